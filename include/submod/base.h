@@ -1,0 +1,124 @@
+/* What every part of libsubmod shares.
+ *
+ * Conventions, valid for all headers:
+ *   - Every call that can fail returns a submod_status: 0 on success, negative on error (the
+ *     outputs are then untouched, unless a function says otherwise), positive for a usable result
+ *     that is less than what was asked for. submod_last_error() says in words what was wrong.
+ *   - Arguments come in this order: handle, inputs, outputs, settings, workspace.
+ *   - Settings are plain structs filled by ..._defaults(); NULL means the defaults.
+ *   - Pointers: inputs are const and borrowed for the duration of the call, unless a comment says
+ *     that they are copied. What ..._create() or a constructor hands out is freed by the matching
+ *     ..._free(), which accepts NULL.
+ *   - Elements of a ground set of size n are the int32_t numbers 0 .. n-1, so n <= 2^31 - 1.
+ *   - Nothing here prints, exits or aborts. Handles marked immutable may be shared by threads.
+ *   - Results do not depend on the number of threads.
+ */
+#ifndef SUBMOD_BASE_H
+#define SUBMOD_BASE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define SUBMOD_API __attribute__((visibility("default")))
+#else
+#define SUBMOD_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- version ---- */
+
+#define SUBMOD_VERSION_MAJOR 0
+#define SUBMOD_VERSION_MINOR 1
+#define SUBMOD_VERSION_PATCH 0
+#define SUBMOD_VERSION_STRING "0.1.0"
+/* One number to compare with: major * 10000 + minor * 100 + patch. */
+#define SUBMOD_VERSION \
+    (SUBMOD_VERSION_MAJOR * 10000 + SUBMOD_VERSION_MINOR * 100 + SUBMOD_VERSION_PATCH)
+
+/* The version of the library that is running, which may differ from the macros of this header. */
+SUBMOD_API int submod_version(void);
+SUBMOD_API const char *submod_version_string(void);
+
+/* ---- status and errors ---- */
+
+typedef enum submod_status {
+    SUBMOD_OK = 0,
+
+    /* Usable, but less than asked for. */
+    SUBMOD_TIMELIMIT = 1, /* stopped by the time limit */
+
+    /* Errors. */
+    SUBMOD_EINVAL = -1,      /* an argument is NULL, out of range, duplicated, contradictory */
+    SUBMOD_ENONFINITE = -2,  /* an input holds NaN or Inf */
+    SUBMOD_ENOMEM = -3,      /* memory could not be had, or its size overflows size_t */
+    SUBMOD_ECALLBACK = -4,   /* a user's callback failed or returned NaN or Inf */
+    SUBMOD_ENUMERIC = -5,    /* numerical breakdown: not positive definite, overflow to Inf */
+    SUBMOD_EUNSUPPORTED = -6 /* this function, size or build has no way to do it */
+} submod_status;
+
+/* A short constant text for any value, known or not. Never NULL. */
+SUBMOD_API const char *submod_status_string(int status);
+
+/* What was wrong in the last call of this thread that failed, in words, such as
+ * "submod_lovasz: x[17] is nan". "" before the first failure. Never NULL; valid until the next
+ * failure in the same thread. */
+SUBMOD_API const char *submod_last_error(void);
+
+/* ---- memory ---- */
+
+/* Where the library gets its memory from: two functions with the signatures of C11's
+ * aligned_alloc and free. */
+typedef struct submod_allocator {
+    void *(*alloc)(size_t alignment, size_t size); /* NULL on failure */
+    void (*release)(void *memory);                 /* accepts NULL */
+} submod_allocator;
+
+/* Copies *allocator; NULL restores aligned_alloc and free. To be called while no object of the
+ * library exists and no other thread is inside it.
+ * SUBMOD_EINVAL when one of the two functions is missing. */
+SUBMOD_API submod_status submod_set_allocator(const submod_allocator *allocator);
+
+/* Scratch memory that a caller may keep from call to call, so that repeated calls of the same size
+ * allocate nothing. Wherever a submod_work is taken, NULL is fine too: the call then gets and
+ * frees its own. A workspace serves one call at a time: keep one per thread. */
+typedef struct submod_work submod_work;
+
+SUBMOD_API submod_status submod_work_create(submod_work **work);
+SUBMOD_API void submod_work_free(submod_work *work);
+/* Bytes kept at present. 0 for NULL. */
+SUBMOD_API size_t submod_work_bytes(const submod_work *work);
+
+/* ---- threads ---- */
+
+/* How many threads parallel sections use, for the whole process. 0 (the default) follows OpenMP:
+ * OMP_NUM_THREADS or the number of cores. SUBMOD_EINVAL for a negative count. */
+SUBMOD_API submod_status submod_set_num_threads(int threads);
+/* The number that the next parallel section would use; at least 1. */
+SUBMOD_API int submod_get_num_threads(void);
+
+/* ---- random numbers ---- */
+
+/* A seeded generator (xoshiro256++) with the same stream on every machine. */
+typedef struct submod_rng {
+    uint64_t s[4];
+} submod_rng;
+
+/* Any seed is fine; equal seeds give equal streams. */
+SUBMOD_API void submod_rng_seed(submod_rng *rng, uint64_t seed);
+SUBMOD_API uint64_t submod_rng_next(submod_rng *rng);
+/* Uniform in [0, 1), 53 random bits. */
+SUBMOD_API double submod_rng_uniform(submod_rng *rng);
+/* Standard normal. */
+SUBMOD_API double submod_rng_normal(submod_rng *rng);
+/* Uniform in 0 .. bound-1, unbiased. bound = 0 gives 0. */
+SUBMOD_API uint64_t submod_rng_below(submod_rng *rng, uint64_t bound);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,269 @@
+/* Set functions F : 2^V -> R on the ground set V = {0, .., n-1}.
+ *
+ * A submod_fn is an immutable handle. Built-in functions, your own and combinations of both go
+ * through the same table of callbacks (submod_fn_ops), so whatever takes a submod_fn takes all.
+ *
+ * The shortest way to a new function is one callback:
+ *
+ *     static submod_status my_eval(const void *ctx, const int32_t *set, size_t k, double *value)
+ *     {
+ *         *value = sqrt((double)k);
+ *         return SUBMOD_OK;
+ *     }
+ *     submod_fn_ops ops = {.struct_size = sizeof ops, .eval = my_eval};
+ *     submod_fn *f;
+ *     submod_fn_custom(n, &ops, NULL, &f);
+ *
+ * and submod_fn_check(f, ...) tells whether it is submodular. Fill more slots to make it faster.
+ *
+ * Values are relative to the empty set: chains, gains and the Lovász extension use
+ * F(A) - F(empty), so a function that is not normalised is handled as if it were.
+ *
+ * Thread safety: handles may be used by any number of threads at once if their callbacks may.
+ * The built-in ones may.
+ */
+#ifndef SUBMOD_FUNCTION_H
+#define SUBMOD_FUNCTION_H
+
+#include "submod/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct submod_fn submod_fn;
+
+/* ---- the table of callbacks ----
+ *
+ * eval is required and is the definition; everything else is a faster way to the same numbers.
+ * Each callback returns SUBMOD_OK (0). Any other value, and any NaN or Inf where a number is due,
+ * ends the library's call with SUBMOD_ECALLBACK. The elements handed to a callback are always
+ * distinct, in 0 .. n-1, and not yet in the state.
+ *
+ * Incremental oracle: the library provides state_size bytes (aligned to 64), which must be plain
+ * memory: it is copied by memcpy and dropped without notice. reset makes it the empty set, push
+ * adds an element and returns the marginal gain F(A + e) - F(A), gain returns the same number
+ * without adding. reset and push come together; gain, chain and tied need them.
+ */
+typedef struct submod_fn_ops {
+    size_t struct_size; /* sizeof(submod_fn_ops), so that the table can grow */
+
+    /* *value = F(set), for k elements in any order. */
+    submod_status (*eval)(const void *ctx, const int32_t *set, size_t k, double *value);
+
+    size_t state_size;
+    submod_status (*reset)(const void *ctx, void *state);
+    submod_status (*push)(const void *ctx, void *state, int32_t e, double *gain);
+    /* May use the state as scratch, but the set in it stays the same. */
+    submod_status (*gain)(const void *ctx, void *state, int32_t e, double *gain);
+
+    /* k pushes in one call: gains[i] is what pushing elements[i] would have returned. */
+    submod_status (*chain)(const void *ctx, void *state, const int32_t *elements, size_t k,
+                           double *gains);
+    /* The same for elements whose mutual order is open: gains[i] is an average over orders of
+     * this block (each order counted the same for elements that F cannot tell apart), so that it
+     * does not depend on the order in which they are handed over. Such gains keep the greedy
+     * vector in the base polytope and do not favour one tied element over another. */
+    submod_status (*tied)(const void *ctx, void *state, const int32_t *elements, size_t k,
+                          double *gains);
+
+    /* A minimiser of  A -> F(base + A) - F(base) - sum of z over A  among the subsets A of block:
+     * in[j] = 1 where block[j] belongs to A, else 0. base and block are disjoint, z[j] belongs to
+     * block[j]. Of several minimisers the smallest one (largest = 0) or the largest (largest = 1).
+     */
+    submod_status (*minimize)(const void *ctx, const int32_t *base, size_t nbase,
+                              const int32_t *block, size_t nblock, const double *z, int largest,
+                              uint8_t *in);
+
+    /* Frees ctx, when the last handle goes. */
+    void (*destroy)(void *ctx);
+} submod_fn_ops;
+
+/* A function of your own. *ops is copied; ctx is handed to every callback and, from success on,
+ * belongs to the handle (destroy, if given). On failure ctx is still yours.
+ * SUBMOD_EINVAL: n = 0 or n > 2^31 - 1, no eval, push without reset or the reverse, gain, chain or
+ * tied without push, struct_size of no known version. */
+SUBMOD_API submod_status submod_fn_custom(size_t n, const submod_fn_ops *ops, void *ctx,
+                                          submod_fn **fn);
+
+/* Another owner of the same function; each owner calls submod_fn_free. Returns fn. */
+SUBMOD_API submod_fn *submod_fn_share(const submod_fn *fn);
+SUBMOD_API void submod_fn_free(submod_fn *fn);
+
+/* n; 0 for NULL. */
+SUBMOD_API size_t submod_fn_size(const submod_fn *fn);
+/* "jaccard", "cut", .., "custom"; "" for NULL. */
+SUBMOD_API const char *submod_fn_name(const submod_fn *fn);
+
+/* ---- built-in functions -------------------------------------------------------------------------
+ *
+ * All inputs are copied. Every constructor refuses n = 0 and n > 2^31 - 1 (SUBMOD_EINVAL), NULL
+ * (SUBMOD_EINVAL) and NaN or Inf (SUBMOD_ENONFINITE) in what it is given, and leaves *fn alone
+ * when it fails. The costs of eval, push, gain and chain stand at the head of each source file.
+ */
+
+/* Jaccard loss as a function of the set of mispredicted pixels (paper, Eq. 6). With P pixels in
+ * the foreground (nonzero in the mask), and a / b mispredicted pixels of the foreground /
+ * background: F = (a + b) / (P + b); if P = 0, F = 1 as soon as b > 0. Monotone, F(V) = 1. */
+SUBMOD_API submod_status submod_fn_jaccard(const uint8_t *foreground, size_t n, submod_fn **fn);
+
+/* F(A) = |A| / n: the share of wrong pixels. */
+SUBMOD_API submod_status submod_fn_hamming(size_t n, submod_fn **fn);
+
+/* F(A) = sum of w over A, of any sign. */
+SUBMOD_API submod_status submod_fn_modular(const double *w, size_t n, submod_fn **fn);
+
+/* F(A) = h(|A|) for a concave table h[0 .. n] (n + 1 numbers) with h[0] = 0.
+ * SUBMOD_EINVAL when h is not concave beyond rounding. */
+SUBMOD_API submod_status submod_fn_cardinality(const double *h, size_t n, submod_fn **fn);
+SUBMOD_API submod_status submod_fn_sqrt(size_t n, submod_fn **fn);  /* sqrt|A| */
+SUBMOD_API submod_status submod_fn_log1p(size_t n, submod_fn **fn); /* log(1 + |A|) */
+SUBMOD_API submod_status submod_fn_truncation(size_t n, size_t c, submod_fn **fn); /* min(|A|, c) */
+
+/* Weighted coverage: element e covers items[start[e] .. start[e+1]-1] out of m items (a CSR
+ * matrix; start has n + 1 entries, start[0] = 0, ascending). F(A) = weight of the items covered by
+ * A. Weights >= 0; repeated items are harmless; m = 0 is allowed (F = 0). */
+SUBMOD_API submod_status submod_fn_coverage(size_t n, const size_t *start, const int32_t *items,
+                                            size_t m, const double *weight, submod_fn **fn);
+
+/* Cut of a sparse graph given as m edges (tail[i], head[i]) of weight >= 0:
+ * directed:   F(A) = weight of the edges that leave A (tail in A, head outside);
+ * undirected: F(A) = weight of the edges with exactly one end in A.
+ * Parallel edges add up, loops have no effect, m = 0 is allowed. */
+SUBMOD_API submod_status submod_fn_cut(size_t n, size_t m, const int32_t *tail, const int32_t *head,
+                                       const double *weight, int directed, submod_fn **fn);
+
+/* Facility location: F(A) = sum over clients i < m of max over j in A of benefit[i * n + j], the
+ * maximum over the empty set being 0. benefit is a row-major m x n matrix, >= 0; m = 0 is allowed.
+ */
+SUBMOD_API submod_status submod_fn_facility(size_t n, size_t m, const double *benefit,
+                                            submod_fn **fn);
+
+/* F(A) = log det K_AA for a symmetric positive definite n x n matrix.
+ * SUBMOD_EINVAL: not symmetric (to 1e-12 of its largest entry). SUBMOD_ENUMERIC: not positive
+ * definite in double precision. The last bits follow OpenBLAS and may change with its own number
+ * of threads. */
+SUBMOD_API submod_status submod_fn_logdet(const double *K, size_t n, submod_fn **fn);
+
+/* Iwata's test function for minimisers: F(A) = |A| (n - |A|) - sum over j in A of (5 j - 2 n),
+ * where j = 1 .. n is the element's number plus one. */
+SUBMOD_API submod_status submod_fn_iwata(size_t n, submod_fn **fn);
+
+/* ---- combinations ----
+ *
+ * They keep their own share of the functions they are made of: you may free yours at once. */
+
+/* sum over i < count of coefficient[i] * f[i], coefficients >= 0 (NULL: all 1), same n, count >= 1.
+ */
+SUBMOD_API submod_status submod_fn_sum(const submod_fn *const *f, const double *coefficient,
+                                       size_t count, submod_fn **fn);
+/* c * f, c >= 0. */
+SUBMOD_API submod_status submod_fn_scale(const submod_fn *f, double c, submod_fn **fn);
+/* f(A) + sum of w over A. */
+SUBMOD_API submod_status submod_fn_add_modular(const submod_fn *f, const double *w, submod_fn **fn);
+/* f on the subsets of {elements[0], .., elements[k-1]}; new element j stands for elements[j].
+ * k >= 1, no duplicates. */
+SUBMOD_API submod_status submod_fn_restrict(const submod_fn *f, const int32_t *elements, size_t k,
+                                            submod_fn **fn);
+/* A -> f(A + S) - f(S), S the k given elements; the new elements are those of V outside S, in
+ * ascending order. 0 <= k < n, no duplicates. */
+SUBMOD_API submod_status submod_fn_contract(const submod_fn *f, const int32_t *elements, size_t k,
+                                            submod_fn **fn);
+
+/* ---- evaluation ----
+ *
+ * SUBMOD_EINVAL for NULL, for an element outside 0 .. n-1 and for a duplicate. set may be NULL
+ * when k = 0. SUBMOD_ECALLBACK when a callback fails or returns NaN or Inf; SUBMOD_ENUMERIC when a
+ * built-in function overflows or breaks down. */
+
+/* *value = F(set). */
+SUBMOD_API submod_status submod_fn_eval(const submod_fn *fn, const int32_t *set, size_t k,
+                                        double *value);
+
+/* gains[i] = F({order[0..i]}) - F({order[0..i-1]}), i < k. */
+SUBMOD_API submod_status submod_fn_chain(const submod_fn *fn, const int32_t *order, size_t k,
+                                         double *gains, submod_work *work);
+
+/* A minimiser of A -> F(base + A) - F(base) - sum of z over A among the subsets of block, and the
+ * minimum. in[j] = 1 where block[j] is in it. largest: which one when there are several, as in the
+ * minimize slot. value may be NULL. Needs a function with a minimiser of its own (Jaccard, Hamming,
+ * modular, cardinality, Iwata, and scaled, shifted, restricted or contracted ones), or at most
+ * SUBMOD_EXHAUSTIVE_MAX elements in block, when all subsets are tried; else SUBMOD_EUNSUPPORTED. */
+#define SUBMOD_EXHAUSTIVE_MAX 20
+SUBMOD_API submod_status submod_fn_minimize(const submod_fn *fn, const int32_t *base, size_t nbase,
+                                            const int32_t *block, size_t nblock, const double *z,
+                                            int largest, uint8_t *in, double *value);
+
+/* A set under construction: push elements one by one, ask for gains in between. Holds its own
+ * share of fn. One thread at a time. */
+typedef struct submod_state submod_state;
+
+SUBMOD_API submod_status submod_state_create(const submod_fn *fn, submod_state **state);
+SUBMOD_API void submod_state_free(submod_state *state);
+/* Back to the empty set. */
+SUBMOD_API submod_status submod_state_reset(submod_state *state);
+/* Adds e; *gain (may be NULL) = F(A + e) - F(A). When it fails because of e the set is as before;
+ * when it fails in a callback the state has to be reset before anything else. */
+SUBMOD_API submod_status submod_state_push(submod_state *state, int32_t e, double *gain);
+/* *gain = F(A + e) - F(A) without adding e. Fails as push does. */
+SUBMOD_API submod_status submod_state_gain(submod_state *state, int32_t e, double *gain);
+/* The number of elements, and in *set (may be NULL) the elements in the order they were pushed:
+ * borrowed, valid until the next call on this state. 0 for NULL. */
+SUBMOD_API size_t submod_state_set(const submod_state *state, const int32_t **set);
+
+/* ---- checking ----
+ *
+ * Tests the properties below, with eval as the definition. With at most exhaustive_max elements
+ * and within the time limit every case is tried, and the answer is a proof up to the tolerance;
+ * otherwise random cases are tried: a counterexample is real, its absence proves nothing. */
+typedef struct submod_check_settings {
+    size_t exhaustive_max; /* 16; at most SUBMOD_EXHAUSTIVE_MAX */
+    uint64_t samples;      /* 20000: random cases when not exhaustive */
+    double time_limit;     /* 10 seconds, > 0 */
+    double tolerance;      /* 1e-9: violations up to this times max |F| seen are rounding; >= 0 */
+    uint64_t seed;         /* 1 */
+} submod_check_settings;
+
+/* A concrete failure. Which of e, f, left and right mean what:
+ *   submodular   left = F(A + e) - F(A)  <  right = F(A + f + e) - F(A + f)
+ *   monotone     left = F(A + e) - F(A)  <  right = 0
+ *   symmetric    left = F(A)            !=  right = F(V \ A)
+ *   consistent   left = push, gain or chain at A for e  !=  right = F(A + e) - F(A) by eval
+ * Unused elements are -1. */
+typedef struct submod_counterexample {
+    int32_t *set; /* A; NULL when it is empty */
+    size_t set_size;
+    int32_t e, f;
+    double left, right;
+} submod_counterexample;
+
+typedef struct submod_check_report {
+    int exhaustive; /* 1: all cases were tried */
+    int normalised; /* 1: F(empty) = 0 within the tolerance */
+    int submodular; /* for this and the next: 1: no counterexample found, 0: see below */
+    int monotone;
+    int symmetric;  /* F(A) = F(V \ A) */
+    int consistent; /* push, gain and chain say what eval says */
+    double empty_value;
+    uint64_t evaluations; /* calls of eval */
+    double seconds;
+    submod_counterexample not_submodular, not_monotone, not_symmetric, not_consistent;
+} submod_check_report;
+
+SUBMOD_API submod_check_settings submod_check_defaults(void);
+/* Fills *report, which need not be initialised and is to be cleared afterwards.
+ * SUBMOD_TIMELIMIT when time ran out before the work was done: the report says what was seen. */
+SUBMOD_API submod_status submod_fn_check(const submod_fn *fn, submod_check_report *report,
+                                         const submod_check_settings *settings);
+/* Frees the sets in it; accepts NULL and a report that was cleared before. */
+SUBMOD_API void submod_check_report_clear(submod_check_report *report);
+/* The report in words, as snprintf would write them: at most size bytes with the final 0; returns
+ * the length of the whole text. */
+SUBMOD_API size_t submod_check_report_text(const submod_check_report *report, char *text,
+                                           size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

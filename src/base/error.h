@@ -1,0 +1,40 @@
+/* Status with words: how the library reports failures. */
+#ifndef SUBMODI_ERROR_H
+#define SUBMODI_ERROR_H
+
+#include <stdbool.h>
+
+#include "submod/base.h"
+
+#if defined(__GNUC__)
+#define SUBMODI_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#else
+#define SUBMODI_PRINTF(text, first)
+#endif
+
+/* Keeps the words for submod_last_error and returns status, so that one can `return` it. */
+submod_status submodi_fail(submod_status status, const char *format, ...) SUBMODI_PRINTF(2, 3);
+
+/* The same for memory that was not to be had; who is the public function's name. */
+submod_status submodi_nomem(const char *who);
+
+/* Whether all of x[0 .. n-1] are finite: 0 * x is 0 then and NaN otherwise, so that one
+ * branch-free pass tells. */
+static inline bool submodi_all_finite(const double *x, size_t n)
+{
+    double poison = 0;
+#pragma omp simd reduction(+ : poison)
+    for (size_t i = 0; i < n; i++) {
+        poison += 0 * x[i];
+    }
+    return poison == 0;
+}
+
+/* Refuses NaN and Inf in x[0 .. n-1], naming the array and the first offender. */
+submod_status submodi_require_finite(const char *who, const char *name, const double *x, size_t n);
+
+/* The same, and negative numbers too. */
+submod_status submodi_require_nonnegative(const char *who, const char *name, const double *x,
+                                          size_t n);
+
+#endif

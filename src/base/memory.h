@@ -1,0 +1,57 @@
+/* Every byte the library uses comes through here. */
+#ifndef SUBMODI_MEMORY_H
+#define SUBMODI_MEMORY_H
+
+#include <stdbool.h>
+
+#include "submod/base.h"
+
+/* A cache line, and the widest SIMD register in use. */
+#define SUBMODI_ALIGN ((size_t)64)
+
+static inline size_t submodi_round_up(size_t size)
+{
+    return (size + SUBMODI_ALIGN - 1) & ~(SUBMODI_ALIGN - 1);
+}
+
+/* *bytes += count * size, rounded up to SUBMODI_ALIGN; false when that overflows. For laying out
+ * several arrays in one block. */
+bool submodi_add_size(size_t *bytes, size_t count, size_t size);
+
+/* count * size bytes, aligned, not cleared; NULL when that overflows or is not to be had. At
+ * least one byte is allocated, so NULL always means failure. */
+void *submodi_alloc(size_t count, size_t size);
+void submodi_free(void *memory);
+
+/* Scratch memory for the duration of one call, stacked. Open a scope on the caller's workspace (or
+ * NULL), take what is needed, close the scope: all of it is gone.
+ *
+ *     submodi_scope scope;
+ *     submod_work *w = submodi_scope_open(&scope, work);
+ *     double *a = submodi_take(w, n, sizeof *a);      NULL on failure
+ *     ...
+ *     submodi_scope_close(&scope);
+ */
+struct submod_work {
+    char *block;          /* kept between calls */
+    size_t capacity;      /* of block */
+    size_t used;          /* of block, from its start */
+    struct spill *spills; /* what did not fit, newest first */
+    size_t spilled;       /* bytes in spills */
+    size_t peak;          /* largest used + spilled: what the block should have been */
+    unsigned depth;       /* open scopes */
+};
+
+typedef struct submodi_scope {
+    submod_work own; /* used when the caller brought no workspace */
+    submod_work *work;
+    size_t used; /* the workspace as it was when the scope was opened */
+    struct spill *spills;
+    size_t spilled;
+} submodi_scope;
+
+submod_work *submodi_scope_open(submodi_scope *scope, submod_work *work);
+void *submodi_take(submod_work *work, size_t count, size_t size);
+void submodi_scope_close(submodi_scope *scope);
+
+#endif

@@ -1,0 +1,234 @@
+/* LSD radix sort of 64-bit records (key, index).
+ *
+ * A float is mapped to an unsigned image that decreases with it. The images of an input span some
+ * range; the smallest is subtracted and as many of the remaining bits as fit go above the index
+ * into one 64-bit word. Records are therefore unique, their order as integers is the stable order
+ * wanted, and each pass moves 8 bytes per entry whatever the input type. For floats nothing is
+ * ever cut off. For doubles up to 31 low bits may be: then runs of equal keys are put in order at
+ * the end, by insertion when short, else by the bits that were cut off, which always fit.
+ *
+ * Work: ceil(key bits / 11) passes, where digits that all keys share cost no move. Each pass
+ * counts and moves in parallel; the result is the same for any number of threads.
+ */
+#include "base/sort.h"
+
+#include <omp.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/threads.h"
+
+enum {
+    WIDE_DIGIT = 11,      /* 2048 counters: 8 KiB, a quarter of L1 */
+    NARROW_DIGIT = 8,     /* for short inputs, where clearing the counters would dominate */
+    NARROW_BELOW = 4096,  /* where the two break even */
+    INSERTION_BELOW = 48, /* insertion sort up to here */
+    BUCKETS = 1 << WIDE_DIGIT
+};
+
+/* The input, float or double, and how its images become records. */
+typedef struct source {
+    const void *x;
+    bool is_double;
+    uint64_t smallest; /* image subtracted from all */
+    unsigned drop;     /* low bits of the image cut off */
+    unsigned index_bits;
+    unsigned key_bits;
+} source;
+
+/* Unsigned image of x[i], decreasing in x[i]. Adding 0 turns -0 into 0. For x >= 0 all bits but
+ * the sign are flipped; for x < 0 the sign bit already makes it larger than all of those. */
+static inline uint64_t image(const source *s, size_t i)
+{
+    if (s->is_double) {
+        double value = ((const double *)s->x)[i] + 0.0;
+        uint64_t bits;
+        memcpy(&bits, &value, sizeof bits);
+        return bits >> 63 ? bits : bits ^ UINT64_C(0x7fffffffffffffff);
+    }
+    float value = ((const float *)s->x)[i] + 0.0F;
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits >> 31 ? bits : bits ^ UINT32_C(0x7fffffff);
+}
+
+static inline uint64_t make_record(const source *s, size_t i)
+{
+    return (image(s, i) - s->smallest) >> s->drop << s->index_bits | i;
+}
+
+static unsigned bit_length(uint64_t v)
+{
+    unsigned length = 0;
+    while (v) {
+        v >>= 1;
+        length++;
+    }
+    return length;
+}
+
+/* Chooses smallest, drop, index_bits and key_bits. */
+static void measure(source *s, size_t n, int threads)
+{
+    uint64_t smallest = UINT64_MAX;
+    uint64_t largest = 0;
+#pragma omp parallel for num_threads(threads) reduction(min : smallest) reduction(max : largest)
+    for (size_t i = 0; i < n; i++) {
+        uint64_t v = image(s, i);
+        smallest = v < smallest ? v : smallest;
+        largest = v > largest ? v : largest;
+    }
+    unsigned range_bits = bit_length(largest - smallest);
+    s->smallest = smallest;
+    s->index_bits = bit_length(n - 1);
+    unsigned room = 64 - s->index_bits;
+    s->drop = range_bits > room ? range_bits - room : 0;
+    s->key_bits = range_bits - s->drop;
+}
+
+static void insertion_sort(uint64_t *record, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        uint64_t r = record[i];
+        size_t j = i;
+        for (; j > 0 && record[j - 1] > r; j--) {
+            record[j] = record[j - 1];
+        }
+        record[j] = r;
+    }
+}
+
+/* From counts per (thread, digit) to the place where each thread writes its first such record.
+ * Returns whether one digit holds all n records. */
+static bool counts_to_places(uint32_t (*count)[BUCKETS], int threads, size_t buckets, size_t n)
+{
+    uint32_t place = 0;
+    bool single = false;
+    for (size_t d = 0; d < buckets; d++) {
+        uint32_t before = place;
+        for (int t = 0; t < threads; t++) {
+            uint32_t c = count[t][d];
+            count[t][d] = place;
+            place += c;
+        }
+        single |= place - before == n;
+    }
+    return single;
+}
+
+/* Sorts from[0 .. n-1] by bits [shift, shift + bits) with to as the other buffer; returns the one
+ * that holds the result. */
+static uint64_t *radix_sort(uint64_t *from, uint64_t *to, size_t n, unsigned shift, unsigned bits,
+                            uint32_t (*count)[BUCKETS], int threads)
+{
+    const unsigned digit = n < NARROW_BELOW ? NARROW_DIGIT : WIDE_DIGIT;
+    const uint64_t mask = (UINT64_C(1) << digit) - 1;
+    bool single = false;
+#pragma omp parallel num_threads(threads)
+    {
+        int team = omp_get_num_threads();
+        int me = omp_get_thread_num();
+        size_t begin = n * (size_t)me / (size_t)team;
+        size_t end = n * (size_t)(me + 1) / (size_t)team;
+        uint32_t *mine = count[me];
+        for (unsigned low = shift; low < shift + bits; low += digit) {
+            memset(mine, 0, (mask + 1) * sizeof *mine);
+            for (size_t i = begin; i < end; i++) {
+                mine[from[i] >> low & mask]++;
+            }
+#pragma omp barrier
+#pragma omp single
+            single = counts_to_places(count, team, mask + 1, n);
+            if (!single) {
+                for (size_t i = begin; i < end; i++) {
+                    uint64_t r = from[i];
+                    to[mine[r >> low & mask]++] = r;
+                }
+            }
+#pragma omp barrier
+#pragma omp single
+            if (!single) {
+                uint64_t *swap = from;
+                from = to;
+                to = swap;
+            }
+        }
+    }
+    return from;
+}
+
+/* The records of one run agree in key; orders them by the bits of their images that were cut off.
+ * The keys are replaced by those bits, so that ties stay recognisable. */
+static void sort_run(const source *s, uint64_t *run, uint64_t *spare, size_t n,
+                     uint32_t (*count)[BUCKETS])
+{
+    const uint64_t index_mask = (UINT64_C(1) << s->index_bits) - 1;
+    const uint64_t cut_mask = (UINT64_C(1) << s->drop) - 1;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t index = run[i] & index_mask;
+        run[i] = ((image(s, index) - s->smallest) & cut_mask) << s->index_bits | index;
+    }
+    if (n < INSERTION_BELOW) {
+        insertion_sort(run, n);
+        return;
+    }
+    if (radix_sort(run, spare, n, s->index_bits, s->drop, count, 1) != run) {
+        memcpy(run, spare, n * sizeof *run);
+    }
+}
+
+static void sort_runs(const source *s, uint64_t *record, uint64_t *spare, size_t n,
+                      uint32_t (*count)[BUCKETS])
+{
+    for (size_t i = 1; i < n; i++) {
+        uint64_t key = record[i] >> s->index_bits;
+        if (record[i - 1] >> s->index_bits != key) {
+            continue;
+        }
+        size_t begin = i - 1;
+        while (i < n && record[i] >> s->index_bits == key) {
+            i++;
+        }
+        sort_run(s, record + begin, spare + begin, i - begin, count);
+    }
+}
+
+static submod_status sort(source *s, size_t n, submod_work *work, submodi_sorted *sorted)
+{
+    int threads = submodi_threads_for(n);
+    uint64_t *record = submodi_take(work, n, sizeof *record);
+    uint64_t *spare = submodi_take(work, n, sizeof *spare);
+    uint32_t(*count)[BUCKETS] = submodi_take(work, (size_t)threads, sizeof *count);
+    if (!record || !spare || !count) {
+        return SUBMOD_ENOMEM;
+    }
+    measure(s, n, threads);
+#pragma omp parallel for num_threads(threads)
+    for (size_t i = 0; i < n; i++) {
+        record[i] = make_record(s, i);
+    }
+    if (n < INSERTION_BELOW) {
+        insertion_sort(record, n);
+    } else if (radix_sort(record, spare, n, s->index_bits, s->key_bits, count, threads) == spare) {
+        uint64_t *swap = record;
+        record = spare;
+        spare = swap;
+    }
+    if (s->drop) {
+        sort_runs(s, record, spare, n, count);
+    }
+    *sorted = (submodi_sorted){record, s->index_bits};
+    return SUBMOD_OK;
+}
+
+submod_status submodi_sort_f32(const float *x, size_t n, submod_work *work, submodi_sorted *sorted)
+{
+    source s = {.x = x, .is_double = false};
+    return sort(&s, n, work, sorted);
+}
+
+submod_status submodi_sort_f64(const double *x, size_t n, submod_work *work, submodi_sorted *sorted)
+{
+    source s = {.x = x, .is_double = true};
+    return sort(&s, n, work, sorted);
+}

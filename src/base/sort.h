@@ -1,0 +1,34 @@
+/* Stable descending sort of floats and doubles with their indices. */
+#ifndef SUBMODI_SORT_H
+#define SUBMODI_SORT_H
+
+#include <stdbool.h>
+
+#include "submod/base.h"
+
+/* The sorted sequence: record i holds the index of the i-th largest entry in its low bits and a
+ * key, which never increases in order of x, above them. Equal entries have equal keys; the reverse
+ * may fail for doubles, whose low bits do not fit into a record. */
+typedef struct submodi_sorted {
+    const uint64_t *record;
+    unsigned index_bits;
+} submodi_sorted;
+
+static inline int32_t submodi_sorted_index(const submodi_sorted *s, size_t i)
+{
+    return (int32_t)(s->record[i] & ((UINT64_C(1) << s->index_bits) - 1));
+}
+
+/* Whether the entries at ranks i - 1 and i, i >= 1, may be equal: never false for equal ones. */
+static inline bool submodi_sorted_maybe_tied(const submodi_sorted *s, size_t i)
+{
+    return s->record[i - 1] >> s->index_bits == s->record[i] >> s->index_bits;
+}
+
+/* Sorts x[0 .. n-1], free of NaN, n <= 2^31 - 1; -0 equals 0. The records live in work.
+ * SUBMOD_ENOMEM, without words, is the only failure. */
+submod_status submodi_sort_f32(const float *x, size_t n, submod_work *work, submodi_sorted *sorted);
+submod_status submodi_sort_f64(const double *x, size_t n, submod_work *work,
+                               submodi_sorted *sorted);
+
+#endif

@@ -1,0 +1,125 @@
+/* F plus a modular function: A -> F(A) + sum of w over A.
+ *
+ * Costs and state of F. Every gain of e grows by w(e), whatever the order, tied or not.
+ */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "submod/function_impl.h"
+
+typedef struct shifted {
+    submod_fn *fn;
+    double w[];
+} shifted;
+
+static void destroy(void *ctx)
+{
+    shifted *s = ctx;
+    submod_fn_free(s->fn);
+    submodi_free(s);
+}
+
+static submod_status eval(const void *ctx, const int32_t *set, size_t k, double *value)
+{
+    const shifted *s = ctx;
+    submod_status status = submodi_fn_eval(s->fn, set, k, value);
+    for (size_t i = 0; status == SUBMOD_OK && i < k; i++) {
+        *value += s->w[set[i]];
+    }
+    return status;
+}
+
+static submod_status reset(const void *ctx, void *state)
+{
+    return submodi_fn_reset(((const shifted *)ctx)->fn, state);
+}
+
+/* Adds w to the gains that F gave. */
+static submod_status shift(const shifted *s, submod_status status, const int32_t *elements,
+                           size_t k, double *gains)
+{
+    for (size_t i = 0; status == SUBMOD_OK && i < k; i++) {
+        gains[i] += s->w[elements[i]];
+    }
+    return status;
+}
+
+static submod_status push(const void *ctx, void *state, int32_t e, double *gain)
+{
+    const shifted *s = ctx;
+    return shift(s, submodi_fn_push(s->fn, state, e, gain), &e, 1, gain);
+}
+
+static submod_status gain(const void *ctx, void *state, int32_t e, double *result)
+{
+    const shifted *s = ctx;
+    return shift(s, submodi_fn_gain(s->fn, state, e, result), &e, 1, result);
+}
+
+static submod_status chain(const void *ctx, void *state, const int32_t *elements, size_t k,
+                           double *gains)
+{
+    const shifted *s = ctx;
+    return shift(s, submodi_fn_chain(s->fn, state, elements, k, gains), elements, k, gains);
+}
+
+static submod_status tied(const void *ctx, void *state, const int32_t *elements, size_t k,
+                          double *gains)
+{
+    const shifted *s = ctx;
+    return shift(s, submodi_fn_tied(s->fn, state, elements, k, gains), elements, k, gains);
+}
+
+/* F + w - z = F - (z - w). */
+static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase,
+                              const int32_t *block, size_t nblock, const double *z, int largest,
+                              uint8_t *in)
+{
+    static const char who[] = "minimize of a function plus a modular one";
+    const shifted *s = ctx;
+    double *rest = submodi_alloc(nblock, sizeof *rest);
+    if (!rest) {
+        return submodi_nomem(who);
+    }
+    for (size_t i = 0; i < nblock; i++) {
+        rest[i] = z[i] - s->w[block[i]];
+    }
+    submod_status status = submodi_require_finite(who, "z - w", rest, nblock);
+    if (status == SUBMOD_OK) {
+        status = submodi_fn_minimize(s->fn, base, nbase, block, nblock, rest, largest, in);
+    }
+    submodi_free(rest);
+    return status;
+}
+
+submod_status submod_fn_add_modular(const submod_fn *f, const double *w, submod_fn **fn)
+{
+    static const char who[] = "submod_fn_add_modular";
+    if (!f || !w) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, f ? "w" : "f");
+    }
+    submod_status status = submodi_require_size(who, f->n, fn);
+    if (status == SUBMOD_OK) {
+        status = submodi_require_finite(who, "w", w, f->n);
+    }
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    shifted *s = submodi_alloc(sizeof *s + f->n * sizeof *s->w, 1);
+    if (!s) {
+        return submodi_nomem(who);
+    }
+    s->fn = submod_fn_share(f);
+    memcpy(s->w, w, f->n * sizeof *w);
+    submod_fn_ops ops = {.eval = eval,
+                         .state_size = submodi_fn_state_size(f),
+                         .reset = reset,
+                         .push = push,
+                         .gain = gain,
+                         .chain = chain,
+                         .tied = f->ops.tied ? tied : NULL,
+                         .minimize = f->ops.minimize ? minimize : NULL,
+                         .destroy = destroy};
+    return submodi_fn_new("add_modular", f->n, &ops, s, fn);
+}

@@ -1,0 +1,261 @@
+/* Concave functions of the cardinality: F(A) = h(|A|), h(0) = 0.
+ *
+ * eval O(1); push, gain O(1); chain O(k); tied O(k); minimize O(k log k). State: |A|.
+ * The increments h(k + 1) - h(k) are tabulated too, in closed form where there is one.
+ */
+#include <float.h>
+#include <math.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/sort.h"
+#include "submod/function_impl.h"
+
+typedef struct cardinality {
+    size_t n;
+    double table[]; /* h(0), .., h(n), then the n increments */
+} cardinality;
+
+static const double *increments(const cardinality *c)
+{
+    return c->table + c->n + 1;
+}
+
+static submod_status eval(const void *ctx, const int32_t *set, size_t k, double *value)
+{
+    const cardinality *c = ctx;
+    (void)set;
+    *value = c->table[k];
+    return SUBMOD_OK;
+}
+
+static submod_status reset(const void *ctx, void *state)
+{
+    (void)ctx;
+    *(size_t *)state = 0;
+    return SUBMOD_OK;
+}
+
+static submod_status gain(const void *ctx, void *state, int32_t e, double *result)
+{
+    (void)e;
+    *result = increments(ctx)[*(size_t *)state];
+    return SUBMOD_OK;
+}
+
+static submod_status push(const void *ctx, void *state, int32_t e, double *result)
+{
+    gain(ctx, state, e, result);
+    ++*(size_t *)state;
+    return SUBMOD_OK;
+}
+
+static submod_status chain(const void *ctx, void *state, const int32_t *elements, size_t k,
+                           double *gains)
+{
+    size_t *size = state;
+    (void)elements;
+    for (size_t i = 0; i < k; i++) {
+        gains[i] = increments(ctx)[*size + i];
+    }
+    *size += k;
+    return SUBMOD_OK;
+}
+
+static submod_status tied(const void *ctx, void *state, const int32_t *elements, size_t k,
+                          double *gains)
+{
+    const cardinality *c = ctx;
+    size_t *size = state;
+    (void)elements;
+    double mean =
+        k == 1 ? increments(c)[*size] : (c->table[*size + k] - c->table[*size]) / (double)k;
+    for (size_t i = 0; i < k; i++) {
+        gains[i] = mean;
+    }
+    *size += k;
+    return SUBMOD_OK;
+}
+
+/* The best set of k elements holds the k largest z; one pass over k finds the best of all. */
+static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase,
+                              const int32_t *block, size_t nblock, const double *z, int largest,
+                              uint8_t *in)
+{
+    const cardinality *c = ctx;
+    (void)base;
+    (void)block;
+    submodi_scope scope;
+    submodi_sorted sorted;
+    submod_work *w = submodi_scope_open(&scope, NULL);
+    if (nblock && submodi_sort_f64(z, nblock, w, &sorted) != SUBMOD_OK) {
+        submodi_scope_close(&scope);
+        return submodi_nomem("minimize of a cardinality function");
+    }
+    double value = 0;
+    double lowest = 0;
+    size_t best = 0;
+    for (size_t k = 1; k <= nblock; k++) {
+        value += increments(c)[nbase + k - 1] - z[submodi_sorted_index(&sorted, k - 1)];
+        if (largest ? value <= lowest : value < lowest) {
+            lowest = value;
+            best = k;
+        }
+    }
+    for (size_t rank = 0; rank < nblock; rank++) {
+        in[submodi_sorted_index(&sorted, rank)] = rank < best;
+    }
+    submodi_scope_close(&scope);
+    return SUBMOD_OK;
+}
+
+/* ---- constructors ---- */
+
+/* A function of name with room for its tables, to be filled by the caller. */
+static submod_status allocate(const char *who, size_t n, submod_fn **fn, cardinality **tables)
+{
+    submod_status status = submodi_require_size(who, n, fn);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    *tables = submodi_alloc(sizeof(cardinality) + (2 * n + 1) * sizeof(double), 1);
+    if (!*tables) {
+        return submodi_nomem(who);
+    }
+    (*tables)->n = n;
+    return SUBMOD_OK;
+}
+
+static submod_status finish(const char *name, cardinality *tables, submod_fn **fn)
+{
+    submod_fn_ops ops = {.eval = eval,
+                         .state_size = sizeof(size_t),
+                         .reset = reset,
+                         .push = push,
+                         .gain = gain,
+                         .chain = chain,
+                         .tied = tied,
+                         .minimize = minimize,
+                         .destroy = submodi_free};
+    return submodi_fn_new(name, tables->n, &ops, tables, fn);
+}
+
+/* The functions that have a formula: h(k) and h(k + 1) - h(k), with one parameter. */
+typedef double formula(double k, double parameter);
+
+static submod_status from_formula(const char *who, const char *name, size_t n, double parameter,
+                                  formula *h, formula *increment, submod_fn **fn)
+{
+    cardinality *c;
+    submod_status status = allocate(who, n, fn, &c);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    for (size_t k = 0; k <= n; k++) {
+        c->table[k] = h((double)k, parameter);
+    }
+    for (size_t k = 0; k < n; k++) {
+        c->table[n + 1 + k] = increment((double)k, parameter);
+    }
+    return finish(name, c, fn);
+}
+
+static double square_root(double k, double unused)
+{
+    (void)unused;
+    return sqrt(k);
+}
+
+static double square_root_increment(double k, double unused)
+{
+    (void)unused;
+    return 1 / (sqrt(k + 1) + sqrt(k));
+}
+
+static double log_one_plus(double k, double unused)
+{
+    (void)unused;
+    return log1p(k);
+}
+
+static double log_one_plus_increment(double k, double unused)
+{
+    (void)unused;
+    return log1p(1 / (k + 1));
+}
+
+static double truncated(double k, double c)
+{
+    return fmin(k, c);
+}
+
+static double truncated_increment(double k, double c)
+{
+    return k < c ? 1 : 0;
+}
+
+submod_status submod_fn_sqrt(size_t n, submod_fn **fn)
+{
+    return from_formula("submod_fn_sqrt", "sqrt", n, 0, square_root, square_root_increment, fn);
+}
+
+submod_status submod_fn_log1p(size_t n, submod_fn **fn)
+{
+    return from_formula("submod_fn_log1p", "log1p", n, 0, log_one_plus, log_one_plus_increment, fn);
+}
+
+submod_status submod_fn_truncation(size_t n, size_t c, submod_fn **fn)
+{
+    return from_formula("submod_fn_truncation", "truncation", n, (double)c, truncated,
+                        truncated_increment, fn);
+}
+
+/* Concave up to the rounding of numbers as large as those in the table. */
+static submod_status require_concave(const char *who, const double *h, size_t n)
+{
+    double largest = 0;
+    for (size_t k = 0; k <= n; k++) {
+        largest = fmax(largest, fabs(h[k]));
+    }
+    for (size_t k = 1; k < n; k++) {
+        double excess = (h[k + 1] - h[k]) - (h[k] - h[k - 1]);
+        if (!(excess <= 4 * DBL_EPSILON * largest)) {
+            return submodi_fail(SUBMOD_EINVAL,
+                                "%s: h is not concave: it grows by %g to h[%zu], then by %g", who,
+                                h[k] - h[k - 1], k, h[k + 1] - h[k]);
+        }
+    }
+    return SUBMOD_OK;
+}
+
+submod_status submod_fn_cardinality(const double *h, size_t n, submod_fn **fn)
+{
+    static const char who[] = "submod_fn_cardinality";
+    submod_status status = submodi_require_size(who, n, fn);
+    if (status == SUBMOD_OK && !h) {
+        status = submodi_fail(SUBMOD_EINVAL, "%s: h is NULL", who);
+    }
+    if (status == SUBMOD_OK) {
+        status = submodi_require_finite(who, "h", h, n + 1);
+    }
+    if (status == SUBMOD_OK && h[0] != 0) {
+        status = submodi_fail(SUBMOD_EINVAL, "%s: h[0] = %g is not 0", who, h[0]);
+    }
+    if (status == SUBMOD_OK) {
+        status = require_concave(who, h, n);
+    }
+    cardinality *c = NULL;
+    if (status == SUBMOD_OK) {
+        status = allocate(who, n, fn, &c);
+    }
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    for (size_t k = 0; k <= n; k++) {
+        c->table[k] = h[k];
+    }
+    for (size_t k = 0; k < n; k++) {
+        c->table[n + 1 + k] = h[k + 1] - h[k];
+    }
+    return finish("cardinality", c, fn);
+}

@@ -1,0 +1,57 @@
+/* Lists of elements handed in by the caller: in range, and each at most once. */
+#include <limits.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "submod/function_impl.h"
+
+/* Marks the elements of one list in seen, one bit each. */
+static submod_status mark(const char *who, size_t n, const char *name, const int32_t *set, size_t k,
+                          unsigned char *seen)
+{
+    for (size_t i = 0; i < k; i++) {
+        if (set[i] < 0 || (size_t)set[i] >= n) {
+            return submodi_fail(SUBMOD_EINVAL, "%s: %s[%zu] = %d is not in [0, %zu)", who, name, i,
+                                (int)set[i], n);
+        }
+        unsigned char *byte = &seen[set[i] / CHAR_BIT];
+        unsigned char bit = (unsigned char)(1U << (set[i] % CHAR_BIT));
+        if (*byte & bit) {
+            return submodi_fail(SUBMOD_EINVAL, "%s: %s[%zu] = %d occurs twice", who, name, i,
+                                (int)set[i]);
+        }
+        *byte |= bit;
+    }
+    return SUBMOD_OK;
+}
+
+submod_status submodi_require_disjoint_sets(const char *who, size_t n, const char *name_a,
+                                            const int32_t *a, size_t ka, const char *name_b,
+                                            const int32_t *b, size_t kb)
+{
+    if ((!a && ka) || (!b && kb)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, !a && ka ? name_a : name_b);
+    }
+    unsigned char few[512]; /* no allocation for n <= 4096 */
+    size_t bytes = n / CHAR_BIT + 1;
+    unsigned char *seen = bytes <= sizeof few ? few : submodi_alloc(bytes, 1);
+    if (!seen) {
+        return submodi_nomem(who);
+    }
+    memset(seen, 0, bytes);
+    submod_status status = mark(who, n, name_a, a, ka, seen);
+    if (status == SUBMOD_OK) {
+        status = mark(who, n, name_b, b, kb, seen);
+    }
+    if (seen != few) {
+        submodi_free(seen);
+    }
+    return status;
+}
+
+submod_status submodi_require_set(const char *who, size_t n, const char *name, const int32_t *set,
+                                  size_t k)
+{
+    return submodi_require_disjoint_sets(who, n, name, set, k, name, NULL, 0);
+}

@@ -1,0 +1,241 @@
+/* The handle, and the callbacks of any function with what is missing derived from eval. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "submod/function_impl.h"
+
+/* ---- the handle ---- */
+
+submod_status submodi_require_size(const char *who, size_t n, submod_fn **fn)
+{
+    if (!fn) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: fn, the place for the result, is NULL", who);
+    }
+    if (n == 0) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: n = 0, a ground set has at least one element", who);
+    }
+    if (n > INT32_MAX) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: n = %zu is more than 2^31 - 1", who, n);
+    }
+    return SUBMOD_OK;
+}
+
+static submod_status new_handle(const char *name, size_t n, const submod_fn_ops *ops, void *ctx,
+                                bool custom, submod_fn **fn)
+{
+    submod_fn *f = submodi_alloc(1, sizeof *f);
+    if (!f) {
+        return submodi_nomem(name);
+    }
+    f->ops = *ops;
+    f->ctx = ctx;
+    f->n = n;
+    f->name = name;
+    f->custom = custom;
+    atomic_init(&f->owners, 1);
+    *fn = f;
+    return SUBMOD_OK;
+}
+
+submod_status submodi_fn_new(const char *name, size_t n, const submod_fn_ops *ops, void *ctx,
+                             submod_fn **fn)
+{
+    submod_status status = new_handle(name, n, ops, ctx, false, fn);
+    if (status != SUBMOD_OK && ops->destroy) {
+        ops->destroy(ctx);
+    }
+    return status;
+}
+
+submod_status submod_fn_custom(size_t n, const submod_fn_ops *ops, void *ctx, submod_fn **fn)
+{
+    static const char who[] = "submod_fn_custom";
+    submod_status status = submodi_require_size(who, n, fn);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    if (!ops) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: ops is NULL", who);
+    }
+    if (ops->struct_size != sizeof *ops) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: struct_size = %zu, set it to sizeof(submod_fn_ops)",
+                            who, ops->struct_size);
+    }
+    if (!ops->eval) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: eval is missing, it defines the function", who);
+    }
+    if (!ops->reset != !ops->push) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: reset and push come together", who);
+    }
+    if (!ops->push && (ops->gain || ops->chain || ops->tied)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: gain, chain and tied need reset and push", who);
+    }
+    return new_handle("custom", n, ops, ctx, true, fn);
+}
+
+submod_fn *submod_fn_share(const submod_fn *fn)
+{
+    submod_fn *f = (submod_fn *)fn; /* only the count of owners changes */
+    if (f) {
+        atomic_fetch_add(&f->owners, 1);
+    }
+    return f;
+}
+
+void submod_fn_free(submod_fn *fn)
+{
+    if (!fn || atomic_fetch_sub(&fn->owners, 1) != 1) {
+        return;
+    }
+    if (fn->ops.destroy) {
+        fn->ops.destroy(fn->ctx);
+    }
+    submodi_free(fn);
+}
+
+size_t submod_fn_size(const submod_fn *fn)
+{
+    return fn ? fn->n : 0;
+}
+
+const char *submod_fn_name(const submod_fn *fn)
+{
+    return fn ? fn->name : "";
+}
+
+/* ---- callbacks ---- */
+
+/* What a callback's return value means to our caller. */
+static submod_status callback_status(const submod_fn *fn, const char *slot, submod_status returned)
+{
+    if (returned == SUBMOD_OK || !fn->custom) {
+        return returned;
+    }
+    return submodi_fail(SUBMOD_ECALLBACK, "%s of a custom function failed with code %d", slot,
+                        (int)returned);
+}
+
+/* Refuses NaN and Inf among the k numbers that a callback produced. */
+static submod_status callback_values(const submod_fn *fn, const char *slot, const double *value,
+                                     size_t k)
+{
+    if (submodi_all_finite(value, k)) {
+        return SUBMOD_OK;
+    }
+    size_t i = 0;
+    while (isfinite(value[i])) {
+        i++;
+    }
+    return submodi_fail(fn->custom ? SUBMOD_ECALLBACK : SUBMOD_ENUMERIC,
+                        "%s of a %s function returned %g", slot, fn->name, value[i]);
+}
+
+static submod_status checked(const submod_fn *fn, const char *slot, submod_status returned,
+                             const double *value, size_t k)
+{
+    submod_status status = callback_status(fn, slot, returned);
+    return status == SUBMOD_OK ? callback_values(fn, slot, value, k) : status;
+}
+
+submod_status submodi_fn_eval(const submod_fn *fn, const int32_t *set, size_t k, double *value)
+{
+    return checked(fn, "eval", fn->ops.eval(fn->ctx, set, k, value), value, 1);
+}
+
+/* State of a function without push: the set so far, its value, and room for one more element. */
+typedef struct listed {
+    double value;
+    size_t k;
+    int32_t set[];
+} listed;
+
+size_t submodi_fn_state_size(const submod_fn *fn)
+{
+    if (!fn->ops.push) {
+        return submodi_round_up(sizeof(listed) + fn->n * sizeof(int32_t));
+    }
+    /* gain by default: push to a copy, which stands behind the state itself. */
+    size_t size = submodi_round_up(fn->ops.state_size);
+    return fn->ops.gain ? size : 2 * size;
+}
+
+submod_status submodi_fn_reset(const submod_fn *fn, void *state)
+{
+    if (fn->ops.push) {
+        return callback_status(fn, "reset", fn->ops.reset(fn->ctx, state));
+    }
+    listed *list = state;
+    list->k = 0;
+    return submodi_fn_eval(fn, list->set, 0, &list->value);
+}
+
+/* *value = F(A + e), *gain = F(A + e) - F(A). */
+static submod_status listed_gain(const submod_fn *fn, listed *list, int32_t e, double *value,
+                                 double *gain)
+{
+    list->set[list->k] = e;
+    submod_status status = submodi_fn_eval(fn, list->set, list->k + 1, value);
+    if (status == SUBMOD_OK) {
+        *gain = *value - list->value;
+        status = callback_values(fn, "a difference of eval", gain, 1);
+    }
+    return status;
+}
+
+submod_status submodi_fn_push(const submod_fn *fn, void *state, int32_t e, double *gain)
+{
+    if (fn->ops.push) {
+        return checked(fn, "push", fn->ops.push(fn->ctx, state, e, gain), gain, 1);
+    }
+    listed *list = state;
+    double value;
+    submod_status status = listed_gain(fn, list, e, &value, gain);
+    if (status == SUBMOD_OK) {
+        list->k++;
+        list->value = value;
+    }
+    return status;
+}
+
+submod_status submodi_fn_gain(const submod_fn *fn, void *state, int32_t e, double *gain)
+{
+    if (fn->ops.gain) {
+        return checked(fn, "gain", fn->ops.gain(fn->ctx, state, e, gain), gain, 1);
+    }
+    if (!fn->ops.push) {
+        double value;
+        return listed_gain(fn, state, e, &value, gain);
+    }
+    char *copy = (char *)state + submodi_round_up(fn->ops.state_size);
+    memcpy(copy, state, fn->ops.state_size);
+    return checked(fn, "push", fn->ops.push(fn->ctx, copy, e, gain), gain, 1);
+}
+
+submod_status submodi_fn_chain(const submod_fn *fn, void *state, const int32_t *elements, size_t k,
+                               double *gains)
+{
+    if (fn->ops.chain) {
+        return checked(fn, "chain", fn->ops.chain(fn->ctx, state, elements, k, gains), gains, k);
+    }
+    submod_status status = SUBMOD_OK;
+    for (size_t i = 0; status == SUBMOD_OK && i < k; i++) {
+        status = submodi_fn_push(fn, state, elements[i], &gains[i]);
+    }
+    return status;
+}
+
+submod_status submodi_fn_tied(const submod_fn *fn, void *state, const int32_t *elements, size_t k,
+                              double *gains)
+{
+    return checked(fn, "tied", fn->ops.tied(fn->ctx, state, elements, k, gains), gains, k);
+}
+
+submod_status submodi_fn_minimize(const submod_fn *fn, const int32_t *base, size_t nbase,
+                                  const int32_t *block, size_t nblock, const double *z, int largest,
+                                  uint8_t *in)
+{
+    return callback_status(fn, "minimize",
+                           fn->ops.minimize(fn->ctx, base, nbase, block, nblock, z, largest, in));
+}

@@ -1,0 +1,50 @@
+/* The inside of a submod_fn, and calls to its callbacks that fill in for missing ones. */
+#ifndef SUBMODI_FUNCTION_IMPL_H
+#define SUBMODI_FUNCTION_IMPL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "submod/function.h"
+
+struct submod_fn {
+    submod_fn_ops ops; /* complete: slots that the caller's table did not have are NULL */
+    void *ctx;
+    size_t n;
+    const char *name;
+    bool custom; /* callbacks are the user's: their failures still need words */
+    atomic_size_t owners;
+};
+
+/* Makes a handle for a built-in function. Takes ctx over even when it fails. */
+submod_status submodi_fn_new(const char *name, size_t n, const submod_fn_ops *ops, void *ctx,
+                             submod_fn **fn);
+
+/* Checks shared by all constructors: n in range and a place for the result. */
+submod_status submodi_require_size(const char *who, size_t n, submod_fn **fn);
+
+/* Elements in 0 .. n-1, each at most once across the two lists. who names the public function, the
+ * other names its arguments. A list may be NULL when it is empty. */
+submod_status submodi_require_set(const char *who, size_t n, const char *name, const int32_t *set,
+                                  size_t k);
+submod_status submodi_require_disjoint_sets(const char *who, size_t n, const char *name_a,
+                                            const int32_t *a, size_t ka, const char *name_b,
+                                            const int32_t *b, size_t kb);
+
+/* The callbacks, for any function: what is missing is derived from eval. Results are finite on
+ * success, and every failure has words. Elements are not checked again. */
+submod_status submodi_fn_eval(const submod_fn *fn, const int32_t *set, size_t k, double *value);
+size_t submodi_fn_state_size(const submod_fn *fn);
+submod_status submodi_fn_reset(const submod_fn *fn, void *state);
+submod_status submodi_fn_push(const submod_fn *fn, void *state, int32_t e, double *gain);
+submod_status submodi_fn_gain(const submod_fn *fn, void *state, int32_t e, double *gain);
+submod_status submodi_fn_chain(const submod_fn *fn, void *state, const int32_t *elements, size_t k,
+                               double *gains);
+/* Only for functions that have the slot. */
+submod_status submodi_fn_tied(const submod_fn *fn, void *state, const int32_t *elements, size_t k,
+                              double *gains);
+submod_status submodi_fn_minimize(const submod_fn *fn, const int32_t *base, size_t nbase,
+                                  const int32_t *block, size_t nblock, const double *z, int largest,
+                                  uint8_t *in);
+
+#endif

@@ -1,0 +1,215 @@
+/* F(A) = log det K_AA for a symmetric positive definite K, by Cholesky factors.
+ *
+ * The state holds the factor L of K over the elements in order of arrival, K_AA = L L'. Adding e
+ * appends the row y with L y = K_Ae and the diagonal entry d = sqrt(K_ee - <y, y>); the gain is
+ * 2 log d. A chain appends a whole block: a triangular solve, a symmetric rank-k update, a
+ * Cholesky factorisation (BLAS 3, LAPACK).
+ *
+ * With k elements present: push, gain O(k^2); chain of r more O((k + r)^2 r); eval O(k^3).
+ * State: n^2 + n doubles, n elements.
+ */
+#include <cblas.h>
+#include <lapacke.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "submod/function_impl.h"
+
+typedef struct logdet {
+    size_t n;
+    double K[]; /* n x n */
+} logdet;
+
+/* Flat, so that it can be copied: followed by the row under construction (n), the factor (n x n,
+ * row-major, lower triangle) and the elements (n). */
+typedef struct factor {
+    size_t k;
+    double row[];
+} factor;
+
+static double *factor_row(factor *f, size_t n, size_t i)
+{
+    return f->row + n + i * n;
+}
+
+static int32_t *factor_elements(factor *f, size_t n)
+{
+    return (int32_t *)factor_row(f, n, n);
+}
+
+static submod_status not_definite(void)
+{
+    return submodi_fail(SUBMOD_ENUMERIC, "logdet: the matrix is not positive definite in doubles");
+}
+
+/* Row-major lower triangle is column-major upper: LAPACKE then works in place. */
+static submod_status cholesky(double *a, size_t k, size_t stride)
+{
+    lapack_int info = LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', (lapack_int)k, a, (lapack_int)stride);
+    return info == 0 ? SUBMOD_OK : not_definite();
+}
+
+static submod_status reset(const void *ctx, void *state)
+{
+    (void)ctx;
+    ((factor *)state)->k = 0;
+    return SUBMOD_OK;
+}
+
+/* Leaves the new row, diagonal included, in f->row. */
+static submod_status gain(const void *ctx, void *state, int32_t e, double *result)
+{
+    const logdet *l = ctx;
+    factor *f = state;
+    const int32_t *elements = factor_elements(f, l->n);
+    for (size_t i = 0; i < f->k; i++) {
+        f->row[i] = l->K[(size_t)e * l->n + (size_t)elements[i]];
+    }
+    cblas_dtrsv(CblasRowMajor, CblasLower, CblasNoTrans, CblasNonUnit, (int)f->k,
+                factor_row(f, l->n, 0), (int)l->n, f->row, 1);
+    double rest = l->K[(size_t)e * l->n + (size_t)e] - cblas_ddot((int)f->k, f->row, 1, f->row, 1);
+    if (!(rest > 0)) {
+        return not_definite();
+    }
+    f->row[f->k] = sqrt(rest);
+    *result = log(rest);
+    return SUBMOD_OK;
+}
+
+static submod_status push(const void *ctx, void *state, int32_t e, double *result)
+{
+    const logdet *l = ctx;
+    factor *f = state;
+    submod_status status = gain(ctx, state, e, result);
+    if (status == SUBMOD_OK) {
+        memcpy(factor_row(f, l->n, f->k), f->row, (f->k + 1) * sizeof *f->row);
+        factor_elements(f, l->n)[f->k++] = e;
+    }
+    return status;
+}
+
+static submod_status chain(const void *ctx, void *state, const int32_t *new_elements, size_t r,
+                           double *gains)
+{
+    const logdet *l = ctx;
+    factor *f = state;
+    size_t n = l->n;
+    size_t k = f->k;
+    int32_t *elements = factor_elements(f, n);
+    memcpy(elements + k, new_elements, r * sizeof *elements);
+    for (size_t i = k; i < k + r; i++) {
+        for (size_t j = 0; j <= i; j++) {
+            factor_row(f, n, i)[j] = l->K[(size_t)elements[i] * n + (size_t)elements[j]];
+        }
+    }
+    double *below = factor_row(f, n, k); /* the new rows, left of the new square */
+    double *square = below + k;
+    if (k) {
+        cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, (int)r, (int)k,
+                    1, factor_row(f, n, 0), (int)n, below, (int)n);
+        cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (int)r, (int)k, -1, below, (int)n, 1,
+                    square, (int)n);
+    }
+    submod_status status = cholesky(square, r, n);
+    if (status == SUBMOD_OK) {
+        for (size_t i = 0; i < r; i++) {
+            gains[i] = 2 * log(square[i * n + i]);
+        }
+        f->k += r;
+    }
+    return status;
+}
+
+static submod_status eval(const void *ctx, const int32_t *set, size_t k, double *value)
+{
+    const logdet *l = ctx;
+    if (k == 0) {
+        *value = 0;
+        return SUBMOD_OK;
+    }
+    double *a = submodi_alloc(k * k, sizeof *a);
+    if (!a) {
+        return submodi_nomem("eval of a logdet function");
+    }
+    for (size_t i = 0; i < k; i++) {
+        for (size_t j = 0; j <= i; j++) {
+            a[i * k + j] = l->K[(size_t)set[i] * l->n + (size_t)set[j]];
+        }
+    }
+    submod_status status = cholesky(a, k, k);
+    if (status == SUBMOD_OK) {
+        double sum = 0;
+        for (size_t i = 0; i < k; i++) {
+            sum += log(a[i * k + i]);
+        }
+        *value = 2 * sum;
+    }
+    submodi_free(a);
+    return status;
+}
+
+static submod_status require_symmetric(const char *who, const double *K, size_t n)
+{
+    double largest = 0;
+    for (size_t i = 0; i < n * n; i++) {
+        largest = fmax(largest, fabs(K[i]));
+    }
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j < i; j++) {
+            if (!(fabs(K[i * n + j] - K[j * n + i]) <= 1e-12 * largest)) {
+                return submodi_fail(SUBMOD_EINVAL,
+                                    "%s: not symmetric: K[%zu, %zu] = %.17g, K[%zu, %zu] = %.17g",
+                                    who, i, j, K[i * n + j], j, i, K[j * n + i]);
+            }
+        }
+    }
+    return SUBMOD_OK;
+}
+
+submod_status submod_fn_logdet(const double *K, size_t n, submod_fn **fn)
+{
+    static const char who[] = "submod_fn_logdet";
+    submod_status status = submodi_require_size(who, n, fn);
+    if (status == SUBMOD_OK && !K) {
+        status = submodi_fail(SUBMOD_EINVAL, "%s: K is NULL", who);
+    }
+    if (status == SUBMOD_OK && n > 46340) { /* LAPACK may index with int */
+        status = submodi_fail(SUBMOD_EUNSUPPORTED, "%s: n = %zu is more than 46340", who, n);
+    }
+    if (status == SUBMOD_OK) {
+        status = submodi_require_finite(who, "K", K, n * n);
+    }
+    if (status == SUBMOD_OK) {
+        status = require_symmetric(who, K, n);
+    }
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    size_t matrix = n * n * sizeof(double);
+    logdet *l = submodi_alloc(sizeof *l + matrix, 1);
+    double *test = submodi_alloc(matrix, 1);
+    if (l && test) {
+        l->n = n;
+        memcpy(l->K, K, matrix);
+        memcpy(test, K, matrix);
+        status = cholesky(test, n, n);
+    } else {
+        status = submodi_nomem(who);
+    }
+    submodi_free(test);
+    if (status != SUBMOD_OK) {
+        submodi_free(l);
+        return status;
+    }
+    submod_fn_ops ops = {.eval = eval,
+                         .state_size =
+                             sizeof(factor) + (n + n * n) * sizeof(double) + n * sizeof(int32_t),
+                         .reset = reset,
+                         .push = push,
+                         .gain = gain,
+                         .chain = chain,
+                         .destroy = submodi_free};
+    return submodi_fn_new("logdet", n, &ops, l, fn);
+}

@@ -1,0 +1,191 @@
+/* Lovász extension and greedy subgradient (paper, Eqs. 8 and 9) of any set function.
+ *
+ * Sort x downwards, chain the gains of F along that order, write each gain back to its element.
+ * Blocks of equal entries go through F's tied callback where there is one.
+ *
+ * Memory passes over n entries, after the sort: records -> order; order -> gains (F's chain);
+ * gains -> g, which writes in random order; x, g -> value.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/sort.h"
+#include "base/threads.h"
+#include "submod/function_impl.h"
+#include "submod/lovasz.h"
+
+submod_lovasz_settings submod_lovasz_defaults(void)
+{
+    return (submod_lovasz_settings){.ties = SUBMOD_TIES_AVERAGE};
+}
+
+static bool is_tied(const submodi_sorted *sorted, const double *x, size_t i)
+{
+    return submodi_sorted_maybe_tied(sorted, i) &&
+           x[submodi_sorted_index(sorted, i - 1)] == x[submodi_sorted_index(sorted, i)];
+}
+
+/* The first rank from `from` on whose entry equals the one before it; n if there is none. */
+static size_t next_tie(const submodi_sorted *sorted, const double *x, size_t from, size_t n)
+{
+    size_t i = from;
+    while (i < n && !is_tied(sorted, x, i)) {
+        i++;
+    }
+    return i;
+}
+
+/* Alternates stretches of distinct entries (chain) and blocks of equal ones (tied). */
+static submod_status chain_with_ties(const submod_fn *fn, void *state, const submodi_sorted *sorted,
+                                     const double *x, const int32_t *order, double *gains)
+{
+    size_t n = fn->n;
+    size_t begin = 0;
+    submod_status status = SUBMOD_OK;
+    while (status == SUBMOD_OK && begin < n) {
+        size_t tie = next_tie(sorted, x, begin + 1, n);
+        size_t block = tie < n ? tie - 1 : n; /* where the tied block begins */
+        if (block > begin) {
+            status = submodi_fn_chain(fn, state, order + begin, block - begin, gains + begin);
+        }
+        size_t end = tie < n ? tie + 1 : n;
+        while (end < n && is_tied(sorted, x, end)) {
+            end++;
+        }
+        if (status == SUBMOD_OK && block < n) {
+            status = submodi_fn_tied(fn, state, order + block, end - block, gains + block);
+        }
+        begin = end;
+    }
+    return status;
+}
+
+static double dot(const double *x, const double *g, size_t n)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < n; i++) {
+        sum += x[i] * g[i];
+    }
+    return sum;
+}
+
+static double absolute(const double *x, const double *g, size_t n)
+{
+    double sum = 0;
+    (void)x;
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < n; i++) {
+        sum += fabs(g[i]);
+    }
+    return sum;
+}
+
+/* Sums over a number of parts that depends on n alone: so does the rounding. */
+static double sum_by_parts(double (*sum)(const double *, const double *, size_t), const double *x,
+                           const double *g, size_t n)
+{
+    enum { PARTS = 64 };
+    double part[PARTS];
+#pragma omp parallel for num_threads(submodi_threads_for(n))
+    for (size_t p = 0; p < PARTS; p++) {
+        size_t begin = n * p / PARTS;
+        part[p] = sum(x + begin, g + begin, n * (p + 1) / PARTS - begin);
+    }
+    double total = 0;
+    for (size_t p = 0; p < PARTS; p++) {
+        total += part[p];
+    }
+    return total;
+}
+
+/* Whether no partial sum of <x, g> can overflow. The largest |x| stands at one end of the order. */
+static bool value_is_safe(const double *x, const int32_t *order, const double *gains, size_t n)
+{
+    double largest = fmax(fabs(x[order[0]]), fabs(x[order[n - 1]]));
+    return isfinite(largest * sum_by_parts(absolute, x, gains, n));
+}
+
+/* Order and gains of the greedy chain, both in work. */
+static submod_status greedy(const submod_fn *fn, const double *x, submod_ties ties, submod_work *w,
+                            int32_t **order, double **gains)
+{
+    size_t n = fn->n;
+    submodi_sorted sorted;
+    void *state = submodi_take(w, submodi_fn_state_size(fn), 1);
+    *order = submodi_take(w, n, sizeof **order);
+    *gains = submodi_take(w, n, sizeof **gains);
+    if (!state || !*order || !*gains || submodi_sort_f64(x, n, w, &sorted) != SUBMOD_OK) {
+        return submodi_nomem("submod_lovasz");
+    }
+    int ties_seen = 0;
+    (*order)[0] = submodi_sorted_index(&sorted, 0);
+#pragma omp parallel for num_threads(submodi_threads_for(n)) reduction(| : ties_seen)
+    for (size_t i = 1; i < n; i++) {
+        (*order)[i] = submodi_sorted_index(&sorted, i);
+        ties_seen |= submodi_sorted_maybe_tied(&sorted, i);
+    }
+    submod_status status = submodi_fn_reset(fn, state);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    return ties_seen && ties == SUBMOD_TIES_AVERAGE && fn->ops.tied
+               ? chain_with_ties(fn, state, &sorted, x, *order, *gains)
+               : submodi_fn_chain(fn, state, *order, n, *gains);
+}
+
+static submod_status extend(const submod_fn *fn, const double *x, double *value, double *g,
+                            int32_t *order_out, submod_ties ties, submod_work *w)
+{
+    static const char who[] = "submod_lovasz";
+    size_t n = fn->n;
+    int32_t *order;
+    double *gains;
+    submod_status status = greedy(fn, x, ties, w, &order, &gains);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    if (value && !value_is_safe(x, order, gains, n)) {
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: the value may overflow", who);
+    }
+    double *by_element = g ? g : submodi_take(w, n, sizeof *by_element);
+    if (!by_element) {
+        return submodi_nomem(who);
+    }
+#pragma omp parallel for num_threads(submodi_threads_for(n))
+    for (size_t i = 0; i < n; i++) {
+        by_element[order[i]] = gains[i];
+    }
+    if (order_out) {
+        memcpy(order_out, order, n * sizeof *order);
+    }
+    if (value) {
+        *value = sum_by_parts(dot, x, by_element, n);
+    }
+    return SUBMOD_OK;
+}
+
+submod_status submod_lovasz(const submod_fn *fn, const double *x, double *value, double *g,
+                            int32_t *order, const submod_lovasz_settings *settings,
+                            submod_work *work)
+{
+    static const char who[] = "submod_lovasz";
+    if (!fn || !x) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, fn ? "x" : "fn");
+    }
+    submod_lovasz_settings s = settings ? *settings : submod_lovasz_defaults();
+    if (s.ties != SUBMOD_TIES_AVERAGE && s.ties != SUBMOD_TIES_INDEX) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: ties = %d is unknown", who, (int)s.ties);
+    }
+    submod_status status = submodi_require_finite(who, "x", x, fn->n);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    submodi_scope scope;
+    submod_work *w = submodi_scope_open(&scope, work);
+    status = extend(fn, x, value, g, order, s.ties, w);
+    submodi_scope_close(&scope);
+    return status;
+}

@@ -1,0 +1,88 @@
+/* Modular function: F(A) = sum of w over A. Its Lovász extension is the linear function <w, x>.
+ *
+ * eval O(k); push, gain O(1); chain O(k); minimize O(k). No state.
+ */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "submod/function_impl.h"
+
+static submod_status eval(const void *ctx, const int32_t *set, size_t k, double *value)
+{
+    const double *w = ctx;
+    double sum = 0;
+    for (size_t i = 0; i < k; i++) {
+        sum += w[set[i]];
+    }
+    *value = sum;
+    return SUBMOD_OK;
+}
+
+static submod_status reset(const void *ctx, void *state)
+{
+    (void)ctx;
+    (void)state;
+    return SUBMOD_OK;
+}
+
+static submod_status push(const void *ctx, void *state, int32_t e, double *gain)
+{
+    const double *w = ctx;
+    (void)state;
+    *gain = w[e];
+    return SUBMOD_OK;
+}
+
+static submod_status chain(const void *ctx, void *state, const int32_t *elements, size_t k,
+                           double *gains)
+{
+    const double *w = ctx;
+    (void)state;
+    for (size_t i = 0; i < k; i++) {
+        gains[i] = w[elements[i]];
+    }
+    return SUBMOD_OK;
+}
+
+static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase,
+                              const int32_t *block, size_t nblock, const double *z, int largest,
+                              uint8_t *in)
+{
+    const double *w = ctx;
+    (void)base;
+    (void)nbase;
+    for (size_t i = 0; i < nblock; i++) {
+        in[i] = largest ? z[i] >= w[block[i]] : z[i] > w[block[i]];
+    }
+    return SUBMOD_OK;
+}
+
+submod_status submod_fn_modular(const double *w, size_t n, submod_fn **fn)
+{
+    static const char who[] = "submod_fn_modular";
+    submod_status status = submodi_require_size(who, n, fn);
+    if (status == SUBMOD_OK && !w) {
+        status = submodi_fail(SUBMOD_EINVAL, "%s: w is NULL", who);
+    }
+    if (status == SUBMOD_OK) {
+        status = submodi_require_finite(who, "w", w, n);
+    }
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    double *copy = submodi_alloc(n, sizeof *copy);
+    if (!copy) {
+        return submodi_nomem(who);
+    }
+    memcpy(copy, w, n * sizeof *copy);
+    submod_fn_ops ops = {.eval = eval,
+                         .reset = reset,
+                         .push = push,
+                         .gain = push,
+                         .chain = chain,
+                         .tied = chain,
+                         .minimize = minimize,
+                         .destroy = submodi_free};
+    return submodi_fn_new("modular", n, &ops, copy, fn);
+}

@@ -1,0 +1,217 @@
+/* Sums with coefficients >= 0: F = sum of c_i F_i. Scaling is the sum of one.
+ *
+ * eval, push, gain, chain: those of all terms together. State: theirs, one after the other.
+ * The base polytope of a sum is the sum of the base polytopes, so gains simply add, averaged ones
+ * over ties too.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "submod/function_impl.h"
+
+typedef struct term {
+    submod_fn *fn;
+    double coefficient;
+    size_t state_at; /* offset of its state */
+} term;
+
+typedef struct sum {
+    size_t count;
+    term terms[];
+} sum;
+
+static void destroy(void *ctx)
+{
+    sum *s = ctx;
+    for (size_t i = 0; i < s->count; i++) {
+        submod_fn_free(s->terms[i].fn);
+    }
+    submodi_free(s);
+}
+
+static submod_status eval(const void *ctx, const int32_t *set, size_t k, double *value)
+{
+    const sum *s = ctx;
+    double total = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        double v;
+        submod_status status = submodi_fn_eval(s->terms[i].fn, set, k, &v);
+        if (status != SUBMOD_OK) {
+            return status;
+        }
+        total += s->terms[i].coefficient * v;
+    }
+    *value = total;
+    return SUBMOD_OK;
+}
+
+static submod_status reset(const void *ctx, void *state)
+{
+    const sum *s = ctx;
+    submod_status status = SUBMOD_OK;
+    for (size_t i = 0; status == SUBMOD_OK && i < s->count; i++) {
+        status = submodi_fn_reset(s->terms[i].fn, (char *)state + s->terms[i].state_at);
+    }
+    return status;
+}
+
+/* Adds up one number of each term, asked for by call. */
+typedef submod_status one_call(const submod_fn *fn, void *state, int32_t e, double *gain);
+
+static submod_status add_up(const sum *s, void *state, int32_t e, one_call *call, double *result)
+{
+    double total = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        double g;
+        submod_status status = call(s->terms[i].fn, (char *)state + s->terms[i].state_at, e, &g);
+        if (status != SUBMOD_OK) {
+            return status;
+        }
+        total += s->terms[i].coefficient * g;
+    }
+    *result = total;
+    return SUBMOD_OK;
+}
+
+static submod_status push(const void *ctx, void *state, int32_t e, double *gain)
+{
+    return add_up(ctx, state, e, submodi_fn_push, gain);
+}
+
+static submod_status gain(const void *ctx, void *state, int32_t e, double *result)
+{
+    return add_up(ctx, state, e, submodi_fn_gain, result);
+}
+
+/* The same for the gains of a block. */
+typedef submod_status block_call(const submod_fn *fn, void *state, const int32_t *elements,
+                                 size_t k, double *gains);
+
+static submod_status add_up_block(const sum *s, void *state, const int32_t *elements, size_t k,
+                                  block_call *call, double *gains)
+{
+    double *g = submodi_alloc(k, sizeof *g);
+    if (!g) {
+        return submodi_nomem("chain of a sum");
+    }
+    submod_status status = SUBMOD_OK;
+    memset(gains, 0, k * sizeof *gains);
+    for (size_t i = 0; status == SUBMOD_OK && i < s->count; i++) {
+        status = call(s->terms[i].fn, (char *)state + s->terms[i].state_at, elements, k, g);
+        for (size_t j = 0; status == SUBMOD_OK && j < k; j++) {
+            gains[j] += s->terms[i].coefficient * g[j];
+        }
+    }
+    submodi_free(g);
+    return status;
+}
+
+static submod_status chain(const void *ctx, void *state, const int32_t *elements, size_t k,
+                           double *gains)
+{
+    return add_up_block(ctx, state, elements, k, submodi_fn_chain, gains);
+}
+
+static submod_status tied(const void *ctx, void *state, const int32_t *elements, size_t k,
+                          double *gains)
+{
+    return add_up_block(ctx, state, elements, k, submodi_fn_tied, gains);
+}
+
+/* Of one term only: c F - z has the minimisers of F - z / c. */
+static submod_status minimize_scaled(const void *ctx, const int32_t *base, size_t nbase,
+                                     const int32_t *block, size_t nblock, const double *z,
+                                     int largest, uint8_t *in)
+{
+    const term *t = &((const sum *)ctx)->terms[0];
+    if (t->coefficient == 0) {
+        for (size_t i = 0; i < nblock; i++) {
+            in[i] = largest ? z[i] >= 0 : z[i] > 0;
+        }
+        return SUBMOD_OK;
+    }
+    double *scaled = submodi_alloc(nblock, sizeof *scaled);
+    if (!scaled) {
+        return submodi_nomem("minimize of a scaled function");
+    }
+    for (size_t i = 0; i < nblock; i++) {
+        scaled[i] = z[i] / t->coefficient;
+    }
+    submod_status status =
+        submodi_require_finite("minimize of a scaled function", "z / c", scaled, nblock);
+    if (status == SUBMOD_OK) {
+        status = submodi_fn_minimize(t->fn, base, nbase, block, nblock, scaled, largest, in);
+    }
+    submodi_free(scaled);
+    return status;
+}
+
+static submod_status require_terms(const char *who, const submod_fn *const *f,
+                                   const double *coefficient, size_t count)
+{
+    if (!f || count == 0) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: no functions to add", who);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!f[i]) {
+            return submodi_fail(SUBMOD_EINVAL, "%s: f[%zu] is NULL", who, i);
+        }
+        if (f[i]->n != f[0]->n) {
+            return submodi_fail(SUBMOD_EINVAL, "%s: f[%zu] has %zu elements, f[0] has %zu", who, i,
+                                f[i]->n, f[0]->n);
+        }
+    }
+    return coefficient ? submodi_require_nonnegative(who, "coefficient", coefficient, count)
+                       : SUBMOD_OK;
+}
+
+static submod_status new_sum(const char *who, const char *name, const submod_fn *const *f,
+                             const double *coefficient, size_t count, submod_fn **fn)
+{
+    submod_status status = require_terms(who, f, coefficient, count);
+    if (status == SUBMOD_OK) {
+        status = submodi_require_size(who, f[0]->n, fn);
+    }
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    sum *s = count <= SIZE_MAX / sizeof(term) - 1
+                 ? submodi_alloc(sizeof *s + count * sizeof *s->terms, 1)
+                 : NULL;
+    if (!s) {
+        return submodi_nomem(who);
+    }
+    s->count = count;
+    size_t state_size = 0;
+    bool all_tied = true;
+    for (size_t i = 0; i < count; i++) {
+        s->terms[i] = (term){.fn = submod_fn_share(f[i]),
+                             .coefficient = coefficient ? coefficient[i] : 1,
+                             .state_at = state_size};
+        state_size += submodi_fn_state_size(f[i]);
+        all_tied = all_tied && f[i]->ops.tied;
+    }
+    submod_fn_ops ops = {.eval = eval,
+                         .state_size = state_size,
+                         .reset = reset,
+                         .push = push,
+                         .gain = gain,
+                         .chain = chain,
+                         .tied = all_tied ? tied : NULL,
+                         .minimize = count == 1 && f[0]->ops.minimize ? minimize_scaled : NULL,
+                         .destroy = destroy};
+    return submodi_fn_new(name, f[0]->n, &ops, s, fn);
+}
+
+submod_status submod_fn_sum(const submod_fn *const *f, const double *coefficient, size_t count,
+                            submod_fn **fn)
+{
+    return new_sum("submod_fn_sum", "sum", f, coefficient, count, fn);
+}
+
+submod_status submod_fn_scale(const submod_fn *f, double c, submod_fn **fn)
+{
+    return new_sum("submod_fn_scale", "scale", &f, &c, 1, fn);
+}
