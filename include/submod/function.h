@@ -95,7 +95,7 @@ SUBMOD_API size_t submod_fn_size(const submod_fn *fn);
 /* "jaccard", "cut", .., "custom"; "" for NULL. */
 SUBMOD_API const char *submod_fn_name(const submod_fn *fn);
 
-/* ---- built-in functions -------------------------------------------------------------------------
+/* ---- built-in functions ----
  *
  * All inputs are copied. Every constructor refuses n = 0 and n > 2^31 - 1 (SUBMOD_EINVAL), NULL
  * (SUBMOD_EINVAL) and NaN or Inf (SUBMOD_ENONFINITE) in what it is given, and leaves *fn alone

@@ -1,0 +1,102 @@
+#!/usr/bin/env bash
+# Installs a finished build into a temporary place and uses it as strangers would: with CMake, with
+# pkg-config, statically, from C++. Looks at the names and the soname of the libraries too.
+#
+#   tests/install/run.sh BUILD_DIRECTORY
+set -euo pipefail
+
+if [ $# -ne 1 ]; then
+    echo "usage: $0 BUILD_DIRECTORY" >&2
+    exit 2
+fi
+build=$1
+consumer=$(cd "$(dirname "${BASH_SOURCE[0]}")/consumer" && pwd)
+cc=${CC:-cc}
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+prefix=$scratch/prefix
+
+fail() {
+    echo "install test: $*" >&2
+    exit 1
+}
+
+step() {
+    echo "---- $*"
+}
+
+for tool in cmake pkg-config nm readelf; do
+    command -v "$tool" >/dev/null || fail "$tool is not installed; run scripts/setup.sh"
+done
+
+# The one installed file of that name.
+installed() {
+    local found
+    found=$(find "$prefix" -name "$1")
+    [ -e "$found" ] || fail "$1 was not installed, or more than once"
+    echo "$found"
+}
+
+step "install"
+cmake --install "$build" --prefix "$prefix" >"$scratch/log" || fail "$(cat "$scratch/log")"
+shared=$(installed libsubmod.so)
+static=$(installed libsubmod.a)
+pc=$(installed submod.pc)
+libdir=$(dirname "$shared")
+
+step "CMake package"
+cmake -S "$consumer" -B "$scratch/consumer" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
+cmake --build "$scratch/consumer" >"$scratch/log" || fail "$(cat "$scratch/log")"
+"$scratch/consumer/shared"
+"$scratch/consumer/static"
+
+# The flags of submod.pc, one per line, as if it had been made for our temporary prefix.
+flags() {
+    PKG_CONFIG_PATH=$(dirname "$pc") \
+        pkg-config --define-variable=prefix="$prefix" "$@" submod | xargs -n 1
+}
+
+needs_shared() {
+    readelf -d "$1" | grep 'NEEDED.*libsubmod' >/dev/null
+}
+
+step "pkg-config, shared"
+mapfile -t shared_flags < <(flags --cflags --libs)
+"$cc" "$consumer/main.c" "${shared_flags[@]}" -o "$scratch/shared"
+LD_LIBRARY_PATH=$libdir "$scratch/shared"
+needs_shared "$scratch/shared" || fail "pkg-config --libs did not link the shared library"
+
+step "pkg-config, static"
+mapfile -t static_flags < <(flags --cflags --libs --static | sed 's/^-lsubmod$/-l:libsubmod.a/')
+"$cc" "$consumer/main.c" "${static_flags[@]}" -o "$scratch/static"
+"$scratch/static"
+! needs_shared "$scratch/static" || fail "pkg-config --static linked the shared library"
+
+if cxx=$(command -v "${CXX:-c++}"); then
+    step "C++"
+    cat >"$scratch/main.cpp" <<'END'
+#include <submod.h>
+int main()
+{
+    return submod_version() == SUBMOD_VERSION ? 0 : 1;
+}
+END
+    "$cxx" -std=c++11 -Wall -Wextra -pedantic-errors -Werror "$scratch/main.cpp" \
+        "${shared_flags[@]}" -o "$scratch/cpp"
+    LD_LIBRARY_PATH=$libdir "$scratch/cpp"
+fi
+
+# names_not PATTERN: from the output of nm, the defined symbols that do not match.
+names_not() {
+    awk -v pattern="$1" 'NF == 3 && $3 !~ pattern { print $3 }'
+}
+
+step "names"
+nm -D --defined-only "$shared" | grep ' submod_lovasz$' >/dev/null || fail "nm shows no submod_lovasz"
+foreign=$(nm -D --defined-only "$shared" | names_not '^submod_')
+[ -z "$foreign" ] || fail "the shared library exports names that are not ours: $foreign"
+foreign=$(nm -g --defined-only "$static" | names_not '^submod')
+[ -z "$foreign" ] || fail "the static library defines names that are not ours: $foreign"
+soname=$(readelf -d "$shared" | sed -n 's/.*SONAME.*\[\(.*\)\].*/\1/p')
+[ "$soname" = libsubmod.so.0 ] || fail "the soname is '$soname' instead of libsubmod.so.0"

@@ -1,0 +1,300 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support.h"
+
+static submod_fn *jaccard(size_t n, submod_rng *rng, double share)
+{
+    uint8_t mask[64];
+    submod_fn *fn = NULL;
+    for (size_t i = 0; i < n; i++) {
+        mask[i] = submod_rng_uniform(rng) < share;
+    }
+    ck_assert_ok(submod_fn_jaccard(mask, n, &fn));
+    return fn;
+}
+
+static submod_fn *jaccard_mixed(size_t n, submod_rng *rng)
+{
+    return jaccard(n, rng, 0.5);
+}
+
+static submod_fn *jaccard_no_foreground(size_t n, submod_rng *rng)
+{
+    return jaccard(n, rng, 0);
+}
+
+static submod_fn *jaccard_all_foreground(size_t n, submod_rng *rng)
+{
+    return jaccard(n, rng, 1);
+}
+
+static submod_fn *hamming(size_t n, submod_rng *rng)
+{
+    submod_fn *fn = NULL;
+    (void)rng;
+    ck_assert_ok(submod_fn_hamming(n, &fn));
+    return fn;
+}
+
+static submod_fn *modular(size_t n, submod_rng *rng)
+{
+    double w[64];
+    submod_fn *fn = NULL;
+    random_vector(rng, w, n, 0);
+    ck_assert_ok(submod_fn_modular(w, n, &fn));
+    return fn;
+}
+
+/* Increments in descending order, the last ones negative. */
+static submod_fn *cardinality(size_t n, submod_rng *rng)
+{
+    double h[65] = {0};
+    double increment = 2;
+    submod_fn *fn = NULL;
+    for (size_t k = 0; k < n; k++) {
+        h[k + 1] = h[k] + increment;
+        increment -= 5 * submod_rng_uniform(rng) / (double)n;
+    }
+    ck_assert_ok(submod_fn_cardinality(h, n, &fn));
+    return fn;
+}
+
+static submod_fn *square_root(size_t n, submod_rng *rng)
+{
+    submod_fn *fn = NULL;
+    (void)rng;
+    ck_assert_ok(submod_fn_sqrt(n, &fn));
+    return fn;
+}
+
+static submod_fn *logarithm(size_t n, submod_rng *rng)
+{
+    submod_fn *fn = NULL;
+    (void)rng;
+    ck_assert_ok(submod_fn_log1p(n, &fn));
+    return fn;
+}
+
+static submod_fn *truncation(size_t n, submod_rng *rng)
+{
+    submod_fn *fn = NULL;
+    ck_assert_ok(submod_fn_truncation(n, submod_rng_below(rng, n + 2), &fn));
+    return fn;
+}
+
+static submod_fn *coverage(size_t n, submod_rng *rng)
+{
+    enum { ITEMS = 12 };
+    size_t start[65] = {0};
+    int32_t items[64 * ITEMS];
+    double weight[ITEMS];
+    submod_fn *fn = NULL;
+    for (size_t e = 0; e < n; e++) {
+        start[e + 1] = start[e] + submod_rng_below(rng, 5);
+        for (size_t i = start[e]; i < start[e + 1]; i++) {
+            items[i] = (int32_t)submod_rng_below(rng, ITEMS); /* now and then twice the same */
+        }
+    }
+    for (size_t i = 0; i < ITEMS; i++) {
+        weight[i] = submod_rng_uniform(rng);
+    }
+    ck_assert_ok(submod_fn_coverage(n, start, items, ITEMS, weight, &fn));
+    return fn;
+}
+
+static submod_fn *cut(size_t n, submod_rng *rng, int directed)
+{
+    enum { EDGES = 40 };
+    int32_t tail[EDGES];
+    int32_t head[EDGES];
+    double weight[EDGES];
+    submod_fn *fn = NULL;
+    for (size_t i = 0; i < EDGES; i++) { /* with loops and parallel edges */
+        tail[i] = (int32_t)submod_rng_below(rng, n);
+        head[i] = (int32_t)submod_rng_below(rng, n);
+        weight[i] = submod_rng_uniform(rng);
+    }
+    ck_assert_ok(submod_fn_cut(n, EDGES, tail, head, weight, directed, &fn));
+    return fn;
+}
+
+static submod_fn *cut_directed(size_t n, submod_rng *rng)
+{
+    return cut(n, rng, 1);
+}
+
+static submod_fn *cut_undirected(size_t n, submod_rng *rng)
+{
+    return cut(n, rng, 0);
+}
+
+static submod_fn *facility(size_t n, submod_rng *rng)
+{
+    enum { CLIENTS = 7 };
+    double benefit[CLIENTS * 64];
+    submod_fn *fn = NULL;
+    for (size_t i = 0; i < CLIENTS * n; i++) {
+        benefit[i] = submod_rng_uniform(rng);
+    }
+    ck_assert_ok(submod_fn_facility(n, CLIENTS, benefit, &fn));
+    return fn;
+}
+
+/* B B' + I, with B square. */
+static submod_fn *logdet(size_t n, submod_rng *rng)
+{
+    double *B = malloc(n * n * sizeof *B);
+    double *K = malloc(n * n * sizeof *K);
+    submod_fn *fn = NULL;
+    ck_assert(B && K);
+    random_vector(rng, B, n * n, 0);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j < n; j++) {
+            K[i * n + j] = i == j;
+            for (size_t k = 0; k < n; k++) {
+                K[i * n + j] += B[i * n + k] * B[j * n + k];
+            }
+        }
+    }
+    ck_assert_ok(submod_fn_logdet(K, n, &fn));
+    free(B);
+    free(K);
+    return fn;
+}
+
+static submod_fn *iwata(size_t n, submod_rng *rng)
+{
+    submod_fn *fn = NULL;
+    (void)rng;
+    ck_assert_ok(submod_fn_iwata(n, &fn));
+    return fn;
+}
+
+/* ---- combinations ---- */
+
+static submod_fn *sum(size_t n, submod_rng *rng)
+{
+    submod_fn *terms[3] = {jaccard_mixed(n, rng), cut_directed(n, rng), logdet(n, rng)};
+    const double coefficient[3] = {2, 0.5, 1};
+    submod_fn *fn = NULL;
+    ck_assert_ok(submod_fn_sum((const submod_fn *const *)terms, coefficient, 3, &fn));
+    for (int i = 0; i < 3; i++) {
+        submod_fn_free(terms[i]);
+    }
+    return fn;
+}
+
+static submod_fn *scale(size_t n, submod_rng *rng)
+{
+    submod_fn *inner = jaccard_mixed(n, rng);
+    submod_fn *fn = NULL;
+    ck_assert_ok(submod_fn_scale(inner, 3, &fn));
+    submod_fn_free(inner);
+    return fn;
+}
+
+static submod_fn *add_modular(size_t n, submod_rng *rng)
+{
+    submod_fn *inner = jaccard_mixed(n, rng);
+    submod_fn *fn = NULL;
+    double w[64];
+    random_vector(rng, w, n, 0);
+    ck_assert_ok(submod_fn_add_modular(inner, w, &fn));
+    submod_fn_free(inner);
+    return fn;
+}
+
+static submod_fn *restriction_of(submod_fn *inner, size_t n, submod_rng *rng)
+{
+    int32_t order[64];
+    submod_fn *fn = NULL;
+    random_order(rng, order, submod_fn_size(inner));
+    ck_assert_ok(submod_fn_restrict(inner, order, n, &fn));
+    submod_fn_free(inner);
+    return fn;
+}
+
+static submod_fn *contraction_of(submod_fn *inner, size_t n, submod_rng *rng)
+{
+    int32_t order[64];
+    submod_fn *fn = NULL;
+    random_order(rng, order, submod_fn_size(inner));
+    ck_assert_ok(submod_fn_contract(inner, order, submod_fn_size(inner) - n, &fn));
+    submod_fn_free(inner);
+    return fn;
+}
+
+static submod_fn *restriction_cut(size_t n, submod_rng *rng)
+{
+    return restriction_of(cut_directed(n + 3, rng), n, rng);
+}
+
+static submod_fn *contraction_logdet(size_t n, submod_rng *rng)
+{
+    return contraction_of(logdet(n + 3, rng), n, rng);
+}
+
+static submod_fn *restriction_jaccard(size_t n, submod_rng *rng)
+{
+    return restriction_of(jaccard_mixed(n + 3, rng), n, rng);
+}
+
+static submod_fn *contraction_jaccard(size_t n, submod_rng *rng)
+{
+    return contraction_of(jaccard_mixed(n + 3, rng), n, rng);
+}
+
+/* ---- custom: square roots of counts in three groups, by eval alone ---- */
+
+static submod_status grouped_eval(const void *ctx, const int32_t *set, size_t k, double *value)
+{
+    const uint8_t *group = ctx;
+    double count[3] = {0};
+    for (size_t i = 0; i < k; i++) {
+        count[group[set[i]]]++;
+    }
+    *value = sqrt(count[0]) + 2 * sqrt(count[1]) + 0.5 * sqrt(count[2]);
+    return SUBMOD_OK;
+}
+
+static submod_fn *custom(size_t n, submod_rng *rng)
+{
+    uint8_t *group = malloc(n);
+    submod_fn *fn = NULL;
+    ck_assert_ptr_nonnull(group);
+    for (size_t i = 0; i < n; i++) {
+        group[i] = (uint8_t)submod_rng_below(rng, 3);
+    }
+    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = grouped_eval, .destroy = free};
+    ck_assert_ok(submod_fn_custom(n, &ops, group, &fn));
+    return fn;
+}
+
+const family families[] = {
+    {"jaccard", jaccard_mixed, 1},
+    {"jaccard, no foreground", jaccard_no_foreground, 1},
+    {"jaccard, all foreground", jaccard_all_foreground, 1},
+    {"hamming", hamming, 1},
+    {"modular", modular, 0},
+    {"cardinality", cardinality, 0},
+    {"sqrt", square_root, 1},
+    {"log1p", logarithm, 1},
+    {"truncation", truncation, 1},
+    {"coverage", coverage, 1},
+    {"directed cut", cut_directed, 0},
+    {"undirected cut", cut_undirected, 0},
+    {"facility", facility, 1},
+    {"logdet", logdet, 0},
+    {"iwata", iwata, 0},
+    {"sum", sum, 0},
+    {"scale", scale, 1},
+    {"add_modular", add_modular, 0},
+    {"restricted cut", restriction_cut, 0},
+    {"restricted jaccard", restriction_jaccard, 1},
+    {"contracted logdet", contraction_logdet, 0},
+    {"contracted jaccard", contraction_jaccard, 1},
+    {"custom", custom, 1},
+};
+const size_t family_count = sizeof families / sizeof families[0];

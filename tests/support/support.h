@@ -1,0 +1,67 @@
+/* What the tests share: running a suite, instances of every family, slow and obvious oracles. */
+#ifndef SUBMOD_TESTS_SUPPORT_H
+#define SUBMOD_TESTS_SUPPORT_H
+
+#include <check.h>
+#include <submod.h>
+
+/* Runs the tests under ctest: one suite, prints failures, returns main's exit code. */
+int run_tests(const char *name, const TTest *const *tests, size_t count);
+#define RUN_TESTS(name, ...) \
+    run_tests(name, (const TTest *const[]){__VA_ARGS__}, \
+              sizeof((const TTest *const[]){__VA_ARGS__}) / sizeof(const TTest *))
+
+/* Passes only for a success; shows the library's words otherwise. */
+#define ck_assert_ok(call) \
+    do { \
+        int status_ = (call); \
+        ck_assert_msg(status_ == SUBMOD_OK, "%s: %s (%s)", #call, submod_last_error(), \
+                      submod_status_string(status_)); \
+    } while (0)
+
+/* |a - b| <= tol, never for NaN. */
+#define ck_assert_near(a, b, tol) \
+    do { \
+        double a_ = (a), b_ = (b), tol_ = (tol); \
+        ck_assert_msg(fabs(a_ - b_) <= tol_, "%s = %.17g, %s = %.17g, tolerance %g", #a, a_, #b, \
+                      b_, tol_); \
+    } while (0)
+
+/* ---- instances ---- */
+
+typedef struct family {
+    const char *name;
+    submod_fn *(*make)(size_t n, submod_rng *rng);
+    int monotone;
+} family;
+
+/* All families of the library and a custom one, random in all they leave open. n >= 2. */
+extern const family families[];
+extern const size_t family_count;
+
+/* ---- oracles over all subsets, n <= 20: bit e of a mask is element e ---- */
+
+/* F of every subset, 2^n numbers; the caller frees. Uses submod_fn_eval alone. */
+double *subset_values(const submod_fn *fn);
+size_t subset_elements(uint32_t mask, int32_t *set);
+
+/* f(x) as the Choquet integral: min x * F(V) + integral over t of F({x >= t}), independent of any
+ * greedy order. F normalised, given by its values. */
+double choquet(const double *F, size_t n, const double *x);
+
+/* The largest s(A) - F(A) over all A: <= 0 inside the submodular polyhedron. */
+double worst_excess(const double *F, size_t n, const double *s);
+
+/* max over s in B(F) of <s, x>, by trying the vertices of all n! orders. n <= 7. */
+double support_function(const double *F, size_t n, const double *x);
+
+/* Largest |F|, at least 1: what tolerances are relative to. */
+double value_scale(const double *F, size_t n);
+
+/* ---- the rest ---- */
+
+/* x filled with N(0, 1), or, coarse, with few different multiples of 1/4: many ties. */
+void random_vector(submod_rng *rng, double *x, size_t n, int coarse);
+void random_order(submod_rng *rng, int32_t *order, size_t n);
+
+#endif

@@ -1,0 +1,394 @@
+/* Bad input: a status with words, and nothing written to the outputs. */
+#include <math.h>
+#include <string.h>
+
+#include "support.h"
+
+static submod_fn *const untouched = (submod_fn *)&families; /* any address */
+
+/* The call fails with this status, its words contain `words`, and fn still is what it was. */
+#define ck_assert_refused(call, expected, words) \
+    do { \
+        int status_ = (call); \
+        ck_assert_msg(status_ == (expected), "%s gave %d", #call, status_); \
+        ck_assert_msg(strstr(submod_last_error(), words) != NULL, "%s said: %s", #call, \
+                      submod_last_error()); \
+    } while (0)
+#define ck_assert_not_made(call, expected, words) \
+    do { \
+        submod_fn *fn = untouched; \
+        ck_assert_refused(call, expected, words); \
+        ck_assert_ptr_eq(fn, untouched); \
+    } while (0)
+
+START_TEST(sizes)
+{
+    const uint8_t mask[1] = {1};
+    const double w[2] = {0, 1};
+    const size_t start[1] = {0};
+    size_t big = (size_t)INT32_MAX + 1;
+    ck_assert_not_made(submod_fn_jaccard(mask, 0, &fn), SUBMOD_EINVAL, "n = 0");
+    ck_assert_not_made(submod_fn_hamming(0, &fn), SUBMOD_EINVAL, "n = 0");
+    ck_assert_not_made(submod_fn_modular(w, 0, &fn), SUBMOD_EINVAL, "n = 0");
+    ck_assert_not_made(submod_fn_cardinality(w, 0, &fn), SUBMOD_EINVAL, "n = 0");
+    ck_assert_not_made(submod_fn_sqrt(0, &fn), SUBMOD_EINVAL, "n = 0");
+    ck_assert_not_made(submod_fn_log1p(0, &fn), SUBMOD_EINVAL, "n = 0");
+    ck_assert_not_made(submod_fn_truncation(0, 1, &fn), SUBMOD_EINVAL, "n = 0");
+    ck_assert_not_made(submod_fn_coverage(0, start, NULL, 0, NULL, &fn), SUBMOD_EINVAL, "n = 0");
+    ck_assert_not_made(submod_fn_cut(0, 0, NULL, NULL, NULL, 1, &fn), SUBMOD_EINVAL, "n = 0");
+    ck_assert_not_made(submod_fn_facility(0, 0, NULL, &fn), SUBMOD_EINVAL, "n = 0");
+    ck_assert_not_made(submod_fn_logdet(w, 0, &fn), SUBMOD_EINVAL, "n = 0");
+    ck_assert_not_made(submod_fn_iwata(0, &fn), SUBMOD_EINVAL, "n = 0");
+    ck_assert_not_made(submod_fn_hamming(big, &fn), SUBMOD_EINVAL, "2^31");
+    ck_assert_refused(submod_fn_hamming(3, NULL), SUBMOD_EINVAL, "NULL");
+    ck_assert_not_made(submod_fn_logdet(w, 50000, &fn), SUBMOD_EUNSUPPORTED, "50000");
+    ck_assert_not_made(submod_fn_facility(INT32_MAX, SIZE_MAX / 2, w, &fn), SUBMOD_ENOMEM,
+                       "memory");
+}
+END_TEST
+
+START_TEST(null_pointers)
+{
+    double value = 7;
+    ck_assert_not_made(submod_fn_jaccard(NULL, 3, &fn), SUBMOD_EINVAL, "foreground is NULL");
+    ck_assert_not_made(submod_fn_modular(NULL, 3, &fn), SUBMOD_EINVAL, "w is NULL");
+    ck_assert_not_made(submod_fn_cardinality(NULL, 3, &fn), SUBMOD_EINVAL, "h is NULL");
+    ck_assert_not_made(submod_fn_coverage(3, NULL, NULL, 0, NULL, &fn), SUBMOD_EINVAL, "start");
+    ck_assert_not_made(submod_fn_cut(3, 1, NULL, NULL, NULL, 1, &fn), SUBMOD_EINVAL, "NULL");
+    ck_assert_not_made(submod_fn_facility(3, 2, NULL, &fn), SUBMOD_EINVAL, "benefit is NULL");
+    ck_assert_not_made(submod_fn_logdet(NULL, 3, &fn), SUBMOD_EINVAL, "K is NULL");
+    ck_assert_not_made(submod_fn_scale(NULL, 1, &fn), SUBMOD_EINVAL, "NULL");
+    ck_assert_not_made(submod_fn_sum(NULL, NULL, 0, &fn), SUBMOD_EINVAL, "no functions");
+    ck_assert_not_made(submod_fn_add_modular(NULL, &value, &fn), SUBMOD_EINVAL, "f is NULL");
+    ck_assert_not_made(submod_fn_restrict(NULL, NULL, 1, &fn), SUBMOD_EINVAL, "f is NULL");
+    ck_assert_not_made(submod_fn_contract(NULL, NULL, 1, &fn), SUBMOD_EINVAL, "f is NULL");
+    ck_assert_not_made(submod_fn_custom(3, NULL, NULL, &fn), SUBMOD_EINVAL, "ops is NULL");
+    ck_assert_refused(submod_fn_eval(NULL, NULL, 0, &value), SUBMOD_EINVAL, "fn is NULL");
+    ck_assert_refused(submod_fn_chain(NULL, NULL, 0, &value, NULL), SUBMOD_EINVAL, "fn is NULL");
+    ck_assert_refused(submod_fn_minimize(NULL, NULL, 0, NULL, 0, NULL, 0, NULL, &value),
+                      SUBMOD_EINVAL, "NULL");
+    ck_assert_refused(submod_lovasz(NULL, &value, &value, NULL, NULL, NULL, NULL), SUBMOD_EINVAL,
+                      "fn is NULL");
+    ck_assert_refused(submod_fn_check(NULL, NULL, NULL), SUBMOD_EINVAL, "fn is NULL");
+    ck_assert_refused(submod_state_create(NULL, NULL), SUBMOD_EINVAL, "fn is NULL");
+    ck_assert_refused(submod_state_push(NULL, 0, NULL), SUBMOD_EINVAL, "state is NULL");
+    ck_assert_refused(submod_state_gain(NULL, 0, &value), SUBMOD_EINVAL, "state is NULL");
+    ck_assert_refused(submod_state_reset(NULL), SUBMOD_EINVAL, "state is NULL");
+    ck_assert(value == 7);
+    ck_assert_uint_eq(submod_state_set(NULL, NULL), 0);
+    ck_assert_uint_eq(submod_fn_size(NULL), 0);
+    ck_assert_str_eq(submod_fn_name(NULL), "");
+    ck_assert_ptr_null(submod_fn_share(NULL));
+    submod_fn_free(NULL);
+    submod_state_free(NULL);
+}
+END_TEST
+
+START_TEST(numbers)
+{
+    const double nan_w[3] = {1, NAN, 2}, inf_w[3] = {1, 2, -INFINITY}, negative[3] = {1, 2, -3};
+    const double convex[4] = {0, 1, 3, 4}, shifted[4] = {1, 2, 3, 4};
+    const size_t start[4] = {0, 1, 2, 3}, bad_start[4] = {0, 2, 1, 3}, late[4] = {1, 1, 2, 3};
+    const int32_t items[3] = {0, 1, 2}, far[3] = {0, 1, 5}, minus[3] = {0, -1, 2};
+    const double asymmetric[4] = {1, 0.5, 0.4, 1}, indefinite[4] = {1, 2, 2, 1};
+    ck_assert_not_made(submod_fn_modular(nan_w, 3, &fn), SUBMOD_ENONFINITE, "w[1] is nan");
+    ck_assert_not_made(submod_fn_modular(inf_w, 3, &fn), SUBMOD_ENONFINITE, "w[2] is -inf");
+    ck_assert_not_made(submod_fn_cardinality(nan_w, 2, &fn), SUBMOD_ENONFINITE, "h[1] is nan");
+    ck_assert_not_made(submod_fn_cardinality(convex, 3, &fn), SUBMOD_EINVAL, "not concave");
+    ck_assert_not_made(submod_fn_cardinality(shifted, 3, &fn), SUBMOD_EINVAL, "h[0] = 1");
+    ck_assert_not_made(submod_fn_coverage(3, start, items, 3, negative, &fn), SUBMOD_EINVAL,
+                       "weight[2] = -3 is negative");
+    ck_assert_not_made(submod_fn_coverage(3, start, items, 3, nan_w, &fn), SUBMOD_ENONFINITE,
+                       "weight[1]");
+    ck_assert_not_made(submod_fn_coverage(3, bad_start, items, 3, convex, &fn), SUBMOD_EINVAL,
+                       "start[2] = 1 is less");
+    ck_assert_not_made(submod_fn_coverage(3, late, items, 3, convex, &fn), SUBMOD_EINVAL,
+                       "start[0] = 1");
+    ck_assert_not_made(submod_fn_coverage(3, start, far, 3, convex, &fn), SUBMOD_EINVAL,
+                       "items[2] = 5 is not in [0, 3)");
+    ck_assert_not_made(submod_fn_coverage(3, start, NULL, 3, convex, &fn), SUBMOD_EINVAL,
+                       "items is NULL");
+    ck_assert_not_made(submod_fn_cut(3, 3, items, far, convex, 1, &fn), SUBMOD_EINVAL,
+                       "head[2] = 5");
+    ck_assert_not_made(submod_fn_cut(3, 3, minus, items, convex, 1, &fn), SUBMOD_EINVAL,
+                       "tail[1] = -1");
+    ck_assert_not_made(submod_fn_cut(3, 3, items, items, negative, 0, &fn), SUBMOD_EINVAL,
+                       "weight[2] = -3");
+    ck_assert_not_made(submod_fn_facility(3, 1, negative, &fn), SUBMOD_EINVAL, "benefit[2] = -3");
+    ck_assert_not_made(submod_fn_facility(3, 1, inf_w, &fn), SUBMOD_ENONFINITE, "benefit[2]");
+    ck_assert_not_made(submod_fn_logdet(asymmetric, 2, &fn), SUBMOD_EINVAL, "not symmetric");
+    ck_assert_not_made(submod_fn_logdet(indefinite, 2, &fn), SUBMOD_ENUMERIC, "positive definite");
+}
+END_TEST
+
+START_TEST(combinations)
+{
+    submod_fn *f = NULL, *g = NULL;
+    const double w[3] = {1, NAN, 2}, negative[2] = {1, -1};
+    const int32_t twice[2] = {1, 1}, far[2] = {0, 3}, all[3] = {0, 1, 2};
+    ck_assert_ok(submod_fn_sqrt(3, &f));
+    ck_assert_ok(submod_fn_sqrt(4, &g));
+    const submod_fn *const mixed[2] = {f, g}, *const missing[2] = {f, NULL},
+                           *const same[2] = {f, f};
+    ck_assert_not_made(submod_fn_sum(mixed, NULL, 2, &fn), SUBMOD_EINVAL, "f[1] has 4 elements");
+    ck_assert_not_made(submod_fn_sum(missing, NULL, 2, &fn), SUBMOD_EINVAL, "f[1] is NULL");
+    ck_assert_not_made(submod_fn_sum(same, negative, 2, &fn), SUBMOD_EINVAL, "coefficient[1] = -1");
+    ck_assert_not_made(submod_fn_sum(same, NULL, 0, &fn), SUBMOD_EINVAL, "no functions");
+    ck_assert_not_made(submod_fn_scale(f, -2, &fn), SUBMOD_EINVAL, "negative");
+    ck_assert_not_made(submod_fn_scale(f, NAN, &fn), SUBMOD_ENONFINITE, "nan");
+    ck_assert_not_made(submod_fn_add_modular(f, w, &fn), SUBMOD_ENONFINITE, "w[1] is nan");
+    ck_assert_not_made(submod_fn_add_modular(f, NULL, &fn), SUBMOD_EINVAL, "w is NULL");
+    ck_assert_not_made(submod_fn_restrict(f, twice, 2, &fn), SUBMOD_EINVAL,
+                       "elements[1] = 1 occurs twice");
+    ck_assert_not_made(submod_fn_restrict(f, far, 2, &fn), SUBMOD_EINVAL,
+                       "elements[1] = 3 is not in [0, 3)");
+    ck_assert_not_made(submod_fn_restrict(f, all, 0, &fn), SUBMOD_EINVAL, "n = 0");
+    ck_assert_not_made(submod_fn_restrict(f, NULL, 2, &fn), SUBMOD_EINVAL, "elements is NULL");
+    ck_assert_not_made(submod_fn_contract(f, all, 3, &fn), SUBMOD_EINVAL, "n = 0");
+    ck_assert_not_made(submod_fn_contract(f, twice, 2, &fn), SUBMOD_EINVAL, "occurs twice");
+    ck_assert_refused(submod_fn_scale(f, 1, NULL), SUBMOD_EINVAL, "NULL");
+    submod_fn_free(f);
+    submod_fn_free(g);
+}
+END_TEST
+
+START_TEST(evaluation)
+{
+    submod_fn *f = NULL;
+    submod_state *state = NULL;
+    const int32_t twice[3] = {2, 0, 2}, far[2] = {0, 3}, minus[1] = {-1}, base[1] = {1};
+    const double z[3] = {0, NAN, 0};
+    double value = 7, gains[3] = {7, 7, 7};
+    uint8_t in[3] = {7, 7, 7};
+    ck_assert_ok(submod_fn_sqrt(3, &f));
+    ck_assert_refused(submod_fn_eval(f, twice, 3, &value), SUBMOD_EINVAL,
+                      "set[2] = 2 occurs twice");
+    ck_assert_refused(submod_fn_eval(f, far, 2, &value), SUBMOD_EINVAL, "set[1] = 3 is not in");
+    ck_assert_refused(submod_fn_eval(f, minus, 1, &value), SUBMOD_EINVAL, "set[0] = -1 is not in");
+    ck_assert_refused(submod_fn_eval(f, NULL, 1, &value), SUBMOD_EINVAL, "set is NULL");
+    ck_assert_refused(submod_fn_eval(f, far, 1, NULL), SUBMOD_EINVAL, "value is NULL");
+    ck_assert_refused(submod_fn_chain(f, twice, 3, gains, NULL), SUBMOD_EINVAL, "occurs twice");
+    ck_assert_refused(submod_fn_chain(f, far, 2, NULL, NULL), SUBMOD_EINVAL, "gains is NULL");
+    ck_assert_refused(submod_fn_minimize(f, base, 1, far, 2, z, 0, in, &value), SUBMOD_EINVAL,
+                      "block[1] = 3");
+    ck_assert_refused(submod_fn_minimize(f, base, 1, base, 1, z, 0, in, &value), SUBMOD_EINVAL,
+                      "block[0] = 1 occurs twice");
+    ck_assert_refused(submod_fn_minimize(f, NULL, 0, (int32_t[]){0, 2}, 2, z, 0, in, &value),
+                      SUBMOD_ENONFINITE, "z[1] is nan");
+    ck_assert_refused(submod_fn_minimize(f, NULL, 0, base, 1, NULL, 0, in, &value), SUBMOD_EINVAL,
+                      "NULL");
+    ck_assert_ok(submod_state_create(f, &state));
+    ck_assert_ok(submod_state_push(state, 1, NULL));
+    ck_assert_refused(submod_state_push(state, 1, &value), SUBMOD_EINVAL, "in the set already");
+    ck_assert_refused(submod_state_gain(state, 1, &value), SUBMOD_EINVAL, "in the set already");
+    ck_assert_refused(submod_state_push(state, 3, &value), SUBMOD_EINVAL, "e = 3 is not in [0, 3)");
+    ck_assert_refused(submod_state_push(state, -1, &value), SUBMOD_EINVAL, "e = -1");
+    ck_assert_refused(submod_state_gain(state, 0, NULL), SUBMOD_EINVAL, "gain is NULL");
+    ck_assert_uint_eq(submod_state_set(state, NULL), 1);
+    ck_assert(value == 7 && gains[0] == 7 && in[0] == 7);
+    submod_state_free(state);
+    submod_fn_free(f);
+}
+END_TEST
+
+START_TEST(large_blocks_need_a_minimiser)
+{
+    enum { MANY = 30 };
+    submod_fn *f = NULL;
+    int32_t block[MANY];
+    double z[MANY] = {0};
+    uint8_t in[MANY];
+    for (int i = 0; i < MANY; i++) {
+        block[i] = i;
+    }
+    ck_assert_ok(submod_fn_facility(MANY, 0, NULL, &f)); /* F = 0 */
+    ck_assert_refused(submod_fn_minimize(f, NULL, 0, block, MANY, z, 0, in, NULL),
+                      SUBMOD_EUNSUPPORTED, "no minimiser");
+    ck_assert_ok(submod_fn_minimize(f, NULL, 0, block, 10, z, 1, in, NULL));
+    submod_fn_free(f);
+}
+END_TEST
+
+START_TEST(extension)
+{
+    submod_fn *f = NULL;
+    const double nan_x[3] = {0, 1, NAN}, inf_x[3] = {INFINITY, 1, 2},
+                 huge[3] = {1e308, 1e308, 1e308};
+    const submod_lovasz_settings unknown = {.ties = (submod_ties)9};
+    double value = 7, g[3] = {7, 7, 7};
+    int32_t order[3] = {7, 7, 7};
+    ck_assert_ok(submod_fn_modular((double[]){1, 2, 3}, 3, &f));
+    ck_assert_refused(submod_lovasz(f, nan_x, &value, g, order, NULL, NULL), SUBMOD_ENONFINITE,
+                      "x[2] is nan");
+    ck_assert_refused(submod_lovasz(f, inf_x, &value, g, order, NULL, NULL), SUBMOD_ENONFINITE,
+                      "x[0] is inf");
+    ck_assert_refused(submod_lovasz(f, NULL, &value, g, order, NULL, NULL), SUBMOD_EINVAL, "NULL");
+    ck_assert_refused(submod_lovasz(f, huge, &value, g, order, &unknown, NULL), SUBMOD_EINVAL,
+                      "ties = 9");
+    ck_assert_refused(submod_lovasz(f, huge, &value, g, order, NULL, NULL), SUBMOD_ENUMERIC,
+                      "overflow");
+    ck_assert(value == 7 && g[0] == 7 && order[0] == 7);
+    ck_assert_ok(submod_lovasz(f, huge, NULL, g, order, NULL, NULL)); /* no value, no overflow */
+    ck_assert(g[0] == 1 && g[1] == 2 && g[2] == 3);
+    ck_assert_ok(submod_lovasz(f, huge, NULL, NULL, NULL, NULL, NULL));
+    submod_fn_free(f);
+}
+END_TEST
+
+START_TEST(checker_settings)
+{
+    submod_fn *f = NULL;
+    submod_check_report report;
+    ck_assert_ok(submod_fn_sqrt(3, &f));
+    submod_check_settings s = submod_check_defaults();
+    s.exhaustive_max = SUBMOD_EXHAUSTIVE_MAX + 1;
+    ck_assert_refused(submod_fn_check(f, &report, &s), SUBMOD_EINVAL, "exhaustive_max = 21");
+    s = submod_check_defaults();
+    s.time_limit = 0;
+    ck_assert_refused(submod_fn_check(f, &report, &s), SUBMOD_EINVAL, "time_limit");
+    s.time_limit = NAN;
+    ck_assert_refused(submod_fn_check(f, &report, &s), SUBMOD_EINVAL, "time_limit");
+    s = submod_check_defaults();
+    s.tolerance = -1;
+    ck_assert_refused(submod_fn_check(f, &report, &s), SUBMOD_EINVAL, "tolerance");
+    ck_assert_refused(submod_fn_check(f, NULL, NULL), SUBMOD_EINVAL, "report is NULL");
+    submod_fn_free(f);
+}
+END_TEST
+
+/* ---- callbacks that fail ---- */
+
+/* What goes wrong once the set has two elements. */
+typedef enum { NOTHING, RETURN_NAN, RETURN_INF, FAIL } mishap;
+
+static submod_status mishap_value(const void *ctx, size_t k, double *value)
+{
+    const mishap *what = ctx;
+    *value = (double)k;
+    if (k < 2 || *what == NOTHING) {
+        return SUBMOD_OK;
+    }
+    *value = *what == RETURN_NAN ? NAN : *what == RETURN_INF ? INFINITY : 0;
+    return *what == FAIL ? (submod_status)42 : SUBMOD_OK;
+}
+
+static submod_status bad_eval(const void *ctx, const int32_t *set, size_t k, double *value)
+{
+    (void)set;
+    return mishap_value(ctx, k, value);
+}
+
+static submod_status bad_reset(const void *ctx, void *state)
+{
+    (void)ctx;
+    *(size_t *)state = 0;
+    return SUBMOD_OK;
+}
+
+static submod_status bad_push(const void *ctx, void *state, int32_t e, double *gain)
+{
+    (void)e;
+    return mishap_value(ctx, ++*(size_t *)state, gain);
+}
+
+static submod_status bad_chain(const void *ctx, void *state, const int32_t *elements, size_t k,
+                               double *gains)
+{
+    submod_status status = SUBMOD_OK;
+    for (size_t i = 0; i < k && status == SUBMOD_OK; i++) {
+        status = bad_push(ctx, state, elements[i], &gains[i]);
+    }
+    return status;
+}
+
+static submod_status bad_minimize(const void *ctx, const int32_t *base, size_t nbase,
+                                  const int32_t *block, size_t nblock, const double *z, int largest,
+                                  uint8_t *in)
+{
+    (void)ctx, (void)base, (void)nbase, (void)block, (void)nblock, (void)z, (void)largest, (void)in;
+    return SUBMOD_EINVAL;
+}
+
+/* By eval alone, by push, by chain; alone and inside a sum: always a clear end. */
+START_TEST(failing_callbacks)
+{
+    for (int what = RETURN_NAN; what <= FAIL; what++) {
+        for (int slots = 0; slots < 3; slots++) {
+            for (int wrapped = 0; wrapped < 2; wrapped++) {
+                mishap ctx = (mishap)what;
+                submod_fn_ops ops = {.struct_size = sizeof ops, .eval = bad_eval, .state_size = 8};
+                ops.reset = slots ? bad_reset : NULL;
+                ops.push = slots ? bad_push : NULL;
+                ops.chain = slots == 2 ? bad_chain : NULL;
+                submod_fn *custom = NULL, *fn = NULL;
+                ck_assert_ok(submod_fn_custom(4, &ops, &ctx, &custom));
+                ck_assert_ok(submod_fn_scale(custom, 1, &fn));
+                if (!wrapped) {
+                    submod_fn_free(fn);
+                    fn = submod_fn_share(custom);
+                }
+                const char *words = what == RETURN_NAN   ? "nan"
+                                    : what == RETURN_INF ? "inf"
+                                                         : "failed with code 42";
+                const double x[4] = {4, 3, 2, 1};
+                const int32_t set[4] = {0, 1, 2, 3};
+                double value = 7, g[4] = {7, 7, 7, 7};
+                int32_t order[4] = {7, 7, 7, 7};
+                submod_state *state = NULL;
+                submod_check_report report;
+                ck_assert_refused(submod_lovasz(fn, x, &value, g, order, NULL, NULL),
+                                  SUBMOD_ECALLBACK, words);
+                ck_assert_refused(submod_fn_eval(fn, set, 3, &value), SUBMOD_ECALLBACK, words);
+                ck_assert_refused(submod_fn_chain(fn, set, 4, g, NULL), SUBMOD_ECALLBACK, words);
+                ck_assert_refused(submod_fn_check(fn, &report, NULL), SUBMOD_ECALLBACK, words);
+                ck_assert_ok(submod_state_create(fn, &state));
+                ck_assert_ok(submod_state_push(state, 0, NULL));
+                ck_assert_refused(submod_state_push(state, 1, &value), SUBMOD_ECALLBACK, words);
+                ck_assert_refused(submod_state_push(state, 1, &value), SUBMOD_EINVAL, "reset");
+                ck_assert_ok(submod_state_reset(state));
+                ck_assert_ok(submod_state_push(state, 1, NULL));
+                ck_assert(value == 7 && g[0] == 7 && order[0] == 7);
+                submod_state_free(state);
+                submod_fn_free(custom);
+                submod_fn_free(fn);
+            }
+        }
+    }
+}
+END_TEST
+
+START_TEST(tables_of_callbacks)
+{
+    mishap ctx = NOTHING;
+    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = bad_eval};
+    submod_fn *custom = NULL;
+    uint8_t in[1] = {7};
+    ops.struct_size = 3;
+    ck_assert_not_made(submod_fn_custom(4, &ops, &ctx, &fn), SUBMOD_EINVAL, "struct_size = 3");
+    ops.struct_size = sizeof ops;
+    ops.push = bad_push;
+    ck_assert_not_made(submod_fn_custom(4, &ops, &ctx, &fn), SUBMOD_EINVAL, "reset and push");
+    ops.push = NULL;
+    ops.chain = bad_chain;
+    ck_assert_not_made(submod_fn_custom(4, &ops, &ctx, &fn), SUBMOD_EINVAL, "need reset and push");
+    ops.chain = NULL;
+    ops.eval = NULL;
+    ck_assert_not_made(submod_fn_custom(4, &ops, &ctx, &fn), SUBMOD_EINVAL, "eval is missing");
+    ops.eval = bad_eval;
+    ck_assert_not_made(submod_fn_custom(0, &ops, &ctx, &fn), SUBMOD_EINVAL, "n = 0");
+    ops.minimize = bad_minimize;
+    ck_assert_ok(submod_fn_custom(4, &ops, &ctx, &custom));
+    ck_assert_refused(
+        submod_fn_minimize(custom, NULL, 0, (int32_t[]){2}, 1, (double[]){0}, 0, in, NULL),
+        SUBMOD_ECALLBACK, "minimize");
+    ck_assert(in[0] == 7);
+    submod_fn_free(custom);
+}
+END_TEST
+
+int main(void)
+{
+    return RUN_TESTS("bad_input", sizes, null_pointers, numbers, combinations, evaluation,
+                     large_blocks_need_a_minimiser, extension, checker_settings, failing_callbacks,
+                     tables_of_callbacks);
+}

@@ -1,0 +1,517 @@
+/* Every set function against its definition, and its callbacks against each other. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "submod/function_impl.h"
+#include "support.h"
+
+enum { N = 9 };
+
+/* ---- all families ---- */
+
+/* Along random orders: push, gain, chain and differences of eval agree, and telescope. */
+START_TEST(callbacks_agree)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 1);
+    for (size_t i = 0; i < family_count; i++) {
+        submod_fn *fn = families[i].make(N, &rng);
+        double *F = subset_values(fn);
+        double tol = 1e-13 * value_scale(F, N);
+        submod_state *state = NULL;
+        ck_assert_ok(submod_state_create(fn, &state));
+        for (int repeat = 0; repeat < 50; repeat++) {
+            int32_t order[N];
+            double chained[N];
+            double total = 0;
+            uint32_t mask = 0;
+            random_order(&rng, order, N);
+            ck_assert_ok(submod_fn_chain(fn, order, N, chained, NULL));
+            ck_assert_ok(submod_state_reset(state));
+            for (size_t k = 0; k < N; k++) {
+                double gain, pushed;
+                uint32_t next = mask | UINT32_C(1) << order[k];
+                ck_assert_ok(submod_state_gain(state, order[k], &gain));
+                ck_assert_ok(submod_state_push(state, order[k], &pushed));
+                ck_assert_near(pushed, F[next] - F[mask], tol);
+                ck_assert_near(gain, pushed, 0);
+                ck_assert_near(chained[k], pushed, tol);
+                total += pushed;
+                mask = next;
+            }
+            ck_assert_near(total, F[mask], N * tol);
+            const int32_t *set;
+            ck_assert_uint_eq(submod_state_set(state, &set), N);
+            ck_assert_mem_eq(set, order, sizeof order);
+        }
+        submod_state_free(state);
+        free(F);
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
+/* chain continues where pushes ended, in pieces of any length. */
+START_TEST(chain_continues)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 2);
+    for (size_t i = 0; i < family_count; i++) {
+        submod_fn *fn = families[i].make(N, &rng);
+        void *state = malloc(submodi_fn_state_size(fn));
+        for (size_t split = 0; split <= N; split++) {
+            int32_t order[N];
+            double whole[N], pieces[N];
+            random_order(&rng, order, N);
+            ck_assert_ok(submod_fn_chain(fn, order, N, whole, NULL));
+            ck_assert_ok(submodi_fn_reset(fn, state));
+            ck_assert_ok(submodi_fn_chain(fn, state, order, split, pieces));
+            ck_assert_ok(submodi_fn_chain(fn, state, order + split, N - split, pieces + split));
+            for (size_t k = 0; k < N; k++) {
+                ck_assert_near(pieces[k], whole[k], 1e-13 * fmax(1, fabs(whole[k])));
+            }
+        }
+        free(state);
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
+/* Averages over tied blocks: the same for any order of the block, the same for elements that F
+ * cannot tell apart, and inside the base polytope. */
+START_TEST(tied_gains_are_fair)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 3);
+    for (size_t i = 0; i < family_count; i++) {
+        submod_fn *fn = families[i].make(N, &rng);
+        if (!fn->ops.tied) {
+            submod_fn_free(fn);
+            continue;
+        }
+        double *F = subset_values(fn);
+        double tol = 1e-13 * value_scale(F, N);
+        void *state = malloc(submodi_fn_state_size(fn));
+        for (int repeat = 0; repeat < 50; repeat++) {
+            int32_t order[N], shuffled[N];
+            double s[N];
+            random_order(&rng, order, N);
+            size_t first = submod_rng_below(&rng, N);
+            size_t length = 1 + submod_rng_below(&rng, N - first);
+            double first_answer[N] = {0};
+            for (int again = 0; again < 2; again++) {
+                double gains[N];
+                memcpy(shuffled, order, sizeof order);
+                for (size_t k = 1; again && k < length; k++) { /* another order of the block */
+                    size_t j = submod_rng_below(&rng, k + 1);
+                    int32_t swap = shuffled[first + k];
+                    shuffled[first + k] = shuffled[first + j];
+                    shuffled[first + j] = swap;
+                }
+                ck_assert_ok(submodi_fn_reset(fn, state));
+                ck_assert_ok(submodi_fn_chain(fn, state, shuffled, first, gains));
+                ck_assert_ok(submodi_fn_tied(fn, state, shuffled + first, length, gains + first));
+                size_t rest = first + length;
+                ck_assert_ok(submodi_fn_chain(fn, state, shuffled + rest, N - rest, gains + rest));
+                for (size_t k = 0; k < N; k++) {
+                    s[shuffled[k]] = gains[k];
+                }
+                for (size_t e = 0; e < N; e++) {
+                    ck_assert(!again || s[e] == first_answer[e]);
+                    first_answer[e] = s[e];
+                }
+            }
+            ck_assert(worst_excess(F, N, s) <= N * tol);
+            double total = 0;
+            for (size_t e = 0; e < N; e++) {
+                total += s[e];
+            }
+            ck_assert_near(total, F[(1 << N) - 1] - F[0], N * tol);
+        }
+        free(state);
+        free(F);
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
+/* ---- each function against its definition, on all subsets ---- */
+
+START_TEST(jaccard_by_definition)
+{
+    for (uint32_t foreground = 0; foreground < 64; foreground++) {
+        uint8_t mask[6];
+        for (int i = 0; i < 6; i++) {
+            mask[i] = (uint8_t)((foreground >> i & 1) * 7); /* any nonzero byte */
+        }
+        submod_fn *fn = NULL;
+        ck_assert_ok(submod_fn_jaccard(mask, 6, &fn));
+        double *F = subset_values(fn);
+        for (uint32_t wrong = 0; wrong < 64; wrong++) {
+            uint32_t predicted = foreground ^ wrong;
+            int intersection = __builtin_popcount(foreground & predicted);
+            int union_ = __builtin_popcount(foreground | predicted);
+            double index = union_ ? (double)intersection / union_ : 1;
+            ck_assert_near(F[wrong], 1 - index, 1e-15);
+        }
+        free(F);
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
+/* With integer counts the gains are right to the last bit or two, for any n. */
+START_TEST(jaccard_gains_are_accurate)
+{
+    enum { BIG = 1 << 20 };
+    uint8_t *mask = malloc(BIG);
+    int32_t *order = malloc(BIG * sizeof *order);
+    double *gains = malloc(BIG * sizeof *gains);
+    submod_rng rng;
+    submod_rng_seed(&rng, 4);
+    long double P = 0;
+    for (size_t i = 0; i < BIG; i++) {
+        mask[i] = submod_rng_uniform(&rng) < 0.02;
+        P += mask[i];
+    }
+    random_order(&rng, order, BIG);
+    submod_fn *fn = NULL;
+    ck_assert_ok(submod_fn_jaccard(mask, BIG, &fn));
+    for (int threads = 1; threads <= 3; threads++) {
+        ck_assert_ok(submod_set_num_threads(threads));
+        ck_assert_ok(submod_fn_chain(fn, order, BIG, gains, NULL));
+        long double a = 0, b = 0, worst = 0, total = 0;
+        for (size_t i = 0; i < BIG; i++) {
+            int fg = mask[order[i]];
+            long double exact = fg ? 1 / (P + b) : (P - a) / ((P + b) * (P + b + 1));
+            long double error = fabsl((long double)gains[i] - exact);
+            worst = exact > 0 && error / exact > worst ? error / exact : worst;
+            total += (long double)gains[i];
+            a += fg;
+            b += !fg;
+        }
+        ck_assert_msg(worst <= 2 * 0x1p-53L, "relative error %Lg", worst);
+        ck_assert_near((double)total, 1, 1e-14);
+    }
+    ck_assert_ok(submod_set_num_threads(0));
+    submod_fn_free(fn);
+    free(mask);
+    free(order);
+    free(gains);
+}
+END_TEST
+
+START_TEST(cardinality_by_definition)
+{
+    submod_fn *fn[4] = {NULL};
+    ck_assert_ok(submod_fn_hamming(N, &fn[0]));
+    ck_assert_ok(submod_fn_sqrt(N, &fn[1]));
+    ck_assert_ok(submod_fn_log1p(N, &fn[2]));
+    ck_assert_ok(submod_fn_truncation(N, 4, &fn[3]));
+    for (int which = 0; which < 4; which++) {
+        double *F = subset_values(fn[which]);
+        for (uint32_t set = 0; set < 1 << N; set++) {
+            double k = __builtin_popcount(set);
+            const double expected[4] = {k / N, sqrt(k), log(1 + k), k < 4 ? k : 4};
+            ck_assert_near(F[set], expected[which], 1e-15);
+        }
+        free(F);
+        submod_fn_free(fn[which]);
+    }
+}
+END_TEST
+
+START_TEST(coverage_by_definition)
+{
+    const size_t start[] = {0, 3, 3, 5, 9};
+    const int32_t items[] = {0, 2, 2, 1, 2, 3, 3, 0, 1};
+    const double weight[] = {1, 2, 4, 8, 16};
+    const uint32_t covers[] = {5, 0, 6, 11};
+    submod_fn *fn = NULL;
+    ck_assert_ok(submod_fn_coverage(4, start, items, 5, weight, &fn));
+    double *F = subset_values(fn);
+    for (uint32_t set = 0; set < 16; set++) {
+        uint32_t covered = 0;
+        for (int e = 0; e < 4; e++) {
+            covered |= set >> e & 1 ? covers[e] : 0;
+        }
+        ck_assert_near(F[set], (double)covered, 0); /* weights are the bits */
+    }
+    free(F);
+    submod_fn_free(fn);
+}
+END_TEST
+
+START_TEST(cut_by_definition)
+{
+    enum { EDGES = 7 };
+    const int32_t tail[EDGES] = {0, 1, 1, 3, 4, 2, 2};
+    const int32_t head[EDGES] = {1, 0, 2, 0, 4, 3, 3}; /* a loop, two parallel edges */
+    const double weight[EDGES] = {1, 2, 4, 8, 16, 32, 64};
+    for (int directed = 0; directed < 2; directed++) {
+        submod_fn *fn = NULL;
+        ck_assert_ok(submod_fn_cut(5, EDGES, tail, head, weight, directed, &fn));
+        double *F = subset_values(fn);
+        for (uint32_t set = 0; set < 32; set++) {
+            double expected = 0;
+            for (int i = 0; i < EDGES; i++) {
+                int from = set >> tail[i] & 1, to = set >> head[i] & 1;
+                expected += (from && !to) || (!directed && !from && to) ? weight[i] : 0;
+            }
+            ck_assert_near(F[set], expected, 0);
+        }
+        free(F);
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
+START_TEST(facility_by_definition)
+{
+    enum { CLIENTS = 300, PLANTS = 5 }; /* more clients than one group of eval */
+    double *benefit = malloc(CLIENTS * PLANTS * sizeof *benefit);
+    submod_rng rng;
+    submod_rng_seed(&rng, 5);
+    for (size_t i = 0; i < CLIENTS * PLANTS; i++) {
+        benefit[i] = (double)submod_rng_below(&rng, 100);
+    }
+    submod_fn *fn = NULL;
+    ck_assert_ok(submod_fn_facility(PLANTS, CLIENTS, benefit, &fn));
+    double *F = subset_values(fn);
+    for (uint32_t set = 0; set < 1 << PLANTS; set++) {
+        double expected = 0;
+        for (size_t i = 0; i < CLIENTS; i++) {
+            double best = 0;
+            for (size_t j = 0; j < PLANTS; j++) {
+                best = set >> j & 1 ? fmax(best, benefit[i * PLANTS + j]) : best;
+            }
+            expected += best;
+        }
+        ck_assert_near(F[set], expected, 0);
+    }
+    free(F);
+    free(benefit);
+    submod_fn_free(fn);
+}
+END_TEST
+
+/* Determinant by expansion along the first row. */
+static double determinant(const double *a, size_t n)
+{
+    if (n == 0) {
+        return 1;
+    }
+    double sum = 0;
+    double minor[64];
+    for (size_t column = 0; column < n; column++) {
+        size_t next = 0;
+        for (size_t i = 1; i < n; i++) {
+            for (size_t j = 0; j < n; j++) {
+                if (j != column) {
+                    minor[next++] = a[i * n + j];
+                }
+            }
+        }
+        sum += (column % 2 ? -1 : 1) * a[column] * determinant(minor, n - 1);
+    }
+    return sum;
+}
+
+START_TEST(logdet_by_definition)
+{
+    const double K[16] = {4, 1, 0, .5, 1, 3, -1, 0, 0, -1, 2, .25, .5, 0, .25, 1};
+    submod_fn *fn = NULL;
+    ck_assert_ok(submod_fn_logdet(K, 4, &fn));
+    double *F = subset_values(fn);
+    for (uint32_t mask = 0; mask < 16; mask++) {
+        int32_t set[32];
+        double a[16];
+        size_t k = subset_elements(mask, set);
+        for (size_t i = 0; i < k; i++) {
+            for (size_t j = 0; j < k; j++) {
+                a[i * k + j] = K[set[i] * 4 + set[j]];
+            }
+        }
+        ck_assert_near(F[mask], log(determinant(a, k)), 1e-14);
+    }
+    free(F);
+    submod_fn_free(fn);
+}
+END_TEST
+
+START_TEST(iwata_by_definition)
+{
+    submod_fn *fn = NULL;
+    ck_assert_ok(submod_fn_iwata(N, &fn));
+    ck_assert_str_eq(submod_fn_name(fn), "iwata");
+    double *F = subset_values(fn);
+    for (uint32_t set = 0; set < 1 << N; set++) {
+        int size = __builtin_popcount(set);
+        int expected = size * (N - size);
+        for (int j = 1; j <= N; j++) {
+            expected -= set >> (j - 1) & 1 ? 5 * j - 2 * N : 0;
+        }
+        ck_assert_near(F[set], expected, 0);
+    }
+    free(F);
+    submod_fn_free(fn);
+}
+END_TEST
+
+START_TEST(combinations_by_definition)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 6);
+    submod_fn *f = families[0].make(5, &rng);
+    submod_fn *g = families[10].make(5, &rng);
+    const submod_fn *const both[2] = {f, g};
+    const double coefficient[2] = {2, 3}, w[5] = {1, -1, 2, -2, 0.5};
+    const int32_t kept[3] = {4, 0, 2}, merged[2] = {3, 1};
+    submod_fn *sum = NULL, *plain = NULL, *scaled = NULL, *shifted = NULL, *restricted = NULL,
+              *contracted = NULL, *nothing = NULL;
+    ck_assert_ok(submod_fn_sum(both, coefficient, 2, &sum));
+    ck_assert_ok(submod_fn_sum(both, NULL, 2, &plain));
+    ck_assert_ok(submod_fn_scale(g, 0.5, &scaled));
+    ck_assert_ok(submod_fn_scale(g, 0, &nothing));
+    ck_assert_ok(submod_fn_add_modular(g, w, &shifted));
+    ck_assert_ok(submod_fn_restrict(g, kept, 3, &restricted));
+    ck_assert_ok(submod_fn_contract(g, merged, 2, &contracted));
+    double *F = subset_values(f), *G = subset_values(g);
+    submod_fn_free(f); /* combinations keep their own share */
+    submod_fn_free(g);
+    double *of_sum = subset_values(sum), *of_plain = subset_values(plain),
+           *of_scaled = subset_values(scaled), *of_shifted = subset_values(shifted),
+           *of_restricted = subset_values(restricted), *of_contracted = subset_values(contracted),
+           *of_nothing = subset_values(nothing);
+    for (uint32_t set = 0; set < 32; set++) {
+        double modular = 0;
+        for (int e = 0; e < 5; e++) {
+            modular += set >> e & 1 ? w[e] : 0;
+        }
+        ck_assert_near(of_sum[set], 2 * F[set] + 3 * G[set], 1e-14);
+        ck_assert_near(of_plain[set], F[set] + G[set], 1e-14);
+        ck_assert_near(of_scaled[set], 0.5 * G[set], 1e-14);
+        ck_assert_near(of_nothing[set], 0, 0);
+        ck_assert_near(of_shifted[set], G[set] + modular, 1e-14);
+    }
+    for (uint32_t set = 0; set < 8; set++) {
+        uint32_t inner = (set & 1) << 4 | (set >> 1 & 1) << 0 | (set >> 2 & 1) << 2;
+        uint32_t outside = (set & 1) << 0 | (set >> 1 & 1) << 2 | (set >> 2 & 1) << 4;
+        const uint32_t S = 1 << 3 | 1 << 1;
+        ck_assert_near(of_restricted[set], G[inner], 1e-14);
+        ck_assert_near(of_contracted[set], G[outside | S] - G[S], 1e-14);
+    }
+    double *arrays[] = {
+        F, G, of_sum, of_plain, of_scaled, of_shifted, of_restricted, of_contracted, of_nothing};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        free(arrays[i]);
+    }
+    submod_fn *made[] = {sum, plain, scaled, shifted, restricted, contracted, nothing};
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        submod_fn_free(made[i]);
+    }
+}
+END_TEST
+
+/* A function that is not normalised: everything but eval works on F - F(empty). */
+static submod_status shifted_eval(const void *ctx, const int32_t *set, size_t k, double *value)
+{
+    (void)ctx;
+    (void)set;
+    *value = 10 + sqrt((double)k);
+    return SUBMOD_OK;
+}
+
+START_TEST(not_normalised)
+{
+    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = shifted_eval};
+    submod_fn *fn = NULL, *contracted = NULL, *restricted = NULL;
+    const int32_t order[3] = {2, 0, 1};
+    double gains[3], value;
+    ck_assert_ok(submod_fn_custom(3, &ops, NULL, &fn));
+    ck_assert_ok(submod_fn_chain(fn, order, 3, gains, NULL));
+    ck_assert_near(gains[0], 1, 1e-14);
+    ck_assert_ok(submod_fn_contract(fn, NULL, 0, &contracted));
+    ck_assert_ok(submod_fn_eval(contracted, order, 0, &value));
+    ck_assert_near(value, 0, 0);
+    ck_assert_ok(submod_fn_restrict(fn, order, 2, &restricted));
+    ck_assert_ok(submod_fn_eval(restricted, order, 0, &value));
+    ck_assert_near(value, 10, 0);
+    submod_fn_free(fn);
+    submod_fn_free(contracted);
+    submod_fn_free(restricted);
+}
+END_TEST
+
+/* ---- a custom function with a state: the last handle destroys, gain works on a copy ---- */
+
+static int destroyed;
+
+static void count_destroy(void *ctx)
+{
+    (void)ctx;
+    destroyed++;
+}
+
+typedef struct counter {
+    double k;
+} counter;
+
+static submod_status counter_reset(const void *ctx, void *state)
+{
+    (void)ctx;
+    ((counter *)state)->k = 0;
+    return SUBMOD_OK;
+}
+
+static submod_status counter_push(const void *ctx, void *state, int32_t e, double *gain)
+{
+    counter *c = state;
+    (void)ctx;
+    (void)e;
+    *gain = sqrt(c->k + 1) - sqrt(c->k);
+    c->k++;
+    return SUBMOD_OK;
+}
+
+START_TEST(custom_with_state)
+{
+    submod_fn_ops ops = {.struct_size = sizeof ops,
+                         .eval = shifted_eval,
+                         .state_size = sizeof(counter),
+                         .reset = counter_reset,
+                         .push = counter_push,
+                         .destroy = count_destroy};
+    submod_fn *fn = NULL, *twice = NULL;
+    submod_state *state = NULL;
+    double gain;
+    ck_assert_ok(submod_fn_custom(3, &ops, NULL, &fn));
+    ck_assert_ok(submod_fn_scale(fn, 2, &twice));
+    submod_fn *shared = submod_fn_share(fn);
+    ck_assert_ptr_eq(shared, fn);
+    ck_assert_ok(submod_state_create(twice, &state));
+    submod_fn_free(shared);
+    submod_fn_free(fn);
+    submod_fn_free(twice);
+    ck_assert_int_eq(destroyed, 0);
+    for (int32_t e = 0; e < 3; e++) {
+        for (int again = 0; again < 3; again++) { /* gain leaves the state alone */
+            ck_assert_ok(submod_state_gain(state, e, &gain));
+            ck_assert_near(gain, 2 * (sqrt(e + 1.0) - sqrt(e)), 1e-15);
+        }
+        ck_assert_ok(submod_state_push(state, e, NULL));
+    }
+    submod_state_free(state);
+    ck_assert_int_eq(destroyed, 1);
+}
+END_TEST
+
+int main(void)
+{
+    return RUN_TESTS("functions", callbacks_agree, chain_continues, tied_gains_are_fair,
+                     jaccard_by_definition, jaccard_gains_are_accurate, cardinality_by_definition,
+                     coverage_by_definition, cut_by_definition, facility_by_definition,
+                     logdet_by_definition, iwata_by_definition, combinations_by_definition,
+                     not_normalised, custom_with_state);
+}

@@ -1,0 +1,283 @@
+/* Allocations fail one after the other: the call ends with SUBMOD_ENOMEM and words, leaks nothing,
+ * writes nothing, and works again afterwards. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support.h"
+
+static long live;      /* allocations not yet freed */
+static long countdown; /* successful allocations left; negative: no limit */
+
+static void *counted_alloc(size_t alignment, size_t size)
+{
+    if (countdown == 0) {
+        return NULL;
+    }
+    countdown -= countdown > 0;
+    live++;
+    return aligned_alloc(alignment, size);
+}
+
+static void counted_free(void *memory)
+{
+    live -= memory != NULL;
+    free(memory);
+}
+
+static const submod_allocator counting = {counted_alloc, counted_free};
+
+/* One thing a user does: makes what it needs, frees all of it, returns the first failure. */
+typedef submod_status scenario(submod_rng *rng);
+
+static void fail_each_allocation_once(scenario *run)
+{
+    submod_rng rng;
+    ck_assert_ok(submod_set_allocator(&counting));
+    int status = SUBMOD_ENOMEM;
+    /* One by one at first; later ones repeat the same places many times over. */
+    for (long allowed = 0; status != SUBMOD_OK; allowed += 1 + allowed / 100) {
+        ck_assert_int_lt(allowed, 100000);
+        submod_rng_seed(&rng, 1);
+        countdown = allowed;
+        status = run(&rng);
+        ck_assert_int_eq(live, 0);
+        if (status != SUBMOD_OK) {
+            ck_assert_int_eq(status, SUBMOD_ENOMEM);
+            ck_assert_ptr_nonnull(strstr(submod_last_error(), "out of memory"));
+        }
+    }
+    ck_assert_ok(submod_set_allocator(NULL));
+}
+
+enum { N = 24 };
+
+/* Everything one can do with a function; frees it. */
+static submod_status use(submod_fn *fn, submod_rng *rng)
+{
+    size_t n = submod_fn_size(fn);
+    double x[N], g[N] = {0}, value = 7;
+    int32_t order[N];
+    submod_work *work = NULL;
+    submod_state *state = NULL;
+    submod_check_report report = {0};
+    submod_check_settings settings = submod_check_defaults();
+    settings.samples = 10;
+    random_vector(rng, x, n, 1);
+    random_order(rng, order, n);
+    submod_status status = submod_work_create(&work);
+    status = status ? status : submod_lovasz(fn, x, &value, g, NULL, NULL, work);
+    if (status) {
+        ck_assert(value == 7 && g[0] == 0);
+    }
+    status = status ? status : submod_lovasz(fn, x, &value, NULL, NULL, NULL, NULL);
+    status = status ? status : submod_fn_eval(fn, order, n, &value);
+    status = status ? status : submod_fn_chain(fn, order, n, g, NULL);
+    status = status ? status : submod_state_create(fn, &state);
+    status = status ? status : submod_state_push(state, order[0], NULL);
+    uint8_t in[N];
+    status = status ? status : submod_fn_minimize(fn, order, 3, order + 3, 5, x, 0, in, &value);
+    status = status ? status : submod_fn_check(fn, &report, &settings);
+    submod_check_report_clear(&report);
+    submod_state_free(state);
+    submod_work_free(work);
+    submod_fn_free(fn);
+    return status;
+}
+
+static submod_status jaccard(submod_rng *rng)
+{
+    uint8_t mask[N];
+    submod_fn *fn = NULL;
+    for (int i = 0; i < N; i++) {
+        mask[i] = (uint8_t)(i % 3 == 0);
+    }
+    submod_status status = submod_fn_jaccard(mask, N, &fn);
+    return status ? status : use(fn, rng);
+}
+
+static submod_status hamming(submod_rng *rng)
+{
+    submod_fn *fn = NULL;
+    submod_status status = submod_fn_hamming(N, &fn);
+    return status ? status : use(fn, rng);
+}
+
+static submod_status modular(submod_rng *rng)
+{
+    double w[N];
+    submod_fn *fn = NULL;
+    random_vector(rng, w, N, 0);
+    submod_status status = submod_fn_modular(w, N, &fn);
+    return status ? status : use(fn, rng);
+}
+
+static submod_status square_root(submod_rng *rng)
+{
+    submod_fn *fn = NULL;
+    submod_status status = submod_fn_sqrt(N, &fn);
+    return status ? status : use(fn, rng);
+}
+
+static submod_status iwata(submod_rng *rng)
+{
+    submod_fn *fn = NULL;
+    submod_status status = submod_fn_iwata(N, &fn);
+    return status ? status : use(fn, rng);
+}
+
+static submod_status coverage(submod_rng *rng)
+{
+    size_t start[N + 1];
+    int32_t items[N];
+    double weight[5] = {1, 2, 3, 4, 5};
+    submod_fn *fn = NULL;
+    for (int i = 0; i < N; i++) {
+        start[i] = (size_t)i;
+        items[i] = i % 5;
+    }
+    start[N] = N;
+    submod_status status = submod_fn_coverage(N, start, items, 5, weight, &fn);
+    return status ? status : use(fn, rng);
+}
+
+static submod_status new_cut(submod_fn **fn)
+{
+    int32_t tail[N], head[N];
+    double weight[N];
+    for (int i = 0; i < N; i++) {
+        tail[i] = i;
+        head[i] = (i * 7 + 1) % N;
+        weight[i] = 1 + i;
+    }
+    return submod_fn_cut(N, N, tail, head, weight, 1, fn);
+}
+
+static submod_status cut(submod_rng *rng)
+{
+    submod_fn *fn = NULL;
+    submod_status status = new_cut(&fn);
+    return status ? status : use(fn, rng);
+}
+
+static submod_status facility(submod_rng *rng)
+{
+    double benefit[3 * N];
+    submod_fn *fn = NULL;
+    for (int i = 0; i < 3 * N; i++) {
+        benefit[i] = submod_rng_uniform(rng);
+    }
+    submod_status status = submod_fn_facility(N, 3, benefit, &fn);
+    return status ? status : use(fn, rng);
+}
+
+static submod_status logdet(submod_rng *rng)
+{
+    double K[N * N];
+    submod_fn *fn = NULL;
+    for (int i = 0; i < N; i++) {
+        for (int j = 0; j < N; j++) {
+            K[i * N + j] = exp(-fabs((double)(i - j)));
+        }
+    }
+    submod_status status = submod_fn_logdet(K, N, &fn);
+    return status ? status : use(fn, rng);
+}
+
+static submod_status combined(submod_rng *rng)
+{
+    submod_fn *a = NULL, *b = NULL, *sum = NULL, *scaled = NULL, *restricted = NULL, *last = NULL;
+    int32_t order[N];
+    double w[N];
+    random_order(rng, order, N);
+    random_vector(rng, w, N, 0);
+    submod_status status = new_cut(&a);
+    status = status ? status : submod_fn_sqrt(N, &b);
+    if (!status) {
+        const submod_fn *const both[2] = {a, b};
+        status = submod_fn_sum(both, NULL, 2, &sum);
+    }
+    status = status ? status : submod_fn_scale(sum, 2, &scaled);
+    status = status ? status : submod_fn_restrict(scaled, order, N - 5, &restricted);
+    status = status ? status : submod_fn_contract(restricted, order + N, 0, &last);
+    submod_fn_free(a);
+    submod_fn_free(b);
+    submod_fn_free(sum);
+    submod_fn_free(scaled);
+    submod_fn_free(restricted);
+    return status ? status : use(last, rng);
+}
+
+/* Functions with a minimiser under combinators. */
+static submod_status wrapped_minimiser(submod_rng *rng)
+{
+    submod_fn *a = NULL, *b = NULL, *c = NULL, *d = NULL;
+    int32_t order[N];
+    random_order(rng, order, N);
+    submod_status status = submod_fn_iwata(N, &a);
+    status = status ? status : submod_fn_scale(a, 2, &b);
+    status = status ? status : submod_fn_contract(b, order, 5, &c);
+    status = status ? status
+                    : submod_fn_restrict(
+                          c, (int32_t[]){9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 20, 21, 22, 23}, 14, &d);
+    submod_fn_free(a);
+    submod_fn_free(b);
+    submod_fn_free(c);
+    return status ? status : use(d, rng);
+}
+
+static scenario *const scenarios[] = {jaccard,          hamming, modular,  square_root, iwata,
+                                      coverage,         cut,     facility, logdet,      combined,
+                                      wrapped_minimiser};
+
+START_TEST(every_allocation_fails_once)
+{
+    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
+        fail_each_allocation_once(scenarios[i]);
+    }
+}
+END_TEST
+
+START_TEST(allocators)
+{
+    submod_allocator half = {counted_alloc, NULL};
+    ck_assert_int_eq(submod_set_allocator(&half), SUBMOD_EINVAL);
+    countdown = -1;
+    ck_assert_ok(submod_set_allocator(&counting));
+    submod_fn *fn = NULL;
+    ck_assert_ok(submod_fn_hamming(3, &fn));
+    ck_assert_int_gt(live, 0);
+    submod_fn_free(fn);
+    ck_assert_int_eq(live, 0);
+    ck_assert_ok(submod_set_allocator(NULL));
+}
+END_TEST
+
+/* A workspace that has grown makes repeated calls allocate nothing. */
+START_TEST(workspace_stops_allocations)
+{
+    submod_work *work = NULL;
+    submod_fn *fn = NULL;
+    double x[N], value;
+    for (int i = 0; i < N; i++) {
+        x[i] = i % 7;
+    }
+    countdown = -1;
+    ck_assert_ok(submod_set_allocator(&counting));
+    ck_assert_ok(submod_work_create(&work));
+    ck_assert_ok(submod_fn_sqrt(N, &fn));
+    ck_assert_ok(submod_lovasz(fn, x, &value, NULL, NULL, NULL, work));
+    countdown = 0;
+    ck_assert_ok(submod_lovasz(fn, x, &value, NULL, NULL, NULL, work));
+    submod_fn_free(fn);
+    submod_work_free(work);
+    ck_assert_int_eq(live, 0);
+    ck_assert_ok(submod_set_allocator(NULL));
+}
+END_TEST
+
+int main(void)
+{
+    return RUN_TESTS("memory", every_allocation_fails_once, allocators,
+                     workspace_stops_allocations);
+}

@@ -1,0 +1,205 @@
+/* The radix sort against qsort, on inputs made to break it. */
+#include "base/sort.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "support.h"
+
+static const double *keys;
+
+static int descending_then_index(const void *a, const void *b)
+{
+    int32_t i = *(const int32_t *)a, j = *(const int32_t *)b;
+    if (keys[i] != keys[j]) {
+        return keys[i] > keys[j] ? -1 : 1;
+    }
+    return i < j ? -1 : i > j;
+}
+
+/* Sorts x as doubles and, if it fits, as floats; compares with qsort for several thread counts. */
+static void check_sorted(const double *x, size_t n)
+{
+    int32_t *expected = malloc((n + 1) * sizeof *expected);
+    float *narrow = malloc((n + 1) * sizeof *narrow);
+    int exact_in_float = 1;
+    for (size_t i = 0; i < n; i++) {
+        expected[i] = (int32_t)i;
+        narrow[i] = fabs(x[i]) <= FLT_MAX ? (float)x[i] : 0;
+        exact_in_float &= (double)narrow[i] == x[i];
+    }
+    keys = x;
+    qsort(expected, n, sizeof *expected, descending_then_index);
+    for (int threads = 1; threads <= 3; threads++) {
+        ck_assert_ok(submod_set_num_threads(threads));
+        for (int as_float = 0; as_float <= exact_in_float; as_float++) {
+            submodi_scope scope;
+            submodi_sorted sorted;
+            submod_work *w = submodi_scope_open(&scope, NULL);
+            ck_assert_ok(as_float ? submodi_sort_f32(narrow, n, w, &sorted)
+                                  : submodi_sort_f64(x, n, w, &sorted));
+            size_t misplaced = 0;
+            size_t missed_ties = 0;
+            for (size_t i = 0; i < n; i++) {
+                misplaced += submodi_sorted_index(&sorted, i) != expected[i];
+                missed_ties += i && x[expected[i]] == x[expected[i - 1]] &&
+                               !submodi_sorted_maybe_tied(&sorted, i);
+            }
+            ck_assert_uint_eq(misplaced, 0);
+            ck_assert_uint_eq(missed_ties, 0);
+            submodi_scope_close(&scope);
+        }
+    }
+    ck_assert_ok(submod_set_num_threads(0));
+    free(expected);
+    free(narrow);
+}
+
+/* Around every switch of method: insertion sort, narrow and wide digits, threads. */
+static const size_t sizes[] = {1,    2,    3,    31,   47,   48,    49,    255,    256,
+                               1000, 4095, 4096, 4097, 9999, 65535, 65536, 100003, 300000};
+enum { SIZES = sizeof sizes / sizeof *sizes };
+
+typedef double pattern(submod_rng *rng, size_t i, size_t n);
+
+static void check_pattern(pattern *make)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 1);
+    for (size_t s = 0; s < SIZES; s++) {
+        size_t n = sizes[s];
+        double *x = malloc(n * sizeof *x);
+        for (size_t i = 0; i < n; i++) {
+            x[i] = make(&rng, i, n);
+        }
+        check_sorted(x, n);
+        free(x);
+    }
+}
+
+static double normal(submod_rng *rng, size_t i, size_t n)
+{
+    (void)i;
+    (void)n;
+    return submod_rng_normal(rng);
+}
+
+static double floats(submod_rng *rng, size_t i, size_t n)
+{
+    (void)i;
+    (void)n;
+    return (float)submod_rng_normal(rng);
+}
+
+static double ascending(submod_rng *rng, size_t i, size_t n)
+{
+    (void)rng;
+    (void)n;
+    return (double)i;
+}
+
+static double descending(submod_rng *rng, size_t i, size_t n)
+{
+    (void)rng;
+    return (double)(n - i);
+}
+
+static double all_equal(submod_rng *rng, size_t i, size_t n)
+{
+    (void)rng;
+    (void)i;
+    (void)n;
+    return -2.5;
+}
+
+static double few_values(submod_rng *rng, size_t i, size_t n)
+{
+    (void)i;
+    (void)n;
+    return (double)submod_rng_below(rng, 3) - 1;
+}
+
+static double signed_zeros(submod_rng *rng, size_t i, size_t n)
+{
+    (void)i;
+    (void)n;
+    const double values[] = {0.0, -0.0, 1e-30, -1e-30};
+    return values[submod_rng_below(rng, 4)];
+}
+
+static double any_finite_bits(submod_rng *rng, size_t i, size_t n)
+{
+    double value;
+    (void)i;
+    (void)n;
+    do {
+        uint64_t bits = submod_rng_next(rng);
+        memcpy(&value, &bits, sizeof value);
+    } while (!isfinite(value));
+    return value;
+}
+
+/* Subnormal floats. */
+static double tiny(submod_rng *rng, size_t i, size_t n)
+{
+    (void)i;
+    (void)n;
+    return (double)submod_rng_below(rng, 1000) * 0x1p-149;
+}
+
+/* One huge entry stretches the range, all others agree in the bits that are kept. */
+static double long_runs(submod_rng *rng, size_t i, size_t n)
+{
+    (void)n;
+    return i == 0 ? -1e300 : 1 + (double)submod_rng_below(rng, 1 << 20) * DBL_EPSILON;
+}
+
+/* Short runs of near-equal doubles. */
+static double short_runs(submod_rng *rng, size_t i, size_t n)
+{
+    (void)n;
+    return (i % 2 ? -1.0 : 1.0) * ((double)submod_rng_below(rng, 1 + i / 4) +
+                                   (double)submod_rng_below(rng, 4) * DBL_EPSILON);
+}
+
+static double geometric(submod_rng *rng, size_t i, size_t n)
+{
+    (void)rng;
+    (void)n;
+    return ldexp(1, (int)(i % 2000) - 1000);
+}
+
+START_TEST(smooth_patterns)
+{
+    check_pattern(normal);
+    check_pattern(floats);
+    check_pattern(ascending);
+    check_pattern(descending);
+    check_pattern(any_finite_bits);
+}
+END_TEST
+
+START_TEST(ties)
+{
+    check_pattern(all_equal);
+    check_pattern(few_values);
+    check_pattern(signed_zeros);
+}
+END_TEST
+
+START_TEST(adversarial_patterns)
+{
+    check_pattern(tiny);
+    check_pattern(long_runs);
+    check_pattern(short_runs);
+    check_pattern(geometric);
+}
+END_TEST
+
+int main(void)
+{
+    return RUN_TESTS("sort", smooth_patterns, ties, adversarial_patterns);
+}
