@@ -219,7 +219,7 @@ static submod_status wrapped_minimiser(submod_rng *rng)
     status = status ? status : submod_fn_contract(b, order, 5, &c);
     status = status ? status
                     : submod_fn_restrict(
-                          c, (int32_t[]){9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 20, 21, 22, 23}, 14, &d);
+                          c, (int32_t[]){9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 10, 11, 12, 13}, 14, &d);
     submod_fn_free(a);
     submod_fn_free(b);
     submod_fn_free(c);

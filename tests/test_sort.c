@@ -199,7 +199,30 @@ START_TEST(adversarial_patterns)
 }
 END_TEST
 
+START_TEST(public_argsort)
+{
+    const double x[5] = {1, -0.0, 3, 0.0, 1}, bad[2] = {1, NAN};
+    const float y[5] = {1, -0.0F, 3, 0.0F, 1}, worse[2] = {-INFINITY, 1};
+    const int32_t expected[5] = {2, 0, 4, 1, 3};
+    int32_t order[5] = {7, 7, 7, 7, 7};
+    ck_assert_int_eq(submod_argsort_f64(bad, 2, order, NULL), SUBMOD_ENONFINITE);
+    ck_assert_ptr_nonnull(strstr(submod_last_error(), "x[1] is nan"));
+    ck_assert_int_eq(submod_argsort_f32(worse, 2, order, NULL), SUBMOD_ENONFINITE);
+    ck_assert_ptr_nonnull(strstr(submod_last_error(), "x[0] is -inf"));
+    ck_assert_int_eq(submod_argsort_f64(NULL, 2, order, NULL), SUBMOD_EINVAL);
+    ck_assert_int_eq(submod_argsort_f32(y, 2, NULL, NULL), SUBMOD_EINVAL);
+    ck_assert_int_eq(submod_argsort_f32(y, (size_t)INT32_MAX + 1, order, NULL), SUBMOD_EINVAL);
+    ck_assert_int_eq(order[0], 7);
+    ck_assert_ok(submod_argsort_f64(NULL, 0, NULL, NULL));
+    ck_assert_ok(submod_argsort_f64(x, 5, order, NULL));
+    ck_assert_mem_eq(order, expected, sizeof expected);
+    order[0] = 7;
+    ck_assert_ok(submod_argsort_f32(y, 5, order, NULL));
+    ck_assert_mem_eq(order, expected, sizeof expected);
+}
+END_TEST
+
 int main(void)
 {
-    return RUN_TESTS("sort", smooth_patterns, ties, adversarial_patterns);
+    return RUN_TESTS("sort", smooth_patterns, ties, adversarial_patterns, public_argsort);
 }

@@ -100,6 +100,17 @@ SUBMOD_API submod_status submod_set_num_threads(int threads);
 /* The number that the next parallel section would use; at least 1. */
 SUBMOD_API int submod_get_num_threads(void);
 
+/* ---- sorting ---- */
+
+/* order[0 .. n-1] = the indices of x from its largest to its smallest entry, the smaller index
+ * first among equals; -0 equals 0. A radix sort: O(n), and faster than comparing from some hundred
+ * entries on. order may be NULL only if n = 0.
+ * SUBMOD_EINVAL: NULL, n > 2^31 - 1. SUBMOD_ENONFINITE: NaN or Inf in x. SUBMOD_ENOMEM. */
+SUBMOD_API submod_status submod_argsort_f32(const float *x, size_t n, int32_t *order,
+                                            submod_work *work);
+SUBMOD_API submod_status submod_argsort_f64(const double *x, size_t n, int32_t *order,
+                                            submod_work *work);
+
 /* ---- random numbers ---- */
 
 /* A seeded generator (xoshiro256++) with the same stream on every machine. */

@@ -1,0 +1,89 @@
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "study.h"
+
+bool study_fail(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    fprintf(stderr, "submod-study: ");
+    vfprintf(stderr, format, args);
+    fprintf(stderr, "\n");
+    va_end(args);
+    return false;
+}
+
+/* Makes every folder on the way to path. */
+static bool make_folders(const char *path)
+{
+    char partial[4096];
+    if (strlen(path) >= sizeof partial) {
+        return study_fail("the path is too long: %s", path);
+    }
+    for (size_t i = 0; i <= strlen(path); i++) {
+        partial[i] = path[i];
+        if (i > 0 && (path[i] == '/' || path[i] == '\0')) {
+            partial[i] = '\0';
+            if (mkdir(partial, 0777) != 0 && errno != EEXIST) {
+                return study_fail("cannot make the folder %s: %s", partial, strerror(errno));
+            }
+            partial[i] = path[i];
+        }
+    }
+    return true;
+}
+
+FILE *study_open(const study_options *options, const char *name, const char *file)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s/%s", options->out, name);
+    if (!make_folders(path)) {
+        return NULL;
+    }
+    snprintf(path, sizeof path, "%s/%s/%s", options->out, name, file);
+    FILE *f = fopen(path, "w");
+    if (!f) {
+        study_fail("cannot write %s: %s", path, strerror(errno));
+    }
+    return f;
+}
+
+bool study_close(FILE *file)
+{
+    bool failed = ferror(file) != 0;
+    failed = fclose(file) != 0 || failed;
+    return failed ? study_fail("writing failed: %s", strerror(errno)) : true;
+}
+
+bool study_plot(const study_options *options, const char *name, const char *script)
+{
+    enum { NOT_FOUND = 127 };
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%s/%s", options->out, name);
+    fflush(stdout);
+    pid_t child = fork();
+    if (child < 0) {
+        return study_fail("cannot start gnuplot: %s", strerror(errno));
+    }
+    if (child == 0) {
+        if (chdir(folder) == 0) {
+            execlp("gnuplot", "gnuplot", script, (char *)NULL);
+        }
+        _exit(NOT_FOUND);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_FOUND) {
+        printf("no plot: gnuplot is not installed (apt install gnuplot-nox)\n");
+        return true;
+    }
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0
+               ? true
+               : study_fail("gnuplot failed on %s/%s", folder, script);
+}

@@ -1,0 +1,36 @@
+/* What a study is, and what all of them need. */
+#ifndef SUBMOD_STUDY_H
+#define SUBMOD_STUDY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <submod.h>
+
+typedef struct study_options {
+    const char *out; /* directory that gets one folder per study */
+    uint64_t seed;
+    bool quick; /* a small version, for tests */
+} study_options;
+
+typedef struct study {
+    const char *name;  /* also the name of its folder */
+    const char *title; /* one line */
+    /* Prints its table, writes its files. False after saying on stderr what went wrong. */
+    bool (*run)(const study_options *options);
+} study;
+
+extern const study study_surfaces;
+
+/* Says what went wrong; returns false, so that one can `return` it. */
+bool study_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Opens OUT/STUDY/FILE for writing, making the folders. NULL after saying why not. */
+FILE *study_open(const study_options *options, const char *name, const char *file);
+/* Closes it; false, in words, when not everything could be written. */
+bool study_close(FILE *file);
+
+/* Runs gnuplot on OUT/STUDY/SCRIPT inside that folder. Without gnuplot it says so and goes on. */
+bool study_plot(const study_options *options, const char *name, const char *script);
+
+#endif

@@ -1,0 +1,95 @@
+/* The program behind scripts/study.sh.
+ *
+ *   submod-study list
+ *   submod-study run [NAME ..] [--out DIR] [--seed N] [--quick]       no NAME: all of them
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "study.h"
+
+static const study *const studies[] = {&study_surfaces};
+enum { STUDIES = sizeof studies / sizeof studies[0] };
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: submod-study list\n"
+                    "       submod-study run [NAME ..] [--out DIR] [--seed N] [--quick]\n");
+    return 2;
+}
+
+static int list(void)
+{
+    for (size_t i = 0; i < STUDIES; i++) {
+        printf("%-12s %s\n", studies[i]->name, studies[i]->title);
+    }
+    return EXIT_SUCCESS;
+}
+
+static const study *find(const char *name)
+{
+    for (size_t i = 0; i < STUDIES; i++) {
+        if (strcmp(studies[i]->name, name) == 0) {
+            return studies[i];
+        }
+    }
+    study_fail("there is no study '%s'; 'submod-study list' shows them", name);
+    return NULL;
+}
+
+static bool run_one(const study *s, const study_options *options)
+{
+    printf("\n%s: %s\n", s->name, s->title);
+    bool good = s->run(options);
+    printf("%s: %s in %s/%s\n", s->name, good ? "done, files" : "FAILED, what there is",
+           options->out, s->name);
+    return good;
+}
+
+static bool parse_seed(const char *text, uint64_t *seed)
+{
+    char *end;
+    errno = 0;
+    *seed = strtoull(text, &end, 10);
+    return *text != '-' && *text != '\0' && *end == '\0' && errno == 0;
+}
+
+static int run(int argc, char **argv)
+{
+    study_options options = {.out = "out", .seed = 1};
+    const study *chosen[STUDIES] = {NULL};
+    size_t count = 0;
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--quick") == 0) {
+            options.quick = true;
+        } else if (strcmp(argv[i], "--out") == 0 && i + 1 < argc) {
+            options.out = argv[++i];
+        } else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {
+            if (!parse_seed(argv[++i], &options.seed)) {
+                study_fail("--seed takes a number, not '%s'", argv[i]);
+                return usage();
+            }
+        } else if (argv[i][0] == '-' || count == STUDIES) {
+            return usage();
+        } else if (!(chosen[count++] = find(argv[i]))) {
+            return 2;
+        }
+    }
+    int failed = 0;
+    for (size_t i = 0; i < (count ? count : STUDIES); i++) {
+        failed += !run_one(count ? chosen[i] : studies[i], &options);
+    }
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "list") == 0) {
+        return list();
+    }
+    if (argc >= 2 && strcmp(argv[1], "run") == 0) {
+        return run(argc - 2, argv + 2);
+    }
+    return usage();
+}

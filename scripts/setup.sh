@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# Installs what the project needs and is not there yet.
+#
+#   scripts/setup.sh                what building and testing need
+#   scripts/setup.sh lint           and the tools of scripts/lint.sh
+#   scripts/setup.sh study          and what draws the plots of scripts/study.sh
+#   scripts/setup.sh lint study     and both
+#
+# On Debian and its relatives by apt, as root or through sudo. Nothing is touched, and no network
+# is used, when everything is there already.
+set -euo pipefail
+
+packages=(build-essential cmake ninja-build pkg-config libopenblas-dev liblapacke-dev check)
+tools=(cc cmake pkg-config)
+
+for group in "$@"; do
+    case $group in
+    lint)
+        # libomp-dev has the omp.h that clang-tidy reads; gcc brings its own.
+        packages+=(clang-format clang-tidy libomp-dev cppcheck shellcheck)
+        tools+=(clang-format clang-tidy cppcheck shellcheck)
+        ;;
+    study)
+        packages+=(gnuplot-nox)
+        tools+=(gnuplot)
+        ;;
+    *)
+        echo "setup: there is no group '$group'. Usage: scripts/setup.sh [lint] [study]" >&2
+        exit 2
+        ;;
+    esac
+done
+
+has() {
+    command -v "$1" >/dev/null 2>&1
+}
+
+is_installed() {
+    [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+# Elsewhere than on Debian we cannot install, but can say what to install.
+without_apt() {
+    local tool missing=()
+    for tool in "${tools[@]}"; do
+        has "$tool" || missing+=("$tool")
+    done
+    has ninja || has make || missing+=("ninja or make")
+    echo "setup: there is no apt here. The project needs what Debian calls:"
+    printf '    %s\n' "${packages[@]}"
+    if [ ${#missing[@]} -gt 0 ]; then
+        echo "setup: these commands were not found, please install them:" >&2
+        printf '    %s\n' "${missing[@]}" >&2
+        exit 1
+    fi
+    echo "setup: the commands are all there; going on in the hope that the libraries are too."
+}
+
+# Runs apt-get as root.
+apt_get() {
+    local as_root=()
+    [ "$(id -u)" -eq 0 ] || as_root=(sudo)
+    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get "$@"
+}
+
+with_apt() {
+    local package missing=()
+    for package in "${packages[@]}"; do
+        is_installed "$package" || missing+=("$package")
+    done
+    if [ ${#missing[@]} -eq 0 ]; then
+        return
+    fi
+    echo "setup: installing ${missing[*]}"
+    if [ "$(id -u)" -eq 0 ] || has sudo; then
+        apt_get update || echo "setup: package lists not refreshed, trying with the old ones" >&2
+        if apt_get install -y --no-install-recommends "${missing[@]}"; then
+            return
+        fi
+        echo "setup: that did not work; the reason stands above." >&2
+    else
+        echo "setup: this needs root, and there is no sudo." >&2
+    fi
+    echo "setup: please have this run as root, then start again:" >&2
+    echo "    apt-get update && apt-get install -y --no-install-recommends ${missing[*]}" >&2
+    exit 1
+}
+
+if has apt-get && has dpkg-query; then
+    with_apt
+else
+    without_apt
+fi

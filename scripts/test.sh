@@ -1,0 +1,92 @@
+#!/usr/bin/env bash
+# Sets up, builds and tests everything: release build, sanitizer build, linters.
+#
+#   scripts/test.sh             all of it
+#   scripts/test.sh --quick     the release tests only
+#   scripts/test.sh --no-lint   all but the linters
+#   scripts/test.sh --help      this text
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+sanitize=yes
+lint=yes
+for option in "$@"; do
+    case $option in
+    --quick) sanitize=no lint=no ;;
+    --no-lint) lint=no ;;
+    --help | -h)
+        sed -n '2,/^set/s/^# \{0,1\}//p' scripts/test.sh
+        exit 0
+        ;;
+    *)
+        echo "test: unknown option '$option', see scripts/test.sh --help" >&2
+        exit 2
+        ;;
+    esac
+done
+
+jobs=$(nproc 2>/dev/null || echo 2)
+passed=()
+stage=
+
+begin() {
+    stage=$1
+    printf '\n==== %s ====\n' "$stage"
+}
+
+end() {
+    passed+=("$stage")
+    stage=
+}
+
+summary() {
+    if [ -n "$stage" ]; then
+        echo "test: FAILED in '$stage' after $SECONDS s" >&2
+    fi
+}
+trap summary EXIT
+
+# build_and_test DIRECTORY CMAKE_OPTIONS...
+build_and_test() {
+    local directory=$1
+    shift
+    cmake -S . -B "$directory" -DSUBMOD_WERROR=ON "$@"
+    cmake --build "$directory" --parallel "$jobs"
+    ctest --test-dir "$directory" --output-on-failure --no-tests=error --parallel "$jobs"
+}
+
+begin "set-up"
+if [ $lint = yes ]; then
+    scripts/setup.sh lint
+else
+    scripts/setup.sh
+fi
+# Counts for new build directories only; old ones stay with what they were made with.
+if command -v ninja >/dev/null; then
+    export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
+fi
+end
+
+begin "release build and tests"
+build_and_test build -DCMAKE_BUILD_TYPE=Release
+end
+
+if [ $sanitize = yes ]; then
+    begin "tests under AddressSanitizer and UBSan"
+    # The library has to survive a failing allocation, so the sanitizer must let one fail.
+    export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
+    export UBSAN_OPTIONS=print_stacktrace=1
+    build_and_test build-asan -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-O1 -DSUBMOD_SANITIZE=ON
+    end
+fi
+
+if [ $lint = yes ]; then
+    begin "lint"
+    scripts/lint.sh
+    end
+fi
+
+printf '\ntest: all passed in %s s (' "$SECONDS"
+printf '%s' "${passed[1]}"
+printf ', %s' "${passed[@]:2}"
+echo ')'
