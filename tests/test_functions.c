@@ -256,7 +256,7 @@ START_TEST(cut_by_definition)
         for (uint32_t set = 0; set < 32; set++) {
             double expected = 0;
             for (int i = 0; i < EDGES; i++) {
-                int from = set >> tail[i] & 1, to = set >> head[i] & 1;
+                bool from = set >> tail[i] & 1, to = set >> head[i] & 1;
                 expected += (from && !to) || (!directed && !from && to) ? weight[i] : 0;
             }
             ck_assert_near(F[set], expected, 0);
@@ -269,11 +269,11 @@ END_TEST
 
 START_TEST(facility_by_definition)
 {
-    enum { CLIENTS = 300, PLANTS = 5 }; /* more clients than one group of eval */
-    double *benefit = malloc(CLIENTS * PLANTS * sizeof *benefit);
+    enum { CLIENTS = 300, PLANTS = 5, ALL = CLIENTS * PLANTS }; /* several groups of eval */
+    double *benefit = malloc(ALL * sizeof *benefit);
     submod_rng rng;
     submod_rng_seed(&rng, 5);
-    for (size_t i = 0; i < CLIENTS * PLANTS; i++) {
+    for (size_t i = 0; i < ALL; i++) {
         benefit[i] = (double)submod_rng_below(&rng, 100);
     }
     submod_fn *fn = NULL;
@@ -408,7 +408,7 @@ START_TEST(combinations_by_definition)
         free(arrays[i]);
     }
     submod_fn *made[] = {sum, plain, scaled, shifted, restricted, contracted, nothing};
-    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+    for (size_t i = 0; i < sizeof made / sizeof made[0]; i++) {
         submod_fn_free(made[i]);
     }
 }

@@ -110,7 +110,8 @@ static const char plot[] =
     "  do for [i=1:4] {\n"
     "    set title 'ground truth '.word(truths, i) offset 0,0.5\n"
     "    splot sprintf('hinge_%d.dat', i) using 1:2:3 every 2:2 with pm3d, \\\n"
-    "          sprintf('dots_%d.dat', i) using 1:2:($3+0.01) with points pt 7 ps 1.8 lc rgb '#d62728'\n"
+    "          sprintf('dots_%d.dat', i) using 1:2:($3+0.01) with points pt 7 ps 1.8 lc rgb "
+    "'#d62728'\n"
     "  }\n"
     "  unset multiplot\n"
     "}\n";

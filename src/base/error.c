@@ -20,11 +20,6 @@ submod_status submodi_fail(submod_status status, const char *format, ...)
     return status;
 }
 
-submod_status submodi_nomem(const char *who)
-{
-    return submodi_fail(SUBMOD_ENOMEM, "%s: out of memory", who);
-}
-
 submod_status submodi_require_finite(const char *who, const char *name, const double *x, size_t n)
 {
     if (submodi_all_finite(x, n)) {

@@ -16,7 +16,11 @@
 submod_status submodi_fail(submod_status status, const char *format, ...) SUBMODI_PRINTF(2, 3);
 
 /* The same for memory that was not to be had; who is the public function's name. */
-submod_status submodi_nomem(const char *who);
+static inline submod_status submodi_nomem(const char *who)
+{
+    submodi_fail(SUBMOD_ENOMEM, "%s: out of memory", who);
+    return SUBMOD_ENOMEM; /* in sight of static analysis */
+}
 
 /* Whether all of x[0 .. n-1] are finite: 0 * x is 0 then and NaN otherwise, so that one
  * branch-free pass tells. */

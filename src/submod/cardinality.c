@@ -232,12 +232,13 @@ submod_status submod_fn_cardinality(const double *h, size_t n, submod_fn **fn)
 {
     static const char who[] = "submod_fn_cardinality";
     submod_status status = submodi_require_size(who, n, fn);
-    if (status == SUBMOD_OK && !h) {
-        status = submodi_fail(SUBMOD_EINVAL, "%s: h is NULL", who);
+    if (status != SUBMOD_OK) {
+        return status;
     }
-    if (status == SUBMOD_OK) {
-        status = submodi_require_finite(who, "h", h, n + 1);
+    if (!h) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: h is NULL", who);
     }
+    status = submodi_require_finite(who, "h", h, n + 1);
     if (status == SUBMOD_OK && h[0] != 0) {
         status = submodi_fail(SUBMOD_EINVAL, "%s: h[0] = %g is not 0", who, h[0]);
     }

@@ -221,7 +221,7 @@ static submod_status check_samples(checker *c)
 /* Along the order list[0 .. k-1]: gain before each push, push, and chain on the whole. */
 static submod_status compare_callbacks(checker *c, size_t k, void *state, double *chained)
 {
-    double before;
+    double before = 0;
     submod_status status = submodi_fn_reset(c->fn, state);
     status = status ? status : submodi_fn_chain(c->fn, state, c->list, k, chained);
     status = status ? status : submodi_fn_reset(c->fn, state);
@@ -229,7 +229,7 @@ static submod_status compare_callbacks(checker *c, size_t k, void *state, double
     for (size_t i = 0; status == SUBMOD_OK && i < k; i++) {
         int32_t e = c->list[i];
         double got[3] = {chained[i], 0, 0};
-        double after;
+        double after = before;
         status = submodi_fn_gain(c->fn, state, e, &got[1]);
         status = status ? status : submodi_fn_push(c->fn, state, e, &got[2]);
         status = status ? status : value_of(c, c->list, i + 1, &after);

@@ -138,15 +138,16 @@ submod_status submod_fn_coverage(size_t n, const size_t *start, const int32_t *i
 {
     static const char who[] = "submod_fn_coverage";
     submod_status status = submodi_require_size(who, n, fn);
-    if (status == SUBMOD_OK && (!start || (m && !weight))) {
-        status = submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, start ? "weight" : "start");
+    if (status != SUBMOD_OK) {
+        return status;
     }
-    if (status == SUBMOD_OK && m > INT32_MAX) {
-        status = submodi_fail(SUBMOD_EINVAL, "%s: m = %zu is more than 2^31 - 1", who, m);
+    if (!start || (m && !weight)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, start ? "weight" : "start");
     }
-    if (status == SUBMOD_OK) {
-        status = require_csr(who, n, start, items, m);
+    if (m > INT32_MAX) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: m = %zu is more than 2^31 - 1", who, m);
     }
+    status = require_csr(who, n, start, items, m);
     if (status == SUBMOD_OK) {
         status = submodi_require_nonnegative(who, "weight", weight, m);
     }

@@ -143,12 +143,13 @@ submod_status submod_fn_cut(size_t n, size_t m, const int32_t *tail, const int32
 {
     static const char who[] = "submod_fn_cut";
     submod_status status = submodi_require_size(who, n, fn);
-    if (status == SUBMOD_OK && m && (!tail || !head || !weight)) {
-        status = submodi_fail(SUBMOD_EINVAL, "%s: tail, head or weight is NULL", who);
+    if (status != SUBMOD_OK) {
+        return status;
     }
-    if (status == SUBMOD_OK) {
-        status = require_edges(who, n, m, tail, head);
+    if (m && (!tail || !head || !weight)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: tail, head or weight is NULL", who);
     }
+    status = require_edges(who, n, m, tail, head);
     if (status == SUBMOD_OK) {
         status = submodi_require_nonnegative(who, "weight", weight, m);
     }

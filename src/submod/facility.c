@@ -76,15 +76,16 @@ submod_status submod_fn_facility(size_t n, size_t m, const double *benefit, subm
 {
     static const char who[] = "submod_fn_facility";
     submod_status status = submodi_require_size(who, n, fn);
-    if (status == SUBMOD_OK && m && !benefit) {
-        status = submodi_fail(SUBMOD_EINVAL, "%s: benefit is NULL", who);
+    if (status != SUBMOD_OK) {
+        return status;
     }
-    if (status == SUBMOD_OK && m > SIZE_MAX / sizeof(double) / n) {
-        status = submodi_nomem(who);
+    if (m && !benefit) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: benefit is NULL", who);
     }
-    if (status == SUBMOD_OK) {
-        status = submodi_require_nonnegative(who, "benefit", benefit, m * n);
+    if (m > SIZE_MAX / sizeof(double) / n) {
+        return submodi_nomem(who);
     }
+    status = submodi_require_nonnegative(who, "benefit", benefit, m * n);
     if (status != SUBMOD_OK) {
         return status;
     }

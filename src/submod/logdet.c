@@ -36,7 +36,7 @@ static double *factor_row(factor *f, size_t n, size_t i)
 
 static int32_t *factor_elements(factor *f, size_t n)
 {
-    return (int32_t *)factor_row(f, n, n);
+    return (void *)factor_row(f, n, n);
 }
 
 static submod_status not_definite(void)
@@ -172,15 +172,16 @@ submod_status submod_fn_logdet(const double *K, size_t n, submod_fn **fn)
 {
     static const char who[] = "submod_fn_logdet";
     submod_status status = submodi_require_size(who, n, fn);
-    if (status == SUBMOD_OK && !K) {
-        status = submodi_fail(SUBMOD_EINVAL, "%s: K is NULL", who);
+    if (status != SUBMOD_OK) {
+        return status;
     }
-    if (status == SUBMOD_OK && n > 46340) { /* LAPACK may index with int */
-        status = submodi_fail(SUBMOD_EUNSUPPORTED, "%s: n = %zu is more than 46340", who, n);
+    if (!K) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: K is NULL", who);
     }
-    if (status == SUBMOD_OK) {
-        status = submodi_require_finite(who, "K", K, n * n);
+    if (n > 46340) { /* LAPACK may index with int */
+        return submodi_fail(SUBMOD_EUNSUPPORTED, "%s: n = %zu is more than 46340", who, n);
     }
+    status = submodi_require_finite(who, "K", K, n * n);
     if (status == SUBMOD_OK) {
         status = require_symmetric(who, K, n);
     }

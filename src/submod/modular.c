@@ -62,12 +62,13 @@ submod_status submod_fn_modular(const double *w, size_t n, submod_fn **fn)
 {
     static const char who[] = "submod_fn_modular";
     submod_status status = submodi_require_size(who, n, fn);
-    if (status == SUBMOD_OK && !w) {
-        status = submodi_fail(SUBMOD_EINVAL, "%s: w is NULL", who);
+    if (status != SUBMOD_OK) {
+        return status;
     }
-    if (status == SUBMOD_OK) {
-        status = submodi_require_finite(who, "w", w, n);
+    if (!w) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: w is NULL", who);
     }
+    status = submodi_require_finite(who, "w", w, n);
     if (status != SUBMOD_OK) {
         return status;
     }
