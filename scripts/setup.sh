@@ -17,8 +17,8 @@ for group in "$@"; do
     case $group in
     lint)
         # libomp-dev has the omp.h that clang-tidy reads; gcc brings its own.
-        packages+=(clang-format clang-tidy libomp-dev cppcheck shellcheck)
-        tools+=(clang-format clang-tidy cppcheck shellcheck)
+        packages+=(git clang-format clang-tidy libomp-dev cppcheck shellcheck)
+        tools+=(git clang-format clang-tidy cppcheck shellcheck)
         ;;
     study)
         packages+=(gnuplot-nox)

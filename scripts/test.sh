@@ -86,7 +86,4 @@ if [ $lint = yes ]; then
     end
 fi
 
-printf '\ntest: all passed in %s s (' "$SECONDS"
-printf '%s' "${passed[1]}"
-printf ', %s' "${passed[@]:2}"
-echo ')'
+printf '\ntest: all passed in %s s:%s\n' "$SECONDS" "$(printf ' [%s]' "${passed[@]}")"
