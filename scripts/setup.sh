@@ -71,7 +71,7 @@ with_apt() {
     if [ ${#missing[@]} -eq 0 ]; then
         return
     fi
-    echo "setup: installing ${missing[*]}"
+    echo "setup: missing: ${missing[*]}"
     if [ "$(id -u)" -eq 0 ] || has sudo; then
         apt_get update || echo "setup: package lists not refreshed, trying with the old ones" >&2
         if apt_get install -y --no-install-recommends "${missing[@]}"; then

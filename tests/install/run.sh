@@ -51,10 +51,9 @@ cmake --build "$scratch/consumer" >"$scratch/log" || fail "$(cat "$scratch/log")
 "$scratch/consumer/shared"
 "$scratch/consumer/static"
 
-# The flags of submod.pc, one per line, as if it had been made for our temporary prefix.
+# The flags of submod.pc, one per line.
 flags() {
-    PKG_CONFIG_PATH=$(dirname "$pc") \
-        pkg-config --define-variable=prefix="$prefix" "$@" submod | xargs -n 1
+    PKG_CONFIG_PATH=$(dirname "$pc") pkg-config "$@" submod | xargs -n 1
 }
 
 needs_shared() {
