@@ -2,7 +2,8 @@
  *
  *   bench-lovasz [REPEATS]
  *
- * Jaccard extension and subgradient of n random doubles (20 % foreground) against sorting the same
+ * Jaccard extension and subgradient of n random doubles (20 % foreground), all different or rounded
+ * to float so that some tie, against sorting the same
  * doubles (submod_argsort_f64, and qsort for scale), alternating in one run; the fastest of the
  * repeats counts. Ratios are what to look at: times depend on the machine and on its other users.
  */
@@ -41,7 +42,7 @@ typedef struct data {
     submod_work *work;
 } data;
 
-static data make_data(size_t n)
+static data make_data(size_t n, int rounded)
 {
     data d = {.n = n,
               .x = malloc(n * sizeof *d.x),
@@ -56,10 +57,11 @@ static data make_data(size_t n)
     submod_rng rng;
     submod_rng_seed(&rng, 1);
     for (size_t i = 0; i < n; i++) {
-        d.x[i] = submod_rng_uniform(&rng);
+        double u = submod_rng_uniform(&rng);
+        d.x[i] = rounded ? (float)u : u;
         mask[i] = submod_rng_uniform(&rng) < 0.2;
     }
-    require(submod_fn_jaccard(mask, n, &d.jaccard));
+    require(submod_fn_jaccard(n, mask, &d.jaccard));
     require(submod_work_create(&d.work));
     free(mask);
     return d;
@@ -81,7 +83,7 @@ static void keep_fastest(double *best, double start)
     *best = t < *best ? t : *best;
 }
 
-static void compare(data *d, int threads, int repeats)
+static void compare(data *d, const char *kind, int threads, int repeats)
 {
     double sort = 1e30;
     double extension = 1e30;
@@ -102,7 +104,7 @@ static void compare(data *d, int threads, int repeats)
     double start = seconds();
     qsort(d->copy, d->n, sizeof *d->copy, descending);
     keep_fastest(&library, start);
-    printf("%10zu %7d %10.2f %9.0f %12.2f %10.2f %12.2f\n", d->n, threads, 1e3 * sort,
+    printf("%10zu %-7s %7d %10.2f %9.0f %12.2f %10.2f %12.2f\n", d->n, kind, threads, 1e3 * sort,
            1e-6 * (double)d->n / sort, 1e3 * extension, extension / sort, library / extension);
 }
 
@@ -115,13 +117,15 @@ int main(int argc, char **argv)
     }
     printf("libsubmod %s: Jaccard extension + subgradient against its sort\n\n",
            submod_version_string());
-    printf("%10s %7s %10s %9s %12s %10s %12s\n", "n", "threads", "sort ms", "M keys/s",
+    printf("%10s %-7s %7s %10s %9s %12s %10s %12s\n", "n", "data", "threads", "sort ms", "M keys/s",
            "extension ms", "ext/sort", "qsort/ext");
     for (int log2_n = 16; log2_n <= 22; log2_n += 2) {
-        data d = make_data((size_t)1 << log2_n);
-        compare(&d, 1, repeats);
-        compare(&d, 2, repeats);
-        free_data(&d);
+        for (int rounded = 0; rounded < 2; rounded++) {
+            data d = make_data((size_t)1 << log2_n, rounded);
+            compare(&d, rounded ? "ties" : "doubles", 1, repeats);
+            compare(&d, rounded ? "ties" : "doubles", 2, repeats);
+            free_data(&d);
+        }
     }
     return EXIT_SUCCESS;
 }

@@ -27,21 +27,21 @@ START_TEST(sizes)
     const double w[2] = {0, 1};
     const size_t start[1] = {0};
     size_t big = (size_t)INT32_MAX + 1;
-    ck_assert_not_made(submod_fn_jaccard(mask, 0, &fn), SUBMOD_EINVAL, "n = 0");
+    ck_assert_not_made(submod_fn_jaccard(0, mask, &fn), SUBMOD_EINVAL, "n = 0");
     ck_assert_not_made(submod_fn_hamming(0, &fn), SUBMOD_EINVAL, "n = 0");
-    ck_assert_not_made(submod_fn_modular(w, 0, &fn), SUBMOD_EINVAL, "n = 0");
-    ck_assert_not_made(submod_fn_cardinality(w, 0, &fn), SUBMOD_EINVAL, "n = 0");
+    ck_assert_not_made(submod_fn_modular(0, w, &fn), SUBMOD_EINVAL, "n = 0");
+    ck_assert_not_made(submod_fn_cardinality(0, w, &fn), SUBMOD_EINVAL, "n = 0");
     ck_assert_not_made(submod_fn_sqrt(0, &fn), SUBMOD_EINVAL, "n = 0");
     ck_assert_not_made(submod_fn_log1p(0, &fn), SUBMOD_EINVAL, "n = 0");
     ck_assert_not_made(submod_fn_truncation(0, 1, &fn), SUBMOD_EINVAL, "n = 0");
     ck_assert_not_made(submod_fn_coverage(0, start, NULL, 0, NULL, &fn), SUBMOD_EINVAL, "n = 0");
     ck_assert_not_made(submod_fn_cut(0, 0, NULL, NULL, NULL, 1, &fn), SUBMOD_EINVAL, "n = 0");
     ck_assert_not_made(submod_fn_facility(0, 0, NULL, &fn), SUBMOD_EINVAL, "n = 0");
-    ck_assert_not_made(submod_fn_logdet(w, 0, &fn), SUBMOD_EINVAL, "n = 0");
+    ck_assert_not_made(submod_fn_logdet(0, w, &fn), SUBMOD_EINVAL, "n = 0");
     ck_assert_not_made(submod_fn_iwata(0, &fn), SUBMOD_EINVAL, "n = 0");
     ck_assert_not_made(submod_fn_hamming(big, &fn), SUBMOD_EINVAL, "2^31");
     ck_assert_refused(submod_fn_hamming(3, NULL), SUBMOD_EINVAL, "NULL");
-    ck_assert_not_made(submod_fn_logdet(w, 50000, &fn), SUBMOD_EUNSUPPORTED, "50000");
+    ck_assert_not_made(submod_fn_logdet(50000, w, &fn), SUBMOD_EUNSUPPORTED, "50000");
     ck_assert_not_made(submod_fn_facility(INT32_MAX, SIZE_MAX / 2, w, &fn), SUBMOD_ENOMEM,
                        "memory");
 }
@@ -50,13 +50,13 @@ END_TEST
 START_TEST(null_pointers)
 {
     double value = 7;
-    ck_assert_not_made(submod_fn_jaccard(NULL, 3, &fn), SUBMOD_EINVAL, "foreground is NULL");
-    ck_assert_not_made(submod_fn_modular(NULL, 3, &fn), SUBMOD_EINVAL, "w is NULL");
-    ck_assert_not_made(submod_fn_cardinality(NULL, 3, &fn), SUBMOD_EINVAL, "h is NULL");
+    ck_assert_not_made(submod_fn_jaccard(3, NULL, &fn), SUBMOD_EINVAL, "foreground is NULL");
+    ck_assert_not_made(submod_fn_modular(3, NULL, &fn), SUBMOD_EINVAL, "w is NULL");
+    ck_assert_not_made(submod_fn_cardinality(3, NULL, &fn), SUBMOD_EINVAL, "h is NULL");
     ck_assert_not_made(submod_fn_coverage(3, NULL, NULL, 0, NULL, &fn), SUBMOD_EINVAL, "start");
     ck_assert_not_made(submod_fn_cut(3, 1, NULL, NULL, NULL, 1, &fn), SUBMOD_EINVAL, "NULL");
     ck_assert_not_made(submod_fn_facility(3, 2, NULL, &fn), SUBMOD_EINVAL, "benefit is NULL");
-    ck_assert_not_made(submod_fn_logdet(NULL, 3, &fn), SUBMOD_EINVAL, "K is NULL");
+    ck_assert_not_made(submod_fn_logdet(3, NULL, &fn), SUBMOD_EINVAL, "K is NULL");
     ck_assert_not_made(submod_fn_scale(NULL, 1, &fn), SUBMOD_EINVAL, "NULL");
     ck_assert_not_made(submod_fn_sum(NULL, NULL, 0, &fn), SUBMOD_EINVAL, "no functions");
     ck_assert_not_made(submod_fn_add_modular(NULL, &value, &fn), SUBMOD_EINVAL, "f is NULL");
@@ -91,11 +91,14 @@ START_TEST(numbers)
     const size_t start[4] = {0, 1, 2, 3}, bad_start[4] = {0, 2, 1, 3}, late[4] = {1, 1, 2, 3};
     const int32_t items[3] = {0, 1, 2}, far[3] = {0, 1, 5}, minus[3] = {0, -1, 2};
     const double asymmetric[4] = {1, 0.5, 0.4, 1}, indefinite[4] = {1, 2, 2, 1};
-    ck_assert_not_made(submod_fn_modular(nan_w, 3, &fn), SUBMOD_ENONFINITE, "w[1] is nan");
-    ck_assert_not_made(submod_fn_modular(inf_w, 3, &fn), SUBMOD_ENONFINITE, "w[2] is -inf");
-    ck_assert_not_made(submod_fn_cardinality(nan_w, 2, &fn), SUBMOD_ENONFINITE, "h[1] is nan");
-    ck_assert_not_made(submod_fn_cardinality(convex, 3, &fn), SUBMOD_EINVAL, "not concave");
-    ck_assert_not_made(submod_fn_cardinality(shifted, 3, &fn), SUBMOD_EINVAL, "h[0] = 1");
+    const double uneven[9] = {1e12, 0, 0, 0, 1, 0.9, 0, 0, 1}, no_diagonal[4] = {1, 0, 0, 0};
+    ck_assert_not_made(submod_fn_logdet(3, uneven, &fn), SUBMOD_EINVAL, "not symmetric");
+    ck_assert_not_made(submod_fn_logdet(2, no_diagonal, &fn), SUBMOD_ENUMERIC, "positive definite");
+    ck_assert_not_made(submod_fn_modular(3, nan_w, &fn), SUBMOD_ENONFINITE, "w[1] is nan");
+    ck_assert_not_made(submod_fn_modular(3, inf_w, &fn), SUBMOD_ENONFINITE, "w[2] is -inf");
+    ck_assert_not_made(submod_fn_cardinality(2, nan_w, &fn), SUBMOD_ENONFINITE, "h[1] is nan");
+    ck_assert_not_made(submod_fn_cardinality(3, convex, &fn), SUBMOD_EINVAL, "not concave");
+    ck_assert_not_made(submod_fn_cardinality(3, shifted, &fn), SUBMOD_EINVAL, "h[0] = 1");
     ck_assert_not_made(submod_fn_coverage(3, start, items, 3, negative, &fn), SUBMOD_EINVAL,
                        "weight[2] = -3 is negative");
     ck_assert_not_made(submod_fn_coverage(3, start, items, 3, nan_w, &fn), SUBMOD_ENONFINITE,
@@ -116,8 +119,8 @@ START_TEST(numbers)
                        "weight[2] = -3");
     ck_assert_not_made(submod_fn_facility(3, 1, negative, &fn), SUBMOD_EINVAL, "benefit[2] = -3");
     ck_assert_not_made(submod_fn_facility(3, 1, inf_w, &fn), SUBMOD_ENONFINITE, "benefit[2]");
-    ck_assert_not_made(submod_fn_logdet(asymmetric, 2, &fn), SUBMOD_EINVAL, "not symmetric");
-    ck_assert_not_made(submod_fn_logdet(indefinite, 2, &fn), SUBMOD_ENUMERIC, "positive definite");
+    ck_assert_not_made(submod_fn_logdet(2, asymmetric, &fn), SUBMOD_EINVAL, "not symmetric");
+    ck_assert_not_made(submod_fn_logdet(2, indefinite, &fn), SUBMOD_ENUMERIC, "positive definite");
 }
 END_TEST
 
@@ -128,8 +131,7 @@ START_TEST(combinations)
     const int32_t twice[2] = {1, 1}, far[2] = {0, 3}, all[3] = {0, 1, 2};
     ck_assert_ok(submod_fn_sqrt(3, &f));
     ck_assert_ok(submod_fn_sqrt(4, &g));
-    const submod_fn *const mixed[2] = {f, g}, *const missing[2] = {f, NULL},
-                           *const same[2] = {f, f};
+    submod_fn *const mixed[2] = {f, g}, *const missing[2] = {f, NULL}, *const same[2] = {f, f};
     ck_assert_not_made(submod_fn_sum(mixed, NULL, 2, &fn), SUBMOD_EINVAL, "f[1] has 4 elements");
     ck_assert_not_made(submod_fn_sum(missing, NULL, 2, &fn), SUBMOD_EINVAL, "f[1] is NULL");
     ck_assert_not_made(submod_fn_sum(same, negative, 2, &fn), SUBMOD_EINVAL, "coefficient[1] = -1");
@@ -217,7 +219,7 @@ START_TEST(extension)
     const submod_lovasz_settings unknown = {.ties = (submod_ties)9};
     double value = 7, g[3] = {7, 7, 7};
     int32_t order[3] = {7, 7, 7};
-    ck_assert_ok(submod_fn_modular((double[]){1, 2, 3}, 3, &f));
+    ck_assert_ok(submod_fn_modular(3, (double[]){1, 2, 3}, &f));
     ck_assert_refused(submod_lovasz(f, nan_x, &value, g, order, NULL, NULL), SUBMOD_ENONFINITE,
                       "x[2] is nan");
     ck_assert_refused(submod_lovasz(f, inf_x, &value, g, order, NULL, NULL), SUBMOD_ENONFINITE,
@@ -366,6 +368,9 @@ START_TEST(tables_of_callbacks)
     ops.struct_size = 3;
     ck_assert_not_made(submod_fn_custom(4, &ops, &ctx, &fn), SUBMOD_EINVAL, "struct_size = 3");
     ops.struct_size = sizeof ops;
+    ops.state_size = (size_t)1 << 63;
+    ck_assert_not_made(submod_fn_custom(4, &ops, &ctx, &fn), SUBMOD_EINVAL, "state_size");
+    ops.state_size = 8;
     ops.push = bad_push;
     ck_assert_not_made(submod_fn_custom(4, &ops, &ctx, &fn), SUBMOD_EINVAL, "reset and push");
     ops.push = NULL;

@@ -136,6 +136,48 @@ START_TEST(tied_gains_are_fair)
 }
 END_TEST
 
+/* Elements that F cannot tell apart get the same: all of them for functions of the cardinality,
+ * those of one label for Jaccard. The mean is over tabulated increments: nothing cancels. */
+START_TEST(tied_gains_are_equal)
+{
+    enum { MANY = 1000000 };
+    const uint8_t mask[N] = {1, 0, 1, 0, 0, 1, 0, 1, 0};
+    const int32_t block[N - 2] = {7, 1, 8, 0, 4, 6, 3};
+    submod_fn *fn[3] = {NULL};
+    double gains[N], state[64];
+    ck_assert_ok(submod_fn_sqrt(N, &fn[0]));
+    ck_assert_ok(submod_fn_log1p(N, &fn[1]));
+    ck_assert_ok(submod_fn_jaccard(N, mask, &fn[2]));
+    for (int which = 0; which < 3; which++) {
+        ck_assert_uint_le(submodi_fn_state_size(fn[which]), sizeof state);
+        ck_assert_ok(submodi_fn_reset(fn[which], state));
+        ck_assert_ok(submodi_fn_tied(fn[which], state, block, N - 2, gains));
+        for (int i = 0; i < N - 2; i++) {
+            for (int j = 0; j < N - 2; j++) {
+                bool alike = which < 2 || mask[block[i]] == mask[block[j]];
+                ck_assert(!alike || gains[i] == gains[j]);
+            }
+        }
+        submod_fn_free(fn[which]);
+    }
+    int32_t *order = malloc(MANY * sizeof *order);
+    double *chained = malloc(MANY * sizeof *chained);
+    submod_fn *root = NULL;
+    for (int i = 0; i < MANY; i++) {
+        order[i] = i;
+    }
+    ck_assert_ok(submod_fn_sqrt(MANY, &root));
+    ck_assert_ok(submodi_fn_reset(root, state));
+    ck_assert_ok(submodi_fn_chain(root, state, order, MANY - 2, chained));
+    ck_assert_ok(submodi_fn_tied(root, state, order + MANY - 2, 2, gains));
+    long double exact = 1 / (sqrtl(MANY) + sqrtl(MANY - 2));
+    ck_assert(fabsl((long double)gains[0] - exact) <= 1e-14L * exact);
+    submod_fn_free(root);
+    free(order);
+    free(chained);
+}
+END_TEST
+
 /* ---- each function against its definition, on all subsets ---- */
 
 START_TEST(jaccard_by_definition)
@@ -146,7 +188,7 @@ START_TEST(jaccard_by_definition)
             mask[i] = (uint8_t)((foreground >> i & 1) * 7); /* any nonzero byte */
         }
         submod_fn *fn = NULL;
-        ck_assert_ok(submod_fn_jaccard(mask, 6, &fn));
+        ck_assert_ok(submod_fn_jaccard(6, mask, &fn));
         double *F = subset_values(fn);
         for (uint32_t wrong = 0; wrong < 64; wrong++) {
             uint32_t predicted = foreground ^ wrong;
@@ -177,7 +219,7 @@ START_TEST(jaccard_gains_are_accurate)
     }
     random_order(&rng, order, BIG);
     submod_fn *fn = NULL;
-    ck_assert_ok(submod_fn_jaccard(mask, BIG, &fn));
+    ck_assert_ok(submod_fn_jaccard(BIG, mask, &fn));
     for (int threads = 1; threads <= 3; threads++) {
         ck_assert_ok(submod_set_num_threads(threads));
         ck_assert_ok(submod_fn_chain(fn, order, BIG, gains, NULL));
@@ -322,7 +364,7 @@ START_TEST(logdet_by_definition)
 {
     const double K[16] = {4, 1, 0, .5, 1, 3, -1, 0, 0, -1, 2, .25, .5, 0, .25, 1};
     submod_fn *fn = NULL;
-    ck_assert_ok(submod_fn_logdet(K, 4, &fn));
+    ck_assert_ok(submod_fn_logdet(4, K, &fn));
     double *F = subset_values(fn);
     for (uint32_t mask = 0; mask < 16; mask++) {
         int32_t set[32];
@@ -365,7 +407,7 @@ START_TEST(combinations_by_definition)
     submod_rng_seed(&rng, 6);
     submod_fn *f = families[0].make(5, &rng);
     submod_fn *g = families[10].make(5, &rng);
-    const submod_fn *const both[2] = {f, g};
+    submod_fn *const both[2] = {f, g};
     const double coefficient[2] = {2, 3}, w[5] = {1, -1, 2, -2, 0.5};
     const int32_t kept[3] = {4, 0, 2}, merged[2] = {3, 1};
     submod_fn *sum = NULL, *plain = NULL, *scaled = NULL, *shifted = NULL, *restricted = NULL,
@@ -510,8 +552,8 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("functions", callbacks_agree, chain_continues, tied_gains_are_fair,
-                     jaccard_by_definition, jaccard_gains_are_accurate, cardinality_by_definition,
-                     coverage_by_definition, cut_by_definition, facility_by_definition,
-                     logdet_by_definition, iwata_by_definition, combinations_by_definition,
-                     not_normalised, custom_with_state);
+                     tied_gains_are_equal, jaccard_by_definition, jaccard_gains_are_accurate,
+                     cardinality_by_definition, coverage_by_definition, cut_by_definition,
+                     facility_by_definition, logdet_by_definition, iwata_by_definition,
+                     combinations_by_definition, not_normalised, custom_with_state);
 }

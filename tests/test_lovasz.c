@@ -242,8 +242,8 @@ START_TEST(ties_do_not_see_the_input_order)
             permuted_mask[i] = mask[order[i]];
             permuted_x[i] = x[order[i]];
         }
-        ck_assert_ok(submod_fn_jaccard(mask, N, &fn));
-        ck_assert_ok(submod_fn_jaccard(permuted_mask, N, &permuted));
+        ck_assert_ok(submod_fn_jaccard(N, mask, &fn));
+        ck_assert_ok(submod_fn_jaccard(N, permuted_mask, &permuted));
         lovasz(fn, x, g);
         lovasz(permuted, permuted_x, permuted_g);
         for (int i = 0; i < N; i++) {
@@ -268,7 +268,7 @@ START_TEST(two_pixels_of_the_paper)
     for (int truth = 0; truth < 4; truth++) {
         uint8_t mask[2] = {(truth & 1) != 0, truth >= 2};
         submod_fn *fn = NULL;
-        ck_assert_ok(submod_fn_jaccard(mask, 2, &fn));
+        ck_assert_ok(submod_fn_jaccard(2, mask, &fn));
         for (size_t p = 0; p < sizeof points / sizeof *points; p++) {
             double x1 = points[p][0], x2 = points[p][1];
             double mean = (x1 + x2) / 2;
@@ -288,7 +288,7 @@ START_TEST(jaccard_by_hand)
     const double x[4] = {0.5, 0.25, 0.75, 0.125};
     double g[4];
     submod_fn *fn = NULL;
-    ck_assert_ok(submod_fn_jaccard(mask, 4, &fn));
+    ck_assert_ok(submod_fn_jaccard(4, mask, &fn));
     double value = lovasz(fn, x, g);
     const double expected[4] = {1. / 3, 1. / 12, 1. / 3, 1. / 4};
     for (int i = 0; i < 4; i++) {
@@ -312,7 +312,7 @@ START_TEST(linear_functions)
         mean += x[i] / N;
         inner += w[i] * x[i];
     }
-    ck_assert_ok(submod_fn_modular(w, N, &modular));
+    ck_assert_ok(submod_fn_modular(N, w, &modular));
     ck_assert_ok(submod_fn_hamming(N, &hamming));
     ck_assert_near(lovasz(modular, x, g), inner, 1e-14);
     ck_assert_mem_eq(g, w, sizeof w);
@@ -343,7 +343,7 @@ START_TEST(threads_and_workspace_do_not_matter)
         }
         submod_fn *fn = NULL;
         double value, again;
-        ck_assert_ok(submod_fn_jaccard(mask, BIG, &fn));
+        ck_assert_ok(submod_fn_jaccard(BIG, mask, &fn));
         ck_assert_ok(submod_set_num_threads(1));
         ck_assert_ok(submod_lovasz(fn, x, &value, g, order, NULL, NULL));
         for (int threads = 1; threads <= 5; threads++) {
@@ -388,7 +388,7 @@ START_TEST(large_indicator)
         b += !mask[i] && x[i] == 1;
     }
     submod_fn *fn = NULL;
-    ck_assert_ok(submod_fn_jaccard(mask, BIG, &fn));
+    ck_assert_ok(submod_fn_jaccard(BIG, mask, &fn));
     ck_assert_near(lovasz(fn, x, NULL), (a + b) / (P + b), 1e-13);
     submod_fn_free(fn);
     free(mask);

@@ -124,9 +124,9 @@ START_TEST(many_minimisers)
             mask[i] = 0;
         }
         switch (repeat % 4) {
-        case 0: ck_assert_ok(submod_fn_modular(w, N, &fn)); break;
+        case 0: ck_assert_ok(submod_fn_modular(N, w, &fn)); break;
         case 1: ck_assert_ok(submod_fn_truncation(N, submod_rng_below(&rng, N), &fn)); break;
-        case 2: ck_assert_ok(submod_fn_jaccard(mask, N, &fn)); break;
+        case 2: ck_assert_ok(submod_fn_jaccard(N, mask, &fn)); break;
         default: ck_assert_ok(submod_fn_iwata(N, &fn)); break;
         }
         double *F = subset_values(fn);
@@ -208,7 +208,95 @@ START_TEST(not_a_local_search)
 }
 END_TEST
 
+/* Ties in exact arithmetic stay ties under rounding: the empty set and V are both minimisers. */
+START_TEST(ties_survive_rounding)
+{
+    for (size_t n = 2; n <= 40; n++) {
+        submod_fn *root = NULL, *jaccard = NULL;
+        int32_t block[40];
+        double z[40];
+        uint8_t in[40], mask[40];
+        for (size_t i = 0; i < n; i++) {
+            block[i] = (int32_t)i;
+            mask[i] = i < 2;
+        }
+        ck_assert_ok(submod_fn_sqrt(n, &root));
+        ck_assert_ok(submod_fn_jaccard(n, mask, &jaccard));
+        for (int largest = 0; largest < 2; largest++) {
+            size_t size = 0;
+            for (size_t i = 0; i < n; i++) {
+                z[i] = sqrt((double)n) / (double)n;
+            }
+            ck_assert_ok(submod_fn_minimize(root, NULL, 0, block, n, z, largest, in, NULL));
+            for (size_t i = 0; i < n; i++) {
+                size += in[i];
+            }
+            ck_assert_uint_eq(size, largest ? n : 0);
+            /* Foreground in the base, z the increments of the background: all sizes tie. */
+            for (size_t i = 2; i < n; i++) {
+                z[i - 2] = 0;
+            }
+            ck_assert_ok(
+                submod_fn_minimize(jaccard, block, 2, block + 2, n - 2, z, largest, in, NULL));
+            size = 0;
+            for (size_t i = 0; i + 2 < n; i++) {
+                size += in[i];
+            }
+            ck_assert_uint_eq(size, largest ? n - 2 : 0);
+        }
+        submod_fn_free(root);
+        submod_fn_free(jaccard);
+    }
+}
+END_TEST
+
+/* Without submodularity minimisers need not form a lattice: any of them will do. */
+static submod_status either_or(const void *ctx, const int32_t *set, size_t k, double *value)
+{
+    (void)ctx;
+    (void)set;
+    *value = k == 1 ? -1 : 0;
+    return SUBMOD_OK;
+}
+
+START_TEST(not_submodular)
+{
+    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = either_or};
+    submod_fn *fn = NULL;
+    for (int largest = 0; largest < 2; largest++) {
+        uint8_t in[2];
+        double value;
+        ck_assert_ok(submod_fn_custom(2, &ops, NULL, &fn));
+        ck_assert_ok(submod_fn_minimize(fn, NULL, 0, (int32_t[]){0, 1}, 2, (double[]){0, 0},
+                                        largest, in, &value));
+        ck_assert_near(value, -1, 0);
+        ck_assert_int_eq(in[0] + in[1], 1);
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
+START_TEST(overflow_is_refused)
+{
+    submod_fn *fn = NULL, *tiny = NULL;
+    uint8_t in[2] = {7, 7};
+    double value = 7;
+    ck_assert_ok(submod_fn_hamming(2, &fn));
+    ck_assert_ok(submod_fn_scale(fn, 1e-300, &tiny));
+    ck_assert_int_eq(submod_fn_minimize(fn, NULL, 0, (int32_t[]){0, 1}, 2, (double[]){1e308, 1e308},
+                                        0, in, &value),
+                     SUBMOD_ENUMERIC);
+    ck_assert_int_eq(
+        submod_fn_minimize(tiny, NULL, 0, (int32_t[]){0, 1}, 2, (double[]){1e10, 1}, 0, in, &value),
+        SUBMOD_ENUMERIC);
+    ck_assert(value == 7 && in[0] == 7);
+    submod_fn_free(fn);
+    submod_fn_free(tiny);
+}
+END_TEST
+
 int main(void)
 {
-    return RUN_TESTS("minimize", all_families, many_minimisers, iwata_optima, not_a_local_search);
+    return RUN_TESTS("minimize", ties_survive_rounding, not_submodular, overflow_is_refused,
+                     all_families, many_minimisers, iwata_optima, not_a_local_search);
 }

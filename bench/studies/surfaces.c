@@ -66,7 +66,7 @@ static bool write_truth(const study_options *options, int which)
 {
     char file[64];
     submod_fn *jaccard = NULL;
-    if (submod_fn_jaccard(truths[which], 2, &jaccard) != SUBMOD_OK) {
+    if (submod_fn_jaccard(2, truths[which], &jaccard) != SUBMOD_OK) {
         return study_fail("%s", submod_last_error());
     }
     snprintf(file, sizeof file, "hinge_%d.dat", which + 1);

@@ -11,7 +11,8 @@
  *     ..._free(), which accepts NULL.
  *   - Elements of a ground set of size n are the int32_t numbers 0 .. n-1, so n <= 2^31 - 1.
  *   - Nothing here prints, exits or aborts. Handles marked immutable may be shared by threads.
- *   - Results do not depend on the number of threads.
+ *   - Results do not depend on the number of threads; where OpenBLAS does the work (log-det) its
+ *     last bits may depend on OpenBLAS's own number of threads.
  */
 #ifndef SUBMOD_BASE_H
 #define SUBMOD_BASE_H
@@ -83,8 +84,8 @@ typedef struct submod_allocator {
 SUBMOD_API submod_status submod_set_allocator(const submod_allocator *allocator);
 
 /* Scratch memory that a caller may keep from call to call, so that repeated calls of the same size
- * allocate nothing. Wherever a submod_work is taken, NULL is fine too: the call then gets and
- * frees its own. A workspace serves one call at a time: keep one per thread. */
+ * find their scratch memory ready. Wherever a submod_work is taken, NULL is fine too: the call then
+ * gets and frees its own. A workspace serves one call at a time: keep one per thread. */
 typedef struct submod_work submod_work;
 
 SUBMOD_API submod_status submod_work_create(submod_work **work);
@@ -95,7 +96,9 @@ SUBMOD_API size_t submod_work_bytes(const submod_work *work);
 /* ---- threads ---- */
 
 /* How many threads parallel sections use, for the whole process. 0 (the default) follows OpenMP:
- * OMP_NUM_THREADS or the number of cores. SUBMOD_EINVAL for a negative count. */
+ * OMP_NUM_THREADS or the number of cores. At most 256 are used. SUBMOD_EINVAL for a negative count.
+ * The threads are OpenMP's, whose runtime ends the process when the system refuses to start one:
+ * the one thing here that the library cannot turn into a status. */
 SUBMOD_API submod_status submod_set_num_threads(int threads);
 /* The number that the next parallel section would use; at least 1. */
 SUBMOD_API int submod_get_num_threads(void);
@@ -113,7 +116,8 @@ SUBMOD_API submod_status submod_argsort_f64(const double *x, size_t n, int32_t *
 
 /* ---- random numbers ---- */
 
-/* A seeded generator (xoshiro256++) with the same stream on every machine. */
+/* A seeded generator (xoshiro256++): the same stream on every machine, normals up to the last bits
+ * of its libm. */
 typedef struct submod_rng {
     uint64_t s[4];
 } submod_rng;

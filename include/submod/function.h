@@ -82,7 +82,7 @@ typedef struct submod_fn_ops {
 /* A function of your own. *ops is copied; ctx is handed to every callback and, from success on,
  * belongs to the handle (destroy, if given). On failure ctx is still yours.
  * SUBMOD_EINVAL: n = 0 or n > 2^31 - 1, no eval, push without reset or the reverse, gain, chain or
- * tied without push, struct_size of no known version. */
+ * tied without push, struct_size of no known version, state_size beyond SIZE_MAX / 8. */
 SUBMOD_API submod_status submod_fn_custom(size_t n, const submod_fn_ops *ops, void *ctx,
                                           submod_fn **fn);
 
@@ -105,17 +105,17 @@ SUBMOD_API const char *submod_fn_name(const submod_fn *fn);
 /* Jaccard loss as a function of the set of mispredicted pixels (paper, Eq. 6). With P pixels in
  * the foreground (nonzero in the mask), and a / b mispredicted pixels of the foreground /
  * background: F = (a + b) / (P + b); if P = 0, F = 1 as soon as b > 0. Monotone, F(V) = 1. */
-SUBMOD_API submod_status submod_fn_jaccard(const uint8_t *foreground, size_t n, submod_fn **fn);
+SUBMOD_API submod_status submod_fn_jaccard(size_t n, const uint8_t *foreground, submod_fn **fn);
 
 /* F(A) = |A| / n: the share of wrong pixels. */
 SUBMOD_API submod_status submod_fn_hamming(size_t n, submod_fn **fn);
 
 /* F(A) = sum of w over A, of any sign. */
-SUBMOD_API submod_status submod_fn_modular(const double *w, size_t n, submod_fn **fn);
+SUBMOD_API submod_status submod_fn_modular(size_t n, const double *w, submod_fn **fn);
 
 /* F(A) = h(|A|) for a concave table h[0 .. n] (n + 1 numbers) with h[0] = 0.
  * SUBMOD_EINVAL when h is not concave beyond rounding. */
-SUBMOD_API submod_status submod_fn_cardinality(const double *h, size_t n, submod_fn **fn);
+SUBMOD_API submod_status submod_fn_cardinality(size_t n, const double *h, submod_fn **fn);
 SUBMOD_API submod_status submod_fn_sqrt(size_t n, submod_fn **fn);  /* sqrt|A| */
 SUBMOD_API submod_status submod_fn_log1p(size_t n, submod_fn **fn); /* log(1 + |A|) */
 SUBMOD_API submod_status submod_fn_truncation(size_t n, size_t c, submod_fn **fn); /* min(|A|, c) */
@@ -140,10 +140,10 @@ SUBMOD_API submod_status submod_fn_facility(size_t n, size_t m, const double *be
                                             submod_fn **fn);
 
 /* F(A) = log det K_AA for a symmetric positive definite n x n matrix.
- * SUBMOD_EINVAL: not symmetric (to 1e-12 of its largest entry). SUBMOD_ENUMERIC: not positive
- * definite in double precision. The last bits follow OpenBLAS and may change with its own number
- * of threads. */
-SUBMOD_API submod_status submod_fn_logdet(const double *K, size_t n, submod_fn **fn);
+ * SUBMOD_EINVAL: K_ij and K_ji differ by more than 1e-12 sqrt(K_ii K_jj). SUBMOD_ENUMERIC: not
+ * positive definite in double precision. The last bits follow OpenBLAS and may change with its own
+ * number of threads. */
+SUBMOD_API submod_status submod_fn_logdet(size_t n, const double *K, submod_fn **fn);
 
 /* Iwata's test function for minimisers: F(A) = |A| (n - |A|) - sum over j in A of (5 j - 2 n),
  * where j = 1 .. n is the element's number plus one. */
@@ -155,8 +155,8 @@ SUBMOD_API submod_status submod_fn_iwata(size_t n, submod_fn **fn);
 
 /* sum over i < count of coefficient[i] * f[i], coefficients >= 0 (NULL: all 1), same n, count >= 1.
  */
-SUBMOD_API submod_status submod_fn_sum(const submod_fn *const *f, const double *coefficient,
-                                       size_t count, submod_fn **fn);
+SUBMOD_API submod_status submod_fn_sum(submod_fn *const *f, const double *coefficient, size_t count,
+                                       submod_fn **fn);
 /* c * f, c >= 0. */
 SUBMOD_API submod_status submod_fn_scale(const submod_fn *f, double c, submod_fn **fn);
 /* f(A) + sum of w over A. */
@@ -186,9 +186,11 @@ SUBMOD_API submod_status submod_fn_chain(const submod_fn *fn, const int32_t *ord
 
 /* A minimiser of A -> F(base + A) - F(base) - sum of z over A among the subsets of block, and the
  * minimum. in[j] = 1 where block[j] is in it. largest: which one when there are several, as in the
- * minimize slot. value may be NULL. Needs a function with a minimiser of its own (Jaccard, Hamming,
- * modular, cardinality, Iwata, and scaled, shifted, restricted or contracted ones), or at most
- * SUBMOD_EXHAUSTIVE_MAX elements in block, when all subsets are tried; else SUBMOD_EUNSUPPORTED. */
+ * minimize slot; values that differ by rounding only count as equal, and a function that is not
+ * submodular may have no such one, then it is any. value may be NULL. Needs a function with a
+ * minimiser of its own (Jaccard, Hamming, modular, cardinality, Iwata, and scaled, shifted,
+ * restricted or contracted ones), or at most SUBMOD_EXHAUSTIVE_MAX elements in block, when all
+ * subsets are tried; else SUBMOD_EUNSUPPORTED. SUBMOD_ENUMERIC also when sums of z overflow. */
 #define SUBMOD_EXHAUSTIVE_MAX 20
 SUBMOD_API submod_status submod_fn_minimize(const submod_fn *fn, const int32_t *base, size_t nbase,
                                             const int32_t *block, size_t nblock, const double *z,
@@ -243,7 +245,8 @@ typedef struct submod_check_report {
     int submodular; /* for this and the next: 1: no counterexample found, 0: see below */
     int monotone;
     int symmetric;  /* F(A) = F(V \ A) */
-    int consistent; /* push, gain and chain say what eval says */
+    int consistent; /* push, gain and chain say what eval says, along some random orders; tied and
+                       minimize are not tested */
     double empty_value;
     uint64_t evaluations; /* calls of eval */
     double seconds;

@@ -18,10 +18,11 @@ extern "C" {
 
 /* Which order tied entries of x are taken in. The value f(x) does not depend on it, g does. */
 typedef enum submod_ties {
-    /* Average over the orders of a tied block where F has a closed form for that (the tied slot:
+    /* A mean over orders of each tied block where F has a closed form for it (the tied slot:
      * Jaccard, Hamming, cardinality, modular, Iwata and functions made of these), else as
-     * SUBMOD_TIES_INDEX. Equal elements with equal entries get equal weights. g is then a mean of
-     * vertices of B(F), still a subgradient. */
+     * SUBMOD_TIES_INDEX. Elements that F cannot tell apart get equal weights at equal entries.
+     * Jaccard: foreground before background, averaged within each. g is then a mean of vertices of
+     * B(F), still a subgradient. */
     SUBMOD_TIES_AVERAGE = 0,
     /* The smaller element first. g is exactly the vertex that belongs to the returned order. */
     SUBMOD_TIES_INDEX = 1
@@ -36,8 +37,8 @@ SUBMOD_API submod_lovasz_settings submod_lovasz_defaults(void);
 /* x: n numbers. Outputs, each of which may be NULL: *value = f(x); g: n numbers; order: n elements,
  * pi as above, ties by ascending element. None of them may overlap x.
  *
- * Cost: one sort and one chain of F. Only where F is modular and order is not asked for is there
- * no sort.
+ * Cost: one sort and one chain of F. No sort where F is modular (Hamming too, and combinations of
+ * such functions) and order is not asked for.
  *
  * SUBMOD_EINVAL: fn or x NULL, unknown ties. SUBMOD_ENONFINITE: NaN or Inf in x.
  * SUBMOD_ECALLBACK, SUBMOD_ENUMERIC: from F, or value is asked for and max|x| * sum|g| overflows.

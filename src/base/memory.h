@@ -1,4 +1,4 @@
-/* Every byte the library uses comes through here. */
+/* All memory that the library itself asks for comes through here. */
 #ifndef SUBMODI_MEMORY_H
 #define SUBMODI_MEMORY_H
 

@@ -7,8 +7,8 @@
 #include "submod/base.h"
 
 /* The sorted sequence: record i holds the index of the i-th largest entry in its low bits and a
- * key, which never increases in order of x, above them. Equal entries have equal keys; the reverse
- * may fail for doubles, whose low bits do not fit into a record. */
+ * key above them. Neighbours with equal entries have equal keys; the reverse may fail for doubles,
+ * whose low bits do not always fit into a record. */
 typedef struct submodi_sorted {
     const uint64_t *record;
     unsigned index_bits;
@@ -25,7 +25,7 @@ static inline bool submodi_sorted_maybe_tied(const submodi_sorted *s, size_t i)
     return s->record[i - 1] >> s->index_bits == s->record[i] >> s->index_bits;
 }
 
-/* Sorts x[0 .. n-1], free of NaN, n <= 2^31 - 1; -0 equals 0. The records live in work.
+/* Sorts x[0 .. n-1], free of NaN, 1 <= n <= 2^31 - 1; -0 equals 0. The records live in work.
  * SUBMOD_ENOMEM, without words, is the only failure. */
 submod_status submodi_sort_f32(const float *x, size_t n, submod_work *work, submodi_sorted *sorted);
 submod_status submodi_sort_f64(const double *x, size_t n, submod_work *work,

@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "base/threads.h"
 
+enum { MOST_THREADS = 256 };
+
 static atomic_int wanted; /* 0: OpenMP decides */
 
 submod_status submod_set_num_threads(int threads)
@@ -11,7 +13,7 @@ submod_status submod_set_num_threads(int threads)
     if (threads < 0) {
         return submodi_fail(SUBMOD_EINVAL, "submod_set_num_threads: %d is negative", threads);
     }
-    atomic_store(&wanted, threads);
+    atomic_store(&wanted, threads < MOST_THREADS ? threads : MOST_THREADS);
     return SUBMOD_OK;
 }
 

@@ -85,10 +85,10 @@ static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase
     for (size_t i = 0; i < nblock; i++) {
         rest[i] = z[i] - s->w[block[i]];
     }
-    submod_status status = submodi_require_finite(who, "z - w", rest, nblock);
-    if (status == SUBMOD_OK) {
-        status = submodi_fn_minimize(s->fn, base, nbase, block, nblock, rest, largest, in);
-    }
+    submod_status status =
+        submodi_all_finite(rest, nblock)
+            ? submodi_fn_minimize(s->fn, base, nbase, block, nblock, rest, largest, in)
+            : submodi_fail(SUBMOD_ENUMERIC, "%s: z - w overflows", who);
     submodi_free(rest);
     return status;
 }
@@ -121,5 +121,9 @@ submod_status submod_fn_add_modular(const submod_fn *f, const double *w, submod_
                          .tied = f->ops.tied ? tied : NULL,
                          .minimize = f->ops.minimize ? minimize : NULL,
                          .destroy = destroy};
-    return submodi_fn_new("add_modular", f->n, &ops, s, fn);
+    status = submodi_fn_new("add_modular", f->n, &ops, s, fn);
+    if (status == SUBMOD_OK) {
+        (*fn)->modular = f->modular;
+    }
+    return status;
 }

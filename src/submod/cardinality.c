@@ -68,10 +68,12 @@ static submod_status tied(const void *ctx, void *state, const int32_t *elements,
     const cardinality *c = ctx;
     size_t *size = state;
     (void)elements;
-    double mean =
-        k == 1 ? increments(c)[*size] : (c->table[*size + k] - c->table[*size]) / (double)k;
+    double sum = 0; /* of increments: differences of h would cancel */
     for (size_t i = 0; i < k; i++) {
-        gains[i] = mean;
+        sum += increments(c)[*size + i];
+    }
+    for (size_t i = 0; i < k; i++) {
+        gains[i] = sum / (double)k;
     }
     *size += k;
     return SUBMOD_OK;
@@ -94,11 +96,15 @@ static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase
     }
     double value = 0;
     double lowest = 0;
+    double size = 0; /* of what was summed up: how large rounding errors are */
     size_t best = 0;
     for (size_t k = 1; k <= nblock; k++) {
-        value += increments(c)[nbase + k - 1] - z[submodi_sorted_index(&sorted, k - 1)];
-        if (largest ? value <= lowest : value < lowest) {
-            lowest = value;
+        double step = increments(c)[nbase + k - 1] - z[submodi_sorted_index(&sorted, k - 1)];
+        value += step;
+        size += fabs(step);
+        double margin = SUBMODI_ROUNDING * size;
+        if (largest ? value <= lowest + margin : value < lowest - margin) {
+            lowest = fmin(lowest, value);
             best = k;
         }
     }
@@ -111,7 +117,7 @@ static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase
 
 /* ---- constructors ---- */
 
-/* A function of name with room for its tables, to be filled by the caller. */
+/* Room for the tables of a function, to be filled by the caller. */
 static submod_status allocate(const char *who, size_t n, submod_fn **fn, cardinality **tables)
 {
     submod_status status = submodi_require_size(who, n, fn);
@@ -228,7 +234,7 @@ static submod_status require_concave(const char *who, const double *h, size_t n)
     return SUBMOD_OK;
 }
 
-submod_status submod_fn_cardinality(const double *h, size_t n, submod_fn **fn)
+submod_status submod_fn_cardinality(size_t n, const double *h, submod_fn **fn)
 {
     static const char who[] = "submod_fn_cardinality";
     submod_status status = submodi_require_size(who, n, fn);

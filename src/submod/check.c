@@ -74,6 +74,10 @@ static submod_status note(checker *c, property *p, double amount, const int32_t 
     for (size_t i = 0; i < k; i++) {
         x->set[i] = set[i];
     }
+    if (k == 0) {
+        submodi_free(x->set);
+        x->set = NULL;
+    }
     x->set_size = k;
     x->e = e;
     x->f = f;
@@ -282,16 +286,15 @@ static submod_status require_settings(const submod_check_settings *s)
 static submod_status run(checker *c)
 {
     submod_status status = submodi_fn_eval(c->fn, c->list, 0, &c->report->empty_value);
+    c->report->evaluations++;
+    c->scale = fabs(c->report->empty_value);
     if (status != SUBMOD_OK) {
         return status;
     }
+    status = check_callbacks(c);
     bool small = c->fn->n <= c->settings.exhaustive_max || c->fn->n == 1;
-    status = small ? check_all(c) : check_samples(c);
-    for (size_t e = 0; e < c->fn->n; e++) {
-        c->list[e] = (int32_t)e;
-    }
     if (status == SUBMOD_OK) {
-        status = check_callbacks(c);
+        status = small ? check_all(c) : check_samples(c);
     }
     c->report->normalised = fabs(c->report->empty_value) <= c->settings.tolerance * c->scale;
     return status;

@@ -59,7 +59,7 @@ size_t submod_check_report_text(const submod_check_report *r, char *text, size_t
     }
     const char *yes = r->exhaustive ? "yes" : "no counterexample found";
     put(&w, "%s, %" PRIu64 " evaluations in %.3g s\n",
-        r->exhaustive ? "all subsets tried" : "random subsets tried", r->evaluations, r->seconds);
+        r->exhaustive ? "all subsets tried" : "some subsets tried", r->evaluations, r->seconds);
     put(&w, "normalised: %s (F of the empty set is %g)\n", r->normalised ? "yes" : "no",
         r->empty_value);
 
@@ -83,7 +83,7 @@ size_t submod_check_report_text(const submod_check_report *r, char *text, size_t
         put(&w, ": F(A) = %.9g, F(V - A) = %.9g", x->left, x->right);
     }
     x = &r->not_consistent;
-    put(&w, "\ncallbacks agree with eval: %s", r->consistent ? "yes" : "no, ");
+    put(&w, "\ncallbacks agree with eval: %s", r->consistent ? "no counterexample found" : "no, ");
     if (!r->consistent) {
         put_set(&w, x);
         put(&w, ": element %d adds %.17g by callback, %.17g by eval", (int)x->e, x->left, x->right);

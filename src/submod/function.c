@@ -34,6 +34,7 @@ static submod_status new_handle(const char *name, size_t n, const submod_fn_ops 
     f->n = n;
     f->name = name;
     f->custom = custom;
+    f->modular = false;
     atomic_init(&f->owners, 1);
     *fn = f;
     return SUBMOD_OK;
@@ -71,6 +72,10 @@ submod_status submod_fn_custom(size_t n, const submod_fn_ops *ops, void *ctx, su
     }
     if (!ops->push && (ops->gain || ops->chain || ops->tied)) {
         return submodi_fail(SUBMOD_EINVAL, "%s: gain, chain and tied need reset and push", who);
+    }
+    if (ops->state_size > SIZE_MAX / 8) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: state_size = %zu is too large", who,
+                            ops->state_size);
     }
     return new_handle("custom", n, ops, ctx, true, fn);
 }

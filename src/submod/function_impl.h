@@ -12,9 +12,14 @@ struct submod_fn {
     void *ctx;
     size_t n;
     const char *name;
-    bool custom; /* callbacks are the user's: their failures still need words */
+    bool custom;  /* callbacks are the user's: their failures still need words */
+    bool modular; /* gains depend on the element alone: no order, no sort needed */
     atomic_size_t owners;
 };
+
+/* Two sums of many numbers are told apart only if they differ by more than this times the sum of
+ * the absolute values: ties in exact arithmetic should stay ties. */
+#define SUBMODI_ROUNDING 1e-15
 
 /* Makes a handle for a built-in function. Takes ctx over even when it fails. */
 submod_status submodi_fn_new(const char *name, size_t n, const submod_fn_ops *ops, void *ctx,

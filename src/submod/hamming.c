@@ -72,5 +72,9 @@ submod_status submod_fn_hamming(size_t n, submod_fn **fn)
                          .tied = chain,
                          .minimize = minimize,
                          .destroy = submodi_free};
-    return submodi_fn_new("hamming", n, &ops, size, fn);
+    status = submodi_fn_new("hamming", n, &ops, size, fn);
+    if (status == SUBMOD_OK) {
+        (*fn)->modular = true;
+    }
+    return status;
 }

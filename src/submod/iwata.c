@@ -1,7 +1,7 @@
 /* Iwata's test function: F(A) = |A| (n - |A|) - sum over j in A of (5 j - 2 n), j counted from 1.
  *
- * A concave function of the cardinality, whose integers are exact in doubles, plus a modular one;
- * costs as in cardinality.c.
+ * A concave function of the cardinality, whose integers are exact in doubles up to n = 10^8, plus a
+ * modular one; costs as in cardinality.c.
  */
 #include "base/error.h"
 #include "base/memory.h"
@@ -23,7 +23,7 @@ submod_status submod_fn_iwata(size_t n, submod_fn **fn)
     }
     submod_fn *h = NULL;
     submod_fn *sum = NULL;
-    status = submod_fn_cardinality(table, n, &h);
+    status = submod_fn_cardinality(n, table, &h);
     if (status == SUBMOD_OK) {
         for (size_t e = 0; e < n; e++) {
             table[e] = 2 * (double)n - 5 * (double)(e + 1);

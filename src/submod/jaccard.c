@@ -195,17 +195,19 @@ static void sweep(const jaccard *j, counts base, const int32_t *block, size_t k,
 {
     double fg_sum = 0;
     double bg_sum = 0;
+    double bg_size = 0; /* sum of |z| */
     size_t a = 0;
     size_t b = 0;
     size_t fg_rank = 0; /* the foreground pixels at ranks below this one are in */
     size_t bg_rank = 0;
     double lowest = INFINITY;
+    double side = largest ? 1 : -1; /* ties, up to rounding, go to the larger or smaller set */
     for (;;) {
-        double threshold = 1 / (double)(j->P + base.b + (int64_t)b);
+        double threshold = (1 - side * SUBMODI_ROUNDING) / (double)(j->P + base.b + (int64_t)b);
         for (; fg_rank < k; fg_rank++) {
             int32_t i = submodi_sorted_index(sorted, fg_rank);
             if (is_foreground(j, block[i])) {
-                if (largest ? z[i] < threshold : z[i] <= threshold) {
+                if (z[i] < threshold) {
                     break;
                 }
                 fg_sum += z[i];
@@ -214,8 +216,9 @@ static void sweep(const jaccard *j, counts base, const int32_t *block, size_t k,
         }
         double v =
             value(j->P, (counts){base.a + (int64_t)a, base.b + (int64_t)b}) - fg_sum - bg_sum;
-        if (largest ? v <= lowest : v < lowest) {
-            lowest = v;
+        double margin = side * SUBMODI_ROUNDING * (1 + fabs(fg_sum) + bg_size);
+        if (isinf(lowest) || v < lowest + margin) {
+            lowest = fmin(lowest, v);
             *best_a = a;
             *best_b = b;
         }
@@ -225,7 +228,9 @@ static void sweep(const jaccard *j, counts base, const int32_t *block, size_t k,
         if (bg_rank == k) {
             return;
         }
-        bg_sum += z[submodi_sorted_index(sorted, bg_rank++)];
+        bg_sum += z[submodi_sorted_index(sorted, bg_rank)];
+        bg_size += fabs(z[submodi_sorted_index(sorted, bg_rank)]);
+        bg_rank++;
         b++;
     }
 }
@@ -261,7 +266,7 @@ static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase
     return SUBMOD_OK;
 }
 
-submod_status submod_fn_jaccard(const uint8_t *foreground, size_t n, submod_fn **fn)
+submod_status submod_fn_jaccard(size_t n, const uint8_t *foreground, submod_fn **fn)
 {
     static const char who[] = "submod_fn_jaccard";
     submod_status status = submodi_require_size(who, n, fn);

@@ -150,15 +150,18 @@ static submod_status eval(const void *ctx, const int32_t *set, size_t k, double 
     return status;
 }
 
+/* Relative to the diagonal: |K_ij| <= sqrt(K_ii K_jj) in a positive definite matrix. */
 static submod_status require_symmetric(const char *who, const double *K, size_t n)
 {
-    double largest = 0;
-    for (size_t i = 0; i < n * n; i++) {
-        largest = fmax(largest, fabs(K[i]));
-    }
     for (size_t i = 0; i < n; i++) {
+        if (!(K[i * n + i] > 0)) {
+            return submodi_fail(SUBMOD_ENUMERIC,
+                                "%s: not positive definite: K[%zu, %zu] = %g on the diagonal", who,
+                                i, i, K[i * n + i]);
+        }
         for (size_t j = 0; j < i; j++) {
-            if (!(fabs(K[i * n + j] - K[j * n + i]) <= 1e-12 * largest)) {
+            double size = sqrt(K[i * n + i]) * sqrt(K[j * n + j]);
+            if (!(fabs(K[i * n + j] - K[j * n + i]) <= 1e-12 * size)) {
                 return submodi_fail(SUBMOD_EINVAL,
                                     "%s: not symmetric: K[%zu, %zu] = %.17g, K[%zu, %zu] = %.17g",
                                     who, i, j, K[i * n + j], j, i, K[j * n + i]);
@@ -168,7 +171,17 @@ static submod_status require_symmetric(const char *who, const double *K, size_t 
     return SUBMOD_OK;
 }
 
-submod_status submod_fn_logdet(const double *K, size_t n, submod_fn **fn)
+/* The lower triangle, mirrored: F must not depend on which one an order happens to read. */
+static void copy_symmetric(double *to, const double *K, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j <= i; j++) {
+            to[i * n + j] = to[j * n + i] = K[i * n + j];
+        }
+    }
+}
+
+submod_status submod_fn_logdet(size_t n, const double *K, submod_fn **fn)
 {
     static const char who[] = "submod_fn_logdet";
     submod_status status = submodi_require_size(who, n, fn);
@@ -193,8 +206,8 @@ submod_status submod_fn_logdet(const double *K, size_t n, submod_fn **fn)
     double *test = submodi_alloc(matrix, 1);
     if (l && test) {
         l->n = n;
-        memcpy(l->K, K, matrix);
-        memcpy(test, K, matrix);
+        copy_symmetric(l->K, K, n);
+        memcpy(test, l->K, matrix);
         status = cholesky(test, n, n);
     } else {
         status = submodi_nomem(who);

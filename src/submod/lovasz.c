@@ -101,23 +101,44 @@ static double sum_by_parts(double (*sum)(const double *, const double *, size_t)
     return total;
 }
 
-/* Whether no partial sum of <x, g> can overflow. The largest |x| stands at one end of the order. */
-static bool value_is_safe(const double *x, const int32_t *order, const double *gains, size_t n)
+/* Whether no partial sum of <x, g> can overflow. In sorted order the largest |x| stands at an end.
+ */
+static bool value_is_safe(const double *x, const int32_t *order, bool sorted, const double *gains,
+                          size_t n)
 {
     double largest = fmax(fabs(x[order[0]]), fabs(x[order[n - 1]]));
+    for (size_t i = 0; !sorted && i < n; i++) {
+        largest = fmax(largest, fabs(x[i]));
+    }
     return isfinite(largest * sum_by_parts(absolute, x, gains, n));
 }
 
+/* A modular F has the same gains in any order. */
+static submod_status chain_unsorted(const submod_fn *fn, void *state, int32_t *order, double *gains)
+{
+    for (size_t i = 0; i < fn->n; i++) {
+        order[i] = (int32_t)i;
+    }
+    submod_status status = submodi_fn_reset(fn, state);
+    return status == SUBMOD_OK ? submodi_fn_chain(fn, state, order, fn->n, gains) : status;
+}
+
 /* Order and gains of the greedy chain, both in work. */
-static submod_status greedy(const submod_fn *fn, const double *x, submod_ties ties, submod_work *w,
-                            int32_t **order, double **gains)
+static submod_status greedy(const submod_fn *fn, const double *x, submod_ties ties, bool sort,
+                            submod_work *w, int32_t **order, double **gains)
 {
     size_t n = fn->n;
     submodi_sorted sorted;
     void *state = submodi_take(w, submodi_fn_state_size(fn), 1);
     *order = submodi_take(w, n, sizeof **order);
     *gains = submodi_take(w, n, sizeof **gains);
-    if (!state || !*order || !*gains || submodi_sort_f64(x, n, w, &sorted) != SUBMOD_OK) {
+    if (!state || !*order || !*gains) {
+        return submodi_nomem("submod_lovasz");
+    }
+    if (!sort) {
+        return chain_unsorted(fn, state, *order, *gains);
+    }
+    if (submodi_sort_f64(x, n, w, &sorted) != SUBMOD_OK) {
         return submodi_nomem("submod_lovasz");
     }
     int ties_seen = 0;
@@ -143,11 +164,12 @@ static submod_status extend(const submod_fn *fn, const double *x, double *value,
     size_t n = fn->n;
     int32_t *order;
     double *gains;
-    submod_status status = greedy(fn, x, ties, w, &order, &gains);
+    bool sorted = order_out || !fn->modular;
+    submod_status status = greedy(fn, x, ties, sorted, w, &order, &gains);
     if (status != SUBMOD_OK) {
         return status;
     }
-    if (value && !value_is_safe(x, order, gains, n)) {
+    if (value && !value_is_safe(x, order, sorted, gains, n)) {
         return submodi_fail(SUBMOD_ENUMERIC, "%s: the value may overflow", who);
     }
     double *by_element = g ? g : submodi_take(w, n, sizeof *by_element);

@@ -29,13 +29,14 @@ static void subset_from_bits(uint32_t bits, size_t nblock, uint8_t *in)
 
 /* All 2^nblock subsets, O(2^nblock) evaluations. The minimisers of a submodular function are
  * closed under intersection and union, so the smallest (largest) one is the intersection (union)
- * of all; values that differ by rounding only count as equal. */
+ * of all; values that differ by rounding only count as equal. Where that fails F is not
+ * submodular, and any minimiser has to do. */
 static submod_status exhaustive(const submod_fn *fn, size_t nbase, const int32_t *block,
                                 size_t nblock, const double *z, int largest, int32_t *list,
                                 double *table, uint8_t *in)
 {
     uint32_t count = UINT32_C(1) << nblock;
-    double lowest = INFINITY;
+    uint32_t lowest = 0;
     double scale = 0;
     for (uint32_t bits = 0; bits < count; bits++) {
         subset_from_bits(bits, nblock, in);
@@ -46,19 +47,51 @@ static submod_status exhaustive(const submod_fn *fn, size_t nbase, const int32_t
         for (size_t j = 0; j < nblock; j++) {
             table[bits] -= in[j] ? z[j] : 0;
         }
-        lowest = fmin(lowest, table[bits]);
+        lowest = table[bits] < table[lowest] ? bits : lowest;
         scale = fmax(scale, fabs(table[bits]));
     }
-    double margin = 1e-14 * scale; /* some tens of rounding errors of one sum */
-    uint32_t all = count - 1;
-    uint32_t best = largest ? 0 : all;
+    double ceiling = table[lowest] + 1e-14 * scale; /* some tens of rounding errors of one sum */
+    uint32_t best = largest ? 0 : count - 1;
     for (uint32_t bits = 0; bits < count; bits++) {
-        if (table[bits] <= lowest + margin) {
+        if (table[bits] <= ceiling) {
             best = largest ? best | bits : best & bits;
         }
     }
-    subset_from_bits(best, nblock, in);
+    subset_from_bits(table[best] <= ceiling ? best : lowest, nblock, in);
     return SUBMOD_OK;
+}
+
+/* F(base + A) - F(base) - z(A). */
+static submod_status minimum(const submod_fn *fn, size_t nbase, const int32_t *block, size_t nblock,
+                             const double *z, const uint8_t *in, int32_t *list, double *value)
+{
+    double base_value;
+    submod_status status = submodi_fn_eval(fn, list, nbase, &base_value);
+    if (status == SUBMOD_OK) {
+        status = value_of(fn, nbase, block, nblock, in, list, value);
+    }
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    *value -= base_value;
+    for (size_t j = 0; j < nblock; j++) {
+        *value -= in[j] ? z[j] : 0;
+    }
+    return isfinite(*value) ? SUBMOD_OK
+                            : submodi_fail(SUBMOD_ENUMERIC, "submod_fn_minimize: F - z overflows");
+}
+
+/* Finite, and no sum of some of them overflows. */
+static submod_status require_summable(const char *who, const double *z, size_t n)
+{
+    submod_status status = submodi_require_finite(who, "z", z, n);
+    double sum = 0;
+    for (size_t j = 0; status == SUBMOD_OK && j < n; j++) {
+        sum += fabs(z[j]);
+    }
+    return status == SUBMOD_OK && isinf(sum)
+               ? submodi_fail(SUBMOD_ENUMERIC, "%s: the sum of |z| overflows", who)
+               : status;
 }
 
 submod_status submod_fn_minimize(const submod_fn *fn, const int32_t *base, size_t nbase,
@@ -72,7 +105,7 @@ submod_status submod_fn_minimize(const submod_fn *fn, const int32_t *base, size_
     submod_status status =
         submodi_require_disjoint_sets(who, fn->n, "base", base, nbase, "block", block, nblock);
     if (status == SUBMOD_OK) {
-        status = submodi_require_finite(who, "z", z, nblock);
+        status = require_summable(who, z, nblock);
     }
     if (status == SUBMOD_OK && !fn->ops.minimize && nblock > SUBMOD_EXHAUSTIVE_MAX) {
         status = submodi_fail(SUBMOD_EUNSUPPORTED,
@@ -99,19 +132,13 @@ submod_status submod_fn_minimize(const submod_fn *fn, const int32_t *base, size_
     status = fn->ops.minimize
                  ? submodi_fn_minimize(fn, base, nbase, block, nblock, z, largest, found)
                  : exhaustive(fn, nbase, block, nblock, z, largest, list, table, found);
-    double base_value = 0;
     double lowest = 0;
-    if (status == SUBMOD_OK) {
-        status = submodi_fn_eval(fn, list, nbase, &base_value);
+    if (status == SUBMOD_OK && value) {
+        status = minimum(fn, nbase, block, nblock, z, found, list, &lowest);
     }
     if (status == SUBMOD_OK) {
-        status = value_of(fn, nbase, block, nblock, found, list, &lowest);
-    }
-    if (status == SUBMOD_OK) {
-        lowest -= base_value;
         for (size_t j = 0; j < nblock; j++) {
-            lowest -= found[j] ? z[j] : 0;
-            in[j] = found[j];
+            in[j] = found[j] != 0;
         }
         if (value) {
             *value = lowest;

@@ -3,7 +3,7 @@
  *   restriction   S empty, the list is the caller's      F itself on fewer elements
  *   contraction   S the caller's, the list is V \ S      F given that S is there already
  *
- * Costs of F on S + A; reset pushes S. State: that of F.
+ * Costs of F on S + A; reset pushes S. State: that of F and n elements.
  */
 #include <string.h>
 
@@ -29,10 +29,9 @@ static void destroy(void *ctx)
 }
 
 /* S, then a, then b in elements of F; the caller frees. */
-static int32_t *translate(const minor *m, bool with_base, const int32_t *a, size_t ka,
-                          const int32_t *b, size_t kb)
+static int32_t *translate(const minor *m, const int32_t *a, size_t ka, const int32_t *b, size_t kb)
 {
-    size_t nbase = with_base ? m->nbase : 0;
+    size_t nbase = m->nbase;
     int32_t *list = submodi_alloc(nbase + ka + kb, sizeof *list);
     if (!list) {
         submodi_nomem("a restricted or contracted function");
@@ -53,12 +52,14 @@ static int32_t *translate(const minor *m, bool with_base, const int32_t *a, size
 static submod_status eval(const void *ctx, const int32_t *set, size_t k, double *value)
 {
     const minor *m = ctx;
-    int32_t *list = translate(m, true, set, k, NULL, 0);
+    int32_t *list = translate(m, set, k, NULL, 0);
     if (!list) {
         return SUBMOD_ENOMEM;
     }
     submod_status status = submodi_fn_eval(m->fn, list, m->nbase + k, value);
-    *value -= status == SUBMOD_OK ? m->base_value : 0;
+    if (status == SUBMOD_OK) {
+        *value -= m->base_value;
+    }
     submodi_free(list);
     return status;
 }
@@ -86,24 +87,28 @@ static submod_status gain(const void *ctx, void *state, int32_t e, double *resul
     return submodi_fn_gain(m->fn, state, m->original[e], result);
 }
 
+/* Behind the state of F there is room for n elements. */
+static const int32_t *translate_into(const minor *m, void *state, const int32_t *elements, size_t k)
+{
+    int32_t *list = (void *)((char *)state + submodi_fn_state_size(m->fn));
+    for (size_t i = 0; i < k; i++) {
+        list[i] = m->original[elements[i]];
+    }
+    return list;
+}
+
 static submod_status chain(const void *ctx, void *state, const int32_t *elements, size_t k,
                            double *gains)
 {
     const minor *m = ctx;
-    int32_t *list = translate(m, false, elements, k, NULL, 0);
-    submod_status status = list ? submodi_fn_chain(m->fn, state, list, k, gains) : SUBMOD_ENOMEM;
-    submodi_free(list);
-    return status;
+    return submodi_fn_chain(m->fn, state, translate_into(m, state, elements, k), k, gains);
 }
 
 static submod_status tied(const void *ctx, void *state, const int32_t *elements, size_t k,
                           double *gains)
 {
     const minor *m = ctx;
-    int32_t *list = translate(m, false, elements, k, NULL, 0);
-    submod_status status = list ? submodi_fn_tied(m->fn, state, list, k, gains) : SUBMOD_ENOMEM;
-    submodi_free(list);
-    return status;
+    return submodi_fn_tied(m->fn, state, translate_into(m, state, elements, k), k, gains);
 }
 
 static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase,
@@ -111,7 +116,7 @@ static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase
                               uint8_t *in)
 {
     const minor *m = ctx;
-    int32_t *list = translate(m, true, base, nbase, block, nblock);
+    int32_t *list = translate(m, base, nbase, block, nblock);
     if (!list) {
         return SUBMOD_ENOMEM;
     }
@@ -139,7 +144,7 @@ static submod_status new_minor(const char *who, const char *name, const submod_f
                  .original = original,
                  .base_value = base_value};
     submod_fn_ops ops = {.eval = eval,
-                         .state_size = submodi_fn_state_size(f),
+                         .state_size = submodi_fn_state_size(f) + n * sizeof(int32_t),
                          .reset = reset,
                          .push = push,
                          .gain = gain,
@@ -147,7 +152,11 @@ static submod_status new_minor(const char *who, const char *name, const submod_f
                          .tied = f->ops.tied ? tied : NULL,
                          .minimize = f->ops.minimize ? minimize : NULL,
                          .destroy = destroy};
-    return submodi_fn_new(name, n, &ops, m, fn);
+    submod_status status = submodi_fn_new(name, n, &ops, m, fn);
+    if (status == SUBMOD_OK) {
+        (*fn)->modular = f->modular;
+    }
+    return status;
 }
 
 static int32_t *copy_of(const int32_t *elements, size_t k)

@@ -58,7 +58,7 @@ static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase
     return SUBMOD_OK;
 }
 
-submod_status submod_fn_modular(const double *w, size_t n, submod_fn **fn)
+submod_status submod_fn_modular(size_t n, const double *w, submod_fn **fn)
 {
     static const char who[] = "submod_fn_modular";
     submod_status status = submodi_require_size(who, n, fn);
@@ -85,5 +85,9 @@ submod_status submod_fn_modular(const double *w, size_t n, submod_fn **fn)
                          .tied = chain,
                          .minimize = minimize,
                          .destroy = submodi_free};
-    return submodi_fn_new("modular", n, &ops, copy, fn);
+    status = submodi_fn_new("modular", n, &ops, copy, fn);
+    if (status == SUBMOD_OK) {
+        (*fn)->modular = true;
+    }
+    return status;
 }

@@ -1,6 +1,7 @@
 /* Sums with coefficients >= 0: F = sum of c_i F_i. Scaling is the sum of one.
  *
- * eval, push, gain, chain: those of all terms together. State: theirs, one after the other.
+ * eval, push, gain, chain: those of all terms together. State: theirs, one after the other, and n
+ * doubles.
  * The base polytope of a sum is the sum of the base polytopes, so gains simply add, averaged ones
  * over ties too.
  */
@@ -19,6 +20,7 @@ typedef struct term {
 
 typedef struct sum {
     size_t count;
+    size_t scratch_at; /* offset in the state of room for n gains */
     term terms[];
 } sum;
 
@@ -92,10 +94,7 @@ typedef submod_status block_call(const submod_fn *fn, void *state, const int32_t
 static submod_status add_up_block(const sum *s, void *state, const int32_t *elements, size_t k,
                                   block_call *call, double *gains)
 {
-    double *g = submodi_alloc(k, sizeof *g);
-    if (!g) {
-        return submodi_nomem("chain of a sum");
-    }
+    double *g = (void *)((char *)state + s->scratch_at);
     submod_status status = SUBMOD_OK;
     memset(gains, 0, k * sizeof *gains);
     for (size_t i = 0; status == SUBMOD_OK && i < s->count; i++) {
@@ -104,7 +103,6 @@ static submod_status add_up_block(const sum *s, void *state, const int32_t *elem
             gains[j] += s->terms[i].coefficient * g[j];
         }
     }
-    submodi_free(g);
     return status;
 }
 
@@ -140,16 +138,15 @@ static submod_status minimize_scaled(const void *ctx, const int32_t *base, size_
         scaled[i] = z[i] / t->coefficient;
     }
     submod_status status =
-        submodi_require_finite("minimize of a scaled function", "z / c", scaled, nblock);
-    if (status == SUBMOD_OK) {
-        status = submodi_fn_minimize(t->fn, base, nbase, block, nblock, scaled, largest, in);
-    }
+        submodi_all_finite(scaled, nblock)
+            ? submodi_fn_minimize(t->fn, base, nbase, block, nblock, scaled, largest, in)
+            : submodi_fail(SUBMOD_ENUMERIC, "minimize of a scaled function: z / c overflows");
     submodi_free(scaled);
     return status;
 }
 
-static submod_status require_terms(const char *who, const submod_fn *const *f,
-                                   const double *coefficient, size_t count)
+static submod_status require_terms(const char *who, submod_fn *const *f, const double *coefficient,
+                                   size_t count)
 {
     if (!f || count == 0) {
         return submodi_fail(SUBMOD_EINVAL, "%s: no functions to add", who);
@@ -167,7 +164,7 @@ static submod_status require_terms(const char *who, const submod_fn *const *f,
                        : SUBMOD_OK;
 }
 
-static submod_status new_sum(const char *who, const char *name, const submod_fn *const *f,
+static submod_status new_sum(const char *who, const char *name, submod_fn *const *f,
                              const double *coefficient, size_t count, submod_fn **fn)
 {
     submod_status status = require_terms(who, f, coefficient, count);
@@ -184,17 +181,25 @@ static submod_status new_sum(const char *who, const char *name, const submod_fn 
         return submodi_nomem(who);
     }
     s->count = count;
-    size_t state_size = 0;
+    size_t bytes = 0;
+    bool fits = true;
     bool all_tied = true;
+    bool all_modular = true;
     for (size_t i = 0; i < count; i++) {
         s->terms[i] = (term){.fn = submod_fn_share(f[i]),
                              .coefficient = coefficient ? coefficient[i] : 1,
-                             .state_at = state_size};
-        state_size += submodi_fn_state_size(f[i]);
+                             .state_at = bytes};
+        fits = fits && submodi_add_size(&bytes, submodi_fn_state_size(f[i]), 1);
         all_tied = all_tied && f[i]->ops.tied;
+        all_modular = all_modular && f[i]->modular;
+    }
+    s->scratch_at = bytes;
+    if (!fits || !submodi_add_size(&bytes, f[0]->n, sizeof(double)) || bytes > SIZE_MAX / 8) {
+        destroy(s);
+        return submodi_nomem(who);
     }
     submod_fn_ops ops = {.eval = eval,
-                         .state_size = state_size,
+                         .state_size = bytes,
                          .reset = reset,
                          .push = push,
                          .gain = gain,
@@ -202,10 +207,14 @@ static submod_status new_sum(const char *who, const char *name, const submod_fn 
                          .tied = all_tied ? tied : NULL,
                          .minimize = count == 1 && f[0]->ops.minimize ? minimize_scaled : NULL,
                          .destroy = destroy};
-    return submodi_fn_new(name, f[0]->n, &ops, s, fn);
+    status = submodi_fn_new(name, f[0]->n, &ops, s, fn);
+    if (status == SUBMOD_OK) {
+        (*fn)->modular = all_modular;
+    }
+    return status;
 }
 
-submod_status submod_fn_sum(const submod_fn *const *f, const double *coefficient, size_t count,
+submod_status submod_fn_sum(submod_fn *const *f, const double *coefficient, size_t count,
                             submod_fn **fn)
 {
     return new_sum("submod_fn_sum", "sum", f, coefficient, count, fn);
@@ -213,5 +222,6 @@ submod_status submod_fn_sum(const submod_fn *const *f, const double *coefficient
 
 submod_status submod_fn_scale(const submod_fn *f, double c, submod_fn **fn)
 {
-    return new_sum("submod_fn_scale", "scale", &f, &c, 1, fn);
+    submod_fn *const only = (submod_fn *)f; /* its owners are counted, nothing else changes */
+    return new_sum("submod_fn_scale", "scale", &only, &c, 1, fn);
 }

@@ -84,6 +84,16 @@ END
     "$cxx" -std=c++11 -Wall -Wextra -pedantic-errors -Werror "$scratch/main.cpp" \
         "${shared_flags[@]}" -o "$scratch/cpp"
     LD_LIBRARY_PATH=$libdir "$scratch/cpp"
+    cat >"$scratch/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.20)
+project(cpp LANGUAGES CXX)
+find_package(submod REQUIRED CONFIG)
+add_executable(main main.cpp)
+target_link_libraries(main PRIVATE submod::submod)
+END
+    cmake -S "$scratch" -B "$scratch/cpp-build" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
+    cmake --build "$scratch/cpp-build" >"$scratch/log" || fail "$(cat "$scratch/log")"
+    "$scratch/cpp-build/main"
 fi
 
 # names_not PATTERN: from the output of nm, the defined symbols that do not match.
@@ -98,4 +108,4 @@ foreign=$(nm -D --defined-only "$shared" | names_not '^submod_')
 foreign=$(nm -g --defined-only "$static" | names_not '^submod')
 [ -z "$foreign" ] || fail "the static library defines names that are not ours: $foreign"
 soname=$(readelf -d "$shared" | sed -n 's/.*SONAME.*\[\(.*\)\].*/\1/p')
-[ "$soname" = libsubmod.so.0 ] || fail "the soname is '$soname' instead of libsubmod.so.0"
+[ "$soname" = libsubmod.so.0.1 ] || fail "the soname is '$soname' instead of libsubmod.so.0.1"

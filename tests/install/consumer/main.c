@@ -19,7 +19,7 @@ int main(void)
 
     submod_fn *jaccard = NULL;
     double value = 0;
-    submod_status status = submod_fn_jaccard(foreground, 3, &jaccard);
+    submod_status status = submod_fn_jaccard(3, foreground, &jaccard);
     if (status == SUBMOD_OK) {
         status = submod_lovasz(jaccard, x, &value, NULL, NULL, NULL, NULL);
     }
