@@ -11,5 +11,6 @@
 #include "submod/base.h"
 #include "submod/function.h"
 #include "submod/lovasz.h"
+#include "submod/loss.h"
 
 #endif

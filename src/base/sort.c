@@ -7,7 +7,7 @@
  * ever cut off. For doubles up to 31 low bits may be: then runs of equal keys are put in order at
  * the end, by insertion when short, else by the bits that were cut off, which always fit.
  *
- * Work: ceil(key bits / 11) passes, where digits that all keys share cost no move. Each pass
+ * Work: ceil(key bits / 12) passes, where digits that all keys share cost no move. Each pass
  * counts and moves in parallel; the result is the same for any number of threads.
  */
 #include "base/sort.h"
@@ -19,11 +19,9 @@
 #include "base/threads.h"
 
 enum {
-    WIDE_DIGIT = 11,      /* 2048 counters: 8 KiB, a quarter of L1 */
-    NARROW_DIGIT = 8,     /* for short inputs, where clearing the counters would dominate */
-    NARROW_BELOW = 4096,  /* where the two break even */
-    INSERTION_BELOW = 48, /* insertion sort up to here */
-    BUCKETS = 1 << WIDE_DIGIT
+    NARROW_DIGIT = 8,    /* for short inputs, where clearing the counters would dominate */
+    NARROW_BELOW = 4096, /* where the two break even */
+    INSERTION_BELOW = 48 /* insertion sort up to here */
 };
 
 /* The input, float or double, and how its images become records. */
@@ -100,7 +98,7 @@ static void insertion_sort(uint64_t *record, size_t n)
 
 /* From counts per (thread, digit) to the place where each thread writes its first such record.
  * Returns whether one digit holds all n records. */
-static bool counts_to_places(uint32_t (*count)[BUCKETS], int threads, size_t buckets, size_t n)
+static bool counts_to_places(submodi_digit_counts *count, int threads, size_t buckets, size_t n)
 {
     uint32_t place = 0;
     bool single = false;
@@ -116,12 +114,22 @@ static bool counts_to_places(uint32_t (*count)[BUCKETS], int threads, size_t buc
     return single;
 }
 
-/* Sorts from[0 .. n-1] by bits [shift, shift + bits) with to as the other buffer; returns the one
- * that holds the result. */
-static uint64_t *radix_sort(uint64_t *from, uint64_t *to, size_t n, unsigned shift, unsigned bits,
-                            uint32_t (*count)[BUCKETS], int threads)
+/* As few digits as have room, all of about the same width. */
+static unsigned digit_width(size_t n, unsigned bits)
 {
-    const unsigned digit = n < NARROW_BELOW ? NARROW_DIGIT : WIDE_DIGIT;
+    unsigned widest = n < NARROW_BELOW ? NARROW_DIGIT : SUBMODI_DIGIT_MAX;
+    unsigned digits = (bits + widest - 1) / widest;
+    return digits ? (bits + digits - 1) / digits : 1;
+}
+
+uint64_t *submodi_sort_records(uint64_t *from, uint64_t *to, size_t n, unsigned shift,
+                               unsigned bits, submodi_digit_counts *count, int threads)
+{
+    if (n < INSERTION_BELOW) {
+        insertion_sort(from, n);
+        return from;
+    }
+    const unsigned digit = digit_width(n, bits);
     const uint64_t mask = (UINT64_C(1) << digit) - 1;
     bool single = false;
 #pragma omp parallel num_threads(threads)
@@ -160,7 +168,7 @@ static uint64_t *radix_sort(uint64_t *from, uint64_t *to, size_t n, unsigned shi
 /* The records of one run agree in key; orders them by the bits of their images that were cut off.
  * The keys are replaced by those bits, so that ties stay recognisable. */
 static void sort_run(const source *s, uint64_t *run, uint64_t *spare, size_t n,
-                     uint32_t (*count)[BUCKETS])
+                     submodi_digit_counts *count)
 {
     const uint64_t index_mask = (UINT64_C(1) << s->index_bits) - 1;
     const uint64_t cut_mask = (UINT64_C(1) << s->drop) - 1;
@@ -168,17 +176,13 @@ static void sort_run(const source *s, uint64_t *run, uint64_t *spare, size_t n,
         uint64_t index = run[i] & index_mask;
         run[i] = ((image(s, index) - s->smallest) & cut_mask) << s->index_bits | index;
     }
-    if (n < INSERTION_BELOW) {
-        insertion_sort(run, n);
-        return;
-    }
-    if (radix_sort(run, spare, n, s->index_bits, s->drop, count, 1) != run) {
+    if (submodi_sort_records(run, spare, n, s->index_bits, s->drop, count, 1) != run) {
         memcpy(run, spare, n * sizeof *run);
     }
 }
 
 static void sort_runs(const source *s, uint64_t *record, uint64_t *spare, size_t n,
-                      uint32_t (*count)[BUCKETS])
+                      submodi_digit_counts *count)
 {
     for (size_t i = 1; i < n; i++) {
         uint64_t key = record[i] >> s->index_bits;
@@ -198,7 +202,7 @@ static submod_status sort(source *s, size_t n, submod_work *work, submodi_sorted
     int threads = submodi_threads_for(n);
     uint64_t *record = submodi_take(work, n, sizeof *record);
     uint64_t *spare = submodi_take(work, n, sizeof *spare);
-    uint32_t(*count)[BUCKETS] = submodi_take(work, (size_t)threads, sizeof *count);
+    submodi_digit_counts *count = submodi_take(work, (size_t)threads, sizeof *count);
     if (!record || !spare || !count) {
         return SUBMOD_ENOMEM;
     }
@@ -207,9 +211,8 @@ static submod_status sort(source *s, size_t n, submod_work *work, submodi_sorted
     for (size_t i = 0; i < n; i++) {
         record[i] = make_record(s, i);
     }
-    if (n < INSERTION_BELOW) {
-        insertion_sort(record, n);
-    } else if (radix_sort(record, spare, n, s->index_bits, s->key_bits, count, threads) == spare) {
+    if (submodi_sort_records(record, spare, n, s->index_bits, s->key_bits, count, threads) ==
+        spare) {
         uint64_t *swap = record;
         record = spare;
         spare = swap;

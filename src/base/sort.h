@@ -31,4 +31,13 @@ submod_status submodi_sort_f32(const float *x, size_t n, submod_work *work, subm
 submod_status submodi_sort_f64(const double *x, size_t n, submod_work *work,
                                submodi_sorted *sorted);
 
+/* The sort itself: distinct records, ascending, by bits [shift, shift + bits), the bits below being
+ * ascending already or not compared by anybody. Both buffers hold n records; returns the one that
+ * has the result. count: one table per thread. */
+enum { SUBMODI_DIGIT_MAX = 12 }; /* 4096 counters: 16 KiB, half of L1 */
+typedef uint32_t submodi_digit_counts[1 << SUBMODI_DIGIT_MAX];
+
+uint64_t *submodi_sort_records(uint64_t *from, uint64_t *to, size_t n, unsigned shift,
+                               unsigned bits, submodi_digit_counts *count, int threads);
+
 #endif

@@ -1,0 +1,137 @@
+/* Lovász losses over whole batches, forward and backward in one call.
+ *
+ *   submod_lovasz_softmax   multiclass: paper, Eqs. 11-13
+ *   submod_lovasz_sigmoid   multilabel: one binary problem per label, averaged
+ *   submod_lovasz_hinge     binary, from scores: paper, Eq. 10
+ *
+ * Each ranks the pixel errors of a class within a group (an image or the whole batch) and weights
+ * them by the greedy subgradient of the Jaccard loss. Two engines with one semantics:
+ *   exact      the errors are sorted (those that can carry weight), counts are integers;
+ *   histogram  the errors are counted in bins: two passes over the scores, no sort, no memory that
+ *              grows with the number of pixels, and a loss that is off by at most a known delta.
+ * Both give the same bits for any number of threads.
+ *
+ * What happens in special cases (P: foreground pixels of a class within the group):
+ *
+ *   batch = 0 or pixels = 0, or all pixels ignored    loss 0, gradient 0
+ *   classes = 0                                       SUBMOD_EINVAL
+ *   a group all of whose pixels are ignored           counts as 0 in the mean over the groups
+ *   class absent (P = 0), SUBMOD_CLASSES_PRESENT      left out of the mean over the classes
+ *   class absent (P = 0), otherwise                   its largest error (F = 1 with the first wrong
+ *                                                     pixel), gradient on that pixel, ties averaged
+ *   no class left in a group, or all weights 0        the group counts as 0
+ *   everything foreground (P = N)                     mean of the errors
+ *   one pixel                                         its error
+ *   label neither in range nor the ignored one        SUBMOD_EINVAL: "labels[1][17] = 9 is not .."
+ *   NaN or Inf among the scores                       SUBMOD_ENONFINITE: "scores[0][2][5] is nan",
+ *                                                     also at ignored pixels
+ *   huge scores                                       no overflow: the softmax is shifted
+ *   probability outside [0, 1] by more than 1e-3      SUBMOD_EINVAL; by less: clamped
+ *   any error                                         loss and gradient untouched
+ *
+ * An ignored pixel has no part in anything and gradient 0. Ties: foreground before background,
+ * equal pixels get equal weights.
+ */
+#ifndef SUBMOD_LOSS_H
+#define SUBMOD_LOSS_H
+
+#include "submod/function.h"
+#include "submod/tensor.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum submod_engine { SUBMOD_ENGINE_EXACT = 0, SUBMOD_ENGINE_HISTOGRAM = 1 } submod_engine;
+
+/* Which classes the mean is taken over. */
+typedef enum submod_classes {
+    SUBMOD_CLASSES_PRESENT = 0, /* those with a foreground pixel in the group (paper, Sec. 3.1) */
+    SUBMOD_CLASSES_ALL = 1,
+    SUBMOD_CLASSES_LIST = 2 /* those of class_list */
+} submod_classes;
+
+typedef struct submod_loss_settings {
+    submod_engine engine; /* SUBMOD_ENGINE_EXACT */
+    /* Histogram: the loss may be off by this much (2^-13). The number of bins is the power of two
+     * that guarantees it, from 2 to 2^20. For the hinge it is relative to the largest margin. */
+    double delta;
+    int per_image;             /* 0: one group, the batch; 1: a group per image, losses averaged */
+    submod_classes classes;    /* SUBMOD_CLASSES_PRESENT */
+    const int32_t *class_list; /* borrowed; distinct; only with SUBMOD_CLASSES_LIST */
+    size_t class_count;
+    /* One number >= 0 per class, borrowed; NULL: all 1. The loss of a group is the weighted mean,
+     * sum of weight * loss over the classes taken / sum of their weights. */
+    const double *class_weight;
+    int has_ignore; /* 0 */
+    int64_t ignore_label;
+} submod_loss_settings;
+
+SUBMOD_API submod_loss_settings submod_loss_defaults(void);
+
+typedef struct submod_loss_info {
+    double delta;     /* |loss returned - loss of these errors| <= delta; 0 for the exact engine */
+    size_t bins;      /* histogram engine, else 0 */
+    uint64_t pixels;  /* not ignored; sigmoid: entries */
+    uint64_t sorted;  /* exact engine: errors that had to be ranked, over all classes */
+    size_t terms;     /* class losses that entered the mean, over all groups */
+    size_t workspace; /* bytes of scratch memory used */
+} submod_loss_info;
+
+/* Where a gradient goes: an array of the shape of the scores, in float32.
+ * gradient = scale * derivative, or gradient += scale * derivative when accumulating. */
+typedef struct submod_gradient {
+    float *data;
+    ptrdiff_t batch_stride, class_stride, pixel_stride; /* in elements */
+    double scale;                                       /* finite */
+    int accumulate;
+} submod_gradient;
+
+/* A dense gradient like dense scores, scale 1, overwriting. */
+SUBMOD_API submod_gradient submod_gradient_dense(float *data, size_t classes, size_t pixels);
+
+typedef enum submod_input {
+    SUBMOD_INPUT_LOGITS = 0,       /* unnormalised scores: the softmax or sigmoid is applied here */
+    SUBMOD_INPUT_PROBABILITIES = 1 /* already normalised; the gradient is with respect to them */
+} submod_input;
+
+/* Multiclass. labels: (batch, pixels) with values in [0, classes). loss, gradient and info may be
+ * NULL. */
+SUBMOD_API submod_status submod_lovasz_softmax(const submod_scores *scores, submod_input input,
+                                               const submod_labels *labels, double *loss,
+                                               const submod_gradient *gradient,
+                                               submod_loss_info *info,
+                                               const submod_loss_settings *settings,
+                                               submod_work *work);
+
+/* Multilabel. labels: (batch, classes, pixels), 0 or 1, given as the labels of class 0 and the
+ * distance from one class to the next. SUBMOD_CLASSES_PRESENT: labels that occur in the group. */
+SUBMOD_API submod_status submod_lovasz_sigmoid(
+    const submod_scores *scores, submod_input input, const submod_labels *labels,
+    ptrdiff_t label_class_stride, double *loss, const submod_gradient *gradient,
+    submod_loss_info *info, const submod_loss_settings *settings, submod_work *work);
+
+/* Binary. scores: classes = 1; labels: (batch, pixels), 0 or 1. settings: classes, class_list and
+ * class_weight are not looked at: a group without foreground counts with its largest margin. */
+SUBMOD_API submod_status submod_lovasz_hinge(const submod_scores *scores,
+                                             const submod_labels *labels, double *loss,
+                                             const submod_gradient *gradient,
+                                             submod_loss_info *info,
+                                             const submod_loss_settings *settings,
+                                             submod_work *work);
+
+/* The Lovász hinge of any monotone set function fn over the pixels of an image (Hamming, a custom
+ * loss, a function made for this image): margins max(0, 1 - s * score) with s = 1 at label 1 and -1
+ * at label 0, loss = extension of fn, averaged over the images of the batch. fn must have as many
+ * elements as an image has pixels. With Hamming it is the mean hinge loss. Ignored pixels count as
+ * right. settings: only has_ignore and ignore_label are looked at; double precision throughout.
+ * Errors as above, and those of submod_lovasz. */
+SUBMOD_API submod_status submod_lovasz_hinge_function(
+    const submod_fn *fn, const submod_scores *scores, const submod_labels *labels, double *loss,
+    const submod_gradient *gradient, const submod_loss_settings *settings, submod_work *work);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

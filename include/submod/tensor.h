@@ -1,0 +1,63 @@
+/* Views of the caller's arrays: labels and scores of batches of images, volumes or point sets.
+ *
+ * A view owns nothing and copies nothing. An image is `pixels` labels, whatever its dimensions;
+ * label i of image b is element b * batch_stride + i * pixel_stride of data. Strides count
+ * elements, not bytes, and may be negative or 0 (the same labels again). Two-dimensional layouts
+ * whose rows are padded are views of one row each.
+ */
+#ifndef SUBMOD_TENSOR_H
+#define SUBMOD_TENSOR_H
+
+#include "submod/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- labels ---- */
+
+typedef enum submod_label_type {
+    SUBMOD_LABEL_U8,  /* uint8_t */
+    SUBMOD_LABEL_I32, /* int32_t */
+    SUBMOD_LABEL_I64  /* int64_t */
+} submod_label_type;
+
+typedef struct submod_labels {
+    const void *data; /* borrowed; may be NULL when batch or pixels is 0 */
+    submod_label_type type;
+    size_t batch, pixels;
+    ptrdiff_t batch_stride, pixel_stride; /* in elements */
+} submod_labels;
+
+/* The contiguous case: one image after the other, batch_stride = pixels, pixel_stride = 1. */
+SUBMOD_API submod_labels submod_labels_u8(const uint8_t *data, size_t batch, size_t pixels);
+SUBMOD_API submod_labels submod_labels_i32(const int32_t *data, size_t batch, size_t pixels);
+SUBMOD_API submod_labels submod_labels_i64(const int64_t *data, size_t batch, size_t pixels);
+
+/* ---- scores ---- */
+
+typedef enum submod_score_type {
+    SUBMOD_SCORE_F32, /* float */
+    SUBMOD_SCORE_F16, /* IEEE binary16, as uint16_t; converted on the fly */
+    SUBMOD_SCORE_BF16 /* the upper half of a float, as uint16_t; converted on the fly */
+} submod_score_type;
+
+/* Score of class c at pixel i of image b: element b * batch_stride + c * class_stride +
+ * i * pixel_stride. Channels first: pixel_stride = 1, class_stride = pixels; channels last:
+ * class_stride = 1, pixel_stride = classes. */
+typedef struct submod_scores {
+    const void *data; /* borrowed; may be NULL when batch, classes or pixels is 0 */
+    submod_score_type type;
+    size_t batch, classes, pixels;
+    ptrdiff_t batch_stride, class_stride, pixel_stride; /* in elements */
+} submod_scores;
+
+/* The contiguous case, channels first. */
+SUBMOD_API submod_scores submod_scores_f32(const float *data, size_t batch, size_t classes,
+                                           size_t pixels);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,111 @@
+/* Label views: three types and any strides, read into one kind of code. */
+#include "submod/labels.h"
+
+#include "base/error.h"
+
+static submod_labels contiguous(const void *data, submod_label_type type, size_t batch,
+                                size_t pixels)
+{
+    return (submod_labels){data, type, batch, pixels, (ptrdiff_t)pixels, 1};
+}
+
+submod_labels submod_labels_u8(const uint8_t *data, size_t batch, size_t pixels)
+{
+    return contiguous(data, SUBMOD_LABEL_U8, batch, pixels);
+}
+
+submod_labels submod_labels_i32(const int32_t *data, size_t batch, size_t pixels)
+{
+    return contiguous(data, SUBMOD_LABEL_I32, batch, pixels);
+}
+
+submod_labels submod_labels_i64(const int64_t *data, size_t batch, size_t pixels)
+{
+    return contiguous(data, SUBMOD_LABEL_I64, batch, pixels);
+}
+
+submod_status submodi_labels_require(const char *who, const char *name, const submod_labels *view)
+{
+    if (!view) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, name);
+    }
+    switch (view->type) {
+    case SUBMOD_LABEL_U8:
+    case SUBMOD_LABEL_I32:
+    case SUBMOD_LABEL_I64: break;
+    default:
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s has the unknown type %d", who, name,
+                            (int)view->type);
+    }
+    if (view->batch && view->pixels > SIZE_MAX / view->batch) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s has more labels than size_t can count", who,
+                            name);
+    }
+    if (!view->data && view->batch && view->pixels) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s has no data", who, name);
+    }
+    return SUBMOD_OK;
+}
+
+/* Element k; the type is a constant wherever this is called in a loop. */
+static inline int64_t element(const void *data, submod_label_type type, ptrdiff_t k)
+{
+    switch (type) {
+    case SUBMOD_LABEL_U8: return ((const uint8_t *)data)[k];
+    case SUBMOD_LABEL_I32: return ((const int32_t *)data)[k];
+    default: return ((const int64_t *)data)[k];
+    }
+}
+
+static inline ptrdiff_t position(const submod_labels *view, size_t b, size_t i)
+{
+    return (ptrdiff_t)b * view->batch_stride + (ptrdiff_t)i * view->pixel_stride;
+}
+
+int64_t submodi_label(const submod_labels *view, size_t b, size_t i)
+{
+    return element(view->data, view->type, position(view, b, i));
+}
+
+/* The labels in 32 bits, which SIMD compares on every machine; what does not fit is `outside`. */
+static inline void narrow(submod_label_type type, const submod_labels *view, ptrdiff_t from,
+                          size_t n, int32_t outside, int32_t *labels)
+{
+    for (size_t i = 0; i < n; i++) {
+        int64_t label = element(view->data, type, from + (ptrdiff_t)i * view->pixel_stride);
+        bool fits = ((uint64_t)label + (UINT64_C(1) << 31)) >> 32 == 0;
+        labels[i] = fits ? (int32_t)label : outside;
+    }
+}
+
+/* Labels to codes, in place. */
+static void encode(int32_t C, int32_t ignore, int32_t of_ignored, int32_t *codes, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        int32_t label = codes[i];
+        int32_t c = label >= 0 && label < C ? label : C + 1;
+        codes[i] = label == ignore ? of_ignored : c;
+    }
+}
+
+void submodi_labels_read(const submod_labels *view, size_t b, size_t first, size_t n,
+                         const submodi_label_rule *rule, int32_t *codes)
+{
+    bool fits = rule->ignore_label == (int32_t)rule->ignore_label;
+    bool by_code = rule->has_ignore && fits;
+    int32_t C = rule->classes;
+    int32_t ignore = by_code ? (int32_t)rule->ignore_label : -1;
+    int32_t outside = ignore == -1 ? -2 : -1; /* neither a class nor the ignored label */
+    ptrdiff_t from = position(view, b, first);
+    switch (view->type) {
+    case SUBMOD_LABEL_U8: narrow(SUBMOD_LABEL_U8, view, from, n, outside, codes); break;
+    case SUBMOD_LABEL_I32: narrow(SUBMOD_LABEL_I32, view, from, n, outside, codes); break;
+    case SUBMOD_LABEL_I64: narrow(SUBMOD_LABEL_I64, view, from, n, outside, codes); break;
+    }
+    encode(C, ignore, by_code ? C : C + 1, codes, n);
+    for (size_t i = 0; i < n && rule->has_ignore && !fits; i++) { /* an unusual label, slowly */
+        if (submodi_label(view, b, first + i) == rule->ignore_label) {
+            codes[i] = C;
+        }
+    }
+}

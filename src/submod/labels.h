@@ -1,0 +1,30 @@
+/* Label views from the inside: checking and reading. */
+#ifndef SUBMODI_LABELS_H
+#define SUBMODI_LABELS_H
+
+#include <stdbool.h>
+
+#include "submod/tensor.h"
+
+/* Which labels are classes, and which are passed over. */
+typedef struct submodi_label_rule {
+    int32_t classes; /* at most SUBMODI_CLASSES_MAX */
+    bool has_ignore;
+    int64_t ignore_label;
+} submodi_label_rule;
+
+/* Room for the two codes below in an int32_t. */
+#define SUBMODI_CLASSES_MAX ((size_t)INT32_MAX - 2)
+
+/* Refuses a view that is NULL, of an unknown type, or of no data where there should be some. */
+submod_status submodi_labels_require(const char *who, const char *name, const submod_labels *view);
+
+/* Label i of image b. */
+int64_t submodi_label(const submod_labels *view, size_t b, size_t i);
+
+/* Labels first .. first+n-1 of image b as codes: the class itself, rule->classes for the ignored
+ * label, rule->classes + 1 for anything else. */
+void submodi_labels_read(const submod_labels *view, size_t b, size_t first, size_t n,
+                         const submodi_label_rule *rule, int32_t *codes);
+
+#endif

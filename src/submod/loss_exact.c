@@ -1,0 +1,178 @@
+/* The exact engine: errors of all classes, one ranking per class and group, then the gradient.
+ *
+ * Passes: scores -> errors (N x C floats of workspace); per class and group, errors -> weights in
+ * place (rank.c); scores and weights -> gradient. Classes and groups are ranked in parallel where
+ * there are enough of them, else each ranking runs in parallel itself.
+ */
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/simd.h"
+#include "base/threads.h"
+#include "submod/loss_problem.h"
+#include "submod/rank.h"
+
+/* e = max(0, 1 - v) with the sign bit set at foreground pixels, max(0, bias + v) elsewhere, NaN at
+ * ignored ones. */
+SUBMODI_MULTIVERSION
+static void signed_errors(const float *v, const int32_t *code, int32_t target, int32_t ignored,
+                          float bias, size_t n, float *error)
+{
+    for (size_t i = 0; i < n; i++) {
+        float e = code[i] == target ? 1.0F - v[i] : bias + v[i];
+        e = e > 0.0F ? e : 0.0F;
+        e = code[i] == target ? -e : e;
+        error[i] = code[i] == ignored ? NAN : e;
+    }
+}
+
+typedef struct exact {
+    const submodi_problem *p;
+    float *error;     /* groups x classes x pixels of a group */
+    size_t per_group; /* pixels of a group */
+    int threads;      /* in all */
+    submodi_tile_memory *tile;
+    submodi_rank_memory *rank;
+} exact;
+
+/* Where the errors of class c at a tile are. */
+static float *errors_at(const exact *x, const submodi_tile *tile, size_t c)
+{
+    size_t group = tile->image / x->p->images_per_group;
+    size_t within = tile->image % x->p->images_per_group * x->p->scores.pixels + tile->first;
+    return x->error + (group * x->p->scores.classes + c) * x->per_group + within;
+}
+
+static bool is_used(const submodi_problem *p, size_t image, size_t c)
+{
+    return p->coefficient[image / p->images_per_group * p->scores.classes + c] > 0;
+}
+
+/* False when some score is bad. */
+static bool compute_errors(const exact *x)
+{
+    const submodi_problem *p = x->p;
+    size_t tiles = p->scores.batch * p->tiles_per_image;
+    int bad = 0;
+#pragma omp parallel for num_threads(x->threads) reduction(| : bad)
+    for (size_t t = 0; t < tiles; t++) {
+        submodi_tile tile;
+        bad |= !submodi_tile_load(p, t / p->tiles_per_image, t % p->tiles_per_image,
+                                  &x->tile[omp_get_thread_num()], &tile);
+        for (size_t c = 0; c < p->scores.classes; c++) {
+            if (is_used(p, tile.image, c)) {
+                int32_t target;
+                const int32_t *codes = submodi_tile_codes(p, &tile, c, &target);
+                signed_errors(tile.v + c * SUBMODI_TILE, codes, target, p->rule.classes,
+                              submodi_bias(p), tile.n, errors_at(x, &tile, c));
+            }
+        }
+    }
+    return !bad;
+}
+
+static size_t rank_segment(const exact *x, size_t segment, int threads, double *value)
+{
+    const submodi_problem *p = x->p;
+    *value = 0;
+    return p->coefficient[segment] > 0
+               ? submodi_rank(x->error + segment * x->per_group, x->per_group,
+                              p->foreground[segment], p->activation == SUBMODI_HINGE,
+                              p->coefficient[segment], &x->rank[omp_get_thread_num()], threads,
+                              value)
+               : 0;
+}
+
+/* All classes and groups; value has one entry for each. */
+static uint64_t rank_segments(const exact *x, double *value)
+{
+    size_t segments = x->p->groups * x->p->scores.classes;
+    uint64_t sorted = 0;
+    if (x->p->terms >= (size_t)x->threads) {
+#pragma omp parallel for num_threads(x->threads) schedule(dynamic) reduction(+ : sorted)
+        for (size_t s = 0; s < segments; s++) {
+            sorted += rank_segment(x, s, 1, &value[s]);
+        }
+    } else {
+        for (size_t s = 0; s < segments; s++) {
+            sorted += rank_segment(x, s, x->threads, &value[s]);
+        }
+    }
+    return sorted;
+}
+
+static void write_gradient(const exact *x, const submod_gradient *gradient)
+{
+    const submodi_problem *p = x->p;
+    size_t tiles = p->scores.batch * p->tiles_per_image;
+#pragma omp parallel for num_threads(x->threads)
+    for (size_t t = 0; t < tiles; t++) {
+        submodi_tile tile;
+        submodi_tile_load(p, t / p->tiles_per_image, t % p->tiles_per_image,
+                          &x->tile[omp_get_thread_num()], &tile);
+        for (size_t c = 0; c < p->scores.classes; c++) {
+            float *g = tile.g + c * SUBMODI_TILE;
+            if (is_used(p, tile.image, c)) {
+                memcpy(g, errors_at(x, &tile, c), tile.n * sizeof *g);
+            } else {
+                memset(g, 0, tile.n * sizeof *g);
+            }
+        }
+        submodi_tile_store(p, &tile, gradient);
+    }
+}
+
+/* Rankings that run side by side need memory each; one that uses all threads needs all counters. */
+static bool take_memory(exact *x, submod_work *work)
+{
+    size_t threads = (size_t)x->threads;
+    size_t segments = x->p->groups * x->p->scores.classes;
+    bool side_by_side = x->p->terms >= threads;
+    x->error = submodi_take(work, segments * x->per_group, sizeof *x->error);
+    x->tile = submodi_take(work, threads, sizeof *x->tile);
+    x->rank = submodi_take(work, threads, sizeof *x->rank);
+    bool good = x->error && x->tile && x->rank;
+    for (size_t t = 0; good && t < threads; t++) {
+        submodi_rank_memory *r = &x->rank[t];
+        *r = (submodi_rank_memory){NULL, NULL, NULL};
+        if (t == 0 || side_by_side) {
+            r->record = submodi_take(work, x->per_group + 1, sizeof *r->record);
+            r->spare = submodi_take(work, x->per_group + 1, sizeof *r->spare);
+            r->count = submodi_take(work, side_by_side ? 1 : threads, sizeof *r->count);
+            good = r->record && r->spare && r->count;
+        }
+        x->tile[t] = submodi_tile_memory_take(x->p, work);
+        good = good && x->tile[t].v && x->tile[t].g && x->tile[t].codes;
+    }
+    return good;
+}
+
+submod_status submodi_loss_exact(const submodi_problem *p, double *loss,
+                                 const submod_gradient *gradient, submod_loss_info *info,
+                                 submod_work *work)
+{
+    exact x = {.p = p,
+               .per_group = p->images_per_group * p->scores.pixels,
+               .threads =
+                   submodi_threads_for(p->scores.batch * p->scores.pixels * p->scores.classes)};
+    size_t segments = p->groups * p->scores.classes;
+    double *value = submodi_take(work, segments, sizeof *value);
+    if (!value || !take_memory(&x, work)) {
+        return submodi_nomem(p->who);
+    }
+    if (!compute_errors(&x)) {
+        return submodi_problem_bad_score(p);
+    }
+    info->sorted = rank_segments(&x, value);
+    *loss = 0;
+    for (size_t s = 0; s < segments; s++) {
+        *loss += p->coefficient[s] * value[s];
+    }
+    if (gradient) {
+        write_gradient(&x, gradient);
+    }
+    return SUBMOD_OK;
+}

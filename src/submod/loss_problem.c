@@ -1,0 +1,276 @@
+#include "submod/loss_problem.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "submod/activation.h"
+#include "submod/function_impl.h"
+#include "submod/rows.h"
+
+/* ---- checks ---- */
+
+static submod_status require_scores(const submodi_problem *p)
+{
+    const submod_scores *s = &p->scores;
+    if (s->type != SUBMOD_SCORE_F32 && s->type != SUBMOD_SCORE_F16 &&
+        s->type != SUBMOD_SCORE_BF16) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: scores have the unknown type %d", p->who,
+                            (int)s->type);
+    }
+    if (s->classes == 0 || s->classes > INT32_MAX / 4) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: scores of %zu classes", p->who, s->classes);
+    }
+    if (s->batch && s->pixels > INT32_MAX / s->batch) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %zu images of %zu pixels are more than 2^31 - 1",
+                            p->who, s->batch, s->pixels);
+    }
+    if (!s->data && s->batch && s->pixels) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: scores have no data", p->who);
+    }
+    if (p->labels.batch != s->batch || p->labels.pixels != s->pixels) {
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: labels are %zu x %zu, scores %zu x %zu (x %zu classes)", p->who,
+                            p->labels.batch, p->labels.pixels, s->batch, s->pixels, s->classes);
+    }
+    return SUBMOD_OK;
+}
+
+static submod_status require_settings(const submodi_problem *p)
+{
+    const submod_loss_settings *s = &p->settings;
+    size_t C = p->scores.classes;
+    if (s->engine != SUBMOD_ENGINE_EXACT && s->engine != SUBMOD_ENGINE_HISTOGRAM) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: engine = %d is unknown", p->who, (int)s->engine);
+    }
+    if (s->engine == SUBMOD_ENGINE_HISTOGRAM && !(s->delta >= 0x1p-21 && s->delta <= 1)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: delta = %g is not in [2^-21, 1]", p->who, s->delta);
+    }
+    if (s->classes == SUBMOD_CLASSES_LIST) {
+        submod_status status =
+            submodi_require_set(p->who, C, "class_list", s->class_list, s->class_count);
+        if (status != SUBMOD_OK) {
+            return status;
+        }
+    } else if (s->classes != SUBMOD_CLASSES_PRESENT && s->classes != SUBMOD_CLASSES_ALL) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: classes = %d is unknown", p->who, (int)s->classes);
+    }
+    return s->class_weight ? submodi_require_nonnegative(p->who, "class_weight", s->class_weight, C)
+                           : SUBMOD_OK;
+}
+
+/* ---- labels ---- */
+
+/* The labels of class c, for multilabel problems. */
+static submod_labels labels_of_class(const submodi_problem *p, size_t c)
+{
+    static const size_t size[] = {
+        [SUBMOD_LABEL_U8] = 1, [SUBMOD_LABEL_I32] = 4, [SUBMOD_LABEL_I64] = 8};
+    submod_labels view = p->labels;
+    ptrdiff_t bytes = (ptrdiff_t)c * p->label_class_stride * (ptrdiff_t)size[view.type];
+    view.data = (const char *)view.data + (p->multilabel ? bytes : 0);
+    return view;
+}
+
+static submod_status bad_label(const submodi_problem *p, size_t c, size_t b, size_t i)
+{
+    submod_labels view = labels_of_class(p, c);
+    long long label = (long long)submodi_label(&view, b, i);
+    if (p->multilabel && p->scores.classes > 1) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: labels[%zu][%zu][%zu] = %lld is not 0 or 1", p->who,
+                            b, c, i, label);
+    }
+    return submodi_fail(SUBMOD_EINVAL, "%s: labels[%zu][%zu] = %lld is not in [0, %d)", p->who, b,
+                        i, label, (int)p->rule.classes);
+}
+
+/* Adds one row of codes to the counts; returns the place of the first bad label, or n. */
+static size_t count_codes(const submodi_problem *p, const int32_t *codes, size_t n,
+                          uint64_t *foreground, uint64_t *valid)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (codes[i] > p->rule.classes) {
+            return i;
+        }
+        *valid += codes[i] < p->rule.classes;
+        if (p->multilabel) {
+            *foreground += codes[i] == 1;
+        } else if (codes[i] < p->rule.classes) {
+            foreground[codes[i]]++;
+        }
+    }
+    return n;
+}
+
+static submod_status count_labels(submodi_problem *p)
+{
+    size_t C = p->scores.classes;
+    memset(p->foreground, 0, p->groups * C * sizeof *p->foreground);
+    p->valid = 0;
+    for (size_t b = 0; b < p->scores.batch; b++) {
+        uint64_t *foreground = p->foreground + b / p->images_per_group * C;
+        for (size_t c = 0; c < (p->multilabel ? C : 1); c++) {
+            submod_labels view = labels_of_class(p, c);
+            for (size_t first = 0; first < p->scores.pixels; first += SUBMODI_TILE) {
+                int32_t codes[SUBMODI_TILE];
+                size_t left = p->scores.pixels - first;
+                size_t n = left < SUBMODI_TILE ? left : SUBMODI_TILE;
+                submodi_labels_read(&view, b, first, n, &p->rule, codes);
+                size_t bad = count_codes(p, codes, n, foreground + c, &p->valid);
+                if (bad < n) {
+                    return bad_label(p, c, b, first + bad);
+                }
+            }
+        }
+    }
+    return SUBMOD_OK;
+}
+
+/* ---- coefficients ---- */
+
+static bool is_listed(const submod_loss_settings *s, size_t c)
+{
+    for (size_t i = 0; i < s->class_count; i++) {
+        if ((size_t)s->class_list[i] == c) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void set_coefficients(submodi_problem *p)
+{
+    const submod_loss_settings *s = &p->settings;
+    size_t C = p->scores.classes;
+    p->terms = 0;
+    for (size_t g = 0; g < p->groups; g++) {
+        double *coefficient = p->coefficient + g * C;
+        double total = 0;
+        for (size_t c = 0; c < C; c++) {
+            bool taken = s->classes == SUBMOD_CLASSES_ALL ||
+                         (s->classes == SUBMOD_CLASSES_PRESENT && p->foreground[g * C + c] > 0) ||
+                         (s->classes == SUBMOD_CLASSES_LIST && is_listed(s, c));
+            coefficient[c] = !taken ? 0 : s->class_weight ? s->class_weight[c] : 1;
+            total += coefficient[c];
+        }
+        for (size_t c = 0; c < C; c++) {
+            coefficient[c] = total > 0 ? coefficient[c] / total / (double)p->groups : 0;
+            p->terms += coefficient[c] > 0;
+        }
+    }
+}
+
+submod_status submodi_problem_prepare(submodi_problem *p, submod_work *work)
+{
+    submod_status status = submodi_labels_require(p->who, "labels", &p->labels);
+    if (status == SUBMOD_OK) {
+        status = require_scores(p);
+    }
+    if (status == SUBMOD_OK) {
+        status = require_settings(p);
+    }
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    size_t C = p->scores.classes;
+    p->rule = (submodi_label_rule){.classes = p->multilabel ? 2 : (int32_t)C,
+                                   .has_ignore = p->settings.has_ignore != 0,
+                                   .ignore_label = p->settings.ignore_label};
+    p->images_per_group = p->settings.per_image || p->scores.batch == 0 ? 1 : p->scores.batch;
+    p->groups = p->scores.batch / p->images_per_group;
+    p->tiles_per_image = (p->scores.pixels + SUBMODI_TILE - 1) / SUBMODI_TILE;
+    p->foreground = submodi_take(work, p->groups * C, sizeof *p->foreground);
+    p->coefficient = submodi_take(work, p->groups * C, sizeof *p->coefficient);
+    if (!p->foreground || !p->coefficient) {
+        return submodi_nomem(p->who);
+    }
+    status = count_labels(p);
+    if (status == SUBMOD_OK) {
+        set_coefficients(p);
+    }
+    return status;
+}
+
+/* ---- tiles ---- */
+
+submodi_tile_memory submodi_tile_memory_take(const submodi_problem *p, submod_work *work)
+{
+    size_t rows = p->scores.classes;
+    submodi_tile_memory m;
+    m.v = submodi_take(work, rows, SUBMODI_TILE * sizeof *m.v);
+    m.g = submodi_take(work, rows, SUBMODI_TILE * sizeof *m.g);
+    m.codes = submodi_take(work, p->multilabel ? rows : 1, SUBMODI_TILE * sizeof *m.codes);
+    return m;
+}
+
+bool submodi_tile_load(const submodi_problem *p, size_t image, size_t t,
+                       const submodi_tile_memory *memory, submodi_tile *tile)
+{
+    size_t C = p->scores.classes;
+    size_t first = t * SUBMODI_TILE;
+    size_t left = p->scores.pixels - first;
+    size_t n = left < SUBMODI_TILE ? left : SUBMODI_TILE;
+    *tile = (submodi_tile){image, first, n, memory->codes, memory->v, memory->g};
+    for (size_t c = 0; c < (p->multilabel ? C : 1); c++) {
+        submod_labels view = labels_of_class(p, c);
+        submodi_labels_read(&view, image, first, n, &p->rule, memory->codes + c * SUBMODI_TILE);
+    }
+    bool good = true;
+    for (size_t c = 0; c < C; c++) {
+        float *v = memory->v + c * SUBMODI_TILE;
+        submodi_load_row(&p->scores, image, c, first, n, v);
+        submodi_prefetch_row(&p->scores, image, c, first + SUBMODI_TILE, SUBMODI_TILE);
+        good = submodi_finite_row(v, n) && good;
+        if (p->activation == SUBMODI_SIGMOID) {
+            submodi_sigmoid(n, v);
+        } else if (p->activation == SUBMODI_PROBABILITY) {
+            good = submodi_clamp_probability(n, v) && good;
+        }
+    }
+    if (p->activation == SUBMODI_SOFTMAX) {
+        submodi_softmax(C, n, memory->v);
+    }
+    return good;
+}
+
+submod_status submodi_problem_bad_score(const submodi_problem *p)
+{
+    for (size_t b = 0; b < p->scores.batch; b++) {
+        for (size_t c = 0; c < p->scores.classes; c++) {
+            for (size_t i = 0; i < p->scores.pixels; i++) {
+                float x;
+                submodi_load_row(&p->scores, b, c, i, 1, &x);
+                if (!isfinite(x)) {
+                    return submodi_fail(SUBMOD_ENONFINITE, "%s: scores[%zu][%zu][%zu] is %g",
+                                        p->who, b, c, i, (double)x);
+                }
+                float clamped = x;
+                if (p->activation == SUBMODI_PROBABILITY &&
+                    !submodi_clamp_probability(1, &clamped)) {
+                    return submodi_fail(SUBMOD_EINVAL,
+                                        "%s: scores[%zu][%zu][%zu] = %g is no probability", p->who,
+                                        b, c, i, (double)x);
+                }
+            }
+        }
+    }
+    return submodi_fail(SUBMOD_ENONFINITE, "%s: the scores changed during the call", p->who);
+}
+
+void submodi_tile_store(const submodi_problem *p, const submodi_tile *tile,
+                        const submod_gradient *gradient)
+{
+    size_t C = p->scores.classes;
+    if (p->activation == SUBMODI_SOFTMAX) {
+        submodi_softmax_backward(tile->v, C, tile->n, tile->g);
+    }
+    for (size_t c = 0; c < C; c++) {
+        float *g = tile->g + c * SUBMODI_TILE;
+        if (p->activation == SUBMODI_SIGMOID) {
+            submodi_sigmoid_backward(tile->v + c * SUBMODI_TILE, tile->n, g);
+        }
+        submodi_store_row(gradient, tile->image, c, tile->first, tile->n, g);
+    }
+}

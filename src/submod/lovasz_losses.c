@@ -1,0 +1,236 @@
+/* Lovász-Softmax, Lovász-Sigmoid and the Lovász hinge: three ways to errors, two engines. */
+#include <math.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "submod/loss_problem.h"
+#include "submod/lovasz.h"
+#include "submod/rows.h"
+
+submod_loss_settings submod_loss_defaults(void)
+{
+    return (submod_loss_settings){
+        .engine = SUBMOD_ENGINE_EXACT, .delta = 0x1p-13, .classes = SUBMOD_CLASSES_PRESENT};
+}
+
+static submod_status require_gradient(const char *who, const submod_gradient *g, bool empty)
+{
+    if (g && !g->data && !empty) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: gradient has no data", who);
+    }
+    if (g && !isfinite((float)g->scale)) {
+        return submodi_fail(SUBMOD_ENONFINITE, "%s: gradient scale = %g", who, g->scale);
+    }
+    return SUBMOD_OK;
+}
+
+static submod_status solve(submodi_problem *p, double *loss, const submod_gradient *gradient,
+                           submod_loss_info *info, submod_work *work)
+{
+    submodi_scope scope;
+    submod_work *w = submodi_scope_open(&scope, work);
+    submod_loss_info i = {0};
+    double value = 0;
+    submod_status status = submodi_problem_prepare(p, w);
+    if (status == SUBMOD_OK) {
+        status = require_gradient(p->who, gradient, p->scores.batch == 0 || p->scores.pixels == 0);
+    }
+    if (status == SUBMOD_OK) {
+        status = p->settings.engine == SUBMOD_ENGINE_EXACT
+                     ? submodi_loss_exact(p, &value, gradient, &i, w)
+                     : submodi_loss_histogram(p, &value, gradient, &i, w);
+    }
+    i.pixels = p->valid;
+    i.terms = p->terms;
+    i.workspace = w->used + w->spilled - scope.used - scope.spilled;
+    submodi_scope_close(&scope);
+    if (status == SUBMOD_OK && loss) {
+        *loss = value;
+    }
+    if (status == SUBMOD_OK && info) {
+        *info = i;
+    }
+    return status;
+}
+
+static submod_status require_views(const char *who, const submod_scores *scores,
+                                   const submod_labels *labels)
+{
+    return scores && labels
+               ? SUBMOD_OK
+               : submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, scores ? "labels" : "scores");
+}
+
+static submod_status require_input(const char *who, submod_input input)
+{
+    return input == SUBMOD_INPUT_LOGITS || input == SUBMOD_INPUT_PROBABILITIES
+               ? SUBMOD_OK
+               : submodi_fail(SUBMOD_EINVAL, "%s: input = %d is unknown", who, (int)input);
+}
+
+submod_status submod_lovasz_softmax(const submod_scores *scores, submod_input input,
+                                    const submod_labels *labels, double *loss,
+                                    const submod_gradient *gradient, submod_loss_info *info,
+                                    const submod_loss_settings *settings, submod_work *work)
+{
+    static const char who[] = "submod_lovasz_softmax";
+    submod_status status = require_views(who, scores, labels);
+    if (status == SUBMOD_OK) {
+        status = require_input(who, input);
+    }
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    submodi_problem p = {.who = who,
+                         .scores = *scores,
+                         .labels = *labels,
+                         .activation =
+                             input == SUBMOD_INPUT_LOGITS ? SUBMODI_SOFTMAX : SUBMODI_PROBABILITY,
+                         .settings = settings ? *settings : submod_loss_defaults()};
+    return solve(&p, loss, gradient, info, work);
+}
+
+submod_status submod_lovasz_sigmoid(const submod_scores *scores, submod_input input,
+                                    const submod_labels *labels, ptrdiff_t label_class_stride,
+                                    double *loss, const submod_gradient *gradient,
+                                    submod_loss_info *info, const submod_loss_settings *settings,
+                                    submod_work *work)
+{
+    static const char who[] = "submod_lovasz_sigmoid";
+    submod_status status = require_views(who, scores, labels);
+    if (status == SUBMOD_OK) {
+        status = require_input(who, input);
+    }
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    submodi_problem p = {.who = who,
+                         .scores = *scores,
+                         .labels = *labels,
+                         .label_class_stride = label_class_stride,
+                         .multilabel = true,
+                         .activation =
+                             input == SUBMOD_INPUT_LOGITS ? SUBMODI_SIGMOID : SUBMODI_PROBABILITY,
+                         .settings = settings ? *settings : submod_loss_defaults()};
+    return solve(&p, loss, gradient, info, work);
+}
+
+submod_status submod_lovasz_hinge(const submod_scores *scores, const submod_labels *labels,
+                                  double *loss, const submod_gradient *gradient,
+                                  submod_loss_info *info, const submod_loss_settings *settings,
+                                  submod_work *work)
+{
+    static const char who[] = "submod_lovasz_hinge";
+    submod_status status = require_views(who, scores, labels);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    if (scores->classes != 1) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: one score per pixel, not %zu", who,
+                            scores->classes);
+    }
+    submodi_problem p = {.who = who,
+                         .scores = *scores,
+                         .labels = *labels,
+                         .multilabel = true,
+                         .activation = SUBMODI_HINGE,
+                         .settings = settings ? *settings : submod_loss_defaults()};
+    p.settings.classes = SUBMOD_CLASSES_ALL;
+    p.settings.class_weight = NULL;
+    return solve(&p, loss, gradient, info, work);
+}
+
+/* ---- the hinge of any set function ---- */
+
+/* The margins of one image in double; false when some score is bad. */
+static bool read_margins(const submodi_problem *p, size_t image, const submodi_tile_memory *memory,
+                         double *margin, float *side)
+{
+    bool good = true;
+    for (size_t t = 0; t < p->tiles_per_image; t++) {
+        submodi_tile tile;
+        good = submodi_tile_load(p, image, t, memory, &tile) && good;
+        for (size_t i = 0; i < tile.n; i++) {
+            float s = tile.codes[i] == 1 ? 1.0F : tile.codes[i] == 0 ? -1.0F : 0.0F;
+            double m = s == 0 ? 0 : 1 - (double)s * (double)tile.v[i];
+            margin[tile.first + i] = m > 0 ? m : 0;
+            side[tile.first + i] = m > 0 ? s : 0;
+        }
+    }
+    return good;
+}
+
+/* Losses and gradients of all images into work, so that nothing is written before all is known. */
+static submod_status solve_images(const submodi_problem *p, const submod_fn *fn, float *derivative,
+                                  double *loss, submod_work *w)
+{
+    size_t n = p->scores.pixels;
+    double *margin = submodi_take(w, n, sizeof *margin);
+    double *g = submodi_take(w, n, sizeof *g);
+    submodi_tile_memory memory = submodi_tile_memory_take(p, w);
+    if (!margin || !g || !memory.v || !memory.g || !memory.codes) {
+        return submodi_nomem(p->who);
+    }
+    for (size_t b = 0; b < p->scores.batch; b++) {
+        float *side = derivative + b * n;
+        if (!read_margins(p, b, &memory, margin, side)) {
+            return submodi_problem_bad_score(p);
+        }
+        double value;
+        submod_status status = submod_lovasz(fn, margin, &value, g, NULL, NULL, w);
+        if (status != SUBMOD_OK) {
+            return status;
+        }
+        *loss += value / (double)p->scores.batch;
+        for (size_t i = 0; i < n; i++) {
+            side[i] = (float)(-(double)side[i] * g[i] / (double)p->scores.batch);
+        }
+    }
+    return SUBMOD_OK;
+}
+
+submod_status submod_lovasz_hinge_function(const submod_fn *fn, const submod_scores *scores,
+                                           const submod_labels *labels, double *loss,
+                                           const submod_gradient *gradient,
+                                           const submod_loss_settings *settings, submod_work *work)
+{
+    static const char who[] = "submod_lovasz_hinge_function";
+    submod_status status = require_views(who, scores, labels);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    if (!fn || submod_fn_size(fn) != scores->pixels || scores->classes != 1) {
+        return submodi_fail(
+            SUBMOD_EINVAL, "%s: a function of %zu elements does not fit %zu pixels with %zu scores",
+            who, submod_fn_size(fn), scores->pixels, scores->classes);
+    }
+    submodi_problem p = {.who = who,
+                         .scores = *scores,
+                         .labels = *labels,
+                         .multilabel = true,
+                         .activation = SUBMODI_HINGE,
+                         .settings = submod_loss_defaults()};
+    p.settings.has_ignore = settings && settings->has_ignore;
+    p.settings.ignore_label = settings ? settings->ignore_label : 0;
+    submodi_scope scope;
+    submod_work *w = submodi_scope_open(&scope, work);
+    size_t n = scores->pixels;
+    double value = 0;
+    float *derivative = NULL;
+    status = submodi_problem_prepare(&p, w);
+    if (status == SUBMOD_OK) {
+        status = require_gradient(who, gradient, scores->batch == 0);
+    }
+    if (status == SUBMOD_OK) {
+        derivative = submodi_take(w, scores->batch * n, sizeof *derivative);
+        status = derivative ? solve_images(&p, fn, derivative, &value, w) : submodi_nomem(who);
+    }
+    if (status == SUBMOD_OK && loss) {
+        *loss = value;
+    }
+    for (size_t b = 0; status == SUBMOD_OK && gradient && b < scores->batch; b++) {
+        submodi_store_row(gradient, b, 0, 0, n, derivative + b * n);
+    }
+    submodi_scope_close(&scope);
+    return status;
+}

@@ -1,0 +1,113 @@
+#include "submod/rows.h"
+
+#include <string.h>
+
+#include "base/simd.h"
+
+submod_scores submod_scores_f32(const float *data, size_t batch, size_t classes, size_t pixels)
+{
+    return (submod_scores){.data = data,
+                           .type = SUBMOD_SCORE_F32,
+                           .batch = batch,
+                           .classes = classes,
+                           .pixels = pixels,
+                           .batch_stride = (ptrdiff_t)(classes * pixels),
+                           .class_stride = (ptrdiff_t)pixels,
+                           .pixel_stride = 1};
+}
+
+submod_gradient submod_gradient_dense(float *data, size_t classes, size_t pixels)
+{
+    return (submod_gradient){.data = data,
+                             .batch_stride = (ptrdiff_t)(classes * pixels),
+                             .class_stride = (ptrdiff_t)pixels,
+                             .pixel_stride = 1,
+                             .scale = 1};
+}
+
+static inline float from_bits(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static inline float from_bf16(uint16_t half)
+{
+    return from_bits((uint32_t)half << 16);
+}
+
+/* binary16 has 5 bits of exponent, biased by 15, and 10 of fraction. Moved into place the number is
+ * too small by 2^112, which a multiplication mends, subnormal ones included; Inf and NaN, all bits
+ * of the exponent set, come out at 65536 and above and get the exponent they need. */
+static inline float from_f16(uint16_t half)
+{
+    uint32_t sign = (uint32_t)(half & 0x8000) << 16;
+    float value = from_bits((uint32_t)(half & 0x7fff) << 13) * 0x1p112F;
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    bits |= value >= 65536.0F ? UINT32_C(0x7f800000) : 0;
+    return from_bits(bits | sign);
+}
+
+SUBMODI_MULTIVERSION
+static void convert_f16(const uint16_t *from, ptrdiff_t stride, size_t n, float *row)
+{
+    for (size_t i = 0; i < n; i++) {
+        row[i] = from_f16(from[(ptrdiff_t)i * stride]);
+    }
+}
+
+SUBMODI_MULTIVERSION
+static void convert_bf16(const uint16_t *from, ptrdiff_t stride, size_t n, float *row)
+{
+    for (size_t i = 0; i < n; i++) {
+        row[i] = from_bf16(from[(ptrdiff_t)i * stride]);
+    }
+}
+
+void submodi_load_row(const submod_scores *s, size_t b, size_t c, size_t first, size_t n,
+                      float *row)
+{
+    ptrdiff_t at = (ptrdiff_t)b * s->batch_stride + (ptrdiff_t)c * s->class_stride +
+                   (ptrdiff_t)first * s->pixel_stride;
+    if (s->type == SUBMOD_SCORE_F16) {
+        convert_f16((const uint16_t *)s->data + at, s->pixel_stride, n, row);
+        return;
+    }
+    if (s->type == SUBMOD_SCORE_BF16) {
+        convert_bf16((const uint16_t *)s->data + at, s->pixel_stride, n, row);
+        return;
+    }
+    const float *from = (const float *)s->data + at;
+    if (s->pixel_stride == 1) {
+        memcpy(row, from, n * sizeof *row);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        row[i] = from[(ptrdiff_t)i * s->pixel_stride];
+    }
+}
+
+void submodi_prefetch_row(const submod_scores *s, size_t b, size_t c, size_t first, size_t n)
+{
+    if (s->type == SUBMOD_SCORE_F32 && s->pixel_stride == 1 && first + n <= s->pixels) {
+        const float *from = (const float *)s->data + (ptrdiff_t)b * s->batch_stride +
+                            (ptrdiff_t)c * s->class_stride + (ptrdiff_t)first;
+        for (size_t i = 0; i < n; i += 16) { /* floats of a cache line */
+            __builtin_prefetch(from + i);
+        }
+    }
+}
+
+void submodi_store_row(const submod_gradient *g, size_t b, size_t c, size_t first, size_t n,
+                       const float *row)
+{
+    float *to = g->data + (ptrdiff_t)b * g->batch_stride + (ptrdiff_t)c * g->class_stride +
+                (ptrdiff_t)first * g->pixel_stride;
+    float scale = (float)g->scale;
+    for (size_t i = 0; i < n; i++) {
+        float *entry = &to[(ptrdiff_t)i * g->pixel_stride];
+        *entry = (g->accumulate ? *entry : 0) + scale * row[i];
+    }
+}
