@@ -1,16 +1,23 @@
 /* libsubmod: optimisation of piecewise-linear submodular surrogates.
  *
  * This header pulls in the whole public face. Read the parts in this order:
- *   submod/base.h      conventions, status codes, memory, threads, random numbers
- *   submod/function.h  set functions: built-in, your own, combined, checked
- *   submod/lovasz.h    the Lovász extension and its greedy subgradient
+ *   submod/base.h       conventions, status codes, memory, threads, sorting, random numbers
+ *   submod/function.h   set functions: built-in, your own, combined, checked
+ *   submod/lovasz.h     the Lovász extension and its greedy subgradient
+ *   submod/tensor.h     views of labels and scores
+ *   submod/loss.h       Lovász-Softmax, Lovász-Sigmoid, Lovász hinge
+ *   submod/histogram.h  the Lovász-Softmax loss of a whole dataset
+ *   submod/metric.h     confusion counts, IoU, Dice, mIoU of images and datasets, equibatch
  */
 #ifndef SUBMOD_H
 #define SUBMOD_H
 
 #include "submod/base.h"
 #include "submod/function.h"
-#include "submod/lovasz.h"
+#include "submod/histogram.h"
 #include "submod/loss.h"
+#include "submod/lovasz.h"
+#include "submod/metric.h"
+#include "submod/tensor.h"
 
 #endif

@@ -10,7 +10,7 @@
 # is used, when everything is there already.
 set -euo pipefail
 
-packages=(build-essential cmake ninja-build pkg-config libopenblas-dev liblapacke-dev check)
+packages=(build-essential cmake ninja-build pkg-config libopenblas-dev liblapacke-dev libpng-dev check)
 tools=(cc cmake pkg-config)
 
 for group in "$@"; do

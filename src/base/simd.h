@@ -4,8 +4,9 @@
 
 /* Functions marked so are compiled for AVX-512, AVX2 and the baseline; the loader picks what the
  * machine has. The arithmetic is the same operation by operation, and so are the results. Other
- * CPUs and compilers get the portable code alone. Sanitized builds too: their runtime is not up
- * yet when the loader picks. */
+ * CPUs and compilers get the portable code alone. Only for static functions: the resolvers of
+ * others would be exported. Sanitized builds too: their runtime is not up yet when the loader
+ * picks. */
 #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__) && \
     !defined(__SANITIZE_ADDRESS__)
 #define SUBMODI_MULTIVERSION \

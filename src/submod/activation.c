@@ -33,7 +33,7 @@ static inline float exp_nonpositive(float x)
 }
 
 SUBMODI_MULTIVERSION
-bool submodi_finite_row(const float *x, size_t n)
+static bool finite_row(const float *x, size_t n)
 {
     uint32_t special = 0;
     for (size_t i = 0; i < n; i++) {
@@ -42,6 +42,11 @@ bool submodi_finite_row(const float *x, size_t n)
         special |= (bits & UINT32_C(0x7f800000)) == UINT32_C(0x7f800000);
     }
     return !special;
+}
+
+bool submodi_finite_row(const float *x, size_t n)
+{
+    return finite_row(x, n);
 }
 
 SUBMODI_MULTIVERSION
@@ -117,7 +122,7 @@ void submodi_softmax_backward(const float *p, size_t classes, size_t n, float *g
 }
 
 SUBMODI_MULTIVERSION
-void submodi_sigmoid(size_t n, float *v)
+static void sigmoid(size_t n, float *v)
 {
     for (size_t i = 0; i < n; i++) {
         float e = exp_nonpositive(v[i] < 0 ? v[i] : -v[i]);
@@ -125,16 +130,26 @@ void submodi_sigmoid(size_t n, float *v)
     }
 }
 
+void submodi_sigmoid(size_t n, float *v)
+{
+    sigmoid(n, v);
+}
+
 SUBMODI_MULTIVERSION
-void submodi_sigmoid_backward(const float *p, size_t n, float *g)
+static void sigmoid_backward(const float *p, size_t n, float *g)
 {
     for (size_t i = 0; i < n; i++) {
         g[i] *= p[i] * (1.0F - p[i]);
     }
 }
 
+void submodi_sigmoid_backward(const float *p, size_t n, float *g)
+{
+    sigmoid_backward(p, n, g);
+}
+
 SUBMODI_MULTIVERSION
-bool submodi_clamp_probability(size_t n, float *v)
+static bool clamp_probability(size_t n, float *v)
 {
     const float slack = 1e-3F;
     uint32_t outside = 0;
@@ -144,4 +159,9 @@ bool submodi_clamp_probability(size_t n, float *v)
         v[i] = low > 1.0F ? 1.0F : low;
     }
     return !outside;
+}
+
+bool submodi_clamp_probability(size_t n, float *v)
+{
+    return clamp_probability(n, v);
 }

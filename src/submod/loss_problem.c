@@ -38,26 +38,25 @@ static submod_status require_scores(const submodi_problem *p)
     return SUBMOD_OK;
 }
 
-static submod_status require_settings(const submodi_problem *p)
+submod_status submodi_require_loss_settings(const char *who, const submod_loss_settings *s,
+                                            size_t C)
 {
-    const submod_loss_settings *s = &p->settings;
-    size_t C = p->scores.classes;
     if (s->engine != SUBMOD_ENGINE_EXACT && s->engine != SUBMOD_ENGINE_HISTOGRAM) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: engine = %d is unknown", p->who, (int)s->engine);
+        return submodi_fail(SUBMOD_EINVAL, "%s: engine = %d is unknown", who, (int)s->engine);
     }
     if (s->engine == SUBMOD_ENGINE_HISTOGRAM && !(s->delta >= 0x1p-21 && s->delta <= 1)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: delta = %g is not in [2^-21, 1]", p->who, s->delta);
+        return submodi_fail(SUBMOD_EINVAL, "%s: delta = %g is not in [2^-21, 1]", who, s->delta);
     }
     if (s->classes == SUBMOD_CLASSES_LIST) {
         submod_status status =
-            submodi_require_set(p->who, C, "class_list", s->class_list, s->class_count);
+            submodi_require_set(who, C, "class_list", s->class_list, s->class_count);
         if (status != SUBMOD_OK) {
             return status;
         }
     } else if (s->classes != SUBMOD_CLASSES_PRESENT && s->classes != SUBMOD_CLASSES_ALL) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: classes = %d is unknown", p->who, (int)s->classes);
+        return submodi_fail(SUBMOD_EINVAL, "%s: classes = %d is unknown", who, (int)s->classes);
     }
-    return s->class_weight ? submodi_require_nonnegative(p->who, "class_weight", s->class_weight, C)
+    return s->class_weight ? submodi_require_nonnegative(who, "class_weight", s->class_weight, C)
                            : SUBMOD_OK;
 }
 
@@ -88,7 +87,7 @@ static submod_status bad_label(const submodi_problem *p, size_t c, size_t b, siz
 
 /* Adds one row of codes to the counts; returns the place of the first bad label, or n. */
 static size_t count_codes(const submodi_problem *p, const int32_t *codes, size_t n,
-                          uint64_t *foreground, uint64_t *valid)
+                          double *foreground, uint64_t *valid)
 {
     for (size_t i = 0; i < n; i++) {
         if (codes[i] > p->rule.classes) {
@@ -107,10 +106,12 @@ static size_t count_codes(const submodi_problem *p, const int32_t *codes, size_t
 static submod_status count_labels(submodi_problem *p)
 {
     size_t C = p->scores.classes;
-    memset(p->foreground, 0, p->groups * C * sizeof *p->foreground);
+    for (size_t i = 0; i < p->groups * C; i++) {
+        p->foreground[i] = 0;
+    }
     p->valid = 0;
     for (size_t b = 0; b < p->scores.batch; b++) {
-        uint64_t *foreground = p->foreground + b / p->images_per_group * C;
+        double *foreground = p->foreground + b / p->images_per_group * C;
         for (size_t c = 0; c < (p->multilabel ? C : 1); c++) {
             submod_labels view = labels_of_class(p, c);
             for (size_t first = 0; first < p->scores.pixels; first += SUBMODI_TILE) {
@@ -140,26 +141,23 @@ static bool is_listed(const submod_loss_settings *s, size_t c)
     return false;
 }
 
-static void set_coefficients(submodi_problem *p)
+size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const double *foreground,
+                                  size_t groups, double *coefficient)
 {
-    const submod_loss_settings *s = &p->settings;
-    size_t C = p->scores.classes;
-    p->terms = 0;
-    for (size_t g = 0; g < p->groups; g++) {
-        double *coefficient = p->coefficient + g * C;
-        double total = 0;
-        for (size_t c = 0; c < C; c++) {
-            bool taken = s->classes == SUBMOD_CLASSES_ALL ||
-                         (s->classes == SUBMOD_CLASSES_PRESENT && p->foreground[g * C + c] > 0) ||
-                         (s->classes == SUBMOD_CLASSES_LIST && is_listed(s, c));
-            coefficient[c] = !taken ? 0 : s->class_weight ? s->class_weight[c] : 1;
-            total += coefficient[c];
-        }
-        for (size_t c = 0; c < C; c++) {
-            coefficient[c] = total > 0 ? coefficient[c] / total / (double)p->groups : 0;
-            p->terms += coefficient[c] > 0;
-        }
+    double total = 0;
+    size_t terms = 0;
+    for (size_t c = 0; c < C; c++) {
+        bool taken = s->classes == SUBMOD_CLASSES_ALL ||
+                     (s->classes == SUBMOD_CLASSES_PRESENT && foreground[c] > 0) ||
+                     (s->classes == SUBMOD_CLASSES_LIST && is_listed(s, c));
+        coefficient[c] = !taken ? 0 : s->class_weight ? s->class_weight[c] : 1;
+        total += coefficient[c];
     }
+    for (size_t c = 0; c < C; c++) {
+        coefficient[c] = total > 0 ? coefficient[c] / total / (double)groups : 0;
+        terms += coefficient[c] > 0;
+    }
+    return terms;
 }
 
 submod_status submodi_problem_prepare(submodi_problem *p, submod_work *work)
@@ -169,7 +167,7 @@ submod_status submodi_problem_prepare(submodi_problem *p, submod_work *work)
         status = require_scores(p);
     }
     if (status == SUBMOD_OK) {
-        status = require_settings(p);
+        status = submodi_require_loss_settings(p->who, &p->settings, p->scores.classes);
     }
     if (status != SUBMOD_OK) {
         return status;
@@ -187,8 +185,10 @@ submod_status submodi_problem_prepare(submodi_problem *p, submod_work *work)
         return submodi_nomem(p->who);
     }
     status = count_labels(p);
-    if (status == SUBMOD_OK) {
-        set_coefficients(p);
+    p->terms = 0;
+    for (size_t g = 0; status == SUBMOD_OK && g < p->groups; g++) {
+        p->terms += submodi_class_coefficients(&p->settings, C, p->foreground + g * C, p->groups,
+                                               p->coefficient + g * C);
     }
     return status;
 }

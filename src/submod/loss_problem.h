@@ -33,15 +33,22 @@ typedef struct submodi_problem {
     submodi_label_rule rule;
     size_t groups, images_per_group;
     size_t tiles_per_image;
-    uint64_t *foreground; /* P: groups x classes */
-    double *coefficient;  /* groups x classes; 0: the class is left out */
-    uint64_t valid;       /* pixels not ignored; multilabel: over all classes */
-    size_t terms;         /* coefficients that are not 0 */
+    double *foreground;  /* P: groups x classes; whole numbers */
+    double *coefficient; /* groups x classes; 0: the class is left out */
+    uint64_t valid;      /* pixels not ignored; multilabel: over all classes */
+    size_t terms;        /* coefficients that are not 0 */
 } submodi_problem;
 
 /* Checks everything but the scores' values, counts the foreground, sets the coefficients; memory
  * from work. */
 submod_status submodi_problem_prepare(submodi_problem *p, submod_work *work);
+
+/* The parts of it that need no batch: the settings, and the coefficients of one group with so many
+ * foreground pixels per class; returns how many are not 0. */
+submod_status submodi_require_loss_settings(const char *who, const submod_loss_settings *s,
+                                            size_t C);
+size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const double *foreground,
+                                  size_t groups, double *coefficient);
 
 /* Consecutive pixels of one image, all classes, and what is known about them. */
 typedef struct submodi_tile {

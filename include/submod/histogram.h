@@ -1,0 +1,79 @@
+/* Histograms of errors that live across batches: the Lovász-Softmax loss of a whole dataset.
+ *
+ * The Jaccard loss of a class over a dataset is not a mean over minibatches, and a minibatch alone
+ * cannot see it. But its surrogate sees the errors only through two histograms per class, and those
+ * add up: over batches, threads, processes, machines. So: add every batch, let old counts decay if
+ * the model has moved on, solve, and look the weights of the current batch up. The gradient of a
+ * batch is then that of the dataset's loss by this batch's scores.
+ *
+ *     submod_histogram_create(classes, delta, &h);
+ *     each step:  submod_histogram_scale(h, 0.99);                  optional exponential decay
+ *                 submod_histogram_add(h, scores, input, labels, settings, work);
+ *                 submod_histogram_solve(h, settings, &loss, NULL);
+ *                 submod_histogram_gradient(h, scores, input, labels, gradient, settings, work);
+ *     across processes: all-reduce (sum) the numbers of submod_histogram_counts, then solve.
+ *
+ * Counts are doubles: whole numbers, exact up to 2^53, unless they were scaled. Errors move by at
+ * most delta when they are put into a bin, so the loss is within delta. Of the settings only
+ * classes, class_list, class_weight (for solve), has_ignore and ignore_label are looked at.
+ * A histogram is used by one thread at a time; its calls are parallel inside.
+ */
+#ifndef SUBMOD_HISTOGRAM_H
+#define SUBMOD_HISTOGRAM_H
+
+#include "submod/loss.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct submod_histogram submod_histogram;
+
+/* SUBMOD_EINVAL: no classes, delta outside [2^-21, 1]. */
+SUBMOD_API submod_status submod_histogram_create(size_t classes, double delta,
+                                                 submod_histogram **histogram);
+SUBMOD_API void submod_histogram_free(submod_histogram *histogram);
+/* Back to no counts. */
+SUBMOD_API submod_status submod_histogram_reset(submod_histogram *histogram);
+
+/* Adds the errors of a batch. Special cases and errors as for submod_lovasz_softmax; nothing is
+ * added when it fails. */
+SUBMOD_API submod_status submod_histogram_add(submod_histogram *histogram,
+                                              const submod_scores *scores, submod_input input,
+                                              const submod_labels *labels,
+                                              const submod_loss_settings *settings,
+                                              submod_work *work);
+/* All counts times a factor >= 0. */
+SUBMOD_API submod_status submod_histogram_scale(submod_histogram *histogram, double factor);
+/* Adds the counts of another one with the same classes and bins. */
+SUBMOD_API submod_status submod_histogram_merge(submod_histogram *histogram,
+                                                const submod_histogram *other);
+
+/* The counts themselves, classes x 2 x bins (background, then foreground; errors ascending):
+ * borrowed, and the caller may change them, to restore or all-reduce them. NULL for NULL. */
+SUBMOD_API double *submod_histogram_counts(submod_histogram *histogram, size_t *classes,
+                                           size_t *bins);
+/* The guaranteed delta; 0 for NULL. */
+SUBMOD_API double submod_histogram_delta(const submod_histogram *histogram);
+
+/* Weights of all bins; *loss (may be NULL) is the loss of all that was added, class_loss (may be
+ * NULL) that of each class, NaN where it is left out. SUBMOD_EINVAL when a count is negative or not
+ * finite. */
+SUBMOD_API submod_status submod_histogram_solve(submod_histogram *histogram,
+                                                const submod_loss_settings *settings, double *loss,
+                                                double *class_loss);
+
+/* The derivative of the loss that was last solved for, by the scores of this batch. SUBMOD_EINVAL
+ * before the first solve. */
+SUBMOD_API submod_status submod_histogram_gradient(const submod_histogram *histogram,
+                                                   const submod_scores *scores, submod_input input,
+                                                   const submod_labels *labels,
+                                                   const submod_gradient *gradient,
+                                                   const submod_loss_settings *settings,
+                                                   submod_work *work);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,47 @@
+/* Errors in bins: counting a group of images, solving for weights, looking them up again. Shared by
+ * the histogram engine of one call and by histograms that live across calls. */
+#ifndef SUBMODI_BINS_H
+#define SUBMODI_BINS_H
+
+#include "submod/loss_problem.h"
+
+/* Where a pixel is counted: bins 0 .. K-1 background, K .. 2K-1 foreground, 2K nothing (ignored, or
+ * without error in the hinge loss). K and scale are powers of two, so that e * scale is exact. */
+typedef struct submodi_binning {
+    uint32_t K;
+    float scale; /* bins per unit of error */
+    float bias;
+    bool drop_zero;
+    int32_t ignored;
+} submodi_binning;
+
+/* The number of bins, a power of two, that keeps every error within delta of its bin's middle. */
+uint32_t submodi_bins_for(double delta);
+
+/* Everything a pass over the tiles needs; tables have 2 K + 1 entries per class. */
+typedef struct submodi_counter {
+    const submodi_problem *p;
+    submodi_binning how;
+    int threads;
+    submodi_tile_memory *tile; /* per thread */
+    uint32_t **count;          /* per thread: one table per class */
+    float *weight;             /* one table per class: derivative by v, coefficient included */
+} submodi_counter;
+
+/* Memory for tiles, then, when the bins are known, for the tables. False: out of memory. */
+bool submodi_counter_take_tiles(submodi_counter *x, submod_work *work);
+bool submodi_counter_take_tables(submodi_counter *x, submod_work *work);
+
+/* Counts one group; false when some score is bad. */
+bool submodi_counter_count(const submodi_counter *x, size_t group);
+/* The counts of class c, all threads together, are added to total[0 .. 2 K - 1]. */
+void submodi_counter_add_to(const submodi_counter *x, size_t c, double *total);
+/* Writes the gradient of one group by looking the weights up. */
+void submodi_counter_write(const submodi_counter *x, size_t group, const submod_gradient *gradient);
+
+/* From the counts of one class (2 K numbers >= 0, whole or not) with P pixels in the foreground:
+ * coefficient times the weight of each bin, its sign as in the derivative; returns the loss. */
+double submodi_solve_bins(const double *count, double P, const submodi_binning *how,
+                          double coefficient, float *weight);
+
+#endif

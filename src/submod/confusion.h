@@ -1,0 +1,50 @@
+/* The counts behind all metrics. */
+#ifndef SUBMODI_CONFUSION_H
+#define SUBMODI_CONFUSION_H
+
+#include "submod/labels.h"
+#include "submod/metric.h"
+
+struct submod_confusion {
+    submodi_label_rule rule;
+    int64_t total; /* sum of the counts */
+    int64_t *counts;
+};
+
+static inline size_t submodi_confusion_cells(const submod_confusion *c)
+{
+    return (size_t)c->rule.classes * (size_t)c->rule.classes;
+}
+
+/* Two views that can be compared pixel by pixel. */
+submod_status submodi_require_pair(const char *who, const submod_labels *prediction,
+                                   const submod_labels *truth);
+
+/* Adds the images first .. first+images-1 of two views that were checked; all or nothing. */
+submod_status submodi_confusion_count(const char *who, submod_confusion *c,
+                                      const submod_labels *prediction, const submod_labels *truth,
+                                      size_t first, size_t images);
+
+/* What submod_confusion_create does, in the name of who. */
+submod_status submodi_confusion_new(const char *who, size_t classes, submod_confusion **confusion,
+                                    const submod_metric_settings *settings);
+
+/* ---- means over classes ---- */
+
+/* How to average, and the sums per class that it takes. */
+typedef struct submodi_averaging {
+    submod_absent absent;
+    size_t classes;
+    int64_t *truth, *prediction; /* pixels per class, of the counts last looked at; truth owns */
+    uint8_t *chosen;             /* per class: 1 if it takes part in means */
+} submodi_averaging;
+
+/* Checks and copies what the settings say about means. */
+submod_status submodi_averaging_init(const char *who, submodi_averaging *a, size_t classes,
+                                     const submod_metric_settings *settings);
+void submodi_averaging_clear(submodi_averaging *a);
+
+/* NaN when every class is left out. */
+double submodi_mean_iou(submodi_averaging *a, const submod_confusion *c);
+
+#endif

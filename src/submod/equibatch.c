@@ -1,0 +1,174 @@
+/* Equibatch (paper, Sec. 3.1): images drawn by cycling over the classes.
+ *
+ * The classes that occur are visited in one fixed cyclic order, so any W consecutive draws visit
+ * all W of them. Each class keeps its images in a row, those already used in this round in front;
+ * a draw picks one of the others at random and moves it to their end (Fisher and Yates, one step
+ * at a time). O(1) per draw; O(entries + classes) memory and time to create.
+ */
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "submod/metric.h"
+
+/* The images of one class that occurs: images[begin .. end-1], used up to next. */
+typedef struct row {
+    int32_t class_id;
+    size_t begin, next, end;
+} row;
+
+struct submod_equibatch {
+    submod_rng rng;
+    row *rows;
+    size_t window; /* number of rows */
+    size_t turn;   /* the row of the next draw */
+    int32_t *images;
+};
+
+/* ---- create ---- */
+
+static submod_status require_csr(const char *who, size_t images, const size_t *start,
+                                 const int32_t *class_ids, size_t classes)
+{
+    if (start[0] != 0) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: start[0] = %zu is not 0", who, start[0]);
+    }
+    for (size_t i = 0; i < images; i++) {
+        if (start[i + 1] < start[i]) {
+            return submodi_fail(SUBMOD_EINVAL, "%s: start[%zu] = %zu is less than start[%zu] = %zu",
+                                who, i + 1, start[i + 1], i, start[i]);
+        }
+    }
+    if (start[images] && !class_ids) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: class_ids is NULL", who);
+    }
+    for (size_t k = 0; k < start[images]; k++) {
+        if (class_ids[k] < 0 || (size_t)class_ids[k] >= classes) {
+            return submodi_fail(SUBMOD_EINVAL, "%s: class_ids[%zu] = %d is not in [0, %zu)", who, k,
+                                (int)class_ids[k], classes);
+        }
+    }
+    if (start[images] == 0) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: no image contains any class", who);
+    }
+    return SUBMOD_OK;
+}
+
+static submod_status require(const char *who, size_t images, const size_t *start,
+                             const int32_t *class_ids, size_t classes)
+{
+    if (!start) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: start is NULL", who);
+    }
+    if (images == 0 || images > INT32_MAX) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: images = %zu is not in [1, 2^31)", who, images);
+    }
+    if (classes == 0 || classes > INT32_MAX) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: classes = %zu is not in [1, 2^31)", who, classes);
+    }
+    return require_csr(who, images, start, class_ids, classes);
+}
+
+/* Transposes the matrix: rows[c] gets the images of class c, each of them once. */
+static void fill_rows(submod_equibatch *s, size_t images, const size_t *start,
+                      const int32_t *class_ids, size_t classes)
+{
+    for (size_t c = 0; c < classes; c++) {
+        s->rows[c] = (row){.class_id = (int32_t)c};
+    }
+    for (size_t k = 0; k < start[images]; k++) {
+        s->rows[class_ids[k]].end++; /* how many, at first */
+    }
+    size_t begin = 0;
+    for (size_t c = 0; c < classes; c++) {
+        size_t entries = s->rows[c].end;
+        s->rows[c].begin = s->rows[c].next = s->rows[c].end = begin;
+        begin += entries;
+    }
+    for (size_t i = 0; i < images; i++) {
+        for (size_t k = start[i]; k < start[i + 1]; k++) {
+            row *r = &s->rows[class_ids[k]];
+            bool repeated = r->end > r->begin && s->images[r->end - 1] == (int32_t)i;
+            if (!repeated) {
+                s->images[r->end++] = (int32_t)i;
+            }
+        }
+    }
+}
+
+static void drop_empty_rows(submod_equibatch *s, size_t classes)
+{
+    s->window = 0;
+    for (size_t c = 0; c < classes; c++) {
+        if (s->rows[c].end > s->rows[c].begin) {
+            s->rows[s->window++] = s->rows[c];
+        }
+    }
+}
+
+submod_status submod_equibatch_create(size_t images, const size_t *start, const int32_t *class_ids,
+                                      size_t classes, uint64_t seed, submod_equibatch **sampler)
+{
+    static const char who[] = "submod_equibatch_create";
+    if (!sampler) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: sampler is NULL", who);
+    }
+    submod_status status = require(who, images, start, class_ids, classes);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    submod_equibatch *s = submodi_alloc(1, sizeof *s);
+    if (!s) {
+        return submodi_nomem(who);
+    }
+    *s = (submod_equibatch){.rows = submodi_alloc(classes, sizeof *s->rows),
+                            .images = submodi_alloc(start[images], sizeof *s->images)};
+    if (!s->rows || !s->images) {
+        submod_equibatch_free(s);
+        return submodi_nomem(who);
+    }
+    submod_rng_seed(&s->rng, seed);
+    fill_rows(s, images, start, class_ids, classes);
+    drop_empty_rows(s, classes);
+    *sampler = s;
+    return SUBMOD_OK;
+}
+
+void submod_equibatch_free(submod_equibatch *sampler)
+{
+    if (sampler) {
+        submodi_free(sampler->rows);
+        submodi_free(sampler->images);
+        submodi_free(sampler);
+    }
+}
+
+/* ---- draw ---- */
+
+submod_status submod_equibatch_next(submod_equibatch *sampler, int32_t *image, int32_t *drawn_for)
+{
+    if (!sampler || !image) {
+        return submodi_fail(SUBMOD_EINVAL, "submod_equibatch_next: %s is NULL",
+                            sampler ? "image" : "sampler");
+    }
+    row *r = &sampler->rows[sampler->turn];
+    sampler->turn = (sampler->turn + 1) % sampler->window;
+    if (r->next == r->end) {
+        r->next = r->begin;
+    }
+    int32_t *first = &sampler->images[r->next++];
+    int32_t *pick = first + submod_rng_below(&sampler->rng, (uint64_t)(r->end - r->next + 1));
+    *image = *pick;
+    *pick = *first;
+    *first = *image;
+    if (drawn_for) {
+        *drawn_for = r->class_id;
+    }
+    return SUBMOD_OK;
+}
+
+size_t submod_equibatch_window(const submod_equibatch *sampler)
+{
+    return sampler ? sampler->window : 0;
+}

@@ -1,0 +1,260 @@
+/* Histograms across batches: the surrogate of the dataset's Jaccard loss (see histogram.h). */
+#include "submod/histogram.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "submod/bins.h"
+
+struct submod_histogram {
+    size_t classes;
+    size_t bins;
+    bool solved;
+    double *count; /* classes x 2 bins */
+    float *weight; /* classes x (2 bins + 1) */
+};
+
+submod_status submod_histogram_create(size_t classes, double delta, submod_histogram **histogram)
+{
+    static const char who[] = "submod_histogram_create";
+    if (!histogram || classes == 0 || classes > INT32_MAX / 4) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %zu classes, or histogram is NULL", who, classes);
+    }
+    if (!(delta >= 0x1p-21 && delta <= 1)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: delta = %g is not in [2^-21, 1]", who, delta);
+    }
+    submod_histogram *h = submodi_alloc(1, sizeof *h);
+    if (!h) {
+        return submodi_nomem(who);
+    }
+    h->classes = classes;
+    h->bins = submodi_bins_for(delta);
+    h->count = submodi_alloc(classes, 2 * h->bins * sizeof *h->count);
+    h->weight = submodi_alloc(classes, (2 * h->bins + 1) * sizeof *h->weight);
+    if (!h->count || !h->weight) {
+        submod_histogram_free(h);
+        return submodi_nomem(who);
+    }
+    *histogram = h;
+    return submod_histogram_reset(h);
+}
+
+void submod_histogram_free(submod_histogram *histogram)
+{
+    if (histogram) {
+        submodi_free(histogram->count);
+        submodi_free(histogram->weight);
+        submodi_free(histogram);
+    }
+}
+
+submod_status submod_histogram_reset(submod_histogram *histogram)
+{
+    if (!histogram) {
+        return submodi_fail(SUBMOD_EINVAL, "submod_histogram_reset: histogram is NULL");
+    }
+    memset(histogram->count, 0, histogram->classes * 2 * histogram->bins * sizeof(double));
+    histogram->solved = false;
+    return SUBMOD_OK;
+}
+
+double *submod_histogram_counts(submod_histogram *histogram, size_t *classes, size_t *bins)
+{
+    if (histogram && classes) {
+        *classes = histogram->classes;
+    }
+    if (histogram && bins) {
+        *bins = histogram->bins;
+    }
+    return histogram ? histogram->count : NULL;
+}
+
+double submod_histogram_delta(const submod_histogram *histogram)
+{
+    return histogram ? 0.5 / (double)histogram->bins : 0;
+}
+
+submod_status submod_histogram_scale(submod_histogram *histogram, double factor)
+{
+    static const char who[] = "submod_histogram_scale";
+    if (!histogram || !(factor >= 0) || isinf(factor)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: factor = %g, or histogram is NULL", who, factor);
+    }
+    for (size_t k = 0; k < histogram->classes * 2 * histogram->bins; k++) {
+        histogram->count[k] *= factor;
+    }
+    return SUBMOD_OK;
+}
+
+submod_status submod_histogram_merge(submod_histogram *histogram, const submod_histogram *other)
+{
+    static const char who[] = "submod_histogram_merge";
+    if (!histogram || !other) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: a histogram is NULL", who);
+    }
+    if (histogram->classes != other->classes || histogram->bins != other->bins) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %zu classes x %zu bins and %zu x %zu do not fit",
+                            who, histogram->classes, histogram->bins, other->classes, other->bins);
+    }
+    for (size_t k = 0; k < histogram->classes * 2 * histogram->bins; k++) {
+        histogram->count[k] += other->count[k];
+    }
+    return SUBMOD_OK;
+}
+
+/* ---- batches ---- */
+
+/* Checks a batch against the histogram and makes it a problem of one group; the scope is open
+ * afterwards in any case. */
+static submod_status open_batch(const char *who, const submod_histogram *h,
+                                const submod_scores *scores, submod_input input,
+                                const submod_labels *labels, const submod_loss_settings *settings,
+                                submod_work *w, submodi_problem *p, submodi_counter *x)
+{
+    if (!h || !scores || !labels) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: histogram, scores or labels is NULL", who);
+    }
+    if (scores->classes != h->classes ||
+        (input != SUBMOD_INPUT_LOGITS && input != SUBMOD_INPUT_PROBABILITIES)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: scores of %zu classes (input %d), histogram of %zu",
+                            who, scores->classes, (int)input, h->classes);
+    }
+    *p = (submodi_problem){.who = who,
+                           .scores = *scores,
+                           .labels = *labels,
+                           .activation =
+                               input == SUBMOD_INPUT_LOGITS ? SUBMODI_SOFTMAX : SUBMODI_PROBABILITY,
+                           .settings = submod_loss_defaults()};
+    p->settings.has_ignore = settings && settings->has_ignore;
+    p->settings.ignore_label = settings ? settings->ignore_label : 0;
+    submod_status status = submodi_problem_prepare(p, w);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    *x = (submodi_counter){
+        .p = p,
+        .how = {.K = (uint32_t)h->bins, .scale = (float)h->bins, .ignored = p->rule.classes},
+        .threads = submodi_threads_for(scores->batch * scores->pixels * scores->classes)};
+    return submodi_counter_take_tiles(x, w) && submodi_counter_take_tables(x, w)
+               ? SUBMOD_OK
+               : submodi_nomem(who);
+}
+
+submod_status submod_histogram_add(submod_histogram *histogram, const submod_scores *scores,
+                                   submod_input input, const submod_labels *labels,
+                                   const submod_loss_settings *settings, submod_work *work)
+{
+    submodi_scope scope;
+    submodi_problem p;
+    submodi_counter x;
+    submod_work *w = submodi_scope_open(&scope, work);
+    submod_status status =
+        open_batch("submod_histogram_add", histogram, scores, input, labels, settings, w, &p, &x);
+    if (status == SUBMOD_OK && p.groups && !submodi_counter_count(&x, 0)) {
+        status = submodi_problem_bad_score(&p);
+    }
+    for (size_t c = 0; status == SUBMOD_OK && p.groups && c < histogram->classes; c++) {
+        submodi_counter_add_to(&x, c, histogram->count + 2 * histogram->bins * c);
+    }
+    submodi_scope_close(&scope);
+    return status;
+}
+
+submod_status submod_histogram_gradient(const submod_histogram *histogram,
+                                        const submod_scores *scores, submod_input input,
+                                        const submod_labels *labels,
+                                        const submod_gradient *gradient,
+                                        const submod_loss_settings *settings, submod_work *work)
+{
+    static const char who[] = "submod_histogram_gradient";
+    if (!histogram || !histogram->solved || !gradient || !isfinite(gradient->scale)) {
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: histogram or gradient is NULL, its scale is not finite, or "
+                            "submod_histogram_solve has not been called",
+                            who);
+    }
+    submodi_scope scope;
+    submodi_problem p;
+    submodi_counter x;
+    submod_work *w = submodi_scope_open(&scope, work);
+    submod_status status = open_batch(who, histogram, scores, input, labels, settings, w, &p, &x);
+    if (status == SUBMOD_OK && p.groups && !gradient->data) {
+        status = submodi_fail(SUBMOD_EINVAL, "%s: gradient has no data", who);
+    }
+    /* Counting is how scores are checked before anything is written. */
+    if (status == SUBMOD_OK && p.groups && !submodi_counter_count(&x, 0)) {
+        status = submodi_problem_bad_score(&p);
+    }
+    if (status == SUBMOD_OK && p.groups) {
+        x.weight = histogram->weight;
+        submodi_counter_write(&x, 0, gradient);
+    }
+    submodi_scope_close(&scope);
+    return status;
+}
+
+/* ---- solve ---- */
+
+static submod_status require_counts(const char *who, const submod_histogram *h)
+{
+    for (size_t k = 0; k < h->classes * 2 * h->bins; k++) {
+        if (!(h->count[k] >= 0) || isinf(h->count[k])) {
+            return submodi_fail(SUBMOD_EINVAL, "%s: count %zu is %g", who, k, h->count[k]);
+        }
+    }
+    return SUBMOD_OK;
+}
+
+static double foreground_of(const submod_histogram *h, size_t c)
+{
+    double P = 0;
+    for (size_t k = 0; k < h->bins; k++) {
+        P += h->count[(2 * c + 1) * h->bins + k];
+    }
+    return P;
+}
+
+submod_status submod_histogram_solve(submod_histogram *histogram,
+                                     const submod_loss_settings *settings, double *loss,
+                                     double *class_loss)
+{
+    static const char who[] = "submod_histogram_solve";
+    if (!histogram) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: histogram is NULL", who);
+    }
+    submod_status status = require_counts(who, histogram);
+    size_t C = histogram->classes;
+    submod_loss_settings s = settings ? *settings : submod_loss_defaults();
+    if (status == SUBMOD_OK) {
+        status = submodi_require_loss_settings(who, &s, C);
+    }
+    double *coefficient = status == SUBMOD_OK ? submodi_alloc(C, 2 * sizeof *coefficient) : NULL;
+    if (status != SUBMOD_OK || !coefficient) {
+        return status != SUBMOD_OK ? status : submodi_nomem(who);
+    }
+    double *P = coefficient + C;
+    for (size_t c = 0; c < C; c++) {
+        P[c] = foreground_of(histogram, c);
+    }
+    submodi_class_coefficients(&s, C, P, 1, coefficient);
+    submodi_binning how = {.K = (uint32_t)histogram->bins, .scale = (float)histogram->bins};
+    double total = 0;
+    for (size_t c = 0; c < C; c++) {
+        double value =
+            submodi_solve_bins(histogram->count + 2 * histogram->bins * c, P[c], &how,
+                               coefficient[c], histogram->weight + (2 * histogram->bins + 1) * c);
+        total += value;
+        if (class_loss) {
+            class_loss[c] = coefficient[c] > 0 ? value / coefficient[c] : NAN;
+        }
+    }
+    submodi_free(coefficient);
+    histogram->solved = true;
+    if (loss) {
+        *loss = total;
+    }
+    return SUBMOD_OK;
+}

@@ -1,0 +1,270 @@
+/* IoU, Dice and accuracies: of two masks, and from confusion counts.
+ *
+ *   T, P, I = pixels of a class in the truth, in the prediction, in both
+ *   IoU = I / (T + P - I)  (paper, Eq. 3),   Dice = 2 I / (T + P),   accuracy = I / T
+ *
+ * and their means over classes, where a class without pixels is what submod_absent says.
+ * O(C^2) for C classes.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "submod/confusion.h"
+
+/* ---- two masks ---- */
+
+submod_status submod_jaccard_index(const uint8_t *prediction, const uint8_t *truth, size_t n,
+                                   double *value)
+{
+    if (!value || (n && (!prediction || !truth))) {
+        return submodi_fail(SUBMOD_EINVAL, "submod_jaccard_index: %s is NULL",
+                            value ? "a mask" : "value");
+    }
+    size_t intersection = 0;
+    size_t joined = 0;
+#pragma omp parallel for simd reduction(+ : intersection, joined) \
+    num_threads(submodi_threads_for(n))
+    for (size_t i = 0; i < n; i++) {
+        intersection += (prediction[i] != 0) & (truth[i] != 0);
+        joined += (prediction[i] != 0) | (truth[i] != 0);
+    }
+    *value = joined ? (double)intersection / (double)joined : 1;
+    return SUBMOD_OK;
+}
+
+/* ---- how to average ---- */
+
+submod_metric_settings submod_metric_defaults(void)
+{
+    return (submod_metric_settings){.absent = SUBMOD_ABSENT_ONE, .leave_out = -1};
+}
+
+static bool is_class(int32_t c, size_t classes)
+{
+    return c >= 0 && (size_t)c < classes;
+}
+
+/* chosen[c] = 1 for the classes of the list, all without a list. */
+static submod_status choose_list(const char *who, const submod_metric_settings *s, size_t classes,
+                                 uint8_t *chosen)
+{
+    if (!s->class_list) {
+        memset(chosen, 1, classes);
+        return s->class_count == 0
+                   ? SUBMOD_OK
+                   : submodi_fail(SUBMOD_EINVAL, "%s: class_count = %zu without a class_list", who,
+                                  s->class_count);
+    }
+    memset(chosen, 0, classes);
+    for (size_t i = 0; i < s->class_count; i++) {
+        int32_t c = s->class_list[i];
+        if (!is_class(c, classes)) {
+            return submodi_fail(SUBMOD_EINVAL, "%s: class_list[%zu] = %d is not in [0, %zu)", who,
+                                i, (int)c, classes);
+        }
+        if (chosen[c]) {
+            return submodi_fail(SUBMOD_EINVAL, "%s: class_list[%zu] = %d comes twice", who, i,
+                                (int)c);
+        }
+        chosen[c] = 1;
+    }
+    return SUBMOD_OK;
+}
+
+static submod_status choose(const char *who, const submod_metric_settings *s, size_t classes,
+                            uint8_t *chosen)
+{
+    submod_status status = choose_list(who, s, classes, chosen);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    if (s->leave_out != -1) {
+        if (!is_class(s->leave_out, classes)) {
+            return submodi_fail(SUBMOD_EINVAL, "%s: leave_out = %d is neither -1 nor in [0, %zu)",
+                                who, (int)s->leave_out, classes);
+        }
+        chosen[s->leave_out] = 0;
+    }
+    if (!memchr(chosen, 1, classes)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: no class to average over", who);
+    }
+    return SUBMOD_OK;
+}
+
+static bool is_convention(submod_absent absent)
+{
+    switch (absent) {
+    case SUBMOD_ABSENT_ONE:
+    case SUBMOD_ABSENT_ZERO:
+    case SUBMOD_ABSENT_SKIP:
+    case SUBMOD_ABSENT_TRUTH: return true;
+    }
+    return false;
+}
+
+submod_status submodi_averaging_init(const char *who, submodi_averaging *a, size_t classes,
+                                     const submod_metric_settings *settings)
+{
+    submod_metric_settings s = settings ? *settings : submod_metric_defaults();
+    if (!is_convention(s.absent)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: absent = %d is no convention", who, (int)s.absent);
+    }
+    /* The sums first, for their alignment. */
+    int64_t *sums = submodi_alloc(classes, 2 * sizeof *sums + sizeof *a->chosen);
+    if (!sums) {
+        return submodi_nomem(who);
+    }
+    *a = (submodi_averaging){s.absent, classes, sums, sums + classes,
+                             (uint8_t *)(sums + 2 * classes)};
+    submod_status status = choose(who, &s, classes, a->chosen);
+    if (status != SUBMOD_OK) {
+        submodi_averaging_clear(a);
+    }
+    return status;
+}
+
+void submodi_averaging_clear(submodi_averaging *a)
+{
+    submodi_free(a->truth);
+    a->truth = NULL;
+}
+
+/* ---- per class ---- */
+
+static void sum_classes(submodi_averaging *a, const submod_confusion *c)
+{
+    size_t C = a->classes;
+    memset(a->truth, 0, C * sizeof *a->truth);
+    memset(a->prediction, 0, C * sizeof *a->prediction);
+    for (size_t t = 0; t < C; t++) {
+        for (size_t p = 0; p < C; p++) {
+            a->truth[t] += c->counts[t * C + p];
+            a->prediction[p] += c->counts[t * C + p];
+        }
+    }
+}
+
+/* 0/0 by the convention, NaN for "left out". */
+static double quotient(submod_absent absent, double numerator, double denominator)
+{
+    if (denominator > 0) {
+        return numerator / denominator;
+    }
+    return absent == SUBMOD_ABSENT_ONE ? 1 : absent == SUBMOD_ABSENT_ZERO ? 0 : NAN;
+}
+
+typedef struct class_values {
+    double iou, dice, accuracy;
+} class_values;
+
+static class_values class_metrics(const submodi_averaging *a, const submod_confusion *c, size_t k)
+{
+    double I = (double)c->counts[k * a->classes + k];
+    double T = (double)a->truth[k];
+    double P = (double)a->prediction[k];
+    if (a->absent == SUBMOD_ABSENT_TRUTH && a->truth[k] == 0) {
+        return (class_values){NAN, NAN, NAN};
+    }
+    return (class_values){quotient(a->absent, I, T + P - I), quotient(a->absent, 2 * I, T + P),
+                          quotient(a->absent, I, T)};
+}
+
+/* ---- over classes ---- */
+
+typedef struct mean {
+    double sum;
+    size_t count;
+} mean;
+
+static void mean_add(mean *m, double x)
+{
+    if (!isnan(x)) {
+        m->sum += x;
+        m->count++;
+    }
+}
+
+static double mean_value(const mean *m)
+{
+    return m->count ? m->sum / (double)m->count : NAN;
+}
+
+double submodi_mean_iou(submodi_averaging *a, const submod_confusion *c)
+{
+    mean m = {0, 0};
+    sum_classes(a, c);
+    for (size_t k = 0; k < a->classes; k++) {
+        if (a->chosen[k]) {
+            mean_add(&m, class_metrics(a, c, k).iou);
+        }
+    }
+    return mean_value(&m);
+}
+
+static submod_metrics all_means(const submodi_averaging *a, const submod_confusion *c)
+{
+    mean iou = {0, 0};
+    mean dice = {0, 0};
+    mean accuracy = {0, 0};
+    double right = 0;    /* pixels */
+    double weighted = 0; /* IoU times pixels of its class */
+    double weight = 0;
+    for (size_t k = 0; k < a->classes; k++) {
+        right += (double)c->counts[k * a->classes + k];
+        if (!a->chosen[k]) {
+            continue;
+        }
+        class_values v = class_metrics(a, c, k);
+        mean_add(&iou, v.iou);
+        mean_add(&dice, v.dice);
+        mean_add(&accuracy, v.accuracy);
+        if (a->truth[k] > 0) {
+            weighted += (double)a->truth[k] * v.iou;
+            weight += (double)a->truth[k];
+        }
+    }
+    return (submod_metrics){.mean_iou = mean_value(&iou),
+                            .mean_dice = mean_value(&dice),
+                            .mean_accuracy = mean_value(&accuracy),
+                            .pixel_accuracy = quotient(a->absent, right, (double)c->total),
+                            .frequency_weighted_iou = quotient(a->absent, weighted, weight),
+                            .averaged = iou.count,
+                            .pixels = c->total};
+}
+
+submod_status submod_confusion_metrics(const submod_confusion *confusion, double *iou, double *dice,
+                                       double *accuracy, submod_metrics *metrics,
+                                       const submod_metric_settings *settings)
+{
+    static const char who[] = "submod_confusion_metrics";
+    if (!confusion) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: confusion is NULL", who);
+    }
+    submodi_averaging a;
+    submod_status status =
+        submodi_averaging_init(who, &a, (size_t)confusion->rule.classes, settings);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    sum_classes(&a, confusion);
+    for (size_t k = 0; k < a.classes; k++) {
+        class_values v = class_metrics(&a, confusion, k);
+        if (iou) {
+            iou[k] = v.iou;
+        }
+        if (dice) {
+            dice[k] = v.dice;
+        }
+        if (accuracy) {
+            accuracy[k] = v.accuracy;
+        }
+    }
+    if (metrics) {
+        *metrics = all_means(&a, confusion);
+    }
+    submodi_averaging_clear(&a);
+    return SUBMOD_OK;
+}

@@ -1,0 +1,213 @@
+/* The three means of the IoU (paper, Sec. 3.1): over the classes of each image, then over the
+ * images; the same for batches; over the classes of the whole dataset.
+ *
+ * One pass over the labels serves all three: an image is counted, averaged and added to its batch,
+ * a batch averaged and added to the dataset. Integers up to the quotients, then sums of doubles in
+ * the order of the images. O(pixels + images C^2), 3 C^2 counts.
+ */
+#include <math.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "submod/confusion.h"
+
+/* A mean over images or batches. */
+typedef struct running {
+    double sum;
+    uint64_t count;
+} running;
+
+struct submod_miou {
+    submodi_averaging averaging;
+    submod_confusion *dataset, *batch, *image; /* the latter two for the call under way */
+    running images, batches;
+};
+
+static void running_add(running *r, double x)
+{
+    if (!isnan(x)) {
+        r->sum += x;
+        r->count++;
+    }
+}
+
+static double running_mean(const running *r)
+{
+    return r->count ? r->sum / (double)r->count : NAN;
+}
+
+/* ---- life ---- */
+
+static submod_status miou_new(const char *who, size_t classes, submod_miou **miou,
+                              const submod_metric_settings *settings)
+{
+    submod_miou *m = submodi_alloc(1, sizeof *m);
+    if (!m) {
+        return submodi_nomem(who);
+    }
+    *m = (submod_miou){.images = {0, 0}};
+    submod_status status = submodi_confusion_new(who, classes, &m->dataset, settings);
+    status = status ? status : submodi_confusion_new(who, classes, &m->batch, settings);
+    status = status ? status : submodi_confusion_new(who, classes, &m->image, settings);
+    status = status ? status : submodi_averaging_init(who, &m->averaging, classes, settings);
+    if (status != SUBMOD_OK) {
+        submod_miou_free(m);
+        return status;
+    }
+    *miou = m;
+    return SUBMOD_OK;
+}
+
+submod_status submod_miou_create(size_t classes, submod_miou **miou,
+                                 const submod_metric_settings *settings)
+{
+    static const char who[] = "submod_miou_create";
+    if (!miou) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: miou is NULL", who);
+    }
+    return miou_new(who, classes, miou, settings);
+}
+
+void submod_miou_free(submod_miou *miou)
+{
+    if (miou) {
+        submod_confusion_free(miou->dataset);
+        submod_confusion_free(miou->batch);
+        submod_confusion_free(miou->image);
+        submodi_averaging_clear(&miou->averaging);
+        submodi_free(miou);
+    }
+}
+
+void submod_miou_reset(submod_miou *miou)
+{
+    if (miou) {
+        submod_confusion_reset(miou->dataset);
+        miou->images = miou->batches = (running){0, 0};
+    }
+}
+
+const submod_confusion *submod_miou_confusion(const submod_miou *miou)
+{
+    return miou ? miou->dataset : NULL;
+}
+
+/* ---- streaming ---- */
+
+/* Counts every image into m->batch; *images has their mean added. */
+static submod_status count_batch(const char *who, submod_miou *m, const submod_labels *prediction,
+                                 const submod_labels *truth, running *images)
+{
+    submod_confusion_reset(m->batch);
+    for (size_t b = 0; b < truth->batch; b++) {
+        submod_confusion_reset(m->image);
+        submod_status status = submodi_confusion_count(who, m->image, prediction, truth, b, 1);
+        status = status ? status : submod_confusion_merge(m->batch, m->image);
+        if (status != SUBMOD_OK) {
+            return status;
+        }
+        running_add(images, submodi_mean_iou(&m->averaging, m->image));
+    }
+    return SUBMOD_OK;
+}
+
+static submod_status miou_add(const char *who, submod_miou *m, const submod_labels *prediction,
+                              const submod_labels *truth)
+{
+    submod_status status = submodi_require_pair(who, prediction, truth);
+    if (status != SUBMOD_OK || truth->batch == 0) {
+        return status;
+    }
+    running images = m->images;
+    status = count_batch(who, m, prediction, truth, &images);
+    status = status ? status : submod_confusion_merge(m->dataset, m->batch);
+    if (status == SUBMOD_OK) {
+        m->images = images;
+        running_add(&m->batches, submodi_mean_iou(&m->averaging, m->batch));
+    }
+    return status;
+}
+
+submod_status submod_miou_add(submod_miou *miou, const submod_labels *prediction,
+                              const submod_labels *truth)
+{
+    static const char who[] = "submod_miou_add";
+    if (!miou) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: miou is NULL", who);
+    }
+    return miou_add(who, miou, prediction, truth);
+}
+
+submod_status submod_miou_merge(submod_miou *miou, const submod_miou *other)
+{
+    if (!miou || !other) {
+        return submodi_fail(SUBMOD_EINVAL, "submod_miou_merge: a miou is NULL");
+    }
+    submod_status status = submod_confusion_merge(miou->dataset, other->dataset);
+    if (status == SUBMOD_OK) {
+        miou->images.sum += other->images.sum;
+        miou->images.count += other->images.count;
+        miou->batches.sum += other->batches.sum;
+        miou->batches.count += other->batches.count;
+    }
+    return status;
+}
+
+submod_status submod_miou_get(const submod_miou *miou, submod_miou_values *values)
+{
+    static const char who[] = "submod_miou_get";
+    if (!miou || !values) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, miou ? "values" : "miou");
+    }
+    submodi_averaging a = miou->averaging; /* the sums it points to are scratch */
+    *values = (submod_miou_values){.image = running_mean(&miou->images),
+                                   .batch = running_mean(&miou->batches),
+                                   .dataset = submodi_mean_iou(&a, miou->dataset),
+                                   .images = miou->images.count,
+                                   .batches = miou->batches.count};
+    return SUBMOD_OK;
+}
+
+/* ---- at once ---- */
+
+static submod_status at_once(const char *who, const submod_labels *prediction,
+                             const submod_labels *truth, size_t classes,
+                             const submod_metric_settings *settings, double *value,
+                             submod_miou_values *values)
+{
+    if (!value) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: value is NULL", who);
+    }
+    submod_miou *m = NULL;
+    submod_status status = miou_new(who, classes, &m, settings);
+    status = status ? status : miou_add(who, m, prediction, truth);
+    status = status ? status : submod_miou_get(m, values);
+    submod_miou_free(m);
+    return status;
+}
+
+submod_status submod_miou_image(const submod_labels *prediction, const submod_labels *truth,
+                                size_t classes, double *value,
+                                const submod_metric_settings *settings)
+{
+    submod_miou_values values;
+    submod_status status =
+        at_once("submod_miou_image", prediction, truth, classes, settings, value, &values);
+    if (status == SUBMOD_OK) {
+        *value = values.image;
+    }
+    return status;
+}
+
+submod_status submod_miou_batch(const submod_labels *prediction, const submod_labels *truth,
+                                size_t classes, double *value,
+                                const submod_metric_settings *settings)
+{
+    submod_miou_values values;
+    submod_status status =
+        at_once("submod_miou_batch", prediction, truth, classes, settings, value, &values);
+    if (status == SUBMOD_OK) {
+        *value = values.dataset;
+    }
+    return status;
+}

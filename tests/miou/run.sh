@@ -1,0 +1,274 @@
+#!/usr/bin/env bash
+# submod-miou on small label maps: all file types, conventions, Cityscapes, and every way in which
+# a file can be wrong. The expected scores were computed by hand and stand as fractions.
+#
+#   tests/miou/run.sh SUBMOD_MIOU MAKE_PNG
+set -euo pipefail
+
+if [ $# -ne 2 ]; then
+    echo "usage: $0 SUBMOD_MIOU MAKE_PNG" >&2
+    exit 2
+fi
+miou=$1
+make_png=$2
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+cd "$scratch"
+
+fail() {
+    echo "miou test: $*" >&2
+    for file in out err; do
+        if [ -e "$file" ]; then
+            sed "s/^/    $file: /" "$file" >&2
+        fi
+    done
+    exit 1
+}
+
+# png FILE KIND WIDTH HEIGHT LABEL...
+png() {
+    mkdir -p "$(dirname "$1")"
+    "$make_png" "$@"
+}
+
+# expect CODE ARGUMENTS...: runs submod-miou; stdout is in out, stderr in err.
+expect() {
+    local code=$1 got=0
+    shift
+    "$miou" "$@" >out 2>err || got=$?
+    [ "$got" -eq "$code" ] || fail "exit code $got instead of $code from: submod-miou $*"
+}
+
+# field NAME FRACTION: a number in the JSON on stdout.
+field() {
+    local got
+    got=$(sed -n "s/^  \"$1\": \(.*\),\$/\1/p" out)
+    awk -v got="$got" -v want="$2" 'BEGIN {
+        split(want, f, "/"); w = f[2] ? f[1] / f[2] : f[1]
+        exit !(got != "" && got != "null" && got - w < 1e-14 && w - got < 1e-14) }' ||
+        fail "$1 is '$got' instead of $2"
+}
+
+# class NUMBER KEY VALUE: a raw JSON value of one class.
+class() {
+    grep "\"class\": $1, .*\"$2\": $3[,}]" out >/dev/null || fail "class $1 has no $2 $3"
+}
+
+# table REGEX: a line of the table on stdout.
+table() {
+    grep -E -- "$1" out >/dev/null || fail "no line of the table is like: $1"
+}
+
+says() {
+    grep -F -- "$1" err >/dev/null || fail "stderr does not say: $1"
+}
+
+problems() {
+    local count
+    count=$(wc -l <err)
+    [ "$count" -eq "$1" ] || fail "$count lines on stderr instead of $1"
+}
+
+# ---- two images, three classes ----
+#   a: truth 0 0 1 1      b: truth 2 2 void 0
+#      pred. 0 1 1 1         pred. 2 0  7   0      (7 is no class, but the truth there is void)
+#   IoU of a: 1/2, 2/3, absent; of b: 1/2, absent, 1/2; of both together: 2/4, 2/3, 1/2
+png gt/a.png palette8 4 1 0 0 1 1
+png pred/a.png gray8 4 1 0 1 1 1
+png gt/sub/b.png gray8 2 2 2 2 255 0
+png pred/sub/b.png gray16 2 2 2 0 7 0
+
+expect 0 pred gt --classes 3 --json -
+problems 0
+field images 2
+field pixels 7
+field dataset_miou 5/9
+field image_miou 25/36
+field mean_dice 32/45
+field pixel_accuracy 5/7
+field mean_class_accuracy 13/18
+field frequency_weighted_iou 23/42
+class 0 iou 0.5
+class 0 true_pixels 3
+if command -v python3 >/dev/null; then
+    python3 -m json.tool <out >/dev/null || fail "that is not JSON"
+fi
+
+cp out before
+for threads in 1 3; do
+    expect 0 pred gt --classes 3 --json - --threads "$threads"
+    cmp -s out before || fail "the number of threads shows in the result"
+done
+
+expect 0 pred gt --classes 3 --json - --absent skip
+field dataset_miou 5/9
+field image_miou 13/24
+expect 0 pred gt --classes 4 --json - --absent zero
+field dataset_miou 5/12
+field image_miou 13/48
+class 3 iou 0
+expect 0 pred gt --classes 4 --json - --absent truth
+field dataset_miou 5/9
+class 3 iou null
+
+# Void is out of range when nothing is ignored.
+expect 1 pred gt --classes 3 --ignore none --quiet
+problems 1
+says "submod-miou: gt/sub/b.png: label 255 at column 0, row 1 is not in [0, 3)"
+[ ! -s out ] || fail "--quiet printed something"
+
+# ---- the table, names, lists ----
+expect 0 pred gt --classes 3
+table '^ +1  class 1 +66\.67 +80\.00 +100\.00  2$'
+table '^dataset-mIoU +55\.56 %$'
+table '^image-mIoU +69\.44 %$'
+printf 'sky\nsea\nthe "land"\n' >names
+expect 0 pred gt --classes 3 --names names --json results.json
+table '^ +2  the "land" +50\.00'
+grep -F '"name": "the \"land\"", "iou": 0.5' results.json >/dev/null || fail "names in the JSON"
+expect 0 pred gt --voc
+table '^ +15  person +100\.00'
+echo sub/b >list
+expect 0 pred gt --classes 3 --list list --json -
+field dataset_miou 2/3
+printf 'sub/c\nsub/b\n' >list
+expect 1 pred gt --classes 3 --list list --json -
+problems 1
+says "sub/c: in the list, but not in the ground truth"
+
+# ---- every file type is read as it is: no scaling, no colours ----
+for kind in gray2 gray4 gray8 gray16 gray2i gray8i gray16i palette2 palette4 palette8 palette8i; do
+    rm -rf p t
+    png p/x.png "$kind" 3 3 0 1 2 3 3 2 1 0 3
+    png t/x.png gray8 3 3 0 1 2 3 3 2 1 0 3
+    expect 0 p t --classes 4 --json -
+    field dataset_miou 1
+    class 3 true_pixels 3
+done
+for kind in gray1 palette1; do
+    rm -rf p t
+    png p/x.png "$kind" 9 1 0 1 1 0 0 0 0 0 1
+    png t/x.png gray8 9 1 0 1 1 0 0 0 0 0 1
+    expect 0 p t --classes 2 --json -
+    field dataset_miou 1
+done
+
+# With more than 255 classes 255 is one of them.
+rm -rf p t
+png p/x.png gray16 4 1 300 255 300 65535
+png t/x.png gray16 4 1 300 255 299 65535
+expect 0 p t --classes 400 --ignore 65535 --absent skip --json -
+field dataset_miou 1/2
+class 255 iou 1
+class 300 iou 0.5
+expect 1 p t --classes 400 --absent skip
+says "t/x.png: label 65535 at column 3, row 0 is not in [0, 400)"
+
+# ---- files that cannot be used are named and counted, the others evaluated ----
+rm -rf p t
+for name in good missing small color range cut garbage empty; do
+    png "t/$name.png" gray8 2 2 0 1 1 1
+    png "p/$name.png" gray8 2 2 0 1 1 1
+done
+rm p/missing.png
+cp p/good.png p/extra.png
+png p/small.png gray8 2 1 0 1
+png p/color.png rgb8 2 2 0 1 1 1
+png p/range.png gray8 2 2 0 1 5 1
+head -c 50 t/cut.png >p/cut.png
+echo "not a PNG file at all" >p/garbage.png
+: >t/empty.png
+mkdir t/folder.png
+expect 1 p t --classes 2 --json -
+problems 8
+says "t/missing.png: no prediction for this ground truth"
+says "p/extra.png: no ground truth for this prediction"
+says "p/small.png: 2 x 1 pixels, but the ground truth has 2 x 2"
+says "p/color.png: an RGB image is not supported"
+says "p/range.png: label 5 at column 0, row 1 is not in [0, 2)"
+says "p/cut.png: "
+says "p/garbage.png: not a PNG file"
+says "t/empty.png: not a PNG file"
+field images 1
+field dataset_miou 1
+[ "$(grep -c '^    "[pt]/' out)" -eq 8 ] || fail "the JSON does not list 8 problems"
+
+# Damaged in every place: either readable or named.
+for kind in gray8 palette2 gray16i; do
+    rm -rf p t
+    png whole.png "$kind" 5 3 0 1 1 0 1 0 0 1 1 1 0 0 0 0 1
+    mkdir p t
+    "$make_png" --damage whole.png p
+    for file in p/*; do
+        cp whole.png "t/${file#p/}"
+    done
+    expect 1 p t --classes 2 --json -
+    images=$(sed -n 's/^  "images": \(.*\),$/\1/p' out)
+    files=$(find t -name '*.png' | wc -l)
+    problems $((files - images))
+    # A palette has colours that nobody looks at, but even they are under a checksum.
+    [ "$images" -eq 0 ] || fail "$images damaged files went unnoticed"
+done
+
+# ---- Cityscapes ----
+#   truth: road road road sidewalk void car      pred.: road road void road road car
+#   road 2/4, sidewalk 0/1, car 1/1
+rm -rf p t
+frame=aachen_000000_000019
+png "t/train/aachen/${frame}_gtFine_labelIds.png" gray8 6 1 7 7 7 8 0 26
+png "t/train/aachen/${frame}_gtFine_color.png" rgb8 6 1 7 7 7 8 0 26
+png "p/results/${frame}_leftImg8bit.png" gray8 6 1 7 7 0 7 7 26
+expect 0 p t --cityscapes --absent skip --json -
+field dataset_miou 1/2
+field image_miou 1/2
+field pixel_accuracy 3/5
+class 0 iou 0.5
+class 0 name '"road"'
+class 13 iou 1
+class 18 iou null
+! grep '"class": 19' out >/dev/null || fail "void is no class"
+png "p/results/${frame}_leftImg8bit.png" gray8 6 1 0 0 255 0 0 13
+expect 0 p t --cityscapes --train-ids --absent skip --json -
+field dataset_miou 1/2
+field pixel_accuracy 3/5
+expect 1 p t --cityscapes
+says "label 255 at column 2, row 0 is not in [0, 34)"
+png "p/${frame}.png" gray8 6 1 7 7 0 7 7 26
+png p/bonn_000000_000019.png gray8 6 1 7 7 0 7 7 26
+expect 1 p t --cityscapes
+says "p/results/${frame}_leftImg8bit.png: not the only file of this name"
+says "p/bonn_000000_000019.png: no ground truth for this prediction"
+says "no ground truth with a prediction"
+
+# ---- calls ----
+expect 0 --help
+grep -F -- --cityscapes out >/dev/null || fail "--help does not help"
+expect 2
+expect 2 pred gt
+expect 2 pred --classes 3
+expect 2 pred gt --classes 0
+expect 2 pred gt --classes 3x
+expect 2 pred gt --classes 3 --voc
+expect 2 pred gt --classes 3 --train-ids
+expect 2 pred gt --classes 3 --absent maybe
+expect 2 pred gt --classes 3 --ignore x
+expect 2 pred gt --cityscapes --ignore 3
+expect 2 pred gt --classes 3 --threads 0
+expect 2 pred gt --classes 3 --nonsense
+expect 2 pred gt --classes 4 --names names
+says "names: 3 names for 4 classes"
+expect 2 pred gt --classes 3 --names nowhere
+expect 2 pred nowhere --classes 3
+says "nowhere: No such file or directory"
+expect 1 pred gt --classes 3 --json nowhere/results.json
+mkdir -p nothing
+expect 1 nothing nothing --classes 3
+says "no ground truth with a prediction"
+ln -s . pred/loop # leads back: not followed
+expect 0 pred gt --classes 3
+if [ -w /dev/full ]; then
+    got=0
+    "$miou" pred gt --classes 3 >/dev/full 2>err || got=$?
+    [ "$got" -eq 1 ] || fail "a full disk went unnoticed"
+fi
+echo "miou test: all fine"

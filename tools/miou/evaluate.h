@@ -1,0 +1,19 @@
+/* The comparison itself: files in, counts out. */
+#ifndef MIOU_EVALUATE_H
+#define MIOU_EVALUATE_H
+
+#include "options.h"
+#include "pairs.h"
+
+typedef struct evaluation {
+    submod_confusion *counts; /* of all images that were fine */
+    size_t images;            /* that were fine */
+    double image_miou;        /* their mean; NaN for none */
+} evaluation;
+
+/* Files that cannot be used are named in *problems. False when the library fails, with words on
+ * stderr. Free the result in any case. */
+bool evaluate(const options *o, const pair_list *pairs, evaluation *e, string_list *problems);
+void evaluation_free(evaluation *e);
+
+#endif

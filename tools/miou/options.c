@@ -1,0 +1,254 @@
+#include "options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "datasets.h"
+
+static const char usage[] =
+    "Usage: submod-miou PRED_DIR GT_DIR --classes N | --voc | --cityscapes [options]\n";
+
+static const char help[] =
+    "\n"
+    "Compares predicted with true label maps: IoU per class, dataset-mIoU, image-mIoU, Dice,\n"
+    "accuracies. Label maps are PNG files, searched in all sub-folders: palette files (the index\n"
+    "is the label) or grayscale files of 1 to 16 bits (the value is the label). A file of GT_DIR\n"
+    "belongs to the file of PRED_DIR with the same relative path.\n"
+    "\n"
+    "What the labels are:\n"
+    "  --classes N       labels 0 .. N-1\n"
+    "  --voc             Pascal VOC: 21 classes and their names, 255 is void\n"
+    "  --cityscapes      Cityscapes: GT_DIR holds ..._gtFine_labelIds.png; the prediction is the\n"
+    "                    file that begins with the same city_sequence_frame. Both hold label ids,\n"
+    "                    which are mapped to the 19 train ids; a prediction of an id that is not\n"
+    "                    evaluated is a miss\n"
+    "  --train-ids       with --cityscapes: the predictions hold train ids (0 .. 18)\n"
+    "  --ignore L|none   truth that does not count; 255, or none if that is a class\n"
+    "  --names FILE      names of the classes, one per line\n"
+    "  --list FILE       only the images named there, one per line: relative path without .png\n"
+    "                    (VOC: ImageSets/Segmentation/val.txt), with --cityscapes\n"
+    "                    city_sequence_frame\n"
+    "\n"
+    "How to count:\n"
+    "  --absent one|zero|skip|truth\n"
+    "                    IoU of a class that is neither in the truth nor predicted: 1 (the\n"
+    "                    default, 0/0 = 1), 0, or left out of the mean; truth: leave out every\n"
+    "                    class that is not in the truth. For the dataset and for each image\n"
+    "\n"
+    "Output:\n"
+    "  --json FILE|-     write the results as JSON; - is stdout, in place of the table\n"
+    "  --quiet           no table, no progress bar\n"
+    "  --threads N       files read at a time; default: as many as there are cores\n"
+    "  --help            this text\n"
+    "\n"
+    "Exit code: 0 all files were fine; 1 some were missing, mis-sized, corrupt or held labels out\n"
+    "of range (each is named on stderr, the others are evaluated); 2 the call was wrong.\n";
+
+static parsed wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+static parsed wrong(const char *format, ...)
+{
+    va_list args;
+    fputs("submod-miou: ", stderr);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fprintf(stderr, "\n%sTry submod-miou --help\n", usage);
+    return PARSED_WRONG;
+}
+
+/* A whole number in [low, high]. */
+static bool to_number(const char *text, long low, long high, long *number)
+{
+    char *end;
+    errno = 0;
+    *number = strtol(text, &end, 10);
+    return errno == 0 && end != text && *end == 0 && *number >= low && *number <= high;
+}
+
+/* ---- one option at a time ---- */
+
+/* What was said, before it is put together. */
+typedef struct given {
+    long classes; /* 0: not given */
+    bool voc;
+    const char *ignore, *names, *list;
+} given;
+
+enum {
+    CLASSES = 256, /* beyond every character */
+    VOC,
+    CITYSCAPES,
+    TRAIN_IDS,
+    IGNORE,
+    NAMES,
+    LIST,
+    ABSENT,
+    JSON,
+    QUIET,
+    THREADS,
+    HELP
+};
+
+static const struct option known[] = {{"classes", required_argument, NULL, CLASSES},
+                                      {"voc", no_argument, NULL, VOC},
+                                      {"cityscapes", no_argument, NULL, CITYSCAPES},
+                                      {"train-ids", no_argument, NULL, TRAIN_IDS},
+                                      {"ignore", required_argument, NULL, IGNORE},
+                                      {"names", required_argument, NULL, NAMES},
+                                      {"list", required_argument, NULL, LIST},
+                                      {"absent", required_argument, NULL, ABSENT},
+                                      {"json", required_argument, NULL, JSON},
+                                      {"quiet", no_argument, NULL, QUIET},
+                                      {"threads", required_argument, NULL, THREADS},
+                                      {"help", no_argument, NULL, HELP},
+                                      {NULL, 0, NULL, 0}};
+
+static parsed take_absent(const char *text, options *o)
+{
+    static const struct {
+        const char *name;
+        submod_absent value;
+    } conventions[] = {{"one", SUBMOD_ABSENT_ONE},
+                       {"zero", SUBMOD_ABSENT_ZERO},
+                       {"skip", SUBMOD_ABSENT_SKIP},
+                       {"truth", SUBMOD_ABSENT_TRUTH}};
+    for (size_t i = 0; i < sizeof conventions / sizeof *conventions; i++) {
+        if (strcmp(text, conventions[i].name) == 0) {
+            o->metric.absent = conventions[i].value;
+            return PARSED_RUN;
+        }
+    }
+    return wrong("--absent %s is not one, zero, skip or truth", text);
+}
+
+static parsed take(int option, const char *value, options *o, given *g)
+{
+    long number;
+    switch (option) {
+    case CLASSES:
+        return to_number(value, 1, 65536, &g->classes)
+                   ? PARSED_RUN
+                   : wrong("--classes %s is not a number in [1, 65536]", value);
+    case VOC: g->voc = true; return PARSED_RUN;
+    case CITYSCAPES: o->cityscapes = true; return PARSED_RUN;
+    case TRAIN_IDS: o->train_ids = true; return PARSED_RUN;
+    case IGNORE: g->ignore = value; return PARSED_RUN;
+    case NAMES: g->names = value; return PARSED_RUN;
+    case LIST: g->list = value; return PARSED_RUN;
+    case ABSENT: return take_absent(value, o);
+    case JSON: o->json = value; return PARSED_RUN;
+    case QUIET: o->quiet = true; return PARSED_RUN;
+    case THREADS:
+        if (!to_number(value, 1, 4096, &number)) {
+            return wrong("--threads %s is not a number in [1, 4096]", value);
+        }
+        submod_set_num_threads((int)number);
+        return PARSED_RUN;
+    case HELP: printf("%s%s", usage, help); return PARSED_HELP;
+    default: fprintf(stderr, "%sTry submod-miou --help\n", usage); return PARSED_WRONG;
+    }
+}
+
+/* ---- put together ---- */
+
+static parsed settle_classes(options *o, const given *g)
+{
+    if ((g->classes != 0) + g->voc + o->cityscapes != 1) {
+        return wrong("give one of --classes N, --voc and --cityscapes");
+    }
+    if (o->train_ids && !o->cityscapes) {
+        return wrong("--train-ids goes with --cityscapes");
+    }
+    o->classes = o->cityscapes ? CITYSCAPES_CLASSES : g->voc ? VOC_CLASSES : (size_t)g->classes;
+    o->counted_classes = o->classes;
+    if (o->cityscapes) { /* void predictions are wrong, but of no class in the report */
+        o->counted_classes = o->classes + 1;
+        o->metric.leave_out = (int32_t)o->classes;
+    }
+    return PARSED_RUN;
+}
+
+static parsed settle_ignore(options *o, const given *g)
+{
+    long label = VOID_LABEL;
+    o->metric.has_ignore = g->ignore || o->classes <= VOID_LABEL;
+    if (g->ignore && o->cityscapes) {
+        return wrong("--ignore does not go with --cityscapes, whose void ids are known");
+    }
+    if (g->ignore && strcmp(g->ignore, "none") == 0) {
+        o->metric.has_ignore = 0;
+    } else if (g->ignore && !to_number(g->ignore, 0, 65535, &label)) {
+        return wrong("--ignore %s is neither none nor a number in [0, 65535]", g->ignore);
+    }
+    o->metric.ignore_label = label;
+    return PARSED_RUN;
+}
+
+static parsed settle_names(options *o, const given *g)
+{
+    if (g->names) {
+        if (!read_lines(g->names, &o->names)) {
+            return wrong("%s: %s", g->names, strerror(errno));
+        }
+        return o->names.count == o->classes
+                   ? PARSED_RUN
+                   : wrong("%s: %zu names for %zu classes", g->names, o->names.count, o->classes);
+    }
+    for (size_t c = 0; c < o->classes; c++) {
+        if (o->cityscapes) {
+            list_add(&o->names, cityscapes_names[c]);
+        } else if (o->classes == VOC_CLASSES) {
+            list_add(&o->names, voc_names[c]);
+        } else {
+            list_addf(&o->names, "class %zu", c);
+        }
+    }
+    return PARSED_RUN;
+}
+
+static parsed settle(options *o, const given *g)
+{
+    parsed result = settle_classes(o, g);
+    result = result == PARSED_RUN ? settle_ignore(o, g) : result;
+    result = result == PARSED_RUN ? settle_names(o, g) : result;
+    if (result == PARSED_RUN && g->list) {
+        if (!read_lines(g->list, &o->only)) {
+            return wrong("%s: %s", g->list, strerror(errno));
+        }
+        if (o->only.count == 0) {
+            return wrong("%s: no names in it", g->list);
+        }
+        list_sort(&o->only);
+    }
+    return result;
+}
+
+parsed options_parse(int argc, char **argv, options *o)
+{
+    given g = {.classes = 0};
+    *o = (options){.metric = submod_metric_defaults()};
+    for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
+        parsed result = take(option, optarg, o, &g);
+        if (result != PARSED_RUN) {
+            return result;
+        }
+    }
+    if (argc - optind != 2) {
+        return wrong("two folders are needed, %d given", argc - optind);
+    }
+    o->prediction_dir = argv[optind];
+    o->truth_dir = argv[optind + 1];
+    return settle(o, &g);
+}
+
+void options_free(options *o)
+{
+    list_free(&o->only);
+    list_free(&o->names);
+}

@@ -1,0 +1,29 @@
+/* The command line of submod-miou. */
+#ifndef MIOU_OPTIONS_H
+#define MIOU_OPTIONS_H
+
+#include <stdbool.h>
+#include <submod/metric.h>
+
+#include "files.h"
+
+typedef struct options {
+    const char *prediction_dir, *truth_dir;
+    const char *json; /* NULL, a path or "-" */
+    bool quiet;
+    bool cityscapes;        /* names and ids of Cityscapes */
+    bool train_ids;         /* with cityscapes: the predictions hold train ids */
+    string_list only;       /* if any: the keys of the images to look at */
+    string_list names;      /* of the classes, one each */
+    size_t classes;         /* in the report */
+    size_t counted_classes; /* with one more for void predictions, which is left out of means */
+    submod_metric_settings metric;
+} options;
+
+typedef enum parsed { PARSED_RUN, PARSED_HELP, PARSED_WRONG } parsed;
+
+/* Fills *o; for PARSED_WRONG what is wrong was said on stderr. */
+parsed options_parse(int argc, char **argv, options *o);
+void options_free(options *o);
+
+#endif

@@ -1,0 +1,199 @@
+/* Every file has a key (its path without .png; with Cityscapes city_sequence_frame). Both sides
+ * are sorted by key and merged. */
+#include "pairs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct entry {
+    char *key, *path;
+} entry;
+
+typedef struct side {
+    entry *entries;
+    size_t count;
+} side;
+
+/* ---- keys ---- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* "aachen_000001_000019" of "aachen/aachen_000001_000019_gtFine_labelIds.png". */
+static size_t frame_length(const char *name)
+{
+    size_t length = strlen(name) - strlen(".png");
+    int parts = 0;
+    for (size_t i = 0; i < length; i++) {
+        if (name[i] == '_' && ++parts == 3) {
+            return i;
+        }
+    }
+    return length;
+}
+
+static char *key_of(const options *o, const char *path)
+{
+    const char *from = o->cityscapes ? base_name(path) : path;
+    size_t length = o->cityscapes ? frame_length(from) : strlen(path) - strlen(".png");
+    char *key = memcpy(checked_alloc(NULL, length + 1, 1), from, length);
+    key[length] = 0;
+    return key;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text);
+    return length >= strlen(end) && strcmp(text + length - strlen(end), end) == 0;
+}
+
+/* Cityscapes keeps colours, instances and polygons beside the labels. */
+static bool is_truth(const options *o, const char *path)
+{
+    return !o->cityscapes || ends_with(path, "_gtFine_labelIds.png");
+}
+
+/* ---- the two sides ---- */
+
+static int compare_keys(const void *a, const void *b)
+{
+    return strcmp(((const entry *)a)->key, ((const entry *)b)->key);
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    int order = compare_keys(a, b);
+    return order ? order : strcmp(((const entry *)a)->path, ((const entry *)b)->path);
+}
+
+static bool side_fill(const options *o, const char *root, bool truth, side *s,
+                      string_list *problems)
+{
+    string_list paths = {NULL, 0, 0};
+    if (!list_png_files(root, &paths, problems)) {
+        fprintf(stderr, "submod-miou: %s: %s\n", root, strerror(errno));
+        list_free(&paths);
+        return false;
+    }
+    s->entries = checked_alloc(NULL, paths.count, sizeof *s->entries);
+    for (size_t i = 0; i < paths.count; i++) {
+        if (truth && !is_truth(o, paths.items[i])) {
+            continue;
+        }
+        char *key = key_of(o, paths.items[i]);
+        if (o->only.count == 0 || list_has(&o->only, key)) {
+            s->entries[s->count++] = (entry){key, join_path(root, paths.items[i])};
+        } else {
+            free(key);
+        }
+    }
+    if (s->count) {
+        qsort(s->entries, s->count, sizeof *s->entries, compare_entries);
+    }
+    list_free(&paths);
+    return true;
+}
+
+static void side_free(side *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        free(s->entries[i].key);
+        free(s->entries[i].path);
+    }
+    free(s->entries);
+}
+
+/* ---- merging ---- */
+
+/* How many entries from i on have this key. */
+static size_t run_length(const side *s, size_t i, const char *key)
+{
+    size_t end = i;
+    while (end < s->count && strcmp(s->entries[end].key, key) == 0) {
+        end++;
+    }
+    return end - i;
+}
+
+static void name_all(const entry *entries, size_t n, const char *what, string_list *problems)
+{
+    for (size_t i = 0; i < n; i++) {
+        list_addf(problems, "%s: %s", entries[i].path, what);
+    }
+}
+
+static char *take_path(entry *e)
+{
+    char *path = e->path;
+    e->path = NULL;
+    return path;
+}
+
+static void merge(side *predictions, side *truths, pair_list *pairs, string_list *problems)
+{
+    size_t p = 0;
+    size_t t = 0;
+    pairs->items = checked_alloc(NULL, truths->count, sizeof *pairs->items);
+    while (p < predictions->count || t < truths->count) {
+        entry *first_p = predictions->entries + p;
+        entry *first_t = truths->entries + t;
+        bool from_p = t == truths->count ||
+                      (p < predictions->count && strcmp(first_p->key, first_t->key) < 0);
+        const char *key = from_p ? first_p->key : first_t->key;
+        size_t of_p = run_length(predictions, p, key);
+        size_t of_t = run_length(truths, t, key);
+        p += of_p;
+        t += of_t;
+        if (of_p == 1 && of_t == 1) {
+            pairs->items[pairs->count++] = (pair){take_path(first_p), take_path(first_t)};
+        } else if (of_t == 0) {
+            name_all(first_p, of_p, "no ground truth for this prediction", problems);
+        } else if (of_p == 0) {
+            name_all(first_t, of_t, "no prediction for this ground truth", problems);
+        } else {
+            name_all(first_p, of_p, "not the only file of this name", problems);
+            name_all(first_t, of_t, "not the only file of this name", problems);
+        }
+    }
+}
+
+static void name_without_truth(const string_list *wanted, const side *truths, string_list *problems)
+{
+    for (size_t i = 0; i < wanted->count; i++) {
+        const entry key = {.key = wanted->items[i]};
+        if (truths->count == 0 ||
+            !bsearch(&key, truths->entries, truths->count, sizeof key, compare_keys)) {
+            list_addf(problems, "%s: in the list, but not in the ground truth", key.key);
+        }
+    }
+}
+
+bool pairs_find(const options *o, pair_list *pairs, string_list *problems)
+{
+    side predictions = {NULL, 0};
+    side truths = {NULL, 0};
+    *pairs = (pair_list){NULL, 0};
+    bool ok = side_fill(o, o->prediction_dir, false, &predictions, problems) &&
+              side_fill(o, o->truth_dir, true, &truths, problems);
+    if (ok) {
+        name_without_truth(&o->only, &truths, problems);
+        merge(&predictions, &truths, pairs, problems);
+    }
+    side_free(&predictions);
+    side_free(&truths);
+    return ok;
+}
+
+void pairs_free(pair_list *pairs)
+{
+    for (size_t i = 0; i < pairs->count; i++) {
+        free(pairs->items[i].prediction);
+        free(pairs->items[i].truth);
+    }
+    free(pairs->items);
+}

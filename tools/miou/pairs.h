@@ -1,0 +1,21 @@
+/* Which prediction belongs to which ground truth. */
+#ifndef MIOU_PAIRS_H
+#define MIOU_PAIRS_H
+
+#include "options.h"
+
+typedef struct pair {
+    char *prediction, *truth; /* paths */
+} pair;
+
+typedef struct pair_list {
+    pair *items;
+    size_t count;
+} pair_list;
+
+/* All pairs in the order of their names; files without a partner, or with several, are named in
+ * *problems. False, with words on stderr, when one of the folders cannot be read. */
+bool pairs_find(const options *o, pair_list *pairs, string_list *problems);
+void pairs_free(pair_list *pairs);
+
+#endif
