@@ -233,9 +233,53 @@ static submod_status wrapped_minimiser(submod_rng *rng)
     return status ? status : use(d, rng);
 }
 
-static scenario *const scenarios[] = {jaccard,          hamming, modular,  square_root, iwata,
-                                      coverage,         cut,     facility, logdet,      combined,
-                                      wrapped_minimiser};
+/* All Lovász losses, both engines, and a histogram across batches. */
+static submod_status losses(submod_rng *rng)
+{
+    enum { C = 3 };
+    float x[C * N], g[C * N] = {0};
+    uint8_t y[C * N];
+    double loss = 7;
+    for (int i = 0; i < C * N; i++) {
+        x[i] = (float)submod_rng_normal(rng);
+        y[i] = (uint8_t)(i % 2);
+    }
+    submod_scores scores = submod_scores_f32(x, 1, C, N), one = submod_scores_f32(x, 1, 1, N);
+    submod_labels labels = submod_labels_u8(y, 1, N);
+    submod_gradient to = submod_gradient_dense(g, C, N);
+    submod_loss_settings s = submod_loss_defaults();
+    submod_histogram *h = NULL;
+    submod_fn *hamming = NULL;
+    submod_status status = SUBMOD_OK;
+    s.delta = 0.1;
+    for (int engine = 0; engine < 2 && !status; engine++) {
+        s.engine = (submod_engine)engine;
+        status = submod_lovasz_softmax(&scores, SUBMOD_INPUT_LOGITS, &labels, &loss, &to, NULL, &s,
+                                       NULL);
+        ck_assert(!status || engine || (loss == 7 && g[0] == 0));
+        status = status ? status
+                        : submod_lovasz_sigmoid(&scores, SUBMOD_INPUT_LOGITS, &labels, N, &loss,
+                                                &to, NULL, &s, NULL);
+        status = status ? status : submod_lovasz_hinge(&one, &labels, &loss, &to, NULL, &s, NULL);
+    }
+    status = status ? status : submod_fn_hamming(N, &hamming);
+    status = status ? status
+                    : submod_lovasz_hinge_function(hamming, &one, &labels, &loss, &to, NULL, NULL);
+    status = status ? status : submod_histogram_create(C, 0.1, &h);
+    status = status ? status
+                    : submod_histogram_add(h, &scores, SUBMOD_INPUT_LOGITS, &labels, NULL, NULL);
+    status = status ? status : submod_histogram_solve(h, NULL, &loss, NULL);
+    status = status ? status
+                    : submod_histogram_gradient(h, &scores, SUBMOD_INPUT_LOGITS, &labels, &to, NULL,
+                                                NULL);
+    submod_histogram_free(h);
+    submod_fn_free(hamming);
+    return status;
+}
+
+static scenario *const scenarios[] = {losses,      jaccard, hamming,  modular,
+                                      square_root, iwata,   coverage, cut,
+                                      facility,    logdet,  combined, wrapped_minimiser};
 
 START_TEST(every_allocation_fails_once)
 {

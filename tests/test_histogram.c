@@ -1,0 +1,239 @@
+/* Histograms across batches: they add, in any order and grouping, to the histogram engine's result
+ * on all batches at once. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support.h"
+
+enum { B = 6, C = 4, N = 900, ALL = B * C * N };
+
+typedef struct data {
+    float x[ALL];
+    uint8_t y[B * N];
+} data;
+
+static data *random_data(uint64_t seed)
+{
+    data *d = malloc(sizeof *d);
+    submod_rng rng;
+    submod_rng_seed(&rng, seed);
+    for (int i = 0; i < ALL; i++) {
+        d->x[i] = (float)(2 * submod_rng_normal(&rng));
+    }
+    for (int i = 0; i < B * N; i++) {
+        d->y[i] = submod_rng_below(&rng, 10) ? (uint8_t)submod_rng_below(&rng, C - 1) : 255;
+    }
+    return d;
+}
+
+static submod_loss_settings settings_of(double delta)
+{
+    submod_loss_settings s = submod_loss_defaults();
+    s.engine = SUBMOD_ENGINE_HISTOGRAM;
+    s.delta = delta;
+    s.has_ignore = 1;
+    s.ignore_label = 255;
+    return s;
+}
+
+/* Images first .. last-1. */
+static void add(submod_histogram *h, const data *d, size_t first, size_t last)
+{
+    submod_scores scores = submod_scores_f32(d->x + first * C * N, last - first, C, N);
+    submod_labels labels = submod_labels_u8(d->y + first * N, last - first, N);
+    submod_loss_settings s = settings_of(0.001);
+    ck_assert_ok(submod_histogram_add(h, &scores, SUBMOD_INPUT_LOGITS, &labels, &s, NULL));
+}
+
+static void gradient_of(const submod_histogram *h, const data *d, size_t first, size_t last,
+                        float *g)
+{
+    submod_scores scores = submod_scores_f32(d->x + first * C * N, last - first, C, N);
+    submod_labels labels = submod_labels_u8(d->y + first * N, last - first, N);
+    submod_gradient to = submod_gradient_dense(g, C, N);
+    submod_loss_settings s = settings_of(0.001);
+    ck_assert_ok(
+        submod_histogram_gradient(h, &scores, SUBMOD_INPUT_LOGITS, &labels, &to, &s, NULL));
+}
+
+/* Batch by batch, merged from two, and all at once: the same counts, loss and gradients, which are
+ * those of the histogram engine. */
+START_TEST(histograms_add_up)
+{
+    data *d = random_data(1);
+    float *expected = malloc(ALL * sizeof *expected), *g = malloc(ALL * sizeof *g);
+    const submod_classes modes[2] = {SUBMOD_CLASSES_PRESENT, SUBMOD_CLASSES_ALL};
+    for (int mode = 0; mode < 2; mode++) {
+        submod_loss_settings s = settings_of(0.001);
+        s.classes = modes[mode];
+        submod_scores scores = submod_scores_f32(d->x, B, C, N);
+        submod_labels labels = submod_labels_u8(d->y, B, N);
+        submod_gradient to = submod_gradient_dense(expected, C, N);
+        submod_loss_info info;
+        double of_engine, loss, class_loss[C];
+        ck_assert_ok(submod_lovasz_softmax(&scores, SUBMOD_INPUT_LOGITS, &labels, &of_engine, &to,
+                                           &info, &s, NULL));
+        submod_histogram *whole = NULL, *left = NULL, *right = NULL;
+        ck_assert_ok(submod_histogram_create(C, s.delta, &whole));
+        ck_assert_ok(submod_histogram_create(C, s.delta, &left));
+        ck_assert_ok(submod_histogram_create(C, s.delta, &right));
+        ck_assert_near(submod_histogram_delta(whole), info.delta, 0);
+        add(whole, d, 0, B);
+        add(left, d, 0, 1);
+        add(left, d, 3, B);
+        for (size_t b = 2; b > 0; b--) {
+            add(right, d, b, b + 1);
+        }
+        ck_assert_ok(submod_histogram_merge(left, right));
+        size_t classes, bins;
+        const double *a = submod_histogram_counts(whole, &classes, &bins),
+                     *b = submod_histogram_counts(left, NULL, NULL);
+        ck_assert_uint_eq(classes, C);
+        ck_assert_uint_eq(bins, info.bins);
+        for (size_t k = 0; k < 2 * C * bins; k++) {
+            ck_assert(a[k] == b[k]);
+        }
+        ck_assert_ok(submod_histogram_solve(left, &s, &loss, class_loss));
+        ck_assert_near(loss, of_engine, 1e-15);
+        ck_assert_int_eq(isnan(class_loss[C - 1]), mode == 0); /* class C - 1 does not occur */
+        for (size_t image = 0; image < B; image++) {
+            gradient_of(left, d, image, image + 1, g + image * C * N);
+        }
+        size_t different = 0;
+        for (size_t i = 0; i < ALL; i++) {
+            different += !(g[i] == expected[i]);
+        }
+        ck_assert_uint_eq(different, 0);
+        submod_histogram_free(whole);
+        submod_histogram_free(left);
+        submod_histogram_free(right);
+    }
+    free(expected);
+    free(g);
+    free(d);
+}
+END_TEST
+
+/* The loss depends on ratios of counts only: decay leaves it, and scales the gradient. */
+START_TEST(decay)
+{
+    data *d = random_data(2);
+    submod_histogram *h = NULL;
+    double before, after;
+    float *g = malloc(C * N * sizeof *g), *scaled = malloc(C * N * sizeof *scaled);
+    ck_assert_ok(submod_histogram_create(C, 0.01, &h));
+    add(h, d, 0, B);
+    ck_assert_ok(submod_histogram_solve(h, NULL, &before, NULL));
+    gradient_of(h, d, 0, 1, g);
+    ck_assert_ok(submod_histogram_scale(h, 0.3));
+    ck_assert_ok(submod_histogram_solve(h, NULL, &after, NULL));
+    gradient_of(h, d, 0, 1, scaled);
+    ck_assert_near(after, before, 1e-12);
+    for (size_t i = 0; i < C * N; i++) {
+        ck_assert_near((double)scaled[i], (double)g[i] / 0.3, 1e-9);
+    }
+    /* Decayed to nothing, only the new batch counts. */
+    submod_histogram *fresh = NULL;
+    ck_assert_ok(submod_histogram_scale(h, 0));
+    ck_assert_ok(submod_histogram_create(C, 0.01, &fresh));
+    add(h, d, 1, 2);
+    add(fresh, d, 1, 2);
+    ck_assert_ok(submod_histogram_solve(h, NULL, &before, NULL));
+    ck_assert_ok(submod_histogram_solve(fresh, NULL, &after, NULL));
+    ck_assert(before == after);
+    ck_assert_ok(submod_histogram_reset(fresh));
+    ck_assert_ok(submod_histogram_solve(fresh, NULL, &after, NULL));
+    ck_assert(after == 0);
+    submod_histogram_free(h);
+    submod_histogram_free(fresh);
+    free(g);
+    free(scaled);
+    free(d);
+}
+END_TEST
+
+/* Counts saved and restored elsewhere give the same loss; so does any number of threads. */
+START_TEST(counts_travel)
+{
+    data *d = random_data(3);
+    submod_histogram *h = NULL, *copy = NULL;
+    size_t bins;
+    double loss, other;
+    ck_assert_ok(submod_histogram_create(C, 0.001, &h));
+    ck_assert_ok(submod_histogram_create(C, 0.001, &copy));
+    ck_assert_ok(submod_set_num_threads(1));
+    add(h, d, 0, B);
+    double *to = submod_histogram_counts(copy, NULL, &bins);
+    memcpy(to, submod_histogram_counts(h, NULL, NULL), 2 * C * bins * sizeof *to);
+    ck_assert_ok(submod_histogram_solve(h, NULL, &loss, NULL));
+    ck_assert_ok(submod_histogram_solve(copy, NULL, &other, NULL));
+    ck_assert(loss == other);
+    for (int threads = 2; threads < 6; threads++) {
+        ck_assert_ok(submod_set_num_threads(threads));
+        ck_assert_ok(submod_histogram_reset(copy));
+        add(copy, d, 0, B);
+        ck_assert_ok(submod_histogram_solve(copy, NULL, &other, NULL));
+        ck_assert(loss == other);
+    }
+    ck_assert_ok(submod_set_num_threads(0));
+    submod_histogram_free(h);
+    submod_histogram_free(copy);
+    free(d);
+}
+END_TEST
+
+START_TEST(bad_input)
+{
+    data *d = random_data(4);
+    submod_histogram *h = NULL, *other = NULL;
+    submod_scores scores = submod_scores_f32(d->x, 1, C, N),
+                  fewer = submod_scores_f32(d->x, 1, 2, N);
+    submod_labels labels = submod_labels_u8(d->y, 1, N);
+    submod_loss_settings s = settings_of(0.001);
+    float *g = calloc(C * N, sizeof *g);
+    submod_gradient to = submod_gradient_dense(g, C, N);
+    double loss = 7;
+    ck_assert_int_eq(submod_histogram_create(0, 0.1, &h), SUBMOD_EINVAL);
+    ck_assert_int_eq(submod_histogram_create(3, 0, &h), SUBMOD_EINVAL);
+    ck_assert_int_eq(submod_histogram_create(3, NAN, &h), SUBMOD_EINVAL);
+    ck_assert_int_eq(submod_histogram_create(3, 0.1, NULL), SUBMOD_EINVAL);
+    ck_assert_ptr_null(h);
+    ck_assert_ok(submod_histogram_create(C, 0.1, &h));
+    ck_assert_ok(submod_histogram_create(C, 0.01, &other));
+    ck_assert_int_eq(submod_histogram_merge(h, other), SUBMOD_EINVAL);
+    ck_assert_int_eq(submod_histogram_merge(h, NULL), SUBMOD_EINVAL);
+    ck_assert_int_eq(submod_histogram_scale(h, -1), SUBMOD_EINVAL);
+    ck_assert_int_eq(submod_histogram_scale(h, NAN), SUBMOD_EINVAL);
+    ck_assert_int_eq(
+        submod_histogram_gradient(h, &scores, SUBMOD_INPUT_LOGITS, &labels, &to, &s, NULL),
+        SUBMOD_EINVAL);
+    ck_assert_ptr_nonnull(strstr(submod_last_error(), "submod_histogram_solve"));
+    ck_assert_int_eq(submod_histogram_add(h, &fewer, SUBMOD_INPUT_LOGITS, &labels, &s, NULL),
+                     SUBMOD_EINVAL);
+    d->x[5] = NAN;
+    ck_assert_int_eq(submod_histogram_add(h, &scores, SUBMOD_INPUT_LOGITS, &labels, &s, NULL),
+                     SUBMOD_ENONFINITE);
+    ck_assert_ok(submod_histogram_solve(h, NULL, &loss, NULL));
+    ck_assert(loss == 0); /* nothing was added */
+    ck_assert_int_eq(
+        submod_histogram_gradient(h, &scores, SUBMOD_INPUT_LOGITS, &labels, &to, &s, NULL),
+        SUBMOD_ENONFINITE);
+    ck_assert(g[0] == 0);
+    submod_histogram_counts(h, NULL, NULL)[3] = -1;
+    loss = 7;
+    ck_assert_int_eq(submod_histogram_solve(h, NULL, &loss, NULL), SUBMOD_EINVAL);
+    ck_assert(loss == 7);
+    submod_histogram_free(h);
+    submod_histogram_free(other);
+    submod_histogram_free(NULL);
+    ck_assert_ptr_null(submod_histogram_counts(NULL, NULL, NULL));
+    free(g);
+    free(d);
+}
+END_TEST
+
+int main(void)
+{
+    return RUN_TESTS("histogram", histograms_add_up, decay, counts_travel, bad_input);
+}
