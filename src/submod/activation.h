@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { SUBMODI_TILE = 256 };
+enum { SUBMODI_TILE = 512 };
 
 /* Whether all of x are finite. */
 bool submodi_finite_row(const float *x, size_t n);
