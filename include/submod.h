@@ -6,6 +6,7 @@
  *   submod/lovasz.h     the Lovász extension and its greedy subgradient
  *   submod/tensor.h     views of labels and scores
  *   submod/loss.h       Lovász-Softmax, Lovász-Sigmoid, Lovász hinge
+ *   submod/baseline.h   cross-entropy, hinge, Rahman-Wang, soft Dice, soft Jaccard
  *   submod/histogram.h  the Lovász-Softmax loss of a whole dataset
  *   submod/metric.h     confusion counts, IoU, Dice, mIoU of images and datasets, equibatch
  */
@@ -13,6 +14,7 @@
 #define SUBMOD_H
 
 #include "submod/base.h"
+#include "submod/baseline.h"
 #include "submod/function.h"
 #include "submod/histogram.h"
 #include "submod/loss.h"

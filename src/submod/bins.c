@@ -44,13 +44,8 @@ uint32_t submodi_bins_for(double delta)
 
 bool submodi_counter_take_tiles(submodi_counter *x, submod_work *work)
 {
-    x->tile = submodi_take(work, (size_t)x->threads, sizeof *x->tile);
-    bool good = x->tile != NULL;
-    for (int t = 0; good && t < x->threads; t++) {
-        x->tile[t] = submodi_tile_memory_take(x->p, work);
-        good = x->tile[t].v && x->tile[t].g && x->tile[t].codes;
-    }
-    return good;
+    x->tile = submodi_tiles_take(x->p, x->threads, work);
+    return x->tile != NULL;
 }
 
 bool submodi_counter_take_tables(submodi_counter *x, submod_work *work)

@@ -80,7 +80,7 @@ static size_t rank_segment(const exact *x, size_t segment, int threads, double *
     *value = 0;
     return p->coefficient[segment] > 0
                ? submodi_rank(x->error + segment * x->per_group, x->per_group,
-                              (uint64_t)p->foreground[segment], p->activation == SUBMODI_HINGE,
+                              (uint64_t)p->foreground[segment], p->activation == SUBMODI_SCORE,
                               p->coefficient[segment], &x->rank[omp_get_thread_num()], threads,
                               value)
                : 0;

@@ -32,7 +32,7 @@ static float largest_error(const submodi_counter *x)
         submodi_tile tile;
         bad |= !submodi_tile_load(p, t / p->tiles_per_image, t % p->tiles_per_image,
                                   &x->tile[omp_get_thread_num()], &tile);
-        for (size_t i = 0; p->activation == SUBMODI_HINGE && i < tile.n; i++) {
+        for (size_t i = 0; p->activation == SUBMODI_SCORE && i < tile.n; i++) {
             float e = tile.codes[i] == 1 ? 1.0F - tile.v[i] : 1.0F + tile.v[i];
             largest = tile.codes[i] <= 1 && e > largest ? e : largest;
         }
@@ -45,13 +45,13 @@ static submodi_binning choose_bins(const submodi_problem *p, float largest)
 {
     uint32_t K = submodi_bins_for(p->settings.delta);
     int log2_range = 0;
-    if (p->activation == SUBMODI_HINGE && largest > 0) {
+    if (p->activation == SUBMODI_SCORE && largest > 0) {
         frexp((double)largest, &log2_range);
     }
     return (submodi_binning){.K = K,
                              .scale = (float)ldexp(K, -log2_range),
                              .bias = submodi_bias(p),
-                             .drop_zero = p->activation == SUBMODI_HINGE,
+                             .drop_zero = p->activation == SUBMODI_SCORE,
                              .ignored = p->rule.classes};
 }
 
@@ -88,7 +88,7 @@ submod_status submodi_loss_histogram(const submodi_problem *p, double *loss,
         return submodi_nomem(p->who);
     }
     float largest = 1;
-    if (p->activation == SUBMODI_HINGE || p->groups > 1) {
+    if (p->activation == SUBMODI_SCORE || p->groups > 1) {
         largest = largest_error(&x);
         if (largest < 0) {
             return submodi_problem_bad_score(p);

@@ -12,6 +12,33 @@
 
 /* ---- checks ---- */
 
+submod_status submodi_require_views(const char *who, const submod_scores *scores,
+                                    const submod_labels *labels)
+{
+    return scores && labels
+               ? SUBMOD_OK
+               : submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, scores ? "labels" : "scores");
+}
+
+submod_status submodi_require_input(const char *who, submod_input input)
+{
+    return input == SUBMOD_INPUT_LOGITS || input == SUBMOD_INPUT_PROBABILITIES
+               ? SUBMOD_OK
+               : submodi_fail(SUBMOD_EINVAL, "%s: input = %d is unknown", who, (int)input);
+}
+
+submod_status submodi_require_gradient(const char *who, const submod_gradient *gradient,
+                                       const submod_scores *scores)
+{
+    if (gradient && !gradient->data && scores->batch && scores->pixels) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: gradient has no data", who);
+    }
+    if (gradient && !isfinite((float)gradient->scale)) {
+        return submodi_fail(SUBMOD_ENONFINITE, "%s: gradient scale = %g", who, gradient->scale);
+    }
+    return SUBMOD_OK;
+}
+
 static submod_status require_scores(const submodi_problem *p)
 {
     const submod_scores *s = &p->scores;
@@ -144,13 +171,18 @@ static bool is_listed(const submod_loss_settings *s, size_t c)
 size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const double *foreground,
                                   size_t groups, double *coefficient)
 {
+    double largest = 0; /* weights are divided by it, so that their sum cannot overflow */
+    for (size_t c = 0; s->class_weight && c < C; c++) {
+        largest = fmax(largest, s->class_weight[c]);
+    }
     double total = 0;
     size_t terms = 0;
     for (size_t c = 0; c < C; c++) {
         bool taken = s->classes == SUBMOD_CLASSES_ALL ||
                      (s->classes == SUBMOD_CLASSES_PRESENT && foreground[c] > 0) ||
                      (s->classes == SUBMOD_CLASSES_LIST && is_listed(s, c));
-        coefficient[c] = !taken ? 0 : s->class_weight ? s->class_weight[c] : 1;
+        double weight = largest > 0 ? s->class_weight[c] / largest : s->class_weight ? 0 : 1;
+        coefficient[c] = taken ? weight : 0;
         total += coefficient[c];
     }
     for (size_t c = 0; c < C; c++) {
@@ -203,6 +235,17 @@ submodi_tile_memory submodi_tile_memory_take(const submodi_problem *p, submod_wo
     m.g = submodi_take(work, rows, SUBMODI_TILE * sizeof *m.g);
     m.codes = submodi_take(work, p->multilabel ? rows : 1, SUBMODI_TILE * sizeof *m.codes);
     return m;
+}
+
+submodi_tile_memory *submodi_tiles_take(const submodi_problem *p, int threads, submod_work *work)
+{
+    submodi_tile_memory *tile = submodi_take(work, (size_t)threads, sizeof *tile);
+    bool good = tile != NULL;
+    for (int t = 0; good && t < threads; t++) {
+        tile[t] = submodi_tile_memory_take(p, work);
+        good = tile[t].v && tile[t].g && tile[t].codes;
+    }
+    return good ? tile : NULL;
 }
 
 bool submodi_tile_load(const submodi_problem *p, size_t image, size_t t,

@@ -18,7 +18,7 @@ typedef enum submodi_activation {
     SUBMODI_SOFTMAX,
     SUBMODI_SIGMOID,
     SUBMODI_PROBABILITY,
-    SUBMODI_HINGE
+    SUBMODI_SCORE /* none: hinge losses */
 } submodi_activation;
 
 typedef struct submodi_problem {
@@ -38,6 +38,13 @@ typedef struct submodi_problem {
     uint64_t valid;      /* pixels not ignored; multilabel: over all classes */
     size_t terms;        /* coefficients that are not 0 */
 } submodi_problem;
+
+/* What can be wrong with arguments before there is a problem to prepare. */
+submod_status submodi_require_views(const char *who, const submod_scores *scores,
+                                    const submod_labels *labels);
+submod_status submodi_require_input(const char *who, submod_input input);
+submod_status submodi_require_gradient(const char *who, const submod_gradient *gradient,
+                                       const submod_scores *scores);
 
 /* Checks everything but the scores' values, counts the foreground, sets the coefficients; memory
  * from work. */
@@ -65,6 +72,8 @@ typedef struct submodi_tile_memory {
 } submodi_tile_memory;
 
 submodi_tile_memory submodi_tile_memory_take(const submodi_problem *p, submod_work *work);
+/* That of so many threads. NULL: out of memory. */
+submodi_tile_memory *submodi_tiles_take(const submodi_problem *p, int threads, submod_work *work);
 
 /* Tile t of image b: labels read, activation applied. False if some score is NaN, Inf, or not a
  * probability where it should be: submodi_problem_bad_score then finds it and its words. */
@@ -87,7 +96,7 @@ static inline const int32_t *submodi_tile_codes(const submodi_problem *p, const 
 
 static inline float submodi_bias(const submodi_problem *p)
 {
-    return p->activation == SUBMODI_HINGE ? 1.0F : 0.0F;
+    return p->activation == SUBMODI_SCORE ? 1.0F : 0.0F;
 }
 
 /* The engines: the loss, and the gradient if it is wanted. */

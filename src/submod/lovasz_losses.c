@@ -1,5 +1,4 @@
 /* Lovász-Softmax, Lovász-Sigmoid and the Lovász hinge: three ways to errors, two engines. */
-#include <math.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -13,17 +12,6 @@ submod_loss_settings submod_loss_defaults(void)
         .engine = SUBMOD_ENGINE_EXACT, .delta = 0x1p-13, .classes = SUBMOD_CLASSES_PRESENT};
 }
 
-static submod_status require_gradient(const char *who, const submod_gradient *g, bool empty)
-{
-    if (g && !g->data && !empty) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: gradient has no data", who);
-    }
-    if (g && !isfinite((float)g->scale)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: gradient scale = %g", who, g->scale);
-    }
-    return SUBMOD_OK;
-}
-
 static submod_status solve(submodi_problem *p, double *loss, const submod_gradient *gradient,
                            submod_loss_info *info, submod_work *work)
 {
@@ -33,7 +21,7 @@ static submod_status solve(submodi_problem *p, double *loss, const submod_gradie
     double value = 0;
     submod_status status = submodi_problem_prepare(p, w);
     if (status == SUBMOD_OK) {
-        status = require_gradient(p->who, gradient, p->scores.batch == 0 || p->scores.pixels == 0);
+        status = submodi_require_gradient(p->who, gradient, &p->scores);
     }
     if (status == SUBMOD_OK) {
         status = p->settings.engine == SUBMOD_ENGINE_EXACT
@@ -53,30 +41,15 @@ static submod_status solve(submodi_problem *p, double *loss, const submod_gradie
     return status;
 }
 
-static submod_status require_views(const char *who, const submod_scores *scores,
-                                   const submod_labels *labels)
-{
-    return scores && labels
-               ? SUBMOD_OK
-               : submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, scores ? "labels" : "scores");
-}
-
-static submod_status require_input(const char *who, submod_input input)
-{
-    return input == SUBMOD_INPUT_LOGITS || input == SUBMOD_INPUT_PROBABILITIES
-               ? SUBMOD_OK
-               : submodi_fail(SUBMOD_EINVAL, "%s: input = %d is unknown", who, (int)input);
-}
-
 submod_status submod_lovasz_softmax(const submod_scores *scores, submod_input input,
                                     const submod_labels *labels, double *loss,
                                     const submod_gradient *gradient, submod_loss_info *info,
                                     const submod_loss_settings *settings, submod_work *work)
 {
     static const char who[] = "submod_lovasz_softmax";
-    submod_status status = require_views(who, scores, labels);
+    submod_status status = submodi_require_views(who, scores, labels);
     if (status == SUBMOD_OK) {
-        status = require_input(who, input);
+        status = submodi_require_input(who, input);
     }
     if (status != SUBMOD_OK) {
         return status;
@@ -97,9 +70,9 @@ submod_status submod_lovasz_sigmoid(const submod_scores *scores, submod_input in
                                     submod_work *work)
 {
     static const char who[] = "submod_lovasz_sigmoid";
-    submod_status status = require_views(who, scores, labels);
+    submod_status status = submodi_require_views(who, scores, labels);
     if (status == SUBMOD_OK) {
-        status = require_input(who, input);
+        status = submodi_require_input(who, input);
     }
     if (status != SUBMOD_OK) {
         return status;
@@ -121,7 +94,7 @@ submod_status submod_lovasz_hinge(const submod_scores *scores, const submod_labe
                                   submod_work *work)
 {
     static const char who[] = "submod_lovasz_hinge";
-    submod_status status = require_views(who, scores, labels);
+    submod_status status = submodi_require_views(who, scores, labels);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -133,7 +106,7 @@ submod_status submod_lovasz_hinge(const submod_scores *scores, const submod_labe
                          .scores = *scores,
                          .labels = *labels,
                          .multilabel = true,
-                         .activation = SUBMODI_HINGE,
+                         .activation = SUBMODI_SCORE,
                          .settings = settings ? *settings : submod_loss_defaults()};
     p.settings.classes = SUBMOD_CLASSES_ALL;
     p.settings.class_weight = NULL;
@@ -195,7 +168,7 @@ submod_status submod_lovasz_hinge_function(const submod_fn *fn, const submod_sco
                                            const submod_loss_settings *settings, submod_work *work)
 {
     static const char who[] = "submod_lovasz_hinge_function";
-    submod_status status = require_views(who, scores, labels);
+    submod_status status = submodi_require_views(who, scores, labels);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -208,7 +181,7 @@ submod_status submod_lovasz_hinge_function(const submod_fn *fn, const submod_sco
                          .scores = *scores,
                          .labels = *labels,
                          .multilabel = true,
-                         .activation = SUBMODI_HINGE,
+                         .activation = SUBMODI_SCORE,
                          .settings = submod_loss_defaults()};
     p.settings.has_ignore = settings && settings->has_ignore;
     p.settings.ignore_label = settings ? settings->ignore_label : 0;
@@ -219,7 +192,7 @@ submod_status submod_lovasz_hinge_function(const submod_fn *fn, const submod_sco
     float *derivative = NULL;
     status = submodi_problem_prepare(&p, w);
     if (status == SUBMOD_OK) {
-        status = require_gradient(who, gradient, scores->batch == 0);
+        status = submodi_require_gradient(who, gradient, scores);
     }
     if (status == SUBMOD_OK) {
         derivative = submodi_take(w, scores->batch * n, sizeof *derivative);

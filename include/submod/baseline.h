@@ -1,0 +1,112 @@
+/* The losses that the Lovász losses are compared and mixed with, forward and backward in one call.
+ *
+ *   submod_cross_entropy   multiclass, softmax: paper, Eq. 1
+ *   submod_hinge           binary, from scores
+ *   submod_rahman_wang     binary, sigmoid: 1 - I/U of the probabilities
+ *   submod_soft_dice       multiclass, softmax: 1 - 2I/(sum of both) per class
+ *   submod_soft_jaccard    multiclass, softmax: 1 - I/U per class
+ *
+ * Views, groups (an image or the whole batch), gradients that are written or added with a scale,
+ * and the meaning of NULL are those of loss.h: cross-entropy + Lovász-Softmax is one call of each,
+ * the second with an accumulating gradient. Sums are in double and give the same bits for any
+ * number of threads. One pass over the scores for the loss, a second one for the gradient; scratch
+ * memory does not grow with the number of pixels.
+ *
+ * What happens in special cases:
+ *
+ *   batch = 0 or pixels = 0, or all pixels ignored    loss 0, gradient 0 (PyTorch's mean: NaN)
+ *   classes = 0; for hinge and Rahman-Wang, not 1     SUBMOD_EINVAL
+ *   a group all of whose pixels are ignored, or       counts as 0 in the mean over the groups
+ *     have weight 0, or without a class to take
+ *   class absent from a group
+ *     cross-entropy, hinge                            only its scores matter, not its weight
+ *     Rahman-Wang without foreground                  loss 1, gradient 0 (I = 0, whatever is done)
+ *     Dice, Jaccard, SUBMOD_CLASSES_PRESENT           left out of the mean over the classes
+ *     Dice, Jaccard, otherwise, smoothing 0           loss 1, gradient 0
+ *     Dice, Jaccard, otherwise, smoothing s > 0       1 - s / (sum of its probabilities + s)
+ *   0/0: absent, all its probabilities 0, s = 0       loss 0, gradient 0
+ *   label neither in range nor the ignored one        SUBMOD_EINVAL: "labels[1][17] = 9 is not .."
+ *   NaN or Inf among the scores                       SUBMOD_ENONFINITE: "scores[0][2][5] is nan",
+ *                                                     also at ignored pixels
+ *   huge scores                                       no overflow: the softmax is shifted
+ *   hinge at margin 0, where it has a kink            derivative 0
+ *   probability outside [0, 1] by more than 1e-3      SUBMOD_EINVAL; by less: clamped
+ *   class weight or smoothing negative, NaN or Inf    SUBMOD_EINVAL, SUBMOD_ENONFINITE
+ *   any error                                         loss and gradient untouched
+ *
+ * An ignored pixel has no part in anything and gradient 0.
+ */
+#ifndef SUBMOD_BASELINE_H
+#define SUBMOD_BASELINE_H
+
+#include "submod/loss.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One struct for all; each function says what it does not look at. */
+typedef struct submod_baseline_settings {
+    int per_image; /* 0: one group, the batch; 1: a group per image, losses averaged */
+    /* One number >= 0 per class, borrowed; NULL: all 1. For the hinge: background, foreground. */
+    const double *class_weight;
+    submod_classes classes;    /* SUBMOD_CLASSES_PRESENT */
+    const int32_t *class_list; /* borrowed; distinct; only with SUBMOD_CLASSES_LIST */
+    size_t class_count;
+    double smoothing; /* 0, or at least 1e-30 */
+    int has_ignore;   /* 0 */
+    int64_t ignore_label;
+} submod_baseline_settings;
+
+SUBMOD_API submod_baseline_settings submod_baseline_defaults(void);
+
+/* Multiclass. labels: (batch, pixels) with values in [0, classes). Within a group, the mean of
+ * -log softmax(scores)[label] over the pixels, weighted by the class weight of each pixel's label:
+ * sum of weight * loss / sum of weight, as PyTorch's cross_entropy with reduction='mean'. The small
+ * losses and gradients of confident predictions keep their relative accuracy. From logits only: a
+ * probability that was rounded to 0 has no logarithm.
+ * Not looked at: classes, class_list, class_count, smoothing. loss and gradient may be NULL. */
+SUBMOD_API submod_status submod_cross_entropy(const submod_scores *scores,
+                                              const submod_labels *labels, double *loss,
+                                              const submod_gradient *gradient,
+                                              const submod_baseline_settings *settings,
+                                              submod_work *work);
+
+/* Binary. scores: classes = 1; labels: (batch, pixels), 0 or 1. Within a group, the weighted mean
+ * over the pixels of max(0, 1 - score) at label 1 and max(0, 1 + score) at label 0.
+ * class_weight: two numbers. Not looked at: classes, class_list, class_count, smoothing. */
+SUBMOD_API submod_status submod_hinge(const submod_scores *scores, const submod_labels *labels,
+                                      double *loss, const submod_gradient *gradient,
+                                      const submod_baseline_settings *settings, submod_work *work);
+
+/* Binary. scores: classes = 1; labels: (batch, pixels), 0 or 1. With p the sigmoid of the score and
+ * y the label, per group 1 - I/U, I = sum of p y, U = sum of (p + y) - I (Rahman and Wang 2016).
+ * Not looked at: class_weight, classes, class_list, class_count, smoothing. */
+SUBMOD_API submod_status submod_rahman_wang(const submod_scores *scores, submod_input input,
+                                            const submod_labels *labels, double *loss,
+                                            const submod_gradient *gradient,
+                                            const submod_baseline_settings *settings,
+                                            submod_work *work);
+
+/* Multiclass. labels: (batch, pixels) with values in [0, classes). With p the probability of class
+ * c, y = [label is c] and s the smoothing, per class and group
+ *     Dice     1 - (2 I + s) / (sum of p + sum of y + s),   I = sum of p y,
+ *     Jaccard  1 - (I + s) / (U + s),                       U = sum of p + sum of y - I.
+ * The loss of a group is the weighted mean, sum of weight * loss over the classes taken / sum of
+ * their weights. */
+SUBMOD_API submod_status submod_soft_dice(const submod_scores *scores, submod_input input,
+                                          const submod_labels *labels, double *loss,
+                                          const submod_gradient *gradient,
+                                          const submod_baseline_settings *settings,
+                                          submod_work *work);
+SUBMOD_API submod_status submod_soft_jaccard(const submod_scores *scores, submod_input input,
+                                             const submod_labels *labels, double *loss,
+                                             const submod_gradient *gradient,
+                                             const submod_baseline_settings *settings,
+                                             submod_work *work);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
