@@ -261,7 +261,8 @@ START_TEST(histogram_within_delta)
                                1 + submod_rng_below(&rng, 700), ignore);
         submod_loss_settings s = random_settings(&rng, ignore, weights, list);
         double exact = call(&d, k, NULL, &s);
-        for (double delta = 0.25; delta > 0x1p-21; delta /= 8) {
+        for (int log2_delta = -2; log2_delta > -21; log2_delta -= 3) {
+            double delta = ldexp(1, log2_delta);
             float *x = as_floats(&d);
             submod_scores scores = submod_scores_f32(x, d.B, d.C, d.N);
             submod_labels labels = label_view(&d);

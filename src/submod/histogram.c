@@ -148,7 +148,7 @@ submod_status submod_histogram_add(submod_histogram *histogram, const submod_sco
                                    const submod_loss_settings *settings, submod_work *work)
 {
     submodi_scope scope;
-    submodi_problem p;
+    submodi_problem p = {0};
     submodi_counter x;
     submod_work *w = submodi_scope_open(&scope, work);
     submod_status status =
@@ -177,7 +177,7 @@ submod_status submod_histogram_gradient(const submod_histogram *histogram,
                             who);
     }
     submodi_scope scope;
-    submodi_problem p;
+    submodi_problem p = {0};
     submodi_counter x;
     submod_work *w = submodi_scope_open(&scope, work);
     submod_status status = open_batch(who, histogram, scores, input, labels, settings, w, &p, &x);

@@ -181,7 +181,10 @@ size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const
         bool taken = s->classes == SUBMOD_CLASSES_ALL ||
                      (s->classes == SUBMOD_CLASSES_PRESENT && foreground[c] > 0) ||
                      (s->classes == SUBMOD_CLASSES_LIST && is_listed(s, c));
-        double weight = largest > 0 ? s->class_weight[c] / largest : s->class_weight ? 0 : 1;
+        double weight = 1;
+        if (s->class_weight) {
+            weight = largest > 0 ? s->class_weight[c] / largest : 0;
+        }
         coefficient[c] = taken ? weight : 0;
         total += coefficient[c];
     }
