@@ -6,7 +6,7 @@
 
 #include "support.h"
 
-enum { B = 6, C = 4, N = 900, ALL = B * C * N };
+enum { B = 6, C = 4, N = 4000, ALL = B * C * N }; /* enough for several threads */
 
 typedef struct data {
     float x[ALL];
@@ -132,6 +132,16 @@ START_TEST(decay)
     ck_assert_near(after, before, 1e-12);
     for (size_t i = 0; i < C * N; i++) {
         ck_assert_near((double)scaled[i], (double)g[i] / 0.3, 1e-9);
+    }
+    /* However far it decays, everything stays finite. */
+    for (int times = 0; times < 40; times++) {
+        ck_assert_ok(submod_histogram_scale(h, 1e-10));
+        ck_assert_ok(submod_histogram_solve(h, NULL, &after, NULL));
+        gradient_of(h, d, 0, 1, scaled);
+        ck_assert(after >= 0 && after <= 1);
+        for (size_t i = 0; i < C * N; i++) {
+            ck_assert(isfinite(scaled[i]));
+        }
     }
     /* Decayed to nothing, only the new batch counts. */
     submod_histogram *fresh = NULL;

@@ -363,6 +363,7 @@ static submod_metrics reference(submod_absent absent, int void_label, int leave_
     settings.has_ignore = 1;
     settings.ignore_label = void_label;
     settings.absent = absent;
+    settings.has_leave_out = leave_out >= 0;
     settings.leave_out = leave_out;
     submod_confusion *c = NULL;
     submod_metrics metrics;
@@ -510,6 +511,7 @@ START_TEST(absent_classes)
         ck_assert_near(m.mean_iou, conventions[k] == SUBMOD_ABSENT_TRUTH ? 0.5 : 0.25, 0);
         ck_assert_near(m.frequency_weighted_iou, 0.5, 0);
         ck_assert_near(m.pixel_accuracy, 1.0 / 3, 0);
+        settings.has_leave_out = 1;
         settings.leave_out = 0;
         ck_assert_ok(submod_confusion_metrics(c, NULL, NULL, NULL, &m, &settings));
         assert_same(m.mean_iou, conventions[k] == SUBMOD_ABSENT_TRUTH ? NAN : 0);
@@ -543,6 +545,7 @@ START_TEST(bad_metric_settings)
         submod_metric_settings settings = submod_metric_defaults();
         settings.class_list = cases[i].list;
         settings.class_count = cases[i].count;
+        settings.has_leave_out = cases[i].leave_out != -1;
         settings.leave_out = cases[i].leave_out;
         memcpy(&settings.absent, &cases[i].absent, sizeof settings.absent);
         double iou[3] = {7, 7, 7};

@@ -14,8 +14,8 @@
  *     across processes: all-reduce (sum) the numbers of submod_histogram_counts, then solve.
  *
  * Counts are doubles: whole numbers, exact up to 2^53, unless they were scaled. Errors move by at
- * most delta when they are put into a bin, so the loss is within delta. Of the settings only
- * classes, class_list, class_weight (for solve), has_ignore and ignore_label are looked at.
+ * most delta when they are put into a bin, so the loss is within delta. Of the settings classes,
+ * class_list and class_weight matter to solve, has_ignore and ignore_label to add and gradient.
  * A histogram is used by one thread at a time; its calls are parallel inside.
  */
 #ifndef SUBMOD_HISTOGRAM_H
@@ -43,7 +43,8 @@ SUBMOD_API submod_status submod_histogram_add(submod_histogram *histogram,
                                               const submod_labels *labels,
                                               const submod_loss_settings *settings,
                                               submod_work *work);
-/* All counts times a factor >= 0. */
+/* All counts times a factor >= 0. Where all counts of a class have decayed to less than 1e-20 the
+ * class weighs nothing. */
 SUBMOD_API submod_status submod_histogram_scale(submod_histogram *histogram, double factor);
 /* Adds the counts of another one with the same classes and bins. */
 SUBMOD_API submod_status submod_histogram_merge(submod_histogram *histogram,

@@ -27,7 +27,10 @@
  *                                                     also at ignored pixels
  *   huge scores                                       no overflow: the softmax is shifted
  *   probability outside [0, 1] by more than 1e-3      SUBMOD_EINVAL; by less: clamped
+ *   more than 2^31 - 1 pixels, 2^29 classes           SUBMOD_EINVAL
  *   any error                                         loss and gradient untouched
+ *
+ * The gradient must not overlap the scores or itself (strides of 0).
  *
  * An ignored pixel has no part in anything and gradient 0. Ties: foreground before background,
  * equal pixels get equal weights.
@@ -83,7 +86,7 @@ typedef struct submod_loss_info {
 typedef struct submod_gradient {
     float *data;
     ptrdiff_t batch_stride, class_stride, pixel_stride; /* in elements */
-    double scale;                                       /* finite */
+    double scale;                                       /* finite as a float */
     int accumulate;
 } submod_gradient;
 

@@ -96,7 +96,8 @@ typedef struct submod_metric_settings {
     submod_absent absent;      /* SUBMOD_ABSENT_ONE */
     const int32_t *class_list; /* NULL: all classes; else the distinct ones to average over */
     size_t class_count;        /* length of class_list, at least 1; 0 without a list */
-    int32_t leave_out;         /* -1; or one class not to average over, such as the background */
+    int has_leave_out;         /* 0 */
+    int32_t leave_out;         /* one class not to average over, such as the background */
 } submod_metric_settings;
 
 SUBMOD_API submod_metric_settings submod_metric_defaults(void);

@@ -136,16 +136,17 @@ void submodi_sigmoid(size_t n, float *v)
 }
 
 SUBMODI_MULTIVERSION
-static void sigmoid_backward(const float *p, size_t n, float *g)
+static void sigmoid_backward(const float *score, size_t n, float *g)
 {
     for (size_t i = 0; i < n; i++) {
-        g[i] *= p[i] * (1.0F - p[i]);
+        float e = exp_nonpositive(score[i] < 0 ? score[i] : -score[i]);
+        g[i] *= e / ((1.0F + e) * (1.0F + e));
     }
 }
 
-void submodi_sigmoid_backward(const float *p, size_t n, float *g)
+void submodi_sigmoid_backward(const float *score, size_t n, float *g)
 {
-    sigmoid_backward(p, n, g);
+    sigmoid_backward(score, n, g);
 }
 
 SUBMODI_MULTIVERSION

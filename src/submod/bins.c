@@ -71,12 +71,19 @@ bool submodi_counter_count(const submodi_counter *x, size_t group)
 #pragma omp parallel num_threads(x->threads) reduction(| : bad)
     {
         uint32_t *count = x->count[omp_get_thread_num()];
-        memset(count, 0, C * table_size(x) * sizeof *count);
+        /* All tables, also of threads that OpenMP may not have granted. */
+#pragma omp for
+        for (int t = 0; t < x->threads; t++) {
+            memset(x->count[t], 0, C * table_size(x) * sizeof *count);
+        }
 #pragma omp for
         for (size_t t = 0; t < tiles; t++) {
             submodi_tile tile;
-            bad |= !submodi_tile_load(p, first + t / p->tiles_per_image, t % p->tiles_per_image,
-                                      &x->tile[omp_get_thread_num()], &tile);
+            if (!submodi_tile_load(p, first + t / p->tiles_per_image, t % p->tiles_per_image,
+                                   &x->tile[omp_get_thread_num()], &tile)) {
+                bad = 1; /* what NaN leaves behind has no bin */
+                continue;
+            }
             for (size_t c = 0; c < C; c++) {
                 uint32_t bin[SUBMODI_TILE];
                 uint32_t *table = count + c * table_size(x);
@@ -107,6 +114,7 @@ void submodi_counter_add_to(const submodi_counter *x, size_t c, double *total)
 double submodi_solve_bins(const double *count, double P, const submodi_binning *how,
                           double coefficient, float *weight)
 {
+    const double nothing = 1e-20; /* counts that have decayed to less weigh nothing */
     size_t K = how->K;
     double a = 0;
     double b = 0;
@@ -116,12 +124,12 @@ double submodi_solve_bins(const double *count, double P, const submodi_binning *
         double foreground = count[K + k];
         double background = count[k];
         double U = P + b;
-        double of_foreground = U > 0 ? 1 / U : 0;
+        double of_foreground = U > nothing ? 1 / U : 0;
         a += foreground;
         double of_background = 0;
-        if (U > 0) {
-            of_background = (P - a) / (U * (U + background));
-        } else if (background > 0) {
+        if (U > nothing) {
+            of_background = fmax(P - a, 0) / U / (U + background);
+        } else if (background > nothing) {
             of_background = 1 / background; /* no foreground: the largest errors are all */
         }
         b += background;

@@ -223,6 +223,9 @@ submod_status submodi_confusion_count(const char *who, submod_confusion *c,
               .pixels = images * truth->pixels,
               .side = (size_t)c->rule.classes + 2,
               .lanes = c->rule.classes <= SMALL_CLASSES ? LANES : 1};
+    if ((uint64_t)p.pixels > (uint64_t)(INT64_MAX - c->total)) {
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: the counts would overflow", who);
+    }
     p.threads = (size_t)submodi_threads_for(p.pixels);
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, NULL);

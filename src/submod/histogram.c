@@ -114,13 +114,19 @@ static submod_status open_batch(const char *who, const submod_histogram *h,
                                 const submod_labels *labels, const submod_loss_settings *settings,
                                 submod_work *w, submodi_problem *p, submodi_counter *x)
 {
-    if (!h || !scores || !labels) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: histogram, scores or labels is NULL", who);
+    if (!h) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: histogram is NULL", who);
     }
-    if (scores->classes != h->classes ||
-        (input != SUBMOD_INPUT_LOGITS && input != SUBMOD_INPUT_PROBABILITIES)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: scores of %zu classes (input %d), histogram of %zu",
-                            who, scores->classes, (int)input, h->classes);
+    submod_status status = submodi_require_views(who, scores, labels);
+    if (status == SUBMOD_OK) {
+        status = submodi_require_input(who, input);
+    }
+    if (status == SUBMOD_OK && scores->classes != h->classes) {
+        status = submodi_fail(SUBMOD_EINVAL, "%s: scores of %zu classes, histogram of %zu", who,
+                              scores->classes, h->classes);
+    }
+    if (status != SUBMOD_OK) {
+        return status;
     }
     *p = (submodi_problem){.who = who,
                            .scores = *scores,
@@ -130,7 +136,7 @@ static submod_status open_batch(const char *who, const submod_histogram *h,
                            .settings = submod_loss_defaults()};
     p->settings.has_ignore = settings && settings->has_ignore;
     p->settings.ignore_label = settings ? settings->ignore_label : 0;
-    submod_status status = submodi_problem_prepare(p, w);
+    status = submodi_problem_prepare(p, w);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -170,19 +176,20 @@ submod_status submod_histogram_gradient(const submod_histogram *histogram,
                                         const submod_loss_settings *settings, submod_work *work)
 {
     static const char who[] = "submod_histogram_gradient";
-    if (!histogram || !histogram->solved || !gradient || !isfinite(gradient->scale)) {
-        return submodi_fail(SUBMOD_EINVAL,
-                            "%s: histogram or gradient is NULL, its scale is not finite, or "
-                            "submod_histogram_solve has not been called",
-                            who);
+    if (!histogram || !gradient) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who,
+                            histogram ? "gradient" : "histogram");
+    }
+    if (!histogram->solved) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: submod_histogram_solve has not been called", who);
     }
     submodi_scope scope;
     submodi_problem p = {0};
     submodi_counter x;
     submod_work *w = submodi_scope_open(&scope, work);
     submod_status status = open_batch(who, histogram, scores, input, labels, settings, w, &p, &x);
-    if (status == SUBMOD_OK && p.groups && !gradient->data) {
-        status = submodi_fail(SUBMOD_EINVAL, "%s: gradient has no data", who);
+    if (status == SUBMOD_OK) {
+        status = submodi_require_gradient(who, gradient, &p.scores);
     }
     /* Counting is how scores are checked before anything is written. */
     if (status == SUBMOD_OK && p.groups && !submodi_counter_count(&x, 0)) {

@@ -39,7 +39,7 @@ submod_status submod_jaccard_index(const uint8_t *prediction, const uint8_t *tru
 
 submod_metric_settings submod_metric_defaults(void)
 {
-    return (submod_metric_settings){.absent = SUBMOD_ABSENT_ONE, .leave_out = -1};
+    return (submod_metric_settings){.absent = SUBMOD_ABSENT_ONE};
 }
 
 static bool is_class(int32_t c, size_t classes)
@@ -81,10 +81,10 @@ static submod_status choose(const char *who, const submod_metric_settings *s, si
     if (status != SUBMOD_OK) {
         return status;
     }
-    if (s->leave_out != -1) {
+    if (s->has_leave_out) {
         if (!is_class(s->leave_out, classes)) {
-            return submodi_fail(SUBMOD_EINVAL, "%s: leave_out = %d is neither -1 nor in [0, %zu)",
-                                who, (int)s->leave_out, classes);
+            return submodi_fail(SUBMOD_EINVAL, "%s: leave_out = %d is not in [0, %zu)", who,
+                                (int)s->leave_out, classes);
         }
         chosen[s->leave_out] = 0;
     }

@@ -74,15 +74,15 @@ static bool compute_errors(const exact *x)
     return !bad;
 }
 
-static size_t rank_segment(const exact *x, size_t segment, int threads, double *value)
+static size_t rank_segment(const exact *x, size_t segment, const submodi_rank_memory *memory,
+                           int threads, double *value)
 {
     const submodi_problem *p = x->p;
     *value = 0;
     return p->coefficient[segment] > 0
                ? submodi_rank(x->error + segment * x->per_group, x->per_group,
                               (uint64_t)p->foreground[segment], p->activation == SUBMODI_SCORE,
-                              p->coefficient[segment], &x->rank[omp_get_thread_num()], threads,
-                              value)
+                              p->coefficient[segment], memory, threads, value)
                : 0;
 }
 
@@ -94,11 +94,11 @@ static uint64_t rank_segments(const exact *x, double *value)
     if (x->p->terms >= (size_t)x->threads) {
 #pragma omp parallel for num_threads(x->threads) schedule(dynamic) reduction(+ : sorted)
         for (size_t s = 0; s < segments; s++) {
-            sorted += rank_segment(x, s, 1, &value[s]);
+            sorted += rank_segment(x, s, &x->rank[omp_get_thread_num()], 1, &value[s]);
         }
     } else {
         for (size_t s = 0; s < segments; s++) {
-            sorted += rank_segment(x, s, x->threads, &value[s]);
+            sorted += rank_segment(x, s, &x->rank[0], x->threads, &value[s]);
         }
     }
     return sorted;

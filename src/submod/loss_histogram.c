@@ -47,6 +47,7 @@ static submodi_binning choose_bins(const submodi_problem *p, float largest)
     int log2_range = 0;
     if (p->activation == SUBMODI_SCORE && largest > 0) {
         frexp((double)largest, &log2_range);
+        K *= 2; /* the range may be twice the largest margin */
     }
     return (submodi_binning){.K = K,
                              .scale = (float)ldexp(K, -log2_range),

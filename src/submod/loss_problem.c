@@ -112,22 +112,29 @@ static submod_status bad_label(const submodi_problem *p, size_t c, size_t b, siz
                         i, label, (int)p->rule.classes);
 }
 
-/* Adds one row of codes to the counts; returns the place of the first bad label, or n. */
-static size_t count_codes(const submodi_problem *p, const int32_t *codes, size_t n,
-                          double *foreground, uint64_t *valid)
+/* Adds one row of codes to the counts; false if there is a bad label among them. */
+static bool count_codes(const submodi_problem *p, const int32_t *codes, size_t n,
+                        double *foreground, uint64_t *valid)
 {
+    uint32_t good = 0;
+    uint32_t bad = 0;
+    uint32_t ones = 0;
     for (size_t i = 0; i < n; i++) {
-        if (codes[i] > p->rule.classes) {
-            return i;
-        }
-        *valid += codes[i] < p->rule.classes;
-        if (p->multilabel) {
-            *foreground += codes[i] == 1;
-        } else if (codes[i] < p->rule.classes) {
-            foreground[codes[i]]++;
+        good += codes[i] < p->rule.classes;
+        bad += codes[i] > p->rule.classes;
+        ones += codes[i] == 1;
+    }
+    *valid += good;
+    if (p->multilabel) {
+        *foreground += ones;
+    } else if (!bad) {
+        for (size_t i = 0; i < n; i++) {
+            if (codes[i] < p->rule.classes) {
+                foreground[codes[i]]++;
+            }
         }
     }
-    return n;
+    return bad == 0;
 }
 
 static submod_status count_labels(submodi_problem *p)
@@ -146,8 +153,11 @@ static submod_status count_labels(submodi_problem *p)
                 size_t left = p->scores.pixels - first;
                 size_t n = left < SUBMODI_TILE ? left : SUBMODI_TILE;
                 submodi_labels_read(&view, b, first, n, &p->rule, codes);
-                size_t bad = count_codes(p, codes, n, foreground + c, &p->valid);
-                if (bad < n) {
+                if (!count_codes(p, codes, n, foreground + c, &p->valid)) {
+                    size_t bad = 0;
+                    while (codes[bad] <= p->rule.classes) {
+                        bad++;
+                    }
                     return bad_label(p, c, b, first + bad);
                 }
             }
@@ -168,28 +178,30 @@ static bool is_listed(const submod_loss_settings *s, size_t c)
     return false;
 }
 
+static bool is_taken(const submod_loss_settings *s, size_t c, double foreground)
+{
+    return s->classes == SUBMOD_CLASSES_ALL ||
+           (s->classes == SUBMOD_CLASSES_PRESENT && foreground > 0) ||
+           (s->classes == SUBMOD_CLASSES_LIST && is_listed(s, c));
+}
+
 size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const double *foreground,
                                   size_t groups, double *coefficient)
 {
     double largest = 0; /* weights are divided by it, so that their sum cannot overflow */
-    for (size_t c = 0; s->class_weight && c < C; c++) {
-        largest = fmax(largest, s->class_weight[c]);
+    for (size_t c = 0; c < C; c++) {
+        double weight = s->class_weight ? s->class_weight[c] : 1;
+        coefficient[c] = is_taken(s, c, foreground[c]) ? weight : 0;
+        largest = fmax(largest, coefficient[c]);
     }
     double total = 0;
-    size_t terms = 0;
-    for (size_t c = 0; c < C; c++) {
-        bool taken = s->classes == SUBMOD_CLASSES_ALL ||
-                     (s->classes == SUBMOD_CLASSES_PRESENT && foreground[c] > 0) ||
-                     (s->classes == SUBMOD_CLASSES_LIST && is_listed(s, c));
-        double weight = 1;
-        if (s->class_weight) {
-            weight = largest > 0 ? s->class_weight[c] / largest : 0;
-        }
-        coefficient[c] = taken ? weight : 0;
+    for (size_t c = 0; largest > 0 && c < C; c++) {
+        coefficient[c] /= largest;
         total += coefficient[c];
     }
-    for (size_t c = 0; c < C; c++) {
-        coefficient[c] = total > 0 ? coefficient[c] / total / (double)groups : 0;
+    size_t terms = 0;
+    for (size_t c = 0; total > 0 && c < C; c++) {
+        coefficient[c] /= total * (double)groups;
         terms += coefficient[c] > 0;
     }
     return terms;
@@ -315,7 +327,10 @@ void submodi_tile_store(const submodi_problem *p, const submodi_tile *tile,
     for (size_t c = 0; c < C; c++) {
         float *g = tile->g + c * SUBMODI_TILE;
         if (p->activation == SUBMODI_SIGMOID) {
-            submodi_sigmoid_backward(tile->v + c * SUBMODI_TILE, tile->n, g);
+            float *score =
+                tile->v + c * SUBMODI_TILE; /* the probabilities are not needed any more */
+            submodi_load_row(&p->scores, tile->image, c, tile->first, tile->n, score);
+            submodi_sigmoid_backward(score, tile->n, g);
         }
         submodi_store_row(gradient, tile->image, c, tile->first, tile->n, g);
     }

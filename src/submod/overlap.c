@@ -138,7 +138,9 @@ static double solve_class(const overlap *x, size_t group, size_t c)
     if (P > 0) {
         slope->foreground = (float)(-coefficient * (x->dice ? D + wrong : D) / D / D);
     }
-    slope->background = (float)(coefficient * ((D - wrong) / D / D));
+    /* D - wrong, without the cancellation. */
+    double right = (x->dice ? 2 * sum.inside : sum.inside) + x->smoothing;
+    slope->background = (float)(coefficient * (right / D / D));
     return coefficient * wrong / D;
 }
 

@@ -169,6 +169,7 @@ static parsed settle_classes(options *o, const given *g)
     o->counted_classes = o->classes;
     if (o->cityscapes) { /* void predictions are wrong, but of no class in the report */
         o->counted_classes = o->classes + 1;
+        o->metric.has_leave_out = 1;
         o->metric.leave_out = (int32_t)o->classes;
     }
     return PARSED_RUN;
@@ -203,7 +204,7 @@ static parsed settle_names(options *o, const given *g)
     for (size_t c = 0; c < o->classes; c++) {
         if (o->cityscapes) {
             list_add(&o->names, cityscapes_names[c]);
-        } else if (o->classes == VOC_CLASSES) {
+        } else if (g->voc) {
             list_add(&o->names, voc_names[c]);
         } else {
             list_addf(&o->names, "class %zu", c);
