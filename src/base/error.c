@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/threads.h"
+
 static _Thread_local char last_error[256];
 
 const char *submod_last_error(void)
@@ -18,6 +20,32 @@ submod_status submodi_fail(submod_status status, const char *format, ...)
     vsnprintf(last_error, sizeof last_error, format, args);
     va_end(args);
     return status;
+}
+
+/* 0 * x is 0 for finite x and NaN otherwise: one pass without branches tells. */
+static bool part_finite(const double *x, size_t n)
+{
+    double poison = 0;
+#pragma omp simd reduction(+ : poison)
+    for (size_t i = 0; i < n; i++) {
+        poison += 0 * x[i];
+    }
+    return poison == 0;
+}
+
+bool submodi_all_finite(const double *x, size_t n)
+{
+    enum { PART = 1 << 14 };
+    int threads = submodi_threads_for(n);
+    if (threads == 1) {
+        return part_finite(x, n);
+    }
+    int special = 0;
+#pragma omp parallel for num_threads(threads) reduction(| : special)
+    for (size_t begin = 0; begin < n; begin += PART) {
+        special |= !part_finite(x + begin, n - begin < PART ? n - begin : PART);
+    }
+    return !special;
 }
 
 submod_status submodi_require_finite(const char *who, const char *name, const double *x, size_t n)

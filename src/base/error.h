@@ -22,17 +22,8 @@ static inline submod_status submodi_nomem(const char *who)
     return SUBMOD_ENOMEM; /* in sight of static analysis */
 }
 
-/* Whether all of x[0 .. n-1] are finite: 0 * x is 0 then and NaN otherwise, so that one
- * branch-free pass tells. */
-static inline bool submodi_all_finite(const double *x, size_t n)
-{
-    double poison = 0;
-#pragma omp simd reduction(+ : poison)
-    for (size_t i = 0; i < n; i++) {
-        poison += 0 * x[i];
-    }
-    return poison == 0;
-}
+/* Whether all of x[0 .. n-1] are finite. */
+bool submodi_all_finite(const double *x, size_t n);
 
 /* Refuses NaN and Inf in x[0 .. n-1], naming the array and the first offender. */
 submod_status submodi_require_finite(const char *who, const char *name, const double *x, size_t n);
