@@ -17,12 +17,23 @@ static submod_status require_arrays(const char *who, const void *x, size_t n, co
     return SUBMOD_OK;
 }
 
-static void write_order(const submodi_sorted *sorted, size_t n, int32_t *order)
+/* Sorts the one of the two arrays that is not NULL. */
+static submod_status sort_into(const char *who, const float *f32, const double *f64, size_t n,
+                               int32_t *order, submod_work *work)
 {
+    submodi_scope scope;
+    submodi_sorted sorted;
+    submod_work *w = submodi_scope_open(&scope, work);
+    submod_status status =
+        f32 ? submodi_sort_f32(f32, n, w, &sorted) : submodi_sort_f64(f64, n, w, &sorted);
+    if (status == SUBMOD_OK) {
 #pragma omp parallel for num_threads(submodi_threads_for(n))
-    for (size_t i = 0; i < n; i++) {
-        order[i] = submodi_sorted_index(sorted, i);
+        for (size_t i = 0; i < n; i++) {
+            order[i] = submodi_sorted_index(&sorted, i);
+        }
     }
+    submodi_scope_close(&scope);
+    return status == SUBMOD_OK ? status : submodi_nomem(who);
 }
 
 submod_status submod_argsort_f64(const double *x, size_t n, int32_t *order, submod_work *work)
@@ -32,17 +43,7 @@ submod_status submod_argsort_f64(const double *x, size_t n, int32_t *order, subm
     if (status == SUBMOD_OK) {
         status = submodi_require_finite(who, "x", x, n);
     }
-    if (status != SUBMOD_OK || n == 0) {
-        return status;
-    }
-    submodi_scope scope;
-    submodi_sorted sorted;
-    status = submodi_sort_f64(x, n, submodi_scope_open(&scope, work), &sorted);
-    if (status == SUBMOD_OK) {
-        write_order(&sorted, n, order);
-    }
-    submodi_scope_close(&scope);
-    return status == SUBMOD_OK ? status : submodi_nomem(who);
+    return status != SUBMOD_OK || n == 0 ? status : sort_into(who, NULL, x, n, order, work);
 }
 
 submod_status submod_argsort_f32(const float *x, size_t n, int32_t *order, submod_work *work)
@@ -54,15 +55,5 @@ submod_status submod_argsort_f32(const float *x, size_t n, int32_t *order, submo
             status = submodi_fail(SUBMOD_ENONFINITE, "%s: x[%zu] is %g", who, i, (double)x[i]);
         }
     }
-    if (status != SUBMOD_OK || n == 0) {
-        return status;
-    }
-    submodi_scope scope;
-    submodi_sorted sorted;
-    status = submodi_sort_f32(x, n, submodi_scope_open(&scope, work), &sorted);
-    if (status == SUBMOD_OK) {
-        write_order(&sorted, n, order);
-    }
-    submodi_scope_close(&scope);
-    return status == SUBMOD_OK ? status : submodi_nomem(who);
+    return status != SUBMOD_OK || n == 0 ? status : sort_into(who, x, NULL, n, order, work);
 }
