@@ -41,12 +41,11 @@ static submod_status solve(submodi_problem *p, double *loss, const submod_gradie
     return status;
 }
 
-submod_status submod_lovasz_softmax(const submod_scores *scores, submod_input input,
-                                    const submod_labels *labels, double *loss,
-                                    const submod_gradient *gradient, submod_loss_info *info,
-                                    const submod_loss_settings *settings, submod_work *work)
+/* What softmax and sigmoid have in common: the views, and scores or probabilities. */
+static submod_status start(const char *who, const submod_scores *scores, submod_input input,
+                           const submod_labels *labels, submodi_activation of_logits,
+                           const submod_loss_settings *settings, submodi_problem *p)
 {
-    static const char who[] = "submod_lovasz_softmax";
     submod_status status = submodi_require_views(who, scores, labels);
     if (status == SUBMOD_OK) {
         status = submodi_require_input(who, input);
@@ -54,13 +53,24 @@ submod_status submod_lovasz_softmax(const submod_scores *scores, submod_input in
     if (status != SUBMOD_OK) {
         return status;
     }
-    submodi_problem p = {.who = who,
-                         .scores = *scores,
-                         .labels = *labels,
-                         .activation =
-                             input == SUBMOD_INPUT_LOGITS ? SUBMODI_SOFTMAX : SUBMODI_PROBABILITY,
-                         .settings = settings ? *settings : submod_loss_defaults()};
-    return solve(&p, loss, gradient, info, work);
+    *p = (submodi_problem){.who = who,
+                           .scores = *scores,
+                           .labels = *labels,
+                           .activation =
+                               input == SUBMOD_INPUT_LOGITS ? of_logits : SUBMODI_PROBABILITY,
+                           .settings = settings ? *settings : submod_loss_defaults()};
+    return SUBMOD_OK;
+}
+
+submod_status submod_lovasz_softmax(const submod_scores *scores, submod_input input,
+                                    const submod_labels *labels, double *loss,
+                                    const submod_gradient *gradient, submod_loss_info *info,
+                                    const submod_loss_settings *settings, submod_work *work)
+{
+    submodi_problem p = {0};
+    submod_status status =
+        start("submod_lovasz_softmax", scores, input, labels, SUBMODI_SOFTMAX, settings, &p);
+    return status == SUBMOD_OK ? solve(&p, loss, gradient, info, work) : status;
 }
 
 submod_status submod_lovasz_sigmoid(const submod_scores *scores, submod_input input,
@@ -69,23 +79,12 @@ submod_status submod_lovasz_sigmoid(const submod_scores *scores, submod_input in
                                     submod_loss_info *info, const submod_loss_settings *settings,
                                     submod_work *work)
 {
-    static const char who[] = "submod_lovasz_sigmoid";
-    submod_status status = submodi_require_views(who, scores, labels);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_input(who, input);
-    }
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    submodi_problem p = {.who = who,
-                         .scores = *scores,
-                         .labels = *labels,
-                         .label_class_stride = label_class_stride,
-                         .multilabel = true,
-                         .activation =
-                             input == SUBMOD_INPUT_LOGITS ? SUBMODI_SIGMOID : SUBMODI_PROBABILITY,
-                         .settings = settings ? *settings : submod_loss_defaults()};
-    return solve(&p, loss, gradient, info, work);
+    submodi_problem p = {0};
+    submod_status status =
+        start("submod_lovasz_sigmoid", scores, input, labels, SUBMODI_SIGMOID, settings, &p);
+    p.label_class_stride = label_class_stride;
+    p.multilabel = true;
+    return status == SUBMOD_OK ? solve(&p, loss, gradient, info, work) : status;
 }
 
 submod_status submod_lovasz_hinge(const submod_scores *scores, const submod_labels *labels,
