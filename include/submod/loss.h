@@ -8,9 +8,9 @@
  * them by the greedy subgradient of the Jaccard loss. Two engines with one semantics:
  *   exact      the errors are sorted (those that can carry weight), counts are integers;
  *   histogram  the errors are counted in bins: two passes over the scores (three for the hinge,
- * which needs their range, and per image, where all scores are checked first), no sort, no memory
- * that grows with the number of pixels, and a loss that is off by at most a known delta. Both give
- * the same bits for any number of threads.
+ *              which needs their range, and per image, where all are checked first), no sort, no
+ *              memory that grows with the pixels, a loss that is off by at most a known delta.
+ * Both give the same bits for any number of threads.
  *
  * What happens in special cases (P: foreground pixels of a class within the group):
  *
