@@ -19,7 +19,7 @@
 #include "base/simd.h"
 #include "base/threads.h"
 #include "submod/baseline.h"
-#include "submod/loss_problem.h"
+#include "submod/tile.h"
 
 /* Partial sums per batch: enough for all threads to have work, few enough to be nothing. */
 enum { PARTS = 256 };
@@ -65,14 +65,6 @@ static inline float log1p_nonnegative(float x)
     return r + q + k * 0.693359375F;
 }
 
-SUBMODI_MULTIVERSION
-static void raise_to(float *largest, const float *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        largest[i] = x[i] > largest[i] ? x[i] : largest[i];
-    }
-}
-
 /* The largest of the probabilities so far, and the sum of all others: in double, for the sake of
  * many classes. */
 SUBMODI_MULTIVERSION
@@ -87,7 +79,11 @@ static void split_off(const float *p, size_t n, float *top, double *others)
 /* Scores to probabilities in place, and what split_off makes of them. */
 static void softmax(const submodi_problem *p, const submodi_tile *tile, float *top, double *others)
 {
-    submodi_softmax(p->scores.classes, tile->n, tile->v);
+    float factor[SUBMODI_TILE];
+    submodi_softmax(p->scores.classes, tile->n, tile->largest, tile->v, factor);
+    for (size_t c = 0; c < p->scores.classes; c++) {
+        submodi_multiply_row(tile->v + c * SUBMODI_TILE, factor, tile->n);
+    }
     memset(top, 0, tile->n * sizeof *top);
     memset(others, 0, tile->n * sizeof *others);
     for (size_t c = 0; c < p->scores.classes; c++) {
@@ -110,18 +106,14 @@ static double tile_loss(const submodi_problem *p, const submodi_tile *tile)
 {
     size_t C = p->scores.classes;
     const double *weight = p->coefficient + tile->image / p->images_per_group * C;
-    float largest[SUBMODI_TILE];
     float top[SUBMODI_TILE];
     double others[SUBMODI_TILE];
     double loss = 0;
-    memcpy(largest, tile->v, tile->n * sizeof *largest);
-    for (size_t c = 1; c < C; c++) {
-        raise_to(largest, tile->v + c * SUBMODI_TILE, tile->n);
-    }
     for (size_t i = 0; i < tile->n; i++) {
         size_t y = (size_t)tile->codes[i];
-        loss +=
-            y < C ? weight[y] * ((double)largest[i] - (double)tile->v[y * SUBMODI_TILE + i]) : 0;
+        loss += y < C
+                    ? weight[y] * ((double)tile->largest[i] - (double)tile->v[y * SUBMODI_TILE + i])
+                    : 0;
     }
     softmax(p, tile, top, others);
     log_sum(top, tile->n, others);

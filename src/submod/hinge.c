@@ -13,7 +13,7 @@
 #include "base/simd.h"
 #include "base/threads.h"
 #include "submod/baseline.h"
-#include "submod/loss_problem.h"
+#include "submod/tile.h"
 
 /* Partial sums per batch: enough for all threads to have work, few enough to be nothing. Lanes:
  * with fewer, gcc unrolls the inner loop before it could vectorise it, and is five times slower. */

@@ -142,7 +142,7 @@ static submod_status open_batch(const char *who, const submod_histogram *h,
     }
     *x = (submodi_counter){
         .p = p,
-        .how = {.K = (uint32_t)h->bins, .scale = (float)h->bins, .ignored = p->rule.classes},
+        .how = {.K = (uint32_t)h->bins, .scale = (float)h->bins, .lowest = -1},
         .threads = submodi_threads_for(scores->batch * scores->pixels * scores->classes)};
     return submodi_counter_take_tiles(x, w) && submodi_counter_take_tables(x, w)
                ? SUBMOD_OK
@@ -247,7 +247,8 @@ submod_status submod_histogram_solve(submod_histogram *histogram,
         P[c] = foreground_of(histogram, c);
     }
     submodi_class_coefficients(&s, C, P, 1, coefficient);
-    submodi_binning how = {.K = (uint32_t)histogram->bins, .scale = (float)histogram->bins};
+    submodi_binning how = {
+        .K = (uint32_t)histogram->bins, .scale = (float)histogram->bins, .lowest = -1};
     double total = 0;
     for (size_t c = 0; c < C; c++) {
         double value =

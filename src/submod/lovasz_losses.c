@@ -2,9 +2,9 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/loss_problem.h"
 #include "submod/lovasz.h"
 #include "submod/rows.h"
+#include "submod/tile.h"
 
 submod_loss_settings submod_loss_defaults(void)
 {
@@ -139,13 +139,13 @@ static submod_status solve_images(const submodi_problem *p, const submod_fn *fn,
     size_t n = p->scores.pixels;
     double *margin = submodi_take(w, n, sizeof *margin);
     double *g = submodi_take(w, n, sizeof *g);
-    submodi_tile_memory memory = submodi_tile_memory_take(p, w);
-    if (!margin || !g || !memory.v || !memory.g || !memory.codes) {
+    submodi_tile_memory *memory = submodi_tiles_take(p, 1, w);
+    if (!margin || !g || !memory) {
         return submodi_nomem(p->who);
     }
     for (size_t b = 0; b < p->scores.batch; b++) {
         float *side = derivative + b * n;
-        if (!read_margins(p, b, &memory, margin, side)) {
+        if (!read_margins(p, b, memory, margin, side)) {
             return submodi_problem_bad_score(p);
         }
         double value;

@@ -21,7 +21,7 @@
 #include "base/simd.h"
 #include "base/threads.h"
 #include "submod/baseline.h"
-#include "submod/loss_problem.h"
+#include "submod/tile.h"
 
 submod_baseline_settings submod_baseline_defaults(void)
 {
