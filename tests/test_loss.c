@@ -284,6 +284,50 @@ START_TEST(histogram_within_delta)
 }
 END_TEST
 
+/* Bins that are asked for: so many, whatever delta says, with the guarantee that follows. */
+START_TEST(bins_given)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 16);
+    for (int repeat = 0; repeat < 30; repeat++) {
+        kind k = (kind)(repeat % 3);
+        batch d = random_batch(&rng, k, 2, k == HINGE ? 1 : 4, 200, false);
+        submod_loss_settings s = random_settings(&rng, false, weights, list);
+        double exact = call(&d, k, NULL, &s), range = 1, loss;
+        for (size_t i = 0; k == HINGE && i < d.B * d.N; i++) {
+            while (range <= 1 - (d.y[i] ? 1 : -1) * d.x[i]) {
+                range *= 2;
+            }
+        }
+        float *x = as_floats(&d);
+        submod_scores scores = submod_scores_f32(x, d.B, d.C, d.N);
+        submod_labels labels = label_view(&d);
+        submod_loss_info info;
+        s.engine = SUBMOD_ENGINE_HISTOGRAM;
+        for (size_t bins = 2; bins <= (size_t)1 << 20; bins *= 8) {
+            s.bins = bins;
+            s.delta = repeat % 2 ? NAN : 0x1p-10;
+            ck_assert_ok(call_views(k, &scores, &labels, (ptrdiff_t)d.N, &loss, NULL, &info, &s));
+            ck_assert_uint_eq(info.bins, bins);
+            ck_assert(info.delta == range / (2 * (double)bins));
+            ck_assert_near(loss, exact, info.delta + 1e-7);
+        }
+        const size_t bad[] = {1, 3, 1023, (size_t)1 << 21, SIZE_MAX};
+        for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+            s.bins = bad[i];
+            s.delta = 0x1p-10;
+            loss = 7;
+            ck_assert_int_eq(call_views(k, &scores, &labels, (ptrdiff_t)d.N, &loss, NULL, NULL, &s),
+                             SUBMOD_EINVAL);
+            ck_assert_ptr_nonnull(strstr(submod_last_error(), "no power of two from 2 to 2^20"));
+            ck_assert(loss == 7);
+        }
+        free(x);
+        free_batch(&d);
+    }
+}
+END_TEST
+
 /* With bins finer than the gaps between errors the two engines weigh alike. */
 START_TEST(engines_agree_on_gradients)
 {
@@ -901,7 +945,7 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS(
-        "loss", values_and_gradients, from_probabilities, histogram_within_delta,
+        "loss", values_and_gradients, from_probabilities, histogram_within_delta, bins_given,
         engines_agree_on_gradients, equals_jaccard_at_hard_predictions, hinge_reductions,
         hinge_of_a_function, permutations, per_image_is_the_mean_of_images, layouts_and_types,
         gradients_accumulate, degenerate_batches, huge_scores, refusals, threads_do_not_matter,

@@ -71,6 +71,7 @@ class LossSettings(ctypes.Structure):
     _fields_ = [
         ("engine", c_int),
         ("delta", c_double),
+        ("bins", c_size_t),
         ("per_image", c_int),
         ("classes", c_int),
         ("class_list", POINTER(c_int32)),

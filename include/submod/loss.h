@@ -57,9 +57,13 @@ typedef enum submod_classes {
 
 typedef struct submod_loss_settings {
     submod_engine engine; /* SUBMOD_ENGINE_EXACT */
-    /* Histogram: the loss may be off by this much (2^-13). The number of bins is the power of two
-     * that guarantees it, from 2 to 2^20. For the hinge it is relative to the largest margin. */
+    /* Histogram: the loss may be off by this much (2^-13), from 2^-21 to 1. The number of bins is
+     * the power of two that guarantees it. For the hinge it is relative to the largest margin. */
     double delta;
+    /* Histogram: so many bins, a power of two from 2 to 2^20, whatever delta says; 0 (the default):
+     * as many as delta asks for. info.delta is what they guarantee: 1 / (2 bins), for the hinge
+     * times the power of two above the largest margin. */
+    size_t bins;
     int per_image;             /* 0: one group, the batch; 1: a group per image, losses averaged */
     submod_classes classes;    /* SUBMOD_CLASSES_PRESENT */
     const int32_t *class_list; /* borrowed; distinct; only with SUBMOD_CLASSES_LIST */

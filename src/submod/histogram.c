@@ -23,8 +23,9 @@ submod_status submod_histogram_create(size_t classes, double delta, submod_histo
     if (!histogram || classes == 0 || classes > INT32_MAX / 4) {
         return submodi_fail(SUBMOD_EINVAL, "%s: %zu classes, or histogram is NULL", who, classes);
     }
-    if (!(delta >= 0x1p-21 && delta <= 1)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: delta = %g is not in [2^-21, 1]", who, delta);
+    submod_status status = submodi_require_bins(who, 0, delta);
+    if (status != SUBMOD_OK) {
+        return status;
     }
     submod_histogram *h = submodi_alloc(1, sizeof *h);
     if (!h) {

@@ -65,14 +65,29 @@ static submod_status require_scores(const submodi_problem *p)
     return SUBMOD_OK;
 }
 
+submod_status submodi_require_bins(const char *who, size_t bins, double delta)
+{
+    if (bins != 0 && (bins < 2 || bins > (size_t)1 << 20 || (bins & (bins - 1)) != 0)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: bins = %zu is no power of two from 2 to 2^20", who,
+                            bins);
+    }
+    if (bins == 0 && !(delta >= 0x1p-21 && delta <= 1)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: delta = %g is not in [2^-21, 1]", who, delta);
+    }
+    return SUBMOD_OK;
+}
+
 submod_status submodi_require_loss_settings(const char *who, const submod_loss_settings *s,
                                             size_t C)
 {
     if (s->engine != SUBMOD_ENGINE_EXACT && s->engine != SUBMOD_ENGINE_HISTOGRAM) {
         return submodi_fail(SUBMOD_EINVAL, "%s: engine = %d is unknown", who, (int)s->engine);
     }
-    if (s->engine == SUBMOD_ENGINE_HISTOGRAM && !(s->delta >= 0x1p-21 && s->delta <= 1)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: delta = %g is not in [2^-21, 1]", who, s->delta);
+    if (s->engine == SUBMOD_ENGINE_HISTOGRAM) {
+        submod_status status = submodi_require_bins(who, s->bins, s->delta);
+        if (status != SUBMOD_OK) {
+            return status;
+        }
     }
     if (s->classes == SUBMOD_CLASSES_LIST) {
         submod_status status =

@@ -52,6 +52,7 @@ submod_status submodi_problem_prepare(submodi_problem *p, submod_work *work);
 
 /* The parts of it that need no batch: the settings, and the coefficients of one group with so many
  * foreground pixels per class; returns how many are not 0. */
+submod_status submodi_require_bins(const char *who, size_t bins, double delta); /* bins 0: delta */
 submod_status submodi_require_loss_settings(const char *who, const submod_loss_settings *s,
                                             size_t C);
 size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const double *foreground,
