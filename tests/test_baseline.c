@@ -532,7 +532,7 @@ START_TEST(strides)
         }
         double loss = evaluate(kind, &p, dense), again = -1;
         p.scores = (submod_scores){last, SUBMOD_SCORE_F32, B, e.classes, N, ROW, 1, PAD};
-        p.labels = (submod_labels){label, SUBMOD_LABEL_I64, B, N, (ptrdiff_t)3 * N, 3};
+        p.labels = (submod_labels){label, SUBMOD_LABEL_I64, B, N, (ptrdiff_t)3 * N, 3, 0};
         submod_gradient g = {gradient, ROW, 1, PAD, 1, 0};
         ck_assert_ok(calls[kind](&p, &again, &g, NULL));
         ck_assert(loss == again);

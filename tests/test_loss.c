@@ -112,24 +112,21 @@ static float *as_floats(const batch *d)
 }
 
 static submod_status call_views(kind k, const submod_scores *scores, const submod_labels *labels,
-                                ptrdiff_t class_stride, double *loss, const submod_gradient *g,
-                                submod_loss_info *info, const submod_loss_settings *s)
+                                double *loss, const submod_gradient *g, submod_loss_info *info,
+                                const submod_loss_settings *s)
 {
     submod_input input = k == PROBABILITY ? SUBMOD_INPUT_PROBABILITIES : SUBMOD_INPUT_LOGITS;
     switch (k) {
     case HINGE: return submod_lovasz_hinge(scores, labels, loss, g, info, s, NULL);
-    case SIGMOID:
-        return submod_lovasz_sigmoid(scores, input, labels, class_stride, loss, g, info, s, NULL);
+    case SIGMOID: return submod_lovasz_sigmoid(scores, input, labels, loss, g, info, s, NULL);
     default: return submod_lovasz_softmax(scores, input, labels, loss, g, info, s, NULL);
     }
 }
 
-/* Labels of a multilabel batch: (B, C, N), of which the view names class 0. */
 static submod_labels label_view(const batch *d)
 {
-    submod_labels l = submod_labels_i64(d->y, d->B, d->N);
-    l.batch_stride = (ptrdiff_t)(d->multilabel ? d->C * d->N : d->N);
-    return l;
+    return d->multilabel ? submod_labels_multilabel(d->y, SUBMOD_LABEL_I64, d->B, d->C, d->N)
+                         : submod_labels_i64(d->y, d->B, d->N);
 }
 
 static double call(const batch *d, kind k, float *gradient, const submod_loss_settings *s)
@@ -139,8 +136,7 @@ static double call(const batch *d, kind k, float *gradient, const submod_loss_se
     submod_labels labels = label_view(d);
     submod_gradient g = submod_gradient_dense(gradient, d->C, d->N);
     double loss;
-    ck_assert_ok(
-        call_views(k, &scores, &labels, (ptrdiff_t)d->N, &loss, gradient ? &g : NULL, NULL, s));
+    ck_assert_ok(call_views(k, &scores, &labels, &loss, gradient ? &g : NULL, NULL, s));
     free(x);
     return loss;
 }
@@ -269,7 +265,7 @@ START_TEST(histogram_within_delta)
             double loss;
             s.engine = SUBMOD_ENGINE_HISTOGRAM;
             s.delta = delta;
-            ck_assert_ok(call_views(k, &scores, &labels, (ptrdiff_t)d.N, &loss, NULL, &info, &s));
+            ck_assert_ok(call_views(k, &scores, &labels, &loss, NULL, &info, &s));
             double largest = 1; /* the hinge: relative to the largest margin */
             for (size_t i = 0; k == HINGE && i < d.B * d.N; i++) {
                 largest = fmax(largest, 1 + fabs(d.x[i]));
@@ -307,7 +303,7 @@ START_TEST(bins_given)
         for (size_t bins = 2; bins <= (size_t)1 << 20; bins *= 8) {
             s.bins = bins;
             s.delta = repeat % 2 ? NAN : 0x1p-10;
-            ck_assert_ok(call_views(k, &scores, &labels, (ptrdiff_t)d.N, &loss, NULL, &info, &s));
+            ck_assert_ok(call_views(k, &scores, &labels, &loss, NULL, &info, &s));
             ck_assert_uint_eq(info.bins, bins);
             ck_assert(info.delta == range / (2 * (double)bins));
             ck_assert_near(loss, exact, info.delta + 1e-7);
@@ -317,8 +313,7 @@ START_TEST(bins_given)
             s.bins = bad[i];
             s.delta = 0x1p-10;
             loss = 7;
-            ck_assert_int_eq(call_views(k, &scores, &labels, (ptrdiff_t)d.N, &loss, NULL, NULL, &s),
-                             SUBMOD_EINVAL);
+            ck_assert_int_eq(call_views(k, &scores, &labels, &loss, NULL, NULL, &s), SUBMOD_EINVAL);
             ck_assert_ptr_nonnull(strstr(submod_last_error(), "no power of two from 2 to 2^20"));
             ck_assert(loss == 7);
         }
@@ -618,6 +613,39 @@ START_TEST(gradients_accumulate)
 }
 END_TEST
 
+/* Labels per class where one label per pixel is meant, and the other way round, are refused rather
+ * than misread; multilabel labels may lie in memory as they like. */
+START_TEST(labels_per_class)
+{
+    enum { B = 2, C = 3, N = 30 };
+    submod_rng rng;
+    submod_rng_seed(&rng, 17);
+    batch d = random_batch(&rng, SIGMOID, B, C, N, false);
+    float *x = as_floats(&d);
+    int32_t last[B * N * C];
+    for (int i = 0; i < B * C * N; i++) {
+        last[(i / (C * N) * N + i % N) * C + i / N % C] = (int32_t)d.y[i];
+    }
+    submod_scores scores = submod_scores_f32(x, B, C, N);
+    submod_labels channels_last = {last, SUBMOD_LABEL_I32, B, N, C * N, C, 1},
+                  one_per_pixel = submod_labels_i64(d.y, B, N), per_class = label_view(&d);
+    submod_loss_settings s = submod_loss_defaults();
+    double loss, expected = call(&d, SIGMOID, NULL, &s);
+    ck_assert_ok(call_views(SIGMOID, &scores, &channels_last, &loss, NULL, NULL, &s));
+    ck_assert(loss == expected);
+    loss = 7;
+    ck_assert_int_eq(call_views(SIGMOID, &scores, &one_per_pixel, &loss, NULL, NULL, &s),
+                     SUBMOD_EINVAL);
+    ck_assert_ptr_nonnull(strstr(submod_last_error(), "labels have class_stride 0"));
+    ck_assert_int_eq(call_views(SOFTMAX, &scores, &per_class, &loss, NULL, NULL, &s),
+                     SUBMOD_EINVAL);
+    ck_assert_ptr_nonnull(strstr(submod_last_error(), "labels has a class_stride"));
+    ck_assert(loss == 7);
+    free(x);
+    free_batch(&d);
+}
+END_TEST
+
 /* ---- special cases of the header's table ---- */
 
 START_TEST(degenerate_batches)
@@ -845,7 +873,7 @@ START_TEST(inside_a_parallel_region)
 #pragma omp parallel num_threads(3) reduction(+ : different)
         {
             double inside = -1;
-            call_views(k, &scores, &labels, N, &inside, NULL, NULL, &s);
+            call_views(k, &scores, &labels, &inside, NULL, NULL, &s);
             different += !(inside == outside);
         }
         ck_assert_int_eq(different, 0);
@@ -890,8 +918,8 @@ START_TEST(confident_mistakes)
     submod_scores scores = submod_scores_f32(x, 1, 1, 2);
     submod_labels labels = submod_labels_u8(y, 1, 2);
     submod_gradient to = submod_gradient_dense(g, 1, 2);
-    ck_assert_ok(submod_lovasz_sigmoid(&scores, SUBMOD_INPUT_LOGITS, &labels, 2, &loss, &to, NULL,
-                                       NULL, NULL));
+    ck_assert_ok(
+        submod_lovasz_sigmoid(&scores, SUBMOD_INPUT_LOGITS, &labels, &loss, &to, NULL, NULL, NULL));
     double slope = exp(-20) / ((1 + exp(-20)) * (1 + exp(-20)));
     /* P = 1, errors tie: foreground first, weight 1; background then has weight 0. */
     ck_assert_near((double)g[1], -slope, 1e-6 * slope);
@@ -899,8 +927,8 @@ START_TEST(confident_mistakes)
     submod_labels its = submod_labels_u8(y, 1, 1);
     submod_loss_settings s = submod_loss_defaults();
     s.classes = SUBMOD_CLASSES_ALL;
-    ck_assert_ok(submod_lovasz_sigmoid(&background, SUBMOD_INPUT_LOGITS, &its, 1, &loss, &to, NULL,
-                                       &s, NULL));
+    ck_assert_ok(
+        submod_lovasz_sigmoid(&background, SUBMOD_INPUT_LOGITS, &its, &loss, &to, NULL, &s, NULL));
     ck_assert_near((double)g[0], slope, 1e-6 * slope);
 }
 END_TEST
@@ -944,10 +972,11 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS(
-        "loss", values_and_gradients, from_probabilities, histogram_within_delta, bins_given,
-        engines_agree_on_gradients, equals_jaccard_at_hard_predictions, hinge_reductions,
-        hinge_of_a_function, permutations, per_image_is_the_mean_of_images, layouts_and_types,
-        gradients_accumulate, degenerate_batches, huge_scores, refusals, threads_do_not_matter,
-        inside_a_parallel_region, strange_nans, confident_mistakes, large_hinge_against_the_core);
+    return RUN_TESTS("loss", values_and_gradients, from_probabilities, histogram_within_delta,
+                     bins_given, engines_agree_on_gradients, equals_jaccard_at_hard_predictions,
+                     hinge_reductions, hinge_of_a_function, permutations,
+                     per_image_is_the_mean_of_images, layouts_and_types, gradients_accumulate,
+                     labels_per_class, degenerate_batches, huge_scores, refusals,
+                     threads_do_not_matter, inside_a_parallel_region, strange_nans,
+                     confident_mistakes, large_hinge_against_the_core);
 }

@@ -245,7 +245,8 @@ static submod_status losses(submod_rng *rng)
         y[i] = (uint8_t)(i % 2);
     }
     submod_scores scores = submod_scores_f32(x, 1, C, N), one = submod_scores_f32(x, 1, 1, N);
-    submod_labels labels = submod_labels_u8(y, 1, N);
+    submod_labels labels = submod_labels_u8(y, 1, N),
+                  per_class = submod_labels_multilabel(y, SUBMOD_LABEL_U8, 1, C, N);
     submod_gradient to = submod_gradient_dense(g, C, N);
     submod_loss_settings s = submod_loss_defaults();
     submod_histogram *h = NULL;
@@ -258,7 +259,7 @@ static submod_status losses(submod_rng *rng)
                                        NULL);
         ck_assert(!status || engine || (loss == 7 && g[0] == 0));
         status = status ? status
-                        : submod_lovasz_sigmoid(&scores, SUBMOD_INPUT_LOGITS, &labels, N, &loss,
+                        : submod_lovasz_sigmoid(&scores, SUBMOD_INPUT_LOGITS, &per_class, &loss,
                                                 &to, NULL, &s, NULL);
         status = status ? status : submod_lovasz_hinge(&one, &labels, &loss, &to, NULL, &s, NULL);
     }

@@ -103,7 +103,8 @@ static submod_labels spread(const int64_t *values, size_t batch, size_t pixels,
                            batch,
                            pixels,
                            sign * row,
-                           sign * pixel_stride};
+                           sign * pixel_stride,
+                           0};
 }
 
 /* A random batch; `ignore` in the truth with probability 1/8, and rubbish predicted there. */

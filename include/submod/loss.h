@@ -112,12 +112,14 @@ SUBMOD_API submod_status submod_lovasz_softmax(const submod_scores *scores, subm
                                                const submod_loss_settings *settings,
                                                submod_work *work);
 
-/* Multilabel. labels: (batch, classes, pixels), 0 or 1, given as the labels of class 0 and the
- * distance from one class to the next. SUBMOD_CLASSES_PRESENT: labels that occur in the group. */
-SUBMOD_API submod_status submod_lovasz_sigmoid(
-    const submod_scores *scores, submod_input input, const submod_labels *labels,
-    ptrdiff_t label_class_stride, double *loss, const submod_gradient *gradient,
-    submod_loss_info *info, const submod_loss_settings *settings, submod_work *work);
+/* Multilabel. labels: (batch, classes, pixels), 0 or 1 (submod_labels_multilabel).
+ * SUBMOD_CLASSES_PRESENT: labels that occur in the group. */
+SUBMOD_API submod_status submod_lovasz_sigmoid(const submod_scores *scores, submod_input input,
+                                               const submod_labels *labels, double *loss,
+                                               const submod_gradient *gradient,
+                                               submod_loss_info *info,
+                                               const submod_loss_settings *settings,
+                                               submod_work *work);
 
 /* Binary. scores: classes = 1; labels: (batch, pixels), 0 or 1. settings: classes, class_list and
  * class_weight are not looked at: a group without foreground counts with its largest margin. */

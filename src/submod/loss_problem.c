@@ -39,6 +39,21 @@ submod_status submodi_require_gradient(const char *who, const submod_gradient *g
     return SUBMOD_OK;
 }
 
+static submod_status require_labels(const submodi_problem *p)
+{
+    submod_labels first = p->labels;
+    if (p->multilabel) {
+        first.class_stride = 0;
+    }
+    bool some = first.batch && first.pixels;
+    if (p->multilabel && some && p->scores.classes > 1 && p->labels.class_stride == 0) {
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: labels have class_stride 0, but %zu classes need labels each",
+                            p->who, p->scores.classes);
+    }
+    return submodi_labels_require(p->who, "labels", &first);
+}
+
 static submod_status require_scores(const submodi_problem *p)
 {
     const submod_scores *s = &p->scores;
@@ -104,15 +119,10 @@ submod_status submodi_require_loss_settings(const char *who, const submod_loss_s
 
 /* ---- labels ---- */
 
-/* The labels of class c, for multilabel problems. */
+/* All classes share their labels unless the problem is multilabel. */
 static submod_labels labels_of_class(const submodi_problem *p, size_t c)
 {
-    static const size_t size[] = {
-        [SUBMOD_LABEL_U8] = 1, [SUBMOD_LABEL_I32] = 4, [SUBMOD_LABEL_I64] = 8};
-    submod_labels view = p->labels;
-    ptrdiff_t bytes = (ptrdiff_t)c * p->label_class_stride * (ptrdiff_t)size[view.type];
-    view.data = (const char *)view.data + (p->multilabel ? bytes : 0);
-    return view;
+    return p->multilabel ? submodi_labels_of_class(&p->labels, c) : p->labels;
 }
 
 static submod_status bad_label(const submodi_problem *p, size_t c, size_t b, size_t i)
@@ -224,7 +234,7 @@ size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const
 
 submod_status submodi_problem_prepare(submodi_problem *p, submod_work *work)
 {
-    submod_status status = submodi_labels_require(p->who, "labels", &p->labels);
+    submod_status status = require_labels(p);
     if (status == SUBMOD_OK) {
         status = require_scores(p);
     }

@@ -25,8 +25,7 @@ typedef struct submodi_problem {
     const char *who; /* the public function, for words */
     submod_scores scores;
     submod_labels labels;
-    ptrdiff_t label_class_stride; /* multilabel: from one class's labels to the next */
-    bool multilabel;              /* labels are 0 or 1 per class; else one class per pixel */
+    bool multilabel; /* labels are 0 or 1 per class; else one class per pixel */
     submodi_activation activation;
     submod_loss_settings settings;
 

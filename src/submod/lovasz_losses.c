@@ -74,15 +74,13 @@ submod_status submod_lovasz_softmax(const submod_scores *scores, submod_input in
 }
 
 submod_status submod_lovasz_sigmoid(const submod_scores *scores, submod_input input,
-                                    const submod_labels *labels, ptrdiff_t label_class_stride,
-                                    double *loss, const submod_gradient *gradient,
-                                    submod_loss_info *info, const submod_loss_settings *settings,
-                                    submod_work *work)
+                                    const submod_labels *labels, double *loss,
+                                    const submod_gradient *gradient, submod_loss_info *info,
+                                    const submod_loss_settings *settings, submod_work *work)
 {
     submodi_problem p = {0};
     submod_status status =
         start("submod_lovasz_sigmoid", scores, input, labels, SUBMODI_SIGMOID, settings, &p);
-    p.label_class_stride = label_class_stride;
     p.multilabel = true;
     return status == SUBMOD_OK ? solve(&p, loss, gradient, info, work) : status;
 }
