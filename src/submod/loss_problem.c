@@ -12,19 +12,29 @@
 
 /* ---- checks ---- */
 
-submod_status submodi_require_views(const char *who, const submod_scores *scores,
-                                    const submod_labels *labels)
+submod_status submodi_problem_start(submodi_problem *p, const char *who,
+                                    const submod_scores *scores, submod_input input,
+                                    const submod_labels *labels, submodi_activation of_logits,
+                                    bool binary, const submod_loss_settings *settings)
 {
-    return scores && labels
-               ? SUBMOD_OK
-               : submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, scores ? "labels" : "scores");
-}
-
-submod_status submodi_require_input(const char *who, submod_input input)
-{
-    return input == SUBMOD_INPUT_LOGITS || input == SUBMOD_INPUT_PROBABILITIES
-               ? SUBMOD_OK
-               : submodi_fail(SUBMOD_EINVAL, "%s: input = %d is unknown", who, (int)input);
+    if (!scores || !labels) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, scores ? "labels" : "scores");
+    }
+    if (input != SUBMOD_INPUT_LOGITS && input != SUBMOD_INPUT_PROBABILITIES) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: input = %d is unknown", who, (int)input);
+    }
+    if (binary && scores->classes != 1) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: one score per pixel, not %zu", who,
+                            scores->classes);
+    }
+    *p = (submodi_problem){.who = who,
+                           .scores = *scores,
+                           .labels = *labels,
+                           .multilabel = binary,
+                           .activation =
+                               input == SUBMOD_INPUT_LOGITS ? of_logits : SUBMODI_PROBABILITY,
+                           .settings = settings ? *settings : submod_loss_defaults()};
+    return SUBMOD_OK;
 }
 
 submod_status submodi_require_gradient(const char *who, const submod_gradient *gradient,
@@ -210,23 +220,34 @@ static bool is_taken(const submod_loss_settings *s, size_t c, double foreground)
            (s->classes == SUBMOD_CLASSES_LIST && is_listed(s, c));
 }
 
+/* Only ratios matter: weights are divided by the largest, so that their sum cannot overflow. */
+void submodi_shares(const double *weight, const double *times, size_t n, size_t groups,
+                    double *share)
+{
+    double largest = 0;
+    for (size_t c = 0; c < n; c++) {
+        largest = times[c] > 0 ? fmax(largest, weight ? weight[c] : 1) : largest;
+    }
+    double total = 0;
+    for (size_t c = 0; c < n; c++) {
+        double relative = times[c] > 0 && largest > 0 ? (weight ? weight[c] : 1) / largest : 0;
+        total += relative * times[c];
+        share[c] = relative;
+    }
+    for (size_t c = 0; total > 0 && c < n; c++) {
+        share[c] /= total * (double)groups;
+    }
+}
+
 size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const double *foreground,
                                   size_t groups, double *coefficient)
 {
-    double largest = 0; /* weights are divided by it, so that their sum cannot overflow */
     for (size_t c = 0; c < C; c++) {
-        double weight = s->class_weight ? s->class_weight[c] : 1;
-        coefficient[c] = is_taken(s, c, foreground[c]) ? weight : 0;
-        largest = fmax(largest, coefficient[c]);
+        coefficient[c] = is_taken(s, c, foreground[c]);
     }
-    double total = 0;
-    for (size_t c = 0; largest > 0 && c < C; c++) {
-        coefficient[c] /= largest;
-        total += coefficient[c];
-    }
+    submodi_shares(s->class_weight, coefficient, C, groups, coefficient);
     size_t terms = 0;
-    for (size_t c = 0; total > 0 && c < C; c++) {
-        coefficient[c] /= total * (double)groups;
+    for (size_t c = 0; c < C; c++) {
         terms += coefficient[c] > 0;
     }
     return terms;
