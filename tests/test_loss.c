@@ -150,6 +150,48 @@ START_TEST(bins_given)
 }
 END_TEST
 
+/* loss(q) >= loss(p) + <g, q - p> - 2 delta, with the gradient g of the histogram engine at p and
+ * exact losses: g is a subgradient at errors that are at most delta away, and the weights of a
+ * class are >= 0 and sum up to at most 1, so moving there and back costs at most 2 delta. */
+START_TEST(histogram_gradient_is_a_subgradient)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 18);
+    double closest = INFINITY; /* in deltas */
+    for (int repeat = 0; repeat < 1200; repeat++) {
+        const kind k = (kind[]){PROBABILITY, SIGMOID_PROBABILITY, HINGE}[repeat % 3];
+        batch p = random_batch(&rng, k, 2, k == HINGE ? 1 : 4, 15, repeat % 2), q = p;
+        submod_loss_settings s = random_settings(&rng, repeat % 2);
+        size_t n = p.B * p.C * p.N;
+        float *g = malloc(n * sizeof *g), *exact = malloc(n * sizeof *exact);
+        q.x = malloc(n * sizeof *q.x);
+        for (size_t i = 0; i < n && k != HINGE; i++) {
+            p.x[i] = (double)(float)submod_rng_uniform(&rng);
+        }
+        call(&p, k, exact, &s);
+        s.engine = SUBMOD_ENGINE_HISTOGRAM;
+        s.bins = (size_t)2 << submod_rng_below(&rng, 4);
+        call(&p, k, g, &s);
+        double delta = 0.5 / (double)s.bins * (k == HINGE ? 16 : 1); /* all margins are below 16 */
+        double step = delta * ldexp(1, 2 - (int)submod_rng_below(&rng, 6)), linear = 0;
+        for (size_t i = 0; i < n; i++) { /* any direction, or where the two gradients differ most */
+            double adverse = (g[i] > exact[i]) - (g[i] < exact[i]);
+            q.x[i] = p.x[i] + step * (repeat % 4 ? adverse : submod_rng_normal(&rng));
+            q.x[i] = k == HINGE ? q.x[i] : fmin(fmax(q.x[i], 0), 1);
+            linear += (double)g[i] * (q.x[i] - p.x[i]);
+        }
+        double excess = reference(&q, k, &s) - reference(&p, k, &s) - linear;
+        ck_assert_msg(excess >= -2 * delta - 1e-6, "%g < -2 * %g", excess, delta);
+        closest = fmin(closest, excess / delta);
+        free(g);
+        free(exact);
+        free(q.x);
+        free_batch(&p);
+    }
+    ck_assert_msg(closest < -0.25, "%g", closest); /* there is something to allow for */
+}
+END_TEST
+
 /* With bins finer than the gaps between errors the two engines weigh alike. */
 START_TEST(engines_agree_on_gradients)
 {
@@ -178,5 +220,5 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("loss", values_and_gradients, from_probabilities, histogram_within_delta,
-                     bins_given, engines_agree_on_gradients);
+                     bins_given, histogram_gradient_is_a_subgradient, engines_agree_on_gradients);
 }

@@ -9,7 +9,9 @@
  *   exact      the errors are sorted (those that can carry weight), counts are integers;
  *   histogram  the errors are counted in bins: two passes over the scores (three for the hinge,
  *              which needs their range, and per image, where all are checked first), no sort, no
- *              memory that grows with the pixels, a loss that is off by at most a known delta.
+ *              memory that grows with the pixels, a loss that is off by at most a known delta,
+ *              a gradient g that is a 2 delta-subgradient by the probabilities, for the hinge by
+ *              the scores: loss(q) >= loss(p) + <g, q - p> - 2 delta for all q, with exact losses.
  * Both give the same bits for any number of threads.
  *
  * What happens in special cases (P: foreground pixels of a class within the group):
@@ -28,7 +30,7 @@
  *                                                     also at ignored pixels
  *   huge scores                                       no overflow: the softmax is shifted
  *   probability outside [0, 1] by more than 1e-3      SUBMOD_EINVAL; by less: clamped
- *   more than 2^31 - 1 pixels, 2^29 classes           SUBMOD_EINVAL
+ *   more than 2^31 - 1 pixels, 2^29 - 1 classes       SUBMOD_EINVAL
  *   any error                                         loss and gradient untouched
  *
  * The gradient must not overlap the scores or itself (strides of 0).

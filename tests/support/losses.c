@@ -105,10 +105,13 @@ submod_status call_views(kind k, const submod_scores *scores, const submod_label
                          double *loss, const submod_gradient *g, submod_loss_info *info,
                          const submod_loss_settings *s)
 {
-    submod_input input = k == PROBABILITY ? SUBMOD_INPUT_PROBABILITIES : SUBMOD_INPUT_LOGITS;
+    submod_input input = k == PROBABILITY || k == SIGMOID_PROBABILITY ? SUBMOD_INPUT_PROBABILITIES
+                                                                      : SUBMOD_INPUT_LOGITS;
     switch (k) {
     case HINGE: return submod_lovasz_hinge(scores, labels, loss, g, info, s, NULL);
-    case SIGMOID: return submod_lovasz_sigmoid(scores, input, labels, loss, g, info, s, NULL);
+    case SIGMOID:
+    case SIGMOID_PROBABILITY:
+        return submod_lovasz_sigmoid(scores, input, labels, loss, g, info, s, NULL);
     default: return submod_lovasz_softmax(scores, input, labels, loss, g, info, s, NULL);
     }
 }
@@ -134,7 +137,9 @@ double call(const batch *d, kind k, float *gradient, const submod_loss_settings 
 /* Random scores and labels; every label 9 is the ignored one. */
 batch random_batch(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool ignore)
 {
-    batch d = {B, C, N, malloc((B * C * N + 1) * sizeof(double)), NULL, k == SIGMOID || k == HINGE};
+    batch d = {B,    C,
+               N,    malloc((B * C * N + 1) * sizeof(double)),
+               NULL, k == SIGMOID || k == SIGMOID_PROBABILITY || k == HINGE};
     size_t labels = d.multilabel ? B * C * N : B * N;
     d.y = malloc((labels + 1) * sizeof *d.y);
     for (size_t i = 0; i < B * C * N; i++) { /* exact in float */

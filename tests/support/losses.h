@@ -12,7 +12,8 @@ typedef struct batch {
     bool multilabel;
 } batch;
 
-typedef enum { SOFTMAX, SIGMOID, HINGE, PROBABILITY } kind;
+/* The first three from scores, the others softmax and sigmoid from probabilities. */
+typedef enum { SOFTMAX, SIGMOID, HINGE, PROBABILITY, SIGMOID_PROBABILITY } kind;
 
 /* Probability of class c at pixel i of image b, or the score itself. */
 double value_at(const batch *d, kind k, size_t b, size_t c, size_t i);
