@@ -356,6 +356,29 @@ START_TEST(confident_predictions)
 }
 END_TEST
 
+/* Beyond what float can hold: next to nothing at a right label, the gap itself at a wrong one. */
+START_TEST(overconfident_predictions)
+{
+    for (int k = 0; k < 40; k++) {
+        double gap = 87.5 * pow(8, k);
+        if (gap > 1e38) {
+            break;
+        }
+        float x[3] = {(float)gap, 0, 0}, g[3];
+        for (uint8_t y = 0; y < 2; y++) {
+            double loss;
+            submod_scores scores = submod_scores_f32(x, 1, 3, 1);
+            submod_labels labels = submod_labels_u8(&y, 1, 1);
+            submod_gradient gradient = submod_gradient_dense(g, 3, 1);
+            ck_assert_ok(submod_cross_entropy(&scores, &labels, &loss, &gradient, NULL, NULL));
+            ck_assert_near(loss, y ? (double)x[0] : 2e-38, y ? 1e-7 * gap : 2e-38);
+            ck_assert_near((double)g[0], y ? 1 : -2e-38, y ? 1e-6 : 2e-38);
+            ck_assert_near((double)g[1], y ? -1 : 1e-38, y ? 1e-6 : 1e-38);
+        }
+    }
+}
+END_TEST
+
 /* Many equal classes: log of their number. */
 START_TEST(uniform_predictions)
 {
@@ -405,5 +428,5 @@ int main(void)
     return RUN_TESTS("baseline", values_and_finite_differences, defaults, cross_entropy_by_hand,
                      cross_entropy_as_in_pytorch, hinge_by_hand, overlaps_by_hand,
                      hard_predictions_give_the_discrete_losses, confident_predictions,
-                     uniform_predictions, huge_scores);
+                     overconfident_predictions, uniform_predictions, huge_scores);
 }
