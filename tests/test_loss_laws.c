@@ -42,78 +42,6 @@ START_TEST(equals_jaccard_at_hard_predictions)
 }
 END_TEST
 
-/* Hamming: the mean hinge. One pixel: the hinge. */
-START_TEST(hinge_reductions)
-{
-    enum { N = 50 };
-    submod_rng rng;
-    submod_rng_seed(&rng, 6);
-    batch d = random_batch(&rng, HINGE, 2, 1, N, false);
-    float *x = as_floats(&d), g[2 * N];
-    submod_scores scores = submod_scores_f32(x, 2, 1, N);
-    submod_labels labels = label_view(&d);
-    submod_gradient gradient = submod_gradient_dense(g, 1, N);
-    submod_fn *hamming = NULL;
-    double loss, mean = 0;
-    ck_assert_ok(submod_fn_hamming(N, &hamming));
-    ck_assert_ok(
-        submod_lovasz_hinge_function(hamming, &scores, &labels, &loss, &gradient, NULL, NULL));
-    for (int i = 0; i < 2 * N; i++) {
-        double side = d.y[i] ? 1 : -1;
-        double margin = 1 - side * d.x[i];
-        mean += fmax(0, margin) / (2 * N);
-        ck_assert_near((double)g[i], margin > 0 ? -side / (2 * N) : 0, 1e-8);
-    }
-    ck_assert_near(loss, mean, 1e-12);
-    submod_fn_free(hamming);
-    for (int i = 0; i < N; i++) {
-        submod_scores one = submod_scores_f32(x + i, 1, 1, 1);
-        submod_labels its = submod_labels_i64(d.y + i, 1, 1);
-        ck_assert_ok(submod_lovasz_hinge(&one, &its, &loss, NULL, NULL, NULL, NULL));
-        ck_assert_near(loss, fmax(0, 1 - (d.y[i] ? 1 : -1) * d.x[i]), 1e-6);
-    }
-    free(x);
-    free_batch(&d);
-}
-END_TEST
-
-/* The hinge through a Jaccard function of the core is the hinge of the engine. */
-START_TEST(hinge_of_a_function)
-{
-    enum { N = 200 };
-    submod_rng rng;
-    submod_rng_seed(&rng, 7);
-    for (int ignore = 0; ignore < 2; ignore++) {
-        batch d = random_batch(&rng, HINGE, 1, 1, N, ignore);
-        float *x = as_floats(&d), g[N], h[N];
-        uint8_t mask[N];
-        submod_scores scores = submod_scores_f32(x, 1, 1, N);
-        submod_labels labels = label_view(&d);
-        submod_gradient to_g = submod_gradient_dense(g, 1, N),
-                        to_h = submod_gradient_dense(h, 1, N);
-        submod_loss_settings s = submod_loss_defaults();
-        submod_fn *jaccard = NULL;
-        double loss, other;
-        for (int i = 0; i < N; i++) {
-            mask[i] = d.y[i] == 1;
-        }
-        s.has_ignore = ignore;
-        s.ignore_label = 9;
-        ck_assert_ok(submod_fn_jaccard(N, mask, &jaccard));
-        ck_assert_ok(submod_lovasz_hinge(&scores, &labels, &loss, &to_g, NULL, &s, NULL));
-        ck_assert_ok(
-            submod_lovasz_hinge_function(jaccard, &scores, &labels, &other, &to_h, &s, NULL));
-        ck_assert_near(loss, other, 1e-6);
-        for (int i = 0; i < N; i++) {
-            ck_assert_near((double)g[i], (double)h[i], 1e-7);
-        }
-        submod_fn_free(jaccard);
-        free(x);
-        free_batch(&d);
-    }
-}
-END_TEST
-
 /* Any order of the pixels, ties included: the same loss, the gradient in the other order. */
 START_TEST(permutations)
 {
@@ -376,47 +304,9 @@ START_TEST(inside_a_parallel_region)
 }
 END_TEST
 
-/* A million pixels through the core's double-precision extension. */
-START_TEST(large_hinge_against_the_core)
-{
-    enum { N = 1000000 };
-    submod_rng rng;
-    submod_rng_seed(&rng, 13);
-    batch d = random_batch(&rng, HINGE, 1, 1, N, false);
-    uint8_t *mask = malloc(N);
-    float *x = as_floats(&d), *g = malloc(N * sizeof *g), *h = malloc(N * sizeof *h);
-    for (int i = 0; i < N; i++) {
-        d.y[i] = submod_rng_uniform(&rng) < 0.02;
-        mask[i] = d.y[i] == 1;
-    }
-    submod_scores scores = submod_scores_f32(x, 1, 1, N);
-    submod_labels labels = label_view(&d);
-    submod_gradient to_g = submod_gradient_dense(g, 1, N), to_h = submod_gradient_dense(h, 1, N);
-    submod_fn *jaccard = NULL;
-    double loss, other, distance = 0;
-    ck_assert_ok(submod_fn_jaccard(N, mask, &jaccard));
-    ck_assert_ok(submod_lovasz_hinge(&scores, &labels, &loss, &to_g, NULL, NULL, NULL));
-    ck_assert_ok(
-        submod_lovasz_hinge_function(jaccard, &scores, &labels, &other, &to_h, NULL, NULL));
-    for (int i = 0; i < N; i++) {
-        distance += fabs((double)g[i] - (double)h[i]);
-    }
-    ck_assert_near(loss, other, 1e-6);
-    ck_assert(distance <
-              1e-3); /* margins rounded to float swap some neighbours; weights sum to 1 */
-    submod_fn_free(jaccard);
-    free(mask);
-    free(x);
-    free(g);
-    free(h);
-    free_batch(&d);
-}
-END_TEST
-
 int main(void)
 {
-    return RUN_TESTS("loss_laws", equals_jaccard_at_hard_predictions, hinge_reductions,
-                     hinge_of_a_function, permutations, per_image_is_the_mean_of_images,
-                     layouts_and_types, gradients_accumulate, labels_per_class,
-                     threads_do_not_matter, inside_a_parallel_region, large_hinge_against_the_core);
+    return RUN_TESTS("loss_laws", equals_jaccard_at_hard_predictions, permutations,
+                     per_image_is_the_mean_of_images, layouts_and_types, gradients_accumulate,
+                     labels_per_class, threads_do_not_matter, inside_a_parallel_region);
 }

@@ -250,7 +250,7 @@ static submod_status losses(submod_rng *rng)
     submod_gradient to = submod_gradient_dense(g, C, N);
     submod_loss_settings s = submod_loss_defaults();
     submod_histogram *h = NULL;
-    submod_fn *hamming = NULL;
+    submod_fn *direct = NULL, *other = NULL;
     submod_status status = SUBMOD_OK;
     s.delta = 0.1;
     for (int engine = 0; engine < 2 && !status; engine++) {
@@ -263,9 +263,12 @@ static submod_status losses(submod_rng *rng)
                                                 &to, NULL, &s, NULL);
         status = status ? status : submod_lovasz_hinge(&one, &labels, &loss, &to, NULL, &s, NULL);
     }
-    status = status ? status : submod_fn_hamming(N, &hamming);
+    status = status ? status : submod_fn_hamming(N, &direct);
     status = status ? status
-                    : submod_lovasz_hinge_function(hamming, &one, &labels, &loss, &to, NULL, NULL);
+                    : submod_lovasz_hinge_function(direct, &one, &labels, &loss, &to, NULL, NULL);
+    status = status ? status : submod_fn_sqrt(N, &other);
+    status = status ? status
+                    : submod_lovasz_hinge_function(other, &one, &labels, &loss, &to, NULL, NULL);
     status = status ? status : submod_histogram_create(C, 0.1, &h);
     status = status ? status
                     : submod_histogram_add(h, &scores, SUBMOD_INPUT_LOGITS, &labels, NULL, NULL);
@@ -274,7 +277,8 @@ static submod_status losses(submod_rng *rng)
                     : submod_histogram_gradient(h, &scores, SUBMOD_INPUT_LOGITS, &labels, &to, NULL,
                                                 NULL);
     submod_histogram_free(h);
-    submod_fn_free(hamming);
+    submod_fn_free(direct);
+    submod_fn_free(other);
     return status;
 }
 

@@ -135,9 +135,9 @@ SUBMOD_API submod_status submod_lovasz_hinge(const submod_scores *scores,
 /* The Lovász hinge of any monotone set function fn over the pixels of an image (Hamming, a custom
  * loss, a function made for this image): margins max(0, 1 - s * score) with s = 1 at label 1 and -1
  * at label 0, loss = extension of fn, averaged over the images of the batch. fn must have as many
- * elements as an image has pixels. With Hamming it is the mean hinge loss. Ignored pixels count as
- * right. settings: only has_ignore and ignore_label are looked at; double precision throughout.
- * Errors as above, and those of submod_lovasz. */
+ * elements as an image has pixels. With Hamming it is the mean hinge loss, computed as such without
+ * a sort. Ignored pixels count as right. settings: only has_ignore and ignore_label are looked at;
+ * double precision throughout. Errors as above, and those of submod_lovasz. */
 SUBMOD_API submod_status submod_lovasz_hinge_function(
     const submod_fn *fn, const submod_scores *scores, const submod_labels *labels, double *loss,
     const submod_gradient *gradient, const submod_loss_settings *settings, submod_work *work);

@@ -44,4 +44,9 @@ submod_status submodi_baseline_call(const submodi_baseline *kind, const submod_s
                                     const submod_gradient *gradient,
                                     const submod_baseline_settings *settings, submod_work *work);
 
+/* The Lovász hinge of the Hamming loss: no order, no sort. settings: ignored labels. */
+submod_status submodi_hamming_hinge(const submod_scores *scores, const submod_labels *labels,
+                                    double *loss, const submod_gradient *gradient,
+                                    const submod_loss_settings *settings, submod_work *work);
+
 #endif

@@ -1,5 +1,6 @@
 /* The hinge loss of binary scores: per group, the weighted mean of max(0, 1 - s * score) over the
- * pixels that are not ignored, s = 1 at label 1 and -1 at label 0.
+ * pixels that are not ignored, s = 1 at label 1 and -1 at label 0. The Lovász hinge of the Hamming
+ * loss is the mean over all pixels, the ignored ones with 0.
  *
  * One pass over the scores for the sums and counts of both labels, one for the gradient. O(pixels).
  */
@@ -49,13 +50,26 @@ static void add(const submodi_baseline_run *x, const submodi_tile *tile, double 
     add_label(tile->v, tile->codes, 1, tile->n, sum);
 }
 
-static double solve(const submodi_baseline_run *x, size_t group, const double *sum)
+/* The share of one pixel of each label gives the loss and the slopes. */
+static double solve_shares(const submodi_baseline_run *x, size_t group, const double *sum,
+                           const double *share)
 {
-    double share[2]; /* of one pixel */
-    submodi_shares(x->settings->class_weight, sum + COUNT, 2, x->p.groups, share);
     x->slope[group][0] = (float)share[0];
     x->slope[group][1] = (float)-share[1];
     return share[0] * sum[HINGE] + share[1] * sum[HINGE + 1];
+}
+
+static double solve_mean(const submodi_baseline_run *x, size_t group, const double *sum)
+{
+    double share[2];
+    submodi_shares(x->settings->class_weight, sum + COUNT, 2, x->p.groups, share);
+    return solve_shares(x, group, sum, share);
+}
+
+static double solve_hamming(const submodi_baseline_run *x, size_t group, const double *sum)
+{
+    double one = 1 / (double)x->p.scores.pixels / (double)x->p.scores.batch;
+    return solve_shares(x, group, sum, (double[]){one, one});
 }
 
 /* ---- backward ---- */
@@ -97,8 +111,25 @@ submod_status submod_hinge(const submod_scores *scores, const submod_labels *lab
                                            .sums = SUMS,
                                            .prepare = prepare,
                                            .add = add,
-                                           .solve = solve,
+                                           .solve = solve_mean,
                                            .derive = derive};
     return submodi_baseline_call(&hinge, scores, SUBMOD_INPUT_LOGITS, labels, loss, gradient,
                                  settings, work);
+}
+
+submod_status submodi_hamming_hinge(const submod_scores *scores, const submod_labels *labels,
+                                    double *loss, const submod_gradient *gradient,
+                                    const submod_loss_settings *settings, submod_work *work)
+{
+    static const submodi_baseline hinge = {.who = "submod_lovasz_hinge_function",
+                                           .binary = true,
+                                           .of_logits = SUBMODI_SCORE,
+                                           .sums = SUMS,
+                                           .add = add,
+                                           .solve = solve_hamming,
+                                           .derive = derive};
+    const submod_baseline_settings s = {.has_ignore = settings->has_ignore,
+                                        .ignore_label = settings->ignore_label};
+    return submodi_baseline_call(&hinge, scores, SUBMOD_INPUT_LOGITS, labels, loss, gradient, &s,
+                                 work);
 }

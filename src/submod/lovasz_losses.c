@@ -2,6 +2,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "submod/baseline_run.h"
+#include "submod/function_impl.h"
 #include "submod/loss_problem.h"
 #include "submod/lovasz.h"
 #include "submod/rows.h"
@@ -146,6 +148,9 @@ submod_status submod_lovasz_hinge_function(const submod_fn *fn, const submod_sco
         return submodi_fail(SUBMOD_EINVAL, "%s: %s of %zu elements for images of %zu pixels", who,
                             fn ? "a function" : "NULL, a function", submod_fn_size(fn),
                             scores->pixels);
+    }
+    if (submodi_is_hamming(fn)) {
+        return submodi_hamming_hinge(scores, labels, loss, gradient, &s, work);
     }
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
