@@ -44,14 +44,16 @@ static float largest_error(const submodi_counter *x)
     return bad ? -1.0F : largest;
 }
 
-/* For the hinge the bins cover a power of two above all margins. */
+/* As many bins as were asked for, or as delta needs. For the hinge they cover a power of two above
+ * all margins. */
 static submodi_binning choose_bins(const submodi_problem *p, float largest)
 {
-    uint32_t K = submodi_bins_for(p->settings.delta);
+    size_t given = p->settings.bins;
+    uint32_t K = given ? (uint32_t)given : submodi_bins_for(p->settings.delta);
     int log2_range = 0;
     if (p->activation == SUBMODI_SCORE && largest > 0) {
         frexp((double)largest, &log2_range);
-        K *= 2; /* the range may be twice the largest margin */
+        K *= given ? 1 : 2; /* the range may be twice the largest margin */
     }
     return (submodi_binning){.K = K,
                              .scale = (float)ldexp(K, -log2_range),

@@ -13,19 +13,29 @@
 
 /* ---- checks ---- */
 
-submod_status submodi_require_views(const char *who, const submod_scores *scores,
-                                    const submod_labels *labels)
+submod_status submodi_problem_start(submodi_problem *p, const char *who,
+                                    const submod_scores *scores, submod_input input,
+                                    const submod_labels *labels, submodi_activation of_logits,
+                                    bool binary, const submod_loss_settings *settings)
 {
-    return scores && labels
-               ? SUBMOD_OK
-               : submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, scores ? "labels" : "scores");
-}
-
-submod_status submodi_require_input(const char *who, submod_input input)
-{
-    return input == SUBMOD_INPUT_LOGITS || input == SUBMOD_INPUT_PROBABILITIES
-               ? SUBMOD_OK
-               : submodi_fail(SUBMOD_EINVAL, "%s: input = %d is unknown", who, (int)input);
+    if (!scores || !labels) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, scores ? "labels" : "scores");
+    }
+    if (input != SUBMOD_INPUT_LOGITS && input != SUBMOD_INPUT_PROBABILITIES) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: input = %d is unknown", who, (int)input);
+    }
+    if (binary && scores->classes != 1) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: one score per pixel, not %zu", who,
+                            scores->classes);
+    }
+    *p = (submodi_problem){.who = who,
+                           .scores = *scores,
+                           .labels = *labels,
+                           .multilabel = binary,
+                           .activation =
+                               input == SUBMOD_INPUT_LOGITS ? of_logits : SUBMODI_PROBABILITY,
+                           .settings = settings ? *settings : submod_loss_defaults()};
+    return SUBMOD_OK;
 }
 
 submod_status submodi_require_gradient(const char *who, const submod_gradient *gradient,
@@ -38,6 +48,21 @@ submod_status submodi_require_gradient(const char *who, const submod_gradient *g
         return submodi_fail(SUBMOD_ENONFINITE, "%s: gradient scale = %g", who, gradient->scale);
     }
     return SUBMOD_OK;
+}
+
+static submod_status require_labels(const submodi_problem *p)
+{
+    submod_labels first = p->labels;
+    if (p->multilabel) {
+        first.class_stride = 0;
+    }
+    bool some = first.batch && first.pixels;
+    if (p->multilabel && some && p->scores.classes > 1 && p->labels.class_stride == 0) {
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: labels have class_stride 0, but %zu classes need labels each",
+                            p->who, p->scores.classes);
+    }
+    return submodi_labels_require(p->who, "labels", &first);
 }
 
 static submod_status require_scores(const submodi_problem *p)
@@ -66,14 +91,29 @@ static submod_status require_scores(const submodi_problem *p)
     return SUBMOD_OK;
 }
 
+submod_status submodi_require_bins(const char *who, size_t bins, double delta)
+{
+    if (bins != 0 && (bins < 2 || bins > (size_t)1 << 20 || (bins & (bins - 1)) != 0)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: bins = %zu is no power of two from 2 to 2^20", who,
+                            bins);
+    }
+    if (bins == 0 && !(delta >= 0x1p-21 && delta <= 1)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: delta = %g is not in [2^-21, 1]", who, delta);
+    }
+    return SUBMOD_OK;
+}
+
 submod_status submodi_require_loss_settings(const char *who, const submod_loss_settings *s,
                                             size_t C)
 {
     if (s->engine != SUBMOD_ENGINE_EXACT && s->engine != SUBMOD_ENGINE_HISTOGRAM) {
         return submodi_fail(SUBMOD_EINVAL, "%s: engine = %d is unknown", who, (int)s->engine);
     }
-    if (s->engine == SUBMOD_ENGINE_HISTOGRAM && !(s->delta >= 0x1p-21 && s->delta <= 1)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: delta = %g is not in [2^-21, 1]", who, s->delta);
+    if (s->engine == SUBMOD_ENGINE_HISTOGRAM) {
+        submod_status status = submodi_require_bins(who, s->bins, s->delta);
+        if (status != SUBMOD_OK) {
+            return status;
+        }
     }
     if (s->classes == SUBMOD_CLASSES_LIST) {
         submod_status status =
@@ -90,15 +130,10 @@ submod_status submodi_require_loss_settings(const char *who, const submod_loss_s
 
 /* ---- labels ---- */
 
-/* The labels of class c, for multilabel problems. */
+/* All classes share their labels unless the problem is multilabel. */
 static submod_labels labels_of_class(const submodi_problem *p, size_t c)
 {
-    static const size_t size[] = {
-        [SUBMOD_LABEL_U8] = 1, [SUBMOD_LABEL_I32] = 4, [SUBMOD_LABEL_I64] = 8};
-    submod_labels view = p->labels;
-    ptrdiff_t bytes = (ptrdiff_t)c * p->label_class_stride * (ptrdiff_t)size[view.type];
-    view.data = (const char *)view.data + (p->multilabel ? bytes : 0);
-    return view;
+    return p->multilabel ? submodi_labels_of_class(&p->labels, c) : p->labels;
 }
 
 static submod_status bad_label(const submodi_problem *p, size_t c, size_t b, size_t i)
@@ -233,23 +268,34 @@ static bool is_taken(const submod_loss_settings *s, size_t c, double foreground)
            (s->classes == SUBMOD_CLASSES_LIST && is_listed(s, c));
 }
 
+/* Only ratios matter: weights are divided by the largest, so that their sum cannot overflow. */
+void submodi_shares(const double *weight, const double *times, size_t n, size_t groups,
+                    double *share)
+{
+    double largest = 0;
+    for (size_t c = 0; c < n; c++) {
+        largest = times[c] > 0 ? fmax(largest, weight ? weight[c] : 1) : largest;
+    }
+    double total = 0;
+    for (size_t c = 0; c < n; c++) {
+        double relative = times[c] > 0 && largest > 0 ? (weight ? weight[c] : 1) / largest : 0;
+        total += relative * times[c];
+        share[c] = relative;
+    }
+    for (size_t c = 0; total > 0 && c < n; c++) {
+        share[c] /= total * (double)groups;
+    }
+}
+
 size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const double *foreground,
                                   size_t groups, double *coefficient)
 {
-    double largest = 0; /* weights are divided by it, so that their sum cannot overflow */
     for (size_t c = 0; c < C; c++) {
-        double weight = s->class_weight ? s->class_weight[c] : 1;
-        coefficient[c] = is_taken(s, c, foreground[c]) ? weight : 0;
-        largest = fmax(largest, coefficient[c]);
+        coefficient[c] = is_taken(s, c, foreground[c]);
     }
-    double total = 0;
-    for (size_t c = 0; largest > 0 && c < C; c++) {
-        coefficient[c] /= largest;
-        total += coefficient[c];
-    }
+    submodi_shares(s->class_weight, coefficient, C, groups, coefficient);
     size_t terms = 0;
-    for (size_t c = 0; total > 0 && c < C; c++) {
-        coefficient[c] /= total * (double)groups;
+    for (size_t c = 0; c < C; c++) {
         terms += coefficient[c] > 0;
     }
     return terms;
@@ -257,7 +303,7 @@ size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const
 
 submod_status submodi_problem_prepare(submodi_problem *p, submod_work *work)
 {
-    submod_status status = submodi_labels_require(p->who, "labels", &p->labels);
+    submod_status status = require_labels(p);
     if (status == SUBMOD_OK) {
         status = require_scores(p);
     }

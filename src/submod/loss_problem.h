@@ -25,8 +25,7 @@ typedef struct submodi_problem {
     const char *who; /* the public function, for words */
     submod_scores scores;
     submod_labels labels;
-    ptrdiff_t label_class_stride; /* multilabel: from one class's labels to the next */
-    bool multilabel;              /* labels are 0 or 1 per class; else one class per pixel */
+    bool multilabel; /* labels are 0 or 1 per class; else one class per pixel */
     submodi_activation activation;
     submod_loss_settings settings;
 
@@ -39,10 +38,12 @@ typedef struct submodi_problem {
     size_t terms;        /* coefficients that are not 0 */
 } submodi_problem;
 
-/* What can be wrong with arguments before there is a problem to prepare. */
-submod_status submodi_require_views(const char *who, const submod_scores *scores,
-                                    const submod_labels *labels);
-submod_status submodi_require_input(const char *who, submod_input input);
+/* A problem from the arguments all losses have: checks that they are there, and that there is one
+ * score per pixel if `binary`; multilabel if so. settings NULL: the defaults. */
+submod_status submodi_problem_start(submodi_problem *p, const char *who,
+                                    const submod_scores *scores, submod_input input,
+                                    const submod_labels *labels, submodi_activation of_logits,
+                                    bool binary, const submod_loss_settings *settings);
 submod_status submodi_require_gradient(const char *who, const submod_gradient *gradient,
                                        const submod_scores *scores);
 
@@ -52,8 +53,14 @@ submod_status submodi_problem_prepare(submodi_problem *p, submod_work *work);
 
 /* The parts of it that need no batch: the settings, and the coefficients of one group with so many
  * foreground pixels per class; returns how many are not 0. */
+submod_status submodi_require_bins(const char *who, size_t bins, double delta); /* bins 0: delta */
 submod_status submodi_require_loss_settings(const char *who, const submod_loss_settings *s,
                                             size_t C);
+/* For a weighted mean over things, times[c] of kind c: what one of them counts for,
+ * weight[c] / (sum of weight * times) / groups, and 0 where there is none. Weights NULL: all 1.
+ * share may be times. */
+void submodi_shares(const double *weight, const double *times, size_t n, size_t groups,
+                    double *share);
 size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const double *foreground,
                                   size_t groups, double *coefficient);
 
