@@ -1,0 +1,105 @@
+"""Python functions in the library's table of callbacks.
+
+An exception cannot pass through C. It is kept, the callback returns a failure, the library gives
+up, and the exception is raised again on the other side, KeyboardInterrupt too.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Callable, Optional
+
+import numpy as np
+
+from . import _errors
+from ._structs import ChainCallback, EvalCallback, FunctionOps, GainCallback, ResetCallback
+
+
+class Trap:
+    """Keeps the first exception that was raised in one of its callbacks."""
+
+    def __init__(self) -> None:
+        self._error: Optional[BaseException] = None
+
+    def guard(self, function: Callable[..., None]) -> Callable[..., int]:
+        """The function as a callback: a status for whatever happens."""
+
+        def guarded(*arguments: Any) -> int:
+            try:
+                function(*arguments)
+                return _errors.OK
+            except BaseException as error:
+                if self._error is None:
+                    self._error = error
+                return _errors.ECALLBACK
+
+        return guarded
+
+    def reraise(self) -> None:
+        """Raises what was kept, if anything, and forgets it."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+
+def _int32(address: Optional[int], count: int) -> Any:
+    """A copy, which may be kept by whoever gets it."""
+    return np.frombuffer(ctypes.string_at(address or 0, 4 * count) if count else b"", np.int32)
+
+
+class Callbacks(Trap):
+    """The ops of a function given as f(A) and, optionally, gains(A, order).
+
+    For gains, the state of the incremental oracle is the set itself: a count and n elements."""
+
+    def __init__(
+        self, n: int, f: Callable[[Any], float], gains: Optional[Callable[[Any, Any], Any]]
+    ) -> None:
+        super().__init__()
+        self._f, self._gains = f, gains
+        self.ops = FunctionOps(struct_size=ctypes.sizeof(FunctionOps))
+        self.ops.eval = EvalCallback(self.guard(self._eval))
+        if gains is not None:
+            self.ops.state_size = 4 * (n + 1)
+            self.ops.reset = ResetCallback(self.guard(self._reset))
+            self.ops.push = GainCallback(self.guard(self._push))
+            self.ops.gain = GainCallback(self.guard(self._gain))
+            self.ops.chain = ChainCallback(self.guard(self._chain))
+
+    def _eval(self, _: Any, members: int, count: int, value: Any) -> None:
+        value[0] = float(self._f(_int32(members, count)))
+
+    @staticmethod
+    def _reset(_: Any, state: int) -> None:
+        ctypes.memset(state, 0, 4)
+
+    @staticmethod
+    def _members(state: int) -> Any:
+        count = int.from_bytes(ctypes.string_at(state, 4), "little")
+        return _int32(state + 4, count)
+
+    @staticmethod
+    def _append(state: int, size: int, added: Any) -> None:
+        ctypes.memmove(state + 4 * (1 + size), added.ctypes.data, added.nbytes)
+        ctypes.memmove(state, (size + added.size).to_bytes(4, "little"), 4)
+
+    def _ask(self, members: Any, order: Any) -> Any:
+        assert self._gains is not None
+        found = np.ascontiguousarray(self._gains(members, order), dtype=np.float64)
+        if found.shape != order.shape:
+            raise ValueError(f"gains of shape {found.shape} for {order.size} elements")
+        return found
+
+    def _gain(self, _: Any, state: int, e: int, gain: Any) -> None:
+        gain[0] = self._ask(self._members(state), np.array([e], np.int32))[0]
+
+    def _push(self, _: Any, state: int, e: int, gain: Any) -> None:
+        members, added = self._members(state), np.array([e], np.int32)
+        gain[0] = self._ask(members, added)[0]
+        self._append(state, members.size, added)
+
+    def _chain(self, _: Any, state: int, order: int, count: int, gains: int) -> None:
+        members, added = self._members(state), _int32(order, count)
+        found = self._ask(members, added)
+        ctypes.memmove(gains, found.ctypes.data, found.nbytes)
+        self._append(state, members.size, added)
