@@ -204,7 +204,7 @@ class Function:
         return Function(handle, [c for f in functions for c in f._callbacks])
 
     def __mul__(self, c: float) -> Function:
-        if not np.isscalar(c):
+        if not isinstance(c, (int, float, np.number)):
             return NotImplemented
         return self._derive("fn_scale", float(c))
 

@@ -98,7 +98,7 @@ def _loss(
     settings = loss_settings(scores_.classes, **options)
     gradient = np.empty(scores.shape, np.float32) if return_grad else None
     target = None if gradient is None else ctypes.byref(gradient_view(memory(gradient)))
-    front = [ctypes.byref(scores_), ctypes.byref(labels_)]
+    front: list[Any] = [ctypes.byref(scores_), ctypes.byref(labels_)]
     if kind != "hinge":
         front.insert(1, int(probabilities))
     loss = ctypes.c_double()

@@ -16,7 +16,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .._function import Function
-from .._metrics import miou
 from . import functional
 
 Classes = Union[str, "list[int]"]
@@ -113,7 +112,7 @@ def iou_binary(
         predicted, true = (p == 1) & valid, (y == 1) & valid
         union = (predicted | true).sum().item()
         values.append((predicted & true).sum().item() / union if union else EMPTY)
-    return 100 * mean(values)
+    return 100 * float(mean(values))
 
 
 def iou(
