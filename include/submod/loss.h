@@ -9,8 +9,13 @@
  *   exact      the errors are sorted (those that can carry weight), counts are integers;
  *   histogram  the errors are counted in bins: two passes over the scores (three for the hinge,
  *              which needs their range, and per image, where all are checked first), no sort, no
- *              memory that grows with the pixels, a loss that is off by at most a known delta.
- * Both give the same bits for any number of threads.
+ *              memory that grows with the pixels, a loss that is off by at most a known delta,
+ *              a gradient g that is a 2 delta-subgradient by the probabilities, for the hinge by
+ *              the scores: loss(q) >= loss(p) + <g, q - p> - 2 delta for all q, with exact losses.
+ * Both give the same bits for any number of threads, on one machine: where the CPU can fuse a
+ * multiplication with an addition, probabilities may differ in the last bit from those elsewhere.
+ * The histogram engine needs some 8 bytes per class, bin and thread, the exact one 4 bytes per
+ * score and 16 per pixel and thread.
  *
  * What happens in special cases (P: foreground pixels of a class within the group):
  *
@@ -28,10 +33,10 @@
  *                                                     also at ignored pixels
  *   huge scores                                       no overflow: the softmax is shifted
  *   probability outside [0, 1] by more than 1e-3      SUBMOD_EINVAL; by less: clamped
- *   more than 2^31 - 1 pixels, 2^29 classes           SUBMOD_EINVAL
+ *   more than 2^31 - 1 pixels, 2^29 - 1 classes       SUBMOD_EINVAL
  *   any error                                         loss and gradient untouched
  *
- * The gradient must not overlap the scores or itself (strides of 0).
+ * The gradient must not overlap the scores or itself; strides of 0 are refused (SUBMOD_EINVAL).
  *
  * An ignored pixel has no part in anything and gradient 0. Ties: foreground before background,
  * equal pixels get equal weights.
@@ -57,9 +62,13 @@ typedef enum submod_classes {
 
 typedef struct submod_loss_settings {
     submod_engine engine; /* SUBMOD_ENGINE_EXACT */
-    /* Histogram: the loss may be off by this much (2^-13). The number of bins is the power of two
-     * that guarantees it, from 2 to 2^20. For the hinge it is relative to the largest margin. */
+    /* Histogram: the loss may be off by this much (2^-13), from 2^-21 to 1. The number of bins is
+     * the power of two that guarantees it. For the hinge it is relative to the largest margin. */
     double delta;
+    /* Histogram: so many bins, a power of two from 2 to 2^20, whatever delta says; 0 (the default):
+     * as many as delta asks for. info.delta is what they guarantee: 1 / (2 bins), for the hinge
+     * times the power of two above the largest margin. */
+    size_t bins;
     int per_image;             /* 0: one group, the batch; 1: a group per image, losses averaged */
     submod_classes classes;    /* SUBMOD_CLASSES_PRESENT */
     const int32_t *class_list; /* borrowed; distinct; only with SUBMOD_CLASSES_LIST */
@@ -74,11 +83,11 @@ typedef struct submod_loss_settings {
 SUBMOD_API submod_loss_settings submod_loss_defaults(void);
 
 typedef struct submod_loss_info {
-    double delta;     /* |loss returned - loss of these errors| <= delta; 0 for the exact engine */
-    size_t bins;      /* histogram engine, else 0 */
-    uint64_t pixels;  /* not ignored; sigmoid: entries */
-    uint64_t sorted;  /* exact engine: errors that had to be ranked, over all classes */
-    size_t terms;     /* class losses that entered the mean, over all groups */
+    double delta;    /* |loss returned - loss of these errors| <= delta, up to rounding; exact: 0 */
+    size_t bins;     /* histogram engine, else 0 */
+    uint64_t pixels; /* not ignored; sigmoid: entries */
+    uint64_t sorted; /* exact engine: errors that had to be ranked, over all classes */
+    size_t terms;    /* class losses that entered the mean, over all groups */
     size_t workspace; /* bytes of scratch memory used */
 } submod_loss_info;
 
@@ -91,8 +100,11 @@ typedef struct submod_gradient {
     int accumulate;
 } submod_gradient;
 
-/* A dense gradient like dense scores, scale 1, overwriting. */
+/* Like dense scores, channels first or last; scale 1, overwriting. Others are best made from one of
+ * these, so that nothing is forgotten (a scale of 0 gives a gradient of 0). */
 SUBMOD_API submod_gradient submod_gradient_dense(float *data, size_t classes, size_t pixels);
+SUBMOD_API submod_gradient submod_gradient_channels_last(float *data, size_t classes,
+                                                         size_t pixels);
 
 typedef enum submod_input {
     SUBMOD_INPUT_LOGITS = 0,       /* unnormalised scores: the softmax or sigmoid is applied here */
@@ -108,12 +120,14 @@ SUBMOD_API submod_status submod_lovasz_softmax(const submod_scores *scores, subm
                                                const submod_loss_settings *settings,
                                                submod_work *work);
 
-/* Multilabel. labels: (batch, classes, pixels), 0 or 1, given as the labels of class 0 and the
- * distance from one class to the next. SUBMOD_CLASSES_PRESENT: labels that occur in the group. */
-SUBMOD_API submod_status submod_lovasz_sigmoid(
-    const submod_scores *scores, submod_input input, const submod_labels *labels,
-    ptrdiff_t label_class_stride, double *loss, const submod_gradient *gradient,
-    submod_loss_info *info, const submod_loss_settings *settings, submod_work *work);
+/* Multilabel. labels: (batch, classes, pixels), 0 or 1 (submod_labels_multilabel).
+ * SUBMOD_CLASSES_PRESENT: labels that occur in the group. */
+SUBMOD_API submod_status submod_lovasz_sigmoid(const submod_scores *scores, submod_input input,
+                                               const submod_labels *labels, double *loss,
+                                               const submod_gradient *gradient,
+                                               submod_loss_info *info,
+                                               const submod_loss_settings *settings,
+                                               submod_work *work);
 
 /* Binary. scores: classes = 1; labels: (batch, pixels), 0 or 1. settings: classes, class_list and
  * class_weight are not looked at: a group without foreground counts with its largest margin. */
@@ -127,9 +141,9 @@ SUBMOD_API submod_status submod_lovasz_hinge(const submod_scores *scores,
 /* The Lovász hinge of any monotone set function fn over the pixels of an image (Hamming, a custom
  * loss, a function made for this image): margins max(0, 1 - s * score) with s = 1 at label 1 and -1
  * at label 0, loss = extension of fn, averaged over the images of the batch. fn must have as many
- * elements as an image has pixels. With Hamming it is the mean hinge loss. Ignored pixels count as
- * right. settings: only has_ignore and ignore_label are looked at; double precision throughout.
- * Errors as above, and those of submod_lovasz. */
+ * elements as an image has pixels. With Hamming it is the mean hinge loss, computed as such without
+ * a sort. Ignored pixels count as right. settings: only has_ignore and ignore_label are looked at;
+ * double precision throughout. Errors as above, and those of submod_lovasz. */
 SUBMOD_API submod_status submod_lovasz_hinge_function(
     const submod_fn *fn, const submod_scores *scores, const submod_labels *labels, double *loss,
     const submod_gradient *gradient, const submod_loss_settings *settings, submod_work *work);

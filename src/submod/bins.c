@@ -8,24 +8,69 @@
 #include "base/memory.h"
 #include "base/simd.h"
 
-SUBMODI_MULTIVERSION
-static void find_bins(const submodi_binning *how, const float *v, const int32_t *code,
-                      int32_t target, size_t n, uint32_t *bin)
+/* The bin of an error, counted from 0 within the foreground or the background. */
+static inline uint32_t bin_of(const submodi_binning *how, float e)
 {
-    const int32_t K = (int32_t)how->K;
-    const float scale = how->scale;
-    const float bias = how->bias;
-    const float lowest = how->drop_zero ? 0.0F : -1.0F; /* errors up to here are dropped */
-    const int32_t ignored = how->ignored;
+    int32_t K = (int32_t)how->K;
+    int32_t b = (int32_t)(e * how->scale);
+    return (uint32_t)(b < K ? b : K - 1);
+}
+
+static inline float error_at_least_0(float e)
+{
+    return e > 0.0F ? e : 0.0F;
+}
+
+/* The bins of a row of probabilities if all of it were background. Of the classes of a multiclass
+ * problem a pixel is foreground in one: to count or look up everything as background and then to
+ * mend that one is cheaper than to ask everywhere. factor: the tile's times the bins' scale, which
+ * is exact. */
+SUBMODI_MULTIVERSION
+static void background_bins(const float *restrict v, const float *restrict factor, int32_t K,
+                            size_t n, uint32_t *restrict bin)
+{
     for (size_t i = 0; i < n; i++) {
-        float e = code[i] == target ? 1.0F - v[i] : bias + v[i];
-        e = e > 0.0F ? e : 0.0F;
-        int32_t b = (int32_t)(e * scale);
-        b = b < K ? b : K - 1;
-        b = code[i] == target ? b + K : b;
-        b = e <= lowest ? 2 * K : b;
-        bin[i] = (uint32_t)(code[i] == ignored ? 2 * K : b);
+        int32_t b = (int32_t)(v[i] * factor[i]);
+        bin[i] = (uint32_t)(b < K ? b : K - 1);
     }
+}
+
+/* The bins of a row with labels of its own: code 1 is foreground, 2 ignored. */
+SUBMODI_MULTIVERSION
+static void labelled_bins(const submodi_binning *how, const float *restrict v,
+                          const int32_t *restrict code, size_t n, uint32_t *restrict bin)
+{
+    const submodi_binning h = *how;
+    for (size_t i = 0; i < n; i++) {
+        float e = error_at_least_0(code[i] == 1 ? 1.0F - v[i] : h.bias + v[i]);
+        uint32_t b = bin_of(&h, e) + (code[i] == 1 ? h.K : 0);
+        bin[i] = code[i] > 1 || e <= h.lowest ? 2 * h.K : b;
+    }
+}
+
+/* Rows of bins: each class's own labels, or all as background. */
+static void find_bins(const submodi_counter *x, const submodi_tile *tile, const float *factor,
+                      size_t c, uint32_t *bin)
+{
+    const float *v = tile->v + c * SUBMODI_TILE;
+    if (x->p->multilabel) {
+        labelled_bins(&x->how, v, tile->codes + c * SUBMODI_TILE, tile->n, bin);
+    } else {
+        background_bins(v, factor, (int32_t)x->how.K, tile->n, bin);
+    }
+}
+
+static void scale_factor(const submodi_counter *x, const submodi_tile *tile, float *factor)
+{
+    for (size_t i = 0; i < tile->n; i++) {
+        /* Ignored pixels go to bin 0 of all classes, where their number is subtracted again. */
+        factor[i] = tile->codes[i] < x->p->rule.classes ? tile->factor[i] * x->how.scale : 0.0F;
+    }
+}
+
+static inline uint32_t foreground_bin(const submodi_binning *how, float p)
+{
+    return how->K + bin_of(how, error_at_least_0(1.0F - p));
 }
 
 static size_t table_size(const submodi_counter *x)
@@ -48,6 +93,30 @@ bool submodi_counter_take_tiles(submodi_counter *x, submod_work *work)
     return x->tile != NULL;
 }
 
+bool submodi_counter_check(const submodi_counter *x, float *largest_margin)
+{
+    const submodi_problem *p = x->p;
+    submodi_problem plain = *p; /* to look at scores no softmax is needed */
+    if (p->activation != SUBMODI_PROBABILITY) {
+        plain.activation = SUBMODI_SCORE;
+    }
+    size_t tiles = p->scores.batch * p->tiles_per_image;
+    float largest = 0;
+    int bad = 0;
+#pragma omp parallel for num_threads(x->threads) reduction(| : bad) reduction(max : largest)
+    for (size_t t = 0; t < tiles; t++) {
+        submodi_tile tile;
+        bad |= !submodi_tile_load(&plain, t / p->tiles_per_image, t % p->tiles_per_image,
+                                  &x->tile[omp_get_thread_num()], &tile);
+        for (size_t i = 0; p->activation == SUBMODI_SCORE && i < tile.n; i++) {
+            float e = tile.codes[i] == 1 ? 1.0F - tile.v[i] : 1.0F + tile.v[i];
+            largest = tile.codes[i] <= 1 && e > largest ? e : largest;
+        }
+    }
+    *largest_margin = largest;
+    return !bad;
+}
+
 bool submodi_counter_take_tables(submodi_counter *x, submod_work *work)
 {
     size_t C = x->p->scores.classes;
@@ -59,6 +128,49 @@ bool submodi_counter_take_tables(submodi_counter *x, submod_work *work)
         good = x->count[t] != NULL;
     }
     return good;
+}
+
+SUBMODI_MULTIVERSION
+static void count_row(const uint32_t *restrict bin, size_t n, uint32_t *restrict table)
+{
+    for (size_t i = 0; i < n; i++) {
+        table[bin[i]]++;
+    }
+}
+
+/* What count_row took for background: the foreground, and all entries of ignored pixels. */
+static void mend_counts(const submodi_counter *x, const submodi_tile *tile, uint32_t *count)
+{
+    size_t C = x->p->scores.classes;
+    uint32_t ignored = 0;
+    for (size_t i = 0; i < tile->n; i++) {
+        size_t c = (size_t)tile->codes[i];
+        if (c == C) {
+            ignored++;
+            continue;
+        }
+        float p = tile->v[c * SUBMODI_TILE + i] * tile->factor[i];
+        uint32_t *table = count + c * table_size(x);
+        table[bin_of(&x->how, p)]--;
+        table[foreground_bin(&x->how, p)]++;
+    }
+    for (size_t c = 0; c < C; c++) {
+        count[c * table_size(x)] -= ignored;
+    }
+}
+
+static void count_tile(const submodi_counter *x, const submodi_tile *tile, uint32_t *count)
+{
+    float factor[SUBMODI_TILE];
+    scale_factor(x, tile, factor);
+    for (size_t c = 0; c < x->p->scores.classes; c++) {
+        uint32_t bin[SUBMODI_TILE];
+        find_bins(x, tile, factor, c, bin);
+        count_row(bin, tile->n, count + c * table_size(x));
+    }
+    if (!x->p->multilabel) {
+        mend_counts(x, tile, count);
+    }
 }
 
 bool submodi_counter_count(const submodi_counter *x, size_t group)
@@ -79,21 +191,12 @@ bool submodi_counter_count(const submodi_counter *x, size_t group)
 #pragma omp for
         for (size_t t = 0; t < tiles; t++) {
             submodi_tile tile;
-            if (!submodi_tile_load(p, first + t / p->tiles_per_image, t % p->tiles_per_image,
-                                   &x->tile[omp_get_thread_num()], &tile)) {
+            if (!submodi_tile_load_scaled(p, first + t / p->tiles_per_image, t % p->tiles_per_image,
+                                          &x->tile[omp_get_thread_num()], &tile)) {
                 bad = 1; /* what NaN leaves behind has no bin */
                 continue;
             }
-            for (size_t c = 0; c < C; c++) {
-                uint32_t bin[SUBMODI_TILE];
-                uint32_t *table = count + c * table_size(x);
-                int32_t target;
-                const int32_t *codes = submodi_tile_codes(p, &tile, c, &target);
-                find_bins(&x->how, tile.v + c * SUBMODI_TILE, codes, target, tile.n, bin);
-                for (size_t i = 0; i < tile.n; i++) {
-                    table[bin[i]]++;
-                }
-            }
+            count_tile(x, &tile, count);
         }
     }
     return !bad;
@@ -114,8 +217,14 @@ void submodi_counter_add_to(const submodi_counter *x, size_t c, double *total)
 double submodi_solve_bins(const double *count, double P, const submodi_binning *how,
                           double coefficient, float *weight)
 {
-    const double nothing = 1e-20; /* counts that have decayed to less weigh nothing */
     size_t K = how->K;
+    double all = 0;
+    for (size_t k = 0; k < 2 * K; k++) {
+        all += count[k];
+    }
+    /* Counts that have decayed to less weigh nothing: less than rounding, or weights that a float
+     * cannot hold. */
+    const double nothing = fmax(1e-15 * all, SUBMODI_SMALLEST_COUNT);
     double a = 0;
     double b = 0;
     double value = 0;
@@ -141,6 +250,51 @@ double submodi_solve_bins(const double *count, double P, const submodi_binning *
     return coefficient * value;
 }
 
+SUBMODI_MULTIVERSION
+static void look_up_row(const float *restrict table, const uint32_t *restrict bin, size_t n,
+                        float *restrict g)
+{
+    for (size_t i = 0; i < n; i++) {
+        g[i] = table[bin[i]];
+    }
+}
+
+static void mend_weights(const submodi_counter *x, const submodi_tile *tile)
+{
+    size_t C = x->p->scores.classes;
+    bool some_ignored = false;
+    for (size_t i = 0; i < tile->n; i++) {
+        size_t c = (size_t)tile->codes[i];
+        if (c == C) {
+            some_ignored = true;
+            continue;
+        }
+        size_t at = c * SUBMODI_TILE + i;
+        uint32_t bin = foreground_bin(&x->how, tile->v[at] * tile->factor[i]);
+        tile->g[at] = x->weight[c * table_size(x) + bin];
+    }
+    for (size_t c = 0; some_ignored && c < C; c++) {
+        float *g = tile->g + c * SUBMODI_TILE;
+        for (size_t i = 0; i < tile->n; i++) {
+            g[i] = tile->codes[i] < (int32_t)C ? g[i] : 0.0F;
+        }
+    }
+}
+
+static void look_tile_up(const submodi_counter *x, const submodi_tile *tile)
+{
+    float factor[SUBMODI_TILE];
+    scale_factor(x, tile, factor);
+    for (size_t c = 0; c < x->p->scores.classes; c++) {
+        uint32_t bin[SUBMODI_TILE];
+        find_bins(x, tile, factor, c, bin);
+        look_up_row(x->weight + c * table_size(x), bin, tile->n, tile->g + c * SUBMODI_TILE);
+    }
+    if (!x->p->multilabel) {
+        mend_weights(x, tile);
+    }
+}
+
 void submodi_counter_write(const submodi_counter *x, size_t group, const submod_gradient *gradient)
 {
     const submodi_problem *p = x->p;
@@ -149,18 +303,9 @@ void submodi_counter_write(const submodi_counter *x, size_t group, const submod_
 #pragma omp parallel for num_threads(x->threads)
     for (size_t t = 0; t < tiles; t++) {
         submodi_tile tile;
-        submodi_tile_load(p, first + t / p->tiles_per_image, t % p->tiles_per_image,
-                          &x->tile[omp_get_thread_num()], &tile);
-        for (size_t c = 0; c < p->scores.classes; c++) {
-            uint32_t bin[SUBMODI_TILE];
-            const float *table = x->weight + c * table_size(x);
-            int32_t target;
-            const int32_t *codes = submodi_tile_codes(p, &tile, c, &target);
-            find_bins(&x->how, tile.v + c * SUBMODI_TILE, codes, target, tile.n, bin);
-            for (size_t i = 0; i < tile.n; i++) {
-                tile.g[c * SUBMODI_TILE + i] = table[bin[i]];
-            }
-        }
+        submodi_tile_load_scaled(p, first + t / p->tiles_per_image, t % p->tiles_per_image,
+                                 &x->tile[omp_get_thread_num()], &tile);
+        look_tile_up(x, &tile);
         submodi_tile_store(p, &tile, gradient);
     }
 }
