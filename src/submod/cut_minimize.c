@@ -76,21 +76,26 @@ static double add_node(const source *s, submodi_part part, size_t i, target *t)
     return fabs(cost) + inside;
 }
 
+/* x times the square of a power of two that may itself be out of range. */
+static int64_t whole(double x, double root)
+{
+    return llrint(x * root * root);
+}
+
 /* Capacities of the nodes from `begin` on, a part, whose largest vertex has the given sum. */
 static void set_capacities(const source *s, size_t begin, double largest, target *t)
 {
     submodi_network *net = &t->net;
     int exponent;
     frexp(largest, &exponent);
-    exponent = BITS - exponent;
-    double unit = ldexp(1, exponent < 1000 ? exponent : 1000); /* so that it does not overflow */
+    double root = ldexp(1, (int)floor((BITS - exponent) / 2.0));
     for (size_t v = begin; v < net->nodes; v++) {
-        int64_t cost = llrint(t->cost[v] * unit);
+        int64_t cost = whole(t->cost[v], root);
         net->supply[v] = cost < 0 ? -cost : 0;
         net->demand[v] = cost > 0 ? cost : 0;
         for (uint32_t a = net->first[v]; a < net->first[v + 1]; a++) {
             const submodi_neighbour *u = &s->cut->neighbours[net->arcs[a].opposite];
-            net->arcs[a].residual = llrint((s->turned ? u->in : u->out) * unit);
+            net->arcs[a].residual = whole(s->turned ? u->in : u->out, root);
             net->arcs[a].opposite = t->place[u->opposite];
         }
     }

@@ -1,0 +1,753 @@
+/* Proximal operators: every method that can do a function, on every family, against the conditions
+ * of optimality over all subsets; then the laws that any prox obeys, limits, and bad input. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "problems.h"
+#include "support.h"
+
+enum { N = 9, EXACT_METHODS = 4 };
+
+/* Fills x: plain, with many ties, or all equal. */
+static void draw(submod_rng *rng, double *x, size_t n, int kind)
+{
+    random_vector(rng, x, n, kind == 1);
+    for (size_t i = 0; kind == 2 && i < n; i++) {
+        x[i] = x[0];
+    }
+}
+
+static double largest_of(const double *a, size_t n)
+{
+    double largest = 0;
+    for (size_t i = 0; i < n; i++) {
+        largest = fmax(largest, fabs(a[i]));
+    }
+    return largest;
+}
+
+/* u and s are the pair for (F, x, lambda) iff s in B(F), u = x - s / lambda and f(u) = <s, u>; with
+ * hinge: s >= 0, s(A) <= F(A) for all A, and f(max(u, 0)) = <s, u>. All over 2^n subsets. */
+static void check_pair(const double *F, size_t n, const double *x, double lambda, const double *u,
+                       const double *s, int hinge)
+{
+    double v[20], product = 0, total = 0;
+    double scale = value_scale(F, n);
+    for (size_t i = 0; i < n; i++) {
+        v[i] = hinge ? fmax(u[i], 0) : u[i];
+        product += s[i] * u[i];
+        total += s[i];
+        ck_assert_near(u[i], x[i] - s[i] / lambda, 1e-12 * (fabs(x[i]) + fabs(s[i]) / lambda));
+        ck_assert(!hinge || s[i] >= 0);
+    }
+    ck_assert(worst_excess(F, n, s) <= 1e-12 * scale + 1e-15 * lambda * largest_of(x, n));
+    ck_assert(hinge || fabs(total - (F[(1u << n) - 1] - F[0])) <= 1e-12 * scale);
+    ck_assert_near(choquet(F, n, v), product, 1e-12 * scale * fmax(1, largest_of(u, n)));
+}
+
+/* Whether method m has to be able to do this family: what function.h and prox.h promise. */
+static int expected(submod_prox_method m, const char *name)
+{
+    static const char *const cardinality[] = {"hamming", "modular", "cardinality", "sqrt",
+                                              "log1p",   "iwata",   "truncation"};
+    static const char *const others[] = {"directed cut",
+                                         "undirected cut",
+                                         "restricted cut",
+                                         "scale",
+                                         "add_modular",
+                                         "restricted jaccard",
+                                         "contracted jaccard",
+                                         "jaccard",
+                                         "jaccard, no foreground",
+                                         "jaccard, all foreground"};
+    int is_cardinality = 0, is_other = 0;
+    for (size_t i = 0; i < sizeof cardinality / sizeof *cardinality; i++) {
+        is_cardinality |= strcmp(name, cardinality[i]) == 0;
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        is_other |= strcmp(name, others[i]) == 0;
+    }
+    switch (m) {
+    case SUBMOD_PROX_CLOSED_FORM:
+        return strcmp(name, "hamming") == 0 || strcmp(name, "modular") == 0;
+    case SUBMOD_PROX_CARDINALITY: return is_cardinality;
+    case SUBMOD_PROX_DECOMPOSITION: return is_cardinality || is_other;
+    default: return 0; /* tested where they are at home */
+    }
+}
+
+/* Exact to rounding, or to the tolerance asked for. */
+static int is_exact(submod_prox_method m)
+{
+    return m != SUBMOD_PROX_FRANK_WOLFE && m != SUBMOD_PROX_AWAY_STEPS &&
+           m != SUBMOD_PROX_GREEDY_PATH && m != SUBMOD_PROX_MIN_NORM;
+}
+
+/* Runs one method; 0 if it cannot do the function and need not. */
+static int run(const submod_fn *fn, const char *name, submod_prox_method method, const double *x,
+               double lambda, double *u, double *s, submod_prox_info *info)
+{
+    submod_prox_settings settings = submod_prox_defaults();
+    settings.method = method;
+    settings.tolerance = 1e-13;
+    settings.max_iterations = is_exact(method) ? 0 : 2000;
+    submod_status status = submod_prox(fn, x, lambda, u, s, &settings, info, NULL);
+    if (status == SUBMOD_EUNSUPPORTED) {
+        ck_assert_msg(!expected(method, name), "%s: %s", name, submod_last_error());
+        return 0;
+    }
+    ck_assert_msg(status >= 0, "%s, method %d: %s", name, (int)method, submod_last_error());
+    ck_assert_msg(!is_exact(method) || status == SUBMOD_OK, "%s, method %d: status %d, gap %g",
+                  name, (int)method, (int)status, info->gap);
+    ck_assert(method == SUBMOD_PROX_AUTO || info->method == method);
+    return 1;
+}
+
+/* Every method and family; those that are exact agree with all subsets, the others may not claim a
+ * point that is nearer than their gap allows. */
+START_TEST(all_methods_all_families)
+{
+    const double lambdas[] = {1, 0.05, 30};
+    submod_rng rng;
+    submod_rng_seed(&rng, 1);
+    int proved = 0;
+    for (size_t i = 0; i < family_count; i++) {
+        for (int repeat = 0; repeat < 30; repeat++) {
+            size_t n = 2 + submod_rng_below(&rng, N - 1);
+            submod_fn *fn = families[i].make(n, &rng);
+            double *F = subset_values(fn);
+            double x[N], lambda = lambdas[repeat % 3], best[N];
+            int solved = 0;
+            draw(&rng, x, n, repeat % 4);
+            for (int m = SUBMOD_PROX_CLOSED_FORM; m <= SUBMOD_PROX_GREEDY_PATH; m++) {
+                double u[N], s[N];
+                submod_prox_info info;
+                if (!run(fn, families[i].name, (submod_prox_method)m, x, lambda, u, s, &info)) {
+                    continue;
+                }
+                if (is_exact(info.method)) {
+                    check_pair(F, n, x, lambda, u, s, 0);
+                    proved++;
+                }
+                double size = value_scale(F, n) / lambda + largest_of(x, n), distance = 0;
+                for (size_t e = 0; solved && e < n; e++) {
+                    distance += (u[e] - best[e]) * (u[e] - best[e]);
+                }
+                ck_assert(distance <= 2 * fmax(info.gap, 0) / lambda + 1e-20 * size * size ||
+                          m == SUBMOD_PROX_GREEDY_PATH);
+                if (!solved && is_exact(info.method)) {
+                    memcpy(best, u, sizeof best);
+                    solved = 1;
+                }
+            }
+            free(F);
+            submod_fn_free(fn);
+        }
+    }
+    ck_assert_int_ge(proved, 600);
+}
+END_TEST
+
+/* info: primal, dual and gap by their definitions, from the u and s that were returned. */
+START_TEST(info_is_what_was_returned)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 2);
+    for (size_t i = 0; i < family_count; i++) {
+        submod_fn *fn = families[i].make(N, &rng);
+        double *F = subset_values(fn);
+        double x[N], u[N], s[N], lambda = 0.7;
+        submod_prox_info info;
+        draw(&rng, x, N, 0);
+        if (run(fn, families[i].name, SUBMOD_PROX_AUTO, x, lambda, u, s, &info)) {
+            double primal = choquet(F, N, u), dual = 0;
+            for (size_t e = 0; e < N; e++) {
+                primal += lambda / 2 * (u[e] - x[e]) * (u[e] - x[e]);
+                dual += s[e] * x[e] - s[e] * s[e] / (2 * lambda);
+            }
+            double scale = value_scale(F, N) * fmax(1, value_scale(F, N) / lambda);
+            ck_assert_near(info.primal, primal, 1e-12 * scale);
+            ck_assert_near(info.dual, dual, 1e-12 * scale);
+            ck_assert_near(info.gap, primal - dual, 1e-12 * scale);
+            ck_assert(info.seconds >= 0 && info.oracle_calls > 0);
+        }
+        free(F);
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
+/* The prox at x by AUTO. */
+static void prox(const submod_fn *fn, const double *x, double lambda, double *u, double *s)
+{
+    submod_status status = submod_prox(fn, x, lambda, u, s, NULL, NULL, NULL);
+    ck_assert_msg(status == SUBMOD_OK, "%s: %d, %s", submod_fn_name(fn), (int)status,
+                  submod_last_error());
+}
+
+/* Functions that can be done exactly. */
+static submod_fn *exact_instance(size_t n, submod_rng *rng)
+{
+    for (;;) {
+        const family *f = &families[submod_rng_below(rng, family_count)];
+        if (expected(SUBMOD_PROX_DECOMPOSITION, f->name)) {
+            return f->make(n, rng);
+        }
+    }
+}
+
+/* |prox x - prox y| <= |x - y| in the 2-norm and in the max norm. */
+START_TEST(nonexpansive)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 3);
+    for (int repeat = 0; repeat < 500; repeat++) {
+        enum { SIZE = 30 };
+        submod_fn *fn = exact_instance(SIZE, &rng);
+        double x[SIZE], y[SIZE], u[SIZE], v[SIZE], s[SIZE];
+        double square = 0, square_u = 0, most = 0, most_u = 0;
+        double reach = pow(10, -3 * submod_rng_uniform(&rng));
+        draw(&rng, x, SIZE, repeat % 2);
+        for (size_t e = 0; e < SIZE; e++) {
+            y[e] = x[e] + reach * submod_rng_normal(&rng);
+        }
+        prox(fn, x, 0.5, u, s);
+        prox(fn, y, 0.5, v, s);
+        for (size_t e = 0; e < SIZE; e++) {
+            square += (x[e] - y[e]) * (x[e] - y[e]);
+            square_u += (u[e] - v[e]) * (u[e] - v[e]);
+            most = fmax(most, fabs(x[e] - y[e]));
+            most_u = fmax(most_u, fabs(u[e] - v[e]));
+        }
+        ck_assert(sqrt(square_u) <= sqrt(square) + 1e-10);
+        ck_assert(most_u <= most + 1e-10);
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
+/* prox of f at x + c 1: f gains c F(V), u moves by c. prox of c f (lambda c) = prox of f (lambda).
+ * prox of f + w at x = prox of f at x - w / lambda. */
+START_TEST(translation_and_scaling)
+{
+    enum { SIZE = 25 };
+    submod_rng rng;
+    submod_rng_seed(&rng, 4);
+    for (int repeat = 0; repeat < 200; repeat++) {
+        submod_fn *fn = exact_instance(SIZE, &rng), *scaled = NULL, *shifted = NULL;
+        double x[SIZE], y[SIZE], w[SIZE], u[SIZE], v[SIZE], s[SIZE], lambda = 0.8, c = 3.25;
+        draw(&rng, x, SIZE, repeat % 2);
+        random_vector(&rng, w, SIZE, 0);
+        prox(fn, x, lambda, u, s);
+        double tolerance = 1e-11 * (1 + largest_of(u, SIZE));
+        for (size_t e = 0; e < SIZE; e++) {
+            y[e] = x[e] + c;
+        }
+        prox(fn, y, lambda, v, s);
+        for (size_t e = 0; e < SIZE; e++) {
+            ck_assert_near(v[e], u[e] + c, tolerance);
+        }
+        ck_assert_ok(submod_fn_scale(fn, c, &scaled));
+        prox(scaled, x, c * lambda, v, s);
+        for (size_t e = 0; e < SIZE; e++) {
+            ck_assert_near(v[e], u[e], tolerance);
+            y[e] = x[e] + w[e] / lambda;
+        }
+        ck_assert_ok(submod_fn_add_modular(fn, w, &shifted));
+        prox(shifted, y, lambda, v, s);
+        for (size_t e = 0; e < SIZE; e++) {
+            ck_assert_near(v[e], u[e], tolerance);
+        }
+        submod_fn_free(fn);
+        submod_fn_free(scaled);
+        submod_fn_free(shifted);
+    }
+}
+END_TEST
+
+/* Moreau: f is the support function of B(F), so x = prox of f + projection on B(F) (lambda = 1),
+ * and the projection of a projection is itself. */
+START_TEST(moreau)
+{
+    enum { SIZE = 25 };
+    submod_rng rng;
+    submod_rng_seed(&rng, 5);
+    for (int repeat = 0; repeat < 200; repeat++) {
+        submod_fn *fn = exact_instance(SIZE, &rng);
+        double x[SIZE], u[SIZE], s[SIZE], again[SIZE], zero[SIZE], product = 0, norm = 0;
+        draw(&rng, x, SIZE, repeat % 2);
+        prox(fn, x, 1, u, s);
+        prox(fn, s, 1, zero, again);
+        double tolerance = 1e-10 * (1 + largest_of(s, SIZE));
+        for (size_t e = 0; e < SIZE; e++) {
+            ck_assert_near(u[e] + s[e], x[e], tolerance);
+            ck_assert_near(again[e], s[e], tolerance);
+            ck_assert_near(zero[e], 0, tolerance);
+            product += u[e] * s[e];
+            norm += fabs(u[e] * s[e]);
+        }
+        double value;
+        ck_assert_ok(submod_lovasz(fn, u, &value, NULL, NULL, NULL, NULL));
+        ck_assert_near(value, product, 1e-10 * (1 + norm));
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
+/* lambda -> infinity: u -> x, and s stays a base: it does not cancel. lambda -> 0: lambda u ->
+ * minus the point of B(F) of least norm. */
+START_TEST(limits_of_lambda)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 6);
+    for (int repeat = 0; repeat < 300; repeat++) {
+        submod_fn *fn = exact_instance(N, &rng);
+        double *F = subset_values(fn);
+        double x[N], zero[N] = {0}, u[N], s[N], least[N];
+        double tolerance = 1e-12 * value_scale(F, N);
+        draw(&rng, x, N, repeat % 3);
+        prox(fn, x, 1e14, u, s);
+        ck_assert(worst_excess(F, N, s) <= tolerance);
+        for (size_t e = 0; e < N; e++) {
+            ck_assert_near(u[e], x[e], 1e-13 * value_scale(F, N) + 1e-15 * fabs(x[e]));
+        }
+        ck_assert_near(choquet(F, N, u), choquet(F, N, x), 1e-10 * value_scale(F, N));
+        prox(fn, zero, 1, u, least);
+        prox(fn, x, 1e-14, u, s);
+        ck_assert(worst_excess(F, N, s) <= tolerance);
+        for (size_t e = 0; e < N; e++) {
+            ck_assert_near(s[e], least[e], 1e-11 * value_scale(F, N));
+        }
+        free(F);
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
+START_TEST(one_element)
+{
+    submod_fn *fn[3] = {NULL};
+    ck_assert_ok(submod_fn_sqrt(1, &fn[0]));
+    ck_assert_ok(submod_fn_cut(1, 0, NULL, NULL, NULL, 0, &fn[1]));
+    ck_assert_ok(submod_fn_modular(1, (double[]){-2}, &fn[2]));
+    const double gain[3] = {1, 0, -2};
+    for (int i = 0; i < 3; i++) {
+        double u, s;
+        prox(fn[i], (double[]){3}, 2, &u, &s);
+        ck_assert_near(s, gain[i], 0);
+        ck_assert_near(u, 3 - gain[i] / 2, 0);
+        submod_fn_free(fn[i]);
+    }
+}
+END_TEST
+
+/* f(max(u, 0)) for every monotone family, by the conditions over all subsets. */
+START_TEST(hinge)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 7);
+    int proved = 0;
+    for (size_t i = 0; i < family_count; i++) {
+        for (int repeat = 0; families[i].monotone && repeat < 40; repeat++) {
+            submod_fn *fn = families[i].make(N, &rng);
+            double *F = subset_values(fn);
+            double x[N], u[N], s[N], lambda = repeat % 2 ? 0.1 : 3;
+            submod_prox_settings settings = submod_prox_defaults();
+            submod_prox_info info;
+            settings.hinge = 1;
+            draw(&rng, x, N, repeat % 3);
+            submod_status status = submod_prox(fn, x, lambda, u, s, &settings, &info, NULL);
+            ck_assert(status == SUBMOD_OK || status == SUBMOD_EUNSUPPORTED ||
+                      !is_exact(info.method));
+            if (status == SUBMOD_OK && is_exact(info.method)) {
+                check_pair(F, N, x, lambda, u, s, 1);
+                ck_assert_near(info.gap, 0, 1e-12 * value_scale(F, N) * (1 + largest_of(u, N)));
+                proved++;
+            }
+            free(F);
+            submod_fn_free(fn);
+        }
+    }
+    ck_assert_int_ge(proved, 200);
+}
+END_TEST
+
+START_TEST(hinge_of_a_function_that_is_not_monotone)
+{
+    submod_fn *fn = NULL;
+    submod_prox_settings settings = submod_prox_defaults();
+    double u[2] = {7, 7};
+    settings.hinge = 1;
+    ck_assert_ok(submod_fn_modular(2, (double[]){1, -1}, &fn));
+    ck_assert_int_eq(submod_prox(fn, (double[]){1, 2}, 1, u, NULL, &settings, NULL, NULL),
+                     SUBMOD_EINVAL);
+    ck_assert_ptr_nonnull(strstr(submod_last_error(), "monotone"));
+    ck_assert(u[0] == 7);
+    submod_fn_free(fn);
+}
+END_TEST
+
+/* ---- larger ones ---- */
+
+/* Cardinality, sums of such functions, shifted, restricted and contracted: sort and pool against
+ * the decomposition. */
+START_TEST(cardinality_against_decomposition)
+{
+    enum { SIZE = 3000 };
+    submod_rng rng;
+    submod_rng_seed(&rng, 8);
+    static double x[SIZE], u[SIZE], v[SIZE], s[SIZE], t[SIZE], w[SIZE];
+    for (int repeat = 0; repeat < 8; repeat++) {
+        submod_fn *terms[2] = {NULL, NULL}, *sum = NULL, *shifted = NULL, *fn = NULL;
+        int32_t few[5] = {5, 17, 3, 99, 1000};
+        ck_assert_ok(submod_fn_sqrt(SIZE + 5, &terms[0]));
+        ck_assert_ok(submod_fn_truncation(SIZE + 5, SIZE / 3, &terms[1]));
+        ck_assert_ok(repeat % 2 ? submod_fn_iwata(SIZE + 5, &sum)
+                                : submod_fn_sum(terms, (double[]){40, 1}, 2, &sum));
+        ck_assert_ok(submod_fn_contract(sum, few, 5, &shifted));
+        random_vector(&rng, w, SIZE, repeat % 4 == 0);
+        ck_assert_ok(submod_fn_add_modular(shifted, w, &fn));
+        draw(&rng, x, SIZE, repeat / 4);
+        submod_prox_settings settings = submod_prox_defaults();
+        submod_prox_info info;
+        ck_assert_ok(submod_prox(fn, x, 2, u, s, &settings, &info, NULL));
+        ck_assert_int_eq(info.method, SUBMOD_PROX_CARDINALITY);
+        settings.method = SUBMOD_PROX_DECOMPOSITION;
+        submod_status status = submod_prox(fn, x, 2, v, t, &settings, &info, NULL);
+        if (repeat % 2 == 0) { /* a sum of two has no minimiser of its own */
+            ck_assert_int_eq(status, SUBMOD_EUNSUPPORTED);
+        } else {
+            ck_assert_int_eq(status, SUBMOD_OK);
+            for (size_t e = 0; e < SIZE; e++) {
+                ck_assert_near(u[e], v[e], 1e-12 * SIZE);
+                ck_assert_near(s[e], t[e], 1e-12 * SIZE * 4);
+            }
+        }
+        submod_fn_free(terms[0]);
+        submod_fn_free(terms[1]);
+        submod_fn_free(sum);
+        submod_fn_free(shifted);
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
+/* The least-norm point of Iwata's function tells its minimisers: s < 0 the smallest one, s <= 0 the
+ * largest. The optima of INSTANCES.md up to 10^5. */
+START_TEST(iwata_by_its_least_norm_point)
+{
+    const struct {
+        size_t n;
+        double lowest;
+    } known[] = {{3, -12},     {5, -26},        {10, -84},          {30, -651},
+                 {100, -6834}, {1000, -668334}, {10000, -66683334}, {100000, -6666833334}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        size_t n = known[i].n, k = 0;
+        submod_fn *fn = NULL;
+        double *x = calloc(n, sizeof *x), *s = malloc(n * sizeof *s), value;
+        int32_t *set = malloc(n * sizeof *set);
+        ck_assert(x && s && set);
+        ck_assert_ok(submod_fn_iwata(n, &fn));
+        prox(fn, x, 1, NULL, s);
+        for (size_t e = 0; e < n; e++) {
+            if (s[e] < -1e-9) {
+                set[k++] = (int32_t)e;
+            }
+        }
+        ck_assert_ok(submod_fn_eval(fn, set, k, &value));
+        ck_assert_near(value, known[i].lowest, 0);
+        submod_fn_free(fn);
+        free(x);
+        free(s);
+        free(set);
+    }
+}
+END_TEST
+
+/* 1-D total variation, sum of w_j |u_j - u_j+1|: with z_j = s_0 + .. + s_j, the string, optimal iff
+ * it is taut: |z_j| <= w_j, z_j = w_j where u falls, -w_j where it rises, and 0 at the end. */
+static void check_taut(const double *x, const double *w, const double *u, const double *s, size_t n,
+                       double lambda)
+{
+    double z = 0;
+    for (size_t j = 0; j < n; j++) {
+        z += s[j];
+        ck_assert_near(s[j], lambda * (x[j] - u[j]), 1e-11 * (1 + lambda * fabs(x[j])));
+        double most = j + 1 < n ? w[j] : 0;
+        ck_assert(fabs(z) <= most + 1e-10);
+        double step = j + 1 < n ? u[j] - u[j + 1] : 0;
+        if (fabs(step) > 1e-9) {
+            ck_assert_near(z, step > 0 ? most : -most, 1e-10);
+        }
+    }
+}
+
+START_TEST(total_variation_of_a_chain)
+{
+    enum { SIZE = 2000 };
+    static double x[SIZE], u[SIZE], s[SIZE], w[SIZE];
+    static int32_t tail[SIZE], head[SIZE];
+    submod_rng rng;
+    submod_rng_seed(&rng, 9);
+    for (int repeat = 0; repeat < 30; repeat++) {
+        size_t n = repeat < 15 ? 2 + submod_rng_below(&rng, 30) : SIZE;
+        double walk = 0, lambda = pow(10, 2 - 4 * submod_rng_uniform(&rng));
+        submod_fn *fn = NULL;
+        for (size_t j = 0; j < n; j++) {
+            walk += submod_rng_normal(&rng);
+            x[j] = repeat % 3 == 0 ? walk
+                                   : (repeat % 3 == 1 ? submod_rng_normal(&rng) : floor(walk / 3));
+            w[j] = repeat % 2 ? 1 : submod_rng_uniform(&rng);
+            tail[j] = (int32_t)j;
+            head[j] = (int32_t)j + 1;
+        }
+        ck_assert_ok(submod_fn_cut(n, n - 1, tail, head, w, 0, &fn));
+        prox(fn, x, lambda, u, s);
+        check_taut(x, w, u, s, n, lambda);
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
+/* On graphs: s is a base iff no set has F(A) < s(A), which the minimiser finds; with the gap, which
+ * the entry computes, that is a proof. */
+START_TEST(total_variation_of_graphs)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 10);
+    for (int repeat = 0; repeat < 9; repeat++) {
+        problem_graph g = {0};
+        if (repeat % 3 == 2) {
+            g = problem_genrmf(5, 23, 0, 4, &rng);
+        }
+        submod_fn *fn = repeat % 3 == 0   ? problem_watts_strogatz(1000, &rng)
+                        : repeat % 3 == 1 ? problem_image(40, 30, &rng)
+                                          : problem_st_cut(&g);
+        ck_assert_ptr_nonnull(fn);
+        size_t n = submod_fn_size(fn);
+        double *x = malloc(n * sizeof *x), *u = malloc(n * sizeof *u), *s = malloc(n * sizeof *s);
+        int32_t *block = malloc(n * sizeof *block);
+        uint8_t *in = malloc(n);
+        submod_prox_info info;
+        double lowest, lambda = repeat < 3 ? 0.2 : 5;
+        ck_assert(x && u && s && block && in);
+        random_vector(&rng, x, n, repeat >= 6);
+        for (size_t e = 0; e < n; e++) {
+            block[e] = (int32_t)e;
+        }
+        ck_assert_ok(submod_prox(fn, x, lambda, u, s, NULL, &info, NULL));
+        ck_assert_int_eq(info.method, SUBMOD_PROX_DECOMPOSITION);
+        double scale = (double)n * (1 + largest_of(s, n));
+        ck_assert(fabs(info.gap) <= 1e-12 * scale * (1 + largest_of(u, n)));
+        ck_assert_ok(submod_fn_minimize(fn, NULL, 0, block, n, s, 0, in, &lowest));
+        ck_assert_near(lowest, 0, 1e-11 * scale);
+        submod_fn_free(fn);
+        problem_graph_clear(&g);
+        free(x);
+        free(u);
+        free(s);
+        free(block);
+        free(in);
+    }
+}
+END_TEST
+
+/* Inputs that a pivot at the mean splits one by one: the work stays near n log n. */
+START_TEST(adversarial_inputs_stay_cheap)
+{
+    enum { SIZE = 4096 };
+    static double x[SIZE], u[SIZE], w[SIZE];
+    static int32_t tail[SIZE], head[SIZE];
+    submod_fn *fn[3] = {NULL};
+    submod_rng rng;
+    submod_rng_seed(&rng, 11);
+    for (int32_t i = 0; i < SIZE; i++) {
+        tail[i] = (int32_t)submod_rng_below(&rng, SIZE);
+        head[i] = (int32_t)submod_rng_below(&rng, SIZE);
+        w[i] = 1e-30;
+    }
+    ck_assert_ok(submod_fn_log1p(SIZE, &fn[0]));
+    ck_assert_ok(submod_fn_cut(SIZE, SIZE, tail, head, w, 0, &fn[1]));
+    ck_assert_ok(submod_fn_iwata(SIZE, &fn[2]));
+    for (int f = 0; f < 3; f++) {
+        for (int kind = 0; kind < 4; kind++) {
+            for (int i = 0; i < SIZE; i++) {
+                x[i] = kind == 0   ? pow(0.99, i)
+                       : kind == 1 ? -pow(0.99, i)
+                       : kind == 2 ? (i % 2 ? 1 : -1) * pow(1.1, i % 1024)
+                                   : 1 / (1.0 + i);
+            }
+            submod_prox_settings settings = submod_prox_defaults();
+            submod_prox_info info;
+            settings.method = SUBMOD_PROX_DECOMPOSITION;
+            ck_assert_ok(submod_prox(fn[f], x, 1e6, u, NULL, &settings, &info, NULL));
+            ck_assert_msg((double)info.work <= 40.0 * SIZE * log2(SIZE), "function %d, x %d: %g", f,
+                          kind, (double)info.work);
+        }
+        submod_fn_free(fn[f]);
+    }
+}
+END_TEST
+
+/* ---- bad input ---- */
+
+START_TEST(bad_input)
+{
+    submod_fn *fn = NULL, *custom = NULL, *jaccard = NULL;
+    double x[3] = {1, 2, 3}, bad[3] = {1, NAN, 3}, u[3] = {7, 7, 7}, s[3] = {7, 7, 7};
+    submod_prox_info info = {.primal = 7};
+    submod_prox_settings d = submod_prox_defaults(), t = d;
+    submod_rng rng;
+    submod_rng_seed(&rng, 12);
+    ck_assert_ok(submod_fn_sqrt(3, &fn));
+    ck_assert_ok(submod_fn_jaccard(3, (uint8_t[]){1, 0, 1}, &jaccard));
+#define REFUSES(status, ...) ck_assert_int_eq(submod_prox(__VA_ARGS__, &info, NULL), status)
+    REFUSES(SUBMOD_EINVAL, NULL, x, 1, u, s, NULL);
+    REFUSES(SUBMOD_EINVAL, fn, NULL, 1, u, s, NULL);
+    REFUSES(SUBMOD_EINVAL, fn, x, 0, u, s, NULL);
+    REFUSES(SUBMOD_EINVAL, fn, x, -1, u, s, NULL);
+    REFUSES(SUBMOD_ENONFINITE, fn, x, NAN, u, s, NULL);
+    REFUSES(SUBMOD_ENONFINITE, fn, x, INFINITY, u, s, NULL);
+    REFUSES(SUBMOD_ENONFINITE, fn, bad, 1, u, s, NULL);
+    ck_assert_str_eq(submod_last_error(), "submod_prox: x[1] is nan");
+    t.method = (submod_prox_method)9;
+    REFUSES(SUBMOD_EINVAL, fn, x, 1, u, s, &t);
+    t.method = (submod_prox_method)-1;
+    REFUSES(SUBMOD_EINVAL, fn, x, 1, u, s, &t);
+    t = d;
+    t.tolerance = -1;
+    REFUSES(SUBMOD_EINVAL, fn, x, 1, u, s, &t);
+    t.tolerance = NAN;
+    REFUSES(SUBMOD_EINVAL, fn, x, 1, u, s, &t);
+    t = d;
+    t.time_limit = -1;
+    REFUSES(SUBMOD_EINVAL, fn, x, 1, u, s, &t);
+    t.time_limit = NAN;
+    REFUSES(SUBMOD_EINVAL, fn, x, 1, u, s, &t);
+    t = d;
+    t.method = SUBMOD_PROX_CLOSED_FORM;
+    REFUSES(SUBMOD_EUNSUPPORTED, fn, x, 1, u, s, &t);
+    ck_assert_str_eq(submod_last_error(),
+                     "submod_prox: method 'closed form' cannot do a sqrt function");
+    t.method = SUBMOD_PROX_CARDINALITY;
+    REFUSES(SUBMOD_EUNSUPPORTED, jaccard, x, 1, u, s, &t);
+    custom = families[family_count - 1].make(3, &rng);
+    t.method = SUBMOD_PROX_DECOMPOSITION;
+    REFUSES(SUBMOD_EUNSUPPORTED, custom, x, 1, u, s, &t);
+    /* Overflow. */
+    REFUSES(SUBMOD_ENUMERIC, fn, x, 1e-310, u, s, NULL);
+    REFUSES(SUBMOD_ENUMERIC, jaccard, ((double[]){1e300, -1e300, 0}), 1e10, u, s, NULL);
+#undef REFUSES
+    ck_assert(u[0] == 7 && s[0] == 7 && info.primal == 7);
+    ck_assert_ok(submod_prox(fn, x, 1, NULL, NULL, NULL, NULL, NULL));
+    submod_fn_free(fn);
+    submod_fn_free(custom);
+    submod_fn_free(jaccard);
+}
+END_TEST
+
+/* A custom minimiser: k by k, of a function that may not be submodular. */
+static submod_status square_eval(const void *ctx, const int32_t *set, size_t k, double *value)
+{
+    (void)set;
+    *value = *(const double *)ctx * (double)(k * k);
+    return SUBMOD_OK;
+}
+
+static submod_status any_answer(const void *ctx, const int32_t *base, size_t nbase,
+                                const int32_t *block, size_t nblock, const double *z, int largest,
+                                uint8_t *in)
+{
+    (void)ctx, (void)base, (void)nbase, (void)largest;
+    for (size_t i = 0; i < nblock; i++) {
+        in[i] = z[i] > 0 && block[i] % 3 ? 9 : 0;
+    }
+    return SUBMOD_OK;
+}
+
+/* A convex function of the cardinality and a minimiser that makes things up: it ends, with a status
+ * that says so and a usable u. */
+START_TEST(not_submodular)
+{
+    enum { SIZE = 50 };
+    double x[SIZE], u[SIZE], s[SIZE], factor = 1;
+    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = square_eval, .minimize = any_answer};
+    submod_fn *fn = NULL;
+    submod_rng rng;
+    submod_rng_seed(&rng, 13);
+    ck_assert_ok(submod_fn_custom(SIZE, &ops, &factor, &fn));
+    for (int repeat = 0; repeat < 50; repeat++) {
+        submod_prox_settings settings = submod_prox_defaults();
+        submod_prox_info info;
+        settings.method = SUBMOD_PROX_DECOMPOSITION;
+        draw(&rng, x, SIZE, repeat % 3);
+        submod_status status = submod_prox(fn, x, 1, u, s, &settings, &info, NULL);
+        ck_assert(status == SUBMOD_INACCURATE || (status == SUBMOD_OK && fabs(info.gap) < 1e-6));
+        ck_assert(isfinite(largest_of(u, SIZE)));
+        ck_assert_uint_le(info.iterations, 4 * SIZE);
+    }
+    submod_fn_free(fn);
+}
+END_TEST
+
+static submod_status failing(const void *ctx, const int32_t *base, size_t nbase,
+                             const int32_t *block, size_t nblock, const double *z, int largest,
+                             uint8_t *in)
+{
+    (void)ctx, (void)base, (void)nbase, (void)block, (void)nblock, (void)z, (void)largest, (void)in;
+    return SUBMOD_ENUMERIC;
+}
+
+START_TEST(failing_callback)
+{
+    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = square_eval, .minimize = failing};
+    submod_fn *fn = NULL;
+    double factor = -1, u[3] = {7, 7, 7};
+    submod_prox_settings settings = submod_prox_defaults();
+    settings.method = SUBMOD_PROX_DECOMPOSITION;
+    ck_assert_ok(submod_fn_custom(3, &ops, &factor, &fn));
+    ck_assert_int_eq(submod_prox(fn, (double[]){1, 2, 3}, 1, u, NULL, &settings, NULL, NULL),
+                     SUBMOD_ECALLBACK);
+    ck_assert(u[0] == 7);
+    submod_fn_free(fn);
+}
+END_TEST
+
+/* Out of time: u with its true gap, no better than the optimum. */
+START_TEST(time_limit)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 14);
+    submod_fn *fn = problem_image(60, 60, &rng);
+    size_t n = submod_fn_size(fn);
+    double *x = malloc(n * sizeof *x), *u = malloc(n * sizeof *u), *v = malloc(n * sizeof *v);
+    submod_prox_settings settings = submod_prox_defaults();
+    submod_prox_info stopped, done;
+    ck_assert(x && u && v);
+    random_vector(&rng, x, n, 0);
+    settings.time_limit = 1e-9;
+    ck_assert_int_eq(submod_prox(fn, x, 1, u, NULL, &settings, &stopped, NULL), SUBMOD_TIMELIMIT);
+    ck_assert_ok(submod_prox(fn, x, 1, v, NULL, NULL, &done, NULL));
+    double distance = 0;
+    for (size_t e = 0; e < n; e++) {
+        distance += (u[e] - v[e]) * (u[e] - v[e]);
+    }
+    ck_assert(distance > 0 && distance <= 2 * stopped.gap);
+    ck_assert(stopped.dual <= done.primal && stopped.primal >= done.dual);
+    submod_fn_free(fn);
+    free(x);
+    free(u);
+    free(v);
+}
+END_TEST
+
+int main(void)
+{
+    return RUN_TESTS("prox", all_methods_all_families, info_is_what_was_returned, nonexpansive,
+                     translation_and_scaling, moreau, limits_of_lambda, one_element, hinge,
+                     hinge_of_a_function_that_is_not_monotone, cardinality_against_decomposition,
+                     iwata_by_its_least_norm_point, total_variation_of_a_chain,
+                     total_variation_of_graphs, adversarial_inputs_stay_cheap, bad_input,
+                     not_submodular, failing_callback, time_limit);
+}
