@@ -124,10 +124,11 @@ static bool push_down(preflow *f, int32_t v)
     return true;
 }
 
+/* Supply is left over, so the demand of v itself, if it had any, is met. */
 static void relabel(preflow *f, int32_t v)
 {
     const submodi_network *net = f->net;
-    uint32_t lowest = net->demand[v] > 0 ? 0 : no_way(f) - 1;
+    uint32_t lowest = no_way(f) - 1;
     for (uint32_t a = net->first[v]; a < net->first[v + 1]; a++) {
         uint32_t below = f->label[net->arcs[a].head];
         if (net->arcs[a].residual > 0 && below < lowest) {
