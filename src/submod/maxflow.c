@@ -154,7 +154,7 @@ submod_status submodi_max_flow(submodi_network *net, int64_t rounding, uint8_t *
         submodi_scope_close(&scope);
         return SUBMOD_ENOMEM;
     }
-    uint64_t patience = 6 * (uint64_t)net->nodes + net->first[net->nodes];
+    uint64_t patience = 2 * (uint64_t)net->nodes + net->first[net->nodes] / 2;
     start_over(&f);
     while (f.length) {
         int32_t v = dequeue(&f);
