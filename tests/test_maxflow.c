@@ -281,6 +281,57 @@ START_TEST(parts_one_by_one)
 }
 END_TEST
 
+/* Random forests: messages and flow give the same sides. With a circle the messages decline. */
+START_TEST(forests)
+{
+    enum { SIZE = 60 };
+    submod_rng rng;
+    submod_rng_seed(&rng, 5);
+    for (int repeat = 0; repeat < 500; repeat++) {
+        size_t n = 1 + submod_rng_below(&rng, SIZE), pairs = 0;
+        int32_t end[SIZE][2];
+        uint32_t first[SIZE + 1] = {0}, place[SIZE + 1];
+        submodi_arc arcs[2 * SIZE];
+        int64_t supply[SIZE], demand[SIZE];
+        uint8_t by_messages[SIZE], by_flow[SIZE];
+        for (size_t v = 1; v < n; v++) { /* to an earlier vertex, or a new tree */
+            if (submod_rng_below(&rng, 5)) {
+                end[pairs][0] = (int32_t)v;
+                end[pairs++][1] = (int32_t)(repeat % 2 ? v - 1 : submod_rng_below(&rng, v));
+            }
+        }
+        int circle = n > 1 && repeat % 10 == 0; /* possibly a pair of parallel edges */
+        if (circle && pairs) {
+            end[pairs][0] = end[0][0];
+            end[pairs++][1] = end[0][1];
+        }
+        for (size_t i = 0; i < 2 * pairs; i++) {
+            first[end[i / 2][i % 2] + 1]++;
+        }
+        for (size_t v = 0; v < n; v++) {
+            first[v + 1] += first[v];
+            place[v] = first[v];
+            int64_t cost = (int64_t)submod_rng_below(&rng, 21) - 10;
+            supply[v] = cost < 0 ? -cost : 0;
+            demand[v] = cost > 0 ? cost : 0;
+        }
+        for (size_t i = 0; i < pairs; i++) {
+            uint32_t a = place[end[i][0]]++, b = place[end[i][1]]++;
+            arcs[a] = (submodi_arc){(int64_t)submod_rng_below(&rng, 8), end[i][1], b};
+            arcs[b] = (submodi_arc){(int64_t)submod_rng_below(&rng, 8), end[i][0], a};
+        }
+        submodi_network net = {n, first, arcs, supply, demand};
+        submodi_scope scope;
+        submod_work *w = submodi_scope_open(&scope, NULL);
+        bool forest = submodi_forest_cut(&net, 0, by_messages, w);
+        ck_assert_int_eq(forest, !(circle && pairs));
+        ck_assert_ok(submodi_max_flow(&net, 0, by_flow, w));
+        ck_assert(!forest || memcmp(by_messages, by_flow, n) == 0);
+        submodi_scope_close(&scope);
+    }
+}
+END_TEST
+
 /* Weights from 1e-300 to 1e300, and sums that overflow. */
 START_TEST(extreme_weights)
 {
@@ -344,5 +395,5 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("maxflow", ties_by_all_subsets, genrmf_duality, st_cut_is_a_minor,
-                     parts_one_by_one, extreme_weights, long_ways);
+                     parts_one_by_one, forests, extreme_weights, long_ways);
 }

@@ -13,7 +13,8 @@
  * block: finer than the rounding of a sum of the numbers at one vertex, so nothing is lost that the
  * values of F would tell.
  *
- * O(edges at the block) and the flow.
+ * O(edges at the block) and the flow; without circles in the block, as on a chain, no flow is
+ * needed.
  */
 #include <math.h>
 #include <string.h>
@@ -143,7 +144,9 @@ static submod_status minimize_in(const source *s, const submodi_part *parts, siz
         set_capacities(s, begin, largest, &t);
     }
     uint8_t *reaches = submodi_take(w, t.net.nodes, sizeof *reaches);
-    if (!reaches || submodi_max_flow(&t.net, (int64_t)1 << NOISE_BITS, reaches, w) != SUBMOD_OK) {
+    const int64_t noise = (int64_t)1 << NOISE_BITS;
+    if (!reaches || (!submodi_forest_cut(&t.net, noise, reaches, w) &&
+                     submodi_max_flow(&t.net, noise, reaches, w) != SUBMOD_OK)) {
         return submodi_nomem(who);
     }
     size_t v = 0;

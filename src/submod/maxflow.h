@@ -2,6 +2,7 @@
 #ifndef SUBMODI_MAXFLOW_H
 #define SUBMODI_MAXFLOW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,5 +30,10 @@ typedef struct submodi_network {
  * used up. SUBMOD_ENOMEM, without words, is the only failure. */
 submod_status submodi_max_flow(submodi_network *net, int64_t rounding, uint8_t *reaches,
                                submod_work *work);
+
+/* The same for a network without circles, left as it is. false: it has one, or there is no memory.
+ */
+bool submodi_forest_cut(const submodi_network *net, int64_t rounding, uint8_t *reaches,
+                        submod_work *work);
 
 #endif
