@@ -63,5 +63,6 @@ double value_scale(const double *F, size_t n);
 /* x filled with N(0, 1), or, coarse, with few different multiples of 1/4: many ties. */
 void random_vector(submod_rng *rng, double *x, size_t n, int coarse);
 void random_order(submod_rng *rng, int32_t *order, size_t n);
+double max_abs(const double *x, size_t n);
 
 #endif
