@@ -64,7 +64,7 @@ static submod_status use_prox(const submod_fn *fn, const double *x, submod_work 
 {
     submod_prox_settings settings = submod_prox_defaults();
     submod_status status = SUBMOD_OK;
-    for (int m = SUBMOD_PROX_AUTO; status >= 0 && m <= SUBMOD_PROX_GREEDY_PATH; m++) {
+    for (int m = SUBMOD_PROX_AUTO; status >= 0 && m <= SUBMOD_PROX_CHAIN; m++) {
         double u[N] = {7}, s[N] = {7};
         settings.method = (submod_prox_method)m;
         settings.max_iterations = 20;
@@ -184,6 +184,20 @@ static submod_status cut(submod_rng *rng)
     return status ? status : use(fn, rng);
 }
 
+static submod_status path(submod_rng *rng)
+{
+    int32_t tail[N - 1], head[N - 1];
+    double weight[N - 1];
+    submod_fn *fn = NULL;
+    for (int i = 0; i < N - 1; i++) {
+        tail[i] = i;
+        head[i] = i + 1;
+        weight[i] = 1;
+    }
+    submod_status status = submod_fn_cut(N, N - 1, tail, head, weight, 0, &fn);
+    return status ? status : use(fn, rng);
+}
+
 static submod_status facility(submod_rng *rng)
 {
     double benefit[3 * N];
@@ -294,9 +308,9 @@ static submod_status losses(submod_rng *rng)
     return status;
 }
 
-static scenario *const scenarios[] = {losses,      jaccard, hamming,  modular,
-                                      square_root, iwata,   coverage, cut,
-                                      facility,    logdet,  combined, wrapped_minimiser};
+static scenario *const scenarios[] = {losses,   jaccard,           hamming, modular,  square_root,
+                                      iwata,    coverage,          cut,     facility, logdet,
+                                      combined, wrapped_minimiser, path};
 
 START_TEST(every_allocation_fails_once)
 {

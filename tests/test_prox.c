@@ -112,7 +112,7 @@ START_TEST(all_methods_all_families)
             double x[N], lambda = lambdas[repeat % 3], best[N];
             int solved = 0;
             draw(&rng, x, n, repeat % 4);
-            for (int m = SUBMOD_PROX_CLOSED_FORM; m <= SUBMOD_PROX_GREEDY_PATH; m++) {
+            for (int m = SUBMOD_PROX_CLOSED_FORM; m <= SUBMOD_PROX_CHAIN; m++) {
                 double u[N], s[N];
                 submod_prox_info info;
                 if (!run(fn, families[i].name, (submod_prox_method)m, x, lambda, u, s, &info)) {

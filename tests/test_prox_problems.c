@@ -107,8 +107,8 @@ START_TEST(total_variation_of_a_chain)
     static int32_t tail[SIZE], head[SIZE];
     submod_rng rng;
     submod_rng_seed(&rng, 9);
-    for (int repeat = 0; repeat < 30; repeat++) {
-        size_t n = repeat < 15 ? 2 + submod_rng_below(&rng, 30) : SIZE;
+    for (int repeat = 0; repeat < 60; repeat++) {
+        size_t n = repeat < 45 ? 2 + submod_rng_below(&rng, 30) : SIZE;
         double walk = 0, lambda = pow(10, 2 - 4 * submod_rng_uniform(&rng));
         submod_fn *fn = NULL;
         for (size_t j = 0; j < n; j++) {
@@ -120,8 +120,71 @@ START_TEST(total_variation_of_a_chain)
             head[j] = (int32_t)j + 1;
         }
         ck_assert_ok(submod_fn_cut(n, n - 1, tail, head, w, 0, &fn));
-        ck_assert_ok(submod_prox(fn, x, lambda, u, s, NULL, NULL, NULL));
-        check_taut(x, w, u, s, n, lambda);
+        for (int decompose = 0; decompose < 2; decompose++) {
+            submod_prox_settings settings = submod_prox_defaults();
+            submod_prox_info info;
+            settings.method = decompose ? SUBMOD_PROX_DECOMPOSITION : SUBMOD_PROX_AUTO;
+            ck_assert_ok(submod_prox(fn, x, lambda, u, s, &settings, &info, NULL));
+            ck_assert_int_eq(info.method,
+                             decompose ? SUBMOD_PROX_DECOMPOSITION : SUBMOD_PROX_CHAIN);
+            check_taut(x, w, u, s, n, lambda);
+        }
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
+/* Paths in any order of their vertices, several, with single vertices between, directed or not;
+ * offsets that swallow digits. The same by the decomposition. */
+START_TEST(scattered_paths)
+{
+    enum { SIZE = 40 };
+    submod_rng rng;
+    submod_rng_seed(&rng, 17);
+    for (int repeat = 0; repeat < 500; repeat++) {
+        int32_t order[SIZE], tail[SIZE], head[SIZE];
+        double w[SIZE], x[SIZE], u[SIZE], v[SIZE], s[SIZE], t[SIZE];
+        size_t n = 2 + submod_rng_below(&rng, SIZE - 2), m = 0;
+        double lambda = pow(10, 3 - 6 * submod_rng_uniform(&rng)), offset = repeat % 3 ? 0 : 1e6;
+        submod_fn *fn = NULL;
+        random_order(&rng, order, n);
+        random_vector(&rng, x, n, repeat % 2);
+        for (size_t i = 0; i < n; i++) {
+            x[i] += offset;
+        }
+        for (size_t i = 0; i + 1 < n; i++) {
+            if (submod_rng_below(&rng, 6)) {
+                size_t turn = submod_rng_below(&rng, 2);
+                tail[m] = order[i + turn];
+                head[m] = order[i + 1 - turn];
+                w[m++] = (double)submod_rng_below(&rng, 3);
+            }
+        }
+        ck_assert_ok(submod_fn_cut(n, m, tail, head, w, repeat / 3 % 2, &fn));
+        submod_prox_settings settings = submod_prox_defaults();
+        settings.method = SUBMOD_PROX_CHAIN;
+        ck_assert_ok(submod_prox(fn, x, lambda, u, s, &settings, NULL, NULL));
+        settings.method = SUBMOD_PROX_DECOMPOSITION;
+        ck_assert_ok(submod_prox(fn, x, lambda, v, t, &settings, NULL, NULL));
+        for (size_t i = 0; i < n; i++) {
+            ck_assert_near(u[i], v[i], 1e-13 * (fabs(u[i]) + 2 / lambda));
+            ck_assert_near(s[i], t[i], 1e-13 * (4 + lambda * fabs(x[i])));
+        }
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
+START_TEST(circles_and_forks_are_no_paths)
+{
+    const int32_t from[3] = {0, 1, 2}, to[3][3] = {{1, 2, 0}, {3, 3, 3}, {1, 0, 3}};
+    const double one[4] = {1, 1, 1, 1};
+    for (int i = 0; i < 3; i++) {
+        submod_fn *fn = NULL;
+        submod_prox_info info;
+        ck_assert_ok(submod_fn_cut(4, 3, from, to[i], one, 0, &fn));
+        ck_assert_ok(submod_prox(fn, one, 1, NULL, NULL, NULL, &info, NULL));
+        ck_assert_int_eq(info.method, SUBMOD_PROX_DECOMPOSITION);
         submod_fn_free(fn);
     }
 }
@@ -260,7 +323,7 @@ START_TEST(bad_input)
     REFUSES(SUBMOD_ENONFINITE, fn, x, INFINITY, u, s, NULL);
     REFUSES(SUBMOD_ENONFINITE, fn, bad, 1, u, s, NULL);
     ck_assert_str_eq(submod_last_error(), "submod_prox: x[1] is nan");
-    t.method = (submod_prox_method)9;
+    t.method = (submod_prox_method)10;
     REFUSES(SUBMOD_EINVAL, fn, x, 1, u, s, &t);
     t.method = (submod_prox_method)-1;
     REFUSES(SUBMOD_EINVAL, fn, x, 1, u, s, &t);
@@ -402,7 +465,8 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("prox_problems", cardinality_against_decomposition,
-                     iwata_by_its_least_norm_point, total_variation_of_a_chain,
-                     total_variation_of_graphs, adversarial_inputs_stay_cheap, standard_problems,
-                     bad_input, not_submodular, failing_callback, time_limit);
+                     iwata_by_its_least_norm_point, total_variation_of_a_chain, scattered_paths,
+                     circles_and_forks_are_no_paths, total_variation_of_graphs,
+                     adversarial_inputs_stay_cheap, standard_problems, bad_input, not_submodular,
+                     failing_callback, time_limit);
 }

@@ -18,10 +18,11 @@ typedef struct method {
     submodi_prox_solve *solve;
 } method;
 
-/* In the order in which SUBMOD_PROX_AUTO tries them, as far as SUBMOD_PROX_MIN_NORM. */
+/* In the order in which SUBMOD_PROX_AUTO tries them; it leaves baselines out. */
 static const method methods[] = {
     {SUBMOD_PROX_CLOSED_FORM, "closed form", submodi_can_closed_form, submodi_prox_closed_form},
     {SUBMOD_PROX_CARDINALITY, "cardinality", submodi_can_cardinality, submodi_prox_cardinality},
+    {SUBMOD_PROX_CHAIN, "chain", submodi_can_chain, submodi_prox_chain},
     {SUBMOD_PROX_DECOMPOSITION, "decomposition", submodi_can_decompose, submodi_prox_decompose},
 };
 
@@ -32,7 +33,7 @@ submod_prox_settings submod_prox_defaults(void)
 
 static submod_status require_settings(const submod_prox_settings *s)
 {
-    if ((int)s->method < SUBMOD_PROX_AUTO || (int)s->method > SUBMOD_PROX_GREEDY_PATH) {
+    if ((int)s->method < SUBMOD_PROX_AUTO || (int)s->method > SUBMOD_PROX_CHAIN) {
         return submodi_fail(SUBMOD_EINVAL, "%s: method = %d is unknown", who, (int)s->method);
     }
     if (!(s->tolerance >= 0 && isfinite(s->tolerance))) {
@@ -61,14 +62,19 @@ static submod_status require_problem(const submodi_prox_problem *p)
     return status == SUBMOD_OK ? submodi_require_finite(who, "x", p->x, p->fn->n) : status;
 }
 
+static bool is_baseline(submod_prox_method m)
+{
+    return m == SUBMOD_PROX_FRANK_WOLFE || m == SUBMOD_PROX_AWAY_STEPS ||
+           m == SUBMOD_PROX_GREEDY_PATH;
+}
+
 /* The method asked for, or the first that can do it; NULL, with words, if there is none. */
 static const method *choose(const submod_fn *fn, submod_prox_method wanted)
 {
     const char *name = "no method for this kind of";
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         const method *m = &methods[i];
-        bool asked =
-            wanted == SUBMOD_PROX_AUTO ? m->method <= SUBMOD_PROX_MIN_NORM : m->method == wanted;
+        bool asked = wanted == SUBMOD_PROX_AUTO ? !is_baseline(m->method) : m->method == wanted;
         if (asked && m->can(fn)) {
             return m;
         }

@@ -25,6 +25,8 @@ bool submodi_can_closed_form(const submod_fn *fn);
 submodi_prox_solve submodi_prox_closed_form;
 bool submodi_can_cardinality(const submod_fn *fn);
 submodi_prox_solve submodi_prox_cardinality;
+bool submodi_can_chain(const submod_fn *fn);
+submodi_prox_solve submodi_prox_chain;
 bool submodi_can_decompose(const submod_fn *fn);
 submodi_prox_solve submodi_prox_decompose;
 

@@ -79,9 +79,10 @@ problem_graph problem_genrmf(size_t a, size_t b, int c1, int c2, submod_rng *rng
     size_t *partner = array(frame, sizeof *partner);
     double strong = c2 * (double)frame;
     for (size_t f = 0; f < b; f++) {
-        for (size_t i = 0; i < frame; i++) {
+        for (size_t i = 0, column = 0; i < frame; i++) {
             size_t v = f * frame + i;
-            if (i % a + 1 < a) {
+            column = column == a ? 1 : column + 1;
+            if (column < a) {
                 add_arc(&g, v, v + 1, strong);
                 add_arc(&g, v + 1, v, strong);
             }
@@ -93,7 +94,7 @@ problem_graph problem_genrmf(size_t a, size_t b, int c1, int c2, submod_rng *rng
         }
         shuffle(partner, frame, rng);
         for (size_t i = 0; f + 1 < b && i < frame; i++) {
-            double weight = c1 + (double)submod_rng_below(rng, (uint64_t)(c2 - c1 + 1));
+            double weight = c1 + (double)submod_rng_below(rng, (uint64_t)c2 - (uint64_t)c1 + 1);
             add_arc(&g, f * frame + i, (f + 1) * frame + partner[i], weight);
         }
     }
@@ -169,8 +170,9 @@ submod_fn *problem_image(size_t width, size_t height, submod_rng *rng)
     double *brightness = array(n, sizeof *brightness);
     problem_graph g = new_graph(n, 2 * n);
     for (size_t i = 0; i < n; i++) {
-        double dx = (double)(i % width) / (double)width - 0.5;
-        double dy = (double)(i / width) / (double)height - 0.5;
+        size_t row = i / width;
+        double dx = (double)(i - row * width) / (double)width - 0.5;
+        double dy = (double)row / (double)height - 0.5;
         brightness[i] = (dx * dx + dy * dy < 0.09 ? 0.5 : -0.5) + 0.5 * submod_rng_normal(rng);
     }
     for (size_t i = 0; i < n; i++) {
@@ -289,17 +291,17 @@ static submod_fn *mutual_information(double *K, size_t n)
     return made(status, fn);
 }
 
-submod_fn *problem_two_moons(size_t half, submod_rng *rng)
+submod_fn *problem_two_moons(size_t each, submod_rng *rng)
 {
     enum { LABELLED = 8 };
     const double pi = acos(-1);
-    size_t n = 2 * half;
+    size_t n = 2 * each;
     double *x = array(n, sizeof *x);
     double *y = array(n, sizeof *y);
     double *K = array(n * n, sizeof *K);
     double *s = array(n, sizeof *s);
     for (size_t i = 0; i < n; i++) {
-        int second = i >= half;
+        int second = i >= each;
         double radius = 2 + 0.4 * submod_rng_normal(rng);
         double angle = pi * (submod_rng_uniform(rng) + (second ? 0.5 : -0.5));
         x[i] = (second ? 0.5 : -0.5) + radius * cos(angle);
@@ -313,9 +315,9 @@ submod_fn *problem_two_moons(size_t half, submod_rng *rng)
         submod_fn_eval(fn, &e, 1, &value);
         largest = fmax(largest, value);
     }
-    for (size_t i = 0; i < LABELLED && i < half; i++) {
+    for (size_t i = 0; i < LABELLED && i < each; i++) {
         s[i] = -2 * largest;
-        s[half + i] = 2 * largest;
+        s[each + i] = 2 * largest;
     }
     fn = fn ? plus_modular(fn, s) : NULL;
     free(x);
@@ -341,7 +343,8 @@ static size_t group_size(const groups *g, size_t group)
 static double grouped_gain(const groups *g, size_t e, size_t k)
 {
     double n = (double)group_size(g, e % g->count);
-    return n - 2 * (double)k - 1 - (5 * (double)(e / g->count + 1) - 2 * n);
+    size_t j = e / g->count + 1;
+    return n - 2 * (double)k - 1 - (5 * (double)j - 2 * n);
 }
 
 static submod_status grouped_reset(const void *ctx, void *state)
@@ -373,13 +376,13 @@ static submod_status grouped_eval(const void *ctx, const int32_t *set, size_t k,
     return SUBMOD_OK;
 }
 
-submod_fn *problem_grouped_iwata(size_t n, size_t count)
+submod_fn *problem_grouped_iwata(size_t n, size_t copies)
 {
     groups *g = array(1, sizeof *g);
-    *g = (groups){n, count};
+    *g = (groups){n, copies};
     submod_fn_ops ops = {.struct_size = sizeof ops,
                          .eval = grouped_eval,
-                         .state_size = count * sizeof(size_t),
+                         .state_size = copies * sizeof(size_t),
                          .reset = grouped_reset,
                          .push = grouped_push,
                          .destroy = free};

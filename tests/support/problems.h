@@ -29,13 +29,14 @@ void problem_genrmf_wide(int k, size_t *a, size_t *b);
  * vertex e + 1. The minimum is the maximum flow less cut({s}). */
 submod_fn *problem_st_cut(const problem_graph *graph);
 
-/* Two moons: n points each (200), F(A) = log det K_AA + log det K_V\A - log det K - s(A), s = +-2
- * max F({i}) on 8 + 8 labelled points. The second term less the third is log det of K^-1 on A. */
-submod_fn *problem_two_moons(size_t n, submod_rng *rng);
+/* Two moons: so many points each (200), F(A) = log det K_AA + log det K_V\A - log det K - s(A), s =
+ * +-2 max F({i}) on 8 + 8 labelled points. The second term less the third is log det of K^-1 on A.
+ */
+submod_fn *problem_two_moons(size_t each, submod_rng *rng);
 
-/* `groups` copies of Iwata's function, interleaved: element e is number e / groups of copy
- * e % groups. The minimum is `groups` times that of Iwata's function for n / groups elements. */
-submod_fn *problem_grouped_iwata(size_t n, size_t groups);
+/* Copies of Iwata's function, interleaved: element e is number e / copies of copy e % copies. The
+ * minimum is so many times that of Iwata's function for n / copies elements. */
+submod_fn *problem_grouped_iwata(size_t n, size_t copies);
 
 /* An undirected Watts-Strogatz graph: a ring where each vertex knows the 8 next ones on either
  * side, one end of each edge moved at random with probability 0.25, weights in [0.01, 1); each
