@@ -16,7 +16,7 @@ import numpy as np
 sys.path.append(str(Path(__file__).resolve().parents[1] / "torch"))
 import libsubmod  # noqa: E402
 
-AUTO, CARDINALITY, DECOMPOSITION = 0, 2, 4
+AUTO, DECOMPOSITION = 0, 4
 
 
 class ProxSettings(ctypes.Structure):

@@ -6,14 +6,16 @@
 1. F(A) = sqrt|A|: the prox is an isotonic regression along the order of x. scikit-learn has the
    regression; NumPy sorts for it. libsubmod's time includes its own sort and its certificate (the
    gap of what it returns, another sort), the peer's has no counterpart of the latter.
-2. Total variation on a chain, min 1/2 |u - x|^2 + w sum |u_i - u_i+1|: proxTV (taut string and its
-   kin, made for chains) against libsubmod's decomposition by maximum flow, made for any graph.
+2. Total variation on a chain, min 1/2 |u - x|^2 + w sum |u_i - u_i+1|: proxTV (taut string) against
+   what libsubmod does with the cut of a path (dynamic programming, and the certificate again), and
+   against its decomposition, which is made for any graph.
 
 Each line: seconds of both (the best of some runs), the largest difference of the two results, and
 by how much the objective of ours is above theirs (negative: ours is lower), relative.
 """
 
 import argparse
+import importlib.metadata
 import json
 import statistics
 import sys
@@ -30,7 +32,7 @@ except ImportError as error:
 import binding
 
 SEED = 1
-CASES = {"sqrt": [10**4, 10**5, 10**6], "tv": [10**3, 10**4, 10**5]}
+CASES = {"sqrt": [10**4, 10**5, 10**6], "tv": [10**3, 10**4, 10**5, 10**6]}
 QUICK = {"sqrt": [10**3], "tv": [10**3]}
 
 
@@ -95,12 +97,16 @@ def sqrt_line(lib, work, n, rng):
     return line("sqrt / scikit-learn", n, ours, theirs, lambda u: sqrt_objective(u, x, lam))
 
 
-def tv_line(lib, work, n, rng):
+def tv_line(lib, work, n, rng, name="1-D TV / proxTV", method=binding.AUTO):
     x, weight = signal(n, rng), 1.0
     with lib.chain(n, weight) as fn:
-        ours = timed(lambda: lib.prox(fn, x, 1.0, work=work))
+        ours = timed(lambda: lib.prox(fn, x, 1.0, method, work))
     theirs = timed(lambda: prox_tv.tv1_1d(x, weight))
-    return line("1-D TV / proxTV", n, ours, theirs, lambda u: tv_objective(u, x, weight))
+    return line(name, n, ours, theirs, lambda u: tv_objective(u, x, weight))
+
+
+def decomposed_line(lib, work, n, rng):
+    return tv_line(lib, work, n, rng, "  by decomposition", binding.DECOMPOSITION)
 
 
 def main():
@@ -113,12 +119,12 @@ def main():
     work = lib.work()
     rng = np.random.default_rng(SEED)
     cases = QUICK if options.quick else CASES
-    version = getattr(prox_tv, "__version__", "of unknown version")
+    version = importlib.metadata.version("prox_tv")
     print(f"libsubmod {lib.version()}, scikit-learn {sklearn.__version__}, proxTV {version}")
     print(f"{'problem':22}{'n':>9}{'ours s':>11}{'peer s':>11}{'ratio':>8}", end="")
     print(f"{'max |diff|':>12}{'objective':>11}{'gap':>10}")
     lines = []
-    for kind, make in (("sqrt", sqrt_line), ("tv", tv_line)):
+    for kind, make in (("sqrt", sqrt_line), ("tv", tv_line), ("tv", decomposed_line)):
         for n in cases[kind]:
             r = make(lib, work, n, rng)
             lines.append(r)
