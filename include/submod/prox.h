@@ -62,13 +62,16 @@ typedef struct submod_prox_info {
 } submod_prox_info;
 
 /* x: n finite numbers; lambda > 0, finite. u, s (n numbers each) and info may be NULL; they may
- * not overlap x or each other.
+ * not overlap x or each other. They are written when the status is >= 0, and untouched otherwise.
  *
- * SUBMOD_MAXITER, SUBMOD_TIMELIMIT: the limit came first. SUBMOD_INACCURATE: no further progress in
- * double precision, or F is not submodular. With all three u, s and info are what was reached.
- * SUBMOD_EINVAL: NULL, lambda not > 0, bad settings. SUBMOD_ENONFINITE: NaN or Inf in x or lambda.
- * SUBMOD_EUNSUPPORTED: the method asked for cannot do this function. SUBMOD_ENUMERIC: overflow.
- * SUBMOD_ECALLBACK, SUBMOD_ENOMEM. */
+ * SUBMOD_MAXITER, SUBMOD_TIMELIMIT: the limit came first. SUBMOD_INACCURATE: the gap is larger than
+ * the tolerance (for exact methods: than 1e-10, if that is more, and rounding) and there is no
+ * further progress, or it is as far below 0: F is not submodular, or the method is not exact. With
+ * all three u, s and info are what was reached.
+ * SUBMOD_EINVAL: fn or x NULL, lambda <= 0, unknown method, tolerance or time_limit negative, NaN
+ * or Inf; hinge, and s shows that F is not monotone. SUBMOD_ENONFINITE: NaN or Inf in x or lambda.
+ * SUBMOD_EUNSUPPORTED: the method asked for, or any, cannot do this function. SUBMOD_ENUMERIC: u, s
+ * or the objective overflows. SUBMOD_ECALLBACK: a callback failed. SUBMOD_ENOMEM. */
 SUBMOD_API submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, double *u,
                                      double *s, const submod_prox_settings *settings,
                                      submod_prox_info *info, submod_work *work);
