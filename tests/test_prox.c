@@ -126,8 +126,14 @@ START_TEST(all_methods_all_families)
                 for (size_t e = 0; solved && e < n; e++) {
                     distance += (u[e] - best[e]) * (u[e] - best[e]);
                 }
-                ck_assert(distance <= 2 * fmax(info.gap, 0) / lambda + 1e-20 * size * size ||
-                          m == SUBMOD_PROX_GREEDY_PATH);
+                double rounding = 1e-20 * size * size;
+                double proved_by_gap = 2 * fmax(info.gap, 0) / lambda;
+                if (m == SUBMOD_PROX_MIN_NORM || is_exact(info.method)) {
+                    ck_assert_msg(distance <= rounding, "%s, method %d: %g", families[i].name, m,
+                                  sqrt(distance) / size);
+                } else if (m != SUBMOD_PROX_GREEDY_PATH) { /* its s need not be a base */
+                    ck_assert(distance <= proved_by_gap + rounding);
+                }
                 if (!solved && is_exact(info.method)) {
                     memcpy(best, u, sizeof best);
                     solved = 1;
@@ -162,7 +168,7 @@ START_TEST(info_is_what_was_returned)
             ck_assert_near(info.primal, primal, 1e-12 * scale);
             ck_assert_near(info.dual, dual, 1e-12 * scale);
             ck_assert_near(info.gap, primal - dual, 1e-12 * scale);
-            ck_assert(info.seconds >= 0 && info.oracle_calls > 0);
+            ck_assert(info.seconds >= 0);
         }
         free(F);
         submod_fn_free(fn);
