@@ -7,9 +7,9 @@
  * for augmenting paths along trees that are kept (Boykov and Kolmogorov) is faster on some images
  * but has no such bound.
  *
- * Own code, because no library at hand fits: igraph is in C but under the GPL and builds its own
- * graph with real-valued capacities from edge lists; LEMON, Boost and OGDF are C++; the programs of
- * the algorithms' authors are for research use only.
+ * Own code, because no library at hand fits: of those in Debian igraph is in C, but under the GPL,
+ * with capacities in double and a graph object of its own to be built for every call; LEMON, Boost
+ * and OGDF are C++.
  */
 #include "submod/maxflow.h"
 
