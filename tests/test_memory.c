@@ -59,6 +59,22 @@ static void fail_each_allocation_once(scenario *run)
 
 enum { N = 24 };
 
+/* By every method that can do it. */
+static submod_status use_prox(const submod_fn *fn, const double *x, submod_work *work)
+{
+    submod_prox_settings settings = submod_prox_defaults();
+    submod_status status = SUBMOD_OK;
+    for (int m = SUBMOD_PROX_AUTO; status >= 0 && m <= SUBMOD_PROX_CHAIN; m++) {
+        double u[N] = {7}, s[N] = {7};
+        settings.method = (submod_prox_method)m;
+        settings.max_iterations = 20;
+        status = submod_prox(fn, x, 2, u, s, &settings, NULL, m % 2 ? work : NULL);
+        ck_assert(status >= 0 || (u[0] == 7 && s[0] == 7));
+        status = status == SUBMOD_EUNSUPPORTED ? SUBMOD_OK : status;
+    }
+    return status < 0 ? status : SUBMOD_OK;
+}
+
 /* Everything one can do with a function; frees it. */
 static submod_status use(submod_fn *fn, submod_rng *rng)
 {
@@ -84,6 +100,7 @@ static submod_status use(submod_fn *fn, submod_rng *rng)
     status = status ? status : submod_state_push(state, order[0], NULL);
     uint8_t in[N];
     status = status ? status : submod_fn_minimize(fn, order, 3, order + 3, 5, x, 0, in, &value);
+    status = status ? status : use_prox(fn, x, work);
     status = status ? status : submod_fn_check(fn, &report, &settings);
     submod_check_report_clear(&report);
     submod_state_free(state);
@@ -164,6 +181,20 @@ static submod_status cut(submod_rng *rng)
 {
     submod_fn *fn = NULL;
     submod_status status = new_cut(&fn);
+    return status ? status : use(fn, rng);
+}
+
+static submod_status path(submod_rng *rng)
+{
+    int32_t tail[N - 1], head[N - 1];
+    double weight[N - 1];
+    submod_fn *fn = NULL;
+    for (int i = 0; i < N - 1; i++) {
+        tail[i] = i;
+        head[i] = i + 1;
+        weight[i] = 1;
+    }
+    submod_status status = submod_fn_cut(N, N - 1, tail, head, weight, 0, &fn);
     return status ? status : use(fn, rng);
 }
 
@@ -339,7 +370,8 @@ static submod_status metrics(submod_rng *rng)
 
 static scenario *const scenarios[] = {losses,   baselines,   metrics,  jaccard,          hamming,
                                       modular,  square_root, iwata,    coverage,         cut,
-                                      facility, logdet,      combined, wrapped_minimiser};
+                                      facility, logdet,      combined, wrapped_minimiser,
+                                      path};
 
 START_TEST(every_allocation_fails_once)
 {

@@ -7,8 +7,8 @@
  *     s = argmin over s in B(F) of  |s - lambda x|^2,       u = x - s / lambda at the optimum.
  *
  * Every method returns both, with  primal = f(u) + lambda/2 |u - x|^2  and
- * dual = <s, x> - |s|^2 / (2 lambda)  computed from what it returns, never better than that. The gap
- * primal - dual bounds the error:  |u - u*|^2 <= 2 gap / lambda.
+ * dual = <s, x> - |s|^2 / (2 lambda)  computed from what it returns, never better than that. The
+ * gap primal - dual bounds the error:  |u - u*|^2 <= 2 gap / lambda.
  *
  * certificate.h checks such results without trusting the solver. */
 #ifndef SUBMOD_PROX_H
@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 typedef enum submod_prox_method {
-    SUBMOD_PROX_AUTO = 0,          /* the first of the next five that can do it */
+    SUBMOD_PROX_AUTO = 0,          /* the first of 1, 2, 3, 9, 4, 5 that can do it */
     SUBMOD_PROX_CLOSED_FORM = 1,   /* modular, Hamming: s = F itself */
     SUBMOD_PROX_CARDINALITY = 2,   /* F(A) = h(|A|) + w(A): one sort, pool adjacent violators */
     SUBMOD_PROX_JACCARD = 3,       /* exact divide and conquer, about the cost of its sort */
@@ -30,7 +30,8 @@ typedef enum submod_prox_method {
     SUBMOD_PROX_MIN_NORM = 5,      /* any F: Fujishige-Wolfe */
     SUBMOD_PROX_FRANK_WOLFE = 6,   /* any F, slow: a baseline to compare with */
     SUBMOD_PROX_AWAY_STEPS = 7,    /* the same with away steps */
-    SUBMOD_PROX_GREEDY_PATH = 8    /* Algorithm 2 of the paper's supplement: not always optimal */
+    SUBMOD_PROX_GREEDY_PATH = 8,   /* Algorithm 2 of the paper's supplement: not always optimal */
+    SUBMOD_PROX_CHAIN = 9          /* cut of a path (1-D total variation): O(n) */
 } submod_prox_method;
 
 typedef struct submod_prox_settings {
@@ -38,8 +39,8 @@ typedef struct submod_prox_settings {
     /* 1: the prox of f(max(u, 0)) instead, as in the Lovász hinge; F must be monotone. s is then
      * in { s >= 0, s(A) <= F(A) }, the other formulas stand. */
     int hinge;
-    /* Iterative methods end with SUBMOD_OK when  gap <= tolerance * (lambda |x|^2 + |s|^2 / lambda) / 2,
-     * the size of the terms it is the difference of. 1e-10; >= 0. */
+    /* Iterative methods end with SUBMOD_OK when  gap <= tolerance * (lambda |x|^2 + |s|^2 / lambda)
+     * / 2, the size of the terms it is the difference of. 1e-10; >= 0. */
     double tolerance;
     size_t max_iterations; /* of an iterative method; 0: 100000 */
     double time_limit;     /* seconds; 0: none */
@@ -61,13 +62,16 @@ typedef struct submod_prox_info {
 } submod_prox_info;
 
 /* x: n finite numbers; lambda > 0, finite. u, s (n numbers each) and info may be NULL; they may
- * not overlap x or each other.
+ * not overlap x or each other. They are written when the status is >= 0, and untouched otherwise.
  *
- * SUBMOD_MAXITER, SUBMOD_TIMELIMIT: the limit came first. SUBMOD_INACCURATE: no further progress in
- * double precision, or F is not submodular. With all three u, s and info are what was reached.
- * SUBMOD_EINVAL: NULL, lambda not > 0, bad settings. SUBMOD_ENONFINITE: NaN or Inf in x or lambda.
- * SUBMOD_EUNSUPPORTED: the method asked for cannot do this function. SUBMOD_ENUMERIC: overflow.
- * SUBMOD_ECALLBACK, SUBMOD_ENOMEM. */
+ * SUBMOD_MAXITER, SUBMOD_TIMELIMIT: the limit came first. SUBMOD_INACCURATE: the gap is larger than
+ * the tolerance (for exact methods: than 1e-10, if that is more, and rounding) and there is no
+ * further progress, or it is as far below 0: F is not submodular, or the method is not exact. With
+ * all three u, s and info are what was reached.
+ * SUBMOD_EINVAL: fn or x NULL, lambda <= 0, unknown method, tolerance or time_limit negative, NaN
+ * or Inf; hinge, and s shows that F is not monotone. SUBMOD_ENONFINITE: NaN or Inf in x or lambda.
+ * SUBMOD_EUNSUPPORTED: the method asked for, or any, cannot do this function. SUBMOD_ENUMERIC: u, s
+ * or the objective overflows. SUBMOD_ECALLBACK: a callback failed. SUBMOD_ENOMEM. */
 SUBMOD_API submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, double *u,
                                      double *s, const submod_prox_settings *settings,
                                      submod_prox_info *info, submod_work *work);
