@@ -22,16 +22,19 @@ static bool reserve(submodi_corral *c, size_t count, submod_work *work)
     }
     size_t capacity = c->points.capacity;
     double *offsets = submodi_take(work, capacity, sizeof *offsets);
+    size_t *tags = submodi_take(work, capacity, sizeof *tags);
     c->r = submodi_take(work, capacity, sizeof *c->r);
     c->column = submodi_take(work, capacity, sizeof *c->column);
     c->step = submodi_take(work, capacity, sizeof *c->step);
-    if (!offsets || !c->r || !c->column || !c->step) {
+    if (!offsets || !tags || !c->r || !c->column || !c->step) {
         return false;
     }
-    if (c->offsets) {
+    if (c->capacity) {
         memcpy(offsets, c->offsets, c->capacity * sizeof *offsets);
+        memcpy(tags, c->tags, c->capacity * sizeof *tags);
     }
     c->offsets = offsets;
+    c->tags = tags;
     c->capacity = capacity;
     return true;
 }
@@ -55,6 +58,7 @@ static void remove_point(submodi_corral *c, size_t j)
         submodi_factor_remove(&c->factor, j);
     }
     submodi_vertices_remove(&c->points, j);
+    memmove(c->tags + j, c->tags + j + 1, (count - j - 1) * sizeof *c->tags);
     erase(c->offsets, j, count);
     erase(c->r, j, count);
     erase(c->column, j, count);
@@ -113,15 +117,16 @@ static bool exchange(submodi_corral *c)
     return true;
 }
 
-submodi_corral_result submodi_corral_add(submodi_corral *c, const double *point, double offset,
-                                         const int32_t *order, const double *t, submod_work *work)
+submodi_corral_result submodi_corral_add(submodi_corral *c, const submodi_candidate *new,
+                                         const double *t, submod_work *work)
 {
     size_t k = c->points.count;
     if (!reserve(c, k + 1, work)) {
         return SUBMODI_CORRAL_NO_MEMORY;
     }
-    const double *row = submodi_vertices_add(&c->points, point, order);
-    c->offsets[k] = offset;
+    const double *row = submodi_vertices_add(&c->points, new->point, new->order);
+    c->offsets[k] = new->offset;
+    c->tags[k] = new->tag;
     submodi_vertices_dots(&c->points, row, t, c->column, c->r);
     centre(c, k);
     if (k == 1) {

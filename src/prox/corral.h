@@ -18,11 +18,20 @@
 #include "prox/factor.h"
 #include "prox/vertices.h"
 
+/* A point that wants to come in. */
+typedef struct submodi_candidate {
+    const double *point; /* n */
+    double offset;
+    const int32_t *order; /* n, if orders are kept */
+    size_t tag;           /* the caller's, kept with the point */
+} submodi_candidate;
+
 typedef struct submodi_corral {
     submodi_vertices points;
     submodi_factor factor;
     double kappa;
-    size_t capacity; /* of the next four, by position */
+    size_t capacity; /* of the next five, by position */
+    size_t *tags;
     double *offsets;
     double *r;      /* relative to its mean under the weights */
     double *column; /* of M, for the point that comes in */
@@ -44,8 +53,8 @@ bool submodi_corral_init(submodi_corral *c, size_t n, const double *origin, bool
 /* Measures r at the corral's present point, where t = y - p, and takes a new point in;
  * submodi_corral_settle then makes use of it. A point in the affine hull of the others replaces one
  * of them, along the line on which p stays and the objective grows. */
-submodi_corral_result submodi_corral_add(submodi_corral *c, const double *point, double offset,
-                                         const int32_t *order, const double *t, submod_work *work);
+submodi_corral_result submodi_corral_add(submodi_corral *c, const submodi_candidate *new,
+                                         const double *t, submod_work *work);
 
 /* Minor cycles: walks to the best point of the affine hull, dropping the points whose weight
  * becomes 0 on the way, until that point lies in the convex hull. At most one cycle per point. */

@@ -61,8 +61,8 @@ static submod_status add_order(wolfe *m, const int32_t *order, double weight)
     if (status != SUBMOD_OK) {
         return status;
     }
-    submodi_corral_result added =
-        submodi_corral_add(&m->corral, p->vertex, 0, order, p->t, p->work);
+    submodi_corral_result added = submodi_corral_add(
+        &m->corral, &(submodi_candidate){.point = p->vertex, .order = order}, p->t, p->work);
     if (added == SUBMODI_CORRAL_ADDED) {
         points->weights[points->count - 1] += weight;
     }
@@ -89,7 +89,8 @@ static submod_status start(wolfe *m)
     }
     if (!warm) {
         status =
-            submodi_corral_add(&m->corral, p->s, 0, p->order, p->t, p->work) == SUBMODI_CORRAL_ADDED
+            submodi_corral_add(&m->corral, &(submodi_candidate){.point = p->s, .order = p->order},
+                               p->t, p->work) == SUBMODI_CORRAL_ADDED
                 ? SUBMOD_OK
                 : submodi_nomem(p->problem->who);
     }
@@ -123,7 +124,8 @@ static submod_status major_cycle(wolfe *m, bool *stuck)
     if (!(p->improves > p->noise)) {
         return SUBMOD_OK;
     }
-    submodi_corral_result added = submodi_corral_add(c, p->vertex, 0, p->order, p->t, p->work);
+    submodi_corral_result added = submodi_corral_add(
+        c, &(submodi_candidate){.point = p->vertex, .order = p->order}, p->t, p->work);
     if (added == SUBMODI_CORRAL_NO_MEMORY) {
         return submodi_nomem(p->problem->who);
     }
