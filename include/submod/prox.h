@@ -68,7 +68,7 @@ typedef struct submod_prox_info {
  * not overlap x or each other.
  *
  * SUBMOD_MAXITER, SUBMOD_TIMELIMIT: the limit came first. SUBMOD_INACCURATE: no further progress in
- * double precision, or F is not submodular. With all three u, s and info are what was reached.
+ * double precision, or F turned out not to be submodular (it need not show). With all three u, s and info are what was reached.
  * SUBMOD_EINVAL: NULL, lambda not > 0, bad settings. SUBMOD_ENONFINITE: NaN or Inf in x or lambda.
  * SUBMOD_EUNSUPPORTED: the method asked for cannot do this function. SUBMOD_ENUMERIC: overflow.
  * SUBMOD_ECALLBACK, SUBMOD_ENOMEM. */

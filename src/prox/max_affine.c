@@ -35,7 +35,8 @@ typedef struct pieces {
     double *heights; /* <a_j, t> / sigma + offset_j */
     size_t highest;
     double gap;   /* the highest one above the corral's mean */
-    double noise; /* rounding error of heights */
+    double noise; /* rounding error of that */
+    double reach; /* sum over i of c_i (|y_i| + c_i), c_i = max_j |a_ji| / sigma: bounds <a_j, t> */
     double *weights, *u;
     submodi_corral corral;
     submod_work *work;
@@ -85,6 +86,13 @@ static submod_status scale(pieces *p)
     for (size_t i = 0; i < p->n; i++) {
         p->y[i] = p->lambda * p->x[i] / p->sigma;
     }
+    for (size_t i = 0; i < p->n; i++) {
+        double c = 0;
+        for (size_t j = 0; j < p->m; j++) {
+            c = fmax(c, fabs(p->a[j * p->n + i]) / p->sigma);
+        }
+        p->reach += c * (fabs(p->y[i]) + c);
+    }
     for (size_t j = 0; j < p->m; j++) {
         p->offsets[j] = p->lambda * p->b[j] / p->sigma / p->sigma;
     }
@@ -122,11 +130,7 @@ static void look(pieces *p)
     for (size_t j = 1; j < p->m; j++) {
         p->highest = p->heights[j] > p->heights[p->highest] ? j : p->highest;
     }
-    double size = fabs(p->offsets[p->highest]);
-    const double *highest = p->a + p->highest * p->n;
-    for (size_t i = 0; i < p->n; i++) {
-        size += fabs(highest[i] / p->sigma * p->t[i]) + fabs(p->s[i] * p->t[i]);
-    }
+    double size = p->reach + fabs(p->offsets[p->highest]);
     for (size_t j = 0; j < p->corral.points.count; j++) {
         size_t tag = p->corral.tags[j];
         mean += p->corral.points.weights[j] * p->heights[tag];
@@ -211,7 +215,7 @@ static submod_status run(pieces *p, submod_prox_info *info)
         }
         bool stuck = present || !in_corral(p, p->highest);
         if (stuck && (renewed || !submodi_corral_renew(&p->corral, p->t, p->work))) {
-            return p->gap <= 1e6 * p->noise ? SUBMOD_OK : SUBMOD_INACCURATE;
+            return p->gap <= 1e3 * p->noise ? SUBMOD_OK : SUBMOD_INACCURATE;
         }
         renewed = stuck;
         settle(p);
