@@ -345,7 +345,7 @@ submod_status submod_sfm(const submod_fn *fn, uint8_t *smallest, uint8_t *larges
         found.method = fn->ops.minimize ? SUBMOD_SFM_MINIMIZER : SUBMOD_SFM_MIN_NORM;
     }
     search f = {.fn = fn, .settings = &chosen, .n = fn->n, .info = &found};
-    f.extremes = smallest && largest;
+    f.extremes = smallest || largest;
     submodi_scope scope;
     f.work = submodi_scope_open(&scope, work);
     status = allocate(&f) ? solve(&f, s || info) : submodi_nomem(who);
