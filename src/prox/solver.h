@@ -29,5 +29,9 @@ bool submodi_can_chain(const submod_fn *fn);
 submodi_prox_solve submodi_prox_chain;
 bool submodi_can_decompose(const submod_fn *fn);
 submodi_prox_solve submodi_prox_decompose;
+bool submodi_can_any(const submod_fn *fn);
+submodi_prox_solve submodi_prox_min_norm;
+submodi_prox_solve submodi_prox_frank_wolfe;
+submodi_prox_solve submodi_prox_away_steps;
 
 #endif
