@@ -14,9 +14,18 @@ typedef struct submodi_prox_problem {
     const submod_prox_settings *settings;
 } submodi_prox_problem;
 
-/* Fills u and s (never NULL), and of info the counts of what it did. The entry computes primal, dual
- * and gap from u and s, sets the method and the time, and turns u and s into those of the hinge. */
+/* Fills u and s (never NULL), and of info, which is all zero, the counts of what it did. The entry
+ * computes primal, dual and gap from u and s, sets the method and the time, and turns u and s into
+ * those of the hinge. Scratch memory is taken from a scope on work. */
 typedef submod_status submodi_prox_solve(const submodi_prox_problem *p, double *u, double *s,
                                          submod_prox_info *info, submod_work *work);
+
+/* The methods: whether one can do a function, and the method itself. */
+bool submodi_can_closed_form(const submod_fn *fn);
+submodi_prox_solve submodi_prox_closed_form;
+bool submodi_can_cardinality(const submod_fn *fn);
+submodi_prox_solve submodi_prox_cardinality;
+bool submodi_can_decompose(const submod_fn *fn);
+submodi_prox_solve submodi_prox_decompose;
 
 #endif

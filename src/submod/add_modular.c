@@ -124,6 +124,7 @@ submod_status submod_fn_add_modular(const submod_fn *f, const double *w, submod_
     status = submodi_fn_new("add_modular", f->n, &ops, s, fn);
     if (status == SUBMOD_OK) {
         (*fn)->modular = f->modular;
+        (*fn)->cardinality = f->cardinality;
     }
     return status;
 }

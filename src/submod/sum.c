@@ -185,6 +185,7 @@ static submod_status new_sum(const char *who, const char *name, submod_fn *const
     bool fits = true;
     bool all_tied = true;
     bool all_modular = true;
+    bool all_cardinality = true;
     for (size_t i = 0; i < count; i++) {
         s->terms[i] = (term){.fn = submod_fn_share(f[i]),
                              .coefficient = coefficient ? coefficient[i] : 1,
@@ -192,6 +193,7 @@ static submod_status new_sum(const char *who, const char *name, submod_fn *const
         fits = fits && submodi_add_size(&bytes, submodi_fn_state_size(f[i]), 1);
         all_tied = all_tied && f[i]->ops.tied;
         all_modular = all_modular && f[i]->modular;
+        all_cardinality = all_cardinality && f[i]->cardinality;
     }
     s->scratch_at = bytes;
     if (!fits || !submodi_add_size(&bytes, f[0]->n, sizeof(double)) || bytes > SIZE_MAX / 8) {
@@ -210,6 +212,7 @@ static submod_status new_sum(const char *who, const char *name, submod_fn *const
     status = submodi_fn_new(name, f[0]->n, &ops, s, fn);
     if (status == SUBMOD_OK) {
         (*fn)->modular = all_modular;
+        (*fn)->cardinality = all_cardinality;
     }
     return status;
 }
