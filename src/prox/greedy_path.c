@@ -13,15 +13,12 @@
  *   8     if g = 0: break.
  *   9     g <- projection of g on the constraints: the mean over each run, 0 below zero.
  *   10    v_next <- the closest edge of f from v "in the direction g". Repaired: in the direction
- *         -g. g is a gradient, one goes down. The edge is where two neighbours meet, or one meets 0.
- *   11    stop <- 1 / lambda + <v - v0, g> / <g, g>. Right as printed if the path is v - t g: it is
- *         the minimiser in t of f(v - t g) + lambda/2 |v - t g - v0|^2.
- *   12    if stop < |v_next - v|. Repaired: stop is a time and this is a length; the time to compare
- *         with is |v_next - v| / |g|.
- *   13      v <- v + stop g. Repaired: v - stop g.
- *   14      finished.
- *   15    else v <- v_next, and the new constraint goes to E or c_z.
- *   16  return v in the order of the margins.
+ *         -g. g is a gradient, one goes down. The edge is where two neighbours meet, or one meets
+ * 0. 11    stop <- 1 / lambda + <v - v0, g> / <g, g>. Right as printed if the path is v - t g: it
+ * is the minimiser in t of f(v - t g) + lambda/2 |v - t g - v0|^2. 12    if stop < |v_next - v|.
+ * Repaired: stop is a time and this is a length; the time to compare with is |v_next - v| / |g|. 13
+ * v <- v + stop g. Repaired: v - stop g. 14      finished. 15    else v <- v_next, and the new
+ * constraint goes to E or c_z. 16  return v in the order of the margins.
  *
  * Runs never separate again, though the optimum often asks for it: the result is not always the
  * prox (bench/studies/prox.c shows how far off it is). u is what the algorithm returns.
@@ -30,14 +27,14 @@
  *
  * No path has to be followed. Every g is a projection of all earlier ones on a smaller subspace, so
  * <g_earlier, g> = <g, g>, and line 11 says: stop = 1 / lambda - time elapsed. The algorithm
- * therefore lets p points of equal mass run with speeds g for the time 1 / lambda and stick together
- * where they meet, at the mean speed. Points that stick end where the projection of their free end
- * points v0 - g / lambda on the decreasing sequences is: runs never separate, so each is the mean
- * of the free end points of its members, and its upper part, that wanted to fall further, has the
- * lower mean. This is isotonic regression: one pass that pools adjacent violators, after the runs
- * of line 4. The wall at 0 is put up at the end, by max(v, min(v0, 0)): all g are >= 0 for the
- * monotone F that the hinge asks for, points that meet below 0 have nothing to do with those above,
- * and the entry to all methods does this for every hinge.
+ * therefore lets p points of equal mass run with speeds g for the time 1 / lambda and stick
+ * together where they meet, at the mean speed. Points that stick end where the projection of their
+ * free end points v0 - g / lambda on the decreasing sequences is: runs never separate, so each is
+ * the mean of the free end points of its members, and its upper part, that wanted to fall further,
+ * has the lower mean. This is isotonic regression: one pass that pools adjacent violators, after
+ * the runs of line 4. The wall at 0 is put up at the end, by max(v, min(v0, 0)): all g are >= 0 for
+ * the monotone F that the hinge asks for, points that meet below 0 have nothing to do with those
+ * above, and the entry to all methods does this for every hinge.
  *
  * O(p log p) for the sort and one chain of F, then O(p).
  */
@@ -85,8 +82,8 @@ bool submodi_can_greedy_path(const submod_fn *fn)
     return true;
 }
 
-submod_status submodi_solve_greedy_path(const submodi_prox_problem *p, double *u, double *s,
-                                        submod_prox_info *info, submod_work *work)
+submod_status submodi_prox_greedy_path(const submodi_prox_problem *p, double *u, double *s,
+                                       submod_prox_info *info, submod_work *work)
 {
     size_t n = p->fn->n;
     submodi_scope scope;

@@ -4,13 +4,13 @@
  *   P pixels of foreground; A holds a of them and b of the background:
  *     F(A) = b / (P + b) + a / (P + b).
  *   {u > alpha} minimises F(A) - lambda sum over A of (x - alpha)  (MATH, section 4). For fixed b a
- *   foreground pixel belongs to it iff x > alpha + t_b, t_b = 1 / (lambda (P + b)): they never speak
- *   to each other, and can be eliminated. What is left depends on b alone,
- *     C(b) = b / (P + b) - lambda sum_{j < b} (x_j - alpha) - lambda sum_fg max(x_i - alpha - t_b, 0),
- *   x_j the background in descending order. Its increments D_j(alpha) = C(j+1) - C(j) rise with
- *   alpha: because t_j > t_j+1, each term max(x_i - alpha - t_j, 0) - max(x_i - alpha - t_j+1, 0) does.
- *   So the u_j of the background minimise sum_j Q_j(u_j), Q_j convex with Q_j' = D_j, subject to
- *   u_0 >= u_1 >= ..: pool adjacent violators solves that exactly.
+ *   foreground pixel belongs to it iff x > alpha + t_b, t_b = 1 / (lambda (P + b)): they never
+ * speak to each other, and can be eliminated. What is left depends on b alone, C(b) = b / (P + b) -
+ * lambda sum_{j < b} (x_j - alpha) - lambda sum_fg max(x_i - alpha - t_b, 0), x_j the background in
+ * descending order. Its increments D_j(alpha) = C(j+1) - C(j) rise with alpha: because t_j > t_j+1,
+ * each term max(x_i - alpha - t_j, 0) - max(x_i - alpha - t_j+1, 0) does. So the u_j of the
+ * background minimise sum_j Q_j(u_j), Q_j convex with Q_j' = D_j, subject to u_0 >= u_1 >= ..: pool
+ * adjacent violators solves that exactly.
  *
  *   A block [j0, j1) telescopes: with all of it and the foreground [k0, k1) at one level,
  *     alpha = mean of their x - (F after - F before) / (lambda * pixels),
@@ -66,7 +66,12 @@ static block open_block(const submodi_levels *l, submodi_level *level, size_t en
     double P = submodi_pixels_before(&l->fg, l->fg.count);
     double U = P + submodi_pixels_before(&l->bg, level->first);
     double after = P + submodi_pixels_before(&l->bg, end);
-    return (block){level,      P, U, after - U, l->bg.value[level->first], 1 / U / l->lambda,
+    return (block){level,
+                   P,
+                   U,
+                   after - U,
+                   l->bg.value[level->first],
+                   1 / U / l->lambda,
                    1 / after / l->lambda};
 }
 
@@ -145,9 +150,9 @@ static void halve(submodi_levels *l, const block *b, bracket *r)
     tighten(r, above, k0 + (first && !above), k1 + (!first && !above));
 }
 
-/* Finds the level of the block that ends before background point `end`, starting from the
- * foreground that it has. */
-static void settle(submodi_levels *l, submodi_level *level, size_t end)
+/* Finds u of the block that ends before background point `end`, starting from the foreground that
+ * it has. */
+static double settle(submodi_levels *l, submodi_level *level, size_t end)
 {
     block b = open_block(l, level, end);
     bracket r = {0, l->fg.count, 0, l->fg.count};
@@ -176,38 +181,48 @@ static void settle(submodi_levels *l, submodi_level *level, size_t end)
             break;
         }
     }
-    level->u = u;
     level->fg_begin = (uint32_t)k0;
     level->fg_end = (uint32_t)k1;
+    return u;
 }
 
-/* The next level: the run of equal values from background point `first` on, equal in u by symmetry.
- * Returns where the run ends. */
-static size_t push(submodi_levels *l, size_t first)
+/* Where the run of equal values from background point `first` on ends: they are equal in u too, by
+ * symmetry. */
+static size_t end_of_run(const submodi_levels *l, size_t first)
 {
-    const submodi_level *last = l->count ? &l->level[l->count - 1] : NULL;
-    uint32_t near = last ? last->fg_end : 0;
-    submodi_level *level = &l->level[l->count++];
     size_t end = first + 1;
     while (end < l->bg.count && l->bg.value[end] == l->bg.value[first]) {
         end++;
     }
-    *level = (submodi_level){.first = (uint32_t)first, .fg_begin = near, .fg_end = near};
-    settle(l, level, end);
     return end;
 }
 
-/* The last two levels become one; it ends before background point `end`. */
-static void pool(submodi_levels *l, size_t end)
+/* A new level for that run, its foreground looked for near that of the level before. Returns u. */
+static double push(submodi_levels *l, size_t first, size_t end)
+{
+    uint32_t near = l->count ? l->level[l->count - 1].fg_end : 0;
+    submodi_level *level = &l->level[l->count++];
+    *level = (submodi_level){.first = (uint32_t)first, .fg_begin = near, .fg_end = near};
+    return settle(l, level, end);
+}
+
+/* u of the last level but one, which has been found before. */
+static double u_before_last(submodi_levels *l)
+{
+    submodi_level *level = &l->level[l->count - 2];
+    block b = open_block(l, level, level[1].first);
+    return level_with(l, &b, level->fg_begin, level->fg_end);
+}
+
+/* The last two levels become one; it ends before background point `end`. Returns u. */
+static double pool(submodi_levels *l, size_t end)
 {
     submodi_level *last = &l->level[--l->count];
     submodi_level *into = last - 1;
-    double pixels =
-        submodi_pixels_before(&l->bg, end) - submodi_pixels_before(&l->bg, last->first);
-    into->offset +=
-        last->offset + pixels * (l->bg.value[last->first] - l->bg.value[into->first]);
+    double pixels = submodi_pixels_before(&l->bg, end) - submodi_pixels_before(&l->bg, last->first);
+    into->offset += last->offset + pixels * (l->bg.value[last->first] - l->bg.value[into->first]);
     into->fg_end = last->fg_end > into->fg_end ? last->fg_end : into->fg_end;
-    settle(l, into, end);
+    return settle(l, into, end);
 }
 
 /* Sum of value - ref over the pixels of points [begin, end). */
@@ -236,7 +251,6 @@ static void finish(submodi_levels *l)
         double fg = submodi_pixels_before(&l->fg, level->fg_end) - a;
         double sum = level->offset + sum_from(&l->fg, level->fg_begin, level->fg_end, b.ref);
         double gain = gain_of(b.U, b.P - a, fg, b.pixels);
-        level->u = b.ref + (sum - gain / l->lambda) / (b.pixels + fg);
         level->offset = (gain - l->lambda * sum) / (b.pixels + fg);
     }
     l->work += l->fg.count + l->bg.count;
@@ -247,11 +261,16 @@ void submodi_levels_solve(submodi_levels *l)
     l->count = 0;
     l->work = 0;
     sum_foreground(l);
-    for (size_t end = 0; end < l->bg.count;) {
-        end = push(l, end);
-        while (l->count > 1 && l->level[l->count - 2].u <= l->level[l->count - 1].u) {
-            pool(l, end);
+    double before = INFINITY; /* u of the last level but one */
+    for (size_t first = 0; first < l->bg.count;) {
+        size_t end = end_of_run(l, first);
+        double u = push(l, first, end);
+        while (before <= u) {
+            u = pool(l, end);
+            before = l->count > 1 ? u_before_last(l) : INFINITY;
         }
+        before = u;
+        first = end;
     }
     l->level[l->count] = (submodi_level){.first = (uint32_t)l->bg.count};
     finish(l);
@@ -261,8 +280,9 @@ void submodi_levels_solve(submodi_levels *l)
 
 static submodi_prox_pair at_level(const submodi_levels *l, const submodi_level *level, double x)
 {
-    double s = level->offset + l->lambda * (x - l->bg.value[level->first]);
-    return (submodi_prox_pair){level->u, s};
+    double ref = l->bg.value[level->first];
+    return (submodi_prox_pair){ref - level->offset / l->lambda,
+                               level->offset + l->lambda * (x - ref)};
 }
 
 submodi_prox_pair submodi_levels_fg(const submodi_levels *l, size_t rank, size_t *at)

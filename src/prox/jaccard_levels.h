@@ -25,9 +25,9 @@ typedef struct submodi_long_sum {
 /* Background points [first, next block's first) and foreground points [fg_begin, fg_end), all at
  * one level of u. */
 typedef struct submodi_level {
-    double u;
-    /* s of a point with value x is offset + lambda * (x - value of point `first`). While levels are
-     * still being found: the sum of those differences over the background pixels. */
+    /* s of a point with value x is offset + lambda * (x - ref), ref the value of point `first`, so
+     * u = ref - offset / lambda. While levels are still being found: the sum of x - ref over the
+     * background pixels. */
     double offset;
     uint32_t first;
     uint32_t fg_begin, fg_end;
@@ -37,7 +37,7 @@ typedef struct submodi_levels {
     submodi_point_list fg, bg;
     double lambda;
     submodi_long_sum *fg_sum; /* fg.count + 1 prefix sums of the foreground's values: scratch */
-    submodi_level *level;     /* bg.count + 1 places, descending in u */
+    submodi_level *level;     /* bg.count + 2 places, descending in u */
     size_t count;             /* of levels */
     uint64_t work;            /* points and breakpoints looked at */
 } submodi_levels;

@@ -1,8 +1,9 @@
 /* Exact prox of the Jaccard extension: sort, split into foreground and background, find the levels
  * (jaccard_levels.c), write them back. O(p log p); about the cost of its sort.
  *
- * Memory per pixel: 16 bytes for the sort, 8 for the sorted values, then 16 for a pixel of the
- * foreground (its prefix sum) or 32 for one of the background (its level): 56 at most. */
+ * Memory per pixel: 16 bytes for the sort and the sorted values, then 16 for a pixel of the
+ * foreground (its prefix sum) or 24 for one of the background (its level): 40 at most, 56 with the
+ * u and s of submod_prox. */
 #include "prox/jaccard_prox.h"
 
 #include <math.h>
@@ -27,7 +28,7 @@ typedef struct split {
     size_t parts;
     int threads;
     size_t fg_before[MOST_PARTS + 1];
-    double *value;              /* the foreground's in descending order, then the background's */
+    double *value; /* the foreground's in descending order, then the background's */
     uint64_t *fg_pixels, *bg_pixels; /* sums of multiplicities, or NULL */
 } split;
 
@@ -141,12 +142,12 @@ static bool take_memory(split *d, submodi_levels *l, submod_work *w)
     size_t n = d->p->n;
     size_t fg = foreground_points(d);
     bool weighted = d->p->multiplicity != NULL;
-    d->value = submodi_take(w, n, sizeof *d->value);
+    d->value = (double *)d->sorted.spare;
     d->fg_pixels = weighted ? submodi_take(w, fg + 1, sizeof *d->fg_pixels) : NULL;
     d->bg_pixels = weighted ? submodi_take(w, n - fg + 1, sizeof *d->bg_pixels) : NULL;
     l->fg_sum = submodi_take(w, fg + 1, sizeof *l->fg_sum);
-    l->level = submodi_take(w, n - fg + 1, sizeof *l->level);
-    return d->value && l->fg_sum && l->level && (!weighted || (d->fg_pixels && d->bg_pixels));
+    l->level = submodi_take(w, n - fg + 2, sizeof *l->level);
+    return l->fg_sum && l->level && (!weighted || (d->fg_pixels && d->bg_pixels));
 }
 
 /* The worst case over the number of foreground pixels. */
@@ -155,7 +156,6 @@ size_t submodi_jaccard_prox_bytes(size_t n, int threads)
     size_t bytes = 0;
     bool good = submodi_add_size(&bytes, 2 * n, sizeof(uint64_t)) &&
                 submodi_add_size(&bytes, (size_t)threads, sizeof(submodi_digit_counts)) &&
-                submodi_add_size(&bytes, n, sizeof(double)) &&
                 submodi_add_size(&bytes, n + 2, sizeof(submodi_level)) &&
                 submodi_add_size(&bytes, 8, SUBMODI_ALIGN);
     return good ? bytes : SIZE_MAX;
@@ -211,8 +211,8 @@ bool submodi_can_jaccard(const submod_fn *fn)
     return submodi_jaccard_mask(fn) != NULL;
 }
 
-submod_status submodi_solve_jaccard(const submodi_prox_problem *p, double *u, double *s,
-                                    submod_prox_info *info, submod_work *work)
+submod_status submodi_prox_jaccard(const submodi_prox_problem *p, double *u, double *s,
+                                   submod_prox_info *info, submod_work *work)
 {
     submodi_jaccard_problem j = {.who = p->who,
                                  .n = p->fn->n,

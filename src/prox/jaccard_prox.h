@@ -6,12 +6,13 @@
 #include "submod/prox.h"
 
 typedef struct submodi_jaccard_problem {
-    const char *who; /* the public function, for words */
-    size_t n;        /* at most 2^31 - 1 */
-    const double *x; /* finite */
+    const char *who;      /* the public function, for words */
+    size_t n;             /* at most 2^31 - 1 */
+    const double *x;      /* finite */
     const uint32_t *mask; /* foreground: bit i % 32 of word i / 32 */
-    const uint64_t *multiplicity; /* of the points, > 0, their sum exact as a double; NULL: 1 each */
-    double lambda; /* > 0, finite */
+    const uint64_t
+        *multiplicity; /* of the points, > 0, their sum exact as a double; NULL: 1 each */
+    double lambda;     /* > 0, finite */
 } submodi_jaccard_problem;
 
 /* Words of a mask for n points. */
@@ -26,6 +27,15 @@ void submodi_mask_fill(const uint8_t *foreground, size_t n, uint32_t *mask);
  * SUBMOD_ENUMERIC: sums of x, 1 / lambda or lambda * (max x - min x) overflow. SUBMOD_ENOMEM. */
 submod_status submodi_jaccard_prox(const submodi_jaccard_problem *p, double *u, double *s,
                                    submod_prox_info *info, submod_work *work);
+
+/* Weighted points: *value = f(u), *excess = f(u) - <s, u> in a form that does not cancel. Only for
+ * multiplicity not NULL. SUBMOD_ENOMEM. */
+submod_status submodi_points_excess(const submodi_jaccard_problem *p, const double *u,
+                                    const double *s, double *value, double *excess,
+                                    submod_work *work);
+
+/* Refuses a lambda that is not finite and > 0. */
+submod_status submodi_require_lambda(const char *who, double lambda);
 
 /* Scratch memory that the above takes from work, for multiplicity NULL and `threads` threads;
  * SIZE_MAX when it does not fit into a size_t. */

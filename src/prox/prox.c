@@ -22,7 +22,9 @@ typedef struct method {
 static const method methods[] = {
     {SUBMOD_PROX_CLOSED_FORM, "closed form", submodi_can_closed_form, submodi_prox_closed_form},
     {SUBMOD_PROX_CARDINALITY, "cardinality", submodi_can_cardinality, submodi_prox_cardinality},
+    {SUBMOD_PROX_JACCARD, "Jaccard", submodi_can_jaccard, submodi_prox_jaccard},
     {SUBMOD_PROX_DECOMPOSITION, "decomposition", submodi_can_decompose, submodi_prox_decompose},
+    {SUBMOD_PROX_GREEDY_PATH, "greedy path", submodi_can_greedy_path, submodi_prox_greedy_path},
 };
 
 submod_prox_settings submod_prox_defaults(void)

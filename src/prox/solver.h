@@ -25,7 +25,11 @@ bool submodi_can_closed_form(const submod_fn *fn);
 submodi_prox_solve submodi_prox_closed_form;
 bool submodi_can_cardinality(const submod_fn *fn);
 submodi_prox_solve submodi_prox_cardinality;
+bool submodi_can_jaccard(const submod_fn *fn);
+submodi_prox_solve submodi_prox_jaccard;
 bool submodi_can_decompose(const submod_fn *fn);
 submodi_prox_solve submodi_prox_decompose;
+bool submodi_can_greedy_path(const submod_fn *fn);
+submodi_prox_solve submodi_prox_greedy_path;
 
 #endif
