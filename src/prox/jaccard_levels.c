@@ -31,13 +31,6 @@
 /* Newton steps before halving: random inputs need 1 to 3. */
 enum { PATIENCE = 4 };
 
-/* (F after - F before) for `fg` pixels of foreground and `bg` > 0 of background added to counts
- * with union U and P - a pixels of foreground missing: no differences of nearly equal numbers. */
-static double gain_of(double U, double missing, double fg, double bg)
-{
-    return U == 0 ? 1 : (missing * bg / U + fg) / (U + bg);
-}
-
 static void sum_foreground(submodi_levels *l)
 {
     submodi_long_sum sum = {0, 0};
@@ -58,21 +51,41 @@ typedef struct block {
     submodi_level *level;
     double P, U, pixels; /* pixels of foreground; union before the block; background pixels in it */
     double ref;          /* value of its first point */
+    double per_U;        /* 1 / U */
+    double per_U_end;    /* the same after the block */
     double t_begin, t_end;
 } block;
 
-static block open_block(const submodi_levels *l, submodi_level *level, size_t end)
+/* per_U: 1 / union before the block. */
+static block open_next(const submodi_levels *l, submodi_level *level, size_t end, double per_U)
 {
     double P = submodi_pixels_before(&l->fg, l->fg.count);
-    double U = P + submodi_pixels_before(&l->bg, level->first);
-    double after = P + submodi_pixels_before(&l->bg, end);
-    return (block){level,
-                   P,
-                   U,
-                   after - U,
-                   l->bg.value[level->first],
-                   1 / U / l->lambda,
-                   1 / after / l->lambda};
+    double before = submodi_pixels_before(&l->bg, level->first);
+    double after = submodi_pixels_before(&l->bg, end);
+    double per_U_end = 1 / (P + after);
+    return (block){.level = level,
+                   .P = P,
+                   .U = P + before,
+                   .pixels = after - before,
+                   .ref = l->bg.value[level->first],
+                   .per_U = per_U,
+                   .per_U_end = per_U_end,
+                   .t_begin = per_U / l->lambda,
+                   .t_end = per_U_end / l->lambda};
+}
+
+static block open_block(const submodi_levels *l, submodi_level *level, size_t end)
+{
+    double U =
+        submodi_pixels_before(&l->fg, l->fg.count) + submodi_pixels_before(&l->bg, level->first);
+    return open_next(l, level, end, 1 / U);
+}
+
+/* (F after - F before) / lambda, if a pixels of the foreground come before the block and fg are in
+ * it: no difference of nearly equal numbers. */
+static double drop_of(const block *b, double per_lambda, double a, double fg)
+{
+    return b->U == 0 ? per_lambda : ((b->P - a) * b->pixels * b->per_U + fg) * b->t_end;
 }
 
 /* The level if the foreground [k0, k1) is at it. */
@@ -87,8 +100,9 @@ static double level_with(submodi_levels *l, const block *b, size_t k0, size_t k1
         sum += (l->fg_sum[k1].hi - l->fg_sum[k0].hi) + (l->fg_sum[k1].lo - l->fg_sum[k0].lo) -
                fg * b->ref;
     }
-    double gain = gain_of(b->U, b->P - a, fg, b->pixels);
-    return b->ref + (sum - gain / l->lambda) / (b->pixels + fg);
+    double move = sum - drop_of(b, 1 / l->lambda, a, fg);
+    double pixels = b->pixels + fg;
+    return b->ref + (pixels == 1 ? move : move / pixels);
 }
 
 /* The first k in [lo, hi] with k = hi or value[k] <= threshold; the search widens around hint. */
@@ -150,34 +164,33 @@ static void halve(submodi_levels *l, const block *b, bracket *r)
     tighten(r, above, k0 + (first && !above), k1 + (!first && !above));
 }
 
-/* Finds u of the block that ends before background point `end`, starting from the foreground that
- * it has. */
-static double settle(submodi_levels *l, submodi_level *level, size_t end)
+/* Finds u of a block, starting from the foreground that it has. */
+static double settle(submodi_levels *l, const block *b)
 {
-    block b = open_block(l, level, end);
+    submodi_level *level = b->level;
     bracket r = {0, l->fg.count, 0, l->fg.count};
     size_t k0 = level->fg_begin;
     size_t k1 = level->fg_end > k0 ? level->fg_end : k0;
-    double u = level_with(l, &b, k0, k1);
+    double u = level_with(l, b, k0, k1);
     for (int steps = 0;; steps++) {
         size_t was0 = k0;
         size_t was1 = k1;
-        k0 = count_above(l, u + b.t_begin, r.lo0, r.hi0, k0);
-        k1 = count_above(l, u + b.t_end, r.lo1, r.hi1, k1);
+        k0 = count_above(l, u + b->t_begin, r.lo0, r.hi0, k0);
+        k1 = count_above(l, u + b->t_end, r.lo1, r.hi1, k1);
         k1 = k1 > k0 ? k1 : k0;
         if (k0 == was0 && k1 == was1) {
             break;
         }
         double from = u;
-        u = level_with(l, &b, k0, k1);
+        u = level_with(l, b, k0, k1);
         tighten(&r, u > from, k0, k1);
         if (steps >= PATIENCE && (r.hi0 > r.lo0 || r.hi1 > r.lo1)) {
-            halve(l, &b, &r);
+            halve(l, b, &r);
         }
         if (r.hi0 <= r.lo0 && r.hi1 <= r.lo1) {
             k0 = r.lo0;
             k1 = r.lo1 > k0 ? r.lo1 : k0;
-            u = level_with(l, &b, k0, k1);
+            u = level_with(l, b, k0, k1);
             break;
         }
     }
@@ -197,13 +210,34 @@ static size_t end_of_run(const submodi_levels *l, size_t first)
     return end;
 }
 
-/* A new level for that run, its foreground looked for near that of the level before. Returns u. */
-static double push(submodi_levels *l, size_t first, size_t end)
+/* Whether the foreground of the block ends and begins at k when it is at u: most often true. */
+static bool fits(const submodi_levels *l, const block *b, double u, size_t k)
+{
+    return (k == l->fg.count || l->fg.value[k] <= u + b->t_end) &&
+           (k == 0 || l->fg.value[k - 1] > u + b->t_begin);
+}
+
+/* A new level for that run, its foreground looked for near that of the level before. Returns u, or,
+ * where it is not below the level before, just that one's u: they will be pooled. *per_U: 1 / union
+ * before the run; after it when done. */
+static double push(submodi_levels *l, size_t first, size_t end, double before, double *per_U)
 {
     uint32_t near = l->count ? l->level[l->count - 1].fg_end : 0;
     submodi_level *level = &l->level[l->count++];
     *level = (submodi_level){.first = (uint32_t)first, .fg_begin = near, .fg_end = near};
-    return settle(l, level, end);
+    block b = open_next(l, level, end, *per_U);
+    *per_U = b.per_U_end;
+    double u = level_with(l, &b, near, near);
+    if (fits(l, &b, u, near)) {
+        return u;
+    }
+    if (l->count > 1) { /* at u = before its foreground begins where the last one ended */
+        level->fg_end = (uint32_t)count_above(l, before + b.t_end, near, l->fg.count, near);
+        if (level_with(l, &b, near, level->fg_end) >= before) {
+            return before;
+        }
+    }
+    return settle(l, &b);
 }
 
 /* u of the last level but one, which has been found before. */
@@ -222,7 +256,8 @@ static double pool(submodi_levels *l, size_t end)
     double pixels = submodi_pixels_before(&l->bg, end) - submodi_pixels_before(&l->bg, last->first);
     into->offset += last->offset + pixels * (l->bg.value[last->first] - l->bg.value[into->first]);
     into->fg_end = last->fg_end > into->fg_end ? last->fg_end : into->fg_end;
-    return settle(l, into, end);
+    block b = open_block(l, into, end);
+    return settle(l, &b);
 }
 
 /* Sum of value - ref over the pixels of points [begin, end). */
@@ -234,6 +269,12 @@ static double sum_from(const submodi_point_list *list, size_t begin, size_t end,
         sum += pixels * (list->value[i] - ref);
     }
     return sum;
+}
+
+/* F after - F before, from counts alone. */
+static double gain_of(double U, double missing, double fg, double bg)
+{
+    return U == 0 ? 1 : (missing * bg / U + fg) / (U + bg);
 }
 
 /* From sums to offsets, the foreground's part added anew without prefix sums: s is then right even
@@ -262,9 +303,10 @@ void submodi_levels_solve(submodi_levels *l)
     l->work = 0;
     sum_foreground(l);
     double before = INFINITY; /* u of the last level but one */
+    double per_U = 1 / submodi_pixels_before(&l->fg, l->fg.count);
     for (size_t first = 0; first < l->bg.count;) {
         size_t end = end_of_run(l, first);
-        double u = push(l, first, end);
+        double u = push(l, first, end, before, &per_U);
         while (before <= u) {
             u = pool(l, end);
             before = l->count > 1 ? u_before_last(l) : INFINITY;

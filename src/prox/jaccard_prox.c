@@ -22,6 +22,9 @@
  * foreground there is before each. */
 enum { MOST_PARTS = 256 };
 
+/* Neighbours in rank lie anywhere in memory: how many of them ahead it is asked for. */
+enum { AHEAD = 24 };
+
 typedef struct split {
     const submodi_jaccard_problem *p;
     submodi_sorted sorted;
@@ -48,6 +51,12 @@ void submodi_mask_fill(const uint8_t *foreground, size_t n, uint32_t *mask)
 static size_t part_begin(const split *d, size_t part)
 {
     return d->p->n * part / d->parts;
+}
+
+/* The index of a rank that comes soon, within the part that ends before rank `end`. */
+static size_t index_ahead(const split *d, size_t rank, size_t end)
+{
+    return (size_t)submodi_sorted_index(&d->sorted, rank + AHEAD < end ? rank + AHEAD : rank);
 }
 
 static void count_foreground(split *d)
@@ -77,12 +86,12 @@ static void fill_values(split *d)
 #pragma omp parallel for num_threads(d->threads)
     for (size_t part = 0; part < d->parts; part++) {
         size_t begin = part_begin(d, part);
-        double *fg = d->value + d->fg_before[part];
-        double *bg = d->value + P + (begin - d->fg_before[part]);
-        for (size_t r = begin; r < part_begin(d, part + 1); r++) {
+        size_t end = part_begin(d, part + 1);
+        size_t place[2] = {P + (begin - d->fg_before[part]), d->fg_before[part]};
+        for (size_t r = begin; r < end; r++) {
             size_t i = (size_t)submodi_sorted_index(&d->sorted, r);
-            double **to = is_foreground(d->p, i) ? &fg : &bg;
-            *(*to)++ = d->p->x[i];
+            __builtin_prefetch(&d->p->x[index_ahead(d, r, end)]);
+            d->value[place[is_foreground(d->p, i)]++] = d->p->x[i];
         }
     }
 }
@@ -109,8 +118,12 @@ static void write_back(const split *d, const submodi_levels *l, double *u, doubl
         size_t bg = begin - fg;
         size_t fg_level = submodi_level_of_fg(l, fg);
         size_t bg_level = submodi_level_of_bg(l, bg);
-        for (size_t r = begin; r < part_begin(d, part + 1); r++) {
+        size_t end = part_begin(d, part + 1);
+        for (size_t r = begin; r < end; r++) {
             size_t i = (size_t)submodi_sorted_index(&d->sorted, r);
+            size_t soon = index_ahead(d, r, end);
+            __builtin_prefetch(&u[soon], 1);
+            __builtin_prefetch(&s[soon], 1);
             submodi_prox_pair pair = is_foreground(d->p, i) ? submodi_levels_fg(l, fg++, &fg_level)
                                                             : submodi_levels_bg(l, bg++, &bg_level);
             u[i] = pair.u;
