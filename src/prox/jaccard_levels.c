@@ -70,8 +70,8 @@ static block open_next(const submodi_levels *l, submodi_level *level, size_t end
                    .ref = l->bg.value[level->first],
                    .per_U = per_U,
                    .per_U_end = per_U_end,
-                   .t_begin = per_U / l->lambda,
-                   .t_end = per_U_end / l->lambda};
+                   .t_begin = per_U * l->per_lambda,
+                   .t_end = per_U_end * l->per_lambda};
 }
 
 static block open_block(const submodi_levels *l, submodi_level *level, size_t end)
@@ -100,7 +100,7 @@ static double level_with(submodi_levels *l, const block *b, size_t k0, size_t k1
         sum += (l->fg_sum[k1].hi - l->fg_sum[k0].hi) + (l->fg_sum[k1].lo - l->fg_sum[k0].lo) -
                fg * b->ref;
     }
-    double move = sum - drop_of(b, 1 / l->lambda, a, fg);
+    double move = sum - drop_of(b, l->per_lambda, a, fg);
     double pixels = b->pixels + fg;
     return b->ref + (pixels == 1 ? move : move / pixels);
 }
@@ -271,34 +271,33 @@ static double sum_from(const submodi_point_list *list, size_t begin, size_t end,
     return sum;
 }
 
-/* F after - F before, from counts alone. */
-static double gain_of(double U, double missing, double fg, double bg)
-{
-    return U == 0 ? 1 : (missing * bg / U + fg) / (U + bg);
-}
-
 /* From sums to offsets, the foreground's part added anew without prefix sums: s is then right even
  * where lambda is so large that x and u agree in all digits. */
 static void finish(submodi_levels *l)
 {
+    double P = submodi_pixels_before(&l->fg, l->fg.count);
     uint32_t taken = 0; /* the foreground's ranks of different levels do not overlap */
     for (size_t i = 0; i < l->count; i++) {
         submodi_level *level = &l->level[i];
-        block b = open_block(l, level, level[1].first);
         level->fg_begin = level->fg_begin > taken ? level->fg_begin : taken;
         level->fg_end = level->fg_end > level->fg_begin ? level->fg_end : level->fg_begin;
         taken = level->fg_end;
         double a = submodi_pixels_before(&l->fg, level->fg_begin);
         double fg = submodi_pixels_before(&l->fg, level->fg_end) - a;
-        double sum = level->offset + sum_from(&l->fg, level->fg_begin, level->fg_end, b.ref);
-        double gain = gain_of(b.U, b.P - a, fg, b.pixels);
-        level->offset = (gain - l->lambda * sum) / (b.pixels + fg);
+        double b = submodi_pixels_before(&l->bg, level->first);
+        double bg = submodi_pixels_before(&l->bg, level[1].first) - b;
+        double U = P + b;
+        double gain = U == 0 ? 1 : ((P - a) * bg + fg * U) / (U * (U + bg)); /* F after - before */
+        double sum = level->offset +
+                     sum_from(&l->fg, level->fg_begin, level->fg_end, l->bg.value[level->first]);
+        level->offset = bg + fg == 1 ? gain : (gain - l->lambda * sum) / (bg + fg);
     }
     l->work += l->fg.count + l->bg.count;
 }
 
 void submodi_levels_solve(submodi_levels *l)
 {
+    l->per_lambda = 1 / l->lambda;
     l->count = 0;
     l->work = 0;
     sum_foreground(l);
@@ -319,36 +318,6 @@ void submodi_levels_solve(submodi_levels *l)
 }
 
 /* ---- reading the result ---- */
-
-static submodi_prox_pair at_level(const submodi_levels *l, const submodi_level *level, double x)
-{
-    double ref = l->bg.value[level->first];
-    return (submodi_prox_pair){ref - level->offset / l->lambda,
-                               level->offset + l->lambda * (x - ref)};
-}
-
-submodi_prox_pair submodi_levels_fg(const submodi_levels *l, size_t rank, size_t *at)
-{
-    while (*at < l->count && rank >= l->level[*at].fg_end) {
-        ++*at;
-    }
-    const submodi_level *level = &l->level[*at];
-    double x = l->fg.value[rank];
-    if (*at < l->count && rank >= level->fg_begin) {
-        return at_level(l, level, x);
-    }
-    double s = 1 / (submodi_pixels_before(&l->fg, l->fg.count) +
-                    submodi_pixels_before(&l->bg, level->first));
-    return (submodi_prox_pair){x - s / l->lambda, s};
-}
-
-submodi_prox_pair submodi_levels_bg(const submodi_levels *l, size_t rank, size_t *at)
-{
-    while (rank >= l->level[*at + 1].first) {
-        ++*at;
-    }
-    return at_level(l, &l->level[*at], l->bg.value[rank]);
-}
 
 /* The first level for which it does not hold that its points end at or before rank. */
 size_t submodi_level_of_fg(const submodi_levels *l, size_t rank)

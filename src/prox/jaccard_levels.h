@@ -36,25 +36,55 @@ typedef struct submodi_level {
 typedef struct submodi_levels {
     submodi_point_list fg, bg;
     double lambda;
+    double per_lambda;        /* 1 / lambda */
     submodi_long_sum *fg_sum; /* fg.count + 1 prefix sums of the foreground's values: scratch */
     submodi_level *level;     /* bg.count + 2 places, descending in u */
     size_t count;             /* of levels */
     uint64_t work;            /* points and breakpoints looked at */
 } submodi_levels;
 
-/* Fills fg_sum, level, count and work. Values finite, and so are the sums of their absolute values,
- * 1 / lambda and lambda times the range of the values. */
+/* Fills fg_sum, level and all below it, and per_lambda. Values finite, and so are the sums of their
+ * absolute values, 1 / lambda and lambda times the range of the values. */
 void submodi_levels_solve(submodi_levels *l);
 
 typedef struct submodi_prox_pair {
     double u, s;
 } submodi_prox_pair;
 
+static inline submodi_prox_pair submodi_at_level(const submodi_levels *l,
+                                                 const submodi_level *level, double x)
+{
+    double ref = l->bg.value[level->first];
+    return (submodi_prox_pair){ref - level->offset * l->per_lambda,
+                               level->offset + l->lambda * (x - ref)};
+}
+
 /* The result for a point by its rank in its list. *at is where to look: the first level whose
  * points end after that rank; start from 0 or from submodi_level_of_.., ranks then may only rise.
  */
-submodi_prox_pair submodi_levels_fg(const submodi_levels *l, size_t rank, size_t *at);
-submodi_prox_pair submodi_levels_bg(const submodi_levels *l, size_t rank, size_t *at);
+static inline submodi_prox_pair submodi_levels_fg(const submodi_levels *l, size_t rank, size_t *at)
+{
+    while (*at < l->count && rank >= l->level[*at].fg_end) {
+        ++*at;
+    }
+    const submodi_level *level = &l->level[*at];
+    double x = l->fg.value[rank];
+    if (*at < l->count && rank >= level->fg_begin) {
+        return submodi_at_level(l, level, x);
+    }
+    double s = 1 / (submodi_pixels_before(&l->fg, l->fg.count) +
+                    submodi_pixels_before(&l->bg, level->first));
+    return (submodi_prox_pair){x - s * l->per_lambda, s};
+}
+
+static inline submodi_prox_pair submodi_levels_bg(const submodi_levels *l, size_t rank, size_t *at)
+{
+    while (rank >= l->level[*at + 1].first) {
+        ++*at;
+    }
+    return submodi_at_level(l, &l->level[*at], l->bg.value[rank]);
+}
+
 size_t submodi_level_of_fg(const submodi_levels *l, size_t rank);
 size_t submodi_level_of_bg(const submodi_levels *l, size_t rank);
 
