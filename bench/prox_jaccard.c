@@ -140,11 +140,12 @@ int main(int argc, char **argv)
     printf("%9s %8s %7s %9s %8s %8s %6s %8s %6s %9s %6s %6s %6s %9s\n", "n", "lambda", "threads",
            "levels", "sort ms", "points", "/sort", "prox ms", "/sort", "histogram", "/sort",
            "bytes", "work/n", "gap");
-    for (size_t n = 100 * 1000; n <= 10 * 1000 * 1000; n *= 10) {
+    const size_t million = 1000000;
+    for (size_t n = million / 10; n <= 10 * million; n *= 10) {
         data d = make_data(n);
-        for (int power = -6; power <= 2; power += n == 1000 * 1000 ? 2 : 4) {
-            compare(&d, pow(10, power), 1, n > 1000 * 1000 ? 1 : repeats);
-            compare(&d, pow(10, power), 2, n > 1000 * 1000 ? 1 : repeats);
+        for (int power = -6; power <= 2; power += n == million ? 2 : 4) {
+            compare(&d, pow(10, power), 1, n > million ? 1 : repeats);
+            compare(&d, pow(10, power), 2, n > million ? 1 : repeats);
         }
         free_data(&d);
     }

@@ -221,7 +221,7 @@ START_TEST(brute_force)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 1);
-    for (int trial = 0; trial < 3000; trial++) {
+    for (int trial = 0; trial < 2000; trial++) {
         size_t n = 1 + submod_rng_below(&rng, 10);
         double x[10], u[10], s[10], slow[10];
         uint8_t fg[10];
@@ -389,7 +389,7 @@ START_TEST(work_is_bounded)
         for (int bits = 10; bits <= 18; bits += 4) {
             size_t n = (size_t)1 << bits;
             make(shape, &rng, n, x, fg);
-            for (int power = -9; power <= 9; power += 3) {
+            for (int power = -9; power <= 9; power += bits < 18 ? 3 : 6) {
                 submod_prox_info info = prox(n, x, fg, pow(10, power), u, NULL);
                 worst = fmax(worst, (double)info.work / ((double)n * bits));
                 ck_assert_uint_le(info.work, 10 * n * (size_t)bits);
@@ -506,9 +506,10 @@ START_TEST(histogram_keeps_its_word)
         submod_prox_info info, plain = prox(N, wide, fg, lambda, best, NULL);
         submod_status status =
             submod_prox_jaccard_histogram(N, x, fg, lambda, delta, u, &error, &info, NULL);
-        /* More than delta only where a float has no room for it: u of some hundreds and more. */
+        /* More than delta only where a float has no room for it. */
+        double room = 0x1p-24 * (largest(wide, N) + 1 / lambda);
         ck_assert_int_eq(status, error <= delta ? SUBMOD_OK : SUBMOD_INACCURATE);
-        ck_assert_double_le(error, delta + 0x1p-24 * (largest(wide, N) + 1 / lambda));
+        ck_assert_double_le(error, room < delta / 2 ? delta : delta + room);
         double distance = 0, primal;
         submod_fn *fn = NULL;
         ck_assert_ok(submod_fn_jaccard(N, fg, &fn));

@@ -71,9 +71,13 @@ static bool run_cell(submod_rng *rng, size_t p, double step, int cases, cell *c)
 {
     arrays a = {malloc(p * sizeof *a.x), malloc(p * sizeof *a.u), malloc(p)};
     *c = (cell){.p = p, .lambda = 1 / (step * (double)p)};
-    bool good = a.x && a.u && a.foreground ? true : study_fail("out of memory");
-    for (int i = 0; good && i < cases; i++) {
-        good = add_case(rng, &a, c);
+    bool good = true;
+    if (!a.x || !a.u || !a.foreground) {
+        good = study_fail("out of memory");
+    } else {
+        for (int i = 0; good && i < cases; i++) {
+            good = add_case(rng, &a, c);
+        }
     }
     c->mean_missed /= cases;
     c->path_seconds /= cases;

@@ -28,6 +28,7 @@ typedef struct bins {
     const uint8_t *foreground;
     double lambda;
     double low, width;
+    double largest; /* |u| <= this */
     size_t bins;
     int threads;
     uint32_t *count; /* bins x {background, foreground}: pixels; later the number of the point */
@@ -46,7 +47,7 @@ static size_t slot_of(const bins *h, size_t i)
     return 2 * bin + (h->foreground[i] != 0);
 }
 
-/* The range of x; refuses NaN and Inf. */
+/* The range of x and a bound on u: no s is larger than F of one pixel. Refuses NaN and Inf. */
 static submod_status find_range(bins *h, double *high)
 {
     float smallest = FLT_MAX;
@@ -69,10 +70,13 @@ static submod_status find_range(bins *h, double *high)
     }
     h->low = h->n ? (double)smallest : 0;
     *high = h->n ? (double)largest : 0;
+    h->largest = fmax(fabs(h->low), fabs(*high)) + 1 / h->lambda / (double)(P ? P : 1);
     return SUBMOD_OK;
 }
 
-/* As many bins as delta needs. Rounding in slot_of moves an edge by less than 2^-20 of a bin. */
+/* As many bins as delta needs, with room for rounding: of u to float, and in slot_of, which moves
+ * an edge by less than 2^-20 of a bin. Where u needs more room than there is, the bins are half as
+ * wide as they could be and the error says the rest. */
 static submod_status choose_bins(bins *h, double delta)
 {
     double high = 0;
@@ -80,7 +84,7 @@ static submod_status choose_bins(bins *h, double delta)
     if (status != SUBMOD_OK) {
         return status;
     }
-    h->width = 2 * delta * (1 - 0x1p-20);
+    h->width = 2 * (1 - 0x1p-20) * fmax(delta - 0x1p-24 * h->largest, delta / 2);
     double wanted = floor((high - h->low) / h->width) + 1;
     if (!(wanted <= (double)SUBMOD_PROX_BINS_MAX)) {
         return submodi_fail(SUBMOD_EUNSUPPORTED,
@@ -136,8 +140,9 @@ static void make_points(bins *h)
     memset(h->mask, 0, submodi_mask_words(h->points) * sizeof *h->mask);
     size_t point = 0;
     for (size_t k = 0; k < 2 * h->bins; k++) {
+        size_t bin = k / 2;
         if (h->count[k]) {
-            h->value[point] = h->low + ((double)(k / 2) + 0.5) * h->width;
+            h->value[point] = h->low + ((double)bin + 0.5) * h->width;
             h->multiplicity[point] = h->count[k];
             h->mask[point / 32] |= (uint32_t)(k & 1) << point % 32;
             h->count[k] = (uint32_t)point++;
