@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "prox/jaccard_prox.h"
+#include "submod/activation.h"
 
 /* Partial sums per call: the same for any number of threads. */
 enum { PARTS = 64 };
@@ -50,26 +51,25 @@ static size_t slot_of(const bins *h, size_t i)
 /* The range of x and a bound on u: no s is larger than F of one pixel. Refuses NaN and Inf. */
 static submod_status find_range(bins *h, double *high)
 {
-    float smallest = FLT_MAX;
-    float largest = -FLT_MAX;
-    int bad = 0;
-#pragma omp parallel for num_threads(h->threads) reduction(min \
-                                                           : smallest) reduction(max \
-                                                                                 : largest) \
-    reduction(| \
-              : bad)
-    for (size_t i = 0; i < h->n; i++) {
-        bad |= !isfinite(h->x[i]);
-        smallest = h->x[i] < smallest ? h->x[i] : smallest;
-        largest = h->x[i] > largest ? h->x[i] : largest;
-    }
-    for (size_t i = 0; bad && i < h->n; i++) {
-        if (!isfinite(h->x[i])) {
-            return submodi_fail(SUBMOD_ENONFINITE, "%s: x[%zu] is %g", h->who, i, (double)h->x[i]);
+    if (!submodi_finite_row(h->x, h->n)) {
+        size_t i = 0;
+        while (isfinite(h->x[i])) {
+            i++;
         }
+        return submodi_fail(SUBMOD_ENONFINITE, "%s: x[%zu] is %g", h->who, i, (double)h->x[i]);
     }
-    h->low = h->n ? (double)smallest : 0;
-    *high = h->n ? (double)largest : 0;
+    float lo = FLT_MAX;
+    float hi = -FLT_MAX;
+    size_t P = 0;
+    int t = h->threads;
+#pragma omp parallel for num_threads(t) reduction(min : lo) reduction(max : hi) reduction(+ : P)
+    for (size_t i = 0; i < h->n; i++) {
+        lo = h->x[i] < lo ? h->x[i] : lo;
+        hi = h->x[i] > hi ? h->x[i] : hi;
+        P += h->foreground[i] != 0;
+    }
+    h->low = h->n ? (double)lo : 0;
+    *high = h->n ? (double)hi : 0;
     h->largest = fmax(fabs(h->low), fabs(*high)) + 1 / h->lambda / (double)(P ? P : 1);
     return SUBMOD_OK;
 }
