@@ -78,8 +78,7 @@ SUBMOD_API submod_status submod_prox(const submod_fn *fn, const double *x, doubl
 /* Weighted points: point k stands for multiplicity[k] > 0 pixels with the same value and label
  * (foreground: 0 or not), at most 2^53 in all. u and s (count numbers each, s that of each single
  * pixel) are those of the plain prox of all those pixels; primal, dual and gap too. u, s and info
- * may be NULL; they may not overlap the inputs. count = 0 is fine. Without info no gap is computed,
- * which saves a sort.
+ * may be NULL; they may not overlap the inputs. count = 0 is fine.
  * SUBMOD_EINVAL: NULL, a multiplicity of 0, too many pixels or points, lambda not > 0.
  * SUBMOD_ENONFINITE: NaN or Inf among the values or in lambda. SUBMOD_ENUMERIC: overflow.
  * SUBMOD_ENOMEM. */

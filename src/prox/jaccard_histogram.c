@@ -193,7 +193,6 @@ static double round_points(bins *h)
     for (size_t k = 0; k < h->points; k++) {
         h->rounded[k] = (float)h->u[k];
         largest = fmax(largest, fabs(h->u[k] - (double)h->rounded[k]));
-        h->u[k] = (double)h->rounded[k];
     }
     return largest;
 }
@@ -208,26 +207,24 @@ static submod_status solve(bins *h, submod_prox_info *info, double *error, submo
         return status;
     }
     make_points(h);
+    submodi_extension f = {0};
     submodi_jaccard_problem p = {.who = h->who,
                                  .n = h->points,
                                  .x = h->value,
                                  .mask = h->mask,
                                  .multiplicity = h->multiplicity,
-                                 .lambda = h->lambda};
+                                 .lambda = h->lambda,
+                                 .extension = &f,
+                                 .form = SUBMODI_U_FLOAT};
     status = submodi_jaccard_prox(&p, h->u, h->s, info, w);
     if (status != SUBMOD_OK) {
         return status;
     }
     double rounding = round_points(h);
-    double value;
-    status = submodi_points_excess(&p, h->u, h->s, &value, &info->gap, w);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
     sums total = sum_pixels(h);
     *error = total.moved + rounding;
-    info->primal = value + h->lambda / 2 * total.distance;
-    info->gap += h->lambda / 2 * total.miss;
+    info->primal = f.value + h->lambda / 2 * total.distance;
+    info->gap = f.excess + h->lambda / 2 * total.miss;
     info->dual = info->primal - info->gap;
     return isfinite(info->primal) && isfinite(*error)
                ? SUBMOD_OK

@@ -3,7 +3,7 @@
 #ifndef SUBMODI_JACCARD_LEVELS_H
 #define SUBMODI_JACCARD_LEVELS_H
 
-#include "submod/base.h"
+#include "prox/gap.h"
 
 /* Points of one label, in descending order of their values. */
 typedef struct submodi_point_list {
@@ -87,5 +87,16 @@ static inline submodi_prox_pair submodi_levels_bg(const submodi_levels *l, size_
 
 size_t submodi_level_of_fg(const submodi_levels *l, size_t rank);
 size_t submodi_level_of_bg(const submodi_levels *l, size_t rank);
+
+/* What becomes of u and s afterwards. */
+typedef enum submodi_u_form {
+    SUBMODI_U_PLAIN,
+    SUBMODI_U_HINGE, /* max(u, 0), and s as prox.c makes it for the hinge */
+    SUBMODI_U_FLOAT  /* u rounded to float */
+} submodi_u_form;
+
+/* The extension at that u, with that s. There is at least one point. */
+void submodi_levels_extension(const submodi_levels *l, submodi_u_form form,
+                              submodi_extension *result);
 
 #endif

@@ -5,61 +5,16 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/sort.h"
 #include "prox/jaccard_prox.h"
 
 /* Counts are exact as doubles. */
 static const uint64_t most_pixels = UINT64_C(1) << 53;
 
-/* By parts along the order in which u falls, as in gap.c: blocks of equal u add nothing. */
-submod_status submodi_points_excess(const submodi_jaccard_problem *p, const double *u,
-                                    const double *s, double *value, double *excess,
-                                    submod_work *work)
-{
-    submodi_scope scope;
-    submodi_sorted sorted;
-    submod_work *w = submodi_scope_open(&scope, work);
-    *value = *excess = 0;
-    if (p->n && submodi_sort_f64(u, p->n, w, &sorted) != SUBMOD_OK) {
-        submodi_scope_close(&scope);
-        return submodi_nomem(p->who);
-    }
-    double P = 0;
-    for (size_t i = 0; i < p->n; i++) {
-        P += p->mask[i / 32] >> i % 32 & 1 ? (double)p->multiplicity[i] : 0;
-    }
-    double missing = P; /* foreground not yet passed */
-    double U = P;       /* union */
-    double slack = 0;   /* (F - s) of what has been passed */
-    for (size_t r = 0; r < p->n; r++) {
-        size_t i = (size_t)submodi_sorted_index(&sorted, r);
-        double pixels = (double)p->multiplicity[i];
-        double gain;
-        if (p->mask[i / 32] >> i % 32 & 1) {
-            gain = pixels / U;
-            missing -= pixels;
-        } else {
-            gain = U == 0 ? 1 : missing * pixels / (U * (U + pixels));
-            U += pixels;
-        }
-        double next = r + 1 < p->n ? u[submodi_sorted_index(&sorted, r + 1)] : 0;
-        slack += gain - pixels * s[i];
-        *value += gain * u[i];
-        *excess += slack * (u[i] - next);
-    }
-    submodi_scope_close(&scope);
-    return SUBMOD_OK;
-}
-
 /* Primal, dual and gap of u and s. */
 static submod_status measure(const submodi_jaccard_problem *p, const double *u, const double *s,
-                             submod_prox_info *info, submod_work *w)
+                             submod_prox_info *info)
 {
-    double value;
-    submod_status status = submodi_points_excess(p, u, s, &value, &info->gap, w);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
+    info->gap = p->extension->excess;
     double distance = 0;
     for (size_t i = 0; i < p->n; i++) {
         double scale = p->lambda * (double)p->multiplicity[i];
@@ -68,7 +23,7 @@ static submod_status measure(const submodi_jaccard_problem *p, const double *u, 
         distance += scale * step * step;
         info->gap += scale * miss * miss / 2;
     }
-    info->primal = value + distance / 2;
+    info->primal = p->extension->value + distance / 2;
     info->dual = info->primal - info->gap;
     return isfinite(info->primal) && isfinite(info->gap)
                ? SUBMOD_OK
@@ -110,7 +65,9 @@ submod_status submod_prox_jaccard_points(size_t count, const double *value,
                                          submod_prox_info *info, submod_work *work)
 {
     double start = submodi_seconds();
+    submodi_extension extension = {0};
     submodi_jaccard_problem p = {.who = "submod_prox_jaccard_points",
+                                 .extension = info ? &extension : NULL,
                                  .n = count,
                                  .x = value,
                                  .multiplicity = multiplicity,
@@ -133,7 +90,7 @@ submod_status submod_prox_jaccard_points(size_t count, const double *value,
     p.mask = mask;
     status = submodi_jaccard_prox(&p, own_u, own_s, &found, w);
     if (status == SUBMOD_OK && info) {
-        status = measure(&p, own_u, own_s, &found, w);
+        status = measure(&p, own_u, own_s, &found);
     }
     if (status == SUBMOD_OK && count && u) {
         memcpy(u, own_u, count * sizeof *u);

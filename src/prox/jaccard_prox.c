@@ -14,7 +14,6 @@
 #include "base/memory.h"
 #include "base/sort.h"
 #include "base/threads.h"
-#include "prox/jaccard_levels.h"
 #include "prox/solver.h"
 #include "submod/jaccard_impl.h"
 
@@ -196,6 +195,9 @@ static submod_status solve_sorted(split *d, double *u, double *s, submod_prox_in
     l.bg = (submodi_point_list){d->value + fg, p->n - fg, d->bg_pixels};
     submodi_levels_solve(&l);
     write_back(d, &l, u, s);
+    if (p->extension) {
+        submodi_levels_extension(&l, p->form, p->extension);
+    }
     info->iterations = l.count;
     info->work = l.work;
     return SUBMOD_OK;
@@ -231,6 +233,8 @@ submod_status submodi_prox_jaccard(const submodi_prox_problem *p, double *u, dou
                                  .n = p->fn->n,
                                  .x = p->x,
                                  .mask = submodi_jaccard_mask(p->fn),
-                                 .lambda = p->lambda};
+                                 .lambda = p->lambda,
+                                 .extension = p->extension,
+                                 .form = p->settings->hinge ? SUBMODI_U_HINGE : SUBMODI_U_PLAIN};
     return submodi_jaccard_prox(&j, u, s, info, work);
 }

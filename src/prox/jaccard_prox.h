@@ -3,6 +3,7 @@
 #ifndef SUBMODI_JACCARD_PROX_H
 #define SUBMODI_JACCARD_PROX_H
 
+#include "prox/jaccard_levels.h"
 #include "submod/prox.h"
 
 typedef struct submodi_jaccard_problem {
@@ -13,6 +14,10 @@ typedef struct submodi_jaccard_problem {
     const uint64_t
         *multiplicity; /* of the points, > 0, their sum exact as a double; NULL: 1 each */
     double lambda;     /* > 0, finite */
+    /* Where the extension at u and s, in the form given, goes; NULL: nowhere. Untouched if n = 0.
+     */
+    submodi_extension *extension;
+    submodi_u_form form;
 } submodi_jaccard_problem;
 
 /* Words of a mask for n points. */
@@ -27,12 +32,6 @@ void submodi_mask_fill(const uint8_t *foreground, size_t n, uint32_t *mask);
  * SUBMOD_ENUMERIC: sums of x, 1 / lambda or lambda * (max x - min x) overflow. SUBMOD_ENOMEM. */
 submod_status submodi_jaccard_prox(const submodi_jaccard_problem *p, double *u, double *s,
                                    submod_prox_info *info, submod_work *work);
-
-/* Weighted points: *value = f(u), *excess = f(u) - <s, u> in a form that does not cancel. Only for
- * multiplicity not NULL. SUBMOD_ENOMEM. */
-submod_status submodi_points_excess(const submodi_jaccard_problem *p, const double *u,
-                                    const double *s, double *value, double *excess,
-                                    submod_work *work);
 
 /* Refuses a lambda that is not finite and > 0. */
 submod_status submodi_require_lambda(const char *who, double lambda);

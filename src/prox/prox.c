@@ -136,7 +136,8 @@ submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, d
 {
     double start = submodi_seconds();
     submod_prox_settings chosen = settings ? *settings : submod_prox_defaults();
-    submodi_prox_problem p = {who, fn, x, lambda, &chosen};
+    submodi_extension extension = {0};
+    submodi_prox_problem p = {who, fn, x, lambda, &chosen, &extension};
     submod_status status = require_problem(&p);
     if (status != SUBMOD_OK) {
         return status;

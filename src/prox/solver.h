@@ -5,6 +5,14 @@
 #include "submod/function_impl.h"
 #include "submod/prox.h"
 
+/* The extension f at some u (hinge: at max(u, 0)), against a base s. */
+typedef struct submodi_extension {
+    bool known;
+    double value;  /* f(u) */
+    double excess; /* f(u) - <s, u>, summed so that it does not cancel */
+    double size;   /* of the terms of that sum, for what rounding is relative to */
+} submodi_extension;
+
 /* Checked: x finite, lambda > 0, settings in range. */
 typedef struct submodi_prox_problem {
     const char *who; /* the public function, for words */
@@ -12,6 +20,9 @@ typedef struct submodi_prox_problem {
     const double *x;
     double lambda;
     const submod_prox_settings *settings;
+    /* Where a method that can do so without a sort leaves the extension at the u and s that will be
+     * returned; NULL if nobody asks. */
+    submodi_extension *extension;
 } submodi_prox_problem;
 
 /* Fills u and s (never NULL), and of info, which is all zero, the counts of what it did. The entry
