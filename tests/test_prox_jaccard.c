@@ -214,6 +214,17 @@ static double largest(const double *x, size_t n)
     return size;
 }
 
+static double objective(const double *F, size_t n, const double *x, double lambda, const double *u,
+                        int hinge)
+{
+    double v[10], distance = 0;
+    for (size_t i = 0; i < n; i++) {
+        v[i] = hinge ? fmax(u[i], 0) : u[i];
+        distance += (u[i] - x[i]) * (u[i] - x[i]);
+    }
+    return choquet(F, n, v) + lambda / 2 * distance;
+}
+
 /* ---- tests ---- */
 
 /* Optimal u, and s a base with s = lambda (x - u), which together are the whole truth. */
@@ -246,6 +257,14 @@ START_TEST(brute_force)
         ck_assert_double_le(worst_excess(F, n, s), 1e-14 * (1 + lambda * scale));
         ck_assert_near(info.gap, 0, 1e-13 * (1 + lambda) * scale * scale);
         ck_assert_int_eq(info.method, SUBMOD_PROX_JACCARD);
+        ck_assert_near(info.primal, objective(F, n, x, lambda, u, 0),
+                       1e-13 * (1 + lambda) * scale * scale);
+        submod_prox_settings hinge = exact();
+        hinge.hinge = 1;
+        ck_assert_ok(submod_prox(fn, x, lambda, u, s, &hinge, &info, NULL));
+        ck_assert_near(info.primal, objective(F, n, x, lambda, u, 1),
+                       1e-13 * (1 + lambda) * scale * scale);
+        ck_assert_near(info.gap, 0, 1e-13 * (1 + lambda) * scale * scale);
         free(F);
         submod_fn_free(fn);
     }
