@@ -150,7 +150,7 @@ START_TEST(is_algorithm_2)
         size_t n = 2 + submod_rng_below(&rng, 14);
         submod_fn *fn = f->make(n, &rng);
         n = submod_fn_size(fn);
-        double x[MOST], u[MOST], s[MOST], other[MOST], largest = 0;
+        double x[MOST], u[MOST], s[MOST], other[MOST] = {0}, largest = 0;
         random_vector(&rng, x, n, trial / 2 % 2);
         double lambda = pow(10, 4 * submod_rng_uniform(&rng) - 2);
         int hinge = f->monotone && trial % 3 == 0;

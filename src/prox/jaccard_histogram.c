@@ -61,8 +61,7 @@ static submod_status find_range(bins *h, double *high)
     float lo = FLT_MAX;
     float hi = -FLT_MAX;
     size_t P = 0;
-    int t = h->threads;
-#pragma omp parallel for num_threads(t) reduction(min : lo) reduction(max : hi) reduction(+ : P)
+#pragma omp simd reduction(min : lo) reduction(max : hi) reduction(+ : P)
     for (size_t i = 0; i < h->n; i++) {
         lo = h->x[i] < lo ? h->x[i] : lo;
         hi = h->x[i] > hi ? h->x[i] : hi;
