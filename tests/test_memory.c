@@ -368,10 +368,46 @@ static submod_status metrics(submod_rng *rng)
     return status;
 }
 
-static scenario *const scenarios[] = {losses,   baselines,   metrics,  jaccard,          hamming,
-                                      modular,  square_root, iwata,    coverage,         cut,
-                                      facility, logdet,      combined, wrapped_minimiser,
-                                      path};
+/* The Jaccard prox in all its forms, and the greedy path. */
+static submod_status jaccard_proxes(submod_rng *rng)
+{
+    double x[N], u[N] = {0}, s[N], error;
+    float scores[2 * N], z[2 * N] = {0};
+    uint8_t fg[2 * N];
+    uint64_t multiplicity[N];
+    for (int i = 0; i < 2 * N; i++) {
+        scores[i] = (float)submod_rng_normal(rng);
+        fg[i] = (uint8_t)(i % 3 == 0);
+        x[i % N] = (double)scores[i];
+        multiplicity[i % N] = (uint64_t)i + 1;
+    }
+    submod_fn *fn = NULL;
+    submod_prox_info info;
+    submod_prox_settings settings = submod_prox_defaults();
+    submod_scores in = submod_scores_f32(scores, 2, 1, N);
+    submod_labels labels = submod_labels_u8(fg, 2, N);
+    submod_gradient to = submod_gradient_dense(z, 1, N);
+    submod_status status = submod_fn_jaccard(N, fg, &fn);
+    for (int i = 0; i < 2 && status >= 0; i++) {
+        settings.method = i ? SUBMOD_PROX_JACCARD : SUBMOD_PROX_GREEDY_PATH;
+        status = submod_prox(fn, x, 1, u, s, &settings, &info, NULL);
+        ck_assert(status >= 0 || i || u[0] == 0);
+    }
+    status = status < 0 ? status
+                        : submod_prox_jaccard_points(N, x, fg, multiplicity, 1, u, s, &info, NULL);
+    status =
+        status ? status
+               : submod_prox_jaccard_histogram(2 * N, scores, fg, 1, 0.01, z, &error, &info, NULL);
+    status =
+        status ? status : submod_prox_lovasz_hinge(&in, &labels, 1, &to, &to, &info, NULL, NULL);
+    submod_fn_free(fn);
+    return status;
+}
+
+static scenario *const scenarios[] = {
+    losses, baselines,     metrics, jaccard,  hamming, modular,  square_root,
+    iwata,  coverage,      cut,     facility, logdet,  combined, wrapped_minimiser,
+    path,   jaccard_proxes};
 
 START_TEST(every_allocation_fails_once)
 {

@@ -21,6 +21,7 @@ typedef struct study {
 } study;
 
 extern const study study_surfaces;
+extern const study study_prox;
 
 /* Says what went wrong; returns false, so that one can `return` it. */
 bool study_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

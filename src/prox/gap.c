@@ -37,8 +37,14 @@ static double excess(const double *v, const double *s, const double *g, const in
     return sum;
 }
 
-submod_status submodi_prox_gap(const submodi_prox_problem *p, const double *u, const double *s,
-                               submod_prox_info *info, double *allowed, submod_work *work)
+static inline double argument(const submodi_prox_problem *p, double u)
+{
+    return p->settings->hinge ? fmax(u, 0) : u;
+}
+
+/* By a sort, for methods that left nothing better. */
+static submod_status find_extension(const submodi_prox_problem *p, const double *u, const double *s,
+                                    submodi_extension *f, submod_work *work)
 {
     size_t n = p->fn->n;
     double *v = submodi_take(work, n, sizeof *v);
@@ -48,16 +54,27 @@ submod_status submodi_prox_gap(const submodi_prox_problem *p, const double *u, c
         return submodi_nomem(p->who);
     }
     for (size_t i = 0; i < n; i++) {
-        v[i] = p->settings->hinge ? fmax(u[i], 0) : u[i];
+        v[i] = argument(p, u[i]);
     }
     submod_lovasz_settings plain = {.ties = SUBMOD_TIES_INDEX};
-    double value;
-    submod_status status = submod_lovasz(p->fn, v, &value, g, order, &plain, work);
+    submod_status status = submod_lovasz(p->fn, v, &f->value, g, order, &plain, work);
+    if (status == SUBMOD_OK) {
+        f->excess = excess(v, s, g, order, n, &f->size);
+        f->known = true;
+    }
+    return status;
+}
+
+submod_status submodi_prox_gap(const submodi_prox_problem *p, const double *u, const double *s,
+                               submod_prox_info *info, double *allowed, submod_work *work)
+{
+    size_t n = p->fn->n;
+    submodi_extension f = p->extension ? *p->extension : (submodi_extension){0};
+    submod_status status = f.known ? SUBMOD_OK : find_extension(p, u, s, &f, work);
     if (status != SUBMOD_OK) {
         return status;
     }
-    double size;
-    double gap = excess(v, s, g, order, n, &size);
+    double gap = f.excess;
     double distance = 0; /* lambda |u - x|^2 */
     double residual = 0; /* lambda |u - x + s / lambda|^2 */
     double terms = 0;    /* lambda |x|^2 + |s|^2 / lambda */
@@ -67,13 +84,13 @@ submod_status submodi_prox_gap(const submodi_prox_problem *p, const double *u, c
         distance += p->lambda * step * step;
         residual += p->lambda * miss * miss;
         terms += p->lambda * p->x[i] * p->x[i] + s[i] / p->lambda * s[i];
-        gap += s[i] * (v[i] - u[i]); /* hinge: s = 0 wherever v and u differ */
+        gap += s[i] * (argument(p, u[i]) - u[i]); /* hinge: s = 0 wherever v and u differ */
     }
-    info->primal = value + distance / 2;
+    info->primal = f.value + distance / 2;
     info->gap = gap + residual / 2;
     info->dual = info->primal - info->gap;
     /* At least the default tolerance: a tolerance of 0 cannot ask exact methods for more. */
-    *allowed = fmax(p->settings->tolerance, 1e-10) * terms / 2 + 8 * DBL_EPSILON * size;
+    *allowed = fmax(p->settings->tolerance, 1e-10) * terms / 2 + 8 * DBL_EPSILON * f.size;
     return isfinite(info->primal) && isfinite(info->gap)
                ? SUBMOD_OK
                : submodi_fail(SUBMOD_ENUMERIC, "%s: the objective overflows", p->who);

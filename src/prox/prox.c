@@ -22,12 +22,14 @@ typedef struct method {
 static const method methods[] = {
     {SUBMOD_PROX_CLOSED_FORM, "closed form", submodi_can_closed_form, submodi_prox_closed_form},
     {SUBMOD_PROX_CARDINALITY, "cardinality", submodi_can_cardinality, submodi_prox_cardinality},
+    {SUBMOD_PROX_JACCARD, "Jaccard", submodi_can_jaccard, submodi_prox_jaccard},
     {SUBMOD_PROX_CHAIN, "chain", submodi_can_chain, submodi_prox_chain},
     {SUBMOD_PROX_DECOMPOSITION, "decomposition", submodi_can_decompose, submodi_prox_decompose},
     {SUBMOD_PROX_MIN_NORM, "Fujishige-Wolfe", submodi_can_any, submodi_prox_min_norm},
     {SUBMOD_PROX_FRANK_WOLFE, "Frank-Wolfe", submodi_can_any, submodi_prox_frank_wolfe},
     {SUBMOD_PROX_AWAY_STEPS, "Frank-Wolfe with away steps", submodi_can_any,
      submodi_prox_away_steps},
+    {SUBMOD_PROX_GREEDY_PATH, "greedy path", submodi_can_greedy_path, submodi_prox_greedy_path},
 };
 
 submod_prox_settings submod_prox_defaults(void)
@@ -144,7 +146,8 @@ submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, d
 {
     double start = submodi_seconds();
     submod_prox_settings chosen = settings ? *settings : submod_prox_defaults();
-    submodi_prox_problem p = {who, fn, x, lambda, &chosen};
+    submodi_extension extension = {0};
+    submodi_prox_problem p = {who, fn, x, lambda, &chosen, &extension};
     submod_status status = require_problem(&p);
     if (status != SUBMOD_OK) {
         return status;
