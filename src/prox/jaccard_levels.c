@@ -1,5 +1,4 @@
-/* prox of the Jaccard extension = one isotonic regression over the background. O(p log p) after
- * the sort, for any input; no recursion.
+/* prox of the Jaccard extension = one isotonic regression over the background. No recursion.
  *
  *   P pixels of foreground; A holds a of them and b of the background:
  *     F(A) = b / (P + b) + a / (P + b).
@@ -20,8 +19,9 @@
  *   halving the breakpoints left takes over, so that O(log p) steps are enough.
  *
  * Lopsided divisions, the worry of a divide and conquer over level sets, cannot occur: there are
- * none. At most 2 roots per background pixel are looked for. A root is O(log p) steps of binary
- * searches that start near the last answer; tests hold the count of all of it to p log p.
+ * none. At most 2 roots per background pixel are looked for; a root takes O(log p) steps, a step
+ * two binary searches that start at the last answer. That is O(p log^2 p) at worst for certain; the
+ * tests count at most 4 p log2 p on inputs made to be hard, and hold it to p log p.
  */
 #include "prox/jaccard_levels.h"
 
