@@ -8,7 +8,7 @@
  * of s and the best primal point (projection.c) is below the tolerance.
  *
  * Cost of a major cycle with k points in the corral: a sort, a chain, two passes over the k points,
- * O(k n), two triangular solves, O(k^2); a minor cycle O(k^2). Memory: k n numbers, k^2 numbers, at
+ * O(k n), two triangular solves, O(k^2); a minor cycle O(k^2). Memory: k n + k^2 numbers, at
  * most three times over, k <= n.
  *
  * Rounding. Every step is computed from distances measured at s, so that errors of the factor are
@@ -17,8 +17,6 @@
  * with SUBMOD_INACCURATE. So does it for functions that are not submodular. */
 #include "prox/min_norm.h"
 
-#include <float.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
