@@ -14,8 +14,8 @@
  * Rounding. Every step is computed from distances measured at s, so that errors of the factor are
  * corrected by the next step; when a step falls short by more than a share, or no step makes
  * progress any more, the factor is computed anew; when even that does not help, the method ends
- * with SUBMOD_INACCURATE. So it does, as a rule, where F is not submodular; but a fixed point of the
- * greedy rule looks optimal to whoever sees chains alone. */
+ * with SUBMOD_INACCURATE. So it does, as a rule, where F is not submodular; but a fixed point of
+ * the greedy rule looks optimal to whoever sees chains alone. */
 #include "prox/min_norm.h"
 
 #include <string.h>
