@@ -217,6 +217,9 @@ static submod_status by_minimizer(search *f)
         f->info->oracle_calls++;
         status =
             submodi_fn_minimize(f->fn, NULL, 0, f->list, f->n, f->gains, i == LARGEST, f->set[i]);
+        for (size_t e = 0; status == SUBMOD_OK && e < f->n; e++) {
+            f->set[i][e] = f->set[i][e] != 0;
+        }
     }
     return status;
 }
