@@ -188,7 +188,7 @@ START_TEST(gap_of_any_pair)
             double x[N], u[N], v[N], g[N], s[N] = {0}, lambda = 0.6, allowed, primal, dual = 0;
             submod_prox_settings settings = submod_prox_defaults();
             settings.hinge = hinged;
-            submodi_prox_problem p = {"test", fn, x, lambda, &settings};
+            submodi_prox_problem p = {"test", fn, x, lambda, &settings, NULL};
             submod_prox_info info;
             submodi_scope scope;
             for (int k = 0; k < 4; k++) {

@@ -19,9 +19,10 @@
 #include "base/memory.h"
 #include "submod/lovasz.h"
 
-/* f(v) - <s, v>; *size: the size of what rounding is relative to. */
+/* f(v) - <s, v>; *size: the size of what rounding is relative to. v itself is known up to rounding
+ * of weight / lambda, which counts where v is near 0. */
 static double excess(const double *v, const double *s, const double *g, const int32_t *order,
-                     size_t n, double *size)
+                     size_t n, double lambda, double *size)
 {
     double sum = 0;
     double slack = 0; /* (F - s) of the prefix */
@@ -33,7 +34,7 @@ static double excess(const double *v, const double *s, const double *g, const in
         weight += fabs(g[e]) + fabs(s[e]);
         sum += slack * (k + 1 < n ? v[e] - v[order[k + 1]] : v[e]);
     }
-    *size = weight * largest;
+    *size = weight * (largest + 8 * DBL_EPSILON * weight / lambda);
     return sum;
 }
 
@@ -59,7 +60,7 @@ static submod_status find_extension(const submodi_prox_problem *p, const double 
     submod_lovasz_settings plain = {.ties = SUBMOD_TIES_INDEX};
     submod_status status = submod_lovasz(p->fn, v, &f->value, g, order, &plain, work);
     if (status == SUBMOD_OK) {
-        f->excess = excess(v, s, g, order, n, &f->size);
+        f->excess = excess(v, s, g, order, n, p->lambda, &f->size);
         f->known = true;
     }
     return status;

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "prox/combination.h"
 #include "prox/gap.h"
 #include "prox/solver.h"
 
@@ -123,6 +124,9 @@ static submod_status solve(const submodi_prox_problem *p, const method *m, doubl
     submod_status outcome = m->solve(p, u, s, info, w);
     if (outcome < 0) {
         return outcome;
+    }
+    if (m->method < SUBMOD_PROX_MIN_NORM || m->method > SUBMOD_PROX_AWAY_STEPS) {
+        submodi_combination_clear(p->settings->combination);
     }
     if (!submodi_all_finite(u, n) || !submodi_all_finite(s, n)) {
         return submodi_fail(SUBMOD_ENUMERIC, "%s: u or s overflows", who);

@@ -149,6 +149,21 @@ static submod_status base_by_prox(search *f)
     return status;
 }
 
+/* The size of F, which rounding is relative to, from one chain. */
+static submod_status measure_scale(search *f)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        f->list[i] = (int32_t)i;
+    }
+    submod_status status = submod_fn_chain(f->fn, f->list, f->n, f->gains, f->work);
+    f->info->oracle_calls++;
+    f->scale = 0;
+    for (size_t i = 0; status == SUBMOD_OK && i < f->n; i++) {
+        f->scale += fabs(f->gains[i]);
+    }
+    return status;
+}
+
 static submod_status by_min_norm(search *f)
 {
     submod_prox_settings settings = submod_prox_defaults();
@@ -330,7 +345,8 @@ static submod_status solve(search *f, bool with_base)
         return outcome;
     }
     outcome = base_by_prox(f);
-    return outcome < 0 ? outcome : judge(f, outcome);
+    submod_status status = outcome < 0 ? outcome : measure_scale(f);
+    return status != SUBMOD_OK ? status : judge(f, outcome);
 }
 
 submod_status submod_sfm(const submod_fn *fn, uint8_t *smallest, uint8_t *largest, double *s,
