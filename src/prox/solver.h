@@ -14,9 +14,14 @@ typedef struct submodi_prox_problem {
     const submod_prox_settings *settings;
 } submodi_prox_problem;
 
-/* Fills u and s (never NULL), and of info the counts of what it did. The entry computes primal, dual
- * and gap from u and s, sets the method and the time, and turns u and s into those of the hinge. */
+/* Fills u and s (never NULL), and of info the counts of what it did. The entry computes primal,
+ * dual and gap from u and s, sets the method and the time, and turns u and s into those of the
+ * hinge. */
 typedef submod_status submodi_prox_solve(const submodi_prox_problem *p, double *u, double *s,
                                          submod_prox_info *info, submod_work *work);
+
+submodi_prox_solve submodi_prox_min_norm;
+submodi_prox_solve submodi_prox_frank_wolfe;
+submodi_prox_solve submodi_prox_away_steps;
 
 #endif
