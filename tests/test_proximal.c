@@ -205,6 +205,24 @@ START_TEST(equal_step_sizes_are_not_enough)
 }
 END_TEST
 
+/* A step size whose 1/eta overflows. */
+START_TEST(overflow_is_noticed)
+{
+    double x = 1;
+    submod_problem p;
+    submod_step *step = NULL;
+    submod_descent_settings s = submod_descent_defaults();
+    s.schedule = submod_schedule_constant(1e-310);
+    s.direction = SUBMOD_DIRECTION_PROX;
+    ck_assert_ok(submod_step_gd(1, &step));
+    ck_assert_ok(submod_problem_max_affine(2, 1, (double[]){1, -1}, NULL, &p));
+    ck_assert_int_eq(submod_descend(&p, step, &x, &s, NULL, NULL), SUBMOD_ENUMERIC);
+    ck_assert_near(x, 1, 0);
+    submod_step_free(step);
+    submod_problem_clear(&p);
+}
+END_TEST
+
 /* A problem that makes its own direction: that, the decay, and the lambda of the schedule. */
 static submod_status no_slope(void *ctx, size_t batch, const double *x, double *value, double *g)
 {
@@ -250,5 +268,5 @@ int main(void)
     return RUN_TESTS("proximal", max_affine_values_and_subgradients, bad_max_affine,
                      prox_direction_on_a_linear_piece, proximal_point_with_weight_decay,
                      prox_of_matched_length_is_never_worse, equal_step_sizes_are_not_enough,
-                     own_directions);
+                     overflow_is_noticed, own_directions);
 }

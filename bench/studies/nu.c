@@ -95,10 +95,17 @@ static bool draw_paths(const study_options *options, evidence *e)
 }
 
 /* ---- the sweep: means over starts ---- */
+static const double etas[] = {0.01, 0.02, 0.05, 0.1, 0.2};
+static const double alphas[] = {0.5, 0.6, 0.7, 0.8, 0.9, 0.95};
+enum { ETAS = sizeof etas / sizeof etas[0], ALPHAS = sizeof alphas / sizeof alphas[0] };
+enum { FIRST_TENTH = 5, LAST_TENTH = 20, NUS = LAST_TENTH - FIRST_TENTH + 1 }; /* 10 nu */
+
 typedef struct sweep {
     FILE *csv;
     int starts;
     uint64_t seed;
+    int momentum, oscillating;                /* settings; those with two or more crossings */
+    double iterations[NU_METHODS][NUS][ETAS]; /* to 1e-6; of the last momentum */
 } sweep;
 
 /* A start at distance 2 from the corner, within the quadrant where f > 0. */
@@ -109,54 +116,66 @@ static void random_start(submod_rng *rng, double *start)
     start[1] = 2 * sin(angle);
 }
 
-static bool sweep_point(const sweep *s, const nu_method *method, double nu, double eta,
-                        double alpha)
+static bool sweep_point(sweep *s, size_t m, size_t i, size_t j, double alpha)
 {
     submod_rng rng;
     submod_rng_seed(&rng, s->seed); /* the same starts for everybody */
+    double nu = (double)(FIRST_TENTH + i) / 10;
     double crossings = 0, away = 0, detour = 0, coarse = 0, fine = 0;
-    for (int i = 0; i < s->starts; i++) {
+    for (int k = 0; k < s->starts; k++) {
         double start[2];
         random_start(&rng, start);
-        if (!nu_walk(method, nu, eta, alpha, start, most_iterations, &path)) {
+        if (!nu_walk(&nu_methods[m], nu, etas[j], alpha, start, most_iterations, &path)) {
             return false;
         }
-        nu_measure m = nu_measure_path(&path, nu);
-        crossings += (double)m.crossings / s->starts;
-        away += (double)m.away / s->starts;
-        detour += m.detour / s->starts;
-        coarse += m.to_1e3 / s->starts;
-        fine += m.to_1e6 / s->starts;
+        nu_measure found = nu_measure_path(&path, nu);
+        crossings += (double)found.crossings / s->starts;
+        away += (double)found.away / s->starts;
+        detour += found.detour / s->starts;
+        coarse += found.to_1e3 / s->starts;
+        fine += found.to_1e6 / s->starts;
     }
-    fprintf(s->csv, "%s,%.1f,%g,%g,%.4g,%.4g,%.6g,%.6g,%.6g\n", method->name, nu, eta, alpha,
-            crossings, away, detour, coarse, fine);
+    fprintf(s->csv, "%s,%.1f,%g,%g,%.4g,%.4g,%.6g,%.6g,%.6g\n", nu_methods[m].name, nu, etas[j],
+            alpha, crossings, away, detour, coarse, fine);
+    s->momentum += m == NU_MOMENTUM;
+    s->oscillating += m == NU_MOMENTUM && crossings >= 2;
+    s->iterations[m][i][j] = fine;
     return true;
 }
 
-static bool sweep_all(const study_options *options)
+static bool sweep_all(const study_options *options, sweep *s)
 {
-    static const double etas[] = {0.01, 0.02, 0.05, 0.1, 0.2};
-    static const double alphas[] = {0.5, 0.6, 0.7, 0.8, 0.9, 0.95};
-    sweep s = {.csv = study_open(options, name, "sweep.csv"),
-               .starts = options->quick ? 2 : 50,
-               .seed = options->seed};
-    if (!s.csv) {
+    s->csv = study_open(options, name, "sweep.csv");
+    s->starts = options->quick ? 2 : 50;
+    s->seed = options->seed;
+    if (!s->csv) {
         return false;
     }
-    fprintf(s.csv, "method,nu,eta,alpha,crossings,away,detour,to 1e-3,to 1e-6\n");
+    fprintf(s->csv, "method,nu,eta,alpha,crossings,away,detour,to 1e-3,to 1e-6\n");
     bool good = true;
     for (size_t m = 0; m < NU_METHODS; m++) {
-        size_t count = nu_methods[m].has_momentum ? sizeof alphas / sizeof alphas[0] : 1;
-        for (int tenths = 5; tenths <= 20; tenths++) {
-            for (size_t e = 0; e < sizeof etas / sizeof etas[0]; e++) {
+        size_t count = nu_methods[m].has_momentum ? ALPHAS : 1;
+        for (size_t i = 0; i < NUS; i++) {
+            for (size_t j = 0; j < ETAS; j++) {
                 for (size_t a = 0; a < count && good; a++) {
-                    double alpha = nu_methods[m].has_momentum ? alphas[a] : 0;
-                    good = sweep_point(&s, &nu_methods[m], tenths / 10.0, etas[e], alpha);
+                    good = sweep_point(s, m, i, j, nu_methods[m].has_momentum ? alphas[a] : 0);
                 }
             }
         }
     }
-    return study_close(s.csv) && good;
+    return study_close(s->csv) && good;
+}
+
+/* How many steps prox saves over gradient descent, as a share, on average over the sweep. */
+static double saved_share(const sweep *s)
+{
+    double sum = 0;
+    for (size_t i = 0; i < NUS; i++) {
+        for (size_t j = 0; j < ETAS; j++) {
+            sum += 1 - s->iterations[NU_PROX][i][j] / s->iterations[NU_GD][i][j];
+        }
+    }
+    return sum / (NUS * ETAS);
 }
 
 /* ---- the claims ---- */
@@ -166,17 +185,19 @@ static void claim(FILE *csv, const char *text, const char *measured, bool held)
     fprintf(csv, "\"%s\",\"%s\",%s\n", text, measured, held ? "held" : "not held");
 }
 
-static void judge(FILE *csv, const evidence *e)
+static void judge(FILE *csv, const evidence *e, const sweep *s)
 {
-    char text[160];
+    char text[200];
     const nu_measure(*of)[NU_METHODS] = e->of;
     bool all = true, fewer = true;
     for (size_t i = 0; i < DRAWN; i++) {
         all = all && of[i][NU_MOMENTUM].crossings >= 2;
         fewer = fewer && of[i][NU_PROX].to_1e6 < of[i][NU_GD].to_1e6;
     }
-    snprintf(text, sizeof text, "%zu, %zu, %zu ridge crossings", of[0][NU_MOMENTUM].crossings,
-             of[1][NU_MOMENTUM].crossings, of[2][NU_MOMENTUM].crossings);
+    snprintf(text, sizeof text,
+             "%zu, %zu, %zu ridge crossings; two or more in %d of the %d settings of the sweep",
+             of[0][NU_MOMENTUM].crossings, of[1][NU_MOMENTUM].crossings,
+             of[2][NU_MOMENTUM].crossings, s->oscillating, s->momentum);
     claim(csv, "momentum oscillates around the edge for each of the three nu", text, all);
     all = of[0][NU_GD].crossings >= 2 && of[1][NU_GD].crossings >= 2 && of[2][NU_GD].crossings >= 2;
     snprintf(text, sizeof text, "%zu, %zu, %zu ridge crossings", of[0][NU_GD].crossings,
@@ -195,9 +216,11 @@ static void judge(FILE *csv, const evidence *e)
              of[0][NU_PROX].crossings, of[1][NU_PROX].crossings, of[2][NU_PROX].crossings,
              e->angle[0], e->angle[1], e->angle[2]);
     claim(csv, "prox takes the best direction at once", text, all);
-    snprintf(text, sizeof text, "%.0f, %.0f, %.0f iterations to 1e-6 against %.0f, %.0f, %.0f",
+    snprintf(text, sizeof text,
+             "%.0f, %.0f, %.0f iterations to 1e-6 against %.0f, %.0f, %.0f; "
+             "%.1f%% fewer over the sweep",
              of[0][NU_PROX].to_1e6, of[1][NU_PROX].to_1e6, of[2][NU_PROX].to_1e6,
-             of[0][NU_GD].to_1e6, of[1][NU_GD].to_1e6, of[2][NU_GD].to_1e6);
+             of[0][NU_GD].to_1e6, of[1][NU_GD].to_1e6, of[2][NU_GD].to_1e6, 100 * saved_share(s));
     claim(csv, "prox needs strictly fewer steps than gradient descent of the same step size", text,
           fewer);
 }
@@ -205,7 +228,8 @@ static void judge(FILE *csv, const evidence *e)
 static bool run(const study_options *options)
 {
     evidence e = {0};
-    if (!draw_paths(options, &e) || !sweep_all(options)) {
+    sweep s = {0};
+    if (!draw_paths(options, &e) || !sweep_all(options, &s)) {
         return false;
     }
     FILE *claims = study_open(options, name, "table_claims.csv");
@@ -214,7 +238,7 @@ static bool run(const study_options *options)
     }
     printf("\n");
     fprintf(claims, "the paper says,measured,verdict\n");
-    judge(claims, &e);
+    judge(claims, &e, &s);
     FILE *script = study_close(claims) ? study_open(options, name, "nu.gp") : NULL;
     if (!script) {
         return false;

@@ -130,6 +130,10 @@ static submod_status look_around(run *r, size_t k, const double *x, double *f, d
     if (status != SUBMOD_OK) {
         return status;
     }
+    if (!submodi_all_finite(r->d, r->step->n)) {
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: the direction of iteration %zu overflows", who,
+                            k);
+    }
     *norm = submodi_norm(r->d, r->step->n);
     *f = batch == SUBMOD_FULL_BATCH ? value : NAN;
     if (s->schedule.kind == SUBMOD_SCHEDULE_POLYAK) {
@@ -142,7 +146,7 @@ static submod_status look_around(run *r, size_t k, const double *x, double *f, d
 static submod_status iterate(run *r, double *x, double *f)
 {
     for (size_t k = 0;; k++) {
-        double norm, eta, here;
+        double norm = NAN, eta = NAN, here = NAN;
         bool stop = false;
         r->monitor.oracle.iteration = k;
         submod_status status = look_around(r, k, x, &here, &norm, &eta);
