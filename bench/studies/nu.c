@@ -225,6 +225,28 @@ static void judge(FILE *csv, const evidence *e, const sweep *s)
           fewer);
 }
 
+/* For the report. */
+static const char notes[] =
+    "Why does the prox not need fewer steps than gradient descent? The zigzag stays near the ridge "
+    "if a share t of its steps is taken on the first piece with ν²t = 1 - t; these are the weights "
+    "of the shortest subgradient, so the zigzag averages to the very direction that the prox "
+    "takes, "
+    "at the same speed. What the prox saves is the way: gradient descent walks about 20% further.\n"
+    "\n"
+    "Momentum and Nesterov arrive first, because a momentum α multiplies the step by 1/(1 - α), "
+    "though they leave the ridge on the way. All counts depend on the start and the step size; the "
+    "sweep shows how.\n";
+
+static bool write_text(const study_options *options, const char *file, const char *text)
+{
+    FILE *f = study_open(options, name, file);
+    if (!f) {
+        return false;
+    }
+    fputs(text, f);
+    return study_close(f);
+}
+
 static bool run(const study_options *options)
 {
     evidence e = {0};
@@ -239,7 +261,9 @@ static bool run(const study_options *options)
     printf("\n");
     fprintf(claims, "the paper says,measured,verdict\n");
     judge(claims, &e, &s);
-    FILE *script = study_close(claims) ? study_open(options, name, "nu.gp") : NULL;
+    FILE *script = study_close(claims) && write_text(options, "notes.txt", notes)
+                       ? study_open(options, name, "nu.gp")
+                       : NULL;
     if (!script) {
         return false;
     }
