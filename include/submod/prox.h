@@ -68,10 +68,10 @@ typedef struct submod_prox_info {
  * not overlap x or each other.
  *
  * SUBMOD_MAXITER, SUBMOD_TIMELIMIT: the limit came first. SUBMOD_INACCURATE: no further progress in
- * double precision, or F turned out not to be submodular (it need not show). With all three u, s and info are what was reached.
- * SUBMOD_EINVAL: NULL, lambda not > 0, bad settings. SUBMOD_ENONFINITE: NaN or Inf in x or lambda.
- * SUBMOD_EUNSUPPORTED: the method asked for cannot do this function. SUBMOD_ENUMERIC: overflow.
- * SUBMOD_ECALLBACK, SUBMOD_ENOMEM. */
+ * double precision, or F turned out not to be submodular (it need not show). With all three u, s
+ * and info are what was reached. SUBMOD_EINVAL: NULL, lambda not > 0, bad settings.
+ * SUBMOD_ENONFINITE: NaN or Inf in x or lambda. SUBMOD_EUNSUPPORTED: the method asked for cannot do
+ * this function. SUBMOD_ENUMERIC: overflow. SUBMOD_ECALLBACK, SUBMOD_ENOMEM. */
 SUBMOD_API submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, double *u,
                                      double *s, const submod_prox_settings *settings,
                                      submod_prox_info *info, submod_work *work);

@@ -206,6 +206,13 @@ submod_status submodi_min_norm(const submodi_prox_problem *problem, submodi_watc
     return status;
 }
 
+/* Greedy vectors are all that these methods ask of F. */
+bool submodi_can_any(const submod_fn *fn)
+{
+    (void)fn;
+    return true;
+}
+
 submod_status submodi_prox_min_norm(const submodi_prox_problem *problem, double *u, double *s,
                                     submod_prox_info *info, submod_work *work)
 {

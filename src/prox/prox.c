@@ -18,17 +18,12 @@ typedef struct method {
     submodi_prox_solve *solve;
 } method;
 
-static bool any(const submod_fn *fn)
-{
-    (void)fn;
-    return true;
-}
-
 /* In the order in which SUBMOD_PROX_AUTO tries them. */
 static const method methods[] = {
-    {SUBMOD_PROX_MIN_NORM, "Fujishige-Wolfe", any, submodi_prox_min_norm},
-    {SUBMOD_PROX_FRANK_WOLFE, "Frank-Wolfe", any, submodi_prox_frank_wolfe},
-    {SUBMOD_PROX_AWAY_STEPS, "Frank-Wolfe with away steps", any, submodi_prox_away_steps},
+    {SUBMOD_PROX_MIN_NORM, "Fujishige-Wolfe", submodi_can_any, submodi_prox_min_norm},
+    {SUBMOD_PROX_FRANK_WOLFE, "Frank-Wolfe", submodi_can_any, submodi_prox_frank_wolfe},
+    {SUBMOD_PROX_AWAY_STEPS, "Frank-Wolfe with away steps", submodi_can_any,
+     submodi_prox_away_steps},
 };
 
 submod_prox_settings submod_prox_defaults(void)

@@ -217,6 +217,9 @@ static submod_status by_minimizer(search *f)
         f->info->oracle_calls++;
         status =
             submodi_fn_minimize(f->fn, NULL, 0, f->list, f->n, f->gains, i == LARGEST, f->set[i]);
+        for (size_t e = 0; status == SUBMOD_OK && e < f->n; e++) {
+            f->set[i][e] = f->set[i][e] != 0;
+        }
     }
     return status;
 }
@@ -345,7 +348,7 @@ submod_status submod_sfm(const submod_fn *fn, uint8_t *smallest, uint8_t *larges
         found.method = fn->ops.minimize ? SUBMOD_SFM_MINIMIZER : SUBMOD_SFM_MIN_NORM;
     }
     search f = {.fn = fn, .settings = &chosen, .n = fn->n, .info = &found};
-    f.extremes = smallest && largest;
+    f.extremes = smallest || largest;
     submodi_scope scope;
     f.work = submodi_scope_open(&scope, work);
     status = allocate(&f) ? solve(&f, s || info) : submodi_nomem(who);

@@ -20,6 +20,7 @@ typedef struct submodi_prox_problem {
 typedef submod_status submodi_prox_solve(const submodi_prox_problem *p, double *u, double *s,
                                          submod_prox_info *info, submod_work *work);
 
+bool submodi_can_any(const submod_fn *fn);
 submodi_prox_solve submodi_prox_min_norm;
 submodi_prox_solve submodi_prox_frank_wolfe;
 submodi_prox_solve submodi_prox_away_steps;
