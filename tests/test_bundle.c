@@ -188,6 +188,34 @@ START_TEST(minimum_of_a_smooth_function)
 }
 END_TEST
 
+/* Three planes are enough, if the combined one is kept; more are in use at the minimum. */
+START_TEST(little_memory)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 5);
+    for (int trial = 0; trial < 20; trial++) {
+        enum { PLANES = 30, DIMENSION = 8 };
+        double a[PLANES * DIMENSION], b[PLANES], x[DIMENSION] = {0}, y[DIMENSION] = {0};
+        submod_problem p;
+        submod_optim_info much, little;
+        random_vector(&rng, a, PLANES * DIMENSION, 0);
+        random_vector(&rng, b, PLANES, 0);
+        ck_assert_ok(submod_problem_max_affine(PLANES, DIMENSION, a, b, &p));
+        submod_bundle_settings s = submod_bundle_defaults();
+        s.run.weight_decay = 0.1;
+        s.bmrm = trial % 2;
+        s.run.max_iterations = 20000;
+        ck_assert_ok(submod_bundle(&p, x, &s, &much, NULL));
+        s.max_planes = 3;
+        s.run.tolerance = 1e-2;
+        ck_assert_ok(submod_bundle(&p, y, &s, &little, NULL));
+        check(&little, much.f, 1e-2, much.gap + 1e-12);
+        ck_assert_uint_eq(little.planes, 3);
+        submod_problem_clear(&p);
+    }
+}
+END_TEST
+
 START_TEST(special_cases)
 {
     submod_problem p;
@@ -293,6 +321,6 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("bundle", minimum_of_max_affine_functions, every_bound_is_a_bound,
-                     minimum_of_a_smooth_function, special_cases, limits_and_bad_settings,
-                     failures_keep_the_best_point);
+                     minimum_of_a_smooth_function, little_memory, special_cases,
+                     limits_and_bad_settings, failures_keep_the_best_point);
 }

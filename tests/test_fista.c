@@ -138,6 +138,54 @@ START_TEST(fista_finds_the_minimum_at_its_rate)
 }
 END_TEST
 
+/* Nesterov's worst quadratic, (x'Tx / 2 - x_1) / 4 with T = tridiagonal(-1, 2, -1) and L = 1: here
+ * gradient descent is too slow for the rate. */
+enum { CHAIN = 120 };
+static submod_status chain(void *ctx, size_t batch, const double *x, double *value, double *g)
+{
+    (void)ctx;
+    (void)batch;
+    *value = -x[0] / 4;
+    for (size_t i = 0; i < CHAIN; i++) {
+        double before = i > 0 ? x[i - 1] : 0;
+        double after = i + 1 < CHAIN ? x[i + 1] : 0;
+        double tx = 2 * x[i] - before - after;
+        *value += x[i] * tx / 8;
+        g[i] = (tx - (i == 0)) / 4;
+    }
+    return SUBMOD_OK;
+}
+
+static submod_status identity(void *ctx, size_t batch, const double *x, double lambda, double *u)
+{
+    (void)ctx;
+    (void)batch;
+    (void)lambda;
+    memcpy(u, x, CHAIN * sizeof *u);
+    return SUBMOD_OK;
+}
+
+START_TEST(fista_is_accelerated)
+{
+    submod_problem p = {sizeof p, .dimension = CHAIN, .subgradient = chain, .prox = identity,
+                        .smooth = chain};
+    double x[CHAIN] = {0}, best[CHAIN], g[CHAIN];
+    rate r = {0};
+    for (size_t i = 0; i < CHAIN; i++) {
+        best[i] = 1 - (double)(i + 1) / (CHAIN + 1);
+    }
+    chain(NULL, 0, best, &r.f_star, g);
+    r.scale = 2 * pow(distance(x, best, CHAIN), 2);
+    submod_fista_settings s = submod_fista_defaults();
+    s.restart = 0;
+    s.run.max_iterations = 100;
+    s.run.trace = check_rate;
+    s.run.trace_ctx = &r;
+    ck_assert_ok(submod_fista(&p, x, &s, NULL, NULL));
+    ck_assert_uint_eq(r.lines, 101);
+}
+END_TEST
+
 /* One proximal gradient step from x. */
 static void one_step(const submod_problem *p, double eta, double *x)
 {
@@ -218,6 +266,6 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("fista", fista_finds_the_minimum_at_its_rate, proximal_gradient,
-                     fista_without_smooth_part, bad_fista);
+    return RUN_TESTS("fista", fista_finds_the_minimum_at_its_rate, fista_is_accelerated,
+                     proximal_gradient, fista_without_smooth_part, bad_fista);
 }
