@@ -11,6 +11,7 @@
  *   submod/prox.h       proximal operators of Lovász extensions
  *   submod/sfm.h        minimisation of submodular functions
  *   submod/certificate.h  checks of what those return
+ *   submod/optim.h      problems, step rules, schedules, descent, FISTA, the bundle method
  *   submod/metric.h     confusion counts, IoU, Dice, mIoU of images and datasets, equibatch
  */
 #ifndef SUBMOD_H
@@ -24,6 +25,7 @@
 #include "submod/loss.h"
 #include "submod/lovasz.h"
 #include "submod/metric.h"
+#include "submod/optim.h"
 #include "submod/prox.h"
 #include "submod/sfm.h"
 #include "submod/tensor.h"

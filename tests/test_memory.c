@@ -404,10 +404,37 @@ static submod_status jaccard_proxes(submod_rng *rng)
     return status;
 }
 
+/* Every optimiser on a max-affine problem. */
+static submod_status optimisers(submod_rng *rng)
+{
+    double a[12], b[6], x[2] = {1, 2};
+    submod_problem p = {0};
+    submod_step *step = NULL;
+    random_vector(rng, a, 12, 0);
+    random_vector(rng, b, 6, 0);
+    submod_descent_settings d = submod_descent_defaults();
+    submod_fista_settings f = submod_fista_defaults();
+    submod_bundle_settings s = submod_bundle_defaults();
+    d.schedule = submod_schedule_constant(0.1);
+    d.direction = SUBMOD_DIRECTION_PROX;
+    d.run.keep_best = 1;
+    d.run.max_iterations = f.run.max_iterations = 5;
+    d.run.weight_decay = f.run.weight_decay = s.run.weight_decay = 0.01;
+    submod_status status = submod_problem_max_affine(6, 2, a, b, &p);
+    status = status ? status : submod_step_adam(2, NULL, &step);
+    status = status ? status : submod_descend(&p, step, x, &d, NULL, NULL);
+    status = status ? status : submod_fista(&p, x, &f, NULL, NULL);
+    x[0] = 100;
+    status = status ? status : submod_bundle(&p, x, &s, NULL, NULL);
+    submod_step_free(step);
+    submod_problem_clear(&p);
+    return status;
+}
+
 static scenario *const scenarios[] = {
-    losses, baselines,     metrics, jaccard,  hamming, modular,  square_root,
-    iwata,  coverage,      cut,     facility, logdet,  combined, wrapped_minimiser,
-    path,   jaccard_proxes};
+    losses, baselines,      metrics,   jaccard,  hamming, modular,  square_root,
+    iwata,  coverage,       cut,       facility, logdet,  combined, wrapped_minimiser,
+    path,   jaccard_proxes, optimisers};
 
 START_TEST(every_allocation_fails_once)
 {
