@@ -8,6 +8,10 @@
  *   submod/loss.h       Lovász-Softmax, Lovász-Sigmoid, Lovász hinge
  *   submod/baseline.h   cross-entropy, hinge, Rahman-Wang, soft Dice, soft Jaccard
  *   submod/histogram.h  the Lovász-Softmax loss of a whole dataset
+ *   submod/prox.h       proximal operators of Lovász extensions
+ *   submod/sfm.h        minimisation of submodular functions
+ *   submod/certificate.h  checks of what those return
+ *   submod/optim.h      problems, step rules, schedules, descent, FISTA, the bundle method
  *   submod/metric.h     confusion counts, IoU, Dice, mIoU of images and datasets, equibatch
  */
 #ifndef SUBMOD_H
@@ -15,11 +19,15 @@
 
 #include "submod/base.h"
 #include "submod/baseline.h"
+#include "submod/certificate.h"
 #include "submod/function.h"
 #include "submod/histogram.h"
 #include "submod/loss.h"
 #include "submod/lovasz.h"
 #include "submod/metric.h"
+#include "submod/optim.h"
+#include "submod/prox.h"
+#include "submod/sfm.h"
 #include "submod/tensor.h"
 
 #endif

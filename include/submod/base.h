@@ -50,7 +50,9 @@ typedef enum submod_status {
     SUBMOD_OK = 0,
 
     /* Usable, but less than asked for. */
-    SUBMOD_TIMELIMIT = 1, /* stopped by the time limit */
+    SUBMOD_TIMELIMIT = 1,  /* stopped by the time limit */
+    SUBMOD_MAXITER = 2,    /* stopped by the limit on iterations */
+    SUBMOD_INACCURATE = 3, /* no further progress: the tolerance asked for is not met */
 
     /* Errors. */
     SUBMOD_EINVAL = -1,      /* an argument is NULL, out of range, duplicated, contradictory */

@@ -78,6 +78,8 @@ const char *submod_status_string(int status)
     switch (status) {
     case SUBMOD_OK: return "ok";
     case SUBMOD_TIMELIMIT: return "stopped by the time limit";
+    case SUBMOD_MAXITER: return "stopped by the limit on iterations";
+    case SUBMOD_INACCURATE: return "no further progress, tolerance not met";
     case SUBMOD_EINVAL: return "invalid argument";
     case SUBMOD_ENONFINITE: return "NaN or Inf in the input";
     case SUBMOD_ENOMEM: return "out of memory";

@@ -1,0 +1,303 @@
+/* Optimisers for piecewise-linear (and other) objectives,
+ *
+ *     minimise  J(x) = f(x) + weight_decay/2 |x|^2      over x in R^n.
+ *
+ * Three things meet here: a problem (a table of callbacks that says what f is), a step rule (which
+ * only ever sees directions), and a run, which asks the one, drives the other, and stops. What is
+ * called
+ *
+ *     gradient descent, SGD     submod_descend with submod_step_gd
+ *     momentum, Nesterov, Adam  submod_descend with that step rule
+ *     Polyak's subgradient      submod_descend, SUBMOD_SCHEDULE_POLYAK
+ *     proximal point            submod_descend, SUBMOD_DIRECTION_PROX and submod_step_gd
+ *     proximal gradient         the same on a problem with a smooth part
+ *     the paper's modified      submod_descend, SUBMOD_DIRECTION_PROX with any step rule
+ *       backpropagation
+ *     FISTA                     submod_fista
+ *     BMRM, proximal bundle     submod_bundle: a minimum with a certified gap, to compare with
+ *
+ * Nothing here is thread safe per object: one run, one step rule, one problem at a time. Results do
+ * not depend on the number of threads if the callbacks' do not. */
+#ifndef SUBMOD_OPTIM_H
+#define SUBMOD_OPTIM_H
+
+#include "submod/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- problems ----
+ *
+ * f may be split in two, f = smooth + h, where h has a prox: then fill smooth and prox. Without
+ * smooth, prox is that of f itself. Only subgradient is required; each method says what it needs.
+ *
+ * f is also a mean over minibatches, f = mean of f_k: callbacks get the number k of a minibatch, or
+ * SUBMOD_FULL_BATCH for f itself. With batches <= 1 they only ever get SUBMOD_FULL_BATCH.
+ *
+ * Callbacks return SUBMOD_OK, or SUBMOD_TIMELIMIT, SUBMOD_MAXITER or SUBMOD_INACCURATE for a result
+ * that is usable all the same. SUBMOD_ENOMEM is handed on. Any other value, and NaN or Inf in what
+ * they write, ends the run with SUBMOD_ECALLBACK. x is finite, outputs never overlap it. */
+#define SUBMOD_FULL_BATCH SIZE_MAX
+
+typedef struct submod_problem {
+    size_t struct_size; /* sizeof(submod_problem), so that the table can grow */
+    size_t dimension;   /* n >= 1 */
+    size_t batches;     /* number of minibatches; 0 is the same as 1 */
+    void *ctx;          /* handed to the callbacks */
+
+    /* g = a subgradient of the batch at x, *value = its value there. */
+    submod_status (*subgradient)(void *ctx, size_t batch, const double *x, double *value,
+                                 double *g);
+    /* *value = f(x). Optional: the same from subgradient, which may cost more. */
+    submod_status (*value)(void *ctx, const double *x, double *value);
+    /* u = argmin over u of h(u) + lambda/2 |u - x|^2, lambda > 0. Optional. */
+    submod_status (*prox)(void *ctx, size_t batch, const double *x, double lambda, double *u);
+    /* The smooth part and its gradient, like subgradient. Optional: 0. */
+    submod_status (*smooth)(void *ctx, size_t batch, const double *x, double *value, double *g);
+    /* What SUBMOD_DIRECTION_PROX takes for a direction, where that is not made from prox: a network
+     * whose loss layer sends back lambda (s - prox(s)) for its scores s in place of the gradient.
+     * Should equal the gradient where the loss is linear. Optional. */
+    submod_status (*direction)(void *ctx, size_t batch, const double *x, double lambda, double *d);
+    /* Any number of interest, for the trace. Optional. */
+    submod_status (*metric)(void *ctx, const double *x, double *metric);
+    /* Frees ctx. Optional; called by submod_problem_clear. */
+    void (*destroy)(void *ctx);
+} submod_problem;
+
+/* Calls destroy, if there is one, and sets *problem to zero. Accepts NULL and a cleared problem. */
+SUBMOD_API void submod_problem_clear(submod_problem *problem);
+
+/* f(x) = max over j < m of <a_j, x> + b_j, with all callbacks: value, subgradient (the mean of the
+ * a_j where the maximum is attained, so that their order does not matter), prox (by
+ * submod_prox_max_affine). a: m rows of n numbers, b: m numbers, or NULL for zeros; both are
+ * copied. Fills *problem, which is to be cleared. SUBMOD_EINVAL: NULL, m = 0, n = 0.
+ * SUBMOD_ENONFINITE: NaN or Inf. SUBMOD_ENOMEM. */
+SUBMOD_API submod_status submod_problem_max_affine(size_t m, size_t n, const double *a,
+                                                   const double *b, submod_problem *problem);
+
+/* ---- step rules ----
+ *
+ * Each holds its own vectors for dimension n. *step is to be freed.
+ * SUBMOD_EINVAL: step is NULL, n = 0, a setting out of range. SUBMOD_ENOMEM. */
+typedef struct submod_step submod_step;
+
+/* x <- x - eta g */
+SUBMOD_API submod_status submod_step_gd(size_t n, submod_step **step);
+/* v <- alpha v + g,  x <- x - eta v: the paper's form. 0 <= alpha < 1; v = 0 at the start. */
+SUBMOD_API submod_status submod_step_momentum(size_t n, double alpha, submod_step **step);
+/* v <- alpha v + g,  x <- x - eta (g + alpha v): Nesterov's, where x is the point looked ahead to,
+ * so that the gradient is wanted at x and nowhere else. 0 <= alpha < 1. */
+SUBMOD_API submod_status submod_step_nesterov(size_t n, double alpha, submod_step **step);
+
+typedef struct submod_adam_settings {
+    double beta1;   /* 0.9, in [0, 1) */
+    double beta2;   /* 0.999, in [0, 1) */
+    double epsilon; /* 1e-8, > 0 */
+    /* AdamW: x <- (1 - eta decay) x before each step, apart from the gradients. 0; >= 0. This is
+     * not the weight_decay of the objective, which goes through the gradients. */
+    double decay;
+} submod_adam_settings;
+
+SUBMOD_API submod_adam_settings submod_adam_defaults(void);
+/* m <- beta1 m + (1 - beta1) g,  v <- beta2 v + (1 - beta2) g^2,
+ * x <- x - eta (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon),  t = 1, 2, .. */
+SUBMOD_API submod_status submod_step_adam(size_t n, const submod_adam_settings *settings,
+                                          submod_step **step);
+
+/* One step: x (n numbers) moves along the direction g, with step size eta > 0.
+ * SUBMOD_EINVAL: NULL, eta not > 0. SUBMOD_ENONFINITE: NaN or Inf in eta, g or x: the rule is as
+ * before. SUBMOD_ENUMERIC: the step overflows; x is as before, the rule has to be reset. */
+SUBMOD_API submod_status submod_step_apply(submod_step *step, double eta, const double *g,
+                                           double *x);
+/* As new: forgets all gradients. Accepts NULL. */
+SUBMOD_API void submod_step_reset(submod_step *step);
+SUBMOD_API void submod_step_free(submod_step *step);
+
+/* ---- schedules: the step size eta_k of iteration k = 0, 1, .. ---- */
+typedef enum submod_schedule_kind {
+    SUBMOD_SCHEDULE_CONSTANT = 0,     /* eta */
+    SUBMOD_SCHEDULE_STEP = 1,         /* eta factor^floor(k / period) */
+    SUBMOD_SCHEDULE_EXPONENTIAL = 2,  /* eta factor^(k / period) */
+    SUBMOD_SCHEDULE_POLY = 3,         /* eta (1 - k / period)^power, 0 from k = period on */
+    SUBMOD_SCHEDULE_INVERSE_SQRT = 4, /* eta / sqrt(1 + k / period) */
+    /* eta (J(x) - f_star) / |g|^2, in submod_descend with the full batch, subgradients and f_star
+     * known; eta < 2 (Polyak: 1). */
+    SUBMOD_SCHEDULE_POLYAK = 5
+} submod_schedule_kind;
+
+typedef struct submod_schedule {
+    submod_schedule_kind kind;
+    double eta;    /* > 0 */
+    double factor; /* STEP, EXPONENTIAL: in (0, 1] */
+    double power;  /* POLY: > 0; 0 means 0.9, as in the paper */
+    size_t period; /* in iterations; 0 means 1, but is refused for POLY */
+} submod_schedule;
+
+/* eta for ever. */
+SUBMOD_API submod_schedule submod_schedule_constant(double eta);
+/* SUBMOD_EINVAL or SUBMOD_ENONFINITE and the reason in words for NULL and settings out of range. */
+SUBMOD_API submod_status submod_schedule_check(const submod_schedule *schedule);
+/* eta_k; NaN for a schedule that does not pass the check, and for SUBMOD_SCHEDULE_POLYAK. May
+ * underflow to 0. */
+SUBMOD_API double submod_schedule_eta(const submod_schedule *schedule, size_t k);
+
+/* ---- what all runs share: when to stop, what to tell ---- */
+
+/* One line of the trace, about the point x that iteration k starts from. */
+typedef struct submod_trace {
+    size_t iteration;     /* k */
+    const double *x;      /* borrowed during the call */
+    double f;             /* J(x) */
+    double gradient_norm; /* |direction| at x */
+    double step;          /* the step size to be taken from x; 0 at the last point */
+    double seconds; /* since the start, without the time spent in metric and trace callbacks */
+    double metric;  /* the problem's; NaN without one */
+} submod_trace;
+
+typedef enum submod_stop {
+    SUBMOD_STOP_NONE = 0,       /* did not start: bad arguments */
+    SUBMOD_STOP_ITERATIONS = 1, /* max_iterations done */
+    SUBMOD_STOP_TIME = 2,       /* time_limit */
+    SUBMOD_STOP_TARGET = 3,     /* J - f_star <= tolerance; bundle: gap <= tolerance */
+    SUBMOD_STOP_GRADIENT = 4,   /* |direction| <= gradient_tolerance */
+    SUBMOD_STOP_CALLBACK = 5,   /* the trace callback said so */
+    SUBMOD_STOP_STALLED = 6,    /* no further progress in double precision */
+    SUBMOD_STOP_FAILURE = 7     /* NaN, Inf, a failing callback, overflow, no memory */
+} submod_stop;
+
+typedef struct submod_run_settings {
+    size_t max_iterations;     /* 1000; 0: evaluates J once */
+    double time_limit;         /* seconds; 0: none */
+    double f_star;             /* the minimum of J, or what is to be reached; NaN: not known */
+    double tolerance;          /* 0: stops at J - f_star <= tolerance, where J is evaluated; >= 0 */
+    double gradient_tolerance; /* 0: stops at |direction| <= it, full batches only; >= 0 */
+    double weight_decay;       /* 0; >= 0 */
+    int keep_best; /* 1: x is the best of the points where J was evaluated; 0: the last */
+    /* J is evaluated, and the trace called, at every trace_every-th iteration and at the last one.
+     * 1; 0: at the last only. */
+    size_t trace_every;
+    int (*trace)(void *ctx, const submod_trace *line); /* not 0: stop. May be NULL */
+    void *trace_ctx;
+} submod_run_settings;
+
+typedef struct submod_optim_info {
+    submod_stop stop;
+    size_t iterations;    /* steps taken */
+    double f;             /* J at the x that is handed back; NaN when it was never evaluated */
+    double gradient_norm; /* of the last direction */
+    double lower_bound;   /* submod_bundle: a bound on the minimum; else -Inf */
+    double gap;           /* f - lower_bound */
+    uint64_t values, gradients, proxes; /* calls of the callbacks; a direction counts as a prox */
+    size_t planes;                      /* submod_bundle: in use at the end */
+    double seconds;                     /* without the time spent in metric and trace callbacks */
+} submod_optim_info;
+
+/* Common to submod_descend, submod_fista and submod_bundle. problem is borrowed. x: n finite
+ * numbers, the start; afterwards what was found. info and work may be NULL.
+ *
+ * SUBMOD_OK: a tolerance was met, the trace callback stopped the run, or all iterations were done
+ * where no tolerance was asked for. SUBMOD_MAXITER: all done, none met. SUBMOD_TIMELIMIT.
+ * SUBMOD_INACCURATE: stalled. With all four x is usable.
+ *
+ * Errors before the first iteration leave x and info untouched: SUBMOD_EINVAL for NULL, callbacks
+ * that the method needs and the problem lacks, settings out of range; SUBMOD_ENONFINITE for NaN or
+ * Inf in x or the settings (f_star apart); SUBMOD_ENOMEM.
+ * Errors during the run fill info and leave in x the last point where everything was finite (with
+ * keep_best: the best): SUBMOD_ECALLBACK for NaN or Inf of a callback, such as when the iterates
+ * diverge, or its failure; SUBMOD_ENUMERIC for a step or direction that overflows; SUBMOD_ENOMEM.
+ */
+
+/* ---- descent by a step rule ---- */
+typedef enum submod_direction {
+    SUBMOD_DIRECTION_SUBGRADIENT = 0,
+    /* lambda (x - u), u the prox of J at x; on a linear piece it equals the gradient. With a smooth
+     * part u = prox of h + decay at x - (gradient of smooth at x) / lambda. */
+    SUBMOD_DIRECTION_PROX = 1
+} submod_direction;
+
+typedef enum submod_batch_order {
+    SUBMOD_BATCH_FULL = 0, /* no minibatches */
+    SUBMOD_BATCH_CYCLIC = 1,
+    SUBMOD_BATCH_SHUFFLED = 2 /* each epoch in its own random order */
+} submod_batch_order;
+
+typedef struct submod_descent_settings {
+    submod_run_settings run;
+    submod_schedule schedule;
+    submod_direction direction;
+    /* Of SUBMOD_DIRECTION_PROX. 0: 1/eta_k, with which a plain step lands on the prox itself. */
+    double lambda;
+    submod_batch_order order;
+    uint64_t seed; /* of the shuffling */
+} submod_descent_settings;
+
+/* No schedule yet: set at least schedule, for example to submod_schedule_constant(0.1). */
+SUBMOD_API submod_descent_settings submod_descent_defaults(void);
+
+/* x <- step(x, direction of batch k), k = 0, 1, .. step is driven as it is, reset it before a new
+ * run. Iterations whose step size is 0 leave x and the rule alone.
+ * SUBMOD_EINVAL also when settings is NULL (a step size has no default), and when the dimensions of
+ * problem and step differ. */
+SUBMOD_API submod_status submod_descend(const submod_problem *problem, submod_step *step, double *x,
+                                        const submod_descent_settings *settings,
+                                        submod_optim_info *info, submod_work *work);
+
+/* ---- FISTA ---- */
+typedef struct submod_fista_settings {
+    submod_run_settings run;
+    /* Of the gradient of smooth: where the search starts; 1; > 0. It doubles until
+     * smooth(u) <= smooth(y) + <gradient, u - y> + L/2 |u - y|^2, and never shrinks. Without a
+     * smooth part it is simply the weight of the prox. */
+    double lipschitz;
+    int restart; /* 1: momentum starts anew when it points uphill; 0: never */
+} submod_fista_settings;
+
+SUBMOD_API submod_fista_settings submod_fista_defaults(void);
+
+/* Accelerated proximal gradient (Beck and Teboulle), for convex smooth + h with a prox: J - min J
+ * falls as 1/k^2. gradient_norm in the trace is L max(|y - u|, |x - u|), u the prox of the
+ * extrapolated point y; step is 1/L.
+ * Needs prox; uses full batches. */
+SUBMOD_API submod_status submod_fista(const submod_problem *problem, double *x,
+                                      const submod_fista_settings *settings,
+                                      submod_optim_info *info, submod_work *work);
+
+/* ---- the bundle method: a minimum with a certificate ---- */
+typedef struct submod_bundle_settings {
+    submod_run_settings run; /* tolerance 1e-6: ends when gap <= tolerance; keep_best: always */
+    /* Without weight decay a bound on the minimum needs to know where to look: it is then one on
+     * the minimum of f over |y - start| <= radius. > 0, required if weight_decay = 0. */
+    double radius;
+    /* Planes kept; beyond that inactive ones are dropped, or active ones merged. 100; >= 3. */
+    size_t max_planes;
+    /* Weight of lambda/2 |u - best point|^2 in the first step, adapted on the way; 0: such that the
+     * step has the length of radius, or 1 without one. >= 0. */
+    double lambda;
+    /* 1: plain BMRM, lambda = 0 throughout; needs weight_decay > 0. The less there is of that, the
+     * slower: a mean hinge in 30 variables with 1e-4 took 1100 iterations to a gap of 1e-6, 80 with
+     * the proximal term. 0. */
+    int bmrm;
+} submod_bundle_settings;
+
+SUBMOD_API submod_bundle_settings submod_bundle_defaults(void);
+
+/* For convex f. Lower-bounds f by planes f(u) + <g, . - u> and minimises
+ *     max over planes + weight_decay/2 |u|^2 + lambda/2 |u - x|^2
+ * by submod_prox_max_affine, until info->gap = J(x) - info->lower_bound <= tolerance. The bound
+ * comes from the multipliers themselves, so it holds (up to rounding) however well that was solved:
+ *     J(x) - gap <= J(y)   for all y, or for all |y - start| <= radius without weight decay.
+ * The gap may be negative: x has left that ball and is better than anything in it. gradient_norm in
+ * the trace is that of the subgradient at x; step is 1 / (lambda + weight_decay). A problem that is
+ * not convex makes the bound meaningless. SUBMOD_EINVAL also when settings is NULL, for the
+ * defaults have neither weight decay nor radius. SUBMOD_INACCURATE: double precision does not get
+ * any closer. */
+SUBMOD_API submod_status submod_bundle(const submod_problem *problem, double *x,
+                                       const submod_bundle_settings *settings,
+                                       submod_optim_info *info, submod_work *work);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,76 @@
+/* Minimisation of submodular functions:  min over A of F(A) - F(empty).
+ *
+ * Dual: max over bases s in B(F) of  s^-(V) = sum of min(s_i, 0). Every base bounds the minimum
+ * from below, so value - dual is a gap that proves how good a set is. */
+#ifndef SUBMOD_SFM_H
+#define SUBMOD_SFM_H
+
+#include "submod/certificate.h"
+#include "submod/function.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum submod_sfm_method {
+    SUBMOD_SFM_AUTO = 0,      /* the minimize slot if there is one, else min-norm */
+    SUBMOD_SFM_MINIMIZER = 1, /* the function's own minimize slot */
+    SUBMOD_SFM_MIN_NORM = 2,  /* Fujishige-Wolfe: the best prefix of all greedy orders seen */
+    SUBMOD_SFM_EXHAUSTIVE = 3 /* all subsets, n <= SUBMOD_SFM_EXHAUSTIVE_MAX */
+} submod_sfm_method;
+
+#define SUBMOD_SFM_EXHAUSTIVE_MAX 24
+
+typedef struct submod_sfm_settings {
+    submod_sfm_method method;
+    /* Min-norm ends when gap <= tolerance * (|value| + sum of |s_i|), or when it is below what
+     * rounding makes of the values; 1e-10, >= 0. */
+    double tolerance;
+    int integer_valued;    /* 1: F takes whole numbers only, so a gap < 1 proves optimality */
+    size_t max_iterations; /* 0: 100000 */
+    double time_limit;     /* seconds; 0: none */
+    /* As in submod_prox_settings, for min-norm; the other methods leave it alone. */
+    submod_combination *combination;
+} submod_sfm_settings;
+
+SUBMOD_API submod_sfm_settings submod_sfm_defaults(void);
+
+typedef struct submod_sfm_info {
+    submod_sfm_method method; /* the one that was used */
+    double value;             /* F(A) - F(empty) of the set returned, by eval */
+    double dual, gap;
+    int exact; /* 1: proved optimal: exhaustive, or integer_valued and gap < 1, or gap <= 0 */
+    /* 1: s proves, up to the rounding of F's values, that no minimiser is smaller than smallest and
+     * none larger than largest; see submod_sfm. */
+    int extremes_proved;
+    size_t iterations, minor_cycles;
+    uint64_t oracle_calls;
+    double seconds;
+} submod_sfm_info;
+
+/* in (n flags) of the smallest and the largest minimiser, s (n numbers) a dual base; each of the
+ * outputs may be NULL. Without s and info, the minimize slot and the exhaustive search compute no
+ * base.
+ *
+ * Minimisers of a submodular function are closed under union and intersection, so there are a
+ * smallest and a largest one. Every minimiser holds all i with s_i < -gap and none with s_i > gap:
+ * where that leaves no choice, extremes_proved is 1. Else min-norm returns the first and the last
+ * prefix of the order of s that attain the value, and these may be too large and too small; in the
+ * worst case, when limits end it early, they are just good sets. Values that differ by rounding
+ * only count as equal.
+ *
+ * The minimize slot and the exhaustive search get their base from submod_prox.
+ *
+ * SUBMOD_MAXITER, SUBMOD_TIMELIMIT, SUBMOD_INACCURATE: usable, info->gap tells how good.
+ * SUBMOD_INACCURATE also for functions that are not submodular, as far as it shows.
+ * SUBMOD_EINVAL: fn is NULL, bad settings. SUBMOD_EUNSUPPORTED: no minimize slot, or n too large
+ * for the exhaustive search. SUBMOD_ENUMERIC: overflow. SUBMOD_ECALLBACK, SUBMOD_ENOMEM. */
+SUBMOD_API submod_status submod_sfm(const submod_fn *fn, uint8_t *smallest, uint8_t *largest,
+                                    double *s, const submod_sfm_settings *settings,
+                                    submod_sfm_info *info, submod_work *work);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

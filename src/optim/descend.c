@@ -1,0 +1,191 @@
+/* x <- step(x, direction): every method whose step rule only sees directions. */
+#include <math.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "optim/monitor.h"
+#include "optim/step.h"
+
+static const char who[] = "submod_descend";
+
+submod_descent_settings submod_descent_defaults(void)
+{
+    return (submod_descent_settings){.run = submodi_run_defaults(), .seed = 1};
+}
+
+static submod_status check_prox(const submod_problem *problem, const submod_descent_settings *s)
+{
+    if (!problem->prox && !problem->direction) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: the problem has neither prox nor direction", who);
+    }
+    if (!isfinite(s->lambda)) {
+        return submodi_fail(SUBMOD_ENONFINITE, "%s: lambda is %g", who, s->lambda);
+    }
+    return s->lambda >= 0
+               ? SUBMOD_OK
+               : submodi_fail(SUBMOD_EINVAL, "%s: lambda = %g is negative", who, s->lambda);
+}
+
+static submod_status check(const submod_problem *problem, const submod_step *step, const double *x,
+                           const submod_descent_settings *s)
+{
+    submod_status status = submodi_problem_check(who, problem);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    if (!step || !x || !s) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who,
+                            !step ? "step"
+                            : !x  ? "x"
+                                  : "settings");
+    }
+    if (step->n != problem->dimension) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: the step rule is for dimension %zu, not %zu", who,
+                            step->n, problem->dimension);
+    }
+    if ((unsigned)s->direction > SUBMOD_DIRECTION_PROX ||
+        (unsigned)s->order > SUBMOD_BATCH_SHUFFLED) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: direction or order is not known", who);
+    }
+    status = submodi_run_check(who, &s->run);
+    status = status ? status : submod_schedule_check(&s->schedule);
+    if (status == SUBMOD_OK && s->schedule.kind == SUBMOD_SCHEDULE_POLYAK &&
+        (isnan(s->run.f_star) || s->direction || s->order)) {
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: Polyak's steps need f_star, subgradients and the full batch", who);
+    }
+    if (status == SUBMOD_OK && s->direction == SUBMOD_DIRECTION_PROX) {
+        status = check_prox(problem, s);
+    }
+    return status ? status : submodi_require_finite(who, "x", x, problem->dimension);
+}
+
+/* The minibatches in their order. */
+typedef struct deck {
+    submod_batch_order order;
+    size_t count;
+    size_t *cards; /* SUBMOD_BATCH_SHUFFLED only */
+    submod_rng rng;
+} deck;
+
+static submod_status deck_open(deck *d, const submod_problem *problem,
+                               const submod_descent_settings *s, submod_work *work)
+{
+    d->count = problem->batches;
+    d->order = d->count > 1 ? s->order : SUBMOD_BATCH_FULL;
+    submod_rng_seed(&d->rng, s->seed);
+    if (d->order != SUBMOD_BATCH_SHUFFLED) {
+        return SUBMOD_OK;
+    }
+    d->cards = submodi_take(work, d->count, sizeof *d->cards);
+    if (!d->cards) {
+        return submodi_nomem(who);
+    }
+    for (size_t i = 0; i < d->count; i++) {
+        d->cards[i] = i;
+    }
+    return SUBMOD_OK;
+}
+
+static size_t deck_draw(deck *d, size_t k)
+{
+    size_t at = d->count > 1 ? k % d->count : 0;
+    if (d->order != SUBMOD_BATCH_SHUFFLED) {
+        return d->order == SUBMOD_BATCH_CYCLIC ? at : SUBMOD_FULL_BATCH;
+    }
+    for (size_t i = d->count; at == 0 && i > 1; i--) {
+        size_t j = submod_rng_below(&d->rng, i);
+        size_t card = d->cards[i - 1];
+        d->cards[i - 1] = d->cards[j];
+        d->cards[j] = card;
+    }
+    return d->cards[at];
+}
+
+typedef struct run {
+    const submod_descent_settings *settings;
+    submod_step *step;
+    submodi_monitor monitor;
+    deck deck;
+    double *d, *point; /* the direction, scratch for the prox */
+} run;
+
+/* The direction at x with its norm, the step size, and J(x) where that comes along. */
+static submod_status look_around(run *r, size_t k, const double *x, double *f, double *norm,
+                                 double *eta)
+{
+    const submod_descent_settings *s = r->settings;
+    submodi_oracle *o = &r->monitor.oracle;
+    size_t batch = deck_draw(&r->deck, k);
+    double value = NAN;
+    submod_status status;
+    *eta = submod_schedule_eta(&s->schedule, k);
+    if (s->direction == SUBMOD_DIRECTION_PROX) {
+        /* Where the schedule has run out, any lambda does: no step will be taken. */
+        double lambda = s->lambda > 0 ? s->lambda : 1 / (*eta > 0 ? *eta : s->schedule.eta);
+        status = submodi_oracle_direction(o, batch, x, lambda, r->point, r->d);
+    } else {
+        status = submodi_oracle_gradient(o, batch, x, &value, r->d);
+    }
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    if (!submodi_all_finite(r->d, r->step->n)) {
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: the direction of iteration %zu overflows", who,
+                            k);
+    }
+    *norm = submodi_norm(r->d, r->step->n);
+    *f = batch == SUBMOD_FULL_BATCH ? value : NAN;
+    if (s->schedule.kind == SUBMOD_SCHEDULE_POLYAK) {
+        double ahead = fmax(*f - s->run.f_star, 0);
+        *eta = *norm > 0 ? s->schedule.eta * ahead / *norm / *norm : 0;
+    }
+    return SUBMOD_OK;
+}
+
+static submod_status iterate(run *r, double *x, double *f)
+{
+    for (size_t k = 0;; k++) {
+        double norm = NAN, eta = NAN, here = NAN;
+        bool stop = false;
+        r->monitor.oracle.iteration = k;
+        submod_status status = look_around(r, k, x, &here, &norm, &eta);
+        status = status ? status : submodi_monitor_look(&r->monitor, k, x, norm, eta, &here, &stop);
+        if (status != SUBMOD_OK || stop) {
+            *f = here;
+            return status;
+        }
+        submodi_monitor_keep(&r->monitor, x, here);
+        status = eta > 0 ? submod_step_apply(r->step, eta, r->d, x) : SUBMOD_OK;
+        if (status != SUBMOD_OK) {
+            return status;
+        }
+    }
+}
+
+submod_status submod_descend(const submod_problem *problem, submod_step *step, double *x,
+                             const submod_descent_settings *settings, submod_optim_info *info,
+                             submod_work *work)
+{
+    submod_status status = check(problem, step, x, settings);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    submodi_scope scope;
+    submod_work *w = submodi_scope_open(&scope, work);
+    size_t n = problem->dimension;
+    run r = {.settings = settings, .step = step};
+    r.d = submodi_take(w, n, sizeof *r.d);
+    r.point = submodi_take(w, n, sizeof *r.point);
+    status = r.d && r.point ? SUBMOD_OK : submodi_nomem(who);
+    status = status ? status : deck_open(&r.deck, problem, settings, w);
+    status = status ? status : submodi_monitor_start(&r.monitor, who, problem, &settings->run, w);
+    if (status == SUBMOD_OK) {
+        double f = NAN;
+        r.monitor.full = r.deck.order == SUBMOD_BATCH_FULL;
+        status = iterate(&r, x, &f);
+        status = submodi_monitor_finish(&r.monitor, status, f, x, info);
+    }
+    submodi_scope_close(&scope);
+    return status;
+}

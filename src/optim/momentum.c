@@ -1,0 +1,49 @@
+/* Momentum as in the paper's supplement (after Sutskever et al.), and Nesterov's variant. */
+#include "base/error.h"
+#include "optim/step.h"
+
+/* v <- alpha v + g,  x <- x - eta v */
+static void momentum(submod_step *step, double eta, const double *g, const double *x, double *next)
+{
+    double alpha = step->parameter[0];
+    double *v = step->memory;
+    for (size_t i = 0; i < step->n; i++) {
+        v[i] = alpha * v[i] + g[i];
+        next[i] = x[i] - eta * v[i];
+    }
+}
+
+/* v <- alpha v + g,  x <- x - eta (g + alpha v). With y = x + eta alpha v for the point before
+ * looking ahead this is y <- y - eta v, v the momentum of gradients at y - eta alpha v. */
+static void nesterov(submod_step *step, double eta, const double *g, const double *x, double *next)
+{
+    double alpha = step->parameter[0];
+    double *v = step->memory;
+    for (size_t i = 0; i < step->n; i++) {
+        v[i] = alpha * v[i] + g[i];
+        next[i] = x[i] - eta * (g[i] + alpha * v[i]);
+    }
+}
+
+static submod_status create(const char *who, size_t n, double alpha, submodi_step_move *move,
+                            submod_step **step)
+{
+    if (!(alpha >= 0 && alpha < 1)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: alpha = %g is not in [0, 1)", who, alpha);
+    }
+    submod_status status = submodi_step_create(who, n, move, 1, step);
+    if (status == SUBMOD_OK) {
+        (*step)->parameter[0] = alpha;
+    }
+    return status;
+}
+
+submod_status submod_step_momentum(size_t n, double alpha, submod_step **step)
+{
+    return create("submod_step_momentum", n, alpha, momentum, step);
+}
+
+submod_status submod_step_nesterov(size_t n, double alpha, submod_step **step)
+{
+    return create("submod_step_nesterov", n, alpha, nesterov, step);
+}

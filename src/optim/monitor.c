@@ -1,0 +1,178 @@
+#include "optim/monitor.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory.h"
+
+submod_run_settings submodi_run_defaults(void)
+{
+    return (submod_run_settings){.max_iterations = 1000, .f_star = NAN, .trace_every = 1};
+}
+
+submod_status submodi_run_check(const char *who, const submod_run_settings *s)
+{
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {{"time_limit", s->time_limit},
+                   {"tolerance", s->tolerance},
+                   {"gradient_tolerance", s->gradient_tolerance},
+                   {"weight_decay", s->weight_decay}};
+    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+        if (!isfinite(numbers[i].value)) {
+            return submodi_fail(SUBMOD_ENONFINITE, "%s: %s is %g", who, numbers[i].name,
+                                numbers[i].value);
+        }
+        if (numbers[i].value < 0) {
+            return submodi_fail(SUBMOD_EINVAL, "%s: %s = %g is negative", who, numbers[i].name,
+                                numbers[i].value);
+        }
+    }
+    return isinf(s->f_star) ? submodi_fail(SUBMOD_EINVAL, "%s: f_star is infinite", who)
+                            : SUBMOD_OK;
+}
+
+submod_status submodi_monitor_start(submodi_monitor *w, const char *who,
+                                    const submod_problem *problem,
+                                    const submod_run_settings *settings, submod_work *work)
+{
+    size_t n = problem->dimension;
+    *w = (submodi_monitor){
+        .oracle = {.who = who, .problem = problem, .decay = settings->weight_decay},
+        .settings = settings,
+        .info = {.f = NAN, .gradient_norm = NAN, .lower_bound = -INFINITY, .gap = INFINITY},
+        .started = submodi_seconds(),
+        .full = true,
+        .best_f = INFINITY,
+        .last_f = NAN,
+    };
+    w->oracle.info = &w->info;
+    w->last = submodi_take(work, n, sizeof(double));
+    w->oracle.scratch = submodi_take(work, n, sizeof(double));
+    w->best = settings->keep_best ? submodi_take(work, n, sizeof(double)) : NULL;
+    bool good = w->last && w->oracle.scratch && (w->best || !settings->keep_best);
+    return good ? SUBMOD_OK : submodi_nomem(who);
+}
+
+static double elapsed(const submodi_monitor *w)
+{
+    return submodi_seconds() - w->started - w->paused;
+}
+
+/* Why this is the last point, as far as that can be said without J. */
+static submod_stop reason(const submodi_monitor *w, size_t k, double norm)
+{
+    const submod_run_settings *s = w->settings;
+    if (w->full && norm <= s->gradient_tolerance) {
+        return SUBMOD_STOP_GRADIENT;
+    }
+    if (k >= s->max_iterations) {
+        return SUBMOD_STOP_ITERATIONS;
+    }
+    return s->time_limit > 0 && elapsed(w) >= s->time_limit ? SUBMOD_STOP_TIME : SUBMOD_STOP_NONE;
+}
+
+/* Calls metric and trace, off the clock. */
+static submod_status tell(submodi_monitor *w, submod_trace *line, bool *stop)
+{
+    const submod_problem *p = w->oracle.problem;
+    double paused = submodi_seconds();
+    submod_status status = SUBMOD_OK;
+    line->metric = NAN;
+    if (p->metric) {
+        /* NaN is a fine metric: only the status counts. */
+        int answer = p->metric(p->ctx, line->x, &line->metric);
+        status = submodi_oracle_judge(&w->oracle, "metric", answer, NULL, 0);
+    }
+    *stop = status == SUBMOD_OK && w->settings->trace(w->settings->trace_ctx, line) != 0;
+    w->paused += submodi_seconds() - paused;
+    return status;
+}
+
+submod_status submodi_monitor_look(submodi_monitor *w, size_t k, const double *x, double norm,
+                                   double eta, double *f, bool *stop)
+{
+    const submod_run_settings *s = w->settings;
+    submod_stop why = reason(w, k, norm);
+    bool due = s->trace_every > 0 && k % s->trace_every == 0;
+    *stop = why != SUBMOD_STOP_NONE;
+    w->info.gradient_norm = norm;
+    if (!due && !*stop) {
+        w->info.iterations = k;
+        return SUBMOD_OK;
+    }
+    submod_status status = isnan(*f) ? submodi_oracle_value(&w->oracle, x, f) : SUBMOD_OK;
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    w->info.iterations = k;
+    if (w->best && *f < w->best_f) {
+        w->best_f = *f;
+        memcpy(w->best, x, w->oracle.problem->dimension * sizeof *x);
+    }
+    if (*f - s->f_star <= s->tolerance) { /* never for NaN */
+        why = SUBMOD_STOP_TARGET;
+        *stop = true;
+    }
+    if (s->trace) {
+        submod_trace line = {.iteration = k,
+                             .x = x,
+                             .f = *f,
+                             .gradient_norm = norm,
+                             .step = *stop ? 0 : eta,
+                             .seconds = elapsed(w)};
+        bool stopped = false;
+        status = tell(w, &line, &stopped);
+        why = stopped && !*stop ? SUBMOD_STOP_CALLBACK : why;
+        *stop = *stop || stopped;
+    }
+    w->info.stop = why;
+    return status;
+}
+
+void submodi_monitor_keep(submodi_monitor *w, const double *x, double f)
+{
+    memcpy(w->last, x, w->oracle.problem->dimension * sizeof *x);
+    w->last_f = f;
+    w->kept = true;
+}
+
+/* The status that goes with the reason. */
+static submod_status verdict(const submodi_monitor *w)
+{
+    const submod_run_settings *s = w->settings;
+    bool asked = w->certified || !isnan(s->f_star) || s->gradient_tolerance > 0;
+    switch (w->info.stop) {
+    case SUBMOD_STOP_ITERATIONS: return asked ? SUBMOD_MAXITER : SUBMOD_OK;
+    case SUBMOD_STOP_TIME: return SUBMOD_TIMELIMIT;
+    case SUBMOD_STOP_STALLED: return SUBMOD_INACCURATE;
+    default: return SUBMOD_OK;
+    }
+}
+
+submod_status submodi_monitor_finish(submodi_monitor *w, submod_status status, double f, double *x,
+                                     submod_optim_info *info)
+{
+    size_t bytes = w->oracle.problem->dimension * sizeof *x;
+    if (status != SUBMOD_OK) {
+        w->info.stop = SUBMOD_STOP_FAILURE;
+        if (w->kept) {
+            memcpy(x, w->last, bytes);
+        }
+        f = w->last_f;
+    }
+    if (w->best && (isnan(f) || w->best_f < f) && w->best_f < INFINITY) {
+        memcpy(x, w->best, bytes);
+        f = w->best_f;
+    }
+    w->info.f = f;
+    w->info.gap = f - w->info.lower_bound;
+    w->info.seconds = elapsed(w);
+    if (info) {
+        *info = w->info;
+    }
+    return status ? status : verdict(w);
+}

@@ -1,0 +1,153 @@
+#include "optim/oracle.h"
+
+#include <math.h>
+
+#include "base/error.h"
+
+double submodi_dot(const double *x, const double *y, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += x[i] * y[i];
+    }
+    return sum;
+}
+
+double submodi_norm(const double *x, size_t n)
+{
+    return sqrt(submodi_dot(x, x, n));
+}
+
+submod_status submodi_problem_check(const char *who, const submod_problem *problem)
+{
+    if (!problem) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: problem is NULL", who);
+    }
+    if (problem->struct_size != sizeof *problem) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: problem->struct_size = %zu is not %zu", who,
+                            problem->struct_size, sizeof *problem);
+    }
+    if (problem->dimension == 0 || !problem->subgradient) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: the problem has no %s", who,
+                            problem->subgradient ? "dimension" : "subgradient");
+    }
+    return SUBMOD_OK;
+}
+
+void submod_problem_clear(submod_problem *problem)
+{
+    if (problem) {
+        if (problem->destroy) {
+            problem->destroy(problem->ctx);
+        }
+        *problem = (submod_problem){0};
+    }
+}
+
+submod_status submodi_oracle_judge(const submodi_oracle *o, const char *callback, int status,
+                                   const double *x, size_t n)
+{
+    switch (status) {
+    case SUBMOD_OK:
+    case SUBMOD_TIMELIMIT:
+    case SUBMOD_MAXITER:
+    case SUBMOD_INACCURATE: break;
+    case SUBMOD_ENOMEM:
+        return submodi_fail(SUBMOD_ENOMEM, "%s: out of memory in the problem's %s", o->who,
+                            callback);
+    default:
+        return submodi_fail(SUBMOD_ECALLBACK, "%s: the problem's %s failed at iteration %zu: %s",
+                            o->who, callback, o->iteration, submod_status_string(status));
+    }
+    if (submodi_all_finite(x, n)) {
+        return SUBMOD_OK;
+    }
+    size_t i = 0;
+    while (isfinite(x[i])) {
+        i++;
+    }
+    return submodi_fail(SUBMOD_ECALLBACK, "%s: the problem's %s gave %g at iteration %zu", o->who,
+                        callback, x[i], o->iteration);
+}
+
+/* J of a value of f. Where decay/2 |x|^2 overflows, so does J. */
+static submod_status add_decay(const submodi_oracle *o, const double *x, double *value)
+{
+    if (o->decay > 0) {
+        *value += o->decay / 2 * submodi_dot(x, x, o->problem->dimension);
+    }
+    return submodi_oracle_judge(o, "value with weight decay", SUBMOD_OK, value, 1);
+}
+
+typedef submod_status value_and_gradient(void *ctx, size_t batch, const double *x, double *value,
+                                         double *g);
+
+static submod_status ask(submodi_oracle *o, const char *name, value_and_gradient *callback,
+                         size_t batch, const double *x, double *value, double *g)
+{
+    *value = NAN;
+    o->info->gradients++;
+    int answer = callback(o->problem->ctx, batch, x, value, g);
+    submod_status status = submodi_oracle_judge(o, name, answer, value, 1);
+    return status ? status : submodi_oracle_judge(o, name, answer, g, o->problem->dimension);
+}
+
+submod_status submodi_oracle_gradient(submodi_oracle *o, size_t batch, const double *x,
+                                      double *value, double *g)
+{
+    submod_status status = ask(o, "subgradient", o->problem->subgradient, batch, x, value, g);
+    if (status == SUBMOD_OK && o->decay > 0) {
+        for (size_t i = 0; i < o->problem->dimension; i++) {
+            g[i] += o->decay * x[i];
+        }
+        status = add_decay(o, x, value);
+        status = status ? status
+                        : submodi_oracle_judge(o, "subgradient with weight decay", SUBMOD_OK, g,
+                                               o->problem->dimension);
+    }
+    return status;
+}
+
+submod_status submodi_oracle_smooth(submodi_oracle *o, size_t batch, const double *x, double *value,
+                                    double *g)
+{
+    if (o->problem->smooth) {
+        return ask(o, "smooth", o->problem->smooth, batch, x, value, g);
+    }
+    *value = 0;
+    for (size_t i = 0; i < o->problem->dimension; i++) {
+        g[i] = 0;
+    }
+    return SUBMOD_OK;
+}
+
+submod_status submodi_oracle_value(submodi_oracle *o, const double *x, double *value)
+{
+    if (!o->problem->value) {
+        return submodi_oracle_gradient(o, SUBMOD_FULL_BATCH, x, value, o->scratch);
+    }
+    *value = NAN;
+    o->info->values++;
+    int answer = o->problem->value(o->problem->ctx, x, value);
+    submod_status status = submodi_oracle_judge(o, "value", answer, value, 1);
+    return status ? status : add_decay(o, x, value);
+}
+
+submod_status submodi_oracle_prox(submodi_oracle *o, size_t batch, double *x, double lambda,
+                                  double *u)
+{
+    /* decay/2 |u|^2 + lambda/2 |u - x|^2
+     *     = (lambda + decay)/2 |u - lambda/(lambda + decay) x|^2 + something without u. */
+    size_t n = o->problem->dimension;
+    double shrink = lambda / (lambda + o->decay);
+    for (size_t i = 0; i < n; i++) {
+        x[i] *= shrink;
+    }
+    if (!submodi_all_finite(x, n) || !isfinite(lambda + o->decay)) {
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: overflow before the prox of iteration %zu",
+                            o->who, o->iteration);
+    }
+    o->info->proxes++;
+    int answer = o->problem->prox(o->problem->ctx, batch, x, lambda + o->decay, u);
+    return submodi_oracle_judge(o, "prox", answer, u, n);
+}

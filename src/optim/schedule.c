@@ -1,0 +1,73 @@
+/* Step sizes as functions of the iteration. */
+#include <math.h>
+
+#include "base/error.h"
+#include "submod/optim.h"
+
+static const double paper_power = 0.9; /* Sec. 4: lr (1 - k/K)^0.9 */
+
+submod_schedule submod_schedule_constant(double eta)
+{
+    return (submod_schedule){.kind = SUBMOD_SCHEDULE_CONSTANT, .eta = eta};
+}
+
+/* > 0 and finite. */
+static submod_status require_positive(const char *name, double x)
+{
+    static const char who[] = "submod_schedule";
+    if (!isfinite(x)) {
+        return submodi_fail(SUBMOD_ENONFINITE, "%s: %s is %g", who, name, x);
+    }
+    return x > 0 ? SUBMOD_OK : submodi_fail(SUBMOD_EINVAL, "%s: %s = %g is not > 0", who, name, x);
+}
+
+submod_status submod_schedule_check(const submod_schedule *s)
+{
+    static const char who[] = "submod_schedule";
+    if (!s) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: schedule is NULL", who);
+    }
+    submod_status status = require_positive("eta", s->eta);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    switch (s->kind) {
+    case SUBMOD_SCHEDULE_CONSTANT:
+    case SUBMOD_SCHEDULE_INVERSE_SQRT: return SUBMOD_OK;
+    case SUBMOD_SCHEDULE_STEP:
+    case SUBMOD_SCHEDULE_EXPONENTIAL:
+        status = require_positive("factor", s->factor);
+        return status || s->factor <= 1
+                   ? status
+                   : submodi_fail(SUBMOD_EINVAL, "%s: factor = %g is > 1", who, s->factor);
+    case SUBMOD_SCHEDULE_POLY:
+        if (s->period == 0) {
+            return submodi_fail(SUBMOD_EINVAL, "%s: a polynomial one needs a period", who);
+        }
+        return s->power == 0 ? SUBMOD_OK : require_positive("power", s->power);
+    case SUBMOD_SCHEDULE_POLYAK:
+        return s->eta < 2 ? SUBMOD_OK
+                          : submodi_fail(SUBMOD_EINVAL, "%s: eta = %g is not < 2", who, s->eta);
+    }
+    return submodi_fail(SUBMOD_EINVAL, "%s: kind = %d is not known", who, (int)s->kind);
+}
+
+double submod_schedule_eta(const submod_schedule *s, size_t k)
+{
+    if (submod_schedule_check(s) != SUBMOD_OK) {
+        return NAN;
+    }
+    size_t period = s->period ? s->period : 1;
+    size_t whole = k / period;
+    double periods = (double)k / (double)period;
+    switch (s->kind) {
+    case SUBMOD_SCHEDULE_CONSTANT: return s->eta;
+    case SUBMOD_SCHEDULE_STEP: return s->eta * pow(s->factor, (double)whole);
+    case SUBMOD_SCHEDULE_EXPONENTIAL: return s->eta * pow(s->factor, periods);
+    case SUBMOD_SCHEDULE_POLY:
+        return k < period ? s->eta * pow(1 - periods, s->power == 0 ? paper_power : s->power) : 0;
+    case SUBMOD_SCHEDULE_INVERSE_SQRT: return s->eta / sqrt(1 + periods);
+    case SUBMOD_SCHEDULE_POLYAK: break; /* depends on the point: see descend.c */
+    }
+    return NAN;
+}

@@ -1,0 +1,88 @@
+/* What all step rules share, and the simplest of them: x <- x - eta g. */
+#include "optim/step.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+submod_status submodi_step_create(const char *who, size_t n, submodi_step_move *move,
+                                  size_t vectors, submod_step **step)
+{
+    if (!step || n == 0) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s", who, step ? "n = 0" : "step is NULL");
+    }
+    size_t bytes = 0;
+    bool fits = true;
+    for (size_t i = 0; i <= vectors; i++) { /* one more for next */
+        fits = fits && submodi_add_size(&bytes, n, sizeof(double));
+    }
+    submod_step *s = fits ? submodi_alloc(1, sizeof *s) : NULL;
+    double *memory = s ? submodi_alloc(bytes, 1) : NULL;
+    if (!memory) {
+        submodi_free(s);
+        return submodi_nomem(who);
+    }
+    *s = (submod_step){
+        .n = n, .move = move, .vectors = vectors, .memory = memory, .next = memory + vectors * n};
+    submod_step_reset(s);
+    *step = s;
+    return SUBMOD_OK;
+}
+
+void submod_step_reset(submod_step *step)
+{
+    if (step) {
+        step->count = 0;
+        for (size_t i = 0; i < step->vectors * step->n; i++) {
+            step->memory[i] = 0;
+        }
+    }
+}
+
+void submod_step_free(submod_step *step)
+{
+    if (step) {
+        submodi_free(step->memory);
+        submodi_free(step);
+    }
+}
+
+submod_status submod_step_apply(submod_step *step, double eta, const double *g, double *x)
+{
+    static const char who[] = "submod_step_apply";
+    if (!step || !g || !x) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, !step ? "step" : !g ? "g" : "x");
+    }
+    if (!isfinite(eta)) {
+        return submodi_fail(SUBMOD_ENONFINITE, "%s: eta is %g", who, eta);
+    }
+    if (!(eta > 0)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: eta = %g is not > 0", who, eta);
+    }
+    submod_status status = submodi_require_finite(who, "g", g, step->n);
+    status = status ? status : submodi_require_finite(who, "x", x, step->n);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    step->count++;
+    step->move(step, eta, g, x, step->next);
+    if (!submodi_all_finite(step->next, step->n)) {
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: the step overflows", who);
+    }
+    memcpy(x, step->next, step->n * sizeof *x);
+    return SUBMOD_OK;
+}
+
+static void descend(submod_step *step, double eta, const double *g, const double *x, double *next)
+{
+    for (size_t i = 0; i < step->n; i++) {
+        next[i] = x[i] - eta * g[i];
+    }
+}
+
+submod_status submod_step_gd(size_t n, submod_step **step)
+{
+    return submodi_step_create("submod_step_gd", n, descend, 0, step);
+}

@@ -1,0 +1,27 @@
+/* The contract between step rules, one per file, and their users (step.c). */
+#ifndef SUBMODI_OPTIM_STEP_H
+#define SUBMODI_OPTIM_STEP_H
+
+#include "submod/optim.h"
+
+enum { SUBMODI_STEP_PARAMETERS = 4 };
+
+/* next = x moved along g, all of n numbers; changes the memory. g, x and eta are checked. */
+typedef void submodi_step_move(submod_step *step, double eta, const double *g, const double *x,
+                               double *next);
+
+struct submod_step {
+    size_t n;
+    submodi_step_move *move;
+    double parameter[SUBMODI_STEP_PARAMETERS];
+    uint64_t count; /* moves since the last reset */
+    size_t vectors; /* how many vectors of n numbers the rule remembers */
+    double *memory; /* vectors * n numbers, 0 at the start */
+    double *next;   /* n numbers */
+};
+
+/* A rule with room for its vectors and no parameters yet. who: the public function. */
+submod_status submodi_step_create(const char *who, size_t n, submodi_step_move *move,
+                                  size_t vectors, submod_step **step);
+
+#endif

@@ -1,0 +1,239 @@
+#include "prox/corral.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <string.h>
+
+/* A pivot below this share of its diagonal entry is rounding: a thousand errors of one sum. */
+static const double dependent = 1e-13;
+/* A weight below this is zero: what the point adds is less than a rounding error of the sum. */
+static const double no_weight = 1e-16;
+/* r of the points present counts as equal when it is below this share of the new point's. */
+static const double no_spread = 1e-9;
+
+static bool reserve(submodi_corral *c, size_t count, submod_work *work)
+{
+    if (!submodi_vertices_reserve(&c->points, count, work) ||
+        !submodi_factor_reserve(&c->factor, count, work)) {
+        return false;
+    }
+    if (count <= c->capacity) {
+        return true;
+    }
+    size_t capacity = c->points.capacity;
+    double *offsets = submodi_take(work, capacity, sizeof *offsets);
+    size_t *tags = submodi_take(work, capacity, sizeof *tags);
+    c->r = submodi_take(work, capacity, sizeof *c->r);
+    c->column = submodi_take(work, capacity, sizeof *c->column);
+    c->step = submodi_take(work, capacity, sizeof *c->step);
+    if (!offsets || !tags || !c->r || !c->column || !c->step) {
+        return false;
+    }
+    if (c->capacity) {
+        memcpy(offsets, c->offsets, c->capacity * sizeof *offsets);
+        memcpy(tags, c->tags, c->capacity * sizeof *tags);
+    }
+    c->offsets = offsets;
+    c->tags = tags;
+    c->capacity = capacity;
+    return true;
+}
+
+bool submodi_corral_init(submodi_corral *c, size_t n, const double *origin, bool keep_orders,
+                         submod_work *work)
+{
+    *c = (submodi_corral){.kappa = 1};
+    return submodi_vertices_init(&c->points, n, origin, keep_orders, work);
+}
+
+static void erase(double *list, size_t j, size_t count)
+{
+    memmove(list + j, list + j + 1, (count - j - 1) * sizeof *list);
+}
+
+static void remove_point(submodi_corral *c, size_t j)
+{
+    size_t count = c->points.count;
+    if (j < c->factor.k) {
+        submodi_factor_remove(&c->factor, j);
+    }
+    submodi_vertices_remove(&c->points, j);
+    memmove(c->tags + j, c->tags + j + 1, (count - j - 1) * sizeof *c->tags);
+    erase(c->offsets, j, count);
+    erase(c->r, j, count);
+    erase(c->column, j, count);
+}
+
+/* Makes r relative to its mean under the weights, and measures its spread over the first k. */
+static void centre(submodi_corral *c, size_t k)
+{
+    double mean = 0;
+    for (size_t j = 0; j < c->points.count; j++) {
+        c->r[j] += c->offsets[j];
+        mean += c->points.weights[j] * c->r[j];
+    }
+    c->spread = 0;
+    for (size_t j = 0; j < c->points.count; j++) {
+        c->r[j] -= mean;
+        c->spread = j < k ? fmax(c->spread, fabs(c->r[j])) : c->spread;
+    }
+}
+
+/* While there is one point, any kappa is as good: takes the scale from the second one. */
+static void choose_kappa(submodi_corral *c, double squared)
+{
+    const double *row = submodi_vertices_row(&c->points, 0);
+    double first = cblas_ddot((int)c->points.n, row, 1, row, 1);
+    c->kappa = squared + first > 0 ? squared + first : 1;
+    c->factor.k = 0;
+    submodi_factor_append(&c->factor, first + c->kappa, c->r[0]);
+}
+
+/* The column depends on those of the factor: column = M h, sum of h = 1. Along the weights
+ * (-h, 1) p stays, and the objective changes at the rate r_new - <h, r>. Walks until a weight is 0,
+ * which makes room. */
+static bool exchange(submodi_corral *c)
+{
+    size_t k = c->factor.k;
+    double *w = c->points.weights;
+    submodi_factor_solve_column(&c->factor, c->step);
+    double rate = c->r[k] - cblas_ddot((int)k, c->step, 1, c->r, 1);
+    double length = INFINITY;
+    size_t leaves = k;
+    for (size_t j = 0; j < k; j++) {
+        if (c->step[j] > 0 && w[j] < length * c->step[j]) {
+            length = w[j] / c->step[j];
+            leaves = j;
+        }
+    }
+    if (!(rate > 0) || leaves == k) {
+        return false;
+    }
+    for (size_t j = 0; j < k; j++) {
+        w[j] = fmax(w[j] - length * c->step[j], 0);
+    }
+    w[k] += length;
+    remove_point(c, leaves);
+    return true;
+}
+
+submodi_corral_result submodi_corral_add(submodi_corral *c, const submodi_candidate *new,
+                                         const double *t, submod_work *work)
+{
+    size_t k = c->points.count;
+    if (!reserve(c, k + 1, work)) {
+        return SUBMODI_CORRAL_NO_MEMORY;
+    }
+    const double *row = submodi_vertices_add(&c->points, new->point, new->order);
+    c->offsets[k] = new->offset;
+    c->tags[k] = new->tag;
+    submodi_vertices_dots(&c->points, row, t, c->column, c->r);
+    centre(c, k);
+    if (k == 1) {
+        choose_kappa(c, c->column[1]);
+    } else if (c->spread > no_spread * fabs(c->r[k])) {
+        submodi_factor_set_rhs(&c->factor, c->r);
+    } else if (k) {
+        memset(c->factor.rhs, 0, k * sizeof *c->factor.rhs);
+    }
+    for (size_t j = 0; j <= k; j++) {
+        c->column[j] += c->kappa;
+    }
+    for (;;) {
+        k = c->factor.k;
+        double pivot2 = submodi_factor_project(&c->factor, c->column, c->column[k]);
+        if (pivot2 > dependent * c->column[k]) {
+            submodi_factor_append(&c->factor, pivot2, c->r[k]);
+            return SUBMODI_CORRAL_ADDED;
+        }
+        if (!exchange(c)) {
+            /* What earlier exchanges gave it is gone with it. */
+            submodi_vertices_remove(&c->points, k);
+            submodi_vertices_normalise(&c->points);
+            return SUBMODI_CORRAL_REFUSED;
+        }
+    }
+}
+
+/* The longest step that keeps all weights >= 0, at most 1; and who stops it. */
+static double step_length(const submodi_corral *c, size_t *stopper)
+{
+    const double *w = c->points.weights;
+    double length = 1;
+    *stopper = c->points.count;
+    for (size_t j = 0; j < c->points.count; j++) {
+        if (w[j] + length * c->step[j] < 0) {
+            length = w[j] / -c->step[j];
+            *stopper = j;
+        }
+    }
+    return length;
+}
+
+/* After a share `length` of the step, r is what it was times 1 - length, up to a constant: the
+ * right-hand side in the factor needs no new solve. */
+void submodi_corral_settle(submodi_corral *c)
+{
+    double *w = c->points.weights;
+    for (bool inside = false; !inside && c->points.count > 1;) {
+        size_t stopper;
+        submodi_factor_direction(&c->factor, c->step);
+        double length = step_length(c, &stopper);
+        inside = stopper == c->points.count;
+        for (size_t j = 0; j < c->points.count; j++) {
+            w[j] += length * c->step[j];
+        }
+        if (!inside) {
+            w[stopper] = 0;
+            cblas_dscal((int)c->factor.k, 1 - length, c->factor.rhs, 1);
+            c->minor_cycles++;
+        }
+        for (size_t j = c->points.count; j-- > 0;) {
+            if (!(w[j] > no_weight) && c->points.count > 1) {
+                remove_point(c, j);
+            }
+        }
+    }
+    if (c->points.count == 1) {
+        w[0] = 1;
+    }
+    submodi_vertices_normalise(&c->points);
+}
+
+/* The upper triangle of M into the factor. */
+static bool gram(submodi_corral *c, submod_work *work)
+{
+    submodi_vertices *p = &c->points;
+    submodi_factor *f = &c->factor;
+    submodi_scope scope;
+    submod_work *w = submodi_scope_open(&scope, work);
+    double *rows = submodi_take(w, p->count, p->n * sizeof *rows);
+    if (rows) {
+        for (size_t j = 0; j < p->count; j++) {
+            memcpy(rows + j * p->n, submodi_vertices_row(p, j), p->n * sizeof *rows);
+            for (size_t i = 0; i <= j; i++) {
+                f->u[i * f->capacity + j] = c->kappa;
+            }
+        }
+        cblas_dsyrk(CblasRowMajor, CblasUpper, CblasNoTrans, (int)p->count, (int)p->n, 1, rows,
+                    (int)p->n, 1, f->u, (int)f->capacity);
+    }
+    submodi_scope_close(&scope);
+    return rows != NULL;
+}
+
+void submodi_corral_measure(submodi_corral *c, const double *t)
+{
+    submodi_vertices_dots(&c->points, t, t, c->column, c->r);
+    centre(c, c->points.count);
+    submodi_factor_set_rhs(&c->factor, c->r);
+}
+
+bool submodi_corral_renew(submodi_corral *c, const double *t, submod_work *work)
+{
+    if (!gram(c, work) || !submodi_factor_renew(&c->factor)) {
+        return false;
+    }
+    submodi_corral_measure(c, t);
+    return true;
+}

@@ -1,0 +1,311 @@
+/* The prox of a maximum of affine functions, by its dual on the simplex.
+ *
+ *     min over u of  max_j (<a_j, u> + b_j) + lambda/2 |u - x|^2
+ *     = max over w in the simplex of  <w, A x + b> - |A' w|^2 / (2 lambda),   u = x - A' w /
+ * lambda.
+ *
+ * With s = A' w the derivative by w_j is <a_j, u> + b_j, the height of piece j at u. So the corral
+ * of Fujishige-Wolfe serves as an exact active-set method: take the highest piece in, walk to the
+ * best point of the hull, until no piece is higher than those in the corral.
+ *
+ * In units of sigma, a power of two about the largest |a_ji|: points a_j / sigma,
+ * y = lambda x / sigma, offsets lambda b_j / sigma^2, t = y - s. Cost per cycle: O(m n) to find the
+ * highest piece, O(k n + k^2) for the k <= n + 1 pieces in the corral.
+ */
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/threads.h"
+#include "prox/corral.h"
+#include "prox/solver.h"
+
+static const char who[] = "submod_prox_max_affine";
+
+typedef struct pieces {
+    size_t m, n;
+    const double *a, *b, *x;
+    double lambda;
+    double sigma;
+    double *y, *s, *t;
+    double *row;     /* one piece's a / sigma */
+    double *offsets; /* lambda b / sigma^2 */
+    double *heights; /* <a_j, t> / sigma + offset_j */
+    size_t highest;
+    double gap;   /* the highest one above the corral's mean */
+    double noise; /* rounding error of that */
+    double reach; /* sum over i of c_i (|y_i| + c_i), c_i = max_j |a_ji| / sigma: bounds <a_j, t> */
+    double *weights, *u;
+    submodi_corral corral;
+    submod_work *work;
+} pieces;
+
+static double dot(const double *a, const double *b, size_t n)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < n; i++) {
+        sum += a[i] * b[i];
+    }
+    return sum;
+}
+
+static double largest_of(const double *x, size_t n)
+{
+    double largest = 0;
+    for (size_t i = 0; i < n; i++) {
+        largest = fmax(largest, fabs(x[i]));
+    }
+    return largest;
+}
+
+static bool allocate(pieces *p)
+{
+    submod_work *w = p->work;
+    p->y = submodi_take(w, p->n, sizeof *p->y);
+    p->s = submodi_take(w, p->n, sizeof *p->s);
+    p->t = submodi_take(w, p->n, sizeof *p->t);
+    p->u = submodi_take(w, p->n, sizeof *p->u);
+    p->row = submodi_take(w, p->n, sizeof *p->row);
+    p->offsets = submodi_take(w, p->m, sizeof *p->offsets);
+    p->heights = submodi_take(w, p->m, sizeof *p->heights);
+    p->weights = submodi_take(w, p->m, sizeof *p->weights);
+    return p->y && p->s && p->t && p->u && p->row && p->offsets && p->heights && p->weights;
+}
+
+/* Chooses sigma and brings the problem to its units. */
+static submod_status scale(pieces *p)
+{
+    double largest = largest_of(p->a, p->m * p->n);
+    int exponent = 0;
+    frexp(largest, &exponent);
+    exponent = exponent < -500 ? -500 : exponent;
+    p->sigma = ldexp(1, exponent > 500 ? 500 : exponent);
+    for (size_t i = 0; i < p->n; i++) {
+        p->y[i] = p->lambda * p->x[i] / p->sigma;
+    }
+    for (size_t i = 0; i < p->n; i++) {
+        double c = 0;
+        for (size_t j = 0; j < p->m; j++) {
+            c = fmax(c, fabs(p->a[j * p->n + i]) / p->sigma);
+        }
+        p->reach += c * (fabs(p->y[i]) + c);
+    }
+    for (size_t j = 0; j < p->m; j++) {
+        p->offsets[j] = p->lambda * p->b[j] / p->sigma / p->sigma;
+    }
+    double size = largest_of(p->y, p->n) * (double)p->n + largest_of(p->offsets, p->m);
+    return isfinite(size) && largest / p->sigma <= 0x1p400
+               ? SUBMOD_OK
+               : submodi_fail(SUBMOD_ENUMERIC, "%s: lambda x, lambda b or a is too large", who);
+}
+
+static submodi_candidate candidate(pieces *p, size_t j)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        p->row[i] = p->a[j * p->n + i] / p->sigma;
+    }
+    return (submodi_candidate){.point = p->row, .offset = p->offsets[j], .tag = j};
+}
+
+static void measure_t(pieces *p)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        p->t[i] = p->y[i] - p->s[i];
+    }
+}
+
+/* Heights at t, the highest one, and how far it is above the mean of the corral. */
+static void look(pieces *p)
+{
+    double mean = 0;
+    measure_t(p);
+#pragma omp parallel for num_threads(submodi_threads_for(p->m * p->n / 16))
+    for (size_t j = 0; j < p->m; j++) {
+        p->heights[j] = dot(p->a + j * p->n, p->t, p->n) / p->sigma + p->offsets[j];
+    }
+    p->highest = 0;
+    for (size_t j = 1; j < p->m; j++) {
+        p->highest = p->heights[j] > p->heights[p->highest] ? j : p->highest;
+    }
+    double size = p->reach + fabs(p->offsets[p->highest]);
+    for (size_t j = 0; j < p->corral.points.count; j++) {
+        size_t tag = p->corral.tags[j];
+        mean += p->corral.points.weights[j] * p->heights[tag];
+        size += p->corral.points.weights[j] * fabs(p->offsets[tag]);
+    }
+    p->gap = p->heights[p->highest] - mean;
+    p->noise = 4 * DBL_EPSILON * size;
+}
+
+static submod_status add(pieces *p, size_t j, double weight)
+{
+    submodi_candidate new = candidate(p, j);
+    submodi_corral_result added = submodi_corral_add(&p->corral, &new, p->t, p->work);
+    if (added == SUBMODI_CORRAL_ADDED) {
+        p->corral.points.weights[p->corral.points.count - 1] += weight;
+    }
+    return added == SUBMODI_CORRAL_NO_MEMORY ? submodi_nomem(who) : SUBMOD_OK;
+}
+
+static void settle(pieces *p)
+{
+    submodi_corral_settle(&p->corral);
+    submodi_vertices_combine(&p->corral.points, p->s);
+}
+
+/* Starts with the weights given, or with the piece that is highest at x. */
+static submod_status start(pieces *p, const double *weights)
+{
+    memset(p->s, 0, p->n * sizeof *p->s);
+    look(p);
+    submodi_candidate first = candidate(p, p->highest);
+    if (!submodi_corral_init(&p->corral, p->n, first.point, false, p->work)) {
+        return submodi_nomem(who);
+    }
+    submod_status status = SUBMOD_OK;
+    for (size_t j = 0; weights && status == SUBMOD_OK && j < p->m; j++) {
+        status = weights[j] > 0 ? add(p, j, weights[j]) : SUBMOD_OK;
+    }
+    if (status == SUBMOD_OK && p->corral.points.count == 0) {
+        status = add(p, p->highest, 1);
+    }
+    if (status == SUBMOD_OK) {
+        submodi_vertices_normalise(&p->corral.points);
+        submodi_vertices_combine(&p->corral.points, p->s);
+        measure_t(p);
+        submodi_corral_measure(&p->corral, p->t);
+        settle(p);
+    }
+    return status;
+}
+
+static bool in_corral(const pieces *p, size_t j)
+{
+    for (size_t i = 0; i < p->corral.points.count; i++) {
+        if (p->corral.tags[i] == j) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Takes in the highest piece, until that is in the corral already or of no use to it. Then only
+ * rounding is left, which a new factor may yet reduce. */
+static submod_status run(pieces *p, submod_prox_info *info)
+{
+    const size_t limit = 1000 + 100 * (p->m < p->n ? p->m : p->n);
+    bool renewed = false;
+    for (;;) {
+        look(p);
+        info->oracle_calls++;
+        if (p->gap <= p->noise) {
+            return SUBMOD_OK;
+        }
+        if (info->iterations == limit) {
+            return SUBMOD_MAXITER;
+        }
+        info->iterations++;
+        bool present = in_corral(p, p->highest);
+        submod_status status = present ? SUBMOD_OK : add(p, p->highest, 0);
+        if (status != SUBMOD_OK) {
+            return status;
+        }
+        bool stuck = present || !in_corral(p, p->highest);
+        if (stuck && (renewed || !submodi_corral_renew(&p->corral, p->t, p->work))) {
+            return p->gap <= 1e3 * p->noise ? SUBMOD_OK : SUBMOD_INACCURATE;
+        }
+        renewed = stuck;
+        settle(p);
+    }
+}
+
+/* Primal, dual and gap of u and the weights, in the caller's units. */
+static submod_status report(pieces *p, submod_prox_info *info)
+{
+    double per = p->sigma / p->lambda;
+    double highest = -INFINITY;
+    double mean = 0;
+    double distance = 0;
+    memset(p->weights, 0, p->m * sizeof *p->weights);
+    for (size_t j = 0; j < p->corral.points.count; j++) {
+        p->weights[p->corral.tags[j]] = p->corral.points.weights[j];
+    }
+    for (size_t i = 0; i < p->n; i++) {
+        p->u[i] = p->x[i] - p->s[i] * per;
+        distance += p->lambda * (p->s[i] * per) * (p->s[i] * per);
+    }
+    for (size_t j = 0; j < p->m; j++) {
+        double height = dot(p->a + j * p->n, p->u, p->n) + p->b[j];
+        highest = fmax(highest, height);
+        mean += p->weights[j] > 0 ? p->weights[j] * height : 0;
+    }
+    info->primal = highest + distance / 2;
+    info->gap = highest - mean;
+    info->dual = info->primal - info->gap;
+    info->minor_cycles = p->corral.minor_cycles;
+    return submodi_all_finite(p->u, p->n) && isfinite(info->primal) && isfinite(info->gap)
+               ? SUBMOD_OK
+               : submodi_fail(SUBMOD_ENUMERIC, "%s: u or the objective overflows", who);
+}
+
+static submod_status require_arguments(const pieces *p, const double *weights)
+{
+    if (!p->m || !p->n || !p->a || !p->b || !p->x) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: m, n, a, b or x is 0 or NULL", who);
+    }
+    if (p->m > SIZE_MAX / sizeof(double) / p->n || p->n > INT32_MAX) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: m * n is too large", who);
+    }
+    if (!isfinite(p->lambda)) {
+        return submodi_fail(SUBMOD_ENONFINITE, "%s: lambda is %g", who, p->lambda);
+    }
+    if (!(p->lambda > 0)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: lambda = %g is not > 0", who, p->lambda);
+    }
+    submod_status status = submodi_require_finite(who, "a", p->a, p->m * p->n);
+    status = status ? status : submodi_require_finite(who, "b", p->b, p->m);
+    status = status ? status : submodi_require_finite(who, "x", p->x, p->n);
+    if (status == SUBMOD_OK && weights) {
+        status = submodi_require_nonnegative(who, "weights", weights, p->m);
+    }
+    return status;
+}
+
+submod_status submod_prox_max_affine(size_t m, size_t n, const double *a, const double *b,
+                                     const double *x, double lambda, double *u, double *weights,
+                                     submod_prox_info *info, submod_work *work)
+{
+    pieces p = {.m = m, .n = n, .a = a, .b = b, .x = x, .lambda = lambda};
+    submod_prox_info found = {0};
+    double begin = submodi_seconds();
+    submod_status outcome = require_arguments(&p, weights);
+    if (outcome != SUBMOD_OK) {
+        return outcome;
+    }
+    submodi_scope scope;
+    p.work = submodi_scope_open(&scope, work);
+    outcome = allocate(&p) ? scale(&p) : submodi_nomem(who);
+    outcome = outcome ? outcome : start(&p, weights);
+    outcome = outcome ? outcome : run(&p, &found);
+    if (outcome >= 0) {
+        submod_status status = report(&p, &found);
+        outcome = status == SUBMOD_OK ? outcome : status;
+    }
+    if (outcome >= 0) {
+        found.seconds = submodi_seconds() - begin;
+        if (u) {
+            memcpy(u, p.u, n * sizeof *u);
+        }
+        if (weights) {
+            memcpy(weights, p.weights, m * sizeof *weights);
+        }
+        if (info) {
+            *info = found;
+        }
+    }
+    submodi_scope_close(&scope);
+    return outcome;
+}

@@ -1,0 +1,242 @@
+#include "prox/projection.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/sort.h"
+
+enum { DEFAULT_ITERATIONS = 100000 };
+
+static double largest_of(const double *x, size_t n)
+{
+    double largest = 0;
+    for (size_t i = 0; i < n; i++) {
+        largest = fmax(largest, fabs(x[i]));
+    }
+    return largest;
+}
+
+static double squared_length(const double *x, size_t n)
+{
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < n; i++) {
+        sum += x[i] * x[i];
+    }
+    return sum;
+}
+
+static bool allocate(submodi_projection *p)
+{
+    size_t n = p->n;
+    submod_work *w = p->work;
+    p->y = submodi_take(w, n, sizeof *p->y);
+    p->s = submodi_take(w, n, sizeof *p->s);
+    p->t = submodi_take(w, n, sizeof *p->t);
+    p->vertex = submodi_take(w, n, sizeof *p->vertex);
+    p->order = submodi_take(w, n, sizeof *p->order);
+    p->best_t = submodi_take(w, n, sizeof *p->best_t);
+    p->best_g = submodi_take(w, n, sizeof *p->best_g);
+    p->state = submodi_take(w, submodi_fn_state_size(p->problem->fn), 1);
+    p->gains = submodi_take(w, n, sizeof *p->gains);
+    p->fit = submodi_take(w, n, sizeof *p->fit);
+    p->pools = submodi_take(w, n, sizeof *p->pools);
+    return p->y && p->s && p->t && p->vertex && p->order && p->best_t && p->best_g && p->state &&
+           p->gains && p->fit && p->pools;
+}
+
+/* order = the elements by descending key. */
+static submod_status sort(submodi_projection *p, const double *key)
+{
+    submodi_scope scope;
+    submodi_sorted sorted;
+    submod_work *w = submodi_scope_open(&scope, p->work);
+    submod_status status = submodi_sort_f64(key, p->n, w, &sorted);
+    for (size_t i = 0; status == SUBMOD_OK && i < p->n; i++) {
+        p->order[i] = submodi_sorted_index(&sorted, i);
+    }
+    submodi_scope_close(&scope);
+    return status == SUBMOD_OK ? SUBMOD_OK : submodi_nomem(p->problem->who);
+}
+
+/* Gains along order, in F's own units. */
+static submod_status chain(submodi_projection *p, const int32_t *order)
+{
+    const submod_fn *fn = p->problem->fn;
+    p->info->oracle_calls++;
+    submod_status status = submodi_fn_reset(fn, p->state);
+    return status == SUBMOD_OK ? submodi_fn_chain(fn, p->state, order, p->n, p->gains) : status;
+}
+
+/* Gains to units of sigma, and to their elements. */
+static submod_status to_vertex(submodi_projection *p, const int32_t *order, double *vertex)
+{
+    double scale = 1 / p->sigma;
+    for (size_t i = 0; i < p->n; i++) {
+        p->gains[i] *= scale;
+        vertex[order[i]] = p->gains[i];
+    }
+    double length = squared_length(p->gains, p->n);
+    if (!(length <= 0x1p900)) { /* gains differ by 2^400 from those of the first order */
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: the gains of F differ too much in size",
+                            p->problem->who);
+    }
+    p->largest = fmax(p->largest, length);
+    return SUBMOD_OK;
+}
+
+submod_status submodi_projection_chain(submodi_projection *p, const int32_t *order, double *vertex)
+{
+    submod_status status = chain(p, order);
+    return status == SUBMOD_OK ? to_vertex(p, order, vertex) : status;
+}
+
+submod_status submodi_projection_start(submodi_projection *p, const submodi_prox_problem *problem,
+                                       submodi_watch *watch, void *watch_ctx,
+                                       submod_prox_info *info, submod_work *work)
+{
+    *p = (submodi_projection){.problem = problem,
+                              .n = problem->fn->n,
+                              .sigma = 1,
+                              .gap = INFINITY,
+                              .work = work,
+                              .watch = watch,
+                              .watch_ctx = watch_ctx,
+                              .info = info};
+    double limit = problem->settings->time_limit;
+    p->deadline = limit > 0 ? submodi_seconds() + limit : INFINITY;
+    if (!allocate(p)) {
+        return submodi_nomem(problem->who);
+    }
+    for (size_t i = 0; i < p->n; i++) {
+        p->y[i] = problem->lambda * problem->x[i];
+    }
+    if (!submodi_all_finite(p->y, p->n)) {
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: lambda x overflows", problem->who);
+    }
+    submod_status status = sort(p, p->y);
+    if (status == SUBMOD_OK) {
+        status = chain(p, p->order);
+    }
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    double largest = fmax(largest_of(p->gains, p->n), largest_of(p->y, p->n));
+    int exponent = 0;
+    frexp(largest, &exponent);
+    p->sigma = ldexp(1, exponent < -1000  ? -1000
+                        : exponent > 1000 ? 1000
+                                          : exponent); /* 1 / sigma is a number too */
+    for (size_t i = 0; i < p->n; i++) {
+        p->y[i] /= p->sigma;
+    }
+    return to_vertex(p, p->order, p->s);
+}
+
+/* gap(t, s) with f(t) = <g, t>. */
+static double gap_of(const double *t, const double *g, const double *s, const double *present,
+                     size_t n)
+{
+    double linear = 0;
+    double square = 0;
+#pragma omp simd reduction(+ : linear, square)
+    for (size_t i = 0; i < n; i++) {
+        double difference = t[i] - present[i];
+        linear += (g[i] - s[i]) * t[i];
+        square += difference * difference;
+    }
+    return linear + square / 2;
+}
+
+/* Among all t that descend along the order, f is linear, and the best one is the isotonic
+ * regression of y - gains. Keeps the better of it and the best so far. */
+static void improve_primal(submodi_projection *p)
+{
+    size_t n = p->n;
+    double *fit_by_element = p->gains; /* no longer needed then */
+    for (size_t i = 0; i < n; i++) {
+        p->fit[i] = p->y[p->order[i]];
+    }
+    submodi_isotonic(n, p->fit, p->gains, 1, p->pools, p->fit, p->gains);
+    for (size_t i = 0; i < n; i++) {
+        fit_by_element[p->order[i]] = p->fit[i];
+    }
+    double gap = gap_of(fit_by_element, p->vertex, p->s, p->t, n);
+    p->gap = isinf(p->gap) ? INFINITY : gap_of(p->best_t, p->best_g, p->s, p->t, n);
+    if (gap < p->gap) {
+        p->gap = gap;
+        memcpy(p->best_t, fit_by_element, n * sizeof *p->best_t);
+        memcpy(p->best_g, p->vertex, n * sizeof *p->best_g);
+    }
+}
+
+static void measure_vertex(submodi_projection *p)
+{
+    double sum = 0;
+    double size = 0;
+#pragma omp simd reduction(+ : sum, size)
+    for (size_t i = 0; i < p->n; i++) {
+        double term = (p->vertex[i] - p->s[i]) * p->t[i];
+        sum += term;
+        size += (fabs(p->vertex[i]) + fabs(p->s[i])) * fabs(p->t[i]);
+    }
+    p->improves = sum;
+    p->noise = 2 * DBL_EPSILON * size;
+}
+
+/* The terms that the gap is the difference of, and the rounding errors of s, a mean of greedy
+ * vectors: what matters when y and s are both zero. */
+static bool close_enough(const submodi_projection *p)
+{
+    double size = (squared_length(p->y, p->n) + squared_length(p->s, p->n)) / 2;
+    double rounding = 64 * DBL_EPSILON * DBL_EPSILON * p->largest;
+    return fabs(p->gap) <= p->problem->settings->tolerance * size + rounding;
+}
+
+submod_status submodi_projection_look(submodi_projection *p, bool *done)
+{
+    const submod_prox_settings *settings = p->problem->settings;
+    for (size_t i = 0; i < p->n; i++) {
+        p->t[i] = p->y[i] - p->s[i];
+    }
+    submod_status status = sort(p, p->t);
+    if (status == SUBMOD_OK) {
+        status = submodi_projection_chain(p, p->order, p->vertex);
+    }
+    *done = true;
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    measure_vertex(p);
+    bool enough = p->watch && p->watch(p->watch_ctx, p->order, p->gains, p->s, p->sigma);
+    improve_primal(p);
+    if (enough || close_enough(p)) {
+        return SUBMOD_OK;
+    }
+    size_t limit = settings->max_iterations ? settings->max_iterations : DEFAULT_ITERATIONS;
+    if (p->info->iterations >= limit) {
+        return SUBMOD_MAXITER;
+    }
+    if (submodi_seconds() > p->deadline) {
+        return SUBMOD_TIMELIMIT;
+    }
+    *done = false;
+    p->info->iterations++;
+    return SUBMOD_OK;
+}
+
+submod_status submodi_projection_finish(const submodi_projection *p, double *u, double *s)
+{
+    double scale = p->sigma / p->problem->lambda;
+    bool fine = true;
+    for (size_t i = 0; i < p->n; i++) {
+        u[i] = p->best_t[i] * scale;
+        s[i] = p->s[i] * p->sigma;
+        fine &= isfinite(u[i]) && isfinite(s[i]);
+    }
+    return fine ? SUBMOD_OK
+                : submodi_fail(SUBMOD_ENUMERIC, "%s: s / lambda overflows", p->problem->who);
+}

@@ -1,0 +1,64 @@
+/* The projection of y = lambda x onto the base polytope, as seen by methods that know F by its
+ * greedy vectors alone: the linear oracle, the best primal point so far, and when to stop.
+ *
+ * All numbers are in units of a power of two, sigma, about the size of lambda x and of F's gains,
+ * so that squares neither overflow nor vanish; lambda itself drops out. With t = lambda u / sigma
+ * the problem and its gap are
+ *
+ *     min over t of  f(t) + |t - y|^2 / 2,        gap(t, s) = f(t) - <s, t> + |t - (y - s)|^2 / 2,
+ *
+ * a sum of two terms that are both >= 0, so nothing cancels. */
+#ifndef SUBMODI_PROJECTION_H
+#define SUBMODI_PROJECTION_H
+
+#include "base/memory.h"
+#include "prox/isotonic.h"
+#include "prox/solver.h"
+
+/* Told of every greedy order: gains along it and the present base s, by element; multiply by
+ * sigma. Returns true to end the solver with SUBMOD_OK. */
+typedef bool submodi_watch(void *ctx, const int32_t *order, const double *gains, const double *s,
+                           double sigma);
+
+typedef struct submodi_projection {
+    const submodi_prox_problem *problem;
+    size_t n;
+    double sigma;
+    double *y;
+    double *s;       /* the present base; the method's to change */
+    double *t;       /* y - s, by submodi_projection_look */
+    double *vertex;  /* the greedy vector for t, by element */
+    int32_t *order;  /* and its order */
+    double improves; /* <vertex - s, t>: what Frank-Wolfe calls its gap */
+    double noise;    /* rounding error of that */
+    double *best_t;  /* the best primal point so far */
+    double *best_g;  /* its greedy vector, by element */
+    double gap;      /* of best_t and s */
+    double largest;  /* squared length of the longest greedy vector so far */
+    /* inside */
+    void *state;
+    double *gains, *fit;
+    submodi_pool *pools;
+    submod_work *work;
+    double deadline;
+    submodi_watch *watch;
+    void *watch_ctx;
+    submod_prox_info *info;
+} submodi_projection;
+
+/* Chooses the units and starts at the greedy vector of x: s, order. watch may be NULL. */
+submod_status submodi_projection_start(submodi_projection *p, const submodi_prox_problem *problem,
+                                       submodi_watch *watch, void *watch_ctx,
+                                       submod_prox_info *info, submod_work *work);
+
+/* The greedy vector of an order, in units of sigma, by element. */
+submod_status submodi_projection_chain(submodi_projection *p, const int32_t *order, double *vertex);
+
+/* Looks around from s: t, vertex, order, best_t, gap. *done tells that a limit was hit, or the
+ * tolerance met; the status returned is then the method's. */
+submod_status submodi_projection_look(submodi_projection *p, bool *done);
+
+/* Writes u and s in the caller's units. Overflow: SUBMOD_ENUMERIC. */
+submod_status submodi_projection_finish(const submodi_projection *p, double *u, double *s);
+
+#endif

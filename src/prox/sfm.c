@@ -1,0 +1,388 @@
+/* Submodular minimisation: which method, and what is proved about what it found.
+ *
+ * For any base s and any set A:  sum of min(s_i, 0) <= s(A) <= F(A). With value = F of the best set
+ * and gap = value - sum of min(s_i, 0), a set A that leaves out an element with s_i < -gap, or
+ * holds one with s_i > gap, has F(A) > value. So every minimiser holds the first and none the
+ * second kind; where {s < -gap} or {s <= gap} attains the value itself, it is the smallest or
+ * the largest minimiser. */
+#include "submod/sfm.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "prox/exhaustive.h"
+#include "prox/min_norm.h"
+#include "submod/lovasz.h"
+#include "submod/prox.h"
+
+static const char who[] = "submod_sfm";
+
+/* Smallest and largest minimiser, in this order. */
+enum { SMALLEST, LARGEST, EXTREMES };
+
+typedef struct search {
+    const submod_fn *fn;
+    const submod_sfm_settings *settings;
+    size_t n;
+    bool extremes;          /* whether they are asked for */
+    uint8_t *set[EXTREMES]; /* n flags each */
+    uint8_t *best;          /* min-norm: the best set seen */
+    double *s;              /* the base */
+    double value;           /* F of the best set seen */
+    double scale;           /* what rounding errors of F are relative to */
+    int32_t *list;          /* scratch, n */
+    double *gains;          /* scratch, n */
+    submod_work *work;
+    submod_sfm_info *info;
+} search;
+
+submod_sfm_settings submod_sfm_defaults(void)
+{
+    return (submod_sfm_settings){.tolerance = 1e-10};
+}
+
+/* F(A) - F(empty) by eval. */
+static submod_status evaluate(search *f, const uint8_t *set, double *value)
+{
+    size_t k = 0;
+    double empty;
+    double full;
+    for (size_t i = 0; i < f->n; i++) {
+        if (set[i]) {
+            f->list[k++] = (int32_t)i;
+        }
+    }
+    submod_status status = submodi_fn_eval(f->fn, f->list, 0, &empty);
+    status = status ? status : submodi_fn_eval(f->fn, f->list, k, &full);
+    if (status == SUBMOD_OK) {
+        *value = full - empty;
+    }
+    return status;
+}
+
+/* Values of F that differ by less are equal: some tens of rounding errors. */
+static double margin(const search *f)
+{
+    return 64 * DBL_EPSILON * f->scale;
+}
+
+static bool close_enough(const search *f, double gap, double size)
+{
+    return gap <= f->settings->tolerance * (fabs(f->value) + size) + margin(f);
+}
+
+/* Of the prefixes of an order that goes from the smallest to the largest s, the first and the last
+ * one that attain the value. Returns whether the head of this file proves them to be the smallest
+ * and the largest minimiser. attained[0] > n: none attains it. */
+static bool find_extremes(const search *f, const int32_t *order, const double *gains,
+                          const double *s, double sigma, double gap, size_t attained[EXTREMES])
+{
+    double sum = 0;
+    attained[SMALLEST] = f->n + 1;
+    attained[LARGEST] = 0;
+    for (size_t k = 0; k <= f->n; k++) {
+        if (sum * sigma <= f->value + margin(f)) {
+            attained[SMALLEST] = attained[SMALLEST] < k ? attained[SMALLEST] : k;
+            attained[LARGEST] = k;
+        }
+        sum += k < f->n ? gains[k] : 0;
+    }
+    size_t small = attained[SMALLEST];
+    size_t large = attained[LARGEST];
+    return small <= f->n && (small == 0 || s[order[small - 1]] * sigma < -gap) &&
+           (large == f->n || s[order[large]] * sigma > gap);
+}
+
+/* Told of every greedy order by Fujishige-Wolfe; it goes from the smallest to the largest s. Keeps
+ * the best prefix of all orders. */
+static bool watch(void *ctx, const int32_t *order, const double *gains, const double *s,
+                  double sigma)
+{
+    search *f = ctx;
+    double sum = 0;
+    double lowest = 0;
+    double size = 0;
+    double size_of_gains = 0;
+    double dual = 0;
+    size_t best = 0;
+    for (size_t k = 0; k < f->n; k++) {
+        sum += gains[k];
+        size_of_gains += fabs(gains[k]);
+        size += fabs(s[k]);
+        dual += fmin(s[k], 0);
+        best = sum < lowest ? k + 1 : best;
+        lowest = fmin(sum, lowest);
+    }
+    f->scale = fmax(f->scale, size_of_gains * sigma);
+    if (lowest * sigma < f->value) {
+        f->value = lowest * sigma;
+        for (size_t k = 0; k < f->n; k++) {
+            f->best[order[k]] = k < best;
+        }
+    }
+    double gap = f->value - dual * sigma;
+    if (close_enough(f, gap, size * sigma)) {
+        return true;
+    }
+    size_t attained[EXTREMES];
+    return f->settings->integer_valued && gap < 1 &&
+           (!f->extremes || find_extremes(f, order, gains, s, sigma, gap, attained));
+}
+
+/* The base by a projection of 0; the prox of 0 for lambda = 1 is -s. */
+static submod_status base_by_prox(search *f)
+{
+    submod_prox_settings settings = submod_prox_defaults();
+    submod_prox_info prox;
+    settings.max_iterations = f->settings->max_iterations;
+    settings.time_limit = f->settings->time_limit;
+    memset(f->gains, 0, f->n * sizeof *f->gains);
+    submod_status status = submod_prox(f->fn, f->gains, 1, NULL, f->s, &settings, &prox, f->work);
+    if (status >= 0) {
+        f->info->iterations = prox.iterations;
+        f->info->minor_cycles = prox.minor_cycles;
+        f->info->oracle_calls += prox.oracle_calls;
+    }
+    return status;
+}
+
+/* The size of F, which rounding is relative to, from one chain. */
+static submod_status measure_scale(search *f)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        f->list[i] = (int32_t)i;
+    }
+    submod_status status = submod_fn_chain(f->fn, f->list, f->n, f->gains, f->work);
+    f->info->oracle_calls++;
+    f->scale = 0;
+    for (size_t i = 0; status == SUBMOD_OK && i < f->n; i++) {
+        f->scale += fabs(f->gains[i]);
+    }
+    return status;
+}
+
+static submod_status by_min_norm(search *f)
+{
+    submod_prox_settings settings = submod_prox_defaults();
+    submodi_prox_problem problem = {.who = who, .fn = f->fn, .lambda = 1, .settings = &settings};
+    submod_prox_info prox = {0};
+    double *zero = submodi_take(f->work, f->n, sizeof *zero);
+    double *u = submodi_take(f->work, f->n, sizeof *u);
+    if (!zero || !u) {
+        return submodi_nomem(who);
+    }
+    settings.tolerance = 0; /* the watch decides */
+    settings.max_iterations = f->settings->max_iterations;
+    settings.time_limit = f->settings->time_limit;
+    settings.combination = f->settings->combination;
+    memset(zero, 0, f->n * sizeof *zero);
+    memset(f->best, 0, f->n);
+    problem.x = zero;
+    submod_status status = submodi_min_norm(&problem, watch, f, u, f->s, &prox, f->work);
+    f->info->iterations = prox.iterations;
+    f->info->minor_cycles = prox.minor_cycles;
+    f->info->oracle_calls = prox.oracle_calls;
+    return status;
+}
+
+/* From the base and the best value: the order of s, and its prefixes that attain the value. */
+static submod_status extremes_from_base(search *f)
+{
+    double *t = submodi_take(f->work, f->n, sizeof *t);
+    double *along = submodi_take(f->work, f->n, sizeof *along);
+    if (!t || !along) {
+        return submodi_nomem(who);
+    }
+    double dual = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        t[i] = -f->s[i];
+        dual += fmin(f->s[i], 0);
+    }
+    submod_lovasz_settings plain = {.ties = SUBMOD_TIES_INDEX};
+    submod_status status = submod_lovasz(f->fn, t, NULL, f->gains, f->list, &plain, f->work);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    for (size_t k = 0; k < f->n; k++) {
+        along[k] = f->gains[f->list[k]];
+    }
+    size_t attained[EXTREMES];
+    f->info->oracle_calls++;
+    f->info->extremes_proved = find_extremes(f, f->list, along, f->s, 1, f->value - dual, attained);
+    for (size_t k = 0; k < f->n; k++) {
+        int32_t e = f->list[k];
+        bool none = attained[SMALLEST] > f->n; /* an earlier order had something better */
+        f->set[SMALLEST][e] = none ? f->best[e] : k < attained[SMALLEST];
+        f->set[LARGEST][e] = none ? f->best[e] : k < attained[LARGEST];
+    }
+    return SUBMOD_OK;
+}
+
+static submod_status by_minimizer(search *f)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        f->list[i] = (int32_t)i;
+        f->gains[i] = 0;
+    }
+    submod_status status = SUBMOD_OK;
+    for (int i = SMALLEST; status == SUBMOD_OK && i < EXTREMES; i++) {
+        f->info->oracle_calls++;
+        status =
+            submodi_fn_minimize(f->fn, NULL, 0, f->list, f->n, f->gains, i == LARGEST, f->set[i]);
+        for (size_t e = 0; status == SUBMOD_OK && e < f->n; e++) {
+            f->set[i][e] = f->set[i][e] != 0;
+        }
+    }
+    return status;
+}
+
+static submod_status by_all_subsets(search *f)
+{
+    submodi_all_subsets all;
+    submod_status status = submodi_try_all_subsets(who, f->fn, &all, f->work);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    uint32_t sets[EXTREMES] = {all.intersection, all.united};
+    f->info->extremes_proved = 1;
+    for (int i = SMALLEST; i < EXTREMES; i++) {
+        double value;
+        for (int again = 0; again < 2; again++) {
+            for (size_t e = 0; e < f->n; e++) {
+                f->set[i][e] = sets[i] >> e & 1;
+            }
+            status = evaluate(f, f->set[i], &value);
+            if (status != SUBMOD_OK) {
+                return status;
+            }
+            if (value <= all.lowest + 1e-14 * fmax(all.scale, fabs(value))) {
+                break;
+            }
+            sets[i] = all.minimiser; /* F is not submodular: any one has to do */
+            f->info->extremes_proved = 0;
+        }
+    }
+    return SUBMOD_OK;
+}
+
+/* ---- the entry ---- */
+
+static submod_status require_arguments(const submod_fn *fn, const submod_sfm_settings *s)
+{
+    if (!fn) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: fn is NULL", who);
+    }
+    if ((int)s->method < SUBMOD_SFM_AUTO || (int)s->method > SUBMOD_SFM_EXHAUSTIVE) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: method = %d is unknown", who, (int)s->method);
+    }
+    if (!(s->tolerance >= 0 && isfinite(s->tolerance)) ||
+        !(s->time_limit >= 0 && isfinite(s->time_limit))) {
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: tolerance = %g and time_limit = %g must be finite and >= 0", who,
+                            s->tolerance, s->time_limit);
+    }
+    if (s->method == SUBMOD_SFM_MINIMIZER && !fn->ops.minimize) {
+        return submodi_fail(SUBMOD_EUNSUPPORTED, "%s: a %s function has no minimiser of its own",
+                            who, fn->name);
+    }
+    if (s->method == SUBMOD_SFM_EXHAUSTIVE && fn->n > SUBMOD_SFM_EXHAUSTIVE_MAX) {
+        return submodi_fail(SUBMOD_EUNSUPPORTED, "%s: 2^%zu subsets are too many", who, fn->n);
+    }
+    return SUBMOD_OK;
+}
+
+static bool allocate(search *f)
+{
+    f->s = submodi_take(f->work, f->n, sizeof *f->s);
+    f->set[SMALLEST] = submodi_take(f->work, f->n, 1);
+    f->set[LARGEST] = submodi_take(f->work, f->n, 1);
+    f->best = submodi_take(f->work, f->n, 1);
+    f->list = submodi_take(f->work, f->n, sizeof *f->list);
+    f->gains = submodi_take(f->work, f->n, sizeof *f->gains);
+    return f->s && f->set[SMALLEST] && f->set[LARGEST] && f->best && f->list && f->gains;
+}
+
+/* Value by eval, the bound by s, and what they prove. */
+static submod_status judge(search *f, submod_status outcome)
+{
+    submod_sfm_info *info = f->info;
+    double size = 0;
+    submod_status status = evaluate(f, f->set[SMALLEST], &info->value);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    for (size_t i = 0; i < f->n; i++) {
+        info->dual += fmin(f->s[i], 0);
+        size += fabs(f->s[i]);
+    }
+    info->gap = info->value - info->dual;
+    info->exact = info->method == SUBMOD_SFM_EXHAUSTIVE || info->gap <= 0 ||
+                  (f->settings->integer_valued && info->gap < 1);
+    f->value = info->value;
+    f->scale = fmax(f->scale, size);
+    bool good = info->exact || close_enough(f, info->gap, size);
+    return outcome == SUBMOD_OK && !good ? SUBMOD_INACCURATE : outcome;
+}
+
+static submod_status solve(search *f, bool with_base)
+{
+    submod_status outcome = SUBMOD_OK;
+    switch (f->info->method) {
+    case SUBMOD_SFM_MINIMIZER: outcome = by_minimizer(f); break;
+    case SUBMOD_SFM_EXHAUSTIVE: outcome = by_all_subsets(f); break;
+    default:
+        outcome = by_min_norm(f);
+        if (outcome >= 0) {
+            submod_status status = extremes_from_base(f);
+            outcome = status == SUBMOD_OK ? outcome : status;
+        }
+        return outcome < 0 ? outcome : judge(f, outcome);
+    }
+    if (outcome != SUBMOD_OK || !with_base) {
+        return outcome;
+    }
+    outcome = base_by_prox(f);
+    submod_status status = outcome < 0 ? outcome : measure_scale(f);
+    return status != SUBMOD_OK ? status : judge(f, outcome);
+}
+
+submod_status submod_sfm(const submod_fn *fn, uint8_t *smallest, uint8_t *largest, double *s,
+                         const submod_sfm_settings *settings, submod_sfm_info *info,
+                         submod_work *work)
+{
+    double begin = submodi_seconds();
+    submod_sfm_settings chosen = settings ? *settings : submod_sfm_defaults();
+    submod_status status = require_arguments(fn, &chosen);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    submod_sfm_info found = {.method = chosen.method};
+    if (chosen.method == SUBMOD_SFM_AUTO) {
+        found.method = fn->ops.minimize ? SUBMOD_SFM_MINIMIZER : SUBMOD_SFM_MIN_NORM;
+    }
+    search f = {.fn = fn, .settings = &chosen, .n = fn->n, .info = &found};
+    f.extremes = smallest || largest;
+    submodi_scope scope;
+    f.work = submodi_scope_open(&scope, work);
+    status = allocate(&f) ? solve(&f, s || info) : submodi_nomem(who);
+    if (status >= 0) {
+        if (smallest) {
+            memcpy(smallest, f.set[SMALLEST], f.n);
+        }
+        if (largest) {
+            memcpy(largest, f.set[LARGEST], f.n);
+        }
+        if (s) {
+            memcpy(s, f.s, f.n * sizeof *s);
+        }
+        found.seconds = submodi_seconds() - begin;
+        if (info) {
+            *info = found;
+        }
+    }
+    submodi_scope_close(&scope);
+    return status;
+}

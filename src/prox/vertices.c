@@ -1,0 +1,181 @@
+#include "prox/vertices.h"
+
+#include <string.h>
+
+#include "base/simd.h"
+#include "base/threads.h"
+
+bool submodi_vertices_init(submodi_vertices *v, size_t n, const double *origin, bool keep_orders,
+                           submod_work *work)
+{
+    enum { FIRST = 16 };
+    *v = (submodi_vertices){.n = n};
+    v->origin = submodi_take(work, n, sizeof *v->origin);
+    /* Any address will do to say that orders are wanted, until there is room for the first. */
+    v->orders = keep_orders ? (int32_t *)(void *)v->origin : NULL;
+    if (!v->origin || !submodi_vertices_reserve(v, FIRST, work)) {
+        return false;
+    }
+    memcpy(v->origin, origin, n * sizeof *origin);
+    return true;
+}
+
+/* count pieces of the given bytes each, filled from those of old. */
+static void *grown(const void *old, size_t present, size_t count, size_t bytes, submod_work *work)
+{
+    void *memory = submodi_take(work, count, bytes);
+    if (memory && present) {
+        memcpy(memory, old, present * bytes);
+    }
+    return memory;
+}
+
+bool submodi_vertices_reserve(submodi_vertices *v, size_t count, submod_work *work)
+{
+    if (count <= v->capacity) {
+        return true;
+    }
+    /* What is outgrown stays in the workspace till the end: at most as much again. */
+    size_t capacity = 2 * v->capacity > count ? 2 * v->capacity : count;
+    size_t old = v->capacity;
+    double *rows = grown(v->rows, old, capacity, v->n * sizeof *rows, work);
+    size_t *slots = grown(v->slots, old, capacity, sizeof *slots, work);
+    double *weights = grown(v->weights, v->count, capacity, sizeof *weights, work);
+    int32_t *orders = NULL;
+    if (v->orders) {
+        orders = grown(v->orders, old, capacity, v->n * sizeof *orders, work);
+    }
+    if (!rows || !slots || !weights || (v->orders && !orders)) {
+        return false;
+    }
+    for (size_t i = old; i < capacity; i++) {
+        slots[i] = i;
+    }
+    v->rows = rows;
+    v->slots = slots;
+    v->weights = weights;
+    v->orders = orders;
+    v->capacity = capacity;
+    return true;
+}
+
+const double *submodi_vertices_add(submodi_vertices *v, const double *point, const int32_t *order)
+{
+    size_t position = v->count++;
+    double *row = submodi_vertices_row(v, position);
+    for (size_t i = 0; i < v->n; i++) {
+        row[i] = point[i] - v->origin[i];
+    }
+    if (v->orders) {
+        memcpy(submodi_vertices_order(v, position), order, v->n * sizeof *order);
+    }
+    v->weights[position] = 0;
+    return row;
+}
+
+void submodi_vertices_remove(submodi_vertices *v, size_t j)
+{
+    size_t slot = v->slots[j];
+    size_t behind = --v->count - j;
+    memmove(v->slots + j, v->slots + j + 1, behind * sizeof *v->slots);
+    memmove(v->weights + j, v->weights + j + 1, behind * sizeof *v->weights);
+    v->slots[v->count] = slot;
+}
+
+/* A pass over 1 M numbers takes about 1 ms: below that, waiting for another thread on a busy
+ * machine costs more than it gains. */
+static int threads_for(const submodi_vertices *v)
+{
+    return submodi_threads_for(v->count * v->n / 16);
+}
+
+/* Four rows times two vectors: eight sums keep the adders busy while rows come from memory. */
+SUBMODI_MULTIVERSION
+static void dots_of_four(const double *const row[4], const double *a, const double *b, size_t n,
+                         double *with_a, double *with_b)
+{
+    const double *r0 = row[0];
+    const double *r1 = row[1];
+    const double *r2 = row[2];
+    const double *r3 = row[3];
+    double a0 = 0, a1 = 0, a2 = 0, a3 = 0, b0 = 0, b1 = 0, b2 = 0, b3 = 0;
+#pragma omp simd reduction(+ : a0, a1, a2, a3, b0, b1, b2, b3)
+    for (size_t i = 0; i < n; i++) {
+        a0 += r0[i] * a[i];
+        a1 += r1[i] * a[i];
+        a2 += r2[i] * a[i];
+        a3 += r3[i] * a[i];
+        b0 += r0[i] * b[i];
+        b1 += r1[i] * b[i];
+        b2 += r2[i] * b[i];
+        b3 += r3[i] * b[i];
+    }
+    with_a[0] = a0, with_a[1] = a1, with_a[2] = a2, with_a[3] = a3;
+    with_b[0] = b0, with_b[1] = b1, with_b[2] = b2, with_b[3] = b3;
+}
+
+void submodi_vertices_dots(const submodi_vertices *v, const double *a, const double *b,
+                           double *with_a, double *with_b)
+{
+    size_t quads = (v->count + 3) / 4;
+#pragma omp parallel for num_threads(threads_for(v))
+    for (size_t q = 0; q < quads; q++) {
+        const double *row[4];
+        double of_a[4];
+        double of_b[4];
+        size_t first = 4 * q;
+        size_t here = v->count - first < 4 ? v->count - first : 4;
+        for (size_t i = 0; i < 4; i++) { /* the last ones may stand in for missing ones */
+            row[i] = submodi_vertices_row(v, first + (i < here ? i : here - 1));
+        }
+        dots_of_four(row, a, b, v->n, of_a, of_b);
+        memcpy(with_a + first, of_a, here * sizeof *of_a);
+        memcpy(with_b + first, of_b, here * sizeof *of_b);
+    }
+}
+
+SUBMODI_MULTIVERSION
+static void add_four(double *to, const double *const row[4], const double weight[4], size_t n)
+{
+    const double *r0 = row[0];
+    const double *r1 = row[1];
+    const double *r2 = row[2];
+    const double *r3 = row[3];
+    double w0 = weight[0], w1 = weight[1], w2 = weight[2], w3 = weight[3];
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        to[i] += (w0 * r0[i] + w1 * r1[i]) + (w2 * r2[i] + w3 * r3[i]);
+    }
+}
+
+void submodi_vertices_combine(const submodi_vertices *v, double *point)
+{
+    enum { STRIP = 512 }; /* a strip of the sum stays in the first-level cache */
+    size_t strips = (v->n + STRIP - 1) / STRIP;
+#pragma omp parallel for num_threads(threads_for(v))
+    for (size_t strip = 0; strip < strips; strip++) {
+        size_t begin = strip * STRIP;
+        size_t length = v->n - begin < STRIP ? v->n - begin : STRIP;
+        memcpy(point + begin, v->origin + begin, length * sizeof *point);
+        for (size_t j = 0; j < v->count; j += 4) {
+            const double *row[4];
+            double weight[4];
+            for (size_t i = 0; i < 4; i++) {
+                row[i] = submodi_vertices_row(v, j + i < v->count ? j + i : j) + begin;
+                weight[i] = j + i < v->count ? v->weights[j + i] : 0;
+            }
+            add_four(point + begin, row, weight, length);
+        }
+    }
+}
+
+void submodi_vertices_normalise(submodi_vertices *v)
+{
+    double sum = 0;
+    for (size_t j = 0; j < v->count; j++) {
+        sum += v->weights[j];
+    }
+    for (size_t j = 0; j < v->count; j++) {
+        v->weights[j] /= sum;
+    }
+}
