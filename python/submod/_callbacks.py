@@ -7,11 +7,12 @@ up, and the exception is raised again on the other side, KeyboardInterrupt too.
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Iterable, Optional
 
 import numpy as np
 
 from . import _errors
+from ._library import call
 from ._structs import ChainCallback, EvalCallback, FunctionOps, GainCallback, ResetCallback
 
 
@@ -40,6 +41,22 @@ class Trap:
         error, self._error = self._error, None
         if error is not None:
             raise error
+
+
+def call_trapped(traps: Iterable[Trap], name: str, *arguments: Any) -> int:
+    """submod_<name>(..), which calls back. What was raised there is raised here, even where the
+    library could do without the callback."""
+    failure: Optional[_errors.SubmodError] = None
+    status = _errors.ECALLBACK
+    try:
+        status = call(name, *arguments)
+    except _errors.SubmodError as error:
+        failure = error
+    for trap in traps:
+        trap.reraise()
+    if failure is not None:
+        raise failure
+    return status
 
 
 def _int32(address: Optional[int], count: int) -> Any:

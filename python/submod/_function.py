@@ -9,10 +9,11 @@ from typing import Any, Callable, Iterable, Optional, Union
 import numpy as np
 import numpy.typing as npt
 
-from . import _errors
+from . import _errors, _prox
 from ._arrays import as_array, elements, int32, vector
-from ._callbacks import Callbacks
-from ._library import Handle, call, call_interruptibly, function, warn
+from ._callbacks import Callbacks, call_trapped
+from ._library import Handle, call_interruptibly, function, warn
+from ._prox import Certificate, CertificateCheck, MinimizeResult, ProxResult
 from ._settings import pick
 from ._structs import CheckReport, CheckSettings, LovaszSettings
 from ._structs import Counterexample as RawCounterexample
@@ -290,17 +291,62 @@ class Function:
         warn(status, "check")
         return found
 
+    def prox(
+        self,
+        x: Any,
+        lam: float,
+        method: str = "auto",
+        *,
+        hinge: bool = False,
+        start: Optional[Certificate] = None,
+        tolerance: Optional[float] = None,
+        max_iterations: Optional[int] = None,
+        time_limit: Optional[float] = None,
+    ) -> ProxResult:
+        """argmin over u of f(u) + lam/2 |u - x|^2, f the Lovász extension; F submodular.
+
+        method: "auto", "closed_form", "cardinality", "jaccard", "chain", "decomposition",
+        "min_norm", "frank_wolfe", "away_steps" or "greedy_path".
+        hinge: of f(max(u, 0)) instead, for a monotone F.
+        start: where an iterative method starts: the certificate of another result. The limits and
+        the relative tolerance of the gap (1e-10) are for iterative methods.
+        """
+        return _prox.prox(
+            self._call, self.n, x, lam, method, hinge, start, tolerance=tolerance,
+            max_iterations=max_iterations, time_limit=time_limit,
+        )  # fmt: skip
+
+    def minimize(
+        self,
+        method: str = "auto",
+        *,
+        integer_valued: bool = False,
+        tolerance: Optional[float] = None,
+        max_iterations: Optional[int] = None,
+        time_limit: Optional[float] = None,
+    ) -> MinimizeResult:
+        """A set that minimises F, which is submodular, with a certified gap.
+
+        method: "auto", "minimizer" (the function's own), "min_norm" or "exhaustive".
+        integer_valued: F takes whole numbers only, so that a gap below 1 proves optimality.
+        """
+        return _prox.minimize(
+            self._call, self.n, method, integer_valued=integer_valued, tolerance=tolerance,
+            max_iterations=max_iterations, time_limit=time_limit,
+        )  # fmt: skip
+
+    def verify(
+        self, x: Any, lam: float, u: Any, s: Any, certificate: Certificate
+    ) -> CertificateCheck:
+        """Checks a prox from the values of F alone, without trusting the solver."""
+        return _prox.verify(self._call, self.n, x, lam, u, s, certificate)
+
     def _call(self, name: str, *arguments: Any, keep: Any = None) -> int:
         """A call with this function first. With callbacks, Ctrl-C arrives in one of them, and what
         they raise is raised here."""
         if not self._callbacks:
             return call_interruptibly(keep, name, self._handle, *arguments)
-        try:
-            return call(name, self._handle, *arguments)
-        except _errors.CallbackError:
-            for callbacks in self._callbacks:
-                callbacks.reraise()
-            raise
+        return call_trapped(self._callbacks, name, self._handle, *arguments)
 
 
 def _counterexample(raw: RawCounterexample) -> Counterexample:

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any, Callable, Optional
 
 from . import _errors
-from ._structs import CheckReport, CheckSettings, FunctionOps, Gradient, Labels, LossInfo
-from ._structs import LossSettings, LovaszSettings, MetricSettings, MiouValues, Scores
+from ._structs import AdamSettings, BundleSettings, CertificateReport, CheckReport, CheckSettings
+from ._structs import DescentSettings, FistaSettings, FunctionOps, Gradient, Labels, LossInfo
+from ._structs import LossSettings, LovaszSettings, MetricSettings, MiouValues, OptimInfo, Problem
+from ._structs import ProxInfo, ProxSettings, Schedule, Scores, SfmInfo, SfmSettings
 
 _STATUS = c_int
 _HANDLE = POINTER(c_void_p)  # where a constructor puts its handle
@@ -78,6 +80,65 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "histogram_gradient": (
         _STATUS,
         [c_void_p] + _BATCH + [POINTER(Gradient), POINTER(LossSettings), c_void_p],
+    ),
+    # prox.h, sfm.h, certificate.h
+    "prox_defaults": (ProxSettings, []),
+    "prox": (
+        _STATUS,
+        [c_void_p, c_void_p, c_double, c_void_p, c_void_p, POINTER(ProxSettings)]
+        + [POINTER(ProxInfo), c_void_p],
+    ),
+    "prox_max_affine": (
+        _STATUS,
+        [c_size_t, c_size_t, c_void_p, c_void_p, c_void_p, c_double, c_void_p, c_void_p]
+        + [POINTER(ProxInfo), c_void_p],
+    ),
+    "prox_lovasz_hinge": (
+        _STATUS,
+        [POINTER(Scores), POINTER(Labels), c_double, POINTER(Gradient), POINTER(Gradient)]
+        + [POINTER(ProxInfo), POINTER(LossSettings), c_void_p],
+    ),
+    "sfm_defaults": (SfmSettings, []),
+    "sfm": (
+        _STATUS,
+        [c_void_p, c_void_p, c_void_p, c_void_p, POINTER(SfmSettings), POINTER(SfmInfo), c_void_p],
+    ),
+    "combination_create": (_STATUS, [_HANDLE]),
+    "combination_free": (None, [c_void_p]),
+    "combination_count": (c_size_t, [c_void_p]),
+    "combination_size": (c_size_t, [c_void_p]),
+    "combination_order": (c_void_p, [c_void_p, c_size_t]),
+    "combination_weight": (c_double, [c_void_p, c_size_t]),
+    "combination_set": (_STATUS, [c_void_p, c_size_t, c_size_t, c_void_p, c_void_p]),
+    "certificate_check": (
+        _STATUS,
+        [c_void_p, c_void_p, c_double, c_void_p, c_void_p, c_void_p, POINTER(CertificateReport)],
+    ),
+    # optim.h
+    "problem_clear": (None, [POINTER(Problem)]),
+    "problem_max_affine": (_STATUS, [c_size_t, c_size_t, c_void_p, c_void_p, POINTER(Problem)]),
+    "step_gd": (_STATUS, [c_size_t, _HANDLE]),
+    "step_momentum": (_STATUS, [c_size_t, c_double, _HANDLE]),
+    "step_nesterov": (_STATUS, [c_size_t, c_double, _HANDLE]),
+    "step_adam": (_STATUS, [c_size_t, POINTER(AdamSettings), _HANDLE]),
+    "step_free": (None, [c_void_p]),
+    "schedule_check": (_STATUS, [POINTER(Schedule)]),
+    "schedule_eta": (c_double, [POINTER(Schedule), c_size_t]),
+    "descent_defaults": (DescentSettings, []),
+    "descend": (
+        _STATUS,
+        [POINTER(Problem), c_void_p, c_void_p, POINTER(DescentSettings), POINTER(OptimInfo)]
+        + [c_void_p],
+    ),
+    "fista_defaults": (FistaSettings, []),
+    "fista": (
+        _STATUS,
+        [POINTER(Problem), c_void_p, POINTER(FistaSettings), POINTER(OptimInfo), c_void_p],
+    ),
+    "bundle_defaults": (BundleSettings, []),
+    "bundle": (
+        _STATUS,
+        [POINTER(Problem), c_void_p, POINTER(BundleSettings), POINTER(OptimInfo), c_void_p],
     ),
     # metric.h
     "metric_defaults": (MetricSettings, []),

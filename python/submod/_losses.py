@@ -88,6 +88,29 @@ def lovasz_hinge(
     )  # fmt: skip
 
 
+def prox_lovasz_hinge(
+    scores: Any,
+    labels: Any,
+    lam: float,
+    *,
+    per_image: bool = True,
+    ignore_index: Optional[int] = None,
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """(u, d): u = argmin over z of lovasz_hinge(z) + lam/2 |z - scores|^2 for each image (or the
+    batch), and d = lam (scores - u) / images, which takes the place of the gradient in the paper's
+    modified backpropagation."""
+    given = scores_array(scores)
+    scores, labels = canonical("hinge", given, labels_array(labels), per_image)
+    scores_, scores = view_scores(scores)
+    labels_, labels = view_labels(labels)
+    settings = loss_settings(1, per_image=per_image, ignore_index=ignore_index)
+    u, d = np.empty(scores.shape, np.float32), np.empty(scores.shape, np.float32)
+    targets = [ctypes.byref(gradient_view(memory(array))) for array in (u, d)]
+    batch = (ctypes.byref(scores_), ctypes.byref(labels_))
+    call("prox_lovasz_hinge", *batch, lam, *targets, None, ctypes.byref(settings), None)
+    return u.reshape(given.shape), d.reshape(given.shape)
+
+
 def _loss(
     kind: str, scores: Any, labels: Any, probabilities: bool, return_grad: bool, **options: Any
 ) -> Result:

@@ -178,3 +178,205 @@ class MiouValues(ctypes.Structure):
         ("images", c_uint64),
         ("batches", c_uint64),
     ]
+
+
+class ProxSettings(ctypes.Structure):
+    """submod_prox_settings"""
+
+    _fields_ = [
+        ("method", c_int),
+        ("hinge", c_int),
+        ("tolerance", c_double),
+        ("max_iterations", c_size_t),
+        ("time_limit", c_double),
+        ("combination", c_void_p),
+    ]
+
+
+class ProxInfo(ctypes.Structure):
+    """submod_prox_info"""
+
+    _fields_ = [
+        ("method", c_int),
+        ("primal", c_double),
+        ("dual", c_double),
+        ("gap", c_double),
+        ("iterations", c_size_t),
+        ("minor_cycles", c_size_t),
+        ("oracle_calls", c_uint64),
+        ("work", c_uint64),
+        ("seconds", c_double),
+    ]
+
+
+class SfmSettings(ctypes.Structure):
+    """submod_sfm_settings"""
+
+    _fields_ = [
+        ("method", c_int),
+        ("tolerance", c_double),
+        ("integer_valued", c_int),
+        ("max_iterations", c_size_t),
+        ("time_limit", c_double),
+        ("combination", c_void_p),
+    ]
+
+
+class SfmInfo(ctypes.Structure):
+    """submod_sfm_info"""
+
+    _fields_ = [
+        ("method", c_int),
+        ("value", c_double),
+        ("dual", c_double),
+        ("gap", c_double),
+        ("exact", c_int),
+        ("extremes_proved", c_int),
+        ("iterations", c_size_t),
+        ("minor_cycles", c_size_t),
+        ("oracle_calls", c_uint64),
+        ("seconds", c_double),
+    ]
+
+
+class CertificateReport(ctypes.Structure):
+    """submod_certificate_report"""
+
+    _fields_ = [
+        ("base_error", c_double),
+        ("primal", c_double),
+        ("dual", c_double),
+        ("gap", c_double),
+        ("minimum_bound", c_double),
+    ]
+
+
+SlopeCallback = ctypes.CFUNCTYPE(
+    c_int, c_void_p, c_size_t, c_void_p, POINTER(c_double), c_void_p
+)
+ValueCallback = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, POINTER(c_double))
+MoveCallback = ctypes.CFUNCTYPE(c_int, c_void_p, c_size_t, c_void_p, c_double, c_void_p)
+
+
+class Problem(ctypes.Structure):
+    """submod_problem"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("dimension", c_size_t),
+        ("batches", c_size_t),
+        ("ctx", c_void_p),
+        ("subgradient", SlopeCallback),
+        ("value", ValueCallback),
+        ("prox", MoveCallback),
+        ("smooth", SlopeCallback),
+        ("direction", MoveCallback),
+        ("metric", ValueCallback),
+        ("destroy", c_void_p),
+    ]
+
+
+class AdamSettings(ctypes.Structure):
+    """submod_adam_settings"""
+
+    _fields_ = [
+        ("beta1", c_double),
+        ("beta2", c_double),
+        ("epsilon", c_double),
+        ("decay", c_double),
+    ]
+
+
+class Schedule(ctypes.Structure):
+    """submod_schedule"""
+
+    _fields_ = [
+        ("kind", c_int),
+        ("eta", c_double),
+        ("factor", c_double),
+        ("power", c_double),
+        ("period", c_size_t),
+    ]
+
+
+class Trace(ctypes.Structure):
+    """submod_trace"""
+
+    _fields_ = [
+        ("iteration", c_size_t),
+        ("x", POINTER(c_double)),
+        ("f", c_double),
+        ("gradient_norm", c_double),
+        ("step", c_double),
+        ("seconds", c_double),
+        ("metric", c_double),
+    ]
+
+
+TraceCallback = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(Trace))
+
+
+class RunSettings(ctypes.Structure):
+    """submod_run_settings"""
+
+    _fields_ = [
+        ("max_iterations", c_size_t),
+        ("time_limit", c_double),
+        ("f_star", c_double),
+        ("tolerance", c_double),
+        ("gradient_tolerance", c_double),
+        ("weight_decay", c_double),
+        ("keep_best", c_int),
+        ("trace_every", c_size_t),
+        ("trace", TraceCallback),
+        ("trace_ctx", c_void_p),
+    ]
+
+
+class OptimInfo(ctypes.Structure):
+    """submod_optim_info"""
+
+    _fields_ = [
+        ("stop", c_int),
+        ("iterations", c_size_t),
+        ("f", c_double),
+        ("gradient_norm", c_double),
+        ("lower_bound", c_double),
+        ("gap", c_double),
+        ("values", c_uint64),
+        ("gradients", c_uint64),
+        ("proxes", c_uint64),
+        ("planes", c_size_t),
+        ("seconds", c_double),
+    ]
+
+
+class DescentSettings(ctypes.Structure):
+    """submod_descent_settings"""
+
+    _fields_ = [
+        ("run", RunSettings),
+        ("schedule", Schedule),
+        ("direction", c_int),
+        ("lambda", c_double),
+        ("order", c_int),
+        ("seed", c_uint64),
+    ]
+
+
+class FistaSettings(ctypes.Structure):
+    """submod_fista_settings"""
+
+    _fields_ = [("run", RunSettings), ("lipschitz", c_double), ("restart", c_int)]
+
+
+class BundleSettings(ctypes.Structure):
+    """submod_bundle_settings"""
+
+    _fields_ = [
+        ("run", RunSettings),
+        ("radius", c_double),
+        ("max_planes", c_size_t),
+        ("lambda", c_double),
+        ("bmrm", c_int),
+    ]

@@ -283,3 +283,25 @@ def test_training_goes_down():
         optimizer.step()
         losses.append(loss.item())
     assert losses[-1] < 0.3 * losses[0]
+
+
+@pytest.mark.parametrize("per_image", [True, False])
+def test_prox_hinge(per_image):
+    """The value is the hinge's, what comes back is lam (x - prox(x)) / groups."""
+    scores, labels = randn(2, 7, 6), with_ignored(randint(2, (2, 7, 6)), {"ignore_index": 255})
+    options = {"per_image": per_image, "ignore_index": 255}
+    loss, direction = loss_and_gradient(
+        lovasz.prox_lovasz_hinge, scores, labels, lam=0.3, **options
+    )
+    assert loss == lovasz.lovasz_hinge(scores, labels, **options)
+    u, d = submod.prox_lovasz_hinge(scores, labels, 0.3, **options)
+    assert torch.equal(direction, torch.from_numpy(d))
+    groups = 2 if per_image else 1
+    assert torch.allclose(direction, 0.3 * (scores - torch.from_numpy(u)) / groups, atol=1e-6)
+    steep = loss_and_gradient(lovasz.prox_lovasz_hinge, scores, labels, lam=1e5, **options)[1]
+    slope = loss_and_gradient(reference.hinge, scores, labels, **options)[1]
+    assert (steep - slope).abs().max() < 1e-6
+    module = lovasz.ProxLovaszHinge(0.3, **options)
+    assert module(scores, labels) == loss and "lam=0.3" in repr(module)
+    with pytest.raises(ValueError, match="lam"):
+        lovasz.prox_lovasz_hinge(scores, labels, 0.0)

@@ -147,3 +147,12 @@ def test_data_parallel_threads():
         thread.join()
     for (loss, gradient), (loss_, gradient_) in zip(found, expected):
         assert loss == loss_ and torch.equal(gradient, gradient_)
+
+
+@of_themselves
+def test_opcheck_prox():
+    scores, labels = case((2, 1, 6, 5))
+    labels = torch.randint(2, labels.shape, generator=GENERATOR)
+    torch.library.opcheck(
+        _ops.prox_lovasz_hinge, (scores.requires_grad_(True), labels, 0.5, True, None, True)
+    )

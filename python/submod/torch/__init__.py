@@ -3,8 +3,8 @@
     import submod.torch as lovasz
     loss = lovasz.lovasz_softmax(logits, labels, ignore_index=255)
 
-Functions    lovasz_softmax, lovasz_sigmoid, lovasz_hinge
-Modules      LovaszSoftmax, LovaszSigmoid, LovaszHinge, DatasetLovasz
+Functions    lovasz_softmax, lovasz_sigmoid, lovasz_hinge, prox_lovasz_hinge
+Modules      LovaszSoftmax, LovaszSigmoid, LovaszHinge, ProxLovaszHinge, DatasetLovasz
 compat       the names and arguments of the file that accompanies the paper
 
 Tensors are used in place, in any memory format whose pixels are evenly spaced (channels_last too).
@@ -23,16 +23,18 @@ if tuple(int(part) for part in _torch.__version__.split(".")[:2]) < (2, 4):
 
 from . import compat
 from .dataset import DatasetLovasz
-from .functional import lovasz_hinge, lovasz_sigmoid, lovasz_softmax
-from .modules import LovaszHinge, LovaszSigmoid, LovaszSoftmax
+from .functional import lovasz_hinge, lovasz_sigmoid, lovasz_softmax, prox_lovasz_hinge
+from .modules import LovaszHinge, LovaszSigmoid, LovaszSoftmax, ProxLovaszHinge
 
 __all__ = [
     "DatasetLovasz",
     "LovaszHinge",
     "LovaszSigmoid",
     "LovaszSoftmax",
+    "ProxLovaszHinge",
     "compat",
     "lovasz_hinge",
     "lovasz_sigmoid",
     "lovasz_softmax",
+    "prox_lovasz_hinge",
 ]

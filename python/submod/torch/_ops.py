@@ -105,6 +105,41 @@ def _(
 _autograd.register(lovasz)
 
 
+@torch.library.custom_op("submod::prox_lovasz_hinge", mutates_args=(), device_types="cpu")
+def prox_lovasz_hinge(
+    scores: Tensor,
+    labels: Tensor,
+    lam: float,
+    per_image: bool,
+    ignore_index: Optional[int],
+    need_gradient: bool,
+) -> tuple[Tensor, Tensor]:
+    """The Lovász hinge, and lam (scores - prox(scores)) / groups in place of its gradient."""
+    gradient = _new_gradient(scores, need_gradient)
+    scores_, used = view_scores(scores)
+    labels_, used_labels = view_labels(labels)
+    settings = loss_settings(1, per_image=per_image, ignore_index=ignore_index)
+    loss = ctypes.c_double()
+    batch = (ctypes.byref(scores_), ctypes.byref(labels_))
+    options = ctypes.byref(settings)
+    call("lovasz_hinge", *batch, ctypes.byref(loss), None, None, options, None)
+    if need_gradient:
+        target = _target(gradient, need_gradient)
+        call("prox_lovasz_hinge", *batch, lam, None, target, None, options, None)
+    return _loss_tensor(scores, loss.value), gradient
+
+
+@prox_lovasz_hinge.register_fake
+def _(
+    scores: Tensor, labels: Tensor, lam: float, per_image: bool, ignore_index: Optional[int],
+    need_gradient: bool,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    return _fake_loss(scores, need_gradient)
+
+
+_autograd.register(prox_lovasz_hinge)
+
+
 @torch.library.custom_op("submod::histogram_counts", mutates_args=(), device_types="cpu")
 def histogram_counts(
     scores: Tensor,

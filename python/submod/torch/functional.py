@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, Union
+from typing import Optional, Union
 
 import torch
 from torch import Tensor
@@ -87,6 +87,28 @@ def lovasz_hinge(
     )
 
 
+def prox_lovasz_hinge(
+    logits: Tensor,
+    labels: Tensor,
+    lam: float,
+    per_image: bool = True,
+    ignore_index: Optional[int] = None,
+) -> Tensor:
+    """The Lovász hinge loss whose backward pass sends lam (logits - prox(logits)) in place of the
+    gradient, prox(x) = argmin over z of loss(z) + lam/2 |z - x|^2: the paper's modified
+    backpropagation. Where the loss is linear around the logits that is the gradient itself; the
+    smaller lam > 0, the further it looks. The rest as in lovasz_hinge."""
+    if not lam > 0:
+        raise ValueError(f"lam = {lam} is not > 0")
+    require_cpu("scores", logits)
+    require_cpu("labels", labels)
+    scores, labels = canonical("hinge", logits, labels, per_image)
+    loss, _ = _ops.prox_lovasz_hinge(
+        scores, labels, lam, per_image, ignore_index, needs_gradient(logits)
+    )
+    return loss  # type: ignore[no-any-return]
+
+
 def _lovasz(
     kind: str,
     logits: Tensor,
@@ -107,5 +129,4 @@ def _lovasz(
         scores, labels, kind, not from_logits, chosen, class_list, per_image, ignore_index,
         weight_tensor(class_weight), engine, delta, needs_gradient(logits),
     )  # fmt: skip
-    result: Any = loss
-    return result  # type: ignore[no-any-return]
+    return loss  # type: ignore[no-any-return]

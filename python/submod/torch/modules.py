@@ -85,3 +85,23 @@ class LovaszHinge(nn.Module):
         return functional.lovasz_hinge(
             logits, labels, self.per_image, self.ignore_index, self.engine, self.delta
         )
+
+
+class ProxLovaszHinge(nn.Module):
+    """See submod.torch.prox_lovasz_hinge."""
+
+    def __init__(
+        self, lam: float, per_image: bool = True, ignore_index: Optional[int] = None
+    ) -> None:
+        super().__init__()
+        self.lam = lam
+        self.per_image = per_image
+        self.ignore_index = ignore_index
+
+    def extra_repr(self) -> str:
+        return f"lam={self.lam}, per_image={self.per_image}, ignore_index={self.ignore_index}"
+
+    def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
+        return functional.prox_lovasz_hinge(
+            logits, labels, self.lam, self.per_image, self.ignore_index
+        )
