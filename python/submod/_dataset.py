@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._arrays import labels_array, memory, scores_array, view_labels, view_scores
-from ._library import Handle, call, function
+from ._library import Handle, call, function, workspace
 from ._settings import DELTA, Classes, loss_settings, split_classes
 from ._views import canonical, gradient_view
 
@@ -94,7 +94,8 @@ class DatasetJaccard:
         scores_, scores = view_scores(scores)
         labels_, labels = view_labels(labels)
         batch = (ctypes.byref(scores_), self._input, ctypes.byref(labels_))
-        call("histogram_add", self._histogram, *batch, ctypes.byref(self._settings), None)
+        end = (ctypes.byref(self._settings), workspace())
+        call("histogram_add", self._histogram, *batch, *end)
         self._solved = False
 
     def scale(self, factor: float) -> None:
@@ -132,8 +133,8 @@ class DatasetJaccard:
         gradient = np.empty(scores.shape, np.float32)
         batch = (ctypes.byref(scores_), self._input, ctypes.byref(labels_))
         target = ctypes.byref(gradient_view(memory(gradient)))
-        settings = ctypes.byref(self._settings)
-        call("histogram_gradient", self._histogram, *batch, target, settings, None)
+        end = (target, ctypes.byref(self._settings), workspace())
+        call("histogram_gradient", self._histogram, *batch, *end)
         if given.ndim == 2:
             gradient = np.ascontiguousarray(gradient[0].T)
         return gradient.reshape(given.shape)

@@ -29,6 +29,8 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "last_error": (c_char_p, []),
     "set_num_threads": (_STATUS, [c_int]),
     "get_num_threads": (c_int, []),
+    "work_create": (_STATUS, [_HANDLE]),
+    "work_free": (None, [c_void_p]),
     # function.h
     "fn_custom": (_STATUS, [c_size_t, POINTER(FunctionOps), c_void_p, _HANDLE]),
     "fn_free": (None, [c_void_p]),
@@ -262,6 +264,18 @@ def arguments_before(arguments: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
 
 
 OUT = object()
+
+
+_kept = threading.local()
+
+
+def workspace() -> Handle:
+    """This thread's scratch memory, kept from call to call: the losses of a training loop find it
+    ready, rather than as new pages that the kernel has to clear first."""
+    work: Optional[Handle] = getattr(_kept, "work", None)
+    if work is None:
+        work = _kept.work = Handle("work_create", free="work_free")
+    return work
 
 
 def set_num_threads(threads: int) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._arrays import labels_array, memory, scores_array, view_labels, view_scores
-from ._library import call
+from ._library import call, workspace
 from ._settings import DELTA, Classes, loss_settings, split_classes
 from ._views import canonical, gradient_view
 
@@ -107,7 +107,8 @@ def prox_lovasz_hinge(
     u, d = np.empty(scores.shape, np.float32), np.empty(scores.shape, np.float32)
     targets = [ctypes.byref(gradient_view(memory(array))) for array in (u, d)]
     batch = (ctypes.byref(scores_), ctypes.byref(labels_))
-    call("prox_lovasz_hinge", *batch, lam, *targets, None, ctypes.byref(settings), None)
+    end = (None, ctypes.byref(settings), workspace())
+    call("prox_lovasz_hinge", *batch, lam, *targets, *end)
     return u.reshape(given.shape), d.reshape(given.shape)
 
 
@@ -125,7 +126,7 @@ def _loss(
     if kind != "hinge":
         front.insert(1, int(probabilities))
     loss = ctypes.c_double()
-    end = (ctypes.byref(loss), target, None, ctypes.byref(settings), None)
+    end = (ctypes.byref(loss), target, None, ctypes.byref(settings), workspace())
     call("lovasz_" + kind, *front, *end)
     if gradient is None:
         return loss.value

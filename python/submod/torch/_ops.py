@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from .._dataset import Histogram
-from .._library import call
+from .._library import call, workspace
 from .._settings import loss_settings
 from .._views import gradient_view
 from . import _autograd
@@ -89,7 +89,7 @@ def lovasz(
         front.insert(1, int(probabilities))
     loss = ctypes.c_double()
     end = (ctypes.byref(loss), _target(gradient, need_gradient), None, ctypes.byref(settings))
-    call("lovasz_" + kind, *front, *end, None)
+    call("lovasz_" + kind, *front, *end, workspace())
     return _loss_tensor(scores, loss.value), gradient
 
 
@@ -122,10 +122,10 @@ def prox_lovasz_hinge(
     loss = ctypes.c_double()
     batch = (ctypes.byref(scores_), ctypes.byref(labels_))
     options = ctypes.byref(settings)
-    call("lovasz_hinge", *batch, ctypes.byref(loss), None, None, options, None)
+    call("lovasz_hinge", *batch, ctypes.byref(loss), None, None, options, workspace())
     if need_gradient:
         target = _target(gradient, need_gradient)
-        call("prox_lovasz_hinge", *batch, lam, None, target, None, options, None)
+        call("prox_lovasz_hinge", *batch, lam, None, target, None, options, workspace())
     return _loss_tensor(scores, loss.value), gradient
 
 
@@ -154,7 +154,7 @@ def histogram_counts(
     histogram = Histogram(scores_.classes, 0.5 / bins)
     settings = loss_settings(scores_.classes, ignore_index=ignore_index)
     batch = (ctypes.byref(scores_), int(probabilities), ctypes.byref(labels_))
-    call("histogram_add", histogram, *batch, ctypes.byref(settings), None)
+    call("histogram_add", histogram, *batch, ctypes.byref(settings), workspace())
     return torch.from_numpy(histogram.counts())
 
 
@@ -193,7 +193,8 @@ def histogram_loss(
     if need_gradient:
         batch = (ctypes.byref(scores_), int(probabilities), ctypes.byref(labels_))
         target = ctypes.byref(gradient_view(memory(gradient), scale))
-        call("histogram_gradient", histogram, *batch, target, ctypes.byref(settings), None)
+        end = (target, ctypes.byref(settings), workspace())
+        call("histogram_gradient", histogram, *batch, *end)
     return _loss_tensor(scores, loss.value), gradient
 
 
