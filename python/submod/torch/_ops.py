@@ -4,8 +4,7 @@ Shapes are canonical (see _views). need_gradient = False, when nobody will ask f
 computation; the second output is then empty.
 """
 
-from __future__ import annotations
-
+# No postponed annotations: PyTorch reads the operators' schemas from them.
 import ctypes
 from typing import Any, Optional, Sequence
 
