@@ -78,6 +78,8 @@ def test_errors():
         lovasz.DatasetLovasz(4, decay=2)
     with pytest.raises(ValueError, match="classes"):
         lovasz.DatasetLovasz(5)(*batches(1)[0])
+    with pytest.raises(RuntimeError, match="float64"):
+        lovasz.DatasetLovasz(4).half()(*batches(1)[0])
 
 
 def run_ranks(ranks, steps, folder):
