@@ -376,9 +376,7 @@ def _check(report: CheckReport, status: int) -> Check:
         empty_value=report.empty_value,
         evaluations=report.evaluations,
         seconds=report.seconds,
-        counterexamples={
-            name: _counterexample(getattr(report, "not_" + name)) for name in failed
-        },
+        counterexamples={name: _counterexample(getattr(report, "not_" + name)) for name in failed},
         complete=status == _errors.OK,
         text=text.value.decode(),
     )

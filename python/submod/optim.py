@@ -309,8 +309,8 @@ def bundle(
     trace: Union[bool, Callable[[TraceLine], Any]] = False,
     **limits: Any,
 ) -> Result:
-    """A minimum of a convex problem with a certified gap: f - gap is below J everywhere, or, without
-    weight_decay, everywhere within radius of x, which is then required. limits as in descend."""
+    """A minimum of a convex problem with a certified gap: f - gap is below J everywhere, or without
+    weight_decay everywhere within radius of x, which is then required. limits as in descend."""
     settings: _structs.BundleSettings = function("bundle_defaults")()
     wanted = {"radius": radius, "max_planes": max_planes, "lambda": lam, "bmrm": bmrm}
     set_fields(settings, wanted)
