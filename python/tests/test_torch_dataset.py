@@ -113,7 +113,9 @@ dist.destroy_process_group()
     finally:
         for process in processes:
             process.kill()
-    return [torch.load(Path(folder) / f"{ranks}-{rank}.pt") for rank in range(ranks)]
+    return [
+        torch.load(Path(folder) / f"{ranks}-{rank}.pt", weights_only=True) for rank in range(ranks)
+    ]
 
 
 def test_two_ranks_as_one(tmp_path):
