@@ -245,11 +245,12 @@ static submod_status losses(submod_rng *rng)
         y[i] = (uint8_t)(i % 2);
     }
     submod_scores scores = submod_scores_f32(x, 1, C, N), one = submod_scores_f32(x, 1, 1, N);
-    submod_labels labels = submod_labels_u8(y, 1, N);
+    submod_labels labels = submod_labels_u8(y, 1, N),
+                  per_class = submod_labels_multilabel(y, SUBMOD_LABEL_U8, 1, C, N);
     submod_gradient to = submod_gradient_dense(g, C, N);
     submod_loss_settings s = submod_loss_defaults();
     submod_histogram *h = NULL;
-    submod_fn *hamming = NULL;
+    submod_fn *direct = NULL, *other = NULL;
     submod_status status = SUBMOD_OK;
     s.delta = 0.1;
     for (int engine = 0; engine < 2 && !status; engine++) {
@@ -258,13 +259,16 @@ static submod_status losses(submod_rng *rng)
                                        NULL);
         ck_assert(!status || engine || (loss == 7 && g[0] == 0));
         status = status ? status
-                        : submod_lovasz_sigmoid(&scores, SUBMOD_INPUT_LOGITS, &labels, N, &loss,
+                        : submod_lovasz_sigmoid(&scores, SUBMOD_INPUT_LOGITS, &per_class, &loss,
                                                 &to, NULL, &s, NULL);
         status = status ? status : submod_lovasz_hinge(&one, &labels, &loss, &to, NULL, &s, NULL);
     }
-    status = status ? status : submod_fn_hamming(N, &hamming);
+    status = status ? status : submod_fn_hamming(N, &direct);
     status = status ? status
-                    : submod_lovasz_hinge_function(hamming, &one, &labels, &loss, &to, NULL, NULL);
+                    : submod_lovasz_hinge_function(direct, &one, &labels, &loss, &to, NULL, NULL);
+    status = status ? status : submod_fn_sqrt(N, &other);
+    status = status ? status
+                    : submod_lovasz_hinge_function(other, &one, &labels, &loss, &to, NULL, NULL);
     status = status ? status : submod_histogram_create(C, 0.1, &h);
     status = status ? status
                     : submod_histogram_add(h, &scores, SUBMOD_INPUT_LOGITS, &labels, NULL, NULL);
@@ -273,13 +277,69 @@ static submod_status losses(submod_rng *rng)
                     : submod_histogram_gradient(h, &scores, SUBMOD_INPUT_LOGITS, &labels, &to, NULL,
                                                 NULL);
     submod_histogram_free(h);
-    submod_fn_free(hamming);
+    submod_fn_free(direct);
+    submod_fn_free(other);
     return status;
 }
 
-static scenario *const scenarios[] = {losses,      jaccard, hamming,  modular,
-                                      square_root, iwata,   coverage, cut,
-                                      facility,    logdet,  combined, wrapped_minimiser};
+static submod_status baselines(submod_rng *rng)
+{
+    enum { C = 3 };
+    float x[C * N], g[C * N] = {7};
+    int32_t y[N];
+    double loss = 7;
+    for (int i = 0; i < C * N; i++) {
+        x[i] = (float)submod_rng_normal(rng);
+        y[i / C] = i % 2;
+    }
+    submod_scores scores = submod_scores_f32(x, 1, C, N), one = submod_scores_f32(x, 1, 1, N);
+    submod_labels labels = submod_labels_i32(y, 1, N);
+    submod_gradient to = submod_gradient_dense(g, C, N);
+    submod_status status = submod_cross_entropy(&scores, &labels, &loss, &to, NULL, NULL);
+    ck_assert(!status || (loss == 7 && g[0] == 7));
+    status = status ? status : submod_hinge(&one, &labels, &loss, &to, NULL, NULL);
+    status = status
+                 ? status
+                 : submod_rahman_wang(&one, SUBMOD_INPUT_LOGITS, &labels, &loss, &to, NULL, NULL);
+    status = status
+                 ? status
+                 : submod_soft_dice(&scores, SUBMOD_INPUT_LOGITS, &labels, &loss, &to, NULL, NULL);
+    return status;
+}
+
+static submod_status metrics(submod_rng *rng)
+{
+    (void)rng;
+    const uint8_t p[8] = {0, 1, 2, 0, 1, 2, 0, 1}, t[8] = {0, 1, 1, 2, 0, 0, 1, 2};
+    submod_labels prediction = submod_labels_u8(p, 2, 4), truth = submod_labels_u8(t, 2, 4);
+    submod_confusion *c = NULL;
+    submod_miou *m = NULL;
+    submod_equibatch *s = NULL;
+    submod_metrics means;
+    double value = 7;
+    submod_status status = submod_confusion_create(3, &c, NULL);
+    status = status ? status : submod_confusion_add(c, &prediction, &truth);
+    status = status ? status : submod_confusion_metrics(c, NULL, NULL, NULL, &means, NULL);
+    status = status ? status : submod_miou_create(3, &m, NULL);
+    status = status ? status : submod_miou_add(m, &prediction, &truth);
+    status = status ? status
+                    : submod_equibatch_create(2, (size_t[]){0, 1, 2}, (int32_t[]){0, 1}, 3, 1, &s);
+    if (m && status) { /* all or nothing, whatever failed after it was made */
+        submod_miou_values values;
+        ck_assert_ok(submod_miou_get(m, &values));
+        ck_assert(values.images == 0 || values.images == 2);
+    }
+    status = status ? status : submod_miou_image(&prediction, &truth, 3, &value, NULL);
+    ck_assert(status == SUBMOD_OK || value == 7);
+    submod_confusion_free(c);
+    submod_miou_free(m);
+    submod_equibatch_free(s);
+    return status;
+}
+
+static scenario *const scenarios[] = {losses,   baselines,   metrics,  jaccard,          hamming,
+                                      modular,  square_root, iwata,    coverage,         cut,
+                                      facility, logdet,      combined, wrapped_minimiser};
 
 START_TEST(every_allocation_fails_once)
 {

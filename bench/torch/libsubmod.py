@@ -34,6 +34,7 @@ class Labels(ctypes.Structure):
         ("pixels", c_size_t),
         ("batch_stride", c_ssize_t),
         ("pixel_stride", c_ssize_t),
+        ("class_stride", c_ssize_t),
     ]
 
 
@@ -71,6 +72,7 @@ class LossSettings(ctypes.Structure):
     _fields_ = [
         ("engine", c_int),
         ("delta", c_double),
+        ("bins", c_size_t),
         ("per_image", c_int),
         ("classes", c_int),
         ("class_list", POINTER(c_int32)),
@@ -139,6 +141,13 @@ def labels_view(array):
     return Labels(data, _type("labels", LABEL_TYPES, name), shape[0], pixels, strides[0], step)
 
 
+def multilabel_view(array):
+    """(batch, classes, pixels..)"""
+    view = labels_view(array[:, 0])
+    view.class_stride = _layout(array)[2][1]
+    return view
+
+
 def scores_view(array):
     """(batch, classes, pixels..)"""
     data, shape, strides, name = _layout(array)
@@ -183,7 +192,7 @@ class Library:
         tail = [*outputs, c_void_p]
         scores, labels = POINTER(Scores), POINTER(Labels)
         c.submod_lovasz_softmax.argtypes = [scores, c_int, labels, *tail]
-        c.submod_lovasz_sigmoid.argtypes = [scores, c_int, labels, c_ssize_t, *tail]
+        c.submod_lovasz_sigmoid.argtypes = [scores, c_int, labels, *tail]
         c.submod_lovasz_hinge.argtypes = [scores, labels, *tail]
         c.submod_fn_jaccard.argtypes = [c_size_t, c_void_p, POINTER(c_void_p)]
         c.submod_fn_free.argtypes = [c_void_p]
@@ -230,8 +239,7 @@ class Library:
     def lovasz_sigmoid(self, scores, labels, gradient=None, settings=None, work=None, input=LOGITS):
         """Labels of the shape of the scores, dense."""
         view = scores_view(scores)
-        _, _, strides, _ = _layout(labels)
-        front = (byref(view), input, byref(labels_view(labels[:, 0])), strides[1])
+        front = (byref(view), input, byref(multilabel_view(labels)))
         return self._loss(self.c.submod_lovasz_sigmoid, front, view, gradient, settings, work)
 
     def lovasz_hinge(self, scores, labels, gradient=None, settings=None, work=None):

@@ -63,8 +63,9 @@ SUBMOD_API submod_baseline_settings submod_baseline_defaults(void);
 /* Multiclass. labels: (batch, pixels) with values in [0, classes). Within a group, the mean of
  * -log softmax(scores)[label] over the pixels, weighted by the class weight of each pixel's label:
  * sum of weight * loss / sum of weight, as PyTorch's cross_entropy with reduction='mean'. The small
- * losses and gradients of confident predictions keep their relative accuracy. From logits only: a
- * probability that was rounded to 0 has no logarithm.
+ * losses and gradients of confident predictions keep their relative accuracy while another class is
+ * within 87 of the largest score; classes further behind count as 87, exp(-87) < 2e-38. From logits
+ * only: a probability that was rounded to 0 has no logarithm.
  * Not looked at: classes, class_list, class_count, smoothing. loss and gradient may be NULL. */
 SUBMOD_API submod_status submod_cross_entropy(const submod_scores *scores,
                                               const submod_labels *labels, double *loss,

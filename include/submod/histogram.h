@@ -15,7 +15,8 @@
  *
  * Counts are doubles: whole numbers, exact up to 2^53, unless they were scaled. Errors move by at
  * most delta when they are put into a bin, so the loss is within delta. Of the settings classes,
- * class_list and class_weight matter to solve, has_ignore and ignore_label to add and gradient.
+ * class_list and class_weight matter to solve, has_ignore and ignore_label to add and gradient; the
+ * bins are the histogram's own.
  * A histogram is used by one thread at a time; its calls are parallel inside.
  */
 #ifndef SUBMOD_HISTOGRAM_H
@@ -29,7 +30,8 @@ extern "C" {
 
 typedef struct submod_histogram submod_histogram;
 
-/* SUBMOD_EINVAL: no classes, delta outside [2^-21, 1]. */
+/* The number of bins is the smallest power of two, at least 2, that guarantees delta: to ask for K
+ * bins, ask for delta = 0.5 / K. SUBMOD_EINVAL: no classes, delta outside [2^-21, 1]. */
 SUBMOD_API submod_status submod_histogram_create(size_t classes, double delta,
                                                  submod_histogram **histogram);
 SUBMOD_API void submod_histogram_free(submod_histogram *histogram);

@@ -9,7 +9,9 @@
  *   exact      the errors are sorted (those that can carry weight), counts are integers;
  *   histogram  the errors are counted in bins: two passes over the scores (three for the hinge,
  *              which needs their range, and per image, where all are checked first), no sort, no
- *              memory that grows with the pixels, a loss that is off by at most a known delta.
+ *              memory that grows with the pixels, a loss that is off by at most a known delta,
+ *              a gradient g that is a 2 delta-subgradient by the probabilities, for the hinge by
+ *              the scores: loss(q) >= loss(p) + <g, q - p> - 2 delta for all q, with exact losses.
  * Both give the same bits for any number of threads.
  *
  * What happens in special cases (P: foreground pixels of a class within the group):
@@ -28,7 +30,7 @@
  *                                                     also at ignored pixels
  *   huge scores                                       no overflow: the softmax is shifted
  *   probability outside [0, 1] by more than 1e-3      SUBMOD_EINVAL; by less: clamped
- *   more than 2^31 - 1 pixels, 2^29 classes           SUBMOD_EINVAL
+ *   more than 2^31 - 1 pixels, 2^29 - 1 classes       SUBMOD_EINVAL
  *   any error                                         loss and gradient untouched
  *
  * The gradient must not overlap the scores or itself (strides of 0).
@@ -57,9 +59,13 @@ typedef enum submod_classes {
 
 typedef struct submod_loss_settings {
     submod_engine engine; /* SUBMOD_ENGINE_EXACT */
-    /* Histogram: the loss may be off by this much (2^-13). The number of bins is the power of two
-     * that guarantees it, from 2 to 2^20. For the hinge it is relative to the largest margin. */
+    /* Histogram: the loss may be off by this much (2^-13), from 2^-21 to 1. The number of bins is
+     * the power of two that guarantees it. For the hinge it is relative to the largest margin. */
     double delta;
+    /* Histogram: so many bins, a power of two from 2 to 2^20, whatever delta says; 0 (the default):
+     * as many as delta asks for. info.delta is what they guarantee: 1 / (2 bins), for the hinge
+     * times the power of two above the largest margin. */
+    size_t bins;
     int per_image;             /* 0: one group, the batch; 1: a group per image, losses averaged */
     submod_classes classes;    /* SUBMOD_CLASSES_PRESENT */
     const int32_t *class_list; /* borrowed; distinct; only with SUBMOD_CLASSES_LIST */
@@ -108,12 +114,14 @@ SUBMOD_API submod_status submod_lovasz_softmax(const submod_scores *scores, subm
                                                const submod_loss_settings *settings,
                                                submod_work *work);
 
-/* Multilabel. labels: (batch, classes, pixels), 0 or 1, given as the labels of class 0 and the
- * distance from one class to the next. SUBMOD_CLASSES_PRESENT: labels that occur in the group. */
-SUBMOD_API submod_status submod_lovasz_sigmoid(
-    const submod_scores *scores, submod_input input, const submod_labels *labels,
-    ptrdiff_t label_class_stride, double *loss, const submod_gradient *gradient,
-    submod_loss_info *info, const submod_loss_settings *settings, submod_work *work);
+/* Multilabel. labels: (batch, classes, pixels), 0 or 1 (submod_labels_multilabel).
+ * SUBMOD_CLASSES_PRESENT: labels that occur in the group. */
+SUBMOD_API submod_status submod_lovasz_sigmoid(const submod_scores *scores, submod_input input,
+                                               const submod_labels *labels, double *loss,
+                                               const submod_gradient *gradient,
+                                               submod_loss_info *info,
+                                               const submod_loss_settings *settings,
+                                               submod_work *work);
 
 /* Binary. scores: classes = 1; labels: (batch, pixels), 0 or 1. settings: classes, class_list and
  * class_weight are not looked at: a group without foreground counts with its largest margin. */
@@ -127,9 +135,9 @@ SUBMOD_API submod_status submod_lovasz_hinge(const submod_scores *scores,
 /* The Lovász hinge of any monotone set function fn over the pixels of an image (Hamming, a custom
  * loss, a function made for this image): margins max(0, 1 - s * score) with s = 1 at label 1 and -1
  * at label 0, loss = extension of fn, averaged over the images of the batch. fn must have as many
- * elements as an image has pixels. With Hamming it is the mean hinge loss. Ignored pixels count as
- * right. settings: only has_ignore and ignore_label are looked at; double precision throughout.
- * Errors as above, and those of submod_lovasz. */
+ * elements as an image has pixels. With Hamming it is the mean hinge loss, computed as such without
+ * a sort. Ignored pixels count as right. settings: only has_ignore and ignore_label are looked at;
+ * double precision throughout. Errors as above, and those of submod_lovasz. */
 SUBMOD_API submod_status submod_lovasz_hinge_function(
     const submod_fn *fn, const submod_scores *scores, const submod_labels *labels, double *loss,
     const submod_gradient *gradient, const submod_loss_settings *settings, submod_work *work);

@@ -1,9 +1,10 @@
 /* Views of the caller's arrays: labels and scores of batches of images, volumes or point sets.
  *
  * A view owns nothing and copies nothing. An image is `pixels` labels, whatever its dimensions;
- * label i of image b is element b * batch_stride + i * pixel_stride of data. Strides count
- * elements, not bytes, and may be negative or 0 (the same labels again). Two-dimensional layouts
- * whose rows are padded are views of one row each.
+ * label i of image b is element b * batch_stride + i * pixel_stride of data, or, where each class
+ * has labels of its own (multilabel), b * batch_stride + c * class_stride + i * pixel_stride.
+ * Strides count elements, not bytes, and may be negative or 0 (the same labels again).
+ * Two-dimensional layouts whose rows are padded are views of one row each.
  */
 #ifndef SUBMOD_TENSOR_H
 #define SUBMOD_TENSOR_H
@@ -27,12 +28,19 @@ typedef struct submod_labels {
     submod_label_type type;
     size_t batch, pixels;
     ptrdiff_t batch_stride, pixel_stride; /* in elements */
+    /* From the labels of one class to those of the next; 0: one label per pixel. Functions of one
+     * label per pixel refuse another stride, those of several classes with labels each refuse 0. */
+    ptrdiff_t class_stride;
 } submod_labels;
 
 /* The contiguous case: one image after the other, batch_stride = pixels, pixel_stride = 1. */
 SUBMOD_API submod_labels submod_labels_u8(const uint8_t *data, size_t batch, size_t pixels);
 SUBMOD_API submod_labels submod_labels_i32(const int32_t *data, size_t batch, size_t pixels);
 SUBMOD_API submod_labels submod_labels_i64(const int64_t *data, size_t batch, size_t pixels);
+
+/* The contiguous multilabel case, (batch, classes, pixels): class_stride = pixels. */
+SUBMOD_API submod_labels submod_labels_multilabel(const void *data, submod_label_type type,
+                                                  size_t batch, size_t classes, size_t pixels);
 
 /* ---- scores ---- */
 

@@ -10,13 +10,21 @@
 
 enum { SUBMODI_TILE = 512 };
 
-/* Whether all of x are finite. */
-bool submodi_finite_row(const float *x, size_t n);
+/* One row: copies `from` to v and raises largest to it, entry by entry. Returns false if some of it
+ * is not finite. */
+bool submodi_take_row(const float *from, size_t n, float *v, float *largest);
 
-/* In place: scores to softmax over the classes (paper, Eq. 2). */
-void submodi_softmax(size_t classes, size_t n, float *v);
-/* In place: dL/dp to dL/dscore, g_c <- p_c (g_c - sum over k of p_k g_k). */
-void submodi_softmax_backward(const float *p, size_t classes, size_t n, float *g);
+/* Softmax over the classes (paper, Eq. 2), in place and up to a factor per pixel: p = v * factor.
+ * largest: the largest score of each pixel. */
+void submodi_softmax(size_t classes, size_t n, const float *largest, float *v, float *factor);
+/* One row: x <- x * factor, entry by entry. */
+void submodi_multiply_row(float *x, const float *factor, size_t n);
+/* From dL/dp to dL/dscore: the mean  sum over k of p_k g_k  of each pixel, and then, one row at a
+ * time,  scale * p_c (g_c - mean)  into to, which may be g itself. */
+void submodi_softmax_mean(const float *v, const float *factor, const float *g, size_t classes,
+                          size_t n, float *mean);
+void submodi_softmax_backward(const float *v, const float *factor, const float *mean,
+                              const float *g, size_t n, float scale, float *to);
 
 /* In place, one row: v <- p = 1 / (1 + exp(-v)); and g <- g p (1 - p), from the scores, because
  * 1 - p in float is 0 from a score of 17 on. */

@@ -8,24 +8,69 @@
 #include "base/memory.h"
 #include "base/simd.h"
 
-SUBMODI_MULTIVERSION
-static void find_bins(const submodi_binning *how, const float *v, const int32_t *code,
-                      int32_t target, size_t n, uint32_t *bin)
+/* The bin of an error, counted from 0 within the foreground or the background. */
+static inline uint32_t bin_of(const submodi_binning *how, float e)
 {
-    const int32_t K = (int32_t)how->K;
-    const float scale = how->scale;
-    const float bias = how->bias;
-    const float lowest = how->drop_zero ? 0.0F : -1.0F; /* errors up to here are dropped */
-    const int32_t ignored = how->ignored;
+    int32_t K = (int32_t)how->K;
+    int32_t b = (int32_t)(e * how->scale);
+    return (uint32_t)(b < K ? b : K - 1);
+}
+
+static inline float error_at_least_0(float e)
+{
+    return e > 0.0F ? e : 0.0F;
+}
+
+/* The bins of a row of probabilities if all of it were background. Of the classes of a multiclass
+ * problem a pixel is foreground in one: to count or look up everything as background and then to
+ * mend that one is cheaper than to ask everywhere. factor: the tile's times the bins' scale, which
+ * is exact. */
+SUBMODI_MULTIVERSION
+static void background_bins(const float *restrict v, const float *restrict factor, int32_t K,
+                            size_t n, uint32_t *restrict bin)
+{
     for (size_t i = 0; i < n; i++) {
-        float e = code[i] == target ? 1.0F - v[i] : bias + v[i];
-        e = e > 0.0F ? e : 0.0F;
-        int32_t b = (int32_t)(e * scale);
-        b = b < K ? b : K - 1;
-        b = code[i] == target ? b + K : b;
-        b = e <= lowest ? 2 * K : b;
-        bin[i] = (uint32_t)(code[i] == ignored ? 2 * K : b);
+        int32_t b = (int32_t)(v[i] * factor[i]);
+        bin[i] = (uint32_t)(b < K ? b : K - 1);
     }
+}
+
+/* The bins of a row with labels of its own: code 1 is foreground, 2 ignored. */
+SUBMODI_MULTIVERSION
+static void labelled_bins(const submodi_binning *how, const float *restrict v,
+                          const int32_t *restrict code, size_t n, uint32_t *restrict bin)
+{
+    const submodi_binning h = *how;
+    for (size_t i = 0; i < n; i++) {
+        float e = error_at_least_0(code[i] == 1 ? 1.0F - v[i] : h.bias + v[i]);
+        uint32_t b = bin_of(&h, e) + (code[i] == 1 ? h.K : 0);
+        bin[i] = code[i] > 1 || e <= h.lowest ? 2 * h.K : b;
+    }
+}
+
+/* Rows of bins: each class's own labels, or all as background. */
+static void find_bins(const submodi_counter *x, const submodi_tile *tile, const float *factor,
+                      size_t c, uint32_t *bin)
+{
+    const float *v = tile->v + c * SUBMODI_TILE;
+    if (x->p->multilabel) {
+        labelled_bins(&x->how, v, tile->codes + c * SUBMODI_TILE, tile->n, bin);
+    } else {
+        background_bins(v, factor, (int32_t)x->how.K, tile->n, bin);
+    }
+}
+
+static void scale_factor(const submodi_counter *x, const submodi_tile *tile, float *factor)
+{
+    for (size_t i = 0; i < tile->n; i++) {
+        factor[i] = tile->factor[i] * x->how.scale;
+    }
+}
+
+/* Where an entry of a multiclass tile belongs if it is not background. */
+static inline uint32_t mended_bin(const submodi_binning *how, bool foreground, float p)
+{
+    return foreground ? how->K + bin_of(how, error_at_least_0(1.0F - p)) : 2 * how->K;
 }
 
 static size_t table_size(const submodi_counter *x)
@@ -61,6 +106,43 @@ bool submodi_counter_take_tables(submodi_counter *x, submod_work *work)
     return good;
 }
 
+SUBMODI_MULTIVERSION
+static void count_row(const uint32_t *restrict bin, size_t n, uint32_t *restrict table)
+{
+    for (size_t i = 0; i < n; i++) {
+        table[bin[i]]++;
+    }
+}
+
+/* What count_row took for background: the foreground, and all entries of ignored pixels. */
+static void mend_counts(const submodi_counter *x, const submodi_tile *tile, uint32_t *count)
+{
+    size_t C = x->p->scores.classes;
+    for (size_t i = 0; i < tile->n; i++) {
+        size_t code = (size_t)tile->codes[i];
+        for (size_t c = code < C ? code : 0; c < (code < C ? code + 1 : C); c++) {
+            float p = tile->v[c * SUBMODI_TILE + i] * tile->factor[i];
+            uint32_t *table = count + c * table_size(x);
+            table[bin_of(&x->how, p)]--;
+            table[mended_bin(&x->how, code < C, p)]++;
+        }
+    }
+}
+
+static void count_tile(const submodi_counter *x, const submodi_tile *tile, uint32_t *count)
+{
+    float factor[SUBMODI_TILE];
+    scale_factor(x, tile, factor);
+    for (size_t c = 0; c < x->p->scores.classes; c++) {
+        uint32_t bin[SUBMODI_TILE];
+        find_bins(x, tile, factor, c, bin);
+        count_row(bin, tile->n, count + c * table_size(x));
+    }
+    if (!x->p->multilabel) {
+        mend_counts(x, tile, count);
+    }
+}
+
 bool submodi_counter_count(const submodi_counter *x, size_t group)
 {
     const submodi_problem *p = x->p;
@@ -79,21 +161,12 @@ bool submodi_counter_count(const submodi_counter *x, size_t group)
 #pragma omp for
         for (size_t t = 0; t < tiles; t++) {
             submodi_tile tile;
-            if (!submodi_tile_load(p, first + t / p->tiles_per_image, t % p->tiles_per_image,
-                                   &x->tile[omp_get_thread_num()], &tile)) {
+            if (!submodi_tile_load_scaled(p, first + t / p->tiles_per_image, t % p->tiles_per_image,
+                                          &x->tile[omp_get_thread_num()], &tile)) {
                 bad = 1; /* what NaN leaves behind has no bin */
                 continue;
             }
-            for (size_t c = 0; c < C; c++) {
-                uint32_t bin[SUBMODI_TILE];
-                uint32_t *table = count + c * table_size(x);
-                int32_t target;
-                const int32_t *codes = submodi_tile_codes(p, &tile, c, &target);
-                find_bins(&x->how, tile.v + c * SUBMODI_TILE, codes, target, tile.n, bin);
-                for (size_t i = 0; i < tile.n; i++) {
-                    table[bin[i]]++;
-                }
-            }
+            count_tile(x, &tile, count);
         }
     }
     return !bad;
@@ -141,6 +214,42 @@ double submodi_solve_bins(const double *count, double P, const submodi_binning *
     return coefficient * value;
 }
 
+SUBMODI_MULTIVERSION
+static void look_up_row(const float *restrict table, const uint32_t *restrict bin, size_t n,
+                        float *restrict g)
+{
+    for (size_t i = 0; i < n; i++) {
+        g[i] = table[bin[i]];
+    }
+}
+
+static void mend_weights(const submodi_counter *x, const submodi_tile *tile)
+{
+    size_t C = x->p->scores.classes;
+    for (size_t i = 0; i < tile->n; i++) {
+        size_t code = (size_t)tile->codes[i];
+        for (size_t c = code < C ? code : 0; c < (code < C ? code + 1 : C); c++) {
+            size_t at = c * SUBMODI_TILE + i;
+            uint32_t bin = mended_bin(&x->how, code < C, tile->v[at] * tile->factor[i]);
+            tile->g[at] = x->weight[c * table_size(x) + bin];
+        }
+    }
+}
+
+static void look_tile_up(const submodi_counter *x, const submodi_tile *tile)
+{
+    float factor[SUBMODI_TILE];
+    scale_factor(x, tile, factor);
+    for (size_t c = 0; c < x->p->scores.classes; c++) {
+        uint32_t bin[SUBMODI_TILE];
+        find_bins(x, tile, factor, c, bin);
+        look_up_row(x->weight + c * table_size(x), bin, tile->n, tile->g + c * SUBMODI_TILE);
+    }
+    if (!x->p->multilabel) {
+        mend_weights(x, tile);
+    }
+}
+
 void submodi_counter_write(const submodi_counter *x, size_t group, const submod_gradient *gradient)
 {
     const submodi_problem *p = x->p;
@@ -149,18 +258,9 @@ void submodi_counter_write(const submodi_counter *x, size_t group, const submod_
 #pragma omp parallel for num_threads(x->threads)
     for (size_t t = 0; t < tiles; t++) {
         submodi_tile tile;
-        submodi_tile_load(p, first + t / p->tiles_per_image, t % p->tiles_per_image,
-                          &x->tile[omp_get_thread_num()], &tile);
-        for (size_t c = 0; c < p->scores.classes; c++) {
-            uint32_t bin[SUBMODI_TILE];
-            const float *table = x->weight + c * table_size(x);
-            int32_t target;
-            const int32_t *codes = submodi_tile_codes(p, &tile, c, &target);
-            find_bins(&x->how, tile.v + c * SUBMODI_TILE, codes, target, tile.n, bin);
-            for (size_t i = 0; i < tile.n; i++) {
-                tile.g[c * SUBMODI_TILE + i] = table[bin[i]];
-            }
-        }
+        submodi_tile_load_scaled(p, first + t / p->tiles_per_image, t % p->tiles_per_image,
+                                 &x->tile[omp_get_thread_num()], &tile);
+        look_tile_up(x, &tile);
         submodi_tile_store(p, &tile, gradient);
     }
 }

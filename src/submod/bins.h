@@ -3,7 +3,7 @@
 #ifndef SUBMODI_BINS_H
 #define SUBMODI_BINS_H
 
-#include "submod/loss_problem.h"
+#include "submod/tile.h"
 
 /* Where a pixel is counted: bins 0 .. K-1 background, K .. 2K-1 foreground, 2K nothing (ignored, or
  * without error in the hinge loss). K and scale are powers of two, so that e * scale is exact. */
@@ -11,8 +11,7 @@ typedef struct submodi_binning {
     uint32_t K;
     float scale; /* bins per unit of error */
     float bias;
-    bool drop_zero;
-    int32_t ignored;
+    float lowest; /* errors up to here take no part: 0 in the hinge loss, else below 0 */
 } submodi_binning;
 
 /* The number of bins, a power of two, that keeps every error within delta of its bin's middle. */

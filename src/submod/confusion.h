@@ -2,6 +2,8 @@
 #ifndef SUBMODI_CONFUSION_H
 #define SUBMODI_CONFUSION_H
 
+#include <math.h>
+
 #include "submod/labels.h"
 #include "submod/metric.h"
 
@@ -29,7 +31,27 @@ submod_status submodi_confusion_count(const char *who, submod_confusion *c,
 submod_status submodi_confusion_new(const char *who, size_t classes, submod_confusion **confusion,
                                     const submod_metric_settings *settings);
 
-/* ---- means over classes ---- */
+/* ---- means ---- */
+
+/* Over classes, images or batches; what is NaN is left out. */
+typedef struct submodi_mean {
+    double sum;
+    uint64_t count;
+} submodi_mean;
+
+static inline void submodi_mean_add(submodi_mean *m, double x)
+{
+    if (!isnan(x)) {
+        m->sum += x;
+        m->count++;
+    }
+}
+
+/* NaN of nothing. */
+static inline double submodi_mean_value(const submodi_mean *m)
+{
+    return m->count ? m->sum / (double)m->count : NAN;
+}
 
 /* How to average, and the sums per class that it takes. */
 typedef struct submodi_averaging {

@@ -7,31 +7,14 @@
  * The 1 of the largest class is never added to the others, so that neither the loss nor the
  * derivative of a confident prediction is lost in it.
  *
- * Labels alone decide what a pixel weighs, so one pass over the scores gives the loss, in a fixed
- * number of parts that are added in order, and one the gradient. O(pixels * classes).
+ * Labels alone decide what a pixel weighs, so one pass over the scores gives the loss, added up by
+ * label, and one the gradient. O(pixels * classes).
  */
-#include <math.h>
-#include <omp.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "base/simd.h"
-#include "base/threads.h"
-#include "submod/baseline.h"
-#include "submod/loss_problem.h"
-
-/* Partial sums per batch: enough for all threads to have work, few enough to be nothing. */
-enum { PARTS = 256 };
-
-/* The coefficients of the problem are what a pixel of each class weighs in its group. */
-typedef struct cross_entropy {
-    const submodi_problem *p;
-    int threads;
-    submodi_tile_memory *tile;
-    size_t parts;
-    double *partial;
-} cross_entropy;
+#include "submod/baseline_run.h"
 
 /* ---- numbers ---- */
 
@@ -65,14 +48,6 @@ static inline float log1p_nonnegative(float x)
     return r + q + k * 0.693359375F;
 }
 
-SUBMODI_MULTIVERSION
-static void raise_to(float *largest, const float *x, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        largest[i] = x[i] > largest[i] ? x[i] : largest[i];
-    }
-}
-
 /* The largest of the probabilities so far, and the sum of all others: in double, for the sake of
  * many classes. */
 SUBMODI_MULTIVERSION
@@ -87,7 +62,11 @@ static void split_off(const float *p, size_t n, float *top, double *others)
 /* Scores to probabilities in place, and what split_off makes of them. */
 static void softmax(const submodi_problem *p, const submodi_tile *tile, float *top, double *others)
 {
-    submodi_softmax(p->scores.classes, tile->n, tile->v);
+    float factor[SUBMODI_TILE];
+    submodi_softmax(p->scores.classes, tile->n, tile->largest, tile->v, factor);
+    for (size_t c = 0; c < p->scores.classes; c++) {
+        submodi_multiply_row(tile->v + c * SUBMODI_TILE, factor, tile->n);
+    }
     memset(top, 0, tile->n * sizeof *top);
     memset(others, 0, tile->n * sizeof *others);
     for (size_t c = 0; c < p->scores.classes; c++) {
@@ -106,56 +85,35 @@ static void log_sum(const float *top, size_t n, double *others)
     }
 }
 
-static double tile_loss(const submodi_problem *p, const submodi_tile *tile)
+static void add(const submodi_baseline_run *x, const submodi_tile *tile, double *sum)
 {
-    size_t C = p->scores.classes;
-    const double *weight = p->coefficient + tile->image / p->images_per_group * C;
-    float largest[SUBMODI_TILE];
+    size_t C = x->p.scores.classes;
     float top[SUBMODI_TILE];
     double others[SUBMODI_TILE];
-    double loss = 0;
-    memcpy(largest, tile->v, tile->n * sizeof *largest);
-    for (size_t c = 1; c < C; c++) {
-        raise_to(largest, tile->v + c * SUBMODI_TILE, tile->n);
-    }
     for (size_t i = 0; i < tile->n; i++) {
         size_t y = (size_t)tile->codes[i];
-        loss +=
-            y < C ? weight[y] * ((double)largest[i] - (double)tile->v[y * SUBMODI_TILE + i]) : 0;
+        if (y < C) {
+            sum[y] += (double)tile->largest[i] - (double)tile->v[y * SUBMODI_TILE + i];
+        }
     }
-    softmax(p, tile, top, others);
+    softmax(&x->p, tile, top, others);
     log_sum(top, tile->n, others);
     for (size_t i = 0; i < tile->n; i++) {
         size_t y = (size_t)tile->codes[i];
-        loss += y < C ? weight[y] * others[i] : 0;
+        if (y < C) {
+            sum[y] += others[i];
+        }
+    }
+}
+
+static double solve(const submodi_baseline_run *x, size_t group, const double *sum)
+{
+    size_t C = x->p.scores.classes;
+    double loss = 0;
+    for (size_t c = 0; c < C; c++) {
+        loss += x->p.coefficient[group * C + c] * sum[c];
     }
     return loss;
-}
-
-/* Part k of the batch: its share of the tiles. False when some score is bad. */
-static bool add_part(const cross_entropy *x, size_t k, const submodi_tile_memory *memory)
-{
-    const submodi_problem *p = x->p;
-    size_t tiles = p->scores.batch * p->tiles_per_image;
-    double loss = 0;
-    bool good = true;
-    for (size_t t = k * tiles / x->parts; t < (k + 1) * tiles / x->parts && good; t++) {
-        submodi_tile tile;
-        good = submodi_tile_load(p, t / p->tiles_per_image, t % p->tiles_per_image, memory, &tile);
-        loss += good ? tile_loss(p, &tile) : 0;
-    }
-    x->partial[k] = loss;
-    return good;
-}
-
-static bool add_up(const cross_entropy *x)
-{
-    int bad = 0;
-#pragma omp parallel for num_threads(x->threads) reduction(| : bad)
-    for (size_t k = 0; k < x->parts; k++) {
-        bad |= !add_part(x, k, &x->tile[omp_get_thread_num()]);
-    }
-    return !bad;
 }
 
 /* ---- backward ---- */
@@ -169,8 +127,9 @@ static void multiply(const float *p, const float *factor, size_t n, float *g)
 }
 
 /* tile->g <- weight * (p - [c = y]), where p[y] - 1 = -(sum of all others) if y is on top. */
-static void tile_gradient(const submodi_problem *p, const submodi_tile *tile)
+static void derive(const submodi_baseline_run *x, const submodi_tile *tile)
 {
+    const submodi_problem *p = &x->p;
     size_t C = p->scores.classes;
     const double *weight = p->coefficient + tile->image / p->images_per_group * C;
     float factor[SUBMODI_TILE];
@@ -194,108 +153,32 @@ static void tile_gradient(const submodi_problem *p, const submodi_tile *tile)
     }
 }
 
-static void write_gradient(const cross_entropy *x, const submod_gradient *gradient)
-{
-    const submodi_problem *p = x->p;
-#pragma omp parallel for num_threads(x->threads)
-    for (size_t t = 0; t < p->scores.batch * p->tiles_per_image; t++) {
-        submodi_tile tile;
-        submodi_tile_load(p, t / p->tiles_per_image, t % p->tiles_per_image,
-                          &x->tile[omp_get_thread_num()], &tile);
-        tile_gradient(p, &tile);
-        submodi_tile_store(p, &tile, gradient);
-    }
-}
-
 /* ---- the call ---- */
 
-/* weight[y] / (sum of the weights of all pixels of the group) / groups. Only the ratio of the
- * weights matters: dividing by the largest one keeps the sum from overflowing. */
-static void set_pixel_weights(submodi_problem *p)
+/* The coefficients become what a pixel of each class weighs in its group. */
+static submod_status prepare(submodi_baseline_run *x)
 {
-    const double *weight = p->settings.class_weight;
-    size_t C = p->scores.classes;
-    double largest = weight ? 0 : 1;
-    for (size_t c = 0; c < C && weight; c++) {
-        largest = fmax(largest, weight[c]);
+    const double *weight = x->settings->class_weight;
+    size_t C = x->p.scores.classes;
+    submod_status status =
+        weight ? submodi_require_nonnegative(x->p.who, "class_weight", weight, C) : SUBMOD_OK;
+    for (size_t g = 0; status == SUBMOD_OK && g < x->p.groups; g++) {
+        submodi_shares(weight, x->p.foreground + g * C, C, x->p.groups, x->p.coefficient + g * C);
     }
-    for (size_t g = 0; g < p->groups; g++) {
-        double *coefficient = p->coefficient + g * C;
-        double total = 0;
-        for (size_t c = 0; c < C; c++) {
-            coefficient[c] = largest > 0 ? (weight ? weight[c] : 1) / largest : 0;
-            total += coefficient[c] * p->foreground[g * C + c];
-        }
-        for (size_t c = 0; c < C; c++) {
-            bool counts = p->foreground[g * C + c] > 0 && total > 0;
-            coefficient[c] = counts ? coefficient[c] / total / (double)p->groups : 0;
-        }
-    }
-}
-
-static bool take_memory(cross_entropy *x, submod_work *work)
-{
-    size_t tiles = x->p->scores.batch * x->p->tiles_per_image;
-    x->parts = tiles < PARTS ? tiles : PARTS;
-    x->partial = submodi_take(work, x->parts, sizeof *x->partial);
-    x->tile = submodi_tiles_take(x->p, x->threads, work);
-    return x->partial && x->tile;
-}
-
-static submod_status run(cross_entropy *x, double *loss, const submod_gradient *gradient,
-                         submod_work *work)
-{
-    const submod_scores *s = &x->p->scores;
-    x->threads = submodi_threads_for(s->batch * s->pixels * s->classes);
-    if (!take_memory(x, work)) {
-        return submodi_nomem(x->p->who);
-    }
-    if (!add_up(x)) {
-        return submodi_problem_bad_score(x->p);
-    }
-    double value = 0;
-    for (size_t k = 0; k < x->parts; k++) {
-        value += x->partial[k];
-    }
-    if (loss) {
-        *loss = value;
-    }
-    if (gradient) {
-        write_gradient(x, gradient);
-    }
-    return SUBMOD_OK;
+    return status;
 }
 
 submod_status submod_cross_entropy(const submod_scores *scores, const submod_labels *labels,
                                    double *loss, const submod_gradient *gradient,
                                    const submod_baseline_settings *settings, submod_work *work)
 {
-    static const char who[] = "submod_cross_entropy";
-    const submod_baseline_settings s = settings ? *settings : submod_baseline_defaults();
-    submod_status status = submodi_require_views(who, scores, labels);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_gradient(who, gradient, scores);
-    }
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    submodi_problem p = {.who = who,
-                         .scores = *scores,
-                         .labels = *labels,
-                         .activation = SUBMODI_SCORE, /* tiles of plain scores */
-                         .settings = {.per_image = s.per_image,
-                                      .classes = SUBMOD_CLASSES_ALL,
-                                      .class_weight = s.class_weight,
-                                      .has_ignore = s.has_ignore,
-                                      .ignore_label = s.ignore_label}};
-    submodi_scope scope;
-    submod_work *w = submodi_scope_open(&scope, work);
-    status = submodi_problem_prepare(&p, w);
-    if (status == SUBMOD_OK) {
-        set_pixel_weights(&p);
-        cross_entropy x = {.p = &p};
-        status = run(&x, loss, gradient, w);
-    }
-    submodi_scope_close(&scope);
-    return status;
+    static const submodi_baseline cross_entropy = {.who = "submod_cross_entropy",
+                                                   .of_logits = SUBMODI_SCORE, /* plain scores */
+                                                   .sums = 1,
+                                                   .prepare = prepare,
+                                                   .add = add,
+                                                   .solve = solve,
+                                                   .derive = derive};
+    return submodi_baseline_call(&cross_entropy, scores, SUBMOD_INPUT_LOGITS, labels, loss,
+                                 gradient, settings, work);
 }

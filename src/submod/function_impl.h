@@ -17,6 +17,9 @@ struct submod_fn {
     atomic_size_t owners;
 };
 
+/* Losses have a direct way with it. */
+bool submodi_is_hamming(const submod_fn *fn);
+
 /* Two sums of many numbers are told apart only if they differ by more than this times the sum of
  * the absolute values: ties in exact arithmetic should stay ties. */
 #define SUBMODI_ROUNDING 1e-15

@@ -52,6 +52,11 @@ static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase
     return SUBMOD_OK;
 }
 
+bool submodi_is_hamming(const submod_fn *fn)
+{
+    return fn->ops.eval == eval;
+}
+
 submod_status submod_fn_hamming(size_t n, submod_fn **fn)
 {
     static const char who[] = "submod_fn_hamming";

@@ -23,8 +23,9 @@ submod_status submod_histogram_create(size_t classes, double delta, submod_histo
     if (!histogram || classes == 0 || classes > INT32_MAX / 4) {
         return submodi_fail(SUBMOD_EINVAL, "%s: %zu classes, or histogram is NULL", who, classes);
     }
-    if (!(delta >= 0x1p-21 && delta <= 1)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: delta = %g is not in [2^-21, 1]", who, delta);
+    submod_status status = submodi_require_bins(who, 0, delta);
+    if (status != SUBMOD_OK) {
+        return status;
     }
     submod_histogram *h = submodi_alloc(1, sizeof *h);
     if (!h) {
@@ -117,10 +118,11 @@ static submod_status open_batch(const char *who, const submod_histogram *h,
     if (!h) {
         return submodi_fail(SUBMOD_EINVAL, "%s: histogram is NULL", who);
     }
-    submod_status status = submodi_require_views(who, scores, labels);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_input(who, input);
-    }
+    submod_loss_settings s = submod_loss_defaults();
+    s.has_ignore = settings && settings->has_ignore;
+    s.ignore_label = settings ? settings->ignore_label : 0;
+    submod_status status =
+        submodi_problem_start(p, who, scores, input, labels, SUBMODI_SOFTMAX, false, &s);
     if (status == SUBMOD_OK && scores->classes != h->classes) {
         status = submodi_fail(SUBMOD_EINVAL, "%s: scores of %zu classes, histogram of %zu", who,
                               scores->classes, h->classes);
@@ -128,21 +130,13 @@ static submod_status open_batch(const char *who, const submod_histogram *h,
     if (status != SUBMOD_OK) {
         return status;
     }
-    *p = (submodi_problem){.who = who,
-                           .scores = *scores,
-                           .labels = *labels,
-                           .activation =
-                               input == SUBMOD_INPUT_LOGITS ? SUBMODI_SOFTMAX : SUBMODI_PROBABILITY,
-                           .settings = submod_loss_defaults()};
-    p->settings.has_ignore = settings && settings->has_ignore;
-    p->settings.ignore_label = settings ? settings->ignore_label : 0;
     status = submodi_problem_prepare(p, w);
     if (status != SUBMOD_OK) {
         return status;
     }
     *x = (submodi_counter){
         .p = p,
-        .how = {.K = (uint32_t)h->bins, .scale = (float)h->bins, .ignored = p->rule.classes},
+        .how = {.K = (uint32_t)h->bins, .scale = (float)h->bins, .lowest = -1},
         .threads = submodi_threads_for(scores->batch * scores->pixels * scores->classes)};
     return submodi_counter_take_tiles(x, w) && submodi_counter_take_tables(x, w)
                ? SUBMOD_OK
@@ -247,7 +241,8 @@ submod_status submod_histogram_solve(submod_histogram *histogram,
         P[c] = foreground_of(histogram, c);
     }
     submodi_class_coefficients(&s, C, P, 1, coefficient);
-    submodi_binning how = {.K = (uint32_t)histogram->bins, .scale = (float)histogram->bins};
+    submodi_binning how = {
+        .K = (uint32_t)histogram->bins, .scale = (float)histogram->bins, .lowest = -1};
     double total = 0;
     for (size_t c = 0; c < C; c++) {
         double value =

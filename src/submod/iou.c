@@ -174,41 +174,23 @@ static class_values class_metrics(const submodi_averaging *a, const submod_confu
 
 /* ---- over classes ---- */
 
-typedef struct mean {
-    double sum;
-    size_t count;
-} mean;
-
-static void mean_add(mean *m, double x)
-{
-    if (!isnan(x)) {
-        m->sum += x;
-        m->count++;
-    }
-}
-
-static double mean_value(const mean *m)
-{
-    return m->count ? m->sum / (double)m->count : NAN;
-}
-
 double submodi_mean_iou(submodi_averaging *a, const submod_confusion *c)
 {
-    mean m = {0, 0};
+    submodi_mean m = {0, 0};
     sum_classes(a, c);
     for (size_t k = 0; k < a->classes; k++) {
         if (a->chosen[k]) {
-            mean_add(&m, class_metrics(a, c, k).iou);
+            submodi_mean_add(&m, class_metrics(a, c, k).iou);
         }
     }
-    return mean_value(&m);
+    return submodi_mean_value(&m);
 }
 
 static submod_metrics all_means(const submodi_averaging *a, const submod_confusion *c)
 {
-    mean iou = {0, 0};
-    mean dice = {0, 0};
-    mean accuracy = {0, 0};
+    submodi_mean iou = {0, 0};
+    submodi_mean dice = {0, 0};
+    submodi_mean accuracy = {0, 0};
     double right = 0;    /* pixels */
     double weighted = 0; /* IoU times pixels of its class */
     double weight = 0;
@@ -218,20 +200,20 @@ static submod_metrics all_means(const submodi_averaging *a, const submod_confusi
             continue;
         }
         class_values v = class_metrics(a, c, k);
-        mean_add(&iou, v.iou);
-        mean_add(&dice, v.dice);
-        mean_add(&accuracy, v.accuracy);
+        submodi_mean_add(&iou, v.iou);
+        submodi_mean_add(&dice, v.dice);
+        submodi_mean_add(&accuracy, v.accuracy);
         if (a->truth[k] > 0) {
             weighted += (double)a->truth[k] * v.iou;
             weight += (double)a->truth[k];
         }
     }
-    return (submod_metrics){.mean_iou = mean_value(&iou),
-                            .mean_dice = mean_value(&dice),
-                            .mean_accuracy = mean_value(&accuracy),
+    return (submod_metrics){.mean_iou = submodi_mean_value(&iou),
+                            .mean_dice = submodi_mean_value(&dice),
+                            .mean_accuracy = submodi_mean_value(&accuracy),
                             .pixel_accuracy = quotient(a->absent, right, (double)c->total),
                             .frequency_weighted_iou = quotient(a->absent, weighted, weight),
-                            .averaged = iou.count,
+                            .averaged = (size_t)iou.count,
                             .pixels = c->total};
 }
 

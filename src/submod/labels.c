@@ -6,7 +6,7 @@
 static submod_labels contiguous(const void *data, submod_label_type type, size_t batch,
                                 size_t pixels)
 {
-    return (submod_labels){data, type, batch, pixels, (ptrdiff_t)pixels, 1};
+    return (submod_labels){data, type, batch, pixels, (ptrdiff_t)pixels, 1, 0};
 }
 
 submod_labels submod_labels_u8(const uint8_t *data, size_t batch, size_t pixels)
@@ -24,6 +24,28 @@ submod_labels submod_labels_i64(const int64_t *data, size_t batch, size_t pixels
     return contiguous(data, SUBMOD_LABEL_I64, batch, pixels);
 }
 
+submod_labels submod_labels_multilabel(const void *data, submod_label_type type, size_t batch,
+                                       size_t classes, size_t pixels)
+{
+    submod_labels view = contiguous(data, type, batch, pixels);
+    view.batch_stride *= (ptrdiff_t)classes;
+    view.class_stride = (ptrdiff_t)pixels;
+    return view;
+}
+
+submod_labels submodi_labels_of_class(const submod_labels *view, size_t c)
+{
+    static const size_t size[] = {
+        [SUBMOD_LABEL_U8] = 1, [SUBMOD_LABEL_I32] = 4, [SUBMOD_LABEL_I64] = 8};
+    submod_labels one = *view;
+    if (c > 0) { /* there may be no data to move in */
+        ptrdiff_t bytes = (ptrdiff_t)c * view->class_stride * (ptrdiff_t)size[view->type];
+        one.data = (const char *)view->data + bytes;
+    }
+    one.class_stride = 0;
+    return one;
+}
+
 submod_status submodi_labels_require(const char *who, const char *name, const submod_labels *view)
 {
     if (!view) {
@@ -36,6 +58,10 @@ submod_status submodi_labels_require(const char *who, const char *name, const su
     default:
         return submodi_fail(SUBMOD_EINVAL, "%s: %s has the unknown type %d", who, name,
                             (int)view->type);
+    }
+    if (view->class_stride != 0) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s has a class_stride, but a pixel has one label",
+                            who, name);
     }
     if (view->batch && view->pixels > SIZE_MAX / view->batch) {
         return submodi_fail(SUBMOD_EINVAL, "%s: %s has more labels than size_t can count", who,

@@ -16,8 +16,12 @@ typedef struct submodi_label_rule {
 /* Room for the two codes below in an int32_t. */
 #define SUBMODI_CLASSES_MAX ((size_t)INT32_MAX - 2)
 
-/* Refuses a view that is NULL, of an unknown type, or of no data where there should be some. */
+/* Refuses a view that is NULL, of an unknown type, with labels per class, or of no data where there
+ * should be some. */
 submod_status submodi_labels_require(const char *who, const char *name, const submod_labels *view);
+
+/* The labels of class c of a multilabel view, as one label per pixel. */
+submod_labels submodi_labels_of_class(const submod_labels *view, size_t c);
 
 /* Label i of image b. */
 int64_t submodi_label(const submod_labels *view, size_t b, size_t i);

@@ -12,8 +12,8 @@
 #include "base/memory.h"
 #include "base/simd.h"
 #include "base/threads.h"
-#include "submod/loss_problem.h"
 #include "submod/rank.h"
+#include "submod/tile.h"
 
 /* e = max(0, 1 - v) with the sign bit set at foreground pixels, max(0, bias + v) elsewhere, NaN at
  * ignored ones. */
@@ -132,7 +132,7 @@ static bool take_memory(exact *x, submod_work *work)
     size_t segments = x->p->groups * x->p->scores.classes;
     bool side_by_side = x->p->terms >= threads;
     x->error = submodi_take(work, segments * x->per_group, sizeof *x->error);
-    x->tile = submodi_take(work, threads, sizeof *x->tile);
+    x->tile = submodi_tiles_take(x->p, x->threads, work);
     x->rank = submodi_take(work, threads, sizeof *x->rank);
     bool good = x->error && x->tile && x->rank;
     for (size_t t = 0; good && t < threads; t++) {
@@ -144,8 +144,6 @@ static bool take_memory(exact *x, submod_work *work)
             r->count = submodi_take(work, side_by_side ? 1 : threads, sizeof *r->count);
             good = r->record && r->spare && r->count;
         }
-        x->tile[t] = submodi_tile_memory_take(x->p, work);
-        good = good && x->tile[t].v && x->tile[t].g && x->tile[t].codes;
     }
     return good;
 }

@@ -24,13 +24,17 @@
 static float largest_error(const submodi_counter *x)
 {
     const submodi_problem *p = x->p;
+    submodi_problem plain = *p; /* to look at scores no softmax is needed */
+    if (p->activation != SUBMODI_PROBABILITY) {
+        plain.activation = SUBMODI_SCORE;
+    }
     size_t tiles = p->scores.batch * p->tiles_per_image;
     float largest = 0;
     int bad = 0;
 #pragma omp parallel for num_threads(x->threads) reduction(| : bad) reduction(max : largest)
     for (size_t t = 0; t < tiles; t++) {
         submodi_tile tile;
-        bad |= !submodi_tile_load(p, t / p->tiles_per_image, t % p->tiles_per_image,
+        bad |= !submodi_tile_load(&plain, t / p->tiles_per_image, t % p->tiles_per_image,
                                   &x->tile[omp_get_thread_num()], &tile);
         for (size_t i = 0; p->activation == SUBMODI_SCORE && i < tile.n; i++) {
             float e = tile.codes[i] == 1 ? 1.0F - tile.v[i] : 1.0F + tile.v[i];
@@ -40,20 +44,21 @@ static float largest_error(const submodi_counter *x)
     return bad ? -1.0F : largest;
 }
 
-/* For the hinge the bins cover a power of two above all margins. */
+/* As many bins as were asked for, or as delta needs. For the hinge they cover a power of two above
+ * all margins. */
 static submodi_binning choose_bins(const submodi_problem *p, float largest)
 {
-    uint32_t K = submodi_bins_for(p->settings.delta);
+    size_t given = p->settings.bins;
+    uint32_t K = given ? (uint32_t)given : submodi_bins_for(p->settings.delta);
     int log2_range = 0;
     if (p->activation == SUBMODI_SCORE && largest > 0) {
         frexp((double)largest, &log2_range);
-        K *= 2; /* the range may be twice the largest margin */
+        K *= given ? 1 : 2; /* the range may be twice the largest margin */
     }
     return (submodi_binning){.K = K,
                              .scale = (float)ldexp(K, -log2_range),
                              .bias = submodi_bias(p),
-                             .drop_zero = p->activation == SUBMODI_SCORE,
-                             .ignored = p->rule.classes};
+                             .lowest = p->activation == SUBMODI_SCORE ? 0.0F : -1.0F};
 }
 
 /* Weights of all classes in a group from the counts just made; returns its share of the loss.
@@ -65,11 +70,16 @@ static double solve_group(const submodi_counter *x, size_t group, double *total,
 #pragma omp parallel for num_threads(x->threads)
     for (size_t c = 0; c < C; c++) {
         double *counts = total + 2 * K * c;
+        float *weight = x->weight + c * (2 * K + 1);
+        if (!(x->p->coefficient[group * C + c] > 0)) {
+            value[c] = 0;
+            memset(weight, 0, (2 * K + 1) * sizeof *weight);
+            continue;
+        }
         memset(counts, 0, 2 * K * sizeof *counts);
         submodi_counter_add_to(x, c, counts);
-        value[c] =
-            submodi_solve_bins(counts, x->p->foreground[group * C + c], &x->how,
-                               x->p->coefficient[group * C + c], x->weight + c * (2 * K + 1));
+        value[c] = submodi_solve_bins(counts, x->p->foreground[group * C + c], &x->how,
+                                      x->p->coefficient[group * C + c], weight);
     }
     double loss = 0;
     for (size_t c = 0; c < C; c++) {

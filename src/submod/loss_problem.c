@@ -1,6 +1,7 @@
 #include "submod/loss_problem.h"
 
 #include <math.h>
+#include <omp.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -12,19 +13,29 @@
 
 /* ---- checks ---- */
 
-submod_status submodi_require_views(const char *who, const submod_scores *scores,
-                                    const submod_labels *labels)
+submod_status submodi_problem_start(submodi_problem *p, const char *who,
+                                    const submod_scores *scores, submod_input input,
+                                    const submod_labels *labels, submodi_activation of_logits,
+                                    bool binary, const submod_loss_settings *settings)
 {
-    return scores && labels
-               ? SUBMOD_OK
-               : submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, scores ? "labels" : "scores");
-}
-
-submod_status submodi_require_input(const char *who, submod_input input)
-{
-    return input == SUBMOD_INPUT_LOGITS || input == SUBMOD_INPUT_PROBABILITIES
-               ? SUBMOD_OK
-               : submodi_fail(SUBMOD_EINVAL, "%s: input = %d is unknown", who, (int)input);
+    if (!scores || !labels) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, scores ? "labels" : "scores");
+    }
+    if (input != SUBMOD_INPUT_LOGITS && input != SUBMOD_INPUT_PROBABILITIES) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: input = %d is unknown", who, (int)input);
+    }
+    if (binary && scores->classes != 1) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: one score per pixel, not %zu", who,
+                            scores->classes);
+    }
+    *p = (submodi_problem){.who = who,
+                           .scores = *scores,
+                           .labels = *labels,
+                           .multilabel = binary,
+                           .activation =
+                               input == SUBMOD_INPUT_LOGITS ? of_logits : SUBMODI_PROBABILITY,
+                           .settings = settings ? *settings : submod_loss_defaults()};
+    return SUBMOD_OK;
 }
 
 submod_status submodi_require_gradient(const char *who, const submod_gradient *gradient,
@@ -37,6 +48,21 @@ submod_status submodi_require_gradient(const char *who, const submod_gradient *g
         return submodi_fail(SUBMOD_ENONFINITE, "%s: gradient scale = %g", who, gradient->scale);
     }
     return SUBMOD_OK;
+}
+
+static submod_status require_labels(const submodi_problem *p)
+{
+    submod_labels first = p->labels;
+    if (p->multilabel) {
+        first.class_stride = 0;
+    }
+    bool some = first.batch && first.pixels;
+    if (p->multilabel && some && p->scores.classes > 1 && p->labels.class_stride == 0) {
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: labels have class_stride 0, but %zu classes need labels each",
+                            p->who, p->scores.classes);
+    }
+    return submodi_labels_require(p->who, "labels", &first);
 }
 
 static submod_status require_scores(const submodi_problem *p)
@@ -65,14 +91,29 @@ static submod_status require_scores(const submodi_problem *p)
     return SUBMOD_OK;
 }
 
+submod_status submodi_require_bins(const char *who, size_t bins, double delta)
+{
+    if (bins != 0 && (bins < 2 || bins > (size_t)1 << 20 || (bins & (bins - 1)) != 0)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: bins = %zu is no power of two from 2 to 2^20", who,
+                            bins);
+    }
+    if (bins == 0 && !(delta >= 0x1p-21 && delta <= 1)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: delta = %g is not in [2^-21, 1]", who, delta);
+    }
+    return SUBMOD_OK;
+}
+
 submod_status submodi_require_loss_settings(const char *who, const submod_loss_settings *s,
                                             size_t C)
 {
     if (s->engine != SUBMOD_ENGINE_EXACT && s->engine != SUBMOD_ENGINE_HISTOGRAM) {
         return submodi_fail(SUBMOD_EINVAL, "%s: engine = %d is unknown", who, (int)s->engine);
     }
-    if (s->engine == SUBMOD_ENGINE_HISTOGRAM && !(s->delta >= 0x1p-21 && s->delta <= 1)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: delta = %g is not in [2^-21, 1]", who, s->delta);
+    if (s->engine == SUBMOD_ENGINE_HISTOGRAM) {
+        submod_status status = submodi_require_bins(who, s->bins, s->delta);
+        if (status != SUBMOD_OK) {
+            return status;
+        }
     }
     if (s->classes == SUBMOD_CLASSES_LIST) {
         submod_status status =
@@ -89,15 +130,10 @@ submod_status submodi_require_loss_settings(const char *who, const submod_loss_s
 
 /* ---- labels ---- */
 
-/* The labels of class c, for multilabel problems. */
+/* All classes share their labels unless the problem is multilabel. */
 static submod_labels labels_of_class(const submodi_problem *p, size_t c)
 {
-    static const size_t size[] = {
-        [SUBMOD_LABEL_U8] = 1, [SUBMOD_LABEL_I32] = 4, [SUBMOD_LABEL_I64] = 8};
-    submod_labels view = p->labels;
-    ptrdiff_t bytes = (ptrdiff_t)c * p->label_class_stride * (ptrdiff_t)size[view.type];
-    view.data = (const char *)view.data + (p->multilabel ? bytes : 0);
-    return view;
+    return p->multilabel ? submodi_labels_of_class(&p->labels, c) : p->labels;
 }
 
 static submod_status bad_label(const submodi_problem *p, size_t c, size_t b, size_t i)
@@ -114,7 +150,7 @@ static submod_status bad_label(const submodi_problem *p, size_t c, size_t b, siz
 
 /* Adds one row of codes to the counts; false if there is a bad label among them. */
 static bool count_codes(const submodi_problem *p, const int32_t *codes, size_t n,
-                        double *foreground, uint64_t *valid)
+                        uint64_t *foreground, uint64_t *valid)
 {
     uint32_t good = 0;
     uint32_t bad = 0;
@@ -129,38 +165,85 @@ static bool count_codes(const submodi_problem *p, const int32_t *codes, size_t n
         *foreground += ones;
     } else if (!bad) {
         for (size_t i = 0; i < n; i++) {
-            if (codes[i] < p->rule.classes) {
-                foreground[codes[i]]++;
-            }
+            foreground[codes[i]]++; /* there is room for the ignored ones */
         }
     }
     return bad == 0;
 }
 
-static submod_status count_labels(submodi_problem *p)
+size_t submodi_problem_codes(const submodi_problem *p, size_t b, size_t c, size_t t, int32_t *codes)
 {
-    size_t C = p->scores.classes;
-    for (size_t i = 0; i < p->groups * C; i++) {
-        p->foreground[i] = 0;
-    }
-    p->valid = 0;
+    submod_labels view = labels_of_class(p, c);
+    size_t first = t * SUBMODI_TILE;
+    size_t left = p->scores.pixels - first;
+    size_t n = left < SUBMODI_TILE ? left : SUBMODI_TILE;
+    submodi_labels_read(&view, b, first, n, &p->rule, codes);
+    return n;
+}
+
+/* The words for the first bad label. */
+static submod_status find_bad_label(const submodi_problem *p)
+{
     for (size_t b = 0; b < p->scores.batch; b++) {
-        double *foreground = p->foreground + b / p->images_per_group * C;
-        for (size_t c = 0; c < (p->multilabel ? C : 1); c++) {
-            submod_labels view = labels_of_class(p, c);
-            for (size_t first = 0; first < p->scores.pixels; first += SUBMODI_TILE) {
+        for (size_t c = 0; c < (p->multilabel ? p->scores.classes : 1); c++) {
+            for (size_t t = 0; t < p->tiles_per_image; t++) {
                 int32_t codes[SUBMODI_TILE];
-                size_t left = p->scores.pixels - first;
-                size_t n = left < SUBMODI_TILE ? left : SUBMODI_TILE;
-                submodi_labels_read(&view, b, first, n, &p->rule, codes);
-                if (!count_codes(p, codes, n, foreground + c, &p->valid)) {
-                    size_t bad = 0;
-                    while (codes[bad] <= p->rule.classes) {
-                        bad++;
+                size_t n = submodi_problem_codes(p, b, c, t, codes);
+                for (size_t i = 0; i < n; i++) {
+                    if (codes[i] > p->rule.classes) {
+                        return bad_label(p, c, b, t * SUBMODI_TILE + i);
                     }
-                    return bad_label(p, c, b, first + bad);
                 }
             }
+        }
+    }
+    return submodi_fail(SUBMOD_EINVAL, "%s: the labels changed during the call", p->who);
+}
+
+/* Adds the labels of one group to its counts, one table of classes + 1 per thread; false if some
+ * label is bad. */
+static bool count_group(const submodi_problem *p, size_t group, int threads, uint64_t *table,
+                        uint64_t *valid)
+{
+    size_t C = p->scores.classes;
+    size_t rows = p->multilabel ? C : 1;
+    size_t tiles = p->images_per_group * rows * p->tiles_per_image;
+    uint64_t good = 0;
+    int bad = 0;
+    memset(table, 0, (size_t)threads * (C + 1) * sizeof *table);
+#pragma omp parallel for num_threads(threads) reduction(+ : good) reduction(| : bad)
+    for (size_t i = 0; i < tiles; i++) {
+        int32_t codes[SUBMODI_TILE];
+        size_t row = i / p->tiles_per_image;
+        size_t n = submodi_problem_codes(p, group * p->images_per_group + row / rows, row % rows,
+                                         i % p->tiles_per_image, codes);
+        uint64_t *mine = table + (size_t)omp_get_thread_num() * (C + 1);
+        bad |= !count_codes(p, codes, n, mine + row % rows, &good);
+    }
+    *valid += good;
+    return !bad;
+}
+
+static submod_status count_labels(submodi_problem *p, submod_work *work)
+{
+    size_t C = p->scores.classes;
+    int threads =
+        submodi_threads_for(p->images_per_group * p->scores.pixels * (p->multilabel ? C : 1));
+    uint64_t *table = submodi_take(work, (size_t)threads, (C + 1) * sizeof *table);
+    if (!table) {
+        return submodi_nomem(p->who);
+    }
+    p->valid = 0;
+    for (size_t g = 0; g < p->groups; g++) {
+        if (!count_group(p, g, threads, table, &p->valid)) {
+            return find_bad_label(p);
+        }
+        for (size_t c = 0; c < C; c++) {
+            uint64_t sum = 0;
+            for (size_t t = 0; t < (size_t)threads; t++) {
+                sum += table[t * (C + 1) + c];
+            }
+            p->foreground[g * C + c] = (double)sum;
         }
     }
     return SUBMOD_OK;
@@ -185,23 +268,34 @@ static bool is_taken(const submod_loss_settings *s, size_t c, double foreground)
            (s->classes == SUBMOD_CLASSES_LIST && is_listed(s, c));
 }
 
+/* Only ratios matter: weights are divided by the largest, so that their sum cannot overflow. */
+void submodi_shares(const double *weight, const double *times, size_t n, size_t groups,
+                    double *share)
+{
+    double largest = 0;
+    for (size_t c = 0; c < n; c++) {
+        largest = times[c] > 0 ? fmax(largest, weight ? weight[c] : 1) : largest;
+    }
+    double total = 0;
+    for (size_t c = 0; c < n; c++) {
+        double relative = times[c] > 0 && largest > 0 ? (weight ? weight[c] : 1) / largest : 0;
+        total += relative * times[c];
+        share[c] = relative;
+    }
+    for (size_t c = 0; total > 0 && c < n; c++) {
+        share[c] /= total * (double)groups;
+    }
+}
+
 size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const double *foreground,
                                   size_t groups, double *coefficient)
 {
-    double largest = 0; /* weights are divided by it, so that their sum cannot overflow */
     for (size_t c = 0; c < C; c++) {
-        double weight = s->class_weight ? s->class_weight[c] : 1;
-        coefficient[c] = is_taken(s, c, foreground[c]) ? weight : 0;
-        largest = fmax(largest, coefficient[c]);
+        coefficient[c] = is_taken(s, c, foreground[c]);
     }
-    double total = 0;
-    for (size_t c = 0; largest > 0 && c < C; c++) {
-        coefficient[c] /= largest;
-        total += coefficient[c];
-    }
+    submodi_shares(s->class_weight, coefficient, C, groups, coefficient);
     size_t terms = 0;
-    for (size_t c = 0; total > 0 && c < C; c++) {
-        coefficient[c] /= total * (double)groups;
+    for (size_t c = 0; c < C; c++) {
         terms += coefficient[c] > 0;
     }
     return terms;
@@ -209,7 +303,7 @@ size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const
 
 submod_status submodi_problem_prepare(submodi_problem *p, submod_work *work)
 {
-    submod_status status = submodi_labels_require(p->who, "labels", &p->labels);
+    submod_status status = require_labels(p);
     if (status == SUBMOD_OK) {
         status = require_scores(p);
     }
@@ -231,107 +325,11 @@ submod_status submodi_problem_prepare(submodi_problem *p, submod_work *work)
     if (!p->foreground || !p->coefficient) {
         return submodi_nomem(p->who);
     }
-    status = count_labels(p);
+    status = count_labels(p, work);
     p->terms = 0;
     for (size_t g = 0; status == SUBMOD_OK && g < p->groups; g++) {
         p->terms += submodi_class_coefficients(&p->settings, C, p->foreground + g * C, p->groups,
                                                p->coefficient + g * C);
     }
     return status;
-}
-
-/* ---- tiles ---- */
-
-submodi_tile_memory submodi_tile_memory_take(const submodi_problem *p, submod_work *work)
-{
-    size_t rows = p->scores.classes;
-    submodi_tile_memory m;
-    m.v = submodi_take(work, rows, SUBMODI_TILE * sizeof *m.v);
-    m.g = submodi_take(work, rows, SUBMODI_TILE * sizeof *m.g);
-    m.codes = submodi_take(work, p->multilabel ? rows : 1, SUBMODI_TILE * sizeof *m.codes);
-    return m;
-}
-
-submodi_tile_memory *submodi_tiles_take(const submodi_problem *p, int threads, submod_work *work)
-{
-    submodi_tile_memory *tile = submodi_take(work, (size_t)threads, sizeof *tile);
-    bool good = tile != NULL;
-    for (int t = 0; good && t < threads; t++) {
-        tile[t] = submodi_tile_memory_take(p, work);
-        good = tile[t].v && tile[t].g && tile[t].codes;
-    }
-    return good ? tile : NULL;
-}
-
-bool submodi_tile_load(const submodi_problem *p, size_t image, size_t t,
-                       const submodi_tile_memory *memory, submodi_tile *tile)
-{
-    size_t C = p->scores.classes;
-    size_t first = t * SUBMODI_TILE;
-    size_t left = p->scores.pixels - first;
-    size_t n = left < SUBMODI_TILE ? left : SUBMODI_TILE;
-    *tile = (submodi_tile){image, first, n, memory->codes, memory->v, memory->g};
-    for (size_t c = 0; c < (p->multilabel ? C : 1); c++) {
-        submod_labels view = labels_of_class(p, c);
-        submodi_labels_read(&view, image, first, n, &p->rule, memory->codes + c * SUBMODI_TILE);
-    }
-    bool good = true;
-    for (size_t c = 0; c < C; c++) {
-        float *v = memory->v + c * SUBMODI_TILE;
-        submodi_load_row(&p->scores, image, c, first, n, v);
-        submodi_prefetch_row(&p->scores, image, c, first + SUBMODI_TILE, SUBMODI_TILE);
-        good = submodi_finite_row(v, n) && good;
-        if (p->activation == SUBMODI_SIGMOID) {
-            submodi_sigmoid(n, v);
-        } else if (p->activation == SUBMODI_PROBABILITY) {
-            good = submodi_clamp_probability(n, v) && good;
-        }
-    }
-    if (p->activation == SUBMODI_SOFTMAX) {
-        submodi_softmax(C, n, memory->v);
-    }
-    return good;
-}
-
-submod_status submodi_problem_bad_score(const submodi_problem *p)
-{
-    for (size_t b = 0; b < p->scores.batch; b++) {
-        for (size_t c = 0; c < p->scores.classes; c++) {
-            for (size_t i = 0; i < p->scores.pixels; i++) {
-                float x;
-                submodi_load_row(&p->scores, b, c, i, 1, &x);
-                if (!isfinite(x)) {
-                    return submodi_fail(SUBMOD_ENONFINITE, "%s: scores[%zu][%zu][%zu] is %g",
-                                        p->who, b, c, i, (double)x);
-                }
-                float clamped = x;
-                if (p->activation == SUBMODI_PROBABILITY &&
-                    !submodi_clamp_probability(1, &clamped)) {
-                    return submodi_fail(SUBMOD_EINVAL,
-                                        "%s: scores[%zu][%zu][%zu] = %g is no probability", p->who,
-                                        b, c, i, (double)x);
-                }
-            }
-        }
-    }
-    return submodi_fail(SUBMOD_ENONFINITE, "%s: the scores changed during the call", p->who);
-}
-
-void submodi_tile_store(const submodi_problem *p, const submodi_tile *tile,
-                        const submod_gradient *gradient)
-{
-    size_t C = p->scores.classes;
-    if (p->activation == SUBMODI_SOFTMAX) {
-        submodi_softmax_backward(tile->v, C, tile->n, tile->g);
-    }
-    for (size_t c = 0; c < C; c++) {
-        float *g = tile->g + c * SUBMODI_TILE;
-        if (p->activation == SUBMODI_SIGMOID) {
-            float *score =
-                tile->v + c * SUBMODI_TILE; /* the probabilities are not needed any more */
-            submodi_load_row(&p->scores, tile->image, c, tile->first, tile->n, score);
-            submodi_sigmoid_backward(score, tile->n, g);
-        }
-        submodi_store_row(gradient, tile->image, c, tile->first, tile->n, g);
-    }
 }

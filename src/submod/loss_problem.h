@@ -25,8 +25,7 @@ typedef struct submodi_problem {
     const char *who; /* the public function, for words */
     submod_scores scores;
     submod_labels labels;
-    ptrdiff_t label_class_stride; /* multilabel: from one class's labels to the next */
-    bool multilabel;              /* labels are 0 or 1 per class; else one class per pixel */
+    bool multilabel; /* labels are 0 or 1 per class; else one class per pixel */
     submodi_activation activation;
     submod_loss_settings settings;
 
@@ -39,10 +38,12 @@ typedef struct submodi_problem {
     size_t terms;        /* coefficients that are not 0 */
 } submodi_problem;
 
-/* What can be wrong with arguments before there is a problem to prepare. */
-submod_status submodi_require_views(const char *who, const submod_scores *scores,
-                                    const submod_labels *labels);
-submod_status submodi_require_input(const char *who, submod_input input);
+/* A problem from the arguments all losses have: checks that they are there, and that there is one
+ * score per pixel if `binary`; multilabel if so. settings NULL: the defaults. */
+submod_status submodi_problem_start(submodi_problem *p, const char *who,
+                                    const submod_scores *scores, submod_input input,
+                                    const submod_labels *labels, submodi_activation of_logits,
+                                    bool binary, const submod_loss_settings *settings);
 submod_status submodi_require_gradient(const char *who, const submod_gradient *gradient,
                                        const submod_scores *scores);
 
@@ -52,52 +53,26 @@ submod_status submodi_problem_prepare(submodi_problem *p, submod_work *work);
 
 /* The parts of it that need no batch: the settings, and the coefficients of one group with so many
  * foreground pixels per class; returns how many are not 0. */
+submod_status submodi_require_bins(const char *who, size_t bins, double delta); /* bins 0: delta */
 submod_status submodi_require_loss_settings(const char *who, const submod_loss_settings *s,
                                             size_t C);
+/* For a weighted mean over things, times[c] of kind c: what one of them counts for,
+ * weight[c] / (sum of weight * times) / groups, and 0 where there is none. Weights NULL: all 1.
+ * share may be times. */
+void submodi_shares(const double *weight, const double *times, size_t n, size_t groups,
+                    double *share);
 size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const double *foreground,
                                   size_t groups, double *coefficient);
-
-/* Consecutive pixels of one image, all classes, and what is known about them. */
-typedef struct submodi_tile {
-    size_t image, first, n;
-    const int32_t *codes; /* label codes: one row, or one per class when multilabel */
-    float *v;             /* probabilities or scores: one row per class */
-    float *g;             /* scratch of the same size, for derivatives */
-} submodi_tile;
-
-/* Memory of one thread for tiles. NULL members: out of memory. */
-typedef struct submodi_tile_memory {
-    float *v, *g;
-    int32_t *codes;
-} submodi_tile_memory;
-
-submodi_tile_memory submodi_tile_memory_take(const submodi_problem *p, submod_work *work);
-/* That of so many threads. NULL: out of memory. */
-submodi_tile_memory *submodi_tiles_take(const submodi_problem *p, int threads, submod_work *work);
-
-/* Tile t of image b: labels read, activation applied. False if some score is NaN, Inf, or not a
- * probability where it should be: submodi_problem_bad_score then finds it and its words. */
-bool submodi_tile_load(const submodi_problem *p, size_t image, size_t t,
-                       const submodi_tile_memory *memory, submodi_tile *tile);
-submod_status submodi_problem_bad_score(const submodi_problem *p);
-
-/* tile->g holds the derivative with respect to v: turns it into that with respect to the scores
- * and stores it. */
-void submodi_tile_store(const submodi_problem *p, const submodi_tile *tile,
-                        const submod_gradient *gradient);
-
-/* The codes of class c in a tile, and what a foreground pixel has there. */
-static inline const int32_t *submodi_tile_codes(const submodi_problem *p, const submodi_tile *tile,
-                                                size_t c, int32_t *target)
-{
-    *target = p->multilabel ? 1 : (int32_t)c;
-    return p->multilabel ? tile->codes + c * SUBMODI_TILE : tile->codes;
-}
 
 static inline float submodi_bias(const submodi_problem *p)
 {
     return p->activation == SUBMODI_SCORE ? 1.0F : 0.0F;
 }
+
+/* A row of label codes: those of tile t of image b, of class c when there are labels for each.
+ * Returns their number. */
+size_t submodi_problem_codes(const submodi_problem *p, size_t b, size_t c, size_t t,
+                             int32_t *codes);
 
 /* The engines: the loss, and the gradient if it is wanted. */
 submod_status submodi_loss_exact(const submodi_problem *p, double *loss,

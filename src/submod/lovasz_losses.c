@@ -2,9 +2,11 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/loss_problem.h"
+#include "submod/baseline_run.h"
+#include "submod/function_impl.h"
 #include "submod/lovasz.h"
 #include "submod/rows.h"
+#include "submod/tile.h"
 
 submod_loss_settings submod_loss_defaults(void)
 {
@@ -41,48 +43,25 @@ static submod_status solve(submodi_problem *p, double *loss, const submod_gradie
     return status;
 }
 
-/* What softmax and sigmoid have in common: the views, and scores or probabilities. */
-static submod_status start(const char *who, const submod_scores *scores, submod_input input,
-                           const submod_labels *labels, submodi_activation of_logits,
-                           const submod_loss_settings *settings, submodi_problem *p)
-{
-    submod_status status = submodi_require_views(who, scores, labels);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_input(who, input);
-    }
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    *p = (submodi_problem){.who = who,
-                           .scores = *scores,
-                           .labels = *labels,
-                           .activation =
-                               input == SUBMOD_INPUT_LOGITS ? of_logits : SUBMODI_PROBABILITY,
-                           .settings = settings ? *settings : submod_loss_defaults()};
-    return SUBMOD_OK;
-}
-
 submod_status submod_lovasz_softmax(const submod_scores *scores, submod_input input,
                                     const submod_labels *labels, double *loss,
                                     const submod_gradient *gradient, submod_loss_info *info,
                                     const submod_loss_settings *settings, submod_work *work)
 {
-    submodi_problem p = {0};
-    submod_status status =
-        start("submod_lovasz_softmax", scores, input, labels, SUBMODI_SOFTMAX, settings, &p);
+    submodi_problem p;
+    submod_status status = submodi_problem_start(&p, "submod_lovasz_softmax", scores, input, labels,
+                                                 SUBMODI_SOFTMAX, false, settings);
     return status == SUBMOD_OK ? solve(&p, loss, gradient, info, work) : status;
 }
 
 submod_status submod_lovasz_sigmoid(const submod_scores *scores, submod_input input,
-                                    const submod_labels *labels, ptrdiff_t label_class_stride,
-                                    double *loss, const submod_gradient *gradient,
-                                    submod_loss_info *info, const submod_loss_settings *settings,
-                                    submod_work *work)
+                                    const submod_labels *labels, double *loss,
+                                    const submod_gradient *gradient, submod_loss_info *info,
+                                    const submod_loss_settings *settings, submod_work *work)
 {
-    submodi_problem p = {0};
-    submod_status status =
-        start("submod_lovasz_sigmoid", scores, input, labels, SUBMODI_SIGMOID, settings, &p);
-    p.label_class_stride = label_class_stride;
+    submodi_problem p;
+    submod_status status = submodi_problem_start(&p, "submod_lovasz_sigmoid", scores, input, labels,
+                                                 SUBMODI_SIGMOID, false, settings);
     p.multilabel = true;
     return status == SUBMOD_OK ? solve(&p, loss, gradient, info, work) : status;
 }
@@ -92,24 +71,13 @@ submod_status submod_lovasz_hinge(const submod_scores *scores, const submod_labe
                                   submod_loss_info *info, const submod_loss_settings *settings,
                                   submod_work *work)
 {
-    static const char who[] = "submod_lovasz_hinge";
-    submod_status status = submodi_require_views(who, scores, labels);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    if (scores->classes != 1) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: one score per pixel, not %zu", who,
-                            scores->classes);
-    }
-    submodi_problem p = {.who = who,
-                         .scores = *scores,
-                         .labels = *labels,
-                         .multilabel = true,
-                         .activation = SUBMODI_SCORE,
-                         .settings = settings ? *settings : submod_loss_defaults()};
+    submodi_problem p;
+    submod_status status =
+        submodi_problem_start(&p, "submod_lovasz_hinge", scores, SUBMOD_INPUT_LOGITS, labels,
+                              SUBMODI_SCORE, true, settings);
     p.settings.classes = SUBMOD_CLASSES_ALL;
     p.settings.class_weight = NULL;
-    return solve(&p, loss, gradient, info, work);
+    return status == SUBMOD_OK ? solve(&p, loss, gradient, info, work) : status;
 }
 
 /* ---- the hinge of any set function ---- */
@@ -139,13 +107,13 @@ static submod_status solve_images(const submodi_problem *p, const submod_fn *fn,
     size_t n = p->scores.pixels;
     double *margin = submodi_take(w, n, sizeof *margin);
     double *g = submodi_take(w, n, sizeof *g);
-    submodi_tile_memory memory = submodi_tile_memory_take(p, w);
-    if (!margin || !g || !memory.v || !memory.g || !memory.codes) {
+    submodi_tile_memory *memory = submodi_tiles_take(p, 1, w);
+    if (!margin || !g || !memory) {
         return submodi_nomem(p->who);
     }
     for (size_t b = 0; b < p->scores.batch; b++) {
         float *side = derivative + b * n;
-        if (!read_margins(p, b, &memory, margin, side)) {
+        if (!read_margins(p, b, memory, margin, side)) {
             return submodi_problem_bad_score(p);
         }
         double value;
@@ -167,23 +135,23 @@ submod_status submod_lovasz_hinge_function(const submod_fn *fn, const submod_sco
                                            const submod_loss_settings *settings, submod_work *work)
 {
     static const char who[] = "submod_lovasz_hinge_function";
-    submod_status status = submodi_require_views(who, scores, labels);
+    submod_loss_settings s = submod_loss_defaults();
+    s.has_ignore = settings && settings->has_ignore;
+    s.ignore_label = settings ? settings->ignore_label : 0;
+    submodi_problem p;
+    submod_status status = submodi_problem_start(&p, who, scores, SUBMOD_INPUT_LOGITS, labels,
+                                                 SUBMODI_SCORE, true, &s);
     if (status != SUBMOD_OK) {
         return status;
     }
-    if (!fn || submod_fn_size(fn) != scores->pixels || scores->classes != 1) {
-        return submodi_fail(
-            SUBMOD_EINVAL, "%s: a function of %zu elements does not fit %zu pixels with %zu scores",
-            who, submod_fn_size(fn), scores->pixels, scores->classes);
+    if (!fn || submod_fn_size(fn) != scores->pixels) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s of %zu elements for images of %zu pixels", who,
+                            fn ? "a function" : "NULL, a function", submod_fn_size(fn),
+                            scores->pixels);
     }
-    submodi_problem p = {.who = who,
-                         .scores = *scores,
-                         .labels = *labels,
-                         .multilabel = true,
-                         .activation = SUBMODI_SCORE,
-                         .settings = submod_loss_defaults()};
-    p.settings.has_ignore = settings && settings->has_ignore;
-    p.settings.ignore_label = settings ? settings->ignore_label : 0;
+    if (submodi_is_hamming(fn)) {
+        return submodi_hamming_hinge(scores, labels, loss, gradient, &s, work);
+    }
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     size_t n = scores->pixels;

@@ -11,30 +11,11 @@
 #include "base/memory.h"
 #include "submod/confusion.h"
 
-/* A mean over images or batches. */
-typedef struct running {
-    double sum;
-    uint64_t count;
-} running;
-
 struct submod_miou {
     submodi_averaging averaging;
     submod_confusion *dataset, *batch, *image; /* the latter two for the call under way */
-    running images, batches;
+    submodi_mean images, batches;
 };
-
-static void running_add(running *r, double x)
-{
-    if (!isnan(x)) {
-        r->sum += x;
-        r->count++;
-    }
-}
-
-static double running_mean(const running *r)
-{
-    return r->count ? r->sum / (double)r->count : NAN;
-}
 
 /* ---- life ---- */
 
@@ -83,7 +64,7 @@ void submod_miou_reset(submod_miou *miou)
 {
     if (miou) {
         submod_confusion_reset(miou->dataset);
-        miou->images = miou->batches = (running){0, 0};
+        miou->images = miou->batches = (submodi_mean){0, 0};
     }
 }
 
@@ -96,7 +77,7 @@ const submod_confusion *submod_miou_confusion(const submod_miou *miou)
 
 /* Counts every image into m->batch; *images has their mean added. */
 static submod_status count_batch(const char *who, submod_miou *m, const submod_labels *prediction,
-                                 const submod_labels *truth, running *images)
+                                 const submod_labels *truth, submodi_mean *images)
 {
     submod_confusion_reset(m->batch);
     for (size_t b = 0; b < truth->batch; b++) {
@@ -106,7 +87,7 @@ static submod_status count_batch(const char *who, submod_miou *m, const submod_l
         if (status != SUBMOD_OK) {
             return status;
         }
-        running_add(images, submodi_mean_iou(&m->averaging, m->image));
+        submodi_mean_add(images, submodi_mean_iou(&m->averaging, m->image));
     }
     return SUBMOD_OK;
 }
@@ -118,12 +99,12 @@ static submod_status miou_add(const char *who, submod_miou *m, const submod_labe
     if (status != SUBMOD_OK || truth->batch == 0) {
         return status;
     }
-    running images = m->images;
+    submodi_mean images = m->images;
     status = count_batch(who, m, prediction, truth, &images);
     status = status ? status : submod_confusion_merge(m->dataset, m->batch);
     if (status == SUBMOD_OK) {
         m->images = images;
-        running_add(&m->batches, submodi_mean_iou(&m->averaging, m->batch));
+        submodi_mean_add(&m->batches, submodi_mean_iou(&m->averaging, m->batch));
     }
     return status;
 }
@@ -160,8 +141,8 @@ submod_status submod_miou_get(const submod_miou *miou, submod_miou_values *value
         return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, miou ? "values" : "miou");
     }
     submodi_averaging a = miou->averaging; /* the sums it points to are scratch */
-    *values = (submod_miou_values){.image = running_mean(&miou->images),
-                                   .batch = running_mean(&miou->batches),
+    *values = (submod_miou_values){.image = submodi_mean_value(&miou->images),
+                                   .batch = submodi_mean_value(&miou->batches),
                                    .dataset = submodi_mean_iou(&a, miou->dataset),
                                    .images = miou->images.count,
                                    .batches = miou->batches.count};

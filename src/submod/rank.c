@@ -192,11 +192,21 @@ static double weigh(const uint64_t *record, size_t n, counts c, uint64_t P, int3
     return value;
 }
 
-/* Moves a boundary between parts to where a tied block begins. */
+/* Moves a boundary between parts to the end of the tied block that it cuts, by bisection. */
 static size_t block_start(const uint64_t *record, size_t n, size_t i)
 {
-    while (i > 0 && i < n && key_of(record[i]) == key_of(record[i - 1])) {
-        i++;
+    if (i == 0 || i == n) {
+        return i;
+    }
+    uint64_t key = key_of(record[i - 1]);
+    size_t end = n; /* the first record with a larger key is in i .. end */
+    while (i < end) {
+        size_t middle = i + (end - i) / 2;
+        if (key_of(record[middle]) == key) {
+            i = middle + 1;
+        } else {
+            end = middle;
+        }
     }
     return i;
 }
@@ -251,7 +261,11 @@ size_t submodi_rank(float *error, size_t n, uint64_t P, bool drop_zero, double c
 {
     limits l = find_limits(error, n, P, drop_zero, threads);
     size_t kept = make_records(error, n, &l, memory->record, threads);
-    memset(error, 0, n * sizeof *error);
+#pragma omp parallel for num_threads(threads)
+    for (size_t p = 0; p < parts_of(n); p++) {
+        size_t begin = n * p / parts_of(n);
+        memset(error + begin, 0, (n * (p + 1) / parts_of(n) - begin) * sizeof *error);
+    }
     *value = 0;
     if (kept == 0) {
         return 0;

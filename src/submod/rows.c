@@ -66,27 +66,27 @@ static void convert_bf16(const uint16_t *from, ptrdiff_t stride, size_t n, float
     }
 }
 
-void submodi_load_row(const submod_scores *s, size_t b, size_t c, size_t first, size_t n,
-                      float *row)
+const float *submodi_row(const submod_scores *s, size_t b, size_t c, size_t first, size_t n,
+                         float *buffer)
 {
     ptrdiff_t at = (ptrdiff_t)b * s->batch_stride + (ptrdiff_t)c * s->class_stride +
                    (ptrdiff_t)first * s->pixel_stride;
     if (s->type == SUBMOD_SCORE_F16) {
-        convert_f16((const uint16_t *)s->data + at, s->pixel_stride, n, row);
-        return;
+        convert_f16((const uint16_t *)s->data + at, s->pixel_stride, n, buffer);
+        return buffer;
     }
     if (s->type == SUBMOD_SCORE_BF16) {
-        convert_bf16((const uint16_t *)s->data + at, s->pixel_stride, n, row);
-        return;
+        convert_bf16((const uint16_t *)s->data + at, s->pixel_stride, n, buffer);
+        return buffer;
     }
     const float *from = (const float *)s->data + at;
     if (s->pixel_stride == 1) {
-        memcpy(row, from, n * sizeof *row);
-        return;
+        return from;
     }
     for (size_t i = 0; i < n; i++) {
-        row[i] = from[(ptrdiff_t)i * s->pixel_stride];
+        buffer[i] = from[(ptrdiff_t)i * s->pixel_stride];
     }
+    return buffer;
 }
 
 void submodi_prefetch_row(const submod_scores *s, size_t b, size_t c, size_t first, size_t n)
@@ -100,11 +100,21 @@ void submodi_prefetch_row(const submod_scores *s, size_t b, size_t c, size_t fir
     }
 }
 
+static float *gradient_at(const submod_gradient *g, size_t b, size_t c, size_t first)
+{
+    return g->data + (ptrdiff_t)b * g->batch_stride + (ptrdiff_t)c * g->class_stride +
+           (ptrdiff_t)first * g->pixel_stride;
+}
+
+float *submodi_direct_row(const submod_gradient *g, size_t b, size_t c, size_t first)
+{
+    return g->pixel_stride == 1 && !g->accumulate ? gradient_at(g, b, c, first) : NULL;
+}
+
 void submodi_store_row(const submod_gradient *g, size_t b, size_t c, size_t first, size_t n,
                        const float *row)
 {
-    float *to = g->data + (ptrdiff_t)b * g->batch_stride + (ptrdiff_t)c * g->class_stride +
-                (ptrdiff_t)first * g->pixel_stride;
+    float *to = gradient_at(g, b, c, first);
     float scale = (float)g->scale;
     for (size_t i = 0; i < n; i++) {
         float *entry = &to[(ptrdiff_t)i * g->pixel_stride];

@@ -6,14 +6,17 @@
 #include "submod/loss.h"
 #include "submod/tensor.h"
 
-/* Copies n scores of class c from pixel `first` of image b on, as floats. Classes of one pixel
- * often lie a power of two apart and fight for the same cache lines: after this they no longer do.
- */
-void submodi_load_row(const submod_scores *s, size_t b, size_t c, size_t first, size_t n,
-                      float *row);
+/* n scores of class c from pixel `first` of image b on, as floats: where they lie if they lie there
+ * as floats, else converted in buffer. */
+const float *submodi_row(const submod_scores *s, size_t b, size_t c, size_t first, size_t n,
+                         float *buffer);
 
 /* Asks for a row that will be loaded soon; past the end of the image it does nothing. */
 void submodi_prefetch_row(const submod_scores *s, size_t b, size_t c, size_t first, size_t n);
+
+/* Where a row of the gradient lies if it is to be overwritten and its pixels are neighbours, else
+ * NULL: then it has to go through submodi_store_row. */
+float *submodi_direct_row(const submod_gradient *g, size_t b, size_t c, size_t first);
 
 /* Writes or adds scale * row to the gradient. */
 void submodi_store_row(const submod_gradient *g, size_t b, size_t c, size_t first, size_t n,

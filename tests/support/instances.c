@@ -298,3 +298,13 @@ const family families[] = {
     {"custom", custom, 1},
 };
 const size_t family_count = sizeof families / sizeof families[0];
+
+void random_labels(submod_rng *rng, size_t n, size_t classes, int64_t ignore, int64_t *prediction,
+                   int64_t *truth)
+{
+    for (size_t i = 0; i < n; i++) {
+        int is_void = submod_rng_below(rng, 8) == 0;
+        truth[i] = is_void ? ignore : (int64_t)submod_rng_below(rng, classes);
+        prediction[i] = is_void ? 200 : (int64_t)submod_rng_below(rng, classes);
+    }
+}

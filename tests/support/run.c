@@ -1,4 +1,5 @@
 #include <stdlib.h>
+#include <string.h>
 
 #include "support.h"
 
@@ -17,4 +18,11 @@ int run_tests(const char *name, const TTest *const *tests, size_t count)
     int ran = srunner_ntests_run(runner);
     srunner_free(runner);
     return failed == 0 && ran > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+void assert_error(int status, int wanted, const char *words)
+{
+    ck_assert_int_eq(status, wanted);
+    ck_assert_msg(strstr(submod_last_error(), words), "\"%s\" does not say \"%s\"",
+                  submod_last_error(), words);
 }

@@ -27,6 +27,9 @@ int run_tests(const char *name, const TTest *const *tests, size_t count);
                       b_, tol_); \
     } while (0)
 
+/* A failure with this status, whose words contain these. */
+void assert_error(int status, int wanted, const char *words);
+
 /* ---- instances ---- */
 
 typedef struct family {
@@ -63,5 +66,12 @@ double value_scale(const double *F, size_t n);
 /* x filled with N(0, 1), or, coarse, with few different multiples of 1/4: many ties. */
 void random_vector(submod_rng *rng, double *x, size_t n, int coarse);
 void random_order(submod_rng *rng, int32_t *order, size_t n);
+/* `ignore` in the truth with probability 1/8, and rubbish predicted there. */
+void random_labels(submod_rng *rng, size_t n, size_t classes, int64_t ignore, int64_t *prediction,
+                   int64_t *truth);
+
+/* x as an upper half of a float, and as IEEE binary16: for normal numbers that fit exactly. */
+uint16_t bf16_of(float x);
+uint16_t f16_of(float x);
 
 #endif

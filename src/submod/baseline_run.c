@@ -1,0 +1,158 @@
+/* The two passes of every baseline (see baseline_run.h). Sums are made in a fixed number of parts
+ * that are added in order: the same bits for any number of threads. */
+#include "submod/baseline_run.h"
+
+#include <omp.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+
+/* Partial sums per batch: enough for all threads to have work, few enough to be nothing. */
+enum { PARTS = 256 };
+
+submod_baseline_settings submod_baseline_defaults(void)
+{
+    return (submod_baseline_settings){.classes = SUBMOD_CLASSES_PRESENT};
+}
+
+static size_t sums_of(const submodi_baseline_run *x)
+{
+    return x->p.scores.classes * x->kind->sums;
+}
+
+/* Part k of a group: its share of the tiles. False when some score is bad. */
+static bool add_part(const submodi_baseline_run *x, size_t group, size_t k,
+                     const submodi_tile_memory *memory)
+{
+    const submodi_problem *p = &x->p;
+    size_t tiles = p->images_per_group * p->tiles_per_image;
+    double *sum = x->sum + (group * x->parts + k) * sums_of(x);
+    memset(sum, 0, sums_of(x) * sizeof *sum);
+    for (size_t t = k * tiles / x->parts; t < (k + 1) * tiles / x->parts; t++) {
+        submodi_tile tile;
+        if (!submodi_tile_load(p, group * p->images_per_group + t / p->tiles_per_image,
+                               t % p->tiles_per_image, memory, &tile)) {
+            return false;
+        }
+        x->kind->add(x, &tile, sum);
+    }
+    return true;
+}
+
+static bool add_up(const submodi_baseline_run *x)
+{
+    int bad = 0;
+#pragma omp parallel for num_threads(x->threads) reduction(| : bad)
+    for (size_t k = 0; k < x->p.groups * x->parts; k++) {
+        bad |= !add_part(x, k / x->parts, k % x->parts, &x->tile[omp_get_thread_num()]);
+    }
+    return !bad;
+}
+
+static double solve_group(const submodi_baseline_run *x, size_t group)
+{
+    double *sum = x->sum + group * x->parts * sums_of(x);
+    for (size_t k = 1; k < x->parts; k++) {
+        for (size_t i = 0; i < sums_of(x); i++) {
+            sum[i] += sum[k * sums_of(x) + i];
+        }
+    }
+    return x->kind->solve(x, group, sum);
+}
+
+static void write_gradient(const submodi_baseline_run *x, const submod_gradient *gradient)
+{
+    const submodi_problem *p = &x->p;
+#pragma omp parallel for num_threads(x->threads)
+    for (size_t t = 0; t < p->scores.batch * p->tiles_per_image; t++) {
+        submodi_tile tile;
+        submodi_tile_load(p, t / p->tiles_per_image, t % p->tiles_per_image,
+                          &x->tile[omp_get_thread_num()], &tile);
+        x->kind->derive(x, &tile);
+        submodi_tile_store(p, &tile, gradient);
+    }
+}
+
+static bool take_memory(submodi_baseline_run *x, submod_work *work)
+{
+    const submodi_problem *p = &x->p;
+    size_t tiles = p->images_per_group * p->tiles_per_image;
+    size_t wanted = p->groups ? (PARTS + p->groups - 1) / p->groups : 0;
+    x->parts = wanted < tiles ? wanted : tiles;
+    x->sum = submodi_take(work, p->groups * x->parts, sums_of(x) * sizeof *x->sum);
+    x->slope = submodi_take(work, p->groups, p->scores.classes * sizeof *x->slope);
+    x->tile = submodi_tiles_take(p, x->threads, work);
+    return x->sum && x->slope && x->tile;
+}
+
+static submod_status run(submodi_baseline_run *x, double *loss, const submod_gradient *gradient,
+                         submod_work *work)
+{
+    const submod_scores *s = &x->p.scores;
+    x->threads = submodi_threads_for(s->batch * s->pixels * s->classes);
+    if (!take_memory(x, work)) {
+        return submodi_nomem(x->p.who);
+    }
+    if (!add_up(x)) {
+        return submodi_problem_bad_score(&x->p);
+    }
+    double value = 0;
+    for (size_t g = 0; x->parts > 0 && g < x->p.groups; g++) {
+        value += solve_group(x, g);
+    }
+    if (loss) {
+        *loss = value;
+    }
+    if (gradient) {
+        write_gradient(x, gradient);
+    }
+    return SUBMOD_OK;
+}
+
+/* Of the settings, what is meant for the problem that all losses share. */
+static submod_loss_settings problem_settings(const submodi_baseline *kind,
+                                             const submod_baseline_settings *s)
+{
+    submod_loss_settings of_problem = {.per_image = s->per_image,
+                                       .classes = SUBMOD_CLASSES_ALL,
+                                       .has_ignore = s->has_ignore,
+                                       .ignore_label = s->ignore_label};
+    if (kind->takes_classes) {
+        of_problem.classes = s->classes;
+        of_problem.class_list = s->class_list;
+        of_problem.class_count = s->class_count;
+        of_problem.class_weight = s->class_weight;
+    }
+    return of_problem;
+}
+
+submod_status submodi_baseline_call(const submodi_baseline *kind, const submod_scores *scores,
+                                    submod_input input, const submod_labels *labels, double *loss,
+                                    const submod_gradient *gradient,
+                                    const submod_baseline_settings *settings, submod_work *work)
+{
+    const submod_baseline_settings s = settings ? *settings : submod_baseline_defaults();
+    const submod_loss_settings of_problem = problem_settings(kind, &s);
+    submodi_baseline_run x = {.kind = kind, .settings = &s};
+    submod_status status = submodi_problem_start(&x.p, kind->who, scores, input, labels,
+                                                 kind->of_logits, kind->binary, &of_problem);
+    if (status == SUBMOD_OK) {
+        status = submodi_require_gradient(kind->who, gradient, scores);
+    }
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    submodi_scope scope;
+    submod_work *w = submodi_scope_open(&scope, work);
+    status = submodi_problem_prepare(&x.p, w);
+    if (status == SUBMOD_OK && kind->prepare) {
+        status = kind->prepare(&x);
+    }
+    if (status == SUBMOD_OK) {
+        status = run(&x, loss, gradient, w);
+    }
+    submodi_scope_close(&scope);
+    return status;
+}

@@ -1,0 +1,148 @@
+#include "submod/tile.h"
+
+#include <math.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "submod/activation.h"
+#include "submod/rows.h"
+
+static submodi_tile_memory take_one(const submodi_problem *p, submod_work *work)
+{
+    size_t rows = p->scores.classes;
+    submodi_tile_memory m;
+    m.v = submodi_take(work, rows, SUBMODI_TILE * sizeof *m.v);
+    m.g = submodi_take(work, rows, SUBMODI_TILE * sizeof *m.g);
+    m.factor = submodi_take(work, 1, SUBMODI_TILE * sizeof *m.factor);
+    m.largest = submodi_take(work, 1, SUBMODI_TILE * sizeof *m.largest);
+    m.codes = submodi_take(work, p->multilabel ? rows : 1, SUBMODI_TILE * sizeof *m.codes);
+    return m;
+}
+
+submodi_tile_memory *submodi_tiles_take(const submodi_problem *p, int threads, submod_work *work)
+{
+    submodi_tile_memory *tile = submodi_take(work, (size_t)threads, sizeof *tile);
+    bool good = tile != NULL;
+    for (int t = 0; good && t < threads; t++) {
+        tile[t] = take_one(p, work);
+        good = tile[t].v && tile[t].g && tile[t].factor && tile[t].largest && tile[t].codes;
+    }
+    return good ? tile : NULL;
+}
+
+bool submodi_tile_load_scaled(const submodi_problem *p, size_t image, size_t t,
+                              const submodi_tile_memory *memory, submodi_tile *tile)
+{
+    size_t C = p->scores.classes;
+    size_t first = t * SUBMODI_TILE;
+    size_t left = p->scores.pixels - first;
+    size_t n = left < SUBMODI_TILE ? left : SUBMODI_TILE;
+    *tile = (submodi_tile){.image = image,
+                           .first = first,
+                           .n = n,
+                           .codes = memory->codes,
+                           .v = memory->v,
+                           .factor = memory->factor,
+                           .largest = memory->largest,
+                           .g = memory->g};
+    for (size_t c = 0; c < (p->multilabel ? C : 1); c++) {
+        submodi_problem_codes(p, image, c, t, memory->codes + c * SUBMODI_TILE);
+    }
+    bool good = true;
+    for (size_t i = 0; i < n; i++) {
+        memory->largest[i] = -INFINITY;
+        memory->factor[i] = 1;
+    }
+    for (size_t c = 0; c < C; c++) {
+        /* Copied in any case: rows of a picture often lie a power of two apart and fight for the
+         * same cache lines. */
+        float *v = memory->v + c * SUBMODI_TILE;
+        float buffer[SUBMODI_TILE];
+        const float *row = submodi_row(&p->scores, image, c, first, n, buffer);
+        good = submodi_take_row(row, n, v, memory->largest) && good;
+        submodi_prefetch_row(&p->scores, image, c, first + SUBMODI_TILE, SUBMODI_TILE);
+        if (p->activation == SUBMODI_SIGMOID) {
+            submodi_sigmoid(n, v);
+        } else if (p->activation == SUBMODI_PROBABILITY) {
+            good = submodi_clamp_probability(n, v) && good;
+        }
+    }
+    if (p->activation == SUBMODI_SOFTMAX) {
+        submodi_softmax(C, n, memory->largest, memory->v, memory->factor);
+    }
+    return good;
+}
+
+bool submodi_tile_load(const submodi_problem *p, size_t image, size_t t,
+                       const submodi_tile_memory *memory, submodi_tile *tile)
+{
+    bool good = submodi_tile_load_scaled(p, image, t, memory, tile);
+    for (size_t c = 0; p->activation == SUBMODI_SOFTMAX && c < p->scores.classes; c++) {
+        submodi_multiply_row(tile->v + c * SUBMODI_TILE, tile->factor, tile->n);
+    }
+    for (size_t i = 0; i < tile->n; i++) {
+        tile->factor[i] = 1;
+    }
+    return good;
+}
+
+submod_status submodi_problem_bad_score(const submodi_problem *p)
+{
+    for (size_t b = 0; b < p->scores.batch; b++) {
+        for (size_t c = 0; c < p->scores.classes; c++) {
+            for (size_t i = 0; i < p->scores.pixels; i++) {
+                float buffer;
+                float x = *submodi_row(&p->scores, b, c, i, 1, &buffer);
+                if (!isfinite(x)) {
+                    return submodi_fail(SUBMOD_ENONFINITE, "%s: scores[%zu][%zu][%zu] is %g",
+                                        p->who, b, c, i, (double)x);
+                }
+                float clamped = x;
+                if (p->activation == SUBMODI_PROBABILITY &&
+                    !submodi_clamp_probability(1, &clamped)) {
+                    return submodi_fail(SUBMOD_EINVAL,
+                                        "%s: scores[%zu][%zu][%zu] = %g is no probability", p->who,
+                                        b, c, i, (double)x);
+                }
+            }
+        }
+    }
+    return submodi_fail(SUBMOD_ENONFINITE, "%s: the scores changed during the call", p->who);
+}
+
+static void store_softmax(const submodi_problem *p, const submodi_tile *tile,
+                          const submod_gradient *gradient)
+{
+    size_t C = p->scores.classes;
+    float mean[SUBMODI_TILE];
+    submodi_softmax_mean(tile->v, tile->factor, tile->g, C, tile->n, mean);
+    for (size_t c = 0; c < C; c++) {
+        const float *v = tile->v + c * SUBMODI_TILE;
+        float *g = tile->g + c * SUBMODI_TILE;
+        float *to = submodi_direct_row(gradient, tile->image, c, tile->first);
+        submodi_softmax_backward(v, tile->factor, mean, g, tile->n,
+                                 to ? (float)gradient->scale : 1.0F, to ? to : g);
+        if (!to) {
+            submodi_store_row(gradient, tile->image, c, tile->first, tile->n, g);
+        }
+    }
+}
+
+void submodi_tile_store(const submodi_problem *p, const submodi_tile *tile,
+                        const submod_gradient *gradient)
+{
+    if (p->activation == SUBMODI_SOFTMAX) {
+        store_softmax(p, tile, gradient);
+        return;
+    }
+    for (size_t c = 0; c < p->scores.classes; c++) {
+        float *g = tile->g + c * SUBMODI_TILE;
+        if (p->activation == SUBMODI_SIGMOID) {
+            float buffer[SUBMODI_TILE];
+            const float *score =
+                submodi_row(&p->scores, tile->image, c, tile->first, tile->n, buffer);
+            submodi_sigmoid_backward(score, tile->n, g);
+        }
+        submodi_store_row(gradient, tile->image, c, tile->first, tile->n, g);
+    }
+}
