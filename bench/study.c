@@ -9,7 +9,7 @@
 
 #include "study.h"
 
-static const study *const studies[] = {&study_surfaces};
+static const study *const studies[] = {&study_bias, &study_surfaces};
 enum { STUDIES = sizeof studies / sizeof studies[0] };
 
 static int usage(void)

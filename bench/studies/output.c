@@ -87,3 +87,37 @@ bool study_plot(const study_options *options, const char *name, const char *scri
                ? true
                : study_fail("gnuplot failed on %s/%s", folder, script);
 }
+
+bool study_draw(const study_options *options, const char *name, const char *script,
+                const char *text)
+{
+    FILE *file = study_open(options, name, script);
+    if (!file) {
+        return false;
+    }
+    fputs(text, file);
+    return study_close(file) && study_plot(options, name, script);
+}
+
+void study_progress(const char *name, size_t done, size_t total)
+{
+    enum { WIDTH = 40 };
+    if (!isatty(STDERR_FILENO)) {
+        return;
+    }
+    if (done >= total) {
+        fprintf(stderr, "\r\033[K");
+        return;
+    }
+    static const char full[] = "########################################";
+    int filled = (int)(WIDTH * done / total);
+    fprintf(stderr, "\r  %s [%.*s%*s] %3zu %%", name, filled, full, WIDTH - filled, "",
+            100 * done / total);
+    fflush(stderr);
+}
+
+void study_claim(FILE *csv, const char *text, const char *measured, bool held)
+{
+    printf("  %-8s %s: %s\n", held ? "held" : "NOT held", text, measured);
+    fprintf(csv, "\"%s\",\"%s\",%s\n", text, measured, held ? "held" : "not held");
+}

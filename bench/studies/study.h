@@ -21,6 +21,7 @@ typedef struct study {
 } study;
 
 extern const study study_surfaces;
+extern const study study_bias;
 
 /* Says what went wrong; returns false, so that one can `return` it. */
 bool study_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -32,5 +33,14 @@ bool study_close(FILE *file);
 
 /* Runs gnuplot on OUT/STUDY/SCRIPT inside that folder. Without gnuplot it says so and goes on. */
 bool study_plot(const study_options *options, const char *name, const char *script);
+/* Writes text to OUT/STUDY/SCRIPT, then plots it. */
+bool study_draw(const study_options *options, const char *name, const char *script,
+                const char *text);
+
+/* A bar on stderr when that is a terminal, nothing otherwise; gone at done = total. */
+void study_progress(const char *name, size_t done, size_t total);
+
+/* One line of a table of claims ("the paper says,measured,verdict"), printed as well. */
+void study_claim(FILE *csv, const char *text, const char *measured, bool held);
 
 #endif

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# What the studies have left in a folder: every file is there, every number in a table is finite.
+#
+#   check.sh FOLDER
+set -euo pipefail
+folder=$1
+failed=0
+
+complain() {
+    echo "check: $*" >&2
+    failed=1
+}
+
+# expect STUDY FILE...
+expect() {
+    local study=$1 file
+    shift
+    for file in "$@"; do
+        [ -s "$folder/$study/$file" ] || complain "$study/$file is missing or empty"
+    done
+    for file in "$folder/$study"/table*.csv; do
+        if grep -qiE '(^|[, ])-?(nan|inf)' "$file"; then
+            complain "$file holds a number that is none"
+        fi
+    done
+}
+
+# figure STUDY NAME...: as PNG and SVG, where there is gnuplot
+figure() {
+    local study=$1 name
+    shift
+    if command -v gnuplot >/dev/null; then
+        for name in "$@"; do
+            expect "$study" "$name.png" "$name.svg"
+        done
+    fi
+}
+
+expect bias curves.csv sample.csv table.csv table_claims.csv
+figure bias bias
+
+exit $failed
