@@ -21,7 +21,8 @@ for group in "$@"; do
         tools+=(git clang-format clang-tidy cppcheck shellcheck)
         ;;
     study)
-        packages+=(gnuplot-nox)
+        # The last two: the volumes of study brain and what reads them.
+        packages+=(gnuplot-nox libnifti-dev mricron-data)
         tools+=(gnuplot)
         ;;
     *)

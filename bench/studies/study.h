@@ -11,6 +11,8 @@ typedef struct study_options {
     const char *out; /* directory that gets one folder per study */
     uint64_t seed;
     bool quick; /* a small version, for tests */
+    /* Study brain: NIfTI files and what to look for in them; NULL: Debian's mricron-data. */
+    const char *image, *labels, *label_ids;
 } study_options;
 
 typedef struct study {
@@ -21,7 +23,7 @@ typedef struct study {
 } study;
 
 extern const study study_surfaces;
-extern const study study_bias;
+extern const study study_bias, study_dataset, study_brain;
 
 /* Says what went wrong; returns false, so that one can `return` it. */
 bool study_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

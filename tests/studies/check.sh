@@ -38,5 +38,12 @@ figure() {
 
 expect bias curves.csv sample.csv table.csv table_claims.csv
 figure bias bias
+expect dataset curves.csv table.csv table_claims.csv
+figure dataset dataset
+# Where its volumes are missing, the study says so and leaves nothing.
+if [ -e "$folder/brain/table.csv" ]; then
+    expect brain bars.csv slice.csv table.csv table_claims.csv
+    figure brain brain slice
+fi
 
 exit $failed
