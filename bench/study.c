@@ -10,7 +10,8 @@
 
 #include "study.h"
 
-static const study *const studies[] = {&study_bias, &study_surfaces, &study_dataset, &study_brain};
+static const study *const studies[] = {&study_nu,      &study_bias,  &study_surfaces,
+                                       &study_dataset, &study_brain, &study_prox};
 enum { STUDIES = sizeof studies / sizeof studies[0] };
 
 static int usage(void)
@@ -40,10 +41,21 @@ static const study *find(const char *name)
     return NULL;
 }
 
+/* The title, for the report. */
+static bool write_about(const study *s, const study_options *options)
+{
+    FILE *about = study_open(options, s->name, "about.txt");
+    if (!about) {
+        return false;
+    }
+    fprintf(about, "%s\n", s->title);
+    return study_close(about);
+}
+
 static bool run_one(const study *s, const study_options *options)
 {
     printf("\n%s: %s\n", s->name, s->title);
-    bool good = s->run(options);
+    bool good = write_about(s, options) && s->run(options);
     printf("%s: %s in %s/%s\n", s->name, good ? "done, files" : "FAILED, what there is",
            options->out, s->name);
     return good;

@@ -4,15 +4,18 @@
 #   scripts/bench.sh                full sizes: some minutes, on a quiet machine
 #   scripts/bench.sh --quick        tiny sizes, to see that everything runs
 #   scripts/bench.sh --json FILE    the comparison's measurements also as JSON
+#   scripts/bench.sh --prox         proximal operators with scikit-learn and proxTV instead
 #   scripts/bench.sh --help         this text
 #
-# The Python packages go to .venv-bench/. PyPI's PyTorch for Linux on x86-64 comes with CUDA, which
-# is not used but linked to: 3 GB to download, 5 GB on disk.
+# The Python packages go to .venv-bench/, those of --prox to .venv-bench-prox/. PyPI's PyTorch for
+# Linux on x86-64 comes with CUDA, which is not used but linked to: 3 GB to download, 5 GB on disk.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 quick=()
 compare=()
+venv=.venv-bench
+wanted=bench/torch/requirements.txt
 while [ $# -gt 0 ]; do
     case $1 in
     --quick)
@@ -26,6 +29,10 @@ while [ $# -gt 0 ]; do
         compare+=(--json "$2")
         shift
         ;;
+    --prox)
+        venv=.venv-bench-prox
+        wanted=bench/prox_peers/requirements.txt
+        ;;
     --help | -h)
         sed -n '2,/^set/s/^# \{0,1\}//p' scripts/bench.sh
         exit 0
@@ -38,9 +45,7 @@ while [ $# -gt 0 ]; do
     shift
 done
 
-venv=.venv-bench
 python=$venv/bin/python
-wanted=bench/torch/requirements.txt
 
 # Python 3.9 is the oldest that the wrapper runs on; PyTorch may ask for a newer one.
 require_python() {
@@ -87,6 +92,10 @@ cmake --build build --parallel "$(nproc 2>/dev/null || echo 2)" --target submod
 make_venv
 
 # -B: no __pycache__ beside the sources.
+if [ $venv = .venv-bench-prox ]; then
+    $python -B bench/prox_peers/compare.py "${quick[@]}" "${compare[@]}" --library build/libsubmod.so
+    exit
+fi
 $python -B bench/torch/compare.py "${quick[@]}" "${compare[@]}" --library build/libsubmod.so
 echo
 $python -B bench/torch/weights.py "${quick[@]}" --library build/libsubmod.so

@@ -3,8 +3,9 @@
 #
 #   scripts/setup.sh                what building and testing need
 #   scripts/setup.sh lint           and the tools of scripts/lint.sh
-#   scripts/setup.sh study          and what draws the plots of scripts/study.sh
-#   scripts/setup.sh lint study     and both
+#   scripts/setup.sh study          and what draws the plots of scripts/study.sh and writes its report
+#   scripts/setup.sh browser        and the browser in which the report is tested
+#   scripts/setup.sh lint study     and both, as any combination
 #
 # On Debian and its relatives by apt, as root or through sudo. Nothing is touched, and no network
 # is used, when everything is there already.
@@ -22,11 +23,15 @@ for group in "$@"; do
         ;;
     study)
         # The last two: the volumes of study brain and what reads them.
-        packages+=(gnuplot-nox libnifti-dev mricron-data)
-        tools+=(gnuplot)
+        packages+=(gnuplot-nox python3 libnifti-dev mricron-data)
+        tools+=(gnuplot python3)
+        ;;
+    browser)
+        packages+=(chromium)
+        tools+=(chromium)
         ;;
     *)
-        echo "setup: there is no group '$group'. Usage: scripts/setup.sh [lint] [study]" >&2
+        echo "setup: there is no group '$group'. Usage: scripts/setup.sh [lint] [study] [browser]" >&2
         exit 2
         ;;
     esac

@@ -57,7 +57,7 @@ build_and_test() {
 
 begin "set-up"
 if [ $lint = yes ]; then
-    scripts/setup.sh lint
+    scripts/setup.sh lint study browser
 else
     scripts/setup.sh
 fi

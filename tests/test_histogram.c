@@ -164,6 +164,50 @@ START_TEST(decay)
 END_TEST
 
 /* Counts saved and restored elsewhere give the same loss; so does any number of threads. */
+/* Class 1 was seen long ago: it counts as if it had never been. */
+START_TEST(a_class_that_has_decayed_is_absent)
+{
+    const float scores[6] = {5, 0, 0, 5, 0, 0}; /* 3 classes, 2 pixels */
+    const uint8_t both[2] = {0, 1}, first[2] = {0, 0};
+    submod_scores s = submod_scores_f32(scores, 1, 3, 2);
+    submod_labels with_1 = submod_labels_u8(both, 1, 2), without = submod_labels_u8(first, 1, 2);
+    double loss[2], of_class[2][3];
+    for (int k = 0; k < 2; k++) {
+        submod_histogram *h = NULL;
+        ck_assert_ok(submod_histogram_create(3, 0.01, &h));
+        if (k == 0) {
+            ck_assert_ok(submod_histogram_add(h, &s, SUBMOD_INPUT_LOGITS, &with_1, NULL, NULL));
+            ck_assert_ok(submod_histogram_scale(h, 1e-12));
+        }
+        ck_assert_ok(submod_histogram_add(h, &s, SUBMOD_INPUT_LOGITS, &without, NULL, NULL));
+        ck_assert_ok(submod_histogram_solve(h, NULL, &loss[k], of_class[k]));
+        submod_histogram_free(h);
+    }
+    ck_assert_near(loss[0], loss[1], 1e-9);
+    ck_assert(isnan(of_class[0][1]) && isnan(of_class[1][1]));
+}
+END_TEST
+
+START_TEST(solving_looks_at_the_classes_alone)
+{
+    submod_histogram *h = NULL;
+    submod_loss_settings s = submod_loss_defaults();
+    size_t bins;
+    double loss = 7;
+    s.engine = (submod_engine)7;
+    s.bins = 3;
+    ck_assert_ok(submod_histogram_create(2, 0.01, &h));
+    ck_assert_ok(submod_histogram_solve(h, &s, &loss, NULL));
+    ck_assert(loss == 0);
+    double *count = submod_histogram_counts(h, NULL, &bins);
+    count[bins] = 1e308; /* sums of such counts would overflow */
+    ck_assert_int_eq(submod_histogram_solve(h, NULL, &loss, NULL), SUBMOD_EINVAL);
+    ck_assert_ptr_nonnull(strstr(submod_last_error(), "1e+308"));
+    ck_assert(loss == 0);
+    submod_histogram_free(h);
+}
+END_TEST
+
 START_TEST(counts_travel)
 {
     data *d = random_data(3);
@@ -245,5 +289,6 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("histogram", histograms_add_up, decay, counts_travel, bad_input);
+    return RUN_TESTS("histogram", histograms_add_up, decay, a_class_that_has_decayed_is_absent,
+                     solving_looks_at_the_classes_alone, counts_travel, bad_input);
 }

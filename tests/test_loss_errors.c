@@ -197,6 +197,9 @@ START_TEST(views_and_sizes)
         c.gradient.data = NULL;
         refuse_call(&c, SUBMOD_EINVAL, "gradient has no data");
         make(&c, variant);
+        c.gradient.pixel_stride = 0;
+        refuse_call(&c, SUBMOD_EINVAL, "overlaps itself");
+        make(&c, variant);
         c.gradient.scale = 1e39;
         refuse_call(&c, SUBMOD_ENONFINITE, "gradient scale");
         double loss = 7;

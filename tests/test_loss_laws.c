@@ -79,6 +79,43 @@ START_TEST(permutations)
 }
 END_TEST
 
+/* Wherever a pixel lies, in the middle of a vector, at the end of a row or in another tile: equal
+ * pixels get equal gradients, to the bit. */
+START_TEST(position_does_not_matter)
+{
+    enum { C = 7, N = 512 * 3 + 37 };
+    submod_rng rng;
+    submod_rng_seed(&rng, 18);
+    float *x = malloc(C * N * sizeof *x), *g = malloc(C * N * sizeof *g);
+    uint8_t y[N];
+    memset(y, 2, sizeof y);
+    submod_scores scores = submod_scores_f32(x, 1, C, N);
+    submod_labels labels = submod_labels_u8(y, 1, N);
+    submod_gradient to = submod_gradient_dense(g, C, N);
+    for (int repeat = 0; repeat < 40; repeat++) {
+        submod_loss_settings s = submod_loss_defaults();
+        double loss;
+        s.engine = (submod_engine)(repeat & 1);
+        s.classes = SUBMOD_CLASSES_ALL;
+        for (size_t c = 0; c < C; c++) {
+            float score = (float)(3 * submod_rng_normal(&rng));
+            for (size_t i = 0; i < N; i++) {
+                x[c * N + i] = score;
+            }
+        }
+        ck_assert_ok(submod_lovasz_softmax(&scores, SUBMOD_INPUT_LOGITS, &labels, &loss, &to, NULL,
+                                           &s, NULL));
+        for (size_t c = 0; c < C; c++) {
+            for (size_t i = 1; i < N; i++) {
+                ck_assert(g[c * N + i] == g[c * N]);
+            }
+        }
+    }
+    free(x);
+    free(g);
+}
+END_TEST
+
 START_TEST(per_image_is_the_mean_of_images)
 {
     enum { B = 4, C = 3, N = 50 };
@@ -130,7 +167,7 @@ START_TEST(layouts_and_types)
     submod_loss_settings s = submod_loss_defaults();
     double expected = call(&d, SOFTMAX, g, &s), loss;
     submod_scores scores = submod_scores_f32(first, B, C, N);
-    submod_scores channels_last = {last, SUBMOD_SCORE_F32, B, C, N, C * N, 1, C};
+    submod_scores channels_last = submod_scores_channels_last(last, SUBMOD_SCORE_F32, B, C, N);
     submod_labels views[3] = {submod_labels_u8(y8, B, N), submod_labels_i32(y32, B, N),
                               submod_labels_i64(d.y, B, N)};
     for (int t = 0; t < 3; t++) {
@@ -138,7 +175,7 @@ START_TEST(layouts_and_types)
                                            NULL, &s, NULL));
         ck_assert(loss == expected);
     }
-    submod_gradient to_last = {gradient_last, C * N, 1, C, 1, 0};
+    submod_gradient to_last = submod_gradient_channels_last(gradient_last, C, N);
     ck_assert_ok(submod_lovasz_softmax(&channels_last, SUBMOD_INPUT_LOGITS, &views[0], &loss,
                                        &to_last, NULL, &s, NULL));
     ck_assert(loss == expected);
@@ -307,6 +344,7 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("loss_laws", equals_jaccard_at_hard_predictions, permutations,
-                     per_image_is_the_mean_of_images, layouts_and_types, gradients_accumulate,
-                     labels_per_class, threads_do_not_matter, inside_a_parallel_region);
+                     position_does_not_matter, per_image_is_the_mean_of_images, layouts_and_types,
+                     gradients_accumulate, labels_per_class, threads_do_not_matter,
+                     inside_a_parallel_region);
 }

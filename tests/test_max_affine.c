@@ -206,7 +206,8 @@ START_TEST(large)
     const double factors[] = {1, 1e-100, 1e100};
     for (int repeat = 0; repeat < 9; repeat++) {
         double factor = factors[repeat % 3];
-        double lambda = pow(10, 3 * (repeat / 3 - 1));
+        int third = repeat / 3;
+        double lambda = pow(10, 3 * (third - 1));
         for (size_t j = 0; j < M; j++) {
             b[j] = 0;
             for (size_t i = 0; i < D; i++) {

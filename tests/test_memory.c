@@ -59,6 +59,22 @@ static void fail_each_allocation_once(scenario *run)
 
 enum { N = 24 };
 
+/* By every method that can do it. */
+static submod_status use_prox(const submod_fn *fn, const double *x, submod_work *work)
+{
+    submod_prox_settings settings = submod_prox_defaults();
+    submod_status status = SUBMOD_OK;
+    for (int m = SUBMOD_PROX_AUTO; status >= 0 && m <= SUBMOD_PROX_CHAIN; m++) {
+        double u[N] = {7}, s[N] = {7};
+        settings.method = (submod_prox_method)m;
+        settings.max_iterations = 20;
+        status = submod_prox(fn, x, 2, u, s, &settings, NULL, m % 2 ? work : NULL);
+        ck_assert(status >= 0 || (u[0] == 7 && s[0] == 7));
+        status = status == SUBMOD_EUNSUPPORTED ? SUBMOD_OK : status;
+    }
+    return status < 0 ? status : SUBMOD_OK;
+}
+
 /* Everything one can do with a function; frees it. */
 static submod_status use(submod_fn *fn, submod_rng *rng)
 {
@@ -84,6 +100,7 @@ static submod_status use(submod_fn *fn, submod_rng *rng)
     status = status ? status : submod_state_push(state, order[0], NULL);
     uint8_t in[N];
     status = status ? status : submod_fn_minimize(fn, order, 3, order + 3, 5, x, 0, in, &value);
+    status = status ? status : use_prox(fn, x, work);
     status = status ? status : submod_fn_check(fn, &report, &settings);
     submod_check_report_clear(&report);
     submod_state_free(state);
@@ -164,6 +181,20 @@ static submod_status cut(submod_rng *rng)
 {
     submod_fn *fn = NULL;
     submod_status status = new_cut(&fn);
+    return status ? status : use(fn, rng);
+}
+
+static submod_status path(submod_rng *rng)
+{
+    int32_t tail[N - 1], head[N - 1];
+    double weight[N - 1];
+    submod_fn *fn = NULL;
+    for (int i = 0; i < N - 1; i++) {
+        tail[i] = i;
+        head[i] = i + 1;
+        weight[i] = 1;
+    }
+    submod_status status = submod_fn_cut(N, N - 1, tail, head, weight, 0, &fn);
     return status ? status : use(fn, rng);
 }
 
@@ -337,9 +368,73 @@ static submod_status metrics(submod_rng *rng)
     return status;
 }
 
-static scenario *const scenarios[] = {losses,   baselines,   metrics,  jaccard,          hamming,
-                                      modular,  square_root, iwata,    coverage,         cut,
-                                      facility, logdet,      combined, wrapped_minimiser};
+/* The Jaccard prox in all its forms, and the greedy path. */
+static submod_status jaccard_proxes(submod_rng *rng)
+{
+    double x[N], u[N] = {0}, s[N], error;
+    float scores[2 * N], z[2 * N] = {0};
+    uint8_t fg[2 * N];
+    uint64_t multiplicity[N];
+    for (int i = 0; i < 2 * N; i++) {
+        scores[i] = (float)submod_rng_normal(rng);
+        fg[i] = (uint8_t)(i % 3 == 0);
+        x[i % N] = (double)scores[i];
+        multiplicity[i % N] = (uint64_t)i + 1;
+    }
+    submod_fn *fn = NULL;
+    submod_prox_info info;
+    submod_prox_settings settings = submod_prox_defaults();
+    submod_scores in = submod_scores_f32(scores, 2, 1, N);
+    submod_labels labels = submod_labels_u8(fg, 2, N);
+    submod_gradient to = submod_gradient_dense(z, 1, N);
+    submod_status status = submod_fn_jaccard(N, fg, &fn);
+    for (int i = 0; i < 2 && status >= 0; i++) {
+        settings.method = i ? SUBMOD_PROX_JACCARD : SUBMOD_PROX_GREEDY_PATH;
+        status = submod_prox(fn, x, 1, u, s, &settings, &info, NULL);
+        ck_assert(status >= 0 || i || u[0] == 0);
+    }
+    status = status < 0 ? status
+                        : submod_prox_jaccard_points(N, x, fg, multiplicity, 1, u, s, &info, NULL);
+    status =
+        status ? status
+               : submod_prox_jaccard_histogram(2 * N, scores, fg, 1, 0.01, z, &error, &info, NULL);
+    status =
+        status ? status : submod_prox_lovasz_hinge(&in, &labels, 1, &to, &to, &info, NULL, NULL);
+    submod_fn_free(fn);
+    return status;
+}
+
+/* Every optimiser on a max-affine problem. */
+static submod_status optimisers(submod_rng *rng)
+{
+    double a[12], b[6], x[2] = {1, 2};
+    submod_problem p = {0};
+    submod_step *step = NULL;
+    random_vector(rng, a, 12, 0);
+    random_vector(rng, b, 6, 0);
+    submod_descent_settings d = submod_descent_defaults();
+    submod_fista_settings f = submod_fista_defaults();
+    submod_bundle_settings s = submod_bundle_defaults();
+    d.schedule = submod_schedule_constant(0.1);
+    d.direction = SUBMOD_DIRECTION_PROX;
+    d.run.keep_best = 1;
+    d.run.max_iterations = f.run.max_iterations = 5;
+    d.run.weight_decay = f.run.weight_decay = s.run.weight_decay = 0.01;
+    submod_status status = submod_problem_max_affine(6, 2, a, b, &p);
+    status = status ? status : submod_step_adam(2, NULL, &step);
+    status = status ? status : submod_descend(&p, step, x, &d, NULL, NULL);
+    status = status ? status : submod_fista(&p, x, &f, NULL, NULL);
+    x[0] = 100;
+    status = status ? status : submod_bundle(&p, x, &s, NULL, NULL);
+    submod_step_free(step);
+    submod_problem_clear(&p);
+    return status;
+}
+
+static scenario *const scenarios[] = {
+    losses, baselines,      metrics,   jaccard,  hamming, modular,  square_root,
+    iwata,  coverage,       cut,       facility, logdet,  combined, wrapped_minimiser,
+    path,   jaccard_proxes, optimisers};
 
 START_TEST(every_allocation_fails_once)
 {

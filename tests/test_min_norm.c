@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "prox/factor.h"
+#include "prox/vertices.h"
 #include "support.h"
 
 enum { N = 8 };
@@ -27,7 +29,7 @@ static double worst_level(const double *F, size_t n, const double *x, double lam
             double value = F[mask] - F[0];
             int is_level = 1;
             for (size_t i = 0; i < n; i++) {
-                int in = mask >> i & 1;
+                int in = (mask >> i & 1) != 0;
                 value -= in ? lambda * (x[i] - u[level]) : 0;
                 is_level &= in == (u[i] >= u[level] - 1e-7);
             }
@@ -400,18 +402,19 @@ START_TEST(not_submodular_ends)
 END_TEST
 
 typedef struct fuse {
-    long calls, limit;
+    long *calls;
+    long limit;
     double bad;
 } fuse;
 
 static submod_status fused(const void *ctx, const int32_t *set, size_t k, double *value)
 {
-    fuse *f = (fuse *)(uintptr_t)ctx;
+    const fuse *f = ctx;
     double sum = 0;
     for (size_t i = 0; i < k; i++) {
         sum += set[i] % 3 - 1;
     }
-    *value = f->calls++ < f->limit ? sqrt((double)k) + 0.1 * sum : f->bad;
+    *value = (*f->calls)++ < f->limit ? sqrt((double)k) + 0.1 * sum : f->bad;
     return SUBMOD_OK;
 }
 
@@ -420,7 +423,8 @@ START_TEST(bad_callbacks)
 {
     for (int m = 0; m < 3; m++) {
         for (long limit = 0; limit < 200; limit += 7) {
-            fuse f = {0, limit, limit % 2 ? NAN : INFINITY};
+            long calls = 0;
+            fuse f = {&calls, limit, limit % 2 ? NAN : INFINITY};
             submod_fn_ops ops = {.struct_size = sizeof ops, .eval = fused};
             submod_fn *fn = NULL;
             submod_combination *c = NULL;
@@ -434,7 +438,7 @@ START_TEST(bad_callbacks)
             ck_assert_ok(submod_fn_custom(20, &ops, &f, &fn));
             settings.combination = c;
             int status = submod_prox(fn, x, 1, u, s, &settings, &info, NULL);
-            if (f.calls > limit) {
+            if (calls > limit) {
                 ck_assert_int_eq(status, SUBMOD_ECALLBACK);
                 ck_assert(u[0] == 7 && s[0] == 7 && info.gap == 7);
                 ck_assert_uint_eq(submod_combination_count(c), 0);
@@ -523,31 +527,129 @@ START_TEST(allocations_fail)
 }
 END_TEST
 
-/* The same bits whatever the number of threads, and with a workspace that was used before. */
-START_TEST(threads_and_workspace)
+/* The same bits whatever the number of threads: the passes over all points, for sizes where they
+ * are shared out. */
+START_TEST(threads)
 {
-    enum { LARGE = 700 };
+    enum { LARGE = 5003, COUNT = 307 };
     submod_rng rng;
     submod_rng_seed(&rng, 11);
-    submod_fn *fn = random_cut(LARGE, 3000, &rng);
-    double *x = malloc(LARGE * sizeof *x), *u = malloc(3 * LARGE * sizeof *u);
-    submod_work *work = NULL;
-    submod_prox_settings settings = by(SUBMOD_PROX_MIN_NORM);
-    random_vector(&rng, x, LARGE, 0);
-    ck_assert_ok(submod_work_create(&work));
-    settings.max_iterations = 400; /* enough points for more than one thread */
-    for (int i = 0; i < 3; i++) {
-        ck_assert_ok(submod_set_num_threads(1 + i % 2));
-        ck_assert_int_ge(
-            submod_prox(fn, x, 0.2, u + i * LARGE, NULL, &settings, NULL, i ? work : NULL), 0);
+    submodi_scope scope;
+    submod_work *work = submodi_scope_open(&scope, NULL);
+    submodi_vertices v;
+    double *x = malloc(2 * LARGE * sizeof *x), *sum = malloc(2 * LARGE * sizeof *sum);
+    double a[2][COUNT], b[2][COUNT];
+    random_vector(&rng, x, 2 * LARGE, 0);
+    ck_assert(submodi_vertices_init(&v, LARGE, x, false, work));
+    ck_assert(submodi_vertices_reserve(&v, COUNT, work));
+    for (size_t j = 0; j < COUNT; j++) {
+        random_vector(&rng, sum, LARGE, 0);
+        submodi_vertices_add(&v, sum, NULL);
+        v.weights[j] = submod_rng_uniform(&rng);
     }
-    ck_assert_int_eq(memcmp(u, u + LARGE, LARGE * sizeof *u), 0);
-    ck_assert_int_eq(memcmp(u, u + 2 * LARGE, LARGE * sizeof *u), 0);
+    ck_assert_int_gt(COUNT * LARGE / 16, 1 << 16); /* else there is but one thread */
+    for (int i = 0; i < 2; i++) {
+        ck_assert_ok(submod_set_num_threads(1 + 2 * i));
+        submodi_vertices_dots(&v, x, x + LARGE, a[i], b[i]);
+        submodi_vertices_combine(&v, sum + i * LARGE);
+    }
+    for (size_t j = 0; j < COUNT; j++) { /* and right: against plain sums */
+        double with_a = 0, with_b = 0;
+        for (size_t i = 0; i < LARGE; i++) {
+            with_a += submodi_vertices_row(&v, j)[i] * x[i];
+            with_b += submodi_vertices_row(&v, j)[i] * x[LARGE + i];
+        }
+        ck_assert(a[0][j] == a[1][j] && b[0][j] == b[1][j]);
+        ck_assert_near(a[0][j], with_a, 1e-9);
+        ck_assert_near(b[0][j], with_b, 1e-9);
+    }
+    for (size_t i = 0; i < LARGE; i++) {
+        double plain = x[i];
+        for (size_t j = 0; j < COUNT; j++) {
+            plain += v.weights[j] * submodi_vertices_row(&v, j)[i];
+        }
+        ck_assert(sum[i] == sum[LARGE + i]);
+        ck_assert_near(sum[i], plain, 1e-9);
+    }
     ck_assert_ok(submod_set_num_threads(0));
-    submod_work_free(work);
-    submod_fn_free(fn);
+    submodi_scope_close(&scope);
     free(x);
-    free(u);
+    free(sum);
+}
+END_TEST
+
+/* The factor after many appends and removals is that of the matrix, and so are its solutions. */
+START_TEST(factor)
+{
+    enum { MOST = 40, D = 60 };
+    submod_rng rng;
+    submod_rng_seed(&rng, 12);
+    submodi_scope scope;
+    submod_work *work = submodi_scope_open(&scope, NULL);
+    submodi_factor f = {0};
+    double rows[MOST][D], r[MOST], column[MOST], x[MOST];
+    for (int step = 0; step < 2000; step++) {
+        if (f.k < MOST && (f.k < 2 || submod_rng_below(&rng, 2))) {
+            random_vector(&rng, rows[f.k], D, 0);
+            r[f.k] = submod_rng_normal(&rng);
+            for (size_t j = 0; j <= f.k; j++) {
+                column[j] = 0;
+                for (size_t i = 0; i < D; i++) {
+                    column[j] += rows[j][i] * rows[f.k][i];
+                }
+            }
+            ck_assert(submodi_factor_reserve(&f, f.k + 1, work));
+            double pivot2 = submodi_factor_project(&f, column, column[f.k]);
+            submodi_factor_append(&f, pivot2, r[f.k]);
+        } else {
+            size_t j = submod_rng_below(&rng, f.k);
+            submodi_factor_remove(&f, j);
+            memmove(rows[j], rows[j + 1], (f.k - j) * sizeof rows[j]);
+            memmove(r + j, r + j + 1, (f.k - j) * sizeof *r);
+        }
+        /* M x - r is a constant, and x sums to 0. */
+        double sum = 0, constant = 0;
+        submodi_factor_direction(&f, x);
+        for (size_t j = 0; j < f.k; j++) {
+            double left = -r[j];
+            sum += x[j];
+            for (size_t i = 0; i < D; i++) {
+                double combined = 0;
+                for (size_t l = 0; l < f.k; l++) {
+                    combined += x[l] * rows[l][i];
+                }
+                left += rows[j][i] * combined;
+            }
+            constant = j ? constant : left;
+            ck_assert_near(left, constant, 1e-9);
+        }
+        ck_assert_near(sum, 0, 1e-10);
+    }
+    submodi_scope_close(&scope);
+}
+END_TEST
+
+/* A workspace may be used again and again, by problems of any size. */
+START_TEST(workspace)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 13);
+    submod_work *work = NULL;
+    ck_assert_ok(submod_work_create(&work));
+    for (int repeat = 0; repeat < 6; repeat++) {
+        size_t n = repeat % 2 ? 10 : 80;
+        submod_fn *fn = random_cut(n, 3 * n, &rng);
+        double x[80], u[80], v[80];
+        submod_prox_settings settings = by(SUBMOD_PROX_MIN_NORM);
+        random_vector(&rng, x, n, 0);
+        ck_assert_ok(submod_prox(fn, x, 0.2, u, NULL, &settings, NULL, work));
+        ck_assert_ok(submod_prox(fn, x, 0.2, v, NULL, &settings, NULL, NULL));
+        for (size_t i = 0; i < n; i++) {
+            ck_assert(u[i] == v[i]);
+        }
+        submod_fn_free(fn);
+    }
+    submod_work_free(work);
 }
 END_TEST
 
@@ -555,5 +657,6 @@ int main(void)
 {
     return RUN_TESTS("min_norm", level_sets_minimise, methods_agree, iwata_is_a_vertex, large_cuts,
                      odd_warm_starts, scales, extreme_lambda, awkward_places, limits,
-                     not_submodular_ends, bad_callbacks, allocations_fail, threads_and_workspace);
+                     not_submodular_ends, bad_callbacks, allocations_fail, threads, factor,
+                     workspace);
 }

@@ -22,8 +22,7 @@ typedef struct study {
     bool (*run)(const study_options *options);
 } study;
 
-extern const study study_surfaces;
-extern const study study_bias, study_dataset, study_brain;
+extern const study study_nu, study_bias, study_surfaces, study_dataset, study_brain, study_prox;
 
 /* Says what went wrong; returns false, so that one can `return` it. */
 bool study_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -129,7 +129,8 @@ SUBMOD_API submod_status submod_fn_coverage(size_t n, const size_t *start, const
 /* Cut of a sparse graph given as m edges (tail[i], head[i]) of weight >= 0:
  * directed:   F(A) = weight of the edges that leave A (tail in A, head outside);
  * undirected: F(A) = weight of the edges with exactly one end in A.
- * Parallel edges add up, loops have no effect, m = 0 is allowed. */
+ * Parallel edges add up, loops have no effect, m = 0 is allowed. Minimised by maximum flow.
+ * SUBMOD_EUNSUPPORTED: m > 2^31 - 1. */
 SUBMOD_API submod_status submod_fn_cut(size_t n, size_t m, const int32_t *tail, const int32_t *head,
                                        const double *weight, int directed, submod_fn **fn);
 
@@ -188,7 +189,7 @@ SUBMOD_API submod_status submod_fn_chain(const submod_fn *fn, const int32_t *ord
  * minimum. in[j] = 1 where block[j] is in it. largest: which one when there are several, as in the
  * minimize slot; values that differ by rounding only count as equal, and a function that is not
  * submodular may have no such one, then it is any. value may be NULL. Needs a function with a
- * minimiser of its own (Jaccard, Hamming, modular, cardinality, Iwata, and scaled, shifted,
+ * minimiser of its own (Jaccard, Hamming, modular, cardinality, Iwata, cut, and scaled, shifted,
  * restricted or contracted ones), or at most SUBMOD_EXHAUSTIVE_MAX elements in block, when all
  * subsets are tried; else SUBMOD_EUNSUPPORTED. SUBMOD_ENUMERIC also when sums of z overflow. */
 #define SUBMOD_EXHAUSTIVE_MAX 20

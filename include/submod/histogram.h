@@ -45,8 +45,8 @@ SUBMOD_API submod_status submod_histogram_add(submod_histogram *histogram,
                                               const submod_labels *labels,
                                               const submod_loss_settings *settings,
                                               submod_work *work);
-/* All counts times a factor >= 0. Where all counts of a class have decayed to less than 1e-20 the
- * class weighs nothing. */
+/* All counts times a factor >= 0. A class whose foreground has decayed to less than
+ * 1e-9 of its pixels, or to less than 1e-20, counts as absent. */
 SUBMOD_API submod_status submod_histogram_scale(submod_histogram *histogram, double factor);
 /* Adds the counts of another one with the same classes and bins. */
 SUBMOD_API submod_status submod_histogram_merge(submod_histogram *histogram,

@@ -12,7 +12,10 @@
  *              memory that grows with the pixels, a loss that is off by at most a known delta,
  *              a gradient g that is a 2 delta-subgradient by the probabilities, for the hinge by
  *              the scores: loss(q) >= loss(p) + <g, q - p> - 2 delta for all q, with exact losses.
- * Both give the same bits for any number of threads.
+ * Both give the same bits for any number of threads, on one machine: where the CPU can fuse a
+ * multiplication with an addition, probabilities may differ in the last bit from those elsewhere.
+ * The histogram engine needs some 8 bytes per class, bin and thread, the exact one 4 bytes per
+ * score and 16 per pixel and thread.
  *
  * What happens in special cases (P: foreground pixels of a class within the group):
  *
@@ -33,7 +36,7 @@
  *   more than 2^31 - 1 pixels, 2^29 - 1 classes       SUBMOD_EINVAL
  *   any error                                         loss and gradient untouched
  *
- * The gradient must not overlap the scores or itself (strides of 0).
+ * The gradient must not overlap the scores or itself; strides of 0 are refused (SUBMOD_EINVAL).
  *
  * An ignored pixel has no part in anything and gradient 0. Ties: foreground before background,
  * equal pixels get equal weights.
@@ -80,11 +83,11 @@ typedef struct submod_loss_settings {
 SUBMOD_API submod_loss_settings submod_loss_defaults(void);
 
 typedef struct submod_loss_info {
-    double delta;     /* |loss returned - loss of these errors| <= delta; 0 for the exact engine */
-    size_t bins;      /* histogram engine, else 0 */
-    uint64_t pixels;  /* not ignored; sigmoid: entries */
-    uint64_t sorted;  /* exact engine: errors that had to be ranked, over all classes */
-    size_t terms;     /* class losses that entered the mean, over all groups */
+    double delta;    /* |loss returned - loss of these errors| <= delta, up to rounding; exact: 0 */
+    size_t bins;     /* histogram engine, else 0 */
+    uint64_t pixels; /* not ignored; sigmoid: entries */
+    uint64_t sorted; /* exact engine: errors that had to be ranked, over all classes */
+    size_t terms;    /* class losses that entered the mean, over all groups */
     size_t workspace; /* bytes of scratch memory used */
 } submod_loss_info;
 
@@ -97,8 +100,11 @@ typedef struct submod_gradient {
     int accumulate;
 } submod_gradient;
 
-/* A dense gradient like dense scores, scale 1, overwriting. */
+/* Like dense scores, channels first or last; scale 1, overwriting. Others are best made from one of
+ * these, so that nothing is forgotten (a scale of 0 gives a gradient of 0). */
 SUBMOD_API submod_gradient submod_gradient_dense(float *data, size_t classes, size_t pixels);
+SUBMOD_API submod_gradient submod_gradient_channels_last(float *data, size_t classes,
+                                                         size_t pixels);
 
 typedef enum submod_input {
     SUBMOD_INPUT_LOGITS = 0,       /* unnormalised scores: the softmax or sigmoid is applied here */

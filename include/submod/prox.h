@@ -16,21 +16,23 @@
 
 #include "submod/certificate.h"
 #include "submod/function.h"
+#include "submod/loss.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 typedef enum submod_prox_method {
-    SUBMOD_PROX_AUTO = 0,          /* the first of the next five that can do it */
+    SUBMOD_PROX_AUTO = 0,          /* the first of 1, 2, 3, 9, 4, 5 that can do it */
     SUBMOD_PROX_CLOSED_FORM = 1,   /* modular, Hamming: s = F itself */
     SUBMOD_PROX_CARDINALITY = 2,   /* F(A) = h(|A|) + w(A): one sort, pool adjacent violators */
-    SUBMOD_PROX_JACCARD = 3,       /* exact divide and conquer, about the cost of its sort */
+    SUBMOD_PROX_JACCARD = 3,       /* exact, O(n log n), about the cost of its sort */
     SUBMOD_PROX_DECOMPOSITION = 4, /* any F with a minimize slot: exact divide and conquer */
     SUBMOD_PROX_MIN_NORM = 5,      /* any F: Fujishige-Wolfe */
     SUBMOD_PROX_FRANK_WOLFE = 6,   /* any F, slow: a baseline to compare with */
     SUBMOD_PROX_AWAY_STEPS = 7,    /* the same with away steps */
-    SUBMOD_PROX_GREEDY_PATH = 8    /* Algorithm 2 of the paper's supplement: not always optimal */
+    SUBMOD_PROX_GREEDY_PATH = 8,   /* Algorithm 2 of the paper's supplement: not always optimal */
+    SUBMOD_PROX_CHAIN = 9          /* cut of a path (1-D total variation): O(n) */
 } submod_prox_method;
 
 typedef struct submod_prox_settings {
@@ -65,13 +67,16 @@ typedef struct submod_prox_info {
 } submod_prox_info;
 
 /* x: n finite numbers; lambda > 0, finite. u, s (n numbers each) and info may be NULL; they may
- * not overlap x or each other.
+ * not overlap x or each other. They are written when the status is >= 0, and untouched otherwise.
  *
- * SUBMOD_MAXITER, SUBMOD_TIMELIMIT: the limit came first. SUBMOD_INACCURATE: no further progress in
- * double precision, or F turned out not to be submodular (it need not show). With all three u, s and info are what was reached.
- * SUBMOD_EINVAL: NULL, lambda not > 0, bad settings. SUBMOD_ENONFINITE: NaN or Inf in x or lambda.
- * SUBMOD_EUNSUPPORTED: the method asked for cannot do this function. SUBMOD_ENUMERIC: overflow.
- * SUBMOD_ECALLBACK, SUBMOD_ENOMEM. */
+ * SUBMOD_MAXITER, SUBMOD_TIMELIMIT: the limit came first. SUBMOD_INACCURATE: the gap is larger than
+ * the tolerance (for exact methods: than 1e-10, if that is more, and rounding) and there is no
+ * further progress, or it is as far below 0: F is not submodular, or the method is not exact. With
+ * all three u, s and info are what was reached.
+ * SUBMOD_EINVAL: fn or x NULL, lambda <= 0, unknown method, tolerance or time_limit negative, NaN
+ * or Inf; hinge, and s shows that F is not monotone. SUBMOD_ENONFINITE: NaN or Inf in x or lambda.
+ * SUBMOD_EUNSUPPORTED: the method asked for, or any, cannot do this function. SUBMOD_ENUMERIC: u, s
+ * or the objective overflows. SUBMOD_ECALLBACK: a callback failed. SUBMOD_ENOMEM. */
 SUBMOD_API submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, double *u,
                                      double *s, const submod_prox_settings *settings,
                                      submod_prox_info *info, submod_work *work);
@@ -95,6 +100,58 @@ SUBMOD_API submod_status submod_prox_max_affine(size_t m, size_t n, const double
                                                 const double *b, const double *x, double lambda,
                                                 double *u, double *weights, submod_prox_info *info,
                                                 submod_work *work);
+
+/* ---- more forms of the exact Jaccard prox ---- */
+
+/* Weighted points: point k stands for multiplicity[k] > 0 pixels with the same value and label
+ * (foreground: 0 or not), at most 2^53 in all. u and s (count numbers each, s that of each single
+ * pixel) are those of the plain prox of all those pixels; primal, dual and gap too. u, s and info
+ * may be NULL; they may not overlap the inputs. count = 0 is fine.
+ * SUBMOD_EINVAL: NULL, a multiplicity of 0, too many pixels or points, lambda not > 0.
+ * SUBMOD_ENONFINITE: NaN or Inf among the values or in lambda. SUBMOD_ENUMERIC: overflow.
+ * SUBMOD_ENOMEM. */
+SUBMOD_API submod_status submod_prox_jaccard_points(size_t count, const double *value,
+                                                    const uint8_t *foreground,
+                                                    const uint64_t *multiplicity, double lambda,
+                                                    double *u, double *s, submod_prox_info *info,
+                                                    submod_work *work);
+
+#define SUBMOD_PROX_BINS_MAX (1 << 22)
+
+/* Up to delta and without a sort, O(n + K log K): x is counted in K = (max x - min x) / (2 delta)
+ * bins, whose middles are solved exactly. |u - prox of x| <= *error in every entry, and
+ * *error <= delta, unless u needs more digits than a float has: then SUBMOD_INACCURATE, with the
+ * error that holds. primal, dual and gap are those of x and the u returned. u (n numbers, may be
+ * x itself), error and info may be NULL. n = 0 is fine.
+ * SUBMOD_EINVAL: NULL, n > 2^31 - 1, lambda or delta not > 0. SUBMOD_ENONFINITE: NaN or Inf in x or
+ * lambda. SUBMOD_EUNSUPPORTED: more than SUBMOD_PROX_BINS_MAX bins. SUBMOD_ENUMERIC: overflow.
+ * SUBMOD_ENOMEM. */
+SUBMOD_API submod_status submod_prox_jaccard_histogram(size_t n, const float *x,
+                                                       const uint8_t *foreground, double lambda,
+                                                       double delta, float *u, double *error,
+                                                       submod_prox_info *info, submod_work *work);
+
+/* The Lovász hinge as a layer for training (paper, supplement, proximal gradient algorithm): each
+ * group's scores x move to
+ *
+ *     prox(x) = argmin over z of  hinge(z) + lambda/2 |z - x|^2,
+ *
+ * hinge as in submod_lovasz_hinge, and lambda (x - prox(x)) / groups takes the place of the
+ * gradient: on a linear piece of the loss it is the gradient of submod_lovasz_hinge. A group is an
+ * image, or the batch when settings say so (per_image = 0; settings NULL: per image, nothing
+ * ignored). scores: classes = 1; labels: 0 or 1. Special cases, checks and ignored pixels, whose
+ * scores stay and whose gradient is 0, as in loss.h. settings: only per_image, has_ignore and
+ * ignore_label are looked at.
+ *
+ * prox: where the scores go, multiplied by its scale and added if it says so, in the layout of a
+ * gradient. prox, gradient and info may be NULL; info gets iterations and work, over all groups.
+ * The outputs may not overlap the scores, except that prox may be the scores. Groups are solved in
+ * parallel; results do not depend on the number of threads. Also SUBMOD_EINVAL, SUBMOD_ENONFINITE
+ * for lambda, SUBMOD_ENUMERIC for overflow. On errors nothing is written. */
+SUBMOD_API submod_status submod_prox_lovasz_hinge(
+    const submod_scores *scores, const submod_labels *labels, double lambda,
+    const submod_gradient *prox, const submod_gradient *gradient, submod_prox_info *info,
+    const submod_loss_settings *settings, submod_work *work);
 
 #ifdef __cplusplus
 }

@@ -28,8 +28,9 @@ typedef struct submod_labels {
     submod_label_type type;
     size_t batch, pixels;
     ptrdiff_t batch_stride, pixel_stride; /* in elements */
-    /* From the labels of one class to those of the next; 0: one label per pixel. Functions of one
-     * label per pixel refuse another stride, those of several classes with labels each refuse 0. */
+    /* From the labels of one class to those of the next; 0: one label per pixel. Of
+     * several classes, those with one label per pixel refuse another stride, those with labels each
+     * refuse 0; where there is one class it is not looked at. */
     ptrdiff_t class_stride;
 } submod_labels;
 
@@ -60,9 +61,14 @@ typedef struct submod_scores {
     ptrdiff_t batch_stride, class_stride, pixel_stride; /* in elements */
 } submod_scores;
 
-/* The contiguous case, channels first. */
+/* The contiguous case, channels first; of floats, or of any type. */
 SUBMOD_API submod_scores submod_scores_f32(const float *data, size_t batch, size_t classes,
                                            size_t pixels);
+SUBMOD_API submod_scores submod_scores_dense(const void *data, submod_score_type type, size_t batch,
+                                             size_t classes, size_t pixels);
+/* The contiguous case, channels last. */
+SUBMOD_API submod_scores submod_scores_channels_last(const void *data, submod_score_type type,
+                                                     size_t batch, size_t classes, size_t pixels);
 
 #ifdef __cplusplus
 }

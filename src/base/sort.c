@@ -220,7 +220,7 @@ static submod_status sort(source *s, size_t n, submod_work *work, submodi_sorted
     if (s->drop) {
         sort_runs(s, record, spare, n, count);
     }
-    *sorted = (submodi_sorted){record, s->index_bits};
+    *sorted = (submodi_sorted){record, s->index_bits, spare};
     return SUBMOD_OK;
 }
 

@@ -12,6 +12,7 @@
 typedef struct submodi_sorted {
     const uint64_t *record;
     unsigned index_bits;
+    uint64_t *spare; /* n words that the sort needed and nobody uses any more */
 } submodi_sorted;
 
 static inline int32_t submodi_sorted_index(const submodi_sorted *s, size_t i)

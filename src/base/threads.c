@@ -20,7 +20,8 @@ submod_status submod_set_num_threads(int threads)
 int submod_get_num_threads(void)
 {
     int threads = atomic_load(&wanted);
-    return threads ? threads : omp_get_max_threads();
+    threads = threads ? threads : omp_get_max_threads();
+    return threads < MOST_THREADS ? threads : MOST_THREADS;
 }
 
 int submodi_threads_for(size_t items)

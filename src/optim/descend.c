@@ -3,8 +3,8 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "optim/monitor.h"
 #include "optim/step.h"
-#include "optim/watch.h"
 
 static const char who[] = "submod_descend";
 
@@ -105,7 +105,7 @@ static size_t deck_draw(deck *d, size_t k)
 typedef struct run {
     const submod_descent_settings *settings;
     submod_step *step;
-    submodi_watch watch;
+    submodi_monitor monitor;
     deck deck;
     double *d, *point; /* the direction, scratch for the prox */
 } run;
@@ -115,7 +115,7 @@ static submod_status look_around(run *r, size_t k, const double *x, double *f, d
                                  double *eta)
 {
     const submod_descent_settings *s = r->settings;
-    submodi_oracle *o = &r->watch.oracle;
+    submodi_oracle *o = &r->monitor.oracle;
     size_t batch = deck_draw(&r->deck, k);
     double value = NAN;
     submod_status status;
@@ -130,6 +130,10 @@ static submod_status look_around(run *r, size_t k, const double *x, double *f, d
     if (status != SUBMOD_OK) {
         return status;
     }
+    if (!submodi_all_finite(r->d, r->step->n)) {
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: the direction of iteration %zu overflows", who,
+                            k);
+    }
     *norm = submodi_norm(r->d, r->step->n);
     *f = batch == SUBMOD_FULL_BATCH ? value : NAN;
     if (s->schedule.kind == SUBMOD_SCHEDULE_POLYAK) {
@@ -142,16 +146,16 @@ static submod_status look_around(run *r, size_t k, const double *x, double *f, d
 static submod_status iterate(run *r, double *x, double *f)
 {
     for (size_t k = 0;; k++) {
-        double norm, eta, here;
+        double norm = NAN, eta = NAN, here = NAN;
         bool stop = false;
-        r->watch.oracle.iteration = k;
+        r->monitor.oracle.iteration = k;
         submod_status status = look_around(r, k, x, &here, &norm, &eta);
-        status = status ? status : submodi_watch_look(&r->watch, k, x, norm, eta, &here, &stop);
+        status = status ? status : submodi_monitor_look(&r->monitor, k, x, norm, eta, &here, &stop);
         if (status != SUBMOD_OK || stop) {
             *f = here;
             return status;
         }
-        submodi_watch_keep(&r->watch, x, here);
+        submodi_monitor_keep(&r->monitor, x, here);
         status = eta > 0 ? submod_step_apply(r->step, eta, r->d, x) : SUBMOD_OK;
         if (status != SUBMOD_OK) {
             return status;
@@ -175,12 +179,12 @@ submod_status submod_descend(const submod_problem *problem, submod_step *step, d
     r.point = submodi_take(w, n, sizeof *r.point);
     status = r.d && r.point ? SUBMOD_OK : submodi_nomem(who);
     status = status ? status : deck_open(&r.deck, problem, settings, w);
-    status = status ? status : submodi_watch_start(&r.watch, who, problem, &settings->run, w);
+    status = status ? status : submodi_monitor_start(&r.monitor, who, problem, &settings->run, w);
     if (status == SUBMOD_OK) {
         double f = NAN;
-        r.watch.full = r.deck.order == SUBMOD_BATCH_FULL;
+        r.monitor.full = r.deck.order == SUBMOD_BATCH_FULL;
         status = iterate(&r, x, &f);
-        status = submodi_watch_finish(&r.watch, status, f, x, info);
+        status = submodi_monitor_finish(&r.monitor, status, f, x, info);
     }
     submodi_scope_close(&scope);
     return status;

@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "optim/watch.h"
+#include "optim/monitor.h"
 
 static const char who[] = "submod_fista";
 
@@ -22,7 +22,7 @@ submod_fista_settings submod_fista_defaults(void)
 
 typedef struct run {
     size_t n;
-    submodi_watch watch;
+    submodi_monitor monitor;
     double L, t;
     int restart;
     double *x;     /* u_k-1: the caller's */
@@ -56,12 +56,12 @@ static submod_status check(const submod_problem *problem, const double *x,
 static submod_status small_enough(run *r, double at_y, bool *good)
 {
     *good = true;
-    if (!r->watch.oracle.problem->smooth) {
+    if (!r->monitor.oracle.problem->smooth) {
         return SUBMOD_OK;
     }
     double at_u, bound = at_y;
     submod_status status =
-        submodi_oracle_smooth(&r->watch.oracle, SUBMOD_FULL_BATCH, r->u, &at_u, r->point);
+        submodi_oracle_smooth(&r->monitor.oracle, SUBMOD_FULL_BATCH, r->u, &at_u, r->point);
     for (size_t i = 0; i < r->n; i++) {
         double move = r->u[i] - r->y[i];
         bound += move * (r->g[i] + r->L / 2 * move);
@@ -75,7 +75,7 @@ static submod_status proximal_step(run *r)
 {
     double at_y;
     bool good = false;
-    submodi_oracle *o = &r->watch.oracle;
+    submodi_oracle *o = &r->monitor.oracle;
     submod_status status = submodi_oracle_smooth(o, SUBMOD_FULL_BATCH, r->y, &at_y, r->g);
     while (status == SUBMOD_OK) {
         for (size_t i = 0; i < r->n; i++) {
@@ -124,16 +124,16 @@ static submod_status iterate(run *r, double *f)
     for (size_t k = 0;; k++) {
         bool stop = false;
         double here = NAN;
-        r->watch.oracle.iteration = k;
+        r->monitor.oracle.iteration = k;
         submod_status status = proximal_step(r);
         status = status ? status
-                        : submodi_watch_look(&r->watch, k, r->x, stationarity(r), 1 / r->L, &here,
-                                             &stop);
+                        : submodi_monitor_look(&r->monitor, k, r->x, stationarity(r), 1 / r->L,
+                                               &here, &stop);
         if (status != SUBMOD_OK || stop) {
             *f = here;
             return status;
         }
-        submodi_watch_keep(&r->watch, r->x, here);
+        submodi_monitor_keep(&r->monitor, r->x, here);
         extrapolate(r);
         if (!submodi_all_finite(r->y, r->n)) {
             return submodi_fail(SUBMOD_ENUMERIC, "%s: the step overflows", who);
@@ -159,12 +159,12 @@ submod_status submod_fista(const submod_problem *problem, double *x,
         *vectors[i] = submodi_take(w, n, sizeof(double));
         status = *vectors[i] ? SUBMOD_OK : submodi_nomem(who);
     }
-    status = status ? status : submodi_watch_start(&r.watch, who, problem, &s.run, w);
+    status = status ? status : submodi_monitor_start(&r.monitor, who, problem, &s.run, w);
     if (status == SUBMOD_OK) {
         double f = NAN;
         memcpy(r.y, x, n * sizeof *x);
         status = iterate(&r, &f);
-        status = submodi_watch_finish(&r.watch, status, f, x, info);
+        status = submodi_monitor_finish(&r.monitor, status, f, x, info);
     }
     submodi_scope_close(&scope);
     return status;

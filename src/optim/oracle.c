@@ -143,6 +143,10 @@ submod_status submodi_oracle_prox(submodi_oracle *o, size_t batch, double *x, do
     for (size_t i = 0; i < n; i++) {
         x[i] *= shrink;
     }
+    if (!submodi_all_finite(x, n) || !isfinite(lambda + o->decay)) {
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: overflow before the prox of iteration %zu",
+                            o->who, o->iteration);
+    }
     o->info->proxes++;
     int answer = o->problem->prox(o->problem->ctx, batch, x, lambda + o->decay, u);
     return submodi_oracle_judge(o, "prox", answer, u, n);

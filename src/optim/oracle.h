@@ -27,7 +27,7 @@ submod_status submodi_oracle_gradient(submodi_oracle *o, size_t batch, const dou
 /* Without the decay; 0 where the problem has no smooth part. */
 submod_status submodi_oracle_smooth(submodi_oracle *o, size_t batch, const double *x, double *value,
                                     double *g);
-/* Of h + decay/2 |u|^2; overwrites x. */
+/* Of h + decay/2 |u|^2; overwrites x. SUBMOD_ENUMERIC if x or lambda has overflowed. */
 submod_status submodi_oracle_prox(submodi_oracle *o, size_t batch, double *x, double lambda,
                                   double *u);
 /* lambda (x - u) of SUBMOD_DIRECTION_PROX. point: n numbers of scratch. */

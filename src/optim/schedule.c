@@ -58,10 +58,11 @@ double submod_schedule_eta(const submod_schedule *s, size_t k)
         return NAN;
     }
     size_t period = s->period ? s->period : 1;
+    size_t whole = k / period;
     double periods = (double)k / (double)period;
     switch (s->kind) {
     case SUBMOD_SCHEDULE_CONSTANT: return s->eta;
-    case SUBMOD_SCHEDULE_STEP: return s->eta * pow(s->factor, (double)(k / period));
+    case SUBMOD_SCHEDULE_STEP: return s->eta * pow(s->factor, (double)whole);
     case SUBMOD_SCHEDULE_EXPONENTIAL: return s->eta * pow(s->factor, periods);
     case SUBMOD_SCHEDULE_POLY:
         return k < period ? s->eta * pow(1 - periods, s->power == 0 ? paper_power : s->power) : 0;

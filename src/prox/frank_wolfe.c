@@ -7,8 +7,6 @@
  *
  * Cost of an iteration: a sort, a chain, O(n); with away steps or a combination to fill, k vertices
  * are kept: O(k n) memory, and time with away steps. */
-#include <float.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/error.h"

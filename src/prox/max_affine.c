@@ -122,7 +122,7 @@ static void look(pieces *p)
 {
     double mean = 0;
     measure_t(p);
-#pragma omp parallel for num_threads(submodi_threads_for(p->m * p->n / 4))
+#pragma omp parallel for num_threads(submodi_threads_for(p->m * p->n / 16))
     for (size_t j = 0; j < p->m; j++) {
         p->heights[j] = dot(p->a + j * p->n, p->t, p->n) / p->sigma + p->offsets[j];
     }

@@ -8,17 +8,16 @@
  * of s and the best primal point (projection.c) is below the tolerance.
  *
  * Cost of a major cycle with k points in the corral: a sort, a chain, two passes over the k points,
- * O(k n), two triangular solves, O(k^2); a minor cycle O(k^2). Memory: k n numbers, k^2 numbers, at
+ * O(k n), two triangular solves, O(k^2); a minor cycle O(k^2). Memory: k n + k^2 numbers, at
  * most three times over, k <= n.
  *
  * Rounding. Every step is computed from distances measured at s, so that errors of the factor are
  * corrected by the next step; when a step falls short by more than a share, or no step makes
  * progress any more, the factor is computed anew; when even that does not help, the method ends
- * with SUBMOD_INACCURATE. So does it for functions that are not submodular. */
+ * with SUBMOD_INACCURATE. So it does, as a rule, where F is not submodular; but a fixed point of
+ * the greedy rule looks optimal to whoever sees chains alone. */
 #include "prox/min_norm.h"
 
-#include <float.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -204,6 +203,13 @@ submod_status submodi_min_norm(const submodi_prox_problem *problem, submodi_watc
     }
     submodi_scope_close(&scope);
     return status;
+}
+
+/* Greedy vectors are all that these methods ask of F. */
+bool submodi_can_any(const submod_fn *fn)
+{
+    (void)fn;
+    return true;
 }
 
 submod_status submodi_prox_min_norm(const submodi_prox_problem *problem, double *u, double *s,

@@ -5,8 +5,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "prox/combination.h"
+#include "prox/gap.h"
 #include "prox/solver.h"
-#include "submod/lovasz.h"
 
 static const char who[] = "submod_prox";
 
@@ -18,17 +19,18 @@ typedef struct method {
     submodi_prox_solve *solve;
 } method;
 
-static bool any(const submod_fn *fn)
-{
-    (void)fn;
-    return true;
-}
-
-/* In the order in which SUBMOD_PROX_AUTO tries them. */
+/* In the order in which SUBMOD_PROX_AUTO tries them; it leaves baselines out. */
 static const method methods[] = {
-    {SUBMOD_PROX_MIN_NORM, "Fujishige-Wolfe", any, submodi_prox_min_norm},
-    {SUBMOD_PROX_FRANK_WOLFE, "Frank-Wolfe", any, submodi_prox_frank_wolfe},
-    {SUBMOD_PROX_AWAY_STEPS, "Frank-Wolfe with away steps", any, submodi_prox_away_steps},
+    {SUBMOD_PROX_CLOSED_FORM, "closed form", submodi_can_closed_form, submodi_prox_closed_form},
+    {SUBMOD_PROX_CARDINALITY, "cardinality", submodi_can_cardinality, submodi_prox_cardinality},
+    {SUBMOD_PROX_JACCARD, "Jaccard", submodi_can_jaccard, submodi_prox_jaccard},
+    {SUBMOD_PROX_CHAIN, "chain", submodi_can_chain, submodi_prox_chain},
+    {SUBMOD_PROX_DECOMPOSITION, "decomposition", submodi_can_decompose, submodi_prox_decompose},
+    {SUBMOD_PROX_MIN_NORM, "Fujishige-Wolfe", submodi_can_any, submodi_prox_min_norm},
+    {SUBMOD_PROX_FRANK_WOLFE, "Frank-Wolfe", submodi_can_any, submodi_prox_frank_wolfe},
+    {SUBMOD_PROX_AWAY_STEPS, "Frank-Wolfe with away steps", submodi_can_any,
+     submodi_prox_away_steps},
+    {SUBMOD_PROX_GREEDY_PATH, "greedy path", submodi_can_greedy_path, submodi_prox_greedy_path},
 };
 
 submod_prox_settings submod_prox_defaults(void)
@@ -36,75 +38,143 @@ submod_prox_settings submod_prox_defaults(void)
     return (submod_prox_settings){.tolerance = 1e-10};
 }
 
-static const method *pick(const submod_fn *fn, submod_prox_method wanted)
+static submod_status require_settings(const submod_prox_settings *s)
 {
-    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
-        bool asked = wanted == SUBMOD_PROX_AUTO || wanted == methods[i].method;
-        if (asked && methods[i].can(fn)) {
-            return &methods[i];
-        }
+    if ((int)s->method < SUBMOD_PROX_AUTO || (int)s->method > SUBMOD_PROX_CHAIN) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: method = %d is unknown", who, (int)s->method);
     }
+    if (!(s->tolerance >= 0 && isfinite(s->tolerance))) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: tolerance = %g, it is finite and >= 0", who,
+                            s->tolerance);
+    }
+    if (!(s->time_limit >= 0 && isfinite(s->time_limit))) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: time_limit = %g, it is finite and >= 0", who,
+                            s->time_limit);
+    }
+    return SUBMOD_OK;
+}
+
+static submod_status require_problem(const submodi_prox_problem *p)
+{
+    if (!p->fn || !p->x) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, p->fn ? "x" : "fn");
+    }
+    if (!isfinite(p->lambda)) {
+        return submodi_fail(SUBMOD_ENONFINITE, "%s: lambda is %g", who, p->lambda);
+    }
+    if (!(p->lambda > 0)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: lambda = %g is not > 0", who, p->lambda);
+    }
+    submod_status status = require_settings(p->settings);
+    return status == SUBMOD_OK ? submodi_require_finite(who, "x", p->x, p->fn->n) : status;
+}
+
+static bool is_baseline(submod_prox_method m)
+{
+    return m == SUBMOD_PROX_FRANK_WOLFE || m == SUBMOD_PROX_AWAY_STEPS ||
+           m == SUBMOD_PROX_GREEDY_PATH;
+}
+
+/* The method asked for, or the first that can do it; NULL, with words, if there is none. */
+static const method *choose(const submod_fn *fn, submod_prox_method wanted)
+{
+    const char *name = "no method for this kind of";
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        const method *m = &methods[i];
+        bool asked = wanted == SUBMOD_PROX_AUTO ? !is_baseline(m->method) : m->method == wanted;
+        if (asked && m->can(fn)) {
+            return m;
+        }
+        name = m->method == wanted ? m->name : name;
+    }
+    submodi_fail(SUBMOD_EUNSUPPORTED, "%s: method '%s' cannot do a %s function", who, name,
+                 fn->name);
     return NULL;
 }
 
-/* gap = f(u) - <s, u> + lambda/2 |u - (x - s / lambda)|^2, without cancellation. */
-static submod_status measure(const submodi_prox_problem *p, const double *u, const double *s,
-                             double *g, submod_prox_info *info, submod_work *work)
+/* From the prox of f to that of f(max(u, 0)), F monotone (MATH.md, section 4). The base s of a
+ * monotone F is >= 0; then the new s is below it, still >= 0, and proves the gap. */
+static submod_status compose_with_hinge(const submodi_prox_problem *p, double *u, double *s)
 {
-    submod_status status = submod_lovasz(p->fn, u, NULL, g, NULL, NULL, work);
-    double f = 0, excess = 0, near = 0, far = 0, sx = 0, ss = 0;
-    for (size_t i = 0; status == SUBMOD_OK && i < p->fn->n; i++) {
-        double residual = (u[i] - p->x[i]) + s[i] / p->lambda;
-        f += g[i] * u[i];
-        excess += (g[i] - s[i]) * u[i];
-        near += residual * residual;
-        far += (u[i] - p->x[i]) * (u[i] - p->x[i]);
-        sx += s[i] * p->x[i];
-        ss += s[i] * (s[i] / p->lambda);
+    size_t n = p->fn->n;
+    double largest = 0;
+    for (size_t i = 0; i < n; i++) {
+        largest = fmax(largest, fabs(s[i]));
     }
-    info->primal = f + p->lambda / 2 * far;
-    info->dual = sx - ss / 2;
-    info->gap = excess + p->lambda / 2 * near;
-    return status;
+    for (size_t i = 0; i < n; i++) {
+        if (s[i] < -1e-9 * largest) { /* far beyond rounding */
+            return submodi_fail(SUBMOD_EINVAL,
+                                "%s: hinge needs a monotone function, but adding element %zu last "
+                                "costs %g or less",
+                                who, i, s[i]);
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        s[i] = fmin(fmax(s[i], 0), p->lambda * fmax(p->x[i], 0));
+        u[i] = fmax(u[i], fmin(p->x[i], 0));
+    }
+    return SUBMOD_OK;
+}
+
+/* Solves into scratch memory, so that failures leave the outputs alone. */
+static submod_status solve(const submodi_prox_problem *p, const method *m, double *u, double *s,
+                           submod_prox_info *info, submod_work *w)
+{
+    size_t n = p->fn->n;
+    submod_status outcome = m->solve(p, u, s, info, w);
+    if (outcome < 0) {
+        return outcome;
+    }
+    if (m->method < SUBMOD_PROX_MIN_NORM || m->method > SUBMOD_PROX_AWAY_STEPS) {
+        submodi_combination_clear(p->settings->combination);
+    }
+    if (!submodi_all_finite(u, n) || !submodi_all_finite(s, n)) {
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: u or s overflows", who);
+    }
+    submod_status status = p->settings->hinge ? compose_with_hinge(p, u, s) : SUBMOD_OK;
+    double allowed;
+    if (status == SUBMOD_OK) {
+        status = submodi_prox_gap(p, u, s, info, &allowed, w);
+    }
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    /* A method that is content with a pair that is no good: F is not submodular, or the method is
+     * not exact. A gap far below 0 proves that s is no base. */
+    return outcome == SUBMOD_OK && !(fabs(info->gap) <= allowed) ? SUBMOD_INACCURATE : outcome;
 }
 
 submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, double *u, double *s,
                           const submod_prox_settings *settings, submod_prox_info *info,
                           submod_work *work)
 {
-    double begin = submodi_seconds();
-    if (!fn || !x || !(lambda > 0)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: fn or x is NULL, or lambda is not > 0", who);
-    }
+    double start = submodi_seconds();
     submod_prox_settings chosen = settings ? *settings : submod_prox_defaults();
-    const method *m = pick(fn, chosen.method);
-    if (!m) {
-        return submodi_fail(SUBMOD_EUNSUPPORTED, "%s: no such method", who);
+    submodi_extension extension = {0};
+    submodi_prox_problem p = {who, fn, x, lambda, &chosen, &extension};
+    submod_status status = require_problem(&p);
+    if (status != SUBMOD_OK) {
+        return status;
     }
-    submodi_prox_problem problem = {who, fn, x, lambda, &chosen};
-    submod_prox_info found = {0};
+    const method *m = choose(fn, chosen.method);
+    if (!m) {
+        return SUBMOD_EUNSUPPORTED;
+    }
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
-    size_t n = fn->n;
-    double *uu = submodi_take(w, n, sizeof *uu);
-    double *ss = submodi_take(w, n, sizeof *ss);
-    double *g = submodi_take(w, n, sizeof *g);
-    submod_status status =
-        uu && ss && g ? m->solve(&problem, uu, ss, &found, w) : submodi_nomem(who);
+    submod_prox_info found = {.method = m->method};
+    double *own_u = submodi_take(w, fn->n, sizeof *own_u);
+    double *own_s = submodi_take(w, fn->n, sizeof *own_s);
+    status = own_u && own_s ? solve(&p, m, own_u, own_s, &found, w) : submodi_nomem(who);
     if (status >= 0) {
-        submod_status measured = measure(&problem, uu, ss, g, &found, w);
-        status = measured == SUBMOD_OK ? status : measured;
-    }
-    if (status >= 0) {
-        found.method = m->method;
-        found.seconds = submodi_seconds() - begin;
         if (u) {
-            memcpy(u, uu, n * sizeof *u);
+            memcpy(u, own_u, fn->n * sizeof *u);
         }
         if (s) {
-            memcpy(s, ss, n * sizeof *s);
+            memcpy(s, own_s, fn->n * sizeof *s);
         }
         if (info) {
+            found.seconds = submodi_seconds() - start;
             *info = found;
         }
     }

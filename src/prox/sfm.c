@@ -149,6 +149,21 @@ static submod_status base_by_prox(search *f)
     return status;
 }
 
+/* The size of F, which rounding is relative to, from one chain. */
+static submod_status measure_scale(search *f)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        f->list[i] = (int32_t)i;
+    }
+    submod_status status = submod_fn_chain(f->fn, f->list, f->n, f->gains, f->work);
+    f->info->oracle_calls++;
+    f->scale = 0;
+    for (size_t i = 0; status == SUBMOD_OK && i < f->n; i++) {
+        f->scale += fabs(f->gains[i]);
+    }
+    return status;
+}
+
 static submod_status by_min_norm(search *f)
 {
     submod_prox_settings settings = submod_prox_defaults();
@@ -217,6 +232,9 @@ static submod_status by_minimizer(search *f)
         f->info->oracle_calls++;
         status =
             submodi_fn_minimize(f->fn, NULL, 0, f->list, f->n, f->gains, i == LARGEST, f->set[i]);
+        for (size_t e = 0; status == SUBMOD_OK && e < f->n; e++) {
+            f->set[i][e] = f->set[i][e] != 0;
+        }
     }
     return status;
 }
@@ -327,7 +345,8 @@ static submod_status solve(search *f, bool with_base)
         return outcome;
     }
     outcome = base_by_prox(f);
-    return outcome < 0 ? outcome : judge(f, outcome);
+    submod_status status = outcome < 0 ? outcome : measure_scale(f);
+    return status != SUBMOD_OK ? status : judge(f, outcome);
 }
 
 submod_status submod_sfm(const submod_fn *fn, uint8_t *smallest, uint8_t *largest, double *s,
@@ -345,7 +364,7 @@ submod_status submod_sfm(const submod_fn *fn, uint8_t *smallest, uint8_t *larges
         found.method = fn->ops.minimize ? SUBMOD_SFM_MINIMIZER : SUBMOD_SFM_MIN_NORM;
     }
     search f = {.fn = fn, .settings = &chosen, .n = fn->n, .info = &found};
-    f.extremes = smallest && largest;
+    f.extremes = smallest || largest;
     submodi_scope scope;
     f.work = submodi_scope_open(&scope, work);
     status = allocate(&f) ? solve(&f, s || info) : submodi_nomem(who);

@@ -82,6 +82,13 @@ void submodi_vertices_remove(submodi_vertices *v, size_t j)
     v->slots[v->count] = slot;
 }
 
+/* A pass over 1 M numbers takes about 1 ms: below that, waiting for another thread on a busy
+ * machine costs more than it gains. */
+static int threads_for(const submodi_vertices *v)
+{
+    return submodi_threads_for(v->count * v->n / 16);
+}
+
 /* Four rows times two vectors: eight sums keep the adders busy while rows come from memory. */
 SUBMODI_MULTIVERSION
 static void dots_of_four(const double *const row[4], const double *a, const double *b, size_t n,
@@ -111,7 +118,7 @@ void submodi_vertices_dots(const submodi_vertices *v, const double *a, const dou
                            double *with_a, double *with_b)
 {
     size_t quads = (v->count + 3) / 4;
-#pragma omp parallel for num_threads(submodi_threads_for(v->count * v->n / 4))
+#pragma omp parallel for num_threads(threads_for(v))
     for (size_t q = 0; q < quads; q++) {
         const double *row[4];
         double of_a[4];
@@ -145,7 +152,7 @@ void submodi_vertices_combine(const submodi_vertices *v, double *point)
 {
     enum { STRIP = 512 }; /* a strip of the sum stays in the first-level cache */
     size_t strips = (v->n + STRIP - 1) / STRIP;
-#pragma omp parallel for num_threads(submodi_threads_for(v->count * v->n / 4))
+#pragma omp parallel for num_threads(threads_for(v))
     for (size_t strip = 0; strip < strips; strip++) {
         size_t begin = strip * STRIP;
         size_t length = v->n - begin < STRIP ? v->n - begin : STRIP;

@@ -2,6 +2,7 @@
  *
  * Costs and state of F. Every gain of e grows by w(e), whatever the order, tied or not.
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -93,6 +94,30 @@ static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase
     return status;
 }
 
+static submod_status minimize_parts(const void *ctx, const int32_t *order, const int32_t *rank,
+                                    const submodi_part *parts, size_t nparts, const double *z,
+                                    uint8_t *in)
+{
+    static const char who[] = "minimize of a function plus a modular one";
+    const shifted *s = ctx;
+    double *rest = submodi_alloc(s->fn->n, sizeof *rest);
+    if (!rest) {
+        return submodi_nomem(who);
+    }
+    bool finite = true;
+    for (size_t j = 0; j < nparts; j++) {
+        for (size_t i = parts[j].begin; i < parts[j].end; i++) {
+            rest[i] = z[i] - s->w[order[i]];
+            finite &= (bool)isfinite(rest[i]);
+        }
+    }
+    submod_status status =
+        finite ? submodi_fn_minimize_parts(s->fn, order, rank, parts, nparts, rest, in)
+               : submodi_fail(SUBMOD_ENUMERIC, "%s: z - w overflows", who);
+    submodi_free(rest);
+    return status;
+}
+
 submod_status submod_fn_add_modular(const submod_fn *f, const double *w, submod_fn **fn)
 {
     static const char who[] = "submod_fn_add_modular";
@@ -124,6 +149,8 @@ submod_status submod_fn_add_modular(const submod_fn *f, const double *w, submod_
     status = submodi_fn_new("add_modular", f->n, &ops, s, fn);
     if (status == SUBMOD_OK) {
         (*fn)->modular = f->modular;
+        (*fn)->cardinality = f->cardinality;
+        (*fn)->minimize_parts = f->minimize_parts ? minimize_parts : NULL;
     }
     return status;
 }

@@ -63,14 +63,14 @@ static void find_bins(const submodi_counter *x, const submodi_tile *tile, const 
 static void scale_factor(const submodi_counter *x, const submodi_tile *tile, float *factor)
 {
     for (size_t i = 0; i < tile->n; i++) {
-        factor[i] = tile->factor[i] * x->how.scale;
+        /* Ignored pixels go to bin 0 of all classes, where their number is subtracted again. */
+        factor[i] = tile->codes[i] < x->p->rule.classes ? tile->factor[i] * x->how.scale : 0.0F;
     }
 }
 
-/* Where an entry of a multiclass tile belongs if it is not background. */
-static inline uint32_t mended_bin(const submodi_binning *how, bool foreground, float p)
+static inline uint32_t foreground_bin(const submodi_binning *how, float p)
 {
-    return foreground ? how->K + bin_of(how, error_at_least_0(1.0F - p)) : 2 * how->K;
+    return how->K + bin_of(how, error_at_least_0(1.0F - p));
 }
 
 static size_t table_size(const submodi_counter *x)
@@ -91,6 +91,30 @@ bool submodi_counter_take_tiles(submodi_counter *x, submod_work *work)
 {
     x->tile = submodi_tiles_take(x->p, x->threads, work);
     return x->tile != NULL;
+}
+
+bool submodi_counter_check(const submodi_counter *x, float *largest_margin)
+{
+    const submodi_problem *p = x->p;
+    submodi_problem plain = *p; /* to look at scores no softmax is needed */
+    if (p->activation != SUBMODI_PROBABILITY) {
+        plain.activation = SUBMODI_SCORE;
+    }
+    size_t tiles = p->scores.batch * p->tiles_per_image;
+    float largest = 0;
+    int bad = 0;
+#pragma omp parallel for num_threads(x->threads) reduction(| : bad) reduction(max : largest)
+    for (size_t t = 0; t < tiles; t++) {
+        submodi_tile tile;
+        bad |= !submodi_tile_load(&plain, t / p->tiles_per_image, t % p->tiles_per_image,
+                                  &x->tile[omp_get_thread_num()], &tile);
+        for (size_t i = 0; p->activation == SUBMODI_SCORE && i < tile.n; i++) {
+            float e = tile.codes[i] == 1 ? 1.0F - tile.v[i] : 1.0F + tile.v[i];
+            largest = tile.codes[i] <= 1 && e > largest ? e : largest;
+        }
+    }
+    *largest_margin = largest;
+    return !bad;
 }
 
 bool submodi_counter_take_tables(submodi_counter *x, submod_work *work)
@@ -118,14 +142,20 @@ static void count_row(const uint32_t *restrict bin, size_t n, uint32_t *restrict
 static void mend_counts(const submodi_counter *x, const submodi_tile *tile, uint32_t *count)
 {
     size_t C = x->p->scores.classes;
+    uint32_t ignored = 0;
     for (size_t i = 0; i < tile->n; i++) {
-        size_t code = (size_t)tile->codes[i];
-        for (size_t c = code < C ? code : 0; c < (code < C ? code + 1 : C); c++) {
-            float p = tile->v[c * SUBMODI_TILE + i] * tile->factor[i];
-            uint32_t *table = count + c * table_size(x);
-            table[bin_of(&x->how, p)]--;
-            table[mended_bin(&x->how, code < C, p)]++;
+        size_t c = (size_t)tile->codes[i];
+        if (c == C) {
+            ignored++;
+            continue;
         }
+        float p = tile->v[c * SUBMODI_TILE + i] * tile->factor[i];
+        uint32_t *table = count + c * table_size(x);
+        table[bin_of(&x->how, p)]--;
+        table[foreground_bin(&x->how, p)]++;
+    }
+    for (size_t c = 0; c < C; c++) {
+        count[c * table_size(x)] -= ignored;
     }
 }
 
@@ -187,8 +217,14 @@ void submodi_counter_add_to(const submodi_counter *x, size_t c, double *total)
 double submodi_solve_bins(const double *count, double P, const submodi_binning *how,
                           double coefficient, float *weight)
 {
-    const double nothing = 1e-20; /* counts that have decayed to less weigh nothing */
     size_t K = how->K;
+    double all = 0;
+    for (size_t k = 0; k < 2 * K; k++) {
+        all += count[k];
+    }
+    /* Counts that have decayed to less weigh nothing: less than rounding, or weights that a float
+     * cannot hold. */
+    const double nothing = fmax(1e-15 * all, SUBMODI_SMALLEST_COUNT);
     double a = 0;
     double b = 0;
     double value = 0;
@@ -226,12 +262,21 @@ static void look_up_row(const float *restrict table, const uint32_t *restrict bi
 static void mend_weights(const submodi_counter *x, const submodi_tile *tile)
 {
     size_t C = x->p->scores.classes;
+    bool some_ignored = false;
     for (size_t i = 0; i < tile->n; i++) {
-        size_t code = (size_t)tile->codes[i];
-        for (size_t c = code < C ? code : 0; c < (code < C ? code + 1 : C); c++) {
-            size_t at = c * SUBMODI_TILE + i;
-            uint32_t bin = mended_bin(&x->how, code < C, tile->v[at] * tile->factor[i]);
-            tile->g[at] = x->weight[c * table_size(x) + bin];
+        size_t c = (size_t)tile->codes[i];
+        if (c == C) {
+            some_ignored = true;
+            continue;
+        }
+        size_t at = c * SUBMODI_TILE + i;
+        uint32_t bin = foreground_bin(&x->how, tile->v[at] * tile->factor[i]);
+        tile->g[at] = x->weight[c * table_size(x) + bin];
+    }
+    for (size_t c = 0; some_ignored && c < C; c++) {
+        float *g = tile->g + c * SUBMODI_TILE;
+        for (size_t i = 0; i < tile->n; i++) {
+            g[i] = tile->codes[i] < (int32_t)C ? g[i] : 0.0F;
         }
     }
 }

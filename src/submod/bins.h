@@ -14,6 +14,9 @@ typedef struct submodi_binning {
     float lowest; /* errors up to here take no part: 0 in the hinge loss, else below 0 */
 } submodi_binning;
 
+/* Counts may decay; what is below has gone. */
+#define SUBMODI_SMALLEST_COUNT 1e-20
+
 /* The number of bins, a power of two, that keeps every error within delta of its bin's middle. */
 uint32_t submodi_bins_for(double delta);
 
@@ -30,6 +33,10 @@ typedef struct submodi_counter {
 /* Memory for tiles, then, when the bins are known, for the tables. False: out of memory. */
 bool submodi_counter_take_tiles(submodi_counter *x, submod_work *work);
 bool submodi_counter_take_tables(submodi_counter *x, submod_work *work);
+
+/* Looks at all scores before anything is written; false when some score is bad. Of a hinge problem
+ * also the largest margin. */
+bool submodi_counter_check(const submodi_counter *x, float *largest_margin);
 
 /* Counts one group; false when some score is bad. */
 bool submodi_counter_count(const submodi_counter *x, size_t group);

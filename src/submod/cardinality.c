@@ -143,7 +143,11 @@ static submod_status finish(const char *name, cardinality *tables, submod_fn **f
                          .tied = tied,
                          .minimize = minimize,
                          .destroy = submodi_free};
-    return submodi_fn_new(name, tables->n, &ops, tables, fn);
+    submod_status status = submodi_fn_new(name, tables->n, &ops, tables, fn);
+    if (status == SUBMOD_OK) {
+        (*fn)->cardinality = true;
+    }
+    return status;
 }
 
 /* The functions that have a formula: h(k) and h(k + 1) - h(k), with one parameter. */

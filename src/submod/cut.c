@@ -4,40 +4,29 @@
  * Each vertex keeps the list of its neighbours u with the weights of the arcs to and from u, so
  *     F(A + v) - F(A) = sum over u outside A of out(u)  -  sum over u in A of in(u).
  *
- * With d(v) edges at v: push, gain O(d(v)); chain by push; eval O(n + sum of d).
- * State: one byte per vertex.
+ * With d(v) edges at v: push, gain O(d(v)); chain by push; eval O(n + sum of d); minimize: a
+ * maximum flow, cut_minimize.c. State: one byte per vertex.
  */
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/function_impl.h"
-
-typedef struct neighbour {
-    double out, in; /* weight of the arcs to it and from it */
-    int32_t vertex;
-} neighbour;
-
-typedef struct cut {
-    size_t n;
-    size_t *start;         /* n + 1, and one more while it is built */
-    neighbour *neighbours; /* start[n] */
-} cut;
+#include "submod/cut.h"
 
 static submod_status reset(const void *ctx, void *state)
 {
-    const cut *c = ctx;
+    const submodi_cut *c = ctx;
     memset(state, 0, c->n);
     return SUBMOD_OK;
 }
 
 static submod_status gain(const void *ctx, void *state, int32_t v, double *result)
 {
-    const cut *c = ctx;
+    const submodi_cut *c = ctx;
     const uint8_t *in = state;
     double sum = 0;
     for (size_t i = c->start[v]; i < c->start[v + 1]; i++) {
-        const neighbour *u = &c->neighbours[i];
+        const submodi_neighbour *u = &c->neighbours[i];
         sum += in[u->vertex] ? -u->in : u->out;
     }
     *result = sum;
@@ -55,7 +44,7 @@ static submod_status push(const void *ctx, void *state, int32_t v, double *resul
 /* By the definition, not as a sum of gains: nothing cancels. */
 static submod_status eval(const void *ctx, const int32_t *set, size_t k, double *value)
 {
-    const cut *c = ctx;
+    const submodi_cut *c = ctx;
     uint8_t *in = submodi_alloc(c->n, 1);
     if (!in) {
         return submodi_nomem("eval of a cut function");
@@ -90,15 +79,15 @@ static submod_status require_edges(const char *who, size_t n, size_t m, const in
 
 static void destroy(void *ctx)
 {
-    cut *c = ctx;
+    submodi_cut *c = ctx;
     submodi_free(c->start);
     submodi_free(c->neighbours);
     submodi_free(c);
 }
 
-static cut *allocate(size_t n, size_t m)
+static submodi_cut *allocate(size_t n, size_t m)
 {
-    cut *c = submodi_alloc(1, sizeof *c);
+    submodi_cut *c = submodi_alloc(1, sizeof *c);
     if (!c) {
         return NULL;
     }
@@ -114,7 +103,7 @@ static cut *allocate(size_t n, size_t m)
 
 /* Counting sort of the edge ends by vertex. start has one entry more than it ends up with: while
  * the lists are filled, start[v + 1] is where the next neighbour of v goes. */
-static void build_lists(cut *c, size_t m, const int32_t *tail, const int32_t *head,
+static void build_lists(submodi_cut *c, size_t m, const int32_t *tail, const int32_t *head,
                         const double *weight, int directed)
 {
     memset(c->start, 0, (c->n + 2) * sizeof *c->start);
@@ -130,10 +119,12 @@ static void build_lists(cut *c, size_t m, const int32_t *tail, const int32_t *he
     for (size_t i = 0; i < m; i++) {
         if (tail[i] != head[i]) {
             double back = directed ? 0 : weight[i];
-            c->neighbours[c->start[tail[i] + 1]++] =
-                (neighbour){.out = weight[i], .in = back, .vertex = head[i]};
-            c->neighbours[c->start[head[i] + 1]++] =
-                (neighbour){.out = back, .in = weight[i], .vertex = tail[i]};
+            size_t at_tail = c->start[tail[i] + 1]++;
+            size_t at_head = c->start[head[i] + 1]++;
+            c->neighbours[at_tail] =
+                (submodi_neighbour){weight[i], back, head[i], (uint32_t)at_head};
+            c->neighbours[at_head] =
+                (submodi_neighbour){back, weight[i], tail[i], (uint32_t)at_tail};
         }
     }
 }
@@ -149,6 +140,9 @@ submod_status submod_fn_cut(size_t n, size_t m, const int32_t *tail, const int32
     if (m && (!tail || !head || !weight)) {
         return submodi_fail(SUBMOD_EINVAL, "%s: tail, head or weight is NULL", who);
     }
+    if (m > UINT32_MAX / 2) {
+        return submodi_fail(SUBMOD_EUNSUPPORTED, "%s: %zu edges are more than 2^31 - 1", who, m);
+    }
     status = require_edges(who, n, m, tail, head);
     if (status == SUBMOD_OK) {
         status = submodi_require_nonnegative(who, "weight", weight, m);
@@ -156,7 +150,7 @@ submod_status submod_fn_cut(size_t n, size_t m, const int32_t *tail, const int32
     if (status != SUBMOD_OK) {
         return status;
     }
-    cut *c = allocate(n, m);
+    submodi_cut *c = allocate(n, m);
     if (!c) {
         return submodi_nomem(who);
     }
@@ -166,6 +160,11 @@ submod_status submod_fn_cut(size_t n, size_t m, const int32_t *tail, const int32
                          .reset = reset,
                          .push = push,
                          .gain = gain,
+                         .minimize = submodi_cut_minimize,
                          .destroy = destroy};
-    return submodi_fn_new("cut", n, &ops, c, fn);
+    status = submodi_fn_new("cut", n, &ops, c, fn);
+    if (status == SUBMOD_OK) {
+        (*fn)->minimize_parts = submodi_cut_minimize_parts;
+    }
+    return status;
 }

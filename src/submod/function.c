@@ -35,6 +35,8 @@ static submod_status new_handle(const char *name, size_t n, const submod_fn_ops 
     f->name = name;
     f->custom = custom;
     f->modular = false;
+    f->cardinality = false;
+    f->minimize_parts = NULL;
     atomic_init(&f->owners, 1);
     *fn = f;
     return SUBMOD_OK;
@@ -243,4 +245,20 @@ submod_status submodi_fn_minimize(const submod_fn *fn, const int32_t *base, size
 {
     return callback_status(fn, "minimize",
                            fn->ops.minimize(fn->ctx, base, nbase, block, nblock, z, largest, in));
+}
+
+submod_status submodi_fn_minimize_parts(const submod_fn *fn, const int32_t *order,
+                                        const int32_t *rank, const submodi_part *parts,
+                                        size_t nparts, const double *z, uint8_t *in)
+{
+    if (fn->minimize_parts) {
+        return fn->minimize_parts(fn->ctx, order, rank, parts, nparts, z, in);
+    }
+    submod_status status = SUBMOD_OK;
+    for (size_t j = 0; status == SUBMOD_OK && j < nparts; j++) {
+        size_t begin = parts[j].begin;
+        status = submodi_fn_minimize(fn, order, begin, order + begin, parts[j].end - begin,
+                                     z + begin, 0, in + begin);
+    }
+    return status;
 }

@@ -7,13 +7,27 @@
 
 #include "submod/function.h"
 
+/* Consecutive ranks of an order of all elements. */
+typedef struct submodi_part {
+    size_t begin, end;
+} submodi_part;
+
+/* The smallest minimiser of  F(base + A) - F(base) - z(A)  within each of some disjoint parts of an
+ * order, base being whatever stands before the part: one call where minimize would take one per
+ * part and look at all of base each time. parts ascend; z and in go by rank, rank[order[i]] = i. */
+typedef submod_status submodi_minimize_parts(const void *ctx, const int32_t *order,
+                                             const int32_t *rank, const submodi_part *parts,
+                                             size_t nparts, const double *z, uint8_t *in);
+
 struct submod_fn {
     submod_fn_ops ops; /* complete: slots that the caller's table did not have are NULL */
     void *ctx;
     size_t n;
     const char *name;
-    bool custom;  /* callbacks are the user's: their failures still need words */
-    bool modular; /* gains depend on the element alone: no order, no sort needed */
+    bool custom;      /* callbacks are the user's: their failures still need words */
+    bool modular;     /* gains depend on the element alone: no order, no sort needed */
+    bool cardinality; /* F(A) = h(|A|) + w(A), h concave; modular ones (h = 0) too */
+    submodi_minimize_parts *minimize_parts; /* NULL: by minimize, part by part */
     atomic_size_t owners;
 };
 
@@ -54,5 +68,8 @@ submod_status submodi_fn_tied(const submod_fn *fn, void *state, const int32_t *e
 submod_status submodi_fn_minimize(const submod_fn *fn, const int32_t *base, size_t nbase,
                                   const int32_t *block, size_t nblock, const double *z, int largest,
                                   uint8_t *in);
+submod_status submodi_fn_minimize_parts(const submod_fn *fn, const int32_t *order,
+                                        const int32_t *rank, const submodi_part *parts,
+                                        size_t nparts, const double *z, uint8_t *in);
 
 #endif

@@ -80,6 +80,7 @@ submod_status submod_fn_hamming(size_t n, submod_fn **fn)
     status = submodi_fn_new("hamming", n, &ops, size, fn);
     if (status == SUBMOD_OK) {
         (*fn)->modular = true;
+        (*fn)->cardinality = true;
     }
     return status;
 }

@@ -110,6 +110,11 @@ submod_status submod_histogram_merge(submod_histogram *histogram, const submod_h
 
 /* Checks a batch against the histogram and makes it a problem of one group; the scope is open
  * afterwards in any case. */
+static submodi_binning binning_of(const submod_histogram *h)
+{
+    return (submodi_binning){.K = (uint32_t)h->bins, .scale = (float)h->bins, .lowest = -1};
+}
+
 static submod_status open_batch(const char *who, const submod_histogram *h,
                                 const submod_scores *scores, submod_input input,
                                 const submod_labels *labels, const submod_loss_settings *settings,
@@ -136,11 +141,9 @@ static submod_status open_batch(const char *who, const submod_histogram *h,
     }
     *x = (submodi_counter){
         .p = p,
-        .how = {.K = (uint32_t)h->bins, .scale = (float)h->bins, .lowest = -1},
+        .how = binning_of(h),
         .threads = submodi_threads_for(scores->batch * scores->pixels * scores->classes)};
-    return submodi_counter_take_tiles(x, w) && submodi_counter_take_tables(x, w)
-               ? SUBMOD_OK
-               : submodi_nomem(who);
+    return submodi_counter_take_tiles(x, w) ? SUBMOD_OK : submodi_nomem(who);
 }
 
 submod_status submod_histogram_add(submod_histogram *histogram, const submod_scores *scores,
@@ -153,6 +156,9 @@ submod_status submod_histogram_add(submod_histogram *histogram, const submod_sco
     submod_work *w = submodi_scope_open(&scope, work);
     submod_status status =
         open_batch("submod_histogram_add", histogram, scores, input, labels, settings, w, &p, &x);
+    if (status == SUBMOD_OK && !submodi_counter_take_tables(&x, w)) {
+        status = submodi_nomem("submod_histogram_add");
+    }
     if (status == SUBMOD_OK && p.groups && !submodi_counter_count(&x, 0)) {
         status = submodi_problem_bad_score(&p);
     }
@@ -185,8 +191,8 @@ submod_status submod_histogram_gradient(const submod_histogram *histogram,
     if (status == SUBMOD_OK) {
         status = submodi_require_gradient(who, gradient, &p.scores);
     }
-    /* Counting is how scores are checked before anything is written. */
-    if (status == SUBMOD_OK && p.groups && !submodi_counter_count(&x, 0)) {
+    float unused;
+    if (status == SUBMOD_OK && !submodi_counter_check(&x, &unused)) {
         status = submodi_problem_bad_score(&p);
     }
     if (status == SUBMOD_OK && p.groups) {
@@ -202,20 +208,25 @@ submod_status submod_histogram_gradient(const submod_histogram *histogram,
 static submod_status require_counts(const char *who, const submod_histogram *h)
 {
     for (size_t k = 0; k < h->classes * 2 * h->bins; k++) {
-        if (!(h->count[k] >= 0) || isinf(h->count[k])) {
-            return submodi_fail(SUBMOD_EINVAL, "%s: count %zu is %g", who, k, h->count[k]);
+        if (!(h->count[k] >= 0 && h->count[k] <= 1e200)) {
+            return submodi_fail(SUBMOD_EINVAL, "%s: count %zu is %g, not in [0, 1e200]", who, k,
+                                h->count[k]);
         }
     }
     return SUBMOD_OK;
 }
 
+/* 0 for a class that has all but decayed: less than one in 10^9 of its pixels, or of no size. */
 static double foreground_of(const submod_histogram *h, size_t c)
 {
+    const double *count = h->count + 2 * c * h->bins;
+    double b = 0;
     double P = 0;
     for (size_t k = 0; k < h->bins; k++) {
-        P += h->count[(2 * c + 1) * h->bins + k];
+        b += count[k];
+        P += count[h->bins + k];
     }
-    return P;
+    return P > fmax(1e-9 * (P + b), SUBMODI_SMALLEST_COUNT) ? P : 0;
 }
 
 submod_status submod_histogram_solve(submod_histogram *histogram,
@@ -228,7 +239,13 @@ submod_status submod_histogram_solve(submod_histogram *histogram,
     }
     submod_status status = require_counts(who, histogram);
     size_t C = histogram->classes;
-    submod_loss_settings s = settings ? *settings : submod_loss_defaults();
+    submod_loss_settings s = submod_loss_defaults();
+    if (settings) { /* those that matter here */
+        s.classes = settings->classes;
+        s.class_list = settings->class_list;
+        s.class_count = settings->class_count;
+        s.class_weight = settings->class_weight;
+    }
     if (status == SUBMOD_OK) {
         status = submodi_require_loss_settings(who, &s, C);
     }
@@ -241,8 +258,7 @@ submod_status submod_histogram_solve(submod_histogram *histogram,
         P[c] = foreground_of(histogram, c);
     }
     submodi_class_coefficients(&s, C, P, 1, coefficient);
-    submodi_binning how = {
-        .K = (uint32_t)histogram->bins, .scale = (float)histogram->bins, .lowest = -1};
+    submodi_binning how = binning_of(histogram);
     double total = 0;
     for (size_t c = 0; c < C; c++) {
         double value =

@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "base/sort.h"
 #include "base/threads.h"
-#include "submod/function_impl.h"
+#include "submod/jaccard_impl.h"
 
 typedef struct jaccard {
     int64_t P;
@@ -264,6 +264,11 @@ static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase
     }
     submodi_scope_close(&scope);
     return SUBMOD_OK;
+}
+
+const uint32_t *submodi_jaccard_mask(const submod_fn *fn)
+{
+    return fn->ops.eval == eval ? ((const jaccard *)fn->ctx)->foreground : NULL;
 }
 
 submod_status submod_fn_jaccard(size_t n, const uint8_t *foreground, submod_fn **fn)

@@ -19,31 +19,6 @@
 #include "base/threads.h"
 #include "submod/bins.h"
 
-/* All scores looked at before anything is written; returns the largest margin, negative when some
- * score is bad. */
-static float largest_error(const submodi_counter *x)
-{
-    const submodi_problem *p = x->p;
-    submodi_problem plain = *p; /* to look at scores no softmax is needed */
-    if (p->activation != SUBMODI_PROBABILITY) {
-        plain.activation = SUBMODI_SCORE;
-    }
-    size_t tiles = p->scores.batch * p->tiles_per_image;
-    float largest = 0;
-    int bad = 0;
-#pragma omp parallel for num_threads(x->threads) reduction(| : bad) reduction(max : largest)
-    for (size_t t = 0; t < tiles; t++) {
-        submodi_tile tile;
-        bad |= !submodi_tile_load(&plain, t / p->tiles_per_image, t % p->tiles_per_image,
-                                  &x->tile[omp_get_thread_num()], &tile);
-        for (size_t i = 0; p->activation == SUBMODI_SCORE && i < tile.n; i++) {
-            float e = tile.codes[i] == 1 ? 1.0F - tile.v[i] : 1.0F + tile.v[i];
-            largest = tile.codes[i] <= 1 && e > largest ? e : largest;
-        }
-    }
-    return bad ? -1.0F : largest;
-}
-
 /* As many bins as were asked for, or as delta needs. For the hinge they cover a power of two above
  * all margins. */
 static submodi_binning choose_bins(const submodi_problem *p, float largest)
@@ -62,14 +37,14 @@ static submodi_binning choose_bins(const submodi_problem *p, float largest)
 }
 
 /* Weights of all classes in a group from the counts just made; returns its share of the loss.
- * total: 2 K numbers per class. */
+ * total: 2 K numbers per thread. */
 static double solve_group(const submodi_counter *x, size_t group, double *total, double *value)
 {
     size_t C = x->p->scores.classes;
     size_t K = x->how.K;
 #pragma omp parallel for num_threads(x->threads)
     for (size_t c = 0; c < C; c++) {
-        double *counts = total + 2 * K * c;
+        double *counts = total + 2 * K * (size_t)omp_get_thread_num();
         float *weight = x->weight + c * (2 * K + 1);
         if (!(x->p->coefficient[group * C + c] > 0)) {
             value[c] = 0;
@@ -99,14 +74,11 @@ submod_status submodi_loss_histogram(const submodi_problem *p, double *loss,
         return submodi_nomem(p->who);
     }
     float largest = 1;
-    if (p->activation == SUBMODI_SCORE || p->groups > 1) {
-        largest = largest_error(&x);
-        if (largest < 0) {
-            return submodi_problem_bad_score(p);
-        }
+    if ((p->activation == SUBMODI_SCORE || p->groups > 1) && !submodi_counter_check(&x, &largest)) {
+        return submodi_problem_bad_score(p);
     }
     x.how = choose_bins(p, largest);
-    double *total = submodi_take(work, C, 2 * (size_t)x.how.K * sizeof *total);
+    double *total = submodi_take(work, (size_t)x.threads, 2 * (size_t)x.how.K * sizeof *total);
     double *value = submodi_take(work, C, sizeof *value);
     if (!total || !value || !submodi_counter_take_tables(&x, work)) {
         return submodi_nomem(p->who);

@@ -44,6 +44,13 @@ submod_status submodi_require_gradient(const char *who, const submod_gradient *g
     if (gradient && !gradient->data && scores->batch && scores->pixels) {
         return submodi_fail(SUBMOD_EINVAL, "%s: gradient has no data", who);
     }
+    if (gradient && scores->batch && scores->classes && scores->pixels &&
+        ((scores->pixels > 1 && gradient->pixel_stride == 0) ||
+         (scores->classes > 1 && gradient->class_stride == 0) ||
+         (scores->batch > 1 && gradient->batch_stride == 0))) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: gradient overlaps itself, it has a stride of 0",
+                            who);
+    }
     if (gradient && !isfinite((float)gradient->scale)) {
         return submodi_fail(SUBMOD_ENONFINITE, "%s: gradient scale = %g", who, gradient->scale);
     }

@@ -155,6 +155,7 @@ static submod_status new_minor(const char *who, const char *name, const submod_f
     submod_status status = submodi_fn_new(name, n, &ops, m, fn);
     if (status == SUBMOD_OK) {
         (*fn)->modular = f->modular;
+        (*fn)->cardinality = f->cardinality;
     }
     return status;
 }

@@ -88,6 +88,7 @@ submod_status submod_fn_modular(size_t n, const double *w, submod_fn **fn)
     status = submodi_fn_new("modular", n, &ops, copy, fn);
     if (status == SUBMOD_OK) {
         (*fn)->modular = true;
+        (*fn)->cardinality = true;
     }
     return status;
 }

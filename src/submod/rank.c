@@ -193,7 +193,7 @@ static double weigh(const uint64_t *record, size_t n, counts c, uint64_t P, int3
 }
 
 /* Moves a boundary between parts to the end of the tied block that it cuts, by bisection. */
-static size_t block_start(const uint64_t *record, size_t n, size_t i)
+static size_t next_block(const uint64_t *record, size_t n, size_t i)
 {
     if (i == 0 || i == n) {
         return i;
@@ -223,7 +223,7 @@ static double weigh_all(const uint64_t *record, size_t n, uint64_t P, int32_t la
     {
 #pragma omp for
         for (size_t p = 0; p <= parts; p++) {
-            begin[p] = block_start(record, n, n * p / parts);
+            begin[p] = next_block(record, n, n * p / parts);
         }
 #pragma omp for
         for (size_t p = 0; p < parts; p++) {

@@ -6,8 +6,23 @@
 
 submod_scores submod_scores_f32(const float *data, size_t batch, size_t classes, size_t pixels)
 {
+    return submod_scores_dense(data, SUBMOD_SCORE_F32, batch, classes, pixels);
+}
+
+submod_scores submod_scores_channels_last(const void *data, submod_score_type type, size_t batch,
+                                          size_t classes, size_t pixels)
+{
+    submod_scores s = submod_scores_dense(data, type, batch, classes, pixels);
+    s.class_stride = 1;
+    s.pixel_stride = (ptrdiff_t)classes;
+    return s;
+}
+
+submod_scores submod_scores_dense(const void *data, submod_score_type type, size_t batch,
+                                  size_t classes, size_t pixels)
+{
     return (submod_scores){.data = data,
-                           .type = SUBMOD_SCORE_F32,
+                           .type = type,
                            .batch = batch,
                            .classes = classes,
                            .pixels = pixels,
@@ -23,6 +38,14 @@ submod_gradient submod_gradient_dense(float *data, size_t classes, size_t pixels
                              .class_stride = (ptrdiff_t)pixels,
                              .pixel_stride = 1,
                              .scale = 1};
+}
+
+submod_gradient submod_gradient_channels_last(float *data, size_t classes, size_t pixels)
+{
+    submod_gradient g = submod_gradient_dense(data, classes, pixels);
+    g.class_stride = 1;
+    g.pixel_stride = (ptrdiff_t)classes;
+    return g;
 }
 
 static inline float from_bits(uint32_t bits)

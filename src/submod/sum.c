@@ -145,6 +145,30 @@ static submod_status minimize_scaled(const void *ctx, const int32_t *base, size_
     return status;
 }
 
+static submod_status minimize_scaled_parts(const void *ctx, const int32_t *order,
+                                           const int32_t *rank, const submodi_part *parts,
+                                           size_t nparts, const double *z, uint8_t *in)
+{
+    static const char who[] = "minimize of a scaled function";
+    const term *t = &((const sum *)ctx)->terms[0];
+    double *scaled = submodi_alloc(t->fn->n, sizeof *scaled);
+    if (!scaled) {
+        return submodi_nomem(who);
+    }
+    bool finite = true;
+    for (size_t j = 0; j < nparts; j++) {
+        for (size_t i = parts[j].begin; i < parts[j].end; i++) {
+            scaled[i] = z[i] / t->coefficient;
+            finite &= (bool)isfinite(scaled[i]);
+        }
+    }
+    submod_status status =
+        finite ? submodi_fn_minimize_parts(t->fn, order, rank, parts, nparts, scaled, in)
+               : submodi_fail(SUBMOD_ENUMERIC, "%s: z / c overflows", who);
+    submodi_free(scaled);
+    return status;
+}
+
 static submod_status require_terms(const char *who, submod_fn *const *f, const double *coefficient,
                                    size_t count)
 {
@@ -185,6 +209,7 @@ static submod_status new_sum(const char *who, const char *name, submod_fn *const
     bool fits = true;
     bool all_tied = true;
     bool all_modular = true;
+    bool all_cardinality = true;
     for (size_t i = 0; i < count; i++) {
         s->terms[i] = (term){.fn = submod_fn_share(f[i]),
                              .coefficient = coefficient ? coefficient[i] : 1,
@@ -192,6 +217,7 @@ static submod_status new_sum(const char *who, const char *name, submod_fn *const
         fits = fits && submodi_add_size(&bytes, submodi_fn_state_size(f[i]), 1);
         all_tied = all_tied && f[i]->ops.tied;
         all_modular = all_modular && f[i]->modular;
+        all_cardinality = all_cardinality && f[i]->cardinality;
     }
     s->scratch_at = bytes;
     if (!fits || !submodi_add_size(&bytes, f[0]->n, sizeof(double)) || bytes > SIZE_MAX / 8) {
@@ -210,6 +236,9 @@ static submod_status new_sum(const char *who, const char *name, submod_fn *const
     status = submodi_fn_new(name, f[0]->n, &ops, s, fn);
     if (status == SUBMOD_OK) {
         (*fn)->modular = all_modular;
+        (*fn)->cardinality = all_cardinality;
+        bool by_parts = count == 1 && s->terms[0].coefficient > 0 && f[0]->minimize_parts;
+        (*fn)->minimize_parts = by_parts ? minimize_scaled_parts : NULL;
     }
     return status;
 }

@@ -92,6 +92,15 @@ double value_scale(const double *F, size_t n)
     return scale;
 }
 
+double max_abs(const double *x, size_t n)
+{
+    double largest = 0;
+    for (size_t i = 0; i < n; i++) {
+        largest = fmax(largest, fabs(x[i]));
+    }
+    return largest;
+}
+
 void random_vector(submod_rng *rng, double *x, size_t n, int coarse)
 {
     for (size_t i = 0; i < n; i++) {

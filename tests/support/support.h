@@ -73,5 +73,6 @@ void random_labels(submod_rng *rng, size_t n, size_t classes, int64_t ignore, in
 /* x as an upper half of a float, and as IEEE binary16: for normal numbers that fit exactly. */
 uint16_t bf16_of(float x);
 uint16_t f16_of(float x);
+double max_abs(const double *x, size_t n);
 
 #endif

@@ -1,4 +1,4 @@
-#include "optim/watch.h"
+#include "optim/monitor.h"
 
 #include <math.h>
 #include <string.h>
@@ -35,11 +35,12 @@ submod_status submodi_run_check(const char *who, const submod_run_settings *s)
                             : SUBMOD_OK;
 }
 
-submod_status submodi_watch_start(submodi_watch *w, const char *who, const submod_problem *problem,
-                                  const submod_run_settings *settings, submod_work *work)
+submod_status submodi_monitor_start(submodi_monitor *w, const char *who,
+                                    const submod_problem *problem,
+                                    const submod_run_settings *settings, submod_work *work)
 {
     size_t n = problem->dimension;
-    *w = (submodi_watch){
+    *w = (submodi_monitor){
         .oracle = {.who = who, .problem = problem, .decay = settings->weight_decay},
         .settings = settings,
         .info = {.f = NAN, .gradient_norm = NAN, .lower_bound = -INFINITY, .gap = INFINITY},
@@ -56,13 +57,13 @@ submod_status submodi_watch_start(submodi_watch *w, const char *who, const submo
     return good ? SUBMOD_OK : submodi_nomem(who);
 }
 
-static double elapsed(const submodi_watch *w)
+static double elapsed(const submodi_monitor *w)
 {
     return submodi_seconds() - w->started - w->paused;
 }
 
 /* Why this is the last point, as far as that can be said without J. */
-static submod_stop reason(const submodi_watch *w, size_t k, double norm)
+static submod_stop reason(const submodi_monitor *w, size_t k, double norm)
 {
     const submod_run_settings *s = w->settings;
     if (w->full && norm <= s->gradient_tolerance) {
@@ -75,7 +76,7 @@ static submod_stop reason(const submodi_watch *w, size_t k, double norm)
 }
 
 /* Calls metric and trace, off the clock. */
-static submod_status tell(submodi_watch *w, submod_trace *line, bool *stop)
+static submod_status tell(submodi_monitor *w, submod_trace *line, bool *stop)
 {
     const submod_problem *p = w->oracle.problem;
     double paused = submodi_seconds();
@@ -91,8 +92,8 @@ static submod_status tell(submodi_watch *w, submod_trace *line, bool *stop)
     return status;
 }
 
-submod_status submodi_watch_look(submodi_watch *w, size_t k, const double *x, double norm,
-                                 double eta, double *f, bool *stop)
+submod_status submodi_monitor_look(submodi_monitor *w, size_t k, const double *x, double norm,
+                                   double eta, double *f, bool *stop)
 {
     const submod_run_settings *s = w->settings;
     submod_stop why = reason(w, k, norm);
@@ -132,7 +133,7 @@ submod_status submodi_watch_look(submodi_watch *w, size_t k, const double *x, do
     return status;
 }
 
-void submodi_watch_keep(submodi_watch *w, const double *x, double f)
+void submodi_monitor_keep(submodi_monitor *w, const double *x, double f)
 {
     memcpy(w->last, x, w->oracle.problem->dimension * sizeof *x);
     w->last_f = f;
@@ -140,20 +141,20 @@ void submodi_watch_keep(submodi_watch *w, const double *x, double f)
 }
 
 /* The status that goes with the reason. */
-static submod_status verdict(const submodi_watch *w)
+static submod_status verdict(const submodi_monitor *w)
 {
     const submod_run_settings *s = w->settings;
+    bool asked = w->certified || !isnan(s->f_star) || s->gradient_tolerance > 0;
     switch (w->info.stop) {
-    case SUBMOD_STOP_ITERATIONS:
-        return isnan(s->f_star) && s->gradient_tolerance == 0 ? SUBMOD_OK : SUBMOD_MAXITER;
+    case SUBMOD_STOP_ITERATIONS: return asked ? SUBMOD_MAXITER : SUBMOD_OK;
     case SUBMOD_STOP_TIME: return SUBMOD_TIMELIMIT;
     case SUBMOD_STOP_STALLED: return SUBMOD_INACCURATE;
     default: return SUBMOD_OK;
     }
 }
 
-submod_status submodi_watch_finish(submodi_watch *w, submod_status status, double f, double *x,
-                                   submod_optim_info *info)
+submod_status submodi_monitor_finish(submodi_monitor *w, submod_status status, double f, double *x,
+                                     submod_optim_info *info)
 {
     size_t bytes = w->oracle.problem->dimension * sizeof *x;
     if (status != SUBMOD_OK) {

@@ -1,0 +1,262 @@
+/* The bundle method (BMRM: Teo et al. 2010; proximal bundle: Kiwiel 1990). f is known through
+ * planes below it; each master problem
+ *
+ *     u = argmin of  max over planes + decay/2 |u|^2 + lambda/2 |u - x|^2
+ *
+ * is a prox of a max-affine function, whose multipliers combine the planes to a single one,
+ * <s, .> + beta <= f, hence
+ *
+ *     J(y) >= <s, y> + beta + decay/2 |y|^2 >= beta - |s|^2 / (2 decay)                for all y,
+ *     f(y) >= <s, start> + beta - |s| radius               for |y - start| <= radius, decay = 0.
+ *
+ * lambda = 0 is BMRM; the proximal term keeps the steps where the planes mean something. */
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "optim/monitor.h"
+#include "optim/planes.h"
+#include "submod/prox.h"
+
+static const char who[] = "submod_bundle";
+
+/* Kiwiel's rules: a step that gains this share of what the planes promised is taken, */
+static const double serious_share = 0.1;
+/* with this share longer steps are tried. */
+static const double good_share = 0.5;
+/* Range of lambda, relative to where it started. */
+static const double lambda_range = 1e12;
+/* Promises below this share of |J| are rounding. */
+static const double rounding = 4e-16;
+
+submod_bundle_settings submod_bundle_defaults(void)
+{
+    submod_bundle_settings s = {.run = submodi_run_defaults(), .max_planes = 100};
+    s.run.tolerance = 1e-6;
+    return s;
+}
+
+typedef struct run {
+    const submod_bundle_settings *settings;
+    size_t n;
+    double decay, lambda, lambda0;
+    submodi_monitor monitor;
+    submodi_planes planes;
+    double *x;     /* the best point: the caller's */
+    double f;      /* J(x) */
+    double norm;   /* |subgradient of J at x| */
+    double *start; /* where it began */
+    double *u, *g; /* the new point, the subgradient of f there */
+    double *point; /* centre of the master problem */
+    submod_work *work;
+} run;
+
+static submod_status check(const submod_problem *problem, const double *x,
+                           const submod_bundle_settings *s)
+{
+    submod_status status = submodi_problem_check(who, problem);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    if (!x || !s) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, x ? "settings" : "x");
+    }
+    if (!isfinite(s->radius) || !isfinite(s->lambda)) {
+        return submodi_fail(SUBMOD_ENONFINITE, "%s: radius or lambda is not finite", who);
+    }
+    status = submodi_run_check(who, &s->run);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    if (!(s->radius > 0) && s->run.weight_decay == 0) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: without weight decay a radius > 0 is needed", who);
+    }
+    if (s->bmrm && s->run.weight_decay == 0) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: BMRM needs weight decay", who);
+    }
+    if (s->lambda < 0 || s->radius < 0 || s->max_planes < 3) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s", who,
+                            s->max_planes < 3 ? "max_planes is below 3"
+                                              : "lambda or radius is negative");
+    }
+    return submodi_require_finite(who, "x", x, problem->dimension);
+}
+
+/* J(u), its plane, and the norm of the subgradient of J. */
+static submod_status explore(run *r, const double *u, double *f, double *norm)
+{
+    submodi_oracle *o = &r->monitor.oracle;
+    double value;
+    submod_status status = submodi_oracle_gradient(o, SUBMOD_FULL_BATCH, u, &value, r->g);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    *f = value;
+    *norm = submodi_norm(r->g, r->n);
+    value -= r->decay / 2 * submodi_dot(u, u, r->n);
+    for (size_t i = 0; i < r->n; i++) {
+        r->g[i] -= r->decay * u[i];
+    }
+    value -= submodi_dot(r->g, u, r->n);
+    if (!isfinite(value)) {
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: a plane overflows", who);
+    }
+    return submodi_planes_add(&r->planes, r->g, value) ? SUBMOD_OK : submodi_nomem(who);
+}
+
+/* u and the combined plane. */
+static submod_status master(run *r)
+{
+    submodi_planes *p = &r->planes;
+    double weight = r->lambda + r->decay;
+    for (size_t i = 0; i < r->n; i++) {
+        r->point[i] = r->lambda / weight * r->x[i];
+    }
+    submod_status status = submod_prox_max_affine(p->count, r->n, p->a, p->b, r->point, weight,
+                                                  r->u, p->weight, NULL, r->work);
+    if (status < 0) {
+        return status; /* in the words of the prox */
+    }
+    submodi_planes_combine(p);
+    return SUBMOD_OK;
+}
+
+/* The bound on the minimum that the combined plane gives. */
+static double bound(const run *r)
+{
+    const submodi_planes *p = &r->planes;
+    if (r->decay > 0) {
+        return p->offset - submodi_dot(p->slope, p->slope, r->n) / (2 * r->decay);
+    }
+    return p->offset + submodi_dot(p->slope, r->start, r->n) -
+           submodi_norm(p->slope, r->n) * r->settings->radius;
+}
+
+/* Takes the step or not, and adapts lambda to how good the promise was. */
+static void judge_step(run *r, double f, double norm, double promised)
+{
+    double gained = r->f - f;
+    double share = r->lambda > 0 ? serious_share : 0;
+    if (gained > share * promised) {
+        memcpy(r->x, r->u, r->n * sizeof *r->x);
+        r->f = f;
+        r->norm = norm;
+        if (gained >= good_share * promised) {
+            r->lambda = fmax(r->lambda / 2, r->lambda0 / lambda_range);
+        }
+    } else if (gained < -promised) {
+        r->lambda = fmin(r->lambda * 2, r->lambda0 * lambda_range);
+    }
+}
+
+/* What the planes promise for u: J(x) less the model there. */
+static double promise(const run *r)
+{
+    double model = submodi_planes_value(&r->planes, r->u);
+    return r->f - model - r->decay / 2 * submodi_dot(r->u, r->u, r->n);
+}
+
+/* One iteration after the master problem; *stop when the gap is closed or cannot be. */
+static submod_status advance(run *r, size_t k, bool *stop)
+{
+    submod_optim_info *info = &r->monitor.info;
+    const submod_run_settings *s = &r->settings->run;
+    info->lower_bound = fmax(info->lower_bound, bound(r));
+    info->gap = r->f - info->lower_bound;
+    submod_status status = submodi_monitor_look(&r->monitor, k, r->x, r->norm,
+                                                1 / (r->lambda + r->decay), &r->f, stop);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    if (info->gap <= s->tolerance) {
+        info->stop = SUBMOD_STOP_TARGET;
+        *stop = true;
+    }
+    if (*stop) {
+        return SUBMOD_OK;
+    }
+    double promised = promise(r);
+    double floor = rounding * fmax(fabs(r->f), fabs(info->lower_bound));
+    if (promised <= fmax(s->tolerance / 2, floor) && r->lambda > r->lambda0 / lambda_range) {
+        r->lambda /= 10; /* near x all is known: the rest of the gap lies further away */
+        return SUBMOD_OK;
+    }
+    if (promised <= floor) {
+        info->stop = SUBMOD_STOP_STALLED;
+        *stop = true;
+        return SUBMOD_OK;
+    }
+    double f, norm;
+    status = explore(r, r->u, &f, &norm);
+    if (status == SUBMOD_OK) {
+        judge_step(r, f, norm, promised);
+    }
+    return status;
+}
+
+static double first_lambda(const run *r)
+{
+    const submod_bundle_settings *s = r->settings;
+    if (s->bmrm || s->lambda > 0) {
+        return s->bmrm ? 0 : s->lambda;
+    }
+    double length = s->radius > 0 ? s->radius : 1;
+    return r->norm > 0 ? r->norm / length : 1; /* 0: the start is a minimum */
+}
+
+static submod_status iterate(run *r)
+{
+    bool stop = false;
+    memcpy(r->start, r->x, r->n * sizeof *r->x);
+    submod_status status = explore(r, r->x, &r->f, &r->norm);
+    r->lambda = first_lambda(r);
+    r->lambda0 = r->lambda;
+    for (size_t k = 0; status == SUBMOD_OK && !stop; k++) {
+        r->monitor.oracle.iteration = k;
+        submodi_monitor_keep(&r->monitor, r->x, r->f);
+        status = master(r);
+        status = status ? status : advance(r, k, &stop);
+    }
+    return status;
+}
+
+/* With all vectors of the run, which come from work. */
+static submod_status take_memory(run *r, submod_work *work)
+{
+    double **vectors[] = {&r->start, &r->u, &r->g, &r->point};
+    for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++) {
+        *vectors[i] = submodi_take(work, r->n, sizeof(double));
+        if (!*vectors[i]) {
+            return submodi_nomem(who);
+        }
+    }
+    r->work = work;
+    return submodi_planes_open(&r->planes, r->n, r->settings->max_planes) ? SUBMOD_OK
+                                                                          : submodi_nomem(who);
+}
+
+submod_status submod_bundle(const submod_problem *problem, double *x,
+                            const submod_bundle_settings *settings, submod_optim_info *info,
+                            submod_work *work)
+{
+    submod_status status = check(problem, x, settings);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    submodi_scope scope;
+    submod_work *w = submodi_scope_open(&scope, work);
+    run r = {
+        .settings = settings, .n = problem->dimension, .decay = settings->run.weight_decay, .x = x};
+    status = take_memory(&r, w);
+    status = status ? status : submodi_monitor_start(&r.monitor, who, problem, &settings->run, w);
+    if (status == SUBMOD_OK) {
+        r.monitor.certified = true;
+        status = iterate(&r);
+        r.monitor.info.planes = r.planes.count;
+        status = submodi_monitor_finish(&r.monitor, status, r.f, x, info);
+    }
+    submodi_planes_clear(&r.planes);
+    submodi_scope_close(&scope);
+    return status;
+}

@@ -1,0 +1,143 @@
+#include "optim/planes.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "optim/oracle.h"
+
+enum { FIRST_CAPACITY = 16 };
+
+/* Moves count elements to a larger array; false without memory. */
+static bool enlarge(void *array, size_t count, size_t capacity, size_t size)
+{
+    void **old = array;
+    void *new = submodi_alloc(capacity, size);
+    if (!new) {
+        return false;
+    }
+    if (count > 0) {
+        memcpy(new, *old, count * size);
+    }
+    submodi_free(*old);
+    *old = new;
+    return true;
+}
+
+static bool grow(submodi_planes *p)
+{
+    size_t capacity = p->capacity ? 2 * p->capacity : FIRST_CAPACITY;
+    capacity = capacity < p->limit ? capacity : p->limit;
+    if (p->n > SIZE_MAX / sizeof(double) / capacity) {
+        return false;
+    }
+    bool good = enlarge(&p->a, p->count, capacity, p->n * sizeof *p->a) &&
+                enlarge(&p->b, p->count, capacity, sizeof *p->b) &&
+                enlarge(&p->weight, p->count, capacity, sizeof *p->weight) &&
+                enlarge(&p->idle, p->count, capacity, sizeof *p->idle);
+    p->capacity = good ? capacity : p->capacity;
+    return good;
+}
+
+int submodi_planes_open(submodi_planes *p, size_t n, size_t limit)
+{
+    *p = (submodi_planes){.n = n, .limit = limit};
+    p->slope = submodi_alloc(n, sizeof *p->slope);
+    return p->slope && grow(p);
+}
+
+void submodi_planes_clear(submodi_planes *p)
+{
+    submodi_free(p->a);
+    submodi_free(p->b);
+    submodi_free(p->weight);
+    submodi_free(p->idle);
+    submodi_free(p->slope);
+    *p = (submodi_planes){0};
+}
+
+void submodi_planes_combine(submodi_planes *p)
+{
+    double sum = 0;
+    for (size_t j = 0; j < p->count; j++) {
+        p->weight[j] = fmax(p->weight[j], 0);
+        sum += p->weight[j];
+    }
+    memset(p->slope, 0, p->n * sizeof *p->slope);
+    p->offset = 0;
+    for (size_t j = 0; j < p->count; j++) {
+        p->weight[j] /= sum;
+        p->idle[j] = p->weight[j] > 0 ? 0 : p->idle[j] + 1;
+        p->offset += p->weight[j] * p->b[j];
+        for (size_t i = 0; p->weight[j] > 0 && i < p->n; i++) {
+            p->slope[i] += p->weight[j] * p->a[j * p->n + i];
+        }
+    }
+}
+
+/* The last plane takes the place of plane j. */
+static void drop(submodi_planes *p, size_t j)
+{
+    size_t last = --p->count;
+    if (j != last) {
+        memcpy(p->a + j * p->n, p->a + last * p->n, p->n * sizeof *p->a);
+        p->b[j] = p->b[last];
+        p->weight[j] = p->weight[last];
+        p->idle[j] = p->idle[last];
+    }
+}
+
+static void append(submodi_planes *p, const double *a, double b, double weight)
+{
+    size_t j = p->count++;
+    memcpy(p->a + j * p->n, a, p->n * sizeof *a);
+    p->b[j] = b;
+    p->weight[j] = weight;
+    p->idle[j] = 0;
+}
+
+static size_t lightest(const submodi_planes *p)
+{
+    size_t best = 0;
+    for (size_t j = 1; j < p->count; j++) {
+        best = p->weight[j] < p->weight[best] ? j : best;
+    }
+    return best;
+}
+
+static void make_room(submodi_planes *p)
+{
+    size_t idlest = 0;
+    for (size_t j = 1; j < p->count; j++) {
+        idlest = p->idle[j] > p->idle[idlest] ? j : idlest;
+    }
+    if (p->idle[idlest] > 0) {
+        drop(p, idlest);
+        return;
+    }
+    /* All are in use: the combined plane stands for the two lightest. */
+    drop(p, lightest(p));
+    drop(p, lightest(p));
+    append(p, p->slope, p->offset, 1);
+}
+
+int submodi_planes_add(submodi_planes *p, const double *a, double b)
+{
+    if (p->count == p->capacity && p->capacity < p->limit && !grow(p)) {
+        return 0;
+    }
+    if (p->count == p->limit) {
+        make_room(p);
+    }
+    append(p, a, b, 0);
+    return 1;
+}
+
+double submodi_planes_value(const submodi_planes *p, const double *x)
+{
+    double highest = -INFINITY;
+    for (size_t j = 0; j < p->count; j++) {
+        highest = fmax(highest, submodi_dot(p->a + j * p->n, x, p->n) + p->b[j]);
+    }
+    return highest;
+}

@@ -1,0 +1,32 @@
+/* The bundle: planes <a_j, x> + b_j below a convex function, a limited number of them. */
+#ifndef SUBMODI_OPTIM_PLANES_H
+#define SUBMODI_OPTIM_PLANES_H
+
+#include "submod/base.h"
+
+typedef struct submodi_planes {
+    size_t n, count, capacity, limit;
+    double *a, *b;  /* count rows of n numbers, count numbers */
+    double *weight; /* the multipliers of the last master problem; 0 for later planes */
+    size_t *idle;   /* master problems since the weight was last above 0 */
+    double *slope;  /* n numbers: sum of weight_j a_j, */
+    double offset;  /* and of weight_j b_j: itself a plane below the function */
+} submodi_planes;
+
+/* False when there is no memory; submodi_planes_clear is to be called in any case. */
+int submodi_planes_open(submodi_planes *p, size_t n, size_t limit);
+void submodi_planes_clear(submodi_planes *p);
+
+/* After a master problem filled weight: makes them a convex combination, finds slope and offset,
+ * counts idleness. */
+void submodi_planes_combine(submodi_planes *p);
+
+/* Adds a plane, after dropping what has long been idle or merging what is light if the bundle is
+ * full. The combined plane stays below the maximum of those left: without that, dropping planes
+ * could go round in circles. False when there is no memory, and nothing has changed. */
+int submodi_planes_add(submodi_planes *p, const double *a, double b);
+
+/* max over j of <a_j, x> + b_j */
+double submodi_planes_value(const submodi_planes *p, const double *x);
+
+#endif

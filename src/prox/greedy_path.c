@@ -1,0 +1,118 @@
+/* The greedy path: Algorithm 2 of the paper's supplement, "Computation of prox", for any F.
+ *
+ * The algorithm as published, with what had to be repaired:
+ *
+ *   1   v0, pi <- decreasing ordering of the margins and its permutation.
+ *   2   v <- v0.
+ *   3   g <- gradient of f as a function of the sorted margins: the greedy gains.
+ *   4   E <- a constraint g_i = .. = g_i+p for each run of equal v_i = .. = v_i+p.
+ *   5   c_z <- "g_z+1 = .. = g_d for z the first index with v_z < 0". Repaired: g_i = 0 for all i
+ *       with v_i <= 0, because the hinge is flat there. An entry that comes down to 0 stays: its
+ *       equality with the others below is too weak, it would let them fall together.
+ *   6-7 while not finished:
+ *   8     if g = 0: break.
+ *   9     g <- projection of g on the constraints: the mean over each run, 0 below zero.
+ *   10    v_next <- the closest edge of f from v "in the direction g". Repaired: in the direction
+ *         -g. g is a gradient, one goes down. The edge is where two neighbours meet, or one meets
+ * 0. 11    stop <- 1 / lambda + <v - v0, g> / <g, g>. Right as printed if the path is v - t g: it
+ * is the minimiser in t of f(v - t g) + lambda/2 |v - t g - v0|^2. 12    if stop < |v_next - v|.
+ * Repaired: stop is a time and this is a length; the time to compare with is |v_next - v| / |g|. 13
+ * v <- v + stop g. Repaired: v - stop g. 14      finished. 15    else v <- v_next, and the new
+ * constraint goes to E or c_z. 16  return v in the order of the margins.
+ *
+ * Runs never separate again, though the optimum often asks for it: the result is not always the
+ * prox (bench/studies/prox.c shows how far off it is). u is what the algorithm returns.
+ * lambda (x - u) need not be a base then; s is the greedy vector at u, which always is one, so that
+ * the gap is true.
+ *
+ * No path has to be followed. Every g is a projection of all earlier ones on a smaller subspace, so
+ * <g_earlier, g> = <g, g>, and line 11 says: stop = 1 / lambda - time elapsed. The algorithm
+ * therefore lets p points of equal mass run with speeds g for the time 1 / lambda and stick
+ * together where they meet, at the mean speed. Points that stick end where the projection of their
+ * free end points v0 - g / lambda on the decreasing sequences is: runs never separate, so each is
+ * the mean of the free end points of its members, and its upper part, that wanted to fall further,
+ * has the lower mean. This is isotonic regression: one pass that pools adjacent violators, after
+ * the runs of line 4. The wall at 0 is put up at the end, by max(v, min(v0, 0)): all g are >= 0 for
+ * the monotone F that the hinge asks for, points that meet below 0 have nothing to do with those
+ * above, and the entry to all methods does this for every hinge.
+ *
+ * O(p log p) for the sort and one chain of F, then O(p).
+ */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "prox/solver.h"
+#include "submod/lovasz.h"
+
+/* A run of entries at one place. */
+typedef struct run {
+    double mean;
+    size_t begin, size; /* ranks */
+} run;
+
+static run join(run upper, run lower)
+{
+    size_t size = upper.size + lower.size;
+    double share = (double)lower.size / (double)size;
+    return (run){upper.mean + share * (lower.mean - upper.mean), upper.begin, size};
+}
+
+/* Pools the free end points; returns how many runs are left. */
+static size_t pool(const double *x, const int32_t *order, const double *gain, double lambda,
+                   size_t n, run *runs)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n;) {
+        run last = {x[order[i]] - gain[i] / lambda, i, 1};
+        for (i++; i < n && x[order[i]] == x[order[last.begin]]; i++) { /* line 4 */
+            last = join(last, (run){x[order[i]] - gain[i] / lambda, i, 1});
+        }
+        while (count && runs[count - 1].mean <= last.mean) { /* they have met */
+            last = join(runs[--count], last);
+        }
+        runs[count++] = last;
+    }
+    return count;
+}
+
+bool submodi_can_greedy_path(const submod_fn *fn)
+{
+    (void)fn;
+    return true;
+}
+
+submod_status submodi_prox_greedy_path(const submodi_prox_problem *p, double *u, double *s,
+                                       submod_prox_info *info, submod_work *work)
+{
+    size_t n = p->fn->n;
+    submodi_scope scope;
+    submod_work *w = submodi_scope_open(&scope, work);
+    int32_t *order = submodi_take(w, n, sizeof *order);
+    double *gain = submodi_take(w, n, sizeof *gain);
+    run *runs = submodi_take(w, n, sizeof *runs);
+    submod_status status = order && gain && runs ? SUBMOD_OK : submodi_nomem(p->who);
+    const submod_lovasz_settings vertex = {.ties = SUBMOD_TIES_INDEX};
+    if (status == SUBMOD_OK) {
+        status = submod_lovasz(p->fn, p->x, NULL, s, order, &vertex, w);
+    }
+    if (status == SUBMOD_OK) {
+        for (size_t i = 0; i < n; i++) {
+            gain[i] = s[order[i]];
+        }
+        size_t count = pool(p->x, order, gain, p->lambda, n, runs);
+        for (size_t r = 0; r < count; r++) {
+            for (size_t i = runs[r].begin; i < runs[r].begin + runs[r].size; i++) {
+                u[order[i]] = runs[r].mean;
+            }
+        }
+        info->iterations = count;
+        info->work = 2 * n;
+        info->oracle_calls = 2;
+        status = submodi_all_finite(u, n)
+                     ? submod_lovasz(p->fn, u, NULL, s, NULL, NULL, w)
+                     : submodi_fail(SUBMOD_ENUMERIC, "%s: x - g / lambda overflows", p->who);
+    }
+    submodi_scope_close(&scope);
+    return status;
+}

@@ -1,0 +1,209 @@
+/* The prox of the Lovász hinge as a loss layer: scores in, prox scores and modified gradient out.
+ *
+ * Margins m = 1 - y score, y = 1 at label 1 and -1 at label 0. The loss of a group is
+ * f(max(m, 0)), and |score - score'| = |m - m'|, so the prox is taken in m: with w, s the prox of f
+ * at m and its base, that of the hinge is (MATH, section 4)
+ *
+ *     m' = max(w, min(m, 0)),      d = lambda (m - m') = min(s, lambda max(m, 0)),
+ *
+ * and back in scores  lambda (score - score') = -y d,  score' = score + y d / lambda.  Where no
+ * two margins meet or reach 0, d is the greedy vector: the modified gradient is the gradient. */
+#include <math.h>
+#include <omp.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/threads.h"
+#include "prox/jaccard_prox.h"
+#include "submod/rows.h"
+#include "submod/tile.h"
+
+/* Memory of one thread that solves groups. */
+typedef struct memory {
+    submodi_tile_memory *tile;
+    double *margin, *u, *s; /* of the pixels that are not ignored */
+    uint32_t *mask;
+    submod_work work; /* for the solver: one block that is large enough */
+} memory;
+
+typedef struct layer {
+    submodi_problem p;
+    double lambda;
+    size_t pixels; /* per group */
+    int threads;
+    memory *memory;
+    float *derivative; /* -y d of each pixel; before that y, 0 where ignored */
+} layer;
+
+static bool take_memory(layer *x, size_t solvers, submod_work *w)
+{
+    size_t bytes = submodi_jaccard_prox_bytes(x->pixels, solvers == 1 ? x->threads : 1);
+    x->derivative = submodi_take(w, x->p.scores.batch * x->p.scores.pixels, sizeof *x->derivative);
+    x->memory = submodi_take(w, solvers, sizeof *x->memory);
+    bool good = x->derivative && x->memory;
+    for (size_t t = 0; good && t < solvers; t++) {
+        memory *m = &x->memory[t];
+        *m = (memory){.tile = submodi_tiles_take(&x->p, 1, w),
+                      .margin = submodi_take(w, x->pixels, sizeof *m->margin),
+                      .u = submodi_take(w, x->pixels, sizeof *m->u),
+                      .s = submodi_take(w, x->pixels, sizeof *m->s),
+                      .mask = submodi_take(w, submodi_mask_words(x->pixels), sizeof *m->mask),
+                      .work = {.block = submodi_take(w, bytes, 1), .capacity = bytes}};
+        good = m->tile && m->margin && m->u && m->s && m->mask && m->work.block;
+    }
+    return good;
+}
+
+/* The margins of a group; returns how many there are, SIZE_MAX if some score is bad. */
+static size_t read_margins(layer *x, size_t group, memory *m)
+{
+    const submodi_problem *p = &x->p;
+    size_t count = 0;
+    bool good = true;
+    for (size_t i = 0; i < submodi_mask_words(x->pixels); i++) {
+        m->mask[i] = 0;
+    }
+    for (size_t t = 0; t < p->images_per_group * p->tiles_per_image; t++) {
+        submodi_tile tile;
+        size_t image = group * p->images_per_group + t / p->tiles_per_image;
+        good = submodi_tile_load(p, image, t % p->tiles_per_image, m->tile, &tile) && good;
+        float *side = x->derivative + image * p->scores.pixels + tile.first;
+        for (size_t i = 0; i < tile.n; i++) {
+            side[i] = tile.codes[i] == 1 ? 1.0F : tile.codes[i] == 0 ? -1.0F : 0.0F;
+            if (side[i] != 0) {
+                m->mask[count / 32] |= (uint32_t)(side[i] > 0) << count % 32;
+                m->margin[count++] = 1 - (double)side[i] * (double)tile.v[i];
+            }
+        }
+    }
+    return good ? count : SIZE_MAX;
+}
+
+static submod_status solve_group(layer *x, size_t group, memory *m, submod_prox_info *info)
+{
+    size_t count = read_margins(x, group, m);
+    if (count == SIZE_MAX) {
+        return SUBMOD_ENONFINITE; /* its words follow when all threads are back */
+    }
+    submodi_jaccard_problem j = {
+        .who = x->p.who, .n = count, .x = m->margin, .mask = m->mask, .lambda = x->lambda};
+    submod_prox_info mine = {0};
+    submod_status status = submodi_jaccard_prox(&j, m->u, m->s, &mine, &m->work);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    float *side = x->derivative + group * x->pixels;
+    size_t k = 0;
+    for (size_t i = 0; i < x->pixels; i++) {
+        if (side[i] != 0) {
+            double d = fmin(m->s[k], x->lambda * fmax(m->margin[k], 0));
+            side[i] = (float)(-(double)side[i] * fmax(d, 0));
+            k++;
+        }
+    }
+#pragma omp atomic
+    info->iterations += mine.iterations;
+#pragma omp atomic
+    info->work += mine.work;
+    return SUBMOD_OK;
+}
+
+/* Many groups: one per thread at a time. Few: one after the other, with all threads on its sort.
+ * The worst status counts, so that it does not depend on who came first. */
+static submod_status solve_groups(layer *x, submod_prox_info *info, submod_work *w)
+{
+    bool side_by_side = x->p.groups >= (size_t)x->threads;
+    size_t solvers = side_by_side ? (size_t)x->threads : 1;
+    int worst = SUBMOD_OK;
+    if (!take_memory(x, solvers, w)) {
+        return submodi_nomem(x->p.who);
+    }
+#pragma omp parallel for num_threads((int)solvers) schedule(dynamic) reduction(min : worst)
+    for (size_t g = 0; g < x->p.groups; g++) {
+        int status = solve_group(x, g, &x->memory[omp_get_thread_num()], info);
+        worst = status < worst ? status : worst;
+    }
+    if (worst == SUBMOD_ENONFINITE) {
+        return submodi_problem_bad_score(&x->p);
+    }
+    if (worst == SUBMOD_ENUMERIC) {
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: lambda = %g and these scores overflow", x->p.who,
+                            x->lambda);
+    }
+    return worst == SUBMOD_OK ? SUBMOD_OK : submodi_nomem(x->p.who);
+}
+
+static void store_image(const layer *x, size_t image, float *row, const submod_gradient *prox,
+                        const submod_gradient *gradient)
+{
+    size_t n = x->p.scores.pixels;
+    for (size_t first = 0; first < n; first += SUBMODI_TILE) {
+        size_t count = n - first < SUBMODI_TILE ? n - first : SUBMODI_TILE;
+        const float *d = x->derivative + image * n + first;
+        if (prox) {
+            const float *score = submodi_row(&x->p.scores, image, 0, first, count, row);
+            for (size_t i = 0; i < count; i++) {
+                row[i] = (float)((double)score[i] - (double)d[i] / x->lambda);
+            }
+            submodi_store_row(prox, image, 0, first, count, row);
+        }
+        if (gradient) {
+            for (size_t i = 0; i < count; i++) {
+                row[i] = (float)((double)d[i] / (double)x->p.groups);
+            }
+            submodi_store_row(gradient, image, 0, first, count, row);
+        }
+    }
+}
+
+static submod_status run(layer *x, const submod_gradient *prox, const submod_gradient *gradient,
+                         submod_prox_info *info, submod_work *w)
+{
+    submodi_problem *p = &x->p;
+    submod_status status = submodi_problem_prepare(p, w);
+    if (status == SUBMOD_OK) {
+        status = submodi_require_gradient(p->who, prox, &p->scores);
+    }
+    if (status == SUBMOD_OK) {
+        status = submodi_require_gradient(p->who, gradient, &p->scores);
+    }
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    x->pixels = p->images_per_group * p->scores.pixels;
+    x->threads = submodi_threads_for(p->scores.batch * p->scores.pixels);
+    status = solve_groups(x, info, w);
+    for (size_t b = 0; status == SUBMOD_OK && b < p->scores.batch; b++) {
+        store_image(x, b, x->memory[0].tile->v, prox, gradient);
+    }
+    return status;
+}
+
+submod_status submod_prox_lovasz_hinge(const submod_scores *scores, const submod_labels *labels,
+                                       double lambda, const submod_gradient *prox,
+                                       const submod_gradient *gradient, submod_prox_info *info,
+                                       const submod_loss_settings *settings, submod_work *work)
+{
+    static const char who[] = "submod_prox_lovasz_hinge";
+    layer x = {.lambda = lambda};
+    submod_status status = submodi_require_lambda(who, lambda);
+    if (status == SUBMOD_OK) {
+        status = submodi_problem_start(&x.p, who, scores, SUBMOD_INPUT_LOGITS, labels,
+                                       SUBMODI_SCORE, true, NULL);
+    }
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    x.p.settings.per_image = settings ? settings->per_image : 1;
+    x.p.settings.has_ignore = settings && settings->has_ignore;
+    x.p.settings.ignore_label = settings ? settings->ignore_label : 0;
+    submodi_scope scope;
+    submod_work *w = submodi_scope_open(&scope, work);
+    submod_prox_info found = {.method = SUBMOD_PROX_JACCARD};
+    status = run(&x, prox, gradient, &found, w);
+    submodi_scope_close(&scope);
+    if (status == SUBMOD_OK && info) {
+        *info = found;
+    }
+    return status;
+}

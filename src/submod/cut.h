@@ -1,0 +1,25 @@
+/* The graph inside a cut function. */
+#ifndef SUBMODI_CUT_H
+#define SUBMODI_CUT_H
+
+#include "submod/function_impl.h"
+
+typedef struct submodi_neighbour {
+    double out, in; /* weight of the arcs to it and from it */
+    int32_t vertex;
+    uint32_t opposite; /* where the same edge stands in its own list */
+} submodi_neighbour;
+
+typedef struct submodi_cut {
+    size_t n;
+    size_t *start;                 /* n + 1, and one more while it is built */
+    submodi_neighbour *neighbours; /* start[n] <= 2^32 - 1 */
+} submodi_cut;
+
+/* The slots, by maximum flow; ctx is a submodi_cut. */
+submod_status submodi_cut_minimize(const void *ctx, const int32_t *base, size_t nbase,
+                                   const int32_t *block, size_t nblock, const double *z,
+                                   int largest, uint8_t *in);
+submodi_minimize_parts submodi_cut_minimize_parts;
+
+#endif

@@ -1,0 +1,11 @@
+/* What solvers made for the Jaccard loss may know about a submod_fn. */
+#ifndef SUBMODI_JACCARD_IMPL_H
+#define SUBMODI_JACCARD_IMPL_H
+
+#include "submod/function_impl.h"
+
+/* The foreground of a function from submod_fn_jaccard, one bit per pixel, pixel e being bit e % 32
+ * of word e / 32; NULL for any other function. Borrowed from fn. */
+const uint32_t *submodi_jaccard_mask(const submod_fn *fn);
+
+#endif

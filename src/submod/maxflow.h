@@ -1,0 +1,39 @@
+/* Minimum cuts of networks with whole-number capacities. */
+#ifndef SUBMODI_MAXFLOW_H
+#define SUBMODI_MAXFLOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "submod/base.h"
+
+/* An arc in a list of arcs by tail, and where its opposite stands in that list. */
+typedef struct submodi_arc {
+    int64_t residual; /* its capacity, less the flow through it */
+    int32_t head;
+    uint32_t opposite;
+} submodi_arc;
+
+/* Source and sink are no nodes: supply and demand are the capacities from and to them. No sum of
+ * the capacities at one node exceeds 2^62. */
+typedef struct submodi_network {
+    size_t nodes;
+    uint32_t *first; /* nodes + 1: where the arcs of a node begin */
+    submodi_arc *arcs;
+    int64_t *supply;
+    int64_t *demand;
+} submodi_network;
+
+/* reaches[v] = 1 iff, under a maximum flow, v can still reach the sink along residual capacities
+ * larger than `rounding`: with rounding = 0 the smallest sink side of a minimum cut. The network is
+ * used up. SUBMOD_ENOMEM, without words, is the only failure. */
+submod_status submodi_max_flow(submodi_network *net, int64_t rounding, uint8_t *reaches,
+                               submod_work *work);
+
+/* The same for a network without circles, left as it is. false: it has one, or there is no memory.
+ */
+bool submodi_forest_cut(const submodi_network *net, int64_t rounding, uint8_t *reaches,
+                        submod_work *work);
+
+#endif

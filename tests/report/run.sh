@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Makes the report of the studies in the folder $1 and opens it in headless Chromium: no errors, no
+# network, the slider moves the curve, and the page computes what the library computed.
+# Exit code 77 (skipped) without Python or Chromium.
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
+out=$1
+
+for tool in python3 chromium; do
+    if ! command -v $tool >/dev/null; then
+        echo "report: skipped, there is no $tool (scripts/setup.sh study browser)"
+        exit 77
+    fi
+done
+
+fail() {
+    echo "report: FAILED: $1" >&2
+    exit 1
+}
+
+python3 -B "$here/../../bench/report/report.py" "$out"
+page=$out/report.html
+if grep -Eo '(src|href)="(https?:)?//[^"]*"' "$page"; then
+    fail "the page wants the network"
+fi
+for study in "$out"/*/about.txt; do
+    grep -q "<section id=\"$(basename "$(dirname "$study")")\">" "$page" || fail "$study has no section"
+done
+
+# The page with a probe at its end, whose findings are read from the DOM.
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+sed "s|</body>||; s|</html>||" "$page" >"$scratch/probe.html"
+{
+    echo "<script>"
+    cat "$here/probe.js"
+    echo "</script></body></html>"
+} >>"$scratch/probe.html"
+chromium --headless --no-sandbox --disable-gpu --user-data-dir="$scratch/profile" \
+    --enable-logging=stderr --dump-dom "file://$scratch/probe.html" \
+    >"$scratch/dom.html" 2>"$scratch/log" || fail "chromium ended with $? $(tail -3 "$scratch/log")"
+if grep CONSOLE "$scratch/log"; then
+    fail "the console has something to say"
+fi
+
+# "nu method iterations crossings detour" for each path, from the page and from the study.
+sed -n '/<pre id="probe">/,/<\/pre>/p' "$scratch/dom.html" | sed 's/<[^>]*>//g; /^$/d' >"$scratch/found"
+grep -qx "the slider moves the curve: yes" "$scratch/found" || fail "the slider does not move the curve"
+grep -v "^the slider" "$scratch/found" | sort >"$scratch/page"
+tail -n +2 "$out/nu/table.csv" | awk -F, '{ print $1 "," $2 "," $7 "," $3 "," $5 }' | sort >"$scratch/study"
+[ "$(wc -l <"$scratch/study")" -eq 15 ] || fail "there should be 15 paths in nu/table.csv"
+diff "$scratch/study" "$scratch/page" || fail "the page (right) and the library (left) differ"
+echo "report: passed"

@@ -1,0 +1,112 @@
+/* Polyak's subgradient method, and keeping the best point of a method that does not descend. */
+#include <math.h>
+
+#include "support.h"
+
+typedef struct record {
+    submod_trace lines[200];
+    size_t count, stop_at;
+} record;
+
+static int note(void *ctx, const submod_trace *line)
+{
+    record *r = ctx;
+    ck_assert_uint_lt(r->count, 200);
+    r->lines[r->count++] = *line;
+    return line->iteration == r->stop_at;
+}
+
+static submod_descent_settings settings_of(double eta, record *r)
+{
+    submod_descent_settings s = submod_descent_defaults();
+    *r = (record){.stop_at = SIZE_MAX};
+    s.schedule = submod_schedule_constant(eta);
+    s.run.trace = note;
+    s.run.trace_ctx = r;
+    s.run.max_iterations = 100;
+    return s;
+}
+
+static submod_status run(const submod_problem *p, double *x, const submod_descent_settings *s,
+                         submod_optim_info *info)
+{
+    submod_step *step = NULL;
+    ck_assert_ok(submod_step_gd(p->dimension, &step));
+    submod_status status = submod_descend(p, step, x, s, info, NULL);
+    submod_step_free(step);
+    return status;
+}
+
+START_TEST(keeping_the_best)
+{
+    /* |x| with constant steps ends up hopping; the best point is not the last. */
+    const double a[2] = {1, -1};
+    submod_problem p;
+    record r;
+    submod_optim_info info;
+    ck_assert_ok(submod_problem_max_affine(2, 1, a, NULL, &p));
+    submod_descent_settings s = settings_of(0.3, &r);
+    double x = 1;
+    s.run.keep_best = 1;
+    s.run.max_iterations = 50;
+    s.schedule.kind = SUBMOD_SCHEDULE_INVERSE_SQRT;
+    ck_assert_ok(run(&p, &x, &s, &info));
+    double best = INFINITY;
+    for (size_t k = 0; k < r.count; k++) {
+        best = fmin(best, r.lines[k].f);
+    }
+    ck_assert(best < r.lines[r.count - 1].f);
+    ck_assert_near(info.f, best, 0);
+    ck_assert_near(fabs(x), best, 0);
+    submod_problem_clear(&p);
+    submod_problem_clear(&p);
+    submod_problem_clear(NULL);
+}
+END_TEST
+
+/* Polyak's step does not move away from any minimiser. */
+START_TEST(polyak)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 11);
+    for (int trial = 0; trial < 30; trial++) {
+        double a[12 * 4], x[4], zero[4] = {0};
+        submod_problem p;
+        record r;
+        submod_optim_info info;
+        random_vector(&rng, a, 48, 0);
+        for (size_t i = 0; i < 4; i++) { /* planes in opposite pairs: 0 is a minimiser */
+            for (size_t j = 6; j < 12; j++) {
+                a[j * 4 + i] = -a[(j - 6) * 4 + i];
+            }
+        }
+        random_vector(&rng, x, 4, 0);
+        ck_assert_ok(submod_problem_max_affine(12, 4, a, NULL, &p));
+        submod_descent_settings s = settings_of(1, &r);
+        s.schedule.kind = SUBMOD_SCHEDULE_POLYAK;
+        double distance = INFINITY;
+        for (int k = 0; k < 1000; k++) {
+            double now = 0;
+            for (size_t i = 0; i < 4; i++) {
+                now += (x[i] - zero[i]) * (x[i] - zero[i]);
+            }
+            ck_assert(now <= distance * (1 + 1e-12));
+            distance = now;
+            s.run.max_iterations = 1;
+            s.run.f_star = 0;
+            r.count = 0;
+            submod_status status = run(&p, x, &s, &info);
+            ck_assert(status == SUBMOD_MAXITER || status == SUBMOD_OK);
+        }
+        ck_assert(info.f < 1e-3);
+        s.run.f_star = NAN;
+        ck_assert_int_eq(run(&p, x, &s, NULL), SUBMOD_EINVAL);
+        submod_problem_clear(&p);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    return RUN_TESTS("polyak", keeping_the_best, polyak);
+}
