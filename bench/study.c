@@ -10,8 +10,9 @@
 
 #include "study.h"
 
-static const study *const studies[] = {&study_nu,      &study_bias,  &study_surfaces,
-                                       &study_dataset, &study_brain, &study_prox};
+static const study *const studies[] = {&study_nu,       &study_last_layer, &study_bias,
+                                       &study_surfaces, &study_dataset,    &study_brain,
+                                       &study_prox};
 enum { STUDIES = sizeof studies / sizeof studies[0] };
 
 static int usage(void)

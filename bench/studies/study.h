@@ -22,7 +22,8 @@ typedef struct study {
     bool (*run)(const study_options *options);
 } study;
 
-extern const study study_nu, study_bias, study_surfaces, study_dataset, study_brain, study_prox;
+extern const study study_nu, study_last_layer, study_bias, study_surfaces, study_dataset,
+    study_brain, study_prox;
 
 /* Says what went wrong; returns false, so that one can `return` it. */
 bool study_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
