@@ -5,6 +5,7 @@
 #include "bias.h"
 #include "brain.h"
 #include "dataset.h"
+#include "last_layer.h"
 #include "learner.h"
 #include "net.h"
 #include "summary.h"
@@ -309,9 +310,112 @@ START_TEST(brain_cut)
 }
 END_TEST
 
+/* ---- study last_layer ---- */
+
+/* Of each of the parameters; the hinge is piecewise linear, so small steps see its slope. */
+START_TEST(layer_gradient)
+{
+    layer_data train, validation;
+    submod_problem p;
+    ck_assert(layer_synthetic(3, 4, 10, &train, &validation));
+    ck_assert(layer_problem(&train, &validation, 2, LAYER_SUBGRADIENT, 0, &p));
+    ck_assert_uint_eq(p.batches, 2);
+    ck_assert_ptr_null(p.direction);
+    double w[17], g[17], gradient[17], value, half[2];
+    ck_assert_uint_eq(p.dimension, 17);
+    submod_rng rng;
+    submod_rng_seed(&rng, 4);
+    for (int i = 0; i < 17; i++) {
+        w[i] = 0.2 * submod_rng_normal(&rng);
+    }
+    ck_assert_int_eq(p.subgradient(p.ctx, SUBMOD_FULL_BATCH, w, &value, gradient), SUBMOD_OK);
+    ck_assert_int_eq(p.subgradient(p.ctx, 0, w, &half[0], g), SUBMOD_OK);
+    ck_assert_int_eq(p.subgradient(p.ctx, 1, w, &half[1], g), SUBMOD_OK);
+    ck_assert_double_eq_tol(value, (half[0] + half[1]) / 2, 1e-6);
+    for (int i = 0; i < 17; i++) {
+        const double h = 1e-3;
+        double kept = w[i], up, down;
+        w[i] = kept + h;
+        ck_assert_int_eq(p.value(p.ctx, w, &up), SUBMOD_OK);
+        w[i] = kept - h;
+        ck_assert_int_eq(p.value(p.ctx, w, &down), SUBMOD_OK);
+        w[i] = kept;
+        ck_assert_double_eq_tol((up - down) / (2 * h), gradient[i], 0.02);
+    }
+    ck_assert_double_gt(layer_value_seconds(&p), 0);
+    submod_problem_clear(&p);
+    layer_data_free(&train);
+    layer_data_free(&validation);
+}
+END_TEST
+
+/* Scores without ties: looking nowhere is the gradient; the exact prox and Algorithm 2 then agree
+ * too, and differ when they look further. */
+START_TEST(layer_directions)
+{
+    layer_data train, validation;
+    submod_problem p[3];
+    ck_assert(layer_synthetic(5, 2, 10, &train, &validation));
+    double w[17], value, g[17], d[3][17];
+    submod_rng rng;
+    submod_rng_seed(&rng, 6);
+    for (int i = 0; i < 17; i++) {
+        w[i] = 0.2 * submod_rng_normal(&rng);
+    }
+    for (int far = 0; far < 2; far++) {
+        double look = far ? 1 : 1e-7;
+        double apart[2] = {0};
+        for (int kind = LAYER_SUBGRADIENT; kind <= LAYER_GREEDY_PATH; kind++) {
+            ck_assert(layer_problem(&train, &validation, 2, (layer_direction)kind, look, &p[kind]));
+        }
+        ck_assert_int_eq(p[0].subgradient(p[0].ctx, SUBMOD_FULL_BATCH, w, &value, g), SUBMOD_OK);
+        for (int kind = LAYER_PROX; kind <= LAYER_GREEDY_PATH; kind++) {
+            ck_assert_int_eq(p[kind].direction(p[kind].ctx, SUBMOD_FULL_BATCH, w, 10, d[kind]),
+                             SUBMOD_OK);
+            for (int i = 0; i < 17; i++) {
+                apart[kind - 1] = fmax(apart[kind - 1], fabs(d[kind][i] - g[i]));
+            }
+        }
+        for (int kind = 0; kind < 2; kind++) {
+            ck_assert_msg(far ? apart[kind] > 1e-2 : apart[kind] < 1e-3, "look %g: %g", look,
+                          apart[kind]);
+        }
+        for (int kind = 0; kind < 3; kind++) {
+            submod_problem_clear(&p[kind]);
+        }
+    }
+    layer_data_free(&train);
+    layer_data_free(&validation);
+}
+END_TEST
+
+/* Weights that follow the strengths find the discs better than none. */
+START_TEST(layer_metric)
+{
+    layer_data train, validation;
+    submod_problem p;
+    ck_assert(layer_synthetic(8, 6, 16, &train, &validation));
+    ck_assert(layer_problem(&train, &validation, 1, LAYER_SUBGRADIENT, 0, &p));
+    double w[17] = {0}, nothing, found, value, g[17];
+    ck_assert_int_eq(p.metric(p.ctx, w, &nothing), SUBMOD_OK);
+    ck_assert_double_eq(nothing, 0); /* no score above 0, and no image without a disc */
+    for (int k = 0; k < 200; k++) {
+        ck_assert_int_eq(p.subgradient(p.ctx, SUBMOD_FULL_BATCH, w, &value, g), SUBMOD_OK);
+        for (int i = 0; i < 17; i++) {
+            w[i] -= 0.02 * g[i];
+        }
+    }
+    ck_assert_int_eq(p.metric(p.ctx, w, &found), SUBMOD_OK);
+    ck_assert_double_gt(found, 0.3);
+    submod_problem_clear(&p);
+    layer_data_free(&train);
+    layer_data_free(&validation);
+}
+END_TEST
+
 int main(void)
 {
     return RUN_TESTS("studies", means_and_deviations, bias_minima, bias_circles, model_gradient,
                      model_scores, learner_learns, set_times, set_scores, brain_ids, brain_folds,
-                     brain_cut);
+                     brain_cut, layer_gradient, layer_directions, layer_metric);
 }

@@ -139,6 +139,21 @@ static void choose_steps(const task *tasks, brain_results *r)
     }
 }
 
+/* For the report. */
+static const char notes[] =
+    "Voxels are described by their surroundings at four scales and by their place; axial slices "
+    "are the "
+    "images, as in the paper's supplement. Slabs of four slices take turns in being tested; the "
+    "slices "
+    "beside them choose the step size and are not trained on. Means over three folds, left and "
+    "right "
+    "averaged.\n\n"
+    "One subject only, and its tested slabs lie between slabs that were trained on: this compares "
+    "losses, it does not say how well another brain would be segmented. Other volumes, such as "
+    "those of "
+    "IBSR: submod-study run brain --image FILE --labels FILE --label-ids "
+    "10=thalamus,49=thalamus,...\n";
+
 static bool run(const study_options *options)
 {
     bool missing;
@@ -151,6 +166,7 @@ static bool run(const study_options *options)
         if (good) {
             choose_steps(tasks, r);
             good = brain_write_tables(options, name, r) && brain_write_slice(options, name, r) &&
+                   study_write(options, name, "notes.txt", notes) &&
                    study_draw(options, name, "brain.gp", brain_plot);
         }
         brain_slices_free(&r->slices);

@@ -36,11 +36,12 @@ typedef enum layer_direction { LAYER_SUBGRADIENT, LAYER_PROX, LAYER_GREEDY_PATH 
  * are borrowed. To be cleared by submod_problem_clear.
  *
  * How far prox looks: where submod_descend asks for 1/eta, the loss layer takes
- * lambda = 1 / (eta pixels |x|^2), |x|^2 in the mean. For a step of size eta along a subgradient,
- * whose weights sum to one, moves a score by about eta |x|^2 at most, and prox moves those of an
- * image by 1 / (lambda pixels) in the mean. */
+ * lambda = 1 / (look eta pixels |x|^2), |x|^2 in the mean. For a step of size eta along a
+ * subgradient, whose weights sum to one, moves a score by about eta |x|^2 at most, and prox moves
+ * those of an image by 1 / (lambda pixels) in the mean: with look = 1 as far as the step may get,
+ * with less not so far; look = 0 in the limit is the subgradient. */
 bool layer_problem(const layer_data *train, const layer_data *validation, size_t per_batch,
-                   layer_direction kind, submod_problem *problem);
+                   layer_direction kind, double look, submod_problem *problem);
 /* Seconds that the problem has spent in evaluating J, which no optimiser here asks for. */
 double layer_value_seconds(const submod_problem *problem);
 

@@ -13,7 +13,7 @@ typedef struct layer {
     uint8_t *prediction;
     submod_fn **jaccard; /* one per image, for Algorithm 2 */
     double *margin, *moved;
-    double reach;
+    double reach; /* look pixels |x|^2 */
     double value_seconds;
     submod_work *work;
 } layer;
@@ -203,7 +203,7 @@ static submod_status fill(layer *l)
 }
 
 bool layer_problem(const layer_data *train, const layer_data *validation, size_t per_batch,
-                   layer_direction kind, submod_problem *problem)
+                   layer_direction kind, double look, submod_problem *problem)
 {
     layer *l = calloc(1, sizeof *l);
     if (!l) {
@@ -213,7 +213,7 @@ bool layer_problem(const layer_data *train, const layer_data *validation, size_t
                  .validation = validation,
                  .shape = {train->features, 0, 1},
                  .per_batch = per_batch,
-                 .reach = reach_of(train),
+                 .reach = look * reach_of(train),
                  .kind = kind};
     if (fill(l) != SUBMOD_OK) {
         destroy(l);

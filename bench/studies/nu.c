@@ -231,16 +231,6 @@ static const char notes[] =
     "though they leave the ridge on the way. All counts depend on the start and the step size; the "
     "sweep shows how.\n";
 
-static bool write_text(const study_options *options, const char *file, const char *text)
-{
-    FILE *f = study_open(options, name, file);
-    if (!f) {
-        return false;
-    }
-    fputs(text, f);
-    return study_close(f);
-}
-
 static bool run(const study_options *options)
 {
     evidence e = {0};
@@ -255,7 +245,7 @@ static bool run(const study_options *options)
     printf("\n");
     fprintf(claims, "the paper says,measured,verdict\n");
     judge(claims, &e, &s);
-    FILE *script = study_close(claims) && write_text(options, "notes.txt", notes)
+    FILE *script = study_close(claims) && study_write(options, name, "notes.txt", notes)
                        ? study_open(options, name, "nu.gp")
                        : NULL;
     if (!script) {

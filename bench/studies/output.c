@@ -88,15 +88,20 @@ bool study_plot(const study_options *options, const char *name, const char *scri
                : study_fail("gnuplot failed on %s/%s", folder, script);
 }
 
+bool study_write(const study_options *options, const char *name, const char *file, const char *text)
+{
+    FILE *f = study_open(options, name, file);
+    if (!f) {
+        return false;
+    }
+    fputs(text, f);
+    return study_close(f);
+}
+
 bool study_draw(const study_options *options, const char *name, const char *script,
                 const char *text)
 {
-    FILE *file = study_open(options, name, script);
-    if (!file) {
-        return false;
-    }
-    fputs(text, file);
-    return study_close(file) && study_plot(options, name, script);
+    return study_write(options, name, script, text) && study_plot(options, name, script);
 }
 
 void study_progress(const char *name, size_t done, size_t total)

@@ -35,7 +35,10 @@ bool study_close(FILE *file);
 
 /* Runs gnuplot on OUT/STUDY/SCRIPT inside that folder. Without gnuplot it says so and goes on. */
 bool study_plot(const study_options *options, const char *name, const char *script);
-/* Writes text to OUT/STUDY/SCRIPT, then plots it. */
+/* Writes text to OUT/STUDY/FILE. The paragraphs of notes.txt are shown in the report. */
+bool study_write(const study_options *options, const char *name, const char *file,
+                 const char *text);
+/* study_write, then study_plot. */
 bool study_draw(const study_options *options, const char *name, const char *script,
                 const char *text);
 
