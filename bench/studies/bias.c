@@ -201,7 +201,7 @@ static bool run(const study_options *options)
     r.argmin = calloc(r.seeds, sizeof *r.argmin);
     r.jaccard = calloc(r.seeds, sizeof *r.jaccard);
     double excess[BIAS_LOSSES];
-    bool good = r.curve && r.argmin && r.jaccard ? true : study_fail("out of memory");
+    bool good = study_got(r.curve && r.argmin && r.jaccard);
     good = good && measure(options, &r) && write_sample(options) && write_curves(options, &r) &&
            write_table(options, &r, excess) && judge(options, &r, excess) &&
            study_write(options, name, "notes.txt", notes) && draw(options, &r);

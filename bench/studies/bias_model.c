@@ -16,8 +16,10 @@ void bias_generate(uint64_t seed, bias_data *data)
         double x = radius + (BIAS_SIDE - 2 * radius) * submod_rng_uniform(&rng);
         double y = radius + (BIAS_SIDE - 2 * radius) * submod_rng_uniform(&rng);
         for (size_t i = 0; i < BIAS_PIXELS; i++) {
-            double dx = (double)(i % BIAS_SIDE) + 0.5 - x;
-            double dy = (double)(i / BIAS_SIDE) + 0.5 - y;
+            size_t row = i / BIAS_SIDE;
+            size_t column = i % BIAS_SIDE;
+            double dx = (double)column + 0.5 - x;
+            double dy = (double)row + 0.5 - y;
             bool inside = dx * dx + dy * dy < radius * radius;
             data->label[k * BIAS_PIXELS + i] = inside;
             data->feature[k * BIAS_PIXELS + i] =

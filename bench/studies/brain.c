@@ -67,7 +67,7 @@ static bool run_fold(const brain_results *r, const brain_run *run, task *t)
     size_t pixels = r->slices.pixels;
     uint8_t *prediction = calloc(r->slices.slices, pixels);
     double validation;
-    bool good = prediction ? true : study_fail("out of memory");
+    bool good = study_got(prediction);
     good = good && brain_train(&r->slices, r->classes.count, run, prediction) &&
            validate(r, prediction, run->fold, &validation) &&
            measure(r, prediction, run->fold, BRAIN_TEST, t->test[BRAIN_JACCARD][run->fold],
@@ -88,7 +88,7 @@ static bool run_task(const study_options *options, const brain_results *r, size_
 {
     size_t model = k / ETAS / BRAIN_LOSSES;
     t->prediction = calloc(r->slices.slices, r->slices.pixels);
-    bool good = t->prediction ? true : study_fail("out of memory");
+    bool good = study_got(t->prediction);
     for (size_t fold = 0; fold < r->folds && good; fold++) {
         brain_run run = {.hidden = model == BRAIN_LINEAR ? 0
                                    : options->quick      ? 8
@@ -159,7 +159,7 @@ static bool run(const study_options *options)
     bool missing;
     brain_results *r = calloc(1, sizeof *r);
     task *tasks = calloc(TASKS, sizeof *tasks);
-    bool good = r && tasks ? true : study_fail("out of memory");
+    bool good = study_got(r && tasks);
     if (good && brain_load(options, &r->classes, &r->slices, &missing)) {
         r->folds = options->quick ? 1 : BRAIN_FOLDS;
         good = run_tasks(options, r, tasks);

@@ -81,7 +81,7 @@ static void blur_line(const float *in, size_t count, double sigma, float *out)
     enum { WIDEST = 3 * 4 };
     int reach = (int)ceil(3 * sigma);
     reach = reach < WIDEST ? reach : WIDEST;
-    double kernel[WIDEST + 1], sum = 0;
+    double kernel[WIDEST + 1] = {0}, sum = 0;
     for (int k = 0; k <= reach; k++) {
         kernel[k] = exp(-0.5 * k * k / (sigma * sigma));
         sum += k ? 2 * kernel[k] : kernel[k];
@@ -97,16 +97,14 @@ static void blur_line(const float *in, size_t count, double sigma, float *out)
     }
 }
 
-/* Blurs along one axis after the other. line: room for two lines. */
-static void blur(volume *v, double sigma, float *line)
+/* Blurs the lines along one axis; the other axes are p and q. line: room for two lines. */
+static void blur_axis(volume *v, int a, int p, int q, double sigma, float *line)
 {
     const size_t step[3] = {1, v->n[0], v->n[0] * v->n[1]};
-    for (int a = 0; a < 3; a++) {
-        size_t count = v->n[a];
-        int p = a == 0 ? 1 : 0;
-        int q = a == 2 ? 1 : 2;
-        for (size_t j = 0; j < v->n[p] * v->n[q]; j++) {
-            float *first = v->voxel + j % v->n[p] * step[p] + j / v->n[p] * step[q];
+    size_t count = v->n[a];
+    for (size_t j = 0; j < v->n[p]; j++) {
+        for (size_t k = 0; k < v->n[q]; k++) {
+            float *first = v->voxel + j * step[p] + k * step[q];
             for (size_t i = 0; i < count; i++) {
                 line[i] = first[i * step[a]];
             }
@@ -231,12 +229,14 @@ static bool blur_all(const volume *image, const box *wide, volume *scale)
     for (int a = 0; a < 3; a++) {
         longest = image->n[a] > longest ? image->n[a] : longest;
     }
-    float *line = malloc(2 * longest * sizeof *line);
-    bool good = line ? true : study_fail("out of memory");
+    float *line = calloc(2 * longest + 1, sizeof *line);
+    bool good = study_got(line);
     for (int s = 0; s < SCALES && good; s++) {
         good = cut_out(image, wide, &scale[s]);
         if (good && s > 0) {
-            blur(&scale[s], sigmas[s], line);
+            blur_axis(&scale[s], 0, 1, 2, sigmas[s], line);
+            blur_axis(&scale[s], 1, 0, 2, sigmas[s], line);
+            blur_axis(&scale[s], 2, 0, 1, sigmas[s], line);
         }
     }
     free(line);
@@ -269,7 +269,7 @@ bool brain_slices_make(const volume *image, const volume *labels, const brain_cl
     slices->shown = malloc(voxels * sizeof *slices->shown);
     slices->label = malloc(voxels);
     volume scale[SCALES] = {{{0}, NULL}};
-    bool good = slices->x && slices->shown && slices->label ? true : study_fail("out of memory");
+    bool good = study_got(slices->x && slices->shown && slices->label);
     if (good && (good = blur_all(image, &wide, scale))) {
         fill(scale, &b, offset, labels, classes, slices);
         standardise(slices);

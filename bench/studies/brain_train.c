@@ -82,7 +82,7 @@ bool brain_train(const brain_slices *slices, size_t classes, const brain_run *ru
     net_shape shape = {BRAIN_FEATURES, run->hidden, classes};
     submod_rng rng;
     submod_rng_seed(&rng, run->seed);
-    size_t *order = malloc(slices->slices * sizeof *order);
+    size_t *order = calloc(slices->slices, sizeof *order);
     if (!order) {
         return study_fail("out of memory");
     }

@@ -221,7 +221,7 @@ static bool run(const study_options *options)
                  .iterations = options->quick ? 20 : 400,
                  .images = options->quick ? 32 : 200};
     r.of = calloc(r.seeds, sizeof *r.of);
-    bool good = r.of ? true : study_fail("out of memory");
+    bool good = study_got(r.of);
     for (size_t k = 0; k < r.seeds && good; k++) {
         study_progress(name, k, r.seeds);
         good = run_draw(options, &r, k);

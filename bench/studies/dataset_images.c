@@ -51,8 +51,10 @@ static void paint(const world *w, int class, bool everywhere, submod_rng *rng, f
     double radius = 2 + 6 * submod_rng_uniform(rng);
     bool disc = submod_rng_uniform(rng) < 0.5;
     for (size_t i = 0; i < SET_PIXELS; i++) {
-        double dx = fabs((double)(i % SET_SIDE) + 0.5 - cx);
-        double dy = fabs((double)(i / SET_SIDE) + 0.5 - cy);
+        size_t row = i / SET_SIDE;
+        size_t column = i % SET_SIDE;
+        double dx = fabs((double)column + 0.5 - cx);
+        double dy = fabs((double)row + 0.5 - cy);
         if (everywhere || (disc ? hypot(dx, dy) : fmax(dx, dy)) < radius) {
             label[i] = (uint8_t) class;
             for (size_t d = 0; d < SET_FEATURES; d++) {

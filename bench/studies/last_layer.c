@@ -123,7 +123,7 @@ static bool find_minimum(const study_options *options, setting *s)
     submod_bundle_settings settings = submod_bundle_defaults();
     submod_optim_info info = {.f = NAN};
     settings.run.weight_decay = decay;
-    settings.run.tolerance = options->quick ? 1e-2 : 1e-5;
+    settings.run.tolerance = options->quick ? 1e-2 : 2e-6;
     settings.run.max_iterations = 2000;
     double *w = calloc(problem.dimension, sizeof *w);
     submod_status status = w ? submod_bundle(&problem, w, &settings, &info, NULL) : SUBMOD_ENOMEM;
@@ -164,7 +164,7 @@ static bool run_method(const study_options *options, setting *s, int method, cur
 static bool run_setting(const study_options *options, setting *s)
 {
     curve *scratch = malloc(sizeof *scratch);
-    bool good = scratch ? find_minimum(options, s) : study_fail("out of memory");
+    bool good = study_got(scratch) && find_minimum(options, s);
     for (int m = 0; m < METHODS && good; m++) {
         study_progress(name, (size_t)m, METHODS);
         good = run_method(options, s, m, scratch);
@@ -227,15 +227,17 @@ static void write_rows(const setting *s, FILE *file)
     }
 }
 
+/* Is a better than factor times b, as far as the minimum is known? */
 static void compare(FILE *file, const setting *s, const char *text, int a, int b, double factor)
 {
-    char claim[160], measured[160];
-    double ea = last_value(&s->best[a]) - s->f_star;
-    double eb = last_value(&s->best[b]) - s->f_star;
+    char claim[160], measured[200];
+    double ea = fmax(last_value(&s->best[a]) - s->f_star, s->gap);
+    double eb = fmax(last_value(&s->best[b]) - s->f_star, s->gap);
     snprintf(claim, sizeof claim, "%s, %s", text, s->title);
-    snprintf(measured, sizeof measured, "J - J* at the end: %s %.2e, %s %.2e", methods[a].name, ea,
-             methods[b].name, eb);
-    study_claim(file, claim, measured, ea <= factor * eb);
+    snprintf(measured, sizeof measured, "J - J* at the end: %s %.2e, %s %.2e%s", methods[a].name,
+             ea, methods[b].name, eb,
+             fmin(ea, eb) <= s->gap ? " (as small as can be certified)" : "");
+    study_claim(file, claim, measured, ea < factor * eb);
 }
 
 static bool write_tables(const study_options *options, const setting *const *settings, size_t count)
@@ -308,7 +310,7 @@ static bool run(const study_options *options)
     setting *both = calloc(2, sizeof *both);
     const setting *shown[2] = {both, both + 1};
     size_t count = 0;
-    bool good = both ? true : study_fail("out of memory");
+    bool good = study_got(both);
     if (good) {
         both[0] =
             (setting){.title = "synthetic", .per_batch = 4, .epochs = quick ? 3 : MOST_EPOCHS};

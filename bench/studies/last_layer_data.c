@@ -8,9 +8,12 @@
 static bool make(layer_data *data, size_t images, size_t pixels, size_t features)
 {
     *data = (layer_data){.images = images, .pixels = pixels, .features = features};
+    if (images == 0 || pixels == 0) {
+        return study_fail("too few slices hold a structure");
+    }
     data->x = calloc(images * features * pixels, sizeof *data->x);
     data->label = calloc(images, pixels);
-    return data->x && data->label ? true : study_fail("out of memory");
+    return study_got(data->x && data->label);
 }
 
 void layer_data_free(layer_data *data)
@@ -35,8 +38,10 @@ static void draw_image(submod_rng *rng, size_t side, const double *strength, flo
         own[d] = strength[d] + 0.3 * submod_rng_normal(rng);
     }
     for (size_t i = 0; i < pixels; i++) {
-        double dx = (double)(i % side) + 0.5 - cx;
-        double dy = (double)(i / side) + 0.5 - cy;
+        size_t row = i / side;
+        size_t column = i % side;
+        double dx = (double)column + 0.5 - cx;
+        double dy = (double)row + 0.5 - cy;
         label[i] = dx * dx + dy * dy < radius * radius;
         for (size_t d = 0; d < FEATURES; d++) {
             double mean = label[i] ? own[d] : -strength[d];

@@ -191,7 +191,7 @@ static submod_status fill(layer *l)
     l->prediction = malloc(pixels);
     l->margin = malloc(pixels * sizeof *l->margin);
     l->moved = malloc(pixels * sizeof *l->moved);
-    l->jaccard = (submod_fn **)calloc(images, sizeof *l->jaccard);
+    l->jaccard = (submod_fn **)calloc(images, sizeof(submod_fn *));
     if (!l->scores || !l->gradient || !l->prediction || !l->margin || !l->moved || !l->jaccard) {
         return SUBMOD_ENOMEM;
     }

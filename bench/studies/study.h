@@ -28,6 +28,15 @@ extern const study study_nu, study_last_layer, study_bias, study_surfaces, study
 /* Says what went wrong; returns false, so that one can `return` it. */
 bool study_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* Hands on whether memory was got; if not, says so. */
+static inline bool study_got(bool memory)
+{
+    if (!memory) {
+        study_fail("out of memory");
+    }
+    return memory;
+}
+
 /* Opens OUT/STUDY/FILE for writing, making the folders. NULL after saying why not. */
 FILE *study_open(const study_options *options, const char *name, const char *file);
 /* Closes it; false, in words, when not everything could be written. */
