@@ -27,13 +27,13 @@ START_TEST(bias_minima)
 {
     bias_data *data = malloc(sizeof *data);
     ck_assert_ptr_nonnull(data);
-    for (uint64_t seed = 1; seed <= 3; seed++) {
+    for (uint64_t seed = 1; seed <= 2; seed++) {
         bias_generate(seed, data);
         for (int loss = 0; loss < BIAS_LOSSES; loss++) {
             double b, least;
             ck_assert(bias_argmin(data, (bias_loss)loss, &b));
             ck_assert(bias_value(data, (bias_loss)loss, b, &least));
-            int steps = loss == BIAS_JACCARD ? 2000 : 80;
+            int steps = loss == BIAS_JACCARD ? 500 : 40;
             for (int k = 0; k <= steps; k++) {
                 double value, x = -2 + 4.0 * k / steps;
                 ck_assert(bias_value(data, (bias_loss)loss, x, &value));
@@ -159,7 +159,7 @@ START_TEST(learner_learns)
     learner l;
     ck_assert_int_eq(learner_make(&l, &shape, SET_PIXELS, SET_BATCH, &rng), SUBMOD_OK);
     double first = 0, last = 0;
-    for (int k = 0; k < 30; k++) {
+    for (int k = 0; k < 20; k++) {
         for (size_t slot = 0; slot < SET_BATCH; slot++) {
             learner_show(&l, slot, train.x + slot * SET_FEATURES * SET_PIXELS,
                          train.label + slot * SET_PIXELS);
@@ -172,7 +172,7 @@ START_TEST(learner_learns)
         first = k == 0 ? last : first;
         ck_assert_int_eq(learner_move(&l, 0.03), SUBMOD_OK);
     }
-    ck_assert_double_lt(last, 0.5 * first);
+    ck_assert_double_lt(last, 0.6 * first);
     learner_free(&l);
     image_set_free(&train);
     image_set_free(&test);

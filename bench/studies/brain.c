@@ -96,7 +96,7 @@ static bool run_task(const study_options *options, const brain_results *r, size_
                          .loss = (brain_loss)(k / ETAS % BRAIN_LOSSES),
                          .eta = etas[k % ETAS],
                          .fold = fold,
-                         .epochs = options->quick ? 2 : 60,
+                         .epochs = options->quick ? 1 : 60,
                          .seed = options->seed};
         good = run_fold(r, &run, t);
     }

@@ -218,8 +218,8 @@ static const char notes[] =
 static bool run(const study_options *options)
 {
     results r = {.seeds = options->quick ? 2 : 8,
-                 .iterations = options->quick ? 20 : 400,
-                 .images = options->quick ? 32 : 200};
+                 .iterations = options->quick ? 8 : 400,
+                 .images = options->quick ? 16 : 200};
     r.of = calloc(r.seeds, sizeof *r.of);
     bool good = study_got(r.of);
     for (size_t k = 0; k < r.seeds && good; k++) {
