@@ -181,5 +181,4 @@ static bool run(const study_options *options)
     return good;
 }
 
-const study study_brain = {name, "Eight structures of a brain: cross-entropy and Lovász-Softmax",
-                           run};
+const study study_brain = {name, "Structures of a brain: cross-entropy and Lovász-Softmax", run};
