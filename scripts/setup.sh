@@ -23,7 +23,8 @@ for group in "$@"; do
         tools+=(git clang-format clang-tidy cppcheck shellcheck)
         ;;
     study)
-        packages+=(gnuplot-nox python3)
+        # The last two: the volumes of study brain and what reads them.
+        packages+=(gnuplot-nox python3 libnifti-dev mricron-data)
         tools+=(gnuplot python3)
         ;;
     browser)
