@@ -37,11 +37,7 @@ static void sum_foreground(submodi_levels *l)
     for (size_t k = 0; k < l->fg.count; k++) {
         l->fg_sum[k] = sum;
         double pixels = submodi_pixels_before(&l->fg, k + 1) - submodi_pixels_before(&l->fg, k);
-        double add = pixels * l->fg.value[k];
-        double hi = sum.hi + add;
-        double rest = hi - sum.hi;
-        sum.lo += (sum.hi - (hi - rest)) + (add - rest);
-        sum.hi = hi;
+        sum = submodi_long_add(sum, pixels * l->fg.value[k]);
     }
     l->fg_sum[l->fg.count] = sum;
 }
