@@ -169,7 +169,7 @@ static void settle_runs(path *p)
             double sum = falls ? p->out[i] : -p->in[i];
             size_t k = i + 1 - begin;
             double level =
-                submodi_level(k, p->x + begin, (sum - before) / (double)k, p->lambda, p->s + begin);
+                submodi_block_level(k, p->x + begin, (sum - before) / (double)k, p->lambda, p->s + begin);
             for (size_t j = begin; j <= i; j++) {
                 p->u[j] = level;
             }

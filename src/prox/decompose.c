@@ -101,7 +101,7 @@ static double mean(const double *a, size_t k)
 static double aim_at_mean(decomposition *d, submodi_part part)
 {
     size_t k = part.end - part.begin;
-    return submodi_level(k, d->x + part.begin, mean(d->gain + part.begin, k), d->p->lambda,
+    return submodi_block_level(k, d->x + part.begin, mean(d->gain + part.begin, k), d->p->lambda,
                          d->z + part.begin);
 }
 
