@@ -550,6 +550,22 @@ START_TEST(histogram_keeps_its_word)
 }
 END_TEST
 
+/* A delta wider than the range of x costs no more than half that range. */
+START_TEST(histogram_with_a_wide_delta)
+{
+    const float x[3] = {1, 1.5F, 2}, same[3] = {5, 5, 5};
+    const uint8_t fg[3] = {1, 0, 0};
+    float u[3];
+    double error;
+    for (double delta = 1; delta < 1e300; delta *= 1e30) {
+        ck_assert_ok(submod_prox_jaccard_histogram(3, x, fg, 1, delta, u, &error, NULL, NULL));
+        ck_assert(error <= 0.5000001);
+        ck_assert_ok(submod_prox_jaccard_histogram(3, same, fg, 1, delta, u, &error, NULL, NULL));
+        ck_assert(error <= 1e-6); /* rounding to float */
+    }
+}
+END_TEST
+
 START_TEST(histogram_special_cases)
 {
     float x[3] = {0, 1, 1e30F}, u[3] = {7, 7, 7};
@@ -792,6 +808,7 @@ int main(void)
     return RUN_TESTS("prox_jaccard", brute_force, larger_instances, laws, limits, special_cases,
                      work_is_bounded, same_bits_for_any_number_of_threads, points_are_many_pixels,
                      points_are_very_many_pixels, histogram_keeps_its_word, histogram_special_cases,
-                     layer_is_the_prox_of_each_image, layer_gives_the_gradient_on_a_linear_piece,
+                     histogram_with_a_wide_delta, layer_is_the_prox_of_each_image,
+                     layer_gives_the_gradient_on_a_linear_piece,
                      layer_of_large_images_without_foreground, levels_below_rounding, bad_input);
 }

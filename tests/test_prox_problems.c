@@ -501,8 +501,7 @@ int main(void)
 {
     return RUN_TESTS("prox_problems", cardinality_against_decomposition,
                      iwata_by_its_least_norm_point, total_variation_of_a_chain, scattered_paths,
-                     heavy_links_do_not_drown_x,
-                     circles_and_forks_are_no_paths, total_variation_of_graphs,
-                     adversarial_inputs_stay_cheap, standard_problems, bad_input, not_submodular,
-                     failing_callback, time_limit);
+                     heavy_links_do_not_drown_x, circles_and_forks_are_no_paths,
+                     total_variation_of_graphs, adversarial_inputs_stay_cheap, standard_problems,
+                     bad_input, not_submodular, failing_callback, time_limit);
 }

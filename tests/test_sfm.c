@@ -417,5 +417,6 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("sfm", all_families, twelve_elements, many_minimisers, iwata_optima,
-                     custom_functions, gap_below_zero, degenerate, limits_and_arguments, allocations_fail);
+                     custom_functions, gap_below_zero, degenerate, limits_and_arguments,
+                     allocations_fail);
 }

@@ -168,8 +168,8 @@ static void settle_runs(path *p)
             bool falls = i + 1 == p->n || p->u[i] > p->u[i + 1];
             double sum = falls ? p->out[i] : -p->in[i];
             size_t k = i + 1 - begin;
-            double level =
-                submodi_block_level(k, p->x + begin, (sum - before) / (double)k, p->lambda, p->s + begin);
+            double level = submodi_block_level(k, p->x + begin, (sum - before) / (double)k,
+                                               p->lambda, p->s + begin);
             for (size_t j = begin; j <= i; j++) {
                 p->u[j] = level;
             }

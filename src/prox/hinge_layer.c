@@ -43,14 +43,13 @@ static bool take_memory(layer *x, size_t solvers, submod_work *w)
     bool good = x->derivative && x->memory;
     for (size_t t = 0; good && t < solvers; t++) {
         memory *m = &x->memory[t];
-        *m = (memory){.tile = submodi_tiles_take(&x->p, 1, w),
-                      .margin = submodi_take(w, x->pixels, sizeof *m->margin),
-                      .u = submodi_take(w, x->pixels, sizeof *m->u),
-                      .s = submodi_take(w, x->pixels, sizeof *m->s),
-                      .mask = submodi_take(w, submodi_mask_words(x->pixels), sizeof *m->mask),
-                      .work = {.block = submodi_take(w, bytes, 1),
-                               .capacity = bytes,
-                               .borrowed = true}};
+        *m = (memory){
+            .tile = submodi_tiles_take(&x->p, 1, w),
+            .margin = submodi_take(w, x->pixels, sizeof *m->margin),
+            .u = submodi_take(w, x->pixels, sizeof *m->u),
+            .s = submodi_take(w, x->pixels, sizeof *m->s),
+            .mask = submodi_take(w, submodi_mask_words(x->pixels), sizeof *m->mask),
+            .work = {.block = submodi_take(w, bytes, 1), .capacity = bytes, .borrowed = true}};
         good = m->tile && m->margin && m->u && m->s && m->mask && m->work.block;
     }
     return good;

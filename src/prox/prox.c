@@ -75,8 +75,8 @@ static const method *choose(const submod_fn *fn, submod_prox_method wanted)
     const char *name = "no method for this kind of";
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         const method *m = &methods[i];
-        bool asked = wanted == SUBMOD_PROX_AUTO ? m->method <= SUBMOD_PROX_MIN_NORM
-                                                : m->method == wanted;
+        bool asked =
+            wanted == SUBMOD_PROX_AUTO ? m->method <= SUBMOD_PROX_MIN_NORM : m->method == wanted;
         if (asked && m->can(fn)) {
             return m;
         }
