@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 import time
+from math import isnan
 from pathlib import Path
 from typing import Any, Dict, List, Sequence, Tuple
 
@@ -41,12 +42,14 @@ class Progress:
 
 
 def print_classes(names: Sequence[str], results: Dict[str, Any]) -> None:
-    """IoU per class and training; the classes from frequent to rare is the caller's order."""
+    """IoU per class and training; "-" for a class that is neither there nor predicted."""
     wide = max(len(name) for name in names)
     columns = list(results)
-    print(f"\nIoU per class (%)\n{'':{wide}}  " + "  ".join(columns))
+    print(f"\nIoU per class (%)\n{'':{wide}}  " + "  ".join(c.rjust(5) for c in columns))
     for number, name in enumerate(names):
-        cells = (f"{100 * results[c].per_class[number]:{len(c)}.1f}" for c in columns)
+        values = (results[column].per_class[number] for column in columns)
+        texts = ("-" if isnan(value) else f"{100 * value:.1f}" for value in values)
+        cells = (text.rjust(max(len(c), 5)) for text, c in zip(texts, columns))
         print(f"{name:{wide}}  " + "  ".join(cells))
 
 
