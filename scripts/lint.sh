@@ -55,7 +55,8 @@ run_cppcheck() {
 }
 
 run_shellcheck() {
-    shellcheck scripts/*.sh .ci/run tests/install/run.sh tests/miou/run.sh tests/report/run.sh
+    shellcheck scripts/*.sh .ci/run tests/install/run.sh tests/miou/run.sh tests/report/run.sh \
+        tests/studies/check.sh
 }
 
 # Quick, and makes new files appear in the compile database.

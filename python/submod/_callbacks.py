@@ -2,18 +2,73 @@
 
 An exception cannot pass through C. It is kept, the callback returns a failure, the library gives
 up, and the exception is raised again on the other side, KeyboardInterrupt too.
+
+Ctrl-C may arrive while C runs. Python would then raise KeyboardInterrupt on the way into the next
+callback, before anything can keep it, and ctypes would drop it. So during such calls the handler
+raises only inside the user's function, and otherwise leaves a note for the next callback.
 """
 
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Callable, Iterable, Optional
+import signal
+import threading
+from contextlib import contextmanager
+from typing import Any, Callable, Iterable, Iterator, Optional
 
 import numpy as np
 
 from . import _errors
 from ._library import call
 from ._structs import ChainCallback, EvalCallback, FunctionOps, GainCallback, ResetCallback
+
+
+class _Interrupt:
+    """Python handles signals in the main thread alone, so there is one."""
+
+    def __init__(self) -> None:
+        self.inside = False  # a user's function is running, in the main thread
+        self.noted = False
+        self.handler: Any = None  # what would have handled it
+
+    def handle(self, number: int, frame: Any) -> None:
+        if self.inside:
+            self.handler(number, frame)
+        else:
+            self.noted = True
+
+    def raise_noted(self) -> None:
+        if self.noted:
+            self.noted = False
+            self.handler(signal.SIGINT, None)
+
+
+_interrupt = _Interrupt()
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+@contextmanager
+def _interrupts_noted() -> Iterator[None]:
+    """Whoever comes out of this calls _interrupt.raise_noted()."""
+    if not _in_main_thread():
+        yield
+        return
+    # inside: a callback of another call that makes this one.
+    inside, _interrupt.inside = _interrupt.inside, False
+    handler = signal.getsignal(signal.SIGINT)
+    ours = callable(handler) and handler != _interrupt.handle
+    if ours:
+        _interrupt.handler = handler
+        signal.signal(signal.SIGINT, _interrupt.handle)
+    try:
+        yield
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, handler)
+        _interrupt.inside = inside
 
 
 class Trap:
@@ -26,34 +81,45 @@ class Trap:
         """The function as a callback: a status for whatever happens."""
 
         def guarded(*arguments: Any) -> int:
+            main = _in_main_thread()
             try:
+                if main:
+                    _interrupt.inside = True
+                    _interrupt.raise_noted()
                 function(*arguments)
+                if main:
+                    _interrupt.inside = False
                 return _errors.OK
             except BaseException as error:
+                if main:
+                    _interrupt.inside = False
                 if self._error is None:
                     self._error = error
                 return _errors.ECALLBACK
 
         return guarded
 
-    def reraise(self) -> None:
-        """Raises what was kept, if anything, and forgets it."""
+    def take(self) -> Optional[BaseException]:
+        """What was kept, if anything, which is then forgotten."""
         error, self._error = self._error, None
-        if error is not None:
-            raise error
+        return error
 
 
 def call_trapped(traps: Iterable[Trap], name: str, *arguments: Any) -> int:
     """submod_<name>(..), which calls back. What was raised there is raised here, even where the
     library could do without the callback."""
-    failure: Optional[_errors.SubmodError] = None
+    failure: Optional[BaseException] = None
     status = _errors.ECALLBACK
-    try:
-        status = call(name, *arguments)
-    except _errors.SubmodError as error:
-        failure = error
-    for trap in traps:
-        trap.reraise()
+    with _interrupts_noted():
+        try:
+            status = call(name, *arguments)
+        except _errors.SubmodError as error:
+            failure = error
+    raised = [error for error in (trap.take() for trap in traps) if error is not None]
+    if _in_main_thread():
+        _interrupt.raise_noted()
+    if raised:
+        raise raised[0]
     if failure is not None:
         raise failure
     return status

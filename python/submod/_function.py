@@ -250,7 +250,7 @@ class Function:
         members = elements(order, "order", self.n)
         gains = np.empty(members.size)
         data = (members.ctypes.data, members.size, gains.ctypes.data, None)
-        self._call("fn_chain", *data, keep=(members, gains))
+        self._call("fn_chain", *data)
         return gains
 
     def lovasz(self, x: Any, *, ties: str = "average") -> tuple[float, Vector]:
@@ -259,7 +259,7 @@ class Function:
         point, g, value = vector(x, "x", self.n), np.empty(self.n), ctypes.c_double()
         settings = LovaszSettings(pick("ties", ties, TIES))
         data = (point.ctypes.data, ctypes.byref(value), g.ctypes.data, None)
-        self._call("lovasz", *data, ctypes.byref(settings), None, keep=(point, g))
+        self._call("lovasz", *data, ctypes.byref(settings), None)
         return value.value, g
 
     def check(
@@ -283,7 +283,8 @@ class Function:
             if value is not None:
                 setattr(settings, name, value)
         report = CheckReport()
-        status = self._call("fn_check", ctypes.byref(report), ctypes.byref(settings))
+        arguments = (ctypes.byref(report), ctypes.byref(settings))
+        status = self._call_long(None, "fn_check", *arguments)
         try:
             found = _check(report, status)
         finally:
@@ -312,7 +313,7 @@ class Function:
         the relative tolerance of the gap (1e-10) are for iterative methods.
         """
         return _prox.prox(
-            self._call, self.n, x, lam, method, hinge, start, tolerance=tolerance,
+            self._call_long, self.n, x, lam, method, hinge, start, tolerance=tolerance,
             max_iterations=max_iterations, time_limit=time_limit,
         )  # fmt: skip
 
@@ -331,7 +332,7 @@ class Function:
         integer_valued: F takes whole numbers only, so that a gap below 1 proves optimality.
         """
         return _prox.minimize(
-            self._call, self.n, method, integer_valued=integer_valued, tolerance=tolerance,
+            self._call_long, self.n, method, integer_valued=integer_valued, tolerance=tolerance,
             max_iterations=max_iterations, time_limit=time_limit,
         )  # fmt: skip
 
@@ -339,14 +340,18 @@ class Function:
         self, x: Any, lam: float, u: Any, s: Any, certificate: Certificate
     ) -> CertificateCheck:
         """Checks a prox from the values of F alone, without trusting the solver."""
-        return _prox.verify(self._call, self.n, x, lam, u, s, certificate)
+        return _prox.verify(self._call_long, self.n, x, lam, u, s, certificate)
 
-    def _call(self, name: str, *arguments: Any, keep: Any = None) -> int:
+    def _call(self, name: str, *arguments: Any) -> int:
         """A call with this function first. With callbacks, Ctrl-C arrives in one of them, and what
         they raise is raised here."""
-        if not self._callbacks:
-            return call_interruptibly(keep, name, self._handle, *arguments)
         return call_trapped(self._callbacks, name, self._handle, *arguments)
+
+    def _call_long(self, keep: Any, name: str, *arguments: Any) -> int:
+        """The same for what may take long: Ctrl-C is heard without callbacks too."""
+        if self._callbacks:
+            return self._call(name, *arguments)
+        return call_interruptibly(keep, name, self._handle, *arguments)
 
 
 def _counterexample(raw: RawCounterexample) -> Counterexample:
@@ -371,9 +376,7 @@ def _check(report: CheckReport, status: int) -> Check:
         empty_value=report.empty_value,
         evaluations=report.evaluations,
         seconds=report.seconds,
-        counterexamples={
-            name: _counterexample(getattr(report, "not_" + name)) for name in failed
-        },
+        counterexamples={name: _counterexample(getattr(report, "not_" + name)) for name in failed},
         complete=status == _errors.OK,
         text=text.value.decode(),
     )

@@ -126,9 +126,7 @@ class Equibatch(Iterator[int]):
     """Draws images such that each class is visited once every `window` draws, for ever (paper,
     Sec. 3.1). image_classes[i]: the classes that image i contains. Equal seeds, equal draws."""
 
-    def __init__(
-        self, image_classes: Sequence[Iterable[int]], classes: int, seed: int = 0
-    ) -> None:
+    def __init__(self, image_classes: Sequence[Iterable[int]], classes: int, seed: int = 0) -> None:
         lists = [list(ids) for ids in image_classes]
         start = np.zeros(len(lists) + 1, np.uintp)
         np.cumsum([len(ids) for ids in lists], out=start[1:])

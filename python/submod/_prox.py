@@ -16,7 +16,7 @@ from ._structs import CertificateReport, ProxInfo, ProxSettings, SfmInfo, SfmSet
 
 Vector = npt.NDArray[np.float64]
 Members = npt.NDArray[np.int32]
-FunctionCall = Callable[..., int]  # Function._call: the function is its first argument
+FunctionCall = Callable[..., int]  # Function._call_long
 
 PROX_METHODS = {
     "auto": 0,
@@ -142,7 +142,7 @@ def prox(
     info = ProxInfo()
     arrays = (point.ctypes.data, lam, u.ctypes.data, s.ctypes.data)
     end = (ctypes.byref(settings), ctypes.byref(info), None)
-    status = function_call("prox", *arrays, *end, keep=(point, u, s, combination))
+    status = function_call((point, u, s, combination), "prox", *arrays, *end)
     warn(status, f"prox, gap {info.gap:.3g}", stacklevel=4)
     return ProxResult(
         u, s, info.gap, info.primal, info.dual, name_of(info.method, PROX_METHODS),
@@ -160,7 +160,7 @@ def minimize(function_call: FunctionCall, n: int, method: str, **limits: Any) ->
     info = SfmInfo()
     arrays = (smallest.ctypes.data, largest.ctypes.data, s.ctypes.data)
     end = (ctypes.byref(settings), ctypes.byref(info), None)
-    status = function_call("sfm", *arrays, *end, keep=(smallest, largest, s))
+    status = function_call((smallest, largest, s), "sfm", *arrays, *end)
     warn(status, f"minimize, gap {info.gap:.3g}", stacklevel=4)
     sets = [np.flatnonzero(flags).astype(np.int32) for flags in (smallest, largest)]
     return MinimizeResult(
@@ -183,7 +183,7 @@ def verify(
     point, primal, dual = vector(x, "x", n), vector(u, "u", n), vector(s, "s", n)
     arrays = (point.ctypes.data, lam, primal.ctypes.data, dual.ctypes.data, combination)
     keep = (point, primal, dual)
-    function_call("certificate_check", *arrays, ctypes.byref(report), keep=keep)
+    function_call(keep, "certificate_check", *arrays, ctypes.byref(report))
     return CertificateCheck(
         report.base_error, report.primal, report.dual, report.gap, report.minimum_bound
     )

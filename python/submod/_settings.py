@@ -24,7 +24,7 @@ def pick(name: str, value: str, choices: dict[str, int]) -> int:
 
 
 def split_classes(classes: Classes) -> tuple[int, Optional[list[int]]]:
-    """"present", "all" or a list of classes -> the choice and the list."""
+    """The choice and the list, of "present", "all" or a list of classes."""
     if isinstance(classes, str):
         return pick("classes", classes, {"present": PRESENT, "all": ALL}), None
     return LIST, [int(c) for c in classes]

@@ -1,5 +1,4 @@
-"""The structs of the headers, field by field; tests/test_headers.py holds them against each other.
-"""
+"""The structs of the headers, field by field; tests/test_headers.py compares the two."""
 
 from __future__ import annotations
 
@@ -251,9 +250,7 @@ class CertificateReport(ctypes.Structure):
     ]
 
 
-SlopeCallback = ctypes.CFUNCTYPE(
-    c_int, c_void_p, c_size_t, c_void_p, POINTER(c_double), c_void_p
-)
+SlopeCallback = ctypes.CFUNCTYPE(c_int, c_void_p, c_size_t, c_void_p, POINTER(c_double), c_void_p)
 ValueCallback = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, POINTER(c_double))
 MoveCallback = ctypes.CFUNCTYPE(c_int, c_void_p, c_size_t, c_void_p, c_double, c_void_p)
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from typing import Any, Callable, Optional, Union
 
 import numpy as np
-import numpy.typing as npt
 
 from . import _structs
-from ._arrays import as_array, vector
+from ._arrays import vector
 from ._callbacks import Trap, call_trapped
 from ._library import Handle, call, call_interruptibly, function, status_string, warn
+from ._problem import MaxAffine, Problem, Vector, max_affine, nu_problem
 from ._prox import name_of, prox_max_affine, set_fields
 from ._settings import pick
 
@@ -41,8 +41,6 @@ __all__ = [
     "prox_max_affine",
 ]
 
-Vector = npt.NDArray[np.float64]
-FULL_BATCH = ctypes.c_size_t(-1).value
 DIRECTIONS = {"subgradient": 0, "prox": 1}
 ORDERS = {"full": 0, "cyclic": 1, "shuffled": 2}
 STOPS = {
@@ -55,113 +53,6 @@ STOPS = {
     "stalled": 6,
     "failure": 7,
 }
-
-
-# ---- problems ----
-
-
-class Problem(Trap):
-    """f by its callbacks, for arrays x of n numbers:
-
-    subgradient(x) -> (value, g)     required
-    value(x) -> value                optional, where it is cheaper
-    prox(x, lam) -> u                argmin of h(u) + lam/2 |u - x|^2, optional
-    smooth(x) -> (value, g)          the smooth part of f = smooth + h, optional
-    direction(x, lam) -> d           what takes the place of the prox direction, optional
-    metric(x) -> number              for the trace, optional
-
-    batches > 1: f is the mean of so many; subgradient, prox, smooth and direction get the number of
-    one as an additional last argument, or None for f itself.
-    """
-
-    def __init__(
-        self,
-        n: int,
-        subgradient: Callable[..., Any],
-        *,
-        value: Optional[Callable[..., Any]] = None,
-        prox: Optional[Callable[..., Any]] = None,
-        smooth: Optional[Callable[..., Any]] = None,
-        direction: Optional[Callable[..., Any]] = None,
-        metric: Optional[Callable[..., Any]] = None,
-        batches: int = 1,
-    ) -> None:
-        super().__init__()
-        self.n, self.batches = n, batches
-        self._table = _structs.Problem(ctypes.sizeof(_structs.Problem), n, batches)
-        self._table.subgradient = self._slope(subgradient)
-        for name, given, wrap in (
-            ("value", value, self._number),
-            ("prox", prox, self._move),
-            ("smooth", smooth, self._slope),
-            ("direction", direction, self._move),
-            ("metric", metric, self._number),
-        ):
-            if given is not None:
-                setattr(self._table, name, wrap(given))
-
-    def _point(self, address: int) -> Vector:
-        """A copy, which may be kept."""
-        return np.frombuffer(ctypes.string_at(address, 8 * self.n))
-
-    def _batch(self, batch: int) -> tuple[Optional[int], ...]:
-        if self.batches <= 1:
-            return ()
-        return (None if batch == FULL_BATCH else batch,)
-
-    def _put(self, found: Any, address: int) -> None:
-        found = vector(found, "the result of a callback", self.n)
-        ctypes.memmove(address, found.ctypes.data, found.nbytes)
-
-    def _slope(self, given: Callable[..., Any]) -> Any:
-        def callback(_: Any, batch: int, x: int, value: Any, g: int) -> None:
-            found, slope = given(self._point(x), *self._batch(batch))
-            value[0] = float(found)
-            self._put(slope, g)
-
-        return _structs.SlopeCallback(self.guard(callback))
-
-    def _number(self, given: Callable[..., Any]) -> Any:
-        def callback(_: Any, x: int, value: Any) -> None:
-            value[0] = float(given(self._point(x)))
-
-        return _structs.ValueCallback(self.guard(callback))
-
-    def _move(self, given: Callable[..., Any]) -> Any:
-        def callback(_: Any, batch: int, x: int, lam: float, out: int) -> None:
-            self._put(given(self._point(x), lam, *self._batch(batch)), out)
-
-        return _structs.MoveCallback(self.guard(callback))
-
-
-class _MaxAffine(Problem):
-    """The library's own, without Python in it."""
-
-    def __init__(self, a: Any, b: Any) -> None:
-        Trap.__init__(self)
-        matrix = np.ascontiguousarray(as_array(a), dtype=np.float64)
-        if matrix.ndim != 2:
-            raise ValueError(f"a of shape {matrix.shape}; a matrix is needed")
-        m, self.n = matrix.shape
-        self.batches = 1
-        offset = np.zeros(m) if b is None else vector(b, "b", m)
-        self._table = _structs.Problem()
-        arrays = (matrix.ctypes.data, offset.ctypes.data)
-        call("problem_max_affine", m, self.n, *arrays, ctypes.byref(self._table))
-
-    def __del__(self) -> None:
-        if hasattr(self, "_table"):
-            function("problem_clear")(ctypes.byref(self._table))
-
-
-def max_affine(a: Any, b: Any = None) -> Problem:
-    """f(x) = max over j of <a_j, x> + b_j, with a prox; a: one row per j."""
-    return _MaxAffine(a, b)
-
-
-def nu_problem(nu: float) -> Problem:
-    """The paper's example of bad conditioning: f(x) = max(0, nu x_1, x_2)."""
-    return max_affine([[0.0, 0.0], [nu, 0.0], [0.0, 1.0]])
 
 
 # ---- step rules ----
@@ -337,7 +228,7 @@ class _Run(Trap):
         info = _structs.OptimInfo()
         front = (ctypes.byref(self.problem._table), *arguments, self.x.ctypes.data)
         end = (ctypes.byref(settings), ctypes.byref(info), None)
-        if isinstance(self.problem, _MaxAffine) and not self._trace:
+        if isinstance(self.problem, MaxAffine) and not self._trace:
             status = call_interruptibly((self, arguments), name, *front, *end)
         else:
             status = call_trapped((self.problem, self), name, *front, *end)
@@ -418,8 +309,8 @@ def bundle(
     trace: Union[bool, Callable[[TraceLine], Any]] = False,
     **limits: Any,
 ) -> Result:
-    """A minimum of a convex problem with a certified gap: f - gap is below J everywhere, or, without
-    weight_decay, everywhere within radius of x, which is then required. limits as in descend."""
+    """A minimum of a convex problem with a certified gap: f - gap is below J everywhere, or without
+    weight_decay everywhere within radius of x, which is then required. limits as in descend."""
     settings: _structs.BundleSettings = function("bundle_defaults")()
     wanted = {"radius": radius, "max_planes": max_planes, "lambda": lam, "bmrm": bmrm}
     set_fields(settings, wanted)

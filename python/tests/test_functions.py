@@ -235,6 +235,21 @@ def test_ctrl_c_in_a_callback():
     assert time.monotonic() - start < 5
 
 
+def test_ctrl_c_between_callbacks():
+    """Where Python is idle most of the time, and in a call made by a callback."""
+    idle = Function.custom(60, lambda S: 0.0) + Function.logdet(np.eye(60))
+    nested = Function.custom(4, lambda S: float(idle.check(samples=10**8, time_limit=20).monotone))
+    for run in (lambda: idle.check(samples=10**8, time_limit=20), lambda: nested([1])):
+        for delay in (0.05, 0.11, 0.17):
+            timer, start = interrupt_after(delay), time.monotonic()
+            with pytest.raises(KeyboardInterrupt):
+                run()
+            timer.join()
+            assert time.monotonic() - start < 5
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert Function.custom(3, lambda S: 2.0)([1]) == 2
+
+
 def test_ctrl_c_without_callbacks():
     timer, start = interrupt_after(0.1), time.monotonic()
     with pytest.raises(KeyboardInterrupt):

@@ -48,8 +48,10 @@ STRUCTS = mirrored()
 
 
 def is_pointer(kind):
-    return kind in (ctypes.c_void_p, ctypes.c_char_p) or hasattr(kind, "contents") or (
-        isinstance(kind, type) and issubclass(kind, ctypes._CFuncPtr)
+    return (
+        kind in (ctypes.c_void_p, ctypes.c_char_p)
+        or hasattr(kind, "contents")
+        or (isinstance(kind, type) and issubclass(kind, ctypes._CFuncPtr))
     )
 
 

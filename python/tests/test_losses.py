@@ -54,7 +54,9 @@ def test_softmax(shape, options):
 @pytest.mark.parametrize("options", OPTIONS)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_sigmoid(shape, options):
-    options = options_for({k: 255 if k == "ignore_index" else v for k, v in options.items()}, shape[1])
+    options = options_for(
+        {k: 255 if k == "ignore_index" else v for k, v in options.items()}, shape[1]
+    )
     scores = RNG.normal(size=shape).astype(np.float32)
     labels = RNG.integers(2, size=shape)
     if "ignore_index" in options:
@@ -177,7 +179,11 @@ def test_special_cases():
         ((np.zeros((1, 3, 4)), np.zeros((1, 4), int)), {"classes": "none"}, "classes"),
         ((np.zeros((1, 3, 4)), np.zeros((1, 4), int)), {"classes": [5]}, "5"),
         ((np.zeros((1, 3, 4)), np.zeros((1, 4), int)), {"class_weight": [1, 2]}, "class_weight"),
-        ((np.zeros((1, 3, 4)), np.zeros((1, 4), int)), {"delta": 7, "engine": "histogram"}, "delta"),
+        (
+            (np.zeros((1, 3, 4)), np.zeros((1, 4), int)),
+            {"delta": 7, "engine": "histogram"},
+            "delta",
+        ),
     ],
 )
 def test_errors(arguments, options, words):

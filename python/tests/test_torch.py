@@ -114,9 +114,7 @@ def test_hinge(shape, ignore, per_image):
 @pytest.mark.parametrize("per_image", [True, False])
 def test_histogram(per_image):
     scores, labels = randn(2, 4, 40, 30), randint(4, (2, 40, 30))
-    exact, slope = loss_and_gradient(
-        lovasz.lovasz_softmax, scores, labels, per_image=per_image
-    )
+    exact, slope = loss_and_gradient(lovasz.lovasz_softmax, scores, labels, per_image=per_image)
     loss, gradient = loss_and_gradient(
         lovasz.lovasz_softmax, scores, labels, per_image=per_image, engine="histogram", delta=1e-4
     )
@@ -130,7 +128,9 @@ def test_finite_differences():
     _, gradient = loss_and_gradient(lovasz.lovasz_softmax, scores, labels)
     for _ in range(10):
         direction, h = randn(2, 3, 8, 8), 1e-3
-        up, down = (lovasz.lovasz_softmax((scores + s * direction).double(), labels) for s in (h, -h))
+        up, down = (
+            lovasz.lovasz_softmax((scores + s * direction).double(), labels) for s in (h, -h)
+        )
         quotient = (up - down).item() / (2 * h)
         assert (gradient * direction).sum().item() == pytest.approx(quotient, abs=2e-3)
 
@@ -163,9 +163,7 @@ def test_layouts():
     )
     volume = randn(2, 4, 3, 5, 2).to(memory_format=torch.channels_last_3d)
     truth = randint(4, (2, 3, 5, 2))
-    assert lovasz.lovasz_softmax(volume, truth) == lovasz.lovasz_softmax(
-        volume.contiguous(), truth
-    )
+    assert lovasz.lovasz_softmax(volume, truth) == lovasz.lovasz_softmax(volume.contiguous(), truth)
 
 
 def test_views_are_not_copied():

@@ -78,6 +78,8 @@ def test_errors():
         lovasz.DatasetLovasz(4, decay=2)
     with pytest.raises(ValueError, match="classes"):
         lovasz.DatasetLovasz(5)(*batches(1)[0])
+    with pytest.raises(RuntimeError, match="float64"):
+        lovasz.DatasetLovasz(4).half()(*batches(1)[0])
 
 
 def run_ranks(ranks, steps, folder):
@@ -111,7 +113,9 @@ dist.destroy_process_group()
     finally:
         for process in processes:
             process.kill()
-    return [torch.load(Path(folder) / f"{ranks}-{rank}.pt") for rank in range(ranks)]
+    return [
+        torch.load(Path(folder) / f"{ranks}-{rank}.pt", weights_only=True) for rank in range(ranks)
+    ]
 
 
 def test_two_ranks_as_one(tmp_path):

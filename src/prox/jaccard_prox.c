@@ -154,7 +154,7 @@ static bool take_memory(split *d, submodi_levels *l, submod_work *w)
     size_t n = d->p->n;
     size_t fg = foreground_points(d);
     bool weighted = d->p->multiplicity != NULL;
-    d->value = (double *)d->sorted.spare;
+    d->value = (void *)d->sorted.spare; /* of no use any more as records */
     d->fg_pixels = weighted ? submodi_take(w, fg + 1, sizeof *d->fg_pixels) : NULL;
     d->bg_pixels = weighted ? submodi_take(w, n - fg + 1, sizeof *d->bg_pixels) : NULL;
     l->fg_sum = submodi_take(w, fg + 1, sizeof *l->fg_sum);

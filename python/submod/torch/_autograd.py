@@ -7,7 +7,7 @@ pass over the same graph (retain_graph=True) computes it again.
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Optional
 
 import torch
 from torch import Tensor
@@ -37,8 +37,11 @@ def register(operator: Any) -> None:
         ctx.rest = [None if isinstance(x, Tensor) else x for x in inputs]
         ctx.gradient = output[1]
         ctx.mark_non_differentiable(output[1])
+        ctx.set_materialize_grads(False)  # no zeros as large as the gradient for the second output
 
-    def backward(ctx: Any, above: Tensor, _: Any) -> tuple[Any, ...]:
+    def backward(ctx: Any, above: Optional[Tensor], _: Any) -> tuple[Any, ...]:
+        if above is None:
+            return (None,) * len(ctx.rest)
         inputs = [x if t is None else t for t, x in zip(ctx.saved_tensors, ctx.rest)]
         gradient, ctx.gradient = ctx.gradient, None
         if gradient is None:
@@ -57,6 +60,3 @@ def _scaled(gradient: Tensor, above: Tensor, scores: Tensor) -> Tensor:
         return gradient * above
     factor = above.item()
     return gradient if factor == 1 else gradient.mul_(factor)
-
-
-Operator = Callable[..., tuple[Tensor, Tensor]]

@@ -4,8 +4,7 @@ Shapes are canonical (see _views). need_gradient = False, when nobody will ask f
 computation; the second output is then empty.
 """
 
-from __future__ import annotations
-
+# No postponed annotations: PyTorch reads the operators' schemas from them.
 import ctypes
 from typing import Any, Optional, Sequence
 
@@ -15,7 +14,7 @@ from torch import Tensor
 from .._dataset import Histogram
 from .._library import call, workspace
 from .._settings import loss_settings
-from .._views import gradient_view
+from .._views import gradient_view, pixels
 from . import _autograd
 from ._memory import memory, view_labels, view_scores, weight_list
 
@@ -30,26 +29,13 @@ def _loss_type(scores: Tensor) -> torch.dtype:
 
 
 def _new_gradient(scores: Tensor, need_gradient: bool) -> Tensor:
-    """In the memory layout of the scores: channels_last stays channels_last."""
+    """In the memory layout of the scores, if its pixels are evenly spaced: channels_last stays."""
     if not need_gradient:
         return scores.new_empty((0,), dtype=torch.float32)
     gradient = torch.empty_like(scores, dtype=torch.float32)
-    if scores.ndim > 2 and not _even(gradient):
+    if pixels(tuple(gradient.shape[2:]), tuple(gradient.stride()[2:])) is None:
         gradient = torch.empty(scores.shape, dtype=torch.float32, device=scores.device)
     return gradient
-
-
-def _even(gradient: Tensor) -> bool:
-    """Whether all dimensions from the third on can be one."""
-    shape, strides = gradient.shape[2:], gradient.stride()[2:]
-    expected: Any = None
-    for size, stride in zip(reversed(shape), reversed(strides)):
-        if size == 1:
-            continue
-        if expected is not None and stride != expected:
-            return False
-        expected = stride * size
-    return True
 
 
 def _target(gradient: Tensor, need_gradient: bool) -> Any:

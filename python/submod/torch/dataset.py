@@ -79,6 +79,8 @@ class DatasetLovasz(nn.Module):
         scores, labels = canonical("softmax", logits, labels, False)
         if scores.shape[1] != self.num_classes:
             raise ValueError(f"logits of {scores.shape[1]} classes, not {self.num_classes}")
+        if self.counts.dtype != torch.float64:
+            raise RuntimeError(f"the counts are float64; what made them {self.counts.dtype}?")
         scale = self._count(scores, labels) if self.training else 1.0
         chosen, class_list = split_classes(self.classes)
         loss, _ = _ops.histogram_loss(
