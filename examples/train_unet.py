@@ -1,4 +1,4 @@
-"""Segmentation with cross-entropy, then fine-tuning with Lovász-Softmax: what does the mean IoU gain?
+"""Segmentation by cross-entropy, then fine-tuning with Lovász-Softmax: what does mIoU gain?
 
     python examples/train_unet.py                            synthetic shapes, minutes on two cores
     python examples/train_unet.py --data brain               slices of an MRI volume (mricron-data)
@@ -69,8 +69,8 @@ def make_recipe(chosen: argparse.Namespace) -> Recipe:
     recipe = RECIPES[chosen.data]
     if chosen.quick:
         recipe = quick(recipe)
-    names = "model steps fine_steps fine_tune batch rate fine_rate optimizer equibatch evaluate_every"
-    given = {name: getattr(chosen, name) for name in names.split()}
+    names = "model steps fine_steps fine_tune batch rate fine_rate optimizer equibatch"
+    given = {name: getattr(chosen, name) for name in (*names.split(), "evaluate_every")}
     given = {name: value for name, value in given.items() if value is not None}
     if "fine_steps" in given:
         given["fine_epochs"] = 0

@@ -18,7 +18,8 @@ import torch
 from . import UserError
 from .data import Example, Segmentation
 
-NAMES = [f"{side} {name}" for name in ("thalamus", "caudate", "putamen", "pallidum") for side in "LR"]
+STRUCTURES = ("thalamus", "caudate", "putamen", "pallidum")
+NAMES = [f"{side} {name}" for name in STRUCTURES for side in "LR"]
 AAL = [77, 78, 71, 72, 73, 74, 75, 76]
 IBSR = [10, 49, 11, 50, 12, 51, 13, 52]
 MRICRON = Path("/usr/share/mricron/templates")

@@ -52,8 +52,8 @@ class UNet(nn.Module):
         return self.score(x)[:, :, :height, :width]
 
 
-# The supplement's table: kernel, filters, dilation, stride of the 3 x 3 max pooling (0: none). Block
-# 7 is the 1 x 1 convolution to the classes. Batch normalisation comes before each ReLU.
+# The supplement's table: kernel, filters, dilation, stride of the 3 x 3 max pooling (0: none).
+# Block 7 is the 1 x 1 convolution to the classes. Batch normalisation comes before each ReLU.
 IBSR_BLOCKS = (
     (7, 64, 1, 2),
     (5, 128, 1, 2),
@@ -73,9 +73,7 @@ class IBSRNet(nn.Module):
         layers: List[nn.Module] = []
         for kernel, filters, dilation, stride in IBSR_BLOCKS:
             layers += [
-                nn.Conv2d(
-                    channels, filters, kernel, dilation=dilation, padding="same", bias=False
-                ),
+                nn.Conv2d(channels, filters, kernel, dilation=dilation, padding="same", bias=False),
                 nn.BatchNorm2d(filters),
                 nn.ReLU(inplace=True),
             ]

@@ -29,7 +29,7 @@ class Recipe:
     equibatch: bool = False  # Sec. 3.1: each class in turn chooses an image and a crop
     fine_tune: Tuple[str, ...] = ("ce", "ce+lovasz")
     model: str = "unet"
-    width: int = 12  # channels of the first level of the U-Net
+    width: int = 8  # channels of the first level of the U-Net
     evaluate_every: int = 0  # steps; 0: at the end of each part only
     snapshot_every: int = 0  # steps; 0: at the end of each part only
 
@@ -37,10 +37,12 @@ class Recipe:
 RECIPES = {
     # The defaults for the data that come without a download: minutes on two cores.
     "shapes": Recipe(
-        steps=800, fine_steps=400, batch=8, rate=3e-3, fine_rate=1e-3, optimizer="adam", flip=True
+        steps=600, fine_steps=300, batch=8, rate=3e-3, fine_rate=1e-3, optimizer="adam", flip=True
     ),
     # Left and right are different classes: no flip.
-    "brain": Recipe(steps=300, fine_steps=150, batch=4, rate=3e-3, fine_rate=1e-3, optimizer="adam"),
+    "brain": Recipe(
+        steps=300, fine_steps=150, batch=4, rate=3e-3, fine_rate=1e-3, optimizer="adam"
+    ),
     # Sec. 4.3 and DeepLab's own scales; the network starts from weights trained elsewhere. The
     # paper also has fine_steps=30000.
     "voc": Recipe(

@@ -1,4 +1,4 @@
-"""Synthetic images: grey shapes on grey ground, told apart by their outlines only; some are rare."""
+"""Synthetic images: shapes on grey ground, told apart by outline and, roughly, colour."""
 
 from __future__ import annotations
 
@@ -25,13 +25,22 @@ KINDS = {
     "dot": lambda u, v: u**2 + v**2 < 0.1,
 }
 SIDE, SHAPES, NOISE = 64, 4, 0.12
+SPREAD = 0.12  # of the colours of one kind: as far as from one kind to the next
 FREQUENCY = 0.72 ** np.arange(len(KINDS))
+
+
+def colour(kind: int, rng: np.random.Generator) -> np.ndarray:
+    """Around a circle of hues, with the kinds that look alike far apart."""
+    hue = 2 * np.pi * (5 * kind % len(KINDS)) / len(KINDS)
+    clean = 0.5 + 0.25 * np.cos(hue - 2 * np.pi / 3 * np.arange(3))
+    return clean + rng.normal(0, SPREAD, size=3)
 
 
 def draw_image(rng: np.random.Generator) -> Example:
     rows, columns = np.mgrid[0:SIDE, 0:SIDE].astype(np.float64)
     slope = rng.normal(0, 0.2, size=2)
-    image = rng.uniform(0.3, 0.7) + (slope[0] * rows + slope[1] * columns) / SIDE
+    ground = rng.uniform(0.3, 0.7) + (slope[0] * rows + slope[1] * columns) / SIDE
+    image = np.repeat(ground[None], 3, axis=0)
     labels = np.zeros((SIDE, SIDE), np.int64)
     kinds = list(KINDS.values())
     for kind in rng.choice(len(kinds), size=SHAPES, p=FREQUENCY / FREQUENCY.sum()):
@@ -40,10 +49,10 @@ def draw_image(rng: np.random.Generator) -> Example:
         right, down = (columns - x) / radius, (rows - y) / radius
         turned = np.cos(angle) * right + np.sin(angle) * down
         inside = kinds[kind](turned, np.cos(angle) * down - np.sin(angle) * right)
-        image[inside] = (image[inside] + rng.choice([-1, 1]) * rng.uniform(0.2, 0.5)).mean()
+        image[:, inside] = colour(int(kind), rng)[:, None]
         labels[inside] = 1 + kind
     image += rng.normal(0, NOISE, size=image.shape)
-    return torch.from_numpy(image[None].astype(np.float32)) - 0.5, torch.from_numpy(labels)
+    return torch.from_numpy(image.astype(np.float32)) - 0.5, torch.from_numpy(labels)
 
 
 def load(images: int, seed: int = 0) -> Segmentation:
@@ -52,4 +61,4 @@ def load(images: int, seed: int = 0) -> Segmentation:
     drawn: List[Example] = [draw_image(rng) for _ in range(images)]
     readers = [lambda example=example: example for example in drawn]
     train = images * 3 // 4
-    return Segmentation(["ground", *KINDS], 1, readers[:train], readers[train:])
+    return Segmentation(["ground", *KINDS], 3, readers[:train], readers[train:])

@@ -29,9 +29,9 @@ def make_loss(name: str, classes: int, loss_device: str) -> Loss:
         return total / (labels != IGNORE).sum().clamp(min=1)
 
     def there(function: Loss) -> Loss:
-        return lambda scores, labels: function(
-            scores.to(loss_device), labels.to(loss_device)
-        ).to(scores.device)
+        return lambda scores, labels: function(scores.to(loss_device), labels.to(loss_device)).to(
+            scores.device
+        )
 
     if name == "ce":
         return ce
@@ -66,9 +66,7 @@ class Score:
 @torch.no_grad()
 def evaluate(network: nn.Module, data: Segmentation, recipe: Recipe, device: str) -> Score:
     """One image after the other, at the resolution of its labels."""
-    measure = submod.MeanIoU(
-        len(data.classes), ignore_index=IGNORE, leave_out=data.leave_out
-    )
+    measure = submod.MeanIoU(len(data.classes), ignore_index=IGNORE, leave_out=data.leave_out)
     network.eval()
     for read in data.val:
         predicted, labels = predict(network, read(), recipe, device)

@@ -138,7 +138,9 @@ def ibsr(tmp_path):
 def test_shapes(tmp_path):
     pytest.importorskip("PIL", reason="Pillow is not installed")
     files = tmp_path / "curves.csv", tmp_path / "masks.png"
-    result = run("--fine-tune", "ce", "ce+lovasz", "dataset", "--csv", files[0], "--pictures", files[1])
+    result = run(
+        "--fine-tune", "ce", "ce+lovasz", "dataset", "--csv", files[0], "--pictures", files[1]
+    )
     names = ["ce", "ce, then ce", "ce, then ce+lovasz", "ce, then dataset"]
     assert_scores(scores(result), names)
     rows = files[0].read_text(encoding="utf-8").splitlines()
