@@ -37,7 +37,7 @@ class Recipe:
 RECIPES = {
     # The defaults for the data that come without a download: minutes on two cores.
     "shapes": Recipe(
-        steps=600, fine_steps=300, batch=8, rate=3e-3, fine_rate=1e-3, optimizer="adam", flip=True
+        steps=800, fine_steps=300, batch=8, rate=3e-3, fine_rate=1e-3, optimizer="adam", flip=True
     ),
     # Left and right are different classes: no flip.
     "brain": Recipe(

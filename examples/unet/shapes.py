@@ -25,14 +25,14 @@ KINDS = {
     "dot": lambda u, v: u**2 + v**2 < 0.1,
 }
 SIDE, SHAPES, NOISE = 64, 4, 0.12
-SPREAD = 0.12  # of the colours of one kind: as far as from one kind to the next
+SPREAD = 0.06  # of the colours of one kind, which overlap with those of its neighbours
 FREQUENCY = 0.72 ** np.arange(len(KINDS))
 
 
 def colour(kind: int, rng: np.random.Generator) -> np.ndarray:
     """Around a circle of hues, with the kinds that look alike far apart."""
     hue = 2 * np.pi * (5 * kind % len(KINDS)) / len(KINDS)
-    clean = 0.5 + 0.25 * np.cos(hue - 2 * np.pi / 3 * np.arange(3))
+    clean = 0.5 + 0.35 * np.cos(hue - 2 * np.pi / 3 * np.arange(3))
     return clean + rng.normal(0, SPREAD, size=3)
 
 

@@ -171,6 +171,27 @@ def test_network_of_the_supplement(ibsr):
     assert_scores(scores(result), ["lovasz"])
 
 
+def test_network_of_your_own(tmp_path, monkeypatch):
+    """Scores under "out", as in torchvision, and of a lower resolution."""
+    (tmp_path / "my_networks.py").write_text(
+        "import torch\n"
+        "class Net(torch.nn.Module):\n"
+        "    def __init__(self, num_classes):\n"
+        "        super().__init__()\n"
+        "        self.layer = torch.nn.Conv2d(3, num_classes, 3, stride=2, padding=1)\n"
+        "    def forward(self, x):\n"
+        "        return {'out': self.layer(x)}\n",
+        encoding="utf-8",
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    out = tmp_path / "out"
+    result = run("--model", "my_networks:Net", "--fine-tune", "ce+lovasz", "--out", out)
+    assert_scores(scores(result), ["ce", "ce, then ce+lovasz"])
+    assert sorted(torch.load(out / "ce-4.pt")) == ["layer.bias", "layer.weight"]
+    wrong = run("--weights", out / "ce-4.pt")
+    assert wrong.returncode == 2 and "ce-4.pt" in wrong.stderr
+
+
 def test_same_seed_same_numbers():
     first, second = (scores(run("--fine-tune", "ce+lovasz")) for _ in range(2))
     assert first == second
