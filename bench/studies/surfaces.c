@@ -32,7 +32,7 @@ static submod_status softmax(const uint8_t *truth, const double *at, double *los
     const int32_t foreground = 1;
     float score[2 * PIXELS] = {0};
     for (size_t i = 0; i < PIXELS; i++) {
-        score[truth[i] * PIXELS + i] = (float)at[i];
+        score[(size_t)truth[i] * PIXELS + i] = (float)at[i];
     }
     submod_scores scores = submod_scores_f32(score, 1, 2, PIXELS);
     submod_labels labels = submod_labels_u8(truth, 1, PIXELS);
