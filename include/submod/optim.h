@@ -265,7 +265,9 @@ SUBMOD_API submod_status submod_fista(const submod_problem *problem, double *x,
 
 /* ---- the bundle method: a minimum with a certificate ---- */
 typedef struct submod_bundle_settings {
-    submod_run_settings run; /* tolerance 1e-6: ends when gap <= tolerance; keep_best: always */
+    /* tolerance 1e-6: ends when gap <= tolerance. x only ever moves to better points, and not for
+     * less than a tenth of what the planes promise: keep_best changes nothing. */
+    submod_run_settings run;
     /* Without weight decay a bound on the minimum needs to know where to look: it is then one on
      * the minimum of f over |y - start| <= radius. > 0, required if weight_decay = 0. */
     double radius;
