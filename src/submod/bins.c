@@ -1,12 +1,12 @@
 /* Errors in bins (see bins.h). */
 #include "submod/bins.h"
 
-#include <math.h>
 #include <omp.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/simd.h"
+#include "submod/pointwise.h"
 
 SUBMODI_MULTIVERSION
 static void find_bins(const submodi_binning *how, const float *v, const int32_t *code,
@@ -18,11 +18,8 @@ static void find_bins(const submodi_binning *how, const float *v, const int32_t 
     const float lowest = how->drop_zero ? 0.0F : -1.0F; /* errors up to here are dropped */
     const int32_t ignored = how->ignored;
     for (size_t i = 0; i < n; i++) {
-        float e = code[i] == target ? 1.0F - v[i] : bias + v[i];
-        e = e > 0.0F ? e : 0.0F;
-        int32_t b = (int32_t)(e * scale);
-        b = b < K ? b : K - 1;
-        b = code[i] == target ? b + K : b;
+        float e = submodi_error_of(v[i], code[i] == target, bias);
+        int32_t b = submodi_bin_of(e, code[i] == target, scale, K);
         b = e <= lowest ? 2 * K : b;
         bin[i] = (uint32_t)(code[i] == ignored ? 2 * K : b);
     }
@@ -114,7 +111,6 @@ void submodi_counter_add_to(const submodi_counter *x, size_t c, double *total)
 double submodi_solve_bins(const double *count, double P, const submodi_binning *how,
                           double coefficient, float *weight)
 {
-    const double nothing = 1e-20; /* counts that have decayed to less weigh nothing */
     size_t K = how->K;
     double a = 0;
     double b = 0;
@@ -123,15 +119,9 @@ double submodi_solve_bins(const double *count, double P, const submodi_binning *
         double middle = ((double)k + 0.5) / (double)how->scale;
         double foreground = count[K + k];
         double background = count[k];
-        double U = P + b;
-        double of_foreground = U > nothing ? 1 / U : 0;
         a += foreground;
-        double of_background = 0;
-        if (U > nothing) {
-            of_background = fmax(P - a, 0) / U / (U + background);
-        } else if (background > nothing) {
-            of_background = 1 / background; /* no foreground: the largest errors are all */
-        }
+        double of_foreground, of_background;
+        submodi_weigh_bin(P, a, b, background, &of_foreground, &of_background);
         b += background;
         value += middle * (foreground * of_foreground + background * of_background);
         weight[K + k] = (float)(-coefficient * of_foreground);

@@ -13,6 +13,7 @@
 #include "base/simd.h"
 #include "base/threads.h"
 #include "submod/loss_problem.h"
+#include "submod/pointwise.h"
 #include "submod/rank.h"
 
 /* e = max(0, 1 - v) with the sign bit set at foreground pixels, max(0, bias + v) elsewhere, NaN at
@@ -22,8 +23,7 @@ static void signed_errors(const float *v, const int32_t *code, int32_t target, i
                           float bias, size_t n, float *error)
 {
     for (size_t i = 0; i < n; i++) {
-        float e = code[i] == target ? 1.0F - v[i] : bias + v[i];
-        e = e > 0.0F ? e : 0.0F;
+        float e = submodi_error_of(v[i], code[i] == target, bias);
         e = code[i] == target ? -e : e;
         error[i] = code[i] == ignored ? NAN : e;
     }

@@ -10,7 +10,6 @@
  *
  * Counts are integers: the same for any number of threads. Memory does not grow with the pixels.
  */
-#include <math.h>
 #include <omp.h>
 #include <string.h>
 
@@ -18,6 +17,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "submod/bins.h"
+#include "submod/pointwise.h"
 
 /* All scores looked at before anything is written; returns the largest margin, negative when some
  * score is bad. */
@@ -44,13 +44,10 @@ static float largest_error(const submodi_counter *x)
 static submodi_binning choose_bins(const submodi_problem *p, float largest)
 {
     uint32_t K = submodi_bins_for(p->settings.delta);
-    int log2_range = 0;
-    if (p->activation == SUBMODI_SCORE && largest > 0) {
-        frexp((double)largest, &log2_range);
-        K *= 2; /* the range may be twice the largest margin */
-    }
+    bool hinge = p->activation == SUBMODI_SCORE;
+    K *= hinge && largest > 0 ? 2 : 1; /* the range may be twice the largest margin */
     return (submodi_binning){.K = K,
-                             .scale = (float)ldexp(K, -log2_range),
+                             .scale = submodi_scale_for(K, hinge ? largest : 0),
                              .bias = submodi_bias(p),
                              .drop_zero = p->activation == SUBMODI_SCORE,
                              .ignored = p->rule.classes};
