@@ -8,6 +8,7 @@
  *   submod/loss.h       Lovász-Softmax, Lovász-Sigmoid, Lovász hinge
  *   submod/baseline.h   cross-entropy, hinge, Rahman-Wang, soft Dice, soft Jaccard
  *   submod/histogram.h  the Lovász-Softmax loss of a whole dataset
+ *   submod/gpu.h        the same losses on a GPU (CUDA)
  *   submod/metric.h     confusion counts, IoU, Dice, mIoU of images and datasets, equibatch
  */
 #ifndef SUBMOD_H
@@ -16,6 +17,7 @@
 #include "submod/base.h"
 #include "submod/baseline.h"
 #include "submod/function.h"
+#include "submod/gpu.h"
 #include "submod/histogram.h"
 #include "submod/loss.h"
 #include "submod/lovasz.h"

@@ -8,6 +8,7 @@
 #include "base/threads.h"
 #include "submod/activation.h"
 #include "submod/function_impl.h"
+#include "submod/pointwise.h"
 #include "submod/rows.h"
 
 /* ---- checks ---- */
@@ -87,10 +88,55 @@ submod_status submodi_require_loss_settings(const char *who, const submod_loss_s
                            : SUBMOD_OK;
 }
 
+/* ---- from arguments to a problem ---- */
+
+submod_status submodi_problem_start(const char *who, const submod_scores *scores,
+                                    submod_input input, const submod_labels *labels,
+                                    submodi_activation of_logits,
+                                    const submod_loss_settings *settings, submodi_problem *p)
+{
+    submod_status status = submodi_require_views(who, scores, labels);
+    if (status == SUBMOD_OK) {
+        status = submodi_require_input(who, input);
+    }
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    *p = (submodi_problem){.who = who,
+                           .scores = *scores,
+                           .labels = *labels,
+                           .activation =
+                               input == SUBMOD_INPUT_LOGITS ? of_logits : SUBMODI_PROBABILITY,
+                           .settings = settings ? *settings : submod_loss_defaults()};
+    return SUBMOD_OK;
+}
+
+submod_status submodi_problem_start_hinge(const char *who, const submod_scores *scores,
+                                          const submod_labels *labels,
+                                          const submod_loss_settings *settings, submodi_problem *p)
+{
+    submod_status status = submodi_require_views(who, scores, labels);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    if (scores->classes != 1) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: one score per pixel, not %zu", who,
+                            scores->classes);
+    }
+    *p = (submodi_problem){.who = who,
+                           .scores = *scores,
+                           .labels = *labels,
+                           .multilabel = true,
+                           .activation = SUBMODI_SCORE,
+                           .settings = settings ? *settings : submod_loss_defaults()};
+    p->settings.classes = SUBMOD_CLASSES_ALL;
+    p->settings.class_weight = NULL;
+    return SUBMOD_OK;
+}
+
 /* ---- labels ---- */
 
-/* The labels of class c, for multilabel problems. */
-static submod_labels labels_of_class(const submodi_problem *p, size_t c)
+submod_labels submodi_labels_of_class(const submodi_problem *p, size_t c)
 {
     static const size_t size[] = {
         [SUBMOD_LABEL_U8] = 1, [SUBMOD_LABEL_I32] = 4, [SUBMOD_LABEL_I64] = 8};
@@ -102,7 +148,7 @@ static submod_labels labels_of_class(const submodi_problem *p, size_t c)
 
 static submod_status bad_label(const submodi_problem *p, size_t c, size_t b, size_t i)
 {
-    submod_labels view = labels_of_class(p, c);
+    submod_labels view = submodi_labels_of_class(p, c);
     long long label = (long long)submodi_label(&view, b, i);
     if (p->multilabel && p->scores.classes > 1) {
         return submodi_fail(SUBMOD_EINVAL, "%s: labels[%zu][%zu][%zu] = %lld is not 0 or 1", p->who,
@@ -147,7 +193,7 @@ static submod_status count_labels(submodi_problem *p)
     for (size_t b = 0; b < p->scores.batch; b++) {
         double *foreground = p->foreground + b / p->images_per_group * C;
         for (size_t c = 0; c < (p->multilabel ? C : 1); c++) {
-            submod_labels view = labels_of_class(p, c);
+            submod_labels view = submodi_labels_of_class(p, c);
             for (size_t first = 0; first < p->scores.pixels; first += SUBMODI_TILE) {
                 int32_t codes[SUBMODI_TILE];
                 size_t left = p->scores.pixels - first;
@@ -178,36 +224,24 @@ static bool is_listed(const submod_loss_settings *s, size_t c)
     return false;
 }
 
-static bool is_taken(const submod_loss_settings *s, size_t c, double foreground)
+double submodi_class_weight(const submod_loss_settings *s, size_t c)
 {
-    return s->classes == SUBMOD_CLASSES_ALL ||
-           (s->classes == SUBMOD_CLASSES_PRESENT && foreground > 0) ||
-           (s->classes == SUBMOD_CLASSES_LIST && is_listed(s, c));
+    bool taken = s->classes != SUBMOD_CLASSES_LIST || is_listed(s, c);
+    double weight = s->class_weight ? s->class_weight[c] : 1;
+    return taken ? weight : 0;
 }
 
 size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const double *foreground,
                                   size_t groups, double *coefficient)
 {
-    double largest = 0; /* weights are divided by it, so that their sum cannot overflow */
     for (size_t c = 0; c < C; c++) {
-        double weight = s->class_weight ? s->class_weight[c] : 1;
-        coefficient[c] = is_taken(s, c, foreground[c]) ? weight : 0;
-        largest = fmax(largest, coefficient[c]);
+        bool absent = s->classes == SUBMOD_CLASSES_PRESENT && !(foreground[c] > 0);
+        coefficient[c] = absent ? 0 : submodi_class_weight(s, c);
     }
-    double total = 0;
-    for (size_t c = 0; largest > 0 && c < C; c++) {
-        coefficient[c] /= largest;
-        total += coefficient[c];
-    }
-    size_t terms = 0;
-    for (size_t c = 0; total > 0 && c < C; c++) {
-        coefficient[c] /= total * (double)groups;
-        terms += coefficient[c] > 0;
-    }
-    return terms;
+    return submodi_normalise_weights(coefficient, C, groups);
 }
 
-submod_status submodi_problem_prepare(submodi_problem *p, submod_work *work)
+submod_status submodi_problem_shape(submodi_problem *p)
 {
     submod_status status = submodi_labels_require(p->who, "labels", &p->labels);
     if (status == SUBMOD_OK) {
@@ -226,6 +260,16 @@ submod_status submodi_problem_prepare(submodi_problem *p, submod_work *work)
     p->images_per_group = p->settings.per_image || p->scores.batch == 0 ? 1 : p->scores.batch;
     p->groups = p->scores.batch / p->images_per_group;
     p->tiles_per_image = (p->scores.pixels + SUBMODI_TILE - 1) / SUBMODI_TILE;
+    return SUBMOD_OK;
+}
+
+submod_status submodi_problem_prepare(submodi_problem *p, submod_work *work)
+{
+    submod_status status = submodi_problem_shape(p);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    size_t C = p->scores.classes;
     p->foreground = submodi_take(work, p->groups * C, sizeof *p->foreground);
     p->coefficient = submodi_take(work, p->groups * C, sizeof *p->coefficient);
     if (!p->foreground || !p->coefficient) {
@@ -272,7 +316,7 @@ bool submodi_tile_load(const submodi_problem *p, size_t image, size_t t,
     size_t n = left < SUBMODI_TILE ? left : SUBMODI_TILE;
     *tile = (submodi_tile){image, first, n, memory->codes, memory->v, memory->g};
     for (size_t c = 0; c < (p->multilabel ? C : 1); c++) {
-        submod_labels view = labels_of_class(p, c);
+        submod_labels view = submodi_labels_of_class(p, c);
         submodi_labels_read(&view, image, first, n, &p->rule, memory->codes + c * SUBMODI_TILE);
     }
     bool good = true;

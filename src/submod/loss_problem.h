@@ -46,16 +46,34 @@ submod_status submodi_require_input(const char *who, submod_input input);
 submod_status submodi_require_gradient(const char *who, const submod_gradient *gradient,
                                        const submod_scores *scores);
 
-/* Checks everything but the scores' values, counts the foreground, sets the coefficients; memory
- * from work. */
+/* What the public functions begin with: their arguments as a problem that is not prepared yet.
+ * Softmax and sigmoid differ in of_logits; the hinge knows neither classes nor weights. */
+submod_status submodi_problem_start(const char *who, const submod_scores *scores,
+                                    submod_input input, const submod_labels *labels,
+                                    submodi_activation of_logits,
+                                    const submod_loss_settings *settings, submodi_problem *p);
+submod_status submodi_problem_start_hinge(const char *who, const submod_scores *scores,
+                                          const submod_labels *labels,
+                                          const submod_loss_settings *settings, submodi_problem *p);
+
+/* Checks everything but the values of labels and scores, and sets the label rule and the groups. */
+submod_status submodi_problem_shape(submodi_problem *p);
+
+/* The same, checks the labels too, counts the foreground, sets the coefficients; memory from work.
+ */
 submod_status submodi_problem_prepare(submodi_problem *p, submod_work *work);
 
 /* The parts of it that need no batch: the settings, and the coefficients of one group with so many
  * foreground pixels per class; returns how many are not 0. */
 submod_status submodi_require_loss_settings(const char *who, const submod_loss_settings *s,
                                             size_t C);
+/* The weight of class c by list and weights, present or not. */
+double submodi_class_weight(const submod_loss_settings *s, size_t c);
 size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const double *foreground,
                                   size_t groups, double *coefficient);
+
+/* The labels of class c: its own when multilabel, else those of all. */
+submod_labels submodi_labels_of_class(const submodi_problem *p, size_t c);
 
 /* Consecutive pixels of one image, all classes, and what is known about them. */
 typedef struct submodi_tile {

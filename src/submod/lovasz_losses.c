@@ -41,35 +41,14 @@ static submod_status solve(submodi_problem *p, double *loss, const submod_gradie
     return status;
 }
 
-/* What softmax and sigmoid have in common: the views, and scores or probabilities. */
-static submod_status start(const char *who, const submod_scores *scores, submod_input input,
-                           const submod_labels *labels, submodi_activation of_logits,
-                           const submod_loss_settings *settings, submodi_problem *p)
-{
-    submod_status status = submodi_require_views(who, scores, labels);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_input(who, input);
-    }
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    *p = (submodi_problem){.who = who,
-                           .scores = *scores,
-                           .labels = *labels,
-                           .activation =
-                               input == SUBMOD_INPUT_LOGITS ? of_logits : SUBMODI_PROBABILITY,
-                           .settings = settings ? *settings : submod_loss_defaults()};
-    return SUBMOD_OK;
-}
-
 submod_status submod_lovasz_softmax(const submod_scores *scores, submod_input input,
                                     const submod_labels *labels, double *loss,
                                     const submod_gradient *gradient, submod_loss_info *info,
                                     const submod_loss_settings *settings, submod_work *work)
 {
     submodi_problem p = {0};
-    submod_status status =
-        start("submod_lovasz_softmax", scores, input, labels, SUBMODI_SOFTMAX, settings, &p);
+    submod_status status = submodi_problem_start("submod_lovasz_softmax", scores, input, labels,
+                                                 SUBMODI_SOFTMAX, settings, &p);
     return status == SUBMOD_OK ? solve(&p, loss, gradient, info, work) : status;
 }
 
@@ -80,8 +59,8 @@ submod_status submod_lovasz_sigmoid(const submod_scores *scores, submod_input in
                                     submod_work *work)
 {
     submodi_problem p = {0};
-    submod_status status =
-        start("submod_lovasz_sigmoid", scores, input, labels, SUBMODI_SIGMOID, settings, &p);
+    submod_status status = submodi_problem_start("submod_lovasz_sigmoid", scores, input, labels,
+                                                 SUBMODI_SIGMOID, settings, &p);
     p.label_class_stride = label_class_stride;
     p.multilabel = true;
     return status == SUBMOD_OK ? solve(&p, loss, gradient, info, work) : status;
@@ -92,24 +71,10 @@ submod_status submod_lovasz_hinge(const submod_scores *scores, const submod_labe
                                   submod_loss_info *info, const submod_loss_settings *settings,
                                   submod_work *work)
 {
-    static const char who[] = "submod_lovasz_hinge";
-    submod_status status = submodi_require_views(who, scores, labels);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    if (scores->classes != 1) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: one score per pixel, not %zu", who,
-                            scores->classes);
-    }
-    submodi_problem p = {.who = who,
-                         .scores = *scores,
-                         .labels = *labels,
-                         .multilabel = true,
-                         .activation = SUBMODI_SCORE,
-                         .settings = settings ? *settings : submod_loss_defaults()};
-    p.settings.classes = SUBMOD_CLASSES_ALL;
-    p.settings.class_weight = NULL;
-    return solve(&p, loss, gradient, info, work);
+    submodi_problem p = {0};
+    submod_status status =
+        submodi_problem_start_hinge("submod_lovasz_hinge", scores, labels, settings, &p);
+    return status == SUBMOD_OK ? solve(&p, loss, gradient, info, work) : status;
 }
 
 /* ---- the hinge of any set function ---- */

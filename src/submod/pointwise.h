@@ -146,4 +146,25 @@ SUBMODI_BOTH void submodi_weigh_bin(double P, double a, double b, double backgro
     }
 }
 
+/* Class weights w >= 0 to coefficients of one of so many groups: their sum becomes 1 / groups, or
+ * all stay 0. Returns how many are not 0. */
+SUBMODI_BOTH size_t submodi_normalise_weights(double *w, size_t classes, size_t groups)
+{
+    double largest = 0; /* weights are divided by it, so that their sum cannot overflow */
+    for (size_t c = 0; c < classes; c++) {
+        largest = w[c] > largest ? w[c] : largest;
+    }
+    double total = 0;
+    for (size_t c = 0; largest > 0 && c < classes; c++) {
+        w[c] /= largest;
+        total += w[c];
+    }
+    size_t terms = 0;
+    for (size_t c = 0; total > 0 && c < classes; c++) {
+        w[c] /= total * (double)groups;
+        terms += w[c] > 0;
+    }
+    return terms;
+}
+
 #endif

@@ -1,0 +1,183 @@
+#include "cases.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_multilabel(kind k)
+{
+    return k == SIGMOID || k == SIGMOID_P || k == HINGE;
+}
+
+batch random_batch(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool coarse, bool ignore)
+{
+    C = k == HINGE ? 1 : C;
+    batch d = {k, B, C, N, malloc((B * C * N + 1) * sizeof(float)), NULL};
+    size_t labels = is_multilabel(k) ? B * C * N : B * N;
+    d.y = malloc((labels + 1) * sizeof *d.y);
+    for (size_t i = 0; i < B * C * N; i++) {
+        double u = coarse ? (double)submod_rng_below(rng, 5) / 4 : submod_rng_uniform(rng);
+        bool probability = k == SOFTMAX_P || k == SIGMOID_P;
+        d.x[i] = (float)(probability ? u : coarse ? 4 * u - 2 : 3 * submod_rng_normal(rng));
+    }
+    for (size_t i = 0; i < labels; i++) {
+        d.y[i] = (int64_t)submod_rng_below(rng, is_multilabel(k) ? 2 : C);
+        d.y[i] = ignore && submod_rng_below(rng, 4) == 0 ? 9 : d.y[i];
+    }
+    return d;
+}
+
+void free_batch(batch *d)
+{
+    free(d->x);
+    free(d->y);
+}
+
+submod_scores scores_of(const batch *d)
+{
+    return submod_scores_f32(d->x, d->B, d->C, d->N);
+}
+
+submod_labels labels_of(const batch *d)
+{
+    submod_labels l = submod_labels_i64(d->y, d->B, d->N);
+    l.batch_stride = (ptrdiff_t)(is_multilabel(d->kind) ? d->C * d->N : d->N);
+    return l;
+}
+
+submod_loss_settings random_settings(submod_rng *rng, bool ignore)
+{
+    static const int32_t list[] = {0};
+    static const double weight[] = {0.5, 0, 3, 1e300, 1, 2, 0.1, 1e-300};
+    submod_loss_settings s = submod_loss_defaults();
+    s.engine = (submod_engine)submod_rng_below(rng, 2);
+    s.delta = ldexp(1, -(int)submod_rng_below(rng, 12));
+    s.per_image = (int)submod_rng_below(rng, 2);
+    s.classes = (submod_classes)submod_rng_below(rng, 3);
+    s.class_list = list;
+    s.class_count = s.classes == SUBMOD_CLASSES_LIST ? submod_rng_below(rng, 2) : 0;
+    s.class_weight = submod_rng_below(rng, 2) ? weight : NULL;
+    s.has_ignore = ignore;
+    s.ignore_label = 9;
+    return s;
+}
+
+submodi_gpu_tuning random_tuning(submod_rng *rng)
+{
+    submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
+    t.threads = 32U << submod_rng_below(rng, 5);
+    t.stage_bytes = submod_rng_below(rng, 2) ? t.stage_bytes : submod_rng_below(rng, 2000);
+    t.window_bytes = submod_rng_below(rng, 2) ? t.window_bytes : submod_rng_below(rng, 2000);
+    t.blocks = (uint32_t)submod_rng_below(rng, 12) + 1;
+    t.table_bytes = submod_rng_below(rng, 2) ? t.table_bytes : submod_rng_below(rng, 1 << 18);
+    t.small = (uint32_t)(submod_rng_below(rng, 3) ? submod_rng_below(rng, 64) : t.small);
+    t.large = (uint32_t)submod_rng_below(rng, 600);
+    t.together = submod_rng_below(rng, 3000);
+    t.tile = (uint32_t)(1 + submod_rng_below(rng, 300));
+    return t;
+}
+
+submod_status on_cpu(const batch *d, double *loss, const submod_gradient *g, submod_loss_info *info,
+                     const submod_loss_settings *s)
+{
+    submod_scores scores = scores_of(d);
+    submod_labels labels = labels_of(d);
+    submod_input input = d->kind == SOFTMAX_P || d->kind == SIGMOID_P ? SUBMOD_INPUT_PROBABILITIES
+                                                                      : SUBMOD_INPUT_LOGITS;
+    switch (d->kind) {
+    case HINGE: return submod_lovasz_hinge(&scores, &labels, loss, g, info, s, NULL);
+    case SIGMOID:
+    case SIGMOID_P:
+        return submod_lovasz_sigmoid(&scores, input, &labels, (ptrdiff_t)d->N, loss, g, info, s,
+                                     NULL);
+    default: return submod_lovasz_softmax(&scores, input, &labels, loss, g, info, s, NULL);
+    }
+}
+
+submod_status on_shim(const batch *d, double *loss, const submod_gradient *g,
+                      submod_loss_info *info, const submod_loss_settings *s,
+                      const submodi_gpu_tuning *t)
+{
+    submod_scores scores = scores_of(d);
+    submod_labels labels = labels_of(d);
+    submodi_problem p = {0};
+    submod_status status;
+    if (d->kind == HINGE) {
+        status = submodi_problem_start_hinge("submod_lovasz_hinge", &scores, &labels, s, &p);
+    } else {
+        bool multilabel = is_multilabel(d->kind);
+        submod_input input = d->kind == SOFTMAX_P || d->kind == SIGMOID_P
+                                 ? SUBMOD_INPUT_PROBABILITIES
+                                 : SUBMOD_INPUT_LOGITS;
+        status = submodi_problem_start(
+            multilabel ? "submod_lovasz_sigmoid" : "submod_lovasz_softmax", &scores, input, &labels,
+            multilabel ? SUBMODI_SIGMOID : SUBMODI_SOFTMAX, s, &p);
+        p.label_class_stride = (ptrdiff_t)d->N;
+        p.multilabel = multilabel;
+    }
+    submodi_gpu_backend b = shim_backend(p.who);
+    return status == SUBMOD_OK ? submodi_gpu_loss_host(&b, &p, loss, g, info, t) : status;
+}
+
+/* What differs between two runs that wrote n numbers each. */
+static const char *difference(const submod_loss_settings *s, const double loss[2],
+                              float *const g[2], size_t n, const submod_loss_info info[2])
+{
+    static char words[200];
+    if (!(fabs(loss[0] - loss[1]) <= 1e-13)) {
+        snprintf(words, sizeof words, "losses %.17g and %.17g", loss[0], loss[1]);
+        return words;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!(g[0][i] == g[1][i])) {
+            snprintf(words, sizeof words, "gradients[%zu] %.9g and %.9g", i, (double)g[0][i],
+                     (double)g[1][i]);
+            return words;
+        }
+    }
+    bool any_error = s->engine == SUBMOD_ENGINE_EXACT || info[0].bins == info[1].bins;
+    if (info[0].pixels != info[1].pixels || info[0].terms != info[1].terms ||
+        (any_error && info[0].delta != info[1].delta)) {
+        snprintf(words, sizeof words, "info: pixels %llu %llu, terms %zu %zu, delta %g %g",
+                 (unsigned long long)info[0].pixels, (unsigned long long)info[1].pixels,
+                 info[0].terms, info[1].terms, info[0].delta, info[1].delta);
+        return words;
+    }
+    return NULL;
+}
+
+const char *compare(const batch *d, const submod_loss_settings *s, const submodi_gpu_tuning *t)
+{
+    static char words[400];
+    size_t n = d->B * d->C * d->N;
+    float *g[2];
+    double loss[2] = {7, 7};
+    submod_loss_info info[2];
+    memset(info, 0, sizeof info);
+    submod_status status[2];
+    for (int i = 0; i < 2; i++) {
+        g[i] = malloc((n + 1) * sizeof **g);
+        for (size_t k = 0; k <= n; k++) {
+            g[i][k] = (float)k;
+        }
+    }
+    submod_gradient to[2] = {submod_gradient_dense(g[0], d->C, d->N),
+                             submod_gradient_dense(g[1], d->C, d->N)};
+    to[0].accumulate = to[1].accumulate = d->N % 2 == 0;
+    status[0] = on_cpu(d, &loss[0], &to[0], &info[0], s);
+    snprintf(words, sizeof words, "%s", status[0] == SUBMOD_OK ? "" : submod_last_error());
+    status[1] = on_shim(d, &loss[1], &to[1], &info[1], s, t);
+    const char *found = NULL;
+    if (status[0] != status[1] ||
+        (status[0] != SUBMOD_OK && strcmp(words, submod_last_error()) != 0)) {
+        size_t used = strlen(words);
+        snprintf(words + used, sizeof words - used, " (%d) | %s (%d)", (int)status[0],
+                 submod_last_error(), (int)status[1]);
+        found = words;
+    }
+    found = found ? found : difference(s, loss, g, n, info);
+    free(g[0]);
+    free(g[1]);
+    return found;
+}
