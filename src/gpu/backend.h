@@ -48,7 +48,7 @@ struct submodi_gpu_backend {
     const char *who; /* the public function, for words */
     int device;
     void *stream;
-    /* Blocks of so many threads (a multiple of 32, up to 1024), each with so many bytes of shared
+    /* Blocks of so many threads (a multiple of 32), each with so many bytes of shared
      * memory. *job is copied. */
     submod_status (*launch)(const submodi_gpu_backend *b, submodi_gpu_kernel kernel,
                             uint32_t blocks, uint32_t threads, size_t shared,

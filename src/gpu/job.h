@@ -13,6 +13,7 @@
 
 enum {
     SUBMODI_WARP = 32,
+    SUBMODI_GPU_THREADS = 256, /* of a block, at most, on a device */
     SUBMODI_BLOCK_SCRATCH = 33 * 8 /* bytes of shared memory for scans and sums (block.h) */
 };
 

@@ -21,7 +21,7 @@ typedef struct submodi_gpu_tuning {
 static inline submodi_gpu_tuning submodi_gpu_tuning_defaults(void)
 {
     submodi_gpu_tuning t;
-    t.threads = 256;
+    t.threads = SUBMODI_GPU_THREADS;
     t.stage_bytes = 24 << 10;
     t.window_bytes = 24 << 10;
     t.blocks = 2048;

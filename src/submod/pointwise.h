@@ -117,14 +117,14 @@ SUBMODI_BOTH int32_t submodi_bin_of(float e, bool foreground, float scale, int32
     return foreground ? b + K : b;
 }
 
-/* Bins per unit of error, a power of two, when K bins have to cover margins up to `largest`. */
+/* Bins per unit of error, when K bins, a power of two, have to cover margins up to `largest`: K
+ * divided by the power of two above it, by the exponents alone. Margins are 0 or at least 2^-24,
+ * never subnormal, and K >= 4, so that the result is not either. */
 SUBMODI_BOTH float submodi_scale_for(uint32_t K, float largest)
 {
-    int log2_range = 0;
-    if (largest > 0) {
-        frexp((double)largest, &log2_range);
-    }
-    return (float)ldexp((double)K, -log2_range);
+    uint32_t bits = submodi_to_bits((float)K);
+    uint32_t log2_range = (submodi_to_bits(largest) >> 23) - 126; /* may wrap, and wrap back */
+    return submodi_from_bits(largest > 0 ? bits - (log2_range << 23) : bits);
 }
 
 /* Weights of each foreground and each background pixel of a bin, by Jaccard's increments
