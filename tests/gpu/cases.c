@@ -5,9 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_multilabel(kind k)
+bool is_multilabel(kind k)
 {
     return k == SIGMOID || k == SIGMOID_P || k == HINGE;
+}
+
+submod_input input_of(kind k)
+{
+    return k == SOFTMAX_P || k == SIGMOID_P ? SUBMOD_INPUT_PROBABILITIES : SUBMOD_INPUT_LOGITS;
 }
 
 batch random_batch(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool coarse, bool ignore)
@@ -63,28 +68,12 @@ submod_loss_settings random_settings(submod_rng *rng, bool ignore)
     return s;
 }
 
-submodi_gpu_tuning random_tuning(submod_rng *rng)
-{
-    submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
-    t.threads = 32U << submod_rng_below(rng, 5);
-    t.stage_bytes = submod_rng_below(rng, 2) ? t.stage_bytes : submod_rng_below(rng, 2000);
-    t.window_bytes = submod_rng_below(rng, 2) ? t.window_bytes : submod_rng_below(rng, 2000);
-    t.blocks = (uint32_t)submod_rng_below(rng, 12) + 1;
-    t.table_bytes = submod_rng_below(rng, 2) ? t.table_bytes : submod_rng_below(rng, 1 << 18);
-    t.small = (uint32_t)(submod_rng_below(rng, 3) ? submod_rng_below(rng, 64) : t.small);
-    t.large = (uint32_t)submod_rng_below(rng, 600);
-    t.together = submod_rng_below(rng, 3000);
-    t.tile = (uint32_t)(1 + submod_rng_below(rng, 300));
-    return t;
-}
-
 submod_status on_cpu(const batch *d, double *loss, const submod_gradient *g, submod_loss_info *info,
                      const submod_loss_settings *s)
 {
     submod_scores scores = scores_of(d);
     submod_labels labels = labels_of(d);
-    submod_input input = d->kind == SOFTMAX_P || d->kind == SIGMOID_P ? SUBMOD_INPUT_PROBABILITIES
-                                                                      : SUBMOD_INPUT_LOGITS;
+    submod_input input = input_of(d->kind);
     switch (d->kind) {
     case HINGE: return submod_lovasz_hinge(&scores, &labels, loss, g, info, s, NULL);
     case SIGMOID:
@@ -93,31 +82,6 @@ submod_status on_cpu(const batch *d, double *loss, const submod_gradient *g, sub
                                      NULL);
     default: return submod_lovasz_softmax(&scores, input, &labels, loss, g, info, s, NULL);
     }
-}
-
-submod_status on_shim(const batch *d, double *loss, const submod_gradient *g,
-                      submod_loss_info *info, const submod_loss_settings *s,
-                      const submodi_gpu_tuning *t)
-{
-    submod_scores scores = scores_of(d);
-    submod_labels labels = labels_of(d);
-    submodi_problem p = {0};
-    submod_status status;
-    if (d->kind == HINGE) {
-        status = submodi_problem_start_hinge("submod_lovasz_hinge", &scores, &labels, s, &p);
-    } else {
-        bool multilabel = is_multilabel(d->kind);
-        submod_input input = d->kind == SOFTMAX_P || d->kind == SIGMOID_P
-                                 ? SUBMOD_INPUT_PROBABILITIES
-                                 : SUBMOD_INPUT_LOGITS;
-        status = submodi_problem_start(
-            multilabel ? "submod_lovasz_sigmoid" : "submod_lovasz_softmax", &scores, input, &labels,
-            multilabel ? SUBMODI_SIGMOID : SUBMODI_SOFTMAX, s, &p);
-        p.label_class_stride = (ptrdiff_t)d->N;
-        p.multilabel = multilabel;
-    }
-    submodi_gpu_backend b = shim_backend(p.who);
-    return status == SUBMOD_OK ? submodi_gpu_loss_host(&b, &p, loss, g, info, t) : status;
 }
 
 /* What differs between two runs that wrote n numbers each. */
@@ -147,7 +111,7 @@ static const char *difference(const submod_loss_settings *s, const double loss[2
     return NULL;
 }
 
-const char *compare(const batch *d, const submod_loss_settings *s, const submodi_gpu_tuning *t)
+const char *compare(const batch *d, const submod_loss_settings *s, runner run, const void *context)
 {
     static char words[400];
     size_t n = d->B * d->C * d->N;
@@ -167,10 +131,11 @@ const char *compare(const batch *d, const submod_loss_settings *s, const submodi
     to[0].accumulate = to[1].accumulate = d->N % 2 == 0;
     status[0] = on_cpu(d, &loss[0], &to[0], &info[0], s);
     snprintf(words, sizeof words, "%s", status[0] == SUBMOD_OK ? "" : submod_last_error());
-    status[1] = on_shim(d, &loss[1], &to[1], &info[1], s, t);
+    status[1] = run(d, &loss[1], &to[1], &info[1], s, context);
     const char *found = NULL;
     if (status[0] != status[1] ||
-        (status[0] != SUBMOD_OK && strcmp(words, submod_last_error()) != 0)) {
+        (status[0] != SUBMOD_OK &&
+         strcmp(strchr(words, ':'), strchr(submod_last_error(), ':')) != 0)) {
         size_t used = strlen(words);
         snprintf(words + used, sizeof words - used, " (%d) | %s (%d)", (int)status[0],
                  submod_last_error(), (int)status[1]);

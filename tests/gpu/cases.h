@@ -2,8 +2,8 @@
 #ifndef SUBMOD_TESTS_GPU_CASES_H
 #define SUBMOD_TESTS_GPU_CASES_H
 
-#include "gpu/losses.h"
-#include "shim.h"
+#include <stdbool.h>
+#include <submod.h>
 
 typedef enum { SOFTMAX, SOFTMAX_P, SIGMOID, SIGMOID_P, HINGE, KINDS } kind;
 
@@ -19,25 +19,24 @@ typedef struct batch {
 batch random_batch(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool coarse, bool ignore);
 void free_batch(batch *d);
 
+bool is_multilabel(kind k);
+submod_input input_of(kind k);
 submod_scores scores_of(const batch *d);
 submod_labels labels_of(const batch *d);
 
 /* Engine, groups, classes, weights, all random; bins few enough for the tests to be quick. */
 submod_loss_settings random_settings(submod_rng *rng, bool ignore);
 
-/* Sizes small enough for every path to be taken by small problems, random. */
-submodi_gpu_tuning random_tuning(submod_rng *rng);
-
 /* By the public functions of loss.h. */
 submod_status on_cpu(const batch *d, double *loss, const submod_gradient *g, submod_loss_info *info,
                      const submod_loss_settings *s);
-/* By the device pipeline on host pointers. */
-submod_status on_shim(const batch *d, double *loss, const submod_gradient *g,
-                      submod_loss_info *info, const submod_loss_settings *s,
-                      const submodi_gpu_tuning *t);
+/* Some other way to the same results. */
+typedef submod_status (*runner)(const batch *d, double *loss, const submod_gradient *g,
+                                submod_loss_info *info, const submod_loss_settings *s,
+                                const void *context);
 
 /* Both: statuses and words equal, gradients the same bit by bit, losses up to the order of a sum of
  * doubles. Returns NULL, or what differs. */
-const char *compare(const batch *d, const submod_loss_settings *s, const submodi_gpu_tuning *t);
+const char *compare(const batch *d, const submod_loss_settings *s, runner run, const void *context);
 
 #endif

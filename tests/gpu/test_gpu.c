@@ -5,14 +5,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cases.h"
+#include "on_shim.h"
 #include "support.h"
 
 static const size_t odd_sizes[] = {1, 2, 31, 32, 33, 63, 64, 65, 255, 256, 257, 511, 1000, 1025};
 
 #define ck_assert_same(batch, settings, tuning) \
     do { \
-        const char *what_ = compare(batch, settings, tuning); \
+        const char *what_ = compare(batch, settings, on_shim, tuning); \
         ck_assert_msg(!what_, "kind %d, %zu x %zu x %zu, engine %d, order %d: %s", \
                       (int)(batch)->kind, (batch)->B, (batch)->C, (batch)->N, \
                       (int)(settings)->engine, (int)shim.order, what_); \
@@ -385,7 +385,7 @@ static bool all_is_well(void)
         t.threads = 64U << repeat % 3;
         t.window_bytes = repeat % 2 ? 24 << 10 : 200;
         set_order(repeat);
-        const char *what = compare(&d, &s, &t);
+        const char *what = compare(&d, &s, on_shim, &t);
         free_batch(&d);
         if (what) {
             return false;
