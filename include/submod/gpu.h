@@ -126,6 +126,29 @@ SUBMOD_API submod_status submod_gpu_lovasz_hinge_host(const submod_scores *score
                                                       const submod_loss_settings *settings,
                                                       int device);
 
+/* ---- prox ---- */
+
+/* The prox of the Jaccard extension, argmin over u of f(u) + lambda/2 |u - x|^2, for every image
+ * and class by itself. x takes the place of scores: (batch, classes, pixels). labels: 0 or 1, and
+ * perhaps the ignored one, as for the sigmoid. Up to half a bin: x is counted in so many bins
+ * between its smallest and largest entry, and |u - prox of x| <= result->delta in every entry.
+ *
+ * u: where the result goes, in the layout of a gradient (multiplied by its scale, added if it says
+ * so); it may be x itself if that is float32 with the same strides. Ignored entries keep x. All in
+ * device memory; result->loss is 0, and NaN when the data were refused: u is then untouched.
+ *
+ * bins: a power of two from 4 to 2^20. Of the settings has_ignore and ignore_label count; NULL:
+ * nothing is ignored. Solving takes one block per image and class, and about the time of as many
+ * steps as u has different values: meant for many images, not for one large one.
+ *
+ * SUBMOD_EINVAL: as for the losses; lambda not > 0, bins. SUBMOD_ENONFINITE: lambda. */
+SUBMOD_API submod_status submod_gpu_prox_workspace(const submod_scores *x, size_t bins,
+                                                   size_t *bytes);
+SUBMOD_API submod_status submod_gpu_prox_jaccard(
+    const submod_scores *x, const submod_labels *labels, ptrdiff_t label_class_stride,
+    double lambda, size_t bins, const submod_gradient *u, submod_gpu_result *result,
+    const submod_loss_settings *settings, const submod_gpu_place *place);
+
 #ifdef __cplusplus
 }
 #endif

@@ -23,6 +23,10 @@
     X(weigh) \
     X(tile_sum) \
     X(gradient) \
+    X(prox_range) \
+    X(prox_count) \
+    X(prox_solve) \
+    X(prox_write) \
     X(finish)
 
 typedef enum submodi_gpu_kernel {

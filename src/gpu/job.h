@@ -13,7 +13,7 @@
 
 enum {
     SUBMODI_WARP = 32,
-    SUBMODI_GPU_THREADS = 256, /* of a block, at most, on a device */
+    SUBMODI_GPU_THREADS = 256,     /* of a block, at most, on a device */
     SUBMODI_BLOCK_SCRATCH = 33 * 8 /* bytes of shared memory for scans and sums (block.h) */
 };
 
@@ -39,6 +39,7 @@ typedef struct submodi_gpu_job {
     int64_t ignore_label;
     int32_t only_present; /* SUBMOD_CLASSES_PRESENT */
     submod_engine engine;
+    double lambda; /* of a prox; 0: a loss */
 
     /* ---- how work is cut: block = (group * chunks + chunk) * slices + slice ---- */
     uint32_t slices;          /* classes are cut into so many slices: 1 for the softmax, else C */
@@ -72,6 +73,9 @@ typedef struct submodi_gpu_job {
     int32_t current;       /* exact: which of the two buffers is sorted */
     uint32_t *tile_count;  /* exact: foreground errors per tile, then those before it */
     double *tile_value;    /* exact: the loss of each tile */
+    uint32_t *range;       /* prox: largest and smallest x, per segment */
+    double *tops;          /* prox: 4 (K + 1) per segment of the wave */
+    uint32_t *chain;       /* prox: 2 (2 K + 1) per segment of the wave */
 } submodi_gpu_job;
 
 #endif

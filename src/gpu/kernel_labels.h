@@ -114,6 +114,7 @@ SUBMODI_KERNEL void submodi_gpu_kernel_finish(const submodi_gpu_job *j)
         r->bad_score = bad_score ? r->bad_score >> 1 : SUBMOD_GPU_NONE;
         r->loss = r->status == SUBMOD_OK ? loss : (double)NAN;
         r->delta = histogram ? 0.5 / (double)scale : 0;
+        r->delta = j->lambda > 0 ? (double)submodi_from_bits(*j->largest) : r->delta;
         r->bins = histogram ? j->bins : 0;
         r->pixels = pixels;
         r->terms = terms;

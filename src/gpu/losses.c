@@ -67,7 +67,7 @@ submod_status submod_gpu_loss_workspace(submod_gpu_loss loss, const submod_score
     submodi_gpu_tuning tuning = submodi_gpu_tuning_defaults();
     submodi_gpu_plan plan;
     if (status == SUBMOD_OK) {
-        status = submodi_gpu_plan_make(&p, NULL, NULL, &tuning, NULL, &plan);
+        status = submodi_gpu_plan_make(&p, 0, NULL, NULL, &tuning, NULL, &plan);
     }
     if (status == SUBMOD_OK) {
         *bytes = plan.bytes;
@@ -77,7 +77,7 @@ submod_status submod_gpu_loss_workspace(submod_gpu_loss loss, const submod_score
 
 /* ---- the losses ---- */
 
-submod_status submodi_gpu_loss(const submodi_gpu_backend *b, submodi_problem *p,
+submod_status submodi_gpu_loss(const submodi_gpu_backend *b, submodi_problem *p, double lambda,
                                submod_gpu_result *result, const submod_gradient *gradient,
                                const submod_gpu_place *place, const submodi_gpu_tuning *tuning)
 {
@@ -90,7 +90,8 @@ submod_status submodi_gpu_loss(const submodi_gpu_backend *b, submodi_problem *p,
     }
     submodi_gpu_plan plan;
     if (status == SUBMOD_OK) {
-        status = submodi_gpu_plan_make(p, gradient, result, tuning, place->workspace, &plan);
+        status =
+            submodi_gpu_plan_make(p, lambda, gradient, result, tuning, place->workspace, &plan);
     }
     if (status == SUBMOD_OK && (plan.bytes > place->workspace_bytes || !place->workspace)) {
         status = submodi_fail(SUBMOD_ENOMEM, "%s: a workspace of %zu bytes is needed, not %zu",
@@ -113,7 +114,8 @@ static submod_status run(submodi_problem *p, submod_gpu_result *result,
     submodi_gpu_tuning tuning = submodi_gpu_tuning_defaults();
     submodi_gpu_backend b;
     submod_status status = submodi_gpu_connect(p->who, place->device, place->stream, &b);
-    return status == SUBMOD_OK ? submodi_gpu_loss(&b, p, result, gradient, place, &tuning) : status;
+    return status == SUBMOD_OK ? submodi_gpu_loss(&b, p, 0, result, gradient, place, &tuning)
+                               : status;
 }
 
 submod_status submod_gpu_lovasz_softmax(const submod_scores *scores, submod_input input,

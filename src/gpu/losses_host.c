@@ -87,7 +87,7 @@ static submod_status solve(const submodi_gpu_backend *b, const submodi_problem *
     submod_gradient dense = submod_gradient_dense(m->gradient, C, n);
     submod_status status = copy_in(b, p, m);
     if (status == SUBMOD_OK) {
-        status = submodi_gpu_loss(b, &d, m->result, gradient ? &dense : NULL, &place, tuning);
+        status = submodi_gpu_loss(b, &d, 0, m->result, gradient ? &dense : NULL, &place, tuning);
     }
     if (status == SUBMOD_OK) {
         status = b->copy_out(b, r, m->result, sizeof *r);
@@ -111,7 +111,7 @@ static submod_status solve_with_memory(const submodi_gpu_backend *b, const submo
                                        submod_gpu_result *r, size_t *bytes)
 {
     submodi_gpu_plan plan;
-    submod_status status = submodi_gpu_plan_make(p, NULL, NULL, tuning, NULL, &plan);
+    submod_status status = submodi_gpu_plan_make(p, 0, NULL, NULL, tuning, NULL, &plan);
     if (status != SUBMOD_OK) {
         return status;
     }

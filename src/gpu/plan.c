@@ -134,6 +134,9 @@ static void place_all(submodi_gpu_plan *plan, layout *l)
     j->value = place(l, S, sizeof *j->value);
     j->foreground = place(l, S, sizeof *j->foreground);
     j->valid = place(l, j->multilabel ? S : j->groups, sizeof *j->valid);
+    if (j->lambda > 0) {
+        j->range = place(l, S, 2 * sizeof *j->range);
+    }
     plan->cleared = l->used;
     j->coefficient = place(l, S, sizeof *j->coefficient);
     j->class_weight = place(l, j->classes, sizeof *j->class_weight);
@@ -143,6 +146,10 @@ static void place_all(submodi_gpu_plan *plan, layout *l)
         size_t tables = times(plan->wave, j->classes);
         j->count = place(l, tables, 2 * (size_t)j->bins * sizeof *j->count);
         j->table = place(l, tables, (2 * (size_t)j->bins + 1) * sizeof *j->table);
+        if (j->lambda > 0) {
+            j->tops = place(l, tables, 4 * ((size_t)j->bins + 1) * sizeof *j->tops);
+            j->chain = place(l, tables, 2 * (2 * (size_t)j->bins + 1) * sizeof *j->chain);
+        }
         return;
     }
     j->key = place(l, times(S, j->per_group), sizeof *j->key);
@@ -158,9 +165,10 @@ static void place_all(submodi_gpu_plan *plan, layout *l)
     plan->scratch = place(l, plan->scratch_bytes, 1);
 }
 
-submod_status submodi_gpu_plan_make(const submodi_problem *p, const submod_gradient *gradient,
-                                    submod_gpu_result *result, const submodi_gpu_tuning *tuning,
-                                    void *memory, submodi_gpu_plan *plan)
+submod_status submodi_gpu_plan_make(const submodi_problem *p, double lambda,
+                                    const submod_gradient *gradient, submod_gpu_result *result,
+                                    const submodi_gpu_tuning *tuning, void *memory,
+                                    submodi_gpu_plan *plan)
 {
     if (p->groups > INT32_MAX / p->scores.classes) {
         return submodi_fail(SUBMOD_EUNSUPPORTED,
@@ -169,6 +177,7 @@ submod_status submodi_gpu_plan_make(const submodi_problem *p, const submod_gradi
     }
     *plan = (submodi_gpu_plan){.tuning = *tuning, .segments = p->groups * p->scores.classes};
     describe(p, gradient, result, &plan->job);
+    plan->job.lambda = lambda;
     cut_pixels(plan);
     if (plan->job.engine == SUBMOD_ENGINE_HISTOGRAM) {
         cut_bins(p, plan);

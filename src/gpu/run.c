@@ -66,12 +66,20 @@ static void count_labels(queue *q, const submodi_gpu_plan *plan)
            threads, 0, &job);
 }
 
-static void run_histogram(queue *q, const submodi_gpu_plan *plan)
+/* The kernels of one kind of histogram. */
+typedef struct histogram {
+    submodi_gpu_kernel before; /* looks at everything once */
+    bool always;               /* else only if the groups do not fit into one wave */
+    submodi_gpu_kernel count, solve, write;
+    size_t solve_shared;
+} histogram;
+
+static void run_histogram(queue *q, const submodi_gpu_plan *plan, const histogram *h)
 {
     const submodi_gpu_job *j = &plan->job;
     uint32_t threads = plan->pixel_threads;
-    if (j->activation == SUBMODI_SCORE || plan->wave < j->groups) {
-        pass(q, SUBMODI_GPU_KERNEL_check, plan, 0, j->groups, threads, sizeof(uint32_t), *j);
+    if (h->always || plan->wave < j->groups) {
+        pass(q, h->before, plan, 0, j->groups, threads, 2 * sizeof(uint32_t), *j);
     }
     for (uint32_t first = 0; first < j->groups; first += plan->wave) {
         submodi_gpu_job job = *j;
@@ -79,14 +87,36 @@ static void run_histogram(queue *q, const submodi_gpu_plan *plan)
         uint64_t tables = (uint64_t)groups * j->classes;
         job.first_group = first;
         clear(q, j->count, tables * 2 * j->bins * sizeof *j->count);
-        pass(q, SUBMODI_GPU_KERNEL_count, plan, first, groups, threads, plan->window + plan->stage,
-             job);
-        launch(q, SUBMODI_GPU_KERNEL_solve, tables, plan->tuning.threads, SUBMODI_BLOCK_SCRATCH,
-               &job);
+        pass(q, h->count, plan, first, groups, threads, plan->window + plan->stage, job);
+        launch(q, h->solve, tables, plan->tuning.threads, h->solve_shared, &job);
         if (j->gradient) {
-            pass(q, SUBMODI_GPU_KERNEL_gradient, plan, first, groups, threads, plan->stage, job);
+            pass(q, h->write, plan, first, groups, threads, plan->stage, job);
         }
     }
+}
+
+static void run_loss_histogram(queue *q, const submodi_gpu_plan *plan)
+{
+    const histogram h = {.before = SUBMODI_GPU_KERNEL_check,
+                         .always = plan->job.activation == SUBMODI_SCORE,
+                         .count = SUBMODI_GPU_KERNEL_count,
+                         .solve = SUBMODI_GPU_KERNEL_solve,
+                         .write = SUBMODI_GPU_KERNEL_gradient,
+                         .solve_shared = SUBMODI_BLOCK_SCRATCH};
+    run_histogram(q, plan, &h);
+}
+
+static void run_prox(queue *q, const submodi_gpu_plan *plan)
+{
+    /* A gain and a set, two numbers, per thread. */
+    size_t per_thread = sizeof(double) + 2 * sizeof(uint32_t);
+    const histogram h = {.before = SUBMODI_GPU_KERNEL_prox_range,
+                         .always = true,
+                         .count = SUBMODI_GPU_KERNEL_prox_count,
+                         .solve = SUBMODI_GPU_KERNEL_prox_solve,
+                         .write = SUBMODI_GPU_KERNEL_prox_write,
+                         .solve_shared = SUBMODI_BLOCK_SCRATCH + plan->tuning.threads * per_thread};
+    run_histogram(q, plan, &h);
 }
 
 static int bit_length(uint32_t x)
@@ -160,8 +190,10 @@ submod_status submodi_gpu_run(const submodi_gpu_backend *b, const submodi_proble
     upload_weights(&q, p, j->class_weight);
     count_labels(&q, plan);
     if (j->per_group > 0 && j->groups > 0) {
-        if (j->engine == SUBMOD_ENGINE_HISTOGRAM) {
-            run_histogram(&q, plan);
+        if (j->lambda > 0) {
+            run_prox(&q, plan);
+        } else if (j->engine == SUBMOD_ENGINE_HISTOGRAM) {
+            run_loss_histogram(&q, plan);
         } else {
             run_exact(&q, plan);
         }

@@ -6,6 +6,16 @@
 #include "gpu/losses.h"
 #include "shim.h"
 
+/* Sanitizers make fibers slow: fewer random problems then. */
+static inline int repeats(int wanted)
+{
+#if defined(__SANITIZE_ADDRESS__)
+    return wanted / 5;
+#else
+    return wanted;
+#endif
+}
+
 submodi_gpu_tuning random_tuning(submod_rng *rng);
 
 /* By the device pipeline on host pointers; context: a submodi_gpu_tuning. */

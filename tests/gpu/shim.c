@@ -12,6 +12,7 @@
 #include "gpu/kernel_exact.h"
 #include "gpu/kernel_gradient.h"
 #include "gpu/kernel_labels.h"
+#include "gpu/kernel_prox.h"
 
 shim_options shim = {.order = SHIM_FIRST, .allocations_left = -1};
 
@@ -19,10 +20,32 @@ shim_options shim = {.order = SHIM_FIRST, .allocations_left = -1};
 
 enum { MOST_THREADS = 1024, STACK = 128 << 10, SHARED = 48 << 10, MOST_SITES = 64 };
 
+/* Where a stack was left, and moving from one to another. swapcontext asks the system about signals
+ * each time, which makes it slow; sanitizers understand nothing else. */
+#if defined(__SANITIZE_ADDRESS__)
+typedef ucontext_t place;
+
+static void move(place *from, place *to)
+{
+    swapcontext(from, to);
+}
+#else
+typedef struct place {
+    jmp_buf buffer;
+} place;
+
+static void move(place *from, place *to)
+{
+    if (_setjmp(from->buffer) == 0) {
+        _longjmp(to->buffer, 1);
+    }
+}
+#endif
+
 typedef enum { READY, AT_BARRIER, AT_SHUFFLE, DONE } state;
 
 typedef struct fiber {
-    jmp_buf place; /* where it goes on */
+    place place; /* where it goes on */
     state state;
     shim_site site;               /* of the barrier it waits at */
     uint64_t offered;             /* to the shuffle it waits at */
@@ -34,7 +57,7 @@ static struct {
     char *stack;
     uint32_t threads, blocks, block;
     uint32_t current;
-    jmp_buf scheduler;
+    place scheduler;
     void (*kernel)(const submodi_gpu_job *job);
     const submodi_gpu_job *job;
     uint64_t shared[SHARED / sizeof(uint64_t)];
@@ -43,15 +66,12 @@ static struct {
 static shim_site sites[MOST_SITES];
 static size_t site_count;
 
-/* To the scheduler, until it comes back. Jumps, because swapcontext asks the system about signals
- * each time. */
+/* To the scheduler, until it comes back. */
 static void give_way(state why)
 {
     fiber *f = &the.fiber[the.current];
     f->state = why;
-    if (_setjmp(f->place) == 0) {
-        _longjmp(the.scheduler, 1);
-    }
+    move(&f->place, &the.scheduler);
 }
 
 static void enter(void)
@@ -65,9 +85,7 @@ static void enter(void)
 static void go_on(uint32_t t)
 {
     the.current = t;
-    if (_setjmp(the.scheduler) == 0) {
-        _longjmp(the.fiber[t].place, 1);
-    }
+    move(&the.scheduler, &the.fiber[t].place);
 }
 
 /* Stacks are made once; every thread then waits in `enter` for kernels. */
@@ -83,9 +101,13 @@ static void make_fibers(void)
         context.uc_link = NULL;
         makecontext(&context, enter, 0);
         the.current = t;
-        if (_setjmp(the.scheduler) == 0) {
+#if defined(__SANITIZE_ADDRESS__)
+        move(&the.scheduler, &context);
+#else
+        if (_setjmp(the.scheduler.buffer) == 0) {
             setcontext(&context);
         }
+#endif
     }
 }
 

@@ -30,7 +30,7 @@ START_TEST(random_problems)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 71);
-    for (int repeat = 0; repeat < 1000; repeat++) {
+    for (int repeat = 0; repeat < repeats(1000); repeat++) {
         bool ignore = submod_rng_below(&rng, 2);
         size_t N = submod_rng_below(&rng, 4)
                        ? submod_rng_below(&rng, 80)
@@ -94,7 +94,7 @@ START_TEST(counts_bit_identical)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 74);
-    for (int repeat = 0; repeat < 200; repeat++) {
+    for (int repeat = 0; repeat < repeats(200); repeat++) {
         size_t N = odd_sizes[(size_t)repeat % (sizeof odd_sizes / sizeof *odd_sizes)];
         bool coarse = repeat % 5 == 0;
         batch d = random_batch(&rng, repeat % 2 ? SOFTMAX : SOFTMAX_P, 2, 4, N, coarse, true);
@@ -112,10 +112,10 @@ START_TEST(counts_bit_identical)
         ck_assert_ok(submodi_problem_shape(&p));
         submodi_gpu_plan plan;
         submod_gpu_result result;
-        ck_assert_ok(submodi_gpu_plan_make(&p, NULL, &result, &t, NULL, &plan));
+        ck_assert_ok(submodi_gpu_plan_make(&p, 0, NULL, &result, &t, NULL, &plan));
         void *memory = aligned_alloc(256, plan.bytes);
         memset(memory, 0xa5, plan.bytes);
-        ck_assert_ok(submodi_gpu_plan_make(&p, NULL, &result, &t, memory, &plan));
+        ck_assert_ok(submodi_gpu_plan_make(&p, 0, NULL, &result, &t, memory, &plan));
         submodi_gpu_backend b = shim_backend("test");
         ck_assert_ok(submodi_gpu_run(&b, &p, &plan));
         ck_assert_int_eq(result.status, SUBMOD_OK);
@@ -191,7 +191,7 @@ START_TEST(refusals)
     submod_rng rng;
     submod_rng_seed(&rng, 76);
     const float bad[] = {NAN, INFINITY, -INFINITY, 1.5F, -0.5F, 1.0005F, 3e38F, -3e38F};
-    for (int repeat = 0; repeat < 600; repeat++) {
+    for (int repeat = 0; repeat < repeats(600); repeat++) {
         kind k = (kind)(repeat % KINDS);
         batch d = random_batch(&rng, k, 3, 3, 1 + submod_rng_below(&rng, 40), false, true);
         submod_loss_settings s = random_settings(&rng, true);
@@ -218,7 +218,7 @@ START_TEST(device_side_errors)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 77);
-    for (int repeat = 0; repeat < 300; repeat++) {
+    for (int repeat = 0; repeat < repeats(300); repeat++) {
         enum { B = 2, C = 3, N = 50 };
         float x[B * C * N], g[B * C * N], left_alone[B * C * N];
         int32_t y[B * N];
@@ -245,12 +245,12 @@ START_TEST(device_side_errors)
         submodi_gpu_tuning t = random_tuning(&rng);
         submodi_gpu_plan plan;
         ck_assert_ok(submodi_problem_shape(&p));
-        ck_assert_ok(submodi_gpu_plan_make(&p, &to, NULL, &t, NULL, &plan));
+        ck_assert_ok(submodi_gpu_plan_make(&p, 0, &to, NULL, &t, NULL, &plan));
         submod_gpu_result r;
         submod_gpu_place place = {0, NULL, aligned_alloc(256, plan.bytes), plan.bytes};
         submodi_gpu_backend b = shim_backend("test");
         set_order(repeat);
-        ck_assert_ok(submodi_gpu_loss(&b, &p, &r, &to, &place, &t));
+        ck_assert_ok(submodi_gpu_loss(&b, &p, 0, &r, &to, &place, &t));
         submod_status expected = bad_label         ? SUBMOD_EINVAL
                                  : repeat % 3 == 1 ? SUBMOD_ENONFINITE
                                                    : SUBMOD_OK;
@@ -261,9 +261,9 @@ START_TEST(device_side_errors)
         ck_assert(isnan(r.loss) == (expected != SUBMOD_OK));
         ck_assert((memcmp(g, left_alone, sizeof g) == 0) == (expected != SUBMOD_OK));
         place.workspace_bytes--;
-        ck_assert_int_eq(submodi_gpu_loss(&b, &p, &r, &to, &place, &t), SUBMOD_ENOMEM);
+        ck_assert_int_eq(submodi_gpu_loss(&b, &p, 0, &r, &to, &place, &t), SUBMOD_ENOMEM);
         place.workspace_bytes++;
-        ck_assert_int_eq(submodi_gpu_loss(&b, &p, NULL, &to, &place, &t), SUBMOD_EINVAL);
+        ck_assert_int_eq(submodi_gpu_loss(&b, &p, 0, NULL, &to, &place, &t), SUBMOD_EINVAL);
         free(place.workspace);
     }
 }
@@ -275,7 +275,7 @@ START_TEST(layouts_and_types)
     enum { B = 2, C = 3, N = 37 };
     submod_rng rng;
     submod_rng_seed(&rng, 78);
-    for (int repeat = 0; repeat < 120; repeat++) {
+    for (int repeat = 0; repeat < repeats(120); repeat++) {
         uint16_t half[B * C * N * 2];
         float single[B * C * N * 2], g[2][B * C * N * 2];
         int64_t y64[B * N * 2];
@@ -326,11 +326,11 @@ START_TEST(layouts_and_types)
         submodi_gpu_tuning t = random_tuning(&rng);
         submodi_gpu_plan plan;
         ck_assert_ok(submodi_problem_shape(&p));
-        ck_assert_ok(submodi_gpu_plan_make(&p, &to[1], NULL, &t, NULL, &plan));
+        ck_assert_ok(submodi_gpu_plan_make(&p, 0, &to[1], NULL, &t, NULL, &plan));
         submod_gpu_result r;
         submod_gpu_place place = {0, NULL, aligned_alloc(256, plan.bytes), plan.bytes};
         submodi_gpu_backend b = shim_backend("test");
-        ck_assert_ok(submodi_gpu_loss(&b, &p, &r, &to[1], &place, &t));
+        ck_assert_ok(submodi_gpu_loss(&b, &p, 0, &r, &to[1], &place, &t));
         ck_assert_near(r.loss, loss, 1e-13);
         ck_assert(memcmp(g[0], g[1], sizeof g[0]) == 0);
         free(place.workspace);
