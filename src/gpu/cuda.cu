@@ -18,7 +18,7 @@ namespace
 /* ---- kernels ---- */
 
 #define SUBMODI_GPU_NAME(name) \
-    __global__ void __launch_bounds__(SUBMODI_GPU_THREADS, 4) \
+    __global__ void __launch_bounds__(SUBMODI_GPU_THREADS, 2) \
         submodi_gpu_global_##name(const __grid_constant__ submodi_gpu_job job) \
     { \
         submodi_gpu_kernel_##name(&job); \
