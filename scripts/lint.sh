@@ -55,7 +55,7 @@ run_cppcheck() {
 }
 
 run_shellcheck() {
-    shellcheck scripts/*.sh .ci/run tests/install/run.sh tests/miou/run.sh
+    shellcheck scripts/*.sh .ci/run tests/gpu/ptxas.sh tests/install/run.sh tests/miou/run.sh
 }
 
 # Quick, and makes new files appear in the compile database.

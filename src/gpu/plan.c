@@ -75,7 +75,7 @@ static void cut_bins(const submodi_problem *p, submodi_gpu_plan *plan)
     size_t window = t->window_bytes / (classes * sizeof(uint32_t));
     j->window = (uint32_t)(window < 2 * (size_t)j->bins ? window : 2 * (size_t)j->bins);
     plan->window = classes * j->window * sizeof(uint32_t);
-    size_t of_group = j->classes * 4 * (size_t)j->bins * sizeof(uint32_t);
+    size_t of_group = (size_t)j->classes * j->bins * 4 * sizeof(uint32_t);
     size_t wave = t->table_bytes / of_group;
     plan->wave = (uint32_t)(wave < j->groups ? wave : j->groups);
     plan->wave = plan->wave > 0 ? plan->wave : 1;

@@ -74,11 +74,11 @@ submod_status submod_gpu_prox_jaccard(const submod_scores *x, const submod_label
     submodi_problem p = {0};
     submod_status status =
         submodi_gpu_prox_start(who, x, labels, label_class_stride, lambda, bins, settings, &p);
-    if (status == SUBMOD_OK && (!u || !place)) {
-        status = submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, u ? "place" : "u");
-    }
     if (status != SUBMOD_OK) {
         return status;
+    }
+    if (!u || !place) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, u ? "place" : "u");
     }
     submodi_gpu_tuning tuning = submodi_gpu_tuning_defaults();
     submodi_gpu_backend b;

@@ -84,6 +84,15 @@ submod_status on_cpu(const batch *d, double *loss, const submod_gradient *g, sub
     }
 }
 
+bool same_floats(const float *a, const float *b, size_t n)
+{
+    size_t same = 0;
+    for (size_t i = 0; i < n; i++) {
+        same += a[i] == b[i];
+    }
+    return same == n;
+}
+
 /* What differs between two runs that wrote n numbers each. */
 static const char *difference(const submod_loss_settings *s, const double loss[2],
                               float *const g[2], size_t n, const submod_loss_info info[2])

@@ -39,4 +39,7 @@ typedef submod_status (*runner)(const batch *d, double *loss, const submod_gradi
  * doubles. Returns NULL, or what differs. */
 const char *compare(const batch *d, const submod_loss_settings *s, runner run, const void *context);
 
+/* Whether n numbers are equal, 0 and -0 too. */
+bool same_floats(const float *a, const float *b, size_t n);
+
 #endif

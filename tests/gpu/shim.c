@@ -1,5 +1,3 @@
-/* For ucontext. */
-#define _XOPEN_SOURCE 700
 #include "shim.h"
 
 #include <math.h>

@@ -35,7 +35,7 @@ extern shim_options shim;
 submodi_gpu_backend shim_backend(const char *who);
 
 /* The barriers that have been reached since the program began. */
-size_t shim_sites(const shim_site **sites);
+size_t shim_sites(const shim_site **list);
 /* Blocks of device memory that have not been released. */
 long shim_live_allocations(void);
 

@@ -48,7 +48,7 @@ static double worst_violation(const double *s, const uint8_t *y, size_t n)
 /* x moved to the middles of K bins. */
 static void quantise(const float *x, size_t n, size_t K, double *middle)
 {
-    float low = x[0], high = x[0];
+    float low = INFINITY, high = -INFINITY;
     for (size_t i = 0; i < n; i++) {
         low = fminf(low, x[i]);
         high = fmaxf(high, x[i]);
@@ -65,7 +65,7 @@ static void quantise(const float *x, size_t n, size_t K, double *middle)
 static double defect(const double *middle, const uint8_t *y, const float *u, size_t n,
                      double lambda)
 {
-    double *s = malloc(n * sizeof *s), *v = malloc(n * sizeof *v);
+    double *s = malloc((n + 1) * sizeof *s), *v = malloc((n + 1) * sizeof *v);
     double total = 0, product = 0, f = 0;
     for (size_t i = 0; i < n; i++) {
         v[i] = (double)u[i];
@@ -219,7 +219,7 @@ START_TEST(batches)
         for (int k = 0; k < B * C; k++) {
             float v[N];
             ck_assert_ok(prox(x + k * N, y + k * N, N, 2, 256, v, &one, &alone));
-            ck_assert(memcmp(v, u + k * N, sizeof v) == 0);
+            ck_assert(same_floats(v, u + k * N, N));
             delta = fmax(delta, one.delta);
             for (int i = 0; i < N; i++) {
                 ck_assert(y[k * N + i] != 9 || v[i] == x[k * N + i]);
