@@ -77,7 +77,8 @@ START_TEST(many_classes)
     const size_t classes[] = {23, 24, 25, 48, 97, 192, 193, 400, 7000};
     for (int repeat = 0; repeat < 18; repeat += SANITIZED ? 5 : 1) {
         size_t C = classes[repeat / 2];
-        batch d = random_batch(&rng, SOFTMAX, 1, C, C > 1000 ? 40 : 300, false, false);
+        batch d = random_batch(&rng, SOFTMAX, 1, C, C > 1000 ? 40 : 260, false, false);
+        t.threads = C > 1000 ? SUBMODI_WARP : SUBMODI_GPU_THREADS;
         submod_loss_settings s = submod_loss_defaults();
         s.engine = (submod_engine)(repeat % 2);
         s.delta = 0x1p-6;

@@ -189,7 +189,7 @@ START_TEST(batches)
     enum { B = 3, C = 4, N = 50 };
     submod_rng rng;
     submod_rng_seed(&rng, 98);
-    for (int repeat = 0; repeat < repeats(40); repeat++) {
+    for (int repeat = 0; repeat < repeats(20); repeat++) {
         float x[B * C * N], u[B * C * N];
         uint8_t y[B * C * N];
         for (int i = 0; i < B * C * N; i++) {
@@ -197,6 +197,8 @@ START_TEST(batches)
             y[i] = submod_rng_below(&rng, 8) == 0 ? 9 : (uint8_t)submod_rng_below(&rng, 2);
         }
         submodi_gpu_tuning t = random_tuning(&rng), alone = submodi_gpu_tuning_defaults();
+        t.threads = 32U << submod_rng_below(&rng, 3);
+        alone.threads = 64;
         submod_scores scores = submod_scores_f32(u, B, C, N);
         submod_labels labels = submod_labels_multilabel(y, SUBMOD_LABEL_U8, B, C, N);
         submod_gradient to = submod_gradient_dense(u, C, N);
@@ -277,10 +279,11 @@ START_TEST(as_on_the_cpu)
     submod_rng rng;
     submod_rng_seed(&rng, 99);
     submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
+    t.threads = 64;
     for (int repeat = 0; repeat < repeats(150); repeat++) {
         float x[300], u[300], v[300];
         uint8_t y[300];
-        size_t n = 1 + submod_rng_below(&rng, 300), K = (size_t)64 << submod_rng_below(&rng, 5);
+        size_t n = 1 + submod_rng_below(&rng, 300), K = (size_t)16 << submod_rng_below(&rng, 5);
         double lambda = exp(2 * submod_rng_normal(&rng)), share = submod_rng_uniform(&rng);
         for (size_t i = 0; i < n; i++) {
             x[i] =
