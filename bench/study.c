@@ -2,6 +2,7 @@
  *
  *   submod-study list
  *   submod-study run [NAME ..] [--out DIR] [--seed N] [--quick]       no NAME: all of them
+ *   submod-study run brain --image FILE --labels FILE [--label-ids 10=thalamus,49=thalamus,..]
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,13 +10,16 @@
 
 #include "study.h"
 
-static const study *const studies[] = {&study_nu, &study_surfaces, &study_prox};
+static const study *const studies[] = {&study_nu,       &study_last_layer, &study_bias,
+                                       &study_surfaces, &study_dataset,    &study_brain,
+                                       &study_prox};
 enum { STUDIES = sizeof studies / sizeof studies[0] };
 
 static int usage(void)
 {
     fprintf(stderr, "usage: submod-study list\n"
-                    "       submod-study run [NAME ..] [--out DIR] [--seed N] [--quick]\n");
+                    "       submod-study run [NAME ..] [--out DIR] [--seed N] [--quick]\n"
+                    "                    [--image FILE --labels FILE [--label-ids N=NAME,..]]\n");
     return 2;
 }
 
@@ -66,16 +70,35 @@ static bool parse_seed(const char *text, uint64_t *seed)
     return *text != '-' && *text != '\0' && *end == '\0' && errno == 0;
 }
 
+/* Where the value of an option goes; NULL for an unknown option. */
+static const char **text_option(const char *option, study_options *options)
+{
+    const struct {
+        const char *option;
+        const char **value;
+    } known[] = {{"--out", &options->out},
+                 {"--image", &options->image},
+                 {"--labels", &options->labels},
+                 {"--label-ids", &options->label_ids}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(option, known[i].option) == 0) {
+            return known[i].value;
+        }
+    }
+    return NULL;
+}
+
 static int run(int argc, char **argv)
 {
     study_options options = {.out = "out", .seed = 1};
     const study *chosen[STUDIES] = {NULL};
     size_t count = 0;
     for (int i = 0; i < argc; i++) {
+        const char **text = text_option(argv[i], &options);
         if (strcmp(argv[i], "--quick") == 0) {
             options.quick = true;
-        } else if (strcmp(argv[i], "--out") == 0 && i + 1 < argc) {
-            options.out = argv[++i];
+        } else if (text && i + 1 < argc) {
+            *text = argv[++i];
         } else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {
             if (!parse_seed(argv[++i], &options.seed)) {
                 study_fail("--seed takes a number, not '%s'", argv[i]);

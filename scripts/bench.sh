@@ -99,3 +99,4 @@ fi
 $python -B bench/torch/compare.py "${quick[@]}" "${compare[@]}" --library build/libsubmod.so
 echo
 $python -B bench/torch/weights.py "${quick[@]}" --library build/libsubmod.so
+$python -B bench/torch/overhead.py "${quick[@]}" --library build/libsubmod.so

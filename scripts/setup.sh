@@ -5,6 +5,7 @@
 #   scripts/setup.sh lint           and the tools of scripts/lint.sh
 #   scripts/setup.sh study          and what draws the plots of scripts/study.sh and writes its report
 #   scripts/setup.sh browser        and the browser in which the report is tested
+#   scripts/setup.sh python         and a Python that can make virtual environments
 #   scripts/setup.sh lint study     and both, as any combination
 #
 # On Debian and its relatives by apt, as root or through sudo. Nothing is touched, and no network
@@ -22,15 +23,23 @@ for group in "$@"; do
         tools+=(git clang-format clang-tidy cppcheck shellcheck)
         ;;
     study)
-        packages+=(gnuplot-nox python3)
+        # The last two: the volumes of study brain and what reads them.
+        packages+=(gnuplot-nox python3 libnifti-dev mricron-data)
         tools+=(gnuplot python3)
         ;;
     browser)
         packages+=(chromium)
         tools+=(chromium)
         ;;
+    python)
+        # Any Python that can make virtual environments will do.
+        if ! python3 -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 9))' 2>/dev/null; then
+            packages+=(python3 python3-venv)
+        fi
+        tools+=(python3)
+        ;;
     *)
-        echo "setup: there is no group '$group'. Usage: scripts/setup.sh [lint] [study] [browser]" >&2
+        echo "setup: there is no group '$group'; see scripts/setup.sh" >&2
         exit 2
         ;;
     esac

@@ -1,19 +1,25 @@
 #!/usr/bin/env bash
-# Sets up, builds and tests everything: release build, sanitizer build, linters.
+# Sets up, builds and tests everything: release build, sanitizer build, Python package, linters.
 #
-#   scripts/test.sh             all of it
-#   scripts/test.sh --quick     the release tests only
-#   scripts/test.sh --no-lint   all but the linters
-#   scripts/test.sh --help      this text
+#   scripts/test.sh               all of it
+#   scripts/test.sh --quick       the release tests only
+#   scripts/test.sh --no-lint     all but the linters
+#   scripts/test.sh --no-python   all but the Python package
+#   scripts/test.sh --no-torch    all but its PyTorch part, which fetches 3 GB the first time
+#   scripts/test.sh --help        this text
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 sanitize=yes
 lint=yes
+python=yes
+torch=()
 for option in "$@"; do
     case $option in
-    --quick) sanitize=no lint=no ;;
+    --quick) sanitize=no lint=no python=no ;;
     --no-lint) lint=no ;;
+    --no-python) python=no ;;
+    --no-torch) torch=(--no-torch) ;;
     --help | -h)
         sed -n '2,/^set/s/^# \{0,1\}//p' scripts/test.sh
         exit 0
@@ -39,7 +45,11 @@ end() {
     stage=
 }
 
+packages=
 summary() {
+    if [ -n "$packages" ]; then
+        kill "$packages" 2>/dev/null || true
+    fi
     if [ -n "$stage" ]; then
         echo "test: FAILED in '$stage' after $SECONDS s" >&2
     fi
@@ -56,14 +66,22 @@ build_and_test() {
 }
 
 begin "set-up"
+groups=()
 if [ $lint = yes ]; then
-    scripts/setup.sh lint study browser
-else
-    scripts/setup.sh
+    groups+=(lint study browser)
 fi
+if [ $python = yes ]; then
+    groups+=(python)
+fi
+scripts/setup.sh "${groups[@]}"
 # Counts for new build directories only; old ones stay with what they were made with.
 if command -v ninja >/dev/null; then
     export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
+fi
+# The net and the compiler work at the same time.
+if [ $python = yes ]; then
+    scripts/test_python.sh --packages "${torch[@]}" &
+    packages=$!
 fi
 end
 
@@ -77,6 +95,14 @@ if [ $sanitize = yes ]; then
     export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
     export UBSAN_OPTIONS=print_stacktrace=1
     build_and_test build-asan -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-O1 -DSUBMOD_SANITIZE=ON
+    end
+fi
+
+if [ $python = yes ]; then
+    begin "Python package and tests"
+    wait "$packages"
+    packages=
+    scripts/test_python.sh "${torch[@]}"
     end
 fi
 

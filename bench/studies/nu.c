@@ -179,12 +179,6 @@ static double saved_share(const sweep *s)
 }
 
 /* ---- the claims ---- */
-static void claim(FILE *csv, const char *text, const char *measured, bool held)
-{
-    printf("  %-8s %s: %s\n", held ? "held" : "NOT held", text, measured);
-    fprintf(csv, "\"%s\",\"%s\",%s\n", text, measured, held ? "held" : "not held");
-}
-
 static void judge(FILE *csv, const evidence *e, const sweep *s)
 {
     char text[200];
@@ -198,15 +192,15 @@ static void judge(FILE *csv, const evidence *e, const sweep *s)
              "%zu, %zu, %zu ridge crossings; two or more in %d of the %d settings of the sweep",
              of[0][NU_MOMENTUM].crossings, of[1][NU_MOMENTUM].crossings,
              of[2][NU_MOMENTUM].crossings, s->oscillating, s->momentum);
-    claim(csv, "momentum oscillates around the edge for each of the three nu", text, all);
+    study_claim(csv, "momentum oscillates around the edge for each of the three nu", text, all);
     all = of[0][NU_GD].crossings >= 2 && of[1][NU_GD].crossings >= 2 && of[2][NU_GD].crossings >= 2;
     snprintf(text, sizeof text, "%zu, %zu, %zu ridge crossings", of[0][NU_GD].crossings,
              of[1][NU_GD].crossings, of[2][NU_GD].crossings);
-    claim(csv, "so does gradient descent", text, all);
+    study_claim(csv, "so does gradient descent", text, all);
     snprintf(text, sizeof text, "%zu steps in a row (nu = 0.7: %zu, nu = 1: %zu)",
              of[2][NU_MOMENTUM].away, of[0][NU_MOMENTUM].away, of[1][NU_MOMENTUM].away);
-    claim(csv, "at nu = 1.3 momentum takes several steps away from the edge before returning", text,
-          of[2][NU_MOMENTUM].away >= 2);
+    study_claim(csv, "at nu = 1.3 momentum takes several steps away from the edge before returning",
+                text, of[2][NU_MOMENTUM].away >= 2);
     all = true;
     for (size_t i = 0; i < DRAWN; i++) {
         all = all && of[i][NU_PROX].crossings == 0 && e->angle[i] < 1e-3;
@@ -215,14 +209,14 @@ static void judge(FILE *csv, const evidence *e, const sweep *s)
              "%zu, %zu, %zu crossings; first step on the edge %.1g, %.1g, %.1g degrees off",
              of[0][NU_PROX].crossings, of[1][NU_PROX].crossings, of[2][NU_PROX].crossings,
              e->angle[0], e->angle[1], e->angle[2]);
-    claim(csv, "prox takes the best direction at once", text, all);
+    study_claim(csv, "prox takes the best direction at once", text, all);
     snprintf(text, sizeof text,
              "%.0f, %.0f, %.0f iterations to 1e-6 against %.0f, %.0f, %.0f; "
              "%.1f%% fewer over the sweep",
              of[0][NU_PROX].to_1e6, of[1][NU_PROX].to_1e6, of[2][NU_PROX].to_1e6,
              of[0][NU_GD].to_1e6, of[1][NU_GD].to_1e6, of[2][NU_GD].to_1e6, 100 * saved_share(s));
-    claim(csv, "prox needs strictly fewer steps than gradient descent of the same step size", text,
-          fewer);
+    study_claim(csv, "prox needs strictly fewer steps than gradient descent of the same step size",
+                text, fewer);
 }
 
 /* For the report. */
@@ -236,16 +230,6 @@ static const char notes[] =
     "Momentum and Nesterov arrive first, because a momentum α multiplies the step by 1/(1 - α), "
     "though they leave the ridge on the way. All counts depend on the start and the step size; the "
     "sweep shows how.\n";
-
-static bool write_text(const study_options *options, const char *file, const char *text)
-{
-    FILE *f = study_open(options, name, file);
-    if (!f) {
-        return false;
-    }
-    fputs(text, f);
-    return study_close(f);
-}
 
 static bool run(const study_options *options)
 {
@@ -261,7 +245,7 @@ static bool run(const study_options *options)
     printf("\n");
     fprintf(claims, "the paper says,measured,verdict\n");
     judge(claims, &e, &s);
-    FILE *script = study_close(claims) && write_text(options, "notes.txt", notes)
+    FILE *script = study_close(claims) && study_write(options, name, "notes.txt", notes)
                        ? study_open(options, name, "nu.gp")
                        : NULL;
     if (!script) {

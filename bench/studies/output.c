@@ -87,3 +87,42 @@ bool study_plot(const study_options *options, const char *name, const char *scri
                ? true
                : study_fail("gnuplot failed on %s/%s", folder, script);
 }
+
+bool study_write(const study_options *options, const char *name, const char *file, const char *text)
+{
+    FILE *f = study_open(options, name, file);
+    if (!f) {
+        return false;
+    }
+    fputs(text, f);
+    return study_close(f);
+}
+
+bool study_draw(const study_options *options, const char *name, const char *script,
+                const char *text)
+{
+    return study_write(options, name, script, text) && study_plot(options, name, script);
+}
+
+void study_progress(const char *name, size_t done, size_t total)
+{
+    enum { WIDTH = 40 };
+    if (!isatty(STDERR_FILENO)) {
+        return;
+    }
+    if (done >= total) {
+        fprintf(stderr, "\r\033[K");
+        return;
+    }
+    static const char full[] = "########################################";
+    int filled = (int)(WIDTH * done / total);
+    fprintf(stderr, "\r  %s [%.*s%*s] %3zu %%", name, filled, full, WIDTH - filled, "",
+            100 * done / total);
+    fflush(stderr);
+}
+
+void study_claim(FILE *csv, const char *text, const char *measured, bool held)
+{
+    printf("  %-8s %s: %s\n", held ? "held" : "NOT held", text, measured);
+    fprintf(csv, "\"%s\",\"%s\",%s\n", text, measured, held ? "held" : "not held");
+}

@@ -1,0 +1,41 @@
+/* The paper's synthetic experiment (Sec. 4.1): circles, one noisy feature per pixel, a bias b to
+ * learn. A pixel's score is its feature + b; it is taken for foreground where that is > 0.
+ */
+#ifndef SUBMOD_STUDY_BIAS_H
+#define SUBMOD_STUDY_BIAS_H
+
+#include "study.h"
+
+enum { BIAS_IMAGES = 10, BIAS_SIDE = 50, BIAS_PIXELS = BIAS_SIDE * BIAS_SIDE };
+enum { BIAS_ALL = BIAS_IMAGES * BIAS_PIXELS };
+
+typedef struct bias_data {
+    float feature[BIAS_ALL];
+    uint8_t label[BIAS_ALL];
+} bias_data;
+
+typedef enum bias_loss {
+    BIAS_CROSS_ENTROPY,
+    BIAS_HINGE,
+    BIAS_LOVASZ,
+    BIAS_JACCARD, /* the discrete loss, to be predicted by the others */
+    BIAS_LOSSES
+} bias_loss;
+extern const char *const bias_loss_names[BIAS_LOSSES];
+
+/* Circles that lie inside the image, radii uniform in [4, 20]; features N(+-1/2, 1). */
+void bias_generate(uint64_t seed, bias_data *data);
+
+/* *value = the loss at bias b: of each image for itself, averaged. Cross-entropy and hinge are the
+ * same over images and pixels. False after saying why. */
+bool bias_value(const bias_data *data, bias_loss loss, double b, double *value);
+
+/* Where the loss is least. The surrogates are convex in b: golden sections within [-4, 4]. The
+ * Jaccard loss is constant between two features: each interval is tried, the middle of the best
+ * one returned. */
+bool bias_argmin(const bias_data *data, bias_loss loss, double *b);
+
+/* gnuplot's instructions for bias.png and bias.svg. */
+extern const char bias_plot[];
+
+#endif

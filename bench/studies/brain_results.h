@@ -1,0 +1,31 @@
+/* What study brain has found, for those who write it down. */
+#ifndef SUBMOD_STUDY_BRAIN_RESULTS_H
+#define SUBMOD_STUDY_BRAIN_RESULTS_H
+
+#include "brain.h"
+
+enum { BRAIN_LINEAR, BRAIN_HIDDEN, BRAIN_MODELS };
+enum { BRAIN_JACCARD, BRAIN_DICE, BRAIN_INDICES };
+
+/* Indices of the test slices, in percent. */
+typedef double brain_index[BRAIN_INDICES][BRAIN_FOLDS][BRAIN_MOST_CLASSES];
+
+typedef struct brain_results {
+    brain_classes classes;
+    brain_slices slices;
+    size_t folds; /* that were run */
+    /* By the step size that was best on the validation slices: */
+    double eta[BRAIN_MODELS][BRAIN_LOSSES];
+    brain_index of[BRAIN_MODELS][BRAIN_LOSSES];
+    const uint8_t *prediction[BRAIN_MODELS][BRAIN_LOSSES]; /* slices x pixels; borrowed */
+} brain_results;
+
+/* table.csv, bars.csv and table_claims.csv of the study `name`; the first and last printed too. */
+bool brain_write_tables(const study_options *options, const char *name, const brain_results *r);
+/* slice.csv: colours of the image, the truth, and the predictions by two losses. */
+bool brain_write_slice(const study_options *options, const char *name, const brain_results *r);
+
+/* Whether class c is the first of its name, hence has a column in the tables. */
+bool brain_is_column(const brain_classes *classes, size_t c);
+
+#endif

@@ -1,0 +1,53 @@
+"""libsubmod: Lovász losses, and optimisation of piecewise-linear submodular surrogates.
+
+Set functions      Function
+                   f.lovasz, f.prox, f.minimize, f.check
+Optimisers         optim: descend, fista, bundle, the nu problem
+Losses             lovasz_softmax, lovasz_sigmoid, lovasz_hinge, DatasetJaccard
+Metrics            miou, MeanIoU, Equibatch
+PyTorch            submod.torch, which has to be imported by name and needs PyTorch
+"""
+
+from . import optim
+from ._dataset import DatasetJaccard
+from ._errors import AccuracyWarning, CallbackError, InvalidArgumentError, NonFiniteError
+from ._errors import NumericError, OutOfMemoryError, SubmodError, UnsupportedError
+from ._function import Check, Counterexample, Function
+from ._library import get_num_threads, set_num_threads, version
+from ._losses import lovasz_hinge, lovasz_sigmoid, lovasz_softmax, prox_lovasz_hinge
+from ._metrics import Equibatch, MeanIoU, MeanIoUValues, miou
+from ._prox import Certificate, CertificateCheck, MinimizeResult, ProxResult, prox_max_affine
+
+__version__ = version()
+
+__all__ = [
+    "AccuracyWarning",
+    "CallbackError",
+    "Certificate",
+    "CertificateCheck",
+    "Check",
+    "Counterexample",
+    "DatasetJaccard",
+    "Equibatch",
+    "Function",
+    "InvalidArgumentError",
+    "MeanIoU",
+    "MeanIoUValues",
+    "MinimizeResult",
+    "NonFiniteError",
+    "NumericError",
+    "OutOfMemoryError",
+    "ProxResult",
+    "SubmodError",
+    "UnsupportedError",
+    "get_num_threads",
+    "lovasz_hinge",
+    "lovasz_sigmoid",
+    "lovasz_softmax",
+    "miou",
+    "optim",
+    "prox_lovasz_hinge",
+    "prox_max_affine",
+    "set_num_threads",
+    "version",
+]

@@ -1,0 +1,101 @@
+"""What users hand over, as NumPy arrays that the library can read; copied only if it must be."""
+
+from __future__ import annotations
+
+from typing import Any, Optional
+
+import numpy as np
+import numpy.typing as npt
+
+from ._structs import Labels, Scores
+from ._views import LABEL_TYPES, SCORE_TYPES, Memory, labels_view, scores_view
+
+Array = npt.NDArray[Any]
+
+
+def as_array(value: Any) -> Array:
+    """Lists, arrays, and whatever speaks DLPack or NumPy's protocols."""
+    if hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray):
+        return np.from_dlpack(value)
+    return np.asarray(value)
+
+
+def memory(array: Array) -> Memory:
+    strides = tuple(s // array.itemsize for s in array.strides)
+    return Memory(array.ctypes.data, array.shape, strides, array.dtype.name)
+
+
+def _plain(array: Array) -> bool:
+    """Strides that count whole elements, native byte order, aligned."""
+    even = all(s % array.itemsize == 0 for s in array.strides)
+    return even and bool(array.dtype.isnative) and bool(array.flags.aligned)
+
+
+def scores_array(value: Any) -> Array:
+    """float32, float16 and bfloat16 as they are; other real numbers are rounded to float32."""
+    array = as_array(value)
+    if array.dtype.name not in SCORE_TYPES or not _plain(array):
+        if array.dtype.kind not in "fiub":
+            raise TypeError(f"scores of type {array.dtype}; real numbers are needed")
+        array = array.astype(np.float32)
+    return array
+
+
+def labels_array(value: Any) -> Array:
+    """uint8, bool, int32 and int64 as they are; other whole numbers become int64."""
+    array = as_array(value)
+    if array.dtype.name not in LABEL_TYPES or not _plain(array):
+        whole = array.astype(np.int64)
+        if array.dtype.kind not in "iubf" or not np.array_equal(whole, array):
+            raise TypeError(f"labels of type {array.dtype} that are not whole numbers")
+        array = whole
+    return array
+
+
+def view_scores(array: Array) -> tuple[Scores, Array]:
+    """The view, and the array that it is a view of."""
+    view = scores_view(memory(array))
+    if view is None:
+        array = np.ascontiguousarray(array)
+        view = scores_view(memory(array))
+    assert view is not None
+    return view, array
+
+
+def view_labels(array: Array, own_classes: bool = False) -> tuple[Labels, Array]:
+    view = labels_view(memory(array), own_classes)
+    if view is None:
+        array = np.ascontiguousarray(array)
+        view = labels_view(memory(array), own_classes)
+    assert view is not None
+    return view, array
+
+
+def vector(value: Any, name: str, size: Optional[int] = None) -> npt.NDArray[np.float64]:
+    """A contiguous vector of doubles."""
+    array = np.ascontiguousarray(as_array(value), dtype=np.float64)
+    if array.ndim != 1 or (size is not None and array.size != size):
+        wanted = "a vector is" if size is None else f"{size} numbers are"
+        raise ValueError(f"{name} of shape {array.shape}; {wanted} needed")
+    return array
+
+
+def elements(value: Any, name: str, n: int) -> npt.NDArray[np.int32]:
+    """Elements of a ground set of n: numbers, or n flags."""
+    array = as_array(value if hasattr(value, "__array__") else list(value))
+    if array.dtype == np.bool_:
+        if array.shape != (n,):
+            raise ValueError(f"{name}: flags of shape {array.shape} for {n} elements")
+        return np.flatnonzero(array).astype(np.int32)
+    if array.ndim != 1:
+        raise ValueError(f"{name} of shape {array.shape}; a list of elements is needed")
+    return int32(array, name)
+
+
+def int32(value: Any, name: str) -> npt.NDArray[np.int32]:
+    """Contiguous; whole numbers that fit."""
+    array = as_array(value)
+    whole = np.ascontiguousarray(array, dtype=np.int32) if array.size else np.zeros(0, np.int32)
+    if array.size and not np.array_equal(whole, array):
+        raise ValueError(f"{name} holds what is no whole number of 32 bits")
+    return whole

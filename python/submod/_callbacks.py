@@ -1,0 +1,188 @@
+"""Python functions in the library's table of callbacks.
+
+An exception cannot pass through C. It is kept, the callback returns a failure, the library gives
+up, and the exception is raised again on the other side, KeyboardInterrupt too.
+
+Ctrl-C may arrive while C runs. Python would then raise KeyboardInterrupt on the way into the next
+callback, before anything can keep it, and ctypes would drop it. So during such calls the handler
+raises only inside the user's function, and otherwise leaves a note for the next callback.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import threading
+from contextlib import contextmanager
+from typing import Any, Callable, Iterable, Iterator, Optional
+
+import numpy as np
+
+from . import _errors
+from ._library import call
+from ._structs import ChainCallback, EvalCallback, FunctionOps, GainCallback, ResetCallback
+
+
+class _Interrupt:
+    """Python handles signals in the main thread alone, so there is one."""
+
+    def __init__(self) -> None:
+        self.inside = False  # a user's function is running, in the main thread
+        self.noted = False
+        self.handler: Any = None  # what would have handled it
+
+    def handle(self, number: int, frame: Any) -> None:
+        if self.inside:
+            self.handler(number, frame)
+        else:
+            self.noted = True
+
+    def raise_noted(self) -> None:
+        if self.noted:
+            self.noted = False
+            self.handler(signal.SIGINT, None)
+
+
+_interrupt = _Interrupt()
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+@contextmanager
+def _interrupts_noted() -> Iterator[None]:
+    """Whoever comes out of this calls _interrupt.raise_noted()."""
+    if not _in_main_thread():
+        yield
+        return
+    # inside: a callback of another call that makes this one.
+    inside, _interrupt.inside = _interrupt.inside, False
+    handler = signal.getsignal(signal.SIGINT)
+    ours = callable(handler) and handler != _interrupt.handle
+    if ours:
+        _interrupt.handler = handler
+        signal.signal(signal.SIGINT, _interrupt.handle)
+    try:
+        yield
+    finally:
+        if ours:
+            signal.signal(signal.SIGINT, handler)
+        _interrupt.inside = inside
+
+
+class Trap:
+    """Keeps the first exception that was raised in one of its callbacks."""
+
+    def __init__(self) -> None:
+        self._error: Optional[BaseException] = None
+
+    def guard(self, function: Callable[..., None]) -> Callable[..., int]:
+        """The function as a callback: a status for whatever happens."""
+
+        def guarded(*arguments: Any) -> int:
+            main = _in_main_thread()
+            try:
+                if main:
+                    _interrupt.inside = True
+                    _interrupt.raise_noted()
+                function(*arguments)
+                if main:
+                    _interrupt.inside = False
+                return _errors.OK
+            except BaseException as error:
+                if main:
+                    _interrupt.inside = False
+                if self._error is None:
+                    self._error = error
+                return _errors.ECALLBACK
+
+        return guarded
+
+    def take(self) -> Optional[BaseException]:
+        """What was kept, if anything, which is then forgotten."""
+        error, self._error = self._error, None
+        return error
+
+
+def call_trapped(traps: Iterable[Trap], name: str, *arguments: Any) -> int:
+    """submod_<name>(..), which calls back. What was raised there is raised here, even where the
+    library could do without the callback."""
+    failure: Optional[BaseException] = None
+    status = _errors.ECALLBACK
+    with _interrupts_noted():
+        try:
+            status = call(name, *arguments)
+        except _errors.SubmodError as error:
+            failure = error
+    raised = [error for error in (trap.take() for trap in traps) if error is not None]
+    if _in_main_thread():
+        _interrupt.raise_noted()
+    if raised:
+        raise raised[0]
+    if failure is not None:
+        raise failure
+    return status
+
+
+def _int32(address: Optional[int], count: int) -> Any:
+    """A copy, which may be kept by whoever gets it."""
+    return np.frombuffer(ctypes.string_at(address or 0, 4 * count) if count else b"", np.int32)
+
+
+class Callbacks(Trap):
+    """The ops of a function given as f(A) and, optionally, gains(A, order).
+
+    For gains, the state of the incremental oracle is the set itself: a count and n elements."""
+
+    def __init__(
+        self, n: int, f: Callable[[Any], float], gains: Optional[Callable[[Any, Any], Any]]
+    ) -> None:
+        super().__init__()
+        self._f, self._gains = f, gains
+        self.ops = FunctionOps(struct_size=ctypes.sizeof(FunctionOps))
+        self.ops.eval = EvalCallback(self.guard(self._eval))
+        if gains is not None:
+            self.ops.state_size = 4 * (n + 1)
+            self.ops.reset = ResetCallback(self.guard(self._reset))
+            self.ops.push = GainCallback(self.guard(self._push))
+            self.ops.gain = GainCallback(self.guard(self._gain))
+            self.ops.chain = ChainCallback(self.guard(self._chain))
+
+    def _eval(self, _: Any, members: int, count: int, value: Any) -> None:
+        value[0] = float(self._f(_int32(members, count)))
+
+    @staticmethod
+    def _reset(_: Any, state: int) -> None:
+        ctypes.memset(state, 0, 4)
+
+    @staticmethod
+    def _members(state: int) -> Any:
+        count = int.from_bytes(ctypes.string_at(state, 4), "little")
+        return _int32(state + 4, count)
+
+    @staticmethod
+    def _append(state: int, size: int, added: Any) -> None:
+        ctypes.memmove(state + 4 * (1 + size), added.ctypes.data, added.nbytes)
+        ctypes.memmove(state, (size + added.size).to_bytes(4, "little"), 4)
+
+    def _ask(self, members: Any, order: Any) -> Any:
+        assert self._gains is not None
+        found = np.ascontiguousarray(self._gains(members, order), dtype=np.float64)
+        if found.shape != order.shape:
+            raise ValueError(f"gains of shape {found.shape} for {order.size} elements")
+        return found
+
+    def _gain(self, _: Any, state: int, e: int, gain: Any) -> None:
+        gain[0] = self._ask(self._members(state), np.array([e], np.int32))[0]
+
+    def _push(self, _: Any, state: int, e: int, gain: Any) -> None:
+        members, added = self._members(state), np.array([e], np.int32)
+        gain[0] = self._ask(members, added)[0]
+        self._append(state, members.size, added)
+
+    def _chain(self, _: Any, state: int, order: int, count: int, gains: int) -> None:
+        members, added = self._members(state), _int32(order, count)
+        found = self._ask(members, added)
+        ctypes.memmove(gains, found.ctypes.data, found.nbytes)
+        self._append(state, members.size, added)

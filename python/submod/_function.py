@@ -1,0 +1,382 @@
+"""Set functions and their Lovász extensions: function.h and lovasz.h."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, field
+from typing import Any, Callable, Iterable, Optional, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _errors, _prox
+from ._arrays import as_array, elements, int32, vector
+from ._callbacks import Callbacks, call_trapped
+from ._library import Handle, call_interruptibly, function, warn
+from ._prox import Certificate, CertificateCheck, MinimizeResult, ProxResult
+from ._settings import pick
+from ._structs import CheckReport, CheckSettings, LovaszSettings
+from ._structs import Counterexample as RawCounterexample
+
+Vector = npt.NDArray[np.float64]
+TIES = {"average": 0, "index": 1}
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """A set and elements at which a property fails; left and right are what should be ordered:
+
+    submodular   left = F(A + e) - F(A)  <  right = F(A + f + e) - F(A + f)
+    monotone     left = F(A + e) - F(A)  <  right = 0
+    symmetric    left = F(A)            !=  right = F(V without A)
+    consistent   left = a gain at A for e  !=  right = F(A + e) - F(A)
+    """
+
+    set: npt.NDArray[np.int32]
+    e: Optional[int]
+    f: Optional[int]
+    left: float
+    right: float
+
+
+@dataclass(frozen=True)
+class Check:
+    """What Function.check found. With exhaustive = True all cases were tried, and True is a proof
+    up to rounding; otherwise only False is one. str(check) is a report in words."""
+
+    normalised: bool
+    submodular: bool
+    monotone: bool
+    symmetric: bool
+    consistent: bool
+    exhaustive: bool
+    empty_value: float
+    evaluations: int
+    seconds: float
+    counterexamples: dict[str, Counterexample]
+    complete: bool  # False: time ran out
+    text: str = field(repr=False)
+
+    @property
+    def counterexample(self) -> Optional[Counterexample]:
+        """To submodularity."""
+        return self.counterexamples.get("submodular")
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Function:
+    """A set function F on {0, .., n-1}, immutable. Made by the static methods below, by f + g,
+    2 * f and f + w (a vector), f.restrict(..) and f.contract(..)."""
+
+    def __init__(self, handle: Handle, callbacks: Iterable[Callbacks] = ()) -> None:
+        self._handle = handle
+        self._callbacks = tuple(dict.fromkeys(callbacks))
+
+    # ---- constructors ----
+
+    @staticmethod
+    def _make(name: str, *arguments: Any) -> Function:
+        return Function(Handle(name, *arguments, free="fn_free"))
+
+    @staticmethod
+    def jaccard(mask: Any) -> Function:
+        """The Jaccard loss by the set of mispredicted pixels; mask: which pixels are foreground."""
+        array = as_array(mask)
+        flags = np.ascontiguousarray(array.reshape(-1) != 0).view(np.uint8)
+        return Function._make("fn_jaccard", flags.size, flags.ctypes.data)
+
+    @staticmethod
+    def hamming(n: int) -> Function:
+        """|A| / n"""
+        return Function._make("fn_hamming", n)
+
+    @staticmethod
+    def modular(w: Any) -> Function:
+        """The sum of w over A."""
+        weight = vector(w, "w")
+        return Function._make("fn_modular", weight.size, weight.ctypes.data)
+
+    @staticmethod
+    def cardinality(h: Any) -> Function:
+        """h[|A|] for a concave table of n + 1 numbers with h[0] = 0."""
+        table = vector(h, "h")
+        if table.size < 2:
+            raise ValueError("h needs n + 1 numbers, n >= 1")
+        return Function._make("fn_cardinality", table.size - 1, table.ctypes.data)
+
+    @staticmethod
+    def sqrt(n: int) -> Function:
+        """sqrt(|A|)"""
+        return Function._make("fn_sqrt", n)
+
+    @staticmethod
+    def log1p(n: int) -> Function:
+        """log(1 + |A|)"""
+        return Function._make("fn_log1p", n)
+
+    @staticmethod
+    def truncation(n: int, c: int) -> Function:
+        """min(|A|, c)"""
+        return Function._make("fn_truncation", n, c)
+
+    @staticmethod
+    def cut(n: int, edges: Any, weights: Any = None, *, directed: bool = False) -> Function:
+        """Weight of the edges that leave A (directed), or have one end in A. edges: pairs."""
+        ends = int32(edges, "edges").reshape(-1, 2) if len(edges) else np.zeros((0, 2), np.int32)
+        tail, head = np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1])
+        count = tail.size
+        weight = vector(np.ones(count) if weights is None else weights, "weights", count)
+        data = (tail.ctypes.data, head.ctypes.data, weight.ctypes.data)
+        return Function._make("fn_cut", n, count, *data, int(directed))
+
+    @staticmethod
+    def coverage(covers: Iterable[Iterable[int]], weights: Any) -> Function:
+        """Weight of the items covered by A; element e covers the items covers[e], numbers that
+        index weights (>= 0)."""
+        lists = [list(items) for items in covers]
+        start = np.zeros(len(lists) + 1, np.uintp)
+        np.cumsum([len(items) for items in lists], out=start[1:])
+        items = int32([item for items in lists for item in items], "covers")
+        weight = vector(weights, "weights")
+        data = (start.ctypes.data, items.ctypes.data, weight.size, weight.ctypes.data)
+        return Function._make("fn_coverage", len(lists), *data)
+
+    @staticmethod
+    def facility(benefit: Any) -> Function:
+        """Facility location: the sum over clients i of the largest benefit[i, j], j in A."""
+        matrix = np.ascontiguousarray(as_array(benefit), dtype=np.float64)
+        if matrix.ndim != 2:
+            raise ValueError(f"benefit of shape {matrix.shape}; (clients, n) is needed")
+        clients, n = matrix.shape
+        return Function._make("fn_facility", n, clients, matrix.ctypes.data)
+
+    @staticmethod
+    def logdet(K: Any) -> Function:
+        """log det K[A, A] for a symmetric positive definite K."""
+        matrix = np.ascontiguousarray(as_array(K), dtype=np.float64)
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(f"K of shape {matrix.shape}; a square matrix is needed")
+        return Function._make("fn_logdet", matrix.shape[0], matrix.ctypes.data)
+
+    @staticmethod
+    def iwata(n: int) -> Function:
+        """Iwata's test function for minimisers."""
+        return Function._make("fn_iwata", n)
+
+    @staticmethod
+    def custom(
+        n: int,
+        f: Callable[[npt.NDArray[np.int32]], float],
+        gains: Optional[Callable[[npt.NDArray[np.int32], npt.NDArray[np.int32]], Any]] = None,
+    ) -> Function:
+        """A function of your own: f(A) for an array A of distinct elements in any order.
+
+        gains(A, order), optional, makes it faster: what each element of order adds when they join
+        the set A one after the other; one call instead of len(order) calls of f.
+        Exceptions in f and gains come through to whoever called the library.
+        """
+        callbacks = Callbacks(n, f, gains)
+        handle = Handle("fn_custom", n, ctypes.byref(callbacks.ops), None, free="fn_free")
+        return Function(handle, [callbacks])
+
+    # ---- combinations ----
+
+    def __add__(self, other: Any) -> Function:
+        if isinstance(other, Function):
+            return self._sum([self, other])
+        if np.isscalar(other):
+            if other == 0:  # where sum() starts
+                return self
+            return NotImplemented
+        weight = vector(other, "w", self.n)
+        return self._derive("fn_add_modular", weight.ctypes.data)
+
+    __radd__ = __add__
+    __array_ufunc__ = None  # w + f is for us, not for NumPy
+
+    @staticmethod
+    def _sum(functions: list[Function]) -> Function:
+        handles = (ctypes.c_void_p * len(functions))(
+            *(f._handle._as_parameter_.value for f in functions if f._handle._as_parameter_)
+        )
+        handle = Handle("fn_sum", handles, None, len(functions), free="fn_free")
+        return Function(handle, [c for f in functions for c in f._callbacks])
+
+    def __mul__(self, c: float) -> Function:
+        if not isinstance(c, (int, float, np.number)):
+            return NotImplemented
+        return self._derive("fn_scale", float(c))
+
+    __rmul__ = __mul__
+
+    def restrict(self, S: Iterable[int]) -> Function:
+        """F on the subsets of S; new element j stands for S[j]."""
+        kept = elements(S, "S", self.n)
+        return self._derive("fn_restrict", kept.ctypes.data, kept.size)
+
+    def contract(self, S: Iterable[int]) -> Function:
+        """A -> F(A + S) - F(S) on the elements outside S, in ascending order."""
+        fixed = elements(S, "S", self.n)
+        return self._derive("fn_contract", fixed.ctypes.data, fixed.size)
+
+    def _derive(self, name: str, *arguments: Any) -> Function:
+        return Function(Handle(name, self._handle, *arguments, free="fn_free"), self._callbacks)
+
+    # ---- evaluation ----
+
+    @property
+    def n(self) -> int:
+        size: int = function("fn_size")(self._handle)
+        return size
+
+    @property
+    def name(self) -> str:
+        name: bytes = function("fn_name")(self._handle)
+        return name.decode()
+
+    def __repr__(self) -> str:
+        return f"<submod.Function {self.name}, n = {self.n}>"
+
+    def __call__(self, S: Union[Iterable[int], npt.NDArray[Any]]) -> float:
+        """F(S), S given as elements or as n flags (a boolean array)."""
+        members, value = elements(S, "S", self.n), ctypes.c_double()
+        self._call("fn_eval", members.ctypes.data, members.size, ctypes.byref(value))
+        return value.value
+
+    def chain(self, order: Iterable[int]) -> Vector:
+        """What each element of order adds when they join one after the other."""
+        members = elements(order, "order", self.n)
+        gains = np.empty(members.size)
+        data = (members.ctypes.data, members.size, gains.ctypes.data, None)
+        self._call("fn_chain", *data)
+        return gains
+
+    def lovasz(self, x: Any, *, ties: str = "average") -> tuple[float, Vector]:
+        """The Lovász extension at x, and its greedy subgradient there. ties: "average" over the
+        orders of equal entries where there is a formula for it, or by "index"."""
+        point, g, value = vector(x, "x", self.n), np.empty(self.n), ctypes.c_double()
+        settings = LovaszSettings(pick("ties", ties, TIES))
+        data = (point.ctypes.data, ctypes.byref(value), g.ctypes.data, None)
+        self._call("lovasz", *data, ctypes.byref(settings), None)
+        return value.value, g
+
+    def check(
+        self,
+        *,
+        exhaustive_max: Optional[int] = None,
+        samples: Optional[int] = None,
+        time_limit: Optional[float] = None,
+        tolerance: Optional[float] = None,
+        seed: Optional[int] = None,
+    ) -> Check:
+        """Looks for a counterexample to submodularity and other properties: in all cases up to
+        exhaustive_max elements (16), else in so many random samples (20000), for at most
+        time_limit seconds (10)."""
+        settings: CheckSettings = function("check_defaults")()
+        wanted = {
+            "exhaustive_max": exhaustive_max, "samples": samples, "time_limit": time_limit,
+            "tolerance": tolerance, "seed": seed,
+        }  # fmt: skip
+        for name, value in wanted.items():
+            if value is not None:
+                setattr(settings, name, value)
+        report = CheckReport()
+        arguments = (ctypes.byref(report), ctypes.byref(settings))
+        status = self._call_long(None, "fn_check", *arguments)
+        try:
+            found = _check(report, status)
+        finally:
+            function("check_report_clear")(ctypes.byref(report))
+        warn(status, "check")
+        return found
+
+    def prox(
+        self,
+        x: Any,
+        lam: float,
+        method: str = "auto",
+        *,
+        hinge: bool = False,
+        start: Optional[Certificate] = None,
+        tolerance: Optional[float] = None,
+        max_iterations: Optional[int] = None,
+        time_limit: Optional[float] = None,
+    ) -> ProxResult:
+        """argmin over u of f(u) + lam/2 |u - x|^2, f the Lovász extension; F submodular.
+
+        method: "auto", "closed_form", "cardinality", "jaccard", "chain", "decomposition",
+        "min_norm", "frank_wolfe", "away_steps" or "greedy_path".
+        hinge: of f(max(u, 0)) instead, for a monotone F.
+        start: where an iterative method starts: the certificate of another result. The limits and
+        the relative tolerance of the gap (1e-10) are for iterative methods.
+        """
+        return _prox.prox(
+            self._call_long, self.n, x, lam, method, hinge, start, tolerance=tolerance,
+            max_iterations=max_iterations, time_limit=time_limit,
+        )  # fmt: skip
+
+    def minimize(
+        self,
+        method: str = "auto",
+        *,
+        integer_valued: bool = False,
+        tolerance: Optional[float] = None,
+        max_iterations: Optional[int] = None,
+        time_limit: Optional[float] = None,
+    ) -> MinimizeResult:
+        """A set that minimises F, which is submodular, with a certified gap.
+
+        method: "auto", "minimizer" (the function's own), "min_norm" or "exhaustive".
+        integer_valued: F takes whole numbers only, so that a gap below 1 proves optimality.
+        """
+        return _prox.minimize(
+            self._call_long, self.n, method, integer_valued=integer_valued, tolerance=tolerance,
+            max_iterations=max_iterations, time_limit=time_limit,
+        )  # fmt: skip
+
+    def verify(
+        self, x: Any, lam: float, u: Any, s: Any, certificate: Certificate
+    ) -> CertificateCheck:
+        """Checks a prox from the values of F alone, without trusting the solver."""
+        return _prox.verify(self._call_long, self.n, x, lam, u, s, certificate)
+
+    def _call(self, name: str, *arguments: Any) -> int:
+        """A call with this function first. With callbacks, Ctrl-C arrives in one of them, and what
+        they raise is raised here."""
+        return call_trapped(self._callbacks, name, self._handle, *arguments)
+
+    def _call_long(self, keep: Any, name: str, *arguments: Any) -> int:
+        """The same for what may take long: Ctrl-C is heard without callbacks too."""
+        if self._callbacks:
+            return self._call(name, *arguments)
+        return call_interruptibly(keep, name, self._handle, *arguments)
+
+
+def _counterexample(raw: RawCounterexample) -> Counterexample:
+    members = np.array(raw.set[: raw.set_size] if raw.set_size else [], dtype=np.int32)
+    e, f = (None if i < 0 else int(i) for i in (raw.e, raw.f))
+    return Counterexample(members, e, f, raw.left, raw.right)
+
+
+def _check(report: CheckReport, status: int) -> Check:
+    names = ["submodular", "monotone", "symmetric", "consistent"]
+    failed = [name for name in names if not getattr(report, name)]
+    size = function("check_report_text")(ctypes.byref(report), None, 0) + 1
+    text = ctypes.create_string_buffer(size)
+    function("check_report_text")(ctypes.byref(report), text, size)
+    return Check(
+        normalised=bool(report.normalised),
+        submodular=bool(report.submodular),
+        monotone=bool(report.monotone),
+        symmetric=bool(report.symmetric),
+        consistent=bool(report.consistent),
+        exhaustive=bool(report.exhaustive),
+        empty_value=report.empty_value,
+        evaluations=report.evaluations,
+        seconds=report.seconds,
+        counterexamples={name: _counterexample(getattr(report, "not_" + name)) for name in failed},
+        complete=status == _errors.OK,
+        text=text.value.decode(),
+    )

@@ -1,0 +1,149 @@
+"""Mean IoU of images, batches and datasets, and the equibatch sampler: metric.h."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ._arrays import int32, labels_array, view_labels
+from ._library import OUT, Handle, call, function
+from ._settings import pick
+from ._structs import MetricSettings, MiouValues
+
+ABSENT = {"one": 0, "zero": 1, "skip": 2, "truth": 3}
+
+
+class MeanIoUValues(NamedTuple):
+    image: float  # mean over the images of the mean IoU of each
+    batch: float  # mean over the batches
+    dataset: float  # of all counts together
+    images: int  # that took part in their mean
+    batches: int
+
+
+def _settings(
+    ignore_index: Optional[int],
+    absent: str,
+    class_list: Optional[Iterable[int]],
+    leave_out: Optional[int],
+) -> MetricSettings:
+    settings: MetricSettings = function("metric_defaults")()
+    settings.absent = pick("absent", absent, ABSENT)
+    if ignore_index is not None:
+        settings.has_ignore, settings.ignore_label = 1, ignore_index
+    if leave_out is not None:
+        settings.has_leave_out, settings.leave_out = 1, leave_out
+    if class_list is not None:
+        listed = list(class_list)
+        settings.class_list = (ctypes.c_int32 * max(len(listed), 1))(*listed)
+        settings.class_count = len(listed)
+    return settings
+
+
+class MeanIoU:
+    """Image-, batch- and dataset-mIoU of a dataset that comes batch by batch.
+
+    absent: what a class without pixels counts for: "one" (0/0 = 1, as in the paper), "zero",
+    "skip" (left out when neither in the truth nor predicted), "truth" (left out when not in the
+    truth). class_list: the classes to average over; leave_out: one not to, such as the background.
+    """
+
+    def __init__(
+        self,
+        classes: int,
+        *,
+        ignore_index: Optional[int] = None,
+        absent: str = "one",
+        class_list: Optional[Iterable[int]] = None,
+        leave_out: Optional[int] = None,
+    ) -> None:
+        settings = _settings(ignore_index, absent, class_list, leave_out)
+        self.classes = classes
+        create = (classes, OUT, ctypes.byref(settings))
+        self._handle = Handle("miou_create", *create, free="miou_free")
+
+    def add(self, prediction: Any, truth: Any) -> None:
+        """A batch: label maps (batch, ..) of the same shape."""
+        prediction, truth = labels_array(prediction), labels_array(truth)
+        if prediction.shape != truth.shape or truth.ndim < 1:
+            raise ValueError(
+                f"prediction of shape {prediction.shape}, truth of shape {truth.shape}; "
+                "the same (batch, ..) is needed"
+            )
+        prediction_, prediction = view_labels(prediction)
+        truth_, truth = view_labels(truth)
+        call("miou_add", self._handle, ctypes.byref(prediction_), ctypes.byref(truth_))
+
+    def merge(self, other: MeanIoU) -> None:
+        """What other has seen was seen too."""
+        call("miou_merge", self._handle, other._handle)
+
+    def reset(self) -> None:
+        function("miou_reset")(self._handle)
+
+    def compute(self) -> MeanIoUValues:
+        values = MiouValues()
+        call("miou_get", self._handle, ctypes.byref(values))
+        return MeanIoUValues(
+            values.image, values.batch, values.dataset, values.images, values.batches
+        )
+
+    @property
+    def confusion(self) -> npt.NDArray[np.int64]:
+        """confusion[t, p]: pixels of truth t predicted as p. A copy."""
+        counts = np.empty((self.classes, self.classes), np.int64)
+        address = function("confusion_counts")(function("miou_confusion")(self._handle))
+        ctypes.memmove(counts.ctypes.data, address, counts.nbytes)
+        return counts
+
+
+def miou(
+    prediction: Any,
+    truth: Any,
+    classes: int,
+    *,
+    per_image: bool = False,
+    ignore_index: Optional[int] = None,
+    absent: str = "one",
+    class_list: Optional[Iterable[int]] = None,
+    leave_out: Optional[int] = None,
+) -> float:
+    """Mean IoU of label maps (batch, ..): of all images together, or the mean over the images of
+    that of each. Options as in MeanIoU."""
+    stream = MeanIoU(
+        classes, ignore_index=ignore_index, absent=absent, class_list=class_list,
+        leave_out=leave_out,
+    )  # fmt: skip
+    stream.add(prediction, truth)
+    values = stream.compute()
+    return values.image if per_image else values.dataset
+
+
+class Equibatch(Iterator[int]):
+    """Draws images such that each class is visited once every `window` draws, for ever (paper,
+    Sec. 3.1). image_classes[i]: the classes that image i contains. Equal seeds, equal draws."""
+
+    def __init__(self, image_classes: Sequence[Iterable[int]], classes: int, seed: int = 0) -> None:
+        lists = [list(ids) for ids in image_classes]
+        start = np.zeros(len(lists) + 1, np.uintp)
+        np.cumsum([len(ids) for ids in lists], out=start[1:])
+        ids = int32([c for ids in lists for c in ids], "image_classes")
+        create = (len(lists), start.ctypes.data, ids.ctypes.data, classes, seed)
+        self._handle = Handle("equibatch_create", *create, free="equibatch_free")
+
+    @property
+    def window(self) -> int:
+        window: int = function("equibatch_window")(self._handle)
+        return window
+
+    def draw(self) -> tuple[int, int]:
+        """The next image, and the class it was drawn for."""
+        image, drawn_for = ctypes.c_int32(), ctypes.c_int32()
+        call("equibatch_next", self._handle, ctypes.byref(image), ctypes.byref(drawn_for))
+        return image.value, drawn_for.value
+
+    def __next__(self) -> int:
+        return self.draw()[0]

@@ -1,0 +1,121 @@
+"""What the optimisers minimise: optim.h, problems."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Callable, Optional
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _structs
+from ._arrays import as_array, vector
+from ._callbacks import Trap
+from ._library import call, function
+
+Vector = npt.NDArray[np.float64]
+FULL_BATCH = ctypes.c_size_t(-1).value
+
+
+class Problem(Trap):
+    """f by its callbacks, for arrays x of n numbers:
+
+    subgradient(x) -> (value, g)     required
+    value(x) -> value                optional, where it is cheaper
+    prox(x, lam) -> u                argmin of h(u) + lam/2 |u - x|^2, optional
+    smooth(x) -> (value, g)          the smooth part of f = smooth + h, optional
+    direction(x, lam) -> d           what takes the place of the prox direction, optional
+    metric(x) -> number              for the trace, optional
+
+    batches > 1: f is the mean of so many; subgradient, prox, smooth and direction get the number of
+    one as an additional last argument, or None for f itself.
+    """
+
+    def __init__(
+        self,
+        n: int,
+        subgradient: Callable[..., Any],
+        *,
+        value: Optional[Callable[..., Any]] = None,
+        prox: Optional[Callable[..., Any]] = None,
+        smooth: Optional[Callable[..., Any]] = None,
+        direction: Optional[Callable[..., Any]] = None,
+        metric: Optional[Callable[..., Any]] = None,
+        batches: int = 1,
+    ) -> None:
+        super().__init__()
+        self.n, self.batches = n, batches
+        self._table = _structs.Problem(ctypes.sizeof(_structs.Problem), n, batches)
+        self._table.subgradient = self._slope(subgradient)
+        for name, given, wrap in (
+            ("value", value, self._number),
+            ("prox", prox, self._move),
+            ("smooth", smooth, self._slope),
+            ("direction", direction, self._move),
+            ("metric", metric, self._number),
+        ):
+            if given is not None:
+                setattr(self._table, name, wrap(given))
+
+    def _point(self, address: int) -> Vector:
+        """A copy, which may be kept."""
+        return np.frombuffer(ctypes.string_at(address, 8 * self.n))
+
+    def _batch(self, batch: int) -> tuple[Optional[int], ...]:
+        if self.batches <= 1:
+            return ()
+        return (None if batch == FULL_BATCH else batch,)
+
+    def _put(self, found: Any, address: int) -> None:
+        found = vector(found, "the result of a callback", self.n)
+        ctypes.memmove(address, found.ctypes.data, found.nbytes)
+
+    def _slope(self, given: Callable[..., Any]) -> Any:
+        def callback(_: Any, batch: int, x: int, value: Any, g: int) -> None:
+            found, slope = given(self._point(x), *self._batch(batch))
+            value[0] = float(found)
+            self._put(slope, g)
+
+        return _structs.SlopeCallback(self.guard(callback))
+
+    def _number(self, given: Callable[..., Any]) -> Any:
+        def callback(_: Any, x: int, value: Any) -> None:
+            value[0] = float(given(self._point(x)))
+
+        return _structs.ValueCallback(self.guard(callback))
+
+    def _move(self, given: Callable[..., Any]) -> Any:
+        def callback(_: Any, batch: int, x: int, lam: float, out: int) -> None:
+            self._put(given(self._point(x), lam, *self._batch(batch)), out)
+
+        return _structs.MoveCallback(self.guard(callback))
+
+
+class MaxAffine(Problem):
+    """The library's own, without Python in it."""
+
+    def __init__(self, a: Any, b: Any) -> None:
+        Trap.__init__(self)
+        matrix = np.ascontiguousarray(as_array(a), dtype=np.float64)
+        if matrix.ndim != 2:
+            raise ValueError(f"a of shape {matrix.shape}; a matrix is needed")
+        m, self.n = matrix.shape
+        self.batches = 1
+        offset = np.zeros(m) if b is None else vector(b, "b", m)
+        self._table = _structs.Problem()
+        arrays = (matrix.ctypes.data, offset.ctypes.data)
+        call("problem_max_affine", m, self.n, *arrays, ctypes.byref(self._table))
+
+    def __del__(self) -> None:
+        if hasattr(self, "_table"):
+            function("problem_clear")(ctypes.byref(self._table))
+
+
+def max_affine(a: Any, b: Any = None) -> Problem:
+    """f(x) = max over j of <a_j, x> + b_j, with a prox; a: one row per j."""
+    return MaxAffine(a, b)
+
+
+def nu_problem(nu: float) -> Problem:
+    """The paper's example of bad conditioning: f(x) = max(0, nu x_1, x_2)."""
+    return max_affine([[0.0, 0.0], [nu, 0.0], [0.0, 1.0]])

@@ -1,0 +1,211 @@
+"""Proximal operators, minimisation and their certificates: prox.h, sfm.h, certificate.h."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any, Callable, Optional
+
+import numpy as np
+import numpy.typing as npt
+
+from ._arrays import as_array, vector
+from ._library import Handle, call, call_interruptibly, function, status_string, warn
+from ._settings import pick
+from ._structs import CertificateReport, ProxInfo, ProxSettings, SfmInfo, SfmSettings
+
+Vector = npt.NDArray[np.float64]
+Members = npt.NDArray[np.int32]
+FunctionCall = Callable[..., int]  # Function._call_long
+
+PROX_METHODS = {
+    "auto": 0,
+    "closed_form": 1,
+    "cardinality": 2,
+    "jaccard": 3,
+    "decomposition": 4,
+    "min_norm": 5,
+    "frank_wolfe": 6,
+    "away_steps": 7,
+    "greedy_path": 8,
+    "chain": 9,
+}
+SFM_METHODS = {"auto": 0, "minimizer": 1, "min_norm": 2, "exhaustive": 3}
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A base as a convex combination of greedy vectors: orders (count, n) and weights (count,)."""
+
+    orders: Members
+    weights: Vector
+
+
+@dataclass(frozen=True)
+class CertificateCheck:
+    """What Function.verify computed from the function's values alone."""
+
+    base_error: float  # how far s is from the certified base
+    primal: float
+    dual: float
+    gap: float
+    minimum_bound: float  # no set has F(A) - F(empty) below it
+
+
+@dataclass(frozen=True)
+class ProxResult:
+    """u = argmin f(u) + lam/2 |u - x|^2 and the dual base s; |u - u*|^2 <= 2 gap / lam."""
+
+    u: Vector
+    s: Vector
+    gap: float
+    primal: float
+    dual: float
+    method: str  # the one that was used
+    iterations: int
+    oracle_calls: int
+    seconds: float
+    status: str
+    certificate: Optional[Certificate]
+
+
+@dataclass(frozen=True)
+class MinimizeResult:
+    """A set that minimises F, value = F(set) - F(empty), and the base s that proves it up to gap.
+
+    set is the smallest and largest the largest minimiser where extremes_proved, else as good as
+    was found. exact: proved optimal."""
+
+    set: Members
+    largest: Members
+    value: float
+    gap: float
+    dual: float
+    s: Vector
+    exact: bool
+    extremes_proved: bool
+    method: str
+    iterations: int
+    oracle_calls: int
+    seconds: float
+    status: str
+
+
+class Combination(Handle):
+    """A submod_combination."""
+
+    def __init__(self, start: Optional[Certificate] = None) -> None:
+        super().__init__("combination_create", free="combination_free")
+        if start is not None:
+            orders = np.ascontiguousarray(start.orders, dtype=np.int32)
+            weights = vector(start.weights, "weights")
+            if orders.ndim != 2 or orders.shape[0] != weights.size:
+                raise ValueError(f"orders of shape {orders.shape} for {weights.size} weights")
+            count, n = orders.shape
+            call("combination_set", self, n, count, orders.ctypes.data, weights.ctypes.data)
+
+    def certificate(self) -> Optional[Certificate]:
+        count = function("combination_count")(self)
+        n = function("combination_size")(self)
+        if count == 0:
+            return None
+        orders, weights = np.empty((count, n), np.int32), np.empty(count)
+        for k in range(count):
+            address = function("combination_order")(self, k)
+            ctypes.memmove(orders[k].ctypes.data, address, orders[k].nbytes)
+            weights[k] = function("combination_weight")(self, k)
+        return Certificate(orders, weights)
+
+
+def name_of(value: int, choices: dict[str, int]) -> str:
+    return next((name for name, number in choices.items() if number == value), str(value))
+
+
+def prox(
+    function_call: FunctionCall,
+    n: int,
+    x: Any,
+    lam: float,
+    method: str,
+    hinge: bool,
+    start: Optional[Certificate],
+    **limits: Any,
+) -> ProxResult:
+    """limits: fields of submod_prox_settings; None stands for the default."""
+    settings: ProxSettings = function("prox_defaults")()
+    settings.method = pick("method", method, PROX_METHODS)
+    settings.hinge = hinge
+    set_fields(settings, limits)
+    combination = Combination(start)
+    settings.combination = combination._as_parameter_
+    point, u, s = vector(x, "x", n), np.empty(n), np.empty(n)
+    info = ProxInfo()
+    arrays = (point.ctypes.data, lam, u.ctypes.data, s.ctypes.data)
+    end = (ctypes.byref(settings), ctypes.byref(info), None)
+    status = function_call((point, u, s, combination), "prox", *arrays, *end)
+    warn(status, f"prox, gap {info.gap:.3g}", stacklevel=4)
+    return ProxResult(
+        u, s, info.gap, info.primal, info.dual, name_of(info.method, PROX_METHODS),
+        info.iterations, info.oracle_calls, info.seconds, status_string(status),
+        combination.certificate(),
+    )  # fmt: skip
+
+
+def minimize(function_call: FunctionCall, n: int, method: str, **limits: Any) -> MinimizeResult:
+    """limits: fields of submod_sfm_settings; None stands for the default."""
+    settings: SfmSettings = function("sfm_defaults")()
+    settings.method = pick("method", method, SFM_METHODS)
+    set_fields(settings, limits)
+    smallest, largest, s = np.empty(n, np.uint8), np.empty(n, np.uint8), np.empty(n)
+    info = SfmInfo()
+    arrays = (smallest.ctypes.data, largest.ctypes.data, s.ctypes.data)
+    end = (ctypes.byref(settings), ctypes.byref(info), None)
+    status = function_call((smallest, largest, s), "sfm", *arrays, *end)
+    warn(status, f"minimize, gap {info.gap:.3g}", stacklevel=4)
+    sets = [np.flatnonzero(flags).astype(np.int32) for flags in (smallest, largest)]
+    return MinimizeResult(
+        sets[0], sets[1], info.value, info.gap, info.dual, s, bool(info.exact),
+        bool(info.extremes_proved), name_of(info.method, SFM_METHODS), info.iterations,
+        info.oracle_calls, info.seconds, status_string(status),
+    )  # fmt: skip
+
+
+def verify(
+    function_call: FunctionCall,
+    n: int,
+    x: Any,
+    lam: float,
+    u: Any,
+    s: Any,
+    certificate: Certificate,
+) -> CertificateCheck:
+    combination, report = Combination(certificate), CertificateReport()
+    point, primal, dual = vector(x, "x", n), vector(u, "u", n), vector(s, "s", n)
+    arrays = (point.ctypes.data, lam, primal.ctypes.data, dual.ctypes.data, combination)
+    keep = (point, primal, dual)
+    function_call(keep, "certificate_check", *arrays, ctypes.byref(report))
+    return CertificateCheck(
+        report.base_error, report.primal, report.dual, report.gap, report.minimum_bound
+    )
+
+
+def prox_max_affine(a: Any, b: Any, x: Any, lam: float) -> tuple[Vector, float]:
+    """u = argmin over u of max_j (<a_j, u> + b_j) + lam/2 |u - x|^2, and its gap. b may be None."""
+    matrix = np.ascontiguousarray(as_array(a), dtype=np.float64)
+    if matrix.ndim != 2:
+        raise ValueError(f"a of shape {matrix.shape}; a matrix is needed")
+    m, n = matrix.shape
+    offset = np.zeros(m) if b is None else vector(b, "b", m)
+    point, u, info = vector(x, "x", n), np.empty(n), ProxInfo()
+    arrays = (matrix.ctypes.data, offset.ctypes.data, point.ctypes.data, lam, u.ctypes.data)
+    keep = (matrix, offset, point, u)
+    end = (None, ctypes.byref(info), None)
+    status = call_interruptibly(keep, "prox_max_affine", m, n, *arrays, *end)
+    warn(status, f"prox_max_affine, gap {info.gap:.3g}")
+    return u, info.gap
+
+
+def set_fields(settings: ctypes.Structure, values: dict[str, Any]) -> None:
+    for name, value in values.items():
+        if value is not None:
+            setattr(settings, name, value)

@@ -1,0 +1,118 @@
+"""Arrays as the views of tensor.h and loss.h: addresses, sizes and strides, nothing copied.
+
+NumPy arrays and PyTorch tensors come here as Memory. Shapes are canonical by then: scores are
+(batch, classes, pixels..), labels (batch, pixels..) or, where each class has its own, the shape of
+the scores; canonical() brings them there by indexing alone, for arrays of both kinds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Optional
+
+from ._structs import Gradient, Labels, Scores
+
+LABEL_TYPES = {"uint8": 0, "bool": 0, "int32": 1, "int64": 2}
+SCORE_TYPES = {"float32": 0, "float16": 1, "bfloat16": 2}
+
+
+class Memory(NamedTuple):
+    address: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]  # in elements
+    type: str
+
+
+def pixels(shape: tuple[int, ...], strides: tuple[int, ...]) -> Optional[tuple[int, int]]:
+    """Several dimensions as one: how many pixels, and the step between them; None when they are not
+    evenly spaced."""
+    count, step = 1, 1
+    for size, stride in zip(reversed(shape), reversed(strides)):
+        if size == 1:
+            continue
+        if size == 0:
+            return 0, 1
+        if count == 1:
+            step = stride
+        elif stride != count * step:
+            return None
+        count *= size
+    return count, step
+
+
+def scores_view(memory: Memory) -> Optional[Scores]:
+    """None when the pixels are not evenly spaced."""
+    spaced = pixels(memory.shape[2:], memory.strides[2:])
+    if spaced is None:
+        return None
+    batch, classes = memory.shape[:2]
+    kind = SCORE_TYPES[memory.type]
+    return Scores(
+        memory.address, kind, batch, classes, spaced[0], memory.strides[0], memory.strides[1],
+        spaced[1],
+    )  # fmt: skip
+
+
+def labels_view(memory: Memory, own_classes: bool) -> Optional[Labels]:
+    """None when the pixels are not evenly spaced, or the classes share their labels."""
+    first = 2 if own_classes else 1
+    spaced = pixels(memory.shape[first:], memory.strides[first:])
+    if spaced is None:
+        return None
+    class_stride = 0
+    if own_classes:
+        # The step to a second class, if there is none, is anything but 0.
+        class_stride = memory.strides[1] if memory.shape[1] > 1 else 1
+        if class_stride == 0:
+            return None
+    kind = LABEL_TYPES[memory.type]
+    batch, step = memory.shape[0], memory.strides[0]
+    return Labels(memory.address, kind, batch, spaced[0], step, spaced[1], class_stride)
+
+
+def gradient_view(memory: Memory, scale: float = 1.0) -> Gradient:
+    """Of an array that was made for it: float32, pixels evenly spaced."""
+    view = scores_view(memory)
+    assert view is not None and memory.type == "float32"
+    return Gradient(
+        view.data, view.batch_stride, view.class_stride, view.pixel_stride, scale, 0
+    )  # fmt: skip
+
+
+def canonical(kind: str, scores: Any, labels: Any, per_image: bool) -> tuple[Any, Any]:
+    """Scores and labels in the shapes above. kind: "softmax", "sigmoid" or "hinge"."""
+    if kind == "hinge":
+        return _canonical_hinge(scores, labels)
+    if scores.ndim < 2:
+        raise ValueError(f"scores of shape {tuple(scores.shape)}: (batch, classes, ..) is needed")
+    if kind == "softmax" and labels.ndim == scores.ndim and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if kind == "sigmoid" and labels.ndim == scores.ndim - 1 and scores.shape[1] == 1:
+        labels = labels[:, None]
+    shape = tuple(scores.shape)
+    wanted = shape if kind == "sigmoid" else shape[:1] + shape[2:]
+    _require_shape(labels, wanted, shape)
+    if scores.ndim == 2 and not per_image:
+        # A list of pixels: one image of them all.
+        return scores.T[None], (labels.T if kind == "sigmoid" else labels)[None]
+    return scores, labels
+
+
+def _canonical_hinge(scores: Any, labels: Any) -> tuple[Any, Any]:
+    """The same shape for both, but for a channel that only the scores have."""
+    if scores.ndim == labels.ndim + 1 and scores.ndim >= 2 and scores.shape[1] == 1:
+        _require_shape(labels, scores.shape[:1] + scores.shape[2:], scores.shape)
+        return scores, labels
+    _require_shape(labels, scores.shape, scores.shape)
+    if scores.ndim == 0:
+        raise ValueError("scores are a single number: (batch, pixels..) is needed")
+    if scores.ndim == 1:
+        return scores[None, None], labels[None]
+    return scores[:, None], labels
+
+
+def _require_shape(labels: Any, wanted: Any, scores: Any) -> None:
+    if tuple(labels.shape) != tuple(wanted):
+        raise ValueError(
+            f"labels of shape {tuple(labels.shape)} for scores of shape {tuple(scores)}; "
+            f"{tuple(wanted)} is needed"
+        )

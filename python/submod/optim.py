@@ -1,0 +1,326 @@
+"""Optimisers for piecewise-linear and other objectives J(x) = f(x) + weight_decay/2 |x|^2: optim.h.
+
+    problem = submod.optim.nu_problem(0.1)
+    result = submod.optim.descend(problem, [3.0, 1.0], 0.05, step=Momentum(0.9), f_star=0.0)
+
+A problem says what f is: Problem(n, subgradient, ..) or max_affine(a, b). descend drives a step
+rule (GD, Momentum, Nesterov, Adam) by subgradients or by the prox direction; fista and bundle are
+methods of their own, bundle's minimum comes with a certified gap.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass
+from typing import Any, Callable, Optional, Union
+
+import numpy as np
+
+from . import _structs
+from ._arrays import vector
+from ._callbacks import Trap, call_trapped
+from ._library import Handle, call, call_interruptibly, function, status_string, warn
+from ._problem import MaxAffine, Problem, Vector, max_affine, nu_problem
+from ._prox import name_of, prox_max_affine, set_fields
+from ._settings import pick
+
+__all__ = [
+    "Adam",
+    "GD",
+    "Momentum",
+    "Nesterov",
+    "Problem",
+    "Result",
+    "Schedule",
+    "TraceLine",
+    "bundle",
+    "descend",
+    "fista",
+    "max_affine",
+    "nu_problem",
+    "prox_max_affine",
+]
+
+DIRECTIONS = {"subgradient": 0, "prox": 1}
+ORDERS = {"full": 0, "cyclic": 1, "shuffled": 2}
+STOPS = {
+    "none": 0,
+    "iterations": 1,
+    "time": 2,
+    "target": 3,
+    "gradient": 4,
+    "callback": 5,
+    "stalled": 6,
+    "failure": 7,
+}
+
+
+# ---- step rules ----
+
+
+@dataclass(frozen=True)
+class GD:
+    """x <- x - eta g"""
+
+    def create(self, n: int) -> Handle:
+        return Handle("step_gd", n, free="step_free")
+
+
+@dataclass(frozen=True)
+class Momentum:
+    """v <- alpha v + g, x <- x - eta v"""
+
+    alpha: float = 0.9
+
+    def create(self, n: int) -> Handle:
+        return Handle("step_momentum", n, self.alpha, free="step_free")
+
+
+@dataclass(frozen=True)
+class Nesterov:
+    """v <- alpha v + g, x <- x - eta (g + alpha v)"""
+
+    alpha: float = 0.9
+
+    def create(self, n: int) -> Handle:
+        return Handle("step_nesterov", n, self.alpha, free="step_free")
+
+
+@dataclass(frozen=True)
+class Adam:
+    """decay > 0: AdamW."""
+
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+    decay: float = 0.0
+
+    def create(self, n: int) -> Handle:
+        settings = _structs.AdamSettings(self.beta1, self.beta2, self.epsilon, self.decay)
+        return Handle("step_adam", n, ctypes.byref(settings), free="step_free")
+
+
+Step = Union[GD, Momentum, Nesterov, Adam]
+
+
+# ---- schedules ----
+
+
+class Schedule:
+    """The step size eta_k of iteration k: made by the static methods; schedule(k) is eta_k."""
+
+    def __init__(self, kind: int, eta: float, factor: float, power: float, period: int) -> None:
+        self._struct = _structs.Schedule(kind, eta, factor, power, period)
+        call("schedule_check", ctypes.byref(self._struct))
+
+    def __call__(self, k: int) -> float:
+        """NaN for Polyak's, which depends on where the run is."""
+        eta: float = function("schedule_eta")(ctypes.byref(self._struct), k)
+        return eta
+
+    @staticmethod
+    def constant(eta: float) -> Schedule:
+        return Schedule(0, eta, 1, 1, 1)
+
+    @staticmethod
+    def step(eta: float, factor: float, period: int) -> Schedule:
+        """eta factor^floor(k / period)"""
+        return Schedule(1, eta, factor, 1, period)
+
+    @staticmethod
+    def exponential(eta: float, factor: float, period: int = 1) -> Schedule:
+        """eta factor^(k / period)"""
+        return Schedule(2, eta, factor, 1, period)
+
+    @staticmethod
+    def poly(eta: float, period: int, power: float = 0.9) -> Schedule:
+        """eta (1 - k / period)^power"""
+        return Schedule(3, eta, 1, power, period)
+
+    @staticmethod
+    def inverse_sqrt(eta: float, period: int = 1) -> Schedule:
+        """eta / sqrt(1 + k / period)"""
+        return Schedule(4, eta, 1, 1, period)
+
+    @staticmethod
+    def polyak(eta: float = 1.0) -> Schedule:
+        """eta (J(x) - f_star) / |g|^2"""
+        return Schedule(5, eta, 1, 1, 1)
+
+
+# ---- runs ----
+
+
+@dataclass(frozen=True)
+class TraceLine:
+    """About the point x that an iteration starts from."""
+
+    iteration: int
+    x: Vector
+    f: float
+    gradient_norm: float
+    step: float
+    seconds: float
+    metric: float
+
+
+@dataclass(frozen=True)
+class Result:
+    """x is the last point, or the best one (keep_best). stop: why it ended. lower_bound and gap:
+    bundle only, else -inf and inf."""
+
+    x: Vector
+    f: float
+    stop: str
+    status: str
+    iterations: int
+    gradient_norm: float
+    lower_bound: float
+    gap: float
+    values: int
+    gradients: int
+    proxes: int
+    seconds: float
+    trace: list[TraceLine]
+
+
+class _Run(Trap):
+    """What all runs share: the settings, the trace, the call."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        x: Any,
+        settings: _structs.RunSettings,
+        trace: Union[bool, Callable[[TraceLine], Any]],
+        limits: dict[str, Any],
+    ) -> None:
+        super().__init__()
+        self.problem, self.settings = problem, settings
+        self.x = vector(x, "x", problem.n).copy()
+        self.lines: list[TraceLine] = []
+        self._trace = trace
+        set_fields(settings, limits)
+        if trace:
+            settings.trace = _structs.TraceCallback(self._line)
+
+    def _line(self, _: Any, raw: Any) -> int:
+        """Not 0: stop. An exception stops the run too, and is raised when it has ended."""
+        stop = [False]
+
+        def record() -> None:
+            stop[0] = self._record(raw.contents)
+
+        return self.guard(record)() or int(stop[0])
+
+    def _record(self, raw: _structs.Trace) -> bool:
+        """Whether to stop."""
+        x = np.frombuffer(ctypes.string_at(raw.x, 8 * self.problem.n))
+        line = TraceLine(
+            raw.iteration, x, raw.f, raw.gradient_norm, raw.step, raw.seconds, raw.metric
+        )
+        if self._trace is True:
+            self.lines.append(line)
+            return False
+        return callable(self._trace) and bool(self._trace(line))
+
+    def go(self, name: str, *arguments: Any, settings: Any) -> Result:
+        info = _structs.OptimInfo()
+        front = (ctypes.byref(self.problem._table), *arguments, self.x.ctypes.data)
+        end = (ctypes.byref(settings), ctypes.byref(info), None)
+        if isinstance(self.problem, MaxAffine) and not self._trace:
+            status = call_interruptibly((self, arguments), name, *front, *end)
+        else:
+            status = call_trapped((self.problem, self), name, *front, *end)
+        warn(status, f"{name}, {info.iterations} iterations", stacklevel=4)
+        return Result(
+            self.x, info.f, name_of(info.stop, STOPS), status_string(status), info.iterations,
+            info.gradient_norm, info.lower_bound, info.gap, info.values, info.gradients,
+            info.proxes, info.seconds, self.lines,
+        )  # fmt: skip
+
+
+def descend(
+    problem: Problem,
+    x: Any,
+    eta: Union[float, Schedule],
+    *,
+    step: Step = GD(),
+    direction: str = "subgradient",
+    lam: Optional[float] = None,
+    order: str = "full",
+    seed: Optional[int] = None,
+    trace: Union[bool, Callable[[TraceLine], Any]] = False,
+    max_iterations: Optional[int] = None,
+    time_limit: Optional[float] = None,
+    f_star: Optional[float] = None,
+    tolerance: Optional[float] = None,
+    gradient_tolerance: Optional[float] = None,
+    weight_decay: Optional[float] = None,
+    keep_best: Optional[bool] = None,
+    trace_every: Optional[int] = None,
+) -> Result:
+    """x <- step(x, direction), from x on, which is copied. eta: a number or a Schedule.
+
+    direction: "subgradient", or "prox": lam (x - prox(x)), lam = 1/eta unless given.
+    order: of the minibatches: "full" (none), "cyclic" or "shuffled".
+    trace: True: all lines are in the result; or a function of one line: true stops the run.
+    Stops after max_iterations (1000) or time_limit seconds, at J - f_star <= tolerance, or where
+    the direction is no longer than gradient_tolerance.
+    """
+    settings: _structs.DescentSettings = function("descent_defaults")()
+    schedule = eta if isinstance(eta, Schedule) else Schedule.constant(eta)
+    settings.schedule = schedule._struct
+    settings.direction = pick("direction", direction, DIRECTIONS)
+    settings.order = pick("order", order, ORDERS)
+    set_fields(settings, {"lambda": lam, "seed": seed})
+    limits = dict(
+        max_iterations=max_iterations, time_limit=time_limit, f_star=f_star, tolerance=tolerance,
+        gradient_tolerance=gradient_tolerance, weight_decay=weight_decay, keep_best=keep_best,
+        trace_every=trace_every,
+    )  # fmt: skip
+    run = _Run(problem, x, settings.run, trace, limits)
+    return run.go("descend", step.create(problem.n), settings=settings)
+
+
+def fista(
+    problem: Problem,
+    x: Any,
+    *,
+    lipschitz: Optional[float] = None,
+    restart: Optional[bool] = None,
+    trace: Union[bool, Callable[[TraceLine], Any]] = False,
+    **limits: Any,
+) -> Result:
+    """Accelerated proximal gradient for a problem with a prox; limits as in descend."""
+    settings: _structs.FistaSettings = function("fista_defaults")()
+    set_fields(settings, {"lipschitz": lipschitz, "restart": restart})
+    return _Run(problem, x, settings.run, trace, _known(limits)).go("fista", settings=settings)
+
+
+def bundle(
+    problem: Problem,
+    x: Any,
+    *,
+    radius: Optional[float] = None,
+    max_planes: Optional[int] = None,
+    lam: Optional[float] = None,
+    bmrm: Optional[bool] = None,
+    trace: Union[bool, Callable[[TraceLine], Any]] = False,
+    **limits: Any,
+) -> Result:
+    """A minimum of a convex problem with a certified gap: f - gap is below J everywhere, or without
+    weight_decay everywhere within radius of x, which is then required. limits as in descend."""
+    settings: _structs.BundleSettings = function("bundle_defaults")()
+    wanted = {"radius": radius, "max_planes": max_planes, "lambda": lam, "bmrm": bmrm}
+    set_fields(settings, wanted)
+    return _Run(problem, x, settings.run, trace, _known(limits)).go("bundle", settings=settings)
+
+
+def _known(limits: dict[str, Any]) -> dict[str, Any]:
+    """A structure would take any name."""
+    names = {name for name, *_ in _structs.RunSettings._fields_} - {"trace", "trace_ctx"}
+    for name in limits:
+        if name not in names:
+            raise TypeError(f"unknown argument {name!r}; there are {', '.join(sorted(names))}")
+    return limits

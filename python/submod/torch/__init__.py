@@ -1,0 +1,40 @@
+"""Lovász losses for PyTorch.
+
+    import submod.torch as lovasz
+    loss = lovasz.lovasz_softmax(logits, labels, ignore_index=255)
+
+Functions    lovasz_softmax, lovasz_sigmoid, lovasz_hinge, prox_lovasz_hinge
+Modules      LovaszSoftmax, LovaszSigmoid, LovaszHinge, ProxLovaszHinge, DatasetLovasz
+compat       the names and arguments of the file that accompanies the paper
+
+Tensors are used in place, in any memory format whose pixels are evenly spaced (channels_last too).
+float32, float16 and bfloat16 are read as they are, float64 is rounded to float32; the gradient is
+computed in float32 and has the type of the logits. Loss and gradient are computed in one call, in
+forward. There is no second derivative.
+"""
+
+try:
+    import torch as _torch
+except ImportError as error:
+    raise ImportError("submod.torch needs PyTorch (pip install torch)") from error
+
+if tuple(int(part) for part in _torch.__version__.split(".")[:2]) < (2, 4):
+    raise ImportError(f"submod.torch needs PyTorch 2.4 or newer, this is {_torch.__version__}")
+
+from . import compat
+from .dataset import DatasetLovasz
+from .functional import lovasz_hinge, lovasz_sigmoid, lovasz_softmax, prox_lovasz_hinge
+from .modules import LovaszHinge, LovaszSigmoid, LovaszSoftmax, ProxLovaszHinge
+
+__all__ = [
+    "DatasetLovasz",
+    "LovaszHinge",
+    "LovaszSigmoid",
+    "LovaszSoftmax",
+    "ProxLovaszHinge",
+    "compat",
+    "lovasz_hinge",
+    "lovasz_sigmoid",
+    "lovasz_softmax",
+    "prox_lovasz_hinge",
+]

@@ -1,0 +1,147 @@
+"""Drop-in for the PyTorch file that accompanies the paper: its names, arguments and conventions.
+
+    import submod.torch.compat as L
+    loss = L.lovasz_softmax(probas, labels, ignore=255)
+
+Labels as there: (B, H, W). Probabilities (B, C, H, W), or (B, H, W) from a sigmoid together with
+classes=[c], the class that they are for. Losses are the library's, exact.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, Iterator, Optional, Union
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from .._function import Function
+from . import functional
+
+Classes = Union[str, "list[int]"]
+
+
+def lovasz_grad(gt_sorted: Tensor) -> Tensor:
+    """The gradient of the Jaccard extension by errors sorted from the largest to the smallest;
+    gt_sorted: their labels, 0 or 1."""
+    mask = gt_sorted.detach().cpu().numpy()
+    gains = Function.jaccard(mask).chain(range(mask.size)) if mask.size else mask
+    return torch.as_tensor(gains, dtype=torch.float32, device=gt_sorted.device)
+
+
+def lovasz_hinge(
+    logits: Tensor, labels: Tensor, per_image: bool = True, ignore: Optional[int] = None
+) -> Tensor:
+    """Binary Lovász hinge loss of logits and labels (B, H, W)."""
+    return functional.lovasz_hinge(logits, labels, per_image=per_image, ignore_index=ignore)
+
+
+def lovasz_hinge_flat(logits: Tensor, labels: Tensor) -> Tensor:
+    """The same of one image: logits and labels (P,)."""
+    return functional.lovasz_hinge(logits, labels)
+
+
+def lovasz_softmax(
+    probas: Tensor,
+    labels: Tensor,
+    classes: Classes = "present",
+    per_image: bool = False,
+    ignore: Optional[int] = None,
+) -> Tensor:
+    """Multi-class Lovász-Softmax loss of probabilities. classes: "present", "all" or a list."""
+    if probas.ndim == labels.ndim:
+        return _one_class(probas, labels, classes, per_image, ignore)
+    return functional.lovasz_softmax(
+        probas, labels, classes, per_image, ignore_index=ignore, from_logits=False
+    )
+
+
+def lovasz_softmax_flat(probas: Tensor, labels: Tensor, classes: Classes = "present") -> Tensor:
+    """The same of a list of pixels: probas (P, C), labels (P,)."""
+    return functional.lovasz_softmax(probas, labels, classes, from_logits=False)
+
+
+def _one_class(
+    probas: Tensor, labels: Tensor, classes: Classes, per_image: bool, ignore: Optional[int]
+) -> Tensor:
+    """The output of a sigmoid for a single class, which classes has to name."""
+    if isinstance(classes, str) or len(classes) != 1:
+        raise ValueError("probas of one class: classes has to be a list of that class")
+    truth = (labels == classes[0]).to(torch.uint8)
+    ignored = None
+    if ignore is not None:
+        ignored = 255
+        truth = truth.masked_fill(labels == ignore, ignored)
+    return functional.lovasz_sigmoid(
+        probas[:, None], truth[:, None], "all", per_image, ignore_index=ignored, from_logits=False
+    )
+
+
+def binary_xloss(logits: Tensor, labels: Tensor, ignore: Optional[int] = None) -> Tensor:
+    """Binary cross-entropy of logits, averaged over the pixels that are not ignored."""
+    if ignore is not None:
+        valid = labels != ignore
+        logits, labels = logits[valid], labels[valid]
+    return F.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype))
+
+
+def xloss(logits: Tensor, labels: Tensor, ignore: Optional[int] = None) -> Tensor:
+    """Cross-entropy of logits (B, C, H, W)."""
+    return F.cross_entropy(logits, labels, ignore_index=-100 if ignore is None else ignore)
+
+
+class StableBCELoss(nn.Module):
+    """Binary cross-entropy of logits."""
+
+    def forward(self, input: Tensor, target: Tensor) -> Tensor:
+        return F.binary_cross_entropy_with_logits(input, target.to(input.dtype))
+
+
+def iou_binary(
+    preds: Tensor,
+    labels: Tensor,
+    EMPTY: float = 1.0,
+    ignore: Optional[int] = None,
+    per_image: bool = True,
+) -> float:
+    """IoU of the foreground, in percent; EMPTY: what 0/0 is."""
+    images = zip(preds, labels) if per_image else iter([(preds, labels)])
+    values = []
+    for p, y in images:
+        valid = torch.ones_like(y, dtype=torch.bool) if ignore is None else y != ignore
+        predicted, true = (p == 1) & valid, (y == 1) & valid
+        union = (predicted | true).sum().item()
+        values.append((predicted & true).sum().item() / union if union else EMPTY)
+    return 100 * float(mean(values))
+
+
+def iou(
+    preds: Tensor,
+    labels: Tensor,
+    C: int,
+    EMPTY: float = 1.0,
+    ignore: Optional[int] = None,
+    per_image: bool = False,
+) -> Any:
+    """IoU of each class but the ignored one, in percent, as an array."""
+    classes = [c for c in range(C) if c != ignore]
+    rows = []
+    for c in classes:
+        truth = (labels == c).long()
+        if ignore is not None:
+            truth = truth.masked_fill(labels == ignore, -1)
+        rows.append(iou_binary((preds == c).long(), truth, EMPTY, -1, per_image))
+    return torch.tensor(rows, dtype=torch.float64).numpy()
+
+
+def mean(values: Iterable[Any], ignore_nan: bool = False, empty: Any = 0) -> Any:
+    """The mean of anything that can be added; empty is that of nothing, or "raise"."""
+    kept: Iterator[Any] = iter(values)
+    if ignore_nan:
+        kept = (v for v in kept if v == v)
+    listed = list(kept)
+    if not listed:
+        if empty == "raise":
+            raise ValueError("Empty mean")
+        return empty
+    return sum(listed[1:], listed[0]) / len(listed)

@@ -1,0 +1,132 @@
+"""The Lovász losses as functions of tensors."""
+
+from __future__ import annotations
+
+from typing import Optional, Union
+
+import torch
+from torch import Tensor
+
+from .._settings import DELTA, PRESENT, Classes, split_classes
+from .._views import canonical
+from . import _ops
+from ._memory import require_cpu
+
+Weight = Union[Tensor, "list[float]", None]
+
+
+def weight_tensor(weight: Weight) -> Optional[Tensor]:
+    if weight is None or isinstance(weight, Tensor):
+        return weight
+    return torch.tensor(weight, dtype=torch.float64)
+
+
+def needs_gradient(scores: Tensor) -> bool:
+    return scores.requires_grad and torch.is_grad_enabled()
+
+
+def lovasz_softmax(
+    logits: Tensor,
+    labels: Tensor,
+    classes: Classes = "present",
+    per_image: bool = False,
+    ignore_index: Optional[int] = None,
+    class_weight: Weight = None,
+    engine: str = "exact",
+    delta: float = DELTA,
+    *,
+    from_logits: bool = True,
+) -> Tensor:
+    """Lovász-Softmax loss: logits (N, C, ..), labels (N, ..) or (N, 1, ..) with values in [0, C).
+
+    classes: which ones the mean is over: "present", "all" or a list.
+    per_image: a loss per image, averaged; else one loss of the whole batch.
+    ignore_index: the label of pixels that have no part in anything.
+    class_weight: one number per class, for a weighted mean over the classes.
+    engine: "exact" sorts; "histogram" counts in bins, is faster, and off by at most delta.
+    from_logits: False when logits are a softmax's output already.
+    """
+    return _lovasz(
+        "softmax", logits, labels, from_logits, classes, per_image, ignore_index, class_weight,
+        engine, delta,
+    )  # fmt: skip
+
+
+def lovasz_sigmoid(
+    logits: Tensor,
+    labels: Tensor,
+    classes: Classes = "present",
+    per_image: bool = False,
+    ignore_index: Optional[int] = None,
+    class_weight: Weight = None,
+    engine: str = "exact",
+    delta: float = DELTA,
+    *,
+    from_logits: bool = True,
+) -> Tensor:
+    """Lovász-Sigmoid loss, a binary problem per class: logits and labels (N, C, ..), labels 0 or 1.
+    The rest as in lovasz_softmax; from_logits: False when logits are a sigmoid's output."""
+    return _lovasz(
+        "sigmoid", logits, labels, from_logits, classes, per_image, ignore_index, class_weight,
+        engine, delta,
+    )  # fmt: skip
+
+
+def lovasz_hinge(
+    logits: Tensor,
+    labels: Tensor,
+    per_image: bool = True,
+    ignore_index: Optional[int] = None,
+    engine: str = "exact",
+    delta: float = DELTA,
+) -> Tensor:
+    """Lovász hinge loss: logits (N, ..) or (N, 1, ..), labels (N, ..), 0 or 1; or both (pixels,).
+    The rest as in lovasz_softmax."""
+    return _lovasz(
+        "hinge", logits, labels, True, None, per_image, ignore_index, None, engine, delta
+    )
+
+
+def prox_lovasz_hinge(
+    logits: Tensor,
+    labels: Tensor,
+    lam: float,
+    per_image: bool = True,
+    ignore_index: Optional[int] = None,
+) -> Tensor:
+    """The Lovász hinge loss whose backward pass sends lam (logits - prox(logits)) in place of the
+    gradient, prox(x) = argmin over z of loss(z) + lam/2 |z - x|^2: the paper's modified
+    backpropagation. Where the loss is linear around the logits that is the gradient itself; the
+    smaller lam > 0, the further it looks. The rest as in lovasz_hinge."""
+    if not lam > 0:
+        raise ValueError(f"lam = {lam} is not > 0")
+    require_cpu("scores", logits)
+    require_cpu("labels", labels)
+    scores, labels = canonical("hinge", logits, labels, per_image)
+    loss, _ = _ops.prox_lovasz_hinge(
+        scores, labels, lam, per_image, ignore_index, needs_gradient(logits)
+    )
+    return loss  # type: ignore[no-any-return]
+
+
+def _lovasz(
+    kind: str,
+    logits: Tensor,
+    labels: Tensor,
+    from_logits: bool,
+    classes: Optional[Classes],
+    per_image: bool,
+    ignore_index: Optional[int],
+    class_weight: Weight,
+    engine: str,
+    delta: float,
+) -> Tensor:
+    require_cpu("scores", logits)
+    require_cpu("labels", labels)
+    chosen, class_list = (PRESENT, None) if classes is None else split_classes(classes)
+    scores, labels = canonical(kind, logits, labels, per_image)
+    loss, _ = _ops.lovasz(
+        scores, labels, kind, not from_logits, chosen, class_list, per_image, ignore_index,
+        weight_tensor(class_weight), engine, delta, needs_gradient(logits),
+    )  # fmt: skip
+    return loss  # type: ignore[no-any-return]

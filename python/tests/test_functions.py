@@ -1,0 +1,279 @@
+"""Set functions: every constructor against its formula on all subsets, and what is made of them."""
+
+import itertools
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import submod
+from submod import Function
+
+N = 5
+RNG = np.random.default_rng(7)
+WEIGHT = RNG.normal(size=N)
+MASK = np.array([1, 0, 0, 1, 0])
+EDGES = [(0, 1), (1, 2), (2, 4), (4, 0), (3, 1), (3, 3)]
+EDGE_WEIGHT = RNG.uniform(size=len(EDGES))
+COVERS = [[0, 1], [1, 2, 2], [], [3], [0, 3]]
+ITEM_WEIGHT = RNG.uniform(size=4)
+BENEFIT = RNG.uniform(size=(3, N))
+ROOT = RNG.normal(size=(N, N))
+KERNEL = ROOT @ ROOT.T + np.eye(N)
+
+
+def jaccard(S):
+    wrong_foreground = sum(MASK[i] for i in S)
+    return len(S) / (MASK.sum() + len(S) - wrong_foreground) if len(S) else 0
+
+
+def cut(S, directed):
+    S = set(S)
+    leave = sum(w for (i, j), w in zip(EDGES, EDGE_WEIGHT) if i in S and j not in S)
+    enter = sum(w for (i, j), w in zip(EDGES, EDGE_WEIGHT) if j in S and i not in S)
+    return leave if directed else leave + enter
+
+
+def logdet(S):
+    return np.linalg.slogdet(KERNEL[np.ix_(S, S)])[1] if S else 0
+
+
+BUILT_IN = {
+    "jaccard": (Function.jaccard(MASK), jaccard),
+    "hamming": (Function.hamming(N), lambda S: len(S) / N),
+    "modular": (Function.modular(WEIGHT), lambda S: sum(WEIGHT[i] for i in S)),
+    "cardinality": (Function.cardinality([0, 3, 5, 6, 6, 5]), lambda S: [0, 3, 5, 6, 6, 5][len(S)]),
+    "sqrt": (Function.sqrt(N), lambda S: len(S) ** 0.5),
+    "log1p": (Function.log1p(N), lambda S: np.log1p(len(S))),
+    "truncation": (Function.truncation(N, 2), lambda S: min(len(S), 2)),
+    "cut": (Function.cut(N, EDGES, EDGE_WEIGHT), lambda S: cut(S, False)),
+    "directed cut": (
+        Function.cut(N, np.array(EDGES), EDGE_WEIGHT, directed=True),
+        lambda S: cut(S, True),
+    ),
+    "coverage": (
+        Function.coverage(COVERS, ITEM_WEIGHT),
+        lambda S: sum(ITEM_WEIGHT[i] for i in {item for e in S for item in COVERS[e]}),
+    ),
+    "facility": (
+        Function.facility(BENEFIT),
+        lambda S: sum(max((row[j] for j in S), default=0) for row in BENEFIT),
+    ),
+    "logdet": (Function.logdet(KERNEL), logdet),
+    "iwata": (
+        Function.iwata(N),
+        lambda S: len(S) * (N - len(S)) - sum(5 * (j + 1) - 2 * N for j in S),
+    ),
+    "custom": (Function.custom(N, lambda S: len(S) ** 0.3), lambda S: len(S) ** 0.3),
+}
+
+
+def subsets(n=N):
+    return [list(S) for k in range(n + 1) for S in itertools.combinations(range(n), k)]
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_values(name):
+    f, formula = BUILT_IN[name]
+    assert f.n == N
+    for S in subsets():
+        assert f(S) == pytest.approx(formula(S), abs=1e-12)
+        assert f(np.isin(np.arange(N), S)) == f(S)
+    assert f(iter([1, 3])) == f([1, 3])
+
+
+def test_combinations():
+    f, g = BUILT_IN["jaccard"][0], BUILT_IN["cut"][0]
+    for S in subsets():
+        assert (f + g)(S) == pytest.approx(f(S) + g(S))
+        assert (2 * f)(S) == (f * 2)(S) == pytest.approx(2 * f(S))
+        assert (f + WEIGHT)(S) == (WEIGHT + f)(S) == pytest.approx(f(S) + WEIGHT[S].sum())
+        assert sum([f, g, f])(S) == pytest.approx(2 * f(S) + g(S))
+    for S in subsets(2):
+        assert f.restrict([3, 1])(S) == pytest.approx(f([[3, 1][i] for i in S]))
+        contracted = f.contract([0, 2, 3])
+        assert contracted(S) == pytest.approx(f([0, 2, 3] + [[1, 4][i] for i in S]) - f([0, 2, 3]))
+    with pytest.raises(TypeError):
+        f + 1
+    with pytest.raises(ValueError):
+        -1 * f
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_extension(name):
+    """Values at random points, from the definition; g is a base that attains them."""
+    f, formula = BUILT_IN[name]
+    for _ in range(20):
+        x = RNG.normal(size=N).round(1)
+        value, g = f.lovasz(x)
+        order = list(np.argsort(-x, kind="stable"))
+        prefixes = np.array([formula(order[:k]) for k in range(N + 1)])
+        assert value == pytest.approx(x[order] @ np.diff(prefixes), abs=1e-12)
+        assert value == pytest.approx(g @ x, abs=1e-12)
+        assert all(g[S].sum() <= formula(S) + 1e-12 for S in subsets())
+        vertex = f.lovasz(x, ties="index")[1]
+        assert vertex[order] == pytest.approx(np.diff(prefixes), abs=1e-12)
+        assert vertex[order] == pytest.approx(f.chain(order), abs=1e-12)
+
+
+def test_check():
+    found = Function.jaccard(MASK).check()
+    assert found.normalised and found.submodular and found.monotone and found.exhaustive
+    assert found.counterexample is None and not found.symmetric and "submodular: yes" in str(found)
+    square = Function.custom(4, lambda S: len(S) ** 2)
+    example = square.check().counterexample
+    assert example is not None
+    A = list(example.set)
+    assert example.left == square(A + [example.e]) - square(A)
+    assert example.right == square(A + [example.f, example.e]) - square(A + [example.f])
+    assert example.left < example.right
+
+
+def test_check_out_of_time():
+    slow = Function.custom(16, lambda S: time.sleep(1e-3) or 0.0)
+    with pytest.warns(submod.AccuracyWarning, match="check"):
+        assert not slow.check(time_limit=0.05).complete
+
+
+class Gains:
+    """sqrt|A| with a count of the calls that it gets."""
+
+    def __init__(self):
+        self.evaluations = self.chains = 0
+
+    def f(self, S):
+        self.evaluations += 1
+        return len(S) ** 0.5
+
+    def gains(self, A, order):
+        self.chains += 1
+        return np.diff(np.sqrt(len(A) + np.arange(len(order) + 1)))
+
+
+def test_custom_with_gains():
+    counted = Gains()
+    f = Function.custom(9, counted.f, counted.gains)
+    x = RNG.normal(size=9)
+    value, g = f.lovasz(x)
+    assert (counted.evaluations, counted.chains) == (0, 1)
+    expected, expected_g = Function.sqrt(9).lovasz(x)
+    assert value == pytest.approx(expected) and g == pytest.approx(expected_g)
+    assert f.check().consistent
+    wrong = Function.custom(9, counted.f, lambda A, order: np.ones(len(order)))
+    assert not wrong.check().consistent
+    with pytest.raises(ValueError, match="gains of shape"):
+        Function.custom(9, counted.f, lambda A, order: [1.0]).lovasz(x)
+
+
+def test_custom_errors():
+    def broken(S):
+        raise KeyError("mine")
+
+    f = Function.custom(3, broken)
+    for fails in (f, 2 * f, f + Function.hamming(3), f.restrict([1, 2])):
+        with pytest.raises(KeyError, match="mine"):
+            fails([0, 1])
+    with pytest.raises(submod.CallbackError):
+        Function.custom(3, lambda S: float("nan"))([0])
+    with pytest.raises(TypeError):
+        Function.custom(3, lambda S: None)([0])
+    # A kept array stays what it was.
+    kept = []
+    Function.custom(3, lambda S: kept.append(S) or 0.0)([2, 0])
+    assert list(kept[-1]) == [2, 0]
+
+
+def test_custom_lifetime():
+    f = (Function.custom(3, lambda S: float(len(S))) + Function.hamming(3)) * 2
+    assert f([0, 1]) == pytest.approx(2 * (2 + 2 / 3))
+
+
+@pytest.mark.parametrize(
+    "make, kind",
+    [
+        (lambda: Function.hamming(0), submod.InvalidArgumentError),
+        (lambda: Function.jaccard([]), submod.InvalidArgumentError),
+        (lambda: Function.modular([1, np.nan]), submod.NonFiniteError),
+        (lambda: Function.cardinality([0, 1, 3]), submod.InvalidArgumentError),
+        (lambda: Function.cut(3, [(0, 5)]), submod.InvalidArgumentError),
+        (lambda: Function.logdet(-np.eye(2)), submod.NumericError),
+        (lambda: Function.facility([1.0, 2.0]), ValueError),
+        (lambda: Function.hamming(3)([0, 0]), submod.InvalidArgumentError),
+        (lambda: Function.hamming(3)([0.5]), ValueError),
+        (lambda: Function.hamming(3)([2**40]), ValueError),
+        (lambda: Function.hamming(3)([True, False]), ValueError),
+        (lambda: Function.hamming(3).lovasz([1.0, 2.0]), ValueError),
+        (lambda: Function.hamming(3).lovasz([1.0, 2.0, np.inf]), submod.NonFiniteError),
+        (lambda: Function.hamming(3).lovasz([1.0, 2.0, 3.0], ties="?"), ValueError),
+        (lambda: Function.hamming(3) + [1.0, 2.0], ValueError),
+        (lambda: Function.sqrt(2**60), (submod.InvalidArgumentError, MemoryError)),
+    ],
+)
+def test_errors(make, kind):
+    with pytest.raises(kind) as caught:
+        make()
+    assert str(caught.value)
+    if isinstance(caught.value, submod.SubmodError):
+        assert "submod_" in str(caught.value)
+
+
+def interrupt_after(seconds):
+    timer = threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    return timer
+
+
+def test_ctrl_c_in_a_callback():
+    f = Function.custom(20, lambda S: time.sleep(1e-3) or 0.0)
+    timer, start = interrupt_after(0.1), time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        f.check(time_limit=20)
+    timer.join()
+    assert time.monotonic() - start < 5
+
+
+def test_ctrl_c_between_callbacks():
+    """Where Python is idle most of the time, and in a call made by a callback."""
+    idle = Function.custom(60, lambda S: 0.0) + Function.logdet(np.eye(60))
+    nested = Function.custom(4, lambda S: float(idle.check(samples=10**8, time_limit=20).monotone))
+    for run in (lambda: idle.check(samples=10**8, time_limit=20), lambda: nested([1])):
+        for delay in (0.05, 0.11, 0.17):
+            timer, start = interrupt_after(delay), time.monotonic()
+            with pytest.raises(KeyboardInterrupt):
+                run()
+            timer.join()
+            assert time.monotonic() - start < 5
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert Function.custom(3, lambda S: 2.0)([1]) == 2
+
+
+def test_ctrl_c_without_callbacks():
+    timer, start = interrupt_after(0.1), time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        Function.logdet(np.eye(400)).check(samples=10**9, time_limit=3)
+    timer.join()
+    assert time.monotonic() - start < 2
+
+
+def test_other_threads_run_meanwhile():
+    """The interpreter lock is released."""
+    ticks = []
+    done = threading.Event()
+
+    def tick():
+        while not done.is_set():
+            ticks.append(1)
+            time.sleep(1e-3)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    try:
+        with pytest.warns(submod.AccuracyWarning):
+            Function.logdet(np.eye(100)).check(samples=10**9, time_limit=0.3)
+    finally:
+        done.set()
+        thread.join()
+    assert len(ticks) > 20

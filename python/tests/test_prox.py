@@ -1,0 +1,201 @@
+"""Prox and minimisation: optimality is recomputed here from the functions' values."""
+
+import itertools
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import reference
+import submod
+from submod import Function
+
+RNG = np.random.default_rng(21)
+N = 6
+
+
+def functions():
+    root = RNG.normal(size=(N, N))
+    edges = [(i, j) for i in range(N) for j in range(i)]
+    custom = Function.custom(
+        N,
+        lambda S: float(np.sqrt(len(S)) + 0.3 * len(S)),
+        lambda A, order: np.diff(np.sqrt(len(A) + np.arange(len(order) + 1))) + 0.3,
+    )
+    return {
+        "jaccard": Function.jaccard([1, 0, 0, 1, 0, 1]),
+        "hamming": Function.hamming(N),
+        "sqrt": Function.sqrt(N),
+        "cut": Function.cut(N, edges, RNG.uniform(size=len(edges))),
+        "path": Function.cut(N, [(i, i + 1) for i in range(N - 1)]),
+        "logdet": Function.logdet(root @ root.T + np.eye(N)),
+        "custom": custom,
+        "mixed": Function.sqrt(N) + 0.5 * custom + RNG.normal(size=N),
+    }
+
+
+FUNCTIONS = functions()
+
+
+def subsets():
+    return [list(S) for k in range(N + 1) for S in itertools.combinations(range(N), k)]
+
+
+def objective(f, u, x, lam):
+    return f.lovasz(u)[0] + lam / 2 * ((u - x) ** 2).sum()
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("lam", [0.1, 1.0, 20.0])
+def test_prox(name, lam):
+    """s is in the base polytope, the gap is what the two objectives say, u is not improved upon."""
+    f, x = FUNCTIONS[name], RNG.normal(size=N)
+    result = f.prox(x, lam)
+    assert all(result.s[S].sum() <= f(S) + 1e-9 for S in subsets())
+    assert result.s.sum() == pytest.approx(f(range(N)), abs=1e-9)
+    primal = objective(f, result.u, x, lam)
+    dual = result.s @ x - (result.s**2).sum() / (2 * lam)
+    assert result.primal == pytest.approx(primal, abs=1e-9)
+    assert primal - dual <= 1e-8 * (1 + abs(primal)) and result.status == "ok"
+    for _ in range(30):
+        other = result.u + RNG.normal(size=N) * 10.0 ** RNG.uniform(-4, 0)
+        assert objective(f, other, x, lam) >= primal - 1e-9
+
+
+def test_methods_agree():
+    f, x = FUNCTIONS["jaccard"], RNG.normal(size=N)
+    expected = f.prox(x, 2.0).u
+    for method in ("jaccard", "decomposition", "min_norm"):
+        result = f.prox(x, 2.0, method)
+        assert result.u == pytest.approx(expected, abs=1e-7) and result.method == method
+    with pytest.raises(submod.UnsupportedError):
+        f.prox(x, 2.0, "cardinality")
+    with pytest.raises(ValueError, match="method"):
+        f.prox(x, 2.0, "magic")
+
+
+def test_hinge_composition():
+    f, x = FUNCTIONS["jaccard"], RNG.normal(size=N)
+    u = f.prox(x, 1.5, hinge=True).u
+
+    def composed(v):
+        return f.lovasz(np.maximum(v, 0))[0] + 0.75 * ((v - x) ** 2).sum()
+
+    for _ in range(50):
+        assert composed(u + RNG.normal(size=N) * 10.0 ** RNG.uniform(-4, 0)) >= composed(u) - 1e-9
+
+
+def test_certificate():
+    f, x = FUNCTIONS["logdet"], RNG.normal(size=N)
+    result = f.prox(x, 3.0, "min_norm")
+    assert result.certificate is not None
+    greedy = [f.chain(order)[np.argsort(order)] for order in result.certificate.orders]
+    assert result.certificate.weights @ np.array(greedy) == pytest.approx(result.s, abs=1e-9)
+    checked = f.verify(x, 3.0, result.u, result.s, result.certificate)
+    assert checked.base_error < 1e-9 and checked.gap < 1e-8
+    assert f.verify(x, 3.0, result.u + 0.1, result.s, result.certificate).gap > 1e-3
+    again = f.prox(x, 3.0, "min_norm", start=result.certificate)
+    assert again.iterations <= result.iterations
+    assert again.u == pytest.approx(result.u, abs=1e-7)
+
+
+def test_limits_warn():
+    n = 30
+    root = RNG.normal(size=(n, n))
+    f = Function.logdet(root @ root.T + np.eye(n))
+    with pytest.warns(submod.AccuracyWarning, match="prox, gap"):
+        result = f.prox(RNG.normal(size=n), 1.0, "min_norm", max_iterations=2)
+    assert result.gap > 0 and result.status != "ok"
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_minimize(name):
+    f = FUNCTIONS[name] + RNG.normal(size=N)
+    best = min(f(S) for S in subsets())
+    for method in ("auto", "min_norm", "exhaustive"):
+        result = f.minimize(method)
+        assert result.value == pytest.approx(best, abs=1e-9)
+        assert f(result.set) == pytest.approx(best, abs=1e-9)
+        assert set(result.set) <= set(result.largest)
+        assert np.minimum(result.s, 0).sum() == pytest.approx(result.dual, abs=1e-9)
+        assert result.gap <= 1e-8
+
+
+@pytest.mark.parametrize("n, minimum", [(3, -12), (10, -84), (100, -6834)])
+def test_iwata(n, minimum):
+    """Known minima."""
+    for method in ("auto", "min_norm"):
+        assert Function.iwata(n).minimize(method, integer_valued=True).value == minimum
+
+
+def test_errors_come_through():
+    calls = []
+
+    def fails_later(S):
+        calls.append(1)
+        if len(calls) > 40:
+            raise LookupError("enough")
+        return float(np.sqrt(len(S)))
+
+    with pytest.raises(LookupError, match="enough"):
+        Function.custom(12, fails_later).prox(RNG.normal(size=12), 1.0)
+    f = Function.hamming(3)
+    with pytest.raises(submod.InvalidArgumentError):
+        f.prox([1, 2, 3], 0)
+    with pytest.raises(submod.NonFiniteError):
+        f.prox([1, 2, np.nan], 1)
+
+
+@pytest.mark.parametrize("custom", [True, False])
+def test_ctrl_c(custom):
+    n = 300
+    points = RNG.normal(size=(n, 4))
+    distance = ((points[:, None] - points[None]) ** 2).sum(2)
+    f = Function.logdet(np.exp(-distance) + 1e-3 * np.eye(n))
+    if custom:
+        slow = Function.custom(n, lambda S: time.sleep(1e-4) or float(np.sqrt(len(S))))
+        f = f + slow
+    timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
+    start = time.monotonic()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        # Long, but not for ever: what is abandoned runs on until then.
+        f.prox(10 * RNG.normal(size=n), 1e-3, "frank_wolfe", tolerance=0, time_limit=3)
+    timer.join()
+    assert time.monotonic() - start < 2
+
+
+def test_prox_max_affine():
+    a, b, x = RNG.normal(size=(5, 3)), RNG.normal(size=5), RNG.normal(size=3)
+    u, gap = submod.prox_max_affine(a, b, x, 2.0)
+
+    def value(v):
+        return (a @ v + b).max() + ((v - x) ** 2).sum()
+
+    assert gap < 1e-9
+    for _ in range(50):
+        assert value(u + RNG.normal(size=3) * 10.0 ** RNG.uniform(-4, 0)) >= value(u) - 1e-12
+
+
+@pytest.mark.parametrize("per_image", [True, False])
+def test_prox_lovasz_hinge(per_image):
+    scores = RNG.normal(size=(2, 9)).astype(np.float32)
+    labels = RNG.integers(2, size=(2, 9))
+    lam, groups = 0.7, 2 if per_image else 1
+    u, d = submod.prox_lovasz_hinge(scores, labels, lam, per_image=per_image)
+    assert d == pytest.approx(lam * (scores - u) / groups, abs=1e-6)
+
+    def value(z):
+        loss = groups * reference.hinge_loss(z, labels, per_image)
+        return loss + lam / 2 * ((z - scores) ** 2).sum()
+
+    for _ in range(50):
+        other = u + RNG.normal(size=u.shape) * 10.0 ** RNG.uniform(-3, 0)
+        assert value(other) >= value(u.astype(float)) - 1e-6
+    # With a large lam the point stays on its linear piece: the direction is the gradient.
+    _, steep = submod.prox_lovasz_hinge(scores, labels, 1e4, per_image=per_image)
+    _, gradient = submod.lovasz_hinge(scores, labels, per_image=per_image, return_grad=True)
+    assert steep == pytest.approx(gradient, abs=1e-6)

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Installs the Python package in an environment of its own, .venv-test/, and tests it there.
+#
+#   scripts/test_python.sh               everything
+#   scripts/test_python.sh --no-torch    without submod.torch and the 3 GB of PyTorch
+#   scripts/test_python.sh --packages    only fetches what the tests need, for a later run
+#   scripts/test_python.sh --help        this text
+#
+# PyTorch is taken from .venv-bench/ where scripts/bench.sh has put it, together with kornia and
+# segmentation-models-pytorch, which the tests compare with if they are there. Where it cannot be had
+# within 7 minutes the tests of submod.torch are skipped, and the script says so.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+torch=yes
+only_packages=no
+for option in "$@"; do
+    case $option in
+    --no-torch) torch=no ;;
+    --packages) only_packages=yes ;;
+    --help | -h)
+        sed -n '2,/^set/s/^# \{0,1\}//p' scripts/test_python.sh
+        exit 0
+        ;;
+    *)
+        echo "test: unknown option '$option', see scripts/test_python.sh --help" >&2
+        exit 2
+        ;;
+    esac
+done
+
+venv=.venv-test
+python=$venv/bin/python
+
+# has_torch PYTHON
+has_torch() {
+    [ -x "$1" ] && "$1" -c 'import torch' 2>/dev/null
+}
+
+# Lets the environment see the packages of the benchmarks' one, if both are of the same Python.
+borrow_torch() {
+    local theirs ours
+    has_torch .venv-bench/bin/python || return 0
+    theirs=$(.venv-bench/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    ours=$($python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    if [ "$(basename "$(dirname "$theirs")")" = "$(basename "$(dirname "$ours")")" ]; then
+        echo "$theirs" >"$ours/bench.pth"
+    fi
+}
+
+# What is there already is left alone, so that a second run needs no network for it.
+fetch_packages() {
+    if ! [ -x $python ]; then
+        python3 -m venv $venv
+        echo '*' >$venv/.gitignore
+    fi
+    $python -m pip install --quiet --disable-pip-version-check numpy pytest mypy
+    if [ $torch = yes ]; then
+        borrow_torch
+        has_torch $python ||
+            timeout 420 $python -m pip install --quiet --disable-pip-version-check torch ||
+            echo "test: PyTorch could not be installed" >&2
+    fi
+}
+
+fetch_packages
+if [ $only_packages = yes ]; then
+    exit
+fi
+
+if [ $torch = yes ] && ! has_torch $python; then
+    echo "test: SKIPPED: the tests of submod.torch, for want of PyTorch" >&2
+    torch=no
+fi
+$python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall .
+# From the installed package; -B: no __pycache__ beside the sources.
+tests=(python/tests)
+if [ $torch = no ]; then
+    tests+=(--ignore-glob='*/test_torch*')
+fi
+$python -B -m pytest -q -p no:cacheprovider "${tests[@]}"
+if [ $torch = yes ]; then
+    (cd python && ../$python -m mypy --config-file ../pyproject.toml --cache-dir=/dev/null)
+fi

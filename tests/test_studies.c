@@ -1,0 +1,422 @@
+/* The mathematics of the studies, against slow and obvious ways to the same numbers. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "bias.h"
+#include "brain.h"
+#include "dataset.h"
+#include "last_layer.h"
+#include "learner.h"
+#include "net.h"
+#include "summary.h"
+#include "support.h"
+
+START_TEST(means_and_deviations)
+{
+    const double x[] = {1, -7, 3, -7, 8, -7};
+    summary s = summary_of(x, 3, 2);
+    ck_assert_double_eq_tol(s.mean, 4, 1e-12);
+    ck_assert_double_eq_tol(s.sd, sqrt(13), 1e-12);
+    s = summary_of(x, 1, 1);
+    ck_assert(s.mean == 1 && s.sd == 0);
+}
+END_TEST
+
+/* The least value on a fine grid: no surrogate and no discrete loss goes below its argmin's. */
+START_TEST(bias_minima)
+{
+    bias_data *data = malloc(sizeof *data);
+    ck_assert_ptr_nonnull(data);
+    for (uint64_t seed = 1; seed <= 2; seed++) {
+        bias_generate(seed, data);
+        for (int loss = 0; loss < BIAS_LOSSES; loss++) {
+            double b, least;
+            ck_assert(bias_argmin(data, (bias_loss)loss, &b));
+            ck_assert(bias_value(data, (bias_loss)loss, b, &least));
+            int steps = loss == BIAS_JACCARD ? 500 : 40;
+            for (int k = 0; k <= steps; k++) {
+                double value, x = -2 + 4.0 * k / steps;
+                ck_assert(bias_value(data, (bias_loss)loss, x, &value));
+                ck_assert_msg(value >= least - 1e-7, "%s: %.9g at %g, but %.9g at %g",
+                              bias_loss_names[loss], value, x, least, b);
+            }
+        }
+    }
+    free(data);
+}
+END_TEST
+
+/* Circles inside the image, features around -1/2 and 1/2. */
+START_TEST(bias_circles)
+{
+    bias_data *data = malloc(sizeof *data);
+    ck_assert_ptr_nonnull(data);
+    bias_generate(5, data);
+    double sum[2] = {0}, count[2] = {0};
+    for (size_t i = 0; i < BIAS_ALL; i++) {
+        int label = data->label[i];
+        sum[label] += (double)data->feature[i];
+        count[label]++;
+    }
+    for (int label = 0; label < 2; label++) {
+        double error = sum[label] / count[label] - (label - 0.5);
+        ck_assert_double_le(fabs(error), 5 / sqrt(count[label]));
+    }
+    ck_assert_double_ge(count[1], BIAS_IMAGES * 3.0 * 4 * 4);
+    free(data);
+}
+END_TEST
+
+/* ---- the model ---- */
+enum { PIXELS = 150, FEATURES = 5, CLASSES = 4 };
+
+/* sum over the scores of weight * score + score^2 / 2, whose gradient is weight + score. */
+static double objective(const net_shape *shape, const double *w, const float *x,
+                        const float *weight, float *units, float *scores)
+{
+    double sum = 0;
+    net_forward(shape, w, x, PIXELS, units, scores);
+    for (size_t i = 0; i < (size_t)CLASSES * PIXELS; i++) {
+        double s = (double)scores[i];
+        sum += (double)weight[i] * s + s * s / 2;
+    }
+    return sum;
+}
+
+static void fill_normal(submod_rng *rng, float *x, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        x[i] = (float)submod_rng_normal(rng);
+    }
+}
+
+START_TEST(model_gradient)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 3);
+    for (size_t hidden = 0; hidden <= 6; hidden += 6) {
+        net_shape shape = {FEATURES, hidden, CLASSES};
+        size_t size = net_size(&shape);
+        ck_assert_uint_eq(size, hidden ? 6 * 6 + 4 * 7 : 4 * 6);
+        static float x[FEATURES * PIXELS], weight[CLASSES * PIXELS], gradient[CLASSES * PIXELS];
+        static float units[6 * PIXELS], scores[CLASSES * PIXELS];
+        double w[64], g[64] = {0};
+        fill_normal(&rng, x, FEATURES * PIXELS);
+        fill_normal(&rng, weight, CLASSES * PIXELS);
+        net_start(&shape, &rng, w);
+        for (size_t k = 0; k < size; k++) {
+            w[k] += 0.1 * submod_rng_normal(&rng);
+        }
+        objective(&shape, w, x, weight, units, scores);
+        for (size_t i = 0; i < (size_t)CLASSES * PIXELS; i++) {
+            gradient[i] = weight[i] + scores[i];
+        }
+        net_backward(&shape, w, x, PIXELS, units, gradient, g);
+        for (size_t k = 0; k < size; k++) {
+            const double h = 1e-3; /* scores are floats; kinks of the units are rare and small */
+            double kept = w[k];
+            w[k] = kept + h;
+            double up = objective(&shape, w, x, weight, units, scores);
+            w[k] = kept - h;
+            double down = objective(&shape, w, x, weight, units, scores);
+            w[k] = kept;
+            double slope = (up - down) / (2 * h);
+            ck_assert_msg(fabs(slope - g[k]) <= 0.02 * (1 + fabs(slope)), "%zu: %g, not %g", k,
+                          g[k], slope);
+        }
+    }
+}
+END_TEST
+
+START_TEST(model_scores)
+{
+    net_shape shape = {2, 0, 3};
+    const double w[] = {1, 2, 0.5, -1, 0, 0, 0, 1, 3};
+    const float x[] = {1, 2, -1, 4}; /* two pixels: (1, -1), (2, 4) */
+    float scores[6];
+    uint8_t prediction[2];
+    net_forward(&shape, w, x, 2, NULL, scores);
+    const float expected[] = {-0.5F, 10.5F, -1, -2, 2, 7};
+    for (int i = 0; i < 6; i++) {
+        ck_assert_float_eq(scores[i], expected[i]);
+    }
+    net_predict(scores, 3, 2, prediction);
+    ck_assert(prediction[0] == 2 && prediction[1] == 0);
+    const float equal[] = {1, 1, 1};
+    net_predict(equal, 3, 1, prediction);
+    ck_assert_uint_eq(prediction[0], 0);
+}
+END_TEST
+
+/* Training by what the study does lowers the loss it trains. */
+START_TEST(learner_learns)
+{
+    image_set train, test;
+    ck_assert(image_sets_make(7, SET_BATCH, &train, &test));
+    net_shape shape = {SET_FEATURES, 4, SET_CLASSES};
+    submod_rng rng;
+    submod_rng_seed(&rng, 1);
+    learner l;
+    ck_assert_int_eq(learner_make(&l, &shape, SET_PIXELS, SET_BATCH, &rng), SUBMOD_OK);
+    double first = 0, last = 0;
+    for (int k = 0; k < 20; k++) {
+        for (size_t slot = 0; slot < SET_BATCH; slot++) {
+            learner_show(&l, slot, train.x + slot * SET_FEATURES * SET_PIXELS,
+                         train.label + slot * SET_PIXELS);
+        }
+        submod_scores scores = learner_scores(&l);
+        submod_labels labels = learner_labels(&l);
+        submod_gradient gradient = learner_gradient(&l);
+        ck_assert_int_eq(submod_cross_entropy(&scores, &labels, &last, &gradient, NULL, l.work),
+                         SUBMOD_OK);
+        first = k == 0 ? last : first;
+        ck_assert_int_eq(learner_move(&l, 0.03), SUBMOD_OK);
+    }
+    ck_assert_double_lt(last, 0.6 * first);
+    learner_free(&l);
+    image_set_free(&train);
+    image_set_free(&test);
+}
+END_TEST
+
+/* ---- study dataset ---- */
+START_TEST(set_times)
+{
+    for (size_t iterations = 1; iterations < 500; iterations += 7) {
+        for (size_t k = 1; k < SET_CHECKS; k++) {
+            ck_assert_uint_ge(set_check_time(iterations, k), set_check_time(iterations, k - 1));
+        }
+        ck_assert_uint_ge(set_check_time(iterations, 0), 1);
+        ck_assert_uint_eq(set_check_time(iterations, SET_CHECKS - 1), iterations);
+    }
+}
+END_TEST
+
+START_TEST(set_scores)
+{
+    image_set train, test;
+    set_score a[SET_CHECKS], b[SET_CHECKS];
+    ck_assert(image_sets_make(7, 16, &train, &test));
+    for (int method = 0; method < SET_METHODS; method++) {
+        ck_assert(set_train(&train, &test, (set_method)method, 0.1, 6, 3, a));
+        submod_set_num_threads(1);
+        ck_assert(set_train(&train, &test, (set_method)method, 0.1, 6, 3, b));
+        submod_set_num_threads(0);
+        for (int k = 0; k < SET_CHECKS; k++) {
+            ck_assert(a[k].image >= 0 && a[k].image <= 1);
+            ck_assert(a[k].batch >= 0 && a[k].batch <= 1);
+            ck_assert(a[k].dataset >= 0 && a[k].dataset <= 1);
+            ck_assert(a[k].image == b[k].image && a[k].batch == b[k].batch &&
+                      a[k].dataset == b[k].dataset);
+        }
+    }
+    image_set_free(&train);
+    image_set_free(&test);
+}
+END_TEST
+
+/* ---- study brain ---- */
+START_TEST(brain_ids)
+{
+    brain_classes c;
+    ck_assert(brain_classes_parse(brain_default_ids, &c));
+    ck_assert_uint_eq(c.count, 9);
+    ck_assert(c.id[1] == 77 && c.id[8] == 76);
+    ck_assert_str_eq(c.name[2], "thalamus");
+    ck_assert(brain_classes_parse("10,49=right", &c));
+    ck_assert_uint_eq(c.count, 3);
+    ck_assert_str_eq(c.name[1], "10");
+    ck_assert_str_eq(c.name[2], "right");
+    const char *bad[] = {"",     ",",
+                         "x",    "1,1",
+                         "1,,2", "1x",
+                         "1=",   "1=a,",
+                         "1 2",  "99999999999999999999",
+                         "=a",   "1=abcdefghijklmnopqrstuvwxyzabcdefgh"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        ck_assert_msg(!brain_classes_parse(bad[i], &c), "'%s' was taken", bad[i]);
+    }
+}
+END_TEST
+
+/* Every slice is tested in one fold, and never beside a slice that is trained on then. */
+START_TEST(brain_folds)
+{
+    for (size_t z = 0; z < 100; z++) {
+        int tested = 0;
+        for (size_t fold = 0; fold < BRAIN_FOLDS; fold++) {
+            brain_part part = brain_part_of(z, fold);
+            tested += part == BRAIN_TEST;
+            if (part == BRAIN_TEST) {
+                ck_assert_int_ne(brain_part_of(z + 1, fold), BRAIN_TRAIN);
+                ck_assert(z == 0 || brain_part_of(z - 1, fold) != BRAIN_TRAIN);
+            }
+        }
+        ck_assert_int_eq(tested, 1);
+    }
+}
+END_TEST
+
+static void fill_volume(volume *v, float *voxel, size_t x, size_t y, size_t z)
+{
+    *v = (volume){{x, y, z}, voxel};
+}
+
+/* A bright block in a dark volume: found, cut out with its margin, features standardised. */
+START_TEST(brain_cut)
+{
+    enum { X = 40, Y = 36, Z = 20 };
+    static float bright[X * Y * Z], number[X * Y * Z];
+    volume image, labels;
+    fill_volume(&image, bright, X, Y, Z);
+    fill_volume(&labels, number, X, Y, Z);
+    submod_rng rng;
+    submod_rng_seed(&rng, 2);
+    for (size_t i = 0; i < (size_t)X * Y * Z; i++) {
+        size_t x = i % X;
+        size_t y = i / X % Y;
+        size_t z = i / X / Y;
+        bool inside = x >= 18 && x < 24 && y >= 5 && y < 11 && z >= 4 && z < 16;
+        number[i] = inside ? 7 : 3;
+        bright[i] = (float)(inside + 0.1 * submod_rng_uniform(&rng));
+    }
+    brain_classes classes;
+    brain_slices s;
+    ck_assert(brain_classes_parse("7,8", &classes));
+    ck_assert(brain_slices_make(&image, &labels, &classes, &s));
+    ck_assert(s.width == 30 && s.height == 23 && s.slices == 12); /* 6 + 2 12, 11 + 12 */
+    size_t count = 0;
+    for (size_t i = 0; i < s.slices * s.pixels; i++) {
+        count += s.label[i] == 1;
+        ck_assert(s.shown[i] >= 0 && s.shown[i] <= 1);
+        ck_assert((s.shown[i] > 0.5F) == (s.label[i] == 1));
+    }
+    ck_assert_uint_eq(count, 6 * 6 * 12);
+    for (size_t d = 0; d < BRAIN_FEATURES; d++) {
+        double sum = 0, squares = 0, n = (double)(s.slices * s.pixels);
+        for (size_t i = 0; i < s.slices * s.pixels; i++) {
+            size_t z = i / s.pixels;
+            double x = (double)s.x[(z * BRAIN_FEATURES + d) * s.pixels + i % s.pixels];
+            sum += x;
+            squares += x * x;
+        }
+        ck_assert_double_le(fabs(sum / n), 1e-3);
+        ck_assert_double_le(fabs(squares / n - 1), 1e-3);
+    }
+    brain_slices_free(&s);
+    ck_assert(brain_classes_parse("9", &classes)); /* is nowhere */
+    ck_assert(!brain_slices_make(&image, &labels, &classes, &s));
+    fill_volume(&labels, number, Y, X, Z);
+    ck_assert(!brain_slices_make(&image, &labels, &classes, &s));
+}
+END_TEST
+
+/* ---- study last_layer ---- */
+
+/* Of each of the parameters; the hinge is piecewise linear, so small steps see its slope. */
+START_TEST(layer_gradient)
+{
+    layer_data train, validation;
+    submod_problem p;
+    ck_assert(layer_synthetic(3, 4, 10, &train, &validation));
+    ck_assert(layer_problem(&train, &validation, 2, LAYER_SUBGRADIENT, 0, &p));
+    ck_assert_uint_eq(p.batches, 2);
+    ck_assert_ptr_null(p.direction);
+    double w[17], g[17], gradient[17], value, half[2];
+    ck_assert_uint_eq(p.dimension, 17);
+    submod_rng rng;
+    submod_rng_seed(&rng, 4);
+    for (int i = 0; i < 17; i++) {
+        w[i] = 0.2 * submod_rng_normal(&rng);
+    }
+    ck_assert_int_eq(p.subgradient(p.ctx, SUBMOD_FULL_BATCH, w, &value, gradient), SUBMOD_OK);
+    ck_assert_int_eq(p.subgradient(p.ctx, 0, w, &half[0], g), SUBMOD_OK);
+    ck_assert_int_eq(p.subgradient(p.ctx, 1, w, &half[1], g), SUBMOD_OK);
+    ck_assert_double_eq_tol(value, (half[0] + half[1]) / 2, 1e-6);
+    for (int i = 0; i < 17; i++) {
+        const double h = 1e-3;
+        double kept = w[i], up, down;
+        w[i] = kept + h;
+        ck_assert_int_eq(p.value(p.ctx, w, &up), SUBMOD_OK);
+        w[i] = kept - h;
+        ck_assert_int_eq(p.value(p.ctx, w, &down), SUBMOD_OK);
+        w[i] = kept;
+        ck_assert_double_eq_tol((up - down) / (2 * h), gradient[i], 0.02);
+    }
+    ck_assert_double_gt(layer_value_seconds(&p), 0);
+    submod_problem_clear(&p);
+    layer_data_free(&train);
+    layer_data_free(&validation);
+}
+END_TEST
+
+/* Scores without ties: looking nowhere is the gradient; the exact prox and Algorithm 2 then agree
+ * too, and differ when they look further. */
+START_TEST(layer_directions)
+{
+    layer_data train, validation;
+    submod_problem p[3];
+    ck_assert(layer_synthetic(5, 2, 10, &train, &validation));
+    double w[17], value, g[17], d[3][17];
+    submod_rng rng;
+    submod_rng_seed(&rng, 6);
+    for (int i = 0; i < 17; i++) {
+        w[i] = 0.2 * submod_rng_normal(&rng);
+    }
+    for (int far = 0; far < 2; far++) {
+        double look = far ? 1 : 1e-7;
+        double apart[2] = {0};
+        for (int kind = LAYER_SUBGRADIENT; kind <= LAYER_GREEDY_PATH; kind++) {
+            ck_assert(layer_problem(&train, &validation, 2, (layer_direction)kind, look, &p[kind]));
+        }
+        ck_assert_int_eq(p[0].subgradient(p[0].ctx, SUBMOD_FULL_BATCH, w, &value, g), SUBMOD_OK);
+        for (int kind = LAYER_PROX; kind <= LAYER_GREEDY_PATH; kind++) {
+            ck_assert_int_eq(p[kind].direction(p[kind].ctx, SUBMOD_FULL_BATCH, w, 10, d[kind]),
+                             SUBMOD_OK);
+            for (int i = 0; i < 17; i++) {
+                apart[kind - 1] = fmax(apart[kind - 1], fabs(d[kind][i] - g[i]));
+            }
+        }
+        for (int kind = 0; kind < 2; kind++) {
+            ck_assert_msg(far ? apart[kind] > 1e-2 : apart[kind] < 1e-3, "look %g: %g", look,
+                          apart[kind]);
+        }
+        for (int kind = 0; kind < 3; kind++) {
+            submod_problem_clear(&p[kind]);
+        }
+    }
+    layer_data_free(&train);
+    layer_data_free(&validation);
+}
+END_TEST
+
+/* Weights that follow the strengths find the discs better than none. */
+START_TEST(layer_metric)
+{
+    layer_data train, validation;
+    submod_problem p;
+    ck_assert(layer_synthetic(8, 6, 16, &train, &validation));
+    ck_assert(layer_problem(&train, &validation, 1, LAYER_SUBGRADIENT, 0, &p));
+    double w[17] = {0}, nothing, found, value, g[17];
+    ck_assert_int_eq(p.metric(p.ctx, w, &nothing), SUBMOD_OK);
+    ck_assert_double_eq(nothing, 0); /* no score above 0, and no image without a disc */
+    for (int k = 0; k < 200; k++) {
+        ck_assert_int_eq(p.subgradient(p.ctx, SUBMOD_FULL_BATCH, w, &value, g), SUBMOD_OK);
+        for (int i = 0; i < 17; i++) {
+            w[i] -= 0.02 * g[i];
+        }
+    }
+    ck_assert_int_eq(p.metric(p.ctx, w, &found), SUBMOD_OK);
+    ck_assert_double_gt(found, 0.3);
+    submod_problem_clear(&p);
+    layer_data_free(&train);
+    layer_data_free(&validation);
+}
+END_TEST
+
+int main(void)
+{
+    return RUN_TESTS("studies", means_and_deviations, bias_minima, bias_circles, model_gradient,
+                     model_scores, learner_learns, set_times, set_scores, brain_ids, brain_folds,
+                     brain_cut, layer_gradient, layer_directions, layer_metric);
+}
