@@ -13,9 +13,10 @@
  *     cudaMemcpyAsync(&host, result, sizeof host, cudaMemcpyDeviceToHost, stream); synchronise;
  *     submod_gpu_result_status(&host);     SUBMOD_OK, or what the data were refused for, in words
  *
- * Errors. What can be seen from the arguments is returned by the call at once, with nothing queued.
- * What depends on data in device memory (a label out of range, NaN or Inf, no probability) cannot
- * be: the result says so. Its loss is then NaN and the gradient is untouched, as on the CPU.
+ * Errors. What can be seen from the arguments is returned by the call at once, with nothing queued,
+ * whether there is a device or not. What depends on data in device memory (a label out of range,
+ * NaN or Inf, no probability) cannot be: the result says so. Its loss is then NaN and the gradient
+ * is untouched, as on the CPU.
  *
  * Always present. SUBMOD_EUNSUPPORTED, with words that say which: the library was built without
  * CUDA (the static library always is), there is no driver, there is no device, the device is older
@@ -26,8 +27,10 @@
  * depends on the arguments alone. Class weights travel inside the launches, so settings need not
  * outlive the call; scores, labels, gradient, result and workspace belong to the graph.
  *
- * Same numbers as the CPU: float operations, counts and weights are the same bit by bit, sums of
- * losses are added in another, fixed order (last bits of a double). Two runs give the same bits.
+ * Same numbers as a CPU that fuses multiplications and additions (AVX2, ARM): float operations,
+ * counts and weights are the same bit by bit, sums of losses are added in another, fixed order
+ * (last bits of a double). On other CPUs probabilities from logits differ in their last bits. Two
+ * runs give the same bits.
  *
  * No GPU run of this code has been made yet: docs/gpu.md says what has been proved, and how.
  */
