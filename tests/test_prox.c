@@ -112,7 +112,7 @@ START_TEST(all_methods_all_families)
             double x[N], lambda = lambdas[repeat % 3], best[N];
             int solved = 0;
             draw(&rng, x, n, repeat % 4);
-            for (int m = SUBMOD_PROX_CLOSED_FORM; m <= SUBMOD_PROX_CHAIN; m++) {
+            for (int m = SUBMOD_PROX_CLOSED_FORM; m <= SUBMOD_PROX_GREEDY_PATH; m++) {
                 double u[N], s[N];
                 submod_prox_info info;
                 if (!run(fn, families[i].name, (submod_prox_method)m, x, lambda, u, s, &info)) {
@@ -188,7 +188,8 @@ START_TEST(gap_of_any_pair)
             double x[N], u[N], v[N], g[N], s[N] = {0}, lambda = 0.6, allowed, primal, dual = 0;
             submod_prox_settings settings = submod_prox_defaults();
             settings.hinge = hinged;
-            submodi_prox_problem p = {"test", fn, x, lambda, &settings, NULL};
+            submodi_prox_problem p = {
+                .who = "test", .fn = fn, .x = x, .lambda = lambda, .settings = &settings};
             submod_prox_info info;
             submodi_scope scope;
             for (int k = 0; k < 4; k++) {
@@ -423,12 +424,21 @@ START_TEST(hinge_of_a_function_that_is_not_monotone)
     submod_fn *fn = NULL;
     submod_prox_settings settings = submod_prox_defaults();
     double u[2] = {7, 7};
+    submod_combination *c = NULL;
     settings.hinge = 1;
+    ck_assert_ok(submod_combination_create(&c));
+    ck_assert_ok(submod_combination_set(c, 3, 1, (int32_t[]){2, 0, 1}, (double[]){1}));
+    settings.combination = c;
     ck_assert_ok(submod_fn_modular(2, (double[]){1, -1}, &fn));
-    ck_assert_int_eq(submod_prox(fn, (double[]){1, 2}, 1, u, NULL, &settings, NULL, NULL),
-                     SUBMOD_EINVAL);
-    ck_assert_ptr_nonnull(strstr(submod_last_error(), "monotone"));
-    ck_assert(u[0] == 7);
+    for (int m = SUBMOD_PROX_AUTO; m <= SUBMOD_PROX_MIN_NORM; m += SUBMOD_PROX_MIN_NORM) {
+        settings.method = (submod_prox_method)m;
+        ck_assert_int_eq(submod_prox(fn, (double[]){1, 2}, 1, u, NULL, &settings, NULL, NULL),
+                         SUBMOD_EINVAL);
+        ck_assert_ptr_nonnull(strstr(submod_last_error(), "monotone"));
+        ck_assert(u[0] == 7);
+        ck_assert(submod_combination_size(c) == 3 && submod_combination_order(c, 0)[0] == 2);
+    }
+    submod_combination_free(c);
     submod_fn_free(fn);
 }
 END_TEST

@@ -550,6 +550,22 @@ START_TEST(histogram_keeps_its_word)
 }
 END_TEST
 
+/* A delta wider than the range of x costs no more than half that range. */
+START_TEST(histogram_with_a_wide_delta)
+{
+    const float x[3] = {1, 1.5F, 2}, same[3] = {5, 5, 5};
+    const uint8_t fg[3] = {1, 0, 0};
+    float u[3];
+    double error;
+    for (double delta = 1; delta < 1e300; delta *= 1e30) {
+        ck_assert_ok(submod_prox_jaccard_histogram(3, x, fg, 1, delta, u, &error, NULL, NULL));
+        ck_assert(error <= 0.5000001);
+        ck_assert_ok(submod_prox_jaccard_histogram(3, same, fg, 1, delta, u, &error, NULL, NULL));
+        ck_assert(error <= 1e-6); /* rounding to float */
+    }
+}
+END_TEST
+
 START_TEST(histogram_special_cases)
 {
     float x[3] = {0, 1, 1e30F}, u[3] = {7, 7, 7};
@@ -675,6 +691,64 @@ START_TEST(layer_gives_the_gradient_on_a_linear_piece)
 }
 END_TEST
 
+/* Values some roundings apart, and steps 1 / lambda / union of that size: breakpoints then
+ * contradict each other. Some of these seeds once made the search for a level endless. */
+START_TEST(levels_below_rounding)
+{
+    enum { M = 80 };
+    for (uint64_t seed = 8000; seed < 9000; seed++) {
+        double x[M], u[M], s[M];
+        uint8_t fg[M];
+        submod_rng rng;
+        submod_rng_seed(&rng, seed);
+        size_t n = (size_t)(2 + submod_rng_uniform(&rng) * (M - 2));
+        double base = 1 + submod_rng_uniform(&rng), share = submod_rng_uniform(&rng);
+        for (size_t i = 0; i < n; i++) {
+            x[i] = base + floor(submod_rng_uniform(&rng) * 8) * 0x1p-52 * 1.6;
+            fg[i] = submod_rng_uniform(&rng) < share;
+            /* a draw or three that the seeds were found with */
+            if (submod_rng_uniform(&rng) >= .5) {
+                submod_rng_uniform(&rng);
+                submod_rng_uniform(&rng);
+            }
+        }
+        double step = 10 * 0x1p-52 * submod_rng_uniform(&rng);
+        prox(n, x, fg, 1 / (step * (1 + floor(300 * submod_rng_uniform(&rng)))), u, s);
+    }
+}
+END_TEST
+
+/* Images so large that their sorts would use threads of their own, and all background, which takes
+ * the most memory. */
+START_TEST(layer_of_large_images_without_foreground)
+{
+    enum { B = 4, N = 70000 };
+    float *scores = malloc(B * N * sizeof *scores), *g = malloc(B * N * sizeof *g);
+    uint8_t *labels = calloc(B * N, 1);
+    submod_rng rng;
+    submod_rng_seed(&rng, 12);
+    for (size_t i = 0; i < B * N; i++) {
+        scores[i] = (float)submod_rng_uniform(&rng);
+    }
+    submod_scores in = submod_scores_f32(scores, B, 1, N);
+    submod_labels truth = submod_labels_u8(labels, B, N);
+    submod_gradient to = submod_gradient_dense(g, 1, N);
+    for (int threads = 1; threads <= 4; threads++) {
+        ck_assert_ok(submod_set_num_threads(threads));
+        ck_assert_ok(submod_prox_lovasz_hinge(&in, &truth, 1, NULL, &to, NULL, NULL, NULL));
+        double sum = 0;
+        for (size_t i = 0; i < B * N; i++) {
+            sum += (double)g[i];
+        }
+        ck_assert_near(sum, 1, 1e-6); /* s of each image sums to F(all) = 1 */
+    }
+    ck_assert_ok(submod_set_num_threads(0));
+    free(scores);
+    free(g);
+    free(labels);
+}
+END_TEST
+
 START_TEST(bad_input)
 {
     double x[2] = {1, 1e308}, u[2] = {7, 7}, s[2];
@@ -734,6 +808,7 @@ int main(void)
     return RUN_TESTS("prox_jaccard", brute_force, larger_instances, laws, limits, special_cases,
                      work_is_bounded, same_bits_for_any_number_of_threads, points_are_many_pixels,
                      points_are_very_many_pixels, histogram_keeps_its_word, histogram_special_cases,
-                     layer_is_the_prox_of_each_image, layer_gives_the_gradient_on_a_linear_piece,
-                     bad_input);
+                     histogram_with_a_wide_delta, layer_is_the_prox_of_each_image,
+                     layer_gives_the_gradient_on_a_linear_piece,
+                     layer_of_large_images_without_foreground, levels_below_rounding, bad_input);
 }

@@ -175,6 +175,41 @@ START_TEST(scattered_paths)
 }
 END_TEST
 
+/* Pairs of vertices held together by weights beside which x is below rounding: each pair is one
+ * vertex of a path half as long, at twice the lambda. */
+START_TEST(heavy_links_do_not_drown_x)
+{
+    enum { M = 200, N = 2 * M };
+    int32_t tail[N], head[N];
+    double weight[N], x[N], u[N], light[M], y[M], v[M];
+    submod_rng rng;
+    submod_rng_seed(&rng, 17);
+    for (size_t trial = 0; trial < 20; trial++) {
+        for (size_t i = 0; i < N; i++) {
+            tail[i] = (int32_t)i;
+            head[i] = (int32_t)i + 1;
+            x[i] = submod_rng_uniform(&rng);
+            weight[i] = submod_rng_uniform(&rng) / 2;
+            weight[i] = i % 2 ? weight[i] : 1e15 * (1 + weight[i]);
+        }
+        for (size_t i = 0; i < M; i++) {
+            y[i] = (x[2 * i] + x[2 * i + 1]) / 2;
+            light[i] = weight[2 * i + 1];
+        }
+        submod_fn *pairs = NULL, *single = NULL;
+        ck_assert_ok(submod_fn_cut(N, N - 1, tail, head, weight, 0, &pairs));
+        ck_assert_ok(submod_fn_cut(M, M - 1, tail, head, light, 0, &single));
+        ck_assert_ok(submod_prox(pairs, x, 1, u, NULL, NULL, NULL, NULL));
+        ck_assert_ok(submod_prox(single, y, 2, v, NULL, NULL, NULL, NULL));
+        for (size_t i = 0; i < N; i++) {
+            ck_assert_near(u[i], v[i / 2], 1e-14);
+        }
+        submod_fn_free(pairs);
+        submod_fn_free(single);
+    }
+}
+END_TEST
+
 START_TEST(circles_and_forks_are_no_paths)
 {
     const int32_t from[3] = {0, 1, 2}, to[3][3] = {{1, 2, 0}, {3, 3, 3}, {1, 0, 3}};
@@ -466,7 +501,7 @@ int main(void)
 {
     return RUN_TESTS("prox_problems", cardinality_against_decomposition,
                      iwata_by_its_least_norm_point, total_variation_of_a_chain, scattered_paths,
-                     circles_and_forks_are_no_paths, total_variation_of_graphs,
-                     adversarial_inputs_stay_cheap, standard_problems, bad_input, not_submodular,
-                     failing_callback, time_limit);
+                     heavy_links_do_not_drown_x, circles_and_forks_are_no_paths,
+                     total_variation_of_graphs, adversarial_inputs_stay_cheap, standard_problems,
+                     bad_input, not_submodular, failing_callback, time_limit);
 }

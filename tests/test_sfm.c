@@ -265,6 +265,29 @@ START_TEST(custom_functions)
 }
 END_TEST
 
+static submod_status hidden_set(const void *ctx, const int32_t *set, size_t k, double *value)
+{
+    (void)ctx;
+    *value = k == 2 && set[0] != 1 && set[1] != 1 ? -1 : 0;
+    return SUBMOD_OK;
+}
+
+/* F({0, 2}) = -1, else 0: the greedy vector of the order 0, 1, 2 is 0, and would bound F by 0 if F
+ * were submodular. */
+START_TEST(gap_below_zero)
+{
+    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = hidden_set};
+    submod_fn *fn = NULL;
+    submod_sfm_info info;
+    submod_sfm_settings settings = submod_sfm_defaults();
+    settings.method = SUBMOD_SFM_EXHAUSTIVE;
+    ck_assert_ok(submod_fn_custom(3, &ops, NULL, &fn));
+    ck_assert_int_eq(submod_sfm(fn, NULL, NULL, NULL, &settings, &info, NULL), SUBMOD_INACCURATE);
+    ck_assert(info.value == -1 && info.gap == -1 && info.exact);
+    submod_fn_free(fn);
+}
+END_TEST
+
 /* F = 0 and huge or tiny functions: all sets minimise F = 0. */
 START_TEST(degenerate)
 {
@@ -394,5 +417,6 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("sfm", all_families, twelve_elements, many_minimisers, iwata_optima,
-                     custom_functions, degenerate, limits_and_arguments, allocations_fail);
+                     custom_functions, gap_below_zero, degenerate, limits_and_arguments,
+                     allocations_fail);
 }

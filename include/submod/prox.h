@@ -23,16 +23,16 @@ extern "C" {
 #endif
 
 typedef enum submod_prox_method {
-    SUBMOD_PROX_AUTO = 0,          /* the first of 1, 2, 3, 9, 4, 5 that can do it */
+    SUBMOD_PROX_AUTO = 0,          /* the first of 1 .. 6 that can do it */
     SUBMOD_PROX_CLOSED_FORM = 1,   /* modular, Hamming: s = F itself */
     SUBMOD_PROX_CARDINALITY = 2,   /* F(A) = h(|A|) + w(A): one sort, pool adjacent violators */
     SUBMOD_PROX_JACCARD = 3,       /* exact, O(n log n), about the cost of its sort */
-    SUBMOD_PROX_DECOMPOSITION = 4, /* any F with a minimize slot: exact divide and conquer */
-    SUBMOD_PROX_MIN_NORM = 5,      /* any F: Fujishige-Wolfe */
-    SUBMOD_PROX_FRANK_WOLFE = 6,   /* any F, slow: a baseline to compare with */
-    SUBMOD_PROX_AWAY_STEPS = 7,    /* the same with away steps */
-    SUBMOD_PROX_GREEDY_PATH = 8,   /* Algorithm 2 of the paper's supplement: not always optimal */
-    SUBMOD_PROX_CHAIN = 9          /* cut of a path (1-D total variation): O(n) */
+    SUBMOD_PROX_CHAIN = 4,         /* cut of a path (1-D total variation): O(n) */
+    SUBMOD_PROX_DECOMPOSITION = 5, /* F with a minimize slot: exact divide and conquer */
+    SUBMOD_PROX_MIN_NORM = 6,      /* any F: Fujishige-Wolfe */
+    SUBMOD_PROX_FRANK_WOLFE = 7,   /* any F, slow: a baseline to compare with */
+    SUBMOD_PROX_AWAY_STEPS = 8,    /* any F: the same with away steps */
+    SUBMOD_PROX_GREEDY_PATH = 9    /* Algorithm 2 of the paper's supplement: not always optimal */
 } submod_prox_method;
 
 typedef struct submod_prox_settings {
@@ -48,7 +48,8 @@ typedef struct submod_prox_settings {
     size_t max_iterations; /* of an iterative method; 0: 100000 */
     double time_limit;     /* seconds; 0: none */
     /* In: where an iterative method starts (empty: anywhere). Out: s as a convex combination of
-     * greedy vectors, for methods 5-7; emptied by the others, untouched when an error is returned.
+     * greedy vectors, from the methods marked "any F"; emptied by the others, untouched when an
+     * error is returned. With hinge it is the base that s was cut down from, not s.
      * Any orders of the same n will do to start from, those of another x, lambda or F too; of
      * another n they are ignored. May be NULL. Frank-Wolfe keeps an order per iteration for it. */
     submod_combination *combination;

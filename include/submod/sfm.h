@@ -39,7 +39,9 @@ typedef struct submod_sfm_info {
     submod_sfm_method method; /* the one that was used */
     double value;             /* F(A) - F(empty) of the set returned, by eval */
     double dual, gap;
-    int exact; /* 1: proved optimal: exhaustive, or integer_valued and gap < 1, or gap <= 0 */
+    /* 1: proved optimal: exhaustive, or integer_valued and gap < 1, or gap <= 0. A gap below 0 by
+     * more than rounding proves nothing but that F is not submodular. */
+    int exact;
     /* 1: s proves, up to the rounding of F's values, that no minimiser is smaller than smallest and
      * none larger than largest; see submod_sfm. */
     int extremes_proved;

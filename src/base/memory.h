@@ -35,6 +35,7 @@ void submodi_free(void *memory);
 struct submod_work {
     char *block;          /* kept between calls */
     size_t capacity;      /* of block */
+    bool borrowed;        /* the block is somebody else's: it never grows */
     size_t used;          /* of block, from its start */
     struct spill *spills; /* what did not fit, newest first */
     size_t spilled;       /* bytes in spills */

@@ -99,7 +99,7 @@ void submodi_scope_close(submodi_scope *scope)
     w->used = scope->used;
     w->spilled = scope->spilled;
     w->depth--;
-    if (w->depth == 0 && w != &scope->own && w->peak > w->capacity) {
+    if (w->depth == 0 && w != &scope->own && !w->borrowed && w->peak > w->capacity) {
         grow(w);
     }
 }

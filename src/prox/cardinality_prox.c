@@ -21,11 +21,13 @@ static submod_status falling_order(const submodi_prox_problem *p, void *state, d
                                    int32_t *order, submod_work *w)
 {
     size_t n = p->fn->n;
+    double first = 0; /* F of element 0: the constant, which would only drown x */
     submod_status status = submodi_fn_reset(p->fn, state);
     for (size_t e = 0; status == SUBMOD_OK && e < n; e++) {
-        double alone;
+        double alone = 0;
         status = submodi_fn_gain(p->fn, state, (int32_t)e, &alone);
-        key[e] = p->x[e] - alone / p->lambda;
+        first = e ? first : alone;
+        key[e] = p->x[e] - (alone - first) / p->lambda;
     }
     if (status == SUBMOD_OK && !submodi_all_finite(key, n)) {
         status = submodi_fail(SUBMOD_ENUMERIC, "%s: F / lambda overflows", p->who);

@@ -7,6 +7,11 @@
  * of high_i. Each step adds lambda (v - x_i), drops the knots beyond the two places and puts one at
  * each. On the way back u_i is u_i+1 clamped to [low_i, high_i].
  *
+ * A piece of D that was cut off at the constant c after vertex j - 1 has since become
+ * c + sum over j .. i of lambda (v - x): j and c are all there is to keep, and nothing rounds until
+ * a root is asked for, which is a mean of x and a difference of weights. So no weight, be it ever
+ * so large against lambda x, drowns x.
+ *
  * This tells which neighbours are equal. Between two jumps the sum of s is known exactly, so that
  * levels and s are then computed run by run, and errors do not add up along the path. Several paths
  * and single vertices are joined by links of weight 0.
@@ -16,28 +21,33 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "prox/isotonic.h"
+#include "prox/long_sum.h"
 #include "prox/solver.h"
 #include "submod/cut.h"
 
-/* A change of slope and intercept. */
-typedef struct knot {
-    double at, slope, intercept;
-} knot;
+/* A piece of D: constant + sum over the vertices from `from` on of lambda (v - x). */
+typedef struct piece {
+    double constant;
+    size_t from;
+} piece;
 
-typedef struct line {
-    double slope, intercept;
-} line;
+typedef struct knot {
+    double at;
+    piece right; /* of it */
+} knot;
 
 typedef struct path {
     size_t n;
     int32_t *order; /* the vertices along it; the rest goes by position */
+    double lambda;
     double *x;
-    double *out, *in; /* weights to and from the next one */
+    submodi_long_sum *sum; /* n + 1: of x before a position */
+    double *out, *in;      /* weights to and from the next one */
     double *low, *high;
     double *u, *s;
     knot *knots;        /* 2 n */
     size_t first, last; /* knots in use: first .. last - 1 */
-    line left, right;   /* of D before the first knot and behind the last */
+    piece left;         /* of the first knot */
 } path;
 
 static size_t degree(const submodi_cut *c, int32_t v)
@@ -103,37 +113,52 @@ static void lay_out(const submodi_cut *c, const double *x, path *p)
     }
 }
 
-/* Adds lambda (v - x_i), x relative to x_0, and cuts off at [-out_i, in_i]. */
-static void step(path *p, size_t i, double lambda)
+/* Sum of x over the vertices from .. i. */
+static double sum_of(const path *p, size_t from, size_t i)
 {
-    const double shift = lambda * (p->x[i] - p->x[0]);
-    line l = {p->left.slope + lambda, p->left.intercept - shift};
-    line r = {p->right.slope + lambda, p->right.intercept - shift};
-    for (; p->first < p->last; p->first++) {
-        const knot *k = &p->knots[p->first];
-        if (l.slope * k->at + l.intercept > -p->out[i]) {
-            break;
-        }
-        l = (line){l.slope + k->slope, l.intercept + k->intercept};
+    const submodi_long_sum *s = p->sum;
+    return (s[i + 1].hi - s[from].hi) + (s[i + 1].lo - s[from].lo);
+}
+
+/* D_i at v, by the piece that holds there; and where that piece reaches d. */
+static double height(const path *p, piece q, size_t i, double v)
+{
+    return p->lambda * ((double)(i + 1 - q.from) * v - sum_of(p, q.from, i)) + q.constant;
+}
+
+static double root(const path *p, piece q, size_t i, double d)
+{
+    return (sum_of(p, q.from, i) + (d - q.constant) / p->lambda) / (double)(i + 1 - q.from);
+}
+
+/* The piece left of knot k. */
+static piece left_of(const path *p, size_t k)
+{
+    return k == p->first ? p->left : p->knots[k - 1].right;
+}
+
+/* Cuts D_i off at -out_i and in_i. */
+static void step(path *p, size_t i)
+{
+    const double bottom = -p->out[i];
+    const double top = p->in[i];
+    while (p->first < p->last && height(p, p->left, i, p->knots[p->first].at) <= bottom) {
+        p->left = p->knots[p->first++].right;
     }
-    for (; p->first < p->last; p->last--) {
-        const knot *k = &p->knots[p->last - 1];
-        if (r.slope * k->at + r.intercept < p->in[i]) {
-            break;
-        }
-        r = (line){r.slope - k->slope, r.intercept - k->intercept};
+    piece right = p->first < p->last ? p->knots[p->last - 1].right : p->left;
+    while (p->first < p->last && height(p, right, i, p->knots[p->last - 1].at) >= top) {
+        right = left_of(p, --p->last);
     }
-    p->low[i] = (-p->out[i] - l.intercept) / l.slope;
-    p->high[i] = fmax(p->low[i], (p->in[i] - r.intercept) / r.slope);
-    p->knots[--p->first] = (knot){p->low[i], l.slope, l.intercept + p->out[i]};
-    p->knots[p->last++] = (knot){p->high[i], -r.slope, p->in[i] - r.intercept};
-    p->left = (line){0, -p->out[i]};
-    p->right = (line){0, p->in[i]};
+    p->low[i] = root(p, p->left, i, bottom);
+    p->high[i] = fmax(p->low[i], root(p, right, i, top));
+    p->knots[--p->first] = (knot){p->low[i], p->left};
+    p->knots[p->last++] = (knot){p->high[i], {top, i + 1}};
+    p->left = (piece){bottom, i + 1};
 }
 
 /* Levels and s of the runs of equal u. The sum of s up to a jump is out where u falls, -in where it
  * rises, and 0 at the end. */
-static void settle_runs(path *p, double lambda)
+static void settle_runs(path *p)
 {
     size_t begin = 0;
     double before = 0;
@@ -143,8 +168,8 @@ static void settle_runs(path *p, double lambda)
             bool falls = i + 1 == p->n || p->u[i] > p->u[i + 1];
             double sum = falls ? p->out[i] : -p->in[i];
             size_t k = i + 1 - begin;
-            double level =
-                submodi_level(k, p->x + begin, (sum - before) / (double)k, lambda, p->s + begin);
+            double level = submodi_block_level(k, p->x + begin, (sum - before) / (double)k,
+                                               p->lambda, p->s + begin);
             for (size_t j = begin; j <= i; j++) {
                 p->u[j] = level;
             }
@@ -154,21 +179,22 @@ static void settle_runs(path *p, double lambda)
     }
 }
 
-static void run(path *p, double lambda)
+static void run(path *p)
 {
     p->first = p->n;
     p->last = p->n;
-    p->left = (line){0, 0};
-    p->right = (line){0, 0};
+    p->left = (piece){0, 0};
+    p->sum[0] = (submodi_long_sum){0, 0};
     for (size_t i = 0; i < p->n; i++) {
-        step(p, i, lambda);
+        p->sum[i + 1] = submodi_long_add(p->sum[i], p->x[i]);
+        step(p, i);
     }
     double u = p->low[p->n - 1]; /* behind the end there is nothing: D = 0 */
     for (size_t i = p->n; i-- > 0;) {
         u = fmin(fmax(u, p->low[i]), p->high[i]);
         p->u[i] = u;
     }
-    settle_runs(p, lambda);
+    settle_runs(p);
 }
 
 submod_status submodi_prox_chain(const submodi_prox_problem *problem, double *u, double *s,
@@ -177,9 +203,10 @@ submod_status submodi_prox_chain(const submodi_prox_problem *problem, double *u,
     size_t n = problem->fn->n;
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
-    path p = {.n = n};
+    path p = {.n = n, .lambda = problem->lambda};
     p.order = submodi_take(w, n, sizeof *p.order);
     p.x = submodi_take(w, n, sizeof *p.x);
+    p.sum = submodi_take(w, n + 1, sizeof *p.sum);
     p.out = submodi_take(w, n, sizeof *p.out);
     p.in = submodi_take(w, n, sizeof *p.in);
     p.low = submodi_take(w, n, sizeof *p.low);
@@ -188,9 +215,9 @@ submod_status submodi_prox_chain(const submodi_prox_problem *problem, double *u,
     p.s = submodi_take(w, n, sizeof *p.s);
     p.knots = submodi_take(w, n, 2 * sizeof *p.knots);
     submod_status status = SUBMOD_OK;
-    if (p.order && p.x && p.out && p.in && p.low && p.high && p.u && p.s && p.knots) {
+    if (p.order && p.x && p.sum && p.out && p.in && p.low && p.high && p.u && p.s && p.knots) {
         lay_out(problem->fn->ctx, problem->x, &p);
-        run(&p, problem->lambda);
+        run(&p);
         for (size_t i = 0; i < n; i++) {
             u[p.order[i]] = p.u[i];
             s[p.order[i]] = p.s[i];

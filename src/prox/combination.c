@@ -72,10 +72,11 @@ static submod_status make_room(const char *who, size_t n, size_t count, submod_c
     return SUBMOD_OK;
 }
 
-static void replace(submod_combination *combination, const submod_combination *new)
+void submodi_combination_move(submod_combination *to, submod_combination *from)
 {
-    submodi_combination_clear(combination);
-    *combination = *new;
+    submodi_combination_clear(to);
+    *to = *from;
+    *from = (submod_combination){0};
 }
 
 submod_status submodi_combination_from(submod_combination *combination, const char *who,
@@ -91,7 +92,7 @@ submod_status submodi_combination_from(submod_combination *combination, const ch
                new.n * sizeof *new.orders);
         new.weights[k] = points->weights[k];
     }
-    replace(combination, &new);
+    submodi_combination_move(combination, &new);
     return SUBMOD_OK;
 }
 
@@ -141,6 +142,6 @@ submod_status submod_combination_set(submod_combination *combination, size_t n, 
             new.weights[k] /= sum;
         }
     }
-    replace(combination, &new);
+    submodi_combination_move(combination, &new);
     return SUBMOD_OK;
 }

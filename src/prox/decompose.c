@@ -101,8 +101,8 @@ static double mean(const double *a, size_t k)
 static double aim_at_mean(decomposition *d, submodi_part part)
 {
     size_t k = part.end - part.begin;
-    return submodi_level(k, d->x + part.begin, mean(d->gain + part.begin, k), d->p->lambda,
-                         d->z + part.begin);
+    return submodi_block_level(k, d->x + part.begin, mean(d->gain + part.begin, k), d->p->lambda,
+                               d->z + part.begin);
 }
 
 /* The same for alpha = the median of x - gain / lambda, entry m:  z = lambda (x - x_m) + gain_m. */

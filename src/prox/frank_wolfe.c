@@ -199,7 +199,7 @@ static submod_status run(frank_wolfe *m)
 
 static submod_status finish(frank_wolfe *m, submod_status status, double *u, double *s)
 {
-    submod_combination *to = m->p.problem->settings->combination;
+    submod_combination *to = m->p.problem->found;
     if (m->keep) { /* rounding errors of many steps */
         submodi_vertices_combine(&m->points, m->p.s);
     }

@@ -38,42 +38,24 @@
  *
  * O(p log p) for the sort and one chain of F, then O(p).
  */
-#include <string.h>
-
 #include "base/error.h"
 #include "base/memory.h"
+#include "prox/isotonic.h"
 #include "prox/solver.h"
 #include "submod/lovasz.h"
 
-/* A run of entries at one place. */
-typedef struct run {
-    double mean;
-    size_t begin, size; /* ranks */
-} run;
-
-static run join(run upper, run lower)
+/* Line 4: over runs of equal x the gains become their mean; the regression keeps ties together. */
+static void average_over_ties(const double *x, double *gain, size_t n)
 {
-    size_t size = upper.size + lower.size;
-    double share = (double)lower.size / (double)size;
-    return (run){upper.mean + share * (lower.mean - upper.mean), upper.begin, size};
-}
-
-/* Pools the free end points; returns how many runs are left. */
-static size_t pool(const double *x, const int32_t *order, const double *gain, double lambda,
-                   size_t n, run *runs)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < n;) {
-        run last = {x[order[i]] - gain[i] / lambda, i, 1};
-        for (i++; i < n && x[order[i]] == x[order[last.begin]]; i++) { /* line 4 */
-            last = join(last, (run){x[order[i]] - gain[i] / lambda, i, 1});
+    for (size_t begin = 0, end; begin < n; begin = end) {
+        double sum = 0;
+        for (end = begin; end < n && x[end] == x[begin]; end++) {
+            sum += gain[end];
         }
-        while (count && runs[count - 1].mean <= last.mean) { /* they have met */
-            last = join(runs[--count], last);
+        for (size_t i = begin; i < end; i++) {
+            gain[i] = sum / (double)(end - begin);
         }
-        runs[count++] = last;
     }
-    return count;
 }
 
 bool submodi_can_greedy_path(const submod_fn *fn)
@@ -90,8 +72,9 @@ submod_status submodi_prox_greedy_path(const submodi_prox_problem *p, double *u,
     submod_work *w = submodi_scope_open(&scope, work);
     int32_t *order = submodi_take(w, n, sizeof *order);
     double *gain = submodi_take(w, n, sizeof *gain);
-    run *runs = submodi_take(w, n, sizeof *runs);
-    submod_status status = order && gain && runs ? SUBMOD_OK : submodi_nomem(p->who);
+    double *x = submodi_take(w, n, sizeof *x);
+    submodi_pool *pools = submodi_take(w, n, sizeof *pools);
+    submod_status status = order && gain && x && pools ? SUBMOD_OK : submodi_nomem(p->who);
     const submod_lovasz_settings vertex = {.ties = SUBMOD_TIES_INDEX};
     if (status == SUBMOD_OK) {
         status = submod_lovasz(p->fn, p->x, NULL, s, order, &vertex, w);
@@ -99,14 +82,14 @@ submod_status submodi_prox_greedy_path(const submodi_prox_problem *p, double *u,
     if (status == SUBMOD_OK) {
         for (size_t i = 0; i < n; i++) {
             gain[i] = s[order[i]];
+            x[i] = p->x[order[i]];
         }
-        size_t count = pool(p->x, order, gain, p->lambda, n, runs);
-        for (size_t r = 0; r < count; r++) {
-            for (size_t i = runs[r].begin; i < runs[r].begin + runs[r].size; i++) {
-                u[order[i]] = runs[r].mean;
-            }
+        average_over_ties(x, gain, n);
+        submodi_isotonic(n, x, gain, p->lambda, pools, x, gain);
+        for (size_t i = 0; i < n; i++) {
+            u[order[i]] = x[i];
+            info->iterations += i == 0 || x[i] != x[i - 1];
         }
-        info->iterations = count;
         info->work = 2 * n;
         info->oracle_calls = 2;
         status = submodi_all_finite(u, n)

@@ -37,18 +37,19 @@ typedef struct layer {
 
 static bool take_memory(layer *x, size_t solvers, submod_work *w)
 {
-    size_t bytes = submodi_jaccard_prox_bytes(x->pixels, solvers == 1 ? x->threads : 1);
+    size_t bytes = submodi_jaccard_prox_bytes(x->pixels, x->threads);
     x->derivative = submodi_take(w, x->p.scores.batch * x->p.scores.pixels, sizeof *x->derivative);
     x->memory = submodi_take(w, solvers, sizeof *x->memory);
     bool good = x->derivative && x->memory;
     for (size_t t = 0; good && t < solvers; t++) {
         memory *m = &x->memory[t];
-        *m = (memory){.tile = submodi_tiles_take(&x->p, 1, w),
-                      .margin = submodi_take(w, x->pixels, sizeof *m->margin),
-                      .u = submodi_take(w, x->pixels, sizeof *m->u),
-                      .s = submodi_take(w, x->pixels, sizeof *m->s),
-                      .mask = submodi_take(w, submodi_mask_words(x->pixels), sizeof *m->mask),
-                      .work = {.block = submodi_take(w, bytes, 1), .capacity = bytes}};
+        *m = (memory){
+            .tile = submodi_tiles_take(&x->p, 1, w),
+            .margin = submodi_take(w, x->pixels, sizeof *m->margin),
+            .u = submodi_take(w, x->pixels, sizeof *m->u),
+            .s = submodi_take(w, x->pixels, sizeof *m->s),
+            .mask = submodi_take(w, submodi_mask_words(x->pixels), sizeof *m->mask),
+            .work = {.block = submodi_take(w, bytes, 1), .capacity = bytes, .borrowed = true}};
         good = m->tile && m->margin && m->u && m->s && m->mask && m->work.block;
     }
     return good;

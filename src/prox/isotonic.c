@@ -3,7 +3,7 @@
  */
 #include "prox/isotonic.h"
 
-double submodi_level(size_t k, const double *x, double g, double lambda, double *s)
+double submodi_block_level(size_t k, const double *x, double g, double lambda, double *s)
 {
     double mean = 0;
     for (size_t i = 0; i < k; i++) {
@@ -41,7 +41,7 @@ void submodi_isotonic(size_t n, const double *x, const double *g, double lambda,
     for (size_t b = 0; b < count; b++) {
         size_t begin = pools[b].begin;
         size_t end = b + 1 < count ? pools[b + 1].begin : n;
-        double value = submodi_level(end - begin, x + begin, pools[b].g, lambda, s + begin);
+        double value = submodi_block_level(end - begin, x + begin, pools[b].g, lambda, s + begin);
         for (size_t i = begin; i < end; i++) {
             u[i] = value;
         }

@@ -22,6 +22,6 @@ void submodi_isotonic(size_t n, const double *x, const double *g, double lambda,
 /* s = lambda (x - u) and the value u of a block of k entries with the mean g, in a form that does
  * not cancel for large lambda: mean g + lambda (x_i - mean x), x taken relative to its first entry.
  */
-double submodi_level(size_t k, const double *x, double g, double lambda, double *s);
+double submodi_block_level(size_t k, const double *x, double g, double lambda, double *s);
 
 #endif

@@ -95,6 +95,8 @@ static submod_status choose_bins(bins *h, double delta)
                             h->who, h->low, high, delta, wanted, SUBMOD_PROX_BINS_MAX);
     }
     h->bins = (size_t)wanted;
+    /* Just as wide as the range needs: a delta beyond it must not carry x away. */
+    h->width = high > h->low ? (high - h->low) / wanted : DBL_MIN;
     return SUBMOD_OK;
 }
 

@@ -37,11 +37,7 @@ static void sum_foreground(submodi_levels *l)
     for (size_t k = 0; k < l->fg.count; k++) {
         l->fg_sum[k] = sum;
         double pixels = submodi_pixels_before(&l->fg, k + 1) - submodi_pixels_before(&l->fg, k);
-        double add = pixels * l->fg.value[k];
-        double hi = sum.hi + add;
-        double rest = hi - sum.hi;
-        sum.lo += (sum.hi - (hi - rest)) + (add - rest);
-        sum.hi = hi;
+        sum = submodi_long_add(sum, pixels * l->fg.value[k]);
     }
     l->fg_sum[l->fg.count] = sum;
 }
@@ -105,12 +101,17 @@ static double level_with(submodi_levels *l, const block *b, size_t k0, size_t k1
     return b->ref + (pixels == 1 ? move : move / pixels);
 }
 
+static size_t within(size_t k, size_t lo, size_t hi)
+{
+    return k < lo ? lo : k > hi ? hi : k;
+}
+
 /* The first k in [lo, hi] with k = hi or value[k] <= threshold; the search widens around hint. */
 static size_t count_above(submodi_levels *l, double threshold, size_t lo, size_t hi, size_t hint)
 {
     const double *value = l->fg.value;
     size_t step = 1;
-    hint = hint < lo ? lo : hint > hi ? hi : hint;
+    hint = within(hint, lo, hi);
     if (hint < hi && value[hint] > threshold) {
         for (lo = hint + 1; lo + step <= hi && value[lo + step - 1] > threshold; step *= 2) {
             lo += step;
@@ -140,16 +141,19 @@ typedef struct bracket {
     size_t lo0, hi0, lo1, hi1;
 } bracket;
 
-/* The root is above (below) a point where the ends are k0 and k1. */
+static bool is_closed(const bracket *r)
+{
+    return r->hi0 == r->lo0 && r->hi1 == r->lo1;
+}
+
+/* The root is above (below) a point where the ends are k0 and k1. Rounding can contradict what was
+ * found before: the bracket may close, but never turns inside out, or it would not get smaller. */
 static void tighten(bracket *r, bool above, size_t k0, size_t k1)
 {
-    if (above) {
-        r->hi0 = k0 < r->hi0 ? k0 : r->hi0;
-        r->hi1 = k1 < r->hi1 ? k1 : r->hi1;
-    } else {
-        r->lo0 = k0 > r->lo0 ? k0 : r->lo0;
-        r->lo1 = k1 > r->lo1 ? k1 : r->lo1;
-    }
+    size_t *end0 = above ? &r->hi0 : &r->lo0;
+    size_t *end1 = above ? &r->hi1 : &r->lo1;
+    *end0 = within(k0, r->lo0, r->hi0);
+    *end1 = within(k1, r->lo1, r->hi1);
 }
 
 /* Tells on which side of the middle breakpoint, in the longer of the two ranges, the root is. */
@@ -184,10 +188,10 @@ static double settle(submodi_levels *l, const block *b)
         double from = u;
         u = level_with(l, b, k0, k1);
         tighten(&r, u > from, k0, k1);
-        if (steps >= PATIENCE && (r.hi0 > r.lo0 || r.hi1 > r.lo1)) {
+        if (steps >= PATIENCE && !is_closed(&r)) {
             halve(l, b, &r);
         }
-        if (r.hi0 <= r.lo0 && r.hi1 <= r.lo1) {
+        if (is_closed(&r)) {
             k0 = r.lo0;
             k1 = r.lo1 > k0 ? r.lo1 : k0;
             u = level_with(l, b, k0, k1);

@@ -4,6 +4,7 @@
 #define SUBMODI_JACCARD_LEVELS_H
 
 #include "prox/gap.h"
+#include "prox/long_sum.h"
 
 /* Points of one label, in descending order of their values. */
 typedef struct submodi_point_list {
@@ -16,11 +17,6 @@ static inline double submodi_pixels_before(const submodi_point_list *list, size_
 {
     return (double)(list->before ? list->before[rank] : rank);
 }
-
-/* A sum of many numbers: hi + lo, lo collecting what hi rounds away. */
-typedef struct submodi_long_sum {
-    double hi, lo;
-} submodi_long_sum;
 
 /* Background points [first, next block's first) and foreground points [fg_begin, fg_end), all at
  * one level of u. */

@@ -19,7 +19,7 @@ typedef struct method {
     submodi_prox_solve *solve;
 } method;
 
-/* In the order in which SUBMOD_PROX_AUTO tries them; it leaves baselines out. */
+/* In the order in which SUBMOD_PROX_AUTO tries them; what comes after MIN_NORM is a baseline. */
 static const method methods[] = {
     {SUBMOD_PROX_CLOSED_FORM, "closed form", submodi_can_closed_form, submodi_prox_closed_form},
     {SUBMOD_PROX_CARDINALITY, "cardinality", submodi_can_cardinality, submodi_prox_cardinality},
@@ -40,7 +40,7 @@ submod_prox_settings submod_prox_defaults(void)
 
 static submod_status require_settings(const submod_prox_settings *s)
 {
-    if ((int)s->method < SUBMOD_PROX_AUTO || (int)s->method > SUBMOD_PROX_CHAIN) {
+    if ((int)s->method < SUBMOD_PROX_AUTO || (int)s->method > SUBMOD_PROX_GREEDY_PATH) {
         return submodi_fail(SUBMOD_EINVAL, "%s: method = %d is unknown", who, (int)s->method);
     }
     if (!(s->tolerance >= 0 && isfinite(s->tolerance))) {
@@ -69,19 +69,14 @@ static submod_status require_problem(const submodi_prox_problem *p)
     return status == SUBMOD_OK ? submodi_require_finite(who, "x", p->x, p->fn->n) : status;
 }
 
-static bool is_baseline(submod_prox_method m)
-{
-    return m == SUBMOD_PROX_FRANK_WOLFE || m == SUBMOD_PROX_AWAY_STEPS ||
-           m == SUBMOD_PROX_GREEDY_PATH;
-}
-
 /* The method asked for, or the first that can do it; NULL, with words, if there is none. */
 static const method *choose(const submod_fn *fn, submod_prox_method wanted)
 {
     const char *name = "no method for this kind of";
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         const method *m = &methods[i];
-        bool asked = wanted == SUBMOD_PROX_AUTO ? !is_baseline(m->method) : m->method == wanted;
+        bool asked =
+            wanted == SUBMOD_PROX_AUTO ? m->method <= SUBMOD_PROX_MIN_NORM : m->method == wanted;
         if (asked && m->can(fn)) {
             return m;
         }
@@ -125,9 +120,6 @@ static submod_status solve(const submodi_prox_problem *p, const method *m, doubl
     if (outcome < 0) {
         return outcome;
     }
-    if (m->method < SUBMOD_PROX_MIN_NORM || m->method > SUBMOD_PROX_AWAY_STEPS) {
-        submodi_combination_clear(p->settings->combination);
-    }
     if (!submodi_all_finite(u, n) || !submodi_all_finite(s, n)) {
         return submodi_fail(SUBMOD_ENUMERIC, "%s: u or s overflows", who);
     }
@@ -151,7 +143,14 @@ submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, d
     double start = submodi_seconds();
     submod_prox_settings chosen = settings ? *settings : submod_prox_defaults();
     submodi_extension extension = {0};
-    submodi_prox_problem p = {who, fn, x, lambda, &chosen, &extension};
+    submod_combination combination = {0};
+    submodi_prox_problem p = {.who = who,
+                              .fn = fn,
+                              .x = x,
+                              .lambda = lambda,
+                              .settings = &chosen,
+                              .extension = &extension,
+                              .found = chosen.combination ? &combination : NULL};
     submod_status status = require_problem(&p);
     if (status != SUBMOD_OK) {
         return status;
@@ -173,11 +172,15 @@ submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, d
         if (s) {
             memcpy(s, own_s, fn->n * sizeof *s);
         }
+        if (chosen.combination) {
+            submodi_combination_move(chosen.combination, &combination);
+        }
         if (info) {
             found.seconds = submodi_seconds() - start;
             *info = found;
         }
     }
+    submodi_combination_clear(&combination);
     submodi_scope_close(&scope);
     return status;
 }

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "prox/combination.h"
 #include "prox/exhaustive.h"
 #include "prox/min_norm.h"
 #include "submod/lovasz.h"
@@ -37,6 +38,7 @@ typedef struct search {
     double *gains;          /* scratch, n */
     submod_work *work;
     submod_sfm_info *info;
+    submod_combination found; /* min-norm: s as a combination, if asked for */
 } search;
 
 submod_sfm_settings submod_sfm_defaults(void)
@@ -178,6 +180,7 @@ static submod_status by_min_norm(search *f)
     settings.max_iterations = f->settings->max_iterations;
     settings.time_limit = f->settings->time_limit;
     settings.combination = f->settings->combination;
+    problem.found = settings.combination ? &f->found : NULL;
     memset(zero, 0, f->n * sizeof *zero);
     memset(f->best, 0, f->n);
     problem.x = zero;
@@ -305,7 +308,8 @@ static bool allocate(search *f)
     return f->s && f->set[SMALLEST] && f->set[LARGEST] && f->best && f->list && f->gains;
 }
 
-/* Value by eval, the bound by s, and what they prove. */
+/* Value by eval, the bound by s, and what they prove. A gap far below 0 proves that s is no base:
+ * F is not submodular, and s bounds nothing. */
 static submod_status judge(search *f, submod_status outcome)
 {
     submod_sfm_info *info = f->info;
@@ -319,11 +323,12 @@ static submod_status judge(search *f, submod_status outcome)
         size += fabs(f->s[i]);
     }
     info->gap = info->value - info->dual;
-    info->exact = info->method == SUBMOD_SFM_EXHAUSTIVE || info->gap <= 0 ||
-                  (f->settings->integer_valued && info->gap < 1);
     f->value = info->value;
     f->scale = fmax(f->scale, size);
-    bool good = info->exact || close_enough(f, info->gap, size);
+    bool sound = close_enough(f, -info->gap, size);
+    bool small = info->gap <= 0 || (f->settings->integer_valued && info->gap < 1);
+    info->exact = info->method == SUBMOD_SFM_EXHAUSTIVE || (sound && small);
+    bool good = sound && (info->exact || close_enough(f, info->gap, size));
     return outcome == SUBMOD_OK && !good ? SUBMOD_INACCURATE : outcome;
 }
 
@@ -378,11 +383,15 @@ submod_status submod_sfm(const submod_fn *fn, uint8_t *smallest, uint8_t *larges
         if (s) {
             memcpy(s, f.s, f.n * sizeof *s);
         }
+        if (chosen.combination && found.method == SUBMOD_SFM_MIN_NORM) {
+            submodi_combination_move(chosen.combination, &f.found);
+        }
         found.seconds = submodi_seconds() - begin;
         if (info) {
             *info = found;
         }
     }
+    submodi_combination_clear(&f.found);
     submodi_scope_close(&scope);
     return status;
 }

@@ -23,6 +23,9 @@ typedef struct submodi_prox_problem {
     /* Where a method that can do so without a sort leaves the extension at the u and s that will be
      * returned; NULL if nobody asks. */
     submodi_extension *extension;
+    /* Empty; where methods that know s as a combination leave it. NULL if nobody asks. The caller's
+     * own, settings->combination, is only read: the call may yet fail. */
+    submod_combination *found;
 } submodi_prox_problem;
 
 /* Fills u and s (never NULL), and of info, which is all zero, the counts of what it did. The entry
