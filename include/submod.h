@@ -12,6 +12,7 @@
  *   submod/sfm.h        minimisation of submodular functions
  *   submod/certificate.h  checks of what those return
  *   submod/optim.h      problems, step rules, schedules, descent, FISTA, the bundle method
+ *   submod/gpu.h        the losses and the Jaccard prox on a GPU (CUDA)
  *   submod/metric.h     confusion counts, IoU, Dice, mIoU of images and datasets, equibatch
  */
 #ifndef SUBMOD_H
@@ -21,6 +22,7 @@
 #include "submod/baseline.h"
 #include "submod/certificate.h"
 #include "submod/function.h"
+#include "submod/gpu.h"
 #include "submod/histogram.h"
 #include "submod/loss.h"
 #include "submod/lovasz.h"

@@ -7,34 +7,7 @@
 #include <string.h>
 
 #include "base/simd.h"
-
-/* exp(x) for x <= 0, within 1.4 units in the last place; 1.6e-38 for x < -87. With k the nearest
- * integer to x / log 2 and r = x - k log 2, |r| <= 0.35: exp(x) = 2^k exp(r), the latter by a
- * polynomial (the minimax coefficients of Cephes' expf). Adding 1.5 * 2^23 rounds to an integer
- * and leaves it in the low bits of the sum; log 2 is subtracted in two parts, the first of which is
- * exact when multiplied by k. */
-static inline float exp_nonpositive(float x)
-{
-    const float rounder = 12582912.0F; /* 1.5 * 2^23 */
-    x = x < -87.0F ? -87.0F : x;
-    float shifted = x * 1.44269504F + rounder;
-    float k = shifted - rounder;
-    float r = x - k * 0.693359375F;
-    r = r + k * 2.12194440e-4F;
-    float p = 1.9875691500e-4F;
-    p = p * r + 1.3981999507e-3F;
-    p = p * r + 8.3334519073e-3F;
-    p = p * r + 4.1665795894e-2F;
-    p = p * r + 1.6666665459e-1F;
-    p = p * r + 5.0000001201e-1F;
-    p = p * (r * r) + r + 1.0F;
-    uint32_t exponent, bits;
-    memcpy(&exponent, &shifted, sizeof exponent);
-    memcpy(&bits, &p, sizeof bits);
-    bits += exponent << 23; /* times 2^k */
-    memcpy(&p, &bits, sizeof p);
-    return p;
-}
+#include "submod/pointwise.h"
 
 /* Copies a row, raises largest to it; false when something in it is not finite. */
 SUBMODI_MULTIVERSION
@@ -43,9 +16,7 @@ static bool take_row(const float *restrict from, size_t n, float *restrict v,
 {
     uint32_t top = 0; /* of the bits of |x|: they order as |x| does, Inf and NaN above all */
     for (size_t i = 0; i < n; i++) {
-        uint32_t bits;
-        memcpy(&bits, &from[i], sizeof bits);
-        bits &= UINT32_C(0x7fffffff);
+        uint32_t bits = submodi_to_bits(from[i]) & UINT32_C(0x7fffffff);
         top = bits > top ? bits : top;
         v[i] = from[i];
         largest[i] = from[i] > largest[i] ? from[i] : largest[i];
@@ -64,7 +35,7 @@ static void exponentiate(float *restrict v, const float *restrict largest, size_
                          float *restrict sum)
 {
     for (size_t i = 0; i < n; i++) {
-        v[i] = exp_nonpositive(v[i] - largest[i]);
+        v[i] = submodi_exp_nonpositive(v[i] - largest[i]);
         sum[i] += v[i];
     }
 }
@@ -98,7 +69,7 @@ static void add_product(float *restrict sum, const float *restrict v, const floa
                         size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        sum[i] += v[i] * g[i];
+        sum[i] = submodi_multiply_add(v[i], g[i], sum[i]);
     }
 }
 
@@ -131,8 +102,7 @@ SUBMODI_MULTIVERSION
 static void sigmoid(size_t n, float *v)
 {
     for (size_t i = 0; i < n; i++) {
-        float e = exp_nonpositive(v[i] < 0 ? v[i] : -v[i]);
-        v[i] = (v[i] < 0 ? e : 1.0F) / (1.0F + e);
+        v[i] = submodi_sigmoid_of(v[i]);
     }
 }
 
@@ -145,8 +115,7 @@ SUBMODI_MULTIVERSION
 static void sigmoid_backward(const float *score, size_t n, float *g)
 {
     for (size_t i = 0; i < n; i++) {
-        float e = exp_nonpositive(score[i] < 0 ? score[i] : -score[i]);
-        g[i] *= e / ((1.0F + e) * (1.0F + e));
+        g[i] *= submodi_sigmoid_slope(score[i]);
     }
 }
 
@@ -158,12 +127,10 @@ void submodi_sigmoid_backward(const float *score, size_t n, float *g)
 SUBMODI_MULTIVERSION
 static bool clamp_probability(size_t n, float *v)
 {
-    const float slack = 1e-3F;
     uint32_t outside = 0;
     for (size_t i = 0; i < n; i++) {
-        float low = v[i] < 0.0F ? 0.0F : v[i];
-        outside |= v[i] < -slack || v[i] > 1.0F + slack;
-        v[i] = low > 1.0F ? 1.0F : low;
+        outside |= submodi_is_no_probability(v[i]);
+        v[i] = submodi_clamp_to_unit(v[i]);
     }
     return !outside;
 }

@@ -7,19 +7,7 @@
 
 #include "base/memory.h"
 #include "base/simd.h"
-
-/* The bin of an error, counted from 0 within the foreground or the background. */
-static inline uint32_t bin_of(const submodi_binning *how, float e)
-{
-    int32_t K = (int32_t)how->K;
-    int32_t b = (int32_t)(e * how->scale);
-    return (uint32_t)(b < K ? b : K - 1);
-}
-
-static inline float error_at_least_0(float e)
-{
-    return e > 0.0F ? e : 0.0F;
-}
+#include "submod/pointwise.h"
 
 /* The bins of a row of probabilities if all of it were background. Of the classes of a multiclass
  * problem a pixel is foreground in one: to count or look up everything as background and then to
@@ -42,8 +30,8 @@ static void labelled_bins(const submodi_binning *how, const float *restrict v,
 {
     const submodi_binning h = *how;
     for (size_t i = 0; i < n; i++) {
-        float e = error_at_least_0(code[i] == 1 ? 1.0F - v[i] : h.bias + v[i]);
-        uint32_t b = bin_of(&h, e) + (code[i] == 1 ? h.K : 0);
+        float e = submodi_error_of(v[i], code[i] == 1, h.bias);
+        uint32_t b = submodi_bin_of(e, h.scale, h.K) + (code[i] == 1 ? h.K : 0);
         bin[i] = code[i] > 1 || e <= h.lowest ? 2 * h.K : b;
     }
 }
@@ -70,7 +58,7 @@ static void scale_factor(const submodi_counter *x, const submodi_tile *tile, flo
 
 static inline uint32_t foreground_bin(const submodi_binning *how, float p)
 {
-    return how->K + bin_of(how, error_at_least_0(1.0F - p));
+    return how->K + submodi_bin_of(submodi_error_of(p, true, 0), how->scale, how->K);
 }
 
 static size_t table_size(const submodi_counter *x)
@@ -151,7 +139,7 @@ static void mend_counts(const submodi_counter *x, const submodi_tile *tile, uint
         }
         float p = tile->v[c * SUBMODI_TILE + i] * tile->factor[i];
         uint32_t *table = count + c * table_size(x);
-        table[bin_of(&x->how, p)]--;
+        table[submodi_bin_of(p, x->how.scale, x->how.K)]--;
         table[foreground_bin(&x->how, p)]++;
     }
     for (size_t c = 0; c < C; c++) {
@@ -232,15 +220,9 @@ double submodi_solve_bins(const double *count, double P, const submodi_binning *
         double middle = ((double)k + 0.5) / (double)how->scale;
         double foreground = count[K + k];
         double background = count[k];
-        double U = P + b;
-        double of_foreground = U > nothing ? 1 / U : 0;
         a += foreground;
-        double of_background = 0;
-        if (U > nothing) {
-            of_background = fmax(P - a, 0) / U / (U + background);
-        } else if (background > nothing) {
-            of_background = 1 / background; /* no foreground: the largest errors are all */
-        }
+        double of_foreground, of_background;
+        submodi_weigh_bin(P, a, b, background, nothing, &of_foreground, &of_background);
         b += background;
         value += middle * (foreground * of_foreground + background * of_background);
         weight[K + k] = (float)(-coefficient * of_foreground);

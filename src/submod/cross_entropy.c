@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/simd.h"
 #include "submod/baseline_run.h"
+#include "submod/shares.h"
 
 /* ---- numbers ---- */
 

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/simd.h"
 #include "submod/baseline_run.h"
+#include "submod/shares.h"
 
 /* With fewer, gcc unrolls the inner loop before it could vectorise it, and is five times slower. */
 enum { LANES = 32 };

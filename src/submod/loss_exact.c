@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/simd.h"
 #include "base/threads.h"
+#include "submod/pointwise.h"
 #include "submod/rank.h"
 #include "submod/tile.h"
 
@@ -22,8 +23,7 @@ static void signed_errors(const float *v, const int32_t *code, int32_t target, i
                           float bias, size_t n, float *error)
 {
     for (size_t i = 0; i < n; i++) {
-        float e = code[i] == target ? 1.0F - v[i] : bias + v[i];
-        e = e > 0.0F ? e : 0.0F;
+        float e = submodi_error_of(v[i], code[i] == target, bias);
         e = code[i] == target ? -e : e;
         error[i] = code[i] == ignored ? NAN : e;
     }
@@ -111,8 +111,8 @@ static void write_gradient(const exact *x, const submod_gradient *gradient)
 #pragma omp parallel for num_threads(x->threads)
     for (size_t t = 0; t < tiles; t++) {
         submodi_tile tile;
-        submodi_tile_load(p, t / p->tiles_per_image, t % p->tiles_per_image,
-                          &x->tile[omp_get_thread_num()], &tile);
+        submodi_tile_load_scaled(p, t / p->tiles_per_image, t % p->tiles_per_image,
+                                 &x->tile[omp_get_thread_num()], &tile);
         for (size_t c = 0; c < p->scores.classes; c++) {
             float *g = tile.g + c * SUBMODI_TILE;
             if (is_used(p, tile.image, c)) {

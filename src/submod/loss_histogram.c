@@ -10,7 +10,6 @@
  *
  * Counts are integers: the same for any number of threads. Memory does not grow with the pixels.
  */
-#include <math.h>
 #include <omp.h>
 #include <string.h>
 
@@ -18,6 +17,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "submod/bins.h"
+#include "submod/pointwise.h"
 
 /* As many bins as were asked for, or as delta needs. For the hinge they cover a power of two above
  * all margins. */
@@ -25,15 +25,12 @@ static submodi_binning choose_bins(const submodi_problem *p, float largest)
 {
     size_t given = p->settings.bins;
     uint32_t K = given ? (uint32_t)given : submodi_bins_for(p->settings.delta);
-    int log2_range = 0;
-    if (p->activation == SUBMODI_SCORE && largest > 0) {
-        frexp((double)largest, &log2_range);
-        K *= given ? 1 : 2; /* the range may be twice the largest margin */
-    }
+    bool hinge = p->activation == SUBMODI_SCORE;
+    K *= hinge && largest > 0 && !given ? 2 : 1; /* the range may be twice the largest margin */
     return (submodi_binning){.K = K,
-                             .scale = (float)ldexp(K, -log2_range),
+                             .scale = submodi_scale_for(K, hinge ? largest : 0),
                              .bias = submodi_bias(p),
-                             .lowest = p->activation == SUBMODI_SCORE ? 0.0F : -1.0F};
+                             .lowest = hinge ? 0.0F : -1.0F};
 }
 
 /* Weights of all classes in a group from the counts just made; returns its share of the loss.

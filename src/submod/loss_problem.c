@@ -10,6 +10,7 @@
 #include "submod/activation.h"
 #include "submod/function_impl.h"
 #include "submod/rows.h"
+#include "submod/shares.h"
 
 /* ---- checks ---- */
 
@@ -36,6 +37,19 @@ submod_status submodi_problem_start(submodi_problem *p, const char *who,
                                input == SUBMOD_INPUT_LOGITS ? of_logits : SUBMODI_PROBABILITY,
                            .settings = settings ? *settings : submod_loss_defaults()};
     return SUBMOD_OK;
+}
+
+submod_status submodi_problem_start_hinge(submodi_problem *p, const char *who,
+                                          const submod_scores *scores, const submod_labels *labels,
+                                          const submod_loss_settings *settings)
+{
+    submod_status status = submodi_problem_start(p, who, scores, SUBMOD_INPUT_LOGITS, labels,
+                                                 SUBMODI_SCORE, true, settings);
+    if (status == SUBMOD_OK) {
+        p->settings.classes = SUBMOD_CLASSES_ALL;
+        p->settings.class_weight = NULL;
+    }
+    return status;
 }
 
 submod_status submodi_require_gradient(const char *who, const submod_gradient *gradient,
@@ -275,23 +289,10 @@ static bool is_taken(const submod_loss_settings *s, size_t c, double foreground)
            (s->classes == SUBMOD_CLASSES_LIST && is_listed(s, c));
 }
 
-/* Only ratios matter: weights are divided by the largest, so that their sum cannot overflow. */
-void submodi_shares(const double *weight, const double *times, size_t n, size_t groups,
-                    double *share)
+double submodi_class_weight(const submod_loss_settings *s, size_t c)
 {
-    double largest = 0;
-    for (size_t c = 0; c < n; c++) {
-        largest = times[c] > 0 ? fmax(largest, weight ? weight[c] : 1) : largest;
-    }
-    double total = 0;
-    for (size_t c = 0; c < n; c++) {
-        double relative = times[c] > 0 && largest > 0 ? (weight ? weight[c] : 1) / largest : 0;
-        total += relative * times[c];
-        share[c] = relative;
-    }
-    for (size_t c = 0; total > 0 && c < n; c++) {
-        share[c] /= total * (double)groups;
-    }
+    double weight = s->class_weight ? s->class_weight[c] : 1;
+    return is_taken(s, c, 1) ? weight : 0;
 }
 
 size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const double *foreground,
@@ -308,7 +309,7 @@ size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const
     return terms;
 }
 
-submod_status submodi_problem_prepare(submodi_problem *p, submod_work *work)
+submod_status submodi_problem_shape(submodi_problem *p)
 {
     submod_status status = require_labels(p);
     if (status == SUBMOD_OK) {
@@ -320,13 +321,22 @@ submod_status submodi_problem_prepare(submodi_problem *p, submod_work *work)
     if (status != SUBMOD_OK) {
         return status;
     }
-    size_t C = p->scores.classes;
-    p->rule = (submodi_label_rule){.classes = p->multilabel ? 2 : (int32_t)C,
+    p->rule = (submodi_label_rule){.classes = p->multilabel ? 2 : (int32_t)p->scores.classes,
                                    .has_ignore = p->settings.has_ignore != 0,
                                    .ignore_label = p->settings.ignore_label};
     p->images_per_group = p->settings.per_image || p->scores.batch == 0 ? 1 : p->scores.batch;
     p->groups = p->scores.batch / p->images_per_group;
     p->tiles_per_image = (p->scores.pixels + SUBMODI_TILE - 1) / SUBMODI_TILE;
+    return SUBMOD_OK;
+}
+
+submod_status submodi_problem_prepare(submodi_problem *p, submod_work *work)
+{
+    submod_status status = submodi_problem_shape(p);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    size_t C = p->scores.classes;
     p->foreground = submodi_take(work, p->groups * C, sizeof *p->foreground);
     p->coefficient = submodi_take(work, p->groups * C, sizeof *p->coefficient);
     if (!p->foreground || !p->coefficient) {

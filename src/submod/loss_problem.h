@@ -44,11 +44,17 @@ submod_status submodi_problem_start(submodi_problem *p, const char *who,
                                     const submod_scores *scores, submod_input input,
                                     const submod_labels *labels, submodi_activation of_logits,
                                     bool binary, const submod_loss_settings *settings);
+/* The Lovász hinge: one class, which counts whatever the settings say. */
+submod_status submodi_problem_start_hinge(submodi_problem *p, const char *who,
+                                          const submod_scores *scores, const submod_labels *labels,
+                                          const submod_loss_settings *settings);
 submod_status submodi_require_gradient(const char *who, const submod_gradient *gradient,
                                        const submod_scores *scores);
 
-/* Checks everything but the scores' values, counts the foreground, sets the coefficients; memory
- * from work. */
+/* Checks everything but the values of labels and scores; sets the label rule and the groups. */
+submod_status submodi_problem_shape(submodi_problem *p);
+/* The same, checks the labels too, counts the foreground, sets the coefficients; memory from work.
+ */
 submod_status submodi_problem_prepare(submodi_problem *p, submod_work *work);
 
 /* The parts of it that need no batch: the settings, and the coefficients of one group with so many
@@ -56,11 +62,8 @@ submod_status submodi_problem_prepare(submodi_problem *p, submod_work *work);
 submod_status submodi_require_bins(const char *who, size_t bins, double delta); /* bins 0: delta */
 submod_status submodi_require_loss_settings(const char *who, const submod_loss_settings *s,
                                             size_t C);
-/* For a weighted mean over things, times[c] of kind c: what one of them counts for,
- * weight[c] / (sum of weight * times) / groups, and 0 where there is none. Weights NULL: all 1.
- * share may be times. */
-void submodi_shares(const double *weight, const double *times, size_t n, size_t groups,
-                    double *share);
+/* The weight of class c by list and weights, present or not. */
+double submodi_class_weight(const submod_loss_settings *s, size_t c);
 size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const double *foreground,
                                   size_t groups, double *coefficient);
 

@@ -73,10 +73,7 @@ submod_status submod_lovasz_hinge(const submod_scores *scores, const submod_labe
 {
     submodi_problem p;
     submod_status status =
-        submodi_problem_start(&p, "submod_lovasz_hinge", scores, SUBMOD_INPUT_LOGITS, labels,
-                              SUBMODI_SCORE, true, settings);
-    p.settings.classes = SUBMOD_CLASSES_ALL;
-    p.settings.class_weight = NULL;
+        submodi_problem_start_hinge(&p, "submod_lovasz_hinge", scores, labels, settings);
     return status == SUBMOD_OK ? solve(&p, loss, gradient, info, work) : status;
 }
 

@@ -1,8 +1,7 @@
 #include "submod/rows.h"
 
-#include <string.h>
-
 #include "base/simd.h"
+#include "submod/pointwise.h"
 
 submod_scores submod_scores_f32(const float *data, size_t batch, size_t classes, size_t pixels)
 {
@@ -48,36 +47,11 @@ submod_gradient submod_gradient_channels_last(float *data, size_t classes, size_
     return g;
 }
 
-static inline float from_bits(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-static inline float from_bf16(uint16_t half)
-{
-    return from_bits((uint32_t)half << 16);
-}
-
-/* binary16 has 5 bits of exponent, biased by 15, and 10 of fraction. Moved into place the number is
- * too small by 2^112, which a multiplication mends, subnormal ones included; Inf and NaN, all bits
- * of the exponent set, come out at 65536 and above and get the exponent they need. */
-static inline float from_f16(uint16_t half)
-{
-    uint32_t sign = (uint32_t)(half & 0x8000) << 16;
-    float value = from_bits((uint32_t)(half & 0x7fff) << 13) * 0x1p112F;
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    bits |= value >= 65536.0F ? UINT32_C(0x7f800000) : 0;
-    return from_bits(bits | sign);
-}
-
 SUBMODI_MULTIVERSION
 static void convert_f16(const uint16_t *from, ptrdiff_t stride, size_t n, float *row)
 {
     for (size_t i = 0; i < n; i++) {
-        row[i] = from_f16(from[(ptrdiff_t)i * stride]);
+        row[i] = submodi_from_f16(from[(ptrdiff_t)i * stride]);
     }
 }
 
@@ -85,7 +59,7 @@ SUBMODI_MULTIVERSION
 static void convert_bf16(const uint16_t *from, ptrdiff_t stride, size_t n, float *row)
 {
     for (size_t i = 0; i < n; i++) {
-        row[i] = from_bf16(from[(ptrdiff_t)i * stride]);
+        row[i] = submodi_from_bf16(from[(ptrdiff_t)i * stride]);
     }
 }
 

@@ -1,0 +1,163 @@
+/* The Lovász losses on a GPU (CUDA), for batches that live in device memory.
+ *
+ * The same losses, options, special cases and engines as loss.h, on device pointers and on the
+ * caller's stream. Inside a call nothing is allocated, no host memory is copied and nothing waits
+ * for the device: a call checks its arguments and queues kernels. The caller brings the workspace;
+ * its size needs no device to be asked for.
+ *
+ *     submod_gpu_loss_workspace(SUBMOD_GPU_SOFTMAX, &scores, input, &settings, &bytes);
+ *     cudaMalloc(&workspace, bytes); cudaMalloc(&result, sizeof(submod_gpu_result));
+ *     submod_gpu_place place = {device, stream, workspace, bytes};
+ *     submod_gpu_lovasz_softmax(&scores, input, &labels, result, &gradient, &settings, &place);
+ *     ... later, when the caller waits anyway:
+ *     cudaMemcpyAsync(&host, result, sizeof host, cudaMemcpyDeviceToHost, stream); synchronise;
+ *     submod_gpu_result_status(&host);     SUBMOD_OK, or what the data were refused for, in words
+ *
+ * Errors. What can be seen from the arguments is returned by the call at once, with nothing queued,
+ * whether there is a device or not. What depends on data in device memory (a label out of range,
+ * NaN or Inf, no probability) cannot be: the result says so. Its loss is then NaN and the gradient
+ * is untouched, as on the CPU.
+ *
+ * Always present. SUBMOD_EUNSUPPORTED, with words that say which: the library was built without
+ * CUDA (the static library always is), there is no driver, there is no device, the device is older
+ * than what the library was built for. SUBMOD_ENOMEM: the workspace is too small, or (host calls)
+ * device memory could not be had. SUBMOD_ENUMERIC: CUDA reported an error of its own.
+ *
+ * Stream capture. All calls but the ..._host ones may be captured into a graph: every launch
+ * depends on the arguments alone. Class weights travel inside the launches, so settings need not
+ * outlive the call; scores, labels, gradient, result and workspace belong to the graph.
+ *
+ * Same numbers as a CPU that fuses multiplications and additions (AVX2, ARM): float operations,
+ * counts and weights are the same bit by bit, sums of losses are added in another, fixed order
+ * (last bits of a double). On other CPUs probabilities from logits differ in their last bits. Two
+ * runs give the same bits.
+ *
+ * No GPU run of this code has been made yet: docs/gpu.md says what has been proved, and how.
+ */
+#ifndef SUBMOD_GPU_H
+#define SUBMOD_GPU_H
+
+#include "submod/loss.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* SUBMOD_OK when there is a device that can be used. Otherwise SUBMOD_EUNSUPPORTED, and
+ * submod_last_error() explains. *devices (may be NULL): how many there are, 0 on failure. */
+SUBMOD_API submod_status submod_gpu_available(int *devices);
+
+/* Where a call runs. */
+typedef struct submod_gpu_place {
+    int device;      /* CUDA's number of the device that all pointers belong to */
+    void *stream;    /* a cudaStream_t; NULL: the default stream */
+    void *workspace; /* device memory, aligned to 256 bytes; free again when the stream has
+                        passed the call; NULL when workspace_bytes is 0 */
+    size_t workspace_bytes;
+} submod_gpu_place;
+
+/* What a loss call leaves in device memory. */
+typedef struct submod_gpu_result {
+    double loss;        /* NaN when the data were refused */
+    double delta;       /* |loss - loss of these errors| <= delta; 0 for the exact engine */
+    uint64_t pixels;    /* not ignored; sigmoid: entries */
+    uint64_t terms;     /* class losses that entered the mean, over all groups */
+    uint64_t bad_label; /* position of the first label that is no class, or SUBMOD_GPU_NONE */
+    uint64_t bad_score; /* position of the first score that is refused, or SUBMOD_GPU_NONE */
+    uint32_t bins;      /* histogram engine, else 0 */
+    int32_t status;     /* SUBMOD_OK, SUBMOD_EINVAL or SUBMOD_ENONFINITE */
+} submod_gpu_result;
+
+/* Positions count images, classes and pixels as (b * classes + c) * pixels + i, whatever the
+ * strides; labels of multiclass problems as b * pixels + i. */
+#define SUBMOD_GPU_NONE UINT64_MAX
+
+/* The status of a result that has been copied to the host, with words for submod_last_error().
+ * SUBMOD_EINVAL for NULL. */
+SUBMOD_API submod_status submod_gpu_result_status(const submod_gpu_result *result);
+
+typedef enum submod_gpu_loss {
+    SUBMOD_GPU_SOFTMAX = 0,
+    SUBMOD_GPU_SIGMOID = 1,
+    SUBMOD_GPU_HINGE = 2
+} submod_gpu_loss;
+
+/* Bytes of workspace for a call with these scores (their data are not looked at) and settings;
+ * input is not looked at for the hinge. Needs no device. SUBMOD_EINVAL: what the call itself would
+ * refuse, an unknown loss, NULL. SUBMOD_ENOMEM: more than size_t can count. */
+SUBMOD_API submod_status submod_gpu_loss_workspace(submod_gpu_loss loss,
+                                                   const submod_scores *scores, submod_input input,
+                                                   const submod_loss_settings *settings,
+                                                   size_t *bytes);
+
+/* As the functions of loss.h without "gpu", except: data of scores, labels and gradient are device
+ * memory; settings with its arrays and the structs themselves are host memory, read before the call
+ * returns; result is device memory, required. gradient may be NULL, place may not. */
+SUBMOD_API submod_status submod_gpu_lovasz_softmax(const submod_scores *scores, submod_input input,
+                                                   const submod_labels *labels,
+                                                   submod_gpu_result *result,
+                                                   const submod_gradient *gradient,
+                                                   const submod_loss_settings *settings,
+                                                   const submod_gpu_place *place);
+SUBMOD_API submod_status submod_gpu_lovasz_sigmoid(const submod_scores *scores, submod_input input,
+                                                   const submod_labels *labels,
+                                                   submod_gpu_result *result,
+                                                   const submod_gradient *gradient,
+                                                   const submod_loss_settings *settings,
+                                                   const submod_gpu_place *place);
+SUBMOD_API submod_status submod_gpu_lovasz_hinge(const submod_scores *scores,
+                                                 const submod_labels *labels,
+                                                 submod_gpu_result *result,
+                                                 const submod_gradient *gradient,
+                                                 const submod_loss_settings *settings,
+                                                 const submod_gpu_place *place);
+
+/* For convenience: host pointers throughout. Checks, copies to the device, runs, waits and copies
+ * back; allocates and frees device memory. Arguments, results, statuses and words as the functions
+ * of loss.h, with a device instead of a workspace; info->sorted counts all errors, since the device
+ * does not prune, and info->workspace is device memory. */
+SUBMOD_API submod_status submod_gpu_lovasz_softmax_host(
+    const submod_scores *scores, submod_input input, const submod_labels *labels, double *loss,
+    const submod_gradient *gradient, submod_loss_info *info, const submod_loss_settings *settings,
+    int device);
+SUBMOD_API submod_status submod_gpu_lovasz_sigmoid_host(
+    const submod_scores *scores, submod_input input, const submod_labels *labels, double *loss,
+    const submod_gradient *gradient, submod_loss_info *info, const submod_loss_settings *settings,
+    int device);
+SUBMOD_API submod_status submod_gpu_lovasz_hinge_host(const submod_scores *scores,
+                                                      const submod_labels *labels, double *loss,
+                                                      const submod_gradient *gradient,
+                                                      submod_loss_info *info,
+                                                      const submod_loss_settings *settings,
+                                                      int device);
+
+/* ---- prox ---- */
+
+/* The prox of the Jaccard extension, argmin over u of f(u) + lambda/2 |u - x|^2, for every image
+ * and class by itself. x takes the place of scores: (batch, classes, pixels). labels: 0 or 1, and
+ * perhaps the ignored one, as for the sigmoid. Up to half a bin: x is counted in so many bins
+ * between its smallest and largest entry, and |u - prox of x| <= result->delta in every entry.
+ *
+ * u: where the result goes, in the layout of a gradient (multiplied by its scale, added if it says
+ * so); it may be x itself if that is float32 with the same strides. Ignored entries keep x. All in
+ * device memory; result->loss is 0, and NaN when the data were refused: u is then untouched.
+ *
+ * bins: a power of two from 2 to 2^20. Of the settings has_ignore and ignore_label count; NULL:
+ * nothing is ignored. Solving takes one block per image and class, and about the time of as many
+ * steps as u has different values: meant for many images, not for one large one.
+ *
+ * SUBMOD_EINVAL: as for the losses; lambda not > 0, bins. SUBMOD_ENONFINITE: lambda. */
+SUBMOD_API submod_status submod_gpu_prox_workspace(const submod_scores *x, size_t bins,
+                                                   size_t *bytes);
+SUBMOD_API submod_status submod_gpu_prox_jaccard(const submod_scores *x,
+                                                 const submod_labels *labels, double lambda,
+                                                 size_t bins, const submod_gradient *u,
+                                                 submod_gpu_result *result,
+                                                 const submod_loss_settings *settings,
+                                                 const submod_gpu_place *place);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,65 @@
+/* What the threads of a block do together: scans and sums, in an order that is always the same.
+ * The number of threads is a multiple of the warp, at most 1024. scratch is shared memory of
+ * SUBMODI_BLOCK_SCRATCH bytes; a call may follow another one at once. */
+#ifndef SUBMODI_GPU_BLOCK_H
+#define SUBMODI_GPU_BLOCK_H
+
+#include "gpu/device.h"
+#include "gpu/job.h"
+
+/* The sum of x over the threads before this one; *total that over all. */
+SUBMODI_DEVICE uint64_t submodi_block_scan(uint64_t x, uint64_t *scratch, uint64_t *total)
+{
+    uint32_t lane = submodi_thread() % SUBMODI_WARP;
+    uint32_t warp = submodi_thread() / SUBMODI_WARP;
+    uint32_t warps = submodi_threads() / SUBMODI_WARP;
+    uint64_t sum = x; /* of this warp's lanes up to this one */
+    for (uint32_t d = 1; d < SUBMODI_WARP; d *= 2) {
+        uint64_t below = submodi_shuffle_up(sum, d);
+        sum += lane >= d ? below : 0;
+    }
+    if (lane == SUBMODI_WARP - 1) {
+        scratch[warp] = sum;
+    }
+    SUBMODI_BARRIER();
+    if (warp == 0) {
+        uint64_t of_warp = lane < warps ? scratch[lane] : 0;
+        uint64_t upto = of_warp;
+        for (uint32_t d = 1; d < SUBMODI_WARP; d *= 2) {
+            uint64_t below = submodi_shuffle_up(upto, d);
+            upto += lane >= d ? below : 0;
+        }
+        scratch[lane] = upto - of_warp;
+        if (lane == SUBMODI_WARP - 1) {
+            scratch[SUBMODI_WARP] = upto;
+        }
+    }
+    SUBMODI_BARRIER();
+    /* The next call may follow without a barrier: until its own first one, a warp writes only where
+     * nobody but itself still reads. */
+    *total = scratch[SUBMODI_WARP];
+    return scratch[warp] + sum - x;
+}
+
+/* The sum of x over all threads, for thread 0; the others get something else. */
+SUBMODI_DEVICE double submodi_block_sum(double x, double *scratch)
+{
+    uint32_t lane = submodi_thread() % SUBMODI_WARP;
+    uint32_t warp = submodi_thread() / SUBMODI_WARP;
+    uint32_t warps = submodi_threads() / SUBMODI_WARP;
+    for (uint32_t d = SUBMODI_WARP / 2; d > 0; d /= 2) {
+        x += submodi_shuffle_down(x, d);
+    }
+    if (lane == 0) {
+        scratch[warp] = x;
+    }
+    SUBMODI_BARRIER();
+    double sum = 0;
+    for (uint32_t w = 0; submodi_thread() == 0 && w < warps; w++) {
+        sum += scratch[w];
+    }
+    SUBMODI_BARRIER(); /* scratch is free again */
+    return sum;
+}
+
+#endif

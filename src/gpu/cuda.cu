@@ -1,0 +1,244 @@
+/* The backend by CUDA: kernels launched, memory cleared, keys sorted by CUB, on one stream. The only
+ * file that CUDA's compiler sees; no exception leaves it. */
+#include <cub/device/device_radix_sort.cuh>
+#include <cuda_runtime.h>
+
+extern "C" {
+#include "base/error.h"
+#include "gpu/backend.h"
+}
+#include "gpu/kernel_exact.h"
+#include "gpu/kernel_gradient.h"
+#include "gpu/kernel_labels.h"
+#include "gpu/kernel_prox.h"
+
+namespace
+{
+
+/* ---- kernels ---- */
+
+#define SUBMODI_GPU_NAME(name) \
+    __global__ void __launch_bounds__(SUBMODI_GPU_THREADS, 2) \
+        submodi_gpu_global_##name(const __grid_constant__ submodi_gpu_job job) \
+    { \
+        submodi_gpu_kernel_##name(&job); \
+    }
+SUBMODI_GPU_KERNELS(SUBMODI_GPU_NAME)
+#undef SUBMODI_GPU_NAME
+
+typedef void (*global)(const submodi_gpu_job job);
+
+const global kernels[] = {
+#define SUBMODI_GPU_NAME(name) submodi_gpu_global_##name,
+    SUBMODI_GPU_KERNELS(SUBMODI_GPU_NAME)
+#undef SUBMODI_GPU_NAME
+};
+
+/* Numbers that travel as a kernel's argument. */
+struct parcel {
+    double x[256];
+};
+
+__global__ void unpack(const __grid_constant__ parcel p, double *to, uint32_t n)
+{
+    for (uint32_t i = threadIdx.x; i < n; i += blockDim.x) {
+        to[i] = p.x[i];
+    }
+}
+
+/* ---- status ---- */
+
+/* What CUDA says, as a status with words. */
+submod_status status_of(const char *who, const char *what, cudaError_t e)
+{
+    switch (e) {
+    case cudaSuccess: return SUBMOD_OK;
+    case cudaErrorMemoryAllocation:
+        return submodi_fail(SUBMOD_ENOMEM, "%s: %s: out of device memory", who, what);
+    case cudaErrorNoKernelImageForDevice:
+    case cudaErrorInvalidDeviceFunction:
+    case cudaErrorUnsupportedPtxVersion:
+        return submodi_fail(SUBMOD_EUNSUPPORTED,
+                            "%s: %s: this library was not built for that device (%s)", who, what,
+                            cudaGetErrorString(e));
+    default:
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: %s: %s", who, what, cudaGetErrorString(e));
+    }
+}
+
+cudaStream_t stream_of(const submodi_gpu_backend *b)
+{
+    return static_cast<cudaStream_t>(b->stream);
+}
+
+/* Runs on the backend's device and leaves the caller's current one as it was. */
+class on_device
+{
+public:
+    explicit on_device(const submodi_gpu_backend *b) : before(b->device)
+    {
+        error = cudaGetDevice(&before);
+        if (error == cudaSuccess && before != b->device) {
+            error = cudaSetDevice(b->device);
+            changed = error == cudaSuccess;
+        }
+    }
+    ~on_device()
+    {
+        if (changed) {
+            cudaSetDevice(before);
+        }
+    }
+    on_device(const on_device &) = delete;
+    on_device &operator=(const on_device &) = delete;
+
+    cudaError_t error = cudaSuccess;
+
+private:
+    int before;
+    bool changed = false;
+};
+
+/* ---- what the pipeline asks for ---- */
+
+submod_status launch(const submodi_gpu_backend *b, submodi_gpu_kernel kernel, uint32_t blocks,
+                     uint32_t threads, size_t shared, const submodi_gpu_job *job)
+{
+    on_device here(b);
+    if (here.error == cudaSuccess) {
+        kernels[kernel]<<<blocks, threads, shared, stream_of(b)>>>(*job);
+        here.error = cudaGetLastError();
+    }
+    return status_of(b->who, "kernel launch", here.error);
+}
+
+submod_status clear(const submodi_gpu_backend *b, void *memory, size_t bytes)
+{
+    on_device here(b);
+    if (here.error == cudaSuccess) {
+        here.error = cudaMemsetAsync(memory, 0, bytes, stream_of(b));
+    }
+    return status_of(b->who, "clearing", here.error);
+}
+
+submod_status upload(const submodi_gpu_backend *b, double *to, const double *from, size_t n)
+{
+    parcel p = {};
+    on_device here(b);
+    for (size_t i = 0; i < n; i++) {
+        p.x[i] = from[i];
+    }
+    if (here.error == cudaSuccess) {
+        unpack<<<1, 256, 0, stream_of(b)>>>(p, to, static_cast<uint32_t>(n));
+        here.error = cudaGetLastError();
+    }
+    return status_of(b->who, "kernel launch", here.error);
+}
+
+template <typename key> cudaError_t sort_as(const submodi_gpu_sort *s, cudaStream_t stream, int32_t *at)
+{
+    cub::DoubleBuffer<key> keys(static_cast<key *>(s->key[0]), static_cast<key *>(s->key[1]));
+    cub::DoubleBuffer<uint32_t> positions(s->position[0], s->position[1]);
+    size_t bytes = s->scratch_bytes;
+    cudaError_t e = cub::DeviceRadixSort::SortPairs(s->scratch, bytes, keys, positions, s->n, 0,
+                                                    s->bits, stream);
+    /* Both were moved the same number of times. */
+    *at = keys.selector;
+    return e;
+}
+
+submod_status sort(const submodi_gpu_backend *b, const submodi_gpu_sort *s, int32_t *current)
+{
+    try {
+        on_device here(b);
+        if (here.error == cudaSuccess) {
+            here.error = s->wide ? sort_as<uint64_t>(s, stream_of(b), current)
+                                 : sort_as<uint32_t>(s, stream_of(b), current);
+        }
+        return status_of(b->who, "sorting", here.error);
+    } catch (...) {
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: sorting: unexpected exception", b->who);
+    }
+}
+
+submod_status allocate(const submodi_gpu_backend *b, size_t bytes, void **memory)
+{
+    on_device here(b);
+    if (here.error == cudaSuccess) {
+        here.error = cudaMalloc(memory, bytes);
+    }
+    if (here.error == cudaErrorMemoryAllocation) {
+        cudaGetLastError(); /* not to be found by somebody else */
+    }
+    return status_of(b->who, "allocation", here.error);
+}
+
+void release(const submodi_gpu_backend *b, void *memory)
+{
+    on_device here(b);
+    cudaFree(memory);
+}
+
+submod_status copy(const submodi_gpu_backend *b, void *to, const void *from, size_t bytes,
+                   cudaMemcpyKind kind)
+{
+    on_device here(b);
+    if (here.error == cudaSuccess && bytes > 0) {
+        here.error = cudaMemcpyAsync(to, from, bytes, kind, stream_of(b));
+    }
+    if (here.error == cudaSuccess) {
+        here.error = cudaStreamSynchronize(stream_of(b));
+    }
+    return status_of(b->who, "copying", here.error);
+}
+
+submod_status copy_in(const submodi_gpu_backend *b, void *to, const void *from, size_t bytes)
+{
+    return copy(b, to, from, bytes, cudaMemcpyHostToDevice);
+}
+
+submod_status copy_out(const submodi_gpu_backend *b, void *to, const void *from, size_t bytes)
+{
+    return copy(b, to, from, bytes, cudaMemcpyDeviceToHost);
+}
+
+} /* namespace */
+
+/* ---- this machine ---- */
+
+extern "C" submod_status submodi_gpu_devices(const char *who, int *devices)
+{
+    *devices = 0;
+    int driver = 0;
+    if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) {
+        return submodi_fail(SUBMOD_EUNSUPPORTED, "%s: there is no CUDA driver on this machine",
+                            who);
+    }
+    cudaError_t e = cudaGetDeviceCount(devices);
+    if (e == cudaSuccess && *devices > 0) {
+        return SUBMOD_OK;
+    }
+    *devices = 0;
+    return e == cudaErrorInsufficientDriver
+               ? submodi_fail(SUBMOD_EUNSUPPORTED,
+                              "%s: the CUDA driver (%d.%d) is older than this library's CUDA", who,
+                              driver / 1000, driver % 1000 / 10)
+               : submodi_fail(SUBMOD_EUNSUPPORTED, "%s: there is no CUDA device (%s)", who,
+                              cudaGetErrorString(e == cudaSuccess ? cudaErrorNoDevice : e));
+}
+
+extern "C" submod_status submodi_gpu_connect(const char *who, int device, void *stream,
+                                             submodi_gpu_backend *b)
+{
+    int devices;
+    submod_status status = submodi_gpu_devices(who, &devices);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    if (device < 0 || device >= devices) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: device %d is not in [0, %d)", who, device, devices);
+    }
+    *b = submodi_gpu_backend{who,  device,   stream,  launch,  clear,
+                             upload, sort, allocate, release, copy_in, copy_out};
+    return SUBMOD_OK;
+}

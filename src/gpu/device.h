@@ -1,0 +1,85 @@
+/* The thin layer under all kernels: which thread am I, barriers, shuffles, atomics, shared memory.
+ *
+ * Kernels are functions of this layer and of one job, in the common subset of C11 and CUDA C++.
+ * nvcc compiles them for devices (cuda.cu); a C compiler compiles the same source over functions
+ * that a test defines, where every thread of a block is a fiber (tests/gpu/shim.c).
+ *
+ * SUBMODI_BARRIER must be reached by all threads of the block, a shuffle by all of the warp.
+ */
+#ifndef SUBMODI_GPU_DEVICE_H
+#define SUBMODI_GPU_DEVICE_H
+
+#include <stdint.h>
+
+#ifdef __CUDACC__
+
+#define SUBMODI_DEVICE static __device__ __forceinline__
+#define SUBMODI_KERNEL static __device__ __forceinline__
+#define SUBMODI_BARRIER() __syncthreads()
+
+SUBMODI_DEVICE uint32_t submodi_thread(void)
+{
+    return threadIdx.x;
+}
+SUBMODI_DEVICE uint32_t submodi_threads(void)
+{
+    return blockDim.x;
+}
+SUBMODI_DEVICE uint32_t submodi_block(void)
+{
+    return blockIdx.x;
+}
+SUBMODI_DEVICE uint32_t submodi_blocks(void)
+{
+    return gridDim.x;
+}
+/* The block's dynamic shared memory, aligned to 16 bytes. */
+SUBMODI_DEVICE void *submodi_shared(void)
+{
+    extern __shared__ int4 submodi_shared_memory[];
+    return submodi_shared_memory;
+}
+/* x of the lane `distance` below or above in the warp; any value where there is none. */
+SUBMODI_DEVICE uint64_t submodi_shuffle_up(uint64_t x, uint32_t distance)
+{
+    return __shfl_up_sync(0xffffffffU, (unsigned long long)x, distance);
+}
+SUBMODI_DEVICE double submodi_shuffle_down(double x, uint32_t distance)
+{
+    return __shfl_down_sync(0xffffffffU, x, distance);
+}
+SUBMODI_DEVICE void submodi_atomic_add(uint32_t *to, uint32_t x)
+{
+    atomicAdd(to, x);
+}
+SUBMODI_DEVICE void submodi_atomic_max(uint32_t *to, uint32_t x)
+{
+    atomicMax(to, x);
+}
+SUBMODI_DEVICE void submodi_atomic_min64(uint64_t *to, uint64_t x)
+{
+    atomicMin((unsigned long long *)to, (unsigned long long)x);
+}
+
+#else
+
+#define SUBMODI_DEVICE static inline
+#define SUBMODI_KERNEL static
+/* Barriers have names in tests, which leave out one after the other. */
+#define SUBMODI_BARRIER() submodi_barrier(__FILE__, __LINE__)
+
+uint32_t submodi_thread(void);
+uint32_t submodi_threads(void);
+uint32_t submodi_block(void);
+uint32_t submodi_blocks(void);
+void *submodi_shared(void);
+void submodi_barrier(const char *file, int line);
+uint64_t submodi_shuffle_up(uint64_t x, uint32_t distance);
+double submodi_shuffle_down(double x, uint32_t distance);
+void submodi_atomic_add(uint32_t *to, uint32_t x);
+void submodi_atomic_max(uint32_t *to, uint32_t x);
+void submodi_atomic_min64(uint64_t *to, uint64_t x);
+
+#endif
+
+#endif

@@ -1,0 +1,82 @@
+/* Everything a kernel needs to know, by value: views of the caller's arrays, options, and where
+ * things lie in the workspace. Filled by plan.c, read by kernels. Plain data for C and CUDA C++.
+ *
+ * A segment is one class within one group: number group * classes + class. */
+#ifndef SUBMODI_GPU_JOB_H
+#define SUBMODI_GPU_JOB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "submod/gpu.h"
+#include "submod/loss_problem.h"
+
+enum {
+    SUBMODI_WARP = 32,
+    SUBMODI_GPU_THREADS = 256,     /* of a block, at most, on a device */
+    SUBMODI_BLOCK_SCRATCH = 33 * 8 /* bytes of shared memory for scans and sums (block.h) */
+};
+
+typedef struct submodi_gpu_job {
+    /* ---- the caller's arrays; strides of batch, class and pixel, in elements ---- */
+    const void *scores;
+    const void *labels;
+    float *gradient; /* NULL: not wanted */
+    int64_t score_stride[3], label_stride[3], gradient_stride[3];
+    submod_score_type score_type;
+    submod_label_type label_type;
+    float scale;
+    int32_t accumulate;
+
+    /* ---- the problem ---- */
+    uint32_t classes, pixels; /* of an image */
+    uint32_t groups;
+    uint32_t per_group; /* pixels of a group */
+    submodi_activation activation;
+    int32_t multilabel;
+    int32_t label_classes; /* labels are below this; its own value is the code of the ignored one */
+    int32_t has_ignore;
+    int64_t ignore_label;
+    int32_t only_present; /* SUBMOD_CLASSES_PRESENT */
+    submod_engine engine;
+    double lambda; /* of a prox; 0: a loss */
+
+    /* ---- how work is cut: block = (group * chunks + chunk) * slices + slice ---- */
+    uint32_t slices;          /* classes are cut into so many slices: 1 for the softmax, else C */
+    uint32_t chunks;          /* the pixels of a group are cut into so many chunks */
+    uint32_t first_group;     /* of this wave */
+    int32_t staged;           /* shared memory has room for the exponentials of the softmax */
+    uint32_t window;          /* first so many bins of a class are counted in shared memory */
+    uint32_t bins;            /* K */
+    int32_t doubled;          /* K is twice what delta needs, for the range of the hinge */
+    uint32_t label_counters;  /* classes whose labels are counted in shared memory */
+    uint32_t tiles;           /* of a sorted segment */
+    uint32_t tile;            /* sorted errors of a tile */
+    uint32_t first_segment;   /* of the segments being sorted */
+    uint32_t sorted_segments; /* being sorted at once */
+    uint32_t padded;          /* small segments: power of two that holds per_group */
+
+    /* ---- workspace ---- */
+    submod_gpu_result *result;
+    double *class_weight;  /* C; 0: left out by list or weight */
+    uint32_t *foreground;  /* P, per segment */
+    uint32_t *valid;       /* pixels that are not ignored, per segment (multilabel) or group */
+    double *coefficient;   /* per segment; 0: left out */
+    double *value;         /* per segment: coefficient times its loss */
+    uint32_t *terms;       /* per group: coefficients that are not 0 */
+    uint32_t *largest;     /* hinge: bits of the largest margin */
+    uint32_t *count;       /* histogram: 2 K per segment of the wave */
+    float *table;          /* histogram: 2 K + 1 weights per segment of the wave */
+    uint32_t *key;         /* exact: per_group per segment; keys, then weights as floats */
+    void *sorting[2];      /* exact: keys being sorted, 32 or 64 bits, and the spare */
+    uint32_t *position[2]; /* exact: where they came from */
+    int32_t wide;          /* exact: whether keys being sorted have 64 bits */
+    int32_t current;       /* exact: which of the two buffers is sorted */
+    uint32_t *tile_count;  /* exact: foreground errors per tile, then those before it */
+    double *tile_value;    /* exact: the loss of each tile */
+    uint32_t *range;       /* prox: largest and smallest x, per segment */
+    double *tops;          /* prox: 4 (K + 1) per segment of the wave */
+    uint32_t *chain;       /* prox: 2 (2 K + 1) per segment of the wave */
+} submodi_gpu_job;
+
+#endif

@@ -1,0 +1,264 @@
+/* The exact engine on a device: keys that sort as errors do, weights from ranks, no pruning.
+ *
+ * A key is (top - bits of the error) * 2 + (1 for background): ascending keys are descending
+ * errors, foreground before background among equals; ignored pixels have the last key. In sorted
+ * order, with a, b the foreground and background errors before (rank.c):
+ *
+ *     foreground   1 / (P + b)                        b is the same all over a tied block
+ *     background   (P - a) / ((P + b) (P + b + t))    b before, and t in, the tied block
+ */
+#ifndef SUBMODI_GPU_KERNEL_EXACT_H
+#define SUBMODI_GPU_KERNEL_EXACT_H
+
+#include "gpu/block.h"
+#include "gpu/pixel.h"
+
+/* The bits of the largest error there can be: a probability, or a finite margin. */
+SUBMODI_DEVICE uint32_t submodi_gpu_top(const submodi_gpu_job *j)
+{
+    return j->activation == SUBMODI_SCORE ? UINT32_C(0x7f7fffff) : UINT32_C(0x3f800000);
+}
+
+SUBMODI_DEVICE uint32_t submodi_gpu_last_key(const submodi_gpu_job *j)
+{
+    return j->activation == SUBMODI_SCORE ? UINT32_MAX : UINT32_MAX >> 1;
+}
+
+/* Keys of all classes. Shared memory: the stage. */
+SUBMODI_KERNEL void submodi_gpu_kernel_keys(const submodi_gpu_job *j)
+{
+    submodi_gpu_share s = submodi_gpu_share_of_block(j);
+    for (uint32_t n = s.begin + submodi_thread(); n < s.end; n += submodi_threads()) {
+        submodi_gpu_pixel x = submodi_gpu_pixel_at(j, s.group, n, (float *)submodi_shared());
+        int32_t code = submodi_gpu_label(j, &x, s.first_class);
+        bool good = submodi_gpu_open(j, &x, s.first_class, s.end_class) && code < j->label_classes;
+        for (uint32_t c = s.first_class; c < s.end_class; c++) {
+            uint32_t key = submodi_gpu_last_key(j);
+            if (good) {
+                bool foreground = code == submodi_gpu_target(j, c);
+                float e = submodi_gpu_error(j, submodi_gpu_value(j, &x, c), foreground);
+                key = (submodi_gpu_top(j) - submodi_to_bits(e)) << 1 | (foreground ? 0 : 1);
+            }
+            j->key[((uint64_t)s.group * j->classes + c) * j->per_group + n] = key;
+        }
+    }
+}
+
+/* Copies the keys of some segments to where they are sorted. */
+SUBMODI_KERNEL void submodi_gpu_kernel_gather(const submodi_gpu_job *j)
+{
+    uint64_t n = (uint64_t)j->sorted_segments * j->per_group;
+    const uint32_t *key = j->key + (uint64_t)j->first_segment * j->per_group;
+    uint64_t step = (uint64_t)submodi_blocks() * submodi_threads();
+    for (uint64_t i = (uint64_t)submodi_block() * submodi_threads() + submodi_thread(); i < n;
+         i += step) {
+        if (j->wide) {
+            ((uint64_t *)j->sorting[0])[i] = i / j->per_group << 32 | key[i];
+        } else {
+            ((uint32_t *)j->sorting[0])[i] = key[i];
+        }
+        j->position[0][i] = (uint32_t)i;
+    }
+}
+
+/* ---- one sorted segment ---- */
+
+typedef struct submodi_gpu_sorted {
+    const uint32_t *narrow; /* keys of 32 bits, or NULL: */
+    const uint64_t *wide;   /* in the low half, or with a shift of 32 in the high one */
+    uint32_t shift;
+} submodi_gpu_sorted;
+
+SUBMODI_DEVICE uint32_t submodi_gpu_sorted_key(const submodi_gpu_sorted *s, uint32_t i)
+{
+    return s->narrow ? s->narrow[i] : (uint32_t)(s->wide[i] >> s->shift);
+}
+
+/* How many of the n keys are below `key`, or up to it. */
+SUBMODI_DEVICE uint32_t submodi_gpu_rank(const submodi_gpu_sorted *s, uint32_t n, uint32_t key,
+                                         bool up_to)
+{
+    uint32_t low = 0;
+    uint32_t high = n;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        uint32_t other = submodi_gpu_sorted_key(s, middle);
+        if (other < key || (up_to && other == key)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* The weight of the error at rank i, with `a` foreground errors before. */
+SUBMODI_DEVICE double submodi_gpu_weight_at(const submodi_gpu_job *j, const submodi_gpu_sorted *s,
+                                            uint32_t P, uint32_t i, uint32_t a, uint32_t key)
+{
+    uint32_t n = j->per_group;
+    if (!(key & 1)) {
+        return 1 / (double)((uint64_t)P + (i - a));
+    }
+    uint32_t begin =
+        i > 0 && submodi_gpu_sorted_key(s, i - 1) == key ? submodi_gpu_rank(s, n, key, false) : i;
+    uint32_t end = i + 1 < n && submodi_gpu_sorted_key(s, i + 1) == key
+                       ? submodi_gpu_rank(s, n, key, true)
+                       : i + 1;
+    double t = (double)(end - begin);
+    double U = (double)((uint64_t)P + (begin - a));
+    return U > 0 ? (double)(P - a) / (U * (U + t)) : 1 / t; /* U = 0: no foreground, first block */
+}
+
+/* Weights of ranks begin .. end-1 of a segment, with `a` foreground errors before them, to where
+ * the errors came from, as bits of floats; returns this thread's part of the loss. position may be
+ * NULL: it is then the low half of the wide keys. */
+SUBMODI_DEVICE double submodi_gpu_weigh(const submodi_gpu_job *j, const submodi_gpu_sorted *s,
+                                        const uint32_t *position, uint32_t segment,
+                                        uint32_t *weight, uint32_t begin, uint32_t end, uint32_t a,
+                                        uint64_t *scratch)
+{
+    uint32_t P = j->foreground[segment];
+    double coefficient = j->coefficient[segment];
+    double value = 0;
+    for (uint64_t base = begin; base < end; base += submodi_threads()) {
+        bool inside = base + submodi_thread() < end;
+        uint32_t i = (uint32_t)(inside ? base + submodi_thread() : begin);
+        uint32_t key = submodi_gpu_sorted_key(s, i);
+        uint64_t total;
+        uint64_t before = submodi_block_scan(inside && !(key & 1), scratch, &total);
+        if (inside) {
+            float e = submodi_from_bits(submodi_gpu_top(j) - (key >> 1));
+            bool none =
+                key == submodi_gpu_last_key(j) || (j->activation == SUBMODI_SCORE && !(e > 0.0F));
+            double w = none ? 0 : submodi_gpu_weight_at(j, s, P, i, a + (uint32_t)before, key);
+            value += none ? 0 : w * (double)e;
+            weight[position ? position[i] : (uint32_t)s->wide[i]] =
+                submodi_to_bits((float)(key & 1 ? w * coefficient : -w * coefficient));
+        }
+        a += (uint32_t)total;
+    }
+    return value;
+}
+
+/* ---- small segments: a block sorts, weighs and adds up a whole one ---- */
+
+/* Shared memory: scratch of the block, then `padded` records, key above position. */
+SUBMODI_KERNEL void submodi_gpu_kernel_small(const submodi_gpu_job *j)
+{
+    uint64_t *scratch = (uint64_t *)submodi_shared();
+    uint64_t *record = scratch + SUBMODI_BLOCK_SCRATCH / sizeof *scratch;
+    uint32_t segment = submodi_block();
+    uint32_t *key = j->key + (uint64_t)segment * j->per_group;
+    for (uint32_t i = submodi_thread(); i < j->padded; i += submodi_threads()) {
+        record[i] = i < j->per_group ? (uint64_t)key[i] << 32 | i : UINT64_MAX;
+    }
+    SUBMODI_BARRIER();
+    for (uint32_t size = 2; size <= j->padded; size *= 2) { /* bitonic: runs of `size` are sorted */
+        for (uint32_t stride = size / 2; stride > 0; stride /= 2) {
+            for (uint32_t p = submodi_thread(); p < j->padded / 2; p += submodi_threads()) {
+                uint32_t low = 2 * p - (p & (stride - 1));
+                uint64_t x = record[low];
+                uint64_t y = record[low + stride];
+                bool ascending = (low & size) == 0;
+                record[low] = (x > y) == ascending ? y : x;
+                record[low + stride] = (x > y) == ascending ? x : y;
+            }
+            SUBMODI_BARRIER();
+        }
+    }
+    submodi_gpu_sorted s = {NULL, record, 32};
+    double value = submodi_gpu_weigh(j, &s, NULL, segment, key, 0, j->per_group, 0, scratch);
+    value = submodi_block_sum(value, (double *)scratch);
+    if (submodi_thread() == 0) {
+        j->value[segment] = j->coefficient[segment] * value;
+    }
+}
+
+/* ---- sorted by the device: tiles of ranks, block = segment * tiles + tile ---- */
+
+SUBMODI_DEVICE submodi_gpu_sorted submodi_gpu_sorted_segment(const submodi_gpu_job *j, uint32_t s)
+{
+    uint64_t first = (uint64_t)s * j->per_group;
+    submodi_gpu_sorted sorted = {NULL, NULL, 0};
+    if (j->wide) {
+        sorted.wide = (const uint64_t *)j->sorting[j->current] + first;
+    } else {
+        sorted.narrow = (const uint32_t *)j->sorting[j->current] + first;
+    }
+    return sorted;
+}
+
+/* First rank and end of the block's tile. */
+SUBMODI_DEVICE void submodi_gpu_tile_range(const submodi_gpu_job *j, uint32_t *begin, uint32_t *end)
+{
+    uint64_t first = (uint64_t)(submodi_block() % j->tiles) * j->tile;
+    *begin = (uint32_t)first;
+    *end = (uint32_t)(j->per_group - first < j->tile ? j->per_group : first + j->tile);
+}
+
+/* The foreground errors of each tile. */
+SUBMODI_KERNEL void submodi_gpu_kernel_tile_count(const submodi_gpu_job *j)
+{
+    submodi_gpu_sorted s = submodi_gpu_sorted_segment(j, submodi_block() / j->tiles);
+    uint32_t begin, end;
+    submodi_gpu_tile_range(j, &begin, &end);
+    uint64_t count = 0;
+    for (uint64_t i = (uint64_t)begin + submodi_thread(); i < end; i += submodi_threads()) {
+        count += !(submodi_gpu_sorted_key(&s, (uint32_t)i) & 1);
+    }
+    submodi_block_scan(count, (uint64_t *)submodi_shared(), &count);
+    if (submodi_thread() == 0) {
+        j->tile_count[submodi_block()] = (uint32_t)count;
+    }
+}
+
+/* A block per segment: those of the tiles before. */
+SUBMODI_KERNEL void submodi_gpu_kernel_tile_scan(const submodi_gpu_job *j)
+{
+    uint32_t *count = j->tile_count + (uint64_t)submodi_block() * j->tiles;
+    uint64_t before = 0;
+    for (uint32_t base = 0; base < j->tiles; base += submodi_threads()) {
+        uint32_t t = base + submodi_thread();
+        uint64_t own = t < j->tiles ? count[t] : 0;
+        uint64_t total;
+        uint64_t sum = submodi_block_scan(own, (uint64_t *)submodi_shared(), &total);
+        if (t < j->tiles) {
+            count[t] = (uint32_t)(before + sum);
+        }
+        before += total;
+    }
+}
+
+SUBMODI_KERNEL void submodi_gpu_kernel_weigh(const submodi_gpu_job *j)
+{
+    uint32_t local = submodi_block() / j->tiles;
+    submodi_gpu_sorted s = submodi_gpu_sorted_segment(j, local);
+    uint32_t begin, end;
+    submodi_gpu_tile_range(j, &begin, &end);
+    double value = submodi_gpu_weigh(
+        j, &s, j->position[j->current] + (uint64_t)local * j->per_group, j->first_segment + local,
+        j->key + (uint64_t)j->first_segment * j->per_group, begin, end,
+        j->tile_count[submodi_block()], (uint64_t *)submodi_shared());
+    value = submodi_block_sum(value, (double *)submodi_shared());
+    if (submodi_thread() == 0) {
+        j->tile_value[submodi_block()] = value;
+    }
+}
+
+/* A block per segment: the loss of its tiles. */
+SUBMODI_KERNEL void submodi_gpu_kernel_tile_sum(const submodi_gpu_job *j)
+{
+    const double *of_tile = j->tile_value + (uint64_t)submodi_block() * j->tiles;
+    uint32_t segment = j->first_segment + submodi_block();
+    double value = 0;
+    for (uint32_t t = submodi_thread(); t < j->tiles; t += submodi_threads()) {
+        value += of_tile[t];
+    }
+    value = submodi_block_sum(value, (double *)submodi_shared());
+    if (submodi_thread() == 0) {
+        j->value[segment] = j->coefficient[segment] * value;
+    }
+}
+
+#endif

@@ -1,0 +1,358 @@
+/* The Jaccard prox of every segment, up to the width of its bins:
+ *
+ *     u = argmin over u of  f(u) + lambda/2 |u - x|^2
+ *
+ * x is counted in K bins between its smallest and largest entry, and every entry moves to the
+ * middle of its bin. The prox is nonexpansive in the max norm, so u moves by half a bin at most.
+ * All pixels of one bin and label share one u.
+ *
+ * Solving (MATH, section 4), in units of half a bin, values Y = 1, 3, .. 2 K - 1: sets are (the i
+ * top bins of the foreground, the j top bins of the background), a chain of them is found top down.
+ * Between two sets of the chain all of u is the constant
+ *     alpha = mean of Y - (F(S1) - F(S0)) / (lambda pixels),
+ * unless some set between them has F - lambda sum of (Y - alpha) below that of its ends: then it
+ * joins the chain. For given j the best i is known, Y > alpha + 1 / (lambda (P + b)), so the
+ * threads of the block try all j at once. Sums of Y are whole numbers, exact in doubles.
+ */
+#ifndef SUBMODI_GPU_KERNEL_PROX_H
+#define SUBMODI_GPU_KERNEL_PROX_H
+
+#include "gpu/block.h"
+#include "gpu/pixel.h"
+
+/* ---- the range of x ---- */
+
+/* Floats as integers that order alike, and back. */
+SUBMODI_DEVICE uint32_t submodi_gpu_ordered(float x)
+{
+    uint32_t bits = submodi_to_bits(x);
+    return bits >> 31 ? ~bits : bits | UINT32_C(0x80000000);
+}
+
+SUBMODI_DEVICE float submodi_gpu_unordered(uint32_t key)
+{
+    return submodi_from_bits(key >> 31 ? key & UINT32_C(0x7fffffff) : ~key);
+}
+
+/* range[0] = largest, range[1] = complement of the smallest, as ordered integers; both start at 0.
+ */
+SUBMODI_KERNEL void submodi_gpu_kernel_prox_range(const submodi_gpu_job *j)
+{
+    submodi_gpu_share s = submodi_gpu_share_of_block(j);
+    uint32_t *of_block = (uint32_t *)submodi_shared();
+    if (submodi_thread() < 2) {
+        of_block[submodi_thread()] = 0;
+    }
+    SUBMODI_BARRIER();
+    uint32_t high = 0;
+    uint32_t low = 0;
+    for (uint32_t n = s.begin + submodi_thread(); n < s.end; n += submodi_threads()) {
+        submodi_gpu_pixel x = submodi_gpu_pixel_at(j, s.group, n, NULL);
+        float v = submodi_gpu_score(j, &x, s.first_class);
+        bool good = submodi_gpu_check_score(j, &x, s.first_class, v);
+        if (good && submodi_gpu_label(j, &x, s.first_class) < j->label_classes) {
+            uint32_t key = submodi_gpu_ordered(v);
+            high = key > high ? key : high;
+            low = ~key > low ? ~key : low;
+        }
+    }
+    submodi_atomic_max(&of_block[0], high);
+    submodi_atomic_max(&of_block[1], low);
+    SUBMODI_BARRIER();
+    if (submodi_thread() < 2) {
+        uint64_t segment = (uint64_t)s.group * j->classes + s.first_class;
+        submodi_atomic_max(&j->range[2 * segment + submodi_thread()], of_block[submodi_thread()]);
+    }
+}
+
+/* The bins of a segment. */
+typedef struct submodi_gpu_grid {
+    double low, width; /* width 0: all x are the same */
+} submodi_gpu_grid;
+
+SUBMODI_DEVICE submodi_gpu_grid submodi_gpu_grid_of(const submodi_gpu_job *j, uint64_t segment)
+{
+    double high = (double)submodi_gpu_unordered(j->range[2 * segment]);
+    submodi_gpu_grid g;
+    g.low = (double)submodi_gpu_unordered(~j->range[2 * segment + 1]);
+    g.width = (high - g.low) / j->bins;
+    return g;
+}
+
+SUBMODI_DEVICE uint32_t submodi_gpu_prox_bin(const submodi_gpu_job *j, const submodi_gpu_grid *g,
+                                             float x, bool foreground)
+{
+    double at = g->width > 0 ? ((double)x - g->low) / g->width : 0;
+    uint32_t bin = at < (double)j->bins ? (uint32_t)at : j->bins - 1;
+    return foreground ? bin + j->bins : bin;
+}
+
+/* ---- counting, as for the losses ---- */
+
+SUBMODI_KERNEL void submodi_gpu_kernel_prox_count(const submodi_gpu_job *j)
+{
+    submodi_gpu_share s = submodi_gpu_share_of_block(j);
+    uint32_t *shared = (uint32_t *)submodi_shared();
+    uint64_t segment = (uint64_t)s.group * j->classes + s.first_class;
+    uint64_t table = segment - (uint64_t)j->first_group * j->classes;
+    uint32_t *count = j->count + table * 2 * j->bins;
+    submodi_gpu_grid g = submodi_gpu_grid_of(j, segment);
+    for (uint32_t k = submodi_thread(); k < j->window; k += submodi_threads()) {
+        shared[k] = 0;
+    }
+    SUBMODI_BARRIER();
+    for (uint32_t n = s.begin + submodi_thread(); n < s.end; n += submodi_threads()) {
+        submodi_gpu_pixel x = submodi_gpu_pixel_at(j, s.group, n, NULL);
+        int32_t code = submodi_gpu_label(j, &x, s.first_class);
+        float v = submodi_gpu_score(j, &x, s.first_class);
+        if (code < j->label_classes && !submodi_is_special(v)) {
+            uint32_t bin = submodi_gpu_prox_bin(j, &g, v, code == 1);
+            submodi_atomic_add(bin < j->window ? &shared[bin] : &count[bin], 1);
+        }
+    }
+    SUBMODI_BARRIER();
+    for (uint32_t k = submodi_thread(); k < j->window; k += submodi_threads()) {
+        if (shared[k]) {
+            submodi_atomic_add(&count[k], shared[k]);
+        }
+    }
+}
+
+/* ---- solving: one block per segment ---- */
+
+/* Of the r top bins of a label: pixels and sum of Y, for r = 0 .. K. */
+typedef struct submodi_gpu_tops {
+    double *pixels, *sum;
+} submodi_gpu_tops;
+
+typedef struct submodi_gpu_prox {
+    uint32_t K;
+    double P, lambda; /* lambda in units of half a bin */
+    submodi_gpu_tops foreground, background;
+} submodi_gpu_prox;
+
+/* A set of the chain: so many top bins of foreground and background. */
+typedef struct submodi_gpu_set {
+    uint32_t i, j;
+} submodi_gpu_set;
+
+SUBMODI_DEVICE void submodi_gpu_fill_tops(const submodi_gpu_tops *t, const uint32_t *count,
+                                          uint32_t K, uint64_t *scratch)
+{
+    uint64_t pixels = 0;
+    uint64_t sum = 0;
+    for (uint32_t base = 0; base < K; base += submodi_threads()) {
+        uint32_t r = base + submodi_thread();
+        uint64_t own = r < K ? count[K - 1 - r] : 0;
+        uint64_t Y = r < K ? 2 * (uint64_t)(K - 1 - r) + 1 : 0;
+        uint64_t total, total_sum;
+        uint64_t before = submodi_block_scan(own, scratch, &total);
+        uint64_t before_sum = submodi_block_scan(own * Y, scratch, &total_sum);
+        if (r < K) {
+            t->pixels[r] = (double)(pixels + before);
+            t->sum[r] = (double)(sum + before_sum);
+        }
+        pixels += total;
+        sum += total_sum;
+    }
+    if (submodi_thread() == 0) {
+        t->pixels[K] = (double)pixels;
+        t->sum[K] = (double)sum;
+    }
+}
+
+/* F of a set. */
+SUBMODI_DEVICE double submodi_gpu_loss_of(const submodi_gpu_prox *p, submodi_gpu_set s)
+{
+    double a = p->foreground.pixels[s.i];
+    double b = p->background.pixels[s.j];
+    return p->P + b > 0 ? (a + b) / (p->P + b) : 0;
+}
+
+SUBMODI_DEVICE double submodi_gpu_pixels_of(const submodi_gpu_prox *p, submodi_gpu_set s)
+{
+    return p->foreground.pixels[s.i] + p->background.pixels[s.j];
+}
+
+SUBMODI_DEVICE double submodi_gpu_sum_of(const submodi_gpu_prox *p, submodi_gpu_set s)
+{
+    return p->foreground.sum[s.i] + p->background.sum[s.j];
+}
+
+/* The pixels between two sets, if all of them are at one level. */
+typedef struct submodi_gpu_piece {
+    submodi_gpu_set from, to;
+    double pixels;
+    double F;         /* of from */
+    double ref;       /* a whole number near the mean of Y */
+    double level;     /* alpha - ref */
+    double tolerance; /* rounding of what is compared with 0 */
+} submodi_gpu_piece;
+
+SUBMODI_DEVICE submodi_gpu_piece submodi_gpu_piece_of(const submodi_gpu_prox *p,
+                                                      submodi_gpu_set from, submodi_gpu_set to)
+{
+    submodi_gpu_piece s;
+    s.from = from;
+    s.to = to;
+    s.F = submodi_gpu_loss_of(p, from);
+    s.pixels = submodi_gpu_pixels_of(p, to) - submodi_gpu_pixels_of(p, from);
+    double sum = submodi_gpu_sum_of(p, to) - submodi_gpu_sum_of(p, from);
+    s.ref = s.pixels > 0 ? floor(sum / s.pixels) : 0;
+    double rest = sum - s.ref * s.pixels; /* exact */
+    double gain = submodi_gpu_loss_of(p, to) - s.F;
+    s.level = s.pixels > 0 ? (rest - gain / p->lambda) / s.pixels : 0;
+    s.tolerance = 0x1p-49 * (1 + p->lambda * s.pixels * (1 + fabs(s.level)));
+    return s;
+}
+
+/* What a set between the ends would gain: F - lambda sum of (Y - alpha), against `from`. */
+SUBMODI_DEVICE double submodi_gpu_gain(const submodi_gpu_prox *p, const submodi_gpu_piece *s,
+                                       submodi_gpu_set t)
+{
+    double pixels = submodi_gpu_pixels_of(p, t) - submodi_gpu_pixels_of(p, s->from);
+    double sum = submodi_gpu_sum_of(p, t) - submodi_gpu_sum_of(p, s->from) - s->ref * pixels;
+    bool inside = pixels > 0 && pixels < s->pixels;
+    return inside ? submodi_gpu_loss_of(p, t) - s->F - p->lambda * (sum - s->level * pixels) : 0;
+}
+
+/* The best set with j bins of background: foreground with Y > alpha + 1 / (lambda (P + b)). */
+SUBMODI_DEVICE submodi_gpu_set submodi_gpu_best_with(const submodi_gpu_prox *p,
+                                                     const submodi_gpu_piece *s, uint32_t j)
+{
+    double U = p->P + p->background.pixels[j];
+    double threshold = s->ref + s->level + (U > 0 ? 1 / (p->lambda * U) : 0);
+    double bins = ceil(p->K - (threshold + 1) / 2); /* Y of rank r is 2 (K - r) - 1 */
+    submodi_gpu_set t;
+    t.i = bins <= s->from.i ? s->from.i : bins >= s->to.i ? s->to.i : (uint32_t)bins;
+    t.j = j;
+    return t;
+}
+
+/* The set between the ends that gains most below 0; `from` if none does. All threads get it.
+ * best: shared, one pair per thread. */
+SUBMODI_DEVICE submodi_gpu_set submodi_gpu_split(const submodi_gpu_prox *p,
+                                                 const submodi_gpu_piece *s, double *gain,
+                                                 submodi_gpu_set *set)
+{
+    uint32_t me = submodi_thread();
+    gain[me] = -s->tolerance;
+    set[me] = s->from;
+    for (uint32_t j = s->from.j + me; j <= s->to.j; j += submodi_threads()) {
+        submodi_gpu_set t = submodi_gpu_best_with(p, s, j);
+        double g = submodi_gpu_gain(p, s, t);
+        if (g < gain[me]) {
+            gain[me] = g;
+            set[me] = t;
+        }
+    }
+    SUBMODI_BARRIER();
+    for (uint32_t half = submodi_threads() / 2; half > 0; half /= 2) {
+        if (me < half && gain[me + half] < gain[me]) {
+            gain[me] = gain[me + half];
+            set[me] = set[me + half];
+        }
+        SUBMODI_BARRIER();
+    }
+    return set[0]; /* a barrier comes before the arrays are used again */
+}
+
+/* The chain, top down: pieces that cannot be split are written to the table. */
+SUBMODI_DEVICE void submodi_gpu_solve_chain(const submodi_gpu_prox *p, const submodi_gpu_grid *g,
+                                            submodi_gpu_set *chain, float *table, double *gain,
+                                            submodi_gpu_set *set)
+{
+    uint32_t K = p->K;
+    submodi_gpu_set from = {0, 0};
+    uint32_t depth = 1;
+    if (submodi_thread() == 0) {
+        submodi_gpu_set all = {K, K};
+        chain[0] = all;
+    }
+    SUBMODI_BARRIER(); /* chain and tops have been written */
+    while (depth > 0) {
+        submodi_gpu_piece s = submodi_gpu_piece_of(p, from, chain[depth - 1]);
+        submodi_gpu_set t = submodi_gpu_split(p, &s, gain, set);
+        if (t.i != from.i || t.j != from.j) {
+            if (submodi_thread() == 0) {
+                chain[depth] = t;
+            }
+            depth++;
+        } else {
+            float u = (float)(g->low + g->width / 2 * (s.ref + s.level));
+            for (uint32_t r = from.i + submodi_thread(); r < s.to.i; r += submodi_threads()) {
+                table[K + K - 1 - r] = u;
+            }
+            for (uint32_t r = from.j + submodi_thread(); r < s.to.j; r += submodi_threads()) {
+                table[K - 1 - r] = u;
+            }
+            from = s.to;
+            depth--;
+        }
+        SUBMODI_BARRIER(); /* the chain has been written */
+    }
+}
+
+/* Without a range the bins say nothing: u = x - 1 / (lambda pixels) for all. */
+SUBMODI_KERNEL void submodi_gpu_kernel_prox_solve(const submodi_gpu_job *j)
+{
+    uint32_t K = j->bins;
+    uint64_t segment = (uint64_t)j->first_group * j->classes + submodi_block();
+    uint32_t pixels = j->valid[segment];
+    submodi_gpu_grid g = submodi_gpu_grid_of(j, segment);
+    const uint32_t *count = j->count + (uint64_t)submodi_block() * 2 * K;
+    float *table = j->table + (uint64_t)submodi_block() * (2 * (uint64_t)K + 1);
+    double *tops = j->tops + (uint64_t)submodi_block() * 4 * (K + (uint64_t)1);
+    submodi_gpu_set *chain = (submodi_gpu_set *)j->chain + (uint64_t)submodi_block() * (2 * K + 1);
+    uint64_t *scratch = (uint64_t *)submodi_shared();
+    double *gain = (double *)scratch + SUBMODI_BLOCK_SCRATCH / sizeof(double);
+    submodi_gpu_set *set = (submodi_gpu_set *)(void *)(gain + submodi_threads());
+    if (pixels == 0 || !(g.width > 0) || !submodi_gpu_all_good(j)) {
+        float u = pixels > 0 ? (float)(g.low - 1 / (j->lambda * pixels)) : 0;
+        for (uint32_t k = submodi_thread(); k < 2 * K; k += submodi_threads()) {
+            table[k] = u;
+        }
+        return;
+    }
+    submodi_gpu_prox p;
+    p.K = K;
+    p.P = j->foreground[segment];
+    p.lambda = j->lambda * (g.width / 2);
+    p.foreground.pixels = tops;
+    p.foreground.sum = tops + (K + 1);
+    p.background.pixels = tops + 2 * ((uint64_t)K + 1);
+    p.background.sum = tops + 3 * ((uint64_t)K + 1);
+    submodi_gpu_fill_tops(&p.foreground, count + K, K, scratch);
+    submodi_gpu_fill_tops(&p.background, count, K, scratch);
+    submodi_gpu_solve_chain(&p, &g, chain, table, gain, set);
+    if (submodi_thread() == 0) { /* half a bin, and the rounding of u to float, rounded up */
+        double largest = fmax(fabs(g.low), fabs(g.low + g.width * K)) + 1 / j->lambda;
+        float delta = (float)((g.width / 2 + 0x1p-24 * largest) * (1 + 0x1p-20));
+        submodi_atomic_max(j->largest, submodi_to_bits(delta));
+    }
+}
+
+/* ---- looking up ---- */
+
+SUBMODI_KERNEL void submodi_gpu_kernel_prox_write(const submodi_gpu_job *j)
+{
+    submodi_gpu_share s = submodi_gpu_share_of_block(j);
+    if (!submodi_gpu_all_good(j)) {
+        return;
+    }
+    uint64_t segment = (uint64_t)s.group * j->classes + s.first_class;
+    uint64_t table = segment - (uint64_t)j->first_group * j->classes;
+    submodi_gpu_grid g = submodi_gpu_grid_of(j, segment);
+    for (uint32_t n = s.begin + submodi_thread(); n < s.end; n += submodi_threads()) {
+        submodi_gpu_pixel x = submodi_gpu_pixel_at(j, s.group, n, NULL);
+        int32_t code = submodi_gpu_label(j, &x, s.first_class);
+        float v = submodi_gpu_score(j, &x, s.first_class);
+        if (code < j->label_classes) {
+            uint32_t bin = submodi_gpu_prox_bin(j, &g, v, code == 1);
+            v = j->table[table * (2 * (uint64_t)j->bins + 1) + bin];
+        }
+        submodi_gpu_store(j, &x, s.first_class, v);
+    }
+}
+
+#endif

@@ -1,0 +1,24 @@
+/* The losses on any backend, so that tests can bring their own. */
+#ifndef SUBMODI_GPU_LOSSES_H
+#define SUBMODI_GPU_LOSSES_H
+
+#include "gpu/plan.h"
+
+/* p: started (submodi_problem_start, or submodi_gpu_prox_start with its lambda; 0 for losses).
+ * Device pointers; checks, plans and queues. b NULL: the device of this machine that place names,
+ * asked for after everything else. */
+submod_status submodi_gpu_loss(const submodi_gpu_backend *b, submodi_problem *p, double lambda,
+                               submod_gpu_result *result, const submod_gradient *gradient,
+                               const submod_gpu_place *place, const submodi_gpu_tuning *tuning);
+
+/* The same with host pointers: outputs as on the CPU. */
+submod_status submodi_gpu_loss_host(const submodi_gpu_backend *b, submodi_problem *p, double *loss,
+                                    const submod_gradient *gradient, submod_loss_info *info,
+                                    const submodi_gpu_tuning *tuning);
+
+/* The prox of these arguments as a problem. */
+submod_status submodi_gpu_prox_start(const char *who, const submod_scores *x,
+                                     const submod_labels *labels, double lambda, size_t bins,
+                                     const submod_loss_settings *settings, submodi_problem *p);
+
+#endif

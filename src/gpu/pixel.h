@@ -1,0 +1,198 @@
+/* One pixel as a kernel sees it: its place, its label, its values, its gradient. Types and strides
+ * end here. */
+#ifndef SUBMODI_GPU_PIXEL_H
+#define SUBMODI_GPU_PIXEL_H
+
+#include "gpu/device.h"
+#include "gpu/job.h"
+#include "submod/pointwise.h"
+
+/* Which chunk of pixels and which classes this block looks at. */
+typedef struct submodi_gpu_share {
+    uint32_t group; /* counted from the first group of the batch */
+    uint32_t begin, end;
+    uint32_t first_class, end_class;
+} submodi_gpu_share;
+
+SUBMODI_DEVICE submodi_gpu_share submodi_gpu_share_of_block(const submodi_gpu_job *j)
+{
+    uint32_t slice = submodi_block() % j->slices;
+    uint32_t rest = submodi_block() / j->slices;
+    uint32_t chunk = rest % j->chunks;
+    uint64_t n = j->per_group;
+    submodi_gpu_share s;
+    s.group = j->first_group + rest / j->chunks;
+    s.begin = (uint32_t)(n * chunk / j->chunks);
+    s.end = (uint32_t)(n * (chunk + 1) / j->chunks);
+    s.first_class = j->slices == 1 ? 0 : slice;
+    s.end_class = j->slices == 1 ? j->classes : slice + 1;
+    return s;
+}
+
+/* Pixel n of a group. */
+typedef struct submodi_gpu_pixel {
+    uint64_t image;
+    uint32_t i;
+    float largest, inverse; /* softmax: the largest score, and 1 / sum of exp(score - largest) */
+    float *stage;           /* softmax: exp(score - largest) of class c at c * stride, or NULL */
+    uint32_t stride;
+} submodi_gpu_pixel;
+
+SUBMODI_DEVICE submodi_gpu_pixel submodi_gpu_pixel_at(const submodi_gpu_job *j, uint32_t group,
+                                                      uint32_t n, float *stage)
+{
+    submodi_gpu_pixel x;
+    x.image = (uint64_t)group * (j->per_group / j->pixels) + n / j->pixels;
+    x.i = n % j->pixels;
+    x.largest = 0;
+    x.inverse = 1;
+    x.stage = j->staged ? stage + submodi_thread() : NULL;
+    x.stride = submodi_threads();
+    return x;
+}
+
+SUBMODI_DEVICE int64_t submodi_gpu_offset(const int64_t *stride, const submodi_gpu_pixel *x,
+                                          uint32_t c)
+{
+    return (int64_t)x->image * stride[0] + (int64_t)c * stride[1] + (int64_t)x->i * stride[2];
+}
+
+/* ---- labels ---- */
+
+/* As submodi_labels_read: the class, label_classes if ignored, label_classes + 1 if neither. */
+SUBMODI_DEVICE int32_t submodi_gpu_label(const submodi_gpu_job *j, const submodi_gpu_pixel *x,
+                                         uint32_t c)
+{
+    int64_t at = submodi_gpu_offset(j->label_stride, x, j->multilabel ? c : 0);
+    int64_t label = j->label_type == SUBMOD_LABEL_U8    ? ((const uint8_t *)j->labels)[at]
+                    : j->label_type == SUBMOD_LABEL_I32 ? ((const int32_t *)j->labels)[at]
+                                                        : ((const int64_t *)j->labels)[at];
+    if (j->has_ignore && label == j->ignore_label) {
+        return j->label_classes;
+    }
+    return label >= 0 && label < j->label_classes ? (int32_t)label : j->label_classes + 1;
+}
+
+/* What a foreground pixel of class c has as its label. */
+SUBMODI_DEVICE int32_t submodi_gpu_target(const submodi_gpu_job *j, uint32_t c)
+{
+    return j->multilabel ? 1 : (int32_t)c;
+}
+
+/* ---- scores ---- */
+
+SUBMODI_DEVICE float submodi_gpu_score(const submodi_gpu_job *j, const submodi_gpu_pixel *x,
+                                       uint32_t c)
+{
+    int64_t at = submodi_gpu_offset(j->score_stride, x, c);
+    switch (j->score_type) {
+    case SUBMOD_SCORE_F16: return submodi_from_f16(((const uint16_t *)j->scores)[at]);
+    case SUBMOD_SCORE_BF16: return submodi_from_bf16(((const uint16_t *)j->scores)[at]);
+    default: return ((const float *)j->scores)[at];
+    }
+}
+
+/* The first bad score, and whether it is finite at least, in one number that atomics can order. */
+SUBMODI_DEVICE void submodi_gpu_refuse_score(const submodi_gpu_job *j, const submodi_gpu_pixel *x,
+                                             uint32_t c, bool finite)
+{
+    uint64_t at = (x->image * j->classes + c) * j->pixels + x->i;
+    submodi_atomic_min64(&j->result->bad_score, at << 1 | (finite ? 1 : 0));
+}
+
+/* Whether score v of class c can be used; if not, it is reported. */
+SUBMODI_DEVICE bool submodi_gpu_check_score(const submodi_gpu_job *j, const submodi_gpu_pixel *x,
+                                            uint32_t c, float v)
+{
+    bool special = submodi_is_special(v);
+    bool bad = special || (j->activation == SUBMODI_PROBABILITY && submodi_is_no_probability(v));
+    if (bad) {
+        submodi_gpu_refuse_score(j, x, c, !special);
+    }
+    return !bad;
+}
+
+/* The softmax of a pixel, in the order of submodi_softmax and so with the same bits; without a
+ * stage the scores are read again. False if some score is bad. */
+SUBMODI_DEVICE bool submodi_gpu_normalise(const submodi_gpu_job *j, submodi_gpu_pixel *x)
+{
+    bool good = true;
+    for (uint32_t c = 0; c < j->classes; c++) {
+        float v = submodi_gpu_score(j, x, c);
+        good = submodi_gpu_check_score(j, x, c, v) && good;
+        x->largest = c == 0 || v > x->largest ? v : x->largest;
+        if (x->stage) {
+            x->stage[c * x->stride] = v;
+        }
+    }
+    float sum = 0;
+    for (uint32_t c = 0; c < j->classes; c++) {
+        float v = x->stage ? x->stage[c * x->stride] : submodi_gpu_score(j, x, c);
+        float e = submodi_exp_nonpositive(v - x->largest);
+        sum += e;
+        if (x->stage) {
+            x->stage[c * x->stride] = e;
+        }
+    }
+    x->inverse = 1 / sum;
+    return good;
+}
+
+/* Looks at the scores of classes [first, end); false if some is bad. To be called before values. */
+SUBMODI_DEVICE bool submodi_gpu_open(const submodi_gpu_job *j, submodi_gpu_pixel *x, uint32_t first,
+                                     uint32_t end)
+{
+    if (j->activation == SUBMODI_SOFTMAX) {
+        return submodi_gpu_normalise(j, x);
+    }
+    bool good = true;
+    for (uint32_t c = first; c < end; c++) {
+        good = submodi_gpu_check_score(j, x, c, submodi_gpu_score(j, x, c)) && good;
+    }
+    return good;
+}
+
+/* Softmax: the probability of class c up to the factor x->inverse. */
+SUBMODI_DEVICE float submodi_gpu_exponential(const submodi_gpu_job *j, const submodi_gpu_pixel *x,
+                                             uint32_t c)
+{
+    return x->stage ? x->stage[c * x->stride]
+                    : submodi_exp_nonpositive(submodi_gpu_score(j, x, c) - x->largest);
+}
+
+/* Probability or score of class c, as the errors need it. */
+SUBMODI_DEVICE float submodi_gpu_value(const submodi_gpu_job *j, const submodi_gpu_pixel *x,
+                                       uint32_t c)
+{
+    if (j->activation == SUBMODI_SOFTMAX) {
+        return submodi_gpu_exponential(j, x, c) * x->inverse;
+    }
+    float v = submodi_gpu_score(j, x, c);
+    switch (j->activation) {
+    case SUBMODI_SIGMOID: return submodi_sigmoid_of(v);
+    case SUBMODI_PROBABILITY: return submodi_clamp_to_unit(v);
+    default: return v;
+    }
+}
+
+SUBMODI_DEVICE float submodi_gpu_error(const submodi_gpu_job *j, float v, bool foreground)
+{
+    return submodi_error_of(v, foreground, j->activation == SUBMODI_SCORE ? 1.0F : 0.0F);
+}
+
+/* ---- the rest ---- */
+
+/* Whether all labels and scores looked at so far were good. */
+SUBMODI_DEVICE bool submodi_gpu_all_good(const submodi_gpu_job *j)
+{
+    return j->result->bad_label == SUBMOD_GPU_NONE && j->result->bad_score == SUBMOD_GPU_NONE;
+}
+
+SUBMODI_DEVICE void submodi_gpu_store(const submodi_gpu_job *j, const submodi_gpu_pixel *x,
+                                      uint32_t c, float derivative)
+{
+    float *entry = &j->gradient[submodi_gpu_offset(j->gradient_stride, x, c)];
+    *entry = (j->accumulate ? *entry : 0) + j->scale * derivative;
+}
+
+#endif

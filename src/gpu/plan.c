@@ -1,0 +1,194 @@
+/* How the work is cut and where things lie in the workspace (see plan.h). */
+#include "gpu/plan.h"
+
+#include "base/error.h"
+#include "submod/bins.h"
+
+/* ---- views and options ---- */
+
+static void describe(const submodi_problem *p, const submod_gradient *gradient,
+                     submod_gpu_result *result, submodi_gpu_job *j)
+{
+    *j = (submodi_gpu_job){
+        .scores = p->scores.data,
+        .labels = p->labels.data,
+        .score_stride = {p->scores.batch_stride, p->scores.class_stride, p->scores.pixel_stride},
+        .label_stride = {p->labels.batch_stride, p->labels.class_stride, p->labels.pixel_stride},
+        .score_type = p->scores.type,
+        .label_type = p->labels.type,
+        .classes = (uint32_t)p->scores.classes,
+        .pixels = (uint32_t)p->scores.pixels,
+        .groups = (uint32_t)p->groups,
+        .per_group = (uint32_t)(p->images_per_group * p->scores.pixels),
+        .activation = p->activation,
+        .multilabel = p->multilabel,
+        .label_classes = p->rule.classes,
+        .has_ignore = p->rule.has_ignore,
+        .ignore_label = p->rule.ignore_label,
+        .only_present = p->settings.classes == SUBMOD_CLASSES_PRESENT,
+        .engine = p->settings.engine,
+        .result = result};
+    if (gradient) {
+        j->gradient = gradient->data;
+        j->gradient_stride[0] = gradient->batch_stride;
+        j->gradient_stride[1] = gradient->class_stride;
+        j->gradient_stride[2] = gradient->pixel_stride;
+        j->scale = (float)gradient->scale;
+        j->accumulate = gradient->accumulate != 0;
+    }
+}
+
+/* ---- cutting ---- */
+
+/* A pixel's classes belong together for the softmax alone. */
+static void cut_pixels(submodi_gpu_plan *plan)
+{
+    submodi_gpu_job *j = &plan->job;
+    const submodi_gpu_tuning *t = &plan->tuning;
+    bool softmax = j->activation == SUBMODI_SOFTMAX;
+    j->slices = softmax ? 1 : j->classes;
+    plan->pixel_threads = t->threads;
+    size_t per_thread = j->classes * sizeof(float);
+    while (softmax && plan->pixel_threads > SUBMODI_WARP &&
+           plan->pixel_threads * per_thread > t->stage_bytes) {
+        plan->pixel_threads /= 2;
+    }
+    j->staged = softmax && plan->pixel_threads * per_thread <= t->stage_bytes;
+    if (!j->staged) {
+        plan->pixel_threads = t->threads;
+    }
+    plan->stage = j->staged ? plan->pixel_threads * per_thread : 0;
+}
+
+/* As many as the CPU takes. Where delta decides, the range of the hinge may be twice the largest
+ * margin; if there is none, the CPU takes half as many and the result says so. */
+static void choose_bins(const submodi_problem *p, submodi_gpu_job *j)
+{
+    size_t given = p->settings.bins;
+    j->doubled = !given && p->activation == SUBMODI_SCORE;
+    j->bins = given ? (uint32_t)given : submodi_bins_for(p->settings.delta) << j->doubled;
+}
+
+static void cut_bins(const submodi_problem *p, submodi_gpu_plan *plan)
+{
+    submodi_gpu_job *j = &plan->job;
+    const submodi_gpu_tuning *t = &plan->tuning;
+    size_t classes = j->slices == 1 ? j->classes : 1;
+    choose_bins(p, j);
+    size_t window = t->window_bytes / (classes * sizeof(uint32_t));
+    j->window = (uint32_t)(window < 2 * (size_t)j->bins ? window : 2 * (size_t)j->bins);
+    plan->window = classes * j->window * sizeof(uint32_t);
+    size_t of_group = (size_t)j->classes * j->bins * 4 * sizeof(uint32_t);
+    size_t wave = t->table_bytes / of_group;
+    plan->wave = (uint32_t)(wave < j->groups ? wave : j->groups);
+    plan->wave = plan->wave > 0 ? plan->wave : 1;
+}
+
+static void cut_sorting(submodi_gpu_plan *plan)
+{
+    submodi_gpu_job *j = &plan->job;
+    const submodi_gpu_tuning *t = &plan->tuning;
+    plan->wave = j->groups;
+    j->padded = 1;
+    while (j->per_group <= t->small && j->padded < j->per_group) {
+        j->padded *= 2;
+    }
+    j->tile = t->tile;
+    j->tiles = (uint32_t)(((uint64_t)j->per_group + t->tile - 1) / t->tile);
+    j->wide = j->per_group < t->large;
+    if (j->per_group > t->small) {
+        size_t together = t->together / j->per_group;
+        together = together < plan->segments ? together : plan->segments;
+        plan->sort_together = (uint32_t)(j->wide && together > 0 ? together : 1);
+    }
+}
+
+/* ---- the workspace ---- */
+
+typedef struct layout {
+    char *memory; /* NULL: sizes alone */
+    size_t used;
+    bool overflow;
+} layout;
+
+enum { ALIGN = 256 };
+
+static void *place(layout *l, size_t count, size_t size)
+{
+    if (count > (SIZE_MAX / 2 - l->used) / size) {
+        l->overflow = true;
+        return NULL;
+    }
+    void *at = l->memory ? l->memory + l->used : NULL;
+    l->used += (count * size + ALIGN - 1) / ALIGN * ALIGN;
+    return at;
+}
+
+/* count * factor, or SIZE_MAX, which no memory has. */
+static size_t times(size_t count, size_t factor)
+{
+    return factor && count > SIZE_MAX / factor ? SIZE_MAX : count * factor;
+}
+
+static void place_all(submodi_gpu_plan *plan, layout *l)
+{
+    submodi_gpu_job *j = &plan->job;
+    size_t S = plan->segments;
+    j->value = place(l, S, sizeof *j->value);
+    j->foreground = place(l, S, sizeof *j->foreground);
+    j->valid = place(l, j->multilabel ? S : j->groups, sizeof *j->valid);
+    if (j->lambda > 0) {
+        j->range = place(l, S, 2 * sizeof *j->range);
+    }
+    plan->cleared = l->used;
+    j->coefficient = place(l, S, sizeof *j->coefficient);
+    j->class_weight = place(l, j->classes, sizeof *j->class_weight);
+    j->terms = place(l, j->groups, sizeof *j->terms);
+    j->largest = place(l, 1, sizeof *j->largest);
+    if (j->engine == SUBMOD_ENGINE_HISTOGRAM) {
+        size_t tables = times(plan->wave, j->classes);
+        j->count = place(l, tables, 2 * (size_t)j->bins * sizeof *j->count);
+        j->table = place(l, tables, (2 * (size_t)j->bins + 1) * sizeof *j->table);
+        if (j->lambda > 0) {
+            j->tops = place(l, tables, 4 * ((size_t)j->bins + 1) * sizeof *j->tops);
+            j->chain = place(l, tables, 2 * (2 * (size_t)j->bins + 1) * sizeof *j->chain);
+        }
+        return;
+    }
+    j->key = place(l, times(S, j->per_group), sizeof *j->key);
+    size_t sorted = times(plan->sort_together, j->per_group);
+    size_t tiles = times(plan->sort_together, j->tiles);
+    for (int i = 0; i < 2; i++) {
+        j->sorting[i] = place(l, sorted, j->wide ? sizeof(uint64_t) : sizeof(uint32_t));
+        j->position[i] = place(l, sorted, sizeof *j->position[i]);
+    }
+    j->tile_count = place(l, tiles, sizeof *j->tile_count);
+    j->tile_value = place(l, tiles, sizeof *j->tile_value);
+    plan->scratch_bytes = sorted > 0 ? submodi_gpu_sort_scratch(sorted) : 0;
+    plan->scratch = place(l, plan->scratch_bytes, 1);
+}
+
+submod_status submodi_gpu_plan_make(const submodi_problem *p, double lambda,
+                                    const submod_gradient *gradient, submod_gpu_result *result,
+                                    const submodi_gpu_tuning *tuning, void *memory,
+                                    submodi_gpu_plan *plan)
+{
+    if (p->groups > INT32_MAX / p->scores.classes) {
+        return submodi_fail(SUBMOD_EUNSUPPORTED,
+                            "%s: %zu groups of %zu classes are more than 2^31 - 1 on a device",
+                            p->who, p->groups, p->scores.classes);
+    }
+    *plan = (submodi_gpu_plan){.tuning = *tuning, .segments = p->groups * p->scores.classes};
+    describe(p, gradient, result, &plan->job);
+    plan->job.lambda = lambda;
+    cut_pixels(plan);
+    if (plan->job.engine == SUBMOD_ENGINE_HISTOGRAM) {
+        cut_bins(p, plan);
+    } else {
+        cut_sorting(plan);
+    }
+    layout l = {memory, 0, false};
+    place_all(plan, &l);
+    plan->bytes = l.used;
+    return l.overflow ? submodi_nomem(p->who) : SUBMOD_OK;
+}

@@ -1,0 +1,63 @@
+/* From a problem to launches: how the work is cut, where things lie in the workspace. */
+#ifndef SUBMODI_GPU_PLAN_H
+#define SUBMODI_GPU_PLAN_H
+
+#include "gpu/backend.h"
+
+/* Sizes that change speed and memory, never results. Tests vary them. */
+typedef struct submodi_gpu_tuning {
+    uint32_t threads;    /* of a block; halved until the stage fits */
+    size_t stage_bytes;  /* shared memory for the exponentials of a block's pixels */
+    size_t window_bytes; /* shared memory for counters */
+    uint32_t blocks;     /* about so many for a pass over the pixels */
+    size_t table_bytes;  /* about so much workspace for histograms; else the groups go in waves */
+    uint32_t small;      /* segments up to here are sorted by one block */
+    uint32_t large;      /* segments from here on are sorted one by one */
+    size_t together;     /* segments between: so many errors are sorted at once */
+    uint32_t tile;       /* sorted errors that one block weighs */
+} submodi_gpu_tuning;
+
+/* Together 48 KB of shared memory, which every device has without asking for more. */
+static inline submodi_gpu_tuning submodi_gpu_tuning_defaults(void)
+{
+    submodi_gpu_tuning t;
+    t.threads = SUBMODI_GPU_THREADS;
+    t.stage_bytes = 24 << 10;
+    t.window_bytes = 24 << 10;
+    t.blocks = 2048;
+    t.table_bytes = (size_t)256 << 20;
+    t.small = 2048;
+    t.large = 1 << 16;
+    t.together = (size_t)1 << 22;
+    t.tile = 2048;
+    return t;
+}
+
+typedef struct submodi_gpu_plan {
+    submodi_gpu_job job;
+    submodi_gpu_tuning tuning;
+    uint32_t pixel_threads; /* of kernels that may stage */
+    size_t stage, window;   /* bytes of shared memory */
+    size_t segments;        /* groups x classes */
+    uint32_t wave;          /* groups whose histograms are in memory at once */
+    uint32_t sort_together; /* segments sorted at once; 0: by one block each */
+    size_t cleared;         /* bytes from job.value on that start at 0 */
+    void *scratch;          /* of the sort */
+    size_t scratch_bytes;
+    size_t bytes; /* of the workspace in all */
+} submodi_gpu_plan;
+
+/* p: shaped (submodi_problem_shape). lambda: of a prox, which p describes as a hinge with any
+ * number of classes; 0 for losses. memory: the workspace, or NULL to find its size. gradient may be
+ * NULL. SUBMOD_EUNSUPPORTED: more than 2^31 - 1 segments. SUBMOD_ENOMEM: the workspace would be
+ * larger than size_t can count. */
+submod_status submodi_gpu_plan_make(const submodi_problem *p, double lambda,
+                                    const submod_gradient *gradient, submod_gpu_result *result,
+                                    const submodi_gpu_tuning *tuning, void *memory,
+                                    submodi_gpu_plan *plan);
+
+/* Queues everything. */
+submod_status submodi_gpu_run(const submodi_gpu_backend *b, const submodi_problem *p,
+                              const submodi_gpu_plan *plan);
+
+#endif

@@ -1,0 +1,203 @@
+/* The order of launches. Everything here depends on arguments alone, never on data, so that a
+ * stream can be captured. */
+#include "gpu/plan.h"
+
+/* A queue that stops at the first failure. */
+typedef struct queue {
+    const submodi_gpu_backend *b;
+    submod_status status;
+} queue;
+
+static void launch(queue *q, submodi_gpu_kernel kernel, uint64_t blocks, uint32_t threads,
+                   size_t shared, const submodi_gpu_job *job)
+{
+    if (q->status == SUBMOD_OK && blocks > 0) {
+        q->status = q->b->launch(q->b, kernel, (uint32_t)blocks, threads, shared, job);
+    }
+}
+
+static void clear(queue *q, void *memory, size_t bytes)
+{
+    if (q->status == SUBMOD_OK && bytes > 0) {
+        q->status = q->b->clear(q->b, memory, bytes);
+    }
+}
+
+/* Weights of all classes, some at a time. */
+static void upload_weights(queue *q, const submodi_problem *p, double *class_weight)
+{
+    enum { SOME = 256 };
+    size_t C = p->scores.classes;
+    for (size_t first = 0; first < C && q->status == SUBMOD_OK; first += SOME) {
+        double weight[SOME];
+        size_t n = C - first < SOME ? C - first : SOME;
+        for (size_t c = 0; c < n; c++) {
+            weight[c] = submodi_class_weight(&p->settings, first + c);
+        }
+        q->status = q->b->upload(q->b, class_weight + first, weight, n);
+    }
+}
+
+/* One pass over the pixels of groups first .. first+groups-1. */
+static void pass(queue *q, submodi_gpu_kernel kernel, const submodi_gpu_plan *plan, uint32_t first,
+                 uint32_t groups, uint32_t threads, size_t shared, submodi_gpu_job job)
+{
+    uint64_t most = plan->tuning.blocks / ((uint64_t)groups * job.slices) + 1;
+    uint64_t wanted = job.per_group / ((uint64_t)threads * 8) + 1; /* 8 pixels per thread */
+    job.first_group = first;
+    job.chunks = (uint32_t)(wanted < most ? wanted : most);
+    launch(q, kernel, (uint64_t)groups * job.slices * job.chunks, threads, shared, &job);
+}
+
+/* Foreground counts and coefficients. */
+static void count_labels(queue *q, const submodi_gpu_plan *plan)
+{
+    submodi_gpu_job job = plan->job;
+    uint32_t threads = plan->tuning.threads;
+    size_t room = plan->tuning.window_bytes / sizeof(uint32_t);
+    uint32_t wanted = job.multilabel ? 1 : job.classes;
+    job.slices = job.multilabel ? job.classes : 1;
+    job.label_counters = (uint32_t)(wanted < room ? wanted : room);
+    size_t shared = SUBMODI_BLOCK_SCRATCH + job.label_counters * sizeof(uint32_t);
+    if (job.per_group > 0 && job.groups > 0) {
+        pass(q, SUBMODI_GPU_KERNEL_labels, plan, 0, job.groups, threads, shared, job);
+    }
+    launch(q, SUBMODI_GPU_KERNEL_coefficients, ((uint64_t)job.groups + threads - 1) / threads,
+           threads, 0, &job);
+}
+
+/* The kernels of one kind of histogram. */
+typedef struct histogram {
+    submodi_gpu_kernel before; /* looks at everything once */
+    bool always;               /* else only if the groups do not fit into one wave */
+    submodi_gpu_kernel count, solve, write;
+    size_t solve_shared;
+} histogram;
+
+static void run_histogram(queue *q, const submodi_gpu_plan *plan, const histogram *h)
+{
+    const submodi_gpu_job *j = &plan->job;
+    uint32_t threads = plan->pixel_threads;
+    if (h->always || plan->wave < j->groups) {
+        pass(q, h->before, plan, 0, j->groups, threads, 2 * sizeof(uint32_t), *j);
+    }
+    for (uint32_t first = 0; first < j->groups; first += plan->wave) {
+        submodi_gpu_job job = *j;
+        uint32_t groups = j->groups - first < plan->wave ? j->groups - first : plan->wave;
+        uint64_t tables = (uint64_t)groups * j->classes;
+        job.first_group = first;
+        clear(q, j->count, tables * 2 * j->bins * sizeof *j->count);
+        pass(q, h->count, plan, first, groups, threads, plan->window + plan->stage, job);
+        launch(q, h->solve, tables, plan->tuning.threads, h->solve_shared, &job);
+        if (j->gradient) {
+            pass(q, h->write, plan, first, groups, threads, plan->stage, job);
+        }
+    }
+}
+
+static void run_loss_histogram(queue *q, const submodi_gpu_plan *plan)
+{
+    const histogram h = {.before = SUBMODI_GPU_KERNEL_check,
+                         .always = plan->job.activation == SUBMODI_SCORE,
+                         .count = SUBMODI_GPU_KERNEL_count,
+                         .solve = SUBMODI_GPU_KERNEL_solve,
+                         .write = SUBMODI_GPU_KERNEL_gradient,
+                         .solve_shared = SUBMODI_BLOCK_SCRATCH};
+    run_histogram(q, plan, &h);
+}
+
+static void run_prox(queue *q, const submodi_gpu_plan *plan)
+{
+    /* A gain and a set, two numbers, per thread. */
+    size_t per_thread = sizeof(double) + 2 * sizeof(uint32_t);
+    const histogram h = {.before = SUBMODI_GPU_KERNEL_prox_range,
+                         .always = true,
+                         .count = SUBMODI_GPU_KERNEL_prox_count,
+                         .solve = SUBMODI_GPU_KERNEL_prox_solve,
+                         .write = SUBMODI_GPU_KERNEL_prox_write,
+                         .solve_shared = SUBMODI_BLOCK_SCRATCH + plan->tuning.threads * per_thread};
+    run_histogram(q, plan, &h);
+}
+
+static int bit_length(uint32_t x)
+{
+    int length = 0;
+    for (; x; x >>= 1) {
+        length++;
+    }
+    return length;
+}
+
+static void sort(queue *q, const submodi_gpu_plan *plan, submodi_gpu_job *job)
+{
+    int key_bits = job->activation == SUBMODI_SCORE ? 32 : 31;
+    submodi_gpu_sort s = {.wide = job->wide,
+                          .key = {job->sorting[0], job->sorting[1]},
+                          .position = {job->position[0], job->position[1]},
+                          .n = job->sorted_segments * job->per_group,
+                          .bits = job->wide ? 32 + bit_length(job->sorted_segments - 1) : key_bits,
+                          .scratch = plan->scratch,
+                          .scratch_bytes = plan->scratch_bytes};
+    if (q->status == SUBMOD_OK) {
+        q->status = q->b->sort(q->b, &s, &job->current);
+    }
+}
+
+/* Segments first .. first+n-1: gathered, sorted, weighed. */
+static void rank_together(queue *q, const submodi_gpu_plan *plan, uint32_t first, uint32_t n)
+{
+    submodi_gpu_job job = plan->job;
+    uint32_t threads = plan->tuning.threads;
+    uint64_t tiles = (uint64_t)n * job.tiles;
+    uint64_t gather = (uint64_t)n * job.per_group / threads + 1;
+    job.first_segment = first;
+    job.sorted_segments = n;
+    launch(q, SUBMODI_GPU_KERNEL_gather,
+           gather < plan->tuning.blocks ? gather : plan->tuning.blocks, threads, 0, &job);
+    sort(q, plan, &job);
+    launch(q, SUBMODI_GPU_KERNEL_tile_count, tiles, threads, SUBMODI_BLOCK_SCRATCH, &job);
+    launch(q, SUBMODI_GPU_KERNEL_tile_scan, n, threads, SUBMODI_BLOCK_SCRATCH, &job);
+    launch(q, SUBMODI_GPU_KERNEL_weigh, tiles, threads, SUBMODI_BLOCK_SCRATCH, &job);
+    launch(q, SUBMODI_GPU_KERNEL_tile_sum, n, threads, SUBMODI_BLOCK_SCRATCH, &job);
+}
+
+static void run_exact(queue *q, const submodi_gpu_plan *plan)
+{
+    const submodi_gpu_job *j = &plan->job;
+    uint32_t S = (uint32_t)plan->segments;
+    pass(q, SUBMODI_GPU_KERNEL_keys, plan, 0, j->groups, plan->pixel_threads, plan->stage, *j);
+    if (plan->sort_together == 0) {
+        launch(q, SUBMODI_GPU_KERNEL_small, S, plan->tuning.threads,
+               SUBMODI_BLOCK_SCRATCH + j->padded * sizeof(uint64_t), j);
+    }
+    for (uint32_t s = 0; plan->sort_together > 0 && s < S; s += plan->sort_together) {
+        uint32_t n = S - s < plan->sort_together ? S - s : plan->sort_together;
+        rank_together(q, plan, s, n);
+    }
+    if (j->gradient) {
+        pass(q, SUBMODI_GPU_KERNEL_gradient, plan, 0, j->groups, plan->pixel_threads, plan->stage,
+             *j);
+    }
+}
+
+submod_status submodi_gpu_run(const submodi_gpu_backend *b, const submodi_problem *p,
+                              const submodi_gpu_plan *plan)
+{
+    queue q = {b, SUBMOD_OK};
+    const submodi_gpu_job *j = &plan->job;
+    clear(&q, j->value, plan->cleared);
+    launch(&q, SUBMODI_GPU_KERNEL_begin, 1, SUBMODI_WARP, 0, j);
+    upload_weights(&q, p, j->class_weight);
+    count_labels(&q, plan);
+    if (j->per_group > 0 && j->groups > 0) {
+        if (j->lambda > 0) {
+            run_prox(&q, plan);
+        } else if (j->engine == SUBMOD_ENGINE_HISTOGRAM) {
+            run_loss_histogram(&q, plan);
+        } else {
+            run_exact(&q, plan);
+        }
+    }
+    launch(&q, SUBMODI_GPU_KERNEL_finish, 1, plan->tuning.threads, SUBMODI_BLOCK_SCRATCH, j);
+    return q.status;
+}

@@ -1,0 +1,144 @@
+/* What happens to one score: conversion, activation, error, bin, and the weight of a bin. Shared by
+ * the loops of the CPU and the kernels of the GPU. */
+#ifndef SUBMODI_POINTWISE_H
+#define SUBMODI_POINTWISE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/both.h"
+
+/* ---- bits ---- */
+
+SUBMODI_BOTH float submodi_from_bits(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+SUBMODI_BOTH uint32_t submodi_to_bits(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* By the bits, whatever the compiler believes about NaN. */
+SUBMODI_BOTH bool submodi_is_special(float x)
+{
+    return (submodi_to_bits(x) & UINT32_C(0x7f800000)) == UINT32_C(0x7f800000);
+}
+
+SUBMODI_BOTH float submodi_from_bf16(uint16_t half)
+{
+    return submodi_from_bits((uint32_t)half << 16);
+}
+
+/* binary16 has 5 bits of exponent, biased by 15, and 10 of fraction. Moved into place the number is
+ * too small by 2^112, which a multiplication mends, subnormal ones included; Inf and NaN, all bits
+ * of the exponent set, come out at 65536 and above and get the exponent they need. */
+SUBMODI_BOTH float submodi_from_f16(uint16_t half)
+{
+    uint32_t sign = (uint32_t)(half & 0x8000) << 16;
+    float value = submodi_from_bits((uint32_t)(half & 0x7fff) << 13) * 0x1p112F;
+    uint32_t bits = submodi_to_bits(value);
+    bits |= value >= 65536.0F ? UINT32_C(0x7f800000) : 0;
+    return submodi_from_bits(bits | sign);
+}
+
+/* ---- activations ---- */
+
+/* exp(x) for x <= 0, within 1.4 units in the last place; 1.6e-38 for x < -87. With k the nearest
+ * integer to x / log 2 and r = x - k log 2, |r| <= 0.35: exp(x) = 2^k exp(r), the latter by a
+ * polynomial (the minimax coefficients of Cephes' expf). Adding 1.5 * 2^23 rounds to an integer
+ * and leaves it in the low bits of the sum; log 2 is subtracted in two parts, the first of which is
+ * exact when multiplied by k. */
+SUBMODI_BOTH float submodi_exp_nonpositive(float x)
+{
+    const float rounder = 12582912.0F; /* 1.5 * 2^23 */
+    x = x < -87.0F ? -87.0F : x;
+    float shifted = submodi_multiply_add(x, 1.44269504F, rounder);
+    float k = shifted - rounder;
+    float r = submodi_multiply_add(k, -0.693359375F, x);
+    r = submodi_multiply_add(k, 2.12194440e-4F, r);
+    float p = 1.9875691500e-4F;
+    p = submodi_multiply_add(p, r, 1.3981999507e-3F);
+    p = submodi_multiply_add(p, r, 8.3334519073e-3F);
+    p = submodi_multiply_add(p, r, 4.1665795894e-2F);
+    p = submodi_multiply_add(p, r, 1.6666665459e-1F);
+    p = submodi_multiply_add(p, r, 5.0000001201e-1F);
+    p = submodi_multiply_add(p, r * r, r) + 1.0F;
+    return submodi_from_bits(submodi_to_bits(p) + (submodi_to_bits(shifted) << 23)); /* * 2^k */
+}
+
+SUBMODI_BOTH float submodi_sigmoid_of(float x)
+{
+    float e = submodi_exp_nonpositive(x < 0 ? x : -x);
+    return (x < 0 ? e : 1.0F) / (1.0F + e);
+}
+
+/* p (1 - p) from the score, because 1 - p in float is 0 from a score of 17 on. */
+SUBMODI_BOTH float submodi_sigmoid_slope(float x)
+{
+    float e = submodi_exp_nonpositive(x < 0 ? x : -x);
+    return e / ((1.0F + e) * (1.0F + e));
+}
+
+/* Rounding may carry a probability this far out of [0, 1]. */
+SUBMODI_BOTH bool submodi_is_no_probability(float x)
+{
+    const float slack = 1e-3F;
+    return x < -slack || x > 1.0F + slack;
+}
+
+SUBMODI_BOTH float submodi_clamp_to_unit(float x)
+{
+    float low = x < 0.0F ? 0.0F : x;
+    return low > 1.0F ? 1.0F : low;
+}
+
+/* ---- errors and bins ---- */
+
+/* max(0, 1 - v) at foreground, max(0, bias + v) at background pixels. */
+SUBMODI_BOTH float submodi_error_of(float v, bool foreground, float bias)
+{
+    float e = foreground ? 1.0F - v : bias + v;
+    return e > 0.0F ? e : 0.0F;
+}
+
+/* The bin of error e >= 0, among the K of the foreground or of the background. */
+SUBMODI_BOTH uint32_t submodi_bin_of(float e, float scale, uint32_t K)
+{
+    int32_t b = (int32_t)(e * scale);
+    return b < (int32_t)K ? (uint32_t)b : K - 1;
+}
+
+/* Bins per unit of error, when K bins, a power of two, have to cover margins up to `largest`: K
+ * divided by the power of two above it, by its exponent. Margins are 0 or at least 2^-24. */
+SUBMODI_BOTH float submodi_scale_for(uint32_t K, float largest)
+{
+    int log2_range = (int)(submodi_to_bits(largest) >> 23) - 126;
+    return largest > 0 ? ldexpf((float)K, -log2_range) : (float)K;
+}
+
+/* Weights of each foreground and each background pixel of a bin, by Jaccard's increments
+ * (jaccard.c): P foreground pixels in all, b background pixels ranked before, a foreground pixels
+ * ranked before or in this bin; the bin has so many background pixels, averaged over their orders.
+ * Counts up to `nothing` weigh nothing. */
+SUBMODI_BOTH void submodi_weigh_bin(double P, double a, double b, double background, double nothing,
+                                    double *of_foreground, double *of_background)
+{
+    double U = P + b;
+    double left = P - a > 0 ? P - a : 0;
+    *of_foreground = U > nothing ? 1 / U : 0;
+    *of_background = 0;
+    if (U > nothing) {
+        *of_background = left / U / (U + background);
+    } else if (background > nothing) {
+        *of_background = 1 / background; /* no foreground: the largest errors are all */
+    }
+}
+
+#endif

@@ -1,0 +1,157 @@
+#include "cases.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool is_multilabel(kind k)
+{
+    return k == SIGMOID || k == SIGMOID_P || k == HINGE;
+}
+
+submod_input input_of(kind k)
+{
+    return k == SOFTMAX_P || k == SIGMOID_P ? SUBMOD_INPUT_PROBABILITIES : SUBMOD_INPUT_LOGITS;
+}
+
+batch random_batch(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool coarse, bool ignore)
+{
+    C = k == HINGE ? 1 : C;
+    batch d = {k, B, C, N, malloc((B * C * N + 1) * sizeof(float)), NULL};
+    size_t labels = is_multilabel(k) ? B * C * N : B * N;
+    d.y = malloc((labels + 1) * sizeof *d.y);
+    for (size_t i = 0; i < B * C * N; i++) {
+        double u = coarse ? (double)submod_rng_below(rng, 5) / 4 : submod_rng_uniform(rng);
+        bool probability = k == SOFTMAX_P || k == SIGMOID_P;
+        d.x[i] = (float)(probability ? u : coarse ? 4 * u - 2 : 3 * submod_rng_normal(rng));
+    }
+    for (size_t i = 0; i < labels; i++) {
+        d.y[i] = (int64_t)submod_rng_below(rng, is_multilabel(k) ? 2 : C);
+        d.y[i] = ignore && submod_rng_below(rng, 4) == 0 ? 9 : d.y[i];
+    }
+    return d;
+}
+
+void free_batch(batch *d)
+{
+    free(d->x);
+    free(d->y);
+}
+
+submod_scores scores_of(const batch *d)
+{
+    return submod_scores_f32(d->x, d->B, d->C, d->N);
+}
+
+submod_labels labels_of(const batch *d)
+{
+    return is_multilabel(d->kind)
+               ? submod_labels_multilabel(d->y, SUBMOD_LABEL_I64, d->B, d->C, d->N)
+               : submod_labels_i64(d->y, d->B, d->N);
+}
+
+submod_loss_settings random_settings(submod_rng *rng, bool ignore)
+{
+    static const int32_t list[] = {0};
+    static const double weight[] = {0.5, 0, 3, 1e300, 1, 2, 0.1, 1e-300};
+    submod_loss_settings s = submod_loss_defaults();
+    s.engine = (submod_engine)submod_rng_below(rng, 2);
+    s.delta = ldexp(1, -(int)submod_rng_below(rng, 12));
+    s.bins = submod_rng_below(rng, 2) ? 0 : (size_t)2 << submod_rng_below(rng, 11);
+    s.per_image = (int)submod_rng_below(rng, 2);
+    s.classes = (submod_classes)submod_rng_below(rng, 3);
+    s.class_list = list;
+    s.class_count = s.classes == SUBMOD_CLASSES_LIST ? submod_rng_below(rng, 2) : 0;
+    s.class_weight = submod_rng_below(rng, 2) ? weight : NULL;
+    s.has_ignore = ignore;
+    s.ignore_label = 9;
+    return s;
+}
+
+submod_status on_cpu(const batch *d, double *loss, const submod_gradient *g, submod_loss_info *info,
+                     const submod_loss_settings *s)
+{
+    submod_scores scores = scores_of(d);
+    submod_labels labels = labels_of(d);
+    submod_input input = input_of(d->kind);
+    switch (d->kind) {
+    case HINGE: return submod_lovasz_hinge(&scores, &labels, loss, g, info, s, NULL);
+    case SIGMOID:
+    case SIGMOID_P: return submod_lovasz_sigmoid(&scores, input, &labels, loss, g, info, s, NULL);
+    default: return submod_lovasz_softmax(&scores, input, &labels, loss, g, info, s, NULL);
+    }
+}
+
+bool same_floats(const float *a, const float *b, size_t n)
+{
+    size_t same = 0;
+    for (size_t i = 0; i < n; i++) {
+        same += a[i] == b[i];
+    }
+    return same == n;
+}
+
+/* What differs between two runs that wrote n numbers each. */
+static const char *difference(const double loss[2], float *const g[2], size_t n,
+                              const submod_loss_info info[2])
+{
+    static char words[200];
+    if (!(fabs(loss[0] - loss[1]) <= 1e-13)) {
+        snprintf(words, sizeof words, "losses %.17g and %.17g", loss[0], loss[1]);
+        return words;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!(g[0][i] == g[1][i])) {
+            snprintf(words, sizeof words, "gradients[%zu] %.9g and %.9g", i, (double)g[0][i],
+                     (double)g[1][i]);
+            return words;
+        }
+    }
+    if (info[0].pixels != info[1].pixels || info[0].terms != info[1].terms ||
+        info[0].bins != info[1].bins || info[0].delta != info[1].delta) {
+        snprintf(words, sizeof words,
+                 "info: pixels %llu %llu, terms %zu %zu, bins %zu %zu, delta %g %g",
+                 (unsigned long long)info[0].pixels, (unsigned long long)info[1].pixels,
+                 info[0].terms, info[1].terms, (size_t)info[0].bins, (size_t)info[1].bins,
+                 info[0].delta, info[1].delta);
+        return words;
+    }
+    return NULL;
+}
+
+const char *compare(const batch *d, const submod_loss_settings *s, runner run, const void *context)
+{
+    static char words[400];
+    size_t n = d->B * d->C * d->N;
+    float *g[2];
+    double loss[2] = {7, 7};
+    submod_loss_info info[2];
+    memset(info, 0, sizeof info);
+    submod_status status[2];
+    for (int i = 0; i < 2; i++) {
+        g[i] = malloc((n + 1) * sizeof **g);
+        for (size_t k = 0; k <= n; k++) {
+            g[i][k] = (float)k;
+        }
+    }
+    submod_gradient to[2] = {submod_gradient_dense(g[0], d->C, d->N),
+                             submod_gradient_dense(g[1], d->C, d->N)};
+    to[0].accumulate = to[1].accumulate = d->N % 2 == 0;
+    status[0] = on_cpu(d, &loss[0], &to[0], &info[0], s);
+    snprintf(words, sizeof words, "%s", status[0] == SUBMOD_OK ? "" : submod_last_error());
+    status[1] = run(d, &loss[1], &to[1], &info[1], s, context);
+    const char *found = NULL;
+    if (status[0] != status[1] ||
+        (status[0] != SUBMOD_OK &&
+         strcmp(strchr(words, ':'), strchr(submod_last_error(), ':')) != 0)) {
+        size_t used = strlen(words);
+        snprintf(words + used, sizeof words - used, " (%d) | %s (%d)", (int)status[0],
+                 submod_last_error(), (int)status[1]);
+        found = words;
+    }
+    found = found ? found : difference(loss, g, n, info);
+    free(g[0]);
+    free(g[1]);
+    return found;
+}

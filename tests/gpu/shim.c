@@ -1,0 +1,458 @@
+#include "shim.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include "base/error.h"
+#include "gpu/kernel_exact.h"
+#include "gpu/kernel_gradient.h"
+#include "gpu/kernel_labels.h"
+#include "gpu/kernel_prox.h"
+
+shim_options shim = {.order = SHIM_FIRST, .allocations_left = -1};
+
+/* ---- fibers ---- */
+
+enum { MOST_THREADS = 1024, STACK = 128 << 10, SHARED = 48 << 10, MOST_SITES = 64 };
+
+/* Where a stack was left, and moving from one to another. swapcontext asks the system about signals
+ * each time, which makes it slow; sanitizers understand nothing else. */
+#if defined(__SANITIZE_ADDRESS__)
+typedef ucontext_t place;
+
+static void move(place *from, place *to)
+{
+    swapcontext(from, to);
+}
+#else
+typedef struct place {
+    jmp_buf buffer;
+} place;
+
+static void move(place *from, place *to)
+{
+    if (_setjmp(from->buffer) == 0) {
+        _longjmp(to->buffer, 1);
+    }
+}
+#endif
+
+typedef enum { READY, AT_BARRIER, AT_SHUFFLE, DONE } state;
+
+typedef struct fiber {
+    place place; /* where it goes on */
+    state state;
+    shim_site site;               /* of the barrier it waits at */
+    uint64_t offered;             /* to the shuffle it waits at */
+    uint64_t taken[SUBMODI_WARP]; /* what its warp offered */
+} fiber;
+
+static struct {
+    fiber *fiber; /* MOST_THREADS, made once */
+    char *stack;
+    uint32_t threads, blocks, block;
+    uint32_t current;
+    place scheduler;
+    void (*kernel)(const submodi_gpu_job *job);
+    const submodi_gpu_job *job;
+    uint64_t shared[SHARED / sizeof(uint64_t)];
+} the;
+
+static shim_site sites[MOST_SITES];
+static size_t site_count;
+
+/* To the scheduler, until it comes back. */
+static void give_way(state why)
+{
+    fiber *f = &the.fiber[the.current];
+    f->state = why;
+    move(&f->place, &the.scheduler);
+}
+
+static void enter(void)
+{
+    for (;;) {
+        give_way(DONE);
+        the.kernel(the.job);
+    }
+}
+
+static void go_on(uint32_t t)
+{
+    the.current = t;
+    move(&the.scheduler, &the.fiber[t].place);
+}
+
+/* Stacks are made once; every thread then waits in `enter` for kernels. */
+static void make_fibers(void)
+{
+    the.fiber = calloc(MOST_THREADS, sizeof *the.fiber);
+    the.stack = malloc((size_t)MOST_THREADS * STACK);
+    for (uint32_t t = 0; t < MOST_THREADS; t++) {
+        ucontext_t context;
+        getcontext(&context);
+        context.uc_stack.ss_sp = the.stack + (size_t)t * STACK;
+        context.uc_stack.ss_size = STACK;
+        context.uc_link = NULL;
+        makecontext(&context, enter, 0);
+        the.current = t;
+#if defined(__SANITIZE_ADDRESS__)
+        move(&the.scheduler, &context);
+#else
+        if (_setjmp(the.scheduler.buffer) == 0) {
+            setcontext(&context);
+        }
+#endif
+    }
+}
+
+/* The k-th of n in the order of the schedule. */
+static uint32_t in_order(uint32_t k, uint32_t n, uint32_t turned)
+{
+    return shim.order == SHIM_LAST ? n - 1 - k : (k + turned) % n;
+}
+
+static uint32_t turn(uint32_t n)
+{
+    return shim.order == SHIM_RANDOM ? (uint32_t)submod_rng_below(&shim.rng, n) : 0;
+}
+
+/* Runs the ready threads of a warp once; lets all go on if they wait at a shuffle. Returns whether
+ * something happened. */
+static bool step_warp(uint32_t first)
+{
+    fiber *f = the.fiber + first;
+    bool ran = false;
+    uint32_t turned = turn(SUBMODI_WARP);
+    for (uint32_t k = 0; k < SUBMODI_WARP; k++) {
+        uint32_t lane = in_order(k, SUBMODI_WARP, turned);
+        if (f[lane].state == READY) {
+            go_on(first + lane);
+            ran = true;
+        }
+    }
+    for (uint32_t lane = 0; lane < SUBMODI_WARP; lane++) {
+        if (f[lane].state != AT_SHUFFLE) {
+            return ran;
+        }
+    }
+    for (uint32_t lane = 0; lane < SUBMODI_WARP; lane++) {
+        for (uint32_t other = 0; other < SUBMODI_WARP; other++) {
+            f[lane].taken[other] = f[other].offered;
+        }
+        f[lane].state = READY;
+    }
+    return true;
+}
+
+/* Lets the block go on if all its threads wait at the same barrier. */
+static bool release_block(void)
+{
+    for (uint32_t t = 0; t < the.threads; t++) {
+        const fiber *f = &the.fiber[t];
+        if (f->state != AT_BARRIER || f->site.line != the.fiber[0].site.line) {
+            return false;
+        }
+    }
+    for (uint32_t t = 0; t < the.threads; t++) {
+        the.fiber[t].state = READY;
+    }
+    return true;
+}
+
+static bool is_done(void)
+{
+    for (uint32_t t = 0; t < the.threads; t++) {
+        if (the.fiber[t].state != DONE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A warp runs as far as it can before the next one does; in random order, they take turns. False
+ * when the threads wait for each other for ever. */
+static bool run_block(size_t shared)
+{
+    uint32_t warps = the.threads / SUBMODI_WARP;
+    memset(the.shared, 0xa5, shared);
+    for (uint32_t t = 0; t < the.threads; t++) {
+        the.fiber[t].state = READY;
+    }
+    while (!is_done()) {
+        bool moved = false;
+        uint32_t turned = turn(warps);
+        for (uint32_t k = 0; k < warps; k++) {
+            uint32_t first = in_order(k, warps, turned) * SUBMODI_WARP;
+            while (step_warp(first)) {
+                moved = true;
+                if (shim.order == SHIM_RANDOM && submod_rng_below(&shim.rng, 2)) {
+                    break;
+                }
+            }
+        }
+        if (!moved && !release_block()) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- the layer under the kernels ---- */
+
+uint32_t submodi_thread(void)
+{
+    return the.current;
+}
+
+uint32_t submodi_threads(void)
+{
+    return the.threads;
+}
+
+uint32_t submodi_block(void)
+{
+    return the.block;
+}
+
+uint32_t submodi_blocks(void)
+{
+    return the.blocks;
+}
+
+void *submodi_shared(void)
+{
+    return the.shared;
+}
+
+void submodi_barrier(const char *file, int line)
+{
+    size_t s = 0;
+    while (s < site_count && (sites[s].line != line || strcmp(sites[s].file, file) != 0)) {
+        s++;
+    }
+    if (s == site_count && s < MOST_SITES) {
+        sites[site_count++] = (shim_site){file, line};
+    }
+    if (shim.left_out.line == line && strcmp(shim.left_out.file, file) == 0) {
+        return;
+    }
+    the.fiber[the.current].site = (shim_site){file, line};
+    give_way(AT_BARRIER);
+}
+
+static uint64_t shuffle(uint64_t x, int64_t distance, uint64_t outside)
+{
+    uint32_t self = the.current;
+    the.fiber[self].offered = x;
+    give_way(AT_SHUFFLE);
+    int64_t lane = self % SUBMODI_WARP + distance;
+    return lane >= 0 && lane < SUBMODI_WARP ? the.fiber[self].taken[lane] : outside;
+}
+
+uint64_t submodi_shuffle_up(uint64_t x, uint32_t distance)
+{
+    return shuffle(x, -(int64_t)distance, UINT64_C(0xdeadbeefdeadbeef));
+}
+
+double submodi_shuffle_down(double x, uint32_t distance)
+{
+    const double nan = NAN;
+    uint64_t bits, outside;
+    memcpy(&bits, &x, sizeof bits);
+    memcpy(&outside, &nan, sizeof outside);
+    bits = shuffle(bits, distance, outside);
+    memcpy(&x, &bits, sizeof bits);
+    return x;
+}
+
+/* a * a = 1 + 2^-12 + 2^-26, and the last term is lost when the product is rounded. */
+shim_rounding shim_cpu_rounding(void)
+{
+    static float v[2 * SUBMODI_TILE], g[2 * SUBMODI_TILE];
+    const float factor = 1, a = 1 + 0x1p-13F;
+    float mean;
+    v[0] = -(1 + 0x1p-12F);
+    g[0] = 1;
+    v[SUBMODI_TILE] = g[SUBMODI_TILE] = a;
+    submodi_softmax_mean(v, &factor, g, 2, 1, &mean);
+    return mean > 0 ? SHIM_ONCE : SHIM_TWICE;
+}
+
+float submodi_multiply_add(float a, float b, float c)
+{
+    static shim_rounding of_cpu = SHIM_AS_CPU; /* not asked yet */
+    if (of_cpu == SHIM_AS_CPU) {
+        of_cpu = shim_cpu_rounding();
+    }
+    shim_rounding rounding = shim.rounding == SHIM_AS_CPU ? of_cpu : shim.rounding;
+    return rounding == SHIM_ONCE ? fmaf(a, b, c) : a * b + c;
+}
+
+static void maybe_give_way(void)
+{
+    if (shim.order == SHIM_RANDOM && submod_rng_below(&shim.rng, 8) == 0) {
+        give_way(READY);
+    }
+}
+
+void submodi_atomic_add(uint32_t *to, uint32_t x)
+{
+    *to += x;
+    maybe_give_way();
+}
+
+void submodi_atomic_max(uint32_t *to, uint32_t x)
+{
+    *to = x > *to ? x : *to;
+    maybe_give_way();
+}
+
+void submodi_atomic_min64(uint64_t *to, uint64_t x)
+{
+    *to = x < *to ? x : *to;
+    maybe_give_way();
+}
+
+/* ---- the backend ---- */
+
+static void (*const kernels[])(const submodi_gpu_job *job) = {
+#define SUBMODI_GPU_NAME(name) submodi_gpu_kernel_##name,
+    SUBMODI_GPU_KERNELS(SUBMODI_GPU_NAME)
+#undef SUBMODI_GPU_NAME
+};
+
+static submod_status launch(const submodi_gpu_backend *b, submodi_gpu_kernel kernel,
+                            uint32_t blocks, uint32_t threads, size_t shared,
+                            const submodi_gpu_job *job)
+{
+    if (threads == 0 || threads % SUBMODI_WARP != 0 || threads > MOST_THREADS || shared > SHARED ||
+        blocks == 0) {
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: kernel %d with %u threads, %zu bytes", b->who,
+                            (int)kernel, (unsigned)threads, shared);
+    }
+    if (!the.fiber) {
+        make_fibers();
+    }
+    submodi_gpu_job copy = *job;
+    the.kernel = kernels[kernel];
+    the.job = &copy;
+    the.threads = threads;
+    the.blocks = blocks;
+    for (uint32_t k = 0; k < blocks; k++) {
+        the.block = shim.order == SHIM_LAST ? blocks - 1 - k : k;
+        if (!run_block(shared)) {
+            return submodi_fail(SUBMOD_ENUMERIC, "%s: kernel %d: threads missed a barrier", b->who,
+                                (int)kernel);
+        }
+    }
+    return SUBMOD_OK;
+}
+
+static submod_status clear(const submodi_gpu_backend *b, void *memory, size_t bytes)
+{
+    (void)b;
+    memset(memory, 0, bytes);
+    return SUBMOD_OK;
+}
+
+static submod_status upload(const submodi_gpu_backend *b, double *to, const double *from, size_t n)
+{
+    (void)b;
+    memcpy(to, from, n * sizeof *to);
+    return SUBMOD_OK;
+}
+
+/* One bit per pass, stable. */
+static submod_status own_sort(const submodi_gpu_sort *s, int32_t *current)
+{
+    int at = 0;
+    for (int bit = 0; bit < s->bits; bit++, at = 1 - at) {
+        size_t to = 0;
+        for (uint64_t digit = 0; digit < 2; digit++) {
+            for (size_t i = 0; i < s->n; i++) {
+                uint64_t key = s->wide ? ((uint64_t *)s->key[at])[i] : ((uint32_t *)s->key[at])[i];
+                if ((key >> bit & 1) != digit) {
+                    continue;
+                }
+                if (s->wide) {
+                    ((uint64_t *)s->key[1 - at])[to] = key;
+                } else {
+                    ((uint32_t *)s->key[1 - at])[to] = (uint32_t)key;
+                }
+                s->position[1 - at][to++] = s->position[at][i];
+            }
+        }
+    }
+    *current = at;
+    return SUBMOD_OK;
+}
+
+static submod_status sort(const submodi_gpu_backend *b, const submodi_gpu_sort *s, int32_t *current)
+{
+    if (s->scratch_bytes < submodi_gpu_sort_scratch(s->n)) {
+        return submodi_fail(SUBMOD_ENOMEM, "%s: scratch memory of a sort", b->who);
+    }
+    memset(s->scratch, 0x5a, s->scratch_bytes); /* it must be ours */
+    return (shim.sort ? shim.sort : own_sort)(s, current);
+}
+
+static long live;
+
+static submod_status allocate(const submodi_gpu_backend *b, size_t bytes, void **memory)
+{
+    if (shim.allocations_left == 0) {
+        return submodi_nomem(b->who);
+    }
+    shim.allocations_left -= shim.allocations_left > 0;
+    *memory = aligned_alloc(256, (bytes + 255) / 256 * 256);
+    if (!*memory) {
+        return submodi_nomem(b->who);
+    }
+    memset(*memory, 0xa5, bytes);
+    live++;
+    return SUBMOD_OK;
+}
+
+static void release(const submodi_gpu_backend *b, void *memory)
+{
+    (void)b;
+    live -= memory != NULL;
+    free(memory);
+}
+
+static submod_status copy(const submodi_gpu_backend *b, void *to, const void *from, size_t bytes)
+{
+    (void)b;
+    if (bytes > 0) {
+        memcpy(to, from, bytes);
+    }
+    return SUBMOD_OK;
+}
+
+submodi_gpu_backend shim_backend(const char *who)
+{
+    return (submodi_gpu_backend){.who = who,
+                                 .launch = launch,
+                                 .clear = clear,
+                                 .upload = upload,
+                                 .sort = sort,
+                                 .allocate = allocate,
+                                 .release = release,
+                                 .copy_in = copy,
+                                 .copy_out = copy};
+}
+
+size_t shim_sites(const shim_site **list)
+{
+    *list = sites;
+    return site_count;
+}
+
+long shim_live_allocations(void)
+{
+    return live;
+}

@@ -1,0 +1,53 @@
+/* Kernels on the CPU: a backend whose threads are fibers.
+ *
+ * A block's threads run one at a time; a thread gives way at barriers and shuffles, and in random
+ * order also at atomics. Which one runs next is the schedule: results must not depend on it. What a
+ * real device would leave undefined is made to hurt: shared memory starts as rubbish, shuffles from
+ * beyond the warp bring NaN, a barrier that some threads do not reach is an error. */
+#ifndef SUBMOD_TESTS_GPU_SHIM_H
+#define SUBMOD_TESTS_GPU_SHIM_H
+
+#include "gpu/backend.h"
+
+typedef enum shim_order {
+    SHIM_FIRST, /* the runnable thread with the lowest number */
+    SHIM_LAST,  /* the highest */
+    SHIM_RANDOM,
+    SHIM_ORDERS
+} shim_order;
+
+/* A barrier in the source. */
+typedef struct shim_site {
+    const char *file;
+    int line;
+} shim_site;
+
+/* How often a * b + c is rounded where activations have it. A device does it once. */
+typedef enum shim_rounding {
+    SHIM_AS_CPU, /* as this machine's activations do, so that all bits can be compared */
+    SHIM_ONCE,
+    SHIM_TWICE
+} shim_rounding;
+
+typedef struct shim_options {
+    shim_rounding rounding;
+    shim_order order;
+    submod_rng rng;     /* of SHIM_RANDOM */
+    shim_site left_out; /* this barrier does nothing; line 0: none */
+    submod_status (*sort)(const submodi_gpu_sort *s, int32_t *current); /* NULL: the shim's own */
+    long allocations_left; /* device memory can be had so often; negative: always */
+} shim_options;
+
+extern shim_options shim;
+
+submodi_gpu_backend shim_backend(const char *who);
+
+/* What SHIM_AS_CPU stands for. */
+shim_rounding shim_cpu_rounding(void);
+
+/* The barriers that have been reached since the program began. */
+size_t shim_sites(const shim_site **list);
+/* Blocks of device memory that have not been released. */
+long shim_live_allocations(void);
+
+#endif

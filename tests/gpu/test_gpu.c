@@ -1,0 +1,569 @@
+/* The GPU path on fibers, against the engines of the CPU. */
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "on_shim.h"
+#include "support.h"
+
+static const size_t odd_sizes[] = {1, 2, 31, 32, 33, 63, 64, 65, 255, 256, 257, 511, 1000, 1025};
+
+#define ck_assert_same(batch, settings, tuning) \
+    do { \
+        const char *what_ = compare(batch, settings, on_shim, tuning); \
+        ck_assert_msg(!what_, "kind %d, %zu x %zu x %zu, engine %d, order %d: %s", \
+                      (int)(batch)->kind, (batch)->B, (batch)->C, (batch)->N, \
+                      (int)(settings)->engine, (int)shim.order, what_); \
+    } while (0)
+
+static void set_order(int repeat)
+{
+    shim.order = (shim_order)(repeat % SHIM_ORDERS);
+    submod_rng_seed(&shim.rng, (uint64_t)repeat);
+}
+
+/* ---- everything at once ---- */
+
+START_TEST(random_problems)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 71);
+    for (int repeat = 0; repeat < repeats(1000); repeat++) {
+        bool ignore = submod_rng_below(&rng, 2);
+        size_t N = submod_rng_below(&rng, 4)
+                       ? submod_rng_below(&rng, 80)
+                       : odd_sizes[submod_rng_below(&rng, sizeof odd_sizes / sizeof *odd_sizes)];
+        batch d = random_batch(&rng, (kind)submod_rng_below(&rng, KINDS), submod_rng_below(&rng, 4),
+                               1 + submod_rng_below(&rng, 6), N, submod_rng_below(&rng, 2), ignore);
+        submod_loss_settings s = random_settings(&rng, ignore);
+        submodi_gpu_tuning t = random_tuning(&rng);
+        set_order(repeat);
+        ck_assert_same(&d, &s, &t);
+        free_batch(&d);
+    }
+    ck_assert_int_eq(shim_live_allocations(), 0);
+}
+END_TEST
+
+/* With the sizes that a device gets. */
+START_TEST(default_tuning)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 72);
+    submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
+    const size_t sizes[] = {2047, 2048, 2049, 5000};
+    for (int repeat = 0; repeat < 4 * KINDS * 2; repeat++) {
+        kind k = (kind)(repeat / 2 % KINDS);
+        batch d = random_batch(&rng, k, 2, 5, sizes[repeat / 2 / KINDS], repeat % 3 == 0, true);
+        submod_loss_settings s = random_settings(&rng, true);
+        s.engine = (submod_engine)(repeat % 2);
+        set_order(repeat);
+        ck_assert_same(&d, &s, &t);
+        free_batch(&d);
+    }
+}
+END_TEST
+
+/* Many classes: the stage shrinks the blocks, then is given up; label counters leave shared memory.
+ */
+START_TEST(many_classes)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 73);
+    submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
+    const size_t classes[] = {23, 24, 25, 48, 97, 192, 193, 400, 7000};
+    for (int repeat = 0; repeat < 18; repeat += SANITIZED ? 5 : 1) {
+        size_t C = classes[repeat / 2];
+        batch d = random_batch(&rng, SOFTMAX, 1, C, C > 1000 ? 40 : 260, false, false);
+        t.threads = C > 1000 ? SUBMODI_WARP : SUBMODI_GPU_THREADS;
+        submod_loss_settings s = submod_loss_defaults();
+        s.engine = (submod_engine)(repeat % 2);
+        s.delta = 0x1p-6;
+        set_order(repeat);
+        ck_assert_same(&d, &s, &t);
+        free_batch(&d);
+    }
+}
+END_TEST
+
+/* ---- the histogram's counts ---- */
+
+/* Runs the pipeline on a workspace of its own and looks at the counters in it. */
+START_TEST(counts_bit_identical)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 74);
+    for (int repeat = 0; repeat < repeats(200); repeat++) {
+        size_t N = odd_sizes[(size_t)repeat % (sizeof odd_sizes / sizeof *odd_sizes)];
+        bool coarse = repeat % 5 == 0;
+        batch d = random_batch(&rng, repeat % 2 ? SOFTMAX : SOFTMAX_P, 2, 4, N, coarse, true);
+        submod_loss_settings s = random_settings(&rng, true);
+        s.engine = SUBMOD_ENGINE_HISTOGRAM;
+        s.per_image = 0;
+        s.bins = 0; /* histograms that live across calls go by delta */
+        submodi_gpu_tuning t = random_tuning(&rng);
+        set_order(repeat);
+        submod_input input = repeat % 2 ? SUBMOD_INPUT_LOGITS : SUBMOD_INPUT_PROBABILITIES;
+        submod_scores scores = scores_of(&d);
+        submod_labels labels = labels_of(&d);
+        submodi_problem p;
+        ck_assert_ok(
+            submodi_problem_start(&p, "test", &scores, input, &labels, SUBMODI_SOFTMAX, false, &s));
+        ck_assert_ok(submodi_problem_shape(&p));
+        submodi_gpu_plan plan;
+        submod_gpu_result result;
+        ck_assert_ok(submodi_gpu_plan_make(&p, 0, NULL, &result, &t, NULL, &plan));
+        void *memory = aligned_alloc(256, plan.bytes);
+        memset(memory, 0xa5, plan.bytes);
+        ck_assert_ok(submodi_gpu_plan_make(&p, 0, NULL, &result, &t, memory, &plan));
+        submodi_gpu_backend b = shim_backend("test");
+        ck_assert_ok(submodi_gpu_run(&b, &p, &plan));
+        ck_assert_int_eq(result.status, SUBMOD_OK);
+
+        submod_histogram *h = NULL;
+        size_t C, K;
+        ck_assert_ok(submod_histogram_create(4, s.delta, &h));
+        ck_assert_ok(submod_histogram_add(h, &scores, input, &labels, &s, NULL));
+        const double *expected = submod_histogram_counts(h, &C, &K);
+        ck_assert_uint_eq(K, plan.job.bins);
+        for (size_t k = 0; k < 2 * K * C; k++) {
+            if (k % K != 0) { /* bins 0 and K are derived */
+                ck_assert(expected[k] == plan.job.count[k]);
+            } else {
+                ck_assert_uint_eq(plan.job.count[k], 0);
+            }
+        }
+        submod_histogram_free(h);
+        free(memory);
+        free_batch(&d);
+    }
+}
+END_TEST
+
+/* A CPU that rounds otherwise than a device has other last bits, and the loss follows: it changes
+ * by no more than the largest error does. */
+START_TEST(other_rounding)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 81);
+    submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
+    submod_loss_settings s = submod_loss_defaults();
+    int different = 0;
+    shim.rounding = shim_cpu_rounding() == SHIM_ONCE ? SHIM_TWICE : SHIM_ONCE;
+    for (int repeat = 0; repeat < 20; repeat++) {
+        batch d = random_batch(&rng, repeat % 2 ? SIGMOID : SOFTMAX, 1, 4, 200, false, false);
+        double loss[2];
+        ck_assert_ok(on_cpu(&d, &loss[0], NULL, NULL, &s));
+        ck_assert_ok(on_shim(&d, &loss[1], NULL, NULL, &s, &t));
+        ck_assert_near(loss[0], loss[1], 0x1p-21);
+        different += loss[0] != loss[1];
+        free_batch(&d);
+    }
+    shim.rounding = SHIM_AS_CPU;
+    ck_assert_int_gt(different, 10);
+}
+END_TEST
+
+/* ---- the table of special cases (loss.h) ---- */
+
+START_TEST(special_cases)
+{
+    submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
+    submod_rng rng;
+    submod_rng_seed(&rng, 75);
+    for (int variant = 0; variant < 2 * KINDS * SUBMOD_CLASSES_LIST; variant++) {
+        submod_loss_settings s = submod_loss_defaults();
+        s.engine = (submod_engine)(variant % 2);
+        s.classes = (submod_classes)(variant / 2 % 2);
+        kind k = (kind)(variant / 4);
+        set_order(variant);
+        for (int images = 0; images < 2; images++) {
+            s.per_image = images;
+            s.has_ignore = 1;
+            s.ignore_label = 9;
+            const size_t shapes[][2] = {{0, 5}, {3, 0}, {0, 0}, {1, 1}, {3, 7}};
+            for (size_t i = 0; i < 5; i++) {
+                batch d = random_batch(&rng, k, shapes[i][0], 3, shapes[i][1], false, false);
+                size_t labels = d.B * d.N * (k == SIGMOID || k == SIGMOID_P ? 3 : 1);
+                ck_assert_same(&d, &s, &t);
+                for (size_t n = 0; n < labels; n++) { /* everything foreground, class 2 absent */
+                    d.y[n] = 1;
+                }
+                ck_assert_same(&d, &s, &t);
+                for (size_t n = 0; n < labels; n++) { /* no foreground */
+                    d.y[n] = 0;
+                }
+                ck_assert_same(&d, &s, &t);
+                for (size_t n = 0; n < labels; n++) { /* the first image ignored, then all */
+                    d.y[n] = n < labels / 2 ? 9 : 0;
+                }
+                ck_assert_same(&d, &s, &t);
+                for (size_t n = 0; n < labels; n++) {
+                    d.y[n] = 9;
+                }
+                ck_assert_same(&d, &s, &t);
+                free_batch(&d);
+            }
+        }
+    }
+}
+END_TEST
+
+/* Statuses and words are compared too. */
+START_TEST(refusals)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 76);
+    const float bad[] = {NAN, INFINITY, -INFINITY, 1.5F, -0.5F, 1.0005F, 3e38F, -3e38F};
+    for (int repeat = 0; repeat < repeats(600); repeat++) {
+        kind k = (kind)(repeat % KINDS);
+        batch d = random_batch(&rng, k, 3, 3, 1 + submod_rng_below(&rng, 40), false, true);
+        submod_loss_settings s = random_settings(&rng, true);
+        submodi_gpu_tuning t = random_tuning(&rng);
+        set_order(repeat);
+        if (repeat % 3 != 0) {
+            for (uint64_t i = submod_rng_below(&rng, 3); i < 3; i++) {
+                d.x[submod_rng_below(&rng, d.B * d.C * d.N)] = bad[submod_rng_below(&rng, 8)];
+            }
+        }
+        if (repeat % 3 != 1) {
+            const int64_t outside[] = {-1, 3, INT64_MAX, INT64_MIN, (int64_t)1 << 32};
+            d.y[submod_rng_below(&rng, d.B * d.N)] = outside[submod_rng_below(&rng, 5)];
+        }
+        ck_assert_same(&d, &s, &t);
+        free_batch(&d);
+    }
+}
+END_TEST
+
+/* What the device says by itself, without the host's checks: position, status, loss, and a gradient
+ * that is left alone. Also labels of all types and strides. */
+START_TEST(device_side_errors)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 77);
+    for (int repeat = 0; repeat < repeats(300); repeat++) {
+        enum { B = 2, C = 3, N = 50 };
+        float x[B * C * N], g[B * C * N], left_alone[B * C * N];
+        int32_t y[B * N];
+        for (int i = 0; i < B * C * N; i++) {
+            x[i] = (float)submod_rng_normal(&rng);
+            g[i] = left_alone[i] = (float)i;
+        }
+        for (int i = 0; i < B * N; i++) {
+            y[i] = (int32_t)submod_rng_below(&rng, C);
+        }
+        uint64_t at = submod_rng_below(&rng, B * N), score = submod_rng_below(&rng, B * C * N);
+        bool bad_label = repeat % 3 == 0;
+        y[at] = bad_label ? 7 : y[at];
+        x[score] = repeat % 3 != 2 ? NAN : x[score];
+        submod_loss_settings s = random_settings(&rng, false);
+        s.class_weight = NULL;
+        s.classes = SUBMOD_CLASSES_ALL;
+        submod_scores scores = submod_scores_f32(x, B, C, N);
+        submod_labels labels = submod_labels_i32(y, B, N);
+        submod_gradient to = submod_gradient_dense(g, C, N);
+        submodi_problem p;
+        ck_assert_ok(submodi_problem_start(&p, "test", &scores, SUBMOD_INPUT_LOGITS, &labels,
+                                           SUBMODI_SOFTMAX, false, &s));
+        submodi_gpu_tuning t = random_tuning(&rng);
+        submodi_gpu_plan plan;
+        ck_assert_ok(submodi_problem_shape(&p));
+        ck_assert_ok(submodi_gpu_plan_make(&p, 0, &to, NULL, &t, NULL, &plan));
+        submod_gpu_result r;
+        submod_gpu_place place = {0, NULL, aligned_alloc(256, plan.bytes), plan.bytes};
+        submodi_gpu_backend b = shim_backend("test");
+        set_order(repeat);
+        ck_assert_ok(submodi_gpu_loss(&b, &p, 0, &r, &to, &place, &t));
+        submod_status expected = bad_label         ? SUBMOD_EINVAL
+                                 : repeat % 3 == 1 ? SUBMOD_ENONFINITE
+                                                   : SUBMOD_OK;
+        ck_assert_int_eq(r.status, expected);
+        ck_assert_int_eq(submod_gpu_result_status(&r), expected);
+        ck_assert_uint_eq(r.bad_label, bad_label ? at : SUBMOD_GPU_NONE);
+        ck_assert_uint_eq(r.bad_score, repeat % 3 != 2 ? score : SUBMOD_GPU_NONE);
+        ck_assert(isnan(r.loss) == (expected != SUBMOD_OK));
+        ck_assert((same_floats(g, left_alone, sizeof g / sizeof *g)) == (expected != SUBMOD_OK));
+        place.workspace_bytes--;
+        ck_assert_int_eq(submodi_gpu_loss(&b, &p, 0, &r, &to, &place, &t), SUBMOD_ENOMEM);
+        place.workspace_bytes++;
+        ck_assert_int_eq(submodi_gpu_loss(&b, &p, 0, NULL, &to, &place, &t), SUBMOD_EINVAL);
+        free(place.workspace);
+    }
+}
+END_TEST
+
+/* Types and strides, device pointers: the same bits as the CPU on the same views. */
+START_TEST(layouts_and_types)
+{
+    enum { B = 2, C = 3, N = 37 };
+    submod_rng rng;
+    submod_rng_seed(&rng, 78);
+    for (int repeat = 0; repeat < repeats(120); repeat++) {
+        uint16_t half[B * C * N * 2];
+        float single[B * C * N * 2], g[2][B * C * N * 2];
+        int64_t y64[B * N * 2];
+        int32_t y32[B * N * 2];
+        uint8_t y8[B * N * 2];
+        bool bf16 = submod_rng_below(&rng, 2);
+        for (int i = 0; i < B * C * N * 2; i++) { /* finite: exponents that are not all ones */
+            uint64_t bits = submod_rng_next(&rng);
+            half[i] = (uint16_t)(bf16 ? (bits & 0x80ff) | 0x3f00 : bits & 0xbfff);
+            single[i] = (float)submod_rng_normal(&rng);
+            g[0][i] = g[1][i] = 0.5F;
+        }
+        for (int i = 0; i < B * N * 2; i++) {
+            y64[i] = y32[i] = y8[i] = (uint8_t)submod_rng_below(&rng, C);
+        }
+        int type = (int)submod_rng_below(&rng, 3);
+        submod_scores scores = submod_scores_f32(single, B, C, N);
+        if (type != 0) {
+            scores.data = half;
+            scores.type = bf16 ? SUBMOD_SCORE_BF16 : SUBMOD_SCORE_F16;
+        }
+        submod_labels labels = repeat % 3 == 0   ? submod_labels_u8(y8, B, N)
+                               : repeat % 3 == 1 ? submod_labels_i32(y32, B, N)
+                                                 : submod_labels_i64(y64, B, N);
+        submod_gradient to[2] = {submod_gradient_dense(g[0], C, N),
+                                 submod_gradient_dense(g[1], C, N)};
+        if (repeat & 4) { /* channels last, every other entry */
+            scores.class_stride = 2;
+            scores.pixel_stride = 2 * C;
+            scores.batch_stride = 2 * C * N;
+            labels.pixel_stride = 2;
+            labels.batch_stride = 2 * N;
+            for (int i = 0; i < 2; i++) {
+                to[i].class_stride = 2;
+                to[i].pixel_stride = 2 * C;
+                to[i].batch_stride = 2 * C * N;
+                to[i].scale = -0.25;
+                to[i].accumulate = 1;
+            }
+        }
+        submod_loss_settings s = random_settings(&rng, false);
+        double loss;
+        ck_assert_ok(submod_lovasz_softmax(&scores, SUBMOD_INPUT_LOGITS, &labels, &loss, &to[0],
+                                           NULL, &s, NULL));
+        submodi_problem p;
+        ck_assert_ok(submodi_problem_start(&p, "test", &scores, SUBMOD_INPUT_LOGITS, &labels,
+                                           SUBMODI_SOFTMAX, false, &s));
+        submodi_gpu_tuning t = random_tuning(&rng);
+        submodi_gpu_plan plan;
+        ck_assert_ok(submodi_problem_shape(&p));
+        ck_assert_ok(submodi_gpu_plan_make(&p, 0, &to[1], NULL, &t, NULL, &plan));
+        submod_gpu_result r;
+        submod_gpu_place place = {0, NULL, aligned_alloc(256, plan.bytes), plan.bytes};
+        submodi_gpu_backend b = shim_backend("test");
+        ck_assert_ok(submodi_gpu_loss(&b, &p, 0, &r, &to[1], &place, &t));
+        ck_assert_near(r.loss, loss, 1e-13);
+        ck_assert(same_floats(g[0], g[1], sizeof g[0] / sizeof *g[0]));
+        free(place.workspace);
+    }
+}
+END_TEST
+
+/* ---- memory ---- */
+
+START_TEST(device_memory_fails)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 79);
+    submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
+    batch d = random_batch(&rng, SOFTMAX, 1, 3, 20, false, false);
+    float g[60] = {7};
+    submod_gradient to = submod_gradient_dense(g, 3, 20);
+    submod_loss_settings s = submod_loss_defaults();
+    double loss = 7;
+    shim.allocations_left = 0;
+    ck_assert_int_eq(on_shim(&d, &loss, &to, NULL, &s, &t), SUBMOD_ENOMEM);
+    ck_assert(loss == 7 && g[0] == 7);
+    shim.allocations_left = -1;
+    ck_assert_ok(on_shim(&d, &loss, &to, NULL, &s, &t));
+    ck_assert_int_eq(shim_live_allocations(), 0);
+    free_batch(&d);
+}
+END_TEST
+
+/* ---- would we notice? ---- */
+
+/* A few problems that reach every barrier under every schedule; true when all is well. */
+static bool all_is_well(void)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 80);
+    for (int repeat = 0; repeat < 60; repeat++) {
+        kind k = (kind)(repeat % KINDS);
+        bool many = repeat % 4 == 3; /* classes: then all warps have something to add up */
+        batch d = random_batch(&rng, k, 2, many ? 40 : 3, 150 + submod_rng_below(&rng, 200),
+                               repeat % 2, true);
+        if (k == HINGE) { /* one thread alone knows the range */
+            d.x[submod_rng_below(&rng, d.B * d.N)] = 1000;
+        }
+        submod_loss_settings s = random_settings(&rng, true);
+        s.engine = (submod_engine)(repeat / 3 % 2);
+        s.delta = 0x1p-9;
+        s.bins = 0;
+        s.class_weight = NULL;
+        s.classes = SUBMOD_CLASSES_ALL;
+        s.class_count = 0;
+        submodi_gpu_tuning t = random_tuning(&rng);
+        t.threads = 64U << repeat % 3;
+        t.window_bytes = repeat % 2 ? 24 << 10 : 200;
+        set_order(repeat);
+        const char *what = compare(&d, &s, on_shim, &t);
+        free_batch(&d);
+        if (what) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Leaves out one barrier after the other: each time some result must be wrong. In a process of its
+ * own, because a kernel without its barrier may do anything. */
+START_TEST(every_barrier_is_needed)
+{
+    ck_assert(all_is_well());
+    const shim_site *sites;
+    size_t count = shim_sites(&sites);
+    ck_assert_uint_ge(count, 10);
+    for (size_t i = 0; !SANITIZED && i < count; i++) {
+        pid_t child = fork();
+        ck_assert(child >= 0);
+        if (child == 0) {
+            signal(SIGALRM, SIG_DFL); /* Check has its own */
+            alarm(10);                /* it may wait for ever */
+            shim.left_out = sites[i];
+            _exit(all_is_well() ? 0 : 1);
+        }
+        int status = 0;
+        ck_assert(waitpid(child, &status, 0) == child);
+        ck_assert_msg(!(WIFEXITED(status) && WEXITSTATUS(status) == 0),
+                      "nobody noticed that the barrier at %s:%d was left out", sites[i].file,
+                      sites[i].line);
+    }
+}
+END_TEST
+
+/* ---- the public face, which finds no device here ---- */
+
+START_TEST(workspace_needs_no_device)
+{
+    submod_loss_settings s = submod_loss_defaults();
+    submod_scores scores = submod_scores_f32(NULL, 8, 21, 1024 * 2048);
+    size_t bytes = 0;
+    s.engine = SUBMOD_ENGINE_HISTOGRAM;
+    ck_assert_ok(
+        submod_gpu_loss_workspace(SUBMOD_GPU_SOFTMAX, &scores, SUBMOD_INPUT_LOGITS, &s, &bytes));
+    ck_assert(bytes > 21 * 8192 * 8 && bytes < 21 * 8192 * 8 * 11 / 10);
+    s.engine = SUBMOD_ENGINE_EXACT;
+    ck_assert_ok(
+        submod_gpu_loss_workspace(SUBMOD_GPU_SIGMOID, &scores, SUBMOD_INPUT_LOGITS, &s, &bytes));
+    double pixels = 8.0 * 1024 * 2048;
+    ck_assert((double)bytes > 4 * 21 * pixels && (double)bytes < 4 * 27 * pixels);
+    bytes = 7;
+    ck_assert_int_eq(
+        submod_gpu_loss_workspace((submod_gpu_loss)9, &scores, SUBMOD_INPUT_LOGITS, &s, &bytes),
+        SUBMOD_EINVAL);
+    ck_assert_int_eq(
+        submod_gpu_loss_workspace(SUBMOD_GPU_HINGE, &scores, SUBMOD_INPUT_LOGITS, &s, &bytes),
+        SUBMOD_EINVAL); /* 21 scores per pixel */
+    ck_assert_int_eq(
+        submod_gpu_loss_workspace(SUBMOD_GPU_SOFTMAX, NULL, SUBMOD_INPUT_LOGITS, &s, &bytes),
+        SUBMOD_EINVAL);
+    scores.classes = (size_t)1 << 28;
+    scores.pixels = 16;
+    s.per_image = 1;
+    ck_assert_int_eq(
+        submod_gpu_loss_workspace(SUBMOD_GPU_SOFTMAX, &scores, SUBMOD_INPUT_LOGITS, &s, &bytes),
+        SUBMOD_EUNSUPPORTED);
+    ck_assert_uint_eq(bytes, 7);
+}
+END_TEST
+
+/* This program has the static library inside, which has no CUDA. What the arguments are refused for
+ * comes first. */
+START_TEST(without_cuda)
+{
+    float x[2] = {0, 1}, g[2] = {7, 7};
+    uint8_t y[1] = {0};
+    double loss = 7;
+    int devices = 7;
+    submod_scores scores = submod_scores_f32(x, 1, 2, 1);
+    submod_labels labels = submod_labels_u8(y, 1, 1);
+    submod_gradient to = submod_gradient_dense(g, 2, 1);
+    submod_loss_settings s = submod_loss_defaults();
+    submod_gpu_place place = {0};
+    submod_gpu_result result;
+    ck_assert_int_eq(submod_gpu_available(&devices), SUBMOD_EUNSUPPORTED);
+    ck_assert_int_eq(devices, 0);
+    ck_assert(strstr(submod_last_error(), "without CUDA"));
+    ck_assert_ok(submod_gpu_loss_workspace(SUBMOD_GPU_SOFTMAX, &scores, SUBMOD_INPUT_LOGITS, &s,
+                                           &place.workspace_bytes));
+    place.workspace = aligned_alloc(256, place.workspace_bytes);
+#define REFUSE(status, gradient, where) \
+    do { \
+        ck_assert_int_eq(submod_gpu_lovasz_softmax(&scores, SUBMOD_INPUT_LOGITS, &labels, &result, \
+                                                   gradient, &s, where), \
+                         status); \
+    } while (0)
+#define REFUSE_HOST(status, gradient) \
+    do { \
+        ck_assert_int_eq(submod_gpu_lovasz_softmax_host(&scores, SUBMOD_INPUT_LOGITS, &labels, \
+                                                        &loss, gradient, NULL, &s, 0), \
+                         status); \
+    } while (0)
+    REFUSE(SUBMOD_EUNSUPPORTED, &to, &place);
+    REFUSE_HOST(SUBMOD_EUNSUPPORTED, &to);
+    REFUSE(SUBMOD_EINVAL, &to, NULL);
+    place.workspace_bytes--;
+    REFUSE(SUBMOD_ENOMEM, &to, &place);
+    place.workspace_bytes++;
+    to.class_stride = 0;
+    REFUSE(SUBMOD_EINVAL, &to, &place);
+    REFUSE_HOST(SUBMOD_EINVAL, &to);
+    s.engine = (submod_engine)7;
+    REFUSE(SUBMOD_EINVAL, NULL, &place);
+    REFUSE_HOST(SUBMOD_EINVAL, NULL);
+#undef REFUSE
+#undef REFUSE_HOST
+    ck_assert(loss == 7 && g[0] == 7 && g[1] == 7);
+    ck_assert_int_eq(submod_gpu_result_status(NULL), SUBMOD_EINVAL);
+    free(place.workspace);
+}
+END_TEST
+
+/* Scores as large as floats get, in as few bins as there can be: bins per unit of error are
+ * subnormal. And no margin above 0. */
+START_TEST(extreme_margins)
+{
+    float x[4] = {3.4e38F, -3.4e38F, 2e38F, 5};
+    int64_t y[4] = {0, 1, 1, 0};
+    submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
+    submod_loss_settings s = submod_loss_defaults();
+    s.engine = SUBMOD_ENGINE_HISTOGRAM;
+    batch d = {HINGE, 1, 1, 4, x, y};
+    for (size_t bins = 0; bins <= 4; bins += 2) {
+        s.bins = bins;
+        ck_assert_same(&d, &s, &t);
+        for (int i = 0; i < 4; i++) {
+            x[i] = y[i] ? fabsf(x[i]) : -fabsf(x[i]);
+        }
+        ck_assert_same(&d, &s, &t);
+        for (int i = 0; i < 2; i++) {
+            x[i] = -x[i];
+        }
+    }
+}
+END_TEST
+
+int main(void)
+{
+    return RUN_TESTS("gpu", random_problems, default_tuning, many_classes, counts_bit_identical,
+                     other_rounding, special_cases, refusals, device_side_errors, layouts_and_types,
+                     extreme_margins, device_memory_fails, every_barrier_is_needed,
+                     workspace_needs_no_device, without_cuda);
+}

@@ -1,0 +1,309 @@
+/* The Jaccard prox of the GPU path on fibers, by its optimality conditions: with x' the middles of
+ * the bins, s = lambda (x' - u) must be in the base polytope and <s, u> = f(u). */
+#include <math.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "on_shim.h"
+#include "support.h"
+
+static int descending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? 1 : -(x > y);
+}
+
+/* The largest s(A) - F(A) over all A: for so many pixels of each label the largest s are worst. */
+static double worst_violation(const double *s, const uint8_t *y, size_t n)
+{
+    double *fg = malloc((n + 1) * sizeof *fg), *bg = malloc((n + 1) * sizeof *bg);
+    size_t P = 0, Q = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (y[i]) {
+            fg[P++] = s[i];
+        } else {
+            bg[Q++] = s[i];
+        }
+    }
+    qsort(fg, P, sizeof *fg, descending);
+    qsort(bg, Q, sizeof *bg, descending);
+    double worst = 0, of_fg = 0;
+    for (size_t a = 0; a <= P; a++) {
+        double sum = of_fg;
+        for (size_t b = 0; b <= Q; b++) {
+            double F = P + b ? (double)(a + b) / (double)(P + b) : 0;
+            worst = fmax(worst, sum - F);
+            sum += b < Q ? bg[b] : 0;
+        }
+        of_fg += a < P ? fg[a] : 0;
+    }
+    free(fg);
+    free(bg);
+    return worst;
+}
+
+/* x moved to the middles of K bins. */
+static void quantise(const float *x, size_t n, size_t K, double *middle)
+{
+    float low = INFINITY, high = -INFINITY;
+    for (size_t i = 0; i < n; i++) {
+        low = fminf(low, x[i]);
+        high = fmaxf(high, x[i]);
+    }
+    double width = ((double)high - (double)low) / (double)K;
+    for (size_t i = 0; i < n; i++) {
+        double k = width > 0 ? floor(((double)x[i] - (double)low) / width) : 0;
+        k = fmin(k, (double)K - 1);
+        middle[i] = width > 0 ? (double)low + (k + 0.5) * width : (double)low;
+    }
+}
+
+/* How far u is from the prox of the middles, as a number that is 0 for the prox itself. */
+static double defect(const double *middle, const uint8_t *y, const float *u, size_t n,
+                     double lambda)
+{
+    double *s = malloc((n + 1) * sizeof *s), *v = malloc((n + 1) * sizeof *v);
+    double total = 0, product = 0, f = 0;
+    for (size_t i = 0; i < n; i++) {
+        v[i] = (double)u[i];
+        s[i] = lambda * (middle[i] - v[i]);
+        total += s[i];
+        product += s[i] * v[i];
+    }
+    submod_fn *jaccard = NULL;
+    submod_status status = submod_fn_jaccard(n, y, &jaccard);
+    if (status == SUBMOD_OK) {
+        status = submod_lovasz(jaccard, v, &f, NULL, NULL, NULL, NULL); /* refuses NaN */
+    }
+    submod_fn_free(jaccard);
+    double result = fmax(fabs(total - 1), fmax(worst_violation(s, y, n), fabs(f - product)));
+    result = status == SUBMOD_OK ? result : INFINITY;
+    free(s);
+    free(v);
+    return result;
+}
+
+/* One image of n pixels; returns its defect and sets delta. */
+static submod_status prox(const float *x, const uint8_t *y, size_t n, double lambda, size_t K,
+                          float *u, submod_gpu_result *r, const submodi_gpu_tuning *t)
+{
+    submod_scores scores = submod_scores_f32(x, 1, 1, n);
+    submod_labels labels = submod_labels_u8(y, 1, n);
+    submod_gradient to = submod_gradient_dense(u, 1, n);
+    submod_loss_settings settings = submod_loss_defaults();
+    settings.has_ignore = 1;
+    settings.ignore_label = 9;
+    submodi_problem p;
+    submodi_gpu_plan plan;
+    ck_assert_ok(submodi_gpu_prox_start("test", &scores, &labels, lambda, K, &settings, &p));
+    ck_assert_ok(submodi_problem_shape(&p));
+    ck_assert_ok(submodi_gpu_plan_make(&p, lambda, &to, r, t, NULL, &plan));
+    submod_gpu_place place = {0, NULL, aligned_alloc(256, plan.bytes), plan.bytes};
+    memset(place.workspace, 0xa5, plan.bytes);
+    submodi_gpu_backend b = shim_backend("test");
+    submod_status status = submodi_gpu_loss(&b, &p, lambda, r, &to, &place, t);
+    free(place.workspace);
+    return status;
+}
+
+/* True when all is well. */
+static bool random_problems_are_solved(int problems)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 97);
+    bool good = true;
+    for (int repeat = 0; good && repeat < problems; repeat++) {
+        static const size_t sizes[] = {1, 2, 31, 32, 33, 100, 257};
+        size_t n = submod_rng_below(&rng, 2) ? 1 + submod_rng_below(&rng, 12)
+                                             : sizes[submod_rng_below(&rng, 7)];
+        size_t K = (size_t)2 << submod_rng_below(&rng, 10);
+        double lambda = exp(4 * submod_rng_normal(&rng) / 2);
+        double share = submod_rng_uniform(&rng) * 1.2 - 0.1; /* also none, also all */
+        bool coarse = repeat % 3 == 0;
+        float x[257], u[257];
+        uint8_t y[257];
+        double middle[257];
+        for (size_t i = 0; i < n; i++) {
+            x[i] = (float)(coarse ? (double)submod_rng_below(&rng, 4) : submod_rng_normal(&rng));
+            y[i] = submod_rng_uniform(&rng) < share;
+        }
+        submodi_gpu_tuning t = random_tuning(&rng);
+        t.threads = 32U << submod_rng_below(&rng, 3);
+        shim.order = (shim_order)(repeat % SHIM_ORDERS);
+        submod_rng_seed(&shim.rng, (uint64_t)repeat);
+        submod_gpu_result r;
+        good = prox(x, y, n, lambda, K, u, &r, &t) == SUBMOD_OK && r.status == SUBMOD_OK;
+        quantise(x, n, K, middle);
+        double scale = 1;
+        for (size_t i = 0; i < n; i++) {
+            good = good && fabs((double)x[i] - middle[i]) <= r.delta;
+            scale = fmax(scale, fabs((double)x[i]) + 1 / lambda);
+        }
+        /* u is rounded to float: s by lambda * 2^-24 |u| each, <s, u> by |u| times that. */
+        double slack = 0x1p-23 * (double)n * lambda * scale * scale + 1e-9;
+        good = good && defect(middle, y, u, n, lambda) <= slack;
+    }
+    return good;
+}
+
+START_TEST(optimality)
+{
+    ck_assert(random_problems_are_solved(repeats(600)));
+}
+END_TEST
+
+START_TEST(every_barrier_is_needed)
+{
+    ck_assert(random_problems_are_solved(100));
+    const shim_site *sites;
+    size_t count = shim_sites(&sites), tried = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (SANITIZED || !strstr(sites[i].file, "kernel_prox")) {
+            continue; /* those of the losses have their own test */
+        }
+        tried++;
+        pid_t child = fork();
+        ck_assert(child >= 0);
+        if (child == 0) {
+            signal(SIGALRM, SIG_DFL); /* Check has its own */
+            alarm(10);                /* it may wait for ever */
+            shim.left_out = sites[i];
+            _exit(random_problems_are_solved(100) ? 0 : 1);
+        }
+        int status = 0;
+        ck_assert(waitpid(child, &status, 0) == child);
+        ck_assert_msg(!(WIFEXITED(status) && WEXITSTATUS(status) == 0),
+                      "nobody noticed that the barrier at %s:%d was left out", sites[i].file,
+                      sites[i].line);
+    }
+    ck_assert(SANITIZED || tried >= 5);
+}
+END_TEST
+
+/* Many images and classes at once give what each gives alone; ignored entries stay; x may be u. */
+START_TEST(batches)
+{
+    enum { B = 3, C = 4, N = 50 };
+    submod_rng rng;
+    submod_rng_seed(&rng, 98);
+    for (int repeat = 0; repeat < repeats(20); repeat++) {
+        float x[B * C * N], u[B * C * N];
+        uint8_t y[B * C * N];
+        for (int i = 0; i < B * C * N; i++) {
+            u[i] = x[i] = (float)submod_rng_normal(&rng);
+            y[i] = submod_rng_below(&rng, 8) == 0 ? 9 : (uint8_t)submod_rng_below(&rng, 2);
+        }
+        submodi_gpu_tuning t = random_tuning(&rng), alone = submodi_gpu_tuning_defaults();
+        t.threads = 32U << submod_rng_below(&rng, 3);
+        alone.threads = 64;
+        submod_scores scores = submod_scores_f32(u, B, C, N);
+        submod_labels labels = submod_labels_multilabel(y, SUBMOD_LABEL_U8, B, C, N);
+        submod_gradient to = submod_gradient_dense(u, C, N);
+        submod_loss_settings settings = submod_loss_defaults();
+        settings.has_ignore = 1;
+        settings.ignore_label = 9;
+        submodi_problem p;
+        submodi_gpu_plan plan;
+        submod_gpu_result r, one;
+        submodi_gpu_backend b = shim_backend("test");
+        ck_assert_ok(submodi_gpu_prox_start("test", &scores, &labels, 2, 256, &settings, &p));
+        ck_assert_ok(submodi_problem_shape(&p));
+        ck_assert_ok(submodi_gpu_plan_make(&p, 2, &to, &r, &t, NULL, &plan));
+        submod_gpu_place place = {0, NULL, aligned_alloc(256, plan.bytes), plan.bytes};
+        ck_assert_ok(submodi_gpu_loss(&b, &p, 2, &r, &to, &place, &t));
+        free(place.workspace);
+        ck_assert_ok(submod_gpu_result_status(&r));
+        double delta = 0;
+        for (int k = 0; k < B * C; k++) {
+            float v[N];
+            ck_assert_ok(prox(x + k * N, y + k * N, N, 2, 256, v, &one, &alone));
+            ck_assert(same_floats(v, u + k * N, N));
+            delta = fmax(delta, one.delta);
+            for (int i = 0; i < N; i++) {
+                ck_assert(y[k * N + i] != 9 || v[i] == x[k * N + i]);
+            }
+        }
+        ck_assert(delta == r.delta);
+    }
+}
+END_TEST
+
+START_TEST(refusals)
+{
+    float x[3] = {0, NAN, 1}, u[3] = {7, 7, 7};
+    uint8_t y[3] = {0, 1, 1};
+    submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
+    submod_gpu_result r;
+    ck_assert_ok(prox(x, y, 3, 1, 16, u, &r, &t));
+    ck_assert_int_eq(submod_gpu_result_status(&r), SUBMOD_ENONFINITE);
+    ck_assert(u[0] == 7 && isnan(r.loss) && r.bad_score == 1);
+    x[1] = 0;
+    y[2] = 3;
+    ck_assert_ok(prox(x, y, 3, 1, 16, u, &r, &t));
+    ck_assert_int_eq(submod_gpu_result_status(&r), SUBMOD_EINVAL);
+    ck_assert(u[0] == 7 && r.bad_label == 2);
+    submod_scores scores = submod_scores_f32(x, 1, 1, 3);
+    submod_labels labels = submod_labels_u8(y, 1, 3);
+    submod_gradient to = submod_gradient_dense(u, 1, 3);
+    submod_gpu_place place = {0};
+    size_t bytes = 0;
+    ck_assert_ok(submod_gpu_prox_workspace(&scores, 256, &bytes));
+    ck_assert(bytes > 0);
+    ck_assert_int_eq(submod_gpu_prox_workspace(&scores, 100, &bytes), SUBMOD_EINVAL);
+    ck_assert_int_eq(submod_gpu_prox_workspace(NULL, 256, &bytes), SUBMOD_EINVAL);
+    place.workspace = aligned_alloc(256, bytes);
+    place.workspace_bytes = bytes;
+#define REFUSE(status, lambda, bins, out, where) \
+    ck_assert_int_eq( \
+        submod_gpu_prox_jaccard(&scores, &labels, lambda, bins, out, &r, NULL, where), status)
+    REFUSE(SUBMOD_EINVAL, 0, 256, &to, &place);
+    REFUSE(SUBMOD_ENONFINITE, NAN, 256, &to, &place);
+    REFUSE(SUBMOD_EINVAL, 1, 0, &to, &place);
+    REFUSE(SUBMOD_EINVAL, 1, 3, &to, &place);
+    REFUSE(SUBMOD_EINVAL, 1, 256, NULL, &place);
+    REFUSE(SUBMOD_EINVAL, 1, 256, &to, NULL);
+    REFUSE(SUBMOD_ENOMEM, 1, 512, &to, &place);
+    REFUSE(SUBMOD_EUNSUPPORTED, 1, 256, &to, &place);
+#undef REFUSE
+    free(place.workspace);
+}
+END_TEST
+
+/* The CPU's prox of a histogram, its bins made otherwise: both are within their delta of the prox
+ * of x, and so within the sum of each other. */
+START_TEST(as_on_the_cpu)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 99);
+    submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
+    t.threads = 64;
+    for (int repeat = 0; repeat < repeats(150); repeat++) {
+        float x[300], u[300], v[300];
+        uint8_t y[300];
+        size_t n = 1 + submod_rng_below(&rng, 300), K = (size_t)16 << submod_rng_below(&rng, 5);
+        double lambda = exp(2 * submod_rng_normal(&rng)), share = submod_rng_uniform(&rng);
+        for (size_t i = 0; i < n; i++) {
+            x[i] =
+                (float)(repeat % 3 ? submod_rng_normal(&rng) : (double)submod_rng_below(&rng, 4));
+            y[i] = submod_rng_uniform(&rng) < share;
+        }
+        submod_gpu_result r;
+        ck_assert_ok(prox(x, y, n, lambda, K, u, &r, &t));
+        ck_assert_ok(submod_gpu_result_status(&r));
+        double error;
+        ck_assert_ok(submod_prox_jaccard_histogram(n, x, y, lambda, 1e-3, v, &error, NULL, NULL));
+        for (size_t i = 0; i < n; i++) {
+            ck_assert_near((double)u[i], (double)v[i], r.delta + error);
+        }
+    }
+}
+END_TEST
+
+int main(void)
+{
+    return RUN_TESTS("gpu_prox", optimality, every_barrier_is_needed, batches, as_on_the_cpu,
+                     refusals);
+}
