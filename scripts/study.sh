@@ -6,18 +6,21 @@
 #   scripts/study.sh --quick            all of them, smaller
 #   scripts/study.sh NAME..             the named ones; build/bench/submod-study list names them
 #   scripts/study.sh --out FOLDER       results go there instead of out/
+#   scripts/study.sh --seed N           other random numbers
+#
+# Paths count from where it is called; out/ and build/ are those of this folder's parent.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 
-scripts/setup.sh study
+"$root/scripts/setup.sh" study
 # Counts for a new build directory only; an old one stays with what it was made with.
 if command -v ninja >/dev/null; then
     export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
 fi
-cmake -S . -B build -DCMAKE_BUILD_TYPE=Release -DSUBMOD_BUILD_BENCH=ON >/dev/null
-cmake --build build --parallel "$(nproc 2>/dev/null || echo 2)" --target submod-study
+cmake -S "$root" -B "$root/build" -DCMAKE_BUILD_TYPE=Release -DSUBMOD_BUILD_BENCH=ON >/dev/null
+cmake --build "$root/build" --parallel "$(nproc 2>/dev/null || echo 2)" --target submod-study
 
-out=out
+out=$root/out
 previous=
 for argument in "$@"; do
     if [ "$previous" = --out ]; then
@@ -28,8 +31,8 @@ done
 
 # What there is gets its report, also when a study has failed.
 status=0
-build/bench/submod-study run --out out "$@" || status=$?
+"$root/build/bench/submod-study" run --out "$out" "$@" || status=$?
 if [ -d "$out" ]; then
-    python3 -B bench/report/report.py "$out"
+    python3 -B "$root/bench/report/report.py" "$out"
 fi
 exit $status

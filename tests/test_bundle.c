@@ -249,6 +249,38 @@ static int stop_at_three(void *ctx, const submod_trace *line)
     return line->iteration == 3;
 }
 
+static int note_last(void *ctx, const submod_trace *line)
+{
+    *(submod_trace *)ctx = *line;
+    return 0;
+}
+
+/* The trace hears of the last point whatever ended the run, and that no step follows. */
+START_TEST(the_last_point_is_told)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 6);
+    for (size_t every = 0; every < 3; every++) {
+        flat t;
+        submod_problem p;
+        submod_optim_info info;
+        submod_trace last = {.iteration = SIZE_MAX};
+        double x[2] = {3, -2};
+        make(&t, &p, &rng, 0, 0.1);
+        submod_bundle_settings s = submod_bundle_defaults();
+        s.run.weight_decay = t.decay;
+        s.run.trace_every = every == 2 ? 1000 : every;
+        s.run.trace = note_last;
+        s.run.trace_ctx = &last;
+        ck_assert_ok(submod_bundle(&p, x, &s, &info, NULL));
+        ck_assert_int_eq(info.stop, SUBMOD_STOP_TARGET);
+        ck_assert(info.iterations > 0 && last.iteration == info.iterations);
+        ck_assert(last.step == 0 && last.f == info.f);
+        submod_problem_clear(&p);
+    }
+}
+END_TEST
+
 START_TEST(limits_and_bad_settings)
 {
     submod_rng rng;
@@ -322,5 +354,5 @@ int main(void)
 {
     return RUN_TESTS("bundle", minimum_of_max_affine_functions, every_bound_is_a_bound,
                      minimum_of_a_smooth_function, little_memory, special_cases,
-                     limits_and_bad_settings, failures_keep_the_best_point);
+                     the_last_point_is_told, limits_and_bad_settings, failures_keep_the_best_point);
 }

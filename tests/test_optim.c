@@ -391,10 +391,36 @@ START_TEST(bad_runs)
 }
 END_TEST
 
+/* Large numbers are no reason to pass over a NaN, or to lose a direction. */
+START_TEST(numbers_whose_squares_are_out_of_range)
+{
+    submod_problem p;
+    submod_optim_info info;
+    record r;
+    submod_descent_settings s = settings_of(1, &r);
+    double far[2] = {1e200, 1e200};
+    ck_assert_ok(submod_problem_max_affine(2, 2, (double[]){1e200, -1e200, 0, 1}, NULL, &p));
+    ck_assert_int_eq(run(&p, far, &s, &info), SUBMOD_ECALLBACK); /* Inf - Inf, then 1e200 */
+    ck_assert(far[0] == 1e200 && info.stop == SUBMOD_STOP_FAILURE);
+    submod_problem_clear(&p);
+    for (int small = 0; small < 2; small++) { /* f = scale |x|: one step of Polyak's rule to 0 */
+        double scale = small ? 1e-200 : 1e200, x = 3;
+        s = settings_of(1, &r);
+        s.schedule.kind = SUBMOD_SCHEDULE_POLYAK;
+        s.run.f_star = 0;
+        ck_assert_ok(submod_problem_max_affine(2, 1, (double[]){scale, -scale}, NULL, &p));
+        ck_assert_ok(run(&p, &x, &s, &info));
+        ck_assert(info.iterations == 1 && fabs(x) < 1e-15);
+        ck_assert_near(r.lines[0].gradient_norm / scale, 1, 1e-15);
+        submod_problem_clear(&p);
+    }
+}
+END_TEST
+
 int main(void)
 {
     return RUN_TESTS("optim", gradient_descent_and_its_trace, stopping,
                      weight_decay_belongs_to_the_objective, minibatches,
                      gradient_rule_is_for_full_batches, failures_keep_the_last_finite_point,
-                     divergence_is_noticed, bad_runs);
+                     divergence_is_noticed, numbers_whose_squares_are_out_of_range, bad_runs);
 }

@@ -228,6 +228,18 @@ START_TEST(bad_applications)
 }
 END_TEST
 
+/* Finite gradients whose squares are not: to be told, not to stand still over. */
+START_TEST(adam_tells_of_overflowing_squares)
+{
+    double x[2] = {1, 2}, large[2] = {1e200, 1};
+    submod_step *step = NULL;
+    ck_assert_ok(submod_step_adam(2, NULL, &step));
+    ck_assert_int_eq(submod_step_apply(step, 0.1, large, x), SUBMOD_ENUMERIC);
+    ck_assert(x[0] == 1 && x[1] == 2);
+    submod_step_free(step);
+}
+END_TEST
+
 START_TEST(schedules_follow_their_formulas)
 {
     submod_schedule s = submod_schedule_constant(0.3);
@@ -282,5 +294,6 @@ int main(void)
 {
     return RUN_TESTS("step", rules_do_as_defined, nesterov_looks_ahead,
                      zero_coefficients_are_gradient_descent, bad_steps, bad_applications,
-                     schedules_follow_their_formulas, bad_schedules);
+                     adam_tells_of_overflowing_squares, schedules_follow_their_formulas,
+                     bad_schedules);
 }

@@ -318,7 +318,8 @@ START_TEST(layer_gradient)
 {
     layer_data train, validation;
     submod_problem p;
-    ck_assert(layer_synthetic(3, 4, 10, &train, &validation));
+    /* Five images: one fills no batch and belongs to none, nor to f. */
+    ck_assert(layer_synthetic(3, 5, 10, &train, &validation));
     ck_assert(layer_problem(&train, &validation, 2, LAYER_SUBGRADIENT, 0, &p));
     ck_assert_uint_eq(p.batches, 2);
     ck_assert_ptr_null(p.direction);

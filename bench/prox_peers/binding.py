@@ -16,7 +16,7 @@ import numpy as np
 sys.path.append(str(Path(__file__).resolve().parents[1] / "torch"))
 import libsubmod  # noqa: E402
 
-AUTO, DECOMPOSITION = 0, 4
+AUTO, DECOMPOSITION = 0, 5
 
 
 class ProxSettings(ctypes.Structure):

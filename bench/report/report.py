@@ -67,9 +67,9 @@ def section(folder):
     title = read(folder / "about.txt").strip() or name
     figures = sorted(folder.glob("*.svg"), key=lambda path: (path.stem != name, path.stem))
     parts = [f'<section id="{html.escape(name)}">\n<h2>{html.escape(title)}</h2>\n']
-    parts.append(paragraphs(read(folder / "notes.txt")))
-    if name == "nu":
+    if name == "nu":  # says what the notes are about
         parts.append(read(HERE / "nu.html"))
+    parts.append(paragraphs(read(folder / "notes.txt")))
     parts += [figure(path) for path in figures]
     parts += [table(path) for path in sorted(folder.glob("table*.csv"))]
     parts.append("</section>\n")

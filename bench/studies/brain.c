@@ -154,6 +154,10 @@ static const char notes[] =
     "IBSR: submod-study run brain --image FILE --labels FILE --label-ids "
     "10=thalamus,49=thalamus,...\n";
 
+static const char not_run[] =
+    "Not run: it needs libnifti and the volumes of Debian's mricron-data; scripts/setup.sh study "
+    "installs both. Others: submod-study run brain --image FILE --labels FILE.\n";
+
 static bool run(const study_options *options)
 {
     bool missing;
@@ -171,7 +175,7 @@ static bool run(const study_options *options)
         }
         brain_slices_free(&r->slices);
     } else if (good) {
-        good = missing;
+        good = missing && study_write(options, name, "notes.txt", not_run);
     }
     for (size_t k = 0; k < TASKS && tasks; k++) {
         free(tasks[k].prediction);

@@ -104,7 +104,8 @@ static bool run_once(const study_options *options, const setting *s, int method,
         status = submod_descend(&problem, step, w, &settings, NULL, NULL);
     }
     if (c->points == 0 || status < SUBMOD_OK) {
-        c->f[c->points ? c->points - 1 : 0] = INFINITY;
+        c->points = c->points ? c->points : 1;
+        c->f[c->points - 1] = INFINITY;
     }
     bool lost = status == SUBMOD_ENOMEM || status == SUBMOD_EINVAL;
     submod_step_free(step);

@@ -31,9 +31,10 @@ void layer_data_free(layer_data *data);
 
 typedef enum layer_direction { LAYER_SUBGRADIENT, LAYER_PROX, LAYER_GREEDY_PATH } layer_direction;
 
-/* The problem of this data, minibatches of per_batch images (the rest of a division joins none);
- * its metric is the mean Jaccard index of the validation images. kind: what its direction is. Data
- * are borrowed. To be cleared by submod_problem_clear.
+/* The problem of this data, minibatches of per_batch images. The rest of a division is left out of
+ * f too, which is the mean over the minibatches: what they never show cannot be learnt. Its metric
+ * is the mean Jaccard index of the validation images. kind: what its direction is. Data are
+ * borrowed. To be cleared by submod_problem_clear.
  *
  * How far prox looks: where submod_descend asks for 1/eta, the loss layer takes
  * lambda = 1 / (look eta pixels |x|^2), |x|^2 in the mean. For a step of size eta along a

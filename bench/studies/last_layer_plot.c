@@ -36,7 +36,7 @@ const char last_layer_plot[] =
     "    set logscale x\n"
     "    set format x '10^{%T}'\n"
     "    set title titles[k].': against time'\n"
-    "    plot for [m=1:7] file every ::1 using (of(m) && $4 > 0.004 ? $4 : NaN):5 with lines lw 2 "
+    "    plot for [m=1:7] file every ::1 using (of(m) && $3 >= 1 ? $4 : NaN):5 with lines lw 2 "
     "\\\n"
     "      dt dash[m] lc rgb colour[m]\n"
     "    unset logscale\n"

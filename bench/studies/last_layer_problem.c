@@ -34,7 +34,7 @@ static void range(const layer *l, size_t batch, size_t *first, size_t *count)
 {
     bool all = batch == SUBMOD_FULL_BATCH;
     *first = all ? 0 : batch * l->per_batch;
-    *count = all ? l->train->images : l->per_batch;
+    *count = all ? l->train->images / l->per_batch * l->per_batch : l->per_batch;
 }
 
 static void forward(const layer *l, const layer_data *data, const double *w, size_t first,
@@ -205,6 +205,9 @@ static submod_status fill(layer *l)
 bool layer_problem(const layer_data *train, const layer_data *validation, size_t per_batch,
                    layer_direction kind, double look, submod_problem *problem)
 {
+    if (train->images < per_batch) {
+        return study_fail("%zu images do not fill a batch of %zu", train->images, per_batch);
+    }
     layer *l = calloc(1, sizeof *l);
     if (!l) {
         return study_fail("out of memory");

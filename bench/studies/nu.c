@@ -84,7 +84,7 @@ static bool draw_paths(const study_options *options, evidence *e)
                            most_iterations, &path);
             if (good) {
                 e->of[i][m] = nu_measure_path(&path, drawn_nu[i]);
-                e->angle[i] = m == NU_PROX ? ridge_angle(drawn_nu[i]) : 0;
+                e->angle[i] = m == NU_PROX ? ridge_angle(drawn_nu[i]) : e->angle[i];
                 write_path(csv, drawn_nu[i], nu_methods[m].name);
                 write_row(table, drawn_nu[i], nu_methods[m].name, &e->of[i][m]);
             }
@@ -156,6 +156,7 @@ static bool sweep_all(const study_options *options, sweep *s)
     for (size_t m = 0; m < NU_METHODS; m++) {
         size_t count = nu_methods[m].has_momentum ? ALPHAS : 1;
         for (size_t i = 0; i < NUS; i++) {
+            study_progress(name, m * NUS + i, (size_t)NU_METHODS * NUS);
             for (size_t j = 0; j < ETAS; j++) {
                 for (size_t a = 0; a < count && good; a++) {
                     good = sweep_point(s, m, i, j, nu_methods[m].has_momentum ? alphas[a] : 0);
@@ -163,6 +164,7 @@ static bool sweep_all(const study_options *options, sweep *s)
             }
         }
     }
+    study_progress(name, 1, 1);
     return study_close(s->csv) && good;
 }
 

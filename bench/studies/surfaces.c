@@ -1,136 +1,213 @@
-/* The Lovász hinge for two pixels and the four ground truths (paper, Fig. 1), as a function of the
- * relative margins r_i = 1 - F_i y_i: loss(r) = f(max(r, 0)), f the extension of the Jaccard loss.
- * Dots: the discrete Jaccard loss of the predictions in which the pixels with r_i = 1 are wrong.
+/* The losses for two pixels and the four ground truths: the Lovász hinge (paper, Fig. 1) over the
+ * relative margins r_i = 1 - F_i y_i, and the Lovász-Softmax of the foreground among two classes
+ * (Fig. 2) over the differences of scores d_i = F_i(truth) - F_i(other). Dots: the discrete Jaccard
+ * loss, at r_i = 1 for a wrong pixel and 0 for a right one, or at the ends of the range of d_i,
+ * since the softmax only reaches it in the limit.
  */
 #include <math.h>
 
 #include "study.h"
 
 static const char name[] = "surfaces";
-static const double low = -0.5, high = 2;
+enum { PIXELS = 2, CASES = 1 << PIXELS };
 
 /* The ground truths in the paper's order: [-1 -1], [-1 1], [1 -1], [1 1]. */
-static const uint8_t truths[4][2] = {{0, 0}, {0, 1}, {1, 0}, {1, 1}};
+static const uint8_t truths[CASES][PIXELS] = {{0, 0}, {0, 1}, {1, 0}, {1, 1}};
 
-static submod_status hinge(const submod_fn *jaccard, double r1, double r2, double *loss)
+/* at: the margins r. */
+static submod_status hinge(const uint8_t *truth, const double *at, double *loss)
 {
-    const double margins[2] = {fmax(r1, 0), fmax(r2, 0)};
-    return submod_lovasz(jaccard, margins, loss, NULL, NULL, NULL, NULL);
+    float score[PIXELS];
+    for (size_t i = 0; i < PIXELS; i++) {
+        score[i] = (float)((truth[i] ? 1 : -1) * (1 - at[i]));
+    }
+    submod_scores scores = submod_scores_f32(score, 1, 1, PIXELS);
+    submod_labels labels = submod_labels_u8(truth, 1, PIXELS);
+    return submod_lovasz_hinge(&scores, &labels, loss, NULL, NULL, NULL, NULL);
 }
 
-/* One surface as a gnuplot grid: x y z, a blank line after each row. */
-static bool write_surface(const submod_fn *jaccard, int steps, FILE *file)
+/* at: the differences d. */
+static submod_status softmax(const uint8_t *truth, const double *at, double *loss)
 {
+    const int32_t foreground = 1;
+    float score[2 * PIXELS] = {0};
+    for (size_t i = 0; i < PIXELS; i++) {
+        score[(size_t)truth[i] * PIXELS + i] = (float)at[i];
+    }
+    submod_scores scores = submod_scores_f32(score, 1, 2, PIXELS);
+    submod_labels labels = submod_labels_u8(truth, 1, PIXELS);
+    submod_loss_settings settings = submod_loss_defaults();
+    settings.classes = SUBMOD_CLASSES_LIST;
+    settings.class_list = &foreground;
+    settings.class_count = 1;
+    return submod_lovasz_softmax(&scores, SUBMOD_INPUT_LOGITS, &labels, loss, NULL, NULL, &settings,
+                                 NULL);
+}
+
+static const struct surface {
+    const char *name;
+    submod_status (*loss)(const uint8_t *truth, const double *at, double *loss);
+    double low, high;    /* what is drawn */
+    double right, wrong; /* where a pixel counts as one */
+} surfaces[] = {{"hinge", hinge, -0.5, 2, 0, 1}, {"softmax", softmax, -6, 6, 6, -6}};
+enum { SURFACES = sizeof surfaces / sizeof surfaces[0] };
+
+/* Bit i of wrong: pixel i is. */
+static submod_status discrete(const uint8_t *truth, int wrong, double *loss)
+{
+    uint8_t prediction[PIXELS];
+    for (int i = 0; i < PIXELS; i++) {
+        prediction[i] = truth[i] ^ (wrong >> i & 1);
+    }
+    double index;
+    submod_status status = submod_jaccard_index(prediction, truth, PIXELS, &index);
+    *loss = 1 - index;
+    return status;
+}
+
+static submod_status at_corner(const struct surface *s, const uint8_t *truth, int wrong,
+                               double *loss)
+{
+    const double at[PIXELS] = {wrong & 1 ? s->wrong : s->right, wrong & 2 ? s->wrong : s->right};
+    return s->loss(truth, at, loss);
+}
+
+/* One surface as a grid, an empty line after each row for gnuplot. */
+static bool write_grid(const study_options *options, const struct surface *s, int which)
+{
+    char file_name[64];
+    int steps = options->quick ? 10 : 30;
+    snprintf(file_name, sizeof file_name, "%s_%d.csv", s->name, which + 1);
+    FILE *file = study_open(options, name, file_name);
+    if (!file) {
+        return false;
+    }
+    submod_status status = SUBMOD_OK;
+    const char *axis = s->loss == hinge ? "r" : "d";
+    fprintf(file, "%s1,%s2,loss\n", axis, axis);
     for (int i = 0; i <= steps; i++) {
-        for (int j = 0; j <= steps; j++) {
-            double r1 = low + (high - low) * i / steps;
-            double r2 = low + (high - low) * j / steps;
+        for (int j = 0; j <= steps && status == SUBMOD_OK; j++) {
             double loss;
-            if (hinge(jaccard, r1, r2, &loss) != SUBMOD_OK) {
-                return study_fail("%s", submod_last_error());
+            const double at[PIXELS] = {s->low + (s->high - s->low) * i / steps,
+                                       s->low + (s->high - s->low) * j / steps};
+            status = s->loss(truths[which], at, &loss);
+            if (status == SUBMOD_OK) {
+                fprintf(file, "%.6g,%.6g,%.6g\n", at[0], at[1], loss);
             }
-            fprintf(file, "%.6g %.6g %.6g\n", r1, r2, loss);
         }
         fprintf(file, "\n");
     }
-    return true;
+    bool good = study_close(file);
+    return status == SUBMOD_OK ? good : study_fail("%s", submod_last_error());
 }
 
-/* The four discrete values, written as dots and printed beside the surrogate at the same place. */
-static bool write_dots(const submod_fn *jaccard, const uint8_t *truth, FILE *file)
+/* The row of one ground truth: both losses and the discrete one, for every set of wrong pixels. */
+static bool write_row(const uint8_t *truth, FILE *table)
 {
+    static const char *const wrong_names[CASES] = {"none", "1", "2", "1 and 2"};
     printf("  [%2d, %2d]  ", truth[0] ? 1 : -1, truth[1] ? 1 : -1);
-    for (int wrong = 0; wrong < 4; wrong++) {
-        int32_t set[2];
-        size_t k = 0;
-        for (int e = 0; e < 2; e++) {
-            if (wrong >> e & 1) {
-                set[k++] = e;
-            }
+    for (int wrong = 0; wrong < CASES; wrong++) {
+        double jaccard, loss[SURFACES];
+        submod_status status = discrete(truth, wrong, &jaccard);
+        for (size_t s = 0; s < SURFACES && status == SUBMOD_OK; s++) {
+            status = at_corner(&surfaces[s], truth, wrong, &loss[s]);
         }
-        double discrete, surrogate;
-        double r1 = wrong & 1;
-        double r2 = wrong >> 1;
-        if (submod_fn_eval(jaccard, set, k, &discrete) != SUBMOD_OK ||
-            hinge(jaccard, r1, r2, &surrogate) != SUBMOD_OK) {
+        if (status != SUBMOD_OK) {
             return study_fail("%s", submod_last_error());
         }
-        fprintf(file, "%g %g %.6g\n", r1, r2, discrete);
-        printf("   %5.3f / %5.3f", surrogate, discrete);
+        printf("  %5.3f / %5.3f / %5.3f", jaccard, loss[0], loss[1]);
+        fprintf(table, "%d,%d,%s,%.4f,%.4f,%.4f\n", truth[0] ? 1 : -1, truth[1] ? 1 : -1,
+                wrong_names[wrong], jaccard, loss[0], loss[1]);
     }
     printf("\n");
     return true;
 }
 
-static bool write_truth(const study_options *options, int which)
+static bool write_table(const study_options *options)
 {
-    char file[64];
-    submod_fn *jaccard = NULL;
-    if (submod_fn_jaccard(2, truths[which], &jaccard) != SUBMOD_OK) {
-        return study_fail("%s", submod_last_error());
+    FILE *table = study_open(options, name, "table.csv");
+    if (!table) {
+        return false;
     }
-    snprintf(file, sizeof file, "hinge_%d.dat", which + 1);
-    FILE *surface = study_open(options, name, file);
-    snprintf(file, sizeof file, "dots_%d.dat", which + 1);
-    FILE *dots = study_open(options, name, file);
-    bool good = surface && dots && write_surface(jaccard, options->quick ? 10 : 50, surface) &&
-                write_dots(jaccard, truths[which], dots);
-    good = (!surface || study_close(surface)) && good;
-    good = (!dots || study_close(dots)) && good;
-    submod_fn_free(jaccard);
-    return good;
+    printf("  truth       wrong: none              pixel 1                pixel 2"
+           "                both\n");
+    fprintf(table, "truth 1,truth 2,wrong pixels,Jaccard loss,Lovász hinge,Lovász-Softmax\n");
+    bool good = true;
+    for (int which = 0; which < CASES && good; which++) {
+        good = write_row(truths[which], table);
+    }
+    printf("  (discrete loss / Lovász hinge at r = 0 or 1 / Lovász-Softmax at d = 6 or -6)\n");
+    return study_close(table) && good;
 }
 
 static const char plot[] =
+    "set datafile separator ','\n"
     "truths = '[-1,-1] [-1,+1] [+1,-1] [+1,+1]'\n"
     "set palette defined (0 '#f7fbff', 0.5 '#6baed6', 1 '#08306b')\n"
     "unset colorbox\n"
     "unset key\n"
-    "set view 58, 325, 1.05\n"
     "set xyplane 0\n"
-    "set ticslevel 0\n"
     "set pm3d scansautomatic border lc rgb '#40606060' lw 0.3\n"
-    "set xrange [-0.5:2]\n"
-    "set yrange [-0.5:2]\n"
-    "set xlabel 'r_1' offset 0,-0.5\n"
-    "set ylabel 'r_2' offset 0,-0.5\n"
-    "set xtics 1 offset 0,-0.3\n"
-    "set ytics 1 offset 0,-0.3\n"
-    "set ztics 1\n"
-    "set zrange [0:2]\n"
+    "set tics offset 0,-0.3\n"
     "do for [format in 'png svg'] {\n"
     "  if (format eq 'png') {\n"
-    "    set terminal pngcairo size 1000,820 font 'sans,13'\n"
+    "    set terminal pngcairo size 1400,760 font 'sans,12'\n"
     "  } else {\n"
-    "    set terminal svg size 1000,820 font 'sans,13' background rgb 'white'\n"
+    "    set terminal svg size 1400,760 font 'sans,12' background rgb 'white'\n"
     "  }\n"
     "  set output 'surfaces.'.format\n"
-    "  set multiplot layout 2,2 title \\\n"
-    "    'Lovász hinge of the Jaccard loss for two pixels; red: the discrete loss' font ',16'\n"
-    "  do for [i=1:4] {\n"
-    "    set title 'ground truth '.word(truths, i) offset 0,0.5\n"
-    "    splot sprintf('hinge_%d.dat', i) using 1:2:3 every 2:2 with pm3d, \\\n"
-    "          sprintf('dots_%d.dat', i) using 1:2:($3+0.01) with points pt 7 ps 1.8 lc rgb "
-    "'#d62728'\n"
+    "  set multiplot layout 2,4 title 'Lovász hinge (above) and Lovász-Softmax of the foreground ' "
+    "\\\n"
+    "    .'(below) for two pixels; red: the discrete Jaccard loss' font ',15'\n"
+    "  do for [loss in 'hinge softmax'] {\n"
+    "    hinge = loss eq 'hinge'\n"
+    "    axis = hinge ? 'r' : 'd'\n"
+    "    low = hinge ? -0.5 : -6\n"
+    "    high = hinge ? 2 : 6\n"
+    "    set view 58, (hinge ? 325 : 145), 1.05\n"
+    "    set xrange [low:high]\n"
+    "    set yrange [low:high]\n"
+    "    set xtics hinge ? 1 : 6\n"
+    "    set ytics hinge ? 1 : 6\n"
+    "    set ztics 1\n"
+    "    set zrange [0:(hinge ? 2 : 1.02)]\n"
+    "    set xlabel axis.'_1' offset 0,-0.5\n"
+    "    set ylabel axis.'_2' offset 0,-0.5\n"
+    "    do for [i=1:4] {\n"
+    "      set title 'truth '.word(truths, i) offset 0,0.5\n"
+    "      truth = 4 * (i - 1) + 1\n"
+    "      splot sprintf('%s_%d.csv', loss, i) skip 1 every 2:2 using 1:2:3 with pm3d, \\\n"
+    "            'table.csv' every ::truth::truth + 3 \\\n"
+    "              using (strcol(3) eq '1' || strcol(3) eq '1 and 2' ? (hinge ? 1 : -6) \\\n"
+    "                                                               : (hinge ? 0 : 6)): \\\n"
+    "                    (strcol(3) eq '2' || strcol(3) eq '1 and 2' ? (hinge ? 1 : -6) \\\n"
+    "                                                               : (hinge ? 0 : 6)): \\\n"
+    "                    ($4 + 0.01) with points pt 7 ps 1.5 lc rgb '#d62728'\n"
+    "    }\n"
     "  }\n"
     "  unset multiplot\n"
     "}\n";
 
+/* For the report. */
+static const char notes[] =
+    "The Lovász hinge takes the value of the Jaccard loss wherever each pixel has the margin 0 or "
+    "1, "
+    "and is convex between. The Lovász-Softmax is the same extension of the errors 1 - softmax, "
+    "drawn "
+    "over the differences of scores: it is not convex in them, lies in [0, 1], and tends to the "
+    "discrete loss as the scores grow.\n";
+
 static bool run(const study_options *options)
 {
-    printf("  truth       wrong: none       pixel 1          pixel 2          both\n");
-    for (int which = 0; which < 4; which++) {
-        if (!write_truth(options, which)) {
-            return false;
+    bool good = write_table(options);
+    for (size_t s = 0; s < SURFACES; s++) {
+        for (int which = 0; which < CASES && good; which++) {
+            good = write_grid(options, &surfaces[s], which);
         }
     }
-    printf("  (surrogate / discrete loss: equal, because the extension interpolates)\n");
-    FILE *script = study_open(options, name, "surfaces.gp");
-    if (!script) {
-        return false;
-    }
-    fputs(plot, script);
-    return study_close(script) && study_plot(options, name, "surfaces.gp");
+    return good && study_write(options, name, "notes.txt", notes) &&
+           study_draw(options, name, "surfaces.gp", plot);
 }
 
-const study study_surfaces = {name, "Lovász hinge for two pixels, four ground truths", run};
+const study study_surfaces = {
+    name, "Lovász hinge and Lovász-Softmax for two pixels, four ground truths", run};

@@ -265,11 +265,14 @@ SUBMOD_API submod_status submod_fista(const submod_problem *problem, double *x,
 
 /* ---- the bundle method: a minimum with a certificate ---- */
 typedef struct submod_bundle_settings {
-    submod_run_settings run; /* tolerance 1e-6: ends when gap <= tolerance; keep_best: always */
+    /* tolerance 1e-6: ends when gap <= tolerance. x only ever moves to better points, and not for
+     * less than a tenth of what the planes promise: keep_best changes nothing. */
+    submod_run_settings run;
     /* Without weight decay a bound on the minimum needs to know where to look: it is then one on
      * the minimum of f over |y - start| <= radius. > 0, required if weight_decay = 0. */
     double radius;
-    /* Planes kept; beyond that inactive ones are dropped, or active ones merged. 100; >= 3. */
+    /* Planes kept; beyond that inactive ones are dropped, or active ones merged. 100; >= 3. With
+     * fewer than n + 2 a run may need very many iterations, or stall far from the tolerance. */
     size_t max_planes;
     /* Weight of lambda/2 |u - best point|^2 in the first step, adapted on the way; 0: such that the
      * step has the length of radius, or 1 without one. >= 0. */
@@ -290,8 +293,8 @@ SUBMOD_API submod_bundle_settings submod_bundle_defaults(void);
  * The gap may be negative: x has left that ball and is better than anything in it. gradient_norm in
  * the trace is that of the subgradient at x; step is 1 / (lambda + weight_decay). A problem that is
  * not convex makes the bound meaningless. SUBMOD_EINVAL also when settings is NULL, for the
- * defaults have neither weight decay nor radius. SUBMOD_INACCURATE: double precision does not get
- * any closer. */
+ * defaults have neither weight decay nor radius. SUBMOD_INACCURATE: no further progress, by
+ * double precision or for want of planes; info->gap holds all the same. */
 SUBMOD_API submod_status submod_bundle(const submod_problem *problem, double *x,
                                        const submod_bundle_settings *settings,
                                        submod_optim_info *info, submod_work *work);

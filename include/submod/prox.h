@@ -10,7 +10,10 @@
  * dual = <s, x> - |s|^2 / (2 lambda)  computed from what it returns, never better than that. The
  * gap primal - dual bounds the error:  |u - u*|^2 <= 2 gap / lambda.
  *
- * certificate.h checks such results without trusting the solver. */
+ * certificate.h checks such results without trusting the solver. That s is a base is what the
+ * methods promise and nothing here checks: for cuts, flows below 2^-48 of the largest capacity
+ * count as none, so where weights / lambda exceed the spread of x by 10^12 the decomposition may
+ * return a pair whose gap looks better than it is. */
 #ifndef SUBMOD_PROX_H
 #define SUBMOD_PROX_H
 

@@ -23,12 +23,12 @@ PROX_METHODS = {
     "closed_form": 1,
     "cardinality": 2,
     "jaccard": 3,
-    "decomposition": 4,
-    "min_norm": 5,
-    "frank_wolfe": 6,
-    "away_steps": 7,
-    "greedy_path": 8,
-    "chain": 9,
+    "chain": 4,
+    "decomposition": 5,
+    "min_norm": 6,
+    "frank_wolfe": 7,
+    "away_steps": 8,
+    "greedy_path": 9,
 }
 SFM_METHODS = {"auto": 0, "minimizer": 1, "min_norm": 2, "exhaustive": 3}
 

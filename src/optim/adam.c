@@ -25,7 +25,8 @@ static void adam(submod_step *step, double eta, const double *g, const double *x
         m[i] = beta1 * m[i] + (1 - beta1) * g[i];
         v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
         double scale = sqrt(v[i] / unbias2) + step->parameter[EPSILON];
-        next[i] = shrink * x[i] - eta * (m[i] / unbias1) / scale;
+        /* g^2 may overflow where g does not; its coordinate would stand still from then on. */
+        next[i] = scale < INFINITY ? shrink * x[i] - eta * (m[i] / unbias1) / scale : NAN;
     }
 }
 

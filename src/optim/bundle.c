@@ -164,27 +164,19 @@ static submod_status advance(run *r, size_t k, bool *stop)
     const submod_run_settings *s = &r->settings->run;
     info->lower_bound = fmax(info->lower_bound, bound(r));
     info->gap = r->f - info->lower_bound;
-    submod_status status = submodi_monitor_look(&r->monitor, k, r->x, r->norm,
-                                                1 / (r->lambda + r->decay), &r->f, stop);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    if (info->gap <= s->tolerance) {
-        info->stop = SUBMOD_STOP_TARGET;
-        *stop = true;
-    }
-    if (*stop) {
-        return SUBMOD_OK;
-    }
     double promised = promise(r);
     double floor = rounding * fmax(fabs(r->f), fabs(info->lower_bound));
-    if (promised <= fmax(s->tolerance / 2, floor) && r->lambda > r->lambda0 / lambda_range) {
-        r->lambda /= 10; /* near x all is known: the rest of the gap lies further away */
-        return SUBMOD_OK;
+    bool further = r->lambda > r->lambda0 / lambda_range; /* can it look? */
+    r->monitor.end = info->gap <= s->tolerance       ? SUBMOD_STOP_TARGET
+                     : promised <= floor && !further ? SUBMOD_STOP_STALLED
+                                                     : SUBMOD_STOP_NONE;
+    submod_status status = submodi_monitor_look(&r->monitor, k, r->x, r->norm,
+                                                1 / (r->lambda + r->decay), &r->f, stop);
+    if (status != SUBMOD_OK || *stop) {
+        return status;
     }
-    if (promised <= floor) {
-        info->stop = SUBMOD_STOP_STALLED;
-        *stop = true;
+    if (promised <= fmax(s->tolerance / 2, floor) && further) {
+        r->lambda /= 10; /* near x all is known: the rest of the gap lies further away */
         return SUBMOD_OK;
     }
     double f, norm;

@@ -31,8 +31,8 @@ static submod_status value(void *ctx, const double *x, double *result)
     double highest = -INFINITY;
     for (size_t j = 0; j < f->m; j++) {
         f->at[j] = submodi_dot(f->a + j * f->n, x, f->n) + f->b[j];
-        /* Written so that NaN is not passed over. */
-        highest = f->at[j] <= highest ? highest : f->at[j];
+        /* Sums of overflowing products may be NaN, which is not to be passed over. */
+        highest = isnan(highest) || f->at[j] <= highest ? highest : f->at[j];
     }
     *result = highest;
     return SUBMOD_OK;

@@ -66,6 +66,9 @@ static double elapsed(const submodi_monitor *w)
 static submod_stop reason(const submodi_monitor *w, size_t k, double norm)
 {
     const submod_run_settings *s = w->settings;
+    if (w->end != SUBMOD_STOP_NONE) {
+        return w->end;
+    }
     if (w->full && norm <= s->gradient_tolerance) {
         return SUBMOD_STOP_GRADIENT;
     }

@@ -14,6 +14,7 @@ typedef struct submodi_monitor {
     double started, paused; /* clock readings, seconds spent in metric and trace callbacks */
     bool full;              /* the directions are of the full batch: their norm means something */
     bool certified;         /* a gap is asked for in any case */
+    submod_stop end;        /* why the method itself ends here; SUBMOD_STOP_NONE: it does not */
     double *best;           /* n numbers; NULL unless the best point is to be kept */
     double best_f;
     double *last; /* n numbers: the last point where everything was finite */

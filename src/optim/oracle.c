@@ -15,7 +15,20 @@ double submodi_dot(const double *x, const double *y, size_t n)
 
 double submodi_norm(const double *x, size_t n)
 {
-    return sqrt(submodi_dot(x, x, n));
+    double squares = submodi_dot(x, x, n);
+    if (squares > 1e-280 && squares < INFINITY) {
+        return sqrt(squares);
+    }
+    /* Squares that overflow, or underflow to a norm of 0, are not the vector's fault. */
+    double largest = 0;
+    for (size_t i = 0; i < n; i++) {
+        largest = fmax(largest, fabs(x[i]));
+    }
+    squares = 0;
+    for (size_t i = 0; i < n && largest > 0; i++) {
+        squares += x[i] / largest * (x[i] / largest);
+    }
+    return largest * sqrt(squares);
 }
 
 submod_status submodi_problem_check(const char *who, const submod_problem *problem)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes the report of the studies in the folder $1 and opens it in headless Chromium: no errors, no
-# network, the slider moves the curve, and the page computes what the library computed.
+# network, the slider moves the curve, a phone is wide enough, and the page computes what the library
+# computed.
 # Exit code 77 (skipped) without Python or Chromium.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
@@ -46,7 +47,8 @@ fi
 # "nu method iterations crossings detour" for each path, from the page and from the study.
 sed -n '/<pre id="probe">/,/<\/pre>/p' "$scratch/dom.html" | sed 's/<[^>]*>//g; /^$/d' >"$scratch/found"
 grep -qx "the slider moves the curve: yes" "$scratch/found" || fail "the slider does not move the curve"
-grep -v "^the slider" "$scratch/found" | sort >"$scratch/page"
+grep -qx "the page fits a phone: yes" "$scratch/found" || fail "the page is too wide for a phone"
+grep -v "^the " "$scratch/found" | sort >"$scratch/page"
 tail -n +2 "$out/nu/table.csv" | awk -F, '{ print $1 "," $2 "," $7 "," $3 "," $5 }' | sort >"$scratch/study"
 [ "$(wc -l <"$scratch/study")" -eq 15 ] || fail "there should be 15 paths in nu/table.csv"
 diff "$scratch/study" "$scratch/page" || fail "the page (right) and the library (left) differ"

@@ -49,9 +49,9 @@ if [ -e "$folder/brain/table.csv" ]; then
     expect brain bars.csv slice.csv table.csv table_claims.csv
     figure brain brain slice
 fi
-expect surfaces hinge_1.dat dots_4.dat
+expect surfaces hinge_1.csv softmax_4.csv table.csv
 figure surfaces surfaces
-expect prox prox.csv
+expect prox prox.csv table.csv
 figure prox prox
 
 exit $failed
