@@ -557,7 +557,8 @@ START_TEST(histogram_with_a_wide_delta)
     const uint8_t fg[3] = {1, 0, 0};
     float u[3];
     double error;
-    for (double delta = 1; delta < 1e300; delta *= 1e30) {
+    for (int digits = 0; digits < 300; digits += 30) {
+        double delta = pow(10, digits);
         ck_assert_ok(submod_prox_jaccard_histogram(3, x, fg, 1, delta, u, &error, NULL, NULL));
         ck_assert(error <= 0.5000001);
         ck_assert_ok(submod_prox_jaccard_histogram(3, same, fg, 1, delta, u, &error, NULL, NULL));

@@ -85,12 +85,12 @@ static submod_status check_and_plan(submodi_problem *p, double lambda, submod_gp
                                     const submod_gradient *gradient, const submod_gpu_place *place,
                                     const submodi_gpu_tuning *tuning, submodi_gpu_plan *plan)
 {
+    if (!result || !place) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", p->who, result ? "place" : "result");
+    }
     submod_status status = submodi_problem_shape(p);
     if (status == SUBMOD_OK) {
         status = submodi_require_gradient(p->who, gradient, &p->scores);
-    }
-    if (status == SUBMOD_OK && (!result || !place)) {
-        status = submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", p->who, result ? "place" : "result");
     }
     if (status == SUBMOD_OK) {
         status = submodi_gpu_plan_make(p, lambda, gradient, result, tuning, place->workspace, plan);
