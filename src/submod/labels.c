@@ -2,6 +2,7 @@
 #include "submod/labels.h"
 
 #include "base/error.h"
+#include "base/simd.h"
 
 static submod_labels contiguous(const void *data, submod_label_type type, size_t batch,
                                 size_t pixels)
@@ -93,14 +94,29 @@ int64_t submodi_label(const submod_labels *view, size_t b, size_t i)
     return element(view->data, view->type, position(view, b, i));
 }
 
-/* The labels in 32 bits, which SIMD compares on every machine; what does not fit is `outside`. */
-static inline void narrow(submod_label_type type, const submod_labels *view, ptrdiff_t from,
-                          size_t n, int32_t outside, int32_t *labels)
+/* A label in 32 bits, which SIMD compares on every machine; what does not fit is `outside`. */
+static inline int32_t narrow(int64_t label, int32_t outside)
+{
+    bool fits = ((uint64_t)label + (UINT64_C(1) << 31)) >> 32 == 0;
+    return fits ? (int32_t)label : outside;
+}
+
+static inline void narrow_all(submod_label_type type, const submod_labels *view, ptrdiff_t from,
+                              size_t n, int32_t outside, int32_t *labels)
 {
     for (size_t i = 0; i < n; i++) {
-        int64_t label = element(view->data, type, from + (ptrdiff_t)i * view->pixel_stride);
-        bool fits = ((uint64_t)label + (UINT64_C(1) << 31)) >> 32 == 0;
-        labels[i] = fits ? (int32_t)label : outside;
+        labels[i] =
+            narrow(element(view->data, type, from + (ptrdiff_t)i * view->pixel_stride), outside);
+    }
+}
+
+/* The same for neighbours of 64 bits, PyTorch's labels. */
+SUBMODI_MULTIVERSION
+static void narrow_i64(const int64_t *restrict from, size_t n, int32_t outside,
+                       int32_t *restrict labels)
+{
+    for (size_t i = 0; i < n; i++) {
+        labels[i] = narrow(from[i], outside);
     }
 }
 
@@ -124,9 +140,15 @@ void submodi_labels_read(const submod_labels *view, size_t b, size_t first, size
     int32_t outside = ignore == -1 ? -2 : -1; /* neither a class nor the ignored label */
     ptrdiff_t from = position(view, b, first);
     switch (view->type) {
-    case SUBMOD_LABEL_U8: narrow(SUBMOD_LABEL_U8, view, from, n, outside, codes); break;
-    case SUBMOD_LABEL_I32: narrow(SUBMOD_LABEL_I32, view, from, n, outside, codes); break;
-    case SUBMOD_LABEL_I64: narrow(SUBMOD_LABEL_I64, view, from, n, outside, codes); break;
+    case SUBMOD_LABEL_U8: narrow_all(SUBMOD_LABEL_U8, view, from, n, outside, codes); break;
+    case SUBMOD_LABEL_I32: narrow_all(SUBMOD_LABEL_I32, view, from, n, outside, codes); break;
+    case SUBMOD_LABEL_I64:
+        if (view->pixel_stride == 1) {
+            narrow_i64((const int64_t *)view->data + from, n, outside, codes);
+        } else {
+            narrow_all(SUBMOD_LABEL_I64, view, from, n, outside, codes);
+        }
+        break;
     }
     encode(C, ignore, by_code ? C : C + 1, codes, n);
     for (size_t i = 0; i < n && rule->has_ignore && !fits; i++) { /* an unusual label, slowly */

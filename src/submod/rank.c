@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-enum { PIXEL_BITS = 31, MOST_PARTS = 64, PART_FROM = 1 << 14 };
+enum { PIXEL_BITS = 31, MOST_PARTS = 64, PART_FROM = 1 << 14, AHEAD = 32 };
 static const uint64_t pixel_mask = (UINT64_C(1) << PIXEL_BITS) - 1;
 
 static size_t parts_of(size_t n)
@@ -171,6 +171,9 @@ static double weigh(const uint64_t *record, size_t n, counts c, uint64_t P, int3
     while (i < n) {
         uint64_t key = key_of(record[i]);
         size_t end = i + 1;
+        if (i + AHEAD < n) { /* weights go all over the image: ask for the line early */
+            __builtin_prefetch(&weight[record[i + AHEAD] & pixel_mask], 1);
+        }
         while (end < n && key_of(record[end]) == key) {
             end++;
         }
