@@ -39,6 +39,22 @@ def test_loss_of_all_batches():
     assert module(*data[0]).item() == 0 and "bins" in repr(module)
 
 
+def test_batches_that_come_before_backward():
+    """Two losses in one sum, and a reset in between: each backward has the counts of its forward."""
+    (first, labels), (second, more) = batches(2)
+    alone = first.clone().requires_grad_(True)
+    lovasz.DatasetLovasz(4)(alone, labels).backward()
+    module = lovasz.DatasetLovasz(4)
+    first.requires_grad_(True)
+    loss = module(first, labels)
+    (loss + 0 * module(second.requires_grad_(True), more)).backward()
+    assert torch.equal(first.grad, alone.grad)
+    late = module(second, more)
+    module.reset()
+    late.backward()
+    assert second.grad.abs().sum() > 0
+
+
 def test_gradient():
     """The plain derivative is that of the loss of all; the stochastic one is scaled to a batch."""
     data = batches(2)

@@ -71,7 +71,7 @@ class DatasetLovasz(nn.Module):
 
     def reset(self) -> None:
         """Forgets all batches."""
-        self.counts.zero_()
+        self.counts = torch.zeros_like(self.counts)  # a new one: backward may need the old
 
     def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
         require_cpu("scores", logits)
@@ -100,7 +100,8 @@ class DatasetLovasz(nn.Module):
         if dist.is_available() and dist.is_initialized():
             ranks = dist.get_world_size(self.process_group)
             dist.all_reduce(batch, group=self.process_group)
-        self.counts.mul_(self.decay).add_(batch)
+        # Out of place: backward of an earlier batch may still need the counts of then.
+        self.counts = self.counts * self.decay + batch
         if not self.stochastic:
             return 1.0
         # Every class counts every pixel once.
