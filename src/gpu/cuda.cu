@@ -48,9 +48,13 @@ __global__ void unpack(const __grid_constant__ parcel p, double *to, uint32_t n)
 
 /* ---- status ---- */
 
-/* What CUDA says, as a status with words. */
+/* What CUDA says, as a status with words. CUDA's own note of it is wiped out: the next call on this
+ * thread must not find it there and take it for its own. */
 submod_status status_of(const char *who, const char *what, cudaError_t e)
 {
+    if (e != cudaSuccess) {
+        (void)cudaGetLastError();
+    }
     switch (e) {
     case cudaSuccess: return SUBMOD_OK;
     case cudaErrorMemoryAllocation:

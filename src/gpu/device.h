@@ -42,10 +42,12 @@ SUBMODI_DEVICE void *submodi_shared(void)
 /* x of the lane `distance` below or above in the warp; any value where there is none. */
 SUBMODI_DEVICE uint64_t submodi_shuffle_up(uint64_t x, uint32_t distance)
 {
+    __syncwarp(); /* a shuffle alone orders no memory, and block.h relies on it */
     return __shfl_up_sync(0xffffffffU, (unsigned long long)x, distance);
 }
 SUBMODI_DEVICE double submodi_shuffle_down(double x, uint32_t distance)
 {
+    __syncwarp();
     return __shfl_down_sync(0xffffffffU, x, distance);
 }
 SUBMODI_DEVICE void submodi_atomic_add(uint32_t *to, uint32_t x)
