@@ -72,10 +72,11 @@ def _interrupts_noted() -> Iterator[None]:
 
 
 class Trap:
-    """Keeps the first exception that was raised in one of its callbacks."""
+    """Keeps the first exception that was raised in one of its callbacks, for each thread its own:
+    callbacks run in the thread that called the library."""
 
     def __init__(self) -> None:
-        self._error: Optional[BaseException] = None
+        self._kept = threading.local()
 
     def guard(self, function: Callable[..., None]) -> Callable[..., int]:
         """The function as a callback: a status for whatever happens."""
@@ -93,15 +94,16 @@ class Trap:
             except BaseException as error:
                 if main:
                     _interrupt.inside = False
-                if self._error is None:
-                    self._error = error
+                if getattr(self._kept, "error", None) is None:
+                    self._kept.error = error
                 return _errors.ECALLBACK
 
         return guarded
 
     def take(self) -> Optional[BaseException]:
         """What was kept, if anything, which is then forgotten."""
-        error, self._error = self._error, None
+        error: Optional[BaseException] = getattr(self._kept, "error", None)
+        self._kept.error = None
         return error
 
 

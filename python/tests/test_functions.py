@@ -277,3 +277,41 @@ def test_other_threads_run_meanwhile():
         done.set()
         thread.join()
     assert len(ticks) > 20
+
+
+def test_exceptions_stay_in_their_thread():
+    """One custom function, two threads: the one whose calls are good never sees the other's error."""
+    n = 6
+    failing = threading.local()
+
+    def value(elements):
+        if getattr(failing, "now", False):
+            raise KeyError("mine")
+        return float(len(elements)) ** 0.5
+
+    f = submod.Function.custom(n, value)
+    x = np.arange(n, dtype=float)
+    strange = []
+
+    def good():
+        for _ in range(150):
+            try:
+                f.lovasz(x)
+            except BaseException as error:
+                strange.append(error)
+
+    def bad():
+        failing.now = True
+        for _ in range(150):
+            try:
+                f.lovasz(x)
+            except KeyError:
+                continue
+            strange.append("no KeyError")
+
+    threads = [threading.Thread(target=target) for target in (good, bad)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not strange

@@ -86,8 +86,8 @@ def binary_xloss(logits: Tensor, labels: Tensor, ignore: Optional[int] = None) -
 
 
 def xloss(logits: Tensor, labels: Tensor, ignore: Optional[int] = None) -> Tensor:
-    """Cross-entropy of logits (B, C, H, W)."""
-    return F.cross_entropy(logits, labels, ignore_index=-100 if ignore is None else ignore)
+    """Cross-entropy of logits (B, C, H, W). 255 is ignored where nothing is said, as in the original."""
+    return F.cross_entropy(logits, labels, ignore_index=255 if ignore is None else ignore)
 
 
 class StableBCELoss(nn.Module):
