@@ -1,8 +1,13 @@
-"""The one way in which all our operators are differentiated.
+"""How our operators are differentiated.
 
-They return (loss, gradient): the library computes both in one call. Backward hands the gradient
-out, multiplied by what comes from above. It is handed out once, without a copy; a second backward
-pass over the same graph (retain_graph=True) computes it again.
+They return (loss, gradient by the scores): the library computes both in one call, and backward has
+only to multiply the gradient by what comes from above.
+
+The operators themselves do that as PyTorch expects of an operator: the gradient is saved, never
+changed, and the product is a new tensor. That serves torch.compile, torch.func and whoever calls
+torch.ops.submod. Plain training needs the gradient for one backward pass only: there apply() keeps
+it where nobody sees it, multiplies it in place and hands it out without a copy. A second pass over
+the same graph (retain_graph=True) computes it again.
 """
 
 from __future__ import annotations
@@ -11,14 +16,141 @@ from typing import Any, Optional
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
+
+
+def apply(operator: Any, scores: Tensor, *rest: Any) -> Tensor:
+    """The loss, operator(scores, *rest, need_gradient)[0], with its derivative by the scores."""
+    if torch.compiler.is_compiling():
+        loss, _ = operator(scores, *rest, _needs_gradient(scores))
+    elif _is_dual(scores):
+        raise RuntimeError("submod.torch: forward-mode differentiation: there is backward only")
+    elif torch._C._are_functorch_transforms_active():
+        # Whether a gradient is needed, an outer transform may know.
+        loss, _ = _Transformed.apply(operator, scores, *rest, torch.is_grad_enabled())
+    else:
+        loss = _HandOut.apply(operator, scores, *rest, _needs_gradient(scores))
+    return loss  # type: ignore[no-any-return]
+
+
+def _is_dual(scores: Tensor) -> bool:
+    return forward_ad.unpack_dual(scores).tangent is not None  # type: ignore[no-untyped-call]
+
+
+def _needs_gradient(scores: Tensor) -> bool:
+    return scores.requires_grad and torch.is_grad_enabled()
+
+
+def register(operator: Any) -> None:
+    """The derivative of operator(scores, ..) -> (loss, gradient by the scores in float32)."""
+    operator.register_autograd(_backward, setup_context=_setup_context)
+
+
+def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    scores = next(x for x in inputs if isinstance(x, Tensor))
+    ctx.save_for_backward(scores, output[1])
+    ctx.which = [x is scores for x in inputs]
+    ctx.mark_non_differentiable(output[1])
+    ctx.set_materialize_grads(False)  # no zeros as large as the gradient for the second output
+
+
+def _backward(ctx: Any, above: Optional[Tensor], _: Any) -> tuple[Any, ...]:
+    scores, gradient = ctx.saved_tensors
+    result = None if above is None else _product(gradient, above, scores).to(scores.dtype)
+    return tuple(result if which else None for which in ctx.which)
+
+
+class _Transformed(torch.autograd.Function):
+    """The same for torch.func, which looks for it here; vmap takes one after the other."""
+
+    @staticmethod
+    def forward(operator: Any, *inputs: Any) -> Any:
+        return operator(*inputs)
+
+    setup_context = staticmethod(_setup_context)
+    backward = staticmethod(_backward)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, operator: Any, *inputs: Any) -> Any:
+        def one(i: int) -> list[Any]:
+            pairs = zip(inputs, in_dims[1:])
+            return [x.select(d, i) if isinstance(d, int) else x for x, d in pairs]
+
+        found = [_Transformed.apply(operator, *one(i)) for i in range(info.batch_size)]
+        return tuple(map(torch.stack, zip(*found))), (0, 0)
+
+
+class _HandOut(torch.autograd.Function):
+    """The loss alone, whose gradient is handed out once."""
+
+    @staticmethod
+    def forward(ctx: Any, operator: Any, scores: Tensor, *rest: Any) -> Tensor:
+        loss, ctx.gradient = operator(scores, *rest)
+        ctx.operator, ctx.type = operator, scores.dtype
+        # For a second pass. The first does not look at them: by then they may have been changed
+        # in place, by a relu or by a loader that uses its memory again.
+        inputs = (scores, *rest)
+        ctx.save_for_backward(*(x if isinstance(x, Tensor) else None for x in inputs))
+        ctx.rest = [None if isinstance(x, Tensor) else x for x in inputs]
+        return loss  # type: ignore[no-any-return]
+
+    @staticmethod
+    def backward(ctx: Any, above: Tensor) -> tuple[Any, ...]:
+        gradient = _again(ctx) if ctx.gradient is None else ctx.gradient
+        if torch.is_grad_enabled():
+            result = _product(gradient, above, _saved(ctx)[0])
+        elif not _is_plain(above):
+            result = gradient * above
+        else:
+            ctx.gradient = None
+            result = gradient if above.item() == 1 else gradient.mul_(above)
+        return (None, result.to(ctx.type), *(None for _ in ctx.rest[1:]))
+
+
+def _is_plain(tensor: Tensor) -> bool:
+    """Numbers in memory, rather than something that is traced or mapped over."""
+    try:
+        return type(tensor) is Tensor and tensor.data_ptr() != 0
+    except RuntimeError:
+        return False
+
+
+def _saved(ctx: Any) -> Any:
+    try:
+        return ctx.saved_tensors
+    except RuntimeError as error:
+        if "inplace" not in str(error):
+            raise
+        raise RuntimeError(
+            "submod.torch: backward once more, or with create_graph, needs logits and labels as "
+            "they were, and they have been changed in place since; give the loss a clone of them"
+        ) from error
+
+
+def _again(ctx: Any) -> Tensor:
+    inputs = [x if t is None else t for t, x in zip(_saved(ctx), ctx.rest)]
+    with torch.no_grad():
+        return ctx.operator(*inputs)[1]  # type: ignore[no-any-return]
+
+
+def _product(gradient: Tensor, above: Tensor, scores: Tensor) -> Tensor:
+    if torch.is_grad_enabled():  # create_graph=True
+        return _FirstOrder.apply(gradient, above, scores)  # type: ignore[no-any-return]
+    return gradient * above
 
 
 class _FirstOrder(torch.autograd.Function):
     """gradient * above, which may not be differentiated."""
 
+    generate_vmap_rule = True
+
     @staticmethod
-    def forward(ctx: Any, gradient: Tensor, above: Tensor, scores: Tensor) -> Tensor:
+    def forward(gradient: Tensor, above: Tensor, scores: Tensor) -> Tensor:
         return gradient * above
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
 
     @staticmethod
     def backward(ctx: Any, *_: Any) -> Any:
@@ -26,37 +158,3 @@ class _FirstOrder(torch.autograd.Function):
             "submod.torch: double backward: these losses are piecewise linear in the errors and "
             "have no second derivative; compute their part of the gradient without create_graph"
         )
-
-
-def register(operator: Any) -> None:
-    """operator(scores, ..) -> (loss, gradient by the scores in float32)."""
-
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        tensors = [x if isinstance(x, Tensor) else None for x in inputs]
-        ctx.save_for_backward(*tensors)
-        ctx.rest = [None if isinstance(x, Tensor) else x for x in inputs]
-        ctx.gradient = output[1]
-        ctx.mark_non_differentiable(output[1])
-        ctx.set_materialize_grads(False)  # no zeros as large as the gradient for the second output
-
-    def backward(ctx: Any, above: Optional[Tensor], _: Any) -> tuple[Any, ...]:
-        if above is None:
-            return (None,) * len(ctx.rest)
-        inputs = [x if t is None else t for t, x in zip(ctx.saved_tensors, ctx.rest)]
-        gradient, ctx.gradient = ctx.gradient, None
-        if gradient is None:
-            with torch.no_grad():
-                gradient = operator(*inputs)[1]
-        result = _scaled(gradient, above, inputs[0])
-        return (result.to(inputs[0].dtype), *(None for _ in inputs[1:]))
-
-    operator.register_autograd(backward, setup_context=setup_context)
-
-
-def _scaled(gradient: Tensor, above: Tensor, scores: Tensor) -> Tensor:
-    if torch.is_grad_enabled():  # create_graph=True
-        return _FirstOrder.apply(gradient, above, scores)  # type: ignore[no-any-return]
-    if type(above) is not Tensor:  # being traced
-        return gradient * above
-    factor = above.item()
-    return gradient if factor == 1 else gradient.mul_(factor)

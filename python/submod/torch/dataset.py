@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from .._settings import DELTA, Classes, split_classes
 from .._views import canonical
-from . import _ops
+from . import _autograd, _ops
 from ._memory import require_cpu
-from .functional import Weight, needs_gradient, weight_tensor
+from .functional import Weight, weight_tensor
 
 
 class DatasetLovasz(nn.Module):
@@ -83,11 +83,10 @@ class DatasetLovasz(nn.Module):
             raise RuntimeError(f"the counts are float64; what made them {self.counts.dtype}?")
         scale = self._count(scores, labels) if self.training else 1.0
         chosen, class_list = split_classes(self.classes)
-        loss, _ = _ops.histogram_loss(
-            scores, labels, self.counts, not self.from_logits, chosen, class_list,
-            self.ignore_index, self.class_weight, scale, needs_gradient(logits),
+        return _autograd.apply(
+            _ops.histogram_loss, scores, labels, self.counts, not self.from_logits, chosen, class_list,
+            self.ignore_index, self.class_weight, scale,
         )  # fmt: skip
-        return loss  # type: ignore[no-any-return]
 
     @torch.no_grad()
     def _count(self, scores: Tensor, labels: Tensor) -> float:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from .._settings import DELTA, PRESENT, Classes, split_classes
 from .._views import canonical
-from . import _ops
+from . import _autograd, _ops
 from ._memory import require_cpu
 
 Weight = Union[Tensor, "list[float]", None]
@@ -19,10 +19,6 @@ def weight_tensor(weight: Weight) -> Optional[Tensor]:
     if weight is None or isinstance(weight, Tensor):
         return weight
     return torch.tensor(weight, dtype=torch.float64)
-
-
-def needs_gradient(scores: Tensor) -> bool:
-    return scores.requires_grad and torch.is_grad_enabled()
 
 
 def lovasz_softmax(
@@ -103,10 +99,9 @@ def prox_lovasz_hinge(
     require_cpu("scores", logits)
     require_cpu("labels", labels)
     scores, labels = canonical("hinge", logits, labels, per_image)
-    loss, _ = _ops.prox_lovasz_hinge(
-        scores, labels, lam, per_image, ignore_index, needs_gradient(logits)
+    return _autograd.apply(
+        _ops.prox_lovasz_hinge, scores, labels, lam, per_image, ignore_index
     )
-    return loss  # type: ignore[no-any-return]
 
 
 def _lovasz(
@@ -125,8 +120,7 @@ def _lovasz(
     require_cpu("labels", labels)
     chosen, class_list = (PRESENT, None) if classes is None else split_classes(classes)
     scores, labels = canonical(kind, logits, labels, per_image)
-    loss, _ = _ops.lovasz(
-        scores, labels, kind, not from_logits, chosen, class_list, per_image, ignore_index,
-        weight_tensor(class_weight), engine, delta, needs_gradient(logits),
+    return _autograd.apply(
+        _ops.lovasz, scores, labels, kind, not from_logits, chosen, class_list, per_image,
+        ignore_index, weight_tensor(class_weight), engine, delta,
     )  # fmt: skip
-    return loss  # type: ignore[no-any-return]
