@@ -61,7 +61,9 @@ def lovasz_sigmoid(
     return_grad: bool = False,
 ) -> Result:
     """Lovász-Sigmoid loss, one binary problem per class: scores and labels (batch, classes, ..),
-    labels 0 or 1. The rest as in lovasz_softmax."""
+    labels 0 or 1. Both of three dimensions, which could mean images of one class or lists of pixels
+    of several, is refused: scores[:, None] or scores[..., None] says which, and labels likewise.
+    The rest as in lovasz_softmax."""
     chosen, class_list = split_classes(classes)
     return _loss(
         "sigmoid", scores, labels, probabilities, return_grad, classes=chosen,

@@ -86,8 +86,10 @@ def canonical(kind: str, scores: Any, labels: Any, per_image: bool) -> tuple[Any
         raise ValueError(f"scores of shape {tuple(scores.shape)}: (batch, classes, ..) is needed")
     if kind == "softmax" and labels.ndim == scores.ndim and labels.shape[1] == 1:
         labels = labels[:, 0]
-    if kind == "sigmoid" and labels.ndim == scores.ndim - 1 and scores.shape[1] == 1:
-        labels = labels[:, None]
+    if kind == "sigmoid":
+        if labels.ndim == scores.ndim - 1 and scores.shape[1] == 1:
+            labels = labels[:, None]
+        _refuse_ambiguous(scores, labels)
     shape = tuple(scores.shape)
     wanted = shape if kind == "sigmoid" else shape[:1] + shape[2:]
     _require_shape(labels, wanted, shape)
@@ -95,6 +97,16 @@ def canonical(kind: str, scores: Any, labels: Any, per_image: bool) -> tuple[Any
         # A list of pixels: one image of them all.
         return scores.T[None], (labels.T if kind == "sigmoid" else labels)[None]
     return scores, labels
+
+
+def _refuse_ambiguous(scores: Any, labels: Any) -> None:
+    """Images of one class without a channel look like lists of pixels of several classes."""
+    if scores.ndim == labels.ndim == 3 and scores.shape[1] != 1:
+        raise ValueError(
+            f"scores and labels of three dimensions, {tuple(scores.shape)}: for images of one "
+            "class, (N, H, W), give scores[:, None], for lists of pixels of several classes, "
+            "(N, C, L), give scores[..., None], and labels likewise"
+        )
 
 
 def _canonical_hinge(scores: Any, labels: Any) -> tuple[Any, Any]:

@@ -62,6 +62,10 @@ def test_sigmoid(shape, options):
     if "ignore_index" in options:
         labels[RNG.random(shape) < 0.3] = 255
     exact = reference.class_loss(reference.sigmoid(scores.astype(float)), labels, **options)
+    if len(shape) == 3:
+        with pytest.raises(ValueError, match="three dimensions"):
+            submod.lovasz_sigmoid(scores, labels, **options)
+        scores, labels = scores[..., None], labels[..., None]
     assert submod.lovasz_sigmoid(scores, labels, **options) == pytest.approx(exact, abs=1e-6)
 
 

@@ -82,8 +82,22 @@ def test_softmax(shape, options):
     assert "per_image" in repr(module)
 
 
+def test_sigmoid_of_three_dimensions():
+    """(N, H, W) or (N, C, L)? Whoever means one of them says so; the two losses differ."""
+    scores, labels = randn(2, 4, 9), randint(2, (2, 4, 9))
+    with pytest.raises(ValueError, match=r"scores\[:, None\].*scores\[\.\.\., None\]"):
+        lovasz.lovasz_sigmoid(scores, labels)
+    images = lovasz.lovasz_sigmoid(scores[:, None], labels[:, None])
+    assert images == lovasz.lovasz_sigmoid(scores[:, None], labels)
+    lists = lovasz.lovasz_sigmoid(scores[..., None], labels[..., None])
+    expected = reference.sigmoid(scores.double(), labels)
+    assert lists.item() == pytest.approx(expected.item(), abs=1e-6) and images != lists
+    one = lovasz.lovasz_sigmoid(scores[:, :1], labels[:, :1])  # one class either way
+    assert one == lovasz.lovasz_sigmoid(scores[:, :1, None], labels[:, :1, None])
+
+
 @pytest.mark.parametrize("options", OPTIONS)
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", [(1, 4, 9, 1) if len(s) == 3 else s for s in SHAPES])
 def test_sigmoid(shape, options):
     options = chosen(options, shape[1], ignore=255)
     scores, labels = randn(*shape), with_ignored(randint(2, shape), options)

@@ -61,6 +61,9 @@ def lovasz_sigmoid(
     from_logits: bool = True,
 ) -> Tensor:
     """Lovász-Sigmoid loss, a binary problem per class: logits and labels (N, C, ..), labels 0 or 1.
+    For a single class logits are (N, 1, ..), and labels may be without that dimension. Both of
+    three dimensions, which could mean (N, H, W) or (N, C, L), is refused: logits[:, None] or
+    logits[..., None] says which, and labels likewise.
     The rest as in lovasz_softmax; from_logits: False when logits are a sigmoid's output."""
     return _lovasz(
         "sigmoid", logits, labels, from_logits, classes, per_image, ignore_index, class_weight,
