@@ -9,6 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import submod  # noqa: E402
 import submod.torch as lovasz  # noqa: E402
 import torch_reference as reference  # noqa: E402
 
@@ -32,11 +33,46 @@ def test_loss_of_all_batches():
     whole = [torch.cat(parts) for parts in zip(*data)]
     assert loss.item() == pytest.approx(reference.softmax(*whole).item(), abs=1e-4)
     assert module.counts.sum() == 4 * whole[1].numel()
-    module.eval()
-    assert module(*data[0]).item() == loss.item()
-    assert module.counts.sum() == 4 * whole[1].numel()
+    assert module.value() == pytest.approx(loss.item(), abs=1e-6)
     module.reset()
-    assert module(*data[0]).item() == 0 and "bins" in repr(module)
+    assert module.value() == 0 and "bins" in repr(module)
+
+
+def test_evaluation():
+    """The loss of all batches and this one, which leaves no trace."""
+    (first, labels), (second, more) = batches(2)
+    module = lovasz.DatasetLovasz(4, delta=2.0**-20, decay=0.5)
+    module(first, labels)
+    kept = module.counts.clone()
+    module.eval()
+    leaf = second.clone().requires_grad_(True)
+    loss = module(leaf, more)
+    loss.backward()
+    whole = torch.cat([first, second]).requires_grad_(True)
+    expected = reference.softmax(whole, torch.cat([labels, more]))
+    expected.backward()
+    assert loss.item() == pytest.approx(expected.item(), abs=1e-5)
+    assert torch.allclose(leaf.grad, 2 * whole.grad[2:], rtol=1e-2, atol=1e-5)
+    assert torch.equal(module.counts, kept)
+    fresh = lovasz.DatasetLovasz(4, delta=2.0**-20).eval()
+    exact = lovasz.lovasz_softmax(second, more)
+    assert fresh(second, more).item() == pytest.approx(exact.item(), abs=1e-5)
+
+
+@pytest.mark.parametrize("change", ["half", "bfloat16", "to", "float"])
+def test_counts_stay_whole(change):
+    """What networks do to their modules leaves the counts alone: 2049 is no float16."""
+    logits, labels = torch.randn(1, 4, 2049), torch.zeros(1, 2049, dtype=torch.long)
+    module = lovasz.DatasetLovasz(4)
+    whole = torch.nn.Sequential(module)
+    module(logits, labels)
+    kept, value = module.counts.clone(), module.value()
+    assert (whole.to(torch.float16) if change == "to" else getattr(whole, change)()) is whole
+    assert module.counts.dtype == torch.float64 and torch.equal(module.counts, kept)
+    assert module.value() == value and "counts" in module.state_dict()
+    module(logits.half(), labels)
+    assert module.counts[0].sum() == 2 * 2049
+    assert module.to("meta").counts.is_meta
 
 
 def test_batches_that_come_before_backward():
@@ -94,52 +130,121 @@ def test_errors():
         lovasz.DatasetLovasz(4, decay=2)
     with pytest.raises(ValueError, match="classes"):
         lovasz.DatasetLovasz(5)(*batches(1)[0])
-    with pytest.raises(RuntimeError, match="float64"):
-        lovasz.DatasetLovasz(4).half()(*batches(1)[0])
 
 
-def run_ranks(ranks, steps, folder):
-    """Each rank takes its share of every batch of 4 images; counts and losses to folder."""
-    script = f"""
+def test_refused_batch_is_not_counted():
+    module = lovasz.DatasetLovasz(4)
+    logits, labels = batches(1)[0]
+    with pytest.raises(submod.NonFiniteError, match="nan"):
+        module(logits * float("nan"), labels)
+    assert module.counts.sum() == 0
+
+
+# One process for each of two ranks, which take their shares of batches of 4 images.
+SCRIPT = """
 import sys, torch, torch.distributed as dist
-import submod.torch as lovasz
-rank = int(sys.argv[1])
-dist.init_process_group("gloo", init_method="file://{folder}/meet{ranks}", rank=rank,
-                        world_size={ranks})
-generator = torch.Generator().manual_seed(4)
-module, losses = lovasz.DatasetLovasz(3, decay=0.75), []
-for _ in range({steps}):
-    logits = torch.randn((4, 3, 16, 16), generator=generator)
-    labels = torch.randint(3, (4, 16, 16), generator=generator)
-    mine = slice(rank * 4 // {ranks}, (rank + 1) * 4 // {ranks})
-    leaf = logits[mine].clone().requires_grad_(True)
-    loss = module(leaf, labels[mine])
-    loss.backward()
-    losses.append(loss.item())
-torch.save((module.counts, losses, leaf.grad / {ranks}), f"{folder}/{ranks}-{{rank}}.pt")
+import submod, submod.torch as lovasz
+import test_torch_dataset as tests
+rank, folder = int(sys.argv[1]), sys.argv[2]
+dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
+found = {name: getattr(tests, "rank_" + name)(rank) for name in ("trains", "refuses", "outside")}
+torch.save(found, f"{folder}/{rank}.pt")
 dist.destroy_process_group()
 """
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+
+
+def rank_trains(rank, ranks=2):
+    """Counts, losses and the last gradient as DistributedDataParallel divides it."""
+    generator = torch.Generator().manual_seed(4)
+    module, losses = lovasz.DatasetLovasz(3, decay=0.75), []
+    mine = slice(rank * 4 // ranks, (rank + 1) * 4 // ranks)
+    for _ in range(5):
+        logits = torch.randn((4, 3, 16, 16), generator=generator)
+        labels = torch.randint(3, (4, 16, 16), generator=generator)
+        leaf = logits[mine].clone().requires_grad_(True)
+        loss = module(leaf, labels[mine])
+        loss.backward()
+        losses.append(loss.item())
+    return module.counts, losses, leaf.grad / ranks
+
+
+def rank_refuses(rank):
+    """Its exceptions, what was counted by then, and the counts of a last, good batch."""
+    module, words = lovasz.DatasetLovasz(4), []
+    logits, labels = batches(1)[0]
+    bad = logits * float("nan")
+
+    def attempt(logits, labels):
+        try:
+            module(logits, labels)
+        except (submod.SubmodError, ValueError, RuntimeError) as error:
+            words.append(f"{type(error).__name__}: {error}")
+
+    attempt(bad if rank == 0 else logits, labels)
+    attempt(logits, labels + 4 if rank == 1 else labels)
+    attempt(logits[:, :2] if rank == 1 else logits, labels)
+    counted = module.counts.sum().item()
+    module.eval()
+    attempt(bad if rank == 0 else logits, labels)
+    module.train()
+    module(logits, labels)
+    return words, counted, module.counts
+
+
+def rank_outside(rank):
+    """Rank 1 is not of the group: counts, gradient and the gradient of that batch alone."""
+    module = lovasz.DatasetLovasz(4, process_group=torch.distributed.new_group([0]))
+    logits, labels = batches(2)[rank]
+    leaf, alone = (logits.clone().requires_grad_(True) for _ in range(2))
+    module(leaf, labels).backward()
+    lovasz.lovasz_softmax(alone, labels, engine="histogram").backward()
+    return module.counts, leaf.grad, alone.grad
+
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory):
+    """What each of the two has found."""
+    if not torch.distributed.is_available() or not torch.distributed.is_gloo_available():
+        pytest.skip("this PyTorch has no gloo")
+    folder = tmp_path_factory.mktemp("ranks")
+    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
     processes = [
-        subprocess.Popen([sys.executable, "-c", script, str(rank)], env=environment)
-        for rank in range(ranks)
+        subprocess.Popen([sys.executable, "-B", "-c", SCRIPT, str(rank), folder], env=environment)
+        for rank in range(2)
     ]
     try:
-        assert [p.wait(timeout=120) for p in processes] == [0] * ranks
+        assert [p.wait(timeout=240) for p in processes] == [0, 0]
     finally:
         for process in processes:
             process.kill()
-    return [
-        torch.load(Path(folder) / f"{ranks}-{rank}.pt", weights_only=True) for rank in range(ranks)
-    ]
+    return [torch.load(folder / f"{rank}.pt", weights_only=True) for rank in range(2)]
 
 
-def test_two_ranks_as_one(tmp_path):
-    if not torch.distributed.is_available() or not torch.distributed.is_gloo_available():
-        pytest.skip("this PyTorch has no gloo")
-    (one,) = run_ranks(1, 5, tmp_path)
-    two = run_ranks(2, 5, tmp_path)
-    for counts, losses, _ in two:
+def test_two_ranks_as_one(ranks):
+    one = rank_trains(0, ranks=1)
+    for found in ranks:
+        counts, losses, _ = found["trains"]
         assert torch.equal(counts, one[0]) and losses == one[1]
-    # What DistributedDataParallel makes of the ranks' gradients is the gradient of one rank.
-    assert torch.allclose(torch.cat([gradient for _, _, gradient in two]), one[2], atol=1e-9)
+    gradient = torch.cat([found["trains"][2] for found in ranks])
+    assert torch.allclose(gradient, one[2], atol=1e-9)
+
+
+def test_refusal_reaches_all_ranks(ranks):
+    """Nobody waits for a rank that raises: NaN, a label that is no class, a wrong shape. Then all go
+    on together. In evaluation nobody waits in any case."""
+    (first, empty, counts), (second, none, same) = (found["refuses"] for found in ranks)
+    assert empty == none == 0 and counts[0].sum() == 2 * 2 * 8 * 8 and torch.equal(counts, same)
+    others = "RuntimeError: submod.torch: 1 of 2 ranks have refused their batches"
+    assert first[0].startswith("NonFiniteError") and second[0].startswith(others)
+    assert first[1].startswith(others) and "labels[" in second[1]
+    assert first[2].startswith(others) and second[2].startswith("ValueError: logits of 2 classes")
+    assert len(first) == 4 and first[3].startswith("NonFiniteError") and len(second) == 3
+
+
+def test_rank_outside_the_group(ranks):
+    """It counts its own batches, and so does the group."""
+    for found in ranks:
+        counts, gradient, alone = found["outside"]
+        assert counts[0].sum() == 2 * 8 * 8
+        assert torch.allclose(gradient, alone, rtol=1e-3, atol=1e-6)

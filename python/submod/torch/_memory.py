@@ -58,4 +58,4 @@ def view_labels(tensor: Tensor, own_classes: bool = False) -> tuple[Labels, Tens
 
 
 def weight_list(weight: Optional[Tensor]) -> Any:
-    return None if weight is None else weight.detach().double().cpu().numpy()
+    return None if weight is None else weight.numpy()

@@ -151,6 +151,24 @@ def _(
     return scores.new_empty((scores.shape[1], 2, bins), dtype=torch.float64)
 
 
+def solve(
+    counts: Tensor,
+    classes: int,
+    class_list: Optional[Sequence[int]],
+    class_weight: Optional[Tensor],
+) -> tuple[Histogram, float]:
+    """A histogram of these counts, and its loss."""
+    number, _, bins = counts.shape
+    histogram = Histogram(number, 0.5 / bins)
+    histogram.set_counts(counts.numpy())
+    settings = loss_settings(
+        number, classes=classes, class_list=class_list, class_weight=weight_list(class_weight)
+    )
+    loss = ctypes.c_double()
+    call("histogram_solve", histogram, ctypes.byref(settings), ctypes.byref(loss), None)
+    return histogram, loss.value
+
+
 @torch.library.custom_op("submod::histogram_loss", mutates_args=(), device_types="cpu")
 def histogram_loss(
     scores: Tensor,
@@ -168,20 +186,14 @@ def histogram_loss(
     gradient = _new_gradient(scores, need_gradient)
     scores_, used = view_scores(scores)
     labels_, used_labels = view_labels(labels)
-    histogram = Histogram(scores_.classes, 0.5 / counts.shape[2])
-    histogram.set_counts(counts.numpy())
-    settings = loss_settings(
-        scores_.classes, classes=classes, class_list=class_list, ignore_index=ignore_index,
-        class_weight=weight_list(class_weight),
-    )  # fmt: skip
-    loss = ctypes.c_double()
-    call("histogram_solve", histogram, ctypes.byref(settings), ctypes.byref(loss), None)
+    histogram, loss = solve(counts, classes, class_list, class_weight)
     if need_gradient:
+        settings = loss_settings(scores_.classes, ignore_index=ignore_index)
         batch = (ctypes.byref(scores_), int(probabilities), ctypes.byref(labels_))
         target = ctypes.byref(gradient_view(memory(gradient), scale))
         end = (target, ctypes.byref(settings), workspace())
         call("histogram_gradient", histogram, *batch, *end)
-    return _loss_tensor(scores, loss.value), gradient
+    return _loss_tensor(scores, loss), gradient
 
 
 @histogram_loss.register_fake

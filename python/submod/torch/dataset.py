@@ -28,14 +28,21 @@ class DatasetLovasz(nn.Module):
         estimates, as those of other losses do, the gradient by all the data behind the counts; it
         does not shrink as the counts grow. False: the plain derivative by these logits.
     process_group: batches are added up over its ranks by one all-reduce of num_classes * 2 * bins
-        numbers; None: the default group, if torch.distributed is initialised. Counts are whole
-        numbers, so they are the same bits for any number of ranks. DistributedDataParallel takes
-        the mean of the gradients over the ranks, for which stochastic=True is made.
-    In evaluation mode nothing is counted or reduced.
+        numbers; None: the default group, if torch.distributed is initialised. A rank outside of it
+        counts its own batches alone. Counts are whole numbers, so they are the same bits for any
+        number of ranks. DistributedDataParallel takes the mean of the gradients over the ranks, for
+        which stochastic=True is made. When a rank refuses its batch (NaN, a label that is no
+        class), it raises that, all others a RuntimeError, and none has counted anything.
+
+    In evaluation mode a batch is counted for its own loss only: that of all batches so far and this
+    one, which is then forgotten, without decay and without other ranks. To evaluate on a dataset,
+    take a module of its own in training mode, under torch.no_grad(), and read value().
+
+    The counts are float64 whatever .half() or .to(dtype) make of other modules. Errors are counted
+    in CPU memory: logits on other devices are copied there, and their gradient back.
     """
 
     counts: Tensor
-    class_weight: Optional[Tensor]
 
     def __init__(
         self,
@@ -64,7 +71,7 @@ class DatasetLovasz(nn.Module):
         self.process_group = process_group
         self.from_logits = from_logits
         self.register_buffer("counts", torch.zeros(num_classes, 2, self.bins, dtype=torch.float64))
-        self.register_buffer("class_weight", weight_tensor(class_weight), persistent=False)
+        self.class_weight = weight_tensor(class_weight)
 
     def extra_repr(self) -> str:
         return f"num_classes={self.num_classes}, bins={self.bins}, decay={self.decay}"
@@ -73,36 +80,70 @@ class DatasetLovasz(nn.Module):
         """Forgets all batches."""
         self.counts = torch.zeros_like(self.counts)  # a new one: backward may need the old
 
+    def value(self) -> float:
+        """The loss of all batches counted so far, 0 when there are none."""
+        return _ops.solve(self.counts.cpu(), *split_classes(self.classes), self.class_weight)[1]
+
+    def _apply(self, fn: Any, *args: Any, **kwargs: Any) -> Any:
+        """Counts go to other devices, but not to other types."""
+        counts = self.counts
+        super()._apply(fn, *args, **kwargs)  # type: ignore[no-untyped-call]
+        if self.counts.dtype != torch.float64:
+            self.counts = counts.to(self.counts.device)
+        return self
+
     def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
+        try:
+            scores, labels = self._canonical(logits, labels)
+            batch = _ops.histogram_counts(
+                scores.detach(), labels, not self.from_logits, self.ignore_index, self.bins
+            )
+        except Exception:
+            if self.training:
+                self._over_ranks(None)
+            raise
+        counts, ranks = self.counts.cpu(), 1
+        if self.training:
+            batch, ranks = self._over_ranks(batch)
+            counts = counts * self.decay
+        counts = counts + batch
+        if self.training:
+            self.counts = counts.to(self.counts.device)
+        # Every class counts every pixel once.
+        pixels = batch[0].sum().item()
+        estimates = self.stochastic and pixels > 0
+        scale = ranks * counts[0].sum().item() / pixels if estimates else 1.0
+        chosen, class_list = split_classes(self.classes)
+        return _autograd.apply(
+            _ops.histogram_loss, scores, labels, counts, not self.from_logits, chosen, class_list,
+            self.ignore_index, self.class_weight, scale,
+        )  # fmt: skip
+
+    def _canonical(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         require_cpu("scores", logits)
         require_cpu("labels", labels)
         scores, labels = canonical("softmax", logits, labels, False)
         if scores.shape[1] != self.num_classes:
             raise ValueError(f"logits of {scores.shape[1]} classes, not {self.num_classes}")
-        if self.counts.dtype != torch.float64:
-            raise RuntimeError(f"the counts are float64; what made them {self.counts.dtype}?")
-        scale = self._count(scores, labels) if self.training else 1.0
-        chosen, class_list = split_classes(self.classes)
-        return _autograd.apply(
-            _ops.histogram_loss, scores, labels, self.counts, not self.from_logits, chosen, class_list,
-            self.ignore_index, self.class_weight, scale,
-        )  # fmt: skip
+        return scores, labels
 
-    @torch.no_grad()
-    def _count(self, scores: Tensor, labels: Tensor) -> float:
-        """Adds the batches of all ranks; returns what the gradient is to be multiplied by."""
-        probabilities = not self.from_logits
-        batch = _ops.histogram_counts(
-            scores.detach(), labels, probabilities, self.ignore_index, self.bins
-        )
-        ranks = 1
-        if dist.is_available() and dist.is_initialized():
-            ranks = dist.get_world_size(self.process_group)
-            dist.all_reduce(batch, group=self.process_group)
-        # Out of place: backward of an earlier batch may still need the counts of then.
-        self.counts = self.counts * self.decay + batch
-        if not self.stochastic:
-            return 1.0
-        # Every class counts every pixel once.
-        new, total = batch[0].sum().item(), self.counts[0].sum().item()
-        return ranks * total / new if new > 0 else 1.0
+    def _over_ranks(self, batch: Optional[Tensor]) -> tuple[Any, int]:
+        """The sum over the ranks, and how many they are. None: this rank has refused its batch,
+        which the others, who wait for it, have to hear of."""
+        if not (dist.is_available() and dist.is_initialized()):
+            return batch, 1
+        ranks = dist.get_world_size(self.process_group)
+        if ranks < 1:  # this one is not of the group
+            return batch, 1
+        counts = torch.zeros_like(self.counts, device="cpu") if batch is None else batch
+        message = torch.cat([counts.flatten(), counts.new_tensor([float(batch is None)])])
+        if dist.get_backend(self.process_group) == "nccl":
+            message = message.cuda()
+        dist.all_reduce(message, group=self.process_group)
+        message = message.cpu()
+        if batch is not None and message[-1] > 0:
+            raise RuntimeError(
+                f"submod.torch: {int(message[-1])} of {ranks} ranks have refused their batches, "
+                "and say why; nothing was counted"
+            )
+        return message[:-1].view_as(counts), ranks

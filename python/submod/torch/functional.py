@@ -16,9 +16,10 @@ Weight = Union[Tensor, "list[float]", None]
 
 
 def weight_tensor(weight: Weight) -> Optional[Tensor]:
-    if weight is None or isinstance(weight, Tensor):
-        return weight
-    return torch.tensor(weight, dtype=torch.float64)
+    """In CPU memory, where the library reads it."""
+    if weight is None:
+        return None
+    return torch.as_tensor(weight, dtype=torch.float64).detach().cpu()
 
 
 def lovasz_softmax(

@@ -12,9 +12,8 @@ from .functional import Weight, weight_tensor
 
 
 class _ClassLoss(nn.Module):
-    """What softmax and sigmoid share. class_weight is a buffer: it moves with the module."""
-
-    class_weight: Optional[Tensor]
+    """What softmax and sigmoid share. class_weight stays in CPU memory, from where the library reads
+    it, and in its own type, wherever the module goes."""
 
     def __init__(
         self,
@@ -30,7 +29,7 @@ class _ClassLoss(nn.Module):
         self.classes = classes if isinstance(classes, str) else [int(c) for c in classes]
         self.per_image = per_image
         self.ignore_index = ignore_index
-        self.register_buffer("class_weight", weight_tensor(class_weight), persistent=False)
+        self.class_weight = weight_tensor(class_weight)
         self.engine = engine
         self.delta = delta
         self.from_logits = from_logits
