@@ -112,6 +112,53 @@ class TestCompat:
         assert found.item() == pytest.approx(expected.item(), abs=1e-6)
         with pytest.raises(ValueError, match="class"):
             compat.lovasz_softmax(p, labels)
+        assert compat.lovasz_softmax(p[:, None], labels, classes=[1], ignore=255) == found
+        flat, kept = compat.flatten_probas(p, labels, ignore=255)
+        assert flat.shape == (kept.numel(), 1)
+        assert compat.lovasz_softmax_flat(flat, kept, classes=[1]) == found
+        for classes in ("all", True, [0, 1]):
+            with pytest.raises(ValueError, match="class"):
+                compat.lovasz_softmax_flat(flat, kept, classes=classes)
+
+    def test_classes(self):
+        """True and False as in the first version; listed ones count whether there or not."""
+        scores, labels = case()
+        labels[labels == 2] = 1
+        p = scores.softmax(1)
+        values = {c: reference.softmax(scores, labels, classes=c) for c in ("present", "all")}
+        listed = reference.softmax(scores, labels, classes=[2, 0])
+        for given, wanted in (
+            (True, values["present"]),
+            (False, values["all"]),
+            ([2, 0], listed),
+            ((2, 0), listed),
+        ):
+            for loss in (
+                compat.lovasz_softmax(p, labels, given),
+                compat.lovasz_softmax_flat(*compat.flatten_probas(p, labels), given),
+            ):
+                assert loss.item() == pytest.approx(wanted.item(), abs=1e-6)
+        assert values["present"] != values["all"]
+
+    def test_flattened(self):
+        scores, labels = case()
+        labels[0, 1] = 255
+        flat, kept = compat.flatten_probas(scores, labels, ignore=255)
+        pixels = [tuple(p) for p in (labels != 255).nonzero().tolist()]
+        assert torch.equal(kept, torch.stack([labels[p] for p in pixels]))
+        assert torch.equal(flat, torch.stack([scores[b, :, i, j] for b, i, j in pixels]))
+        whole, all_labels = compat.flatten_probas(scores, labels)
+        assert whole.shape == (labels.numel(), 4) and torch.equal(all_labels, labels.flatten())
+        one, truth = compat.flatten_binary_scores(scores[:, 2], labels, ignore=255)
+        assert torch.equal(one, flat[:, 2]) and torch.equal(truth, kept)
+        every, _ = compat.flatten_binary_scores(scores[:, 2], labels)
+        assert torch.equal(every, scores[:, 2].flatten())
+        loss = compat.lovasz_hinge_flat(one, (truth == 1).long())
+        assert loss == compat.lovasz_hinge(
+            scores[:, 2], torch.where(labels == 255, 255, labels == 1), False, ignore=255
+        )
+        nothing = compat.flatten_probas(scores, torch.full_like(labels, 255), ignore=255)
+        assert compat.lovasz_softmax_flat(*nothing) == 0
 
     def test_gradient_of_sorted(self):
         truth = torch.randint(2, (50,), generator=GENERATOR)
@@ -152,5 +199,8 @@ class TestCompat:
     def test_mean(self):
         assert compat.mean([1, 2, 3]) == 2 and compat.mean([]) == 0
         assert compat.mean([1, float("nan")], ignore_nan=True) == 1
+        assert compat.mean([], empty=5) == 5 and compat.isnan(compat.mean([1, float("nan")]))
+        assert compat.mean(iter([torch.tensor(1.0), torch.tensor(3.0)])) == 2
+        assert compat.isnan(torch.tensor([1, float("nan")])).tolist() == [False, True]
         with pytest.raises(ValueError):
             compat.mean([], empty="raise")

@@ -4,7 +4,8 @@
     loss = L.lovasz_softmax(probas, labels, ignore=255)
 
 Labels as there: (B, H, W). Probabilities (B, C, H, W), or (B, H, W) from a sigmoid together with
-classes=[c], the class that they are for. Losses are the library's, exact.
+classes=[c], the class that they are for. classes may also be True or False, which is what its first
+version called only_present. Losses are the library's, exact.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from torch import Tensor, nn
 from .._function import Function
 from . import functional
 
-Classes = Union[str, "list[int]"]
+Classes = Union[str, bool, "list[int]"]
 
 
 def lovasz_grad(gt_sorted: Tensor) -> Tensor:
@@ -41,6 +42,13 @@ def lovasz_hinge_flat(logits: Tensor, labels: Tensor) -> Tensor:
     return functional.lovasz_hinge(logits, labels)
 
 
+def flatten_binary_scores(
+    scores: Tensor, labels: Tensor, ignore: Optional[int] = None
+) -> tuple[Tensor, Tensor]:
+    """Scores and labels of any shape as (P,), without the ignored pixels."""
+    return _kept(scores.reshape(-1), labels.reshape(-1), ignore)
+
+
 def lovasz_softmax(
     probas: Tensor,
     labels: Tensor,
@@ -50,38 +58,62 @@ def lovasz_softmax(
 ) -> Tensor:
     """Multi-class Lovász-Softmax loss of probabilities. classes: "present", "all" or a list."""
     if probas.ndim == labels.ndim:
+        probas = probas[:, None]
+    if probas.shape[1] == 1:
         return _one_class(probas, labels, classes, per_image, ignore)
     return functional.lovasz_softmax(
-        probas, labels, classes, per_image, ignore_index=ignore, from_logits=False
+        probas, labels, _named(classes), per_image, ignore_index=ignore, from_logits=False
     )
 
 
 def lovasz_softmax_flat(probas: Tensor, labels: Tensor, classes: Classes = "present") -> Tensor:
     """The same of a list of pixels: probas (P, C), labels (P,)."""
-    return functional.lovasz_softmax(probas, labels, classes, from_logits=False)
+    return lovasz_softmax(probas, labels, classes)
+
+
+def flatten_probas(
+    probas: Tensor, labels: Tensor, ignore: Optional[int] = None
+) -> tuple[Tensor, Tensor]:
+    """Probabilities (B, C, H, W) as (P, C), or (B, H, W) as (P, 1), and labels (B, H, W) as (P,),
+    without the ignored pixels."""
+    if probas.ndim == 3:
+        probas = probas[:, None]
+    return _kept(probas.movedim(1, -1).flatten(0, -2), labels.reshape(-1), ignore)
+
+
+def _kept(values: Tensor, labels: Tensor, ignore: Optional[int]) -> tuple[Tensor, Tensor]:
+    if ignore is None:
+        return values, labels
+    valid = labels != ignore
+    return values[valid], labels[valid]
+
+
+def _named(classes: Classes) -> Union[str, list[int]]:
+    if isinstance(classes, bool):
+        return "present" if classes else "all"
+    return classes
 
 
 def _one_class(
     probas: Tensor, labels: Tensor, classes: Classes, per_image: bool, ignore: Optional[int]
 ) -> Tensor:
     """The output of a sigmoid for a single class, which classes has to name."""
-    if isinstance(classes, str) or len(classes) != 1:
+    listed = _named(classes)
+    if isinstance(listed, str) or len(listed) != 1:
         raise ValueError("probas of one class: classes has to be a list of that class")
-    truth = (labels == classes[0]).to(torch.uint8)
+    truth = (labels == listed[0]).to(torch.uint8)
     ignored = None
     if ignore is not None:
         ignored = 255
         truth = truth.masked_fill(labels == ignore, ignored)
     return functional.lovasz_sigmoid(
-        probas[:, None], truth[:, None], "all", per_image, ignore_index=ignored, from_logits=False
+        probas, truth[:, None], "all", per_image, ignore_index=ignored, from_logits=False
     )
 
 
 def binary_xloss(logits: Tensor, labels: Tensor, ignore: Optional[int] = None) -> Tensor:
     """Binary cross-entropy of logits, averaged over the pixels that are not ignored."""
-    if ignore is not None:
-        valid = labels != ignore
-        logits, labels = logits[valid], labels[valid]
+    logits, labels = _kept(logits, labels, ignore)
     return F.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype))
 
 
@@ -134,11 +166,16 @@ def iou(
     return torch.tensor(rows, dtype=torch.float64).numpy()
 
 
+def isnan(x: Any) -> Any:
+    """True for NaN, of a number or of each entry of a tensor."""
+    return x != x
+
+
 def mean(values: Iterable[Any], ignore_nan: bool = False, empty: Any = 0) -> Any:
     """The mean of anything that can be added; empty is that of nothing, or "raise"."""
     kept: Iterator[Any] = iter(values)
     if ignore_nan:
-        kept = (v for v in kept if v == v)
+        kept = (v for v in kept if not isnan(v))
     listed = list(kept)
     if not listed:
         if empty == "raise":
