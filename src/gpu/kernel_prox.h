@@ -293,6 +293,14 @@ SUBMODI_DEVICE void submodi_gpu_solve_chain(const submodi_gpu_prox *p, const sub
     }
 }
 
+/* How far u may be off: half a bin, and its rounding to float; itself rounded up. */
+SUBMODI_DEVICE float submodi_gpu_prox_delta(const submodi_gpu_job *j, const submodi_gpu_grid *g)
+{
+    double largest = fmax(fabs(g->low), fabs(g->low + g->width * j->bins)) + 1 / j->lambda;
+    double rounding = 0x1p-24 * largest + 0x1p-149;
+    return (float)((g->width / 2 + rounding) * (1 + 0x1p-20));
+}
+
 /* Without a range the bins say nothing: u = x - 1 / (lambda pixels) for all. */
 SUBMODI_KERNEL void submodi_gpu_kernel_prox_solve(const submodi_gpu_job *j)
 {
@@ -307,6 +315,9 @@ SUBMODI_KERNEL void submodi_gpu_kernel_prox_solve(const submodi_gpu_job *j)
     uint64_t *scratch = (uint64_t *)submodi_shared();
     double *gain = (double *)scratch + SUBMODI_BLOCK_SCRATCH / sizeof(double);
     submodi_gpu_set *set = (submodi_gpu_set *)(void *)(gain + submodi_threads());
+    if (submodi_thread() == 0 && pixels > 0) {
+        submodi_atomic_max(j->largest, submodi_to_bits(submodi_gpu_prox_delta(j, &g)));
+    }
     if (pixels == 0 || !(g.width > 0) || !submodi_gpu_all_good(j)) {
         float u = pixels > 0 ? (float)(g.low - 1 / (j->lambda * pixels)) : 0;
         for (uint32_t k = submodi_thread(); k < 2 * K; k += submodi_threads()) {
@@ -325,11 +336,6 @@ SUBMODI_KERNEL void submodi_gpu_kernel_prox_solve(const submodi_gpu_job *j)
     submodi_gpu_fill_tops(&p.foreground, count + K, K, scratch);
     submodi_gpu_fill_tops(&p.background, count, K, scratch);
     submodi_gpu_solve_chain(&p, &g, chain, table, gain, set);
-    if (submodi_thread() == 0) { /* half a bin, and the rounding of u to float, rounded up */
-        double largest = fmax(fabs(g.low), fabs(g.low + g.width * K)) + 1 / j->lambda;
-        float delta = (float)((g.width / 2 + 0x1p-24 * largest) * (1 + 0x1p-20));
-        submodi_atomic_max(j->largest, submodi_to_bits(delta));
-    }
 }
 
 /* ---- looking up ---- */
