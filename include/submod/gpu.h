@@ -152,10 +152,10 @@ SUBMOD_API submod_status submod_gpu_lovasz_hinge_host(const submod_scores *score
  * it says so); it may be x itself if that is float32 with the same strides. Ignored entries keep x.
  * All in device memory; result->loss is 0, and NaN when the data were refused: u is then untouched.
  *
- * bins: a power of two from 2 to 2^20; 64 bytes of workspace per bin and class for as many images
+ * bins: a power of two from 2 to 2^20; 112 bytes of workspace per bin and class for as many images
  * as 256 MiB hold, and for one at least. Of the settings has_ignore and ignore_label count; NULL:
- * nothing is ignored. Solving takes one block per image and class, and about the time of as many
- * steps as u has different values: meant for many images, not for one large one.
+ * nothing is ignored. One block solves an image and class: meant for many images, not for one large
+ * one.
  *
  * SUBMOD_EINVAL: as for the losses; lambda not > 0, bins. SUBMOD_ENONFINITE: lambda.
  * SUBMOD_EUNSUPPORTED, SUBMOD_ENOMEM: as for the losses. */
