@@ -1,4 +1,4 @@
-/* Time, traffic and fraction of the roofline of the losses on a GPU.
+/* Time, traffic and fraction of the roofline of the losses and the prox on a GPU.
  *
  *   bench-gpu [BATCH CLASSES PIXELS]          8 21 2097152 unless told otherwise
  *
@@ -76,37 +76,89 @@ static data make_data(size_t B, size_t C, size_t N)
     return d;
 }
 
-/* One thing to be timed. */
+/* The same scores as images of 64 x 64 for the prox, a tenth of their pixels foreground. */
+static data make_images(const data *d)
+{
+    enum { PIXELS = 64 * 64 };
+    data images = *d;
+    size_t count = d->entries / PIXELS;
+    images.entries = images.pixels = count * PIXELS;
+    uint8_t *y = malloc(images.pixels + 1);
+    if (!y) {
+        fprintf(stderr, "bench-gpu: out of memory\n");
+        exit(EXIT_FAILURE);
+    }
+    submod_rng rng;
+    submod_rng_seed(&rng, 2);
+    for (size_t i = 0; i < images.pixels; i++) {
+        y[i] = submod_rng_below(&rng, 10) == 0;
+    }
+    uint8_t *labels = device_memory(images.pixels + 1);
+    require(cudaMemcpy(labels, y, images.pixels, cudaMemcpyHostToDevice));
+    images.scores = submod_scores_f32(d->scores.data, count, 1, PIXELS);
+    images.labels = submod_labels_u8(labels, count, PIXELS);
+    images.gradient = submod_gradient_dense(d->gradient.data, 1, PIXELS);
+    free(y);
+    return images;
+}
+
+/* One thing to be timed. Bytes per score and per label: docs/gpu.md. */
 typedef struct subject {
-    const data *d;
-    const submod_loss_settings *settings; /* NULL: a copy of the scores */
-    const submod_gpu_place *place;
+    const char *name;
+    enum { COPY, LOSS, PROX } what;
+    submod_engine engine;
+    double per_score, per_label;
 } subject;
 
-static void run(const subject *s)
+static const double lambda = 1;
+static const size_t bins = 1024;
+
+static void find_workspace(const subject *s, const data *d, submod_gpu_place *place)
 {
-    if (s->settings) {
-        require_ok(submod_gpu_lovasz_softmax(&s->d->scores, SUBMOD_INPUT_LOGITS, &s->d->labels,
-                                             s->d->result, &s->d->gradient, s->settings, s->place));
-    } else {
-        require(cudaMemcpyAsync(s->d->gradient.data, s->d->scores.data,
-                                s->d->entries * sizeof(float), cudaMemcpyDeviceToDevice, 0));
+    submod_loss_settings settings = submod_loss_defaults();
+    settings.engine = s->engine;
+    if (s->what != COPY) {
+        require_ok(s->what == PROX
+                       ? submod_gpu_prox_workspace(&d->scores, bins, &place->workspace_bytes)
+                       : submod_gpu_loss_workspace(SUBMOD_GPU_SOFTMAX, &d->scores,
+                                                   SUBMOD_INPUT_LOGITS, &settings,
+                                                   &place->workspace_bytes));
+        place->workspace = device_memory(place->workspace_bytes);
+    }
+}
+
+static void run(const subject *s, const data *d, const submod_gpu_place *place)
+{
+    submod_loss_settings settings = submod_loss_defaults();
+    settings.engine = s->engine;
+    switch (s->what) {
+    case COPY:
+        require(cudaMemcpyAsync(d->gradient.data, d->scores.data, d->entries * sizeof(float),
+                                cudaMemcpyDeviceToDevice, 0));
+        break;
+    case LOSS:
+        require_ok(submod_gpu_lovasz_softmax(&d->scores, SUBMOD_INPUT_LOGITS, &d->labels, d->result,
+                                             &d->gradient, &settings, place));
+        break;
+    case PROX:
+        require_ok(submod_gpu_prox_jaccard(&d->scores, &d->labels, lambda, bins, &d->gradient,
+                                           d->result, NULL, place));
     }
 }
 
 /* Milliseconds of the fastest of some runs. */
-static double fastest(const subject *s)
+static double fastest(const subject *s, const data *d, const submod_gpu_place *place)
 {
     enum { REPEATS = 20 };
     cudaEvent_t begin, end;
     double best = 1e30;
     require(cudaEventCreate(&begin));
     require(cudaEventCreate(&end));
-    run(s);
+    run(s, d, place);
     for (int i = 0; i < REPEATS; i++) {
         float ms;
         require(cudaEventRecord(begin, 0));
-        run(s);
+        run(s, d, place);
         require(cudaEventRecord(end, 0));
         require(cudaEventSynchronize(end));
         require(cudaEventElapsedTime(&ms, begin, end));
@@ -117,11 +169,23 @@ static double fastest(const subject *s)
     return best;
 }
 
-/* docs/gpu.md: bytes per score and per label of an engine. */
-static double bytes_of(const data *d, submod_engine engine)
+/* Prints a line and returns the bandwidth in GB/s; roofline 0: this is it. */
+static double measure(const subject *s, const data *d, double roofline)
 {
-    double per_score = engine == SUBMOD_ENGINE_HISTOGRAM ? 12 : 152;
-    return per_score * (double)d->entries + 3.0 * (double)d->pixels;
+    submod_gpu_place place = {0};
+    find_workspace(s, d, &place);
+    double ms = fastest(s, d, &place);
+    double gb = (s->per_score * (double)d->entries + s->per_label * (double)d->pixels) * 1e-9;
+    double rate = gb / ms * 1e3;
+    printf("%-10s %10.3f %10.2f %10.0f %11.0f%%\n", s->name, ms, gb, rate,
+           100 * rate / (roofline > 0 ? roofline : rate));
+    if (s->what != COPY) {
+        submod_gpu_result host;
+        require(cudaMemcpy(&host, d->result, sizeof host, cudaMemcpyDeviceToHost));
+        require_ok(submod_gpu_result_status(&host));
+    }
+    require(cudaFree(place.workspace));
+    return rate;
 }
 
 int main(int argc, char **argv)
@@ -138,28 +202,19 @@ int main(int argc, char **argv)
         printf("nothing to measure: %s\n", submod_last_error());
         return 0;
     }
+    static const subject copy = {"copy", COPY, SUBMOD_ENGINE_EXACT, 8, 0};
+    static const subject losses[] = {{"histogram", LOSS, SUBMOD_ENGINE_HISTOGRAM, 12, 3},
+                                     {"exact", LOSS, SUBMOD_ENGINE_EXACT, 152, 3}};
+    static const subject prox = {"prox", PROX, SUBMOD_ENGINE_HISTOGRAM, 16, 4};
     data d = make_data(shape[0], shape[1], shape[2]);
-    subject copy = {.d = &d};
-    double roofline = 8 * (double)d.entries / fastest(&copy) * 1e-6;
-    printf("%zu x %zu x %zu; a copy within the device: %.0f GB/s\n", shape[0], shape[1], shape[2],
-           roofline);
-    printf("%-10s %10s %10s %10s %12s\n", "engine", "ms", "GB", "GB/s", "of roofline");
-    for (int engine = 1; engine >= 0; engine--) {
-        submod_loss_settings s = submod_loss_defaults();
-        s.engine = (submod_engine)engine;
-        submod_gpu_place place = {0};
-        submod_gpu_result host;
-        require_ok(submod_gpu_loss_workspace(SUBMOD_GPU_SOFTMAX, &d.scores, SUBMOD_INPUT_LOGITS, &s,
-                                             &place.workspace_bytes));
-        place.workspace = device_memory(place.workspace_bytes);
-        subject loss = {&d, &s, &place};
-        double ms = fastest(&loss);
-        double gb = bytes_of(&d, s.engine) * 1e-9;
-        printf("%-10s %10.3f %10.2f %10.0f %11.0f%%\n", engine ? "histogram" : "exact", ms, gb,
-               gb / ms * 1e3, gb / ms * 1e5 / roofline);
-        require(cudaMemcpy(&host, d.result, sizeof host, cudaMemcpyDeviceToHost));
-        require_ok(submod_gpu_result_status(&host));
-        cudaFree(place.workspace);
+    data images = make_images(&d);
+    printf("%zu x %zu x %zu; prox: %zu images of %zu pixels\n", shape[0], shape[1], shape[2],
+           images.scores.batch, images.scores.pixels);
+    printf("%-10s %10s %10s %10s %12s\n", "", "ms", "GB", "GB/s", "of roofline");
+    double roofline = measure(&copy, &d, 0);
+    for (int i = 0; i < 2; i++) {
+        measure(&losses[i], &d, roofline);
     }
+    measure(&prox, &images, roofline);
     return 0;
 }

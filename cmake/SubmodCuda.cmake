@@ -6,7 +6,10 @@ if(SUBMOD_CUDA STREQUAL OFF OR (SUBMOD_CUDA STREQUAL AUTO AND SUBMOD_SANITIZE))
   return()
 endif()
 
-set(CMAKE_CUDA_ARCHITECTURES ${SUBMOD_CUDA_ARCHITECTURES})
+# Quick to compile, and its PTX runs on all devices from there on; a release takes all-major.
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
+  set(CMAKE_CUDA_ARCHITECTURES 80)
+endif()
 if(SUBMOD_CUDA STREQUAL AUTO)
   include(CheckLanguage)
   check_language(CUDA)
@@ -17,6 +20,9 @@ if(SUBMOD_CUDA STREQUAL AUTO)
 endif()
 enable_language(CUDA)
 find_package(CUDAToolkit REQUIRED)
+if(CUDAToolkit_VERSION VERSION_LESS 13 AND CMAKE_CUDA_ARCHITECTURES STREQUAL all-major)
+  set(CMAKE_CUDA_ARCHITECTURES 70 80 90) # before 70 kernels cannot read their arguments in place
+endif()
 
 add_library(submod_cuda OBJECT src/gpu/cuda.cu)
 set_target_properties(submod_cuda PROPERTIES

@@ -112,4 +112,7 @@ if [ $lint = yes ]; then
     end
 fi
 
+if ! grep -q '^CMAKE_CUDA_COMPILER:.*=/' build/CMakeCache.txt; then
+    echo "test: SKIPPED: what needs nvcc; the GPU path was tested on fibers alone" >&2
+fi
 printf '\ntest: all passed in %s s:%s\n' "$SECONDS" "$(printf ' [%s]' "${passed[@]}")"

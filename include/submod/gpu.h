@@ -19,11 +19,13 @@
  * is untouched, as on the CPU.
  *
  * Always present. SUBMOD_EUNSUPPORTED, with words that say which: the library was built without
- * CUDA (the static library always is), there is no driver, there is no device, the device is older
- * than what the library was built for. SUBMOD_ENOMEM: the workspace is too small, or (host calls)
- * device memory could not be had. SUBMOD_ENUMERIC: CUDA reported an error of its own.
+ * CUDA (the static library always is), there is no driver, there is no device, the device cannot
+ * run what the library was built for; nothing is queued then. SUBMOD_ENOMEM: the workspace is too
+ * small, or (host calls) device memory could not be had. SUBMOD_ENUMERIC: CUDA reported an error of
+ * its own.
  *
- * Stream capture. All calls but the ..._host ones may be captured into a graph: every launch
+ * Stream capture. All calls but the ..._host ones may be captured into a graph (on a stream of the
+ * caller's; CUDA does not capture the default stream): every launch
  * depends on the arguments alone. Class weights travel inside the launches, so settings need not
  * outlive the call; scores, labels, gradient, result and workspace belong to the graph.
  *
@@ -31,6 +33,9 @@
  * counts and weights are the same bit by bit, sums of losses are added in another, fixed order
  * (last bits of a double). On other CPUs probabilities from logits differ in their last bits. Two
  * runs give the same bits.
+ *
+ * The calling thread's current device is what it was when a call returns. Programs that switch
+ * contexts by CUDA's driver interface make one of place->device current before the call.
  *
  * No GPU run of this code has been made yet: docs/gpu.md says what has been proved, and how.
  */
@@ -43,20 +48,22 @@
 extern "C" {
 #endif
 
-/* SUBMOD_OK when there is a device that can be used. Otherwise SUBMOD_EUNSUPPORTED, and
- * submod_last_error() explains. *devices (may be NULL): how many there are, 0 on failure. */
+/* SUBMOD_OK when there is a device that can run this library's kernels. Otherwise
+ * SUBMOD_EUNSUPPORTED, and submod_last_error() explains. *devices (may be NULL): how many numbers
+ * CUDA has given to devices, those that cannot be used included (a call says so); 0 on failure. The
+ * first call initialises the devices, which takes time. */
 SUBMOD_API submod_status submod_gpu_available(int *devices);
 
 /* Where a call runs. */
 typedef struct submod_gpu_place {
     int device;      /* CUDA's number of the device that all pointers belong to */
-    void *stream;    /* a cudaStream_t; NULL: the default stream */
+    void *stream;    /* a cudaStream_t; NULL: the default stream, which all others wait for */
     void *workspace; /* device memory, aligned to 256 bytes; free again when the stream has
                         passed the call; NULL when workspace_bytes is 0 */
     size_t workspace_bytes;
 } submod_gpu_place;
 
-/* What a loss call leaves in device memory. */
+/* What a loss call leaves in device memory; aligned as its doubles are, to 8 bytes. */
 typedef struct submod_gpu_result {
     double loss;        /* NaN when the data were refused */
     double delta;       /* |loss - loss of these errors| <= delta; 0 for the exact engine */
@@ -84,7 +91,8 @@ typedef enum submod_gpu_loss {
 
 /* Bytes of workspace for a call with these scores (their data are not looked at) and settings;
  * input is not looked at for the hinge. Needs no device. SUBMOD_EINVAL: what the call itself would
- * refuse, an unknown loss, NULL. SUBMOD_ENOMEM: more than size_t can count. */
+ * refuse, an unknown loss, NULL. SUBMOD_EUNSUPPORTED: more than 2^31 - 1 groups x classes.
+ * SUBMOD_ENOMEM: more than size_t can count. */
 SUBMOD_API submod_status submod_gpu_loss_workspace(submod_gpu_loss loss,
                                                    const submod_scores *scores, submod_input input,
                                                    const submod_loss_settings *settings,
@@ -114,7 +122,8 @@ SUBMOD_API submod_status submod_gpu_lovasz_hinge(const submod_scores *scores,
 
 /* For convenience: host pointers throughout. Checks, copies to the device, runs, waits and copies
  * back; allocates and frees device memory. Arguments, results, statuses and words as the functions
- * of loss.h, with a device instead of a workspace; info->sorted counts all errors, since the device
+ * of loss.h, with a device instead of a workspace; without a device the values of labels are not
+ * looked at. info->sorted counts all errors, since the device
  * does not prune, and info->workspace is device memory. */
 SUBMOD_API submod_status submod_gpu_lovasz_softmax_host(
     const submod_scores *scores, submod_input input, const submod_labels *labels, double *loss,
@@ -136,17 +145,20 @@ SUBMOD_API submod_status submod_gpu_lovasz_hinge_host(const submod_scores *score
 /* The prox of the Jaccard extension, argmin over u of f(u) + lambda/2 |u - x|^2, for every image
  * and class by itself. x takes the place of scores: (batch, classes, pixels). labels: 0 or 1, and
  * perhaps the ignored one, as for the sigmoid. Up to half a bin: x is counted in so many bins
- * between its smallest and largest entry, and |u - prox of x| <= result->delta in every entry.
+ * between its smallest and largest entry, and |u - prox of x| <= result->delta in every entry
+ * (Inf where u is too large for a float), rounding included.
  *
- * u: where the result goes, in the layout of a gradient (multiplied by its scale, added if it says
- * so); it may be x itself if that is float32 with the same strides. Ignored entries keep x. All in
- * device memory; result->loss is 0, and NaN when the data were refused: u is then untouched.
+ * u: where the result goes, in the layout of a gradient (then multiplied by its scale, and added if
+ * it says so); it may be x itself if that is float32 with the same strides. Ignored entries keep x.
+ * All in device memory; result->loss is 0, and NaN when the data were refused: u is then untouched.
  *
- * bins: a power of two from 2 to 2^20. Of the settings has_ignore and ignore_label count; NULL:
- * nothing is ignored. Solving takes one block per image and class, and about the time of as many
- * steps as u has different values: meant for many images, not for one large one.
+ * bins: a power of two from 2 to 2^20; 112 bytes of workspace per bin and class for as many images
+ * as 256 MiB hold, and for one at least. Of the settings has_ignore and ignore_label count; NULL:
+ * nothing is ignored. One block solves an image and class: meant for many images, not for one large
+ * one.
  *
- * SUBMOD_EINVAL: as for the losses; lambda not > 0, bins. SUBMOD_ENONFINITE: lambda. */
+ * SUBMOD_EINVAL: as for the losses; lambda not > 0, bins. SUBMOD_ENONFINITE: lambda.
+ * SUBMOD_EUNSUPPORTED, SUBMOD_ENOMEM: as for the losses. */
 SUBMOD_API submod_status submod_gpu_prox_workspace(const submod_scores *x, size_t bins,
                                                    size_t *bytes);
 SUBMOD_API submod_status submod_gpu_prox_jaccard(const submod_scores *x,
@@ -155,6 +167,11 @@ SUBMOD_API submod_status submod_gpu_prox_jaccard(const submod_scores *x,
                                                  submod_gpu_result *result,
                                                  const submod_loss_settings *settings,
                                                  const submod_gpu_place *place);
+/* With host pointers, as the losses have it; refused data come back as a status, u untouched.
+ * *delta (may be NULL) as in the result. */
+SUBMOD_API submod_status submod_gpu_prox_jaccard_host(
+    const submod_scores *x, const submod_labels *labels, double lambda, size_t bins,
+    const submod_gradient *u, double *delta, const submod_loss_settings *settings, int device);
 
 #ifdef __cplusplus
 }

@@ -73,18 +73,21 @@ struct submodi_gpu_backend {
                               size_t bytes);
 };
 
-/* The device of this machine, or SUBMOD_EUNSUPPORTED with the reason. */
+/* The device of this machine, or SUBMOD_EUNSUPPORTED with the reason: there is none, or it cannot
+ * run what was compiled. SUBMOD_EINVAL: no such number. */
 submod_status submodi_gpu_connect(const char *who, int device, void *stream,
                                   submodi_gpu_backend *b);
-/* How many devices there are, or SUBMOD_EUNSUPPORTED with the reason. */
+/* How many devices there are, if one of them can be connected to; else 0 and the reason. */
 submod_status submodi_gpu_devices(const char *who, int *devices);
 
 /* Scratch memory that sorting n keys may need on any device, in bytes. CUB's one-sweep sort takes
  * 256 counters of 4 bytes per tile of at least 2048 keys, and some tables of fixed size; asking CUB
- * itself would need a device. */
+ * itself would need a device. cuda.cu checks the tiles of what it compiles. */
+enum { SUBMODI_GPU_SORT_TILE = 2048 };
+
 static inline size_t submodi_gpu_sort_scratch(size_t n)
 {
-    return n / 2 + ((size_t)1 << 20);
+    return n / SUBMODI_GPU_SORT_TILE * 1024 + ((size_t)1 << 20);
 }
 
 #endif

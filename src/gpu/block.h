@@ -7,10 +7,15 @@
 #include "gpu/device.h"
 #include "gpu/job.h"
 
+SUBMODI_DEVICE uint32_t submodi_lane(void)
+{
+    return submodi_thread() % SUBMODI_WARP;
+}
+
 /* The sum of x over the threads before this one; *total that over all. */
 SUBMODI_DEVICE uint64_t submodi_block_scan(uint64_t x, uint64_t *scratch, uint64_t *total)
 {
-    uint32_t lane = submodi_thread() % SUBMODI_WARP;
+    uint32_t lane = submodi_lane();
     uint32_t warp = submodi_thread() / SUBMODI_WARP;
     uint32_t warps = submodi_threads() / SUBMODI_WARP;
     uint64_t sum = x; /* of this warp's lanes up to this one */
@@ -44,7 +49,7 @@ SUBMODI_DEVICE uint64_t submodi_block_scan(uint64_t x, uint64_t *scratch, uint64
 /* The sum of x over all threads, for thread 0; the others get something else. */
 SUBMODI_DEVICE double submodi_block_sum(double x, double *scratch)
 {
-    uint32_t lane = submodi_thread() % SUBMODI_WARP;
+    uint32_t lane = submodi_lane();
     uint32_t warp = submodi_thread() / SUBMODI_WARP;
     uint32_t warps = submodi_threads() / SUBMODI_WARP;
     for (uint32_t d = SUBMODI_WARP / 2; d > 0; d /= 2) {

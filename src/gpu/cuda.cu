@@ -139,6 +139,22 @@ submod_status upload(const submodi_gpu_backend *b, double *to, const double *fro
     return status_of(b->who, "kernel launch", here.error);
 }
 
+/* What submodi_gpu_sort_scratch relies on, looked up for every architecture that is compiled for. The
+ * names are CUB's own; of versions that have others, CUB's refusal at run time is what is left. */
+#if defined(__CUDA_ARCH__) && CCCL_MAJOR_VERSION == 3 && CCCL_MINOR_VERSION == 0
+template <typename key>
+using policy =
+    typename cub::detail::radix::policy_hub<key, uint32_t, uint32_t>::MaxPolicy::ActivePolicy;
+
+template <typename key> constexpr bool is_bounded()
+{
+    using sweep = typename policy<key>::OnesweepPolicy;
+    return policy<key>::ONESWEEP && policy<key>::ONESWEEP_RADIX_BITS == 8 &&
+           sweep::BLOCK_THREADS * sweep::ITEMS_PER_THREAD >= SUBMODI_GPU_SORT_TILE;
+}
+static_assert(is_bounded<uint32_t>() && is_bounded<uint64_t>(), "scratch memory of CUB's sort");
+#endif
+
 template <typename key> cudaError_t sort_as(const submodi_gpu_sort *s, cudaStream_t stream, int32_t *at)
 {
     cub::DoubleBuffer<key> keys(static_cast<key *>(s->key[0]), static_cast<key *>(s->key[1]));
@@ -170,9 +186,6 @@ submod_status allocate(const submodi_gpu_backend *b, size_t bytes, void **memory
     on_device here(b);
     if (here.error == cudaSuccess) {
         here.error = cudaMalloc(memory, bytes);
-    }
-    if (here.error == cudaErrorMemoryAllocation) {
-        cudaGetLastError(); /* not to be found by somebody else */
     }
     return status_of(b->who, "allocation", here.error);
 }
@@ -210,7 +223,7 @@ submod_status copy_out(const submodi_gpu_backend *b, void *to, const void *from,
 
 /* ---- this machine ---- */
 
-extern "C" submod_status submodi_gpu_devices(const char *who, int *devices)
+static submod_status count_devices(const char *who, int *devices)
 {
     *devices = 0;
     int driver = 0;
@@ -231,11 +244,22 @@ extern "C" submod_status submodi_gpu_devices(const char *who, int *devices)
                               cudaGetErrorString(e == cudaSuccess ? cudaErrorNoDevice : e));
 }
 
+/* Whether the device can run our kernels: it may be older than what they were compiled for. */
+static submod_status require_kernels(const submodi_gpu_backend *b)
+{
+    on_device here(b);
+    cudaFuncAttributes attributes;
+    if (here.error == cudaSuccess) {
+        here.error = cudaFuncGetAttributes(&attributes, submodi_gpu_global_begin);
+    }
+    return status_of(b->who, "kernels", here.error);
+}
+
 extern "C" submod_status submodi_gpu_connect(const char *who, int device, void *stream,
                                              submodi_gpu_backend *b)
 {
     int devices;
-    submod_status status = submodi_gpu_devices(who, &devices);
+    submod_status status = count_devices(who, &devices);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -244,5 +268,22 @@ extern "C" submod_status submodi_gpu_connect(const char *who, int device, void *
     }
     *b = submodi_gpu_backend{who,  device,   stream,  launch,  clear,
                              upload, sort, allocate, release, copy_in, copy_out};
-    return SUBMOD_OK;
+    return require_kernels(b);
+}
+
+extern "C" submod_status submodi_gpu_devices(const char *who, int *devices)
+{
+    submod_status status = count_devices(who, devices);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    for (int device = 0; device < *devices; device++) {
+        submodi_gpu_backend b;
+        status = submodi_gpu_connect(who, device, nullptr, &b);
+        if (status == SUBMOD_OK) {
+            return SUBMOD_OK;
+        }
+    }
+    *devices = 0;
+    return status;
 }

@@ -50,9 +50,16 @@ SUBMODI_DEVICE double submodi_shuffle_down(double x, uint32_t distance)
     __syncwarp();
     return __shfl_down_sync(0xffffffffU, x, distance);
 }
-SUBMODI_DEVICE void submodi_atomic_add(uint32_t *to, uint32_t x)
+/* x of the warp's first lane. */
+SUBMODI_DEVICE uint64_t submodi_shuffle_first(uint64_t x)
 {
-    atomicAdd(to, x);
+    __syncwarp();
+    return __shfl_sync(0xffffffffU, (unsigned long long)x, 0);
+}
+/* Returns what was there before. */
+SUBMODI_DEVICE uint32_t submodi_atomic_add(uint32_t *to, uint32_t x)
+{
+    return atomicAdd(to, x);
 }
 SUBMODI_DEVICE void submodi_atomic_max(uint32_t *to, uint32_t x)
 {
@@ -78,7 +85,8 @@ void *submodi_shared(void);
 void submodi_barrier(const char *file, int line);
 uint64_t submodi_shuffle_up(uint64_t x, uint32_t distance);
 double submodi_shuffle_down(double x, uint32_t distance);
-void submodi_atomic_add(uint32_t *to, uint32_t x);
+uint64_t submodi_shuffle_first(uint64_t x);
+uint32_t submodi_atomic_add(uint32_t *to, uint32_t x);
 void submodi_atomic_max(uint32_t *to, uint32_t x);
 void submodi_atomic_min64(uint64_t *to, uint64_t x);
 

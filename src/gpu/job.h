@@ -76,7 +76,7 @@ typedef struct submodi_gpu_job {
     double *tile_value;    /* exact: the loss of each tile */
     uint32_t *range;       /* prox: largest and smallest x, per segment */
     double *tops;          /* prox: 4 (K + 1) per segment of the wave */
-    uint32_t *chain;       /* prox: 2 (2 K + 1) per segment of the wave */
+    uint32_t *ends;        /* prox: 4 x 4 K per segment of the wave: pieces of two rounds */
 } submodi_gpu_job;
 
 #endif

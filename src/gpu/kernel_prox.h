@@ -7,12 +7,14 @@
  * All pixels of one bin and label share one u.
  *
  * Solving (MATH, section 4), in units of half a bin, values Y = 1, 3, .. 2 K - 1: sets are (the i
- * top bins of the foreground, the j top bins of the background), a chain of them is found top down.
- * Between two sets of the chain all of u is the constant
+ * top bins of the foreground, the j top bins of the background), and the level sets of u are a
+ * chain of them. Between two sets of the chain all of u is the constant
  *     alpha = mean of Y - (F(S1) - F(S0)) / (lambda pixels),
- * unless some set between them has F - lambda sum of (Y - alpha) below that of its ends: then it
- * joins the chain. For given j the best i is known, Y > alpha + 1 / (lambda (P + b)), so the
- * threads of the block try all j at once. Sums of Y are whole numbers, exact in doubles.
+ * unless some set between them has F - lambda sum of (Y - alpha) below that of its ends: then the
+ * best one is in the chain too. Such pieces know nothing of each other: they are split in rounds,
+ * a warp per piece, all pieces of a round at once. For given j the best i is known,
+ * Y > alpha + 1 / (lambda (P + b)), so the lanes of the warp try all j. Sums of Y are whole
+ * numbers, exact in doubles.
  */
 #ifndef SUBMODI_GPU_KERNEL_PROX_H
 #define SUBMODI_GPU_KERNEL_PROX_H
@@ -136,6 +138,11 @@ typedef struct submodi_gpu_set {
     uint32_t i, j;
 } submodi_gpu_set;
 
+/* The ends of a piece. */
+typedef struct submodi_gpu_ends {
+    submodi_gpu_set from, to;
+} submodi_gpu_ends;
+
 SUBMODI_DEVICE void submodi_gpu_fill_tops(const submodi_gpu_tops *t, const uint32_t *count,
                                           uint32_t K, uint64_t *scratch)
 {
@@ -229,68 +236,104 @@ SUBMODI_DEVICE submodi_gpu_set submodi_gpu_best_with(const submodi_gpu_prox *p,
     return t;
 }
 
-/* The set between the ends that gains most below 0; `from` if none does. All threads get it.
- * best: shared, one pair per thread. */
+/* The set between the ends that gains most below 0, the one with least background of several;
+ * `from` if none does. All lanes of the warp get it. */
 SUBMODI_DEVICE submodi_gpu_set submodi_gpu_split(const submodi_gpu_prox *p,
-                                                 const submodi_gpu_piece *s, double *gain,
-                                                 submodi_gpu_set *set)
+                                                 const submodi_gpu_piece *s)
 {
-    uint32_t me = submodi_thread();
-    gain[me] = -s->tolerance;
-    set[me] = s->from;
-    for (uint32_t j = s->from.j + me; j <= s->to.j; j += submodi_threads()) {
-        submodi_gpu_set t = submodi_gpu_best_with(p, s, j);
-        double g = submodi_gpu_gain(p, s, t);
-        if (g < gain[me]) {
-            gain[me] = g;
-            set[me] = t;
+    double best = -s->tolerance;
+    double at = -1; /* none */
+    for (uint32_t j = s->from.j + submodi_lane(); j <= s->to.j; j += SUBMODI_WARP) {
+        double gain = submodi_gpu_gain(p, s, submodi_gpu_best_with(p, s, j));
+        if (gain < best) {
+            best = gain;
+            at = j;
         }
     }
-    SUBMODI_BARRIER();
-    for (uint32_t half = submodi_threads() / 2; half > 0; half /= 2) {
-        if (me < half && gain[me + half] < gain[me]) {
-            gain[me] = gain[me + half];
-            set[me] = set[me + half];
+    for (uint32_t half = SUBMODI_WARP / 2; half > 0; half /= 2) {
+        double other = submodi_shuffle_down(best, half);
+        double other_at = submodi_shuffle_down(at, half);
+        if (other < best || (other == best && other_at < at)) {
+            best = other;
+            at = other_at;
         }
-        SUBMODI_BARRIER();
     }
-    return set[0]; /* a barrier comes before the arrays are used again */
+    uint64_t found = submodi_shuffle_first(at < 0 ? UINT64_MAX : (uint64_t)at);
+    return found == UINT64_MAX ? s->from : submodi_gpu_best_with(p, s, (uint32_t)found);
 }
 
-/* The chain, top down: pieces that cannot be split are written to the table. */
-SUBMODI_DEVICE void submodi_gpu_solve_chain(const submodi_gpu_prox *p, const submodi_gpu_grid *g,
-                                            submodi_gpu_set *chain, float *table, double *gain,
-                                            submodi_gpu_set *set)
+/* A piece that cannot be split is at one level: the lanes write it to the table. */
+SUBMODI_DEVICE void submodi_gpu_write_piece(uint32_t K, const submodi_gpu_grid *g,
+                                            const submodi_gpu_piece *s, float *table)
 {
-    uint32_t K = p->K;
-    submodi_gpu_set from = {0, 0};
-    uint32_t depth = 1;
-    if (submodi_thread() == 0) {
-        submodi_gpu_set all = {K, K};
-        chain[0] = all;
+    float u = (float)(g->low + g->width / 2 * (s->ref + s->level));
+    for (uint32_t r = s->from.i + submodi_lane(); r < s->to.i; r += SUBMODI_WARP) {
+        table[K + K - 1 - r] = u;
     }
-    SUBMODI_BARRIER(); /* chain and tops have been written */
-    while (depth > 0) {
-        submodi_gpu_piece s = submodi_gpu_piece_of(p, from, chain[depth - 1]);
-        submodi_gpu_set t = submodi_gpu_split(p, &s, gain, set);
-        if (t.i != from.i || t.j != from.j) {
-            if (submodi_thread() == 0) {
-                chain[depth] = t;
-            }
-            depth++;
-        } else {
-            float u = (float)(g->low + g->width / 2 * (s.ref + s.level));
-            for (uint32_t r = from.i + submodi_thread(); r < s.to.i; r += submodi_threads()) {
-                table[K + K - 1 - r] = u;
-            }
-            for (uint32_t r = from.j + submodi_thread(); r < s.to.j; r += submodi_threads()) {
-                table[K - 1 - r] = u;
-            }
-            from = s.to;
-            depth--;
+    for (uint32_t r = s->from.j + submodi_lane(); r < s->to.j; r += SUBMODI_WARP) {
+        table[K - 1 - r] = u;
+    }
+}
+
+/* The pieces of a round, and those of the next one. */
+typedef struct submodi_gpu_round {
+    const submodi_gpu_ends *now;
+    uint32_t count;
+    submodi_gpu_ends *next;
+    uint32_t *next_count; /* shared, starts at 0 */
+} submodi_gpu_round;
+
+SUBMODI_DEVICE void submodi_gpu_split_all(const submodi_gpu_prox *p, const submodi_gpu_grid *g,
+                                          const submodi_gpu_round *r, float *table)
+{
+    uint32_t warps = submodi_threads() / SUBMODI_WARP;
+    for (uint32_t k = submodi_thread() / SUBMODI_WARP; k < r->count; k += warps) {
+        submodi_gpu_piece s = submodi_gpu_piece_of(p, r->now[k].from, r->now[k].to);
+        submodi_gpu_set t = submodi_gpu_split(p, &s);
+        if (t.i == s.from.i && t.j == s.from.j) {
+            submodi_gpu_write_piece(p->K, g, &s, table);
+        } else if (submodi_lane() == 0) {
+            uint32_t at = submodi_atomic_add(r->next_count, 2);
+            r->next[at].from = s.from;
+            r->next[at].to = r->next[at + 1].from = t;
+            r->next[at + 1].to = s.to;
         }
-        SUBMODI_BARRIER(); /* the chain has been written */
     }
+}
+
+/* All rounds. ends: room for two rounds of 2 K pieces, which is what there can be; count: shared,
+ * of these two. */
+SUBMODI_DEVICE void submodi_gpu_solve_pieces(const submodi_gpu_prox *p, const submodi_gpu_grid *g,
+                                             submodi_gpu_ends *ends, uint32_t *count, float *table)
+{
+    submodi_gpu_ends *of_round[2] = {ends, ends + 2 * (uint64_t)p->K};
+    if (submodi_thread() == 0) {
+        ends->from.i = ends->from.j = 0;
+        ends->to.i = ends->to.j = p->K;
+    }
+    uint32_t pieces = 1;
+    for (int turn = 0; pieces > 0; turn = 1 - turn) {
+        if (submodi_thread() == 0) {
+            count[1 - turn] = 0;
+        }
+        SUBMODI_BARRIER(); /* ... and what comes before this loop has been written */
+        submodi_gpu_round r;
+        r.now = of_round[turn];
+        r.count = pieces;
+        r.next = of_round[1 - turn];
+        r.next_count = &count[1 - turn];
+        submodi_gpu_split_all(p, g, &r, table);
+        SUBMODI_BARRIER(); /* the next round has been written */
+        pieces = count[1 - turn];
+    }
+}
+
+/* How far u may be off: half a bin, and its rounding to float; itself rounded up. */
+SUBMODI_DEVICE float submodi_gpu_prox_delta(const submodi_gpu_job *j, const submodi_gpu_grid *g)
+{
+    double largest = fmax(fabs(g->low), fabs(g->low + g->width * j->bins)) + 1 / j->lambda;
+    double rounding = 0x1p-24 * largest + 0x1p-149;
+    return (float)((g->width / 2 + rounding) * (1 + 0x1p-20));
 }
 
 /* Without a range the bins say nothing: u = x - 1 / (lambda pixels) for all. */
@@ -303,10 +346,12 @@ SUBMODI_KERNEL void submodi_gpu_kernel_prox_solve(const submodi_gpu_job *j)
     const uint32_t *count = j->count + (uint64_t)submodi_block() * 2 * K;
     float *table = j->table + (uint64_t)submodi_block() * (2 * (uint64_t)K + 1);
     double *tops = j->tops + (uint64_t)submodi_block() * 4 * (K + (uint64_t)1);
-    submodi_gpu_set *chain = (submodi_gpu_set *)j->chain + (uint64_t)submodi_block() * (2 * K + 1);
+    submodi_gpu_ends *ends = (submodi_gpu_ends *)j->ends + (uint64_t)submodi_block() * 4 * K;
     uint64_t *scratch = (uint64_t *)submodi_shared();
-    double *gain = (double *)scratch + SUBMODI_BLOCK_SCRATCH / sizeof(double);
-    submodi_gpu_set *set = (submodi_gpu_set *)(void *)(gain + submodi_threads());
+    uint32_t *counters = (uint32_t *)submodi_shared() + SUBMODI_BLOCK_SCRATCH / sizeof(uint32_t);
+    if (submodi_thread() == 0 && pixels > 0) {
+        submodi_atomic_max(j->largest, submodi_to_bits(submodi_gpu_prox_delta(j, &g)));
+    }
     if (pixels == 0 || !(g.width > 0) || !submodi_gpu_all_good(j)) {
         float u = pixels > 0 ? (float)(g.low - 1 / (j->lambda * pixels)) : 0;
         for (uint32_t k = submodi_thread(); k < 2 * K; k += submodi_threads()) {
@@ -324,12 +369,7 @@ SUBMODI_KERNEL void submodi_gpu_kernel_prox_solve(const submodi_gpu_job *j)
     p.background.sum = tops + 3 * ((uint64_t)K + 1);
     submodi_gpu_fill_tops(&p.foreground, count + K, K, scratch);
     submodi_gpu_fill_tops(&p.background, count, K, scratch);
-    submodi_gpu_solve_chain(&p, &g, chain, table, gain, set);
-    if (submodi_thread() == 0) { /* half a bin, and the rounding of u to float, rounded up */
-        double largest = fmax(fabs(g.low), fabs(g.low + g.width * K)) + 1 / j->lambda;
-        float delta = (float)((g.width / 2 + 0x1p-24 * largest) * (1 + 0x1p-20));
-        submodi_atomic_max(j->largest, submodi_to_bits(delta));
-    }
+    submodi_gpu_solve_pieces(&p, &g, ends, counters, table);
 }
 
 /* ---- looking up ---- */

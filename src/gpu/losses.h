@@ -11,7 +11,16 @@ submod_status submodi_gpu_loss(const submodi_gpu_backend *b, submodi_problem *p,
                                submod_gpu_result *result, const submod_gradient *gradient,
                                const submod_gpu_place *place, const submodi_gpu_tuning *tuning);
 
-/* The same with host pointers: outputs as on the CPU. */
+/* The same with host pointers: checks the labels too, copies, runs, waits. Without SUBMOD_OK *r and
+ * *bytes (of workspace) mean nothing, and the gradient is untouched. */
+submod_status submodi_gpu_host(const submodi_gpu_backend *b, submodi_problem *p, double lambda,
+                               const submod_gradient *gradient, const submodi_gpu_tuning *tuning,
+                               submod_gpu_result *r, size_t *bytes);
+/* The device for such a call, asked for after what is quick to check and before the labels. */
+submod_status submodi_gpu_connect_for(submodi_problem *p, const submod_gradient *gradient,
+                                      int device, submodi_gpu_backend *b);
+
+/* A loss with host pointers: outputs as on the CPU. */
 submod_status submodi_gpu_loss_host(const submodi_gpu_backend *b, submodi_problem *p, double *loss,
                                     const submod_gradient *gradient, submod_loss_info *info,
                                     const submodi_gpu_tuning *tuning);

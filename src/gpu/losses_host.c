@@ -1,161 +1,13 @@
-/* The same losses on host pointers: dense copies go to the device and back. Labels are checked on
- * the way, so that the words are those of the CPU. */
-#include <string.h>
-
-#include "base/error.h"
-#include "base/memory.h"
+/* The losses on host pointers. */
 #include "gpu/losses.h"
-#include "submod/rows.h"
-#include "submod/tile.h"
-
-/* Host and device memory of one call. */
-typedef struct buffers {
-    size_t entries, label_entries, workspace_bytes;
-    float *row_data; /* host: scores, then the gradient, dense */
-    int32_t *codes;  /* host: labels, dense */
-    char *workspace; /* device, one block for all: */
-    submod_gpu_result *result;
-    float *scores;
-    float *gradient;
-    int32_t *labels;
-} buffers;
-
-static submod_status allocate(const submodi_gpu_backend *b, bool with_gradient, buffers *m)
-{
-    size_t result = m->workspace_bytes;
-    size_t scores = result;
-    bool good = submodi_add_size(&scores, 1, sizeof *m->result);
-    size_t gradient = scores;
-    good = good && submodi_add_size(&gradient, m->entries, sizeof *m->scores);
-    size_t labels = gradient;
-    good = good && submodi_add_size(&labels, with_gradient ? m->entries : 0, sizeof *m->gradient);
-    size_t bytes = labels;
-    good = good && submodi_add_size(&bytes, m->label_entries, sizeof *m->labels);
-    void *block = NULL;
-    submod_status status = good ? b->allocate(b, bytes, &block) : submodi_nomem(b->who);
-    if (status == SUBMOD_OK) {
-        m->workspace = block;
-        m->result = (submod_gpu_result *)(void *)(m->workspace + result);
-        m->scores = (float *)(void *)(m->workspace + scores);
-        m->gradient = (float *)(void *)(m->workspace + gradient);
-        m->labels = (int32_t *)(void *)(m->workspace + labels);
-    }
-    return status;
-}
-
-/* Scores as dense floats, labels as dense codes, among which rule.classes is the ignored one. */
-static submod_status copy_in(const submodi_gpu_backend *b, const submodi_problem *p,
-                             const buffers *m)
-{
-    size_t C = p->scores.classes;
-    size_t n = p->scores.pixels;
-    for (size_t r = 0; r < p->scores.batch * C; r++) {
-        float *to = m->row_data + r * n;
-        const float *row = submodi_row(&p->scores, r / C, r % C, 0, n, to);
-        if (row != to) {
-            memcpy(to, row, n * sizeof *to);
-        }
-    }
-    size_t rows = p->multilabel ? C : 1;
-    for (size_t r = 0; r < p->scores.batch * rows; r++) {
-        submod_labels view =
-            p->multilabel ? submodi_labels_of_class(&p->labels, r % rows) : p->labels;
-        submodi_labels_read(&view, r / rows, 0, n, &p->rule, m->codes + r * n);
-    }
-    submod_status status = b->copy_in(b, m->scores, m->row_data, m->entries * sizeof *m->row_data);
-    return status == SUBMOD_OK
-               ? b->copy_in(b, m->labels, m->codes, m->label_entries * sizeof *m->codes)
-               : status;
-}
-
-/* The problem as the device sees it. */
-static submodi_problem on_device(const submodi_problem *p, const buffers *m)
-{
-    size_t C = p->scores.classes;
-    size_t n = p->scores.pixels;
-    submodi_problem d = *p;
-    d.scores = submod_scores_f32(m->scores, p->scores.batch, C, n);
-    d.labels = p->multilabel
-                   ? submod_labels_multilabel(m->labels, SUBMOD_LABEL_I32, p->scores.batch, C, n)
-                   : submod_labels_i32(m->labels, p->scores.batch, n);
-    d.settings.has_ignore = 1;
-    d.settings.ignore_label = p->rule.classes;
-    return d;
-}
-
-/* Runs on buffers that are there; *r is what the device says. */
-static submod_status solve(const submodi_gpu_backend *b, const submodi_problem *p, buffers *m,
-                           const submod_gradient *gradient, const submodi_gpu_tuning *tuning,
-                           submod_gpu_result *r)
-{
-    size_t C = p->scores.classes;
-    size_t n = p->scores.pixels;
-    submodi_problem d = on_device(p, m);
-    submod_gpu_place place = {b->device, b->stream, m->workspace, m->workspace_bytes};
-    submod_gradient dense = submod_gradient_dense(m->gradient, C, n);
-    submod_status status = copy_in(b, p, m);
-    if (status == SUBMOD_OK) {
-        status = submodi_gpu_loss(b, &d, 0, m->result, gradient ? &dense : NULL, &place, tuning);
-    }
-    if (status == SUBMOD_OK) {
-        status = b->copy_out(b, r, m->result, sizeof *r);
-    }
-    if (status == SUBMOD_OK && r->status != SUBMOD_OK) {
-        return submodi_problem_bad_score(p); /* the labels have been checked */
-    }
-    if (status == SUBMOD_OK && gradient) {
-        status = b->copy_out(b, m->row_data, m->gradient, m->entries * sizeof *m->row_data);
-    }
-    for (size_t i = 0; status == SUBMOD_OK && gradient && i < p->scores.batch * C; i++) {
-        submodi_store_row(gradient, i / C, i % C, 0, n, m->row_data + i * n);
-    }
-    return status;
-}
-
-/* Memory of both kinds around solve; p is prepared. */
-static submod_status solve_with_memory(const submodi_gpu_backend *b, const submodi_problem *p,
-                                       const submod_gradient *gradient,
-                                       const submodi_gpu_tuning *tuning, submod_work *work,
-                                       submod_gpu_result *r, size_t *bytes)
-{
-    submodi_gpu_plan plan;
-    submod_status status = submodi_gpu_plan_make(p, 0, NULL, NULL, tuning, NULL, &plan);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    size_t images = p->scores.batch * p->scores.pixels;
-    buffers m = {.entries = images * p->scores.classes,
-                 .label_entries = p->multilabel ? images * p->scores.classes : images,
-                 .workspace_bytes = plan.bytes};
-    m.row_data = submodi_take(work, m.entries, sizeof *m.row_data);
-    m.codes = submodi_take(work, m.label_entries, sizeof *m.codes);
-    if (!m.row_data || !m.codes) {
-        return submodi_nomem(p->who);
-    }
-    status = allocate(b, gradient != NULL, &m);
-    if (status == SUBMOD_OK) {
-        status = solve(b, p, &m, gradient, tuning, r);
-    }
-    b->release(b, m.workspace);
-    *bytes = plan.bytes;
-    return status;
-}
 
 submod_status submodi_gpu_loss_host(const submodi_gpu_backend *b, submodi_problem *p, double *loss,
                                     const submod_gradient *gradient, submod_loss_info *info,
                                     const submodi_gpu_tuning *tuning)
 {
-    submodi_scope scope;
-    submod_work *w = submodi_scope_open(&scope, NULL);
     submod_gpu_result r = {0};
     size_t bytes = 0;
-    submod_status status = submodi_problem_prepare(p, w);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_gradient(p->who, gradient, &p->scores);
-    }
-    if (status == SUBMOD_OK) {
-        status = solve_with_memory(b, p, gradient, tuning, w, &r, &bytes);
-    }
+    submod_status status = submodi_gpu_host(b, p, 0, gradient, tuning, &r, &bytes);
     if (status == SUBMOD_OK && loss) {
         *loss = r.loss;
     }
@@ -169,7 +21,6 @@ submod_status submodi_gpu_loss_host(const submodi_gpu_backend *b, submodi_proble
             .terms = (size_t)r.terms,
             .workspace = bytes};
     }
-    submodi_scope_close(&scope);
     return status;
 }
 
@@ -180,13 +31,7 @@ static submod_status run(submodi_problem *p, double *loss, const submod_gradient
 {
     submodi_gpu_tuning tuning = submodi_gpu_tuning_defaults();
     submodi_gpu_backend b;
-    submod_status status = submodi_problem_shape(p);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_gradient(p->who, gradient, &p->scores);
-    }
-    if (status == SUBMOD_OK) { /* the labels are read after it, which takes time */
-        status = submodi_gpu_connect(p->who, device, NULL, &b);
-    }
+    submod_status status = submodi_gpu_connect_for(p, gradient, device, &b);
     return status == SUBMOD_OK ? submodi_gpu_loss_host(&b, p, loss, gradient, info, &tuning)
                                : status;
 }

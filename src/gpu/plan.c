@@ -69,6 +69,13 @@ static void choose_bins(const submodi_problem *p, submodi_gpu_job *j)
     j->bins = given ? (uint32_t)given : submodi_bins_for(p->settings.delta) << j->doubled;
 }
 
+/* Of workspace, see place_all: count and table for both labels, for the prox tops and ends too. */
+static size_t bytes_per_bin(const submodi_gpu_job *j)
+{
+    size_t loss = 2 * (sizeof *j->count + sizeof *j->table);
+    return j->lambda > 0 ? loss + 4 * sizeof *j->tops + 16 * sizeof *j->ends : loss;
+}
+
 static void cut_bins(const submodi_problem *p, submodi_gpu_plan *plan)
 {
     submodi_gpu_job *j = &plan->job;
@@ -78,7 +85,7 @@ static void cut_bins(const submodi_problem *p, submodi_gpu_plan *plan)
     size_t window = t->window_bytes / (classes * sizeof(uint32_t));
     j->window = (uint32_t)(window < 2 * (size_t)j->bins ? window : 2 * (size_t)j->bins);
     plan->window = classes * j->window * sizeof(uint32_t);
-    size_t of_group = (size_t)j->classes * j->bins * 4 * sizeof(uint32_t);
+    size_t of_group = (size_t)j->classes * j->bins * bytes_per_bin(j);
     size_t wave = t->table_bytes / of_group;
     plan->wave = (uint32_t)(wave < j->groups ? wave : j->groups);
     plan->wave = plan->wave > 0 ? plan->wave : 1;
@@ -151,7 +158,7 @@ static void place_all(submodi_gpu_plan *plan, layout *l)
         j->table = place(l, tables, (2 * (size_t)j->bins + 1) * sizeof *j->table);
         if (j->lambda > 0) {
             j->tops = place(l, tables, 4 * ((size_t)j->bins + 1) * sizeof *j->tops);
-            j->chain = place(l, tables, 2 * (2 * (size_t)j->bins + 1) * sizeof *j->chain);
+            j->ends = place(l, tables, 16 * (size_t)j->bins * sizeof *j->ends);
         }
         return;
     }

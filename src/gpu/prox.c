@@ -1,4 +1,4 @@
-/* The public Jaccard prox on device pointers. */
+/* The public Jaccard prox, on device and on host pointers. */
 #include <math.h>
 
 #include "base/error.h"
@@ -56,21 +56,49 @@ submod_status submod_gpu_prox_workspace(const submod_scores *x, size_t bins, siz
     return status;
 }
 
+/* What both calls check first. */
+static submod_status start(const char *who, const submod_scores *x, const submod_labels *labels,
+                           double lambda, size_t bins, const submod_gradient *u,
+                           const submod_loss_settings *settings, submodi_problem *p)
+{
+    submod_status status = submodi_gpu_prox_start(who, x, labels, lambda, bins, settings, p);
+    return status == SUBMOD_OK && !u ? submodi_fail(SUBMOD_EINVAL, "%s: u is NULL", who) : status;
+}
+
 submod_status submod_gpu_prox_jaccard(const submod_scores *x, const submod_labels *labels,
                                       double lambda, size_t bins, const submod_gradient *u,
                                       submod_gpu_result *result,
                                       const submod_loss_settings *settings,
                                       const submod_gpu_place *place)
 {
-    static const char who[] = "submod_gpu_prox_jaccard";
     submodi_problem p;
-    submod_status status = submodi_gpu_prox_start(who, x, labels, lambda, bins, settings, &p);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    if (!u) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: u is NULL", who);
-    }
     submodi_gpu_tuning tuning = submodi_gpu_tuning_defaults();
-    return submodi_gpu_loss(NULL, &p, lambda, result, u, place, &tuning);
+    submod_status status =
+        start("submod_gpu_prox_jaccard", x, labels, lambda, bins, u, settings, &p);
+    return status == SUBMOD_OK ? submodi_gpu_loss(NULL, &p, lambda, result, u, place, &tuning)
+                               : status;
+}
+
+submod_status submod_gpu_prox_jaccard_host(const submod_scores *x, const submod_labels *labels,
+                                           double lambda, size_t bins, const submod_gradient *u,
+                                           double *delta, const submod_loss_settings *settings,
+                                           int device)
+{
+    submodi_problem p;
+    submodi_gpu_backend b;
+    submodi_gpu_tuning tuning = submodi_gpu_tuning_defaults();
+    submod_gpu_result r = {0};
+    size_t bytes;
+    submod_status status =
+        start("submod_gpu_prox_jaccard_host", x, labels, lambda, bins, u, settings, &p);
+    if (status == SUBMOD_OK) {
+        status = submodi_gpu_connect_for(&p, u, device, &b);
+    }
+    if (status == SUBMOD_OK) {
+        status = submodi_gpu_host(&b, &p, lambda, u, &tuning, &r, &bytes);
+    }
+    if (status == SUBMOD_OK && delta) {
+        *delta = r.delta;
+    }
+    return status;
 }

@@ -108,14 +108,12 @@ static void run_loss_histogram(queue *q, const submodi_gpu_plan *plan)
 
 static void run_prox(queue *q, const submodi_gpu_plan *plan)
 {
-    /* A gain and a set, two numbers, per thread. */
-    size_t per_thread = sizeof(double) + 2 * sizeof(uint32_t);
     const histogram h = {.before = SUBMODI_GPU_KERNEL_prox_range,
                          .always = true,
                          .count = SUBMODI_GPU_KERNEL_prox_count,
                          .solve = SUBMODI_GPU_KERNEL_prox_solve,
                          .write = SUBMODI_GPU_KERNEL_prox_write,
-                         .solve_shared = SUBMODI_BLOCK_SCRATCH + plan->tuning.threads * per_thread};
+                         .solve_shared = SUBMODI_BLOCK_SCRATCH + 2 * sizeof(uint32_t)};
     run_histogram(q, plan, &h);
 }
 

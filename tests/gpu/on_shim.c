@@ -1,5 +1,8 @@
 #include "on_shim.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 submodi_gpu_tuning random_tuning(submod_rng *rng)
 {
     submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
@@ -15,22 +18,46 @@ submodi_gpu_tuning random_tuning(submod_rng *rng)
     return t;
 }
 
+submod_status start_problem(submodi_problem *p, kind k, const submod_scores *scores,
+                            const submod_labels *labels, const submod_loss_settings *s)
+{
+    if (k == HINGE) {
+        return submodi_problem_start_hinge(p, "submod_lovasz_hinge", scores, labels, s);
+    }
+    bool multilabel = is_multilabel(k);
+    submod_status status = submodi_problem_start(
+        p, multilabel ? "submod_lovasz_sigmoid" : "submod_lovasz_softmax", scores, input_of(k),
+        labels, multilabel ? SUBMODI_SIGMOID : SUBMODI_SOFTMAX, false, s);
+    p->multilabel = multilabel;
+    return status;
+}
+
+submod_status queue_on_shim(submodi_problem *p, double lambda, submod_gpu_result *r,
+                            const submod_gradient *to, const submodi_gpu_tuning *t)
+{
+    submodi_gpu_plan plan;
+    submodi_gpu_backend b = shim_backend(p->who);
+    submod_status status = submodi_problem_shape(p);
+    if (status == SUBMOD_OK) {
+        status = submodi_gpu_plan_make(p, lambda, to, r, t, NULL, &plan);
+    }
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    submod_gpu_place place = {0, NULL, aligned_alloc(256, plan.bytes), plan.bytes};
+    memset(place.workspace, 0xa5, plan.bytes);
+    status = submodi_gpu_loss(&b, p, lambda, r, to, &place, t);
+    free(place.workspace);
+    return status;
+}
+
 submod_status on_shim(const batch *d, double *loss, const submod_gradient *g,
                       submod_loss_info *info, const submod_loss_settings *s, const void *tuning)
 {
     submod_scores scores = scores_of(d);
     submod_labels labels = labels_of(d);
     submodi_problem p;
-    submod_status status;
-    if (d->kind == HINGE) {
-        status = submodi_problem_start_hinge(&p, "submod_lovasz_hinge", &scores, &labels, s);
-    } else {
-        bool multilabel = is_multilabel(d->kind);
-        status = submodi_problem_start(
-            &p, multilabel ? "submod_lovasz_sigmoid" : "submod_lovasz_softmax", &scores,
-            input_of(d->kind), &labels, multilabel ? SUBMODI_SIGMOID : SUBMODI_SOFTMAX, false, s);
-        p.multilabel = multilabel;
-    }
+    submod_status status = start_problem(&p, d->kind, &scores, &labels, s);
     submodi_gpu_backend b = shim_backend(p.who);
     return status == SUBMOD_OK ? submodi_gpu_loss_host(&b, &p, loss, g, info, tuning) : status;
 }

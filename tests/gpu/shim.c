@@ -269,6 +269,11 @@ double submodi_shuffle_down(double x, uint32_t distance)
     return x;
 }
 
+uint64_t submodi_shuffle_first(uint64_t x)
+{
+    return shuffle(x, -(int64_t)(the.current % SUBMODI_WARP), 0);
+}
+
 /* a * a = 1 + 2^-12 + 2^-26, and the last term is lost when the product is rounded. */
 shim_rounding shim_cpu_rounding(void)
 {
@@ -299,10 +304,12 @@ static void maybe_give_way(void)
     }
 }
 
-void submodi_atomic_add(uint32_t *to, uint32_t x)
+uint32_t submodi_atomic_add(uint32_t *to, uint32_t x)
 {
+    uint32_t before = *to;
     *to += x;
     maybe_give_way();
+    return before;
 }
 
 void submodi_atomic_max(uint32_t *to, uint32_t x)

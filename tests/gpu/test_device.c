@@ -1,20 +1,46 @@
-/* On a real device: the same comparisons, and a captured stream. Skipped (77) where there is none.
- */
-#include <cuda_runtime_api.h>
+/* Through the public calls of gpu.h, on a real device or on fibers (machine.h). Skipped (77) where
+ * there is neither. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cases.h"
+#include "machine.h"
 #include "support.h"
+#include "views.h"
 
 enum { SKIPPED = 77 };
 
-/* By the public functions with host pointers, on device 0. */
-static submod_status on_device(const batch *d, double *loss, const submod_gradient *g,
-                               submod_loss_info *info, const submod_loss_settings *s,
-                               const void *context)
+static int repeats(int wanted)
+{
+    return machine_is_slow() ? wanted / 10 : wanted;
+}
+
+/* The bits of a softmax or sigmoid are those of a CPU that fuses multiplications and additions
+ * (base/simd.h says when ours does); of another one, other kinds of problems are compared. Fibers
+ * round as the CPU does. */
+static bool cpu_fuses(void)
+{
+#if defined(__x86_64__) && !defined(__clang__)
+    return machine_is_slow() || (__builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2"));
+#elif defined(__x86_64__) && !defined(__FMA__)
+    return machine_is_slow();
+#else
+    return true;
+#endif
+}
+
+static kind random_kind(submod_rng *rng)
+{
+    static const kind without_exp[] = {SOFTMAX_P, SIGMOID_P, HINGE};
+    return cpu_fuses() ? (kind)submod_rng_below(rng, KINDS) : without_exp[submod_rng_below(rng, 3)];
+}
+
+/* ---- host pointers ---- */
+
+static submod_status with_host_pointers(const batch *d, double *loss, const submod_gradient *g,
+                                        submod_loss_info *info, const submod_loss_settings *s,
+                                        const void *context)
 {
     (void)context;
     submod_scores scores = scores_of(d);
@@ -28,37 +54,19 @@ static submod_status on_device(const batch *d, double *loss, const submod_gradie
                                                                    &labels, loss, g, info, s, 0);
 }
 
-/* The bits of a softmax or sigmoid are those of a CPU that fuses multiplications and additions
- * (base/simd.h says when ours does); of another one, other kinds of problems are compared. */
-static bool cpu_fuses(void)
-{
-#if defined(__x86_64__) && !defined(__clang__)
-    return __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2");
-#elif defined(__x86_64__) && !defined(__FMA__)
-    return false;
-#else
-    return true;
-#endif
-}
-
-static kind random_kind(submod_rng *rng)
-{
-    static const kind without_exp[] = {SOFTMAX_P, SIGMOID_P, HINGE};
-    return cpu_fuses() ? (kind)submod_rng_below(rng, KINDS) : without_exp[submod_rng_below(rng, 3)];
-}
-
-START_TEST(random_problems)
+START_TEST(host_pointers)
 {
     static const size_t sizes[] = {1, 31, 33, 257, 2048, 2049, 70001};
     submod_rng rng;
     submod_rng_seed(&rng, 95);
-    for (int repeat = 0; repeat < 700; repeat++) {
-        batch d = random_batch(&rng, random_kind(&rng), submod_rng_below(&rng, 4),
-                               1 + submod_rng_below(&rng, 30), sizes[repeat % 7],
+    for (int repeat = 0; repeat < repeats(700); repeat++) {
+        size_t N = sizes[repeat % (machine_is_slow() ? 4 : 7)];
+        size_t C = 1 + submod_rng_below(&rng, machine_is_slow() ? 8 : 30);
+        batch d = random_batch(&rng, random_kind(&rng), submod_rng_below(&rng, 4), C, N,
                                submod_rng_below(&rng, 2), true);
         submod_loss_settings s = random_settings(&rng, true);
-        s.class_weight = NULL;
-        const char *what = compare(&d, &s, on_device, NULL);
+        s.class_weight = C > 8 ? NULL : s.class_weight; /* it has 8 */
+        const char *what = compare(&d, &s, with_host_pointers, NULL);
         ck_assert_msg(!what, "kind %d, engine %d, %zu x %zu x %zu: %s", (int)d.kind, (int)s.engine,
                       d.B, d.C, d.N, what);
         free_batch(&d);
@@ -66,71 +74,287 @@ START_TEST(random_problems)
 }
 END_TEST
 
-#define ck_assert_cuda(call) ck_assert_int_eq(call, cudaSuccess)
+/* ---- device pointers ---- */
 
-/* Captured once, launched three times, with other scores each time. */
-START_TEST(captured_stream)
+/* A call on copies of a batch in device memory. */
+typedef struct queued {
+    const views *host;
+    views device;
+    submod_loss_settings settings;
+    double lambda; /* of a prox; 0: a loss */
+    size_t bins;
+    submod_gpu_place place;
+    submod_gpu_result *result;
+} queued;
+
+static array to_device(const array *host)
 {
-    enum { B = 2, C = 5, N = 3000, ENTRIES = B * C * N };
+    array a = {machine_memory(host->bytes), host->bytes};
+    machine_copy_in(a.data, host->data, host->bytes);
+    return a;
+}
+
+static queued make_call(const views *v, const submod_loss_settings *s, double lambda, size_t bins)
+{
+    static const submod_gpu_loss of_kind[] = {SUBMOD_GPU_SOFTMAX, SUBMOD_GPU_SOFTMAX,
+                                              SUBMOD_GPU_SIGMOID, SUBMOD_GPU_SIGMOID,
+                                              SUBMOD_GPU_HINGE};
+    queued q = {.host = v, .device = *v, .settings = *s, .lambda = lambda, .bins = bins};
+    q.device.x = to_device(&v->x);
+    q.device.y = to_device(&v->y);
+    q.device.g = to_device(&v->g);
+    q.device.scores.data = q.device.x.data;
+    q.device.labels.data = q.device.y.data;
+    q.device.gradient.data = q.device.g.data;
+    q.result = machine_memory(sizeof *q.result);
+    size_t *bytes = &q.place.workspace_bytes;
+    ck_assert_ok(lambda > 0 ? submod_gpu_prox_workspace(&v->scores, bins, bytes)
+                            : submod_gpu_loss_workspace(of_kind[v->kind], &v->scores,
+                                                        input_of(v->kind), s, bytes));
+    q.place.workspace = machine_memory(*bytes);
+    return q;
+}
+
+static void free_call(queued *q)
+{
+    machine_free(q->device.x.data);
+    machine_free(q->device.y.data);
+    machine_free(q->device.g.data);
+    machine_free(q->place.workspace);
+    machine_free(q->result);
+}
+
+static submod_status queue(void *stream, const void *context)
+{
+    const queued *q = context;
+    const views *v = &q->device;
+    submod_gpu_place place = q->place;
+    place.stream = stream;
+    if (q->lambda > 0) {
+        return submod_gpu_prox_jaccard(&v->scores, &v->labels, q->lambda, q->bins, &v->gradient,
+                                       q->result, &q->settings, &place);
+    }
+    switch (v->kind) {
+    case HINGE:
+        return submod_gpu_lovasz_hinge(&v->scores, &v->labels, q->result, &v->gradient,
+                                       &q->settings, &place);
+    case SIGMOID:
+    case SIGMOID_P:
+        return submod_gpu_lovasz_sigmoid(&v->scores, input_of(v->kind), &v->labels, q->result,
+                                         &v->gradient, &q->settings, &place);
+    default:
+        return submod_gpu_lovasz_softmax(&v->scores, input_of(v->kind), &v->labels, q->result,
+                                         &v->gradient, &q->settings, &place);
+    }
+}
+
+/* What the call left behind: the result, and the gradient in g. */
+static submod_gpu_result fetch(const queued *q, float *g)
+{
+    submod_gpu_result r;
+    machine_copy_out(&r, q->result, sizeof r);
+    machine_copy_out(g, q->device.g.data, q->device.g.bytes);
+    return r;
+}
+
+/* Compares what was left behind with the CPU on the same views, whose gradient it changes. */
+static void check_loss(const queued *q, views *v)
+{
+    double loss;
+    float *g = malloc(v->g.bytes + 1);
+    submod_gpu_result r = fetch(q, g);
+    ck_assert_ok(submod_gpu_result_status(&r));
+    ck_assert_ok(views_on_cpu(v, &loss, &q->settings));
+    ck_assert_near(r.loss, loss, 1e-13);
+    ck_assert(memcmp(g, v->g.data, v->g.bytes) == 0);
+    free(g);
+}
+
+START_TEST(device_pointers)
+{
+    static const size_t sizes[] = {1, 33, 300, 2049, 70001};
+    submod_rng rng;
+    submod_rng_seed(&rng, 97);
+    for (int repeat = 0; repeat < repeats(500); repeat++) {
+        size_t N = sizes[repeat % (machine_is_slow() ? 3 : 5)];
+        views v = random_views(&rng, random_kind(&rng), 2, 5, N, true);
+        submod_loss_settings s = random_settings(&rng, true);
+        queued q = make_call(&v, &s, 0, 0);
+        ck_assert_ok(queue(NULL, &q));
+        check_loss(&q, &v);
+        free_call(&q);
+        free_views(&v);
+    }
+}
+END_TEST
+
+/* A label or a score that is refused: the result says which, the gradient stays. */
+START_TEST(refused_data)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 98);
+    for (int repeat = 0; repeat < repeats(200); repeat++) {
+        bool bad_label = repeat % 2;
+        views v = random_views(&rng, random_kind(&rng), 2, 3, 300, false);
+        submod_loss_settings s = random_settings(&rng, false);
+        s.classes = SUBMOD_CLASSES_ALL; /* scores of classes that do not count are not looked at */
+        s.class_weight = NULL;
+        if (bad_label) {
+            memset(v.y.data, 0x11, 8);
+        } else {
+            memset(v.x.data, 0xff, 4);
+        }
+        queued q = make_call(&v, &s, 0, 0);
+        float *g = malloc(v.g.bytes);
+        ck_assert_ok(queue(NULL, &q));
+        submod_gpu_result r = fetch(&q, g);
+        ck_assert_int_eq(submod_gpu_result_status(&r),
+                         bad_label ? SUBMOD_EINVAL : SUBMOD_ENONFINITE);
+        ck_assert_uint_eq(bad_label ? r.bad_label : r.bad_score, 0);
+        ck_assert(isnan(r.loss) && memcmp(g, v.g.data, v.g.bytes) == 0);
+        free(g);
+        free_call(&q);
+        free_views(&v);
+    }
+}
+END_TEST
+
+/* ---- the prox ---- */
+
+/* n entries of u against the CPU's, whose bins are others: within the sum of both deltas. */
+static void check_prox(const float *x, const uint8_t *y, size_t n, double lambda, const float *u,
+                       double delta)
+{
+    float *expected = malloc(n * sizeof *expected);
+    double error;
+    ck_assert_ok(
+        submod_prox_jaccard_histogram(n, x, y, lambda, 1e-3, expected, &error, NULL, NULL));
+    for (size_t i = 0; i < n; i++) {
+        ck_assert_near((double)u[i], (double)expected[i], delta + error);
+    }
+    free(expected);
+}
+
+START_TEST(prox)
+{
+    enum { B = 2, C = 3 };
+    submod_rng rng;
+    submod_rng_seed(&rng, 99);
+    for (int repeat = 0; repeat < repeats(100); repeat++) {
+        size_t N = 1 + submod_rng_below(&rng, machine_is_slow() ? 200 : 5000), n = B * C * N;
+        double lambda = exp(2 * submod_rng_normal(&rng)), delta;
+        float *x = malloc(n * sizeof *x), *u = malloc(n * sizeof *u);
+        uint8_t *y = malloc(n);
+        for (size_t i = 0; i < n; i++) {
+            x[i] = (float)submod_rng_normal(&rng);
+            y[i] = submod_rng_below(&rng, 4) == 0;
+        }
+        views v = {.kind = SIGMOID_P,
+                   .scores = submod_scores_f32(x, B, C, N),
+                   .labels = submod_labels_multilabel(y, SUBMOD_LABEL_U8, B, C, N),
+                   .gradient = submod_gradient_dense(u, C, N),
+                   .x = {x, n * sizeof *x},
+                   .y = {y, n},
+                   .g = {u, n * sizeof *u}};
+        submod_loss_settings s = submod_loss_defaults();
+        float *got = malloc(n * sizeof *got);
+        queued q = make_call(&v, &s, lambda, 1024);
+        ck_assert_ok(queue(NULL, &q));
+        submod_gpu_result r = fetch(&q, got);
+        ck_assert_ok(submod_gpu_result_status(&r));
+        for (size_t k = 0; k < B * C; k++) {
+            check_prox(x + k * N, y + k * N, N, lambda, got + k * N, r.delta);
+        }
+        ck_assert_ok(submod_gpu_prox_jaccard_host(&v.scores, &v.labels, lambda, 1024, &v.gradient,
+                                                  &delta, NULL, 0));
+        ck_assert(delta == r.delta && same_floats(got, u, n));
+        free_call(&q);
+        free(got);
+        free(x);
+        free(u);
+        free(y);
+    }
+}
+END_TEST
+
+/* ---- graphs ---- */
+
+/* Captured once, run with other data each time. Every sort path, both engines, all losses. */
+START_TEST(captured_losses)
+{
+    static const size_t sizes[] = {300, 3000, 70001};
     submod_rng rng;
     submod_rng_seed(&rng, 96);
-    for (int engine = 0; engine < 2; engine++) {
+    for (int variant = 0; variant < 2 * 3 * KINDS; variant++) {
+        kind k = (kind)(variant / 6);
+        size_t N = sizes[machine_is_slow() ? 0 : variant / 2 % 3];
         submod_loss_settings s = submod_loss_defaults();
-        s.engine = (submod_engine)engine;
-        float *x, *g;
-        int64_t *y;
-        submod_gpu_result *result, host;
-        cudaStream_t stream;
-        cudaGraph_t graph;
-        cudaGraphExec_t executable;
-        submod_scores scores = submod_scores_f32(NULL, B, C, N);
-        submod_gpu_place place = {0};
-        ck_assert_ok(submod_gpu_loss_workspace(SUBMOD_GPU_SOFTMAX, &scores, SUBMOD_INPUT_LOGITS, &s,
-                                               &place.workspace_bytes));
-        ck_assert_cuda(cudaMalloc((void **)&x, ENTRIES * sizeof *x));
-        ck_assert_cuda(cudaMalloc((void **)&g, ENTRIES * sizeof *g));
-        ck_assert_cuda(cudaMalloc((void **)&y, B * N * sizeof *y));
-        ck_assert_cuda(cudaMalloc((void **)&result, sizeof *result));
-        ck_assert_cuda(cudaMalloc(&place.workspace, place.workspace_bytes));
-        ck_assert_cuda(cudaStreamCreate(&stream));
-        place.stream = stream;
-        scores.data = x;
-        submod_labels labels = submod_labels_i64(y, B, N);
-        submod_gradient to = submod_gradient_dense(g, C, N);
-        ck_assert_cuda(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-        ck_assert_ok(submod_gpu_lovasz_softmax(&scores, SUBMOD_INPUT_LOGITS, &labels, result, &to,
-                                               &s, &place));
-        ck_assert_cuda(cudaStreamEndCapture(stream, &graph));
-        ck_assert_cuda(cudaGraphInstantiate(&executable, graph, 0));
-        for (int repeat = 0; repeat < 3; repeat++) {
-            batch d = random_batch(&rng, SOFTMAX, B, C, N, false, false);
-            float *expected = malloc(ENTRIES * sizeof *expected),
-                  *got = malloc(ENTRIES * sizeof *got);
-            submod_gradient cpu = submod_gradient_dense(expected, C, N);
-            double loss;
-            ck_assert_ok(on_cpu(&d, &loss, &cpu, NULL, &s));
-            ck_assert_cuda(cudaMemcpy(x, d.x, ENTRIES * sizeof *x, cudaMemcpyHostToDevice));
-            ck_assert_cuda(cudaMemcpy(y, d.y, B * N * sizeof *y, cudaMemcpyHostToDevice));
-            ck_assert_cuda(cudaGraphLaunch(executable, stream));
-            ck_assert_cuda(cudaStreamSynchronize(stream));
-            ck_assert_cuda(cudaMemcpy(&host, result, sizeof host, cudaMemcpyDeviceToHost));
-            ck_assert_cuda(cudaMemcpy(got, g, ENTRIES * sizeof *g, cudaMemcpyDeviceToHost));
-            ck_assert_ok(submod_gpu_result_status(&host));
-            ck_assert_near(host.loss, loss, cpu_fuses() ? 1e-13 : 2 * s.delta);
-            ck_assert(!cpu_fuses() || same_floats(got, expected, ENTRIES));
-            free(expected);
-            free(got);
-            free_batch(&d);
+        s.engine = (submod_engine)(variant % 2);
+        if (!cpu_fuses() && (k == SOFTMAX || k == SIGMOID)) {
+            continue;
         }
-        cudaGraphExecDestroy(executable);
-        cudaGraphDestroy(graph);
-        cudaStreamDestroy(stream);
-        cudaFree(x);
-        cudaFree(g);
-        cudaFree(y);
-        cudaFree(result);
-        cudaFree(place.workspace);
+        views v = random_views(&rng, k, 2, 4, N, false);
+        queued q = make_call(&v, &s, 0, 0);
+        machine_graph *graph = machine_capture(queue, &q);
+        for (int run = 0; run < (machine_is_slow() ? 1 : 3); run++) {
+            if (run > 0) { /* the labels of another image, the gradient from where it is */
+                size_t half = v.y.bytes / 2;
+                memmove(v.y.data, (char *)v.y.data + half, half);
+                machine_copy_in(q.device.y.data, v.y.data, v.y.bytes);
+            }
+            machine_run(graph);
+            check_loss(&q, &v);
+        }
+        machine_graph_free(graph);
+        free_call(&q);
+        free_views(&v);
     }
+}
+END_TEST
+
+START_TEST(captured_prox)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 100);
+    views v = random_views(&rng, SIGMOID_P, 2, 3, 200, true);
+    submod_loss_settings s = submod_loss_defaults();
+    s.has_ignore = 1;
+    s.ignore_label = 9;
+    queued once = make_call(&v, &s, 2, 256), graph_call = make_call(&v, &s, 2, 256);
+    machine_graph *graph = machine_capture(queue, &graph_call);
+    float *g = malloc(v.g.bytes), *expected = malloc(v.g.bytes);
+    ck_assert_ok(queue(NULL, &once));
+    machine_run(graph);
+    submod_gpu_result r = fetch(&graph_call, g), of_call = fetch(&once, expected);
+    ck_assert_ok(submod_gpu_result_status(&r));
+    ck_assert(memcmp(g, expected, v.g.bytes) == 0 && r.delta == of_call.delta);
+    machine_graph_free(graph);
+    free_call(&once);
+    free_call(&graph_call);
+    free(g);
+    free(expected);
+    free_views(&v);
+}
+END_TEST
+
+/* ---- the machine ---- */
+
+START_TEST(devices)
+{
+    int count = 0;
+    ck_assert_ok(submod_gpu_available(&count));
+    ck_assert_int_ge(count, 1);
+    submod_rng rng;
+    submod_rng_seed(&rng, 102);
+    views v = random_views(&rng, HINGE, 1, 1, 5, false);
+    submod_loss_settings s = submod_loss_defaults();
+    queued q = make_call(&v, &s, 0, 0);
+    q.place.device = count;
+    ck_assert_int_eq(queue(NULL, &q), SUBMOD_EINVAL);
+    q.place.device = -1;
+    ck_assert_int_eq(queue(NULL, &q), SUBMOD_EINVAL);
+    free_call(&q);
+    free_views(&v);
 }
 END_TEST
 
@@ -140,5 +364,6 @@ int main(void)
         printf("skipped: %s\n", submod_last_error());
         return SKIPPED;
     }
-    return RUN_TESTS("gpu_device", random_problems, captured_stream);
+    return RUN_TESTS("gpu_device", devices, host_pointers, device_pointers, refused_data, prox,
+                     captured_losses, captured_prox);
 }

@@ -8,6 +8,7 @@
 
 #include "on_shim.h"
 #include "support.h"
+#include "views.h"
 
 static const size_t odd_sizes[] = {1, 2, 31, 32, 33, 63, 64, 65, 255, 256, 257, 511, 1000, 1025};
 
@@ -240,7 +241,7 @@ START_TEST(refusals)
 END_TEST
 
 /* What the device says by itself, without the host's checks: position, status, loss, and a gradient
- * that is left alone. Also labels of all types and strides. */
+ * that is left alone. */
 START_TEST(device_side_errors)
 {
     submod_rng rng;
@@ -270,14 +271,9 @@ START_TEST(device_side_errors)
         ck_assert_ok(submodi_problem_start(&p, "test", &scores, SUBMOD_INPUT_LOGITS, &labels,
                                            SUBMODI_SOFTMAX, false, &s));
         submodi_gpu_tuning t = random_tuning(&rng);
-        submodi_gpu_plan plan;
-        ck_assert_ok(submodi_problem_shape(&p));
-        ck_assert_ok(submodi_gpu_plan_make(&p, 0, &to, NULL, &t, NULL, &plan));
         submod_gpu_result r;
-        submod_gpu_place place = {0, NULL, aligned_alloc(256, plan.bytes), plan.bytes};
-        submodi_gpu_backend b = shim_backend("test");
         set_order(repeat);
-        ck_assert_ok(submodi_gpu_loss(&b, &p, 0, &r, &to, &place, &t));
+        ck_assert_ok(queue_on_shim(&p, 0, &r, &to, &t));
         submod_status expected = bad_label         ? SUBMOD_EINVAL
                                  : repeat % 3 == 1 ? SUBMOD_ENONFINITE
                                                    : SUBMOD_OK;
@@ -287,11 +283,6 @@ START_TEST(device_side_errors)
         ck_assert_uint_eq(r.bad_score, repeat % 3 != 2 ? score : SUBMOD_GPU_NONE);
         ck_assert(isnan(r.loss) == (expected != SUBMOD_OK));
         ck_assert((same_floats(g, left_alone, sizeof g / sizeof *g)) == (expected != SUBMOD_OK));
-        place.workspace_bytes--;
-        ck_assert_int_eq(submodi_gpu_loss(&b, &p, 0, &r, &to, &place, &t), SUBMOD_ENOMEM);
-        place.workspace_bytes++;
-        ck_assert_int_eq(submodi_gpu_loss(&b, &p, 0, NULL, &to, &place, &t), SUBMOD_EINVAL);
-        free(place.workspace);
     }
 }
 END_TEST
@@ -299,68 +290,25 @@ END_TEST
 /* Types and strides, device pointers: the same bits as the CPU on the same views. */
 START_TEST(layouts_and_types)
 {
-    enum { B = 2, C = 3, N = 37 };
     submod_rng rng;
     submod_rng_seed(&rng, 78);
-    for (int repeat = 0; repeat < repeats(120); repeat++) {
-        uint16_t half[B * C * N * 2];
-        float single[B * C * N * 2], g[2][B * C * N * 2];
-        int64_t y64[B * N * 2];
-        int32_t y32[B * N * 2];
-        uint8_t y8[B * N * 2];
-        bool bf16 = submod_rng_below(&rng, 2);
-        for (int i = 0; i < B * C * N * 2; i++) { /* finite: exponents that are not all ones */
-            uint64_t bits = submod_rng_next(&rng);
-            half[i] = (uint16_t)(bf16 ? (bits & 0x80ff) | 0x3f00 : bits & 0xbfff);
-            single[i] = (float)submod_rng_normal(&rng);
-            g[0][i] = g[1][i] = 0.5F;
-        }
-        for (int i = 0; i < B * N * 2; i++) {
-            y64[i] = y32[i] = y8[i] = (uint8_t)submod_rng_below(&rng, C);
-        }
-        int type = (int)submod_rng_below(&rng, 3);
-        submod_scores scores = submod_scores_f32(single, B, C, N);
-        if (type != 0) {
-            scores.data = half;
-            scores.type = bf16 ? SUBMOD_SCORE_BF16 : SUBMOD_SCORE_F16;
-        }
-        submod_labels labels = repeat % 3 == 0   ? submod_labels_u8(y8, B, N)
-                               : repeat % 3 == 1 ? submod_labels_i32(y32, B, N)
-                                                 : submod_labels_i64(y64, B, N);
-        submod_gradient to[2] = {submod_gradient_dense(g[0], C, N),
-                                 submod_gradient_dense(g[1], C, N)};
-        if (repeat & 4) { /* channels last, every other entry */
-            scores.class_stride = 2;
-            scores.pixel_stride = 2 * C;
-            scores.batch_stride = 2 * C * N;
-            labels.pixel_stride = 2;
-            labels.batch_stride = 2 * N;
-            for (int i = 0; i < 2; i++) {
-                to[i].class_stride = 2;
-                to[i].pixel_stride = 2 * C;
-                to[i].batch_stride = 2 * C * N;
-                to[i].scale = -0.25;
-                to[i].accumulate = 1;
-            }
-        }
-        submod_loss_settings s = random_settings(&rng, false);
-        double loss;
-        ck_assert_ok(submod_lovasz_softmax(&scores, SUBMOD_INPUT_LOGITS, &labels, &loss, &to[0],
-                                           NULL, &s, NULL));
-        submodi_problem p;
-        ck_assert_ok(submodi_problem_start(&p, "test", &scores, SUBMOD_INPUT_LOGITS, &labels,
-                                           SUBMODI_SOFTMAX, false, &s));
+    for (int repeat = 0; repeat < repeats(200); repeat++) {
+        views v = random_views(&rng, (kind)(repeat % KINDS), 2, 3, 37, true);
+        views w = copy_views(&v);
+        submod_loss_settings s = random_settings(&rng, true);
         submodi_gpu_tuning t = random_tuning(&rng);
-        submodi_gpu_plan plan;
-        ck_assert_ok(submodi_problem_shape(&p));
-        ck_assert_ok(submodi_gpu_plan_make(&p, 0, &to[1], NULL, &t, NULL, &plan));
+        submodi_problem p;
         submod_gpu_result r;
-        submod_gpu_place place = {0, NULL, aligned_alloc(256, plan.bytes), plan.bytes};
-        submodi_gpu_backend b = shim_backend("test");
-        ck_assert_ok(submodi_gpu_loss(&b, &p, 0, &r, &to[1], &place, &t));
+        double loss;
+        set_order(repeat);
+        ck_assert_ok(views_on_cpu(&v, &loss, &s));
+        ck_assert_ok(start_problem(&p, w.kind, &w.scores, &w.labels, &s));
+        ck_assert_ok(queue_on_shim(&p, 0, &r, &w.gradient, &t));
+        ck_assert_ok(submod_gpu_result_status(&r));
         ck_assert_near(r.loss, loss, 1e-13);
-        ck_assert(same_floats(g[0], g[1], sizeof g[0] / sizeof *g[0]));
-        free(place.workspace);
+        ck_assert(memcmp(v.g.data, w.g.data, v.g.bytes) == 0);
+        free_views(&v);
+        free_views(&w);
     }
 }
 END_TEST
@@ -519,6 +467,9 @@ START_TEST(without_cuda)
     REFUSE(SUBMOD_EUNSUPPORTED, &to, &place);
     REFUSE_HOST(SUBMOD_EUNSUPPORTED, &to);
     REFUSE(SUBMOD_EINVAL, &to, NULL);
+    ck_assert_int_eq(
+        submod_gpu_lovasz_softmax(&scores, SUBMOD_INPUT_LOGITS, &labels, NULL, &to, &s, &place),
+        SUBMOD_EINVAL);
     place.workspace_bytes--;
     REFUSE(SUBMOD_ENOMEM, &to, &place);
     place.workspace_bytes++;

@@ -97,16 +97,8 @@ static submod_status prox(const float *x, const uint8_t *y, size_t n, double lam
     settings.has_ignore = 1;
     settings.ignore_label = 9;
     submodi_problem p;
-    submodi_gpu_plan plan;
     ck_assert_ok(submodi_gpu_prox_start("test", &scores, &labels, lambda, K, &settings, &p));
-    ck_assert_ok(submodi_problem_shape(&p));
-    ck_assert_ok(submodi_gpu_plan_make(&p, lambda, &to, r, t, NULL, &plan));
-    submod_gpu_place place = {0, NULL, aligned_alloc(256, plan.bytes), plan.bytes};
-    memset(place.workspace, 0xa5, plan.bytes);
-    submodi_gpu_backend b = shim_backend("test");
-    submod_status status = submodi_gpu_loss(&b, &p, lambda, r, &to, &place, t);
-    free(place.workspace);
-    return status;
+    return queue_on_shim(&p, lambda, r, &to, t);
 }
 
 /* True when all is well. */
@@ -206,15 +198,9 @@ START_TEST(batches)
         settings.has_ignore = 1;
         settings.ignore_label = 9;
         submodi_problem p;
-        submodi_gpu_plan plan;
         submod_gpu_result r, one;
-        submodi_gpu_backend b = shim_backend("test");
         ck_assert_ok(submodi_gpu_prox_start("test", &scores, &labels, 2, 256, &settings, &p));
-        ck_assert_ok(submodi_problem_shape(&p));
-        ck_assert_ok(submodi_gpu_plan_make(&p, 2, &to, &r, &t, NULL, &plan));
-        submod_gpu_place place = {0, NULL, aligned_alloc(256, plan.bytes), plan.bytes};
-        ck_assert_ok(submodi_gpu_loss(&b, &p, 2, &r, &to, &place, &t));
-        free(place.workspace);
+        ck_assert_ok(queue_on_shim(&p, 2, &r, &to, &t));
         ck_assert_ok(submod_gpu_result_status(&r));
         double delta = 0;
         for (int k = 0; k < B * C; k++) {
@@ -228,6 +214,89 @@ START_TEST(batches)
         }
         ck_assert(delta == r.delta);
     }
+}
+END_TEST
+
+/* Equal x lie in no bin, and u is rounded all the same: delta covers it. */
+START_TEST(constant_images)
+{
+    submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
+    for (int repeat = 0; repeat < 40; repeat++) {
+        float x[7], u[7];
+        const uint8_t y[7] = {1, 0, 0, 1, 0, 0, 0};
+        double lambda = ldexp(3, repeat - 20);
+        for (int i = 0; i < 7; i++) {
+            x[i] = repeat % 4 ? 0.1F : 1e-42F;
+        }
+        submod_gpu_result r;
+        ck_assert_ok(prox(x, y, 7, lambda, 64, u, &r, &t));
+        double exact = (double)x[0] - 1 / (7 * lambda);
+        for (int i = 0; i < 7; i++) {
+            ck_assert_near((double)u[i], exact, r.delta);
+        }
+        ck_assert(r.delta > 0 && r.delta < 1e-6 * (1 + 1 / lambda));
+    }
+}
+END_TEST
+
+/* The budget for histograms is that of the prox: images that do not fit go in waves. */
+START_TEST(workspace_budget)
+{
+    enum { BINS = 1 << 14, C = 3 };
+    submod_scores scores = submod_scores_f32(NULL, 1000, C, 100);
+    size_t bytes, of_one;
+    ck_assert_ok(submod_gpu_prox_workspace(&scores, BINS, &bytes));
+    scores.batch = 1;
+    ck_assert_ok(submod_gpu_prox_workspace(&scores, BINS, &of_one));
+    ck_assert(of_one >= (size_t)112 * BINS * C && of_one < (size_t)113 * BINS * C);
+    ck_assert(bytes > (size_t)250 << 20 && bytes < (size_t)260 << 20);
+}
+END_TEST
+
+/* Host pointers: the same, with strides, scale and refusals as statuses. */
+START_TEST(host_pointers)
+{
+    enum { N = 60 };
+    submod_rng rng;
+    submod_rng_seed(&rng, 101);
+    submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
+    t.threads = 64;
+    float x[2 * N], dense[N], expected[N], u[2 * N];
+    uint8_t y[N];
+    for (int i = 0; i < N; i++) {
+        x[2 * i] = dense[i] = (float)submod_rng_normal(&rng);
+        x[2 * i + 1] = NAN; /* a gap */
+        u[2 * i] = u[2 * i + 1] = 1;
+        y[i] = submod_rng_below(&rng, 8) == 0 ? 9 : (uint8_t)submod_rng_below(&rng, 2);
+    }
+    submod_gpu_result r, of_host;
+    ck_assert_ok(prox(dense, y, N, 3, 64, expected, &r, &t));
+    submod_scores scores = submod_scores_f32(x, 1, 1, N);
+    submod_labels labels = submod_labels_u8(y, 1, N);
+    submod_gradient to = submod_gradient_dense(u, 1, N);
+    submod_loss_settings settings = submod_loss_defaults();
+    settings.has_ignore = 1;
+    settings.ignore_label = 9;
+    scores.pixel_stride = to.pixel_stride = 2;
+    to.scale = 2;
+    to.accumulate = 1;
+    submodi_problem p;
+    submodi_gpu_backend b = shim_backend("test");
+    size_t bytes;
+    ck_assert_ok(submodi_gpu_prox_start("test", &scores, &labels, 3, 64, &settings, &p));
+    ck_assert_ok(submodi_gpu_host(&b, &p, 3, &to, &t, &of_host, &bytes));
+    ck_assert(of_host.delta == r.delta);
+    for (int i = 0; i < N; i++) {
+        ck_assert(u[2 * i] == 1 + 2 * expected[i] && u[2 * i + 1] == 1);
+    }
+    x[0] = INFINITY;
+    u[0] = 7;
+    ck_assert_int_eq(submodi_gpu_host(&b, &p, 3, &to, &t, &of_host, &bytes), SUBMOD_ENONFINITE);
+    x[0] = 0;
+    y[3] = 2;
+    ck_assert_int_eq(submodi_gpu_host(&b, &p, 3, &to, &t, &of_host, &bytes), SUBMOD_EINVAL);
+    ck_assert(u[0] == 7);
+    ck_assert_int_eq(shim_live_allocations(), 0);
 }
 END_TEST
 
@@ -268,6 +337,14 @@ START_TEST(refusals)
     REFUSE(SUBMOD_ENOMEM, 1, 512, &to, &place);
     REFUSE(SUBMOD_EUNSUPPORTED, 1, 256, &to, &place);
 #undef REFUSE
+    double delta = 7;
+    ck_assert_int_eq(submod_gpu_prox_jaccard_host(&scores, &labels, 0, 256, &to, &delta, NULL, 0),
+                     SUBMOD_EINVAL);
+    ck_assert_int_eq(submod_gpu_prox_jaccard_host(&scores, &labels, 1, 256, NULL, &delta, NULL, 0),
+                     SUBMOD_EINVAL);
+    ck_assert_int_eq(submod_gpu_prox_jaccard_host(&scores, &labels, 1, 256, &to, &delta, NULL, 0),
+                     SUBMOD_EUNSUPPORTED);
+    ck_assert(delta == 7 && u[0] == 7);
     free(place.workspace);
 }
 END_TEST
@@ -305,5 +382,5 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("gpu_prox", optimality, every_barrier_is_needed, batches, as_on_the_cpu,
-                     refusals);
+                     constant_images, workspace_budget, host_pointers, refusals);
 }

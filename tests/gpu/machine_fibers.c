@@ -1,0 +1,55 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "machine.h"
+#include "support.h"
+
+bool machine_is_slow(void)
+{
+    return true;
+}
+
+void *machine_memory(size_t bytes)
+{
+    void *memory = aligned_alloc(256, bytes / 256 * 256 + 256);
+    ck_assert_ptr_nonnull(memory);
+    memset(memory, 0xa5, bytes);
+    return memory;
+}
+
+void machine_free(void *memory)
+{
+    free(memory);
+}
+
+void machine_copy_in(void *to, const void *from, size_t bytes)
+{
+    memcpy(to, from, bytes);
+}
+
+void machine_copy_out(void *to, const void *from, size_t bytes)
+{
+    memcpy(to, from, bytes);
+}
+
+struct machine_graph {
+    machine_call call;
+    const void *context;
+};
+
+machine_graph *machine_capture(machine_call call, const void *context)
+{
+    machine_graph *g = malloc(sizeof *g);
+    *g = (machine_graph){call, context};
+    return g;
+}
+
+void machine_run(machine_graph *g)
+{
+    ck_assert_ok(g->call(NULL, g->context));
+}
+
+void machine_graph_free(machine_graph *g)
+{
+    free(g);
+}

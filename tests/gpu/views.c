@@ -1,0 +1,122 @@
+#include "views.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "support.h"
+
+static array make_array(size_t count, size_t size)
+{
+    array a = {calloc(count + 1, size), count * size};
+    return a;
+}
+
+static void put_score(submod_rng *rng, const views *v, size_t at)
+{
+    bool single = v->scores.type == SUBMOD_SCORE_F32; /* halves hold 256ths exactly */
+    double u = single ? submod_rng_uniform(rng) : (double)submod_rng_below(rng, 257) / 256;
+    float value = (float)(input_of(v->kind) == SUBMOD_INPUT_PROBABILITIES ? u : 8 * u - 4);
+    switch (v->scores.type) {
+    case SUBMOD_SCORE_F16: ((uint16_t *)v->x.data)[at] = f16_of(value); break;
+    case SUBMOD_SCORE_BF16: ((uint16_t *)v->x.data)[at] = bf16_of(value); break;
+    default: ((float *)v->x.data)[at] = value;
+    }
+}
+
+static void put_label(submod_rng *rng, const views *v, size_t at, bool ignore)
+{
+    uint64_t classes = is_multilabel(v->kind) ? 2 : v->scores.classes;
+    uint8_t value = (uint8_t)submod_rng_below(rng, classes);
+    value = ignore && submod_rng_below(rng, 4) == 0 ? 9 : value;
+    switch (v->labels.type) {
+    case SUBMOD_LABEL_U8: ((uint8_t *)v->y.data)[at] = value; break;
+    case SUBMOD_LABEL_I32: ((int32_t *)v->y.data)[at] = value; break;
+    default: ((int64_t *)v->y.data)[at] = value;
+    }
+}
+
+/* Channels last, every other entry. */
+static void stretch(views *v)
+{
+    int64_t C = (int64_t)v->scores.classes, N = (int64_t)v->scores.pixels;
+    v->scores.class_stride = v->gradient.class_stride = 2;
+    v->scores.pixel_stride = v->gradient.pixel_stride = 2 * C;
+    v->scores.batch_stride = v->gradient.batch_stride = 2 * C * N;
+    int64_t label_classes = is_multilabel(v->kind) ? C : 1;
+    v->labels.class_stride = is_multilabel(v->kind) ? 2 : 0;
+    v->labels.pixel_stride = 2 * label_classes;
+    v->labels.batch_stride = 2 * label_classes * N;
+    v->gradient.scale = -0.25;
+    v->gradient.accumulate = 1;
+}
+
+views random_views(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool ignore)
+{
+    C = k == HINGE ? 1 : C;
+    size_t entries = 2 * B * C * N;
+    size_t labels = is_multilabel(k) ? entries : 2 * B * N;
+    views v = {.kind = k};
+    v.scores = submod_scores_f32(NULL, B, C, N);
+    v.scores.type = (submod_score_type)submod_rng_below(rng, 3);
+    submod_label_type type = (submod_label_type)submod_rng_below(rng, 3);
+    v.labels = is_multilabel(k) ? submod_labels_multilabel(NULL, type, B, C, N)
+                                : submod_labels_i64(NULL, B, N);
+    v.labels.type = type;
+    v.x = make_array(entries, sizeof(float));
+    v.y = make_array(labels, sizeof(int64_t));
+    v.g = make_array(entries, sizeof(float));
+    v.scores.data = v.x.data;
+    v.labels.data = v.y.data;
+    v.gradient = submod_gradient_dense(v.g.data, C, N);
+    if (submod_rng_below(rng, 2)) {
+        stretch(&v);
+    }
+    for (size_t i = 0; i < entries; i++) {
+        put_score(rng, &v, i);
+        ((float *)v.g.data)[i] = (float)i;
+    }
+    for (size_t i = 0; i < labels; i++) {
+        put_label(rng, &v, i, ignore);
+    }
+    return v;
+}
+
+static array copy_array(const array *a)
+{
+    array copy = make_array(a->bytes, 1);
+    memcpy(copy.data, a->data, a->bytes);
+    return copy;
+}
+
+views copy_views(const views *v)
+{
+    views copy = *v;
+    copy.x = copy_array(&v->x);
+    copy.y = copy_array(&v->y);
+    copy.g = copy_array(&v->g);
+    copy.scores.data = copy.x.data;
+    copy.labels.data = copy.y.data;
+    copy.gradient.data = copy.g.data;
+    return copy;
+}
+
+void free_views(views *v)
+{
+    free(v->x.data);
+    free(v->y.data);
+    free(v->g.data);
+}
+
+submod_status views_on_cpu(const views *v, double *loss, const submod_loss_settings *s)
+{
+    const submod_scores *x = &v->scores;
+    const submod_labels *y = &v->labels;
+    const submod_gradient *g = &v->gradient;
+    submod_input input = input_of(v->kind);
+    switch (v->kind) {
+    case HINGE: return submod_lovasz_hinge(x, y, loss, g, NULL, s, NULL);
+    case SIGMOID:
+    case SIGMOID_P: return submod_lovasz_sigmoid(x, input, y, loss, g, NULL, s, NULL);
+    default: return submod_lovasz_softmax(x, input, y, loss, g, NULL, s, NULL);
+    }
+}

@@ -1,0 +1,30 @@
+/* Batches as a caller may have them: any type, any strides, gaps in between. */
+#ifndef SUBMOD_TESTS_GPU_VIEWS_H
+#define SUBMOD_TESTS_GPU_VIEWS_H
+
+#include "cases.h"
+
+/* Memory of one of the caller's arrays. */
+typedef struct array {
+    void *data;
+    size_t bytes;
+} array;
+
+typedef struct views {
+    kind kind;
+    submod_scores scores;
+    submod_labels labels;
+    submod_gradient gradient;
+    array x, y, g; /* what they look at */
+} views;
+
+/* Random types, strides, scale; every label 9 is to be ignored. Scores fit their type. */
+views random_views(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool ignore);
+/* The same views of copies. */
+views copy_views(const views *v);
+void free_views(views *v);
+
+/* By the public functions of loss.h. */
+submod_status views_on_cpu(const views *v, double *loss, const submod_loss_settings *s);
+
+#endif
