@@ -5,6 +5,7 @@ Set functions      Function
 Optimisers         optim: descend, fista, bundle, the nu problem
 Losses             lovasz_softmax, lovasz_sigmoid, lovasz_hinge, DatasetJaccard
 Metrics            miou, MeanIoU, Equibatch
+GPU                gpu_available
 PyTorch            submod.torch, which has to be imported by name and needs PyTorch
 """
 
@@ -13,7 +14,7 @@ from ._dataset import DatasetJaccard
 from ._errors import AccuracyWarning, CallbackError, InvalidArgumentError, NonFiniteError
 from ._errors import NumericError, OutOfMemoryError, SubmodError, UnsupportedError
 from ._function import Check, Counterexample, Function
-from ._library import get_num_threads, set_num_threads, version
+from ._library import GpuAvailability, get_num_threads, gpu_available, set_num_threads, version
 from ._losses import lovasz_hinge, lovasz_sigmoid, lovasz_softmax, prox_lovasz_hinge
 from ._metrics import Equibatch, MeanIoU, MeanIoUValues, miou
 from ._prox import Certificate, CertificateCheck, MinimizeResult, ProxResult, prox_max_affine
@@ -30,6 +31,7 @@ __all__ = [
     "DatasetJaccard",
     "Equibatch",
     "Function",
+    "GpuAvailability",
     "InvalidArgumentError",
     "MeanIoU",
     "MeanIoUValues",
@@ -41,6 +43,7 @@ __all__ = [
     "SubmodError",
     "UnsupportedError",
     "get_num_threads",
+    "gpu_available",
     "lovasz_hinge",
     "lovasz_sigmoid",
     "lovasz_softmax",

@@ -8,19 +8,20 @@ import threading
 import warnings
 from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_size_t, c_uint64, c_void_p
 from pathlib import Path
-from typing import Any, Callable, Optional
+from typing import Any, Callable, NamedTuple, Optional
 
 from . import _errors
 from ._structs import AdamSettings, BundleSettings, CertificateReport, CheckReport, CheckSettings
-from ._structs import DescentSettings, FistaSettings, FunctionOps, Gradient, Labels, LossInfo
-from ._structs import LossSettings, LovaszSettings, MetricSettings, MiouValues, OptimInfo, Problem
-from ._structs import ProxInfo, ProxSettings, Schedule, Scores, SfmInfo, SfmSettings
+from ._structs import DescentSettings, FistaSettings, FunctionOps, GpuPlace, Gradient, Labels
+from ._structs import LossInfo, LossSettings, LovaszSettings, MetricSettings, MiouValues, OptimInfo
+from ._structs import Problem, ProxInfo, ProxSettings, Schedule, Scores, SfmInfo, SfmSettings
 
 _STATUS = c_int
 _HANDLE = POINTER(c_void_p)  # where a constructor puts its handle
 _DOUBLE = POINTER(c_double)
 _LOSS_END = [_DOUBLE, POINTER(Gradient), POINTER(LossInfo), POINTER(LossSettings), c_void_p]
 _BATCH = [POINTER(Scores), c_int, POINTER(Labels)]
+_GPU_END = [c_void_p, POINTER(Gradient), POINTER(LossSettings), POINTER(GpuPlace)]
 
 # Name without submod_, what it returns, what it takes. Arrays and handles are c_void_p.
 _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
@@ -69,6 +70,15 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "lovasz_softmax": (_STATUS, _BATCH + _LOSS_END),
     "lovasz_sigmoid": (_STATUS, _BATCH + _LOSS_END),
     "lovasz_hinge": (_STATUS, [POINTER(Scores), POINTER(Labels)] + _LOSS_END),
+    # gpu.h
+    "gpu_available": (_STATUS, [POINTER(c_int)]),
+    "gpu_loss_workspace": (
+        _STATUS,
+        [c_int, POINTER(Scores), c_int, POINTER(LossSettings), POINTER(c_size_t)],
+    ),
+    "gpu_lovasz_softmax": (_STATUS, _BATCH + _GPU_END),
+    "gpu_lovasz_sigmoid": (_STATUS, _BATCH + _GPU_END),
+    "gpu_lovasz_hinge": (_STATUS, [POINTER(Scores), POINTER(Labels)] + _GPU_END),
     # histogram.h
     "histogram_create": (_STATUS, [c_size_t, c_double, _HANDLE]),
     "histogram_free": (None, [c_void_p]),
@@ -286,6 +296,25 @@ def set_num_threads(threads: int) -> None:
 def get_num_threads() -> int:
     count: int = function("get_num_threads")()
     return count
+
+
+class GpuAvailability(NamedTuple):
+    """True in a condition when there is a device that can be used."""
+
+    available: bool
+    devices: int
+    reason: str  # the library's words, empty when a device is available
+
+    def __bool__(self) -> bool:
+        return self.available
+
+
+def gpu_available() -> GpuAvailability:
+    """Whether CUDA tensors can be used, how many devices there are and, if none, why. The first call
+    initialises the devices, which takes time."""
+    devices = c_int()
+    available = function("gpu_available")(ctypes.byref(devices)) == _errors.OK
+    return GpuAvailability(available, devices.value, "" if available else last_error())
 
 
 def version() -> str:

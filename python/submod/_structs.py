@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_double, c_int, c_int32, c_int64, c_size_t, c_ssize_t, c_uint64
-from ctypes import c_void_p
+from ctypes import POINTER, c_double, c_int, c_int32, c_int64, c_size_t, c_ssize_t, c_uint32
+from ctypes import c_uint64, c_void_p
 
 
 class Labels(ctypes.Structure):
@@ -76,6 +76,32 @@ class LossInfo(ctypes.Structure):
         ("sorted", c_uint64),
         ("terms", c_size_t),
         ("workspace", c_size_t),
+    ]
+
+
+class GpuPlace(ctypes.Structure):
+    """submod_gpu_place"""
+
+    _fields_ = [
+        ("device", c_int),
+        ("stream", c_void_p),
+        ("workspace", c_void_p),
+        ("workspace_bytes", c_size_t),
+    ]
+
+
+class GpuResult(ctypes.Structure):
+    """submod_gpu_result"""
+
+    _fields_ = [
+        ("loss", c_double),
+        ("delta", c_double),
+        ("pixels", c_uint64),
+        ("terms", c_uint64),
+        ("bad_label", c_uint64),
+        ("bad_score", c_uint64),
+        ("bins", c_uint32),
+        ("status", c_int32),
     ]
 
 

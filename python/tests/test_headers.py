@@ -17,6 +17,7 @@ SIMPLE = {
     "double": ctypes.c_double,
     "int32_t": ctypes.c_int32,
     "int64_t": ctypes.c_int64,
+    "uint32_t": ctypes.c_uint32,
     "uint64_t": ctypes.c_uint64,
 }
 
