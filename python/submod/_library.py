@@ -172,9 +172,7 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
 }
 
 
-def _load() -> ctypes.CDLL:
-    """The library of this package; $SUBMOD_LIBRARY names another build of the same version."""
-    path = os.environ.get("SUBMOD_LIBRARY") or str(Path(__file__).with_name("libsubmod.so"))
+def load(path: str) -> ctypes.CDLL:
     try:
         library = ctypes.CDLL(path)
     except OSError as error:
@@ -188,7 +186,8 @@ def _load() -> ctypes.CDLL:
     return library
 
 
-_library = _load()
+# $SUBMOD_LIBRARY names another build of the same version.
+_library = load(os.environ.get("SUBMOD_LIBRARY") or str(Path(__file__).with_name("libsubmod.so")))
 
 
 def function(name: str) -> Callable[..., Any]:

@@ -11,6 +11,9 @@ Tensors are used in place, in any memory format whose pixels are evenly spaced (
 float32, float16 and bfloat16 are read as they are, float64 is rounded to float32; the gradient is
 computed in float32 and has the type of the logits. Loss and gradient are computed in one call, in
 forward. There is no second derivative.
+
+CUDA tensors are used in place, too, on PyTorch's current stream, if submod.gpu_available();
+prox_lovasz_hinge and DatasetLovasz copy them to CPU memory. Logits and labels are on one device.
 """
 
 try:

@@ -48,15 +48,17 @@ def register(operator: Any) -> None:
 
 def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     scores = next(x for x in inputs if isinstance(x, Tensor))
-    ctx.save_for_backward(scores, output[1])
+    ctx.save_for_backward(scores, output[1], output[0].isnan())
     ctx.which = [x is scores for x in inputs]
     ctx.mark_non_differentiable(output[1])
     ctx.set_materialize_grads(False)  # no zeros as large as the gradient for the second output
 
 
 def _backward(ctx: Any, above: Optional[Tensor], _: Any) -> tuple[Any, ...]:
-    scores, gradient = ctx.saved_tensors
-    result = None if above is None else _product(gradient, above, scores).to(scores.dtype)
+    scores, gradient, refused = ctx.saved_tensors
+    result = None
+    if above is not None:
+        result = _product(gradient, _factor(above, refused), scores).to(scores.dtype)
     return tuple(result if which else None for which in ctx.which)
 
 
@@ -86,6 +88,7 @@ class _HandOut(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, operator: Any, scores: Tensor, *rest: Any) -> Tensor:
         loss, ctx.gradient = operator(scores, *rest)
+        ctx.refused = loss.isnan()
         ctx.operator, ctx.type = operator, scores.dtype
         # For a second pass. The first does not look at them: by then they may have been changed
         # in place, by a relu or by a loader that uses its memory again.
@@ -97,14 +100,22 @@ class _HandOut(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, above: Tensor) -> tuple[Any, ...]:
         gradient = _again(ctx) if ctx.gradient is None else ctx.gradient
+        above = _factor(above, ctx.refused)
         if torch.is_grad_enabled():
             result = _product(gradient, above, _saved(ctx)[0])
         elif not _is_plain(above):
             result = gradient * above
         else:
             ctx.gradient = None
-            result = gradient if above.item() == 1 else gradient.mul_(above)
+            # Reading a number costs nothing in CPU memory; on a device one would have to wait.
+            one = above.device.type == "cpu" and above.item() == 1
+            result = gradient if one else gradient.mul_(above)
         return (None, result.to(ctx.type), *(None for _ in ctx.rest[1:]))
+
+
+def _factor(above: Tensor, refused: Tensor) -> Tensor:
+    """NaN when a device has refused its data: the gradient then holds anything."""
+    return above.masked_fill(refused, float("nan"))
 
 
 def _is_plain(tensor: Tensor) -> bool:

@@ -1,15 +1,18 @@
-"""Tensors in CPU memory as the library's views."""
+"""Tensors as the library's views, and what all calls of a loss share, on the CPU and on CUDA."""
 
 from __future__ import annotations
 
-from typing import Any, Optional
+import ctypes
+from typing import Any, NamedTuple, Optional, Sequence
 
 import torch
 from torch import Tensor
 
 from .._errors import UnsupportedError
-from .._structs import Labels, Scores
-from .._views import LABEL_TYPES, SCORE_TYPES, Memory, labels_view, scores_view
+from .._settings import loss_settings
+from .._structs import Labels, LossSettings, Scores
+from .._views import LABEL_TYPES, SCORE_TYPES, Memory, gradient_view, labels_view, pixels
+from .._views import scores_view
 
 
 def memory(tensor: Tensor) -> Memory:
@@ -17,18 +20,23 @@ def memory(tensor: Tensor) -> Memory:
     return Memory(tensor.data_ptr(), tuple(tensor.shape), tuple(tensor.stride()), name)
 
 
-def require_cpu(name: str, tensor: Tensor) -> None:
-    if tensor.device.type != "cpu":
+def require_device(logits: Tensor, labels: Tensor) -> None:
+    """Both on the same one, which is the CPU or CUDA's."""
+    if logits.device != labels.device:
         raise UnsupportedError(
-            f"submod.torch: {name} are on {tensor.device}, and this build works in CPU memory; "
-            f"move them by {name}.cpu()"
+            f"submod.torch: scores are on {logits.device} and labels on {labels.device}; move one "
+            "to the other, as by labels.to(scores.device)"
+        )
+    if logits.device.type not in ("cpu", "cuda"):
+        raise UnsupportedError(
+            f"submod.torch: scores are on {logits.device}, and there are losses for the CPU and "
+            "for CUDA; move scores and labels by .cpu()"
         )
 
 
 def view_scores(tensor: Tensor) -> tuple[Scores, Tensor]:
     """float32, float16 and bfloat16 as they are; float64 is rounded to float32. A copy only if the
     pixels are not evenly spaced. The view, and the tensor that it is a view of."""
-    require_cpu("scores", tensor)
     if str(tensor.dtype)[len("torch.") :] not in SCORE_TYPES:
         if not tensor.is_floating_point():
             raise TypeError(f"scores of type {tensor.dtype}; floating-point numbers are needed")
@@ -42,11 +50,11 @@ def view_scores(tensor: Tensor) -> tuple[Scores, Tensor]:
 
 
 def view_labels(tensor: Tensor, own_classes: bool = False) -> tuple[Labels, Tensor]:
-    """uint8, bool, int32 and int64 as they are; other types become int64, if that changes none."""
-    require_cpu("labels", tensor)
+    """uint8, bool, int32 and int64 as they are; other types become int64, if that changes none: on
+    CUDA it is not looked at, since that would wait for the device."""
     if str(tensor.dtype)[len("torch.") :] not in LABEL_TYPES:
         whole = tensor.long()
-        if not torch.equal(whole.to(tensor.dtype), tensor):
+        if tensor.device.type == "cpu" and not torch.equal(whole.to(tensor.dtype), tensor):
             raise ValueError(f"labels of type {tensor.dtype} that are not whole numbers")
         tensor = whole
     view = labels_view(memory(tensor), own_classes)
@@ -57,5 +65,65 @@ def view_labels(tensor: Tensor, own_classes: bool = False) -> tuple[Labels, Tens
     return view, tensor
 
 
+def new_gradient(scores: Tensor, need_gradient: bool) -> Tensor:
+    """In the memory layout of the scores, if its pixels are evenly spaced: channels_last stays."""
+    if not need_gradient:
+        return scores.new_empty((0,), dtype=torch.float32)
+    gradient = torch.empty_like(scores, dtype=torch.float32)
+    if pixels(tuple(gradient.shape[2:]), tuple(gradient.stride()[2:])) is None:
+        gradient = torch.empty(scores.shape, dtype=torch.float32, device=scores.device)
+    return gradient
+
+
+def target(gradient: Tensor, need_gradient: bool, scale: float = 1.0) -> Any:
+    """Where the library writes the gradient, if at all."""
+    return ctypes.byref(gradient_view(memory(gradient), scale)) if need_gradient else None
+
+
+def loss_type(scores: Tensor) -> torch.dtype:
+    """A loss of half-precision scores keeps the precision that it was computed in."""
+    return torch.float64 if scores.dtype == torch.float64 else torch.float32
+
+
 def weight_list(weight: Optional[Tensor]) -> Any:
     return None if weight is None else weight.numpy()
+
+
+class LossCall(NamedTuple):
+    """The arguments of submod_lovasz_<kind> and of submod_gpu_lovasz_<kind>."""
+
+    scores: Scores
+    batch: list[Any]  # the first arguments
+    gradient: Tensor
+    target: Any
+    settings: LossSettings
+    used: tuple[Tensor, Tensor]  # what the views are views of
+
+
+def loss_call(
+    scores: Tensor,
+    labels: Tensor,
+    kind: str,
+    probabilities: bool,
+    classes: int,
+    class_list: Optional[Sequence[int]],
+    per_image: bool,
+    ignore_index: Optional[int],
+    class_weight: Optional[Tensor],
+    engine: str,
+    delta: float,
+    need_gradient: bool,
+) -> LossCall:
+    gradient = new_gradient(scores, need_gradient)
+    scores_, used = view_scores(scores)
+    labels_, used_labels = view_labels(labels, own_classes=kind == "sigmoid")
+    settings = loss_settings(
+        scores_.classes, classes=classes, class_list=class_list, per_image=per_image,
+        ignore_index=ignore_index, class_weight=weight_list(class_weight), engine=engine,
+        delta=delta,
+    )  # fmt: skip
+    batch: list[Any] = [ctypes.byref(scores_), ctypes.byref(labels_)]
+    if kind != "hinge":
+        batch.insert(1, int(probabilities))
+    end = target(gradient, need_gradient)
+    return LossCall(scores_, batch, gradient, end, settings, (used, used_labels))

@@ -6,7 +6,7 @@ computation; the second output is then empty.
 
 # No postponed annotations: PyTorch reads the operators' schemas from them.
 import ctypes
-from typing import Any, Optional, Sequence
+from typing import Optional, Sequence
 
 import torch
 from torch import Tensor
@@ -14,36 +14,17 @@ from torch import Tensor
 from .._dataset import Histogram
 from .._library import call, workspace
 from .._settings import loss_settings
-from .._views import gradient_view, pixels
-from . import _autograd
-from ._memory import memory, view_labels, view_scores, weight_list
+from . import _autograd, _cuda
+from ._memory import loss_call, loss_type, new_gradient, target, view_labels, view_scores
+from ._memory import weight_list
 
 
 def _loss_tensor(scores: Tensor, loss: float) -> Tensor:
-    return torch.tensor(loss, dtype=_loss_type(scores))
-
-
-def _loss_type(scores: Tensor) -> torch.dtype:
-    """A loss of half-precision scores keeps the precision that it was computed in."""
-    return torch.float64 if scores.dtype == torch.float64 else torch.float32
-
-
-def _new_gradient(scores: Tensor, need_gradient: bool) -> Tensor:
-    """In the memory layout of the scores, if its pixels are evenly spaced: channels_last stays."""
-    if not need_gradient:
-        return scores.new_empty((0,), dtype=torch.float32)
-    gradient = torch.empty_like(scores, dtype=torch.float32)
-    if pixels(tuple(gradient.shape[2:]), tuple(gradient.stride()[2:])) is None:
-        gradient = torch.empty(scores.shape, dtype=torch.float32, device=scores.device)
-    return gradient
-
-
-def _target(gradient: Tensor, need_gradient: bool) -> Any:
-    return ctypes.byref(gradient_view(memory(gradient))) if need_gradient else None
+    return torch.tensor(loss, dtype=loss_type(scores))
 
 
 def _fake_loss(scores: Tensor, need_gradient: bool) -> tuple[Tensor, Tensor]:
-    return scores.new_empty((), dtype=_loss_type(scores)), _new_gradient(scores, need_gradient)
+    return scores.new_empty((), dtype=loss_type(scores)), new_gradient(scores, need_gradient)
 
 
 @torch.library.custom_op("submod::lovasz", mutates_args=(), device_types="cpu")
@@ -62,21 +43,17 @@ def lovasz(
     need_gradient: bool,
 ) -> tuple[Tensor, Tensor]:
     """submod_lovasz_<kind>"""
-    gradient = _new_gradient(scores, need_gradient)
-    scores_, used = view_scores(scores)
-    labels_, used_labels = view_labels(labels, own_classes=kind == "sigmoid")
-    settings = loss_settings(
-        scores_.classes, classes=classes, class_list=class_list, per_image=per_image,
-        ignore_index=ignore_index, class_weight=weight_list(class_weight), engine=engine,
-        delta=delta,
+    c = loss_call(
+        scores, labels, kind, probabilities, classes, class_list, per_image, ignore_index,
+        class_weight, engine, delta, need_gradient,
     )  # fmt: skip
-    front: list[Any] = [ctypes.byref(scores_), ctypes.byref(labels_)]
-    if kind != "hinge":
-        front.insert(1, int(probabilities))
     loss = ctypes.c_double()
-    end = (ctypes.byref(loss), _target(gradient, need_gradient), None, ctypes.byref(settings))
-    call("lovasz_" + kind, *front, *end, workspace())
-    return _loss_tensor(scores, loss.value), gradient
+    end = (ctypes.byref(loss), c.target, None, ctypes.byref(c.settings))
+    call("lovasz_" + kind, *c.batch, *end, workspace())
+    return _loss_tensor(scores, loss.value), c.gradient
+
+
+lovasz.register_kernel("cuda")(_cuda.lovasz)
 
 
 @lovasz.register_fake
@@ -101,7 +78,7 @@ def prox_lovasz_hinge(
     need_gradient: bool,
 ) -> tuple[Tensor, Tensor]:
     """The Lovász hinge, and lam (scores - prox(scores)) / groups in place of its gradient."""
-    gradient = _new_gradient(scores, need_gradient)
+    gradient = new_gradient(scores, need_gradient)
     scores_, used = view_scores(scores)
     labels_, used_labels = view_labels(labels)
     settings = loss_settings(1, per_image=per_image, ignore_index=ignore_index)
@@ -110,8 +87,8 @@ def prox_lovasz_hinge(
     options = ctypes.byref(settings)
     call("lovasz_hinge", *batch, ctypes.byref(loss), None, None, options, workspace())
     if need_gradient:
-        target = _target(gradient, need_gradient)
-        call("prox_lovasz_hinge", *batch, lam, None, target, None, options, workspace())
+        direction = target(gradient, need_gradient)
+        call("prox_lovasz_hinge", *batch, lam, None, direction, None, options, workspace())
     return _loss_tensor(scores, loss.value), gradient
 
 
@@ -183,15 +160,14 @@ def histogram_loss(
     need_gradient: bool,
 ) -> tuple[Tensor, Tensor]:
     """The loss of all counts, and scale times its gradient by these scores."""
-    gradient = _new_gradient(scores, need_gradient)
+    gradient = new_gradient(scores, need_gradient)
     scores_, used = view_scores(scores)
     labels_, used_labels = view_labels(labels)
     histogram, loss = solve(counts, classes, class_list, class_weight)
     if need_gradient:
         settings = loss_settings(scores_.classes, ignore_index=ignore_index)
         batch = (ctypes.byref(scores_), int(probabilities), ctypes.byref(labels_))
-        target = ctypes.byref(gradient_view(memory(gradient), scale))
-        end = (target, ctypes.byref(settings), workspace())
+        end = (target(gradient, True, scale), ctypes.byref(settings), workspace())
         call("histogram_gradient", histogram, *batch, *end)
     return _loss_tensor(scores, loss), gradient
 

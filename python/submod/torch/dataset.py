@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from .._settings import DELTA, Classes, split_classes
 from .._views import canonical
 from . import _autograd, _ops
-from ._memory import require_cpu
+from ._memory import require_device
 from .functional import Weight, weight_tensor
 
 
@@ -114,15 +114,15 @@ class DatasetLovasz(nn.Module):
         estimates = self.stochastic and pixels > 0
         scale = ranks * counts[0].sum().item() / pixels if estimates else 1.0
         chosen, class_list = split_classes(self.classes)
-        return _autograd.apply(
+        loss = _autograd.apply(
             _ops.histogram_loss, scores, labels, counts, not self.from_logits, chosen, class_list,
             self.ignore_index, self.class_weight, scale,
         )  # fmt: skip
+        return loss.to(logits.device)
 
     def _canonical(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        require_cpu("scores", logits)
-        require_cpu("labels", labels)
-        scores, labels = canonical("softmax", logits, labels, False)
+        require_device(logits, labels)
+        scores, labels = canonical("softmax", logits.cpu(), labels.cpu(), False)
         if scores.shape[1] != self.num_classes:
             raise ValueError(f"logits of {scores.shape[1]} classes, not {self.num_classes}")
         return scores, labels

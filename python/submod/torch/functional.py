@@ -10,7 +10,7 @@ from torch import Tensor
 from .._settings import DELTA, PRESENT, Classes, split_classes
 from .._views import canonical
 from . import _autograd, _ops
-from ._memory import require_cpu
+from ._memory import require_device
 
 Weight = Union[Tensor, "list[float]", None]
 
@@ -42,6 +42,10 @@ def lovasz_softmax(
     class_weight: one number per class, for a weighted mean over the classes.
     engine: "exact" sorts; "histogram" counts in bins, is faster, and off by at most delta.
     from_logits: False when logits are a softmax's output already.
+
+    NaN or Inf among the logits, or a label that is no class, raises an exception that says where.
+    On CUDA, where looking would wait for the device, the loss is NaN instead, and so is its
+    gradient; logits.cpu(), labels.cpu() give the words.
     """
     return _lovasz(
         "softmax", logits, labels, from_logits, classes, per_image, ignore_index, class_weight,
@@ -97,15 +101,14 @@ def prox_lovasz_hinge(
     """The Lovász hinge loss whose backward pass sends lam (logits - prox(logits)) in place of the
     gradient, prox(x) = argmin over z of loss(z) + lam/2 |z - x|^2: the paper's modified
     backpropagation. Where the loss is linear around the logits that is the gradient itself; the
-    smaller lam > 0, the further it looks. The rest as in lovasz_hinge."""
+    smaller lam > 0, the further it looks. It is computed in CPU memory: CUDA tensors are copied
+    there, and the result back. The rest as in lovasz_hinge."""
     if not lam > 0:
         raise ValueError(f"lam = {lam} is not > 0")
-    require_cpu("scores", logits)
-    require_cpu("labels", labels)
-    scores, labels = canonical("hinge", logits, labels, per_image)
-    return _autograd.apply(
-        _ops.prox_lovasz_hinge, scores, labels, lam, per_image, ignore_index
-    )
+    require_device(logits, labels)
+    scores, labels = canonical("hinge", logits.cpu(), labels.cpu(), per_image)
+    loss = _autograd.apply(_ops.prox_lovasz_hinge, scores, labels, lam, per_image, ignore_index)
+    return loss.to(logits.device)
 
 
 def _lovasz(
@@ -120,8 +123,7 @@ def _lovasz(
     engine: str,
     delta: float,
 ) -> Tensor:
-    require_cpu("scores", logits)
-    require_cpu("labels", labels)
+    require_device(logits, labels)
     chosen, class_list = (PRESENT, None) if classes is None else split_classes(classes)
     scores, labels = canonical(kind, logits, labels, per_image)
     return _autograd.apply(
