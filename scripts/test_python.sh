@@ -8,7 +8,8 @@
 #
 # PyTorch is taken from .venv-bench/ where scripts/bench.sh has put it, together with kornia and
 # segmentation-models-pytorch, which the tests compare with if they are there. Where it cannot be had
-# within 7 minutes the tests of submod.torch are skipped, and the script says so.
+# within 7 minutes the tests of submod.torch are skipped, and the script says so. So are those of its
+# CUDA part where build/ has no library with a device made of fibers, and none can be built.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -73,6 +74,10 @@ if [ $torch = yes ] && ! has_torch $python; then
     torch=no
 fi
 $python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall .
+if [ $torch = yes ]; then
+    cmake -S . -B build >/dev/null && cmake --build build --target submod_on_fibers ||
+        echo "test: SKIPPED: CUDA tensors on a device made of fibers" >&2
+fi
 # From the installed package; -B: no __pycache__ beside the sources.
 tests=(python/tests)
 if [ $torch = no ]; then
