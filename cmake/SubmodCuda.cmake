@@ -6,9 +6,9 @@ if(SUBMOD_CUDA STREQUAL OFF OR (SUBMOD_CUDA STREQUAL AUTO AND SUBMOD_SANITIZE))
   return()
 endif()
 
-# Quick to compile, and its PTX runs on all devices from there on; a release takes all-major.
+# Quick to compile, and the PTX runs on all devices from Turing on; a release takes all-major.
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
-  set(CMAKE_CUDA_ARCHITECTURES 80)
+  set(CMAKE_CUDA_ARCHITECTURES 75-virtual 80)
 endif()
 if(SUBMOD_CUDA STREQUAL AUTO)
   include(CheckLanguage)
