@@ -75,7 +75,7 @@ if [ $torch = yes ] && ! has_torch $python; then
 fi
 $python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall .
 if [ $torch = yes ]; then
-    cmake -S . -B build >/dev/null && cmake --build build --target submod_on_fibers ||
+    { cmake -S . -B build && cmake --build build --target submod_on_fibers --parallel 2; } >/dev/null ||
         echo "test: SKIPPED: CUDA tensors on a device made of fibers" >&2
 fi
 # From the installed package; -B: no __pycache__ beside the sources.

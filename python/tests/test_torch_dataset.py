@@ -132,6 +132,25 @@ def test_errors():
         lovasz.DatasetLovasz(5)(*batches(1)[0])
 
 
+def test_nccl_wants_device_memory(monkeypatch):
+    """Two ranks with the same batch, as NCCL would add them up, with a device that is CPU memory."""
+    moved = []
+
+    def all_reduce(message, group):
+        assert message is moved[-1]
+        message *= 2
+
+    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.distributed, "get_world_size", lambda group: 2)
+    monkeypatch.setattr(torch.distributed, "get_backend", lambda group: "nccl")
+    monkeypatch.setattr(torch.distributed, "all_reduce", all_reduce)
+    monkeypatch.setattr(torch.Tensor, "cuda", lambda self: moved.append(self.clone()) or moved[-1])
+    module = lovasz.DatasetLovasz(4)
+    logits, labels = batches(1)[0]
+    module(logits, labels)
+    assert len(moved) == 1 and module.counts[0].sum() == 2 * labels.numel()
+
+
 def test_refused_batch_is_not_counted():
     module = lovasz.DatasetLovasz(4)
     logits, labels = batches(1)[0]

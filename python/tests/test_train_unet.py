@@ -187,7 +187,7 @@ def test_network_of_your_own(tmp_path, monkeypatch):
     out = tmp_path / "out"
     result = run("--model", "my_networks:Net", "--fine-tune", "ce+lovasz", "--out", out)
     assert_scores(scores(result), ["ce", "ce, then ce+lovasz"])
-    assert sorted(torch.load(out / "ce-4.pt")) == ["layer.bias", "layer.weight"]
+    assert sorted(torch.load(out / "ce-4.pt", weights_only=True)) == ["layer.bias", "layer.weight"]
     wrong = run("--weights", out / "ce-4.pt")
     assert wrong.returncode == 2 and "ce-4.pt" in wrong.stderr
 
