@@ -68,7 +68,7 @@ views random_views(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool i
     v.scores.data = v.x.data;
     v.labels.data = v.y.data;
     v.gradient = submod_gradient_dense(v.g.data, C, N);
-    v.gradient.scale = submod_rng_below(rng, 2) ? 1 : -1; /* zeros keep their sign */
+    v.gradient.scale = submod_rng_below(rng, 2) ? 1 : -1; /* and zeros stay +0 */
     if (submod_rng_below(rng, 2)) {
         stretch(&v);
     }
