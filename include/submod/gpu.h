@@ -25,16 +25,18 @@
  * its own.
  *
  * Stream capture. All calls but the ..._host ones may be captured into a graph (on a stream of the
- * caller's; CUDA does not capture the default stream): every launch
- * depends on the arguments alone. Class weights travel inside the launches, so settings need not
- * outlive the call; scores, labels, gradient, result and workspace belong to the graph.
+ * caller's; CUDA does not capture the default stream): every launch depends on the arguments alone.
+ * A process makes its first call outside, since that one loads the kernels. Class weights travel
+ * inside the launches, so settings need not outlive the call; scores, labels, gradient, result and
+ * workspace belong to the graph.
  *
  * Same numbers as a CPU that fuses multiplications and additions (AVX2, ARM): float operations,
  * counts and weights are the same bit by bit, sums of losses are added in another, fixed order
  * (last bits of a double). On other CPUs probabilities from logits differ in their last bits. Two
  * runs give the same bits.
  *
- * The calling thread's current device is what it was when a call returns. Programs that switch
+ * The calling thread's current device is what it was when a call returns. Calls are quickest when
+ * place->device is current; else CUDA may also initialise the device that was. Programs that switch
  * contexts by CUDA's driver interface make one of place->device current before the call.
  *
  * No GPU run of this code has been made yet: docs/gpu.md says what has been proved, and how.
@@ -59,7 +61,7 @@ typedef struct submod_gpu_place {
     int device;      /* CUDA's number of the device that all pointers belong to */
     void *stream;    /* a cudaStream_t; NULL: the default stream, which all others wait for */
     void *workspace; /* device memory, aligned to 256 bytes; free again when the stream has
-                        passed the call; NULL when workspace_bytes is 0 */
+                        passed the call */
     size_t workspace_bytes;
 } submod_gpu_place;
 

@@ -62,6 +62,8 @@ submod_status status_of(const char *who, const char *what, cudaError_t e)
     case cudaErrorNoKernelImageForDevice:
     case cudaErrorInvalidDeviceFunction:
     case cudaErrorUnsupportedPtxVersion:
+    case cudaErrorInvalidPtx:
+    case cudaErrorJitCompilerNotFound:
         return submodi_fail(SUBMOD_EUNSUPPORTED,
                             "%s: %s: this library was not built for that device (%s)", who, what,
                             cudaGetErrorString(e));
@@ -193,7 +195,7 @@ submod_status allocate(const submodi_gpu_backend *b, size_t bytes, void **memory
 void release(const submodi_gpu_backend *b, void *memory)
 {
     on_device here(b);
-    cudaFree(memory);
+    (void)status_of(b->who, "freeing", cudaFree(memory));
 }
 
 submod_status copy(const submodi_gpu_backend *b, void *to, const void *from, size_t bytes,
@@ -236,6 +238,7 @@ static submod_status count_devices(const char *who, int *devices)
         return SUBMOD_OK;
     }
     *devices = 0;
+    (void)cudaGetLastError();
     return e == cudaErrorInsufficientDriver
                ? submodi_fail(SUBMOD_EUNSUPPORTED,
                               "%s: the CUDA driver (%d.%d) is older than this library's CUDA", who,
@@ -279,11 +282,10 @@ extern "C" submod_status submodi_gpu_devices(const char *who, int *devices)
     }
     for (int device = 0; device < *devices; device++) {
         submodi_gpu_backend b;
-        status = submodi_gpu_connect(who, device, nullptr, &b);
-        if (status == SUBMOD_OK) {
+        if (submodi_gpu_connect(who, device, nullptr, &b) == SUBMOD_OK) {
             return SUBMOD_OK;
         }
     }
     *devices = 0;
-    return status;
+    return SUBMOD_EUNSUPPORTED; /* in the words of the last one */
 }

@@ -328,12 +328,17 @@ SUBMODI_DEVICE void submodi_gpu_solve_pieces(const submodi_gpu_prox *p, const su
     }
 }
 
-/* How far u may be off: half a bin, and its rounding to float; itself rounded up. */
-SUBMODI_DEVICE float submodi_gpu_prox_delta(const submodi_gpu_job *j, const submodi_gpu_grid *g)
+/* How far u may be off: half a bin, what a piece of so many pixels can hide by rounding (tolerance
+ * and threshold: at worst a single pixel's level), and the rounding of u to float; all rounded up.
+ * Inf where u may leave the range of float. */
+SUBMODI_DEVICE float submodi_gpu_prox_delta(const submodi_gpu_job *j, const submodi_gpu_grid *g,
+                                            uint32_t pixels)
 {
+    double hidden = (0x1p-46 + 0x1p-51 * j->bins) * pixels;
     double largest = fmax(fabs(g->low), fabs(g->low + g->width * j->bins)) + 1 / j->lambda;
     double rounding = 0x1p-24 * largest + 0x1p-149;
-    return (float)((g->width / 2 + rounding) * (1 + 0x1p-20));
+    double delta = (g->width / 2 * (1 + hidden) + rounding) * (1 + 0x1p-20);
+    return largest < 0x1.fffffep127 ? (float)delta : INFINITY;
 }
 
 /* Without a range the bins say nothing: u = x - 1 / (lambda pixels) for all. */
@@ -350,7 +355,7 @@ SUBMODI_KERNEL void submodi_gpu_kernel_prox_solve(const submodi_gpu_job *j)
     uint64_t *scratch = (uint64_t *)submodi_shared();
     uint32_t *counters = (uint32_t *)submodi_shared() + SUBMODI_BLOCK_SCRATCH / sizeof(uint32_t);
     if (submodi_thread() == 0 && pixels > 0) {
-        submodi_atomic_max(j->largest, submodi_to_bits(submodi_gpu_prox_delta(j, &g)));
+        submodi_atomic_max(j->largest, submodi_to_bits(submodi_gpu_prox_delta(j, &g, pixels)));
     }
     if (pixels == 0 || !(g.width > 0) || !submodi_gpu_all_good(j)) {
         float u = pixels > 0 ? (float)(g.low - 1 / (j->lambda * pixels)) : 0;
@@ -362,7 +367,7 @@ SUBMODI_KERNEL void submodi_gpu_kernel_prox_solve(const submodi_gpu_job *j)
     submodi_gpu_prox p;
     p.K = K;
     p.P = j->foreground[segment];
-    p.lambda = j->lambda * (g.width / 2);
+    p.lambda = fmin(j->lambda * (g.width / 2), 0x1p200); /* u does not change long before that */
     p.foreground.pixels = tops;
     p.foreground.sum = tops + (K + 1);
     p.background.pixels = tops + 2 * ((uint64_t)K + 1);

@@ -95,7 +95,10 @@ static submod_status check_and_plan(submodi_problem *p, double lambda, submod_gp
     if (status == SUBMOD_OK) {
         status = submodi_gpu_plan_make(p, lambda, gradient, result, tuning, place->workspace, plan);
     }
-    if (status == SUBMOD_OK && (plan->bytes > place->workspace_bytes || !place->workspace)) {
+    if (status == SUBMOD_OK && !place->workspace) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: the workspace is NULL", p->who);
+    }
+    if (status == SUBMOD_OK && plan->bytes > place->workspace_bytes) {
         status = submodi_fail(SUBMOD_ENOMEM, "%s: a workspace of %zu bytes is needed, not %zu",
                               p->who, plan->bytes, place->workspace_bytes);
     }

@@ -46,7 +46,7 @@ SUBMODI_DEVICE submodi_gpu_pixel submodi_gpu_pixel_at(const submodi_gpu_job *j, 
     x.i = n % j->pixels;
     x.largest = 0;
     x.inverse = 1;
-    x.stage = j->staged ? stage + submodi_thread() : NULL;
+    x.stage = stage && j->staged ? stage + submodi_thread() : NULL;
     x.stride = submodi_threads();
     return x;
 }

@@ -88,7 +88,7 @@ static void softmax_backward(const float *v, const float *factor, const float *m
                              size_t n, float scale, float *to)
 {
     for (size_t i = 0; i < n; i++) {
-        to[i] = scale * (v[i] * factor[i] * (g[i] - mean[i]));
+        to[i] = 0 + scale * (v[i] * factor[i] * (g[i] - mean[i])); /* no -0, as everywhere */
     }
 }
 

@@ -1,7 +1,26 @@
 #include "on_shim.h"
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "support.h"
+
+bool is_well_in_a_child(bool (*well)(void))
+{
+    pid_t child = fork();
+    ck_assert(child >= 0);
+    if (child == 0) {
+        signal(SIGALRM, SIG_DFL); /* Check has its own */
+        alarm(10);                /* it may wait for ever */
+        _exit(well() ? 0 : 1);
+    }
+    int status = 0;
+    ck_assert(waitpid(child, &status, 0) == child);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
 
 submodi_gpu_tuning random_tuning(submod_rng *rng)
 {

@@ -12,7 +12,8 @@
 #include "gpu/kernel_labels.h"
 #include "gpu/kernel_prox.h"
 
-shim_options shim = {.order = SHIM_FIRST, .allocations_left = -1};
+shim_options shim = {
+    .order = SHIM_FIRST, .starved = SUBMODI_GPU_KERNEL_COUNT, .allocations_left = -1};
 
 /* ---- fibers ---- */
 
@@ -42,11 +43,14 @@ static void move(place *from, place *to)
 
 typedef enum { READY, AT_BARRIER, AT_SHUFFLE, DONE } state;
 
+typedef enum { UP, DOWN, TO_FIRST } shuffle_kind;
+
 typedef struct fiber {
     place place; /* where it goes on */
     state state;
     shim_site site;               /* of the barrier it waits at */
-    uint64_t offered;             /* to the shuffle it waits at */
+    shuffle_kind kind;            /* of the shuffle it waits at */
+    uint64_t offered;             /* to it */
     uint64_t taken[SUBMODI_WARP]; /* what its warp offered */
 } fiber;
 
@@ -135,7 +139,7 @@ static bool step_warp(uint32_t first)
         }
     }
     for (uint32_t lane = 0; lane < SUBMODI_WARP; lane++) {
-        if (f[lane].state != AT_SHUFFLE) {
+        if (f[lane].state != AT_SHUFFLE || f[lane].kind != f[0].kind) {
             return ran;
         }
     }
@@ -148,12 +152,17 @@ static bool step_warp(uint32_t first)
     return true;
 }
 
+static bool same_site(const shim_site *a, const shim_site *b)
+{
+    return a->line == b->line && strcmp(a->file, b->file) == 0;
+}
+
 /* Lets the block go on if all its threads wait at the same barrier. */
 static bool release_block(void)
 {
     for (uint32_t t = 0; t < the.threads; t++) {
         const fiber *f = &the.fiber[t];
-        if (f->state != AT_BARRIER || f->site.line != the.fiber[0].site.line) {
+        if (f->state != AT_BARRIER || !same_site(&f->site, &the.fiber[0].site)) {
             return false;
         }
     }
@@ -173,12 +182,25 @@ static bool is_done(void)
     return true;
 }
 
-/* A warp runs as far as it can before the next one does; in random order, they take turns. False
- * when the threads wait for each other for ever. */
-static bool run_block(size_t shared)
+enum { RUBBISH = 0xa5 };
+
+/* Whether the shared memory beyond that of the kernel is as it was. */
+static bool is_untouched(size_t shared)
+{
+    const unsigned char *byte = (const unsigned char *)the.shared;
+    size_t i = shared;
+    while (i < SHARED && byte[i] == RUBBISH) {
+        i++;
+    }
+    return i == SHARED;
+}
+
+/* A warp runs as far as it can before the next one does; in random order, they take turns. NULL, or
+ * what is wrong. */
+static const char *run_block(size_t shared)
 {
     uint32_t warps = the.threads / SUBMODI_WARP;
-    memset(the.shared, 0xa5, shared);
+    memset(the.shared, RUBBISH, sizeof the.shared);
     for (uint32_t t = 0; t < the.threads; t++) {
         the.fiber[t].state = READY;
     }
@@ -195,10 +217,10 @@ static bool run_block(size_t shared)
             }
         }
         if (!moved && !release_block()) {
-            return false;
+            return "threads missed a barrier, or met in different shuffles";
         }
     }
-    return true;
+    return is_untouched(shared) ? NULL : "more shared memory was used than asked for";
 }
 
 /* ---- the layer under the kernels ---- */
@@ -230,23 +252,25 @@ void *submodi_shared(void)
 
 void submodi_barrier(const char *file, int line)
 {
+    const shim_site here = {file, line};
     size_t s = 0;
-    while (s < site_count && (sites[s].line != line || strcmp(sites[s].file, file) != 0)) {
+    while (s < site_count && !same_site(&sites[s], &here)) {
         s++;
     }
     if (s == site_count && s < MOST_SITES) {
-        sites[site_count++] = (shim_site){file, line};
+        sites[site_count++] = here;
     }
-    if (shim.left_out.line == line && strcmp(shim.left_out.file, file) == 0) {
+    if (shim.left_out.line && same_site(&shim.left_out, &here)) {
         return;
     }
-    the.fiber[the.current].site = (shim_site){file, line};
+    the.fiber[the.current].site = here;
     give_way(AT_BARRIER);
 }
 
-static uint64_t shuffle(uint64_t x, int64_t distance, uint64_t outside)
+static uint64_t shuffle(shuffle_kind kind, uint64_t x, int64_t distance, uint64_t outside)
 {
     uint32_t self = the.current;
+    the.fiber[self].kind = kind;
     the.fiber[self].offered = x;
     give_way(AT_SHUFFLE);
     int64_t lane = self % SUBMODI_WARP + distance;
@@ -255,7 +279,7 @@ static uint64_t shuffle(uint64_t x, int64_t distance, uint64_t outside)
 
 uint64_t submodi_shuffle_up(uint64_t x, uint32_t distance)
 {
-    return shuffle(x, -(int64_t)distance, UINT64_C(0xdeadbeefdeadbeef));
+    return shuffle(UP, x, -(int64_t)distance, UINT64_C(0xdeadbeefdeadbeef));
 }
 
 double submodi_shuffle_down(double x, uint32_t distance)
@@ -264,14 +288,14 @@ double submodi_shuffle_down(double x, uint32_t distance)
     uint64_t bits, outside;
     memcpy(&bits, &x, sizeof bits);
     memcpy(&outside, &nan, sizeof outside);
-    bits = shuffle(bits, distance, outside);
+    bits = shuffle(DOWN, bits, distance, outside);
     memcpy(&x, &bits, sizeof bits);
     return x;
 }
 
 uint64_t submodi_shuffle_first(uint64_t x)
 {
-    return shuffle(x, -(int64_t)(the.current % SUBMODI_WARP), 0);
+    return shuffle(TO_FIRST, x, -(int64_t)(the.current % SUBMODI_WARP), 0);
 }
 
 /* a * a = 1 + 2^-12 + 2^-26, and the last term is lost when the product is rounded. */
@@ -332,6 +356,13 @@ static void (*const kernels[])(const submodi_gpu_job *job) = {
 #undef SUBMODI_GPU_NAME
 };
 
+static bool used_shared[SUBMODI_GPU_KERNEL_COUNT];
+
+bool shim_used_shared(int kernel)
+{
+    return used_shared[kernel];
+}
+
 static submod_status launch(const submodi_gpu_backend *b, submodi_gpu_kernel kernel,
                             uint32_t blocks, uint32_t threads, size_t shared,
                             const submodi_gpu_job *job)
@@ -344,6 +375,8 @@ static submod_status launch(const submodi_gpu_backend *b, submodi_gpu_kernel ker
     if (!the.fiber) {
         make_fibers();
     }
+    used_shared[kernel] |= shared > 0;
+    shared = (int)kernel == shim.starved ? 0 : shared;
     submodi_gpu_job copy = *job;
     the.kernel = kernels[kernel];
     the.job = &copy;
@@ -351,9 +384,9 @@ static submod_status launch(const submodi_gpu_backend *b, submodi_gpu_kernel ker
     the.blocks = blocks;
     for (uint32_t k = 0; k < blocks; k++) {
         the.block = shim.order == SHIM_LAST ? blocks - 1 - k : k;
-        if (!run_block(shared)) {
-            return submodi_fail(SUBMOD_ENUMERIC, "%s: kernel %d: threads missed a barrier", b->who,
-                                (int)kernel);
+        const char *wrong = run_block(shared);
+        if (wrong) {
+            return submodi_fail(SUBMOD_ENUMERIC, "%s: kernel %d: %s", b->who, (int)kernel, wrong);
         }
     }
     return SUBMOD_OK;

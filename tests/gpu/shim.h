@@ -3,7 +3,8 @@
  * A block's threads run one at a time; a thread gives way at barriers and shuffles, and in random
  * order also at atomics. Which one runs next is the schedule: results must not depend on it. What a
  * real device would leave undefined is made to hurt: shared memory starts as rubbish, shuffles from
- * beyond the warp bring NaN, a barrier that some threads do not reach is an error. */
+ * beyond the warp bring NaN, a barrier that some threads do not reach is an error, and so is
+ * writing beyond the shared memory that was asked for. */
 #ifndef SUBMOD_TESTS_GPU_SHIM_H
 #define SUBMOD_TESTS_GPU_SHIM_H
 
@@ -34,6 +35,7 @@ typedef struct shim_options {
     shim_order order;
     submod_rng rng;     /* of SHIM_RANDOM */
     shim_site left_out; /* this barrier does nothing; line 0: none */
+    int starved;        /* this kernel gets no shared memory; SUBMODI_GPU_KERNEL_COUNT: none */
     submod_status (*sort)(const submodi_gpu_sort *s, int32_t *current); /* NULL: the shim's own */
     long allocations_left; /* device memory can be had so often; negative: always */
 } shim_options;
@@ -47,6 +49,8 @@ shim_rounding shim_cpu_rounding(void);
 
 /* The barriers that have been reached since the program began. */
 size_t shim_sites(const shim_site **list);
+/* Whether a kernel has asked for shared memory so far. */
+bool shim_used_shared(int kernel);
 /* Blocks of device memory that have not been released. */
 long shim_live_allocations(void);
 

@@ -1,11 +1,8 @@
 /* The Jaccard prox of the GPU path on fibers, by its optimality conditions: with x' the middles of
  * the bins, s = lambda (x' - u) must be in the base polytope and <s, u> = f(u). */
 #include <math.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "on_shim.h"
 #include "support.h"
@@ -147,9 +144,14 @@ START_TEST(optimality)
 }
 END_TEST
 
+static bool all_is_well(void)
+{
+    return random_problems_are_solved(100);
+}
+
 START_TEST(every_barrier_is_needed)
 {
-    ck_assert(random_problems_are_solved(100));
+    ck_assert(all_is_well());
     const shim_site *sites;
     size_t count = shim_sites(&sites), tried = 0;
     for (size_t i = 0; i < count; i++) {
@@ -157,21 +159,45 @@ START_TEST(every_barrier_is_needed)
             continue; /* those of the losses have their own test */
         }
         tried++;
-        pid_t child = fork();
-        ck_assert(child >= 0);
-        if (child == 0) {
-            signal(SIGALRM, SIG_DFL); /* Check has its own */
-            alarm(10);                /* it may wait for ever */
-            shim.left_out = sites[i];
-            _exit(random_problems_are_solved(100) ? 0 : 1);
-        }
-        int status = 0;
-        ck_assert(waitpid(child, &status, 0) == child);
-        ck_assert_msg(!(WIFEXITED(status) && WEXITSTATUS(status) == 0),
+        shim.left_out = sites[i];
+        ck_assert_msg(!is_well_in_a_child(all_is_well),
                       "nobody noticed that the barrier at %s:%d was left out", sites[i].file,
                       sites[i].line);
     }
     ck_assert(SANITIZED || tried >= 5);
+    shim.left_out.line = 0;
+    static const int starved[] = {SUBMODI_GPU_KERNEL_prox_range, SUBMODI_GPU_KERNEL_prox_count,
+                                  SUBMODI_GPU_KERNEL_prox_solve};
+    for (size_t i = 0; !SANITIZED && i < sizeof starved / sizeof *starved; i++) {
+        shim.starved = starved[i];
+        ck_assert_msg(!is_well_in_a_child(all_is_well),
+                      "nobody noticed that kernel %d had no shared memory", starved[i]);
+    }
+}
+END_TEST
+
+/* lambda so large that u = x, so large that products with it overflow, and so small that u does. */
+START_TEST(extreme_lambda)
+{
+    const float x[4] = {0, 1, 2, 3}, wide[4] = {-3e38F, 3e38F, 1, 1e38F};
+    const uint8_t y[4] = {1, 0, 1, 0};
+    float u[4];
+    submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
+    submod_gpu_result r;
+    for (int e = 20; e <= 308; e += 16) {
+        double lambda = pow(10, e);
+        ck_assert_ok(prox(x, y, 4, lambda, 2, u, &r, &t));
+        for (int i = 0; i < 4; i++) {
+            ck_assert_near((double)u[i], (double)x[i], r.delta + 1 / lambda);
+        }
+        ck_assert_ok(prox(wide, y, 4, lambda, 256, u, &r, &t));
+        for (int i = 0; i < 4; i++) {
+            ck_assert_near((double)u[i], (double)wide[i], r.delta + 1 / lambda);
+        }
+        ck_assert(isfinite(r.delta));
+    }
+    ck_assert_ok(prox(x, y, 4, 1e-42, 16, u, &r, &t));
+    ck_assert(isinf(r.delta));
 }
 END_TEST
 
@@ -382,5 +408,5 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("gpu_prox", optimality, every_barrier_is_needed, batches, as_on_the_cpu,
-                     constant_images, workspace_budget, host_pointers, refusals);
+                     constant_images, extreme_lambda, workspace_budget, host_pointers, refusals);
 }

@@ -68,17 +68,25 @@ views random_views(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool i
     v.scores.data = v.x.data;
     v.labels.data = v.y.data;
     v.gradient = submod_gradient_dense(v.g.data, C, N);
+    v.gradient.scale = submod_rng_below(rng, 2) ? 1 : -1; /* and zeros stay +0 */
     if (submod_rng_below(rng, 2)) {
         stretch(&v);
     }
     for (size_t i = 0; i < entries; i++) {
-        put_score(rng, &v, i);
         ((float *)v.g.data)[i] = (float)i;
     }
-    for (size_t i = 0; i < labels; i++) {
-        put_label(rng, &v, i, ignore);
-    }
+    renew_views(rng, &v, ignore);
     return v;
+}
+
+void renew_views(submod_rng *rng, const views *v, bool ignore)
+{
+    for (size_t i = 0; i < v->x.bytes / sizeof(float); i++) {
+        put_score(rng, v, i);
+    }
+    for (size_t i = 0; i < v->y.bytes / sizeof(int64_t); i++) {
+        put_label(rng, v, i, ignore);
+    }
 }
 
 static array copy_array(const array *a)

@@ -20,6 +20,8 @@ typedef struct views {
 
 /* Random types, strides, scale; every label 9 is to be ignored. Scores fit their type. */
 views random_views(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool ignore);
+/* Other scores and labels in the same memory. */
+void renew_views(submod_rng *rng, const views *v, bool ignore);
 /* The same views of copies. */
 views copy_views(const views *v);
 void free_views(views *v);
