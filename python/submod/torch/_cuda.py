@@ -8,7 +8,8 @@ give a loss that is NaN and a gradient that holds anything; backward makes that 
 from __future__ import annotations
 
 import ctypes
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, Iterator
 
 import torch
 from torch import Tensor
@@ -22,10 +23,12 @@ KINDS = {"softmax": 0, "sigmoid": 1, "hinge": 2}  # submod_gpu_loss
 ALIGNMENT = 256  # of the workspace
 
 
-def place_of(tensor: Tensor) -> tuple[int, int]:
-    """Device and stream, as numbers: the one thing that CUDA is asked."""
-    stream = torch.cuda.current_stream(tensor.device)
-    return stream.device_index, stream.cuda_stream
+@contextmanager
+def place_of(tensor: Tensor) -> Iterator[tuple[int, int]]:
+    """Device and stream, as numbers, the device being the current one: all that CUDA is asked."""
+    with torch.cuda.device(tensor.device):
+        stream = torch.cuda.current_stream()
+        yield stream.device_index, stream.cuda_stream
 
 
 def lovasz(scores: Tensor, labels: Tensor, kind: str, probabilities: bool, *rest: Any) -> Any:
@@ -39,10 +42,11 @@ def lovasz(scores: Tensor, labels: Tensor, kind: str, probabilities: bool, *rest
     work = torch.empty(size.value + ALIGNMENT, dtype=torch.uint8, device=scores.device)
     aligned = -(-work.data_ptr() // ALIGNMENT) * ALIGNMENT
     result = torch.empty(ctypes.sizeof(GpuResult), dtype=torch.uint8, device=scores.device)
-    place = GpuPlace(*place_of(scores), aligned, size.value)
-    end = (result.data_ptr(), c.target, settings, ctypes.byref(place))
     try:
-        call("gpu_lovasz_" + kind, *c.batch, *end)
+        with place_of(scores) as (device, stream):
+            place = GpuPlace(device, stream, aligned, size.value)
+            end = (result.data_ptr(), c.target, settings, ctypes.byref(place))
+            call("gpu_lovasz_" + kind, *c.batch, *end)
     except UnsupportedError as error:
         raise UnsupportedError(
             f"{error}. The GPU path is built by `pip install .` where there is nvcc, and "
