@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sort.h"
@@ -222,6 +223,9 @@ submod_status submodi_projection_look(submodi_projection *p, bool *done)
     }
     if (submodi_seconds() > p->deadline) {
         return SUBMOD_TIMELIMIT;
+    }
+    if (submodi_cancelled()) {
+        return SUBMOD_CANCELLED;
     }
     *done = false;
     p->info->iterations++;
