@@ -140,6 +140,47 @@ START_TEST(prox)
 }
 END_TEST
 
+/* Taking in a long combination to start from is cancelled too, and what was taken in is used. */
+START_TEST(warm_start)
+{
+    enum { ORDERS = 200 };
+    submod_rng rng;
+    submod_rng_seed(&rng, 7);
+    alarmed a;
+    submod_fn *fn = make(&a, &rng, 0);
+    double *F = subset_values(fn);
+    double x[N], u[N], s[N], best[N], weights[ORDERS];
+    int32_t orders[ORDERS * N];
+    submod_combination *c = NULL;
+    submod_prox_settings settings = submod_prox_defaults();
+    submod_prox_info info;
+    for (size_t k = 0; k < ORDERS; k++) {
+        random_order(&rng, orders + k * N, N);
+        weights[k] = k >= 3; /* the first few count for nothing */
+    }
+    random_vector(&rng, x, N, 0);
+    ck_assert_ok(submod_combination_create(&c));
+    ck_assert_ok(submod_prox(a.inner, x, 0.3, best, NULL, NULL, NULL, NULL));
+    settings.combination = c;
+    submod_set_cancel_flag(&flag);
+    for (int m = SUBMOD_PROX_MIN_NORM; m <= SUBMOD_PROX_AWAY_STEPS; m++) {
+        settings.method = (submod_prox_method)m;
+        for (long alarm = 1; alarm < 12 * N; alarm++) {
+            ck_assert_ok(submod_combination_set(c, N, ORDERS, orders, weights));
+            raise_at(&a, alarm);
+            ck_assert_int_eq(submod_prox(fn, x, 0.3, u, s, &settings, &info, NULL),
+                             SUBMOD_CANCELLED);
+            assert_prox_is_sound(F, x, 0.3, u, s, best, &info);
+            assert_ended_soon(&a);
+        }
+    }
+    submod_set_cancel_flag(NULL);
+    submod_combination_free(c);
+    free(F);
+    drop(&a, fn);
+}
+END_TEST
+
 /* Min-norm has a set at any time, the others have none or the right one. */
 START_TEST(sfm)
 {
@@ -448,6 +489,6 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("cancel", prox, sfm, without_a_result, check, max_affine, optimisers, flows,
-                     flag_belongs_to_a_thread);
+    return RUN_TESTS("cancel", prox, warm_start, sfm, without_a_result, check, max_affine,
+                     optimisers, flows, flag_belongs_to_a_thread);
 }
