@@ -9,45 +9,60 @@
 
 enum { N = 7 };
 
-/* A function whose k-th callback raises the flag, after its work is done. */
-typedef struct alarmed {
-    submod_fn *inner;
-    long calls, alarm;
-} alarmed;
-
+/* The callbacks of our functions count themselves; number alarm_at raises the flag, after its work
+ * is done. */
 static volatile int flag;
+static long calls, alarm_at;
 
-static void count(alarmed *a)
+static void count(void)
 {
-    a->calls++;
-    flag |= a->calls == a->alarm;
+    calls++;
+    flag |= calls == alarm_at;
 }
 
-static submod_status eval(const void *ctx, const int32_t *set, size_t k, double *value)
+static void raise_at(long call)
 {
-    alarmed *a = (alarmed *)(uintptr_t)ctx;
-    submod_status status = submod_fn_eval(a->inner, set, k, value);
-    count(a);
+    flag = 0;
+    calls = 0;
+    alarm_at = call;
+}
+
+/* What little may follow: the chain under way, and a few that measure the result. */
+static void assert_ended_soon(void)
+{
+    ck_assert_int_le(calls - alarm_at, 6 * (N + 1));
+}
+
+static submod_status eval(const void *inner, const int32_t *set, size_t k, double *value)
+{
+    submod_status status = submod_fn_eval(inner, set, k, value);
+    count();
     return status;
 }
 
-static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase,
+static submod_status minimize(const void *inner, const int32_t *base, size_t nbase,
                               const int32_t *block, size_t nblock, const double *z, int largest,
                               uint8_t *in)
 {
-    alarmed *a = (alarmed *)(uintptr_t)ctx;
     submod_status status =
-        submod_fn_minimize(a->inner, base, nbase, block, nblock, z, largest, in, NULL);
-    count(a);
+        submod_fn_minimize(inner, base, nbase, block, nblock, z, largest, in, NULL);
+    count();
     return status;
 }
 
-/* A random cut and linear part, with or without a minimiser of its own. */
-static submod_fn *make(alarmed *a, submod_rng *rng, int minimiser)
+static void destroy(void *inner)
 {
-    const submod_fn_ops ops = {
-        .struct_size = sizeof ops, .eval = eval, .minimize = minimiser ? minimize : NULL};
-    submod_fn *cut = NULL, *fn = NULL;
+    submod_fn_free(inner);
+}
+
+/* A random cut and linear part, with or without a minimiser of its own. */
+static submod_fn *make(submod_rng *rng, int minimiser)
+{
+    const submod_fn_ops ops = {.struct_size = sizeof ops,
+                               .eval = eval,
+                               .minimize = minimiser ? minimize : NULL,
+                               .destroy = destroy};
+    submod_fn *cut = NULL, *inner = NULL, *fn = NULL;
     int32_t tail[N * N], head[N * N];
     double weight[N * N], w[N];
     size_t m = 0;
@@ -59,31 +74,11 @@ static submod_fn *make(alarmed *a, submod_rng *rng, int minimiser)
             weight[m] = submod_rng_uniform(rng);
         }
     }
-    *a = (alarmed){0};
     ck_assert_ok(submod_fn_cut(N, m, tail, head, weight, 0, &cut));
-    ck_assert_ok(submod_fn_add_modular(cut, w, &a->inner));
-    ck_assert_ok(submod_fn_custom(N, &ops, a, &fn));
+    ck_assert_ok(submod_fn_add_modular(cut, w, &inner));
+    ck_assert_ok(submod_fn_custom(N, &ops, inner, &fn));
     submod_fn_free(cut);
     return fn;
-}
-
-static void drop(alarmed *a, submod_fn *fn)
-{
-    submod_fn_free(fn);
-    submod_fn_free(a->inner);
-}
-
-static void raise_at(alarmed *a, long alarm)
-{
-    flag = 0;
-    a->calls = 0;
-    a->alarm = alarm;
-}
-
-/* What little may follow: the chain under way, and a few that measure the result. */
-static void assert_ended_soon(const alarmed *a)
-{
-    ck_assert_int_le(a->calls - a->alarm, 6 * (N + 1));
 }
 
 static void assert_prox_is_sound(const double *F, const double *x, double lambda, const double *u,
@@ -110,8 +105,7 @@ START_TEST(prox)
     submod_rng rng;
     submod_rng_seed(&rng, 1);
     for (size_t m = 0; m < 4; m++) {
-        alarmed a;
-        submod_fn *fn = make(&a, &rng, methods[m] == SUBMOD_PROX_DECOMPOSITION);
+        submod_fn *fn = make(&rng, methods[m] == SUBMOD_PROX_DECOMPOSITION);
         double *F = subset_values(fn);
         double x[N], u[N], s[N], best[N];
         submod_prox_settings settings = submod_prox_defaults();
@@ -119,23 +113,23 @@ START_TEST(prox)
         settings.method = methods[m];
         settings.max_iterations = 60;
         random_vector(&rng, x, N, 0);
-        ck_assert_ok(submod_prox(a.inner, x, 0.3, best, NULL, NULL, NULL, NULL));
+        ck_assert_ok(submod_prox(fn, x, 0.3, best, NULL, NULL, NULL, NULL));
         ck_assert(submod_set_cancel_flag(&flag) == NULL);
         long cancelled = 0;
         for (long alarm = 1; cancelled == alarm - 1; alarm++) {
-            raise_at(&a, alarm);
+            raise_at(alarm);
             submod_status status = submod_prox(fn, x, 0.3, u, s, &settings, &info, NULL);
             ck_assert_int_ge(status, 0);
             assert_prox_is_sound(F, x, 0.3, u, s, best, &info);
             cancelled += status == SUBMOD_CANCELLED;
             if (status == SUBMOD_CANCELLED) {
-                assert_ended_soon(&a);
+                assert_ended_soon();
             }
         }
         ck_assert_int_gt(cancelled, N);
         ck_assert(submod_set_cancel_flag(NULL) == &flag);
         free(F);
-        drop(&a, fn);
+        submod_fn_free(fn);
     }
 }
 END_TEST
@@ -146,8 +140,7 @@ START_TEST(warm_start)
     enum { ORDERS = 200 };
     submod_rng rng;
     submod_rng_seed(&rng, 7);
-    alarmed a;
-    submod_fn *fn = make(&a, &rng, 0);
+    submod_fn *fn = make(&rng, 0);
     double *F = subset_values(fn);
     double x[N], u[N], s[N], best[N], weights[ORDERS];
     int32_t orders[ORDERS * N];
@@ -160,24 +153,24 @@ START_TEST(warm_start)
     }
     random_vector(&rng, x, N, 0);
     ck_assert_ok(submod_combination_create(&c));
-    ck_assert_ok(submod_prox(a.inner, x, 0.3, best, NULL, NULL, NULL, NULL));
+    ck_assert_ok(submod_prox(fn, x, 0.3, best, NULL, NULL, NULL, NULL));
     settings.combination = c;
     submod_set_cancel_flag(&flag);
     for (int m = SUBMOD_PROX_MIN_NORM; m <= SUBMOD_PROX_AWAY_STEPS; m++) {
         settings.method = (submod_prox_method)m;
         for (long alarm = 1; alarm < 12 * N; alarm++) {
             ck_assert_ok(submod_combination_set(c, N, ORDERS, orders, weights));
-            raise_at(&a, alarm);
+            raise_at(alarm);
             ck_assert_int_eq(submod_prox(fn, x, 0.3, u, s, &settings, &info, NULL),
                              SUBMOD_CANCELLED);
             assert_prox_is_sound(F, x, 0.3, u, s, best, &info);
-            assert_ended_soon(&a);
+            assert_ended_soon();
         }
     }
     submod_set_cancel_flag(NULL);
     submod_combination_free(c);
     free(F);
-    drop(&a, fn);
+    submod_fn_free(fn);
 }
 END_TEST
 
@@ -187,8 +180,7 @@ START_TEST(sfm)
     submod_rng rng;
     submod_rng_seed(&rng, 2);
     for (int method = SUBMOD_SFM_MINIMIZER; method <= SUBMOD_SFM_EXHAUSTIVE; method++) {
-        alarmed a;
-        submod_fn *fn = make(&a, &rng, method == SUBMOD_SFM_MINIMIZER);
+        submod_fn *fn = make(&rng, method == SUBMOD_SFM_MINIMIZER);
         double *F = subset_values(fn);
         double lowest = 0;
         for (uint32_t set = 0; set < 1U << N; set++) {
@@ -203,7 +195,7 @@ START_TEST(sfm)
             double s[N] = {7};
             submod_sfm_info info = {.gap = 7};
             memset(small, 7, N);
-            raise_at(&a, alarm);
+            raise_at(alarm);
             submod_status status = submod_sfm(fn, small, large, s, &settings, &info, NULL);
             seen[status == SUBMOD_ECANCELLED] += status != SUBMOD_OK;
             if (status == SUBMOD_ECANCELLED) {
@@ -222,14 +214,14 @@ START_TEST(sfm)
                 ck_assert(info.value - info.gap <= lowest + 1e-12);
             }
             if (status != SUBMOD_OK) {
-                assert_ended_soon(&a);
+                assert_ended_soon();
             }
         }
         ck_assert(seen[0] > 0);
         ck_assert_int_eq(seen[1] > 0, method == SUBMOD_SFM_EXHAUSTIVE);
         submod_set_cancel_flag(NULL);
         free(F);
-        drop(&a, fn);
+        submod_fn_free(fn);
     }
 }
 END_TEST
@@ -239,8 +231,7 @@ START_TEST(without_a_result)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 3);
-    alarmed a;
-    submod_fn *fn = make(&a, &rng, 0);
+    submod_fn *fn = make(&rng, 0);
     int32_t block[N];
     uint8_t in[N];
     double x[N], u[N], s[N], value = 7;
@@ -259,22 +250,22 @@ START_TEST(without_a_result)
 
     submod_set_cancel_flag(&flag);
     for (long alarm = 1; alarm < 1 << N; alarm++) {
-        raise_at(&a, alarm);
+        raise_at(alarm);
         assert_error(submod_fn_minimize(fn, NULL, 0, block, N, x, 0, in, &value), SUBMOD_ECANCELLED,
                      "submod_fn_minimize");
-        ck_assert(in[0] == 7 && in[N - 1] == 7 && value == 7 && a.calls == alarm);
+        ck_assert(in[0] == 7 && in[N - 1] == 7 && value == 7 && calls == alarm);
     }
     for (long alarm = 1; alarm < needed; alarm++) {
-        raise_at(&a, alarm);
+        raise_at(alarm);
         assert_error(submod_certificate_check(fn, x, 1, u, s, c, &report), SUBMOD_ECANCELLED,
                      "submod_certificate_check");
-        ck_assert(report.gap == 7 && a.calls <= alarm + 1);
+        ck_assert(report.gap == 7 && calls <= alarm + 1);
     }
-    raise_at(&a, 0);
+    raise_at(0);
     ck_assert_ok(submod_certificate_check(fn, x, 1, u, s, c, &report));
     submod_set_cancel_flag(NULL);
     submod_combination_free(c);
-    drop(&a, fn);
+    submod_fn_free(fn);
 }
 END_TEST
 
@@ -282,22 +273,21 @@ START_TEST(check)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 4);
-    alarmed a;
-    submod_fn *fn = make(&a, &rng, 0);
+    submod_fn *fn = make(&rng, 0);
     submod_check_settings settings = submod_check_defaults();
     submod_set_cancel_flag(&flag);
     for (settings.exhaustive_max = 0; settings.exhaustive_max <= N; settings.exhaustive_max += N) {
         for (long alarm = 1; alarm < 40; alarm++) {
             submod_check_report report;
-            raise_at(&a, alarm);
+            raise_at(alarm);
             ck_assert_int_eq(submod_fn_check(fn, &report, &settings), SUBMOD_CANCELLED);
-            ck_assert(a.calls == alarm && report.evaluations == (uint64_t)alarm);
+            ck_assert(calls == alarm && report.evaluations == (uint64_t)alarm);
             ck_assert(report.submodular && !report.exhaustive);
             submod_check_report_clear(&report);
         }
     }
     submod_set_cancel_flag(NULL);
-    drop(&a, fn);
+    submod_fn_free(fn);
 }
 END_TEST
 
