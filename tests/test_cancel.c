@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocations.h"
 #include "problems.h"
 #include "support.h"
 
@@ -386,34 +387,27 @@ END_TEST
 
 /* ---- flows: the flag rises in allocations, some of which are within the minimiser ---- */
 
-static long live, until_alarm;
+static long until_alarm;
 
-static void *counted_alloc(size_t alignment, size_t size)
+static void *alarmed_alloc(size_t alignment, size_t size)
 {
     flag |= --until_alarm == 0;
-    live++;
-    return aligned_alloc(alignment, size);
-}
-
-static void counted_free(void *memory)
-{
-    live -= memory != NULL;
-    free(memory);
+    return counting_allocator.alloc(alignment, size);
 }
 
 START_TEST(flows)
 {
-    const submod_allocator counting = {counted_alloc, counted_free};
+    const submod_allocator alarmed = {alarmed_alloc, counting_allocator.release};
     submod_rng rng;
     submod_rng_seed(&rng, 6);
-    ck_assert_ok(submod_set_allocator(&counting));
+    ck_assert_ok(submod_set_allocator(&alarmed));
     submod_fn *fn = problem_image(12, 12, &rng);
     enum { PIXELS = 144 };
     double x[PIXELS], u[PIXELS], best[PIXELS];
     random_vector(&rng, x, PIXELS, 0);
     ck_assert_ok(submod_prox(fn, x, 1, best, NULL, NULL, NULL, NULL));
     submod_set_cancel_flag(&flag);
-    long before = live, gave_up = 0, without = 0;
+    long before = allocations.live, gave_up = 0, without = 0;
     for (long alarm = 1; alarm == 1 || flag; alarm++) {
         submod_prox_info info;
         submod_status status;
@@ -427,7 +421,7 @@ START_TEST(flows)
         }
         ck_assert(distance <= 2 * info.gap + 1e-9);
         gave_up += status == SUBMOD_CANCELLED;
-        ck_assert_int_eq(live, before);
+        ck_assert_int_eq(allocations.live, before);
     }
     for (long alarm = 1; alarm == 1 || flag; alarm++) {
         uint8_t small[PIXELS] = {7};
@@ -437,12 +431,12 @@ START_TEST(flows)
         ck_assert(status == SUBMOD_ECANCELLED || status == SUBMOD_OK);
         ck_assert_int_eq(small[0] == 7, status == SUBMOD_ECANCELLED);
         without += status == SUBMOD_ECANCELLED;
-        ck_assert_int_eq(live, before);
+        ck_assert_int_eq(allocations.live, before);
     }
     ck_assert(gave_up > 1 && without > 1);
     submod_set_cancel_flag(NULL);
     submod_fn_free(fn);
-    ck_assert_int_eq(live, 0);
+    ck_assert_int_eq(allocations.live, 0);
     ck_assert_ok(submod_set_allocator(NULL));
 }
 END_TEST
