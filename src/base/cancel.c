@@ -14,9 +14,9 @@ const volatile int *submod_set_cancel_flag(const volatile int *flag)
     return previous;
 }
 
-bool submodi_cancelled(void)
+const volatile int *submodi_cancel_flag(void)
 {
-    return cancel_flag && *cancel_flag;
+    return cancel_flag;
 }
 
 submod_status submodi_cancel(const char *who)

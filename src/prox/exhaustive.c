@@ -42,6 +42,7 @@ static submod_status go_through(walk *w, const char *who, visit *tell, double ma
                                 submodi_all_subsets *found)
 {
     int32_t n = (int32_t)w->fn->n;
+    const volatile int *cancel = submodi_cancel_flag();
     uint32_t set = 0;
     size_t depth = 0;
     w->value[0] = 0;
@@ -69,7 +70,7 @@ static submod_status go_through(walk *w, const char *who, visit *tell, double ma
         } else {
             break;
         }
-        if (status == SUBMOD_OK && submodi_cancelled()) {
+        if (status == SUBMOD_OK && submodi_raised(cancel)) {
             status = submodi_cancel(who);
         }
     }
