@@ -56,7 +56,7 @@ except KeyboardInterrupt:
 """
 
 LONG = {
-    "many flows": "f = image(1000, 1.0); run = lambda: f.prox(np.zeros(10**6), 1.0)",
+    "many flows": "f = image(700, 1.0); run = lambda: f.prox(np.zeros(700**2), 1.0)",
     "one flow": "f = image(600, 0.1); run = f.minimize",
     "min norm": "f = Function.logdet(kernel(300)) + 3 * rng.normal(size=300)\n"
     "run = lambda: f.prox(10 * rng.normal(size=300), 1e-3, 'min_norm', tolerance=0,"
