@@ -17,16 +17,22 @@ from __future__ import annotations
 
 import argparse
 import copy
+import os
 import sys
 import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Dict, List, Optional
 
-import torch
-from unet import UserError, brain, folders, model, shapes, show, train
-from unet.data import Segmentation, batches, classes_of
-from unet.recipes import LOSSES, RECIPES, Recipe, quick
+# Threads that spin while they wait are in each other's way as soon as somebody else uses the
+# machine: with two cores and two neighbours a step took ten times as long. Read by PyTorch's
+# OpenMP when it is loaded.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
+import torch  # noqa: E402
+from unet import UserError, brain, folders, model, shapes, show, train  # noqa: E402
+from unet.data import Segmentation, batches, classes_of  # noqa: E402
+from unet.recipes import LOSSES, RECIPES, Recipe, quick  # noqa: E402
 
 QUICK_IMAGES = 4
 
@@ -118,6 +124,7 @@ class Session:
 
     def __init__(self, chosen: argparse.Namespace) -> None:
         self.chosen, self.recipe = chosen, make_recipe(chosen)
+        train.need_devices(chosen.device, chosen.loss_device)
         torch.manual_seed(chosen.seed)
         self.data = load(chosen)
         self.network = make_network(chosen, self.recipe, self.data)

@@ -47,7 +47,7 @@ done
 
 python=$venv/bin/python
 
-# Python 3.9 is the oldest that the wrapper runs on; PyTorch may ask for a newer one.
+# Python 3.9 is the oldest that the package in python/ runs on; PyTorch may ask for a newer one.
 require_python() {
     if ! command -v python3 >/dev/null; then
         echo "bench: the comparison needs Python 3.9 or newer, and there is no python3 here." >&2

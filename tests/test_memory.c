@@ -5,30 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocations.h"
 #include "support.h"
-
-static long live;      /* allocations not yet freed */
-static long countdown; /* successful allocations left; negative: no limit */
-static bool only_one;  /* of them fails; else all that follow too */
-
-static void *counted_alloc(size_t alignment, size_t size)
-{
-    if (countdown == 0) {
-        countdown -= only_one;
-        return NULL;
-    }
-    countdown -= countdown > 0;
-    live++;
-    return aligned_alloc(alignment, size);
-}
-
-static void counted_free(void *memory)
-{
-    live -= memory != NULL;
-    free(memory);
-}
-
-static const submod_allocator counting = {counted_alloc, counted_free};
 
 /* One thing a user does: makes what it needs, frees all of it, returns the first failure. */
 typedef submod_status scenario(submod_rng *rng);
@@ -36,17 +14,17 @@ typedef submod_status scenario(submod_rng *rng);
 static void fail_each_allocation_once(scenario *run)
 {
     submod_rng rng;
-    ck_assert_ok(submod_set_allocator(&counting));
+    ck_assert_ok(submod_set_allocator(&counting_allocator));
     int status = SUBMOD_ENOMEM;
     bool reached = true;
     /* One by one at first; later ones repeat the same places many times over. */
     for (long allowed = 0; reached; allowed += 1 + allowed / 100) {
         ck_assert_int_lt(allowed, 100000);
         submod_rng_seed(&rng, 1);
-        countdown = allowed;
+        allocations.left = allowed;
         status = run(&rng);
-        reached = countdown <= 0;
-        ck_assert_int_eq(live, 0);
+        reached = allocations.left <= 0;
+        ck_assert_int_eq(allocations.live, 0);
         /* Where the workspace merely could not grow, a call may still succeed. */
         ck_assert(reached || status == SUBMOD_OK);
         if (status != SUBMOD_OK) {
@@ -439,7 +417,7 @@ static scenario *const scenarios[] = {
 START_TEST(every_allocation_fails_once)
 {
     for (int mode = 0; mode < 2; mode++) {
-        only_one = mode == 1;
+        allocations.only_one = mode == 1;
         for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
             fail_each_allocation_once(scenarios[i]);
         }
@@ -449,15 +427,15 @@ END_TEST
 
 START_TEST(allocators)
 {
-    submod_allocator half = {counted_alloc, NULL};
+    submod_allocator half = {counting_allocator.alloc, NULL};
     ck_assert_int_eq(submod_set_allocator(&half), SUBMOD_EINVAL);
-    countdown = -1;
-    ck_assert_ok(submod_set_allocator(&counting));
+    allocations.left = -1;
+    ck_assert_ok(submod_set_allocator(&counting_allocator));
     submod_fn *fn = NULL;
     ck_assert_ok(submod_fn_hamming(3, &fn));
-    ck_assert_int_gt(live, 0);
+    ck_assert_int_gt(allocations.live, 0);
     submod_fn_free(fn);
-    ck_assert_int_eq(live, 0);
+    ck_assert_int_eq(allocations.live, 0);
     ck_assert_ok(submod_set_allocator(NULL));
 }
 END_TEST
@@ -471,16 +449,16 @@ START_TEST(workspace_stops_allocations)
     for (int i = 0; i < N; i++) {
         x[i] = i % 7;
     }
-    countdown = -1;
-    ck_assert_ok(submod_set_allocator(&counting));
+    allocations.left = -1;
+    ck_assert_ok(submod_set_allocator(&counting_allocator));
     ck_assert_ok(submod_work_create(&work));
     ck_assert_ok(submod_fn_sqrt(N, &fn));
     ck_assert_ok(submod_lovasz(fn, x, &value, NULL, NULL, NULL, work));
-    countdown = 0;
+    allocations.left = 0;
     ck_assert_ok(submod_lovasz(fn, x, &value, NULL, NULL, NULL, work));
     submod_fn_free(fn);
     submod_work_free(work);
-    ck_assert_int_eq(live, 0);
+    ck_assert_int_eq(allocations.live, 0);
     ck_assert_ok(submod_set_allocator(NULL));
 }
 END_TEST

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocations.h"
 #include "prox/factor.h"
 #include "prox/vertices.h"
 #include "support.h"
@@ -452,24 +453,6 @@ END_TEST
 
 /* ---- allocations ---- */
 
-static long live, countdown;
-
-static void *counted_alloc(size_t alignment, size_t size)
-{
-    if (countdown == 0) {
-        return NULL;
-    }
-    countdown -= countdown > 0;
-    live++;
-    return aligned_alloc(alignment, size);
-}
-
-static void counted_free(void *memory)
-{
-    live -= memory != NULL;
-    free(memory);
-}
-
 /* One projection with more than 16 points, so that its tables grow. */
 static int project(submod_prox_method method)
 {
@@ -511,15 +494,14 @@ static int project(submod_prox_method method)
 
 START_TEST(allocations_fail)
 {
-    submod_allocator counting = {counted_alloc, counted_free};
-    ck_assert_ok(submod_set_allocator(&counting));
+    ck_assert_ok(submod_set_allocator(&counting_allocator));
     for (int m = 0; m < 3; m++) {
         int status = SUBMOD_ENOMEM;
         for (long allowed = 0; status != SUBMOD_OK; allowed += 1 + allowed / 50) {
             ck_assert_int_lt(allowed, 100000);
-            countdown = allowed;
+            allocations.left = allowed;
             status = project((submod_prox_method)(SUBMOD_PROX_MIN_NORM + m));
-            ck_assert_int_eq(live, 0);
+            ck_assert_int_eq(allocations.live, 0);
             ck_assert(status == SUBMOD_OK || status == SUBMOD_ENOMEM);
         }
     }

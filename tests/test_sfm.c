@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocations.h"
+#include "problems.h"
 #include "submod/function_impl.h"
 #include "support.h"
 
@@ -174,22 +176,8 @@ END_TEST
 /* The optima listed for Iwata's function: Fujishige-Wolfe to 1000, the minimize slot to 10^5. */
 START_TEST(iwata_optima)
 {
-    const struct {
-        size_t n;
-        double lowest;
-    } known[] = {{3, -12},
-                 {5, -26},
-                 {10, -84},
-                 {30, -651},
-                 {50, -1751},
-                 {100, -6834},
-                 {200, -27001},
-                 {500, -167501},
-                 {1000, -668334},
-                 {10000, -66683334},
-                 {100000, -6666833334}};
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        size_t n = known[i].n;
+    for (size_t i = 0; i < iwata_count; i++) {
+        size_t n = iwata_minima[i].n;
         submod_fn *fn = NULL;
         uint8_t *small = malloc(n), *large = malloc(n);
         double *s = malloc(n * sizeof *s);
@@ -205,7 +193,7 @@ START_TEST(iwata_optima)
             }
             ck_assert_ok(submod_sfm(fn, small, large, s, &settings, &info, NULL));
             ck_assert_int_eq(info.method, m ? SUBMOD_SFM_MIN_NORM : SUBMOD_SFM_MINIMIZER);
-            ck_assert_near(info.value, known[i].lowest, 0);
+            ck_assert_near(info.value, iwata_minima[i].lowest, 0);
             ck_assert(info.exact && info.gap < 1);
             for (size_t e = 0; e < n; e++) {
                 difference += small[e] != large[e];
@@ -369,28 +357,9 @@ END_TEST
 
 /* ---- allocations ---- */
 
-static long live, countdown;
-
-static void *counted_alloc(size_t alignment, size_t size)
-{
-    if (countdown == 0) {
-        return NULL;
-    }
-    countdown -= countdown > 0;
-    live++;
-    return aligned_alloc(alignment, size);
-}
-
-static void counted_free(void *memory)
-{
-    live -= memory != NULL;
-    free(memory);
-}
-
 START_TEST(allocations_fail)
 {
-    submod_allocator counting = {counted_alloc, counted_free};
-    ck_assert_ok(submod_set_allocator(&counting));
+    ck_assert_ok(submod_set_allocator(&counting_allocator));
     for (int m = SUBMOD_SFM_MINIMIZER; m <= SUBMOD_SFM_EXHAUSTIVE; m++) {
         int status = SUBMOD_ENOMEM;
         for (long allowed = 0; status != SUBMOD_OK; allowed++) {
@@ -401,13 +370,13 @@ START_TEST(allocations_fail)
             submod_sfm_info info;
             settings.method = (submod_sfm_method)m;
             ck_assert_int_lt(allowed, 10000);
-            countdown = allowed;
+            allocations.left = allowed;
             status = submod_fn_iwata(8, &fn);
             status = status ? status : submod_sfm(fn, small, large, s, &settings, &info, NULL);
             ck_assert(status == SUBMOD_OK || (small[0] == 7 && s[0] == 7));
             ck_assert(status == SUBMOD_OK || status == SUBMOD_ENOMEM);
             submod_fn_free(fn);
-            ck_assert_int_eq(live, 0);
+            ck_assert_int_eq(allocations.live, 0);
         }
     }
     ck_assert_ok(submod_set_allocator(NULL));

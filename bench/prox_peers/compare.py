@@ -20,6 +20,7 @@ import json
 import statistics
 import sys
 import time
+from pathlib import Path
 
 try:
     import numpy as np
@@ -29,7 +30,8 @@ try:
 except ImportError as error:
     sys.exit(f"compare: {error}. scripts/bench.sh --prox makes an environment that has it.")
 
-import binding
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import c_calls  # noqa: E402
 
 SEED = 1
 CASES = {"sqrt": [10**4, 10**5, 10**6], "tv": [10**3, 10**4, 10**5, 10**6]}
@@ -91,22 +93,24 @@ def line(name, n, ours, theirs, objective):
 
 def sqrt_line(lib, work, n, rng):
     x, lam = signal(n, rng), 10 / np.sqrt(n)
-    with lib.sqrt(n) as fn:
-        ours = timed(lambda: lib.prox(fn, x, lam, work=work))
+    fn = lib.submod.Function.sqrt(n)
+    ours = timed(lambda: lib.prox(fn, x, lam, "auto", work))
     theirs = timed(lambda: sqrt_by_scikit_learn(x, lam))
     return line("sqrt / scikit-learn", n, ours, theirs, lambda u: sqrt_objective(u, x, lam))
 
 
-def tv_line(lib, work, n, rng, name="1-D TV / proxTV", method=binding.AUTO):
+def tv_line(lib, work, n, rng, name="1-D TV / proxTV", method="auto"):
     x, weight = signal(n, rng), 1.0
-    with lib.chain(n, weight) as fn:
-        ours = timed(lambda: lib.prox(fn, x, 1.0, method, work))
+    vertices = np.arange(n, dtype=np.int32)
+    edges = np.stack([vertices[:-1], vertices[1:]], 1)
+    fn = lib.submod.Function.cut(n, edges, np.full(n - 1, weight))
+    ours = timed(lambda: lib.prox(fn, x, 1.0, method, work))
     theirs = timed(lambda: prox_tv.tv1_1d(x, weight))
     return line(name, n, ours, theirs, lambda u: tv_objective(u, x, weight))
 
 
 def decomposed_line(lib, work, n, rng):
-    return tv_line(lib, work, n, rng, "  by decomposition", binding.DECOMPOSITION)
+    return tv_line(lib, work, n, rng, "  by decomposition", "decomposition")
 
 
 def main():
@@ -115,12 +119,12 @@ def main():
     parser.add_argument("--json", help="the measurements also to this file")
     parser.add_argument("--library", help="libsubmod.so; default: build/libsubmod.so")
     options = parser.parse_args()
-    lib = binding.ProxLibrary(options.library)
+    lib = c_calls.Library(options.library)
     work = lib.work()
     rng = np.random.default_rng(SEED)
     cases = QUICK if options.quick else CASES
     version = importlib.metadata.version("prox_tv")
-    print(f"libsubmod {lib.version()}, scikit-learn {sklearn.__version__}, proxTV {version}")
+    print(f"libsubmod {lib.submod.version()}, scikit-learn {sklearn.__version__}, proxTV {version}")
     print(f"{'problem':22}{'n':>9}{'ours s':>11}{'peer s':>11}{'ratio':>8}", end="")
     print(f"{'max |diff|':>12}{'objective':>11}{'gap':>10}")
     lines = []

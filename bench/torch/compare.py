@@ -17,6 +17,7 @@ import statistics
 import sys
 import time
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Callable
 
 try:
@@ -27,9 +28,11 @@ try:
 except ImportError as error:
     sys.exit(f"compare: {error}. scripts/bench.sh makes a virtual environment that has it.")
 
-import libsubmod
 import reference
 import report
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import c_calls  # noqa: E402
 
 THREADS = 2
 SEED = 1
@@ -167,8 +170,8 @@ def softmax_contenders(lib, logits, labels, infos):
 
         return call
 
-    histogram = {"engine": libsubmod.HISTOGRAM, "delta": DELTA}
-    like_kornia = {"per_image": 1, "classes": libsubmod.ALL}
+    histogram = {"engine": "histogram", "delta": DELTA}
+    like_kornia = {"per_image": True, "classes": "all"}
     other_way = "image, all"
     smp_loss = smp.losses.LovaszLoss("multiclass", per_image=False)
 
@@ -223,7 +226,7 @@ def hinge_contenders(lib, scores, labels):
     def torch_way(function):
         return autograd(lambda leaf: function(leaf, truth), image)
 
-    histogram = ours(engine=libsubmod.HISTOGRAM, delta=DELTA)
+    histogram = ours(engine="histogram", delta=DELTA)
     return [
         Contender("PyTorch reference", torch_way(reference.lovasz_hinge)),
         Contender("segmentation-models-pytorch", torch_way(smp_loss)),
@@ -255,8 +258,8 @@ def growth(lib, sizes):
 
 
 def hinge_call(lib, scores, labels):
-    work, gradient = lib.work(), torch.empty_like(scores)
-    return lambda: (lib.lovasz_hinge(scores, labels, gradient, None, work)[0], gradient)
+    work, gradient, settings = lib.work(), torch.empty_like(scores), lib.settings()
+    return lambda: (lib.lovasz_hinge(scores, labels, gradient, settings, work)[0], gradient)
 
 
 def keep_memory():
@@ -275,7 +278,7 @@ def memory_habits(lib, logits, labels, sizes):
     the histogram engine with a new array per call, and both before and after keep_memory(), which
     stays in force."""
     work, kept = lib.work(), torch.empty_like(logits)
-    settings = lib.settings(engine=libsubmod.HISTOGRAM, delta=DELTA)
+    settings = lib.settings(engine="histogram", delta=DELTA)
 
     def ours(target):
         def call():
@@ -461,7 +464,7 @@ def print_header(lib, sizes, quick):
     print("reproduce: scripts/bench.sh" + (" --quick" if quick else ""))
     print(f"CPU: {report.cpu_model()}; {THREADS} threads each")
     print(
-        f"libsubmod {lib.version()}, torch {torch.__version__}, "
+        f"libsubmod {lib.submod.version()}, torch {torch.__version__}, "
         f"segmentation-models-pytorch {smp.__version__}, kornia {kornia.__version__}"
     )
     shape = "x".join(map(str, sizes.shape))
@@ -492,8 +495,8 @@ def main():
     options = parser.parse_args()
     sizes = QUICK if options.quick else Sizes()
 
-    lib = libsubmod.Library(options.library)
-    lib.set_num_threads(THREADS)
+    lib = c_calls.Library(options.library)
+    lib.submod.set_num_threads(THREADS)
     torch.set_num_threads(THREADS)
     print_header(lib, sizes, options.quick)
 
@@ -537,7 +540,7 @@ def main():
             "cpu": report.cpu_model(),
             "threads": THREADS,
             "versions": {
-                "libsubmod": lib.version(),
+                "libsubmod": lib.submod.version(),
                 "torch": torch.__version__,
                 "segmentation-models-pytorch": smp.__version__,
                 "kornia": kornia.__version__,
@@ -545,7 +548,7 @@ def main():
             "sizes": vars(sizes),
             "taken_by_others": others,
             "table": rows,
-            "info": {name: info.as_dict() for name, info in infos.items()},
+            "info": {name: {field: getattr(info, field) for field, _ in info._fields_} for name, info in infos.items()},
             "softmax": {case: as_json(contenders) for case, contenders in softmax.items()},
             "hinge": as_json(hinge),
             "growth": [

@@ -10,9 +10,7 @@ gradient each time, so malloc is told to keep memory, as in compare.py. Bar: wit
 
 import argparse
 import json
-import os
 import sys
-from pathlib import Path
 
 try:
     import torch
@@ -20,26 +18,17 @@ except ImportError as error:
     sys.exit(f"overhead: {error}. scripts/bench.sh makes a virtual environment that has it.")
 
 import compare
-import libsubmod
 import report
+from compare import c_calls
 
 BAR = 1.10
 
 
-def import_submod(library):
-    """The package of this source tree, with this build of the library."""
-    os.environ["SUBMOD_LIBRARY"] = str(library)
-    sys.path.insert(0, str(libsubmod.ROOT / "python"))
-    import submod
-    import submod.torch
+def contenders(lib, logits, labels, engine):
+    import submod.torch  # which lib has made known
 
-    return submod
-
-
-def contenders(lib, submod, logits, labels, engine):
     work, gradient = lib.work(), torch.empty_like(logits)
-    number = {"exact": libsubmod.EXACT, "histogram": libsubmod.HISTOGRAM}[engine]
-    settings = lib.settings(engine=number, delta=compare.DELTA)
+    settings = lib.settings(engine=engine, delta=compare.DELTA)
 
     def c_call():
         loss, _ = lib.lovasz_softmax(logits, labels, gradient, settings, work)
@@ -67,17 +56,15 @@ def main():
     options = parser.parse_args()
     sizes = compare.QUICK if options.quick else compare.Sizes()
 
-    library = Path(libsubmod.find_library(options.library)).resolve()
-    submod = import_submod(library)
-    lib = libsubmod.Library(library)
-    lib.set_num_threads(compare.THREADS)
+    lib = c_calls.Library(options.library)
+    lib.submod.set_num_threads(compare.THREADS)
     torch.set_num_threads(compare.THREADS)
     compare.keep_memory()
     logits, labels = compare.random_case(sizes.shape)
 
     neighbours, rows, results = report.Neighbours(), [], {}
     for engine in ("exact", "histogram"):
-        rivals = contenders(lib, submod, logits, labels, engine)
+        rivals = contenders(lib, logits, labels, engine)
         compare.measure(rivals, sizes, f"overhead, {engine}")
         base = rivals[0]
         for rival in rivals:

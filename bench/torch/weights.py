@@ -16,6 +16,7 @@ import argparse
 import json
 import sys
 from fractions import Fraction
+from pathlib import Path
 
 try:
     import numpy as np
@@ -23,9 +24,11 @@ try:
 except ImportError as error:
     sys.exit(f"weights: {error}. scripts/bench.sh makes a virtual environment that has it.")
 
-import libsubmod
 import reference
 import report
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+import c_calls  # noqa: E402
 
 SEED = 1
 THREADS = 2
@@ -70,16 +73,14 @@ class Ranking:
         return one_minus_jaccard(a + fg, b + 1 - fg) - one_minus_jaccard(a, b)
 
 
-def chain_weights(lib, ranking):
+def chain_weights(submod, ranking):
     """submod_fn_chain: the greedy gains in double."""
     by_pixel = np.empty_like(ranking.foreground)
     by_pixel[ranking.pixel_at] = ranking.foreground
-    gains = np.empty(ranking.pixels)
-    lib.jaccard_chain(by_pixel, ranking.pixel_at, gains)
-    return gains
+    return submod.Function.jaccard(by_pixel).chain(ranking.pixel_at)
 
 
-def loss_weights(lib, ranking):
+def loss_weights(submod, ranking):
     """The gradient of submod_lovasz_sigmoid from probabilities, float32: errors k/2^24 are exact,
     different from each other, and so is 1 - k/2^24."""
     n = ranking.pixels
@@ -89,8 +90,7 @@ def loss_weights(lib, ranking):
     labels = np.empty((1, 1, n), dtype=np.uint8)
     scores[0, 0, ranking.pixel_at] = probability
     labels[0, 0, ranking.pixel_at] = ranking.foreground
-    gradient = np.empty_like(scores)
-    lib.lovasz_sigmoid(scores, labels, gradient, input=libsubmod.PROBABILITIES)
+    _, gradient = submod.lovasz_sigmoid(scores, labels, probabilities=True, return_grad=True)
     return np.abs(gradient[0, 0, ranking.pixel_at])
 
 
@@ -118,7 +118,7 @@ def judge(name, weights, truth, sample, exact):
     }
 
 
-def examine(lib, pixels, share):
+def examine(submod, pixels, share):
     report.progress(f"{pixels} pixels: exact weights")
     ranking = Ranking(pixels, share)
     truth = ranking.truth()
@@ -133,8 +133,8 @@ def examine(lib, pixels, share):
     for name, make in {
         "Algorithm 1, float32": lambda: algorithm_1(ranking, torch.float32),
         "Algorithm 1, float64": lambda: algorithm_1(ranking, torch.float64),
-        "libsubmod loss (float32)": lambda: loss_weights(lib, ranking),
-        "libsubmod chain (float64)": lambda: chain_weights(lib, ranking),
+        "libsubmod loss (float32)": lambda: loss_weights(submod, ranking),
+        "libsubmod chain (float64)": lambda: chain_weights(submod, ranking),
     }.items():
         report.progress(f"{pixels} pixels: {name}")
         rows.append(judge(name, make(), truth, sample, exact))
@@ -165,18 +165,18 @@ def main():
     parser.add_argument("--json", metavar="FILE", help="all numbers, for programs")
     parser.add_argument("--library", metavar="FILE", help="default: build/libsubmod.so")
     options = parser.parse_args()
-    lib = libsubmod.Library(options.library)
-    lib.set_num_threads(THREADS)
+    submod = c_calls.import_submod(options.library)
+    submod.set_num_threads(THREADS)
     torch.set_num_threads(THREADS)
 
     print("Weights of the Jaccard extension: differences of 1 - I/U against closed forms")
     print("reproduce: scripts/bench.sh" + (" --quick" if options.quick else ""))
-    print(f"CPU: {report.cpu_model()}; libsubmod {lib.version()}, torch {torch.__version__}")
+    print(f"CPU: {report.cpu_model()}; libsubmod {submod.version()}, torch {torch.__version__}")
     print("zero, negative: share of the pixels whose weight is so, but is positive in truth;")
     print("L1 error: sum |weight - truth| (the weights sum to 1); worst: largest relative error")
     results = []
     for pixels, share, claim in QUICK if options.quick else CASES:
-        rows, formula, sampled = examine(lib, pixels, share)
+        rows, formula, sampled = examine(submod, pixels, share)
         print_case(pixels, share, claim, rows, formula, sampled)
         results.append({"pixels": pixels, "foreground": share, "rows": rows})
     if options.json:

@@ -50,12 +50,15 @@ RECIPES = {
         weight_decay=5e-4, crop=(321, 321), scale=(0.5, 1.5), flip=True, equibatch=True,
         fine_tune=("ce", "lovasz"), snapshot_every=5000,
     ),
-    # Sec. 4.4: ENet, fine-tuned from weights that cross-entropy had brought to convergence.
+    # Sec. 4.4: ENet, fine-tuned from weights that cross-entropy had brought to convergence; Adam at
+    # the rates of Sec. 4.3, no augmentation. The paper reports the snapshot after 9000 steps and not
+    # how long the run was; its cross-entropy is weighted by class, ours is not.
     "cityscapes": Recipe(
         steps=0, fine_steps=10000, batch=10, rate=2.5e-4, fine_rate=2.5e-4, optimizer="adam",
         size=(512, 1024), fine_tune=("ce", "lovasz"), snapshot_every=1000,
     ),
-    # Supplement, IBSR: 35 epochs, 1e-1 to 1e-3. The size of its batches is not given.
+    # Supplement, IBSR: 35 epochs of SGD, 1e-1 to 1e-3. It does not give the size of the batches,
+    # momentum and weight decay: these are those of Sec. 4.3.
     "ibsr": Recipe(
         steps=0, fine_steps=0, fine_epochs=35, batch=10, rate=1e-1, fine_rate=1e-1,
         optimizer="sgd", schedule="exponential", weight_decay=5e-4, fine_tune=("ce", "lovasz"),

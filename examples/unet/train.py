@@ -12,11 +12,30 @@ from torch import Tensor, nn
 import submod
 import submod.torch
 
+from . import UserError
 from .data import IGNORE, Example, Segmentation, resize
 from .recipes import Recipe, rate_at
 from .show import Progress
 
 Loss = Callable[[Tensor, Tensor], Tensor]
+
+
+def need_devices(device: str, loss_device: str) -> None:
+    """Tries both, so that a long training does not end where the loss first meets its device."""
+
+    def lovasz() -> Tensor:
+        scores = torch.zeros(1, 2, 1, device=loss_device)
+        return submod.torch.lovasz_softmax(scores, scores[:, 0].long())
+
+    for option, name, attempt in (
+        ("--device", device, lambda: torch.zeros(1, device=device)),
+        ("--loss-device", loss_device, lovasz),
+    ):
+        try:
+            attempt().item()
+        except (AssertionError, RuntimeError, submod.SubmodError) as error:
+            words = str(error).split("\n")[0]
+            raise UserError(f"{option} {name} cannot be used here: {words}") from None
 
 
 def make_loss(name: str, classes: int, loss_device: str) -> Loss:

@@ -53,14 +53,16 @@ typedef enum submod_status {
     SUBMOD_TIMELIMIT = 1,  /* stopped by the time limit */
     SUBMOD_MAXITER = 2,    /* stopped by the limit on iterations */
     SUBMOD_INACCURATE = 3, /* no further progress: the tolerance asked for is not met */
+    SUBMOD_CANCELLED = 4,  /* stopped by the flag of submod_set_cancel_flag */
 
     /* Errors. */
-    SUBMOD_EINVAL = -1,      /* an argument is NULL, out of range, duplicated, contradictory */
-    SUBMOD_ENONFINITE = -2,  /* an input holds NaN or Inf */
-    SUBMOD_ENOMEM = -3,      /* memory could not be had, or its size overflows size_t */
-    SUBMOD_ECALLBACK = -4,   /* a user's callback failed or returned NaN or Inf */
-    SUBMOD_ENUMERIC = -5,    /* numerical breakdown: not positive definite, overflow to Inf */
-    SUBMOD_EUNSUPPORTED = -6 /* this function, size or build has no way to do it */
+    SUBMOD_EINVAL = -1,       /* an argument is NULL, out of range, duplicated, contradictory */
+    SUBMOD_ENONFINITE = -2,   /* an input holds NaN or Inf */
+    SUBMOD_ENOMEM = -3,       /* memory could not be had, or its size overflows size_t */
+    SUBMOD_ECALLBACK = -4,    /* a user's callback failed or returned NaN or Inf */
+    SUBMOD_ENUMERIC = -5,     /* numerical breakdown: not positive definite, overflow to Inf */
+    SUBMOD_EUNSUPPORTED = -6, /* this function, size or build has no way to do it */
+    SUBMOD_ECANCELLED = -7    /* the flag came before there was anything to hand back */
 } submod_status;
 
 /* A short constant text for any value, known or not. Never NULL. */
@@ -104,6 +106,31 @@ SUBMOD_API size_t submod_work_bytes(const submod_work *work);
 SUBMOD_API submod_status submod_set_num_threads(int threads);
 /* The number that the next parallel section would use; at least 1. */
 SUBMOD_API int submod_get_num_threads(void);
+
+/* ---- cancelling ---- */
+
+/* Lets what this thread calls be cancelled: long calls look at *flag on their way and end soon
+ * after it is not 0. Returns the flag that was there before. NULL, as in the beginning: there is
+ * none. It is the caller's and has to stay where it is until another one is set; anybody may write
+ * to it at any time, such as another thread, or a signal handler:
+ *
+ *     static volatile sig_atomic_t stop;                     // an int where POSIX is
+ *     static void on_interrupt(int number) { stop = 1; }
+ *     ..
+ *     signal(SIGINT, on_interrupt);
+ *     submod_set_cancel_flag(&stop);
+ *     status = submod_prox(..);                              // Ctrl-C: SUBMOD_CANCELLED
+ *
+ * It stays set until the caller clears it, so that calls made meanwhile, also by callbacks, end at
+ * once. SUBMOD_CANCELLED comes with what was reached, just as SUBMOD_TIMELIMIT: from submod_prox
+ * (iterative methods and decompositions), submod_prox_max_affine, submod_sfm (min-norm, and while
+ * it computes a base), submod_fn_check and the optimisers. SUBMOD_ECANCELLED, with outputs
+ * untouched: from the rest of submod_sfm, submod_fn_minimize and submod_certificate_check.
+ *
+ * Nothing else looks at it, losses and metrics among them: they make a fixed number of passes over
+ * their input. Looks come between calls of callbacks, chains and exact labels of a flow, none of
+ * which is interrupted. A callback that hands on SUBMOD_ECANCELLED has failed: SUBMOD_ECALLBACK. */
+SUBMOD_API const volatile int *submod_set_cancel_flag(const volatile int *flag);
 
 /* ---- sorting ---- */
 

@@ -48,7 +48,8 @@ typedef struct submod_certificate_report {
  *
  * SUBMOD_EINVAL: NULL, lambda not > 0, a combination that is empty or for another n.
  * SUBMOD_ENONFINITE: NaN or Inf in lambda, x, u or s. SUBMOD_ECALLBACK: from F. SUBMOD_ENUMERIC:
- * overflow. SUBMOD_ENOMEM. The report is written only on success. */
+ * overflow. SUBMOD_ECANCELLED: base.h, cancelling. SUBMOD_ENOMEM. The report is written only on
+ * success. */
 SUBMOD_API submod_status submod_certificate_check(const submod_fn *fn, const double *x,
                                                   double lambda, const double *u, const double *s,
                                                   const submod_combination *combination,

@@ -191,7 +191,8 @@ SUBMOD_API submod_status submod_fn_chain(const submod_fn *fn, const int32_t *ord
  * submodular may have no such one, then it is any. value may be NULL. Needs a function with a
  * minimiser of its own (Jaccard, Hamming, modular, cardinality, Iwata, cut, and scaled, shifted,
  * restricted or contracted ones), or at most SUBMOD_EXHAUSTIVE_MAX elements in block, when all
- * subsets are tried; else SUBMOD_EUNSUPPORTED. SUBMOD_ENUMERIC also when sums of z overflow. */
+ * subsets are tried; else SUBMOD_EUNSUPPORTED. SUBMOD_ENUMERIC also when sums of z overflow.
+ * SUBMOD_ECANCELLED: base.h, cancelling. */
 #define SUBMOD_EXHAUSTIVE_MAX 20
 SUBMOD_API submod_status submod_fn_minimize(const submod_fn *fn, const int32_t *base, size_t nbase,
                                             const int32_t *block, size_t nblock, const double *z,
@@ -256,7 +257,7 @@ typedef struct submod_check_report {
 
 SUBMOD_API submod_check_settings submod_check_defaults(void);
 /* Fills *report, which need not be initialised and is to be cleared afterwards.
- * SUBMOD_TIMELIMIT when time ran out before the work was done: the report says what was seen. */
+ * SUBMOD_TIMELIMIT or SUBMOD_CANCELLED before the work was done: the report says what was seen. */
 SUBMOD_API submod_status submod_fn_check(const submod_fn *fn, submod_check_report *report,
                                          const submod_check_settings *settings);
 /* Frees the sets in it; accepts NULL and a report that was cleared before. */

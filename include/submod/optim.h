@@ -35,9 +35,10 @@ extern "C" {
  * f is also a mean over minibatches, f = mean of f_k: callbacks get the number k of a minibatch, or
  * SUBMOD_FULL_BATCH for f itself. With batches <= 1 they only ever get SUBMOD_FULL_BATCH.
  *
- * Callbacks return SUBMOD_OK, or SUBMOD_TIMELIMIT, SUBMOD_MAXITER or SUBMOD_INACCURATE for a result
- * that is usable all the same. SUBMOD_ENOMEM is handed on. Any other value, and NaN or Inf in what
- * they write, ends the run with SUBMOD_ECALLBACK. x is finite, outputs never overlap it. */
+ * Callbacks return SUBMOD_OK, or SUBMOD_TIMELIMIT, SUBMOD_MAXITER, SUBMOD_INACCURATE or
+ * SUBMOD_CANCELLED for a result that is usable all the same. SUBMOD_ENOMEM is handed on. Any other
+ * value, and NaN or Inf in what they write, ends the run with SUBMOD_ECALLBACK. x is finite,
+ * outputs never overlap it. */
 #define SUBMOD_FULL_BATCH SIZE_MAX
 
 typedef struct submod_problem {
@@ -163,7 +164,8 @@ typedef enum submod_stop {
     SUBMOD_STOP_GRADIENT = 4,   /* |direction| <= gradient_tolerance */
     SUBMOD_STOP_CALLBACK = 5,   /* the trace callback said so */
     SUBMOD_STOP_STALLED = 6,    /* no further progress in double precision */
-    SUBMOD_STOP_FAILURE = 7     /* NaN, Inf, a failing callback, overflow, no memory */
+    SUBMOD_STOP_FAILURE = 7,    /* NaN, Inf, a failing callback, overflow, no memory */
+    SUBMOD_STOP_CANCELLED = 8   /* the flag of submod_set_cancel_flag */
 } submod_stop;
 
 typedef struct submod_run_settings {
@@ -197,8 +199,8 @@ typedef struct submod_optim_info {
  * numbers, the start; afterwards what was found. info and work may be NULL.
  *
  * SUBMOD_OK: a tolerance was met, the trace callback stopped the run, or all iterations were done
- * where no tolerance was asked for. SUBMOD_MAXITER: all done, none met. SUBMOD_TIMELIMIT.
- * SUBMOD_INACCURATE: stalled. With all four x is usable.
+ * where no tolerance was asked for. SUBMOD_MAXITER: all done, none met. SUBMOD_TIMELIMIT,
+ * SUBMOD_CANCELLED. SUBMOD_INACCURATE: stalled. With all five x is usable.
  *
  * Errors before the first iteration leave x and info untouched: SUBMOD_EINVAL for NULL, callbacks
  * that the method needs and the problem lacks, settings out of range; SUBMOD_ENONFINITE for NaN or

@@ -73,10 +73,10 @@ typedef struct submod_prox_info {
 /* x: n finite numbers; lambda > 0, finite. u, s (n numbers each) and info may be NULL; they may
  * not overlap x or each other. They are written when the status is >= 0, and untouched otherwise.
  *
- * SUBMOD_MAXITER, SUBMOD_TIMELIMIT: the limit came first. SUBMOD_INACCURATE: the gap is larger than
- * the tolerance (for exact methods: than 1e-10, if that is more, and rounding) and there is no
- * further progress, or it is as far below 0: F is not submodular, or the method is not exact. With
- * all three u, s and info are what was reached.
+ * SUBMOD_MAXITER, SUBMOD_TIMELIMIT: the limit came first. SUBMOD_CANCELLED: base.h, cancelling.
+ * SUBMOD_INACCURATE: the gap is larger than the tolerance (for exact methods: than 1e-10, if that
+ * is more, and rounding) and there is no further progress, or it is as far below 0: F is not
+ * submodular, or the method is not exact. With all four u, s and info are what was reached.
  * SUBMOD_EINVAL: fn or x NULL, lambda <= 0, unknown method, tolerance or time_limit negative, NaN
  * or Inf; hinge, and s shows that F is not monotone. SUBMOD_ENONFINITE: NaN or Inf in x or lambda.
  * SUBMOD_EUNSUPPORTED: the method asked for, or any, cannot do this function. SUBMOD_ENUMERIC: u, s
@@ -97,9 +97,10 @@ SUBMOD_API submod_status submod_prox(const submod_fn *fn, const double *x, doubl
  * passes over all rows; method: SUBMOD_PROX_AUTO, as there is but one). They may not overlap the
  * inputs.
  *
- * SUBMOD_MAXITER, SUBMOD_INACCURATE: usable, info->gap tells how good. SUBMOD_EINVAL: m or n is 0,
- * NULL, lambda not > 0, a negative weight. SUBMOD_ENONFINITE: NaN or Inf in the inputs.
- * SUBMOD_ENUMERIC: overflow of lambda x, lambda b or of the result. SUBMOD_ENOMEM. */
+ * SUBMOD_MAXITER, SUBMOD_INACCURATE, SUBMOD_CANCELLED: usable, info->gap tells how good.
+ * SUBMOD_EINVAL: m or n is 0, NULL, lambda not > 0, a negative weight. SUBMOD_ENONFINITE: NaN or
+ * Inf in the inputs. SUBMOD_ENUMERIC: overflow of lambda x, lambda b or of the result.
+ * SUBMOD_ENOMEM. */
 SUBMOD_API submod_status submod_prox_max_affine(size_t m, size_t n, const double *a,
                                                 const double *b, const double *x, double lambda,
                                                 double *u, double *weights, submod_prox_info *info,

@@ -63,7 +63,8 @@ typedef struct submod_sfm_info {
  *
  * The minimize slot and the exhaustive search get their base from submod_prox.
  *
- * SUBMOD_MAXITER, SUBMOD_TIMELIMIT, SUBMOD_INACCURATE: usable, info->gap tells how good.
+ * SUBMOD_MAXITER, SUBMOD_TIMELIMIT, SUBMOD_INACCURATE, SUBMOD_CANCELLED: usable, info->gap tells
+ * how good. SUBMOD_ECANCELLED: cancelled before there was a set, by any method but min-norm.
  * SUBMOD_INACCURATE also for functions that are not submodular, as far as it shows.
  * SUBMOD_EINVAL: fn is NULL, bad settings. SUBMOD_EUNSUPPORTED: no minimize slot, or n too large
  * for the exhaustive search. SUBMOD_ENUMERIC: overflow. SUBMOD_ECALLBACK, SUBMOD_ENOMEM. */

@@ -15,9 +15,17 @@ Array = npt.NDArray[Any]
 
 def as_array(value: Any) -> Array:
     """Lists, arrays, and whatever speaks DLPack or NumPy's protocols."""
-    if hasattr(value, "__dlpack__") and not isinstance(value, np.ndarray):
+    if not hasattr(value, "__dlpack__") or isinstance(value, np.ndarray):
+        return np.asarray(value)
+    try:
         return np.from_dlpack(value)
-    return np.asarray(value)
+    except (BufferError, RuntimeError) as error:
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        words = str(error).rstrip(".")
+        raise TypeError(
+            f"a {kind} that NumPy cannot read: {words}. The losses in submod.torch take tensors "
+            "that require a gradient, and bfloat16; elsewhere x.detach().cpu().float() will do"
+        ) from error
 
 
 def memory(array: Array) -> Memory:
@@ -32,7 +40,7 @@ def _plain(array: Array) -> bool:
 
 
 def scores_array(value: Any) -> Array:
-    """float32, float16 and bfloat16 as they are; other real numbers are rounded to float32."""
+    """float32 and float16 as they are, and bfloat16 where NumPy has it (ml_dtypes); other real numbers are rounded to float32."""
     array = as_array(value)
     if array.dtype.name not in SCORE_TYPES or not _plain(array):
         if array.dtype.kind not in "fiub":

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ctypes
 import signal
+import sys
 import threading
 from contextlib import contextmanager
 from typing import Any, Callable, Iterable, Iterator, Optional
@@ -160,13 +161,13 @@ class Callbacks(Trap):
 
     @staticmethod
     def _members(state: int) -> Any:
-        count = int.from_bytes(ctypes.string_at(state, 4), "little")
+        count = int.from_bytes(ctypes.string_at(state, 4), sys.byteorder)
         return _int32(state + 4, count)
 
     @staticmethod
     def _append(state: int, size: int, added: Any) -> None:
         ctypes.memmove(state + 4 * (1 + size), added.ctypes.data, added.nbytes)
-        ctypes.memmove(state, (size + added.size).to_bytes(4, "little"), 4)
+        ctypes.memmove(state, (size + added.size).to_bytes(4, sys.byteorder), 4)
 
     def _ask(self, members: Any, order: Any) -> Any:
         assert self._gains is not None

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from . import _errors, _prox
 from ._arrays import as_array, elements, int32, vector
 from ._callbacks import Callbacks, call_trapped
-from ._library import Handle, call_interruptibly, function, warn
+from ._interruptible import call_interruptibly
+from ._library import Handle, function, warn
 from ._prox import Certificate, CertificateCheck, MinimizeResult, ProxResult
 from ._settings import pick
 from ._structs import CheckReport, CheckSettings, LovaszSettings
@@ -284,8 +285,8 @@ class Function:
                 setattr(settings, name, value)
         report = CheckReport()
         arguments = (ctypes.byref(report), ctypes.byref(settings))
-        status = self._call_long(None, "fn_check", *arguments)
         try:
+            status = self._call_long(None, "fn_check", *arguments)
             found = _check(report, status)
         finally:
             function("check_report_clear")(ctypes.byref(report))

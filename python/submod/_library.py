@@ -30,6 +30,7 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "last_error": (c_char_p, []),
     "set_num_threads": (_STATUS, [c_int]),
     "get_num_threads": (c_int, []),
+    "set_cancel_flag": (c_void_p, [c_void_p]),
     "work_create": (_STATUS, [_HANDLE]),
     "work_free": (None, [c_void_p]),
     # function.h
@@ -212,33 +213,6 @@ def call(name: str, *arguments: Any) -> int:
     if status < 0:
         error = _errors.BY_STATUS.get(status, _errors.SubmodError)
         raise error(last_error() or status_string(status))
-    return status
-
-
-def call_interruptibly(keep: Any, name: str, *arguments: Any) -> int:
-    """call, for what may take long and never comes back to Python on its way: in a thread of its
-    own, so that Ctrl-C is heard. After a Ctrl-C the abandoned computation still runs to its end or
-    its time limit; keep is what must live as long: the arrays that it reads and writes."""
-    if threading.current_thread() is not threading.main_thread():
-        return call(name, *arguments)
-    outcome: list[Any] = []
-    alive = [keep]
-    done = threading.Event()
-
-    def work() -> None:
-        try:
-            outcome.append(call(name, *arguments))
-        except BaseException as error:  # handed to the caller below
-            outcome.append(error)
-        finally:
-            done.set()
-        del alive[:]
-
-    threading.Thread(target=work, name=f"submod_{name}", daemon=True).start()
-    done.wait()
-    if isinstance(outcome[0], BaseException):
-        raise outcome[0]
-    status: int = outcome[0]
     return status
 
 

@@ -39,11 +39,9 @@ def lovasz_softmax(
     probabilities: scores are a softmax's output rather than its input.
     return_grad: (loss, gradient by the scores, float32) instead of the loss.
     """
-    chosen, class_list = split_classes(classes)
     return _loss(
-        "softmax", scores, labels, probabilities, return_grad, classes=chosen,
-        class_list=class_list, per_image=per_image, ignore_index=ignore_index,
-        class_weight=class_weight, engine=engine, delta=delta,
+        "softmax", scores, labels, probabilities, return_grad, classes, per_image=per_image,
+        ignore_index=ignore_index, class_weight=class_weight, engine=engine, delta=delta,
     )  # fmt: skip
 
 
@@ -64,11 +62,9 @@ def lovasz_sigmoid(
     labels 0 or 1. Both of three dimensions, which could mean images of one class or lists of pixels
     of several, is refused: scores[:, None] or scores[..., None] says which, and labels likewise.
     The rest as in lovasz_softmax."""
-    chosen, class_list = split_classes(classes)
     return _loss(
-        "sigmoid", scores, labels, probabilities, return_grad, classes=chosen,
-        class_list=class_list, per_image=per_image, ignore_index=ignore_index,
-        class_weight=class_weight, engine=engine, delta=delta,
+        "sigmoid", scores, labels, probabilities, return_grad, classes, per_image=per_image,
+        ignore_index=ignore_index, class_weight=class_weight, engine=engine, delta=delta,
     )  # fmt: skip
 
 
@@ -115,13 +111,20 @@ def prox_lovasz_hinge(
 
 
 def _loss(
-    kind: str, scores: Any, labels: Any, probabilities: bool, return_grad: bool, **options: Any
+    kind: str,
+    scores: Any,
+    labels: Any,
+    probabilities: bool,
+    return_grad: bool,
+    classes: Classes = "present",
+    **options: Any,
 ) -> Result:
     given = scores_array(scores)
     scores, labels = canonical(kind, given, labels_array(labels), options["per_image"])
     scores_, scores = view_scores(scores)
     labels_, labels = view_labels(labels, own_classes=kind == "sigmoid")
-    settings = loss_settings(scores_.classes, **options)
+    chosen, class_list = split_classes(classes)
+    settings = loss_settings(scores_.classes, classes=chosen, class_list=class_list, **options)
     gradient = np.empty(scores.shape, np.float32) if return_grad else None
     target = None if gradient is None else ctypes.byref(gradient_view(memory(gradient)))
     front: list[Any] = [ctypes.byref(scores_), ctypes.byref(labels_)]

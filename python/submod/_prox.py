@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ._arrays import as_array, vector
-from ._library import Handle, call, call_interruptibly, function, status_string, warn
+from ._interruptible import call_interruptibly
+from ._library import Handle, call, function, status_string, warn
 from ._settings import pick
 from ._structs import CertificateReport, ProxInfo, ProxSettings, SfmInfo, SfmSettings
 

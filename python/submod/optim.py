@@ -19,7 +19,8 @@ import numpy as np
 from . import _structs
 from ._arrays import vector
 from ._callbacks import Trap, call_trapped
-from ._library import Handle, call, call_interruptibly, function, status_string, warn
+from ._interruptible import call_interruptibly
+from ._library import Handle, call, function, status_string, warn
 from ._problem import MaxAffine, Problem, Vector, max_affine, nu_problem
 from ._prox import name_of, prox_max_affine, set_fields
 from ._settings import pick
@@ -52,6 +53,7 @@ STOPS = {
     "callback": 5,
     "stalled": 6,
     "failure": 7,
+    "cancelled": 8,
 }
 
 

@@ -214,3 +214,33 @@ def test_threads():
     assert len(set(results)) == 1 and submod.get_num_threads() == before
     with pytest.raises(ValueError):
         submod.set_num_threads(-1)
+
+
+class Locked:
+    """What NumPy cannot read, such as a tensor on another device."""
+
+    def __dlpack__(self, **_):
+        raise BufferError("the lid is on")
+
+    def __dlpack_device__(self):
+        return 1, 0
+
+
+def test_words_for_what_numpy_cannot_read():
+    labels = np.zeros((1, 4), int)
+    with pytest.raises(TypeError, match="Locked .*: the lid is on.*submod.torch"):
+        submod.lovasz_hinge(Locked(), labels)
+    with pytest.raises(TypeError, match="submod.torch"):
+        submod.miou(Locked(), labels, 2)
+    with pytest.raises(TypeError, match="detach"):
+        submod.Function.sqrt(3).lovasz(Locked())
+
+
+def test_words_for_tensors():
+    torch = pytest.importorskip("torch")
+    labels = torch.zeros(1, 4, dtype=torch.int64)
+    scores = torch.ones(1, 4)
+    assert submod.lovasz_hinge(scores, labels) == pytest.approx(2)
+    for tensor in (scores.bfloat16(), scores.clone().requires_grad_(), scores.to("meta")):
+        with pytest.raises(TypeError, match=r"torch\.Tensor .*submod\.torch.*detach"):
+            submod.lovasz_hinge(tensor, labels)

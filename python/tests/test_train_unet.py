@@ -293,3 +293,12 @@ def test_nifti(parts, tmp_path):
     (tmp_path / "b.nii").write_bytes(b"nothing of the kind")
     with pytest.raises(parts.UserError, match="no NIfTI-1 file"):
         parts.brain.read_nifti(tmp_path / "b.nii")
+
+
+@pytest.mark.parametrize("option", ["--device", "--loss-device"])
+def test_devices_that_are_not_there(option):
+    """At once, not where the fine-tuning would first use them."""
+    assert_refused(run(option, "nowhere"), f"{option} nowhere cannot be used here")
+    assert_refused(run(option, "meta"), f"{option} meta cannot be used here")
+    if not torch.cuda.is_available():
+        assert_refused(run(option, "cuda"), f"{option} cuda cannot be used here")

@@ -80,12 +80,14 @@ const char *submod_status_string(int status)
     case SUBMOD_TIMELIMIT: return "stopped by the time limit";
     case SUBMOD_MAXITER: return "stopped by the limit on iterations";
     case SUBMOD_INACCURATE: return "no further progress, tolerance not met";
+    case SUBMOD_CANCELLED: return "cancelled by the caller";
     case SUBMOD_EINVAL: return "invalid argument";
     case SUBMOD_ENONFINITE: return "NaN or Inf in the input";
     case SUBMOD_ENOMEM: return "out of memory";
     case SUBMOD_ECALLBACK: return "a callback failed";
     case SUBMOD_ENUMERIC: return "numerical breakdown";
     case SUBMOD_EUNSUPPORTED: return "not supported";
+    case SUBMOD_ECANCELLED: return "cancelled by the caller, without a result";
     default: return "unknown status";
     }
 }

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -75,7 +76,10 @@ static submod_stop reason(const submodi_monitor *w, size_t k, double norm)
     if (k >= s->max_iterations) {
         return SUBMOD_STOP_ITERATIONS;
     }
-    return s->time_limit > 0 && elapsed(w) >= s->time_limit ? SUBMOD_STOP_TIME : SUBMOD_STOP_NONE;
+    if (s->time_limit > 0 && elapsed(w) >= s->time_limit) {
+        return SUBMOD_STOP_TIME;
+    }
+    return submodi_cancelled() ? SUBMOD_STOP_CANCELLED : SUBMOD_STOP_NONE;
 }
 
 /* Calls metric and trace, off the clock. */
@@ -151,6 +155,7 @@ static submod_status verdict(const submodi_monitor *w)
     switch (w->info.stop) {
     case SUBMOD_STOP_ITERATIONS: return asked ? SUBMOD_MAXITER : SUBMOD_OK;
     case SUBMOD_STOP_TIME: return SUBMOD_TIMELIMIT;
+    case SUBMOD_STOP_CANCELLED: return SUBMOD_CANCELLED;
     case SUBMOD_STOP_STALLED: return SUBMOD_INACCURATE;
     default: return SUBMOD_OK;
     }

@@ -64,7 +64,8 @@ submod_status submodi_oracle_judge(const submodi_oracle *o, const char *callback
     case SUBMOD_OK:
     case SUBMOD_TIMELIMIT:
     case SUBMOD_MAXITER:
-    case SUBMOD_INACCURATE: break;
+    case SUBMOD_INACCURATE:
+    case SUBMOD_CANCELLED: break;
     case SUBMOD_ENOMEM:
         return submodi_fail(SUBMOD_ENOMEM, "%s: out of memory in the problem's %s", o->who,
                             callback);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "submod/certificate.h"
@@ -34,7 +35,7 @@ static submod_status add_greedy(const submod_fn *fn, const int32_t *order, doubl
     submod_status status = submod_fn_eval(fn, order, 0, &before);
     for (size_t k = 1; status == SUBMOD_OK && k <= n; k++) {
         double value = 0;
-        status = submod_fn_eval(fn, order, k, &value);
+        status = submodi_cancelled() ? submodi_cancel(who) : submod_fn_eval(fn, order, k, &value);
         sum[order[k - 1]] += weight * (value - before);
         before = value;
     }

@@ -21,6 +21,7 @@
  */
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -260,8 +261,10 @@ static submod_status descend(decomposition *d, double *u, double *s, submod_work
     return status;
 }
 
-/* Out of time: the best u for the order reached, with the gains along it as base. */
-static submod_status give_up(decomposition *d, double *u, double *s, submod_work *w)
+/* Stopped, for the reason given: the best u for the order reached, with the gains along it as base.
+ */
+static submod_status give_up(decomposition *d, submod_status reason, double *u, double *s,
+                             submod_work *w)
 {
     size_t n = d->p->fn->n;
     submodi_pool *pools = submodi_take(w, n, sizeof *pools);
@@ -273,12 +276,21 @@ static submod_status give_up(decomposition *d, double *u, double *s, submod_work
         u[d->order[i]] = d->x[i];
         s[d->order[i]] = d->gain[i];
     }
-    return SUBMOD_TIMELIMIT;
+    return reason;
+}
+
+/* Why to stop before the next look; SUBMOD_OK: go on. */
+static submod_status reason_to_stop(const decomposition *d, double start)
+{
+    double limit = d->p->settings->time_limit;
+    if (limit > 0 && submodi_seconds() - start >= limit) {
+        return SUBMOD_TIMELIMIT;
+    }
+    return submodi_cancelled() ? SUBMOD_CANCELLED : SUBMOD_OK;
 }
 
 static submod_status solve(decomposition *d, double *u, double *s, submod_work *w)
 {
-    double limit = d->p->settings->time_limit;
     double start = submodi_seconds();
     submod_status status = take_arrays(d, w);
     if (status != SUBMOD_OK) {
@@ -295,10 +307,11 @@ static submod_status solve(decomposition *d, double *u, double *s, submod_work *
     d->count = 1;
     status = chain(d);
     while (status == SUBMOD_OK && d->count) {
-        status = limit > 0 && submodi_seconds() - start >= limit ? give_up(d, u, s, w)
-                                                                 : descend(d, u, s, w);
+        submod_status stop = reason_to_stop(d, start);
+        status = stop == SUBMOD_OK ? descend(d, u, s, w) : give_up(d, stop, u, s, w);
     }
-    return status;
+    /* A minimiser that was cancelled on its way leaves order and gains as they were. */
+    return status == SUBMOD_ECANCELLED ? give_up(d, SUBMOD_CANCELLED, u, s, w) : status;
 }
 
 submod_status submodi_prox_decompose(const submodi_prox_problem *p, double *u, double *s,

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/error.h"
 
 typedef struct walk {
@@ -37,9 +38,11 @@ static void keep_minimisers(submodi_all_subsets *found, uint32_t set, double val
     }
 }
 
-static submod_status go_through(walk *w, visit *tell, double margin, submodi_all_subsets *found)
+static submod_status go_through(walk *w, const char *who, visit *tell, double margin,
+                                submodi_all_subsets *found)
 {
     int32_t n = (int32_t)w->fn->n;
+    const volatile int *cancel = submodi_cancel_flag();
     uint32_t set = 0;
     size_t depth = 0;
     w->value[0] = 0;
@@ -67,6 +70,9 @@ static submod_status go_through(walk *w, visit *tell, double margin, submodi_all
         } else {
             break;
         }
+        if (status == SUBMOD_OK && submodi_raised(cancel)) {
+            status = submodi_cancel(who);
+        }
     }
     return status;
 }
@@ -84,10 +90,10 @@ submod_status submodi_try_all_subsets(const char *who, const submod_fn *fn,
     submodi_all_subsets all = {.lowest = 0, .intersection = UINT32_MAX};
     submod_status status = w.states && w.value && w.path ? SUBMOD_OK : submodi_nomem(who);
     if (status == SUBMOD_OK) {
-        status = go_through(&w, keep_lowest, 0, &all);
+        status = go_through(&w, who, keep_lowest, 0, &all);
     }
     if (status == SUBMOD_OK) { /* some tens of rounding errors of one sum */
-        status = go_through(&w, keep_minimisers, 1e-14 * w.scale, &all);
+        status = go_through(&w, who, keep_minimisers, 1e-14 * w.scale, &all);
     }
     if (status == SUBMOD_OK) {
         all.scale = w.scale;

@@ -42,6 +42,21 @@ static bool place(frank_wolfe *m, const double *vertex, const int32_t *order, si
     return true;
 }
 
+static submod_status add_order(frank_wolfe *m, const int32_t *order, double weight)
+{
+    submodi_projection *p = &m->p;
+    size_t position = 0;
+    submod_status status = submodi_projection_chain(p, order, p->vertex);
+    if (status == SUBMOD_OK && !place(m, p->vertex, order, &position)) {
+        status = submodi_nomem(p->problem->who);
+    }
+    if (status == SUBMOD_OK) {
+        m->points.weights[position] += weight;
+    }
+    return status;
+}
+
+/* Begins with the greedy vector of x, or with the caller's combination as far as limits allow. */
 static submod_status start(frank_wolfe *m)
 {
     submodi_projection *p = &m->p;
@@ -54,17 +69,13 @@ static submod_status start(frank_wolfe *m)
         return submodi_nomem(p->problem->who);
     }
     bool warm = from && from->n == p->n && from->count > 0;
-    size_t count = warm ? from->count : 1;
-    submod_status status = SUBMOD_OK;
-    for (size_t k = 0; status == SUBMOD_OK && k < count; k++) {
-        const int32_t *order = warm ? from->orders + k * from->n : p->order;
-        size_t position = 0;
-        status = submodi_projection_chain(p, order, p->vertex);
-        if (status == SUBMOD_OK && !place(m, p->vertex, order, &position)) {
-            status = submodi_nomem(p->problem->who);
+    submod_status status = warm ? SUBMOD_OK : add_order(m, p->order, 1);
+    for (size_t k = 0; warm && status == SUBMOD_OK && k < from->count; k++) {
+        if (m->points.count > 0 && submodi_projection_limit(p) != SUBMOD_OK) {
+            break;
         }
-        if (status == SUBMOD_OK) {
-            m->points.weights[position] += warm ? from->weights[k] : 1;
+        if (from->weights[k] > 0) {
+            status = add_order(m, from->orders + k * from->n, from->weights[k]);
         }
     }
     if (status == SUBMOD_OK) {

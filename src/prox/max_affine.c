@@ -16,6 +16,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/threads.h"
@@ -206,6 +207,9 @@ static submod_status run(pieces *p, submod_prox_info *info)
         }
         if (info->iterations == limit) {
             return SUBMOD_MAXITER;
+        }
+        if (submodi_cancelled()) {
+            return SUBMOD_CANCELLED;
         }
         info->iterations++;
         bool present = in_corral(p, p->highest);

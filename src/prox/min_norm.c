@@ -69,7 +69,7 @@ static submod_status add_order(wolfe *m, const int32_t *order, double weight)
 }
 
 /* Begins with the greedy vector of x, or with the orders in the caller's combination as far as they
- * are independent; their weights are a first guess. */
+ * are independent and limits allow; their weights are a first guess. */
 static submod_status start(wolfe *m)
 {
     submodi_projection *p = &m->p;
@@ -82,6 +82,9 @@ static submod_status start(wolfe *m)
     bool warm = from && from->n == p->n && from->count > 0;
     submod_status status = SUBMOD_OK;
     for (size_t k = 0; warm && status == SUBMOD_OK && k < from->count; k++) {
+        if (m->corral.points.count > 0 && submodi_projection_limit(p) != SUBMOD_OK) {
+            break;
+        }
         if (from->weights[k] > 0) {
             status = add_order(m, from->orders + k * from->n, from->weights[k]);
         }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sort.h"
@@ -196,6 +197,14 @@ static bool close_enough(const submodi_projection *p)
     return fabs(p->gap) <= p->problem->settings->tolerance * size + rounding;
 }
 
+submod_status submodi_projection_limit(const submodi_projection *p)
+{
+    if (submodi_seconds() > p->deadline) {
+        return SUBMOD_TIMELIMIT;
+    }
+    return submodi_cancelled() ? SUBMOD_CANCELLED : SUBMOD_OK;
+}
+
 submod_status submodi_projection_look(submodi_projection *p, bool *done)
 {
     const submod_prox_settings *settings = p->problem->settings;
@@ -220,12 +229,12 @@ submod_status submodi_projection_look(submodi_projection *p, bool *done)
     if (p->info->iterations >= limit) {
         return SUBMOD_MAXITER;
     }
-    if (submodi_seconds() > p->deadline) {
-        return SUBMOD_TIMELIMIT;
+    status = submodi_projection_limit(p);
+    if (status == SUBMOD_OK) {
+        *done = false;
+        p->info->iterations++;
     }
-    *done = false;
-    p->info->iterations++;
-    return SUBMOD_OK;
+    return status;
 }
 
 submod_status submodi_projection_finish(const submodi_projection *p, double *u, double *s)

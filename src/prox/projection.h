@@ -54,6 +54,9 @@ submod_status submodi_projection_start(submodi_projection *p, const submodi_prox
 /* The greedy vector of an order, in units of sigma, by element. */
 submod_status submodi_projection_chain(submodi_projection *p, const int32_t *order, double *vertex);
 
+/* SUBMOD_TIMELIMIT or SUBMOD_CANCELLED when it is time to stop, which the next look then does. */
+submod_status submodi_projection_limit(const submodi_projection *p);
+
 /* Looks around from s: t, vertex, order, best_t, gap. *done tells that a limit was hit, or the
  * tolerance met; the status returned is then the method's. */
 submod_status submodi_projection_look(submodi_projection *p, bool *done);

@@ -6,6 +6,7 @@
  */
 #include <math.h>
 
+#include "base/cancel.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -37,11 +38,14 @@ submod_check_settings submod_check_defaults(void)
         .exhaustive_max = 16, .samples = 20000, .time_limit = 10, .tolerance = 1e-9, .seed = 1};
 }
 
-/* Evaluates F, counts, keeps the scale; SUBMOD_TIMELIMIT when time is up. */
+/* Evaluates F, counts, keeps the scale; SUBMOD_TIMELIMIT when time is up, SUBMOD_CANCELLED. */
 static submod_status value_of(checker *c, const int32_t *set, size_t k, double *value)
 {
     if (submodi_seconds() - c->start > c->settings.time_limit) {
         return SUBMOD_TIMELIMIT;
+    }
+    if (submodi_cancelled()) {
+        return SUBMOD_CANCELLED;
     }
     c->report->evaluations++;
     submod_status status = submodi_fn_eval(c->fn, set, k, value);

@@ -19,6 +19,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "submod/cut.h"
@@ -145,9 +146,12 @@ static submod_status minimize_in(const source *s, const submodi_part *parts, siz
     }
     uint8_t *reaches = submodi_take(w, t.net.nodes, sizeof *reaches);
     const int64_t noise = (int64_t)1 << NOISE_BITS;
-    if (!reaches || (!submodi_forest_cut(&t.net, noise, reaches, w) &&
-                     submodi_max_flow(&t.net, noise, reaches, w) != SUBMOD_OK)) {
-        return submodi_nomem(who);
+    submod_status status = reaches ? SUBMOD_OK : SUBMOD_ENOMEM;
+    if (reaches && !submodi_forest_cut(&t.net, noise, reaches, w)) {
+        status = submodi_max_flow(&t.net, noise, reaches, w);
+    }
+    if (status != SUBMOD_OK) {
+        return status == SUBMOD_ECANCELLED ? submodi_cancel(who) : submodi_nomem(who);
     }
     size_t v = 0;
     for (size_t j = 0; j < nparts; j++) {

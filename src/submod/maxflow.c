@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/memory.h"
 
 typedef struct preflow {
@@ -156,13 +157,15 @@ submod_status submodi_max_flow(submodi_network *net, int64_t rounding, uint8_t *
     }
     uint64_t patience = 2 * (uint64_t)net->nodes + net->first[net->nodes] / 2;
     start_over(&f);
-    while (f.length) {
+    bool cancelled = submodi_cancelled();
+    while (f.length && !cancelled) {
         int32_t v = dequeue(&f);
         if (!push_down(&f, v)) {
             relabel(&f, v);
             enqueue(&f, v);
         }
         if (f.effort > patience) {
+            cancelled = submodi_cancelled();
             start_over(&f);
         }
     }
@@ -171,5 +174,5 @@ submod_status submodi_max_flow(submodi_network *net, int64_t rounding, uint8_t *
         reaches[v] = f.label[v] != no_way(&f);
     }
     submodi_scope_close(&scope);
-    return SUBMOD_OK;
+    return cancelled ? SUBMOD_ECANCELLED : SUBMOD_OK;
 }

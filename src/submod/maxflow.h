@@ -27,7 +27,7 @@ typedef struct submodi_network {
 
 /* reaches[v] = 1 iff, under a maximum flow, v can still reach the sink along residual capacities
  * larger than `rounding`: with rounding = 0 the smallest sink side of a minimum cut. The network is
- * used up. SUBMOD_ENOMEM, without words, is the only failure. */
+ * used up. SUBMOD_ENOMEM and SUBMOD_ECANCELLED, without words, are the only failures. */
 submod_status submodi_max_flow(submodi_network *net, int64_t rounding, uint8_t *reaches,
                                submod_work *work);
 

@@ -3,9 +3,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/cancel.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "submod/function_impl.h"
+
+static const char who[] = "submod_fn_minimize";
 
 /* F(base + A) for the A given by in; list has room for base and block. */
 static submod_status value_of(const submod_fn *fn, size_t nbase, const int32_t *block,
@@ -40,7 +43,9 @@ static submod_status exhaustive(const submod_fn *fn, size_t nbase, const int32_t
     double scale = 0;
     for (uint32_t bits = 0; bits < count; bits++) {
         subset_from_bits(bits, nblock, in);
-        submod_status status = value_of(fn, nbase, block, nblock, in, list, &table[bits]);
+        submod_status status = submodi_cancelled()
+                                   ? submodi_cancel(who)
+                                   : value_of(fn, nbase, block, nblock, in, list, &table[bits]);
         if (status != SUBMOD_OK) {
             return status;
         }
@@ -77,12 +82,11 @@ static submod_status minimum(const submod_fn *fn, size_t nbase, const int32_t *b
     for (size_t j = 0; j < nblock; j++) {
         *value -= in[j] ? z[j] : 0;
     }
-    return isfinite(*value) ? SUBMOD_OK
-                            : submodi_fail(SUBMOD_ENUMERIC, "submod_fn_minimize: F - z overflows");
+    return isfinite(*value) ? SUBMOD_OK : submodi_fail(SUBMOD_ENUMERIC, "%s: F - z overflows", who);
 }
 
 /* Finite, and no sum of some of them overflows. */
-static submod_status require_summable(const char *who, const double *z, size_t n)
+static submod_status require_summable(const double *z, size_t n)
 {
     submod_status status = submodi_require_finite(who, "z", z, n);
     double sum = 0;
@@ -98,14 +102,13 @@ submod_status submod_fn_minimize(const submod_fn *fn, const int32_t *base, size_
                                  const int32_t *block, size_t nblock, const double *z, int largest,
                                  uint8_t *in, double *value)
 {
-    static const char who[] = "submod_fn_minimize";
     if (!fn || (nblock && (!z || !in))) {
         return submodi_fail(SUBMOD_EINVAL, "%s: fn, z or in is NULL", who);
     }
     submod_status status =
         submodi_require_disjoint_sets(who, fn->n, "base", base, nbase, "block", block, nblock);
     if (status == SUBMOD_OK) {
-        status = require_summable(who, z, nblock);
+        status = require_summable(z, nblock);
     }
     if (status == SUBMOD_OK && !fn->ops.minimize && nblock > SUBMOD_EXHAUSTIVE_MAX) {
         status = submodi_fail(SUBMOD_EUNSUPPORTED,

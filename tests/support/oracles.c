@@ -116,3 +116,16 @@ void random_order(submod_rng *rng, int32_t *order, size_t n)
         order[j] = (int32_t)i;
     }
 }
+
+const iwata_minimum iwata_minima[] = {{3, -12},
+                                      {5, -26},
+                                      {10, -84},
+                                      {30, -651},
+                                      {50, -1751},
+                                      {100, -6834},
+                                      {200, -27001},
+                                      {500, -167501},
+                                      {1000, -668334},
+                                      {10000, -66683334},
+                                      {100000, -6666833334}};
+const size_t iwata_count = sizeof iwata_minima / sizeof *iwata_minima;

@@ -61,6 +61,15 @@ double support_function(const double *F, size_t n, const double *x);
 /* Largest |F|, at least 1: what tolerances are relative to. */
 double value_scale(const double *F, size_t n);
 
+/* The minima listed for Iwata's function of n elements. */
+typedef struct iwata_minimum {
+    size_t n;
+    double lowest;
+} iwata_minimum;
+
+extern const iwata_minimum iwata_minima[];
+extern const size_t iwata_count;
+
 /* ---- the rest ---- */
 
 /* x filled with N(0, 1), or, coarse, with few different multiples of 1/4: many ties. */

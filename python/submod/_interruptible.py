@@ -1,0 +1,79 @@
+"""Calls that may take long, never come back to Python on their way, and still hear Ctrl-C."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import threading
+from typing import Any, Callable
+
+from ._library import call, function
+
+
+class _Waiting:
+    """For a computation in another thread. Whatever is raised here meanwhile, by Ctrl-C or by the
+    handler of another signal, cancels it and waits until it has ended."""
+
+    def __init__(self) -> None:
+        self.done = threading.Event()
+        self.cancel_flag = ctypes.c_int(0)  # read by the library
+        self.raised: list[BaseException] = []
+
+    def cancel(self, error: BaseException) -> None:
+        self.raised.append(error)
+        self.cancel_flag.value = 1
+
+    def run(self, start: Callable[[], None]) -> None:
+        """Handlers run between any two lines of Python. That of Ctrl-C must not end the wait, so
+        what it raises is kept; one that raises nothing cancels nothing."""
+        handler = signal.getsignal(signal.SIGINT)
+
+        def handle(number: int, frame: Any) -> None:
+            assert callable(handler)
+            try:
+                handler(number, frame)
+            except BaseException as error:
+                self.cancel(error)
+
+        if callable(handler):
+            signal.signal(signal.SIGINT, handle)
+        try:
+            start()
+            while not self.done.is_set():
+                try:
+                    self.done.wait()
+                except BaseException as error:
+                    self.cancel(error)
+        finally:
+            if signal.getsignal(signal.SIGINT) is handle:
+                signal.signal(signal.SIGINT, handler)
+
+
+def call_interruptibly(keep: Any, name: str, *arguments: Any) -> int:
+    """call, in a thread of its own. Ctrl-C cancels the computation, waits for its end and is raised
+    then. Only the main thread hears signals: in others this is a plain call.
+
+    keep: the arrays whose addresses are among the arguments."""
+    if threading.current_thread() is not threading.main_thread():
+        return call(name, *arguments)
+    waiting = _Waiting()
+    outcome: list[Any] = []
+    alive = [keep]
+
+    def work() -> None:
+        function("set_cancel_flag")(ctypes.byref(waiting.cancel_flag))
+        try:
+            outcome.append(call(name, *arguments))
+        except BaseException as error:  # handed to the caller below
+            outcome.append(error)
+        finally:
+            waiting.done.set()
+        del alive[:]
+
+    waiting.run(threading.Thread(target=work, name=f"submod_{name}", daemon=True).start)
+    if waiting.raised:
+        raise waiting.raised[0]
+    if isinstance(outcome[0], BaseException):
+        raise outcome[0]
+    status: int = outcome[0]
+    return status
