@@ -162,10 +162,14 @@ static inline double error_of(uint64_t key, int32_t largest)
 }
 
 /* Weights of the records of one part, which begins and ends with a tied block; returns its share of
- * the value. */
-static double weigh(const uint64_t *record, size_t n, counts c, uint64_t P, int32_t largest,
-                    double coefficient, float *weight)
+ * the value. Counts are doubles, in which they are exact: conversions would cost more than the
+ * rest. */
+static double weigh(const uint64_t *record, size_t n, counts before, uint64_t foreground,
+                    int32_t largest, double coefficient, float *weight)
 {
+    const double P = (double)foreground;
+    double a = (double)before.a;
+    double U = P + (double)before.b;
     double value = 0;
     size_t i = 0;
     while (i < n) {
@@ -177,20 +181,19 @@ static double weigh(const uint64_t *record, size_t n, counts c, uint64_t P, int3
         while (end < n && key_of(record[end]) == key) {
             end++;
         }
-        uint64_t t = end - i;
-        uint64_t U = P + c.b;
+        double t = (double)(int64_t)(end - i);
         bool background = key & 1;
         /* U = 0: no foreground, and this is the first block. */
-        double numerator = background ? (U ? (double)(P - c.a) : 1) : 1;
-        double denominator = background ? (U ? (double)U * (double)(U + t) : (double)t) : (double)U;
+        double numerator = background && U > 0 ? P - a : 1;
+        double denominator = !background ? U : U > 0 ? U * (U + t) : t;
         double w = numerator / denominator;
-        value += w * error_of(key, largest) * (double)t;
+        value += w * error_of(key, largest) * t;
         float signed_weight = (float)(background ? w * coefficient : -w * coefficient);
         for (; i < end; i++) {
             weight[record[i] & pixel_mask] = signed_weight;
         }
-        c.a += background ? 0 : t;
-        c.b += background ? t : 0;
+        a += background ? 0 : t;
+        U += background ? t : 0;
     }
     return value;
 }
