@@ -7,8 +7,8 @@ Labels as there: (B, H, W), or (B, 1, H, W). Probabilities (B, C, H, W), or (B, 
 together with classes=[c], the class that they are for. classes may also be True or False, which is
 what its first version called only_present. Losses are the library's, exact.
 
-Stricter than there: a label outside [0, C) that `ignore` does not name is background to the original,
-and probabilities may be any numbers; here both raise an exception that says where.
+Stricter than there: to the original a label outside [0, C) that `ignore` does not name is
+background, and any numbers are probabilities; here both raise an exception that says where.
 """
 
 from __future__ import annotations
