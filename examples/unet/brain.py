@@ -89,7 +89,8 @@ def brain(folder: Path = MRICRON) -> Segmentation:
     image, labels = standardised(image)[box], labels[box]
     tested = {z for z in range(z0, z1) if (z - z0) // SLAB % 3 == 1}
     beside = {z + step for z in tested for step in (-1, 1)}
-    train = [partial(read_slice, image, labels, z) for z in range(z0, z1) if z not in tested | beside]
+    trained = set(range(z0, z1)) - tested - beside
+    train = [partial(read_slice, image, labels, z) for z in sorted(trained)]
     val = [partial(read_slice, image, labels, z) for z in sorted(tested)]
     return Segmentation(["rest", *NAMES], 1, train, val, leave_out=0)
 
@@ -113,11 +114,12 @@ def ibsr(root: Path, fold: int = 0) -> Segmentation:
         if image.shape != labels.shape:
             raise UserError(f"{truth} and its image differ in size")
         image = standardised(image)
+        read = partial(read_slice, image, labels)
         slices = range(labels.shape[2])
         if first <= number < first + third:
-            val += [partial(read_slice, image, labels, z) for z in slices]
+            val += [partial(read, z) for z in slices]
         else:
-            train += [partial(read_slice, image, labels, z) for z in slices if labels[:, :, z].any()]
+            train += [partial(read, z) for z in slices if labels[:, :, z].any()]
     if not train:
         raise UserError(f"no slice under {root} has any of the labels {IBSR}")
     return Segmentation(["rest", *NAMES], 1, train, val, leave_out=0)

@@ -61,8 +61,8 @@ def tensors(image: Any, labels: Any) -> Example:
 
 
 def load(images: int, seed: int = 0) -> Segmentation:
-    """Three quarters of the images to train with. Kept as arrays: workers of a DataLoader get copies
-    of these, where each tensor would be a file that they share."""
+    """Three quarters of the images to train with. Kept as arrays: workers of a DataLoader get
+    copies of these, where each tensor would be an open file that they share."""
     rng = np.random.default_rng(seed)
     readers = [partial(tensors, *draw_image(rng)) for _ in range(images)]
     train = images * 3 // 4
