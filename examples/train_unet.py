@@ -18,10 +18,12 @@ from __future__ import annotations
 import argparse
 import copy
 import os
+import pickle
 import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from textwrap import shorten
 from typing import Dict, List, Optional
 
 # Threads that spin while they wait are in each other's way as soon as somebody else uses the
@@ -114,9 +116,26 @@ def make_network(chosen: argparse.Namespace, recipe: Recipe, data: Segmentation)
         try:
             state = torch.load(chosen.weights, map_location="cpu", weights_only=True)
             getattr(network, "network", network).load_state_dict(state)
-        except (OSError, RuntimeError) as error:
-            raise UserError(f"--weights {chosen.weights}: {error}") from None
+        except Exception as error:  # a file that holds something else may raise anything
+            words = shorten(str(error), 300)
+            if not words or isinstance(error, pickle.UnpicklingError):  # which tells how to run it
+                words = "it is no state_dict, as torch.save(network.state_dict(), FILE) writes it"
+            raise UserError(f"--weights {chosen.weights}: {words}") from None
     return network.to(chosen.device)
+
+
+def need_places(chosen: argparse.Namespace) -> None:
+    """For all that is written after hours of training."""
+    if chosen.csv:
+        show.need_place("--csv", chosen.csv)
+    if chosen.pictures:
+        show.need_place("--pictures", chosen.pictures)
+        show.need_pillow()
+    if chosen.out:
+        try:
+            chosen.out.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(f"--out {chosen.out}: {error}") from None
 
 
 class Session:
@@ -125,6 +144,7 @@ class Session:
     def __init__(self, chosen: argparse.Namespace) -> None:
         self.chosen, self.recipe = chosen, make_recipe(chosen)
         train.need_devices(chosen.device, chosen.loss_device)
+        need_places(chosen)
         torch.manual_seed(chosen.seed)
         self.data = load(chosen)
         self.network = make_network(chosen, self.recipe, self.data)
@@ -142,7 +162,6 @@ class Session:
 
         def snapshot(step: int) -> None:
             if chosen.out:
-                chosen.out.mkdir(parents=True, exist_ok=True)
                 inner = getattr(network, "network", network)
                 torch.save(inner.state_dict(), chosen.out / f"{name.replace(' ', '-')}-{step}.pt")
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import struct
 import zlib
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, List
 
@@ -61,14 +62,10 @@ def classes_in(values: Volume, ids: List[int]) -> Volume:
     return labels
 
 
-def slice_at(image: Volume, labels: Volume, z: int) -> Callable[[], Example]:
+def read_slice(image: Volume, labels: Volume, z: int) -> Example:
     """Upright: rows from the front of the head to its back."""
-
-    def read() -> Example:
-        seen, truth = image[:, ::-1, z].T.copy(), labels[:, ::-1, z].T.copy()
-        return torch.from_numpy(seen[None]), torch.from_numpy(truth).long()
-
-    return read
+    seen, truth = image[:, ::-1, z].T.copy(), labels[:, ::-1, z].T.copy()
+    return torch.from_numpy(seen[None]), torch.from_numpy(truth).long()
 
 
 def standardised(image: Any) -> Volume:
@@ -92,8 +89,9 @@ def brain(folder: Path = MRICRON) -> Segmentation:
     image, labels = standardised(image)[box], labels[box]
     tested = {z for z in range(z0, z1) if (z - z0) // SLAB % 3 == 1}
     beside = {z + step for z in tested for step in (-1, 1)}
-    train = [slice_at(image, labels, z) for z in range(z0, z1) if z not in tested | beside]
-    val = [slice_at(image, labels, z) for z in sorted(tested)]
+    trained = set(range(z0, z1)) - tested - beside
+    train = [partial(read_slice, image, labels, z) for z in sorted(trained)]
+    val = [partial(read_slice, image, labels, z) for z in sorted(tested)]
     return Segmentation(["rest", *NAMES], 1, train, val, leave_out=0)
 
 
@@ -116,11 +114,12 @@ def ibsr(root: Path, fold: int = 0) -> Segmentation:
         if image.shape != labels.shape:
             raise UserError(f"{truth} and its image differ in size")
         image = standardised(image)
+        read = partial(read_slice, image, labels)
         slices = range(labels.shape[2])
         if first <= number < first + third:
-            val += [slice_at(image, labels, z) for z in slices]
+            val += [partial(read, z) for z in slices]
         else:
-            train += [slice_at(image, labels, z) for z in slices if labels[:, :, z].any()]
+            train += [partial(read, z) for z in slices if labels[:, :, z].any()]
     if not train:
         raise UserError(f"no slice under {root} has any of the labels {IBSR}")
     return Segmentation(["rest", *NAMES], 1, train, val, leave_out=0)

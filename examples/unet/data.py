@@ -21,7 +21,8 @@ Example = Tuple[Tensor, Tensor]  # image (channels, height, width), labels (heig
 
 @dataclass
 class Segmentation:
-    """train and val: one function per image, which reads it. Labels are classes or IGNORE."""
+    """train and val: one function per image, which reads it, and can be pickled for the workers of
+    a DataLoader. Labels are classes or IGNORE."""
 
     classes: Sequence[str]
     channels: int

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import List
+from functools import partial
+from typing import Any, Tuple
 
 import numpy as np
 import torch
@@ -36,7 +37,7 @@ def colour(kind: int, rng: np.random.Generator) -> np.ndarray:
     return clean + rng.normal(0, SPREAD, size=3)
 
 
-def draw_image(rng: np.random.Generator) -> Example:
+def draw_image(rng: np.random.Generator) -> Tuple[Any, Any]:
     rows, columns = np.mgrid[0:SIDE, 0:SIDE].astype(np.float64)
     slope = rng.normal(0, 0.2, size=2)
     ground = rng.uniform(0.3, 0.7) + (slope[0] * rows + slope[1] * columns) / SIDE
@@ -52,13 +53,17 @@ def draw_image(rng: np.random.Generator) -> Example:
         image[:, inside] = colour(int(kind), rng)[:, None]
         labels[inside] = 1 + kind
     image += rng.normal(0, NOISE, size=image.shape)
-    return torch.from_numpy(image.astype(np.float32)) - 0.5, torch.from_numpy(labels)
+    return image.astype(np.float32) - np.float32(0.5), labels
+
+
+def tensors(image: Any, labels: Any) -> Example:
+    return torch.from_numpy(image), torch.from_numpy(labels)
 
 
 def load(images: int, seed: int = 0) -> Segmentation:
-    """Three quarters of the images to train with."""
+    """Three quarters of the images to train with. Kept as arrays: workers of a DataLoader get
+    copies of these, where each tensor would be an open file that they share."""
     rng = np.random.default_rng(seed)
-    drawn: List[Example] = [draw_image(rng) for _ in range(images)]
-    readers = [lambda example=example: example for example in drawn]
+    readers = [partial(tensors, *draw_image(rng)) for _ in range(images)]
     train = images * 3 // 4
     return Segmentation(["ground", *KINDS], 3, readers[:train], readers[train:])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
+import os
 import sys
 import time
 from math import isnan
@@ -53,6 +55,17 @@ def print_classes(names: Sequence[str], results: Dict[str, Any]) -> None:
         print(f"{name:{wide}}  " + "  ".join(cells))
 
 
+def need_place(option: str, file: Path) -> None:
+    """Before the training rather than after it."""
+    if file.is_dir() or not os.access(file if file.exists() else file.parent, os.W_OK):
+        raise UserError(f"{option} {file}: no file can be written there")
+
+
+def need_pillow() -> None:
+    if importlib.util.find_spec("PIL") is None:
+        raise UserError("--pictures needs Pillow: pip install pillow")
+
+
 def write_curves(file: Path, parts: Sequence[Any]) -> None:
     fields = ["part", "step", "loss", "image_miou", "dataset_miou"]
     with open(file, "w", newline="", encoding="utf-8") as out:
@@ -86,10 +99,8 @@ def label_colours(labels: Any, classes: int) -> Any:
 
 def save_rows(file: Path, titles: List[str], rows: List[Tuple[Any, ...]], classes: int) -> None:
     """One row per image: the grey or colour image (channels, height, width), then label maps."""
-    try:
-        from PIL import Image, ImageDraw
-    except ImportError:
-        raise UserError("--pictures needs Pillow: pip install pillow") from None
+    from PIL import Image, ImageDraw
+
     height, width = (ZOOM * side for side in rows[0][1].shape)
     size = (len(titles) * (width + GAP) + GAP, TITLE + len(rows) * (height + GAP))
     sheet = Image.new("RGB", size, "white")
@@ -101,7 +112,7 @@ def save_rows(file: Path, titles: List[str], rows: List[Tuple[Any, ...]], classe
             shown = grey(row[0]) if column == 0 else label_colours(row[column], classes)
             picture = Image.fromarray(shown).resize((width, height), Image.Resampling.NEAREST)
             sheet.paste(picture, (left, TITLE + number * (height + GAP)))
-    sheet.save(file)
+    sheet.save(file, "PNG")
 
 
 def grey(image: Any) -> Any:

@@ -239,6 +239,23 @@ def test_errors():
         lovasz.lovasz_softmax(scores.to("meta"), labels)
 
 
+@pytest.mark.parametrize("module", [lovasz.LovaszSoftmax, lovasz.LovaszSigmoid, lovasz.LovaszHinge])
+def test_settings_are_refused_at_once(module):
+    for wrong in ({"engine": "quick"}, {"engine": "histogram", "delta": 0.0}):
+        with pytest.raises(ValueError, match="engine|delta"):
+            module(**wrong)
+    if module is lovasz.LovaszHinge:
+        return
+    weights = {"class_weight": [1.0, 2.0]}
+    for wrong in ({"classes": "some"}, {"classes": [0, -1]}, {"classes": [2], **weights}):
+        with pytest.raises(ValueError, match="class"):
+            module(**wrong)
+    for weight in ([1.0, -2.0], [[1.0, 2.0]]):
+        with pytest.raises(ValueError, match="class_weight"):
+            module(class_weight=weight)
+    module(classes=[7, 3]), module(classes=[1], **weights), module(classes="all", delta=0.5)
+
+
 def test_scaled_backward():
     scores, labels = randn(2, 3, 5, 4), randint(3, (2, 5, 4))
     _, gradient = loss_and_gradient(lovasz.lovasz_softmax, scores, labels)
@@ -317,3 +334,6 @@ def test_prox_hinge(per_image):
     assert module(scores, labels) == loss and "lam=0.3" in repr(module)
     with pytest.raises(ValueError, match="lam"):
         lovasz.prox_lovasz_hinge(scores, labels, 0.0)
+    for lam in (-1.0, 0.0, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="lam"):
+            lovasz.ProxLovaszHinge(lam)

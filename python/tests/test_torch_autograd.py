@@ -96,6 +96,22 @@ def test_operator_keeps_its_outputs():
     assert torch.equal(gradient, before) and torch.equal(leaf.grad, 3 * before)
 
 
+def operator(scores, labels):
+    options = ("softmax", False, 2, [0, 2], False, None, None, "exact", 2.0**-13, True)
+    return torch.ops.submod.lovasz(scores, labels, *options)[0]
+
+
+@pytest.mark.parametrize("loss", [softmax, operator])
+def test_second_derivative_is_refused(loss):
+    """Also where only the derivative by the leaf is asked for, and other terms have one."""
+    scores, labels = case()
+    leaf = scores.clone().requires_grad_(True)
+    value = loss(1 * leaf, labels) + leaf.square().sum()
+    (slope,) = torch.autograd.grad(value, leaf, create_graph=True)
+    with pytest.raises(RuntimeError, match="second derivative"):
+        torch.autograd.grad(slope.square().sum(), leaf)
+
+
 @each_loss
 def test_batched_gradients(loss):
     scores, labels = case()

@@ -130,6 +130,14 @@ def test_errors():
         lovasz.DatasetLovasz(4, decay=2)
     with pytest.raises(ValueError, match="classes"):
         lovasz.DatasetLovasz(5)(*batches(1)[0])
+    with pytest.raises(ValueError, match="num_classes = 0"):
+        lovasz.DatasetLovasz(0)
+    for classes in ("some", [4], [-1]):
+        with pytest.raises(ValueError, match="class"):
+            lovasz.DatasetLovasz(4, classes=classes)
+    for weight in ([1.0, 2.0], [1.0, 1.0, 1.0, -1.0]):
+        with pytest.raises(ValueError, match="class_weight"):
+            lovasz.DatasetLovasz(4, class_weight=weight)
 
 
 def test_nccl_wants_device_memory(monkeypatch):
@@ -157,6 +165,42 @@ def test_refused_batch_is_not_counted():
     with pytest.raises(submod.NonFiniteError, match="nan"):
         module(logits * float("nan"), labels)
     assert module.counts.sum() == 0
+
+
+def test_batch_without_a_loss_is_not_counted():
+    """Labels of an inference cannot be saved for backward, which comes out after the counting."""
+    module = lovasz.DatasetLovasz(4)
+    logits, labels = batches(1)[0]
+    with torch.inference_mode():
+        labels = labels.clone()
+    with pytest.raises(RuntimeError, match="[Ii]nference"):
+        module(logits.requires_grad_(True), labels)
+    assert module.counts.sum() == 0
+
+
+@pytest.mark.parametrize("last", ["forward", "reset"])
+def test_state_after_inference(last):
+    module, state = lovasz.DatasetLovasz(4), lovasz.DatasetLovasz(4).state_dict()
+    with torch.inference_mode():
+        module(*batches(1)[0])
+        if last == "reset":
+            module.reset()
+    module.load_state_dict(state)
+    module(*batches(1)[0])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_compile_breaks_the_graph():
+    torch._dynamo.reset()
+    logits, labels = batches(1)[0]
+    plain = lovasz.DatasetLovasz(4)
+    module = lovasz.DatasetLovasz(4)
+    compiled = torch.compile(module, backend="aot_eager")
+    assert compiled(logits, labels) == plain(logits, labels)
+    assert torch.equal(module.counts, plain.counts)
+    torch._dynamo.reset()
+    with pytest.raises(torch._dynamo.exc.TorchDynamoException):
+        torch.compile(lovasz.DatasetLovasz(4), fullgraph=True, backend="aot_eager")(logits, labels)
 
 
 # One process for each of two ranks, which take their shares of batches of 4 images.

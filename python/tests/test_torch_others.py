@@ -120,6 +120,26 @@ class TestCompat:
             with pytest.raises(ValueError, match="class"):
                 compat.lovasz_softmax_flat(flat, kept, classes=classes)
 
+    @pytest.mark.parametrize("per_image", [True, False])
+    @pytest.mark.parametrize("height", [1, 10])
+    def test_labels_with_a_channel(self, per_image, height):
+        scores, labels = case(shape=(3, height, 12))
+        p = scores.softmax(1)
+        for probas, classes in ((p, "all"), (p[:, 1], [1]), (p[:, 1:2], [1])):
+            found = compat.lovasz_softmax(probas, labels[:, None], classes, per_image)
+            assert found == compat.lovasz_softmax(probas, labels, classes, per_image)
+        truth = labels == 1
+        for logits in (scores[:, 1], scores[:, 1:2]):
+            found = compat.lovasz_hinge(logits, truth[:, None], per_image)
+            assert found == compat.lovasz_hinge(scores[:, 1], truth, per_image)
+
+    def test_stricter_than_the_original(self):
+        scores, labels = case()
+        with pytest.raises(ValueError, match="labels"):
+            compat.lovasz_softmax(scores.softmax(1), labels + 1)
+        with pytest.raises(ValueError, match="scores"):
+            compat.lovasz_softmax(scores, labels)
+
     def test_classes(self):
         """True and False as in the first version; listed ones count whether there or not."""
         scores, labels = case()

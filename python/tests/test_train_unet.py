@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import io
+import pickle
 import re
 import struct
 import subprocess
@@ -226,6 +227,39 @@ def test_label_that_is_no_class(voc):
     assert_refused(run("--data", "voc", "--root", voc), "has the label 21, which is no class")
 
 
+class Pickled(torch.nn.Linear):
+    """A module is no state_dict, and not loaded either."""
+
+
+def test_weights_that_are_none(tmp_path):
+    file = tmp_path / "weights.pt"
+    assert_refused(run("--weights", file), f"--weights {file}")
+    for garbage in (b"garbage", b""):
+        file.write_bytes(garbage)
+        assert_refused(run("--weights", file), f"--weights {file}")
+    for wrong in ([1, 2], {1: 2}, {"a": torch.zeros(1)}, torch.zeros(3), Pickled(1, 1)):
+        torch.save(wrong, file)
+        assert_refused(run("--weights", file), f"--weights {file}")
+
+
+@pytest.mark.parametrize("option", ["--csv", "--pictures"])
+def test_places_that_cannot_be_written(tmp_path, option):
+    """At once, not after the training."""
+    for place in (tmp_path, tmp_path / "gone" / "file"):
+        result = run(option, place)
+        assert_refused(result, f"{option} {place}")
+        assert result.stdout == ""
+    (tmp_path / "file").touch()
+    assert_refused(run("--out", tmp_path / "file"), "--out")
+
+
+def test_pictures_without_pillow(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    result = run("--pictures", tmp_path / "masks.png")
+    assert_refused(result, "needs Pillow")
+    assert result.stdout == ""
+
+
 def test_unknown_network():
     assert_refused(run("--model", "vnet"), "there is no network 'vnet'")
     assert_refused(run("--model", "nowhere:build"), "nowhere")
@@ -242,6 +276,7 @@ def parts(monkeypatch):
     import unet.folders
     import unet.model
     import unet.recipes
+    import unet.shapes
 
     return unet
 
@@ -277,6 +312,13 @@ def test_layers_of_the_supplement(parts):
     pools = [m for m in network.modules() if isinstance(m, torch.nn.MaxPool2d)]
     assert [(m.kernel_size, m.stride) for m in pools] == [(3, 2), (3, 2), (3, 1), (3, 1), (3, 1)]
     assert network.eval()(torch.zeros(1, 1, 18, 21)).shape == (1, 9, 18, 21)
+
+
+def test_workers_may_be_sent_the_images(parts, ibsr):
+    """As they are where processes are not forked: Python 3.14, macOS, Windows."""
+    for data in (parts.shapes.load(4), parts.brain.ibsr(ibsr)):
+        for read, sent in zip(data.train, pickle.loads(pickle.dumps(data)).train):
+            assert all(map(torch.equal, read(), sent()))
 
 
 def test_rates(parts):

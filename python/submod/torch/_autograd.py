@@ -48,6 +48,9 @@ def register(operator: Any) -> None:
 
 def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     scores = next(x for x in inputs if isinstance(x, Tensor))
+    # The scores for their type and, when a second derivative is asked for, as the way back to the
+    # leaves on which it is refused: without them it would be a silent 0. The price is that they may
+    # not be changed in place before backward, where the operator itself is called.
     ctx.save_for_backward(scores, output[1], output[0].isnan())
     ctx.which = [x is scores for x in inputs]
     ctx.mark_non_differentiable(output[1])

@@ -3,14 +3,17 @@
     import submod.torch.compat as L
     loss = L.lovasz_softmax(probas, labels, ignore=255)
 
-Labels as there: (B, H, W). Probabilities (B, C, H, W), or (B, H, W) from a sigmoid together with
-classes=[c], the class that they are for. classes may also be True or False, which is what its first
-version called only_present. Losses are the library's, exact.
+Labels as there: (B, H, W), or (B, 1, H, W). Probabilities (B, C, H, W), or (B, H, W) from a sigmoid
+together with classes=[c], the class that they are for. classes may also be True or False, which is
+what its first version called only_present. Losses are the library's, exact.
+
+Stricter than there: to the original a label outside [0, C) that `ignore` does not name is
+background, and any numbers are probabilities; here both raise an exception that says where.
 """
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Iterator, Optional, Union
+from typing import Any, Iterable, Iterator, Optional, Sequence, Union
 
 import torch
 import torch.nn.functional as F
@@ -34,6 +37,7 @@ def lovasz_hinge(
     logits: Tensor, labels: Tensor, per_image: bool = True, ignore: Optional[int] = None
 ) -> Tensor:
     """Binary Lovász hinge loss of logits and labels (B, H, W)."""
+    labels = _without_channel(labels, logits.shape)
     return functional.lovasz_hinge(logits, labels, per_image=per_image, ignore_index=ignore)
 
 
@@ -57,6 +61,7 @@ def lovasz_softmax(
     ignore: Optional[int] = None,
 ) -> Tensor:
     """Multi-class Lovász-Softmax loss of probabilities. classes: "present", "all" or a list."""
+    labels = _without_channel(labels, probas.shape, probas.shape[:1] + probas.shape[2:])
     if probas.ndim == labels.ndim:
         probas = probas[:, None]
     if probas.shape[1] == 1:
@@ -86,6 +91,13 @@ def _kept(values: Tensor, labels: Tensor, ignore: Optional[int]) -> tuple[Tensor
         return values, labels
     valid = labels != ignore
     return values[valid], labels[valid]
+
+
+def _without_channel(labels: Tensor, *shapes: Sequence[int]) -> Tensor:
+    """(B, 1, H, W) as (B, H, W), if that is one of the shapes."""
+    if labels.ndim > 1 and labels.shape[1] == 1 and labels[:, 0].shape in shapes:
+        return labels[:, 0]
+    return labels
 
 
 def _named(classes: Classes) -> Union[str, list[int]]:

@@ -13,7 +13,8 @@ from .._settings import DELTA, Classes, split_classes
 from .._views import canonical
 from . import _autograd, _ops
 from ._memory import require_device
-from .functional import Weight, weight_tensor
+from .functional import Weight, lovasz_softmax, weight_tensor
+from .modules import require_settings
 
 
 class DatasetLovasz(nn.Module):
@@ -39,7 +40,8 @@ class DatasetLovasz(nn.Module):
     take a module of its own in training mode, under torch.no_grad(), and read value().
 
     The counts are float64 whatever .half() or .to(dtype) make of other modules. Errors are counted
-    in CPU memory: logits on other devices are copied there, and their gradient back.
+    in CPU memory: logits on other devices are copied there, and their gradient back. torch.compile
+    has to break the graph here, since numbers are read from the counts: not with fullgraph=True.
     """
 
     counts: Tensor
@@ -57,6 +59,8 @@ class DatasetLovasz(nn.Module):
         from_logits: bool = True,
     ) -> None:
         super().__init__()
+        if num_classes < 1:
+            raise ValueError(f"num_classes = {num_classes} is not >= 1")
         if not 2.0**-21 <= delta <= 1:
             raise ValueError(f"delta = {delta} is not in [2^-21, 1]")
         if not 0 <= decay <= 1:
@@ -72,13 +76,23 @@ class DatasetLovasz(nn.Module):
         self.from_logits = from_logits
         self.register_buffer("counts", torch.zeros(num_classes, 2, self.bins, dtype=torch.float64))
         self.class_weight = weight_tensor(class_weight)
+        require_settings(
+            lovasz_softmax, num_classes, classes=self.classes, ignore_index=ignore_index,
+            class_weight=self.class_weight,
+        )  # fmt: skip
 
     def extra_repr(self) -> str:
         return f"num_classes={self.num_classes}, bins={self.bins}, decay={self.decay}"
 
     def reset(self) -> None:
         """Forgets all batches."""
-        self.counts = torch.zeros_like(self.counts)  # a new one: backward may need the old
+        self._keep(torch.zeros_like(self.counts))  # a new one: backward may need the old
+
+    def _keep(self, counts: Tensor) -> None:
+        """No tensor of torch.inference_mode(), which load_state_dict could not write to later."""
+        with torch.inference_mode(False):
+            counts = counts.clone() if counts.is_inference() else counts
+            self.counts = counts.to(self.counts.device)
 
     def value(self) -> float:
         """The loss of all batches counted so far, 0 when there are none."""
@@ -107,8 +121,6 @@ class DatasetLovasz(nn.Module):
             batch, ranks = self._over_ranks(batch)
             counts = counts * self.decay
         counts = counts + batch
-        if self.training:
-            self.counts = counts.to(self.counts.device)
         # Every class counts every pixel once.
         pixels = batch[0].sum().item()
         estimates = self.stochastic and pixels > 0
@@ -118,6 +130,8 @@ class DatasetLovasz(nn.Module):
             _ops.histogram_loss, scores, labels, counts, not self.from_logits, chosen, class_list,
             self.ignore_index, self.class_weight, scale,
         )  # fmt: skip
+        if self.training:
+            self._keep(counts)
         return loss.to(logits.device)
 
     def _canonical(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Optional, Union
 
 import torch
@@ -20,6 +21,11 @@ def weight_tensor(weight: Weight) -> Optional[Tensor]:
     if weight is None:
         return None
     return torch.as_tensor(weight, dtype=torch.float64).detach().cpu()
+
+
+def require_lam(lam: float) -> None:
+    if not 0 < lam < math.inf:
+        raise ValueError(f"lam = {lam} is not > 0 and finite")
 
 
 def lovasz_softmax(
@@ -103,8 +109,7 @@ def prox_lovasz_hinge(
     backpropagation. Where the loss is linear around the logits that is the gradient itself; the
     smaller lam > 0, the further it looks. It is computed in CPU memory: CUDA tensors are copied
     there, and the result back. The rest as in lovasz_hinge."""
-    if not lam > 0:
-        raise ValueError(f"lam = {lam} is not > 0")
+    require_lam(lam)
     require_device(logits, labels)
     scores, labels = canonical("hinge", logits.cpu(), labels.cpu(), per_image)
     loss = _autograd.apply(_ops.prox_lovasz_hinge, scores, labels, lam, per_image, ignore_index)

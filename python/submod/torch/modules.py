@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Any, Callable, Optional
 
+import torch
 from torch import Tensor, nn
 
 from .._settings import DELTA, Classes
 from . import functional
-from .functional import Weight, weight_tensor
+from .functional import Weight, require_lam, weight_tensor
+
+
+def require_settings(loss: Callable[..., Tensor], num_classes: int, **settings: Any) -> None:
+    """Refused when a module is made, by what would refuse them in training: a loss of no images."""
+    labels = torch.zeros((0, 1), dtype=torch.uint8, device="cpu")
+    loss(torch.zeros((0, num_classes, 1), device="cpu"), labels, **settings)
 
 
 class _ClassLoss(nn.Module):
@@ -33,6 +40,13 @@ class _ClassLoss(nn.Module):
         self.engine = engine
         self.delta = delta
         self.from_logits = from_logits
+        # How many classes there are, only class_weight tells; else as many as are listed.
+        listed = [] if isinstance(self.classes, str) else self.classes
+        number = max([0, *listed]) + 1 if self.class_weight is None else self.class_weight.numel()
+        require_settings(
+            functional.lovasz_softmax, number, classes=self.classes, ignore_index=ignore_index,
+            class_weight=self.class_weight, engine=engine, delta=delta,
+        )  # fmt: skip
 
     def extra_repr(self) -> str:
         return (
@@ -76,6 +90,9 @@ class LovaszHinge(nn.Module):
         self.ignore_index = ignore_index
         self.engine = engine
         self.delta = delta
+        require_settings(
+            functional.lovasz_hinge, 1, ignore_index=ignore_index, engine=engine, delta=delta
+        )
 
     def extra_repr(self) -> str:
         return f"per_image={self.per_image}, ignore_index={self.ignore_index}"
@@ -96,6 +113,8 @@ class ProxLovaszHinge(nn.Module):
         self.lam = lam
         self.per_image = per_image
         self.ignore_index = ignore_index
+        require_lam(lam)
+        require_settings(functional.lovasz_hinge, 1, ignore_index=ignore_index)
 
     def extra_repr(self) -> str:
         return f"lam={self.lam}, per_image={self.per_image}, ignore_index={self.ignore_index}"
