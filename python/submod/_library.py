@@ -217,10 +217,11 @@ def call(name: str, *arguments: Any) -> int:
 
 
 def warn(status: int, what: str, stacklevel: int = 3) -> None:
-    """Says so when a result is less than what was asked for."""
+    """Says so when a result is less than what was asked for. stacklevel: as in warnings.warn, of
+    whom the warning names; 3 is the caller of the caller."""
     if status > 0:
         text = f"{what}: {status_string(status)}"
-        warnings.warn(text, _errors.AccuracyWarning, stacklevel=stacklevel + 1)
+        warnings.warn(text, _errors.AccuracyWarning, stacklevel=stacklevel)
 
 
 class Handle:
@@ -264,6 +265,11 @@ def workspace() -> Handle:
 def set_num_threads(threads: int) -> None:
     """How many threads the library uses, in the whole process; 0: as many as OpenMP would."""
     call("set_num_threads", threads)
+
+
+# OpenMP's threads are not there after a fork, and it would wait for them for ever.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: set_num_threads(1))
 
 
 def get_num_threads() -> int:

@@ -124,6 +124,24 @@ def test_minimize(name):
         assert result.gap <= 1e-8
 
 
+def test_warnings_name_the_line_that_asked():
+    rng = np.random.default_rng(5)
+    points = rng.normal(size=(30, 3))
+    kernel = np.exp(-((points[:, None] - points[None]) ** 2).sum(2)) + 0.1 * np.eye(30)
+    f, p = Function.logdet(kernel), submod.optim.max_affine(rng.normal(size=(4, 2)))
+    x = rng.normal(size=30)
+    for ask in (
+        lambda: f.prox(x, 1.0, "min_norm", max_iterations=2),
+        lambda: (f + 0.3 * x).minimize("min_norm", time_limit=1e-9),
+        lambda: Function.sqrt(200).check(samples=10**9, time_limit=1e-3),
+        lambda: submod.optim.descend(p, [3.0, 1.0], 1e-3, time_limit=1e-9),
+        lambda: submod.optim.bundle(p, [3.0, 1.0], radius=9, max_iterations=1),
+    ):
+        with pytest.warns(submod.AccuracyWarning) as caught:
+            ask()
+        assert [(w.filename, w.lineno) for w in caught] == [(__file__, ask.__code__.co_firstlineno)]
+
+
 @pytest.mark.parametrize("n, minimum", [(3, -12), (10, -84), (100, -6834)])
 def test_iwata(n, minimum):
     """Known minima."""
