@@ -58,8 +58,8 @@ class Problem(Trap):
                 setattr(self._table, name, wrap(given))
 
     def _point(self, address: int) -> Vector:
-        """A copy, which may be kept."""
-        return np.frombuffer(ctypes.string_at(address, 8 * self.n))
+        """A copy, which may be kept and changed."""
+        return np.frombuffer(bytearray(ctypes.string_at(address, 8 * self.n)))
 
     def _batch(self, batch: int) -> tuple[Optional[int], ...]:
         if self.batches <= 1:

@@ -217,7 +217,7 @@ class _Run(Trap):
 
     def _record(self, raw: _structs.Trace) -> bool:
         """Whether to stop."""
-        x = np.frombuffer(ctypes.string_at(raw.x, 8 * self.problem.n))
+        x = self.problem._point(raw.x)
         line = TraceLine(
             raw.iteration, x, raw.f, raw.gradient_norm, raw.step, raw.seconds, raw.metric
         )

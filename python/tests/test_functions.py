@@ -250,6 +250,43 @@ def test_ctrl_c_between_callbacks():
     assert Function.custom(3, lambda S: 2.0)([1]) == 2
 
 
+def test_other_signals_between_callbacks():
+    """A handler of SIGALRM that raises, as pytest-timeout's, wherever the signal arrives."""
+
+    class Alarm(Exception):
+        pass
+
+    def handle(*_):
+        raise Alarm
+
+    f = Function.custom(60, lambda S: 0.0) + Function.logdet(np.eye(60))
+    previous = signal.signal(signal.SIGALRM, handle)
+    try:
+        for k in range(20):
+            signal.setitimer(signal.ITIMER_REAL, 0.01 + 0.0007 * k)
+            with pytest.raises(Alarm):
+                f.check(samples=10**8, time_limit=20)
+        assert signal.getsignal(signal.SIGALRM) is handle
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def test_arrays_of_callbacks_can_be_changed():
+    def f(S):
+        S.sort()
+        return float(S.size) ** 0.5
+
+    def gains(A, order):
+        A += 1
+        order += 1
+        return np.sqrt(A.size + 1 + np.arange(order.size)) - np.sqrt(A.size + np.arange(order.size))
+
+    value, g = Function.custom(3, f, gains).lovasz([3.0, 1.0, 2.0])
+    assert Function.custom(3, f)([2, 0]) == np.sqrt(2)
+    assert np.allclose(g, np.sqrt([1, 3, 2]) - np.sqrt([0, 2, 1])) and np.isclose(value, g @ [3, 1, 2])
+
+
 def test_ctrl_c_without_callbacks():
     timer, start = interrupt_after(0.1), time.monotonic()
     with pytest.raises(KeyboardInterrupt):
