@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ._arrays import labels_array, memory, scores_array, view_labels, view_scores
 from ._library import Handle, call, function, workspace
+from ._numbers import real, whole
 from ._settings import DELTA, Classes, loss_settings, split_classes
 from ._views import canonical, gradient_view
 
@@ -18,10 +19,11 @@ class Histogram(Handle):
     """A submod_histogram, whose counts (classes, 2, bins) can be taken out and put in."""
 
     def __init__(self, classes: int, delta: float) -> None:
-        super().__init__("histogram_create", classes, delta, free="histogram_free")
+        size = (whole(classes, "classes"), real(delta, "delta"))
+        super().__init__("histogram_create", *size, free="histogram_free")
         bins = ctypes.c_size_t()
         self._address: int = function("histogram_counts")(self, None, ctypes.byref(bins))
-        self.shape = (classes, 2, bins.value)
+        self.shape = (size[0], 2, bins.value)
         self.delta: float = function("histogram_delta")(self)
 
     def counts(self) -> npt.NDArray[np.float64]:
@@ -100,7 +102,7 @@ class DatasetJaccard:
 
     def scale(self, factor: float) -> None:
         """All counts times a factor >= 0: old batches decay."""
-        call("histogram_scale", self._histogram, factor)
+        call("histogram_scale", self._histogram, real(factor, "factor"))
         self._solved = False
 
     def merge(self, other: DatasetJaccard) -> None:

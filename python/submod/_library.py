@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Callable, NamedTuple, Optional
 
 from . import _errors
+from ._numbers import whole
 from ._structs import AdamSettings, BundleSettings, CertificateReport, CheckReport, CheckSettings
 from ._structs import DescentSettings, FistaSettings, FunctionOps, GpuPlace, Gradient, Labels
 from ._structs import LossInfo, LossSettings, LovaszSettings, MetricSettings, MiouValues, OptimInfo
@@ -264,7 +265,7 @@ def workspace() -> Handle:
 
 def set_num_threads(threads: int) -> None:
     """How many threads the library uses, in the whole process; 0: as many as OpenMP would."""
-    call("set_num_threads", threads)
+    call("set_num_threads", whole(threads, "threads", c_int))
 
 
 # OpenMP's threads are not there after a fork, and it would wait for them for ever.

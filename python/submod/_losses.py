@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ._arrays import labels_array, memory, scores_array, view_labels, view_scores
 from ._library import call, workspace
+from ._numbers import real
 from ._settings import DELTA, Classes, loss_settings, split_classes
 from ._views import canonical, gradient_view
 
@@ -106,7 +107,7 @@ def prox_lovasz_hinge(
     targets = [ctypes.byref(gradient_view(memory(array))) for array in (u, d)]
     batch = (ctypes.byref(scores_), ctypes.byref(labels_))
     end = (None, ctypes.byref(settings), workspace())
-    call("prox_lovasz_hinge", *batch, lam, *targets, *end)
+    call("prox_lovasz_hinge", *batch, real(lam, "lam"), *targets, *end)
     return u.reshape(given.shape), d.reshape(given.shape)
 
 

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from ._arrays import int32, labels_array, view_labels
 from ._library import OUT, Handle, call, function
-from ._settings import pick
+from ._numbers import whole
+from ._settings import pick, set_classes
 from ._structs import MetricSettings, MiouValues
 
 ABSENT = {"one": 0, "zero": 1, "skip": 2, "truth": 3}
@@ -32,14 +33,10 @@ def _settings(
 ) -> MetricSettings:
     settings: MetricSettings = function("metric_defaults")()
     settings.absent = pick("absent", absent, ABSENT)
-    if ignore_index is not None:
-        settings.has_ignore, settings.ignore_label = 1, ignore_index
+    set_classes(settings, class_list, ignore_index)
     if leave_out is not None:
-        settings.has_leave_out, settings.leave_out = 1, leave_out
-    if class_list is not None:
-        listed = list(class_list)
-        settings.class_list = (ctypes.c_int32 * max(len(listed), 1))(*listed)
-        settings.class_count = len(listed)
+        settings.has_leave_out = 1
+        settings.leave_out = whole(leave_out, "leave_out", ctypes.c_int32)
     return settings
 
 
@@ -61,8 +58,8 @@ class MeanIoU:
         leave_out: Optional[int] = None,
     ) -> None:
         settings = _settings(ignore_index, absent, class_list, leave_out)
-        self.classes = classes
-        create = (classes, OUT, ctypes.byref(settings))
+        self.classes = whole(classes, "classes")
+        create = (self.classes, OUT, ctypes.byref(settings))
         self._handle = Handle("miou_create", *create, free="miou_free")
 
     def add(self, prediction: Any, truth: Any) -> None:
@@ -131,7 +128,8 @@ class Equibatch(Iterator[int]):
         start = np.zeros(len(lists) + 1, np.uintp)
         np.cumsum([len(ids) for ids in lists], out=start[1:])
         ids = int32([c for ids in lists for c in ids], "image_classes")
-        create = (len(lists), start.ctypes.data, ids.ctypes.data, classes, seed)
+        count, start_seed = whole(classes, "classes"), whole(seed, "seed", ctypes.c_uint64)
+        create = (len(lists), start.ctypes.data, ids.ctypes.data, count, start_seed)
         self._handle = Handle("equibatch_create", *create, free="equibatch_free")
 
     @property

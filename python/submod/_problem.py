@@ -12,6 +12,7 @@ from . import _structs
 from ._arrays import as_array, vector
 from ._callbacks import Trap
 from ._library import call, function
+from ._numbers import whole
 
 Vector = npt.NDArray[np.float64]
 FULL_BATCH = ctypes.c_size_t(-1).value
@@ -44,8 +45,8 @@ class Problem(Trap):
         batches: int = 1,
     ) -> None:
         super().__init__()
-        self.n, self.batches = n, batches
-        self._table = _structs.Problem(ctypes.sizeof(_structs.Problem), n, batches)
+        self.n, self.batches = whole(n, "n"), whole(batches, "batches")
+        self._table = _structs.Problem(ctypes.sizeof(_structs.Problem), self.n, self.batches)
         self._table.subgradient = self._slope(subgradient)
         for name, given, wrap in (
             ("value", value, self._number),

@@ -248,6 +248,12 @@ def test_words_for_tensors():
             submod.lovasz_hinge(tensor, labels)
 
 
+@pytest.mark.parametrize("shape", [(2, 3, 0, 1), (0, 3, 4, 1)])
+def test_labels_that_classes_share_without_pixels(shape):
+    labels = np.broadcast_to(np.zeros(shape[:1] + (1,) + shape[2:], np.int64), shape)
+    assert submod.lovasz_sigmoid(np.zeros(shape, np.float32), labels) == 0
+
+
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_after_a_fork():

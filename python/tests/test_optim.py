@@ -157,7 +157,8 @@ def test_points_can_be_changed():
         x *= 2
         return (x**2).sum() / 8, x / 2
 
-    found = optim.descend(optim.Problem(2, subgradient), [1.0, 2.0], 0.1, max_iterations=1, trace=True)
+    problem = optim.Problem(2, subgradient)
+    found = optim.descend(problem, [1.0, 2.0], 0.1, max_iterations=1, trace=True)
     assert np.allclose(found.x, [0.9, 1.8])
     assert all(line.x.flags.writeable for line in found.trace)
 

@@ -102,6 +102,17 @@ def test_certificate():
     assert again.u == pytest.approx(result.u, abs=1e-7)
 
 
+def test_certificates_are_refused():
+    f, x = Function.sqrt(3), [3.0, 1.0, 2.0]
+    found = f.prox(x, 1.0, "cardinality")
+    assert found.certificate is None
+    with pytest.raises(ValueError, match="has no certificate"):
+        f.verify(x, 1.0, found.u, found.s, found.certificate)
+    start = submod.Certificate(np.array([[0, 1, 2**32 + 2]]), np.ones(1))
+    with pytest.raises(ValueError, match="orders holds"):
+        f.prox(x, 1.0, "min_norm", start=start)
+
+
 def test_limits_warn():
     n = 30
     root = RNG.normal(size=(n, n))
