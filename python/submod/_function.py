@@ -13,7 +13,7 @@ from . import _errors, _prox
 from ._arrays import as_array, elements, int32, listed, vector
 from ._callbacks import Callbacks, call_trapped
 from ._interruptible import call_interruptibly
-from ._library import Handle, function, warn
+from ._library import Handle, Immutable, function, warn
 from ._numbers import set_fields, whole
 from ._prox import Certificate, CertificateCheck, MinimizeResult, ProxResult
 from ._settings import pick
@@ -68,7 +68,7 @@ class Check:
         return self.text
 
 
-class Function:
+class Function(Immutable):
     """A set function F on {0, .., n-1}, immutable. Made by the static methods below, by f + g,
     2 * f and f + w (a vector), f.restrict(..) and f.contract(..)."""
 
@@ -125,7 +125,8 @@ class Function:
 
     @staticmethod
     def cut(n: int, edges: Any, weights: Any = None, *, directed: bool = False) -> Function:
-        """Weight of the edges that leave A (directed), or have one end in A. edges: (m, 2), or m pairs."""
+        """Weight of the edges that leave A (directed), or have one end in A. edges: m pairs,
+        or an array (m, 2)."""
         ends = int32(listed(edges), "edges")
         if ends.size == 0:
             ends = ends.reshape(0, 2)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._arrays import int32, labels_array, view_labels
-from ._library import OUT, Handle, call, function
+from ._library import OUT, Handle, Uncopied, both_locked, call, function
 from ._numbers import whole
 from ._settings import pick, set_classes
 from ._structs import MetricSettings, MiouValues
@@ -40,12 +40,13 @@ def _settings(
     return settings
 
 
-class MeanIoU:
+class MeanIoU(Uncopied):
     """Image-, batch- and dataset-mIoU of a dataset that comes batch by batch.
 
     absent: what a class without pixels counts for: "one" (0/0 = 1, as in the paper), "zero",
     "skip" (left out when neither in the truth nor predicted), "truth" (left out when not in the
     truth). class_list: the classes to average over; leave_out: one not to, such as the background.
+    Several threads may add.
     """
 
     def __init__(
@@ -72,18 +73,22 @@ class MeanIoU:
             )
         prediction_, prediction = view_labels(prediction)
         truth_, truth = view_labels(truth)
-        call("miou_add", self._handle, ctypes.byref(prediction_), ctypes.byref(truth_))
+        with self._handle.lock:
+            call("miou_add", self._handle, ctypes.byref(prediction_), ctypes.byref(truth_))
 
     def merge(self, other: MeanIoU) -> None:
         """What other has seen was seen too."""
-        call("miou_merge", self._handle, other._handle)
+        with both_locked(self._handle, other._handle):
+            call("miou_merge", self._handle, other._handle)
 
     def reset(self) -> None:
-        function("miou_reset")(self._handle)
+        with self._handle.lock:
+            function("miou_reset")(self._handle)
 
     def compute(self) -> MeanIoUValues:
         values = MiouValues()
-        call("miou_get", self._handle, ctypes.byref(values))
+        with self._handle.lock:
+            call("miou_get", self._handle, ctypes.byref(values))
         return MeanIoUValues(
             values.image, values.batch, values.dataset, values.images, values.batches
         )
@@ -92,8 +97,9 @@ class MeanIoU:
     def confusion(self) -> npt.NDArray[np.int64]:
         """confusion[t, p]: pixels of truth t predicted as p. A copy."""
         counts = np.empty((self.classes, self.classes), np.int64)
-        address = function("confusion_counts")(function("miou_confusion")(self._handle))
-        ctypes.memmove(counts.ctypes.data, address, counts.nbytes)
+        with self._handle.lock:
+            address = function("confusion_counts")(function("miou_confusion")(self._handle))
+            ctypes.memmove(counts.ctypes.data, address, counts.nbytes)
         return counts
 
 
@@ -119,7 +125,7 @@ def miou(
     return values.image if per_image else values.dataset
 
 
-class Equibatch(Iterator[int]):
+class Equibatch(Uncopied, Iterator[int]):
     """Draws images such that each class is visited once every `window` draws, for ever (paper,
     Sec. 3.1). image_classes[i]: the classes that image i contains. Equal seeds, equal draws."""
 
@@ -140,7 +146,8 @@ class Equibatch(Iterator[int]):
     def draw(self) -> tuple[int, int]:
         """The next image, and the class it was drawn for."""
         image, drawn_for = ctypes.c_int32(), ctypes.c_int32()
-        call("equibatch_next", self._handle, ctypes.byref(image), ctypes.byref(drawn_for))
+        with self._handle.lock:
+            call("equibatch_next", self._handle, ctypes.byref(image), ctypes.byref(drawn_for))
         return image.value, drawn_for.value
 
     def __next__(self) -> int:

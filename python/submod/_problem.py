@@ -11,14 +11,14 @@ import numpy.typing as npt
 from . import _structs
 from ._arrays import as_array, vector
 from ._callbacks import Trap
-from ._library import call, function
+from ._library import Immutable, call, function
 from ._numbers import whole
 
 Vector = npt.NDArray[np.float64]
 FULL_BATCH = ctypes.c_size_t(-1).value
 
 
-class Problem(Trap):
+class Problem(Trap, Immutable):
     """f by its callbacks, for arrays x of n numbers:
 
     subgradient(x) -> (value, g)     required

@@ -1,7 +1,9 @@
 """Set functions: every constructor against its formula on all subsets, and what is made of them."""
 
+import copy
 import itertools
 import os
+import pickle
 import signal
 import threading
 import time
@@ -417,3 +419,10 @@ def test_numbers_of_numpy_are_taken():
     assert loss == submod.lovasz_softmax(SCORES, LABELS, per_image=True)
     problem = submod.optim.nu_problem(1.0)
     assert submod.optim.descend(problem, [1, 1], 0.1, keep_best=np.True_).f <= 1
+
+
+def test_copies_are_the_thing_itself():
+    for thing in (Function.sqrt(3), Function.custom(2, len), submod.optim.nu_problem(0.1)):
+        assert copy.copy(thing) is thing and copy.deepcopy([thing])[0] is thing
+        with pytest.raises(TypeError, match="neither copied nor pickled"):
+            pickle.dumps(thing)
