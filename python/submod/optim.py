@@ -234,8 +234,8 @@ class _Run(Trap):
         info = _structs.OptimInfo()
         front = (ctypes.byref(self.problem._table), *arguments, self.x.ctypes.data)
         end = (ctypes.byref(settings), ctypes.byref(info), None)
-        if isinstance(self.problem, MaxAffine) and not self._trace:
-            status = call_interruptibly((self, arguments), name, *front, *end)
+        if isinstance(self.problem, MaxAffine) and not callable(self._trace):
+            status = call_interruptibly((self, arguments), name, *front, *end, traps=[self])
         else:
             status = call_trapped((self.problem, self), name, *front, *end)
         warn(status, f"{name}, {info.iterations} iterations", stacklevel=4)
