@@ -271,6 +271,7 @@ def descend(
     direction: "subgradient", or "prox": lam (x - prox(x)), lam = 1/eta unless given.
     order: of the minibatches: "full" (none), "cyclic" or "shuffled".
     trace: True: all lines are in the result; or a function of one line: true stops the run.
+    Ctrl-C is then raised in the next callback, which with max_affine is this function.
     Stops after max_iterations (1000) or time_limit seconds, at J - f_star <= tolerance, or where
     the direction is no longer than gradient_tolerance.
     """
