@@ -31,6 +31,7 @@ class _Signals:
     """Python handles signals in the main thread alone, so there is one."""
 
     def __init__(self) -> None:
+        self.calls = 0  # one within the other, by way of callbacks
         self.noting = False  # the library is running in the main thread, and no user's function
         self.noted: list[int] = []
         self.handlers: dict[int, Any] = {}  # what would have handled them
@@ -64,23 +65,23 @@ def _signals_noted() -> Iterator[None]:
     if not _in_main_thread():
         yield
         return
-    before = _signals.noting  # False, too, in a callback of another call that makes this one
-    replaced = []
+    calls, noting = _signals.calls, _signals.noting
     try:
+        _signals.calls = calls + 1
         for number in _NUMBERS:
             handler = signal.getsignal(number)
             if callable(handler) and handler != _signals.handle:
                 _signals.handlers[number] = handler
-                replaced.append(number)
                 signal.signal(number, _signals.handle)
         _signals.noting = True
         yield
     finally:
-        # From here on handlers may raise; ours then stay, and pass everything on.
-        _signals.noting = before
-        for number in replaced:
-            if signal.getsignal(number) == _signals.handle:
-                signal.signal(number, _signals.handlers[number])
+        # From here on handlers may raise; ours then stay, pass everything on, and go next time.
+        _signals.calls, _signals.noting = calls, noting
+        if calls == 0:
+            for number, handler in list(_signals.handlers.items()):
+                if signal.getsignal(number) == _signals.handle:
+                    signal.signal(number, handler)
 
 
 class Trap:
