@@ -249,6 +249,8 @@ START_TEST(bad_input)
     submod_gradient to = submod_gradient_dense(g, C, N);
     double loss = 7;
     ck_assert_int_eq(submod_histogram_create(0, 0.1, &h), SUBMOD_EINVAL);
+    ck_assert_int_eq(submod_histogram_create(1000000000, 0.1, &h), SUBMOD_EINVAL);
+    ck_assert_ptr_nonnull(strstr(submod_last_error(), "1 to 536870911"));
     ck_assert_int_eq(submod_histogram_create(3, 0, &h), SUBMOD_EINVAL);
     ck_assert_int_eq(submod_histogram_create(3, NAN, &h), SUBMOD_EINVAL);
     ck_assert_int_eq(submod_histogram_create(3, 0.1, NULL), SUBMOD_EINVAL);

@@ -31,7 +31,8 @@ extern "C" {
 typedef struct submod_histogram submod_histogram;
 
 /* The number of bins is the smallest power of two, at least 2, that guarantees delta: to ask for K
- * bins, ask for delta = 0.5 / K. SUBMOD_EINVAL: no classes, delta outside [2^-21, 1]. */
+ * bins, ask for delta = 0.5 / K. SUBMOD_EINVAL: no classes or more than 2^29 - 1,
+ * delta outside [2^-21, 1]. */
 SUBMOD_API submod_status submod_histogram_create(size_t classes, double delta,
                                                  submod_histogram **histogram);
 SUBMOD_API void submod_histogram_free(submod_histogram *histogram);

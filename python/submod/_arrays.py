@@ -88,9 +88,15 @@ def vector(value: Any, name: str, size: Optional[int] = None) -> npt.NDArray[np.
     return array
 
 
+def listed(value: Any) -> Array:
+    """Sets and generators too."""
+    arrays = hasattr(value, "__array__") or hasattr(value, "__dlpack__")
+    return as_array(value if arrays else list(value))
+
+
 def elements(value: Any, name: str, n: int) -> npt.NDArray[np.int32]:
     """Elements of a ground set of n: numbers, or n flags."""
-    array = as_array(value if hasattr(value, "__array__") else list(value))
+    array = listed(value)
     if array.dtype == np.bool_:
         if array.shape != (n,):
             raise ValueError(f"{name}: flags of shape {array.shape} for {n} elements")
@@ -103,7 +109,11 @@ def elements(value: Any, name: str, n: int) -> npt.NDArray[np.int32]:
 def int32(value: Any, name: str) -> npt.NDArray[np.int32]:
     """Contiguous; whole numbers that fit."""
     array = as_array(value)
-    whole = np.ascontiguousarray(array, dtype=np.int32) if array.size else np.zeros(0, np.int32)
-    if array.size and not np.array_equal(whole, array):
-        raise ValueError(f"{name} holds what is no whole number of 32 bits")
-    return whole
+    if array.size == 0:
+        return np.zeros(array.shape, np.int32)
+    if array.dtype.kind in "iubf":
+        with np.errstate(invalid="ignore"):
+            whole = np.ascontiguousarray(array, dtype=np.int32)
+        if np.array_equal(whole, array):
+            return whole
+    raise ValueError(f"{name} holds what is no whole number of 32 bits")

@@ -3,9 +3,9 @@
 An exception cannot pass through C. It is kept, the callback returns a failure, the library gives
 up, and the exception is raised again on the other side, KeyboardInterrupt too.
 
-Ctrl-C may arrive while C runs. Python would then raise KeyboardInterrupt on the way into the next
-callback, before anything can keep it, and ctypes would drop it. So during such calls the handler
-raises only inside the user's function, and otherwise leaves a note for the next callback.
+A signal may arrive while C runs. Python would then call its handler on the way into the next
+callback, and what that raises, before anything can keep it, ctypes would drop. So during such calls
+the handlers run only inside the user's function; otherwise a note is left for the next callback.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 from contextlib import contextmanager
-from typing import Any, Callable, Iterable, Iterator, Optional
+from typing import Any, Callable, Iterator, Optional, Sequence
 
 import numpy as np
 
@@ -24,27 +24,35 @@ from ._library import call
 from ._structs import ChainCallback, EvalCallback, FunctionOps, GainCallback, ResetCallback
 
 
-class _Interrupt:
+_NUMBERS = tuple(map(int, signal.valid_signals()))
+
+
+class _Signals:
     """Python handles signals in the main thread alone, so there is one."""
 
     def __init__(self) -> None:
-        self.inside = False  # a user's function is running, in the main thread
-        self.noted = False
-        self.handler: Any = None  # what would have handled it
+        self.calls = 0  # one within the other, by way of callbacks
+        self.noting = False  # the library is running in the main thread, and no user's function
+        self.noted: list[int] = []
+        self.handlers: dict[int, Any] = {}  # what would have handled them
 
     def handle(self, number: int, frame: Any) -> None:
-        if self.inside:
-            self.handler(number, frame)
-        else:
-            self.noted = True
+        if not self.noting:
+            self.handlers[number](number, frame)
+        elif number not in self.noted:
+            self.noted.append(number)
 
-    def raise_noted(self) -> None:
+    def deliver(self) -> None:
+        """What was noted, all of it, even if one raises."""
         if self.noted:
-            self.noted = False
-            self.handler(signal.SIGINT, None)
+            number = self.noted.pop(0)
+            try:
+                self.handlers[number](number, None)
+            finally:
+                self.deliver()
 
 
-_interrupt = _Interrupt()
+_signals = _Signals()
 
 
 def _in_main_thread() -> bool:
@@ -52,24 +60,28 @@ def _in_main_thread() -> bool:
 
 
 @contextmanager
-def _interrupts_noted() -> Iterator[None]:
-    """Whoever comes out of this calls _interrupt.raise_noted()."""
+def _signals_noted() -> Iterator[None]:
+    """Whoever comes out of this calls _signals.deliver()."""
     if not _in_main_thread():
         yield
         return
-    # inside: a callback of another call that makes this one.
-    inside, _interrupt.inside = _interrupt.inside, False
-    handler = signal.getsignal(signal.SIGINT)
-    ours = callable(handler) and handler != _interrupt.handle
-    if ours:
-        _interrupt.handler = handler
-        signal.signal(signal.SIGINT, _interrupt.handle)
+    calls, noting = _signals.calls, _signals.noting
     try:
+        _signals.calls = calls + 1
+        for number in _NUMBERS:
+            handler = signal.getsignal(number)
+            if callable(handler) and handler != _signals.handle:
+                _signals.handlers[number] = handler
+                signal.signal(number, _signals.handle)
+        _signals.noting = True
         yield
     finally:
-        if ours:
-            signal.signal(signal.SIGINT, handler)
-        _interrupt.inside = inside
+        # From here on handlers may raise; ours then stay, pass everything on, and go next time.
+        _signals.calls, _signals.noting = calls, noting
+        if calls == 0:
+            for number, handler in list(_signals.handlers.items()):
+                if signal.getsignal(number) == _signals.handle:
+                    signal.signal(number, handler)
 
 
 class Trap:
@@ -86,15 +98,15 @@ class Trap:
             main = _in_main_thread()
             try:
                 if main:
-                    _interrupt.inside = True
-                    _interrupt.raise_noted()
+                    _signals.noting = False
+                    _signals.deliver()
                 function(*arguments)
                 if main:
-                    _interrupt.inside = False
+                    _signals.noting = True
                 return _errors.OK
             except BaseException as error:
                 if main:
-                    _interrupt.inside = False
+                    _signals.noting = True
                 if getattr(self._kept, "error", None) is None:
                     self._kept.error = error
                 return _errors.ECALLBACK
@@ -108,19 +120,21 @@ class Trap:
         return error
 
 
-def call_trapped(traps: Iterable[Trap], name: str, *arguments: Any) -> int:
+def call_trapped(traps: Sequence[Trap], name: str, *arguments: Any) -> int:
     """submod_<name>(..), which calls back. What was raised there is raised here, even where the
     library could do without the callback."""
+    if not traps:
+        return call(name, *arguments)
     failure: Optional[BaseException] = None
     status = _errors.ECALLBACK
-    with _interrupts_noted():
+    with _signals_noted():
         try:
             status = call(name, *arguments)
         except _errors.SubmodError as error:
             failure = error
-    raised = [error for error in (trap.take() for trap in traps) if error is not None]
+        raised = [error for error in (trap.take() for trap in traps) if error is not None]
     if _in_main_thread():
-        _interrupt.raise_noted()
+        _signals.deliver()
     if raised:
         raise raised[0]
     if failure is not None:
@@ -129,8 +143,9 @@ def call_trapped(traps: Iterable[Trap], name: str, *arguments: Any) -> int:
 
 
 def _int32(address: Optional[int], count: int) -> Any:
-    """A copy, which may be kept by whoever gets it."""
-    return np.frombuffer(ctypes.string_at(address or 0, 4 * count) if count else b"", np.int32)
+    """A copy, which whoever gets it may keep and change."""
+    data = ctypes.string_at(address or 0, 4 * count) if count else b""
+    return np.frombuffer(bytearray(data), np.int32)
 
 
 class Callbacks(Trap):

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ._arrays import labels_array, memory, scores_array, view_labels, view_scores
-from ._library import Handle, call, function, workspace
+from ._library import Handle, both_locked, call, function, workspace
+from ._numbers import real, whole
 from ._settings import DELTA, Classes, loss_settings, split_classes
 from ._views import canonical, gradient_view
 
@@ -18,16 +19,18 @@ class Histogram(Handle):
     """A submod_histogram, whose counts (classes, 2, bins) can be taken out and put in."""
 
     def __init__(self, classes: int, delta: float) -> None:
-        super().__init__("histogram_create", classes, delta, free="histogram_free")
+        size = (whole(classes, "classes"), real(delta, "delta"))
+        super().__init__("histogram_create", *size, free="histogram_free")
         bins = ctypes.c_size_t()
         self._address: int = function("histogram_counts")(self, None, ctypes.byref(bins))
-        self.shape = (classes, 2, bins.value)
+        self.shape = (size[0], 2, bins.value)
         self.delta: float = function("histogram_delta")(self)
 
     def counts(self) -> npt.NDArray[np.float64]:
         """A copy."""
         copy = np.empty(self.shape)
-        ctypes.memmove(copy.ctypes.data, self._address, copy.nbytes)
+        with self.lock:
+            ctypes.memmove(copy.ctypes.data, self._address, copy.nbytes)
         return copy
 
     def set_counts(self, counts: Any) -> None:
@@ -48,7 +51,8 @@ class DatasetJaccard:
         gradient = dataset.gradient(scores, labels)
 
     delta: the loss is within delta of the exact one. classes, class_weight and ignore_index as in
-    lovasz_softmax; probabilities: what add and gradient get is a softmax's output.
+    lovasz_softmax; probabilities: what add and gradient get is a softmax's output. Several threads
+    may add.
     """
 
     def __init__(
@@ -63,6 +67,12 @@ class DatasetJaccard:
     ) -> None:
         self._histogram = Histogram(classes, delta)
         chosen, class_list = split_classes(average)
+        self._options = {
+            "average": average if class_list is None else class_list,
+            "class_weight": None if class_weight is None else np.array(class_weight),
+            "ignore_index": ignore_index,
+            "probabilities": probabilities,
+        }
         self._settings = loss_settings(
             classes, classes=chosen, class_list=class_list, class_weight=class_weight,
             ignore_index=ignore_index,
@@ -95,22 +105,26 @@ class DatasetJaccard:
         labels_, labels = view_labels(labels)
         batch = (ctypes.byref(scores_), self._input, ctypes.byref(labels_))
         end = (ctypes.byref(self._settings), workspace())
-        call("histogram_add", self._histogram, *batch, *end)
-        self._solved = False
+        with self._histogram.lock:
+            call("histogram_add", self._histogram, *batch, *end)
+            self._solved = False
 
     def scale(self, factor: float) -> None:
         """All counts times a factor >= 0: old batches decay."""
-        call("histogram_scale", self._histogram, factor)
-        self._solved = False
+        with self._histogram.lock:
+            call("histogram_scale", self._histogram, real(factor, "factor"))
+            self._solved = False
 
     def merge(self, other: DatasetJaccard) -> None:
         """What other has counted is counted here too."""
-        call("histogram_merge", self._histogram, other._histogram)
-        self._solved = False
+        with both_locked(self._histogram, other._histogram):
+            call("histogram_merge", self._histogram, other._histogram)
+            self._solved = False
 
     def reset(self) -> None:
-        call("histogram_reset", self._histogram)
-        self._solved = False
+        with self._histogram.lock:
+            call("histogram_reset", self._histogram)
+            self._solved = False
 
     def loss(self) -> float:
         """Of all that was added."""
@@ -124,8 +138,6 @@ class DatasetJaccard:
 
     def gradient(self, scores: Any, labels: Any) -> npt.NDArray[np.float32]:
         """The derivative of loss() by these scores, which should have been added."""
-        if not self._solved:
-            self._solve(None)
         given = scores_array(scores)
         scores, labels = canonical("softmax", given, labels_array(labels), False)
         scores_, scores = view_scores(scores)
@@ -134,7 +146,10 @@ class DatasetJaccard:
         batch = (ctypes.byref(scores_), self._input, ctypes.byref(labels_))
         target = ctypes.byref(gradient_view(memory(gradient)))
         end = (target, ctypes.byref(self._settings), workspace())
-        call("histogram_gradient", self._histogram, *batch, *end)
+        with self._histogram.lock:
+            if not self._solved:
+                self._solve(None)
+            call("histogram_gradient", self._histogram, *batch, *end)
         if given.ndim == 2:
             gradient = np.ascontiguousarray(gradient[0].T)
         return gradient.reshape(given.shape)
@@ -152,12 +167,26 @@ class DatasetJaccard:
         counts = np.asarray(state["counts"], dtype=np.float64)
         if not (np.isfinite(counts).all() and (counts >= 0).all()):
             raise ValueError("a state with counts that are negative or not finite")
-        self._histogram.set_counts(counts)
-        self._solved = False
+        with self._histogram.lock:
+            self._histogram.set_counts(counts)
+            self._solved = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles are made from the state."""
+        return _made_again, (self.classes, self.delta, self._options, self.state_dict())
 
     def _solve(self, class_losses: Optional[int]) -> float:
         loss = ctypes.c_double()
         settings = ctypes.byref(self._settings)
-        call("histogram_solve", self._histogram, settings, ctypes.byref(loss), class_losses)
-        self._solved = True
+        with self._histogram.lock:
+            call("histogram_solve", self._histogram, settings, ctypes.byref(loss), class_losses)
+            self._solved = True
         return loss.value
+
+
+def _made_again(
+    classes: int, delta: float, options: dict[str, Any], state: dict[str, Any]
+) -> DatasetJaccard:
+    dataset = DatasetJaccard(classes, delta, **options)
+    dataset.load_state_dict(state)
+    return dataset

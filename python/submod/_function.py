@@ -10,10 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _errors, _prox
-from ._arrays import as_array, elements, int32, vector
+from ._arrays import as_array, elements, int32, listed, vector
 from ._callbacks import Callbacks, call_trapped
 from ._interruptible import call_interruptibly
-from ._library import Handle, function, warn
+from ._library import Handle, Immutable, function, warn
+from ._numbers import set_fields, whole
 from ._prox import Certificate, CertificateCheck, MinimizeResult, ProxResult
 from ._settings import pick
 from ._structs import CheckReport, CheckSettings, LovaszSettings
@@ -67,7 +68,7 @@ class Check:
         return self.text
 
 
-class Function:
+class Function(Immutable):
     """A set function F on {0, .., n-1}, immutable. Made by the static methods below, by f + g,
     2 * f and f + w (a vector), f.restrict(..) and f.contract(..)."""
 
@@ -91,7 +92,7 @@ class Function:
     @staticmethod
     def hamming(n: int) -> Function:
         """|A| / n"""
-        return Function._make("fn_hamming", n)
+        return Function._make("fn_hamming", whole(n, "n"))
 
     @staticmethod
     def modular(w: Any) -> Function:
@@ -110,27 +111,32 @@ class Function:
     @staticmethod
     def sqrt(n: int) -> Function:
         """sqrt(|A|)"""
-        return Function._make("fn_sqrt", n)
+        return Function._make("fn_sqrt", whole(n, "n"))
 
     @staticmethod
     def log1p(n: int) -> Function:
         """log(1 + |A|)"""
-        return Function._make("fn_log1p", n)
+        return Function._make("fn_log1p", whole(n, "n"))
 
     @staticmethod
     def truncation(n: int, c: int) -> Function:
         """min(|A|, c)"""
-        return Function._make("fn_truncation", n, c)
+        return Function._make("fn_truncation", whole(n, "n"), whole(c, "c"))
 
     @staticmethod
     def cut(n: int, edges: Any, weights: Any = None, *, directed: bool = False) -> Function:
-        """Weight of the edges that leave A (directed), or have one end in A. edges: pairs."""
-        ends = int32(edges, "edges").reshape(-1, 2) if len(edges) else np.zeros((0, 2), np.int32)
+        """Weight of the edges that leave A (directed), or have one end in A. edges: m pairs,
+        or an array (m, 2)."""
+        ends = int32(listed(edges), "edges")
+        if ends.size == 0:
+            ends = ends.reshape(0, 2)
+        if ends.ndim != 2 or ends.shape[1] != 2:
+            raise ValueError(f"edges of shape {ends.shape}; (m, 2) is needed, a row per edge")
         tail, head = np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1])
         count = tail.size
         weight = vector(np.ones(count) if weights is None else weights, "weights", count)
         data = (tail.ctypes.data, head.ctypes.data, weight.ctypes.data)
-        return Function._make("fn_cut", n, count, *data, int(directed))
+        return Function._make("fn_cut", whole(n, "n"), count, *data, int(directed))
 
     @staticmethod
     def coverage(covers: Iterable[Iterable[int]], weights: Any) -> Function:
@@ -164,7 +170,7 @@ class Function:
     @staticmethod
     def iwata(n: int) -> Function:
         """Iwata's test function for minimisers."""
-        return Function._make("fn_iwata", n)
+        return Function._make("fn_iwata", whole(n, "n"))
 
     @staticmethod
     def custom(
@@ -178,6 +184,7 @@ class Function:
         the set A one after the other; one call instead of len(order) calls of f.
         Exceptions in f and gains come through to whoever called the library.
         """
+        n = whole(n, "n")
         callbacks = Callbacks(n, f, gains)
         handle = Handle("fn_custom", n, ctypes.byref(callbacks.ops), None, free="fn_free")
         return Function(handle, [callbacks])
@@ -280,9 +287,7 @@ class Function:
             "exhaustive_max": exhaustive_max, "samples": samples, "time_limit": time_limit,
             "tolerance": tolerance, "seed": seed,
         }  # fmt: skip
-        for name, value in wanted.items():
-            if value is not None:
-                setattr(settings, name, value)
+        set_fields(settings, wanted)
         report = CheckReport()
         arguments = (ctypes.byref(report), ctypes.byref(settings))
         try:
@@ -338,9 +343,10 @@ class Function:
         )  # fmt: skip
 
     def verify(
-        self, x: Any, lam: float, u: Any, s: Any, certificate: Certificate
+        self, x: Any, lam: float, u: Any, s: Any, certificate: Optional[Certificate]
     ) -> CertificateCheck:
-        """Checks a prox from the values of F alone, without trusting the solver."""
+        """Checks a prox from the values of F alone, without trusting the solver. Methods
+        without a certificate, whose results have None there, cannot be checked so."""
         return _prox.verify(self._call_long, self.n, x, lam, u, s, certificate)
 
     def _call(self, name: str, *arguments: Any) -> int:

@@ -1,13 +1,14 @@
-"""Calls that may take long, never come back to Python on their way, and still hear Ctrl-C."""
+"""Calls that may take long, come back to no code of the user's, and still hear Ctrl-C."""
 
 from __future__ import annotations
 
 import ctypes
 import signal
 import threading
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
-from ._library import call, function
+from ._callbacks import Trap, call_trapped
+from ._library import function
 
 
 class _Waiting:
@@ -49,13 +50,13 @@ class _Waiting:
                 signal.signal(signal.SIGINT, handler)
 
 
-def call_interruptibly(keep: Any, name: str, *arguments: Any) -> int:
-    """call, in a thread of its own. Ctrl-C cancels the computation, waits for its end and is raised
-    then. Only the main thread hears signals: in others this is a plain call.
+def call_interruptibly(keep: Any, name: str, *arguments: Any, traps: Sequence[Trap] = ()) -> int:
+    """call_trapped, in a thread of its own. Ctrl-C cancels the computation, waits for its end and
+    is raised then. Only the main thread hears signals: in others this is a plain call.
 
     keep: the arrays whose addresses are among the arguments."""
     if threading.current_thread() is not threading.main_thread():
-        return call(name, *arguments)
+        return call_trapped(traps, name, *arguments)
     waiting = _Waiting()
     outcome: list[Any] = []
     alive = [keep]
@@ -63,7 +64,7 @@ def call_interruptibly(keep: Any, name: str, *arguments: Any) -> int:
     def work() -> None:
         function("set_cancel_flag")(ctypes.byref(waiting.cancel_flag))
         try:
-            outcome.append(call(name, *arguments))
+            outcome.append(call_trapped(traps, name, *arguments))
         except BaseException as error:  # handed to the caller below
             outcome.append(error)
         finally:

@@ -6,15 +6,19 @@ import ctypes
 import os
 import threading
 import warnings
+from contextlib import contextmanager
 from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_size_t, c_uint64, c_void_p
 from pathlib import Path
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, Iterator, NamedTuple, NoReturn, Optional, TypeVar
 
 from . import _errors
+from ._numbers import whole
 from ._structs import AdamSettings, BundleSettings, CertificateReport, CheckReport, CheckSettings
 from ._structs import DescentSettings, FistaSettings, FunctionOps, GpuPlace, Gradient, Labels
 from ._structs import LossInfo, LossSettings, LovaszSettings, MetricSettings, MiouValues, OptimInfo
 from ._structs import Problem, ProxInfo, ProxSettings, Schedule, Scores, SfmInfo, SfmSettings
+
+Self = TypeVar("Self")
 
 _STATUS = c_int
 _HANDLE = POINTER(c_void_p)  # where a constructor puts its handle
@@ -217,16 +221,36 @@ def call(name: str, *arguments: Any) -> int:
 
 
 def warn(status: int, what: str, stacklevel: int = 3) -> None:
-    """Says so when a result is less than what was asked for."""
+    """Says so when a result is less than what was asked for. stacklevel: as in warnings.warn, of
+    whom the warning names; 3 is the caller of the caller."""
     if status > 0:
         text = f"{what}: {status_string(status)}"
-        warnings.warn(text, _errors.AccuracyWarning, stacklevel=stacklevel + 1)
+        warnings.warn(text, _errors.AccuracyWarning, stacklevel=stacklevel)
 
 
-class Handle:
-    """An object of the library, freed with its last reference."""
+class Uncopied:
+    """A copy would share an object of the library that either could change, or free."""
+
+    def __reduce_ex__(self, _: Any) -> NoReturn:
+        raise TypeError(f"a {type(self).__name__} can be neither copied nor pickled")
+
+
+class Immutable(Uncopied):
+    """A copy is the object itself."""
+
+    def __copy__(self: Self) -> Self:
+        return self
+
+    def __deepcopy__(self: Self, _: Any) -> Self:
+        return self
+
+
+class Handle(Uncopied):
+    """An object of the library, freed with its last reference. Calls that change it take turns by
+    its lock, as the interpreter's is released during calls."""
 
     def __init__(self, name: str, *arguments: Any, free: str) -> None:
+        self.lock = threading.RLock()
         self._as_parameter_: Optional[c_void_p] = None  # what ctypes passes for this object
         self._free = function(free)
         handle = c_void_p()
@@ -237,6 +261,14 @@ class Handle:
         if getattr(self, "_as_parameter_", None) is not None:
             self._free(self._as_parameter_)
             self._as_parameter_ = None
+
+
+@contextmanager
+def both_locked(a: Handle, b: Handle) -> Iterator[None]:
+    """In the same order whoever asks, so that nobody waits for ever."""
+    first, second = sorted((a, b), key=id)
+    with first.lock, second.lock:
+        yield
 
 
 def arguments_before(arguments: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
@@ -263,7 +295,12 @@ def workspace() -> Handle:
 
 def set_num_threads(threads: int) -> None:
     """How many threads the library uses, in the whole process; 0: as many as OpenMP would."""
-    call("set_num_threads", threads)
+    call("set_num_threads", whole(threads, "threads", c_int))
+
+
+# OpenMP's threads are not there after a fork, and it would wait for them for ever.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=lambda: set_num_threads(1))
 
 
 def get_num_threads() -> int:

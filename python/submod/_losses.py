@@ -3,19 +3,51 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Optional, Union
+from typing import TYPE_CHECKING, Any, Literal, Optional, TypedDict, Union, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from ._arrays import labels_array, memory, scores_array, view_labels, view_scores
 from ._library import call, workspace
+from ._numbers import real
 from ._settings import DELTA, Classes, loss_settings, split_classes
 from ._views import canonical, gradient_view
 
-Result = Union[float, tuple[float, npt.NDArray[np.float32]]]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+WithGradient = tuple[float, npt.NDArray[np.float32]]
+Result = Union[float, WithGradient]
 
 
+class HingeOptions(TypedDict, total=False):
+    """For the overloads, which only tell type checkers what return_grad returns."""
+
+    per_image: bool
+    ignore_index: Optional[int]
+    engine: str
+    delta: float
+
+
+class Options(HingeOptions, total=False):
+    classes: Classes
+    class_weight: Any
+    probabilities: bool
+
+
+@overload
+def lovasz_softmax(
+    scores: Any, labels: Any, *, return_grad: Literal[False] = ..., **options: Unpack[Options]
+) -> float: ...
+@overload
+def lovasz_softmax(
+    scores: Any, labels: Any, *, return_grad: Literal[True], **options: Unpack[Options]
+) -> WithGradient: ...
+@overload
+def lovasz_softmax(
+    scores: Any, labels: Any, *, return_grad: bool, **options: Unpack[Options]
+) -> Result: ...
 def lovasz_softmax(
     scores: Any,
     labels: Any,
@@ -45,6 +77,18 @@ def lovasz_softmax(
     )  # fmt: skip
 
 
+@overload
+def lovasz_sigmoid(
+    scores: Any, labels: Any, *, return_grad: Literal[False] = ..., **options: Unpack[Options]
+) -> float: ...
+@overload
+def lovasz_sigmoid(
+    scores: Any, labels: Any, *, return_grad: Literal[True], **options: Unpack[Options]
+) -> WithGradient: ...
+@overload
+def lovasz_sigmoid(
+    scores: Any, labels: Any, *, return_grad: bool, **options: Unpack[Options]
+) -> Result: ...
 def lovasz_sigmoid(
     scores: Any,
     labels: Any,
@@ -68,6 +112,18 @@ def lovasz_sigmoid(
     )  # fmt: skip
 
 
+@overload
+def lovasz_hinge(
+    scores: Any, labels: Any, *, return_grad: Literal[False] = ..., **options: Unpack[HingeOptions]
+) -> float: ...
+@overload
+def lovasz_hinge(
+    scores: Any, labels: Any, *, return_grad: Literal[True], **options: Unpack[HingeOptions]
+) -> WithGradient: ...
+@overload
+def lovasz_hinge(
+    scores: Any, labels: Any, *, return_grad: bool, **options: Unpack[HingeOptions]
+) -> Result: ...
 def lovasz_hinge(
     scores: Any,
     labels: Any,
@@ -106,7 +162,7 @@ def prox_lovasz_hinge(
     targets = [ctypes.byref(gradient_view(memory(array))) for array in (u, d)]
     batch = (ctypes.byref(scores_), ctypes.byref(labels_))
     end = (None, ctypes.byref(settings), workspace())
-    call("prox_lovasz_hinge", *batch, lam, *targets, *end)
+    call("prox_lovasz_hinge", *batch, real(lam, "lam"), *targets, *end)
     return u.reshape(given.shape), d.reshape(given.shape)
 
 

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ._arrays import int32, labels_array, view_labels
-from ._library import OUT, Handle, call, function
-from ._settings import pick
+from ._library import OUT, Handle, Uncopied, both_locked, call, function
+from ._numbers import whole
+from ._settings import pick, set_classes
 from ._structs import MetricSettings, MiouValues
 
 ABSENT = {"one": 0, "zero": 1, "skip": 2, "truth": 3}
@@ -32,23 +33,20 @@ def _settings(
 ) -> MetricSettings:
     settings: MetricSettings = function("metric_defaults")()
     settings.absent = pick("absent", absent, ABSENT)
-    if ignore_index is not None:
-        settings.has_ignore, settings.ignore_label = 1, ignore_index
+    set_classes(settings, class_list, ignore_index)
     if leave_out is not None:
-        settings.has_leave_out, settings.leave_out = 1, leave_out
-    if class_list is not None:
-        listed = list(class_list)
-        settings.class_list = (ctypes.c_int32 * max(len(listed), 1))(*listed)
-        settings.class_count = len(listed)
+        settings.has_leave_out = 1
+        settings.leave_out = whole(leave_out, "leave_out", ctypes.c_int32)
     return settings
 
 
-class MeanIoU:
+class MeanIoU(Uncopied):
     """Image-, batch- and dataset-mIoU of a dataset that comes batch by batch.
 
     absent: what a class without pixels counts for: "one" (0/0 = 1, as in the paper), "zero",
     "skip" (left out when neither in the truth nor predicted), "truth" (left out when not in the
     truth). class_list: the classes to average over; leave_out: one not to, such as the background.
+    Several threads may add.
     """
 
     def __init__(
@@ -61,8 +59,8 @@ class MeanIoU:
         leave_out: Optional[int] = None,
     ) -> None:
         settings = _settings(ignore_index, absent, class_list, leave_out)
-        self.classes = classes
-        create = (classes, OUT, ctypes.byref(settings))
+        self.classes = whole(classes, "classes")
+        create = (self.classes, OUT, ctypes.byref(settings))
         self._handle = Handle("miou_create", *create, free="miou_free")
 
     def add(self, prediction: Any, truth: Any) -> None:
@@ -75,18 +73,22 @@ class MeanIoU:
             )
         prediction_, prediction = view_labels(prediction)
         truth_, truth = view_labels(truth)
-        call("miou_add", self._handle, ctypes.byref(prediction_), ctypes.byref(truth_))
+        with self._handle.lock:
+            call("miou_add", self._handle, ctypes.byref(prediction_), ctypes.byref(truth_))
 
     def merge(self, other: MeanIoU) -> None:
         """What other has seen was seen too."""
-        call("miou_merge", self._handle, other._handle)
+        with both_locked(self._handle, other._handle):
+            call("miou_merge", self._handle, other._handle)
 
     def reset(self) -> None:
-        function("miou_reset")(self._handle)
+        with self._handle.lock:
+            function("miou_reset")(self._handle)
 
     def compute(self) -> MeanIoUValues:
         values = MiouValues()
-        call("miou_get", self._handle, ctypes.byref(values))
+        with self._handle.lock:
+            call("miou_get", self._handle, ctypes.byref(values))
         return MeanIoUValues(
             values.image, values.batch, values.dataset, values.images, values.batches
         )
@@ -95,8 +97,9 @@ class MeanIoU:
     def confusion(self) -> npt.NDArray[np.int64]:
         """confusion[t, p]: pixels of truth t predicted as p. A copy."""
         counts = np.empty((self.classes, self.classes), np.int64)
-        address = function("confusion_counts")(function("miou_confusion")(self._handle))
-        ctypes.memmove(counts.ctypes.data, address, counts.nbytes)
+        with self._handle.lock:
+            address = function("confusion_counts")(function("miou_confusion")(self._handle))
+            ctypes.memmove(counts.ctypes.data, address, counts.nbytes)
         return counts
 
 
@@ -122,7 +125,7 @@ def miou(
     return values.image if per_image else values.dataset
 
 
-class Equibatch(Iterator[int]):
+class Equibatch(Uncopied, Iterator[int]):
     """Draws images such that each class is visited once every `window` draws, for ever (paper,
     Sec. 3.1). image_classes[i]: the classes that image i contains. Equal seeds, equal draws."""
 
@@ -131,7 +134,8 @@ class Equibatch(Iterator[int]):
         start = np.zeros(len(lists) + 1, np.uintp)
         np.cumsum([len(ids) for ids in lists], out=start[1:])
         ids = int32([c for ids in lists for c in ids], "image_classes")
-        create = (len(lists), start.ctypes.data, ids.ctypes.data, classes, seed)
+        count, start_seed = whole(classes, "classes"), whole(seed, "seed", ctypes.c_uint64)
+        create = (len(lists), start.ctypes.data, ids.ctypes.data, count, start_seed)
         self._handle = Handle("equibatch_create", *create, free="equibatch_free")
 
     @property
@@ -142,7 +146,8 @@ class Equibatch(Iterator[int]):
     def draw(self) -> tuple[int, int]:
         """The next image, and the class it was drawn for."""
         image, drawn_for = ctypes.c_int32(), ctypes.c_int32()
-        call("equibatch_next", self._handle, ctypes.byref(image), ctypes.byref(drawn_for))
+        with self._handle.lock:
+            call("equibatch_next", self._handle, ctypes.byref(image), ctypes.byref(drawn_for))
         return image.value, drawn_for.value
 
     def __next__(self) -> int:

@@ -11,13 +11,14 @@ import numpy.typing as npt
 from . import _structs
 from ._arrays import as_array, vector
 from ._callbacks import Trap
-from ._library import call, function
+from ._library import Immutable, call, function
+from ._numbers import whole
 
 Vector = npt.NDArray[np.float64]
 FULL_BATCH = ctypes.c_size_t(-1).value
 
 
-class Problem(Trap):
+class Problem(Trap, Immutable):
     """f by its callbacks, for arrays x of n numbers:
 
     subgradient(x) -> (value, g)     required
@@ -44,8 +45,8 @@ class Problem(Trap):
         batches: int = 1,
     ) -> None:
         super().__init__()
-        self.n, self.batches = n, batches
-        self._table = _structs.Problem(ctypes.sizeof(_structs.Problem), n, batches)
+        self.n, self.batches = whole(n, "n"), whole(batches, "batches")
+        self._table = _structs.Problem(ctypes.sizeof(_structs.Problem), self.n, self.batches)
         self._table.subgradient = self._slope(subgradient)
         for name, given, wrap in (
             ("value", value, self._number),
@@ -58,8 +59,8 @@ class Problem(Trap):
                 setattr(self._table, name, wrap(given))
 
     def _point(self, address: int) -> Vector:
-        """A copy, which may be kept."""
-        return np.frombuffer(ctypes.string_at(address, 8 * self.n))
+        """A copy, which may be kept and changed."""
+        return np.frombuffer(bytearray(ctypes.string_at(address, 8 * self.n)))
 
     def _batch(self, batch: int) -> tuple[Optional[int], ...]:
         if self.batches <= 1:

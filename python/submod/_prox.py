@@ -9,9 +9,10 @@ from typing import Any, Callable, Optional
 import numpy as np
 import numpy.typing as npt
 
-from ._arrays import as_array, vector
+from ._arrays import as_array, int32, vector
 from ._interruptible import call_interruptibly
 from ._library import Handle, call, function, status_string, warn
+from ._numbers import real, set_fields
 from ._settings import pick
 from ._structs import CertificateReport, ProxInfo, ProxSettings, SfmInfo, SfmSettings
 
@@ -98,7 +99,7 @@ class Combination(Handle):
     def __init__(self, start: Optional[Certificate] = None) -> None:
         super().__init__("combination_create", free="combination_free")
         if start is not None:
-            orders = np.ascontiguousarray(start.orders, dtype=np.int32)
+            orders = int32(start.orders, "orders")
             weights = vector(start.weights, "weights")
             if orders.ndim != 2 or orders.shape[0] != weights.size:
                 raise ValueError(f"orders of shape {orders.shape} for {weights.size} weights")
@@ -141,7 +142,7 @@ def prox(
     settings.combination = combination._as_parameter_
     point, u, s = vector(x, "x", n), np.empty(n), np.empty(n)
     info = ProxInfo()
-    arrays = (point.ctypes.data, lam, u.ctypes.data, s.ctypes.data)
+    arrays = (point.ctypes.data, real(lam, "lam"), u.ctypes.data, s.ctypes.data)
     end = (ctypes.byref(settings), ctypes.byref(info), None)
     status = function_call((point, u, s, combination), "prox", *arrays, *end)
     warn(status, f"prox, gap {info.gap:.3g}", stacklevel=4)
@@ -178,11 +179,14 @@ def verify(
     lam: float,
     u: Any,
     s: Any,
-    certificate: Certificate,
+    certificate: Optional[Certificate],
 ) -> CertificateCheck:
+    if certificate is None:
+        raise ValueError("certificate is None: the method that was used has no certificate")
     combination, report = Combination(certificate), CertificateReport()
     point, primal, dual = vector(x, "x", n), vector(u, "u", n), vector(s, "s", n)
-    arrays = (point.ctypes.data, lam, primal.ctypes.data, dual.ctypes.data, combination)
+    pair = (primal.ctypes.data, dual.ctypes.data)
+    arrays = (point.ctypes.data, real(lam, "lam"), *pair, combination)
     keep = (point, primal, dual)
     function_call(keep, "certificate_check", *arrays, ctypes.byref(report))
     return CertificateCheck(
@@ -198,15 +202,10 @@ def prox_max_affine(a: Any, b: Any, x: Any, lam: float) -> tuple[Vector, float]:
     m, n = matrix.shape
     offset = np.zeros(m) if b is None else vector(b, "b", m)
     point, u, info = vector(x, "x", n), np.empty(n), ProxInfo()
-    arrays = (matrix.ctypes.data, offset.ctypes.data, point.ctypes.data, lam, u.ctypes.data)
+    planes = (matrix.ctypes.data, offset.ctypes.data)
+    arrays = (*planes, point.ctypes.data, real(lam, "lam"), u.ctypes.data)
     keep = (matrix, offset, point, u)
     end = (None, ctypes.byref(info), None)
     status = call_interruptibly(keep, "prox_max_affine", m, n, *arrays, *end)
     warn(status, f"prox_max_affine, gap {info.gap:.3g}")
     return u, info.gap
-
-
-def set_fields(settings: ctypes.Structure, values: dict[str, Any]) -> None:
-    for name, value in values.items():
-        if value is not None:
-            setattr(settings, name, value)

@@ -8,7 +8,8 @@ from typing import Any, Iterable, Optional, Union
 import numpy as np
 
 from ._library import function
-from ._structs import LossSettings
+from ._numbers import integer, real, whole
+from ._structs import LossSettings, MetricSettings
 
 ENGINES = {"exact": 0, "histogram": 1}
 PRESENT, ALL, LIST = 0, 1, 2
@@ -27,7 +28,21 @@ def split_classes(classes: Classes) -> tuple[int, Optional[list[int]]]:
     """The choice and the list, of "present", "all" or a list of classes."""
     if isinstance(classes, str):
         return pick("classes", classes, {"present": PRESENT, "all": ALL}), None
-    return LIST, [int(c) for c in classes]
+    return LIST, [integer(c, "a class") for c in classes]
+
+
+def set_classes(
+    settings: Union[LossSettings, MetricSettings],
+    class_list: Optional[Iterable[int]],
+    ignore_index: Optional[int],
+) -> None:
+    if class_list is not None:
+        listed = [whole(c, "a class", ctypes.c_int32) for c in class_list]
+        settings.class_list = (ctypes.c_int32 * max(len(listed), 1))(*listed)
+        settings.class_count = len(listed)
+    if ignore_index is not None:
+        settings.has_ignore = 1
+        settings.ignore_label = whole(ignore_index, "ignore_index", ctypes.c_int64)
 
 
 def loss_settings(
@@ -44,19 +59,13 @@ def loss_settings(
     """The arrays that it points to live as long as it does."""
     settings: LossSettings = function("loss_defaults")()
     settings.engine = pick("engine", engine, ENGINES)
-    settings.delta = delta
-    settings.per_image = per_image
+    settings.delta = real(delta, "delta")
+    settings.per_image = bool(per_image)
     settings.classes = classes
-    if class_list is not None:
-        listed = list(class_list)
-        settings.class_list = (ctypes.c_int32 * max(len(listed), 1))(*listed)
-        settings.class_count = len(listed)
+    set_classes(settings, class_list, ignore_index)
     if class_weight is not None:
         weight = np.asarray(class_weight, dtype=np.float64)
         if weight.shape != (num_classes,):
             raise ValueError(f"class_weight of shape {weight.shape} for {num_classes} classes")
         settings.class_weight = (ctypes.c_double * max(num_classes, 1))(*weight)
-    if ignore_index is not None:
-        settings.has_ignore = 1
-        settings.ignore_label = ignore_index
     return settings

@@ -60,8 +60,8 @@ def labels_view(memory: Memory, own_classes: bool) -> Optional[Labels]:
         return None
     class_stride = 0
     if own_classes:
-        # The step to a second class, if there is none, is anything but 0.
-        class_stride = memory.strides[1] if memory.shape[1] > 1 else 1
+        # The step to a second class, if there is none or it is empty, is anything but 0.
+        class_stride = memory.strides[1] if memory.shape[1] > 1 and 0 not in memory.shape else 1
         if class_stride == 0:
             return None
     kind = LABEL_TYPES[memory.type]

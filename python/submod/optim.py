@@ -22,7 +22,8 @@ from ._callbacks import Trap, call_trapped
 from ._interruptible import call_interruptibly
 from ._library import Handle, call, function, status_string, warn
 from ._problem import MaxAffine, Problem, Vector, max_affine, nu_problem
-from ._prox import name_of, prox_max_affine, set_fields
+from ._numbers import real, set_fields, whole
+from ._prox import name_of, prox_max_affine
 from ._settings import pick
 
 __all__ = [
@@ -75,7 +76,7 @@ class Momentum:
     alpha: float = 0.9
 
     def create(self, n: int) -> Handle:
-        return Handle("step_momentum", n, self.alpha, free="step_free")
+        return Handle("step_momentum", n, real(self.alpha, "alpha"), free="step_free")
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class Nesterov:
     alpha: float = 0.9
 
     def create(self, n: int) -> Handle:
-        return Handle("step_nesterov", n, self.alpha, free="step_free")
+        return Handle("step_nesterov", n, real(self.alpha, "alpha"), free="step_free")
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,8 @@ class Adam:
     decay: float = 0.0
 
     def create(self, n: int) -> Handle:
-        settings = _structs.AdamSettings(self.beta1, self.beta2, self.epsilon, self.decay)
+        settings = _structs.AdamSettings()
+        set_fields(settings, vars(self))
         return Handle("step_adam", n, ctypes.byref(settings), free="step_free")
 
 
@@ -112,12 +114,14 @@ class Schedule:
     """The step size eta_k of iteration k: made by the static methods; schedule(k) is eta_k."""
 
     def __init__(self, kind: int, eta: float, factor: float, power: float, period: int) -> None:
-        self._struct = _structs.Schedule(kind, eta, factor, power, period)
+        self._struct = _structs.Schedule()
+        wanted = {"kind": kind, "eta": eta, "factor": factor, "power": power, "period": period}
+        set_fields(self._struct, wanted)
         call("schedule_check", ctypes.byref(self._struct))
 
     def __call__(self, k: int) -> float:
         """NaN for Polyak's, which depends on where the run is."""
-        eta: float = function("schedule_eta")(ctypes.byref(self._struct), k)
+        eta: float = function("schedule_eta")(ctypes.byref(self._struct), whole(k, "k"))
         return eta
 
     @staticmethod
@@ -217,7 +221,7 @@ class _Run(Trap):
 
     def _record(self, raw: _structs.Trace) -> bool:
         """Whether to stop."""
-        x = np.frombuffer(ctypes.string_at(raw.x, 8 * self.problem.n))
+        x = self.problem._point(raw.x)
         line = TraceLine(
             raw.iteration, x, raw.f, raw.gradient_norm, raw.step, raw.seconds, raw.metric
         )
@@ -230,8 +234,8 @@ class _Run(Trap):
         info = _structs.OptimInfo()
         front = (ctypes.byref(self.problem._table), *arguments, self.x.ctypes.data)
         end = (ctypes.byref(settings), ctypes.byref(info), None)
-        if isinstance(self.problem, MaxAffine) and not self._trace:
-            status = call_interruptibly((self, arguments), name, *front, *end)
+        if isinstance(self.problem, MaxAffine) and not callable(self._trace):
+            status = call_interruptibly((self, arguments), name, *front, *end, traps=[self])
         else:
             status = call_trapped((self.problem, self), name, *front, *end)
         warn(status, f"{name}, {info.iterations} iterations", stacklevel=4)
@@ -267,6 +271,7 @@ def descend(
     direction: "subgradient", or "prox": lam (x - prox(x)), lam = 1/eta unless given.
     order: of the minibatches: "full" (none), "cyclic" or "shuffled".
     trace: True: all lines are in the result; or a function of one line: true stops the run.
+    Ctrl-C is then raised in the next callback, which with max_affine is this function.
     Stops after max_iterations (1000) or time_limit seconds, at J - f_star <= tolerance, or where
     the direction is no longer than gradient_tolerance.
     """

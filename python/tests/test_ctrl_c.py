@@ -73,6 +73,9 @@ LONG = {
     "run = lambda: f.verify(x, 1.0, x, x, c)",
     "max affine": "a = rng.normal(size=(4000, 3000)); x = rng.normal(size=3000)\n"
     "run = lambda: submod.prox_max_affine(a, None, x, 1e-3)",
+    "traced optimiser": "p = submod.optim.max_affine(rng.normal(size=(500, 200)))\n"
+    "run = lambda: submod.optim.descend(p, rng.normal(size=200), 1e-6, max_iterations=10**9,"
+    " trace=True, trace_every=10**8)",
     "optimiser": "p = submod.optim.max_affine(rng.normal(size=(500, 200)))\n"
     "run = lambda: submod.optim.descend(p, rng.normal(size=200), 1e-6, max_iterations=10**9)",
 }

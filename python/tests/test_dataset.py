@@ -1,5 +1,9 @@
 """DatasetJaccard: the loss of batches together."""
 
+import copy
+import pickle
+import threading
+
 import numpy as np
 import pytest
 
@@ -85,3 +89,27 @@ def test_errors():
         dataset.load_state_dict(state)
     with pytest.raises(ValueError):
         dataset.scale(-1)
+
+
+def test_threads_take_turns():
+    """Nobody sees counts that another thread is about to change."""
+    part, dataset = submod.DatasetJaccard(4, 2.0**-18), submod.DatasetJaccard(4, 2.0**-18)
+    part.add(*batches(1)[0])
+    counted = part.counts > 0
+
+    thread = threading.Thread(target=lambda: [dataset.merge(part) for _ in range(100)])
+    thread.start()
+    while thread.is_alive():
+        assert np.unique(dataset.counts[counted] / part.counts[counted]).size == 1
+    assert np.array_equal(dataset.counts, 100 * part.counts)
+
+
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda d: pickle.loads(pickle.dumps(d))])
+def test_copies(way):
+    data = batches()
+    options = {"average": [0, 2], "class_weight": [1.0, 2.0, 3.0, 4.0], "ignore_index": 1}
+    dataset = filled(data, **options)
+    copied = way(dataset)
+    assert copied.loss() == dataset.loss() and copied.delta == dataset.delta
+    copied.add(*data[0])
+    assert copied.loss() != dataset.loss() == filled(data, **options).loss()

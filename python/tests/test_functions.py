@@ -1,7 +1,9 @@
 """Set functions: every constructor against its formula on all subsets, and what is made of them."""
 
+import copy
 import itertools
 import os
+import pickle
 import signal
 import threading
 import time
@@ -250,6 +252,45 @@ def test_ctrl_c_between_callbacks():
     assert Function.custom(3, lambda S: 2.0)([1]) == 2
 
 
+def test_other_signals_between_callbacks():
+    """A handler of SIGALRM that raises, as pytest-timeout's, wherever the signal arrives."""
+
+    class Alarm(Exception):
+        pass
+
+    def handle(*_):
+        raise Alarm
+
+    f = Function.custom(60, lambda S: 0.0) + Function.logdet(np.eye(60))
+    previous = signal.signal(signal.SIGALRM, handle)
+    try:
+        for k in range(20):
+            signal.setitimer(signal.ITIMER_REAL, 0.01 + 0.0007 * k)
+            with pytest.raises(Alarm):
+                f.check(samples=10**8, time_limit=20)
+        assert signal.getsignal(signal.SIGALRM) is handle
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, previous)
+
+
+def test_arrays_of_callbacks_can_be_changed():
+    def f(S):
+        S.sort()
+        return float(S.size) ** 0.5
+
+    def gains(A, order):
+        A += 1
+        order += 1
+        sizes = A.size + np.arange(order.size)
+        return np.sqrt(sizes + 1) - np.sqrt(sizes)
+
+    value, g = Function.custom(3, f, gains).lovasz([3.0, 1.0, 2.0])
+    assert Function.custom(3, f)([2, 0]) == np.sqrt(2)
+    assert np.allclose(g, np.sqrt([1, 3, 2]) - np.sqrt([0, 2, 1]))
+    assert np.isclose(value, g @ [3, 1, 2])
+
+
 def test_ctrl_c_without_callbacks():
     timer, start = interrupt_after(0.1), time.monotonic()
     with pytest.raises(KeyboardInterrupt):
@@ -315,3 +356,73 @@ def test_exceptions_stay_in_their_thread():
     for thread in threads:
         thread.join()
     assert not strange
+
+
+def test_edges_are_rows():
+    path = [(0, 1), (1, 2), (2, 3)]
+    for edges in (path, np.array(path), (edge for edge in path), set(path)):
+        f = Function.cut(5, edges)
+        assert [f([k]) for k in range(5)] == [1, 2, 2, 1, 0]
+    assert Function.cut(3, [])([1]) == Function.cut(3, np.zeros((0, 2)))([1]) == 0
+    for wrong in (np.array(path).T, [0, 1, 1, 2], np.zeros((1, 2, 2)), np.zeros((4, 1))):
+        with pytest.raises(ValueError, match=r"\(m, 2\)"):
+            Function.cut(5, wrong)
+    for wrong in ([[0, 2**32]], [[0, 2**70]], [[0, 0.5]], [[0, np.nan]]):
+        with pytest.raises(ValueError, match="edges holds"):
+            Function.cut(5, wrong)
+
+
+SCORES, LABELS = np.zeros((1, 2, 3), np.float32), np.zeros((1, 3), np.int64)
+OUT_OF_RANGE = [
+    ("c = -1", lambda: Function.truncation(5, -1)),
+    ("n = ", lambda: Function.hamming(2**64 + 3)),
+    ("n = -1", lambda: Function.custom(-1, lambda S: 0.0)),
+    ("a class = ", lambda: submod.lovasz_softmax(SCORES, LABELS, classes=[2**32])),
+    ("ignore_index = ", lambda: submod.lovasz_softmax(SCORES, LABELS, ignore_index=2**64)),
+    ("a class = ", lambda: submod.MeanIoU(2, class_list=[2**32])),
+    ("leave_out = ", lambda: submod.MeanIoU(2, leave_out=2**32)),
+    ("ignore_index = ", lambda: submod.MeanIoU(2, ignore_index=2**64)),
+    ("classes = ", lambda: submod.MeanIoU(2**64 + 2)),
+    ("classes = ", lambda: submod.DatasetJaccard(-1)),
+    ("seed = ", lambda: submod.Equibatch([[0]], 1, seed=-1)),
+    ("batches = ", lambda: submod.optim.Problem(2, lambda x: (0.0, x), batches=-1)),
+    ("period = ", lambda: submod.optim.Schedule.step(0.1, 0.5, 2**64 + 1)),
+    ("max_iterations = ", lambda: Function.sqrt(2).prox([1, 2], 1.0, max_iterations=-1)),
+    ("samples = ", lambda: Function.sqrt(2).check(samples=-1)),
+    ("threads = ", lambda: submod.set_num_threads(2**32)),
+]  # fmt: skip
+NO_NUMBER = [
+    ("n = 3.0", lambda: Function.hamming(3.0)),
+    ("lam = 'a'", lambda: Function.sqrt(2).prox([1, 2], "a")),
+    ("lam = None", lambda: submod.prox_max_affine([[1.0]], None, [1.0], None)),
+    ("a class = 0.5", lambda: submod.lovasz_softmax(SCORES, LABELS, classes=[0.5])),
+    ("delta = '1'", lambda: submod.lovasz_softmax(SCORES, LABELS, delta="1")),
+    ("time_limit = 'a'", lambda: Function.sqrt(2).check(time_limit="a")),
+    ("eta = 'a'", lambda: submod.optim.descend(submod.optim.nu_problem(1.0), [0, 0], "a")),
+    ("alpha = 'a'", lambda: submod.optim.Momentum("a").create(2)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "error, cases", [(submod.InvalidArgumentError, OUT_OF_RANGE), (TypeError, NO_NUMBER)]
+)
+def test_numbers_are_refused_by_name(error, cases):
+    for words, ask in cases:
+        with pytest.raises(error, match=f"^{words}"):
+            ask()
+
+
+def test_numbers_of_numpy_are_taken():
+    assert Function.truncation(np.int64(5), np.uint8(2)).n == 5
+    options = {"per_image": np.True_, "ignore_index": np.int16(7), "delta": np.float32(0.01)}
+    loss = submod.lovasz_softmax(SCORES, LABELS, **options)
+    assert loss == submod.lovasz_softmax(SCORES, LABELS, per_image=True)
+    problem = submod.optim.nu_problem(1.0)
+    assert submod.optim.descend(problem, [1, 1], 0.1, keep_best=np.True_).f <= 1
+
+
+def test_copies_are_the_thing_itself():
+    for thing in (Function.sqrt(3), Function.custom(2, len), submod.optim.nu_problem(0.1)):
+        assert copy.copy(thing) is thing and copy.deepcopy([thing])[0] is thing
+        with pytest.raises(TypeError, match="neither copied nor pickled"):
+            pickle.dumps(thing)

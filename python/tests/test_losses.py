@@ -1,5 +1,7 @@
 """The losses of NumPy arrays against reference.py, in many shapes, types and layouts."""
 
+import multiprocessing
+
 import numpy as np
 import pytest
 
@@ -244,3 +246,25 @@ def test_words_for_tensors():
     for tensor in (scores.bfloat16(), scores.clone().requires_grad_(), scores.to("meta")):
         with pytest.raises(TypeError, match=r"torch\.Tensor .*submod\.torch.*detach"):
             submod.lovasz_hinge(tensor, labels)
+
+
+@pytest.mark.parametrize("shape", [(2, 3, 0, 1), (0, 3, 4, 1)])
+def test_labels_that_classes_share_without_pixels(shape):
+    labels = np.broadcast_to(np.zeros(shape[:1] + (1,) + shape[2:], np.int64), shape)
+    assert submod.lovasz_sigmoid(np.zeros(shape, np.float32), labels) == 0
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_after_a_fork():
+    """OpenMP's threads stay behind; the child does without them rather than wait."""
+    scores, labels = softmax_case((2, 5, 128, 128))
+    threads = submod.get_num_threads()
+    submod.set_num_threads(2)
+    try:
+        expected = submod.lovasz_softmax(scores, labels)
+        with multiprocessing.get_context("fork").Pool(1) as pool:
+            found = pool.apply_async(submod.lovasz_softmax, (scores, labels)).get(timeout=30)
+    finally:
+        submod.set_num_threads(threads)
+    assert found == expected

@@ -1,5 +1,9 @@
 """Mean IoU against sets of pixels, and the equibatch sampler."""
 
+import copy
+import pickle
+import threading
+
 import numpy as np
 import pytest
 
@@ -75,3 +79,26 @@ def test_equibatch():
     assert [next(again) for _ in range(40)] == [i for i, _ in draws]
     with pytest.raises(submod.InvalidArgumentError):
         submod.Equibatch([[7]], 5)
+
+
+def in_threads(work, count=3):
+    threads = [threading.Thread(target=work) for _ in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_threads_take_turns():
+    labels = RNG.integers(3, size=(2, 200, 200))
+    stream, other = submod.MeanIoU(3), submod.MeanIoU(3)
+    in_threads(lambda: [stream.add(labels, labels) for _ in range(40)])
+    assert stream.confusion.sum() == 120 * labels.size and stream.compute().batches == 120
+    in_threads(lambda: [(stream.merge(other), other.merge(stream)) for _ in range(9)])
+
+
+def test_no_copies():
+    for thing in (submod.MeanIoU(3), submod.Equibatch([[0]], 1)):
+        for way in (copy.copy, copy.deepcopy, pickle.dumps):
+            with pytest.raises(TypeError, match="neither copied nor pickled"):
+                way(thing)

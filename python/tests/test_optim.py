@@ -152,6 +152,17 @@ def test_trace_and_stops():
     assert decayed.x == pytest.approx([0.5, 0.5])
 
 
+def test_points_can_be_changed():
+    def subgradient(x):
+        x *= 2
+        return (x**2).sum() / 8, x / 2
+
+    problem = optim.Problem(2, subgradient)
+    found = optim.descend(problem, [1.0, 2.0], 0.1, max_iterations=1, trace=True)
+    assert np.allclose(found.x, [0.9, 1.8])
+    assert all(line.x.flags.writeable for line in found.trace)
+
+
 def test_errors():
     def broken(x):
         raise ZeroDivisionError("mine")

@@ -102,6 +102,17 @@ def test_certificate():
     assert again.u == pytest.approx(result.u, abs=1e-7)
 
 
+def test_certificates_are_refused():
+    f, x = Function.sqrt(3), [3.0, 1.0, 2.0]
+    found = f.prox(x, 1.0, "cardinality")
+    assert found.certificate is None
+    with pytest.raises(ValueError, match="has no certificate"):
+        f.verify(x, 1.0, found.u, found.s, found.certificate)
+    start = submod.Certificate(np.array([[0, 1, 2**32 + 2]]), np.ones(1))
+    with pytest.raises(ValueError, match="orders holds"):
+        f.prox(x, 1.0, "min_norm", start=start)
+
+
 def test_limits_warn():
     n = 30
     root = RNG.normal(size=(n, n))
@@ -122,6 +133,24 @@ def test_minimize(name):
         assert set(result.set) <= set(result.largest)
         assert np.minimum(result.s, 0).sum() == pytest.approx(result.dual, abs=1e-9)
         assert result.gap <= 1e-8
+
+
+def test_warnings_name_the_line_that_asked():
+    rng = np.random.default_rng(5)
+    points = rng.normal(size=(30, 3))
+    kernel = np.exp(-((points[:, None] - points[None]) ** 2).sum(2)) + 0.1 * np.eye(30)
+    f, p = Function.logdet(kernel), submod.optim.max_affine(rng.normal(size=(4, 2)))
+    x = rng.normal(size=30)
+    for ask in (
+        lambda: f.prox(x, 1.0, "min_norm", max_iterations=2),
+        lambda: (f + 0.3 * x).minimize("min_norm", time_limit=1e-9),
+        lambda: Function.sqrt(200).check(samples=10**9, time_limit=1e-3),
+        lambda: submod.optim.descend(p, [3.0, 1.0], 1e-3, time_limit=1e-9),
+        lambda: submod.optim.bundle(p, [3.0, 1.0], radius=9, max_iterations=1),
+    ):
+        with pytest.warns(submod.AccuracyWarning) as caught:
+            ask()
+        assert [(w.filename, w.lineno) for w in caught] == [(__file__, ask.__code__.co_firstlineno)]
 
 
 @pytest.mark.parametrize("n, minimum", [(3, -12), (10, -84), (100, -6834)])

@@ -20,8 +20,12 @@ struct submod_histogram {
 submod_status submod_histogram_create(size_t classes, double delta, submod_histogram **histogram)
 {
     static const char who[] = "submod_histogram_create";
-    if (!histogram || classes == 0 || classes > INT32_MAX / 4) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %zu classes, or histogram is NULL", who, classes);
+    if (!histogram) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: histogram is NULL", who);
+    }
+    if (classes == 0 || classes > INT32_MAX / 4) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %zu classes; 1 to %d are allowed", who, classes,
+                            INT32_MAX / 4);
     }
     submod_status status = submodi_require_bins(who, 0, delta);
     if (status != SUBMOD_OK) {
