@@ -61,6 +61,11 @@ fetch_packages() {
         has_torch $python ||
             timeout 420 $python -m pip install --quiet --disable-pip-version-check torch ||
             echo "test: PyTorch could not be installed" >&2
+        # What the losses are compared with, and pictures of the examples.
+        $python -c 'import kornia, segmentation_models_pytorch, PIL' 2>/dev/null ||
+            timeout 120 $python -m pip install --quiet --disable-pip-version-check \
+                kornia segmentation-models-pytorch pillow ||
+            echo "test: SKIPPED: the comparison with kornia and segmentation-models-pytorch" >&2
     fi
 }
 
