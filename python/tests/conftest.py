@@ -1,0 +1,6 @@
+"""Set-up of all tests."""
+
+import signal
+
+# A shell that starts us in the background has SIGINT ignored, here and in the processes of tests.
+signal.signal(signal.SIGINT, signal.default_int_handler)
