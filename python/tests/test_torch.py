@@ -7,6 +7,7 @@ torch = pytest.importorskip("torch")
 import submod  # noqa: E402
 import submod.torch as lovasz  # noqa: E402
 import torch_reference as reference  # noqa: E402
+from torch_reference import loss_and_gradient  # noqa: E402
 
 GENERATOR = torch.Generator().manual_seed(3)
 SHAPES = [(2, 3, 6, 5), (1, 4, 9), (2, 3, 3, 4, 2), (3, 2, 1, 1)]
@@ -40,18 +41,7 @@ def chosen(options, classes, ignore=None):
 
 
 def with_ignored(labels, options):
-    """A third of the labels ignored."""
-    if "ignore_index" in options:
-        mask = torch.rand(labels.shape, generator=GENERATOR) < 0.3
-        labels = labels.masked_fill(mask, options["ignore_index"])
-    return labels
-
-
-def loss_and_gradient(function, scores, labels, **options):
-    leaf = scores.detach().clone(memory_format=torch.preserve_format).requires_grad_(True)
-    loss = function(leaf, labels, **options)
-    loss.backward()
-    return loss.detach(), leaf.grad
+    return reference.with_ignored(labels, options, GENERATOR)
 
 
 def assert_agree(function, exact, scores, labels, tolerance=1e-6, **options):

@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 
 import submod  # noqa: E402
 import submod.torch as lovasz  # noqa: E402
+import torch_reference as reference  # noqa: E402
 from submod import _library  # noqa: E402
 from submod.torch import _cuda, _ops  # noqa: E402
 
@@ -52,17 +53,11 @@ def case(shape=(2, 3, 6, 5), kind=torch.float32):
 
 
 def some_ignored(labels, options):
-    if "ignore_index" in options:
-        mask = torch.rand(labels.shape, generator=GENERATOR) < 0.3
-        labels = labels.masked_fill(mask, options["ignore_index"])
-    return labels
+    return reference.with_ignored(labels, options, GENERATOR)
 
 
 def loss_and_gradient(function, scores, labels, **options):
-    leaf = scores.detach().clone(memory_format=torch.preserve_format).requires_grad_(True)
-    loss = function(leaf, labels, **options)
-    (2 * loss).backward()
-    return loss.detach(), leaf.grad
+    return reference.loss_and_gradient(function, scores, labels, factor=2, **options)
 
 
 def assert_same(fibers, function, scores, labels, **options):

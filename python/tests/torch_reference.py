@@ -64,3 +64,19 @@ def hinge(logits, labels, per_image=True, ignore_index=None):
         margins = torch.relu(1 - s * (2.0 * y.to(s.dtype) - 1))
         losses.append(extension(margins, y == 1) if len(s) else s.sum())
     return torch.stack(losses).mean()
+
+
+def with_ignored(labels, options, generator):
+    """A third of the labels ignored, if the options ignore any."""
+    if "ignore_index" in options:
+        mask = torch.rand(labels.shape, generator=generator) < 0.3
+        labels = labels.masked_fill(mask, options["ignore_index"])
+    return labels
+
+
+def loss_and_gradient(function, scores, labels, factor=1, **options):
+    """The loss, and the gradient of factor times the loss."""
+    leaf = scores.detach().clone(memory_format=torch.preserve_format).requires_grad_(True)
+    loss = function(leaf, labels, **options)
+    (loss if factor == 1 else factor * loss).backward()
+    return loss.detach(), leaf.grad
