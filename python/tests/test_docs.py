@@ -1,6 +1,8 @@
 """Every Python block of the documents runs as it stands, without a warning."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = ["README.md", "docs/tutorial.md", "docs/gpu.md", "python/README.md"]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OPTION = re.compile(r"--[a-z][a-z-]*")
 
 
 def blocks(document):
@@ -41,3 +44,12 @@ def test_each_block_is_run_by_someone(document):
 
 def test_blocks_are_found():
     assert {param.values[0] for param in PYTHON} >= {"README.md", "docs/tutorial.md", "python/README.md"}
+
+
+def test_options_of_the_tutorial():
+    pytest.importorskip("torch")
+    command = [sys.executable, "-B", str(ROOT / "examples" / "train_unet.py"), "--help"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    named = set(OPTION.findall((ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")))
+    assert "--train-list" in named
+    assert named <= set(OPTION.findall(printed))
