@@ -55,8 +55,8 @@ run_cppcheck() {
 }
 
 run_shellcheck() {
-    shellcheck scripts/*.sh .ci/run tests/gpu/ptxas.sh tests/install/run.sh tests/miou/run.sh \
-        tests/report/run.sh tests/studies/check.sh
+    shellcheck scripts/*.sh .ci/run tests/docs/first_steps.sh tests/gpu/ptxas.sh \
+        tests/install/run.sh tests/miou/run.sh tests/report/run.sh tests/studies/check.sh
 }
 
 # Quick, and makes new files appear in the compile database.

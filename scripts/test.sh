@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Sets up, builds and tests everything: release build, sanitizer build, Python package, linters.
+# Sets up, builds and tests everything: release build, sanitizer build, the first steps of README,
+# Python package, linters.
 #
 #   scripts/test.sh               all of it
 #   scripts/test.sh --quick       the release tests only
@@ -11,12 +12,13 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 sanitize=yes
+first_steps=yes
 lint=yes
 python=yes
 torch=()
 for option in "$@"; do
     case $option in
-    --quick) sanitize=no lint=no python=no ;;
+    --quick) sanitize=no first_steps=no lint=no python=no ;;
     --no-lint) lint=no ;;
     --no-python) python=no ;;
     --no-torch) torch=(--no-torch) ;;
@@ -95,6 +97,12 @@ if [ $sanitize = yes ]; then
     export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
     export UBSAN_OPTIONS=print_stacktrace=1
     build_and_test build-asan -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-O1 -DSUBMOD_SANITIZE=ON
+    end
+fi
+
+if [ $first_steps = yes ]; then
+    begin "first steps of README"
+    tests/docs/first_steps.sh
     end
 fi
 

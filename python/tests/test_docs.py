@@ -1,0 +1,55 @@
+"""Every Python block of the documents runs as it stands, without a warning."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = ["README.md", "docs/tutorial.md", "docs/gpu.md", "python/README.md"]
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OPTION = re.compile(r"--[a-z][a-z-]*")
+
+
+def blocks(document):
+    """Language, line and text of what stands between fences."""
+    text = (ROOT / document).read_text(encoding="utf-8")
+    for match in BLOCK.finditer(text):
+        yield match[1], text.count("\n", 0, match.start()) + 2, match[2]
+
+
+PYTHON = [
+    pytest.param(document, line, code, id=f"{document}:{line}")
+    for document in DOCUMENTS
+    for language, line, code in blocks(document)
+    if language == "python"
+]
+
+
+@pytest.mark.parametrize("document, line, code", PYTHON)
+def test_block(document, line, code):
+    if "torch" in code:
+        pytest.importorskip("torch")
+    program = compile("\n" * (line - 1) + code, str(ROOT / document), "exec")
+    exec(program, {"__name__": "__main__"})
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_each_block_is_run_by_someone(document):
+    languages = {language for language, _, _ in blocks(document)}
+    assert languages <= {"python", "c"}  # tests/docs/CMakeLists.txt runs those in C
+
+
+def test_blocks_are_found():
+    assert {param.values[0] for param in PYTHON} >= {"README.md", "docs/tutorial.md", "python/README.md"}
+
+
+def test_options_of_the_tutorial():
+    pytest.importorskip("torch")
+    command = [sys.executable, "-B", str(ROOT / "examples" / "train_unet.py"), "--help"]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    named = set(OPTION.findall((ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")))
+    assert "--train-list" in named
+    assert named <= set(OPTION.findall(printed))

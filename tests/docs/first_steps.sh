@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# The first steps of README, word by word, in a copy: configure, build, test, install, compile a
+# program and start it. With the default generator, as on this machine, and where that has nvcc once
+# more as on a machine without.
+#
+#   tests/docs/first_steps.sh
+#
+# Nothing outside of a temporary folder is touched: we install into a small system there, with the
+# loader and the libraries that ours needs, and start the program with that system as its root. So
+# it starts only if README's words have told the loader where our library is.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd -P)
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+copy=$scratch/copy
+system=$scratch/system
+unset CMAKE_GENERATOR LD_LIBRARY_PATH
+CMAKE_BUILD_PARALLEL_LEVEL=$(nproc 2>/dev/null || echo 2)
+PATH=$PATH:/usr/sbin:/sbin
+export CMAKE_BUILD_PARALLEL_LEVEL PATH
+
+fail() {
+    echo "first steps: $*" >&2
+    exit 1
+}
+
+# words BEGINNING: the one command of README that begins so.
+words() {
+    local found
+    mapfile -t found < <(grep "^    $1" "$root/README.md")
+    [ ${#found[@]} -eq 1 ] || fail "README has ${#found[@]} commands '$1 ..' instead of one"
+    echo "${found[0]#    }"
+}
+
+# say COMMAND: shows it and runs it.
+say() {
+    printf '$ %s\n' "$1"
+    eval "$1" >"$scratch/log" 2>&1 || {
+        tail -n 60 "$scratch/log" >&2
+        fail "this did not work: $1"
+    }
+}
+
+# What three of README's words mean here. scripts/test.sh runs all tests elsewhere; two will do.
+ctest() {
+    command ctest "$@" --no-tests=error --output-on-failure -R '^(lovasz|install)$'
+}
+ldconfig() {
+    command ldconfig -r "$system"
+}
+pkg-config() {
+    PKG_CONFIG_PATH=$(dirname "$(find "$system" -name submod.pc)") command pkg-config "$@"
+}
+
+# under FOLDER COMMAND..: runs it with the folder as its root.
+under() {
+    local as_root=()
+    [ "$(id -u)" -eq 0 ] || as_root=(unshare --map-root-user)
+    "${as_root[@]}" chroot "$@"
+}
+
+# The small system has what our library needs, but not our library.
+make_system() {
+    local file
+    ldd build/libsubmod.so | grep -o '/[^ ]*' | sort -u | while read -r file; do
+        mkdir -p "$system$(dirname "$file")"
+        cp -L "$file" "$system$file"
+    done
+    mkdir "$system/etc"
+    cp -RL /etc/ld.so.conf* "$system/etc"
+}
+
+has_cuda() {
+    grep -q '^CMAKE_CUDA_COMPILER:.*=/' build/CMakeCache.txt
+}
+
+# The steps, from a fresh copy on.
+steps() {
+    local compile
+    rm -rf "$copy" "$system"
+    mkdir "$copy" "$system"
+    cd "$copy"
+    tar -C "$root" --exclude=.git --exclude='./build*' --exclude='./.venv*' --exclude=./out -c . | tar -x
+    say "$(words 'cmake -S')"
+    make_system
+    DESTDIR=$system say "$(words 'cmake --install')"
+
+    awk '/^```$/ && on { exit } on { print } /^```c$/ { on = 1 }' README.md >loss.c
+    compile=$(words 'cc loss.c')
+    [[ $compile = *' && ./a.out' ]] || fail "README does not start what it compiles"
+    say "${compile% && ./a.out}"
+    if ! under / true 2>/dev/null; then
+        echo "first steps: SKIPPED: the start of the program; chroot is not allowed here" >&2
+        return
+    fi
+    cp a.out "$system"
+    say "under $system ./a.out"
+    cat "$scratch/log"
+}
+
+echo "---- as this machine is"
+steps
+if command -v nvcc >/dev/null; then
+    has_cuda || fail "there is nvcc, but CUDA is not in the build"
+    echo "---- without CUDA"
+    export CUDACXX=/nowhere/nvcc
+    steps
+    ! has_cuda || fail "CUDA is in the build that was to be without"
+else
+    echo "first steps: SKIPPED: the build with CUDA, for want of nvcc" >&2
+fi
