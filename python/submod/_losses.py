@@ -61,9 +61,9 @@ def lovasz_softmax(
     probabilities: bool = False,
     return_grad: bool = False,
 ) -> Result:
-    """Lovász-Softmax loss: scores (batch, classes, ..), labels (batch, ..) in [0, classes). One class
-    is refused, as its softmax is always 1: lovasz_hinge and lovasz_sigmoid are for one score per
-    pixel.
+    """Lovász-Softmax loss: scores (batch, classes, ..), labels (batch, ..) in [0, classes).
+    One class is refused, as its softmax is always 1: lovasz_hinge and lovasz_sigmoid are for one
+    score per pixel.
 
     classes: which ones the mean is over: "present", "all" or a list.
     per_image: a loss per image, averaged; else one loss of the whole batch.

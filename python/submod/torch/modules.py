@@ -61,8 +61,8 @@ class _Loss(nn.Module):
 
 
 class _ClassLoss(_Loss):
-    """What softmax and sigmoid share. class_weight stays in CPU memory, from where the library reads
-    it, and in its own type, wherever the module goes."""
+    """What softmax and sigmoid share. class_weight stays in CPU memory, from where the library
+    reads it, and in its own type, wherever the module goes."""
 
     _names = (
         "classes", "per_image", "ignore_index", "class_weight", "engine", "delta", "from_logits"
