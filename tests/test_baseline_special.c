@@ -14,15 +14,15 @@
 /* The call fails so, and writes nothing. */
 static void assert_refused(int kind, const problem *p, int status, const char *words)
 {
-    float g[12];
+    float g[24];
     double loss = 7;
-    for (int k = 0; k < 12; k++) {
+    for (int k = 0; k < 24; k++) {
         g[k] = 7;
     }
     submod_gradient gradient = submod_gradient_dense(g, p->scores.classes, p->scores.pixels);
     assert_error(calls[kind](p, &loss, &gradient, NULL), status, words);
     ck_assert(loss == 7);
-    for (int k = 0; k < 12; k++) {
+    for (int k = 0; k < 24; k++) {
         ck_assert(g[k] == 7);
     }
 }
