@@ -11,18 +11,39 @@
 
 /* ---- special cases ---- */
 
+/* The call fails so, and writes nothing. */
+static void assert_refused(int kind, const problem *p, int status, const char *words)
+{
+    float g[24];
+    double loss = 7;
+    for (int k = 0; k < 24; k++) {
+        g[k] = 7;
+    }
+    submod_gradient gradient = submod_gradient_dense(g, p->scores.classes, p->scores.pixels);
+    assert_error(calls[kind](p, &loss, &gradient, NULL), status, words);
+    ck_assert(loss == 7);
+    for (int k = 0; k < 24; k++) {
+        ck_assert(g[k] == 7);
+    }
+}
+
 START_TEST(empty_input)
 {
     for (int kind = 0; kind < KINDS; kind++) {
         for (int mode = 0; mode < 8; mode++) {
             size_t batch = mode & 1 ? 2 : 0, pixels = mode & 1 ? 0 : 2;
-            problem p = {.scores = submod_scores_f32(NULL, batch, 1, pixels),
+            size_t classes = is_binary(kind) ? 1 : 3;
+            problem p = {.scores = submod_scores_f32(NULL, batch, classes, pixels),
                          .labels = submod_labels_u8(NULL, batch, pixels),
                          .settings = {.per_image = mode & 2, .classes = mode & 4 ? 1 : 0}};
-            submod_gradient g = submod_gradient_dense(NULL, 1, pixels);
+            submod_gradient g = submod_gradient_dense(NULL, classes, pixels);
             double loss = -1;
             ck_assert_ok(calls[kind](&p, &loss, &g, NULL));
             ck_assert(loss == 0);
+            if (!is_binary(kind)) {
+                p.scores.classes = 1;
+                assert_refused(kind, &p, SUBMOD_EINVAL, "the softmax of one class is always 1");
+            }
         }
     }
 }
@@ -95,9 +116,11 @@ START_TEST(zero_weights)
             problem p = {.scores = submod_scores_f32(x, 2, is_binary(kind) ? 1 : 3, 4),
                          .labels = submod_labels_u8(y, 2, 4),
                          .settings = {.per_image = per_image, .class_weight = none}};
-            assert_zero(kind, &p);
-            p.settings.class_weight = unseen;
-            assert_zero(kind, &p);
+            assert_refused(kind, &p, SUBMOD_EINVAL, "class_weight is 0 for every class");
+            if (kind != HINGE) { /* which sees both of its classes */
+                p.settings.class_weight = unseen;
+                assert_zero(kind, &p);
+            }
             p.settings.class_weight = first; /* pixels of class 0 weigh nothing */
             double loss;
             ck_assert_ok(calls[kind](&p, &loss, NULL, NULL));
@@ -161,22 +184,6 @@ START_TEST(zero_over_zero)
 END_TEST
 
 /* ---- errors ---- */
-
-/* The call fails so, and writes nothing. */
-static void assert_refused(int kind, const problem *p, int status, const char *words)
-{
-    float g[12];
-    double loss = 7;
-    for (int k = 0; k < 12; k++) {
-        g[k] = 7;
-    }
-    submod_gradient gradient = submod_gradient_dense(g, p->scores.classes, p->scores.pixels);
-    assert_error(calls[kind](p, &loss, &gradient, NULL), status, words);
-    ck_assert(loss == 7);
-    for (int k = 0; k < 12; k++) {
-        ck_assert(g[k] == 7);
-    }
-}
 
 START_TEST(bad_values)
 {
@@ -251,6 +258,8 @@ START_TEST(bad_settings)
             p.settings.class_list = twice;
             p.settings.class_count = 2;
             assert_refused(kind, &p, SUBMOD_EINVAL, "class_list");
+            p.settings.class_count = 0;
+            assert_refused(kind, &p, SUBMOD_EINVAL, "class_list is empty");
         } else { /* not looked at */
             p.settings.smoothing = NAN;
             p.settings.classes = (submod_classes)9;

@@ -53,7 +53,7 @@ START_TEST(solvers_are_certified)
             ck_assert(report.gap >= -1e-12 * size);
             /* Independent of greedy vectors altogether: s in B(F), f(u) by Choquet's integral. */
             ck_assert(worst_excess(F, N, s) <= 1e-12 * scale);
-            double f_u = choquet(F, N, u), primal = f_u, bound = 0, lowest = 0;
+            double f_u = choquet(F, N, u), primal = f_u, bound = F[0], lowest = F[0];
             for (size_t i = 0; i < N; i++) {
                 primal += lambda / 2 * (u[i] - x[i]) * (u[i] - x[i]);
                 bound += fmin(s[i], 0);
@@ -61,7 +61,7 @@ START_TEST(solvers_are_certified)
             ck_assert_near(report.primal, primal, 1e-11 * size);
             ck_assert_near(report.minimum_bound, bound, 1e-12 * size);
             for (size_t mask = 0; mask < (size_t)1 << N; mask++) {
-                lowest = fmin(lowest, F[mask] - F[0]);
+                lowest = fmin(lowest, F[mask]);
             }
             ck_assert(report.minimum_bound <= lowest + 1e-12 * scale);
             free(F);
@@ -69,6 +69,36 @@ START_TEST(solvers_are_certified)
         }
     }
     submod_combination_free(c);
+}
+END_TEST
+
+static submod_status not_normalised(const void *ctx, const int32_t *set, size_t k, double *value)
+{
+    const double by_size[] = {5, 6, 4};
+    (void)ctx;
+    (void)set;
+    *value = by_size[k];
+    return SUBMOD_OK;
+}
+
+/* The bound is one of F itself: the minimum is 4 = F(V), F(empty) being 5. */
+START_TEST(value_of_the_empty_set)
+{
+    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = not_normalised};
+    submod_fn *fn = NULL;
+    submod_combination *c = NULL;
+    submod_certificate_report report;
+    const double zero[2] = {0, 0}, s[2] = {-0.5, -0.5}, weights[2] = {0.5, 0.5};
+    const int32_t orders[4] = {0, 1, 1, 0}; /* their greedy vectors: (1, -2) and (-2, 1) */
+    ck_assert_ok(submod_fn_custom(2, &ops, NULL, &fn));
+    ck_assert_ok(submod_combination_create(&c));
+    ck_assert_ok(submod_combination_set(c, 2, 2, orders, weights));
+    ck_assert_ok(submod_certificate_check(fn, zero, 1, zero, s, c, &report));
+    ck_assert_near(report.base_error, 0, 0);
+    ck_assert_near(report.minimum_bound, 4, 0);
+    ck_assert_near(report.primal, 0, 0); /* of the extension, which does not see F(empty) */
+    submod_combination_free(c);
+    submod_fn_free(fn);
 }
 END_TEST
 
@@ -192,6 +222,6 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("certificate", solvers_are_certified, corruption_shows, combinations,
-                     bad_arguments);
+    return RUN_TESTS("certificate", value_of_the_empty_set, solvers_are_certified, corruption_shows,
+                     combinations, bad_arguments);
 }

@@ -267,6 +267,13 @@ START_TEST(bad_input)
     ck_assert_ptr_nonnull(strstr(submod_last_error(), "submod_histogram_solve"));
     ck_assert_int_eq(submod_histogram_add(h, &fewer, SUBMOD_INPUT_LOGITS, &labels, &s, NULL),
                      SUBMOD_EINVAL);
+    submod_loss_settings none = s;
+    none.class_weight = (double[C]){0};
+    assert_error(submod_histogram_solve(h, &none, &loss, NULL), SUBMOD_EINVAL, "class_weight is 0");
+    none.classes = SUBMOD_CLASSES_LIST;
+    none.class_count = 0;
+    assert_error(submod_histogram_solve(h, &none, &loss, NULL), SUBMOD_EINVAL, "list is empty");
+    ck_assert(loss == 7);
     d->x[5] = NAN;
     ck_assert_int_eq(submod_histogram_add(h, &scores, SUBMOD_INPUT_LOGITS, &labels, &s, NULL),
                      SUBMOD_ENONFINITE);
@@ -289,8 +296,26 @@ START_TEST(bad_input)
 }
 END_TEST
 
+START_TEST(one_class)
+{
+    const float x[2] = {0.5F, 0.25F};
+    const uint8_t y[2] = {0, 0};
+    submod_histogram *h = NULL;
+    submod_scores scores = submod_scores_f32(x, 1, 1, 2);
+    submod_labels labels = submod_labels_u8(y, 1, 2);
+    double loss = 7;
+    ck_assert_ok(submod_histogram_create(1, 0.01, &h));
+    assert_error(submod_histogram_add(h, &scores, SUBMOD_INPUT_LOGITS, &labels, NULL, NULL),
+                 SUBMOD_EINVAL, "the softmax of one class is always 1");
+    ck_assert_ok(submod_histogram_add(h, &scores, SUBMOD_INPUT_PROBABILITIES, &labels, NULL, NULL));
+    ck_assert_ok(submod_histogram_solve(h, NULL, &loss, NULL));
+    ck_assert_near(loss, 1 - 0.375, 0.01);
+    submod_histogram_free(h);
+}
+END_TEST
+
 int main(void)
 {
     return RUN_TESTS("histogram", histograms_add_up, decay, a_class_that_has_decayed_is_absent,
-                     solving_looks_at_the_classes_alone, counts_travel, bad_input);
+                     solving_looks_at_the_classes_alone, counts_travel, bad_input, one_class);
 }

@@ -220,6 +220,48 @@ START_TEST(views_and_sizes)
 }
 END_TEST
 
+/* No class could count: the loss would be 0 whatever the scores are. */
+static void refuse_what_is_always_zero(int variant)
+{
+    good c;
+    make(&c, variant);
+    c.settings.class_weight = (double[]){0, 0};
+    refuse_call(&c, SUBMOD_EINVAL, "class_weight is 0 for every class;");
+    c.settings.classes = SUBMOD_CLASSES_LIST;
+    c.settings.class_list = (int32_t[]){1};
+    c.settings.class_count = 1;
+    c.settings.class_weight = (double[]){1, 0};
+    refuse_call(&c, SUBMOD_EINVAL, "class_weight is 0 for every class of class_list");
+    c.settings.class_weight = (double[]){0, 1};
+    ck_assert_ok(call_views(c.k, &c.scores, &c.labels, NULL, NULL, NULL, &c.settings));
+    c.settings.class_count = 0;
+    refuse_call(&c, SUBMOD_EINVAL, "class_list is empty");
+}
+
+/* A softmax of one logit is 1; probabilities and the sigmoid of one class are something. */
+START_TEST(one_class)
+{
+    for (int variant = 0; variant < VARIANTS; variant++) {
+        good c;
+        make(&c, variant);
+        c.scores.classes = 1;
+        if (c.k == SOFTMAX) {
+            memset(c.y, 0, sizeof c.y);
+            refuse_call(&c, SUBMOD_EINVAL, "the softmax of one class is always 1");
+            c.k = PROBABILITY;
+        }
+        double loss = 0;
+        ck_assert_ok(call_views(c.k, &c.scores, &c.labels, &loss, NULL, NULL, &c.settings));
+        ck_assert(loss > 0);
+    }
+    good none;
+    make(&none, 0);
+    none.scores = submod_scores_f32(NULL, 0, 1, 0);
+    none.labels = submod_labels_i64(NULL, 0, 0);
+    refuse_call(&none, SUBMOD_EINVAL, "take the hinge or the sigmoid");
+}
+END_TEST
+
 START_TEST(settings)
 {
     for (int variant = 0; variant < VARIANTS; variant++) {
@@ -235,6 +277,9 @@ START_TEST(settings)
         refuse_call(&c, SUBMOD_EINVAL, "delta = nan");
         make(&c, variant);
         if (c.k == HINGE) { /* does not look at classes */
+            c.settings.classes = SUBMOD_CLASSES_LIST;
+            c.settings.class_weight = (double[]){0};
+            ck_assert_ok(call_views(c.k, &c.scores, &c.labels, NULL, NULL, NULL, &c.settings));
             continue;
         }
         c.settings.classes = (submod_classes)7;
@@ -248,6 +293,7 @@ START_TEST(settings)
         refuse_call(&c, SUBMOD_EINVAL, "class_weight[1] = -1");
         c.settings.class_weight = (double[]){NAN, 1};
         refuse_call(&c, SUBMOD_ENONFINITE, "class_weight[0]");
+        refuse_what_is_always_zero(variant);
     }
 }
 END_TEST
@@ -337,5 +383,5 @@ int main(void)
 {
     return RUN_TESTS("loss_errors", nothing_is_wrong, labels_out_of_range,
                      scores_that_are_not_finite, strange_nans, no_probabilities, views_and_sizes,
-                     settings, hinge_of_a_function);
+                     settings, one_class, hinge_of_a_function);
 }

@@ -171,28 +171,6 @@ START_TEST(values)
 }
 END_TEST
 
-START_TEST(all_weights_zero)
-{
-    const binary d = {1, 3, {0.5F, 0.2F, 0.7F}, {1, 0, 1}};
-    const double none[2] = {0, 0};
-    for (int variant = 0; variant < 2 * KINDS; variant++) {
-        kind k = kinds[variant / 2];
-        submod_loss_settings s = settings_for(k, variant % 2);
-        submod_loss_info info;
-        double loss = 7;
-        views v;
-        make_views(&d, k, &v);
-        s.class_weight = none;
-        ck_assert_ok(call_views(k, &v.scores, &v.labels, &loss, &v.gradient, &info, &s));
-        ck_assert(k == HINGE ? loss > 0 : loss == 0); /* which does not look at weights */
-        ck_assert_uint_eq(info.terms, k == HINGE);
-        for (size_t i = 0; i < v.C * d.N && k != HINGE; i++) {
-            ck_assert(v.g[i] == 0);
-        }
-    }
-}
-END_TEST
-
 /* ---- numbers ---- */
 
 /* No overflow: one right, one wrong by as much as possible, in each type. */
@@ -294,6 +272,6 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("loss_special", values, all_weights_zero, huge_scores, subnormal_scores,
+    return RUN_TESTS("loss_special", values, huge_scores, subnormal_scores,
                      probabilities_are_clamped, confident_mistakes);
 }

@@ -110,6 +110,9 @@ START_TEST(miou_by_definition)
         submod_miou_reset(half);
         ck_assert_ok(submod_miou_get(half, &merged));
         ck_assert(merged.images == 0 && isnan(merged.image) && isnan(merged.batch));
+        ck_assert(isnan(merged.dataset)); /* whatever `absent` says: there is no image */
+        ck_assert_ok(submod_miou_batch(&none, &none, C, &value, &settings));
+        ck_assert(isnan(value));
         ck_assert_int_eq(submod_confusion_counts(submod_miou_confusion(half))[0], 0);
         submod_miou_free(half);
         submod_miou_free(miou);

@@ -167,7 +167,7 @@ START_TEST(nothing_to_count)
             assert_same(m.frequency_weighted_iou, expected[k]);
             submod_confusion_free(c);
             ck_assert_ok(submod_miou_batch(inputs[i], inputs[i], 3, &value, &settings));
-            assert_same(value, expected[k]);
+            assert_same(value, inputs[i]->batch ? expected[k] : NAN);
             ck_assert_ok(submod_miou_image(inputs[i], inputs[i], 3, &value, &settings));
             assert_same(value, inputs[i]->batch ? expected[k] : NAN);
         }

@@ -16,6 +16,9 @@
  *
  *   batch = 0 or pixels = 0, or all pixels ignored    loss 0, gradient 0 (PyTorch's mean: NaN)
  *   classes = 0; for hinge and Rahman-Wang, not 1     SUBMOD_EINVAL
+ *   classes = 1, a softmax of logits                  SUBMOD_EINVAL: the softmax is always 1
+ *   empty class_list with SUBMOD_CLASSES_LIST, or     SUBMOD_EINVAL: the loss would always be 0
+ *     weight 0 for every class that could count
  *   a group all of whose pixels are ignored, or       counts as 0 in the mean over the groups
  *     have weight 0, or without a class to take
  *   class absent from a group
@@ -48,10 +51,11 @@ extern "C" {
 /* One struct for all; each function says what it does not look at. */
 typedef struct submod_baseline_settings {
     int per_image; /* 0: one group, the batch; 1: a group per image, losses averaged */
-    /* One number >= 0 per class, borrowed; NULL: all 1. For the hinge: background, foreground. */
+    /* One number >= 0 per class, not all 0, borrowed; NULL: all 1. For the hinge: background,
+     * foreground. */
     const double *class_weight;
     submod_classes classes;    /* SUBMOD_CLASSES_PRESENT */
-    const int32_t *class_list; /* borrowed; distinct; only with SUBMOD_CLASSES_LIST */
+    const int32_t *class_list; /* borrowed; distinct, at least one; only with SUBMOD_CLASSES_LIST */
     size_t class_count;
     double smoothing; /* 0, or at least 1e-30 */
     int has_ignore;   /* 0 */

@@ -16,8 +16,10 @@
  *
  * and submod_fn_check(f, ...) tells whether it is submodular. Fill more slots to make it faster.
  *
- * Values are relative to the empty set: chains, gains and the Lovász extension use
- * F(A) - F(empty), so a function that is not normalised is handled as if it were.
+ * F(empty) may be any number. The value of a set is always F(A) itself: submod_fn_eval, the value
+ * and the bounds of a minimisation, reports. All that is made of differences does not see F(empty):
+ * gains, chains, bases, and the Lovász extension with its prox, f(indicator of A) = F(A) -
+ * F(empty).
  *
  * Thread safety: handles may be used by any number of threads at once if their callbacks may.
  * The built-in ones may.

@@ -62,7 +62,7 @@ SUBMOD_API double submod_histogram_delta(const submod_histogram *histogram);
 
 /* Weights of all bins; *loss (may be NULL) is the loss of all that was added, class_loss (may be
  * NULL) that of each class, NaN where it is left out. SUBMOD_EINVAL when a count is negative or not
- * finite. */
+ * finite, and for settings that submod_lovasz_softmax refuses. */
 SUBMOD_API submod_status submod_histogram_solve(submod_histogram *histogram,
                                                 const submod_loss_settings *settings, double *loss,
                                                 double *class_loss);

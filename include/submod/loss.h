@@ -21,11 +21,15 @@
  *
  *   batch = 0 or pixels = 0, or all pixels ignored    loss 0, gradient 0
  *   classes = 0                                       SUBMOD_EINVAL
+ *   classes = 1, Lovász-Softmax of logits             SUBMOD_EINVAL: the softmax is always 1; take
+ *                                                     the hinge or the sigmoid
+ *   empty class_list with SUBMOD_CLASSES_LIST, or     SUBMOD_EINVAL: the loss would always be 0
+ *     weight 0 for every class that could count
  *   a group all of whose pixels are ignored           counts as 0 in the mean over the groups
  *   class absent (P = 0), SUBMOD_CLASSES_PRESENT      left out of the mean over the classes
  *   class absent (P = 0), otherwise                   its largest error (F = 1 with the first wrong
  *                                                     pixel), gradient on that pixel, ties averaged
- *   no class left in a group, or all weights 0        the group counts as 0
+ *   no class of weight > 0 left in a group            the group counts as 0
  *   everything foreground (P = N)                     mean of the errors
  *   one pixel                                         its error
  *   label neither in range nor the ignored one        SUBMOD_EINVAL: "labels[1][17] = 9 is not .."
@@ -71,10 +75,10 @@ typedef struct submod_loss_settings {
     size_t bins;
     int per_image;             /* 0: one group, the batch; 1: a group per image, losses averaged */
     submod_classes classes;    /* SUBMOD_CLASSES_PRESENT */
-    const int32_t *class_list; /* borrowed; distinct; only with SUBMOD_CLASSES_LIST */
+    const int32_t *class_list; /* borrowed; distinct, at least one; only with SUBMOD_CLASSES_LIST */
     size_t class_count;
-    /* One number >= 0 per class, borrowed; NULL: all 1. The loss of a group is the weighted mean,
-     * sum of weight * loss over the classes taken / sum of their weights. */
+    /* One number >= 0 per class, not all 0, borrowed; NULL: all 1. The loss of a group is the
+     * weighted mean, sum of weight * loss over the classes taken / sum of their weights. */
     const double *class_weight;
     int has_ignore; /* 0 */
     int64_t ignore_label;

@@ -26,7 +26,8 @@
  *     weighted IoU of no pixels          1      0      NaN        NaN
  *   image (or batch) without a pixel
  *     that counts, as an image's mean    1      0      left out   left out
- *   mean over no image at all            NaN    NaN    NaN        NaN
+ *   image-, batch- and dataset-mIoU of
+ *     no image at all                    NaN    NaN    NaN        NaN
  *
  *   "left out" is NaN in the arrays per class, which the mean passes over.
  *   truth neither in range nor ignored   SUBMOD_EINVAL: "truth[3][17] = 9 is not in [0, 5)"
@@ -171,7 +172,7 @@ typedef struct submod_miou submod_miou;
 typedef struct submod_miou_values {
     double image;    /* mean over the images */
     double batch;    /* mean over the batches, one per call of submod_miou_add */
-    double dataset;  /* mean IoU of all counts together */
+    double dataset;  /* mean IoU of all counts together; all three are NaN before the first image */
     uint64_t images; /* that took part in their mean: not left out */
     uint64_t batches;
 } submod_miou_values;

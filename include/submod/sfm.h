@@ -1,7 +1,8 @@
-/* Minimisation of submodular functions:  min over A of F(A) - F(empty).
+/* Minimisation of submodular functions:  min over A of F(A).
  *
- * Dual: max over bases s in B(F) of  s^-(V) = sum of min(s_i, 0). Every base bounds the minimum
- * from below, so value - dual is a gap that proves how good a set is. */
+ * Dual: F(empty) + max over bases s in B(F) of  s^-(V) = sum of min(s_i, 0). Every base bounds the
+ * minimum from below, so value - dual is a gap that proves how good a set is. The proof is for
+ * submodular F only, and whether F is, is not looked at here: submod_fn_check does. */
 #ifndef SUBMOD_SFM_H
 #define SUBMOD_SFM_H
 
@@ -37,10 +38,12 @@ SUBMOD_API submod_sfm_settings submod_sfm_defaults(void);
 
 typedef struct submod_sfm_info {
     submod_sfm_method method; /* the one that was used */
-    double value;             /* F(A) - F(empty) of the set returned, by eval */
-    double dual, gap;
-    /* 1: proved optimal: exhaustive, or integer_valued and gap < 1, or gap <= 0. A gap below 0 by
-     * more than rounding proves nothing but that F is not submodular. */
+    double value;             /* F of the set returned, as submod_fn_eval says it */
+    double dual;              /* F(empty) + sum of min(s_i, 0): no set of a submodular F is below */
+    double gap;               /* value - dual, without the rounding of F(empty) */
+    /* 1: proved optimal: exhaustive, which holds for any F; or, if F is submodular, integer_valued
+     * and gap < 1, or gap <= 0. For an F that is not, 1 may stand beside a wrong set. A gap below 0
+     * by more than rounding proves nothing but that F is not submodular. */
     int exact;
     /* 1: s proves, up to the rounding of F's values, that no minimiser is smaller than smallest and
      * none larger than largest; see submod_sfm. */

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Optional
 
 import numpy as np
 import numpy.typing as npt
 
+from ._door import wrong_type
 from ._structs import Labels, Scores
 from ._views import LABEL_TYPES, SCORE_TYPES, Memory, labels_view, scores_view
 
 Array = npt.NDArray[Any]
 
 
-def as_array(value: Any) -> Array:
+def as_array(value: Any, name: str = "this") -> Array:
     """Lists, arrays, and whatever speaks DLPack or NumPy's protocols."""
+    if isinstance(value, Mapping):
+        raise wrong_type(value, name, "an array")
     if not hasattr(value, "__dlpack__") or isinstance(value, np.ndarray):
         return np.asarray(value)
     try:
@@ -41,7 +45,7 @@ def _plain(array: Array) -> bool:
 
 def scores_array(value: Any) -> Array:
     """float32 and float16 as they are, and bfloat16 where NumPy has it (ml_dtypes); other real numbers are rounded to float32."""
-    array = as_array(value)
+    array = as_array(value, "scores")
     if array.dtype.name not in SCORE_TYPES or not _plain(array):
         if array.dtype.kind not in "fiub":
             raise TypeError(f"scores of type {array.dtype}; real numbers are needed")
@@ -51,10 +55,13 @@ def scores_array(value: Any) -> Array:
 
 def labels_array(value: Any) -> Array:
     """uint8, bool, int32 and int64 as they are; other whole numbers become int64."""
-    array = as_array(value)
+    array = as_array(value, "labels")
     if array.dtype.name not in LABEL_TYPES or not _plain(array):
-        whole = array.astype(np.int64)
-        if array.dtype.kind not in "iubf" or not np.array_equal(whole, array):
+        if array.dtype.kind not in "iubf":
+            raise TypeError(f"labels of type {array.dtype}; whole numbers are needed")
+        with np.errstate(invalid="ignore"):
+            whole = array.astype(np.int64)
+        if not np.array_equal(whole, array):
             raise TypeError(f"labels of type {array.dtype} that are not whole numbers")
         array = whole
     return array
@@ -81,7 +88,7 @@ def view_labels(array: Array, own_classes: bool = False) -> tuple[Labels, Array]
 
 def vector(value: Any, name: str, size: Optional[int] = None) -> npt.NDArray[np.float64]:
     """A contiguous vector of doubles."""
-    array = np.ascontiguousarray(as_array(value), dtype=np.float64)
+    array = np.ascontiguousarray(as_array(value, name), dtype=np.float64)
     if array.ndim != 1 or (size is not None and array.size != size):
         wanted = "a vector is" if size is None else f"{size} numbers are"
         raise ValueError(f"{name} of shape {array.shape}; {wanted} needed")

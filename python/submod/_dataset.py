@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._arrays import labels_array, memory, scores_array, view_labels, view_scores
+from ._door import flag
 from ._library import Handle, both_locked, call, function, workspace
 from ._numbers import real, whole
 from ._settings import DELTA, Classes, loss_settings, split_classes
@@ -71,7 +72,7 @@ class DatasetJaccard:
             "average": average if class_list is None else class_list,
             "class_weight": None if class_weight is None else np.array(class_weight),
             "ignore_index": ignore_index,
-            "probabilities": probabilities,
+            "probabilities": flag(probabilities, "probabilities"),
         }
         self._settings = loss_settings(
             classes, classes=chosen, class_list=class_list, class_weight=class_weight,
@@ -79,6 +80,9 @@ class DatasetJaccard:
         )  # fmt: skip
         self._input = int(probabilities)
         self._solved = False
+        # What would be refused later, is now: a batch of no images.
+        self.add(np.zeros((0, self.classes, 1), np.float32), np.zeros((0, 1), np.uint8))
+        self._solve(None)
 
     @property
     def classes(self) -> int:

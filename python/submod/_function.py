@@ -12,16 +12,18 @@ import numpy.typing as npt
 from . import _errors, _prox
 from ._arrays import as_array, elements, int32, listed, vector
 from ._callbacks import Callbacks, call_trapped
+from ._door import pick
 from ._interruptible import call_interruptibly
 from ._library import Handle, Immutable, function, warn
 from ._numbers import set_fields, whole
 from ._prox import Certificate, CertificateCheck, MinimizeResult, ProxResult
-from ._settings import pick
 from ._structs import CheckReport, CheckSettings, LovaszSettings
 from ._structs import Counterexample as RawCounterexample
 
 Vector = npt.NDArray[np.float64]
 TIES = {"average": 0, "index": 1}
+CHECKS = {"never": 0, "small": 1, "always": 2}  # from the laxest to the strictest
+SMALL = 8  # elements: 256 calls of a Python function, about a millisecond
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,13 @@ class Function(Immutable):
     """A set function F on {0, .., n-1}, immutable. Made by the static methods below, by f + g,
     2 * f and f + w (a vector), f.restrict(..) and f.contract(..)."""
 
-    def __init__(self, handle: Handle, callbacks: Iterable[Callbacks] = ()) -> None:
+    def __init__(
+        self, handle: Handle, callbacks: Iterable[Callbacks] = (), check: str = "never"
+    ) -> None:
         self._handle = handle
         self._callbacks = tuple(dict.fromkeys(callbacks))
+        self._policy = check  # one of CHECKS
+        self._found: Optional[Check] = None  # what came of it
 
     # ---- constructors ----
 
@@ -177,17 +183,30 @@ class Function(Immutable):
         n: int,
         f: Callable[[npt.NDArray[np.int32]], float],
         gains: Optional[Callable[[npt.NDArray[np.int32], npt.NDArray[np.int32]], Any]] = None,
+        *,
+        check: str = "small",
     ) -> Function:
         """A function of your own: f(A) for an array A of distinct elements in any order.
+
+        f of the empty set may be any number. Function(A) and minimize().value are f's own values;
+        chain, lovasz and prox are made of differences and do not see it: lovasz of the indicator
+        of A is f(A) - f([]).
 
         gains(A, order), optional, makes it faster: what each element of order adds when they join
         the set A one after the other; one call instead of len(order) calls of f.
         Exceptions in f and gains come through to whoever called the library.
+
+        check: whether prox and minimize, whose results are right for submodular functions only,
+        look first, once, and refuse a function with a counterexample (or gains that disagree):
+        "small": up to 8 elements, in all cases, which takes 2^n calls of f; "always": by
+        Function.check, in all cases up to 16 elements, in random ones beyond; "never". What is made
+        of this function, as by f + g, is looked at in its turn.
         """
+        pick("check", check, CHECKS)
         n = whole(n, "n")
         callbacks = Callbacks(n, f, gains)
         handle = Handle("fn_custom", n, ctypes.byref(callbacks.ops), None, free="fn_free")
-        return Function(handle, [callbacks])
+        return Function(handle, [callbacks], check)
 
     # ---- combinations ----
 
@@ -210,7 +229,8 @@ class Function(Immutable):
             *(f._handle._as_parameter_.value for f in functions if f._handle._as_parameter_)
         )
         handle = Handle("fn_sum", handles, None, len(functions), free="fn_free")
-        return Function(handle, [c for f in functions for c in f._callbacks])
+        strictest = max((f._policy for f in functions), key=lambda name: CHECKS[name])
+        return Function(handle, [c for f in functions for c in f._callbacks], strictest)
 
     def __mul__(self, c: float) -> Function:
         if not isinstance(c, (int, float, np.number)):
@@ -230,7 +250,8 @@ class Function(Immutable):
         return self._derive("fn_contract", fixed.ctypes.data, fixed.size)
 
     def _derive(self, name: str, *arguments: Any) -> Function:
-        return Function(Handle(name, self._handle, *arguments, free="fn_free"), self._callbacks)
+        handle = Handle(name, self._handle, *arguments, free="fn_free")
+        return Function(handle, self._callbacks, self._policy)
 
     # ---- evaluation ----
 
@@ -318,6 +339,7 @@ class Function(Immutable):
         start: where an iterative method starts: the certificate of another result. The limits and
         the relative tolerance of the gap (1e-10) are for iterative methods.
         """
+        self._require_submodular("prox")
         return _prox.prox(
             self._call_long, self.n, x, lam, method, hinge, start, tolerance=tolerance,
             max_iterations=max_iterations, time_limit=time_limit,
@@ -332,11 +354,14 @@ class Function(Immutable):
         max_iterations: Optional[int] = None,
         time_limit: Optional[float] = None,
     ) -> MinimizeResult:
-        """A set that minimises F, which is submodular, with a certified gap.
+        """A set that minimises F, which is submodular, with a certified gap. (For any other F it
+        is just some set, whatever the result says of it, but by "exhaustive".)
 
         method: "auto", "minimizer" (the function's own), "min_norm" or "exhaustive".
         integer_valued: F takes whole numbers only, so that a gap below 1 proves optimality.
         """
+        if method != "exhaustive":
+            self._require_submodular("minimize")
         return _prox.minimize(
             self._call_long, self.n, method, integer_valued=integer_valued, tolerance=tolerance,
             max_iterations=max_iterations, time_limit=time_limit,
@@ -348,6 +373,22 @@ class Function(Immutable):
         """Checks a prox from the values of F alone, without trusting the solver. Methods
         without a certificate, whose results have None there, cannot be checked so."""
         return _prox.verify(self._call_long, self.n, x, lam, u, s, certificate)
+
+    def _require_submodular(self, what: str) -> None:
+        """As far as the policy of custom functions says."""
+        if self._policy == "never" or (self._policy == "small" and self.n > SMALL):
+            return
+        if self._found is None:
+            self._found = self.check()
+        beginnings = {"submodular": "submodular: no", "consistent": "callbacks agree with eval: no"}
+        for name, beginning in beginnings.items():
+            if name in self._found.counterexamples:
+                report = self._found.text.splitlines()
+                line = next(line for line in report if line.startswith(beginning))
+                raise _errors.InvalidArgumentError(
+                    f"{what} would be wrong for this function. {line}. check='never' in "
+                    "Function.custom lets it pass"
+                )
 
     def _call(self, name: str, *arguments: Any) -> int:
         """A call with this function first. With callbacks, Ctrl-C arrives in one of them, and what

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ._arrays import labels_array, memory, scores_array, view_labels, view_scores
+from ._door import checked, flag
 from ._library import call, workspace
-from ._numbers import real
 from ._settings import DELTA, Classes, loss_settings, split_classes
 from ._views import canonical, gradient_view
 
@@ -62,11 +62,13 @@ def lovasz_softmax(
     return_grad: bool = False,
 ) -> Result:
     """Lovász-Softmax loss: scores (batch, classes, ..), labels (batch, ..) in [0, classes).
+    One class is refused, as its softmax is always 1: lovasz_hinge and lovasz_sigmoid are for one
+    score per pixel.
 
     classes: which ones the mean is over: "present", "all" or a list.
     per_image: a loss per image, averaged; else one loss of the whole batch.
     ignore_index: the label of pixels that have no part in anything.
-    class_weight: one number per class, for a weighted mean over the classes.
+    class_weight: one number per class, not all 0, for a weighted mean over the classes.
     engine: "exact" sorts; "histogram" counts in bins, and the loss is off by at most delta.
     probabilities: scores are a softmax's output rather than its input.
     return_grad: (loss, gradient by the scores, float32) instead of the loss.
@@ -153,6 +155,9 @@ def prox_lovasz_hinge(
     """(u, d): u = argmin over z of lovasz_hinge(z) + lam/2 |z - scores|^2 for each image (or the
     batch), and d = lam (scores - u) / images, which takes the place of the gradient in the paper's
     modified backpropagation."""
+    lam, per_image, ignore_index = checked(
+        lam=lam, per_image=per_image, ignore_index=ignore_index
+    )
     given = scores_array(scores)
     scores, labels = canonical("hinge", given, labels_array(labels), per_image)
     scores_, scores = view_scores(scores)
@@ -162,7 +167,7 @@ def prox_lovasz_hinge(
     targets = [ctypes.byref(gradient_view(memory(array))) for array in (u, d)]
     batch = (ctypes.byref(scores_), ctypes.byref(labels_))
     end = (None, ctypes.byref(settings), workspace())
-    call("prox_lovasz_hinge", *batch, real(lam, "lam"), *targets, *end)
+    call("prox_lovasz_hinge", *batch, lam, *targets, *end)
     return u.reshape(given.shape), d.reshape(given.shape)
 
 
@@ -175,6 +180,8 @@ def _loss(
     classes: Classes = "present",
     **options: Any,
 ) -> Result:
+    probabilities, return_grad = checked(probabilities=probabilities, return_grad=return_grad)
+    options["per_image"] = flag(options["per_image"], "per_image")
     given = scores_array(scores)
     scores, labels = canonical(kind, given, labels_array(labels), options["per_image"])
     scores_, scores = view_scores(scores)

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ._arrays import int32, labels_array, view_labels
+from ._door import pick
 from ._library import OUT, Handle, Uncopied, both_locked, call, function
 from ._numbers import whole
-from ._settings import pick, set_classes
+from ._settings import set_classes
 from ._structs import MetricSettings, MiouValues
 
 ABSENT = {"one": 0, "zero": 1, "skip": 2, "truth": 3}
@@ -46,7 +47,7 @@ class MeanIoU(Uncopied):
     absent: what a class without pixels counts for: "one" (0/0 = 1, as in the paper), "zero",
     "skip" (left out when neither in the truth nor predicted), "truth" (left out when not in the
     truth). class_list: the classes to average over; leave_out: one not to, such as the background.
-    Several threads may add.
+    Before the first image all three means are NaN. Several threads may add.
     """
 
     def __init__(
@@ -115,7 +116,7 @@ def miou(
     leave_out: Optional[int] = None,
 ) -> float:
     """Mean IoU of label maps (batch, ..): of all images together, or the mean over the images of
-    that of each. Options as in MeanIoU."""
+    that of each; NaN of no images. Options as in MeanIoU."""
     stream = MeanIoU(
         classes, ignore_index=ignore_index, absent=absent, class_list=class_list,
         leave_out=leave_out,

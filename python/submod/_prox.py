@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ._arrays import as_array, int32, vector
+from ._door import pick
 from ._interruptible import call_interruptibly
 from ._library import Handle, call, function, status_string, warn
 from ._numbers import real, set_fields
-from ._settings import pick
 from ._structs import CertificateReport, ProxInfo, ProxSettings, SfmInfo, SfmSettings
 
 Vector = npt.NDArray[np.float64]
@@ -51,7 +51,7 @@ class CertificateCheck:
     primal: float
     dual: float
     gap: float
-    minimum_bound: float  # no set has F(A) - F(empty) below it
+    minimum_bound: float  # no set has F(A) below it
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,12 @@ class ProxResult:
 
 @dataclass(frozen=True)
 class MinimizeResult:
-    """A set that minimises F, value = F(set) - F(empty), and the base s that proves it up to gap.
+    """A set that minimises F, value = F(set), and the base s that proves it up to gap: no set of a
+    submodular F has a value below dual = F(empty) + sum of min(s, 0).
 
     set is the smallest and largest the largest minimiser where extremes_proved, else as good as
-    was found. exact: proved optimal."""
+    was found. exact: proved optimal. The proofs hold for submodular functions only, but for method
+    "exhaustive", which is right for any; see check in Function.custom."""
 
     set: Members
     largest: Members

@@ -7,27 +7,28 @@ from typing import Any, Iterable, Optional, Union
 
 import numpy as np
 
+from ._door import ENGINES, flag, pick
 from ._library import function
 from ._numbers import integer, real, whole
 from ._structs import LossSettings, MetricSettings
 
-ENGINES = {"exact": 0, "histogram": 1}
 PRESENT, ALL, LIST = 0, 1, 2
 DELTA = 2.0**-13  # submod_loss_defaults()
 
 Classes = Union[str, Iterable[int]]
 
-
-def pick(name: str, value: str, choices: dict[str, int]) -> int:
-    if value not in choices:
-        raise ValueError(f"{name} = {value!r}; it is one of {', '.join(map(repr, choices))}")
-    return choices[value]
+_CHOICES = {"present": PRESENT, "all": ALL}
+_CLASSES_ARE = "it is 'present', 'all' or a list of classes, as [0, 3]"
 
 
 def split_classes(classes: Classes) -> tuple[int, Optional[list[int]]]:
     """The choice and the list, of "present", "all" or a list of classes."""
     if isinstance(classes, str):
-        return pick("classes", classes, {"present": PRESENT, "all": ALL}), None
+        if classes not in _CHOICES:
+            raise ValueError(f"classes = {classes!r}; {_CLASSES_ARE}")
+        return _CHOICES[classes], None
+    if not hasattr(classes, "__iter__"):
+        raise TypeError(f"classes = {classes!r}; {_CLASSES_ARE}")
     return LIST, [integer(c, "a class") for c in classes]
 
 
@@ -45,6 +46,13 @@ def set_classes(
         settings.ignore_label = whole(ignore_index, "ignore_index", ctypes.c_int64)
 
 
+def _weights(class_weight: Any) -> Any:
+    try:
+        return np.asarray(class_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"class_weight = {class_weight!r}; a number per class is needed") from None
+
+
 def loss_settings(
     num_classes: int,
     *,
@@ -60,11 +68,11 @@ def loss_settings(
     settings: LossSettings = function("loss_defaults")()
     settings.engine = pick("engine", engine, ENGINES)
     settings.delta = real(delta, "delta")
-    settings.per_image = bool(per_image)
+    settings.per_image = flag(per_image, "per_image")
     settings.classes = classes
     set_classes(settings, class_list, ignore_index)
     if class_weight is not None:
-        weight = np.asarray(class_weight, dtype=np.float64)
+        weight = _weights(class_weight)
         if weight.shape != (num_classes,):
             raise ValueError(f"class_weight of shape {weight.shape} for {num_classes} classes")
         settings.class_weight = (ctypes.c_double * max(num_classes, 1))(*weight)

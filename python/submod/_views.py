@@ -92,11 +92,23 @@ def canonical(kind: str, scores: Any, labels: Any, per_image: bool) -> tuple[Any
         _refuse_ambiguous(scores, labels)
     shape = tuple(scores.shape)
     wanted = shape if kind == "sigmoid" else shape[:1] + shape[2:]
+    if kind == "softmax":
+        _refuse_one_hot(tuple(labels.shape), shape, wanted)
     _require_shape(labels, wanted, shape)
     if scores.ndim == 2 and not per_image:
         # A list of pixels: one image of them all.
         return scores.T[None], (labels.T if kind == "sigmoid" else labels)[None]
     return scores, labels
+
+
+def _refuse_one_hot(labels: tuple[int, ...], scores: tuple[int, ...], wanted: Any) -> None:
+    """Labels with a channel per class, behind the batch or last, where class numbers are due."""
+    for axis, shape in ((1, scores), (-1, (*wanted, scores[1]))):
+        if labels == shape:
+            raise ValueError(
+                f"labels of shape {labels} have a channel per class; class numbers of shape "
+                f"{tuple(wanted)} are needed. From one-hot labels, labels.argmax({axis}) makes them"
+            )
 
 
 def _refuse_ambiguous(scores: Any, labels: Any) -> None:

@@ -19,12 +19,12 @@ import numpy as np
 from . import _structs
 from ._arrays import vector
 from ._callbacks import Trap, call_trapped
+from ._door import pick
 from ._interruptible import call_interruptibly
 from ._library import Handle, call, function, status_string, warn
 from ._problem import MaxAffine, Problem, Vector, max_affine, nu_problem
 from ._numbers import real, set_fields, whole
 from ._prox import name_of, prox_max_affine
-from ._settings import pick
 
 __all__ = [
     "Adam",

@@ -7,6 +7,7 @@ import pickle
 import signal
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -426,3 +427,109 @@ def test_copies_are_the_thing_itself():
         assert copy.copy(thing) is thing and copy.deepcopy([thing])[0] is thing
         with pytest.raises(TypeError, match="neither copied nor pickled"):
             pickle.dumps(thing)
+
+
+def test_value_of_the_empty_set():
+    """Sets have the values that f says; what is made of differences does not see f([])."""
+
+    def value(A):
+        return 10 + np.sqrt(len(A)) - 1.5 * (2 in A)
+
+    f, same = Function.custom(4, value), Function.custom(4, lambda A: value(A) - 10)
+    assert f([]) == 10 and same([]) == 0
+    for method in ("min_norm", "exhaustive"):
+        found = f.minimize(method)
+        assert found.set.tolist() == [2]
+        assert found.value == f(found.set) == 9.5
+        assert found.dual == pytest.approx(9.5) and found.gap == pytest.approx(0, abs=1e-12)
+    x = [0.3, -1.0, 2.0, 0.1]
+    assert f.lovasz(x)[0] == pytest.approx(same.lovasz(x)[0])
+    found = f.prox(x, 2.0, "min_norm")
+    assert found.u == pytest.approx(same.prox(x, 2.0).u)
+    zero = f.prox(np.zeros(4), 1.0, "min_norm")
+    checked = f.verify(np.zeros(4), 1.0, zero.u, zero.s, zero.certificate)
+    assert checked.minimum_bound == pytest.approx(9.5)
+    assert f.check().empty_value == 10 and not f.check().normalised
+
+
+def counted(calls):
+    """Not submodular, and how often it was asked."""
+
+    def value(A):
+        calls.append(A.size)
+        return float(A.size) ** 2
+
+    return value
+
+
+def test_what_is_not_submodular():
+    """Is refused where the result would be wrong, and nowhere else."""
+    calls = []
+    f = Function.custom(5, counted(calls))
+    assert calls == [] and f([1, 2]) == 4 and f.lovasz(np.ones(5))[0] == 25
+    assert not f.check().submodular
+    for use in (f.minimize, lambda: f.prox(np.zeros(5), 1.0), lambda: (2 * f).minimize()):
+        with pytest.raises(submod.InvalidArgumentError, match="submodular: no, A = {.*'never'"):
+            use()
+    asked = len(calls)
+    with pytest.raises(submod.InvalidArgumentError):
+        f.minimize()
+    assert len(calls) == asked  # it is looked at once
+    with warnings.catch_warnings():  # its base is none, but the set is right
+        warnings.simplefilter("ignore")
+        assert f.minimize("exhaustive").value == 0
+    # What is made of it may be submodular after all.
+    concave = Function.cardinality([0, 25, 46, 63, 76, 85])
+    assert (f + concave).minimize().value == 0
+    with pytest.raises(submod.InvalidArgumentError, match="minimize would be wrong"):
+        (f + np.ones(5)).minimize()
+
+
+def test_how_much_is_checked():
+    for n, policy, refused in ((8, "small", True), (9, "small", False), (8, "never", False),
+                               (9, "always", True), (20, "always", True)):  # fmt: skip
+        f = Function.custom(n, counted([]), check=policy)
+        if refused:
+            with pytest.raises(submod.InvalidArgumentError, match="prox would be wrong"):
+                f.prox(np.zeros(n), 1.0)
+        else:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                f.prox(np.zeros(n), 1.0, max_iterations=5)
+    sums = Function.custom(9, counted([]), check="never") + Function.custom(
+        9, counted([]), check="always"
+    )
+    with pytest.raises(submod.InvalidArgumentError):
+        sums.minimize()
+    with pytest.raises(ValueError, match="check = 'sometimes'; it is one of 'never', 'small', 'al"):
+        Function.custom(3, len, check="sometimes")
+
+
+def test_gains_that_disagree_are_refused():
+    def gains(A, order):
+        return np.ones(order.size)
+
+    with pytest.raises(submod.InvalidArgumentError, match="callbacks agree with eval: no"):
+        Function.custom(4, lambda A: len(A) ** 0.5, gains).minimize()
+
+
+def test_no_wrong_minimum_is_called_exact():
+    """Random functions, most of them not submodular: refused, or right."""
+    rng = np.random.default_rng(8)
+    right = 0
+    for repeat in range(100):
+        table = rng.integers(-2, 3, 16).astype(float)
+        if repeat % 2:  # submodular: a concave function of the size, and weights
+            size = np.array([bin(mask).count("1") for mask in range(16)])
+            weights = rng.normal(size=4)
+            table = np.sqrt(size) + [sum(weights[e] for e in range(4) if mask >> e & 1)
+                                     for mask in range(16)]  # fmt: skip
+        f = Function.custom(4, lambda A, table=table: table[sum(1 << int(e) for e in A)])
+        try:
+            found = f.minimize()
+        except submod.InvalidArgumentError:
+            assert repeat % 2 == 0
+            continue
+        assert found.value == pytest.approx(table.min(), abs=1e-9)
+        right += 1
+    assert right >= 50

@@ -102,3 +102,18 @@ def test_no_copies():
         for way in (copy.copy, copy.deepcopy, pickle.dumps):
             with pytest.raises(TypeError, match="neither copied nor pickled"):
                 way(thing)
+
+
+@pytest.mark.parametrize("absent", ["one", "zero", "skip", "truth"])
+def test_mean_of_no_image(absent):
+    """All of it is NaN, whatever a class without pixels counts for."""
+    stream, none = submod.MeanIoU(3, absent=absent), np.zeros((0, 4, 4), int)
+    stream.add(none, none)
+    for _ in range(2):
+        values = stream.compute()
+        assert np.isnan(values[:3]).all() and values[3:] == (0, 0)
+        stream.add([[0, 1]], [[0, 1]])
+        assert np.isfinite(stream.compute()[:3]).all()
+        stream.reset()
+    for per_image in (False, True):
+        assert np.isnan(submod.miou(none, none, 3, per_image=per_image, absent=absent))

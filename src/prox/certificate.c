@@ -75,14 +75,14 @@ static void sort_by(const double *u, size_t n, entry *entries, int32_t *order)
     }
 }
 
-/* From b, the certified base, and g, the greedy vector of u. The gap is summed up from two terms
- * that are >= 0, as primal - dual would cancel:
- * f(u) - <b, u> + lambda/2 |u - x + b / lambda|^2. */
+/* From b, the certified base, g, the greedy vector of u, and F(empty). The gap is summed up from
+ * two terms that are >= 0, as primal - dual would cancel:
+ *     f(u) - <b, u> + lambda/2 |u - x + b / lambda|^2. */
 static submod_certificate_report report_on(size_t n, const double *x, double lambda,
                                            const double *u, const double *s, const double *b,
-                                           const double *g)
+                                           const double *g, double empty)
 {
-    submod_certificate_report r = {0};
+    submod_certificate_report r = {.minimum_bound = empty};
     for (size_t i = 0; i < n; i++) {
         double step = u[i] - x[i];
         double miss = step + b[i] / lambda;
@@ -113,8 +113,12 @@ static submod_status check(const submod_fn *fn, const double *x, double lambda, 
             sort_by(u, n, entries, order);
             status = add_greedy(fn, order, 1, g);
         }
+        double empty = 0;
         if (status == SUBMOD_OK) {
-            submod_certificate_report r = report_on(n, x, lambda, u, s, b, g);
+            status = submod_fn_eval(fn, order, 0, &empty);
+        }
+        if (status == SUBMOD_OK) {
+            submod_certificate_report r = report_on(n, x, lambda, u, s, b, g, empty);
             if (isfinite(r.primal) && isfinite(r.dual) && isfinite(r.gap)) {
                 *report = r;
             } else {

@@ -1,5 +1,6 @@
 /* Submodular minimisation: which method, and what is proved about what it found.
  *
+ * Here F(empty) = 0, which is added at the end.
  * For any base s and any set A:  sum of min(s_i, 0) <= s(A) <= F(A). With value = F of the best set
  * and gap = value - sum of min(s_i, 0), a set A that leaves out an element with s_i < -gap, or
  * holds one with s_i > gap, has F(A) > value. So every minimiser holds the first and none the
@@ -32,7 +33,7 @@ typedef struct search {
     uint8_t *set[EXTREMES]; /* n flags each */
     uint8_t *best;          /* min-norm: the best set seen */
     double *s;              /* the base */
-    double value;           /* F of the best set seen */
+    double value;           /* F(A) - F(empty) of the best set seen */
     double scale;           /* what rounding errors of F are relative to */
     int32_t *list;          /* scratch, n */
     double *gains;          /* scratch, n */
@@ -46,23 +47,17 @@ submod_sfm_settings submod_sfm_defaults(void)
     return (submod_sfm_settings){.tolerance = 1e-10};
 }
 
-/* F(A) - F(empty) by eval. */
-static submod_status evaluate(search *f, const uint8_t *set, double *value)
+/* F(A) and F(empty) by eval. */
+static submod_status evaluate(search *f, const uint8_t *set, double *value, double *empty)
 {
     size_t k = 0;
-    double empty;
-    double full;
     for (size_t i = 0; i < f->n; i++) {
         if (set[i]) {
             f->list[k++] = (int32_t)i;
         }
     }
-    submod_status status = submodi_fn_eval(f->fn, f->list, 0, &empty);
-    status = status ? status : submodi_fn_eval(f->fn, f->list, k, &full);
-    if (status == SUBMOD_OK) {
-        *value = full - empty;
-    }
-    return status;
+    submod_status status = submodi_fn_eval(f->fn, f->list, 0, empty);
+    return status ? status : submodi_fn_eval(f->fn, f->list, k, value);
 }
 
 /* Values of F that differ by less are equal: some tens of rounding errors. */
@@ -253,14 +248,16 @@ static submod_status by_all_subsets(search *f)
     f->info->extremes_proved = 1;
     for (int i = SMALLEST; i < EXTREMES; i++) {
         double value;
+        double empty;
         for (int again = 0; again < 2; again++) {
             for (size_t e = 0; e < f->n; e++) {
                 f->set[i][e] = sets[i] >> e & 1;
             }
-            status = evaluate(f, f->set[i], &value);
+            status = evaluate(f, f->set[i], &value, &empty);
             if (status != SUBMOD_OK) {
                 return status;
             }
+            value -= empty;
             if (value <= all.lowest + 1e-14 * fmax(all.scale, fabs(value))) {
                 break;
             }
@@ -308,22 +305,26 @@ static bool allocate(search *f)
     return f->s && f->set[SMALLEST] && f->set[LARGEST] && f->best && f->list && f->gains;
 }
 
-/* Value by eval, the bound by s, and what they prove. A gap far below 0 proves that s is no base:
+/* Value by eval, the bound by s, and what they prove. The gap, and what it is compared with, do not
+ * depend on F(empty), however large that is. A gap far below 0 proves that s is no base:
  * F is not submodular, and s bounds nothing. */
 static submod_status judge(search *f, submod_status outcome)
 {
     submod_sfm_info *info = f->info;
     double size = 0;
-    submod_status status = evaluate(f, f->set[SMALLEST], &info->value);
+    double below = 0;
+    double empty;
+    submod_status status = evaluate(f, f->set[SMALLEST], &info->value, &empty);
     if (status != SUBMOD_OK) {
         return status;
     }
     for (size_t i = 0; i < f->n; i++) {
-        info->dual += fmin(f->s[i], 0);
+        below += fmin(f->s[i], 0);
         size += fabs(f->s[i]);
     }
-    info->gap = info->value - info->dual;
-    f->value = info->value;
+    f->value = info->value - empty;
+    info->gap = f->value - below;
+    info->dual = empty + below;
     f->scale = fmax(f->scale, size);
     bool sound = close_enough(f, -info->gap, size);
     bool small = info->gap <= 0 || (f->settings->integer_valued && info->gap < 1);

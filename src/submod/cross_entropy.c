@@ -161,8 +161,8 @@ static submod_status prepare(submodi_baseline_run *x)
 {
     const double *weight = x->settings->class_weight;
     size_t C = x->p.scores.classes;
-    submod_status status =
-        weight ? submodi_require_nonnegative(x->p.who, "class_weight", weight, C) : SUBMOD_OK;
+    submod_status status = submodi_require_several_classes(x->p.who, C);
+    status = status ? status : submodi_require_weights(x->p.who, weight, C, NULL, 0);
     for (size_t g = 0; status == SUBMOD_OK && g < x->p.groups; g++) {
         submodi_shares(weight, x->p.foreground + g * C, C, x->p.groups, x->p.coefficient + g * C);
     }

@@ -98,8 +98,7 @@ static void derive(const submodi_baseline_run *x, const submodi_tile *tile)
 
 static submod_status prepare(submodi_baseline_run *x)
 {
-    const double *weight = x->settings->class_weight;
-    return weight ? submodi_require_nonnegative(x->p.who, "class_weight", weight, 2) : SUBMOD_OK;
+    return submodi_require_weights(x->p.who, x->settings->class_weight, 2, NULL, 0);
 }
 
 submod_status submod_hinge(const submod_scores *scores, const submod_labels *labels, double *loss,

@@ -86,6 +86,17 @@ static submod_status require_labels(const submodi_problem *p)
     return submodi_labels_require(p->who, "labels", &first);
 }
 
+submod_status submodi_require_several_classes(const char *who, size_t classes)
+{
+    return classes != 1
+               ? SUBMOD_OK
+               : submodi_fail(
+                     SUBMOD_EINVAL,
+                     "%s: the softmax of one class is always 1, and the loss says nothing; "
+                     "for one score per pixel take the hinge or the sigmoid loss",
+                     who);
+}
+
 static submod_status require_scores(const submodi_problem *p)
 {
     const submod_scores *s = &p->scores;
@@ -96,6 +107,12 @@ static submod_status require_scores(const submodi_problem *p)
     }
     if (s->classes == 0 || s->classes > INT32_MAX / 4) {
         return submodi_fail(SUBMOD_EINVAL, "%s: scores of %zu classes", p->who, s->classes);
+    }
+    if (p->activation == SUBMODI_SOFTMAX) {
+        submod_status status = submodi_require_several_classes(p->who, s->classes);
+        if (status != SUBMOD_OK) {
+            return status;
+        }
     }
     if (s->batch && s->pixels > INT32_MAX / s->batch) {
         return submodi_fail(SUBMOD_EINVAL, "%s: %zu images of %zu pixels are more than 2^31 - 1",
@@ -124,6 +141,24 @@ submod_status submodi_require_bins(const char *who, size_t bins, double delta)
     return SUBMOD_OK;
 }
 
+submod_status submodi_require_weights(const char *who, const double *weight, size_t C,
+                                      const int32_t *list, size_t count)
+{
+    if (!weight) {
+        return SUBMOD_OK;
+    }
+    submod_status status = submodi_require_nonnegative(who, "class_weight", weight, C);
+    bool some = false;
+    for (size_t i = 0; status == SUBMOD_OK && !some && i < (list ? count : C); i++) {
+        some = weight[list ? (size_t)list[i] : i] > 0;
+    }
+    return status != SUBMOD_OK || some
+               ? status
+               : submodi_fail(SUBMOD_EINVAL,
+                              "%s: class_weight is 0 for every class%s; the loss would always be 0",
+                              who, list ? " of class_list" : "");
+}
+
 submod_status submodi_require_loss_settings(const char *who, const submod_loss_settings *s,
                                             size_t C)
 {
@@ -136,7 +171,11 @@ submod_status submodi_require_loss_settings(const char *who, const submod_loss_s
             return status;
         }
     }
-    if (s->classes == SUBMOD_CLASSES_LIST) {
+    bool listed = s->classes == SUBMOD_CLASSES_LIST;
+    if (listed && s->class_count == 0) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: class_list is empty; name at least one class", who);
+    }
+    if (listed) {
         submod_status status =
             submodi_require_set(who, C, "class_list", s->class_list, s->class_count);
         if (status != SUBMOD_OK) {
@@ -145,8 +184,8 @@ submod_status submodi_require_loss_settings(const char *who, const submod_loss_s
     } else if (s->classes != SUBMOD_CLASSES_PRESENT && s->classes != SUBMOD_CLASSES_ALL) {
         return submodi_fail(SUBMOD_EINVAL, "%s: classes = %d is unknown", who, (int)s->classes);
     }
-    return s->class_weight ? submodi_require_nonnegative(who, "class_weight", s->class_weight, C)
-                           : SUBMOD_OK;
+    return submodi_require_weights(who, s->class_weight, C, listed ? s->class_list : NULL,
+                                   s->class_count);
 }
 
 /* ---- labels ---- */

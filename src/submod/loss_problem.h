@@ -60,6 +60,12 @@ submod_status submodi_problem_prepare(submodi_problem *p, submod_work *work);
 /* The parts of it that need no batch: the settings, and the coefficients of one group with so many
  * foreground pixels per class; returns how many are not 0. */
 submod_status submodi_require_bins(const char *who, size_t bins, double delta); /* bins 0: delta */
+/* Of a softmax. */
+submod_status submodi_require_several_classes(const char *who, size_t classes);
+/* class_weight of C classes, or NULL: >= 0, and some class of the list (NULL: of all) weighs > 0.
+ */
+submod_status submodi_require_weights(const char *who, const double *weight, size_t C,
+                                      const int32_t *list, size_t count);
 submod_status submodi_require_loss_settings(const char *who, const submod_loss_settings *s,
                                             size_t C);
 /* The weight of class c by list and weights, present or not. */

@@ -141,11 +141,13 @@ submod_status submod_miou_get(const submod_miou *miou, submod_miou_values *value
         return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, miou ? "values" : "miou");
     }
     submodi_averaging a = miou->averaging; /* the sums it points to are scratch */
-    *values = (submod_miou_values){.image = submodi_mean_value(&miou->images),
-                                   .batch = submodi_mean_value(&miou->batches),
-                                   .dataset = submodi_mean_iou(&a, miou->dataset),
-                                   .images = miou->images.count,
-                                   .batches = miou->batches.count};
+    bool some = miou->images.count > 0; /* else a class without pixels would count for `absent` */
+    *values =
+        (submod_miou_values){.image = submodi_mean_value(&miou->images),
+                             .batch = submodi_mean_value(&miou->batches),
+                             .dataset = some ? submodi_mean_iou(&a, miou->dataset) : (double)NAN,
+                             .images = miou->images.count,
+                             .batches = miou->batches.count};
     return SUBMOD_OK;
 }
 

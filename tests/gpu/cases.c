@@ -62,7 +62,7 @@ submod_loss_settings random_settings(submod_rng *rng, bool ignore)
     s.per_image = (int)submod_rng_below(rng, 2);
     s.classes = (submod_classes)submod_rng_below(rng, 3);
     s.class_list = list;
-    s.class_count = s.classes == SUBMOD_CLASSES_LIST ? submod_rng_below(rng, 2) : 0;
+    s.class_count = s.classes == SUBMOD_CLASSES_LIST ? 1 : 0;
     s.class_weight = submod_rng_below(rng, 2) ? weight : NULL;
     s.has_ignore = ignore;
     s.ignore_label = 9;

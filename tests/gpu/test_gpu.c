@@ -478,6 +478,15 @@ START_TEST(without_cuda)
     s.engine = (submod_engine)7;
     REFUSE(SUBMOD_EINVAL, NULL, &place);
     REFUSE_HOST(SUBMOD_EINVAL, NULL);
+    s = submod_loss_defaults();
+    s.class_weight = (double[]){0, 0};
+    REFUSE(SUBMOD_EINVAL, NULL, &place);
+    REFUSE_HOST(SUBMOD_EINVAL, NULL);
+    s.class_weight = NULL;
+    scores.classes = 1;
+    REFUSE(SUBMOD_EINVAL, NULL, &place);
+    ck_assert(strstr(submod_last_error(), "softmax of one class"));
+    REFUSE_HOST(SUBMOD_EINVAL, NULL);
 #undef REFUSE
 #undef REFUSE_HOST
     ck_assert(loss == 7 && g[0] == 7 && g[1] == 7);

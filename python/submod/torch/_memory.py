@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Optional, Sequence
 import torch
 from torch import Tensor
 
+from .._door import wrong_type
 from .._errors import UnsupportedError
 from .._settings import loss_settings
 from .._structs import Labels, LossSettings, Scores
@@ -20,8 +21,16 @@ def memory(tensor: Tensor) -> Memory:
     return Memory(tensor.data_ptr(), tuple(tensor.shape), tuple(tensor.stride()), name)
 
 
-def require_device(logits: Tensor, labels: Tensor) -> None:
-    """Both on the same one, which is the CPU or CUDA's."""
+def require_tensors(**given: Any) -> None:
+    """By the names that the caller knows them by."""
+    for name, value in given.items():
+        if not isinstance(value, Tensor):
+            raise wrong_type(value, name, "a tensor")
+
+
+def require_pair(logits: Any, labels: Any) -> None:
+    """Tensors, both on the same device, which is the CPU or CUDA's."""
+    require_tensors(logits=logits, labels=labels)
     if logits.device != labels.device:
         raise UnsupportedError(
             f"submod.torch: scores are on {logits.device} and labels on {labels.device}; move one "

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from .._function import Function
 from . import functional
+from ._memory import require_tensors
 
 Classes = Union[str, bool, "list[int]"]
 
@@ -28,6 +29,7 @@ Classes = Union[str, bool, "list[int]"]
 def lovasz_grad(gt_sorted: Tensor) -> Tensor:
     """The gradient of the Jaccard extension by errors sorted from the largest to the smallest;
     gt_sorted: their labels, 0 or 1."""
+    require_tensors(gt_sorted=gt_sorted)
     mask = gt_sorted.detach().cpu().numpy()
     gains = Function.jaccard(mask).chain(range(mask.size)) if mask.size else mask
     return torch.as_tensor(gains, dtype=torch.float32, device=gt_sorted.device)
@@ -37,6 +39,7 @@ def lovasz_hinge(
     logits: Tensor, labels: Tensor, per_image: bool = True, ignore: Optional[int] = None
 ) -> Tensor:
     """Binary Lovász hinge loss of logits and labels (B, H, W)."""
+    require_tensors(logits=logits, labels=labels)
     labels = _without_channel(labels, logits.shape)
     return functional.lovasz_hinge(logits, labels, per_image=per_image, ignore_index=ignore)
 
@@ -50,6 +53,7 @@ def flatten_binary_scores(
     scores: Tensor, labels: Tensor, ignore: Optional[int] = None
 ) -> tuple[Tensor, Tensor]:
     """Scores and labels of any shape as (P,), without the ignored pixels."""
+    require_tensors(scores=scores, labels=labels)
     return _kept(scores.reshape(-1), labels.reshape(-1), ignore)
 
 
@@ -61,6 +65,7 @@ def lovasz_softmax(
     ignore: Optional[int] = None,
 ) -> Tensor:
     """Multi-class Lovász-Softmax loss of probabilities. classes: "present", "all" or a list."""
+    require_tensors(probas=probas, labels=labels)
     labels = _without_channel(labels, probas.shape, probas.shape[:1] + probas.shape[2:])
     if probas.ndim == labels.ndim:
         probas = probas[:, None]
@@ -81,6 +86,7 @@ def flatten_probas(
 ) -> tuple[Tensor, Tensor]:
     """Probabilities (B, C, H, W) as (P, C), or (B, H, W) as (P, 1), and labels (B, H, W) as (P,),
     without the ignored pixels."""
+    require_tensors(probas=probas, labels=labels)
     if probas.ndim == 3:
         probas = probas[:, None]
     return _kept(probas.movedim(1, -1).flatten(0, -2), labels.reshape(-1), ignore)

@@ -9,12 +9,13 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from .._door import checked
 from .._settings import DELTA, Classes, split_classes
 from .._views import canonical
 from . import _autograd, _ops
-from ._memory import require_device
+from ._memory import require_pair
 from .functional import Weight, lovasz_softmax, weight_tensor
-from .modules import require_settings
+from .modules import listed_classes, refuse_now, shown
 
 
 class DatasetLovasz(nn.Module):
@@ -59,6 +60,10 @@ class DatasetLovasz(nn.Module):
         from_logits: bool = True,
     ) -> None:
         super().__init__()
+        num_classes, delta, decay, ignore_index, stochastic, from_logits = checked(
+            num_classes=num_classes, delta=delta, decay=decay, ignore_index=ignore_index,
+            stochastic=stochastic, from_logits=from_logits,
+        )  # fmt: skip
         if num_classes < 1:
             raise ValueError(f"num_classes = {num_classes} is not >= 1")
         if not 2.0**-21 <= delta <= 1:
@@ -69,20 +74,25 @@ class DatasetLovasz(nn.Module):
         self.bins = max(2, 2 ** math.ceil(math.log2(0.5 / delta)))
         self.num_classes = num_classes
         self.decay = decay
-        self.classes = classes if isinstance(classes, str) else [int(c) for c in classes]
+        self.delta = delta
+        self.classes = listed_classes(classes)
         self.ignore_index = ignore_index
         self.stochastic = stochastic
         self.process_group = process_group
         self.from_logits = from_logits
         self.register_buffer("counts", torch.zeros(num_classes, 2, self.bins, dtype=torch.float64))
         self.class_weight = weight_tensor(class_weight)
-        require_settings(
+        refuse_now(
             lovasz_softmax, num_classes, classes=self.classes, ignore_index=ignore_index,
-            class_weight=self.class_weight,
+            class_weight=self.class_weight, from_logits=from_logits,
         )  # fmt: skip
 
     def extra_repr(self) -> str:
-        return f"num_classes={self.num_classes}, bins={self.bins}, decay={self.decay}"
+        names = (
+            "num_classes", "bins", "delta", "decay", "classes", "ignore_index", "class_weight",
+            "stochastic", "from_logits",
+        )  # fmt: skip
+        return shown({name: getattr(self, name) for name in names})
 
     def reset(self) -> None:
         """Forgets all batches."""
@@ -135,7 +145,7 @@ class DatasetLovasz(nn.Module):
         return loss.to(logits.device)
 
     def _canonical(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        require_device(logits, labels)
+        require_pair(logits, labels)
         scores, labels = canonical("softmax", logits.cpu(), labels.cpu(), False)
         if scores.shape[1] != self.num_classes:
             raise ValueError(f"logits of {scores.shape[1]} classes, not {self.num_classes}")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Optional, Union
+from collections.abc import Mapping
+from typing import Any, Optional, Union
 
 import torch
 from torch import Tensor
 
+from .._door import checked
 from .._settings import DELTA, PRESENT, Classes, split_classes
 from .._views import canonical
 from . import _autograd, _ops
-from ._memory import require_device
+from ._memory import require_pair
 
 Weight = Union[Tensor, "list[float]", None]
 
@@ -20,12 +22,16 @@ def weight_tensor(weight: Weight) -> Optional[Tensor]:
     """In CPU memory, where the library reads it."""
     if weight is None:
         return None
+    if isinstance(weight, (str, Mapping)):
+        raise TypeError(f"class_weight = {weight!r}; a number per class is needed")
     return torch.as_tensor(weight, dtype=torch.float64).detach().cpu()
 
 
-def require_lam(lam: float) -> None:
-    if not 0 < lam < math.inf:
+def checked_lam(lam: Any) -> float:
+    (number,) = checked(lam=lam)
+    if not 0 < number < math.inf:
         raise ValueError(f"lam = {lam} is not > 0 and finite")
+    return float(number)
 
 
 def lovasz_softmax(
@@ -41,11 +47,13 @@ def lovasz_softmax(
     from_logits: bool = True,
 ) -> Tensor:
     """Lovász-Softmax loss: logits (N, C, ..), labels (N, ..) or (N, 1, ..) with values in [0, C).
+    C = 1 is refused, as the softmax is always 1: lovasz_hinge and lovasz_sigmoid are for one score
+    per pixel.
 
     classes: which ones the mean is over: "present", "all" or a list.
     per_image: a loss per image, averaged; else one loss of the whole batch.
     ignore_index: the label of pixels that have no part in anything.
-    class_weight: one number per class, for a weighted mean over the classes.
+    class_weight: one number per class, not all 0, for a weighted mean over the classes.
     engine: "exact" sorts; "histogram" counts in bins, is faster, and off by at most delta.
     from_logits: False when logits are a softmax's output already.
 
@@ -109,8 +117,9 @@ def prox_lovasz_hinge(
     backpropagation. Where the loss is linear around the logits that is the gradient itself; the
     smaller lam > 0, the further it looks. It is computed in CPU memory: CUDA tensors are copied
     there, and the result back. The rest as in lovasz_hinge."""
-    require_lam(lam)
-    require_device(logits, labels)
+    lam = checked_lam(lam)
+    per_image, ignore_index = checked(per_image=per_image, ignore_index=ignore_index)
+    require_pair(logits, labels)
     scores, labels = canonical("hinge", logits.cpu(), labels.cpu(), per_image)
     loss = _autograd.apply(_ops.prox_lovasz_hinge, scores, labels, lam, per_image, ignore_index)
     return loss.to(logits.device)
@@ -128,7 +137,11 @@ def _lovasz(
     engine: str,
     delta: float,
 ) -> Tensor:
-    require_device(logits, labels)
+    require_pair(logits, labels)
+    per_image, ignore_index, from_logits, engine, delta = checked(
+        per_image=per_image, ignore_index=ignore_index, from_logits=from_logits, engine=engine,
+        delta=delta,
+    )  # fmt: skip
     chosen, class_list = (PRESENT, None) if classes is None else split_classes(classes)
     scores, labels = canonical(kind, logits, labels, per_image)
     return _autograd.apply(

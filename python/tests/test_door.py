@@ -1,0 +1,101 @@
+"""What is refused where it comes in, and whether the words say what to do: NumPy's face."""
+
+import numpy as np
+import pytest
+
+import submod
+
+SCORES = np.zeros((2, 3, 4, 5), np.float32)
+LABELS = np.ones((2, 4, 5), np.int64)
+ONE_HOT = np.stack([LABELS == c for c in range(3)], 1).astype(np.int64)
+
+SETTINGS = [
+    ({"per_image": "binary"}, "per_image = 'binary'; True or False is needed"),
+    ({"per_image": 2}, "per_image = 2; True or False"),
+    ({"ignore_index": "255"}, "ignore_index = '255'; a whole number is needed"),
+    ({"ignore_index": 25.5}, "ignore_index = 25.5; a whole number"),
+    ({"engine": "sort"}, "engine = 'sort'; it is one of 'exact', 'histogram'"),
+    ({"engine": ["exact"]}, "engine = .* it is one of"),
+    ({"delta": "small"}, "delta = 'small'; a number is needed"),
+]
+OF_CLASSES = [
+    ({"classes": "binary"}, "classes = 'binary'; it is 'present', 'all' or a list of classes"),
+    ({"classes": 3}, "classes = 3; it is 'present', 'all' or a list"),
+    ({"classes": ["road"]}, "a class = 'road'; a whole number is needed"),
+    ({"classes": []}, "class_list is empty; name at least one class"),
+    ({"class_weight": "balanced"}, "class_weight = 'balanced'; a number per class is needed"),
+    ({"class_weight": [0, 0, 0]}, "class_weight is 0 for every class"),
+    ({"class_weight": [1, 0, 0], "classes": [1, 2]}, "0 for every class of class_list"),
+    ({"probabilities": "yes"}, "probabilities = 'yes'; True or False"),
+    ({"return_grad": "yes"}, "return_grad = 'yes'; True or False"),
+]
+
+
+@pytest.mark.parametrize("options, words", SETTINGS + OF_CLASSES)
+def test_settings(options, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        submod.lovasz_softmax(SCORES, LABELS, **options)
+    with pytest.raises((TypeError, ValueError), match=words):
+        submod.lovasz_sigmoid(SCORES, ONE_HOT, **options)
+
+
+@pytest.mark.parametrize("options, words", SETTINGS)
+def test_settings_of_the_hinge(options, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        submod.lovasz_hinge(SCORES[:, 0], LABELS, **options)
+
+
+@pytest.mark.parametrize("options, words", SETTINGS[:4] + [({"lam": "1"}, "lam = '1'; a number")])
+def test_settings_of_the_prox(options, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        submod.prox_lovasz_hinge(SCORES[:, 0], LABELS, **{"lam": 1.0, **options})
+
+
+@pytest.mark.parametrize("options, words", OF_CLASSES[:7])
+def test_settings_of_the_dataset(options, words):
+    """When it is made, not at the first batch."""
+    options = {{"classes": "average"}.get(name, name): value for name, value in options.items()}
+    with pytest.raises((TypeError, ValueError), match=words):
+        submod.DatasetJaccard(3, **options)
+
+
+def test_flags_of_numpy_and_c():
+    for value in (True, 1, np.True_):
+        assert submod.lovasz_softmax(SCORES, LABELS, per_image=value) > 0
+
+
+def test_no_arrays():
+    with pytest.raises(TypeError, match=r"scores: an array is .*'out', 'aux'.*scores\['out'\]"):
+        submod.lovasz_softmax({"out": SCORES, "aux": SCORES}, LABELS)
+    with pytest.raises(TypeError, match="labels: an array is needed, this is a dict"):
+        submod.lovasz_softmax(SCORES, {})
+    with pytest.raises(TypeError, match="labels of type object; whole numbers are needed"):
+        submod.lovasz_softmax(SCORES, [None])
+    with pytest.raises(TypeError, match="scores of type <U3; real numbers are needed"):
+        submod.lovasz_hinge("abc", LABELS)
+    assert submod.lovasz_softmax(SCORES.tolist(), LABELS.tolist()) > 0
+
+
+def test_one_hot_labels():
+    with pytest.raises(ValueError, match=r"one-hot labels, labels.argmax\(1\)"):
+        submod.lovasz_softmax(SCORES, ONE_HOT)
+    with pytest.raises(ValueError, match=r"one-hot labels, labels.argmax\(-1\)"):
+        submod.lovasz_softmax(SCORES, np.moveaxis(ONE_HOT, 1, -1))
+    with pytest.raises(ValueError, match=r"\(2, 4, 5\) are needed.*argmax\(1\)"):
+        submod.DatasetJaccard(3).add(SCORES, ONE_HOT)
+    assert submod.lovasz_softmax(SCORES, ONE_HOT.argmax(1)) > 0
+
+
+@pytest.mark.parametrize("engine", ["exact", "histogram"])
+def test_one_class(engine):
+    """The softmax of it is 1: a loss of 0 would say nothing."""
+    logits, labels = SCORES[:, :1], 0 * LABELS
+    for images in (2, 0):
+        with pytest.raises(submod.InvalidArgumentError, match="hinge or the sigmoid"):
+            submod.lovasz_softmax(logits[:images], labels[:images], engine=engine)
+    half = submod.lovasz_softmax(logits + 0.5, labels, engine=engine, probabilities=True)
+    assert half == pytest.approx(0.5, abs=1e-3)
+    assert submod.lovasz_sigmoid(logits, 1 - labels, engine=engine) == pytest.approx(0.5, abs=1e-3)
+    with pytest.raises(submod.InvalidArgumentError, match="hinge or the sigmoid"):
+        submod.DatasetJaccard(1)
+    assert submod.DatasetJaccard(1, probabilities=True).loss() == 0
