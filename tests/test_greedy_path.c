@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "support.h"
 
@@ -218,6 +219,139 @@ START_TEST(is_optimal_on_a_linear_piece)
 }
 END_TEST
 
+/* The path ends at the prox within the cone of all u that fall along the order of x, ties kept: f
+ * is linear there. So it is the prox itself exactly if the prox is in that cone. Jaccard: the prox
+ * leaves it by foreground that falls below background, in no other way. */
+START_TEST(is_optimal_exactly_if_the_prox_keeps_the_order)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 3);
+    int kept = 0, left = 0;
+    for (int trial = 0; trial < 1000; trial++) {
+        size_t n = 2 + submod_rng_below(&rng, 29);
+        double x[MOST], u[MOST], v[MOST];
+        uint8_t fg[MOST];
+        submod_fn *fn = NULL;
+        random_vector(&rng, x, n, trial % 2);
+        for (size_t i = 0; i < n; i++) {
+            fg[i] = submod_rng_uniform(&rng) < 0.5;
+        }
+        double lambda = pow(10, 3 * submod_rng_uniform(&rng) - 1), reversed = 0, off = 0;
+        ck_assert_ok(submod_fn_jaccard(n, fg, &fn));
+        submod_prox_info greedy = run(fn, x, lambda, SUBMOD_PROX_GREEDY_PATH, 0, u, NULL);
+        submod_prox_info best = run(fn, x, lambda, SUBMOD_PROX_JACCARD, 0, v, NULL);
+        for (size_t i = 0; i < n; i++) {
+            off = fmax(off, fabs(u[i] - v[i]));
+            for (size_t j = 0; j < n; j++) {
+                double by = x[i] >= x[j] ? v[j] - v[i] : 0; /* i was above j, or beside it */
+                ck_assert(by <= 1e-12 || (fg[i] && !fg[j]));
+                reversed = fmax(reversed, by);
+            }
+        }
+        ck_assert((reversed > 1e-12) == (off > 1e-12));
+        ck_assert(reversed <= 1e-12 || greedy.primal > best.primal);
+        kept += reversed <= 1e-12;
+        left += reversed > 1e-12;
+        submod_fn_free(fn);
+    }
+    ck_assert_int_gt(kept, 100);
+    ck_assert_int_gt(left, 100);
+}
+END_TEST
+
+/* Three pixels, worked out by hand. The foreground pixel at 0.1 falls by 1/2, meets the background
+ * at 0, and they go on together. At the optimum it has fallen through: by 1/3, the other by 1/6. */
+START_TEST(three_pixels_by_hand)
+{
+    double x[3] = {10, 0.1, 0}, u[3], v[3];
+    submod_fn *fn = NULL;
+    ck_assert_ok(submod_fn_jaccard(3, (uint8_t[]){0, 1, 0}, &fn));
+    run(fn, x, 1, SUBMOD_PROX_GREEDY_PATH, 0, u, NULL);
+    run(fn, x, 1, SUBMOD_PROX_JACCARD, 0, v, NULL);
+    const double by_path[3] = {9.5, -0.2, -0.2}, best[3] = {9.5, 0.1 - 1. / 3, -1. / 6};
+    for (int i = 0; i < 3; i++) {
+        ck_assert_near(u[i], by_path[i], 1e-15);
+        ck_assert_near(v[i], best[i], 1e-15);
+    }
+    submod_fn_free(fn);
+}
+END_TEST
+
+/* Functions of the cardinality treat all elements alike: the prox never leaves the order of x. So
+ * do Jaccard without foreground and without background. */
+START_TEST(is_optimal_for_symmetric_functions)
+{
+    const char *symmetric[] = {"cardinality",
+                               "sqrt",
+                               "log1p",
+                               "truncation",
+                               "hamming",
+                               "jaccard, no foreground",
+                               "jaccard, all foreground"};
+    submod_rng rng;
+    submod_rng_seed(&rng, 4);
+    int count = 0;
+    for (size_t i = 0; i < family_count; i++) {
+        bool wanted = false;
+        for (size_t k = 0; k < sizeof symmetric / sizeof *symmetric; k++) {
+            wanted = wanted || strcmp(families[i].name, symmetric[k]) == 0;
+        }
+        for (int trial = 0; wanted && trial < 50; trial++, count++) {
+            double x[12], u[12], v[12];
+            submod_fn *fn = families[i].make(12, &rng);
+            random_vector(&rng, x, 12, trial % 2);
+            double lambda = pow(10, 4 * submod_rng_uniform(&rng) - 2);
+            run(fn, x, lambda, SUBMOD_PROX_GREEDY_PATH, 0, u, NULL);
+            run(fn, x, lambda, SUBMOD_PROX_AUTO, 0, v, NULL);
+            for (int e = 0; e < 12; e++) {
+                ck_assert_near(u[e], v[e], 1e-12 * (1 + max_abs(v, 12)));
+            }
+            submod_fn_free(fn);
+        }
+    }
+    ck_assert_int_eq(count, 50 * (int)(sizeof symmetric / sizeof *symmetric));
+}
+END_TEST
+
+/* How often the path misses the prox of the hinge at margins 1 + spread * normal, in percent. */
+static int percent_missed(submod_rng *rng, size_t p, double spread, double lambda)
+{
+    enum { CASES = 100, PIXELS = 256 };
+    int missed = 0;
+    for (int k = 0; k < CASES; k++) {
+        double x[PIXELS], u[PIXELS], v[PIXELS], off = 0;
+        uint8_t fg[PIXELS];
+        submod_fn *fn = NULL;
+        for (size_t i = 0; i < p; i++) {
+            x[i] = 1 + spread * submod_rng_normal(rng);
+            fg[i] = submod_rng_uniform(rng) < 0.5;
+        }
+        ck_assert_ok(submod_fn_jaccard(p, fg, &fn));
+        run(fn, x, lambda, SUBMOD_PROX_GREEDY_PATH, 1, u, NULL);
+        run(fn, x, lambda, SUBMOD_PROX_JACCARD, 1, v, NULL);
+        for (size_t i = 0; i < p; i++) {
+            off = fmax(off, fabs(u[i] - v[i]));
+        }
+        missed += off > 1e-10;
+        submod_fn_free(fn);
+    }
+    return missed;
+}
+
+/* In the paper's setting the rate goes with p / (lambda spread), the number of pairs within reach
+ * of each other, until the steps are so long that all margins end at 0. */
+START_TEST(how_often_it_is_optimal_depends_on_the_setting)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 5);
+    ck_assert_int_le(percent_missed(&rng, 64, 1, 640), 10); /* p / (lambda spread) = 0.1 */
+    ck_assert_int_le(percent_missed(&rng, 256, 0.1, 25600), 10);
+    ck_assert_int_ge(percent_missed(&rng, 64, 1, 0.64), 90); /* = 100 */
+    ck_assert_int_ge(percent_missed(&rng, 256, 0.1, 25.6), 90);
+    ck_assert_int_eq(percent_missed(&rng, 64, 0.1, 1. / (64 * 3)), 0); /* all end at 0 */
+}
+END_TEST
+
 START_TEST(overflow_is_an_error)
 {
     double x[2] = {-1e308, -1e308}, u[2] = {7, 7};
@@ -233,5 +367,7 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("greedy_path", is_algorithm_2, is_not_always_optimal,
-                     is_optimal_on_a_linear_piece, overflow_is_an_error);
+                     is_optimal_on_a_linear_piece, is_optimal_exactly_if_the_prox_keeps_the_order,
+                     three_pixels_by_hand, is_optimal_for_symmetric_functions,
+                     how_often_it_is_optimal_depends_on_the_setting, overflow_is_an_error);
 }

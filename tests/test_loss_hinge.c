@@ -161,8 +161,38 @@ START_TEST(large_hinge_against_the_core)
 }
 END_TEST
 
+/* What need not be ranked is not: pixels without a margin, and background that is not above the
+ * smallest margin of the foreground. Margins of the foreground 2, 1/2 and, the second time, 0; of
+ * the background 3, 1, 1/2, 1/4, 0. */
+START_TEST(prunings_by_hand)
+{
+    const float scores[8] = {-1, 0.5F, 2, 0, -0.5F, -0.75F, -2, 5};
+    const uint8_t labels[8] = {1, 1, 0, 0, 0, 0, 0, 1};
+    const double expected[2][8] = {{-1. / 3, -1. / 4, 1. / 3, 1. / 12, 0, 0, 0, 0},
+                                   {-1. / 4, -1. / 5, 1. / 4, 1. / 10, 1. / 30, 1. / 42, 0, 0}};
+    const uint64_t sorted[2] = {4, 6};
+    for (size_t extra = 0; extra < 2; extra++) {
+        size_t n = 7 + extra;
+        float g[8];
+        double loss, sum = 0;
+        submod_scores x = submod_scores_f32(scores, 1, 1, n);
+        submod_labels y = submod_labels_u8(labels, 1, n);
+        submod_gradient gradient = submod_gradient_dense(g, 1, n);
+        submod_loss_info info;
+        ck_assert_ok(submod_lovasz_hinge(&x, &y, &loss, &gradient, &info, NULL, NULL));
+        ck_assert_uint_eq(info.sorted, sorted[extra]);
+        for (size_t i = 0; i < n; i++) {
+            double margin = labels[i] ? 1 - (double)scores[i] : 1 + (double)scores[i];
+            ck_assert_near((double)g[i], expected[extra][i], 1e-7);
+            sum += fabs(expected[extra][i]) * fmax(margin, 0);
+        }
+        ck_assert_near(loss, sum, 1e-7);
+    }
+}
+END_TEST
+
 int main(void)
 {
-    return RUN_TESTS("loss_hinge", hinge_reductions, hinge_of_hamming, hinge_of_a_function,
-                     large_hinge_against_the_core);
+    return RUN_TESTS("loss_hinge", prunings_by_hand, hinge_reductions, hinge_of_hamming,
+                     hinge_of_a_function, large_hinge_against_the_core);
 }

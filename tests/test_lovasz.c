@@ -255,6 +255,27 @@ START_TEST(ties_do_not_see_the_input_order)
 }
 END_TEST
 
+/* One foreground and one background pixel, tied: foreground first gives {1, 0}, background first
+ * {1/2, 1/2}. The rule takes the former, not the mean over both orders, {3/4, 1/4}. */
+START_TEST(ties_take_the_foreground_first)
+{
+    const uint8_t mask[3] = {1, 0, 0};
+    double g[3];
+    submod_fn *two = NULL, *three = NULL;
+    ck_assert_ok(submod_fn_jaccard(2, mask, &two));
+    ck_assert_ok(submod_fn_jaccard(3, (uint8_t[]){0, 0, 0}, &three));
+    lovasz(two, (double[]){0.5, 0.5}, g);
+    ck_assert(g[0] == 1 && g[1] == 0);
+    /* Without foreground all three pixels are alike: the mean over all orders. */
+    lovasz(three, (double[]){0.5, 0.5, 0.5}, g);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_near(g[i], 1. / 3, 1e-16);
+    }
+    submod_fn_free(two);
+    submod_fn_free(three);
+}
+END_TEST
+
 /* ---- values computed by hand ---- */
 
 /* Two pixels, the four ground truths of the paper's Fig. 1, at errors (x1, x2).
@@ -398,9 +419,10 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS(
-        "lovasz", equals_F_at_indicators, equals_the_choquet_integral, homogeneous_and_translates,
-        subgradient_in_the_base_polytope, equals_the_support_function, convex_exactly_if_submodular,
-        order_is_stable_and_belongs_to_g, ties_do_not_see_the_input_order, two_pixels_of_the_paper,
-        jaccard_by_hand, linear_functions, threads_and_workspace_do_not_matter, large_indicator);
+    return RUN_TESTS("lovasz", equals_F_at_indicators, equals_the_choquet_integral,
+                     homogeneous_and_translates, subgradient_in_the_base_polytope,
+                     equals_the_support_function, convex_exactly_if_submodular,
+                     order_is_stable_and_belongs_to_g, ties_do_not_see_the_input_order,
+                     ties_take_the_foreground_first, two_pixels_of_the_paper, jaccard_by_hand,
+                     linear_functions, threads_and_workspace_do_not_matter, large_indicator);
 }

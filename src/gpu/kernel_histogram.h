@@ -1,4 +1,4 @@
-/* The histogram engine on a device (MATH: bins.c says what is computed).
+/* The histogram engine on a device (docs/mathematics.md, section 5).
  *
  * Counting. A block keeps the counters of its classes' first bins in shared memory and adds them to
  * global memory at its end. Probabilities of a pixel add up to 1, so most background errors are

@@ -6,9 +6,9 @@
  * middle of its bin. The prox is nonexpansive in the max norm, so u moves by half a bin at most.
  * All pixels of one bin and label share one u.
  *
- * Solving (MATH, section 4), in units of half a bin, values Y = 1, 3, .. 2 K - 1: sets are (the i
- * top bins of the foreground, the j top bins of the background), and the level sets of u are a
- * chain of them. Between two sets of the chain all of u is the constant
+ * Solving (docs/mathematics.md, sections 6 and 7), in units of half a bin, values Y = 1, 3, ..
+ * 2 K - 1: sets are (the i top bins of the foreground, the j top bins of the background), and the
+ * level sets of u are a chain of them. Between two sets of the chain all of u is the constant
  *     alpha = mean of Y - (F(S1) - F(S0)) / (lambda pixels),
  * unless some set between them has F - lambda sum of (Y - alpha) below that of its ends: then the
  * best one is in the chain too. Such pieces know nothing of each other: they are split in rounds,

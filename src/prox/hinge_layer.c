@@ -2,7 +2,7 @@
  *
  * Margins m = 1 - y score, y = 1 at label 1 and -1 at label 0. The loss of a group is
  * f(max(m, 0)), and |score - score'| = |m - m'|, so the prox is taken in m: with w, s the prox of f
- * at m and its base, that of the hinge is (MATH, section 4)
+ * at m and its base, that of the hinge is (docs/mathematics.md, section 6)
  *
  *     m' = max(w, min(m, 0)),      d = lambda (m - m') = min(s, lambda max(m, 0)),
  *

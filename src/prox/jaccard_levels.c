@@ -1,8 +1,9 @@
 /* prox of the Jaccard extension = one isotonic regression over the background. No recursion.
+ * At more length: docs/mathematics.md, sections 6 and 7.
  *
  *   P pixels of foreground; A holds a of them and b of the background:
  *     F(A) = b / (P + b) + a / (P + b).
- *   {u > alpha} minimises F(A) - lambda sum over A of (x - alpha)  (MATH, section 4). For fixed b a
+ *   {u > alpha} minimises F(A) - lambda sum over A of (x - alpha). For fixed b a
  *   foreground pixel belongs to it iff x > alpha + t_b, t_b = 1 / (lambda (P + b)): they never
  * speak to each other, and can be eliminated. What is left depends on b alone, C(b) = b / (P + b) -
  * lambda sum_{j < b} (x_j - alpha) - lambda sum_fg max(x_i - alpha - t_b, 0), x_j the background in

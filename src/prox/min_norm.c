@@ -1,5 +1,5 @@
 /* Fujishige-Wolfe: the projection of lambda x onto the base polytope B(F), whose vertices are the
- * greedy vectors (MATH.md 4; Wolfe 1976, Fujishige 1980).
+ * greedy vectors (docs/mathematics.md, section 7; Wolfe 1976, Fujishige 1980).
  *
  * Major cycle: the greedy vector for t = lambda x - s is the vertex farthest in the direction t; if
  * it lies beyond s, it joins the corral, and minor cycles (corral.c) move s to the point of the

@@ -87,8 +87,8 @@ static const method *choose(const submod_fn *fn, submod_prox_method wanted)
     return NULL;
 }
 
-/* From the prox of f to that of f(max(u, 0)), F monotone (MATH.md, section 4). The base s of a
- * monotone F is >= 0; then the new s is below it, still >= 0, and proves the gap. */
+/* From the prox of f to that of f(max(u, 0)), F monotone (docs/mathematics.md, section 6). The
+ * base s of a monotone F is >= 0; then the new s is below it, still >= 0, and proves the gap. */
 static submod_status compose_with_hinge(const submodi_prox_problem *p, double *u, double *s)
 {
     size_t n = p->fn->n;
