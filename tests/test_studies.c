@@ -4,11 +4,11 @@
 
 #include "bias.h"
 #include "brain.h"
+#include "common/learner.h"
+#include "common/net.h"
+#include "common/summary.h"
 #include "dataset.h"
 #include "last_layer.h"
-#include "learner.h"
-#include "net.h"
-#include "summary.h"
 #include "support.h"
 
 START_TEST(means_and_deviations)

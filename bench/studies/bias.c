@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "summary.h"
+#include "common/summary.h"
 
 static const char name[] = "bias";
 static const double low = -2, high = 2;

@@ -4,7 +4,7 @@
 #ifndef SUBMOD_STUDY_BIAS_H
 #define SUBMOD_STUDY_BIAS_H
 
-#include "study.h"
+#include "common/study.h"
 
 enum { BIAS_IMAGES = 10, BIAS_SIDE = 50, BIAS_PIXELS = BIAS_SIDE * BIAS_SIDE };
 enum { BIAS_ALL = BIAS_IMAGES * BIAS_PIXELS };

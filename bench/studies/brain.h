@@ -4,8 +4,8 @@
 #ifndef SUBMOD_STUDY_BRAIN_H
 #define SUBMOD_STUDY_BRAIN_H
 
-#include "net.h"
-#include "study.h"
+#include "common/net.h"
+#include "common/study.h"
 
 /* ---- volumes ---- */
 typedef struct volume {

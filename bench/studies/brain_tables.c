@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "summary.h"
+#include "common/summary.h"
 
 static const char *const model_names[BRAIN_MODELS] = {"linear", "hidden layer"};
 static const char *const index_names[BRAIN_INDICES] = {"Jaccard", "Dice"};

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "brain.h"
-#include "learner.h"
+#include "common/learner.h"
 
 const char *const brain_loss_names[BRAIN_LOSSES] = {"cross-entropy", "Lovász-Softmax", "the sum"};
 

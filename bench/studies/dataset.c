@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "summary.h"
+#include "common/summary.h"
 
 static const char name[] = "dataset";
 static const double etas[] = {0.03, 0.1, 0.3};

@@ -4,8 +4,8 @@
 #ifndef SUBMOD_STUDY_DATASET_H
 #define SUBMOD_STUDY_DATASET_H
 
-#include "net.h"
-#include "study.h"
+#include "common/net.h"
+#include "common/study.h"
 
 enum { SET_CLASSES = 16, SET_FEATURES = 12, SET_SIDE = 32, SET_PIXELS = SET_SIDE * SET_SIDE };
 enum { SET_BATCH = 8 };

@@ -9,8 +9,8 @@
 #ifndef SUBMOD_STUDY_LAST_LAYER_H
 #define SUBMOD_STUDY_LAST_LAYER_H
 
-#include "net.h"
-#include "study.h"
+#include "common/net.h"
+#include "common/study.h"
 
 /* Images with features and a foreground to find. */
 typedef struct layer_data {

@@ -3,7 +3,7 @@
 #ifndef SUBMOD_STUDY_NU_H
 #define SUBMOD_STUDY_NU_H
 
-#include "study.h"
+#include "common/study.h"
 
 enum { NU_POINTS = 20001 }; /* most points of a path */
 

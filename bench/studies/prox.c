@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "study.h"
+#include "common/study.h"
 
 static const char name[] = "prox";
 static const double steps[] = {0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10};

@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "study.h"
+#include "common/study.h"
 
 static const char name[] = "surfaces";
 enum { PIXELS = 2, CASES = 1 << PIXELS };

@@ -6,7 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "study.h"
+#include "common/study.h"
 
 bool study_fail(const char *format, ...)
 {

@@ -1,4 +1,4 @@
-#include "net.h"
+#include "common/net.h"
 
 #include <math.h>
 #include <string.h>

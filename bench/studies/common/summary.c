@@ -1,4 +1,4 @@
-#include "summary.h"
+#include "common/summary.h"
 
 #include <math.h>
 

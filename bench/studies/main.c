@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "study.h"
+#include "common/study.h"
 
 static const study *const studies[] = {&study_nu,       &study_last_layer, &study_bias,
                                        &study_surfaces, &study_dataset,    &study_brain,

@@ -1,4 +1,4 @@
-#include "learner.h"
+#include "common/learner.h"
 
 #include <stdlib.h>
 #include <string.h>

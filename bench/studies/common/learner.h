@@ -8,7 +8,7 @@
 #ifndef SUBMOD_STUDY_LEARNER_H
 #define SUBMOD_STUDY_LEARNER_H
 
-#include "net.h"
+#include "common/net.h"
 
 typedef struct learner {
     net_shape shape;
