@@ -1,7 +1,7 @@
 /* Paths of optimisers on max(0, nu x1, x2), and what is measured on them. */
 #include <math.h>
 
-#include "nu.h"
+#include "nu/path.h"
 
 static submod_status make_gd(double alpha, submod_step **step)
 {

@@ -1,7 +1,7 @@
 /* Study 1: optimisers on min max(0, nu x1, x2) (paper's supplement, Fig. "ProxVsMomentum"): paths
  * for nu = 0.7, 1, 1.3, a sweep over nu, step size and momentum, and the paper's claims as numbers.
  */
-#include "nu.h"
+#include "nu/path.h"
 
 #include <math.h>
 

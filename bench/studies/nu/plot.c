@@ -1,4 +1,4 @@
-#include "nu.h"
+#include "nu/path.h"
 
 const char nu_plot[] =
     "begin = 'reset; set datafile separator \",\"; set datafile missing NaN; set tics nomirror; ' "
