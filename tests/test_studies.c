@@ -8,7 +8,7 @@
 #include "common/net.h"
 #include "common/summary.h"
 #include "dataset.h"
-#include "last_layer.h"
+#include "last_layer/problem.h"
 #include "support.h"
 
 START_TEST(means_and_deviations)

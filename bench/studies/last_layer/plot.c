@@ -1,4 +1,4 @@
-#include "last_layer.h"
+#include "last_layer/problem.h"
 
 const char last_layer_plot[] =
     "set datafile separator ','\n"

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "last_layer.h"
+#include "last_layer/problem.h"
 
 typedef struct layer {
     const layer_data *train, *validation;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "brain.h"
-#include "last_layer.h"
+#include "last_layer/problem.h"
 
 static bool make(layer_data *data, size_t images, size_t pixels, size_t features)
 {

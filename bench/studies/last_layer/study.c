@@ -2,7 +2,7 @@
  * each with its best step size of the same grid, on synthetic images and on the brain of study 6.
  * Those with prox have one more parameter, how far it looks, and get the best of three.
  */
-#include "last_layer.h"
+#include "last_layer/problem.h"
 
 #include <math.h>
 #include <stdlib.h>
