@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "bias.h"
+#include "bias/model.h"
 #include "brain.h"
 #include "common/learner.h"
 #include "common/net.h"

@@ -2,7 +2,7 @@
  * the Jaccard loss has its own? Repeated over seeds; the paper shows one draw and does not tell its
  * radii.
  */
-#include "bias.h"
+#include "bias/model.h"
 
 #include <math.h>
 #include <stdlib.h>

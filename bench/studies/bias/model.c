@@ -1,4 +1,4 @@
-#include "bias.h"
+#include "bias/model.h"
 
 #include <math.h>
 #include <stdlib.h>

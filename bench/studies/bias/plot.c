@@ -1,4 +1,4 @@
-#include "bias.h"
+#include "bias/model.h"
 
 const char bias_plot[] =
     "set datafile separator ','\n"
