@@ -7,7 +7,7 @@
 #include "common/learner.h"
 #include "common/net.h"
 #include "common/summary.h"
-#include "dataset.h"
+#include "dataset/train.h"
 #include "last_layer/problem.h"
 #include "support.h"
 

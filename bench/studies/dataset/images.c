@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataset.h"
+#include "dataset/train.h"
 
 /* How far classes lie apart, how much objects of one class differ, and the noise of a pixel: chosen
  * so that a linear model gets about half of it right. */

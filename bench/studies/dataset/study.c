@@ -2,7 +2,7 @@
  * images, seven ways to train; every one with its best step size of the same grid. The last way is
  * not the paper's: the surrogate of the dataset's Jaccard loss itself.
  */
-#include "dataset.h"
+#include "dataset/train.h"
 
 #include <math.h>
 #include <stdlib.h>

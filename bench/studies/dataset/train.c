@@ -1,7 +1,7 @@
 #include <stdlib.h>
 
 #include "common/learner.h"
-#include "dataset.h"
+#include "dataset/train.h"
 
 const char *const set_method_names[SET_METHODS] = {
     "cross-entropy", "cross-entropy + equibatch", "Lovász per image",      "Lovász batch (all)",

@@ -1,4 +1,4 @@
-#include "dataset.h"
+#include "dataset/train.h"
 
 const char dataset_plot[] =
     "set datafile separator ','\n"
