@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "bias/model.h"
-#include "brain.h"
+#include "brain/slices.h"
 #include "common/learner.h"
 #include "common/net.h"
 #include "common/summary.h"

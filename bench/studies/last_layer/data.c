@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "brain.h"
+#include "brain/slices.h"
 #include "last_layer/problem.h"
 
 static bool make(layer_data *data, size_t images, size_t pixels, size_t features)

@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "brain_results.h"
+#include "brain/results.h"
 
 static const char name[] = "brain";
 

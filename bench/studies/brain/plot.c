@@ -1,4 +1,4 @@
-#include "brain.h"
+#include "brain/slices.h"
 
 const char brain_plot[] =
     "set datafile separator ','\n"

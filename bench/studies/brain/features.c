@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "brain.h"
+#include "brain/slices.h"
 
 enum { MARGIN = 12, REACH = 16 }; /* shown around the structures; needed by the widest filter */
 

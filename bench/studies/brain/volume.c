@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "brain.h"
+#include "brain/slices.h"
 
 void volume_free(volume *v)
 {

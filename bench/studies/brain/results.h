@@ -2,7 +2,7 @@
 #ifndef SUBMOD_STUDY_BRAIN_RESULTS_H
 #define SUBMOD_STUDY_BRAIN_RESULTS_H
 
-#include "brain.h"
+#include "brain/slices.h"
 
 enum { BRAIN_LINEAR, BRAIN_HIDDEN, BRAIN_MODELS };
 enum { BRAIN_JACCARD, BRAIN_DICE, BRAIN_INDICES };

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "brain.h"
+#include "brain/slices.h"
 
 const char brain_default_ids[] = "77=thalamus,78=thalamus,71=caudate,72=caudate,"
                                  "73=putamen,74=putamen,75=pallidum,76=pallidum";

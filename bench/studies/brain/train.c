@@ -1,7 +1,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "brain.h"
+#include "brain/slices.h"
 #include "common/learner.h"
 
 const char *const brain_loss_names[BRAIN_LOSSES] = {"cross-entropy", "Lovász-Softmax", "the sum"};

@@ -1,4 +1,4 @@
-#include "brain_results.h"
+#include "brain/results.h"
 
 #include <math.h>
 #include <string.h>
