@@ -10,11 +10,6 @@
 
 #include "common/study.h"
 
-static const study *const studies[] = {&study_nu,       &study_last_layer, &study_bias,
-                                       &study_surfaces, &study_dataset,    &study_brain,
-                                       &study_prox};
-enum { STUDIES = sizeof studies / sizeof studies[0] };
-
 static int usage(void)
 {
     fprintf(stderr, "usage: submod-study list\n"
@@ -25,38 +20,36 @@ static int usage(void)
 
 static int list(void)
 {
-    for (size_t i = 0; i < STUDIES; i++) {
-        printf("%-12s %s\n", studies[i]->name, studies[i]->title);
+    for (size_t i = 0; i < studies_count; i++) {
+        size_t length;
+        const char *title = study_title(&studies[i], &length);
+        printf("%-12s %.*s\n", studies[i].name, (int)length, title);
     }
     return EXIT_SUCCESS;
 }
 
 static const study *find(const char *name)
 {
-    for (size_t i = 0; i < STUDIES; i++) {
-        if (strcmp(studies[i]->name, name) == 0) {
-            return studies[i];
+    for (size_t i = 0; i < studies_count; i++) {
+        if (strcmp(studies[i].name, name) == 0) {
+            return &studies[i];
         }
     }
     study_fail("there is no study '%s'; 'submod-study list' shows them", name);
     return NULL;
 }
 
-/* The title, for the report. */
-static bool write_about(const study *s, const study_options *options)
+static bool run_one(const study *s, study_options *options)
 {
-    FILE *about = study_open(options, s->name, "about.txt");
-    if (!about) {
-        return false;
+    size_t length;
+    const char *title = study_title(s, &length);
+    options->current = s;
+    printf("\n%s: %.*s\n", s->name, (int)length, title);
+    bool good = s->run(options);
+    if (!good) {
+        study_excuse(options, "This study failed; its messages on the terminal say why. Below is "
+                              "what it had written before.");
     }
-    fprintf(about, "%s\n", s->title);
-    return study_close(about);
-}
-
-static bool run_one(const study *s, const study_options *options)
-{
-    printf("\n%s: %s\n", s->name, s->title);
-    bool good = write_about(s, options) && s->run(options);
     printf("%s: %s in %s/%s\n", s->name, good ? "done, files" : "FAILED, what there is",
            options->out, s->name);
     return good;
@@ -91,8 +84,7 @@ static const char **text_option(const char *option, study_options *options)
 static int run(int argc, char **argv)
 {
     study_options options = {.out = "out", .seed = 1};
-    const study *chosen[STUDIES] = {NULL};
-    size_t count = 0;
+    int names = 0; /* of studies; they are gathered at the beginning of argv */
     for (int i = 0; i < argc; i++) {
         const char **text = text_option(argv[i], &options);
         if (strcmp(argv[i], "--quick") == 0) {
@@ -104,15 +96,17 @@ static int run(int argc, char **argv)
                 study_fail("--seed takes a number, not '%s'", argv[i]);
                 return usage();
             }
-        } else if (argv[i][0] == '-' || count == STUDIES) {
+        } else if (argv[i][0] == '-') {
             return usage();
-        } else if (!(chosen[count++] = find(argv[i]))) {
+        } else if (!find(argv[i])) {
             return 2;
+        } else {
+            argv[names++] = argv[i];
         }
     }
     int failed = 0;
-    for (size_t i = 0; i < (count ? count : STUDIES); i++) {
-        failed += !run_one(count ? chosen[i] : studies[i], &options);
+    for (size_t i = 0; i < (names ? (size_t)names : studies_count); i++) {
+        failed += !run_one(names ? find(argv[i]) : &studies[i], &options);
     }
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

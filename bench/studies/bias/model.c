@@ -8,11 +8,10 @@ const char *const bias_loss_names[BIAS_LOSSES] = {"cross-entropy", "hinge", "Lov
 
 void bias_generate(uint64_t seed, bias_data *data)
 {
-    const double smallest = 4, largest = 20;
     submod_rng rng;
     submod_rng_seed(&rng, seed);
     for (size_t k = 0; k < BIAS_IMAGES; k++) {
-        double radius = smallest + (largest - smallest) * submod_rng_uniform(&rng);
+        double radius = BIAS_SMALLEST + (BIAS_LARGEST - BIAS_SMALLEST) * submod_rng_uniform(&rng);
         double x = radius + (BIAS_SIDE - 2 * radius) * submod_rng_uniform(&rng);
         double y = radius + (BIAS_SIDE - 2 * radius) * submod_rng_uniform(&rng);
         for (size_t i = 0; i < BIAS_PIXELS; i++) {

@@ -8,6 +8,7 @@
 
 enum { BIAS_IMAGES = 10, BIAS_SIDE = 50, BIAS_PIXELS = BIAS_SIDE * BIAS_SIDE };
 enum { BIAS_ALL = BIAS_IMAGES * BIAS_PIXELS };
+enum { BIAS_SMALLEST = 4, BIAS_LARGEST = 20 }; /* radii */
 
 typedef struct bias_data {
     float feature[BIAS_ALL];
@@ -23,7 +24,8 @@ typedef enum bias_loss {
 } bias_loss;
 extern const char *const bias_loss_names[BIAS_LOSSES];
 
-/* Circles that lie inside the image, radii uniform in [4, 20]; features N(+-1/2, 1). */
+/* Circles that lie inside the image, radii uniform in [BIAS_SMALLEST, BIAS_LARGEST]; features
+ * N(+-1/2, 1). */
 void bias_generate(uint64_t seed, bias_data *data);
 
 /* *value = the loss at bias b: of each image for itself, averaged. Cross-entropy and hinge are the
@@ -34,8 +36,5 @@ bool bias_value(const bias_data *data, bias_loss loss, double b, double *value);
  * Jaccard loss is constant between two features: each interval is tried, the middle of the best
  * one returned. */
 bool bias_argmin(const bias_data *data, bias_loss loss, double *b);
-
-/* gnuplot's instructions for bias.png and bias.svg. */
-extern const char bias_plot[];
 
 #endif

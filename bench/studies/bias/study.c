@@ -9,7 +9,6 @@
 
 #include "common/summary.h"
 
-static const char name[] = "bias";
 static const double low = -2, high = 2;
 enum { POINTS = 81 };
 
@@ -57,11 +56,11 @@ static bool measure(const study_options *options, results *r)
     bias_data *data = malloc(sizeof *data);
     bool good = data != NULL;
     for (size_t seed = 0; seed < r->seeds && good; seed++) {
-        study_progress(name, seed, r->seeds);
+        study_progress(options, seed, r->seeds);
         bias_generate(options->seed + seed, data);
         good = measure_seed(data, seed, r);
     }
-    study_progress(name, 1, 1);
+    study_progress(options, 1, 1);
     free(data);
     return good;
 }
@@ -69,7 +68,7 @@ static bool measure(const study_options *options, results *r)
 /* The first draw, for the picture: x, y, label, feature of one image. */
 static bool write_sample(const study_options *options)
 {
-    FILE *file = study_open(options, name, "sample.csv");
+    FILE *file = study_open(options, "sample.csv");
     bias_data *data = malloc(sizeof *data);
     if (file && data) {
         bias_generate(options->seed, data);
@@ -86,7 +85,7 @@ static bool write_sample(const study_options *options)
 
 static bool write_curves(const study_options *options, const results *r)
 {
-    FILE *file = study_open(options, name, "curves.csv");
+    FILE *file = study_open(options, "curves.csv");
     if (!file) {
         return false;
     }
@@ -109,7 +108,7 @@ static bool write_curves(const study_options *options, const results *r)
 /* The table; *excess of each loss = its mean Jaccard loss above the least one. */
 static bool write_table(const study_options *options, const results *r, double *excess)
 {
-    FILE *file = study_open(options, name, "table.csv");
+    FILE *file = study_open(options, "table.csv");
     if (!file) {
         return false;
     }
@@ -143,7 +142,7 @@ static size_t draws_won(const results *r)
 static bool judge(const study_options *options, const results *r, const double *excess)
 {
     char text[160];
-    FILE *file = study_open(options, name, "table_claims.csv");
+    FILE *file = study_open(options, "table_claims.csv");
     if (!file) {
         return false;
     }
@@ -166,35 +165,24 @@ static bool judge(const study_options *options, const results *r, const double *
     return study_close(file);
 }
 
-static bool draw(const study_options *options, const results *r)
+static bool publish(const study_options *options, const results *r)
 {
-    FILE *script = study_open(options, name, "bias.gp");
-    if (!script) {
-        return false;
-    }
-    fprintf(script, "draws = %zu\narray least[%d]\n", r->seeds, BIAS_LOSSES);
+    double least[BIAS_LOSSES];
     for (int loss = 0; loss < BIAS_LOSSES; loss++) {
-        fprintf(script, "least[%d] = %.4f\n", loss + 1,
-                summary_of(&r->argmin[0][loss], r->seeds, BIAS_LOSSES).mean);
+        least[loss] = summary_of(&r->argmin[0][loss], r->seeds, BIAS_LOSSES).mean;
     }
-    fputs(bias_plot, script);
-    return study_close(script) && study_plot(options, name, "bias.gp");
+    study_values values = {0};
+    study_set(&values, "draws", "%zu", r->seeds);
+    study_set(&values, "least", "'%.4f %.4f %.4f %.4f'", least[BIAS_CROSS_ENTROPY],
+              least[BIAS_HINGE], least[BIAS_LOVASZ], least[BIAS_JACCARD]);
+    study_set(&values, "images", "%d", BIAS_IMAGES);
+    study_set(&values, "side", "%d", BIAS_SIDE);
+    study_set(&values, "smallest", "%d", BIAS_SMALLEST);
+    study_set(&values, "largest", "%d", BIAS_LARGEST);
+    return study_publish(options, &values);
 }
 
-/* For the report. */
-static const char notes[] =
-    "Ten images of a circle each, one feature per pixel, N(1/2, 1) inside and N(-1/2, 1) outside; "
-    "a "
-    "pixel is foreground where its feature is above -b. Radii are uniform in [4, 20] of 50 pixels; "
-    "the "
-    "paper does not tell its own.\n\n"
-    "Minima are exact: the surrogates are convex in b, and the Jaccard loss is constant between "
-    "two "
-    "neighbouring features, so every interval was tried. The Lovász hinge comes close to the "
-    "minimum, "
-    "not onto it: it also counts how far beyond the threshold a pixel lies.\n";
-
-static bool run(const study_options *options)
+bool study_bias(const study_options *options)
 {
     results r = {.seeds = options->quick ? 2 : 100};
     r.curve = calloc(r.seeds, sizeof *r.curve);
@@ -203,12 +191,9 @@ static bool run(const study_options *options)
     double excess[BIAS_LOSSES];
     bool good = study_got(r.curve && r.argmin && r.jaccard);
     good = good && measure(options, &r) && write_sample(options) && write_curves(options, &r) &&
-           write_table(options, &r, excess) && judge(options, &r, excess) &&
-           study_write(options, name, "notes.txt", notes) && draw(options, &r);
+           write_table(options, &r, excess) && judge(options, &r, excess) && publish(options, &r);
     free(r.curve);
     free(r.argmin);
     free(r.jaccard);
     return good;
 }
-
-const study study_bias = {name, "Where the losses have their minimum: circles and one bias", run};

@@ -140,8 +140,7 @@ static double slope(const volume *v, size_t x, size_t y, size_t z)
 }
 
 /* ---- features ---- */
-enum { SCALES = 4 };
-static const double sigmas[SCALES] = {0, 1, 2, 4};
+static const double sigmas[BRAIN_SCALES] = {0, 1, 2, 4};
 
 /* at: place in the part that the filters were applied to; place: in the box, each in [-1, 1]. */
 static void voxel_features(const volume *scale, const size_t *at, const double *place, float *x,
@@ -149,10 +148,10 @@ static void voxel_features(const volume *scale, const size_t *at, const double *
 {
     size_t k = 0;
     double f[BRAIN_FEATURES];
-    for (int s = 0; s < SCALES; s++) {
+    for (int s = 0; s < BRAIN_SCALES; s++) {
         f[k++] = (double)scale[s].voxel[index_of(&scale[s], at[0], at[1], at[2])];
     }
-    for (int s = 1; s < SCALES; s++) {
+    for (int s = 1; s < BRAIN_SCALES; s++) {
         f[k++] = slope(&scale[s], at[0], at[1], at[2]);
     }
     for (int a = 0; a < 3; a++) { /* neighbours, near and further */
@@ -231,7 +230,7 @@ static bool blur_all(const volume *image, const box *wide, volume *scale)
     }
     float *line = calloc(2 * longest + 1, sizeof *line);
     bool good = study_got(line);
-    for (int s = 0; s < SCALES && good; s++) {
+    for (int s = 0; s < BRAIN_SCALES && good; s++) {
         good = cut_out(image, wide, &scale[s]);
         if (good && s > 0) {
             blur_axis(&scale[s], 0, 1, 2, sigmas[s], line);
@@ -268,13 +267,13 @@ bool brain_slices_make(const volume *image, const volume *labels, const brain_cl
     slices->x = malloc(voxels * BRAIN_FEATURES * sizeof *slices->x);
     slices->shown = malloc(voxels * sizeof *slices->shown);
     slices->label = malloc(voxels);
-    volume scale[SCALES] = {{{0}, NULL}};
+    volume scale[BRAIN_SCALES] = {{{0}, NULL}};
     bool good = study_got(slices->x && slices->shown && slices->label);
     if (good && (good = blur_all(image, &wide, scale))) {
         fill(scale, &b, offset, labels, classes, slices);
         standardise(slices);
     }
-    for (int s = 0; s < SCALES; s++) {
+    for (int s = 0; s < BRAIN_SCALES; s++) {
         volume_free(&scale[s]);
     }
     if (!good) {

@@ -54,34 +54,30 @@ bool brain_classes_parse(const char *text, brain_classes *classes)
     }
 }
 
-/* Says what is missing, unless the user asked for files of his own: then reading tells. */
-static bool can_load(const study_options *options)
+/* What is missing, unless the user named files: then reading them tells. NULL: nothing. */
+static const char *find_missing(const study_options *options)
 {
     if (!volume_can_read()) {
-        printf("  not run: built without libnifti. To have it: apt-get install libnifti-dev, then\n"
-               "  build in a new folder (scripts/setup.sh study does the first)\n");
-        return false;
+        return "the program was built without libnifti. To have it: apt-get install libnifti-dev "
+               "(scripts/setup.sh study does that), then build in a new folder.";
     }
     if (!options->image && (access(default_image, R_OK) || access(default_labels, R_OK))) {
-        printf(
-            "  not run: the volumes of Debian's mricron-data are not here.\n"
-            "  To have them: apt-get install mricron-data (scripts/setup.sh study does it), or\n"
-            "  give others: --image FILE --labels FILE [--label-ids 10=thalamus,49=thalamus,..]\n");
-        return false;
+        return "the volumes of Debian's mricron-data are not here. To have them: apt-get install "
+               "mricron-data (scripts/setup.sh study does that). Or name others: --image FILE "
+               "--labels FILE [--label-ids 10=thalamus,49=thalamus,..]";
     }
-    return true;
+    return NULL;
 }
 
 bool brain_load(const study_options *options, brain_classes *classes, brain_slices *slices,
-                bool *missing)
+                const char **missing)
 {
-    *missing = false;
+    *missing = NULL;
     *slices = (brain_slices){0};
     if (!options->image != !options->labels) {
         return study_fail("--image and --labels go together");
     }
-    if (!can_load(options)) {
-        *missing = true;
+    if ((*missing = find_missing(options))) {
         return false;
     }
     volume image = {{0}, NULL}, labels = {{0}, NULL};

@@ -20,10 +20,10 @@ typedef struct brain_results {
     const uint8_t *prediction[BRAIN_MODELS][BRAIN_LOSSES]; /* slices x pixels; borrowed */
 } brain_results;
 
-/* table.csv, bars.csv and table_claims.csv of the study `name`; the first and last printed too. */
-bool brain_write_tables(const study_options *options, const char *name, const brain_results *r);
+/* table.csv, bars.csv and table_claims.csv; the first and last printed too. */
+bool brain_write_tables(const study_options *options, const brain_results *r);
 /* slice.csv: colours of the image, the truth, and the predictions by two losses. */
-bool brain_write_slice(const study_options *options, const char *name, const brain_results *r);
+bool brain_write_slice(const study_options *options, const brain_results *r);
 
 /* Whether class c is the first of its name, hence has a column in the tables. */
 bool brain_is_column(const brain_classes *classes, size_t c);

@@ -44,9 +44,9 @@ static void write_pixel(FILE *file, const brain_results *r, size_t i, uint8_t cl
     }
 }
 
-bool brain_write_slice(const study_options *options, const char *name, const brain_results *r)
+bool brain_write_slice(const study_options *options, const brain_results *r)
 {
-    FILE *file = study_open(options, name, "slice.csv");
+    FILE *file = study_open(options, "slice.csv");
     if (!file) {
         return false;
     }

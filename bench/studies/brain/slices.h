@@ -37,7 +37,7 @@ extern const char brain_default_ids[];
 bool brain_classes_parse(const char *text, brain_classes *classes);
 
 /* ---- slices with features ---- */
-enum { BRAIN_FEATURES = 29 };
+enum { BRAIN_FEATURES = 29, BRAIN_SCALES = 4 };
 
 typedef struct brain_slices {
     size_t width, height, pixels; /* of the part around the structures */
@@ -52,13 +52,14 @@ bool brain_slices_make(const volume *image, const volume *labels, const brain_cl
                        brain_slices *slices);
 void brain_slices_free(brain_slices *slices);
 
-/* Reads what the options name, else the volumes of Debian's mricron-data. *missing: there is no
- * way to read them here, which was said on stdout; the result is then false too. */
+/* Reads the files that the options name, else the volumes of Debian's mricron-data. False after
+ * saying what went wrong; or, if there is nothing to read here, with *missing = how to get it.
+ * Otherwise *missing = NULL. */
 bool brain_load(const study_options *options, brain_classes *classes, brain_slices *slices,
-                bool *missing);
+                const char **missing);
 
 /* ---- training ---- */
-enum { BRAIN_FOLDS = 3 };
+enum { BRAIN_FOLDS = 3, BRAIN_SLAB = 4 };
 
 typedef enum brain_part { BRAIN_TRAIN, BRAIN_VALIDATE, BRAIN_TEST } brain_part;
 /* Slabs of slices take turns in being tested. The slices next to a tested slab, whose features have
@@ -85,8 +86,5 @@ typedef struct brain_run {
  * and nowhere else. False after saying why. */
 bool brain_train(const brain_slices *slices, size_t classes, const brain_run *run,
                  uint8_t *prediction);
-
-/* gnuplot's instructions for brain.png, brain.svg (the bars), slice.png and slice.svg. */
-extern const char brain_plot[];
 
 #endif

@@ -8,8 +8,6 @@
 
 #include "brain/results.h"
 
-static const char name[] = "brain";
-
 enum { ETAS = 3 };
 static const double etas[ETAS] = {0.03, 0.1, 0.3};
 
@@ -108,12 +106,12 @@ static bool run_tasks(const study_options *options, const brain_results *r, task
 {
     int failed = 0;
     size_t done = 0;
-    study_progress(name, done, TASKS);
+    study_progress(options, done, TASKS);
 #pragma omp parallel for schedule(dynamic) reduction(+ : failed)
     for (int k = TASKS - 1; k >= 0; k--) {
         failed += !run_task(options, r, (size_t)k, &tasks[k]);
 #pragma omp critical
-        study_progress(name, ++done, TASKS);
+        study_progress(options, ++done, TASKS);
     }
     return failed == 0;
 }
@@ -139,28 +137,27 @@ static void choose_steps(const task *tasks, brain_results *r)
     }
 }
 
-/* For the report. */
-static const char notes[] =
-    "Voxels are described by their surroundings at four scales and by their place; axial slices "
-    "are the "
-    "images, as in the paper's supplement. Slabs of four slices take turns in being tested; the "
-    "slices "
-    "beside them choose the step size and are not trained on. Means over three folds, left and "
-    "right "
-    "averaged.\n\n"
-    "One subject only, and its tested slabs lie between slabs that were trained on: this compares "
-    "losses, it does not say how well another brain would be segmented. Other volumes, such as "
-    "those of "
-    "IBSR: submod-study run brain --image FILE --labels FILE --label-ids "
-    "10=thalamus,49=thalamus,...\n";
-
-static const char not_run[] =
-    "Not run: it needs libnifti and the volumes of Debian's mricron-data; scripts/setup.sh study "
-    "installs both. Others: submod-study run brain --image FILE --labels FILE.\n";
-
-static bool run(const study_options *options)
+static bool publish(const study_options *options, const brain_results *r)
 {
-    bool missing;
+    study_values values = {0};
+    study_set(&values, "scales", "%d", BRAIN_SCALES);
+    study_set(&values, "slab", "%d", BRAIN_SLAB);
+    study_set(&values, "folds", "%zu", r->folds);
+    return study_publish(options, &values);
+}
+
+/* Nobody has to have the volumes: without them this is no failure. */
+static bool skip(const study_options *options, const char *missing)
+{
+    char text[512];
+    snprintf(text, sizeof text, "Not run: %s", missing);
+    printf("  %s\n", text);
+    return study_excuse(options, text);
+}
+
+bool study_brain(const study_options *options)
+{
+    const char *missing;
     brain_results *r = calloc(1, sizeof *r);
     task *tasks = calloc(TASKS, sizeof *tasks);
     bool good = study_got(r && tasks);
@@ -169,13 +166,12 @@ static bool run(const study_options *options)
         good = run_tasks(options, r, tasks);
         if (good) {
             choose_steps(tasks, r);
-            good = brain_write_tables(options, name, r) && brain_write_slice(options, name, r) &&
-                   study_write(options, name, "notes.txt", notes) &&
-                   study_draw(options, name, "brain.gp", brain_plot);
+            good = brain_write_tables(options, r) && brain_write_slice(options, r) &&
+                   publish(options, r);
         }
         brain_slices_free(&r->slices);
     } else if (good) {
-        good = missing && study_write(options, name, "notes.txt", not_run);
+        good = missing && skip(options, missing);
     }
     for (size_t k = 0; k < TASKS && tasks; k++) {
         free(tasks[k].prediction);
@@ -184,5 +180,3 @@ static bool run(const study_options *options)
     free(r);
     return good;
 }
-
-const study study_brain = {name, "Structures of a brain: cross-entropy and Lovász-Softmax", run};

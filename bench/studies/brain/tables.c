@@ -68,9 +68,9 @@ static void write_row(const brain_results *r, size_t model, size_t loss, size_t 
     fprintf(file, "\n");
 }
 
-static bool write_table(const study_options *options, const char *name, const brain_results *r)
+static bool write_table(const study_options *options, const brain_results *r)
 {
-    FILE *file = study_open(options, name, "table.csv");
+    FILE *file = study_open(options, "table.csv");
     if (!file) {
         return false;
     }
@@ -95,9 +95,9 @@ static bool write_table(const study_options *options, const char *name, const br
 }
 
 /* The bars of the figure: per structure and training, Jaccard and its spread. */
-static bool write_bars(const study_options *options, const char *name, const brain_results *r)
+static bool write_bars(const study_options *options, const brain_results *r)
 {
-    FILE *file = study_open(options, name, "bars.csv");
+    FILE *file = study_open(options, "bars.csv");
     if (!file) {
         return false;
     }
@@ -142,9 +142,9 @@ static void compare(FILE *file, const brain_results *r, size_t model, size_t a, 
     study_claim(file, claim, measured, d[BRAIN_JACCARD] > 0 && d[BRAIN_DICE] > 0);
 }
 
-static bool judge(const study_options *options, const char *name, const brain_results *r)
+static bool judge(const study_options *options, const brain_results *r)
 {
-    FILE *file = study_open(options, name, "table_claims.csv");
+    FILE *file = study_open(options, "table_claims.csv");
     if (!file) {
         return false;
     }
@@ -160,7 +160,7 @@ static bool judge(const study_options *options, const char *name, const brain_re
     return study_close(file);
 }
 
-bool brain_write_tables(const study_options *options, const char *name, const brain_results *r)
+bool brain_write_tables(const study_options *options, const brain_results *r)
 {
-    return write_table(options, name, r) && judge(options, name, r) && write_bars(options, name, r);
+    return write_table(options, r) && judge(options, r) && write_bars(options, r);
 }

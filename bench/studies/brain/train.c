@@ -6,11 +6,11 @@
 
 const char *const brain_loss_names[BRAIN_LOSSES] = {"cross-entropy", "Lovász-Softmax", "the sum"};
 
-enum { SLAB = 4, SLICES_PER_BATCH = 4 };
+enum { SLICES_PER_BATCH = 4 };
 
 static bool is_tested(size_t slice, size_t fold)
 {
-    return slice / SLAB % BRAIN_FOLDS == fold;
+    return slice / BRAIN_SLAB % BRAIN_FOLDS == fold;
 }
 
 brain_part brain_part_of(size_t slice, size_t fold)

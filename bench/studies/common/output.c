@@ -1,9 +1,8 @@
+/* The files that a study writes, and what it says on the terminal. */
 #include <errno.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/study.h"
@@ -39,9 +38,10 @@ static bool make_folders(const char *path)
     return true;
 }
 
-FILE *study_open(const study_options *options, const char *name, const char *file)
+FILE *study_open(const study_options *options, const char *file)
 {
     char path[4096];
+    const char *name = options->current->name;
     snprintf(path, sizeof path, "%s/%s", options->out, name);
     if (!make_folders(path)) {
         return NULL;
@@ -61,50 +61,7 @@ bool study_close(FILE *file)
     return failed ? study_fail("writing failed: %s", strerror(errno)) : true;
 }
 
-bool study_plot(const study_options *options, const char *name, const char *script)
-{
-    enum { NOT_FOUND = 127 };
-    char folder[4096];
-    snprintf(folder, sizeof folder, "%s/%s", options->out, name);
-    fflush(stdout);
-    pid_t child = fork();
-    if (child < 0) {
-        return study_fail("cannot start gnuplot: %s", strerror(errno));
-    }
-    if (child == 0) {
-        if (chdir(folder) == 0) {
-            execlp("gnuplot", "gnuplot", script, (char *)NULL);
-        }
-        _exit(NOT_FOUND);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == NOT_FOUND) {
-        printf("no plot: gnuplot is not installed (apt install gnuplot-nox)\n");
-        return true;
-    }
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0
-               ? true
-               : study_fail("gnuplot failed on %s/%s", folder, script);
-}
-
-bool study_write(const study_options *options, const char *name, const char *file, const char *text)
-{
-    FILE *f = study_open(options, name, file);
-    if (!f) {
-        return false;
-    }
-    fputs(text, f);
-    return study_close(f);
-}
-
-bool study_draw(const study_options *options, const char *name, const char *script,
-                const char *text)
-{
-    return study_write(options, name, script, text) && study_plot(options, name, script);
-}
-
-void study_progress(const char *name, size_t done, size_t total)
+void study_progress(const study_options *options, size_t done, size_t total)
 {
     enum { WIDTH = 40 };
     if (!isatty(STDERR_FILENO)) {
@@ -116,8 +73,8 @@ void study_progress(const char *name, size_t done, size_t total)
     }
     static const char full[] = "########################################";
     int filled = (int)(WIDTH * done / total);
-    fprintf(stderr, "\r  %s [%.*s%*s] %3zu %%", name, filled, full, WIDTH - filled, "",
-            100 * done / total);
+    fprintf(stderr, "\r  %s [%.*s%*s] %3zu %%", options->current->name, filled, full,
+            WIDTH - filled, "", 100 * done / total);
     fflush(stderr);
 }
 

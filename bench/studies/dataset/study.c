@@ -9,7 +9,6 @@
 
 #include "common/summary.h"
 
-static const char name[] = "dataset";
 static const double etas[] = {0.03, 0.1, 0.3};
 enum { ETAS = sizeof etas / sizeof etas[0] };
 
@@ -76,7 +75,7 @@ static summary over_seeds(const results *r, size_t method, size_t check, size_t 
 
 static bool write_curves(const study_options *options, const results *r)
 {
-    FILE *file = study_open(options, name, "curves.csv");
+    FILE *file = study_open(options, "curves.csv");
     if (!file) {
         return false;
     }
@@ -97,7 +96,7 @@ static bool write_curves(const study_options *options, const results *r)
 
 static bool write_table(const study_options *options, const results *r)
 {
-    FILE *file = study_open(options, name, "table.csv");
+    FILE *file = study_open(options, "table.csv");
     if (!file) {
         return false;
     }
@@ -171,7 +170,7 @@ static void compare(FILE *file, const results *r, const char *text, set_method a
 static bool judge(const study_options *options, const results *r)
 {
     char text[160];
-    FILE *file = study_open(options, name, "table_claims.csv");
+    FILE *file = study_open(options, "table_claims.csv");
     if (!file) {
         return false;
     }
@@ -201,23 +200,20 @@ static bool judge(const study_options *options, const results *r)
     return study_close(file);
 }
 
-/* For the report. */
-static const char notes[] =
-    "Images of 32 x 32 pixels with one to four objects out of 15 classes, the k-th drawn with "
-    "probability proportional to 1/k, on a background; 12 features per pixel; 200 images to train "
-    "on, "
-    "200 others to measure with. A multinomial linear model, Adam, batches of 8 images, step sizes "
-    "falling as (1 - k/K)^0.9; each loss with the one of three step sizes that scores best in the "
-    "mean over the seeds. There is no third set of images to choose it with: it is chosen by the "
-    "score that the table shows, on the same images, an advantage that all losses have. Verdicts "
-    "ask for two standard errors, seed by seed.\n\n"
-    "The model is about right for these images, so cross-entropy, the likelihood, is hard to beat "
-    "here. "
-    "What a loss per image or over absent classes does to dataset-mIoU is clear all the same: it "
-    "learns "
-    "to leave rare classes out.\n";
+static bool publish(const study_options *options, const results *r)
+{
+    study_values values = {0};
+    study_set(&values, "side", "%d", SET_SIDE);
+    study_set(&values, "objects", "%d", SET_CLASSES - 1);
+    study_set(&values, "features", "%d", SET_FEATURES);
+    study_set(&values, "images", "%zu", r->images);
+    study_set(&values, "batch", "%d", SET_BATCH);
+    study_set(&values, "power", "%g", set_power);
+    study_set(&values, "steps", "%d", ETAS);
+    return study_publish(options, &values);
+}
 
-static bool run(const study_options *options)
+bool study_dataset(const study_options *options)
 {
     results r = {.seeds = options->quick ? 2 : 8,
                  .iterations = options->quick ? 8 : 400,
@@ -225,19 +221,15 @@ static bool run(const study_options *options)
     r.of = calloc(r.seeds, sizeof *r.of);
     bool good = study_got(r.of);
     for (size_t k = 0; k < r.seeds && good; k++) {
-        study_progress(name, k, r.seeds);
+        study_progress(options, k, r.seeds);
         good = run_draw(options, &r, k);
     }
-    study_progress(name, 1, 1);
+    study_progress(options, 1, 1);
     if (good) {
         choose_steps(&r);
     }
     good = good && write_curves(options, &r) && write_table(options, &r) && judge(options, &r) &&
-           study_write(options, name, "notes.txt", notes) &&
-           study_draw(options, name, "dataset.gp", dataset_plot);
+           publish(options, &r);
     free(r.of);
     return good;
 }
-
-const study study_dataset = {name, "Losses per image, per batch, per dataset, and what they reach",
-                             run};

@@ -7,6 +7,7 @@ const char *const set_method_names[SET_METHODS] = {
     "cross-entropy", "cross-entropy + equibatch", "Lovász per image",      "Lovász batch (all)",
     "Lovász batch",  "Lovász batch + equibatch",  "Lovász dataset (hist.)"};
 
+const double set_power = 0.9;
 static const net_shape shape = {SET_FEATURES, 0, SET_CLASSES};
 
 /* Everything a run owns. */
@@ -174,7 +175,7 @@ static submod_status train_all(trainer *t, const image_set *test, double eta, si
     submod_metric_settings settings = submod_metric_defaults();
     submod_miou *one = NULL, *present = NULL;
     submod_schedule schedule = {
-        .kind = SUBMOD_SCHEDULE_POLY, .eta = eta, .power = 0.9, .period = iterations};
+        .kind = SUBMOD_SCHEDULE_POLY, .eta = eta, .power = set_power, .period = iterations};
     submod_status status = submod_miou_create(SET_CLASSES, &one, &settings);
     settings.absent = SUBMOD_ABSENT_TRUTH;
     if (status == SUBMOD_OK) {

@@ -46,11 +46,11 @@ typedef struct set_score {
     double dataset; /* dataset-mIoU */
 } set_score;
 
-/* Trains with Adam, poly 0.9, for so many batches. False after saying why. */
+/* Step sizes fall as (1 - k / iterations)^set_power. */
+extern const double set_power;
+
+/* Trains with Adam for so many batches. False after saying why. */
 bool set_train(const image_set *train, const image_set *test, set_method method, double eta,
                size_t iterations, uint64_t seed, set_score scores[SET_CHECKS]);
-
-/* gnuplot's instructions for dataset.png and dataset.svg. */
-extern const char dataset_plot[];
 
 #endif

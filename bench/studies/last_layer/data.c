@@ -108,7 +108,7 @@ static bool take_part(const brain_slices *s, brain_part part, size_t step, layer
 }
 
 bool layer_brain(const study_options *options, size_t step, layer_data *train,
-                 layer_data *validation, bool *missing)
+                 layer_data *validation, const char **missing)
 {
     brain_classes classes;
     brain_slices slices;

@@ -26,7 +26,7 @@ bool layer_synthetic(uint64_t seed, size_t images, size_t side, layer_data *trai
 /* All structures of study brain against the rest, every step-th pixel in both directions, trained
  * on the slices of fold 0. *missing as in brain_load. */
 bool layer_brain(const study_options *options, size_t step, layer_data *train,
-                 layer_data *validation, bool *missing);
+                 layer_data *validation, const char **missing);
 void layer_data_free(layer_data *data);
 
 typedef enum layer_direction { LAYER_SUBGRADIENT, LAYER_PROX, LAYER_GREEDY_PATH } layer_direction;
@@ -45,8 +45,5 @@ bool layer_problem(const layer_data *train, const layer_data *validation, size_t
                    layer_direction kind, double look, submod_problem *problem);
 /* Seconds that the problem has spent in evaluating J, which no optimiser here asks for. */
 double layer_value_seconds(const submod_problem *problem);
-
-/* gnuplot's instructions for last_layer.png and last_layer.svg. */
-extern const char last_layer_plot[];
 
 #endif

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char name[] = "last_layer";
-static const double decay = 1e-4, alpha = 0.9;
+static const double decay = 1e-4, alpha = 0.9, power = 0.9;
 static const double etas[] = {0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3};
 static const double looks[] = {1, 0.1, 0.01};
 enum { ETAS = sizeof etas / sizeof etas[0], LOOKS = sizeof looks / sizeof looks[0] };
@@ -90,7 +89,7 @@ static bool run_once(const study_options *options, const setting *s, int method,
     settings.run.trace_ctx = &r;
     settings.schedule = (submod_schedule){.kind = SUBMOD_SCHEDULE_POLY,
                                           .eta = eta,
-                                          .power = 0.9,
+                                          .power = power,
                                           .period = settings.run.max_iterations};
     settings.direction = methods[method].direction == LAYER_SUBGRADIENT
                              ? SUBMOD_DIRECTION_SUBGRADIENT
@@ -167,10 +166,10 @@ static bool run_setting(const study_options *options, setting *s)
     curve *scratch = malloc(sizeof *scratch);
     bool good = study_got(scratch) && find_minimum(options, s);
     for (int m = 0; m < METHODS && good; m++) {
-        study_progress(name, (size_t)m, METHODS);
+        study_progress(options, (size_t)m, METHODS);
         good = run_method(options, s, m, scratch);
     }
-    study_progress(name, 1, 1);
+    study_progress(options, 1, 1);
     free(scratch);
     return good;
 }
@@ -180,7 +179,7 @@ static bool write_curves(const study_options *options, const setting *s, size_t 
 {
     char file_name[64];
     snprintf(file_name, sizeof file_name, "curves_%zu.csv", number);
-    FILE *file = study_open(options, name, file_name);
+    FILE *file = study_open(options, file_name);
     if (!file) {
         return false;
     }
@@ -243,8 +242,8 @@ static void compare(FILE *file, const setting *s, const char *text, int a, int b
 
 static bool write_tables(const study_options *options, const setting *const *settings, size_t count)
 {
-    FILE *table = study_open(options, name, "table.csv");
-    FILE *claims = study_open(options, name, "table_claims.csv");
+    FILE *table = study_open(options, "table.csv");
+    FILE *claims = study_open(options, "table_claims.csv");
     if (table && claims) {
         printf(
             "\n  data       method            step   look  J-J* (end) epochs to  seconds   seconds "
@@ -275,39 +274,22 @@ static bool write_tables(const study_options *options, const setting *const *set
     return (!claims || study_close(claims)) && good;
 }
 
-static bool draw(const study_options *options, const setting *const *settings, size_t count)
+static bool publish(const study_options *options, const setting *const *settings, size_t count)
 {
-    FILE *script = study_open(options, name, "last_layer.gp");
-    if (!script) {
-        return false;
-    }
-    fprintf(script, "rows = %zu\narray titles[%zu]\n", count, count);
-    for (size_t k = 0; k < count; k++) {
-        fprintf(script, "titles[%zu] = '%s'\n", k + 1, settings[k]->title);
-    }
-    fputs(last_layer_plot, script);
-    return study_close(script) && study_plot(options, name, "last_layer.gp");
+    study_values values = {0};
+    study_set(&values, "rows", "%zu", count);
+    study_set(&values, "titles", "'%s %s'", settings[0]->title,
+              count > 1 ? settings[1]->title : "");
+    study_set(&values, "steps", "%d", ETAS);
+    study_set(&values, "looks", "%d", LOOKS);
+    study_set(&values, "power", "%g", power);
+    return study_publish(options, &values);
 }
 
-/* For the report. */
-static const char notes[] =
-    "J = mean over the images of the Lovász hinge of linear scores + decay/2 |w|², which is "
-    "convex: J* "
-    "is a lower bound from the bundle method. Minibatches in random order, step sizes falling as "
-    "(1 - k/K)^0.9. Each method has its best step size of the same grid by the final J; those with "
-    "prox "
-    "also the best of three values of 'look', which says how far prox looks compared with the "
-    "step: "
-    "λ = 1 / (look η pixels |x|²). Seconds leave out the evaluation of J.\n\n"
-    "Prox is taken of the loss of the scores, as in the paper's modified backpropagation. That is "
-    "not the "
-    "prox of J in the weights: the direction is the gradient of a smoothed loss, whose minimum "
-    "lies "
-    "elsewhere, and it tends to the subgradient as look tends to 0.\n";
-
-static bool run(const study_options *options)
+bool study_last_layer(const study_options *options)
 {
-    bool quick = options->quick, missing = false;
+    bool quick = options->quick;
+    const char *missing = NULL;
     setting *both = calloc(2, sizeof *both);
     const setting *shown[2] = {both, both + 1};
     size_t count = 0;
@@ -324,12 +306,14 @@ static bool run(const study_options *options)
             layer_brain(options, quick ? 8 : 2, &both[1].train, &both[1].validation, &missing);
         good = found || missing;
         count = found ? 2 : 1;
+        if (missing) {
+            printf("  without the brain: %s\n", missing);
+        }
     }
     for (size_t k = 0; k < count && good; k++) {
         good = run_setting(options, &both[k]) && write_curves(options, &both[k], k + 1);
     }
-    good = good && write_tables(options, shown, count) &&
-           study_write(options, name, "notes.txt", notes) && draw(options, shown, count);
+    good = good && write_tables(options, shown, count) && publish(options, shown, count);
     for (size_t k = 0; k < 2 && both; k++) {
         layer_data_free(&both[k].train);
         layer_data_free(&both[k].validation);
@@ -337,5 +321,3 @@ static bool run(const study_options *options)
     free(both);
     return good;
 }
-
-const study study_last_layer = {name, "Optimisers of a last layer under the Lovász hinge", run};

@@ -38,7 +38,4 @@ nu_measure nu_measure_path(const nu_path *path, double nu);
 /* The steepest descent along the ridge: minus the shortest vector between (nu, 0) and (0, 1). */
 void nu_best_direction(double nu, double *d);
 
-/* gnuplot's instructions for nu.png, nu.svg, sweep.png, sweep.svg; eta and alpha are set before. */
-extern const char nu_plot[];
-
 #endif

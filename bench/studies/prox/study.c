@@ -11,8 +11,8 @@
 
 #include "common/study.h"
 
-static const char name[] = "prox";
 static const double steps[] = {0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10};
+static const double negligible = 1e-9; /* share of the decrease */
 enum { STEPS = sizeof steps / sizeof steps[0] };
 
 /* All cases with one p and one step. */
@@ -58,7 +58,7 @@ static bool add_case(submod_rng *rng, const arrays *a, cell *c)
     double above = path.primal - best.primal;
     double missed = fmax(above, 0) / (start - best.primal);
     c->cases++;
-    c->suboptimal += missed > 1e-9;
+    c->suboptimal += missed > negligible;
     c->mean_missed += missed;
     c->most_missed = fmax(c->most_missed, missed);
     c->most_above = fmax(c->most_above, above);
@@ -127,7 +127,7 @@ static bool write_cells(const study_options *options, FILE *csv, FILE *table)
         size_t cases = options->quick ? 20 : p <= 100 ? 400 : 40000 / p + 10;
         for (size_t i = 0; i < STEPS; i++) {
             cell *c = &cells[i];
-            study_progress(name, i, STEPS);
+            study_progress(options, i, STEPS);
             if (!run_cell(&rng, p, steps[i], (int)cases, c)) {
                 return false;
             }
@@ -135,65 +135,11 @@ static bool write_cells(const study_options *options, FILE *csv, FILE *table)
                     c->cases, 100.0 * c->suboptimal / c->cases, c->mean_missed, c->most_missed,
                     c->most_above, c->path_seconds, c->exact_seconds);
         }
-        study_progress(name, 1, 1);
+        study_progress(options, 1, 1);
         write_row(cells, table);
     }
     return true;
 }
-
-static const char plot[] =
-    "set datafile separator ','\n"
-    "stats 'prox.csv' skip 1 using 1 nooutput\n"
-    "blocks = STATS_blocks\n"
-    "set logscale x\n"
-    "set grid lc rgb '#dddddd'\n"
-    "set format x '10^{%L}'\n"
-    "set palette defined (0 '#9ecae1', 0.5 '#2171b5', 1 '#08306b')\n"
-    "unset colorbox\n"
-    "label(i) = sprintf('p = %d', 4**(i + 1))\n"
-    "colour(i) = blocks > 1 ? 1.0 * i / (blocks - 1) : 1.0\n"
-    "do for [format in 'png svg'] {\n"
-    "  if (format eq 'png') {\n"
-    "    set terminal pngcairo size 1300,460 font 'sans,12'\n"
-    "  } else {\n"
-    "    set terminal svg size 1300,460 font 'sans,12' background rgb 'white'\n"
-    "  }\n"
-    "  set output 'prox.'.format\n"
-    "  set multiplot layout 1,3 title \\\n"
-    "    'Greedy path (Algorithm 2) against the exact prox of the Jaccard extension' font ',15'\n"
-    "  set xlabel 'mean step of a pixel, 1 / (λ p)'\n"
-    "  unset key\n"
-    "  set title 'how often the path is suboptimal'\n"
-    "  set ylabel '% of cases'\n"
-    "  set yrange [0:105]\n"
-    "  plot for [i=0:blocks-1] 'prox.csv' skip 1 index i using 2:5 with linespoints pt 7 ps 0.7 "
-    "\\\n"
-    "    lw 2 lc palette frac colour(i)\n"
-    "  set title 'by how much: mean share of the decrease missed'\n"
-    "  set ylabel '(path - minimum) / (start - minimum)'\n"
-    "  set logscale y\n"
-    "  set format y '10^{%L}'\n"
-    "  set yrange [1e-7:1]\n"
-    "  set key bottom right maxrows 4 samplen 2\n"
-    "  plot for [i=0:blocks-1] 'prox.csv' skip 1 index i using 2:($6 > 0 ? $6 : NaN) \\\n"
-    "    with linespoints pt 7 ps 0.7 lw 2 lc palette frac colour(i) title label(i)\n"
-    "  set title 'time of one call, gap included'\n"
-    "  set xlabel 'pixels p'\n"
-    "  set ylabel 'microseconds'\n"
-    "  set autoscale y\n"
-    "  set key top left Left reverse\n"
-    "  plot 'table.csv' every ::1 using 1:12 with linespoints pt 5 lw 2 lc rgb '#d95f0e' \\\n"
-    "         title 'greedy path', \\\n"
-    "       '' every ::1 using 1:13 with linespoints pt 7 lw 2 lc rgb '#2171b5' title 'exact'\n"
-    "  unset multiplot\n"
-    "}\n";
-
-/* For the report. */
-static const char notes[] =
-    "x is standard normal, each pixel foreground with probability 1/2. Whatever the method, the "
-    "entries of x - prox(x) add up to 1 / λ, so 1 / (λ p) is the mean step of a pixel: the columns "
-    "say how often Algorithm 2 misses the minimum of f(u) + λ/2 |u - x|² at that step, by more "
-    "than 1e-9 of the decrease from u = x; 'most missed' is the largest share of the decrease.\n";
 
 static void print_head(void)
 {
@@ -211,17 +157,15 @@ static void print_head(void)
     printf(" |      path     exact\n");
 }
 
-static bool run(const study_options *options)
+bool study_prox(const study_options *options)
 {
-    FILE *csv = study_open(options, name, "prox.csv");
-    FILE *table = study_open(options, name, "table.csv");
+    FILE *csv = study_open(options, "prox.csv");
+    FILE *table = study_open(options, "table.csv");
     print_head();
     bool good = csv && table && write_cells(options, csv, table);
     good = (!csv || study_close(csv)) && good;
+    study_values values = {0};
+    study_set(&values, "negligible", "%g", negligible);
     good = (!table || study_close(table)) && good;
-    return good && study_write(options, name, "notes.txt", notes) &&
-           study_draw(options, name, "prox.gp", plot);
+    return good && study_publish(options, &values);
 }
-
-const study study_prox = {name, "Algorithm 2 against the exact prox: how often off, by how much",
-                          run};

@@ -8,7 +8,6 @@
 
 #include "common/study.h"
 
-static const char name[] = "surfaces";
 enum { PIXELS = 2, CASES = 1 << PIXELS };
 
 /* The ground truths in the paper's order: [-1 -1], [-1 1], [1 -1], [1 1]. */
@@ -78,7 +77,7 @@ static bool write_grid(const study_options *options, const struct surface *s, in
     char file_name[64];
     int steps = options->quick ? 10 : 30;
     snprintf(file_name, sizeof file_name, "%s_%d.csv", s->name, which + 1);
-    FILE *file = study_open(options, name, file_name);
+    FILE *file = study_open(options, file_name);
     if (!file) {
         return false;
     }
@@ -125,7 +124,7 @@ static bool write_row(const uint8_t *truth, FILE *table)
 
 static bool write_table(const study_options *options)
 {
-    FILE *table = study_open(options, name, "table.csv");
+    FILE *table = study_open(options, "table.csv");
     if (!table) {
         return false;
     }
@@ -140,64 +139,7 @@ static bool write_table(const study_options *options)
     return study_close(table) && good;
 }
 
-static const char plot[] =
-    "set datafile separator ','\n"
-    "truths = '[-1,-1] [-1,+1] [+1,-1] [+1,+1]'\n"
-    "set palette defined (0 '#f7fbff', 0.5 '#6baed6', 1 '#08306b')\n"
-    "unset colorbox\n"
-    "unset key\n"
-    "set xyplane 0\n"
-    "set pm3d scansautomatic border lc rgb '#40606060' lw 0.3\n"
-    "set tics offset 0,-0.3\n"
-    "do for [format in 'png svg'] {\n"
-    "  if (format eq 'png') {\n"
-    "    set terminal pngcairo size 1400,760 font 'sans,12'\n"
-    "  } else {\n"
-    "    set terminal svg size 1400,760 font 'sans,12' background rgb 'white'\n"
-    "  }\n"
-    "  set output 'surfaces.'.format\n"
-    "  set multiplot layout 2,4 title 'Lovász hinge (above) and Lovász-Softmax of the foreground ' "
-    "\\\n"
-    "    .'(below) for two pixels; red: the discrete Jaccard loss' font ',15'\n"
-    "  do for [loss in 'hinge softmax'] {\n"
-    "    hinge = loss eq 'hinge'\n"
-    "    axis = hinge ? 'r' : 'd'\n"
-    "    low = hinge ? -0.5 : -6\n"
-    "    high = hinge ? 2 : 6\n"
-    "    set view 58, (hinge ? 325 : 145), 1.05\n"
-    "    set xrange [low:high]\n"
-    "    set yrange [low:high]\n"
-    "    set xtics hinge ? 1 : 6\n"
-    "    set ytics hinge ? 1 : 6\n"
-    "    set ztics 1\n"
-    "    set zrange [0:(hinge ? 2 : 1.02)]\n"
-    "    set xlabel axis.'_1' offset 0,-0.5\n"
-    "    set ylabel axis.'_2' offset 0,-0.5\n"
-    "    do for [i=1:4] {\n"
-    "      set title 'truth '.word(truths, i) offset 0,0.5\n"
-    "      truth = 4 * (i - 1) + 1\n"
-    "      splot sprintf('%s_%d.csv', loss, i) skip 1 every 2:2 using 1:2:3 with pm3d, \\\n"
-    "            'table.csv' every ::truth::truth + 3 \\\n"
-    "              using (strcol(3) eq '1' || strcol(3) eq '1 and 2' ? (hinge ? 1 : -6) \\\n"
-    "                                                               : (hinge ? 0 : 6)): \\\n"
-    "                    (strcol(3) eq '2' || strcol(3) eq '1 and 2' ? (hinge ? 1 : -6) \\\n"
-    "                                                               : (hinge ? 0 : 6)): \\\n"
-    "                    ($4 + 0.01) with points pt 7 ps 1.5 lc rgb '#d62728'\n"
-    "    }\n"
-    "  }\n"
-    "  unset multiplot\n"
-    "}\n";
-
-/* For the report. */
-static const char notes[] =
-    "The Lovász hinge takes the value of the Jaccard loss wherever each pixel has the margin 0 or "
-    "1, "
-    "and is convex between. The Lovász-Softmax is the same extension of the errors 1 - softmax, "
-    "drawn "
-    "over the differences of scores: it is not convex in them, lies in [0, 1], and tends to the "
-    "discrete loss as the scores grow.\n";
-
-static bool run(const study_options *options)
+bool study_surfaces(const study_options *options)
 {
     bool good = write_table(options);
     for (size_t s = 0; s < SURFACES; s++) {
@@ -205,9 +147,5 @@ static bool run(const study_options *options)
             good = write_grid(options, &surfaces[s], which);
         }
     }
-    return good && study_write(options, name, "notes.txt", notes) &&
-           study_draw(options, name, "surfaces.gp", plot);
+    return good && study_publish(options, &(study_values){0});
 }
-
-const study study_surfaces = {
-    name, "Lovász hinge and Lovász-Softmax for two pixels, four ground truths", run};
