@@ -1,10 +1,12 @@
-/* The mathematics of the studies, against slow and obvious ways to the same numbers. */
+/* The mathematics of the studies against slow and obvious ways to the same numbers, and the way of
+ * their values into the report.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bias/model.h"
-#include "brain/slices.h"
+#include "brain/train.h"
 #include "common/learner.h"
 #include "common/net.h"
 #include "common/study.h"

@@ -1,3 +1,5 @@
+/* The circles with their features, the losses as functions of the bias, and where they are least.
+ */
 #include "bias/model.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* The paper's synthetic experiment (Sec. 4.1): circles, one noisy feature per pixel, a bias b to
- * learn. A pixel's score is its feature + b; it is taken for foreground where that is > 0.
+ * learn. A pixel's score is its feature + b; it is predicted as foreground where this is > 0.
  */
 #ifndef SUBMOD_STUDY_BIAS_H
 #define SUBMOD_STUDY_BIAS_H
@@ -19,7 +19,7 @@ typedef enum bias_loss {
     BIAS_CROSS_ENTROPY,
     BIAS_HINGE,
     BIAS_LOVASZ,
-    BIAS_JACCARD, /* the discrete loss, to be predicted by the others */
+    BIAS_JACCARD, /* the discrete loss; the others are surrogates */
     BIAS_LOSSES
 } bias_loss;
 extern const char *const bias_loss_names[BIAS_LOSSES];
@@ -28,8 +28,8 @@ extern const char *const bias_loss_names[BIAS_LOSSES];
  * N(+-1/2, 1). */
 void bias_generate(uint64_t seed, bias_data *data);
 
-/* *value = the loss at bias b: of each image for itself, averaged. Cross-entropy and hinge are the
- * same over images and pixels. False after saying why. */
+/* *value = the loss at bias b: the mean over the images of the loss of each. (For cross-entropy and
+ * hinge this is the mean over all pixels.) False after saying why. */
 bool bias_value(const bias_data *data, bias_loss loss, double b, double *value);
 
 /* Where the loss is least. The surrogates are convex in b: golden sections within [-4, 4]. The

@@ -1,5 +1,5 @@
-/* Study 3: the synthetic experiment of the paper (Sec. 4.1). Which losses have their minimum where
- * the Jaccard loss has its own? Repeated over seeds; the paper shows one draw and does not tell its
+/* The synthetic experiment of the paper (Sec. 4.1): which losses have their minimum where the
+ * Jaccard loss has its minimum? Repeated over seeds; the paper shows one draw and does not tell its
  * radii.
  */
 #include "bias/model.h"
@@ -12,7 +12,8 @@
 static const double low = -2, high = 2;
 enum { POINTS = 81 };
 
-/* A loss counts as landing at the Jaccard minimum when it gives away less than this. */
+/* A loss lands at the Jaccard minimum if the Jaccard loss there is less than this above its least
+ * value. */
 static const double landed = 0.01;
 
 typedef struct results {
@@ -105,7 +106,8 @@ static bool write_curves(const study_options *options, const results *r)
     return study_close(file);
 }
 
-/* The table; *excess of each loss = its mean Jaccard loss above the least one. */
+/* The table. excess[loss] = the mean Jaccard loss at its argmin, minus the least mean Jaccard loss.
+ */
 static bool write_table(const study_options *options, const results *r, double *excess)
 {
     FILE *file = study_open(options, "table.csv");

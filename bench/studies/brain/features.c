@@ -1,11 +1,14 @@
-/* What is known of a voxel: its surroundings at several scales and its place. */
+/* The features of a voxel: its surroundings at several scales, and its place. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "brain/slices.h"
 
-enum { MARGIN = 12, REACH = 16 }; /* shown around the structures; needed by the widest filter */
+enum {
+    MARGIN = 12,
+    REACH = 16
+}; /* voxels: shown around the structures; needed by the widest filter */
 
 typedef struct box {
     size_t low[3], high[3]; /* high: one past */

@@ -1,3 +1,4 @@
+/* The labels to look for, and loading the volumes of the options or those of Debian. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -27,11 +28,11 @@ static bool parse_one(const char *text, size_t length, brain_classes *classes)
     }
     for (size_t k = 1; k < classes->count; k++) {
         if (classes->id[k] == id) {
-            return study_fail("--label-ids: %ld comes twice", id);
+            return study_fail("--label-ids: %ld must not be named twice", id);
         }
     }
     if (classes->count == BRAIN_MOST_CLASSES) {
-        return study_fail("--label-ids: at most %d labels", BRAIN_MOST_CLASSES - 1);
+        return study_fail("--label-ids: there must be at most %d labels", BRAIN_MOST_CLASSES - 1);
     }
     classes->id[classes->count] = id;
     memcpy(classes->name[classes->count], word, letters);

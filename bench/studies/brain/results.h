@@ -1,8 +1,8 @@
-/* What study brain has found, for those who write it down. */
+/* The results of study brain, and the files that are written from them. */
 #ifndef SUBMOD_STUDY_BRAIN_RESULTS_H
 #define SUBMOD_STUDY_BRAIN_RESULTS_H
 
-#include "brain/slices.h"
+#include "brain/train.h"
 
 enum { BRAIN_LINEAR, BRAIN_HIDDEN, BRAIN_MODELS };
 enum { BRAIN_JACCARD, BRAIN_DICE, BRAIN_INDICES };
@@ -14,7 +14,7 @@ typedef struct brain_results {
     brain_classes classes;
     brain_slices slices;
     size_t folds; /* that were run */
-    /* By the step size that was best on the validation slices: */
+    /* With the step size that was best on the validation slices: */
     double eta[BRAIN_MODELS][BRAIN_LOSSES];
     brain_index of[BRAIN_MODELS][BRAIN_LOSSES];
     const uint8_t *prediction[BRAIN_MODELS][BRAIN_LOSSES]; /* slices x pixels; borrowed */

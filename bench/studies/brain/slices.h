@@ -1,29 +1,15 @@
-/* Study 6: the supplement's brain segmentation in small. One T1 volume and its label map, cut into
- * axial slices; simple features of each voxel; a linear model or one hidden layer.
+/* A T1 volume and its label map, cut into axial slices with features for each voxel (features.c);
+ * which labels are looked for and where the files are (load.c).
  */
-#ifndef SUBMOD_STUDY_BRAIN_H
-#define SUBMOD_STUDY_BRAIN_H
+#ifndef SUBMOD_STUDY_BRAIN_SLICES_H
+#define SUBMOD_STUDY_BRAIN_SLICES_H
 
-#include "common/net.h"
-#include "common/study.h"
+#include "brain/volume.h"
 
-/* ---- volumes ---- */
-typedef struct volume {
-    size_t n[3];  /* x runs fastest */
-    float *voxel; /* to be freed by volume_free */
-} volume;
-
-/* False where this program was built without libnifti: then nothing can be read. */
-bool volume_can_read(void);
-/* The first three dimensions of a NIfTI file, as numbers. False after saying why not. */
-bool volume_read(const char *path, volume *v);
-void volume_free(volume *v);
-
-/* ---- classes ---- */
 enum { BRAIN_MOST_CLASSES = 64, BRAIN_NAME = 32 };
 
-/* Class k = 1 .. count-1 is a value of the label map, class 0 all the rest. Classes of equal names
- * (left and right) share a column of the table. */
+/* Class k = 1 .. count-1 is a value of the label map, class 0 is everything else. Classes of equal
+ * names (left and right) share a column of the table. */
 typedef struct brain_classes {
     size_t count;
     long id[BRAIN_MOST_CLASSES];
@@ -36,7 +22,7 @@ extern const char brain_default_ids[];
  * what is wrong. */
 bool brain_classes_parse(const char *text, brain_classes *classes);
 
-/* ---- slices with features ---- */
+/* Features come from the image blurred at several scales, and from the place of the voxel. */
 enum { BRAIN_FEATURES = 29, BRAIN_SCALES = 4 };
 
 typedef struct brain_slices {
@@ -57,34 +43,5 @@ void brain_slices_free(brain_slices *slices);
  * Otherwise *missing = NULL. */
 bool brain_load(const study_options *options, brain_classes *classes, brain_slices *slices,
                 const char **missing);
-
-/* ---- training ---- */
-enum { BRAIN_FOLDS = 3, BRAIN_SLAB = 4 };
-
-typedef enum brain_part { BRAIN_TRAIN, BRAIN_VALIDATE, BRAIN_TEST } brain_part;
-/* Slabs of slices take turns in being tested. The slices next to a tested slab, whose features have
- * seen it, are not trained on but choose the step size. */
-brain_part brain_part_of(size_t slice, size_t fold);
-
-typedef enum brain_loss {
-    BRAIN_CROSS_ENTROPY,
-    BRAIN_LOVASZ,
-    BRAIN_BOTH, /* the sum */
-    BRAIN_LOSSES
-} brain_loss;
-extern const char *const brain_loss_names[BRAIN_LOSSES];
-
-typedef struct brain_run {
-    size_t hidden; /* 0: linear */
-    brain_loss loss;
-    double eta; /* at first; falls to a hundredth, as in the supplement */
-    size_t fold, epochs;
-    uint64_t seed;
-} brain_run;
-
-/* Trains on the fold and predicts its other slices: prediction (slices x pixels) is written there
- * and nowhere else. False after saying why. */
-bool brain_train(const brain_slices *slices, size_t classes, const brain_run *run,
-                 uint8_t *prediction);
 
 #endif

@@ -1,8 +1,8 @@
-/* Study 6: the supplement's brain segmentation in small (its table of Jaccard and Dice indices, its
- * figure of slices): cross-entropy against Lovász-Softmax against their sum, three folds, each with
- * its best step size of the same grid. One subject only, and slabs of it are tested by models that
- * saw the slabs around: how losses compare can be learnt from this, not how well anybody else's
- * brain would be segmented.
+/* The supplement's brain segmentation in small (its table of Jaccard and Dice indices, its figure
+ * of slices): cross-entropy, Lovász-Softmax and their sum, in three folds, each with its best step
+ * size of the same grid. There is one subject only, and its slabs are tested by models that saw the
+ * slabs around them. So this compares losses; it does not say how well another brain would be
+ * segmented.
  */
 #include <stdlib.h>
 
@@ -101,7 +101,7 @@ static bool run_task(const study_options *options, const brain_results *r, size_
     return good;
 }
 
-/* The longest first, several at a time where there are cores. */
+/* The longest tasks first, several at a time if there are cores. */
 static bool run_tasks(const study_options *options, const brain_results *r, task *tasks)
 {
     int failed = 0;

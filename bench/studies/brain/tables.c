@@ -1,3 +1,4 @@
+/* The tables of study brain: indices of each structure, the bars of the figure, the claims. */
 #include "brain/results.h"
 
 #include <string.h>

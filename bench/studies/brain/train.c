@@ -1,7 +1,8 @@
+/* The folds, and the training of one model on one fold. */
 #include <math.h>
 #include <stdlib.h>
 
-#include "brain/slices.h"
+#include "brain/train.h"
 #include "common/learner.h"
 
 const char *const brain_loss_names[BRAIN_LOSSES] = {"cross-entropy", "Lovász-Softmax", "the sum"};
@@ -49,7 +50,7 @@ static void shuffle(size_t *order, size_t count, submod_rng *rng)
     }
 }
 
-/* The rest of an epoch that does not fill a batch is left out; the order changes. */
+/* Each epoch takes the slices in a new order. Those that do not fill a last batch are left out. */
 static submod_status train(learner *l, const brain_slices *s, const brain_run *run, size_t *order,
                            size_t count, submod_rng *rng)
 {

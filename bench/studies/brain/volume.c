@@ -1,6 +1,7 @@
+/* Reads NIfTI files with libnifti, where the build has found it. */
 #include <stdlib.h>
 
-#include "brain/slices.h"
+#include "brain/volume.h"
 
 void volume_free(volume *v)
 {
@@ -60,7 +61,7 @@ static bool convert(const char *path, const nifti_image *image, volume *v)
 bool volume_read(const char *path, volume *v)
 {
     *v = (volume){0};
-    nifti_set_debug_level(0); /* errors are told here */
+    nifti_set_debug_level(0); /* errors are reported below */
     nifti_image *image = nifti_image_read(path, 1);
     if (!image) {
         return study_fail("%s: not readable as NIfTI", path);

@@ -1,3 +1,4 @@
+/* A model in training: memory, one batch forward and backward, one step of Adam. */
 #include "common/learner.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* A model in training: its parameters, the images of the current batch and their scores. The loss
- * comes from outside, between showing the images and moving:
+/* A model in training: its parameters, the images of the current batch and their scores. The
+ * caller computes the loss, between showing the images and moving:
  *
  *     learner_show(l, slot, x, label)     for each slot of the batch
  *     learner_scores, learner_labels, learner_gradient: hand these to a loss

@@ -1,3 +1,4 @@
+/* The small model forward and backward, in tiles of pixels. */
 #include "common/net.h"
 
 #include <math.h>
@@ -62,7 +63,7 @@ static void layer_forward(size_t inputs, size_t outputs, const double *weight, c
     }
 }
 
-/* Partial sums in fixed lanes: vectors without reordering at the compiler's discretion. */
+/* Partial sums in a fixed number of lanes: vectorised, and the order of summation is ours. */
 static double dot(const float *a, const float *b, size_t count)
 {
     float lane[LANES] = {0};
@@ -91,7 +92,7 @@ static double total(const float *a, size_t count)
     return sum;
 }
 
-/* Adds to g the gradient by the weights, given dy, the one by y = W x + b. */
+/* Adds to g the gradient by the weights, given dy, the gradient by y = W x + b. */
 static void layer_weights(size_t inputs, size_t outputs, const float *x, const float *dy,
                           size_t pixels, double *g)
 {

@@ -21,20 +21,20 @@ typedef struct net_shape {
 /* The number of parameters. */
 size_t net_size(const net_shape *shape);
 
-/* Zero, but for the weights of a hidden layer (normal, variance 2 / features) and those that follow
- * it (normal, variance 1 / hidden). */
+/* All zero if linear. With a hidden layer, its weights are normal with variance 2 / features, those
+ * after it normal with variance 1 / hidden, and the biases zero. */
 void net_start(const net_shape *shape, submod_rng *rng, double *parameters);
 
 /* scores: classes x pixels. units: hidden x pixels, for net_backward; not touched if linear. */
 void net_forward(const net_shape *shape, const double *parameters, const float *x, size_t pixels,
                  float *units, float *scores);
 
-/* Adds to g the gradient by the parameters, given that by the scores. units: as net_forward left
- * them; overwritten. */
+/* Adds to g the gradient by the parameters, given the gradient by the scores. units must be as
+ * net_forward left them, and is overwritten. */
 void net_backward(const net_shape *shape, const double *parameters, const float *x, size_t pixels,
                   float *units, const float *score_gradient, double *g);
 
-/* prediction[i] = the class of the largest score, the smaller one of equals. */
+/* prediction[i] = the class of the largest score; of equal scores, the smaller class. */
 void net_predict(const float *scores, size_t classes, size_t pixels, uint8_t *prediction);
 
 #endif

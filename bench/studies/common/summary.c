@@ -1,3 +1,4 @@
+/* Mean and standard deviation. */
 #include "common/summary.h"
 
 #include <math.h>

@@ -9,7 +9,7 @@ typedef struct summary {
     double sd; /* with n - 1; 0 for a single number */
 } summary;
 
-/* Of x[0], x[stride], .. : count >= 1 numbers. */
+/* Of the count >= 1 numbers x[0], x[stride], x[2 stride], .. */
 summary summary_of(const double *x, size_t count, size_t stride);
 
 #endif

@@ -1,8 +1,9 @@
+/* Draws the images of study dataset. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataset/train.h"
+#include "dataset/images.h"
 
 /* How far classes lie apart, how much objects of one class differ, and the noise of a pixel: chosen
  * so that a linear model gets about half of it right. */

@@ -1,6 +1,6 @@
-/* Study 5: image-, batch- and dataset-mIoU (paper, Sec. 3.1 and 4.3). One linear model, one set of
- * images, seven ways to train; every one with its best step size of the same grid. The last way is
- * not the paper's: the surrogate of the dataset's Jaccard loss itself.
+/* Image-, batch- and dataset-mIoU (paper, Sec. 3.1 and 4.3). One linear model, one set of images,
+ * seven ways to train, each with its best step size of the same grid. The last way is not the
+ * paper's: the surrogate of the dataset's Jaccard loss itself.
  */
 #include "dataset/train.h"
 
@@ -39,9 +39,9 @@ static bool run_draw(const study_options *options, const results *r, size_t k)
     return failed == 0;
 }
 
-/* The step size with the best dataset-mIoU in the mean over the draws; for the loss per image,
- * whose aim is another one, the best image-mIoU. By the scores that are reported: one choice out of
- * three for all draws together, which the notes own up to. */
+/* Chooses the step size with the best mean dataset-mIoU over the draws; for the loss per image,
+ * which has another aim, the best image-mIoU. The choice is made by the same scores that are
+ * reported: one out of three for all draws together. The notes say so. */
 static void choose_steps(results *r)
 {
     for (size_t m = 0; m < SET_METHODS; m++) {
@@ -136,7 +136,7 @@ static summary advantage(const results *r, set_method a, set_method b)
     return s;
 }
 
-/* Correlation of the mean dataset-mIoU with another one during training by this method. */
+/* Correlation of the mean dataset-mIoU with another mIoU during training with this method. */
 static double correlation(const results *r, size_t method, size_t which)
 {
     double x[SET_CHECKS], y[SET_CHECKS], product = 0;
@@ -152,7 +152,7 @@ static double correlation(const results *r, size_t method, size_t which)
     return spread > 0 ? product / spread : 0;
 }
 
-/* A difference counts when it is two standard errors away from zero. */
+/* A difference counts if it is more than two standard errors above zero. */
 static bool clearly_above(summary difference, size_t count)
 {
     return difference.mean > 2 * difference.sd / sqrt((double)count);

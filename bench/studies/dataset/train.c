@@ -1,3 +1,4 @@
+/* Trains one model with one loss, and measures it on the way. */
 #include <stdlib.h>
 
 #include "common/learner.h"
@@ -86,7 +87,7 @@ static submod_status dataset_gradient(trainer *t, const submod_scores *scores,
                                       const submod_loss_settings *settings)
 {
     const double fraction = SET_BATCH / (double)t->train->images;
-    gradient->scale = 1 / fraction; /* of the dataset, as if all of it were like this batch */
+    gradient->scale = 1 / fraction; /* as if the whole dataset were like this batch */
     submod_status status = submod_histogram_scale(t->histogram, 1 - fraction);
     if (status == SUBMOD_OK) {
         status = submod_histogram_add(t->histogram, scores, SUBMOD_INPUT_LOGITS, labels, settings,

@@ -1,9 +1,10 @@
+/* Synthetic discs, and the slices of study brain with all structures as one foreground. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "brain/slices.h"
-#include "last_layer/problem.h"
+#include "brain/train.h"
+#include "last_layer/data.h"
 
 static bool make(layer_data *data, size_t images, size_t pixels, size_t features)
 {

@@ -1,7 +1,9 @@
+/* The objective J of study last_layer, its subgradients and its proximal directions. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "common/net.h"
 #include "last_layer/problem.h"
 
 typedef struct layer {
@@ -18,7 +20,7 @@ typedef struct layer {
     submod_work *work;
 } layer;
 
-/* pixels |x|^2, see the header. */
+/* pixels |x|^2: see `look` in the header. */
 static double reach_of(const layer_data *train)
 {
     double squares = 0;
@@ -118,7 +120,7 @@ static submod_status greedy_path(layer *l, size_t image, size_t slot, size_t cou
         l->gradient[slot * pixels + i] =
             (float)(lambda * y * (l->moved[i] - l->margin[i]) / (double)count);
     }
-    return status > SUBMOD_OK ? SUBMOD_OK : status; /* it says itself that it is inaccurate */
+    return status > SUBMOD_OK ? SUBMOD_OK : status; /* a warning only: Algorithm 2 is inexact */
 }
 
 static submod_status direction(void *ctx, size_t batch, const double *w, double lambda_of_step,

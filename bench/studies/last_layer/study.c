@@ -1,6 +1,6 @@
-/* Study 2: optimisers of the last layer (paper's supplement, Fig. "Loss OptimizationLastLayer"),
- * each with its best step size of the same grid, on synthetic images and on the brain of study 6.
- * Those with prox have one more parameter, how far it looks, and get the best of three.
+/* Optimisers of the last layer (paper's supplement, Fig. "Loss OptimizationLastLayer"), on
+ * synthetic images and on the slices of study brain. Each gets its best step size of the same grid.
+ * Those with prox have one more parameter, how far prox looks, and get the best of three values.
  */
 #include "last_layer/problem.h"
 
@@ -28,7 +28,7 @@ static const struct {
                       {"prox + Adam", LAYER_PROX, ADAM},
                       {"Algorithm 2 prox", LAYER_GREEDY_PATH, GRADIENT}};
 
-/* After each epoch, from the start on. */
+/* Values at the start and after each epoch. */
 typedef struct curve {
     size_t points;
     double f[MOST_EPOCHS + 1], jaccard[MOST_EPOCHS + 1], seconds[MOST_EPOCHS + 1];
@@ -39,7 +39,7 @@ typedef struct setting {
     const char *title;
     layer_data train, validation;
     size_t per_batch, epochs;
-    double f_star, gap; /* a lower bound of the minimum, and how much lower it may be */
+    double f_star, gap; /* a lower bound of the minimum, and how far below it may lie */
     curve best[METHODS];
 } setting;
 
@@ -68,7 +68,7 @@ static submod_status make_step(int rule, size_t n, submod_step **step)
                               : submod_step_adam(n, NULL, step);
 }
 
-/* Diverging is no failure: the curve then ends with an infinite value. */
+/* Divergence is not a failure: the curve then ends with an infinite value. */
 static bool run_once(const study_options *options, const setting *s, int method, double eta,
                      double look, curve *c)
 {
@@ -194,7 +194,7 @@ static bool write_curves(const study_options *options, const setting *s, size_t 
     return study_close(file);
 }
 
-/* The first epoch from which on at most this share of the first excess is left; -1: none. */
+/* The first epoch after which J - J* stays within this share of its first value; -1: none. */
 static int epochs_to(const setting *s, const curve *c, double share)
 {
     int first = -1;
@@ -227,7 +227,8 @@ static void write_rows(const setting *s, FILE *file)
     }
 }
 
-/* Is a better than factor times b, as far as the minimum is known? */
+/* Claims that the final J - J* of method a is below factor times that of b. Differences below the
+ * gap count as the gap: the minimum is not known better. */
 static void compare(FILE *file, const setting *s, const char *text, int a, int b, double factor)
 {
     char claim[160], measured[200];

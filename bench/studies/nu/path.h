@@ -15,7 +15,7 @@ typedef struct nu_path {
 typedef struct nu_method {
     const char *name;
     submod_direction direction;
-    bool has_momentum; /* alpha means something */
+    bool has_momentum; /* alpha is used */
     submod_status (*make)(double alpha, submod_step **step);
 } nu_method;
 

@@ -1,5 +1,5 @@
-/* Study 1: optimisers on min max(0, nu x1, x2) (paper's supplement, Fig. "ProxVsMomentum"): paths
- * for nu = 0.7, 1, 1.3, a sweep over nu, step size and momentum, and the paper's claims as numbers.
+/* Optimisers on min max(0, nu x1, x2) (paper's supplement, Fig. "ProxVsMomentum"): paths for nu =
+ * 0.7, 1 and 1.3, a sweep over nu, step size and momentum, and the paper's claims as numbers.
  */
 #include "nu/path.h"
 
@@ -13,7 +13,7 @@ static const double drawn_eta = 0.05;
 static const double drawn_alpha = 0.7;
 static const size_t most_iterations = NU_POINTS - 1;
 
-static nu_path path; /* large, and one at a time */
+static nu_path path; /* large, and only one is needed at a time */
 
 static void write_path(FILE *csv, double nu, const char *method)
 {
@@ -23,7 +23,7 @@ static void write_path(FILE *csv, double nu, const char *method)
     }
 }
 
-/* NaN as a dash. */
+/* A whole number as text; NaN as a dash. */
 static const char *number(double x, char *text, size_t size)
 {
     snprintf(text, size, isnan(x) ? "-" : "%.0f", x);
@@ -102,8 +102,8 @@ typedef struct sweep {
     FILE *csv;
     int starts;
     uint64_t seed;
-    int momentum, oscillating;                /* settings; those with two or more crossings */
-    double iterations[NU_METHODS][NUS][ETAS]; /* to 1e-6; of the last momentum */
+    int momentum, oscillating; /* number of settings; of those with two or more crossings */
+    double iterations[NU_METHODS][NUS][ETAS]; /* to 1e-6; with the last momentum */
 } sweep;
 
 /* A start at distance 2 from the corner, within the quadrant where f > 0. */
@@ -117,7 +117,7 @@ static void random_start(submod_rng *rng, double *start)
 static bool sweep_point(sweep *s, size_t m, size_t i, size_t j, double alpha)
 {
     submod_rng rng;
-    submod_rng_seed(&rng, s->seed); /* the same starts for everybody */
+    submod_rng_seed(&rng, s->seed); /* the same starts for all methods */
     double nu = (double)(FIRST_TENTH + i) / 10;
     double crossings = 0, away = 0, detour = 0, coarse = 0, fine = 0;
     for (int k = 0; k < s->starts; k++) {

@@ -3,9 +3,10 @@
  *
  * x is standard normal, each pixel foreground with probability 1/2. The entries of x - prox(x) add
  * up to F(V) / lambda = 1 / lambda whatever the method, so 1 / (lambda p) is the mean step of a
- * pixel: it is what a reader can compare across p. A case is suboptimal if the path misses more
+ * pixel, which can be compared across p. A case is suboptimal if the path misses more
  * than 1e-9 of the decrease of the objective f(u) + lambda/2 |u - x|^2 from u = x to its minimum;
- * the share of the decrease that it misses tells by how much. */
+ * the share of the decrease that it misses says by how much.
+ */
 #include <math.h>
 #include <stdlib.h>
 
@@ -88,7 +89,7 @@ static bool run_cell(submod_rng *rng, size_t p, double step, int cases, cell *c)
     return good;
 }
 
-/* One line of the table: what there is for each step, and the mean times of this p. */
+/* One line of the table: the results for each step, and the mean times of this p. */
 static void write_row(const cell *cells, FILE *table)
 {
     printf("  %6zu |", cells[0].p);

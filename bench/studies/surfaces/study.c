@@ -47,11 +47,11 @@ static const struct surface {
     const char *name;
     submod_status (*loss)(const uint8_t *truth, const double *at, double *loss);
     double low, high;    /* what is drawn */
-    double right, wrong; /* where a pixel counts as one */
+    double right, wrong; /* where a pixel counts as right, as wrong */
 } surfaces[] = {{"hinge", hinge, -0.5, 2, 0, 1}, {"softmax", softmax, -6, 6, 6, -6}};
 enum { SURFACES = sizeof surfaces / sizeof surfaces[0] };
 
-/* Bit i of wrong: pixel i is. */
+/* The Jaccard loss if pixel i is wrong where bit i of `wrong` is set. */
 static submod_status discrete(const uint8_t *truth, int wrong, double *loss)
 {
     uint8_t prediction[PIXELS];

@@ -1,3 +1,4 @@
+/* One slice in colours: the image, the truth, and the predictions of two losses. */
 #include "brain/results.h"
 
 #include <math.h>
