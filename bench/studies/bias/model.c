@@ -1,5 +1,4 @@
-/* The circles with their features, the losses as functions of the bias, and where they are least.
- */
+/* The circles with their features, the losses as functions of the bias, and their minima. */
 #include "bias/model.h"
 
 #include <math.h>

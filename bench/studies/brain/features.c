@@ -5,13 +5,11 @@
 
 #include "brain/slices.h"
 
-enum {
-    MARGIN = 12,
-    REACH = 16
-}; /* voxels: shown around the structures; needed by the widest filter */
+enum { MARGIN = 12 }; /* voxels shown around the structures */
+enum { REACH = 16 };  /* voxels that the widest filter needs around those */
 
 typedef struct box {
-    size_t low[3], high[3]; /* high: one past */
+    size_t low[3], high[3]; /* high is one past the end */
 } box;
 
 static size_t index_of(const volume *v, size_t x, size_t y, size_t z)
@@ -78,7 +76,8 @@ static bool cut_out(const volume *v, const box *b, volume *part)
 
 /* ---- filters ---- */
 
-/* A line of voxels, blurred by a normal of deviation sigma; ends are repeated. */
+/* Blurs a line of voxels with a normal density of deviation sigma; beyond an end, its voxel
+ * repeats. */
 static void blur_line(const float *in, size_t count, double sigma, float *out)
 {
     enum { WIDEST = 3 * 4 };

@@ -19,12 +19,12 @@ void study_set(study_values *values, const char *name, const char *format, ...)
     va_start(args, format);
     int length = vsnprintf(values->text[k], sizeof values->text[k], format, args);
     va_end(args);
-    strcpy(values->name[k], name);
+    memcpy(values->name[k], name, strlen(name) + 1);
     values->overflow = values->overflow || length < 0 || (size_t)length >= sizeof values->text[k];
     values->count++;
 }
 
-/* The value of the name that begins at text and has so many letters; NULL: none. */
+/* The value whose name is the first `letters` characters of text; NULL: there is none. */
 static const char *value_of(const study_values *values, const char *text, size_t letters)
 {
     for (size_t k = 0; k < values->count; k++) {

@@ -31,7 +31,7 @@ static double reach_of(const layer_data *train)
     return (double)train->pixels + squares / (double)train->images; /* the bias is a feature 1 */
 }
 
-/* Which images a batch has. */
+/* The images of a batch: *count of them, from *first on. */
 static void range(const layer *l, size_t batch, size_t *first, size_t *count)
 {
     bool all = batch == SUBMOD_FULL_BATCH;
@@ -48,7 +48,7 @@ static void forward(const layer *l, const layer_data *data, const double *w, siz
     }
 }
 
-/* From the gradient by the scores to that by the parameters. */
+/* Turns the gradient by the scores into the gradient by the parameters. */
 static void backward(const layer *l, size_t first, size_t count, double *g)
 {
     const layer_data *t = l->train;

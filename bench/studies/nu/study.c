@@ -47,7 +47,8 @@ typedef struct evidence {
     double angle[DRAWN]; /* degrees between the first proximal step on the ridge and the best one */
 } evidence;
 
-/* The first step that begins on the ridge, against the steepest descent there. */
+/* The angle in degrees between the first step that begins on the ridge and the steepest descent
+ * there; NaN: no step begins on the ridge. */
 static double ridge_angle(double nu)
 {
     double best[2];
@@ -96,7 +97,7 @@ static bool draw_paths(const study_options *options, evidence *e)
 static const double etas[] = {0.01, 0.02, 0.05, 0.1, 0.2};
 static const double alphas[] = {0.5, 0.6, 0.7, 0.8, 0.9, 0.95};
 enum { ETAS = sizeof etas / sizeof etas[0], ALPHAS = sizeof alphas / sizeof alphas[0] };
-enum { FIRST_TENTH = 5, LAST_TENTH = 20, NUS = LAST_TENTH - FIRST_TENTH + 1 }; /* 10 nu */
+enum { FIRST_TENTH = 5, LAST_TENTH = 20, NUS = LAST_TENTH - FIRST_TENTH + 1 }; /* of 10 nu */
 
 typedef struct sweep {
     FILE *csv;
