@@ -1,14 +1,18 @@
-/* The mathematics of the studies, against slow and obvious ways to the same numbers. */
+/* The mathematics of the studies against slow and obvious ways to the same numbers, and the way of
+ * their values into the report.
+ */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "bias.h"
-#include "brain.h"
-#include "dataset.h"
-#include "last_layer.h"
-#include "learner.h"
-#include "net.h"
-#include "summary.h"
+#include "bias/model.h"
+#include "brain/train.h"
+#include "common/learner.h"
+#include "common/net.h"
+#include "common/study.h"
+#include "common/summary.h"
+#include "dataset/train.h"
+#include "last_layer/problem.h"
 #include "support.h"
 
 START_TEST(means_and_deviations)
@@ -19,6 +23,65 @@ START_TEST(means_and_deviations)
     ck_assert_double_eq_tol(s.sd, sqrt(13), 1e-12);
     s = summary_of(x, 1, 1);
     ck_assert(s.mean == 1 && s.sd == 0);
+}
+END_TEST
+
+/* ---- the report ---- */
+
+/* Fills the notes in; false where study_fill says false. Its messages go to stderr. */
+static bool fill(const char *text, const study_values *values, char *to, size_t size)
+{
+    FILE *file = tmpfile();
+    ck_assert_ptr_nonnull(file);
+    bool good = study_fill(file, text, values);
+    rewind(file);
+    to[fread(to, 1, size - 1, file)] = '\0';
+    fclose(file);
+    return good;
+}
+
+START_TEST(notes_are_filled)
+{
+    char text[100];
+    study_values values = {0};
+    study_set(&values, "draws", "%d", 12);
+    study_set(&values, "draw", "'%s'", "one");
+    ck_assert(fill("{draws} of {draw}: {draws}.\n", &values, text, sizeof text));
+    ck_assert_str_eq(text, "12 of 'one': 12.\n");
+    ck_assert(fill("no value", &values, text, sizeof text));
+    ck_assert_str_eq(text, "no value");
+    ck_assert(!fill("{drawn}", &values, text, sizeof text));
+    ck_assert(!fill("{}", &values, text, sizeof text));
+    ck_assert(!fill("{draws\n}", &values, text, sizeof text));
+    ck_assert(!fill("at the end {draws", &values, text, sizeof text));
+}
+END_TEST
+
+/* What does not fit is not published without a word. */
+START_TEST(values_that_do_not_fit)
+{
+    study_options options = {.current = &studies[0], .out = "study-values"};
+    study_values many = {0}, wide = {0}, named = {0};
+    for (int k = 0; k <= STUDY_VALUES; k++) {
+        ck_assert(!many.overflow);
+        study_set(&many, "n", "%d", k);
+    }
+    study_set(&wide, "n", "%100d", 1);
+    study_set(&named, "a_name_that_is_longer_than_a_name_may_be", "1");
+    ck_assert(many.overflow && wide.overflow && named.overflow);
+    ck_assert(!study_publish(&options, &many));
+}
+END_TEST
+
+START_TEST(studies_have_titles)
+{
+    for (size_t k = 0; k < studies_count; k++) {
+        size_t length;
+        const char *title = study_title(&studies[k], &length);
+        ck_assert_msg(strncmp(studies[k].notes, "# ", 2) == 0 && title == studies[k].notes + 2 &&
+                          length > 0 && title[length] == '\n',
+                      "%s: notes.md does not begin with '# TITLE'", studies[k].name);
+    }
 }
 END_TEST
 
@@ -417,7 +480,8 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("studies", means_and_deviations, bias_minima, bias_circles, model_gradient,
-                     model_scores, learner_learns, set_times, set_scores, brain_ids, brain_folds,
-                     brain_cut, layer_gradient, layer_directions, layer_metric);
+    return RUN_TESTS("studies", means_and_deviations, notes_are_filled, values_that_do_not_fit,
+                     studies_have_titles, bias_minima, bias_circles, model_gradient, model_scores,
+                     learner_learns, set_times, set_scores, brain_ids, brain_folds, brain_cut,
+                     layer_gradient, layer_directions, layer_metric);
 }

@@ -4,21 +4,23 @@
     report.py [OUT]          OUT: out
 
 What it takes from each folder of OUT:
-    about.txt           the title of the study
-    notes.txt           paragraphs of text, separated by empty lines (optional)
+    notes.md            the title after "# " in the first line, then paragraphs, separated by empty
+                        lines, with `code` in backquotes; a folder without notes.md is left out
     NAME.svg            figures, in alphabetical order, the one named like the study first
     table*.csv          tables; a column called "verdict" is coloured
-The study nu gets an interactive figure besides.
+The order is that of bench/studies/studies.list. A study whose folder in bench/studies holds
+figure.html and figure.js gets this interactive figure besides.
 """
 
 import base64
 import csv
 import html
 import pathlib
+import re
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-ORDER = ["nu", "last_layer", "bias", "surfaces", "dataset", "brain", "prox"]
+STUDIES = HERE.parent / "studies"
 LONG_TABLE = 30  # rows from which on a table is folded away
 LARGEST_SVG = 3_000_000  # bytes; the PNG beside it is taken from there on
 
@@ -58,18 +60,24 @@ def table(path):
     return text
 
 
+def title_and_text(folder):
+    """The two parts of notes.md."""
+    title, _, text = read(folder / "notes.md").partition("\n")
+    return title.removeprefix("#").strip(), text
+
+
 def paragraphs(text):
-    return "".join(f"<p>{html.escape(part.strip())}</p>\n" for part in text.split("\n\n") if part.strip())
+    text = re.sub("`([^`]+)`", r"<code>\1</code>", html.escape(text))
+    return "".join(f"<p>{part.strip()}</p>\n" for part in text.split("\n\n") if part.strip())
 
 
 def section(folder):
     name = folder.name
-    title = read(folder / "about.txt").strip() or name
+    title, text = title_and_text(folder)
     figures = sorted(folder.glob("*.svg"), key=lambda path: (path.stem != name, path.stem))
     parts = [f'<section id="{html.escape(name)}">\n<h2>{html.escape(title)}</h2>\n']
-    if name == "nu":  # says what the notes are about
-        parts.append(read(HERE / "nu.html"))
-    parts.append(paragraphs(read(folder / "notes.txt")))
+    parts.append(read(STUDIES / name / "figure.html"))  # says what the notes are about
+    parts.append(paragraphs(text))
     parts += [figure(path) for path in figures]
     parts += [table(path) for path in sorted(folder.glob("table*.csv"))]
     parts.append("</section>\n")
@@ -77,25 +85,25 @@ def section(folder):
 
 
 def studies(out):
-    folders = [path for path in out.iterdir() if path.is_dir() and (path / "about.txt").exists()]
-    rank = {name: i for i, name in enumerate(ORDER)}
-    return sorted(folders, key=lambda path: (rank.get(path.name, len(ORDER)), path.name))
+    folders = [path for path in out.iterdir() if (path / "notes.md").exists()]
+    rank = {name: i for i, name in enumerate(read(STUDIES / "studies.list").split())}
+    return sorted(folders, key=lambda path: (rank.get(path.name, len(rank)), path.name))
 
 
 def page(out):
     folders = studies(out)
     contents = "".join(
-        f'<li><a href="#{html.escape(f.name)}">{html.escape(read(f / "about.txt").strip())}</a></li>\n'
+        f'<li><a href="#{html.escape(f.name)}">{html.escape(title_and_text(f)[0])}</a></li>\n'
         for f in folders
     )
-    script = f"<script>\n{read(HERE / 'nu.js')}</script>\n" if any(f.name == "nu" for f in folders) else ""
+    scripts = [read(STUDIES / f.name / "figure.js") for f in folders]
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>libsubmod: studies</title>\n<style>\n{read(HERE / 'page.css')}</style>\n</head>\n<body>\n"
         f"<h1>libsubmod: studies</h1>\n<nav><ul>\n{contents}</ul></nav>\n"
         + "".join(map(section, folders))
-        + script
+        + "".join(f"<script>\n{script}</script>\n" for script in scripts if script)
         + "</body>\n</html>\n"
     )
 

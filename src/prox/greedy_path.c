@@ -21,7 +21,7 @@
  * constraint goes to E or c_z. 16  return v in the order of the margins.
  *
  * Runs never separate again, though the optimum often asks for it: the result is not always the
- * prox (bench/studies/prox.c shows how far off it is). u is what the algorithm returns.
+ * prox (bench/studies/prox/study.c shows how far off it is). u is what the algorithm returns.
  * lambda (x - u) need not be a base then; s is the greedy vector at u, which always is one, so that
  * the gap is true.
  *

@@ -24,9 +24,10 @@ page=$out/report.html
 if grep -Eo '(src|href)="(https?:)?//[^"]*"' "$page"; then
     fail "the page wants the network"
 fi
-for study in "$out"/*/about.txt; do
-    grep -q "<section id=\"$(basename "$(dirname "$study")")\">" "$page" || fail "$study has no section"
-done
+# One section for each study, in the order of the list.
+sections=$(sed -n 's/^<section id="\(.*\)">$/\1/p' "$page")
+[ "$sections" = "$(cat "$here/../../bench/studies/studies.list")" ] ||
+    fail "the sections are not those of studies.list: ${sections//$'\n'/ }"
 
 # The page with a probe at its end, whose findings are read from the DOM.
 scratch=$(mktemp -d)

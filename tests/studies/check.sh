@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # What the studies have left in a folder: every file is there, every number in a table is finite.
+# What there has to be is read from the sources of the studies, so no list of files is kept here.
 #
 #   check.sh FOLDER
 set -euo pipefail
 folder=$1
+studies=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../bench/studies" && pwd -P)
 failed=0
 
 complain() {
@@ -11,47 +13,48 @@ complain() {
     failed=1
 }
 
-# expect STUDY FILE...
+# expect PATTERN: at least one file of this name, none of them empty
 expect() {
-    local study=$1 file
-    shift
-    for file in "$@"; do
-        [ -s "$folder/$study/$file" ] || complain "$study/$file is missing or empty"
+    local file
+    for file in "$folder"/$1; do
+        [ -s "$file" ] || complain "$file is missing or empty"
     done
-    for file in "$folder/$study"/table*.csv; do
+}
+
+# tables STUDY: the CSV files whose names stand in its sources, "curves_%zu.csv" as curves_*.csv
+tables() {
+    local pattern file
+    for pattern in $(grep -oh '"[a-z0-9_%]*\.csv"' "$studies/$1"/*.c | tr -d '"' | sed 's/%[a-z]*/*/g'); do
+        expect "$1/$pattern"
+    done
+    expect "$1/table.csv"
+    for file in "$folder/$1"/table*.csv; do
         if [ -e "$file" ] && grep -qiE '(^|[, ])-?(nan|inf)' "$file"; then
             complain "$file holds a number that is none"
         fi
     done
 }
 
-# figure STUDY NAME...: as PNG and SVG, where there is gnuplot
-figure() {
-    local study=$1 name
-    shift
+# figures STUDY: what its plot.gp draws, as PNG and SVG, where there is gnuplot
+figures() {
+    local name names
+    names=$(sed -n "s/^ *set output '\(.*\)\.'\.format$/\1/p" "$studies/$1/plot.gp")
+    [ -n "$names" ] || complain "$1/plot.gp draws nothing"
     if command -v gnuplot >/dev/null; then
-        for name in "$@"; do
-            expect "$study" "$name.png" "$name.svg"
+        for name in $names; do
+            expect "$1/$name.png"
+            expect "$1/$name.svg"
         done
     fi
 }
 
-expect nu paths.csv sweep.csv table.csv table_claims.csv
-figure nu nu sweep
-expect last_layer curves_1.csv table.csv table_claims.csv
-figure last_layer last_layer
-expect bias curves.csv sample.csv table.csv table_claims.csv
-figure bias bias
-expect dataset curves.csv table.csv table_claims.csv
-figure dataset dataset
-# Where its volumes are missing, the study says so and leaves nothing.
-if [ -e "$folder/brain/table.csv" ]; then
-    expect brain bars.csv slice.csv table.csv table_claims.csv
-    figure brain brain slice
-fi
-expect surfaces hinge_1.csv softmax_4.csv table.csv
-figure surfaces surfaces
-expect prox prox.csv table.csv
-figure prox prox
+while read -r study; do
+    expect "$study/notes.md"
+    # Where its volumes are missing, study brain says so in its notes and leaves nothing else.
+    if ! grep -q '^Not run: ' "$folder/$study/notes.md"; then
+        tables "$study"
+        figures "$study"
+    fi
+done <"$studies/studies.list"
 
 exit $failed

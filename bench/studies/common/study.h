@@ -1,0 +1,90 @@
+/* What a study is, and what all studies need: files, claims, and the way to the report. */
+#ifndef SUBMOD_STUDY_H
+#define SUBMOD_STUDY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <submod.h>
+
+struct study;
+
+typedef struct study_options {
+    const struct study *current; /* the study that runs; its files go to OUT/NAME/ */
+    const char *out;             /* directory that gets one folder per study */
+    uint64_t seed;
+    bool quick; /* a small version, for tests */
+    /* Study brain: NIfTI files and what to look for in them; NULL: Debian's mricron-data. */
+    const char *image, *labels, *label_ids;
+} study_options;
+
+/* A folder of bench/studies/. */
+typedef struct study {
+    const char *name;  /* of that folder */
+    const char *notes; /* its notes.md: "# title", then text with {name} for measured values */
+    const char *plot;  /* its plot.gp */
+    /* study_NAME of its study.c: prints its table, writes its files. False after saying on stderr
+     * what went wrong. */
+    bool (*run)(const study_options *options);
+} study;
+
+/* All of them in the order of studies.list. The build makes this table (see CMakeLists.txt). */
+extern const study studies[];
+extern const size_t studies_count;
+#include "studies.h" /* study_NAME of each; made by the build as well */
+
+/* Says what went wrong; returns false, so that one can `return` it. */
+bool study_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Returns whether memory was obtained; if not, says so. */
+static inline bool study_got(bool memory)
+{
+    if (!memory) {
+        study_fail("out of memory");
+    }
+    return memory;
+}
+
+/* ---- files (output.c) ---- */
+
+/* Opens OUT/NAME/FILE of the current study for writing and makes the folders on the way. NULL after
+ * saying why not. */
+FILE *study_open(const study_options *options, const char *file);
+/* Closes it. False, after saying so, if not everything could be written. */
+bool study_close(FILE *file);
+
+/* A bar on stderr if that is a terminal, else nothing. The bar disappears at done = total. */
+void study_progress(const study_options *options, size_t done, size_t total);
+
+/* One line of a table of claims ("the paper says,measured,verdict"), printed as well. */
+void study_claim(FILE *csv, const char *text, const char *measured, bool held);
+
+/* ---- the way to the report (publish.c) ---- */
+
+/* Values of this run by name: variables of plot.gp, and what {name} in notes.md stands for. */
+enum { STUDY_VALUES = 12 };
+typedef struct study_values {
+    size_t count;
+    bool overflow; /* something did not fit */
+    char name[STUDY_VALUES][24], text[STUDY_VALUES][80];
+} study_values;
+
+/* Adds one value, written as gnuplot reads it: a number, or text in quotes. */
+void study_set(study_values *values, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Writes text to file, with the value of NAME in place of each {NAME}. False after saying which
+ * name has no value. */
+bool study_fill(FILE *file, const char *text, const study_values *values);
+
+/* The last thing a study does: writes notes.md with its values filled in, values.gp and plot.gp to
+ * OUT/NAME/ and lets gnuplot draw. Without gnuplot it says so and succeeds. */
+bool study_publish(const study_options *options, const study_values *values);
+
+/* Writes a notes.md that holds the title and this text alone: for a study that could not run. */
+bool study_excuse(const study_options *options, const char *text);
+
+/* The title without "# "; *length: up to the end of its line. */
+const char *study_title(const study *s, size_t *length);
+
+#endif

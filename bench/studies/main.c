@@ -1,0 +1,123 @@
+/* The program behind scripts/study.sh.
+ *
+ *   submod-study list
+ *   submod-study run [NAME ..] [--out DIR] [--seed N] [--quick]       no NAME: all of them
+ *   submod-study run brain --image FILE --labels FILE [--label-ids 10=thalamus,49=thalamus,..]
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/study.h"
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: submod-study list\n"
+                    "       submod-study run [NAME ..] [--out DIR] [--seed N] [--quick]\n"
+                    "                    [--image FILE --labels FILE [--label-ids N=NAME,..]]\n");
+    return 2;
+}
+
+static int list(void)
+{
+    for (size_t i = 0; i < studies_count; i++) {
+        size_t length;
+        const char *title = study_title(&studies[i], &length);
+        printf("%-12s %.*s\n", studies[i].name, (int)length, title);
+    }
+    return EXIT_SUCCESS;
+}
+
+static const study *find(const char *name)
+{
+    for (size_t i = 0; i < studies_count; i++) {
+        if (strcmp(studies[i].name, name) == 0) {
+            return &studies[i];
+        }
+    }
+    study_fail("there is no study '%s'; 'submod-study list' shows them", name);
+    return NULL;
+}
+
+static bool run_one(const study *s, study_options *options)
+{
+    size_t length;
+    const char *title = study_title(s, &length);
+    options->current = s;
+    printf("\n%s: %.*s\n", s->name, (int)length, title);
+    bool good = s->run(options);
+    if (!good) {
+        study_excuse(options, "This study failed; its messages on the terminal say why. Below is "
+                              "what it had written before.");
+    }
+    printf("%s: %s in %s/%s\n", s->name, good ? "done, files" : "FAILED, what there is",
+           options->out, s->name);
+    return good;
+}
+
+static bool parse_seed(const char *text, uint64_t *seed)
+{
+    char *end;
+    errno = 0;
+    *seed = strtoull(text, &end, 10);
+    return *text != '-' && *text != '\0' && *end == '\0' && errno == 0;
+}
+
+/* Where the value of an option goes; NULL for an unknown option. */
+static const char **text_option(const char *option, study_options *options)
+{
+    const struct {
+        const char *option;
+        const char **value;
+    } known[] = {{"--out", &options->out},
+                 {"--image", &options->image},
+                 {"--labels", &options->labels},
+                 {"--label-ids", &options->label_ids}};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strcmp(option, known[i].option) == 0) {
+            return known[i].value;
+        }
+    }
+    return NULL;
+}
+
+static int run(int argc, char **argv)
+{
+    study_options options = {.out = "out", .seed = 1};
+    int names = 0; /* of studies; they are gathered at the beginning of argv */
+    for (int i = 0; i < argc; i++) {
+        const char **text = text_option(argv[i], &options);
+        if (strcmp(argv[i], "--quick") == 0) {
+            options.quick = true;
+        } else if (text && i + 1 < argc) {
+            *text = argv[++i];
+        } else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {
+            if (!parse_seed(argv[++i], &options.seed)) {
+                study_fail("--seed takes a number, not '%s'", argv[i]);
+                return usage();
+            }
+        } else if (argv[i][0] == '-') {
+            return usage();
+        } else if (!find(argv[i])) {
+            return 2;
+        } else {
+            argv[names++] = argv[i];
+        }
+    }
+    int failed = 0;
+    for (size_t i = 0; i < (names ? (size_t)names : studies_count); i++) {
+        failed += !run_one(names ? find(argv[i]) : &studies[i], &options);
+    }
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc == 2 && strcmp(argv[1], "list") == 0) {
+        return list();
+    }
+    if (argc >= 2 && strcmp(argv[1], "run") == 0) {
+        return run(argc - 2, argv + 2);
+    }
+    return usage();
+}
