@@ -7,8 +7,13 @@
  *   - Arguments come in this order: handle, inputs, outputs, settings, workspace.
  *   - Settings are plain structs filled by ..._defaults(); NULL means the defaults.
  *   - Pointers: inputs are const and borrowed for the duration of the call, unless a comment says
- *     that they are copied. What ..._create() or a constructor hands out is freed by the matching
- *     ..._free(), which accepts NULL.
+ *     that they are copied. Nobody may change them meanwhile. What ..._create() or a constructor
+ *     hands out is freed by the matching ..._free(), which accepts NULL.
+ *   - Alignment: every pointer is aligned as C wants it for what it points to, inputs, outputs and
+ *     handles alike: to 8 bytes for double, int64_t, uint64_t, size_t and structs, to 4 for float
+ *     and int32_t, to 2 for float16 and bfloat16; uint8_t may lie anywhere. Arrays in C and from
+ *     malloc, NumPy and PyTorch are, unless they were cut out of bytes (packed structs, files with
+ *     headers): copy those first. This is not checked. gpu.h asks for more where it says so.
  *   - Elements of a ground set of size n are the int32_t numbers 0 .. n-1, so n <= 2^31 - 1.
  *   - Nothing here prints, exits or aborts. Handles marked immutable may be shared by threads.
  *   - Results do not depend on the number of threads; where OpenBLAS does the work (log-det) its
@@ -102,9 +107,15 @@ SUBMOD_API size_t submod_work_bytes(const submod_work *work);
 /* How many threads parallel sections use, for the whole process. 0 (the default) follows OpenMP:
  * OMP_NUM_THREADS or the number of cores. At most 256 are used. SUBMOD_EINVAL for a negative count.
  * The threads are OpenMP's, whose runtime ends the process when the system refuses to start one:
- * the one thing here that the library cannot turn into a status. */
+ * the one thing here that the library cannot turn into a status.
+ *
+ * After fork: OpenMP's threads stay behind in the parent. A thread that has computed in parallel
+ * and then forks computes alone in the child, whatever number is set there. Threads that the child
+ * starts are not concerned, nor is a child of a thread that had only computed alone. Parallel
+ * sections of the program's own are not seen here: a child of a thread that had such calls
+ * submod_set_num_threads(1) first. */
 SUBMOD_API submod_status submod_set_num_threads(int threads);
-/* The number that the next parallel section would use; at least 1. */
+/* The number that this thread's next parallel section would use; at least 1. */
 SUBMOD_API int submod_get_num_threads(void);
 
 /* ---- cancelling ---- */

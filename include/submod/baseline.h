@@ -35,6 +35,7 @@
  *   hinge at margin 0, where it has a kink            derivative 0
  *   probability outside [0, 1] by more than 1e-3      SUBMOD_EINVAL; by less: clamped
  *   class weight or smoothing negative, NaN or Inf    SUBMOD_EINVAL, SUBMOD_ENONFINITE
+ *   gradient scale / smoothing overflows a float      SUBMOD_ENUMERIC
  *   any error                                         loss and gradient untouched
  *
  * An ignored pixel has no part in anything and gradient 0.

@@ -154,7 +154,16 @@ SUBMOD_API submod_status submod_fn_iwata(size_t n, submod_fn **fn);
 
 /* ---- combinations ----
  *
- * They keep their own share of the functions they are made of: you may free yours at once. */
+ * They keep their own share of the functions they are made of: you may free yours at once.
+ *
+ * Combinations of combinations of the same kind become one: a sum (or scaled function) of sums is
+ * the sum of their terms, a minor of a minor (restriction, contraction) is one minor, modular parts
+ * are added. So loops that add or cut a little at a time may run for long: values change by
+ * rounding only. What cannot be merged is nested, at most SUBMOD_DEPTH_MAX deep, since calls
+ * recurse that deep; one more is SUBMOD_EUNSUPPORTED. Not merged: different kinds, coefficients
+ * whose product and modular parts whose sum leaves the range of double, sums of more than 1024
+ * terms. What a custom function calls in its callbacks is not counted. */
+#define SUBMOD_DEPTH_MAX 256
 
 /* sum over i < count of coefficient[i] * f[i], coefficients >= 0 (NULL: all 1), same n, count >= 1.
  */

@@ -68,7 +68,8 @@ SUBMOD_API submod_status submod_histogram_solve(submod_histogram *histogram,
                                                 double *class_loss);
 
 /* The derivative of the loss that was last solved for, by the scores of this batch. SUBMOD_EINVAL
- * before the first solve. */
+ * before the first solve. SUBMOD_ENUMERIC: the gradient's scale times the largest weight, which
+ * exceeds 1 where counts have decayed below 1, overflows a float. */
 SUBMOD_API submod_status submod_histogram_gradient(const submod_histogram *histogram,
                                                    const submod_scores *scores, submod_input input,
                                                    const submod_labels *labels,

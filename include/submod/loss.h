@@ -38,6 +38,9 @@
  *   huge scores                                       no overflow: the softmax is shifted
  *   probability outside [0, 1] by more than 1e-3      SUBMOD_EINVAL; by less: clamped
  *   more than 2^31 - 1 pixels, 2^29 - 1 classes       SUBMOD_EINVAL
+ *   scale * derivative                                no overflow: no derivative exceeds 1, but for
+ *                                                     submod_lovasz_hinge_function, which see
+ *   accumulating                                      a sum of two floats, Inf where that overflows
  *   any error                                         loss and gradient untouched
  *
  * The gradient must not overlap the scores or itself; strides of 0 are refused (SUBMOD_EINVAL).
@@ -147,7 +150,8 @@ SUBMOD_API submod_status submod_lovasz_hinge(const submod_scores *scores,
  * at label 0, loss = extension of fn, averaged over the images of the batch. fn must have as many
  * elements as an image has pixels. With Hamming it is the mean hinge loss, computed as such without
  * a sort. Ignored pixels count as right. settings: only has_ignore and ignore_label are looked at;
- * double precision throughout. Errors as above, and those of submod_lovasz. */
+ * double precision throughout. Errors as above, and those of submod_lovasz.
+ * SUBMOD_ENUMERIC: the derivative times the scale, or added to what is there, overflows a float. */
 SUBMOD_API submod_status submod_lovasz_hinge_function(
     const submod_fn *fn, const submod_scores *scores, const submod_labels *labels, double *loss,
     const submod_gradient *gradient, const submod_loss_settings *settings, submod_work *work);

@@ -180,8 +180,9 @@ typedef struct submod_miou_values {
 SUBMOD_API submod_status submod_miou_create(size_t classes, submod_miou **miou,
                                             const submod_metric_settings *settings);
 SUBMOD_API void submod_miou_free(submod_miou *miou);
-/* Fails as submod_confusion_add does, and then leaves everything as it was. An empty batch (0
- * images) is no batch. */
+/* Fails as submod_confusion_add does, and then leaves everything as it was; also SUBMOD_ENUMERIC
+ * for more than 2^64 - 1 images. An empty batch (0 images) is no batch; images without pixels are
+ * images, by the table above, and cost nothing. */
 SUBMOD_API submod_status submod_miou_add(submod_miou *miou, const submod_labels *prediction,
                                          const submod_labels *truth);
 /* What other has seen was seen too. SUBMOD_EINVAL when the classes differ; that the other settings

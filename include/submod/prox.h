@@ -152,7 +152,10 @@ SUBMOD_API submod_status submod_prox_jaccard_histogram(size_t n, const float *x,
  * gradient. prox, gradient and info may be NULL; info gets iterations and work, over all groups.
  * The outputs may not overlap the scores, except that prox may be the scores. Groups are solved in
  * parallel; results do not depend on the number of threads. Also SUBMOD_EINVAL, SUBMOD_ENONFINITE
- * for lambda, SUBMOD_ENUMERIC for overflow. On errors nothing is written. */
+ * for lambda. SUBMOD_ENUMERIC: 1 / lambda or sums of lambda times scores overflow a double; or an
+ * output does a float, times its scale (a score of 3e38 times 2) or added to what is there. Right
+ * for every other lambda, also where the gradient is too small for a float and comes out as 0. On
+ * errors nothing is written. */
 SUBMOD_API submod_status submod_prox_lovasz_hinge(
     const submod_scores *scores, const submod_labels *labels, double lambda,
     const submod_gradient *prox, const submod_gradient *gradient, submod_prox_info *info,

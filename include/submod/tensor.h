@@ -5,6 +5,10 @@
  * has labels of its own (multilabel), b * batch_stride + c * class_stride + i * pixel_stride.
  * Strides count elements, not bytes, and may be negative or 0 (the same labels again).
  * Two-dimensional layouts whose rows are padded are views of one row each.
+ *
+ * data is aligned to its elements: 8 bytes for int64_t, 4 for int32_t and float, 2 for the halves
+ * (see base.h). Strides that lead farther than PTRDIFF_MAX bytes from data are refused
+ * (SUBMOD_EINVAL); the functions below make such strides where a product of sizes overflows.
  */
 #ifndef SUBMOD_TENSOR_H
 #define SUBMOD_TENSOR_H

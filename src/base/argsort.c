@@ -1,6 +1,4 @@
 /* The sort as the public sees it: an order, checked input. */
-#include <math.h>
-
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sort.h"
@@ -50,10 +48,8 @@ submod_status submod_argsort_f32(const float *x, size_t n, int32_t *order, submo
 {
     static const char who[] = "submod_argsort_f32";
     submod_status status = require_arrays(who, x, n, order);
-    for (size_t i = 0; status == SUBMOD_OK && i < n; i++) {
-        if (!isfinite(x[i])) {
-            status = submodi_fail(SUBMOD_ENONFINITE, "%s: x[%zu] is %g", who, i, (double)x[i]);
-        }
+    if (status == SUBMOD_OK) {
+        status = submodi_require_finite_f32(who, "x", x, n);
     }
     return status != SUBMOD_OK || n == 0 ? status : sort_into(who, x, NULL, n, order, work);
 }

@@ -1,5 +1,6 @@
 #include "base/error.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -48,16 +49,48 @@ bool submodi_all_finite(const double *x, size_t n)
     return !special;
 }
 
+size_t submodi_first_nonfinite(const double *x, size_t n)
+{
+    size_t i = 0;
+    while (i < n && isfinite(x[i])) {
+        i++;
+    }
+    return i;
+}
+
+static submod_status nonfinite(const char *who, const char *name, size_t i, double x)
+{
+    return submodi_fail(SUBMOD_ENONFINITE, "%s: %s[%zu] is %g", who, name, i, x);
+}
+
+static submod_status changed(const char *who, const char *name)
+{
+    return submodi_fail(SUBMOD_ENONFINITE, "%s: %s held NaN or Inf and changed during the call",
+                        who, name);
+}
+
 submod_status submodi_require_finite(const char *who, const char *name, const double *x, size_t n)
 {
     if (submodi_all_finite(x, n)) {
         return SUBMOD_OK;
     }
-    size_t i = 0;
-    while (isfinite(x[i])) {
-        i++;
+    size_t i = submodi_first_nonfinite(x, n);
+    return i < n ? nonfinite(who, name, i, x[i]) : changed(who, name);
+}
+
+submod_status submodi_require_finite_f32(const char *who, const char *name, const float *x,
+                                         size_t n)
+{
+    int special = 0;
+    for (size_t i = 0; i < n; i++) {
+        special |= !(fabsf(x[i]) <= FLT_MAX);
     }
-    return submodi_fail(SUBMOD_ENONFINITE, "%s: %s[%zu] is %g", who, name, i, x[i]);
+    for (size_t i = 0; special && i < n; i++) {
+        if (!isfinite(x[i])) {
+            return nonfinite(who, name, i, (double)x[i]);
+        }
+    }
+    return special ? changed(who, name) : SUBMOD_OK;
 }
 
 submod_status submodi_require_nonnegative(const char *who, const char *name, const double *x,

@@ -25,8 +25,14 @@ static inline submod_status submodi_nomem(const char *who)
 /* Whether all of x[0 .. n-1] are finite. */
 bool submodi_all_finite(const double *x, size_t n);
 
+/* Where the first NaN or Inf of x[0 .. n-1] is, to name it; n when there is none (any more: x may
+ * be changed by others during the call). */
+size_t submodi_first_nonfinite(const double *x, size_t n);
+
 /* Refuses NaN and Inf in x[0 .. n-1], naming the array and the first offender. */
 submod_status submodi_require_finite(const char *who, const char *name, const double *x, size_t n);
+submod_status submodi_require_finite_f32(const char *who, const char *name, const float *x,
+                                         size_t n);
 
 /* The same, and negative numbers too. */
 submod_status submodi_require_nonnegative(const char *who, const char *name, const double *x,

@@ -15,6 +15,25 @@ submod_status submod_set_allocator(const submod_allocator *a)
     return SUBMOD_OK;
 }
 
+bool submodi_reachable(const size_t count[3], const ptrdiff_t stride[3], size_t size)
+{
+    size_t farthest = 0;
+    for (int i = 0; i < 3; i++) {
+        if (count[i] == 0) {
+            return true;
+        }
+    }
+    for (int i = 0; i < 3; i++) {
+        size_t step = stride[i] < 0 ? -(size_t)stride[i] : (size_t)stride[i];
+        size_t more = submodi_times(count[i] - 1, step);
+        if (more > PTRDIFF_MAX - farthest) {
+            return false;
+        }
+        farthest += more;
+    }
+    return farthest < PTRDIFF_MAX / size;
+}
+
 bool submodi_add_size(size_t *bytes, size_t count, size_t size)
 {
     if (size && count > (SIZE_MAX - SUBMODI_ALIGN) / size) {

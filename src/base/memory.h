@@ -14,6 +14,23 @@ static inline size_t submodi_round_up(size_t size)
     return (size + SUBMODI_ALIGN - 1) & ~(SUBMODI_ALIGN - 1);
 }
 
+/* a * b, or SIZE_MAX, which no memory has: every product of sizes that a caller has a say in. */
+static inline size_t submodi_times(size_t a, size_t b)
+{
+    return a && b > SIZE_MAX / a ? SIZE_MAX : a * b;
+}
+
+/* The same for strides of dense arrays: PTRDIFF_MAX, with which no view of two can be reached. */
+static inline ptrdiff_t submodi_dense_stride(size_t a, size_t b)
+{
+    size_t stride = submodi_times(a, b);
+    return stride < PTRDIFF_MAX ? (ptrdiff_t)stride : PTRDIFF_MAX;
+}
+
+/* Whether all elements of a strided array lie within PTRDIFF_MAX bytes of its first one, so that no
+ * offset overflows. True for an empty one. */
+bool submodi_reachable(const size_t count[3], const ptrdiff_t stride[3], size_t size);
+
 /* *bytes += count * size, rounded up to SUBMODI_ALIGN; false when that overflows. For laying out
  * several arrays in one block. */
 bool submodi_add_size(size_t *bytes, size_t count, size_t size);

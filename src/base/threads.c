@@ -1,5 +1,10 @@
+/* The number of threads, and what fork leaves of them: nothing. A thread's OpenMP team stays behind
+ * in the parent, and the child's next parallel section would wait for it for ever. So a thread that
+ * had a team when it forked computes alone in the child. */
 #include <omp.h>
+#include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "base/error.h"
 #include "base/threads.h"
@@ -7,6 +12,19 @@
 enum { MOST_THREADS = 256 };
 
 static atomic_int wanted; /* 0: OpenMP decides */
+
+static _Thread_local bool has_team; /* this thread has run a parallel section */
+static _Thread_local bool alone;    /* its team was lost in a fork */
+
+static void after_fork_in_child(void)
+{
+    alone = alone || has_team;
+}
+
+static void watch_forks(void)
+{
+    (void)pthread_atfork(NULL, NULL, after_fork_in_child); /* out of memory: as if unwatched */
+}
 
 submod_status submod_set_num_threads(int threads)
 {
@@ -19,6 +37,9 @@ submod_status submod_set_num_threads(int threads)
 
 int submod_get_num_threads(void)
 {
+    if (alone) {
+        return 1;
+    }
     int threads = atomic_load(&wanted);
     threads = threads ? threads : omp_get_max_threads();
     return threads < MOST_THREADS ? threads : MOST_THREADS;
@@ -27,5 +48,10 @@ int submod_get_num_threads(void)
 int submodi_threads_for(size_t items)
 {
     const size_t worth_it = (size_t)1 << 16; /* some 0.1 ms of work, ten times the start-up */
-    return items < worth_it ? 1 : submod_get_num_threads();
+    int threads = items < worth_it ? 1 : submod_get_num_threads();
+    if (threads > 1 && !has_team) {
+        static pthread_once_t once = PTHREAD_ONCE_INIT;
+        has_team = pthread_once(&once, watch_forks) == 0;
+    }
+    return threads;
 }

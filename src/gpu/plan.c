@@ -2,6 +2,7 @@
 #include "gpu/plan.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "submod/bins.h"
 
 /* ---- views and options ---- */
@@ -131,12 +132,6 @@ static void *place(layout *l, size_t count, size_t size)
     return at;
 }
 
-/* count * factor, or SIZE_MAX, which no memory has. */
-static size_t times(size_t count, size_t factor)
-{
-    return factor && count > SIZE_MAX / factor ? SIZE_MAX : count * factor;
-}
-
 static void place_all(submodi_gpu_plan *plan, layout *l)
 {
     submodi_gpu_job *j = &plan->job;
@@ -153,7 +148,7 @@ static void place_all(submodi_gpu_plan *plan, layout *l)
     j->terms = place(l, j->groups, sizeof *j->terms);
     j->largest = place(l, 1, sizeof *j->largest);
     if (j->engine == SUBMOD_ENGINE_HISTOGRAM) {
-        size_t tables = times(plan->wave, j->classes);
+        size_t tables = submodi_times(plan->wave, j->classes);
         j->count = place(l, tables, 2 * (size_t)j->bins * sizeof *j->count);
         j->table = place(l, tables, (2 * (size_t)j->bins + 1) * sizeof *j->table);
         if (j->lambda > 0) {
@@ -162,9 +157,9 @@ static void place_all(submodi_gpu_plan *plan, layout *l)
         }
         return;
     }
-    j->key = place(l, times(S, j->per_group), sizeof *j->key);
-    size_t sorted = times(plan->sort_together, j->per_group);
-    size_t tiles = times(plan->sort_together, j->tiles);
+    j->key = place(l, submodi_times(S, j->per_group), sizeof *j->key);
+    size_t sorted = submodi_times(plan->sort_together, j->per_group);
+    size_t tiles = submodi_times(plan->sort_together, j->tiles);
     for (int i = 0; i < 2; i++) {
         j->sorting[i] = place(l, sorted, j->wide ? sizeof(uint64_t) : sizeof(uint32_t));
         j->position[i] = place(l, sorted, sizeof *j->position[i]);

@@ -72,7 +72,7 @@ static max_affine *create(size_t m, size_t n)
         return NULL;
     }
     *f = (max_affine){.m = m, .n = n};
-    f->a = n <= SIZE_MAX / m ? submodi_alloc(m * n, sizeof *f->a) : NULL;
+    f->a = submodi_alloc(submodi_times(m, n), sizeof *f->a);
     f->b = submodi_alloc(m, sizeof *f->b);
     f->at = submodi_alloc(m, sizeof *f->at);
     if (!f->a || !f->b || !f->at || submod_work_create(&f->work) != SUBMOD_OK) {

@@ -76,12 +76,9 @@ submod_status submodi_oracle_judge(const submodi_oracle *o, const char *callback
     if (submodi_all_finite(x, n)) {
         return SUBMOD_OK;
     }
-    size_t i = 0;
-    while (isfinite(x[i])) {
-        i++;
-    }
+    size_t i = submodi_first_nonfinite(x, n);
     return submodi_fail(SUBMOD_ECALLBACK, "%s: the problem's %s gave %g at iteration %zu", o->who,
-                        callback, x[i], o->iteration);
+                        callback, i < n ? x[i] : NAN, o->iteration);
 }
 
 /* J of a value of f. Where decay/2 |x|^2 overflows, so does J. */

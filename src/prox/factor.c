@@ -13,8 +13,7 @@ bool submodi_factor_reserve(submodi_factor *f, size_t k, submod_work *work)
     /* What is outgrown stays in the workspace till the end: at most as much again. */
     size_t capacity = 2 * f->capacity > k ? 2 * f->capacity : k;
     submodi_factor new = {.k = f->k, .capacity = capacity};
-    new.u = capacity <= SIZE_MAX / capacity ? submodi_take(work, capacity * capacity, sizeof *new.u)
-                                            : NULL;
+    new.u = submodi_take(work, submodi_times(capacity, capacity), sizeof *new.u);
     new.ones = submodi_take(work, capacity, sizeof *new.ones);
     new.rhs = submodi_take(work, capacity, sizeof *new.rhs);
     new.column = submodi_take(work, capacity, sizeof *new.column);

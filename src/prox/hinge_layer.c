@@ -32,7 +32,9 @@ typedef struct layer {
     size_t pixels; /* per group */
     int threads;
     memory *memory;
-    float *derivative; /* -y d of each pixel; before that y, 0 where ignored */
+    /* -y d of each pixel; before that y, 0 where ignored. In double: a small lambda makes d smaller
+     * than any float, and d / lambda still moves the score. */
+    double *derivative;
 } layer;
 
 static bool take_memory(layer *x, size_t solvers, submod_work *w)
@@ -68,12 +70,12 @@ static size_t read_margins(layer *x, size_t group, memory *m)
         submodi_tile tile;
         size_t image = group * p->images_per_group + t / p->tiles_per_image;
         good = submodi_tile_load(p, image, t % p->tiles_per_image, m->tile, &tile) && good;
-        float *side = x->derivative + image * p->scores.pixels + tile.first;
+        double *side = x->derivative + image * p->scores.pixels + tile.first;
         for (size_t i = 0; i < tile.n; i++) {
-            side[i] = tile.codes[i] == 1 ? 1.0F : tile.codes[i] == 0 ? -1.0F : 0.0F;
+            side[i] = tile.codes[i] == 1 ? 1 : tile.codes[i] == 0 ? -1 : 0;
             if (side[i] != 0) {
                 m->mask[count / 32] |= (uint32_t)(side[i] > 0) << count % 32;
-                m->margin[count++] = 1 - (double)side[i] * (double)tile.v[i];
+                m->margin[count++] = 1 - side[i] * (double)tile.v[i];
             }
         }
     }
@@ -93,12 +95,12 @@ static submod_status solve_group(layer *x, size_t group, memory *m, submod_prox_
     if (status != SUBMOD_OK) {
         return status;
     }
-    float *side = x->derivative + group * x->pixels;
+    double *side = x->derivative + group * x->pixels;
     size_t k = 0;
     for (size_t i = 0; i < x->pixels; i++) {
         if (side[i] != 0) {
             double d = fmin(m->s[k], x->lambda * fmax(m->margin[k], 0));
-            side[i] = (float)(-(double)side[i] * fmax(d, 0));
+            side[i] *= -fmax(d, 0);
             k++;
         }
     }
@@ -134,27 +136,60 @@ static submod_status solve_groups(layer *x, submod_prox_info *info, submod_work 
     return worst == SUBMOD_OK ? SUBMOD_OK : submodi_nomem(x->p.who);
 }
 
-static void store_image(const layer *x, size_t image, float *row, const submod_gradient *prox,
-                        const submod_gradient *gradient)
+/* Stores a row, or only says whether that would overflow. */
+static bool put(const submod_gradient *to, size_t image, size_t first, size_t n, const float *row,
+                bool store)
+{
+    if (!store) {
+        return submodi_row_fits(to, image, 0, first, n, row);
+    }
+    submodi_store_row(to, image, 0, first, n, row);
+    return true;
+}
+
+static bool put_image(const layer *x, size_t image, float *row, const submod_gradient *prox,
+                      const submod_gradient *gradient, bool store)
 {
     size_t n = x->p.scores.pixels;
+    bool good = true;
     for (size_t first = 0; first < n; first += SUBMODI_TILE) {
         size_t count = n - first < SUBMODI_TILE ? n - first : SUBMODI_TILE;
-        const float *d = x->derivative + image * n + first;
+        const double *d = x->derivative + image * n + first;
         if (prox) {
             const float *score = submodi_row(&x->p.scores, image, 0, first, count, row);
             for (size_t i = 0; i < count; i++) {
-                row[i] = (float)((double)score[i] - (double)d[i] / x->lambda);
+                row[i] = (float)((double)score[i] - d[i] / x->lambda);
             }
-            submodi_store_row(prox, image, 0, first, count, row);
+            good = put(prox, image, first, count, row, store) && good;
         }
         if (gradient) {
             for (size_t i = 0; i < count; i++) {
-                row[i] = (float)((double)d[i] / (double)x->p.groups);
+                row[i] = (float)(d[i] / (double)x->p.groups);
             }
-            submodi_store_row(gradient, image, 0, first, count, row);
+            good = put(gradient, image, first, count, row, store) && good;
         }
     }
+    return good;
+}
+
+/* Nothing is written before all is known to fit. */
+static submod_status put_all(const layer *x, const submod_gradient *prox,
+                             const submod_gradient *gradient)
+{
+    float *row = x->memory[0].tile->v;
+    for (int store = 0; store < 2; store++) {
+        bool good = true;
+        for (size_t b = 0; b < x->p.scores.batch; b++) {
+            good = put_image(x, b, row, prox, gradient, store) && good;
+        }
+        if (!good) {
+            return submodi_fail(SUBMOD_ENUMERIC,
+                                "%s: an output times its scale, or added to what is there, "
+                                "overflows a float",
+                                x->p.who);
+        }
+    }
+    return SUBMOD_OK;
 }
 
 static submod_status run(layer *x, const submod_gradient *prox, const submod_gradient *gradient,
@@ -174,10 +209,7 @@ static submod_status run(layer *x, const submod_gradient *prox, const submod_gra
     x->pixels = p->images_per_group * p->scores.pixels;
     x->threads = submodi_threads_for(p->scores.batch * p->scores.pixels);
     status = solve_groups(x, info, w);
-    for (size_t b = 0; status == SUBMOD_OK && b < p->scores.batch; b++) {
-        store_image(x, b, x->memory[0].tile->v, prox, gradient);
-    }
-    return status;
+    return status == SUBMOD_OK ? put_all(x, prox, gradient) : status;
 }
 
 submod_status submod_prox_lovasz_hinge(const submod_scores *scores, const submod_labels *labels,

@@ -50,16 +50,9 @@ static size_t slot_of(const bins *h, size_t i)
 /* The range of x and a bound on u: no s is larger than F of one pixel. Refuses NaN and Inf. */
 static submod_status find_range(bins *h, double *high)
 {
-    int strange = 0;
-    for (size_t i = 0; i < h->n; i++) {
-        strange |= !(fabsf(h->x[i]) <= FLT_MAX);
-    }
-    if (strange) {
-        size_t i = 0;
-        while (isfinite(h->x[i])) {
-            i++;
-        }
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: x[%zu] is %g", h->who, i, (double)h->x[i]);
+    submod_status status = submodi_require_finite_f32(h->who, "x", h->x, h->n);
+    if (status != SUBMOD_OK) {
+        return status;
     }
     float lo = FLT_MAX;
     float hi = -FLT_MAX;

@@ -118,6 +118,15 @@ static submod_status minimize_parts(const void *ctx, const int32_t *order, const
     return status;
 }
 
+/* w plus what f adds already, on top of the function inside f; false: the sum overflows. */
+static bool merge(const shifted *inner, const double *w, double *sum)
+{
+    for (size_t i = 0; i < inner->fn->n; i++) {
+        sum[i] = w[i] + inner->w[i];
+    }
+    return submodi_all_finite(sum, inner->fn->n);
+}
+
 submod_status submod_fn_add_modular(const submod_fn *f, const double *w, submod_fn **fn)
 {
     static const char who[] = "submod_fn_add_modular";
@@ -135,8 +144,18 @@ submod_status submod_fn_add_modular(const submod_fn *f, const double *w, submod_
     if (!s) {
         return submodi_nomem(who);
     }
+    const shifted *inner = f->ops.eval == eval ? f->ctx : NULL;
+    if (inner && merge(inner, w, s->w)) {
+        f = inner->fn;
+    } else {
+        memcpy(s->w, w, f->n * sizeof *w);
+        status = submodi_require_depth(who, f->depth);
+    }
+    if (status != SUBMOD_OK) {
+        submodi_free(s);
+        return status;
+    }
     s->fn = submod_fn_share(f);
-    memcpy(s->w, w, f->n * sizeof *w);
     submod_fn_ops ops = {.eval = eval,
                          .state_size = submodi_fn_state_size(f),
                          .reset = reset,
@@ -148,6 +167,7 @@ submod_status submod_fn_add_modular(const submod_fn *f, const double *w, submod_
                          .destroy = destroy};
     status = submodi_fn_new("add_modular", f->n, &ops, s, fn);
     if (status == SUBMOD_OK) {
+        (*fn)->depth = f->depth + 1;
         (*fn)->modular = f->modular;
         (*fn)->cardinality = f->cardinality;
         (*fn)->minimize_parts = f->minimize_parts ? minimize_parts : NULL;

@@ -81,7 +81,7 @@ static bool take_memory(submodi_baseline_run *x, submod_work *work)
     size_t tiles = p->images_per_group * p->tiles_per_image;
     size_t wanted = p->groups ? (PARTS + p->groups - 1) / p->groups : 0;
     x->parts = wanted < tiles ? wanted : tiles;
-    x->sum = submodi_take(work, p->groups * x->parts, sums_of(x) * sizeof *x->sum);
+    x->sum = submodi_take(work, submodi_times(p->groups, x->parts), sums_of(x) * sizeof *x->sum);
     x->slope = submodi_take(work, p->groups, p->scores.classes * sizeof *x->slope);
     x->tile = submodi_tiles_take(p, x->threads, work);
     return x->sum && x->slope && x->tile;
@@ -135,7 +135,7 @@ submod_status submodi_baseline_call(const submodi_baseline *kind, const submod_s
 {
     const submod_baseline_settings s = settings ? *settings : submod_baseline_defaults();
     const submod_loss_settings of_problem = problem_settings(kind, &s);
-    submodi_baseline_run x = {.kind = kind, .settings = &s};
+    submodi_baseline_run x = {.kind = kind, .settings = &s, .gradient = gradient};
     submod_status status = submodi_problem_start(&x.p, kind->who, scores, input, labels,
                                                  kind->of_logits, kind->binary, &of_problem);
     if (status == SUBMOD_OK) {

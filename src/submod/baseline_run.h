@@ -13,6 +13,7 @@ typedef struct submodi_baseline_run {
     const submodi_baseline *kind;
     submodi_problem p;
     const submod_baseline_settings *settings;
+    const submod_gradient *gradient; /* may be NULL */
     int threads;
     submodi_tile_memory *tile; /* per thread */
     size_t parts;              /* per group */

@@ -33,8 +33,7 @@ submod_status submodi_confusion_new(const char *who, size_t classes, submod_conf
                             SUBMODI_CLASSES_MAX);
     }
     submod_confusion *c = submodi_alloc(1, sizeof *c);
-    int64_t *counts =
-        classes > SIZE_MAX / classes ? NULL : submodi_alloc(classes * classes, sizeof *counts);
+    int64_t *counts = submodi_alloc(submodi_times(classes, classes), sizeof *counts);
     if (!c || !counts) {
         submodi_free(c);
         submodi_free(counts);
@@ -180,10 +179,10 @@ static bool has_bad(int32_t classes, const int64_t *table)
     return bad;
 }
 
-/* The words for the first pixel that cannot be counted; there is one. */
+/* The words for the first pixel that cannot be counted. */
 static submod_status name_bad(const char *who, const pass *p)
 {
-    for (size_t k = 0;; k++) {
+    for (size_t k = 0; k < p->pixels; k++) {
         size_t b = p->first + k / p->truth->pixels;
         size_t i = k % p->truth->pixels;
         int32_t truth;
@@ -198,6 +197,7 @@ static submod_status name_bad(const char *who, const pass *p)
                                 of_truth ? "truth" : "prediction", b, i, (long long)label, (int)C);
         }
     }
+    return submodi_fail(SUBMOD_EINVAL, "%s: the labels changed during the call", who);
 }
 
 static void add_table(submod_confusion *c, const int64_t *table)
@@ -229,9 +229,8 @@ submod_status submodi_confusion_count(const char *who, submod_confusion *c,
     p.threads = (size_t)submodi_threads_for(p.pixels);
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, NULL);
-    bool fits = p.side <= SIZE_MAX / p.side / p.lanes / p.threads;
-    int64_t *tables =
-        fits ? submodi_take(w, p.threads * p.lanes * p.side * p.side, sizeof *tables) : NULL;
+    size_t cells = submodi_times(p.threads * p.lanes, submodi_times(p.side, p.side));
+    int64_t *tables = submodi_take(w, cells, sizeof *tables);
     submod_status status = SUBMOD_OK;
     if (!tables) {
         status = submodi_nomem(who);

@@ -39,12 +39,18 @@ typedef struct submodi_mean {
     uint64_t count;
 } submodi_mean;
 
-static inline void submodi_mean_add(submodi_mean *m, double x)
+/* x, so many times over. */
+static inline void submodi_mean_add_times(submodi_mean *m, double x, uint64_t times)
 {
     if (!isnan(x)) {
-        m->sum += x;
-        m->count++;
+        m->sum += x * (double)times;
+        m->count += times;
     }
+}
+
+static inline void submodi_mean_add(submodi_mean *m, double x)
+{
+    submodi_mean_add_times(m, x, 1);
 }
 
 /* NaN of nothing. */

@@ -22,6 +22,16 @@ submod_status submodi_require_size(const char *who, size_t n, submod_fn **fn)
     return SUBMOD_OK;
 }
 
+submod_status submodi_require_depth(const char *who, size_t depth)
+{
+    return depth < SUBMOD_DEPTH_MAX
+               ? SUBMOD_OK
+               : submodi_fail(SUBMOD_EUNSUPPORTED,
+                              "%s: combinations are nested more than %d deep: make one sum of all "
+                              "terms instead",
+                              who, SUBMOD_DEPTH_MAX);
+}
+
 static submod_status new_handle(const char *name, size_t n, const submod_fn_ops *ops, void *ctx,
                                 bool custom, submod_fn **fn)
 {
@@ -37,6 +47,7 @@ static submod_status new_handle(const char *name, size_t n, const submod_fn_ops 
     f->modular = false;
     f->cardinality = false;
     f->minimize_parts = NULL;
+    f->depth = 1;
     atomic_init(&f->owners, 1);
     *fn = f;
     return SUBMOD_OK;
@@ -131,12 +142,9 @@ static submod_status callback_values(const submod_fn *fn, const char *slot, cons
     if (submodi_all_finite(value, k)) {
         return SUBMOD_OK;
     }
-    size_t i = 0;
-    while (isfinite(value[i])) {
-        i++;
-    }
+    size_t i = submodi_first_nonfinite(value, k);
     return submodi_fail(fn->custom ? SUBMOD_ECALLBACK : SUBMOD_ENUMERIC,
-                        "%s of a %s function returned %g", slot, fn->name, value[i]);
+                        "%s of a %s function returned %g", slot, fn->name, i < k ? value[i] : NAN);
 }
 
 static submod_status checked(const submod_fn *fn, const char *slot, submod_status returned,

@@ -28,6 +28,7 @@ struct submod_fn {
     bool modular;     /* gains depend on the element alone: no order, no sort needed */
     bool cardinality; /* F(A) = h(|A|) + w(A), h concave; modular ones (h = 0) too */
     submodi_minimize_parts *minimize_parts; /* NULL: by minimize, part by part */
+    size_t depth; /* 1, and for a combination one more than the deepest of its parts */
     atomic_size_t owners;
 };
 
@@ -44,6 +45,10 @@ submod_status submodi_fn_new(const char *name, size_t n, const submod_fn_ops *op
 
 /* Checks shared by all constructors: n in range and a place for the result. */
 submod_status submodi_require_size(const char *who, size_t n, submod_fn **fn);
+
+/* Refuses to put a combination on top of a function of this depth: calls go as deep as functions
+ * are nested, and so does the stack. */
+submod_status submodi_require_depth(const char *who, size_t depth);
 
 /* Elements in 0 .. n-1, each at most once across the two lists. who names the public function, the
  * other names its arguments. A list may be NULL when it is empty. */

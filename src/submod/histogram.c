@@ -1,6 +1,7 @@
 /* Histograms across batches: the surrogate of the dataset's Jaccard loss (see histogram.h). */
 #include "submod/histogram.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -173,6 +174,20 @@ submod_status submod_histogram_add(submod_histogram *histogram, const submod_sco
     return status;
 }
 
+/* Counts that have decayed to less than 1 make weights of more than 1. */
+static submod_status require_steepness(const char *who, const submod_histogram *h, double scale)
+{
+    float steepest = 0;
+    for (size_t k = 0; k < h->classes * (2 * h->bins + 1); k++) {
+        steepest = fmaxf(steepest, fabsf(h->weight[k]));
+    }
+    return fabs(scale) * (double)steepest <= (double)FLT_MAX
+               ? SUBMOD_OK
+               : submodi_fail(SUBMOD_ENUMERIC,
+                              "%s: scale %g times a weight of %g overflows a float", who, scale,
+                              (double)steepest);
+}
+
 submod_status submod_histogram_gradient(const submod_histogram *histogram,
                                         const submod_scores *scores, submod_input input,
                                         const submod_labels *labels,
@@ -194,6 +209,9 @@ submod_status submod_histogram_gradient(const submod_histogram *histogram,
     submod_status status = open_batch(who, histogram, scores, input, labels, settings, w, &p, &x);
     if (status == SUBMOD_OK) {
         status = submodi_require_gradient(who, gradient, &p.scores);
+    }
+    if (status == SUBMOD_OK) {
+        status = require_steepness(who, histogram, gradient->scale);
     }
     float unused;
     if (status == SUBMOD_OK && !submodi_counter_check(&x, &unused)) {

@@ -2,12 +2,13 @@
 #include "submod/labels.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/simd.h"
 
 static submod_labels contiguous(const void *data, submod_label_type type, size_t batch,
                                 size_t pixels)
 {
-    return (submod_labels){data, type, batch, pixels, (ptrdiff_t)pixels, 1, 0};
+    return (submod_labels){data, type, batch, pixels, submodi_dense_stride(pixels, 1), 1, 0};
 }
 
 submod_labels submod_labels_u8(const uint8_t *data, size_t batch, size_t pixels)
@@ -29,18 +30,24 @@ submod_labels submod_labels_multilabel(const void *data, submod_label_type type,
                                        size_t classes, size_t pixels)
 {
     submod_labels view = contiguous(data, type, batch, pixels);
-    view.batch_stride *= (ptrdiff_t)classes;
-    view.class_stride = (ptrdiff_t)pixels;
+    view.batch_stride = submodi_dense_stride(classes, pixels);
+    view.class_stride = submodi_dense_stride(pixels, 1);
     return view;
+}
+
+size_t submodi_label_size(submod_label_type type)
+{
+    static const size_t size[] = {
+        [SUBMOD_LABEL_U8] = 1, [SUBMOD_LABEL_I32] = 4, [SUBMOD_LABEL_I64] = 8};
+    return size[type];
 }
 
 submod_labels submodi_labels_of_class(const submod_labels *view, size_t c)
 {
-    static const size_t size[] = {
-        [SUBMOD_LABEL_U8] = 1, [SUBMOD_LABEL_I32] = 4, [SUBMOD_LABEL_I64] = 8};
     submod_labels one = *view;
     if (c > 0) { /* there may be no data to move in */
-        ptrdiff_t bytes = (ptrdiff_t)c * view->class_stride * (ptrdiff_t)size[view->type];
+        ptrdiff_t bytes =
+            (ptrdiff_t)c * view->class_stride * (ptrdiff_t)submodi_label_size(view->type);
         one.data = (const char *)view->data + bytes;
     }
     one.class_stride = 0;
@@ -70,6 +77,11 @@ submod_status submodi_labels_require(const char *who, const char *name, const su
     }
     if (!view->data && view->batch && view->pixels) {
         return submodi_fail(SUBMOD_EINVAL, "%s: %s has no data", who, name);
+    }
+    if (!submodi_reachable((size_t[]){view->batch, view->pixels, 1},
+                           (ptrdiff_t[]){view->batch_stride, view->pixel_stride, 0},
+                           submodi_label_size(view->type))) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: the strides of %s lead out of memory", who, name);
     }
     return SUBMOD_OK;
 }

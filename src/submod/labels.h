@@ -16,8 +16,11 @@ typedef struct submodi_label_rule {
 /* Room for the two codes below in an int32_t. */
 #define SUBMODI_CLASSES_MAX ((size_t)INT32_MAX - 2)
 
-/* Refuses a view that is NULL, of an unknown type, with labels per class, or of no data where there
- * should be some. */
+/* Bytes of a label of a known type. */
+size_t submodi_label_size(submod_label_type type);
+
+/* Refuses a view that is NULL, of an unknown type, with labels per class, of no data where there
+ * should be some, or whose strides lead out of all memory. */
 submod_status submodi_labels_require(const char *who, const char *name, const submod_labels *view);
 
 /* The labels of class c of a multilabel view, as one label per pixel. */

@@ -131,7 +131,7 @@ static bool take_memory(exact *x, submod_work *work)
     size_t threads = (size_t)x->threads;
     size_t segments = x->p->groups * x->p->scores.classes;
     bool side_by_side = x->p->terms >= threads;
-    x->error = submodi_take(work, segments * x->per_group, sizeof *x->error);
+    x->error = submodi_take(work, submodi_times(segments, x->per_group), sizeof *x->error);
     x->tile = submodi_tiles_take(x->p, x->threads, work);
     x->rank = submodi_take(work, threads, sizeof *x->rank);
     bool good = x->error && x->tile && x->rank;

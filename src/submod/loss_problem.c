@@ -65,6 +65,13 @@ submod_status submodi_require_gradient(const char *who, const submod_gradient *g
         return submodi_fail(SUBMOD_EINVAL, "%s: gradient overlaps itself, it has a stride of 0",
                             who);
     }
+    if (gradient && !submodi_reachable((size_t[]){scores->batch, scores->classes, scores->pixels},
+                                       (ptrdiff_t[]){gradient->batch_stride, gradient->class_stride,
+                                                     gradient->pixel_stride},
+                                       sizeof *gradient->data)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: the strides of the gradient lead out of memory",
+                            who);
+    }
     if (gradient && !isfinite((float)gradient->scale)) {
         return submodi_fail(SUBMOD_ENONFINITE, "%s: gradient scale = %g", who, gradient->scale);
     }
@@ -125,6 +132,25 @@ static submod_status require_scores(const submodi_problem *p)
         return submodi_fail(SUBMOD_EINVAL,
                             "%s: labels are %zu x %zu, scores %zu x %zu (x %zu classes)", p->who,
                             p->labels.batch, p->labels.pixels, s->batch, s->pixels, s->classes);
+    }
+    return SUBMOD_OK;
+}
+
+/* No offset into scores and labels overflows; their counts are in range already. */
+static submod_status require_reach(const submodi_problem *p)
+{
+    const submod_scores *s = &p->scores;
+    const submod_labels *l = &p->labels;
+    const size_t count[3] = {s->batch, s->classes, s->pixels};
+    size_t size = s->type == SUBMOD_SCORE_F32 ? sizeof(float) : sizeof(uint16_t);
+    if (!submodi_reachable(count, (ptrdiff_t[]){s->batch_stride, s->class_stride, s->pixel_stride},
+                           size)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: the strides of scores lead out of memory", p->who);
+    }
+    if (p->multilabel &&
+        !submodi_reachable(count, (ptrdiff_t[]){l->batch_stride, l->class_stride, l->pixel_stride},
+                           submodi_label_size(l->type))) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: the strides of labels lead out of memory", p->who);
     }
     return SUBMOD_OK;
 }
@@ -355,10 +381,16 @@ submod_status submodi_problem_shape(submodi_problem *p)
         status = require_scores(p);
     }
     if (status == SUBMOD_OK) {
+        status = require_reach(p);
+    }
+    if (status == SUBMOD_OK) {
         status = submodi_require_loss_settings(p->who, &p->settings, p->scores.classes);
     }
     if (status != SUBMOD_OK) {
         return status;
+    }
+    if (p->scores.pixels == 0) { /* no groups of nothing, however many images it is */
+        p->scores.batch = p->labels.batch = 0;
     }
     p->rule = (submodi_label_rule){.classes = p->multilabel ? 2 : (int32_t)p->scores.classes,
                                    .has_ignore = p->settings.has_ignore != 0,
@@ -376,8 +408,9 @@ submod_status submodi_problem_prepare(submodi_problem *p, submod_work *work)
         return status;
     }
     size_t C = p->scores.classes;
-    p->foreground = submodi_take(work, p->groups * C, sizeof *p->foreground);
-    p->coefficient = submodi_take(work, p->groups * C, sizeof *p->coefficient);
+    size_t segments = submodi_times(p->groups, C);
+    p->foreground = submodi_take(work, segments, sizeof *p->foreground);
+    p->coefficient = submodi_take(work, segments, sizeof *p->coefficient);
     if (!p->foreground || !p->coefficient) {
         return submodi_nomem(p->who);
     }

@@ -126,6 +126,22 @@ static submod_status solve_images(const submodi_problem *p, const submod_fn *fn,
     return SUBMOD_OK;
 }
 
+/* Before anything is written. */
+static submod_status require_fits(const submodi_problem *p, const submod_gradient *gradient,
+                                  const float *derivative)
+{
+    size_t n = p->scores.pixels;
+    bool fits = true;
+    for (size_t b = 0; gradient && b < p->scores.batch; b++) {
+        fits = submodi_row_fits(gradient, b, 0, 0, n, derivative + b * n) && fits;
+    }
+    return fits ? SUBMOD_OK
+                : submodi_fail(SUBMOD_ENUMERIC,
+                               "%s: the gradient times its scale, or added to what is there, "
+                               "overflows a float",
+                               p->who);
+}
+
 submod_status submod_lovasz_hinge_function(const submod_fn *fn, const submod_scores *scores,
                                            const submod_labels *labels, double *loss,
                                            const submod_gradient *gradient,
@@ -161,6 +177,9 @@ submod_status submod_lovasz_hinge_function(const submod_fn *fn, const submod_sco
     if (status == SUBMOD_OK) {
         derivative = submodi_take(w, scores->batch * n, sizeof *derivative);
         status = derivative ? solve_images(&p, fn, derivative, &value, w) : submodi_nomem(who);
+    }
+    if (status == SUBMOD_OK) {
+        status = require_fits(&p, gradient, derivative);
     }
     if (status == SUBMOD_OK && loss) {
         *loss = value;

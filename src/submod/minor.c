@@ -3,6 +3,7 @@
  *   restriction   S empty, the list is the caller's      F itself on fewer elements
  *   contraction   S the caller's, the list is V \ S      F given that S is there already
  *
+ * A minor of a minor is made a minor of the function inside: S and the lists are put together.
  * Costs of F on S + A; reset pushes S. State: that of F and n elements.
  */
 #include <string.h>
@@ -127,16 +128,41 @@ static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase
     return status;
 }
 
+/* Of a minor of f, itself a minor of F: what makes it a minor of F. NULL: out of memory. */
+static int32_t *base_in(const minor *f, int32_t *base, size_t nbase)
+{
+    int32_t *all = base ? translate(f, base, nbase, NULL, 0) : NULL;
+    submodi_free(base);
+    return all;
+}
+
+static void elements_in(const minor *f, int32_t *original, size_t n)
+{
+    for (size_t i = 0; original && i < n; i++) {
+        original[i] = f->original[original[i]];
+    }
+}
+
 /* Takes over base and original (NULL: there was no memory for them). */
 static submod_status new_minor(const char *who, const char *name, const submod_fn *f, int32_t *base,
                                size_t nbase, double base_value, int32_t *original, size_t n,
                                submod_fn **fn)
 {
+    if (f->ops.eval == eval) {
+        const minor *inner = f->ctx;
+        base = base_in(inner, base, nbase);
+        nbase += inner->nbase;
+        base_value += inner->base_value;
+        elements_in(inner, original, n);
+        f = inner->fn;
+    }
+    submod_status status = submodi_require_depth(who, f->depth);
     minor *m = base && original ? submodi_alloc(1, sizeof *m) : NULL;
-    if (!m) {
+    if (!m || status != SUBMOD_OK) {
+        submodi_free(m);
         submodi_free(base);
         submodi_free(original);
-        return submodi_nomem(who);
+        return status != SUBMOD_OK ? status : submodi_nomem(who);
     }
     *m = (minor){.fn = submod_fn_share(f),
                  .nbase = nbase,
@@ -152,8 +178,9 @@ static submod_status new_minor(const char *who, const char *name, const submod_f
                          .tied = f->ops.tied ? tied : NULL,
                          .minimize = f->ops.minimize ? minimize : NULL,
                          .destroy = destroy};
-    submod_status status = submodi_fn_new(name, n, &ops, m, fn);
+    status = submodi_fn_new(name, n, &ops, m, fn);
     if (status == SUBMOD_OK) {
+        (*fn)->depth = f->depth + 1;
         (*fn)->modular = f->modular;
         (*fn)->cardinality = f->cardinality;
     }

@@ -3,7 +3,7 @@
  *
  * One pass over the labels serves all three: an image is counted, averaged and added to its batch,
  * a batch averaged and added to the dataset. Integers up to the quotients, then sums of doubles in
- * the order of the images. O(pixels + images C^2), 3 C^2 counts.
+ * the order of the images. O(pixels + images C^2), 3 C^2 counts; images without pixels all at once.
  */
 #include <math.h>
 
@@ -80,6 +80,11 @@ static submod_status count_batch(const char *who, submod_miou *m, const submod_l
                                  const submod_labels *truth, submodi_mean *images)
 {
     submod_confusion_reset(m->batch);
+    submod_confusion_reset(m->image);
+    if (truth->pixels == 0) { /* each the same as the other, however many */
+        submodi_mean_add_times(images, submodi_mean_iou(&m->averaging, m->image), truth->batch);
+        return SUBMOD_OK;
+    }
     for (size_t b = 0; b < truth->batch; b++) {
         submod_confusion_reset(m->image);
         submod_status status = submodi_confusion_count(who, m->image, prediction, truth, b, 1);
@@ -100,6 +105,9 @@ static submod_status miou_add(const char *who, submod_miou *m, const submod_labe
         return status;
     }
     submodi_mean images = m->images;
+    if (truth->batch > UINT64_MAX - images.count) {
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: more images than 2^64 - 1", who);
+    }
     status = count_batch(who, m, prediction, truth, &images);
     status = status ? status : submod_confusion_merge(m->dataset, m->batch);
     if (status == SUBMOD_OK) {
@@ -123,6 +131,9 @@ submod_status submod_miou_merge(submod_miou *miou, const submod_miou *other)
 {
     if (!miou || !other) {
         return submodi_fail(SUBMOD_EINVAL, "submod_miou_merge: a miou is NULL");
+    }
+    if (other->images.count > UINT64_MAX - miou->images.count) {
+        return submodi_fail(SUBMOD_ENUMERIC, "submod_miou_merge: more images than 2^64 - 1");
     }
     submod_status status = submod_confusion_merge(miou->dataset, other->dataset);
     if (status == SUBMOD_OK) {

@@ -12,6 +12,7 @@
  * One pass over the scores for I and S, one for the gradient, which has only two values per class
  * and group. O(pixels * classes).
  */
+#include <float.h>
 #include <math.h>
 
 #include "base/error.h"
@@ -141,7 +142,8 @@ static void derive(const submodi_baseline_run *x, const submodi_tile *tile)
 
 /* ---- the calls ---- */
 
-/* Below the smallest that is allowed, 1 / smoothing would not be a float. */
+/* Below the smallest that is allowed, 1 / smoothing would not be a float. No slope is larger than
+ * the larger of 2 and that. */
 static submod_status require_smoothing(submodi_baseline_run *x)
 {
     double smoothing = x->settings->smoothing;
@@ -151,6 +153,11 @@ static submod_status require_smoothing(submodi_baseline_run *x)
     if (smoothing != 0 && smoothing < 1e-30) {
         return submodi_fail(SUBMOD_EINVAL, "%s: smoothing = %g is neither 0 nor at least 1e-30",
                             x->p.who, smoothing);
+    }
+    if (smoothing != 0 && x->gradient && fabs(x->gradient->scale) / smoothing > (double)FLT_MAX) {
+        return submodi_fail(SUBMOD_ENUMERIC,
+                            "%s: gradient scale %g / smoothing %g overflows a float", x->p.who,
+                            x->gradient->scale, smoothing);
     }
     return SUBMOD_OK;
 }

@@ -1,5 +1,6 @@
 #include "submod/rows.h"
 
+#include "base/memory.h"
 #include "base/simd.h"
 #include "submod/pointwise.h"
 
@@ -13,7 +14,7 @@ submod_scores submod_scores_channels_last(const void *data, submod_score_type ty
 {
     submod_scores s = submod_scores_dense(data, type, batch, classes, pixels);
     s.class_stride = 1;
-    s.pixel_stride = (ptrdiff_t)classes;
+    s.pixel_stride = submodi_dense_stride(classes, 1);
     return s;
 }
 
@@ -25,16 +26,16 @@ submod_scores submod_scores_dense(const void *data, submod_score_type type, size
                            .batch = batch,
                            .classes = classes,
                            .pixels = pixels,
-                           .batch_stride = (ptrdiff_t)(classes * pixels),
-                           .class_stride = (ptrdiff_t)pixels,
+                           .batch_stride = submodi_dense_stride(classes, pixels),
+                           .class_stride = submodi_dense_stride(pixels, 1),
                            .pixel_stride = 1};
 }
 
 submod_gradient submod_gradient_dense(float *data, size_t classes, size_t pixels)
 {
     return (submod_gradient){.data = data,
-                             .batch_stride = (ptrdiff_t)(classes * pixels),
-                             .class_stride = (ptrdiff_t)pixels,
+                             .batch_stride = submodi_dense_stride(classes, pixels),
+                             .class_stride = submodi_dense_stride(pixels, 1),
                              .pixel_stride = 1,
                              .scale = 1};
 }
@@ -43,7 +44,7 @@ submod_gradient submod_gradient_channels_last(float *data, size_t classes, size_
 {
     submod_gradient g = submod_gradient_dense(data, classes, pixels);
     g.class_stride = 1;
-    g.pixel_stride = (ptrdiff_t)classes;
+    g.pixel_stride = submodi_dense_stride(classes, 1);
     return g;
 }
 
@@ -106,6 +107,19 @@ static float *gradient_at(const submod_gradient *g, size_t b, size_t c, size_t f
 float *submodi_direct_row(const submod_gradient *g, size_t b, size_t c, size_t first)
 {
     return g->pixel_stride == 1 && !g->accumulate ? gradient_at(g, b, c, first) : NULL;
+}
+
+bool submodi_row_fits(const submod_gradient *g, size_t b, size_t c, size_t first, size_t n,
+                      const float *row)
+{
+    const float *to = gradient_at(g, b, c, first);
+    float scale = (float)g->scale;
+    bool fits = true;
+    for (size_t i = 0; i < n; i++) {
+        float old = g->accumulate ? to[(ptrdiff_t)i * g->pixel_stride] : 0;
+        fits &= submodi_is_special(old) || !submodi_is_special(old + scale * row[i]);
+    }
+    return fits;
 }
 
 void submodi_store_row(const submod_gradient *g, size_t b, size_t c, size_t first, size_t n,

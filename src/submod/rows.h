@@ -3,6 +3,8 @@
 #ifndef SUBMODI_ROWS_H
 #define SUBMODI_ROWS_H
 
+#include <stdbool.h>
+
 #include "submod/loss.h"
 #include "submod/tensor.h"
 
@@ -17,6 +19,11 @@ void submodi_prefetch_row(const submod_scores *s, size_t b, size_t c, size_t fir
 /* Where a row of the gradient lies if it is to be overwritten and its pixels are neighbours, else
  * NULL: then it has to go through submodi_store_row. */
 float *submodi_direct_row(const submod_gradient *g, size_t b, size_t c, size_t first);
+
+/* Whether submodi_store_row would leave numbers: false when an entry that is finite now, or is to
+ * be overwritten, would become Inf or NaN. */
+bool submodi_row_fits(const submod_gradient *g, size_t b, size_t c, size_t first, size_t n,
+                      const float *row);
 
 /* Writes or adds scale * row to the gradient. */
 void submodi_store_row(const submod_gradient *g, size_t b, size_t c, size_t first, size_t n,

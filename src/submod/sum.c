@@ -1,4 +1,5 @@
-/* Sums with coefficients >= 0: F = sum of c_i F_i. Scaling is the sum of one.
+/* Sums with coefficients >= 0: F = sum of c_i F_i. Scaling is the sum of one. A sum among the F_i
+ * is taken apart into its own terms.
  *
  * eval, push, gain, chain: those of all terms together. State: theirs, one after the other, and n
  * doubles.
@@ -188,6 +189,86 @@ static submod_status require_terms(const char *who, submod_fn *const *f, const d
                        : SUBMOD_OK;
 }
 
+/* ---- from functions to terms ---- */
+
+/* So many terms of a sum are taken apart when it becomes a term itself; a larger one stays as it
+ * is, or a sum that grows term by term would copy n^2 of them. */
+enum { MOST_TAKEN_APART = 1024 };
+
+static const sum *sum_inside(const submod_fn *f)
+{
+    return f->ops.eval == eval ? f->ctx : NULL;
+}
+
+/* Whether c times the terms of f says the same as c times f. */
+static bool comes_apart(const submod_fn *f, double c)
+{
+    const sum *s = sum_inside(f);
+    bool apart = s && s->count <= MOST_TAKEN_APART;
+    for (size_t i = 0; apart && i < s->count; i++) {
+        double product = c * s->terms[i].coefficient;
+        apart = isnormal(product) || c == 0 || s->terms[i].coefficient == 0;
+    }
+    return apart;
+}
+
+/* Appends c f to s, with the functions shared. False: their states together overflow. */
+static bool append(sum *s, submod_fn *f, double c, size_t *bytes)
+{
+    s->terms[s->count++] = (term){.fn = submod_fn_share(f), .coefficient = c, .state_at = *bytes};
+    return submodi_add_size(bytes, submodi_fn_state_size(f), 1);
+}
+
+/* All terms, sums among the functions taken apart; NULL: no memory. */
+static sum *collect(submod_fn *const *f, const double *coefficient, size_t count, size_t *bytes)
+{
+    size_t terms = 0;
+    for (size_t i = 0; i < count; i++) { /* at most 1024 for each of the caller's pointers */
+        terms += comes_apart(f[i], coefficient ? coefficient[i] : 1) ? sum_inside(f[i])->count : 1;
+    }
+    size_t size = submodi_times(terms, sizeof(term));
+    sum *s = size < SIZE_MAX / 2 ? submodi_alloc(sizeof *s + size, 1) : NULL;
+    bool fits = s != NULL;
+    if (s) {
+        s->count = 0;
+    }
+    for (size_t i = 0; fits && i < count; i++) {
+        double c = coefficient ? coefficient[i] : 1;
+        const sum *inside = comes_apart(f[i], c) ? sum_inside(f[i]) : NULL;
+        for (size_t k = 0; fits && inside && k < inside->count; k++) {
+            fits = append(s, inside->terms[k].fn, c * inside->terms[k].coefficient, bytes);
+        }
+        fits = fits && (inside || append(s, f[i], c, bytes));
+    }
+    if (s && fits) {
+        s->scratch_at = *bytes;
+        fits = submodi_add_size(bytes, f[0]->n, sizeof(double)) && *bytes <= SIZE_MAX / 8;
+    }
+    if (s && !fits) {
+        destroy(s);
+    }
+    return fits ? s : NULL;
+}
+
+/* What the terms have in common. */
+typedef struct traits {
+    bool tied, modular, cardinality;
+    size_t depth; /* of the deepest */
+} traits;
+
+static traits traits_of(const sum *s)
+{
+    traits t = {true, true, true, 0};
+    for (size_t i = 0; i < s->count; i++) {
+        const submod_fn *f = s->terms[i].fn;
+        t.tied = t.tied && f->ops.tied;
+        t.modular = t.modular && f->modular;
+        t.cardinality = t.cardinality && f->cardinality;
+        t.depth = f->depth > t.depth ? f->depth : t.depth;
+    }
+    return t;
+}
+
 static submod_status new_sum(const char *who, const char *name, submod_fn *const *f,
                              const double *coefficient, size_t count, submod_fn **fn)
 {
@@ -198,47 +279,34 @@ static submod_status new_sum(const char *who, const char *name, submod_fn *const
     if (status != SUBMOD_OK) {
         return status;
     }
-    sum *s = count <= SIZE_MAX / sizeof(term) - 1
-                 ? submodi_alloc(sizeof *s + count * sizeof *s->terms, 1)
-                 : NULL;
+    size_t bytes = 0;
+    sum *s = collect(f, coefficient, count, &bytes);
     if (!s) {
         return submodi_nomem(who);
     }
-    s->count = count;
-    size_t bytes = 0;
-    bool fits = true;
-    bool all_tied = true;
-    bool all_modular = true;
-    bool all_cardinality = true;
-    for (size_t i = 0; i < count; i++) {
-        s->terms[i] = (term){.fn = submod_fn_share(f[i]),
-                             .coefficient = coefficient ? coefficient[i] : 1,
-                             .state_at = bytes};
-        fits = fits && submodi_add_size(&bytes, submodi_fn_state_size(f[i]), 1);
-        all_tied = all_tied && f[i]->ops.tied;
-        all_modular = all_modular && f[i]->modular;
-        all_cardinality = all_cardinality && f[i]->cardinality;
-    }
-    s->scratch_at = bytes;
-    if (!fits || !submodi_add_size(&bytes, f[0]->n, sizeof(double)) || bytes > SIZE_MAX / 8) {
+    traits t = traits_of(s);
+    status = submodi_require_depth(who, t.depth);
+    if (status != SUBMOD_OK) {
         destroy(s);
-        return submodi_nomem(who);
+        return status;
     }
+    const term *only = s->count == 1 ? s->terms : NULL;
     submod_fn_ops ops = {.eval = eval,
                          .state_size = bytes,
                          .reset = reset,
                          .push = push,
                          .gain = gain,
                          .chain = chain,
-                         .tied = all_tied ? tied : NULL,
-                         .minimize = count == 1 && f[0]->ops.minimize ? minimize_scaled : NULL,
+                         .tied = t.tied ? tied : NULL,
+                         .minimize = only && only->fn->ops.minimize ? minimize_scaled : NULL,
                          .destroy = destroy};
     status = submodi_fn_new(name, f[0]->n, &ops, s, fn);
     if (status == SUBMOD_OK) {
-        (*fn)->modular = all_modular;
-        (*fn)->cardinality = all_cardinality;
-        bool by_parts = count == 1 && s->terms[0].coefficient > 0 && f[0]->minimize_parts;
+        bool by_parts = only && only->coefficient > 0 && only->fn->minimize_parts;
+        (*fn)->modular = t.modular;
+        (*fn)->cardinality = t.cardinality;
         (*fn)->minimize_parts = by_parts ? minimize_scaled_parts : NULL;
+        (*fn)->depth = t.depth + 1;
     }
     return status;
 }
