@@ -44,6 +44,14 @@ extern "C" {
 SUBMOD_API int submod_version(void);
 SUBMOD_API const char *submod_version_string(void);
 
+/* ---- instruction set ---- */
+
+/* Loops are compiled for several instruction sets, and the first call picks the largest that the
+ * machine has: "avx512", "avx2" or "baseline" on x86-64, "baseline" elsewhere. This is its name,
+ * never NULL. The environment variable SUBMOD_ISA, read once, asks for one of these names: the
+ * largest that is there and not above the wish is used. Other words count as no wish. */
+SUBMOD_API const char *submod_isa(void);
+
 /* ---- status and errors ---- */
 
 typedef enum submod_status {

@@ -1,4 +1,5 @@
 #include "prox/corral.h"
+#include "base/sums_loops.h"
 
 #include <cblas.h>
 #include <math.h>
@@ -83,7 +84,7 @@ static void centre(submodi_corral *c, size_t k)
 static void choose_kappa(submodi_corral *c, double squared)
 {
     const double *row = submodi_vertices_row(&c->points, 0);
-    double first = cblas_ddot((int)c->points.n, row, 1, row, 1);
+    double first = submodi_sums()->dot(row, row, c->points.n);
     c->kappa = squared + first > 0 ? squared + first : 1;
     c->factor.k = 0;
     submodi_factor_append(&c->factor, first + c->kappa, c->r[0]);
@@ -97,7 +98,7 @@ static bool exchange(submodi_corral *c)
     size_t k = c->factor.k;
     double *w = c->points.weights;
     submodi_factor_solve_column(&c->factor, c->step);
-    double rate = c->r[k] - cblas_ddot((int)k, c->step, 1, c->r, 1);
+    double rate = c->r[k] - submodi_sums()->dot(c->step, c->r, k);
     double length = INFINITY;
     size_t leaves = k;
     for (size_t j = 0; j < k; j++) {

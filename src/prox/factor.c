@@ -1,4 +1,5 @@
 #include "prox/factor.h"
+#include "base/sums_loops.h"
 
 #include <cblas.h>
 #include <lapacke.h>
@@ -46,18 +47,13 @@ static void solve_backward(const submodi_factor *f, double *x)
                 (int)f->capacity, x, 1);
 }
 
-static double dot(const double *a, const double *b, size_t n)
-{
-    return cblas_ddot((int)n, a, 1, b, 1);
-}
-
 double submodi_factor_project(submodi_factor *f, const double *column, double diagonal)
 {
     if (f->k) {
         memcpy(f->column, column, f->k * sizeof *column);
         solve_forward(f, f->column);
     }
-    return diagonal - dot(f->column, f->column, f->k);
+    return diagonal - submodi_sums()->dot(f->column, f->column, f->k);
 }
 
 void submodi_factor_append(submodi_factor *f, double pivot2, double r)
@@ -68,8 +64,8 @@ void submodi_factor_append(submodi_factor *f, double pivot2, double r)
         f->u[i * f->capacity + k] = f->column[i];
     }
     f->u[k * f->capacity + k] = pivot;
-    f->ones[k] = (1 - dot(f->column, f->ones, k)) / pivot;
-    f->rhs[k] = (r - dot(f->column, f->rhs, k)) / pivot;
+    f->ones[k] = (1 - submodi_sums()->dot(f->column, f->ones, k)) / pivot;
+    f->rhs[k] = (r - submodi_sums()->dot(f->column, f->rhs, k)) / pivot;
     f->k++;
 }
 
@@ -115,7 +111,8 @@ void submodi_factor_set_rhs(submodi_factor *f, const double *r)
 /* The sum of the entries of M \ (r + mu 1) is <U'\1, U'\r> + mu <U'\1, U'\1>. */
 void submodi_factor_direction(const submodi_factor *f, double *x)
 {
-    double mu = -dot(f->ones, f->rhs, f->k) / dot(f->ones, f->ones, f->k);
+    double mu =
+        -submodi_sums()->dot(f->ones, f->rhs, f->k) / submodi_sums()->dot(f->ones, f->ones, f->k);
     for (size_t i = 0; i < f->k; i++) {
         x[i] = f->rhs[i] + mu * f->ones[i];
     }
