@@ -101,9 +101,17 @@ static double sizes_dot(const double *a, const double *b, const double *t, size_
     return sum(sizes_times, a, b, t, n);
 }
 
+static void add_multiple(double *restrict to, double factor, const double *restrict a, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        to[i] += factor * a[i];
+    }
+}
+
 const submodi_sums_loops SUBMODI_TABLE(submodi_sums) = {.dot = dot,
                                                         .absolute = absolute,
                                                         .excess = excess,
                                                         .squared_distance = squared_distance,
                                                         .difference_dot = difference_dot,
-                                                        .sizes_dot = sizes_dot};
+                                                        .sizes_dot = sizes_dot,
+                                                        .add_multiple = add_multiple};

@@ -1,5 +1,6 @@
 /* Sums over vectors of doubles, in an order that depends on n alone: the same bits on every
- * machine, by every compiler. */
+ * machine, by every compiler. So linear algebra whose bits matter is built on these and not on
+ * BLAS, which takes the order from the CPU. */
 #ifndef SUBMODI_SUMS_LOOPS_H
 #define SUBMODI_SUMS_LOOPS_H
 
@@ -20,6 +21,8 @@ typedef struct submodi_sums_loops {
     double (*difference_dot)(const double *a, const double *b, const double *t, size_t n);
     /* sum of (|a| + |b|) |t| */
     double (*sizes_dot)(const double *a, const double *b, const double *t, size_t n);
+    /* to += factor * a; they do not overlap */
+    void (*add_multiple)(double *to, double factor, const double *a, size_t n);
 } submodi_sums_loops;
 
 extern const submodi_sums_loops submodi_sums_baseline, submodi_sums_avx2, submodi_sums_avx512;

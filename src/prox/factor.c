@@ -1,8 +1,6 @@
 #include "prox/factor.h"
 #include "base/sums_loops.h"
 
-#include <cblas.h>
-#include <lapacke.h>
 #include <math.h>
 #include <string.h>
 
@@ -36,15 +34,20 @@ bool submodi_factor_reserve(submodi_factor *f, size_t k, submod_work *work)
 /* x = U' \ x */
 static void solve_forward(const submodi_factor *f, double *x)
 {
-    cblas_dtrsv(CblasRowMajor, CblasUpper, CblasTrans, CblasNonUnit, (int)f->k, f->u,
-                (int)f->capacity, x, 1);
+    for (size_t i = 0; i < f->k; i++) {
+        const double *row = f->u + i * f->capacity;
+        x[i] /= row[i];
+        submodi_sums()->add_multiple(x + i + 1, -x[i], row + i + 1, f->k - i - 1);
+    }
 }
 
 /* x = U \ x */
 static void solve_backward(const submodi_factor *f, double *x)
 {
-    cblas_dtrsv(CblasRowMajor, CblasUpper, CblasNoTrans, CblasNonUnit, (int)f->k, f->u,
-                (int)f->capacity, x, 1);
+    for (size_t i = f->k; i-- > 0;) {
+        const double *row = f->u + i * f->capacity;
+        x[i] = (x[i] - submodi_sums()->dot(row + i + 1, x + i + 1, f->k - i - 1)) / row[i];
+    }
 }
 
 double submodi_factor_project(submodi_factor *f, const double *column, double diagonal)
@@ -125,10 +128,28 @@ void submodi_factor_solve_column(const submodi_factor *f, double *x)
     solve_backward(f, x);
 }
 
+/* Cholesky's factorisation, in place: row i is done, and then taken off from those below. */
+static bool factorise(submodi_factor *f)
+{
+    for (size_t i = 0; i < f->k; i++) {
+        double *row = f->u + i * f->capacity;
+        if (!(row[i] > 0)) {
+            return false;
+        }
+        row[i] = sqrt(row[i]);
+        for (size_t j = i + 1; j < f->k; j++) {
+            row[j] /= row[i];
+        }
+        for (size_t j = i + 1; j < f->k; j++) {
+            submodi_sums()->add_multiple(f->u + j * f->capacity + j, -row[j], row + j, f->k - j);
+        }
+    }
+    return true;
+}
+
 bool submodi_factor_renew(submodi_factor *f)
 {
-    /* Row-major upper is column-major lower: LAPACKE then works in place. */
-    if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', (lapack_int)f->k, f->u, (lapack_int)f->capacity)) {
+    if (!factorise(f)) {
         return false;
     }
     for (size_t i = 0; i < f->k; i++) {

@@ -209,7 +209,7 @@ static submod_status run(pieces *p, submod_prox_info *info)
             return status;
         }
         bool stuck = present || !in_corral(p, p->highest);
-        if (stuck && (renewed || !submodi_corral_renew(&p->corral, p->t, p->work))) {
+        if (stuck && (renewed || !submodi_corral_renew(&p->corral, p->t))) {
             return p->gap <= 1e3 * p->noise ? SUBMOD_OK : SUBMOD_INACCURATE;
         }
         renewed = stuck;
