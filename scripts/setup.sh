@@ -6,6 +6,7 @@
 #   scripts/setup.sh study          and what draws the plots of scripts/study.sh and writes its report
 #   scripts/setup.sh browser        and the browser in which the report is tested
 #   scripts/setup.sh python         and a Python that can make virtual environments
+#   scripts/setup.sh clang          and clang, the other compiler that the tests build with
 #   scripts/setup.sh lint study     and both, as any combination
 #
 # On Debian and its relatives by apt, as root or through sudo. Nothing is touched, and no network
@@ -21,6 +22,10 @@ for group in "$@"; do
         # libomp-dev has the omp.h that clang-tidy reads; gcc brings its own.
         packages+=(git clang-format clang-tidy libomp-dev cppcheck shellcheck)
         tools+=(git clang-format clang-tidy cppcheck shellcheck)
+        ;;
+    clang)
+        packages+=(clang libomp-dev)
+        tools+=(clang)
         ;;
     study)
         # The last two: the volumes of study brain and what reads them.

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Sets up, builds and tests everything: release build, sanitizer build, the first steps of README,
+# Sets up, builds and tests everything: release build, clang, sanitizers, the first steps of README,
 # Python package, linters.
 #
 #   scripts/test.sh               all of it
 #   scripts/test.sh --quick       the release tests only
 #   scripts/test.sh --no-lint     all but the linters
+#   scripts/test.sh --no-clang    all but what is built with clang
 #   scripts/test.sh --no-python   all but the Python package
 #   scripts/test.sh --no-torch    all but its PyTorch part, which fetches 3 GB the first time
 #   scripts/test.sh --help        this text
@@ -12,14 +13,16 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 sanitize=yes
+clang=yes
 first_steps=yes
 lint=yes
 python=yes
 torch=()
 for option in "$@"; do
     case $option in
-    --quick) sanitize=no first_steps=no lint=no python=no ;;
+    --quick) sanitize=no clang=no first_steps=no lint=no python=no ;;
     --no-lint) lint=no ;;
+    --no-clang) clang=no ;;
     --no-python) python=no ;;
     --no-torch) torch=(--no-torch) ;;
     --help | -h)
@@ -72,6 +75,9 @@ groups=()
 if [ $lint = yes ]; then
     groups+=(lint study browser)
 fi
+if [ $clang = yes ]; then
+    groups+=(clang)
+fi
 if [ $python = yes ]; then
     groups+=(python)
 fi
@@ -90,6 +96,32 @@ end
 begin "release build and tests"
 build_and_test build -DCMAKE_BUILD_TYPE=Release
 end
+
+# build_with_clang DIRECTORY TESTS CMAKE_OPTIONS...: the library and these tests alone.
+build_with_clang() {
+    local directory=$1 tests=$2
+    shift 2
+    cmake -S . -B "$directory" -DCMAKE_C_COMPILER=clang -DSUBMOD_WERROR=ON -DSUBMOD_CUDA=OFF \
+        -DSUBMOD_BUILD_BENCH=OFF -DSUBMOD_BUILD_TOOLS=OFF -DSUBMOD_BUILD_EXAMPLES=OFF "$@"
+    # shellcheck disable=SC2086
+    cmake --build "$directory" --parallel "$jobs" --target $(printf 'test_%s ' $tests)
+    ctest --test-dir "$directory" --output-on-failure --no-tests=error --parallel "$jobs" \
+        -R "^((baseline|avx2|avx512)_)?(${tests// /|})\$"
+}
+
+if [ $clang = yes ]; then
+    begin "clang: tests of the loops, and the bits of gcc"
+    build_with_clang build-clang \
+        "isa loss loss_hinge histogram baseline prox max_affine min_norm fista bundle" \
+        -DCMAKE_BUILD_TYPE=Release
+    diff <(build/tests/test_isa --print) <(build-clang/tests/test_isa --print)
+    end
+    begin "ThreadSanitizer"
+    # clang's OpenMP tells the sanitizer how its threads wait for each other, if asked to.
+    TSAN_OPTIONS=ignore_noninstrumented_modules=1 build_with_clang build-tsan "isa loss min_norm" \
+        -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_C_FLAGS=-O1 -fsanitize=thread"
+    end
+fi
 
 if [ $sanitize = yes ]; then
     begin "tests under AddressSanitizer and UBSan"

@@ -16,8 +16,32 @@
  *     headers): copy those first. This is not checked. gpu.h asks for more where it says so.
  *   - Elements of a ground set of size n are the int32_t numbers 0 .. n-1, so n <= 2^31 - 1.
  *   - Nothing here prints, exits or aborts. Handles marked immutable may be shared by threads.
- *   - Results do not depend on the number of threads; where OpenBLAS does the work (log-det) its
- *     last bits may depend on OpenBLAS's own number of threads.
+ *
+ * Which results are the same, bit by bit. One version of the library, the same inputs and settings
+ * and no time limit are understood. yes: the same bits. last bits: the same up to rounding.
+ *
+ *   over                     number of  instruction sets      gcc and    CPU and GPU
+ *                            threads    (submod_isa), CPUs    clang      (gpu.h)
+ *   Lovász losses and
+ *   gradients, dataset
+ *   histograms
+ *     of logits              yes        avx2, avx512, ARM:    yes        gradients: yes, where the
+ *                                       yes; baseline of                 CPU fuses; sums of losses:
+ *                                       x86-64: last bits                last bits
+ *     of probabilities,      yes        yes                   yes        gradients: yes; sums of
+ *     and the hinge                                                      losses: last bits
+ *   baseline losses          yes        as above              yes        not there
+ *   metrics, sorting         yes        yes                   yes        not there
+ *   set functions, Lovász
+ *   extension, prox,         yes        yes (1)               yes (1)    Jaccard prox: other bins,
+ *   minimisation, optimisers                                             up to both deltas
+ *   log-det, and what is     (2)        last bits             last bits  not there
+ *   computed from it
+ *
+ * The baseline of x86-64 has no instruction that rounds a * b + c once; all others have, GPUs too.
+ * (1) Where a function calls log1p, hypot or pow, the same libm is needed as well; so it is for the
+ * user's own callbacks. (2) OpenBLAS does the work: last bits may depend on the CPU and on its own
+ * number of threads.
  */
 #ifndef SUBMOD_BASE_H
 #define SUBMOD_BASE_H
@@ -48,6 +72,14 @@ extern "C" {
 /* The version of the library that is running, which may differ from the macros of this header. */
 SUBMOD_API int submod_version(void);
 SUBMOD_API const char *submod_version_string(void);
+
+/* ---- instruction set ---- */
+
+/* Loops are compiled for several instruction sets, and the first call picks the largest that the
+ * machine has: "avx512", "avx2" or "baseline" on x86-64, "baseline" elsewhere. This is its name,
+ * never NULL. The environment variable SUBMOD_ISA, read once, asks for one of these names: the
+ * largest that is there and not above the wish is used. Other words count as no wish. */
+SUBMOD_API const char *submod_isa(void);
 
 /* ---- status and errors ---- */
 

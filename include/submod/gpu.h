@@ -30,7 +30,7 @@
  * inside the launches, so settings need not outlive the call; scores, labels, gradient, result and
  * workspace belong to the graph.
  *
- * Same numbers as a CPU that fuses multiplications and additions (AVX2, ARM): float operations,
+ * Same numbers as a CPU that fuses multiplications and additions (AVX2, ARM; table in base.h): float operations,
  * counts and weights are the same bit by bit, sums of losses are added in another, fixed order
  * (last bits of a double). On other CPUs probabilities from logits differ in their last bits. Two
  * runs give the same bits.

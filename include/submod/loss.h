@@ -12,8 +12,7 @@
  *              memory that grows with the pixels, a loss that is off by at most a known delta,
  *              a gradient g that is a 2 delta-subgradient by the probabilities, for the hinge by
  *              the scores: loss(q) >= loss(p) + <g, q - p> - 2 delta for all q, with exact losses.
- * Both give the same bits for any number of threads, on one machine: where the CPU can fuse a
- * multiplication with an addition, probabilities may differ in the last bit from those elsewhere.
+ * Both give the same bits for any number of threads; base.h says over what else.
  * The histogram engine needs some 8 bytes per class, bin and thread, the exact one 4 bytes per
  * score and 16 per pixel and thread.
  *

@@ -14,7 +14,14 @@ from ._dataset import DatasetJaccard
 from ._errors import AccuracyWarning, CallbackError, InvalidArgumentError, NonFiniteError
 from ._errors import NumericError, OutOfMemoryError, SubmodError, UnsupportedError
 from ._function import Check, Counterexample, Function
-from ._library import GpuAvailability, get_num_threads, gpu_available, set_num_threads, version
+from ._library import (
+    GpuAvailability,
+    get_num_threads,
+    gpu_available,
+    isa,
+    set_num_threads,
+    version,
+)
 from ._losses import lovasz_hinge, lovasz_sigmoid, lovasz_softmax, prox_lovasz_hinge
 from ._metrics import Equibatch, MeanIoU, MeanIoUValues, miou
 from ._prox import Certificate, CertificateCheck, MinimizeResult, ProxResult, prox_max_affine
@@ -44,6 +51,7 @@ __all__ = [
     "UnsupportedError",
     "get_num_threads",
     "gpu_available",
+    "isa",
     "lovasz_hinge",
     "lovasz_sigmoid",
     "lovasz_softmax",

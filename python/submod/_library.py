@@ -30,6 +30,7 @@ _GPU_END = [c_void_p, POINTER(Gradient), POINTER(LossSettings), POINTER(GpuPlace
 # Name without submod_, what it returns, what it takes. Arrays and handles are c_void_p.
 _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "version_string": (c_char_p, []),
+    "isa": (c_char_p, []),
     "status_string": (c_char_p, [c_int]),
     "last_error": (c_char_p, []),
     "set_num_threads": (_STATUS, [c_int]),
@@ -329,4 +330,11 @@ def gpu_available() -> GpuAvailability:
 
 def version() -> str:
     text: bytes = function("version_string")()
+    return text.decode()
+
+
+def isa() -> str:
+    """The instruction set that the loops use: "baseline", "avx2" or "avx512". It is the largest that
+    the machine has; the environment variable SUBMOD_ISA, set before Python starts, asks for less."""
+    text: bytes = function("isa")()
     return text.decode()

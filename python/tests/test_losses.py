@@ -1,6 +1,9 @@
 """The losses of NumPy arrays against reference.py, in many shapes, types and layouts."""
 
 import multiprocessing
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -202,6 +205,17 @@ def test_wrong_types():
         submod.lovasz_softmax(np.zeros((1, 3, 4), complex), np.zeros((1, 4), int))
     with pytest.raises(TypeError, match="whole"):
         submod.lovasz_hinge(np.zeros(3), np.full(3, 0.5))
+
+
+def test_instruction_set():
+    assert submod.isa() in ("baseline", "avx2", "avx512")
+    command = [sys.executable, "-c", "import submod; print(submod.isa())"]
+    found = []
+    for wish in ("baseline", "avx512", "no such"):
+        environment = {**os.environ, "SUBMOD_ISA": wish}
+        run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        found.append(run.stdout.strip())
+    assert found[0] == "baseline" and found[1] == found[2]  # the last two: the best there is
 
 
 def test_threads():

@@ -112,7 +112,7 @@ SUBMODI_DEVICE bool submodi_gpu_check_score(const submodi_gpu_job *j, const subm
     return !bad;
 }
 
-/* The softmax of a pixel, in the order of submodi_softmax and so with the same bits; without a
+/* The softmax of a pixel, in the order of the CPU's softmax and so with the same bits; without a
  * stage the scores are read again. False if some score is bad. */
 SUBMODI_DEVICE bool submodi_gpu_normalise(const submodi_gpu_job *j, submodi_gpu_pixel *x)
 {

@@ -1,6 +1,6 @@
 #include "prox/corral.h"
+#include "base/sums_loops.h"
 
-#include <cblas.h>
 #include <math.h>
 #include <string.h>
 
@@ -83,7 +83,7 @@ static void centre(submodi_corral *c, size_t k)
 static void choose_kappa(submodi_corral *c, double squared)
 {
     const double *row = submodi_vertices_row(&c->points, 0);
-    double first = cblas_ddot((int)c->points.n, row, 1, row, 1);
+    double first = submodi_sums()->dot(row, row, c->points.n);
     c->kappa = squared + first > 0 ? squared + first : 1;
     c->factor.k = 0;
     submodi_factor_append(&c->factor, first + c->kappa, c->r[0]);
@@ -97,7 +97,7 @@ static bool exchange(submodi_corral *c)
     size_t k = c->factor.k;
     double *w = c->points.weights;
     submodi_factor_solve_column(&c->factor, c->step);
-    double rate = c->r[k] - cblas_ddot((int)k, c->step, 1, c->r, 1);
+    double rate = c->r[k] - submodi_sums()->dot(c->step, c->r, k);
     double length = INFINITY;
     size_t leaves = k;
     for (size_t j = 0; j < k; j++) {
@@ -185,7 +185,9 @@ void submodi_corral_settle(submodi_corral *c)
         }
         if (!inside) {
             w[stopper] = 0;
-            cblas_dscal((int)c->factor.k, 1 - length, c->factor.rhs, 1);
+            for (size_t j = 0; j < c->factor.k; j++) {
+                c->factor.rhs[j] *= 1 - length;
+            }
             c->minor_cycles++;
         }
         for (size_t j = c->points.count; j-- > 0;) {
@@ -200,26 +202,23 @@ void submodi_corral_settle(submodi_corral *c)
     submodi_vertices_normalise(&c->points);
 }
 
-/* The upper triangle of M into the factor. */
-static bool gram(submodi_corral *c, submod_work *work)
+/* The upper triangle of M into the factor, two columns at a time. r and column hold them, until
+ * they are measured. */
+static void gram(submodi_corral *c)
 {
-    submodi_vertices *p = &c->points;
+    const submodi_vertices *p = &c->points;
     submodi_factor *f = &c->factor;
-    submodi_scope scope;
-    submod_work *w = submodi_scope_open(&scope, work);
-    double *rows = submodi_take(w, p->count, p->n * sizeof *rows);
-    if (rows) {
-        for (size_t j = 0; j < p->count; j++) {
-            memcpy(rows + j * p->n, submodi_vertices_row(p, j), p->n * sizeof *rows);
-            for (size_t i = 0; i <= j; i++) {
-                f->u[i * f->capacity + j] = c->kappa;
-            }
+    for (size_t j = 0; j < p->count; j += 2) {
+        size_t next = j + 1 < p->count ? j + 1 : j;
+        submodi_vertices_dots(p, submodi_vertices_row(p, j), submodi_vertices_row(p, next), c->r,
+                              c->column);
+        for (size_t i = 0; i <= j; i++) {
+            f->u[i * f->capacity + j] = c->r[i] + c->kappa;
         }
-        cblas_dsyrk(CblasRowMajor, CblasUpper, CblasNoTrans, (int)p->count, (int)p->n, 1, rows,
-                    (int)p->n, 1, f->u, (int)f->capacity);
+        for (size_t i = 0; i <= next; i++) {
+            f->u[i * f->capacity + next] = c->column[i] + c->kappa;
+        }
     }
-    submodi_scope_close(&scope);
-    return rows != NULL;
 }
 
 void submodi_corral_measure(submodi_corral *c, const double *t)
@@ -229,9 +228,10 @@ void submodi_corral_measure(submodi_corral *c, const double *t)
     submodi_factor_set_rhs(&c->factor, c->r);
 }
 
-bool submodi_corral_renew(submodi_corral *c, const double *t, submod_work *work)
+bool submodi_corral_renew(submodi_corral *c, const double *t)
 {
-    if (!gram(c, work) || !submodi_factor_renew(&c->factor)) {
+    gram(c);
+    if (!submodi_factor_renew(&c->factor)) {
         return false;
     }
     submodi_corral_measure(c, t);

@@ -63,8 +63,8 @@ void submodi_corral_settle(submodi_corral *c);
 /* Measures r at the corral's present point: the next settle starts from there. */
 void submodi_corral_measure(submodi_corral *c, const double *t);
 
-/* Measures r and computes the factor anew from the points. false: no memory, or the points are
- * dependent in double precision; the corral must then not be used further. */
-bool submodi_corral_renew(submodi_corral *c, const double *t, submod_work *work);
+/* Measures r and computes the factor anew from the points. false: the points are dependent in
+ * double precision; the corral must then not be used further. */
+bool submodi_corral_renew(submodi_corral *c, const double *t);
 
 #endif

@@ -1,7 +1,6 @@
 #include "prox/factor.h"
+#include "base/sums_loops.h"
 
-#include <cblas.h>
-#include <lapacke.h>
 #include <math.h>
 #include <string.h>
 
@@ -34,20 +33,20 @@ bool submodi_factor_reserve(submodi_factor *f, size_t k, submod_work *work)
 /* x = U' \ x */
 static void solve_forward(const submodi_factor *f, double *x)
 {
-    cblas_dtrsv(CblasRowMajor, CblasUpper, CblasTrans, CblasNonUnit, (int)f->k, f->u,
-                (int)f->capacity, x, 1);
+    for (size_t i = 0; i < f->k; i++) {
+        const double *row = f->u + i * f->capacity;
+        x[i] /= row[i];
+        submodi_sums()->add_multiple(x + i + 1, -x[i], row + i + 1, f->k - i - 1);
+    }
 }
 
 /* x = U \ x */
 static void solve_backward(const submodi_factor *f, double *x)
 {
-    cblas_dtrsv(CblasRowMajor, CblasUpper, CblasNoTrans, CblasNonUnit, (int)f->k, f->u,
-                (int)f->capacity, x, 1);
-}
-
-static double dot(const double *a, const double *b, size_t n)
-{
-    return cblas_ddot((int)n, a, 1, b, 1);
+    for (size_t i = f->k; i-- > 0;) {
+        const double *row = f->u + i * f->capacity;
+        x[i] = (x[i] - submodi_sums()->dot(row + i + 1, x + i + 1, f->k - i - 1)) / row[i];
+    }
 }
 
 double submodi_factor_project(submodi_factor *f, const double *column, double diagonal)
@@ -56,7 +55,7 @@ double submodi_factor_project(submodi_factor *f, const double *column, double di
         memcpy(f->column, column, f->k * sizeof *column);
         solve_forward(f, f->column);
     }
-    return diagonal - dot(f->column, f->column, f->k);
+    return diagonal - submodi_sums()->dot(f->column, f->column, f->k);
 }
 
 void submodi_factor_append(submodi_factor *f, double pivot2, double r)
@@ -67,8 +66,8 @@ void submodi_factor_append(submodi_factor *f, double pivot2, double r)
         f->u[i * f->capacity + k] = f->column[i];
     }
     f->u[k * f->capacity + k] = pivot;
-    f->ones[k] = (1 - dot(f->column, f->ones, k)) / pivot;
-    f->rhs[k] = (r - dot(f->column, f->rhs, k)) / pivot;
+    f->ones[k] = (1 - submodi_sums()->dot(f->column, f->ones, k)) / pivot;
+    f->rhs[k] = (r - submodi_sums()->dot(f->column, f->rhs, k)) / pivot;
     f->k++;
 }
 
@@ -114,7 +113,8 @@ void submodi_factor_set_rhs(submodi_factor *f, const double *r)
 /* The sum of the entries of M \ (r + mu 1) is <U'\1, U'\r> + mu <U'\1, U'\1>. */
 void submodi_factor_direction(const submodi_factor *f, double *x)
 {
-    double mu = -dot(f->ones, f->rhs, f->k) / dot(f->ones, f->ones, f->k);
+    double mu =
+        -submodi_sums()->dot(f->ones, f->rhs, f->k) / submodi_sums()->dot(f->ones, f->ones, f->k);
     for (size_t i = 0; i < f->k; i++) {
         x[i] = f->rhs[i] + mu * f->ones[i];
     }
@@ -127,10 +127,28 @@ void submodi_factor_solve_column(const submodi_factor *f, double *x)
     solve_backward(f, x);
 }
 
+/* Cholesky's factorisation, in place: row i is done, and then taken off from those below. */
+static bool factorise(submodi_factor *f)
+{
+    for (size_t i = 0; i < f->k; i++) {
+        double *row = f->u + i * f->capacity;
+        if (!(row[i] > 0)) {
+            return false;
+        }
+        row[i] = sqrt(row[i]);
+        for (size_t j = i + 1; j < f->k; j++) {
+            row[j] /= row[i];
+        }
+        for (size_t j = i + 1; j < f->k; j++) {
+            submodi_sums()->add_multiple(f->u + j * f->capacity + j, -row[j], row + j, f->k - j);
+        }
+    }
+    return true;
+}
+
 bool submodi_factor_renew(submodi_factor *f)
 {
-    /* Row-major upper is column-major lower: LAPACKE then works in place. */
-    if (LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'L', (lapack_int)f->k, f->u, (lapack_int)f->capacity)) {
+    if (!factorise(f)) {
         return false;
     }
     for (size_t i = 0; i < f->k; i++) {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sums_loops.h"
 #include "prox/combination.h"
 #include "prox/projection.h"
 #include "prox/vertices.h"
@@ -88,14 +89,8 @@ static submod_status start(frank_wolfe *m)
 /* The line search: how far s may move along (to - s) * sign, at most longest. Moves it. */
 static double move(submodi_projection *p, const double *to, double sign, double longest)
 {
-    double square = 0;
-    double slope = 0;
-#pragma omp simd reduction(+ : square, slope)
-    for (size_t i = 0; i < p->n; i++) {
-        double d = sign * (to[i] - p->s[i]);
-        square += d * d;
-        slope += d * p->t[i];
-    }
+    double square = submodi_sums()->squared_distance(to, p->s, p->n);
+    double slope = sign * submodi_sums()->difference_dot(to, p->s, p->t, p->n);
     double length = slope < longest * square ? slope / square : longest;
     for (size_t i = 0; i < p->n; i++) {
         p->s[i] += length * sign * (to[i] - p->s[i]);

@@ -19,6 +19,7 @@
 #include "base/cancel.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/sums_loops.h"
 #include "base/threads.h"
 #include "prox/corral.h"
 #include "prox/solver.h"
@@ -42,16 +43,6 @@ typedef struct pieces {
     submodi_corral corral;
     submod_work *work;
 } pieces;
-
-static double dot(const double *a, const double *b, size_t n)
-{
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t i = 0; i < n; i++) {
-        sum += a[i] * b[i];
-    }
-    return sum;
-}
 
 static double largest_of(const double *x, size_t n)
 {
@@ -125,7 +116,7 @@ static void look(pieces *p)
     measure_t(p);
 #pragma omp parallel for num_threads(submodi_threads_for(p->m * p->n / 16))
     for (size_t j = 0; j < p->m; j++) {
-        p->heights[j] = dot(p->a + j * p->n, p->t, p->n) / p->sigma + p->offsets[j];
+        p->heights[j] = submodi_sums()->dot(p->a + j * p->n, p->t, p->n) / p->sigma + p->offsets[j];
     }
     p->highest = 0;
     for (size_t j = 1; j < p->m; j++) {
@@ -218,7 +209,7 @@ static submod_status run(pieces *p, submod_prox_info *info)
             return status;
         }
         bool stuck = present || !in_corral(p, p->highest);
-        if (stuck && (renewed || !submodi_corral_renew(&p->corral, p->t, p->work))) {
+        if (stuck && (renewed || !submodi_corral_renew(&p->corral, p->t))) {
             return p->gap <= 1e3 * p->noise ? SUBMOD_OK : SUBMOD_INACCURATE;
         }
         renewed = stuck;
@@ -242,7 +233,7 @@ static submod_status report(pieces *p, submod_prox_info *info)
         distance += p->lambda * (p->s[i] * per) * (p->s[i] * per);
     }
     for (size_t j = 0; j < p->m; j++) {
-        double height = dot(p->a + j * p->n, p->u, p->n) + p->b[j];
+        double height = submodi_sums()->dot(p->a + j * p->n, p->u, p->n) + p->b[j];
         highest = fmax(highest, height);
         mean += p->weights[j] > 0 ? p->weights[j] * height : 0;
     }

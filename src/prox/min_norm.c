@@ -137,7 +137,7 @@ static submod_status major_cycle(wolfe *m, bool *stuck)
     bool drifted = c->spread > drift_allowed * m->levelled + p->noise;
     if (drifted && p->info->iterations >= m->next_renewal) {
         m->next_renewal = p->info->iterations + c->points.count; /* at a cost like these cycles' */
-        if (!submodi_corral_renew(c, p->t, p->work)) {
+        if (!submodi_corral_renew(c, p->t)) {
             return SUBMOD_INACCURATE;
         }
     }
@@ -168,7 +168,7 @@ static submod_status run(wolfe *m)
         }
         if (stuck) {
             measure_t(&m->p);
-            if (!submodi_corral_renew(&m->corral, m->p.t, m->p.work)) {
+            if (!submodi_corral_renew(&m->corral, m->p.t)) {
                 return SUBMOD_INACCURATE;
             }
             settle(m);

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/sort.h"
+#include "base/sums_loops.h"
 
 enum { DEFAULT_ITERATIONS = 100000 };
 
@@ -22,12 +23,7 @@ static double largest_of(const double *x, size_t n)
 
 static double squared_length(const double *x, size_t n)
 {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t i = 0; i < n; i++) {
-        sum += x[i] * x[i];
-    }
-    return sum;
+    return submodi_sums()->dot(x, x, n);
 }
 
 static bool allocate(submodi_projection *p)
@@ -141,15 +137,8 @@ submod_status submodi_projection_start(submodi_projection *p, const submodi_prox
 static double gap_of(const double *t, const double *g, const double *s, const double *present,
                      size_t n)
 {
-    double linear = 0;
-    double square = 0;
-#pragma omp simd reduction(+ : linear, square)
-    for (size_t i = 0; i < n; i++) {
-        double difference = t[i] - present[i];
-        linear += (g[i] - s[i]) * t[i];
-        square += difference * difference;
-    }
-    return linear + square / 2;
+    return submodi_sums()->difference_dot(g, s, t, n) +
+           submodi_sums()->squared_distance(t, present, n) / 2;
 }
 
 /* Among all t that descend along the order, f is linear, and the best one is the isotonic
@@ -176,16 +165,8 @@ static void improve_primal(submodi_projection *p)
 
 static void measure_vertex(submodi_projection *p)
 {
-    double sum = 0;
-    double size = 0;
-#pragma omp simd reduction(+ : sum, size)
-    for (size_t i = 0; i < p->n; i++) {
-        double term = (p->vertex[i] - p->s[i]) * p->t[i];
-        sum += term;
-        size += (fabs(p->vertex[i]) + fabs(p->s[i])) * fabs(p->t[i]);
-    }
-    p->improves = sum;
-    p->noise = 2 * DBL_EPSILON * size;
+    p->improves = submodi_sums()->difference_dot(p->vertex, p->s, p->t, p->n);
+    p->noise = 2 * DBL_EPSILON * submodi_sums()->sizes_dot(p->vertex, p->s, p->t, p->n);
 }
 
 /* The terms that the gap is the difference of, and the rounding errors of s, a mean of greedy

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "base/simd.h"
 #include "base/threads.h"
+#include "prox/vertex_loops.h"
 
 bool submodi_vertices_init(submodi_vertices *v, size_t n, const double *origin, bool keep_orders,
                            submod_work *work)
@@ -89,31 +89,6 @@ static int threads_for(const submodi_vertices *v)
     return submodi_threads_for(v->count * v->n / 16);
 }
 
-/* Four rows times two vectors: eight sums keep the adders busy while rows come from memory. */
-SUBMODI_MULTIVERSION
-static void dots_of_four(const double *const row[4], const double *a, const double *b, size_t n,
-                         double *with_a, double *with_b)
-{
-    const double *r0 = row[0];
-    const double *r1 = row[1];
-    const double *r2 = row[2];
-    const double *r3 = row[3];
-    double a0 = 0, a1 = 0, a2 = 0, a3 = 0, b0 = 0, b1 = 0, b2 = 0, b3 = 0;
-#pragma omp simd reduction(+ : a0, a1, a2, a3, b0, b1, b2, b3)
-    for (size_t i = 0; i < n; i++) {
-        a0 += r0[i] * a[i];
-        a1 += r1[i] * a[i];
-        a2 += r2[i] * a[i];
-        a3 += r3[i] * a[i];
-        b0 += r0[i] * b[i];
-        b1 += r1[i] * b[i];
-        b2 += r2[i] * b[i];
-        b3 += r3[i] * b[i];
-    }
-    with_a[0] = a0, with_a[1] = a1, with_a[2] = a2, with_a[3] = a3;
-    with_b[0] = b0, with_b[1] = b1, with_b[2] = b2, with_b[3] = b3;
-}
-
 void submodi_vertices_dots(const submodi_vertices *v, const double *a, const double *b,
                            double *with_a, double *with_b)
 {
@@ -128,23 +103,9 @@ void submodi_vertices_dots(const submodi_vertices *v, const double *a, const dou
         for (size_t i = 0; i < 4; i++) { /* the last ones may stand in for missing ones */
             row[i] = submodi_vertices_row(v, first + (i < here ? i : here - 1));
         }
-        dots_of_four(row, a, b, v->n, of_a, of_b);
+        submodi_vertex()->dots(row, a, b, v->n, of_a, of_b);
         memcpy(with_a + first, of_a, here * sizeof *of_a);
         memcpy(with_b + first, of_b, here * sizeof *of_b);
-    }
-}
-
-SUBMODI_MULTIVERSION
-static void add_four(double *to, const double *const row[4], const double weight[4], size_t n)
-{
-    const double *r0 = row[0];
-    const double *r1 = row[1];
-    const double *r2 = row[2];
-    const double *r3 = row[3];
-    double w0 = weight[0], w1 = weight[1], w2 = weight[2], w3 = weight[3];
-#pragma omp simd
-    for (size_t i = 0; i < n; i++) {
-        to[i] += (w0 * r0[i] + w1 * r1[i]) + (w2 * r2[i] + w3 * r3[i]);
     }
 }
 
@@ -164,7 +125,7 @@ void submodi_vertices_combine(const submodi_vertices *v, double *point)
                 row[i] = submodi_vertices_row(v, j + i < v->count ? j + i : j) + begin;
                 weight[i] = j + i < v->count ? v->weights[j + i] : 0;
             }
-            add_four(point + begin, row, weight, length);
+            submodi_vertex()->add(point + begin, row, weight, length);
         }
     }
 }

@@ -6,35 +6,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/simd.h"
+#include "submod/bin_loops.h"
 #include "submod/pointwise.h"
-
-/* The bins of a row of probabilities if all of it were background. Of the classes of a multiclass
- * problem a pixel is foreground in one: to count or look up everything as background and then to
- * mend that one is cheaper than to ask everywhere. factor: the tile's times the bins' scale, which
- * is exact. */
-SUBMODI_MULTIVERSION
-static void background_bins(const float *restrict v, const float *restrict factor, int32_t K,
-                            size_t n, uint32_t *restrict bin)
-{
-    for (size_t i = 0; i < n; i++) {
-        int32_t b = (int32_t)(v[i] * factor[i]);
-        bin[i] = (uint32_t)(b < K ? b : K - 1);
-    }
-}
-
-/* The bins of a row with labels of its own: code 1 is foreground, 2 ignored. */
-SUBMODI_MULTIVERSION
-static void labelled_bins(const submodi_binning *how, const float *restrict v,
-                          const int32_t *restrict code, size_t n, uint32_t *restrict bin)
-{
-    const submodi_binning h = *how;
-    for (size_t i = 0; i < n; i++) {
-        float e = submodi_error_of(v[i], code[i] == 1, h.bias);
-        uint32_t b = submodi_bin_of(e, h.scale, h.K) + (code[i] == 1 ? h.K : 0);
-        bin[i] = code[i] > 1 || e <= h.lowest ? 2 * h.K : b;
-    }
-}
 
 /* Rows of bins: each class's own labels, or all as background. */
 static void find_bins(const submodi_counter *x, const submodi_tile *tile, const float *factor,
@@ -42,9 +15,9 @@ static void find_bins(const submodi_counter *x, const submodi_tile *tile, const 
 {
     const float *v = tile->v + c * SUBMODI_TILE;
     if (x->p->multilabel) {
-        labelled_bins(&x->how, v, tile->codes + c * SUBMODI_TILE, tile->n, bin);
+        submodi_bins()->labelled_bins(&x->how, v, tile->codes + c * SUBMODI_TILE, tile->n, bin);
     } else {
-        background_bins(v, factor, (int32_t)x->how.K, tile->n, bin);
+        submodi_bins()->background_bins(v, factor, (int32_t)x->how.K, tile->n, bin);
     }
 }
 
@@ -118,15 +91,7 @@ bool submodi_counter_take_tables(submodi_counter *x, submod_work *work)
     return good;
 }
 
-SUBMODI_MULTIVERSION
-static void count_row(const uint32_t *restrict bin, size_t n, uint32_t *restrict table)
-{
-    for (size_t i = 0; i < n; i++) {
-        table[bin[i]]++;
-    }
-}
-
-/* What count_row took for background: the foreground, and all entries of ignored pixels. */
+/* What was counted as background: the foreground, and all entries of ignored pixels. */
 static void mend_counts(const submodi_counter *x, const submodi_tile *tile, uint32_t *count)
 {
     size_t C = x->p->scores.classes;
@@ -154,7 +119,7 @@ static void count_tile(const submodi_counter *x, const submodi_tile *tile, uint3
     for (size_t c = 0; c < x->p->scores.classes; c++) {
         uint32_t bin[SUBMODI_TILE];
         find_bins(x, tile, factor, c, bin);
-        count_row(bin, tile->n, count + c * table_size(x));
+        submodi_bins()->count(bin, tile->n, count + c * table_size(x));
     }
     if (!x->p->multilabel) {
         mend_counts(x, tile, count);
@@ -232,15 +197,6 @@ double submodi_solve_bins(const double *count, double P, const submodi_binning *
     return coefficient * value;
 }
 
-SUBMODI_MULTIVERSION
-static void look_up_row(const float *restrict table, const uint32_t *restrict bin, size_t n,
-                        float *restrict g)
-{
-    for (size_t i = 0; i < n; i++) {
-        g[i] = table[bin[i]];
-    }
-}
-
 static void mend_weights(const submodi_counter *x, const submodi_tile *tile)
 {
     size_t C = x->p->scores.classes;
@@ -270,7 +226,8 @@ static void look_tile_up(const submodi_counter *x, const submodi_tile *tile)
     for (size_t c = 0; c < x->p->scores.classes; c++) {
         uint32_t bin[SUBMODI_TILE];
         find_bins(x, tile, factor, c, bin);
-        look_up_row(x->weight + c * table_size(x), bin, tile->n, tile->g + c * SUBMODI_TILE);
+        submodi_bins()->look_up(x->weight + c * table_size(x), bin, tile->n,
+                                tile->g + c * SUBMODI_TILE);
     }
     if (!x->p->multilabel) {
         mend_weights(x, tile);

@@ -13,78 +13,28 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/simd.h"
+#include "submod/baseline_loops.h"
 #include "submod/baseline_run.h"
 #include "submod/shares.h"
 
 /* ---- numbers ---- */
 
-/* log(1 + x) for x >= 0, within 0.9 units in the last place. With u = 1 + x rounded: log u plus
- * what was rounded off, over u. With u = 2^k f, f in [sqrt 1/2, sqrt 2): log u = k log 2 + log f,
- * the latter by a polynomial in f - 1 (the minimax coefficients of Cephes' logf). log 2 comes in
- * two parts, the first of which is exact when multiplied by k. */
-static inline float log1p_nonnegative(float x)
-{
-    const uint32_t root_half = UINT32_C(0x3f3504f3);
-    float u = 1.0F + x;
-    float off = (x - (u - 1.0F)) / u;
-    uint32_t bits;
-    memcpy(&bits, &u, sizeof bits);
-    uint32_t exponent = (bits - root_half) >> 23;
-    bits -= exponent << 23;
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    float k = (float)(int32_t)exponent;
-    float r = f - 1.0F;
-    float q = 7.0376836292e-2F;
-    q = q * r - 1.1514610310e-1F;
-    q = q * r + 1.1676998740e-1F;
-    q = q * r - 1.2420140846e-1F;
-    q = q * r + 1.4249322787e-1F;
-    q = q * r - 1.6668057665e-1F;
-    q = q * r + 2.0000714765e-1F;
-    q = q * r - 2.4999993993e-1F;
-    q = q * r + 3.3333331174e-1F;
-    q = q * r * (r * r) - k * 2.12194440e-4F + off - 0.5F * (r * r);
-    return r + q + k * 0.693359375F;
-}
-
-/* The largest of the probabilities so far, and the sum of all others: in double, for the sake of
- * many classes. */
-SUBMODI_MULTIVERSION
-static void split_off(const float *p, size_t n, float *top, double *others)
-{
-    for (size_t i = 0; i < n; i++) {
-        others[i] += (double)(p[i] > top[i] ? top[i] : p[i]);
-        top[i] = p[i] > top[i] ? p[i] : top[i];
-    }
-}
-
 /* Scores to probabilities in place, and what split_off makes of them. */
 static void softmax(const submodi_problem *p, const submodi_tile *tile, float *top, double *others)
 {
     float factor[SUBMODI_TILE];
-    submodi_softmax(p->scores.classes, tile->n, tile->largest, tile->v, factor);
+    submodi_activations()->softmax(p->scores.classes, tile->n, tile->largest, tile->v, factor);
     for (size_t c = 0; c < p->scores.classes; c++) {
-        submodi_multiply_row(tile->v + c * SUBMODI_TILE, factor, tile->n);
+        submodi_activations()->multiply(tile->v + c * SUBMODI_TILE, factor, tile->n);
     }
     memset(top, 0, tile->n * sizeof *top);
     memset(others, 0, tile->n * sizeof *others);
     for (size_t c = 0; c < p->scores.classes; c++) {
-        split_off(tile->v + c * SUBMODI_TILE, tile->n, top, others);
+        submodi_baselines()->split_off(tile->v + c * SUBMODI_TILE, tile->n, top, others);
     }
 }
 
 /* ---- forward ---- */
-
-/* others <- log(1 + others / top). */
-SUBMODI_MULTIVERSION
-static void log_sum(const float *top, size_t n, double *others)
-{
-    for (size_t i = 0; i < n; i++) {
-        others[i] = (double)log1p_nonnegative((float)others[i] / top[i]);
-    }
-}
 
 static void add(const submodi_baseline_run *x, const submodi_tile *tile, double *sum)
 {
@@ -98,7 +48,7 @@ static void add(const submodi_baseline_run *x, const submodi_tile *tile, double 
         }
     }
     softmax(&x->p, tile, top, others);
-    log_sum(top, tile->n, others);
+    submodi_baselines()->log_sum(top, tile->n, others);
     for (size_t i = 0; i < tile->n; i++) {
         size_t y = (size_t)tile->codes[i];
         if (y < C) {
@@ -119,14 +69,6 @@ static double solve(const submodi_baseline_run *x, size_t group, const double *s
 
 /* ---- backward ---- */
 
-SUBMODI_MULTIVERSION
-static void multiply(const float *p, const float *factor, size_t n, float *g)
-{
-    for (size_t i = 0; i < n; i++) {
-        g[i] = factor[i] * p[i];
-    }
-}
-
 /* tile->g <- weight * (p - [c = y]), where p[y] - 1 = -(sum of all others) if y is on top. */
 static void derive(const submodi_baseline_run *x, const submodi_tile *tile)
 {
@@ -142,7 +84,8 @@ static void derive(const submodi_baseline_run *x, const submodi_tile *tile)
         factor[i] = y < C ? (float)weight[y] : 0;
     }
     for (size_t c = 0; c < C; c++) {
-        multiply(tile->v + c * SUBMODI_TILE, factor, tile->n, tile->g + c * SUBMODI_TILE);
+        submodi_baselines()->product(tile->v + c * SUBMODI_TILE, factor, tile->n,
+                                     tile->g + c * SUBMODI_TILE);
     }
     for (size_t i = 0; i < tile->n; i++) {
         size_t y = (size_t)tile->codes[i];

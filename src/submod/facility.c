@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/sums_loops.h"
 #include "submod/function_impl.h"
 
 typedef struct facility {
@@ -25,14 +26,7 @@ static submod_status reset(const void *ctx, void *state)
 static submod_status gain(const void *ctx, void *state, int32_t e, double *result)
 {
     const facility *f = ctx;
-    const double *best = state;
-    const double *column = f->benefit + (size_t)e * f->m;
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t i = 0; i < f->m; i++) {
-        sum += column[i] > best[i] ? column[i] - best[i] : 0;
-    }
-    *result = sum;
+    *result = submodi_sums()->excess(f->benefit + (size_t)e * f->m, state, f->m);
     return SUBMOD_OK;
 }
 

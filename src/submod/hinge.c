@@ -5,50 +5,22 @@
  * One pass over the scores for the sums and counts of both labels, one for the gradient. O(pixels).
  */
 #include "base/error.h"
-#include "base/simd.h"
+#include "submod/baseline_loops.h"
 #include "submod/baseline_run.h"
 #include "submod/shares.h"
-
-/* With fewer, gcc unrolls the inner loop before it could vectorise it, and is five times slower. */
-enum { LANES = 32 };
 
 /* What is added up, for label 0 and then label 1: margins, and pixels. */
 enum { HINGE = 0, COUNT = 2, SUMS = 4 };
 
 /* ---- forward ---- */
 
-/* Adds pixels with code `target`, in LANES sums side by side: a fixed order that vectorises. */
-SUBMODI_MULTIVERSION
-static void add_label(const float *v, const int32_t *code, int32_t target, size_t n, double *sum)
-{
-    const double sign = target ? -1 : 1;
-    double lane[LANES] = {0};
-    int32_t count = 0;
-    for (size_t i = 0; i < n; i++) {
-        count += code[i] == target;
-    }
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        for (size_t l = 0; l < LANES; l++) {
-            double h = 1 + sign * (double)v[i + l];
-            lane[l] += code[i + l] == target && h > 0 ? h : 0.0;
-        }
-    }
-    for (size_t l = 0; i + l < n; l++) {
-        double h = 1 + sign * (double)v[i + l];
-        lane[l] += code[i + l] == target && h > 0 ? h : 0.0;
-    }
-    for (size_t l = 0; l < LANES; l++) {
-        sum[HINGE + target] += lane[l];
-    }
-    sum[COUNT + target] += count;
-}
-
 static void add(const submodi_baseline_run *x, const submodi_tile *tile, double *sum)
 {
     (void)x;
-    add_label(tile->v, tile->codes, 0, tile->n, sum);
-    add_label(tile->v, tile->codes, 1, tile->n, sum);
+    for (int32_t label = 0; label < 2; label++) {
+        submodi_baselines()->add_hinge(tile->v, tile->codes, label, tile->n, sum + HINGE + label,
+                                       sum + COUNT + label);
+    }
 }
 
 /* The share of one pixel of each label gives the loss and the slopes. */
@@ -75,23 +47,10 @@ static double solve_hamming(const submodi_baseline_run *x, size_t group, const d
 
 /* ---- backward ---- */
 
-SUBMODI_MULTIVERSION
-static void slope_row(const float *v, const int32_t *code, const float *slope, size_t n, float *g)
-{
-    const float background = slope[0];
-    const float foreground = slope[1];
-    for (size_t i = 0; i < n; i++) {
-        float at_1 = v[i] < 1.0F ? foreground : 0.0F;
-        float at_0 = v[i] > -1.0F ? background : 0.0F;
-        float valid = code[i] == 1 ? at_1 : at_0;
-        g[i] = code[i] > 1 ? 0.0F : valid;
-    }
-}
-
 static void derive(const submodi_baseline_run *x, const submodi_tile *tile)
 {
     const float *slope = x->slope[tile->image / x->p.images_per_group];
-    slope_row(tile->v, tile->codes, slope, tile->n, tile->g);
+    submodi_baselines()->hinge_slope(tile->v, tile->codes, slope, tile->n, tile->g);
 }
 
 /* ---- the call ---- */

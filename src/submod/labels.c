@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/simd.h"
+#include "submod/row_loops.h"
 
 static submod_labels contiguous(const void *data, submod_label_type type, size_t batch,
                                 size_t pixels)
@@ -106,29 +106,12 @@ int64_t submodi_label(const submod_labels *view, size_t b, size_t i)
     return element(view->data, view->type, position(view, b, i));
 }
 
-/* A label in 32 bits, which SIMD compares on every machine; what does not fit is `outside`. */
-static inline int32_t narrow(int64_t label, int32_t outside)
-{
-    bool fits = ((uint64_t)label + (UINT64_C(1) << 31)) >> 32 == 0;
-    return fits ? (int32_t)label : outside;
-}
-
 static inline void narrow_all(submod_label_type type, const submod_labels *view, ptrdiff_t from,
                               size_t n, int32_t outside, int32_t *labels)
 {
     for (size_t i = 0; i < n; i++) {
-        labels[i] =
-            narrow(element(view->data, type, from + (ptrdiff_t)i * view->pixel_stride), outside);
-    }
-}
-
-/* The same for neighbours of 64 bits, PyTorch's labels. */
-SUBMODI_MULTIVERSION
-static void narrow_i64(const int64_t *restrict from, size_t n, int32_t outside,
-                       int32_t *restrict labels)
-{
-    for (size_t i = 0; i < n; i++) {
-        labels[i] = narrow(from[i], outside);
+        labels[i] = submodi_narrow(
+            element(view->data, type, from + (ptrdiff_t)i * view->pixel_stride), outside);
     }
 }
 
@@ -156,7 +139,7 @@ void submodi_labels_read(const submod_labels *view, size_t b, size_t first, size
     case SUBMOD_LABEL_I32: narrow_all(SUBMOD_LABEL_I32, view, from, n, outside, codes); break;
     case SUBMOD_LABEL_I64:
         if (view->pixel_stride == 1) {
-            narrow_i64((const int64_t *)view->data + from, n, outside, codes);
+            submodi_rows()->narrow((const int64_t *)view->data + from, n, outside, codes);
         } else {
             narrow_all(SUBMOD_LABEL_I64, view, from, n, outside, codes);
         }

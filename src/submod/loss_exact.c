@@ -4,30 +4,15 @@
  * place (rank.c); scores and weights -> gradient. Classes and groups are ranked in parallel where
  * there are enough of them, else each ranking runs in parallel itself.
  */
-#include <math.h>
 #include <omp.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/simd.h"
 #include "base/threads.h"
-#include "submod/pointwise.h"
+#include "submod/bin_loops.h"
 #include "submod/rank.h"
 #include "submod/tile.h"
-
-/* e = max(0, 1 - v) with the sign bit set at foreground pixels, max(0, bias + v) elsewhere, NaN at
- * ignored ones. */
-SUBMODI_MULTIVERSION
-static void signed_errors(const float *v, const int32_t *code, int32_t target, int32_t ignored,
-                          float bias, size_t n, float *error)
-{
-    for (size_t i = 0; i < n; i++) {
-        float e = submodi_error_of(v[i], code[i] == target, bias);
-        e = code[i] == target ? -e : e;
-        error[i] = code[i] == ignored ? NAN : e;
-    }
-}
 
 typedef struct exact {
     const submodi_problem *p;
@@ -66,8 +51,9 @@ static bool compute_errors(const exact *x)
             if (is_used(p, tile.image, c)) {
                 int32_t target;
                 const int32_t *codes = submodi_tile_codes(p, &tile, c, &target);
-                signed_errors(tile.v + c * SUBMODI_TILE, codes, target, p->rule.classes,
-                              submodi_bias(p), tile.n, errors_at(x, &tile, c));
+                submodi_bins()->signed_errors(tile.v + c * SUBMODI_TILE, codes, target,
+                                              p->rule.classes, submodi_bias(p), tile.n,
+                                              errors_at(x, &tile, c));
             }
         }
     }

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "submod/activation.h"
+#include "submod/activation_loops.h"
 #include "submod/function_impl.h"
 #include "submod/rows.h"
 #include "submod/shares.h"

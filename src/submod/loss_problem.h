@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "submod/activation.h"
+#include "submod/activation_loops.h"
 #include "submod/labels.h"
 #include "submod/loss.h"
 

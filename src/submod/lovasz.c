@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sort.h"
+#include "base/sums_loops.h"
 #include "base/threads.h"
 #include "submod/function_impl.h"
 #include "submod/lovasz.h"
@@ -64,23 +65,13 @@ static submod_status chain_with_ties(const submod_fn *fn, void *state, const sub
 
 static double dot(const double *x, const double *g, size_t n)
 {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (size_t i = 0; i < n; i++) {
-        sum += x[i] * g[i];
-    }
-    return sum;
+    return submodi_sums()->dot(x, g, n);
 }
 
 static double absolute(const double *x, const double *g, size_t n)
 {
-    double sum = 0;
     (void)x;
-#pragma omp simd reduction(+ : sum)
-    for (size_t i = 0; i < n; i++) {
-        sum += fabs(g[i]);
-    }
-    return sum;
+    return submodi_sums()->absolute(g, n);
 }
 
 /* Sums over a number of parts that depends on n alone: so does the rounding. */

@@ -16,50 +16,22 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "base/simd.h"
+#include "submod/baseline_loops.h"
 #include "submod/baseline_run.h"
-
-/* With fewer, gcc unrolls the inner loop before it could vectorise it, and is five times slower. */
-enum { LANES = 32 };
 
 /* What is added up per class: I and S. */
 enum { INSIDE, ALL, SUMS };
 
 /* ---- forward ---- */
 
-/* Adds one row, in LANES sums side by side: a fixed order that vectorises. */
-SUBMODI_MULTIVERSION
-static void add_row(const float *v, const int32_t *code, int32_t target, int32_t ignored, size_t n,
-                    double *sum)
-{
-    double inside[LANES] = {0};
-    double all[LANES] = {0};
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        for (size_t l = 0; l < LANES; l++) {
-            double x = code[i + l] == ignored ? 0.0 : (double)v[i + l];
-            all[l] += x;
-            inside[l] += code[i + l] == target ? x : 0.0;
-        }
-    }
-    for (size_t l = 0; i + l < n; l++) {
-        double x = code[i + l] == ignored ? 0.0 : (double)v[i + l];
-        all[l] += x;
-        inside[l] += code[i + l] == target ? x : 0.0;
-    }
-    for (size_t l = 0; l < LANES; l++) {
-        sum[ALL] += all[l];
-        sum[INSIDE] += inside[l];
-    }
-}
-
 static void add(const submodi_baseline_run *x, const submodi_tile *tile, double *sum)
 {
     for (size_t c = 0; c < x->p.scores.classes; c++) {
         int32_t target;
         const int32_t *codes = submodi_tile_codes(&x->p, tile, c, &target);
-        add_row(tile->v + c * SUBMODI_TILE, codes, target, x->p.rule.classes, tile->n,
-                sum + c * SUMS);
+        submodi_baselines()->add_overlap(tile->v + c * SUBMODI_TILE, codes, target,
+                                         x->p.rule.classes, tile->n, sum + c * SUMS + INSIDE,
+                                         sum + c * SUMS + ALL);
     }
 }
 
@@ -117,18 +89,6 @@ static double solve_dice(const submodi_baseline_run *x, size_t group, const doub
 
 /* ---- backward ---- */
 
-SUBMODI_MULTIVERSION
-static void slope_row(const int32_t *code, int32_t target, int32_t ignored, const float *slope,
-                      size_t n, float *g)
-{
-    const float background = slope[0];
-    const float foreground = slope[1];
-    for (size_t i = 0; i < n; i++) {
-        float valid = code[i] == target ? foreground : background;
-        g[i] = code[i] == ignored ? 0.0F : valid;
-    }
-}
-
 static void derive(const submodi_baseline_run *x, const submodi_tile *tile)
 {
     size_t C = x->p.scores.classes;
@@ -136,7 +96,8 @@ static void derive(const submodi_baseline_run *x, const submodi_tile *tile)
     for (size_t c = 0; c < C; c++) {
         int32_t target;
         const int32_t *codes = submodi_tile_codes(&x->p, tile, c, &target);
-        slope_row(codes, target, x->p.rule.classes, slope[c], tile->n, tile->g + c * SUBMODI_TILE);
+        submodi_baselines()->overlap_slope(codes, target, x->p.rule.classes, slope[c], tile->n,
+                                           tile->g + c * SUBMODI_TILE);
     }
 }
 

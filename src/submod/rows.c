@@ -1,8 +1,7 @@
 #include "submod/rows.h"
 
 #include "base/memory.h"
-#include "base/simd.h"
-#include "submod/pointwise.h"
+#include "submod/row_loops.h"
 
 submod_scores submod_scores_f32(const float *data, size_t batch, size_t classes, size_t pixels)
 {
@@ -48,33 +47,17 @@ submod_gradient submod_gradient_channels_last(float *data, size_t classes, size_
     return g;
 }
 
-SUBMODI_MULTIVERSION
-static void convert_f16(const uint16_t *from, ptrdiff_t stride, size_t n, float *row)
-{
-    for (size_t i = 0; i < n; i++) {
-        row[i] = submodi_from_f16(from[(ptrdiff_t)i * stride]);
-    }
-}
-
-SUBMODI_MULTIVERSION
-static void convert_bf16(const uint16_t *from, ptrdiff_t stride, size_t n, float *row)
-{
-    for (size_t i = 0; i < n; i++) {
-        row[i] = submodi_from_bf16(from[(ptrdiff_t)i * stride]);
-    }
-}
-
 const float *submodi_row(const submod_scores *s, size_t b, size_t c, size_t first, size_t n,
                          float *buffer)
 {
     ptrdiff_t at = (ptrdiff_t)b * s->batch_stride + (ptrdiff_t)c * s->class_stride +
                    (ptrdiff_t)first * s->pixel_stride;
     if (s->type == SUBMOD_SCORE_F16) {
-        convert_f16((const uint16_t *)s->data + at, s->pixel_stride, n, buffer);
+        submodi_rows()->from_f16((const uint16_t *)s->data + at, s->pixel_stride, n, buffer);
         return buffer;
     }
     if (s->type == SUBMOD_SCORE_BF16) {
-        convert_bf16((const uint16_t *)s->data + at, s->pixel_stride, n, buffer);
+        submodi_rows()->from_bf16((const uint16_t *)s->data + at, s->pixel_stride, n, buffer);
         return buffer;
     }
     const float *from = (const float *)s->data + at;

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/activation.h"
+#include "submod/activation_loops.h"
 #include "submod/rows.h"
 
 static submodi_tile_memory take_one(const submodi_problem *p, submod_work *work)
@@ -59,16 +59,16 @@ bool submodi_tile_load_scaled(const submodi_problem *p, size_t image, size_t t,
         float *v = memory->v + c * SUBMODI_TILE;
         float buffer[SUBMODI_TILE];
         const float *row = submodi_row(&p->scores, image, c, first, n, buffer);
-        good = submodi_take_row(row, n, v, memory->largest) && good;
+        good = submodi_activations()->take_row(row, n, v, memory->largest) && good;
         submodi_prefetch_row(&p->scores, image, c, first + SUBMODI_TILE, SUBMODI_TILE);
         if (p->activation == SUBMODI_SIGMOID) {
-            submodi_sigmoid(n, v);
+            submodi_activations()->sigmoid(n, v);
         } else if (p->activation == SUBMODI_PROBABILITY) {
-            good = submodi_clamp_probability(n, v) && good;
+            good = submodi_activations()->clamp_probability(n, v) && good;
         }
     }
     if (p->activation == SUBMODI_SOFTMAX) {
-        submodi_softmax(C, n, memory->largest, memory->v, memory->factor);
+        submodi_activations()->softmax(C, n, memory->largest, memory->v, memory->factor);
     }
     return good;
 }
@@ -78,7 +78,7 @@ bool submodi_tile_load(const submodi_problem *p, size_t image, size_t t,
 {
     bool good = submodi_tile_load_scaled(p, image, t, memory, tile);
     for (size_t c = 0; p->activation == SUBMODI_SOFTMAX && c < p->scores.classes; c++) {
-        submodi_multiply_row(tile->v + c * SUBMODI_TILE, tile->factor, tile->n);
+        submodi_activations()->multiply(tile->v + c * SUBMODI_TILE, tile->factor, tile->n);
     }
     for (size_t i = 0; i < tile->n; i++) {
         tile->factor[i] = 1;
@@ -99,7 +99,7 @@ submod_status submodi_problem_bad_score(const submodi_problem *p)
                 }
                 float clamped = x;
                 if (p->activation == SUBMODI_PROBABILITY &&
-                    !submodi_clamp_probability(1, &clamped)) {
+                    !submodi_activations()->clamp_probability(1, &clamped)) {
                     return submodi_fail(SUBMOD_EINVAL,
                                         "%s: scores[%zu][%zu][%zu] = %g is no probability", p->who,
                                         b, c, i, (double)x);
@@ -115,13 +115,13 @@ static void store_softmax(const submodi_problem *p, const submodi_tile *tile,
 {
     size_t C = p->scores.classes;
     float mean[SUBMODI_TILE];
-    submodi_softmax_mean(tile->v, tile->factor, tile->g, C, tile->n, mean);
+    submodi_activations()->softmax_mean(tile->v, tile->factor, tile->g, C, tile->n, mean);
     for (size_t c = 0; c < C; c++) {
         const float *v = tile->v + c * SUBMODI_TILE;
         float *g = tile->g + c * SUBMODI_TILE;
         float *to = submodi_direct_row(gradient, tile->image, c, tile->first);
-        submodi_softmax_backward(v, tile->factor, mean, g, tile->n,
-                                 to ? (float)gradient->scale : 1.0F, to ? to : g);
+        submodi_activations()->softmax_backward(v, tile->factor, mean, g, tile->n,
+                                                to ? (float)gradient->scale : 1.0F, to ? to : g);
         if (!to) {
             submodi_store_row(gradient, tile->image, c, tile->first, tile->n, g);
         }
@@ -141,7 +141,7 @@ void submodi_tile_store(const submodi_problem *p, const submodi_tile *tile,
             float buffer[SUBMODI_TILE];
             const float *score =
                 submodi_row(&p->scores, tile->image, c, tile->first, tile->n, buffer);
-            submodi_sigmoid_backward(score, tile->n, g);
+            submodi_activations()->sigmoid_backward(score, tile->n, g);
         }
         submodi_store_row(gradient, tile->image, c, tile->first, tile->n, g);
     }

@@ -307,7 +307,7 @@ shim_rounding shim_cpu_rounding(void)
     v[0] = -(1 + 0x1p-12F);
     g[0] = 1;
     v[SUBMODI_TILE] = g[SUBMODI_TILE] = a;
-    submodi_softmax_mean(v, &factor, g, 2, 1, &mean);
+    submodi_activations()->softmax_mean(v, &factor, g, 2, 1, &mean);
     return mean > 0 ? SHIM_ONCE : SHIM_TWICE;
 }
 

@@ -17,14 +17,12 @@ static int repeats(int wanted)
 }
 
 /* The bits of a softmax or sigmoid are those of a CPU that fuses multiplications and additions
- * (base/simd.h says when ours does); of another one, other kinds of problems are compared. Fibers
+ * (table in base.h); of another one, other kinds of problems are compared. Fibers
  * round as the CPU does. */
 static bool cpu_fuses(void)
 {
-#if defined(__x86_64__) && !defined(__clang__)
-    return machine_is_slow() || (__builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2"));
-#elif defined(__x86_64__) && !defined(__FMA__)
-    return machine_is_slow();
+#if defined(__x86_64__)
+    return machine_is_slow() || strcmp(submod_isa(), "baseline") != 0;
 #else
     return true;
 #endif

@@ -1,16 +1,10 @@
-/* Compiled with contraction of a * b + c into one rounding (CMakeLists.txt): half of the time of
- * the histogram engine is exp, which it shortens by a third. Where the CPU has such instructions
- * the last bit of a probability may differ from that of an older CPU, never between two calls on
- * one. */
-#include "submod/activation.h"
+#include "submod/activation_loops.h"
 
 #include <string.h>
 
-#include "base/simd.h"
 #include "submod/pointwise.h"
 
 /* Copies a row, raises largest to it; false when something in it is not finite. */
-SUBMODI_MULTIVERSION
 static bool take_row(const float *restrict from, size_t n, float *restrict v,
                      float *restrict largest)
 {
@@ -24,13 +18,7 @@ static bool take_row(const float *restrict from, size_t n, float *restrict v,
     return top < UINT32_C(0x7f800000);
 }
 
-bool submodi_take_row(const float *from, size_t n, float *v, float *largest)
-{
-    return take_row(from, n, v, largest);
-}
-
 /* v <- exp(v - largest), sum += v. */
-SUBMODI_MULTIVERSION
 static void exponentiate(float *restrict v, const float *restrict largest, size_t n,
                          float *restrict sum)
 {
@@ -40,7 +28,7 @@ static void exponentiate(float *restrict v, const float *restrict largest, size_
     }
 }
 
-void submodi_softmax(size_t classes, size_t n, const float *largest, float *v, float *factor)
+static void softmax(size_t classes, size_t n, const float *largest, float *v, float *factor)
 {
     memset(factor, 0, n * sizeof *factor);
     for (size_t c = 0; c < classes; c++) {
@@ -51,7 +39,6 @@ void submodi_softmax(size_t classes, size_t n, const float *largest, float *v, f
     }
 }
 
-SUBMODI_MULTIVERSION
 static void multiply(float *restrict x, const float *restrict factor, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -59,12 +46,6 @@ static void multiply(float *restrict x, const float *restrict factor, size_t n)
     }
 }
 
-void submodi_multiply_row(float *x, const float *factor, size_t n)
-{
-    multiply(x, factor, n);
-}
-
-SUBMODI_MULTIVERSION
 static void add_product(float *restrict sum, const float *restrict v, const float *restrict g,
                         size_t n)
 {
@@ -73,8 +54,8 @@ static void add_product(float *restrict sum, const float *restrict v, const floa
     }
 }
 
-void submodi_softmax_mean(const float *v, const float *factor, const float *g, size_t classes,
-                          size_t n, float *mean)
+static void softmax_mean(const float *v, const float *factor, const float *g, size_t classes,
+                         size_t n, float *mean)
 {
     memset(mean, 0, n * sizeof *mean);
     for (size_t c = 0; c < classes; c++) {
@@ -83,7 +64,6 @@ void submodi_softmax_mean(const float *v, const float *factor, const float *g, s
     multiply(mean, factor, n);
 }
 
-SUBMODI_MULTIVERSION
 static void softmax_backward(const float *v, const float *factor, const float *mean, const float *g,
                              size_t n, float scale, float *to)
 {
@@ -92,13 +72,6 @@ static void softmax_backward(const float *v, const float *factor, const float *m
     }
 }
 
-void submodi_softmax_backward(const float *v, const float *factor, const float *mean,
-                              const float *g, size_t n, float scale, float *to)
-{
-    softmax_backward(v, factor, mean, g, n, scale, to);
-}
-
-SUBMODI_MULTIVERSION
 static void sigmoid(size_t n, float *v)
 {
     for (size_t i = 0; i < n; i++) {
@@ -106,12 +79,6 @@ static void sigmoid(size_t n, float *v)
     }
 }
 
-void submodi_sigmoid(size_t n, float *v)
-{
-    sigmoid(n, v);
-}
-
-SUBMODI_MULTIVERSION
 static void sigmoid_backward(const float *score, size_t n, float *g)
 {
     for (size_t i = 0; i < n; i++) {
@@ -119,12 +86,6 @@ static void sigmoid_backward(const float *score, size_t n, float *g)
     }
 }
 
-void submodi_sigmoid_backward(const float *score, size_t n, float *g)
-{
-    sigmoid_backward(score, n, g);
-}
-
-SUBMODI_MULTIVERSION
 static bool clamp_probability(size_t n, float *v)
 {
     uint32_t outside = 0;
@@ -135,7 +96,12 @@ static bool clamp_probability(size_t n, float *v)
     return !outside;
 }
 
-bool submodi_clamp_probability(size_t n, float *v)
-{
-    return clamp_probability(n, v);
-}
+const submodi_activation_loops SUBMODI_TABLE(submodi_activations) = {
+    .take_row = take_row,
+    .softmax = softmax,
+    .multiply = multiply,
+    .softmax_mean = softmax_mean,
+    .softmax_backward = softmax_backward,
+    .sigmoid = sigmoid,
+    .sigmoid_backward = sigmoid_backward,
+    .clamp_probability = clamp_probability};

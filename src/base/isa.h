@@ -1,0 +1,44 @@
+/* One source, several instruction sets.
+ *
+ * Loops that gain from wider instructions live in files named ..._loops.c. CMake compiles each of
+ * them once per instruction set (cmake/SubmodLoops.cmake), and each copy exports one table of
+ * functions. A header ..._loops.h hands out the table of the instruction set in use.
+ *
+ * The arithmetic of all copies is the same operation by operation, and so are the results. The one
+ * exception is submodi_multiply_add in both.h. Sums are therefore in an order that the source
+ * fixes, never in one that follows the width of a register. */
+#ifndef SUBMODI_ISA_H
+#define SUBMODI_ISA_H
+
+/* From the smallest to the largest: each includes those before it. */
+typedef enum submodi_isa { SUBMODI_BASELINE, SUBMODI_AVX2, SUBMODI_AVX512 } submodi_isa;
+
+/* The instruction set in use. The first call chooses it, by SUBMOD_ISA (see base.h). */
+submodi_isa submodi_isa_in_use(void);
+
+/* Chooses again, as if SUBMOD_ISA were `wish`; NULL: as if it were not set. For tests. */
+void submodi_isa_choose(const char *wish);
+
+/* The name of a table in the copy that is being compiled. */
+#if defined(SUBMODI_LOOPS_AVX512)
+#define SUBMODI_TABLE(name) name##_avx512
+#elif defined(SUBMODI_LOOPS_AVX2)
+#define SUBMODI_TABLE(name) name##_avx2
+#else
+#define SUBMODI_TABLE(name) name##_baseline
+#endif
+
+/* The tables of all copies, to be indexed by submodi_isa_in_use. */
+#if defined(__x86_64__)
+#define SUBMODI_TABLES(name) \
+    { \
+        &name##_baseline, &name##_avx2, &name##_avx512 \
+    }
+#else
+#define SUBMODI_TABLES(name) \
+    { \
+        &name##_baseline \
+    }
+#endif
+
+#endif
