@@ -99,14 +99,15 @@ end
 
 # build_with_clang DIRECTORY TESTS CMAKE_OPTIONS...: the library and these tests alone.
 build_with_clang() {
-    local directory=$1 tests=$2
+    local directory=$1 tests targets
+    read -ra tests <<<"$2"
+    targets=("${tests[@]/#/test_}")
     shift 2
     cmake -S . -B "$directory" -DCMAKE_C_COMPILER=clang -DSUBMOD_WERROR=ON -DSUBMOD_CUDA=OFF \
         -DSUBMOD_BUILD_BENCH=OFF -DSUBMOD_BUILD_TOOLS=OFF -DSUBMOD_BUILD_EXAMPLES=OFF "$@"
-    # shellcheck disable=SC2086
-    cmake --build "$directory" --parallel "$jobs" --target $(printf 'test_%s ' $tests)
+    cmake --build "$directory" --parallel "$jobs" --target "${targets[@]}"
     ctest --test-dir "$directory" --output-on-failure --no-tests=error --parallel "$jobs" \
-        -R "^((baseline|avx2|avx512)_)?(${tests// /|})\$"
+        -R "^((baseline|avx2|avx512)_)?($(IFS='|' && echo "${tests[*]}"))\$"
 }
 
 if [ $clang = yes ]; then

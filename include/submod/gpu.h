@@ -30,10 +30,10 @@
  * inside the launches, so settings need not outlive the call; scores, labels, gradient, result and
  * workspace belong to the graph.
  *
- * Same numbers as a CPU that fuses multiplications and additions (AVX2, ARM; table in base.h): float operations,
- * counts and weights are the same bit by bit, sums of losses are added in another, fixed order
- * (last bits of a double). On other CPUs probabilities from logits differ in their last bits. Two
- * runs give the same bits.
+ * Same numbers as a CPU that fuses multiplications and additions (AVX2, ARM; table in base.h):
+ * float operations, counts and weights are the same bit by bit, sums of losses are added in
+ * another, fixed order (last bits of a double). On other CPUs probabilities from logits differ in
+ * their last bits. Two runs give the same bits.
  *
  * The calling thread's current device is what it was when a call returns. Calls are quickest when
  * place->device is current; else CUDA may also initialise the device that was. Programs that switch
