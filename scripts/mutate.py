@@ -7,6 +7,7 @@ import random
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -89,7 +90,8 @@ def mutations_of(path):
 def chosen(options):
     if options.at:
         places = [place.rsplit(":", 1) for place in options.at]
-        return [m for f, line in places for m in mutations_of(pathlib.Path(f)) if m.line == int(line)]
+        found = [(mutations_of(pathlib.Path(name)), int(line)) for name, line in places]
+        return [mutation for some, line in found for mutation in some if mutation.line == line]
     files = sorted(pathlib.Path().glob(options.files))
     every = [m for f in files for m in mutations_of(f)]
     return random.Random(options.seed).sample(every, min(options.number, len(every)))
@@ -108,10 +110,11 @@ class Tree:
             if name and os.path.exists(name):
                 (directory / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(name, directory / name)
-        off = [f"-DSUBMOD_{part}=OFF" for part in ("CUDA", "BUILD_BENCH", "BUILD_EXAMPLES", "BUILD_TOOLS")]
-        sanitize = f"-DSUBMOD_SANITIZE={'ON' if options.sanitize else 'OFF'}"
-        self.run("cmake", "-S", ".", "-B", "build", "-DCMAKE_BUILD_TYPE=Release",
-                 "-DCMAKE_C_FLAGS_RELEASE=-O1", sanitize, *off)  # fmt: skip
+        parts = ["CUDA", "BUILD_BENCH", "BUILD_EXAMPLES", "BUILD_TOOLS"]
+        flags = [f"-DSUBMOD_{part}=OFF" for part in parts]
+        flags += ["-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_C_FLAGS_RELEASE=-O1"]
+        flags += ["-DSUBMOD_SANITIZE=ON"] if options.sanitize else []
+        self.run("cmake", "-S", ".", "-B", "build", *flags)
 
     def run(self, *command):
         """Whether it worked. Nothing it starts eats all memory, or computes for ever."""
@@ -121,8 +124,15 @@ class Tree:
             resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
             resource.setrlimit(resource.RLIMIT_AS, (self.memory, self.memory))
 
-        done = subprocess.run(command, cwd=self.source, env=self.environment, preexec_fn=limit,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)  # fmt: skip
+        done = subprocess.run(
+            command,
+            cwd=self.source,
+            env=self.environment,
+            preexec_fn=limit,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            errors="replace",
+        )
         self.output = done.stdout
         return done.returncode == 0
 
@@ -130,8 +140,8 @@ class Tree:
         return self.run("cmake", "--build", "build", "--parallel", self.jobs)
 
     def test(self, *which):
-        return self.run("ctest", "--test-dir", "build", "--parallel", self.jobs, "--timeout", str(self.timeout),
-                        "--stop-on-failure", "--no-tests=ignore", *which)  # fmt: skip
+        how = ["--parallel", self.jobs, "--timeout", str(self.timeout), "--stop-on-failure"]
+        return self.run("ctest", "--test-dir", "build", "--no-tests=ignore", *how, *which)
 
     def start(self):
         """Builds what is not mutated, and learns which tests are quick."""
@@ -157,6 +167,15 @@ class Tree:
             path.write_text(original)
 
 
+def try_all(mutations, tree, counts):
+    tree.start()
+    for i, mutation in enumerate(mutations, 1):
+        verdict = tree.verdict(mutation)
+        counts[verdict] += 1
+        shown = mutation if verdict == "survived" else f"{mutation.path}:{mutation.line}"
+        print(f"{i:3} {verdict}: {shown}", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(prog="scripts/mutate.sh")
     parser.add_argument("--number", type=int, default=60)
@@ -173,18 +192,15 @@ def main():
     if options.list:
         print(*mutations, sep="\n")
         return
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # not without tidying up
     counts = {"killed": 0, "survived": 0, "did not compile": 0}
-    with tempfile.TemporaryDirectory(prefix="mutate-") as directory:
-        tree = Tree(pathlib.Path(directory), options)
-        tree.start()
-        for i, mutation in enumerate(mutations, 1):
-            verdict = tree.verdict(mutation)
-            counts[verdict] += 1
-            shown = mutation if verdict == "survived" else f"{mutation.path}:{mutation.line}"
-            print(f"{i:3} {verdict}: {shown}", flush=True)
-    alive, dead = counts["survived"], counts["killed"]
-    print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
-    print(f"killed: {100 * dead / max(1, alive + dead):.0f} %")
+    try:
+        with tempfile.TemporaryDirectory(prefix="mutate-") as directory:
+            try_all(mutations, Tree(pathlib.Path(directory), options), counts)
+    finally:
+        tried = max(1, counts["survived"] + counts["killed"])
+        print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
+        print(f"killed: {100 * counts['killed'] / tried:.0f} %")
 
 
 if __name__ == "__main__":
