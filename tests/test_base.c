@@ -57,6 +57,29 @@ START_TEST(threads)
 }
 END_TEST
 
+/* Wherever the one bad number stands, and however many threads look for it. */
+START_TEST(bad_numbers_are_found)
+{
+    enum { LARGE = 100000 };
+    const size_t places[] = {0, 1, 16383, 16384, 16385, 65535, 65536, 98303, 98304, LARGE - 1};
+    double *x = calloc(LARGE, sizeof *x);
+    for (int t = 1; t <= 3; t++) {
+        ck_assert_ok(submod_set_num_threads(t));
+        ck_assert(submodi_all_finite(x, LARGE));
+        for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+            char words[40];
+            x[places[i]] = i % 2 ? NAN : -INFINITY;
+            snprintf(words, sizeof words, "x[%zu] is ", places[i]);
+            assert_error(submodi_require_finite("test", "x", x, LARGE), SUBMOD_ENONFINITE, words);
+            ck_assert_ok(submodi_require_finite("test", "x", x, places[i])); /* it is behind */
+            x[places[i]] = 0;
+        }
+    }
+    ck_assert_ok(submod_set_num_threads(0));
+    free(x);
+}
+END_TEST
+
 START_TEST(sizes_do_not_overflow)
 {
     size_t bytes = 0;
@@ -148,5 +171,6 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("base", version, status_strings_are_total, errors_belong_to_a_thread, threads,
-                     sizes_do_not_overflow, workspaces_nest_and_settle, random_numbers);
+                     bad_numbers_are_found, sizes_do_not_overflow, workspaces_nest_and_settle,
+                     random_numbers);
 }

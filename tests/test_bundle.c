@@ -128,6 +128,71 @@ START_TEST(every_bound_is_a_bound)
 }
 END_TEST
 
+/* Units do not matter: what c f needs for c times the tolerance is what f needs. */
+START_TEST(any_unit)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 7);
+    const double units[] = {0x1p-40, 1, 0x1p40};
+    for (int trial = 0; trial < 30; trial++) {
+        flat t, scaled;
+        submod_problem p;
+        make(&t, &p, &rng, 0, 0);
+        submod_problem_clear(&p);
+        for (size_t k = 0; k < sizeof units / sizeof *units; k++) {
+            submod_optim_info info;
+            double x[2] = {3, -2};
+            for (size_t i = 0; i < 2 * M; i++) {
+                (&scaled.a[0][0])[i] = units[k] * (&t.a[0][0])[i];
+                scaled.b[i / 2] = units[k] * t.b[i / 2];
+            }
+            scaled.decay = 0;
+            ck_assert_ok(submod_problem_max_affine(M, 2, &scaled.a[0][0], scaled.b, &p));
+            submod_bundle_settings s = submod_bundle_defaults();
+            s.radius = 50;
+            s.run.tolerance = units[k] * 1e-6;
+            ck_assert_ok(submod_bundle(&p, x, &s, &info, NULL));
+            double f_star = brute_force(&scaled);
+            check(&info, f_star, s.run.tolerance, 1e-12 * (units[k] + fabs(f_star)));
+            submod_problem_clear(&p);
+        }
+    }
+}
+END_TEST
+
+/* A gap of 0 cannot be reached in general: the run ends where rounding does, wherever the minimum
+ * lies. Around 0 numbers can become ever smaller, but the bound does not follow them. */
+START_TEST(ends_at_rounding)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 8);
+    const double heights[] = {0, 1, 1e8};
+    for (int trial = 0; trial < 240; trial++) {
+        flat t;
+        submod_problem p;
+        submod_optim_info info;
+        double height = heights[trial % 3];
+        double x[2] = {3 * submod_rng_normal(&rng), 3 * submod_rng_normal(&rng)};
+        make(&t, &p, &rng, 0, trial % 2 ? 1e-5 : 0);
+        submod_problem_clear(&p);
+        for (size_t j = 0; j < M; j++) { /* all planes meet over the origin */
+            t.b[j] = height;
+        }
+        ck_assert_ok(submod_problem_max_affine(M, 2, &t.a[0][0], t.b, &p));
+        submod_bundle_settings s = submod_bundle_defaults();
+        s.radius = 50;
+        s.run.weight_decay = t.decay;
+        s.run.tolerance = 0;
+        s.run.max_iterations = 100;
+        submod_status status = submod_bundle(&p, x, &s, &info, NULL);
+        ck_assert(status == SUBMOD_OK || status == SUBMOD_INACCURATE);
+        ck_assert(info.iterations < 45 || info.lower_bound == 0);
+        ck_assert_near(info.f, height, 1e-12 * (1 + height));
+        submod_problem_clear(&p);
+    }
+}
+END_TEST
+
 /* log sum exp(<a_j, x>): smooth, so that planes never end. */
 enum { TERMS = 12, N = 5 };
 static submod_status log_sum_exp(void *ctx, size_t batch, const double *x, double *value, double *g)
@@ -352,7 +417,7 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("bundle", minimum_of_max_affine_functions, every_bound_is_a_bound,
-                     minimum_of_a_smooth_function, little_memory, special_cases,
+    return RUN_TESTS("bundle", minimum_of_max_affine_functions, every_bound_is_a_bound, any_unit,
+                     ends_at_rounding, minimum_of_a_smooth_function, little_memory, special_cases,
                      the_last_point_is_told, limits_and_bad_settings, failures_keep_the_best_point);
 }

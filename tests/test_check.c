@@ -97,6 +97,48 @@ START_TEST(known_answers)
 }
 END_TEST
 
+/* F(A) = h(|A|), with h at ctx. */
+static submod_status of_size(const void *ctx, const int32_t *set, size_t k, double *value)
+{
+    const double *h = ctx;
+    (void)set;
+    *value = h[k];
+    return SUBMOD_OK;
+}
+
+/* The proof looks at sets of every size, the empty one too: functions that grow by less and less
+ * except once, and functions that grow except once. */
+START_TEST(one_violation_anywhere)
+{
+    enum { N = 7 };
+    for (size_t at = 0; at < N; at++) {
+        double bent[N + 1] = {0}, falling[N + 1] = {0};
+        for (size_t k = 0; k < N; k++) {
+            double gain = (double)(2 * (N - k));
+            bent[k + 1] = bent[k] + gain + (k == at + 1 ? 3 : 0);
+            falling[k + 1] = falling[k] + (k == at ? -1 : 1);
+        }
+        submod_fn *first = custom(N, of_size, bent), *second = custom(N, of_size, falling);
+        submod_check_report r;
+        ck_assert_ok(submod_fn_check(first, &r, NULL));
+        ck_assert(r.exhaustive && r.monotone);
+        ck_assert_int_eq(r.submodular, at == N - 1); /* no two elements are left there */
+        if (!r.submodular) {
+            assert_not_submodular(first, &r);
+            ck_assert_uint_eq(r.not_submodular.set_size, at);
+        }
+        submod_check_report_clear(&r);
+        ck_assert_ok(submod_fn_check(second, &r, NULL));
+        ck_assert(r.exhaustive && !r.monotone);
+        ck_assert_uint_eq(r.not_monotone.set_size, at);
+        ck_assert_near(r.not_monotone.left, -1, 0);
+        submod_check_report_clear(&r);
+        submod_fn_free(first);
+        submod_fn_free(second);
+    }
+}
+END_TEST
+
 START_TEST(all_families_are_submodular)
 {
     submod_rng rng;
@@ -238,6 +280,7 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("check", known_answers, all_families_are_submodular, tiny_ground_sets,
-                     random_tests_find_dice, time_is_bounded, inconsistent_callbacks);
+    return RUN_TESTS("check", known_answers, one_violation_anywhere, all_families_are_submodular,
+                     tiny_ground_sets, random_tests_find_dice, time_is_bounded,
+                     inconsistent_callbacks);
 }

@@ -283,6 +283,8 @@ START_TEST(bad_views_and_sizes)
     assert_error(submod_confusion_add(c, NULL, &a), SUBMOD_EINVAL, "prediction is NULL");
     assert_error(submod_confusion_add(c, &strange, &a), SUBMOD_EINVAL, "unknown type 17");
     assert_error(submod_confusion_add(c, &huge, &huge), SUBMOD_EINVAL, "size_t");
+    huge.batch = huge.pixels = SIZE_MAX / UINT32_MAX + 1; /* to who multiplies, not many */
+    assert_error(submod_confusion_add(c, &huge, &huge), SUBMOD_EINVAL, "size_t");
     assert_error(submod_confusion_add(NULL, &a, &a), SUBMOD_EINVAL, "confusion is NULL");
     ck_assert_ok(submod_confusion_add(c, &empty, &empty));
     submod_confusion_free(c);

@@ -186,6 +186,71 @@ START_TEST(fista_is_accelerated)
 }
 END_TEST
 
+/* The method's own formulas, with L fixed: J at every x, in as many entries as f has. Returns how
+ * often momentum started anew. */
+static int plain_fista(lasso *l, double lipschitz, int restart, double *f, size_t count)
+{
+    double x[COLUMNS] = {0}, y[COLUMNS] = {0}, u[COLUMNS], g[COLUMNS], t = 1;
+    int restarts = 0;
+    for (size_t k = 0; k < count; k++) {
+        double value, point[COLUMNS], uphill = 0;
+        whole(l, 0, x, &f[k], g);
+        smooth(l, 0, y, &value, g);
+        for (size_t i = 0; i < COLUMNS; i++) {
+            point[i] = y[i] - g[i] / lipschitz;
+        }
+        shrink(l, 0, point, lipschitz, u);
+        for (size_t i = 0; i < COLUMNS; i++) {
+            uphill += (y[i] - u[i]) * (u[i] - x[i]);
+        }
+        if (restart && uphill > 0) {
+            t = 1;
+            restarts++;
+        }
+        double next = (1 + sqrt(1 + 4 * t * t)) / 2;
+        for (size_t i = 0; i < COLUMNS; i++) {
+            y[i] = u[i] + (t - 1) / next * (u[i] - x[i]);
+            x[i] = u[i];
+        }
+        t = next;
+    }
+    return restarts;
+}
+
+enum { STEPS = 60 };
+static int compare_f(void *ctx, const submod_trace *line)
+{
+    const double *f = ctx;
+    ck_assert_near(line->f, f[line->iteration], 1e-12 * (1 + fabs(f[line->iteration])));
+    return 0;
+}
+
+/* Momentum starts anew exactly when it points uphill, and never unless asked to. */
+START_TEST(fista_step_by_step)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 8);
+    int restarts = 0;
+    for (int trial = 0; trial < 20; trial++) {
+        lasso l;
+        submod_problem p = make_lasso(&l, &rng);
+        double x[COLUMNS] = {0}, f[STEPS + 1], lipschitz = 0;
+        for (size_t i = 0; i < sizeof l.A / sizeof(double); i++) {
+            lipschitz += (&l.A[0][0])[i] * (&l.A[0][0])[i];
+        }
+        submod_fista_settings s = submod_fista_defaults();
+        s.lipschitz = lipschitz; /* large enough from the start */
+        s.restart = trial % 2;
+        s.run.max_iterations = STEPS;
+        s.run.trace = compare_f;
+        s.run.trace_ctx = f;
+        restarts += plain_fista(&l, lipschitz, s.restart, f, STEPS + 1);
+        ck_assert_int_ge(submod_fista(&p, x, &s, NULL, NULL), 0);
+    }
+    ck_assert_int_gt(restarts, 10);
+}
+END_TEST
+
 /* One proximal gradient step from x. */
 static void one_step(const submod_problem *p, double eta, double *x)
 {
@@ -267,5 +332,5 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("fista", fista_finds_the_minimum_at_its_rate, fista_is_accelerated,
-                     proximal_gradient, fista_without_smooth_part, bad_fista);
+                     fista_step_by_step, proximal_gradient, fista_without_smooth_part, bad_fista);
 }

@@ -163,7 +163,6 @@ START_TEST(decay)
 }
 END_TEST
 
-/* Counts saved and restored elsewhere give the same loss; so does any number of threads. */
 /* Class 1 was seen long ago: it counts as if it had never been. */
 START_TEST(a_class_that_has_decayed_is_absent)
 {
@@ -188,6 +187,48 @@ START_TEST(a_class_that_has_decayed_is_absent)
 }
 END_TEST
 
+/* A class is absent below one pixel in 10^9, not above. */
+START_TEST(rare_classes)
+{
+    submod_histogram *h = NULL;
+    size_t bins;
+    double of_class[2];
+    ck_assert_ok(submod_histogram_create(2, 0.01, &h));
+    double *count = submod_histogram_counts(h, NULL, &bins);
+    count[0] = 2e9; /* background of class 0, then of class 1, and one pixel of each */
+    count[2 * bins] = 5e8;
+    count[2 * bins - 1] = count[4 * bins - 1] = 1;
+    ck_assert_ok(submod_histogram_solve(h, NULL, NULL, of_class));
+    ck_assert(isnan(of_class[0]));
+    ck_assert(of_class[1] > 0.5); /* all of the class has errors near 1 */
+    submod_histogram_free(h);
+}
+END_TEST
+
+/* Of a class without foreground the largest errors make the loss; counts below 10^-15 of the class
+ * have decayed, whatever other classes have. */
+START_TEST(decayed_counts_weigh_nothing)
+{
+    submod_histogram *h = NULL;
+    submod_loss_settings s = submod_loss_defaults();
+    size_t bins;
+    double of_class[3];
+    s.classes = SUBMOD_CLASSES_ALL;
+    ck_assert_ok(submod_histogram_create(3, 0.01, &h));
+    double *count = submod_histogram_counts(h, NULL, &bins);
+    count[bins - 1] = 100; /* all there is in class 0, next to nothing in the others */
+    count[2 * bins] = 1e18;
+    count[3 * bins - 1] = 100;
+    count[4 * bins + 1] = 1e18;
+    count[5 * bins - 1] = 100;
+    ck_assert_ok(submod_histogram_solve(h, &s, NULL, of_class));
+    ck_assert_near(of_class[0], 1 - 0.5 / (double)bins, 1e-12);
+    ck_assert_near(of_class[1], 0.5 / (double)bins, 1e-12);
+    ck_assert_near(of_class[2], 1.5 / (double)bins, 1e-12);
+    submod_histogram_free(h);
+}
+END_TEST
+
 START_TEST(solving_looks_at_the_classes_alone)
 {
     submod_histogram *h = NULL;
@@ -208,6 +249,7 @@ START_TEST(solving_looks_at_the_classes_alone)
 }
 END_TEST
 
+/* Counts saved and restored elsewhere give the same loss; so does any number of threads. */
 START_TEST(counts_travel)
 {
     data *d = random_data(3);
@@ -317,5 +359,6 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("histogram", histograms_add_up, decay, a_class_that_has_decayed_is_absent,
-                     solving_looks_at_the_classes_alone, counts_travel, bad_input, one_class);
+                     rare_classes, decayed_counts_weigh_nothing, solving_looks_at_the_classes_alone,
+                     counts_travel, bad_input, one_class);
 }

@@ -141,14 +141,15 @@ END_TEST
 
 /* ---- memory layouts and types ---- */
 
+/* Images of several tiles: those after the first have to find their pixels too. */
 START_TEST(layouts_and_types)
 {
-    enum { B = 2, C = 3, N = 300 };
+    enum { B = 2, C = 3, N = 1300 };
     submod_rng rng;
     submod_rng_seed(&rng, 10);
     batch d = random_batch(&rng, SOFTMAX, B, C, N, false);
     float first[B * C * N], last[B * C * N], gradient_last[B * C * N], g[B * C * N];
-    uint16_t bf16[B * C * N], f16[B * C * N];
+    uint16_t bf16[B * C * N], f16[B * C * N], bf16_last[B * C * N], f16_last[B * C * N];
     uint8_t y8[B * N];
     int32_t y32[B * N];
     for (int i = 0; i < B * C * N; i++) {
@@ -158,7 +159,10 @@ START_TEST(layouts_and_types)
         f16[i] = f16_of((float)d.x[i]);
         int b = i / (C * N), c = i / N % C, p = i % N;
         first[i] = (float)d.x[i];
-        last[(b * N + p) * C + c] = (float)d.x[i];
+        int at = (b * N + p) * C + c;
+        last[at] = (float)d.x[i];
+        bf16_last[at] = bf16[i];
+        f16_last[at] = f16[i];
     }
     for (int i = 0; i < B * N; i++) {
         y8[i] = (uint8_t)d.y[i];
@@ -182,16 +186,17 @@ START_TEST(layouts_and_types)
     for (int i = 0; i < B * C * N; i++) {
         ck_assert(gradient_last[(i / (C * N) * N + i % N) * C + i / N % C] == g[i]);
     }
-    scores.data = bf16;
-    scores.type = SUBMOD_SCORE_BF16;
-    ck_assert_ok(submod_lovasz_softmax(&scores, SUBMOD_INPUT_LOGITS, &views[0], &loss, NULL, NULL,
-                                       &s, NULL));
-    ck_assert(loss == expected);
-    scores.data = f16;
-    scores.type = SUBMOD_SCORE_F16;
-    ck_assert_ok(submod_lovasz_softmax(&scores, SUBMOD_INPUT_LOGITS, &views[0], &loss, NULL, NULL,
-                                       &s, NULL));
-    ck_assert(loss == expected);
+    const submod_scores halves[4] = {
+        submod_scores_dense(bf16, SUBMOD_SCORE_BF16, B, C, N),
+        submod_scores_dense(f16, SUBMOD_SCORE_F16, B, C, N),
+        submod_scores_channels_last(bf16_last, SUBMOD_SCORE_BF16, B, C, N),
+        submod_scores_channels_last(f16_last, SUBMOD_SCORE_F16, B, C, N),
+    };
+    for (int t = 0; t < 4; t++) {
+        ck_assert_ok(submod_lovasz_softmax(&halves[t], SUBMOD_INPUT_LOGITS, &views[0], &loss, NULL,
+                                           NULL, &s, NULL));
+        ck_assert(loss == expected);
+    }
     free_batch(&d);
 }
 END_TEST

@@ -425,6 +425,36 @@ START_TEST(every_allocation_fails_once)
 }
 END_TEST
 
+/* For sizes that fill their blocks to the last byte, and others; also, nothing relies on fresh
+ * memory being zero. */
+START_TEST(nothing_is_written_around_blocks)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 2);
+    ck_assert_ok(submod_set_allocator(&guarding_allocator));
+    for (size_t i = 0; i < family_count; i++) {
+        for (size_t n = 2; n <= N; n++) {
+            submod_fn *fn = families[i].make(n, &rng);
+            double x[N], value, g[N];
+            uint8_t in[N];
+            int32_t order[N];
+            random_vector(&rng, x, n, 1);
+            random_order(&rng, order, n);
+            ck_assert_ok(submod_lovasz(fn, x, &value, g, NULL, NULL, NULL));
+            ck_assert_ok(submod_fn_eval(fn, order, n / 2, &value));
+            ck_assert_ok(use_prox(fn, x, NULL));
+            int status = submod_fn_minimize(fn, order, n / 3, order + n / 3, n / 2, x, 0, in, NULL);
+            ck_assert(status == SUBMOD_OK || status == SUBMOD_EUNSUPPORTED);
+            submod_fn_free(fn);
+        }
+    }
+    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
+        ck_assert_ok(scenarios[i](&rng));
+    }
+    ck_assert_ok(submod_set_allocator(NULL));
+}
+END_TEST
+
 START_TEST(allocators)
 {
     submod_allocator half = {counting_allocator.alloc, NULL};
@@ -465,6 +495,6 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("memory", every_allocation_fails_once, allocators,
-                     workspace_stops_allocations);
+    return RUN_TESTS("memory", every_allocation_fails_once, nothing_is_written_around_blocks,
+                     allocators, workspace_stops_allocations);
 }

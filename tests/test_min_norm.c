@@ -238,6 +238,40 @@ START_TEST(scales)
 }
 END_TEST
 
+/* f(u + c) = f(u) + c F(V), so a constant added to x is added to u and leaves s alone, even one so
+ * large that F is small beside it. */
+START_TEST(constants)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 14);
+    const double constant = 0x1p25;
+    for (size_t f = 0; f < family_count; f++) {
+        for (int m = 0; m < 2; m++) {
+            submod_fn *fn = families[f].make(N, &rng);
+            double *F = subset_values(fn), scale = value_scale(F, N);
+            double x[N], u[N], s[N], v[N], wanted[N];
+            submod_prox_settings settings = by(m ? SUBMOD_PROX_AWAY_STEPS : SUBMOD_PROX_MIN_NORM);
+            settings.tolerance = 0;
+            settings.max_iterations = 1000;
+            for (size_t i = 0; i < N; i++) {
+                x[i] = (double)submod_rng_below(&rng, 5) / 4; /* exact beside the constant */
+            }
+            ck_assert_int_ge(submod_prox(fn, x, 1, u, wanted, &settings, NULL, NULL), 0);
+            for (size_t i = 0; i < N; i++) {
+                x[i] += constant;
+            }
+            ck_assert_int_ge(submod_prox(fn, x, 1, v, s, &settings, NULL, NULL), 0);
+            for (size_t i = 0; i < N; i++) {
+                ck_assert_near(s[i], wanted[i], 1e-4 * scale);
+                ck_assert_near(v[i] - constant, u[i], 1e-4 * scale);
+            }
+            free(F);
+            submod_fn_free(fn);
+        }
+    }
+}
+END_TEST
+
 /* lambda -> infinity: u -> x, s -> the greedy vector of x. lambda -> 0: s -> the minimum-norm
  * point, here of a function whose minimum-norm point is known. */
 START_TEST(extreme_lambda)
@@ -638,7 +672,7 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("min_norm", level_sets_minimise, methods_agree, iwata_is_a_vertex, large_cuts,
-                     odd_warm_starts, scales, extreme_lambda, awkward_places, limits,
+                     odd_warm_starts, scales, constants, extreme_lambda, awkward_places, limits,
                      not_submodular_ends, bad_callbacks, allocations_fail, threads, factor,
                      workspace);
 }

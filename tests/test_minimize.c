@@ -1,6 +1,7 @@
 /* submod_fn_minimize against all subsets: value, smallest and largest minimiser. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "submod/function_impl.h"
 #include "support.h"
@@ -66,7 +67,7 @@ static void compare(const submod_fn *fn, const double *F, submod_rng *rng, int i
     int32_t base[N], block[N];
     size_t nbase, nblock;
     double z[N];
-    uint8_t in[N];
+    uint8_t in[N + 1];
     uint32_t expected[2];
     random_split(rng, base, &nbase, block, &nblock);
     for (size_t j = 0; j < nblock; j++) {
@@ -77,6 +78,7 @@ static void compare(const submod_fn *fn, const double *F, submod_rng *rng, int i
         all_subsets(F, mask_of(base, nbase), block, nblock, z, &expected[0], &expected[1]);
     for (int largest = 0; largest < 2; largest++) {
         double value;
+        memset(in, 7, sizeof in);
         ck_assert_ok(submod_fn_minimize(fn, base, nbase, block, nblock, z, largest, in, &value));
         ck_assert_near(value, lowest, 1e-12 * fmax(1, fabs(lowest)));
         uint32_t found = 0;
@@ -85,6 +87,7 @@ static void compare(const submod_fn *fn, const double *F, submod_rng *rng, int i
             found |= (uint32_t)in[j] << j;
         }
         ck_assert_uint_eq(found, expected[largest]);
+        ck_assert_uint_eq(in[nblock], 7); /* nothing behind */
     }
 }
 
@@ -107,6 +110,29 @@ START_TEST(all_families)
         }
     }
     ck_assert_int_ge(own, 100);
+}
+END_TEST
+
+/* c F, and 0 F too, whose minimisers are the positive z, with or without those that are 0. */
+START_TEST(scaled)
+{
+    const double factors[] = {0, 0.25, 3};
+    submod_rng rng;
+    submod_rng_seed(&rng, 6);
+    for (size_t i = 0; i < family_count; i++) {
+        submod_fn *fn = families[i].make(N, &rng);
+        for (size_t k = 0; k < sizeof factors / sizeof *factors; k++) {
+            submod_fn *times = NULL;
+            ck_assert_ok(submod_fn_scale(fn, factors[k], &times));
+            double *F = subset_values(times);
+            for (int again = 0; again < 10; again++) {
+                compare(times, F, &rng, factors[k] == 0 && again % 2);
+            }
+            free(F);
+            submod_fn_free(times);
+        }
+        submod_fn_free(fn);
+    }
 }
 END_TEST
 
@@ -284,5 +310,5 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("minimize", ties_survive_rounding, not_submodular, overflow_is_refused,
-                     all_families, many_minimisers, iwata_optima, not_a_local_search);
+                     all_families, scaled, many_minimisers, iwata_optima, not_a_local_search);
 }

@@ -170,6 +170,9 @@ START_TEST(info_is_what_was_returned)
             ck_assert_near(info.dual, dual, 1e-12 * scale);
             ck_assert_near(info.gap, primal - dual, 1e-12 * scale);
             ck_assert(info.seconds >= 0);
+            if (info.method == SUBMOD_PROX_CLOSED_FORM || info.method == SUBMOD_PROX_CARDINALITY) {
+                ck_assert_uint_eq(info.oracle_calls, 1); /* one chain says it all */
+            }
         }
         free(F);
         submod_fn_free(fn);

@@ -1,4 +1,4 @@
-/* An allocator that counts, and fails when it is told to. For one thread. */
+/* Allocators that watch. */
 #ifndef SUBMOD_TESTS_ALLOCATIONS_H
 #define SUBMOD_TESTS_ALLOCATIONS_H
 
@@ -12,6 +12,9 @@ typedef struct allocation_counts {
 } allocation_counts;
 
 extern allocation_counts allocations;
+/* Counts, and fails when it is told to. For one thread. */
 extern const submod_allocator counting_allocator;
+/* Fills memory with rubbish, and a test fails when something was written around what it frees. */
+extern const submod_allocator guarding_allocator;
 
 #endif
