@@ -18,18 +18,18 @@
 #ifndef SUBMOD_H
 #define SUBMOD_H
 
-#include "submod/base.h"
-#include "submod/baseline.h"
-#include "submod/certificate.h"
-#include "submod/function.h"
-#include "submod/gpu.h"
-#include "submod/histogram.h"
-#include "submod/loss.h"
-#include "submod/lovasz.h"
-#include "submod/metric.h"
-#include "submod/optim.h"
-#include "submod/prox.h"
-#include "submod/sfm.h"
-#include "submod/tensor.h"
+#include <submod/base.h>
+#include <submod/baseline.h>
+#include <submod/certificate.h>
+#include <submod/function.h>
+#include <submod/gpu.h>
+#include <submod/histogram.h>
+#include <submod/loss.h>
+#include <submod/lovasz.h>
+#include <submod/metric.h>
+#include <submod/optim.h>
+#include <submod/prox.h>
+#include <submod/sfm.h>
+#include <submod/tensor.h>
 
 #endif

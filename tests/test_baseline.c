@@ -1,6 +1,6 @@
 /* Cross-entropy, hinge, Rahman-Wang, soft Dice and soft Jaccard against slow references in double,
  * finite differences and values by hand. */
-#include "submod/baseline.h"
+#include <submod/baseline.h>
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* The special cases and errors that baseline.h promises. */
-#include "submod/baseline.h"
+#include <submod/baseline.h>
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* The baselines' views and types, gradients that add up, threads and size. */
-#include "submod/baseline.h"
+#include <submod/baseline.h>
 
 #include <math.h>
 #include <stdbool.h>

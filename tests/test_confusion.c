@@ -1,5 +1,5 @@
 /* Two masks, and confusion counts by definition: types, strides, labels, errors. */
-#include "submod/metric.h"
+#include <submod/metric.h>
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* Equibatch: every class is visited, images are drawn fairly. */
-#include "submod/metric.h"
+#include <submod/metric.h>
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* The mean IoU over images, batches and datasets against its definition. */
-#include "submod/metric.h"
+#include <submod/metric.h>
 
 #include <math.h>
 #include <stdio.h>

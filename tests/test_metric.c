@@ -1,5 +1,5 @@
 /* Metrics of counts: the conventions of others, and the special cases of metric.h. */
-#include "submod/metric.h"
+#include <submod/metric.h>
 
 #include <math.h>
 #include <stdio.h>

@@ -43,7 +43,7 @@
 #ifndef SUBMOD_BASELINE_H
 #define SUBMOD_BASELINE_H
 
-#include "submod/loss.h"
+#include <submod/loss.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -6,7 +6,7 @@
 #ifndef SUBMOD_CERTIFICATE_H
 #define SUBMOD_CERTIFICATE_H
 
-#include "submod/function.h"
+#include <submod/function.h>
 
 #ifdef __cplusplus
 extern "C" {

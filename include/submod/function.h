@@ -27,7 +27,7 @@
 #ifndef SUBMOD_FUNCTION_H
 #define SUBMOD_FUNCTION_H
 
-#include "submod/base.h"
+#include <submod/base.h>
 
 #ifdef __cplusplus
 extern "C" {

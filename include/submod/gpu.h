@@ -44,7 +44,7 @@
 #ifndef SUBMOD_GPU_H
 #define SUBMOD_GPU_H
 
-#include "submod/loss.h"
+#include <submod/loss.h>
 
 #ifdef __cplusplus
 extern "C" {

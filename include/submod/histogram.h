@@ -22,7 +22,7 @@
 #ifndef SUBMOD_HISTOGRAM_H
 #define SUBMOD_HISTOGRAM_H
 
-#include "submod/loss.h"
+#include <submod/loss.h>
 
 #ifdef __cplusplus
 extern "C" {

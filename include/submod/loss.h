@@ -50,8 +50,8 @@
 #ifndef SUBMOD_LOSS_H
 #define SUBMOD_LOSS_H
 
-#include "submod/function.h"
-#include "submod/tensor.h"
+#include <submod/function.h>
+#include <submod/tensor.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -10,7 +10,7 @@
 #ifndef SUBMOD_LOVASZ_H
 #define SUBMOD_LOVASZ_H
 
-#include "submod/function.h"
+#include <submod/function.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -68,7 +68,7 @@
 #ifndef SUBMOD_METRIC_H
 #define SUBMOD_METRIC_H
 
-#include "submod/tensor.h"
+#include <submod/tensor.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -21,7 +21,7 @@
 #ifndef SUBMOD_OPTIM_H
 #define SUBMOD_OPTIM_H
 
-#include "submod/base.h"
+#include <submod/base.h>
 
 #ifdef __cplusplus
 extern "C" {

@@ -17,9 +17,9 @@
 #ifndef SUBMOD_PROX_H
 #define SUBMOD_PROX_H
 
-#include "submod/certificate.h"
-#include "submod/function.h"
-#include "submod/loss.h"
+#include <submod/certificate.h>
+#include <submod/function.h>
+#include <submod/loss.h>
 
 #ifdef __cplusplus
 extern "C" {

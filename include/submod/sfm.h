@@ -6,8 +6,8 @@
 #ifndef SUBMOD_SFM_H
 #define SUBMOD_SFM_H
 
-#include "submod/certificate.h"
-#include "submod/function.h"
+#include <submod/certificate.h>
+#include <submod/function.h>
 
 #ifdef __cplusplus
 extern "C" {

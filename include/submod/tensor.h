@@ -13,7 +13,7 @@
 #ifndef SUBMOD_TENSOR_H
 #define SUBMOD_TENSOR_H
 
-#include "submod/base.h"
+#include <submod/base.h>
 
 #ifdef __cplusplus
 extern "C" {

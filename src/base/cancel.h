@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "submod/base.h"
+#include <submod/base.h>
 
 /* This thread's flag, NULL if there is none: for loops so tight that asking for it in every round
  * would show. */

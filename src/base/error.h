@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "submod/base.h"
+#include <submod/base.h>
 
 #if defined(__GNUC__)
 #define SUBMODI_PRINTF(text, first) __attribute__((format(printf, text, first)))

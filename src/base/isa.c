@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "submod/base.h"
+#include <submod/base.h>
 
 static const char *const names[] = {"baseline", "avx2", "avx512"};
 enum { NAMES = sizeof names / sizeof *names };

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "submod/base.h"
+#include <submod/base.h>
 
 /* A cache line, and the widest SIMD register in use. */
 #define SUBMODI_ALIGN ((size_t)64)

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "submod/base.h"
+#include <submod/base.h>
 
 /* The sorted sequence: record i holds the index of the i-th largest entry in its low bits and a
  * key above them. Neighbours with equal entries have equal keys; the reverse may fail for doubles,

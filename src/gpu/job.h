@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "submod/gpu.h"
 #include "submod/loss_problem.h"
+#include <submod/gpu.h>
 
 enum {
     SUBMODI_WARP = 32,

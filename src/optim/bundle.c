@@ -17,7 +17,7 @@
 #include "base/memory.h"
 #include "optim/monitor.h"
 #include "optim/planes.h"
-#include "submod/prox.h"
+#include <submod/prox.h>
 
 static const char who[] = "submod_bundle";
 

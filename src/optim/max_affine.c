@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "optim/oracle.h"
-#include "submod/prox.h"
+#include <submod/prox.h>
 
 typedef struct max_affine {
     size_t m, n;

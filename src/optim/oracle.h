@@ -2,7 +2,7 @@
 #ifndef SUBMODI_OPTIM_ORACLE_H
 #define SUBMODI_OPTIM_ORACLE_H
 
-#include "submod/optim.h"
+#include <submod/optim.h>
 
 typedef struct submodi_oracle {
     const char *who; /* the public function, for words */

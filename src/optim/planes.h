@@ -2,7 +2,7 @@
 #ifndef SUBMODI_OPTIM_PLANES_H
 #define SUBMODI_OPTIM_PLANES_H
 
-#include "submod/base.h"
+#include <submod/base.h>
 
 typedef struct submodi_planes {
     size_t n, count, capacity, limit;

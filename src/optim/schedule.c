@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "submod/optim.h"
+#include <submod/optim.h>
 
 static const double paper_power = 0.9; /* Sec. 4: lr (1 - k/K)^0.9 */
 

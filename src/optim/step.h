@@ -2,7 +2,7 @@
 #ifndef SUBMODI_OPTIM_STEP_H
 #define SUBMODI_OPTIM_STEP_H
 
-#include "submod/optim.h"
+#include <submod/optim.h>
 
 enum { SUBMODI_STEP_PARAMETERS = 4 };
 

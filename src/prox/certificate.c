@@ -7,7 +7,7 @@
 #include "base/cancel.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/certificate.h"
+#include <submod/certificate.h>
 
 static const char who[] = "submod_certificate_check";
 

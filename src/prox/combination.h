@@ -3,7 +3,7 @@
 #define SUBMODI_COMBINATION_H
 
 #include "prox/vertices.h"
-#include "submod/certificate.h"
+#include <submod/certificate.h>
 
 struct submod_combination {
     size_t n, count;

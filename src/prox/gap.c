@@ -17,7 +17,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/lovasz.h"
+#include <submod/lovasz.h>
 
 /* f(v) - <s, v>; *size: the size of what rounding is relative to. v itself is known up to rounding
  * of weight / lambda, which counts where v is near 0. */

@@ -42,7 +42,7 @@
 #include "base/memory.h"
 #include "prox/isotonic.h"
 #include "prox/solver.h"
-#include "submod/lovasz.h"
+#include <submod/lovasz.h>
 
 /* Line 4: over runs of equal x the gains become their mean; the regression keeps ties together. */
 static void average_over_ties(const double *x, double *gain, size_t n)

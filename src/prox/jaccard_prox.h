@@ -4,7 +4,7 @@
 #define SUBMODI_JACCARD_PROX_H
 
 #include "prox/jaccard_levels.h"
-#include "submod/prox.h"
+#include <submod/prox.h>
 
 typedef struct submodi_jaccard_problem {
     const char *who;      /* the public function, for words */

@@ -6,7 +6,7 @@
  * holds one with s_i > gap, has F(A) > value. So every minimiser holds the first and none the
  * second kind; where {s < -gap} or {s <= gap} attains the value itself, it is the smallest or
  * the largest minimiser. */
-#include "submod/sfm.h"
+#include <submod/sfm.h>
 
 #include <float.h>
 #include <math.h>
@@ -17,8 +17,8 @@
 #include "prox/combination.h"
 #include "prox/exhaustive.h"
 #include "prox/min_norm.h"
-#include "submod/lovasz.h"
-#include "submod/prox.h"
+#include <submod/lovasz.h>
+#include <submod/prox.h>
 
 static const char who[] = "submod_sfm";
 

@@ -3,7 +3,7 @@
 #define SUBMODI_PROX_SOLVER_H
 
 #include "submod/function_impl.h"
-#include "submod/prox.h"
+#include <submod/prox.h>
 
 /* The extension f at some u (hinge: at max(u, 0)), against a base s. */
 typedef struct submodi_extension {

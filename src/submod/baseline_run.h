@@ -3,8 +3,8 @@
 #ifndef SUBMODI_BASELINE_RUN_H
 #define SUBMODI_BASELINE_RUN_H
 
-#include "submod/baseline.h"
 #include "submod/tile.h"
+#include <submod/baseline.h>
 
 typedef struct submodi_baseline submodi_baseline;
 

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/function.h"
+#include <submod/function.h>
 
 static void clear_example(submod_counterexample *x)
 {

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "submod/labels.h"
-#include "submod/metric.h"
+#include <submod/metric.h>
 
 struct submod_confusion {
     submodi_label_rule rule;

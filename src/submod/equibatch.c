@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/metric.h"
+#include <submod/metric.h>
 
 /* The images of one class that occurs: images[begin .. end-1], used up to next. */
 typedef struct row {

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "submod/function.h"
+#include <submod/function.h>
 
 /* Consecutive ranks of an order of all elements. */
 typedef struct submodi_part {

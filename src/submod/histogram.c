@@ -1,5 +1,5 @@
 /* Histograms across batches: the surrogate of the dataset's Jaccard loss (see histogram.h). */
-#include "submod/histogram.h"
+#include <submod/histogram.h>
 
 #include <float.h>
 #include <math.h>

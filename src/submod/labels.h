@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "submod/tensor.h"
+#include <submod/tensor.h>
 
 /* Which labels are classes, and which are passed over. */
 typedef struct submodi_label_rule {

@@ -12,7 +12,7 @@
 
 #include "submod/activation_loops.h"
 #include "submod/labels.h"
-#include "submod/loss.h"
+#include <submod/loss.h>
 
 typedef enum submodi_activation {
     SUBMODI_SOFTMAX,

@@ -15,7 +15,7 @@
 #include "base/sums_loops.h"
 #include "base/threads.h"
 #include "submod/function_impl.h"
-#include "submod/lovasz.h"
+#include <submod/lovasz.h>
 
 submod_lovasz_settings submod_lovasz_defaults(void)
 {

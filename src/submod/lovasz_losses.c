@@ -4,9 +4,9 @@
 #include "base/memory.h"
 #include "submod/baseline_run.h"
 #include "submod/function_impl.h"
-#include "submod/lovasz.h"
 #include "submod/rows.h"
 #include "submod/tile.h"
+#include <submod/lovasz.h>
 
 submod_loss_settings submod_loss_defaults(void)
 {

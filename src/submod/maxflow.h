@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "submod/base.h"
+#include <submod/base.h>
 
 /* An arc in a list of arcs by tail, and where its opposite stands in that list. */
 typedef struct submodi_arc {

@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-#include "submod/loss.h"
-#include "submod/tensor.h"
+#include <submod/loss.h>
+#include <submod/tensor.h>
 
 /* n scores of class c from pixel `first` of image b on, as floats: where they lie if they lie there
  * as floats, else converted in buffer. */
