@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "problems.h"
 #include "submod/function_impl.h"
-#include "submod/maxflow.h"
+#include "submod/functions/maxflow.h"
 #include "support.h"
 
 enum { N = 8 };

@@ -23,7 +23,7 @@
 #include "prox/isotonic.h"
 #include "prox/long_sum.h"
 #include "prox/solver.h"
-#include "submod/cut.h"
+#include "submod/functions/cut.h"
 
 /* A piece of D: constant + sum over the vertices from `from` on of lambda (v - x). */
 typedef struct piece {

@@ -15,7 +15,7 @@
 #include "base/sort.h"
 #include "base/threads.h"
 #include "prox/solver.h"
-#include "submod/jaccard_impl.h"
+#include "submod/functions/jaccard.h"
 
 /* Ranks are cut into parts that threads take: the split into two lists needs to know how much
  * foreground there is before each. */

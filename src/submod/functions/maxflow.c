@@ -11,7 +11,7 @@
  * with capacities in double and a graph object of its own to be built for every call; LEMON, Boost
  * and OGDF are C++.
  */
-#include "submod/maxflow.h"
+#include "submod/functions/maxflow.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Minimum cuts of networks with whole-number capacities. */
-#ifndef SUBMODI_MAXFLOW_H
-#define SUBMODI_MAXFLOW_H
+#ifndef SUBMODI_FUNCTIONS_MAXFLOW_H
+#define SUBMODI_FUNCTIONS_MAXFLOW_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,7 +9,7 @@
  * From the roots down every vertex then takes the better side.
  */
 #include "base/memory.h"
-#include "submod/maxflow.h"
+#include "submod/functions/maxflow.h"
 
 /* Where a vertex hangs. */
 typedef struct knot {

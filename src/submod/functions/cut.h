@@ -1,6 +1,6 @@
 /* The graph inside a cut function. */
-#ifndef SUBMODI_CUT_H
-#define SUBMODI_CUT_H
+#ifndef SUBMODI_FUNCTIONS_CUT_H
+#define SUBMODI_FUNCTIONS_CUT_H
 
 #include "submod/function_impl.h"
 

@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/cut.h"
+#include "submod/functions/cut.h"
 
 static submod_status reset(const void *ctx, void *state)
 {

@@ -22,8 +22,8 @@
 #include "base/cancel.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/cut.h"
-#include "submod/maxflow.h"
+#include "submod/functions/cut.h"
+#include "submod/functions/maxflow.h"
 
 /* Capacities at one vertex together stay below 2^60; differences of up to 2^-48 of that are what
  * rounding may have made of ties. */

@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "base/sort.h"
 #include "base/threads.h"
-#include "submod/jaccard_impl.h"
+#include "submod/functions/jaccard.h"
 
 typedef struct jaccard {
     int64_t P;

@@ -1,6 +1,6 @@
 /* What solvers made for the Jaccard loss may know about a submod_fn. */
-#ifndef SUBMODI_JACCARD_IMPL_H
-#define SUBMODI_JACCARD_IMPL_H
+#ifndef SUBMODI_FUNCTIONS_JACCARD_H
+#define SUBMODI_FUNCTIONS_JACCARD_H
 
 #include "submod/function_impl.h"
 
