@@ -6,8 +6,8 @@
 
 #include "base/memory.h"
 #include "problems.h"
-#include "submod/function_impl.h"
 #include "submod/functions/maxflow.h"
+#include "submod/handle.h"
 #include "support.h"
 
 enum { N = 8 };

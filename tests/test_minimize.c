@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "submod/function_impl.h"
+#include "submod/handle.h"
 #include "support.h"
 
 enum { N = 8 };

@@ -5,7 +5,7 @@
 
 #include "allocations.h"
 #include "problems.h"
-#include "submod/function_impl.h"
+#include "submod/handle.h"
 #include "support.h"
 
 static uint32_t mask_of(const uint8_t *in, size_t n)

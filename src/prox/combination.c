@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "submod/function_impl.h"
+#include "submod/handle.h"
 
 submod_status submod_combination_create(submod_combination **combination)
 {

@@ -3,7 +3,7 @@
 #define SUBMODI_EXHAUSTIVE_H
 
 #include "base/memory.h"
-#include "submod/function_impl.h"
+#include "submod/handle.h"
 
 /* The minimum of F(A) - F(empty) over all 2^n subsets, n <= 32, and as bits of the elements one
  * minimiser, the intersection and the union of all. Values that differ by rounding only count as

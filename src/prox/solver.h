@@ -2,7 +2,7 @@
 #ifndef SUBMODI_PROX_SOLVER_H
 #define SUBMODI_PROX_SOLVER_H
 
-#include "submod/function_impl.h"
+#include "submod/handle.h"
 #include <submod/prox.h>
 
 /* The extension f at some u (hinge: at max(u, 0)), against a base s. */

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/function_impl.h"
+#include "submod/handle.h"
 
 static const char who[] = "submod_fn_check";
 

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/function_impl.h"
+#include "submod/handle.h"
 
 /* Marks the elements of one list in seen, one bit each. */
 static submod_status mark(const char *who, size_t n, const char *name, const int32_t *set, size_t k,

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/function_impl.h"
+#include "submod/handle.h"
 
 submod_status submod_fn_eval(const submod_fn *fn, const int32_t *set, size_t k, double *value)
 {

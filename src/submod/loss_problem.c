@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "submod/activation_loops.h"
-#include "submod/function_impl.h"
+#include "submod/handle.h"
 #include "submod/rows.h"
 #include "submod/shares.h"
 

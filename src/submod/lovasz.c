@@ -14,7 +14,7 @@
 #include "base/sort.h"
 #include "base/sums_loops.h"
 #include "base/threads.h"
-#include "submod/function_impl.h"
+#include "submod/handle.h"
 #include <submod/lovasz.h>
 
 submod_lovasz_settings submod_lovasz_defaults(void)

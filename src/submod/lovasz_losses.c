@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "submod/baseline_run.h"
-#include "submod/function_impl.h"
+#include "submod/handle.h"
 #include "submod/rows.h"
 #include "submod/tile.h"
 #include <submod/lovasz.h>

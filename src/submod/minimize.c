@@ -6,7 +6,7 @@
 #include "base/cancel.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/function_impl.h"
+#include "submod/handle.h"
 
 static const char who[] = "submod_fn_minimize";
 

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sort.h"
-#include "submod/function_impl.h"
+#include "submod/handle.h"
 
 typedef struct cardinality {
     size_t n;

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/function_impl.h"
+#include "submod/handle.h"
 
 typedef struct coverage {
     size_t m;

@@ -2,7 +2,7 @@
 #ifndef SUBMODI_FUNCTIONS_CUT_H
 #define SUBMODI_FUNCTIONS_CUT_H
 
-#include "submod/function_impl.h"
+#include "submod/handle.h"
 
 typedef struct submodi_neighbour {
     double out, in; /* weight of the arcs to it and from it */

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sums_loops.h"
-#include "submod/function_impl.h"
+#include "submod/handle.h"
 
 typedef struct facility {
     size_t m;

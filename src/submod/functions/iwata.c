@@ -5,7 +5,7 @@
  */
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/function_impl.h"
+#include "submod/handle.h"
 
 submod_status submod_fn_iwata(size_t n, submod_fn **fn)
 {

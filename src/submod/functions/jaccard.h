@@ -2,7 +2,7 @@
 #ifndef SUBMODI_FUNCTIONS_JACCARD_H
 #define SUBMODI_FUNCTIONS_JACCARD_H
 
-#include "submod/function_impl.h"
+#include "submod/handle.h"
 
 /* The foreground of a function from submod_fn_jaccard, one bit per pixel, pixel e being bit e % 32
  * of word e / 32; NULL for any other function. Borrowed from fn. */

@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/function_impl.h"
+#include "submod/handle.h"
 
 typedef struct logdet {
     size_t n;

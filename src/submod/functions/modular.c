@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/function_impl.h"
+#include "submod/handle.h"
 
 static submod_status eval(const void *ctx, const int32_t *set, size_t k, double *value)
 {

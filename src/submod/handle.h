@@ -1,6 +1,6 @@
 /* The inside of a submod_fn, and calls to its callbacks that fill in for missing ones. */
-#ifndef SUBMODI_FUNCTION_IMPL_H
-#define SUBMODI_FUNCTION_IMPL_H
+#ifndef SUBMODI_HANDLE_H
+#define SUBMODI_HANDLE_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

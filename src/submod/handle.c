@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/function_impl.h"
+#include "submod/handle.h"
 
 /* ---- the handle ---- */
 
