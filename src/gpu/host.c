@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "gpu/losses.h"
-#include "submod/rows.h"
+#include "submod/tensors/rows.h"
 #include "submod/tile.h"
 
 /* Host and device memory of one call. */

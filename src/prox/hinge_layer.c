@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "prox/jaccard_prox.h"
-#include "submod/rows.h"
+#include "submod/tensors/rows.h"
 #include "submod/tile.h"
 
 /* Memory of one thread that solves groups. */

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "submod/labels.h"
+#include "submod/tensors/labels.h"
 #include <submod/metric.h>
 
 struct submod_confusion {

@@ -9,8 +9,8 @@
 #include "base/threads.h"
 #include "submod/activation_loops.h"
 #include "submod/handle.h"
-#include "submod/rows.h"
 #include "submod/shares.h"
+#include "submod/tensors/rows.h"
 
 /* ---- checks ---- */
 

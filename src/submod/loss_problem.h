@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "submod/activation_loops.h"
-#include "submod/labels.h"
+#include "submod/tensors/labels.h"
 #include <submod/loss.h>
 
 typedef enum submodi_activation {

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "submod/baseline_run.h"
 #include "submod/handle.h"
-#include "submod/rows.h"
+#include "submod/tensors/rows.h"
 #include "submod/tile.h"
 #include <submod/lovasz.h>
 

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "submod/activation_loops.h"
-#include "submod/rows.h"
+#include "submod/tensors/rows.h"
 
 static submodi_tile_memory take_one(const submodi_problem *p, submod_work *work)
 {

@@ -1,7 +1,7 @@
 /* Rows of a view: consecutive pixels of one image and class, as plain arrays. Everything that
  * depends on types and strides happens here, once per row. */
-#ifndef SUBMODI_ROWS_H
-#define SUBMODI_ROWS_H
+#ifndef SUBMODI_TENSORS_ROWS_H
+#define SUBMODI_TENSORS_ROWS_H
 
 #include <stdbool.h>
 

@@ -1,9 +1,9 @@
 /* Label views: three types and any strides, read into one kind of code. */
-#include "submod/labels.h"
+#include "submod/tensors/labels.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/row_loops.h"
+#include "submod/tensors/row_loops.h"
 
 static submod_labels contiguous(const void *data, submod_label_type type, size_t batch,
                                 size_t pixels)

@@ -1,6 +1,6 @@
 /* Label views from the inside: checking and reading. */
-#ifndef SUBMODI_LABELS_H
-#define SUBMODI_LABELS_H
+#ifndef SUBMODI_TENSORS_LABELS_H
+#define SUBMODI_TENSORS_LABELS_H
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
-#include "submod/rows.h"
+#include "submod/tensors/rows.h"
 
 #include "base/memory.h"
 #include "submod/pointwise.h"
-#include "submod/row_loops.h"
+#include "submod/tensors/row_loops.h"
 
 submod_scores submod_scores_f32(const float *data, size_t batch, size_t classes, size_t pixels)
 {

@@ -1,4 +1,4 @@
-#include "submod/row_loops.h"
+#include "submod/tensors/row_loops.h"
 
 #include "submod/pointwise.h"
 

@@ -1,6 +1,6 @@
 /* Rows of scores and labels in the types that the engines work with. */
-#ifndef SUBMODI_ROW_LOOPS_H
-#define SUBMODI_ROW_LOOPS_H
+#ifndef SUBMODI_TENSORS_ROW_LOOPS_H
+#define SUBMODI_TENSORS_ROW_LOOPS_H
 
 #include <stddef.h>
 #include <stdint.h>
