@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "gpu/losses.h"
+#include "submod/losses/tile.h"
 #include "submod/tensors/rows.h"
-#include "submod/tile.h"
 
 /* Host and device memory of one call. */
 typedef struct buffers {

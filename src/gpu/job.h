@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "submod/loss_problem.h"
+#include "submod/losses/batch.h"
 #include <submod/gpu.h>
 
 enum {

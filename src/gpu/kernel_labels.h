@@ -4,7 +4,7 @@
 
 #include "gpu/block.h"
 #include "gpu/pixel.h"
-#include "submod/shares.h"
+#include "submod/losses/shares.h"
 
 /* One block: nothing bad has been seen. */
 SUBMODI_KERNEL void submodi_gpu_kernel_begin(const submodi_gpu_job *j)

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/bins.h"
+#include "submod/losses/bins.h"
 
 /* ---- views and options ---- */
 

@@ -15,8 +15,8 @@
 #include "base/memory.h"
 #include "base/threads.h"
 #include "prox/jaccard_prox.h"
+#include "submod/losses/tile.h"
 #include "submod/tensors/rows.h"
-#include "submod/tile.h"
 
 /* Memory of one thread that solves groups. */
 typedef struct memory {

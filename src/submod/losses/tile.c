@@ -1,10 +1,10 @@
-#include "submod/tile.h"
+#include "submod/losses/tile.h"
 
 #include <math.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/activation_loops.h"
+#include "submod/losses/activation_loops.h"
 #include "submod/tensors/rows.h"
 
 static submodi_tile_memory take_one(const submodi_problem *p, submod_work *work)

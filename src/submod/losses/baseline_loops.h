@@ -1,6 +1,6 @@
 /* Rows of the losses to compare with (baseline.h): what they add up, and their slopes. */
-#ifndef SUBMODI_BASELINE_LOOPS_H
-#define SUBMODI_BASELINE_LOOPS_H
+#ifndef SUBMODI_LOSSES_BASELINE_LOOPS_H
+#define SUBMODI_LOSSES_BASELINE_LOOPS_H
 
 #include <stddef.h>
 #include <stdint.h>

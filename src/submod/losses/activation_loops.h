@@ -1,8 +1,8 @@
 /* From scores to probabilities and back, on tiles: up to SUBMODI_TILE pixels of all classes, so
  * that everything a pixel needs stays in the L1 and L2 cache. Row c of a tile begins at
  * c * SUBMODI_TILE. All loops run over pixels and vectorise. */
-#ifndef SUBMODI_ACTIVATION_LOOPS_H
-#define SUBMODI_ACTIVATION_LOOPS_H
+#ifndef SUBMODI_LOSSES_ACTIVATION_LOOPS_H
+#define SUBMODI_LOSSES_ACTIVATION_LOOPS_H
 
 #include <stdbool.h>
 #include <stddef.h>

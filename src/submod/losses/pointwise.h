@@ -1,7 +1,7 @@
 /* What happens to one score: conversion, activation, error, bin, and the weight of a bin. Shared by
  * the loops of the CPU and the kernels of the GPU. */
-#ifndef SUBMODI_POINTWISE_H
-#define SUBMODI_POINTWISE_H
+#ifndef SUBMODI_LOSSES_POINTWISE_H
+#define SUBMODI_LOSSES_POINTWISE_H
 
 #include <stdbool.h>
 #include <stdint.h>

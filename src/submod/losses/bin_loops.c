@@ -1,8 +1,8 @@
-#include "submod/bin_loops.h"
+#include "submod/losses/bin_loops.h"
 
 #include <math.h>
 
-#include "submod/pointwise.h"
+#include "submod/losses/pointwise.h"
 
 static void signed_errors(const float *v, const int32_t *code, int32_t target, int32_t ignored,
                           float bias, size_t n, float *error)

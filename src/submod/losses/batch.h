@@ -5,12 +5,12 @@
  *
  * An error is max(0, 1 - v) at a foreground and max(0, bias + v) at a background pixel: v is a
  * probability and bias 0, or, for the hinge, v is a score and bias 1. */
-#ifndef SUBMODI_LOSS_PROBLEM_H
-#define SUBMODI_LOSS_PROBLEM_H
+#ifndef SUBMODI_LOSSES_BATCH_H
+#define SUBMODI_LOSSES_BATCH_H
 
 #include <stdbool.h>
 
-#include "submod/activation_loops.h"
+#include "submod/losses/activation_loops.h"
 #include "submod/tensors/labels.h"
 #include <submod/loss.h>
 

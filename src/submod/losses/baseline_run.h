@@ -1,9 +1,9 @@
 /* What the baselines have in common: their arguments, one pass over the scores that leaves sums per
  * group, one that writes the gradient. Each loss says what to add up and what follows from it. */
-#ifndef SUBMODI_BASELINE_RUN_H
-#define SUBMODI_BASELINE_RUN_H
+#ifndef SUBMODI_LOSSES_BASELINE_RUN_H
+#define SUBMODI_LOSSES_BASELINE_RUN_H
 
-#include "submod/tile.h"
+#include "submod/losses/tile.h"
 #include <submod/baseline.h>
 
 typedef struct submodi_baseline submodi_baseline;

@@ -1,6 +1,6 @@
 /* The exact weights of one class: its errors ranked, foreground and background counted. */
-#ifndef SUBMODI_RANK_H
-#define SUBMODI_RANK_H
+#ifndef SUBMODI_LOSSES_RANK_H
+#define SUBMODI_LOSSES_RANK_H
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
-#include "submod/activation_loops.h"
+#include "submod/losses/activation_loops.h"
 
 #include <string.h>
 
-#include "submod/pointwise.h"
+#include "submod/losses/pointwise.h"
 
 /* Copies a row, raises largest to it; false when something in it is not finite. */
 static bool take_row(const float *restrict from, size_t n, float *restrict v,

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "submod/bins.h"
+#include "submod/losses/bins.h"
 
 struct submod_histogram {
     size_t classes;

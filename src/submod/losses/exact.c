@@ -10,9 +10,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "submod/bin_loops.h"
-#include "submod/rank.h"
-#include "submod/tile.h"
+#include "submod/losses/bin_loops.h"
+#include "submod/losses/rank.h"
+#include "submod/losses/tile.h"
 
 typedef struct exact {
     const submodi_problem *p;

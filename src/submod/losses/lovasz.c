@@ -2,10 +2,10 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/baseline_run.h"
 #include "submod/handle.h"
+#include "submod/losses/baseline_run.h"
+#include "submod/losses/tile.h"
 #include "submod/tensors/rows.h"
-#include "submod/tile.h"
 #include <submod/lovasz.h>
 
 submod_loss_settings submod_loss_defaults(void)

@@ -1,4 +1,4 @@
-#include "submod/baseline_loops.h"
+#include "submod/losses/baseline_loops.h"
 
 #include <string.h>
 

@@ -5,9 +5,9 @@
  * One pass over the scores for the sums and counts of both labels, one for the gradient. O(pixels).
  */
 #include "base/error.h"
-#include "submod/baseline_loops.h"
-#include "submod/baseline_run.h"
-#include "submod/shares.h"
+#include "submod/losses/baseline_loops.h"
+#include "submod/losses/baseline_run.h"
+#include "submod/losses/shares.h"
 
 /* What is added up, for label 0 and then label 1: margins, and pixels. */
 enum { HINGE = 0, COUNT = 2, SUMS = 4 };

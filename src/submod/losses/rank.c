@@ -13,7 +13,7 @@
  * Everything is done in parts whose number depends on n alone: they run in parallel, and their
  * partial sums are added in the same order for any number of threads.
  */
-#include "submod/rank.h"
+#include "submod/losses/rank.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "submod/loss_problem.h"
+#include "submod/losses/batch.h"
 
 #include <math.h>
 #include <omp.h>
@@ -7,9 +7,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "submod/activation_loops.h"
 #include "submod/handle.h"
-#include "submod/shares.h"
+#include "submod/losses/activation_loops.h"
+#include "submod/losses/shares.h"
 #include "submod/tensors/rows.h"
 
 /* ---- checks ---- */

@@ -1,13 +1,13 @@
 /* Errors in bins (see bins.h). */
-#include "submod/bins.h"
+#include "submod/losses/bins.h"
 
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "submod/bin_loops.h"
-#include "submod/pointwise.h"
+#include "submod/losses/bin_loops.h"
+#include "submod/losses/pointwise.h"
 
 /* Rows of bins: each class's own labels, or all as background. */
 static void find_bins(const submodi_counter *x, const submodi_tile *tile, const float *factor,

@@ -16,8 +16,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "submod/bins.h"
-#include "submod/pointwise.h"
+#include "submod/losses/bins.h"
+#include "submod/losses/pointwise.h"
 
 /* As many bins as were asked for, or as delta needs. For the hinge they cover a power of two above
  * all margins. */

@@ -1,9 +1,9 @@
 /* Errors of a row of pixels and where they are counted (bins.h). */
-#ifndef SUBMODI_BIN_LOOPS_H
-#define SUBMODI_BIN_LOOPS_H
+#ifndef SUBMODI_LOSSES_BIN_LOOPS_H
+#define SUBMODI_LOSSES_BIN_LOOPS_H
 
 #include "base/isa.h"
-#include "submod/bins.h"
+#include "submod/losses/bins.h"
 
 typedef struct submodi_bin_loops {
     /* e = max(0, 1 - v) with the sign bit set at foreground pixels, max(0, bias + v) elsewhere, NaN

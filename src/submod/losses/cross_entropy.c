@@ -13,9 +13,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "submod/baseline_loops.h"
-#include "submod/baseline_run.h"
-#include "submod/shares.h"
+#include "submod/losses/baseline_loops.h"
+#include "submod/losses/baseline_run.h"
+#include "submod/losses/shares.h"
 
 /* ---- numbers ---- */
 

@@ -1,6 +1,6 @@
 /* The two passes of every baseline (see baseline_run.h). Sums are made in a fixed number of parts
  * that are added in order: the same bits for any number of threads. */
-#include "submod/baseline_run.h"
+#include "submod/losses/baseline_run.h"
 
 #include <omp.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* What each of several kinds counts for in a mean. Shared by the CPU and the GPU. */
-#ifndef SUBMODI_SHARES_H
-#define SUBMODI_SHARES_H
+#ifndef SUBMODI_LOSSES_SHARES_H
+#define SUBMODI_LOSSES_SHARES_H
 
 #include <stddef.h>
 

@@ -1,9 +1,9 @@
 /* Tiles: consecutive pixels of one image with all their classes, as much as fits into the caches.
  * All losses go over their input tile by tile: load, do something, store. */
-#ifndef SUBMODI_TILE_H
-#define SUBMODI_TILE_H
+#ifndef SUBMODI_LOSSES_TILE_H
+#define SUBMODI_LOSSES_TILE_H
 
-#include "submod/loss_problem.h"
+#include "submod/losses/batch.h"
 
 typedef struct submodi_tile {
     size_t image, first, n;

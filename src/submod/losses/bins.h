@@ -1,9 +1,9 @@
 /* Errors in bins: counting a group of images, solving for weights, looking them up again. Shared by
  * the histogram engine of one call and by histograms that live across calls. */
-#ifndef SUBMODI_BINS_H
-#define SUBMODI_BINS_H
+#ifndef SUBMODI_LOSSES_BINS_H
+#define SUBMODI_LOSSES_BINS_H
 
-#include "submod/tile.h"
+#include "submod/losses/tile.h"
 
 /* Where a pixel is counted: bins 0 .. K-1 background, K .. 2K-1 foreground, 2K nothing (ignored, or
  * without error in the hinge loss). K and scale are powers of two, so that e * scale is exact. */

@@ -16,8 +16,8 @@
 #include <math.h>
 
 #include "base/error.h"
-#include "submod/baseline_loops.h"
-#include "submod/baseline_run.h"
+#include "submod/losses/baseline_loops.h"
+#include "submod/losses/baseline_run.h"
 
 /* What is added up per class: I and S. */
 enum { INSIDE, ALL, SUMS };
