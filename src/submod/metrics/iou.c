@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "submod/confusion.h"
+#include "submod/metrics/confusion.h"
 
 /* ---- two masks ---- */
 

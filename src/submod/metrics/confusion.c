@@ -8,7 +8,7 @@
  *
  * O(pixels + threads C^2), C^2 memory per thread.
  */
-#include "submod/confusion.h"
+#include "submod/metrics/confusion.h"
 
 #include <omp.h>
 #include <string.h>

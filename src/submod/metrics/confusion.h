@@ -1,6 +1,6 @@
 /* The counts behind all metrics. */
-#ifndef SUBMODI_CONFUSION_H
-#define SUBMODI_CONFUSION_H
+#ifndef SUBMODI_METRICS_CONFUSION_H
+#define SUBMODI_METRICS_CONFUSION_H
 
 #include <math.h>
 

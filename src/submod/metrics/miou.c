@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/confusion.h"
+#include "submod/metrics/confusion.h"
 
 struct submod_miou {
     submodi_averaging averaging;
