@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "prox/jaccard_prox.h"
+#include "prox/jaccard/jaccard_prox.h"
 #include "submod/losses/tile.h"
 #include "submod/tensors/rows.h"
 

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "prox/jaccard_prox.h"
+#include "prox/jaccard/jaccard_prox.h"
 
 /* Counts are exact as doubles. */
 static const uint64_t most_pixels = UINT64_C(1) << 53;

@@ -4,7 +4,7 @@
  * Memory per pixel: 16 bytes for the sort and the sorted values, then 16 for a pixel of the
  * foreground (its prefix sum) or 24 for one of the background (its level): 40 at most, 56 with the
  * u and s of submod_prox. */
-#include "prox/jaccard_prox.h"
+#include "prox/jaccard/jaccard_prox.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,9 +1,9 @@
 /* The exact prox of the Jaccard extension, for all that needs it: functions, weighted points,
  * histograms, the loss layer. */
-#ifndef SUBMODI_JACCARD_PROX_H
-#define SUBMODI_JACCARD_PROX_H
+#ifndef SUBMODI_PROX_JACCARD_JACCARD_PROX_H
+#define SUBMODI_PROX_JACCARD_JACCARD_PROX_H
 
-#include "prox/jaccard_levels.h"
+#include "prox/jaccard/levels.h"
 #include <submod/prox.h>
 
 typedef struct submodi_jaccard_problem {

@@ -24,7 +24,7 @@
  * two binary searches that start at the last answer. That is O(p log^2 p) at worst for certain; the
  * tests count at most 4 p log2 p on inputs made to be hard, and hold it to p log p.
  */
-#include "prox/jaccard_levels.h"
+#include "prox/jaccard/levels.h"
 
 #include <math.h>
 #include <stdbool.h>

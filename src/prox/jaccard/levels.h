@@ -1,7 +1,7 @@
 /* The prox of the Jaccard extension on two sorted lists, foreground and background: see
  * jaccard_levels.c. */
-#ifndef SUBMODI_JACCARD_LEVELS_H
-#define SUBMODI_JACCARD_LEVELS_H
+#ifndef SUBMODI_PROX_JACCARD_LEVELS_H
+#define SUBMODI_PROX_JACCARD_LEVELS_H
 
 #include "prox/gap.h"
 #include "prox/long_sum.h"

@@ -2,7 +2,7 @@
  * order in which u falls, so that no sort is needed. The sums are those of gap.c. O(p). */
 #include <math.h>
 
-#include "prox/jaccard_levels.h"
+#include "prox/jaccard/levels.h"
 
 /* What the caller makes of u and s. */
 static submodi_prox_pair in_form(submodi_prox_pair pair, double x, double lambda,

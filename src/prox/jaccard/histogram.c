@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "prox/jaccard_prox.h"
+#include "prox/jaccard/jaccard_prox.h"
 
 /* Partial sums per call: the same for any number of threads. */
 enum { PARTS = 64 };
