@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "allocations.h"
-#include "prox/factor.h"
-#include "prox/vertices.h"
+#include "prox/wolfe/factor.h"
+#include "prox/wolfe/vertices.h"
 #include "support.h"
 
 enum { N = 8 };

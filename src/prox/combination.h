@@ -2,7 +2,7 @@
 #ifndef SUBMODI_COMBINATION_H
 #define SUBMODI_COMBINATION_H
 
-#include "prox/vertices.h"
+#include "prox/wolfe/vertices.h"
 #include <submod/certificate.h>
 
 struct submod_combination {

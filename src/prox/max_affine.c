@@ -21,8 +21,8 @@
 #include "base/error.h"
 #include "base/sums_loops.h"
 #include "base/threads.h"
-#include "prox/corral.h"
 #include "prox/solver.h"
+#include "prox/wolfe/corral.h"
 
 static const char who[] = "submod_prox_max_affine";
 

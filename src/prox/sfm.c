@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "prox/combination.h"
 #include "prox/exhaustive.h"
-#include "prox/min_norm.h"
+#include "prox/wolfe/min_norm.h"
 #include <submod/lovasz.h>
 #include <submod/prox.h>
 

@@ -3,8 +3,8 @@
  * Points do not move in memory: each lives in a slot, positions 0 .. count-1 are a list of slots.
  * Points are kept relative to an origin, usually the first of them, so that nothing is lost where
  * the polytope is small and far away. */
-#ifndef SUBMODI_VERTICES_H
-#define SUBMODI_VERTICES_H
+#ifndef SUBMODI_PROX_WOLFE_VERTICES_H
+#define SUBMODI_PROX_WOLFE_VERTICES_H
 
 #include <stdbool.h>
 

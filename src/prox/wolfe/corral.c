@@ -1,4 +1,4 @@
-#include "prox/corral.h"
+#include "prox/wolfe/corral.h"
 #include "base/sums_loops.h"
 
 #include <math.h>

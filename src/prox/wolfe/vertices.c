@@ -1,9 +1,9 @@
-#include "prox/vertices.h"
+#include "prox/wolfe/vertices.h"
 
 #include <string.h>
 
 #include "base/threads.h"
-#include "prox/vertex_loops.h"
+#include "prox/wolfe/vertex_loops.h"
 
 bool submodi_vertices_init(submodi_vertices *v, size_t n, const double *origin, bool keep_orders,
                            submod_work *work)

@@ -1,4 +1,4 @@
-#include "prox/factor.h"
+#include "prox/wolfe/factor.h"
 #include "base/sums_loops.h"
 
 #include <math.h>

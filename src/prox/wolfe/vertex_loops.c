@@ -1,4 +1,4 @@
-#include "prox/vertex_loops.h"
+#include "prox/wolfe/vertex_loops.h"
 
 #include <string.h>
 

@@ -13,7 +13,7 @@
 #include "base/sums_loops.h"
 #include "prox/combination.h"
 #include "prox/projection.h"
-#include "prox/vertices.h"
+#include "prox/wolfe/vertices.h"
 
 typedef struct frank_wolfe {
     submodi_projection p;

@@ -16,13 +16,13 @@
  * progress any more, the factor is computed anew; when even that does not help, the method ends
  * with SUBMOD_INACCURATE. So it does, as a rule, where F is not submodular; but a fixed point of
  * the greedy rule looks optimal to whoever sees chains alone. */
-#include "prox/min_norm.h"
+#include "prox/wolfe/min_norm.h"
 
 #include <string.h>
 
 #include "base/error.h"
 #include "prox/combination.h"
-#include "prox/corral.h"
+#include "prox/wolfe/corral.h"
 
 /* A step that leaves more than this share of what it should have levelled shows a bad factor. */
 static const double drift_allowed = 1e-4;

@@ -1,6 +1,6 @@
 /* Fujishige-Wolfe with a watcher, for minimisation. */
-#ifndef SUBMODI_MIN_NORM_H
-#define SUBMODI_MIN_NORM_H
+#ifndef SUBMODI_PROX_WOLFE_MIN_NORM_H
+#define SUBMODI_PROX_WOLFE_MIN_NORM_H
 
 #include "prox/projection.h"
 

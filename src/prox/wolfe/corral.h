@@ -12,11 +12,11 @@
  * and M is positive definite wherever the points are affinely independent, 0 in their affine hull
  * or not. Because r is measured at p, rounding errors of the factor are corrected by the next step
  * instead of piling up. */
-#ifndef SUBMODI_CORRAL_H
-#define SUBMODI_CORRAL_H
+#ifndef SUBMODI_PROX_WOLFE_CORRAL_H
+#define SUBMODI_PROX_WOLFE_CORRAL_H
 
-#include "prox/factor.h"
-#include "prox/vertices.h"
+#include "prox/wolfe/factor.h"
+#include "prox/wolfe/vertices.h"
 
 /* A point that wants to come in. */
 typedef struct submodi_candidate {

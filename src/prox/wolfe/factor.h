@@ -4,8 +4,8 @@
  * Append: one triangular solve, O(k^2 / 2). Remove: Givens rotations, O(k^2). The forward solutions
  * U'\1 and U'\r ride through the rotations as if they were further columns of U, so that they never
  * have to be solved for again. */
-#ifndef SUBMODI_FACTOR_H
-#define SUBMODI_FACTOR_H
+#ifndef SUBMODI_PROX_WOLFE_FACTOR_H
+#define SUBMODI_PROX_WOLFE_FACTOR_H
 
 #include <stdbool.h>
 

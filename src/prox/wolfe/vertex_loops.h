@@ -1,7 +1,7 @@
 /* Four rows of a list of vertices at a time: sums that keep the adders busy while rows come from
  * memory. */
-#ifndef SUBMODI_VERTEX_LOOPS_H
-#define SUBMODI_VERTEX_LOOPS_H
+#ifndef SUBMODI_PROX_WOLFE_VERTEX_LOOPS_H
+#define SUBMODI_PROX_WOLFE_VERTEX_LOOPS_H
 
 #include <stddef.h>
 
