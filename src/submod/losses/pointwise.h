@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/both.h"
+#include "base/host_device.h"
 
 /* ---- bits ---- */
 

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "base/both.h"
+#include "base/host_device.h"
 
 /* For a weighted mean over things, times[c] of kind c: what one of them counts for,
  * weight[c] / (sum of weight * times) / groups, and 0 where there is none. Weights NULL: all 1.

@@ -1,6 +1,6 @@
 /* Small functions that the CPU and the GPU share: one source, so that both give the same bits. */
-#ifndef SUBMODI_BOTH_H
-#define SUBMODI_BOTH_H
+#ifndef SUBMODI_BASE_HOST_DEVICE_H
+#define SUBMODI_BASE_HOST_DEVICE_H
 
 #include <math.h>
 
