@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "submod/losses/bin_loops.h"
+#include "submod/losses/histogram_loops.h"
 #include "submod/losses/pointwise.h"
 
 /* Rows of bins: each class's own labels, or all as background. */

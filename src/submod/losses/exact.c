@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "submod/losses/bin_loops.h"
+#include "submod/losses/histogram_loops.h"
 #include "submod/losses/rank.h"
 #include "submod/losses/tile.h"
 

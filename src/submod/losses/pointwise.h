@@ -1,52 +1,10 @@
-/* What happens to one score: conversion, activation, error, bin, and the weight of a bin. Shared by
- * the loops of the CPU and the kernels of the GPU. */
+/* What happens to one score: activation, error, bin, and the weight of a bin. Shared by the loops
+ * of the CPU and the kernels of the GPU. */
 #ifndef SUBMODI_LOSSES_POINTWISE_H
 #define SUBMODI_LOSSES_POINTWISE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
-
 #include "base/host_device.h"
-
-/* ---- bits ---- */
-
-SUBMODI_BOTH float submodi_from_bits(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-SUBMODI_BOTH uint32_t submodi_to_bits(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-/* By the bits, whatever the compiler believes about NaN. */
-SUBMODI_BOTH bool submodi_is_special(float x)
-{
-    return (submodi_to_bits(x) & UINT32_C(0x7f800000)) == UINT32_C(0x7f800000);
-}
-
-SUBMODI_BOTH float submodi_from_bf16(uint16_t half)
-{
-    return submodi_from_bits((uint32_t)half << 16);
-}
-
-/* binary16 has 5 bits of exponent, biased by 15, and 10 of fraction. Moved into place the number is
- * too small by 2^112, which a multiplication mends, subnormal ones included; Inf and NaN, all bits
- * of the exponent set, come out at 65536 and above and get the exponent they need. */
-SUBMODI_BOTH float submodi_from_f16(uint16_t half)
-{
-    uint32_t sign = (uint32_t)(half & 0x8000) << 16;
-    float value = submodi_from_bits((uint32_t)(half & 0x7fff) << 13) * 0x1p112F;
-    uint32_t bits = submodi_to_bits(value);
-    bits |= value >= 65536.0F ? UINT32_C(0x7f800000) : 0;
-    return submodi_from_bits(bits | sign);
-}
+#include "submod/tensors/float_bits.h"
 
 /* ---- activations ---- */
 

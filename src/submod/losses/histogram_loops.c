@@ -1,4 +1,4 @@
-#include "submod/losses/bin_loops.h"
+#include "submod/losses/histogram_loops.h"
 
 #include <math.h>
 
@@ -49,7 +49,7 @@ static void look_up(const float *restrict table, const uint32_t *restrict bin, s
     }
 }
 
-const submodi_bin_loops SUBMODI_TABLE(submodi_bins) = {.signed_errors = signed_errors,
+const submodi_histogram_loops SUBMODI_TABLE(submodi_bins) = {.signed_errors = signed_errors,
                                                        .background_bins = background_bins,
                                                        .labelled_bins = labelled_bins,
                                                        .count = count,

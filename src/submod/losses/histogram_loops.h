@@ -1,11 +1,11 @@
 /* Errors of a row of pixels and where they are counted (bins.h). */
-#ifndef SUBMODI_LOSSES_BIN_LOOPS_H
-#define SUBMODI_LOSSES_BIN_LOOPS_H
+#ifndef SUBMODI_LOSSES_HISTOGRAM_LOOPS_H
+#define SUBMODI_LOSSES_HISTOGRAM_LOOPS_H
 
 #include "base/isa.h"
 #include "submod/losses/bins.h"
 
-typedef struct submodi_bin_loops {
+typedef struct submodi_histogram_loops {
     /* e = max(0, 1 - v) with the sign bit set at foreground pixels, max(0, bias + v) elsewhere, NaN
      * at ignored ones. */
     void (*signed_errors)(const float *v, const int32_t *code, int32_t target, int32_t ignored,
@@ -23,13 +23,13 @@ typedef struct submodi_bin_loops {
 
     void (*count)(const uint32_t *bin, size_t n, uint32_t *table);
     void (*look_up)(const float *table, const uint32_t *bin, size_t n, float *g);
-} submodi_bin_loops;
+} submodi_histogram_loops;
 
-extern const submodi_bin_loops submodi_bins_baseline, submodi_bins_avx2, submodi_bins_avx512;
+extern const submodi_histogram_loops submodi_bins_baseline, submodi_bins_avx2, submodi_bins_avx512;
 
-static inline const submodi_bin_loops *submodi_bins(void)
+static inline const submodi_histogram_loops *submodi_bins(void)
 {
-    static const submodi_bin_loops *const table[] = SUBMODI_TABLES(submodi_bins);
+    static const submodi_histogram_loops *const table[] = SUBMODI_TABLES(submodi_bins);
     return table[submodi_isa_in_use()];
 }
 

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Checks what CONTRIBUTING.md says about the layout, and says which lines break it.
+
+    includes    <submod/x.h> is public, "room/x.h" private; includes only ever point downwards
+    names       no private header is named like a public one
+    heads       every C file opens with a comment that says what it is
+    arguments   public functions take: handle, inputs, outputs, settings, info, workspace
+
+Exit status 1 if anything is found.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "python"))
+
+from generate_bindings import Declaration, Header, read_headers  # noqa: E402
+
+# What each room may include besides itself. A room is a folder of src/.
+SUBMOD = ["submod", "submod/functions", "submod/tensors", "submod/losses", "submod/metrics"]
+PROX = ["prox", "prox/jaccard", "prox/wolfe"]
+ALLOWED = {
+    "base": [],
+    "submod": ["base"],
+    "submod/functions": ["base", "submod"],
+    "submod/tensors": ["base"],
+    "submod/losses": ["base", "submod", "submod/functions", "submod/tensors"],
+    "submod/metrics": ["base", "submod", "submod/tensors"],
+    "prox": ["base", *SUBMOD, *PROX],
+    "prox/jaccard": ["base", *SUBMOD, *PROX],
+    "prox/wolfe": ["base", *SUBMOD, *PROX],
+    "optim": ["base", *SUBMOD, *PROX],
+    "gpu": ["base", *SUBMOD],
+}
+
+
+def sources(*folders: str) -> list[Path]:
+    found = [p for folder in folders for p in (ROOT / folder).rglob("*")]
+    return sorted(p for p in found if p.suffix in (".c", ".h", ".cu", ".cuh"))
+
+
+def includes(path: Path) -> list[tuple[int, str, str]]:
+    """Line number, bracket, name."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    found = [(n, re.match(r'#include ([<"])([^>"]+)', line)) for n, line in enumerate(lines, 1)]
+    return [(n, match[1], match[2]) for n, match in found if match]
+
+
+def check_includes() -> list[str]:
+    wrong = []
+    for path in sources("src", "include", "bench", "examples", "tools"):
+        inside = path.is_relative_to(ROOT / "src")
+        room = path.parent.relative_to(ROOT / "src").as_posix() if inside else ""
+        if inside and room not in ALLOWED:
+            wrong.append(f"{path.relative_to(ROOT)}: '{room}' is no room of scripts/check_house.py")
+            continue
+        for line, bracket, name in includes(path):
+            problem = ""
+            if bracket == "<":
+                public = name == "submod.h" or name.startswith("submod/")
+                if public and not (ROOT / "include" / name).exists():
+                    problem = f"<{name}> is not in include/; private headers go in quotes"
+            elif inside:
+                target = Path(name).parent.as_posix()
+                if not (ROOT / "src" / name).exists():
+                    problem = f'"{name}" is not in src/; public headers go in angle brackets'
+                elif target != room and target not in ALLOWED[room]:
+                    problem = f"{room} may not use {target}: dependencies point downwards only"
+            elif (ROOT / "src" / name).exists() or name.startswith("submod"):
+                problem = f'"{name}": users of the library include public headers, as <{name}>'
+            if problem:
+                wrong.append(f"{path.relative_to(ROOT)}:{line}: {problem}")
+    return wrong
+
+
+def check_names() -> list[str]:
+    public = {p.name for p in sources("include")}
+    return [
+        f"{p.relative_to(ROOT)}: a public header has this name"
+        for p in sources("src")
+        if p.name in public
+    ]
+
+
+def check_heads() -> list[str]:
+    return [
+        f"{p.relative_to(ROOT)}: opens without a comment that says what it is"
+        for p in sources("src", "include", "bench", "examples", "tools", "tests")
+        if not p.read_text(encoding="utf-8").startswith(("/*", "//"))
+    ]
+
+
+# ---- the order of arguments ----
+
+KINDS = ["handle", "input", "output", "settings", "info", "workspace"]
+
+
+def kind(d: Declaration, first: bool, header: Header) -> str:
+    opaque = d.base.startswith("submod_") and d.base not in (*header.structs, *header.enums)
+    if d.base == "submod_work" or (d.base, d.name) in [("submod_gpu_place", "place"), ("int", "device")]:
+        return "workspace" if d.stars < 2 else "output"
+    if d.base.endswith("_settings"):
+        return "settings"
+    if d.base.endswith("_info"):
+        return "info"
+    if first and d.stars == 1 and (opaque or d.base == "submod_rng"):
+        return "handle"
+    if d.base == "submod_gradient":
+        return "output"
+    return "output" if d.stars and not d.const and not opaque or d.stars == 2 and not d.const else "input"
+
+
+def check_arguments() -> list[str]:
+    header = read_headers()
+    wrong = []
+    for name, (result, arguments) in header.functions.items():
+        if result.base in header.structs:  # makes a view or settings: data, then sizes
+            continue
+        kinds = [kind(d, i == 0, header) for i, d in enumerate(arguments)]
+        ranks = [KINDS.index(k) for k in kinds]
+        if ranks != sorted(ranks) and name not in EXCEPTIONS:
+            wrong.append(f"{name}: {', '.join(kinds)}; the order is {', '.join(KINDS)}")
+    return wrong
+
+
+# As snprintf, whose habits everybody has: the buffer, then its size.
+EXCEPTIONS = {"submod_check_report_text"}
+
+
+def main() -> int:
+    wrong = [*check_includes(), *check_names(), *check_heads(), *check_arguments()]
+    for line in wrong:
+        print(line, file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
