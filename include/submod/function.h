@@ -232,6 +232,7 @@ SUBMOD_API size_t submod_state_set(const submod_state *state, const int32_t **se
  * and within the time limit every case is tried, and the answer is a proof up to the tolerance;
  * otherwise random cases are tried: a counterexample is real, its absence proves nothing. */
 typedef struct submod_check_settings {
+    size_t struct_size;    /* set by the defaults: base.h, structs that grow */
     size_t exhaustive_max; /* 16; at most SUBMOD_EXHAUSTIVE_MAX */
     uint64_t samples;      /* 20000: random cases when not exhaustive */
     double time_limit;     /* 10 seconds, > 0 */
@@ -264,6 +265,7 @@ typedef struct submod_check_report {
     uint64_t evaluations; /* calls of eval */
     double seconds;
     submod_counterexample not_submodular, not_monotone, not_symmetric, not_consistent;
+    uint64_t reserved[4]; /* 0 */
 } submod_check_report;
 
 SUBMOD_API submod_check_settings submod_check_defaults(void);

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/settings.h"
 #include "prox/combination.h"
 #include "prox/exhaustive.h"
 #include "prox/wolfe/min_norm.h"
@@ -44,7 +45,7 @@ typedef struct search {
 
 submod_sfm_settings submod_sfm_defaults(void)
 {
-    return (submod_sfm_settings){.tolerance = 1e-10};
+    return (submod_sfm_settings){.struct_size = sizeof(submod_sfm_settings), .tolerance = 1e-10};
 }
 
 /* F(A) and F(empty) by eval. */
@@ -199,7 +200,8 @@ static submod_status extremes_from_base(search *f)
         t[i] = -f->s[i];
         dual += fmin(f->s[i], 0);
     }
-    submod_lovasz_settings plain = {.ties = SUBMOD_TIES_INDEX};
+    submod_lovasz_settings plain = submod_lovasz_defaults();
+    plain.ties = SUBMOD_TIES_INDEX;
     submod_status status = submod_lovasz(f->fn, t, NULL, f->gains, f->list, &plain, f->work);
     if (status != SUBMOD_OK) {
         return status;
@@ -360,8 +362,9 @@ submod_status submod_sfm(const submod_fn *fn, uint8_t *smallest, uint8_t *larges
                          submod_work *work)
 {
     double begin = submodi_seconds();
-    submod_sfm_settings chosen = settings ? *settings : submod_sfm_defaults();
-    submod_status status = require_arguments(fn, &chosen);
+    submod_sfm_settings chosen = submod_sfm_defaults();
+    submod_status status = submodi_read_settings(who, "submod_sfm_defaults", settings, &chosen);
+    status = status ? status : require_arguments(fn, &chosen);
     if (status != SUBMOD_OK) {
         return status;
     }

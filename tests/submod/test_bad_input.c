@@ -216,9 +216,10 @@ START_TEST(extension)
     submod_fn *f = NULL;
     const double nan_x[3] = {0, 1, NAN}, inf_x[3] = {INFINITY, 1, 2},
                  huge[3] = {1e308, 1e308, 1e308};
-    const submod_lovasz_settings unknown = {.ties = (submod_ties)9};
+    submod_lovasz_settings unknown = submod_lovasz_defaults();
     double value = 7, g[3] = {7, 7, 7};
     int32_t order[3] = {7, 7, 7};
+    unknown.ties = (submod_ties)9;
     ck_assert_ok(submod_fn_modular(3, (double[]){1, 2, 3}, &f));
     ck_assert_refused(submod_lovasz(f, nan_x, &value, g, order, NULL, NULL), SUBMOD_ENONFINITE,
                       "x[2] is nan");
