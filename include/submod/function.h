@@ -204,7 +204,7 @@ SUBMOD_API submod_status submod_fn_chain(const submod_fn *fn, const int32_t *ord
  * restricted or contracted ones), or at most SUBMOD_EXHAUSTIVE_MAX elements in block, when all
  * subsets are tried; else SUBMOD_EUNSUPPORTED. SUBMOD_ENUMERIC also when sums of z overflow.
  * SUBMOD_ECANCELLED: base.h, cancelling. */
-#define SUBMOD_EXHAUSTIVE_MAX 20
+#define SUBMOD_EXHAUSTIVE_MAX 24
 SUBMOD_API submod_status submod_fn_minimize(const submod_fn *fn, const int32_t *base, size_t nbase,
                                             const int32_t *block, size_t nblock, const double *z,
                                             int largest, uint8_t *in, double *value);

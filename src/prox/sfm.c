@@ -16,8 +16,8 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "prox/combination.h"
-#include "prox/exhaustive.h"
 #include "prox/wolfe/min_norm.h"
+#include "submod/exhaustive.h"
 #include <submod/lovasz.h>
 #include <submod/prox.h>
 
@@ -241,33 +241,18 @@ static submod_status by_minimizer(search *f)
 
 static submod_status by_all_subsets(search *f)
 {
-    submodi_all_subsets all;
-    submod_status status = submodi_try_all_subsets(who, f->fn, &all, f->work);
-    if (status != SUBMOD_OK) {
-        return status;
+    for (size_t i = 0; i < f->n; i++) {
+        f->list[i] = (int32_t)i;
     }
-    uint32_t sets[EXTREMES] = {all.intersection, all.united};
-    f->info->extremes_proved = 1;
-    for (int i = SMALLEST; i < EXTREMES; i++) {
-        double value;
-        double empty;
-        for (int again = 0; again < 2; again++) {
-            for (size_t e = 0; e < f->n; e++) {
-                f->set[i][e] = sets[i] >> e & 1;
-            }
-            status = evaluate(f, f->set[i], &value, &empty);
-            if (status != SUBMOD_OK) {
-                return status;
-            }
-            value -= empty;
-            if (value <= all.lowest + 1e-14 * fmax(all.scale, fabs(value))) {
-                break;
-            }
-            sets[i] = all.minimiser; /* F is not submodular: any one has to do */
-            f->info->extremes_proved = 0;
-        }
+    submodi_subsets of = {.fn = f->fn, .elements = f->list, .n = f->n};
+    submodi_minimisers found;
+    submod_status status = submodi_try_all_subsets(who, &of, &found, f->work);
+    if (status == SUBMOD_OK) {
+        submodi_flags_from_bits(found.smallest, f->n, f->set[SMALLEST]);
+        submodi_flags_from_bits(found.largest, f->n, f->set[LARGEST]);
+        f->info->extremes_proved = found.extreme;
     }
-    return SUBMOD_OK;
+    return status;
 }
 
 /* ---- the entry ---- */
@@ -290,7 +275,7 @@ static submod_status require_arguments(const submod_fn *fn, const submod_sfm_set
         return submodi_fail(SUBMOD_EUNSUPPORTED, "%s: a %s function has no minimiser of its own",
                             who, fn->name);
     }
-    if (s->method == SUBMOD_SFM_EXHAUSTIVE && fn->n > SUBMOD_SFM_EXHAUSTIVE_MAX) {
+    if (s->method == SUBMOD_SFM_EXHAUSTIVE && fn->n > SUBMOD_EXHAUSTIVE_MAX) {
         return submodi_fail(SUBMOD_EUNSUPPORTED, "%s: 2^%zu subsets are too many", who, fn->n);
     }
     return SUBMOD_OK;
