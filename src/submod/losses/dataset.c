@@ -113,7 +113,7 @@ submod_status submod_dataset_merge(submod_dataset *dataset, const submod_dataset
 
 /* ---- batches ---- */
 
-/* Checks a batch against the dataset and makes it a problem of one group; the scope is open
+/* Checks a batch against the dataset and makes it one group; the scope is open
  * afterwards in any case. */
 static submodi_binning binning_of(const submod_dataset *h)
 {
@@ -123,7 +123,7 @@ static submodi_binning binning_of(const submod_dataset *h)
 static submod_status open_batch(const char *who, const submod_dataset *h,
                                 const submod_scores *scores, const submod_labels *labels,
                                 const submod_loss_settings *settings, submod_work *w,
-                                submodi_problem *p, submodi_counter *x)
+                                submodi_batch *batch, submodi_counter *x)
 {
     if (!h) {
         return submodi_fail(SUBMOD_EINVAL, "%s: dataset is NULL", who);
@@ -133,7 +133,7 @@ static submod_status open_batch(const char *who, const submod_dataset *h,
     s.has_ignore = settings && settings->has_ignore;
     s.ignore_index = settings ? settings->ignore_index : 0;
     submod_status status =
-        submodi_problem_start(p, who, scores, labels, SUBMODI_SOFTMAX, false, &s);
+        submodi_batch_start(batch, who, scores, labels, SUBMODI_SOFTMAX, false, &s);
     if (status == SUBMOD_OK && scores->classes != h->classes) {
         status = submodi_fail(SUBMOD_EINVAL, "%s: scores of %zu classes, dataset of %zu", who,
                               scores->classes, h->classes);
@@ -141,12 +141,12 @@ static submod_status open_batch(const char *who, const submod_dataset *h,
     if (status != SUBMOD_OK) {
         return status;
     }
-    status = submodi_problem_prepare(p, w);
+    status = submodi_batch_prepare(batch, w);
     if (status != SUBMOD_OK) {
         return status;
     }
     *x = (submodi_counter){
-        .p = p,
+        .batch = batch,
         .how = binning_of(h),
         .threads = submodi_threads_for(scores->batch * scores->pixels * scores->classes)};
     return submodi_counter_take_tiles(x, w) ? SUBMOD_OK : submodi_nomem(who);
@@ -157,18 +157,18 @@ submod_status submod_dataset_add(submod_dataset *dataset, const submod_scores *s
                                  submod_work *work)
 {
     submodi_scope scope;
-    submodi_problem p = {0};
+    submodi_batch batch = {0};
     submodi_counter x;
     submod_work *w = submodi_scope_open(&scope, work);
     submod_status status =
-        open_batch("submod_dataset_add", dataset, scores, labels, settings, w, &p, &x);
+        open_batch("submod_dataset_add", dataset, scores, labels, settings, w, &batch, &x);
     if (status == SUBMOD_OK && !submodi_counter_take_tables(&x, w)) {
         status = submodi_nomem("submod_dataset_add");
     }
-    if (status == SUBMOD_OK && p.groups && !submodi_counter_count(&x, 0)) {
-        status = submodi_problem_bad_score(&p);
+    if (status == SUBMOD_OK && batch.groups && !submodi_counter_count(&x, 0)) {
+        status = submodi_batch_bad_score(&batch);
     }
-    for (size_t c = 0; status == SUBMOD_OK && p.groups && c < dataset->classes; c++) {
+    for (size_t c = 0; status == SUBMOD_OK && batch.groups && c < dataset->classes; c++) {
         submodi_counter_add_to(&x, c, dataset->count + 2 * dataset->bins * c);
     }
     submodi_scope_close(&scope);
@@ -201,21 +201,21 @@ submod_status submod_dataset_gradient(const submod_dataset *dataset, const submo
         return submodi_fail(SUBMOD_EINVAL, "%s: submod_dataset_solve has not been called", who);
     }
     submodi_scope scope;
-    submodi_problem p = {0};
+    submodi_batch batch = {0};
     submodi_counter x;
     submod_work *w = submodi_scope_open(&scope, work);
-    submod_status status = open_batch(who, dataset, scores, labels, settings, w, &p, &x);
+    submod_status status = open_batch(who, dataset, scores, labels, settings, w, &batch, &x);
     if (status == SUBMOD_OK) {
-        status = submodi_require_gradient(who, gradient, &p.scores);
+        status = submodi_require_gradient(who, gradient, &batch.scores);
     }
     if (status == SUBMOD_OK) {
         status = require_steepness(who, dataset, gradient->scale);
     }
     float unused;
     if (status == SUBMOD_OK && !submodi_counter_check(&x, &unused)) {
-        status = submodi_problem_bad_score(&p);
+        status = submodi_batch_bad_score(&batch);
     }
-    if (status == SUBMOD_OK && p.groups) {
+    if (status == SUBMOD_OK && batch.groups) {
         x.weight = dataset->weight;
         submodi_counter_write(&x, 0, gradient);
     }
