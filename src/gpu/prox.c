@@ -17,13 +17,17 @@ submod_status submodi_gpu_prox_start(const char *who, const submod_scores *x,
     if (bins == 0) {
         return submodi_fail(SUBMOD_EINVAL, "%s: no bins", who);
     }
-    submod_loss_settings s = submod_loss_defaults();
+    submod_loss_settings given, s = submod_loss_defaults();
+    submod_status status = submodi_read_loss_settings(who, settings, &given);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
     s.engine = SUBMOD_ENGINE_HISTOGRAM;
     s.bins = bins;
     s.per_image = 1;
-    s.has_ignore = settings && settings->has_ignore;
-    s.ignore_index = settings ? settings->ignore_index : 0;
-    submod_status status = submodi_batch_start(batch, who, x, labels, SUBMODI_SCORE, false, &s);
+    s.has_ignore = given.has_ignore;
+    s.ignore_index = given.ignore_index;
+    status = submodi_batch_start(batch, who, x, labels, SUBMODI_SCORE, false, &s);
     batch->multilabel = true;
     return status;
 }

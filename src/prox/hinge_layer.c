@@ -221,16 +221,18 @@ submod_status submod_prox_lovasz_hinge(const submod_scores *scores, const submod
 {
     static const char who[] = "submod_prox_lovasz_hinge";
     layer x = {.lambda = lambda};
+    submod_loss_settings given;
     submod_status status = submodi_require_lambda(who, lambda);
+    status = status ? status : submodi_read_loss_settings(who, settings, &given);
     if (status == SUBMOD_OK) {
         status = submodi_batch_start(&x.batch, who, scores, labels, SUBMODI_SCORE, true, NULL);
     }
     if (status != SUBMOD_OK) {
         return status;
     }
-    x.batch.settings.per_image = settings ? settings->per_image : 1;
-    x.batch.settings.has_ignore = settings && settings->has_ignore;
-    x.batch.settings.ignore_index = settings ? settings->ignore_index : 0;
+    x.batch.settings.per_image = settings ? given.per_image : 1;
+    x.batch.settings.has_ignore = given.has_ignore;
+    x.batch.settings.ignore_index = given.ignore_index;
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     submod_prox_info found = {.method = SUBMOD_PROX_JACCARD};

@@ -131,11 +131,15 @@ submod_status submodi_baseline_call(const submodi_baseline *kind, const submod_s
                                     const submod_gradient *gradient,
                                     const submod_loss_settings *settings, submod_work *work)
 {
-    const submod_loss_settings s = settings ? *settings : submod_loss_defaults();
+    submod_loss_settings s;
+    submod_status status = submodi_read_loss_settings(kind->who, settings, &s);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
     const submod_loss_settings of_problem = problem_settings(kind, &s);
     submodi_baseline_run x = {.kind = kind, .settings = &s, .gradient = gradient};
-    submod_status status = submodi_batch_start(&x.batch, kind->who, scores, labels, kind->of_logits,
-                                               kind->binary, &of_problem);
+    status = submodi_batch_start(&x.batch, kind->who, scores, labels, kind->of_logits, kind->binary,
+                                 &of_problem);
     if (status == SUBMOD_OK) {
         status = submodi_require_gradient(kind->who, gradient, scores);
     }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/settings.h"
 #include "base/threads.h"
 #include "submod/handle.h"
 #include "submod/losses/activation_loops.h"
@@ -13,6 +14,13 @@
 #include "submod/tensors/rows.h"
 
 /* ---- checks ---- */
+
+submod_status submodi_read_loss_settings(const char *who, const submod_loss_settings *given,
+                                         submod_loss_settings *settings)
+{
+    *settings = submod_loss_defaults();
+    return submodi_read_settings(who, "submod_loss_defaults", given, settings);
+}
 
 submod_status submodi_batch_start(submodi_batch *batch, const char *who,
                                   const submod_scores *scores, const submod_labels *labels,
@@ -26,7 +34,11 @@ submod_status submodi_batch_start(submodi_batch *batch, const char *who,
         return submodi_fail(SUBMOD_EINVAL, "%s: one score per pixel, not %zu", who,
                             scores->classes);
     }
-    const submod_loss_settings s = settings ? *settings : submod_loss_defaults();
+    submod_loss_settings s;
+    submod_status status = submodi_read_loss_settings(who, settings, &s);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
     bool plain = s.from_logits || of_logits == SUBMODI_SCORE; /* a score is never a probability */
     *batch = (submodi_batch){.who = who,
                              .scores = *scores,

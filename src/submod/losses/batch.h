@@ -68,6 +68,10 @@ submod_status submodi_require_several_classes(const char *who, size_t classes);
  */
 submod_status submodi_require_weights(const char *who, const double *weight, size_t C,
                                       const int32_t *list, size_t count);
+/* *settings = what is given, over the defaults (base/settings.h). Before anything of *given is
+ * looked at. */
+submod_status submodi_read_loss_settings(const char *who, const submod_loss_settings *given,
+                                         submod_loss_settings *settings);
 submod_status submodi_require_loss_settings(const char *who, const submod_loss_settings *s,
                                             size_t C);
 /* The weight of class c by list and weights, present or not. */

@@ -128,12 +128,15 @@ static submod_status open_batch(const char *who, const submod_dataset *h,
     if (!h) {
         return submodi_fail(SUBMOD_EINVAL, "%s: dataset is NULL", who);
     }
-    submod_loss_settings s = submod_loss_defaults();
-    s.from_logits = !settings || settings->from_logits;
-    s.has_ignore = settings && settings->has_ignore;
-    s.ignore_index = settings ? settings->ignore_index : 0;
-    submod_status status =
-        submodi_batch_start(batch, who, scores, labels, SUBMODI_SOFTMAX, false, &s);
+    submod_loss_settings given, s = submod_loss_defaults();
+    submod_status status = submodi_read_loss_settings(who, settings, &given);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    s.from_logits = given.from_logits;
+    s.has_ignore = given.has_ignore;
+    s.ignore_index = given.ignore_index;
+    status = submodi_batch_start(batch, who, scores, labels, SUBMODI_SOFTMAX, false, &s);
     if (status == SUBMOD_OK && scores->classes != h->classes) {
         status = submodi_fail(SUBMOD_EINVAL, "%s: scores of %zu classes, dataset of %zu", who,
                               scores->classes, h->classes);
@@ -258,14 +261,13 @@ submod_status submod_dataset_solve(submod_dataset *dataset, double *loss, double
     }
     submod_status status = require_counts(who, dataset);
     size_t C = dataset->classes;
-    submod_loss_settings s = submod_loss_defaults();
-    if (settings) { /* those that matter here */
-        s.classes = settings->classes;
-        s.class_list = settings->class_list;
-        s.class_count = settings->class_count;
-        s.class_weight = settings->class_weight;
-    }
-    if (status == SUBMOD_OK) {
+    submod_loss_settings given, s = submod_loss_defaults();
+    status = status ? status : submodi_read_loss_settings(who, settings, &given);
+    if (status == SUBMOD_OK) { /* those that matter here */
+        s.classes = given.classes;
+        s.class_list = given.class_list;
+        s.class_count = given.class_count;
+        s.class_weight = given.class_weight;
         status = submodi_require_loss_settings(who, &s, C);
     }
     double *coefficient = status == SUBMOD_OK ? submodi_alloc(C, 2 * sizeof *coefficient) : NULL;

@@ -10,7 +10,8 @@
 
 submod_loss_settings submod_loss_defaults(void)
 {
-    return (submod_loss_settings){.from_logits = 1,
+    return (submod_loss_settings){.struct_size = sizeof(submod_loss_settings),
+                                  .from_logits = 1,
                                   .engine = SUBMOD_ENGINE_EXACT,
                                   .delta = 0x1p-13,
                                   .classes = SUBMOD_CLASSES_PRESENT};
@@ -150,12 +151,15 @@ submod_status submod_lovasz_hinge_function(const submod_fn *fn, const submod_sco
                                            const submod_loss_settings *settings, submod_work *work)
 {
     static const char who[] = "submod_lovasz_hinge_function";
-    submod_loss_settings s = submod_loss_defaults();
-    s.has_ignore = settings && settings->has_ignore;
-    s.ignore_index = settings ? settings->ignore_index : 0;
+    submod_loss_settings given, s = submod_loss_defaults();
+    submod_status status = submodi_read_loss_settings(who, settings, &given);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    s.has_ignore = given.has_ignore;
+    s.ignore_index = given.ignore_index;
     submodi_batch batch;
-    submod_status status =
-        submodi_batch_start(&batch, who, scores, labels, SUBMODI_SCORE, true, &s);
+    status = submodi_batch_start(&batch, who, scores, labels, SUBMODI_SCORE, true, &s);
     if (status != SUBMOD_OK) {
         return status;
     }
