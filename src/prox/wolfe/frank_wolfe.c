@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/sums_loops.h"
 #include "prox/combination.h"
-#include "prox/projection.h"
+#include "prox/wolfe/projection.h"
 #include "prox/wolfe/vertices.h"
 
 typedef struct frank_wolfe {

@@ -1,4 +1,4 @@
-#include "prox/projection.h"
+#include "prox/wolfe/projection.h"
 
 #include <float.h>
 #include <math.h>
