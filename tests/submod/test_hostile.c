@@ -17,16 +17,17 @@
 
 static const size_t many = (size_t)1 << 60; /* times 16 it is 0 */
 
-/* Every loss of many images without pixels. */
-static void lose_nothing(size_t classes, const submod_loss_settings *s,
+/* Every loss of a batch where the images or the pixels are none. */
+static void lose_nothing(size_t batch, size_t classes, size_t pixels, const submod_loss_settings *s,
                          const submod_baseline_settings *bs)
 {
-    const submod_scores scores = submod_scores_f32(NULL, many, classes, 0);
-    const submod_scores one = submod_scores_f32(NULL, many, 1, 0);
-    const submod_labels labels = submod_labels_u8(NULL, many, 0);
-    const submod_labels multi = submod_labels_multilabel(NULL, SUBMOD_LABEL_U8, many, classes, 0);
+    const submod_scores scores = submod_scores_f32(NULL, batch, classes, pixels);
+    const submod_scores one = submod_scores_f32(NULL, batch, 1, pixels);
+    const submod_labels labels = submod_labels_u8(NULL, batch, pixels);
+    const submod_labels multi =
+        submod_labels_multilabel(NULL, SUBMOD_LABEL_U8, batch, classes, pixels);
     const submod_input logits = SUBMOD_INPUT_LOGITS;
-    const submod_gradient g = submod_gradient_dense(NULL, classes, 0);
+    const submod_gradient g = submod_gradient_dense(NULL, classes, pixels);
     double loss[8];
     memset(loss, 1, sizeof loss);
     ck_assert_ok(submod_lovasz_softmax(&scores, logits, &labels, &loss[0], &g, NULL, s, NULL));
@@ -46,7 +47,7 @@ static void lose_nothing(size_t classes, const submod_loss_settings *s,
     ck_assert_ok(submod_gpu_prox_workspace(&scores, 16, &bytes));
 }
 
-START_TEST(many_images_without_pixels)
+START_TEST(many_times_nothing)
 {
     for (int per_image = 0; per_image < 2; per_image++) {
         for (int engine = 0; engine < 2; engine++) {
@@ -55,8 +56,10 @@ START_TEST(many_images_without_pixels)
             s.engine = (submod_engine)engine;
             s.per_image = bs.per_image = per_image;
             s.classes = bs.classes = SUBMOD_CLASSES_ALL;
-            lose_nothing(16, &s, &bs);
-            lose_nothing(2, &s, &bs);
+            lose_nothing(many, 16, 0, &s, &bs);
+            lose_nothing(many, 2, 0, &s, &bs);
+            lose_nothing(0, 16, many, &s, &bs);
+            lose_nothing(0, 2, SIZE_MAX, &s, &bs);
         }
     }
 }
@@ -567,10 +570,10 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("hostile", many_images_without_pixels, histogram_of_nothing,
-                     strides_out_of_memory, means_over_images_without_pixels,
-                     more_images_than_can_be_counted, compute_after_fork, changing_input,
-                     nested_sums, nested_scales, nested_minors, nested_modular_parts,
-                     deepest_nesting, merged_functions, prox_with_little_lambda,
-                     prox_that_overflows_a_float, gradients_that_overflow_a_float);
+    return RUN_TESTS("hostile", many_times_nothing, histogram_of_nothing, strides_out_of_memory,
+                     means_over_images_without_pixels, more_images_than_can_be_counted,
+                     compute_after_fork, changing_input, nested_sums, nested_scales, nested_minors,
+                     nested_modular_parts, deepest_nesting, merged_functions,
+                     prox_with_little_lambda, prox_that_overflows_a_float,
+                     gradients_that_overflow_a_float);
 }
