@@ -17,7 +17,7 @@ Array = npt.NDArray[Any]
 
 def as_array(value: Any, name: str = "this") -> Array:
     """Lists, arrays, and whatever speaks DLPack or NumPy's protocols."""
-    if isinstance(value, Mapping):
+    if value is None or isinstance(value, Mapping):
         raise wrong_type(value, name, "an array")
     if not hasattr(value, "__dlpack__") or isinstance(value, np.ndarray):
         return np.asarray(value)
@@ -62,7 +62,7 @@ def labels_array(value: Any) -> Array:
         with np.errstate(invalid="ignore"):
             whole = array.astype(np.int64)
         if not np.array_equal(whole, array):
-            raise TypeError(f"labels of type {array.dtype} that are not whole numbers")
+            raise TypeError(f"labels of type {array.dtype} that are not whole numbers, or too large")
         array = whole
     return array
 
