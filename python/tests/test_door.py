@@ -82,8 +82,15 @@ def test_no_arrays():
 def test_numbers_beyond_their_types():
     with pytest.raises(submod.InvalidArgumentError, match="lam is larger than any double"):
         submod.prox_lovasz_hinge(SCORES[:, 0], LABELS, lam=10**400)
-    with pytest.raises(TypeError, match="labels of type uint64 .* too large"):
+    with pytest.raises(TypeError, match="labels of type uint64; not all are whole numbers of 64"):
         submod.lovasz_softmax(SCORES, np.full(LABELS.shape, 2**64 - 1, np.uint64))
+
+
+def test_no_label_maps():
+    with pytest.raises(TypeError, match="prediction: an array is needed, this is None"):
+        submod.MeanIoU(3).add(None, LABELS)
+    with pytest.raises(TypeError, match="truth of type float64; not all are whole"):
+        submod.MeanIoU(3).add(LABELS, LABELS + 0.5)
 
 
 def test_one_hot_labels():
