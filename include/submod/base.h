@@ -77,8 +77,8 @@ SUBMOD_API const char *submod_version_string(void);
 
 /* Loops are compiled for several instruction sets, and the first call picks the largest that the
  * machine has: "avx512", "avx2" or "baseline" on x86-64, "baseline" elsewhere. This is its name,
- * never NULL. The environment variable SUBMOD_ISA, read once, asks for one of these names: the
- * largest that is there and not above the wish is used. Other words count as no wish. */
+ * never NULL. The environment variable SUBMOD_ISA, read once, is one of these names and the upper
+ * bound of the choice. Other words are ignored. */
 SUBMOD_API const char *submod_isa(void);
 
 /* ---- status and errors ---- */
@@ -141,11 +141,10 @@ SUBMOD_API size_t submod_work_bytes(const submod_work *work);
  * The threads are OpenMP's, whose runtime ends the process when the system refuses to start one:
  * the one thing here that the library cannot turn into a status.
  *
- * After fork: OpenMP's threads stay behind in the parent. A thread that has computed in parallel
- * and then forks computes alone in the child, whatever number is set there. Threads that the child
- * starts are not concerned, nor is a child of a thread that had only computed alone. Parallel
- * sections of the program's own are not seen here: a child of a thread that had such calls
- * submod_set_num_threads(1) first. */
+ * After fork: OpenMP's threads stay behind in the parent. If the thread that forks has computed in
+ * parallel before, it computes alone in the child, whatever number is set there. New threads of the
+ * child compute in parallel as ever. The library does not see parallel sections of your own: if the
+ * thread that forks has had one, call submod_set_num_threads(1) in the child. */
 SUBMOD_API submod_status submod_set_num_threads(int threads);
 /* The number that this thread's next parallel section would use; at least 1. */
 SUBMOD_API int submod_get_num_threads(void);

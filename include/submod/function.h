@@ -235,8 +235,10 @@ typedef struct submod_check_settings {
     size_t exhaustive_max; /* 16; at most SUBMOD_EXHAUSTIVE_MAX */
     uint64_t samples;      /* 20000: random cases when not exhaustive */
     double time_limit;     /* 10 seconds, > 0 */
-    double tolerance;      /* 1e-9: violations up to this times max |F| seen are rounding; >= 0 */
-    uint64_t seed;         /* 1 */
+    /* 1e-9, >= 0: violations up to this times the scale are rounding. The scale is the largest
+     * |F(A) - F(empty)| or 2^-14 |F(A)| seen, so that a large F(empty) hides nothing. */
+    double tolerance;
+    uint64_t seed; /* 1 */
 } submod_check_settings;
 
 /* A concrete failure. Which of e, f, left and right mean what:

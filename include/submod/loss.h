@@ -37,8 +37,8 @@
  *   huge scores                                       no overflow: the softmax is shifted
  *   probability outside [0, 1] by more than 1e-3      SUBMOD_EINVAL; by less: clamped
  *   more than 2^31 - 1 pixels, 2^29 - 1 classes       SUBMOD_EINVAL
- *   scale * derivative                                no overflow: no derivative exceeds 1, but for
- *                                                     submod_lovasz_hinge_function, which see
+ *   scale * derivative                                no overflow, as no derivative exceeds 1;
+ *                                                     for submod_lovasz_hinge_function see there
  *   accumulating                                      a sum of two floats, Inf where that overflows
  *   any error                                         loss and gradient untouched
  *

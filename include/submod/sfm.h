@@ -1,8 +1,8 @@
 /* Minimisation of submodular functions:  min over A of F(A).
  *
  * Dual: F(empty) + max over bases s in B(F) of  s^-(V) = sum of min(s_i, 0). Every base bounds the
- * minimum from below, so value - dual is a gap that proves how good a set is. The proof is for
- * submodular F only, and whether F is, is not looked at here: submod_fn_check does. */
+ * minimum from below, so value - dual is a gap that proves how good a set is. The proof holds for
+ * submodular F only. Nothing here checks that F is; submod_fn_check does. */
 #ifndef SUBMOD_SFM_H
 #define SUBMOD_SFM_H
 

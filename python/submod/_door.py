@@ -65,6 +65,7 @@ _ADVICE: list[tuple[Any, str]] = [
     ((list, tuple), "a {type}; give one of its items, or make one of them all by torch.stack or "
                     "torch.tensor"),
     (str, "a string"),
+    (type(None), "None"),
 ]  # fmt: skip
 
 

@@ -18,7 +18,7 @@ static _Thread_local bool alone;    /* its team was lost in a fork */
 
 static void after_fork_in_child(void)
 {
-    alone = alone || has_team;
+    alone = has_team;
 }
 
 static void watch_forks(void)

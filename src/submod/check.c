@@ -26,7 +26,7 @@ typedef struct checker {
     submod_check_settings settings;
     submod_check_report *report;
     double start;
-    double scale;  /* largest |F| seen */
+    double scale;  /* what violations are compared with, see value_of */
     int32_t *list; /* n elements: a permutation in random tests, else scratch */
     submod_rng rng;
     property submodular, monotone, symmetric, consistent;
@@ -36,6 +36,14 @@ submod_check_settings submod_check_defaults(void)
 {
     return (submod_check_settings){
         .exhaustive_max = 16, .samples = 20000, .time_limit = 10, .tolerance = 1e-9, .seed = 1};
+}
+
+/* The properties are about differences, so the scale is the largest |F - F(empty)| seen. Rounding
+ * errors are relative to |F|: with the default tolerance this part allows for 6e-14 |F|. */
+static void keep_scale(checker *c, double value)
+{
+    c->scale = fmax(c->scale, fabs(value - c->report->empty_value));
+    c->scale = fmax(c->scale, 0x1p-14 * fabs(value));
 }
 
 /* Evaluates F, counts, keeps the scale; SUBMOD_TIMELIMIT when time is up, SUBMOD_CANCELLED. */
@@ -50,7 +58,7 @@ static submod_status value_of(checker *c, const int32_t *set, size_t k, double *
     c->report->evaluations++;
     submod_status status = submodi_fn_eval(c->fn, set, k, value);
     if (status == SUBMOD_OK) {
-        c->scale = fmax(c->scale, fabs(*value));
+        keep_scale(c, *value);
     }
     return status;
 }
@@ -291,10 +299,10 @@ static submod_status run(checker *c)
 {
     submod_status status = submodi_fn_eval(c->fn, c->list, 0, &c->report->empty_value);
     c->report->evaluations++;
-    c->scale = fabs(c->report->empty_value);
     if (status != SUBMOD_OK) {
         return status;
     }
+    keep_scale(c, c->report->empty_value);
     status = check_callbacks(c);
     bool small = c->fn->n <= c->settings.exhaustive_max || c->fn->n == 1;
     if (status == SUBMOD_OK) {

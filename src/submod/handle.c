@@ -27,8 +27,8 @@ submod_status submodi_require_depth(const char *who, size_t depth)
     return depth < SUBMOD_DEPTH_MAX
                ? SUBMOD_OK
                : submodi_fail(SUBMOD_EUNSUPPORTED,
-                              "%s: combinations are nested more than %d deep: make one sum of all "
-                              "terms instead",
+                              "%s: combinations would be nested more than %d deep; build the "
+                              "function in fewer steps, such as one sum of all terms",
                               who, SUBMOD_DEPTH_MAX);
 }
 

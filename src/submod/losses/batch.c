@@ -389,8 +389,9 @@ submod_status submodi_problem_shape(submodi_problem *p)
     if (status != SUBMOD_OK) {
         return status;
     }
-    if (p->scores.pixels == 0) { /* no groups of nothing, however many images it is */
+    if (p->scores.batch == 0 || p->scores.pixels == 0) { /* nothing, however large its other side */
         p->scores.batch = p->labels.batch = 0;
+        p->scores.pixels = p->labels.pixels = 0;
     }
     p->rule = (submodi_label_rule){.classes = p->multilabel ? 2 : (int32_t)p->scores.classes,
                                    .has_ignore = p->settings.has_ignore != 0,

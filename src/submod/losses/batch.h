@@ -53,7 +53,7 @@ submod_status submodi_require_gradient(const char *who, const submod_gradient *g
 
 /* Checks everything but the values of labels and scores; sets the label rule and the groups. From
  * then on batch * pixels < 2^31 and classes < 2^29: products of the two or of groups, tiles and
- * classes do not overflow. Images without pixels are none: their batch is 0. */
+ * classes do not overflow. Of a batch of nothing both batch and pixels are 0. */
 submod_status submodi_problem_shape(submodi_problem *p);
 /* The same, checks the labels too, counts the foreground, sets the coefficients; memory from work.
  */
