@@ -1,4 +1,6 @@
-/* Convex combinations of greedy orders. */
+/* Convex combinations of greedy orders: the orders and weights that prove that s is a base. Memory:
+ * one permutation and one weight per order.
+ */
 #include "prox/combination.h"
 
 #include <math.h>
@@ -58,7 +60,7 @@ double submod_combination_weight(const submod_combination *combination, size_t k
     return k < submod_combination_count(combination) ? combination->weights[k] : 0;
 }
 
-/* Room for new content; the old one is replaced only when all of it is there. */
+/* Allocates new content. The old content is replaced only when the new one is complete. */
 static submod_status make_room(const char *who, size_t n, size_t count, submod_combination *new)
 {
     *new = (submod_combination){.n = n, .count = count};
@@ -96,7 +98,8 @@ submod_status submodi_combination_from(submod_combination *combination, const ch
     return SUBMOD_OK;
 }
 
-/* Weights >= 0, relative to the largest, whose sum cannot overflow. */
+/* Refuses weights that are negative or all 0. Dividing by *largest keeps their sum from
+ * overflowing. */
 static submod_status require_weights(const char *who, const double *weights, size_t count,
                                      double *largest)
 {
@@ -106,7 +109,7 @@ static submod_status require_weights(const char *who, const double *weights, siz
         *largest = fmax(*largest, weights[k]);
     }
     return status == SUBMOD_OK && count && *largest == 0
-               ? submodi_fail(SUBMOD_EINVAL, "%s: all weights are 0", who)
+               ? submodi_fail(SUBMOD_EINVAL, "%s: a weight must be > 0, all are 0", who)
                : status;
 }
 
@@ -115,7 +118,8 @@ submod_status submod_combination_set(submod_combination *combination, size_t n, 
 {
     static const char who[] = "submod_combination_set";
     if (!combination || (count && (!orders || !weights || !n))) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: combination, orders or weights is NULL, or n = 0",
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: combination, orders and weights must not be NULL, n must be > 0",
                             who);
     }
     double largest;

@@ -13,9 +13,9 @@ struct submod_combination {
 
 /* Empties it; accepts NULL. */
 void submodi_combination_clear(submod_combination *combination);
-/* Moves the content of *from, which is then empty, to *to, whose own is freed. */
+/* Frees the content of *to and moves that of *from there; *from is then empty. */
 void submodi_combination_move(submod_combination *to, submod_combination *from);
-/* Copies the points' orders and weights, which sum to 1. */
+/* Copies the orders and weights of the points; the weights sum to 1. */
 submod_status submodi_combination_from(submod_combination *combination, const char *who,
                                        const submodi_vertices *points);
 

@@ -1,13 +1,14 @@
 /* The prox of the Lovász hinge as a loss layer: scores in, prox scores and modified gradient out.
  *
- * Margins m = 1 - y score, y = 1 at label 1 and -1 at label 0. The loss of a group is
- * f(max(m, 0)), and |score - score'| = |m - m'|, so the prox is taken in m: with w, s the prox of f
- * at m and its base, that of the hinge is (docs/mathematics.md, section 6)
+ * Margins are m = 1 - y score, y = 1 at label 1 and -1 at label 0. The loss of a group is
+ * f(max(m, 0)), and |score - score'| = |m - m'|, so the prox is taken in m. If w is the prox of f
+ * at m and s its base, the prox of the hinge is (docs/mathematics.md, section 6)
  *
  *     m' = max(w, min(m, 0)),      d = lambda (m - m') = min(s, lambda max(m, 0)),
  *
- * and back in scores  lambda (score - score') = -y d,  score' = score + y d / lambda.  Where no
- * two margins meet or reach 0, d is the greedy vector: the modified gradient is the gradient. */
+ * and back in scores  lambda (score - score') = -y d,  score' = score + y d / lambda.  Where no two
+ * margins meet or reach 0, d is the greedy vector: the modified gradient is the gradient.
+ * Cost: one exact Jaccard prox per group, which is about a sort of its pixels. */
 #include <math.h>
 #include <omp.h>
 
@@ -32,8 +33,8 @@ typedef struct layer {
     size_t pixels; /* per group */
     int threads;
     memory *memory;
-    /* -y d of each pixel; before that y, 0 where ignored. In double: a small lambda makes d smaller
-     * than any float, and d / lambda still moves the score. */
+    /* First y of each pixel, 0 if it is ignored; then -y d. In double: a small lambda makes d
+     * smaller than any float, but d / lambda still moves the score. */
     double *derivative;
 } layer;
 
@@ -57,7 +58,7 @@ static bool take_memory(layer *x, size_t solvers, submod_work *w)
     return good;
 }
 
-/* The margins of a group; returns how many there are, SIZE_MAX if some score is bad. */
+/* Reads the margins of a group. Returns their number, or SIZE_MAX if a score is NaN or Inf. */
 static size_t read_margins(layer *x, size_t group, memory *m)
 {
     const submodi_problem *p = &x->p;
@@ -86,7 +87,7 @@ static submod_status solve_group(layer *x, size_t group, memory *m, submod_prox_
 {
     size_t count = read_margins(x, group, m);
     if (count == SIZE_MAX) {
-        return SUBMOD_ENONFINITE; /* its words follow when all threads are back */
+        return SUBMOD_ENONFINITE; /* the error message is written after the parallel loop */
     }
     submodi_jaccard_problem j = {
         .who = x->p.who, .n = count, .x = m->margin, .mask = m->mask, .lambda = x->lambda};
@@ -111,8 +112,8 @@ static submod_status solve_group(layer *x, size_t group, memory *m, submod_prox_
     return SUBMOD_OK;
 }
 
-/* Many groups: one per thread at a time. Few: one after the other, with all threads on its sort.
- * The worst status counts, so that it does not depend on who came first. */
+/* Many groups: each thread solves one at a time. Few groups: one after the other, with all threads
+ * on its sort. The worst status is returned, so it does not depend on which thread was first. */
 static submod_status solve_groups(layer *x, submod_prox_info *info, submod_work *w)
 {
     bool side_by_side = x->p.groups >= (size_t)x->threads;
@@ -130,13 +131,14 @@ static submod_status solve_groups(layer *x, submod_prox_info *info, submod_work 
         return submodi_problem_bad_score(&x->p);
     }
     if (worst == SUBMOD_ENUMERIC) {
-        return submodi_fail(SUBMOD_ENUMERIC, "%s: lambda = %g and these scores overflow", x->p.who,
+        return submodi_fail(SUBMOD_ENUMERIC,
+                            "%s: the prox of these scores with lambda = %g overflows", x->p.who,
                             x->lambda);
     }
     return worst == SUBMOD_OK ? SUBMOD_OK : submodi_nomem(x->p.who);
 }
 
-/* Stores a row, or only says whether that would overflow. */
+/* Stores a row; if not `store`, only checks that its numbers do not overflow. */
 static bool put(const submod_gradient *to, size_t image, size_t first, size_t n, const float *row,
                 bool store)
 {
@@ -172,7 +174,7 @@ static bool put_image(const layer *x, size_t image, float *row, const submod_gra
     return good;
 }
 
-/* Nothing is written before all is known to fit. */
+/* Checks that everything fits before it writes anything. */
 static submod_status put_all(const layer *x, const submod_gradient *prox,
                              const submod_gradient *gradient)
 {
@@ -184,7 +186,7 @@ static submod_status put_all(const layer *x, const submod_gradient *prox,
         }
         if (!good) {
             return submodi_fail(SUBMOD_ENUMERIC,
-                                "%s: an output times its scale, or added to what is there, "
+                                "%s: an output, scaled or added to what is there, "
                                 "overflows a float",
                                 x->p.who);
         }
