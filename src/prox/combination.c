@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "submod/handle.h"
 
 submod_status submod_combination_create(submod_combination **combination)
@@ -60,8 +61,8 @@ double submod_combination_weight(const submod_combination *combination, size_t k
     return k < submod_combination_count(combination) ? combination->weights[k] : 0;
 }
 
-/* Allocates new content. The old content is replaced only when the new one is complete. */
-static submod_status make_room(const char *who, size_t n, size_t count, submod_combination *new)
+submod_status submodi_combination_room(const char *who, size_t n, size_t count,
+                                       submod_combination *new)
 {
     *new = (submod_combination){.n = n, .count = count};
     new->orders =
@@ -79,23 +80,6 @@ void submodi_combination_move(submod_combination *to, submod_combination *from)
     submodi_combination_clear(to);
     *to = *from;
     *from = (submod_combination){0};
-}
-
-submod_status submodi_combination_from(submod_combination *combination, const char *who,
-                                       const submodi_vertices *points)
-{
-    submod_combination new;
-    submod_status status = make_room(who, points->n, points->count, &new);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    for (size_t k = 0; k < points->count; k++) {
-        memcpy(new.orders + k *new.n, submodi_vertices_order(points, k),
-               new.n * sizeof *new.orders);
-        new.weights[k] = points->weights[k];
-    }
-    submodi_combination_move(combination, &new);
-    return SUBMOD_OK;
 }
 
 /* Refuses weights that are negative or all 0. Dividing by *largest keeps their sum from
@@ -132,7 +116,7 @@ submod_status submod_combination_set(submod_combination *combination, size_t n, 
     }
     submod_combination new = {0};
     if (count) {
-        status = make_room(who, n, count, &new);
+        status = submodi_combination_room(who, n, count, &new);
         if (status != SUBMOD_OK) {
             return status;
         }

@@ -2,7 +2,6 @@
 #ifndef SUBMODI_COMBINATION_H
 #define SUBMODI_COMBINATION_H
 
-#include "prox/wolfe/vertices.h"
 #include <submod/certificate.h>
 
 struct submod_combination {
@@ -15,8 +14,9 @@ struct submod_combination {
 void submodi_combination_clear(submod_combination *combination);
 /* Frees the content of *to and moves that of *from there; *from is then empty. */
 void submodi_combination_move(submod_combination *to, submod_combination *from);
-/* Copies the orders and weights of the points; the weights sum to 1. */
-submod_status submodi_combination_from(submod_combination *combination, const char *who,
-                                       const submodi_vertices *points);
+/* Allocates *new, to be filled and then moved to where it belongs. So the old content stays until
+ * the new one is complete. */
+submod_status submodi_combination_room(const char *who, size_t n, size_t count,
+                                       submod_combination *new);
 
 #endif

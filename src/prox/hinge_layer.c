@@ -11,27 +11,25 @@
  * Cost: one exact Jaccard prox per group, which is about a sort of its pixels. */
 #include <math.h>
 #include <omp.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/threads.h"
 #include "prox/jaccard/jaccard_prox.h"
 #include "submod/losses/tile.h"
 #include "submod/tensors/rows.h"
 
 /* Memory of one thread that solves groups. */
 typedef struct memory {
-    submodi_tile_memory *tile;
     double *margin, *u, *s; /* of the pixels that are not ignored */
     uint32_t *mask;
     submod_work work; /* for the solver: one block that is large enough */
 } memory;
 
 typedef struct layer {
-    submodi_problem p;
+    submodi_batch batch;
     double lambda;
     size_t pixels; /* per group */
-    int threads;
     memory *memory;
     /* First y of each pixel, 0 if it is ignored; then -y d. In double: a small lambda makes d
      * smaller than any float, but d / lambda still moves the score. */
@@ -40,57 +38,63 @@ typedef struct layer {
 
 static bool take_memory(layer *x, size_t solvers, submod_work *w)
 {
-    size_t bytes = submodi_jaccard_prox_bytes(x->pixels, x->threads);
-    x->derivative = submodi_take(w, x->p.scores.batch * x->p.scores.pixels, sizeof *x->derivative);
+    size_t bytes = submodi_jaccard_prox_bytes(x->pixels, x->batch.threads);
+    x->derivative =
+        submodi_take(w, x->batch.scores.batch * x->batch.scores.pixels, sizeof *x->derivative);
     x->memory = submodi_take(w, solvers, sizeof *x->memory);
     bool good = x->derivative && x->memory;
     for (size_t t = 0; good && t < solvers; t++) {
         memory *m = &x->memory[t];
         *m = (memory){
-            .tile = submodi_tiles_take(&x->p, 1, w),
             .margin = submodi_take(w, x->pixels, sizeof *m->margin),
             .u = submodi_take(w, x->pixels, sizeof *m->u),
             .s = submodi_take(w, x->pixels, sizeof *m->s),
             .mask = submodi_take(w, submodi_mask_words(x->pixels), sizeof *m->mask),
             .work = {.block = submodi_take(w, bytes, 1), .capacity = bytes, .borrowed = true}};
-        good = m->tile && m->margin && m->u && m->s && m->mask && m->work.block;
+        good = m->margin && m->u && m->s && m->mask && m->work.block;
     }
     return good;
 }
 
-/* Reads the margins of a group. Returns their number, or SIZE_MAX if a score is NaN or Inf. */
-static size_t read_margins(layer *x, size_t group, memory *m)
+/* The margins of a group, read in the order of its pixels. */
+typedef struct margins {
+    layer *layer;
+    memory *memory;
+    size_t *count; /* how many there are */
+} margins;
+
+static void read_margins(const void *context, const submodi_tile *tile)
 {
-    const submodi_problem *p = &x->p;
-    size_t count = 0;
-    bool good = true;
-    for (size_t i = 0; i < submodi_mask_words(x->pixels); i++) {
-        m->mask[i] = 0;
-    }
-    for (size_t t = 0; t < p->images_per_group * p->tiles_per_image; t++) {
-        submodi_tile tile;
-        size_t image = group * p->images_per_group + t / p->tiles_per_image;
-        good = submodi_tile_load(p, image, t % p->tiles_per_image, m->tile, &tile) && good;
-        double *side = x->derivative + image * p->scores.pixels + tile.first;
-        for (size_t i = 0; i < tile.n; i++) {
-            side[i] = tile.codes[i] == 1 ? 1 : tile.codes[i] == 0 ? -1 : 0;
-            if (side[i] != 0) {
-                m->mask[count / 32] |= (uint32_t)(side[i] > 0) << count % 32;
-                m->margin[count++] = 1 - side[i] * (double)tile.v[i];
-            }
+    const margins *r = context;
+    memory *m = r->memory;
+    size_t count = *r->count;
+    double *side = r->layer->derivative + tile->image * r->layer->batch.scores.pixels + tile->first;
+    for (size_t i = 0; i < tile->n; i++) {
+        side[i] = tile->codes[i] == 1 ? 1 : tile->codes[i] == 0 ? -1 : 0;
+        if (side[i] != 0) {
+            m->mask[count / 32] |= (uint32_t)(side[i] > 0) << count % 32;
+            m->margin[count++] = 1 - side[i] * (double)tile->v[i];
         }
     }
-    return good ? count : SIZE_MAX;
+    *r->count = count;
 }
 
-static submod_status solve_group(layer *x, size_t group, memory *m, submod_prox_info *info)
+/* Solves one group with the memory of this thread; no other thread reads the group. */
+static submod_status solve_group(layer *x, size_t group, int thread, submod_prox_info *info)
 {
-    size_t count = read_margins(x, group, m);
-    if (count == SIZE_MAX) {
+    memory *m = &x->memory[thread];
+    submodi_batch alone = x->batch;
+    alone.threads = 1;
+    alone.memory += thread;
+    size_t count = 0;
+    const margins reading = {x, m, &count};
+    memset(m->mask, 0, submodi_mask_words(x->pixels) * sizeof *m->mask);
+    if (!submodi_visit(&alone, group * alone.images_per_group, alone.images_per_group, 1,
+                       SUBMODI_LABELS | SUBMODI_VALUES, read_margins, &reading)) {
         return SUBMOD_ENONFINITE; /* the error message is written after the parallel loop */
     }
     submodi_jaccard_problem j = {
-        .who = x->p.who, .n = count, .x = m->margin, .mask = m->mask, .lambda = x->lambda};
+        .who = x->batch.who, .n = count, .x = m->margin, .mask = m->mask, .lambda = x->lambda};
     submod_prox_info mine = {0};
     submod_status status = submodi_jaccard_prox(&j, m->u, m->s, &mine, &m->work);
     if (status != SUBMOD_OK) {
@@ -116,26 +120,26 @@ static submod_status solve_group(layer *x, size_t group, memory *m, submod_prox_
  * on its sort. The worst status is returned, so it does not depend on which thread was first. */
 static submod_status solve_groups(layer *x, submod_prox_info *info, submod_work *w)
 {
-    bool side_by_side = x->p.groups >= (size_t)x->threads;
-    size_t solvers = side_by_side ? (size_t)x->threads : 1;
+    bool side_by_side = x->batch.groups >= (size_t)x->batch.threads;
+    size_t solvers = side_by_side ? (size_t)x->batch.threads : 1;
     int worst = SUBMOD_OK;
     if (!take_memory(x, solvers, w)) {
-        return submodi_nomem(x->p.who);
+        return submodi_nomem(x->batch.who);
     }
 #pragma omp parallel for num_threads((int)solvers) schedule(dynamic) reduction(min : worst)
-    for (size_t g = 0; g < x->p.groups; g++) {
-        int status = solve_group(x, g, &x->memory[omp_get_thread_num()], info);
+    for (size_t g = 0; g < x->batch.groups; g++) {
+        int status = solve_group(x, g, omp_get_thread_num(), info);
         worst = status < worst ? status : worst;
     }
     if (worst == SUBMOD_ENONFINITE) {
-        return submodi_problem_bad_score(&x->p);
+        return submodi_batch_bad_score(&x->batch);
     }
     if (worst == SUBMOD_ENUMERIC) {
         return submodi_fail(SUBMOD_ENUMERIC,
-                            "%s: the prox of these scores with lambda = %g overflows", x->p.who,
+                            "%s: the prox of these scores with lambda = %g overflows", x->batch.who,
                             x->lambda);
     }
-    return worst == SUBMOD_OK ? SUBMOD_OK : submodi_nomem(x->p.who);
+    return worst == SUBMOD_OK ? SUBMOD_OK : submodi_nomem(x->batch.who);
 }
 
 /* Stores a row; if not `store`, only checks that its numbers do not overflow. */
@@ -152,13 +156,13 @@ static bool put(const submod_gradient *to, size_t image, size_t first, size_t n,
 static bool put_image(const layer *x, size_t image, float *row, const submod_gradient *prox,
                       const submod_gradient *gradient, bool store)
 {
-    size_t n = x->p.scores.pixels;
+    size_t n = x->batch.scores.pixels;
     bool good = true;
     for (size_t first = 0; first < n; first += SUBMODI_TILE) {
         size_t count = n - first < SUBMODI_TILE ? n - first : SUBMODI_TILE;
         const double *d = x->derivative + image * n + first;
         if (prox) {
-            const float *score = submodi_row(&x->p.scores, image, 0, first, count, row);
+            const float *score = submodi_row(&x->batch.scores, image, 0, first, count, row);
             for (size_t i = 0; i < count; i++) {
                 row[i] = (float)((double)score[i] - d[i] / x->lambda);
             }
@@ -166,7 +170,7 @@ static bool put_image(const layer *x, size_t image, float *row, const submod_gra
         }
         if (gradient) {
             for (size_t i = 0; i < count; i++) {
-                row[i] = (float)(d[i] / (double)x->p.groups);
+                row[i] = (float)(d[i] / (double)x->batch.groups);
             }
             good = put(gradient, image, first, count, row, store) && good;
         }
@@ -178,17 +182,17 @@ static bool put_image(const layer *x, size_t image, float *row, const submod_gra
 static submod_status put_all(const layer *x, const submod_gradient *prox,
                              const submod_gradient *gradient)
 {
-    float *row = x->memory[0].tile->v;
+    float *row = x->batch.memory[0].v;
     for (int store = 0; store < 2; store++) {
         bool good = true;
-        for (size_t b = 0; b < x->p.scores.batch; b++) {
+        for (size_t b = 0; b < x->batch.scores.batch; b++) {
             good = put_image(x, b, row, prox, gradient, store) && good;
         }
         if (!good) {
             return submodi_fail(SUBMOD_ENUMERIC,
                                 "%s: an output, scaled or added to what is there, "
                                 "overflows a float",
-                                x->p.who);
+                                x->batch.who);
         }
     }
     return SUBMOD_OK;
@@ -197,41 +201,37 @@ static submod_status put_all(const layer *x, const submod_gradient *prox,
 static submod_status run(layer *x, const submod_gradient *prox, const submod_gradient *gradient,
                          submod_prox_info *info, submod_work *w)
 {
-    submodi_problem *p = &x->p;
-    submod_status status = submodi_problem_prepare(p, w);
+    submodi_batch *batch = &x->batch;
+    submod_status status = submodi_batch_prepare(batch, gradient, w);
     if (status == SUBMOD_OK) {
-        status = submodi_require_gradient(p->who, prox, &p->scores);
-    }
-    if (status == SUBMOD_OK) {
-        status = submodi_require_gradient(p->who, gradient, &p->scores);
+        status = submodi_require_gradient(batch->who, prox, &batch->scores);
     }
     if (status != SUBMOD_OK) {
         return status;
     }
-    x->pixels = p->images_per_group * p->scores.pixels;
-    x->threads = submodi_threads_for(p->scores.batch * p->scores.pixels);
+    x->pixels = batch->images_per_group * batch->scores.pixels;
     status = solve_groups(x, info, w);
     return status == SUBMOD_OK ? put_all(x, prox, gradient) : status;
 }
 
 submod_status submod_prox_lovasz_hinge(const submod_scores *scores, const submod_labels *labels,
                                        double lambda, const submod_gradient *prox,
-                                       const submod_gradient *gradient, submod_prox_info *info,
-                                       const submod_loss_settings *settings, submod_work *work)
+                                       const submod_gradient *gradient,
+                                       const submod_loss_settings *settings, submod_prox_info *info,
+                                       submod_work *work)
 {
     static const char who[] = "submod_prox_lovasz_hinge";
+    submod_loss_settings per_image = submod_loss_defaults();
+    per_image.per_image = 1;
     layer x = {.lambda = lambda};
     submod_status status = submodi_require_lambda(who, lambda);
     if (status == SUBMOD_OK) {
-        status = submodi_problem_start(&x.p, who, scores, SUBMOD_INPUT_LOGITS, labels,
-                                       SUBMODI_SCORE, true, NULL);
+        status = submodi_batch_start(&x.batch, who, SUBMODI_HINGE, scores, labels,
+                                     settings ? settings : &per_image);
     }
     if (status != SUBMOD_OK) {
         return status;
     }
-    x.p.settings.per_image = settings ? settings->per_image : 1;
-    x.p.settings.has_ignore = settings && settings->has_ignore;
-    x.p.settings.ignore_label = settings ? settings->ignore_label : 0;
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     submod_prox_info found = {.method = SUBMOD_PROX_JACCARD};

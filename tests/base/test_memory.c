@@ -258,19 +258,17 @@ static submod_status losses(submod_rng *rng)
                   per_class = submod_labels_multilabel(y, SUBMOD_LABEL_U8, 1, C, N);
     submod_gradient to = submod_gradient_dense(g, C, N);
     submod_loss_settings s = submod_loss_defaults();
-    submod_histogram *h = NULL;
+    submod_dataset *h = NULL;
     submod_fn *direct = NULL, *other = NULL;
     submod_status status = SUBMOD_OK;
     s.delta = 0.1;
     for (int engine = 0; engine < 2 && !status; engine++) {
         s.engine = (submod_engine)engine;
-        status = submod_lovasz_softmax(&scores, SUBMOD_INPUT_LOGITS, &labels, &loss, &to, NULL, &s,
-                                       NULL);
+        status = submod_lovasz_softmax(&scores, &labels, &loss, &to, &s, NULL, NULL);
         ck_assert(!status || engine || (loss == 7 && g[0] == 0));
         status = status ? status
-                        : submod_lovasz_sigmoid(&scores, SUBMOD_INPUT_LOGITS, &per_class, &loss,
-                                                &to, NULL, &s, NULL);
-        status = status ? status : submod_lovasz_hinge(&one, &labels, &loss, &to, NULL, &s, NULL);
+                        : submod_lovasz_sigmoid(&scores, &per_class, &loss, &to, &s, NULL, NULL);
+        status = status ? status : submod_lovasz_hinge(&one, &labels, &loss, &to, &s, NULL, NULL);
     }
     status = status ? status : submod_fn_hamming(N, &direct);
     status = status ? status
@@ -278,14 +276,11 @@ static submod_status losses(submod_rng *rng)
     status = status ? status : submod_fn_sqrt(N, &other);
     status = status ? status
                     : submod_lovasz_hinge_function(other, &one, &labels, &loss, &to, NULL, NULL);
-    status = status ? status : submod_histogram_create(C, 0.1, &h);
-    status = status ? status
-                    : submod_histogram_add(h, &scores, SUBMOD_INPUT_LOGITS, &labels, NULL, NULL);
-    status = status ? status : submod_histogram_solve(h, NULL, &loss, NULL);
-    status = status ? status
-                    : submod_histogram_gradient(h, &scores, SUBMOD_INPUT_LOGITS, &labels, &to, NULL,
-                                                NULL);
-    submod_histogram_free(h);
+    status = status ? status : submod_dataset_create(C, 0.1, &h);
+    status = status ? status : submod_dataset_add(h, &scores, &labels, NULL, NULL);
+    status = status ? status : submod_dataset_solve(h, &loss, NULL, NULL);
+    status = status ? status : submod_dataset_gradient(h, &scores, &labels, &to, NULL, NULL);
+    submod_dataset_free(h);
     submod_fn_free(direct);
     submod_fn_free(other);
     return status;
@@ -307,12 +302,8 @@ static submod_status baselines(submod_rng *rng)
     submod_status status = submod_cross_entropy(&scores, &labels, &loss, &to, NULL, NULL);
     ck_assert(!status || (loss == 7 && g[0] == 7));
     status = status ? status : submod_hinge(&one, &labels, &loss, &to, NULL, NULL);
-    status = status
-                 ? status
-                 : submod_rahman_wang(&one, SUBMOD_INPUT_LOGITS, &labels, &loss, &to, NULL, NULL);
-    status = status
-                 ? status
-                 : submod_soft_dice(&scores, SUBMOD_INPUT_LOGITS, &labels, &loss, &to, NULL, NULL);
+    status = status ? status : submod_rahman_wang(&one, &labels, &loss, &to, NULL, NULL);
+    status = status ? status : submod_soft_dice(&scores, &labels, &loss, &to, NULL, NULL);
     return status;
 }
 
@@ -377,7 +368,7 @@ static submod_status jaccard_proxes(submod_rng *rng)
         status ? status
                : submod_prox_jaccard_histogram(2 * N, scores, fg, 1, 0.01, z, &error, &info, NULL);
     status =
-        status ? status : submod_prox_lovasz_hinge(&in, &labels, 1, &to, &to, &info, NULL, NULL);
+        status ? status : submod_prox_lovasz_hinge(&in, &labels, 1, &to, &to, NULL, &info, NULL);
     submod_fn_free(fn);
     return status;
 }
@@ -409,10 +400,75 @@ static submod_status optimisers(submod_rng *rng)
     return status;
 }
 
+/* The prox of scaled and shifted cuts part by part, and one that is stopped. */
+static submod_status cuts(submod_rng *rng)
+{
+    enum { SMALL = 6 };
+    const int32_t tail[7] = {0, 1, 2, 3, 4, 5, 0}, head[7] = {1, 2, 3, 4, 5, 0, 3};
+    double weight[7], x[SMALL], u[SMALL];
+    submod_fn *fn[3] = {NULL, NULL, NULL};
+    submod_prox_settings settings = submod_prox_defaults();
+    submod_check_report report = {0};
+    for (int i = 0; i < 7; i++) {
+        weight[i] = submod_rng_uniform(rng);
+    }
+    random_vector(rng, x, SMALL, 0);
+    submod_status status = submod_fn_cut(SMALL, 7, tail, head, weight, 0, &fn[0]);
+    status = status ? status : submod_fn_scale(fn[0], 2, &fn[1]);
+    status = status ? status : submod_fn_add_modular(fn[0], x, &fn[2]);
+    status = status ? status : submod_fn_check(fn[0], &report, NULL); /* all subsets */
+    for (int i = 0; i < 6 && status >= 0; i++) {
+        settings.max_iterations = i < 3 ? 0 : 1;
+        status = submod_prox(fn[i % 3], x, 1, u, NULL, &settings, NULL, NULL);
+    }
+    submod_check_report_clear(&report);
+    for (int i = 0; i < 3; i++) {
+        submod_fn_free(fn[i]);
+    }
+    return status < 0 ? status : SUBMOD_OK;
+}
+
+/* Sets of a ground set that is too large for flags on the stack. */
+static submod_status large(submod_rng *rng)
+{
+    submod_fn *fn = NULL;
+    int32_t set[2] = {(int32_t)submod_rng_below(rng, 5000), 9999};
+    double value;
+    submod_status status = submod_fn_sqrt(10000, &fn);
+    status = status ? status : submod_fn_eval(fn, set, 2, &value);
+    submod_fn_free(fn);
+    return status;
+}
+
+static submod_status parabola(void *ctx, size_t batch, const double *x, double *value, double *g)
+{
+    (void)ctx;
+    (void)batch;
+    *value = *x * *x / 2;
+    *g = *x;
+    return SUBMOD_OK;
+}
+
+static submod_status shuffled_batches(submod_rng *rng)
+{
+    submod_problem p = {
+        .struct_size = sizeof p, .dimension = 1, .batches = 3, .subgradient = parabola};
+    submod_descent_settings s = submod_descent_defaults();
+    submod_step *step = NULL;
+    double x = submod_rng_uniform(rng);
+    s.schedule = submod_schedule_constant(0.1);
+    s.order = SUBMOD_BATCH_SHUFFLED;
+    s.run.max_iterations = 4;
+    submod_status status = submod_step_gd(1, &step);
+    status = status ? status : submod_descend(&p, step, &x, &s, NULL, NULL);
+    submod_step_free(step);
+    return status;
+}
+
 static scenario *const scenarios[] = {
-    losses, baselines,      metrics,   jaccard,  hamming, modular,  square_root,
-    iwata,  coverage,       cut,       facility, logdet,  combined, wrapped_minimiser,
-    path,   jaccard_proxes, optimisers};
+    losses, baselines,      metrics,    jaccard,  hamming, modular,         square_root,
+    iwata,  coverage,       cut,        facility, logdet,  combined,        wrapped_minimiser,
+    path,   jaccard_proxes, optimisers, cuts,     large,   shuffled_batches};
 
 START_TEST(every_allocation_fails_once)
 {

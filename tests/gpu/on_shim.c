@@ -1,3 +1,4 @@
+/* Problems on the shim (see on_shim.h). */
 #include "on_shim.h"
 
 #include <signal.h>
@@ -37,46 +38,47 @@ submodi_gpu_tuning random_tuning(submod_rng *rng)
     return t;
 }
 
-submod_status start_problem(submodi_problem *p, kind k, const submod_scores *scores,
-                            const submod_labels *labels, const submod_loss_settings *s)
+submod_status start_task(submodi_gpu_task *task, kind k, const submod_scores *scores,
+                         const submod_labels *labels, const submod_loss_settings *s)
 {
+    submod_loss_settings own = settings_for(k, s);
     if (k == HINGE) {
-        return submodi_problem_start_hinge(p, "submod_lovasz_hinge", scores, labels, s);
+        return submodi_gpu_loss_start(task, "submod_lovasz_hinge", SUBMODI_LOVASZ_HINGE, scores,
+                                      labels, &own);
     }
-    bool multilabel = is_multilabel(k);
-    submod_status status = submodi_problem_start(
-        p, multilabel ? "submod_lovasz_sigmoid" : "submod_lovasz_softmax", scores, input_of(k),
-        labels, multilabel ? SUBMODI_SIGMOID : SUBMODI_SOFTMAX, false, s);
-    p->multilabel = multilabel;
-    return status;
+    return is_multilabel(k) ? submodi_gpu_loss_start(task, "submod_lovasz_sigmoid",
+                                                     SUBMODI_LOVASZ_SIGMOID, scores, labels, &own)
+                            : submodi_gpu_loss_start(task, "submod_lovasz_softmax",
+                                                     SUBMODI_LOVASZ_SOFTMAX, scores, labels, &own);
 }
 
-submod_status queue_on_shim(submodi_problem *p, double lambda, submod_gpu_result *r,
-                            const submod_gradient *to, const submodi_gpu_tuning *t)
+submod_status queue_on_shim(submodi_gpu_task *task, submod_gpu_result *r, const submod_gradient *to,
+                            const submodi_gpu_tuning *t)
 {
     submodi_gpu_plan plan;
-    submodi_gpu_backend b = shim_backend(p->who);
-    submod_status status = submodi_problem_shape(p);
+    submodi_gpu_backend b = shim_backend(task->batch.who);
+    submod_status status = submodi_batch_shape(&task->batch, to);
     if (status == SUBMOD_OK) {
-        status = submodi_gpu_plan_make(p, lambda, to, r, t, NULL, &plan);
+        status = submodi_gpu_plan_make(task, t, &plan);
     }
     if (status != SUBMOD_OK) {
         return status;
     }
     submod_gpu_place place = {0, NULL, aligned_alloc(256, plan.bytes), plan.bytes};
     memset(place.workspace, 0xa5, plan.bytes);
-    status = submodi_gpu_loss(&b, p, lambda, r, to, &place, t);
+    status = submodi_gpu_queue(&b, task, r, to, &place, t);
     free(place.workspace);
     return status;
 }
 
-submod_status on_shim(const batch *d, double *loss, const submod_gradient *g,
+submod_status on_shim(const example *d, double *loss, const submod_gradient *g,
                       submod_loss_info *info, const submod_loss_settings *s, const void *tuning)
 {
     submod_scores scores = scores_of(d);
     submod_labels labels = labels_of(d);
-    submodi_problem p;
-    submod_status status = start_problem(&p, d->kind, &scores, &labels, s);
-    submodi_gpu_backend b = shim_backend(p.who);
-    return status == SUBMOD_OK ? submodi_gpu_loss_host(&b, &p, loss, g, info, tuning) : status;
+    submodi_gpu_task task;
+    submod_status status = start_task(&task, d->kind, &scores, &labels, s);
+    submodi_gpu_backend b = shim_backend(task.batch.who);
+    return status == SUBMOD_OK ? submodi_gpu_loss_host(&b, 0, &task, loss, g, info, tuning)
+                               : status;
 }

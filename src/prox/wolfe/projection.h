@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "prox/isotonic.h"
 #include "prox/solver.h"
+#include "prox/wolfe/vertices.h"
 
 /* Is called with every greedy order, the gains along it, and the present base s by element; gains
  * and s in units of sigma. Returns true to end the solver with SUBMOD_OK. */
@@ -62,7 +63,9 @@ submod_status submodi_projection_limit(const submodi_projection *p);
  * limit was hit or an error occurred; the method then returns the status. */
 submod_status submodi_projection_look(submodi_projection *p, bool *done);
 
-/* Writes u and s in the caller's units. Overflow: SUBMOD_ENUMERIC. */
-submod_status submodi_projection_finish(const submodi_projection *p, double *u, double *s);
+/* Writes u and s in the caller's units and, where somebody asks for it, s as a combination of the
+ * points, whose weights sum to 1. Overflow: SUBMOD_ENUMERIC. */
+submod_status submodi_projection_finish(const submodi_projection *p, const submodi_vertices *points,
+                                        double *u, double *s);
 
 #endif
