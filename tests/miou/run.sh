@@ -115,7 +115,7 @@ class 3 iou null
 # Void is out of range when nothing is ignored.
 expect 1 pred gt --classes 3 --ignore none --quiet
 problems 1
-says "submod-miou: gt/sub/b.png: label 255 at column 0, row 1 is not in [0, 3)"
+says "submod-miou: gt/sub/b.png: label 255 at column 0, row 1 must be in [0, 3)"
 [ ! -s out ] || fail "--quiet printed something"
 
 # ---- the table, names, lists ----
@@ -163,7 +163,7 @@ field dataset_miou 1/2
 class 255 iou 1
 class 300 iou 0.5
 expect 1 p t --classes 400 --absent skip
-says "t/x.png: label 65535 at column 3, row 0 is not in [0, 400)"
+says "t/x.png: label 65535 at column 3, row 0 must be in [0, 400)"
 
 # ---- files that cannot be used are named and counted, the others evaluated ----
 rm -rf p t
@@ -186,7 +186,7 @@ says "t/missing.png: no prediction for this ground truth"
 says "p/extra.png: no ground truth for this prediction"
 says "p/small.png: 2 x 1 pixels, but the ground truth has 2 x 2"
 says "p/color.png: an RGB image is not supported"
-says "p/range.png: label 5 at column 0, row 1 is not in [0, 2)"
+says "p/range.png: label 5 at column 0, row 1 must be in [0, 2)"
 says "p/cut.png: "
 says "p/garbage.png: not a PNG file"
 says "t/empty.png: not a PNG file"
@@ -233,11 +233,11 @@ expect 0 p t --cityscapes --train-ids --absent skip --json -
 field dataset_miou 1/2
 field pixel_accuracy 3/5
 expect 1 p t --cityscapes
-says "label 255 at column 2, row 0 is not in [0, 34)"
+says "label 255 at column 2, row 0 must be in [0, 34)"
 png "p/${frame}.png" gray8 6 1 7 7 0 7 7 26
 png p/bonn_000000_000019.png gray8 6 1 7 7 0 7 7 26
 expect 1 p t --cityscapes
-says "p/results/${frame}_leftImg8bit.png: not the only file of this name"
+says "p/results/${frame}_leftImg8bit.png: not the only file with this name"
 says "p/bonn_000000_000019.png: no ground truth for this prediction"
 says "no ground truth with a prediction"
 

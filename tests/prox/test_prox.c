@@ -1,5 +1,6 @@
-/* Proximal operators: every method that can do a function, on every family, against the conditions
- * of optimality over all subsets; then the laws that any prox obeys, and limits. */
+/* Proximal operators. Every method runs on every family that it can handle; its results are checked
+ * against the conditions of optimality over all subsets. Then come the laws that any prox obeys,
+ * and limits. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -210,7 +210,8 @@ START_TEST(large_blocks_need_a_minimiser)
     /* One limit for all that try all subsets. */
     submod_sfm_settings s = submod_sfm_defaults();
     s.method = SUBMOD_SFM_EXHAUSTIVE;
-    ck_assert_refused(submod_sfm(f, NULL, NULL, NULL, &s, NULL, NULL), SUBMOD_EUNSUPPORTED, "2^30");
+    ck_assert_refused(submod_sfm(f, NULL, NULL, NULL, &s, NULL, NULL), SUBMOD_EUNSUPPORTED,
+                      "n = 30 must be <= 24");
     ck_assert_refused(
         submod_fn_minimize(f, NULL, 0, block, SUBMOD_EXHAUSTIVE_MAX + 1, z, 1, in, NULL),
         SUBMOD_EUNSUPPORTED, "no minimiser");
