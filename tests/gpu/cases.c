@@ -10,15 +10,23 @@ bool is_multilabel(kind k)
     return k == SIGMOID || k == SIGMOID_P || k == HINGE;
 }
 
-submod_input input_of(kind k)
+bool from_logits(kind k)
 {
-    return k == SOFTMAX_P || k == SIGMOID_P ? SUBMOD_INPUT_PROBABILITIES : SUBMOD_INPUT_LOGITS;
+    return k != SOFTMAX_P && k != SIGMOID_P;
 }
 
-batch random_batch(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool coarse, bool ignore)
+submod_loss_settings settings_for(kind k, const submod_loss_settings *s)
+{
+    submod_loss_settings own = s ? *s : submod_loss_defaults();
+    own.from_logits = from_logits(k);
+    return own;
+}
+
+example random_example(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool coarse,
+                       bool ignore)
 {
     C = k == HINGE ? 1 : C;
-    batch d = {k, B, C, N, malloc((B * C * N + 1) * sizeof(float)), NULL};
+    example d = {k, B, C, N, malloc((B * C * N + 1) * sizeof(float)), NULL};
     size_t labels = is_multilabel(k) ? B * C * N : B * N;
     d.y = malloc((labels + 1) * sizeof *d.y);
     for (size_t i = 0; i < B * C * N; i++) {
@@ -33,18 +41,18 @@ batch random_batch(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool c
     return d;
 }
 
-void free_batch(batch *d)
+void free_example(example *d)
 {
     free(d->x);
     free(d->y);
 }
 
-submod_scores scores_of(const batch *d)
+submod_scores scores_of(const example *d)
 {
     return submod_scores_f32(d->x, d->B, d->C, d->N);
 }
 
-submod_labels labels_of(const batch *d)
+submod_labels labels_of(const example *d)
 {
     return is_multilabel(d->kind)
                ? submod_labels_multilabel(d->y, SUBMOD_LABEL_I64, d->B, d->C, d->N)
@@ -65,21 +73,21 @@ submod_loss_settings random_settings(submod_rng *rng, bool ignore)
     s.class_count = s.classes == SUBMOD_CLASSES_LIST ? 1 : 0;
     s.class_weight = submod_rng_below(rng, 2) ? weight : NULL;
     s.has_ignore = ignore;
-    s.ignore_label = 9;
+    s.ignore_index = 9;
     return s;
 }
 
-submod_status on_cpu(const batch *d, double *loss, const submod_gradient *g, submod_loss_info *info,
-                     const submod_loss_settings *s)
+submod_status on_cpu(const example *d, double *loss, const submod_gradient *g,
+                     submod_loss_info *info, const submod_loss_settings *s)
 {
     submod_scores scores = scores_of(d);
     submod_labels labels = labels_of(d);
-    submod_input input = input_of(d->kind);
+    submod_loss_settings own = settings_for(d->kind, s);
     switch (d->kind) {
-    case HINGE: return submod_lovasz_hinge(&scores, &labels, loss, g, info, s, NULL);
+    case HINGE: return submod_lovasz_hinge(&scores, &labels, loss, g, &own, info, NULL);
     case SIGMOID:
-    case SIGMOID_P: return submod_lovasz_sigmoid(&scores, input, &labels, loss, g, info, s, NULL);
-    default: return submod_lovasz_softmax(&scores, input, &labels, loss, g, info, s, NULL);
+    case SIGMOID_P: return submod_lovasz_sigmoid(&scores, &labels, loss, g, &own, info, NULL);
+    default: return submod_lovasz_softmax(&scores, &labels, loss, g, &own, info, NULL);
     }
 }
 
@@ -120,7 +128,8 @@ static const char *difference(const double loss[2], float *const g[2], size_t n,
     return NULL;
 }
 
-const char *compare(const batch *d, const submod_loss_settings *s, runner run, const void *context)
+const char *compare(const example *d, const submod_loss_settings *s, runner run,
+                    const void *context)
 {
     static char words[400];
     size_t n = d->B * d->C * d->N;

@@ -35,13 +35,13 @@ static double solve_shares(const submodi_baseline_run *x, size_t group, const do
 static double solve_mean(const submodi_baseline_run *x, size_t group, const double *sum)
 {
     double share[2];
-    submodi_shares(x->settings->class_weight, sum + COUNT, 2, x->p.groups, share);
+    submodi_shares(x->settings->class_weight, sum + COUNT, 2, x->batch.groups, share);
     return solve_shares(x, group, sum, share);
 }
 
 static double solve_hamming(const submodi_baseline_run *x, size_t group, const double *sum)
 {
-    double one = 1 / (double)x->p.scores.pixels / (double)x->p.scores.batch;
+    double one = 1 / (double)x->batch.scores.pixels / (double)x->batch.scores.batch;
     return solve_shares(x, group, sum, (double[]){one, one});
 }
 
@@ -49,7 +49,7 @@ static double solve_hamming(const submodi_baseline_run *x, size_t group, const d
 
 static void derive(const submodi_baseline_run *x, const submodi_tile *tile)
 {
-    const float *slope = x->slope[tile->image / x->p.images_per_group];
+    const float *slope = x->slope[tile->image / x->batch.images_per_group];
     submodi_baselines()->hinge_slope(tile->v, tile->codes, slope, tile->n, tile->g);
 }
 
@@ -57,12 +57,12 @@ static void derive(const submodi_baseline_run *x, const submodi_tile *tile)
 
 static submod_status prepare(submodi_baseline_run *x)
 {
-    return submodi_require_weights(x->p.who, x->settings->class_weight, 2, NULL, 0);
+    return submodi_require_weights(x->batch.who, x->settings->class_weight, 2, NULL, 0);
 }
 
 submod_status submod_hinge(const submod_scores *scores, const submod_labels *labels, double *loss,
-                           const submod_gradient *gradient,
-                           const submod_baseline_settings *settings, submod_work *work)
+                           const submod_gradient *gradient, const submod_loss_settings *settings,
+                           submod_work *work)
 {
     static const submodi_baseline hinge = {.who = "submod_hinge",
                                            .binary = true,
@@ -72,8 +72,7 @@ submod_status submod_hinge(const submod_scores *scores, const submod_labels *lab
                                            .add = add,
                                            .solve = solve_mean,
                                            .derive = derive};
-    return submodi_baseline_call(&hinge, scores, SUBMOD_INPUT_LOGITS, labels, loss, gradient,
-                                 settings, work);
+    return submodi_baseline_call(&hinge, scores, labels, loss, gradient, settings, work);
 }
 
 submod_status submodi_hamming_hinge(const submod_scores *scores, const submod_labels *labels,
@@ -87,8 +86,5 @@ submod_status submodi_hamming_hinge(const submod_scores *scores, const submod_la
                                            .add = add,
                                            .solve = solve_hamming,
                                            .derive = derive};
-    const submod_baseline_settings s = {.has_ignore = settings->has_ignore,
-                                        .ignore_label = settings->ignore_label};
-    return submodi_baseline_call(&hinge, scores, SUBMOD_INPUT_LOGITS, labels, loss, gradient, &s,
-                                 work);
+    return submodi_baseline_call(&hinge, scores, labels, loss, gradient, settings, work);
 }
