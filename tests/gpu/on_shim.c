@@ -1,3 +1,4 @@
+/* Runs problems by the device pipeline on fibers. */
 #include "on_shim.h"
 
 #include <signal.h>

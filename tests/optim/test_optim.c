@@ -1,4 +1,4 @@
-/* Runs: what they hand back, when they stop, what they tell, what they do about NaN. */
+/* Runs of the optimisers: what they return, when they stop, what they report, NaN on the way. */
 #include <math.h>
 #include <string.h>
 

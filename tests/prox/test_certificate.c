@@ -1,4 +1,4 @@
-/* Combinations and the certificate checker: what is right passes, what is corrupted shows. */
+/* Combinations and the certificate checker: right ones pass, corrupted ones are found. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Fujishige-Wolfe and Frank-Wolfe: optimality by independent means, hard inputs, limits, failures.
+/* Fujishige-Wolfe and Frank-Wolfe: optimality checked independently, hard inputs, limits, failures.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Proximal operators: every method that can do a function, on every family, against the conditions
- * of optimality over all subsets; then the laws that any prox obeys, and limits. */
+/* Proximal operators: every family, by every method that can handle it, against the optimality
+ * conditions over all subsets. Then the laws that every prox obeys, and limits. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

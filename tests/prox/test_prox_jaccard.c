@@ -1,4 +1,4 @@
-/* The exact Jaccard prox in all its forms, against slow decompositions that share no code with it,
+/* The exact Jaccard prox in all its forms: against slow decompositions that share no code with it,
  * and by its laws. */
 #include <math.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-/* Proximal operators: larger problems with known structure, work on adversarial inputs, bad input.
- */
+/* Proximal operators: larger problems with known structure, the work for adversarial inputs, bad
+ * input. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

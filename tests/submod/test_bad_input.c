@@ -1,4 +1,4 @@
-/* Bad input: a status with words, and nothing written to the outputs. */
+/* Bad input: a status, an error message, and nothing written to the outputs. */
 #include <math.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 static submod_fn *const untouched = (submod_fn *)&families; /* any address */
 
-/* The call fails with this status, its words contain `words`, and fn still is what it was. */
+/* The call fails with this status, its error message contains `words`, and fn is unchanged. */
 #define ck_assert_refused(call, expected, words) \
     do { \
         int status_ = (call); \

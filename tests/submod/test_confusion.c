@@ -1,4 +1,5 @@
-/* Two masks, and confusion counts by definition: types, strides, labels, errors. */
+/* The IoU of two masks, and confusion counts against their definition: types, strides, labels,
+ * errors. */
 #include <submod/metric.h>
 
 #include <math.h>

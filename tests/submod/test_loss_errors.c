@@ -1,5 +1,5 @@
-/* What the Lovász losses refuse, by loss.h's table: softmax, sigmoid and hinge, both engines; the
- * words, and that neither the loss nor the gradient is touched. */
+/* What the Lovász losses refuse, by loss.h's table: softmax, sigmoid and hinge, both engines.
+ * Checks the error message, and that neither the loss nor the gradient is touched. */
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Metrics of counts: the conventions of others, and the special cases of metric.h. */
+/* Metrics from counts: other libraries' conventions, and the special cases of metric.h. */
 #include <submod/metric.h>
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Lists of strings, lines of a text file, and the PNG files below a folder. */
 #include "files.h"
 
 #include <dirent.h>

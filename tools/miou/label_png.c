@@ -1,3 +1,4 @@
+/* Reads label maps from PNG files with libpng. */
 #include "label_png.h"
 
 #include <errno.h>

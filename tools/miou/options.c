@@ -1,3 +1,4 @@
+/* The command line of submod-miou: reads it and settles what it leaves open. */
 #include "options.h"
 
 #include <errno.h>

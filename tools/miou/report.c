@@ -1,3 +1,4 @@
+/* Results as a table for people and as JSON for programs. */
 #include "report.h"
 
 #include <inttypes.h>

@@ -128,7 +128,7 @@ static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase
     return status;
 }
 
-/* f is a minor of F: turns the base of a minor of f into a base in F. NULL: out of memory. */
+/* f is a minor of F: the base of a minor of f, as a base in F; frees base. NULL: out of memory. */
 static int32_t *base_in(const minor *f, int32_t *base, size_t nbase)
 {
     int32_t *all = base ? translate(f, base, nbase, NULL, 0) : NULL;
