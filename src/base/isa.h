@@ -5,8 +5,8 @@
  * functions. A header ..._loops.h hands out the table of the instruction set in use.
  *
  * All copies do the same arithmetic, operation by operation, and so give the same results. The one
- * exception is submodi_multiply_add in host_device.h. So the source fixes the order of every sum;
- * it never follows the width of a register. */
+ * exception is submodi_multiply_add in host_device.h. To keep it so, the source fixes the order of
+ * every sum; it never follows the width of a register. */
 #ifndef SUBMODI_ISA_H
 #define SUBMODI_ISA_H
 

@@ -1,6 +1,6 @@
 /* LSD radix sort of 64-bit records (key, index).
  *
- * Every entry has an image: an unsigned integer that is the smaller, the larger the entry. The
+ * Every entry has an image: an unsigned integer that falls as the entry grows. The
  * smallest image of the input is subtracted, and as many of the remaining bits as fit go above the
  * index into one 64-bit record. So records are unique, their order as integers is the stable order
  * wanted, and each pass moves 8 bytes per entry whatever the input type. Floats always fit. Doubles

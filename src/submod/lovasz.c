@@ -76,7 +76,7 @@ static double absolute(const double *x, const double *g, size_t n)
     return submodi_sums()->absolute(g, n);
 }
 
-/* Sums in parts whose bounds depend on n alone: so the rounding does, whatever the threads. */
+/* Sums in parts that depend on n alone. So the rounding does not depend on the threads. */
 static double sum_by_parts(double (*sum)(const double *, const double *, size_t), const double *x,
                            const double *g, size_t n)
 {

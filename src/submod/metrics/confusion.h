@@ -63,8 +63,8 @@ static inline double submodi_mean_value(const submodi_mean *m)
 typedef struct submodi_averaging {
     submod_absent absent;
     size_t classes;
-    int64_t *truth, *prediction; /* pixels per class of the last counts; truth owns all three */
-    uint8_t *chosen;             /* per class: 1 if it takes part in means */
+    int64_t *truth, *prediction; /* pixels per class of the last counts */
+    uint8_t *chosen; /* per class: 1 if it takes part in means; all in the block at truth */
 } submodi_averaging;
 
 /* Checks and copies what the settings say about means. */

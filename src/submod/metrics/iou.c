@@ -3,7 +3,7 @@
  *   T, P, I = pixels of a class in the truth, in the prediction, in both
  *   IoU = I / (T + P - I)  (paper, Eq. 3),   Dice = 2 I / (T + P),   accuracy = I / T
  *
- * and their means over classes, where submod_absent says what a class without pixels counts.
+ * and their means over classes, where submod_absent says what a class without pixels gets.
  * O(C^2) for C classes.
  */
 #include <math.h>
