@@ -104,7 +104,7 @@ START_TEST(numbers)
     ck_assert_not_made(submod_fn_coverage(3, start, items, 3, nan_w, &fn), SUBMOD_ENONFINITE,
                        "weight[1]");
     ck_assert_not_made(submod_fn_coverage(3, bad_start, items, 3, convex, &fn), SUBMOD_EINVAL,
-                       "start[2] = 1 is less");
+                       "start[2] = 1 must be >= start[1] = 2");
     ck_assert_not_made(submod_fn_coverage(3, late, items, 3, convex, &fn), SUBMOD_EINVAL,
                        "start[0] = 1");
     ck_assert_not_made(submod_fn_coverage(3, start, far, 3, convex, &fn), SUBMOD_EINVAL,
