@@ -1,4 +1,4 @@
-/* One result on every instruction set: the bits of many results, computed under each of them.
+/* Every instruction set gives the same results: compares the bits of many results under each.
  *
  *   test_isa          compares them
  *   test_isa --print  prints them, to compare builds by different compilers */

@@ -1,5 +1,5 @@
-/* The checker: proofs on small ground sets, counterexamples that hold, random tests on large ones.
- */
+/* submod_fn_check: all subsets of small ground sets, random tests on large ones, counterexamples
+ * that hold. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

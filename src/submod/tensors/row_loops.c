@@ -1,3 +1,4 @@
+/* Conversions of rows, compiled for each instruction set. */
 #include "submod/tensors/row_loops.h"
 
 #include "submod/tensors/float_bits.h"

@@ -1,3 +1,4 @@
+/* Score and gradient views: making them, reading and writing their rows. */
 #include "submod/tensors/rows.h"
 
 #include "base/memory.h"
