@@ -51,9 +51,7 @@ def table(path):
     if not rows:
         return ""
     head = "".join(f"<th>{html.escape(name)}</th>" for name in rows[0])
-    body = "".join(
-        "<tr>" + "".join(map(cell, row, rows[0])) + "</tr>\n" for row in rows[1:]
-    )
+    body = "".join("<tr>" + "".join(map(cell, row, rows[0])) + "</tr>\n" for row in rows[1:])
     text = f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>\n'
     if len(rows) > LONG_TABLE:
         return f"<details><summary>{html.escape(path.name)}, {len(rows) - 1} rows</summary>{text}</details>\n"

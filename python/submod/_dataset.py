@@ -75,9 +75,12 @@ class DatasetJaccard:
             "probabilities": flag(probabilities, "probabilities"),
         }
         self._settings = loss_settings(
-            classes, classes=chosen, class_list=class_list, class_weight=class_weight,
+            classes,
+            classes=chosen,
+            class_list=class_list,
+            class_weight=class_weight,
             ignore_index=ignore_index,
-        )  # fmt: skip
+        )
         self._input = int(probabilities)
         self._solved = False
         # What would be refused later, is now: a batch of no images.

@@ -305,9 +305,12 @@ class Function(Immutable):
         time_limit seconds (10)."""
         settings: CheckSettings = function("check_defaults")()
         wanted = {
-            "exhaustive_max": exhaustive_max, "samples": samples, "time_limit": time_limit,
-            "tolerance": tolerance, "seed": seed,
-        }  # fmt: skip
+            "exhaustive_max": exhaustive_max,
+            "samples": samples,
+            "time_limit": time_limit,
+            "tolerance": tolerance,
+            "seed": seed,
+        }
         set_fields(settings, wanted)
         report = CheckReport()
         arguments = (ctypes.byref(report), ctypes.byref(settings))
@@ -341,9 +344,17 @@ class Function(Immutable):
         """
         self._require_submodular("prox")
         return _prox.prox(
-            self._call_long, self.n, x, lam, method, hinge, start, tolerance=tolerance,
-            max_iterations=max_iterations, time_limit=time_limit,
-        )  # fmt: skip
+            self._call_long,
+            self.n,
+            x,
+            lam,
+            method,
+            hinge,
+            start,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            time_limit=time_limit,
+        )
 
     def minimize(
         self,
@@ -363,9 +374,14 @@ class Function(Immutable):
         if method != "exhaustive":
             self._require_submodular("minimize")
         return _prox.minimize(
-            self._call_long, self.n, method, integer_valued=integer_valued, tolerance=tolerance,
-            max_iterations=max_iterations, time_limit=time_limit,
-        )  # fmt: skip
+            self._call_long,
+            self.n,
+            method,
+            integer_valued=integer_valued,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            time_limit=time_limit,
+        )
 
     def verify(
         self, x: Any, lam: float, u: Any, s: Any, certificate: Optional[Certificate]

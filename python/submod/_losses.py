@@ -74,9 +74,18 @@ def lovasz_softmax(
     return_grad: (loss, gradient by the scores, float32) instead of the loss.
     """
     return _loss(
-        "softmax", scores, labels, probabilities, return_grad, classes, per_image=per_image,
-        ignore_index=ignore_index, class_weight=class_weight, engine=engine, delta=delta,
-    )  # fmt: skip
+        "softmax",
+        scores,
+        labels,
+        probabilities,
+        return_grad,
+        classes,
+        per_image=per_image,
+        ignore_index=ignore_index,
+        class_weight=class_weight,
+        engine=engine,
+        delta=delta,
+    )
 
 
 @overload
@@ -109,9 +118,18 @@ def lovasz_sigmoid(
     of several, is refused: scores[:, None] or scores[..., None] says which, and labels likewise.
     The rest as in lovasz_softmax."""
     return _loss(
-        "sigmoid", scores, labels, probabilities, return_grad, classes, per_image=per_image,
-        ignore_index=ignore_index, class_weight=class_weight, engine=engine, delta=delta,
-    )  # fmt: skip
+        "sigmoid",
+        scores,
+        labels,
+        probabilities,
+        return_grad,
+        classes,
+        per_image=per_image,
+        ignore_index=ignore_index,
+        class_weight=class_weight,
+        engine=engine,
+        delta=delta,
+    )
 
 
 @overload
@@ -139,9 +157,16 @@ def lovasz_hinge(
     """Lovász hinge loss: scores and labels (batch, ..) or one image as (pixels,), labels 0 or 1.
     The rest as in lovasz_softmax."""
     return _loss(
-        "hinge", scores, labels, False, return_grad, per_image=per_image,
-        ignore_index=ignore_index, engine=engine, delta=delta,
-    )  # fmt: skip
+        "hinge",
+        scores,
+        labels,
+        False,
+        return_grad,
+        per_image=per_image,
+        ignore_index=ignore_index,
+        engine=engine,
+        delta=delta,
+    )
 
 
 def prox_lovasz_hinge(
@@ -155,9 +180,7 @@ def prox_lovasz_hinge(
     """(u, d): u = argmin over z of lovasz_hinge(z) + lam/2 |z - scores|^2 for each image (or the
     batch), and d = lam (scores - u) / images, which takes the place of the gradient in the paper's
     modified backpropagation."""
-    lam, per_image, ignore_index = checked(
-        lam=lam, per_image=per_image, ignore_index=ignore_index
-    )
+    lam, per_image, ignore_index = checked(lam=lam, per_image=per_image, ignore_index=ignore_index)
     given = scores_array(scores)
     scores, labels = canonical("hinge", given, labels_array(labels), per_image)
     scores_, scores = view_scores(scores)

@@ -118,9 +118,12 @@ def miou(
     """Mean IoU of label maps (batch, ..): of all images together, or the mean over the images of
     that of each; NaN of no images. Options as in MeanIoU."""
     stream = MeanIoU(
-        classes, ignore_index=ignore_index, absent=absent, class_list=class_list,
+        classes,
+        ignore_index=ignore_index,
+        absent=absent,
+        class_list=class_list,
         leave_out=leave_out,
-    )  # fmt: skip
+    )
     stream.add(prediction, truth)
     values = stream.compute()
     return values.image if per_image else values.dataset

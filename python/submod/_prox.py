@@ -149,10 +149,18 @@ def prox(
     status = function_call((point, u, s, combination), "prox", *arrays, *end)
     warn(status, f"prox, gap {info.gap:.3g}", stacklevel=4)
     return ProxResult(
-        u, s, info.gap, info.primal, info.dual, name_of(info.method, PROX_METHODS),
-        info.iterations, info.oracle_calls, info.seconds, status_string(status),
+        u,
+        s,
+        info.gap,
+        info.primal,
+        info.dual,
+        name_of(info.method, PROX_METHODS),
+        info.iterations,
+        info.oracle_calls,
+        info.seconds,
+        status_string(status),
         combination.certificate(),
-    )  # fmt: skip
+    )
 
 
 def minimize(function_call: FunctionCall, n: int, method: str, **limits: Any) -> MinimizeResult:
@@ -168,10 +176,20 @@ def minimize(function_call: FunctionCall, n: int, method: str, **limits: Any) ->
     warn(status, f"minimize, gap {info.gap:.3g}", stacklevel=4)
     sets = [np.flatnonzero(flags).astype(np.int32) for flags in (smallest, largest)]
     return MinimizeResult(
-        sets[0], sets[1], info.value, info.gap, info.dual, s, bool(info.exact),
-        bool(info.extremes_proved), name_of(info.method, SFM_METHODS), info.iterations,
-        info.oracle_calls, info.seconds, status_string(status),
-    )  # fmt: skip
+        sets[0],
+        sets[1],
+        info.value,
+        info.gap,
+        info.dual,
+        s,
+        bool(info.exact),
+        bool(info.extremes_proved),
+        name_of(info.method, SFM_METHODS),
+        info.iterations,
+        info.oracle_calls,
+        info.seconds,
+        status_string(status),
+    )
 
 
 def verify(

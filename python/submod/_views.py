@@ -47,9 +47,15 @@ def scores_view(memory: Memory) -> Optional[Scores]:
     batch, classes = memory.shape[:2]
     kind = SCORE_TYPES[memory.type]
     return Scores(
-        memory.address, kind, batch, classes, spaced[0], memory.strides[0], memory.strides[1],
+        memory.address,
+        kind,
+        batch,
+        classes,
+        spaced[0],
+        memory.strides[0],
+        memory.strides[1],
         spaced[1],
-    )  # fmt: skip
+    )
 
 
 def labels_view(memory: Memory, own_classes: bool) -> Optional[Labels]:
@@ -73,9 +79,7 @@ def gradient_view(memory: Memory, scale: float = 1.0) -> Gradient:
     """Of an array that was made for it: float32, pixels evenly spaced."""
     view = scores_view(memory)
     assert view is not None and memory.type == "float32"
-    return Gradient(
-        view.data, view.batch_stride, view.class_stride, view.pixel_stride, scale, 0
-    )  # fmt: skip
+    return Gradient(view.data, view.batch_stride, view.class_stride, view.pixel_stride, scale, 0)
 
 
 def canonical(kind: str, scores: Any, labels: Any, per_image: bool) -> tuple[Any, Any]:

@@ -240,10 +240,20 @@ class _Run(Trap):
             status = call_trapped((self.problem, self), name, *front, *end)
         warn(status, f"{name}, {info.iterations} iterations", stacklevel=4)
         return Result(
-            self.x, info.f, name_of(info.stop, STOPS), status_string(status), info.iterations,
-            info.gradient_norm, info.lower_bound, info.gap, info.values, info.gradients,
-            info.proxes, info.seconds, self.lines,
-        )  # fmt: skip
+            self.x,
+            info.f,
+            name_of(info.stop, STOPS),
+            status_string(status),
+            info.iterations,
+            info.gradient_norm,
+            info.lower_bound,
+            info.gap,
+            info.values,
+            info.gradients,
+            info.proxes,
+            info.seconds,
+            self.lines,
+        )
 
 
 def descend(
@@ -282,10 +292,15 @@ def descend(
     settings.order = pick("order", order, ORDERS)
     set_fields(settings, {"lambda": lam, "seed": seed})
     limits = dict(
-        max_iterations=max_iterations, time_limit=time_limit, f_star=f_star, tolerance=tolerance,
-        gradient_tolerance=gradient_tolerance, weight_decay=weight_decay, keep_best=keep_best,
+        max_iterations=max_iterations,
+        time_limit=time_limit,
+        f_star=f_star,
+        tolerance=tolerance,
+        gradient_tolerance=gradient_tolerance,
+        weight_decay=weight_decay,
+        keep_best=keep_best,
         trace_every=trace_every,
-    )  # fmt: skip
+    )
     run = _Run(problem, x, settings.run, trace, limits)
     return run.go("descend", step.create(problem.n), settings=settings)
 

@@ -62,8 +62,10 @@ def test_softmax(shape, options):
     # From probabilities: the same by the softmax of autograd.
     loss, gradient = loss_and_gradient(
         lambda s, y, **o: lovasz.lovasz_softmax(s.softmax(1), y, from_logits=False, **o),
-        scores, labels, **options,
-    )  # fmt: skip
+        scores,
+        labels,
+        **options,
+    )
     expected, slope = loss_and_gradient(reference.softmax, scores.double(), labels, **options)
     assert loss.item() == pytest.approx(expected.item(), abs=1e-6)
     assert (gradient - slope).abs().max().item() <= 1e-6
@@ -109,8 +111,11 @@ def test_hinge(shape, ignore, per_image):
     assert_agree(lovasz.lovasz_hinge, reference.hinge, scores, labels, **options)
     assert_agree(
         lambda s, y, **o: lovasz.lovasz_hinge(s[:, None], y, **o),
-        reference.hinge, scores, labels, **options,
-    )  # fmt: skip
+        reference.hinge,
+        scores,
+        labels,
+        **options,
+    )
     module = lovasz.LovaszHinge(**options)
     assert module(scores, labels) == lovasz.lovasz_hinge(scores, labels, **options)
 

@@ -21,9 +21,19 @@ def case(shape=(2, 3, 6, 5), kind=torch.float32):
 def arguments(scores, labels, engine="exact"):
     weight = torch.ones(scores.shape[1], dtype=torch.float64)
     return (
-        scores, labels, "softmax", False, 0, None, False, 255, weight, engine, 2.0**-10,
+        scores,
+        labels,
+        "softmax",
+        False,
+        0,
+        None,
+        False,
+        255,
+        weight,
+        engine,
+        2.0**-10,
         scores.requires_grad,
-    )  # fmt: skip
+    )
 
 
 @of_themselves
@@ -55,8 +65,17 @@ def test_opcheck_histogram():
     torch.library.opcheck(_ops.histogram_counts, counting)
     counts = _ops.histogram_counts(*counting)
     looking_up = (
-        scores.requires_grad_(True), labels, counts, False, 0, None, None, None, 2.0, True
-    )  # fmt: skip
+        scores.requires_grad_(True),
+        labels,
+        counts,
+        False,
+        0,
+        None,
+        None,
+        None,
+        2.0,
+        True,
+    )
     torch.library.opcheck(_ops.histogram_loss, looking_up)
 
 

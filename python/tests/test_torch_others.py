@@ -77,8 +77,9 @@ class TestCompat:
         assert_same(
             lambda s, y: compat.lovasz_softmax(s.softmax(1), y, ignore=ignore, **options),
             lambda s, y: reference.softmax(s, y, ignore_index=ignore, **options),
-            scores, labels,
-        )  # fmt: skip
+            scores,
+            labels,
+        )
 
     @pytest.mark.parametrize("per_image", [True, False])
     def test_hinge(self, per_image):
@@ -87,8 +88,9 @@ class TestCompat:
         assert_same(
             lambda s, y: compat.lovasz_hinge(s, y, per_image, ignore=7),
             lambda s, y: reference.hinge(s, y, per_image, ignore_index=7),
-            scores[:, 0], labels,
-        )  # fmt: skip
+            scores[:, 0],
+            labels,
+        )
 
     def test_flat(self):
         scores, labels = case()

@@ -127,10 +127,15 @@ def loss_call(
     scores_, used = view_scores(scores)
     labels_, used_labels = view_labels(labels, own_classes=kind == "sigmoid")
     settings = loss_settings(
-        scores_.classes, classes=classes, class_list=class_list, per_image=per_image,
-        ignore_index=ignore_index, class_weight=weight_list(class_weight), engine=engine,
+        scores_.classes,
+        classes=classes,
+        class_list=class_list,
+        per_image=per_image,
+        ignore_index=ignore_index,
+        class_weight=weight_list(class_weight),
+        engine=engine,
         delta=delta,
-    )  # fmt: skip
+    )
     batch: list[Any] = [ctypes.byref(scores_), ctypes.byref(labels_)]
     if kind != "hinge":
         batch.insert(1, int(probabilities))

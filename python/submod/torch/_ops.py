@@ -44,9 +44,19 @@ def lovasz(
 ) -> tuple[Tensor, Tensor]:
     """submod_lovasz_<kind>"""
     c = loss_call(
-        scores, labels, kind, probabilities, classes, class_list, per_image, ignore_index,
-        class_weight, engine, delta, need_gradient,
-    )  # fmt: skip
+        scores,
+        labels,
+        kind,
+        probabilities,
+        classes,
+        class_list,
+        per_image,
+        ignore_index,
+        class_weight,
+        engine,
+        delta,
+        need_gradient,
+    )
     loss = ctypes.c_double()
     end = (ctypes.byref(loss), c.target, None, ctypes.byref(c.settings))
     call("lovasz_" + kind, *c.batch, *end, workspace())
@@ -58,10 +68,19 @@ lovasz.register_kernel("cuda")(_cuda.lovasz)
 
 @lovasz.register_fake
 def _(
-    scores: Tensor, labels: Tensor, kind: str, probabilities: bool, classes: int,
-    class_list: Optional[Sequence[int]], per_image: bool, ignore_index: Optional[int],
-    class_weight: Optional[Tensor], engine: str, delta: float, need_gradient: bool,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+    scores: Tensor,
+    labels: Tensor,
+    kind: str,
+    probabilities: bool,
+    classes: int,
+    class_list: Optional[Sequence[int]],
+    per_image: bool,
+    ignore_index: Optional[int],
+    class_weight: Optional[Tensor],
+    engine: str,
+    delta: float,
+    need_gradient: bool,
+) -> tuple[Tensor, Tensor]:
     return _fake_loss(scores, need_gradient)
 
 
@@ -94,9 +113,13 @@ def prox_lovasz_hinge(
 
 @prox_lovasz_hinge.register_fake
 def _(
-    scores: Tensor, labels: Tensor, lam: float, per_image: bool, ignore_index: Optional[int],
+    scores: Tensor,
+    labels: Tensor,
+    lam: float,
+    per_image: bool,
+    ignore_index: Optional[int],
     need_gradient: bool,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+) -> tuple[Tensor, Tensor]:
     return _fake_loss(scores, need_gradient)
 
 
@@ -174,10 +197,17 @@ def histogram_loss(
 
 @histogram_loss.register_fake
 def _(
-    scores: Tensor, labels: Tensor, counts: Tensor, probabilities: bool, classes: int,
-    class_list: Optional[Sequence[int]], ignore_index: Optional[int],
-    class_weight: Optional[Tensor], scale: float, need_gradient: bool,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+    scores: Tensor,
+    labels: Tensor,
+    counts: Tensor,
+    probabilities: bool,
+    classes: int,
+    class_list: Optional[Sequence[int]],
+    ignore_index: Optional[int],
+    class_weight: Optional[Tensor],
+    scale: float,
+    need_gradient: bool,
+) -> tuple[Tensor, Tensor]:
     return _fake_loss(scores, need_gradient)
 
 

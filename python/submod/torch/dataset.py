@@ -61,9 +61,13 @@ class DatasetLovasz(nn.Module):
     ) -> None:
         super().__init__()
         num_classes, delta, decay, ignore_index, stochastic, from_logits = checked(
-            num_classes=num_classes, delta=delta, decay=decay, ignore_index=ignore_index,
-            stochastic=stochastic, from_logits=from_logits,
-        )  # fmt: skip
+            num_classes=num_classes,
+            delta=delta,
+            decay=decay,
+            ignore_index=ignore_index,
+            stochastic=stochastic,
+            from_logits=from_logits,
+        )
         if num_classes < 1:
             raise ValueError(f"num_classes = {num_classes} is not >= 1")
         if not 2.0**-21 <= delta <= 1:
@@ -83,15 +87,26 @@ class DatasetLovasz(nn.Module):
         self.register_buffer("counts", torch.zeros(num_classes, 2, self.bins, dtype=torch.float64))
         self.class_weight = weight_tensor(class_weight)
         refuse_now(
-            lovasz_softmax, num_classes, classes=self.classes, ignore_index=ignore_index,
-            class_weight=self.class_weight, from_logits=from_logits,
-        )  # fmt: skip
+            lovasz_softmax,
+            num_classes,
+            classes=self.classes,
+            ignore_index=ignore_index,
+            class_weight=self.class_weight,
+            from_logits=from_logits,
+        )
 
     def extra_repr(self) -> str:
         names = (
-            "num_classes", "bins", "delta", "decay", "classes", "ignore_index", "class_weight",
-            "stochastic", "from_logits",
-        )  # fmt: skip
+            "num_classes",
+            "bins",
+            "delta",
+            "decay",
+            "classes",
+            "ignore_index",
+            "class_weight",
+            "stochastic",
+            "from_logits",
+        )
         return shown({name: getattr(self, name) for name in names})
 
     def reset(self) -> None:
@@ -137,9 +152,17 @@ class DatasetLovasz(nn.Module):
         scale = ranks * counts[0].sum().item() / pixels if estimates else 1.0
         chosen, class_list = split_classes(self.classes)
         loss = _autograd.apply(
-            _ops.histogram_loss, scores, labels, counts, not self.from_logits, chosen, class_list,
-            self.ignore_index, self.class_weight, scale,
-        )  # fmt: skip
+            _ops.histogram_loss,
+            scores,
+            labels,
+            counts,
+            not self.from_logits,
+            chosen,
+            class_list,
+            self.ignore_index,
+            self.class_weight,
+            scale,
+        )
         if self.training:
             self._keep(counts)
         return loss.to(logits.device)

@@ -62,9 +62,17 @@ def lovasz_softmax(
     gradient; logits.cpu(), labels.cpu() give the words.
     """
     return _lovasz(
-        "softmax", logits, labels, from_logits, classes, per_image, ignore_index, class_weight,
-        engine, delta,
-    )  # fmt: skip
+        "softmax",
+        logits,
+        labels,
+        from_logits,
+        classes,
+        per_image,
+        ignore_index,
+        class_weight,
+        engine,
+        delta,
+    )
 
 
 def lovasz_sigmoid(
@@ -85,9 +93,17 @@ def lovasz_sigmoid(
     logits[..., None] says which, and labels likewise.
     The rest as in lovasz_softmax; from_logits: False when logits are a sigmoid's output."""
     return _lovasz(
-        "sigmoid", logits, labels, from_logits, classes, per_image, ignore_index, class_weight,
-        engine, delta,
-    )  # fmt: skip
+        "sigmoid",
+        logits,
+        labels,
+        from_logits,
+        classes,
+        per_image,
+        ignore_index,
+        class_weight,
+        engine,
+        delta,
+    )
 
 
 def lovasz_hinge(
@@ -139,12 +155,25 @@ def _lovasz(
 ) -> Tensor:
     require_pair(logits, labels)
     per_image, ignore_index, from_logits, engine, delta = checked(
-        per_image=per_image, ignore_index=ignore_index, from_logits=from_logits, engine=engine,
+        per_image=per_image,
+        ignore_index=ignore_index,
+        from_logits=from_logits,
+        engine=engine,
         delta=delta,
-    )  # fmt: skip
+    )
     chosen, class_list = (PRESENT, None) if classes is None else split_classes(classes)
     scores, labels = canonical(kind, logits, labels, per_image)
     return _autograd.apply(
-        _ops.lovasz, scores, labels, kind, not from_logits, chosen, class_list, per_image,
-        ignore_index, weight_tensor(class_weight), engine, delta,
-    )  # fmt: skip
+        _ops.lovasz,
+        scores,
+        labels,
+        kind,
+        not from_logits,
+        chosen,
+        class_list,
+        per_image,
+        ignore_index,
+        weight_tensor(class_weight),
+        engine,
+        delta,
+    )

@@ -65,8 +65,14 @@ class _ClassLoss(_Loss):
     reads it, and in its own type, wherever the module goes."""
 
     _names = (
-        "classes", "per_image", "ignore_index", "class_weight", "engine", "delta", "from_logits"
-    )  # fmt: skip
+        "classes",
+        "per_image",
+        "ignore_index",
+        "class_weight",
+        "engine",
+        "delta",
+        "from_logits",
+    )
     _own_labels: ClassVar[bool]  # each class has its own
 
     def __init__(
@@ -83,9 +89,12 @@ class _ClassLoss(_Loss):
         self.classes = listed_classes(classes)
         self.class_weight = weight_tensor(class_weight)
         self._keep(
-            per_image=per_image, ignore_index=ignore_index, engine=engine, delta=delta,
+            per_image=per_image,
+            ignore_index=ignore_index,
+            engine=engine,
+            delta=delta,
             from_logits=from_logits,
-        )  # fmt: skip
+        )
         # How many classes there are, only class_weight tells; else as many as are listed.
         listed = [] if isinstance(self.classes, str) else self.classes
         number = max([0 if self._own_labels else 1, *listed]) + 1
