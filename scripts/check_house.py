@@ -116,7 +116,7 @@ def kind(d: Declaration, first: bool, header: Header) -> str:
         return "output"
     return (
         "output"
-        if d.stars and not d.const and not opaque or d.stars == 2 and not d.const
+        if (d.stars and not d.const and not opaque) or (d.stars == 2 and not d.const)
         else "input"
     )
 

@@ -32,7 +32,7 @@ import reference
 import report
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-import c_calls  # noqa: E402
+import c_calls
 
 THREADS = 2
 SEED = 1

@@ -11,8 +11,16 @@ PyTorch            submod.torch, which has to be imported by name and needs PyTo
 
 from . import optim
 from ._dataset import DatasetJaccard
-from ._errors import AccuracyWarning, CallbackError, InvalidArgumentError, NonFiniteError
-from ._errors import NumericError, OutOfMemoryError, SubmodError, UnsupportedError
+from ._errors import (
+    AccuracyWarning,
+    CallbackError,
+    InvalidArgumentError,
+    NonFiniteError,
+    NumericError,
+    OutOfMemoryError,
+    SubmodError,
+    UnsupportedError,
+)
 from ._function import Check, Counterexample, Function
 from ._library import (
     GpuAvailability,

@@ -14,15 +14,15 @@ import ctypes
 import signal
 import sys
 import threading
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, Optional, Sequence
+from typing import Any, Callable
 
 import numpy as np
 
 from . import _errors
 from ._library import call
 from ._structs import ChainCallback, EvalCallback, FunctionOps, GainCallback, ResetCallback
-
 
 _NUMBERS = tuple(map(int, signal.valid_signals()))
 
@@ -113,9 +113,9 @@ class Trap:
 
         return guarded
 
-    def take(self) -> Optional[BaseException]:
+    def take(self) -> BaseException | None:
         """What was kept, if anything, which is then forgotten."""
-        error: Optional[BaseException] = getattr(self._kept, "error", None)
+        error: BaseException | None = getattr(self._kept, "error", None)
         self._kept.error = None
         return error
 
@@ -125,7 +125,7 @@ def call_trapped(traps: Sequence[Trap], name: str, *arguments: Any) -> int:
     library could do without the callback."""
     if not traps:
         return call(name, *arguments)
-    failure: Optional[BaseException] = None
+    failure: BaseException | None = None
     status = _errors.ECALLBACK
     with _signals_noted():
         try:
@@ -142,7 +142,7 @@ def call_trapped(traps: Sequence[Trap], name: str, *arguments: Any) -> int:
     return status
 
 
-def _int32(address: Optional[int], count: int) -> Any:
+def _int32(address: int | None, count: int) -> Any:
     """A copy, which whoever gets it may keep and change."""
     data = ctypes.string_at(address or 0, 4 * count) if count else b""
     return np.frombuffer(bytearray(data), np.int32)
@@ -154,7 +154,7 @@ class Callbacks(Trap):
     For gains, the state of the incremental oracle is the set itself: a count and n elements."""
 
     def __init__(
-        self, n: int, f: Callable[[Any], float], gains: Optional[Callable[[Any, Any], Any]]
+        self, n: int, f: Callable[[Any], float], gains: Callable[[Any, Any], Any] | None
     ) -> None:
         super().__init__()
         self._f, self._gains = f, gains

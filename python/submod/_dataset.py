@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -63,7 +63,7 @@ class DatasetJaccard:
         *,
         average: Classes = "present",
         class_weight: Any = None,
-        ignore_index: Optional[int] = None,
+        ignore_index: int | None = None,
         probabilities: bool = False,
     ) -> None:
         self._histogram = Histogram(classes, delta)
@@ -182,7 +182,7 @@ class DatasetJaccard:
         """Copies and pickles are made from the state."""
         return _made_again, (self.classes, self.delta, self._options, self.state_dict())
 
-    def _solve(self, class_losses: Optional[int]) -> float:
+    def _solve(self, class_losses: int | None) -> float:
         loss = ctypes.c_double()
         settings = ctypes.byref(self._settings)
         with self._histogram.lock:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterable, Optional, Union
+from typing import Any, Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -37,8 +38,8 @@ class Counterexample:
     """
 
     set: npt.NDArray[np.int32]
-    e: Optional[int]
-    f: Optional[int]
+    e: int | None
+    f: int | None
     left: float
     right: float
 
@@ -62,7 +63,7 @@ class Check:
     text: str = field(repr=False)
 
     @property
-    def counterexample(self) -> Optional[Counterexample]:
+    def counterexample(self) -> Counterexample | None:
         """To submodularity."""
         return self.counterexamples.get("submodular")
 
@@ -80,7 +81,7 @@ class Function(Immutable):
         self._handle = handle
         self._callbacks = tuple(dict.fromkeys(callbacks))
         self._policy = check  # one of CHECKS
-        self._found: Optional[Check] = None  # what came of it
+        self._found: Check | None = None  # what came of it
 
     # ---- constructors ----
 
@@ -182,7 +183,7 @@ class Function(Immutable):
     def custom(
         n: int,
         f: Callable[[npt.NDArray[np.int32]], float],
-        gains: Optional[Callable[[npt.NDArray[np.int32], npt.NDArray[np.int32]], Any]] = None,
+        gains: Callable[[npt.NDArray[np.int32], npt.NDArray[np.int32]], Any] | None = None,
         *,
         check: str = "small",
     ) -> Function:
@@ -268,7 +269,7 @@ class Function(Immutable):
     def __repr__(self) -> str:
         return f"<submod.Function {self.name}, n = {self.n}>"
 
-    def __call__(self, S: Union[Iterable[int], npt.NDArray[Any]]) -> float:
+    def __call__(self, S: Iterable[int] | npt.NDArray[Any]) -> float:
         """F(S), S given as elements or as n flags (a boolean array)."""
         members, value = elements(S, "S", self.n), ctypes.c_double()
         self._call("fn_eval", members.ctypes.data, members.size, ctypes.byref(value))
@@ -294,11 +295,11 @@ class Function(Immutable):
     def check(
         self,
         *,
-        exhaustive_max: Optional[int] = None,
-        samples: Optional[int] = None,
-        time_limit: Optional[float] = None,
-        tolerance: Optional[float] = None,
-        seed: Optional[int] = None,
+        exhaustive_max: int | None = None,
+        samples: int | None = None,
+        time_limit: float | None = None,
+        tolerance: float | None = None,
+        seed: int | None = None,
     ) -> Check:
         """Looks for a counterexample to submodularity and other properties: in all cases up to
         exhaustive_max elements (16), else in so many random samples (20000), for at most
@@ -329,10 +330,10 @@ class Function(Immutable):
         method: str = "auto",
         *,
         hinge: bool = False,
-        start: Optional[Certificate] = None,
-        tolerance: Optional[float] = None,
-        max_iterations: Optional[int] = None,
-        time_limit: Optional[float] = None,
+        start: Certificate | None = None,
+        tolerance: float | None = None,
+        max_iterations: int | None = None,
+        time_limit: float | None = None,
     ) -> ProxResult:
         """argmin over u of f(u) + lam/2 |u - x|^2, f the Lovász extension; F submodular.
 
@@ -361,9 +362,9 @@ class Function(Immutable):
         method: str = "auto",
         *,
         integer_valued: bool = False,
-        tolerance: Optional[float] = None,
-        max_iterations: Optional[int] = None,
-        time_limit: Optional[float] = None,
+        tolerance: float | None = None,
+        max_iterations: int | None = None,
+        time_limit: float | None = None,
     ) -> MinimizeResult:
         """A set that minimises F, which is submodular, with a certified gap. (For any other F it
         is just some set, whatever the result says of it, but by "exhaustive".)
@@ -384,7 +385,7 @@ class Function(Immutable):
         )
 
     def verify(
-        self, x: Any, lam: float, u: Any, s: Any, certificate: Optional[Certificate]
+        self, x: Any, lam: float, u: Any, s: Any, certificate: Certificate | None
     ) -> CertificateCheck:
         """Checks a prox from the values of F alone, without trusting the solver. Methods
         without a certificate, whose results have None there, cannot be checked so."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import signal
 import threading
-from typing import Any, Callable, Sequence
+from collections.abc import Sequence
+from typing import Any, Callable
 
 from ._callbacks import Trap, call_trapped
 from ._library import function

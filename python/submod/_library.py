@@ -6,17 +6,40 @@ import ctypes
 import os
 import threading
 import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
 from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_size_t, c_uint64, c_void_p
 from pathlib import Path
-from typing import Any, Callable, Iterator, NamedTuple, NoReturn, Optional, TypeVar
+from typing import Any, Callable, NamedTuple, NoReturn, TypeVar
 
 from . import _errors
 from ._numbers import whole
-from ._structs import AdamSettings, BundleSettings, CertificateReport, CheckReport, CheckSettings
-from ._structs import DescentSettings, FistaSettings, FunctionOps, GpuPlace, Gradient, Labels
-from ._structs import LossInfo, LossSettings, LovaszSettings, MetricSettings, MiouValues, OptimInfo
-from ._structs import Problem, ProxInfo, ProxSettings, Schedule, Scores, SfmInfo, SfmSettings
+from ._structs import (
+    AdamSettings,
+    BundleSettings,
+    CertificateReport,
+    CheckReport,
+    CheckSettings,
+    DescentSettings,
+    FistaSettings,
+    FunctionOps,
+    GpuPlace,
+    Gradient,
+    Labels,
+    LossInfo,
+    LossSettings,
+    LovaszSettings,
+    MetricSettings,
+    MiouValues,
+    OptimInfo,
+    Problem,
+    ProxInfo,
+    ProxSettings,
+    Schedule,
+    Scores,
+    SfmInfo,
+    SfmSettings,
+)
 
 Self = TypeVar("Self")
 
@@ -75,7 +98,7 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "loss_defaults": (LossSettings, []),
     "lovasz_softmax": (_STATUS, _BATCH + _LOSS_END),
     "lovasz_sigmoid": (_STATUS, _BATCH + _LOSS_END),
-    "lovasz_hinge": (_STATUS, [POINTER(Scores), POINTER(Labels)] + _LOSS_END),
+    "lovasz_hinge": (_STATUS, [POINTER(Scores), POINTER(Labels), *_LOSS_END]),
     # gpu.h
     "gpu_available": (_STATUS, [POINTER(c_int)]),
     "gpu_loss_workspace": (
@@ -84,12 +107,12 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     ),
     "gpu_lovasz_softmax": (_STATUS, _BATCH + _GPU_END),
     "gpu_lovasz_sigmoid": (_STATUS, _BATCH + _GPU_END),
-    "gpu_lovasz_hinge": (_STATUS, [POINTER(Scores), POINTER(Labels)] + _GPU_END),
+    "gpu_lovasz_hinge": (_STATUS, [POINTER(Scores), POINTER(Labels), *_GPU_END]),
     # histogram.h
     "histogram_create": (_STATUS, [c_size_t, c_double, _HANDLE]),
     "histogram_free": (None, [c_void_p]),
     "histogram_reset": (_STATUS, [c_void_p]),
-    "histogram_add": (_STATUS, [c_void_p] + _BATCH + [POINTER(LossSettings), c_void_p]),
+    "histogram_add": (_STATUS, [c_void_p, *_BATCH, POINTER(LossSettings), c_void_p]),
     "histogram_scale": (_STATUS, [c_void_p, c_double]),
     "histogram_merge": (_STATUS, [c_void_p, c_void_p]),
     "histogram_counts": (c_void_p, [c_void_p, POINTER(c_size_t), POINTER(c_size_t)]),
@@ -97,24 +120,50 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "histogram_solve": (_STATUS, [c_void_p, POINTER(LossSettings), _DOUBLE, c_void_p]),
     "histogram_gradient": (
         _STATUS,
-        [c_void_p] + _BATCH + [POINTER(Gradient), POINTER(LossSettings), c_void_p],
+        [c_void_p, *_BATCH, POINTER(Gradient), POINTER(LossSettings), c_void_p],
     ),
     # prox.h, sfm.h, certificate.h
     "prox_defaults": (ProxSettings, []),
     "prox": (
         _STATUS,
-        [c_void_p, c_void_p, c_double, c_void_p, c_void_p, POINTER(ProxSettings)]
-        + [POINTER(ProxInfo), c_void_p],
+        [
+            c_void_p,
+            c_void_p,
+            c_double,
+            c_void_p,
+            c_void_p,
+            POINTER(ProxSettings),
+            POINTER(ProxInfo),
+            c_void_p,
+        ],
     ),
     "prox_max_affine": (
         _STATUS,
-        [c_size_t, c_size_t, c_void_p, c_void_p, c_void_p, c_double, c_void_p, c_void_p]
-        + [POINTER(ProxInfo), c_void_p],
+        [
+            c_size_t,
+            c_size_t,
+            c_void_p,
+            c_void_p,
+            c_void_p,
+            c_double,
+            c_void_p,
+            c_void_p,
+            POINTER(ProxInfo),
+            c_void_p,
+        ],
     ),
     "prox_lovasz_hinge": (
         _STATUS,
-        [POINTER(Scores), POINTER(Labels), c_double, POINTER(Gradient), POINTER(Gradient)]
-        + [POINTER(ProxInfo), POINTER(LossSettings), c_void_p],
+        [
+            POINTER(Scores),
+            POINTER(Labels),
+            c_double,
+            POINTER(Gradient),
+            POINTER(Gradient),
+            POINTER(ProxInfo),
+            POINTER(LossSettings),
+            c_void_p,
+        ],
     ),
     "sfm_defaults": (SfmSettings, []),
     "sfm": (
@@ -145,8 +194,14 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
     "descent_defaults": (DescentSettings, []),
     "descend": (
         _STATUS,
-        [POINTER(Problem), c_void_p, c_void_p, POINTER(DescentSettings), POINTER(OptimInfo)]
-        + [c_void_p],
+        [
+            POINTER(Problem),
+            c_void_p,
+            c_void_p,
+            POINTER(DescentSettings),
+            POINTER(OptimInfo),
+            c_void_p,
+        ],
     ),
     "fista_defaults": (FistaSettings, []),
     "fista": (
@@ -252,7 +307,7 @@ class Handle(Uncopied):
 
     def __init__(self, name: str, *arguments: Any, free: str) -> None:
         self.lock = threading.RLock()
-        self._as_parameter_: Optional[c_void_p] = None  # what ctypes passes for this object
+        self._as_parameter_: c_void_p | None = None  # what ctypes passes for this object
         self._free = function(free)
         handle = c_void_p()
         call(name, *arguments_before(arguments, ctypes.byref(handle)))
@@ -288,7 +343,7 @@ _kept = threading.local()
 def workspace() -> Handle:
     """This thread's scratch memory, kept from call to call: the losses of a training loop find it
     ready, rather than as new pages that the kernel has to clear first."""
-    work: Optional[Handle] = getattr(_kept, "work", None)
+    work: Handle | None = getattr(_kept, "work", None)
     if work is None:
         work = _kept.work = Handle("work_create", free="work_free")
     return work
@@ -321,8 +376,8 @@ class GpuAvailability(NamedTuple):
 
 
 def gpu_available() -> GpuAvailability:
-    """Whether CUDA tensors can be used, how many devices there are and, if none, why. The first call
-    initialises the devices, which takes time."""
+    """Whether CUDA tensors can be used, how many devices there are and, if none, why. The first
+    call initialises the devices, which takes time."""
     devices = c_int()
     available = function("gpu_available")(ctypes.byref(devices)) == _errors.OK
     return GpuAvailability(available, devices.value, "" if available else last_error())
@@ -334,7 +389,8 @@ def version() -> str:
 
 
 def isa() -> str:
-    """The instruction set that the loops use: "baseline", "avx2" or "avx512". It is the largest that
-    the machine has; the environment variable SUBMOD_ISA, set before Python starts, asks for less."""
+    """The instruction set that the loops use: "baseline", "avx2" or "avx512". It is the largest
+    that the machine has; the environment variable SUBMOD_ISA, set before Python starts, asks for
+    less."""
     text: bytes = function("isa")()
     return text.decode()

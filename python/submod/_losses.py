@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Literal, Optional, TypedDict, Union, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Union, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ class HingeOptions(TypedDict, total=False):
     """For the overloads, which only tell type checkers what return_grad returns."""
 
     per_image: bool
-    ignore_index: Optional[int]
+    ignore_index: int | None
     engine: str
     delta: float
 
@@ -54,7 +54,7 @@ def lovasz_softmax(
     *,
     classes: Classes = "present",
     per_image: bool = False,
-    ignore_index: Optional[int] = None,
+    ignore_index: int | None = None,
     class_weight: Any = None,
     engine: str = "exact",
     delta: float = DELTA,
@@ -106,7 +106,7 @@ def lovasz_sigmoid(
     *,
     classes: Classes = "present",
     per_image: bool = False,
-    ignore_index: Optional[int] = None,
+    ignore_index: int | None = None,
     class_weight: Any = None,
     engine: str = "exact",
     delta: float = DELTA,
@@ -149,7 +149,7 @@ def lovasz_hinge(
     labels: Any,
     *,
     per_image: bool = True,
-    ignore_index: Optional[int] = None,
+    ignore_index: int | None = None,
     engine: str = "exact",
     delta: float = DELTA,
     return_grad: bool = False,
@@ -175,7 +175,7 @@ def prox_lovasz_hinge(
     lam: float,
     *,
     per_image: bool = True,
-    ignore_index: Optional[int] = None,
+    ignore_index: int | None = None,
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """(u, d): u = argmin over z of lovasz_hinge(z) + lam/2 |z - scores|^2 for each image (or the
     batch), and d = lam (scores - u) / images, which takes the place of the gradient in the paper's

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,10 +28,10 @@ class MeanIoUValues(NamedTuple):
 
 
 def _settings(
-    ignore_index: Optional[int],
+    ignore_index: int | None,
     absent: str,
-    class_list: Optional[Iterable[int]],
-    leave_out: Optional[int],
+    class_list: Iterable[int] | None,
+    leave_out: int | None,
 ) -> MetricSettings:
     settings: MetricSettings = function("metric_defaults")()
     settings.absent = pick("absent", absent, ABSENT)
@@ -54,10 +55,10 @@ class MeanIoU(Uncopied):
         self,
         classes: int,
         *,
-        ignore_index: Optional[int] = None,
+        ignore_index: int | None = None,
         absent: str = "one",
-        class_list: Optional[Iterable[int]] = None,
-        leave_out: Optional[int] = None,
+        class_list: Iterable[int] | None = None,
+        leave_out: int | None = None,
     ) -> None:
         settings = _settings(ignore_index, absent, class_list, leave_out)
         self.classes = whole(classes, "classes")
@@ -110,10 +111,10 @@ def miou(
     classes: int,
     *,
     per_image: bool = False,
-    ignore_index: Optional[int] = None,
+    ignore_index: int | None = None,
     absent: str = "one",
-    class_list: Optional[Iterable[int]] = None,
-    leave_out: Optional[int] = None,
+    class_list: Iterable[int] | None = None,
+    leave_out: int | None = None,
 ) -> float:
     """Mean IoU of label maps (batch, ..): of all images together, or the mean over the images of
     that of each; NaN of no images. Options as in MeanIoU."""

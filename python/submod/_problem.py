@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -37,11 +37,11 @@ class Problem(Trap, Immutable):
         n: int,
         subgradient: Callable[..., Any],
         *,
-        value: Optional[Callable[..., Any]] = None,
-        prox: Optional[Callable[..., Any]] = None,
-        smooth: Optional[Callable[..., Any]] = None,
-        direction: Optional[Callable[..., Any]] = None,
-        metric: Optional[Callable[..., Any]] = None,
+        value: Callable[..., Any] | None = None,
+        prox: Callable[..., Any] | None = None,
+        smooth: Callable[..., Any] | None = None,
+        direction: Callable[..., Any] | None = None,
+        metric: Callable[..., Any] | None = None,
         batches: int = 1,
     ) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Problem(Trap, Immutable):
         """A copy, which may be kept and changed."""
         return np.frombuffer(bytearray(ctypes.string_at(address, 8 * self.n)))
 
-    def _batch(self, batch: int) -> tuple[Optional[int], ...]:
+    def _batch(self, batch: int) -> tuple[int | None, ...]:
         if self.batches <= 1:
             return ()
         return (None if batch == FULL_BATCH else batch,)

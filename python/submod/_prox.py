@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -68,7 +68,7 @@ class ProxResult:
     oracle_calls: int
     seconds: float
     status: str
-    certificate: Optional[Certificate]
+    certificate: Certificate | None
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class MinimizeResult:
 class Combination(Handle):
     """A submod_combination."""
 
-    def __init__(self, start: Optional[Certificate] = None) -> None:
+    def __init__(self, start: Certificate | None = None) -> None:
         super().__init__("combination_create", free="combination_free")
         if start is not None:
             orders = int32(start.orders, "orders")
@@ -108,7 +108,7 @@ class Combination(Handle):
             count, n = orders.shape
             call("combination_set", self, n, count, orders.ctypes.data, weights.ctypes.data)
 
-    def certificate(self) -> Optional[Certificate]:
+    def certificate(self) -> Certificate | None:
         count = function("combination_count")(self)
         n = function("combination_size")(self)
         if count == 0:
@@ -132,7 +132,7 @@ def prox(
     lam: float,
     method: str,
     hinge: bool,
-    start: Optional[Certificate],
+    start: Certificate | None,
     **limits: Any,
 ) -> ProxResult:
     """limits: fields of submod_prox_settings; None stands for the default."""
@@ -199,7 +199,7 @@ def verify(
     lam: float,
     u: Any,
     s: Any,
-    certificate: Optional[Certificate],
+    certificate: Certificate | None,
 ) -> CertificateCheck:
     if certificate is None:
         raise ValueError("certificate is None: the method that was used has no certificate")

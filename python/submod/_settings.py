@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Iterable, Optional, Union
+from collections.abc import Iterable
+from typing import Any, Union
 
 import numpy as np
 
@@ -21,7 +22,7 @@ _CHOICES = {"present": PRESENT, "all": ALL}
 _CLASSES_ARE = "it is 'present', 'all' or a list of classes, as [0, 3]"
 
 
-def split_classes(classes: Classes) -> tuple[int, Optional[list[int]]]:
+def split_classes(classes: Classes) -> tuple[int, list[int] | None]:
     """The choice and the list, of "present", "all" or a list of classes."""
     if isinstance(classes, str):
         if classes not in _CHOICES:
@@ -33,9 +34,9 @@ def split_classes(classes: Classes) -> tuple[int, Optional[list[int]]]:
 
 
 def set_classes(
-    settings: Union[LossSettings, MetricSettings],
-    class_list: Optional[Iterable[int]],
-    ignore_index: Optional[int],
+    settings: LossSettings | MetricSettings,
+    class_list: Iterable[int] | None,
+    ignore_index: int | None,
 ) -> None:
     if class_list is not None:
         listed = [whole(c, "a class", ctypes.c_int32) for c in class_list]
@@ -57,9 +58,9 @@ def loss_settings(
     num_classes: int,
     *,
     classes: int = PRESENT,
-    class_list: Optional[Iterable[int]] = None,
+    class_list: Iterable[int] | None = None,
     per_image: bool = False,
-    ignore_index: Optional[int] = None,
+    ignore_index: int | None = None,
     class_weight: Any = None,
     engine: str = "exact",
     delta: float = DELTA,

@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, c_double, c_int, c_int32, c_int64, c_size_t, c_ssize_t, c_uint32
-from ctypes import c_uint64, c_void_p
+from ctypes import (
+    POINTER,
+    c_double,
+    c_int,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_ssize_t,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 
 
 class Labels(ctypes.Structure):

@@ -7,7 +7,7 @@ the scores; canonical() brings them there by indexing alone, for arrays of both 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple
 
 from ._structs import Gradient, Labels, Scores
 
@@ -22,7 +22,7 @@ class Memory(NamedTuple):
     type: str
 
 
-def pixels(shape: tuple[int, ...], strides: tuple[int, ...]) -> Optional[tuple[int, int]]:
+def pixels(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, int] | None:
     """Several dimensions as one: how many pixels, and the step between them; None when they are not
     evenly spaced."""
     count, step = 1, 1
@@ -39,7 +39,7 @@ def pixels(shape: tuple[int, ...], strides: tuple[int, ...]) -> Optional[tuple[i
     return count, step
 
 
-def scores_view(memory: Memory) -> Optional[Scores]:
+def scores_view(memory: Memory) -> Scores | None:
     """None when the pixels are not evenly spaced."""
     spaced = pixels(memory.shape[2:], memory.strides[2:])
     if spaced is None:
@@ -58,7 +58,7 @@ def scores_view(memory: Memory) -> Optional[Scores]:
     )
 
 
-def labels_view(memory: Memory, own_classes: bool) -> Optional[Labels]:
+def labels_view(memory: Memory, own_classes: bool) -> Labels | None:
     """None when the pixels are not evenly spaced, or the classes share their labels."""
     first = 2 if own_classes else 1
     spaced = pixels(memory.shape[first:], memory.strides[first:])

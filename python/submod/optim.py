@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from typing import Any, Callable, Optional, Union
-
-import numpy as np
+from typing import Any, Callable, Union
 
 from . import _structs
 from ._arrays import vector
@@ -22,13 +20,13 @@ from ._callbacks import Trap, call_trapped
 from ._door import pick
 from ._interruptible import call_interruptibly
 from ._library import Handle, call, function, status_string, warn
-from ._problem import MaxAffine, Problem, Vector, max_affine, nu_problem
 from ._numbers import real, set_fields, whole
+from ._problem import MaxAffine, Problem, Vector, max_affine, nu_problem
 from ._prox import name_of, prox_max_affine
 
 __all__ = [
-    "Adam",
     "GD",
+    "Adam",
     "Momentum",
     "Nesterov",
     "Problem",
@@ -105,6 +103,7 @@ class Adam:
 
 
 Step = Union[GD, Momentum, Nesterov, Adam]
+_GD = GD()
 
 
 # ---- schedules ----
@@ -198,7 +197,7 @@ class _Run(Trap):
         problem: Problem,
         x: Any,
         settings: _structs.RunSettings,
-        trace: Union[bool, Callable[[TraceLine], Any]],
+        trace: bool | Callable[[TraceLine], Any],
         limits: dict[str, Any],
     ) -> None:
         super().__init__()
@@ -259,22 +258,22 @@ class _Run(Trap):
 def descend(
     problem: Problem,
     x: Any,
-    eta: Union[float, Schedule],
+    eta: float | Schedule,
     *,
-    step: Step = GD(),
+    step: Step = _GD,
     direction: str = "subgradient",
-    lam: Optional[float] = None,
+    lam: float | None = None,
     order: str = "full",
-    seed: Optional[int] = None,
-    trace: Union[bool, Callable[[TraceLine], Any]] = False,
-    max_iterations: Optional[int] = None,
-    time_limit: Optional[float] = None,
-    f_star: Optional[float] = None,
-    tolerance: Optional[float] = None,
-    gradient_tolerance: Optional[float] = None,
-    weight_decay: Optional[float] = None,
-    keep_best: Optional[bool] = None,
-    trace_every: Optional[int] = None,
+    seed: int | None = None,
+    trace: bool | Callable[[TraceLine], Any] = False,
+    max_iterations: int | None = None,
+    time_limit: float | None = None,
+    f_star: float | None = None,
+    tolerance: float | None = None,
+    gradient_tolerance: float | None = None,
+    weight_decay: float | None = None,
+    keep_best: bool | None = None,
+    trace_every: int | None = None,
 ) -> Result:
     """x <- step(x, direction), from x on, which is copied. eta: a number or a Schedule.
 
@@ -291,16 +290,16 @@ def descend(
     settings.direction = pick("direction", direction, DIRECTIONS)
     settings.order = pick("order", order, ORDERS)
     set_fields(settings, {"lambda": lam, "seed": seed})
-    limits = dict(
-        max_iterations=max_iterations,
-        time_limit=time_limit,
-        f_star=f_star,
-        tolerance=tolerance,
-        gradient_tolerance=gradient_tolerance,
-        weight_decay=weight_decay,
-        keep_best=keep_best,
-        trace_every=trace_every,
-    )
+    limits = {
+        "max_iterations": max_iterations,
+        "time_limit": time_limit,
+        "f_star": f_star,
+        "tolerance": tolerance,
+        "gradient_tolerance": gradient_tolerance,
+        "weight_decay": weight_decay,
+        "keep_best": keep_best,
+        "trace_every": trace_every,
+    }
     run = _Run(problem, x, settings.run, trace, limits)
     return run.go("descend", step.create(problem.n), settings=settings)
 
@@ -309,9 +308,9 @@ def fista(
     problem: Problem,
     x: Any,
     *,
-    lipschitz: Optional[float] = None,
-    restart: Optional[bool] = None,
-    trace: Union[bool, Callable[[TraceLine], Any]] = False,
+    lipschitz: float | None = None,
+    restart: bool | None = None,
+    trace: bool | Callable[[TraceLine], Any] = False,
     **limits: Any,
 ) -> Result:
     """Accelerated proximal gradient for a problem with a prox; limits as in descend."""
@@ -324,11 +323,11 @@ def bundle(
     problem: Problem,
     x: Any,
     *,
-    radius: Optional[float] = None,
-    max_planes: Optional[int] = None,
-    lam: Optional[float] = None,
-    bmrm: Optional[bool] = None,
-    trace: Union[bool, Callable[[TraceLine], Any]] = False,
+    radius: float | None = None,
+    max_planes: int | None = None,
+    lam: float | None = None,
+    bmrm: bool | None = None,
+    trace: bool | Callable[[TraceLine], Any] = False,
     **limits: Any,
 ) -> Result:
     """A minimum of a convex problem with a certified gap: f - gap is below J everywhere, or without

@@ -7,7 +7,7 @@ import submod
 
 SCORES = np.zeros((2, 3, 4, 5), np.float32)
 LABELS = np.ones((2, 4, 5), np.int64)
-ONE_HOT = np.stack([LABELS == c for c in range(3)], 1).astype(np.int64)
+ONE_HOT = np.stack([c == LABELS for c in range(3)], 1).astype(np.int64)
 
 SETTINGS = [
     ({"per_image": "binary"}, "per_image = 'binary'; True or False is needed"),
@@ -45,7 +45,7 @@ def test_settings_of_the_hinge(options, words):
         submod.lovasz_hinge(SCORES[:, 0], LABELS, **options)
 
 
-@pytest.mark.parametrize("options, words", SETTINGS[:4] + [({"lam": "1"}, "lam = '1'; a number")])
+@pytest.mark.parametrize("options, words", [*SETTINGS[:4], ({"lam": "1"}, "lam = '1'; a number")])
 def test_settings_of_the_prox(options, words):
     with pytest.raises((TypeError, ValueError), match=words):
         submod.prox_lovasz_hinge(SCORES[:, 0], LABELS, **{"lam": 1.0, **options})

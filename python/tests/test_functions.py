@@ -130,8 +130,8 @@ def test_check():
     example = square.check().counterexample
     assert example is not None
     A = list(example.set)
-    assert example.left == square(A + [example.e]) - square(A)
-    assert example.right == square(A + [example.f, example.e]) - square(A + [example.f])
+    assert example.left == square([*A, example.e]) - square(A)
+    assert example.right == square([*A, example.f, example.e]) - square([*A, example.f])
     assert example.left < example.right
 
 
@@ -211,7 +211,7 @@ def test_custom_lifetime():
         (lambda: Function.hamming(3).lovasz([1.0, 2.0]), ValueError),
         (lambda: Function.hamming(3).lovasz([1.0, 2.0, np.inf]), submod.NonFiniteError),
         (lambda: Function.hamming(3).lovasz([1.0, 2.0, 3.0], ties="?"), ValueError),
-        (lambda: Function.hamming(3) + [1.0, 2.0], ValueError),
+        (lambda: [*Function.hamming(3), 1.0, 2.0], ValueError),
         (lambda: Function.sqrt(2**60), (submod.InvalidArgumentError, MemoryError)),
     ],
 )
@@ -322,7 +322,7 @@ def test_other_threads_run_meanwhile():
 
 
 def test_exceptions_stay_in_their_thread():
-    """One custom function, two threads: the one whose calls are good never sees the other's error."""
+    """One custom function, two threads: the one with good calls never sees the other's error."""
     n = 6
     failing = threading.local()
 
@@ -469,7 +469,7 @@ def test_what_is_not_submodular():
     assert calls == [] and f([1, 2]) == 4 and f.lovasz(np.ones(5))[0] == 25
     assert not f.check().submodular
     for use in (f.minimize, lambda: f.prox(np.zeros(5), 1.0), lambda: (2 * f).minimize()):
-        with pytest.raises(submod.InvalidArgumentError, match="submodular: no, A = {.*'never'"):
+        with pytest.raises(submod.InvalidArgumentError, match=r"submodular: no, A = {.*'never'"):
             use()
     asked = len(calls)
     with pytest.raises(submod.InvalidArgumentError):

@@ -76,7 +76,7 @@ def agrees(declared, kind):
 
 def c_fields(name):
     """(type, name) of each field."""
-    body = re.search(r"typedef struct %s \{(.*?)\} %s;" % (name, name), TEXT)
+    body = re.search(rf"typedef struct {name} \{{(.*?)\}} {name};", TEXT)
     assert body, f"{name} is in no header"
     fields = []
     for declaration in filter(None, (part.strip() for part in body.group(1).split(";"))):
@@ -102,7 +102,7 @@ def test_struct(name):
 
 @pytest.mark.parametrize("name", sorted(library._PROTOTYPES))
 def test_prototype(name):
-    declaration = re.search(r"SUBMOD_API ([^;()]*?)submod_%s\(([^;]*?)\);" % name, TEXT)
+    declaration = re.search(rf"SUBMOD_API ([^;()]*?)submod_{name}\(([^;]*?)\);", TEXT)
     assert declaration, f"submod_{name} is in no header"
     result, kinds = library._PROTOTYPES[name]
     returned, arguments = declaration.groups()

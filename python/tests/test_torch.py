@@ -4,10 +4,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import submod  # noqa: E402
-import submod.torch as lovasz  # noqa: E402
 import torch_reference as reference  # noqa: E402
 from torch_reference import loss_and_gradient  # noqa: E402
+
+import submod  # noqa: E402
+import submod.torch as lovasz  # noqa: E402
 
 GENERATOR = torch.Generator().manual_seed(3)
 SHAPES = [(2, 3, 6, 5), (1, 4, 9), (2, 3, 3, 4, 2), (3, 2, 1, 1)]
@@ -237,7 +238,7 @@ def test_errors():
 @pytest.mark.parametrize("module", [lovasz.LovaszSoftmax, lovasz.LovaszSigmoid, lovasz.LovaszHinge])
 def test_settings_are_refused_at_once(module):
     for wrong in ({"engine": "quick"}, {"engine": "histogram", "delta": 0.0}):
-        with pytest.raises(ValueError, match="engine|delta"):
+        with pytest.raises(ValueError, match=r"engine|delta"):
             module(**wrong)
     if module is lovasz.LovaszHinge:
         return

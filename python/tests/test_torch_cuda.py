@@ -1,5 +1,5 @@
-"""CUDA tensors: the device's code on CPU tensors, with a library whose device is made of fibers, and
-the public functions on a real device where there is one."""
+"""CUDA tensors: the device's code on CPU tensors, with a library whose device is made of fibers,
+and the public functions on a real device where there is one."""
 
 import ctypes
 import os
@@ -10,9 +10,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import torch_reference as reference  # noqa: E402
+
 import submod  # noqa: E402
 import submod.torch as lovasz  # noqa: E402
-import torch_reference as reference  # noqa: E402
 from submod import _library  # noqa: E402
 from submod.torch import _cuda, _ops  # noqa: E402
 

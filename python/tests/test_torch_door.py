@@ -5,10 +5,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from test_door import OF_CLASSES, SETTINGS  # noqa: E402
+
 import submod  # noqa: E402
 import submod.torch as lovasz  # noqa: E402
 from submod.torch import compat  # noqa: E402
-from test_door import OF_CLASSES, SETTINGS  # noqa: E402
 
 LOGITS = torch.zeros(2, 3, 4, 5)
 LABELS = torch.ones(2, 4, 5, dtype=torch.int64)
@@ -77,7 +78,7 @@ def test_settings_of_the_hinge(options, words):
         lovasz.LovaszHinge(**options)
 
 
-@pytest.mark.parametrize("options, words", SETTINGS[:4] + [({"lam": "1"}, "lam = '1'; a number")])
+@pytest.mark.parametrize("options, words", [*SETTINGS[:4], ({"lam": "1"}, "lam = '1'; a number")])
 def test_settings_of_the_prox(options, words):
     with pytest.raises((TypeError, ValueError), match=words):
         lovasz.prox_lovasz_hinge(LOGITS[:, 0], LABELS, **{"lam": 1.0, **options})

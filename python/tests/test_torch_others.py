@@ -4,8 +4,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import submod.torch as lovasz  # noqa: E402
 import torch_reference as reference  # noqa: E402
+
+import submod.torch as lovasz  # noqa: E402
 from submod.torch import compat  # noqa: E402
 
 GENERATOR = torch.Generator().manual_seed(9)

@@ -1,15 +1,16 @@
 """The losses on CUDA tensors: gpu.h with PyTorch's memory and stream.
 
 Nothing here waits for the device: kernels are queued on the current stream, and what they find is
-read where it is, by kernels of PyTorch's. Data that are refused (a label that is no class, NaN, Inf)
-give a loss that is NaN and a gradient that holds anything; backward makes that NaN, too.
+read where it is, by kernels of PyTorch's. Data that are refused (a label that is no class, NaN or
+Inf) give a loss that is NaN and a gradient that holds anything; backward makes that NaN, too.
 """
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, NamedTuple, Optional, Sequence
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -12,8 +13,15 @@ from .._door import wrong_type
 from .._errors import UnsupportedError
 from .._settings import loss_settings
 from .._structs import Labels, LossSettings, Scores
-from .._views import LABEL_TYPES, SCORE_TYPES, Memory, gradient_view, labels_view, pixels
-from .._views import scores_view
+from .._views import (
+    LABEL_TYPES,
+    SCORE_TYPES,
+    Memory,
+    gradient_view,
+    labels_view,
+    pixels,
+    scores_view,
+)
 
 
 def memory(tensor: Tensor) -> Memory:
@@ -94,7 +102,7 @@ def loss_type(scores: Tensor) -> torch.dtype:
     return torch.float64 if scores.dtype == torch.float64 else torch.float32
 
 
-def weight_list(weight: Optional[Tensor]) -> Any:
+def weight_list(weight: Tensor | None) -> Any:
     return None if weight is None else weight.numpy()
 
 
@@ -115,10 +123,10 @@ def loss_call(
     kind: str,
     probabilities: bool,
     classes: int,
-    class_list: Optional[Sequence[int]],
+    class_list: Sequence[int] | None,
     per_image: bool,
-    ignore_index: Optional[int],
-    class_weight: Optional[Tensor],
+    ignore_index: int | None,
+    class_weight: Tensor | None,
     engine: str,
     delta: float,
     need_gradient: bool,

@@ -15,8 +15,15 @@ from .._dataset import Histogram
 from .._library import call, workspace
 from .._settings import loss_settings
 from . import _autograd, _cuda
-from ._memory import loss_call, loss_type, new_gradient, target, view_labels, view_scores
-from ._memory import weight_list
+from ._memory import (
+    loss_call,
+    loss_type,
+    new_gradient,
+    target,
+    view_labels,
+    view_scores,
+    weight_list,
+)
 
 
 def _loss_tensor(scores: Tensor, loss: float) -> Tensor:
@@ -98,8 +105,8 @@ def prox_lovasz_hinge(
 ) -> tuple[Tensor, Tensor]:
     """The Lovász hinge, and lam (scores - prox(scores)) / groups in place of its gradient."""
     gradient = new_gradient(scores, need_gradient)
-    scores_, used = view_scores(scores)
-    labels_, used_labels = view_labels(labels)
+    scores_, _used = view_scores(scores)
+    labels_, _used_labels = view_labels(labels)
     settings = loss_settings(1, per_image=per_image, ignore_index=ignore_index)
     loss = ctypes.c_double()
     batch = (ctypes.byref(scores_), ctypes.byref(labels_))
@@ -135,8 +142,8 @@ def histogram_counts(
     bins: int,
 ) -> Tensor:
     """The errors of a batch counted in bins: (classes, 2, bins), float64."""
-    scores_, used = view_scores(scores)
-    labels_, used_labels = view_labels(labels)
+    scores_, _used = view_scores(scores)
+    labels_, _used_labels = view_labels(labels)
     histogram = Histogram(scores_.classes, 0.5 / bins)
     settings = loss_settings(scores_.classes, ignore_index=ignore_index)
     batch = (ctypes.byref(scores_), int(probabilities), ctypes.byref(labels_))
@@ -184,8 +191,8 @@ def histogram_loss(
 ) -> tuple[Tensor, Tensor]:
     """The loss of all counts, and scale times its gradient by these scores."""
     gradient = new_gradient(scores, need_gradient)
-    scores_, used = view_scores(scores)
-    labels_, used_labels = view_labels(labels)
+    scores_, _used = view_scores(scores)
+    labels_, _used_labels = view_labels(labels)
     histogram, loss = solve(counts, classes, class_list, class_weight)
     if need_gradient:
         settings = loss_settings(scores_.classes, ignore_index=ignore_index)

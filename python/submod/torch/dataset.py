@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Optional
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -53,7 +53,7 @@ class DatasetLovasz(nn.Module):
         delta: float = DELTA,
         decay: float = 1.0,
         classes: Classes = "present",
-        ignore_index: Optional[int] = None,
+        ignore_index: int | None = None,
         class_weight: Weight = None,
         stochastic: bool = True,
         process_group: Any = None,
@@ -174,7 +174,7 @@ class DatasetLovasz(nn.Module):
             raise ValueError(f"logits of {scores.shape[1]} classes, not {self.num_classes}")
         return scores, labels
 
-    def _over_ranks(self, batch: Optional[Tensor]) -> tuple[Any, int]:
+    def _over_ranks(self, batch: Tensor | None) -> tuple[Any, int]:
         """The sum over the ranks, and how many they are. None: this rank has refused its batch,
         which the others, who wait for it, have to hear of."""
         if not (dist.is_available() and dist.is_initialized()):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Optional, Union
+from typing import Any, Union
 
 import torch
 from torch import Tensor
@@ -18,7 +18,7 @@ from ._memory import require_pair
 Weight = Union[Tensor, "list[float]", None]
 
 
-def weight_tensor(weight: Weight) -> Optional[Tensor]:
+def weight_tensor(weight: Weight) -> Tensor | None:
     """In CPU memory, where the library reads it."""
     if weight is None:
         return None
@@ -39,7 +39,7 @@ def lovasz_softmax(
     labels: Tensor,
     classes: Classes = "present",
     per_image: bool = False,
-    ignore_index: Optional[int] = None,
+    ignore_index: int | None = None,
     class_weight: Weight = None,
     engine: str = "exact",
     delta: float = DELTA,
@@ -80,7 +80,7 @@ def lovasz_sigmoid(
     labels: Tensor,
     classes: Classes = "present",
     per_image: bool = False,
-    ignore_index: Optional[int] = None,
+    ignore_index: int | None = None,
     class_weight: Weight = None,
     engine: str = "exact",
     delta: float = DELTA,
@@ -110,7 +110,7 @@ def lovasz_hinge(
     logits: Tensor,
     labels: Tensor,
     per_image: bool = True,
-    ignore_index: Optional[int] = None,
+    ignore_index: int | None = None,
     engine: str = "exact",
     delta: float = DELTA,
 ) -> Tensor:
@@ -126,7 +126,7 @@ def prox_lovasz_hinge(
     labels: Tensor,
     lam: float,
     per_image: bool = True,
-    ignore_index: Optional[int] = None,
+    ignore_index: int | None = None,
 ) -> Tensor:
     """The Lovász hinge loss whose backward pass sends lam (logits - prox(logits)) in place of the
     gradient, prox(x) = argmin over z of loss(z) + lam/2 |z - x|^2: the paper's modified
@@ -146,9 +146,9 @@ def _lovasz(
     logits: Tensor,
     labels: Tensor,
     from_logits: bool,
-    classes: Optional[Classes],
+    classes: Classes | None,
     per_image: bool,
-    ignore_index: Optional[int],
+    ignore_index: int | None,
     class_weight: Weight,
     engine: str,
     delta: float,

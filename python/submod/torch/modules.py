@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from typing import Any, Callable, ClassVar, Optional
+from typing import Any, Callable, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -79,7 +79,7 @@ class _ClassLoss(_Loss):
         self,
         classes: Classes = "present",
         per_image: bool = False,
-        ignore_index: Optional[int] = None,
+        ignore_index: int | None = None,
         class_weight: Weight = None,
         engine: str = "exact",
         delta: float = DELTA,
@@ -126,7 +126,7 @@ class LovaszHinge(_Loss):
     def __init__(
         self,
         per_image: bool = True,
-        ignore_index: Optional[int] = None,
+        ignore_index: int | None = None,
         engine: str = "exact",
         delta: float = DELTA,
     ) -> None:
@@ -141,9 +141,7 @@ class ProxLovaszHinge(_Loss):
     _function = staticmethod(functional.prox_lovasz_hinge)
     _names = ("lam", "per_image", "ignore_index")
 
-    def __init__(
-        self, lam: float, per_image: bool = True, ignore_index: Optional[int] = None
-    ) -> None:
+    def __init__(self, lam: float, per_image: bool = True, ignore_index: int | None = None) -> None:
         super().__init__()
         self._keep(lam=lam, per_image=per_image, ignore_index=ignore_index)
         refuse_now(functional.prox_lovasz_hinge, 1, **self._settings())
