@@ -211,7 +211,7 @@ def test_custom_lifetime():
         (lambda: Function.hamming(3).lovasz([1.0, 2.0]), ValueError),
         (lambda: Function.hamming(3).lovasz([1.0, 2.0, np.inf]), submod.NonFiniteError),
         (lambda: Function.hamming(3).lovasz([1.0, 2.0, 3.0], ties="?"), ValueError),
-        (lambda: [*Function.hamming(3), 1.0, 2.0], ValueError),
+        (lambda: Function.hamming(3) + [1.0, 2.0], ValueError),
         (lambda: Function.sqrt(2**60), (submod.InvalidArgumentError, MemoryError)),
     ],
 )
