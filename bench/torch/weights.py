@@ -90,7 +90,7 @@ def loss_weights(submod, ranking):
     labels = np.empty((1, 1, n), dtype=np.uint8)
     scores[0, 0, ranking.pixel_at] = probability
     labels[0, 0, ranking.pixel_at] = ranking.foreground
-    _, gradient = submod.lovasz_sigmoid(scores, labels, probabilities=True, return_grad=True)
+    _, gradient = submod.lovasz_sigmoid(scores, labels, from_logits=False, return_grad=True)
     return np.abs(gradient[0, 0, ranking.pixel_at])
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ._bindings import Labels, Scores
 from ._door import wrong_type
-from ._structs import Labels, Scores
 from ._views import LABEL_TYPES, SCORE_TYPES, Memory, labels_view, scores_view
 
 Array = npt.NDArray[Any]

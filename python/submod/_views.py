@@ -9,10 +9,34 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ._structs import Gradient, Labels, Scores
+from ._bindings import Gradient, Labels, LabelType, Scores, ScoreType
 
-LABEL_TYPES = {"uint8": 0, "bool": 0, "int32": 1, "int64": 2}
-SCORE_TYPES = {"float32": 0, "float16": 1, "bfloat16": 2}
+LABEL_TYPES = {
+    "uint8": LabelType.U8,
+    "bool": LabelType.U8,
+    "int32": LabelType.I32,
+    "int64": LabelType.I64,
+}
+SCORE_TYPES = {"float32": ScoreType.F32, "float16": ScoreType.F16, "bfloat16": ScoreType.BF16}
+
+
+# What the labels of each loss are: "multiclass", a class per pixel; "multilabel", 0 or 1 for each
+# class of a pixel; "binary", 0 or 1 per pixel, for one score per pixel.
+KINDS = {
+    "lovasz_softmax": "multiclass",
+    "lovasz_sigmoid": "multilabel",
+    "lovasz_hinge": "binary",
+    "cross_entropy": "multiclass",
+    "hinge": "binary",
+    "rahman_wang": "binary",
+    "soft_dice": "multiclass",
+    "soft_jaccard": "multiclass",
+}
+
+
+def weights_of(kind: str, classes: int) -> int:
+    """How many numbers class_weight has."""
+    return 2 if kind == "binary" else classes
 
 
 class Memory(NamedTuple):
@@ -83,25 +107,25 @@ def gradient_view(memory: Memory, scale: float = 1.0) -> Gradient:
 
 
 def canonical(kind: str, scores: Any, labels: Any, per_image: bool) -> tuple[Any, Any]:
-    """Scores and labels in the shapes above. kind: "softmax", "sigmoid" or "hinge"."""
-    if kind == "hinge":
-        return _canonical_hinge(scores, labels)
+    """Scores and labels in the shapes above. kind: as in KINDS."""
+    if kind == "binary":
+        return _canonical_binary(scores, labels)
     if scores.ndim < 2:
         raise ValueError(f"scores of shape {tuple(scores.shape)}: (batch, classes, ..) is needed")
-    if kind == "softmax" and labels.ndim == scores.ndim and labels.shape[1] == 1:
+    if kind == "multiclass" and labels.ndim == scores.ndim and labels.shape[1] == 1:
         labels = labels[:, 0]
-    if kind == "sigmoid":
+    if kind == "multilabel":
         if labels.ndim == scores.ndim - 1 and scores.shape[1] == 1:
             labels = labels[:, None]
         _refuse_ambiguous(scores, labels)
     shape = tuple(scores.shape)
-    wanted = shape if kind == "sigmoid" else shape[:1] + shape[2:]
-    if kind == "softmax":
+    wanted = shape if kind == "multilabel" else shape[:1] + shape[2:]
+    if kind == "multiclass":
         _refuse_one_hot(tuple(labels.shape), shape, wanted)
     _require_shape(labels, wanted, shape)
     if scores.ndim == 2 and not per_image:
         # A list of pixels: one image of them all.
-        return scores.T[None], (labels.T if kind == "sigmoid" else labels)[None]
+        return scores.T[None], (labels.T if kind == "multilabel" else labels)[None]
     return scores, labels
 
 
@@ -125,7 +149,7 @@ def _refuse_ambiguous(scores: Any, labels: Any) -> None:
         )
 
 
-def _canonical_hinge(scores: Any, labels: Any) -> tuple[Any, Any]:
+def _canonical_binary(scores: Any, labels: Any) -> tuple[Any, Any]:
     """The same shape for both, but for a channel that only the scores have."""
     if scores.ndim == labels.ndim + 1 and scores.ndim >= 2 and scores.shape[1] == 1:
         _require_shape(labels, scores.shape[:1] + scores.shape[2:], scores.shape)

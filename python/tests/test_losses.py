@@ -52,7 +52,7 @@ def test_softmax(shape, options):
     histogram = submod.lovasz_softmax(scores, labels, engine="histogram", delta=1e-3, **options)
     assert abs(histogram - exact) <= 1e-3 + 1e-6
     p = reference.softmax(scores.astype(float))
-    from_p = submod.lovasz_softmax(p, labels, probabilities=True, **options)
+    from_p = submod.lovasz_softmax(p, labels, from_logits=False, **options)
     assert from_p == pytest.approx(exact, abs=1e-6)
 
 
