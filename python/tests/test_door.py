@@ -103,7 +103,7 @@ def test_one_class(engine):
 
 def test_probabilities_is_deprecated():
     """The old name works and says what to write; the warning names the line that has it."""
-    p = np.full((2, 3, 4, 5), 1 / 3, np.float32)
+    p = np.zeros((2, 3, 4, 5), np.float32) + np.array([0.5, 0.125, 0.375])[:, None, None]
     expected = submod.lovasz_softmax(p, LABELS, from_logits=False)
     with pytest.warns(DeprecationWarning, match="from_logits=False") as warned:
         assert submod.lovasz_softmax(p, LABELS, probabilities=True) == expected
