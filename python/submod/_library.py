@@ -59,9 +59,9 @@ def _in_order(name: str, given: dict[str, Any]) -> list[Any]:
     """The arguments of submod_<name>: C knows them by their places. Arrays are given by their
     addresses; pointers that are not given are NULL."""
     names = PROTOTYPES[name][1]
-    unknown = given.keys() - names.keys()
-    if unknown:
-        raise TypeError(f"submod_{name} has no {', '.join(sorted(unknown))}")
+    if not given.keys() <= names.keys():
+        unknown = sorted(given.keys() - names.keys())
+        raise TypeError(f"submod_{name} has no {', '.join(unknown)}")
     values = map(given.get, names)
     return [value.ctypes.data if isinstance(value, np.ndarray) else value for value in values]
 

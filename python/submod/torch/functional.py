@@ -267,8 +267,9 @@ def _loss(
     """given: the other fields of LossOptions."""
     require_pair(logits, labels)
     options = loss_options(class_weight=weight_tensor(class_weight), **given)
-    device = logits.device
+    scores = logits
     if name not in LOSSES:  # there is none for CUDA
-        logits, labels = logits.cpu(), labels.cpu()
-    scores, labels = canonical(KINDS[name], logits, labels, options.per_image)
-    return _autograd.apply(_ops.loss, scores, labels, name, *_ops.flat(options)).to(device)
+        scores, labels = logits.cpu(), labels.cpu()
+    scores, labels = canonical(KINDS[name], scores, labels, options.per_image)
+    loss = _autograd.apply(_ops.loss, scores, labels, name, *_ops.flat(options))
+    return loss if loss.device == logits.device else loss.to(logits.device)
