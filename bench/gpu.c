@@ -121,8 +121,7 @@ static void find_workspace(const subject *s, const data *d, submod_gpu_place *pl
         require_ok(s->what == PROX
                        ? submod_gpu_prox_workspace(&d->scores, bins, &place->workspace_bytes)
                        : submod_gpu_loss_workspace(SUBMOD_GPU_SOFTMAX, &d->scores,
-                                                   SUBMOD_INPUT_LOGITS, &settings,
-                                                   &place->workspace_bytes));
+                                                   &place->workspace_bytes, &settings));
         place->workspace = device_memory(place->workspace_bytes);
     }
 }
@@ -137,8 +136,8 @@ static void run(const subject *s, const data *d, const submod_gpu_place *place)
                                 cudaMemcpyDeviceToDevice, 0));
         break;
     case LOSS:
-        require_ok(submod_gpu_lovasz_softmax(&d->scores, SUBMOD_INPUT_LOGITS, &d->labels, d->result,
-                                             &d->gradient, &settings, place));
+        require_ok(submod_gpu_lovasz_softmax(&d->scores, &d->labels, d->result, &d->gradient,
+                                             &settings, place));
         break;
     case PROX:
         require_ok(submod_gpu_prox_jaccard(&d->scores, &d->labels, lambda, bins, &d->gradient,

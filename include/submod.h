@@ -7,7 +7,7 @@
  *   submod/tensor.h     views of labels and scores
  *   submod/loss.h       Lovász-Softmax, Lovász-Sigmoid, Lovász hinge
  *   submod/baseline.h   cross-entropy, hinge, Rahman-Wang, soft Dice, soft Jaccard
- *   submod/histogram.h  the Lovász-Softmax loss of a whole dataset
+ *   submod/dataset.h    the Lovász-Softmax loss of a whole dataset
  *   submod/prox.h       proximal operators of Lovász extensions
  *   submod/sfm.h        minimisation of submodular functions
  *   submod/certificate.h  checks of what those return
@@ -21,9 +21,9 @@
 #include <submod/base.h>
 #include <submod/baseline.h>
 #include <submod/certificate.h>
+#include <submod/dataset.h>
 #include <submod/function.h>
 #include <submod/gpu.h>
-#include <submod/histogram.h>
 #include <submod/loss.h>
 #include <submod/lovasz.h>
 #include <submod/metric.h>

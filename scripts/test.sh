@@ -113,7 +113,7 @@ build_with_clang() {
 if [ $clang = yes ]; then
     begin "clang: tests of the loops, and the bits of gcc"
     build_with_clang build-clang \
-        "isa loss loss_hinge histogram baseline prox max_affine min_norm fista bundle" \
+        "isa loss loss_hinge dataset baseline prox max_affine min_norm fista bundle" \
         -DCMAKE_BUILD_TYPE=Release
     diff <(build/tests/test_isa --print) <(build-clang/tests/test_isa --print)
     end

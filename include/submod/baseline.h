@@ -6,11 +6,11 @@
  *   submod_soft_dice       multiclass, softmax: 1 - 2I/(sum of both) per class
  *   submod_soft_jaccard    multiclass, softmax: 1 - I/U per class
  *
- * Views, groups (an image or the whole batch), gradients that are written or added with a scale,
- * and the meaning of NULL are those of loss.h: cross-entropy + Lovász-Softmax is one call of each,
- * the second with an accumulating gradient. Sums are in double and give the same bits for any
- * number of threads. One pass over the scores for the loss, a second one for the gradient; scratch
- * memory does not grow with the number of pixels.
+ * Views, settings, groups (an image or the whole batch), gradients that are written or added with a
+ * scale, and the meaning of NULL are those of loss.h; no baseline looks at engine, delta and bins.
+ * Cross-entropy + Lovász-Softmax is one call of each, the second with an accumulating gradient.
+ * Sums are in double and give the same bits for any number of threads. One pass over the scores for
+ * the loss, a second one for the gradient; scratch memory does not grow with the number of pixels.
  *
  * What happens in special cases:
  *
@@ -49,49 +49,35 @@
 extern "C" {
 #endif
 
-/* One struct for all; each function says what it does not look at. */
-typedef struct submod_baseline_settings {
-    int per_image; /* 0: one group, the batch; 1: a group per image, losses averaged */
-    /* One number >= 0 per class, not all 0, borrowed; NULL: all 1. For the hinge: background,
-     * foreground. */
-    const double *class_weight;
-    submod_classes classes;    /* SUBMOD_CLASSES_PRESENT */
-    const int32_t *class_list; /* borrowed; distinct, at least one; only with SUBMOD_CLASSES_LIST */
-    size_t class_count;
-    double smoothing; /* 0, or at least 1e-30 */
-    int has_ignore;   /* 0 */
-    int64_t ignore_label;
-} submod_baseline_settings;
-
-SUBMOD_API submod_baseline_settings submod_baseline_defaults(void);
-
 /* Multiclass. labels: (batch, pixels) with values in [0, classes). Within a group, the mean of
  * -log softmax(scores)[label] over the pixels, weighted by the class weight of each pixel's label:
  * sum of weight * loss / sum of weight, as PyTorch's cross_entropy with reduction='mean'. The small
  * losses and gradients of confident predictions keep their relative accuracy while another class is
- * within 87 of the largest score; classes further behind count as 87, exp(-87) < 2e-38. From logits
- * only: a probability that was rounded to 0 has no logarithm.
- * Not looked at: classes, class_list, class_count, smoothing. loss and gradient may be NULL. */
+ * within 87 of the largest score; classes further behind count as 87, exp(-87) < 2e-38.
+ * From logits only, since a probability that was rounded to 0 has no logarithm: SUBMOD_EINVAL for
+ * from_logits = 0. Not looked at: classes, class_list, class_count, smoothing. loss and gradient
+ * may be NULL. */
 SUBMOD_API submod_status submod_cross_entropy(const submod_scores *scores,
                                               const submod_labels *labels, double *loss,
                                               const submod_gradient *gradient,
-                                              const submod_baseline_settings *settings,
+                                              const submod_loss_settings *settings,
                                               submod_work *work);
 
 /* Binary. scores: classes = 1; labels: (batch, pixels), 0 or 1. Within a group, the weighted mean
  * over the pixels of max(0, 1 - score) at label 1 and max(0, 1 + score) at label 0.
- * class_weight: two numbers. Not looked at: classes, class_list, class_count, smoothing. */
+ * class_weight: two numbers, of background and foreground. Not looked at: from_logits, classes,
+ * class_list, class_count, smoothing. */
 SUBMOD_API submod_status submod_hinge(const submod_scores *scores, const submod_labels *labels,
                                       double *loss, const submod_gradient *gradient,
-                                      const submod_baseline_settings *settings, submod_work *work);
+                                      const submod_loss_settings *settings, submod_work *work);
 
 /* Binary. scores: classes = 1; labels: (batch, pixels), 0 or 1. With p the sigmoid of the score and
  * y the label, per group 1 - I/U, I = sum of p y, U = sum of (p + y) - I (Rahman and Wang 2016).
  * Not looked at: class_weight, classes, class_list, class_count, smoothing. */
-SUBMOD_API submod_status submod_rahman_wang(const submod_scores *scores, submod_input input,
+SUBMOD_API submod_status submod_rahman_wang(const submod_scores *scores,
                                             const submod_labels *labels, double *loss,
                                             const submod_gradient *gradient,
-                                            const submod_baseline_settings *settings,
+                                            const submod_loss_settings *settings,
                                             submod_work *work);
 
 /* Multiclass. labels: (batch, pixels) with values in [0, classes). With p the probability of class
@@ -100,15 +86,13 @@ SUBMOD_API submod_status submod_rahman_wang(const submod_scores *scores, submod_
  *     Jaccard  1 - (I + s) / (U + s),                       U = sum of p + sum of y - I.
  * The loss of a group is the weighted mean, sum of weight * loss over the classes taken / sum of
  * their weights. */
-SUBMOD_API submod_status submod_soft_dice(const submod_scores *scores, submod_input input,
-                                          const submod_labels *labels, double *loss,
-                                          const submod_gradient *gradient,
-                                          const submod_baseline_settings *settings,
-                                          submod_work *work);
-SUBMOD_API submod_status submod_soft_jaccard(const submod_scores *scores, submod_input input,
+SUBMOD_API submod_status submod_soft_dice(const submod_scores *scores, const submod_labels *labels,
+                                          double *loss, const submod_gradient *gradient,
+                                          const submod_loss_settings *settings, submod_work *work);
+SUBMOD_API submod_status submod_soft_jaccard(const submod_scores *scores,
                                              const submod_labels *labels, double *loss,
                                              const submod_gradient *gradient,
-                                             const submod_baseline_settings *settings,
+                                             const submod_loss_settings *settings,
                                              submod_work *work);
 
 #ifdef __cplusplus

@@ -5,10 +5,10 @@
  * for the device: a call checks its arguments and queues kernels. The caller brings the workspace;
  * its size needs no device to be asked for.
  *
- *     submod_gpu_loss_workspace(SUBMOD_GPU_SOFTMAX, &scores, input, &settings, &bytes);
+ *     submod_gpu_loss_workspace(SUBMOD_GPU_SOFTMAX, &scores, &bytes, &settings);
  *     cudaMalloc(&workspace, bytes); cudaMalloc(&result, sizeof(submod_gpu_result));
  *     submod_gpu_place place = {device, stream, workspace, bytes};
- *     submod_gpu_lovasz_softmax(&scores, input, &labels, result, &gradient, &settings, &place);
+ *     submod_gpu_lovasz_softmax(&scores, &labels, result, &gradient, &settings, &place);
  *     ... later, when the caller waits anyway:
  *     cudaMemcpyAsync(&host, result, sizeof host, cudaMemcpyDeviceToHost, stream); synchronise;
  *     submod_gpu_result_status(&host);     SUBMOD_OK, or what the data were refused for, in words
@@ -91,25 +91,24 @@ typedef enum submod_gpu_loss {
     SUBMOD_GPU_HINGE = 2
 } submod_gpu_loss;
 
-/* Bytes of workspace for a call with these scores (their data are not looked at) and settings;
- * input is not looked at for the hinge. Needs no device. SUBMOD_EINVAL: what the call itself would
- * refuse, an unknown loss, NULL. SUBMOD_EUNSUPPORTED: more than 2^31 - 1 groups x classes.
- * SUBMOD_ENOMEM: more than size_t can count. */
+/* Bytes of workspace for a call with these scores (their data are not looked at) and settings.
+ * Needs no device. SUBMOD_EINVAL: what the call itself would refuse, an unknown loss, NULL.
+ * SUBMOD_EUNSUPPORTED: more than 2^31 - 1 groups x classes. SUBMOD_ENOMEM: more than size_t can
+ * count. */
 SUBMOD_API submod_status submod_gpu_loss_workspace(submod_gpu_loss loss,
-                                                   const submod_scores *scores, submod_input input,
-                                                   const submod_loss_settings *settings,
-                                                   size_t *bytes);
+                                                   const submod_scores *scores, size_t *bytes,
+                                                   const submod_loss_settings *settings);
 
 /* As the functions of loss.h without "gpu", except: data of scores, labels and gradient are device
  * memory; settings with its arrays and the structs themselves are host memory, read before the call
  * returns; result is device memory, required. gradient may be NULL, place may not. */
-SUBMOD_API submod_status submod_gpu_lovasz_softmax(const submod_scores *scores, submod_input input,
+SUBMOD_API submod_status submod_gpu_lovasz_softmax(const submod_scores *scores,
                                                    const submod_labels *labels,
                                                    submod_gpu_result *result,
                                                    const submod_gradient *gradient,
                                                    const submod_loss_settings *settings,
                                                    const submod_gpu_place *place);
-SUBMOD_API submod_status submod_gpu_lovasz_sigmoid(const submod_scores *scores, submod_input input,
+SUBMOD_API submod_status submod_gpu_lovasz_sigmoid(const submod_scores *scores,
                                                    const submod_labels *labels,
                                                    submod_gpu_result *result,
                                                    const submod_gradient *gradient,
@@ -125,22 +124,23 @@ SUBMOD_API submod_status submod_gpu_lovasz_hinge(const submod_scores *scores,
 /* For convenience: host pointers throughout. Checks, copies to the device, runs, waits and copies
  * back; allocates and frees device memory. Arguments, results, statuses and words as the functions
  * of loss.h, with a device instead of a workspace; without a device the values of labels are not
- * looked at. info->sorted counts all errors, since the device
- * does not prune, and info->workspace is device memory. */
-SUBMOD_API submod_status submod_gpu_lovasz_softmax_host(
-    const submod_scores *scores, submod_input input, const submod_labels *labels, double *loss,
-    const submod_gradient *gradient, submod_loss_info *info, const submod_loss_settings *settings,
-    int device);
-SUBMOD_API submod_status submod_gpu_lovasz_sigmoid_host(
-    const submod_scores *scores, submod_input input, const submod_labels *labels, double *loss,
-    const submod_gradient *gradient, submod_loss_info *info, const submod_loss_settings *settings,
-    int device);
+ * looked at. info->sorted counts all errors, since the device does not prune, and info->workspace
+ * is device memory. */
+SUBMOD_API submod_status submod_gpu_lovasz_softmax_host(const submod_scores *scores,
+                                                        const submod_labels *labels, double *loss,
+                                                        const submod_gradient *gradient,
+                                                        const submod_loss_settings *settings,
+                                                        submod_loss_info *info, int device);
+SUBMOD_API submod_status submod_gpu_lovasz_sigmoid_host(const submod_scores *scores,
+                                                        const submod_labels *labels, double *loss,
+                                                        const submod_gradient *gradient,
+                                                        const submod_loss_settings *settings,
+                                                        submod_loss_info *info, int device);
 SUBMOD_API submod_status submod_gpu_lovasz_hinge_host(const submod_scores *scores,
                                                       const submod_labels *labels, double *loss,
                                                       const submod_gradient *gradient,
-                                                      submod_loss_info *info,
                                                       const submod_loss_settings *settings,
-                                                      int device);
+                                                      submod_loss_info *info, int device);
 
 /* ---- prox ---- */
 
@@ -155,7 +155,7 @@ SUBMOD_API submod_status submod_gpu_lovasz_hinge_host(const submod_scores *score
  * All in device memory; result->loss is 0, and NaN when the data were refused: u is then untouched.
  *
  * bins: a power of two from 2 to 2^20; 112 bytes of workspace per bin and class for as many images
- * as 256 MiB hold, and for one at least. Of the settings has_ignore and ignore_label count; NULL:
+ * as 256 MiB hold, and for one at least. Of the settings has_ignore and ignore_index count; NULL:
  * nothing is ignored. One block solves an image and class: meant for many images, not for one large
  * one.
  *

@@ -66,7 +66,12 @@ typedef enum submod_classes {
     SUBMOD_CLASSES_LIST = 2 /* those of class_list */
 } submod_classes;
 
+/* One struct for the losses and the baselines; each function says what it does not look at. Start
+ * from submod_loss_defaults(), whose values stand in the comments. */
 typedef struct submod_loss_settings {
+    /* 1: scores are logits, and the softmax or sigmoid is applied here. 0: they are probabilities,
+     * and the gradient is with respect to them. */
+    int from_logits;      /* 1 */
     submod_engine engine; /* SUBMOD_ENGINE_EXACT */
     /* Histogram: the loss may be off by this much (2^-13), from 2^-21 to 1. The number of bins is
      * the power of two that guarantees it. For the hinge it is relative to the largest margin. */
@@ -82,8 +87,9 @@ typedef struct submod_loss_settings {
     /* One number >= 0 per class, not all 0, borrowed; NULL: all 1. The loss of a group is the
      * weighted mean, sum of weight * loss over the classes taken / sum of their weights. */
     const double *class_weight;
-    int has_ignore; /* 0 */
-    int64_t ignore_label;
+    double smoothing; /* 0, or at least 1e-30; only of soft Dice and soft Jaccard (baseline.h) */
+    int has_ignore;   /* 0; 1: pixels with the label ignore_index are left out */
+    int64_t ignore_index;
 } submod_loss_settings;
 
 SUBMOD_API submod_loss_settings submod_loss_defaults(void);
@@ -112,43 +118,36 @@ SUBMOD_API submod_gradient submod_gradient_dense(float *data, size_t classes, si
 SUBMOD_API submod_gradient submod_gradient_channels_last(float *data, size_t classes,
                                                          size_t pixels);
 
-typedef enum submod_input {
-    SUBMOD_INPUT_LOGITS = 0,       /* unnormalised scores: the softmax or sigmoid is applied here */
-    SUBMOD_INPUT_PROBABILITIES = 1 /* already normalised; the gradient is with respect to them */
-} submod_input;
-
 /* Multiclass. labels: (batch, pixels) with values in [0, classes). loss, gradient and info may be
- * NULL. */
-SUBMOD_API submod_status submod_lovasz_softmax(const submod_scores *scores, submod_input input,
+ * NULL; settings NULL: the defaults. Not looked at: smoothing. */
+SUBMOD_API submod_status submod_lovasz_softmax(const submod_scores *scores,
                                                const submod_labels *labels, double *loss,
                                                const submod_gradient *gradient,
-                                               submod_loss_info *info,
                                                const submod_loss_settings *settings,
-                                               submod_work *work);
+                                               submod_loss_info *info, submod_work *work);
 
 /* Multilabel. labels: (batch, classes, pixels), 0 or 1 (submod_labels_multilabel).
- * SUBMOD_CLASSES_PRESENT: labels that occur in the group. */
-SUBMOD_API submod_status submod_lovasz_sigmoid(const submod_scores *scores, submod_input input,
+ * SUBMOD_CLASSES_PRESENT: labels that occur in the group. Not looked at: smoothing. */
+SUBMOD_API submod_status submod_lovasz_sigmoid(const submod_scores *scores,
                                                const submod_labels *labels, double *loss,
                                                const submod_gradient *gradient,
-                                               submod_loss_info *info,
                                                const submod_loss_settings *settings,
-                                               submod_work *work);
+                                               submod_loss_info *info, submod_work *work);
 
-/* Binary. scores: classes = 1; labels: (batch, pixels), 0 or 1. settings: classes, class_list and
- * class_weight are not looked at: a group without foreground counts with its largest margin. */
+/* Binary. scores: classes = 1; labels: (batch, pixels), 0 or 1. A group without foreground counts
+ * with its largest margin. Not looked at: from_logits (scores are scores), classes, class_list,
+ * class_count, class_weight, smoothing. */
 SUBMOD_API submod_status submod_lovasz_hinge(const submod_scores *scores,
                                              const submod_labels *labels, double *loss,
                                              const submod_gradient *gradient,
-                                             submod_loss_info *info,
                                              const submod_loss_settings *settings,
-                                             submod_work *work);
+                                             submod_loss_info *info, submod_work *work);
 
 /* The Lovász hinge of any monotone set function fn over the pixels of an image (Hamming, a custom
  * loss, a function made for this image): margins max(0, 1 - s * score) with s = 1 at label 1 and -1
  * at label 0, loss = extension of fn, averaged over the images of the batch. fn must have as many
  * elements as an image has pixels. With Hamming it is the mean hinge loss, computed as such without
- * a sort. Ignored pixels count as right. settings: only has_ignore and ignore_label are looked at;
+ * a sort. Ignored pixels count as right. settings: only has_ignore and ignore_index are looked at;
  * double precision throughout. Errors as above, and those of submod_lovasz.
  * SUBMOD_ENUMERIC: the derivative times the scale, or added to what is there, overflows a float. */
 SUBMOD_API submod_status submod_lovasz_hinge_function(

@@ -38,7 +38,7 @@
  *   shapes that differ, classes = 0      SUBMOD_EINVAL
  *   any error                            nothing counted, outputs untouched
  *
- * Which settings give the numbers of others (absent, has_ignore + ignore_label, class choice):
+ * Which settings give the numbers of others (absent, has_ignore + ignore_index, class choice):
  *
  *   scikit-learn, jaccard_score(average='macro', labels=range(C)), after dropping ignored pixels
  *     zero_division=0 or 'warn'          ZERO, all classes
@@ -50,15 +50,15 @@
  *     any zero_division                  SKIP: absent classes get weight 0 in the mean, whatever
  *                                        zero_division says
  *     average='none', zero_division=0/1  ZERO / ONE, per class
- *     ignore_index outside [0, C)        ignore_label
- *     ignore_index = k in [0, C)         ignore_label = k and leave_out = k: predictions of k
+ *     ignore_index outside [0, C)        ignore_index
+ *     ignore_index = k in [0, C)         ignore_index = k and leave_out = k: predictions of k
  *                                        elsewhere stay wrong, class k is not averaged
  *     versions before 1.0, macro         ZERO
  *   mmsegmentation, IoUMetric
  *     nan_to_num=None                    SKIP; mIoU, mDice, mAcc, aAcc are the means and the
  *                                        pixel accuracy (printed in percent)
  *     nan_to_num=0 or 1                  ZERO or ONE
- *     ignore_index                       ignore_label. It counts a prediction outside [0, C) as
+ *     ignore_index                       ignore_index. It counts a prediction outside [0, C) as
  *                                        a miss: count with one more class for such predictions
  *                                        and leave that out
  *   Cityscapes' own script               SKIP, void ignored; a predicted void is a miss, as above
@@ -92,7 +92,7 @@ typedef enum submod_absent {
 typedef struct submod_metric_settings {
     /* Counting: */
     int has_ignore; /* 0 */
-    int64_t ignore_label;
+    int64_t ignore_index;
     /* The means: */
     submod_absent absent;      /* SUBMOD_ABSENT_ONE */
     const int32_t *class_list; /* NULL: all classes; else the distinct ones to average over */
@@ -109,7 +109,7 @@ SUBMOD_API submod_metric_settings submod_metric_defaults(void);
  * are exact: 2^63 pixels take 292 years at a billion per second. */
 typedef struct submod_confusion submod_confusion;
 
-/* For labels 0 .. classes-1; settings: has_ignore and ignore_label, the rest is not looked at.
+/* For labels 0 .. classes-1; settings: has_ignore and ignore_index, the rest is not looked at.
  * SUBMOD_EINVAL: classes = 0 or > 2^31 - 3. SUBMOD_ENOMEM: 8 classes^2 bytes are not to be had. */
 SUBMOD_API submod_status submod_confusion_create(size_t classes, submod_confusion **confusion,
                                                  const submod_metric_settings *settings);

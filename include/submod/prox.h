@@ -146,7 +146,7 @@ SUBMOD_API submod_status submod_prox_jaccard_histogram(size_t n, const float *x,
  * image, or the batch when settings say so (per_image = 0; settings NULL: per image, nothing
  * ignored). scores: classes = 1; labels: 0 or 1. Special cases, checks and ignored pixels, whose
  * scores stay and whose gradient is 0, as in loss.h. settings: only per_image, has_ignore and
- * ignore_label are looked at.
+ * ignore_index are looked at.
  *
  * prox: where the scores go, multiplied by its scale and added if it says so, in the layout of a
  * gradient. prox, gradient and info may be NULL; info gets iterations and work, over all groups.
@@ -156,10 +156,12 @@ SUBMOD_API submod_status submod_prox_jaccard_histogram(size_t n, const float *x,
  * output does a float, times its scale (a score of 3e38 times 2) or added to what is there. Right
  * for every other lambda, also where the gradient is too small for a float and comes out as 0. On
  * errors nothing is written. */
-SUBMOD_API submod_status submod_prox_lovasz_hinge(
-    const submod_scores *scores, const submod_labels *labels, double lambda,
-    const submod_gradient *prox, const submod_gradient *gradient, submod_prox_info *info,
-    const submod_loss_settings *settings, submod_work *work);
+SUBMOD_API submod_status submod_prox_lovasz_hinge(const submod_scores *scores,
+                                                  const submod_labels *labels, double lambda,
+                                                  const submod_gradient *prox,
+                                                  const submod_gradient *gradient,
+                                                  const submod_loss_settings *settings,
+                                                  submod_prox_info *info, submod_work *work);
 
 #ifdef __cplusplus
 }

@@ -79,7 +79,7 @@ static submodi_problem on_device(const submodi_problem *p, const buffers *m)
                    ? submod_labels_multilabel(m->labels, SUBMOD_LABEL_I32, p->scores.batch, C, n)
                    : submod_labels_i32(m->labels, p->scores.batch, n);
     d.settings.has_ignore = 1;
-    d.settings.ignore_label = p->rule.classes;
+    d.settings.ignore_index = p->rule.classes;
     return d;
 }
 

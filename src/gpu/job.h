@@ -36,7 +36,7 @@ typedef struct submodi_gpu_job {
     int32_t multilabel;
     int32_t label_classes; /* labels are below this; its own value is the code of the ignored one */
     int32_t has_ignore;
-    int64_t ignore_label;
+    int64_t ignore_index;
     int32_t only_present; /* SUBMOD_CLASSES_PRESENT */
     submod_engine engine;
     double lambda; /* of a prox; 0: a loss */

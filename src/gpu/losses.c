@@ -35,8 +35,7 @@ submod_status submod_gpu_result_status(const submod_gpu_result *result)
 /* ---- the workspace ---- */
 
 submod_status submod_gpu_loss_workspace(submod_gpu_loss loss, const submod_scores *scores,
-                                        submod_input input, const submod_loss_settings *settings,
-                                        size_t *bytes)
+                                        size_t *bytes, const submod_loss_settings *settings)
 {
     static const char who[] = "submod_gpu_loss_workspace";
     static const uint8_t something = 0; /* stands for data, which are not looked at */
@@ -51,12 +50,10 @@ submod_status submod_gpu_loss_workspace(submod_gpu_loss loss, const submod_score
     submod_status status;
     switch (loss) {
     case SUBMOD_GPU_SOFTMAX:
-        status =
-            submodi_problem_start(&p, who, &view, input, &labels, SUBMODI_SOFTMAX, false, settings);
+        status = submodi_problem_start(&p, who, &view, &labels, SUBMODI_SOFTMAX, false, settings);
         break;
     case SUBMOD_GPU_SIGMOID:
-        status =
-            submodi_problem_start(&p, who, &view, input, &labels, SUBMODI_SIGMOID, false, settings);
+        status = submodi_problem_start(&p, who, &view, &labels, SUBMODI_SIGMOID, false, settings);
         p.multilabel = true;
         break;
     case SUBMOD_GPU_HINGE:
@@ -130,27 +127,25 @@ static submod_status run(submodi_problem *p, submod_gpu_result *result,
     return submodi_gpu_loss(NULL, p, 0, result, gradient, place, &tuning);
 }
 
-submod_status submod_gpu_lovasz_softmax(const submod_scores *scores, submod_input input,
-                                        const submod_labels *labels, submod_gpu_result *result,
-                                        const submod_gradient *gradient,
+submod_status submod_gpu_lovasz_softmax(const submod_scores *scores, const submod_labels *labels,
+                                        submod_gpu_result *result, const submod_gradient *gradient,
                                         const submod_loss_settings *settings,
                                         const submod_gpu_place *place)
 {
     submodi_problem p;
-    submod_status status = submodi_problem_start(&p, "submod_gpu_lovasz_softmax", scores, input,
-                                                 labels, SUBMODI_SOFTMAX, false, settings);
+    submod_status status = submodi_problem_start(&p, "submod_gpu_lovasz_softmax", scores, labels,
+                                                 SUBMODI_SOFTMAX, false, settings);
     return status == SUBMOD_OK ? run(&p, result, gradient, place) : status;
 }
 
-submod_status submod_gpu_lovasz_sigmoid(const submod_scores *scores, submod_input input,
-                                        const submod_labels *labels, submod_gpu_result *result,
-                                        const submod_gradient *gradient,
+submod_status submod_gpu_lovasz_sigmoid(const submod_scores *scores, const submod_labels *labels,
+                                        submod_gpu_result *result, const submod_gradient *gradient,
                                         const submod_loss_settings *settings,
                                         const submod_gpu_place *place)
 {
     submodi_problem p;
-    submod_status status = submodi_problem_start(&p, "submod_gpu_lovasz_sigmoid", scores, input,
-                                                 labels, SUBMODI_SIGMOID, false, settings);
+    submod_status status = submodi_problem_start(&p, "submod_gpu_lovasz_sigmoid", scores, labels,
+                                                 SUBMODI_SIGMOID, false, settings);
     p.multilabel = true;
     return status == SUBMOD_OK ? run(&p, result, gradient, place) : status;
 }

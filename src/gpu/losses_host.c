@@ -36,35 +36,35 @@ static submod_status run(submodi_problem *p, double *loss, const submod_gradient
                                : status;
 }
 
-submod_status submod_gpu_lovasz_softmax_host(const submod_scores *scores, submod_input input,
+submod_status submod_gpu_lovasz_softmax_host(const submod_scores *scores,
                                              const submod_labels *labels, double *loss,
                                              const submod_gradient *gradient,
-                                             submod_loss_info *info,
-                                             const submod_loss_settings *settings, int device)
+                                             const submod_loss_settings *settings,
+                                             submod_loss_info *info, int device)
 {
     submodi_problem p;
     submod_status status = submodi_problem_start(&p, "submod_gpu_lovasz_softmax_host", scores,
-                                                 input, labels, SUBMODI_SOFTMAX, false, settings);
+                                                 labels, SUBMODI_SOFTMAX, false, settings);
     return status == SUBMOD_OK ? run(&p, loss, gradient, info, device) : status;
 }
 
-submod_status submod_gpu_lovasz_sigmoid_host(const submod_scores *scores, submod_input input,
+submod_status submod_gpu_lovasz_sigmoid_host(const submod_scores *scores,
                                              const submod_labels *labels, double *loss,
                                              const submod_gradient *gradient,
-                                             submod_loss_info *info,
-                                             const submod_loss_settings *settings, int device)
+                                             const submod_loss_settings *settings,
+                                             submod_loss_info *info, int device)
 {
     submodi_problem p;
     submod_status status = submodi_problem_start(&p, "submod_gpu_lovasz_sigmoid_host", scores,
-                                                 input, labels, SUBMODI_SIGMOID, false, settings);
+                                                 labels, SUBMODI_SIGMOID, false, settings);
     p.multilabel = true;
     return status == SUBMOD_OK ? run(&p, loss, gradient, info, device) : status;
 }
 
 submod_status submod_gpu_lovasz_hinge_host(const submod_scores *scores, const submod_labels *labels,
                                            double *loss, const submod_gradient *gradient,
-                                           submod_loss_info *info,
-                                           const submod_loss_settings *settings, int device)
+                                           const submod_loss_settings *settings,
+                                           submod_loss_info *info, int device)
 {
     submodi_problem p;
     submod_status status =

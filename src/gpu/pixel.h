@@ -67,7 +67,7 @@ SUBMODI_DEVICE int32_t submodi_gpu_label(const submodi_gpu_job *j, const submodi
     int64_t label = j->label_type == SUBMOD_LABEL_U8    ? ((const uint8_t *)j->labels)[at]
                     : j->label_type == SUBMOD_LABEL_I32 ? ((const int32_t *)j->labels)[at]
                                                         : ((const int64_t *)j->labels)[at];
-    if (j->has_ignore && label == j->ignore_label) {
+    if (j->has_ignore && label == j->ignore_index) {
         return j->label_classes;
     }
     return label >= 0 && label < j->label_classes ? (int32_t)label : j->label_classes + 1;

@@ -25,7 +25,7 @@ static void describe(const submodi_problem *p, const submod_gradient *gradient,
         .multilabel = p->multilabel,
         .label_classes = p->rule.classes,
         .has_ignore = p->rule.has_ignore,
-        .ignore_label = p->rule.ignore_label,
+        .ignore_index = p->rule.ignore_index,
         .only_present = p->settings.classes == SUBMOD_CLASSES_PRESENT,
         .engine = p->settings.engine,
         .result = result};

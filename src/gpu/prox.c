@@ -22,9 +22,8 @@ submod_status submodi_gpu_prox_start(const char *who, const submod_scores *x,
     s.bins = bins;
     s.per_image = 1;
     s.has_ignore = settings && settings->has_ignore;
-    s.ignore_label = settings ? settings->ignore_label : 0;
-    submod_status status =
-        submodi_problem_start(p, who, x, SUBMOD_INPUT_LOGITS, labels, SUBMODI_SCORE, false, &s);
+    s.ignore_index = settings ? settings->ignore_index : 0;
+    submod_status status = submodi_problem_start(p, who, x, labels, SUBMODI_SCORE, false, &s);
     p->multilabel = true;
     return status;
 }

@@ -214,22 +214,22 @@ static submod_status run(layer *x, const submod_gradient *prox, const submod_gra
 
 submod_status submod_prox_lovasz_hinge(const submod_scores *scores, const submod_labels *labels,
                                        double lambda, const submod_gradient *prox,
-                                       const submod_gradient *gradient, submod_prox_info *info,
-                                       const submod_loss_settings *settings, submod_work *work)
+                                       const submod_gradient *gradient,
+                                       const submod_loss_settings *settings, submod_prox_info *info,
+                                       submod_work *work)
 {
     static const char who[] = "submod_prox_lovasz_hinge";
     layer x = {.lambda = lambda};
     submod_status status = submodi_require_lambda(who, lambda);
     if (status == SUBMOD_OK) {
-        status = submodi_problem_start(&x.p, who, scores, SUBMOD_INPUT_LOGITS, labels,
-                                       SUBMODI_SCORE, true, NULL);
+        status = submodi_problem_start(&x.p, who, scores, labels, SUBMODI_SCORE, true, NULL);
     }
     if (status != SUBMOD_OK) {
         return status;
     }
     x.p.settings.per_image = settings ? settings->per_image : 1;
     x.p.settings.has_ignore = settings && settings->has_ignore;
-    x.p.settings.ignore_label = settings ? settings->ignore_label : 0;
+    x.p.settings.ignore_index = settings ? settings->ignore_index : 0;
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     submod_prox_info found = {.method = SUBMOD_PROX_JACCARD};

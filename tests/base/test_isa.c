@@ -58,7 +58,7 @@ static submod_loss_settings settings_of(submod_engine engine)
     submod_loss_settings s = submod_loss_defaults();
     s.engine = engine;
     s.has_ignore = 1;
-    s.ignore_label = C;
+    s.ignore_index = C;
     return s;
 }
 
@@ -73,15 +73,16 @@ static uint64_t hash_outcome(uint64_t hash, const outcome *o)
     return hash_of(hash, o->gradient, sizeof o->gradient);
 }
 
-static uint64_t softmax(const submod_scores *scores, submod_input input, const images *d)
+static uint64_t softmax(const submod_scores *scores, int from_logits, const images *d)
 {
     submod_labels labels = submod_labels_i64(d->label, B, N);
     uint64_t hash = 0;
     for (int engine = 0; engine < 2; engine++) {
         submod_loss_settings s = settings_of((submod_engine)engine);
+        s.from_logits = from_logits;
         static outcome o;
         submod_gradient g = submod_gradient_dense(o.gradient, C, N);
-        ck_assert_ok(submod_lovasz_softmax(scores, input, &labels, &o.loss, &g, NULL, &s, NULL));
+        ck_assert_ok(submod_lovasz_softmax(scores, &labels, &o.loss, &g, &s, NULL, NULL));
         hash = hash_outcome(hash, &o);
     }
     return hash;
@@ -90,7 +91,7 @@ static uint64_t softmax(const submod_scores *scores, submod_input input, const i
 static uint64_t softmax_of_type(const void *data, submod_score_type type, const images *d)
 {
     submod_scores scores = submod_scores_dense(data, type, B, C, N);
-    return softmax(&scores, SUBMOD_INPUT_LOGITS, d);
+    return softmax(&scores, 1, d);
 }
 
 static uint64_t softmax_f32(const images *d)
@@ -111,7 +112,7 @@ static uint64_t softmax_bf16(const images *d)
 static uint64_t of_probabilities(const images *d)
 {
     submod_scores scores = submod_scores_f32(d->probability, B, C, N);
-    return softmax(&scores, SUBMOD_INPUT_PROBABILITIES, d);
+    return softmax(&scores, 0, d);
 }
 
 static uint64_t sigmoid(const images *d)
@@ -123,8 +124,7 @@ static uint64_t sigmoid(const images *d)
         submod_loss_settings s = settings_of((submod_engine)engine);
         static outcome o;
         submod_gradient g = submod_gradient_dense(o.gradient, C, N);
-        ck_assert_ok(submod_lovasz_sigmoid(&scores, SUBMOD_INPUT_LOGITS, &labels, &o.loss, &g, NULL,
-                                           &s, NULL));
+        ck_assert_ok(submod_lovasz_sigmoid(&scores, &labels, &o.loss, &g, &s, NULL, NULL));
         hash = hash_outcome(hash, &o);
     }
     return hash;
@@ -140,27 +140,28 @@ static uint64_t hinges(const images *d)
     submod_gradient g = submod_gradient_dense(o.gradient, 1, SCORES);
     for (int engine = 0; engine < 2; engine++) {
         submod_loss_settings s = settings_of((submod_engine)engine);
-        ck_assert_ok(submod_lovasz_hinge(&scores, &labels, &o.loss, &g, NULL, &s, NULL));
+        ck_assert_ok(submod_lovasz_hinge(&scores, &labels, &o.loss, &g, &s, NULL, NULL));
         hash = hash_outcome(hash, &o);
     }
     ck_assert_ok(submod_hinge(&scores, &labels, &o.loss, &g, NULL, NULL));
     return hash_outcome(hash, &o);
 }
 
-static uint64_t overlaps(const images *d, const float *x, submod_input input)
+static uint64_t overlaps(const images *d, const float *x, int from_logits)
 {
     submod_scores scores = submod_scores_f32(x, B, C, N);
     submod_labels labels = submod_labels_i64(d->label, B, N);
-    submod_baseline_settings s = submod_baseline_defaults();
+    submod_loss_settings s = submod_loss_defaults();
     s.has_ignore = 1;
-    s.ignore_label = C;
+    s.ignore_index = C;
+    s.from_logits = from_logits;
     static outcome o;
     submod_gradient g = submod_gradient_dense(o.gradient, C, N);
-    ck_assert_ok(submod_soft_dice(&scores, input, &labels, &o.loss, &g, &s, NULL));
+    ck_assert_ok(submod_soft_dice(&scores, &labels, &o.loss, &g, &s, NULL));
     uint64_t hash = hash_outcome(0, &o);
-    ck_assert_ok(submod_soft_jaccard(&scores, input, &labels, &o.loss, &g, &s, NULL));
+    ck_assert_ok(submod_soft_jaccard(&scores, &labels, &o.loss, &g, &s, NULL));
     hash = hash_outcome(hash, &o);
-    if (input == SUBMOD_INPUT_LOGITS) {
+    if (from_logits) {
         ck_assert_ok(submod_cross_entropy(&scores, &labels, &o.loss, &g, &s, NULL));
         hash = hash_outcome(hash, &o);
     }
@@ -169,12 +170,12 @@ static uint64_t overlaps(const images *d, const float *x, submod_input input)
 
 static uint64_t baselines_of_logits(const images *d)
 {
-    return overlaps(d, d->logit, SUBMOD_INPUT_LOGITS);
+    return overlaps(d, d->logit, 1);
 }
 
 static uint64_t baselines_of_probabilities(const images *d)
 {
-    return overlaps(d, d->probability, SUBMOD_INPUT_PROBABILITIES);
+    return overlaps(d, d->probability, 0);
 }
 
 /* ---- prox and optimisers ---- */

@@ -258,19 +258,17 @@ static submod_status losses(submod_rng *rng)
                   per_class = submod_labels_multilabel(y, SUBMOD_LABEL_U8, 1, C, N);
     submod_gradient to = submod_gradient_dense(g, C, N);
     submod_loss_settings s = submod_loss_defaults();
-    submod_histogram *h = NULL;
+    submod_dataset *h = NULL;
     submod_fn *direct = NULL, *other = NULL;
     submod_status status = SUBMOD_OK;
     s.delta = 0.1;
     for (int engine = 0; engine < 2 && !status; engine++) {
         s.engine = (submod_engine)engine;
-        status = submod_lovasz_softmax(&scores, SUBMOD_INPUT_LOGITS, &labels, &loss, &to, NULL, &s,
-                                       NULL);
+        status = submod_lovasz_softmax(&scores, &labels, &loss, &to, &s, NULL, NULL);
         ck_assert(!status || engine || (loss == 7 && g[0] == 0));
         status = status ? status
-                        : submod_lovasz_sigmoid(&scores, SUBMOD_INPUT_LOGITS, &per_class, &loss,
-                                                &to, NULL, &s, NULL);
-        status = status ? status : submod_lovasz_hinge(&one, &labels, &loss, &to, NULL, &s, NULL);
+                        : submod_lovasz_sigmoid(&scores, &per_class, &loss, &to, &s, NULL, NULL);
+        status = status ? status : submod_lovasz_hinge(&one, &labels, &loss, &to, &s, NULL, NULL);
     }
     status = status ? status : submod_fn_hamming(N, &direct);
     status = status ? status
@@ -278,14 +276,11 @@ static submod_status losses(submod_rng *rng)
     status = status ? status : submod_fn_sqrt(N, &other);
     status = status ? status
                     : submod_lovasz_hinge_function(other, &one, &labels, &loss, &to, NULL, NULL);
-    status = status ? status : submod_histogram_create(C, 0.1, &h);
-    status = status ? status
-                    : submod_histogram_add(h, &scores, SUBMOD_INPUT_LOGITS, &labels, NULL, NULL);
-    status = status ? status : submod_histogram_solve(h, NULL, &loss, NULL);
-    status = status ? status
-                    : submod_histogram_gradient(h, &scores, SUBMOD_INPUT_LOGITS, &labels, &to, NULL,
-                                                NULL);
-    submod_histogram_free(h);
+    status = status ? status : submod_dataset_create(C, 0.1, &h);
+    status = status ? status : submod_dataset_add(h, &scores, &labels, NULL, NULL);
+    status = status ? status : submod_dataset_solve(h, &loss, NULL, NULL);
+    status = status ? status : submod_dataset_gradient(h, &scores, &labels, &to, NULL, NULL);
+    submod_dataset_free(h);
     submod_fn_free(direct);
     submod_fn_free(other);
     return status;
@@ -307,12 +302,8 @@ static submod_status baselines(submod_rng *rng)
     submod_status status = submod_cross_entropy(&scores, &labels, &loss, &to, NULL, NULL);
     ck_assert(!status || (loss == 7 && g[0] == 7));
     status = status ? status : submod_hinge(&one, &labels, &loss, &to, NULL, NULL);
-    status = status
-                 ? status
-                 : submod_rahman_wang(&one, SUBMOD_INPUT_LOGITS, &labels, &loss, &to, NULL, NULL);
-    status = status
-                 ? status
-                 : submod_soft_dice(&scores, SUBMOD_INPUT_LOGITS, &labels, &loss, &to, NULL, NULL);
+    status = status ? status : submod_rahman_wang(&one, &labels, &loss, &to, NULL, NULL);
+    status = status ? status : submod_soft_dice(&scores, &labels, &loss, &to, NULL, NULL);
     return status;
 }
 
@@ -377,7 +368,7 @@ static submod_status jaccard_proxes(submod_rng *rng)
         status ? status
                : submod_prox_jaccard_histogram(2 * N, scores, fg, 1, 0.01, z, &error, &info, NULL);
     status =
-        status ? status : submod_prox_lovasz_hinge(&in, &labels, 1, &to, &to, &info, NULL, NULL);
+        status ? status : submod_prox_lovasz_hinge(&in, &labels, 1, &to, &to, NULL, &info, NULL);
     submod_fn_free(fn);
     return status;
 }

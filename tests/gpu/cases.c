@@ -10,9 +10,16 @@ bool is_multilabel(kind k)
     return k == SIGMOID || k == SIGMOID_P || k == HINGE;
 }
 
-submod_input input_of(kind k)
+bool from_logits(kind k)
 {
-    return k == SOFTMAX_P || k == SIGMOID_P ? SUBMOD_INPUT_PROBABILITIES : SUBMOD_INPUT_LOGITS;
+    return k != SOFTMAX_P && k != SIGMOID_P;
+}
+
+submod_loss_settings settings_for(kind k, const submod_loss_settings *s)
+{
+    submod_loss_settings own = s ? *s : submod_loss_defaults();
+    own.from_logits = from_logits(k);
+    return own;
 }
 
 batch random_batch(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool coarse, bool ignore)
@@ -65,7 +72,7 @@ submod_loss_settings random_settings(submod_rng *rng, bool ignore)
     s.class_count = s.classes == SUBMOD_CLASSES_LIST ? 1 : 0;
     s.class_weight = submod_rng_below(rng, 2) ? weight : NULL;
     s.has_ignore = ignore;
-    s.ignore_label = 9;
+    s.ignore_index = 9;
     return s;
 }
 
@@ -74,12 +81,12 @@ submod_status on_cpu(const batch *d, double *loss, const submod_gradient *g, sub
 {
     submod_scores scores = scores_of(d);
     submod_labels labels = labels_of(d);
-    submod_input input = input_of(d->kind);
+    submod_loss_settings own = settings_for(d->kind, s);
     switch (d->kind) {
-    case HINGE: return submod_lovasz_hinge(&scores, &labels, loss, g, info, s, NULL);
+    case HINGE: return submod_lovasz_hinge(&scores, &labels, loss, g, &own, info, NULL);
     case SIGMOID:
-    case SIGMOID_P: return submod_lovasz_sigmoid(&scores, input, &labels, loss, g, info, s, NULL);
-    default: return submod_lovasz_softmax(&scores, input, &labels, loss, g, info, s, NULL);
+    case SIGMOID_P: return submod_lovasz_sigmoid(&scores, &labels, loss, g, &own, info, NULL);
+    default: return submod_lovasz_softmax(&scores, &labels, loss, g, &own, info, NULL);
     }
 }
 

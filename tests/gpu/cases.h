@@ -20,7 +20,9 @@ batch random_batch(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool c
 void free_batch(batch *d);
 
 bool is_multilabel(kind k);
-submod_input input_of(kind k);
+bool from_logits(kind k);
+/* These settings (NULL: the defaults), with the input of kind k. */
+submod_loss_settings settings_for(kind k, const submod_loss_settings *s);
 submod_scores scores_of(const batch *d);
 submod_labels labels_of(const batch *d);
 

@@ -44,9 +44,10 @@ submod_status start_problem(submodi_problem *p, kind k, const submod_scores *sco
         return submodi_problem_start_hinge(p, "submod_lovasz_hinge", scores, labels, s);
     }
     bool multilabel = is_multilabel(k);
+    submod_loss_settings own = settings_for(k, s);
     submod_status status = submodi_problem_start(
-        p, multilabel ? "submod_lovasz_sigmoid" : "submod_lovasz_softmax", scores, input_of(k),
-        labels, multilabel ? SUBMODI_SIGMOID : SUBMODI_SOFTMAX, false, s);
+        p, multilabel ? "submod_lovasz_sigmoid" : "submod_lovasz_softmax", scores, labels,
+        multilabel ? SUBMODI_SIGMOID : SUBMODI_SOFTMAX, false, &own);
     p->multilabel = multilabel;
     return status;
 }

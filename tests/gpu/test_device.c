@@ -43,13 +43,13 @@ static submod_status with_host_pointers(const batch *d, double *loss, const subm
     (void)context;
     submod_scores scores = scores_of(d);
     submod_labels labels = labels_of(d);
+    submod_loss_settings own = settings_for(d->kind, s);
     if (d->kind == HINGE) {
-        return submod_gpu_lovasz_hinge_host(&scores, &labels, loss, g, info, s, 0);
+        return submod_gpu_lovasz_hinge_host(&scores, &labels, loss, g, &own, info, 0);
     }
-    return is_multilabel(d->kind) ? submod_gpu_lovasz_sigmoid_host(&scores, input_of(d->kind),
-                                                                   &labels, loss, g, info, s, 0)
-                                  : submod_gpu_lovasz_softmax_host(&scores, input_of(d->kind),
-                                                                   &labels, loss, g, info, s, 0);
+    return is_multilabel(d->kind)
+               ? submod_gpu_lovasz_sigmoid_host(&scores, &labels, loss, g, &own, info, 0)
+               : submod_gpu_lovasz_softmax_host(&scores, &labels, loss, g, &own, info, 0);
 }
 
 START_TEST(host_pointers)
@@ -97,7 +97,11 @@ static queued make_call(const views *v, const submod_loss_settings *s, double la
     static const submod_gpu_loss of_kind[] = {SUBMOD_GPU_SOFTMAX, SUBMOD_GPU_SOFTMAX,
                                               SUBMOD_GPU_SIGMOID, SUBMOD_GPU_SIGMOID,
                                               SUBMOD_GPU_HINGE};
-    queued q = {.host = v, .device = *v, .settings = *s, .lambda = lambda, .bins = bins};
+    queued q = {.host = v,
+                .device = *v,
+                .settings = settings_for(v->kind, s),
+                .lambda = lambda,
+                .bins = bins};
     q.device.x = to_device(&v->x);
     q.device.y = to_device(&v->y);
     q.device.g = to_device(&v->g);
@@ -106,9 +110,9 @@ static queued make_call(const views *v, const submod_loss_settings *s, double la
     q.device.gradient.data = q.device.g.data;
     q.result = machine_memory(sizeof *q.result);
     size_t *bytes = &q.place.workspace_bytes;
-    ck_assert_ok(lambda > 0 ? submod_gpu_prox_workspace(&v->scores, bins, bytes)
-                            : submod_gpu_loss_workspace(of_kind[v->kind], &v->scores,
-                                                        input_of(v->kind), s, bytes));
+    ck_assert_ok(lambda > 0
+                     ? submod_gpu_prox_workspace(&v->scores, bins, bytes)
+                     : submod_gpu_loss_workspace(of_kind[v->kind], &v->scores, bytes, &q.settings));
     q.place.workspace = machine_memory(*bytes);
     return q;
 }
@@ -138,11 +142,11 @@ static submod_status queue(void *stream, const void *context)
                                        &q->settings, &place);
     case SIGMOID:
     case SIGMOID_P:
-        return submod_gpu_lovasz_sigmoid(&v->scores, input_of(v->kind), &v->labels, q->result,
-                                         &v->gradient, &q->settings, &place);
+        return submod_gpu_lovasz_sigmoid(&v->scores, &v->labels, q->result, &v->gradient,
+                                         &q->settings, &place);
     default:
-        return submod_gpu_lovasz_softmax(&v->scores, input_of(v->kind), &v->labels, q->result,
-                                         &v->gradient, &q->settings, &place);
+        return submod_gpu_lovasz_softmax(&v->scores, &v->labels, q->result, &v->gradient,
+                                         &q->settings, &place);
     }
 }
 
@@ -317,7 +321,7 @@ START_TEST(captured_prox)
     views v = random_views(&rng, SIGMOID_P, 2, 3, 200, true);
     submod_loss_settings s = submod_loss_defaults();
     s.has_ignore = 1;
-    s.ignore_label = 9;
+    s.ignore_index = 9;
     queued once = make_call(&v, &s, 2, 256), graph_call = make_call(&v, &s, 2, 256);
     machine_graph *graph = machine_capture(queue, &graph_call);
     renew_views(&rng, &v, true);

@@ -15,15 +15,13 @@ int main(void)
     size_t bytes = 0;
     submod_status status = submod_gpu_available(&devices);
     printf("%s\n", status == SUBMOD_OK ? "there is a device" : submod_last_error());
-    if (submod_lovasz_softmax(&scores, SUBMOD_INPUT_LOGITS, &labels, &on_cpu, NULL, NULL, NULL,
-                              NULL) != SUBMOD_OK ||
-        submod_gpu_loss_workspace(SUBMOD_GPU_SOFTMAX, &scores, SUBMOD_INPUT_LOGITS, NULL, &bytes) !=
-            SUBMOD_OK ||
+    if (submod_lovasz_softmax(&scores, &labels, &on_cpu, NULL, NULL, NULL, NULL) != SUBMOD_OK ||
+        submod_gpu_loss_workspace(SUBMOD_GPU_SOFTMAX, &scores, &bytes, NULL) != SUBMOD_OK ||
         bytes == 0) {
         return 1;
     }
-    submod_status run = submod_gpu_lovasz_softmax_host(&scores, SUBMOD_INPUT_LOGITS, &labels,
-                                                       &on_gpu, NULL, NULL, NULL, 0);
+    submod_status run =
+        submod_gpu_lovasz_softmax_host(&scores, &labels, &on_gpu, NULL, NULL, NULL, 0);
     if (status == SUBMOD_OK) {
         return run == SUBMOD_OK && on_gpu == on_cpu && devices > 0 ? 0 : 1;
     }

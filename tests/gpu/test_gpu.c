@@ -104,12 +104,12 @@ START_TEST(counts_bit_identical)
         s.bins = 0; /* histograms that live across calls go by delta */
         submodi_gpu_tuning t = random_tuning(&rng);
         set_order(repeat);
-        submod_input input = repeat % 2 ? SUBMOD_INPUT_LOGITS : SUBMOD_INPUT_PROBABILITIES;
+        s.from_logits = repeat % 2;
         submod_scores scores = scores_of(&d);
         submod_labels labels = labels_of(&d);
         submodi_problem p;
         ck_assert_ok(
-            submodi_problem_start(&p, "test", &scores, input, &labels, SUBMODI_SOFTMAX, false, &s));
+            submodi_problem_start(&p, "test", &scores, &labels, SUBMODI_SOFTMAX, false, &s));
         ck_assert_ok(submodi_problem_shape(&p));
         submodi_gpu_plan plan;
         submod_gpu_result result;
@@ -121,11 +121,11 @@ START_TEST(counts_bit_identical)
         ck_assert_ok(submodi_gpu_run(&b, &p, &plan));
         ck_assert_int_eq(result.status, SUBMOD_OK);
 
-        submod_histogram *h = NULL;
+        submod_dataset *h = NULL;
         size_t C, K;
-        ck_assert_ok(submod_histogram_create(4, s.delta, &h));
-        ck_assert_ok(submod_histogram_add(h, &scores, input, &labels, &s, NULL));
-        const double *expected = submod_histogram_counts(h, &C, &K);
+        ck_assert_ok(submod_dataset_create(4, s.delta, &h));
+        ck_assert_ok(submod_dataset_add(h, &scores, &labels, &s, NULL));
+        const double *expected = submod_dataset_counts(h, &C, &K);
         ck_assert_uint_eq(K, plan.job.bins);
         for (size_t k = 0; k < 2 * K * C; k++) {
             if (k % K != 0) { /* bins 0 and K are derived */
@@ -134,7 +134,7 @@ START_TEST(counts_bit_identical)
                 ck_assert_uint_eq(plan.job.count[k], 0);
             }
         }
-        submod_histogram_free(h);
+        submod_dataset_free(h);
         free(memory);
         free_batch(&d);
     }
@@ -181,7 +181,7 @@ START_TEST(special_cases)
         for (int images = 0; images < 2; images++) {
             s.per_image = images;
             s.has_ignore = 1;
-            s.ignore_label = 9;
+            s.ignore_index = 9;
             const size_t shapes[][2] = {{0, 5}, {3, 0}, {0, 0}, {1, 1}, {3, 7}};
             for (size_t i = 0; i < 5; i++) {
                 batch d = random_batch(&rng, k, shapes[i][0], 3, shapes[i][1], false, false);
@@ -265,8 +265,8 @@ START_TEST(device_side_errors)
         submod_labels labels = submod_labels_i32(y, B, N);
         submod_gradient to = submod_gradient_dense(g, C, N);
         submodi_problem p;
-        ck_assert_ok(submodi_problem_start(&p, "test", &scores, SUBMOD_INPUT_LOGITS, &labels,
-                                           SUBMODI_SOFTMAX, false, &s));
+        ck_assert_ok(
+            submodi_problem_start(&p, "test", &scores, &labels, SUBMODI_SOFTMAX, false, &s));
         submodi_gpu_tuning t = random_tuning(&rng);
         submod_gpu_result r;
         set_order(repeat);
@@ -403,30 +403,24 @@ START_TEST(workspace_needs_no_device)
     submod_scores scores = submod_scores_f32(NULL, 8, 21, 1024 * 2048);
     size_t bytes = 0;
     s.engine = SUBMOD_ENGINE_HISTOGRAM;
-    ck_assert_ok(
-        submod_gpu_loss_workspace(SUBMOD_GPU_SOFTMAX, &scores, SUBMOD_INPUT_LOGITS, &s, &bytes));
+    ck_assert_ok(submod_gpu_loss_workspace(SUBMOD_GPU_SOFTMAX, &scores, &bytes, &s));
     ck_assert(bytes > 21 * 8192 * 8 && bytes < 21 * 8192 * 8 * 11 / 10);
     s.engine = SUBMOD_ENGINE_EXACT;
-    ck_assert_ok(
-        submod_gpu_loss_workspace(SUBMOD_GPU_SIGMOID, &scores, SUBMOD_INPUT_LOGITS, &s, &bytes));
+    ck_assert_ok(submod_gpu_loss_workspace(SUBMOD_GPU_SIGMOID, &scores, &bytes, &s));
     double pixels = 8.0 * 1024 * 2048;
     ck_assert((double)bytes > 4 * 21 * pixels && (double)bytes < 4 * 27 * pixels);
     bytes = 7;
-    ck_assert_int_eq(
-        submod_gpu_loss_workspace((submod_gpu_loss)9, &scores, SUBMOD_INPUT_LOGITS, &s, &bytes),
-        SUBMOD_EINVAL);
-    ck_assert_int_eq(
-        submod_gpu_loss_workspace(SUBMOD_GPU_HINGE, &scores, SUBMOD_INPUT_LOGITS, &s, &bytes),
-        SUBMOD_EINVAL); /* 21 scores per pixel */
-    ck_assert_int_eq(
-        submod_gpu_loss_workspace(SUBMOD_GPU_SOFTMAX, NULL, SUBMOD_INPUT_LOGITS, &s, &bytes),
-        SUBMOD_EINVAL);
+    ck_assert_int_eq(submod_gpu_loss_workspace((submod_gpu_loss)9, &scores, &bytes, &s),
+                     SUBMOD_EINVAL);
+    ck_assert_int_eq(submod_gpu_loss_workspace(SUBMOD_GPU_HINGE, &scores, &bytes, &s),
+                     SUBMOD_EINVAL); /* 21 scores per pixel */
+    ck_assert_int_eq(submod_gpu_loss_workspace(SUBMOD_GPU_SOFTMAX, NULL, &bytes, &s),
+                     SUBMOD_EINVAL);
     scores.classes = (size_t)1 << 28;
     scores.pixels = 16;
     s.per_image = 1;
-    ck_assert_int_eq(
-        submod_gpu_loss_workspace(SUBMOD_GPU_SOFTMAX, &scores, SUBMOD_INPUT_LOGITS, &s, &bytes),
-        SUBMOD_EUNSUPPORTED);
+    ck_assert_int_eq(submod_gpu_loss_workspace(SUBMOD_GPU_SOFTMAX, &scores, &bytes, &s),
+                     SUBMOD_EUNSUPPORTED);
     ck_assert_uint_eq(bytes, 7);
 }
 END_TEST
@@ -448,27 +442,25 @@ START_TEST(without_cuda)
     ck_assert_int_eq(submod_gpu_available(&devices), SUBMOD_EUNSUPPORTED);
     ck_assert_int_eq(devices, 0);
     ck_assert(strstr(submod_last_error(), "without CUDA"));
-    ck_assert_ok(submod_gpu_loss_workspace(SUBMOD_GPU_SOFTMAX, &scores, SUBMOD_INPUT_LOGITS, &s,
-                                           &place.workspace_bytes));
+    ck_assert_ok(
+        submod_gpu_loss_workspace(SUBMOD_GPU_SOFTMAX, &scores, &place.workspace_bytes, &s));
     place.workspace = aligned_alloc(256, place.workspace_bytes);
 #define REFUSE(status, gradient, where) \
     do { \
-        ck_assert_int_eq(submod_gpu_lovasz_softmax(&scores, SUBMOD_INPUT_LOGITS, &labels, &result, \
-                                                   gradient, &s, where), \
-                         status); \
+        ck_assert_int_eq( \
+            submod_gpu_lovasz_softmax(&scores, &labels, &result, gradient, &s, where), status); \
     } while (0)
 #define REFUSE_HOST(status, gradient) \
     do { \
-        ck_assert_int_eq(submod_gpu_lovasz_softmax_host(&scores, SUBMOD_INPUT_LOGITS, &labels, \
-                                                        &loss, gradient, NULL, &s, 0), \
-                         status); \
+        ck_assert_int_eq( \
+            submod_gpu_lovasz_softmax_host(&scores, &labels, &loss, gradient, &s, NULL, 0), \
+            status); \
     } while (0)
     REFUSE(SUBMOD_EUNSUPPORTED, &to, &place);
     REFUSE_HOST(SUBMOD_EUNSUPPORTED, &to);
     REFUSE(SUBMOD_EINVAL, &to, NULL);
-    ck_assert_int_eq(
-        submod_gpu_lovasz_softmax(&scores, SUBMOD_INPUT_LOGITS, &labels, NULL, &to, &s, &place),
-        SUBMOD_EINVAL);
+    ck_assert_int_eq(submod_gpu_lovasz_softmax(&scores, &labels, NULL, &to, &s, &place),
+                     SUBMOD_EINVAL);
     place.workspace_bytes--;
     REFUSE(SUBMOD_ENOMEM, &to, &place);
     place.workspace_bytes++;

@@ -92,7 +92,7 @@ static submod_status prox(const float *x, const uint8_t *y, size_t n, double lam
     submod_gradient to = submod_gradient_dense(u, 1, n);
     submod_loss_settings settings = submod_loss_defaults();
     settings.has_ignore = 1;
-    settings.ignore_label = 9;
+    settings.ignore_index = 9;
     submodi_problem p;
     ck_assert_ok(submodi_gpu_prox_start("test", &scores, &labels, lambda, K, &settings, &p));
     return queue_on_shim(&p, lambda, r, &to, t);
@@ -222,7 +222,7 @@ START_TEST(batches)
         submod_gradient to = submod_gradient_dense(u, C, N);
         submod_loss_settings settings = submod_loss_defaults();
         settings.has_ignore = 1;
-        settings.ignore_label = 9;
+        settings.ignore_index = 9;
         submodi_problem p;
         submod_gpu_result r, one;
         ck_assert_ok(submodi_gpu_prox_start("test", &scores, &labels, 2, 256, &settings, &p));
@@ -302,7 +302,7 @@ START_TEST(host_pointers)
     submod_gradient to = submod_gradient_dense(u, 1, N);
     submod_loss_settings settings = submod_loss_defaults();
     settings.has_ignore = 1;
-    settings.ignore_label = 9;
+    settings.ignore_index = 9;
     scores.pixel_stride = to.pixel_stride = 2;
     to.scale = 2;
     to.accumulate = 1;

@@ -15,7 +15,7 @@ static void put_score(submod_rng *rng, const views *v, size_t at)
 {
     bool single = v->scores.type == SUBMOD_SCORE_F32; /* halves hold 256ths exactly */
     double u = single ? submod_rng_uniform(rng) : (double)submod_rng_below(rng, 257) / 256;
-    float value = (float)(input_of(v->kind) == SUBMOD_INPUT_PROBABILITIES ? u : 8 * u - 4);
+    float value = (float)(from_logits(v->kind) ? 8 * u - 4 : u);
     switch (v->scores.type) {
     case SUBMOD_SCORE_F16: ((uint16_t *)v->x.data)[at] = f16_of(value); break;
     case SUBMOD_SCORE_BF16: ((uint16_t *)v->x.data)[at] = bf16_of(value); break;
@@ -120,11 +120,11 @@ submod_status views_on_cpu(const views *v, double *loss, const submod_loss_setti
     const submod_scores *x = &v->scores;
     const submod_labels *y = &v->labels;
     const submod_gradient *g = &v->gradient;
-    submod_input input = input_of(v->kind);
+    submod_loss_settings own = settings_for(v->kind, s);
     switch (v->kind) {
-    case HINGE: return submod_lovasz_hinge(x, y, loss, g, NULL, s, NULL);
+    case HINGE: return submod_lovasz_hinge(x, y, loss, g, &own, NULL, NULL);
     case SIGMOID:
-    case SIGMOID_P: return submod_lovasz_sigmoid(x, input, y, loss, g, NULL, s, NULL);
-    default: return submod_lovasz_softmax(x, input, y, loss, g, NULL, s, NULL);
+    case SIGMOID_P: return submod_lovasz_sigmoid(x, y, loss, g, &own, NULL, NULL);
+    default: return submod_lovasz_softmax(x, y, loss, g, &own, NULL, NULL);
     }
 }

@@ -619,9 +619,9 @@ START_TEST(layer_is_the_prox_of_each_image)
                         to_g = submod_gradient_dense(g, 1, N);
         submod_loss_settings s = submod_loss_defaults();
         s.has_ignore = 1;
-        s.ignore_label = 255;
+        s.ignore_index = 255;
         s.per_image = trial % 5 != 0;
-        ck_assert_ok(submod_prox_lovasz_hinge(&in, &truth, lambda, &to_z, &to_g, NULL, &s, NULL));
+        ck_assert_ok(submod_prox_lovasz_hinge(&in, &truth, lambda, &to_z, &to_g, &s, NULL, NULL));
         size_t groups = s.per_image ? B : 1, size = B * N / groups;
         for (size_t b = 0; b < groups; b++) {
             double m[B * N], u[B * N], d[B * N];
@@ -676,11 +676,11 @@ START_TEST(layer_gives_the_gradient_on_a_linear_piece)
     submod_loss_settings s = submod_loss_defaults();
     s.per_image = 1;
     plain.scale = modified.scale = again.scale = 2;
-    ck_assert_ok(submod_lovasz_hinge(&in, &truth, NULL, &plain, NULL, &s, NULL));
+    ck_assert_ok(submod_lovasz_hinge(&in, &truth, NULL, &plain, &s, NULL, NULL));
     ck_assert_ok(submod_set_num_threads(1));
-    ck_assert_ok(submod_prox_lovasz_hinge(&in, &truth, 1e6, NULL, &modified, NULL, &s, NULL));
+    ck_assert_ok(submod_prox_lovasz_hinge(&in, &truth, 1e6, NULL, &modified, &s, NULL, NULL));
     ck_assert_ok(submod_set_num_threads(3));
-    ck_assert_ok(submod_prox_lovasz_hinge(&in, &truth, 1e6, NULL, &again, NULL, &s, NULL));
+    ck_assert_ok(submod_prox_lovasz_hinge(&in, &truth, 1e6, NULL, &again, &s, NULL, NULL));
     ck_assert_ok(submod_set_num_threads(0));
     for (size_t i = 0; i < B * N; i++) {
         ck_assert(g[B * N + i] == g[2 * B * N + i]);

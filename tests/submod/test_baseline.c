@@ -18,7 +18,7 @@ typedef struct reference {
     int kind;
     size_t batch, classes, pixels;
     const int32_t *label;
-    const submod_baseline_settings *s;
+    const submod_loss_settings *s;
     bool probabilities;
 } reference;
 
@@ -42,7 +42,7 @@ static double probability(const reference *r, const double *x, size_t b, size_t 
 
 static bool is_ignored(const reference *r, size_t b, size_t i)
 {
-    return r->s->has_ignore && r->label[b * r->pixels + i] == r->s->ignore_label;
+    return r->s->has_ignore && r->label[b * r->pixels + i] == r->s->ignore_index;
 }
 
 /* Weighted mean of a loss per pixel over images first .. last-1. */
@@ -124,8 +124,7 @@ static double reference_loss(const reference *r, const double *x)
 
 static void compare(instance *e, int kind, const problem *p)
 {
-    reference r = {
-        kind, B, e->classes, N, e->label, &p->settings, p->input == SUBMOD_INPUT_PROBABILITIES};
+    reference r = {kind, B, e->classes, N, e->label, &p->settings, !p->settings.from_logits};
     size_t size = B * e->classes * N;
     float gradient[SIZE];
     double loss = -1;
@@ -157,7 +156,7 @@ START_TEST(values_and_finite_differences)
                 bool probabilities = kind >= RAHMAN_WANG && (bits & 8);
                 fill(&e, kind, &rng, probabilities);
                 problem p = problem_of(&e);
-                p.input = probabilities ? SUBMOD_INPUT_PROBABILITIES : SUBMOD_INPUT_LOGITS;
+                p.settings.from_logits = !probabilities;
                 p.settings.per_image = (bits & 1) != 0;
                 p.settings.class_weight = bits & 2 ? e.weight : NULL;
                 p.settings.smoothing = bits & 4 ? 1.5 : 0;
@@ -182,12 +181,13 @@ START_TEST(defaults)
         e.label[k] = e.label[k] == IGNORED ? 0 : e.label[k];
     }
     problem p = problem_of(&e);
-    p.settings = submod_baseline_defaults();
-    ck_assert(p.settings.classes == SUBMOD_CLASSES_PRESENT && p.settings.smoothing == 0 &&
-              !p.settings.per_image && !p.settings.has_ignore && !p.settings.class_weight);
+    p.settings = submod_loss_defaults();
+    ck_assert(p.settings.from_logits && p.settings.classes == SUBMOD_CLASSES_PRESENT &&
+              p.settings.smoothing == 0 && !p.settings.per_image && !p.settings.has_ignore &&
+              !p.settings.class_weight);
     double loss, again;
     ck_assert_ok(calls[DICE](&p, &loss, NULL, NULL));
-    ck_assert_ok(submod_soft_dice(&p.scores, p.input, &p.labels, &again, NULL, NULL, NULL));
+    ck_assert_ok(submod_soft_dice(&p.scores, &p.labels, &again, NULL, NULL, NULL));
     ck_assert(loss == again);
     ck_assert_ok(calls[CROSS_ENTROPY](&p, &loss, NULL, NULL));
     ck_assert_ok(submod_cross_entropy(&p.scores, &p.labels, &again, NULL, NULL, NULL));
@@ -214,7 +214,7 @@ START_TEST(cross_entropy_by_hand)
     submod_scores scores = submod_scores_f32(x[0], 1, 2, 2);
     submod_labels labels = submod_labels_u8(y, 1, 2);
     submod_gradient gradient = submod_gradient_dense(g[0], 2, 2);
-    submod_baseline_settings s = submod_baseline_defaults();
+    submod_loss_settings s = submod_loss_defaults();
     ck_assert_ok(submod_cross_entropy(&scores, &labels, &loss, &gradient, &s, NULL));
     ck_assert_near(loss, (log(4. / 3) + log(2)) / 2, 1e-7);
     const double expected[2][2] = {{-0.125, 0.25}, {0.125, -0.25}};
@@ -241,7 +241,10 @@ START_TEST(cross_entropy_as_in_pytorch)
     const double w[3] = {100, 2, 0.5};
     submod_scores scores = {x, SUBMOD_SCORE_F32, 1, 3, 3, 9, 1, 3};
     submod_labels labels = submod_labels_i64(y, 1, 3);
-    submod_baseline_settings s = {.class_weight = w, .has_ignore = 1, .ignore_label = -100};
+    submod_loss_settings s = submod_loss_defaults();
+    s.class_weight = w;
+    s.has_ignore = 1;
+    s.ignore_index = -100;
     double loss;
     ck_assert_ok(submod_cross_entropy(&scores, &labels, &loss, NULL, &s, NULL));
     ck_assert_near(loss, (0.5 * log(8. / 5) + 2 * log(4)) / 2.5, 1e-7);
@@ -263,7 +266,9 @@ START_TEST(hinge_by_hand)
     submod_scores scores = submod_scores_f32(x, 1, 1, 5);
     submod_labels labels = submod_labels_u8(y, 1, 5);
     submod_gradient gradient = submod_gradient_dense(g, 1, 5);
-    submod_baseline_settings s = {.has_ignore = 1, .ignore_label = 9};
+    submod_loss_settings s = submod_loss_defaults();
+    s.has_ignore = 1;
+    s.ignore_index = 9;
     ck_assert_ok(submod_hinge(&scores, &labels, &loss, &gradient, &s, NULL));
     ck_assert(loss == 3.5 / 4);
     ck_assert(g[0] == -0.25F && g[1] == 0.25F && g[2] == 0 && g[3] == 0 && g[4] == 0);
@@ -286,28 +291,26 @@ START_TEST(overlaps_by_hand)
     submod_scores one = submod_scores_f32(p[1], 1, 1, 3), two = submod_scores_f32(p[0], 1, 2, 3);
     submod_labels labels = submod_labels_u8(y, 1, 3);
     submod_gradient gradient = submod_gradient_dense(g[1], 1, 3);
-    submod_baseline_settings s = {
-        .classes = SUBMOD_CLASSES_LIST, .class_list = list, .class_count = 1};
-    ck_assert_ok(
-        submod_rahman_wang(&one, SUBMOD_INPUT_PROBABILITIES, &labels, &loss, &gradient, &s, NULL));
+    submod_loss_settings s = submod_loss_defaults();
+    s.from_logits = 0;
+    s.classes = SUBMOD_CLASSES_LIST;
+    s.class_list = list;
+    s.class_count = 1;
+    ck_assert_ok(submod_rahman_wang(&one, &labels, &loss, &gradient, &s, NULL));
     ck_assert_near(loss, 1 - 1.25 / 2.25, 1e-15);
     ck_assert_near((double)g[1][0], -1 / 2.25, 1e-7);
     ck_assert_near((double)g[1][1], 1.25 / (2.25 * 2.25), 1e-7);
     gradient = submod_gradient_dense(g[0], 2, 3);
-    ck_assert_ok(
-        submod_soft_jaccard(&two, SUBMOD_INPUT_PROBABILITIES, &labels, &loss, &gradient, &s, NULL));
+    ck_assert_ok(submod_soft_jaccard(&two, &labels, &loss, &gradient, &s, NULL));
     ck_assert_near(loss, 1 - 1.25 / 2.25, 1e-15);
     ck_assert(g[0][0] == 0 && g[0][1] == 0 && g[0][2] == 0);
-    ck_assert_ok(
-        submod_soft_dice(&two, SUBMOD_INPUT_PROBABILITIES, &labels, &loss, &gradient, &s, NULL));
+    ck_assert_ok(submod_soft_dice(&two, &labels, &loss, &gradient, &s, NULL));
     ck_assert_near(loss, 1 - 2.5 / 3.5, 1e-15);
     ck_assert_near((double)g[1][2], -2 / 3.5 + 2.5 / (3.5 * 3.5), 1e-7);
     s.smoothing = 1;
-    ck_assert_ok(
-        submod_soft_dice(&two, SUBMOD_INPUT_PROBABILITIES, &labels, &loss, NULL, &s, NULL));
+    ck_assert_ok(submod_soft_dice(&two, &labels, &loss, NULL, &s, NULL));
     ck_assert_near(loss, 1 - 3.5 / 4.5, 1e-15);
-    ck_assert_ok(
-        submod_soft_jaccard(&two, SUBMOD_INPUT_PROBABILITIES, &labels, &loss, NULL, &s, NULL));
+    ck_assert_ok(submod_soft_jaccard(&two, &labels, &loss, NULL, &s, NULL));
     ck_assert_near(loss, 1 - 2.25 / 3.25, 1e-15);
 }
 END_TEST
@@ -328,8 +331,9 @@ START_TEST(hard_predictions_give_the_discrete_losses)
         int either = __builtin_popcount(prediction | truth);
         submod_scores scores = submod_scores_f32(p, 1, 1, 5);
         submod_labels labels = submod_labels_u8(y, 1, 5);
-        ck_assert_ok(submod_rahman_wang(&scores, SUBMOD_INPUT_PROBABILITIES, &labels, &value, NULL,
-                                        NULL, NULL));
+        submod_loss_settings s = submod_loss_defaults();
+        s.from_logits = 0;
+        ck_assert_ok(submod_rahman_wang(&scores, &labels, &value, NULL, &s, NULL));
         ck_assert_near(value, either ? 1 - (double)both / either : 0, 1e-15);
     }
 }
@@ -404,8 +408,7 @@ START_TEST(huge_scores)
         float g[6];
         double loss = -1;
         size_t classes = is_binary(kind) ? 1 : 3;
-        problem p = {.scores = submod_scores_f32(x[0], 1, classes, 2),
-                     .labels = submod_labels_u8(y, 1, 2)};
+        problem p = problem_with(submod_scores_f32(x[0], 1, classes, 2), submod_labels_u8(y, 1, 2));
         submod_gradient gradient = submod_gradient_dense(g, classes, 2);
         ck_assert_ok(calls[kind](&p, &loss, &gradient, NULL));
         ck_assert(isfinite(loss) && loss >= 0);

@@ -33,9 +33,10 @@ START_TEST(empty_input)
         for (int mode = 0; mode < 8; mode++) {
             size_t batch = mode & 1 ? 2 : 0, pixels = mode & 1 ? 0 : 2;
             size_t classes = is_binary(kind) ? 1 : 3;
-            problem p = {.scores = submod_scores_f32(NULL, batch, classes, pixels),
-                         .labels = submod_labels_u8(NULL, batch, pixels),
-                         .settings = {.per_image = mode & 2, .classes = mode & 4 ? 1 : 0}};
+            problem p = problem_with(submod_scores_f32(NULL, batch, classes, pixels),
+                                     submod_labels_u8(NULL, batch, pixels));
+            p.settings.per_image = mode & 2;
+            p.settings.classes = (submod_classes)(mode & 4 ? 1 : 0);
             submod_gradient g = submod_gradient_dense(NULL, classes, pixels);
             double loss = -1;
             ck_assert_ok(calls[kind](&p, &loss, &g, NULL));
@@ -68,13 +69,13 @@ START_TEST(all_ignored)
     const uint8_t y[8] = {255, 255, 255, 255, 255, 255, 255, 255};
     for (int kind = 0; kind < KINDS; kind++) {
         for (int mode = 0; mode < 8; mode++) {
-            problem p = {.scores = submod_scores_f32(x, 2, is_binary(kind) ? 1 : 3, 4),
-                         .labels = submod_labels_u8(y, 2, 4),
-                         .settings = {.per_image = mode & 1,
-                                      .classes = mode & 2 ? 1 : 0,
-                                      .smoothing = mode & 4 ? 1 : 0,
-                                      .has_ignore = 1,
-                                      .ignore_label = 255}};
+            problem p = problem_with(submod_scores_f32(x, 2, is_binary(kind) ? 1 : 3, 4),
+                                     submod_labels_u8(y, 2, 4));
+            p.settings.per_image = mode & 1;
+            p.settings.classes = (submod_classes)(mode & 2 ? 1 : 0);
+            p.settings.smoothing = mode & 4 ? 1 : 0;
+            p.settings.has_ignore = 1;
+            p.settings.ignore_index = 255;
             assert_zero(kind, &p);
         }
     }
@@ -89,9 +90,10 @@ START_TEST(one_image_ignored)
     for (int kind = 0; kind < KINDS; kind++) {
         float g[24], alone[12];
         size_t classes = is_binary(kind) ? 1 : 3;
-        problem p = {.scores = submod_scores_f32(x, 2, classes, 4),
-                     .labels = submod_labels_u8(y, 2, 4),
-                     .settings = {.per_image = 1, .has_ignore = 1, .ignore_label = 255}};
+        problem p = problem_with(submod_scores_f32(x, 2, classes, 4), submod_labels_u8(y, 2, 4));
+        p.settings.per_image = 1;
+        p.settings.has_ignore = 1;
+        p.settings.ignore_index = 255;
         double loss = evaluate(kind, &p, g);
         p.scores.batch = p.labels.batch = 1;
         double first = evaluate(kind, &p, alone);
@@ -113,9 +115,10 @@ START_TEST(zero_weights)
     for (int k = 0; k < 4; k++) {
         int kind = kinds[k];
         for (int per_image = 0; per_image < 2; per_image++) {
-            problem p = {.scores = submod_scores_f32(x, 2, is_binary(kind) ? 1 : 3, 4),
-                         .labels = submod_labels_u8(y, 2, 4),
-                         .settings = {.per_image = per_image, .class_weight = none}};
+            problem p = problem_with(submod_scores_f32(x, 2, is_binary(kind) ? 1 : 3, 4),
+                                     submod_labels_u8(y, 2, 4));
+            p.settings.per_image = per_image;
+            p.settings.class_weight = none;
             assert_refused(kind, &p, SUBMOD_EINVAL, "class_weight is 0 for every class");
             if (kind != HINGE) { /* which sees both of its classes */
                 p.settings.class_weight = unseen;
@@ -134,7 +137,7 @@ START_TEST(absent_class)
 {
     const float x[2][4] = {{1, 2, 3, -4}, {-1, 0, 1, 2}};
     const uint8_t y[4] = {0};
-    problem p = {.scores = submod_scores_f32(x[0], 1, 1, 4), .labels = submod_labels_u8(y, 1, 4)};
+    problem p = problem_with(submod_scores_f32(x[0], 1, 1, 4), submod_labels_u8(y, 1, 4));
     float g[8];
     ck_assert(evaluate(RAHMAN_WANG, &p, g) == 1);
     for (int k = 0; k < 4; k++) {
@@ -143,7 +146,8 @@ START_TEST(absent_class)
     p.scores.classes = 2;
     for (int kind = DICE; kind <= JACCARD; kind++) {
         const double second_only[2] = {0, 1};
-        p.settings = (submod_baseline_settings){.classes = SUBMOD_CLASSES_ALL};
+        p.settings = submod_loss_defaults();
+        p.settings.classes = SUBMOD_CLASSES_ALL;
         double all = evaluate(kind, &p, g);
         p.settings.classes = SUBMOD_CLASSES_PRESENT;
         ck_assert_near(all, (evaluate(kind, &p, g) + 1) / 2, 1e-15);
@@ -169,9 +173,8 @@ START_TEST(zero_over_zero)
 {
     const float x[8] = {1, 1, 1, 1, 0, 0, 0, 0};
     const uint8_t y[4] = {0};
-    problem p = {.scores = submod_scores_f32(x + 4, 1, 1, 4),
-                 .input = SUBMOD_INPUT_PROBABILITIES,
-                 .labels = submod_labels_u8(y, 1, 4)};
+    problem p = problem_with(submod_scores_f32(x + 4, 1, 1, 4), submod_labels_u8(y, 1, 4));
+    p.settings.from_logits = 0;
     assert_zero(RAHMAN_WANG, &p);
     p.scores = submod_scores_f32(x, 1, 2, 4);
     p.settings.classes = SUBMOD_CLASSES_ALL;
@@ -191,9 +194,10 @@ START_TEST(bad_values)
         float x[12] = {0};
         int32_t y[4] = {0, 1, 1, 9};
         size_t classes = is_binary(kind) ? 1 : 3;
-        const problem good = {.scores = submod_scores_f32(x, 2, classes, 2),
-                              .labels = submod_labels_i32(y, 2, 2),
-                              .settings = {.has_ignore = 1, .ignore_label = 9}};
+        problem good =
+            problem_with(submod_scores_f32(x, 2, classes, 2), submod_labels_i32(y, 2, 2));
+        good.settings.has_ignore = 1;
+        good.settings.ignore_index = 9;
         problem p = good;
         p.settings.has_ignore = 0;
         assert_refused(kind, &p, SUBMOD_EINVAL, "labels[1][1] = 9 is not");
@@ -211,13 +215,19 @@ START_TEST(bad_values)
             x[2 * classes + 1] = 0;
         }
         if (kind >= RAHMAN_WANG) {
-            p.input = SUBMOD_INPUT_PROBABILITIES;
+            p.settings.from_logits = 0;
             x[0] = 1.0005F;
             ck_assert_ok(calls[kind](&p, NULL, NULL, NULL));
             x[0] = 1.01F;
             assert_refused(kind, &p, SUBMOD_EINVAL, "is no probability");
-            p.input = (submod_input)5;
-            assert_refused(kind, &p, SUBMOD_EINVAL, "input = 5");
+        }
+        p = good;
+        p.settings.from_logits = 0;
+        if (kind == CROSS_ENTROPY) {
+            assert_refused(kind, &p, SUBMOD_EINVAL, "takes logits alone");
+        } else if (kind == HINGE) { /* not looked at */
+            x[0] = 1.01F;
+            ck_assert_ok(calls[kind](&p, NULL, NULL, NULL));
         }
     }
 }
@@ -230,8 +240,8 @@ START_TEST(bad_settings)
     const double negative[3] = {1, -1, 1}, nan[3] = {1, NAN, 1};
     for (int kind = 0; kind < KINDS; kind++) {
         size_t classes = is_binary(kind) ? 1 : 3;
-        const problem good = {.scores = submod_scores_f32(x, 2, classes, 2),
-                              .labels = submod_labels_i32(y, 2, 2)};
+        const problem good =
+            problem_with(submod_scores_f32(x, 2, classes, 2), submod_labels_i32(y, 2, 2));
         problem p = good;
         if (kind != RAHMAN_WANG) {
             p.settings.class_weight = negative;
@@ -276,8 +286,8 @@ START_TEST(bad_views)
     float data[12];
     for (int kind = 0; kind < KINDS; kind++) {
         size_t classes = is_binary(kind) ? 1 : 3;
-        const problem good = {.scores = submod_scores_f32(x, 2, classes, 2),
-                              .labels = submod_labels_i32(y, 2, 2)};
+        const problem good =
+            problem_with(submod_scores_f32(x, 2, classes, 2), submod_labels_i32(y, 2, 2));
         problem p = good;
         p.scores.classes = 0;
         assert_refused(kind, &p, SUBMOD_EINVAL, is_binary(kind) ? "not 0" : "0 classes");
@@ -302,17 +312,15 @@ START_TEST(bad_views)
     }
     submod_scores s = submod_scores_f32(x, 2, 1, 2);
     submod_labels l = submod_labels_i32(y, 2, 2);
-    const submod_input in = SUBMOD_INPUT_LOGITS;
     assert_error(submod_cross_entropy(NULL, &l, NULL, NULL, NULL, NULL), SUBMOD_EINVAL,
                  "scores is");
     assert_error(submod_cross_entropy(&s, NULL, NULL, NULL, NULL, NULL), SUBMOD_EINVAL,
                  "labels is");
     assert_error(submod_hinge(NULL, &l, NULL, NULL, NULL, NULL), SUBMOD_EINVAL, "scores is");
     assert_error(submod_hinge(&s, NULL, NULL, NULL, NULL, NULL), SUBMOD_EINVAL, "labels is");
-    assert_error(submod_rahman_wang(NULL, in, &l, NULL, NULL, NULL, NULL), SUBMOD_EINVAL, "scores");
-    assert_error(submod_soft_dice(&s, in, NULL, NULL, NULL, NULL, NULL), SUBMOD_EINVAL, "labels");
-    assert_error(submod_soft_jaccard(NULL, in, &l, NULL, NULL, NULL, NULL), SUBMOD_EINVAL,
-                 "scores");
+    assert_error(submod_rahman_wang(NULL, &l, NULL, NULL, NULL, NULL), SUBMOD_EINVAL, "scores");
+    assert_error(submod_soft_dice(&s, NULL, NULL, NULL, NULL, NULL), SUBMOD_EINVAL, "labels");
+    assert_error(submod_soft_jaccard(NULL, &l, NULL, NULL, NULL, NULL), SUBMOD_EINVAL, "scores");
 }
 END_TEST
 

@@ -133,13 +133,12 @@ START_TEST(mixed_with_lovasz_softmax)
     evaluate(CROSS_ENTROPY, &p, a);
     submod_loss_settings s = submod_loss_defaults();
     s.has_ignore = 1;
-    s.ignore_label = IGNORED;
+    s.ignore_index = IGNORED;
     submod_gradient g = submod_gradient_dense(b, C, N), mixed = submod_gradient_dense(both, C, N);
-    ck_assert_ok(submod_lovasz_softmax(&p.scores, p.input, &p.labels, NULL, &g, NULL, &s, NULL));
+    ck_assert_ok(submod_lovasz_softmax(&p.scores, &p.labels, NULL, &g, &s, NULL, NULL));
     ck_assert_ok(calls[CROSS_ENTROPY](&p, NULL, &mixed, NULL));
     mixed.accumulate = 1;
-    ck_assert_ok(
-        submod_lovasz_softmax(&p.scores, p.input, &p.labels, NULL, &mixed, NULL, &s, NULL));
+    ck_assert_ok(submod_lovasz_softmax(&p.scores, &p.labels, NULL, &mixed, &s, NULL, NULL));
     for (size_t k = 0; k < SIZE; k++) {
         ck_assert(both[k] == a[k] + b[k]);
     }
@@ -169,9 +168,9 @@ START_TEST(threads_and_workspace_do_not_matter)
     for (int round = 0; round < 2 * KINDS; round++) {
         int kind = round / 2;
         size_t classes = is_binary(kind) ? 1 : CLASSES;
-        problem p = {.scores = submod_scores_f32(x, IMAGES, classes, PIXELS),
-                     .labels = submod_labels_u8(y, IMAGES, PIXELS),
-                     .settings = {.per_image = round % 2}};
+        problem p = problem_with(submod_scores_f32(x, IMAGES, classes, PIXELS),
+                                 submod_labels_u8(y, IMAGES, PIXELS));
+        p.settings.per_image = round % 2;
         submod_gradient first = submod_gradient_dense(g, classes, PIXELS);
         submod_gradient other = submod_gradient_dense(h, classes, PIXELS);
         double loss, again;
@@ -203,8 +202,7 @@ START_TEST(large_sums)
     for (int i = 0; i < PIXELS; i++) {
         x[i] = i % 2 ? 0.25F : -0.5F; /* hinge 1.25 and 0.5 at label 0 */
     }
-    problem p = {.scores = submod_scores_f32(x, 1, 1, PIXELS),
-                 .labels = submod_labels_u8(y, 1, PIXELS)};
+    problem p = problem_with(submod_scores_f32(x, 1, 1, PIXELS), submod_labels_u8(y, 1, PIXELS));
     double loss;
     ck_assert_ok(calls[HINGE](&p, &loss, NULL, NULL));
     ck_assert(loss == 0.875);

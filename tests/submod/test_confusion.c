@@ -118,7 +118,7 @@ static void check_counts(submod_rng *rng, size_t batch, size_t pixels, size_t cl
     int64_t *expected = calloc(classes * classes, sizeof *expected);
     submod_metric_settings settings = submod_metric_defaults();
     settings.has_ignore = 1;
-    settings.ignore_label = 255;
+    settings.ignore_index = 255;
     random_labels(rng, n, classes, 255, p, t);
     count_slowly(p, t, n, classes, 255, expected);
     void *p_memory, *t_memory;
@@ -198,7 +198,7 @@ START_TEST(labels_out_of_range)
         /* Ignored, whatever number it is; the prediction there may be anything. */
         submod_metric_settings settings = submod_metric_defaults();
         settings.has_ignore = 1;
-        settings.ignore_label = bad[i];
+        settings.ignore_index = bad[i];
         submod_confusion *ignoring = NULL;
         ck_assert_ok(submod_confusion_create(C, &ignoring, &settings));
         p[3 * N + 17] = -7;
@@ -224,7 +224,7 @@ START_TEST(ignored_class)
     submod_labels prediction = submod_labels_u8(p, 1, 5), truth = submod_labels_u8(t, 1, 5);
     submod_metric_settings settings = submod_metric_defaults();
     settings.has_ignore = 1;
-    settings.ignore_label = 1;
+    settings.ignore_index = 1;
     submod_confusion *c = NULL;
     ck_assert_ok(submod_confusion_create(2, &c, &settings));
     ck_assert_ok(submod_confusion_add(c, &prediction, &truth));

@@ -18,31 +18,29 @@
 static const size_t many = (size_t)1 << 60; /* times 16 it is 0 */
 
 /* Every loss of many images without pixels. */
-static void lose_nothing(size_t classes, const submod_loss_settings *s,
-                         const submod_baseline_settings *bs)
+static void lose_nothing(size_t classes, const submod_loss_settings *s)
 {
     const submod_scores scores = submod_scores_f32(NULL, many, classes, 0);
     const submod_scores one = submod_scores_f32(NULL, many, 1, 0);
     const submod_labels labels = submod_labels_u8(NULL, many, 0);
     const submod_labels multi = submod_labels_multilabel(NULL, SUBMOD_LABEL_U8, many, classes, 0);
-    const submod_input logits = SUBMOD_INPUT_LOGITS;
     const submod_gradient g = submod_gradient_dense(NULL, classes, 0);
     double loss[8];
     memset(loss, 1, sizeof loss);
-    ck_assert_ok(submod_lovasz_softmax(&scores, logits, &labels, &loss[0], &g, NULL, s, NULL));
-    ck_assert_ok(submod_lovasz_sigmoid(&scores, logits, &multi, &loss[1], &g, NULL, s, NULL));
-    ck_assert_ok(submod_lovasz_hinge(&one, &labels, &loss[2], &g, NULL, s, NULL));
-    ck_assert_ok(submod_cross_entropy(&scores, &labels, &loss[3], &g, bs, NULL));
-    ck_assert_ok(submod_hinge(&one, &labels, &loss[4], &g, bs, NULL));
-    ck_assert_ok(submod_rahman_wang(&one, logits, &labels, &loss[5], &g, bs, NULL));
-    ck_assert_ok(submod_soft_dice(&scores, logits, &labels, &loss[6], &g, bs, NULL));
-    ck_assert_ok(submod_soft_jaccard(&scores, logits, &labels, &loss[7], &g, bs, NULL));
+    ck_assert_ok(submod_lovasz_softmax(&scores, &labels, &loss[0], &g, s, NULL, NULL));
+    ck_assert_ok(submod_lovasz_sigmoid(&scores, &multi, &loss[1], &g, s, NULL, NULL));
+    ck_assert_ok(submod_lovasz_hinge(&one, &labels, &loss[2], &g, s, NULL, NULL));
+    ck_assert_ok(submod_cross_entropy(&scores, &labels, &loss[3], &g, s, NULL));
+    ck_assert_ok(submod_hinge(&one, &labels, &loss[4], &g, s, NULL));
+    ck_assert_ok(submod_rahman_wang(&one, &labels, &loss[5], &g, s, NULL));
+    ck_assert_ok(submod_soft_dice(&scores, &labels, &loss[6], &g, s, NULL));
+    ck_assert_ok(submod_soft_jaccard(&scores, &labels, &loss[7], &g, s, NULL));
     for (size_t i = 0; i < 8; i++) {
         ck_assert_double_eq(loss[i], 0);
     }
-    ck_assert_ok(submod_prox_lovasz_hinge(&one, &labels, 1, &g, &g, NULL, s, NULL));
+    ck_assert_ok(submod_prox_lovasz_hinge(&one, &labels, 1, &g, &g, s, NULL, NULL));
     size_t bytes = 0;
-    ck_assert_ok(submod_gpu_loss_workspace(SUBMOD_GPU_SOFTMAX, &scores, logits, s, &bytes));
+    ck_assert_ok(submod_gpu_loss_workspace(SUBMOD_GPU_SOFTMAX, &scores, &bytes, s));
     ck_assert_ok(submod_gpu_prox_workspace(&scores, 16, &bytes));
 }
 
@@ -51,12 +49,11 @@ START_TEST(many_images_without_pixels)
     for (int per_image = 0; per_image < 2; per_image++) {
         for (int engine = 0; engine < 2; engine++) {
             submod_loss_settings s = submod_loss_defaults();
-            submod_baseline_settings bs = submod_baseline_defaults();
             s.engine = (submod_engine)engine;
-            s.per_image = bs.per_image = per_image;
-            s.classes = bs.classes = SUBMOD_CLASSES_ALL;
-            lose_nothing(16, &s, &bs);
-            lose_nothing(2, &s, &bs);
+            s.per_image = per_image;
+            s.classes = SUBMOD_CLASSES_ALL;
+            lose_nothing(16, &s);
+            lose_nothing(2, &s);
         }
     }
 }
@@ -67,15 +64,14 @@ START_TEST(histogram_of_nothing)
     const submod_scores scores = submod_scores_f32(NULL, many, 16, 0);
     const submod_labels labels = submod_labels_u8(NULL, many, 0);
     const submod_gradient g = submod_gradient_dense(NULL, 16, 0);
-    submod_histogram *h = NULL;
+    submod_dataset *h = NULL;
     double loss = 1;
-    ck_assert_ok(submod_histogram_create(16, 0.01, &h));
-    ck_assert_ok(submod_histogram_add(h, &scores, SUBMOD_INPUT_LOGITS, &labels, NULL, NULL));
-    ck_assert_ok(submod_histogram_solve(h, NULL, &loss, NULL));
-    ck_assert_ok(
-        submod_histogram_gradient(h, &scores, SUBMOD_INPUT_LOGITS, &labels, &g, NULL, NULL));
+    ck_assert_ok(submod_dataset_create(16, 0.01, &h));
+    ck_assert_ok(submod_dataset_add(h, &scores, &labels, NULL, NULL));
+    ck_assert_ok(submod_dataset_solve(h, &loss, NULL, NULL));
+    ck_assert_ok(submod_dataset_gradient(h, &scores, &labels, &g, NULL, NULL));
     ck_assert_double_eq(loss, 0);
-    submod_histogram_free(h);
+    submod_dataset_free(h);
 }
 END_TEST
 
@@ -114,9 +110,8 @@ START_TEST(strides_out_of_memory)
     submod_scores two = submod_scores_f32(score, 1, 2, 1);
     submod_labels each = submod_labels_multilabel(label, SUBMOD_LABEL_U8, 1, 2, 1);
     each.class_stride = PTRDIFF_MAX;
-    assert_error(
-        submod_lovasz_sigmoid(&two, SUBMOD_INPUT_LOGITS, &each, &value, NULL, NULL, NULL, NULL),
-        SUBMOD_EINVAL, "strides of labels");
+    assert_error(submod_lovasz_sigmoid(&two, &each, &value, NULL, NULL, NULL, NULL), SUBMOD_EINVAL,
+                 "strides of labels");
 }
 END_TEST
 
@@ -545,23 +540,23 @@ START_TEST(gradients_that_overflow_a_float)
     }
     const submod_scores two = submod_scores_f32(score, 1, 2, 1); /* one pixel, two classes */
     const submod_labels pixel = submod_labels_u8(label, 1, 1);
-    submod_baseline_settings s = submod_baseline_defaults();
+    submod_loss_settings s = submod_loss_defaults();
     s.smoothing = 1e-30;
     s.classes = SUBMOD_CLASSES_ALL;
     to = submod_gradient_dense(g, 2, 1);
     to.scale = 1e10;
-    assert_error(submod_soft_dice(&two, SUBMOD_INPUT_LOGITS, &pixel, &loss, &to, &s, NULL),
-                 SUBMOD_ENUMERIC, "overflows a float");
-    submod_histogram *h = NULL;
-    ck_assert_ok(submod_histogram_create(2, 0.01, &h));
-    ck_assert_ok(submod_histogram_add(h, &two, SUBMOD_INPUT_LOGITS, &pixel, NULL, NULL));
-    ck_assert_ok(submod_histogram_scale(h, 1e-19));
-    ck_assert_ok(submod_histogram_solve(h, NULL, NULL, NULL));
+    assert_error(submod_soft_dice(&two, &pixel, &loss, &to, &s, NULL), SUBMOD_ENUMERIC,
+                 "overflows a float");
+    submod_dataset *h = NULL;
+    ck_assert_ok(submod_dataset_create(2, 0.01, &h));
+    ck_assert_ok(submod_dataset_add(h, &two, &pixel, NULL, NULL));
+    ck_assert_ok(submod_dataset_scale(h, 1e-19));
+    ck_assert_ok(submod_dataset_solve(h, NULL, NULL, NULL));
     to.scale = 1e30;
-    assert_error(submod_histogram_gradient(h, &two, SUBMOD_INPUT_LOGITS, &pixel, &to, NULL, NULL),
-                 SUBMOD_ENUMERIC, "overflows a float");
+    assert_error(submod_dataset_gradient(h, &two, &pixel, &to, NULL, NULL), SUBMOD_ENUMERIC,
+                 "overflows a float");
     ck_assert(loss == 7 && g[0] == 7 && g[1] == 7);
-    submod_histogram_free(h);
+    submod_dataset_free(h);
 }
 END_TEST
 

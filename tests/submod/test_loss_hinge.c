@@ -108,9 +108,9 @@ START_TEST(hinge_of_a_function)
             mask[i] = d.y[i] == 1;
         }
         s.has_ignore = ignore;
-        s.ignore_label = 9;
+        s.ignore_index = 9;
         ck_assert_ok(submod_fn_jaccard(N, mask, &jaccard));
-        ck_assert_ok(submod_lovasz_hinge(&scores, &labels, &loss, &to_g, NULL, &s, NULL));
+        ck_assert_ok(submod_lovasz_hinge(&scores, &labels, &loss, &to_g, &s, NULL, NULL));
         ck_assert_ok(
             submod_lovasz_hinge_function(jaccard, &scores, &labels, &other, &to_h, &s, NULL));
         ck_assert_near(loss, other, 1e-6);
@@ -179,7 +179,7 @@ START_TEST(prunings_by_hand)
         submod_labels y = submod_labels_u8(labels, 1, n);
         submod_gradient gradient = submod_gradient_dense(g, 1, n);
         submod_loss_info info;
-        ck_assert_ok(submod_lovasz_hinge(&x, &y, &loss, &gradient, &info, NULL, NULL));
+        ck_assert_ok(submod_lovasz_hinge(&x, &y, &loss, &gradient, NULL, &info, NULL));
         ck_assert_uint_eq(info.sorted, sorted[extra]);
         for (size_t i = 0; i < n; i++) {
             double margin = labels[i] ? 1 - (double)scores[i] : 1 + (double)scores[i];

@@ -103,8 +103,7 @@ START_TEST(position_does_not_matter)
                 x[c * N + i] = score;
             }
         }
-        ck_assert_ok(submod_lovasz_softmax(&scores, SUBMOD_INPUT_LOGITS, &labels, &loss, &to, NULL,
-                                           &s, NULL));
+        ck_assert_ok(submod_lovasz_softmax(&scores, &labels, &loss, &to, &s, NULL, NULL));
         for (size_t c = 0; c < C; c++) {
             for (size_t i = 1; i < N; i++) {
                 ck_assert(g[c * N + i] == g[c * N]);
@@ -126,7 +125,7 @@ START_TEST(per_image_is_the_mean_of_images)
         submod_loss_settings s = submod_loss_defaults();
         s.engine = (submod_engine)engine;
         s.has_ignore = 1;
-        s.ignore_label = 9;
+        s.ignore_index = 9;
         double mean = 0;
         for (size_t b = 0; b < B; b++) {
             batch one = {1, C, N, d.x + b * C * N, d.y + b * N, false};
@@ -175,13 +174,11 @@ START_TEST(layouts_and_types)
     submod_labels views[3] = {submod_labels_u8(y8, B, N), submod_labels_i32(y32, B, N),
                               submod_labels_i64(d.y, B, N)};
     for (int t = 0; t < 3; t++) {
-        ck_assert_ok(submod_lovasz_softmax(&scores, SUBMOD_INPUT_LOGITS, &views[t], &loss, NULL,
-                                           NULL, &s, NULL));
+        ck_assert_ok(submod_lovasz_softmax(&scores, &views[t], &loss, NULL, &s, NULL, NULL));
         ck_assert(loss == expected);
     }
     submod_gradient to_last = submod_gradient_channels_last(gradient_last, C, N);
-    ck_assert_ok(submod_lovasz_softmax(&channels_last, SUBMOD_INPUT_LOGITS, &views[0], &loss,
-                                       &to_last, NULL, &s, NULL));
+    ck_assert_ok(submod_lovasz_softmax(&channels_last, &views[0], &loss, &to_last, &s, NULL, NULL));
     ck_assert(loss == expected);
     for (int i = 0; i < B * C * N; i++) {
         ck_assert(gradient_last[(i / (C * N) * N + i % N) * C + i / N % C] == g[i]);
@@ -193,8 +190,7 @@ START_TEST(layouts_and_types)
         submod_scores_channels_last(f16_last, SUBMOD_SCORE_F16, B, C, N),
     };
     for (int t = 0; t < 4; t++) {
-        ck_assert_ok(submod_lovasz_softmax(&halves[t], SUBMOD_INPUT_LOGITS, &views[0], &loss, NULL,
-                                           NULL, &s, NULL));
+        ck_assert_ok(submod_lovasz_softmax(&halves[t], &views[0], &loss, NULL, &s, NULL, NULL));
         ck_assert(loss == expected);
     }
     free_batch(&d);
@@ -220,8 +216,7 @@ START_TEST(gradients_accumulate)
         submod_gradient add = submod_gradient_dense(h, C, N);
         add.scale = -0.5;
         add.accumulate = 1;
-        ck_assert_ok(submod_lovasz_softmax(&scores, SUBMOD_INPUT_LOGITS, &labels, NULL, &add, NULL,
-                                           &s, NULL));
+        ck_assert_ok(submod_lovasz_softmax(&scores, &labels, NULL, &add, &s, NULL, NULL));
         for (int i = 0; i < C * N; i++) {
             ck_assert_near((double)h[i], i - 0.5 * (double)g[i], 4e-6);
         }
@@ -285,7 +280,7 @@ START_TEST(threads_do_not_matter)
         submod_loss_settings s = submod_loss_defaults();
         s.engine = variant & 4 ? SUBMOD_ENGINE_HISTOGRAM : SUBMOD_ENGINE_EXACT;
         s.has_ignore = 1;
-        s.ignore_label = 9;
+        s.ignore_index = 9;
         ck_assert_ok(submod_set_num_threads(1));
         double loss = call(&d, k, g, &s);
         for (int threads = 2; threads <= 7; threads++) {

@@ -64,7 +64,7 @@ static submod_loss_settings settings_for(kind k, int engine)
     s.engine = (submod_engine)engine;
     s.class_weight = is_multiclass(k) ? second : NULL;
     s.has_ignore = 1;
-    s.ignore_label = IGNORED;
+    s.ignore_index = IGNORED;
     return s;
 }
 

@@ -64,7 +64,7 @@ START_TEST(miou_by_definition)
         submod_metric_settings settings = submod_metric_defaults();
         settings.absent = (submod_absent)(repeat % 4);
         settings.has_ignore = 1;
-        settings.ignore_label = 255;
+        settings.ignore_index = 255;
         submod_miou *miou = NULL, *half = NULL;
         submod_miou_values values, merged;
         double images[BATCHES * B], batches[BATCHES], image_mean, batch_mean, value;
@@ -131,7 +131,7 @@ START_TEST(miou_has_no_threads)
     random_labels(&rng, n, C, -100, p, t);
     submod_metric_settings settings = submod_metric_defaults();
     settings.has_ignore = 1;
-    settings.ignore_label = -100;
+    settings.ignore_index = -100;
     submod_labels prediction = submod_labels_i64(p, B, N), truth = submod_labels_i64(t, B, N);
     double first, value;
     ck_assert_ok(submod_miou_image(&prediction, &truth, C, &first, &settings));

@@ -59,7 +59,7 @@ static submod_metrics reference(submod_absent absent, int void_label, int leave_
     submod_labels truth = submod_labels_u8(t, 1, REFERENCE_N);
     submod_metric_settings settings = submod_metric_defaults();
     settings.has_ignore = 1;
-    settings.ignore_label = void_label;
+    settings.ignore_index = void_label;
     settings.absent = absent;
     settings.has_leave_out = leave_out >= 0;
     settings.leave_out = leave_out;
@@ -148,7 +148,7 @@ START_TEST(nothing_to_count)
         submod_metric_settings settings = submod_metric_defaults();
         settings.absent = conventions[k];
         settings.has_ignore = 1;
-        settings.ignore_label = 255;
+        settings.ignore_index = 255;
         submod_labels void_labels = submod_labels_u8(x, 2, 2),
                       no_images = submod_labels_u8(x, 0, 2);
         submod_labels no_pixels = submod_labels_u8(x, 2, 0);

@@ -1,3 +1,4 @@
+/* The baseline losses under one signature, and random problems for them (see baselines.h). */
 #include "baselines.h"
 
 #include "support.h"
@@ -17,19 +18,19 @@ static submod_status hinge(const problem *p, double *loss, const submod_gradient
 static submod_status rahman_wang(const problem *p, double *loss, const submod_gradient *g,
                                  submod_work *work)
 {
-    return submod_rahman_wang(&p->scores, p->input, &p->labels, loss, g, &p->settings, work);
+    return submod_rahman_wang(&p->scores, &p->labels, loss, g, &p->settings, work);
 }
 
 static submod_status dice(const problem *p, double *loss, const submod_gradient *g,
                           submod_work *work)
 {
-    return submod_soft_dice(&p->scores, p->input, &p->labels, loss, g, &p->settings, work);
+    return submod_soft_dice(&p->scores, &p->labels, loss, g, &p->settings, work);
 }
 
 static submod_status jaccard(const problem *p, double *loss, const submod_gradient *g,
                              submod_work *work)
 {
-    return submod_soft_jaccard(&p->scores, p->input, &p->labels, loss, g, &p->settings, work);
+    return submod_soft_jaccard(&p->scores, &p->labels, loss, g, &p->settings, work);
 }
 
 call *const calls[KINDS] = {cross_entropy, hinge, rahman_wang, dice, jaccard};
@@ -59,9 +60,16 @@ void fill(instance *e, int kind, submod_rng *rng, bool probabilities)
 
 problem problem_of(const instance *e)
 {
-    return (problem){.scores = submod_scores_f32(e->x, B, e->classes, N),
-                     .labels = submod_labels_i32(e->label, B, N),
-                     .settings = {.has_ignore = 1, .ignore_label = IGNORED}};
+    problem p =
+        problem_with(submod_scores_f32(e->x, B, e->classes, N), submod_labels_i32(e->label, B, N));
+    p.settings.has_ignore = 1;
+    p.settings.ignore_index = IGNORED;
+    return p;
+}
+
+problem problem_with(submod_scores scores, submod_labels labels)
+{
+    return (problem){scores, labels, submod_loss_defaults()};
 }
 
 double evaluate(int kind, const problem *p, float *dense)

@@ -7,9 +7,8 @@
 
 typedef struct problem {
     submod_scores scores;
-    submod_input input;
     submod_labels labels;
-    submod_baseline_settings settings;
+    submod_loss_settings settings;
 } problem;
 
 typedef submod_status call(const problem *p, double *loss, const submod_gradient *g,
@@ -35,6 +34,8 @@ typedef struct instance {
 /* Random scores, labels and weights; class 3 is in the first image only, class 4 nowhere. */
 void fill(instance *e, int kind, submod_rng *rng, bool probabilities);
 problem problem_of(const instance *e);
+/* With the default settings. */
+problem problem_with(submod_scores scores, submod_labels labels);
 
 /* The loss and the gradient of p, whatever its strides, as a dense array. */
 double evaluate(int kind, const problem *p, float *dense);

@@ -62,7 +62,7 @@ double reference(const batch *d, kind k, const submod_loss_settings *s)
                 for (size_t i = 0; i < d->N; i++) {
                     int64_t label =
                         d->multilabel ? d->y[(b * d->C + c) * d->N + i] : d->y[b * d->N + i];
-                    if (s->has_ignore && label == s->ignore_label) {
+                    if (s->has_ignore && label == s->ignore_index) {
                         continue;
                     }
                     double v = value_at(d, k, b, c, i);
@@ -105,14 +105,14 @@ submod_status call_views(kind k, const submod_scores *scores, const submod_label
                          double *loss, const submod_gradient *g, submod_loss_info *info,
                          const submod_loss_settings *s)
 {
-    submod_input input = k == PROBABILITY || k == SIGMOID_PROBABILITY ? SUBMOD_INPUT_PROBABILITIES
-                                                                      : SUBMOD_INPUT_LOGITS;
+    submod_loss_settings of_kind = s ? *s : submod_loss_defaults();
+    of_kind.from_logits = k != PROBABILITY && k != SIGMOID_PROBABILITY;
     switch (k) {
-    case HINGE: return submod_lovasz_hinge(scores, labels, loss, g, info, s, NULL);
+    case HINGE: return submod_lovasz_hinge(scores, labels, loss, g, &of_kind, info, NULL);
     case SIGMOID:
     case SIGMOID_PROBABILITY:
-        return submod_lovasz_sigmoid(scores, input, labels, loss, g, info, s, NULL);
-    default: return submod_lovasz_softmax(scores, input, labels, loss, g, info, s, NULL);
+        return submod_lovasz_sigmoid(scores, labels, loss, g, &of_kind, info, NULL);
+    default: return submod_lovasz_softmax(scores, labels, loss, g, &of_kind, info, NULL);
     }
 }
 
@@ -169,6 +169,6 @@ submod_loss_settings random_settings(submod_rng *rng, bool ignore)
     s.class_count = s.classes == SUBMOD_CLASSES_LIST ? 2 : 0;
     s.class_weight = submod_rng_below(rng, 2) ? weights : NULL;
     s.has_ignore = ignore;
-    s.ignore_label = 9;
+    s.ignore_index = 9;
     return s;
 }

@@ -88,7 +88,7 @@ static bool blame_range(const options *o, const pair *files, const label_image *
     int32_t classes = (int32_t)o->counted_classes;
     for (size_t i = 0; i < truth->width * truth->height; i++) {
         int32_t t = label_at(truth, i);
-        if (o->metric.has_ignore && t == o->metric.ignore_label) {
+        if (o->metric.has_ignore && t == o->metric.ignore_index) {
             continue;
         }
         if (t >= classes) {

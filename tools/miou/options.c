@@ -187,7 +187,7 @@ static parsed settle_ignore(options *o, const given *g)
     } else if (g->ignore && !to_number(g->ignore, 0, 65535, &label)) {
         return wrong("--ignore %s is neither none nor a number in [0, 65535]", g->ignore);
     }
-    o->metric.ignore_label = label;
+    o->metric.ignore_index = label;
     return PARSED_RUN;
 }
 

@@ -103,7 +103,7 @@ bool bias_value(const bias_data *data, bias_loss loss, double b, double *value)
         loss == BIAS_CROSS_ENTROPY ? submod_cross_entropy(&scores, &labels, value, NULL, NULL, NULL)
         : loss == BIAS_HINGE
             ? submod_hinge(&scores, &labels, value, NULL, NULL, NULL)
-            : submod_lovasz_hinge(&scores, &labels, value, NULL, NULL, &settings, NULL);
+            : submod_lovasz_hinge(&scores, &labels, value, NULL, &settings, NULL, NULL);
     free(score);
     return status == SUBMOD_OK ? true : study_fail("%s", submod_last_error());
 }

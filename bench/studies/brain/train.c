@@ -34,8 +34,7 @@ static submod_status score_gradient(const learner *l, brain_loss loss)
         gradient.accumulate = 1;
     }
     if (loss != BRAIN_CROSS_ENTROPY && status == SUBMOD_OK) {
-        status = submod_lovasz_softmax(&scores, SUBMOD_INPUT_LOGITS, &labels, NULL, &gradient, NULL,
-                                       NULL, l->work);
+        status = submod_lovasz_softmax(&scores, &labels, NULL, &gradient, NULL, NULL, l->work);
     }
     return status;
 }

@@ -19,7 +19,7 @@ typedef struct trainer {
     size_t *order; /* of the images in this epoch */
     size_t next;
     submod_equibatch *equibatch;
-    submod_histogram *histogram;
+    submod_dataset *histogram;
     learner model;
 } trainer;
 
@@ -88,18 +88,16 @@ static submod_status dataset_gradient(trainer *t, const submod_scores *scores,
 {
     const double fraction = SET_BATCH / (double)t->train->images;
     gradient->scale = 1 / fraction; /* as if the whole dataset were like this batch */
-    submod_status status = submod_histogram_scale(t->histogram, 1 - fraction);
+    submod_status status = submod_dataset_scale(t->histogram, 1 - fraction);
     if (status == SUBMOD_OK) {
-        status = submod_histogram_add(t->histogram, scores, SUBMOD_INPUT_LOGITS, labels, settings,
-                                      t->model.work);
+        status = submod_dataset_add(t->histogram, scores, labels, settings, t->model.work);
     }
     if (status == SUBMOD_OK) {
-        status = submod_histogram_solve(t->histogram, settings, NULL, NULL);
+        status = submod_dataset_solve(t->histogram, NULL, NULL, settings);
     }
-    return status == SUBMOD_OK
-               ? submod_histogram_gradient(t->histogram, scores, SUBMOD_INPUT_LOGITS, labels,
-                                           gradient, settings, t->model.work)
-               : status;
+    return status == SUBMOD_OK ? submod_dataset_gradient(t->histogram, scores, labels, gradient,
+                                                         settings, t->model.work)
+                               : status;
 }
 
 static submod_status score_gradient(trainer *t)
@@ -118,8 +116,8 @@ static submod_status score_gradient(trainer *t)
         if (t->method == SET_IMAGE || t->method == SET_BATCH_ALL) {
             settings.classes = SUBMOD_CLASSES_ALL;
         }
-        return submod_lovasz_softmax(&scores, SUBMOD_INPUT_LOGITS, &labels, NULL, &gradient, NULL,
-                                     &settings, t->model.work);
+        return submod_lovasz_softmax(&scores, &labels, NULL, &gradient, &settings, NULL,
+                                     t->model.work);
     }
 }
 
@@ -209,7 +207,7 @@ static submod_status make_trainer(trainer *t, uint64_t seed)
     }
     submod_status status = learner_make(&t->model, &shape, SET_PIXELS, SET_BATCH, &t->rng);
     if (status == SUBMOD_OK && t->method == SET_DATASET) {
-        status = submod_histogram_create(SET_CLASSES, 1.0 / 2048, &t->histogram);
+        status = submod_dataset_create(SET_CLASSES, 1.0 / 2048, &t->histogram);
     }
     return status == SUBMOD_OK && uses_equibatch(t->method) ? make_equibatch(t, seed) : status;
 }
@@ -217,7 +215,7 @@ static submod_status make_trainer(trainer *t, uint64_t seed)
 static void free_trainer(trainer *t)
 {
     submod_equibatch_free(t->equibatch);
-    submod_histogram_free(t->histogram);
+    submod_dataset_free(t->histogram);
     learner_free(&t->model);
     free(t->order);
 }

@@ -70,8 +70,8 @@ static submod_status hinge(layer *l, size_t batch, const double *w, double *valu
     submod_gradient gradient = submod_gradient_dense(l->gradient, 1, pixels);
     submod_loss_settings settings = submod_loss_defaults();
     settings.per_image = 1;
-    submod_status status = submod_lovasz_hinge(&scores, &labels, value, g ? &gradient : NULL, NULL,
-                                               &settings, l->work);
+    submod_status status = submod_lovasz_hinge(&scores, &labels, value, g ? &gradient : NULL,
+                                               &settings, NULL, l->work);
     if (status == SUBMOD_OK && g) {
         backward(l, first, count, g);
     }

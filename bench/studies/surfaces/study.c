@@ -39,8 +39,7 @@ static submod_status softmax(const uint8_t *truth, const double *at, double *los
     settings.classes = SUBMOD_CLASSES_LIST;
     settings.class_list = &foreground;
     settings.class_count = 1;
-    return submod_lovasz_softmax(&scores, SUBMOD_INPUT_LOGITS, &labels, loss, NULL, NULL, &settings,
-                                 NULL);
+    return submod_lovasz_softmax(&scores, &labels, loss, NULL, &settings, NULL, NULL);
 }
 
 static const struct surface {

@@ -12,11 +12,6 @@
 /* Partial sums per batch: enough for all threads to have work, few enough to be nothing. */
 enum { PARTS = 256 };
 
-submod_baseline_settings submod_baseline_defaults(void)
-{
-    return (submod_baseline_settings){.classes = SUBMOD_CLASSES_PRESENT};
-}
-
 static size_t sums_of(const submodi_baseline_run *x)
 {
     return x->p.scores.classes * x->kind->sums;
@@ -113,12 +108,14 @@ static submod_status run(submodi_baseline_run *x, double *loss, const submod_gra
 
 /* Of the settings, what is meant for the problem that all losses share. */
 static submod_loss_settings problem_settings(const submodi_baseline *kind,
-                                             const submod_baseline_settings *s)
+                                             const submod_loss_settings *s)
 {
-    submod_loss_settings of_problem = {.per_image = s->per_image,
-                                       .classes = SUBMOD_CLASSES_ALL,
-                                       .has_ignore = s->has_ignore,
-                                       .ignore_label = s->ignore_label};
+    submod_loss_settings of_problem = submod_loss_defaults();
+    of_problem.from_logits = s->from_logits;
+    of_problem.per_image = s->per_image;
+    of_problem.classes = SUBMOD_CLASSES_ALL;
+    of_problem.has_ignore = s->has_ignore;
+    of_problem.ignore_index = s->ignore_index;
     if (kind->takes_classes) {
         of_problem.classes = s->classes;
         of_problem.class_list = s->class_list;
@@ -129,15 +126,15 @@ static submod_loss_settings problem_settings(const submodi_baseline *kind,
 }
 
 submod_status submodi_baseline_call(const submodi_baseline *kind, const submod_scores *scores,
-                                    submod_input input, const submod_labels *labels, double *loss,
+                                    const submod_labels *labels, double *loss,
                                     const submod_gradient *gradient,
-                                    const submod_baseline_settings *settings, submod_work *work)
+                                    const submod_loss_settings *settings, submod_work *work)
 {
-    const submod_baseline_settings s = settings ? *settings : submod_baseline_defaults();
+    const submod_loss_settings s = settings ? *settings : submod_loss_defaults();
     const submod_loss_settings of_problem = problem_settings(kind, &s);
     submodi_baseline_run x = {.kind = kind, .settings = &s, .gradient = gradient};
-    submod_status status = submodi_problem_start(&x.p, kind->who, scores, input, labels,
-                                                 kind->of_logits, kind->binary, &of_problem);
+    submod_status status = submodi_problem_start(&x.p, kind->who, scores, labels, kind->of_logits,
+                                                 kind->binary, &of_problem);
     if (status == SUBMOD_OK) {
         status = submodi_require_gradient(kind->who, gradient, scores);
     }

@@ -12,7 +12,7 @@ typedef struct submodi_baseline submodi_baseline;
 typedef struct submodi_baseline_run {
     const submodi_baseline *kind;
     submodi_problem p;
-    const submod_baseline_settings *settings;
+    const submod_loss_settings *settings;
     const submod_gradient *gradient; /* may be NULL */
     int threads;
     submodi_tile_memory *tile; /* per thread */
@@ -41,9 +41,9 @@ struct submodi_baseline {
 };
 
 submod_status submodi_baseline_call(const submodi_baseline *kind, const submod_scores *scores,
-                                    submod_input input, const submod_labels *labels, double *loss,
+                                    const submod_labels *labels, double *loss,
                                     const submod_gradient *gradient,
-                                    const submod_baseline_settings *settings, submod_work *work);
+                                    const submod_loss_settings *settings, submod_work *work);
 
 /* The Lovász hinge of the Hamming loss: no order, no sort. settings: ignored labels. */
 submod_status submodi_hamming_hinge(const submod_scores *scores, const submod_labels *labels,

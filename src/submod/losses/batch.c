@@ -15,27 +15,25 @@
 /* ---- checks ---- */
 
 submod_status submodi_problem_start(submodi_problem *p, const char *who,
-                                    const submod_scores *scores, submod_input input,
-                                    const submod_labels *labels, submodi_activation of_logits,
-                                    bool binary, const submod_loss_settings *settings)
+                                    const submod_scores *scores, const submod_labels *labels,
+                                    submodi_activation of_logits, bool binary,
+                                    const submod_loss_settings *settings)
 {
     if (!scores || !labels) {
         return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, scores ? "labels" : "scores");
-    }
-    if (input != SUBMOD_INPUT_LOGITS && input != SUBMOD_INPUT_PROBABILITIES) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: input = %d is unknown", who, (int)input);
     }
     if (binary && scores->classes != 1) {
         return submodi_fail(SUBMOD_EINVAL, "%s: one score per pixel, not %zu", who,
                             scores->classes);
     }
+    const submod_loss_settings s = settings ? *settings : submod_loss_defaults();
+    bool plain = s.from_logits || of_logits == SUBMODI_SCORE; /* a score is never a probability */
     *p = (submodi_problem){.who = who,
                            .scores = *scores,
                            .labels = *labels,
                            .multilabel = binary,
-                           .activation =
-                               input == SUBMOD_INPUT_LOGITS ? of_logits : SUBMODI_PROBABILITY,
-                           .settings = settings ? *settings : submod_loss_defaults()};
+                           .activation = plain ? of_logits : SUBMODI_PROBABILITY,
+                           .settings = s};
     return SUBMOD_OK;
 }
 
@@ -43,8 +41,8 @@ submod_status submodi_problem_start_hinge(submodi_problem *p, const char *who,
                                           const submod_scores *scores, const submod_labels *labels,
                                           const submod_loss_settings *settings)
 {
-    submod_status status = submodi_problem_start(p, who, scores, SUBMOD_INPUT_LOGITS, labels,
-                                                 SUBMODI_SCORE, true, settings);
+    submod_status status =
+        submodi_problem_start(p, who, scores, labels, SUBMODI_SCORE, true, settings);
     if (status == SUBMOD_OK) {
         p->settings.classes = SUBMOD_CLASSES_ALL;
         p->settings.class_weight = NULL;
@@ -394,7 +392,7 @@ submod_status submodi_problem_shape(submodi_problem *p)
     }
     p->rule = (submodi_label_rule){.classes = p->multilabel ? 2 : (int32_t)p->scores.classes,
                                    .has_ignore = p->settings.has_ignore != 0,
-                                   .ignore_label = p->settings.ignore_label};
+                                   .ignore_index = p->settings.ignore_index};
     p->images_per_group = p->settings.per_image || p->scores.batch == 0 ? 1 : p->scores.batch;
     p->groups = p->scores.batch / p->images_per_group;
     p->tiles_per_image = (p->scores.pixels + SUBMODI_TILE - 1) / SUBMODI_TILE;

@@ -41,9 +41,9 @@ typedef struct submodi_problem {
 /* A problem from the arguments all losses have: checks that they are there, and that there is one
  * score per pixel if `binary`; multilabel if so. settings NULL: the defaults. */
 submod_status submodi_problem_start(submodi_problem *p, const char *who,
-                                    const submod_scores *scores, submod_input input,
-                                    const submod_labels *labels, submodi_activation of_logits,
-                                    bool binary, const submod_loss_settings *settings);
+                                    const submod_scores *scores, const submod_labels *labels,
+                                    submodi_activation of_logits, bool binary,
+                                    const submod_loss_settings *settings);
 /* The Lovász hinge: one class, which counts whatever the settings say. */
 submod_status submodi_problem_start_hinge(submodi_problem *p, const char *who,
                                           const submod_scores *scores, const submod_labels *labels,

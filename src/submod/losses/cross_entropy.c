@@ -104,6 +104,12 @@ static submod_status prepare(submodi_baseline_run *x)
 {
     const double *weight = x->settings->class_weight;
     size_t C = x->p.scores.classes;
+    if (!x->settings->from_logits) {
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: from_logits = 0, but the cross-entropy takes logits alone: "
+                            "a probability that was rounded to 0 has no logarithm",
+                            x->p.who);
+    }
     submod_status status = submodi_require_several_classes(x->p.who, C);
     status = status ? status : submodi_require_weights(x->p.who, weight, C, NULL, 0);
     for (size_t g = 0; status == SUBMOD_OK && g < x->p.groups; g++) {
@@ -114,7 +120,7 @@ static submod_status prepare(submodi_baseline_run *x)
 
 submod_status submod_cross_entropy(const submod_scores *scores, const submod_labels *labels,
                                    double *loss, const submod_gradient *gradient,
-                                   const submod_baseline_settings *settings, submod_work *work)
+                                   const submod_loss_settings *settings, submod_work *work)
 {
     static const submodi_baseline cross_entropy = {.who = "submod_cross_entropy",
                                                    .of_logits = SUBMODI_SCORE, /* plain scores */
@@ -123,6 +129,5 @@ submod_status submod_cross_entropy(const submod_scores *scores, const submod_lab
                                                    .add = add,
                                                    .solve = solve,
                                                    .derive = derive};
-    return submodi_baseline_call(&cross_entropy, scores, SUBMOD_INPUT_LOGITS, labels, loss,
-                                 gradient, settings, work);
+    return submodi_baseline_call(&cross_entropy, scores, labels, loss, gradient, settings, work);
 }

@@ -61,8 +61,8 @@ static submod_status prepare(submodi_baseline_run *x)
 }
 
 submod_status submod_hinge(const submod_scores *scores, const submod_labels *labels, double *loss,
-                           const submod_gradient *gradient,
-                           const submod_baseline_settings *settings, submod_work *work)
+                           const submod_gradient *gradient, const submod_loss_settings *settings,
+                           submod_work *work)
 {
     static const submodi_baseline hinge = {.who = "submod_hinge",
                                            .binary = true,
@@ -72,8 +72,7 @@ submod_status submod_hinge(const submod_scores *scores, const submod_labels *lab
                                            .add = add,
                                            .solve = solve_mean,
                                            .derive = derive};
-    return submodi_baseline_call(&hinge, scores, SUBMOD_INPUT_LOGITS, labels, loss, gradient,
-                                 settings, work);
+    return submodi_baseline_call(&hinge, scores, labels, loss, gradient, settings, work);
 }
 
 submod_status submodi_hamming_hinge(const submod_scores *scores, const submod_labels *labels,
@@ -87,8 +86,5 @@ submod_status submodi_hamming_hinge(const submod_scores *scores, const submod_la
                                            .add = add,
                                            .solve = solve_hamming,
                                            .derive = derive};
-    const submod_baseline_settings s = {.has_ignore = settings->has_ignore,
-                                        .ignore_label = settings->ignore_label};
-    return submodi_baseline_call(&hinge, scores, SUBMOD_INPUT_LOGITS, labels, loss, gradient, &s,
-                                 work);
+    return submodi_baseline_call(&hinge, scores, labels, loss, gradient, settings, work);
 }

@@ -10,8 +10,10 @@
 
 submod_loss_settings submod_loss_defaults(void)
 {
-    return (submod_loss_settings){
-        .engine = SUBMOD_ENGINE_EXACT, .delta = 0x1p-13, .classes = SUBMOD_CLASSES_PRESENT};
+    return (submod_loss_settings){.from_logits = 1,
+                                  .engine = SUBMOD_ENGINE_EXACT,
+                                  .delta = 0x1p-13,
+                                  .classes = SUBMOD_CLASSES_PRESENT};
 }
 
 static submod_status solve(submodi_problem *p, double *loss, const submod_gradient *gradient,
@@ -43,24 +45,24 @@ static submod_status solve(submodi_problem *p, double *loss, const submod_gradie
     return status;
 }
 
-submod_status submod_lovasz_softmax(const submod_scores *scores, submod_input input,
-                                    const submod_labels *labels, double *loss,
-                                    const submod_gradient *gradient, submod_loss_info *info,
-                                    const submod_loss_settings *settings, submod_work *work)
+submod_status submod_lovasz_softmax(const submod_scores *scores, const submod_labels *labels,
+                                    double *loss, const submod_gradient *gradient,
+                                    const submod_loss_settings *settings, submod_loss_info *info,
+                                    submod_work *work)
 {
     submodi_problem p;
-    submod_status status = submodi_problem_start(&p, "submod_lovasz_softmax", scores, input, labels,
+    submod_status status = submodi_problem_start(&p, "submod_lovasz_softmax", scores, labels,
                                                  SUBMODI_SOFTMAX, false, settings);
     return status == SUBMOD_OK ? solve(&p, loss, gradient, info, work) : status;
 }
 
-submod_status submod_lovasz_sigmoid(const submod_scores *scores, submod_input input,
-                                    const submod_labels *labels, double *loss,
-                                    const submod_gradient *gradient, submod_loss_info *info,
-                                    const submod_loss_settings *settings, submod_work *work)
+submod_status submod_lovasz_sigmoid(const submod_scores *scores, const submod_labels *labels,
+                                    double *loss, const submod_gradient *gradient,
+                                    const submod_loss_settings *settings, submod_loss_info *info,
+                                    submod_work *work)
 {
     submodi_problem p;
-    submod_status status = submodi_problem_start(&p, "submod_lovasz_sigmoid", scores, input, labels,
+    submod_status status = submodi_problem_start(&p, "submod_lovasz_sigmoid", scores, labels,
                                                  SUBMODI_SIGMOID, false, settings);
     p.multilabel = true;
     return status == SUBMOD_OK ? solve(&p, loss, gradient, info, work) : status;
@@ -68,7 +70,7 @@ submod_status submod_lovasz_sigmoid(const submod_scores *scores, submod_input in
 
 submod_status submod_lovasz_hinge(const submod_scores *scores, const submod_labels *labels,
                                   double *loss, const submod_gradient *gradient,
-                                  submod_loss_info *info, const submod_loss_settings *settings,
+                                  const submod_loss_settings *settings, submod_loss_info *info,
                                   submod_work *work)
 {
     submodi_problem p;
@@ -150,10 +152,9 @@ submod_status submod_lovasz_hinge_function(const submod_fn *fn, const submod_sco
     static const char who[] = "submod_lovasz_hinge_function";
     submod_loss_settings s = submod_loss_defaults();
     s.has_ignore = settings && settings->has_ignore;
-    s.ignore_label = settings ? settings->ignore_label : 0;
+    s.ignore_index = settings ? settings->ignore_index : 0;
     submodi_problem p;
-    submod_status status = submodi_problem_start(&p, who, scores, SUBMOD_INPUT_LOGITS, labels,
-                                                 SUBMODI_SCORE, true, &s);
+    submod_status status = submodi_problem_start(&p, who, scores, labels, SUBMODI_SCORE, true, &s);
     if (status != SUBMOD_OK) {
         return status;
     }

@@ -123,10 +123,9 @@ static submod_status require_smoothing(submodi_baseline_run *x)
     return SUBMOD_OK;
 }
 
-submod_status submod_rahman_wang(const submod_scores *scores, submod_input input,
-                                 const submod_labels *labels, double *loss,
-                                 const submod_gradient *gradient,
-                                 const submod_baseline_settings *settings, submod_work *work)
+submod_status submod_rahman_wang(const submod_scores *scores, const submod_labels *labels,
+                                 double *loss, const submod_gradient *gradient,
+                                 const submod_loss_settings *settings, submod_work *work)
 {
     static const submodi_baseline rahman_wang = {.who = "submod_rahman_wang",
                                                  .binary = true,
@@ -137,14 +136,12 @@ submod_status submod_rahman_wang(const submod_scores *scores, submod_input input
                                                  .add = add,
                                                  .solve = solve_rahman_wang,
                                                  .derive = derive};
-    return submodi_baseline_call(&rahman_wang, scores, input, labels, loss, gradient, settings,
-                                 work);
+    return submodi_baseline_call(&rahman_wang, scores, labels, loss, gradient, settings, work);
 }
 
-submod_status submod_soft_dice(const submod_scores *scores, submod_input input,
-                               const submod_labels *labels, double *loss,
-                               const submod_gradient *gradient,
-                               const submod_baseline_settings *settings, submod_work *work)
+submod_status submod_soft_dice(const submod_scores *scores, const submod_labels *labels,
+                               double *loss, const submod_gradient *gradient,
+                               const submod_loss_settings *settings, submod_work *work)
 {
     static const submodi_baseline dice = {.who = "submod_soft_dice",
                                           .binary = false,
@@ -155,13 +152,12 @@ submod_status submod_soft_dice(const submod_scores *scores, submod_input input,
                                           .add = add,
                                           .solve = solve_dice,
                                           .derive = derive};
-    return submodi_baseline_call(&dice, scores, input, labels, loss, gradient, settings, work);
+    return submodi_baseline_call(&dice, scores, labels, loss, gradient, settings, work);
 }
 
-submod_status submod_soft_jaccard(const submod_scores *scores, submod_input input,
-                                  const submod_labels *labels, double *loss,
-                                  const submod_gradient *gradient,
-                                  const submod_baseline_settings *settings, submod_work *work)
+submod_status submod_soft_jaccard(const submod_scores *scores, const submod_labels *labels,
+                                  double *loss, const submod_gradient *gradient,
+                                  const submod_loss_settings *settings, submod_work *work)
 {
     static const submodi_baseline jaccard = {.who = "submod_soft_jaccard",
                                              .binary = false,
@@ -172,5 +168,5 @@ submod_status submod_soft_jaccard(const submod_scores *scores, submod_input inpu
                                              .add = add,
                                              .solve = solve_jaccard,
                                              .derive = derive};
-    return submodi_baseline_call(&jaccard, scores, input, labels, loss, gradient, settings, work);
+    return submodi_baseline_call(&jaccard, scores, labels, loss, gradient, settings, work);
 }

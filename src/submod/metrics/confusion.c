@@ -40,7 +40,7 @@ submod_status submodi_confusion_new(const char *who, size_t classes, submod_conf
         return submodi_nomem(who);
     }
     submod_metric_settings s = settings ? *settings : submod_metric_defaults();
-    c->rule = (submodi_label_rule){(int32_t)classes, s.has_ignore != 0, s.ignore_label};
+    c->rule = (submodi_label_rule){(int32_t)classes, s.has_ignore != 0, s.ignore_index};
     c->counts = counts;
     submod_confusion_reset(c);
     *confusion = c;

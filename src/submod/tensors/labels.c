@@ -128,10 +128,10 @@ static void encode(int32_t C, int32_t ignore, int32_t of_ignored, int32_t *codes
 void submodi_labels_read(const submod_labels *view, size_t b, size_t first, size_t n,
                          const submodi_label_rule *rule, int32_t *codes)
 {
-    bool fits = rule->ignore_label == (int32_t)rule->ignore_label;
+    bool fits = rule->ignore_index == (int32_t)rule->ignore_index;
     bool by_code = rule->has_ignore && fits;
     int32_t C = rule->classes;
-    int32_t ignore = by_code ? (int32_t)rule->ignore_label : -1;
+    int32_t ignore = by_code ? (int32_t)rule->ignore_index : -1;
     int32_t outside = ignore == -1 ? -2 : -1; /* neither a class nor the ignored label */
     ptrdiff_t from = position(view, b, first);
     switch (view->type) {
@@ -147,7 +147,7 @@ void submodi_labels_read(const submod_labels *view, size_t b, size_t first, size
     }
     encode(C, ignore, by_code ? C : C + 1, codes, n);
     for (size_t i = 0; i < n && rule->has_ignore && !fits; i++) { /* an unusual label, slowly */
-        if (submodi_label(view, b, first + i) == rule->ignore_label) {
+        if (submodi_label(view, b, first + i) == rule->ignore_index) {
             codes[i] = C;
         }
     }

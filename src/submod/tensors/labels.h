@@ -10,7 +10,7 @@
 typedef struct submodi_label_rule {
     int32_t classes; /* at most SUBMODI_CLASSES_MAX */
     bool has_ignore;
-    int64_t ignore_label;
+    int64_t ignore_index;
 } submodi_label_rule;
 
 /* Room for the two codes below in an int32_t. */
