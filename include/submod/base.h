@@ -4,8 +4,18 @@
  *   - Every call that can fail returns a submod_status: 0 on success, negative on error (the
  *     outputs are then untouched, unless a function says otherwise), positive for a usable result
  *     that is less than what was asked for. submod_last_error() says in words what was wrong.
- *   - Arguments come in this order: handle, inputs, outputs, settings, workspace.
- *   - Settings are plain structs filled by ..._defaults(); NULL means the defaults.
+ *   - Arguments come in this order: handle, inputs, outputs, settings, info, workspace.
+ *   - Settings are plain structs filled by ..._defaults(); NULL means the defaults. Fill them
+ *     first, then change fields: settings that never saw ..._defaults() are refused.
+ *   - Structs that grow. Programs and the shared library may come from different versions. A
+ *     settings struct begins with struct_size, its size when the program was compiled: fields that
+ *     it does not have keep their defaults. A struct_size of 0, or larger than the library knows,
+ *     is SUBMOD_EINVAL. submod_run_settings, which lies inside other structs, and what the library
+ *     writes (..._info, ..._report, metrics, results) have reserved words at the end instead, all
+ *     0, for fields to come.
+ *     For whoever adds a field to settings: append it beyond the old sizeof, never in padding, and
+ *     let its default mean what was done before. The old ..._defaults() returns the short struct:
+ *     keep it under its symbol version (cmake/submod.map), and give the new one a new version.
  *   - Pointers: inputs are const and borrowed for the duration of the call, unless a comment says
  *     that they are copied. Nobody may change them meanwhile. What ..._create() or a constructor
  *     hands out is freed by the matching ..._free(), which accepts NULL.

@@ -29,7 +29,8 @@ typedef enum submod_ties {
 } submod_ties;
 
 typedef struct submod_lovasz_settings {
-    submod_ties ties; /* SUBMOD_TIES_AVERAGE */
+    size_t struct_size; /* set by the defaults: base.h, structs that grow */
+    submod_ties ties;   /* SUBMOD_TIES_AVERAGE */
 } submod_lovasz_settings;
 
 SUBMOD_API submod_lovasz_settings submod_lovasz_defaults(void);

@@ -90,6 +90,7 @@ typedef enum submod_absent {
 } submod_absent;
 
 typedef struct submod_metric_settings {
+    size_t struct_size; /* set by the defaults: base.h, structs that grow */
     /* Counting: */
     int has_ignore; /* 0 */
     int64_t ignore_index;
@@ -140,8 +141,9 @@ typedef struct submod_metrics {
     double mean_iou, mean_dice, mean_accuracy;
     double pixel_accuracy;
     double frequency_weighted_iou;
-    size_t averaged; /* classes in the mean IoU */
-    int64_t pixels;  /* counted */
+    size_t averaged;      /* classes in the mean IoU */
+    int64_t pixels;       /* counted */
+    uint64_t reserved[4]; /* 0 */
 } submod_metrics;
 
 /* iou, dice, accuracy: one number per class (whether chosen for the means or not); any of the
@@ -175,6 +177,7 @@ typedef struct submod_miou_values {
     double dataset;  /* mean IoU of all counts together; all three are NaN before the first image */
     uint64_t images; /* that took part in their mean: not left out */
     uint64_t batches;
+    uint64_t reserved[4]; /* 0 */
 } submod_miou_values;
 
 SUBMOD_API submod_status submod_miou_create(size_t classes, submod_miou **miou,

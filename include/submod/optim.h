@@ -92,9 +92,10 @@ SUBMOD_API submod_status submod_step_momentum(size_t n, double alpha, submod_ste
 SUBMOD_API submod_status submod_step_nesterov(size_t n, double alpha, submod_step **step);
 
 typedef struct submod_adam_settings {
-    double beta1;   /* 0.9, in [0, 1) */
-    double beta2;   /* 0.999, in [0, 1) */
-    double epsilon; /* 1e-8, > 0 */
+    size_t struct_size; /* set by the defaults: base.h, structs that grow */
+    double beta1;       /* 0.9, in [0, 1) */
+    double beta2;       /* 0.999, in [0, 1) */
+    double epsilon;     /* 1e-8, > 0 */
     /* AdamW: x <- (1 - eta decay) x before each step, apart from the gradients. 0; >= 0. This is
      * not the weight_decay of the objective, which goes through the gradients. */
     double decay;
@@ -103,8 +104,8 @@ typedef struct submod_adam_settings {
 SUBMOD_API submod_adam_settings submod_adam_defaults(void);
 /* m <- beta1 m + (1 - beta1) g,  v <- beta2 v + (1 - beta2) g^2,
  * x <- x - eta (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon),  t = 1, 2, .. */
-SUBMOD_API submod_status submod_step_adam(size_t n, const submod_adam_settings *settings,
-                                          submod_step **step);
+SUBMOD_API submod_status submod_step_adam(size_t n, submod_step **step,
+                                          const submod_adam_settings *settings);
 
 /* One step: x (n numbers) moves along the direction g, with step size eta > 0.
  * SUBMOD_EINVAL: NULL, eta not > 0. SUBMOD_ENONFINITE: NaN or Inf in eta, g or x: the rule is as
@@ -181,6 +182,7 @@ typedef struct submod_run_settings {
     size_t trace_every;
     int (*trace)(void *ctx, const submod_trace *line); /* not 0: stop. May be NULL */
     void *trace_ctx;
+    uint64_t reserved[4]; /* 0, as the defaults set it */
 } submod_run_settings;
 
 typedef struct submod_optim_info {
@@ -193,6 +195,7 @@ typedef struct submod_optim_info {
     uint64_t values, gradients, proxes; /* calls of the callbacks; a direction counts as a prox */
     size_t planes;                      /* submod_bundle: in use at the end */
     double seconds;                     /* without the time spent in metric and trace callbacks */
+    uint64_t reserved[4];               /* 0 */
 } submod_optim_info;
 
 /* Common to submod_descend, submod_fista and submod_bundle. problem is borrowed. x: n finite
@@ -225,6 +228,7 @@ typedef enum submod_batch_order {
 } submod_batch_order;
 
 typedef struct submod_descent_settings {
+    size_t struct_size; /* set by the defaults: base.h, structs that grow */
     submod_run_settings run;
     submod_schedule schedule;
     submod_direction direction;
@@ -247,6 +251,7 @@ SUBMOD_API submod_status submod_descend(const submod_problem *problem, submod_st
 
 /* ---- FISTA ---- */
 typedef struct submod_fista_settings {
+    size_t struct_size; /* set by the defaults: base.h, structs that grow */
     submod_run_settings run;
     /* Of the gradient of smooth: where the search starts; 1; > 0. It doubles until
      * smooth(u) <= smooth(y) + <gradient, u - y> + L/2 |u - y|^2, and never shrinks. Without a
@@ -267,6 +272,7 @@ SUBMOD_API submod_status submod_fista(const submod_problem *problem, double *x,
 
 /* ---- the bundle method: a minimum with a certificate ---- */
 typedef struct submod_bundle_settings {
+    size_t struct_size; /* set by the defaults: base.h, structs that grow */
     /* tolerance 1e-6: ends when gap <= tolerance. x only ever moves to better points, and not for
      * less than a tenth of what the planes promise: keep_best changes nothing. */
     submod_run_settings run;

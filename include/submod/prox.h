@@ -39,6 +39,7 @@ typedef enum submod_prox_method {
 } submod_prox_method;
 
 typedef struct submod_prox_settings {
+    size_t struct_size;        /* set by the defaults: base.h, structs that grow */
     submod_prox_method method; /* SUBMOD_PROX_AUTO */
     /* 1: the prox of f(max(u, 0)) instead, as in the Lovász hinge; F must be monotone. s is then
      * in { s >= 0, s(A) <= F(A) }, the other formulas stand. */
@@ -68,6 +69,7 @@ typedef struct submod_prox_info {
     uint64_t oracle_calls; /* greedy chains, or calls of minimize */
     uint64_t work;         /* decompositions: elements looked at, over all blocks */
     double seconds;
+    uint64_t reserved[4]; /* 0 */
 } submod_prox_info;
 
 /* x: n finite numbers; lambda > 0, finite. u, s (n numbers each) and info may be NULL; they may

@@ -17,12 +17,11 @@ typedef enum submod_sfm_method {
     SUBMOD_SFM_AUTO = 0,      /* the minimize slot if there is one, else min-norm */
     SUBMOD_SFM_MINIMIZER = 1, /* the function's own minimize slot */
     SUBMOD_SFM_MIN_NORM = 2,  /* Fujishige-Wolfe: the best prefix of all greedy orders seen */
-    SUBMOD_SFM_EXHAUSTIVE = 3 /* all subsets, n <= SUBMOD_SFM_EXHAUSTIVE_MAX */
+    SUBMOD_SFM_EXHAUSTIVE = 3 /* all subsets, n <= SUBMOD_EXHAUSTIVE_MAX */
 } submod_sfm_method;
 
-#define SUBMOD_SFM_EXHAUSTIVE_MAX 24
-
 typedef struct submod_sfm_settings {
+    size_t struct_size; /* set by the defaults: base.h, structs that grow */
     submod_sfm_method method;
     /* Min-norm ends when gap <= tolerance * (|value| + sum of |s_i|), or when it is below what
      * rounding makes of the values; 1e-10, >= 0. */
@@ -51,6 +50,7 @@ typedef struct submod_sfm_info {
     size_t iterations, minor_cycles;
     uint64_t oracle_calls;
     double seconds;
+    uint64_t reserved[4]; /* 0 */
 } submod_sfm_info;
 
 /* in (n flags) of the smallest and the largest minimiser, s (n numbers) a dual base; each of the

@@ -2,13 +2,15 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/settings.h"
 #include "optim/step.h"
 
 enum { BETA1, BETA2, EPSILON, DECAY };
 
 submod_adam_settings submod_adam_defaults(void)
 {
-    return (submod_adam_settings){.beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8};
+    return (submod_adam_settings){
+        .struct_size = sizeof(submod_adam_settings), .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8};
 }
 
 static void adam(submod_step *step, double eta, const double *g, const double *x, double *next)
@@ -47,11 +49,12 @@ static submod_status check(const char *who, const submod_adam_settings *s)
     return SUBMOD_OK;
 }
 
-submod_status submod_step_adam(size_t n, const submod_adam_settings *settings, submod_step **step)
+submod_status submod_step_adam(size_t n, submod_step **step, const submod_adam_settings *settings)
 {
     static const char who[] = "submod_step_adam";
-    submod_adam_settings s = settings ? *settings : submod_adam_defaults();
-    submod_status status = check(who, &s);
+    submod_adam_settings s = submod_adam_defaults();
+    submod_status status = submodi_read_settings(who, "submod_adam_defaults", settings, &s);
+    status = status ? status : check(who, &s);
     status = status ? status : submodi_step_create(who, n, adam, 2, step);
     if (status == SUBMOD_OK) {
         double *parameter = (*step)->parameter;

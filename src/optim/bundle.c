@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/settings.h"
 #include "optim/monitor.h"
 #include "optim/planes.h"
 #include <submod/prox.h>
@@ -32,7 +33,9 @@ static const double rounding = 4e-16;
 
 submod_bundle_settings submod_bundle_defaults(void)
 {
-    submod_bundle_settings s = {.run = submodi_run_defaults(), .max_planes = 100};
+    submod_bundle_settings s = {.struct_size = sizeof(submod_bundle_settings),
+                                .run = submodi_run_defaults(),
+                                .max_planes = 100};
     s.run.tolerance = 1e-6;
     return s;
 }
@@ -232,16 +235,17 @@ submod_status submod_bundle(const submod_problem *problem, double *x,
                             const submod_bundle_settings *settings, submod_optim_info *info,
                             submod_work *work)
 {
-    submod_status status = check(problem, x, settings);
+    submod_bundle_settings s = submod_bundle_defaults();
+    submod_status status = submodi_read_settings(who, "submod_bundle_defaults", settings, &s);
+    status = status ? status : check(problem, x, settings ? &s : NULL);
     if (status != SUBMOD_OK) {
         return status;
     }
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
-    run r = {
-        .settings = settings, .n = problem->dimension, .decay = settings->run.weight_decay, .x = x};
+    run r = {.settings = &s, .n = problem->dimension, .decay = s.run.weight_decay, .x = x};
     status = take_memory(&r, w);
-    status = status ? status : submodi_monitor_start(&r.monitor, who, problem, &settings->run, w);
+    status = status ? status : submodi_monitor_start(&r.monitor, who, problem, &s.run, w);
     if (status == SUBMOD_OK) {
         r.monitor.certified = true;
         status = iterate(&r);

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/settings.h"
 #include "optim/monitor.h"
 #include "optim/step.h"
 
@@ -10,7 +11,8 @@ static const char who[] = "submod_descend";
 
 submod_descent_settings submod_descent_defaults(void)
 {
-    return (submod_descent_settings){.run = submodi_run_defaults(), .seed = 1};
+    return (submod_descent_settings){
+        .struct_size = sizeof(submod_descent_settings), .run = submodi_run_defaults(), .seed = 1};
 }
 
 static submod_status check_prox(const submod_problem *problem, const submod_descent_settings *s)
@@ -167,19 +169,21 @@ submod_status submod_descend(const submod_problem *problem, submod_step *step, d
                              const submod_descent_settings *settings, submod_optim_info *info,
                              submod_work *work)
 {
-    submod_status status = check(problem, step, x, settings);
+    submod_descent_settings s = submod_descent_defaults();
+    submod_status status = submodi_read_settings(who, "submod_descent_defaults", settings, &s);
+    status = status ? status : check(problem, step, x, settings ? &s : NULL);
     if (status != SUBMOD_OK) {
         return status;
     }
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     size_t n = problem->dimension;
-    run r = {.settings = settings, .step = step};
+    run r = {.settings = &s, .step = step};
     r.d = submodi_take(w, n, sizeof *r.d);
     r.point = submodi_take(w, n, sizeof *r.point);
     status = r.d && r.point ? SUBMOD_OK : submodi_nomem(who);
-    status = status ? status : deck_open(&r.deck, problem, settings, w);
-    status = status ? status : submodi_monitor_start(&r.monitor, who, problem, &settings->run, w);
+    status = status ? status : deck_open(&r.deck, problem, &s, w);
+    status = status ? status : submodi_monitor_start(&r.monitor, who, problem, &s.run, w);
     if (status == SUBMOD_OK) {
         double f = NAN;
         r.monitor.full = r.deck.order == SUBMOD_BATCH_FULL;

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/settings.h"
 #include "optim/monitor.h"
 
 static const char who[] = "submod_fista";
@@ -17,7 +18,10 @@ static const double lipschitz_max = 1e300;
 
 submod_fista_settings submod_fista_defaults(void)
 {
-    return (submod_fista_settings){.run = submodi_run_defaults(), .lipschitz = 1, .restart = 1};
+    return (submod_fista_settings){.struct_size = sizeof(submod_fista_settings),
+                                   .run = submodi_run_defaults(),
+                                   .lipschitz = 1,
+                                   .restart = 1};
 }
 
 typedef struct run {
@@ -145,8 +149,9 @@ submod_status submod_fista(const submod_problem *problem, double *x,
                            const submod_fista_settings *settings, submod_optim_info *info,
                            submod_work *work)
 {
-    submod_fista_settings s = settings ? *settings : submod_fista_defaults();
-    submod_status status = check(problem, x, &s);
+    submod_fista_settings s = submod_fista_defaults();
+    submod_status status = submodi_read_settings(who, "submod_fista_defaults", settings, &s);
+    status = status ? status : check(problem, x, &s);
     if (status != SUBMOD_OK) {
         return status;
     }

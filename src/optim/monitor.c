@@ -1,3 +1,4 @@
+/* When a run stops, and what it tells on the way. */
 #include "optim/monitor.h"
 
 #include <math.h>
@@ -30,6 +31,14 @@ submod_status submodi_run_check(const char *who, const submod_run_settings *s)
         if (numbers[i].value < 0) {
             return submodi_fail(SUBMOD_EINVAL, "%s: %s = %g is negative", who, numbers[i].name,
                                 numbers[i].value);
+        }
+    }
+    for (size_t i = 0; i < sizeof s->reserved / sizeof s->reserved[0]; i++) {
+        if (s->reserved[i]) {
+            return submodi_fail(SUBMOD_EINVAL,
+                                "%s: run.reserved must be 0: fill the settings with the defaults "
+                                "first, and use headers no newer than the library",
+                                who);
         }
     }
     return isinf(s->f_star) ? submodi_fail(SUBMOD_EINVAL, "%s: f_star is infinite", who)

@@ -57,7 +57,8 @@ static submod_status find_extension(const submodi_prox_problem *p, const double 
     for (size_t i = 0; i < n; i++) {
         v[i] = argument(p, u[i]);
     }
-    submod_lovasz_settings plain = {.ties = SUBMOD_TIES_INDEX};
+    submod_lovasz_settings plain = submod_lovasz_defaults();
+    plain.ties = SUBMOD_TIES_INDEX;
     submod_status status = submod_lovasz(p->fn, v, &f->value, g, order, &plain, work);
     if (status == SUBMOD_OK) {
         f->excess = excess(v, s, g, order, n, p->lambda, &f->size);

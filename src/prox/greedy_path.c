@@ -75,7 +75,8 @@ submod_status submodi_prox_greedy_path(const submodi_prox_problem *p, double *u,
     double *x = submodi_take(w, n, sizeof *x);
     submodi_pool *pools = submodi_take(w, n, sizeof *pools);
     submod_status status = order && gain && x && pools ? SUBMOD_OK : submodi_nomem(p->who);
-    const submod_lovasz_settings vertex = {.ties = SUBMOD_TIES_INDEX};
+    submod_lovasz_settings vertex = submod_lovasz_defaults();
+    vertex.ties = SUBMOD_TIES_INDEX;
     if (status == SUBMOD_OK) {
         status = submod_lovasz(p->fn, p->x, NULL, s, order, &vertex, w);
     }

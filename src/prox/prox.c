@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/settings.h"
 #include "prox/combination.h"
 #include "prox/gap.h"
 #include "prox/solver.h"
@@ -35,7 +36,7 @@ static const method methods[] = {
 
 submod_prox_settings submod_prox_defaults(void)
 {
-    return (submod_prox_settings){.tolerance = 1e-10};
+    return (submod_prox_settings){.struct_size = sizeof(submod_prox_settings), .tolerance = 1e-10};
 }
 
 static submod_status require_settings(const submod_prox_settings *s)
@@ -141,7 +142,8 @@ submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, d
                           submod_work *work)
 {
     double start = submodi_seconds();
-    submod_prox_settings chosen = settings ? *settings : submod_prox_defaults();
+    submod_prox_settings chosen = submod_prox_defaults();
+    submod_status status = submodi_read_settings(who, "submod_prox_defaults", settings, &chosen);
     submodi_extension extension = {0};
     submod_combination combination = {0};
     submodi_prox_problem p = {.who = who,
@@ -151,7 +153,7 @@ submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, d
                               .settings = &chosen,
                               .extension = &extension,
                               .found = chosen.combination ? &combination : NULL};
-    submod_status status = require_problem(&p);
+    status = status ? status : require_problem(&p);
     if (status != SUBMOD_OK) {
         return status;
     }

@@ -14,9 +14,10 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/settings.h"
 #include "prox/combination.h"
-#include "prox/exhaustive.h"
 #include "prox/wolfe/min_norm.h"
+#include "submod/exhaustive.h"
 #include <submod/lovasz.h>
 #include <submod/prox.h>
 
@@ -44,7 +45,7 @@ typedef struct search {
 
 submod_sfm_settings submod_sfm_defaults(void)
 {
-    return (submod_sfm_settings){.tolerance = 1e-10};
+    return (submod_sfm_settings){.struct_size = sizeof(submod_sfm_settings), .tolerance = 1e-10};
 }
 
 /* F(A) and F(empty) by eval. */
@@ -199,7 +200,8 @@ static submod_status extremes_from_base(search *f)
         t[i] = -f->s[i];
         dual += fmin(f->s[i], 0);
     }
-    submod_lovasz_settings plain = {.ties = SUBMOD_TIES_INDEX};
+    submod_lovasz_settings plain = submod_lovasz_defaults();
+    plain.ties = SUBMOD_TIES_INDEX;
     submod_status status = submod_lovasz(f->fn, t, NULL, f->gains, f->list, &plain, f->work);
     if (status != SUBMOD_OK) {
         return status;
@@ -239,33 +241,18 @@ static submod_status by_minimizer(search *f)
 
 static submod_status by_all_subsets(search *f)
 {
-    submodi_all_subsets all;
-    submod_status status = submodi_try_all_subsets(who, f->fn, &all, f->work);
-    if (status != SUBMOD_OK) {
-        return status;
+    for (size_t i = 0; i < f->n; i++) {
+        f->list[i] = (int32_t)i;
     }
-    uint32_t sets[EXTREMES] = {all.intersection, all.united};
-    f->info->extremes_proved = 1;
-    for (int i = SMALLEST; i < EXTREMES; i++) {
-        double value;
-        double empty;
-        for (int again = 0; again < 2; again++) {
-            for (size_t e = 0; e < f->n; e++) {
-                f->set[i][e] = sets[i] >> e & 1;
-            }
-            status = evaluate(f, f->set[i], &value, &empty);
-            if (status != SUBMOD_OK) {
-                return status;
-            }
-            value -= empty;
-            if (value <= all.lowest + 1e-14 * fmax(all.scale, fabs(value))) {
-                break;
-            }
-            sets[i] = all.minimiser; /* F is not submodular: any one has to do */
-            f->info->extremes_proved = 0;
-        }
+    submodi_subsets of = {.fn = f->fn, .elements = f->list, .n = f->n};
+    submodi_minimisers found;
+    submod_status status = submodi_try_all_subsets(who, &of, &found, f->work);
+    if (status == SUBMOD_OK) {
+        submodi_flags_from_bits(found.smallest, f->n, f->set[SMALLEST]);
+        submodi_flags_from_bits(found.largest, f->n, f->set[LARGEST]);
+        f->info->extremes_proved = found.extreme;
     }
-    return SUBMOD_OK;
+    return status;
 }
 
 /* ---- the entry ---- */
@@ -288,7 +275,7 @@ static submod_status require_arguments(const submod_fn *fn, const submod_sfm_set
         return submodi_fail(SUBMOD_EUNSUPPORTED, "%s: a %s function has no minimiser of its own",
                             who, fn->name);
     }
-    if (s->method == SUBMOD_SFM_EXHAUSTIVE && fn->n > SUBMOD_SFM_EXHAUSTIVE_MAX) {
+    if (s->method == SUBMOD_SFM_EXHAUSTIVE && fn->n > SUBMOD_EXHAUSTIVE_MAX) {
         return submodi_fail(SUBMOD_EUNSUPPORTED, "%s: 2^%zu subsets are too many", who, fn->n);
     }
     return SUBMOD_OK;
@@ -360,8 +347,9 @@ submod_status submod_sfm(const submod_fn *fn, uint8_t *smallest, uint8_t *larges
                          submod_work *work)
 {
     double begin = submodi_seconds();
-    submod_sfm_settings chosen = settings ? *settings : submod_sfm_defaults();
-    submod_status status = require_arguments(fn, &chosen);
+    submod_sfm_settings chosen = submod_sfm_defaults();
+    submod_status status = submodi_read_settings(who, "submod_sfm_defaults", settings, &chosen);
+    status = status ? status : require_arguments(fn, &chosen);
     if (status != SUBMOD_OK) {
         return status;
     }

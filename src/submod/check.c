@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/settings.h"
 #include "submod/handle.h"
 
 static const char who[] = "submod_fn_check";
@@ -34,8 +35,12 @@ typedef struct checker {
 
 submod_check_settings submod_check_defaults(void)
 {
-    return (submod_check_settings){
-        .exhaustive_max = 16, .samples = 20000, .time_limit = 10, .tolerance = 1e-9, .seed = 1};
+    return (submod_check_settings){.struct_size = sizeof(submod_check_settings),
+                                   .exhaustive_max = 16,
+                                   .samples = 20000,
+                                   .time_limit = 10,
+                                   .tolerance = 1e-9,
+                                   .seed = 1};
 }
 
 /* Evaluates F, counts, keeps the scale; SUBMOD_TIMELIMIT when time is up, SUBMOD_CANCELLED. */
@@ -310,8 +315,9 @@ submod_status submod_fn_check(const submod_fn *fn, submod_check_report *report,
     if (!fn || !report) {
         return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, fn ? "report" : "fn");
     }
-    submod_check_settings s = settings ? *settings : submod_check_defaults();
-    submod_status status = require_settings(&s);
+    submod_check_settings s = submod_check_defaults();
+    submod_status status = submodi_read_settings(who, "submod_check_defaults", settings, &s);
+    status = status ? status : require_settings(&s);
     if (status != SUBMOD_OK) {
         return status;
     }

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/settings.h"
 #include "base/sort.h"
 #include "base/sums_loops.h"
 #include "base/threads.h"
@@ -19,7 +20,8 @@
 
 submod_lovasz_settings submod_lovasz_defaults(void)
 {
-    return (submod_lovasz_settings){.ties = SUBMOD_TIES_AVERAGE};
+    return (submod_lovasz_settings){.struct_size = sizeof(submod_lovasz_settings),
+                                    .ties = SUBMOD_TIES_AVERAGE};
 }
 
 static bool is_tied(const submodi_sorted *sorted, const double *x, size_t i)
@@ -188,11 +190,15 @@ submod_status submod_lovasz(const submod_fn *fn, const double *x, double *value,
     if (!fn || !x) {
         return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, fn ? "x" : "fn");
     }
-    submod_lovasz_settings s = settings ? *settings : submod_lovasz_defaults();
+    submod_lovasz_settings s = submod_lovasz_defaults();
+    submod_status status = submodi_read_settings(who, "submod_lovasz_defaults", settings, &s);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
     if (s.ties != SUBMOD_TIES_AVERAGE && s.ties != SUBMOD_TIES_INDEX) {
         return submodi_fail(SUBMOD_EINVAL, "%s: ties = %d is unknown", who, (int)s.ties);
     }
-    submod_status status = submodi_require_finite(who, "x", x, fn->n);
+    status = submodi_require_finite(who, "x", x, fn->n);
     if (status != SUBMOD_OK) {
         return status;
     }

@@ -390,7 +390,7 @@ static submod_status optimisers(submod_rng *rng)
     d.run.max_iterations = f.run.max_iterations = 5;
     d.run.weight_decay = f.run.weight_decay = s.run.weight_decay = 0.01;
     submod_status status = submod_problem_max_affine(6, 2, a, b, &p);
-    status = status ? status : submod_step_adam(2, NULL, &step);
+    status = status ? status : submod_step_adam(2, &step, NULL);
     status = status ? status : submod_descend(&p, step, x, &d, NULL, NULL);
     status = status ? status : submod_fista(&p, x, &f, NULL, NULL);
     x[0] = 100;

@@ -207,6 +207,27 @@ START_TEST(large_blocks_need_a_minimiser)
     ck_assert_refused(submod_fn_minimize(f, NULL, 0, block, MANY, z, 0, in, NULL),
                       SUBMOD_EUNSUPPORTED, "no minimiser");
     ck_assert_ok(submod_fn_minimize(f, NULL, 0, block, 10, z, 1, in, NULL));
+    /* One limit for all that try all subsets. */
+    submod_sfm_settings s = submod_sfm_defaults();
+    s.method = SUBMOD_SFM_EXHAUSTIVE;
+    ck_assert_refused(submod_sfm(f, NULL, NULL, NULL, &s, NULL, NULL), SUBMOD_EUNSUPPORTED, "2^30");
+    ck_assert_refused(
+        submod_fn_minimize(f, NULL, 0, block, SUBMOD_EXHAUSTIVE_MAX + 1, z, 1, in, NULL),
+        SUBMOD_EUNSUPPORTED, "no minimiser");
+    submod_fn_free(f);
+}
+END_TEST
+
+/* Subsets whose F - z is no number: no minimum can be told. */
+START_TEST(subsets_that_overflow)
+{
+    submod_fn *f = NULL;
+    const double huge[2] = {1e308, 1e308}, z[2] = {-1.7e308, 0};
+    uint8_t in[2] = {7, 7};
+    ck_assert_ok(submod_fn_facility(2, 1, huge, &f));
+    ck_assert_refused(submod_fn_minimize(f, NULL, 0, (int32_t[]){0, 1}, 2, z, 0, in, NULL),
+                      SUBMOD_ENUMERIC, "F - z overflows");
+    ck_assert(in[0] == 7 && in[1] == 7);
     submod_fn_free(f);
 }
 END_TEST
@@ -216,9 +237,10 @@ START_TEST(extension)
     submod_fn *f = NULL;
     const double nan_x[3] = {0, 1, NAN}, inf_x[3] = {INFINITY, 1, 2},
                  huge[3] = {1e308, 1e308, 1e308};
-    const submod_lovasz_settings unknown = {.ties = (submod_ties)9};
+    submod_lovasz_settings unknown = submod_lovasz_defaults();
     double value = 7, g[3] = {7, 7, 7};
     int32_t order[3] = {7, 7, 7};
+    unknown.ties = (submod_ties)9;
     ck_assert_ok(submod_fn_modular(3, (double[]){1, 2, 3}, &f));
     ck_assert_refused(submod_lovasz(f, nan_x, &value, g, order, NULL, NULL), SUBMOD_ENONFINITE,
                       "x[2] is nan");
@@ -244,7 +266,7 @@ START_TEST(checker_settings)
     ck_assert_ok(submod_fn_sqrt(3, &f));
     submod_check_settings s = submod_check_defaults();
     s.exhaustive_max = SUBMOD_EXHAUSTIVE_MAX + 1;
-    ck_assert_refused(submod_fn_check(f, &report, &s), SUBMOD_EINVAL, "exhaustive_max = 21");
+    ck_assert_refused(submod_fn_check(f, &report, &s), SUBMOD_EINVAL, "exhaustive_max = 25");
     s = submod_check_defaults();
     s.time_limit = 0;
     ck_assert_refused(submod_fn_check(f, &report, &s), SUBMOD_EINVAL, "time_limit");
@@ -394,6 +416,6 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("bad_input", sizes, null_pointers, numbers, combinations, evaluation,
-                     large_blocks_need_a_minimiser, extension, checker_settings, failing_callbacks,
-                     tables_of_callbacks);
+                     large_blocks_need_a_minimiser, subsets_that_overflow, extension,
+                     checker_settings, failing_callbacks, tables_of_callbacks);
 }

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/settings.h"
 #include "base/threads.h"
 
 enum {
@@ -32,6 +33,11 @@ submod_status submodi_confusion_new(const char *who, size_t classes, submod_conf
         return submodi_fail(SUBMOD_EINVAL, "%s: classes = %zu is not in [1, %zu]", who, classes,
                             SUBMODI_CLASSES_MAX);
     }
+    submod_metric_settings s = submod_metric_defaults();
+    submod_status status = submodi_read_settings(who, "submod_metric_defaults", settings, &s);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
     submod_confusion *c = submodi_alloc(1, sizeof *c);
     int64_t *counts = submodi_alloc(submodi_times(classes, classes), sizeof *counts);
     if (!c || !counts) {
@@ -39,7 +45,6 @@ submod_status submodi_confusion_new(const char *who, size_t classes, submod_conf
         submodi_free(counts);
         return submodi_nomem(who);
     }
-    submod_metric_settings s = settings ? *settings : submod_metric_defaults();
     c->rule = (submodi_label_rule){(int32_t)classes, s.has_ignore != 0, s.ignore_index};
     c->counts = counts;
     submod_confusion_reset(c);

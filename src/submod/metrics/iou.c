@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/settings.h"
 #include "base/threads.h"
 #include "submod/metrics/confusion.h"
 
@@ -39,7 +40,8 @@ submod_status submod_jaccard_index(const uint8_t *prediction, const uint8_t *tru
 
 submod_metric_settings submod_metric_defaults(void)
 {
-    return (submod_metric_settings){.absent = SUBMOD_ABSENT_ONE};
+    return (submod_metric_settings){.struct_size = sizeof(submod_metric_settings),
+                                    .absent = SUBMOD_ABSENT_ONE};
 }
 
 static bool is_class(int32_t c, size_t classes)
@@ -108,7 +110,11 @@ static bool is_convention(submod_absent absent)
 submod_status submodi_averaging_init(const char *who, submodi_averaging *a, size_t classes,
                                      const submod_metric_settings *settings)
 {
-    submod_metric_settings s = settings ? *settings : submod_metric_defaults();
+    submod_metric_settings s = submod_metric_defaults();
+    submod_status status = submodi_read_settings(who, "submod_metric_defaults", settings, &s);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
     if (!is_convention(s.absent)) {
         return submodi_fail(SUBMOD_EINVAL, "%s: absent = %d is no convention", who, (int)s.absent);
     }
@@ -119,7 +125,7 @@ submod_status submodi_averaging_init(const char *who, submodi_averaging *a, size
     }
     *a = (submodi_averaging){s.absent, classes, sums, sums + classes,
                              (uint8_t *)(sums + 2 * classes)};
-    submod_status status = choose(who, &s, classes, a->chosen);
+    status = choose(who, &s, classes, a->chosen);
     if (status != SUBMOD_OK) {
         submodi_averaging_clear(a);
     }
