@@ -32,8 +32,8 @@ trap 'rm -rf "$scratch"' EXIT
 # c_reference FOLDER: ends with an error if something public is not documented.
 c_reference() {
     local version
-    version=$(sed -n 's/^#define SUBMOD_VERSION_STRING "\(.*\)"/\1/p' include/submod/base.h)
-#    docs/site/header_filter.py --check include/submod/*.h
+    version=$(sed -n 's/^#define SUBMOD_VERSION_STRING "\([^"]*\)".*/\1/p' include/submod/base.h)
+    docs/site/header_filter.py --check include/submod/*.h
     SUBMOD_SITE=$1 SUBMOD_VERSION=$version doxygen docs/site/Doxyfile
 }
 

@@ -8,7 +8,8 @@ The headers are written to be read as they are. What their layout means here:
     the first comment             documents the file
     /* ---- title ---- ... */     opens a group of declarations; text below the title belongs to it
     a comment above               documents the declaration below it, and those that follow without an
-                                  empty line if they return and take as much: f32 and f64 of a kind
+                                  empty line if they return and take as much: f32 and f64 of a kind.
+                                  What frees something has a comment of its own
     a comment by itself           belongs to the file
     a comment behind, on a line   documents the field or the value of an enum before it
     lines indented by two         keep their layout: formulas, tables, examples
@@ -34,7 +35,8 @@ def lines_of(comment: str) -> list[str]:
 
 
 def escaped(line: str) -> str:
-    return SPECIAL.sub(lambda match: "\\" + match[0], line)
+    """As it stands, for Doxygen; which takes dots at the end of a line for the end of a list."""
+    return re.sub(r"\.\.$", "…", SPECIAL.sub(lambda match: "\\" + match[0], line))
 
 
 def keeps_layout(line: str) -> bool:
@@ -103,7 +105,7 @@ class Filter:
         kind = signature(text)
         if self.comment:
             self.shared = (self.comment, kind) if kind else None
-        elif kind and self.shared and self.shared[1] == kind:
+        elif kind and self.shared and self.shared[1] == kind and "_free(" not in text:
             self.comment = self.shared[0]
         if self.comment:
             indent = text[: len(text) - len(text.lstrip())]
