@@ -12,6 +12,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 site=build/site
+font=/usr/share/texmf/fonts/opentype/public/lm-math/latinmodern-math.otf
 only_check=no
 case ${1-} in
 '') ;;
@@ -50,6 +51,10 @@ page() {
 pages() {
     local document
     cp docs/site/page.css "$site"
+    # A font for formulas: its measures put indices in their places. Without it the browser's is taken.
+    if [ -e "$font" ]; then
+        cp "$font" "$site"
+    fi
     cp -r docs/img "$site"
     page README.md index
     page CONTRIBUTING.md contributing

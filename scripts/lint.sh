@@ -59,12 +59,18 @@ run_shellcheck() {
         tests/install/run.sh tests/miou/run.sh tests/report/run.sh tests/studies/check.sh
 }
 
+# Layout, documents, and the picture of the architecture.
+run_house() {
+    scripts/check_house.py && scripts/check_docs.py && docs/architecture.py --check
+}
+
 # Quick, and makes new files appear in the compile database.
 if command -v ninja >/dev/null; then
     export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
 fi
 cmake -S . -B build >/dev/null
 
+check python3 run_house
 check clang-format run_clang_format
 check clang-tidy run_clang_tidy
 check cppcheck run_cppcheck
