@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks what the documents name: files, links, scripts and their options, CMake's options.
+"""Checks what the documents name: files, links, scripts and their options, CMake's options. And the
+files that comments in C name.
 
     files      `src/base/sort.c`, and `sort.c` beside it, are in the repository
     links      [text](path) leads to a file
@@ -14,11 +15,13 @@ import re
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from check_house import ROOT, sources
+
 # Not the changelog: it names what is gone.
 PATTERNS = ["README.md", "CONTRIBUTING.md", "docs/*.md", "python/README.md", "bench/studies/README.md"]
 FOLDERS = "src|include|tests|bench|docs|examples|python|scripts|tools|cmake"
 FILE = re.compile(rf"`((?:{FOLDERS})/[\w./-]*|[\w-]+\.(?:c|h|cu|py|sh))`")
+PLACEHOLDER = re.compile(r"\b(?:NAME|LAYER)|_NAME")
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 SCRIPT = re.compile(r"(?:\./)?((?:scripts|examples|docs)/[\w/]+\.(?:sh|py))")
 OPTION = re.compile(r" (--[a-z][a-z-]*)")
@@ -30,7 +33,7 @@ OTHERS = {"loss.c", "lovasz_losses.py", "omp.h"}
 def named_files(line: str, folder: Path, names: set[str]) -> list[str]:
     wrong = []
     for name in FILE.findall(line):
-        known = "/" not in name and (name in names or name in OTHERS)
+        known = PLACEHOLDER.search(name) or "/" not in name and (name in names or name in OTHERS)
         if not (known or (ROOT / name).exists() or (folder / name).exists()):
             wrong.append(f"`{name}` is not in the repository")
     return wrong
@@ -68,6 +71,15 @@ def check(path: Path, names: set[str], known: str) -> list[str]:
     return wrong
 
 
+def check_comments(path: Path, names: set[str]) -> list[str]:
+    wrong = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        for name in [] if line.startswith("#") else re.findall(r"(?<![\w/%\"}.-])([a-z]\w+\.[ch])\b", line):
+            if name not in names | OTHERS:
+                wrong.append(f"{path.relative_to(ROOT)}:{number}: {name} is not in the repository")
+    return wrong
+
+
 def main() -> int:
     folders = [ROOT / name for name in FOLDERS.split("|")]
     names = {path.name for folder in folders for path in folder.rglob("*") if path.is_file()}
@@ -75,6 +87,7 @@ def main() -> int:
     known = "\n".join(path.read_text(encoding="utf-8") for path in cmake) + "BUILD_TESTING CMAKE_CUDA_ARCHITECTURES"
     documents = sorted(path for pattern in PATTERNS for path in ROOT.glob(pattern))
     wrong = [line for path in documents for line in check(path, names, known)]
+    wrong += [line for path in sources(*FOLDERS.split("|")) for line in check_comments(path, names)]
     for line in wrong:
         print(line, file=sys.stderr)
     return 1 if wrong else 0

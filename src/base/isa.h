@@ -5,7 +5,7 @@
  * functions. A header ..._loops.h hands out the table of the instruction set in use.
  *
  * The arithmetic of all copies is the same operation by operation, and so are the results. The one
- * exception is submodi_multiply_add in both.h. Sums are therefore in an order that the source
+ * exception is submodi_multiply_add in host_device.h. Sums are therefore in an order that the source
  * fixes, never in one that follows the width of a register. */
 #ifndef SUBMODI_ISA_H
 #define SUBMODI_ISA_H

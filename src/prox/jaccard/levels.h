@@ -1,5 +1,5 @@
 /* The prox of the Jaccard extension on two sorted lists, foreground and background: see
- * jaccard_levels.c. */
+ * levels.c. */
 #ifndef SUBMODI_PROX_JACCARD_LEVELS_H
 #define SUBMODI_PROX_JACCARD_LEVELS_H
 

@@ -1,5 +1,5 @@
 /* Exact prox of the Jaccard extension: sort, split into foreground and background, find the levels
- * (jaccard_levels.c), write them back. O(p log p); about the cost of its sort.
+ * (levels.c), write them back. O(p log p); about the cost of its sort.
  *
  * Memory per pixel: 16 bytes for the sort and the sorted values, then 16 for a pixel of the
  * foreground (its prefix sum) or 24 for one of the background (its level): 40 at most, 56 with the
