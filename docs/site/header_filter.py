@@ -35,8 +35,14 @@ def lines_of(comment: str) -> list[str]:
 
 
 def escaped(line: str) -> str:
-    """As it stands, for Doxygen; which takes dots at the end of a line for the end of a list."""
-    return re.sub(r"\.\.$", "…", SPECIAL.sub(lambda match: "\\" + match[0], line))
+    """As it stands, for Doxygen."""
+    return SPECIAL.sub(lambda match: "\\" + match[0], line)
+
+
+def flowing(line: str) -> str:
+    """Of a paragraph. Doxygen would take these dots for the end of a sentence, or of a list."""
+    line = re.sub(r"\b(Eqs?|Secs?|Defs?|Alg)\. ", r"\1.&nbsp;", escaped(line).replace("..", "…"))
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", line)
 
 
 def keeps_layout(line: str) -> bool:
@@ -57,8 +63,7 @@ def marked_up(lines: list[str]) -> list[str]:
             end = len(out) - 1 if pre and not out[-1] else len(out)  # no empty line at the end
             out.insert(end, "<pre>" if wanted else "</pre>")
             pre = wanted
-        text = re.sub(r"`([^`]*)`", r"<code>\1</code>", escaped(line))
-        out.append(text.replace("- ", r"\- ", 1) if pre and line.lstrip().startswith("- ") else text)
+        out.append(escaped(line) if pre else flowing(line))
     return [*out, "</pre>"] if pre else out
 
 

@@ -48,7 +48,7 @@ typedef struct submod_fn submod_fn;
  * adds an element and returns the marginal gain F(A + e) - F(A), gain returns the same number
  * without adding. reset and push come together; gain, chain and tied need them.
  */
-/* The callbacks of a set function; see above. */
+/* The callbacks of a set function: function.h, the table of callbacks. */
 typedef struct submod_fn_ops {
     size_t struct_size; /* sizeof(submod_fn_ops), so that the table can grow */
 

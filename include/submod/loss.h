@@ -57,7 +57,7 @@
 extern "C" {
 #endif
 
-/* How the errors are ranked; see above. */
+/* How the errors are ranked; the head of loss.h compares the two. */
 typedef enum submod_engine {
     SUBMOD_ENGINE_EXACT = 0,    /* by sorting */
     SUBMOD_ENGINE_HISTOGRAM = 1 /* by counting, up to delta */

@@ -42,7 +42,7 @@ extern "C" {
 /* In place of the number of a minibatch: f itself. */
 #define SUBMOD_FULL_BATCH SIZE_MAX
 
-/* An objective, as a table of callbacks; see above. */
+/* An objective, as a table of callbacks: optim.h, problems. */
 typedef struct submod_problem {
     size_t struct_size; /* sizeof(submod_problem), so that the table can grow */
     size_t dimension;   /* n >= 1 */

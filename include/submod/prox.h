@@ -67,7 +67,7 @@ SUBMOD_API submod_prox_settings submod_prox_defaults(void);
 /* How a prox went. */
 typedef struct submod_prox_info {
     submod_prox_method method; /* the one that was used */
-    double primal, dual, gap;  /* the objectives at u and s, see above; primal - dual */
+    double primal, dual, gap;  /* the objectives at u and at s (head of prox.h); primal - dual */
     size_t iterations;         /* Wolfe: major cycles; decompositions: blocks looked at */
     size_t minor_cycles;       /* Wolfe only */
     uint64_t oracle_calls;     /* greedy chains, or calls of minimize */

@@ -28,7 +28,7 @@ typedef enum submod_label_type {
     SUBMOD_LABEL_I64  /* int64_t */
 } submod_label_type;
 
-/* Labels of a batch; see above. */
+/* Labels of a batch. The head of tensor.h says where each of them is. */
 typedef struct submod_labels {
     const void *data;                     /* borrowed; may be NULL when batch or pixels is 0 */
     submod_label_type type;               /* of data */
