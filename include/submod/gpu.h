@@ -67,14 +67,15 @@ typedef struct submod_gpu_place {
 
 /* What a loss call leaves in device memory; aligned as its doubles are, to 8 bytes. */
 typedef struct submod_gpu_result {
-    double loss;        /* NaN when the data were refused */
-    double delta;       /* |loss - loss of these errors| <= delta; 0 for the exact engine */
-    uint64_t pixels;    /* not ignored; sigmoid: entries */
-    uint64_t terms;     /* class losses that entered the mean, over all groups */
-    uint64_t bad_label; /* position of the first label that is no class, or SUBMOD_GPU_NONE */
-    uint64_t bad_score; /* position of the first score that is refused, or SUBMOD_GPU_NONE */
-    uint32_t bins;      /* histogram engine, else 0 */
-    int32_t status;     /* SUBMOD_OK, SUBMOD_EINVAL or SUBMOD_ENONFINITE */
+    double loss;          /* NaN when the data were refused */
+    double delta;         /* |loss - loss of these errors| <= delta; 0 for the exact engine */
+    uint64_t pixels;      /* not ignored; sigmoid: entries */
+    uint64_t terms;       /* class losses that entered the mean, over all groups */
+    uint64_t bad_label;   /* position of the first label that is no class, or SUBMOD_GPU_NONE */
+    uint64_t bad_score;   /* position of the first score that is refused, or SUBMOD_GPU_NONE */
+    uint32_t bins;        /* histogram engine, else 0 */
+    int32_t status;       /* SUBMOD_OK, SUBMOD_EINVAL or SUBMOD_ENONFINITE */
+    uint64_t reserved[4]; /* 0 */
 } submod_gpu_result;
 
 /* Positions count images, classes and pixels as (b * classes + c) * pixels + i, whatever the

@@ -73,6 +73,7 @@ typedef enum submod_classes {
 /* One struct for the losses and the baselines; each function says what it does not look at. Start
  * from submod_loss_defaults(), whose values stand in the comments. */
 typedef struct submod_loss_settings {
+    size_t struct_size; /* set by the defaults: base.h, structs that grow */
     /* 1: scores are logits, and the softmax or sigmoid is applied here. 0: they are probabilities,
      * and the gradient is with respect to them. */
     int from_logits;      /* 1 */
@@ -106,7 +107,8 @@ typedef struct submod_loss_info {
     uint64_t pixels; /* not ignored; sigmoid: entries */
     uint64_t sorted; /* exact engine: errors that had to be ranked, over all classes */
     size_t terms;    /* class losses that entered the mean, over all groups */
-    size_t workspace; /* bytes of scratch memory used */
+    size_t workspace;     /* bytes of scratch memory used */
+    uint64_t reserved[4]; /* 0 */
 } submod_loss_info;
 
 /* Where a gradient goes: an array of the shape of the scores, in float32.

@@ -44,23 +44,23 @@ static submod_status allocate(const submodi_gpu_backend *b, bool with_gradient, 
 }
 
 /* Scores as dense floats, labels as dense codes, among which rule.classes is the ignored one. */
-static submod_status copy_in(const submodi_gpu_backend *b, const submodi_problem *p,
+static submod_status copy_in(const submodi_gpu_backend *b, const submodi_batch *batch,
                              const buffers *m)
 {
-    size_t C = p->scores.classes;
-    size_t n = p->scores.pixels;
-    for (size_t r = 0; r < p->scores.batch * C; r++) {
+    size_t C = batch->scores.classes;
+    size_t n = batch->scores.pixels;
+    for (size_t r = 0; r < batch->scores.batch * C; r++) {
         float *to = m->row_data + r * n;
-        const float *row = submodi_row(&p->scores, r / C, r % C, 0, n, to);
+        const float *row = submodi_row(&batch->scores, r / C, r % C, 0, n, to);
         if (row != to) {
             memcpy(to, row, n * sizeof *to);
         }
     }
-    size_t rows = p->multilabel ? C : 1;
-    for (size_t r = 0; r < p->scores.batch * rows; r++) {
+    size_t rows = batch->multilabel ? C : 1;
+    for (size_t r = 0; r < batch->scores.batch * rows; r++) {
         submod_labels view =
-            p->multilabel ? submodi_labels_of_class(&p->labels, r % rows) : p->labels;
-        submodi_labels_read(&view, r / rows, 0, n, &p->rule, m->codes + r * n);
+            batch->multilabel ? submodi_labels_of_class(&batch->labels, r % rows) : batch->labels;
+        submodi_labels_read(&view, r / rows, 0, n, &batch->rule, m->codes + r * n);
     }
     submod_status status = b->copy_in(b, m->scores, m->row_data, m->entries * sizeof *m->row_data);
     return status == SUBMOD_OK
@@ -68,32 +68,32 @@ static submod_status copy_in(const submodi_gpu_backend *b, const submodi_problem
                : status;
 }
 
-/* The problem as the device sees it. */
-static submodi_problem on_device(const submodi_problem *p, const buffers *m)
+/* The batch as the device sees it. */
+static submodi_batch on_device(const submodi_batch *batch, const buffers *m)
 {
-    size_t C = p->scores.classes;
-    size_t n = p->scores.pixels;
-    submodi_problem d = *p;
-    d.scores = submod_scores_f32(m->scores, p->scores.batch, C, n);
-    d.labels = p->multilabel
-                   ? submod_labels_multilabel(m->labels, SUBMOD_LABEL_I32, p->scores.batch, C, n)
-                   : submod_labels_i32(m->labels, p->scores.batch, n);
+    size_t C = batch->scores.classes;
+    size_t n = batch->scores.pixels;
+    submodi_batch d = *batch;
+    d.scores = submod_scores_f32(m->scores, batch->scores.batch, C, n);
+    d.labels = batch->multilabel ? submod_labels_multilabel(m->labels, SUBMOD_LABEL_I32,
+                                                            batch->scores.batch, C, n)
+                                 : submod_labels_i32(m->labels, batch->scores.batch, n);
     d.settings.has_ignore = 1;
-    d.settings.ignore_index = p->rule.classes;
+    d.settings.ignore_index = batch->rule.classes;
     return d;
 }
 
 /* Runs on buffers that are there; *r is what the device says. */
-static submod_status solve(const submodi_gpu_backend *b, const submodi_problem *p, double lambda,
+static submod_status solve(const submodi_gpu_backend *b, const submodi_batch *batch, double lambda,
                            buffers *m, const submod_gradient *gradient,
                            const submodi_gpu_tuning *tuning, submod_gpu_result *r)
 {
-    size_t C = p->scores.classes;
-    size_t n = p->scores.pixels;
-    submodi_problem d = on_device(p, m);
+    size_t C = batch->scores.classes;
+    size_t n = batch->scores.pixels;
+    submodi_batch d = on_device(batch, m);
     submod_gpu_place place = {b->device, b->stream, m->workspace, m->workspace_bytes};
     submod_gradient dense = submod_gradient_dense(m->gradient, C, n);
-    submod_status status = copy_in(b, p, m);
+    submod_status status = copy_in(b, batch, m);
     if (status == SUBMOD_OK) {
         status =
             submodi_gpu_loss(b, &d, lambda, m->result, gradient ? &dense : NULL, &place, tuning);
@@ -102,58 +102,58 @@ static submod_status solve(const submodi_gpu_backend *b, const submodi_problem *
         status = b->copy_out(b, r, m->result, sizeof *r);
     }
     if (status == SUBMOD_OK && r->status != SUBMOD_OK) {
-        return submodi_problem_bad_score(p); /* the labels have been checked */
+        return submodi_batch_bad_score(batch); /* the labels have been checked */
     }
     if (status == SUBMOD_OK && gradient) {
         status = b->copy_out(b, m->row_data, m->gradient, m->entries * sizeof *m->row_data);
     }
-    for (size_t i = 0; status == SUBMOD_OK && gradient && i < p->scores.batch * C; i++) {
+    for (size_t i = 0; status == SUBMOD_OK && gradient && i < batch->scores.batch * C; i++) {
         submodi_store_row(gradient, i / C, i % C, 0, n, m->row_data + i * n);
     }
     return status;
 }
 
-/* Memory of both kinds around solve; p is prepared. */
-static submod_status solve_with_memory(const submodi_gpu_backend *b, const submodi_problem *p,
+/* Memory of both kinds around solve; batch is prepared. */
+static submod_status solve_with_memory(const submodi_gpu_backend *b, const submodi_batch *batch,
                                        double lambda, const submod_gradient *gradient,
                                        const submodi_gpu_tuning *tuning, submod_work *work,
                                        submod_gpu_result *r, size_t *bytes)
 {
     submodi_gpu_plan plan;
-    submod_status status = submodi_gpu_plan_make(p, lambda, NULL, NULL, tuning, NULL, &plan);
+    submod_status status = submodi_gpu_plan_make(batch, lambda, NULL, NULL, tuning, NULL, &plan);
     if (status != SUBMOD_OK) {
         return status;
     }
-    size_t images = p->scores.batch * p->scores.pixels;
-    buffers m = {.entries = images * p->scores.classes,
-                 .label_entries = p->multilabel ? images * p->scores.classes : images,
+    size_t images = batch->scores.batch * batch->scores.pixels;
+    buffers m = {.entries = images * batch->scores.classes,
+                 .label_entries = batch->multilabel ? images * batch->scores.classes : images,
                  .workspace_bytes = plan.bytes};
     m.row_data = submodi_take(work, m.entries, sizeof *m.row_data);
     m.codes = submodi_take(work, m.label_entries, sizeof *m.codes);
     if (!m.row_data || !m.codes) {
-        return submodi_nomem(p->who);
+        return submodi_nomem(batch->who);
     }
     status = allocate(b, gradient != NULL, &m);
     if (status == SUBMOD_OK) {
-        status = solve(b, p, lambda, &m, gradient, tuning, r);
+        status = solve(b, batch, lambda, &m, gradient, tuning, r);
     }
     b->release(b, m.workspace);
     *bytes = plan.bytes;
     return status;
 }
 
-submod_status submodi_gpu_host(const submodi_gpu_backend *b, submodi_problem *p, double lambda,
+submod_status submodi_gpu_host(const submodi_gpu_backend *b, submodi_batch *batch, double lambda,
                                const submod_gradient *gradient, const submodi_gpu_tuning *tuning,
                                submod_gpu_result *r, size_t *bytes)
 {
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, NULL);
-    submod_status status = submodi_problem_prepare(p, w);
+    submod_status status = submodi_batch_prepare(batch, w);
     if (status == SUBMOD_OK) {
-        status = submodi_require_gradient(p->who, gradient, &p->scores);
+        status = submodi_require_gradient(batch->who, gradient, &batch->scores);
     }
     if (status == SUBMOD_OK) {
-        status = solve_with_memory(b, p, lambda, gradient, tuning, w, r, bytes);
+        status = solve_with_memory(b, batch, lambda, gradient, tuning, w, r, bytes);
     }
     submodi_scope_close(&scope);
     return status;
@@ -161,12 +161,12 @@ submod_status submodi_gpu_host(const submodi_gpu_backend *b, submodi_problem *p,
 
 /* ---- on the device of this machine ---- */
 
-submod_status submodi_gpu_connect_for(submodi_problem *p, const submod_gradient *gradient,
+submod_status submodi_gpu_connect_for(submodi_batch *batch, const submod_gradient *gradient,
                                       int device, submodi_gpu_backend *b)
 {
-    submod_status status = submodi_problem_shape(p);
+    submod_status status = submodi_batch_shape(batch);
     if (status == SUBMOD_OK) {
-        status = submodi_require_gradient(p->who, gradient, &p->scores);
+        status = submodi_require_gradient(batch->who, gradient, &batch->scores);
     }
-    return status == SUBMOD_OK ? submodi_gpu_connect(p->who, device, NULL, b) : status;
+    return status == SUBMOD_OK ? submodi_gpu_connect(batch->who, device, NULL, b) : status;
 }

@@ -28,7 +28,7 @@ typedef struct submodi_gpu_job {
     float scale;
     int32_t accumulate;
 
-    /* ---- the problem ---- */
+    /* ---- the batch ---- */
     uint32_t classes, pixels; /* of an image */
     uint32_t groups;
     uint32_t per_group; /* pixels of a group */

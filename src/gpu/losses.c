@@ -46,28 +46,28 @@ submod_status submod_gpu_loss_workspace(submod_gpu_loss loss, const submod_score
     labels.class_stride = loss == SUBMOD_GPU_SIGMOID;
     submod_scores view = *scores;
     view.data = &something;
-    submodi_problem p;
+    submodi_batch batch;
     submod_status status;
     switch (loss) {
     case SUBMOD_GPU_SOFTMAX:
-        status = submodi_problem_start(&p, who, &view, &labels, SUBMODI_SOFTMAX, false, settings);
+        status = submodi_batch_start(&batch, who, &view, &labels, SUBMODI_SOFTMAX, false, settings);
         break;
     case SUBMOD_GPU_SIGMOID:
-        status = submodi_problem_start(&p, who, &view, &labels, SUBMODI_SIGMOID, false, settings);
-        p.multilabel = true;
+        status = submodi_batch_start(&batch, who, &view, &labels, SUBMODI_SIGMOID, false, settings);
+        batch.multilabel = true;
         break;
     case SUBMOD_GPU_HINGE:
-        status = submodi_problem_start_hinge(&p, who, &view, &labels, settings);
+        status = submodi_batch_start_hinge(&batch, who, &view, &labels, settings);
         break;
     default: status = submodi_fail(SUBMOD_EINVAL, "%s: loss = %d is unknown", who, (int)loss);
     }
     if (status == SUBMOD_OK) {
-        status = submodi_problem_shape(&p);
+        status = submodi_batch_shape(&batch);
     }
     submodi_gpu_tuning tuning = submodi_gpu_tuning_defaults();
     submodi_gpu_plan plan;
     if (status == SUBMOD_OK) {
-        status = submodi_gpu_plan_make(&p, 0, NULL, NULL, &tuning, NULL, &plan);
+        status = submodi_gpu_plan_make(&batch, 0, NULL, NULL, &tuning, NULL, &plan);
     }
     if (status == SUBMOD_OK) {
         *bytes = plan.bytes;
@@ -78,53 +78,55 @@ submod_status submod_gpu_loss_workspace(submod_gpu_loss loss, const submod_score
 /* ---- the losses ---- */
 
 /* All that can be said without a device. */
-static submod_status check_and_plan(submodi_problem *p, double lambda, submod_gpu_result *result,
+static submod_status check_and_plan(submodi_batch *batch, double lambda, submod_gpu_result *result,
                                     const submod_gradient *gradient, const submod_gpu_place *place,
                                     const submodi_gpu_tuning *tuning, submodi_gpu_plan *plan)
 {
     if (!result || !place) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", p->who, result ? "place" : "result");
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", batch->who,
+                            result ? "place" : "result");
     }
-    submod_status status = submodi_problem_shape(p);
+    submod_status status = submodi_batch_shape(batch);
     if (status == SUBMOD_OK) {
-        status = submodi_require_gradient(p->who, gradient, &p->scores);
+        status = submodi_require_gradient(batch->who, gradient, &batch->scores);
     }
     if (status == SUBMOD_OK) {
-        status = submodi_gpu_plan_make(p, lambda, gradient, result, tuning, place->workspace, plan);
+        status =
+            submodi_gpu_plan_make(batch, lambda, gradient, result, tuning, place->workspace, plan);
     }
     if (status == SUBMOD_OK && !place->workspace) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: the workspace is NULL", p->who);
+        return submodi_fail(SUBMOD_EINVAL, "%s: the workspace is NULL", batch->who);
     }
     if (status == SUBMOD_OK && plan->bytes > place->workspace_bytes) {
         status = submodi_fail(SUBMOD_ENOMEM, "%s: a workspace of %zu bytes is needed, not %zu",
-                              p->who, plan->bytes, place->workspace_bytes);
+                              batch->who, plan->bytes, place->workspace_bytes);
     }
     if (status == SUBMOD_OK && (uintptr_t)place->workspace % 256 != 0) {
-        status =
-            submodi_fail(SUBMOD_EINVAL, "%s: the workspace is not aligned to 256 bytes", p->who);
+        status = submodi_fail(SUBMOD_EINVAL, "%s: the workspace is not aligned to 256 bytes",
+                              batch->who);
     }
     return status;
 }
 
-submod_status submodi_gpu_loss(const submodi_gpu_backend *b, submodi_problem *p, double lambda,
+submod_status submodi_gpu_loss(const submodi_gpu_backend *b, submodi_batch *batch, double lambda,
                                submod_gpu_result *result, const submod_gradient *gradient,
                                const submod_gpu_place *place, const submodi_gpu_tuning *tuning)
 {
     submodi_gpu_plan plan;
     submodi_gpu_backend of_machine;
-    submod_status status = check_and_plan(p, lambda, result, gradient, place, tuning, &plan);
+    submod_status status = check_and_plan(batch, lambda, result, gradient, place, tuning, &plan);
     if (status == SUBMOD_OK && !b) {
-        status = submodi_gpu_connect(p->who, place->device, place->stream, &of_machine);
+        status = submodi_gpu_connect(batch->who, place->device, place->stream, &of_machine);
     }
-    return status == SUBMOD_OK ? submodi_gpu_run(b ? b : &of_machine, p, &plan) : status;
+    return status == SUBMOD_OK ? submodi_gpu_run(b ? b : &of_machine, batch, &plan) : status;
 }
 
 /* On the device of this machine. */
-static submod_status run(submodi_problem *p, submod_gpu_result *result,
+static submod_status run(submodi_batch *batch, submod_gpu_result *result,
                          const submod_gradient *gradient, const submod_gpu_place *place)
 {
     submodi_gpu_tuning tuning = submodi_gpu_tuning_defaults();
-    return submodi_gpu_loss(NULL, p, 0, result, gradient, place, &tuning);
+    return submodi_gpu_loss(NULL, batch, 0, result, gradient, place, &tuning);
 }
 
 submod_status submod_gpu_lovasz_softmax(const submod_scores *scores, const submod_labels *labels,
@@ -132,10 +134,10 @@ submod_status submod_gpu_lovasz_softmax(const submod_scores *scores, const submo
                                         const submod_loss_settings *settings,
                                         const submod_gpu_place *place)
 {
-    submodi_problem p;
-    submod_status status = submodi_problem_start(&p, "submod_gpu_lovasz_softmax", scores, labels,
-                                                 SUBMODI_SOFTMAX, false, settings);
-    return status == SUBMOD_OK ? run(&p, result, gradient, place) : status;
+    submodi_batch batch;
+    submod_status status = submodi_batch_start(&batch, "submod_gpu_lovasz_softmax", scores, labels,
+                                               SUBMODI_SOFTMAX, false, settings);
+    return status == SUBMOD_OK ? run(&batch, result, gradient, place) : status;
 }
 
 submod_status submod_gpu_lovasz_sigmoid(const submod_scores *scores, const submod_labels *labels,
@@ -143,11 +145,11 @@ submod_status submod_gpu_lovasz_sigmoid(const submod_scores *scores, const submo
                                         const submod_loss_settings *settings,
                                         const submod_gpu_place *place)
 {
-    submodi_problem p;
-    submod_status status = submodi_problem_start(&p, "submod_gpu_lovasz_sigmoid", scores, labels,
-                                                 SUBMODI_SIGMOID, false, settings);
-    p.multilabel = true;
-    return status == SUBMOD_OK ? run(&p, result, gradient, place) : status;
+    submodi_batch batch;
+    submod_status status = submodi_batch_start(&batch, "submod_gpu_lovasz_sigmoid", scores, labels,
+                                               SUBMODI_SIGMOID, false, settings);
+    batch.multilabel = true;
+    return status == SUBMOD_OK ? run(&batch, result, gradient, place) : status;
 }
 
 submod_status submod_gpu_lovasz_hinge(const submod_scores *scores, const submod_labels *labels,
@@ -155,8 +157,8 @@ submod_status submod_gpu_lovasz_hinge(const submod_scores *scores, const submod_
                                       const submod_loss_settings *settings,
                                       const submod_gpu_place *place)
 {
-    submodi_problem p;
+    submodi_batch batch;
     submod_status status =
-        submodi_problem_start_hinge(&p, "submod_gpu_lovasz_hinge", scores, labels, settings);
-    return status == SUBMOD_OK ? run(&p, result, gradient, place) : status;
+        submodi_batch_start_hinge(&batch, "submod_gpu_lovasz_hinge", scores, labels, settings);
+    return status == SUBMOD_OK ? run(&batch, result, gradient, place) : status;
 }

@@ -7,28 +7,29 @@
 
 /* ---- views and options ---- */
 
-static void describe(const submodi_problem *p, const submod_gradient *gradient,
+static void describe(const submodi_batch *batch, const submod_gradient *gradient,
                      submod_gpu_result *result, submodi_gpu_job *j)
 {
-    *j = (submodi_gpu_job){
-        .scores = p->scores.data,
-        .labels = p->labels.data,
-        .score_stride = {p->scores.batch_stride, p->scores.class_stride, p->scores.pixel_stride},
-        .label_stride = {p->labels.batch_stride, p->labels.class_stride, p->labels.pixel_stride},
-        .score_type = p->scores.type,
-        .label_type = p->labels.type,
-        .classes = (uint32_t)p->scores.classes,
-        .pixels = (uint32_t)p->scores.pixels,
-        .groups = (uint32_t)p->groups,
-        .per_group = (uint32_t)(p->images_per_group * p->scores.pixels),
-        .activation = p->activation,
-        .multilabel = p->multilabel,
-        .label_classes = p->rule.classes,
-        .has_ignore = p->rule.has_ignore,
-        .ignore_index = p->rule.ignore_index,
-        .only_present = p->settings.classes == SUBMOD_CLASSES_PRESENT,
-        .engine = p->settings.engine,
-        .result = result};
+    *j = (submodi_gpu_job){.scores = batch->scores.data,
+                           .labels = batch->labels.data,
+                           .score_stride = {batch->scores.batch_stride, batch->scores.class_stride,
+                                            batch->scores.pixel_stride},
+                           .label_stride = {batch->labels.batch_stride, batch->labels.class_stride,
+                                            batch->labels.pixel_stride},
+                           .score_type = batch->scores.type,
+                           .label_type = batch->labels.type,
+                           .classes = (uint32_t)batch->scores.classes,
+                           .pixels = (uint32_t)batch->scores.pixels,
+                           .groups = (uint32_t)batch->groups,
+                           .per_group = (uint32_t)(batch->images_per_group * batch->scores.pixels),
+                           .activation = batch->activation,
+                           .multilabel = batch->multilabel,
+                           .label_classes = batch->rule.classes,
+                           .has_ignore = batch->rule.has_ignore,
+                           .ignore_index = batch->rule.ignore_index,
+                           .only_present = batch->settings.classes == SUBMOD_CLASSES_PRESENT,
+                           .engine = batch->settings.engine,
+                           .result = result};
     if (gradient) {
         j->gradient = gradient->data;
         j->gradient_stride[0] = gradient->batch_stride;
@@ -63,11 +64,11 @@ static void cut_pixels(submodi_gpu_plan *plan)
 
 /* As many as the CPU takes. Where delta decides, the range of the hinge may be twice the largest
  * margin; if there is none, the CPU takes half as many and the result says so. */
-static void choose_bins(const submodi_problem *p, submodi_gpu_job *j)
+static void choose_bins(const submodi_batch *batch, submodi_gpu_job *j)
 {
-    size_t given = p->settings.bins;
-    j->doubled = !given && p->activation == SUBMODI_SCORE;
-    j->bins = given ? (uint32_t)given : submodi_bins_for(p->settings.delta) << j->doubled;
+    size_t given = batch->settings.bins;
+    j->doubled = !given && batch->activation == SUBMODI_SCORE;
+    j->bins = given ? (uint32_t)given : submodi_bins_for(batch->settings.delta) << j->doubled;
 }
 
 /* Of workspace, see place_all: count and table for both labels, for the prox tops and ends too. */
@@ -77,12 +78,12 @@ static size_t bytes_per_bin(const submodi_gpu_job *j)
     return j->lambda > 0 ? loss + 4 * sizeof *j->tops + 16 * sizeof *j->ends : loss;
 }
 
-static void cut_bins(const submodi_problem *p, submodi_gpu_plan *plan)
+static void cut_bins(const submodi_batch *batch, submodi_gpu_plan *plan)
 {
     submodi_gpu_job *j = &plan->job;
     const submodi_gpu_tuning *t = &plan->tuning;
     size_t classes = j->slices == 1 ? j->classes : 1;
-    choose_bins(p, j);
+    choose_bins(batch, j);
     size_t window = t->window_bytes / (classes * sizeof(uint32_t));
     j->window = (uint32_t)(window < 2 * (size_t)j->bins ? window : 2 * (size_t)j->bins);
     plan->window = classes * j->window * sizeof(uint32_t);
@@ -170,27 +171,28 @@ static void place_all(submodi_gpu_plan *plan, layout *l)
     plan->scratch = place(l, plan->scratch_bytes, 1);
 }
 
-submod_status submodi_gpu_plan_make(const submodi_problem *p, double lambda,
+submod_status submodi_gpu_plan_make(const submodi_batch *batch, double lambda,
                                     const submod_gradient *gradient, submod_gpu_result *result,
                                     const submodi_gpu_tuning *tuning, void *memory,
                                     submodi_gpu_plan *plan)
 {
-    if (p->groups > INT32_MAX / p->scores.classes) {
+    if (batch->groups > INT32_MAX / batch->scores.classes) {
         return submodi_fail(SUBMOD_EUNSUPPORTED,
                             "%s: %zu groups of %zu classes are more than 2^31 - 1 on a device",
-                            p->who, p->groups, p->scores.classes);
+                            batch->who, batch->groups, batch->scores.classes);
     }
-    *plan = (submodi_gpu_plan){.tuning = *tuning, .segments = p->groups * p->scores.classes};
-    describe(p, gradient, result, &plan->job);
+    *plan =
+        (submodi_gpu_plan){.tuning = *tuning, .segments = batch->groups * batch->scores.classes};
+    describe(batch, gradient, result, &plan->job);
     plan->job.lambda = lambda;
     cut_pixels(plan);
     if (plan->job.engine == SUBMOD_ENGINE_HISTOGRAM) {
-        cut_bins(p, plan);
+        cut_bins(batch, plan);
     } else {
         cut_sorting(plan);
     }
     layout l = {memory, 0, false};
     place_all(plan, &l);
     plan->bytes = l.used;
-    return l.overflow ? submodi_nomem(p->who) : SUBMOD_OK;
+    return l.overflow ? submodi_nomem(batch->who) : SUBMOD_OK;
 }

@@ -1,4 +1,4 @@
-/* From a problem to launches: how the work is cut, where things lie in the workspace. */
+/* From a batch to launches: how the work is cut, where things lie in the workspace. */
 #ifndef SUBMODI_GPU_PLAN_H
 #define SUBMODI_GPU_PLAN_H
 
@@ -47,17 +47,17 @@ typedef struct submodi_gpu_plan {
     size_t bytes; /* of the workspace in all */
 } submodi_gpu_plan;
 
-/* p: shaped (submodi_problem_shape). lambda: of a prox, which p describes as a hinge with any
+/* batch: shaped (submodi_batch_shape). lambda: of a prox, which batch describes as a hinge with any
  * number of classes; 0 for losses. memory: the workspace, or NULL to find its size. gradient may be
  * NULL. SUBMOD_EUNSUPPORTED: more than 2^31 - 1 segments. SUBMOD_ENOMEM: the workspace would be
  * larger than size_t can count. */
-submod_status submodi_gpu_plan_make(const submodi_problem *p, double lambda,
+submod_status submodi_gpu_plan_make(const submodi_batch *batch, double lambda,
                                     const submod_gradient *gradient, submod_gpu_result *result,
                                     const submodi_gpu_tuning *tuning, void *memory,
                                     submodi_gpu_plan *plan);
 
 /* Queues everything. */
-submod_status submodi_gpu_run(const submodi_gpu_backend *b, const submodi_problem *p,
+submod_status submodi_gpu_run(const submodi_gpu_backend *b, const submodi_batch *batch,
                               const submodi_gpu_plan *plan);
 
 #endif

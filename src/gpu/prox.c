@@ -6,7 +6,7 @@
 
 submod_status submodi_gpu_prox_start(const char *who, const submod_scores *x,
                                      const submod_labels *labels, double lambda, size_t bins,
-                                     const submod_loss_settings *settings, submodi_problem *p)
+                                     const submod_loss_settings *settings, submodi_batch *batch)
 {
     if (!isfinite(lambda)) {
         return submodi_fail(SUBMOD_ENONFINITE, "%s: lambda = %g", who, lambda);
@@ -17,14 +17,18 @@ submod_status submodi_gpu_prox_start(const char *who, const submod_scores *x,
     if (bins == 0) {
         return submodi_fail(SUBMOD_EINVAL, "%s: no bins", who);
     }
-    submod_loss_settings s = submod_loss_defaults();
+    submod_loss_settings given, s = submod_loss_defaults();
+    submod_status status = submodi_read_loss_settings(who, settings, &given);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
     s.engine = SUBMOD_ENGINE_HISTOGRAM;
     s.bins = bins;
     s.per_image = 1;
-    s.has_ignore = settings && settings->has_ignore;
-    s.ignore_index = settings ? settings->ignore_index : 0;
-    submod_status status = submodi_problem_start(p, who, x, labels, SUBMODI_SCORE, false, &s);
-    p->multilabel = true;
+    s.has_ignore = given.has_ignore;
+    s.ignore_index = given.ignore_index;
+    status = submodi_batch_start(batch, who, x, labels, SUBMODI_SCORE, false, &s);
+    batch->multilabel = true;
     return status;
 }
 
@@ -39,15 +43,15 @@ submod_status submod_gpu_prox_workspace(const submod_scores *x, size_t bins, siz
     labels.class_stride = 1;
     submod_scores view = *x;
     view.data = &something;
-    submodi_problem p;
+    submodi_batch batch;
     submodi_gpu_tuning tuning = submodi_gpu_tuning_defaults();
     submodi_gpu_plan plan;
-    submod_status status = submodi_gpu_prox_start(who, &view, &labels, 1, bins, NULL, &p);
+    submod_status status = submodi_gpu_prox_start(who, &view, &labels, 1, bins, NULL, &batch);
     if (status == SUBMOD_OK) {
-        status = submodi_problem_shape(&p);
+        status = submodi_batch_shape(&batch);
     }
     if (status == SUBMOD_OK) {
-        status = submodi_gpu_plan_make(&p, 1, NULL, NULL, &tuning, NULL, &plan);
+        status = submodi_gpu_plan_make(&batch, 1, NULL, NULL, &tuning, NULL, &plan);
     }
     if (status == SUBMOD_OK) {
         *bytes = plan.bytes;
@@ -58,9 +62,9 @@ submod_status submod_gpu_prox_workspace(const submod_scores *x, size_t bins, siz
 /* What both calls check first. */
 static submod_status start(const char *who, const submod_scores *x, const submod_labels *labels,
                            double lambda, size_t bins, const submod_gradient *u,
-                           const submod_loss_settings *settings, submodi_problem *p)
+                           const submod_loss_settings *settings, submodi_batch *batch)
 {
-    submod_status status = submodi_gpu_prox_start(who, x, labels, lambda, bins, settings, p);
+    submod_status status = submodi_gpu_prox_start(who, x, labels, lambda, bins, settings, batch);
     return status == SUBMOD_OK && !u ? submodi_fail(SUBMOD_EINVAL, "%s: u is NULL", who) : status;
 }
 
@@ -70,11 +74,11 @@ submod_status submod_gpu_prox_jaccard(const submod_scores *x, const submod_label
                                       const submod_loss_settings *settings,
                                       const submod_gpu_place *place)
 {
-    submodi_problem p;
+    submodi_batch batch;
     submodi_gpu_tuning tuning = submodi_gpu_tuning_defaults();
     submod_status status =
-        start("submod_gpu_prox_jaccard", x, labels, lambda, bins, u, settings, &p);
-    return status == SUBMOD_OK ? submodi_gpu_loss(NULL, &p, lambda, result, u, place, &tuning)
+        start("submod_gpu_prox_jaccard", x, labels, lambda, bins, u, settings, &batch);
+    return status == SUBMOD_OK ? submodi_gpu_loss(NULL, &batch, lambda, result, u, place, &tuning)
                                : status;
 }
 
@@ -83,18 +87,18 @@ submod_status submod_gpu_prox_jaccard_host(const submod_scores *x, const submod_
                                            double *delta, const submod_loss_settings *settings,
                                            int device)
 {
-    submodi_problem p;
+    submodi_batch batch;
     submodi_gpu_backend b;
     submodi_gpu_tuning tuning = submodi_gpu_tuning_defaults();
     submod_gpu_result r = {0};
     size_t bytes;
     submod_status status =
-        start("submod_gpu_prox_jaccard_host", x, labels, lambda, bins, u, settings, &p);
+        start("submod_gpu_prox_jaccard_host", x, labels, lambda, bins, u, settings, &batch);
     if (status == SUBMOD_OK) {
-        status = submodi_gpu_connect_for(&p, u, device, &b);
+        status = submodi_gpu_connect_for(&batch, u, device, &b);
     }
     if (status == SUBMOD_OK) {
-        status = submodi_gpu_host(&b, &p, lambda, u, &tuning, &r, &bytes);
+        status = submodi_gpu_host(&b, &batch, lambda, u, &tuning, &r, &bytes);
     }
     if (status == SUBMOD_OK && delta) {
         *delta = r.delta;

@@ -24,15 +24,15 @@ static void clear(queue *q, void *memory, size_t bytes)
 }
 
 /* Weights of all classes, some at a time. */
-static void upload_weights(queue *q, const submodi_problem *p, double *class_weight)
+static void upload_weights(queue *q, const submodi_batch *batch, double *class_weight)
 {
     enum { SOME = 256 };
-    size_t C = p->scores.classes;
+    size_t C = batch->scores.classes;
     for (size_t first = 0; first < C && q->status == SUBMOD_OK; first += SOME) {
         double weight[SOME];
         size_t n = C - first < SOME ? C - first : SOME;
         for (size_t c = 0; c < n; c++) {
-            weight[c] = submodi_class_weight(&p->settings, first + c);
+            weight[c] = submodi_class_weight(&batch->settings, first + c);
         }
         q->status = q->b->upload(q->b, class_weight + first, weight, n);
     }
@@ -178,14 +178,14 @@ static void run_exact(queue *q, const submodi_gpu_plan *plan)
     }
 }
 
-submod_status submodi_gpu_run(const submodi_gpu_backend *b, const submodi_problem *p,
+submod_status submodi_gpu_run(const submodi_gpu_backend *b, const submodi_batch *batch,
                               const submodi_gpu_plan *plan)
 {
     queue q = {b, SUBMOD_OK};
     const submodi_gpu_job *j = &plan->job;
     clear(&q, j->value, plan->cleared);
     launch(&q, SUBMODI_GPU_KERNEL_begin, 1, SUBMODI_WARP, 0, j);
-    upload_weights(&q, p, j->class_weight);
+    upload_weights(&q, batch, j->class_weight);
     count_labels(&q, plan);
     if (j->per_group > 0 && j->groups > 0) {
         if (j->lambda > 0) {

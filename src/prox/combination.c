@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "submod/handle.h"
 
 submod_status submod_combination_create(submod_combination **combination)
@@ -58,8 +59,8 @@ double submod_combination_weight(const submod_combination *combination, size_t k
     return k < submod_combination_count(combination) ? combination->weights[k] : 0;
 }
 
-/* Room for new content; the old one is replaced only when all of it is there. */
-static submod_status make_room(const char *who, size_t n, size_t count, submod_combination *new)
+submod_status submodi_combination_room(const char *who, size_t n, size_t count,
+                                       submod_combination *new)
 {
     *new = (submod_combination){.n = n, .count = count};
     new->orders =
@@ -77,23 +78,6 @@ void submodi_combination_move(submod_combination *to, submod_combination *from)
     submodi_combination_clear(to);
     *to = *from;
     *from = (submod_combination){0};
-}
-
-submod_status submodi_combination_from(submod_combination *combination, const char *who,
-                                       const submodi_vertices *points)
-{
-    submod_combination new;
-    submod_status status = make_room(who, points->n, points->count, &new);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    for (size_t k = 0; k < points->count; k++) {
-        memcpy(new.orders + k *new.n, submodi_vertices_order(points, k),
-               new.n * sizeof *new.orders);
-        new.weights[k] = points->weights[k];
-    }
-    submodi_combination_move(combination, &new);
-    return SUBMOD_OK;
 }
 
 /* Weights >= 0, relative to the largest, whose sum cannot overflow. */
@@ -128,7 +112,7 @@ submod_status submod_combination_set(submod_combination *combination, size_t n, 
     }
     submod_combination new = {0};
     if (count) {
-        status = make_room(who, n, count, &new);
+        status = submodi_combination_room(who, n, count, &new);
         if (status != SUBMOD_OK) {
             return status;
         }

@@ -2,7 +2,6 @@
 #ifndef SUBMODI_COMBINATION_H
 #define SUBMODI_COMBINATION_H
 
-#include "prox/wolfe/vertices.h"
 #include <submod/certificate.h>
 
 struct submod_combination {
@@ -15,8 +14,9 @@ struct submod_combination {
 void submodi_combination_clear(submod_combination *combination);
 /* Moves the content of *from, which is then empty, to *to, whose own is freed. */
 void submodi_combination_move(submod_combination *to, submod_combination *from);
-/* Copies the points' orders and weights, which sum to 1. */
-submod_status submodi_combination_from(submod_combination *combination, const char *who,
-                                       const submodi_vertices *points);
+/* *new gets room for content to be written, then moved to where it belongs: that keeps its old one
+ * until all of the new is there. */
+submod_status submodi_combination_room(const char *who, size_t n, size_t count,
+                                       submod_combination *new);
 
 #endif

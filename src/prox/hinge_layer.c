@@ -27,7 +27,7 @@ typedef struct memory {
 } memory;
 
 typedef struct layer {
-    submodi_problem p;
+    submodi_batch batch;
     double lambda;
     size_t pixels; /* per group */
     int threads;
@@ -40,13 +40,14 @@ typedef struct layer {
 static bool take_memory(layer *x, size_t solvers, submod_work *w)
 {
     size_t bytes = submodi_jaccard_prox_bytes(x->pixels, x->threads);
-    x->derivative = submodi_take(w, x->p.scores.batch * x->p.scores.pixels, sizeof *x->derivative);
+    x->derivative =
+        submodi_take(w, x->batch.scores.batch * x->batch.scores.pixels, sizeof *x->derivative);
     x->memory = submodi_take(w, solvers, sizeof *x->memory);
     bool good = x->derivative && x->memory;
     for (size_t t = 0; good && t < solvers; t++) {
         memory *m = &x->memory[t];
         *m = (memory){
-            .tile = submodi_tiles_take(&x->p, 1, w),
+            .tile = submodi_tiles_take(&x->batch, 1, w),
             .margin = submodi_take(w, x->pixels, sizeof *m->margin),
             .u = submodi_take(w, x->pixels, sizeof *m->u),
             .s = submodi_take(w, x->pixels, sizeof *m->s),
@@ -60,17 +61,17 @@ static bool take_memory(layer *x, size_t solvers, submod_work *w)
 /* The margins of a group; returns how many there are, SIZE_MAX if some score is bad. */
 static size_t read_margins(layer *x, size_t group, memory *m)
 {
-    const submodi_problem *p = &x->p;
+    const submodi_batch *batch = &x->batch;
     size_t count = 0;
     bool good = true;
     for (size_t i = 0; i < submodi_mask_words(x->pixels); i++) {
         m->mask[i] = 0;
     }
-    for (size_t t = 0; t < p->images_per_group * p->tiles_per_image; t++) {
+    for (size_t t = 0; t < batch->images_per_group * batch->tiles_per_image; t++) {
         submodi_tile tile;
-        size_t image = group * p->images_per_group + t / p->tiles_per_image;
-        good = submodi_tile_load(p, image, t % p->tiles_per_image, m->tile, &tile) && good;
-        double *side = x->derivative + image * p->scores.pixels + tile.first;
+        size_t image = group * batch->images_per_group + t / batch->tiles_per_image;
+        good = submodi_tile_load(batch, image, t % batch->tiles_per_image, m->tile, &tile) && good;
+        double *side = x->derivative + image * batch->scores.pixels + tile.first;
         for (size_t i = 0; i < tile.n; i++) {
             side[i] = tile.codes[i] == 1 ? 1 : tile.codes[i] == 0 ? -1 : 0;
             if (side[i] != 0) {
@@ -89,7 +90,7 @@ static submod_status solve_group(layer *x, size_t group, memory *m, submod_prox_
         return SUBMOD_ENONFINITE; /* its words follow when all threads are back */
     }
     submodi_jaccard_problem j = {
-        .who = x->p.who, .n = count, .x = m->margin, .mask = m->mask, .lambda = x->lambda};
+        .who = x->batch.who, .n = count, .x = m->margin, .mask = m->mask, .lambda = x->lambda};
     submod_prox_info mine = {0};
     submod_status status = submodi_jaccard_prox(&j, m->u, m->s, &mine, &m->work);
     if (status != SUBMOD_OK) {
@@ -115,25 +116,25 @@ static submod_status solve_group(layer *x, size_t group, memory *m, submod_prox_
  * The worst status counts, so that it does not depend on who came first. */
 static submod_status solve_groups(layer *x, submod_prox_info *info, submod_work *w)
 {
-    bool side_by_side = x->p.groups >= (size_t)x->threads;
+    bool side_by_side = x->batch.groups >= (size_t)x->threads;
     size_t solvers = side_by_side ? (size_t)x->threads : 1;
     int worst = SUBMOD_OK;
     if (!take_memory(x, solvers, w)) {
-        return submodi_nomem(x->p.who);
+        return submodi_nomem(x->batch.who);
     }
 #pragma omp parallel for num_threads((int)solvers) schedule(dynamic) reduction(min : worst)
-    for (size_t g = 0; g < x->p.groups; g++) {
+    for (size_t g = 0; g < x->batch.groups; g++) {
         int status = solve_group(x, g, &x->memory[omp_get_thread_num()], info);
         worst = status < worst ? status : worst;
     }
     if (worst == SUBMOD_ENONFINITE) {
-        return submodi_problem_bad_score(&x->p);
+        return submodi_batch_bad_score(&x->batch);
     }
     if (worst == SUBMOD_ENUMERIC) {
-        return submodi_fail(SUBMOD_ENUMERIC, "%s: lambda = %g and these scores overflow", x->p.who,
-                            x->lambda);
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: lambda = %g and these scores overflow",
+                            x->batch.who, x->lambda);
     }
-    return worst == SUBMOD_OK ? SUBMOD_OK : submodi_nomem(x->p.who);
+    return worst == SUBMOD_OK ? SUBMOD_OK : submodi_nomem(x->batch.who);
 }
 
 /* Stores a row, or only says whether that would overflow. */
@@ -150,13 +151,13 @@ static bool put(const submod_gradient *to, size_t image, size_t first, size_t n,
 static bool put_image(const layer *x, size_t image, float *row, const submod_gradient *prox,
                       const submod_gradient *gradient, bool store)
 {
-    size_t n = x->p.scores.pixels;
+    size_t n = x->batch.scores.pixels;
     bool good = true;
     for (size_t first = 0; first < n; first += SUBMODI_TILE) {
         size_t count = n - first < SUBMODI_TILE ? n - first : SUBMODI_TILE;
         const double *d = x->derivative + image * n + first;
         if (prox) {
-            const float *score = submodi_row(&x->p.scores, image, 0, first, count, row);
+            const float *score = submodi_row(&x->batch.scores, image, 0, first, count, row);
             for (size_t i = 0; i < count; i++) {
                 row[i] = (float)((double)score[i] - d[i] / x->lambda);
             }
@@ -164,7 +165,7 @@ static bool put_image(const layer *x, size_t image, float *row, const submod_gra
         }
         if (gradient) {
             for (size_t i = 0; i < count; i++) {
-                row[i] = (float)(d[i] / (double)x->p.groups);
+                row[i] = (float)(d[i] / (double)x->batch.groups);
             }
             good = put(gradient, image, first, count, row, store) && good;
         }
@@ -179,14 +180,14 @@ static submod_status put_all(const layer *x, const submod_gradient *prox,
     float *row = x->memory[0].tile->v;
     for (int store = 0; store < 2; store++) {
         bool good = true;
-        for (size_t b = 0; b < x->p.scores.batch; b++) {
+        for (size_t b = 0; b < x->batch.scores.batch; b++) {
             good = put_image(x, b, row, prox, gradient, store) && good;
         }
         if (!good) {
             return submodi_fail(SUBMOD_ENUMERIC,
                                 "%s: an output times its scale, or added to what is there, "
                                 "overflows a float",
-                                x->p.who);
+                                x->batch.who);
         }
     }
     return SUBMOD_OK;
@@ -195,19 +196,19 @@ static submod_status put_all(const layer *x, const submod_gradient *prox,
 static submod_status run(layer *x, const submod_gradient *prox, const submod_gradient *gradient,
                          submod_prox_info *info, submod_work *w)
 {
-    submodi_problem *p = &x->p;
-    submod_status status = submodi_problem_prepare(p, w);
+    submodi_batch *batch = &x->batch;
+    submod_status status = submodi_batch_prepare(batch, w);
     if (status == SUBMOD_OK) {
-        status = submodi_require_gradient(p->who, prox, &p->scores);
+        status = submodi_require_gradient(batch->who, prox, &batch->scores);
     }
     if (status == SUBMOD_OK) {
-        status = submodi_require_gradient(p->who, gradient, &p->scores);
+        status = submodi_require_gradient(batch->who, gradient, &batch->scores);
     }
     if (status != SUBMOD_OK) {
         return status;
     }
-    x->pixels = p->images_per_group * p->scores.pixels;
-    x->threads = submodi_threads_for(p->scores.batch * p->scores.pixels);
+    x->pixels = batch->images_per_group * batch->scores.pixels;
+    x->threads = submodi_threads_for(batch->scores.batch * batch->scores.pixels);
     status = solve_groups(x, info, w);
     return status == SUBMOD_OK ? put_all(x, prox, gradient) : status;
 }
@@ -220,16 +221,18 @@ submod_status submod_prox_lovasz_hinge(const submod_scores *scores, const submod
 {
     static const char who[] = "submod_prox_lovasz_hinge";
     layer x = {.lambda = lambda};
+    submod_loss_settings given;
     submod_status status = submodi_require_lambda(who, lambda);
+    status = status ? status : submodi_read_loss_settings(who, settings, &given);
     if (status == SUBMOD_OK) {
-        status = submodi_problem_start(&x.p, who, scores, labels, SUBMODI_SCORE, true, NULL);
+        status = submodi_batch_start(&x.batch, who, scores, labels, SUBMODI_SCORE, true, NULL);
     }
     if (status != SUBMOD_OK) {
         return status;
     }
-    x.p.settings.per_image = settings ? settings->per_image : 1;
-    x.p.settings.has_ignore = settings && settings->has_ignore;
-    x.p.settings.ignore_index = settings ? settings->ignore_index : 0;
+    x.batch.settings.per_image = settings ? given.per_image : 1;
+    x.batch.settings.has_ignore = given.has_ignore;
+    x.batch.settings.ignore_index = given.ignore_index;
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     submod_prox_info found = {.method = SUBMOD_PROX_JACCARD};

@@ -22,10 +22,11 @@ submod_loss_settings settings_for(kind k, const submod_loss_settings *s)
     return own;
 }
 
-batch random_batch(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool coarse, bool ignore)
+example random_example(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool coarse,
+                       bool ignore)
 {
     C = k == HINGE ? 1 : C;
-    batch d = {k, B, C, N, malloc((B * C * N + 1) * sizeof(float)), NULL};
+    example d = {k, B, C, N, malloc((B * C * N + 1) * sizeof(float)), NULL};
     size_t labels = is_multilabel(k) ? B * C * N : B * N;
     d.y = malloc((labels + 1) * sizeof *d.y);
     for (size_t i = 0; i < B * C * N; i++) {
@@ -40,18 +41,18 @@ batch random_batch(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool c
     return d;
 }
 
-void free_batch(batch *d)
+void free_example(example *d)
 {
     free(d->x);
     free(d->y);
 }
 
-submod_scores scores_of(const batch *d)
+submod_scores scores_of(const example *d)
 {
     return submod_scores_f32(d->x, d->B, d->C, d->N);
 }
 
-submod_labels labels_of(const batch *d)
+submod_labels labels_of(const example *d)
 {
     return is_multilabel(d->kind)
                ? submod_labels_multilabel(d->y, SUBMOD_LABEL_I64, d->B, d->C, d->N)
@@ -76,8 +77,8 @@ submod_loss_settings random_settings(submod_rng *rng, bool ignore)
     return s;
 }
 
-submod_status on_cpu(const batch *d, double *loss, const submod_gradient *g, submod_loss_info *info,
-                     const submod_loss_settings *s)
+submod_status on_cpu(const example *d, double *loss, const submod_gradient *g,
+                     submod_loss_info *info, const submod_loss_settings *s)
 {
     submod_scores scores = scores_of(d);
     submod_labels labels = labels_of(d);
@@ -127,7 +128,8 @@ static const char *difference(const double loss[2], float *const g[2], size_t n,
     return NULL;
 }
 
-const char *compare(const batch *d, const submod_loss_settings *s, runner run, const void *context)
+const char *compare(const example *d, const submod_loss_settings *s, runner run,
+                    const void *context)
 {
     static char words[400];
     size_t n = d->B * d->C * d->N;

@@ -8,38 +8,40 @@
 typedef enum { SOFTMAX, SOFTMAX_P, SIGMOID, SIGMOID_P, HINGE, KINDS } kind;
 
 /* A batch and how to look at it; dense, labels int64. */
-typedef struct batch {
+typedef struct example {
     kind kind;
     size_t B, C, N;
     float *x;
     int64_t *y;
-} batch;
+} example;
 
 /* coarse: few different scores, many ties. Every label 9 is to be ignored. */
-batch random_batch(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool coarse, bool ignore);
-void free_batch(batch *d);
+example random_example(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool coarse,
+                       bool ignore);
+void free_example(example *d);
 
 bool is_multilabel(kind k);
 bool from_logits(kind k);
 /* These settings (NULL: the defaults), with the input of kind k. */
 submod_loss_settings settings_for(kind k, const submod_loss_settings *s);
-submod_scores scores_of(const batch *d);
-submod_labels labels_of(const batch *d);
+submod_scores scores_of(const example *d);
+submod_labels labels_of(const example *d);
 
 /* Engine, groups, classes, weights, all random; bins few enough for the tests to be quick. */
 submod_loss_settings random_settings(submod_rng *rng, bool ignore);
 
 /* By the public functions of loss.h. */
-submod_status on_cpu(const batch *d, double *loss, const submod_gradient *g, submod_loss_info *info,
-                     const submod_loss_settings *s);
+submod_status on_cpu(const example *d, double *loss, const submod_gradient *g,
+                     submod_loss_info *info, const submod_loss_settings *s);
 /* Some other way to the same results. */
-typedef submod_status (*runner)(const batch *d, double *loss, const submod_gradient *g,
+typedef submod_status (*runner)(const example *d, double *loss, const submod_gradient *g,
                                 submod_loss_info *info, const submod_loss_settings *s,
                                 const void *context);
 
 /* Both: statuses and words equal, gradients the same bit by bit, losses up to the order of a sum of
  * doubles. Returns NULL, or what differs. */
-const char *compare(const batch *d, const submod_loss_settings *s, runner run, const void *context);
+const char *compare(const example *d, const submod_loss_settings *s, runner run,
+                    const void *context);
 
 /* Whether n numbers are equal, 0 and -0 too. */
 bool same_floats(const float *a, const float *b, size_t n);

@@ -37,47 +37,47 @@ submodi_gpu_tuning random_tuning(submod_rng *rng)
     return t;
 }
 
-submod_status start_problem(submodi_problem *p, kind k, const submod_scores *scores,
-                            const submod_labels *labels, const submod_loss_settings *s)
+submod_status start_batch(submodi_batch *batch, kind k, const submod_scores *scores,
+                          const submod_labels *labels, const submod_loss_settings *s)
 {
     if (k == HINGE) {
-        return submodi_problem_start_hinge(p, "submod_lovasz_hinge", scores, labels, s);
+        return submodi_batch_start_hinge(batch, "submod_lovasz_hinge", scores, labels, s);
     }
     bool multilabel = is_multilabel(k);
     submod_loss_settings own = settings_for(k, s);
-    submod_status status = submodi_problem_start(
-        p, multilabel ? "submod_lovasz_sigmoid" : "submod_lovasz_softmax", scores, labels,
+    submod_status status = submodi_batch_start(
+        batch, multilabel ? "submod_lovasz_sigmoid" : "submod_lovasz_softmax", scores, labels,
         multilabel ? SUBMODI_SIGMOID : SUBMODI_SOFTMAX, false, &own);
-    p->multilabel = multilabel;
+    batch->multilabel = multilabel;
     return status;
 }
 
-submod_status queue_on_shim(submodi_problem *p, double lambda, submod_gpu_result *r,
+submod_status queue_on_shim(submodi_batch *batch, double lambda, submod_gpu_result *r,
                             const submod_gradient *to, const submodi_gpu_tuning *t)
 {
     submodi_gpu_plan plan;
-    submodi_gpu_backend b = shim_backend(p->who);
-    submod_status status = submodi_problem_shape(p);
+    submodi_gpu_backend b = shim_backend(batch->who);
+    submod_status status = submodi_batch_shape(batch);
     if (status == SUBMOD_OK) {
-        status = submodi_gpu_plan_make(p, lambda, to, r, t, NULL, &plan);
+        status = submodi_gpu_plan_make(batch, lambda, to, r, t, NULL, &plan);
     }
     if (status != SUBMOD_OK) {
         return status;
     }
     submod_gpu_place place = {0, NULL, aligned_alloc(256, plan.bytes), plan.bytes};
     memset(place.workspace, 0xa5, plan.bytes);
-    status = submodi_gpu_loss(&b, p, lambda, r, to, &place, t);
+    status = submodi_gpu_loss(&b, batch, lambda, r, to, &place, t);
     free(place.workspace);
     return status;
 }
 
-submod_status on_shim(const batch *d, double *loss, const submod_gradient *g,
+submod_status on_shim(const example *d, double *loss, const submod_gradient *g,
                       submod_loss_info *info, const submod_loss_settings *s, const void *tuning)
 {
     submod_scores scores = scores_of(d);
     submod_labels labels = labels_of(d);
-    submodi_problem p;
-    submod_status status = start_problem(&p, d->kind, &scores, &labels, s);
-    submodi_gpu_backend b = shim_backend(p.who);
-    return status == SUBMOD_OK ? submodi_gpu_loss_host(&b, &p, loss, g, info, tuning) : status;
+    submodi_batch batch;
+    submod_status status = start_batch(&batch, d->kind, &scores, &labels, s);
+    submodi_gpu_backend b = shim_backend(batch.who);
+    return status == SUBMOD_OK ? submodi_gpu_loss_host(&b, &batch, loss, g, info, tuning) : status;
 }

@@ -36,7 +36,7 @@ static kind random_kind(submod_rng *rng)
 
 /* ---- host pointers ---- */
 
-static submod_status with_host_pointers(const batch *d, double *loss, const submod_gradient *g,
+static submod_status with_host_pointers(const example *d, double *loss, const submod_gradient *g,
                                         submod_loss_info *info, const submod_loss_settings *s,
                                         const void *context)
 {
@@ -60,14 +60,14 @@ START_TEST(host_pointers)
     for (int repeat = 0; repeat < repeats(700); repeat++) {
         size_t N = sizes[repeat % (machine_is_slow() ? 4 : 7)];
         size_t C = 1 + submod_rng_below(&rng, machine_is_slow() ? 8 : 30);
-        batch d = random_batch(&rng, random_kind(&rng), submod_rng_below(&rng, 4), C, N,
-                               submod_rng_below(&rng, 2), true);
+        example d = random_example(&rng, random_kind(&rng), submod_rng_below(&rng, 4), C, N,
+                                   submod_rng_below(&rng, 2), true);
         submod_loss_settings s = random_settings(&rng, true);
         s.class_weight = C > 8 ? NULL : s.class_weight; /* it has 8 */
         const char *what = compare(&d, &s, with_host_pointers, NULL);
         ck_assert_msg(!what, "kind %d, engine %d, %zu x %zu x %zu: %s", (int)d.kind, (int)s.engine,
                       d.B, d.C, d.N, what);
-        free_batch(&d);
+        free_example(&d);
     }
 }
 END_TEST

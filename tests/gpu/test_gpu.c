@@ -34,13 +34,14 @@ START_TEST(random_problems)
         size_t N = submod_rng_below(&rng, 4)
                        ? submod_rng_below(&rng, 80)
                        : odd_sizes[submod_rng_below(&rng, sizeof odd_sizes / sizeof *odd_sizes)];
-        batch d = random_batch(&rng, (kind)submod_rng_below(&rng, KINDS), submod_rng_below(&rng, 4),
-                               1 + submod_rng_below(&rng, 6), N, submod_rng_below(&rng, 2), ignore);
+        example d =
+            random_example(&rng, (kind)submod_rng_below(&rng, KINDS), submod_rng_below(&rng, 4),
+                           1 + submod_rng_below(&rng, 6), N, submod_rng_below(&rng, 2), ignore);
         submod_loss_settings s = random_settings(&rng, ignore);
         submodi_gpu_tuning t = random_tuning(&rng);
         set_order(repeat);
         ck_assert_same(&d, &s, &t);
-        free_batch(&d);
+        free_example(&d);
     }
     ck_assert_int_eq(shim_live_allocations(), 0);
 }
@@ -55,12 +56,12 @@ START_TEST(default_tuning)
     const size_t sizes[] = {2047, 2048, 2049, 5000};
     for (int repeat = 0; repeat < 4 * KINDS * 2; repeat++) {
         kind k = (kind)(repeat / 2 % KINDS);
-        batch d = random_batch(&rng, k, 2, 5, sizes[repeat / 2 / KINDS], repeat % 3 == 0, true);
+        example d = random_example(&rng, k, 2, 5, sizes[repeat / 2 / KINDS], repeat % 3 == 0, true);
         submod_loss_settings s = random_settings(&rng, true);
         s.engine = (submod_engine)(repeat % 2);
         set_order(repeat);
         ck_assert_same(&d, &s, &t);
-        free_batch(&d);
+        free_example(&d);
     }
 }
 END_TEST
@@ -75,14 +76,14 @@ START_TEST(many_classes)
     const size_t classes[] = {23, 24, 25, 48, 97, 192, 193, 400, 7000};
     for (int repeat = 0; repeat < 18; repeat += SANITIZED ? 5 : 1) {
         size_t C = classes[repeat / 2];
-        batch d = random_batch(&rng, SOFTMAX, 1, C, C > 1000 ? 40 : 260, false, false);
+        example d = random_example(&rng, SOFTMAX, 1, C, C > 1000 ? 40 : 260, false, false);
         t.threads = C > 1000 ? SUBMODI_WARP : SUBMODI_GPU_THREADS;
         submod_loss_settings s = submod_loss_defaults();
         s.engine = (submod_engine)(repeat % 2);
         s.delta = 0x1p-6;
         set_order(repeat);
         ck_assert_same(&d, &s, &t);
-        free_batch(&d);
+        free_example(&d);
     }
 }
 END_TEST
@@ -97,7 +98,7 @@ START_TEST(counts_bit_identical)
     for (int repeat = 0; repeat < repeats(200); repeat++) {
         size_t N = odd_sizes[(size_t)repeat % (sizeof odd_sizes / sizeof *odd_sizes)];
         bool coarse = repeat % 5 == 0;
-        batch d = random_batch(&rng, repeat % 2 ? SOFTMAX : SOFTMAX_P, 2, 4, N, coarse, true);
+        example d = random_example(&rng, repeat % 2 ? SOFTMAX : SOFTMAX_P, 2, 4, N, coarse, true);
         submod_loss_settings s = random_settings(&rng, true);
         s.engine = SUBMOD_ENGINE_HISTOGRAM;
         s.per_image = 0;
@@ -107,10 +108,9 @@ START_TEST(counts_bit_identical)
         s.from_logits = repeat % 2;
         submod_scores scores = scores_of(&d);
         submod_labels labels = labels_of(&d);
-        submodi_problem p;
-        ck_assert_ok(
-            submodi_problem_start(&p, "test", &scores, &labels, SUBMODI_SOFTMAX, false, &s));
-        ck_assert_ok(submodi_problem_shape(&p));
+        submodi_batch p;
+        ck_assert_ok(submodi_batch_start(&p, "test", &scores, &labels, SUBMODI_SOFTMAX, false, &s));
+        ck_assert_ok(submodi_batch_shape(&p));
         submodi_gpu_plan plan;
         submod_gpu_result result;
         ck_assert_ok(submodi_gpu_plan_make(&p, 0, NULL, &result, &t, NULL, &plan));
@@ -136,7 +136,7 @@ START_TEST(counts_bit_identical)
         }
         submod_dataset_free(h);
         free(memory);
-        free_batch(&d);
+        free_example(&d);
     }
 }
 END_TEST
@@ -152,13 +152,13 @@ START_TEST(other_rounding)
     int different = 0;
     shim.rounding = shim_cpu_rounding() == SHIM_ONCE ? SHIM_TWICE : SHIM_ONCE;
     for (int repeat = 0; repeat < 20; repeat++) {
-        batch d = random_batch(&rng, repeat % 2 ? SIGMOID : SOFTMAX, 1, 4, 200, false, false);
+        example d = random_example(&rng, repeat % 2 ? SIGMOID : SOFTMAX, 1, 4, 200, false, false);
         double loss[2];
         ck_assert_ok(on_cpu(&d, &loss[0], NULL, NULL, &s));
         ck_assert_ok(on_shim(&d, &loss[1], NULL, NULL, &s, &t));
         ck_assert_near(loss[0], loss[1], 0x1p-21);
         different += loss[0] != loss[1];
-        free_batch(&d);
+        free_example(&d);
     }
     shim.rounding = SHIM_AS_CPU;
     ck_assert_int_gt(different, 10);
@@ -184,7 +184,7 @@ START_TEST(special_cases)
             s.ignore_index = 9;
             const size_t shapes[][2] = {{0, 5}, {3, 0}, {0, 0}, {1, 1}, {3, 7}};
             for (size_t i = 0; i < 5; i++) {
-                batch d = random_batch(&rng, k, shapes[i][0], 3, shapes[i][1], false, false);
+                example d = random_example(&rng, k, shapes[i][0], 3, shapes[i][1], false, false);
                 size_t labels = d.B * d.N * (k == SIGMOID || k == SIGMOID_P ? 3 : 1);
                 ck_assert_same(&d, &s, &t);
                 for (size_t n = 0; n < labels; n++) { /* everything foreground, class 2 absent */
@@ -203,7 +203,7 @@ START_TEST(special_cases)
                     d.y[n] = 9;
                 }
                 ck_assert_same(&d, &s, &t);
-                free_batch(&d);
+                free_example(&d);
             }
         }
     }
@@ -218,7 +218,7 @@ START_TEST(refusals)
     const float bad[] = {NAN, INFINITY, -INFINITY, 1.5F, -0.5F, 1.0005F, 3e38F, -3e38F};
     for (int repeat = 0; repeat < repeats(600); repeat++) {
         kind k = (kind)(repeat % KINDS);
-        batch d = random_batch(&rng, k, 3, 3, 1 + submod_rng_below(&rng, 40), false, true);
+        example d = random_example(&rng, k, 3, 3, 1 + submod_rng_below(&rng, 40), false, true);
         submod_loss_settings s = random_settings(&rng, true);
         submodi_gpu_tuning t = random_tuning(&rng);
         set_order(repeat);
@@ -232,7 +232,7 @@ START_TEST(refusals)
             d.y[submod_rng_below(&rng, d.B * d.N)] = outside[submod_rng_below(&rng, 5)];
         }
         ck_assert_same(&d, &s, &t);
-        free_batch(&d);
+        free_example(&d);
     }
 }
 END_TEST
@@ -264,11 +264,10 @@ START_TEST(device_side_errors)
         submod_scores scores = submod_scores_f32(x, B, C, N);
         submod_labels labels = submod_labels_i32(y, B, N);
         submod_gradient to = submod_gradient_dense(g, C, N);
-        submodi_problem p;
-        ck_assert_ok(
-            submodi_problem_start(&p, "test", &scores, &labels, SUBMODI_SOFTMAX, false, &s));
+        submodi_batch p;
+        ck_assert_ok(submodi_batch_start(&p, "test", &scores, &labels, SUBMODI_SOFTMAX, false, &s));
         submodi_gpu_tuning t = random_tuning(&rng);
-        submod_gpu_result r;
+        submod_gpu_result r = {.reserved = {1, 1, 1, 1}};
         set_order(repeat);
         ck_assert_ok(queue_on_shim(&p, 0, &r, &to, &t));
         submod_status expected = bad_label         ? SUBMOD_EINVAL
@@ -276,6 +275,7 @@ START_TEST(device_side_errors)
                                                    : SUBMOD_OK;
         ck_assert_int_eq(r.status, expected);
         ck_assert_int_eq(submod_gpu_result_status(&r), expected);
+        ck_assert_uint_eq(r.reserved[0] | r.reserved[1] | r.reserved[2] | r.reserved[3], 0);
         ck_assert_uint_eq(r.bad_label, bad_label ? at : SUBMOD_GPU_NONE);
         ck_assert_uint_eq(r.bad_score, repeat % 3 != 2 ? score : SUBMOD_GPU_NONE);
         ck_assert(isnan(r.loss) == (expected != SUBMOD_OK));
@@ -294,12 +294,12 @@ START_TEST(layouts_and_types)
         views w = copy_views(&v);
         submod_loss_settings s = random_settings(&rng, true);
         submodi_gpu_tuning t = random_tuning(&rng);
-        submodi_problem p;
+        submodi_batch p;
         submod_gpu_result r;
         double loss;
         set_order(repeat);
         ck_assert_ok(views_on_cpu(&v, &loss, &s));
-        ck_assert_ok(start_problem(&p, w.kind, &w.scores, &w.labels, &s));
+        ck_assert_ok(start_batch(&p, w.kind, &w.scores, &w.labels, &s));
         ck_assert_ok(queue_on_shim(&p, 0, &r, &w.gradient, &t));
         ck_assert_ok(submod_gpu_result_status(&r));
         ck_assert_near(r.loss, loss, 1e-13);
@@ -317,7 +317,7 @@ START_TEST(device_memory_fails)
     submod_rng rng;
     submod_rng_seed(&rng, 79);
     submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
-    batch d = random_batch(&rng, SOFTMAX, 1, 3, 20, false, false);
+    example d = random_example(&rng, SOFTMAX, 1, 3, 20, false, false);
     float g[60] = {7};
     submod_gradient to = submod_gradient_dense(g, 3, 20);
     submod_loss_settings s = submod_loss_defaults();
@@ -328,7 +328,7 @@ START_TEST(device_memory_fails)
     shim.allocations_left = -1;
     ck_assert_ok(on_shim(&d, &loss, &to, NULL, &s, &t));
     ck_assert_int_eq(shim_live_allocations(), 0);
-    free_batch(&d);
+    free_example(&d);
 }
 END_TEST
 
@@ -342,8 +342,8 @@ static bool all_is_well(void)
     for (int repeat = 0; repeat < 60; repeat++) {
         kind k = (kind)(repeat % KINDS);
         bool many = repeat % 4 == 3; /* classes: then all warps have something to add up */
-        batch d = random_batch(&rng, k, 2, many ? 40 : 3, 150 + submod_rng_below(&rng, 200),
-                               repeat % 2, true);
+        example d = random_example(&rng, k, 2, many ? 40 : 3, 150 + submod_rng_below(&rng, 200),
+                                   repeat % 2, true);
         if (k == HINGE) { /* one thread alone knows the range */
             d.x[submod_rng_below(&rng, d.B * d.N)] = 1000;
         }
@@ -359,7 +359,7 @@ static bool all_is_well(void)
         t.window_bytes = repeat % 2 ? 24 << 10 : 200;
         set_order(repeat);
         const char *what = compare(&d, &s, on_shim, &t);
-        free_batch(&d);
+        free_example(&d);
         if (what) {
             return false;
         }
@@ -496,7 +496,7 @@ START_TEST(extreme_margins)
     submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
     submod_loss_settings s = submod_loss_defaults();
     s.engine = SUBMOD_ENGINE_HISTOGRAM;
-    batch d = {HINGE, 1, 1, 4, x, y};
+    example d = {HINGE, 1, 1, 4, x, y};
     for (size_t bins = 0; bins <= 4; bins += 2) {
         s.bins = bins;
         ck_assert_same(&d, &s, &t);

@@ -93,7 +93,7 @@ static submod_status prox(const float *x, const uint8_t *y, size_t n, double lam
     submod_loss_settings settings = submod_loss_defaults();
     settings.has_ignore = 1;
     settings.ignore_index = 9;
-    submodi_problem p;
+    submodi_batch p;
     ck_assert_ok(submodi_gpu_prox_start("test", &scores, &labels, lambda, K, &settings, &p));
     return queue_on_shim(&p, lambda, r, &to, t);
 }
@@ -223,7 +223,7 @@ START_TEST(batches)
         submod_loss_settings settings = submod_loss_defaults();
         settings.has_ignore = 1;
         settings.ignore_index = 9;
-        submodi_problem p;
+        submodi_batch p;
         submod_gpu_result r, one;
         ck_assert_ok(submodi_gpu_prox_start("test", &scores, &labels, 2, 256, &settings, &p));
         ck_assert_ok(queue_on_shim(&p, 2, &r, &to, &t));
@@ -306,7 +306,7 @@ START_TEST(host_pointers)
     scores.pixel_stride = to.pixel_stride = 2;
     to.scale = 2;
     to.accumulate = 1;
-    submodi_problem p;
+    submodi_batch p;
     submodi_gpu_backend b = shim_backend("test");
     size_t bytes;
     ck_assert_ok(submodi_gpu_prox_start("test", &scores, &labels, 3, 64, &settings, &p));

@@ -10,8 +10,8 @@ START_TEST(exact_engine)
     submod_rng_seed(&rng, 91);
     shim.sort = thrust_sort;
     for (int repeat = 0; repeat < 60; repeat++) {
-        batch d = random_batch(&rng, (kind)(repeat % KINDS), 1 + submod_rng_below(&rng, 3), 4,
-                               1 + submod_rng_below(&rng, 700), repeat % 2, true);
+        example d = random_example(&rng, (kind)(repeat % KINDS), 1 + submod_rng_below(&rng, 3), 4,
+                                   1 + submod_rng_below(&rng, 700), repeat % 2, true);
         submod_loss_settings s = random_settings(&rng, true);
         submodi_gpu_tuning t = random_tuning(&rng);
         s.engine = SUBMOD_ENGINE_EXACT;
@@ -20,7 +20,7 @@ START_TEST(exact_engine)
         shim.order = (shim_order)(repeat % SHIM_ORDERS);
         const char *what = compare(&d, &s, on_shim, &t);
         ck_assert_msg(!what, "%s", what);
-        free_batch(&d);
+        free_example(&d);
     }
 }
 END_TEST

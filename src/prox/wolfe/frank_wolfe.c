@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/sums_loops.h"
 #include "prox/combination.h"
-#include "prox/projection.h"
+#include "prox/wolfe/projection.h"
 #include "prox/wolfe/vertices.h"
 
 typedef struct frank_wolfe {
@@ -205,14 +205,10 @@ static submod_status run(frank_wolfe *m)
 
 static submod_status finish(frank_wolfe *m, submod_status status, double *u, double *s)
 {
-    submod_combination *to = m->p.problem->found;
     if (m->keep) { /* rounding errors of many steps */
         submodi_vertices_combine(&m->points, m->p.s);
     }
-    submod_status written = submodi_projection_finish(&m->p, u, s);
-    if (written == SUBMOD_OK && to) {
-        written = submodi_combination_from(to, m->p.problem->who, &m->points);
-    }
+    submod_status written = submodi_projection_finish(&m->p, &m->points, u, s);
     return written == SUBMOD_OK ? status : written;
 }
 

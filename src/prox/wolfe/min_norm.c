@@ -178,11 +178,7 @@ static submod_status run(wolfe *m)
 
 static submod_status finish(wolfe *m, submod_status status, double *u, double *s)
 {
-    submod_combination *to = m->p.problem->found;
-    submod_status written = submodi_projection_finish(&m->p, u, s);
-    if (written == SUBMOD_OK && to) {
-        written = submodi_combination_from(to, m->p.problem->who, &m->corral.points);
-    }
+    submod_status written = submodi_projection_finish(&m->p, &m->corral.points, u, s);
     m->p.info->minor_cycles = m->corral.minor_cycles;
     return written == SUBMOD_OK ? status : written;
 }

@@ -2,7 +2,7 @@
 #ifndef SUBMODI_PROX_WOLFE_MIN_NORM_H
 #define SUBMODI_PROX_WOLFE_MIN_NORM_H
 
-#include "prox/projection.h"
+#include "prox/wolfe/projection.h"
 
 /* As submodi_prox_solve; watch is told of every greedy order and may end it. */
 submod_status submodi_min_norm(const submodi_prox_problem *problem, submodi_watch *watch,

@@ -14,21 +14,21 @@ enum { PARTS = 256 };
 
 static size_t sums_of(const submodi_baseline_run *x)
 {
-    return x->p.scores.classes * x->kind->sums;
+    return x->batch.scores.classes * x->kind->sums;
 }
 
 /* Part k of a group: its share of the tiles. False when some score is bad. */
 static bool add_part(const submodi_baseline_run *x, size_t group, size_t k,
                      const submodi_tile_memory *memory)
 {
-    const submodi_problem *p = &x->p;
-    size_t tiles = p->images_per_group * p->tiles_per_image;
+    const submodi_batch *batch = &x->batch;
+    size_t tiles = batch->images_per_group * batch->tiles_per_image;
     double *sum = x->sum + (group * x->parts + k) * sums_of(x);
     memset(sum, 0, sums_of(x) * sizeof *sum);
     for (size_t t = k * tiles / x->parts; t < (k + 1) * tiles / x->parts; t++) {
         submodi_tile tile;
-        if (!submodi_tile_load(p, group * p->images_per_group + t / p->tiles_per_image,
-                               t % p->tiles_per_image, memory, &tile)) {
+        if (!submodi_tile_load(batch, group * batch->images_per_group + t / batch->tiles_per_image,
+                               t % batch->tiles_per_image, memory, &tile)) {
             return false;
         }
         x->kind->add(x, &tile, sum);
@@ -40,7 +40,7 @@ static bool add_up(const submodi_baseline_run *x)
 {
     int bad = 0;
 #pragma omp parallel for num_threads(x->threads) reduction(| : bad)
-    for (size_t k = 0; k < x->p.groups * x->parts; k++) {
+    for (size_t k = 0; k < x->batch.groups * x->parts; k++) {
         bad |= !add_part(x, k / x->parts, k % x->parts, &x->tile[omp_get_thread_num()]);
     }
     return !bad;
@@ -59,42 +59,43 @@ static double solve_group(const submodi_baseline_run *x, size_t group)
 
 static void write_gradient(const submodi_baseline_run *x, const submod_gradient *gradient)
 {
-    const submodi_problem *p = &x->p;
+    const submodi_batch *batch = &x->batch;
 #pragma omp parallel for num_threads(x->threads)
-    for (size_t t = 0; t < p->scores.batch * p->tiles_per_image; t++) {
+    for (size_t t = 0; t < batch->scores.batch * batch->tiles_per_image; t++) {
         submodi_tile tile;
-        submodi_tile_load(p, t / p->tiles_per_image, t % p->tiles_per_image,
+        submodi_tile_load(batch, t / batch->tiles_per_image, t % batch->tiles_per_image,
                           &x->tile[omp_get_thread_num()], &tile);
         x->kind->derive(x, &tile);
-        submodi_tile_store(p, &tile, gradient);
+        submodi_tile_store(batch, &tile, gradient);
     }
 }
 
 static bool take_memory(submodi_baseline_run *x, submod_work *work)
 {
-    const submodi_problem *p = &x->p;
-    size_t tiles = p->images_per_group * p->tiles_per_image;
-    size_t wanted = p->groups ? (PARTS + p->groups - 1) / p->groups : 0;
+    const submodi_batch *batch = &x->batch;
+    size_t tiles = batch->images_per_group * batch->tiles_per_image;
+    size_t wanted = batch->groups ? (PARTS + batch->groups - 1) / batch->groups : 0;
     x->parts = wanted < tiles ? wanted : tiles;
-    x->sum = submodi_take(work, submodi_times(p->groups, x->parts), sums_of(x) * sizeof *x->sum);
-    x->slope = submodi_take(work, p->groups, p->scores.classes * sizeof *x->slope);
-    x->tile = submodi_tiles_take(p, x->threads, work);
+    x->sum =
+        submodi_take(work, submodi_times(batch->groups, x->parts), sums_of(x) * sizeof *x->sum);
+    x->slope = submodi_take(work, batch->groups, batch->scores.classes * sizeof *x->slope);
+    x->tile = submodi_tiles_take(batch, x->threads, work);
     return x->sum && x->slope && x->tile;
 }
 
 static submod_status run(submodi_baseline_run *x, double *loss, const submod_gradient *gradient,
                          submod_work *work)
 {
-    const submod_scores *s = &x->p.scores;
+    const submod_scores *s = &x->batch.scores;
     x->threads = submodi_threads_for(s->batch * s->pixels * s->classes);
     if (!take_memory(x, work)) {
-        return submodi_nomem(x->p.who);
+        return submodi_nomem(x->batch.who);
     }
     if (!add_up(x)) {
-        return submodi_problem_bad_score(&x->p);
+        return submodi_batch_bad_score(&x->batch);
     }
     double value = 0;
-    for (size_t g = 0; x->parts > 0 && g < x->p.groups; g++) {
+    for (size_t g = 0; x->parts > 0 && g < x->batch.groups; g++) {
         value += solve_group(x, g);
     }
     if (loss) {
@@ -130,11 +131,15 @@ submod_status submodi_baseline_call(const submodi_baseline *kind, const submod_s
                                     const submod_gradient *gradient,
                                     const submod_loss_settings *settings, submod_work *work)
 {
-    const submod_loss_settings s = settings ? *settings : submod_loss_defaults();
+    submod_loss_settings s;
+    submod_status status = submodi_read_loss_settings(kind->who, settings, &s);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
     const submod_loss_settings of_problem = problem_settings(kind, &s);
     submodi_baseline_run x = {.kind = kind, .settings = &s, .gradient = gradient};
-    submod_status status = submodi_problem_start(&x.p, kind->who, scores, labels, kind->of_logits,
-                                                 kind->binary, &of_problem);
+    status = submodi_batch_start(&x.batch, kind->who, scores, labels, kind->of_logits, kind->binary,
+                                 &of_problem);
     if (status == SUBMOD_OK) {
         status = submodi_require_gradient(kind->who, gradient, scores);
     }
@@ -143,7 +148,7 @@ submod_status submodi_baseline_call(const submodi_baseline *kind, const submod_s
     }
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
-    status = submodi_problem_prepare(&x.p, w);
+    status = submodi_batch_prepare(&x.batch, w);
     if (status == SUBMOD_OK && kind->prepare) {
         status = kind->prepare(&x);
     }

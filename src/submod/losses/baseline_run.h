@@ -11,7 +11,7 @@ typedef struct submodi_baseline submodi_baseline;
 /* One call of a baseline. */
 typedef struct submodi_baseline_run {
     const submodi_baseline *kind;
-    submodi_problem p;
+    submodi_batch batch;
     const submod_loss_settings *settings;
     const submod_gradient *gradient; /* may be NULL */
     int threads;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/settings.h"
 #include "base/threads.h"
 #include "submod/handle.h"
 #include "submod/losses/activation_loops.h"
@@ -14,10 +15,17 @@
 
 /* ---- checks ---- */
 
-submod_status submodi_problem_start(submodi_problem *p, const char *who,
-                                    const submod_scores *scores, const submod_labels *labels,
-                                    submodi_activation of_logits, bool binary,
-                                    const submod_loss_settings *settings)
+submod_status submodi_read_loss_settings(const char *who, const submod_loss_settings *given,
+                                         submod_loss_settings *settings)
+{
+    *settings = submod_loss_defaults();
+    return submodi_read_settings(who, "submod_loss_defaults", given, settings);
+}
+
+submod_status submodi_batch_start(submodi_batch *batch, const char *who,
+                                  const submod_scores *scores, const submod_labels *labels,
+                                  submodi_activation of_logits, bool binary,
+                                  const submod_loss_settings *settings)
 {
     if (!scores || !labels) {
         return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, scores ? "labels" : "scores");
@@ -26,26 +34,30 @@ submod_status submodi_problem_start(submodi_problem *p, const char *who,
         return submodi_fail(SUBMOD_EINVAL, "%s: one score per pixel, not %zu", who,
                             scores->classes);
     }
-    const submod_loss_settings s = settings ? *settings : submod_loss_defaults();
+    submod_loss_settings s;
+    submod_status status = submodi_read_loss_settings(who, settings, &s);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
     bool plain = s.from_logits || of_logits == SUBMODI_SCORE; /* a score is never a probability */
-    *p = (submodi_problem){.who = who,
-                           .scores = *scores,
-                           .labels = *labels,
-                           .multilabel = binary,
-                           .activation = plain ? of_logits : SUBMODI_PROBABILITY,
-                           .settings = s};
+    *batch = (submodi_batch){.who = who,
+                             .scores = *scores,
+                             .labels = *labels,
+                             .multilabel = binary,
+                             .activation = plain ? of_logits : SUBMODI_PROBABILITY,
+                             .settings = s};
     return SUBMOD_OK;
 }
 
-submod_status submodi_problem_start_hinge(submodi_problem *p, const char *who,
-                                          const submod_scores *scores, const submod_labels *labels,
-                                          const submod_loss_settings *settings)
+submod_status submodi_batch_start_hinge(submodi_batch *batch, const char *who,
+                                        const submod_scores *scores, const submod_labels *labels,
+                                        const submod_loss_settings *settings)
 {
     submod_status status =
-        submodi_problem_start(p, who, scores, labels, SUBMODI_SCORE, true, settings);
+        submodi_batch_start(batch, who, scores, labels, SUBMODI_SCORE, true, settings);
     if (status == SUBMOD_OK) {
-        p->settings.classes = SUBMOD_CLASSES_ALL;
-        p->settings.class_weight = NULL;
+        batch->settings.classes = SUBMOD_CLASSES_ALL;
+        batch->settings.class_weight = NULL;
     }
     return status;
 }
@@ -76,19 +88,19 @@ submod_status submodi_require_gradient(const char *who, const submod_gradient *g
     return SUBMOD_OK;
 }
 
-static submod_status require_labels(const submodi_problem *p)
+static submod_status require_labels(const submodi_batch *batch)
 {
-    submod_labels first = p->labels;
-    if (p->multilabel) {
+    submod_labels first = batch->labels;
+    if (batch->multilabel) {
         first.class_stride = 0;
     }
     bool some = first.batch && first.pixels;
-    if (p->multilabel && some && p->scores.classes > 1 && p->labels.class_stride == 0) {
+    if (batch->multilabel && some && batch->scores.classes > 1 && batch->labels.class_stride == 0) {
         return submodi_fail(SUBMOD_EINVAL,
                             "%s: labels have class_stride 0, but %zu classes need labels each",
-                            p->who, p->scores.classes);
+                            batch->who, batch->scores.classes);
     }
-    return submodi_labels_require(p->who, "labels", &first);
+    return submodi_labels_require(batch->who, "labels", &first);
 }
 
 submod_status submodi_require_several_classes(const char *who, size_t classes)
@@ -102,53 +114,55 @@ submod_status submodi_require_several_classes(const char *who, size_t classes)
                      who);
 }
 
-static submod_status require_scores(const submodi_problem *p)
+static submod_status require_scores(const submodi_batch *batch)
 {
-    const submod_scores *s = &p->scores;
+    const submod_scores *s = &batch->scores;
     if (s->type != SUBMOD_SCORE_F32 && s->type != SUBMOD_SCORE_F16 &&
         s->type != SUBMOD_SCORE_BF16) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: scores have the unknown type %d", p->who,
+        return submodi_fail(SUBMOD_EINVAL, "%s: scores have the unknown type %d", batch->who,
                             (int)s->type);
     }
     if (s->classes == 0 || s->classes > INT32_MAX / 4) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: scores of %zu classes", p->who, s->classes);
+        return submodi_fail(SUBMOD_EINVAL, "%s: scores of %zu classes", batch->who, s->classes);
     }
-    if (p->activation == SUBMODI_SOFTMAX) {
-        submod_status status = submodi_require_several_classes(p->who, s->classes);
+    if (batch->activation == SUBMODI_SOFTMAX) {
+        submod_status status = submodi_require_several_classes(batch->who, s->classes);
         if (status != SUBMOD_OK) {
             return status;
         }
     }
     if (s->batch && s->pixels > INT32_MAX / s->batch) {
         return submodi_fail(SUBMOD_EINVAL, "%s: %zu images of %zu pixels are more than 2^31 - 1",
-                            p->who, s->batch, s->pixels);
+                            batch->who, s->batch, s->pixels);
     }
     if (!s->data && s->batch && s->pixels) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: scores have no data", p->who);
+        return submodi_fail(SUBMOD_EINVAL, "%s: scores have no data", batch->who);
     }
-    if (p->labels.batch != s->batch || p->labels.pixels != s->pixels) {
-        return submodi_fail(SUBMOD_EINVAL,
-                            "%s: labels are %zu x %zu, scores %zu x %zu (x %zu classes)", p->who,
-                            p->labels.batch, p->labels.pixels, s->batch, s->pixels, s->classes);
+    if (batch->labels.batch != s->batch || batch->labels.pixels != s->pixels) {
+        return submodi_fail(
+            SUBMOD_EINVAL, "%s: labels are %zu x %zu, scores %zu x %zu (x %zu classes)", batch->who,
+            batch->labels.batch, batch->labels.pixels, s->batch, s->pixels, s->classes);
     }
     return SUBMOD_OK;
 }
 
 /* No offset into scores and labels overflows; their counts are in range already. */
-static submod_status require_reach(const submodi_problem *p)
+static submod_status require_reach(const submodi_batch *batch)
 {
-    const submod_scores *s = &p->scores;
-    const submod_labels *l = &p->labels;
+    const submod_scores *s = &batch->scores;
+    const submod_labels *l = &batch->labels;
     const size_t count[3] = {s->batch, s->classes, s->pixels};
     size_t size = s->type == SUBMOD_SCORE_F32 ? sizeof(float) : sizeof(uint16_t);
     if (!submodi_reachable(count, (ptrdiff_t[]){s->batch_stride, s->class_stride, s->pixel_stride},
                            size)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: the strides of scores lead out of memory", p->who);
+        return submodi_fail(SUBMOD_EINVAL, "%s: the strides of scores lead out of memory",
+                            batch->who);
     }
-    if (p->multilabel &&
+    if (batch->multilabel &&
         !submodi_reachable(count, (ptrdiff_t[]){l->batch_stride, l->class_stride, l->pixel_stride},
                            submodi_label_size(l->type))) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: the strides of labels lead out of memory", p->who);
+        return submodi_fail(SUBMOD_EINVAL, "%s: the strides of labels lead out of memory",
+                            batch->who);
     }
     return SUBMOD_OK;
 }
@@ -214,38 +228,38 @@ submod_status submodi_require_loss_settings(const char *who, const submod_loss_s
 
 /* ---- labels ---- */
 
-/* All classes share their labels unless the problem is multilabel. */
-static submod_labels labels_of_class(const submodi_problem *p, size_t c)
+/* All classes share their labels unless the batch is multilabel. */
+static submod_labels labels_of_class(const submodi_batch *batch, size_t c)
 {
-    return p->multilabel ? submodi_labels_of_class(&p->labels, c) : p->labels;
+    return batch->multilabel ? submodi_labels_of_class(&batch->labels, c) : batch->labels;
 }
 
-static submod_status bad_label(const submodi_problem *p, size_t c, size_t b, size_t i)
+static submod_status bad_label(const submodi_batch *batch, size_t c, size_t b, size_t i)
 {
-    submod_labels view = labels_of_class(p, c);
+    submod_labels view = labels_of_class(batch, c);
     long long label = (long long)submodi_label(&view, b, i);
-    if (p->multilabel && p->scores.classes > 1) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: labels[%zu][%zu][%zu] = %lld is not 0 or 1", p->who,
-                            b, c, i, label);
+    if (batch->multilabel && batch->scores.classes > 1) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: labels[%zu][%zu][%zu] = %lld is not 0 or 1",
+                            batch->who, b, c, i, label);
     }
-    return submodi_fail(SUBMOD_EINVAL, "%s: labels[%zu][%zu] = %lld is not in [0, %d)", p->who, b,
-                        i, label, (int)p->rule.classes);
+    return submodi_fail(SUBMOD_EINVAL, "%s: labels[%zu][%zu] = %lld is not in [0, %d)", batch->who,
+                        b, i, label, (int)batch->rule.classes);
 }
 
 /* Adds one row of codes to the counts; false if there is a bad label among them. */
-static bool count_codes(const submodi_problem *p, const int32_t *codes, size_t n,
+static bool count_codes(const submodi_batch *batch, const int32_t *codes, size_t n,
                         uint64_t *foreground, uint64_t *valid)
 {
     uint32_t good = 0;
     uint32_t bad = 0;
     uint32_t ones = 0;
     for (size_t i = 0; i < n; i++) {
-        good += codes[i] < p->rule.classes;
-        bad += codes[i] > p->rule.classes;
+        good += codes[i] < batch->rule.classes;
+        bad += codes[i] > batch->rule.classes;
         ones += codes[i] == 1;
     }
     *valid += good;
-    if (p->multilabel) {
+    if (batch->multilabel) {
         *foreground += ones;
     } else if (!bad) {
         for (size_t i = 0; i < n; i++) {
@@ -255,79 +269,79 @@ static bool count_codes(const submodi_problem *p, const int32_t *codes, size_t n
     return bad == 0;
 }
 
-size_t submodi_problem_codes(const submodi_problem *p, size_t b, size_t c, size_t t, int32_t *codes)
+size_t submodi_batch_codes(const submodi_batch *batch, size_t b, size_t c, size_t t, int32_t *codes)
 {
-    submod_labels view = labels_of_class(p, c);
+    submod_labels view = labels_of_class(batch, c);
     size_t first = t * SUBMODI_TILE;
-    size_t left = p->scores.pixels - first;
+    size_t left = batch->scores.pixels - first;
     size_t n = left < SUBMODI_TILE ? left : SUBMODI_TILE;
-    submodi_labels_read(&view, b, first, n, &p->rule, codes);
+    submodi_labels_read(&view, b, first, n, &batch->rule, codes);
     return n;
 }
 
 /* The words for the first bad label. */
-static submod_status find_bad_label(const submodi_problem *p)
+static submod_status find_bad_label(const submodi_batch *batch)
 {
-    for (size_t b = 0; b < p->scores.batch; b++) {
-        for (size_t c = 0; c < (p->multilabel ? p->scores.classes : 1); c++) {
-            for (size_t t = 0; t < p->tiles_per_image; t++) {
+    for (size_t b = 0; b < batch->scores.batch; b++) {
+        for (size_t c = 0; c < (batch->multilabel ? batch->scores.classes : 1); c++) {
+            for (size_t t = 0; t < batch->tiles_per_image; t++) {
                 int32_t codes[SUBMODI_TILE];
-                size_t n = submodi_problem_codes(p, b, c, t, codes);
+                size_t n = submodi_batch_codes(batch, b, c, t, codes);
                 for (size_t i = 0; i < n; i++) {
-                    if (codes[i] > p->rule.classes) {
-                        return bad_label(p, c, b, t * SUBMODI_TILE + i);
+                    if (codes[i] > batch->rule.classes) {
+                        return bad_label(batch, c, b, t * SUBMODI_TILE + i);
                     }
                 }
             }
         }
     }
-    return submodi_fail(SUBMOD_EINVAL, "%s: the labels changed during the call", p->who);
+    return submodi_fail(SUBMOD_EINVAL, "%s: the labels changed during the call", batch->who);
 }
 
 /* Adds the labels of one group to its counts, one table of classes + 1 per thread; false if some
  * label is bad. */
-static bool count_group(const submodi_problem *p, size_t group, int threads, uint64_t *table,
+static bool count_group(const submodi_batch *batch, size_t group, int threads, uint64_t *table,
                         uint64_t *valid)
 {
-    size_t C = p->scores.classes;
-    size_t rows = p->multilabel ? C : 1;
-    size_t tiles = p->images_per_group * rows * p->tiles_per_image;
+    size_t C = batch->scores.classes;
+    size_t rows = batch->multilabel ? C : 1;
+    size_t tiles = batch->images_per_group * rows * batch->tiles_per_image;
     uint64_t good = 0;
     int bad = 0;
     memset(table, 0, (size_t)threads * (C + 1) * sizeof *table);
 #pragma omp parallel for num_threads(threads) reduction(+ : good) reduction(| : bad)
     for (size_t i = 0; i < tiles; i++) {
         int32_t codes[SUBMODI_TILE];
-        size_t row = i / p->tiles_per_image;
-        size_t n = submodi_problem_codes(p, group * p->images_per_group + row / rows, row % rows,
-                                         i % p->tiles_per_image, codes);
+        size_t row = i / batch->tiles_per_image;
+        size_t n = submodi_batch_codes(batch, group * batch->images_per_group + row / rows,
+                                       row % rows, i % batch->tiles_per_image, codes);
         uint64_t *mine = table + (size_t)omp_get_thread_num() * (C + 1);
-        bad |= !count_codes(p, codes, n, mine + row % rows, &good);
+        bad |= !count_codes(batch, codes, n, mine + row % rows, &good);
     }
     *valid += good;
     return !bad;
 }
 
-static submod_status count_labels(submodi_problem *p, submod_work *work)
+static submod_status count_labels(submodi_batch *batch, submod_work *work)
 {
-    size_t C = p->scores.classes;
-    int threads =
-        submodi_threads_for(p->images_per_group * p->scores.pixels * (p->multilabel ? C : 1));
+    size_t C = batch->scores.classes;
+    int threads = submodi_threads_for(batch->images_per_group * batch->scores.pixels *
+                                      (batch->multilabel ? C : 1));
     uint64_t *table = submodi_take(work, (size_t)threads, (C + 1) * sizeof *table);
     if (!table) {
-        return submodi_nomem(p->who);
+        return submodi_nomem(batch->who);
     }
-    p->valid = 0;
-    for (size_t g = 0; g < p->groups; g++) {
-        if (!count_group(p, g, threads, table, &p->valid)) {
-            return find_bad_label(p);
+    batch->valid = 0;
+    for (size_t g = 0; g < batch->groups; g++) {
+        if (!count_group(batch, g, threads, table, &batch->valid)) {
+            return find_bad_label(batch);
         }
         for (size_t c = 0; c < C; c++) {
             uint64_t sum = 0;
             for (size_t t = 0; t < (size_t)threads; t++) {
                 sum += table[t * (C + 1) + c];
             }
-            p->foreground[g * C + c] = (double)sum;
+            batch->foreground[g * C + c] = (double)sum;
         }
     }
     return SUBMOD_OK;
@@ -372,51 +386,53 @@ size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const
     return terms;
 }
 
-submod_status submodi_problem_shape(submodi_problem *p)
+submod_status submodi_batch_shape(submodi_batch *batch)
 {
-    submod_status status = require_labels(p);
+    submod_status status = require_labels(batch);
     if (status == SUBMOD_OK) {
-        status = require_scores(p);
+        status = require_scores(batch);
     }
     if (status == SUBMOD_OK) {
-        status = require_reach(p);
+        status = require_reach(batch);
     }
     if (status == SUBMOD_OK) {
-        status = submodi_require_loss_settings(p->who, &p->settings, p->scores.classes);
+        status = submodi_require_loss_settings(batch->who, &batch->settings, batch->scores.classes);
     }
     if (status != SUBMOD_OK) {
         return status;
     }
-    if (p->scores.pixels == 0) { /* no groups of nothing, however many images it is */
-        p->scores.batch = p->labels.batch = 0;
+    if (batch->scores.pixels == 0) { /* no groups of nothing, however many images it is */
+        batch->scores.batch = batch->labels.batch = 0;
     }
-    p->rule = (submodi_label_rule){.classes = p->multilabel ? 2 : (int32_t)p->scores.classes,
-                                   .has_ignore = p->settings.has_ignore != 0,
-                                   .ignore_index = p->settings.ignore_index};
-    p->images_per_group = p->settings.per_image || p->scores.batch == 0 ? 1 : p->scores.batch;
-    p->groups = p->scores.batch / p->images_per_group;
-    p->tiles_per_image = (p->scores.pixels + SUBMODI_TILE - 1) / SUBMODI_TILE;
+    batch->rule =
+        (submodi_label_rule){.classes = batch->multilabel ? 2 : (int32_t)batch->scores.classes,
+                             .has_ignore = batch->settings.has_ignore != 0,
+                             .ignore_index = batch->settings.ignore_index};
+    batch->images_per_group =
+        batch->settings.per_image || batch->scores.batch == 0 ? 1 : batch->scores.batch;
+    batch->groups = batch->scores.batch / batch->images_per_group;
+    batch->tiles_per_image = (batch->scores.pixels + SUBMODI_TILE - 1) / SUBMODI_TILE;
     return SUBMOD_OK;
 }
 
-submod_status submodi_problem_prepare(submodi_problem *p, submod_work *work)
+submod_status submodi_batch_prepare(submodi_batch *batch, submod_work *work)
 {
-    submod_status status = submodi_problem_shape(p);
+    submod_status status = submodi_batch_shape(batch);
     if (status != SUBMOD_OK) {
         return status;
     }
-    size_t C = p->scores.classes;
-    size_t segments = submodi_times(p->groups, C);
-    p->foreground = submodi_take(work, segments, sizeof *p->foreground);
-    p->coefficient = submodi_take(work, segments, sizeof *p->coefficient);
-    if (!p->foreground || !p->coefficient) {
-        return submodi_nomem(p->who);
+    size_t C = batch->scores.classes;
+    size_t segments = submodi_times(batch->groups, C);
+    batch->foreground = submodi_take(work, segments, sizeof *batch->foreground);
+    batch->coefficient = submodi_take(work, segments, sizeof *batch->coefficient);
+    if (!batch->foreground || !batch->coefficient) {
+        return submodi_nomem(batch->who);
     }
-    status = count_labels(p, work);
-    p->terms = 0;
-    for (size_t g = 0; status == SUBMOD_OK && g < p->groups; g++) {
-        p->terms += submodi_class_coefficients(&p->settings, C, p->foreground + g * C, p->groups,
-                                               p->coefficient + g * C);
+    status = count_labels(batch, work);
+    batch->terms = 0;
+    for (size_t g = 0; status == SUBMOD_OK && g < batch->groups; g++) {
+        batch->terms += submodi_class_coefficients(&batch->settings, C, batch->foreground + g * C,
+                                                   batch->groups, batch->coefficient + g * C);
     }
     return status;
 }

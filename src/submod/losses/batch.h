@@ -21,7 +21,7 @@ typedef enum submodi_activation {
     SUBMODI_SCORE /* none: hinge losses */
 } submodi_activation;
 
-typedef struct submodi_problem {
+typedef struct submodi_batch {
     const char *who; /* the public function, for words */
     submod_scores scores;
     submod_labels labels;
@@ -36,28 +36,28 @@ typedef struct submodi_problem {
     double *coefficient; /* groups x classes; 0: the class is left out */
     uint64_t valid;      /* pixels not ignored; multilabel: over all classes */
     size_t terms;        /* coefficients that are not 0 */
-} submodi_problem;
+} submodi_batch;
 
-/* A problem from the arguments all losses have: checks that they are there, and that there is one
+/* A batch from the arguments all losses have: checks that they are there, and that there is one
  * score per pixel if `binary`; multilabel if so. settings NULL: the defaults. */
-submod_status submodi_problem_start(submodi_problem *p, const char *who,
-                                    const submod_scores *scores, const submod_labels *labels,
-                                    submodi_activation of_logits, bool binary,
-                                    const submod_loss_settings *settings);
+submod_status submodi_batch_start(submodi_batch *batch, const char *who,
+                                  const submod_scores *scores, const submod_labels *labels,
+                                  submodi_activation of_logits, bool binary,
+                                  const submod_loss_settings *settings);
 /* The Lovász hinge: one class, which counts whatever the settings say. */
-submod_status submodi_problem_start_hinge(submodi_problem *p, const char *who,
-                                          const submod_scores *scores, const submod_labels *labels,
-                                          const submod_loss_settings *settings);
+submod_status submodi_batch_start_hinge(submodi_batch *batch, const char *who,
+                                        const submod_scores *scores, const submod_labels *labels,
+                                        const submod_loss_settings *settings);
 submod_status submodi_require_gradient(const char *who, const submod_gradient *gradient,
                                        const submod_scores *scores);
 
 /* Checks everything but the values of labels and scores; sets the label rule and the groups. From
  * then on batch * pixels < 2^31 and classes < 2^29: products of the two or of groups, tiles and
  * classes do not overflow. Images without pixels are none: their batch is 0. */
-submod_status submodi_problem_shape(submodi_problem *p);
+submod_status submodi_batch_shape(submodi_batch *batch);
 /* The same, checks the labels too, counts the foreground, sets the coefficients; memory from work.
  */
-submod_status submodi_problem_prepare(submodi_problem *p, submod_work *work);
+submod_status submodi_batch_prepare(submodi_batch *batch, submod_work *work);
 
 /* The parts of it that need no batch: the settings, and the coefficients of one group with so many
  * foreground pixels per class; returns how many are not 0. */
@@ -68,6 +68,10 @@ submod_status submodi_require_several_classes(const char *who, size_t classes);
  */
 submod_status submodi_require_weights(const char *who, const double *weight, size_t C,
                                       const int32_t *list, size_t count);
+/* *settings = what is given, over the defaults (base/settings.h). Before anything of *given is
+ * looked at. */
+submod_status submodi_read_loss_settings(const char *who, const submod_loss_settings *given,
+                                         submod_loss_settings *settings);
 submod_status submodi_require_loss_settings(const char *who, const submod_loss_settings *s,
                                             size_t C);
 /* The weight of class c by list and weights, present or not. */
@@ -75,21 +79,21 @@ double submodi_class_weight(const submod_loss_settings *s, size_t c);
 size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const double *foreground,
                                   size_t groups, double *coefficient);
 
-static inline float submodi_bias(const submodi_problem *p)
+static inline float submodi_bias(const submodi_batch *batch)
 {
-    return p->activation == SUBMODI_SCORE ? 1.0F : 0.0F;
+    return batch->activation == SUBMODI_SCORE ? 1.0F : 0.0F;
 }
 
 /* A row of label codes: those of tile t of image b, of class c when there are labels for each.
  * Returns their number. */
-size_t submodi_problem_codes(const submodi_problem *p, size_t b, size_t c, size_t t,
-                             int32_t *codes);
+size_t submodi_batch_codes(const submodi_batch *batch, size_t b, size_t c, size_t t,
+                           int32_t *codes);
 
 /* The engines: the loss, and the gradient if it is wanted. */
-submod_status submodi_loss_exact(const submodi_problem *p, double *loss,
+submod_status submodi_loss_exact(const submodi_batch *batch, double *loss,
                                  const submod_gradient *gradient, submod_loss_info *info,
                                  submod_work *work);
-submod_status submodi_loss_histogram(const submodi_problem *p, double *loss,
+submod_status submodi_loss_histogram(const submodi_batch *batch, double *loss,
                                      const submod_gradient *gradient, submod_loss_info *info,
                                      submod_work *work);
 

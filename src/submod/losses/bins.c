@@ -14,7 +14,7 @@ static void find_bins(const submodi_counter *x, const submodi_tile *tile, const 
                       size_t c, uint32_t *bin)
 {
     const float *v = tile->v + c * SUBMODI_TILE;
-    if (x->p->multilabel) {
+    if (x->batch->multilabel) {
         submodi_bins()->labelled_bins(&x->how, v, tile->codes + c * SUBMODI_TILE, tile->n, bin);
     } else {
         submodi_bins()->background_bins(v, factor, (int32_t)x->how.K, tile->n, bin);
@@ -25,7 +25,7 @@ static void scale_factor(const submodi_counter *x, const submodi_tile *tile, flo
 {
     for (size_t i = 0; i < tile->n; i++) {
         /* Ignored pixels go to bin 0 of all classes, where their number is subtracted again. */
-        factor[i] = tile->codes[i] < x->p->rule.classes ? tile->factor[i] * x->how.scale : 0.0F;
+        factor[i] = tile->codes[i] < x->batch->rule.classes ? tile->factor[i] * x->how.scale : 0.0F;
     }
 }
 
@@ -50,26 +50,26 @@ uint32_t submodi_bins_for(double delta)
 
 bool submodi_counter_take_tiles(submodi_counter *x, submod_work *work)
 {
-    x->tile = submodi_tiles_take(x->p, x->threads, work);
+    x->tile = submodi_tiles_take(x->batch, x->threads, work);
     return x->tile != NULL;
 }
 
 bool submodi_counter_check(const submodi_counter *x, float *largest_margin)
 {
-    const submodi_problem *p = x->p;
-    submodi_problem plain = *p; /* to look at scores no softmax is needed */
-    if (p->activation != SUBMODI_PROBABILITY) {
+    const submodi_batch *batch = x->batch;
+    submodi_batch plain = *batch; /* to look at scores no softmax is needed */
+    if (batch->activation != SUBMODI_PROBABILITY) {
         plain.activation = SUBMODI_SCORE;
     }
-    size_t tiles = p->scores.batch * p->tiles_per_image;
+    size_t tiles = batch->scores.batch * batch->tiles_per_image;
     float largest = 0;
     int bad = 0;
 #pragma omp parallel for num_threads(x->threads) reduction(| : bad) reduction(max : largest)
     for (size_t t = 0; t < tiles; t++) {
         submodi_tile tile;
-        bad |= !submodi_tile_load(&plain, t / p->tiles_per_image, t % p->tiles_per_image,
+        bad |= !submodi_tile_load(&plain, t / batch->tiles_per_image, t % batch->tiles_per_image,
                                   &x->tile[omp_get_thread_num()], &tile);
-        for (size_t i = 0; p->activation == SUBMODI_SCORE && i < tile.n; i++) {
+        for (size_t i = 0; batch->activation == SUBMODI_SCORE && i < tile.n; i++) {
             float e = tile.codes[i] == 1 ? 1.0F - tile.v[i] : 1.0F + tile.v[i];
             largest = tile.codes[i] <= 1 && e > largest ? e : largest;
         }
@@ -80,7 +80,7 @@ bool submodi_counter_check(const submodi_counter *x, float *largest_margin)
 
 bool submodi_counter_take_tables(submodi_counter *x, submod_work *work)
 {
-    size_t C = x->p->scores.classes;
+    size_t C = x->batch->scores.classes;
     x->count = submodi_take(work, (size_t)x->threads, sizeof *x->count);
     x->weight = submodi_take(work, C, table_size(x) * sizeof *x->weight);
     bool good = x->count && x->weight;
@@ -94,7 +94,7 @@ bool submodi_counter_take_tables(submodi_counter *x, submod_work *work)
 /* What was counted as background: the foreground, and all entries of ignored pixels. */
 static void mend_counts(const submodi_counter *x, const submodi_tile *tile, uint32_t *count)
 {
-    size_t C = x->p->scores.classes;
+    size_t C = x->batch->scores.classes;
     uint32_t ignored = 0;
     for (size_t i = 0; i < tile->n; i++) {
         size_t c = (size_t)tile->codes[i];
@@ -116,22 +116,22 @@ static void count_tile(const submodi_counter *x, const submodi_tile *tile, uint3
 {
     float factor[SUBMODI_TILE];
     scale_factor(x, tile, factor);
-    for (size_t c = 0; c < x->p->scores.classes; c++) {
+    for (size_t c = 0; c < x->batch->scores.classes; c++) {
         uint32_t bin[SUBMODI_TILE];
         find_bins(x, tile, factor, c, bin);
         submodi_bins()->count(bin, tile->n, count + c * table_size(x));
     }
-    if (!x->p->multilabel) {
+    if (!x->batch->multilabel) {
         mend_counts(x, tile, count);
     }
 }
 
 bool submodi_counter_count(const submodi_counter *x, size_t group)
 {
-    const submodi_problem *p = x->p;
-    size_t C = p->scores.classes;
-    size_t first = group * p->images_per_group;
-    size_t tiles = p->images_per_group * p->tiles_per_image;
+    const submodi_batch *batch = x->batch;
+    size_t C = batch->scores.classes;
+    size_t first = group * batch->images_per_group;
+    size_t tiles = batch->images_per_group * batch->tiles_per_image;
     int bad = 0;
 #pragma omp parallel num_threads(x->threads) reduction(| : bad)
     {
@@ -144,7 +144,8 @@ bool submodi_counter_count(const submodi_counter *x, size_t group)
 #pragma omp for
         for (size_t t = 0; t < tiles; t++) {
             submodi_tile tile;
-            if (!submodi_tile_load_scaled(p, first + t / p->tiles_per_image, t % p->tiles_per_image,
+            if (!submodi_tile_load_scaled(batch, first + t / batch->tiles_per_image,
+                                          t % batch->tiles_per_image,
                                           &x->tile[omp_get_thread_num()], &tile)) {
                 bad = 1; /* what NaN leaves behind has no bin */
                 continue;
@@ -199,7 +200,7 @@ double submodi_solve_bins(const double *count, double P, const submodi_binning *
 
 static void mend_weights(const submodi_counter *x, const submodi_tile *tile)
 {
-    size_t C = x->p->scores.classes;
+    size_t C = x->batch->scores.classes;
     bool some_ignored = false;
     for (size_t i = 0; i < tile->n; i++) {
         size_t c = (size_t)tile->codes[i];
@@ -223,28 +224,28 @@ static void look_tile_up(const submodi_counter *x, const submodi_tile *tile)
 {
     float factor[SUBMODI_TILE];
     scale_factor(x, tile, factor);
-    for (size_t c = 0; c < x->p->scores.classes; c++) {
+    for (size_t c = 0; c < x->batch->scores.classes; c++) {
         uint32_t bin[SUBMODI_TILE];
         find_bins(x, tile, factor, c, bin);
         submodi_bins()->look_up(x->weight + c * table_size(x), bin, tile->n,
                                 tile->g + c * SUBMODI_TILE);
     }
-    if (!x->p->multilabel) {
+    if (!x->batch->multilabel) {
         mend_weights(x, tile);
     }
 }
 
 void submodi_counter_write(const submodi_counter *x, size_t group, const submod_gradient *gradient)
 {
-    const submodi_problem *p = x->p;
-    size_t first = group * p->images_per_group;
-    size_t tiles = p->images_per_group * p->tiles_per_image;
+    const submodi_batch *batch = x->batch;
+    size_t first = group * batch->images_per_group;
+    size_t tiles = batch->images_per_group * batch->tiles_per_image;
 #pragma omp parallel for num_threads(x->threads)
     for (size_t t = 0; t < tiles; t++) {
         submodi_tile tile;
-        submodi_tile_load_scaled(p, first + t / p->tiles_per_image, t % p->tiles_per_image,
-                                 &x->tile[omp_get_thread_num()], &tile);
+        submodi_tile_load_scaled(batch, first + t / batch->tiles_per_image,
+                                 t % batch->tiles_per_image, &x->tile[omp_get_thread_num()], &tile);
         look_tile_up(x, &tile);
-        submodi_tile_store(p, &tile, gradient);
+        submodi_tile_store(batch, &tile, gradient);
     }
 }

@@ -22,7 +22,7 @@ uint32_t submodi_bins_for(double delta);
 
 /* Everything a pass over the tiles needs; tables have 2 K + 1 entries per class. */
 typedef struct submodi_counter {
-    const submodi_problem *p;
+    const submodi_batch *batch;
     submodi_binning how;
     int threads;
     submodi_tile_memory *tile; /* per thread */

@@ -20,16 +20,17 @@
 /* ---- numbers ---- */
 
 /* Scores to probabilities in place, and what split_off makes of them. */
-static void softmax(const submodi_problem *p, const submodi_tile *tile, float *top, double *others)
+static void softmax(const submodi_batch *batch, const submodi_tile *tile, float *top,
+                    double *others)
 {
     float factor[SUBMODI_TILE];
-    submodi_activations()->softmax(p->scores.classes, tile->n, tile->largest, tile->v, factor);
-    for (size_t c = 0; c < p->scores.classes; c++) {
+    submodi_activations()->softmax(batch->scores.classes, tile->n, tile->largest, tile->v, factor);
+    for (size_t c = 0; c < batch->scores.classes; c++) {
         submodi_activations()->multiply(tile->v + c * SUBMODI_TILE, factor, tile->n);
     }
     memset(top, 0, tile->n * sizeof *top);
     memset(others, 0, tile->n * sizeof *others);
-    for (size_t c = 0; c < p->scores.classes; c++) {
+    for (size_t c = 0; c < batch->scores.classes; c++) {
         submodi_baselines()->split_off(tile->v + c * SUBMODI_TILE, tile->n, top, others);
     }
 }
@@ -38,7 +39,7 @@ static void softmax(const submodi_problem *p, const submodi_tile *tile, float *t
 
 static void add(const submodi_baseline_run *x, const submodi_tile *tile, double *sum)
 {
-    size_t C = x->p.scores.classes;
+    size_t C = x->batch.scores.classes;
     float top[SUBMODI_TILE];
     double others[SUBMODI_TILE];
     for (size_t i = 0; i < tile->n; i++) {
@@ -47,7 +48,7 @@ static void add(const submodi_baseline_run *x, const submodi_tile *tile, double 
             sum[y] += (double)tile->largest[i] - (double)tile->v[y * SUBMODI_TILE + i];
         }
     }
-    softmax(&x->p, tile, top, others);
+    softmax(&x->batch, tile, top, others);
     submodi_baselines()->log_sum(top, tile->n, others);
     for (size_t i = 0; i < tile->n; i++) {
         size_t y = (size_t)tile->codes[i];
@@ -59,10 +60,10 @@ static void add(const submodi_baseline_run *x, const submodi_tile *tile, double 
 
 static double solve(const submodi_baseline_run *x, size_t group, const double *sum)
 {
-    size_t C = x->p.scores.classes;
+    size_t C = x->batch.scores.classes;
     double loss = 0;
     for (size_t c = 0; c < C; c++) {
-        loss += x->p.coefficient[group * C + c] * sum[c];
+        loss += x->batch.coefficient[group * C + c] * sum[c];
     }
     return loss;
 }
@@ -72,13 +73,13 @@ static double solve(const submodi_baseline_run *x, size_t group, const double *s
 /* tile->g <- weight * (p - [c = y]), where p[y] - 1 = -(sum of all others) if y is on top. */
 static void derive(const submodi_baseline_run *x, const submodi_tile *tile)
 {
-    const submodi_problem *p = &x->p;
-    size_t C = p->scores.classes;
-    const double *weight = p->coefficient + tile->image / p->images_per_group * C;
+    const submodi_batch *batch = &x->batch;
+    size_t C = batch->scores.classes;
+    const double *weight = batch->coefficient + tile->image / batch->images_per_group * C;
     float factor[SUBMODI_TILE];
     float top[SUBMODI_TILE];
     double others[SUBMODI_TILE];
-    softmax(p, tile, top, others);
+    softmax(batch, tile, top, others);
     for (size_t i = 0; i < tile->n; i++) {
         size_t y = (size_t)tile->codes[i];
         factor[i] = y < C ? (float)weight[y] : 0;
@@ -103,17 +104,18 @@ static void derive(const submodi_baseline_run *x, const submodi_tile *tile)
 static submod_status prepare(submodi_baseline_run *x)
 {
     const double *weight = x->settings->class_weight;
-    size_t C = x->p.scores.classes;
+    size_t C = x->batch.scores.classes;
     if (!x->settings->from_logits) {
         return submodi_fail(SUBMOD_EINVAL,
                             "%s: from_logits = 0, but the cross-entropy takes logits alone: "
                             "a probability that was rounded to 0 has no logarithm",
-                            x->p.who);
+                            x->batch.who);
     }
-    submod_status status = submodi_require_several_classes(x->p.who, C);
-    status = status ? status : submodi_require_weights(x->p.who, weight, C, NULL, 0);
-    for (size_t g = 0; status == SUBMOD_OK && g < x->p.groups; g++) {
-        submodi_shares(weight, x->p.foreground + g * C, C, x->p.groups, x->p.coefficient + g * C);
+    submod_status status = submodi_require_several_classes(x->batch.who, C);
+    status = status ? status : submodi_require_weights(x->batch.who, weight, C, NULL, 0);
+    for (size_t g = 0; status == SUBMOD_OK && g < x->batch.groups; g++) {
+        submodi_shares(weight, x->batch.foreground + g * C, C, x->batch.groups,
+                       x->batch.coefficient + g * C);
     }
     return status;
 }

@@ -113,7 +113,7 @@ submod_status submod_dataset_merge(submod_dataset *dataset, const submod_dataset
 
 /* ---- batches ---- */
 
-/* Checks a batch against the dataset and makes it a problem of one group; the scope is open
+/* Checks a batch against the dataset and makes it one group; the scope is open
  * afterwards in any case. */
 static submodi_binning binning_of(const submod_dataset *h)
 {
@@ -123,17 +123,20 @@ static submodi_binning binning_of(const submod_dataset *h)
 static submod_status open_batch(const char *who, const submod_dataset *h,
                                 const submod_scores *scores, const submod_labels *labels,
                                 const submod_loss_settings *settings, submod_work *w,
-                                submodi_problem *p, submodi_counter *x)
+                                submodi_batch *batch, submodi_counter *x)
 {
     if (!h) {
         return submodi_fail(SUBMOD_EINVAL, "%s: dataset is NULL", who);
     }
-    submod_loss_settings s = submod_loss_defaults();
-    s.from_logits = !settings || settings->from_logits;
-    s.has_ignore = settings && settings->has_ignore;
-    s.ignore_index = settings ? settings->ignore_index : 0;
-    submod_status status =
-        submodi_problem_start(p, who, scores, labels, SUBMODI_SOFTMAX, false, &s);
+    submod_loss_settings given, s = submod_loss_defaults();
+    submod_status status = submodi_read_loss_settings(who, settings, &given);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    s.from_logits = given.from_logits;
+    s.has_ignore = given.has_ignore;
+    s.ignore_index = given.ignore_index;
+    status = submodi_batch_start(batch, who, scores, labels, SUBMODI_SOFTMAX, false, &s);
     if (status == SUBMOD_OK && scores->classes != h->classes) {
         status = submodi_fail(SUBMOD_EINVAL, "%s: scores of %zu classes, dataset of %zu", who,
                               scores->classes, h->classes);
@@ -141,12 +144,12 @@ static submod_status open_batch(const char *who, const submod_dataset *h,
     if (status != SUBMOD_OK) {
         return status;
     }
-    status = submodi_problem_prepare(p, w);
+    status = submodi_batch_prepare(batch, w);
     if (status != SUBMOD_OK) {
         return status;
     }
     *x = (submodi_counter){
-        .p = p,
+        .batch = batch,
         .how = binning_of(h),
         .threads = submodi_threads_for(scores->batch * scores->pixels * scores->classes)};
     return submodi_counter_take_tiles(x, w) ? SUBMOD_OK : submodi_nomem(who);
@@ -157,18 +160,18 @@ submod_status submod_dataset_add(submod_dataset *dataset, const submod_scores *s
                                  submod_work *work)
 {
     submodi_scope scope;
-    submodi_problem p = {0};
+    submodi_batch batch = {0};
     submodi_counter x;
     submod_work *w = submodi_scope_open(&scope, work);
     submod_status status =
-        open_batch("submod_dataset_add", dataset, scores, labels, settings, w, &p, &x);
+        open_batch("submod_dataset_add", dataset, scores, labels, settings, w, &batch, &x);
     if (status == SUBMOD_OK && !submodi_counter_take_tables(&x, w)) {
         status = submodi_nomem("submod_dataset_add");
     }
-    if (status == SUBMOD_OK && p.groups && !submodi_counter_count(&x, 0)) {
-        status = submodi_problem_bad_score(&p);
+    if (status == SUBMOD_OK && batch.groups && !submodi_counter_count(&x, 0)) {
+        status = submodi_batch_bad_score(&batch);
     }
-    for (size_t c = 0; status == SUBMOD_OK && p.groups && c < dataset->classes; c++) {
+    for (size_t c = 0; status == SUBMOD_OK && batch.groups && c < dataset->classes; c++) {
         submodi_counter_add_to(&x, c, dataset->count + 2 * dataset->bins * c);
     }
     submodi_scope_close(&scope);
@@ -201,21 +204,21 @@ submod_status submod_dataset_gradient(const submod_dataset *dataset, const submo
         return submodi_fail(SUBMOD_EINVAL, "%s: submod_dataset_solve has not been called", who);
     }
     submodi_scope scope;
-    submodi_problem p = {0};
+    submodi_batch batch = {0};
     submodi_counter x;
     submod_work *w = submodi_scope_open(&scope, work);
-    submod_status status = open_batch(who, dataset, scores, labels, settings, w, &p, &x);
+    submod_status status = open_batch(who, dataset, scores, labels, settings, w, &batch, &x);
     if (status == SUBMOD_OK) {
-        status = submodi_require_gradient(who, gradient, &p.scores);
+        status = submodi_require_gradient(who, gradient, &batch.scores);
     }
     if (status == SUBMOD_OK) {
         status = require_steepness(who, dataset, gradient->scale);
     }
     float unused;
     if (status == SUBMOD_OK && !submodi_counter_check(&x, &unused)) {
-        status = submodi_problem_bad_score(&p);
+        status = submodi_batch_bad_score(&batch);
     }
-    if (status == SUBMOD_OK && p.groups) {
+    if (status == SUBMOD_OK && batch.groups) {
         x.weight = dataset->weight;
         submodi_counter_write(&x, 0, gradient);
     }
@@ -258,14 +261,13 @@ submod_status submod_dataset_solve(submod_dataset *dataset, double *loss, double
     }
     submod_status status = require_counts(who, dataset);
     size_t C = dataset->classes;
-    submod_loss_settings s = submod_loss_defaults();
-    if (settings) { /* those that matter here */
-        s.classes = settings->classes;
-        s.class_list = settings->class_list;
-        s.class_count = settings->class_count;
-        s.class_weight = settings->class_weight;
-    }
-    if (status == SUBMOD_OK) {
+    submod_loss_settings given, s = submod_loss_defaults();
+    status = status ? status : submodi_read_loss_settings(who, settings, &given);
+    if (status == SUBMOD_OK) { /* those that matter here */
+        s.classes = given.classes;
+        s.class_list = given.class_list;
+        s.class_count = given.class_count;
+        s.class_weight = given.class_weight;
         status = submodi_require_loss_settings(who, &s, C);
     }
     double *coefficient = status == SUBMOD_OK ? submodi_alloc(C, 2 * sizeof *coefficient) : NULL;

@@ -15,7 +15,7 @@
 #include "submod/losses/tile.h"
 
 typedef struct exact {
-    const submodi_problem *p;
+    const submodi_batch *batch;
     float *error;     /* groups x classes x pixels of a group */
     size_t per_group; /* pixels of a group */
     int threads;      /* in all */
@@ -26,33 +26,34 @@ typedef struct exact {
 /* Where the errors of class c at a tile are. */
 static float *errors_at(const exact *x, const submodi_tile *tile, size_t c)
 {
-    size_t group = tile->image / x->p->images_per_group;
-    size_t within = tile->image % x->p->images_per_group * x->p->scores.pixels + tile->first;
-    return x->error + (group * x->p->scores.classes + c) * x->per_group + within;
+    size_t group = tile->image / x->batch->images_per_group;
+    size_t within =
+        tile->image % x->batch->images_per_group * x->batch->scores.pixels + tile->first;
+    return x->error + (group * x->batch->scores.classes + c) * x->per_group + within;
 }
 
-static bool is_used(const submodi_problem *p, size_t image, size_t c)
+static bool is_used(const submodi_batch *batch, size_t image, size_t c)
 {
-    return p->coefficient[image / p->images_per_group * p->scores.classes + c] > 0;
+    return batch->coefficient[image / batch->images_per_group * batch->scores.classes + c] > 0;
 }
 
 /* False when some score is bad. */
 static bool compute_errors(const exact *x)
 {
-    const submodi_problem *p = x->p;
-    size_t tiles = p->scores.batch * p->tiles_per_image;
+    const submodi_batch *batch = x->batch;
+    size_t tiles = batch->scores.batch * batch->tiles_per_image;
     int bad = 0;
 #pragma omp parallel for num_threads(x->threads) reduction(| : bad)
     for (size_t t = 0; t < tiles; t++) {
         submodi_tile tile;
-        bad |= !submodi_tile_load(p, t / p->tiles_per_image, t % p->tiles_per_image,
+        bad |= !submodi_tile_load(batch, t / batch->tiles_per_image, t % batch->tiles_per_image,
                                   &x->tile[omp_get_thread_num()], &tile);
-        for (size_t c = 0; c < p->scores.classes; c++) {
-            if (is_used(p, tile.image, c)) {
+        for (size_t c = 0; c < batch->scores.classes; c++) {
+            if (is_used(batch, tile.image, c)) {
                 int32_t target;
-                const int32_t *codes = submodi_tile_codes(p, &tile, c, &target);
+                const int32_t *codes = submodi_tile_codes(batch, &tile, c, &target);
                 submodi_bins()->signed_errors(tile.v + c * SUBMODI_TILE, codes, target,
-                                              p->rule.classes, submodi_bias(p), tile.n,
+                                              batch->rule.classes, submodi_bias(batch), tile.n,
                                               errors_at(x, &tile, c));
             }
         }
@@ -63,21 +64,22 @@ static bool compute_errors(const exact *x)
 static size_t rank_segment(const exact *x, size_t segment, const submodi_rank_memory *memory,
                            int threads, double *value)
 {
-    const submodi_problem *p = x->p;
+    const submodi_batch *batch = x->batch;
     *value = 0;
-    return p->coefficient[segment] > 0
+    return batch->coefficient[segment] > 0
                ? submodi_rank(x->error + segment * x->per_group, x->per_group,
-                              (uint64_t)p->foreground[segment], p->activation == SUBMODI_SCORE,
-                              p->coefficient[segment], memory, threads, value)
+                              (uint64_t)batch->foreground[segment],
+                              batch->activation == SUBMODI_SCORE, batch->coefficient[segment],
+                              memory, threads, value)
                : 0;
 }
 
 /* All classes and groups; value has one entry for each. */
 static uint64_t rank_segments(const exact *x, double *value)
 {
-    size_t segments = x->p->groups * x->p->scores.classes;
+    size_t segments = x->batch->groups * x->batch->scores.classes;
     uint64_t sorted = 0;
-    if (x->p->terms >= (size_t)x->threads) {
+    if (x->batch->terms >= (size_t)x->threads) {
 #pragma omp parallel for num_threads(x->threads) schedule(dynamic) reduction(+ : sorted)
         for (size_t s = 0; s < segments; s++) {
             sorted += rank_segment(x, s, &x->rank[omp_get_thread_num()], 1, &value[s]);
@@ -92,22 +94,22 @@ static uint64_t rank_segments(const exact *x, double *value)
 
 static void write_gradient(const exact *x, const submod_gradient *gradient)
 {
-    const submodi_problem *p = x->p;
-    size_t tiles = p->scores.batch * p->tiles_per_image;
+    const submodi_batch *batch = x->batch;
+    size_t tiles = batch->scores.batch * batch->tiles_per_image;
 #pragma omp parallel for num_threads(x->threads)
     for (size_t t = 0; t < tiles; t++) {
         submodi_tile tile;
-        submodi_tile_load_scaled(p, t / p->tiles_per_image, t % p->tiles_per_image,
+        submodi_tile_load_scaled(batch, t / batch->tiles_per_image, t % batch->tiles_per_image,
                                  &x->tile[omp_get_thread_num()], &tile);
-        for (size_t c = 0; c < p->scores.classes; c++) {
+        for (size_t c = 0; c < batch->scores.classes; c++) {
             float *g = tile.g + c * SUBMODI_TILE;
-            if (is_used(p, tile.image, c)) {
+            if (is_used(batch, tile.image, c)) {
                 memcpy(g, errors_at(x, &tile, c), tile.n * sizeof *g);
             } else {
                 memset(g, 0, tile.n * sizeof *g);
             }
         }
-        submodi_tile_store(p, &tile, gradient);
+        submodi_tile_store(batch, &tile, gradient);
     }
 }
 
@@ -115,10 +117,10 @@ static void write_gradient(const exact *x, const submod_gradient *gradient)
 static bool take_memory(exact *x, submod_work *work)
 {
     size_t threads = (size_t)x->threads;
-    size_t segments = x->p->groups * x->p->scores.classes;
-    bool side_by_side = x->p->terms >= threads;
+    size_t segments = x->batch->groups * x->batch->scores.classes;
+    bool side_by_side = x->batch->terms >= threads;
     x->error = submodi_take(work, submodi_times(segments, x->per_group), sizeof *x->error);
-    x->tile = submodi_tiles_take(x->p, x->threads, work);
+    x->tile = submodi_tiles_take(x->batch, x->threads, work);
     x->rank = submodi_take(work, threads, sizeof *x->rank);
     bool good = x->error && x->tile && x->rank;
     for (size_t t = 0; good && t < threads; t++) {
@@ -134,26 +136,26 @@ static bool take_memory(exact *x, submod_work *work)
     return good;
 }
 
-submod_status submodi_loss_exact(const submodi_problem *p, double *loss,
+submod_status submodi_loss_exact(const submodi_batch *batch, double *loss,
                                  const submod_gradient *gradient, submod_loss_info *info,
                                  submod_work *work)
 {
-    exact x = {.p = p,
-               .per_group = p->images_per_group * p->scores.pixels,
-               .threads =
-                   submodi_threads_for(p->scores.batch * p->scores.pixels * p->scores.classes)};
-    size_t segments = p->groups * p->scores.classes;
+    exact x = {.batch = batch,
+               .per_group = batch->images_per_group * batch->scores.pixels,
+               .threads = submodi_threads_for(batch->scores.batch * batch->scores.pixels *
+                                              batch->scores.classes)};
+    size_t segments = batch->groups * batch->scores.classes;
     double *value = submodi_take(work, segments, sizeof *value);
     if (!value || !take_memory(&x, work)) {
-        return submodi_nomem(p->who);
+        return submodi_nomem(batch->who);
     }
     if (!compute_errors(&x)) {
-        return submodi_problem_bad_score(p);
+        return submodi_batch_bad_score(batch);
     }
     info->sorted = rank_segments(&x, value);
     *loss = 0;
     for (size_t s = 0; s < segments; s++) {
-        *loss += p->coefficient[s] * value[s];
+        *loss += batch->coefficient[s] * value[s];
     }
     if (gradient) {
         write_gradient(&x, gradient);

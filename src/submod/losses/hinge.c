@@ -35,13 +35,13 @@ static double solve_shares(const submodi_baseline_run *x, size_t group, const do
 static double solve_mean(const submodi_baseline_run *x, size_t group, const double *sum)
 {
     double share[2];
-    submodi_shares(x->settings->class_weight, sum + COUNT, 2, x->p.groups, share);
+    submodi_shares(x->settings->class_weight, sum + COUNT, 2, x->batch.groups, share);
     return solve_shares(x, group, sum, share);
 }
 
 static double solve_hamming(const submodi_baseline_run *x, size_t group, const double *sum)
 {
-    double one = 1 / (double)x->p.scores.pixels / (double)x->p.scores.batch;
+    double one = 1 / (double)x->batch.scores.pixels / (double)x->batch.scores.batch;
     return solve_shares(x, group, sum, (double[]){one, one});
 }
 
@@ -49,7 +49,7 @@ static double solve_hamming(const submodi_baseline_run *x, size_t group, const d
 
 static void derive(const submodi_baseline_run *x, const submodi_tile *tile)
 {
-    const float *slope = x->slope[tile->image / x->p.images_per_group];
+    const float *slope = x->slope[tile->image / x->batch.images_per_group];
     submodi_baselines()->hinge_slope(tile->v, tile->codes, slope, tile->n, tile->g);
 }
 
@@ -57,7 +57,7 @@ static void derive(const submodi_baseline_run *x, const submodi_tile *tile)
 
 static submod_status prepare(submodi_baseline_run *x)
 {
-    return submodi_require_weights(x->p.who, x->settings->class_weight, 2, NULL, 0);
+    return submodi_require_weights(x->batch.who, x->settings->class_weight, 2, NULL, 0);
 }
 
 submod_status submod_hinge(const submod_scores *scores, const submod_labels *labels, double *loss,

@@ -26,11 +26,11 @@ enum { INSIDE, ALL, SUMS };
 
 static void add(const submodi_baseline_run *x, const submodi_tile *tile, double *sum)
 {
-    for (size_t c = 0; c < x->p.scores.classes; c++) {
+    for (size_t c = 0; c < x->batch.scores.classes; c++) {
         int32_t target;
-        const int32_t *codes = submodi_tile_codes(&x->p, tile, c, &target);
+        const int32_t *codes = submodi_tile_codes(&x->batch, tile, c, &target);
         submodi_baselines()->add_overlap(tile->v + c * SUBMODI_TILE, codes, target,
-                                         x->p.rule.classes, tile->n, sum + c * SUMS + INSIDE,
+                                         x->batch.rule.classes, tile->n, sum + c * SUMS + INSIDE,
                                          sum + c * SUMS + ALL);
     }
 }
@@ -62,12 +62,12 @@ static double solve_class(const double *sum, double P, double smoothing, bool di
 static double solve(const submodi_baseline_run *x, size_t group, const double *sum,
                     double smoothing, bool dice)
 {
-    size_t C = x->p.scores.classes;
+    size_t C = x->batch.scores.classes;
     double loss = 0;
     for (size_t c = 0; c < C; c++) {
         size_t at = group * C + c;
-        loss += solve_class(sum + c * SUMS, x->p.foreground[at], smoothing, dice,
-                            x->p.coefficient[at], x->slope[at]);
+        loss += solve_class(sum + c * SUMS, x->batch.foreground[at], smoothing, dice,
+                            x->batch.coefficient[at], x->slope[at]);
     }
     return loss;
 }
@@ -91,12 +91,12 @@ static double solve_dice(const submodi_baseline_run *x, size_t group, const doub
 
 static void derive(const submodi_baseline_run *x, const submodi_tile *tile)
 {
-    size_t C = x->p.scores.classes;
-    float(*slope)[2] = x->slope + tile->image / x->p.images_per_group * C;
+    size_t C = x->batch.scores.classes;
+    float(*slope)[2] = x->slope + tile->image / x->batch.images_per_group * C;
     for (size_t c = 0; c < C; c++) {
         int32_t target;
-        const int32_t *codes = submodi_tile_codes(&x->p, tile, c, &target);
-        submodi_baselines()->overlap_slope(codes, target, x->p.rule.classes, slope[c], tile->n,
+        const int32_t *codes = submodi_tile_codes(&x->batch, tile, c, &target);
+        submodi_baselines()->overlap_slope(codes, target, x->batch.rule.classes, slope[c], tile->n,
                                            tile->g + c * SUBMODI_TILE);
     }
 }
@@ -109,15 +109,15 @@ static submod_status require_smoothing(submodi_baseline_run *x)
 {
     double smoothing = x->settings->smoothing;
     if (!isfinite(smoothing)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: smoothing is %g", x->p.who, smoothing);
+        return submodi_fail(SUBMOD_ENONFINITE, "%s: smoothing is %g", x->batch.who, smoothing);
     }
     if (smoothing != 0 && smoothing < 1e-30) {
         return submodi_fail(SUBMOD_EINVAL, "%s: smoothing = %g is neither 0 nor at least 1e-30",
-                            x->p.who, smoothing);
+                            x->batch.who, smoothing);
     }
     if (smoothing != 0 && x->gradient && fabs(x->gradient->scale) / smoothing > (double)FLT_MAX) {
         return submodi_fail(SUBMOD_ENUMERIC,
-                            "%s: gradient scale %g / smoothing %g overflows a float", x->p.who,
+                            "%s: gradient scale %g / smoothing %g overflows a float", x->batch.who,
                             x->gradient->scale, smoothing);
     }
     return SUBMOD_OK;

@@ -1,4 +1,5 @@
-#include "prox/projection.h"
+/* The projection onto the base polytope: units, linear oracle, gap, when to stop. */
+#include "prox/wolfe/projection.h"
 
 #include <float.h>
 #include <math.h>
@@ -9,6 +10,7 @@
 #include "base/error.h"
 #include "base/sort.h"
 #include "base/sums_loops.h"
+#include "prox/combination.h"
 
 enum { DEFAULT_ITERATIONS = 100000 };
 
@@ -218,15 +220,36 @@ submod_status submodi_projection_look(submodi_projection *p, bool *done)
     return status;
 }
 
-submod_status submodi_projection_finish(const submodi_projection *p, double *u, double *s)
+/* The points' orders and weights. */
+static submod_status keep(const submodi_vertices *points, const char *who, submod_combination *to)
 {
-    double scale = p->sigma / p->problem->lambda;
+    submod_combination new;
+    submod_status status = submodi_combination_room(who, points->n, points->count, &new);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    for (size_t k = 0; k < points->count; k++) {
+        memcpy(new.orders + k *new.n, submodi_vertices_order(points, k),
+               new.n * sizeof *new.orders);
+        new.weights[k] = points->weights[k];
+    }
+    submodi_combination_move(to, &new);
+    return SUBMOD_OK;
+}
+
+submod_status submodi_projection_finish(const submodi_projection *p, const submodi_vertices *points,
+                                        double *u, double *s)
+{
+    const submodi_prox_problem *problem = p->problem;
+    double scale = p->sigma / problem->lambda;
     bool fine = true;
     for (size_t i = 0; i < p->n; i++) {
         u[i] = p->best_t[i] * scale;
         s[i] = p->s[i] * p->sigma;
         fine &= isfinite(u[i]) && isfinite(s[i]);
     }
-    return fine ? SUBMOD_OK
-                : submodi_fail(SUBMOD_ENUMERIC, "%s: s / lambda overflows", p->problem->who);
+    if (!fine) {
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: s / lambda overflows", problem->who);
+    }
+    return problem->found ? keep(points, problem->who, problem->found) : SUBMOD_OK;
 }

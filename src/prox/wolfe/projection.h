@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "prox/isotonic.h"
 #include "prox/solver.h"
+#include "prox/wolfe/vertices.h"
 
 /* Told of every greedy order: gains along it and the present base s, by element; multiply by
  * sigma. Returns true to end the solver with SUBMOD_OK. */
@@ -61,7 +62,9 @@ submod_status submodi_projection_limit(const submodi_projection *p);
  * tolerance met; the status returned is then the method's. */
 submod_status submodi_projection_look(submodi_projection *p, bool *done);
 
-/* Writes u and s in the caller's units. Overflow: SUBMOD_ENUMERIC. */
-submod_status submodi_projection_finish(const submodi_projection *p, double *u, double *s);
+/* Writes u and s in the caller's units and, where somebody asks for it, s as a combination of the
+ * points, whose weights sum to 1. Overflow: SUBMOD_ENUMERIC. */
+submod_status submodi_projection_finish(const submodi_projection *p, const submodi_vertices *points,
+                                        double *u, double *s);
 
 #endif
