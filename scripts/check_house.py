@@ -111,7 +111,10 @@ KINDS = ["handle", "input", "output", "settings", "info", "workspace"]
 
 def kind(d: Declaration, first: bool, header: Header) -> str:
     opaque = d.base.startswith("submod_") and d.base not in (*header.structs, *header.enums)
-    if d.base == "submod_work" or (d.base, d.name) in [("submod_gpu_place", "place"), ("int", "device")]:
+    if d.base == "submod_work" or (d.base, d.name) in [
+        ("submod_gpu_place", "place"),
+        ("int", "device"),
+    ]:
         return "workspace" if d.stars < 2 else "output"
     if d.base.endswith("_settings"):
         return "settings"
@@ -121,7 +124,11 @@ def kind(d: Declaration, first: bool, header: Header) -> str:
         return "handle"
     if d.base == "submod_gradient":
         return "output"
-    return "output" if d.stars and not d.const and not opaque or d.stars == 2 and not d.const else "input"
+    return (
+        "output"
+        if (d.stars and not d.const and not opaque) or (d.stars == 2 and not d.const)
+        else "input"
+    )
 
 
 def check_arguments() -> list[str]:

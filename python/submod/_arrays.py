@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ._bindings import Labels, Scores
 from ._door import wrong_type
-from ._structs import Labels, Scores
 from ._views import LABEL_TYPES, SCORE_TYPES, Memory, labels_view, scores_view
 
 Array = npt.NDArray[Any]
@@ -44,7 +44,8 @@ def _plain(array: Array) -> bool:
 
 
 def scores_array(value: Any) -> Array:
-    """float32 and float16 as they are, and bfloat16 where NumPy has it (ml_dtypes); other real numbers are rounded to float32."""
+    """float32 and float16 as they are, and bfloat16 where NumPy has it (ml_dtypes); other real
+    numbers are rounded to float32."""
     array = as_array(value, "scores")
     if array.dtype.name not in SCORE_TYPES or not _plain(array):
         if array.dtype.kind not in "fiub":
@@ -86,7 +87,7 @@ def view_labels(array: Array, own_classes: bool = False) -> tuple[Labels, Array]
     return view, array
 
 
-def vector(value: Any, name: str, size: Optional[int] = None) -> npt.NDArray[np.float64]:
+def vector(value: Any, name: str, size: int | None = None) -> npt.NDArray[np.float64]:
     """A contiguous vector of doubles."""
     array = np.ascontiguousarray(as_array(value, name), dtype=np.float64)
     if array.ndim != 1 or (size is not None and array.size != size):

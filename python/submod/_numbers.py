@@ -43,7 +43,6 @@ def set_fields(settings: ctypes.Structure, values: dict[str, Any]) -> None:
     kinds = {field[0]: field[1] for field in settings._fields_}
     for name, value in values.items():
         if value is not None:
-            given = "lam" if name == "lambda" else name  # no name for Python
             kind = kinds[name]
-            number = real(value, given) if kind is ctypes.c_double else whole(value, given, kind)
+            number = real(value, name) if kind is ctypes.c_double else whole(value, name, kind)
             setattr(settings, name, number)

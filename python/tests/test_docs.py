@@ -48,7 +48,11 @@ def test_each_block_is_run_by_someone(document):
 
 
 def test_blocks_are_found():
-    assert {param.values[0] for param in PYTHON} >= {"README.md", "docs/tutorial.md", "python/README.md"}
+    assert {param.values[0] for param in PYTHON} >= {
+        "README.md",
+        "docs/tutorial.md",
+        "python/README.md",
+    }
 
 
 def test_options_of_the_tutorial():
