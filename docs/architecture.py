@@ -4,9 +4,9 @@
     architecture.py            writes the picture
     architecture.py --check    fails if the picture is not what the sources say
 
-Where a room stands, and the words in it, are given below. Arrows and headers are read: an arrow means
-that a file of the one room includes a header of the other, private, or public and implemented there.
-Arrows into base would come from everywhere and are a sentence instead.
+Where a room stands, and the words in it, are given below. Arrows and headers are read: an arrow
+means that a file of the one room includes a header of the other, private, or public and implemented
+there. Arrows into base would come from everywhere and are a sentence instead.
 """
 
 from __future__ import annotations
@@ -35,14 +35,16 @@ ROOMS = {
     "optim": Place(0, 1, ["step rules, schedules,", "FISTA, bundle method"]),
     "prox/jaccard": Place(1, 0, ["the Jaccard prox:", "pixels, points, histograms"]),
     "prox": Place(1, 1, ["one entry, a table of methods,", "gaps, minimisation"]),
-    "prox/wolfe": Place(1, 2, ["Fujishige–Wolfe and", "Frank–Wolfe, for any function"]),
+    "prox/wolfe": Place(1, 2, ["minimum-norm points:", "for any function"]),
     "gpu": Place(1, 3, ["the losses and the", "Jaccard prox on CUDA"]),
     "submod/functions": Place(2, 0, ["Jaccard, cut, coverage, ..,", "sums and minors"]),
     "submod/losses": Place(2, 1, ["Lovász losses by two engines,", "baselines, dataset"]),
     "submod/metrics": Place(2, 2, ["confusion counts,", "IoU, equibatch"]),
     "submod": Place(3, 0, ["the handle of a set function,", "Lovász extension, checker"]),
     "submod/tensors": Place(3, 1, ["views of labels", "and scores"]),
-    "base": Place(4, 0, ["status and errors, memory, threads, cancelling, instruction sets, sorting, random numbers"]),
+    "base": Place(
+        4, 0, ["errors, memory, threads, cancelling, instruction sets, sorting, random numbers"]
+    ),
 }
 LAYERS = {"optim": (0, 0, 2), "prox": (1, 0, 2), "submod": (2, 0, 2), "gpu": (1, 3, 3)}
 
@@ -63,7 +65,13 @@ LEGEND = [
 # Pixels.
 WIDTH, GAP, LEFT, TOP = 250, 42, 20, 56
 HEIGHT, ROW = 112, 184
-PALETTE = {"optim": "#fdf0d5", "prox": "#e3f1e5", "submod": "#e2ecf9", "gpu": "#f3e6f5", "base": "#ececec"}
+PALETTE = {
+    "optim": "#fdf0d5",
+    "prox": "#e3f1e5",
+    "submod": "#e2ecf9",
+    "gpu": "#f3e6f5",
+    "base": "#ececec",
+}
 
 
 def room_of(path: Path) -> str:
@@ -74,7 +82,9 @@ def public_headers() -> dict[str, list[str]]:
     """Each public header with the rooms where its functions are defined, that of most first."""
     defined: dict[str, str] = {}
     for path in sources("src"):
-        found = re.findall(r"^[a-z][\w ]*[ *](submod_\w+)\(", path.read_text(encoding="utf-8"), re.M)
+        found = re.findall(
+            r"^[a-z][\w ]*[ *](submod_\w+)\(", path.read_text(encoding="utf-8"), re.M
+        )
         defined.update(dict.fromkeys(found, room_of(path)))
     headers = {}
     for path in sources("include/submod"):
@@ -120,7 +130,9 @@ def box(room: str, headers: list[str]) -> list[str]:
     for part in (headers[:half], headers[half:]):
         if part:
             lines.append((" ".join(part), "header"))
-    return out + [text(x + 12, y + 46 + 18.5 * i, words, style) for i, (words, style) in enumerate(lines)]
+    return out + [
+        text(x + 12, y + 46 + 18.5 * i, words, style) for i, (words, style) in enumerate(lines)
+    ]
 
 
 def layer(name: str) -> str:
@@ -130,7 +142,9 @@ def layer(name: str) -> str:
     y = TOP + row * ROW - 36
     width = (last - first) * (WIDTH + GAP) + WIDTH + 40
     height = rows * ROW - (ROW - HEIGHT) + 56
-    frame = f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="10" fill="{PALETTE[name]}"/>'
+    frame = (
+        f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="10" fill="{PALETTE[name]}"/>'
+    )
     return frame + text(x + width - 20, y + 24, name, "layer")
 
 
@@ -197,10 +211,14 @@ def draw_arrows(pairs: set[tuple[str, str]]) -> list[str]:
     down = [(a, b) for a, b in drawn if ROOMS[a].row < ROOMS[b].row]
     upward = [(a, b) for a, b in drawn if ROOMS[a].row > ROOMS[b].row]
     across = [
-        (a, b) for a, b in drawn if ROOMS[a].row == ROOMS[b].row and abs(ROOMS[a].column - ROOMS[b].column) > 1
+        (a, b)
+        for a, b in drawn
+        if ROOMS[a].row == ROOMS[b].row and abs(ROOMS[a].column - ROOMS[b].column) > 1
     ]
     if upward or across:
-        sys.exit(f"architecture: move rooms: arrows go upwards {upward}, over another room {across}")
+        sys.exit(
+            f"architecture: move rooms: arrows go upwards {upward}, over another room {across}"
+        )
     where = ports(down)
     long = [pair for pair in down if ROOMS[pair[1]].row - ROOMS[pair[0]].row > 1]
     out = []
@@ -231,17 +249,18 @@ def picture() -> str:
     pairs = arrows(headers)
     rooms = {room_of(path) for path in sources("src")}
     if rooms != set(ROOMS):
-        sys.exit(f"architecture: draw these rooms, or drop them, in docs/architecture.py: {rooms ^ set(ROOMS)}")
+        sys.exit(f"docs/architecture.py: rooms to draw, or to drop: {rooms ^ set(ROOMS)}")
     width = 2 * LEFT + 4 * WIDTH + 3 * GAP + 40
     height = TOP + 4 * ROW + HEIGHT + 34
     users = {a for a, b in pairs if b == "base"}
     everyone = "every room above" if users == rooms - {"base"} else ", ".join(sorted(users))
     ROOMS["base"].words.append(f"Used by {everyone}.")
     out = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"'
+        f' width="{width}" height="{height}">',
         f"<style>{STYLE}</style>",
-        '<defs><marker id="head" viewBox="0 0 8 8" refX="1" refY="4" markerWidth="8" markerHeight="8"'
-        ' markerUnits="userSpaceOnUse" orient="auto-start-reverse">'
+        '<defs><marker id="head" viewBox="0 0 8 8" refX="1" refY="4" markerWidth="8"'
+        ' markerHeight="8" markerUnits="userSpaceOnUse" orient="auto-start-reverse">'
         '<path d="M0 0 L8 4 L0 8 z" fill="#444"/></marker></defs>',
         f'<rect width="{width}" height="{height}" fill="white"/>',
         *(layer(name) for name in LAYERS),

@@ -18,9 +18,16 @@ from pathlib import Path
 from check_house import ROOT, sources
 
 # Not the changelog: it names what is gone.
-PATTERNS = ["README.md", "CONTRIBUTING.md", "docs/*.md", "python/README.md", "bench/studies/README.md"]
+PATTERNS = [
+    "README.md",
+    "CONTRIBUTING.md",
+    "docs/*.md",
+    "python/README.md",
+    "bench/studies/README.md",
+]
 FOLDERS = "src|include|tests|bench|docs|examples|python|scripts|tools|cmake"
 FILE = re.compile(rf"`((?:{FOLDERS})/[\w./-]*|[\w-]+\.(?:c|h|cu|py|sh))`")
+IN_COMMENT = re.compile(r"(?<![\w/%\"}.-])([a-z]\w+\.[ch])\b")
 PLACEHOLDER = re.compile(r"\b(?:NAME|LAYER)|_NAME")
 LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 SCRIPT = re.compile(r"(?:\./)?((?:scripts|examples|docs)/[\w/]+\.(?:sh|py))")
@@ -33,26 +40,34 @@ OTHERS = {"loss.c", "lovasz_losses.py", "omp.h"}
 def named_files(line: str, folder: Path, names: set[str]) -> list[str]:
     wrong = []
     for name in FILE.findall(line):
-        known = PLACEHOLDER.search(name) or "/" not in name and (name in names or name in OTHERS)
+        known = PLACEHOLDER.search(name) or ("/" not in name and (name in names or name in OTHERS))
         if not (known or (ROOT / name).exists() or (folder / name).exists()):
             wrong.append(f"`{name}` is not in the repository")
     return wrong
 
 
 def links(line: str, folder: Path) -> list[str]:
-    return [f"({name}) leads nowhere" for name in LINK.findall(line) if not (folder / name).exists()]
+    return [
+        f"({name}) leads nowhere" for name in LINK.findall(line) if not (folder / name).exists()
+    ]
 
 
 def command(line: str, known: str) -> list[str]:
     """An indented line, up to a comment."""
     words = line.split(" #")[0]
-    wrong = [f"-D{name} is no option of CMakeLists.txt" for name in CMAKE.findall(words) if name not in known]
+    wrong = [
+        f"-D{name} is no option of CMakeLists.txt"
+        for name in CMAKE.findall(words)
+        if name not in known
+    ]
     script = SCRIPT.search(words)
     if script and not (ROOT / script[1]).exists():
         wrong.append(f"{script[1]} is not in the repository")
     elif script and script[1].startswith("scripts/"):
         text = (ROOT / script[1]).read_text(encoding="utf-8")
-        wrong += [f"{script[1]} has no {name}" for name in OPTION.findall(words) if name not in text]
+        wrong += [
+            f"{script[1]} has no {name}" for name in OPTION.findall(words) if name not in text
+        ]
     return wrong
 
 
@@ -74,8 +89,8 @@ def check(path: Path, names: set[str], known: str) -> list[str]:
 def check_comments(path: Path, names: set[str]) -> list[str]:
     wrong = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        for name in [] if line.startswith("#") else re.findall(r"(?<![\w/%\"}.-])([a-z]\w+\.[ch])\b", line):
-            if name not in names | OTHERS:
+        for name in IN_COMMENT.findall(line):
+            if not line.startswith("#") and name not in names | OTHERS:
                 wrong.append(f"{path.relative_to(ROOT)}:{number}: {name} is not in the repository")
     return wrong
 
@@ -84,7 +99,8 @@ def main() -> int:
     folders = [ROOT / name for name in FOLDERS.split("|")]
     names = {path.name for folder in folders for path in folder.rglob("*") if path.is_file()}
     cmake = [ROOT / "CMakeLists.txt", *(ROOT / "cmake").glob("*.cmake")]
-    known = "\n".join(path.read_text(encoding="utf-8") for path in cmake) + "BUILD_TESTING CMAKE_CUDA_ARCHITECTURES"
+    known = "BUILD_TESTING CMAKE_CUDA_ARCHITECTURES"  # and our own
+    known += "".join(path.read_text(encoding="utf-8") for path in cmake)
     documents = sorted(path for pattern in PATTERNS for path in ROOT.glob(pattern))
     wrong = [line for path in documents for line in check(path, names, known)]
     wrong += [line for path in sources(*FOLDERS.split("|")) for line in check_comments(path, names)]

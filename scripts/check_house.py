@@ -24,9 +24,7 @@ from generate_bindings import Declaration, Header, read_headers  # noqa: E402
 SUBMOD = ["submod", "submod/functions", "submod/tensors", "submod/losses", "submod/metrics"]
 PROX = ["prox", "prox/contract", "prox/jaccard", "prox/wolfe"]
 # The headers of prox that its own rooms build on: below those rooms, so that they count as a room.
-CONTRACT = [
-    f"prox/{name}.h" for name in ("combination", "gap", "isotonic", "long_sum", "solver")
-]
+CONTRACT = [f"prox/{name}.h" for name in ("combination", "gap", "isotonic", "long_sum", "solver")]
 ALLOWED = {
     "base": [],
     "submod": ["base"],

@@ -31,7 +31,9 @@ class Page(HTMLParser):
 
 def main() -> int:
     site = Path(sys.argv[1]).resolve()
-    pages = {path: Page(path) for path in sorted(site.rglob("*.html")) if "search" not in path.parts}
+    pages = {
+        path: Page(path) for path in sorted(site.rglob("*.html")) if "search" not in path.parts
+    }
     broken = []
     for path, page in pages.items():
         for link in dict.fromkeys(page.links):

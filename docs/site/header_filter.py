@@ -2,13 +2,13 @@
 """Doxygen's INPUT_FILTER: turns the plain comments of a public header into Doxygen's, on stdout.
 
     header_filter.py include/submod/loss.h
-    header_filter.py --check HEADERS     names values of enums without a comment, which Doxygen accepts
+    header_filter.py --check HEADERS     names values of enums that have no comment
 
 The headers are written to be read as they are. What their layout means here:
     the first comment             documents the file
     /* ---- title ---- ... */     opens a group of declarations; text below the title belongs to it
-    a comment above               documents the declaration below it, and those that follow without an
-                                  empty line if they return and take as much: f32 and f64 of a kind.
+    a comment above               documents the declaration below it, and those that follow without
+                                  an empty line if they return and take as much: f32 and f64.
                                   What frees something has a comment of its own
     a comment by itself           belongs to the file
     a comment behind, on a line   documents the field or the value of an enum before it
@@ -58,7 +58,7 @@ def marked_up(lines: list[str]) -> list[str]:
             bullet = False
         if re.match(r" *- ", line):
             bullet = True
-        wanted = keeps_layout(line) and not bullet or pre and not line
+        wanted = (keeps_layout(line) and not bullet) or (pre and not line)
         if wanted != pre:
             end = len(out) - 1 if pre and not out[-1] else len(out)  # no empty line at the end
             out.insert(end, "<pre>" if wanted else "</pre>")
@@ -98,7 +98,9 @@ class Filter:
     def group(self, lines: list[str]) -> None:
         self.close_group()
         title = escaped(lines[0].strip("- "))
-        self.out.append(f"/** @name {title}\n * " + "\n * ".join(marked_up(lines[1:])) + " */\n/** @{ */")
+        self.out.append(
+            f"/** @name {title}\n * " + "\n * ".join(marked_up(lines[1:])) + " */\n/** @{ */"
+        )
         self.in_group = True
 
     def close_group(self) -> None:
@@ -114,7 +116,11 @@ class Filter:
             self.comment = self.shared[0]
         if self.comment:
             indent = text[: len(text) - len(text.lstrip())]
-            self.out += [line for part in split_fields(text) for line in (doxygen(self.comment, "", indent), part)]
+            self.out += [
+                line
+                for part in split_fields(text)
+                for line in (doxygen(self.comment, "", indent), part)
+            ]
         else:
             self.shared = None
             self.out.append(text)
@@ -126,7 +132,7 @@ class Filter:
 
 
 def paragraphs(text: str) -> list[str]:
-    """Comments, empty lines, and declarations: functions whole, fields and other lines one by one."""
+    """Comments, empty lines, and declarations: functions whole, other lines one by one."""
     found = []
     at = 0
     pattern = re.compile(
