@@ -16,13 +16,15 @@ set -euo pipefail
 
 packages=(build-essential cmake ninja-build pkg-config libopenblas-dev liblapacke-dev libpng-dev check)
 tools=(cc cmake pkg-config)
+need_venv=no
 
 for group in "$@"; do
     case $group in
     lint)
         # libomp-dev has the omp.h that clang-tidy reads; gcc brings its own.
         packages+=(git clang-format clang-tidy libomp-dev cppcheck shellcheck)
-        tools+=(git clang-format clang-tidy cppcheck shellcheck)
+        tools+=(git clang-format clang-tidy cppcheck shellcheck python3)
+        need_venv=yes # for ruff
         ;;
     clang)
         packages+=(clang libomp-dev)
@@ -43,11 +45,8 @@ for group in "$@"; do
         tools+=(chromium)
         ;;
     python)
-        # Any Python that can make virtual environments will do.
-        if ! python3 -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 9))' 2>/dev/null; then
-            packages+=(python3 python3-venv)
-        fi
         tools+=(python3)
+        need_venv=yes
         ;;
     *)
         echo "setup: there is no group '$group'; see scripts/setup.sh" >&2
@@ -55,6 +54,12 @@ for group in "$@"; do
         ;;
     esac
 done
+
+# Any Python that can make virtual environments will do.
+if [ $need_venv = yes ] &&
+    ! python3 -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 9))' 2>/dev/null; then
+    packages+=(python3 python3-venv)
+fi
 
 has() {
     command -v "$1" >/dev/null 2>&1

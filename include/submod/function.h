@@ -217,8 +217,8 @@ SUBMOD_API submod_status submod_fn_minimize(const submod_fn *fn, const int32_t *
                                             const int32_t *block, size_t nblock, const double *z,
                                             int largest, uint8_t *in, double *value);
 
-/* A set under construction: push elements one by one, ask for gains in between. Holds its own
- * share of fn. One thread at a time. */
+/* A set under construction: push elements one by one, ask for gains in between, as greedy
+ * algorithms do (examples/greedy.c). Holds its own share of fn. One thread at a time. */
 typedef struct submod_state submod_state;
 
 /* The empty set. SUBMOD_EINVAL: NULL. SUBMOD_ENOMEM; errors of evaluation. */

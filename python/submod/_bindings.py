@@ -25,11 +25,10 @@ VERSION_MINOR = 1
 VERSION_PATCH = 0
 VERSION_STRING = "0.1.0"
 DEPTH_MAX = 256
-EXHAUSTIVE_MAX = 20
+EXHAUSTIVE_MAX = 24
 GPU_NONE = 2**64 - 1
 FULL_BATCH = 2**64 - 1
 PROX_BINS_MAX = 1 << 22
-SFM_EXHAUSTIVE_MAX = 24
 
 
 class Status(IntEnum):
@@ -219,6 +218,7 @@ class CheckSettings(Structure):
     """submod_check_settings"""
 
     _fields_ = [
+        ("struct_size", c_size_t),
         ("exhaustive_max", c_size_t),
         ("samples", c_uint64),
         ("time_limit", c_double),
@@ -257,6 +257,7 @@ class CheckReport(Structure):
         ("not_monotone", Counterexample),
         ("not_symmetric", Counterexample),
         ("not_consistent", Counterexample),
+        ("reserved", c_uint64 * 4),
     ]
 
 
@@ -293,6 +294,7 @@ class LossSettings(Structure):
     """submod_loss_settings"""
 
     _fields_ = [
+        ("struct_size", c_size_t),
         ("from_logits", c_int),
         ("engine", c_int),
         ("delta", c_double),
@@ -318,6 +320,7 @@ class LossInfo(Structure):
         ("sorted", c_uint64),
         ("terms", c_size_t),
         ("workspace", c_size_t),
+        ("reserved", c_uint64 * 4),
     ]
 
 
@@ -369,6 +372,7 @@ class GpuResult(Structure):
         ("bad_score", c_uint64),
         ("bins", c_uint32),
         ("status", c_int32),
+        ("reserved", c_uint64 * 4),
     ]
 
 
@@ -376,6 +380,7 @@ class LovaszSettings(Structure):
     """submod_lovasz_settings"""
 
     _fields_ = [
+        ("struct_size", c_size_t),
         ("ties", c_int),
     ]
 
@@ -384,6 +389,7 @@ class MetricSettings(Structure):
     """submod_metric_settings"""
 
     _fields_ = [
+        ("struct_size", c_size_t),
         ("has_ignore", c_int),
         ("ignore_index", c_int64),
         ("absent", c_int),
@@ -405,6 +411,7 @@ class Metrics(Structure):
         ("frequency_weighted_iou", c_double),
         ("averaged", c_size_t),
         ("pixels", c_int64),
+        ("reserved", c_uint64 * 4),
     ]
 
 
@@ -417,6 +424,7 @@ class MiouValues(Structure):
         ("dataset", c_double),
         ("images", c_uint64),
         ("batches", c_uint64),
+        ("reserved", c_uint64 * 4),
     ]
 
 
@@ -442,6 +450,7 @@ class AdamSettings(Structure):
     """submod_adam_settings"""
 
     _fields_ = [
+        ("struct_size", c_size_t),
         ("beta1", c_double),
         ("beta2", c_double),
         ("epsilon", c_double),
@@ -489,6 +498,7 @@ class RunSettings(Structure):
         ("trace_every", c_size_t),
         ("trace", CFUNCTYPE(c_int, c_void_p, POINTER(Trace))),
         ("trace_ctx", c_void_p),
+        ("reserved", c_uint64 * 4),
     ]
 
 
@@ -507,6 +517,7 @@ class OptimInfo(Structure):
         ("proxes", c_uint64),
         ("planes", c_size_t),
         ("seconds", c_double),
+        ("reserved", c_uint64 * 4),
     ]
 
 
@@ -514,6 +525,7 @@ class DescentSettings(Structure):
     """submod_descent_settings"""
 
     _fields_ = [
+        ("struct_size", c_size_t),
         ("run", RunSettings),
         ("schedule", Schedule),
         ("direction", c_int),
@@ -527,6 +539,7 @@ class FistaSettings(Structure):
     """submod_fista_settings"""
 
     _fields_ = [
+        ("struct_size", c_size_t),
         ("run", RunSettings),
         ("lipschitz", c_double),
         ("restart", c_int),
@@ -537,6 +550,7 @@ class BundleSettings(Structure):
     """submod_bundle_settings"""
 
     _fields_ = [
+        ("struct_size", c_size_t),
         ("run", RunSettings),
         ("radius", c_double),
         ("max_planes", c_size_t),
@@ -549,6 +563,7 @@ class ProxSettings(Structure):
     """submod_prox_settings"""
 
     _fields_ = [
+        ("struct_size", c_size_t),
         ("method", c_int),
         ("hinge", c_int),
         ("tolerance", c_double),
@@ -571,6 +586,7 @@ class ProxInfo(Structure):
         ("oracle_calls", c_uint64),
         ("work", c_uint64),
         ("seconds", c_double),
+        ("reserved", c_uint64 * 4),
     ]
 
 
@@ -578,6 +594,7 @@ class SfmSettings(Structure):
     """submod_sfm_settings"""
 
     _fields_ = [
+        ("struct_size", c_size_t),
         ("method", c_int),
         ("tolerance", c_double),
         ("integer_valued", c_int),
@@ -601,6 +618,7 @@ class SfmInfo(Structure):
         ("minor_cycles", c_size_t),
         ("oracle_calls", c_uint64),
         ("seconds", c_double),
+        ("reserved", c_uint64 * 4),
     ]
 
 
@@ -1145,7 +1163,7 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     "adam_defaults": (AdamSettings, {}),
     "step_adam": (
         c_int,
-        {"n": c_size_t, "settings": POINTER(AdamSettings), "step": POINTER(c_void_p)},
+        {"n": c_size_t, "step": POINTER(c_void_p), "settings": POINTER(AdamSettings)},
     ),
     "step_apply": (c_int, {"step": c_void_p, "eta": c_double, "g": c_void_p, "x": c_void_p}),
     "step_reset": (None, {"step": c_void_p}),
