@@ -73,7 +73,9 @@ python_reference() {
     $python -c 'import pdoc' 2>/dev/null || $python -m pip install --quiet --disable-pip-version-check pdoc
     cmake -S . -B build >/dev/null
     cmake --build build --target submod --parallel 2 >/dev/null
-    if ! $python -c 'import torch' 2>/dev/null; then
+    if $python -c 'import torch' 2>/dev/null; then
+        modules+=(submod.torch)
+    else
         echo "docs: SKIPPED: the reference of submod.torch, for want of PyTorch" >&2
         modules+=('!submod.torch')
     fi

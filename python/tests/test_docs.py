@@ -1,5 +1,7 @@
 """Every Python block of the documents runs as it stands, without a warning."""
 
+import importlib
+import inspect
 import re
 import subprocess
 import sys
@@ -62,3 +64,28 @@ def test_options_of_the_tutorial():
     named = set(OPTION.findall((ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")))
     assert "--train-list" in named
     assert named <= set(OPTION.findall(printed))
+
+
+def undocumented(module):
+    """Public functions, classes and their public methods that have no docstring."""
+    for name in module.__all__:
+        thing = getattr(module, name)
+        if inspect.ismodule(thing) or not callable(thing):
+            continue
+        if not inspect.getdoc(thing):
+            yield name
+        for method, value in vars(thing).items() if inspect.isclass(thing) else ():
+            public = not method.startswith("_") and (
+                inspect.isfunction(value) or isinstance(value, property)
+            )
+            if public and not inspect.getdoc(getattr(thing, method)):
+                yield f"{name}.{method}"
+
+
+@pytest.mark.parametrize("name", ["submod", "submod.optim", "submod.torch"])
+def test_everything_public_has_a_docstring(name):
+    if "torch" in name:
+        pytest.importorskip("torch")
+    module = importlib.import_module(name)
+    assert module.__doc__
+    assert list(undocumented(module)) == []
