@@ -56,10 +56,9 @@ static submod_status copy_in(const submodi_gpu_backend *b, const submodi_batch *
             memcpy(to, row, n * sizeof *to);
         }
     }
-    size_t rows = batch->multilabel ? C : 1;
+    size_t rows = submodi_label_rows(batch);
     for (size_t r = 0; r < batch->scores.batch * rows; r++) {
-        submod_labels view =
-            batch->multilabel ? submodi_labels_of_class(&batch->labels, r % rows) : batch->labels;
+        submod_labels view = submodi_labels_for(batch, r % rows);
         submodi_labels_read(&view, r / rows, 0, n, &batch->rule, m->codes + r * n);
     }
     submod_status status = b->copy_in(b, m->scores, m->row_data, m->entries * sizeof *m->row_data);
@@ -71,32 +70,31 @@ static submod_status copy_in(const submodi_gpu_backend *b, const submodi_batch *
 /* The batch as the device sees it. */
 static submodi_batch on_device(const submodi_batch *batch, const buffers *m)
 {
+    size_t B = batch->scores.batch;
     size_t C = batch->scores.classes;
     size_t n = batch->scores.pixels;
     submodi_batch d = *batch;
-    d.scores = submod_scores_f32(m->scores, batch->scores.batch, C, n);
-    d.labels = batch->multilabel ? submod_labels_multilabel(m->labels, SUBMOD_LABEL_I32,
-                                                            batch->scores.batch, C, n)
-                                 : submod_labels_i32(m->labels, batch->scores.batch, n);
-    d.settings.has_ignore = 1;
-    d.settings.ignore_index = batch->rule.classes;
+    d.scores = submod_scores_f32(m->scores, B, C, n);
+    d.labels = batch->multilabel ? submod_labels_multilabel(m->labels, SUBMOD_LABEL_I32, B, C, n)
+                                 : submod_labels_i32(m->labels, B, n);
+    d.rule.has_ignore = true;
+    d.rule.ignore_index = d.rule.classes;
     return d;
 }
 
 /* Runs on buffers that are there; *r is what the device says. */
-static submod_status solve(const submodi_gpu_backend *b, const submodi_batch *batch, double lambda,
-                           buffers *m, const submod_gradient *gradient,
-                           const submodi_gpu_tuning *tuning, submod_gpu_result *r)
+static submod_status solve(const submodi_gpu_backend *b, const submodi_batch *batch,
+                           submodi_gpu_plan *plan, const buffers *m,
+                           const submod_gradient *gradient, submod_gpu_result *r)
 {
     size_t C = batch->scores.classes;
     size_t n = batch->scores.pixels;
     submodi_batch d = on_device(batch, m);
-    submod_gpu_place place = {b->device, b->stream, m->workspace, m->workspace_bytes};
     submod_gradient dense = submod_gradient_dense(m->gradient, C, n);
+    submodi_gpu_plan_place(plan, &d, gradient ? &dense : NULL, m->result, m->workspace);
     submod_status status = copy_in(b, batch, m);
     if (status == SUBMOD_OK) {
-        status =
-            submodi_gpu_loss(b, &d, lambda, m->result, gradient ? &dense : NULL, &place, tuning);
+        status = submodi_gpu_run(b, &d, plan);
     }
     if (status == SUBMOD_OK) {
         status = b->copy_out(b, r, m->result, sizeof *r);
@@ -113,60 +111,52 @@ static submod_status solve(const submodi_gpu_backend *b, const submodi_batch *ba
     return status;
 }
 
-/* Memory of both kinds around solve; batch is prepared. */
+/* Memory of both kinds around solve. */
 static submod_status solve_with_memory(const submodi_gpu_backend *b, const submodi_batch *batch,
-                                       double lambda, const submod_gradient *gradient,
-                                       const submodi_gpu_tuning *tuning, submod_work *work,
-                                       submod_gpu_result *r, size_t *bytes)
+                                       submodi_gpu_plan *plan, const submod_gradient *gradient,
+                                       submod_work *work, submod_gpu_result *r)
 {
-    submodi_gpu_plan plan;
-    submod_status status = submodi_gpu_plan_make(batch, lambda, NULL, NULL, tuning, NULL, &plan);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
     size_t images = batch->scores.batch * batch->scores.pixels;
     buffers m = {.entries = images * batch->scores.classes,
-                 .label_entries = batch->multilabel ? images * batch->scores.classes : images,
-                 .workspace_bytes = plan.bytes};
+                 .label_entries = images * submodi_label_rows(batch),
+                 .workspace_bytes = plan->bytes};
     m.row_data = submodi_take(work, m.entries, sizeof *m.row_data);
     m.codes = submodi_take(work, m.label_entries, sizeof *m.codes);
     if (!m.row_data || !m.codes) {
         return submodi_nomem(batch->who);
     }
-    status = allocate(b, gradient != NULL, &m);
+    submod_status status = allocate(b, gradient != NULL, &m);
     if (status == SUBMOD_OK) {
-        status = solve(b, batch, lambda, &m, gradient, tuning, r);
+        status = solve(b, batch, plan, &m, gradient, r);
     }
     b->release(b, m.workspace);
-    *bytes = plan.bytes;
     return status;
 }
 
-submod_status submodi_gpu_host(const submodi_gpu_backend *b, submodi_batch *batch, double lambda,
+submod_status submodi_gpu_host(const submodi_gpu_backend *b, int device, submodi_gpu_task *task,
                                const submod_gradient *gradient, const submodi_gpu_tuning *tuning,
                                submod_gpu_result *r, size_t *bytes)
 {
+    submodi_batch *batch = &task->batch;
+    submodi_gpu_backend of_machine;
+    submodi_gpu_plan plan;
+    submod_status status = submodi_batch_shape(batch, gradient);
+    if (status == SUBMOD_OK) {
+        status = submodi_gpu_plan_make(task, tuning, &plan);
+    }
+    if (status == SUBMOD_OK && !b) {
+        status = submodi_gpu_connect(batch->who, device, NULL, &of_machine);
+    }
+    if (status != SUBMOD_OK) {
+        return status;
+    }
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, NULL);
-    submod_status status = submodi_batch_prepare(batch, w);
+    status = submodi_batch_open(batch, w);
     if (status == SUBMOD_OK) {
-        status = submodi_require_gradient(batch->who, gradient, &batch->scores);
-    }
-    if (status == SUBMOD_OK) {
-        status = solve_with_memory(b, batch, lambda, gradient, tuning, w, r, bytes);
+        status = solve_with_memory(b ? b : &of_machine, batch, &plan, gradient, w, r);
     }
     submodi_scope_close(&scope);
+    *bytes = plan.bytes;
     return status;
-}
-
-/* ---- on the device of this machine ---- */
-
-submod_status submodi_gpu_connect_for(submodi_batch *batch, const submod_gradient *gradient,
-                                      int device, submodi_gpu_backend *b)
-{
-    submod_status status = submodi_batch_shape(batch);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_gradient(batch->who, gradient, &batch->scores);
-    }
-    return status == SUBMOD_OK ? submodi_gpu_connect(batch->who, device, NULL, b) : status;
 }

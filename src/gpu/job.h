@@ -17,6 +17,13 @@ enum {
     SUBMODI_BLOCK_SCRATCH = 33 * 8 /* bytes of shared memory for scans and sums (block.h) */
 };
 
+/* What the kernels do. */
+typedef enum submodi_gpu_method {
+    SUBMODI_GPU_EXACT,
+    SUBMODI_GPU_HISTOGRAM,
+    SUBMODI_GPU_PROX
+} submodi_gpu_method;
+
 typedef struct submodi_gpu_job {
     /* ---- the caller's arrays; strides of batch, class and pixel, in elements ---- */
     const void *scores;
@@ -38,8 +45,8 @@ typedef struct submodi_gpu_job {
     int32_t has_ignore;
     int64_t ignore_index;
     int32_t only_present; /* SUBMOD_CLASSES_PRESENT */
-    submod_engine engine;
-    double lambda; /* of a prox; 0: a loss */
+    submodi_gpu_method method;
+    double lambda; /* of a prox */
 
     /* ---- how work is cut: block = (group * chunks + chunk) * slices + slice ---- */
     uint32_t slices;          /* classes are cut into so many slices: 1 for the softmax, else C */
@@ -74,6 +81,7 @@ typedef struct submodi_gpu_job {
     int32_t current;       /* exact: which of the two buffers is sorted */
     uint32_t *tile_count;  /* exact: foreground errors per tile, then those before it */
     double *tile_value;    /* exact: the loss of each tile */
+    uint32_t *delta;       /* prox: bits of how far u may be off */
     uint32_t *range;       /* prox: largest and smallest x, per segment */
     double *tops;          /* prox: 4 (K + 1) per segment of the wave */
     uint32_t *ends;        /* prox: 4 x 4 K per segment of the wave: pieces of two rounds */

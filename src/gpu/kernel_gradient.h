@@ -8,7 +8,7 @@
 SUBMODI_DEVICE float submodi_gpu_weight(const submodi_gpu_job *j, uint32_t group, uint32_t n,
                                         uint32_t c, int32_t code, float v, float scale)
 {
-    if (j->engine == SUBMOD_ENGINE_EXACT) {
+    if (j->method == SUBMODI_GPU_EXACT) {
         return submodi_from_bits(j->key[((uint64_t)group * j->classes + c) * j->per_group + n]);
     }
     uint64_t segment = (uint64_t)(group - j->first_group) * j->classes + c;

@@ -116,7 +116,7 @@ SUBMODI_DEVICE uint64_t submodi_gpu_pair(const uint32_t *count, uint32_t K, uint
 }
 
 /* A block per segment of the wave: weights of its bins from the largest errors down, as
- * submodi_solve_bins. Each thread has a run of bins; a scan says what comes before it. */
+ * submodi_histogram_solve. Each thread has a run of bins; a scan says what comes before it. */
 SUBMODI_KERNEL void submodi_gpu_kernel_solve(const submodi_gpu_job *j)
 {
     uint32_t K = j->bins;

@@ -107,7 +107,6 @@ SUBMODI_KERNEL void submodi_gpu_kernel_finish(const submodi_gpu_job *j)
     submodi_block_scan(terms, (uint64_t *)submodi_shared(), &terms);
     if (submodi_thread() == 0) {
         submod_gpu_result *r = j->result;
-        bool histogram = j->engine == SUBMOD_ENGINE_HISTOGRAM;
         uint32_t bins = j->doubled && *j->largest == 0 ? j->bins / 2 : j->bins;
         float scale = submodi_scale_for(bins, submodi_from_bits(*j->largest));
         bool bad_label = r->bad_label != SUBMOD_GPU_NONE;
@@ -118,9 +117,10 @@ SUBMODI_KERNEL void submodi_gpu_kernel_finish(const submodi_gpu_job *j)
                                                        : SUBMOD_OK;
         r->bad_score = bad_score ? r->bad_score >> 1 : SUBMOD_GPU_NONE;
         r->loss = r->status == SUBMOD_OK ? loss : (double)NAN;
-        r->delta = histogram ? 0.5 / (double)scale : 0;
-        r->delta = j->lambda > 0 ? (double)submodi_from_bits(*j->largest) : r->delta;
-        r->bins = histogram ? bins : 0;
+        r->delta = j->method == SUBMODI_GPU_EXACT       ? 0
+                   : j->method == SUBMODI_GPU_HISTOGRAM ? 0.5 / (double)scale
+                                                        : (double)submodi_from_bits(*j->delta);
+        r->bins = j->method == SUBMODI_GPU_EXACT ? 0 : bins;
         r->pixels = pixels;
         r->terms = terms;
         for (int k = 0; k < 4; k++) {

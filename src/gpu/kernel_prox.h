@@ -355,7 +355,7 @@ SUBMODI_KERNEL void submodi_gpu_kernel_prox_solve(const submodi_gpu_job *j)
     uint64_t *scratch = (uint64_t *)submodi_shared();
     uint32_t *counters = (uint32_t *)submodi_shared() + SUBMODI_BLOCK_SCRATCH / sizeof(uint32_t);
     if (submodi_thread() == 0 && pixels > 0) {
-        submodi_atomic_max(j->largest, submodi_to_bits(submodi_gpu_prox_delta(j, &g, pixels)));
+        submodi_atomic_max(j->delta, submodi_to_bits(submodi_gpu_prox_delta(j, &g, pixels)));
     }
     if (pixels == 0 || !(g.width > 0) || !submodi_gpu_all_good(j)) {
         float u = pixels > 0 ? (float)(g.low - 1 / (j->lambda * pixels)) : 0;

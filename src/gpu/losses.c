@@ -32,42 +32,34 @@ submod_status submod_gpu_result_status(const submod_gpu_result *result)
         (unsigned long long)result->bad_score, finite ? "no probability" : "nan or inf");
 }
 
+submod_status submodi_gpu_loss_start(submodi_gpu_task *task, const char *who, submodi_kind kind,
+                                     const submod_scores *scores, const submod_labels *labels,
+                                     const submod_loss_settings *settings)
+{
+    submod_status status = submodi_batch_start(&task->batch, who, kind, scores, labels, settings);
+    bool exact = task->batch.settings.engine == SUBMOD_ENGINE_EXACT;
+    task->method = exact ? SUBMODI_GPU_EXACT : SUBMODI_GPU_HISTOGRAM;
+    task->lambda = 0;
+    return status;
+}
+
 /* ---- the workspace ---- */
 
-submod_status submod_gpu_loss_workspace(submod_gpu_loss loss, const submod_scores *scores,
-                                        size_t *bytes, const submod_loss_settings *settings)
+void submodi_gpu_without_data(submod_scores *scores, submod_labels *labels, bool multilabel)
 {
-    static const char who[] = "submod_gpu_loss_workspace";
-    static const uint8_t something = 0; /* stands for data, which are not looked at */
-    if (!scores || !bytes) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, scores ? "bytes" : "scores");
-    }
-    submod_labels labels = submod_labels_u8(&something, scores->batch, scores->pixels);
-    labels.class_stride = loss == SUBMOD_GPU_SIGMOID;
-    submod_scores view = *scores;
-    view.data = &something;
-    submodi_batch batch;
-    submod_status status;
-    switch (loss) {
-    case SUBMOD_GPU_SOFTMAX:
-        status = submodi_batch_start(&batch, who, &view, &labels, SUBMODI_SOFTMAX, false, settings);
-        break;
-    case SUBMOD_GPU_SIGMOID:
-        status = submodi_batch_start(&batch, who, &view, &labels, SUBMODI_SIGMOID, false, settings);
-        batch.multilabel = true;
-        break;
-    case SUBMOD_GPU_HINGE:
-        status = submodi_batch_start_hinge(&batch, who, &view, &labels, settings);
-        break;
-    default: status = submodi_fail(SUBMOD_EINVAL, "%s: loss = %d is unknown", who, (int)loss);
-    }
-    if (status == SUBMOD_OK) {
-        status = submodi_batch_shape(&batch);
-    }
+    static const uint8_t something = 0;
+    scores->data = &something;
+    *labels = submod_labels_u8(&something, scores->batch, scores->pixels);
+    labels->class_stride = multilabel;
+}
+
+submod_status submodi_gpu_workspace(submodi_gpu_task *task, size_t *bytes)
+{
     submodi_gpu_tuning tuning = submodi_gpu_tuning_defaults();
     submodi_gpu_plan plan;
+    submod_status status = submodi_batch_shape(&task->batch, NULL);
     if (status == SUBMOD_OK) {
-        status = submodi_gpu_plan_make(&batch, 0, NULL, NULL, &tuning, NULL, &plan);
+        status = submodi_gpu_plan_make(task, &tuning, &plan);
     }
     if (status == SUBMOD_OK) {
         *bytes = plan.bytes;
@@ -75,58 +67,81 @@ submod_status submod_gpu_loss_workspace(submod_gpu_loss loss, const submod_score
     return status;
 }
 
-/* ---- the losses ---- */
-
-/* All that can be said without a device. */
-static submod_status check_and_plan(submodi_batch *batch, double lambda, submod_gpu_result *result,
-                                    const submod_gradient *gradient, const submod_gpu_place *place,
-                                    const submodi_gpu_tuning *tuning, submodi_gpu_plan *plan)
+submod_status submod_gpu_loss_workspace(submod_gpu_loss loss, const submod_scores *scores,
+                                        size_t *bytes, const submod_loss_settings *settings)
 {
+    static const char who[] = "submod_gpu_loss_workspace";
+    if (!scores || !bytes) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, scores ? "bytes" : "scores");
+    }
+    if (loss != SUBMOD_GPU_SOFTMAX && loss != SUBMOD_GPU_SIGMOID && loss != SUBMOD_GPU_HINGE) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: loss = %d is unknown", who, (int)loss);
+    }
+    submodi_gpu_task task;
+    submod_scores view = *scores;
+    submod_labels labels;
+    submodi_gpu_without_data(&view, &labels, loss == SUBMOD_GPU_SIGMOID);
+    submod_status status =
+        submodi_gpu_loss_start(&task, who, (submodi_kind)loss, &view, &labels, settings);
+    return status == SUBMOD_OK ? submodi_gpu_workspace(&task, bytes) : status;
+}
+
+/* ---- the calls ---- */
+
+static submod_status require_place(const char *who, size_t bytes, const submod_gpu_place *place)
+{
+    if (!place->workspace) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: the workspace is NULL", who);
+    }
+    if (bytes > place->workspace_bytes) {
+        return submodi_fail(SUBMOD_ENOMEM, "%s: a workspace of %zu bytes is needed, not %zu", who,
+                            bytes, place->workspace_bytes);
+    }
+    if ((uintptr_t)place->workspace % 256 != 0) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: the workspace is not aligned to 256 bytes", who);
+    }
+    return SUBMOD_OK;
+}
+
+submod_status submodi_gpu_queue(const submodi_gpu_backend *b, submodi_gpu_task *task,
+                                submod_gpu_result *result, const submod_gradient *gradient,
+                                const submod_gpu_place *place, const submodi_gpu_tuning *tuning)
+{
+    submodi_batch *batch = &task->batch;
     if (!result || !place) {
         return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", batch->who,
                             result ? "place" : "result");
     }
-    submod_status status = submodi_batch_shape(batch);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_gradient(batch->who, gradient, &batch->scores);
-    }
-    if (status == SUBMOD_OK) {
-        status =
-            submodi_gpu_plan_make(batch, lambda, gradient, result, tuning, place->workspace, plan);
-    }
-    if (status == SUBMOD_OK && !place->workspace) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: the workspace is NULL", batch->who);
-    }
-    if (status == SUBMOD_OK && plan->bytes > place->workspace_bytes) {
-        status = submodi_fail(SUBMOD_ENOMEM, "%s: a workspace of %zu bytes is needed, not %zu",
-                              batch->who, plan->bytes, place->workspace_bytes);
-    }
-    if (status == SUBMOD_OK && (uintptr_t)place->workspace % 256 != 0) {
-        status = submodi_fail(SUBMOD_EINVAL, "%s: the workspace is not aligned to 256 bytes",
-                              batch->who);
-    }
-    return status;
-}
-
-submod_status submodi_gpu_loss(const submodi_gpu_backend *b, submodi_batch *batch, double lambda,
-                               submod_gpu_result *result, const submod_gradient *gradient,
-                               const submod_gpu_place *place, const submodi_gpu_tuning *tuning)
-{
     submodi_gpu_plan plan;
     submodi_gpu_backend of_machine;
-    submod_status status = check_and_plan(batch, lambda, result, gradient, place, tuning, &plan);
+    submod_status status = submodi_batch_shape(batch, gradient);
+    if (status == SUBMOD_OK) {
+        status = submodi_gpu_plan_make(task, tuning, &plan);
+    }
+    if (status == SUBMOD_OK) {
+        status = require_place(batch->who, plan.bytes, place);
+    }
     if (status == SUBMOD_OK && !b) {
         status = submodi_gpu_connect(batch->who, place->device, place->stream, &of_machine);
     }
-    return status == SUBMOD_OK ? submodi_gpu_run(b ? b : &of_machine, batch, &plan) : status;
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    submodi_gpu_plan_place(&plan, batch, gradient, result, place->workspace);
+    return submodi_gpu_run(b ? b : &of_machine, batch, &plan);
 }
 
 /* On the device of this machine. */
-static submod_status run(submodi_batch *batch, submod_gpu_result *result,
-                         const submod_gradient *gradient, const submod_gpu_place *place)
+static submod_status run(const char *who, submodi_kind kind, const submod_scores *scores,
+                         const submod_labels *labels, submod_gpu_result *result,
+                         const submod_gradient *gradient, const submod_loss_settings *settings,
+                         const submod_gpu_place *place)
 {
+    submodi_gpu_task task;
     submodi_gpu_tuning tuning = submodi_gpu_tuning_defaults();
-    return submodi_gpu_loss(NULL, batch, 0, result, gradient, place, &tuning);
+    submod_status status = submodi_gpu_loss_start(&task, who, kind, scores, labels, settings);
+    return status == SUBMOD_OK ? submodi_gpu_queue(NULL, &task, result, gradient, place, &tuning)
+                               : status;
 }
 
 submod_status submod_gpu_lovasz_softmax(const submod_scores *scores, const submod_labels *labels,
@@ -134,10 +149,8 @@ submod_status submod_gpu_lovasz_softmax(const submod_scores *scores, const submo
                                         const submod_loss_settings *settings,
                                         const submod_gpu_place *place)
 {
-    submodi_batch batch;
-    submod_status status = submodi_batch_start(&batch, "submod_gpu_lovasz_softmax", scores, labels,
-                                               SUBMODI_SOFTMAX, false, settings);
-    return status == SUBMOD_OK ? run(&batch, result, gradient, place) : status;
+    return run("submod_gpu_lovasz_softmax", SUBMODI_LOVASZ_SOFTMAX, scores, labels, result,
+               gradient, settings, place);
 }
 
 submod_status submod_gpu_lovasz_sigmoid(const submod_scores *scores, const submod_labels *labels,
@@ -145,11 +158,8 @@ submod_status submod_gpu_lovasz_sigmoid(const submod_scores *scores, const submo
                                         const submod_loss_settings *settings,
                                         const submod_gpu_place *place)
 {
-    submodi_batch batch;
-    submod_status status = submodi_batch_start(&batch, "submod_gpu_lovasz_sigmoid", scores, labels,
-                                               SUBMODI_SIGMOID, false, settings);
-    batch.multilabel = true;
-    return status == SUBMOD_OK ? run(&batch, result, gradient, place) : status;
+    return run("submod_gpu_lovasz_sigmoid", SUBMODI_LOVASZ_SIGMOID, scores, labels, result,
+               gradient, settings, place);
 }
 
 submod_status submod_gpu_lovasz_hinge(const submod_scores *scores, const submod_labels *labels,
@@ -157,8 +167,6 @@ submod_status submod_gpu_lovasz_hinge(const submod_scores *scores, const submod_
                                       const submod_loss_settings *settings,
                                       const submod_gpu_place *place)
 {
-    submodi_batch batch;
-    submod_status status =
-        submodi_batch_start_hinge(&batch, "submod_gpu_lovasz_hinge", scores, labels, settings);
-    return status == SUBMOD_OK ? run(&batch, result, gradient, place) : status;
+    return run("submod_gpu_lovasz_hinge", SUBMODI_LOVASZ_HINGE, scores, labels, result, gradient,
+               settings, place);
 }

@@ -1,33 +1,40 @@
-/* The losses on any backend, so that tests can bring their own. */
+/* Losses and the prox on any backend, so that tests can bring their own. */
 #ifndef SUBMODI_GPU_LOSSES_H
 #define SUBMODI_GPU_LOSSES_H
 
 #include "gpu/plan.h"
 
-/* batch: started (submodi_batch_start, or submodi_gpu_prox_start with its lambda; 0 for losses).
- * Device pointers; checks, plans and queues. b NULL: the device of this machine that place names,
- * asked for after everything else. */
-submod_status submodi_gpu_loss(const submodi_gpu_backend *b, submodi_batch *batch, double lambda,
-                               submod_gpu_result *result, const submod_gradient *gradient,
-                               const submod_gpu_place *place, const submodi_gpu_tuning *tuning);
+/* The task of a loss, and that of a prox, from their arguments. */
+submod_status submodi_gpu_loss_start(submodi_gpu_task *task, const char *who, submodi_kind kind,
+                                     const submod_scores *scores, const submod_labels *labels,
+                                     const submod_loss_settings *settings);
+submod_status submodi_gpu_prox_start(submodi_gpu_task *task, const char *who,
+                                     const submod_scores *x, const submod_labels *labels,
+                                     double lambda, size_t bins,
+                                     const submod_loss_settings *settings);
 
-/* The same with host pointers: checks the labels too, copies, runs, waits. Without SUBMOD_OK *r and
- * *bytes (of workspace) mean nothing, and the gradient is untouched. */
-submod_status submodi_gpu_host(const submodi_gpu_backend *b, submodi_batch *batch, double lambda,
+/* Arguments that stand for scores of this shape and labels for them where data are not looked at.
+ */
+void submodi_gpu_without_data(submod_scores *scores, submod_labels *labels, bool multilabel);
+/* Bytes of workspace that a started task needs. */
+submod_status submodi_gpu_workspace(submodi_gpu_task *task, size_t *bytes);
+
+/* Device pointers: checks a started task, plans and queues it. b NULL: the device of this machine
+ * that place names, asked for after everything else. */
+submod_status submodi_gpu_queue(const submodi_gpu_backend *b, submodi_gpu_task *task,
+                                submod_gpu_result *result, const submod_gradient *gradient,
+                                const submod_gpu_place *place, const submodi_gpu_tuning *tuning);
+
+/* The same with host pointers: checks the labels too, copies, runs, waits. b NULL: this device of
+ * the machine, asked for after what is quick to check and before the labels. Without SUBMOD_OK *r
+ * and *bytes (of workspace) mean nothing, and the gradient is untouched. */
+submod_status submodi_gpu_host(const submodi_gpu_backend *b, int device, submodi_gpu_task *task,
                                const submod_gradient *gradient, const submodi_gpu_tuning *tuning,
                                submod_gpu_result *r, size_t *bytes);
-/* The device for such a call, asked for after what is quick to check and before the labels. */
-submod_status submodi_gpu_connect_for(submodi_batch *batch, const submod_gradient *gradient,
-                                      int device, submodi_gpu_backend *b);
-
 /* A loss with host pointers: outputs as on the CPU. */
-submod_status submodi_gpu_loss_host(const submodi_gpu_backend *b, submodi_batch *batch,
-                                    double *loss, const submod_gradient *gradient,
-                                    submod_loss_info *info, const submodi_gpu_tuning *tuning);
-
-/* The prox of these arguments as a batch. */
-submod_status submodi_gpu_prox_start(const char *who, const submod_scores *x,
-                                     const submod_labels *labels, double lambda, size_t bins,
-                                     const submod_loss_settings *settings, submodi_batch *batch);
+submod_status submodi_gpu_loss_host(const submodi_gpu_backend *b, int device,
+                                    submodi_gpu_task *task, double *loss,
+                                    const submod_gradient *gradient, submod_loss_info *info,
+                                    const submodi_gpu_tuning *tuning);
 
 #endif

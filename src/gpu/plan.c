@@ -3,33 +3,42 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/losses/bins.h"
+#include "submod/losses/histogram.h"
 
 /* ---- views and options ---- */
 
-static void describe(const submodi_batch *batch, const submod_gradient *gradient,
-                     submod_gpu_result *result, submodi_gpu_job *j)
+static submodi_gpu_job describe(const submodi_gpu_task *task)
 {
-    *j = (submodi_gpu_job){.scores = batch->scores.data,
-                           .labels = batch->labels.data,
-                           .score_stride = {batch->scores.batch_stride, batch->scores.class_stride,
-                                            batch->scores.pixel_stride},
-                           .label_stride = {batch->labels.batch_stride, batch->labels.class_stride,
-                                            batch->labels.pixel_stride},
-                           .score_type = batch->scores.type,
-                           .label_type = batch->labels.type,
-                           .classes = (uint32_t)batch->scores.classes,
-                           .pixels = (uint32_t)batch->scores.pixels,
-                           .groups = (uint32_t)batch->groups,
-                           .per_group = (uint32_t)(batch->images_per_group * batch->scores.pixels),
-                           .activation = batch->activation,
-                           .multilabel = batch->multilabel,
-                           .label_classes = batch->rule.classes,
-                           .has_ignore = batch->rule.has_ignore,
-                           .ignore_index = batch->rule.ignore_index,
-                           .only_present = batch->settings.classes == SUBMOD_CLASSES_PRESENT,
-                           .engine = batch->settings.engine,
-                           .result = result};
+    const submodi_batch *batch = &task->batch;
+    return (submodi_gpu_job){.classes = (uint32_t)batch->scores.classes,
+                             .pixels = (uint32_t)batch->scores.pixels,
+                             .groups = (uint32_t)batch->groups,
+                             .per_group =
+                                 (uint32_t)(batch->images_per_group * batch->scores.pixels),
+                             .activation = batch->activation,
+                             .multilabel = batch->multilabel,
+                             .only_present = batch->settings.classes == SUBMOD_CLASSES_PRESENT,
+                             .method = task->method,
+                             .lambda = task->lambda};
+}
+
+static void view(const submodi_batch *batch, const submod_gradient *gradient, submodi_gpu_job *j)
+{
+    const submod_scores *s = &batch->scores;
+    const submod_labels *l = &batch->labels;
+    j->scores = s->data;
+    j->score_type = s->type;
+    j->labels = l->data;
+    j->label_type = l->type;
+    j->label_classes = batch->rule.classes;
+    j->has_ignore = batch->rule.has_ignore;
+    j->ignore_index = batch->rule.ignore_index;
+    const ptrdiff_t strides[2][3] = {{s->batch_stride, s->class_stride, s->pixel_stride},
+                                     {l->batch_stride, l->class_stride, l->pixel_stride}};
+    for (int k = 0; k < 3; k++) {
+        j->score_stride[k] = strides[0][k];
+        j->label_stride[k] = strides[1][k];
+    }
     if (gradient) {
         j->gradient = gradient->data;
         j->gradient_stride[0] = gradient->batch_stride;
@@ -68,14 +77,14 @@ static void choose_bins(const submodi_batch *batch, submodi_gpu_job *j)
 {
     size_t given = batch->settings.bins;
     j->doubled = !given && batch->activation == SUBMODI_SCORE;
-    j->bins = given ? (uint32_t)given : submodi_bins_for(batch->settings.delta) << j->doubled;
+    j->bins = given ? (uint32_t)given : submodi_histogram_bins(batch->settings.delta) << j->doubled;
 }
 
 /* Of workspace, see place_all: count and table for both labels, for the prox tops and ends too. */
 static size_t bytes_per_bin(const submodi_gpu_job *j)
 {
     size_t loss = 2 * (sizeof *j->count + sizeof *j->table);
-    return j->lambda > 0 ? loss + 4 * sizeof *j->tops + 16 * sizeof *j->ends : loss;
+    return j->method == SUBMODI_GPU_PROX ? loss + 4 * sizeof *j->tops + 16 * sizeof *j->ends : loss;
 }
 
 static void cut_bins(const submodi_batch *batch, submodi_gpu_plan *plan)
@@ -140,19 +149,20 @@ static void place_all(submodi_gpu_plan *plan, layout *l)
     j->value = place(l, S, sizeof *j->value);
     j->foreground = place(l, S, sizeof *j->foreground);
     j->valid = place(l, j->multilabel ? S : j->groups, sizeof *j->valid);
-    if (j->lambda > 0) {
+    if (j->method == SUBMODI_GPU_PROX) {
         j->range = place(l, S, 2 * sizeof *j->range);
+        j->delta = place(l, 1, sizeof *j->delta);
     }
     plan->cleared = l->used;
     j->coefficient = place(l, S, sizeof *j->coefficient);
     j->class_weight = place(l, j->classes, sizeof *j->class_weight);
     j->terms = place(l, j->groups, sizeof *j->terms);
     j->largest = place(l, 1, sizeof *j->largest);
-    if (j->engine == SUBMOD_ENGINE_HISTOGRAM) {
+    if (j->method != SUBMODI_GPU_EXACT) {
         size_t tables = submodi_times(plan->wave, j->classes);
         j->count = place(l, tables, 2 * (size_t)j->bins * sizeof *j->count);
         j->table = place(l, tables, (2 * (size_t)j->bins + 1) * sizeof *j->table);
-        if (j->lambda > 0) {
+        if (j->method == SUBMODI_GPU_PROX) {
             j->tops = place(l, tables, 4 * ((size_t)j->bins + 1) * sizeof *j->tops);
             j->ends = place(l, tables, 16 * (size_t)j->bins * sizeof *j->ends);
         }
@@ -171,28 +181,36 @@ static void place_all(submodi_gpu_plan *plan, layout *l)
     plan->scratch = place(l, plan->scratch_bytes, 1);
 }
 
-submod_status submodi_gpu_plan_make(const submodi_batch *batch, double lambda,
-                                    const submod_gradient *gradient, submod_gpu_result *result,
-                                    const submodi_gpu_tuning *tuning, void *memory,
+submod_status submodi_gpu_plan_make(const submodi_gpu_task *task, const submodi_gpu_tuning *tuning,
                                     submodi_gpu_plan *plan)
 {
+    const submodi_batch *batch = &task->batch;
     if (batch->groups > INT32_MAX / batch->scores.classes) {
         return submodi_fail(SUBMOD_EUNSUPPORTED,
                             "%s: %zu groups of %zu classes are more than 2^31 - 1 on a device",
                             batch->who, batch->groups, batch->scores.classes);
     }
-    *plan =
-        (submodi_gpu_plan){.tuning = *tuning, .segments = batch->groups * batch->scores.classes};
-    describe(batch, gradient, result, &plan->job);
-    plan->job.lambda = lambda;
+    *plan = (submodi_gpu_plan){.job = describe(task),
+                               .tuning = *tuning,
+                               .segments = batch->groups * batch->scores.classes};
     cut_pixels(plan);
-    if (plan->job.engine == SUBMOD_ENGINE_HISTOGRAM) {
-        cut_bins(batch, plan);
-    } else {
+    if (task->method == SUBMODI_GPU_EXACT) {
         cut_sorting(plan);
+    } else {
+        cut_bins(batch, plan);
     }
-    layout l = {memory, 0, false};
+    layout l = {NULL, 0, false};
     place_all(plan, &l);
     plan->bytes = l.used;
     return l.overflow ? submodi_nomem(batch->who) : SUBMOD_OK;
+}
+
+void submodi_gpu_plan_place(submodi_gpu_plan *plan, const submodi_batch *batch,
+                            const submod_gradient *gradient, submod_gpu_result *result,
+                            void *memory)
+{
+    layout l = {memory, 0, false};
+    view(batch, gradient, &plan->job);
+    plan->job.result = result;
+    place_all(plan, &l);
 }

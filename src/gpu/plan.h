@@ -33,6 +33,13 @@ static inline submodi_gpu_tuning submodi_gpu_tuning_defaults(void)
     return t;
 }
 
+/* What a call asks for. */
+typedef struct submodi_gpu_task {
+    submodi_batch batch;
+    submodi_gpu_method method;
+    double lambda; /* of a prox */
+} submodi_gpu_task;
+
 typedef struct submodi_gpu_plan {
     submodi_gpu_job job;
     submodi_gpu_tuning tuning;
@@ -47,14 +54,16 @@ typedef struct submodi_gpu_plan {
     size_t bytes; /* of the workspace in all */
 } submodi_gpu_plan;
 
-/* batch: shaped (submodi_batch_shape). lambda: of a prox, which batch describes as a hinge with any
- * number of classes; 0 for losses. memory: the workspace, or NULL to find its size. gradient may be
- * NULL. SUBMOD_EUNSUPPORTED: more than 2^31 - 1 segments. SUBMOD_ENOMEM: the workspace would be
- * larger than size_t can count. */
-submod_status submodi_gpu_plan_make(const submodi_batch *batch, double lambda,
-                                    const submod_gradient *gradient, submod_gpu_result *result,
-                                    const submodi_gpu_tuning *tuning, void *memory,
+/* Cuts the work and finds the size of the workspace; the batch of the task has its shape
+ * (submodi_batch_shape). SUBMOD_EUNSUPPORTED: more than 2^31 - 1 segments. SUBMOD_ENOMEM: the
+ * workspace would be larger than size_t can count. */
+submod_status submodi_gpu_plan_make(const submodi_gpu_task *task, const submodi_gpu_tuning *tuning,
                                     submodi_gpu_plan *plan);
+/* Then: where the arrays of the batch, the outputs and the workspace are, on the device. gradient
+ * may be NULL. */
+void submodi_gpu_plan_place(submodi_gpu_plan *plan, const submodi_batch *batch,
+                            const submod_gradient *gradient, submod_gpu_result *result,
+                            void *memory);
 
 /* Queues everything. */
 submod_status submodi_gpu_run(const submodi_gpu_backend *b, const submodi_batch *batch,

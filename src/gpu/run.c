@@ -188,12 +188,10 @@ submod_status submodi_gpu_run(const submodi_gpu_backend *b, const submodi_batch 
     upload_weights(&q, batch, j->class_weight);
     count_labels(&q, plan);
     if (j->per_group > 0 && j->groups > 0) {
-        if (j->lambda > 0) {
-            run_prox(&q, plan);
-        } else if (j->engine == SUBMOD_ENGINE_HISTOGRAM) {
-            run_loss_histogram(&q, plan);
-        } else {
-            run_exact(&q, plan);
+        switch (j->method) {
+        case SUBMODI_GPU_EXACT: run_exact(&q, plan); break;
+        case SUBMODI_GPU_HISTOGRAM: run_loss_histogram(&q, plan); break;
+        case SUBMODI_GPU_PROX: run_prox(&q, plan); break;
         }
     }
     launch(&q, SUBMODI_GPU_KERNEL_finish, 1, plan->tuning.threads, SUBMODI_BLOCK_SCRATCH, j);

@@ -10,17 +10,16 @@
  * two margins meet or reach 0, d is the greedy vector: the modified gradient is the gradient. */
 #include <math.h>
 #include <omp.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/threads.h"
 #include "prox/jaccard/jaccard_prox.h"
 #include "submod/losses/tile.h"
 #include "submod/tensors/rows.h"
 
 /* Memory of one thread that solves groups. */
 typedef struct memory {
-    submodi_tile_memory *tile;
     double *margin, *u, *s; /* of the pixels that are not ignored */
     uint32_t *mask;
     submod_work work; /* for the solver: one block that is large enough */
@@ -30,7 +29,6 @@ typedef struct layer {
     submodi_batch batch;
     double lambda;
     size_t pixels; /* per group */
-    int threads;
     memory *memory;
     /* -y d of each pixel; before that y, 0 where ignored. In double: a small lambda makes d smaller
      * than any float, and d / lambda still moves the score. */
@@ -39,7 +37,7 @@ typedef struct layer {
 
 static bool take_memory(layer *x, size_t solvers, submod_work *w)
 {
-    size_t bytes = submodi_jaccard_prox_bytes(x->pixels, x->threads);
+    size_t bytes = submodi_jaccard_prox_bytes(x->pixels, x->batch.threads);
     x->derivative =
         submodi_take(w, x->batch.scores.batch * x->batch.scores.pixels, sizeof *x->derivative);
     x->memory = submodi_take(w, solvers, sizeof *x->memory);
@@ -47,46 +45,51 @@ static bool take_memory(layer *x, size_t solvers, submod_work *w)
     for (size_t t = 0; good && t < solvers; t++) {
         memory *m = &x->memory[t];
         *m = (memory){
-            .tile = submodi_tiles_take(&x->batch, 1, w),
             .margin = submodi_take(w, x->pixels, sizeof *m->margin),
             .u = submodi_take(w, x->pixels, sizeof *m->u),
             .s = submodi_take(w, x->pixels, sizeof *m->s),
             .mask = submodi_take(w, submodi_mask_words(x->pixels), sizeof *m->mask),
             .work = {.block = submodi_take(w, bytes, 1), .capacity = bytes, .borrowed = true}};
-        good = m->tile && m->margin && m->u && m->s && m->mask && m->work.block;
+        good = m->margin && m->u && m->s && m->mask && m->work.block;
     }
     return good;
 }
 
-/* The margins of a group; returns how many there are, SIZE_MAX if some score is bad. */
-static size_t read_margins(layer *x, size_t group, memory *m)
+/* The margins of a group, in the order of its pixels. */
+typedef struct margins {
+    layer *layer;
+    memory *memory;
+    size_t *count; /* how many there are */
+} margins;
+
+static void read_margins(const void *context, const submodi_tile *tile)
 {
-    const submodi_batch *batch = &x->batch;
-    size_t count = 0;
-    bool good = true;
-    for (size_t i = 0; i < submodi_mask_words(x->pixels); i++) {
-        m->mask[i] = 0;
-    }
-    for (size_t t = 0; t < batch->images_per_group * batch->tiles_per_image; t++) {
-        submodi_tile tile;
-        size_t image = group * batch->images_per_group + t / batch->tiles_per_image;
-        good = submodi_tile_load(batch, image, t % batch->tiles_per_image, m->tile, &tile) && good;
-        double *side = x->derivative + image * batch->scores.pixels + tile.first;
-        for (size_t i = 0; i < tile.n; i++) {
-            side[i] = tile.codes[i] == 1 ? 1 : tile.codes[i] == 0 ? -1 : 0;
-            if (side[i] != 0) {
-                m->mask[count / 32] |= (uint32_t)(side[i] > 0) << count % 32;
-                m->margin[count++] = 1 - side[i] * (double)tile.v[i];
-            }
+    const margins *r = context;
+    memory *m = r->memory;
+    size_t count = *r->count;
+    double *side = r->layer->derivative + tile->image * r->layer->batch.scores.pixels + tile->first;
+    for (size_t i = 0; i < tile->n; i++) {
+        side[i] = tile->codes[i] == 1 ? 1 : tile->codes[i] == 0 ? -1 : 0;
+        if (side[i] != 0) {
+            m->mask[count / 32] |= (uint32_t)(side[i] > 0) << count % 32;
+            m->margin[count++] = 1 - side[i] * (double)tile->v[i];
         }
     }
-    return good ? count : SIZE_MAX;
+    *r->count = count;
 }
 
-static submod_status solve_group(layer *x, size_t group, memory *m, submod_prox_info *info)
+/* thread: of the solver, which reads its group alone. */
+static submod_status solve_group(layer *x, size_t group, int thread, submod_prox_info *info)
 {
-    size_t count = read_margins(x, group, m);
-    if (count == SIZE_MAX) {
+    memory *m = &x->memory[thread];
+    submodi_batch alone = x->batch;
+    alone.threads = 1;
+    alone.memory += thread;
+    size_t count = 0;
+    const margins reading = {x, m, &count};
+    memset(m->mask, 0, submodi_mask_words(x->pixels) * sizeof *m->mask);
+    if (!submodi_visit(&alone, group * alone.images_per_group, alone.images_per_group, 1,
+                       SUBMODI_LABELS | SUBMODI_VALUES, read_margins, &reading)) {
         return SUBMOD_ENONFINITE; /* its words follow when all threads are back */
     }
     submodi_jaccard_problem j = {
@@ -116,15 +119,15 @@ static submod_status solve_group(layer *x, size_t group, memory *m, submod_prox_
  * The worst status counts, so that it does not depend on who came first. */
 static submod_status solve_groups(layer *x, submod_prox_info *info, submod_work *w)
 {
-    bool side_by_side = x->batch.groups >= (size_t)x->threads;
-    size_t solvers = side_by_side ? (size_t)x->threads : 1;
+    bool side_by_side = x->batch.groups >= (size_t)x->batch.threads;
+    size_t solvers = side_by_side ? (size_t)x->batch.threads : 1;
     int worst = SUBMOD_OK;
     if (!take_memory(x, solvers, w)) {
         return submodi_nomem(x->batch.who);
     }
 #pragma omp parallel for num_threads((int)solvers) schedule(dynamic) reduction(min : worst)
     for (size_t g = 0; g < x->batch.groups; g++) {
-        int status = solve_group(x, g, &x->memory[omp_get_thread_num()], info);
+        int status = solve_group(x, g, omp_get_thread_num(), info);
         worst = status < worst ? status : worst;
     }
     if (worst == SUBMOD_ENONFINITE) {
@@ -177,7 +180,7 @@ static bool put_image(const layer *x, size_t image, float *row, const submod_gra
 static submod_status put_all(const layer *x, const submod_gradient *prox,
                              const submod_gradient *gradient)
 {
-    float *row = x->memory[0].tile->v;
+    float *row = x->batch.memory[0].v;
     for (int store = 0; store < 2; store++) {
         bool good = true;
         for (size_t b = 0; b < x->batch.scores.batch; b++) {
@@ -197,18 +200,14 @@ static submod_status run(layer *x, const submod_gradient *prox, const submod_gra
                          submod_prox_info *info, submod_work *w)
 {
     submodi_batch *batch = &x->batch;
-    submod_status status = submodi_batch_prepare(batch, w);
+    submod_status status = submodi_batch_prepare(batch, gradient, w);
     if (status == SUBMOD_OK) {
         status = submodi_require_gradient(batch->who, prox, &batch->scores);
-    }
-    if (status == SUBMOD_OK) {
-        status = submodi_require_gradient(batch->who, gradient, &batch->scores);
     }
     if (status != SUBMOD_OK) {
         return status;
     }
     x->pixels = batch->images_per_group * batch->scores.pixels;
-    x->threads = submodi_threads_for(batch->scores.batch * batch->scores.pixels);
     status = solve_groups(x, info, w);
     return status == SUBMOD_OK ? put_all(x, prox, gradient) : status;
 }
@@ -220,19 +219,17 @@ submod_status submod_prox_lovasz_hinge(const submod_scores *scores, const submod
                                        submod_work *work)
 {
     static const char who[] = "submod_prox_lovasz_hinge";
+    submod_loss_settings per_image = submod_loss_defaults();
+    per_image.per_image = 1;
     layer x = {.lambda = lambda};
-    submod_loss_settings given;
     submod_status status = submodi_require_lambda(who, lambda);
-    status = status ? status : submodi_read_loss_settings(who, settings, &given);
     if (status == SUBMOD_OK) {
-        status = submodi_batch_start(&x.batch, who, scores, labels, SUBMODI_SCORE, true, NULL);
+        status = submodi_batch_start(&x.batch, who, SUBMODI_HINGE, scores, labels,
+                                     settings ? settings : &per_image);
     }
     if (status != SUBMOD_OK) {
         return status;
     }
-    x.batch.settings.per_image = settings ? given.per_image : 1;
-    x.batch.settings.has_ignore = given.has_ignore;
-    x.batch.settings.ignore_index = given.ignore_index;
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     submod_prox_info found = {.method = SUBMOD_PROX_JACCARD};

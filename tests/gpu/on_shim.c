@@ -1,3 +1,4 @@
+/* Problems on the shim (see on_shim.h). */
 #include "on_shim.h"
 
 #include <signal.h>
@@ -37,36 +38,35 @@ submodi_gpu_tuning random_tuning(submod_rng *rng)
     return t;
 }
 
-submod_status start_batch(submodi_batch *batch, kind k, const submod_scores *scores,
-                          const submod_labels *labels, const submod_loss_settings *s)
+submod_status start_task(submodi_gpu_task *task, kind k, const submod_scores *scores,
+                         const submod_labels *labels, const submod_loss_settings *s)
 {
-    if (k == HINGE) {
-        return submodi_batch_start_hinge(batch, "submod_lovasz_hinge", scores, labels, s);
-    }
-    bool multilabel = is_multilabel(k);
     submod_loss_settings own = settings_for(k, s);
-    submod_status status = submodi_batch_start(
-        batch, multilabel ? "submod_lovasz_sigmoid" : "submod_lovasz_softmax", scores, labels,
-        multilabel ? SUBMODI_SIGMOID : SUBMODI_SOFTMAX, false, &own);
-    batch->multilabel = multilabel;
-    return status;
+    if (k == HINGE) {
+        return submodi_gpu_loss_start(task, "submod_lovasz_hinge", SUBMODI_LOVASZ_HINGE, scores,
+                                      labels, &own);
+    }
+    return is_multilabel(k) ? submodi_gpu_loss_start(task, "submod_lovasz_sigmoid",
+                                                     SUBMODI_LOVASZ_SIGMOID, scores, labels, &own)
+                            : submodi_gpu_loss_start(task, "submod_lovasz_softmax",
+                                                     SUBMODI_LOVASZ_SOFTMAX, scores, labels, &own);
 }
 
-submod_status queue_on_shim(submodi_batch *batch, double lambda, submod_gpu_result *r,
-                            const submod_gradient *to, const submodi_gpu_tuning *t)
+submod_status queue_on_shim(submodi_gpu_task *task, submod_gpu_result *r, const submod_gradient *to,
+                            const submodi_gpu_tuning *t)
 {
     submodi_gpu_plan plan;
-    submodi_gpu_backend b = shim_backend(batch->who);
-    submod_status status = submodi_batch_shape(batch);
+    submodi_gpu_backend b = shim_backend(task->batch.who);
+    submod_status status = submodi_batch_shape(&task->batch, to);
     if (status == SUBMOD_OK) {
-        status = submodi_gpu_plan_make(batch, lambda, to, r, t, NULL, &plan);
+        status = submodi_gpu_plan_make(task, t, &plan);
     }
     if (status != SUBMOD_OK) {
         return status;
     }
     submod_gpu_place place = {0, NULL, aligned_alloc(256, plan.bytes), plan.bytes};
     memset(place.workspace, 0xa5, plan.bytes);
-    status = submodi_gpu_loss(&b, batch, lambda, r, to, &place, t);
+    status = submodi_gpu_queue(&b, task, r, to, &place, t);
     free(place.workspace);
     return status;
 }
@@ -76,8 +76,9 @@ submod_status on_shim(const example *d, double *loss, const submod_gradient *g,
 {
     submod_scores scores = scores_of(d);
     submod_labels labels = labels_of(d);
-    submodi_batch batch;
-    submod_status status = start_batch(&batch, d->kind, &scores, &labels, s);
-    submodi_gpu_backend b = shim_backend(batch.who);
-    return status == SUBMOD_OK ? submodi_gpu_loss_host(&b, &batch, loss, g, info, tuning) : status;
+    submodi_gpu_task task;
+    submod_status status = start_task(&task, d->kind, &scores, &labels, s);
+    submodi_gpu_backend b = shim_backend(task.batch.who);
+    return status == SUBMOD_OK ? submodi_gpu_loss_host(&b, 0, &task, loss, g, info, tuning)
+                               : status;
 }

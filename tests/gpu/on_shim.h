@@ -26,13 +26,13 @@ bool is_well_in_a_child(bool (*well)(void));
 submodi_gpu_tuning random_tuning(submod_rng *rng);
 
 /* As the public functions start. */
-submod_status start_batch(submodi_batch *batch, kind k, const submod_scores *scores,
-                          const submod_labels *labels, const submod_loss_settings *s);
+submod_status start_task(submodi_gpu_task *task, kind k, const submod_scores *scores,
+                         const submod_labels *labels, const submod_loss_settings *s);
 
 /* By the device pipeline on device pointers, which are the host's here; the workspace starts as
- * rubbish. batch: started. */
-submod_status queue_on_shim(submodi_batch *batch, double lambda, submod_gpu_result *r,
-                            const submod_gradient *to, const submodi_gpu_tuning *t);
+ * rubbish. task: started. */
+submod_status queue_on_shim(submodi_gpu_task *task, submod_gpu_result *r, const submod_gradient *to,
+                            const submodi_gpu_tuning *t);
 
 /* By the device pipeline on host pointers; context: a submodi_gpu_tuning. */
 submod_status on_shim(const example *d, double *loss, const submod_gradient *g,

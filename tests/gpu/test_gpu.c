@@ -108,17 +108,18 @@ START_TEST(counts_bit_identical)
         s.from_logits = repeat % 2;
         submod_scores scores = scores_of(&d);
         submod_labels labels = labels_of(&d);
-        submodi_batch p;
-        ck_assert_ok(submodi_batch_start(&p, "test", &scores, &labels, SUBMODI_SOFTMAX, false, &s));
-        ck_assert_ok(submodi_batch_shape(&p));
+        submodi_gpu_task task;
+        ck_assert_ok(
+            submodi_gpu_loss_start(&task, "test", SUBMODI_LOVASZ_SOFTMAX, &scores, &labels, &s));
+        ck_assert_ok(submodi_batch_shape(&task.batch, NULL));
         submodi_gpu_plan plan;
         submod_gpu_result result;
-        ck_assert_ok(submodi_gpu_plan_make(&p, 0, NULL, &result, &t, NULL, &plan));
+        ck_assert_ok(submodi_gpu_plan_make(&task, &t, &plan));
         void *memory = aligned_alloc(256, plan.bytes);
         memset(memory, 0xa5, plan.bytes);
-        ck_assert_ok(submodi_gpu_plan_make(&p, 0, NULL, &result, &t, memory, &plan));
+        submodi_gpu_plan_place(&plan, &task.batch, NULL, &result, memory);
         submodi_gpu_backend b = shim_backend("test");
-        ck_assert_ok(submodi_gpu_run(&b, &p, &plan));
+        ck_assert_ok(submodi_gpu_run(&b, &task.batch, &plan));
         ck_assert_int_eq(result.status, SUBMOD_OK);
 
         submod_dataset *h = NULL;
@@ -264,12 +265,13 @@ START_TEST(device_side_errors)
         submod_scores scores = submod_scores_f32(x, B, C, N);
         submod_labels labels = submod_labels_i32(y, B, N);
         submod_gradient to = submod_gradient_dense(g, C, N);
-        submodi_batch p;
-        ck_assert_ok(submodi_batch_start(&p, "test", &scores, &labels, SUBMODI_SOFTMAX, false, &s));
+        submodi_gpu_task task;
+        ck_assert_ok(
+            submodi_gpu_loss_start(&task, "test", SUBMODI_LOVASZ_SOFTMAX, &scores, &labels, &s));
         submodi_gpu_tuning t = random_tuning(&rng);
         submod_gpu_result r = {.reserved = {1, 1, 1, 1}};
         set_order(repeat);
-        ck_assert_ok(queue_on_shim(&p, 0, &r, &to, &t));
+        ck_assert_ok(queue_on_shim(&task, &r, &to, &t));
         submod_status expected = bad_label         ? SUBMOD_EINVAL
                                  : repeat % 3 == 1 ? SUBMOD_ENONFINITE
                                                    : SUBMOD_OK;
@@ -294,13 +296,13 @@ START_TEST(layouts_and_types)
         views w = copy_views(&v);
         submod_loss_settings s = random_settings(&rng, true);
         submodi_gpu_tuning t = random_tuning(&rng);
-        submodi_batch p;
+        submodi_gpu_task task;
         submod_gpu_result r;
         double loss;
         set_order(repeat);
         ck_assert_ok(views_on_cpu(&v, &loss, &s));
-        ck_assert_ok(start_batch(&p, w.kind, &w.scores, &w.labels, &s));
-        ck_assert_ok(queue_on_shim(&p, 0, &r, &w.gradient, &t));
+        ck_assert_ok(start_task(&task, w.kind, &w.scores, &w.labels, &s));
+        ck_assert_ok(queue_on_shim(&task, &r, &w.gradient, &t));
         ck_assert_ok(submod_gpu_result_status(&r));
         ck_assert_near(r.loss, loss, 1e-13);
         ck_assert(memcmp(v.g.data, w.g.data, v.g.bytes) == 0);

@@ -93,9 +93,9 @@ static submod_status prox(const float *x, const uint8_t *y, size_t n, double lam
     submod_loss_settings settings = submod_loss_defaults();
     settings.has_ignore = 1;
     settings.ignore_index = 9;
-    submodi_batch p;
-    ck_assert_ok(submodi_gpu_prox_start("test", &scores, &labels, lambda, K, &settings, &p));
-    return queue_on_shim(&p, lambda, r, &to, t);
+    submodi_gpu_task task;
+    ck_assert_ok(submodi_gpu_prox_start(&task, "test", &scores, &labels, lambda, K, &settings));
+    return queue_on_shim(&task, r, &to, t);
 }
 
 /* True when all is well. */
@@ -223,10 +223,10 @@ START_TEST(batches)
         submod_loss_settings settings = submod_loss_defaults();
         settings.has_ignore = 1;
         settings.ignore_index = 9;
-        submodi_batch p;
+        submodi_gpu_task task;
         submod_gpu_result r, one;
-        ck_assert_ok(submodi_gpu_prox_start("test", &scores, &labels, 2, 256, &settings, &p));
-        ck_assert_ok(queue_on_shim(&p, 2, &r, &to, &t));
+        ck_assert_ok(submodi_gpu_prox_start(&task, "test", &scores, &labels, 2, 256, &settings));
+        ck_assert_ok(queue_on_shim(&task, &r, &to, &t));
         ck_assert_ok(submod_gpu_result_status(&r));
         double delta = 0;
         for (int k = 0; k < B * C; k++) {
@@ -306,21 +306,21 @@ START_TEST(host_pointers)
     scores.pixel_stride = to.pixel_stride = 2;
     to.scale = 2;
     to.accumulate = 1;
-    submodi_batch p;
+    submodi_gpu_task task;
     submodi_gpu_backend b = shim_backend("test");
     size_t bytes;
-    ck_assert_ok(submodi_gpu_prox_start("test", &scores, &labels, 3, 64, &settings, &p));
-    ck_assert_ok(submodi_gpu_host(&b, &p, 3, &to, &t, &of_host, &bytes));
+    ck_assert_ok(submodi_gpu_prox_start(&task, "test", &scores, &labels, 3, 64, &settings));
+    ck_assert_ok(submodi_gpu_host(&b, 0, &task, &to, &t, &of_host, &bytes));
     ck_assert(of_host.delta == r.delta);
     for (int i = 0; i < N; i++) {
         ck_assert(u[2 * i] == 1 + 2 * expected[i] && u[2 * i + 1] == 1);
     }
     x[0] = INFINITY;
     u[0] = 7;
-    ck_assert_int_eq(submodi_gpu_host(&b, &p, 3, &to, &t, &of_host, &bytes), SUBMOD_ENONFINITE);
+    ck_assert_int_eq(submodi_gpu_host(&b, 0, &task, &to, &t, &of_host, &bytes), SUBMOD_ENONFINITE);
     x[0] = 0;
     y[3] = 2;
-    ck_assert_int_eq(submodi_gpu_host(&b, &p, 3, &to, &t, &of_host, &bytes), SUBMOD_EINVAL);
+    ck_assert_int_eq(submodi_gpu_host(&b, 0, &task, &to, &t, &of_host, &bytes), SUBMOD_EINVAL);
     ck_assert(u[0] == 7);
     ck_assert_int_eq(shim_live_allocations(), 0);
 }

@@ -94,6 +94,11 @@ START_TEST(overflow_in_prox)
     ck_assert_ok(submod_fn_cut(2, 1, (int32_t[]){0}, (int32_t[]){1}, (double[]){1}, 0, &cut));
     prox_overflows(cut, SUBMOD_PROX_DECOMPOSITION, (double[]){1e308, -1e308}, 10,
                    "lambda x overflows");
+    /* One way along a heavy arc and back: gains of 1 in the first order, of 1e200 in the next. */
+    ck_assert_ok(submod_fn_cut(2, 1, (int32_t[]){1}, (int32_t[]){0}, (double[]){1e200}, 1, &cut));
+    ck_assert_ok(submod_fn_add_modular(cut, (double[]){1, -1}, &shifted));
+    prox_overflows(shifted, SUBMOD_PROX_MIN_NORM, (double[]){0, 0}, 1, "differ too much in size");
+    prox_overflows(cut, SUBMOD_PROX_MIN_NORM, (double[]){1e308, 0}, 10, "lambda x overflows");
 }
 END_TEST
 

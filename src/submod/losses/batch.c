@@ -1,7 +1,7 @@
+/* Batches: what each loss takes, checked, counted and cut into groups (see batch.h). */
 #include "submod/losses/batch.h"
 
 #include <math.h>
-#include <omp.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -9,11 +9,62 @@
 #include "base/settings.h"
 #include "base/threads.h"
 #include "submod/handle.h"
-#include "submod/losses/activation_loops.h"
 #include "submod/losses/shares.h"
+#include "submod/losses/tile.h"
 #include "submod/tensors/rows.h"
 
-/* ---- checks ---- */
+/* ---- the losses ---- */
+
+/* What a loss looks at among the settings, besides has_ignore and ignore_index. */
+enum { LOGITS = 1, ENGINE = 2, GROUPS = 4, CLASSES = 8 };
+
+typedef struct row {
+    submodi_activation of_logits;
+    bool multilabel; /* labels are 0 or 1 per class */
+    bool binary;     /* one score per pixel */
+    unsigned looks_at;
+} row;
+
+static const row rows[SUBMODI_KINDS] = {
+    [SUBMODI_LOVASZ_SOFTMAX] = {SUBMODI_SOFTMAX, false, false, LOGITS | ENGINE | GROUPS | CLASSES},
+    [SUBMODI_LOVASZ_SIGMOID] = {SUBMODI_SIGMOID, true, false, LOGITS | ENGINE | GROUPS | CLASSES},
+    [SUBMODI_LOVASZ_HINGE] = {SUBMODI_SCORE, true, true, ENGINE | GROUPS},
+    [SUBMODI_FUNCTION_HINGE] = {SUBMODI_SCORE, true, true, 0},
+    [SUBMODI_DATASET] = {SUBMODI_SOFTMAX, false, false, LOGITS},
+    [SUBMODI_CROSS_ENTROPY] = {SUBMODI_SCORE, false, false, GROUPS},
+    [SUBMODI_HINGE] = {SUBMODI_SCORE, true, true, GROUPS},
+    [SUBMODI_RAHMAN_WANG] = {SUBMODI_SIGMOID, true, true, LOGITS | GROUPS},
+    [SUBMODI_OVERLAP] = {SUBMODI_SOFTMAX, false, false, LOGITS | GROUPS | CLASSES},
+    [SUBMODI_PROX] = {SUBMODI_SCORE, true, false, 0},
+};
+
+/* The defaults but for what is looked at; all classes count where they cannot be chosen. */
+static submod_loss_settings looked_at(const submod_loss_settings *given, unsigned looks_at)
+{
+    submod_loss_settings s = submod_loss_defaults();
+    s.has_ignore = given->has_ignore;
+    s.ignore_index = given->ignore_index;
+    if (looks_at & LOGITS) {
+        s.from_logits = given->from_logits;
+    }
+    if (looks_at & ENGINE) {
+        s.engine = given->engine;
+        s.delta = given->delta;
+        s.bins = given->bins;
+    }
+    if (looks_at & GROUPS) {
+        s.per_image = given->per_image;
+    }
+    if (looks_at & CLASSES) {
+        s.classes = given->classes;
+        s.class_list = given->class_list;
+        s.class_count = given->class_count;
+        s.class_weight = given->class_weight;
+    } else {
+        s.classes = SUBMOD_CLASSES_ALL;
+    }
+    return s;
+}
 
 submod_status submodi_read_loss_settings(const char *who, const submod_loss_settings *given,
                                          submod_loss_settings *settings)
@@ -22,45 +73,31 @@ submod_status submodi_read_loss_settings(const char *who, const submod_loss_sett
     return submodi_read_settings(who, "submod_loss_defaults", given, settings);
 }
 
-submod_status submodi_batch_start(submodi_batch *batch, const char *who,
+submod_status submodi_batch_start(submodi_batch *batch, const char *who, submodi_kind kind,
                                   const submod_scores *scores, const submod_labels *labels,
-                                  submodi_activation of_logits, bool binary,
                                   const submod_loss_settings *settings)
 {
+    const row *r = &rows[kind];
+    *batch = (submodi_batch){.who = who, .multilabel = r->multilabel};
     if (!scores || !labels) {
         return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, scores ? "labels" : "scores");
     }
-    if (binary && scores->classes != 1) {
+    if (r->binary && scores->classes != 1) {
         return submodi_fail(SUBMOD_EINVAL, "%s: one score per pixel, not %zu", who,
                             scores->classes);
     }
-    submod_loss_settings s;
-    submod_status status = submodi_read_loss_settings(who, settings, &s);
+    batch->scores = *scores;
+    batch->labels = *labels;
+    submod_status status = submodi_read_loss_settings(who, settings, &batch->given);
     if (status != SUBMOD_OK) {
         return status;
     }
-    bool plain = s.from_logits || of_logits == SUBMODI_SCORE; /* a score is never a probability */
-    *batch = (submodi_batch){.who = who,
-                             .scores = *scores,
-                             .labels = *labels,
-                             .multilabel = binary,
-                             .activation = plain ? of_logits : SUBMODI_PROBABILITY,
-                             .settings = s};
+    batch->settings = looked_at(&batch->given, r->looks_at);
+    batch->activation = batch->settings.from_logits ? r->of_logits : SUBMODI_PROBABILITY;
     return SUBMOD_OK;
 }
 
-submod_status submodi_batch_start_hinge(submodi_batch *batch, const char *who,
-                                        const submod_scores *scores, const submod_labels *labels,
-                                        const submod_loss_settings *settings)
-{
-    submod_status status =
-        submodi_batch_start(batch, who, scores, labels, SUBMODI_SCORE, true, settings);
-    if (status == SUBMOD_OK) {
-        batch->settings.classes = SUBMOD_CLASSES_ALL;
-        batch->settings.class_weight = NULL;
-    }
-    return status;
-}
+/* ---- checks ---- */
 
 submod_status submodi_require_gradient(const char *who, const submod_gradient *gradient,
                                        const submod_scores *scores)
@@ -228,15 +265,9 @@ submod_status submodi_require_loss_settings(const char *who, const submod_loss_s
 
 /* ---- labels ---- */
 
-/* All classes share their labels unless the batch is multilabel. */
-static submod_labels labels_of_class(const submodi_batch *batch, size_t c)
+static submod_status bad_label(const submodi_batch *batch, size_t b, size_t c, size_t i)
 {
-    return batch->multilabel ? submodi_labels_of_class(&batch->labels, c) : batch->labels;
-}
-
-static submod_status bad_label(const submodi_batch *batch, size_t c, size_t b, size_t i)
-{
-    submod_labels view = labels_of_class(batch, c);
+    submod_labels view = submodi_labels_for(batch, c);
     long long label = (long long)submodi_label(&view, b, i);
     if (batch->multilabel && batch->scores.classes > 1) {
         return submodi_fail(SUBMOD_EINVAL, "%s: labels[%zu][%zu][%zu] = %lld is not 0 or 1",
@@ -246,51 +277,17 @@ static submod_status bad_label(const submodi_batch *batch, size_t c, size_t b, s
                         b, i, label, (int)batch->rule.classes);
 }
 
-/* Adds one row of codes to the counts; false if there is a bad label among them. */
-static bool count_codes(const submodi_batch *batch, const int32_t *codes, size_t n,
-                        uint64_t *foreground, uint64_t *valid)
-{
-    uint32_t good = 0;
-    uint32_t bad = 0;
-    uint32_t ones = 0;
-    for (size_t i = 0; i < n; i++) {
-        good += codes[i] < batch->rule.classes;
-        bad += codes[i] > batch->rule.classes;
-        ones += codes[i] == 1;
-    }
-    *valid += good;
-    if (batch->multilabel) {
-        *foreground += ones;
-    } else if (!bad) {
-        for (size_t i = 0; i < n; i++) {
-            foreground[codes[i]]++; /* there is room for the ignored ones */
-        }
-    }
-    return bad == 0;
-}
-
-size_t submodi_batch_codes(const submodi_batch *batch, size_t b, size_t c, size_t t, int32_t *codes)
-{
-    submod_labels view = labels_of_class(batch, c);
-    size_t first = t * SUBMODI_TILE;
-    size_t left = batch->scores.pixels - first;
-    size_t n = left < SUBMODI_TILE ? left : SUBMODI_TILE;
-    submodi_labels_read(&view, b, first, n, &batch->rule, codes);
-    return n;
-}
-
-/* The words for the first bad label. */
+/* The message for the first bad label. */
 static submod_status find_bad_label(const submodi_batch *batch)
 {
     for (size_t b = 0; b < batch->scores.batch; b++) {
-        for (size_t c = 0; c < (batch->multilabel ? batch->scores.classes : 1); c++) {
-            for (size_t t = 0; t < batch->tiles_per_image; t++) {
-                int32_t codes[SUBMODI_TILE];
-                size_t n = submodi_batch_codes(batch, b, c, t, codes);
-                for (size_t i = 0; i < n; i++) {
-                    if (codes[i] > batch->rule.classes) {
-                        return bad_label(batch, c, b, t * SUBMODI_TILE + i);
-                    }
+        for (size_t c = 0; c < submodi_label_rows(batch); c++) {
+            submod_labels view = submodi_labels_for(batch, c);
+            for (size_t i = 0; i < batch->scores.pixels; i++) {
+                int32_t code;
+                submodi_labels_read(&view, b, i, 1, &batch->rule, &code);
+                if (code > batch->rule.classes) {
+                    return bad_label(batch, b, c, i);
                 }
             }
         }
@@ -298,53 +295,73 @@ static submod_status find_bad_label(const submodi_batch *batch)
     return submodi_fail(SUBMOD_EINVAL, "%s: the labels changed during the call", batch->who);
 }
 
-/* Adds the labels of one group to its counts, one table of classes + 1 per thread; false if some
- * label is bad. */
-static bool count_group(const submodi_batch *batch, size_t group, int threads, uint64_t *table,
-                        uint64_t *valid)
+/* What is counted, per thread: the foreground of each class, and then: */
+enum { IGNORED, BAD, BACKGROUND, OTHERS };
+
+typedef struct label_counts {
+    const submodi_batch *batch;
+    size_t size;     /* classes + OTHERS */
+    uint64_t *table; /* per thread */
+} label_counts;
+
+static void count_tile(const void *context, const submodi_tile *tile)
+{
+    const label_counts *x = context;
+    size_t C = x->batch->scores.classes;
+    uint64_t *table = x->table + tile->thread * x->size;
+    if (!x->batch->multilabel) {
+        for (size_t i = 0; i < tile->n; i++) {
+            table[tile->codes[i]]++; /* C is the code of ignored, C + 1 of bad labels */
+        }
+        return;
+    }
+    for (size_t c = 0; c < C; c++) {
+        const int32_t *codes = tile->codes + c * SUBMODI_TILE;
+        uint32_t of_code[3] = {0, 0, 0};
+        for (size_t i = 0; i < tile->n; i++) {
+            of_code[0] += codes[i] == 0;
+            of_code[1] += codes[i] == 1;
+            of_code[2] += codes[i] == 2;
+        }
+        table[c] += of_code[1];
+        table[C + BACKGROUND] += of_code[0];
+        table[C + IGNORED] += of_code[2];
+        table[C + BAD] += tile->n - of_code[0] - of_code[1] - of_code[2];
+    }
+}
+
+static bool count_group(const label_counts *x, submodi_batch *batch, size_t group)
 {
     size_t C = batch->scores.classes;
-    size_t rows = batch->multilabel ? C : 1;
-    size_t tiles = batch->images_per_group * rows * batch->tiles_per_image;
-    uint64_t good = 0;
-    int bad = 0;
-    memset(table, 0, (size_t)threads * (C + 1) * sizeof *table);
-#pragma omp parallel for num_threads(threads) reduction(+ : good) reduction(| : bad)
-    for (size_t i = 0; i < tiles; i++) {
-        int32_t codes[SUBMODI_TILE];
-        size_t row = i / batch->tiles_per_image;
-        size_t n = submodi_batch_codes(batch, group * batch->images_per_group + row / rows,
-                                       row % rows, i % batch->tiles_per_image, codes);
-        uint64_t *mine = table + (size_t)omp_get_thread_num() * (C + 1);
-        bad |= !count_codes(batch, codes, n, mine + row % rows, &good);
+    size_t threads = (size_t)batch->threads;
+    memset(x->table, 0, threads * x->size * sizeof *x->table);
+    submodi_visit(batch, group * batch->images_per_group, batch->images_per_group, 0,
+                  SUBMODI_LABELS, count_tile, x);
+    for (size_t t = 1; t < threads; t++) {
+        for (size_t k = 0; k < x->size; k++) {
+            x->table[k] += x->table[t * x->size + k];
+        }
     }
-    *valid += good;
-    return !bad;
+    batch->valid += x->table[C + BACKGROUND];
+    for (size_t c = 0; c < C; c++) {
+        batch->foreground[group * C + c] = (double)x->table[c];
+        batch->valid += x->table[c];
+    }
+    return x->table[C + BAD] == 0;
 }
 
 static submod_status count_labels(submodi_batch *batch, submod_work *work)
 {
-    size_t C = batch->scores.classes;
-    int threads = submodi_threads_for(batch->images_per_group * batch->scores.pixels *
-                                      (batch->multilabel ? C : 1));
-    uint64_t *table = submodi_take(work, (size_t)threads, (C + 1) * sizeof *table);
-    if (!table) {
+    label_counts x = {.batch = batch, .size = batch->scores.classes + OTHERS};
+    x.table = submodi_take(work, (size_t)batch->threads, x.size * sizeof *x.table);
+    if (!x.table) {
         return submodi_nomem(batch->who);
     }
-    batch->valid = 0;
-    for (size_t g = 0; g < batch->groups; g++) {
-        if (!count_group(batch, g, threads, table, &batch->valid)) {
-            return find_bad_label(batch);
-        }
-        for (size_t c = 0; c < C; c++) {
-            uint64_t sum = 0;
-            for (size_t t = 0; t < (size_t)threads; t++) {
-                sum += table[t * (C + 1) + c];
-            }
-            batch->foreground[g * C + c] = (double)sum;
-        }
+    bool good = true;
+    for (size_t g = 0; good && g < batch->groups; g++) {
+        good = count_group(&x, batch, g);
     }
-    return SUBMOD_OK;
+    return good ? SUBMOD_OK : find_bad_label(batch);
 }
 
 /* ---- coefficients ---- */
@@ -386,7 +403,9 @@ size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const
     return terms;
 }
 
-submod_status submodi_batch_shape(submodi_batch *batch)
+/* ---- shape and memory ---- */
+
+submod_status submodi_batch_shape(submodi_batch *batch, const submod_gradient *gradient)
 {
     submod_status status = require_labels(batch);
     if (status == SUBMOD_OK) {
@@ -397,6 +416,9 @@ submod_status submodi_batch_shape(submodi_batch *batch)
     }
     if (status == SUBMOD_OK) {
         status = submodi_require_loss_settings(batch->who, &batch->settings, batch->scores.classes);
+    }
+    if (status == SUBMOD_OK) {
+        status = submodi_require_gradient(batch->who, gradient, &batch->scores);
     }
     if (status != SUBMOD_OK) {
         return status;
@@ -415,24 +437,30 @@ submod_status submodi_batch_shape(submodi_batch *batch)
     return SUBMOD_OK;
 }
 
-submod_status submodi_batch_prepare(submodi_batch *batch, submod_work *work)
+submod_status submodi_batch_open(submodi_batch *batch, submod_work *work)
 {
-    submod_status status = submodi_batch_shape(batch);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
     size_t C = batch->scores.classes;
     size_t segments = submodi_times(batch->groups, C);
+    batch->threads = submodi_threads_for(batch->scores.batch * batch->scores.pixels * C);
+    batch->memory = submodi_tiles_take(batch, work);
     batch->foreground = submodi_take(work, segments, sizeof *batch->foreground);
     batch->coefficient = submodi_take(work, segments, sizeof *batch->coefficient);
-    if (!batch->foreground || !batch->coefficient) {
+    if (!batch->memory || !batch->foreground || !batch->coefficient) {
         return submodi_nomem(batch->who);
     }
-    status = count_labels(batch, work);
+    batch->valid = 0;
     batch->terms = 0;
+    submod_status status = count_labels(batch, work);
     for (size_t g = 0; status == SUBMOD_OK && g < batch->groups; g++) {
         batch->terms += submodi_class_coefficients(&batch->settings, C, batch->foreground + g * C,
                                                    batch->groups, batch->coefficient + g * C);
     }
     return status;
+}
+
+submod_status submodi_batch_prepare(submodi_batch *batch, const submod_gradient *gradient,
+                                    submod_work *work)
+{
+    submod_status status = submodi_batch_shape(batch, gradient);
+    return status == SUBMOD_OK ? submodi_batch_open(batch, work) : status;
 }

@@ -21,43 +21,64 @@ typedef enum submodi_activation {
     SUBMODI_SCORE /* none: hinge losses */
 } submodi_activation;
 
+/* The losses by what they take: rows of the table in batch.c. The first three as submod_gpu_loss.
+ */
+typedef enum submodi_kind {
+    SUBMODI_LOVASZ_SOFTMAX,
+    SUBMODI_LOVASZ_SIGMOID,
+    SUBMODI_LOVASZ_HINGE,
+    SUBMODI_FUNCTION_HINGE, /* the hinge of any set function */
+    SUBMODI_DATASET,
+    SUBMODI_CROSS_ENTROPY,
+    SUBMODI_HINGE, /* the baseline, and the prox of the Lovász hinge */
+    SUBMODI_RAHMAN_WANG,
+    SUBMODI_OVERLAP, /* soft Dice and soft Jaccard */
+    SUBMODI_PROX,    /* the Jaccard prox of a GPU */
+    SUBMODI_KINDS
+} submodi_kind;
+
 typedef struct submodi_batch {
-    const char *who; /* the public function, for words */
+    const char *who; /* the public function, for error messages */
     submod_scores scores;
     submod_labels labels;
     bool multilabel; /* labels are 0 or 1 per class; else one class per pixel */
     submodi_activation activation;
-    submod_loss_settings settings;
+    submod_loss_settings given;    /* as the caller has them */
+    submod_loss_settings settings; /* the defaults but for what the loss looks at */
 
+    /* ---- from its shape ---- */
     submodi_label_rule rule;
     size_t groups, images_per_group;
     size_t tiles_per_image;
-    double *foreground;  /* P: groups x classes; whole numbers */
-    double *coefficient; /* groups x classes; 0: the class is left out */
-    uint64_t valid;      /* pixels not ignored; multilabel: over all classes */
-    size_t terms;        /* coefficients that are not 0 */
+
+    /* ---- once it is open ---- */
+    int threads;
+    struct submodi_tile_memory *memory; /* per thread */
+    double *foreground;                 /* P: groups x classes; whole numbers */
+    double *coefficient;                /* groups x classes; 0: the class is left out */
+    uint64_t valid;                     /* pixels not ignored; multilabel: over all classes */
+    size_t terms;                       /* coefficients that are not 0 */
 } submodi_batch;
 
-/* A batch from the arguments all losses have: checks that they are there, and that there is one
- * score per pixel if `binary`; multilabel if so. settings NULL: the defaults. */
-submod_status submodi_batch_start(submodi_batch *batch, const char *who,
+/* A batch from the arguments that all losses have: checks that they are there, and that there is
+ * one score per pixel where the loss wants that. settings NULL: the defaults. */
+submod_status submodi_batch_start(submodi_batch *batch, const char *who, submodi_kind kind,
                                   const submod_scores *scores, const submod_labels *labels,
-                                  submodi_activation of_logits, bool binary,
                                   const submod_loss_settings *settings);
-/* The Lovász hinge: one class, which counts whatever the settings say. */
-submod_status submodi_batch_start_hinge(submodi_batch *batch, const char *who,
-                                        const submod_scores *scores, const submod_labels *labels,
-                                        const submod_loss_settings *settings);
 submod_status submodi_require_gradient(const char *who, const submod_gradient *gradient,
                                        const submod_scores *scores);
 
-/* Checks everything but the values of labels and scores; sets the label rule and the groups. From
- * then on batch * pixels < 2^31 and classes < 2^29: products of the two or of groups, tiles and
- * classes do not overflow. Images without pixels are none: their batch is 0. */
-submod_status submodi_batch_shape(submodi_batch *batch);
-/* The same, checks the labels too, counts the foreground, sets the coefficients; memory from work.
- */
-submod_status submodi_batch_prepare(submodi_batch *batch, submod_work *work);
+/* Checks everything but the values of labels and scores, the gradient (may be NULL) too; sets the
+ * label rule and the groups. From then on batch * pixels < 2^31 and classes < 2^29: products of the
+ * two or of groups, tiles and classes do not overflow. Images without pixels are none: their batch
+ * is 0. */
+submod_status submodi_batch_shape(submodi_batch *batch, const submod_gradient *gradient);
+/* After that: takes memory from work, checks the labels, counts the foreground, sets the
+ * coefficients. */
+submod_status submodi_batch_open(submodi_batch *batch, submod_work *work);
+/* Both. */
+submod_status submodi_batch_prepare(submodi_batch *batch, const submod_gradient *gradient,
+                                    submod_work *work);
 
 /* The parts of it that need no batch: the settings, and the coefficients of one group with so many
  * foreground pixels per class; returns how many are not 0. */
@@ -84,10 +105,17 @@ static inline float submodi_bias(const submodi_batch *batch)
     return batch->activation == SUBMODI_SCORE ? 1.0F : 0.0F;
 }
 
-/* A row of label codes: those of tile t of image b, of class c when there are labels for each.
- * Returns their number. */
-size_t submodi_batch_codes(const submodi_batch *batch, size_t b, size_t c, size_t t,
-                           int32_t *codes);
+/* All classes share their labels unless the batch is multilabel. */
+static inline submod_labels submodi_labels_for(const submodi_batch *batch, size_t c)
+{
+    return batch->multilabel ? submodi_labels_of_class(&batch->labels, c) : batch->labels;
+}
+
+/* Rows of labels: one per class, or one. */
+static inline size_t submodi_label_rows(const submodi_batch *batch)
+{
+    return batch->multilabel ? batch->scores.classes : 1;
+}
 
 /* The engines: the loss, and the gradient if it is wanted. */
 submod_status submodi_loss_exact(const submodi_batch *batch, double *loss,

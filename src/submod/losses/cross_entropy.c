@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 #include "submod/losses/baseline_loops.h"
-#include "submod/losses/baseline_run.h"
+#include "submod/losses/baseline_passes.h"
 #include "submod/losses/shares.h"
 
 /* ---- numbers ---- */
@@ -103,9 +103,9 @@ static void derive(const submodi_baseline_run *x, const submodi_tile *tile)
 /* The coefficients become what a pixel of each class weighs in its group. */
 static submod_status prepare(submodi_baseline_run *x)
 {
-    const double *weight = x->settings->class_weight;
+    const double *weight = x->batch.given.class_weight;
     size_t C = x->batch.scores.classes;
-    if (!x->settings->from_logits) {
+    if (!x->batch.given.from_logits) {
         return submodi_fail(SUBMOD_EINVAL,
                             "%s: from_logits = 0, but the cross-entropy takes logits alone: "
                             "a probability that was rounded to 0 has no logarithm",
@@ -125,7 +125,7 @@ submod_status submod_cross_entropy(const submod_scores *scores, const submod_lab
                                    const submod_loss_settings *settings, submod_work *work)
 {
     static const submodi_baseline cross_entropy = {.who = "submod_cross_entropy",
-                                                   .of_logits = SUBMODI_SCORE, /* plain scores */
+                                                   .kind = SUBMODI_CROSS_ENTROPY,
                                                    .sums = 1,
                                                    .prepare = prepare,
                                                    .add = add,

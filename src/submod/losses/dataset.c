@@ -7,8 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/threads.h"
-#include "submod/losses/bins.h"
+#include "submod/losses/histogram.h"
 
 struct submod_dataset {
     size_t classes;
@@ -32,20 +31,20 @@ submod_status submod_dataset_create(size_t classes, double delta, submod_dataset
     if (status != SUBMOD_OK) {
         return status;
     }
-    submod_dataset *h = submodi_alloc(1, sizeof *h);
-    if (!h) {
+    submod_dataset *d = submodi_alloc(1, sizeof *d);
+    if (!d) {
         return submodi_nomem(who);
     }
-    h->classes = classes;
-    h->bins = submodi_bins_for(delta);
-    h->count = submodi_alloc(classes, 2 * h->bins * sizeof *h->count);
-    h->weight = submodi_alloc(classes, (2 * h->bins + 1) * sizeof *h->weight);
-    if (!h->count || !h->weight) {
-        submod_dataset_free(h);
+    d->classes = classes;
+    d->bins = submodi_histogram_bins(delta);
+    d->count = submodi_alloc(classes, 2 * d->bins * sizeof *d->count);
+    d->weight = submodi_alloc(classes, (2 * d->bins + 1) * sizeof *d->weight);
+    if (!d->count || !d->weight) {
+        submod_dataset_free(d);
         return submodi_nomem(who);
     }
-    *dataset = h;
-    return submod_dataset_reset(h);
+    *dataset = d;
+    return submod_dataset_reset(d);
 }
 
 void submod_dataset_free(submod_dataset *dataset)
@@ -113,77 +112,59 @@ submod_status submod_dataset_merge(submod_dataset *dataset, const submod_dataset
 
 /* ---- batches ---- */
 
-/* Checks a batch against the dataset and makes it one group; the scope is open
- * afterwards in any case. */
-static submodi_binning binning_of(const submod_dataset *h)
+static submodi_binning binning_of(const submod_dataset *d)
 {
-    return (submodi_binning){.K = (uint32_t)h->bins, .scale = (float)h->bins, .lowest = -1};
+    return (submodi_binning){.K = (uint32_t)d->bins, .scale = (float)d->bins, .lowest = -1};
 }
 
-static submod_status open_batch(const char *who, const submod_dataset *h,
+/* Checks a batch against the dataset and prepares it as one group; memory from work. */
+static submod_status open_batch(const char *who, const submod_dataset *d,
                                 const submod_scores *scores, const submod_labels *labels,
-                                const submod_loss_settings *settings, submod_work *w,
-                                submodi_batch *batch, submodi_counter *x)
+                                const submod_gradient *gradient,
+                                const submod_loss_settings *settings, submod_work *work,
+                                submodi_batch *batch)
 {
-    if (!h) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: dataset is NULL", who);
-    }
-    submod_loss_settings given, s = submod_loss_defaults();
-    submod_status status = submodi_read_loss_settings(who, settings, &given);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    s.from_logits = given.from_logits;
-    s.has_ignore = given.has_ignore;
-    s.ignore_index = given.ignore_index;
-    status = submodi_batch_start(batch, who, scores, labels, SUBMODI_SOFTMAX, false, &s);
-    if (status == SUBMOD_OK && scores->classes != h->classes) {
+    submod_status status =
+        submodi_batch_start(batch, who, SUBMODI_DATASET, scores, labels, settings);
+    if (status == SUBMOD_OK && scores->classes != d->classes) {
         status = submodi_fail(SUBMOD_EINVAL, "%s: scores of %zu classes, dataset of %zu", who,
-                              scores->classes, h->classes);
+                              scores->classes, d->classes);
     }
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    status = submodi_batch_prepare(batch, w);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    *x = (submodi_counter){
-        .batch = batch,
-        .how = binning_of(h),
-        .threads = submodi_threads_for(scores->batch * scores->pixels * scores->classes)};
-    return submodi_counter_take_tiles(x, w) ? SUBMOD_OK : submodi_nomem(who);
+    return status == SUBMOD_OK ? submodi_batch_prepare(batch, gradient, work) : status;
 }
 
 submod_status submod_dataset_add(submod_dataset *dataset, const submod_scores *scores,
                                  const submod_labels *labels, const submod_loss_settings *settings,
                                  submod_work *work)
 {
-    submodi_scope scope;
-    submodi_batch batch = {0};
-    submodi_counter x;
-    submod_work *w = submodi_scope_open(&scope, work);
-    submod_status status =
-        open_batch("submod_dataset_add", dataset, scores, labels, settings, w, &batch, &x);
-    if (status == SUBMOD_OK && !submodi_counter_take_tables(&x, w)) {
-        status = submodi_nomem("submod_dataset_add");
+    static const char who[] = "submod_dataset_add";
+    if (!dataset) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: dataset is NULL", who);
     }
-    if (status == SUBMOD_OK && batch.groups && !submodi_counter_count(&x, 0)) {
+    submodi_scope scope;
+    submod_work *w = submodi_scope_open(&scope, work);
+    submodi_batch batch;
+    submodi_histogram h = {.batch = &batch, .how = binning_of(dataset)};
+    submod_status status = open_batch(who, dataset, scores, labels, NULL, settings, w, &batch);
+    if (status == SUBMOD_OK && !submodi_histogram_take(&h, w)) {
+        status = submodi_nomem(who);
+    }
+    if (status == SUBMOD_OK && batch.groups && !submodi_histogram_count(&h, 0)) {
         status = submodi_batch_bad_score(&batch);
     }
     for (size_t c = 0; status == SUBMOD_OK && batch.groups && c < dataset->classes; c++) {
-        submodi_counter_add_to(&x, c, dataset->count + 2 * dataset->bins * c);
+        submodi_histogram_add_to(&h, c, dataset->count + 2 * dataset->bins * c);
     }
     submodi_scope_close(&scope);
     return status;
 }
 
 /* Counts that have decayed to less than 1 make weights of more than 1. */
-static submod_status require_steepness(const char *who, const submod_dataset *h, double scale)
+static submod_status require_steepness(const char *who, const submod_dataset *d, double scale)
 {
     float steepest = 0;
-    for (size_t k = 0; k < h->classes * (2 * h->bins + 1); k++) {
-        steepest = fmaxf(steepest, fabsf(h->weight[k]));
+    for (size_t k = 0; k < d->classes * (2 * d->bins + 1); k++) {
+        steepest = fmaxf(steepest, fabsf(d->weight[k]));
     }
     return fabs(scale) * (double)steepest <= (double)FLT_MAX
                ? SUBMOD_OK
@@ -204,23 +185,21 @@ submod_status submod_dataset_gradient(const submod_dataset *dataset, const submo
         return submodi_fail(SUBMOD_EINVAL, "%s: submod_dataset_solve has not been called", who);
     }
     submodi_scope scope;
-    submodi_batch batch = {0};
-    submodi_counter x;
     submod_work *w = submodi_scope_open(&scope, work);
-    submod_status status = open_batch(who, dataset, scores, labels, settings, w, &batch, &x);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_gradient(who, gradient, &batch.scores);
-    }
+    submodi_batch batch;
+    submod_status status = open_batch(who, dataset, scores, labels, gradient, settings, w, &batch);
     if (status == SUBMOD_OK) {
         status = require_steepness(who, dataset, gradient->scale);
     }
-    float unused;
-    if (status == SUBMOD_OK && !submodi_counter_check(&x, &unused)) {
+    if (status == SUBMOD_OK && !submodi_scores_are_good(&batch)) {
         status = submodi_batch_bad_score(&batch);
     }
     if (status == SUBMOD_OK && batch.groups) {
-        x.weight = dataset->weight;
-        submodi_counter_write(&x, 0, gradient);
+        submodi_histogram h = {.batch = &batch,
+                               .how = binning_of(dataset),
+                               .weight = dataset->weight,
+                               .gradient = gradient};
+        submodi_histogram_write(&h, 0);
     }
     submodi_scope_close(&scope);
     return status;
@@ -228,26 +207,26 @@ submod_status submod_dataset_gradient(const submod_dataset *dataset, const submo
 
 /* ---- solve ---- */
 
-static submod_status require_counts(const char *who, const submod_dataset *h)
+static submod_status require_counts(const char *who, const submod_dataset *d)
 {
-    for (size_t k = 0; k < h->classes * 2 * h->bins; k++) {
-        if (!(h->count[k] >= 0 && h->count[k] <= 1e200)) {
-            return submodi_fail(SUBMOD_EINVAL, "%s: count %zu is %g, not in [0, 1e200]", who, k,
-                                h->count[k]);
+    for (size_t k = 0; k < d->classes * 2 * d->bins; k++) {
+        if (!(d->count[k] >= 0 && d->count[k] <= SUBMODI_LARGEST_COUNT)) {
+            return submodi_fail(SUBMOD_EINVAL, "%s: count %zu is %g, not in [0, %g]", who, k,
+                                d->count[k], SUBMODI_LARGEST_COUNT);
         }
     }
     return SUBMOD_OK;
 }
 
 /* 0 for a class that has all but decayed: less than one in 10^9 of its pixels, or of no size. */
-static double foreground_of(const submod_dataset *h, size_t c)
+static double foreground_of(const submod_dataset *d, size_t c)
 {
-    const double *count = h->count + 2 * c * h->bins;
+    const double *count = d->count + 2 * c * d->bins;
     double b = 0;
     double P = 0;
-    for (size_t k = 0; k < h->bins; k++) {
+    for (size_t k = 0; k < d->bins; k++) {
         b += count[k];
-        P += count[h->bins + k];
+        P += count[d->bins + k];
     }
     return P > fmax(1e-9 * (P + b), SUBMODI_SMALLEST_COUNT) ? P : 0;
 }
@@ -283,8 +262,8 @@ submod_status submod_dataset_solve(submod_dataset *dataset, double *loss, double
     double total = 0;
     for (size_t c = 0; c < C; c++) {
         double value =
-            submodi_solve_bins(dataset->count + 2 * dataset->bins * c, P[c], &how, coefficient[c],
-                               dataset->weight + (2 * dataset->bins + 1) * c);
+            submodi_histogram_solve(dataset->count + 2 * dataset->bins * c, P[c], &how,
+                                    coefficient[c], dataset->weight + (2 * dataset->bins + 1) * c);
         total += value;
         if (class_loss) {
             class_loss[c] = coefficient[c] > 0 ? value / coefficient[c] : NAN;

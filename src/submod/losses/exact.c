@@ -9,7 +9,6 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/threads.h"
 #include "submod/losses/histogram_loops.h"
 #include "submod/losses/rank.h"
 #include "submod/losses/tile.h"
@@ -18,9 +17,8 @@ typedef struct exact {
     const submodi_batch *batch;
     float *error;     /* groups x classes x pixels of a group */
     size_t per_group; /* pixels of a group */
-    int threads;      /* in all */
-    submodi_tile_memory *tile;
     submodi_rank_memory *rank;
+    const submod_gradient *gradient; /* may be NULL */
 } exact;
 
 /* Where the errors of class c at a tile are. */
@@ -37,28 +35,19 @@ static bool is_used(const submodi_batch *batch, size_t image, size_t c)
     return batch->coefficient[image / batch->images_per_group * batch->scores.classes + c] > 0;
 }
 
-/* False when some score is bad. */
-static bool compute_errors(const exact *x)
+static void compute_errors(const void *context, const submodi_tile *tile)
 {
+    const exact *x = context;
     const submodi_batch *batch = x->batch;
-    size_t tiles = batch->scores.batch * batch->tiles_per_image;
-    int bad = 0;
-#pragma omp parallel for num_threads(x->threads) reduction(| : bad)
-    for (size_t t = 0; t < tiles; t++) {
-        submodi_tile tile;
-        bad |= !submodi_tile_load(batch, t / batch->tiles_per_image, t % batch->tiles_per_image,
-                                  &x->tile[omp_get_thread_num()], &tile);
-        for (size_t c = 0; c < batch->scores.classes; c++) {
-            if (is_used(batch, tile.image, c)) {
-                int32_t target;
-                const int32_t *codes = submodi_tile_codes(batch, &tile, c, &target);
-                submodi_bins()->signed_errors(tile.v + c * SUBMODI_TILE, codes, target,
-                                              batch->rule.classes, submodi_bias(batch), tile.n,
-                                              errors_at(x, &tile, c));
-            }
+    for (size_t c = 0; c < batch->scores.classes; c++) {
+        if (is_used(batch, tile->image, c)) {
+            int32_t target;
+            const int32_t *codes = submodi_tile_codes(batch, tile, c, &target);
+            submodi_bins()->signed_errors(tile->v + c * SUBMODI_TILE, codes, target,
+                                          batch->rule.classes, submodi_bias(batch), tile->n,
+                                          errors_at(x, tile, c));
         }
     }
-    return !bad;
 }
 
 static size_t rank_segment(const exact *x, size_t segment, const submodi_rank_memory *memory,
@@ -79,50 +68,42 @@ static uint64_t rank_segments(const exact *x, double *value)
 {
     size_t segments = x->batch->groups * x->batch->scores.classes;
     uint64_t sorted = 0;
-    if (x->batch->terms >= (size_t)x->threads) {
-#pragma omp parallel for num_threads(x->threads) schedule(dynamic) reduction(+ : sorted)
+    if (x->batch->terms >= (size_t)x->batch->threads) {
+#pragma omp parallel for num_threads(x->batch->threads) schedule(dynamic) reduction(+ : sorted)
         for (size_t s = 0; s < segments; s++) {
             sorted += rank_segment(x, s, &x->rank[omp_get_thread_num()], 1, &value[s]);
         }
     } else {
         for (size_t s = 0; s < segments; s++) {
-            sorted += rank_segment(x, s, &x->rank[0], x->threads, &value[s]);
+            sorted += rank_segment(x, s, &x->rank[0], x->batch->threads, &value[s]);
         }
     }
     return sorted;
 }
 
-static void write_gradient(const exact *x, const submod_gradient *gradient)
+static void write_gradient(const void *context, const submodi_tile *tile)
 {
-    const submodi_batch *batch = x->batch;
-    size_t tiles = batch->scores.batch * batch->tiles_per_image;
-#pragma omp parallel for num_threads(x->threads)
-    for (size_t t = 0; t < tiles; t++) {
-        submodi_tile tile;
-        submodi_tile_load_scaled(batch, t / batch->tiles_per_image, t % batch->tiles_per_image,
-                                 &x->tile[omp_get_thread_num()], &tile);
-        for (size_t c = 0; c < batch->scores.classes; c++) {
-            float *g = tile.g + c * SUBMODI_TILE;
-            if (is_used(batch, tile.image, c)) {
-                memcpy(g, errors_at(x, &tile, c), tile.n * sizeof *g);
-            } else {
-                memset(g, 0, tile.n * sizeof *g);
-            }
+    const exact *x = context;
+    for (size_t c = 0; c < x->batch->scores.classes; c++) {
+        float *g = tile->g + c * SUBMODI_TILE;
+        if (is_used(x->batch, tile->image, c)) {
+            memcpy(g, errors_at(x, tile, c), tile->n * sizeof *g);
+        } else {
+            memset(g, 0, tile->n * sizeof *g);
         }
-        submodi_tile_store(batch, &tile, gradient);
     }
+    submodi_tile_store(x->batch, tile, x->gradient);
 }
 
 /* Rankings that run side by side need memory each; one that uses all threads needs all counters. */
 static bool take_memory(exact *x, submod_work *work)
 {
-    size_t threads = (size_t)x->threads;
+    size_t threads = (size_t)x->batch->threads;
     size_t segments = x->batch->groups * x->batch->scores.classes;
     bool side_by_side = x->batch->terms >= threads;
     x->error = submodi_take(work, submodi_times(segments, x->per_group), sizeof *x->error);
-    x->tile = submodi_tiles_take(x->batch, x->threads, work);
     x->rank = submodi_take(work, threads, sizeof *x->rank);
-    bool good = x->error && x->tile && x->rank;
+    bool good = x->error && x->rank;
     for (size_t t = 0; good && t < threads; t++) {
         submodi_rank_memory *r = &x->rank[t];
         *r = (submodi_rank_memory){NULL, NULL, NULL};
@@ -142,14 +123,14 @@ submod_status submodi_loss_exact(const submodi_batch *batch, double *loss,
 {
     exact x = {.batch = batch,
                .per_group = batch->images_per_group * batch->scores.pixels,
-               .threads = submodi_threads_for(batch->scores.batch * batch->scores.pixels *
-                                              batch->scores.classes)};
+               .gradient = gradient};
     size_t segments = batch->groups * batch->scores.classes;
     double *value = submodi_take(work, segments, sizeof *value);
     if (!value || !take_memory(&x, work)) {
         return submodi_nomem(batch->who);
     }
-    if (!compute_errors(&x)) {
+    size_t images = batch->scores.batch;
+    if (!submodi_visit(batch, 0, images, 0, SUBMODI_LABELS | SUBMODI_VALUES, compute_errors, &x)) {
         return submodi_batch_bad_score(batch);
     }
     info->sorted = rank_segments(&x, value);
@@ -158,7 +139,7 @@ submod_status submodi_loss_exact(const submodi_batch *batch, double *loss,
         *loss += batch->coefficient[s] * value[s];
     }
     if (gradient) {
-        write_gradient(&x, gradient);
+        submodi_visit(batch, 0, images, 0, SUBMODI_SCALED, write_gradient, &x);
     }
     return SUBMOD_OK;
 }

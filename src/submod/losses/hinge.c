@@ -6,7 +6,7 @@
  */
 #include "base/error.h"
 #include "submod/losses/baseline_loops.h"
-#include "submod/losses/baseline_run.h"
+#include "submod/losses/baseline_passes.h"
 #include "submod/losses/shares.h"
 
 /* What is added up, for label 0 and then label 1: margins, and pixels. */
@@ -35,7 +35,7 @@ static double solve_shares(const submodi_baseline_run *x, size_t group, const do
 static double solve_mean(const submodi_baseline_run *x, size_t group, const double *sum)
 {
     double share[2];
-    submodi_shares(x->settings->class_weight, sum + COUNT, 2, x->batch.groups, share);
+    submodi_shares(x->batch.given.class_weight, sum + COUNT, 2, x->batch.groups, share);
     return solve_shares(x, group, sum, share);
 }
 
@@ -57,7 +57,7 @@ static void derive(const submodi_baseline_run *x, const submodi_tile *tile)
 
 static submod_status prepare(submodi_baseline_run *x)
 {
-    return submodi_require_weights(x->batch.who, x->settings->class_weight, 2, NULL, 0);
+    return submodi_require_weights(x->batch.who, x->batch.given.class_weight, 2, NULL, 0);
 }
 
 submod_status submod_hinge(const submod_scores *scores, const submod_labels *labels, double *loss,
@@ -65,8 +65,7 @@ submod_status submod_hinge(const submod_scores *scores, const submod_labels *lab
                            submod_work *work)
 {
     static const submodi_baseline hinge = {.who = "submod_hinge",
-                                           .binary = true,
-                                           .of_logits = SUBMODI_SCORE,
+                                           .kind = SUBMODI_HINGE,
                                            .sums = SUMS,
                                            .prepare = prepare,
                                            .add = add,
@@ -80,8 +79,7 @@ submod_status submodi_hamming_hinge(const submod_scores *scores, const submod_la
                                     const submod_loss_settings *settings, submod_work *work)
 {
     static const submodi_baseline hinge = {.who = "submod_lovasz_hinge_function",
-                                           .binary = true,
-                                           .of_logits = SUBMODI_SCORE,
+                                           .kind = SUBMODI_FUNCTION_HINGE,
                                            .sums = SUMS,
                                            .add = add,
                                            .solve = solve_hamming,

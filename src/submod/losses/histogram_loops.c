@@ -1,3 +1,4 @@
+/* Errors of a row of pixels, their bins, and tables by bin (see histogram_loops.h). */
 #include "submod/losses/histogram_loops.h"
 
 #include <math.h>
@@ -50,7 +51,7 @@ static void look_up(const float *restrict table, const uint32_t *restrict bin, s
 }
 
 const submodi_histogram_loops SUBMODI_TABLE(submodi_bins) = {.signed_errors = signed_errors,
-                                                       .background_bins = background_bins,
-                                                       .labelled_bins = labelled_bins,
-                                                       .count = count,
-                                                       .look_up = look_up};
+                                                             .background_bins = background_bins,
+                                                             .labelled_bins = labelled_bins,
+                                                             .count = count,
+                                                             .look_up = look_up};

@@ -1,9 +1,9 @@
-/* Errors of a row of pixels and where they are counted (bins.h). */
+/* Errors of a row of pixels and where they are counted (histogram.h). */
 #ifndef SUBMODI_LOSSES_HISTOGRAM_LOOPS_H
 #define SUBMODI_LOSSES_HISTOGRAM_LOOPS_H
 
 #include "base/isa.h"
-#include "submod/losses/bins.h"
+#include "submod/losses/histogram.h"
 
 typedef struct submodi_histogram_loops {
     /* e = max(0, 1 - v) with the sign bit set at foreground pixels, max(0, bias + v) elsewhere, NaN

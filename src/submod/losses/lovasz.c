@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "submod/handle.h"
-#include "submod/losses/baseline_run.h"
+#include "submod/losses/baseline_passes.h"
 #include "submod/losses/tile.h"
 #include "submod/tensors/rows.h"
 #include <submod/lovasz.h>
@@ -17,24 +17,28 @@ submod_loss_settings submod_loss_defaults(void)
                                   .classes = SUBMOD_CLASSES_PRESENT};
 }
 
-static submod_status solve(submodi_batch *batch, double *loss, const submod_gradient *gradient,
+static submod_status solve(const char *who, submodi_kind kind, const submod_scores *scores,
+                           const submod_labels *labels, double *loss,
+                           const submod_gradient *gradient, const submod_loss_settings *settings,
                            submod_loss_info *info, submod_work *work)
 {
+    submodi_batch batch;
+    submod_status status = submodi_batch_start(&batch, who, kind, scores, labels, settings);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     submod_loss_info i = {0};
     double value = 0;
-    submod_status status = submodi_batch_prepare(batch, w);
+    status = submodi_batch_prepare(&batch, gradient, w);
     if (status == SUBMOD_OK) {
-        status = submodi_require_gradient(batch->who, gradient, &batch->scores);
+        status = batch.settings.engine == SUBMOD_ENGINE_EXACT
+                     ? submodi_loss_exact(&batch, &value, gradient, &i, w)
+                     : submodi_loss_histogram(&batch, &value, gradient, &i, w);
     }
-    if (status == SUBMOD_OK) {
-        status = batch->settings.engine == SUBMOD_ENGINE_EXACT
-                     ? submodi_loss_exact(batch, &value, gradient, &i, w)
-                     : submodi_loss_histogram(batch, &value, gradient, &i, w);
-    }
-    i.pixels = batch->valid;
-    i.terms = batch->terms;
+    i.pixels = batch.valid;
+    i.terms = batch.terms;
     i.workspace = w->used + w->spilled - scope.used - scope.spilled;
     submodi_scope_close(&scope);
     if (status == SUBMOD_OK && loss) {
@@ -51,10 +55,8 @@ submod_status submod_lovasz_softmax(const submod_scores *scores, const submod_la
                                     const submod_loss_settings *settings, submod_loss_info *info,
                                     submod_work *work)
 {
-    submodi_batch batch;
-    submod_status status = submodi_batch_start(&batch, "submod_lovasz_softmax", scores, labels,
-                                               SUBMODI_SOFTMAX, false, settings);
-    return status == SUBMOD_OK ? solve(&batch, loss, gradient, info, work) : status;
+    return solve("submod_lovasz_softmax", SUBMODI_LOVASZ_SOFTMAX, scores, labels, loss, gradient,
+                 settings, info, work);
 }
 
 submod_status submod_lovasz_sigmoid(const submod_scores *scores, const submod_labels *labels,
@@ -62,11 +64,8 @@ submod_status submod_lovasz_sigmoid(const submod_scores *scores, const submod_la
                                     const submod_loss_settings *settings, submod_loss_info *info,
                                     submod_work *work)
 {
-    submodi_batch batch;
-    submod_status status = submodi_batch_start(&batch, "submod_lovasz_sigmoid", scores, labels,
-                                               SUBMODI_SIGMOID, false, settings);
-    batch.multilabel = true;
-    return status == SUBMOD_OK ? solve(&batch, loss, gradient, info, work) : status;
+    return solve("submod_lovasz_sigmoid", SUBMODI_LOVASZ_SIGMOID, scores, labels, loss, gradient,
+                 settings, info, work);
 }
 
 submod_status submod_lovasz_hinge(const submod_scores *scores, const submod_labels *labels,
@@ -74,30 +73,26 @@ submod_status submod_lovasz_hinge(const submod_scores *scores, const submod_labe
                                   const submod_loss_settings *settings, submod_loss_info *info,
                                   submod_work *work)
 {
-    submodi_batch batch;
-    submod_status status =
-        submodi_batch_start_hinge(&batch, "submod_lovasz_hinge", scores, labels, settings);
-    return status == SUBMOD_OK ? solve(&batch, loss, gradient, info, work) : status;
+    return solve("submod_lovasz_hinge", SUBMODI_LOVASZ_HINGE, scores, labels, loss, gradient,
+                 settings, info, work);
 }
 
 /* ---- the hinge of any set function ---- */
 
-/* The margins of one image in double; false when some score is bad. */
-static bool read_margins(const submodi_batch *batch, size_t image,
-                         const submodi_tile_memory *memory, double *margin, float *side)
+typedef struct margins {
+    double *margin; /* of one image */
+    float *side;    /* 1 or -1 by its label, 0 where it has no margin */
+} margins;
+
+static void read_margins(const void *context, const submodi_tile *tile)
 {
-    bool good = true;
-    for (size_t t = 0; t < batch->tiles_per_image; t++) {
-        submodi_tile tile;
-        good = submodi_tile_load(batch, image, t, memory, &tile) && good;
-        for (size_t i = 0; i < tile.n; i++) {
-            float s = tile.codes[i] == 1 ? 1.0F : tile.codes[i] == 0 ? -1.0F : 0.0F;
-            double m = s == 0 ? 0 : 1 - (double)s * (double)tile.v[i];
-            margin[tile.first + i] = m > 0 ? m : 0;
-            side[tile.first + i] = m > 0 ? s : 0;
-        }
+    const margins *m = context;
+    for (size_t i = 0; i < tile->n; i++) {
+        float s = tile->codes[i] == 1 ? 1.0F : tile->codes[i] == 0 ? -1.0F : 0.0F;
+        double margin = s == 0 ? 0 : 1 - (double)s * (double)tile->v[i];
+        m->margin[tile->first + i] = margin > 0 ? margin : 0;
+        m->side[tile->first + i] = margin > 0 ? s : 0;
     }
-    return good;
 }
 
 /* Losses and gradients of all images into work, so that nothing is written before all is known. */
@@ -107,13 +102,13 @@ static submod_status solve_images(const submodi_batch *batch, const submod_fn *f
     size_t n = batch->scores.pixels;
     double *margin = submodi_take(w, n, sizeof *margin);
     double *g = submodi_take(w, n, sizeof *g);
-    submodi_tile_memory *memory = submodi_tiles_take(batch, 1, w);
-    if (!margin || !g || !memory) {
+    if (!margin || !g) {
         return submodi_nomem(batch->who);
     }
     for (size_t b = 0; b < batch->scores.batch; b++) {
         float *side = derivative + b * n;
-        if (!read_margins(batch, b, memory, margin, side)) {
+        const margins m = {margin, side};
+        if (!submodi_visit(batch, b, 1, 0, SUBMODI_LABELS | SUBMODI_VALUES, read_margins, &m)) {
             return submodi_batch_bad_score(batch);
         }
         double value;
@@ -151,15 +146,9 @@ submod_status submod_lovasz_hinge_function(const submod_fn *fn, const submod_sco
                                            const submod_loss_settings *settings, submod_work *work)
 {
     static const char who[] = "submod_lovasz_hinge_function";
-    submod_loss_settings given, s = submod_loss_defaults();
-    submod_status status = submodi_read_loss_settings(who, settings, &given);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    s.has_ignore = given.has_ignore;
-    s.ignore_index = given.ignore_index;
     submodi_batch batch;
-    status = submodi_batch_start(&batch, who, scores, labels, SUBMODI_SCORE, true, &s);
+    submod_status status =
+        submodi_batch_start(&batch, who, SUBMODI_FUNCTION_HINGE, scores, labels, settings);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -169,17 +158,14 @@ submod_status submod_lovasz_hinge_function(const submod_fn *fn, const submod_sco
                             scores->pixels);
     }
     if (submodi_is_hamming(fn)) {
-        return submodi_hamming_hinge(scores, labels, loss, gradient, &s, work);
+        return submodi_hamming_hinge(scores, labels, loss, gradient, settings, work);
     }
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     size_t n = scores->pixels;
     double value = 0;
     float *derivative = NULL;
-    status = submodi_batch_prepare(&batch, w);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_gradient(who, gradient, scores);
-    }
+    status = submodi_batch_prepare(&batch, gradient, w);
     if (status == SUBMOD_OK) {
         derivative = submodi_take(w, scores->batch * n, sizeof *derivative);
         status = derivative ? solve_images(&batch, fn, derivative, &value, w) : submodi_nomem(who);

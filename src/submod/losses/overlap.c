@@ -17,7 +17,7 @@
 
 #include "base/error.h"
 #include "submod/losses/baseline_loops.h"
-#include "submod/losses/baseline_run.h"
+#include "submod/losses/baseline_passes.h"
 
 /* What is added up per class: I and S. */
 enum { INSIDE, ALL, SUMS };
@@ -79,12 +79,12 @@ static double solve_rahman_wang(const submodi_baseline_run *x, size_t group, con
 
 static double solve_jaccard(const submodi_baseline_run *x, size_t group, const double *sum)
 {
-    return solve(x, group, sum, x->settings->smoothing, false);
+    return solve(x, group, sum, x->batch.given.smoothing, false);
 }
 
 static double solve_dice(const submodi_baseline_run *x, size_t group, const double *sum)
 {
-    return solve(x, group, sum, x->settings->smoothing, true);
+    return solve(x, group, sum, x->batch.given.smoothing, true);
 }
 
 /* ---- backward ---- */
@@ -107,7 +107,7 @@ static void derive(const submodi_baseline_run *x, const submodi_tile *tile)
  * the larger of 2 and that. */
 static submod_status require_smoothing(submodi_baseline_run *x)
 {
-    double smoothing = x->settings->smoothing;
+    double smoothing = x->batch.given.smoothing;
     if (!isfinite(smoothing)) {
         return submodi_fail(SUBMOD_ENONFINITE, "%s: smoothing is %g", x->batch.who, smoothing);
     }
@@ -128,11 +128,8 @@ submod_status submod_rahman_wang(const submod_scores *scores, const submod_label
                                  const submod_loss_settings *settings, submod_work *work)
 {
     static const submodi_baseline rahman_wang = {.who = "submod_rahman_wang",
-                                                 .binary = true,
-                                                 .of_logits = SUBMODI_SIGMOID,
-                                                 .takes_classes = false,
+                                                 .kind = SUBMODI_RAHMAN_WANG,
                                                  .sums = SUMS,
-                                                 .prepare = NULL,
                                                  .add = add,
                                                  .solve = solve_rahman_wang,
                                                  .derive = derive};
@@ -144,9 +141,7 @@ submod_status submod_soft_dice(const submod_scores *scores, const submod_labels 
                                const submod_loss_settings *settings, submod_work *work)
 {
     static const submodi_baseline dice = {.who = "submod_soft_dice",
-                                          .binary = false,
-                                          .of_logits = SUBMODI_SOFTMAX,
-                                          .takes_classes = true,
+                                          .kind = SUBMODI_OVERLAP,
                                           .sums = SUMS,
                                           .prepare = require_smoothing,
                                           .add = add,
@@ -160,9 +155,7 @@ submod_status submod_soft_jaccard(const submod_scores *scores, const submod_labe
                                   const submod_loss_settings *settings, submod_work *work)
 {
     static const submodi_baseline jaccard = {.who = "submod_soft_jaccard",
-                                             .binary = false,
-                                             .of_logits = SUBMODI_SOFTMAX,
-                                             .takes_classes = true,
+                                             .kind = SUBMODI_OVERLAP,
                                              .sums = SUMS,
                                              .prepare = require_smoothing,
                                              .add = add,

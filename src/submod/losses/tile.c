@@ -1,6 +1,8 @@
+/* Loading, visiting and storing tiles (see tile.h). */
 #include "submod/losses/tile.h"
 
 #include <math.h>
+#include <omp.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -15,75 +17,122 @@ static submodi_tile_memory take_one(const submodi_batch *batch, submod_work *wor
     m.g = submodi_take(work, rows, SUBMODI_TILE * sizeof *m.g);
     m.factor = submodi_take(work, 1, SUBMODI_TILE * sizeof *m.factor);
     m.largest = submodi_take(work, 1, SUBMODI_TILE * sizeof *m.largest);
-    m.codes = submodi_take(work, batch->multilabel ? rows : 1, SUBMODI_TILE * sizeof *m.codes);
+    m.codes = submodi_take(work, submodi_label_rows(batch), SUBMODI_TILE * sizeof *m.codes);
     return m;
 }
 
-submodi_tile_memory *submodi_tiles_take(const submodi_batch *batch, int threads, submod_work *work)
+submodi_tile_memory *submodi_tiles_take(const submodi_batch *batch, submod_work *work)
 {
-    submodi_tile_memory *tile = submodi_take(work, (size_t)threads, sizeof *tile);
-    bool good = tile != NULL;
-    for (int t = 0; good && t < threads; t++) {
-        tile[t] = take_one(batch, work);
-        good = tile[t].v && tile[t].g && tile[t].factor && tile[t].largest && tile[t].codes;
+    submodi_tile_memory *memory = submodi_take(work, (size_t)batch->threads, sizeof *memory);
+    bool good = memory != NULL;
+    for (int t = 0; good && t < batch->threads; t++) {
+        memory[t] = take_one(batch, work);
+        good =
+            memory[t].v && memory[t].g && memory[t].factor && memory[t].largest && memory[t].codes;
     }
-    return good ? tile : NULL;
+    return good ? memory : NULL;
 }
 
-bool submodi_tile_load_scaled(const submodi_batch *batch, size_t image, size_t t,
-                              const submodi_tile_memory *memory, submodi_tile *tile)
+/* ---- loading ---- */
+
+static void load_labels(const submodi_batch *batch, const submodi_tile *tile, int32_t *codes)
 {
-    size_t C = batch->scores.classes;
-    size_t first = t * SUBMODI_TILE;
-    size_t left = batch->scores.pixels - first;
-    size_t n = left < SUBMODI_TILE ? left : SUBMODI_TILE;
-    *tile = (submodi_tile){.image = image,
-                           .first = first,
-                           .n = n,
-                           .codes = memory->codes,
-                           .v = memory->v,
-                           .factor = memory->factor,
-                           .largest = memory->largest,
-                           .g = memory->g};
-    for (size_t c = 0; c < (batch->multilabel ? C : 1); c++) {
-        submodi_batch_codes(batch, image, c, t, memory->codes + c * SUBMODI_TILE);
+    for (size_t c = 0; c < submodi_label_rows(batch); c++) {
+        submod_labels view = submodi_labels_for(batch, c);
+        submodi_labels_read(&view, tile->image, tile->first, tile->n, &batch->rule,
+                            codes + c * SUBMODI_TILE);
     }
+}
+
+/* False if some score is bad. */
+static bool load_scores(const submodi_batch *batch, const submodi_tile *tile, bool activate)
+{
+    const submodi_activation_loops *loops = submodi_activations();
+    size_t n = tile->n;
     bool good = true;
     for (size_t i = 0; i < n; i++) {
-        memory->largest[i] = -INFINITY;
-        memory->factor[i] = 1;
+        tile->largest[i] = -INFINITY;
+        tile->factor[i] = 1;
     }
-    for (size_t c = 0; c < C; c++) {
+    for (size_t c = 0; c < batch->scores.classes; c++) {
         /* Copied in any case: rows of a picture often lie a power of two apart and fight for the
          * same cache lines. */
-        float *v = memory->v + c * SUBMODI_TILE;
+        float *v = tile->v + c * SUBMODI_TILE;
         float buffer[SUBMODI_TILE];
-        const float *row = submodi_row(&batch->scores, image, c, first, n, buffer);
-        good = submodi_activations()->take_row(row, n, v, memory->largest) && good;
-        submodi_prefetch_row(&batch->scores, image, c, first + SUBMODI_TILE, SUBMODI_TILE);
-        if (batch->activation == SUBMODI_SIGMOID) {
-            submodi_activations()->sigmoid(n, v);
-        } else if (batch->activation == SUBMODI_PROBABILITY) {
-            good = submodi_activations()->clamp_probability(n, v) && good;
+        const float *row = submodi_row(&batch->scores, tile->image, c, tile->first, n, buffer);
+        good = loops->take_row(row, n, v, tile->largest) && good;
+        submodi_prefetch_row(&batch->scores, tile->image, c, tile->first + SUBMODI_TILE,
+                             SUBMODI_TILE);
+        if (batch->activation == SUBMODI_PROBABILITY) {
+            good = loops->clamp_probability(n, v) && good;
+        } else if (batch->activation == SUBMODI_SIGMOID && activate) {
+            loops->sigmoid(n, v);
         }
     }
-    if (batch->activation == SUBMODI_SOFTMAX) {
-        submodi_activations()->softmax(C, n, memory->largest, memory->v, memory->factor);
+    if (batch->activation == SUBMODI_SOFTMAX && activate) {
+        loops->softmax(batch->scores.classes, n, tile->largest, tile->v, tile->factor);
     }
     return good;
 }
 
-bool submodi_tile_load(const submodi_batch *batch, size_t image, size_t t,
-                       const submodi_tile_memory *memory, submodi_tile *tile)
+/* From probabilities up to a factor to probabilities. */
+static void normalise(const submodi_batch *batch, const submodi_tile *tile)
 {
-    bool good = submodi_tile_load_scaled(batch, image, t, memory, tile);
-    for (size_t c = 0; batch->activation == SUBMODI_SOFTMAX && c < batch->scores.classes; c++) {
+    for (size_t c = 0; c < batch->scores.classes; c++) {
         submodi_activations()->multiply(tile->v + c * SUBMODI_TILE, tile->factor, tile->n);
     }
     for (size_t i = 0; i < tile->n; i++) {
         tile->factor[i] = 1;
     }
-    return good;
+}
+
+/* Tile t of an image into memory; false if some score is bad. */
+static bool load_tile(const submodi_batch *batch, size_t image, size_t t, unsigned load,
+                      const submodi_tile_memory *memory, submodi_tile *tile)
+{
+    size_t first = t * SUBMODI_TILE;
+    size_t left = batch->scores.pixels - first;
+    tile->image = image;
+    tile->first = first;
+    tile->n = left < SUBMODI_TILE ? left : SUBMODI_TILE;
+    tile->codes = memory->codes;
+    tile->v = memory->v;
+    tile->factor = memory->factor;
+    tile->largest = memory->largest;
+    tile->g = memory->g;
+    if (load & SUBMODI_LABELS) {
+        load_labels(batch, tile, memory->codes);
+    }
+    bool activate = (load & SUBMODI_SCALED) == SUBMODI_SCALED;
+    if (load & SUBMODI_SCORES && !load_scores(batch, tile, activate)) {
+        return false;
+    }
+    if ((load & SUBMODI_VALUES) == SUBMODI_VALUES && batch->activation == SUBMODI_SOFTMAX) {
+        normalise(batch, tile);
+    }
+    return true;
+}
+
+bool submodi_visit(const submodi_batch *batch, size_t first, size_t images, size_t parts,
+                   unsigned load, submodi_tile_body *body, const void *context)
+{
+    size_t tiles = images * batch->tiles_per_image;
+    size_t runs = parts ? parts : tiles;
+    int bad = 0;
+#pragma omp parallel for num_threads(batch->threads) reduction(| : bad)
+    for (size_t k = 0; k < runs; k++) {
+        submodi_tile tile = {.part = k, .thread = (size_t)omp_get_thread_num()};
+        for (size_t t = k * tiles / runs; t < (k + 1) * tiles / runs; t++) {
+            size_t image = first + t / batch->tiles_per_image;
+            if (!load_tile(batch, image, t % batch->tiles_per_image, load,
+                           &batch->memory[tile.thread], &tile)) {
+                bad = 1; /* what NaN leaves behind is of no use */
+            } else if (body) {
+                body(context, &tile);
+            }
+        }
+    }
+    return !bad;
 }
 
 submod_status submodi_batch_bad_score(const submodi_batch *batch)
@@ -109,6 +158,8 @@ submod_status submodi_batch_bad_score(const submodi_batch *batch)
     }
     return submodi_fail(SUBMOD_ENONFINITE, "%s: the scores changed during the call", batch->who);
 }
+
+/* ---- storing ---- */
 
 static void store_softmax(const submodi_batch *batch, const submodi_tile *tile,
                           const submod_gradient *gradient)

@@ -1,7 +1,7 @@
 /* What the baselines have in common: their arguments, one pass over the scores that leaves sums per
  * group, one that writes the gradient. Each loss says what to add up and what follows from it. */
-#ifndef SUBMODI_LOSSES_BASELINE_RUN_H
-#define SUBMODI_LOSSES_BASELINE_RUN_H
+#ifndef SUBMODI_LOSSES_BASELINE_PASSES_H
+#define SUBMODI_LOSSES_BASELINE_PASSES_H
 
 #include "submod/losses/tile.h"
 #include <submod/baseline.h>
@@ -10,14 +10,11 @@ typedef struct submodi_baseline submodi_baseline;
 
 /* One call of a baseline. */
 typedef struct submodi_baseline_run {
-    const submodi_baseline *kind;
+    const submodi_baseline *loss;
     submodi_batch batch;
-    const submod_loss_settings *settings;
     const submod_gradient *gradient; /* may be NULL */
-    int threads;
-    submodi_tile_memory *tile; /* per thread */
-    size_t parts;              /* per group */
-    double *sum;               /* groups x parts x classes x sums */
+    size_t parts;                    /* per group */
+    double *sum;                     /* groups x parts x classes x sums */
     /* groups x classes: what a pixel of the background and one of the foreground is multiplied with
      * on the way back; for the losses where that is all. */
     float (*slope)[2];
@@ -26,11 +23,9 @@ typedef struct submodi_baseline_run {
 /* A loss. */
 struct submodi_baseline {
     const char *who; /* the public function */
-    bool binary;     /* one score per pixel, labels 0 or 1 */
-    submodi_activation of_logits;
-    bool takes_classes; /* the settings choose and weigh classes; else all enter the problem */
-    size_t sums;        /* numbers per class to add up */
-    /* After the problem has been prepared; may be NULL. */
+    submodi_kind kind;
+    size_t sums; /* numbers per class to add up */
+    /* After the batch has been prepared; may be NULL. */
     submod_status (*prepare)(submodi_baseline_run *x);
     /* Adds a tile whose scores are good to sum: classes x sums. */
     void (*add)(const submodi_baseline_run *x, const submodi_tile *tile, double *sum);
@@ -40,7 +35,7 @@ struct submodi_baseline {
     void (*derive)(const submodi_baseline_run *x, const submodi_tile *tile);
 };
 
-submod_status submodi_baseline_call(const submodi_baseline *kind, const submod_scores *scores,
+submod_status submodi_baseline_call(const submodi_baseline *baseline, const submod_scores *scores,
                                     const submod_labels *labels, double *loss,
                                     const submod_gradient *gradient,
                                     const submod_loss_settings *settings, submod_work *work);

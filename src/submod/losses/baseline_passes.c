@@ -1,0 +1,107 @@
+/* The two passes of every baseline (see baseline_passes.h). Sums are made in a fixed number of
+ * parts that are added in order: the same bits for any number of threads. */
+#include "submod/losses/baseline_passes.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+/* Partial sums per batch: enough for all threads to have work, few enough to be nothing. */
+enum { PARTS = 256 };
+
+static size_t sums_of(const submodi_baseline_run *x)
+{
+    return x->batch.scores.classes * x->loss->sums;
+}
+
+static void add_tile(const void *context, const submodi_tile *tile)
+{
+    const submodi_baseline_run *x = context;
+    x->loss->add(x, tile, x->sum + tile->part * sums_of(x));
+}
+
+/* The parts of all groups, each in a run of tiles of its own; false when some score is bad. */
+static bool add_up(const submodi_baseline_run *x)
+{
+    size_t parts = x->batch.groups * x->parts;
+    memset(x->sum, 0, parts * sums_of(x) * sizeof *x->sum);
+    return submodi_visit(&x->batch, 0, x->batch.scores.batch, parts,
+                         SUBMODI_LABELS | SUBMODI_VALUES, add_tile, x);
+}
+
+static double solve_group(const submodi_baseline_run *x, size_t group)
+{
+    double *sum = x->sum + group * x->parts * sums_of(x);
+    for (size_t k = 1; k < x->parts; k++) {
+        for (size_t i = 0; i < sums_of(x); i++) {
+            sum[i] += sum[k * sums_of(x) + i];
+        }
+    }
+    return x->loss->solve(x, group, sum);
+}
+
+static void write_tile(const void *context, const submodi_tile *tile)
+{
+    const submodi_baseline_run *x = context;
+    x->loss->derive(x, tile);
+    submodi_tile_store(&x->batch, tile, x->gradient);
+}
+
+static bool take_memory(submodi_baseline_run *x, submod_work *work)
+{
+    const submodi_batch *batch = &x->batch;
+    size_t tiles = batch->images_per_group * batch->tiles_per_image;
+    size_t wanted = batch->groups ? (PARTS + batch->groups - 1) / batch->groups : 0;
+    x->parts = wanted < tiles ? wanted : tiles;
+    x->sum =
+        submodi_take(work, submodi_times(batch->groups, x->parts), sums_of(x) * sizeof *x->sum);
+    x->slope = submodi_take(work, batch->groups, batch->scores.classes * sizeof *x->slope);
+    return x->sum && x->slope;
+}
+
+static submod_status run(submodi_baseline_run *x, double *loss, submod_work *work)
+{
+    if (!take_memory(x, work)) {
+        return submodi_nomem(x->batch.who);
+    }
+    if (!add_up(x)) {
+        return submodi_batch_bad_score(&x->batch);
+    }
+    double value = 0;
+    for (size_t g = 0; g < x->batch.groups; g++) {
+        value += solve_group(x, g);
+    }
+    if (loss) {
+        *loss = value;
+    }
+    if (x->gradient) {
+        submodi_visit(&x->batch, 0, x->batch.scores.batch, 0, SUBMODI_LABELS | SUBMODI_VALUES,
+                      write_tile, x);
+    }
+    return SUBMOD_OK;
+}
+
+submod_status submodi_baseline_call(const submodi_baseline *baseline, const submod_scores *scores,
+                                    const submod_labels *labels, double *loss,
+                                    const submod_gradient *gradient,
+                                    const submod_loss_settings *settings, submod_work *work)
+{
+    submodi_baseline_run x = {.loss = baseline, .gradient = gradient};
+    submod_status status =
+        submodi_batch_start(&x.batch, baseline->who, baseline->kind, scores, labels, settings);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    submodi_scope scope;
+    submod_work *w = submodi_scope_open(&scope, work);
+    status = submodi_batch_prepare(&x.batch, gradient, w);
+    if (status == SUBMOD_OK && baseline->prepare) {
+        status = baseline->prepare(&x);
+    }
+    if (status == SUBMOD_OK) {
+        status = run(&x, loss, w);
+    }
+    submodi_scope_close(&scope);
+    return status;
+}
