@@ -2,7 +2,7 @@
  *
  *   P pixels in the foreground, a / b mispredicted pixels of the foreground / background:
  *     F(a, b) = (a + b) / (P + b);     P = 0:  F = 1 if b > 0 else 0.
- *   Increments (never as differences of F: docs/mathematics.md, section 3):
+ *   Increments (jaccard_gain.h):
  *     foreground pixel   1 / (P + b)
  *     background pixel   (P - a) / ((P + b) (P + b + 1));   P = 0:  1 for the first, then 0.
  *
@@ -16,6 +16,7 @@
 #include "base/sort.h"
 #include "base/threads.h"
 #include "submod/functions/jaccard.h"
+#include "submod/functions/jaccard_gain.h"
 
 typedef struct jaccard {
     int64_t P;
@@ -46,15 +47,10 @@ static double value(int64_t P, counts c)
     return c.a + c.b == 0 ? 0 : (double)(c.a + c.b) / (double)(P + c.b);
 }
 
-/* What each of `more` background pixels adds on average after the counts c. With more = 1 this is
- * the increment above. At most 2^31 pixels: the integer products fit. */
-static double background_gain(int64_t P, counts c, int64_t more)
+/* What each of `more` pixels of one label adds on average after the counts c. */
+static double gain_of(const jaccard *j, counts c, int64_t more, bool background)
 {
-    int64_t U = P + c.b; /* union so far */
-    if (U == 0) {
-        return 1 / (double)more;
-    }
-    return (double)(P - c.a) / (double)(U * (U + more));
+    return submodi_jaccard_gain((double)j->P, (double)c.a, (double)c.b, (double)more, background);
 }
 
 static submod_status eval(const void *ctx, const int32_t *set, size_t k, double *result)
@@ -75,7 +71,7 @@ static submod_status gain(const void *ctx, void *state, int32_t e, double *resul
 {
     const jaccard *j = ctx;
     const counts *c = state;
-    *result = is_foreground(j, e) ? 1 / (double)(j->P + c->b) : background_gain(j->P, *c, 1);
+    *result = gain_of(j, *c, 1, !is_foreground(j, e));
     return SUBMOD_OK;
 }
 
@@ -159,9 +155,9 @@ static submod_status tied(const void *ctx, void *state, const int32_t *elements,
     const jaccard *j = ctx;
     counts *c = state;
     counts block = count(j, elements, k);
-    double of_foreground = 1 / (double)(j->P + c->b);
+    double of_foreground = gain_of(j, *c, block.a, false);
     c->a += block.a;
-    double of_background = background_gain(j->P, *c, block.b);
+    double of_background = gain_of(j, *c, block.b, true);
     c->b += block.b;
     for (size_t i = 0; i < k; i++) {
         gains[i] = is_foreground(j, elements[i]) ? of_foreground : of_background;
