@@ -1,6 +1,6 @@
 /* The bits of floats, and the two kinds of half floats. Shared by the CPU and the GPU. */
-#ifndef SUBMODI_TENSORS_FLOAT_BITS_H
-#define SUBMODI_TENSORS_FLOAT_BITS_H
+#ifndef SUBMODI_FLOAT_BITS_H
+#define SUBMODI_FLOAT_BITS_H
 
 #include <stdbool.h>
 #include <stdint.h>
