@@ -426,8 +426,10 @@ submod_status submodi_batch_shape(submodi_batch *batch, const submod_gradient *g
     if (status != SUBMOD_OK) {
         return status;
     }
-    if (batch->scores.pixels == 0) { /* no groups of nothing, however many images it is */
+    /* A batch of nothing has no groups, however large its other side. */
+    if (batch->scores.batch == 0 || batch->scores.pixels == 0) {
         batch->scores.batch = batch->labels.batch = 0;
+        batch->scores.pixels = batch->labels.pixels = 0;
     }
     batch->rule =
         (submodi_label_rule){.classes = batch->multilabel ? 2 : (int32_t)batch->scores.classes,
