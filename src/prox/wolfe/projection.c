@@ -222,7 +222,7 @@ submod_status submodi_projection_look(submodi_projection *p, bool *done)
     return status;
 }
 
-/* The points' orders and weights. */
+/* Copies the orders and weights of the points to *to. */
 static submod_status keep(const submodi_vertices *points, const char *who, submod_combination *to)
 {
     submod_combination new;
