@@ -17,7 +17,7 @@ Array = npt.NDArray[Any]
 
 def as_array(value: Any, name: str = "this") -> Array:
     """Lists, arrays, and whatever speaks DLPack or NumPy's protocols."""
-    if isinstance(value, Mapping):
+    if value is None or isinstance(value, Mapping):
         raise wrong_type(value, name, "an array")
     if not hasattr(value, "__dlpack__") or isinstance(value, np.ndarray):
         return np.asarray(value)
@@ -54,16 +54,16 @@ def scores_array(value: Any) -> Array:
     return array
 
 
-def labels_array(value: Any) -> Array:
+def labels_array(value: Any, name: str = "labels") -> Array:
     """uint8, bool, int32 and int64 as they are; other whole numbers become int64."""
-    array = as_array(value, "labels")
+    array = as_array(value, name)
     if array.dtype.name not in LABEL_TYPES or not _plain(array):
         if array.dtype.kind not in "iubf":
-            raise TypeError(f"labels of type {array.dtype}; whole numbers are needed")
+            raise TypeError(f"{name} of type {array.dtype}; whole numbers are needed")
         with np.errstate(invalid="ignore"):
             whole = array.astype(np.int64)
         if not np.array_equal(whole, array):
-            raise TypeError(f"labels of type {array.dtype} that are not whole numbers")
+            raise TypeError(f"{name} of type {array.dtype}; not all are whole numbers of 64 bits")
         array = whole
     return array
 

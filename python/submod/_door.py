@@ -115,6 +115,7 @@ _ADVICE: list[tuple[Any, str]] = [
         "a {type}; give one of its items, or make one of them all by torch.stack or torch.tensor",
     ),
     (str, "a string"),
+    (type(None), "None"),
 ]
 
 

@@ -364,8 +364,8 @@ class Function(Immutable):
         max_iterations: int | None = None,
         time_limit: float | None = None,
     ) -> MinimizeResult:
-        """A set that minimises F, which is submodular, with a certified gap. (For any other F it
-        is just some set, whatever the result says of it, but by "exhaustive".)
+        """A set that minimises F, which is submodular, with a certified gap. For any other F the
+        set and its proof may be wrong, except by method "exhaustive".
 
         method: "auto", "minimizer" (the function's own), "min_norm" or "exhaustive".
         integer_valued: F takes whole numbers only, so that a gap below 1 proves optimality.

@@ -67,7 +67,8 @@ class MeanIoU(Uncopied):
 
     def add(self, prediction: Any, truth: Any) -> None:
         """A batch: label maps (batch, ..) of the same shape."""
-        prediction, truth = labels_array(prediction), labels_array(truth)
+        prediction = labels_array(prediction, "prediction")
+        truth = labels_array(truth, "truth")
         if prediction.shape != truth.shape or truth.ndim < 1:
             raise ValueError(
                 f"prediction of shape {prediction.shape}, truth of shape {truth.shape}; "

@@ -33,6 +33,8 @@ def real(value: Any, name: str) -> float:
     if not isinstance(value, (str, bytes)):
         try:
             return float(value)
+        except OverflowError:
+            raise InvalidArgumentError(f"{name} is larger than any double") from None
         except (TypeError, ValueError):
             pass
     raise TypeError(f"{name} = {value!r}; a number is needed")

@@ -74,8 +74,8 @@ class MinimizeResult:
     submodular F has a value below dual = F(empty) + sum of min(s, 0).
 
     set is the smallest and largest the largest minimiser where extremes_proved, else as good as
-    was found. exact: proved optimal. The proofs hold for submodular functions only, but for method
-    "exhaustive", which is right for any; see check in Function.custom."""
+    was found. exact: proved optimal. Method "exhaustive" proves it for any function, the others for
+    submodular ones only; see check in Function.custom."""
 
     set: Members
     largest: Members

@@ -24,6 +24,7 @@ OF_CLASSES = [
     ({"classes": ["road"]}, "a class = 'road'; a whole number is needed"),
     ({"classes": []}, "class_list is empty; name at least one class"),
     ({"class_weight": "balanced"}, "class_weight = 'balanced'; a number per class is needed"),
+    ({"class_weight": ["a", "b", "c"]}, r"class_weight = \['a', .* a number per class is needed"),
     ({"class_weight": [0, 0, 0]}, "class_weight is 0 for every class"),
     ({"class_weight": [1, 0, 0], "classes": [1, 2]}, "0 for every class of class_list"),
     ({"from_logits": "yes"}, "from_logits = 'yes'; True or False"),
@@ -51,7 +52,7 @@ def test_settings_of_the_prox(options, words):
         submod.prox_lovasz_hinge(SCORES[:, 0], LABELS, **{"lam": 1.0, **options})
 
 
-@pytest.mark.parametrize("options, words", OF_CLASSES[:7])
+@pytest.mark.parametrize("options, words", OF_CLASSES[:8])
 def test_settings_of_the_dataset(options, words):
     """When it is made, not at the first batch."""
     options = {{"classes": "average"}.get(name, name): value for name, value in options.items()}
@@ -69,11 +70,27 @@ def test_no_arrays():
         submod.lovasz_softmax({"out": SCORES, "aux": SCORES}, LABELS)
     with pytest.raises(TypeError, match="labels: an array is needed, this is a dict"):
         submod.lovasz_softmax(SCORES, {})
+    with pytest.raises(TypeError, match="scores: an array is needed, this is None"):
+        submod.lovasz_softmax(None, LABELS)
     with pytest.raises(TypeError, match="labels of type object; whole numbers are needed"):
         submod.lovasz_softmax(SCORES, [None])
     with pytest.raises(TypeError, match="scores of type <U3; real numbers are needed"):
         submod.lovasz_hinge("abc", LABELS)
     assert submod.lovasz_softmax(SCORES.tolist(), LABELS.tolist()) > 0
+
+
+def test_numbers_beyond_their_types():
+    with pytest.raises(submod.InvalidArgumentError, match="lam is larger than any double"):
+        submod.prox_lovasz_hinge(SCORES[:, 0], LABELS, lam=10**400)
+    with pytest.raises(TypeError, match="labels of type uint64; not all are whole numbers of 64"):
+        submod.lovasz_softmax(SCORES, np.full(LABELS.shape, 2**64 - 1, np.uint64))
+
+
+def test_no_label_maps():
+    with pytest.raises(TypeError, match="prediction: an array is needed, this is None"):
+        submod.MeanIoU(3).add(None, LABELS)
+    with pytest.raises(TypeError, match="truth of type float64; not all are whole"):
+        submod.MeanIoU(3).add(LABELS, LABELS + 0.5)
 
 
 def test_one_hot_labels():

@@ -46,8 +46,10 @@ def test_no_tensors(taker):
         function([logits, logits], labels)
     with pytest.raises(TypeError, match="labels: a tensor is needed, this is a tuple"):
         function(logits, tuple(labels))
-    with pytest.raises(TypeError, match="labels: a tensor is needed, this is a NoneType"):
+    with pytest.raises(TypeError, match="labels: a tensor is needed, this is None"):
         function(logits, None)
+    with pytest.raises(TypeError, match=rf"{name}: a dense .*sparse_coo; {name}.to_dense\(\)"):
+        function(logits.to_sparse(), labels)
 
 
 def torch_cases(cases):

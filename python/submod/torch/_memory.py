@@ -33,6 +33,11 @@ def require_tensors(**given: Any) -> None:
     for name, value in given.items():
         if not isinstance(value, Tensor):
             raise wrong_type(value, name, "a tensor")
+        if value.layout != torch.strided:
+            raise TypeError(
+                f"{name}: a dense tensor is needed, this one is {value.layout}; "
+                f"{name}.to_dense() makes one of it"
+            )
 
 
 def require_pair(logits: Any, labels: Any) -> None:

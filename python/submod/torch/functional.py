@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any, Union
 
 import torch
@@ -23,9 +22,11 @@ def weight_tensor(weight: Weight) -> Tensor | None:
     """In CPU memory, where the library reads it."""
     if weight is None:
         return None
-    if isinstance(weight, (str, Mapping)):
-        raise TypeError(f"class_weight = {weight!r}; a number per class is needed")
-    return torch.as_tensor(weight, dtype=torch.float64).detach().cpu()
+    try:
+        numbers = torch.as_tensor(weight, dtype=torch.float64)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"class_weight = {weight!r}; a number per class is needed") from None
+    return numbers.detach().cpu()
 
 
 def checked_lam(lam: Any) -> float:
