@@ -1,3 +1,4 @@
+/* What the baselines add up over a row of pixels, and their slopes (see baseline_loops.h). */
 #include "submod/losses/baseline_loops.h"
 
 #include <string.h>
