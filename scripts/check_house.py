@@ -24,9 +24,7 @@ from generate_bindings import Declaration, Header, read_headers  # noqa: E402
 SUBMOD = ["submod", "submod/functions", "submod/tensors", "submod/losses", "submod/metrics"]
 PROX = ["prox", "prox/contract", "prox/jaccard", "prox/wolfe"]
 # The headers of prox that its own rooms build on: below those rooms, so that they count as a room.
-CONTRACT = [
-    f"prox/{name}.h" for name in ("combination", "gap", "isotonic", "long_sum", "solver")
-]
+CONTRACT = [f"prox/{name}.h" for name in ("combination", "gap", "isotonic", "long_sum", "solver")]
 ALLOWED = {
     "base": [],
     "submod": ["base"],
@@ -111,7 +109,10 @@ KINDS = ["handle", "input", "output", "settings", "info", "workspace"]
 
 def kind(d: Declaration, first: bool, header: Header) -> str:
     opaque = d.base.startswith("submod_") and d.base not in (*header.structs, *header.enums)
-    if d.base == "submod_work" or (d.base, d.name) in [("submod_gpu_place", "place"), ("int", "device")]:
+    if d.base == "submod_work" or (d.base, d.name) in [
+        ("submod_gpu_place", "place"),
+        ("int", "device"),
+    ]:
         return "workspace" if d.stars < 2 else "output"
     if d.base.endswith("_settings"):
         return "settings"
@@ -121,7 +122,11 @@ def kind(d: Declaration, first: bool, header: Header) -> str:
         return "handle"
     if d.base == "submod_gradient":
         return "output"
-    return "output" if d.stars and not d.const and not opaque or d.stars == 2 and not d.const else "input"
+    return (
+        "output"
+        if (d.stars and not d.const and not opaque) or (d.stars == 2 and not d.const)
+        else "input"
+    )
 
 
 def check_arguments() -> list[str]:

@@ -11,7 +11,7 @@ if [ $# -ne 2 ]; then
 fi
 miou=$1
 make_png=$2
-readme=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/README.md
+page=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/docs/miou.md
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
@@ -241,14 +241,14 @@ says "p/results/${frame}_leftImg8bit.png: not the only file with this name"
 says "p/bonn_000000_000019.png: no ground truth for this prediction"
 says "no ground truth with a prediction"
 
-# ---- README's calls, as they stand ----
+# ---- the calls of docs/miou.md, as they stand ----
 png GT_DIR/a.png gray8 4 1 0 0 1 1
 png "gtFine/val/aachen/${frame}_gtFine_labelIds.png" gray8 4 1 7 7 8 8
 mkdir -p ImageSets/Segmentation
 echo a >ImageSets/Segmentation/val.txt
 seq 8 >names.txt
-mapfile -t calls < <(sed -n 's/^    submod-miou //p' "$readme")
-[ ${#calls[@]} -gt 0 ] || fail "README calls no submod-miou"
+mapfile -t calls < <(sed -n 's/^    submod-miou //p' "$page")
+[ ${#calls[@]} -gt 0 ] || fail "docs/miou.md calls no submod-miou"
 for call in "${calls[@]}"; do
     rm -rf PRED_DIR
     case $call in
@@ -259,7 +259,7 @@ for call in "${calls[@]}"; do
     problems 0
     table '^dataset-mIoU +100\.00 %$'
 done
-[ -s scores.json ] || fail "README's scores.json is not there"
+[ -s scores.json ] || fail "docs/miou.md's scores.json is not there"
 
 # ---- calls ----
 expect 0 --help
