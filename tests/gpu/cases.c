@@ -1,3 +1,4 @@
+/* Random batches for the GPU path, compared with the engines of the CPU (see cases.h). */
 #include "cases.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* The machine of the device tests: a GPU, by the runtime of CUDA (see machine.h). */
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
 

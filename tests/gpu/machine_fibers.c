@@ -1,3 +1,4 @@
+/* The machine of the device tests: fibers on the CPU (see machine.h). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* Blocks of threads as fibers on the CPU (see shim.h). */
 #include "shim.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Batches of all types and strides (see views.h). */
 #include "views.h"
 
 #include <stdlib.h>

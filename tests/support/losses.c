@@ -1,3 +1,4 @@
+/* Random batches for the losses and slow references (see losses.h). */
 #include "losses.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Rows of scores as floats, and labels as int32_t (see row_loops.h). */
 #include "submod/tensors/row_loops.h"
 
 #include "submod/tensors/float_bits.h"

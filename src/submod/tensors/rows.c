@@ -1,3 +1,4 @@
+/* Rows of scores and gradients, whatever their types and strides (see rows.h). */
 #include "submod/tensors/rows.h"
 
 #include "base/memory.h"
