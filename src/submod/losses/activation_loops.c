@@ -1,3 +1,4 @@
+/* Softmax, sigmoid and their derivatives on tiles (see activation_loops.h). */
 #include "submod/losses/activation_loops.h"
 
 #include <string.h>

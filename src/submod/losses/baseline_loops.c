@@ -1,3 +1,4 @@
+/* The loops of the baselines over rows of a tile (see baseline_loops.h). */
 #include "submod/losses/baseline_loops.h"
 
 #include <string.h>
