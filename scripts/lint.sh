@@ -59,6 +59,13 @@ run_shellcheck() {
         tests/install/run.sh tests/miou/run.sh tests/report/run.sh tests/studies/check.sh
 }
 
+# Layout, documents, and the picture of the architecture.
+run_house() {
+    python3 -B scripts/check_house.py &&
+        python3 -B scripts/check_docs.py &&
+        python3 -B docs/architecture.py --check
+}
+
 # A version of its own, so that all machines agree about the layout.
 ruff_version=0.17.4
 fetch_ruff() {
@@ -88,6 +95,7 @@ if command -v ninja >/dev/null; then
 fi
 cmake -S . -B build >/dev/null
 
+check python3 run_house
 check clang-format run_clang_format
 check clang-tidy run_clang_tidy
 check cppcheck run_cppcheck

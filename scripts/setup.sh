@@ -6,6 +6,7 @@
 #   scripts/setup.sh study          and what draws the plots of scripts/study.sh and writes its report
 #   scripts/setup.sh browser        and the browser in which the report is tested
 #   scripts/setup.sh python         and a Python that can make virtual environments
+#   scripts/setup.sh docs           and what renders the documents, scripts/docs.sh
 #   scripts/setup.sh clang          and clang, the other compiler that the tests build with
 #   scripts/setup.sh lint study     and both, as any combination
 #
@@ -33,6 +34,11 @@ for group in "$@"; do
         # The last two: the volumes of study brain and what reads them.
         packages+=(gnuplot-nox python3 libnifti-dev mricron-data)
         tools+=(gnuplot python3)
+        ;;
+    docs)
+        # fonts-lmodern has the font of the formulas.
+        packages+=(doxygen fonts-lmodern pandoc)
+        tools+=(doxygen pandoc)
         ;;
     browser)
         packages+=(chromium)

@@ -1035,7 +1035,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "device": c_int,
         },
     ),
-    "gpu_prox_workspace": (c_int, {"x": POINTER(Scores), "bins": c_size_t, "bytes": c_void_p}),
     "gpu_prox_jaccard": (
         c_int,
         {
@@ -1049,6 +1048,7 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "place": POINTER(GpuPlace),
         },
     ),
+    "gpu_prox_workspace": (c_int, {"x": POINTER(Scores), "bins": c_size_t, "bytes": c_void_p}),
     "gpu_prox_jaccard_host": (
         c_int,
         {

@@ -84,10 +84,12 @@ class DatasetJaccard:
 
     @property
     def classes(self) -> int:
+        """The number of classes."""
         return self._dataset.shape[0]
 
     @property
     def bins(self) -> int:
+        """The number of bins per class and label."""
         return self._dataset.shape[2]
 
     @property
@@ -129,6 +131,7 @@ class DatasetJaccard:
             self._solved = False
 
     def reset(self) -> None:
+        """Back to no counts."""
         with self._dataset.lock:
             call("dataset_reset", dataset=self._dataset)
             self._solved = False
@@ -171,6 +174,7 @@ class DatasetJaccard:
         return {"classes": self.classes, "bins": self.bins, "counts": self.counts}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Back to what state_dict() had saved, of the same classes and bins."""
         if (state["classes"], state["bins"]) != (self.classes, self.bins):
             raise ValueError(
                 f"a state of {state['classes']} classes and {state['bins']} bins, "

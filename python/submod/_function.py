@@ -258,11 +258,13 @@ class Function(Immutable):
 
     @property
     def n(self) -> int:
+        """The number of elements."""
         size: int = function("fn_size")(self._handle)
         return size
 
     @property
     def name(self) -> str:
+        """Its kind: "jaccard", "cut", .., "custom"."""
         name: bytes = function("fn_name")(self._handle)
         return name.decode()
 

@@ -152,6 +152,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def get_num_threads() -> int:
+    """The number that the next parallel section of this thread would use; at least 1."""
     count: int = function("get_num_threads")()
     return count
 
@@ -176,6 +177,7 @@ def gpu_available() -> GpuAvailability:
 
 
 def version() -> str:
+    """The version of the library, such as "0.1.0"."""
     text: bytes = function("version_string")()
     return text.decode()
 

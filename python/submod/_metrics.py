@@ -85,10 +85,12 @@ class MeanIoU(Uncopied):
             call("miou_merge", miou=self._handle, other=other._handle)
 
     def reset(self) -> None:
+        """Back to no images."""
         with self._handle.lock:
             function("miou_reset")(self._handle)
 
     def compute(self) -> MeanIoUValues:
+        """The means of what was added so far."""
         values = MiouValues()
         with self._handle.lock:
             call("miou_get", miou=self._handle, values=values)
@@ -147,6 +149,7 @@ class Equibatch(Uncopied, Iterator[int]):
 
     @property
     def window(self) -> int:
+        """Every class is visited once in so many draws."""
         window: int = function("equibatch_window")(self._handle)
         return window
 

@@ -52,6 +52,7 @@ class GD:
     """x <- x - eta g"""
 
     def create(self, n: int) -> Handle:
+        """The rule in the library, for n variables."""
         return Handle("step_gd", n=n, free="step_free")
 
 
@@ -62,6 +63,7 @@ class Momentum:
     alpha: float = 0.9
 
     def create(self, n: int) -> Handle:
+        """The rule in the library, for n variables."""
         return Handle("step_momentum", n=n, alpha=real(self.alpha, "alpha"), free="step_free")
 
 
@@ -72,6 +74,7 @@ class Nesterov:
     alpha: float = 0.9
 
     def create(self, n: int) -> Handle:
+        """The rule in the library, for n variables."""
         return Handle("step_nesterov", n=n, alpha=real(self.alpha, "alpha"), free="step_free")
 
 
@@ -85,6 +88,7 @@ class Adam:
     decay: float = 0.0
 
     def create(self, n: int) -> Handle:
+        """The rule in the library, for n variables."""
         settings: _bindings.AdamSettings = function("adam_defaults")()
         set_fields(settings, vars(self))
         return Handle("step_adam", n=n, settings=settings, free="step_free")

@@ -1,4 +1,4 @@
-/* Settings that can grow: the one place where they are read. The rule stands in base.h. */
+/* Settings that can grow: the one place where they are read. base.h states the rule. */
 #include "base/settings.h"
 
 #include <string.h>
@@ -22,9 +22,9 @@ submod_status submodi_read_settings(const char *who, const char *defaults, const
     }
     if (size > known) {
         return submodi_fail(SUBMOD_EINVAL,
-                            "%s: settings.struct_size = %zu, but libsubmod " SUBMOD_VERSION_STRING
-                            " knows %zu: fill the settings with %s(), and use headers no newer "
-                            "than the library",
+                            "%s: settings.struct_size = %zu must be at most %zu: fill the settings "
+                            "with %s(), and use headers no newer than the library, which is "
+                            "libsubmod " SUBMOD_VERSION_STRING,
                             who, size, known, defaults);
     }
     memcpy(settings, given, size);

@@ -4,11 +4,11 @@
 
 #include <submod/base.h>
 
-/* *settings holds the library's defaults and is read from *given: as many bytes as
- * given->struct_size says, so that fields which the program does not know keep their defaults.
- * Both begin with size_t struct_size; settings->struct_size says how much the library knows and
- * stays. given = NULL: the defaults stay. defaults: the function that fills them, for the message.
- * SUBMOD_EINVAL, with *settings as before: a struct_size too small to hold itself, or larger than
+/* *settings holds the library's defaults. Copies the first given->struct_size bytes of *given over
+ * them, so that fields which an older program does not know keep their defaults. given = NULL: all
+ * defaults stay. Both structs begin with size_t struct_size; settings->struct_size stays as it is.
+ * defaults: the name of the function that fills in the defaults, for the error message.
+ * SUBMOD_EINVAL, with *settings unchanged: struct_size is too small to hold itself, or larger than
  * the library's. */
 submod_status submodi_read_settings(const char *who, const char *defaults, const void *given,
                                     void *settings);

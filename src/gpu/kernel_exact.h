@@ -1,11 +1,8 @@
 /* The exact engine on a device: keys that sort as errors do, weights from ranks, no pruning.
  *
  * A key is (top - bits of the error) * 2 + (1 for background): ascending keys are descending
- * errors, foreground before background among equals; ignored pixels have the last key. In sorted
- * order, with a, b the foreground and background errors before (rank.c):
- *
- *     foreground   1 / (P + b)                        b is the same all over a tied block
- *     background   (P - a) / ((P + b) (P + b + t))    b before, and t in, the tied block
+ * errors, foreground before background among equals; ignored pixels have the last key. A run of
+ * equal keys is a tied block, whose pixels share what they add (jaccard_gain.h).
  */
 #ifndef SUBMODI_GPU_KERNEL_EXACT_H
 #define SUBMODI_GPU_KERNEL_EXACT_H
@@ -98,16 +95,14 @@ SUBMODI_DEVICE double submodi_gpu_weight_at(const submodi_gpu_job *j, const subm
 {
     uint32_t n = j->per_group;
     if (!(key & 1)) {
-        return 1 / (double)((uint64_t)P + (i - a));
+        return submodi_jaccard_gain(P, a, i - a, 1, false); /* the same all over its block */
     }
     uint32_t begin =
         i > 0 && submodi_gpu_sorted_key(s, i - 1) == key ? submodi_gpu_rank(s, n, key, false) : i;
     uint32_t end = i + 1 < n && submodi_gpu_sorted_key(s, i + 1) == key
                        ? submodi_gpu_rank(s, n, key, true)
                        : i + 1;
-    double t = (double)(end - begin);
-    double U = (double)((uint64_t)P + (begin - a));
-    return U > 0 ? (double)(P - a) / (U * (U + t)) : 1 / t; /* U = 0: no foreground, first block */
+    return submodi_jaccard_gain(P, a, begin - a, end - begin, true);
 }
 
 /* Weights of ranks begin .. end-1 of a segment, with `a` foreground errors before them, to where

@@ -1,4 +1,5 @@
-/* Adam (Kingma and Ba, Algorithm 1), with decoupled weight decay AdamW (Loshchilov and Hutter). */
+/* Adam (Kingma and Ba, Algorithm 1), with the decoupled weight decay of AdamW (Loshchilov and
+ * Hutter). The formulas stand in optim.h. O(n) per step, two vectors of memory. */
 #include <math.h>
 
 #include "base/error.h"
@@ -27,7 +28,8 @@ static void adam(submod_step *step, double eta, const double *g, const double *x
         m[i] = beta1 * m[i] + (1 - beta1) * g[i];
         v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
         double scale = sqrt(v[i] / unbias2) + step->parameter[EPSILON];
-        /* g^2 may overflow where g does not; its coordinate would stand still from then on. */
+        /* g^2 may overflow where g does not. The coordinate would then never move again: NaN
+         * refuses it. */
         next[i] = scale < INFINITY ? shrink * x[i] - eta * (m[i] / unbias1) / scale : NAN;
     }
 }
@@ -35,16 +37,17 @@ static void adam(submod_step *step, double eta, const double *g, const double *x
 static submod_status check(const char *who, const submod_adam_settings *s)
 {
     if (!(s->beta1 >= 0 && s->beta1 < 1)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: beta1 = %g is not in [0, 1)", who, s->beta1);
+        return submodi_fail(SUBMOD_EINVAL, "%s: beta1 = %g must be in [0, 1)", who, s->beta1);
     }
     if (!(s->beta2 >= 0 && s->beta2 < 1)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: beta2 = %g is not in [0, 1)", who, s->beta2);
+        return submodi_fail(SUBMOD_EINVAL, "%s: beta2 = %g must be in [0, 1)", who, s->beta2);
     }
     if (!(s->epsilon > 0) || !isfinite(s->epsilon)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: epsilon = %g is not > 0", who, s->epsilon);
+        return submodi_fail(SUBMOD_EINVAL, "%s: epsilon = %g must be finite and > 0", who,
+                            s->epsilon);
     }
     if (!(s->decay >= 0) || !isfinite(s->decay)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: decay = %g is not >= 0", who, s->decay);
+        return submodi_fail(SUBMOD_EINVAL, "%s: decay = %g must be finite and >= 0", who, s->decay);
     }
     return SUBMOD_OK;
 }

@@ -1,4 +1,6 @@
-/* Convex combinations of greedy orders. */
+/* Convex combinations of greedy orders: the orders and weights that prove that s is a base. Memory:
+ * one permutation and one weight per order.
+ */
 #include "prox/combination.h"
 
 #include <math.h>
@@ -80,7 +82,8 @@ void submodi_combination_move(submod_combination *to, submod_combination *from)
     *from = (submod_combination){0};
 }
 
-/* Weights >= 0, relative to the largest, whose sum cannot overflow. */
+/* Refuses weights that are negative or all 0. Dividing by *largest keeps their sum from
+ * overflowing. */
 static submod_status require_weights(const char *who, const double *weights, size_t count,
                                      double *largest)
 {
@@ -90,7 +93,7 @@ static submod_status require_weights(const char *who, const double *weights, siz
         *largest = fmax(*largest, weights[k]);
     }
     return status == SUBMOD_OK && count && *largest == 0
-               ? submodi_fail(SUBMOD_EINVAL, "%s: all weights are 0", who)
+               ? submodi_fail(SUBMOD_EINVAL, "%s: a weight must be > 0, all are 0", who)
                : status;
 }
 
@@ -99,7 +102,8 @@ submod_status submod_combination_set(submod_combination *combination, size_t n, 
 {
     static const char who[] = "submod_combination_set";
     if (!combination || (count && (!orders || !weights || !n))) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: combination, orders or weights is NULL, or n = 0",
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: combination, orders and weights must not be NULL, n must be > 0",
                             who);
     }
     double largest;

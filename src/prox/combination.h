@@ -12,10 +12,10 @@ struct submod_combination {
 
 /* Empties it; accepts NULL. */
 void submodi_combination_clear(submod_combination *combination);
-/* Moves the content of *from, which is then empty, to *to, whose own is freed. */
+/* Frees the content of *to and moves that of *from there; *from is then empty. */
 void submodi_combination_move(submod_combination *to, submod_combination *from);
-/* *new gets room for content to be written, then moved to where it belongs: that keeps its old one
- * until all of the new is there. */
+/* Allocates *new, to be filled and then moved to where it belongs. So the old content stays until
+ * the new one is complete. */
 submod_status submodi_combination_room(const char *who, size_t n, size_t count,
                                        submod_combination *new);
 

@@ -1,6 +1,6 @@
-/* All subsets, depth first: the set {e_1 < .. < e_d} is reached by pushing e_d to a copy of the
- * state of {e_1, .., e_d-1}, so that each subset costs one push and one copy. Twice over: once for
- * the minimum, once for who attains it. Memory: n + 1 states. */
+/* A walk over all subsets, depth first: the set {e_1 < .. < e_d} is reached by pushing e_d to a
+ * copy of the state of {e_1, .., e_d-1}, so that each subset costs one push and one copy. There are
+ * two walks: one for the minimum, one for the sets that attain it. Memory: n + 1 states. */
 #include "submod/exhaustive.h"
 
 #include <math.h>
@@ -19,11 +19,11 @@ typedef struct walk {
     double lowest;  /* the minimum, and a set that attains it */
     uint32_t minimiser;
     double scale;   /* largest |value| */
-    double ceiling; /* what lies below is a minimum */
+    double ceiling; /* values up to here count as minimal */
     uint32_t intersection, united;
 } walk;
 
-/* Told of every subset. */
+/* Called for every subset. */
 typedef void visit(walk *w, uint32_t set, double value);
 
 static void keep_lowest(walk *w, uint32_t set, double value)
@@ -43,7 +43,7 @@ static void keep_minimisers(walk *w, uint32_t set, double value)
     }
 }
 
-/* The state and value at depth + 1: those at depth, and element j. */
+/* Makes the state and value at depth + 1: those at depth with element j added. */
 static submod_status push(walk *w, size_t depth, uint32_t j)
 {
     const submodi_subsets *of = w->of;
@@ -94,7 +94,7 @@ static submod_status go_through(walk *w, visit *tell)
     return status;
 }
 
-/* Whether this set is a minimiser; if not, *set becomes one. */
+/* Whether *set is a minimiser; if not, it becomes one. */
 static submod_status settle(walk *w, uint32_t *set, bool *is_minimiser)
 {
     submod_status status = SUBMOD_OK;
@@ -116,7 +116,7 @@ static submod_status search(walk *w, submodi_minimisers *found)
     if (status == SUBMOD_OK && !isfinite(w->scale)) {
         status = submodi_fail(SUBMOD_ENUMERIC, "%s: F - z overflows", w->who);
     }
-    w->ceiling = w->lowest + 1e-14 * w->scale; /* some tens of rounding errors of one sum */
+    w->ceiling = w->lowest + 1e-14 * w->scale; /* tens of rounding errors */
     status = status ? status : go_through(w, keep_minimisers);
     bool smallest = false, largest = false;
     status = status ? status : settle(w, &w->intersection, &smallest);

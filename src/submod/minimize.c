@@ -1,5 +1,5 @@
-/* min over A within block of F(base + A) - F(base) - z(A): by F's own minimiser, or by trying all.
- */
+/* min over A within block of F(base + A) - F(base) - z(A): by F's own minimiser, or by trying all
+ * subsets. */
 #include <math.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static submod_status try_all(const submodi_subsets *of, int largest, uint8_t *in
     return status;
 }
 
-/* F(base + A) - F(base) - z(A), A given by in; list has room for base and block. */
+/* *value = F(base + A) - F(base) - z(A) for the A given by in; list has room for base and block. */
 static submod_status minimum(const submodi_subsets *of, const uint8_t *in, int32_t *list,
                              double *value)
 {
@@ -45,7 +45,7 @@ static submod_status minimum(const submodi_subsets *of, const uint8_t *in, int32
     return isfinite(*value) ? SUBMOD_OK : submodi_fail(SUBMOD_ENUMERIC, "%s: F - z overflows", who);
 }
 
-/* Finite, and no sum of some of them overflows. */
+/* Requires that all z are finite and that no sum of some of them overflows. */
 static submod_status require_summable(const double *z, size_t n)
 {
     submod_status status = submodi_require_finite(who, "z", z, n);
@@ -71,9 +71,11 @@ submod_status submod_fn_minimize(const submod_fn *fn, const int32_t *base, size_
         status = require_summable(z, nblock);
     }
     if (status == SUBMOD_OK && !fn->ops.minimize && nblock > SUBMOD_EXHAUSTIVE_MAX) {
-        status = submodi_fail(SUBMOD_EUNSUPPORTED,
-                              "%s: a %s function has no minimiser, and 2^%zu subsets are too many",
-                              who, fn->name, nblock);
+        status =
+            submodi_fail(SUBMOD_EUNSUPPORTED,
+                         "%s: a %s function has no minimiser, and nblock = %zu must then be at "
+                         "most %d; submod_sfm has no such limit",
+                         who, fn->name, nblock, SUBMOD_EXHAUSTIVE_MAX);
     }
     if (status != SUBMOD_OK) {
         return status;

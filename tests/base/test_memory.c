@@ -1,5 +1,5 @@
-/* Allocations fail one after the other: the call ends with SUBMOD_ENOMEM and words, leaks nothing,
- * writes nothing, and works again afterwards. */
+/* Every allocation fails in turn: the call ends with SUBMOD_ENOMEM and an error message, leaks
+ * nothing, writes nothing, and works again afterwards. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>

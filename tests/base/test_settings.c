@@ -1,5 +1,5 @@
-/* Settings that can grow: every public function that takes some, called as programs of another
- * version would call it. */
+/* Settings that can grow: calls every public function that takes settings as a program of another
+ * version would. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>

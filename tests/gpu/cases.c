@@ -1,3 +1,4 @@
+/* Random problems for the GPU path: made, run on the CPU, and two runs compared. */
 #include "cases.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* The machine of the device tests: a real device, by CUDA's runtime. */
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
 

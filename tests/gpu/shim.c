@@ -1,3 +1,4 @@
+/* A backend on the CPU: fibers as threads, their schedule, and the calls that kernels make. */
 #include "shim.h"
 
 #include <math.h>

@@ -211,7 +211,7 @@ START_TEST(special_cases)
 }
 END_TEST
 
-/* Statuses and words are compared too. */
+/* Compares statuses and error messages too. */
 START_TEST(refusals)
 {
     submod_rng rng;

@@ -1,3 +1,4 @@
+/* Random batches of any type and strides, and their losses on the CPU. */
 #include "views.h"
 
 #include <stdlib.h>

@@ -15,9 +15,8 @@ START_TEST(functions)
     const size_t start[2] = {0, 0};
     const int32_t zero[1] = {0};
     const double one[1] = {1};
-    assert_error(submod_fn_coverage(1, start, zero, beyond, one, &fn), SUBMOD_EINVAL, "2^31 - 1");
-    assert_error(submod_fn_cut(1, beyond, zero, zero, one, 0, &fn), SUBMOD_EUNSUPPORTED,
-                 "2^31 - 1");
+    assert_error(submod_fn_coverage(1, start, zero, beyond, one, &fn), SUBMOD_EINVAL, "2^31");
+    assert_error(submod_fn_cut(1, beyond, zero, zero, one, 0, &fn), SUBMOD_EUNSUPPORTED, "2^31");
     ck_assert_ptr_null(fn);
 }
 END_TEST
@@ -50,7 +49,7 @@ START_TEST(counts)
     ck_assert_ok(submod_confusion_create(2, &confusion, NULL));
     ck_assert_ok(submod_confusion_add_counts(confusion, full));
     assert_error(submod_confusion_add(confusion, &labels, &labels), SUBMOD_ENUMERIC,
-                 "would overflow");
+                 "would exceed 2^63 - 1");
     ck_assert(submod_confusion_counts(confusion)[3] == 0);
     submod_confusion_free(confusion);
 }
@@ -65,7 +64,7 @@ START_TEST(sizes_of_prox)
     const uint64_t pixels[1] = {1};
     assert_error(
         submod_prox_jaccard_points(beyond, one, foreground, pixels, 1, NULL, NULL, NULL, NULL),
-        SUBMOD_EINVAL, "2^31 - 1");
+        SUBMOD_EINVAL, "2^31");
     assert_error(submod_prox_max_affine(SIZE_MAX / 8, 2, one, one, one, 1, NULL, NULL, NULL, NULL),
                  SUBMOD_EINVAL, "m * n is too large");
 }
@@ -114,10 +113,10 @@ START_TEST(certificates_that_are_none)
     ck_assert_ok(submod_fn_sqrt(2, &fn));
     weights[0] = -0.5, weights[1] = 1.5;
     assert_error(submod_certificate_check(fn, x, 1, x, x, &combination, &report), SUBMOD_EINVAL,
-                 "weight 0 is -0.5");
+                 "-0.5");
     weights[0] = 0.5, weights[1] = 0.25;
     assert_error(submod_certificate_check(fn, x, 1, x, x, &combination, &report), SUBMOD_EINVAL,
-                 "weights sum to 0.75");
+                 "0.75");
     weights[1] = 0.5;
     assert_error(submod_certificate_check(fn, far, 1, x, x, &combination, &report), SUBMOD_ENUMERIC,
                  "objective overflows");
@@ -160,7 +159,7 @@ START_TEST(descent_of_a_wild_problem)
     s.schedule = submod_schedule_constant(1);
     s.direction = SUBMOD_DIRECTION_PROX;
     s.lambda = NAN;
-    assert_error(submod_descend(&wild, step, &x, &s, NULL, NULL), SUBMOD_ENONFINITE, "lambda is");
+    assert_error(submod_descend(&wild, step, &x, &s, NULL, NULL), SUBMOD_ENONFINITE, "lambda");
     s.lambda = 1;
     assert_error(submod_descend(&wild, step, &x, &s, NULL, NULL), SUBMOD_ENUMERIC,
                  "direction of iteration 0 overflows");
@@ -212,7 +211,7 @@ START_TEST(gpu)
     many.batch_stride = 0;
     s.per_image = 1;
     assert_error(submod_gpu_loss_workspace(SUBMOD_GPU_SOFTMAX, &many, &bytes, &s),
-                 SUBMOD_EUNSUPPORTED, "2^31 - 1");
+                 SUBMOD_EUNSUPPORTED, "2^31");
     ck_assert_uint_eq(bytes, 7);
     assert_error(submod_gpu_lovasz_softmax(&scores, &labels, &result, NULL, NULL, &place),
                  SUBMOD_EINVAL, "workspace is NULL");

@@ -1,4 +1,4 @@
-/* Step rules against slow re-implementations on random gradients, schedules against their formulas,
+/* Step rules against slow re-implementations on random gradients; schedules against their formulas;
  * bad settings. */
 #include <math.h>
 

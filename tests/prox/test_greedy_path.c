@@ -1,4 +1,5 @@
-/* The greedy path against Algorithm 2 followed literally, O(p^2), and against the exact prox. */
+/* The greedy path against two references: Algorithm 2 followed step by step, O(p^2), and the exact
+ * prox. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* The exact Jaccard prox in all its forms, against slow decompositions that share no code with it,
- * and by its laws. */
+/* The exact Jaccard prox in all its forms: against slow decompositions that share no code with it,
+ * and by the laws that it obeys. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>

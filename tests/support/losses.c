@@ -1,3 +1,4 @@
+/* The Lovász losses: a naive reference in double, calls to the library, random batches. */
 #include "losses.h"
 
 #include <math.h>

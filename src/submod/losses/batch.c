@@ -308,25 +308,28 @@ static void count_tile(const void *context, const submodi_tile *tile)
 {
     const label_counts *x = context;
     size_t C = x->batch->scores.classes;
+    size_t n = tile->n;
     uint64_t *table = x->table + tile->thread * x->size;
     if (!x->batch->multilabel) {
-        for (size_t i = 0; i < tile->n; i++) {
+        for (size_t i = 0; i < n; i++) {
             table[tile->codes[i]]++; /* C is the code of ignored, C + 1 of bad labels */
         }
         return;
     }
     for (size_t c = 0; c < C; c++) {
         const int32_t *codes = tile->codes + c * SUBMODI_TILE;
-        uint32_t of_code[3] = {0, 0, 0};
-        for (size_t i = 0; i < tile->n; i++) {
-            of_code[0] += codes[i] == 0;
-            of_code[1] += codes[i] == 1;
-            of_code[2] += codes[i] == 2;
+        uint32_t zeros = 0;
+        uint32_t ones = 0;
+        uint32_t ignored = 0;
+        for (size_t i = 0; i < n; i++) {
+            zeros += codes[i] == 0;
+            ones += codes[i] == 1;
+            ignored += codes[i] == 2;
         }
-        table[c] += of_code[1];
-        table[C + BACKGROUND] += of_code[0];
-        table[C + IGNORED] += of_code[2];
-        table[C + BAD] += tile->n - of_code[0] - of_code[1] - of_code[2];
+        table[c] += ones;
+        table[C + IGNORED] += ignored;
+        table[C + BAD] += n - zeros - ones - ignored;
+        table[C + BACKGROUND] += zeros;
     }
 }
 
@@ -423,8 +426,10 @@ submod_status submodi_batch_shape(submodi_batch *batch, const submod_gradient *g
     if (status != SUBMOD_OK) {
         return status;
     }
-    if (batch->scores.pixels == 0) { /* no groups of nothing, however many images it is */
+    /* A batch of nothing has no groups, however large its other side. */
+    if (batch->scores.batch == 0 || batch->scores.pixels == 0) {
         batch->scores.batch = batch->labels.batch = 0;
+        batch->scores.pixels = batch->labels.pixels = 0;
     }
     batch->rule =
         (submodi_label_rule){.classes = batch->multilabel ? 2 : (int32_t)batch->scores.classes,

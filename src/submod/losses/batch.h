@@ -70,8 +70,8 @@ submod_status submodi_require_gradient(const char *who, const submod_gradient *g
 
 /* Checks everything but the values of labels and scores, the gradient (may be NULL) too; sets the
  * label rule and the groups. From then on batch * pixels < 2^31 and classes < 2^29: products of the
- * two or of groups, tiles and classes do not overflow. Images without pixels are none: their batch
- * is 0. */
+ * two or of groups, tiles and classes do not overflow. Of a batch of nothing both batch and pixels
+ * are 0. */
 submod_status submodi_batch_shape(submodi_batch *batch, const submod_gradient *gradient);
 /* After that: takes memory from work, checks the labels, counts the foreground, sets the
  * coefficients. */

@@ -146,7 +146,7 @@ void submodi_histogram_add_to(const submodi_histogram *h, size_t c, double *tota
 /* ---- weights ---- */
 
 /* Downwards from the largest errors: in each bin the foreground first, then the background averaged
- * over its orders; a, b: what has come before (jaccard.c). */
+ * over its orders; a, b: what has come before. */
 double submodi_histogram_solve(const double *count, double P, const submodi_binning *how,
                                double coefficient, float *weight)
 {

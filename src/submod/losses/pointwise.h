@@ -3,8 +3,9 @@
 #ifndef SUBMODI_LOSSES_POINTWISE_H
 #define SUBMODI_LOSSES_POINTWISE_H
 
+#include "base/float_bits.h"
 #include "base/host_device.h"
-#include "submod/tensors/float_bits.h"
+#include "submod/functions/jaccard_gain.h"
 
 /* ---- activations ---- */
 
@@ -81,21 +82,20 @@ SUBMODI_BOTH float submodi_scale_for(uint32_t K, float largest)
     return largest > 0 ? ldexpf((float)K, -log2_range) : (float)K;
 }
 
-/* Weights of each foreground and each background pixel of a bin, by Jaccard's increments
- * (jaccard.c): P foreground pixels in all, b background pixels ranked before, a foreground pixels
- * ranked before or in this bin; the bin has so many background pixels, averaged over their orders.
- * Counts up to `nothing` weigh nothing. */
+/* Weights of each foreground and each background pixel of a bin: P foreground pixels in all, b
+ * background pixels ranked before, a foreground pixels ranked before or in this bin; the bin has so
+ * many background pixels, averaged over their orders. Counts up to `nothing` weigh nothing. */
 SUBMODI_BOTH void submodi_weigh_bin(double P, double a, double b, double background, double nothing,
                                     double *of_foreground, double *of_background)
 {
-    double U = P + b;
-    double left = P - a > 0 ? P - a : 0;
-    *of_foreground = U > nothing ? 1 / U : 0;
+    bool some = P + b > nothing; /* if not, the largest errors are all */
+    double before = a < P ? a : P;
+    *of_foreground = some ? submodi_jaccard_gain(P, before, b, 1, false) : 0;
     *of_background = 0;
-    if (U > nothing) {
-        *of_background = left / U / (U + background);
+    if (some) {
+        *of_background = submodi_jaccard_gain(P, before, b, background, true);
     } else if (background > nothing) {
-        *of_background = 1 / background; /* no foreground: the largest errors are all */
+        *of_background = submodi_jaccard_gain(0, 0, 0, background, true);
     }
 }
 

@@ -7,8 +7,7 @@
  *     bits 31 ..  (largest - error, as integers) * 2 + (1 for background)      bits 0 .. 30  pixel
  *
  * so that errors come in descending order, foreground before background among equals. A run of
- * equal records is a tied block: its foreground has weight 1 / (P + b) each, its t background
- * pixels (P - a) / ((P + b) (P + b + t)) each, with a, b the pixels ranked before (jaccard.c).
+ * equal records is a tied block: its pixels share what they add (jaccard_gain.h).
  *
  * Everything is done in parts whose number depends on n alone: they run in parallel, and their
  * partial sums are added in the same order for any number of threads.
@@ -16,6 +15,8 @@
 #include "submod/losses/rank.h"
 
 #include <string.h>
+
+#include "submod/functions/jaccard_gain.h"
 
 enum { PIXEL_BITS = 31, MOST_PARTS = 64, PART_FROM = 1 << 14, AHEAD = 32 };
 static const uint64_t pixel_mask = (UINT64_C(1) << PIXEL_BITS) - 1;
@@ -169,7 +170,7 @@ static double weigh(const uint64_t *record, size_t n, counts before, uint64_t fo
 {
     const double P = (double)foreground;
     double a = (double)before.a;
-    double U = P + (double)before.b;
+    double b = (double)before.b;
     double value = 0;
     size_t i = 0;
     while (i < n) {
@@ -183,17 +184,14 @@ static double weigh(const uint64_t *record, size_t n, counts before, uint64_t fo
         }
         double t = (double)(int64_t)(end - i);
         bool background = key & 1;
-        /* U = 0: no foreground, and this is the first block. */
-        double numerator = background && U > 0 ? P - a : 1;
-        double denominator = !background ? U : U > 0 ? U * (U + t) : t;
-        double w = numerator / denominator;
+        double w = submodi_jaccard_gain(P, a, b, t, background);
         value += w * error_of(key, largest) * t;
         float signed_weight = (float)(background ? w * coefficient : -w * coefficient);
         for (; i < end; i++) {
             weight[record[i] & pixel_mask] = signed_weight;
         }
         a += background ? 0 : t;
-        U += background ? t : 0;
+        b += background ? t : 0;
     }
     return value;
 }
