@@ -22,12 +22,12 @@ def choices(kind: type[IntEnum]) -> dict[str, int]:
 
 
 ENGINES = choices(Engine)
-_CLASSES_ARE = "it is 'present', 'all' or a list of classes, as [0, 3]"
+_CLASSES_ARE = "it must be 'present', 'all' or a list of classes, as [0, 3]"
 
 
 def pick(name: str, value: Any, choices: dict[str, int]) -> int:
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name} = {value!r}; it is one of {', '.join(map(repr, choices))}")
+        raise ValueError(f"{name} = {value!r}; it must be one of {', '.join(map(repr, choices))}")
     return choices[value]
 
 

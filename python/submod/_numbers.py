@@ -25,7 +25,7 @@ def whole(value: Any, name: str, kind: Any = ctypes.c_size_t) -> int:
     if kind(number).value != number:
         bits, signed = 8 * ctypes.sizeof(kind), kind(-1).value < 0
         limits = f"-2^{bits - 1} to 2^{bits - 1} - 1" if signed else f"0 to 2^{bits} - 1"
-        raise InvalidArgumentError(f"{name} = {number}; it has to be in {limits}")
+        raise InvalidArgumentError(f"{name} = {number}; it must be in {limits}")
     return number
 
 

@@ -14,13 +14,13 @@ SETTINGS = [
     ({"per_image": 2}, "per_image = 2; True or False"),
     ({"ignore_index": "255"}, "ignore_index = '255'; a whole number is needed"),
     ({"ignore_index": 25.5}, "ignore_index = 25.5; a whole number"),
-    ({"engine": "sort"}, "engine = 'sort'; it is one of 'exact', 'histogram'"),
-    ({"engine": ["exact"]}, "engine = .* it is one of"),
+    ({"engine": "sort"}, "engine = 'sort'; it must be one of 'exact', 'histogram'"),
+    ({"engine": ["exact"]}, "engine = .* it must be one of"),
     ({"delta": "small"}, "delta = 'small'; a number is needed"),
 ]
 OF_CLASSES = [
-    ({"classes": "binary"}, "classes = 'binary'; it is 'present', 'all' or a list of classes"),
-    ({"classes": 3}, "classes = 3; it is 'present', 'all' or a list"),
+    ({"classes": "binary"}, "classes = 'binary'; it must be 'present', 'all' or a list of classes"),
+    ({"classes": 3}, "classes = 3; it must be 'present', 'all' or a list"),
     ({"classes": ["road"]}, "a class = 'road'; a whole number is needed"),
     ({"classes": []}, "class_list is empty; name at least one class"),
     ({"class_weight": "balanced"}, "class_weight = 'balanced'; a number per class is needed"),

@@ -506,7 +506,9 @@ def test_how_much_is_checked():
     )
     with pytest.raises(submod.InvalidArgumentError):
         sums.minimize()
-    with pytest.raises(ValueError, match="check = 'sometimes'; it is one of 'never', 'small', 'al"):
+    with pytest.raises(
+        ValueError, match="check = 'sometimes'; it must be one of 'never', 'small', 'al"
+    ):
         Function.custom(3, len, check="sometimes")
 
 

@@ -211,7 +211,7 @@ def test_modules_say_what_they_are():
         (lambda: lovasz.Hinge(class_weight=[1, 2, 3]), r"class_weight of shape \(3,\); \(2,\)"),
         (lambda: lovasz.RahmanWang(from_logits="no"), "True or False is needed"),
         (lambda: lovasz.SoftDice(smoothing=-1), "smoothing"),
-        (lambda: lovasz.SoftJaccard("some"), "it is 'present', 'all' or a list"),
+        (lambda: lovasz.SoftJaccard("some"), "it must be 'present', 'all' or a list"),
     ],
 )
 def test_refused_when_made(make, words):

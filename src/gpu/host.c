@@ -93,12 +93,8 @@ static submod_status solve(const submodi_gpu_backend *b, const submodi_batch *ba
     submod_gradient dense = submod_gradient_dense(m->gradient, C, n);
     submodi_gpu_plan_place(plan, &d, gradient ? &dense : NULL, m->result, m->workspace);
     submod_status status = copy_in(b, batch, m);
-    if (status == SUBMOD_OK) {
-        status = submodi_gpu_run(b, &d, plan);
-    }
-    if (status == SUBMOD_OK) {
-        status = b->copy_out(b, r, m->result, sizeof *r);
-    }
+    status = status ? status : submodi_gpu_run(b, &d, plan);
+    status = status ? status : b->copy_out(b, r, m->result, sizeof *r);
     if (status == SUBMOD_OK && r->status != SUBMOD_OK) {
         return submodi_batch_bad_score(batch); /* the labels have been checked */
     }
@@ -141,9 +137,7 @@ submod_status submodi_gpu_host(const submodi_gpu_backend *b, int device, submodi
     submodi_gpu_backend of_machine;
     submodi_gpu_plan plan;
     submod_status status = submodi_batch_shape(batch, gradient);
-    if (status == SUBMOD_OK) {
-        status = submodi_gpu_plan_make(task, tuning, &plan);
-    }
+    status = status ? status : submodi_gpu_plan_make(task, tuning, &plan);
     if (status == SUBMOD_OK && !b) {
         status = submodi_gpu_connect(batch->who, device, NULL, &of_machine);
     }

@@ -58,9 +58,7 @@ submod_status submodi_gpu_workspace(submodi_gpu_task *task, size_t *bytes)
     submodi_gpu_tuning tuning = submodi_gpu_tuning_defaults();
     submodi_gpu_plan plan;
     submod_status status = submodi_batch_shape(&task->batch, NULL);
-    if (status == SUBMOD_OK) {
-        status = submodi_gpu_plan_make(task, &tuning, &plan);
-    }
+    status = status ? status : submodi_gpu_plan_make(task, &tuning, &plan);
     if (status == SUBMOD_OK) {
         *bytes = plan.bytes;
     }
@@ -115,12 +113,8 @@ submod_status submodi_gpu_queue(const submodi_gpu_backend *b, submodi_gpu_task *
     submodi_gpu_plan plan;
     submodi_gpu_backend of_machine;
     submod_status status = submodi_batch_shape(batch, gradient);
-    if (status == SUBMOD_OK) {
-        status = submodi_gpu_plan_make(task, tuning, &plan);
-    }
-    if (status == SUBMOD_OK) {
-        status = require_place(batch->who, plan.bytes, place);
-    }
+    status = status ? status : submodi_gpu_plan_make(task, tuning, &plan);
+    status = status ? status : require_place(batch->who, plan.bytes, place);
     if (status == SUBMOD_OK && !b) {
         status = submodi_gpu_connect(batch->who, place->device, place->stream, &of_machine);
     }

@@ -22,30 +22,31 @@ static submodi_gpu_job describe(const submodi_gpu_task *task)
                              .lambda = task->lambda};
 }
 
-static void view(const submodi_batch *batch, const submod_gradient *gradient, submodi_gpu_job *j)
+static void set_strides(int64_t *to, ptrdiff_t batch, ptrdiff_t class, ptrdiff_t pixel)
+{
+    to[0] = batch;
+    to[1] = class;
+    to[2] = pixel;
+}
+
+static void view(const submodi_batch *batch, const submod_gradient *g, submodi_gpu_job *j)
 {
     const submod_scores *s = &batch->scores;
     const submod_labels *l = &batch->labels;
     j->scores = s->data;
     j->score_type = s->type;
+    set_strides(j->score_stride, s->batch_stride, s->class_stride, s->pixel_stride);
     j->labels = l->data;
     j->label_type = l->type;
+    set_strides(j->label_stride, l->batch_stride, l->class_stride, l->pixel_stride);
     j->label_classes = batch->rule.classes;
     j->has_ignore = batch->rule.has_ignore;
     j->ignore_index = batch->rule.ignore_index;
-    const ptrdiff_t strides[2][3] = {{s->batch_stride, s->class_stride, s->pixel_stride},
-                                     {l->batch_stride, l->class_stride, l->pixel_stride}};
-    for (int k = 0; k < 3; k++) {
-        j->score_stride[k] = strides[0][k];
-        j->label_stride[k] = strides[1][k];
-    }
-    if (gradient) {
-        j->gradient = gradient->data;
-        j->gradient_stride[0] = gradient->batch_stride;
-        j->gradient_stride[1] = gradient->class_stride;
-        j->gradient_stride[2] = gradient->pixel_stride;
-        j->scale = (float)gradient->scale;
-        j->accumulate = gradient->accumulate != 0;
+    if (g) {
+        j->gradient = g->data;
+        set_strides(j->gradient_stride, g->batch_stride, g->class_stride, g->pixel_stride);
+        j->scale = (float)g->scale;
+        j->accumulate = g->accumulate != 0;
     }
 }
 

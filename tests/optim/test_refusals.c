@@ -114,7 +114,7 @@ START_TEST(certificates_that_are_none)
     ck_assert_ok(submod_fn_sqrt(2, &fn));
     weights[0] = -0.5, weights[1] = 1.5;
     assert_error(submod_certificate_check(fn, x, 1, x, x, &combination, &report), SUBMOD_EINVAL,
-                 "weight 0 is -0.5");
+                 "weights[0] = -0.5 must be >= 0");
     weights[0] = 0.5, weights[1] = 0.25;
     assert_error(submod_certificate_check(fn, x, 1, x, x, &combination, &report), SUBMOD_EINVAL,
                  "weights sum to 0.75");
@@ -160,7 +160,8 @@ START_TEST(descent_of_a_wild_problem)
     s.schedule = submod_schedule_constant(1);
     s.direction = SUBMOD_DIRECTION_PROX;
     s.lambda = NAN;
-    assert_error(submod_descend(&wild, step, &x, &s, NULL, NULL), SUBMOD_ENONFINITE, "lambda is");
+    assert_error(submod_descend(&wild, step, &x, &s, NULL, NULL), SUBMOD_ENONFINITE,
+                 "lambda = nan must be finite");
     s.lambda = 1;
     assert_error(submod_descend(&wild, step, &x, &s, NULL, NULL), SUBMOD_ENUMERIC,
                  "direction of iteration 0 overflows");

@@ -357,7 +357,7 @@ START_TEST(bad_input)
     REFUSES(SUBMOD_ENONFINITE, fn, x, NAN, u, s, NULL);
     REFUSES(SUBMOD_ENONFINITE, fn, x, INFINITY, u, s, NULL);
     REFUSES(SUBMOD_ENONFINITE, fn, bad, 1, u, s, NULL);
-    ck_assert_str_eq(submod_last_error(), "submod_prox: x[1] is nan");
+    ck_assert_str_eq(submod_last_error(), "submod_prox: x[1] is nan; it must be finite");
     t.method = (submod_prox_method)10;
     REFUSES(SUBMOD_EINVAL, fn, x, 1, u, s, &t);
     ck_assert_str_eq(submod_last_error(),

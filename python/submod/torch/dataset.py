@@ -81,11 +81,11 @@ class DatasetLovasz(nn.Module):
         for name, value in settings.items():
             setattr(self, name, value)
         if self.num_classes < 1:
-            raise ValueError(f"num_classes = {num_classes} is not >= 1")
+            raise ValueError(f"num_classes = {num_classes}; it must be at least 1")
         if not 2.0**-21 <= self.delta <= 1:
-            raise ValueError(f"delta = {delta} is not in [2^-21, 1]")
+            raise ValueError(f"delta = {delta}; it must be in [2^-21, 1]")
         if not 0 <= self.decay <= 1:
-            raise ValueError(f"decay = {decay} is not in [0, 1]")
+            raise ValueError(f"decay = {decay}; it must be in [0, 1]")
         # The smallest power of two, at least 2, that guarantees delta.
         self.bins = max(2, 2 ** math.ceil(math.log2(0.5 / self.delta)))
         self.process_group = process_group

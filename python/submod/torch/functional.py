@@ -32,7 +32,7 @@ def weight_tensor(weight: Weight) -> Tensor | None:
 def checked_lam(lam: Any) -> float:
     (number,) = checked(lam=lam).values()
     if not 0 < number < math.inf:
-        raise ValueError(f"lam = {lam} is not > 0 and finite")
+        raise ValueError(f"lam = {lam}; it must be finite and > 0")
     return float(number)
 
 

@@ -241,7 +241,7 @@ static submod_status require_arguments(const bins *h, double delta)
 {
     if (h->n > INT32_MAX || (h->n && (!h->x || !h->foreground))) {
         return submodi_fail(SUBMOD_EINVAL,
-                            "%s: x and foreground must not be NULL, n must be < 2^31", h->who);
+                            "%s: x and foreground must not be NULL, n must be <= 2^31 - 1", h->who);
     }
     if (!(delta > 0 && isfinite(delta))) {
         return submodi_fail(SUBMOD_EINVAL, "%s: delta = %g must be finite and > 0", h->who, delta);

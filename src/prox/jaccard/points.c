@@ -43,7 +43,7 @@ submod_status submodi_require_lambda(const char *who, double lambda)
 static submod_status require_points(const submodi_jaccard_problem *p, const uint8_t *foreground)
 {
     if (p->n > INT32_MAX) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: count = %zu must be < 2^31", p->who, p->n);
+        return submodi_fail(SUBMOD_EINVAL, "%s: count = %zu must be <= 2^31 - 1", p->who, p->n);
     }
     if (p->n && (!p->x || !foreground || !p->multiplicity)) {
         return submodi_fail(SUBMOD_EINVAL,

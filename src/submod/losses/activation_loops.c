@@ -1,4 +1,4 @@
-/* Scores to probabilities and back, on tiles (see activation_loops.h). */
+/* Softmax, sigmoid and their derivatives on tiles (see activation_loops.h). */
 #include "submod/losses/activation_loops.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* What the baselines add up over a row of pixels, and their slopes (see baseline_loops.h). */
+/* The loops of the baselines over rows of a tile (see baseline_loops.h). */
 #include "submod/losses/baseline_loops.h"
 
 #include <string.h>

@@ -29,7 +29,7 @@ static const row rows[SUBMODI_KINDS] = {
     [SUBMODI_LOVASZ_SOFTMAX] = {SUBMODI_SOFTMAX, false, false, LOGITS | ENGINE | GROUPS | CLASSES},
     [SUBMODI_LOVASZ_SIGMOID] = {SUBMODI_SIGMOID, true, false, LOGITS | ENGINE | GROUPS | CLASSES},
     [SUBMODI_LOVASZ_HINGE] = {SUBMODI_SCORE, true, true, ENGINE | GROUPS},
-    [SUBMODI_FUNCTION_HINGE] = {SUBMODI_SCORE, true, true, 0},
+    [SUBMODI_ANY_HINGE] = {SUBMODI_SCORE, true, true, 0},
     [SUBMODI_DATASET] = {SUBMODI_SOFTMAX, false, false, LOGITS},
     [SUBMODI_CROSS_ENTROPY] = {SUBMODI_SCORE, false, false, GROUPS},
     [SUBMODI_HINGE] = {SUBMODI_SCORE, true, true, GROUPS},
@@ -410,19 +410,14 @@ size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const
 
 submod_status submodi_batch_shape(submodi_batch *batch, const submod_gradient *gradient)
 {
+    const char *who = batch->who;
+    const submod_scores *scores = &batch->scores;
     submod_status status = require_labels(batch);
-    if (status == SUBMOD_OK) {
-        status = require_scores(batch);
-    }
-    if (status == SUBMOD_OK) {
-        status = require_reach(batch);
-    }
-    if (status == SUBMOD_OK) {
-        status = submodi_require_loss_settings(batch->who, &batch->settings, batch->scores.classes);
-    }
-    if (status == SUBMOD_OK) {
-        status = submodi_require_gradient(batch->who, gradient, &batch->scores);
-    }
+    status = status ? status : require_scores(batch);
+    status = status ? status : require_reach(batch);
+    status =
+        status ? status : submodi_require_loss_settings(who, &batch->settings, scores->classes);
+    status = status ? status : submodi_require_gradient(who, gradient, scores);
     if (status != SUBMOD_OK) {
         return status;
     }

@@ -27,7 +27,7 @@ typedef enum submodi_kind {
     SUBMODI_LOVASZ_SOFTMAX,
     SUBMODI_LOVASZ_SIGMOID,
     SUBMODI_LOVASZ_HINGE,
-    SUBMODI_FUNCTION_HINGE, /* the hinge of any set function */
+    SUBMODI_ANY_HINGE, /* the hinge of any set function */
     SUBMODI_DATASET,
     SUBMODI_CROSS_ENTROPY,
     SUBMODI_HINGE, /* the baseline, and the prox of the Lovász hinge */

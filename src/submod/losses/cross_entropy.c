@@ -124,12 +124,7 @@ submod_status submod_cross_entropy(const submod_scores *scores, const submod_lab
                                    double *loss, const submod_gradient *gradient,
                                    const submod_loss_settings *settings, submod_work *work)
 {
-    static const submodi_baseline cross_entropy = {.who = "submod_cross_entropy",
-                                                   .kind = SUBMODI_CROSS_ENTROPY,
-                                                   .sums = 1,
-                                                   .prepare = prepare,
-                                                   .add = add,
-                                                   .solve = solve,
-                                                   .derive = derive};
+    static const submodi_baseline cross_entropy = {
+        "submod_cross_entropy", SUBMODI_CROSS_ENTROPY, 1, prepare, add, solve, derive};
     return submodi_baseline_call(&cross_entropy, scores, labels, loss, gradient, settings, work);
 }

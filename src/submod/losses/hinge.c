@@ -64,13 +64,8 @@ submod_status submod_hinge(const submod_scores *scores, const submod_labels *lab
                            const submod_gradient *gradient, const submod_loss_settings *settings,
                            submod_work *work)
 {
-    static const submodi_baseline hinge = {.who = "submod_hinge",
-                                           .kind = SUBMODI_HINGE,
-                                           .sums = SUMS,
-                                           .prepare = prepare,
-                                           .add = add,
-                                           .solve = solve_mean,
-                                           .derive = derive};
+    static const submodi_baseline hinge = {"submod_hinge", SUBMODI_HINGE, SUMS, prepare, add,
+                                           solve_mean,     derive};
     return submodi_baseline_call(&hinge, scores, labels, loss, gradient, settings, work);
 }
 
@@ -78,11 +73,7 @@ submod_status submodi_hamming_hinge(const submod_scores *scores, const submod_la
                                     double *loss, const submod_gradient *gradient,
                                     const submod_loss_settings *settings, submod_work *work)
 {
-    static const submodi_baseline hinge = {.who = "submod_lovasz_hinge_function",
-                                           .kind = SUBMODI_FUNCTION_HINGE,
-                                           .sums = SUMS,
-                                           .add = add,
-                                           .solve = solve_hamming,
-                                           .derive = derive};
+    static const submodi_baseline hinge = {
+        "submod_lovasz_hinge_function", SUBMODI_ANY_HINGE, SUMS, NULL, add, solve_hamming, derive};
     return submodi_baseline_call(&hinge, scores, labels, loss, gradient, settings, work);
 }

@@ -148,7 +148,7 @@ submod_status submod_lovasz_hinge_function(const submod_fn *fn, const submod_sco
     static const char who[] = "submod_lovasz_hinge_function";
     submodi_batch batch;
     submod_status status =
-        submodi_batch_start(&batch, who, SUBMODI_FUNCTION_HINGE, scores, labels, settings);
+        submodi_batch_start(&batch, who, SUBMODI_ANY_HINGE, scores, labels, settings);
     if (status != SUBMOD_OK) {
         return status;
     }

@@ -105,7 +105,7 @@ static void derive(const submodi_baseline_run *x, const submodi_tile *tile)
 
 /* Below the smallest that is allowed, 1 / smoothing would not be a float. No slope is larger than
  * the larger of 2 and that. */
-static submod_status require_smoothing(submodi_baseline_run *x)
+static submod_status prepare(submodi_baseline_run *x)
 {
     double smoothing = x->batch.given.smoothing;
     if (!isfinite(smoothing)) {
@@ -127,12 +127,8 @@ submod_status submod_rahman_wang(const submod_scores *scores, const submod_label
                                  double *loss, const submod_gradient *gradient,
                                  const submod_loss_settings *settings, submod_work *work)
 {
-    static const submodi_baseline rahman_wang = {.who = "submod_rahman_wang",
-                                                 .kind = SUBMODI_RAHMAN_WANG,
-                                                 .sums = SUMS,
-                                                 .add = add,
-                                                 .solve = solve_rahman_wang,
-                                                 .derive = derive};
+    static const submodi_baseline rahman_wang = {
+        "submod_rahman_wang", SUBMODI_RAHMAN_WANG, SUMS, NULL, add, solve_rahman_wang, derive};
     return submodi_baseline_call(&rahman_wang, scores, labels, loss, gradient, settings, work);
 }
 
@@ -140,13 +136,8 @@ submod_status submod_soft_dice(const submod_scores *scores, const submod_labels 
                                double *loss, const submod_gradient *gradient,
                                const submod_loss_settings *settings, submod_work *work)
 {
-    static const submodi_baseline dice = {.who = "submod_soft_dice",
-                                          .kind = SUBMODI_OVERLAP,
-                                          .sums = SUMS,
-                                          .prepare = require_smoothing,
-                                          .add = add,
-                                          .solve = solve_dice,
-                                          .derive = derive};
+    static const submodi_baseline dice = {"submod_soft_dice", SUBMODI_OVERLAP, SUMS, prepare, add,
+                                          solve_dice,         derive};
     return submodi_baseline_call(&dice, scores, labels, loss, gradient, settings, work);
 }
 
@@ -154,12 +145,7 @@ submod_status submod_soft_jaccard(const submod_scores *scores, const submod_labe
                                   double *loss, const submod_gradient *gradient,
                                   const submod_loss_settings *settings, submod_work *work)
 {
-    static const submodi_baseline jaccard = {.who = "submod_soft_jaccard",
-                                             .kind = SUBMODI_OVERLAP,
-                                             .sums = SUMS,
-                                             .prepare = require_smoothing,
-                                             .add = add,
-                                             .solve = solve_jaccard,
-                                             .derive = derive};
+    static const submodi_baseline jaccard = {
+        "submod_soft_jaccard", SUBMODI_OVERLAP, SUMS, prepare, add, solve_jaccard, derive};
     return submodi_baseline_call(&jaccard, scores, labels, loss, gradient, settings, work);
 }
