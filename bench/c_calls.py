@@ -34,10 +34,10 @@ def import_submod(path=None):
 class Library:
     def __init__(self, path=None):
         self.submod = import_submod(path)
-        from submod import _library, _settings, _structs, _views
+        from submod import _bindings, _library, _options, _views
 
-        self._library, self._settings = _library, _settings
-        self._structs, self._views = _structs, _views
+        self._bindings, self._library = _bindings, _library
+        self._options, self._views = _options, _views
 
     def work(self):
         """A submod_work, freed with its last reference."""
@@ -45,42 +45,37 @@ class Library:
 
     def settings(self, **options):
         """submod_loss_settings in the words of the package; classes="all" is among them."""
-        chosen, listed = self._settings.split_classes(options.pop("classes", "present"))
-        return self._settings.loss_settings(0, classes=chosen, class_list=listed, **options)
+        return self._options.loss_options(**options).settings(0)
 
     def _memory(self, tensor):
         kind = str(tensor.dtype).removeprefix("torch.")
         return self._views.Memory(tensor.data_ptr(), tensor.shape, tensor.stride(), kind)
 
-    def _loss(self, name, input, scores, labels, gradient, settings, work):
-        """input: what stands between scores and labels."""
-        loss, info = c_double(), self._structs.LossInfo()
-        views = (
-            self._views.scores_view(self._memory(scores)),
-            self._views.labels_view(self._memory(labels), False),
-            self._views.gradient_view(self._memory(gradient)),
-        )
-        if None in views or gradient.shape != scores.shape:
+    def _loss(self, name, scores, labels, gradient, settings, work):
+        loss, info = c_double(), self._bindings.LossInfo()
+        views = {
+            "scores": self._views.scores_view(self._memory(scores)),
+            "labels": self._views.labels_view(self._memory(labels), False),
+            "gradient": self._views.gradient_view(self._memory(gradient)),
+        }
+        if None in views.values() or gradient.shape != scores.shape:
             raise ValueError("pixels are not evenly spaced, or the gradient has another shape")
-        scores_, labels_, gradient_ = map(byref, views)
-        end = (byref(loss), gradient_, byref(info), byref(settings), work)
-        self._library.call(name, scores_, *input, labels_, *end)
+        outputs = {"loss": byref(loss), "info": info}
+        self._library.call(name, **views, **outputs, settings=settings, work=work)
         return loss.value, info
 
     def lovasz_softmax(self, scores, labels, gradient, settings, work):
         """(loss, info) from logits; the gradient is written to the array given."""
-        logits = (0,)
-        return self._loss("lovasz_softmax", logits, scores, labels, gradient, settings, work)
+        return self._loss("lovasz_softmax", scores, labels, gradient, settings, work)
 
     def lovasz_hinge(self, scores, labels, gradient, settings, work):
-        return self._loss("lovasz_hinge", (), scores, labels, gradient, settings, work)
+        return self._loss("lovasz_hinge", scores, labels, gradient, settings, work)
 
     def prox(self, function, x, lam, method, work):
         """(u, info) for a submod.Function and contiguous float64 x."""
-        settings, info = self._library.function("prox_defaults")(), self._structs.ProxInfo()
+        settings, info = self._library.function("prox_defaults")(), self._bindings.ProxInfo()
         settings.method = self.submod._prox.PROX_METHODS[method]
         u = np.empty_like(x)
-        arrays = (x.ctypes.data, lam, u.ctypes.data, None)
-        end = (byref(settings), byref(info), work)
-        self._library.call("prox", function._handle, *arrays, *end)
+        inputs = {"fn": function._handle, "x": x, "lam": lam}
+        self._library.call("prox", **inputs, u=u, settings=settings, info=info, work=work)
         return u, info

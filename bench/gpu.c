@@ -1,11 +1,10 @@
 /* Time, traffic and fraction of the roofline of the losses and the prox on a GPU.
  *
- *   bench-gpu [BATCH CLASSES PIXELS]          8 21 2097152 unless told otherwise
+ *   bench-gpu [BATCH CLASSES PIXELS]          default: 8 21 2097152
  *
- * Each engine is warmed up, then timed by CUDA's events over some calls; the fastest counts. Bytes
- * are those of the traffic model in docs/gpu.md, bandwidth is bytes / time, and the roofline is
- * what a copy within the device reaches in the same run. Says so and stops where there is no
- * device.
+ * Each engine is warmed up, then CUDA's events time some calls; the fastest counts. Bytes are those
+ * of the traffic model in docs/gpu.md, and bandwidth is bytes / time. The roofline is the bandwidth
+ * of a copy within the device in the same run. Without a device the program says so and stops.
  */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
@@ -44,7 +43,7 @@ typedef struct data {
     size_t pixels;
 } data;
 
-/* Scores of a network that has learnt something: N(0, 1), and 4 more at the label. */
+/* Scores like those of a trained network: N(0, 1), plus 4 at the label. */
 static data make_data(size_t B, size_t C, size_t N)
 {
     data d = {.entries = B * C * N, .pixels = B * N};
@@ -76,7 +75,7 @@ static data make_data(size_t B, size_t C, size_t N)
     return d;
 }
 
-/* The same scores as images of 64 x 64 for the prox, a tenth of their pixels foreground. */
+/* The same scores as images of 64 x 64 for the prox; a tenth of the pixels is foreground. */
 static data make_images(const data *d)
 {
     enum { PIXELS = 64 * 64 };
@@ -102,7 +101,7 @@ static data make_images(const data *d)
     return images;
 }
 
-/* One thing to be timed. Bytes per score and per label: docs/gpu.md. */
+/* One thing to be timed. docs/gpu.md explains the bytes per score and per label. */
 typedef struct subject {
     const char *name;
     enum { COPY, LOSS, PROX } what;
@@ -145,7 +144,7 @@ static void run(const subject *s, const data *d, const submod_gpu_place *place)
     }
 }
 
-/* Milliseconds of the fastest of some runs. */
+/* The fastest of some runs, in milliseconds. */
 static double fastest(const subject *s, const data *d, const submod_gpu_place *place)
 {
     enum { REPEATS = 20 };
@@ -168,7 +167,7 @@ static double fastest(const subject *s, const data *d, const submod_gpu_place *p
     return best;
 }
 
-/* Prints a line and returns the bandwidth in GB/s; roofline 0: this is it. */
+/* Prints a line and returns the bandwidth in GB/s. roofline = 0: this run is the roofline. */
 static double measure(const subject *s, const data *d, double roofline)
 {
     submod_gpu_place place = {0};

@@ -1,11 +1,11 @@
-/* How much the Lovász extension costs beyond the sort it cannot do without.
+/* How much the Lovász extension costs beyond the sort that it needs.
  *
  *   bench-lovasz [REPEATS]
  *
- * Jaccard extension and subgradient of n random doubles (20 % foreground), all different or rounded
- * to float so that some tie, against sorting the same
- * doubles (submod_argsort_f64, and qsort for scale), alternating in one run; the fastest of the
- * repeats counts. Ratios are what to look at: times depend on the machine and on its other users.
+ * Times the Jaccard extension and its subgradient for n random doubles (20 % foreground), all
+ * different or rounded to float so that some tie. Compares them with sorting the same doubles by
+ * submod_argsort_f64, and by qsort for scale. All alternate in one run; the fastest of the repeats
+ * counts. Look at the ratios: times depend on the machine and on its other users.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
-/* Fujishige-Wolfe on the instances that its public implementations report, and Frank-Wolfe beside
- * it.
+/* Fujishige-Wolfe, and Frank-Wolfe beside it, on the instances for which its public implementations
+ * report times.
  *
  *   bench-min-norm [REPEATS]
  *
- * The minimum-norm point of B(F) (x = 0, lambda = 1) and, by the same method, the minimum of F;
- * tolerance 1e-10, at most 5 s (Frank-Wolfe 1 s), the fastest of the repeats.
- * What to compare with, on a machine of this kind: 6-8 ms for Iwata n = 1000, 0.11-0.13 s for
- * n = 4000, 7 ms for the log-det function of 400 points, about 1.1 s for the cut n = 1000.
+ * Finds the minimum-norm point of B(F) (x = 0, lambda = 1) and, by the same method, the minimum of
+ * F, with tolerance 1e-10 and at most 5 s (Frank-Wolfe 1 s). The fastest of the repeats counts.
+ * To compare with, on a machine of this kind: 6-8 ms for Iwata n = 1000, 0.11-0.13 s for n = 4000,
+ * 7 ms for the log-det function of 400 points, about 1.1 s for the cut n = 1000.
  */
 #include <math.h>
 #include <stdio.h>
@@ -31,8 +31,9 @@ static void *allocate(size_t count, size_t size)
     return memory;
 }
 
-/* Ring of n vertices, each joined to the next half_degree ones, ends rewired with probability 0.25;
- * weights U(0.01, 1), and arcs to the two terminals, four times as heavy, as a modular function. */
+/* A ring of n vertices, each joined to the next half_degree ones; ends are rewired with probability
+ * 0.25. Weights are U(0.01, 1). Arcs to the two terminals, four times as heavy, form a modular
+ * function. */
 static submod_fn *watts_strogatz(size_t n, size_t half_degree, submod_rng *rng)
 {
     size_t m = n * half_degree;
@@ -72,7 +73,7 @@ static int ascending(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* exp(-8 D / median D) + 1e-4 n I, D the squared distances. */
+/* The kernel exp(-8 D / median D) + 1e-4 n I, D the squared distances. */
 static double *kernel(const double *xy, size_t n)
 {
     double *K = allocate(n * n, sizeof *K);
@@ -92,8 +93,8 @@ static double *kernel(const double *xy, size_t n)
     return K;
 }
 
-/* F(A) = logdet K_AA + logdet K_(V-A) - logdet K, through the log-det of K and of its inverse:
- * logdet K_(V-A) = logdet K + logdet (K^-1)_AA. */
+/* The inverse of K, by Gauss-Jordan without pivoting: K is positive definite. Made symmetric at the
+ * end. */
 static double *inverse(const double *K, size_t n)
 {
     double *a = allocate(n * n, sizeof *a);
@@ -102,7 +103,7 @@ static double *inverse(const double *K, size_t n)
         a[i] = K[i];
         inv[i] = i % (n + 1) == 0;
     }
-    for (size_t p = 0; p < n; p++) { /* Gauss-Jordan; K is positive definite, no pivoting */
+    for (size_t p = 0; p < n; p++) {
         double d = a[p * n + p];
         for (size_t j = 0; j < n; j++) {
             a[p * n + j] /= d;
@@ -125,8 +126,9 @@ static double *inverse(const double *K, size_t n)
     return inv;
 }
 
-/* symmetric: logdet K_AA + logdet K_(V-A) - logdet K, else the first term alone; labels as a
- * modular function on both. */
+/* Two moons. symmetric: logdet K_AA + logdet K_(V-A) - logdet K, else the first term alone. The
+ * second term is logdet K + logdet (K^-1)_AA. In both cases labels are added as a modular
+ * function. */
 static submod_fn *two_moons(size_t half, int symmetric, submod_rng *rng)
 {
     enum { LABELLED = 8 };

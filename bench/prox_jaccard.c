@@ -1,13 +1,15 @@
-/* How much the exact prox of the Jaccard extension costs beyond the sort it cannot do without.
+/* How much the exact prox of the Jaccard extension costs beyond the sort that it needs.
  *
  *   bench-prox-jaccard [REPEATS]
  *
  * n random doubles, uniform in [0, 1), 20 % foreground, against submod_argsort_f64 of the same
- * data, alternating in one run; the fastest of the repeats counts. Small lambda joins many pixels
- * into few levels, large lambda few. points     submod_prox_jaccard_points with multiplicity 1 and
- * no gap: the solver alone prox       submod_prox, which also measures its gap: it needs f(u), a
- * second sort histogram  submod_prox_jaccard_histogram with delta = 2^-13, from float bytes
- * workspace of submod_prox per pixel
+ * data. All alternate in one run; the fastest of the repeats counts. A small lambda joins many
+ * pixels into few levels, a large lambda joins few pixels. The columns:
+ *
+ *   prox       submod_prox, which also measures its gap
+ *   points     submod_prox_jaccard_points with multiplicity 1 and no gap: the solver alone
+ *   histogram  submod_prox_jaccard_histogram with delta = 2^-13, from float
+ *   bytes      workspace of submod_prox per pixel
  */
 #include <math.h>
 #include <stdio.h>
@@ -124,7 +126,7 @@ static void compare(data *d, double lambda, int threads, int repeats)
            1e3 * best[HISTOGRAM], best[HISTOGRAM] / best[SORT],
            (double)submod_work_bytes(work[PROX]) / (double)d->n, (double)info.work / (double)d->n,
            info.gap);
-    fflush(stdout); /* rows of 10^7 pixels take their time */
+    fflush(stdout); /* rows of 10^7 pixels take long */
     for (int k = 0; k < KINDS; k++) {
         submod_work_free(work[k]);
     }

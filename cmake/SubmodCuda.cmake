@@ -31,4 +31,4 @@ set_target_properties(submod_cuda PROPERTIES
 target_include_directories(submod_cuda PRIVATE include src)
 # No contraction of a*b+c, as in C: the same bits as the CPU. CUB's profiler ranges are left out.
 target_compile_definitions(submod_cuda PRIVATE NVTX_DISABLE CCCL_DISABLE_NVTX)
-target_compile_options(submod_cuda PRIVATE -fmad=false -Xcompiler=-fno-gnu-unique,-Wall,-Wextra)
+target_compile_options(submod_cuda PRIVATE -fmad=false -Xcompiler=-fno-gnu-unique,-fstack-protector-strong,-Wall,-Wextra)

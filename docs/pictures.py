@@ -32,7 +32,7 @@ def plot(png, data, commands):
 
 
 def prox_path(work):
-    """Entries of the prox against lambda. Foreground thin above background thick: ties show both."""
+    """The prox against lambda. Thin foreground above thick background: ties show both."""
     file = work / "prox.csv"
     run_example("prox_path.py", "--csv", file)
     with open(file, newline="", encoding="utf-8") as opened:

@@ -24,22 +24,21 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from textwrap import shorten
-from typing import Dict, List, Optional
 
 # Threads that spin while they wait are in each other's way as soon as somebody else uses the
 # machine: with two cores and two neighbours a step took ten times as long. Read by PyTorch's
 # OpenMP when it is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
-import torch  # noqa: E402
-from unet import UserError, brain, folders, model, shapes, show, train  # noqa: E402
-from unet.data import Segmentation, batches, classes_of  # noqa: E402
-from unet.recipes import LOSSES, RECIPES, Recipe, quick  # noqa: E402
+import torch
+from unet import UserError, brain, folders, model, shapes, show, train
+from unet.data import Segmentation, batches, classes_of
+from unet.recipes import LOSSES, RECIPES, Recipe, quick
 
 QUICK_IMAGES = 4
 
 
-def options(arguments: Optional[List[str]]) -> argparse.Namespace:
+def options(arguments: list[str] | None) -> argparse.Namespace:
     words, more = (__doc__ or "").split("\n", 1)
     parser = argparse.ArgumentParser(
         description=words, epilog=more, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -149,9 +148,9 @@ class Session:
         self.data = load(chosen)
         self.network = make_network(chosen, self.recipe, self.data)
         self.image_classes = classes_of(self.data) if self.recipe.equibatch else None
-        self.parts: List[train.Part] = []
-        self.results: Dict[str, train.Score] = {}
-        self.trained: Dict[str, torch.nn.Module] = {}
+        self.parts: list[train.Part] = []
+        self.results: dict[str, train.Score] = {}
+        self.trained: dict[str, torch.nn.Module] = {}
 
     def part(self, name: str, loss: str, steps: int, rate: float, seed: int) -> torch.nn.Module:
         """Trains a copy of the network, prints its scores, and returns it."""
@@ -215,7 +214,7 @@ class Session:
         show.save_rows(file, ["image", "truth", *self.trained], rows, len(self.data.classes))
 
 
-def main(arguments: Optional[List[str]] = None) -> int:
+def main(arguments: list[str] | None = None) -> int:
     try:
         Session(options(arguments)).run()
     except UserError as error:

@@ -5,15 +5,18 @@
     generate_bindings.py --check    fails if the file is not what the headers say
 
 The headers are plain C in a fixed style, so a few patterns read them; a declaration that none of
-the patterns fits stops the script. The output is committed: `pip install` then needs no headers to
-parse, and a change of the headers shows in a diff. CI runs --check.
+the patterns fits stops the script. The output is committed: what a change of the headers does to
+Python shows in its diff, mypy and editors see it, and installing the package runs no generator. The
+linters and the Python tests run --check, so it cannot be forgotten.
 
 How C becomes ctypes:
-    T *, in a struct              POINTER(T); void and opaque types: c_void_p
+    const T *, in a struct        POINTER(T): an array that is put there lives as long as the struct
+    other T *, in a struct        c_void_p: an address
     T *, argument of a function   c_void_p, which takes arrays, addresses, byref() and None;
                                   pointers to structs with known fields: POINTER(struct)
     submod_fn **                  POINTER(c_void_p): where a constructor puts its handle
     enum                          c_int; its values are an IntEnum
+    lambda                        lam, as Python has its own use for that word
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ import argparse
 import re
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Union
 
 HERE = Path(__file__).resolve().parent
 HEADERS = HERE.parent / "include" / "submod"
@@ -44,6 +47,8 @@ SCALARS = {
 }
 INCLUDE = r"#include [<\"]submod/(\w+\.h)"
 NUMBERS = {"SIZE_MAX": "2**64 - 1", "UINT64_MAX": "2**64 - 1"}
+RENAMED = {"lambda": "lam"}
+COLUMNS = 100
 
 
 class Declaration(NamedTuple):
@@ -53,7 +58,7 @@ class Declaration(NamedTuple):
     base: str  # without const and volatile; "callback" for a pointer to a function
     stars: int
     const: bool  # what it points to may not be written
-    count: str  # of an array, else ""
+    length: str  # of an array, else ""
     result: str  # of a callback
     arguments: list[Declaration]
 
@@ -78,6 +83,8 @@ class Header:
 
     def constant(self, name: str, value: str) -> None:
         value = NUMBERS.get(value, value)
+        if re.fullmatch(r"\([^()]*\)", value):
+            value = value[1:-1]
         if re.fullmatch(r'[\d\s()<*+-]+|0x[0-9a-fA-F]+|"[^"]*"', value):
             self.constants[name] = value
 
@@ -140,12 +147,43 @@ def declaration(text: str) -> Declaration:
     if match := re.fullmatch(r"(.*?)\(\*(\w+)\)\((.*)\)", text):
         return Declaration(match[2], "callback", 1, True, "", match[1].strip(), arguments(match[3]))
     tokens = re.findall(r"\w+|[*]|\[\w+\]", text)
-    count = tokens.pop().strip("[]") if tokens[-1].startswith("[") else ""
+    length = tokens.pop().strip("[]") if tokens[-1].startswith("[") else ""
     words = [t for t in tokens if t not in ("const", "volatile", "struct", "*")]
     if len(words) != 2:
         sys.exit(f"generate_bindings: '{text}' is not understood")
     const = "const" in tokens
-    return Declaration(words[1], words[0], tokens.count("*"), const, count, "", [])
+    name = RENAMED.get(words[1], words[1])
+    return Declaration(name, words[0], tokens.count("*"), const, length, "", [])
+
+
+# ---- Python as the formatter would write it ----
+
+
+class Group(NamedTuple):
+    """Brackets: on one line if they fit there, else one item a line."""
+
+    opening: str
+    items: list[Node]
+    closing: str
+
+
+Node = Union[str, Group, "tuple[str, Group]"]  # the last: a key, or a name, and its value
+
+
+def flat(node: Node) -> str:
+    if isinstance(node, Group):
+        return node.opening + ", ".join(map(flat, node.items)) + node.closing
+    return node if isinstance(node, str) else node[0] + flat(node[1])
+
+
+def layout(node: Node, after: str = "", indent: int = 0) -> str:
+    """Lines that end in what comes after."""
+    before, group = ("", node) if isinstance(node, (str, Group)) else node
+    line = " " * indent + before + flat(group) + after
+    if isinstance(group, str) or len(line) <= COLUMNS:
+        return line + "\n"
+    items = "".join(layout(item, ",", indent + 4) for item in group.items)
+    return f"{' ' * indent}{before}{group.opening}\n{items}{' ' * indent}{group.closing}{after}\n"
 
 
 # ---- from C to ctypes ----
@@ -159,48 +197,47 @@ def class_name(name: str) -> str:
 class Writer:
     def __init__(self, header: Header) -> None:
         self.header = header
-        self.used: set[str] = set()
+        self.used = {"CFUNCTYPE", "POINTER", "Structure"}
+
+    def use(self, kind: str) -> str:
+        self.used.add(kind)
+        return kind
 
     def scalar(self, base: str) -> str:
-        if base in self.header.enums or base == "submod_status":
+        if base in self.header.enums:
             base = "int"
         if base not in SCALARS:
             sys.exit(f"generate_bindings: there is no ctypes type for '{base}'")
-        self.used.add(SCALARS[base])
-        return SCALARS[base]
+        return self.use(SCALARS[base])
 
-    def pointer(self) -> str:
-        self.used.add("c_void_p")
-        return "c_void_p"
+    def callback(self, d: Declaration) -> Group:
+        kinds = [self.result(declaration(d.result + " result")), *map(self.argument, d.arguments)]
+        return Group("CFUNCTYPE(", kinds, ")")
 
-    def callback(self, d: Declaration) -> str:
-        kinds = [self.argument(a) for a in d.arguments]
-        return f"CFUNCTYPE({', '.join([self.result(declaration(d.result + ' result')), *kinds])})"
-
-    def field(self, d: Declaration) -> str:
+    def field(self, d: Declaration) -> Node:
         if d.base == "callback":
             return self.callback(d)
         if d.stars:
             known = d.base in SCALARS or d.base in self.header.structs
-            return f"POINTER({self.plain(d.base)})" if known and d.stars == 1 else self.pointer()
-        return f"{self.plain(d.base)} * {d.count}" if d.count else self.plain(d.base)
+            lent = known and d.const and d.stars == 1
+            return f"POINTER({self.plain(d.base)})" if lent else self.use("c_void_p")
+        return f"{self.plain(d.base)} * {d.length}" if d.length else self.plain(d.base)
 
     def plain(self, base: str) -> str:
         return class_name(base) if base in self.header.structs else self.scalar(base)
 
-    def argument(self, d: Declaration) -> str:
+    def argument(self, d: Declaration) -> Node:
         if d.base == "callback":
             return self.callback(d)
         if d.stars == 2:
-            return f"POINTER({self.pointer()})"
+            return f"POINTER({self.use('c_void_p')})"
         if d.stars and d.base in self.header.structs:
             return f"POINTER({class_name(d.base)})"
-        return self.pointer() if d.stars else self.plain(d.base)
+        return self.use("c_void_p") if d.stars else self.plain(d.base)
 
-    def result(self, d: Declaration) -> str:
+    def result(self, d: Declaration) -> Node:
         if d.base == "char" and d.stars:
-            self.used.add("c_char_p")
-            return "c_char_p"
+            return self.use("c_char_p")
         return "None" if d.base == "void" and not d.stars else self.argument(d)
 
     def enum(self, name: str, values: list[tuple[str, int]]) -> str:
@@ -213,14 +250,16 @@ class Writer:
         return f'class {class_name(name)}(IntEnum):\n    """{name}"""\n\n' + "".join(lines)
 
     def struct(self, name: str, fields: list[Declaration]) -> str:
-        lines = [f'        ("{d.name}", {self.field(d)}),\n' for d in fields]
+        pairs = [Group("(", [f'"{d.name}"', self.field(d)], ")") for d in fields]
+        lines = "".join(layout(pair, ",", 8) for pair in pairs)
         head = f'class {class_name(name)}(Structure):\n    """{name}"""\n\n    _fields_ = [\n'
-        return head + "".join(lines) + "    ]\n"
+        return f"{head}{lines}    ]\n"
 
     def prototype(self, name: str) -> str:
         result, taken = self.header.functions[name]
-        kinds = ", ".join(self.argument(a) for a in taken)
-        return f'    "{name.removeprefix("submod_")}": ({self.result(result)}, [{kinds}]),\n'
+        kinds: list[Node] = [f'"{a.name}": {flat(self.argument(a))}' for a in taken]
+        pair = Group("(", [self.result(result), Group("{", kinds, "}")], ")")
+        return layout((f'"{name.removeprefix("submod_")}": ', pair), ",", 4)
 
     def module(self) -> str:
         h = self.header
@@ -231,15 +270,14 @@ class Writer:
         structs = [self.struct(*item) for item in h.structs.items()]
         prototypes = "".join(self.prototype(name) for name in h.functions)
         table = (
-            "# Name without submod_: what it returns, what it takes.\n"
-            "PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {\n" + prototypes + "}\n"
+            "# Name without submod_: what it returns, and the arguments by name, in C's order.\n"
+            "PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {\n" + prototypes + "}\n"
         )
         head = (
-            '"""The public headers for ctypes. Made by generate_bindings.py; not to be edited."""\n\n'
+            '"""The public headers for ctypes. Made by generate_bindings.py: do not edit."""\n\n'
             "from __future__ import annotations\n\n"
-            "from ctypes import CFUNCTYPE, POINTER, Structure\n"
-            f"from ctypes import {', '.join(sorted(self.used))}\n"
-            "from enum import IntEnum\nfrom typing import Any\n\n"
+            + layout(("from ctypes import ", Group("(", sorted(self.used), ")")))
+            + "from enum import IntEnum\nfrom typing import Any\n\n"
         )
         return head + constants + "\n\n" + "\n\n".join([*enums, *structs, table])
 
@@ -269,7 +307,7 @@ def main() -> None:
     if not options.check:
         OUTPUT.write_text(text, encoding="utf-8")
     elif not OUTPUT.exists() or OUTPUT.read_text(encoding="utf-8") != text:
-        sys.exit("python/submod/_bindings.py is not what the headers say; run generate_bindings.py")
+        sys.exit(f"{OUTPUT.name} is not what the headers say; run python/{Path(__file__).name}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Layout, static analysis and shell scripts. All linters run, then those that failed are named.
-# Needs: scripts/setup.sh lint
+# Layout, static analysis, shell scripts and Python. All linters run, then those that failed are
+# named. Needs: scripts/setup.sh lint; ruff is fetched into .venv-lint/ where there is none.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cd "$root"
@@ -59,16 +59,50 @@ run_shellcheck() {
         tests/install/run.sh tests/miou/run.sh tests/report/run.sh tests/studies/check.sh
 }
 
+# Layout, documents, and the picture of the architecture.
+run_house() {
+    python3 -B scripts/check_house.py &&
+        python3 -B scripts/check_docs.py &&
+        python3 -B docs/architecture.py --check
+}
+
+# A version of its own, so that all machines agree about the layout.
+ruff_version=0.17.4
+fetch_ruff() {
+    local venv=.venv-lint
+    PATH=$root/$venv/bin:$PATH
+    if [ "$(ruff --version 2>/dev/null)" = "ruff $ruff_version" ]; then
+        return
+    fi
+    if ! [ -x $venv/bin/python ]; then
+        python3 -m venv $venv
+        echo '*' >$venv/.gitignore
+    fi
+    $venv/bin/python -m pip install --quiet --disable-pip-version-check "ruff==$ruff_version"
+}
+
+run_ruff() {
+    ruff check --quiet . && ruff format --check --quiet .
+}
+
+run_bindings() {
+    python3 -B python/generate_bindings.py --check
+}
+
 # Quick, and makes new files appear in the compile database.
 if command -v ninja >/dev/null; then
     export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
 fi
 cmake -S . -B build >/dev/null
 
+check python3 run_house
 check clang-format run_clang_format
 check clang-tidy run_clang_tidy
 check cppcheck run_cppcheck
 check shellcheck run_shellcheck
+fetch_ruff || echo "lint: ruff $ruff_version could not be fetched" >&2
+check ruff run_ruff
+check python3 run_bindings
 
 if [ ${#failed[@]} -gt 0 ]; then
     echo "lint: FAILED: ${failed[*]}" >&2

@@ -8,7 +8,8 @@
 #   scripts/mutate.sh --files GLOB       in these files only, as in 'src/prox/**/*.c'
 #   scripts/mutate.sh --at FILE:LINE...  every change of these lines instead
 #   scripts/mutate.sh --sanitize         with the sanitizers: slower, notices bad memory accesses
-#   scripts/mutate.sh --timeout S        a test that takes longer has noticed (60)
+#   scripts/mutate.sh --timeout S        a test has noticed when it takes longer than this (60) and
+#                                        than four times what it took before
 #   scripts/mutate.sh --list             print the changes, try none
 #   scripts/mutate.sh --help             this text
 #

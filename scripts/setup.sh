@@ -6,6 +6,7 @@
 #   scripts/setup.sh study          and what draws the plots of scripts/study.sh and writes its report
 #   scripts/setup.sh browser        and the browser in which the report is tested
 #   scripts/setup.sh python         and a Python that can make virtual environments
+#   scripts/setup.sh docs           and what renders the documents, scripts/docs.sh
 #   scripts/setup.sh clang          and clang, the other compiler that the tests build with
 #   scripts/setup.sh lint study     and both, as any combination
 #
@@ -15,13 +16,15 @@ set -euo pipefail
 
 packages=(build-essential cmake ninja-build pkg-config libopenblas-dev liblapacke-dev libpng-dev check)
 tools=(cc cmake pkg-config)
+need_venv=no
 
 for group in "$@"; do
     case $group in
     lint)
         # libomp-dev has the omp.h that clang-tidy reads; gcc brings its own.
         packages+=(git clang-format clang-tidy libomp-dev cppcheck shellcheck)
-        tools+=(git clang-format clang-tidy cppcheck shellcheck)
+        tools+=(git clang-format clang-tidy cppcheck shellcheck python3)
+        need_venv=yes # for ruff
         ;;
     clang)
         packages+=(clang libomp-dev)
@@ -32,16 +35,18 @@ for group in "$@"; do
         packages+=(gnuplot-nox python3 libnifti-dev mricron-data)
         tools+=(gnuplot python3)
         ;;
+    docs)
+        # fonts-lmodern has the font of the formulas.
+        packages+=(doxygen fonts-lmodern pandoc)
+        tools+=(doxygen pandoc)
+        ;;
     browser)
         packages+=(chromium)
         tools+=(chromium)
         ;;
     python)
-        # Any Python that can make virtual environments will do.
-        if ! python3 -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 9))' 2>/dev/null; then
-            packages+=(python3 python3-venv)
-        fi
         tools+=(python3)
+        need_venv=yes
         ;;
     *)
         echo "setup: there is no group '$group'; see scripts/setup.sh" >&2
@@ -49,6 +54,12 @@ for group in "$@"; do
         ;;
     esac
 done
+
+# Any Python that can make virtual environments will do.
+if [ $need_venv = yes ] &&
+    ! python3 -c 'import sys, ensurepip, venv; sys.exit(sys.version_info < (3, 9))' 2>/dev/null; then
+    packages+=(python3 python3-venv)
+fi
 
 has() {
     command -v "$1" >/dev/null 2>&1

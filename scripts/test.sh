@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Sets up, builds and tests everything: release build, clang, sanitizers, the first steps of README,
-# Python package, linters.
+# Python package, linters, the documents as a site.
 #
 #   scripts/test.sh               all of it
 #   scripts/test.sh --quick       the release tests only
 #   scripts/test.sh --no-lint     all but the linters
+#   scripts/test.sh --no-docs     all but the site of the documents
 #   scripts/test.sh --no-clang    all but what is built with clang
 #   scripts/test.sh --no-python   all but the Python package
 #   scripts/test.sh --no-torch    all but its PyTorch part, which fetches 3 GB the first time
@@ -16,12 +17,14 @@ sanitize=yes
 clang=yes
 first_steps=yes
 lint=yes
+docs=yes
 python=yes
 torch=()
 for option in "$@"; do
     case $option in
-    --quick) sanitize=no clang=no first_steps=no lint=no python=no ;;
+    --quick) sanitize=no clang=no first_steps=no lint=no docs=no python=no ;;
     --no-lint) lint=no ;;
+    --no-docs) docs=no ;;
     --no-clang) clang=no ;;
     --no-python) python=no ;;
     --no-torch) torch=(--no-torch) ;;
@@ -74,6 +77,9 @@ begin "set-up"
 groups=()
 if [ $lint = yes ]; then
     groups+=(lint study browser)
+fi
+if [ $docs = yes ]; then
+    groups+=(docs)
 fi
 if [ $clang = yes ]; then
     groups+=(clang)
@@ -150,6 +156,17 @@ fi
 if [ $lint = yes ]; then
     begin "lint"
     scripts/lint.sh
+    end
+fi
+
+# Without the Python package: whether the headers document everything.
+if [ $docs = yes ]; then
+    begin "documents"
+    if [ $python = yes ]; then
+        scripts/docs.sh
+    else
+        scripts/docs.sh --check
+    fi
     end
 fi
 

@@ -31,7 +31,7 @@ except ImportError as error:
     sys.exit(f"compare: {error}. scripts/bench.sh --prox makes an environment that has it.")
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-import c_calls  # noqa: E402
+import c_calls
 
 SEED = 1
 CASES = {"sqrt": [10**4, 10**5, 10**6], "tv": [10**3, 10**4, 10**5, 10**6]}

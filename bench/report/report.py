@@ -51,12 +51,12 @@ def table(path):
     if not rows:
         return ""
     head = "".join(f"<th>{html.escape(name)}</th>" for name in rows[0])
-    body = "".join(
-        "<tr>" + "".join(map(cell, row, rows[0])) + "</tr>\n" for row in rows[1:]
-    )
-    text = f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>\n'
+    body = "".join("<tr>" + "".join(map(cell, row, rows[0])) + "</tr>\n" for row in rows[1:])
+    table = f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
+    text = f'<div class="wide">{table}</div>\n'
     if len(rows) > LONG_TABLE:
-        return f"<details><summary>{html.escape(path.name)}, {len(rows) - 1} rows</summary>{text}</details>\n"
+        summary = f"{html.escape(path.name)}, {len(rows) - 1} rows"
+        return f"<details><summary>{summary}</summary>{text}</details>\n"
     return text
 
 
@@ -100,7 +100,8 @@ def page(out):
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>libsubmod: studies</title>\n<style>\n{read(HERE / 'page.css')}</style>\n</head>\n<body>\n"
+        "<title>libsubmod: studies</title>\n"
+        f"<style>\n{read(HERE / 'page.css')}</style>\n</head>\n<body>\n"
         f"<h1>libsubmod: studies</h1>\n<nav><ul>\n{contents}</ul></nav>\n"
         + "".join(map(section, folders))
         + "".join(f"<script>\n{script}</script>\n" for script in scripts if script)

@@ -32,7 +32,7 @@ import reference
 import report
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-import c_calls  # noqa: E402
+import c_calls
 
 THREADS = 2
 SEED = 1
@@ -548,7 +548,10 @@ def main():
             "sizes": vars(sizes),
             "taken_by_others": others,
             "table": rows,
-            "info": {name: {field: getattr(info, field) for field, _ in info._fields_} for name, info in infos.items()},
+            "info": {
+                name: {field: getattr(info, field) for field, _ in info._fields_}
+                for name, info in infos.items()
+            },
             "softmax": {case: as_json(contenders) for case, contenders in softmax.items()},
             "hinge": as_json(hinge),
             "growth": [

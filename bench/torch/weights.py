@@ -28,7 +28,7 @@ import reference
 import report
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-import c_calls  # noqa: E402
+import c_calls
 
 SEED = 1
 THREADS = 2
@@ -90,7 +90,7 @@ def loss_weights(submod, ranking):
     labels = np.empty((1, 1, n), dtype=np.uint8)
     scores[0, 0, ranking.pixel_at] = probability
     labels[0, 0, ranking.pixel_at] = ranking.foreground
-    _, gradient = submod.lovasz_sigmoid(scores, labels, probabilities=True, return_grad=True)
+    _, gradient = submod.lovasz_sigmoid(scores, labels, from_logits=False, return_grad=True)
     return np.abs(gradient[0, 0, ranking.pixel_at])
 
 

@@ -11,7 +11,7 @@ import struct
 import zlib
 from functools import partial
 from pathlib import Path
-from typing import Any, Callable, List
+from typing import Any, Callable
 
 import numpy as np
 import torch
@@ -55,7 +55,7 @@ def read_nifti(file: Path) -> Volume:
     return voxels * np.float32(slope) + np.float32(shift) if slope not in (0, 1) else voxels
 
 
-def classes_in(values: Volume, ids: List[int]) -> Volume:
+def classes_in(values: Volume, ids: list[int]) -> Volume:
     labels = np.zeros(values.shape, np.uint8)
     for number, value in enumerate(ids, start=1):
         labels[np.round(values) == value] = number
@@ -104,8 +104,8 @@ def ibsr(root: Path, fold: int = 0) -> Segmentation:
         raise UserError(f"{root} has {len(truths)} files *_seg_ana.nii.gz; 3 are needed at least")
     third = len(truths) // 3
     first = fold * third
-    train: List[Callable[[], Example]] = []
-    val: List[Callable[[], Example]] = []
+    train: list[Callable[[], Example]] = []
+    val: list[Callable[[], Example]] = []
     for number, truth in enumerate(truths):
         if len(truths) > 3 and number == (first + third) % len(truths):
             continue

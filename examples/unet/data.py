@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Callable, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Callable, NamedTuple
 
 import numpy as np
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
@@ -16,7 +16,7 @@ import submod
 from .recipes import Recipe
 
 IGNORE = 255
-Example = Tuple[Tensor, Tensor]  # image (channels, height, width), labels (height, width)
+Example = tuple[Tensor, Tensor]  # image (channels, height, width), labels (height, width)
 
 
 @dataclass
@@ -26,9 +26,9 @@ class Segmentation:
 
     classes: Sequence[str]
     channels: int
-    train: List[Callable[[], Example]]
-    val: List[Callable[[], Example]]
-    leave_out: Optional[int] = None  # a class without a part in the mean IoU
+    train: list[Callable[[], Example]]
+    val: list[Callable[[], Example]]
+    leave_out: int | None = None  # a class without a part in the mean IoU
 
 
 class Draw(NamedTuple):
@@ -37,14 +37,14 @@ class Draw(NamedTuple):
     seed: int
 
 
-def classes_of(data: Segmentation) -> List[List[int]]:
+def classes_of(data: Segmentation) -> list[list[int]]:
     """The classes in each training image. Reads them all."""
     found = (np.unique(read()[1].numpy()) for read in data.train)
     return [[int(label) for label in labels if label != IGNORE] for labels in found]
 
 
 def draws(
-    images: int, image_classes: Optional[List[List[int]]], classes: int, seed: int
+    images: int, image_classes: list[list[int]] | None, classes: int, seed: int
 ) -> Iterator[Draw]:
     """For ever. With image_classes by equibatch, else all images in a new order in each epoch."""
     rng = np.random.default_rng(seed)
@@ -85,7 +85,7 @@ def batches(
     data: Segmentation,
     recipe: Recipe,
     steps: int,
-    image_classes: Optional[List[List[int]]],
+    image_classes: list[list[int]] | None,
     seed: int,
     workers: int,
 ) -> Iterator[Example]:
@@ -95,7 +95,7 @@ def batches(
     return iter(loader)
 
 
-def resize(image: Tensor, labels: Tensor, size: Tuple[int, int]) -> Example:
+def resize(image: Tensor, labels: Tensor, size: tuple[int, int]) -> Example:
     """Bilinear, and nearest for the labels."""
     image = F.interpolate(image[None], size, mode="bilinear", antialias=True)[0]
     labels = F.interpolate(labels[None, None].float(), size, mode="nearest-exact")[0, 0]
@@ -105,7 +105,7 @@ def resize(image: Tensor, labels: Tensor, size: Tuple[int, int]) -> Example:
 def crop(
     image: Tensor,
     labels: Tensor,
-    size: Tuple[int, int],
+    size: tuple[int, int],
     drawn_for: int,
     rng: np.random.Generator,
 ) -> Example:

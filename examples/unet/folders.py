@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any, List, Optional
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,10 +12,29 @@ import torch
 from . import UserError
 from .data import IGNORE, Example, Segmentation
 
-VOC = (
-    "background aeroplane bicycle bird boat bottle bus car cat chair cow diningtable dog horse "
-    "motorbike person pottedplant sheep sofa train tvmonitor"
-).split()
+VOC = [
+    "background",
+    "aeroplane",
+    "bicycle",
+    "bird",
+    "boat",
+    "bottle",
+    "bus",
+    "car",
+    "cat",
+    "chair",
+    "cow",
+    "diningtable",
+    "dog",
+    "horse",
+    "motorbike",
+    "person",
+    "pottedplant",
+    "sheep",
+    "sofa",
+    "train",
+    "tvmonitor",
+]
 CITYSCAPES = {  # name: label id; their order is that of the train ids
     "road": 7, "sidewalk": 8, "building": 11, "wall": 12, "fence": 13, "pole": 17,
     "traffic light": 19, "traffic sign": 20, "vegetation": 21, "terrain": 22, "sky": 23,
@@ -34,7 +53,7 @@ def voc(root: Path, train_list: str = "train", labels: str = "SegmentationClass"
     identity = np.arange(256)
     identity[len(VOC) : IGNORE] = -1
 
-    def part(name: str) -> List[Any]:
+    def part(name: str) -> list[Any]:
         list_file = root / "ImageSets" / "Segmentation" / f"{name}.txt"
         if not list_file.is_file():
             raise UserError(f"there is no {list_file}")
@@ -58,7 +77,7 @@ def cityscapes(root: Path) -> Segmentation:
     train_ids[:LABEL_IDS] = IGNORE
     train_ids[list(CITYSCAPES.values())] = range(len(CITYSCAPES))
 
-    def part(name: str) -> List[Any]:
+    def part(name: str) -> list[Any]:
         images = sorted((root / "leftImg8bit" / name).glob("*/*_leftImg8bit.png"))
         return [partial(read_pair, image, label_file(root, image), train_ids) for image in images]
 
@@ -85,7 +104,7 @@ def read_pair(image_file: Path, labels_file: Path, class_of: np.ndarray[Any, Any
     return torch.from_numpy(pixels.transpose(2, 0, 1).copy()), torch.from_numpy(labels)
 
 
-def read_image(file: Path, mode: Optional[str]) -> np.ndarray[Any, Any]:
+def read_image(file: Path, mode: str | None) -> np.ndarray[Any, Any]:
     try:
         from PIL import Image
     except ImportError:

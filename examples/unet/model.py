@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any, List
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -15,7 +15,7 @@ LEVELS = 4  # resolutions of the U-Net
 
 
 def double(inputs: int, outputs: int) -> nn.Sequential:
-    layers: List[nn.Module] = []
+    layers: list[nn.Module] = []
     for channels in (inputs, outputs):
         layers += [
             nn.Conv2d(channels, outputs, 3, padding=1, bias=False),
@@ -70,7 +70,7 @@ class IBSRNet(nn.Module):
 
     def __init__(self, channels: int, classes: int) -> None:
         super().__init__()
-        layers: List[nn.Module] = []
+        layers: list[nn.Module] = []
         for kernel, filters, dilation, stride in IBSR_BLOCKS:
             layers += [
                 nn.Conv2d(channels, filters, kernel, dilation=dilation, padding="same", bias=False),

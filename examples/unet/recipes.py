@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Optional, Tuple
 
 LOSSES = ("ce", "ce+lovasz", "lovasz", "dataset")
 
@@ -22,12 +21,12 @@ class Recipe:
     fine_epochs: int = 0  # in place of fine_steps if > 0
     schedule: str = "poly"  # rate (1 - k/steps)^0.9; "exponential": down to rate/100
     weight_decay: float = 0.0
-    size: Optional[Tuple[int, int]] = None  # images are resized to (height, width) first
-    crop: Optional[Tuple[int, int]] = None  # and cropped to (height, width), padded if too small
-    scale: Optional[Tuple[float, float]] = None  # by a random factor between these before that
+    size: tuple[int, int] | None = None  # images are resized to (height, width) first
+    crop: tuple[int, int] | None = None  # and cropped to (height, width), padded if too small
+    scale: tuple[float, float] | None = None  # by a random factor between these before that
     flip: bool = False  # left and right, at random
     equibatch: bool = False  # Sec. 3.1: each class in turn chooses an image and a crop
-    fine_tune: Tuple[str, ...] = ("ce", "ce+lovasz")
+    fine_tune: tuple[str, ...] = ("ce", "ce+lovasz")
     model: str = "unet"
     width: int = 8  # channels of the first level of the U-Net
     evaluate_every: int = 0  # steps; 0: at the end of each part only
@@ -51,7 +50,7 @@ RECIPES = {
         fine_tune=("ce", "lovasz"), snapshot_every=5000,
     ),
     # Sec. 4.4: ENet, fine-tuned from weights that cross-entropy had brought to convergence; Adam at
-    # the rates of Sec. 4.3, no augmentation. The paper reports the snapshot after 9000 steps and not
+    # the rates of Sec. 4.3, no augmentation. The paper reports the snapshot after 9000 steps, not
     # how long the run was; its cross-entropy is weighted by class, ours is not.
     "cityscapes": Recipe(
         steps=0, fine_steps=10000, batch=10, rate=2.5e-4, fine_rate=2.5e-4, optimizer="adam",

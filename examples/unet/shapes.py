@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Tuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -37,7 +37,7 @@ def colour(kind: int, rng: np.random.Generator) -> np.ndarray:
     return clean + rng.normal(0, SPREAD, size=3)
 
 
-def draw_image(rng: np.random.Generator) -> Tuple[Any, Any]:
+def draw_image(rng: np.random.Generator) -> tuple[Any, Any]:
     rows, columns = np.mgrid[0:SIDE, 0:SIDE].astype(np.float64)
     slope = rng.normal(0, 0.2, size=2)
     ground = rng.uniform(0.3, 0.7) + (slope[0] * rows + slope[1] * columns) / SIDE

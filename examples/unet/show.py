@@ -7,9 +7,10 @@ import importlib.util
 import os
 import sys
 import time
+from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
-from typing import Any, Dict, List, Sequence, Tuple
+from typing import Any
 
 import numpy as np
 
@@ -43,7 +44,7 @@ class Progress:
             sys.stderr.write("\r" + " " * 100 + "\r")
 
 
-def print_classes(names: Sequence[str], results: Dict[str, Any]) -> None:
+def print_classes(names: Sequence[str], results: dict[str, Any]) -> None:
     """IoU per class and training; "-" for a class that is neither there nor predicted."""
     wide = max(len(name) for name in names)
     columns = list(results)
@@ -97,7 +98,7 @@ def label_colours(labels: Any, classes: int) -> Any:
     return colours[np.asarray(labels)]
 
 
-def save_rows(file: Path, titles: List[str], rows: List[Tuple[Any, ...]], classes: int) -> None:
+def save_rows(file: Path, titles: list[str], rows: list[tuple[Any, ...]], classes: int) -> None:
     """One row per image: the grey or colour image (channels, height, width), then label maps."""
     from PIL import Image, ImageDraw
 

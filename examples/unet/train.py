@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Callable, Dict, Iterator, List
+from typing import Callable
 
 import torch
 import torch.nn.functional as F
@@ -79,7 +80,7 @@ class Score:
 
     image: float
     dataset: float
-    per_class: List[float]
+    per_class: list[float]
 
 
 @torch.no_grad()
@@ -118,7 +119,7 @@ class Part:
     loss: Loss
     steps: int
     rate: float
-    curve: List[Dict[str, float]] = field(default_factory=list)
+    curve: list[dict[str, float]] = field(default_factory=list)
 
 
 def run(
@@ -149,7 +150,7 @@ def run(
         last = step + 1 == part.steps
         if not last and recipe.evaluate_every and (step + 1) % recipe.evaluate_every == 0:
             record(part, step + 1, mean_loss, evaluate(network, data, recipe, device))
-        if last or recipe.snapshot_every and (step + 1) % recipe.snapshot_every == 0:
+        if last or (recipe.snapshot_every and (step + 1) % recipe.snapshot_every == 0):
             snapshot(step + 1)
     progress.done()
     score = evaluate(network, data, recipe, device)

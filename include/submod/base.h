@@ -4,8 +4,18 @@
  *   - Every call that can fail returns a submod_status: 0 on success, negative on error (the
  *     outputs are then untouched, unless a function says otherwise), positive for a usable result
  *     that is less than what was asked for. submod_last_error() says in words what was wrong.
- *   - Arguments come in this order: handle, inputs, outputs, settings, workspace.
- *   - Settings are plain structs filled by ..._defaults(); NULL means the defaults.
+ *   - Arguments come in this order: handle, inputs, outputs, settings, info, workspace.
+ *   - Settings are plain structs filled by ..._defaults(); NULL means the defaults. Fill them
+ *     first, then change fields: settings that never saw ..._defaults() are refused.
+ *   - Structs that grow. Programs and the shared library may come from different versions. A
+ *     settings struct begins with struct_size, its size when the program was compiled: fields that
+ *     it does not have keep their defaults. A struct_size of 0, or larger than the library knows,
+ *     is SUBMOD_EINVAL. submod_run_settings, which lies inside other structs, and what the library
+ *     writes (..._info, ..._report, metrics, results) have reserved words at the end instead, all
+ *     0, for fields to come.
+ *     For whoever adds a field to settings: append it beyond the old sizeof, never in padding, and
+ *     let its default mean what was done before. The old ..._defaults() returns the short struct:
+ *     keep it under its symbol version (cmake/submod.map), and give the new one a new version.
  *   - Pointers: inputs are const and borrowed for the duration of the call, unless a comment says
  *     that they are copied. Nobody may change them meanwhile. What ..._create() or a constructor
  *     hands out is freed by the matching ..._free(), which accepts NULL.
@@ -61,30 +71,32 @@ extern "C" {
 
 /* ---- version ---- */
 
-#define SUBMOD_VERSION_MAJOR 0
-#define SUBMOD_VERSION_MINOR 1
-#define SUBMOD_VERSION_PATCH 0
-#define SUBMOD_VERSION_STRING "0.1.0"
+#define SUBMOD_VERSION_MAJOR 0        /* of this header, as are the others */
+#define SUBMOD_VERSION_MINOR 1        /* grows when something is added */
+#define SUBMOD_VERSION_PATCH 0        /* grows when something is mended */
+#define SUBMOD_VERSION_STRING "0.1.0" /* all three as text */
 /* One number to compare with: major * 10000 + minor * 100 + patch. */
 #define SUBMOD_VERSION \
     (SUBMOD_VERSION_MAJOR * 10000 + SUBMOD_VERSION_MINOR * 100 + SUBMOD_VERSION_PATCH)
 
 /* The version of the library that is running, which may differ from the macros of this header. */
 SUBMOD_API int submod_version(void);
+/* The same as text, such as "0.1.0"; never NULL. */
 SUBMOD_API const char *submod_version_string(void);
 
 /* ---- instruction set ---- */
 
 /* Loops are compiled for several instruction sets, and the first call picks the largest that the
  * machine has: "avx512", "avx2" or "baseline" on x86-64, "baseline" elsewhere. This is its name,
- * never NULL. The environment variable SUBMOD_ISA, read once, asks for one of these names: the
- * largest that is there and not above the wish is used. Other words count as no wish. */
+ * never NULL. The environment variable SUBMOD_ISA, read once, is one of these names and the upper
+ * bound of the choice. Other words are ignored. */
 SUBMOD_API const char *submod_isa(void);
 
 /* ---- status and errors ---- */
 
+/* What a call returns. */
 typedef enum submod_status {
-    SUBMOD_OK = 0,
+    SUBMOD_OK = 0, /* done as asked */
 
     /* Usable, but less than asked for. */
     SUBMOD_TIMELIMIT = 1,  /* stopped by the time limit */
@@ -129,7 +141,9 @@ SUBMOD_API submod_status submod_set_allocator(const submod_allocator *allocator)
  * gets and frees its own. A workspace serves one call at a time: keep one per thread. */
 typedef struct submod_work submod_work;
 
+/* An empty workspace. SUBMOD_EINVAL: NULL. SUBMOD_ENOMEM. */
 SUBMOD_API submod_status submod_work_create(submod_work **work);
+/* Accepts NULL. */
 SUBMOD_API void submod_work_free(submod_work *work);
 /* Bytes kept at present. 0 for NULL. */
 SUBMOD_API size_t submod_work_bytes(const submod_work *work);
@@ -141,11 +155,10 @@ SUBMOD_API size_t submod_work_bytes(const submod_work *work);
  * The threads are OpenMP's, whose runtime ends the process when the system refuses to start one:
  * the one thing here that the library cannot turn into a status.
  *
- * After fork: OpenMP's threads stay behind in the parent. A thread that has computed in parallel
- * and then forks computes alone in the child, whatever number is set there. Threads that the child
- * starts are not concerned, nor is a child of a thread that had only computed alone. Parallel
- * sections of the program's own are not seen here: a child of a thread that had such calls
- * submod_set_num_threads(1) first. */
+ * After fork: OpenMP's threads stay behind in the parent. If the thread that forks has computed in
+ * parallel before, it computes alone in the child, whatever number is set there. New threads of the
+ * child compute in parallel as ever. The library does not see parallel sections of your own: if the
+ * thread that forks has had one, call submod_set_num_threads(1) in the child. */
 SUBMOD_API submod_status submod_set_num_threads(int threads);
 /* The number that this thread's next parallel section would use; at least 1. */
 SUBMOD_API int submod_get_num_threads(void);
@@ -191,11 +204,12 @@ SUBMOD_API submod_status submod_argsort_f64(const double *x, size_t n, int32_t *
 /* A seeded generator (xoshiro256++): the same stream on every machine, normals up to the last bits
  * of its libm. */
 typedef struct submod_rng {
-    uint64_t s[4];
+    uint64_t s[4]; /* its state; filled by submod_rng_seed */
 } submod_rng;
 
 /* Any seed is fine; equal seeds give equal streams. */
 SUBMOD_API void submod_rng_seed(submod_rng *rng, uint64_t seed);
+/* 64 random bits. */
 SUBMOD_API uint64_t submod_rng_next(submod_rng *rng);
 /* Uniform in [0, 1), 53 random bits. */
 SUBMOD_API double submod_rng_uniform(submod_rng *rng);

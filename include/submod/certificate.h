@@ -15,15 +15,18 @@ extern "C" {
 /* A convex combination of greedy orders, filled by solvers. Starts empty. One thread at a time. */
 typedef struct submod_combination submod_combination;
 
+/* An empty combination. SUBMOD_EINVAL: NULL. SUBMOD_ENOMEM. */
 SUBMOD_API submod_status submod_combination_create(submod_combination **combination);
+/* Accepts NULL. */
 SUBMOD_API void submod_combination_free(submod_combination *combination);
 /* The number of orders; 0 for NULL. */
 SUBMOD_API size_t submod_combination_count(const submod_combination *combination);
 /* The size n of the ground set of those orders; 0 for NULL or when there are none. */
 SUBMOD_API size_t submod_combination_size(const submod_combination *combination);
-/* Order k and its weight: n elements, borrowed, valid until the combination is filled again. NULL
- * and 0 when there is no such order. */
+/* Order k: n elements, borrowed, valid until the combination is filled again. NULL when there is no
+ * such order. */
 SUBMOD_API const int32_t *submod_combination_order(const submod_combination *combination, size_t k);
+/* The weight of order k; 0 when there is no such order. */
 SUBMOD_API double submod_combination_weight(const submod_combination *combination, size_t k);
 /* Replaces the content by count orders of n elements each (row-major) and their weights >= 0, which
  * are normalised. Copies. SUBMOD_EINVAL: a row is no permutation, a weight is negative, all are 0.

@@ -28,6 +28,7 @@
 extern "C" {
 #endif
 
+/* Counts of the errors of all batches so far. */
 typedef struct submod_dataset submod_dataset;
 
 /* The number of bins is the smallest power of two, at least 2, that guarantees delta: to ask for K
@@ -35,6 +36,7 @@ typedef struct submod_dataset submod_dataset;
  * delta outside [2^-21, 1]. */
 SUBMOD_API submod_status submod_dataset_create(size_t classes, double delta,
                                                submod_dataset **dataset);
+/* Accepts NULL. */
 SUBMOD_API void submod_dataset_free(submod_dataset *dataset);
 /* Back to no counts. */
 SUBMOD_API submod_status submod_dataset_reset(submod_dataset *dataset);

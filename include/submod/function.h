@@ -33,6 +33,7 @@
 extern "C" {
 #endif
 
+/* A set function. */
 typedef struct submod_fn submod_fn;
 
 /* ---- the table of callbacks ----
@@ -47,16 +48,19 @@ typedef struct submod_fn submod_fn;
  * adds an element and returns the marginal gain F(A + e) - F(A), gain returns the same number
  * without adding. reset and push come together; gain, chain and tied need them.
  */
+/* The callbacks of a set function: function.h, the table of callbacks. */
 typedef struct submod_fn_ops {
     size_t struct_size; /* sizeof(submod_fn_ops), so that the table can grow */
 
     /* *value = F(set), for k elements in any order. */
     submod_status (*eval)(const void *ctx, const int32_t *set, size_t k, double *value);
 
-    size_t state_size;
+    size_t state_size; /* bytes of the state that reset, push, gain, chain and tied work on */
+    /* Makes the state the empty set. */
     submod_status (*reset)(const void *ctx, void *state);
+    /* Adds e to the set in the state: *gain = F(A + e) - F(A). */
     submod_status (*push)(const void *ctx, void *state, int32_t e, double *gain);
-    /* May use the state as scratch, but the set in it stays the same. */
+    /* The same number without adding e. May use the state as scratch, but the set in it stays. */
     submod_status (*gain)(const void *ctx, void *state, int32_t e, double *gain);
 
     /* k pushes in one call: gains[i] is what pushing elements[i] would have returned. */
@@ -90,6 +94,7 @@ SUBMOD_API submod_status submod_fn_custom(size_t n, const submod_fn_ops *ops, vo
 
 /* Another owner of the same function; each owner calls submod_fn_free. Returns fn. */
 SUBMOD_API submod_fn *submod_fn_share(const submod_fn *fn);
+/* One owner less; the last one frees the function. Accepts NULL. */
 SUBMOD_API void submod_fn_free(submod_fn *fn);
 
 /* n; 0 for NULL. */
@@ -163,6 +168,7 @@ SUBMOD_API submod_status submod_fn_iwata(size_t n, submod_fn **fn);
  * recurse that deep; one more is SUBMOD_EUNSUPPORTED. Not merged: different kinds, coefficients
  * whose product and modular parts whose sum leaves the range of double, sums of more than 1024
  * terms. What a custom function calls in its callbacks is not counted. */
+/* How deep combinations may be nested. */
 #define SUBMOD_DEPTH_MAX 256
 
 /* sum over i < count of coefficient[i] * f[i], coefficients >= 0 (NULL: all 1), same n, count >= 1.
@@ -196,6 +202,9 @@ SUBMOD_API submod_status submod_fn_eval(const submod_fn *fn, const int32_t *set,
 SUBMOD_API submod_status submod_fn_chain(const submod_fn *fn, const int32_t *order, size_t k,
                                          double *gains, submod_work *work);
 
+/* The largest number of elements for which all subsets are tried. */
+#define SUBMOD_EXHAUSTIVE_MAX 24
+
 /* A minimiser of A -> F(base + A) - F(base) - sum of z over A among the subsets of block, and the
  * minimum. in[j] = 1 where block[j] is in it. largest: which one when there are several, as in the
  * minimize slot; values that differ by rounding only count as equal, and a function that is not
@@ -204,16 +213,17 @@ SUBMOD_API submod_status submod_fn_chain(const submod_fn *fn, const int32_t *ord
  * restricted or contracted ones), or at most SUBMOD_EXHAUSTIVE_MAX elements in block, when all
  * subsets are tried; else SUBMOD_EUNSUPPORTED. SUBMOD_ENUMERIC also when sums of z overflow.
  * SUBMOD_ECANCELLED: base.h, cancelling. */
-#define SUBMOD_EXHAUSTIVE_MAX 20
 SUBMOD_API submod_status submod_fn_minimize(const submod_fn *fn, const int32_t *base, size_t nbase,
                                             const int32_t *block, size_t nblock, const double *z,
                                             int largest, uint8_t *in, double *value);
 
-/* A set under construction: push elements one by one, ask for gains in between. Holds its own
- * share of fn. One thread at a time. */
+/* A set under construction: push elements one by one, ask for gains in between, as greedy
+ * algorithms do (examples/greedy.c). Holds its own share of fn. One thread at a time. */
 typedef struct submod_state submod_state;
 
+/* The empty set. SUBMOD_EINVAL: NULL. SUBMOD_ENOMEM; errors of evaluation. */
 SUBMOD_API submod_status submod_state_create(const submod_fn *fn, submod_state **state);
+/* Accepts NULL. */
 SUBMOD_API void submod_state_free(submod_state *state);
 /* Back to the empty set. */
 SUBMOD_API submod_status submod_state_reset(submod_state *state);
@@ -231,12 +241,16 @@ SUBMOD_API size_t submod_state_set(const submod_state *state, const int32_t **se
  * Tests the properties below, with eval as the definition. With at most exhaustive_max elements
  * and within the time limit every case is tried, and the answer is a proof up to the tolerance;
  * otherwise random cases are tried: a counterexample is real, its absence proves nothing. */
+/* How hard to look. */
 typedef struct submod_check_settings {
+    size_t struct_size;    /* set by the defaults: base.h, structs that grow */
     size_t exhaustive_max; /* 16; at most SUBMOD_EXHAUSTIVE_MAX */
     uint64_t samples;      /* 20000: random cases when not exhaustive */
     double time_limit;     /* 10 seconds, > 0 */
-    double tolerance;      /* 1e-9: violations up to this times max |F| seen are rounding; >= 0 */
-    uint64_t seed;         /* 1 */
+    /* 1e-9, >= 0: violations up to this times the scale are rounding. The scale is the largest
+     * |F(A) - F(empty)| or 2^-14 |F(A)| seen, so that a large F(empty) hides nothing. */
+    double tolerance;
+    uint64_t seed; /* 1 */
 } submod_check_settings;
 
 /* A concrete failure. Which of e, f, left and right mean what:
@@ -246,26 +260,30 @@ typedef struct submod_check_settings {
  *   consistent   left = push, gain or chain at A for e  !=  right = F(A + e) - F(A) by eval
  * Unused elements are -1. */
 typedef struct submod_counterexample {
-    int32_t *set; /* A; NULL when it is empty */
-    size_t set_size;
-    int32_t e, f;
-    double left, right;
+    int32_t *set;       /* A; NULL when it is empty */
+    size_t set_size;    /* elements of A */
+    int32_t e, f;       /* the elements added */
+    double left, right; /* what is compared */
 } submod_counterexample;
 
+/* What submod_fn_check found. */
 typedef struct submod_check_report {
     int exhaustive; /* 1: all cases were tried */
     int normalised; /* 1: F(empty) = 0 within the tolerance */
-    int submodular; /* for this and the next: 1: no counterexample found, 0: see below */
-    int monotone;
+    int submodular; /* here and below: 1: no counterexample found, 0: there is one */
+    int monotone;   /* F(A) <= F(A + e) */
     int symmetric;  /* F(A) = F(V \ A) */
     int consistent; /* push, gain and chain say what eval says, along some random orders; tied and
                        minimize are not tested */
-    double empty_value;
+    double empty_value;   /* F(empty) */
     uint64_t evaluations; /* calls of eval */
-    double seconds;
+    double seconds;       /* taken */
+    /* Counterexamples, each to be looked at where the property is 0. */
     submod_counterexample not_submodular, not_monotone, not_symmetric, not_consistent;
+    uint64_t reserved[4]; /* 0 */
 } submod_check_report;
 
+/* The values that stand in the comments of the struct. */
 SUBMOD_API submod_check_settings submod_check_defaults(void);
 /* Fills *report, which need not be initialised and is to be cleared afterwards.
  * SUBMOD_TIMELIMIT or SUBMOD_CANCELLED before the work was done: the report says what was seen. */

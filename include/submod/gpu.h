@@ -62,19 +62,20 @@ typedef struct submod_gpu_place {
     void *stream;    /* a cudaStream_t; NULL: the default stream, which all others wait for */
     void *workspace; /* device memory, aligned to 256 bytes; free again when the stream has
                         passed the call */
-    size_t workspace_bytes;
+    size_t workspace_bytes; /* its size: at least what submod_gpu_loss_workspace says */
 } submod_gpu_place;
 
 /* What a loss call leaves in device memory; aligned as its doubles are, to 8 bytes. */
 typedef struct submod_gpu_result {
-    double loss;        /* NaN when the data were refused */
-    double delta;       /* |loss - loss of these errors| <= delta; 0 for the exact engine */
-    uint64_t pixels;    /* not ignored; sigmoid: entries */
-    uint64_t terms;     /* class losses that entered the mean, over all groups */
-    uint64_t bad_label; /* position of the first label that is no class, or SUBMOD_GPU_NONE */
-    uint64_t bad_score; /* position of the first score that is refused, or SUBMOD_GPU_NONE */
-    uint32_t bins;      /* histogram engine, else 0 */
-    int32_t status;     /* SUBMOD_OK, SUBMOD_EINVAL or SUBMOD_ENONFINITE */
+    double loss;          /* NaN when the data were refused */
+    double delta;         /* |loss - loss of these errors| <= delta; 0 for the exact engine */
+    uint64_t pixels;      /* not ignored; sigmoid: entries */
+    uint64_t terms;       /* class losses that entered the mean, over all groups */
+    uint64_t bad_label;   /* position of the first label that is no class, or SUBMOD_GPU_NONE */
+    uint64_t bad_score;   /* position of the first score that is refused, or SUBMOD_GPU_NONE */
+    uint32_t bins;        /* histogram engine, else 0 */
+    int32_t status;       /* SUBMOD_OK, SUBMOD_EINVAL or SUBMOD_ENONFINITE */
+    uint64_t reserved[4]; /* 0 */
 } submod_gpu_result;
 
 /* Positions count images, classes and pixels as (b * classes + c) * pixels + i, whatever the
@@ -85,10 +86,11 @@ typedef struct submod_gpu_result {
  * SUBMOD_EINVAL for NULL. */
 SUBMOD_API submod_status submod_gpu_result_status(const submod_gpu_result *result);
 
+/* Which loss a workspace is for. */
 typedef enum submod_gpu_loss {
-    SUBMOD_GPU_SOFTMAX = 0,
-    SUBMOD_GPU_SIGMOID = 1,
-    SUBMOD_GPU_HINGE = 2
+    SUBMOD_GPU_SOFTMAX = 0, /* submod_gpu_lovasz_softmax */
+    SUBMOD_GPU_SIGMOID = 1, /* submod_gpu_lovasz_sigmoid */
+    SUBMOD_GPU_HINGE = 2    /* submod_gpu_lovasz_hinge */
 } submod_gpu_loss;
 
 /* Bytes of workspace for a call with these scores (their data are not looked at) and settings.
@@ -161,14 +163,16 @@ SUBMOD_API submod_status submod_gpu_lovasz_hinge_host(const submod_scores *score
  *
  * SUBMOD_EINVAL: as for the losses; lambda not > 0, bins. SUBMOD_ENONFINITE: lambda.
  * SUBMOD_EUNSUPPORTED, SUBMOD_ENOMEM: as for the losses. */
-SUBMOD_API submod_status submod_gpu_prox_workspace(const submod_scores *x, size_t bins,
-                                                   size_t *bytes);
 SUBMOD_API submod_status submod_gpu_prox_jaccard(const submod_scores *x,
                                                  const submod_labels *labels, double lambda,
                                                  size_t bins, const submod_gradient *u,
                                                  submod_gpu_result *result,
                                                  const submod_loss_settings *settings,
                                                  const submod_gpu_place *place);
+/* Bytes of workspace for such a call. Needs no device. SUBMOD_EINVAL: what the call itself would
+ * refuse, NULL. SUBMOD_EUNSUPPORTED, SUBMOD_ENOMEM: as for submod_gpu_loss_workspace. */
+SUBMOD_API submod_status submod_gpu_prox_workspace(const submod_scores *x, size_t bins,
+                                                   size_t *bytes);
 /* With host pointers, as the losses have it; refused data come back as a status, u untouched.
  * *delta (may be NULL) as in the result. */
 SUBMOD_API submod_status submod_gpu_prox_jaccard_host(

@@ -37,8 +37,8 @@
  *   huge scores                                       no overflow: the softmax is shifted
  *   probability outside [0, 1] by more than 1e-3      SUBMOD_EINVAL; by less: clamped
  *   more than 2^31 - 1 pixels, 2^29 - 1 classes       SUBMOD_EINVAL
- *   scale * derivative                                no overflow: no derivative exceeds 1, but for
- *                                                     submod_lovasz_hinge_function, which see
+ *   scale * derivative                                no overflow, as no derivative exceeds 1;
+ *                                                     for submod_lovasz_hinge_function see there
  *   accumulating                                      a sum of two floats, Inf where that overflows
  *   any error                                         loss and gradient untouched
  *
@@ -57,18 +57,23 @@
 extern "C" {
 #endif
 
-typedef enum submod_engine { SUBMOD_ENGINE_EXACT = 0, SUBMOD_ENGINE_HISTOGRAM = 1 } submod_engine;
+/* How the errors are ranked; the head of loss.h compares the two. */
+typedef enum submod_engine {
+    SUBMOD_ENGINE_EXACT = 0,    /* by sorting */
+    SUBMOD_ENGINE_HISTOGRAM = 1 /* by counting, up to delta */
+} submod_engine;
 
 /* Which classes the mean is taken over. */
 typedef enum submod_classes {
     SUBMOD_CLASSES_PRESENT = 0, /* those with a foreground pixel in the group (paper, Sec. 3.1) */
-    SUBMOD_CLASSES_ALL = 1,
-    SUBMOD_CLASSES_LIST = 2 /* those of class_list */
+    SUBMOD_CLASSES_ALL = 1,     /* all, those without foreground too */
+    SUBMOD_CLASSES_LIST = 2     /* those of class_list */
 } submod_classes;
 
 /* One struct for the losses and the baselines; each function says what it does not look at. Start
  * from submod_loss_defaults(), whose values stand in the comments. */
 typedef struct submod_loss_settings {
+    size_t struct_size; /* set by the defaults: base.h, structs that grow */
     /* 1: scores are logits, and the softmax or sigmoid is applied here. 0: they are probabilities,
      * and the gradient is with respect to them. */
     int from_logits;      /* 1 */
@@ -83,33 +88,36 @@ typedef struct submod_loss_settings {
     int per_image;             /* 0: one group, the batch; 1: a group per image, losses averaged */
     submod_classes classes;    /* SUBMOD_CLASSES_PRESENT */
     const int32_t *class_list; /* borrowed; distinct, at least one; only with SUBMOD_CLASSES_LIST */
-    size_t class_count;
+    size_t class_count;        /* length of class_list */
     /* One number >= 0 per class, not all 0, borrowed; NULL: all 1. The loss of a group is the
      * weighted mean, sum of weight * loss over the classes taken / sum of their weights. */
     const double *class_weight;
     double smoothing; /* 0, or at least 1e-30; only of soft Dice and soft Jaccard (baseline.h) */
     int has_ignore;   /* 0; 1: pixels with the label ignore_index are left out */
-    int64_t ignore_index;
+    int64_t ignore_index; /* the label that is left out, in the range of classes or not */
 } submod_loss_settings;
 
+/* The values that stand in the comments of the struct. */
 SUBMOD_API submod_loss_settings submod_loss_defaults(void);
 
+/* What a loss call tells about itself. */
 typedef struct submod_loss_info {
     double delta;    /* |loss returned - loss of these errors| <= delta, up to rounding; exact: 0 */
     size_t bins;     /* histogram engine, else 0 */
     uint64_t pixels; /* not ignored; sigmoid: entries */
     uint64_t sorted; /* exact engine: errors that had to be ranked, over all classes */
     size_t terms;    /* class losses that entered the mean, over all groups */
-    size_t workspace; /* bytes of scratch memory used */
+    size_t workspace;     /* bytes of scratch memory used */
+    uint64_t reserved[4]; /* 0 */
 } submod_loss_info;
 
 /* Where a gradient goes: an array of the shape of the scores, in float32.
  * gradient = scale * derivative, or gradient += scale * derivative when accumulating. */
 typedef struct submod_gradient {
-    float *data;
+    float *data; /* of the caller; may be NULL when batch or pixels is 0 */
     ptrdiff_t batch_stride, class_stride, pixel_stride; /* in elements */
     double scale;                                       /* finite as a float */
-    int accumulate;
+    int accumulate;                                     /* 1: adds to what is there */
 } submod_gradient;
 
 /* Like dense scores, channels first or last; scale 1, overwriting. Others are best made from one of

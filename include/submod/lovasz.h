@@ -28,10 +28,13 @@ typedef enum submod_ties {
     SUBMOD_TIES_INDEX = 1
 } submod_ties;
 
+/* Settings of submod_lovasz. */
 typedef struct submod_lovasz_settings {
-    submod_ties ties; /* SUBMOD_TIES_AVERAGE */
+    size_t struct_size; /* set by the defaults: base.h, structs that grow */
+    submod_ties ties;   /* SUBMOD_TIES_AVERAGE */
 } submod_lovasz_settings;
 
+/* The values that stand in the comments of the struct. */
 SUBMOD_API submod_lovasz_settings submod_lovasz_defaults(void);
 
 /* x: n numbers. Outputs, each of which may be NULL: *value = f(x); g: n numbers; order: n elements,

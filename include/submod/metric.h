@@ -89,10 +89,12 @@ typedef enum submod_absent {
     SUBMOD_ABSENT_TRUTH = 3 /* left out when it is not in the truth, predicted or not */
 } submod_absent;
 
+/* What is counted, and what the means are over. */
 typedef struct submod_metric_settings {
+    size_t struct_size; /* set by the defaults: base.h, structs that grow */
     /* Counting: */
-    int has_ignore; /* 0 */
-    int64_t ignore_index;
+    int has_ignore;       /* 0; 1: pixels whose truth is ignore_index are left out */
+    int64_t ignore_index; /* that label, in the range of classes or not */
     /* The means: */
     submod_absent absent;      /* SUBMOD_ABSENT_ONE */
     const int32_t *class_list; /* NULL: all classes; else the distinct ones to average over */
@@ -101,6 +103,7 @@ typedef struct submod_metric_settings {
     int32_t leave_out;         /* one class not to average over, such as the background */
 } submod_metric_settings;
 
+/* The values that stand in the comments of the struct. */
 SUBMOD_API submod_metric_settings submod_metric_defaults(void);
 
 /* ---- counts ---- */
@@ -113,6 +116,7 @@ typedef struct submod_confusion submod_confusion;
  * SUBMOD_EINVAL: classes = 0 or > 2^31 - 3. SUBMOD_ENOMEM: 8 classes^2 bytes are not to be had. */
 SUBMOD_API submod_status submod_confusion_create(size_t classes, submod_confusion **confusion,
                                                  const submod_metric_settings *settings);
+/* Accepts NULL. */
 SUBMOD_API void submod_confusion_free(submod_confusion *confusion);
 /* Counts a batch: two views of the same batch and pixels, of any label types.
  * SUBMOD_EINVAL as in the table above, naming the first offender; SUBMOD_ENOMEM. */
@@ -131,17 +135,19 @@ SUBMOD_API void submod_confusion_reset(submod_confusion *confusion);
 /* classes x classes counts, counts[t * classes + p] for truth t and prediction p: borrowed, valid
  * until the confusion is freed, changing with it. NULL for NULL. */
 SUBMOD_API const int64_t *submod_confusion_counts(const submod_confusion *confusion);
-/* 0 for NULL. */
+/* The number of classes; 0 for NULL. */
 SUBMOD_API size_t submod_confusion_classes(const submod_confusion *confusion);
 
 /* ---- metrics from the counts ---- */
 
+/* The formulas stand at the top of this header. */
 typedef struct submod_metrics {
-    double mean_iou, mean_dice, mean_accuracy;
-    double pixel_accuracy;
-    double frequency_weighted_iou;
-    size_t averaged; /* classes in the mean IoU */
-    int64_t pixels;  /* counted */
+    double mean_iou, mean_dice, mean_accuracy; /* over the chosen classes */
+    double pixel_accuracy;                     /* over all pixels that count */
+    double frequency_weighted_iou; /* each chosen class weighted by its pixels in the truth */
+    size_t averaged;               /* classes in the mean IoU */
+    int64_t pixels;                /* counted */
+    uint64_t reserved[4];          /* 0 */
 } submod_metrics;
 
 /* iou, dice, accuracy: one number per class (whether chosen for the means or not); any of the
@@ -169,16 +175,21 @@ SUBMOD_API submod_status submod_miou_batch(const submod_labels *prediction,
  * copied, with the list in them. */
 typedef struct submod_miou submod_miou;
 
+/* What submod_miou_get reads. */
 typedef struct submod_miou_values {
     double image;    /* mean over the images */
     double batch;    /* mean over the batches, one per call of submod_miou_add */
     double dataset;  /* mean IoU of all counts together; all three are NaN before the first image */
     uint64_t images; /* that took part in their mean: not left out */
-    uint64_t batches;
+    uint64_t batches;     /* that took part in theirs */
+    uint64_t reserved[4]; /* 0 */
 } submod_miou_values;
 
+/* For labels 0 .. classes-1. SUBMOD_EINVAL: classes as for submod_confusion_create, settings as for
+ * submod_confusion_metrics. SUBMOD_ENOMEM. */
 SUBMOD_API submod_status submod_miou_create(size_t classes, submod_miou **miou,
                                             const submod_metric_settings *settings);
+/* Accepts NULL. */
 SUBMOD_API void submod_miou_free(submod_miou *miou);
 /* Fails as submod_confusion_add does, and then leaves everything as it was; also SUBMOD_ENUMERIC
  * for more than 2^64 - 1 images. An empty batch (0 images) is no batch; images without pixels are
@@ -189,7 +200,9 @@ SUBMOD_API submod_status submod_miou_add(submod_miou *miou, const submod_labels 
  * agree is up to you. Sums of doubles: the order of merges may show in the last digits of the image
  * and batch means. */
 SUBMOD_API submod_status submod_miou_merge(submod_miou *miou, const submod_miou *other);
+/* Back to no images. Accepts NULL. */
 SUBMOD_API void submod_miou_reset(submod_miou *miou);
+/* The means of what was added so far. SUBMOD_EINVAL: NULL. */
 SUBMOD_API submod_status submod_miou_get(const submod_miou *miou, submod_miou_values *values);
 /* The counts of the whole stream, for the other metrics; borrowed, as long as miou lives. NULL for
  * NULL. */
@@ -212,6 +225,7 @@ typedef struct submod_equibatch submod_equibatch;
 SUBMOD_API submod_status submod_equibatch_create(size_t images, const size_t *start,
                                                  const int32_t *class_ids, size_t classes,
                                                  uint64_t seed, submod_equibatch **sampler);
+/* Accepts NULL. */
 SUBMOD_API void submod_equibatch_free(submod_equibatch *sampler);
 /* The next image, and (may be NULL) the class it was drawn for. SUBMOD_EINVAL for NULL. */
 SUBMOD_API submod_status submod_equibatch_next(submod_equibatch *sampler, int32_t *image,

@@ -39,8 +39,10 @@ extern "C" {
  * SUBMOD_CANCELLED for a result that is usable all the same. SUBMOD_ENOMEM is handed on. Any other
  * value, and NaN or Inf in what they write, ends the run with SUBMOD_ECALLBACK. x is finite,
  * outputs never overlap it. */
+/* In place of the number of a minibatch: f itself. */
 #define SUBMOD_FULL_BATCH SIZE_MAX
 
+/* An objective, as a table of callbacks: optim.h, problems. */
 typedef struct submod_problem {
     size_t struct_size; /* sizeof(submod_problem), so that the table can grow */
     size_t dimension;   /* n >= 1 */
@@ -81,6 +83,7 @@ SUBMOD_API submod_status submod_problem_max_affine(size_t m, size_t n, const dou
  *
  * Each holds its own vectors for dimension n. *step is to be freed.
  * SUBMOD_EINVAL: step is NULL, n = 0, a setting out of range. SUBMOD_ENOMEM. */
+/* A step rule with its memory of past directions. */
 typedef struct submod_step submod_step;
 
 /* x <- x - eta g */
@@ -91,20 +94,23 @@ SUBMOD_API submod_status submod_step_momentum(size_t n, double alpha, submod_ste
  * so that the gradient is wanted at x and nowhere else. 0 <= alpha < 1. */
 SUBMOD_API submod_status submod_step_nesterov(size_t n, double alpha, submod_step **step);
 
+/* Settings of submod_step_adam. */
 typedef struct submod_adam_settings {
-    double beta1;   /* 0.9, in [0, 1) */
-    double beta2;   /* 0.999, in [0, 1) */
-    double epsilon; /* 1e-8, > 0 */
+    size_t struct_size; /* set by the defaults: base.h, structs that grow */
+    double beta1;       /* 0.9, in [0, 1) */
+    double beta2;       /* 0.999, in [0, 1) */
+    double epsilon;     /* 1e-8, > 0 */
     /* AdamW: x <- (1 - eta decay) x before each step, apart from the gradients. 0; >= 0. This is
      * not the weight_decay of the objective, which goes through the gradients. */
     double decay;
 } submod_adam_settings;
 
+/* The values that stand in the comments of the struct. */
 SUBMOD_API submod_adam_settings submod_adam_defaults(void);
 /* m <- beta1 m + (1 - beta1) g,  v <- beta2 v + (1 - beta2) g^2,
  * x <- x - eta (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon),  t = 1, 2, .. */
-SUBMOD_API submod_status submod_step_adam(size_t n, const submod_adam_settings *settings,
-                                          submod_step **step);
+SUBMOD_API submod_status submod_step_adam(size_t n, submod_step **step,
+                                          const submod_adam_settings *settings);
 
 /* One step: x (n numbers) moves along the direction g, with step size eta > 0.
  * SUBMOD_EINVAL: NULL, eta not > 0. SUBMOD_ENONFINITE: NaN or Inf in eta, g or x: the rule is as
@@ -113,9 +119,12 @@ SUBMOD_API submod_status submod_step_apply(submod_step *step, double eta, const 
                                            double *x);
 /* As new: forgets all gradients. Accepts NULL. */
 SUBMOD_API void submod_step_reset(submod_step *step);
+/* Accepts NULL. */
 SUBMOD_API void submod_step_free(submod_step *step);
 
 /* ---- schedules: the step size eta_k of iteration k = 0, 1, .. ---- */
+
+/* The formula of a schedule. */
 typedef enum submod_schedule_kind {
     SUBMOD_SCHEDULE_CONSTANT = 0,     /* eta */
     SUBMOD_SCHEDULE_STEP = 1,         /* eta factor^floor(k / period) */
@@ -127,12 +136,13 @@ typedef enum submod_schedule_kind {
     SUBMOD_SCHEDULE_POLYAK = 5
 } submod_schedule_kind;
 
+/* A formula and its numbers. */
 typedef struct submod_schedule {
-    submod_schedule_kind kind;
-    double eta;    /* > 0 */
-    double factor; /* STEP, EXPONENTIAL: in (0, 1] */
-    double power;  /* POLY: > 0; 0 means 0.9, as in the paper */
-    size_t period; /* in iterations; 0 means 1, but is refused for POLY */
+    submod_schedule_kind kind; /* which formula */
+    double eta;                /* > 0 */
+    double factor;             /* STEP, EXPONENTIAL: in (0, 1] */
+    double power;              /* POLY: > 0; 0 means 0.9, as in the paper */
+    size_t period;             /* in iterations; 0 means 1, but is refused for POLY */
 } submod_schedule;
 
 /* eta for ever. */
@@ -156,6 +166,7 @@ typedef struct submod_trace {
     double metric;  /* the problem's; NaN without one */
 } submod_trace;
 
+/* Why a run ended. */
 typedef enum submod_stop {
     SUBMOD_STOP_NONE = 0,       /* did not start: bad arguments */
     SUBMOD_STOP_ITERATIONS = 1, /* max_iterations done */
@@ -168,6 +179,7 @@ typedef enum submod_stop {
     SUBMOD_STOP_CANCELLED = 8   /* the flag of submod_set_cancel_flag */
 } submod_stop;
 
+/* When to stop, and what to tell on the way. */
 typedef struct submod_run_settings {
     size_t max_iterations;     /* 1000; 0: evaluates J once */
     double time_limit;         /* seconds; 0: none */
@@ -180,11 +192,13 @@ typedef struct submod_run_settings {
      * 1; 0: at the last only. */
     size_t trace_every;
     int (*trace)(void *ctx, const submod_trace *line); /* not 0: stop. May be NULL */
-    void *trace_ctx;
+    void *trace_ctx;                                   /* handed to trace */
+    uint64_t reserved[4];                              /* 0, as the defaults set it */
 } submod_run_settings;
 
+/* How a run went. */
 typedef struct submod_optim_info {
-    submod_stop stop;
+    submod_stop stop;     /* why it ended */
     size_t iterations;    /* steps taken */
     double f;             /* J at the x that is handed back; NaN when it was never evaluated */
     double gradient_norm; /* of the last direction */
@@ -193,6 +207,7 @@ typedef struct submod_optim_info {
     uint64_t values, gradients, proxes; /* calls of the callbacks; a direction counts as a prox */
     size_t planes;                      /* submod_bundle: in use at the end */
     double seconds;                     /* without the time spent in metric and trace callbacks */
+    uint64_t reserved[4];               /* 0 */
 } submod_optim_info;
 
 /* Common to submod_descend, submod_fista and submod_bundle. problem is borrowed. x: n finite
@@ -211,27 +226,31 @@ typedef struct submod_optim_info {
  */
 
 /* ---- descent by a step rule ---- */
+/* What a step rule is driven by. */
 typedef enum submod_direction {
-    SUBMOD_DIRECTION_SUBGRADIENT = 0,
+    SUBMOD_DIRECTION_SUBGRADIENT = 0, /* the gradient, or a subgradient */
     /* lambda (x - u), u the prox of J at x; on a linear piece it equals the gradient. With a smooth
      * part u = prox of h + decay at x - (gradient of smooth at x) / lambda. */
     SUBMOD_DIRECTION_PROX = 1
 } submod_direction;
 
+/* Which minibatch an iteration looks at. */
 typedef enum submod_batch_order {
-    SUBMOD_BATCH_FULL = 0, /* no minibatches */
-    SUBMOD_BATCH_CYCLIC = 1,
+    SUBMOD_BATCH_FULL = 0,    /* no minibatches */
+    SUBMOD_BATCH_CYCLIC = 1,  /* one after the other, again and again */
     SUBMOD_BATCH_SHUFFLED = 2 /* each epoch in its own random order */
 } submod_batch_order;
 
+/* Settings of submod_descend. */
 typedef struct submod_descent_settings {
-    submod_run_settings run;
-    submod_schedule schedule;
-    submod_direction direction;
+    size_t struct_size;         /* set by the defaults: base.h, structs that grow */
+    submod_run_settings run;    /* when to stop */
+    submod_schedule schedule;   /* step sizes; has no default */
+    submod_direction direction; /* SUBMOD_DIRECTION_SUBGRADIENT */
     /* Of SUBMOD_DIRECTION_PROX. 0: 1/eta_k, with which a plain step lands on the prox itself. */
     double lambda;
-    submod_batch_order order;
-    uint64_t seed; /* of the shuffling */
+    submod_batch_order order; /* SUBMOD_BATCH_FULL */
+    uint64_t seed;            /* of the shuffling */
 } submod_descent_settings;
 
 /* No schedule yet: set at least schedule, for example to submod_schedule_constant(0.1). */
@@ -246,8 +265,10 @@ SUBMOD_API submod_status submod_descend(const submod_problem *problem, submod_st
                                         submod_optim_info *info, submod_work *work);
 
 /* ---- FISTA ---- */
+/* Settings of submod_fista. */
 typedef struct submod_fista_settings {
-    submod_run_settings run;
+    size_t struct_size;      /* set by the defaults: base.h, structs that grow */
+    submod_run_settings run; /* when to stop */
     /* Of the gradient of smooth: where the search starts; 1; > 0. It doubles until
      * smooth(u) <= smooth(y) + <gradient, u - y> + L/2 |u - y|^2, and never shrinks. Without a
      * smooth part it is simply the weight of the prox. */
@@ -255,6 +276,7 @@ typedef struct submod_fista_settings {
     int restart; /* 1: momentum starts anew when it points uphill; 0: never */
 } submod_fista_settings;
 
+/* The values that stand in the comments of the struct. */
 SUBMOD_API submod_fista_settings submod_fista_defaults(void);
 
 /* Accelerated proximal gradient (Beck and Teboulle), for convex smooth + h with a prox: J - min J
@@ -266,7 +288,9 @@ SUBMOD_API submod_status submod_fista(const submod_problem *problem, double *x,
                                       submod_optim_info *info, submod_work *work);
 
 /* ---- the bundle method: a minimum with a certificate ---- */
+/* Settings of submod_bundle. */
 typedef struct submod_bundle_settings {
+    size_t struct_size; /* set by the defaults: base.h, structs that grow */
     /* tolerance 1e-6: ends when gap <= tolerance. x only ever moves to better points, and not for
      * less than a tenth of what the planes promise: keep_best changes nothing. */
     submod_run_settings run;
@@ -285,6 +309,7 @@ typedef struct submod_bundle_settings {
     int bmrm;
 } submod_bundle_settings;
 
+/* The values that stand in the comments of the struct. */
 SUBMOD_API submod_bundle_settings submod_bundle_defaults(void);
 
 /* For convex f. Lower-bounds f by planes f(u) + <g, . - u> and minimises

@@ -25,6 +25,7 @@
 extern "C" {
 #endif
 
+/* How a prox is computed. */
 typedef enum submod_prox_method {
     SUBMOD_PROX_AUTO = 0,          /* the first of 1 .. 6 that can do it */
     SUBMOD_PROX_CLOSED_FORM = 1,   /* modular, Hamming: s = F itself */
@@ -38,7 +39,9 @@ typedef enum submod_prox_method {
     SUBMOD_PROX_GREEDY_PATH = 9    /* Algorithm 2 of the paper's supplement: not always optimal */
 } submod_prox_method;
 
+/* Settings of submod_prox. */
 typedef struct submod_prox_settings {
+    size_t struct_size;        /* set by the defaults: base.h, structs that grow */
     submod_prox_method method; /* SUBMOD_PROX_AUTO */
     /* 1: the prox of f(max(u, 0)) instead, as in the Lovász hinge; F must be monotone. s is then
      * in { s >= 0, s(A) <= F(A) }, the other formulas stand. */
@@ -58,16 +61,19 @@ typedef struct submod_prox_settings {
     submod_combination *combination;
 } submod_prox_settings;
 
+/* The values that stand in the comments of the struct. */
 SUBMOD_API submod_prox_settings submod_prox_defaults(void);
 
+/* How a prox went. */
 typedef struct submod_prox_info {
     submod_prox_method method; /* the one that was used */
-    double primal, dual, gap;
-    size_t iterations;     /* Wolfe: major cycles; decompositions: blocks looked at */
-    size_t minor_cycles;   /* Wolfe only */
-    uint64_t oracle_calls; /* greedy chains, or calls of minimize */
-    uint64_t work;         /* decompositions: elements looked at, over all blocks */
-    double seconds;
+    double primal, dual, gap;  /* the objectives at u and at s (head of prox.h); primal - dual */
+    size_t iterations;         /* Wolfe: major cycles; decompositions: blocks looked at */
+    size_t minor_cycles;       /* Wolfe only */
+    uint64_t oracle_calls;     /* greedy chains, or calls of minimize */
+    uint64_t work;             /* decompositions: elements looked at, over all blocks */
+    double seconds;            /* taken */
+    uint64_t reserved[4];      /* 0 */
 } submod_prox_info;
 
 /* x: n finite numbers; lambda > 0, finite. u, s (n numbers each) and info may be NULL; they may
@@ -121,6 +127,7 @@ SUBMOD_API submod_status submod_prox_jaccard_points(size_t count, const double *
                                                     double *u, double *s, submod_prox_info *info,
                                                     submod_work *work);
 
+/* The largest number of bins of submod_prox_jaccard_histogram. */
 #define SUBMOD_PROX_BINS_MAX (1 << 22)
 
 /* Up to delta and without a sort, O(n + K log K): x is counted in K = (max x - min x) / (2 delta)

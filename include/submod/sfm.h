@@ -1,8 +1,8 @@
 /* Minimisation of submodular functions:  min over A of F(A).
  *
  * Dual: F(empty) + max over bases s in B(F) of  s^-(V) = sum of min(s_i, 0). Every base bounds the
- * minimum from below, so value - dual is a gap that proves how good a set is. The proof is for
- * submodular F only, and whether F is, is not looked at here: submod_fn_check does. */
+ * minimum from below, so value - dual is a gap that proves how good a set is. The proof holds for
+ * submodular F only. Nothing here checks that F is; submod_fn_check does. */
 #ifndef SUBMOD_SFM_H
 #define SUBMOD_SFM_H
 
@@ -13,17 +13,18 @@
 extern "C" {
 #endif
 
+/* How the minimum is found. */
 typedef enum submod_sfm_method {
     SUBMOD_SFM_AUTO = 0,      /* the minimize slot if there is one, else min-norm */
     SUBMOD_SFM_MINIMIZER = 1, /* the function's own minimize slot */
     SUBMOD_SFM_MIN_NORM = 2,  /* Fujishige-Wolfe: the best prefix of all greedy orders seen */
-    SUBMOD_SFM_EXHAUSTIVE = 3 /* all subsets, n <= SUBMOD_SFM_EXHAUSTIVE_MAX */
+    SUBMOD_SFM_EXHAUSTIVE = 3 /* all subsets, n <= SUBMOD_EXHAUSTIVE_MAX */
 } submod_sfm_method;
 
-#define SUBMOD_SFM_EXHAUSTIVE_MAX 24
-
+/* Settings of submod_sfm. */
 typedef struct submod_sfm_settings {
-    submod_sfm_method method;
+    size_t struct_size;       /* set by the defaults: base.h, structs that grow */
+    submod_sfm_method method; /* SUBMOD_SFM_AUTO */
     /* Min-norm ends when gap <= tolerance * (|value| + sum of |s_i|), or when it is below what
      * rounding makes of the values; 1e-10, >= 0. */
     double tolerance;
@@ -34,8 +35,10 @@ typedef struct submod_sfm_settings {
     submod_combination *combination;
 } submod_sfm_settings;
 
+/* The values that stand in the comments of the struct. */
 SUBMOD_API submod_sfm_settings submod_sfm_defaults(void);
 
+/* How a minimisation went. */
 typedef struct submod_sfm_info {
     submod_sfm_method method; /* the one that was used */
     double value;             /* F of the set returned, as submod_fn_eval says it */
@@ -48,9 +51,10 @@ typedef struct submod_sfm_info {
     /* 1: s proves, up to the rounding of F's values, that no minimiser is smaller than smallest and
      * none larger than largest; see submod_sfm. */
     int extremes_proved;
-    size_t iterations, minor_cycles;
-    uint64_t oracle_calls;
-    double seconds;
+    size_t iterations, minor_cycles; /* of Fujishige-Wolfe */
+    uint64_t oracle_calls;           /* greedy chains, or calls of minimize */
+    double seconds;                  /* taken */
+    uint64_t reserved[4];            /* 0 */
 } submod_sfm_info;
 
 /* in (n flags) of the smallest and the largest minimiser, s (n numbers) a dual base; each of the

@@ -21,16 +21,18 @@ extern "C" {
 
 /* ---- labels ---- */
 
+/* The type of a label. */
 typedef enum submod_label_type {
     SUBMOD_LABEL_U8,  /* uint8_t */
     SUBMOD_LABEL_I32, /* int32_t */
     SUBMOD_LABEL_I64  /* int64_t */
 } submod_label_type;
 
+/* Labels of a batch. The head of tensor.h says where each of them is. */
 typedef struct submod_labels {
-    const void *data; /* borrowed; may be NULL when batch or pixels is 0 */
-    submod_label_type type;
-    size_t batch, pixels;
+    const void *data;                     /* borrowed; may be NULL when batch or pixels is 0 */
+    submod_label_type type;               /* of data */
+    size_t batch, pixels;                 /* images, and labels of each */
     ptrdiff_t batch_stride, pixel_stride; /* in elements */
     /* From the labels of one class to those of the next; 0: one label per pixel. Of
      * several classes, those with one label per pixel refuse another stride, those with labels each
@@ -49,6 +51,7 @@ SUBMOD_API submod_labels submod_labels_multilabel(const void *data, submod_label
 
 /* ---- scores ---- */
 
+/* The type of a score. */
 typedef enum submod_score_type {
     SUBMOD_SCORE_F32, /* float */
     SUBMOD_SCORE_F16, /* IEEE binary16, as uint16_t; converted on the fly */
@@ -59,15 +62,16 @@ typedef enum submod_score_type {
  * i * pixel_stride. Channels first: pixel_stride = 1, class_stride = pixels; channels last:
  * class_stride = 1, pixel_stride = classes. */
 typedef struct submod_scores {
-    const void *data; /* borrowed; may be NULL when batch, classes or pixels is 0 */
-    submod_score_type type;
-    size_t batch, classes, pixels;
+    const void *data;              /* borrowed; may be NULL when batch, classes or pixels is 0 */
+    submod_score_type type;        /* of data */
+    size_t batch, classes, pixels; /* images, classes, pixels of each */
     ptrdiff_t batch_stride, class_stride, pixel_stride; /* in elements */
 } submod_scores;
 
-/* The contiguous case, channels first; of floats, or of any type. */
+/* The contiguous case, channels first. */
 SUBMOD_API submod_scores submod_scores_f32(const float *data, size_t batch, size_t classes,
                                            size_t pixels);
+/* The same, of any type. */
 SUBMOD_API submod_scores submod_scores_dense(const void *data, submod_score_type type, size_t batch,
                                              size_t classes, size_t pixels);
 /* The contiguous case, channels last. */

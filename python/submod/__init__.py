@@ -4,15 +4,25 @@ Set functions      Function
                    f.lovasz, f.prox, f.minimize, f.check
 Optimisers         optim: descend, fista, bundle, the nu problem
 Losses             lovasz_softmax, lovasz_sigmoid, lovasz_hinge, DatasetJaccard
+Baselines          cross_entropy, hinge, rahman_wang, soft_dice, soft_jaccard
 Metrics            miou, MeanIoU, Equibatch
 GPU                gpu_available
 PyTorch            submod.torch, which has to be imported by name and needs PyTorch
 """
 
 from . import optim
+from ._baselines import cross_entropy, hinge, rahman_wang, soft_dice, soft_jaccard
 from ._dataset import DatasetJaccard
-from ._errors import AccuracyWarning, CallbackError, InvalidArgumentError, NonFiniteError
-from ._errors import NumericError, OutOfMemoryError, SubmodError, UnsupportedError
+from ._errors import (
+    AccuracyWarning,
+    CallbackError,
+    InvalidArgumentError,
+    NonFiniteError,
+    NumericError,
+    OutOfMemoryError,
+    SubmodError,
+    UnsupportedError,
+)
 from ._function import Check, Counterexample, Function
 from ._library import (
     GpuAvailability,
@@ -49,8 +59,10 @@ __all__ = [
     "ProxResult",
     "SubmodError",
     "UnsupportedError",
+    "cross_entropy",
     "get_num_threads",
     "gpu_available",
+    "hinge",
     "isa",
     "lovasz_hinge",
     "lovasz_sigmoid",
@@ -59,6 +71,9 @@ __all__ = [
     "optim",
     "prox_lovasz_hinge",
     "prox_max_affine",
+    "rahman_wang",
     "set_num_threads",
+    "soft_dice",
+    "soft_jaccard",
     "version",
 ]

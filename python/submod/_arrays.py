@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ._bindings import Labels, Scores
 from ._door import wrong_type
-from ._structs import Labels, Scores
 from ._views import LABEL_TYPES, SCORE_TYPES, Memory, labels_view, scores_view
 
 Array = npt.NDArray[Any]
@@ -17,7 +17,7 @@ Array = npt.NDArray[Any]
 
 def as_array(value: Any, name: str = "this") -> Array:
     """Lists, arrays, and whatever speaks DLPack or NumPy's protocols."""
-    if isinstance(value, Mapping):
+    if value is None or isinstance(value, Mapping):
         raise wrong_type(value, name, "an array")
     if not hasattr(value, "__dlpack__") or isinstance(value, np.ndarray):
         return np.asarray(value)
@@ -44,7 +44,8 @@ def _plain(array: Array) -> bool:
 
 
 def scores_array(value: Any) -> Array:
-    """float32 and float16 as they are, and bfloat16 where NumPy has it (ml_dtypes); other real numbers are rounded to float32."""
+    """float32 and float16 as they are, and bfloat16 where NumPy has it (ml_dtypes); other real
+    numbers are rounded to float32."""
     array = as_array(value, "scores")
     if array.dtype.name not in SCORE_TYPES or not _plain(array):
         if array.dtype.kind not in "fiub":
@@ -53,16 +54,16 @@ def scores_array(value: Any) -> Array:
     return array
 
 
-def labels_array(value: Any) -> Array:
+def labels_array(value: Any, name: str = "labels") -> Array:
     """uint8, bool, int32 and int64 as they are; other whole numbers become int64."""
-    array = as_array(value, "labels")
+    array = as_array(value, name)
     if array.dtype.name not in LABEL_TYPES or not _plain(array):
         if array.dtype.kind not in "iubf":
-            raise TypeError(f"labels of type {array.dtype}; whole numbers are needed")
+            raise TypeError(f"{name} of type {array.dtype}; whole numbers are needed")
         with np.errstate(invalid="ignore"):
             whole = array.astype(np.int64)
         if not np.array_equal(whole, array):
-            raise TypeError(f"labels of type {array.dtype} that are not whole numbers")
+            raise TypeError(f"{name} of type {array.dtype}; not all are whole numbers of 64 bits")
         array = whole
     return array
 
@@ -86,7 +87,7 @@ def view_labels(array: Array, own_classes: bool = False) -> tuple[Labels, Array]
     return view, array
 
 
-def vector(value: Any, name: str, size: Optional[int] = None) -> npt.NDArray[np.float64]:
+def vector(value: Any, name: str, size: int | None = None) -> npt.NDArray[np.float64]:
     """A contiguous vector of doubles."""
     array = np.ascontiguousarray(as_array(value, name), dtype=np.float64)
     if array.ndim != 1 or (size is not None and array.size != size):

@@ -14,15 +14,15 @@ import ctypes
 import signal
 import sys
 import threading
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, Optional, Sequence
+from typing import Any, Callable
 
 import numpy as np
 
 from . import _errors
+from ._bindings import FnOps, Status
 from ._library import call
-from ._structs import ChainCallback, EvalCallback, FunctionOps, GainCallback, ResetCallback
-
 
 _NUMBERS = tuple(map(int, signal.valid_signals()))
 
@@ -103,33 +103,33 @@ class Trap:
                 function(*arguments)
                 if main:
                     _signals.noting = True
-                return _errors.OK
+                return Status.OK
             except BaseException as error:
                 if main:
                     _signals.noting = True
                 if getattr(self._kept, "error", None) is None:
                     self._kept.error = error
-                return _errors.ECALLBACK
+                return Status.ECALLBACK
 
         return guarded
 
-    def take(self) -> Optional[BaseException]:
+    def take(self) -> BaseException | None:
         """What was kept, if anything, which is then forgotten."""
-        error: Optional[BaseException] = getattr(self._kept, "error", None)
+        error: BaseException | None = getattr(self._kept, "error", None)
         self._kept.error = None
         return error
 
 
-def call_trapped(traps: Sequence[Trap], name: str, *arguments: Any) -> int:
+def call_trapped(traps: Sequence[Trap], name: str, /, **arguments: Any) -> int:
     """submod_<name>(..), which calls back. What was raised there is raised here, even where the
     library could do without the callback."""
     if not traps:
-        return call(name, *arguments)
-    failure: Optional[BaseException] = None
-    status = _errors.ECALLBACK
+        return call(name, **arguments)
+    failure: BaseException | None = None
+    status: int = Status.ECALLBACK
     with _signals_noted():
         try:
-            status = call(name, *arguments)
+            status = call(name, **arguments)
         except _errors.SubmodError as error:
             failure = error
         raised = [error for error in (trap.take() for trap in traps) if error is not None]
@@ -142,7 +142,18 @@ def call_trapped(traps: Sequence[Trap], name: str, *arguments: Any) -> int:
     return status
 
 
-def _int32(address: Optional[int], count: int) -> Any:
+def put_callback(table: ctypes.Structure, name: str, function: Callable[..., int]) -> None:
+    """In the slot of this name, which then keeps it alive."""
+    kinds: dict[str, Any] = {field[0]: field[1] for field in table._fields_}
+    setattr(table, name, kinds[name](function))
+
+
+def put_number(address: int, value: float) -> None:
+    """Where a callback has to leave one."""
+    ctypes.c_double.from_address(address).value = value
+
+
+def copy_int32(address: int | None, count: int) -> Any:
     """A copy, which whoever gets it may keep and change."""
     data = ctypes.string_at(address or 0, 4 * count) if count else b""
     return np.frombuffer(bytearray(data), np.int32)
@@ -154,21 +165,21 @@ class Callbacks(Trap):
     For gains, the state of the incremental oracle is the set itself: a count and n elements."""
 
     def __init__(
-        self, n: int, f: Callable[[Any], float], gains: Optional[Callable[[Any, Any], Any]]
+        self, n: int, f: Callable[[Any], float], gains: Callable[[Any, Any], Any] | None
     ) -> None:
         super().__init__()
         self._f, self._gains = f, gains
-        self.ops = FunctionOps(struct_size=ctypes.sizeof(FunctionOps))
-        self.ops.eval = EvalCallback(self.guard(self._eval))
+        self.ops = FnOps(struct_size=ctypes.sizeof(FnOps))
+        slots: dict[str, Callable[..., None]] = {"eval": self._eval}
         if gains is not None:
             self.ops.state_size = 4 * (n + 1)
-            self.ops.reset = ResetCallback(self.guard(self._reset))
-            self.ops.push = GainCallback(self.guard(self._push))
-            self.ops.gain = GainCallback(self.guard(self._gain))
-            self.ops.chain = ChainCallback(self.guard(self._chain))
+            slots |= {"reset": self._reset, "push": self._push}
+            slots |= {"gain": self._gain, "chain": self._chain}
+        for name, slot in slots.items():
+            put_callback(self.ops, name, self.guard(slot))
 
-    def _eval(self, _: Any, members: int, count: int, value: Any) -> None:
-        value[0] = float(self._f(_int32(members, count)))
+    def _eval(self, _: Any, members: int, count: int, value: int) -> None:
+        put_number(value, float(self._f(copy_int32(members, count))))
 
     @staticmethod
     def _reset(_: Any, state: int) -> None:
@@ -177,7 +188,7 @@ class Callbacks(Trap):
     @staticmethod
     def _members(state: int) -> Any:
         count = int.from_bytes(ctypes.string_at(state, 4), sys.byteorder)
-        return _int32(state + 4, count)
+        return copy_int32(state + 4, count)
 
     @staticmethod
     def _append(state: int, size: int, added: Any) -> None:
@@ -191,16 +202,16 @@ class Callbacks(Trap):
             raise ValueError(f"gains of shape {found.shape} for {order.size} elements")
         return found
 
-    def _gain(self, _: Any, state: int, e: int, gain: Any) -> None:
-        gain[0] = self._ask(self._members(state), np.array([e], np.int32))[0]
+    def _gain(self, _: Any, state: int, e: int, gain: int) -> None:
+        put_number(gain, self._ask(self._members(state), np.array([e], np.int32))[0])
 
-    def _push(self, _: Any, state: int, e: int, gain: Any) -> None:
+    def _push(self, _: Any, state: int, e: int, gain: int) -> None:
         members, added = self._members(state), np.array([e], np.int32)
-        gain[0] = self._ask(members, added)[0]
+        put_number(gain, self._ask(members, added)[0])
         self._append(state, members.size, added)
 
     def _chain(self, _: Any, state: int, order: int, count: int, gains: int) -> None:
-        members, added = self._members(state), _int32(order, count)
+        members, added = self._members(state), copy_int32(order, count)
         found = self._ask(members, added)
         ctypes.memmove(gains, found.ctypes.data, found.nbytes)
         self._append(state, members.size, added)

@@ -1,31 +1,33 @@
-"""The Lovász-Softmax loss of a whole dataset: histogram.h."""
+"""The Lovász-Softmax loss of a whole dataset: dataset.h."""
 
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Optional
+from copy import copy
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ._arrays import labels_array, memory, scores_array, view_labels, view_scores
-from ._door import flag
+from ._bindings import LossSettings
+from ._door import from_logits_of
 from ._library import Handle, both_locked, call, function, workspace
 from ._numbers import real, whole
-from ._settings import DELTA, Classes, loss_settings, split_classes
+from ._options import DELTA, Classes, LossOptions, loss_options
 from ._views import canonical, gradient_view
 
 
-class Histogram(Handle):
-    """A submod_histogram, whose counts (classes, 2, bins) can be taken out and put in."""
+class Dataset(Handle):
+    """A submod_dataset, whose counts (classes, 2, bins) can be taken out and put in."""
 
     def __init__(self, classes: int, delta: float) -> None:
-        size = (whole(classes, "classes"), real(delta, "delta"))
-        super().__init__("histogram_create", *size, free="histogram_free")
+        number, wanted = whole(classes, "classes"), real(delta, "delta")
+        super().__init__("dataset_create", classes=number, delta=wanted, free="dataset_free")
         bins = ctypes.c_size_t()
-        self._address: int = function("histogram_counts")(self, None, ctypes.byref(bins))
-        self.shape = (size[0], 2, bins.value)
-        self.delta: float = function("histogram_delta")(self)
+        self._address: int = function("dataset_counts")(self, None, ctypes.byref(bins))
+        self.shape = (number, 2, bins.value)
+        self.delta: float = function("dataset_delta")(self)
 
     def counts(self) -> npt.NDArray[np.float64]:
         """A copy."""
@@ -52,8 +54,8 @@ class DatasetJaccard:
         gradient = dataset.gradient(scores, labels)
 
     delta: the loss is within delta of the exact one. classes, class_weight and ignore_index as in
-    lovasz_softmax; probabilities: what add and gradient get is a softmax's output. Several threads
-    may add.
+    lovasz_softmax; from_logits: False when what add and gradient get is a softmax's output already.
+    Several threads may add. probabilities: deprecated; True is from_logits=False.
     """
 
     def __init__(
@@ -63,22 +65,18 @@ class DatasetJaccard:
         *,
         average: Classes = "present",
         class_weight: Any = None,
-        ignore_index: Optional[int] = None,
-        probabilities: bool = False,
+        ignore_index: int | None = None,
+        from_logits: bool = True,
+        probabilities: bool | None = None,
     ) -> None:
-        self._histogram = Histogram(classes, delta)
-        chosen, class_list = split_classes(average)
-        self._options = {
-            "average": average if class_list is None else class_list,
-            "class_weight": None if class_weight is None else np.array(class_weight),
-            "ignore_index": ignore_index,
-            "probabilities": flag(probabilities, "probabilities"),
-        }
-        self._settings = loss_settings(
-            classes, classes=chosen, class_list=class_list, class_weight=class_weight,
+        self._dataset = Dataset(classes, delta)
+        self._options = loss_options(
+            classes=average,
+            class_weight=None if class_weight is None else copy(class_weight),
             ignore_index=ignore_index,
-        )  # fmt: skip
-        self._input = int(probabilities)
+            from_logits=from_logits_of(from_logits, probabilities),
+        )
+        self._settings = self._options.settings(self.classes)
         self._solved = False
         # What would be refused later, is now: a batch of no images.
         self.add(np.zeros((0, self.classes, 1), np.float32), np.zeros((0, 1), np.uint8))
@@ -86,48 +84,56 @@ class DatasetJaccard:
 
     @property
     def classes(self) -> int:
-        return self._histogram.shape[0]
+        """The number of classes."""
+        return self._dataset.shape[0]
 
     @property
     def bins(self) -> int:
-        return self._histogram.shape[2]
+        """The number of bins per class and label."""
+        return self._dataset.shape[2]
 
     @property
     def delta(self) -> float:
         """What is guaranteed: at most the delta asked for."""
-        return self._histogram.delta
+        return self._dataset.delta
 
     @property
     def counts(self) -> npt.NDArray[np.float64]:
         """(classes, 2, bins): background, foreground; errors ascending. A copy."""
-        return self._histogram.counts()
+        return self._dataset.counts()
 
     def add(self, scores: Any, labels: Any) -> None:
         """Counts the errors of a batch."""
-        scores, labels = canonical("softmax", scores_array(scores), labels_array(labels), False)
+        scores, labels = canonical("multiclass", scores_array(scores), labels_array(labels), False)
         scores_, scores = view_scores(scores)
         labels_, labels = view_labels(labels)
-        batch = (ctypes.byref(scores_), self._input, ctypes.byref(labels_))
-        end = (ctypes.byref(self._settings), workspace())
-        with self._histogram.lock:
-            call("histogram_add", self._histogram, *batch, *end)
+        with self._dataset.lock:
+            call(
+                "dataset_add",
+                dataset=self._dataset,
+                scores=scores_,
+                labels=labels_,
+                settings=self._settings,
+                work=workspace(),
+            )
             self._solved = False
 
     def scale(self, factor: float) -> None:
         """All counts times a factor >= 0: old batches decay."""
-        with self._histogram.lock:
-            call("histogram_scale", self._histogram, real(factor, "factor"))
+        with self._dataset.lock:
+            call("dataset_scale", dataset=self._dataset, factor=real(factor, "factor"))
             self._solved = False
 
     def merge(self, other: DatasetJaccard) -> None:
         """What other has counted is counted here too."""
-        with both_locked(self._histogram, other._histogram):
-            call("histogram_merge", self._histogram, other._histogram)
+        with both_locked(self._dataset, other._dataset):
+            call("dataset_merge", dataset=self._dataset, other=other._dataset)
             self._solved = False
 
     def reset(self) -> None:
-        with self._histogram.lock:
-            call("histogram_reset", self._histogram)
+        """Back to no counts."""
+        with self._dataset.lock:
+            call("dataset_reset", dataset=self._dataset)
             self._solved = False
 
     def loss(self) -> float:
@@ -137,23 +143,28 @@ class DatasetJaccard:
     def class_losses(self) -> npt.NDArray[np.float64]:
         """One per class; NaN for those left out of the mean."""
         losses = np.empty(self.classes)
-        self._solve(losses.ctypes.data)
+        self._solve(losses)
         return losses
 
     def gradient(self, scores: Any, labels: Any) -> npt.NDArray[np.float32]:
         """The derivative of loss() by these scores, which should have been added."""
         given = scores_array(scores)
-        scores, labels = canonical("softmax", given, labels_array(labels), False)
+        scores, labels = canonical("multiclass", given, labels_array(labels), False)
         scores_, scores = view_scores(scores)
         labels_, labels = view_labels(labels)
         gradient = np.empty(scores.shape, np.float32)
-        batch = (ctypes.byref(scores_), self._input, ctypes.byref(labels_))
-        target = ctypes.byref(gradient_view(memory(gradient)))
-        end = (target, ctypes.byref(self._settings), workspace())
-        with self._histogram.lock:
+        with self._dataset.lock:
             if not self._solved:
                 self._solve(None)
-            call("histogram_gradient", self._histogram, *batch, *end)
+            call(
+                "dataset_gradient",
+                dataset=self._dataset,
+                scores=scores_,
+                labels=labels_,
+                gradient=gradient_view(memory(gradient)),
+                settings=self._settings,
+                work=workspace(),
+            )
         if given.ndim == 2:
             gradient = np.ascontiguousarray(gradient[0].T)
         return gradient.reshape(given.shape)
@@ -163,6 +174,7 @@ class DatasetJaccard:
         return {"classes": self.classes, "bins": self.bins, "counts": self.counts}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Back to what state_dict() had saved, of the same classes and bins."""
         if (state["classes"], state["bins"]) != (self.classes, self.bins):
             raise ValueError(
                 f"a state of {state['classes']} classes and {state['bins']} bins, "
@@ -171,26 +183,43 @@ class DatasetJaccard:
         counts = np.asarray(state["counts"], dtype=np.float64)
         if not (np.isfinite(counts).all() and (counts >= 0).all()):
             raise ValueError("a state with counts that are negative or not finite")
-        with self._histogram.lock:
-            self._histogram.set_counts(counts)
+        with self._dataset.lock:
+            self._dataset.set_counts(counts)
             self._solved = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles are made from the state."""
         return _made_again, (self.classes, self.delta, self._options, self.state_dict())
 
-    def _solve(self, class_losses: Optional[int]) -> float:
-        loss = ctypes.c_double()
-        settings = ctypes.byref(self._settings)
-        with self._histogram.lock:
-            call("histogram_solve", self._histogram, settings, ctypes.byref(loss), class_losses)
+    def _solve(self, class_losses: npt.NDArray[np.float64] | None) -> float:
+        with self._dataset.lock:
+            loss = solve(self._dataset, self._settings, class_losses)
             self._solved = True
-        return loss.value
+        return loss
+
+
+def solve(
+    dataset: Dataset,
+    settings: LossSettings,
+    class_losses: npt.NDArray[np.float64] | None = None,
+) -> float:
+    """The loss of all counts; class_losses: room for that of each class."""
+    loss = ctypes.c_double()
+    outputs = {"loss": ctypes.byref(loss), "class_loss": class_losses}
+    call("dataset_solve", dataset=dataset, settings=settings, **outputs)
+    return loss.value
 
 
 def _made_again(
-    classes: int, delta: float, options: dict[str, Any], state: dict[str, Any]
+    classes: int, delta: float, options: LossOptions, state: dict[str, Any]
 ) -> DatasetJaccard:
-    dataset = DatasetJaccard(classes, delta, **options)
+    dataset = DatasetJaccard(
+        classes,
+        delta,
+        average=options.classes,
+        class_weight=options.class_weight,
+        ignore_index=options.ignore_index,
+        from_logits=options.from_logits,
+    )
     dataset.load_state_dict(state)
     return dataset

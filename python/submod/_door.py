@@ -5,14 +5,24 @@ torch.compile has to be able to look into all this: plain Python, no ctypes.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
+from enum import IntEnum
 from typing import Any, Callable
 
 import numpy as np
 
+from ._bindings import Engine
 from ._numbers import integer, real
 
-ENGINES = {"exact": 0, "histogram": 1}
+
+def choices(kind: type[IntEnum]) -> dict[str, int]:
+    """What users may choose from, by the names that the headers have for it."""
+    return {member.name.lower(): int(member) for member in kind}
+
+
+ENGINES = choices(Engine)
+_CLASSES_ARE = "it is 'present', 'all' or a list of classes, as [0, 3]"
 
 
 def pick(name: str, value: Any, choices: dict[str, int]) -> int:
@@ -32,12 +42,32 @@ def _engine(value: Any, name: str) -> str:
     return str(value)
 
 
+def _classes(value: Any, name: str) -> Any:
+    """A name, or a list that can be read again and again."""
+    if isinstance(value, str):
+        if value in ("present", "all"):
+            return value
+        raise ValueError(f"{name} = {value!r}; {_CLASSES_ARE}")
+    if not hasattr(value, "__iter__"):
+        raise TypeError(f"{name} = {value!r}; {_CLASSES_ARE}")
+    return [integer(c, "a class") for c in value]
+
+
+def _weight(value: Any, name: str) -> Any:
+    """An array, a tensor or a list, whose numbers are looked at later."""
+    if isinstance(value, (str, Mapping)):
+        raise TypeError(f"{name} = {value!r}; a number per class is needed")
+    return value
+
+
 def _number_or_none(value: Any, name: str) -> Any:
     return None if value is None else integer(value, name)
 
 
 # What each setting is, in all functions and modules that have it.
 _KINDS: dict[str, Callable[[Any, str], Any]] = {
+    "class_weight": _weight,
+    "classes": _classes,
     "decay": real,
     "delta": real,
     "engine": _engine,
@@ -48,24 +78,45 @@ _KINDS: dict[str, Callable[[Any, str], Any]] = {
     "per_image": flag,
     "probabilities": flag,
     "return_grad": flag,
+    "smoothing": real,
     "stochastic": flag,
 }
 
 
-def checked(**settings: Any) -> list[Any]:
+def checked(**settings: Any) -> dict[str, Any]:
     """The settings, each as the type that it has to be, or a TypeError or ValueError."""
-    return [_KINDS[name](value, name) for name, value in settings.items()]
+    return {name: _KINDS[name](value, name) for name, value in settings.items()}
+
+
+def from_logits_of(from_logits: bool, probabilities: bool | None) -> bool:
+    """What the option was called before, in NumPy alone, still works. For direct callers of what
+    users call: the warning names the users' line."""
+    if probabilities is None:
+        return from_logits
+    if from_logits is not True:
+        raise TypeError(
+            "probabilities is the old name of from_logits=False; give from_logits alone"
+        )
+    text = "probabilities= is deprecated: write from_logits=False for probabilities=True"
+    warnings.warn(text, DeprecationWarning, stacklevel=3)
+    return not flag(probabilities, "probabilities")
 
 
 # What else people have in their hands, and how to get from there to what is needed.
 _ADVICE: list[tuple[Any, str]] = [
     (Mapping, "a dict with the keys {keys}; give what is behind one of them, {name}[{first}]"),
-    (np.ndarray, "a NumPy array; torch.from_numpy({name}) makes a tensor of it, and the functions "
-                 "of submod itself take arrays"),
-    ((list, tuple), "a {type}; give one of its items, or make one of them all by torch.stack or "
-                    "torch.tensor"),
+    (
+        np.ndarray,
+        "a NumPy array; torch.from_numpy({name}) makes a tensor of it, and the functions "
+        "of submod itself take arrays",
+    ),
+    (
+        (list, tuple),
+        "a {type}; give one of its items, or make one of them all by torch.stack or torch.tensor",
+    ),
     (str, "a string"),
-]  # fmt: skip
+    (type(None), "None"),
+]
 
 
 def wrong_type(value: Any, name: str, needed: str) -> TypeError:
@@ -73,7 +124,9 @@ def wrong_type(value: Any, name: str, needed: str) -> TypeError:
     words = next((words for kind, words in _ADVICE if isinstance(value, kind)), "a {type}")
     keys = [repr(key) for key in value] if isinstance(value, Mapping) else []
     found = words.format(
-        name=name, type=type(value).__qualname__, keys=", ".join(keys[:5]) or "(none)",
+        name=name,
+        type=type(value).__qualname__,
+        keys=", ".join(keys[:5]) or "(none)",
         first=next(iter(keys), "key"),
-    )  # fmt: skip
+    )
     return TypeError(f"{name}: {needed} is needed, this is {found}")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-OK, TIMELIMIT, MAXITER, INACCURATE = 0, 1, 2, 3
-ECALLBACK = -4
+from ._bindings import Status
 
 
 class SubmodError(Exception):
@@ -39,10 +38,10 @@ class AccuracyWarning(RuntimeWarning):
 
 
 BY_STATUS: dict[int, type[SubmodError]] = {
-    -1: InvalidArgumentError,
-    -2: NonFiniteError,
-    -3: OutOfMemoryError,
-    ECALLBACK: CallbackError,
-    -5: NumericError,
-    -6: UnsupportedError,
+    Status.EINVAL: InvalidArgumentError,
+    Status.ENONFINITE: NonFiniteError,
+    Status.ENOMEM: OutOfMemoryError,
+    Status.ECALLBACK: CallbackError,
+    Status.ENUMERIC: NumericError,
+    Status.EUNSUPPORTED: UnsupportedError,
 }

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Callable, Iterable, Optional, Union
+from typing import Any, Callable
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _errors, _prox
 from ._arrays import as_array, elements, int32, listed, vector
-from ._callbacks import Callbacks, call_trapped
-from ._door import pick
+from ._bindings import CheckReport, CheckSettings, LovaszSettings, Status, Ties
+from ._bindings import Counterexample as RawCounterexample
+from ._callbacks import Callbacks, call_trapped, copy_int32
+from ._door import choices, pick
 from ._interruptible import call_interruptibly
 from ._library import Handle, Immutable, function, warn
 from ._numbers import set_fields, whole
 from ._prox import Certificate, CertificateCheck, MinimizeResult, ProxResult
-from ._structs import CheckReport, CheckSettings, LovaszSettings
-from ._structs import Counterexample as RawCounterexample
 
 Vector = npt.NDArray[np.float64]
-TIES = {"average": 0, "index": 1}
+TIES = choices(Ties)
 CHECKS = {"never": 0, "small": 1, "always": 2}  # from the laxest to the strictest
 SMALL = 8  # elements: 256 calls of a Python function, about a millisecond
 
@@ -37,8 +38,8 @@ class Counterexample:
     """
 
     set: npt.NDArray[np.int32]
-    e: Optional[int]
-    f: Optional[int]
+    e: int | None
+    f: int | None
     left: float
     right: float
 
@@ -62,7 +63,7 @@ class Check:
     text: str = field(repr=False)
 
     @property
-    def counterexample(self) -> Optional[Counterexample]:
+    def counterexample(self) -> Counterexample | None:
         """To submodularity."""
         return self.counterexamples.get("submodular")
 
@@ -80,31 +81,31 @@ class Function(Immutable):
         self._handle = handle
         self._callbacks = tuple(dict.fromkeys(callbacks))
         self._policy = check  # one of CHECKS
-        self._found: Optional[Check] = None  # what came of it
+        self._found: Check | None = None  # what came of it
 
     # ---- constructors ----
 
     @staticmethod
-    def _make(name: str, *arguments: Any) -> Function:
-        return Function(Handle(name, *arguments, free="fn_free"))
+    def _make(name: str, /, **arguments: Any) -> Function:
+        return Function(Handle(name, free="fn_free", **arguments))
 
     @staticmethod
     def jaccard(mask: Any) -> Function:
         """The Jaccard loss by the set of mispredicted pixels; mask: which pixels are foreground."""
         array = as_array(mask)
         flags = np.ascontiguousarray(array.reshape(-1) != 0).view(np.uint8)
-        return Function._make("fn_jaccard", flags.size, flags.ctypes.data)
+        return Function._make("fn_jaccard", n=flags.size, foreground=flags)
 
     @staticmethod
     def hamming(n: int) -> Function:
         """|A| / n"""
-        return Function._make("fn_hamming", whole(n, "n"))
+        return Function._make("fn_hamming", n=whole(n, "n"))
 
     @staticmethod
     def modular(w: Any) -> Function:
         """The sum of w over A."""
         weight = vector(w, "w")
-        return Function._make("fn_modular", weight.size, weight.ctypes.data)
+        return Function._make("fn_modular", n=weight.size, w=weight)
 
     @staticmethod
     def cardinality(h: Any) -> Function:
@@ -112,22 +113,22 @@ class Function(Immutable):
         table = vector(h, "h")
         if table.size < 2:
             raise ValueError("h needs n + 1 numbers, n >= 1")
-        return Function._make("fn_cardinality", table.size - 1, table.ctypes.data)
+        return Function._make("fn_cardinality", n=table.size - 1, h=table)
 
     @staticmethod
     def sqrt(n: int) -> Function:
         """sqrt(|A|)"""
-        return Function._make("fn_sqrt", whole(n, "n"))
+        return Function._make("fn_sqrt", n=whole(n, "n"))
 
     @staticmethod
     def log1p(n: int) -> Function:
         """log(1 + |A|)"""
-        return Function._make("fn_log1p", whole(n, "n"))
+        return Function._make("fn_log1p", n=whole(n, "n"))
 
     @staticmethod
     def truncation(n: int, c: int) -> Function:
         """min(|A|, c)"""
-        return Function._make("fn_truncation", whole(n, "n"), whole(c, "c"))
+        return Function._make("fn_truncation", n=whole(n, "n"), c=whole(c, "c"))
 
     @staticmethod
     def cut(n: int, edges: Any, weights: Any = None, *, directed: bool = False) -> Function:
@@ -141,8 +142,8 @@ class Function(Immutable):
         tail, head = np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1])
         count = tail.size
         weight = vector(np.ones(count) if weights is None else weights, "weights", count)
-        data = (tail.ctypes.data, head.ctypes.data, weight.ctypes.data)
-        return Function._make("fn_cut", whole(n, "n"), count, *data, int(directed))
+        graph = {"tail": tail, "head": head, "weight": weight, "directed": int(directed)}
+        return Function._make("fn_cut", n=whole(n, "n"), m=count, **graph)
 
     @staticmethod
     def coverage(covers: Iterable[Iterable[int]], weights: Any) -> Function:
@@ -153,8 +154,8 @@ class Function(Immutable):
         np.cumsum([len(items) for items in lists], out=start[1:])
         items = int32([item for items in lists for item in items], "covers")
         weight = vector(weights, "weights")
-        data = (start.ctypes.data, items.ctypes.data, weight.size, weight.ctypes.data)
-        return Function._make("fn_coverage", len(lists), *data)
+        covered = {"start": start, "items": items}
+        return Function._make("fn_coverage", n=len(lists), m=weight.size, weight=weight, **covered)
 
     @staticmethod
     def facility(benefit: Any) -> Function:
@@ -163,7 +164,7 @@ class Function(Immutable):
         if matrix.ndim != 2:
             raise ValueError(f"benefit of shape {matrix.shape}; (clients, n) is needed")
         clients, n = matrix.shape
-        return Function._make("fn_facility", n, clients, matrix.ctypes.data)
+        return Function._make("fn_facility", n=n, m=clients, benefit=matrix)
 
     @staticmethod
     def logdet(K: Any) -> Function:
@@ -171,18 +172,18 @@ class Function(Immutable):
         matrix = np.ascontiguousarray(as_array(K), dtype=np.float64)
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"K of shape {matrix.shape}; a square matrix is needed")
-        return Function._make("fn_logdet", matrix.shape[0], matrix.ctypes.data)
+        return Function._make("fn_logdet", n=matrix.shape[0], K=matrix)
 
     @staticmethod
     def iwata(n: int) -> Function:
         """Iwata's test function for minimisers."""
-        return Function._make("fn_iwata", whole(n, "n"))
+        return Function._make("fn_iwata", n=whole(n, "n"))
 
     @staticmethod
     def custom(
         n: int,
         f: Callable[[npt.NDArray[np.int32]], float],
-        gains: Optional[Callable[[npt.NDArray[np.int32], npt.NDArray[np.int32]], Any]] = None,
+        gains: Callable[[npt.NDArray[np.int32], npt.NDArray[np.int32]], Any] | None = None,
         *,
         check: str = "small",
     ) -> Function:
@@ -205,7 +206,7 @@ class Function(Immutable):
         pick("check", check, CHECKS)
         n = whole(n, "n")
         callbacks = Callbacks(n, f, gains)
-        handle = Handle("fn_custom", n, ctypes.byref(callbacks.ops), None, free="fn_free")
+        handle = Handle("fn_custom", n=n, ops=callbacks.ops, free="fn_free")
         return Function(handle, [callbacks], check)
 
     # ---- combinations ----
@@ -218,7 +219,7 @@ class Function(Immutable):
                 return self
             return NotImplemented
         weight = vector(other, "w", self.n)
-        return self._derive("fn_add_modular", weight.ctypes.data)
+        return self._derive("fn_add_modular", w=weight)
 
     __radd__ = __add__
     __array_ufunc__ = None  # w + f is for us, not for NumPy
@@ -228,91 +229,94 @@ class Function(Immutable):
         handles = (ctypes.c_void_p * len(functions))(
             *(f._handle._as_parameter_.value for f in functions if f._handle._as_parameter_)
         )
-        handle = Handle("fn_sum", handles, None, len(functions), free="fn_free")
+        handle = Handle("fn_sum", f=handles, count=len(functions), free="fn_free")
         strictest = max((f._policy for f in functions), key=lambda name: CHECKS[name])
         return Function(handle, [c for f in functions for c in f._callbacks], strictest)
 
     def __mul__(self, c: float) -> Function:
         if not isinstance(c, (int, float, np.number)):
             return NotImplemented
-        return self._derive("fn_scale", float(c))
+        return self._derive("fn_scale", c=float(c))
 
     __rmul__ = __mul__
 
     def restrict(self, S: Iterable[int]) -> Function:
         """F on the subsets of S; new element j stands for S[j]."""
         kept = elements(S, "S", self.n)
-        return self._derive("fn_restrict", kept.ctypes.data, kept.size)
+        return self._derive("fn_restrict", elements=kept, k=kept.size)
 
     def contract(self, S: Iterable[int]) -> Function:
         """A -> F(A + S) - F(S) on the elements outside S, in ascending order."""
         fixed = elements(S, "S", self.n)
-        return self._derive("fn_contract", fixed.ctypes.data, fixed.size)
+        return self._derive("fn_contract", elements=fixed, k=fixed.size)
 
-    def _derive(self, name: str, *arguments: Any) -> Function:
-        handle = Handle(name, self._handle, *arguments, free="fn_free")
+    def _derive(self, name: str, /, **arguments: Any) -> Function:
+        handle = Handle(name, f=self._handle, free="fn_free", **arguments)
         return Function(handle, self._callbacks, self._policy)
 
     # ---- evaluation ----
 
     @property
     def n(self) -> int:
+        """The number of elements."""
         size: int = function("fn_size")(self._handle)
         return size
 
     @property
     def name(self) -> str:
+        """Its kind: "jaccard", "cut", .., "custom"."""
         name: bytes = function("fn_name")(self._handle)
         return name.decode()
 
     def __repr__(self) -> str:
         return f"<submod.Function {self.name}, n = {self.n}>"
 
-    def __call__(self, S: Union[Iterable[int], npt.NDArray[Any]]) -> float:
+    def __call__(self, S: Iterable[int] | npt.NDArray[Any]) -> float:
         """F(S), S given as elements or as n flags (a boolean array)."""
         members, value = elements(S, "S", self.n), ctypes.c_double()
-        self._call("fn_eval", members.ctypes.data, members.size, ctypes.byref(value))
+        self._call("fn_eval", set=members, k=members.size, value=ctypes.byref(value))
         return value.value
 
     def chain(self, order: Iterable[int]) -> Vector:
         """What each element of order adds when they join one after the other."""
         members = elements(order, "order", self.n)
         gains = np.empty(members.size)
-        data = (members.ctypes.data, members.size, gains.ctypes.data, None)
-        self._call("fn_chain", *data)
+        self._call("fn_chain", order=members, k=members.size, gains=gains)
         return gains
 
     def lovasz(self, x: Any, *, ties: str = "average") -> tuple[float, Vector]:
         """The Lovász extension at x, and its greedy subgradient there. ties: "average" over the
         orders of equal entries where there is a formula for it, or by "index"."""
         point, g, value = vector(x, "x", self.n), np.empty(self.n), ctypes.c_double()
-        settings = LovaszSettings(pick("ties", ties, TIES))
-        data = (point.ctypes.data, ctypes.byref(value), g.ctypes.data, None)
-        self._call("lovasz", *data, ctypes.byref(settings), None)
+        settings: LovaszSettings = function("lovasz_defaults")()
+        settings.ties = pick("ties", ties, TIES)
+        self._call("lovasz", x=point, value=ctypes.byref(value), g=g, settings=settings)
         return value.value, g
 
     def check(
         self,
         *,
-        exhaustive_max: Optional[int] = None,
-        samples: Optional[int] = None,
-        time_limit: Optional[float] = None,
-        tolerance: Optional[float] = None,
-        seed: Optional[int] = None,
+        exhaustive_max: int | None = None,
+        samples: int | None = None,
+        time_limit: float | None = None,
+        tolerance: float | None = None,
+        seed: int | None = None,
     ) -> Check:
         """Looks for a counterexample to submodularity and other properties: in all cases up to
         exhaustive_max elements (16), else in so many random samples (20000), for at most
         time_limit seconds (10)."""
         settings: CheckSettings = function("check_defaults")()
         wanted = {
-            "exhaustive_max": exhaustive_max, "samples": samples, "time_limit": time_limit,
-            "tolerance": tolerance, "seed": seed,
-        }  # fmt: skip
+            "exhaustive_max": exhaustive_max,
+            "samples": samples,
+            "time_limit": time_limit,
+            "tolerance": tolerance,
+            "seed": seed,
+        }
         set_fields(settings, wanted)
         report = CheckReport()
-        arguments = (ctypes.byref(report), ctypes.byref(settings))
         try:
-            status = self._call_long(None, "fn_check", *arguments)
+            status = self._call_long("fn_check", report=report, settings=settings)
             found = _check(report, status)
         finally:
             function("check_report_clear")(ctypes.byref(report))
@@ -326,10 +330,10 @@ class Function(Immutable):
         method: str = "auto",
         *,
         hinge: bool = False,
-        start: Optional[Certificate] = None,
-        tolerance: Optional[float] = None,
-        max_iterations: Optional[int] = None,
-        time_limit: Optional[float] = None,
+        start: Certificate | None = None,
+        tolerance: float | None = None,
+        max_iterations: int | None = None,
+        time_limit: float | None = None,
     ) -> ProxResult:
         """argmin over u of f(u) + lam/2 |u - x|^2, f the Lovász extension; F submodular.
 
@@ -341,21 +345,29 @@ class Function(Immutable):
         """
         self._require_submodular("prox")
         return _prox.prox(
-            self._call_long, self.n, x, lam, method, hinge, start, tolerance=tolerance,
-            max_iterations=max_iterations, time_limit=time_limit,
-        )  # fmt: skip
+            self._call_long,
+            self.n,
+            x,
+            lam,
+            method,
+            hinge,
+            start,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            time_limit=time_limit,
+        )
 
     def minimize(
         self,
         method: str = "auto",
         *,
         integer_valued: bool = False,
-        tolerance: Optional[float] = None,
-        max_iterations: Optional[int] = None,
-        time_limit: Optional[float] = None,
+        tolerance: float | None = None,
+        max_iterations: int | None = None,
+        time_limit: float | None = None,
     ) -> MinimizeResult:
-        """A set that minimises F, which is submodular, with a certified gap. (For any other F it
-        is just some set, whatever the result says of it, but by "exhaustive".)
+        """A set that minimises F, which is submodular, with a certified gap. For any other F the
+        set and its proof may be wrong, except by method "exhaustive".
 
         method: "auto", "minimizer" (the function's own), "min_norm" or "exhaustive".
         integer_valued: F takes whole numbers only, so that a gap below 1 proves optimality.
@@ -363,12 +375,17 @@ class Function(Immutable):
         if method != "exhaustive":
             self._require_submodular("minimize")
         return _prox.minimize(
-            self._call_long, self.n, method, integer_valued=integer_valued, tolerance=tolerance,
-            max_iterations=max_iterations, time_limit=time_limit,
-        )  # fmt: skip
+            self._call_long,
+            self.n,
+            method,
+            integer_valued=integer_valued,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            time_limit=time_limit,
+        )
 
     def verify(
-        self, x: Any, lam: float, u: Any, s: Any, certificate: Optional[Certificate]
+        self, x: Any, lam: float, u: Any, s: Any, certificate: Certificate | None
     ) -> CertificateCheck:
         """Checks a prox from the values of F alone, without trusting the solver. Methods
         without a certificate, whose results have None there, cannot be checked so."""
@@ -390,20 +407,20 @@ class Function(Immutable):
                     "Function.custom lets it pass"
                 )
 
-    def _call(self, name: str, *arguments: Any) -> int:
-        """A call with this function first. With callbacks, Ctrl-C arrives in one of them, and what
+    def _call(self, name: str, /, **arguments: Any) -> int:
+        """A call with this function as fn. With callbacks, Ctrl-C arrives in one of them, and what
         they raise is raised here."""
-        return call_trapped(self._callbacks, name, self._handle, *arguments)
+        return call_trapped(self._callbacks, name, fn=self._handle, **arguments)
 
-    def _call_long(self, keep: Any, name: str, *arguments: Any) -> int:
+    def _call_long(self, name: str, /, **arguments: Any) -> int:
         """The same for what may take long: Ctrl-C is heard without callbacks too."""
         if self._callbacks:
-            return self._call(name, *arguments)
-        return call_interruptibly(keep, name, self._handle, *arguments)
+            return self._call(name, **arguments)
+        return call_interruptibly((), name, fn=self._handle, **arguments)
 
 
 def _counterexample(raw: RawCounterexample) -> Counterexample:
-    members = np.array(raw.set[: raw.set_size] if raw.set_size else [], dtype=np.int32)
+    members = copy_int32(raw.set, raw.set_size)
     e, f = (None if i < 0 else int(i) for i in (raw.e, raw.f))
     return Counterexample(members, e, f, raw.left, raw.right)
 
@@ -425,6 +442,6 @@ def _check(report: CheckReport, status: int) -> Check:
         evaluations=report.evaluations,
         seconds=report.seconds,
         counterexamples={name: _counterexample(getattr(report, "not_" + name)) for name in failed},
-        complete=status == _errors.OK,
+        complete=status == Status.OK,
         text=text.value.decode(),
     )

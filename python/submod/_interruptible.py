@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import signal
 import threading
-from typing import Any, Callable, Sequence
+from collections.abc import Sequence
+from typing import Any, Callable
 
 from ._callbacks import Trap, call_trapped
 from ._library import function
@@ -50,26 +51,22 @@ class _Waiting:
                 signal.signal(signal.SIGINT, handler)
 
 
-def call_interruptibly(keep: Any, name: str, *arguments: Any, traps: Sequence[Trap] = ()) -> int:
+def call_interruptibly(traps: Sequence[Trap], name: str, /, **arguments: Any) -> int:
     """call_trapped, in a thread of its own. Ctrl-C cancels the computation, waits for its end and
-    is raised then. Only the main thread hears signals: in others this is a plain call.
-
-    keep: the arrays whose addresses are among the arguments."""
+    is raised then. Only the main thread hears signals: in others this is a plain call."""
     if threading.current_thread() is not threading.main_thread():
-        return call_trapped(traps, name, *arguments)
+        return call_trapped(traps, name, **arguments)
     waiting = _Waiting()
     outcome: list[Any] = []
-    alive = [keep]
 
     def work() -> None:
         function("set_cancel_flag")(ctypes.byref(waiting.cancel_flag))
         try:
-            outcome.append(call_trapped(traps, name, *arguments))
+            outcome.append(call_trapped(traps, name, **arguments))
         except BaseException as error:  # handed to the caller below
             outcome.append(error)
         finally:
             waiting.done.set()
-        del alive[:]
 
     waiting.run(threading.Thread(target=work, name=f"submod_{name}", daemon=True).start)
     if waiting.raised:

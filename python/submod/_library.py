@@ -6,176 +6,19 @@ import ctypes
 import os
 import threading
 import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
-from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_size_t, c_uint64, c_void_p
+from ctypes import POINTER, c_int, c_void_p
 from pathlib import Path
-from typing import Any, Callable, Iterator, NamedTuple, NoReturn, Optional, TypeVar
+from typing import Any, Callable, NamedTuple, NoReturn, TypeVar
+
+import numpy as np
 
 from . import _errors
+from ._bindings import PROTOTYPES, Status
 from ._numbers import whole
-from ._structs import AdamSettings, BundleSettings, CertificateReport, CheckReport, CheckSettings
-from ._structs import DescentSettings, FistaSettings, FunctionOps, GpuPlace, Gradient, Labels
-from ._structs import LossInfo, LossSettings, LovaszSettings, MetricSettings, MiouValues, OptimInfo
-from ._structs import Problem, ProxInfo, ProxSettings, Schedule, Scores, SfmInfo, SfmSettings
 
 Self = TypeVar("Self")
-
-_STATUS = c_int
-_HANDLE = POINTER(c_void_p)  # where a constructor puts its handle
-_DOUBLE = POINTER(c_double)
-_LOSS_END = [_DOUBLE, POINTER(Gradient), POINTER(LossInfo), POINTER(LossSettings), c_void_p]
-_BATCH = [POINTER(Scores), c_int, POINTER(Labels)]
-_GPU_END = [c_void_p, POINTER(Gradient), POINTER(LossSettings), POINTER(GpuPlace)]
-
-# Name without submod_, what it returns, what it takes. Arrays and handles are c_void_p.
-_PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
-    "version_string": (c_char_p, []),
-    "isa": (c_char_p, []),
-    "status_string": (c_char_p, [c_int]),
-    "last_error": (c_char_p, []),
-    "set_num_threads": (_STATUS, [c_int]),
-    "get_num_threads": (c_int, []),
-    "set_cancel_flag": (c_void_p, [c_void_p]),
-    "work_create": (_STATUS, [_HANDLE]),
-    "work_free": (None, [c_void_p]),
-    # function.h
-    "fn_custom": (_STATUS, [c_size_t, POINTER(FunctionOps), c_void_p, _HANDLE]),
-    "fn_free": (None, [c_void_p]),
-    "fn_size": (c_size_t, [c_void_p]),
-    "fn_name": (c_char_p, [c_void_p]),
-    "fn_jaccard": (_STATUS, [c_size_t, c_void_p, _HANDLE]),
-    "fn_hamming": (_STATUS, [c_size_t, _HANDLE]),
-    "fn_modular": (_STATUS, [c_size_t, c_void_p, _HANDLE]),
-    "fn_cardinality": (_STATUS, [c_size_t, c_void_p, _HANDLE]),
-    "fn_sqrt": (_STATUS, [c_size_t, _HANDLE]),
-    "fn_log1p": (_STATUS, [c_size_t, _HANDLE]),
-    "fn_truncation": (_STATUS, [c_size_t, c_size_t, _HANDLE]),
-    "fn_coverage": (_STATUS, [c_size_t, c_void_p, c_void_p, c_size_t, c_void_p, _HANDLE]),
-    "fn_cut": (_STATUS, [c_size_t, c_size_t, c_void_p, c_void_p, c_void_p, c_int, _HANDLE]),
-    "fn_facility": (_STATUS, [c_size_t, c_size_t, c_void_p, _HANDLE]),
-    "fn_logdet": (_STATUS, [c_size_t, c_void_p, _HANDLE]),
-    "fn_iwata": (_STATUS, [c_size_t, _HANDLE]),
-    "fn_sum": (_STATUS, [c_void_p, c_void_p, c_size_t, _HANDLE]),
-    "fn_scale": (_STATUS, [c_void_p, c_double, _HANDLE]),
-    "fn_add_modular": (_STATUS, [c_void_p, c_void_p, _HANDLE]),
-    "fn_restrict": (_STATUS, [c_void_p, c_void_p, c_size_t, _HANDLE]),
-    "fn_contract": (_STATUS, [c_void_p, c_void_p, c_size_t, _HANDLE]),
-    "fn_eval": (_STATUS, [c_void_p, c_void_p, c_size_t, _DOUBLE]),
-    "fn_chain": (_STATUS, [c_void_p, c_void_p, c_size_t, c_void_p, c_void_p]),
-    "check_defaults": (CheckSettings, []),
-    "fn_check": (_STATUS, [c_void_p, POINTER(CheckReport), POINTER(CheckSettings)]),
-    "check_report_clear": (None, [POINTER(CheckReport)]),
-    "check_report_text": (c_size_t, [POINTER(CheckReport), c_char_p, c_size_t]),
-    # lovasz.h
-    "lovasz": (
-        _STATUS,
-        [c_void_p, c_void_p, _DOUBLE, c_void_p, c_void_p, POINTER(LovaszSettings), c_void_p],
-    ),
-    # loss.h
-    "loss_defaults": (LossSettings, []),
-    "lovasz_softmax": (_STATUS, _BATCH + _LOSS_END),
-    "lovasz_sigmoid": (_STATUS, _BATCH + _LOSS_END),
-    "lovasz_hinge": (_STATUS, [POINTER(Scores), POINTER(Labels)] + _LOSS_END),
-    # gpu.h
-    "gpu_available": (_STATUS, [POINTER(c_int)]),
-    "gpu_loss_workspace": (
-        _STATUS,
-        [c_int, POINTER(Scores), c_int, POINTER(LossSettings), POINTER(c_size_t)],
-    ),
-    "gpu_lovasz_softmax": (_STATUS, _BATCH + _GPU_END),
-    "gpu_lovasz_sigmoid": (_STATUS, _BATCH + _GPU_END),
-    "gpu_lovasz_hinge": (_STATUS, [POINTER(Scores), POINTER(Labels)] + _GPU_END),
-    # histogram.h
-    "histogram_create": (_STATUS, [c_size_t, c_double, _HANDLE]),
-    "histogram_free": (None, [c_void_p]),
-    "histogram_reset": (_STATUS, [c_void_p]),
-    "histogram_add": (_STATUS, [c_void_p] + _BATCH + [POINTER(LossSettings), c_void_p]),
-    "histogram_scale": (_STATUS, [c_void_p, c_double]),
-    "histogram_merge": (_STATUS, [c_void_p, c_void_p]),
-    "histogram_counts": (c_void_p, [c_void_p, POINTER(c_size_t), POINTER(c_size_t)]),
-    "histogram_delta": (c_double, [c_void_p]),
-    "histogram_solve": (_STATUS, [c_void_p, POINTER(LossSettings), _DOUBLE, c_void_p]),
-    "histogram_gradient": (
-        _STATUS,
-        [c_void_p] + _BATCH + [POINTER(Gradient), POINTER(LossSettings), c_void_p],
-    ),
-    # prox.h, sfm.h, certificate.h
-    "prox_defaults": (ProxSettings, []),
-    "prox": (
-        _STATUS,
-        [c_void_p, c_void_p, c_double, c_void_p, c_void_p, POINTER(ProxSettings)]
-        + [POINTER(ProxInfo), c_void_p],
-    ),
-    "prox_max_affine": (
-        _STATUS,
-        [c_size_t, c_size_t, c_void_p, c_void_p, c_void_p, c_double, c_void_p, c_void_p]
-        + [POINTER(ProxInfo), c_void_p],
-    ),
-    "prox_lovasz_hinge": (
-        _STATUS,
-        [POINTER(Scores), POINTER(Labels), c_double, POINTER(Gradient), POINTER(Gradient)]
-        + [POINTER(ProxInfo), POINTER(LossSettings), c_void_p],
-    ),
-    "sfm_defaults": (SfmSettings, []),
-    "sfm": (
-        _STATUS,
-        [c_void_p, c_void_p, c_void_p, c_void_p, POINTER(SfmSettings), POINTER(SfmInfo), c_void_p],
-    ),
-    "combination_create": (_STATUS, [_HANDLE]),
-    "combination_free": (None, [c_void_p]),
-    "combination_count": (c_size_t, [c_void_p]),
-    "combination_size": (c_size_t, [c_void_p]),
-    "combination_order": (c_void_p, [c_void_p, c_size_t]),
-    "combination_weight": (c_double, [c_void_p, c_size_t]),
-    "combination_set": (_STATUS, [c_void_p, c_size_t, c_size_t, c_void_p, c_void_p]),
-    "certificate_check": (
-        _STATUS,
-        [c_void_p, c_void_p, c_double, c_void_p, c_void_p, c_void_p, POINTER(CertificateReport)],
-    ),
-    # optim.h
-    "problem_clear": (None, [POINTER(Problem)]),
-    "problem_max_affine": (_STATUS, [c_size_t, c_size_t, c_void_p, c_void_p, POINTER(Problem)]),
-    "step_gd": (_STATUS, [c_size_t, _HANDLE]),
-    "step_momentum": (_STATUS, [c_size_t, c_double, _HANDLE]),
-    "step_nesterov": (_STATUS, [c_size_t, c_double, _HANDLE]),
-    "step_adam": (_STATUS, [c_size_t, POINTER(AdamSettings), _HANDLE]),
-    "step_free": (None, [c_void_p]),
-    "schedule_check": (_STATUS, [POINTER(Schedule)]),
-    "schedule_eta": (c_double, [POINTER(Schedule), c_size_t]),
-    "descent_defaults": (DescentSettings, []),
-    "descend": (
-        _STATUS,
-        [POINTER(Problem), c_void_p, c_void_p, POINTER(DescentSettings), POINTER(OptimInfo)]
-        + [c_void_p],
-    ),
-    "fista_defaults": (FistaSettings, []),
-    "fista": (
-        _STATUS,
-        [POINTER(Problem), c_void_p, POINTER(FistaSettings), POINTER(OptimInfo), c_void_p],
-    ),
-    "bundle_defaults": (BundleSettings, []),
-    "bundle": (
-        _STATUS,
-        [POINTER(Problem), c_void_p, POINTER(BundleSettings), POINTER(OptimInfo), c_void_p],
-    ),
-    # metric.h
-    "metric_defaults": (MetricSettings, []),
-    "confusion_counts": (c_void_p, [c_void_p]),
-    "miou_create": (_STATUS, [c_size_t, _HANDLE, POINTER(MetricSettings)]),
-    "miou_free": (None, [c_void_p]),
-    "miou_add": (_STATUS, [c_void_p, POINTER(Labels), POINTER(Labels)]),
-    "miou_merge": (_STATUS, [c_void_p, c_void_p]),
-    "miou_reset": (None, [c_void_p]),
-    "miou_get": (_STATUS, [c_void_p, POINTER(MiouValues)]),
-    "miou_confusion": (c_void_p, [c_void_p]),
-    "equibatch_create": (
-        _STATUS,
-        [c_size_t, c_void_p, c_void_p, c_size_t, c_uint64, _HANDLE],
-    ),
-    "equibatch_free": (None, [c_void_p]),
-    "equibatch_next": (_STATUS, [c_void_p, POINTER(c_int32), POINTER(c_int32)]),
-    "equibatch_window": (c_size_t, [c_void_p]),
-}
 
 
 def load(path: str) -> ctypes.CDLL:
@@ -186,9 +29,9 @@ def load(path: str) -> ctypes.CDLL:
             f"{path} cannot be loaded: {error}. `pip install .` in the source tree builds it; "
             "it needs OpenBLAS and LAPACKE (Debian: libopenblas0 liblapacke)"
         ) from error
-    for name, (result, arguments) in _PROTOTYPES.items():
+    for name, (result, arguments) in PROTOTYPES.items():
         function = getattr(library, "submod_" + name)
-        function.restype, function.argtypes = result, arguments
+        function.restype, function.argtypes = result, list(arguments.values())
     return library
 
 
@@ -212,9 +55,21 @@ def status_string(status: int) -> str:
     return text.decode()
 
 
-def call(name: str, *arguments: Any) -> int:
-    """submod_<name>(..): its status if that is 0 or positive, else an exception."""
-    status: int = function(name)(*arguments)
+def _in_order(name: str, given: dict[str, Any]) -> list[Any]:
+    """The arguments of submod_<name>: C knows them by their places. Arrays are given by their
+    addresses; pointers that are not given are NULL."""
+    names = PROTOTYPES[name][1]
+    if not given.keys() <= names.keys():
+        unknown = sorted(given.keys() - names.keys())
+        raise TypeError(f"submod_{name} has no {', '.join(unknown)}")
+    values = map(given.get, names)
+    return [value.ctypes.data if isinstance(value, np.ndarray) else value for value in values]
+
+
+def call(name: str, /, **arguments: Any) -> int:
+    """submod_<name>(..) with arguments by their names in the header, arrays as they are, and NULL
+    for pointers that are not named. Its status if that is 0 or positive, else an exception."""
+    status: int = function(name)(*_in_order(name, arguments))
     if status < 0:
         error = _errors.BY_STATUS.get(status, _errors.SubmodError)
         raise error(last_error() or status_string(status))
@@ -250,12 +105,14 @@ class Handle(Uncopied):
     """An object of the library, freed with its last reference. Calls that change it take turns by
     its lock, as the interpreter's is released during calls."""
 
-    def __init__(self, name: str, *arguments: Any, free: str) -> None:
+    def __init__(self, name: str, /, *, free: str, **arguments: Any) -> None:
         self.lock = threading.RLock()
-        self._as_parameter_: Optional[c_void_p] = None  # what ctypes passes for this object
+        self._as_parameter_: c_void_p | None = None  # what ctypes passes for this object
         self._free = function(free)
         handle = c_void_p()
-        call(name, *arguments_before(arguments, ctypes.byref(handle)))
+        kinds = PROTOTYPES[name][1].items()
+        place = next(n for n, kind in kinds if kind is POINTER(c_void_p) and n not in arguments)
+        call(name, **{place: ctypes.byref(handle)}, **arguments)
         self._as_parameter_ = handle
 
     def __del__(self) -> None:
@@ -272,23 +129,13 @@ def both_locked(a: Handle, b: Handle) -> Iterator[None]:
         yield
 
 
-def arguments_before(arguments: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
-    """Outputs come after inputs and before settings: OUT marks the place, the default is last."""
-    if any(argument is OUT for argument in arguments):
-        return tuple(out if argument is OUT else argument for argument in arguments)
-    return (*arguments, out)
-
-
-OUT = object()
-
-
 _kept = threading.local()
 
 
 def workspace() -> Handle:
     """This thread's scratch memory, kept from call to call: the losses of a training loop find it
     ready, rather than as new pages that the kernel has to clear first."""
-    work: Optional[Handle] = getattr(_kept, "work", None)
+    work: Handle | None = getattr(_kept, "work", None)
     if work is None:
         work = _kept.work = Handle("work_create", free="work_free")
     return work
@@ -296,7 +143,7 @@ def workspace() -> Handle:
 
 def set_num_threads(threads: int) -> None:
     """How many threads the library uses, in the whole process; 0: as many as OpenMP would."""
-    call("set_num_threads", whole(threads, "threads", c_int))
+    call("set_num_threads", threads=whole(threads, "threads", c_int))
 
 
 # OpenMP's threads are not there after a fork, and it would wait for them for ever.
@@ -305,6 +152,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def get_num_threads() -> int:
+    """The number that the next parallel section of this thread would use; at least 1."""
     count: int = function("get_num_threads")()
     return count
 
@@ -321,20 +169,22 @@ class GpuAvailability(NamedTuple):
 
 
 def gpu_available() -> GpuAvailability:
-    """Whether CUDA tensors can be used, how many devices there are and, if none, why. The first call
-    initialises the devices, which takes time."""
+    """Whether CUDA tensors can be used, how many devices there are and, if none, why. The first
+    call initialises the devices, which takes time."""
     devices = c_int()
-    available = function("gpu_available")(ctypes.byref(devices)) == _errors.OK
+    available = function("gpu_available")(ctypes.byref(devices)) == Status.OK
     return GpuAvailability(available, devices.value, "" if available else last_error())
 
 
 def version() -> str:
+    """The version of the library, such as "0.1.0"."""
     text: bytes = function("version_string")()
     return text.decode()
 
 
 def isa() -> str:
-    """The instruction set that the loops use: "baseline", "avx2" or "avx512". It is the largest that
-    the machine has; the environment variable SUBMOD_ISA, set before Python starts, asks for less."""
+    """The instruction set that the loops use: "baseline", "avx2" or "avx512". It is the largest
+    that the machine has; the environment variable SUBMOD_ISA, set before Python starts, asks for
+    less."""
     text: bytes = function("isa")()
     return text.decode()

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ._arrays import int32, labels_array, view_labels
-from ._door import pick
-from ._library import OUT, Handle, Uncopied, both_locked, call, function
+from ._bindings import Absent, MetricSettings, MiouValues
+from ._door import choices, pick
+from ._library import Handle, Uncopied, both_locked, call, function
 from ._numbers import whole
-from ._settings import set_classes
-from ._structs import MetricSettings, MiouValues
+from ._options import set_classes
 
-ABSENT = {"one": 0, "zero": 1, "skip": 2, "truth": 3}
+ABSENT = choices(Absent)
 
 
 class MeanIoUValues(NamedTuple):
@@ -27,10 +28,10 @@ class MeanIoUValues(NamedTuple):
 
 
 def _settings(
-    ignore_index: Optional[int],
+    ignore_index: int | None,
     absent: str,
-    class_list: Optional[Iterable[int]],
-    leave_out: Optional[int],
+    class_list: Iterable[int] | None,
+    leave_out: int | None,
 ) -> MetricSettings:
     settings: MetricSettings = function("metric_defaults")()
     settings.absent = pick("absent", absent, ABSENT)
@@ -54,19 +55,20 @@ class MeanIoU(Uncopied):
         self,
         classes: int,
         *,
-        ignore_index: Optional[int] = None,
+        ignore_index: int | None = None,
         absent: str = "one",
-        class_list: Optional[Iterable[int]] = None,
-        leave_out: Optional[int] = None,
+        class_list: Iterable[int] | None = None,
+        leave_out: int | None = None,
     ) -> None:
         settings = _settings(ignore_index, absent, class_list, leave_out)
         self.classes = whole(classes, "classes")
-        create = (self.classes, OUT, ctypes.byref(settings))
-        self._handle = Handle("miou_create", *create, free="miou_free")
+        create = {"classes": self.classes, "settings": settings}
+        self._handle = Handle("miou_create", free="miou_free", **create)
 
     def add(self, prediction: Any, truth: Any) -> None:
         """A batch: label maps (batch, ..) of the same shape."""
-        prediction, truth = labels_array(prediction), labels_array(truth)
+        prediction = labels_array(prediction, "prediction")
+        truth = labels_array(truth, "truth")
         if prediction.shape != truth.shape or truth.ndim < 1:
             raise ValueError(
                 f"prediction of shape {prediction.shape}, truth of shape {truth.shape}; "
@@ -75,21 +77,23 @@ class MeanIoU(Uncopied):
         prediction_, prediction = view_labels(prediction)
         truth_, truth = view_labels(truth)
         with self._handle.lock:
-            call("miou_add", self._handle, ctypes.byref(prediction_), ctypes.byref(truth_))
+            call("miou_add", miou=self._handle, prediction=prediction_, truth=truth_)
 
     def merge(self, other: MeanIoU) -> None:
         """What other has seen was seen too."""
         with both_locked(self._handle, other._handle):
-            call("miou_merge", self._handle, other._handle)
+            call("miou_merge", miou=self._handle, other=other._handle)
 
     def reset(self) -> None:
+        """Back to no images."""
         with self._handle.lock:
             function("miou_reset")(self._handle)
 
     def compute(self) -> MeanIoUValues:
+        """The means of what was added so far."""
         values = MiouValues()
         with self._handle.lock:
-            call("miou_get", self._handle, ctypes.byref(values))
+            call("miou_get", miou=self._handle, values=values)
         return MeanIoUValues(
             values.image, values.batch, values.dataset, values.images, values.batches
         )
@@ -110,17 +114,20 @@ def miou(
     classes: int,
     *,
     per_image: bool = False,
-    ignore_index: Optional[int] = None,
+    ignore_index: int | None = None,
     absent: str = "one",
-    class_list: Optional[Iterable[int]] = None,
-    leave_out: Optional[int] = None,
+    class_list: Iterable[int] | None = None,
+    leave_out: int | None = None,
 ) -> float:
     """Mean IoU of label maps (batch, ..): of all images together, or the mean over the images of
     that of each; NaN of no images. Options as in MeanIoU."""
     stream = MeanIoU(
-        classes, ignore_index=ignore_index, absent=absent, class_list=class_list,
+        classes,
+        ignore_index=ignore_index,
+        absent=absent,
+        class_list=class_list,
         leave_out=leave_out,
-    )  # fmt: skip
+    )
     stream.add(prediction, truth)
     values = stream.compute()
     return values.image if per_image else values.dataset
@@ -136,11 +143,13 @@ class Equibatch(Uncopied, Iterator[int]):
         np.cumsum([len(ids) for ids in lists], out=start[1:])
         ids = int32([c for ids in lists for c in ids], "image_classes")
         count, start_seed = whole(classes, "classes"), whole(seed, "seed", ctypes.c_uint64)
-        create = (len(lists), start.ctypes.data, ids.ctypes.data, count, start_seed)
-        self._handle = Handle("equibatch_create", *create, free="equibatch_free")
+        images = {"images": len(lists), "start": start, "class_ids": ids}
+        create = {"classes": count, "seed": start_seed, **images}
+        self._handle = Handle("equibatch_create", free="equibatch_free", **create)
 
     @property
     def window(self) -> int:
+        """Every class is visited once in so many draws."""
         window: int = function("equibatch_window")(self._handle)
         return window
 
@@ -148,7 +157,8 @@ class Equibatch(Uncopied, Iterator[int]):
         """The next image, and the class it was drawn for."""
         image, drawn_for = ctypes.c_int32(), ctypes.c_int32()
         with self._handle.lock:
-            call("equibatch_next", self._handle, ctypes.byref(image), ctypes.byref(drawn_for))
+            places = {"image": ctypes.byref(image), "drawn_for": ctypes.byref(drawn_for)}
+            call("equibatch_next", sampler=self._handle, **places)
         return image.value, drawn_for.value
 
     def __next__(self) -> int:

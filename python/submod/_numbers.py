@@ -33,6 +33,8 @@ def real(value: Any, name: str) -> float:
     if not isinstance(value, (str, bytes)):
         try:
             return float(value)
+        except OverflowError:
+            raise InvalidArgumentError(f"{name} is larger than any double") from None
         except (TypeError, ValueError):
             pass
     raise TypeError(f"{name} = {value!r}; a number is needed")
@@ -43,7 +45,6 @@ def set_fields(settings: ctypes.Structure, values: dict[str, Any]) -> None:
     kinds = {field[0]: field[1] for field in settings._fields_}
     for name, value in values.items():
         if value is not None:
-            given = "lam" if name == "lambda" else name  # no name for Python
             kind = kinds[name]
-            number = real(value, given) if kind is ctypes.c_double else whole(value, given, kind)
+            number = real(value, name) if kind is ctypes.c_double else whole(value, name, kind)
             setattr(settings, name, number)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _structs
+from . import _bindings
 from ._arrays import as_array, vector
-from ._callbacks import Trap
+from ._bindings import FULL_BATCH
+from ._callbacks import Trap, put_callback, put_number
 from ._library import Immutable, call, function
 from ._numbers import whole
 
 Vector = npt.NDArray[np.float64]
-FULL_BATCH = ctypes.c_size_t(-1).value
 
 
 class Problem(Trap, Immutable):
@@ -37,18 +37,18 @@ class Problem(Trap, Immutable):
         n: int,
         subgradient: Callable[..., Any],
         *,
-        value: Optional[Callable[..., Any]] = None,
-        prox: Optional[Callable[..., Any]] = None,
-        smooth: Optional[Callable[..., Any]] = None,
-        direction: Optional[Callable[..., Any]] = None,
-        metric: Optional[Callable[..., Any]] = None,
+        value: Callable[..., Any] | None = None,
+        prox: Callable[..., Any] | None = None,
+        smooth: Callable[..., Any] | None = None,
+        direction: Callable[..., Any] | None = None,
+        metric: Callable[..., Any] | None = None,
         batches: int = 1,
     ) -> None:
         super().__init__()
         self.n, self.batches = whole(n, "n"), whole(batches, "batches")
-        self._table = _structs.Problem(ctypes.sizeof(_structs.Problem), self.n, self.batches)
-        self._table.subgradient = self._slope(subgradient)
+        self._table = _bindings.Problem(ctypes.sizeof(_bindings.Problem), self.n, self.batches)
         for name, given, wrap in (
+            ("subgradient", subgradient, self._slope),
             ("value", value, self._number),
             ("prox", prox, self._move),
             ("smooth", smooth, self._slope),
@@ -56,13 +56,13 @@ class Problem(Trap, Immutable):
             ("metric", metric, self._number),
         ):
             if given is not None:
-                setattr(self._table, name, wrap(given))
+                put_callback(self._table, name, self.guard(wrap(given)))
 
-    def _point(self, address: int) -> Vector:
+    def _point(self, address: Any) -> Vector:
         """A copy, which may be kept and changed."""
         return np.frombuffer(bytearray(ctypes.string_at(address, 8 * self.n)))
 
-    def _batch(self, batch: int) -> tuple[Optional[int], ...]:
+    def _batch(self, batch: int) -> tuple[int | None, ...]:
         if self.batches <= 1:
             return ()
         return (None if batch == FULL_BATCH else batch,)
@@ -71,25 +71,25 @@ class Problem(Trap, Immutable):
         found = vector(found, "the result of a callback", self.n)
         ctypes.memmove(address, found.ctypes.data, found.nbytes)
 
-    def _slope(self, given: Callable[..., Any]) -> Any:
-        def callback(_: Any, batch: int, x: int, value: Any, g: int) -> None:
+    def _slope(self, given: Callable[..., Any]) -> Callable[..., None]:
+        def callback(_: Any, batch: int, x: int, value: int, g: int) -> None:
             found, slope = given(self._point(x), *self._batch(batch))
-            value[0] = float(found)
+            put_number(value, float(found))
             self._put(slope, g)
 
-        return _structs.SlopeCallback(self.guard(callback))
+        return callback
 
-    def _number(self, given: Callable[..., Any]) -> Any:
-        def callback(_: Any, x: int, value: Any) -> None:
-            value[0] = float(given(self._point(x)))
+    def _number(self, given: Callable[..., Any]) -> Callable[..., None]:
+        def callback(_: Any, x: int, value: int) -> None:
+            put_number(value, float(given(self._point(x))))
 
-        return _structs.ValueCallback(self.guard(callback))
+        return callback
 
-    def _move(self, given: Callable[..., Any]) -> Any:
+    def _move(self, given: Callable[..., Any]) -> Callable[..., None]:
         def callback(_: Any, batch: int, x: int, lam: float, out: int) -> None:
             self._put(given(self._point(x), lam, *self._batch(batch)), out)
 
-        return _structs.MoveCallback(self.guard(callback))
+        return callback
 
 
 class MaxAffine(Problem):
@@ -103,9 +103,8 @@ class MaxAffine(Problem):
         m, self.n = matrix.shape
         self.batches = 1
         offset = np.zeros(m) if b is None else vector(b, "b", m)
-        self._table = _structs.Problem()
-        arrays = (matrix.ctypes.data, offset.ctypes.data)
-        call("problem_max_affine", m, self.n, *arrays, ctypes.byref(self._table))
+        self._table = _bindings.Problem()
+        call("problem_max_affine", m=m, n=self.n, a=matrix, b=offset, problem=self._table)
 
     def __del__(self) -> None:
         if hasattr(self, "_table"):

@@ -4,35 +4,32 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 import numpy as np
 import numpy.typing as npt
 
 from ._arrays import as_array, int32, vector
-from ._door import pick
+from ._bindings import (
+    CertificateReport,
+    ProxInfo,
+    ProxMethod,
+    ProxSettings,
+    SfmInfo,
+    SfmMethod,
+    SfmSettings,
+)
+from ._door import choices, pick
 from ._interruptible import call_interruptibly
 from ._library import Handle, call, function, status_string, warn
 from ._numbers import real, set_fields
-from ._structs import CertificateReport, ProxInfo, ProxSettings, SfmInfo, SfmSettings
 
 Vector = npt.NDArray[np.float64]
 Members = npt.NDArray[np.int32]
 FunctionCall = Callable[..., int]  # Function._call_long
 
-PROX_METHODS = {
-    "auto": 0,
-    "closed_form": 1,
-    "cardinality": 2,
-    "jaccard": 3,
-    "chain": 4,
-    "decomposition": 5,
-    "min_norm": 6,
-    "frank_wolfe": 7,
-    "away_steps": 8,
-    "greedy_path": 9,
-}
-SFM_METHODS = {"auto": 0, "minimizer": 1, "min_norm": 2, "exhaustive": 3}
+PROX_METHODS = choices(ProxMethod)
+SFM_METHODS = choices(SfmMethod)
 
 
 @dataclass(frozen=True)
@@ -68,7 +65,7 @@ class ProxResult:
     oracle_calls: int
     seconds: float
     status: str
-    certificate: Optional[Certificate]
+    certificate: Certificate | None
 
 
 @dataclass(frozen=True)
@@ -77,8 +74,8 @@ class MinimizeResult:
     submodular F has a value below dual = F(empty) + sum of min(s, 0).
 
     set is the smallest and largest the largest minimiser where extremes_proved, else as good as
-    was found. exact: proved optimal. The proofs hold for submodular functions only, but for method
-    "exhaustive", which is right for any; see check in Function.custom."""
+    was found. exact: proved optimal. Method "exhaustive" proves it for any function, the others for
+    submodular ones only; see check in Function.custom."""
 
     set: Members
     largest: Members
@@ -98,7 +95,7 @@ class MinimizeResult:
 class Combination(Handle):
     """A submod_combination."""
 
-    def __init__(self, start: Optional[Certificate] = None) -> None:
+    def __init__(self, start: Certificate | None = None) -> None:
         super().__init__("combination_create", free="combination_free")
         if start is not None:
             orders = int32(start.orders, "orders")
@@ -106,9 +103,10 @@ class Combination(Handle):
             if orders.ndim != 2 or orders.shape[0] != weights.size:
                 raise ValueError(f"orders of shape {orders.shape} for {weights.size} weights")
             count, n = orders.shape
-            call("combination_set", self, n, count, orders.ctypes.data, weights.ctypes.data)
+            arrays = {"orders": orders, "weights": weights}
+            call("combination_set", combination=self, n=n, count=count, **arrays)
 
-    def certificate(self) -> Optional[Certificate]:
+    def certificate(self) -> Certificate | None:
         count = function("combination_count")(self)
         n = function("combination_size")(self)
         if count == 0:
@@ -132,7 +130,7 @@ def prox(
     lam: float,
     method: str,
     hinge: bool,
-    start: Optional[Certificate],
+    start: Certificate | None,
     **limits: Any,
 ) -> ProxResult:
     """limits: fields of submod_prox_settings; None stands for the default."""
@@ -144,15 +142,22 @@ def prox(
     settings.combination = combination._as_parameter_
     point, u, s = vector(x, "x", n), np.empty(n), np.empty(n)
     info = ProxInfo()
-    arrays = (point.ctypes.data, real(lam, "lam"), u.ctypes.data, s.ctypes.data)
-    end = (ctypes.byref(settings), ctypes.byref(info), None)
-    status = function_call((point, u, s, combination), "prox", *arrays, *end)
+    arguments = {"x": point, "lam": real(lam, "lam"), "settings": settings}
+    status = function_call("prox", u=u, s=s, info=info, **arguments)
     warn(status, f"prox, gap {info.gap:.3g}", stacklevel=4)
     return ProxResult(
-        u, s, info.gap, info.primal, info.dual, name_of(info.method, PROX_METHODS),
-        info.iterations, info.oracle_calls, info.seconds, status_string(status),
+        u,
+        s,
+        info.gap,
+        info.primal,
+        info.dual,
+        name_of(info.method, PROX_METHODS),
+        info.iterations,
+        info.oracle_calls,
+        info.seconds,
+        status_string(status),
         combination.certificate(),
-    )  # fmt: skip
+    )
 
 
 def minimize(function_call: FunctionCall, n: int, method: str, **limits: Any) -> MinimizeResult:
@@ -162,16 +167,25 @@ def minimize(function_call: FunctionCall, n: int, method: str, **limits: Any) ->
     set_fields(settings, limits)
     smallest, largest, s = np.empty(n, np.uint8), np.empty(n, np.uint8), np.empty(n)
     info = SfmInfo()
-    arrays = (smallest.ctypes.data, largest.ctypes.data, s.ctypes.data)
-    end = (ctypes.byref(settings), ctypes.byref(info), None)
-    status = function_call((smallest, largest, s), "sfm", *arrays, *end)
+    outputs = {"smallest": smallest, "largest": largest, "s": s, "info": info}
+    status = function_call("sfm", settings=settings, **outputs)
     warn(status, f"minimize, gap {info.gap:.3g}", stacklevel=4)
     sets = [np.flatnonzero(flags).astype(np.int32) for flags in (smallest, largest)]
     return MinimizeResult(
-        sets[0], sets[1], info.value, info.gap, info.dual, s, bool(info.exact),
-        bool(info.extremes_proved), name_of(info.method, SFM_METHODS), info.iterations,
-        info.oracle_calls, info.seconds, status_string(status),
-    )  # fmt: skip
+        sets[0],
+        sets[1],
+        info.value,
+        info.gap,
+        info.dual,
+        s,
+        bool(info.exact),
+        bool(info.extremes_proved),
+        name_of(info.method, SFM_METHODS),
+        info.iterations,
+        info.oracle_calls,
+        info.seconds,
+        status_string(status),
+    )
 
 
 def verify(
@@ -181,16 +195,15 @@ def verify(
     lam: float,
     u: Any,
     s: Any,
-    certificate: Optional[Certificate],
+    certificate: Certificate | None,
 ) -> CertificateCheck:
     if certificate is None:
         raise ValueError("certificate is None: the method that was used has no certificate")
     combination, report = Combination(certificate), CertificateReport()
     point, primal, dual = vector(x, "x", n), vector(u, "u", n), vector(s, "s", n)
-    pair = (primal.ctypes.data, dual.ctypes.data)
-    arrays = (point.ctypes.data, real(lam, "lam"), *pair, combination)
-    keep = (point, primal, dual)
-    function_call(keep, "certificate_check", *arrays, ctypes.byref(report))
+    claimed = {"u": primal, "s": dual, "combination": combination}
+    objective = {"x": point, "lam": real(lam, "lam")}
+    function_call("certificate_check", **objective, **claimed, report=report)
     return CertificateCheck(
         report.base_error, report.primal, report.dual, report.gap, report.minimum_bound
     )
@@ -204,10 +217,8 @@ def prox_max_affine(a: Any, b: Any, x: Any, lam: float) -> tuple[Vector, float]:
     m, n = matrix.shape
     offset = np.zeros(m) if b is None else vector(b, "b", m)
     point, u, info = vector(x, "x", n), np.empty(n), ProxInfo()
-    planes = (matrix.ctypes.data, offset.ctypes.data)
-    arrays = (*planes, point.ctypes.data, real(lam, "lam"), u.ctypes.data)
-    keep = (matrix, offset, point, u)
-    end = (None, ctypes.byref(info), None)
-    status = call_interruptibly(keep, "prox_max_affine", m, n, *arrays, *end)
+    planes = {"m": m, "n": n, "a": matrix, "b": offset}
+    objective = {"x": point, "lam": real(lam, "lam")}
+    status = call_interruptibly((), "prox_max_affine", **planes, **objective, u=u, info=info)
     warn(status, f"prox_max_affine, gap {info.gap:.3g}")
     return u, info.gap

@@ -7,12 +7,36 @@ the scores; canonical() brings them there by indexing alone, for arrays of both 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple
 
-from ._structs import Gradient, Labels, Scores
+from ._bindings import Gradient, Labels, LabelType, Scores, ScoreType
 
-LABEL_TYPES = {"uint8": 0, "bool": 0, "int32": 1, "int64": 2}
-SCORE_TYPES = {"float32": 0, "float16": 1, "bfloat16": 2}
+LABEL_TYPES = {
+    "uint8": LabelType.U8,
+    "bool": LabelType.U8,
+    "int32": LabelType.I32,
+    "int64": LabelType.I64,
+}
+SCORE_TYPES = {"float32": ScoreType.F32, "float16": ScoreType.F16, "bfloat16": ScoreType.BF16}
+
+
+# What the labels of each loss are: "multiclass", a class per pixel; "multilabel", 0 or 1 for each
+# class of a pixel; "binary", 0 or 1 per pixel, for one score per pixel.
+KINDS = {
+    "lovasz_softmax": "multiclass",
+    "lovasz_sigmoid": "multilabel",
+    "lovasz_hinge": "binary",
+    "cross_entropy": "multiclass",
+    "hinge": "binary",
+    "rahman_wang": "binary",
+    "soft_dice": "multiclass",
+    "soft_jaccard": "multiclass",
+}
+
+
+def weights_of(kind: str, classes: int) -> int:
+    """How many numbers class_weight has."""
+    return 2 if kind == "binary" else classes
 
 
 class Memory(NamedTuple):
@@ -22,7 +46,7 @@ class Memory(NamedTuple):
     type: str
 
 
-def pixels(shape: tuple[int, ...], strides: tuple[int, ...]) -> Optional[tuple[int, int]]:
+def pixels(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, int] | None:
     """Several dimensions as one: how many pixels, and the step between them; None when they are not
     evenly spaced."""
     count, step = 1, 1
@@ -39,7 +63,7 @@ def pixels(shape: tuple[int, ...], strides: tuple[int, ...]) -> Optional[tuple[i
     return count, step
 
 
-def scores_view(memory: Memory) -> Optional[Scores]:
+def scores_view(memory: Memory) -> Scores | None:
     """None when the pixels are not evenly spaced."""
     spaced = pixels(memory.shape[2:], memory.strides[2:])
     if spaced is None:
@@ -47,12 +71,18 @@ def scores_view(memory: Memory) -> Optional[Scores]:
     batch, classes = memory.shape[:2]
     kind = SCORE_TYPES[memory.type]
     return Scores(
-        memory.address, kind, batch, classes, spaced[0], memory.strides[0], memory.strides[1],
+        memory.address,
+        kind,
+        batch,
+        classes,
+        spaced[0],
+        memory.strides[0],
+        memory.strides[1],
         spaced[1],
-    )  # fmt: skip
+    )
 
 
-def labels_view(memory: Memory, own_classes: bool) -> Optional[Labels]:
+def labels_view(memory: Memory, own_classes: bool) -> Labels | None:
     """None when the pixels are not evenly spaced, or the classes share their labels."""
     first = 2 if own_classes else 1
     spaced = pixels(memory.shape[first:], memory.strides[first:])
@@ -73,31 +103,29 @@ def gradient_view(memory: Memory, scale: float = 1.0) -> Gradient:
     """Of an array that was made for it: float32, pixels evenly spaced."""
     view = scores_view(memory)
     assert view is not None and memory.type == "float32"
-    return Gradient(
-        view.data, view.batch_stride, view.class_stride, view.pixel_stride, scale, 0
-    )  # fmt: skip
+    return Gradient(view.data, view.batch_stride, view.class_stride, view.pixel_stride, scale, 0)
 
 
 def canonical(kind: str, scores: Any, labels: Any, per_image: bool) -> tuple[Any, Any]:
-    """Scores and labels in the shapes above. kind: "softmax", "sigmoid" or "hinge"."""
-    if kind == "hinge":
-        return _canonical_hinge(scores, labels)
+    """Scores and labels in the shapes above. kind: as in KINDS."""
+    if kind == "binary":
+        return _canonical_binary(scores, labels)
     if scores.ndim < 2:
         raise ValueError(f"scores of shape {tuple(scores.shape)}: (batch, classes, ..) is needed")
-    if kind == "softmax" and labels.ndim == scores.ndim and labels.shape[1] == 1:
+    if kind == "multiclass" and labels.ndim == scores.ndim and labels.shape[1] == 1:
         labels = labels[:, 0]
-    if kind == "sigmoid":
+    if kind == "multilabel":
         if labels.ndim == scores.ndim - 1 and scores.shape[1] == 1:
             labels = labels[:, None]
         _refuse_ambiguous(scores, labels)
     shape = tuple(scores.shape)
-    wanted = shape if kind == "sigmoid" else shape[:1] + shape[2:]
-    if kind == "softmax":
+    wanted = shape if kind == "multilabel" else shape[:1] + shape[2:]
+    if kind == "multiclass":
         _refuse_one_hot(tuple(labels.shape), shape, wanted)
     _require_shape(labels, wanted, shape)
     if scores.ndim == 2 and not per_image:
         # A list of pixels: one image of them all.
-        return scores.T[None], (labels.T if kind == "sigmoid" else labels)[None]
+        return scores.T[None], (labels.T if kind == "multilabel" else labels)[None]
     return scores, labels
 
 
@@ -121,7 +149,7 @@ def _refuse_ambiguous(scores: Any, labels: Any) -> None:
         )
 
 
-def _canonical_hinge(scores: Any, labels: Any) -> tuple[Any, Any]:
+def _canonical_binary(scores: Any, labels: Any) -> tuple[Any, Any]:
     """The same shape for both, but for a channel that only the scores have."""
     if scores.ndim == labels.ndim + 1 and scores.ndim >= 2 and scores.shape[1] == 1:
         _require_shape(labels, scores.shape[:1] + scores.shape[2:], scores.shape)

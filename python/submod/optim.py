@@ -10,25 +10,23 @@ methods of their own, bundle's minimum comes with a certified gap.
 
 from __future__ import annotations
 
-import ctypes
 from dataclasses import dataclass
-from typing import Any, Callable, Optional, Union
+from typing import Any, Callable, Union
 
-import numpy as np
-
-from . import _structs
+from . import _bindings
 from ._arrays import vector
-from ._callbacks import Trap, call_trapped
-from ._door import pick
+from ._bindings import BatchOrder, Direction, ScheduleKind, Stop
+from ._callbacks import Trap, call_trapped, put_callback
+from ._door import choices, pick
 from ._interruptible import call_interruptibly
 from ._library import Handle, call, function, status_string, warn
-from ._problem import MaxAffine, Problem, Vector, max_affine, nu_problem
 from ._numbers import real, set_fields, whole
+from ._problem import MaxAffine, Problem, Vector, max_affine, nu_problem
 from ._prox import name_of, prox_max_affine
 
 __all__ = [
-    "Adam",
     "GD",
+    "Adam",
     "Momentum",
     "Nesterov",
     "Problem",
@@ -43,19 +41,7 @@ __all__ = [
     "prox_max_affine",
 ]
 
-DIRECTIONS = {"subgradient": 0, "prox": 1}
-ORDERS = {"full": 0, "cyclic": 1, "shuffled": 2}
-STOPS = {
-    "none": 0,
-    "iterations": 1,
-    "time": 2,
-    "target": 3,
-    "gradient": 4,
-    "callback": 5,
-    "stalled": 6,
-    "failure": 7,
-    "cancelled": 8,
-}
+DIRECTIONS, ORDERS, STOPS = choices(Direction), choices(BatchOrder), choices(Stop)
 
 
 # ---- step rules ----
@@ -66,7 +52,8 @@ class GD:
     """x <- x - eta g"""
 
     def create(self, n: int) -> Handle:
-        return Handle("step_gd", n, free="step_free")
+        """The rule in the library, for n variables."""
+        return Handle("step_gd", n=n, free="step_free")
 
 
 @dataclass(frozen=True)
@@ -76,7 +63,8 @@ class Momentum:
     alpha: float = 0.9
 
     def create(self, n: int) -> Handle:
-        return Handle("step_momentum", n, real(self.alpha, "alpha"), free="step_free")
+        """The rule in the library, for n variables."""
+        return Handle("step_momentum", n=n, alpha=real(self.alpha, "alpha"), free="step_free")
 
 
 @dataclass(frozen=True)
@@ -86,7 +74,8 @@ class Nesterov:
     alpha: float = 0.9
 
     def create(self, n: int) -> Handle:
-        return Handle("step_nesterov", n, real(self.alpha, "alpha"), free="step_free")
+        """The rule in the library, for n variables."""
+        return Handle("step_nesterov", n=n, alpha=real(self.alpha, "alpha"), free="step_free")
 
 
 @dataclass(frozen=True)
@@ -99,12 +88,14 @@ class Adam:
     decay: float = 0.0
 
     def create(self, n: int) -> Handle:
-        settings = _structs.AdamSettings()
+        """The rule in the library, for n variables."""
+        settings: _bindings.AdamSettings = function("adam_defaults")()
         set_fields(settings, vars(self))
-        return Handle("step_adam", n, ctypes.byref(settings), free="step_free")
+        return Handle("step_adam", n=n, settings=settings, free="step_free")
 
 
 Step = Union[GD, Momentum, Nesterov, Adam]
+_GD = GD()
 
 
 # ---- schedules ----
@@ -114,44 +105,44 @@ class Schedule:
     """The step size eta_k of iteration k: made by the static methods; schedule(k) is eta_k."""
 
     def __init__(self, kind: int, eta: float, factor: float, power: float, period: int) -> None:
-        self._struct = _structs.Schedule()
+        self._struct = _bindings.Schedule()
         wanted = {"kind": kind, "eta": eta, "factor": factor, "power": power, "period": period}
         set_fields(self._struct, wanted)
-        call("schedule_check", ctypes.byref(self._struct))
+        call("schedule_check", schedule=self._struct)
 
     def __call__(self, k: int) -> float:
         """NaN for Polyak's, which depends on where the run is."""
-        eta: float = function("schedule_eta")(ctypes.byref(self._struct), whole(k, "k"))
+        eta: float = function("schedule_eta")(self._struct, whole(k, "k"))
         return eta
 
     @staticmethod
     def constant(eta: float) -> Schedule:
-        return Schedule(0, eta, 1, 1, 1)
+        return Schedule(ScheduleKind.CONSTANT, eta, 1, 1, 1)
 
     @staticmethod
     def step(eta: float, factor: float, period: int) -> Schedule:
         """eta factor^floor(k / period)"""
-        return Schedule(1, eta, factor, 1, period)
+        return Schedule(ScheduleKind.STEP, eta, factor, 1, period)
 
     @staticmethod
     def exponential(eta: float, factor: float, period: int = 1) -> Schedule:
         """eta factor^(k / period)"""
-        return Schedule(2, eta, factor, 1, period)
+        return Schedule(ScheduleKind.EXPONENTIAL, eta, factor, 1, period)
 
     @staticmethod
     def poly(eta: float, period: int, power: float = 0.9) -> Schedule:
         """eta (1 - k / period)^power"""
-        return Schedule(3, eta, 1, power, period)
+        return Schedule(ScheduleKind.POLY, eta, 1, power, period)
 
     @staticmethod
     def inverse_sqrt(eta: float, period: int = 1) -> Schedule:
         """eta / sqrt(1 + k / period)"""
-        return Schedule(4, eta, 1, 1, period)
+        return Schedule(ScheduleKind.INVERSE_SQRT, eta, 1, 1, period)
 
     @staticmethod
     def polyak(eta: float = 1.0) -> Schedule:
         """eta (J(x) - f_star) / |g|^2"""
-        return Schedule(5, eta, 1, 1, 1)
+        return Schedule(ScheduleKind.POLYAK, eta, 1, 1, 1)
 
 
 # ---- runs ----
@@ -197,8 +188,8 @@ class _Run(Trap):
         self,
         problem: Problem,
         x: Any,
-        settings: _structs.RunSettings,
-        trace: Union[bool, Callable[[TraceLine], Any]],
+        settings: _bindings.RunSettings,
+        trace: bool | Callable[[TraceLine], Any],
         limits: dict[str, Any],
     ) -> None:
         super().__init__()
@@ -208,7 +199,7 @@ class _Run(Trap):
         self._trace = trace
         set_fields(settings, limits)
         if trace:
-            settings.trace = _structs.TraceCallback(self._line)
+            put_callback(settings, "trace", self._line)
 
     def _line(self, _: Any, raw: Any) -> int:
         """Not 0: stop. An exception stops the run too, and is raised when it has ended."""
@@ -219,7 +210,7 @@ class _Run(Trap):
 
         return self.guard(record)() or int(stop[0])
 
-    def _record(self, raw: _structs.Trace) -> bool:
+    def _record(self, raw: _bindings.Trace) -> bool:
         """Whether to stop."""
         x = self.problem._point(raw.x)
         line = TraceLine(
@@ -230,41 +221,51 @@ class _Run(Trap):
             return False
         return callable(self._trace) and bool(self._trace(line))
 
-    def go(self, name: str, *arguments: Any, settings: Any) -> Result:
-        info = _structs.OptimInfo()
-        front = (ctypes.byref(self.problem._table), *arguments, self.x.ctypes.data)
-        end = (ctypes.byref(settings), ctypes.byref(info), None)
+    def go(self, name: str, **arguments: Any) -> Result:
+        """arguments: the settings, and what else this method has."""
+        info = _bindings.OptimInfo()
+        arguments |= {"problem": self.problem._table, "x": self.x, "info": info}
         if isinstance(self.problem, MaxAffine) and not callable(self._trace):
-            status = call_interruptibly((self, arguments), name, *front, *end, traps=[self])
+            status = call_interruptibly([self], name, **arguments)
         else:
-            status = call_trapped((self.problem, self), name, *front, *end)
+            status = call_trapped((self.problem, self), name, **arguments)
         warn(status, f"{name}, {info.iterations} iterations", stacklevel=4)
         return Result(
-            self.x, info.f, name_of(info.stop, STOPS), status_string(status), info.iterations,
-            info.gradient_norm, info.lower_bound, info.gap, info.values, info.gradients,
-            info.proxes, info.seconds, self.lines,
-        )  # fmt: skip
+            self.x,
+            info.f,
+            name_of(info.stop, STOPS),
+            status_string(status),
+            info.iterations,
+            info.gradient_norm,
+            info.lower_bound,
+            info.gap,
+            info.values,
+            info.gradients,
+            info.proxes,
+            info.seconds,
+            self.lines,
+        )
 
 
 def descend(
     problem: Problem,
     x: Any,
-    eta: Union[float, Schedule],
+    eta: float | Schedule,
     *,
-    step: Step = GD(),
+    step: Step = _GD,
     direction: str = "subgradient",
-    lam: Optional[float] = None,
+    lam: float | None = None,
     order: str = "full",
-    seed: Optional[int] = None,
-    trace: Union[bool, Callable[[TraceLine], Any]] = False,
-    max_iterations: Optional[int] = None,
-    time_limit: Optional[float] = None,
-    f_star: Optional[float] = None,
-    tolerance: Optional[float] = None,
-    gradient_tolerance: Optional[float] = None,
-    weight_decay: Optional[float] = None,
-    keep_best: Optional[bool] = None,
-    trace_every: Optional[int] = None,
+    seed: int | None = None,
+    trace: bool | Callable[[TraceLine], Any] = False,
+    max_iterations: int | None = None,
+    time_limit: float | None = None,
+    f_star: float | None = None,
+    tolerance: float | None = None,
+    gradient_tolerance: float | None = None,
+    weight_decay: float | None = None,
+    keep_best: bool | None = None,
+    trace_every: int | None = None,
 ) -> Result:
     """x <- step(x, direction), from x on, which is copied. eta: a number or a Schedule.
 
@@ -275,32 +276,37 @@ def descend(
     Stops after max_iterations (1000) or time_limit seconds, at J - f_star <= tolerance, or where
     the direction is no longer than gradient_tolerance.
     """
-    settings: _structs.DescentSettings = function("descent_defaults")()
+    settings: _bindings.DescentSettings = function("descent_defaults")()
     schedule = eta if isinstance(eta, Schedule) else Schedule.constant(eta)
     settings.schedule = schedule._struct
     settings.direction = pick("direction", direction, DIRECTIONS)
     settings.order = pick("order", order, ORDERS)
     set_fields(settings, {"lambda": lam, "seed": seed})
-    limits = dict(
-        max_iterations=max_iterations, time_limit=time_limit, f_star=f_star, tolerance=tolerance,
-        gradient_tolerance=gradient_tolerance, weight_decay=weight_decay, keep_best=keep_best,
-        trace_every=trace_every,
-    )  # fmt: skip
+    limits = {
+        "max_iterations": max_iterations,
+        "time_limit": time_limit,
+        "f_star": f_star,
+        "tolerance": tolerance,
+        "gradient_tolerance": gradient_tolerance,
+        "weight_decay": weight_decay,
+        "keep_best": keep_best,
+        "trace_every": trace_every,
+    }
     run = _Run(problem, x, settings.run, trace, limits)
-    return run.go("descend", step.create(problem.n), settings=settings)
+    return run.go("descend", step=step.create(problem.n), settings=settings)
 
 
 def fista(
     problem: Problem,
     x: Any,
     *,
-    lipschitz: Optional[float] = None,
-    restart: Optional[bool] = None,
-    trace: Union[bool, Callable[[TraceLine], Any]] = False,
+    lipschitz: float | None = None,
+    restart: bool | None = None,
+    trace: bool | Callable[[TraceLine], Any] = False,
     **limits: Any,
 ) -> Result:
     """Accelerated proximal gradient for a problem with a prox; limits as in descend."""
-    settings: _structs.FistaSettings = function("fista_defaults")()
+    settings: _bindings.FistaSettings = function("fista_defaults")()
     set_fields(settings, {"lipschitz": lipschitz, "restart": restart})
     return _Run(problem, x, settings.run, trace, _known(limits)).go("fista", settings=settings)
 
@@ -309,16 +315,16 @@ def bundle(
     problem: Problem,
     x: Any,
     *,
-    radius: Optional[float] = None,
-    max_planes: Optional[int] = None,
-    lam: Optional[float] = None,
-    bmrm: Optional[bool] = None,
-    trace: Union[bool, Callable[[TraceLine], Any]] = False,
+    radius: float | None = None,
+    max_planes: int | None = None,
+    lam: float | None = None,
+    bmrm: bool | None = None,
+    trace: bool | Callable[[TraceLine], Any] = False,
     **limits: Any,
 ) -> Result:
     """A minimum of a convex problem with a certified gap: f - gap is below J everywhere, or without
     weight_decay everywhere within radius of x, which is then required. limits as in descend."""
-    settings: _structs.BundleSettings = function("bundle_defaults")()
+    settings: _bindings.BundleSettings = function("bundle_defaults")()
     wanted = {"radius": radius, "max_planes": max_planes, "lambda": lam, "bmrm": bmrm}
     set_fields(settings, wanted)
     return _Run(problem, x, settings.run, trace, _known(limits)).go("bundle", settings=settings)
@@ -326,7 +332,11 @@ def bundle(
 
 def _known(limits: dict[str, Any]) -> dict[str, Any]:
     """A structure would take any name."""
-    names = {name for name, *_ in _structs.RunSettings._fields_} - {"trace", "trace_ctx"}
+    names = {name for name, *_ in _bindings.RunSettings._fields_} - {
+        "trace",
+        "trace_ctx",
+        "reserved",
+    }
     for name in limits:
         if name not in names:
             raise TypeError(f"unknown argument {name!r}; there are {', '.join(sorted(names))}")

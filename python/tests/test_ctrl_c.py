@@ -7,6 +7,7 @@ import sys
 import textwrap
 import threading
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -125,10 +126,8 @@ def test_every_ctrl_c_is_one_interrupt():
             break
     stop.set()
     while thread.is_alive():
-        try:
+        with suppress(KeyboardInterrupt):  # sent before it heard of the stop
             thread.join()
-        except KeyboardInterrupt:  # sent before it heard of the stop
-            pass
     assert seen == 1
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

@@ -66,7 +66,7 @@ def test_options():
     ignoring = filled(data, ignore_index=0)
     assert ignoring.counts.sum() == 4 * (labels != 0).sum()
     p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    assert filled([(p, labels)], probabilities=True).loss() == pytest.approx(
+    assert filled([(p, labels)], from_logits=False).loss() == pytest.approx(
         filled(data).loss(), abs=2 * DELTA
     )
 

@@ -1,5 +1,7 @@
 """Every Python block of the documents runs as it stands, without a warning."""
 
+import importlib
+import inspect
 import re
 import subprocess
 import sys
@@ -8,7 +10,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-DOCUMENTS = ["README.md", "docs/tutorial.md", "docs/gpu.md", "python/README.md"]
+DOCUMENTS = sorted(
+    path.relative_to(ROOT).as_posix()
+    for pattern in ("*.md", "docs/*.md", "python/README.md", "bench/studies/README.md")
+    for path in ROOT.glob(pattern)
+)
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OPTION = re.compile(r"--[a-z][a-z-]*")
 
@@ -39,11 +45,16 @@ def test_block(document, line, code):
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_each_block_is_run_by_someone(document):
     languages = {language for language, _, _ in blocks(document)}
-    assert languages <= {"python", "c"}  # tests/docs/CMakeLists.txt runs those in C
+    # tests/docs/CMakeLists.txt runs those in C, scripts/docs.sh renders the mathematics.
+    assert languages <= {"python", "c", "math"}
 
 
 def test_blocks_are_found():
-    assert {param.values[0] for param in PYTHON} >= {"README.md", "docs/tutorial.md", "python/README.md"}
+    assert {param.values[0] for param in PYTHON} >= {
+        "README.md",
+        "docs/tutorial.md",
+        "python/README.md",
+    }
 
 
 def test_options_of_the_tutorial():
@@ -53,3 +64,28 @@ def test_options_of_the_tutorial():
     named = set(OPTION.findall((ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")))
     assert "--train-list" in named
     assert named <= set(OPTION.findall(printed))
+
+
+def undocumented(module):
+    """Public functions, classes and their public methods that have no docstring."""
+    for name in module.__all__:
+        thing = getattr(module, name)
+        if inspect.ismodule(thing) or not callable(thing):
+            continue
+        if not inspect.getdoc(thing):
+            yield name
+        for method, value in vars(thing).items() if inspect.isclass(thing) else ():
+            public = not method.startswith("_") and (
+                inspect.isfunction(value) or isinstance(value, property)
+            )
+            if public and not inspect.getdoc(getattr(thing, method)):
+                yield f"{name}.{method}"
+
+
+@pytest.mark.parametrize("name", ["submod", "submod.optim", "submod.torch"])
+def test_everything_public_has_a_docstring(name):
+    if "torch" in name:
+        pytest.importorskip("torch")
+    module = importlib.import_module(name)
+    assert module.__doc__
+    assert list(undocumented(module)) == []

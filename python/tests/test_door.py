@@ -7,7 +7,7 @@ import submod
 
 SCORES = np.zeros((2, 3, 4, 5), np.float32)
 LABELS = np.ones((2, 4, 5), np.int64)
-ONE_HOT = np.stack([LABELS == c for c in range(3)], 1).astype(np.int64)
+ONE_HOT = np.stack([c == LABELS for c in range(3)], 1).astype(np.int64)
 
 SETTINGS = [
     ({"per_image": "binary"}, "per_image = 'binary'; True or False is needed"),
@@ -24,9 +24,10 @@ OF_CLASSES = [
     ({"classes": ["road"]}, "a class = 'road'; a whole number is needed"),
     ({"classes": []}, "class_list is empty; name at least one class"),
     ({"class_weight": "balanced"}, "class_weight = 'balanced'; a number per class is needed"),
+    ({"class_weight": ["a", "b", "c"]}, r"class_weight = \['a', .* a number per class is needed"),
     ({"class_weight": [0, 0, 0]}, "class_weight is 0 for every class"),
     ({"class_weight": [1, 0, 0], "classes": [1, 2]}, "0 for every class of class_list"),
-    ({"probabilities": "yes"}, "probabilities = 'yes'; True or False"),
+    ({"from_logits": "yes"}, "from_logits = 'yes'; True or False"),
     ({"return_grad": "yes"}, "return_grad = 'yes'; True or False"),
 ]
 
@@ -45,13 +46,13 @@ def test_settings_of_the_hinge(options, words):
         submod.lovasz_hinge(SCORES[:, 0], LABELS, **options)
 
 
-@pytest.mark.parametrize("options, words", SETTINGS[:4] + [({"lam": "1"}, "lam = '1'; a number")])
+@pytest.mark.parametrize("options, words", [*SETTINGS[:4], ({"lam": "1"}, "lam = '1'; a number")])
 def test_settings_of_the_prox(options, words):
     with pytest.raises((TypeError, ValueError), match=words):
         submod.prox_lovasz_hinge(SCORES[:, 0], LABELS, **{"lam": 1.0, **options})
 
 
-@pytest.mark.parametrize("options, words", OF_CLASSES[:7])
+@pytest.mark.parametrize("options, words", OF_CLASSES[:8])
 def test_settings_of_the_dataset(options, words):
     """When it is made, not at the first batch."""
     options = {{"classes": "average"}.get(name, name): value for name, value in options.items()}
@@ -69,11 +70,27 @@ def test_no_arrays():
         submod.lovasz_softmax({"out": SCORES, "aux": SCORES}, LABELS)
     with pytest.raises(TypeError, match="labels: an array is needed, this is a dict"):
         submod.lovasz_softmax(SCORES, {})
+    with pytest.raises(TypeError, match="scores: an array is needed, this is None"):
+        submod.lovasz_softmax(None, LABELS)
     with pytest.raises(TypeError, match="labels of type object; whole numbers are needed"):
         submod.lovasz_softmax(SCORES, [None])
     with pytest.raises(TypeError, match="scores of type <U3; real numbers are needed"):
         submod.lovasz_hinge("abc", LABELS)
     assert submod.lovasz_softmax(SCORES.tolist(), LABELS.tolist()) > 0
+
+
+def test_numbers_beyond_their_types():
+    with pytest.raises(submod.InvalidArgumentError, match="lam is larger than any double"):
+        submod.prox_lovasz_hinge(SCORES[:, 0], LABELS, lam=10**400)
+    with pytest.raises(TypeError, match="labels of type uint64; not all are whole numbers of 64"):
+        submod.lovasz_softmax(SCORES, np.full(LABELS.shape, 2**64 - 1, np.uint64))
+
+
+def test_no_label_maps():
+    with pytest.raises(TypeError, match="prediction: an array is needed, this is None"):
+        submod.MeanIoU(3).add(None, LABELS)
+    with pytest.raises(TypeError, match="truth of type float64; not all are whole"):
+        submod.MeanIoU(3).add(LABELS, LABELS + 0.5)
 
 
 def test_one_hot_labels():
@@ -93,9 +110,32 @@ def test_one_class(engine):
     for images in (2, 0):
         with pytest.raises(submod.InvalidArgumentError, match="hinge or the sigmoid"):
             submod.lovasz_softmax(logits[:images], labels[:images], engine=engine)
-    half = submod.lovasz_softmax(logits + 0.5, labels, engine=engine, probabilities=True)
+    half = submod.lovasz_softmax(logits + 0.5, labels, engine=engine, from_logits=False)
     assert half == pytest.approx(0.5, abs=1e-3)
     assert submod.lovasz_sigmoid(logits, 1 - labels, engine=engine) == pytest.approx(0.5, abs=1e-3)
     with pytest.raises(submod.InvalidArgumentError, match="hinge or the sigmoid"):
         submod.DatasetJaccard(1)
-    assert submod.DatasetJaccard(1, probabilities=True).loss() == 0
+    assert submod.DatasetJaccard(1, from_logits=False).loss() == 0
+
+
+def test_probabilities_is_deprecated():
+    """The old name works and says what to write; the warning names the line that has it."""
+    p = np.zeros((2, 3, 4, 5), np.float32) + np.array([0.5, 0.125, 0.375])[:, None, None]
+    expected = submod.lovasz_softmax(p, LABELS, from_logits=False)
+    with pytest.warns(DeprecationWarning, match="from_logits=False") as warned:
+        assert submod.lovasz_softmax(p, LABELS, probabilities=True) == expected
+    assert warned[0].filename == __file__
+    with pytest.warns(DeprecationWarning):
+        assert submod.lovasz_softmax(p, LABELS, probabilities=False) != expected
+    with pytest.warns(DeprecationWarning):
+        found = submod.lovasz_sigmoid(p, ONE_HOT, probabilities=True)
+    assert found == submod.lovasz_sigmoid(p, ONE_HOT, from_logits=False)
+    with pytest.warns(DeprecationWarning) as warned:
+        dataset = submod.DatasetJaccard(3, probabilities=True)
+    assert warned[0].filename == __file__
+    dataset.add(p, LABELS)
+    assert dataset.loss() == pytest.approx(expected, abs=2 * dataset.delta)
+    with pytest.raises(TypeError, match="give from_logits alone"):
+        submod.lovasz_softmax(p, LABELS, from_logits=False, probabilities=True)
+    with pytest.warns(DeprecationWarning), pytest.raises(TypeError, match="True or False"):
+        submod.lovasz_softmax(p, LABELS, probabilities="yes")

@@ -130,8 +130,8 @@ def test_check():
     example = square.check().counterexample
     assert example is not None
     A = list(example.set)
-    assert example.left == square(A + [example.e]) - square(A)
-    assert example.right == square(A + [example.f, example.e]) - square(A + [example.f])
+    assert example.left == square([*A, example.e]) - square(A)
+    assert example.right == square([*A, example.f, example.e]) - square([*A, example.f])
     assert example.left < example.right
 
 
@@ -322,7 +322,7 @@ def test_other_threads_run_meanwhile():
 
 
 def test_exceptions_stay_in_their_thread():
-    """One custom function, two threads: the one whose calls are good never sees the other's error."""
+    """One custom function, two threads: the one with good calls never sees the other's error."""
     n = 6
     failing = threading.local()
 
@@ -391,7 +391,7 @@ OUT_OF_RANGE = [
     ("max_iterations = ", lambda: Function.sqrt(2).prox([1, 2], 1.0, max_iterations=-1)),
     ("samples = ", lambda: Function.sqrt(2).check(samples=-1)),
     ("threads = ", lambda: submod.set_num_threads(2**32)),
-]  # fmt: skip
+]
 NO_NUMBER = [
     ("n = 3.0", lambda: Function.hamming(3.0)),
     ("lam = 'a'", lambda: Function.sqrt(2).prox([1, 2], "a")),
@@ -401,7 +401,7 @@ NO_NUMBER = [
     ("time_limit = 'a'", lambda: Function.sqrt(2).check(time_limit="a")),
     ("eta = 'a'", lambda: submod.optim.descend(submod.optim.nu_problem(1.0), [0, 0], "a")),
     ("alpha = 'a'", lambda: submod.optim.Momentum("a").create(2)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(
@@ -469,7 +469,7 @@ def test_what_is_not_submodular():
     assert calls == [] and f([1, 2]) == 4 and f.lovasz(np.ones(5))[0] == 25
     assert not f.check().submodular
     for use in (f.minimize, lambda: f.prox(np.zeros(5), 1.0), lambda: (2 * f).minimize()):
-        with pytest.raises(submod.InvalidArgumentError, match="submodular: no, A = {.*'never'"):
+        with pytest.raises(submod.InvalidArgumentError, match=r"submodular: no, A = {.*'never'"):
             use()
     asked = len(calls)
     with pytest.raises(submod.InvalidArgumentError):
@@ -486,8 +486,13 @@ def test_what_is_not_submodular():
 
 
 def test_how_much_is_checked():
-    for n, policy, refused in ((8, "small", True), (9, "small", False), (8, "never", False),
-                               (9, "always", True), (20, "always", True)):  # fmt: skip
+    for n, policy, refused in (
+        (8, "small", True),
+        (9, "small", False),
+        (8, "never", False),
+        (9, "always", True),
+        (20, "always", True),
+    ):
         f = Function.custom(n, counted([]), check=policy)
         if refused:
             with pytest.raises(submod.InvalidArgumentError, match="prox would be wrong"):
@@ -522,8 +527,9 @@ def test_no_wrong_minimum_is_called_exact():
         if repeat % 2:  # submodular: a concave function of the size, and weights
             size = np.array([bin(mask).count("1") for mask in range(16)])
             weights = rng.normal(size=4)
-            table = np.sqrt(size) + [sum(weights[e] for e in range(4) if mask >> e & 1)
-                                     for mask in range(16)]  # fmt: skip
+            table = np.sqrt(size) + [
+                sum(weights[e] for e in range(4) if mask >> e & 1) for mask in range(16)
+            ]
         f = Function.custom(4, lambda A, table=table: table[sum(1 << int(e) for e in A)])
         try:
             found = f.minimize()

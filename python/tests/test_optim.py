@@ -102,9 +102,13 @@ def test_python_problem_with_everything():
         return np.sign(x) * np.maximum(abs(x) - weight / lam, 0)
 
     problem = optim.Problem(
-        5, subgradient, value=lambda x: subgradient(x)[0], prox=prox, smooth=smooth,
+        5,
+        subgradient,
+        value=lambda x: subgradient(x)[0],
+        prox=prox,
+        smooth=smooth,
         metric=lambda x: np.count_nonzero(x),
-    )  # fmt: skip
+    )
     fast = optim.fista(problem, np.zeros(5), max_iterations=2000, trace=True)
     certain = optim.bundle(problem, np.zeros(5), radius=20.0, tolerance=1e-6)
     assert certain.lower_bound - 1e-9 <= fast.f <= certain.f + 1e-9
@@ -125,9 +129,13 @@ def test_batches():
 
     problem = optim.Problem(3, subgradient, batches=4)
     run = optim.descend(
-        problem, np.zeros(3), optim.Schedule.inverse_sqrt(0.2), order="cyclic",
-        max_iterations=400, trace_every=100,
-    )  # fmt: skip
+        problem,
+        np.zeros(3),
+        optim.Schedule.inverse_sqrt(0.2),
+        order="cyclic",
+        max_iterations=400,
+        trace_every=100,
+    )
     assert run.x == pytest.approx(centers.mean(0), abs=0.2)
     assert {0, 1, 2, 3, None} == set(seen)
     stepwise = [batch for batch in seen if batch is not None]

@@ -8,8 +8,8 @@ import time
 
 import numpy as np
 import pytest
-
 import reference
+
 import submod
 from submod import Function
 

@@ -4,10 +4,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import submod  # noqa: E402
-import submod.torch as lovasz  # noqa: E402
 import torch_reference as reference  # noqa: E402
 from torch_reference import loss_and_gradient  # noqa: E402
+
+import submod  # noqa: E402
+import submod.torch as lovasz  # noqa: E402
 
 GENERATOR = torch.Generator().manual_seed(3)
 SHAPES = [(2, 3, 6, 5), (1, 4, 9), (2, 3, 3, 4, 2), (3, 2, 1, 1)]
@@ -62,8 +63,10 @@ def test_softmax(shape, options):
     # From probabilities: the same by the softmax of autograd.
     loss, gradient = loss_and_gradient(
         lambda s, y, **o: lovasz.lovasz_softmax(s.softmax(1), y, from_logits=False, **o),
-        scores, labels, **options,
-    )  # fmt: skip
+        scores,
+        labels,
+        **options,
+    )
     expected, slope = loss_and_gradient(reference.softmax, scores.double(), labels, **options)
     assert loss.item() == pytest.approx(expected.item(), abs=1e-6)
     assert (gradient - slope).abs().max().item() <= 1e-6
@@ -109,8 +112,11 @@ def test_hinge(shape, ignore, per_image):
     assert_agree(lovasz.lovasz_hinge, reference.hinge, scores, labels, **options)
     assert_agree(
         lambda s, y, **o: lovasz.lovasz_hinge(s[:, None], y, **o),
-        reference.hinge, scores, labels, **options,
-    )  # fmt: skip
+        reference.hinge,
+        scores,
+        labels,
+        **options,
+    )
     module = lovasz.LovaszHinge(**options)
     assert module(scores, labels) == lovasz.lovasz_hinge(scores, labels, **options)
 
@@ -232,7 +238,7 @@ def test_errors():
 @pytest.mark.parametrize("module", [lovasz.LovaszSoftmax, lovasz.LovaszSigmoid, lovasz.LovaszHinge])
 def test_settings_are_refused_at_once(module):
     for wrong in ({"engine": "quick"}, {"engine": "histogram", "delta": 0.0}):
-        with pytest.raises(ValueError, match="engine|delta"):
+        with pytest.raises(ValueError, match=r"engine|delta"):
             module(**wrong)
     if module is lovasz.LovaszHinge:
         return

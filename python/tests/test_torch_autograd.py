@@ -5,6 +5,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import submod.torch as lovasz  # noqa: E402
+from submod._options import LossOptions  # noqa: E402
+from submod.torch import _ops  # noqa: E402
 
 GENERATOR = torch.Generator().manual_seed(12)
 of_themselves = pytest.mark.filterwarnings("ignore")  # PyTorch's compilers warn about themselves
@@ -85,9 +87,8 @@ def test_operator_keeps_its_outputs():
     """Who calls the operator itself sees the gradient, which backward leaves alone."""
     scores, labels = case()
     leaf = scores.clone().requires_grad_(True)
-    loss, gradient = torch.ops.submod.lovasz(
-        leaf, labels, "softmax", False, 1, None, False, None, None, "exact", 2.0**-13, True
-    )
+    options = _ops.flat(LossOptions(classes="all"))
+    loss, gradient = torch.ops.submod.loss(leaf, labels, "lovasz_softmax", *options, True)
     before = gradient.clone()
     loss.backward(retain_graph=True)
     assert torch.equal(leaf.grad, gradient)
@@ -97,8 +98,8 @@ def test_operator_keeps_its_outputs():
 
 
 def operator(scores, labels):
-    options = ("softmax", False, 2, [0, 2], False, None, None, "exact", 2.0**-13, True)
-    return torch.ops.submod.lovasz(scores, labels, *options)[0]
+    options = _ops.flat(LossOptions(classes=[0, 2]))
+    return torch.ops.submod.loss(scores, labels, "lovasz_softmax", *options, True)[0]
 
 
 @pytest.mark.parametrize("loss", [softmax, operator])

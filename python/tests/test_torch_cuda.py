@@ -1,5 +1,5 @@
-"""CUDA tensors: the device's code on CPU tensors, with a library whose device is made of fibers, and
-the public functions on a real device where there is one."""
+"""CUDA tensors: the device's code on CPU tensors, with a library whose device is made of fibers,
+and the public functions on a real device where there is one."""
 
 import ctypes
 import os
@@ -10,10 +10,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import torch_reference as reference  # noqa: E402
+
 import submod  # noqa: E402
 import submod.torch as lovasz  # noqa: E402
-import torch_reference as reference  # noqa: E402
 from submod import _library  # noqa: E402
+from submod._options import LossOptions  # noqa: E402
 from submod.torch import _cuda, _ops  # noqa: E402
 
 BUILT = Path(__file__).resolve().parents[2] / "build/tests/gpu/libsubmod_on_fibers.so"
@@ -41,7 +43,7 @@ def fibers():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(_library, "_library", library)
             patch.setattr(_cuda, "place_of", lambda tensor: nullcontext((0, 0)))
-            patch.setattr(_ops, "lovasz", _cuda.lovasz)
+            patch.setattr(_ops, "loss", _ops.loss_on_cuda)
             yield
 
     return context
@@ -209,7 +211,7 @@ def test_without_a_device():
     scores, labels = case()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_cuda, "place_of", lambda tensor: nullcontext((0, 0)))
-        patch.setattr(_ops, "lovasz", _cuda.lovasz)
+        patch.setattr(_ops, "loss", _ops.loss_on_cuda)
         with pytest.raises(submod.UnsupportedError, match="nvcc") as raised:
             lovasz.lovasz_softmax(scores, labels)
     assert reason.partition(": ")[2] in str(raised.value)
@@ -325,13 +327,10 @@ class TestOnDevice:
     @pytest.mark.filterwarnings("ignore")
     def test_operator(self):
         scores, labels = (x.cuda() for x in case())
-        arguments = ("softmax", False, 0, None, False, None, None, "exact", 2.0**-10, True)
-        torch.library.opcheck(_ops.lovasz, (scores.requires_grad_(True), labels, *arguments))
+        options = _ops.flat(LossOptions(delta=2.0**-10))
+        arguments = (scores.requires_grad_(True), labels, "lovasz_softmax", *options, True)
+        torch.library.opcheck(_ops.loss, arguments)
 
 
-def test_kinds_of_the_header():
-    """The numbers of submod_gpu_loss."""
-    header = (BUILT.parents[3] / "include/submod/gpu.h").read_text()
-    for name, number in _cuda.KINDS.items():
-        assert f"SUBMOD_GPU_{name.upper()} = {number}" in header
-    assert ctypes.sizeof(_cuda.GpuResult) % 8 == 0
+def test_result_is_read_as_doubles():
+    assert ctypes.sizeof(_cuda.GpuResult) % 8 == 0 == _cuda.GpuResult.loss.offset % 8

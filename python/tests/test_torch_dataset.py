@@ -9,9 +9,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import torch_reference as reference  # noqa: E402
+
 import submod  # noqa: E402
 import submod.torch as lovasz  # noqa: E402
-import torch_reference as reference  # noqa: E402
 
 
 def batches(count=4, classes=4):
@@ -76,7 +77,7 @@ def test_counts_stay_whole(change):
 
 
 def test_batches_that_come_before_backward():
-    """Two losses in one sum, and a reset in between: each backward has the counts of its forward."""
+    """Two losses in one sum, a reset in between: each backward has the counts of its forward."""
     (first, labels), (second, more) = batches(2)
     alone = first.clone().requires_grad_(True)
     lovasz.DatasetLovasz(4)(alone, labels).backward()
@@ -141,7 +142,7 @@ def test_errors():
 
 
 def test_nccl_wants_device_memory(monkeypatch):
-    """Two ranks with the same batch, as NCCL would add them up, with a device that is CPU memory."""
+    """Two ranks with the same batch, as NCCL would add them up; the device is CPU memory."""
     moved = []
 
     def all_reduce(message, group):
@@ -173,7 +174,7 @@ def test_batch_without_a_loss_is_not_counted():
     logits, labels = batches(1)[0]
     with torch.inference_mode():
         labels = labels.clone()
-    with pytest.raises(RuntimeError, match="[Ii]nference"):
+    with pytest.raises(RuntimeError, match=r"[Ii]nference"):
         module(logits.requires_grad_(True), labels)
     assert module.counts.sum() == 0
 
@@ -294,8 +295,8 @@ def test_two_ranks_as_one(ranks):
 
 
 def test_refusal_reaches_all_ranks(ranks):
-    """Nobody waits for a rank that raises: NaN, a label that is no class, a wrong shape. Then all go
-    on together. In evaluation nobody waits in any case."""
+    """Nobody waits for a rank that raises: NaN, a label that is no class, a wrong shape. Then all
+    go on together. In evaluation nobody waits in any case."""
     (first, empty, counts), (second, none, same) = (found["refuses"] for found in ranks)
     assert empty == none == 0 and counts[0].sum() == 2 * 2 * 8 * 8 and torch.equal(counts, same)
     others = "RuntimeError: submod.torch: 1 of 2 ranks have refused their batches"

@@ -5,6 +5,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import submod.torch as lovasz  # noqa: E402
+from submod._options import LossOptions  # noqa: E402
+from submod._views import KINDS, weights_of  # noqa: E402
 from submod.torch import _ops  # noqa: E402
 
 GENERATOR = torch.Generator().manual_seed(8)
@@ -18,12 +20,16 @@ def case(shape=(2, 3, 6, 5), kind=torch.float32):
     return scores, labels
 
 
-def arguments(scores, labels, engine="exact"):
-    weight = torch.ones(scores.shape[1], dtype=torch.float64)
-    return (
-        scores, labels, "softmax", False, 0, None, False, 255, weight, engine, 2.0**-10,
-        scores.requires_grad,
-    )  # fmt: skip
+def arguments(scores, labels, name="lovasz_softmax", engine="exact"):
+    weight = torch.ones(weights_of(KINDS[name], scores.shape[1]), dtype=torch.float64)
+    options = LossOptions(ignore_index=255, class_weight=weight, engine=engine, delta=2.0**-10)
+    return (scores, labels, name, *_ops.flat(options), scores.requires_grad)
+
+
+def test_schema_has_all_options():
+    """In the order of LossOptions; the classes are a name and a list."""
+    names = [argument.rsplit(" ", 1)[1] for argument in _ops.OPTIONS.split(", ")]
+    assert names == ["classes", "class_list", *LossOptions._fields[1:]]
 
 
 @of_themselves
@@ -31,8 +37,9 @@ def arguments(scores, labels, engine="exact"):
 @pytest.mark.parametrize("kind", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
 def test_opcheck_lovasz(kind, engine):
     scores, labels = case(kind=kind)
-    torch.library.opcheck(_ops.lovasz, arguments(scores, labels, engine))
-    torch.library.opcheck(_ops.lovasz, arguments(scores.requires_grad_(True), labels, engine))
+    torch.library.opcheck(_ops.loss, arguments(scores, labels, engine=engine))
+    needing = arguments(scores.requires_grad_(True), labels, engine=engine)
+    torch.library.opcheck(_ops.loss, needing)
 
 
 @of_themselves
@@ -45,19 +52,30 @@ def test_opcheck_layouts(layout):
         scores = scores.transpose(2, 3)
     else:
         scores, labels = scores[..., 1:5], labels[..., 1:5]
-    torch.library.opcheck(_ops.lovasz, arguments(scores.requires_grad_(True), labels))
+    torch.library.opcheck(_ops.loss, arguments(scores.requires_grad_(True), labels))
 
 
 @of_themselves
-def test_opcheck_histogram():
+@pytest.mark.parametrize("name", sorted(KINDS))
+def test_opcheck_all_losses(name):
+    kind = KINDS[name]
+    scores, labels = case((2, 1, 6, 5) if kind == "binary" else (2, 3, 6, 5))
+    if kind == "multilabel":
+        labels = torch.randint(2, scores.shape, generator=GENERATOR)
+    elif kind == "binary":
+        labels = torch.randint(2, labels.shape, generator=GENERATOR)
+    torch.library.opcheck(_ops.loss, arguments(scores.requires_grad_(True), labels, name))
+
+
+@of_themselves
+def test_opcheck_dataset():
     scores, labels = case()
-    counting = (scores, labels, False, None, 64)
-    torch.library.opcheck(_ops.histogram_counts, counting)
-    counts = _ops.histogram_counts(*counting)
-    looking_up = (
-        scores.requires_grad_(True), labels, counts, False, 0, None, None, None, 2.0, True
-    )  # fmt: skip
-    torch.library.opcheck(_ops.histogram_loss, looking_up)
+    options = _ops.flat(LossOptions(classes=[0, 2]))
+    counting = (scores, labels, 64, *options)
+    torch.library.opcheck(_ops.dataset_counts, counting)
+    counts = _ops.dataset_counts(*counting)
+    looking_up = (scores.requires_grad_(True), labels, counts, 2.0, *options, True)
+    torch.library.opcheck(_ops.dataset_loss, looking_up)
 
 
 def gradient_of(function, scores, labels):

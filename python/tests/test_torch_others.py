@@ -4,8 +4,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import submod.torch as lovasz  # noqa: E402
 import torch_reference as reference  # noqa: E402
+
+import submod.torch as lovasz  # noqa: E402
 from submod.torch import compat  # noqa: E402
 
 GENERATOR = torch.Generator().manual_seed(9)
@@ -77,8 +78,9 @@ class TestCompat:
         assert_same(
             lambda s, y: compat.lovasz_softmax(s.softmax(1), y, ignore=ignore, **options),
             lambda s, y: reference.softmax(s, y, ignore_index=ignore, **options),
-            scores, labels,
-        )  # fmt: skip
+            scores,
+            labels,
+        )
 
     @pytest.mark.parametrize("per_image", [True, False])
     def test_hinge(self, per_image):
@@ -87,8 +89,9 @@ class TestCompat:
         assert_same(
             lambda s, y: compat.lovasz_hinge(s, y, per_image, ignore=7),
             lambda s, y: reference.hinge(s, y, per_image, ignore_index=7),
-            scores[:, 0], labels,
-        )  # fmt: skip
+            scores[:, 0],
+            labels,
+        )
 
     def test_flat(self):
         scores, labels = case()

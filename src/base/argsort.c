@@ -1,4 +1,4 @@
-/* The sort as the public sees it: an order, checked input. */
+/* The public sort: checks its input and returns the order. */
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sort.h"
@@ -7,7 +7,7 @@
 static submod_status require_arrays(const char *who, const void *x, size_t n, const int32_t *order)
 {
     if (n > INT32_MAX) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: n = %zu is more than 2^31 - 1", who, n);
+        return submodi_fail(SUBMOD_EINVAL, "%s: n = %zu must be at most 2^31 - 1", who, n);
     }
     if (n && (!x || !order)) {
         return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, x ? "order" : "x");

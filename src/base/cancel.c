@@ -1,6 +1,7 @@
-/* The flag is the thread's rather than a field of the settings, so that it reaches what no settings
- * reach: the flow inside a function's own minimiser, and calls that callbacks make. A plain word in
- * memory rather than a callback: a signal handler can set it, and looking costs next to nothing. */
+/* The cancel flag. Each thread has its own; it is no field of the settings. So it also reaches code
+ * that gets no settings: the flow inside a function's own minimiser, and calls made by callbacks.
+ * It is a plain int, no callback: a signal handler can set it, and reading it costs almost nothing.
+ */
 #include "base/cancel.h"
 
 #include "base/error.h"

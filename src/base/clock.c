@@ -1,3 +1,4 @@
+/* Monotonic time. */
 #include "base/clock.h"
 
 #include <time.h>

@@ -1,3 +1,4 @@
+/* Error messages, checks for NaN, Inf and negative numbers, status names, the version. */
 #include "base/error.h"
 
 #include <float.h>
@@ -23,7 +24,7 @@ submod_status submodi_fail(submod_status status, const char *format, ...)
     return status;
 }
 
-/* 0 * x is 0 for finite x and NaN otherwise: one pass without branches tells. */
+/* 0 * x is 0 for finite x and NaN otherwise, so one pass without branches is enough. */
 static bool part_finite(const double *x, size_t n)
 {
     double poison = 0;
@@ -60,12 +61,12 @@ size_t submodi_first_nonfinite(const double *x, size_t n)
 
 static submod_status nonfinite(const char *who, const char *name, size_t i, double x)
 {
-    return submodi_fail(SUBMOD_ENONFINITE, "%s: %s[%zu] is %g", who, name, i, x);
+    return submodi_fail(SUBMOD_ENONFINITE, "%s: %s[%zu] is %g; it must be finite", who, name, i, x);
 }
 
 static submod_status changed(const char *who, const char *name)
 {
-    return submodi_fail(SUBMOD_ENONFINITE, "%s: %s held NaN or Inf and changed during the call",
+    return submodi_fail(SUBMOD_ENONFINITE, "%s: %s held NaN or Inf, and changed during the call",
                         who, name);
 }
 
@@ -100,7 +101,7 @@ submod_status submodi_require_nonnegative(const char *who, const char *name, con
     for (size_t i = 0; status == SUBMOD_OK && i < n; i++) {
         if (x[i] < 0) {
             status =
-                submodi_fail(SUBMOD_EINVAL, "%s: %s[%zu] = %g is negative", who, name, i, x[i]);
+                submodi_fail(SUBMOD_EINVAL, "%s: %s[%zu] = %g must be >= 0", who, name, i, x[i]);
         }
     }
     return status;

@@ -1,4 +1,4 @@
-/* Status with words: how the library reports failures. */
+/* How the library reports failures: a status and an error message. */
 #ifndef SUBMODI_ERROR_H
 #define SUBMODI_ERROR_H
 
@@ -12,21 +12,21 @@
 #define SUBMODI_PRINTF(text, first)
 #endif
 
-/* Keeps the words for submod_last_error and returns status, so that one can `return` it. */
+/* Keeps the error message for submod_last_error. Returns status, so that one can `return` it. */
 submod_status submodi_fail(submod_status status, const char *format, ...) SUBMODI_PRINTF(2, 3);
 
-/* The same for memory that was not to be had; who is the public function's name. */
+/* The same when memory runs out; who is the public function's name. */
 static inline submod_status submodi_nomem(const char *who)
 {
     submodi_fail(SUBMOD_ENOMEM, "%s: out of memory", who);
-    return SUBMOD_ENOMEM; /* in sight of static analysis */
+    return SUBMOD_ENOMEM; /* said again for static analysis */
 }
 
 /* Whether all of x[0 .. n-1] are finite. */
 bool submodi_all_finite(const double *x, size_t n);
 
-/* Where the first NaN or Inf of x[0 .. n-1] is, to name it; n when there is none (any more: x may
- * be changed by others during the call). */
+/* The index of the first NaN or Inf in x[0 .. n-1], or n if there is none. There may be none any
+ * more: others may change x during the call. */
 size_t submodi_first_nonfinite(const double *x, size_t n);
 
 /* Refuses NaN and Inf in x[0 .. n-1], naming the array and the first offender. */
@@ -34,7 +34,7 @@ submod_status submodi_require_finite(const char *who, const char *name, const do
 submod_status submodi_require_finite_f32(const char *who, const char *name, const float *x,
                                          size_t n);
 
-/* The same, and negative numbers too. */
+/* The same, and refuses negative numbers too. */
 submod_status submodi_require_nonnegative(const char *who, const char *name, const double *x,
                                           size_t n);
 

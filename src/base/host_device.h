@@ -4,18 +4,18 @@
 
 #include <math.h>
 
-/* To be read by C11 and by CUDA C++ alike. nvcc compiles with -fmad=false and the C compiler with
- * -ffp-contract=off: operation by operation the results are the same. */
+/* Both C11 and CUDA C++ compile this. nvcc uses -fmad=false and the C compiler -ffp-contract=off:
+ * operation by operation the results are the same. */
 #ifdef __CUDACC__
 #define SUBMODI_BOTH static __host__ __device__ __forceinline__
 #else
 #define SUBMODI_BOTH static inline
 #endif
 
-/* a * b + c with one rounding, wherever an activation has it: on all GPUs, and on CPUs that have an
- * instruction for it: half of the time of the histogram engine is exp, which it shortens by a
- * third. On the others fmaf would be a call, and two roundings have to do.
- * Where kernels run on fibers the test says how to round: as the CPU it compares with. */
+/* a * b + c, rounded once on all GPUs and on CPUs that have an instruction for it. exp takes half
+ * of the time of the histogram engine, and this makes it a third faster. On other CPUs fmaf would
+ * be a function call; there a * b + c is rounded twice.
+ * Where kernels run on fibers, the test says how to round: like the CPU it compares with. */
 #if defined(__CUDACC__) || \
     (!defined(SUBMODI_ON_FIBERS) && (defined(__FMA__) || defined(__ARM_FEATURE_FMA)))
 SUBMODI_BOTH float submodi_multiply_add(float a, float b, float c)

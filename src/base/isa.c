@@ -1,3 +1,4 @@
+/* Which instruction set is in use: the best of this machine, or what SUBMOD_ISA asks for. */
 #include "base/isa.h"
 
 #include <stdatomic.h>
@@ -10,8 +11,8 @@
 static const char *const names[] = {"baseline", "avx2", "avx512"};
 enum { NAMES = sizeof names / sizeof *names };
 
-/* The largest instruction set that this machine and its system can run. What is asked for is what
- * SubmodLoops.cmake compiles with. */
+/* The largest instruction set that this machine and its system can run. The features tested are
+ * those that SubmodLoops.cmake compiles with. */
 static submodi_isa best(void)
 {
 #if defined(__x86_64__)
@@ -49,7 +50,7 @@ void submodi_isa_choose(const char *wish)
 submodi_isa submodi_isa_in_use(void)
 {
     int isa = atomic_load_explicit(&chosen, memory_order_relaxed);
-    if (isa < 0) { /* threads that come here together choose the same */
+    if (isa < 0) { /* threads that arrive together choose the same */
         submodi_isa_choose(getenv("SUBMOD_ISA"));
         isa = atomic_load_explicit(&chosen, memory_order_relaxed);
     }

@@ -4,19 +4,19 @@
  * them once per instruction set (cmake/SubmodLoops.cmake), and each copy exports one table of
  * functions. A header ..._loops.h hands out the table of the instruction set in use.
  *
- * The arithmetic of all copies is the same operation by operation, and so are the results. The one
- * exception is submodi_multiply_add in both.h. Sums are therefore in an order that the source
- * fixes, never in one that follows the width of a register. */
+ * All copies do the same arithmetic, operation by operation, and so give the same results. The one
+ * exception is submodi_multiply_add in host_device.h. To keep it so, the source fixes the order of
+ * every sum; it never follows the width of a register. */
 #ifndef SUBMODI_ISA_H
 #define SUBMODI_ISA_H
 
-/* From the smallest to the largest: each includes those before it. */
+/* In ascending order: each includes those before it. */
 typedef enum submodi_isa { SUBMODI_BASELINE, SUBMODI_AVX2, SUBMODI_AVX512 } submodi_isa;
 
 /* The instruction set in use. The first call chooses it, by SUBMOD_ISA (see base.h). */
 submodi_isa submodi_isa_in_use(void);
 
-/* Chooses again, as if SUBMOD_ISA were `wish`; NULL: as if it were not set. For tests. */
+/* For tests: chooses again, as if SUBMOD_ISA were set to `wish`, or not set (NULL). */
 void submodi_isa_choose(const char *wish);
 
 /* The name of a table in the copy that is being compiled. */

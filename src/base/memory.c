@@ -1,3 +1,4 @@
+/* The allocator, and sums and products of sizes that do not overflow. */
 #include "base/memory.h"
 
 #include <stdlib.h>
@@ -9,7 +10,8 @@ static submod_allocator allocator = {aligned_alloc, free};
 submod_status submod_set_allocator(const submod_allocator *a)
 {
     if (a && (!a->alloc || !a->release)) {
-        return submodi_fail(SUBMOD_EINVAL, "submod_set_allocator: both functions are needed");
+        return submodi_fail(SUBMOD_EINVAL,
+                            "submod_set_allocator: alloc and release must not be NULL");
     }
     allocator = a ? *a : (submod_allocator){aligned_alloc, free};
     return SUBMOD_OK;

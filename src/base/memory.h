@@ -14,13 +14,15 @@ static inline size_t submodi_round_up(size_t size)
     return (size + SUBMODI_ALIGN - 1) & ~(SUBMODI_ALIGN - 1);
 }
 
-/* a * b, or SIZE_MAX, which no memory has: every product of sizes that a caller has a say in. */
+/* a * b, or SIZE_MAX on overflow, which no allocation can satisfy. For every product of sizes that
+ * a caller can choose. */
 static inline size_t submodi_times(size_t a, size_t b)
 {
     return a && b > SIZE_MAX / a ? SIZE_MAX : a * b;
 }
 
-/* The same for strides of dense arrays: PTRDIFF_MAX, with which no view of two can be reached. */
+/* The same for strides of dense arrays: PTRDIFF_MAX on overflow, which submodi_reachable refuses
+ * for more than one element. */
 static inline ptrdiff_t submodi_dense_stride(size_t a, size_t b)
 {
     size_t stride = submodi_times(a, b);
@@ -28,20 +30,20 @@ static inline ptrdiff_t submodi_dense_stride(size_t a, size_t b)
 }
 
 /* Whether all elements of a strided array lie within PTRDIFF_MAX bytes of its first one, so that no
- * offset overflows. True for an empty one. */
+ * offset overflows. True for an empty array. */
 bool submodi_reachable(const size_t count[3], const ptrdiff_t stride[3], size_t size);
 
 /* *bytes += count * size, rounded up to SUBMODI_ALIGN; false when that overflows. For laying out
  * several arrays in one block. */
 bool submodi_add_size(size_t *bytes, size_t count, size_t size);
 
-/* count * size bytes, aligned, not cleared; NULL when that overflows or is not to be had. At
- * least one byte is allocated, so NULL always means failure. */
+/* count * size bytes, aligned, not cleared; NULL on overflow or when memory runs out. At least one
+ * byte is allocated, so NULL always means failure. */
 void *submodi_alloc(size_t count, size_t size);
 void submodi_free(void *memory);
 
-/* Scratch memory for the duration of one call, stacked. Open a scope on the caller's workspace (or
- * NULL), take what is needed, close the scope: all of it is gone.
+/* Scratch memory for one call; scopes can be nested. Open a scope on the caller's workspace (or
+ * NULL), take what is needed, close the scope: it releases all that was taken.
  *
  *     submodi_scope scope;
  *     submod_work *w = submodi_scope_open(&scope, work);
@@ -52,16 +54,16 @@ void submodi_free(void *memory);
 struct submod_work {
     char *block;          /* kept between calls */
     size_t capacity;      /* of block */
-    bool borrowed;        /* the block is somebody else's: it never grows */
+    bool borrowed;        /* the block belongs to somebody else and never grows */
     size_t used;          /* of block, from its start */
     struct spill *spills; /* what did not fit, newest first */
     size_t spilled;       /* bytes in spills */
-    size_t peak;          /* largest used + spilled: what the block should have been */
+    size_t peak;          /* largest used + spilled: the size that would have been enough */
     unsigned depth;       /* open scopes */
 };
 
 typedef struct submodi_scope {
-    submod_work own; /* used when the caller brought no workspace */
+    submod_work own; /* used when the caller has no workspace */
     submod_work *work;
     size_t used; /* the workspace as it was when the scope was opened */
     struct spill *spills;

@@ -55,7 +55,7 @@ uint64_t submod_rng_below(submod_rng *rng, uint64_t bound)
     if (bound == 0) {
         return 0;
     }
-    /* Numbers below 2^64 mod bound are rejected, so that the rest splits evenly. */
+    /* Numbers below 2^64 mod bound are rejected, so that the others split evenly. */
     uint64_t reject_below = (UINT64_MAX - bound + 1) % bound;
     uint64_t r;
     do {

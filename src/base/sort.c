@@ -1,13 +1,13 @@
 /* LSD radix sort of 64-bit records (key, index).
  *
- * A float is mapped to an unsigned image that decreases with it. The images of an input span some
- * range; the smallest is subtracted and as many of the remaining bits as fit go above the index
- * into one 64-bit word. Records are therefore unique, their order as integers is the stable order
- * wanted, and each pass moves 8 bytes per entry whatever the input type. For floats nothing is
- * ever cut off. For doubles up to 31 low bits may be: then runs of equal keys are put in order at
- * the end, by insertion when short, else by the bits that were cut off, which always fit.
+ * Every entry has an image: an unsigned integer that falls as the entry grows. The
+ * smallest image of the input is subtracted, and as many of the remaining bits as fit go above the
+ * index into one 64-bit record. So records are unique, their order as integers is the stable order
+ * wanted, and each pass moves 8 bytes per entry whatever the input type. Floats always fit. Doubles
+ * may lose up to 31 low bits. Then runs of equal keys are sorted at the end: short ones by
+ * insertion, others by the bits that were cut off, which always fit.
  *
- * Work: ceil(key bits / 12) passes, where digits that all keys share cost no move. Each pass
+ * Work: ceil(key bits / 12) passes. A digit that all keys share is counted but not moved. Each pass
  * counts and moves in parallel; the result is the same for any number of threads.
  */
 #include "base/sort.h"
@@ -20,8 +20,8 @@
 
 enum {
     NARROW_DIGIT = 8,    /* for short inputs, where clearing the counters would dominate */
-    NARROW_BELOW = 4096, /* where the two break even */
-    INSERTION_BELOW = 48 /* insertion sort up to here */
+    NARROW_BELOW = 4096, /* where narrow and wide digits break even */
+    INSERTION_BELOW = 48 /* insertion sort for fewer records */
 };
 
 /* The input, float or double, and how its images become records. */
@@ -96,7 +96,7 @@ static void insertion_sort(uint64_t *record, size_t n)
     }
 }
 
-/* From counts per (thread, digit) to the place where each thread writes its first such record.
+/* Turns counts per (thread, digit) into the place where the thread writes its first such record.
  * Returns whether one digit holds all n records. */
 static bool counts_to_places(submodi_digit_counts *count, int threads, size_t buckets, size_t n)
 {
@@ -114,7 +114,7 @@ static bool counts_to_places(submodi_digit_counts *count, int threads, size_t bu
     return single;
 }
 
-/* As few digits as have room, all of about the same width. */
+/* The fewest digits that cover all bits, all of about the same width. */
 static unsigned digit_width(size_t n, unsigned bits)
 {
     unsigned widest = n < NARROW_BELOW ? NARROW_DIGIT : SUBMODI_DIGIT_MAX;
@@ -165,8 +165,8 @@ uint64_t *submodi_sort_records(uint64_t *from, uint64_t *to, size_t n, unsigned 
     return from;
 }
 
-/* The records of one run agree in key; orders them by the bits of their images that were cut off.
- * The keys are replaced by those bits, so that ties stay recognisable. */
+/* Sorts a run of records with equal keys by the bits of their images that were cut off. These bits
+ * replace the keys, so that ties can still be recognised. */
 static void sort_run(const source *s, uint64_t *run, uint64_t *spare, size_t n,
                      submodi_digit_counts *count)
 {

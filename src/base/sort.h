@@ -12,7 +12,7 @@
 typedef struct submodi_sorted {
     const uint64_t *record;
     unsigned index_bits;
-    uint64_t *spare; /* n words that the sort needed and nobody uses any more */
+    uint64_t *spare; /* n records of scratch, free for the caller to reuse */
 } submodi_sorted;
 
 static inline int32_t submodi_sorted_index(const submodi_sorted *s, size_t i)
@@ -20,21 +20,21 @@ static inline int32_t submodi_sorted_index(const submodi_sorted *s, size_t i)
     return (int32_t)(s->record[i] & ((UINT64_C(1) << s->index_bits) - 1));
 }
 
-/* Whether the entries at ranks i - 1 and i, i >= 1, may be equal: never false for equal ones. */
+/* Whether the entries at ranks i - 1 and i may be equal, i >= 1. Always true if they are. */
 static inline bool submodi_sorted_maybe_tied(const submodi_sorted *s, size_t i)
 {
     return s->record[i - 1] >> s->index_bits == s->record[i] >> s->index_bits;
 }
 
 /* Sorts x[0 .. n-1], free of NaN, 1 <= n <= 2^31 - 1; -0 equals 0. The records live in work.
- * SUBMOD_ENOMEM, without words, is the only failure. */
+ * The only failure is SUBMOD_ENOMEM, without an error message. */
 submod_status submodi_sort_f32(const float *x, size_t n, submod_work *work, submodi_sorted *sorted);
 submod_status submodi_sort_f64(const double *x, size_t n, submod_work *work,
                                submodi_sorted *sorted);
 
-/* The sort itself: distinct records, ascending, by bits [shift, shift + bits), the bits below being
- * ascending already or not compared by anybody. Both buffers hold n records; returns the one that
- * has the result. count: one table per thread. */
+/* The sort itself: distinct records in ascending order of the bits [shift, shift + bits). The bits
+ * below must ascend already, or their order must not matter. Both buffers hold n records; returns
+ * the one that has the result. count: one table per thread. */
 enum { SUBMODI_DIGIT_MAX = 12 }; /* 4096 counters: 16 KiB, half of L1 */
 typedef uint32_t submodi_digit_counts[1 << SUBMODI_DIGIT_MAX];
 

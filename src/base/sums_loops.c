@@ -1,12 +1,13 @@
+/* Sums in a fixed order: lanes that SIMD can add, then the lanes in halves, then the rest. */
 #include "base/sums_loops.h"
 
 #include <math.h>
 
 /* Entry i of a sum goes to lane i % LANES. With fewer lanes gcc unrolls the inner loop before it
- * could vectorise it. Sums of fewer terms are added up one after the other. */
+ * can vectorise it. The last n % LANES entries are added up one after the other. */
 enum { LANES = 32 };
 
-/* In halves, so that a register of any width can add them. */
+/* Adds the lanes in halves, which registers of any width can do. */
 static double sum_of(double *lane)
 {
     for (size_t half = LANES / 2; half > 0; half /= 2) {
@@ -19,7 +20,7 @@ static double sum_of(double *lane)
 
 typedef double term(double a, double b, double t);
 
-/* The sum of the terms; inlined where `of` is known. */
+/* The sum of of(a, b, t) over all entries; the compiler inlines `of`. */
 static inline double sum(term *of, const double *a, const double *b, const double *t, size_t n)
 {
     double lane[LANES] = {0};

@@ -1,6 +1,6 @@
-/* The number of threads, and what fork leaves of them: nothing. A thread's OpenMP team stays behind
- * in the parent, and the child's next parallel section would wait for it for ever. So a thread that
- * had a team when it forked computes alone in the child. */
+/* The number of threads, also after a fork. A thread's OpenMP team stays behind in the parent, and
+ * the child's next parallel section would wait for it for ever. So a thread that had a team when it
+ * forked computes alone in the child. */
 #include <omp.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,18 +18,19 @@ static _Thread_local bool alone;    /* its team was lost in a fork */
 
 static void after_fork_in_child(void)
 {
-    alone = alone || has_team;
+    alone = has_team;
 }
 
 static void watch_forks(void)
 {
-    (void)pthread_atfork(NULL, NULL, after_fork_in_child); /* out of memory: as if unwatched */
+    (void)pthread_atfork(NULL, NULL, after_fork_in_child); /* fails only without memory */
 }
 
 submod_status submod_set_num_threads(int threads)
 {
     if (threads < 0) {
-        return submodi_fail(SUBMOD_EINVAL, "submod_set_num_threads: %d is negative", threads);
+        return submodi_fail(SUBMOD_EINVAL, "submod_set_num_threads: threads = %d must be >= 0",
+                            threads);
     }
     atomic_store(&wanted, threads < MOST_THREADS ? threads : MOST_THREADS);
     return SUBMOD_OK;
@@ -47,7 +48,7 @@ int submod_get_num_threads(void)
 
 int submodi_threads_for(size_t items)
 {
-    const size_t worth_it = (size_t)1 << 16; /* some 0.1 ms of work, ten times the start-up */
+    const size_t worth_it = (size_t)1 << 16; /* 0.1 ms of work, ten times the start-up */
     int threads = items < worth_it ? 1 : submod_get_num_threads();
     if (threads > 1 && !has_team) {
         static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -1,4 +1,4 @@
-/* How many threads a parallel section deserves. */
+/* How many threads a parallel section should use. */
 #ifndef SUBMODI_THREADS_H
 #define SUBMODI_THREADS_H
 

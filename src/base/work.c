@@ -1,8 +1,9 @@
-/* Scratch memory: a block that grows to what one call has needed at most. */
+/* Scratch memory: a block that grows to the most that a call has needed. */
 #include "base/error.h"
 #include "base/memory.h"
 
-/* Header of an allocation beyond the block; the memory follows at the next aligned address. */
+/* Header of an allocation that did not fit into the block; the memory follows at the next aligned
+ * address. */
 struct spill {
     struct spill *next;
 };
@@ -79,8 +80,8 @@ void *submodi_take(submod_work *w, size_t count, size_t size)
     return memory;
 }
 
-/* Makes the block as large as the widest call so far needed. If that memory is not to be had, the
- * next call spills again, which is no error. */
+/* Makes the block as large as the most that a call has needed. If there is no memory for that, the
+ * next call spills again; that is no error. */
 static void grow(submod_work *w)
 {
     submodi_free(w->block);

@@ -123,6 +123,9 @@ SUBMODI_KERNEL void submodi_gpu_kernel_finish(const submodi_gpu_job *j)
         r->bins = j->method == SUBMODI_GPU_EXACT ? 0 : bins;
         r->pixels = pixels;
         r->terms = terms;
+        for (int k = 0; k < 4; k++) {
+            r->reserved[k] = 0;
+        }
     }
 }
 

@@ -1,14 +1,17 @@
-/* Adam (Kingma and Ba, Algorithm 1), with decoupled weight decay AdamW (Loshchilov and Hutter). */
+/* Adam (Kingma and Ba, Algorithm 1), with the decoupled weight decay of AdamW (Loshchilov and
+ * Hutter). The formulas stand in optim.h. O(n) per step, two vectors of memory. */
 #include <math.h>
 
 #include "base/error.h"
+#include "base/settings.h"
 #include "optim/step.h"
 
 enum { BETA1, BETA2, EPSILON, DECAY };
 
 submod_adam_settings submod_adam_defaults(void)
 {
-    return (submod_adam_settings){.beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8};
+    return (submod_adam_settings){
+        .struct_size = sizeof(submod_adam_settings), .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8};
 }
 
 static void adam(submod_step *step, double eta, const double *g, const double *x, double *next)
@@ -25,7 +28,8 @@ static void adam(submod_step *step, double eta, const double *g, const double *x
         m[i] = beta1 * m[i] + (1 - beta1) * g[i];
         v[i] = beta2 * v[i] + (1 - beta2) * g[i] * g[i];
         double scale = sqrt(v[i] / unbias2) + step->parameter[EPSILON];
-        /* g^2 may overflow where g does not; its coordinate would stand still from then on. */
+        /* g^2 may overflow where g does not. The coordinate would then never move again: NaN
+         * refuses it. */
         next[i] = scale < INFINITY ? shrink * x[i] - eta * (m[i] / unbias1) / scale : NAN;
     }
 }
@@ -33,25 +37,27 @@ static void adam(submod_step *step, double eta, const double *g, const double *x
 static submod_status check(const char *who, const submod_adam_settings *s)
 {
     if (!(s->beta1 >= 0 && s->beta1 < 1)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: beta1 = %g is not in [0, 1)", who, s->beta1);
+        return submodi_fail(SUBMOD_EINVAL, "%s: beta1 = %g must be in [0, 1)", who, s->beta1);
     }
     if (!(s->beta2 >= 0 && s->beta2 < 1)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: beta2 = %g is not in [0, 1)", who, s->beta2);
+        return submodi_fail(SUBMOD_EINVAL, "%s: beta2 = %g must be in [0, 1)", who, s->beta2);
     }
     if (!(s->epsilon > 0) || !isfinite(s->epsilon)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: epsilon = %g is not > 0", who, s->epsilon);
+        return submodi_fail(SUBMOD_EINVAL, "%s: epsilon = %g must be finite and > 0", who,
+                            s->epsilon);
     }
     if (!(s->decay >= 0) || !isfinite(s->decay)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: decay = %g is not >= 0", who, s->decay);
+        return submodi_fail(SUBMOD_EINVAL, "%s: decay = %g must be finite and >= 0", who, s->decay);
     }
     return SUBMOD_OK;
 }
 
-submod_status submod_step_adam(size_t n, const submod_adam_settings *settings, submod_step **step)
+submod_status submod_step_adam(size_t n, submod_step **step, const submod_adam_settings *settings)
 {
     static const char who[] = "submod_step_adam";
-    submod_adam_settings s = settings ? *settings : submod_adam_defaults();
-    submod_status status = check(who, &s);
+    submod_adam_settings s = submod_adam_defaults();
+    submod_status status = submodi_read_settings(who, "submod_adam_defaults", settings, &s);
+    status = status ? status : check(who, &s);
     status = status ? status : submodi_step_create(who, n, adam, 2, step);
     if (status == SUBMOD_OK) {
         double *parameter = (*step)->parameter;

@@ -1,38 +1,42 @@
 /* The bundle method (BMRM: Teo et al. 2010; proximal bundle: Kiwiel 1990). f is known through
- * planes below it; each master problem
+ * planes below it. Each master problem
  *
  *     u = argmin of  max over planes + decay/2 |u|^2 + lambda/2 |u - x|^2
  *
- * is a prox of a max-affine function, whose multipliers combine the planes to a single one,
- * <s, .> + beta <= f, hence
+ * is a prox of a max-affine function. Its multipliers combine the planes to a single one,
+ * <s, .> + beta <= f. Hence
  *
  *     J(y) >= <s, y> + beta + decay/2 |y|^2 >= beta - |s|^2 / (2 decay)                for all y,
  *     f(y) >= <s, start> + beta - |s| radius               for |y - start| <= radius, decay = 0.
  *
- * lambda = 0 is BMRM; the proximal term keeps the steps where the planes mean something. */
+ * lambda = 0 is BMRM. The proximal term keeps u near x, where the planes say something about f.
+ * Cost of an iteration: one subgradient, and one max-affine prox with at most max_planes planes. */
 #include <math.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/settings.h"
 #include "optim/monitor.h"
 #include "optim/planes.h"
 #include <submod/prox.h>
 
 static const char who[] = "submod_bundle";
 
-/* Kiwiel's rules: a step that gains this share of what the planes promised is taken, */
+/* Kiwiel's rules: a step is taken if it gains this share of what the planes promised. */
 static const double serious_share = 0.1;
-/* with this share longer steps are tried. */
+/* If it gains this share, longer steps are tried. */
 static const double good_share = 0.5;
-/* Range of lambda, relative to where it started. */
+/* How far lambda may move from its first value, as a factor. */
 static const double lambda_range = 1e12;
-/* Promises below this share of |J| are rounding. */
+/* A promise below this share of |J| is rounding. */
 static const double rounding = 4e-16;
 
 submod_bundle_settings submod_bundle_defaults(void)
 {
-    submod_bundle_settings s = {.run = submodi_run_defaults(), .max_planes = 100};
+    submod_bundle_settings s = {.struct_size = sizeof(submod_bundle_settings),
+                                .run = submodi_run_defaults(),
+                                .max_planes = 100};
     s.run.tolerance = 1e-6;
     return s;
 }
@@ -46,7 +50,7 @@ typedef struct run {
     double *x;     /* the best point: the caller's */
     double f;      /* J(x) */
     double norm;   /* |subgradient of J at x| */
-    double *start; /* where it began */
+    double *start; /* the first x */
     double *u, *g; /* the new point, the subgradient of f there */
     double *point; /* centre of the master problem */
     submod_work *work;
@@ -63,27 +67,30 @@ static submod_status check(const submod_problem *problem, const double *x,
         return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, x ? "settings" : "x");
     }
     if (!isfinite(s->radius) || !isfinite(s->lambda)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: radius or lambda is not finite", who);
+        return submodi_fail(SUBMOD_ENONFINITE, "%s: radius = %g and lambda = %g must be finite",
+                            who, s->radius, s->lambda);
     }
     status = submodi_run_check(who, &s->run);
     if (status != SUBMOD_OK) {
         return status;
     }
     if (!(s->radius > 0) && s->run.weight_decay == 0) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: without weight decay a radius > 0 is needed", who);
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: radius = %g must be > 0, unless run.weight_decay is", who,
+                            s->radius);
     }
     if (s->bmrm && s->run.weight_decay == 0) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: BMRM needs weight decay", who);
+        return submodi_fail(SUBMOD_EINVAL, "%s: bmrm needs run.weight_decay > 0", who);
     }
     if (s->lambda < 0 || s->radius < 0 || s->max_planes < 3) {
         return submodi_fail(SUBMOD_EINVAL, "%s: %s", who,
-                            s->max_planes < 3 ? "max_planes is below 3"
-                                              : "lambda or radius is negative");
+                            s->max_planes < 3 ? "max_planes must be >= 3"
+                                              : "lambda and radius must be >= 0");
     }
     return submodi_require_finite(who, "x", x, problem->dimension);
 }
 
-/* J(u), its plane, and the norm of the subgradient of J. */
+/* Evaluates J(u) and the norm of its subgradient, and adds the plane of f at u. */
 static submod_status explore(run *r, const double *u, double *f, double *norm)
 {
     submodi_oracle *o = &r->monitor.oracle;
@@ -105,7 +112,7 @@ static submod_status explore(run *r, const double *u, double *f, double *norm)
     return submodi_planes_add(&r->planes, r->g, value) ? SUBMOD_OK : submodi_nomem(who);
 }
 
-/* u and the combined plane. */
+/* Solves the master problem: u and the combined plane. */
 static submod_status master(run *r)
 {
     submodi_planes *p = &r->planes;
@@ -116,13 +123,13 @@ static submod_status master(run *r)
     submod_status status = submod_prox_max_affine(p->count, r->n, p->a, p->b, r->point, weight,
                                                   r->u, p->weight, NULL, r->work);
     if (status < 0) {
-        return status; /* in the words of the prox */
+        return status; /* with the error message of the prox */
     }
     submodi_planes_combine(p);
     return SUBMOD_OK;
 }
 
-/* The bound on the minimum that the combined plane gives. */
+/* The lower bound on the minimum that the combined plane gives. */
 static double bound(const run *r)
 {
     const submodi_planes *p = &r->planes;
@@ -150,14 +157,14 @@ static void judge_step(run *r, double f, double norm, double promised)
     }
 }
 
-/* What the planes promise for u: J(x) less the model there. */
+/* The gain that the planes promise for u: J(x) minus the model at u. */
 static double promise(const run *r)
 {
     double model = submodi_planes_value(&r->planes, r->u);
     return r->f - model - r->decay / 2 * submodi_dot(r->u, r->u, r->n);
 }
 
-/* One iteration after the master problem; *stop when the gap is closed or cannot be. */
+/* The rest of an iteration, after the master problem. *stop: the run ends here. */
 static submod_status advance(run *r, size_t k, bool *stop)
 {
     submod_optim_info *info = &r->monitor.info;
@@ -166,7 +173,7 @@ static submod_status advance(run *r, size_t k, bool *stop)
     info->gap = r->f - info->lower_bound;
     double promised = promise(r);
     double floor = rounding * fmax(fabs(r->f), fabs(info->lower_bound));
-    bool further = r->lambda > r->lambda0 / lambda_range; /* can it look? */
+    bool further = r->lambda > r->lambda0 / lambda_range; /* can lambda still fall? */
     r->monitor.end = info->gap <= s->tolerance       ? SUBMOD_STOP_TARGET
                      : promised <= floor && !further ? SUBMOD_STOP_STALLED
                                                      : SUBMOD_STOP_NONE;
@@ -194,7 +201,7 @@ static double first_lambda(const run *r)
         return s->bmrm ? 0 : s->lambda;
     }
     double length = s->radius > 0 ? s->radius : 1;
-    return r->norm > 0 ? r->norm / length : 1; /* 0: the start is a minimum */
+    return r->norm > 0 ? r->norm / length : 1; /* norm = 0: the start is a minimum */
 }
 
 static submod_status iterate(run *r)
@@ -213,7 +220,7 @@ static submod_status iterate(run *r)
     return status;
 }
 
-/* With all vectors of the run, which come from work. */
+/* Takes all vectors of the run from work. */
 static submod_status take_memory(run *r, submod_work *work)
 {
     double **vectors[] = {&r->start, &r->u, &r->g, &r->point};
@@ -232,16 +239,17 @@ submod_status submod_bundle(const submod_problem *problem, double *x,
                             const submod_bundle_settings *settings, submod_optim_info *info,
                             submod_work *work)
 {
-    submod_status status = check(problem, x, settings);
+    submod_bundle_settings s = submod_bundle_defaults();
+    submod_status status = submodi_read_settings(who, "submod_bundle_defaults", settings, &s);
+    status = status ? status : check(problem, x, settings ? &s : NULL);
     if (status != SUBMOD_OK) {
         return status;
     }
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
-    run r = {
-        .settings = settings, .n = problem->dimension, .decay = settings->run.weight_decay, .x = x};
+    run r = {.settings = &s, .n = problem->dimension, .decay = s.run.weight_decay, .x = x};
     status = take_memory(&r, w);
-    status = status ? status : submodi_monitor_start(&r.monitor, who, problem, &settings->run, w);
+    status = status ? status : submodi_monitor_start(&r.monitor, who, problem, &s.run, w);
     if (status == SUBMOD_OK) {
         r.monitor.certified = true;
         status = iterate(&r);

@@ -1,8 +1,10 @@
-/* x <- step(x, direction): every method whose step rule only sees directions. */
+/* x <- step(x, direction): every method whose step rule only sees directions. Cost of an iteration:
+ * one subgradient or one prox of a minibatch, and O(n). */
 #include <math.h>
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/settings.h"
 #include "optim/monitor.h"
 #include "optim/step.h"
 
@@ -10,20 +12,21 @@ static const char who[] = "submod_descend";
 
 submod_descent_settings submod_descent_defaults(void)
 {
-    return (submod_descent_settings){.run = submodi_run_defaults(), .seed = 1};
+    return (submod_descent_settings){
+        .struct_size = sizeof(submod_descent_settings), .run = submodi_run_defaults(), .seed = 1};
 }
 
 static submod_status check_prox(const submod_problem *problem, const submod_descent_settings *s)
 {
     if (!problem->prox && !problem->direction) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: the problem has neither prox nor direction", who);
+        return submodi_fail(SUBMOD_EINVAL, "%s: the problem needs a prox or a direction", who);
     }
     if (!isfinite(s->lambda)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: lambda is %g", who, s->lambda);
+        return submodi_fail(SUBMOD_ENONFINITE, "%s: lambda = %g must be finite", who, s->lambda);
     }
     return s->lambda >= 0
                ? SUBMOD_OK
-               : submodi_fail(SUBMOD_EINVAL, "%s: lambda = %g is negative", who, s->lambda);
+               : submodi_fail(SUBMOD_EINVAL, "%s: lambda = %g must be >= 0", who, s->lambda);
 }
 
 static submod_status check(const submod_problem *problem, const submod_step *step, const double *x,
@@ -45,14 +48,18 @@ static submod_status check(const submod_problem *problem, const submod_step *ste
     }
     if ((unsigned)s->direction > SUBMOD_DIRECTION_PROX ||
         (unsigned)s->order > SUBMOD_BATCH_SHUFFLED) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: direction or order is not known", who);
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: direction = %d or order = %d is unknown; see submod_direction and "
+                            "submod_batch_order",
+                            who, (int)s->direction, (int)s->order);
     }
     status = submodi_run_check(who, &s->run);
     status = status ? status : submod_schedule_check(&s->schedule);
     if (status == SUBMOD_OK && s->schedule.kind == SUBMOD_SCHEDULE_POLYAK &&
         (isnan(s->run.f_star) || s->direction || s->order)) {
-        return submodi_fail(SUBMOD_EINVAL,
-                            "%s: Polyak's steps need f_star, subgradients and the full batch", who);
+        return submodi_fail(
+            SUBMOD_EINVAL,
+            "%s: Polyak's schedule needs run.f_star, subgradients and the full batch", who);
     }
     if (status == SUBMOD_OK && s->direction == SUBMOD_DIRECTION_PROX) {
         status = check_prox(problem, s);
@@ -60,7 +67,7 @@ static submod_status check(const submod_problem *problem, const submod_step *ste
     return status ? status : submodi_require_finite(who, "x", x, problem->dimension);
 }
 
-/* The minibatches in their order. */
+/* The order in which minibatches are drawn. */
 typedef struct deck {
     submod_batch_order order;
     size_t count;
@@ -107,10 +114,10 @@ typedef struct run {
     submod_step *step;
     submodi_monitor monitor;
     deck deck;
-    double *d, *point; /* the direction, scratch for the prox */
+    double *d, *point; /* the direction; scratch for the prox */
 } run;
 
-/* The direction at x with its norm, the step size, and J(x) where that comes along. */
+/* Computes the direction at x, its norm and the step size. *f: J(x) if it comes along, else NaN. */
 static submod_status look_around(run *r, size_t k, const double *x, double *f, double *norm,
                                  double *eta)
 {
@@ -121,7 +128,7 @@ static submod_status look_around(run *r, size_t k, const double *x, double *f, d
     submod_status status;
     *eta = submod_schedule_eta(&s->schedule, k);
     if (s->direction == SUBMOD_DIRECTION_PROX) {
-        /* Where the schedule has run out, any lambda does: no step will be taken. */
+        /* If the schedule has run out, any lambda will do, because no step is taken. */
         double lambda = s->lambda > 0 ? s->lambda : 1 / (*eta > 0 ? *eta : s->schedule.eta);
         status = submodi_oracle_direction(o, batch, x, lambda, r->point, r->d);
     } else {
@@ -167,19 +174,21 @@ submod_status submod_descend(const submod_problem *problem, submod_step *step, d
                              const submod_descent_settings *settings, submod_optim_info *info,
                              submod_work *work)
 {
-    submod_status status = check(problem, step, x, settings);
+    submod_descent_settings s = submod_descent_defaults();
+    submod_status status = submodi_read_settings(who, "submod_descent_defaults", settings, &s);
+    status = status ? status : check(problem, step, x, settings ? &s : NULL);
     if (status != SUBMOD_OK) {
         return status;
     }
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     size_t n = problem->dimension;
-    run r = {.settings = settings, .step = step};
+    run r = {.settings = &s, .step = step};
     r.d = submodi_take(w, n, sizeof *r.d);
     r.point = submodi_take(w, n, sizeof *r.point);
     status = r.d && r.point ? SUBMOD_OK : submodi_nomem(who);
-    status = status ? status : deck_open(&r.deck, problem, settings, w);
-    status = status ? status : submodi_monitor_start(&r.monitor, who, problem, &settings->run, w);
+    status = status ? status : deck_open(&r.deck, problem, &s, w);
+    status = status ? status : submodi_monitor_start(&r.monitor, who, problem, &s.run, w);
     if (status == SUBMOD_OK) {
         double f = NAN;
         r.monitor.full = r.deck.order == SUBMOD_BATCH_FULL;

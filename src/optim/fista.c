@@ -2,22 +2,28 @@
  *
  *     u_k = prox of h + decay at y_k - gradient smooth(y_k) / L, with weight L
  *     t_k+1 = (1 + sqrt(1 + 4 t_k^2)) / 2,   y_k+1 = u_k + (t_k - 1) / t_k+1 (u_k - u_k-1)
+ *
+ * Cost of an iteration: two gradients of smooth and one prox; one more of each when L is doubled.
  */
 #include <math.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/settings.h"
 #include "optim/monitor.h"
 
 static const char who[] = "submod_fista";
 
-/* Far beyond any L at which smooth values still differ in double precision. */
+/* Backtracking ends here: smooth values no longer differ in double precision at such L. */
 static const double lipschitz_max = 1e300;
 
 submod_fista_settings submod_fista_defaults(void)
 {
-    return (submod_fista_settings){.run = submodi_run_defaults(), .lipschitz = 1, .restart = 1};
+    return (submod_fista_settings){.struct_size = sizeof(submod_fista_settings),
+                                   .run = submodi_run_defaults(),
+                                   .lipschitz = 1,
+                                   .restart = 1};
 }
 
 typedef struct run {
@@ -40,19 +46,20 @@ static submod_status check(const submod_problem *problem, const double *x,
     }
     if (!x || !problem->prox) {
         return submodi_fail(SUBMOD_EINVAL, "%s: %s", who,
-                            x ? "the problem has no prox" : "x is NULL");
+                            x ? "the problem needs a prox" : "x is NULL");
     }
     if (!isfinite(s->lipschitz)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: lipschitz is %g", who, s->lipschitz);
+        return submodi_fail(SUBMOD_ENONFINITE, "%s: lipschitz = %g must be finite", who,
+                            s->lipschitz);
     }
     if (!(s->lipschitz > 0)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: lipschitz = %g is not > 0", who, s->lipschitz);
+        return submodi_fail(SUBMOD_EINVAL, "%s: lipschitz = %g must be > 0", who, s->lipschitz);
     }
     status = submodi_run_check(who, &s->run);
     return status ? status : submodi_require_finite(who, "x", x, problem->dimension);
 }
 
-/* smooth(u) <= smooth(y) + <g, u - y> + L/2 |u - y|^2, up to the rounding of the values. */
+/* Whether smooth(u) <= smooth(y) + <g, u - y> + L/2 |u - y|^2, up to the rounding of the values. */
 static submod_status small_enough(run *r, double at_y, bool *good)
 {
     *good = true;
@@ -70,7 +77,7 @@ static submod_status small_enough(run *r, double at_y, bool *good)
     return status;
 }
 
-/* u from y, raising L until its quadratic lies above smooth. */
+/* Computes u from y. Doubles L until its quadratic lies above smooth at u. */
 static submod_status proximal_step(run *r)
 {
     double at_y;
@@ -91,10 +98,10 @@ static submod_status proximal_step(run *r)
     return status;
 }
 
-/* x <- u, y <- beyond it. */
+/* x <- u, y <- a point beyond it. */
 static void extrapolate(run *r)
 {
-    double uphill = 0; /* <gradient mapping at y, last move> > 0: momentum does harm */
+    double uphill = 0; /* <gradient mapping at y, last move>: if > 0, momentum does harm */
     for (size_t i = 0; i < r->n; i++) {
         uphill += (r->y[i] - r->u[i]) * (r->u[i] - r->x[i]);
     }
@@ -108,7 +115,7 @@ static void extrapolate(run *r)
     r->t = next;
 }
 
-/* The gradient mapping L |y - u|; but it speaks of y, so x has to be near as well. */
+/* The norm of the gradient mapping, L |y - u|. It is about y, so x must be near u as well. */
 static double stationarity(const run *r)
 {
     double from_y = 0, from_x = 0;
@@ -145,8 +152,9 @@ submod_status submod_fista(const submod_problem *problem, double *x,
                            const submod_fista_settings *settings, submod_optim_info *info,
                            submod_work *work)
 {
-    submod_fista_settings s = settings ? *settings : submod_fista_defaults();
-    submod_status status = check(problem, x, &s);
+    submod_fista_settings s = submod_fista_defaults();
+    submod_status status = submodi_read_settings(who, "submod_fista_defaults", settings, &s);
+    status = status ? status : check(problem, x, &s);
     if (status != SUBMOD_OK) {
         return status;
     }

@@ -1,5 +1,6 @@
-/* The problem min over x of max_j <a_j, x> + b_j. The nu problem of the paper's supplement,
- * max(0, nu x1, x2), is one. */
+/* The problem  min over x of max_j <a_j, x> + b_j.  The nu problem of the paper's supplement,
+ * max(0, nu x1, x2), is one. O(m n) per value or subgradient; the prox is submod_prox_max_affine.
+ */
 #include <math.h>
 #include <string.h>
 
@@ -31,7 +32,7 @@ static submod_status value(void *ctx, const double *x, double *result)
     double highest = -INFINITY;
     for (size_t j = 0; j < f->m; j++) {
         f->at[j] = submodi_dot(f->a + j * f->n, x, f->n) + f->b[j];
-        /* Sums of overflowing products may be NaN, which is not to be passed over. */
+        /* Products that overflow may sum to NaN, which must not be skipped. */
         highest = isnan(highest) || f->at[j] <= highest ? highest : f->at[j];
     }
     *result = highest;
@@ -64,7 +65,7 @@ static submod_status prox(void *ctx, size_t batch, const double *x, double lambd
     return submod_prox_max_affine(f->m, f->n, f->a, f->b, x, lambda, u, NULL, NULL, f->work);
 }
 
-/* Memory of its own for everything; NULL where there is none. */
+/* Allocates everything. NULL: no memory. */
 static max_affine *create(size_t m, size_t n)
 {
     max_affine *f = submodi_alloc(1, sizeof *f);
@@ -90,7 +91,7 @@ submod_status submod_problem_max_affine(size_t m, size_t n, const double *a, con
         return submodi_fail(SUBMOD_EINVAL, "%s: %s", who,
                             !a         ? "a is NULL"
                             : !problem ? "problem is NULL"
-                                       : "there are no planes or no dimensions");
+                                       : "m and n must be > 0");
     }
     max_affine *f = create(m, n);
     if (!f) {

@@ -1,4 +1,5 @@
-/* Momentum as in the paper's supplement (after Sutskever et al.), and Nesterov's variant. */
+/* Momentum as in the paper's supplement (after Sutskever et al.), and Nesterov's variant. O(n) per
+ * step, one vector of memory. */
 #include "base/error.h"
 #include "optim/step.h"
 
@@ -13,8 +14,8 @@ static void momentum(submod_step *step, double eta, const double *g, const doubl
     }
 }
 
-/* v <- alpha v + g,  x <- x - eta (g + alpha v). With y = x + eta alpha v for the point before
- * looking ahead this is y <- y - eta v, v the momentum of gradients at y - eta alpha v. */
+/* v <- alpha v + g, x <- x - eta (g + alpha v). Let y = x + eta alpha v be the point before looking
+ * ahead. Then y <- y - eta v, and v is the momentum of gradients at y - eta alpha v. */
 static void nesterov(submod_step *step, double eta, const double *g, const double *x, double *next)
 {
     double alpha = step->parameter[0];
@@ -29,7 +30,7 @@ static submod_status create(const char *who, size_t n, double alpha, submodi_ste
                             submod_step **step)
 {
     if (!(alpha >= 0 && alpha < 1)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: alpha = %g is not in [0, 1)", who, alpha);
+        return submodi_fail(SUBMOD_EINVAL, "%s: alpha = %g must be in [0, 1)", who, alpha);
     }
     submod_status status = submodi_step_create(who, n, move, 1, step);
     if (status == SUBMOD_OK) {

@@ -1,3 +1,5 @@
+/* When a run stops, and what it reports. J is evaluated every trace_every iterations
+ * and at the end. The time of metric and trace callbacks is not counted. */
 #include "optim/monitor.h"
 
 #include <math.h>
@@ -24,16 +26,26 @@ submod_status submodi_run_check(const char *who, const submod_run_settings *s)
                    {"weight_decay", s->weight_decay}};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         if (!isfinite(numbers[i].value)) {
-            return submodi_fail(SUBMOD_ENONFINITE, "%s: %s is %g", who, numbers[i].name,
-                                numbers[i].value);
+            return submodi_fail(SUBMOD_ENONFINITE, "%s: %s = %g must be finite", who,
+                                numbers[i].name, numbers[i].value);
         }
         if (numbers[i].value < 0) {
-            return submodi_fail(SUBMOD_EINVAL, "%s: %s = %g is negative", who, numbers[i].name,
+            return submodi_fail(SUBMOD_EINVAL, "%s: %s = %g must be >= 0", who, numbers[i].name,
                                 numbers[i].value);
         }
     }
-    return isinf(s->f_star) ? submodi_fail(SUBMOD_EINVAL, "%s: f_star is infinite", who)
-                            : SUBMOD_OK;
+    for (size_t i = 0; i < sizeof s->reserved / sizeof s->reserved[0]; i++) {
+        if (s->reserved[i]) {
+            return submodi_fail(SUBMOD_EINVAL,
+                                "%s: run.reserved must be 0: fill the settings with the defaults "
+                                "first, and use headers no newer than the library",
+                                who);
+        }
+    }
+    return isinf(s->f_star)
+               ? submodi_fail(SUBMOD_EINVAL, "%s: f_star = %g must be finite, or NaN if unknown",
+                              who, s->f_star)
+               : SUBMOD_OK;
 }
 
 submod_status submodi_monitor_start(submodi_monitor *w, const char *who,
@@ -63,7 +75,7 @@ static double elapsed(const submodi_monitor *w)
     return submodi_seconds() - w->started - w->paused;
 }
 
-/* Why this is the last point, as far as that can be said without J. */
+/* The reason to stop at this point, as far as it is known without J. */
 static submod_stop reason(const submodi_monitor *w, size_t k, double norm)
 {
     const submod_run_settings *s = w->settings;
@@ -82,7 +94,7 @@ static submod_stop reason(const submodi_monitor *w, size_t k, double norm)
     return submodi_cancelled() ? SUBMOD_STOP_CANCELLED : SUBMOD_STOP_NONE;
 }
 
-/* Calls metric and trace, off the clock. */
+/* Calls metric and trace, and stops the clock meanwhile. */
 static submod_status tell(submodi_monitor *w, submod_trace *line, bool *stop)
 {
     const submod_problem *p = w->oracle.problem;
@@ -90,7 +102,7 @@ static submod_status tell(submodi_monitor *w, submod_trace *line, bool *stop)
     submod_status status = SUBMOD_OK;
     line->metric = NAN;
     if (p->metric) {
-        /* NaN is a fine metric: only the status counts. */
+        /* A metric may be NaN: only the status counts. */
         int answer = p->metric(p->ctx, line->x, &line->metric);
         status = submodi_oracle_judge(&w->oracle, "metric", answer, NULL, 0);
     }
@@ -120,7 +132,7 @@ submod_status submodi_monitor_look(submodi_monitor *w, size_t k, const double *x
         w->best_f = *f;
         memcpy(w->best, x, w->oracle.problem->dimension * sizeof *x);
     }
-    if (*f - s->f_star <= s->tolerance) { /* never for NaN */
+    if (*f - s->f_star <= s->tolerance) { /* false if f_star is NaN */
         why = SUBMOD_STOP_TARGET;
         *stop = true;
     }
@@ -147,7 +159,7 @@ void submodi_monitor_keep(submodi_monitor *w, const double *x, double f)
     w->kept = true;
 }
 
-/* The status that goes with the reason. */
+/* The status that belongs to the reason. */
 static submod_status verdict(const submodi_monitor *w)
 {
     const submod_run_settings *s = w->settings;

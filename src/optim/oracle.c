@@ -1,3 +1,6 @@
+/* Calls the callbacks of a problem: counts the calls, checks status and numbers of every answer,
+ * and adds the weight decay. Cost: the callback and O(n).
+ */
 #include "optim/oracle.h"
 
 #include <math.h>
@@ -19,7 +22,7 @@ double submodi_norm(const double *x, size_t n)
     if (squares > 1e-280 && squares < INFINITY) {
         return sqrt(squares);
     }
-    /* Squares that overflow, or underflow to a norm of 0, are not the vector's fault. */
+    /* Squares may overflow or vanish where the norm does not: scale by the largest entry. */
     double largest = 0;
     for (size_t i = 0; i < n; i++) {
         largest = fmax(largest, fabs(x[i]));
@@ -37,12 +40,14 @@ submod_status submodi_problem_check(const char *who, const submod_problem *probl
         return submodi_fail(SUBMOD_EINVAL, "%s: problem is NULL", who);
     }
     if (problem->struct_size != sizeof *problem) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: problem->struct_size = %zu is not %zu", who,
-                            problem->struct_size, sizeof *problem);
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: problem->struct_size = %zu must be sizeof(submod_problem) = %zu",
+                            who, problem->struct_size, sizeof *problem);
     }
     if (problem->dimension == 0 || !problem->subgradient) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: the problem has no %s", who,
-                            problem->subgradient ? "dimension" : "subgradient");
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s", who,
+                            problem->subgradient ? "the problem needs a dimension > 0"
+                                                 : "the problem needs a subgradient");
     }
     return SUBMOD_OK;
 }
@@ -77,11 +82,11 @@ submod_status submodi_oracle_judge(const submodi_oracle *o, const char *callback
         return SUBMOD_OK;
     }
     size_t i = submodi_first_nonfinite(x, n);
-    return submodi_fail(SUBMOD_ECALLBACK, "%s: the problem's %s gave %g at iteration %zu", o->who,
-                        callback, i < n ? x[i] : NAN, o->iteration);
+    return submodi_fail(SUBMOD_ECALLBACK, "%s: the problem's %s returned %g at iteration %zu",
+                        o->who, callback, i < n ? x[i] : NAN, o->iteration);
 }
 
-/* J of a value of f. Where decay/2 |x|^2 overflows, so does J. */
+/* Turns a value of f into one of J. Fails if J overflows. */
 static submod_status add_decay(const submodi_oracle *o, const double *x, double *value)
 {
     if (o->decay > 0) {
@@ -148,15 +153,16 @@ submod_status submodi_oracle_prox(submodi_oracle *o, size_t batch, double *x, do
                                   double *u)
 {
     /* decay/2 |u|^2 + lambda/2 |u - x|^2
-     *     = (lambda + decay)/2 |u - lambda/(lambda + decay) x|^2 + something without u. */
+     *     = (lambda + decay)/2 |u - lambda/(lambda + decay) x|^2 + a constant. */
     size_t n = o->problem->dimension;
     double shrink = lambda / (lambda + o->decay);
     for (size_t i = 0; i < n; i++) {
         x[i] *= shrink;
     }
     if (!submodi_all_finite(x, n) || !isfinite(lambda + o->decay)) {
-        return submodi_fail(SUBMOD_ENUMERIC, "%s: overflow before the prox of iteration %zu",
-                            o->who, o->iteration);
+        return submodi_fail(SUBMOD_ENUMERIC,
+                            "%s: x or lambda overflows before the prox of iteration %zu", o->who,
+                            o->iteration);
     }
     o->info->proxes++;
     int answer = o->problem->prox(o->problem->ctx, batch, x, lambda + o->decay, u);

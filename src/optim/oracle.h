@@ -5,32 +5,34 @@
 #include <submod/optim.h>
 
 typedef struct submodi_oracle {
-    const char *who; /* the public function, for words */
+    const char *who; /* the public function, for error messages */
     const submod_problem *problem;
     double decay;
-    size_t iteration; /* for words */
+    size_t iteration; /* for error messages */
     submod_optim_info *info;
-    double *scratch; /* n numbers, for a value without a callback for it */
+    double *scratch; /* n numbers: the gradient, where there is no callback for the value alone */
 } submodi_oracle;
 
-/* Refuses NULL, tables of unknown size, and a problem without dimension or subgradient. */
+/* Refuses NULL, a wrong struct_size, and a problem without dimension or subgradient. */
 submod_status submodi_problem_check(const char *who, const submod_problem *problem);
 
-/* What to make of the status of a callback and the n numbers it wrote. */
+/* Judges the status of a callback and the n numbers that it wrote. */
 submod_status submodi_oracle_judge(const submodi_oracle *o, const char *callback, int status,
                                    const double *x, size_t n);
 
-/* Each fails with SUBMOD_ECALLBACK or SUBMOD_ENOMEM, in words. */
+/* J(x). This and the next fail with SUBMOD_ECALLBACK or SUBMOD_ENOMEM and an error message. */
 submod_status submodi_oracle_value(submodi_oracle *o, const double *x, double *value);
+/* J and a subgradient of it, on a minibatch. */
 submod_status submodi_oracle_gradient(submodi_oracle *o, size_t batch, const double *x,
                                       double *value, double *g);
-/* Without the decay; 0 where the problem has no smooth part. */
+/* The smooth part and its gradient, without the decay; 0 if the problem has none. */
 submod_status submodi_oracle_smooth(submodi_oracle *o, size_t batch, const double *x, double *value,
                                     double *g);
-/* Of h + decay/2 |u|^2; overwrites x. SUBMOD_ENUMERIC if x or lambda has overflowed. */
+/* u = the prox of h + decay/2 |u|^2 at x; overwrites x. SUBMOD_ENUMERIC if x or lambda has
+ * overflowed. */
 submod_status submodi_oracle_prox(submodi_oracle *o, size_t batch, double *x, double lambda,
                                   double *u);
-/* lambda (x - u) of SUBMOD_DIRECTION_PROX. point: n numbers of scratch. */
+/* d = lambda (x - u), for SUBMOD_DIRECTION_PROX. point: n numbers of scratch. */
 submod_status submodi_oracle_direction(submodi_oracle *o, size_t batch, const double *x,
                                        double lambda, double *point, double *d);
 

@@ -1,3 +1,7 @@
+/* The bundle of planes.h. If it is full, the plane that was idle longest makes room; if all are in
+ * use, the combined plane replaces the two lightest. Adding a plane costs O(n + count), combining
+ * them O(count n).
+ */
 #include "optim/planes.h"
 
 #include <math.h>
@@ -8,7 +12,7 @@
 
 enum { FIRST_CAPACITY = 16 };
 
-/* Moves count elements to a larger array; false without memory. */
+/* Moves count elements to a larger array. false: no memory. */
 static bool enlarge(void *array, size_t count, size_t capacity, size_t size)
 {
     void **old = array;
@@ -115,7 +119,7 @@ static void make_room(submodi_planes *p)
         drop(p, idlest);
         return;
     }
-    /* All are in use: the combined plane stands for the two lightest. */
+    /* All are in use: the combined plane replaces the two lightest. */
     drop(p, lightest(p));
     drop(p, lightest(p));
     append(p, p->slope, p->offset, 1);

@@ -13,17 +13,17 @@ typedef struct submodi_planes {
     double offset;  /* and of weight_j b_j: itself a plane below the function */
 } submodi_planes;
 
-/* False when there is no memory; submodi_planes_clear is to be called in any case. */
+/* False: no memory. submodi_planes_clear must be called in any case. */
 int submodi_planes_open(submodi_planes *p, size_t n, size_t limit);
 void submodi_planes_clear(submodi_planes *p);
 
-/* After a master problem filled weight: makes them a convex combination, finds slope and offset,
- * counts idleness. */
+/* Call after a master problem has filled weight. Makes the weights a convex combination, computes
+ * slope and offset, and counts for how long planes are idle. */
 void submodi_planes_combine(submodi_planes *p);
 
-/* Adds a plane, after dropping what has long been idle or merging what is light if the bundle is
- * full. The combined plane stays below the maximum of those left: without that, dropping planes
- * could go round in circles. False when there is no memory, and nothing has changed. */
+/* Adds a plane. If the bundle is full, it first drops the plane that was idle longest, or merges
+ * the two lightest. The combined plane stays below the maximum of those left: without that,
+ * dropping planes could go round in circles. False: no memory, and nothing has changed. */
 int submodi_planes_add(submodi_planes *p, const double *a, double b);
 
 /* max over j of <a_j, x> + b_j */

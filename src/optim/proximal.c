@@ -1,9 +1,10 @@
 /* The proximal direction lambda (x - prox(x)): the paper's modified backpropagation (supplement,
- * "Proximal gradient algorithm"). On a linear piece prox(x) = x - g / lambda, so that it equals the
- * gradient g there; across a ridge it is the direction that gradients oscillate around. */
+ * "Proximal gradient algorithm"). On a linear piece prox(x) = x - g / lambda, so the direction is
+ * the gradient g there. Across a ridge it is the direction that gradients oscillate around. Cost:
+ * one prox and one gradient of the smooth part. */
 #include "optim/oracle.h"
 
-/* The user's own, for instance through the layers of a network. */
+/* The user's own direction, for instance through the layers of a network. */
 static submod_status own_direction(submodi_oracle *o, size_t batch, const double *x, double lambda,
                                    double *d)
 {

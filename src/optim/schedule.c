@@ -1,4 +1,4 @@
-/* Step sizes as functions of the iteration. */
+/* Step sizes as functions of the iteration; the formulas stand in optim.h. O(1). */
 #include <math.h>
 
 #include "base/error.h"
@@ -11,14 +11,14 @@ submod_schedule submod_schedule_constant(double eta)
     return (submod_schedule){.kind = SUBMOD_SCHEDULE_CONSTANT, .eta = eta};
 }
 
-/* > 0 and finite. */
+/* Refuses x unless it is finite and > 0. */
 static submod_status require_positive(const char *name, double x)
 {
     static const char who[] = "submod_schedule";
     if (!isfinite(x)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: %s is %g", who, name, x);
+        return submodi_fail(SUBMOD_ENONFINITE, "%s: %s = %g must be finite", who, name, x);
     }
-    return x > 0 ? SUBMOD_OK : submodi_fail(SUBMOD_EINVAL, "%s: %s = %g is not > 0", who, name, x);
+    return x > 0 ? SUBMOD_OK : submodi_fail(SUBMOD_EINVAL, "%s: %s = %g must be > 0", who, name, x);
 }
 
 submod_status submod_schedule_check(const submod_schedule *s)
@@ -39,17 +39,18 @@ submod_status submod_schedule_check(const submod_schedule *s)
         status = require_positive("factor", s->factor);
         return status || s->factor <= 1
                    ? status
-                   : submodi_fail(SUBMOD_EINVAL, "%s: factor = %g is > 1", who, s->factor);
+                   : submodi_fail(SUBMOD_EINVAL, "%s: factor = %g must be <= 1", who, s->factor);
     case SUBMOD_SCHEDULE_POLY:
         if (s->period == 0) {
-            return submodi_fail(SUBMOD_EINVAL, "%s: a polynomial one needs a period", who);
+            return submodi_fail(SUBMOD_EINVAL, "%s: SUBMOD_SCHEDULE_POLY needs a period > 0", who);
         }
         return s->power == 0 ? SUBMOD_OK : require_positive("power", s->power);
     case SUBMOD_SCHEDULE_POLYAK:
         return s->eta < 2 ? SUBMOD_OK
-                          : submodi_fail(SUBMOD_EINVAL, "%s: eta = %g is not < 2", who, s->eta);
+                          : submodi_fail(SUBMOD_EINVAL, "%s: eta = %g must be < 2", who, s->eta);
     }
-    return submodi_fail(SUBMOD_EINVAL, "%s: kind = %d is not known", who, (int)s->kind);
+    return submodi_fail(SUBMOD_EINVAL, "%s: kind = %d is unknown; see submod_schedule_kind", who,
+                        (int)s->kind);
 }
 
 double submod_schedule_eta(const submod_schedule *s, size_t k)

@@ -1,4 +1,4 @@
-/* What all step rules share, and the simplest of them: x <- x - eta g. */
+/* What all step rules share, and the simplest of them: x <- x - eta g. O(n) per step. */
 #include "optim/step.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ submod_status submodi_step_create(const char *who, size_t n, submodi_step_move *
                                   size_t vectors, submod_step **step)
 {
     if (!step || n == 0) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s", who, step ? "n = 0" : "step is NULL");
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s", who, step ? "n must be > 0" : "step is NULL");
     }
     size_t bytes = 0;
     bool fits = true;
@@ -56,10 +56,10 @@ submod_status submod_step_apply(submod_step *step, double eta, const double *g, 
         return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, !step ? "step" : !g ? "g" : "x");
     }
     if (!isfinite(eta)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: eta is %g", who, eta);
+        return submodi_fail(SUBMOD_ENONFINITE, "%s: eta = %g must be finite", who, eta);
     }
     if (!(eta > 0)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: eta = %g is not > 0", who, eta);
+        return submodi_fail(SUBMOD_EINVAL, "%s: eta = %g must be > 0", who, eta);
     }
     submod_status status = submodi_require_finite(who, "g", g, step->n);
     status = status ? status : submodi_require_finite(who, "x", x, step->n);

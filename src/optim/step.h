@@ -6,7 +6,8 @@
 
 enum { SUBMODI_STEP_PARAMETERS = 4 };
 
-/* next = x moved along g, all of n numbers; changes the memory. g, x and eta are checked. */
+/* Writes x moved along g to next, and updates the memory. g, x and next have n numbers; g, x and
+ * eta are checked already. */
 typedef void submodi_step_move(submod_step *step, double eta, const double *g, const double *x,
                                double *next);
 
@@ -20,7 +21,8 @@ struct submod_step {
     double *next;   /* n numbers */
 };
 
-/* A rule with room for its vectors and no parameters yet. who: the public function. */
+/* A rule with room for its vectors and no parameters yet. who: the public function, for error
+ * messages. */
 submod_status submodi_step_create(const char *who, size_t n, submodi_step_move *move,
                                   size_t vectors, submod_step **step);
 

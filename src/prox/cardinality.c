@@ -1,9 +1,11 @@
 /* Prox of F(A) = h(|A|) + w(A), h concave.
  *
- * w moves x to x - w / lambda, and what is left treats all elements alike: u falls along the order
- * of x - w / lambda, for which f is linear. One sort, one chain, one isotonic regression.
- * w(e) is F({e}) up to a constant, and only the order of these numbers counts: rounding in them can
- * but swap elements that tie up to rounding. O(n log n), or rather the time of the radix sort.
+ * Moving x to x - w / lambda takes care of w. What is left treats all elements alike, so u falls
+ * along the order of x - w / lambda, and f is linear on all u that do. So one sort, one chain and
+ * one isotonic regression are enough.
+ *
+ * F({e}) is w(e) plus a constant, and only the order of these numbers matters. Rounding in them can
+ * only swap elements that tie up to rounding. Cost: the radix sort, then O(n).
  */
 #include "base/error.h"
 #include "base/memory.h"
@@ -16,12 +18,12 @@ bool submodi_can_cardinality(const submod_fn *fn)
     return fn->cardinality;
 }
 
-/* The order in which u falls. */
+/* order = the elements by descending x - w / lambda: u falls along it. */
 static submod_status falling_order(const submodi_prox_problem *p, void *state, double *key,
                                    int32_t *order, submod_work *w)
 {
     size_t n = p->fn->n;
-    double first = 0; /* F of element 0: the constant, which would only drown x */
+    double first = 0; /* F({0}): subtracted, because a large constant would drown x */
     submod_status status = submodi_fn_reset(p->fn, state);
     for (size_t e = 0; status == SUBMOD_OK && e < n; e++) {
         double alone = 0;

@@ -1,5 +1,8 @@
-/* The checker of certificates. On purpose it uses nothing but submod_fn_eval and the C library:
- * whatever is wrong with orders, chains, sorts or solvers cannot hide here. */
+/* Checks a certificate: that s is the base the combination describes, and how large the gap is.
+ *
+ * On purpose it uses only submod_fn_eval and the C library: errors in orders, chains, sorts or
+ * solvers cannot hide here. Cost: n evaluations of F for each order.
+ */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +45,7 @@ static submod_status add_greedy(const submod_fn *fn, const int32_t *order, doubl
     return status;
 }
 
-/* The base that the combination stands for. */
+/* base += the base that the combination describes. */
 static submod_status certified_base(const submod_fn *fn, const submod_combination *combination,
                                     double *base)
 {
@@ -52,18 +55,20 @@ static submod_status certified_base(const submod_fn *fn, const submod_combinatio
     for (size_t k = 0; status == SUBMOD_OK && k < count; k++) {
         double weight = submod_combination_weight(combination, k);
         if (!(weight >= 0)) {
-            return submodi_fail(SUBMOD_EINVAL, "%s: weight %zu is %g", who, k, weight);
+            return submodi_fail(SUBMOD_EINVAL, "%s: weights[%zu] = %g must be >= 0", who, k,
+                                weight);
         }
         total += weight;
         status = add_greedy(fn, submod_combination_order(combination, k), weight, base);
     }
     if (status == SUBMOD_OK && !(fabs(total - 1) <= 1e-12 * (double)count)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: the weights sum to %.17g", who, total);
+        return submodi_fail(SUBMOD_EINVAL, "%s: the weights sum to %.17g; they must sum to 1", who,
+                            total);
     }
     return status;
 }
 
-/* order: the elements from the largest u to the smallest. */
+/* order = the elements by descending u. */
 static void sort_by(const double *u, size_t n, entry *entries, int32_t *order)
 {
     for (size_t i = 0; i < n; i++) {
@@ -75,8 +80,8 @@ static void sort_by(const double *u, size_t n, entry *entries, int32_t *order)
     }
 }
 
-/* From b, the certified base, g, the greedy vector of u, and F(empty). The gap is summed up from
- * two terms that are >= 0, as primal - dual would cancel:
+/* b: the certified base; g: the greedy vector of u; empty: F(empty). primal - dual would cancel, so
+ * the gap is computed as a sum of two terms that are >= 0:
  *     f(u) - <b, u> + lambda/2 |u - x + b / lambda|^2. */
 static submod_certificate_report report_on(size_t n, const double *x, double lambda,
                                            const double *u, const double *s, const double *b,
@@ -144,14 +149,15 @@ submod_status submod_certificate_check(const submod_fn *fn, const double *x, dou
         return submodi_fail(SUBMOD_EINVAL, "%s: an argument is NULL", who);
     }
     if (!isfinite(lambda)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: lambda is %g", who, lambda);
+        return submodi_fail(SUBMOD_ENONFINITE, "%s: lambda = %g must be finite", who, lambda);
     }
     if (!(lambda > 0)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: lambda = %g is not > 0", who, lambda);
+        return submodi_fail(SUBMOD_EINVAL, "%s: lambda = %g must be > 0", who, lambda);
     }
     size_t n = submod_fn_size(fn);
     if (submod_combination_count(combination) == 0 || submod_combination_size(combination) != n) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: the combination is empty or not of %zu elements",
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: the combination must have at least one order, of %zu elements",
                             who, n);
     }
     submod_status status = submodi_require_finite(who, "x", x, n);

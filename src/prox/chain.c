@@ -1,20 +1,20 @@
-/* Prox of the cut of a path, total variation in one dimension, by dynamic programming (Johnson,
+/* Prox of the cut of a path (total variation in one dimension) by dynamic programming (Johnson,
  * 2013): O(n).
  *
- * Along the path, f(u) = sum of out_i max(u_i - u_i+1, 0) + in_i max(u_i+1 - u_i, 0). The
- * derivative D_i(v) of the least cost of u_0 .. u_i with u_i = v is piecewise linear and rises;
- * seen from u_i+1 it is cut off at -out_i, left of where it reaches that, low_i, and at in_i, right
- * of high_i. Each step adds lambda (v - x_i), drops the knots beyond the two places and puts one at
- * each. On the way back u_i is u_i+1 clamped to [low_i, high_i].
+ * Along the path, f(u) = sum of out_i max(u_i - u_i+1, 0) + in_i max(u_i+1 - u_i, 0). Let D_i(v) be
+ * the derivative of the least cost of u_0 .. u_i with u_i = v. It is piecewise linear and rises.
+ * For u_i+1 it is clamped to [-out_i, in_i]; it reaches these bounds at low_i and high_i. Step i
+ * adds lambda (v - x_i) to D, drops the knots outside [low_i, high_i] and puts a knot at each end.
+ * On the way back, u_i is u_i+1 clamped to [low_i, high_i].
  *
- * A piece of D that was cut off at the constant c after vertex j - 1 has since become
- * c + sum over j .. i of lambda (v - x): j and c are all there is to keep, and nothing rounds until
- * a root is asked for, which is a mean of x and a difference of weights. So no weight, be it ever
- * so large against lambda x, drowns x.
+ * A piece of D that was clamped to the constant c after vertex j - 1 is now
+ * c + sum over j .. i of lambda (v - x). So j and c are all there is to keep. Nothing rounds until
+ * a root is needed, which is a mean of x plus a difference of weights over lambda. So no weight
+ * drowns x, even if it is huge compared with lambda x.
  *
- * This tells which neighbours are equal. Between two jumps the sum of s is known exactly, so that
- * levels and s are then computed run by run, and errors do not add up along the path. Several paths
- * and single vertices are joined by links of weight 0.
+ * This tells which neighbours are equal. Between two jumps the sum of s is known exactly. So levels
+ * and s are then computed run by run, and errors do not add up along the path. Several paths and
+ * single vertices are joined by links of weight 0.
  */
 #include <math.h>
 
@@ -25,7 +25,7 @@
 #include "prox/solver.h"
 #include "submod/functions/cut.h"
 
-/* A piece of D: constant + sum over the vertices from `from` on of lambda (v - x). */
+/* A piece of D: constant + the sum of lambda (v - x) over the vertices from `from` on. */
 typedef struct piece {
     double constant;
     size_t from;
@@ -33,21 +33,21 @@ typedef struct piece {
 
 typedef struct knot {
     double at;
-    piece right; /* of it */
+    piece right; /* the piece right of it */
 } knot;
 
 typedef struct path {
     size_t n;
-    int32_t *order; /* the vertices along it; the rest goes by position */
+    int32_t *order; /* the vertices along the path; all arrays below go by position */
     double lambda;
     double *x;
-    submodi_long_sum *sum; /* n + 1: of x before a position */
-    double *out, *in;      /* weights to and from the next one */
+    submodi_long_sum *sum; /* n + 1: sums of x before each position */
+    double *out, *in;      /* weights to and from the next vertex */
     double *low, *high;
     double *u, *s;
     knot *knots;        /* 2 n */
     size_t first, last; /* knots in use: first .. last - 1 */
-    piece left;         /* of the first knot */
+    piece left;         /* the piece left of the first knot */
 } path;
 
 static size_t degree(const submodi_cut *c, int32_t v)
@@ -66,7 +66,8 @@ static const submodi_neighbour *next_of(const submodi_cut *c, int32_t v, int32_t
     return NULL;
 }
 
-/* A cut whose graph consists of paths: from their ends each is walked twice, a circle never. */
+/* Whether F is the cut of a graph that consists of paths. Walks from all ends visit each vertex of
+ * a path twice, and no vertex of a cycle. */
 bool submodi_can_chain(const submod_fn *fn)
 {
     if (fn->ops.minimize != submodi_cut_minimize) {
@@ -91,7 +92,7 @@ bool submodi_can_chain(const submod_fn *fn)
     return twice == 2 * c->n;
 }
 
-/* Positions of all vertices. u serves as marks: NaN where a vertex was not met yet. */
+/* Lines up the vertices along the paths. u marks them: NaN while a vertex has not been visited. */
 static void lay_out(const submodi_cut *c, const double *x, path *p)
 {
     size_t end = 0;
@@ -120,12 +121,13 @@ static double sum_of(const path *p, size_t from, size_t i)
     return (s[i + 1].hi - s[from].hi) + (s[i + 1].lo - s[from].lo);
 }
 
-/* D_i at v, by the piece that holds there; and where that piece reaches d. */
+/* Piece q of D_i at v. */
 static double height(const path *p, piece q, size_t i, double v)
 {
     return p->lambda * ((double)(i + 1 - q.from) * v - sum_of(p, q.from, i)) + q.constant;
 }
 
+/* Where piece q of D_i reaches d. */
 static double root(const path *p, piece q, size_t i, double d)
 {
     return (sum_of(p, q.from, i) + (d - q.constant) / p->lambda) / (double)(i + 1 - q.from);
@@ -137,7 +139,7 @@ static piece left_of(const path *p, size_t k)
     return k == p->first ? p->left : p->knots[k - 1].right;
 }
 
-/* Cuts D_i off at -out_i and in_i. */
+/* Clamps D_i to [-out_i, in_i]. */
 static void step(path *p, size_t i)
 {
     const double bottom = -p->out[i];
@@ -156,8 +158,8 @@ static void step(path *p, size_t i)
     p->left = (piece){bottom, i + 1};
 }
 
-/* Levels and s of the runs of equal u. The sum of s up to a jump is out where u falls, -in where it
- * rises, and 0 at the end. */
+/* Computes level and s of each run of equal u. The sum of s up to a jump is out where u falls, -in
+ * where it rises, and 0 at the end. */
 static void settle_runs(path *p)
 {
     size_t begin = 0;
@@ -189,7 +191,7 @@ static void run(path *p)
         p->sum[i + 1] = submodi_long_add(p->sum[i], p->x[i]);
         step(p, i);
     }
-    double u = p->low[p->n - 1]; /* behind the end there is nothing: D = 0 */
+    double u = p->low[p->n - 1]; /* nothing follows the last vertex: D = 0 */
     for (size_t i = p->n; i-- > 0;) {
         u = fmin(fmax(u, p->low[i]), p->high[i]);
         p->u[i] = u;

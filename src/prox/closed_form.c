@@ -1,4 +1,5 @@
-/* Prox of a modular function, Hamming included: B(F) is the single point w, and u = x - w / lambda.
+/* Prox of a modular function, Hamming included. B(F) is the single point w, so s = w and
+ * u = x - w / lambda. Cost: one chain.
  */
 #include "base/error.h"
 #include "base/memory.h"

@@ -1,10 +1,13 @@
-/* Convex combinations of greedy orders. */
+/* Convex combinations of greedy orders: the orders and weights that prove that s is a base. Memory:
+ * one permutation and one weight per order.
+ */
 #include "prox/combination.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "submod/handle.h"
 
 submod_status submod_combination_create(submod_combination **combination)
@@ -58,8 +61,8 @@ double submod_combination_weight(const submod_combination *combination, size_t k
     return k < submod_combination_count(combination) ? combination->weights[k] : 0;
 }
 
-/* Room for new content; the old one is replaced only when all of it is there. */
-static submod_status make_room(const char *who, size_t n, size_t count, submod_combination *new)
+submod_status submodi_combination_room(const char *who, size_t n, size_t count,
+                                       submod_combination *new)
 {
     *new = (submod_combination){.n = n, .count = count};
     new->orders =
@@ -79,24 +82,8 @@ void submodi_combination_move(submod_combination *to, submod_combination *from)
     *from = (submod_combination){0};
 }
 
-submod_status submodi_combination_from(submod_combination *combination, const char *who,
-                                       const submodi_vertices *points)
-{
-    submod_combination new;
-    submod_status status = make_room(who, points->n, points->count, &new);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    for (size_t k = 0; k < points->count; k++) {
-        memcpy(new.orders + k *new.n, submodi_vertices_order(points, k),
-               new.n * sizeof *new.orders);
-        new.weights[k] = points->weights[k];
-    }
-    submodi_combination_move(combination, &new);
-    return SUBMOD_OK;
-}
-
-/* Weights >= 0, relative to the largest, whose sum cannot overflow. */
+/* Refuses weights that are negative or all 0. Dividing by *largest keeps their sum from
+ * overflowing. */
 static submod_status require_weights(const char *who, const double *weights, size_t count,
                                      double *largest)
 {
@@ -106,7 +93,7 @@ static submod_status require_weights(const char *who, const double *weights, siz
         *largest = fmax(*largest, weights[k]);
     }
     return status == SUBMOD_OK && count && *largest == 0
-               ? submodi_fail(SUBMOD_EINVAL, "%s: all weights are 0", who)
+               ? submodi_fail(SUBMOD_EINVAL, "%s: a weight must be > 0, all are 0", who)
                : status;
 }
 
@@ -115,7 +102,8 @@ submod_status submod_combination_set(submod_combination *combination, size_t n, 
 {
     static const char who[] = "submod_combination_set";
     if (!combination || (count && (!orders || !weights || !n))) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: combination, orders or weights is NULL, or n = 0",
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: combination, orders and weights must not be NULL, n must be > 0",
                             who);
     }
     double largest;
@@ -128,7 +116,7 @@ submod_status submod_combination_set(submod_combination *combination, size_t n, 
     }
     submod_combination new = {0};
     if (count) {
-        status = make_room(who, n, count, &new);
+        status = submodi_combination_room(who, n, count, &new);
         if (status != SUBMOD_OK) {
             return status;
         }

@@ -2,7 +2,6 @@
 #ifndef SUBMODI_COMBINATION_H
 #define SUBMODI_COMBINATION_H
 
-#include "prox/wolfe/vertices.h"
 #include <submod/certificate.h>
 
 struct submod_combination {
@@ -13,10 +12,11 @@ struct submod_combination {
 
 /* Empties it; accepts NULL. */
 void submodi_combination_clear(submod_combination *combination);
-/* Moves the content of *from, which is then empty, to *to, whose own is freed. */
+/* Frees the content of *to and moves that of *from there; *from is then empty. */
 void submodi_combination_move(submod_combination *to, submod_combination *from);
-/* Copies the points' orders and weights, which sum to 1. */
-submod_status submodi_combination_from(submod_combination *combination, const char *who,
-                                       const submodi_vertices *points);
+/* Allocates *new, to be filled and then moved to where it belongs. So the old content stays until
+ * the new one is complete. */
+submod_status submodi_combination_room(const char *who, size_t n, size_t count,
+                                       submod_combination *new);
 
 #endif

@@ -1,23 +1,24 @@
 /* Prox of any F with a minimiser, by divide and conquer over the level sets of u.
  *
  * {u > alpha} is the smallest minimiser of F(A) - lambda sum over A of (x_i - alpha). The elements
- * stand in an order that is cut into parts, u falling from part to part. A part S1 \ S0 is looked
- * at with the only value it could be constant at,
+ * stand in an order that is cut into parts; u falls from part to part. If u is constant on a part
+ * S1 \ S0, its value can only be
  *
- *     alpha = mean x - (F(S1) - F(S0)) / (lambda size):
+ *     alpha = mean x - (F(S1) - F(S0)) / (lambda size).
  *
- * if no A makes F(S0 + A) - F(S0) - z(A) < 0, z = lambda (x - alpha), the part is constant and
- * s = z; else A comes before the rest and both are looked at again.
+ * Let z = lambda (x - alpha). If no A in the part has F(S0 + A) - F(S0) - z(A) < 0, then u is
+ * constant there and s = z. Otherwise A goes before the rest, and both are looked at again.
  *
- * All parts that are still open are minimised in one sweep, after which one chain along the new
- * order says what F gives to each: depth, not number of parts, counts what costs O(n).
+ * One sweep minimises all open parts. Then one chain along the new order tells the share of F in
+ * each part. So the number of O(n) sweeps is the depth, not the number of parts.
  *
- * When a split is lopsided, as for geometric x over and over, the larger side is next looked at
- * with alpha = the median of x - g / lambda, g the gains of that chain. If this does not split it,
- * the mean is tried again, which either splits or ends a part: so all ends after at most 4 n looks.
+ * Splits can be lopsided over and over, for instance for geometric x. After a lopsided split the
+ * larger side is looked at with alpha = the median of x - g / lambda, g the gains of the last
+ * chain. If this does not split it, the mean is tried again, which either splits the part or
+ * settles it. So there are at most 4 n looks.
  *
- * A split must raise alpha on A and lower it on the rest. One that does not, because of rounding or
- * because F is not submodular, is undone and the part is taken to be constant.
+ * A split must raise alpha on A and lower it on the rest. If it does not, because of rounding or
+ * because F is not submodular, the split is ignored and the part counts as constant.
  */
 #include <string.h>
 
@@ -29,25 +30,25 @@
 #include "prox/isotonic.h"
 #include "prox/solver.h"
 
-enum { LOPSIDED = 8 }; /* the smaller side is less than one in so many */
+enum { LOPSIDED = 8 }; /* lopsided: one side has less than 1 / 8 of the part */
 
 typedef struct decomposition {
     const submodi_prox_problem *p;
     submod_prox_info *info;
     void *state;
-    int32_t *order; /* elements; the next four go by their ranks in it */
+    int32_t *order; /* the elements; x, gain, z and in go by rank in it */
     double *x;
-    double *gain; /* of the chain along order */
+    double *gain; /* along order, from the last chain */
     double *z;
     uint8_t *in;
     int32_t *rank; /* element -> rank */
-    int32_t *rest; /* scratch memory for n elements, and for n numbers */
+    int32_t *rest; /* scratch: n elements, and n numbers */
     double *scratch;
-    submodi_part *parts; /* those still open, from the first ranks to the last */
-    uint8_t *by_median;  /* of each: look at it with the median next */
-    size_t *split;       /* of each: how many elements go first, 0 if it was not split */
+    submodi_part *parts; /* the open parts, by rank */
+    uint8_t *by_median;  /* per part: use the median at the next look */
+    size_t *split;       /* per part: how many elements go first, 0 if it was not split */
     size_t count;
-    submodi_part *next_parts; /* parts and by_median of the next level */
+    submodi_part *next_parts; /* parts and by_median of the next sweep */
     uint8_t *next_by_median;
 } decomposition;
 
@@ -56,7 +57,7 @@ bool submodi_can_decompose(const submod_fn *fn)
     return fn->ops.minimize != NULL;
 }
 
-/* Open parts have two elements or more, so there are never more than n / 2 + 1 of them. */
+/* An open part has at least two elements, unless n = 1. So there are at most n / 2 + 1 of them. */
 static submod_status take_arrays(decomposition *d, submod_work *w)
 {
     size_t n = d->p->fn->n;
@@ -98,7 +99,7 @@ static double mean(const double *a, size_t k)
     return sum / (double)k;
 }
 
-/* z of a part for alpha = mean x - mean gain / lambda; returns alpha. */
+/* z of a part for alpha = mean x - mean gain / lambda. Returns alpha. */
 static double aim_at_mean(decomposition *d, submodi_part part)
 {
     size_t k = part.end - part.begin;
@@ -106,7 +107,8 @@ static double aim_at_mean(decomposition *d, submodi_part part)
                                d->z + part.begin);
 }
 
-/* The same for alpha = the median of x - gain / lambda, entry m:  z = lambda (x - x_m) + gain_m. */
+/* The same for alpha = the median of x - gain / lambda. If entry m is the median, then z = lambda
+ * (x - x_m) + gain_m. */
 static submod_status aim_at_median(decomposition *d, submodi_part part, submod_work *work)
 {
     submodi_scope scope;
@@ -127,7 +129,7 @@ static submod_status aim_at_median(decomposition *d, submodi_part part, submod_w
     return status == SUBMOD_OK ? SUBMOD_OK : submodi_nomem(d->p->who);
 }
 
-/* z of all open parts. */
+/* Computes z for all open parts. */
 static submod_status aim(decomposition *d, submod_work *w)
 {
     for (size_t j = 0; j < d->count; j++) {
@@ -151,7 +153,8 @@ static submod_status aim(decomposition *d, submod_work *w)
     return SUBMOD_OK;
 }
 
-/* Moves the elements that are in to the front of their part; returns how many, 0 for all. */
+/* Moves the elements with in = 1 to the front of their part. Returns their number, but 0 if all of
+ * them are in. */
 static size_t partition(decomposition *d, submodi_part part)
 {
     size_t front = part.begin;
@@ -171,8 +174,7 @@ static size_t partition(decomposition *d, submodi_part part)
     return front == part.end ? 0 : front - part.begin;
 }
 
-/* Whether the two sides of a split stand in the right order: alpha falls from the first to the
- * second. */
+/* Whether alpha falls from the first side of a split to the second, as it must. */
 static bool falls(const decomposition *d, submodi_part part, size_t split)
 {
     const double *x = d->x + part.begin;
@@ -182,7 +184,7 @@ static bool falls(const decomposition *d, submodi_part part, size_t split)
            mean(g, split) - mean(g + split, others);
 }
 
-/* A part that is constant: its u and s. */
+/* Writes u and s of a part that is constant. */
 static void settle(decomposition *d, submodi_part part, double *u, double *s)
 {
     double alpha = aim_at_mean(d, part);
@@ -199,7 +201,7 @@ static void keep_open(decomposition *d, size_t *count, submodi_part part, bool b
     ++*count;
 }
 
-/* The two sides of a split. */
+/* Opens the two sides of a split. A side with one element is settled at once. */
 static void open_sides(decomposition *d, submodi_part part, size_t split, size_t *count, double *u,
                        double *s)
 {
@@ -216,7 +218,7 @@ static void open_sides(decomposition *d, submodi_part part, size_t split, size_t
     }
 }
 
-/* What becomes of the parts after their splits: two new ones, one more look, or settled. */
+/* Decides what becomes of each part: two new parts, one more look, or settled. */
 static void sort_out(decomposition *d, double *u, double *s)
 {
     size_t count = 0;
@@ -261,8 +263,7 @@ static submod_status descend(decomposition *d, double *u, double *s, submod_work
     return status;
 }
 
-/* Stopped, for the reason given: the best u for the order reached, with the gains along it as base.
- */
+/* Stops for the given reason. u is the best one for the present order, s the gains along it. */
 static submod_status give_up(decomposition *d, submod_status reason, double *u, double *s,
                              submod_work *w)
 {
@@ -279,7 +280,7 @@ static submod_status give_up(decomposition *d, submod_status reason, double *u, 
     return reason;
 }
 
-/* Why to stop before the next look; SUBMOD_OK: go on. */
+/* The reason to stop before the next look; SUBMOD_OK: go on. */
 static submod_status reason_to_stop(const decomposition *d, double start)
 {
     double limit = d->p->settings->time_limit;
@@ -310,7 +311,7 @@ static submod_status solve(decomposition *d, double *u, double *s, submod_work *
         submod_status stop = reason_to_stop(d, start);
         status = stop == SUBMOD_OK ? descend(d, u, s, w) : give_up(d, stop, u, s, w);
     }
-    /* A minimiser that was cancelled on its way leaves order and gains as they were. */
+    /* A cancelled minimiser leaves order and gains as they were. */
     return status == SUBMOD_ECANCELLED ? give_up(d, SUBMOD_CANCELLED, u, s, w) : status;
 }
 

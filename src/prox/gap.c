@@ -2,13 +2,13 @@
  *
  *     gap = f(u) - <s, u> + lambda/2 |u - x + s / lambda|^2 .
  *
- * The difference of the first two terms is summed by parts along the order pi in which u falls,
+ * Let pi be the order in which u falls. The first two terms are summed by parts along it:
  *
  *     f(u) - <s, u> = sum over k < n of (F - s)({pi_1 .. pi_k}) (u_pi_k - u_pi_k+1)
- *                     + (F - s)(V) u_pi_n ,
+ *                     + (F - s)(V) u_pi_n .
  *
- * so that inside a block of equal entries nothing is added and subtracted again, and every term is
- * >= 0 for s in B(F), where (F - s)(V) = 0 too.
+ * Inside a block of equal entries nothing is then added and subtracted again. For s in B(F) every
+ * term is >= 0, and (F - s)(V) = 0. Cost: O(n); a sort and a chain if the method left no f(u).
  */
 #include "prox/gap.h"
 
@@ -19,13 +19,13 @@
 #include "base/memory.h"
 #include <submod/lovasz.h>
 
-/* f(v) - <s, v>; *size: the size of what rounding is relative to. v itself is known up to rounding
- * of weight / lambda, which counts where v is near 0. */
+/* Returns f(v) - <s, v>. *size: what its rounding error is relative to. v itself has a rounding
+ * error relative to weight / lambda, which matters where v is near 0. */
 static double excess(const double *v, const double *s, const double *g, const int32_t *order,
                      size_t n, double lambda, double *size)
 {
     double sum = 0;
-    double slack = 0; /* (F - s) of the prefix */
+    double slack = 0; /* (F - s) of the prefix so far */
     double weight = 0;
     double largest = fmax(fabs(v[order[0]]), fabs(v[order[n - 1]]));
     for (size_t k = 0; k < n; k++) {
@@ -43,7 +43,7 @@ static inline double argument(const submodi_prox_problem *p, double u)
     return p->settings->hinge ? fmax(u, 0) : u;
 }
 
-/* By a sort, for methods that left nothing better. */
+/* Finds the extension with a sort, for methods that did not leave it. */
 static submod_status find_extension(const submodi_prox_problem *p, const double *u, const double *s,
                                     submodi_extension *f, submod_work *work)
 {
@@ -57,7 +57,8 @@ static submod_status find_extension(const submodi_prox_problem *p, const double 
     for (size_t i = 0; i < n; i++) {
         v[i] = argument(p, u[i]);
     }
-    submod_lovasz_settings plain = {.ties = SUBMOD_TIES_INDEX};
+    submod_lovasz_settings plain = submod_lovasz_defaults();
+    plain.ties = SUBMOD_TIES_INDEX;
     submod_status status = submod_lovasz(p->fn, v, &f->value, g, order, &plain, work);
     if (status == SUBMOD_OK) {
         f->excess = excess(v, s, g, order, n, p->lambda, &f->size);
@@ -90,7 +91,7 @@ submod_status submodi_prox_gap(const submodi_prox_problem *p, const double *u, c
     info->primal = f.value + distance / 2;
     info->gap = gap + residual / 2;
     info->dual = info->primal - info->gap;
-    /* At least the default tolerance: a tolerance of 0 cannot ask exact methods for more. */
+    /* At least the default tolerance, because exact methods cannot do better when asked for 0. */
     *allowed = fmax(p->settings->tolerance, 1e-10) * terms / 2 + 8 * DBL_EPSILON * f.size;
     return isfinite(info->primal) && isfinite(info->gap)
                ? SUBMOD_OK

@@ -4,9 +4,9 @@
 
 #include "prox/solver.h"
 
-/* Fills info->primal, dual and gap for  min f(u) + lambda/2 |u - x|^2, or with f(max(u, 0)) where
- * the settings say hinge. *allowed: what the gap may be at most, tolerance and rounding together.
- * SUBMOD_ENUMERIC: overflow. */
+/* Fills info->primal, dual and gap for min f(u) + lambda/2 |u - x|^2; if settings->hinge, with
+ * f(max(u, 0)). *allowed: the largest gap that tolerance and rounding permit. SUBMOD_ENUMERIC:
+ * overflow. */
 submod_status submodi_prox_gap(const submodi_prox_problem *p, const double *u, const double *s,
                                submod_prox_info *info, double *allowed, submod_work *work);
 

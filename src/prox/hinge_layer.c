@@ -1,13 +1,14 @@
 /* The prox of the Lovász hinge as a loss layer: scores in, prox scores and modified gradient out.
  *
- * Margins m = 1 - y score, y = 1 at label 1 and -1 at label 0. The loss of a group is
- * f(max(m, 0)), and |score - score'| = |m - m'|, so the prox is taken in m: with w, s the prox of f
- * at m and its base, that of the hinge is (docs/mathematics.md, section 6)
+ * Margins are m = 1 - y score, y = 1 at label 1 and -1 at label 0. The loss of a group is
+ * f(max(m, 0)), and |score - score'| = |m - m'|, so the prox is taken in m. If w is the prox of f
+ * at m and s its base, the prox of the hinge is (docs/mathematics.md, section 6)
  *
  *     m' = max(w, min(m, 0)),      d = lambda (m - m') = min(s, lambda max(m, 0)),
  *
- * and back in scores  lambda (score - score') = -y d,  score' = score + y d / lambda.  Where no
- * two margins meet or reach 0, d is the greedy vector: the modified gradient is the gradient. */
+ * and back in scores  lambda (score - score') = -y d,  score' = score + y d / lambda.  Where no two
+ * margins meet or reach 0, d is the greedy vector: the modified gradient is the gradient.
+ * Cost: one exact Jaccard prox per group, which is about a sort of its pixels. */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
@@ -30,8 +31,8 @@ typedef struct layer {
     double lambda;
     size_t pixels; /* per group */
     memory *memory;
-    /* -y d of each pixel; before that y, 0 where ignored. In double: a small lambda makes d smaller
-     * than any float, and d / lambda still moves the score. */
+    /* First y of each pixel, 0 if it is ignored; then -y d. In double: a small lambda makes d
+     * smaller than any float, but d / lambda still moves the score. */
     double *derivative;
 } layer;
 
@@ -55,7 +56,7 @@ static bool take_memory(layer *x, size_t solvers, submod_work *w)
     return good;
 }
 
-/* The margins of a group, in the order of its pixels. */
+/* The margins of a group, read in the order of its pixels. */
 typedef struct margins {
     layer *layer;
     memory *memory;
@@ -78,7 +79,7 @@ static void read_margins(const void *context, const submodi_tile *tile)
     *r->count = count;
 }
 
-/* thread: of the solver, which reads its group alone. */
+/* Solves one group with the memory of this thread; no other thread reads the group. */
 static submod_status solve_group(layer *x, size_t group, int thread, submod_prox_info *info)
 {
     memory *m = &x->memory[thread];
@@ -90,7 +91,7 @@ static submod_status solve_group(layer *x, size_t group, int thread, submod_prox
     memset(m->mask, 0, submodi_mask_words(x->pixels) * sizeof *m->mask);
     if (!submodi_visit(&alone, group * alone.images_per_group, alone.images_per_group, 1,
                        SUBMODI_LABELS | SUBMODI_VALUES, read_margins, &reading)) {
-        return SUBMOD_ENONFINITE; /* its words follow when all threads are back */
+        return SUBMOD_ENONFINITE; /* the error message is written after the parallel loop */
     }
     submodi_jaccard_problem j = {
         .who = x->batch.who, .n = count, .x = m->margin, .mask = m->mask, .lambda = x->lambda};
@@ -115,8 +116,8 @@ static submod_status solve_group(layer *x, size_t group, int thread, submod_prox
     return SUBMOD_OK;
 }
 
-/* Many groups: one per thread at a time. Few: one after the other, with all threads on its sort.
- * The worst status counts, so that it does not depend on who came first. */
+/* Many groups: each thread solves one at a time. Few groups: one after the other, with all threads
+ * on its sort. The worst status is returned, so it does not depend on which thread was first. */
 static submod_status solve_groups(layer *x, submod_prox_info *info, submod_work *w)
 {
     bool side_by_side = x->batch.groups >= (size_t)x->batch.threads;
@@ -134,13 +135,14 @@ static submod_status solve_groups(layer *x, submod_prox_info *info, submod_work 
         return submodi_batch_bad_score(&x->batch);
     }
     if (worst == SUBMOD_ENUMERIC) {
-        return submodi_fail(SUBMOD_ENUMERIC, "%s: lambda = %g and these scores overflow",
-                            x->batch.who, x->lambda);
+        return submodi_fail(SUBMOD_ENUMERIC,
+                            "%s: the prox of these scores with lambda = %g overflows", x->batch.who,
+                            x->lambda);
     }
     return worst == SUBMOD_OK ? SUBMOD_OK : submodi_nomem(x->batch.who);
 }
 
-/* Stores a row, or only says whether that would overflow. */
+/* Stores a row; if not `store`, only checks that its numbers do not overflow. */
 static bool put(const submod_gradient *to, size_t image, size_t first, size_t n, const float *row,
                 bool store)
 {
@@ -176,7 +178,7 @@ static bool put_image(const layer *x, size_t image, float *row, const submod_gra
     return good;
 }
 
-/* Nothing is written before all is known to fit. */
+/* Checks that everything fits before it writes anything. */
 static submod_status put_all(const layer *x, const submod_gradient *prox,
                              const submod_gradient *gradient)
 {
@@ -188,7 +190,7 @@ static submod_status put_all(const layer *x, const submod_gradient *prox,
         }
         if (!good) {
             return submodi_fail(SUBMOD_ENUMERIC,
-                                "%s: an output times its scale, or added to what is there, "
+                                "%s: an output, scaled or added to what is there, "
                                 "overflows a float",
                                 x->batch.who);
         }

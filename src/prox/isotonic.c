@@ -1,5 +1,5 @@
-/* Pool adjacent violators: each entry starts as a block of its own; a block that does not lie below
- * the one before it is merged with it. O(n).
+/* Isotonic regression by pooling adjacent violators. Each entry starts as its own block; a block
+ * that does not lie below the one before it is merged with it. O(n).
  */
 #include "prox/isotonic.h"
 
@@ -16,8 +16,8 @@ double submodi_block_level(size_t k, const double *x, double g, double lambda, d
     return x[0] + (mean - g / lambda);
 }
 
-/* Whether block a, before b, does not lie above it: mean x - mean g / lambda, multiplied by lambda,
- * so that a small g still decides between equal x. */
+/* Whether block a, which stands before b, does not lie above it. Compares mean x - mean g / lambda,
+ * times lambda, so that a small g still decides between equal x. */
 static int violates(const submodi_pool *a, const submodi_pool *b, double lambda)
 {
     return lambda * (a->x - b->x) <= a->g - b->g;

@@ -6,7 +6,7 @@
 
 /* A block of entries that share one value: the mean of x - g / lambda over it. */
 typedef struct submodi_pool {
-    size_t begin; /* it ends where the next one begins */
+    size_t begin; /* the block ends where the next one begins */
     double x, g;  /* means */
 } submodi_pool;
 
@@ -19,9 +19,9 @@ typedef struct submodi_pool {
 void submodi_isotonic(size_t n, const double *x, const double *g, double lambda,
                       submodi_pool *pools, double *u, double *s);
 
-/* s = lambda (x - u) and the value u of a block of k entries with the mean g, in a form that does
- * not cancel for large lambda: mean g + lambda (x_i - mean x), x taken relative to its first entry.
- */
+/* Returns the value u of a block of k entries with the mean g, and writes s = lambda (x - u). s is
+ * computed as mean g + lambda (x_i - mean x), with x relative to its first entry, so that it does
+ * not cancel for large lambda. */
 double submodi_block_level(size_t k, const double *x, double g, double lambda, double *s);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef SUBMODI_PROX_LONG_SUM_H
 #define SUBMODI_PROX_LONG_SUM_H
 
-/* hi + lo, lo collecting what hi rounds away. */
+/* hi + lo; lo collects what hi rounds away. */
 typedef struct submodi_long_sum {
     double hi, lo;
 } submodi_long_sum;

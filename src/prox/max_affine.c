@@ -1,14 +1,14 @@
-/* The prox of a maximum of affine functions, by its dual on the simplex.
+/* The prox of a maximum of affine functions, by its dual on the simplex:
  *
  *     min over u of  max_j (<a_j, u> + b_j) + lambda/2 |u - x|^2
- *     = max over w in the simplex of  <w, A x + b> - |A' w|^2 / (2 lambda),   u = x - A' w /
- * lambda.
+ *     = max over w in the simplex of  <w, A x + b> - |A' w|^2 / (2 lambda),
+ *     u = x - A' w / lambda.
  *
  * With s = A' w the derivative by w_j is <a_j, u> + b_j, the height of piece j at u. So the corral
- * of Fujishige-Wolfe serves as an exact active-set method: take the highest piece in, walk to the
- * best point of the hull, until no piece is higher than those in the corral.
+ * of Fujishige-Wolfe is an exact active-set method: add the highest piece, walk to the best point
+ * of the hull, and repeat until no piece is higher than those in the corral.
  *
- * In units of sigma, a power of two about the largest |a_ji|: points a_j / sigma,
+ * All numbers are in units of sigma, a power of two about the largest |a_ji|: points a_j / sigma,
  * y = lambda x / sigma, offsets lambda b_j / sigma^2, t = y - s. Cost per cycle: O(m n) to find the
  * highest piece, O(k n + k^2) for the k <= n + 1 pieces in the corral.
  */
@@ -36,8 +36,8 @@ typedef struct pieces {
     double *offsets; /* lambda b / sigma^2 */
     double *heights; /* <a_j, t> / sigma + offset_j */
     size_t highest;
-    double gap;   /* the highest one above the corral's mean */
-    double noise; /* rounding error of that */
+    double gap;   /* how far the highest piece is above the corral's mean */
+    double noise; /* rounding error of gap */
     double reach; /* sum over i of c_i (|y_i| + c_i), c_i = max_j |a_ji| / sigma: bounds <a_j, t> */
     double *weights, *u;
     submodi_corral corral;
@@ -67,7 +67,7 @@ static bool allocate(pieces *p)
     return p->y && p->s && p->t && p->u && p->row && p->offsets && p->heights && p->weights;
 }
 
-/* Chooses sigma and brings the problem to its units. */
+/* Chooses sigma and converts the problem to its units. */
 static submod_status scale(pieces *p)
 {
     double largest = largest_of(p->a, p->m * p->n);
@@ -109,7 +109,7 @@ static void measure_t(pieces *p)
     }
 }
 
-/* Heights at t, the highest one, and how far it is above the mean of the corral. */
+/* Finds the heights at t, the highest piece, and how far it is above the mean of the corral. */
 static void look(pieces *p)
 {
     double mean = 0;
@@ -184,8 +184,8 @@ static bool in_corral(const pieces *p, size_t j)
     return false;
 }
 
-/* Takes in the highest piece, until that is in the corral already or of no use to it. Then only
- * rounding is left, which a new factor may yet reduce. */
+/* Adds the highest piece, until that is in the corral already or the corral refuses it. Then only
+ * rounding is left, which a new factor may still reduce. */
 static submod_status run(pieces *p, submod_prox_info *info)
 {
     const size_t limit = 1000 + 100 * (p->m < p->n ? p->m : p->n);
@@ -249,16 +249,16 @@ static submod_status report(pieces *p, submod_prox_info *info)
 static submod_status require_arguments(const pieces *p, const double *weights)
 {
     if (!p->m || !p->n || !p->a || !p->b || !p->x) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: m, n, a, b or x is 0 or NULL", who);
+        return submodi_fail(SUBMOD_EINVAL, "%s: m and n must be > 0, a, b and x not NULL", who);
     }
     if (p->m > SIZE_MAX / sizeof(double) / p->n || p->n > INT32_MAX) {
         return submodi_fail(SUBMOD_EINVAL, "%s: m * n is too large", who);
     }
     if (!isfinite(p->lambda)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: lambda is %g", who, p->lambda);
+        return submodi_fail(SUBMOD_ENONFINITE, "%s: lambda = %g must be finite", who, p->lambda);
     }
     if (!(p->lambda > 0)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: lambda = %g is not > 0", who, p->lambda);
+        return submodi_fail(SUBMOD_EINVAL, "%s: lambda = %g must be > 0", who, p->lambda);
     }
     submod_status status = submodi_require_finite(who, "a", p->a, p->m * p->n);
     status = status ? status : submodi_require_finite(who, "b", p->b, p->m);

@@ -1,17 +1,19 @@
-/* The one entry to all proximal operators: checks, picks the method, measures what came out. */
+/* The one entry to all proximal operators: checks the arguments, picks the method, and measures the
+ * gap of what it found. Cost: that of the method and of gap.c. */
 #include <math.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/settings.h"
 #include "prox/combination.h"
 #include "prox/gap.h"
 #include "prox/solver.h"
 
 static const char who[] = "submod_prox";
 
-/* A method, and the functions it can do. */
+/* A method, and whether it can handle a function. */
 typedef struct method {
     submod_prox_method method;
     const char *name;
@@ -19,7 +21,8 @@ typedef struct method {
     submodi_prox_solve *solve;
 } method;
 
-/* In the order in which SUBMOD_PROX_AUTO tries them; what comes after MIN_NORM is a baseline. */
+/* In the order in which SUBMOD_PROX_AUTO tries them. Those after MIN_NORM are baselines, which it
+ * never picks. */
 static const method methods[] = {
     {SUBMOD_PROX_CLOSED_FORM, "closed form", submodi_can_closed_form, submodi_prox_closed_form},
     {SUBMOD_PROX_CARDINALITY, "cardinality", submodi_can_cardinality, submodi_prox_cardinality},
@@ -35,20 +38,21 @@ static const method methods[] = {
 
 submod_prox_settings submod_prox_defaults(void)
 {
-    return (submod_prox_settings){.tolerance = 1e-10};
+    return (submod_prox_settings){.struct_size = sizeof(submod_prox_settings), .tolerance = 1e-10};
 }
 
 static submod_status require_settings(const submod_prox_settings *s)
 {
     if ((int)s->method < SUBMOD_PROX_AUTO || (int)s->method > SUBMOD_PROX_GREEDY_PATH) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: method = %d is unknown", who, (int)s->method);
+        return submodi_fail(SUBMOD_EINVAL, "%s: method = %d is unknown; see submod_prox_method",
+                            who, (int)s->method);
     }
     if (!(s->tolerance >= 0 && isfinite(s->tolerance))) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: tolerance = %g, it is finite and >= 0", who,
+        return submodi_fail(SUBMOD_EINVAL, "%s: tolerance = %g must be finite and >= 0", who,
                             s->tolerance);
     }
     if (!(s->time_limit >= 0 && isfinite(s->time_limit))) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: time_limit = %g, it is finite and >= 0", who,
+        return submodi_fail(SUBMOD_EINVAL, "%s: time_limit = %g must be finite and >= 0", who,
                             s->time_limit);
     }
     return SUBMOD_OK;
@@ -60,19 +64,20 @@ static submod_status require_problem(const submodi_prox_problem *p)
         return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, p->fn ? "x" : "fn");
     }
     if (!isfinite(p->lambda)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: lambda is %g", who, p->lambda);
+        return submodi_fail(SUBMOD_ENONFINITE, "%s: lambda = %g must be finite", who, p->lambda);
     }
     if (!(p->lambda > 0)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: lambda = %g is not > 0", who, p->lambda);
+        return submodi_fail(SUBMOD_EINVAL, "%s: lambda = %g must be > 0", who, p->lambda);
     }
     submod_status status = require_settings(p->settings);
     return status == SUBMOD_OK ? submodi_require_finite(who, "x", p->x, p->fn->n) : status;
 }
 
-/* The method asked for, or the first that can do it; NULL, with words, if there is none. */
+/* The method asked for, or the first that can handle fn. NULL and an error message if there is
+ * none. */
 static const method *choose(const submod_fn *fn, submod_prox_method wanted)
 {
-    const char *name = "no method for this kind of";
+    const char *name = "auto";
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         const method *m = &methods[i];
         bool asked =
@@ -82,13 +87,14 @@ static const method *choose(const submod_fn *fn, submod_prox_method wanted)
         }
         name = m->method == wanted ? m->name : name;
     }
-    submodi_fail(SUBMOD_EUNSUPPORTED, "%s: method '%s' cannot do a %s function", who, name,
+    submodi_fail(SUBMOD_EUNSUPPORTED,
+                 "%s: method '%s' cannot handle a %s function; try SUBMOD_PROX_AUTO", who, name,
                  fn->name);
     return NULL;
 }
 
-/* From the prox of f to that of f(max(u, 0)), F monotone (docs/mathematics.md, section 6). The
- * base s of a monotone F is >= 0; then the new s is below it, still >= 0, and proves the gap. */
+/* Turns the prox of f into that of f(max(u, 0)), F monotone (docs/mathematics.md, section 6). The
+ * base s of a monotone F is >= 0. The new s lies between 0 and that base, and proves the gap. */
 static submod_status compose_with_hinge(const submodi_prox_problem *p, double *u, double *s)
 {
     size_t n = p->fn->n;
@@ -98,10 +104,11 @@ static submod_status compose_with_hinge(const submodi_prox_problem *p, double *u
     }
     for (size_t i = 0; i < n; i++) {
         if (s[i] < -1e-9 * largest) { /* far beyond rounding */
-            return submodi_fail(SUBMOD_EINVAL,
-                                "%s: hinge needs a monotone function, but adding element %zu last "
-                                "costs %g or less",
-                                who, i, s[i]);
+            return submodi_fail(
+                SUBMOD_EINVAL,
+                "%s: hinge needs a monotone function, but adding element %zu to all "
+                "others changes F by %g or less",
+                who, i, s[i]);
         }
     }
     for (size_t i = 0; i < n; i++) {
@@ -131,7 +138,7 @@ static submod_status solve(const submodi_prox_problem *p, const method *m, doubl
     if (status != SUBMOD_OK) {
         return status;
     }
-    /* A method that is content with a pair that is no good: F is not submodular, or the method is
+    /* The method reports success, but the gap is too large: F is not submodular, or the method is
      * not exact. A gap far below 0 proves that s is no base. */
     return outcome == SUBMOD_OK && !(fabs(info->gap) <= allowed) ? SUBMOD_INACCURATE : outcome;
 }
@@ -141,7 +148,8 @@ submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, d
                           submod_work *work)
 {
     double start = submodi_seconds();
-    submod_prox_settings chosen = settings ? *settings : submod_prox_defaults();
+    submod_prox_settings chosen = submod_prox_defaults();
+    submod_status status = submodi_read_settings(who, "submod_prox_defaults", settings, &chosen);
     submodi_extension extension = {0};
     submod_combination combination = {0};
     submodi_prox_problem p = {.who = who,
@@ -151,7 +159,7 @@ submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, d
                               .settings = &chosen,
                               .extension = &extension,
                               .found = chosen.combination ? &combination : NULL};
-    submod_status status = require_problem(&p);
+    status = status ? status : require_problem(&p);
     if (status != SUBMOD_OK) {
         return status;
     }

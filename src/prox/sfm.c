@@ -1,11 +1,14 @@
-/* Submodular minimisation: which method, and what is proved about what it found.
+/* Submodular minimisation: which method runs, and what is proved about the sets that it found.
  *
- * Here F(empty) = 0, which is added at the end.
- * For any base s and any set A:  sum of min(s_i, 0) <= s(A) <= F(A). With value = F of the best set
- * and gap = value - sum of min(s_i, 0), a set A that leaves out an element with s_i < -gap, or
- * holds one with s_i > gap, has F(A) > value. So every minimiser holds the first and none the
- * second kind; where {s < -gap} or {s <= gap} attains the value itself, it is the smallest or
- * the largest minimiser. */
+ * In this file F(empty) = 0; the true F(empty) is added at the end. For any base s and any set A:
+ *
+ *     sum of min(s_i, 0) <= s(A) <= F(A).
+ *
+ * Let value = F of the best set and gap = value - sum of min(s_i, 0). A set A that leaves out an
+ * element with s_i < -gap, or holds one with s_i > gap, has F(A) > value. So every minimiser holds
+ * all elements with s_i < -gap and none with s_i > gap. If {s < -gap} attains the value, it is the
+ * smallest minimiser; if {s <= gap} attains it, that is the largest.
+ * Cost: that of the method; the proof needs one more chain and O(n). */
 #include <submod/sfm.h>
 
 #include <float.h>
@@ -14,9 +17,10 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/settings.h"
 #include "prox/combination.h"
-#include "prox/exhaustive.h"
 #include "prox/wolfe/min_norm.h"
+#include "submod/exhaustive.h"
 #include <submod/lovasz.h>
 #include <submod/prox.h>
 
@@ -44,7 +48,7 @@ typedef struct search {
 
 submod_sfm_settings submod_sfm_defaults(void)
 {
-    return (submod_sfm_settings){.tolerance = 1e-10};
+    return (submod_sfm_settings){.struct_size = sizeof(submod_sfm_settings), .tolerance = 1e-10};
 }
 
 /* F(A) and F(empty) by eval. */
@@ -60,7 +64,7 @@ static submod_status evaluate(search *f, const uint8_t *set, double *value, doub
     return status ? status : submodi_fn_eval(f->fn, f->list, k, value);
 }
 
-/* Values of F that differ by less are equal: some tens of rounding errors. */
+/* Values of F that differ by less count as equal: some tens of rounding errors. */
 static double margin(const search *f)
 {
     return 64 * DBL_EPSILON * f->scale;
@@ -71,9 +75,9 @@ static bool close_enough(const search *f, double gap, double size)
     return gap <= f->settings->tolerance * (fabs(f->value) + size) + margin(f);
 }
 
-/* Of the prefixes of an order that goes from the smallest to the largest s, the first and the last
- * one that attain the value. Returns whether the head of this file proves them to be the smallest
- * and the largest minimiser. attained[0] > n: none attains it. */
+/* Finds the shortest and the longest prefix of order that attain the value; order goes from the
+ * smallest to the largest s. Returns whether they are proved (head of this file) to be the smallest
+ * and the largest minimiser. attained[SMALLEST] > n: no prefix attains the value. */
 static bool find_extremes(const search *f, const int32_t *order, const double *gains,
                           const double *s, double sigma, double gap, size_t attained[EXTREMES])
 {
@@ -93,8 +97,8 @@ static bool find_extremes(const search *f, const int32_t *order, const double *g
            (large == f->n || s[order[large]] * sigma > gap);
 }
 
-/* Told of every greedy order by Fujishige-Wolfe; it goes from the smallest to the largest s. Keeps
- * the best prefix of all orders. */
+/* Fujishige-Wolfe calls this with every greedy order, which goes from the smallest to the largest
+ * s. Keeps the best prefix of all orders. Returns true when the gap is small enough. */
 static bool watch(void *ctx, const int32_t *order, const double *gains, const double *s,
                   double sigma)
 {
@@ -129,7 +133,7 @@ static bool watch(void *ctx, const int32_t *order, const double *gains, const do
            (!f->extremes || find_extremes(f, order, gains, s, sigma, gap, attained));
 }
 
-/* The base by a projection of 0; the prox of 0 for lambda = 1 is -s. */
+/* Finds the base as the projection of 0: the prox of 0 for lambda = 1 is -s. */
 static submod_status base_by_prox(search *f)
 {
     submod_prox_settings settings = submod_prox_defaults();
@@ -146,7 +150,7 @@ static submod_status base_by_prox(search *f)
     return status;
 }
 
-/* The size of F, which rounding is relative to, from one chain. */
+/* Measures the size of F, which rounding errors are relative to, with one chain. */
 static submod_status measure_scale(search *f)
 {
     for (size_t i = 0; i < f->n; i++) {
@@ -186,7 +190,7 @@ static submod_status by_min_norm(search *f)
     return status;
 }
 
-/* From the base and the best value: the order of s, and its prefixes that attain the value. */
+/* Finds the smallest and largest minimiser as prefixes of the order of s that attain the value. */
 static submod_status extremes_from_base(search *f)
 {
     double *t = submodi_take(f->work, f->n, sizeof *t);
@@ -199,7 +203,8 @@ static submod_status extremes_from_base(search *f)
         t[i] = -f->s[i];
         dual += fmin(f->s[i], 0);
     }
-    submod_lovasz_settings plain = {.ties = SUBMOD_TIES_INDEX};
+    submod_lovasz_settings plain = submod_lovasz_defaults();
+    plain.ties = SUBMOD_TIES_INDEX;
     submod_status status = submod_lovasz(f->fn, t, NULL, f->gains, f->list, &plain, f->work);
     if (status != SUBMOD_OK) {
         return status;
@@ -212,7 +217,7 @@ static submod_status extremes_from_base(search *f)
     f->info->extremes_proved = find_extremes(f, f->list, along, f->s, 1, f->value - dual, attained);
     for (size_t k = 0; k < f->n; k++) {
         int32_t e = f->list[k];
-        bool none = attained[SMALLEST] > f->n; /* an earlier order had something better */
+        bool none = attained[SMALLEST] > f->n; /* only an earlier order attained the value */
         f->set[SMALLEST][e] = none ? f->best[e] : k < attained[SMALLEST];
         f->set[LARGEST][e] = none ? f->best[e] : k < attained[LARGEST];
     }
@@ -239,33 +244,18 @@ static submod_status by_minimizer(search *f)
 
 static submod_status by_all_subsets(search *f)
 {
-    submodi_all_subsets all;
-    submod_status status = submodi_try_all_subsets(who, f->fn, &all, f->work);
-    if (status != SUBMOD_OK) {
-        return status;
+    for (size_t i = 0; i < f->n; i++) {
+        f->list[i] = (int32_t)i;
     }
-    uint32_t sets[EXTREMES] = {all.intersection, all.united};
-    f->info->extremes_proved = 1;
-    for (int i = SMALLEST; i < EXTREMES; i++) {
-        double value;
-        double empty;
-        for (int again = 0; again < 2; again++) {
-            for (size_t e = 0; e < f->n; e++) {
-                f->set[i][e] = sets[i] >> e & 1;
-            }
-            status = evaluate(f, f->set[i], &value, &empty);
-            if (status != SUBMOD_OK) {
-                return status;
-            }
-            value -= empty;
-            if (value <= all.lowest + 1e-14 * fmax(all.scale, fabs(value))) {
-                break;
-            }
-            sets[i] = all.minimiser; /* F is not submodular: any one has to do */
-            f->info->extremes_proved = 0;
-        }
+    submodi_subsets of = {.fn = f->fn, .elements = f->list, .n = f->n};
+    submodi_minimisers found;
+    submod_status status = submodi_try_all_subsets(who, &of, &found, f->work);
+    if (status == SUBMOD_OK) {
+        submodi_flags_from_bits(found.smallest, f->n, f->set[SMALLEST]);
+        submodi_flags_from_bits(found.largest, f->n, f->set[LARGEST]);
+        f->info->extremes_proved = found.extreme;
     }
-    return SUBMOD_OK;
+    return status;
 }
 
 /* ---- the entry ---- */
@@ -276,7 +266,8 @@ static submod_status require_arguments(const submod_fn *fn, const submod_sfm_set
         return submodi_fail(SUBMOD_EINVAL, "%s: fn is NULL", who);
     }
     if ((int)s->method < SUBMOD_SFM_AUTO || (int)s->method > SUBMOD_SFM_EXHAUSTIVE) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: method = %d is unknown", who, (int)s->method);
+        return submodi_fail(SUBMOD_EINVAL, "%s: method = %d is unknown; see submod_sfm_method", who,
+                            (int)s->method);
     }
     if (!(s->tolerance >= 0 && isfinite(s->tolerance)) ||
         !(s->time_limit >= 0 && isfinite(s->time_limit))) {
@@ -285,11 +276,14 @@ static submod_status require_arguments(const submod_fn *fn, const submod_sfm_set
                             s->tolerance, s->time_limit);
     }
     if (s->method == SUBMOD_SFM_MINIMIZER && !fn->ops.minimize) {
-        return submodi_fail(SUBMOD_EUNSUPPORTED, "%s: a %s function has no minimiser of its own",
+        return submodi_fail(SUBMOD_EUNSUPPORTED,
+                            "%s: a %s function has no minimiser of its own; try SUBMOD_SFM_AUTO",
                             who, fn->name);
     }
-    if (s->method == SUBMOD_SFM_EXHAUSTIVE && fn->n > SUBMOD_SFM_EXHAUSTIVE_MAX) {
-        return submodi_fail(SUBMOD_EUNSUPPORTED, "%s: 2^%zu subsets are too many", who, fn->n);
+    if (s->method == SUBMOD_SFM_EXHAUSTIVE && fn->n > SUBMOD_EXHAUSTIVE_MAX) {
+        return submodi_fail(SUBMOD_EUNSUPPORTED,
+                            "%s: n = %zu must be <= %d for SUBMOD_SFM_EXHAUSTIVE", who, fn->n,
+                            SUBMOD_EXHAUSTIVE_MAX);
     }
     return SUBMOD_OK;
 }
@@ -305,9 +299,9 @@ static bool allocate(search *f)
     return f->s && f->set[SMALLEST] && f->set[LARGEST] && f->best && f->list && f->gains;
 }
 
-/* Value by eval, the bound by s, and what they prove. The gap, and what it is compared with, do not
- * depend on F(empty), however large that is. A gap far below 0 proves that s is no base:
- * F is not submodular, and s bounds nothing. */
+/* Evaluates the value with eval and the bound with s, and says what they prove. The gap, and what
+ * it is compared with, do not depend on F(empty), however large that is. A gap far below 0 proves
+ * that s is no base: F is not submodular, and s bounds nothing. */
 static submod_status judge(search *f, submod_status outcome)
 {
     submod_sfm_info *info = f->info;
@@ -360,8 +354,9 @@ submod_status submod_sfm(const submod_fn *fn, uint8_t *smallest, uint8_t *larges
                          submod_work *work)
 {
     double begin = submodi_seconds();
-    submod_sfm_settings chosen = settings ? *settings : submod_sfm_defaults();
-    submod_status status = require_arguments(fn, &chosen);
+    submod_sfm_settings chosen = submod_sfm_defaults();
+    submod_status status = submodi_read_settings(who, "submod_sfm_defaults", settings, &chosen);
+    status = status ? status : require_arguments(fn, &chosen);
     if (status != SUBMOD_OK) {
         return status;
     }

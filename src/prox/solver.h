@@ -5,36 +5,36 @@
 #include "submod/handle.h"
 #include <submod/prox.h>
 
-/* The extension f at some u (hinge: at max(u, 0)), against a base s. */
+/* The extension f at some u (hinge: at max(u, 0)), compared with a base s. */
 typedef struct submodi_extension {
     bool known;
     double value;  /* f(u) */
     double excess; /* f(u) - <s, u>, summed so that it does not cancel */
-    double size;   /* of the terms of that sum, for what rounding is relative to */
+    double size;   /* size of the terms of that sum: rounding is relative to it */
 } submodi_extension;
 
 /* Checked: x finite, lambda > 0, settings in range. */
 typedef struct submodi_prox_problem {
-    const char *who; /* the public function, for words */
+    const char *who; /* the public function, for error messages */
     const submod_fn *fn;
     const double *x;
     double lambda;
     const submod_prox_settings *settings;
-    /* Where a method that can do so without a sort leaves the extension at the u and s that will be
-     * returned; NULL if nobody asks. */
+    /* A method that knows the extension at the final u and s without a sort stores it here. NULL if
+     * nobody asks. */
     submodi_extension *extension;
-    /* Empty; where methods that know s as a combination leave it. NULL if nobody asks. The caller's
-     * own, settings->combination, is only read: the call may yet fail. */
+    /* Empty at first. A method that knows s as a combination stores it here. NULL if nobody asks.
+     * The caller's own, settings->combination, is only read, because the call may still fail. */
     submod_combination *found;
 } submodi_prox_problem;
 
-/* Fills u and s (never NULL), and of info, which is all zero, the counts of what it did. The entry
- * computes primal, dual and gap from u and s, sets the method and the time, and turns u and s into
- * those of the hinge. Scratch memory is taken from a scope on work. */
+/* Fills u and s (never NULL) and the counts in info, which starts at zero. prox.c computes primal,
+ * dual and gap from u and s, sets method and time, and turns u and s into those of the hinge.
+ * Scratch memory is taken from a scope on work. */
 typedef submod_status submodi_prox_solve(const submodi_prox_problem *p, double *u, double *s,
                                          submod_prox_info *info, submod_work *work);
 
-/* The methods: whether one can do a function, and the method itself. */
+/* The methods: whether one can handle a function, and the method itself. */
 bool submodi_can_closed_form(const submod_fn *fn);
 submodi_prox_solve submodi_prox_closed_form;
 bool submodi_can_cardinality(const submod_fn *fn);

@@ -1,8 +1,8 @@
 /* Is a set function normalised, submodular, monotone, symmetric; do its callbacks agree?
  *
- * Submodularity by its local form: F(A + e) - F(A) >= F(A + f + e) - F(A + f) for all A and e, f
- * outside A, which is equivalent to the definition (paper, Def. 1). Exhaustively: 2^n evaluations
- * and n^2 2^(n-3) comparisons. Of all violations the largest is reported.
+ * Submodularity is tested in its local form: F(A + e) - F(A) >= F(A + f + e) - F(A + f) for all A
+ * and e, f outside A, which is equivalent to the definition (paper, Def. 1). Over all subsets this
+ * takes 2^n evaluations and n^2 2^(n-3) comparisons. The report shows the largest violation.
  */
 #include <math.h>
 
@@ -10,11 +10,12 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/settings.h"
 #include "submod/handle.h"
 
 static const char who[] = "submod_fn_check";
 
-/* A property under test, and by how much it was violated at worst. */
+/* A property under test, and its largest violation so far. */
 typedef struct property {
     submod_counterexample *example;
     int *holds;
@@ -26,7 +27,7 @@ typedef struct checker {
     submod_check_settings settings;
     submod_check_report *report;
     double start;
-    double scale;  /* largest |F| seen */
+    double scale;  /* what violations are compared with, see value_of */
     int32_t *list; /* n elements: a permutation in random tests, else scratch */
     submod_rng rng;
     property submodular, monotone, symmetric, consistent;
@@ -34,11 +35,23 @@ typedef struct checker {
 
 submod_check_settings submod_check_defaults(void)
 {
-    return (submod_check_settings){
-        .exhaustive_max = 16, .samples = 20000, .time_limit = 10, .tolerance = 1e-9, .seed = 1};
+    return (submod_check_settings){.struct_size = sizeof(submod_check_settings),
+                                   .exhaustive_max = 16,
+                                   .samples = 20000,
+                                   .time_limit = 10,
+                                   .tolerance = 1e-9,
+                                   .seed = 1};
 }
 
-/* Evaluates F, counts, keeps the scale; SUBMOD_TIMELIMIT when time is up, SUBMOD_CANCELLED. */
+/* The properties are about differences, so the scale is the largest |F - F(empty)| seen. Rounding
+ * errors are relative to |F|: with the default tolerance this part allows for 6e-14 |F|. */
+static void keep_scale(checker *c, double value)
+{
+    c->scale = fmax(c->scale, fabs(value - c->report->empty_value));
+    c->scale = fmax(c->scale, 0x1p-14 * fabs(value));
+}
+
+/* Evaluates F, counts the call and updates the scale; or SUBMOD_TIMELIMIT or SUBMOD_CANCELLED. */
 static submod_status value_of(checker *c, const int32_t *set, size_t k, double *value)
 {
     if (submodi_seconds() - c->start > c->settings.time_limit) {
@@ -50,7 +63,7 @@ static submod_status value_of(checker *c, const int32_t *set, size_t k, double *
     c->report->evaluations++;
     submod_status status = submodi_fn_eval(c->fn, set, k, value);
     if (status == SUBMOD_OK) {
-        c->scale = fmax(c->scale, fabs(*value));
+        keep_scale(c, *value);
     }
     return status;
 }
@@ -61,7 +74,7 @@ static bool is_news(const checker *c, const property *p, double amount)
     return amount > c->settings.tolerance * c->scale && amount > p->worst;
 }
 
-/* Takes note of it then. */
+/* Keeps the violation as the counterexample if it is news. */
 static submod_status note(checker *c, property *p, double amount, const int32_t *set, size_t k,
                           int32_t e, int32_t f, double left, double right)
 {
@@ -115,7 +128,7 @@ static submod_status note_bits(checker *c, property *p, double amount, uint32_t 
     return note(c, p, amount, c->list, k, e, f, left, right);
 }
 
-/* The inequalities at one set A. Sets at or beyond `filled` have not been evaluated. */
+/* Tests the inequalities at one set A. Sets from `filled` on have not been evaluated. */
 static submod_status compare_at(checker *c, const double *F, uint32_t filled, uint32_t A)
 {
     int32_t n = (int32_t)c->fn->n;
@@ -179,7 +192,7 @@ static void shuffle(checker *c, size_t k)
     }
 }
 
-/* Half of the sets have any size, half are small, where most functions curve most. */
+/* Half of the sets have any size, half are small, where most functions are most curved. */
 static size_t random_size(checker *c, size_t largest)
 {
     const size_t small = 3;
@@ -226,7 +239,7 @@ static submod_status check_samples(checker *c)
 
 /* ---- callbacks against eval ---- */
 
-/* Along the order list[0 .. k-1]: gain before each push, push, and chain on the whole. */
+/* Compares chain, gain and push with differences of eval, along the order list[0 .. k-1]. */
 static submod_status compare_callbacks(checker *c, size_t k, void *state, double *chained)
 {
     double before = 0;
@@ -269,20 +282,19 @@ static submod_status check_callbacks(checker *c)
     return status;
 }
 
-/* ---- the whole ---- */
+/* ---- the whole check ---- */
 
 static submod_status require_settings(const submod_check_settings *s)
 {
     if (s->exhaustive_max > SUBMOD_EXHAUSTIVE_MAX) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: exhaustive_max = %zu is more than %d", who,
+        return submodi_fail(SUBMOD_EINVAL, "%s: exhaustive_max = %zu must be at most %d", who,
                             s->exhaustive_max, SUBMOD_EXHAUSTIVE_MAX);
     }
     if (!(s->time_limit > 0)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: time_limit = %g is not positive", who,
-                            s->time_limit);
+        return submodi_fail(SUBMOD_EINVAL, "%s: time_limit = %g must be > 0", who, s->time_limit);
     }
     if (!(s->tolerance >= 0)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: tolerance = %g is negative", who, s->tolerance);
+        return submodi_fail(SUBMOD_EINVAL, "%s: tolerance = %g must be >= 0", who, s->tolerance);
     }
     return SUBMOD_OK;
 }
@@ -291,10 +303,10 @@ static submod_status run(checker *c)
 {
     submod_status status = submodi_fn_eval(c->fn, c->list, 0, &c->report->empty_value);
     c->report->evaluations++;
-    c->scale = fabs(c->report->empty_value);
     if (status != SUBMOD_OK) {
         return status;
     }
+    keep_scale(c, c->report->empty_value);
     status = check_callbacks(c);
     bool small = c->fn->n <= c->settings.exhaustive_max || c->fn->n == 1;
     if (status == SUBMOD_OK) {
@@ -310,8 +322,9 @@ submod_status submod_fn_check(const submod_fn *fn, submod_check_report *report,
     if (!fn || !report) {
         return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, fn ? "report" : "fn");
     }
-    submod_check_settings s = settings ? *settings : submod_check_defaults();
-    submod_status status = require_settings(&s);
+    submod_check_settings s = submod_check_defaults();
+    submod_status status = submodi_read_settings(who, "submod_check_defaults", settings, &s);
+    status = status ? status : require_settings(&s);
     if (status != SUBMOD_OK) {
         return status;
     }

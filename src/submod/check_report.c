@@ -1,4 +1,4 @@
-/* The report of submod_fn_check: freed, and in words. */
+/* The report of submod_fn_check: freeing it, and writing it as text. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ void submod_check_report_clear(submod_check_report *report)
     }
 }
 
-/* Appends as snprintf would, to a text that may have to be cut. */
+/* A text under construction. As with snprintf, length counts what does not fit too. */
 typedef struct writer {
     char *text;
     size_t size, length;

@@ -1,4 +1,4 @@
-/* Lists of elements handed in by the caller: in range, and each at most once. */
+/* Checks of the caller's lists of elements: in range, and each at most once. */
 #include <limits.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "submod/handle.h"
 
-/* Marks the elements of one list in seen, one bit each. */
+/* Checks one list, and marks its elements in seen, one bit each. */
 static submod_status mark(const char *who, size_t n, const char *name, const int32_t *set, size_t k,
                           unsigned char *seen)
 {

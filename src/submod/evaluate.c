@@ -1,4 +1,4 @@
-/* Public evaluation: sets, chains, and a set under construction. */
+/* Public evaluation: of a set, of a chain, and of a set that grows element by element. */
 #include <string.h>
 
 #include "base/error.h"
@@ -48,7 +48,7 @@ submod_status submod_fn_chain(const submod_fn *fn, const int32_t *order, size_t 
     return status;
 }
 
-/* ---- a set under construction ---- */
+/* ---- a set that grows ---- */
 
 struct submod_state {
     submod_fn *fn;
@@ -112,7 +112,8 @@ static submod_status require_new_element(const char *who, const submod_state *st
         return submodi_fail(SUBMOD_EINVAL, "%s: state is NULL", who);
     }
     if (state->broken) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: reset the state first, a callback had failed", who);
+        return submodi_fail(SUBMOD_EINVAL, "%s: a callback failed; call submod_state_reset first",
+                            who);
     }
     if (e < 0 || (size_t)e >= state->fn->n) {
         return submodi_fail(SUBMOD_EINVAL, "%s: e = %d is not in [0, %zu)", who, (int)e,

@@ -1,4 +1,4 @@
-/* The handle, and the callbacks of any function with what is missing derived from eval. */
+/* The handle, and calls to the callbacks of any function: missing ones are derived from eval. */
 #include <math.h>
 #include <string.h>
 
@@ -11,13 +11,14 @@
 submod_status submodi_require_size(const char *who, size_t n, submod_fn **fn)
 {
     if (!fn) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: fn, the place for the result, is NULL", who);
+        return submodi_fail(SUBMOD_EINVAL, "%s: fn, the address for the result, is NULL", who);
     }
     if (n == 0) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: n = 0, a ground set has at least one element", who);
+        return submodi_fail(SUBMOD_EINVAL, "%s: n = 0 must be >= 1: a ground set is never empty",
+                            who);
     }
     if (n > INT32_MAX) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: n = %zu is more than 2^31 - 1", who, n);
+        return submodi_fail(SUBMOD_EINVAL, "%s: n = %zu must be at most 2^31 - 1", who, n);
     }
     return SUBMOD_OK;
 }
@@ -27,8 +28,8 @@ submod_status submodi_require_depth(const char *who, size_t depth)
     return depth < SUBMOD_DEPTH_MAX
                ? SUBMOD_OK
                : submodi_fail(SUBMOD_EUNSUPPORTED,
-                              "%s: combinations are nested more than %d deep: make one sum of all "
-                              "terms instead",
+                              "%s: combinations would be nested more than %d deep; build the "
+                              "function in fewer steps, such as one sum of all terms",
                               who, SUBMOD_DEPTH_MAX);
 }
 
@@ -74,21 +75,24 @@ submod_status submod_fn_custom(size_t n, const submod_fn_ops *ops, void *ctx, su
         return submodi_fail(SUBMOD_EINVAL, "%s: ops is NULL", who);
     }
     if (ops->struct_size != sizeof *ops) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: struct_size = %zu, set it to sizeof(submod_fn_ops)",
-                            who, ops->struct_size);
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: ops.struct_size = %zu must be sizeof(submod_fn_ops) = %zu", who,
+                            ops->struct_size, sizeof *ops);
     }
     if (!ops->eval) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: eval is missing, it defines the function", who);
+        return submodi_fail(SUBMOD_EINVAL, "%s: ops.eval is NULL, but it defines the function",
+                            who);
     }
     if (!ops->reset != !ops->push) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: reset and push come together", who);
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: ops.reset and ops.push must both be given or both be NULL", who);
     }
     if (!ops->push && (ops->gain || ops->chain || ops->tied)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: gain, chain and tied need reset and push", who);
+        return submodi_fail(SUBMOD_EINVAL, "%s: ops.gain, chain and tied need reset and push", who);
     }
     if (ops->state_size > SIZE_MAX / 8) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: state_size = %zu is too large", who,
-                            ops->state_size);
+        return submodi_fail(SUBMOD_EINVAL, "%s: ops.state_size = %zu must be at most %zu", who,
+                            ops->state_size, SIZE_MAX / 8);
     }
     return new_handle("custom", n, ops, ctx, true, fn);
 }
@@ -125,7 +129,7 @@ const char *submod_fn_name(const submod_fn *fn)
 
 /* ---- callbacks ---- */
 
-/* What a callback's return value means to our caller. */
+/* Turns a callback's return value into the status for our caller. */
 static submod_status callback_status(const submod_fn *fn, const char *slot, submod_status returned)
 {
     if (returned == SUBMOD_OK || !fn->custom) {
@@ -171,7 +175,7 @@ size_t submodi_fn_state_size(const submod_fn *fn)
     if (!fn->ops.push) {
         return submodi_round_up(sizeof(listed) + fn->n * sizeof(int32_t));
     }
-    /* gain by default: push to a copy, which stands behind the state itself. */
+    /* Without gain there is push to a copy, which lies behind the state itself. */
     size_t size = submodi_round_up(fn->ops.state_size);
     return fn->ops.gain ? size : 2 * size;
 }

@@ -1,4 +1,4 @@
-/* The inside of a submod_fn, and calls to its callbacks that fill in for missing ones. */
+/* The inside of a submod_fn, and calls to its callbacks, which derive missing ones from eval. */
 #ifndef SUBMODI_HANDLE_H
 #define SUBMODI_HANDLE_H
 
@@ -12,54 +12,54 @@ typedef struct submodi_part {
     size_t begin, end;
 } submodi_part;
 
-/* The smallest minimiser of  F(base + A) - F(base) - z(A)  within each of some disjoint parts of an
- * order, base being whatever stands before the part: one call where minimize would take one per
- * part and look at all of base each time. parts ascend; z and in go by rank, rank[order[i]] = i. */
+/* The smallest minimiser of  F(base + A) - F(base) - z(A)  within each of several disjoint parts of
+ * an order; base is all that comes before the part. minimize would take one call per part and look
+ * at all of base each time. parts ascend; z and in are indexed by rank; rank[order[i]] = i. */
 typedef submod_status submodi_minimize_parts(const void *ctx, const int32_t *order,
                                              const int32_t *rank, const submodi_part *parts,
                                              size_t nparts, const double *z, uint8_t *in);
 
 struct submod_fn {
-    submod_fn_ops ops; /* complete: slots that the caller's table did not have are NULL */
+    submod_fn_ops ops; /* a copy; callbacks that the function does not have are NULL */
     void *ctx;
     size_t n;
     const char *name;
-    bool custom;      /* callbacks are the user's: their failures still need words */
+    bool custom;      /* callbacks are the user's: their failures need an error message */
     bool modular;     /* gains depend on the element alone: no order, no sort needed */
     bool cardinality; /* F(A) = h(|A|) + w(A), h concave; modular ones (h = 0) too */
-    submodi_minimize_parts *minimize_parts; /* NULL: by minimize, part by part */
+    submodi_minimize_parts *minimize_parts; /* NULL: call minimize part by part */
     size_t depth; /* 1, and for a combination one more than the deepest of its parts */
     atomic_size_t owners;
 };
 
-/* Losses have a direct way with it. */
+/* Losses compute the Hamming function directly, without its callbacks. */
 bool submodi_is_hamming(const submod_fn *fn);
 
-/* Two sums of many numbers are told apart only if they differ by more than this times the sum of
+/* Two sums of many numbers count as equal unless they differ by more than this times the sum of
  * the absolute values: ties in exact arithmetic should stay ties. */
 #define SUBMODI_ROUNDING 1e-15
 
-/* Makes a handle for a built-in function. Takes ctx over even when it fails. */
+/* Makes a handle for a built-in function. Takes over ctx, even when it fails. */
 submod_status submodi_fn_new(const char *name, size_t n, const submod_fn_ops *ops, void *ctx,
                              submod_fn **fn);
 
 /* Checks shared by all constructors: n in range and a place for the result. */
 submod_status submodi_require_size(const char *who, size_t n, submod_fn **fn);
 
-/* Refuses to put a combination on top of a function of this depth: calls go as deep as functions
- * are nested, and so does the stack. */
+/* Refuses to build a combination on a function that is nested too deep: the stack that a call needs
+ * grows with the depth. */
 submod_status submodi_require_depth(const char *who, size_t depth);
 
-/* Elements in 0 .. n-1, each at most once across the two lists. who names the public function, the
- * other names its arguments. A list may be NULL when it is empty. */
+/* Elements in 0 .. n-1, each at most once across the two lists. who is the public function's
+ * name, the other names are those of its arguments. A list may be NULL when it is empty. */
 submod_status submodi_require_set(const char *who, size_t n, const char *name, const int32_t *set,
                                   size_t k);
 submod_status submodi_require_disjoint_sets(const char *who, size_t n, const char *name_a,
                                             const int32_t *a, size_t ka, const char *name_b,
                                             const int32_t *b, size_t kb);
 
-/* The callbacks, for any function: what is missing is derived from eval. Results are finite on
- * success, and every failure has words. Elements are not checked again. */
+/* The callbacks, for any function: missing ones are derived from eval. Results are finite on
+ * success, and every failure has an error message. Elements are not checked again. */
 submod_status submodi_fn_eval(const submod_fn *fn, const int32_t *set, size_t k, double *value);
 size_t submodi_fn_state_size(const submod_fn *fn);
 submod_status submodi_fn_reset(const submod_fn *fn, void *state);
@@ -67,7 +67,7 @@ submod_status submodi_fn_push(const submod_fn *fn, void *state, int32_t e, doubl
 submod_status submodi_fn_gain(const submod_fn *fn, void *state, int32_t e, double *gain);
 submod_status submodi_fn_chain(const submod_fn *fn, void *state, const int32_t *elements, size_t k,
                                double *gains);
-/* Only for functions that have the slot. */
+/* Only for functions that have the callback. */
 submod_status submodi_fn_tied(const submod_fn *fn, void *state, const int32_t *elements, size_t k,
                               double *gains);
 submod_status submodi_fn_minimize(const submod_fn *fn, const int32_t *base, size_t nbase,

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/settings.h"
 #include "base/sort.h"
 #include "base/sums_loops.h"
 #include "base/threads.h"
@@ -19,7 +20,8 @@
 
 submod_lovasz_settings submod_lovasz_defaults(void)
 {
-    return (submod_lovasz_settings){.ties = SUBMOD_TIES_AVERAGE};
+    return (submod_lovasz_settings){.struct_size = sizeof(submod_lovasz_settings),
+                                    .ties = SUBMOD_TIES_AVERAGE};
 }
 
 static bool is_tied(const submodi_sorted *sorted, const double *x, size_t i)
@@ -74,7 +76,7 @@ static double absolute(const double *x, const double *g, size_t n)
     return submodi_sums()->absolute(g, n);
 }
 
-/* Sums over a number of parts that depends on n alone: so does the rounding. */
+/* Sums in parts that depend on n alone. So the rounding does not depend on the threads. */
 static double sum_by_parts(double (*sum)(const double *, const double *, size_t), const double *x,
                            const double *g, size_t n)
 {
@@ -114,7 +116,7 @@ static submod_status chain_unsorted(const submod_fn *fn, void *state, int32_t *o
     return status == SUBMOD_OK ? submodi_fn_chain(fn, state, order, fn->n, gains) : status;
 }
 
-/* Order and gains of the greedy chain, both in work. */
+/* Order and gains of the greedy chain, both in the memory of w. */
 static submod_status greedy(const submod_fn *fn, const double *x, submod_ties ties, bool sort,
                             submod_work *w, int32_t **order, double **gains)
 {
@@ -188,11 +190,16 @@ submod_status submod_lovasz(const submod_fn *fn, const double *x, double *value,
     if (!fn || !x) {
         return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, fn ? "x" : "fn");
     }
-    submod_lovasz_settings s = settings ? *settings : submod_lovasz_defaults();
-    if (s.ties != SUBMOD_TIES_AVERAGE && s.ties != SUBMOD_TIES_INDEX) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: ties = %d is unknown", who, (int)s.ties);
+    submod_lovasz_settings s = submod_lovasz_defaults();
+    submod_status status = submodi_read_settings(who, "submod_lovasz_defaults", settings, &s);
+    if (status != SUBMOD_OK) {
+        return status;
     }
-    submod_status status = submodi_require_finite(who, "x", x, fn->n);
+    if (s.ties != SUBMOD_TIES_AVERAGE && s.ties != SUBMOD_TIES_INDEX) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: ties = %d is unknown; see submod_ties", who,
+                            (int)s.ties);
+    }
+    status = submodi_require_finite(who, "x", x, fn->n);
     if (status != SUBMOD_OK) {
         return status;
     }

@@ -1,4 +1,4 @@
-/* Status, errors, memory, threads, random numbers. */
+/* Status names, error messages, memory, threads, random numbers. */
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* Cancelling: whenever the flag rises, calls end soon, and hand back what they promise. */
+/* Cancelling: whenever the flag is set, calls end soon and return what base.h promises. */
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -227,7 +227,7 @@ START_TEST(sfm)
 }
 END_TEST
 
-/* Nothing written, and words. */
+/* Nothing is written, and there is an error message. */
 START_TEST(without_a_result)
 {
     submod_rng rng;

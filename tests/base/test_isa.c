@@ -1,4 +1,4 @@
-/* One result on every instruction set: the bits of many results, computed under each of them.
+/* Every instruction set gives the same results: compares the bits of many results under each.
  *
  *   test_isa          compares them
  *   test_isa --print  prints them, to compare builds by different compilers */
@@ -178,6 +178,33 @@ static uint64_t baselines_of_probabilities(const images *d)
     return overlaps(d, d->probability, 0);
 }
 
+static uint64_t dataset(const images *d, const float *x, int from_logits)
+{
+    submod_scores scores = submod_scores_f32(x, B, C, N);
+    submod_labels labels = submod_labels_i64(d->label, B, N);
+    submod_loss_settings s = settings_of(SUBMOD_ENGINE_HISTOGRAM);
+    s.from_logits = from_logits;
+    submod_dataset *h = NULL;
+    static outcome o;
+    submod_gradient g = submod_gradient_dense(o.gradient, C, N);
+    ck_assert_ok(submod_dataset_create(C, 1e-3, &h));
+    ck_assert_ok(submod_dataset_add(h, &scores, &labels, &s, NULL));
+    ck_assert_ok(submod_dataset_solve(h, &o.loss, NULL, &s));
+    ck_assert_ok(submod_dataset_gradient(h, &scores, &labels, &g, &s, NULL));
+    submod_dataset_free(h);
+    return hash_outcome(0, &o);
+}
+
+static uint64_t dataset_of_logits(const images *d)
+{
+    return dataset(d, d->logit, 1);
+}
+
+static uint64_t dataset_of_probabilities(const images *d)
+{
+    return dataset(d, d->probability, 0);
+}
+
 /* ---- prox and optimisers ---- */
 
 enum { n = 75, M = 40 }; /* no multiple of any register */
@@ -274,6 +301,35 @@ static uint64_t bundle(const images *d)
     return optimise(1);
 }
 
+/* Sums over many terms, in parts and in lanes. */
+static uint64_t extension(const images *d)
+{
+    static double x[SCORES], g[SCORES];
+    submod_fn *fn = NULL;
+    double value;
+    fill(x, SCORES, 8);
+    ck_assert_ok(submod_fn_jaccard(SCORES, d->bit, &fn));
+    ck_assert_ok(submod_lovasz(fn, x, &value, g, NULL, NULL, NULL));
+    submod_fn_free(fn);
+    return hash_of(hash_of(0, &value, sizeof value), g, sizeof g);
+}
+
+static uint64_t jaccard_prox(const images *d)
+{
+    static double x[SCORES], u[SCORES], s[SCORES];
+    static float rough[SCORES];
+    submod_fn *fn = NULL;
+    submod_prox_info info;
+    fill(x, SCORES, 9);
+    ck_assert_ok(submod_fn_jaccard(SCORES, d->bit, &fn));
+    ck_assert_ok(submod_prox(fn, x, 0.01, u, s, NULL, &info, NULL));
+    submod_fn_free(fn);
+    uint64_t hash = hash_of(hash_of(0, u, sizeof u), s, sizeof s);
+    ck_assert_ok(submod_prox_jaccard_histogram(SCORES, d->logit, d->bit, 0.01, 0.01, rough, NULL,
+                                               NULL, NULL));
+    return hash_of(hash_of(hash, &info.gap, sizeof info.gap), rough, sizeof rough);
+}
+
 /* ---- the promise of base.h ---- */
 
 /* fused: only instruction sets that fuse multiplications and additions agree. */
@@ -289,6 +345,10 @@ static const struct result {
                {"hinges", hinges, 0},
                {"baselines of logits", baselines_of_logits, 1},
                {"baselines of probabilities", baselines_of_probabilities, 0},
+               {"dataset histogram of logits", dataset_of_logits, 1},
+               {"dataset histogram of probabilities", dataset_of_probabilities, 0},
+               {"lovasz extension", extension, 0},
+               {"jaccard prox", jaccard_prox, 0},
                {"min-norm", min_norm, 0},
                {"away steps", away_steps, 0},
                {"max-affine", max_affine, 0},

@@ -1,5 +1,5 @@
-/* Allocations fail one after the other: the call ends with SUBMOD_ENOMEM and words, leaks nothing,
- * writes nothing, and works again afterwards. */
+/* Every allocation fails in turn: the call ends with SUBMOD_ENOMEM and an error message, leaks
+ * nothing, writes nothing, and works again afterwards. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -390,7 +390,7 @@ static submod_status optimisers(submod_rng *rng)
     d.run.max_iterations = f.run.max_iterations = 5;
     d.run.weight_decay = f.run.weight_decay = s.run.weight_decay = 0.01;
     submod_status status = submod_problem_max_affine(6, 2, a, b, &p);
-    status = status ? status : submod_step_adam(2, NULL, &step);
+    status = status ? status : submod_step_adam(2, &step, NULL);
     status = status ? status : submod_descend(&p, step, x, &d, NULL, NULL);
     status = status ? status : submod_fista(&p, x, &f, NULL, NULL);
     x[0] = 100;
@@ -400,10 +400,75 @@ static submod_status optimisers(submod_rng *rng)
     return status;
 }
 
+/* The prox of scaled and shifted cuts part by part, and one that is stopped. */
+static submod_status cuts(submod_rng *rng)
+{
+    enum { SMALL = 6 };
+    const int32_t tail[7] = {0, 1, 2, 3, 4, 5, 0}, head[7] = {1, 2, 3, 4, 5, 0, 3};
+    double weight[7], x[SMALL], u[SMALL];
+    submod_fn *fn[3] = {NULL, NULL, NULL};
+    submod_prox_settings settings = submod_prox_defaults();
+    submod_check_report report = {0};
+    for (int i = 0; i < 7; i++) {
+        weight[i] = submod_rng_uniform(rng);
+    }
+    random_vector(rng, x, SMALL, 0);
+    submod_status status = submod_fn_cut(SMALL, 7, tail, head, weight, 0, &fn[0]);
+    status = status ? status : submod_fn_scale(fn[0], 2, &fn[1]);
+    status = status ? status : submod_fn_add_modular(fn[0], x, &fn[2]);
+    status = status ? status : submod_fn_check(fn[0], &report, NULL); /* all subsets */
+    for (int i = 0; i < 6 && status >= 0; i++) {
+        settings.max_iterations = i < 3 ? 0 : 1;
+        status = submod_prox(fn[i % 3], x, 1, u, NULL, &settings, NULL, NULL);
+    }
+    submod_check_report_clear(&report);
+    for (int i = 0; i < 3; i++) {
+        submod_fn_free(fn[i]);
+    }
+    return status < 0 ? status : SUBMOD_OK;
+}
+
+/* Sets of a ground set that is too large for flags on the stack. */
+static submod_status large(submod_rng *rng)
+{
+    submod_fn *fn = NULL;
+    int32_t set[2] = {(int32_t)submod_rng_below(rng, 5000), 9999};
+    double value;
+    submod_status status = submod_fn_sqrt(10000, &fn);
+    status = status ? status : submod_fn_eval(fn, set, 2, &value);
+    submod_fn_free(fn);
+    return status;
+}
+
+static submod_status parabola(void *ctx, size_t batch, const double *x, double *value, double *g)
+{
+    (void)ctx;
+    (void)batch;
+    *value = *x * *x / 2;
+    *g = *x;
+    return SUBMOD_OK;
+}
+
+static submod_status shuffled_batches(submod_rng *rng)
+{
+    submod_problem p = {
+        .struct_size = sizeof p, .dimension = 1, .batches = 3, .subgradient = parabola};
+    submod_descent_settings s = submod_descent_defaults();
+    submod_step *step = NULL;
+    double x = submod_rng_uniform(rng);
+    s.schedule = submod_schedule_constant(0.1);
+    s.order = SUBMOD_BATCH_SHUFFLED;
+    s.run.max_iterations = 4;
+    submod_status status = submod_step_gd(1, &step);
+    status = status ? status : submod_descend(&p, step, &x, &s, NULL, NULL);
+    submod_step_free(step);
+    return status;
+}
+
 static scenario *const scenarios[] = {
-    losses, baselines,      metrics,   jaccard,  hamming, modular,  square_root,
-    iwata,  coverage,       cut,       facility, logdet,  combined, wrapped_minimiser,
-    path,   jaccard_proxes, optimisers};
+    losses, baselines,      metrics,    jaccard,  hamming, modular,         square_root,
+    iwata,  coverage,       cut,        facility, logdet,  combined,        wrapped_minimiser,
+    path,   jaccard_proxes, optimisers, cuts,     large,   shuffled_batches};
 
 START_TEST(every_allocation_fails_once)
 {

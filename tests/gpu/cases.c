@@ -1,4 +1,4 @@
-/* Random batches for the GPU path, compared with the engines of the CPU (see cases.h). */
+/* Random problems for the GPU path: made, run on the CPU, and two runs compared. */
 #include "cases.h"
 
 #include <math.h>

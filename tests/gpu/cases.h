@@ -38,8 +38,8 @@ typedef submod_status (*runner)(const example *d, double *loss, const submod_gra
                                 submod_loss_info *info, const submod_loss_settings *s,
                                 const void *context);
 
-/* Both: statuses and words equal, gradients the same bit by bit, losses up to the order of a sum of
- * doubles. Returns NULL, or what differs. */
+/* Both: statuses and error messages equal, gradients the same bit by bit, losses up to the order of
+ * a sum of doubles. Returns NULL, or what differs. */
 const char *compare(const example *d, const submod_loss_settings *s, runner run,
                     const void *context);
 

@@ -1,5 +1,5 @@
-/* A library whose one device is made of fibers: the public calls of gpu.h then run on any machine,
- * device memory being the host's. For tests of what lies above those calls. */
+/* A library whose one device is made of fibers: so the public calls of gpu.h run on any machine,
+ * and device memory is the host's. For tests of what lies above those calls. */
 #include "base/error.h"
 #include "shim.h"
 

@@ -1,4 +1,4 @@
-/* The machine of the device tests: a GPU, by the runtime of CUDA (see machine.h). */
+/* The machine of the device tests: a real device, by CUDA's runtime. */
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
 

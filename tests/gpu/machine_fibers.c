@@ -1,4 +1,4 @@
-/* The machine of the device tests: fibers on the CPU (see machine.h). */
+/* The machine of the device tests: fibers, whose device memory is the host's. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Problems on the shim (see on_shim.h). */
+/* Runs problems by the device pipeline on fibers. */
 #include "on_shim.h"
 
 #include <signal.h>

@@ -19,8 +19,8 @@ static inline int repeats(int wanted)
     return SANITIZED ? wanted / 5 : wanted;
 }
 
-/* Runs `well` in a process of its own, because a kernel that lacks something may do anything;
- * whether it found that all was well. Sanitizers would report its crashes: not under them. */
+/* Runs `well` in a process of its own, because a broken kernel may do anything, and returns its
+ * answer; false if it crashed. Not under sanitizers, which would report the crash. */
 bool is_well_in_a_child(bool (*well)(void));
 
 submodi_gpu_tuning random_tuning(submod_rng *rng);

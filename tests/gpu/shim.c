@@ -1,4 +1,4 @@
-/* Blocks of threads as fibers on the CPU (see shim.h). */
+/* A backend on the CPU: fibers as threads, their schedule, and the calls that kernels make. */
 #include "shim.h"
 
 #include <math.h>

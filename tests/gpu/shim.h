@@ -1,8 +1,8 @@
 /* Kernels on the CPU: a backend whose threads are fibers.
  *
- * A block's threads run one at a time; a thread gives way at barriers and shuffles, and in random
- * order also at atomics. Which one runs next is the schedule: results must not depend on it. What a
- * real device would leave undefined is made to hurt: shared memory starts as rubbish, shuffles from
+ * A block's threads run one at a time. A thread yields at barriers and shuffles, and in random
+ * order also at atomics. The schedule says which one runs next; results must not depend on it. What
+ * a real device leaves undefined does harm here: shared memory starts as rubbish, shuffles from
  * beyond the warp bring NaN, a barrier that some threads do not reach is an error, and so is
  * writing beyond the shared memory that was asked for. */
 #ifndef SUBMOD_TESTS_GPU_SHIM_H

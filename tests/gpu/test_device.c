@@ -1,4 +1,4 @@
-/* Through the public calls of gpu.h, on a real device or on fibers (machine.h). Skipped (77) where
+/* The public calls of gpu.h, on a real device or on fibers (machine.h). Skipped (77) where
  * there is neither. */
 #include <math.h>
 #include <stdio.h>

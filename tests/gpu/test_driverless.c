@@ -1,5 +1,5 @@
 /* A C program with the shared library, on a machine with or without a driver: it loads, runs, and
- * says in words what it has. */
+ * its error message says what is missing. */
 #include <stdio.h>
 #include <string.h>
 #include <submod.h>

@@ -211,7 +211,7 @@ START_TEST(special_cases)
 }
 END_TEST
 
-/* Statuses and words are compared too. */
+/* Compares statuses and error messages too. */
 START_TEST(refusals)
 {
     submod_rng rng;
@@ -269,7 +269,7 @@ START_TEST(device_side_errors)
         ck_assert_ok(
             submodi_gpu_loss_start(&task, "test", SUBMODI_LOVASZ_SOFTMAX, &scores, &labels, &s));
         submodi_gpu_tuning t = random_tuning(&rng);
-        submod_gpu_result r;
+        submod_gpu_result r = {.reserved = {1, 1, 1, 1}};
         set_order(repeat);
         ck_assert_ok(queue_on_shim(&task, &r, &to, &t));
         submod_status expected = bad_label         ? SUBMOD_EINVAL
@@ -277,6 +277,7 @@ START_TEST(device_side_errors)
                                                    : SUBMOD_OK;
         ck_assert_int_eq(r.status, expected);
         ck_assert_int_eq(submod_gpu_result_status(&r), expected);
+        ck_assert_uint_eq(r.reserved[0] | r.reserved[1] | r.reserved[2] | r.reserved[3], 0);
         ck_assert_uint_eq(r.bad_label, bad_label ? at : SUBMOD_GPU_NONE);
         ck_assert_uint_eq(r.bad_score, repeat % 3 != 2 ? score : SUBMOD_GPU_NONE);
         ck_assert(isnan(r.loss) == (expected != SUBMOD_OK));

@@ -1,5 +1,5 @@
-/* The Jaccard prox of the GPU path on fibers, by its optimality conditions: with x' the middles of
- * the bins, s = lambda (x' - u) must be in the base polytope and <s, u> = f(u). */
+/* The Jaccard prox of the GPU path on fibers, checked by its optimality conditions: with x' the
+ * middles of the bins, s = lambda (x' - u) must be in the base polytope and <s, u> = f(u). */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Batches of all types and strides (see views.h). */
+/* Random batches of any type and strides, and their losses on the CPU. */
 #include "views.h"
 
 #include <stdlib.h>

@@ -102,11 +102,35 @@ names_not() {
 }
 
 step "names"
-nm -D --defined-only "$shared" | grep ' submod_lovasz$' >/dev/null || fail "nm shows no submod_lovasz"
-foreign=$(nm -D --defined-only "$shared" | names_not '^submod_')
-[ -z "$foreign" ] || fail "the shared library exports names that are not ours: $foreign"
+# Every public function, each with the version that brought it, and nothing else.
+echo '#include <submod.h>' | "$cc" -E -P -I "$prefix/include" - |
+    tr '\n' ' ' | sed 's/[;{}]/\n/g' |
+    sed -n 's/.*visibility("default"))) *[^(]*\(submod_[a-z0-9_]*\)(.*/\1@@SUBMOD_0.1/p' |
+    sort >"$scratch/declared"
+nm -D --defined-only "$shared" | awk 'NF == 3 && $3 != "SUBMOD_0.1" { print $3 }' |
+    sort >"$scratch/exported"
+[ "$(wc -l <"$scratch/declared")" -gt 100 ] || fail "the headers declare few functions"
+diff "$scratch/declared" "$scratch/exported" >&2 ||
+    fail "the headers (<) and the shared library (>) differ in names or versions"
 # clang's locks for OpenMP's reductions are shared by all objects of a program, by their name.
 foreign=$(nm -g --defined-only "$static" | names_not '^(submod|\.gomp_critical_user_)')
 [ -z "$foreign" ] || fail "the static library defines names that are not ours: $foreign"
+
+step "hardening"
+mapfile -t programs < <(find "$prefix" -path '*/bin/*' -type f)
+for file in "$shared" "${programs[@]}"; do
+    readelf -lW "$file" | grep GNU_RELRO >/dev/null || fail "$file has no RELRO"
+    readelf -d "$file" | grep -E '\(FLAGS\).*BIND_NOW|\(FLAGS_1\).*NOW' >/dev/null ||
+        fail "$file binds its names late"
+    ! readelf -lW "$file" | grep 'GNU_STACK.*RWE' >/dev/null ||
+        fail "$file has an executable stack"
+    nm -D --undefined-only "$file" | grep __stack_chk_fail >/dev/null ||
+        fail "$file has no stack protector"
+    ! grep -qx 'CMAKE_BUILD_TYPE:[A-Z]*=Release' "$build/CMakeCache.txt" ||
+        nm -D --undefined-only "$file" | grep '_chk\(@\|$\)' >/dev/null ||
+        fail "$file was built without FORTIFY"
+done
+
+step "soname"
 soname=$(readelf -d "$shared" | sed -n 's/.*SONAME.*\[\(.*\)\].*/\1/p')
 [ "$soname" = libsubmod.so.0.1 ] || fail "the soname is '$soname' instead of libsubmod.so.0.1"

@@ -11,7 +11,7 @@ if [ $# -ne 2 ]; then
 fi
 miou=$1
 make_png=$2
-readme=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/README.md
+page=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/docs/miou.md
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch"
@@ -115,7 +115,7 @@ class 3 iou null
 # Void is out of range when nothing is ignored.
 expect 1 pred gt --classes 3 --ignore none --quiet
 problems 1
-says "submod-miou: gt/sub/b.png: label 255 at column 0, row 1 is not in [0, 3)"
+says "submod-miou: gt/sub/b.png: label 255 at column 0, row 1 must be in [0, 3)"
 [ ! -s out ] || fail "--quiet printed something"
 
 # ---- the table, names, lists ----
@@ -163,7 +163,7 @@ field dataset_miou 1/2
 class 255 iou 1
 class 300 iou 0.5
 expect 1 p t --classes 400 --absent skip
-says "t/x.png: label 65535 at column 3, row 0 is not in [0, 400)"
+says "t/x.png: label 65535 at column 3, row 0 must be in [0, 400)"
 
 # ---- files that cannot be used are named and counted, the others evaluated ----
 rm -rf p t
@@ -186,7 +186,7 @@ says "t/missing.png: no prediction for this ground truth"
 says "p/extra.png: no ground truth for this prediction"
 says "p/small.png: 2 x 1 pixels, but the ground truth has 2 x 2"
 says "p/color.png: an RGB image is not supported"
-says "p/range.png: label 5 at column 0, row 1 is not in [0, 2)"
+says "p/range.png: label 5 at column 0, row 1 must be in [0, 2)"
 says "p/cut.png: "
 says "p/garbage.png: not a PNG file"
 says "t/empty.png: not a PNG file"
@@ -233,22 +233,22 @@ expect 0 p t --cityscapes --train-ids --absent skip --json -
 field dataset_miou 1/2
 field pixel_accuracy 3/5
 expect 1 p t --cityscapes
-says "label 255 at column 2, row 0 is not in [0, 34)"
+says "label 255 at column 2, row 0 must be in [0, 34)"
 png "p/${frame}.png" gray8 6 1 7 7 0 7 7 26
 png p/bonn_000000_000019.png gray8 6 1 7 7 0 7 7 26
 expect 1 p t --cityscapes
-says "p/results/${frame}_leftImg8bit.png: not the only file of this name"
+says "p/results/${frame}_leftImg8bit.png: not the only file with this name"
 says "p/bonn_000000_000019.png: no ground truth for this prediction"
 says "no ground truth with a prediction"
 
-# ---- README's calls, as they stand ----
+# ---- the calls of docs/miou.md, as they stand ----
 png GT_DIR/a.png gray8 4 1 0 0 1 1
 png "gtFine/val/aachen/${frame}_gtFine_labelIds.png" gray8 4 1 7 7 8 8
 mkdir -p ImageSets/Segmentation
 echo a >ImageSets/Segmentation/val.txt
 seq 8 >names.txt
-mapfile -t calls < <(sed -n 's/^    submod-miou //p' "$readme")
-[ ${#calls[@]} -gt 0 ] || fail "README calls no submod-miou"
+mapfile -t calls < <(sed -n 's/^    submod-miou //p' "$page")
+[ ${#calls[@]} -gt 0 ] || fail "docs/miou.md calls no submod-miou"
 for call in "${calls[@]}"; do
     rm -rf PRED_DIR
     case $call in
@@ -259,7 +259,7 @@ for call in "${calls[@]}"; do
     problems 0
     table '^dataset-mIoU +100\.00 %$'
 done
-[ -s scores.json ] || fail "README's scores.json is not there"
+[ -s scores.json ] || fail "docs/miou.md's scores.json is not there"
 
 # ---- calls ----
 expect 0 --help

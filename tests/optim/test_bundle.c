@@ -1,4 +1,4 @@
-/* The bundle method: its minimum against brute force, its bound against everything. */
+/* The bundle method: its minimum against brute force, and its lower bound never above that. */
 #include <math.h>
 #include <string.h>
 

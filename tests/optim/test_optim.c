@@ -1,4 +1,5 @@
-/* Runs: what they hand back, when they stop, what they tell, what they do about NaN. */
+/* Runs of the optimisers: what they return, when they stop, what they report, and what they do
+ * about NaN. */
 #include <math.h>
 #include <string.h>
 
@@ -334,6 +335,7 @@ START_TEST(bad_runs)
     s = good;
     s.direction = (submod_direction)9;
     ck_assert_int_eq(submod_descend(&p, step, x, &s, &info, NULL), SUBMOD_EINVAL);
+    ck_assert_ptr_nonnull(strstr(submod_last_error(), "direction = 9"));
     s = good;
     s.schedule.eta = 0;
     ck_assert_int_eq(submod_descend(&p, step, x, &s, &info, NULL), SUBMOD_EINVAL);
@@ -343,6 +345,7 @@ START_TEST(bad_runs)
         s = good;
         *numbers[i] = -1;
         ck_assert_int_eq(submod_descend(&p, step, x, &s, &info, NULL), SUBMOD_EINVAL);
+        ck_assert_ptr_nonnull(strstr(submod_last_error(), "= -1 must be >= 0"));
         *numbers[i] = NAN;
         ck_assert_int_eq(submod_descend(&p, step, x, &s, &info, NULL), SUBMOD_ENONFINITE);
     }

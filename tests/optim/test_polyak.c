@@ -1,4 +1,5 @@
-/* Polyak's subgradient method, and keeping the best point of a method that does not descend. */
+/* Polyak's subgradient method; and keeping the best point of a method that does not always descend.
+ */
 #include <math.h>
 
 #include "descent.h"

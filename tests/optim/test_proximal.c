@@ -1,4 +1,4 @@
-/* Max-affine problems, proximal directions, the proposition of the paper's supplement. */
+/* Max-affine problems, proximal directions, and the proposition of the paper's supplement. */
 #include <math.h>
 #include <string.h>
 

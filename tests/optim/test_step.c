@@ -1,4 +1,4 @@
-/* Step rules against slow re-implementations on random gradients, schedules against their formulas,
+/* Step rules against slow re-implementations on random gradients; schedules against their formulas;
  * bad settings. */
 #include <math.h>
 
@@ -86,16 +86,26 @@ static submod_status make_nesterov(size_t n, submod_step **step)
     return submod_step_nesterov(n, 0.8, step);
 }
 
+static submod_adam_settings slow_settings(void)
+{
+    submod_adam_settings s = submod_adam_defaults();
+    s.beta1 = 0.7;
+    s.beta2 = 0.95;
+    s.epsilon = 1e-3;
+    return s;
+}
+
 static submod_status make_adam(size_t n, submod_step **step)
 {
-    submod_adam_settings s = {.beta1 = 0.7, .beta2 = 0.95, .epsilon = 1e-3};
-    return submod_step_adam(n, &s, step);
+    submod_adam_settings s = slow_settings();
+    return submod_step_adam(n, step, &s);
 }
 
 static submod_status make_adamw(size_t n, submod_step **step)
 {
-    submod_adam_settings s = {.beta1 = 0.7, .beta2 = 0.95, .epsilon = 1e-3, .decay = 0.1};
-    return submod_step_adam(n, &s, step);
+    submod_adam_settings s = slow_settings();
+    s.decay = 0.1;
+    return submod_step_adam(n, step, &s);
 }
 
 static const struct {
@@ -182,17 +192,17 @@ START_TEST(bad_steps)
         ck_assert_int_eq(submod_step_nesterov(2, bad[i], &step), SUBMOD_EINVAL);
         submod_adam_settings s = submod_adam_defaults();
         s.beta1 = bad[i];
-        ck_assert_int_eq(submod_step_adam(2, &s, &step), SUBMOD_EINVAL);
+        ck_assert_int_eq(submod_step_adam(2, &step, &s), SUBMOD_EINVAL);
         s = submod_adam_defaults();
         s.beta2 = bad[i];
-        ck_assert_int_eq(submod_step_adam(2, &s, &step), SUBMOD_EINVAL);
+        ck_assert_int_eq(submod_step_adam(2, &step, &s), SUBMOD_EINVAL);
     }
     submod_adam_settings s = submod_adam_defaults();
     s.epsilon = 0;
-    ck_assert_int_eq(submod_step_adam(2, &s, &step), SUBMOD_EINVAL);
+    ck_assert_int_eq(submod_step_adam(2, &step, &s), SUBMOD_EINVAL);
     s = submod_adam_defaults();
     s.decay = -1;
-    ck_assert_int_eq(submod_step_adam(2, &s, &step), SUBMOD_EINVAL);
+    ck_assert_int_eq(submod_step_adam(2, &step, &s), SUBMOD_EINVAL);
     ck_assert_int_eq(submod_step_gd(0, &step), SUBMOD_EINVAL);
     ck_assert_int_eq(submod_step_gd(2, NULL), SUBMOD_EINVAL);
     ck_assert_int_eq(submod_step_gd(SIZE_MAX / 4, &step), SUBMOD_ENOMEM);
@@ -233,7 +243,7 @@ START_TEST(adam_tells_of_overflowing_squares)
 {
     double x[2] = {1, 2}, large[2] = {1e200, 1};
     submod_step *step = NULL;
-    ck_assert_ok(submod_step_adam(2, NULL, &step));
+    ck_assert_ok(submod_step_adam(2, &step, NULL));
     ck_assert_int_eq(submod_step_apply(step, 0.1, large, x), SUBMOD_ENUMERIC);
     ck_assert(x[0] == 1 && x[1] == 2);
     submod_step_free(step);

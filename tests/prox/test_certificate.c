@@ -1,4 +1,4 @@
-/* Combinations and the certificate checker: what is right passes, what is corrupted shows. */
+/* Combinations and the certificate checker: it accepts what is right, finds what is corrupted. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

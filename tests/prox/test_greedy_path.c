@@ -1,4 +1,5 @@
-/* The greedy path against Algorithm 2 followed literally, O(p^2), and against the exact prox. */
+/* The greedy path against two references: Algorithm 2 followed step by step, O(p^2), and the exact
+ * prox. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -110,7 +111,8 @@ static void slow(const submod_fn *fn, const double *x, double lambda, bool hinge
 {
     path p = {.n = submod_fn_size(fn)};
     int32_t order[MOST];
-    submod_lovasz_settings vertex = {.ties = SUBMOD_TIES_INDEX};
+    submod_lovasz_settings vertex = submod_lovasz_defaults();
+    vertex.ties = SUBMOD_TIES_INDEX;
     double g[MOST];
     ck_assert_ok(submod_lovasz(fn, x, NULL, g, order, &vertex, NULL));
     for (size_t i = 0; i < p.n; i++) {

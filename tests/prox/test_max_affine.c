@@ -1,4 +1,4 @@
-/* Prox of max-affine functions against all active sets, and against closed forms. */
+/* The prox of max-affine functions against all active sets, and against closed forms. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

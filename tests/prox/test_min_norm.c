@@ -1,5 +1,5 @@
-/* Fujishige-Wolfe and Frank-Wolfe: optimality by independent means, hard inputs, limits, failures.
- */
+/* Fujishige-Wolfe and Frank-Wolfe: optimality checked by independent means, hard inputs, limits and
+ * failures. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
-/* Proximal operators: every method that can do a function, on every family, against the conditions
- * of optimality over all subsets; then the laws that any prox obeys, and limits. */
+/* Proximal operators. Every method runs on every family that it can handle; its results are checked
+ * against the conditions of optimality over all subsets. Then come the laws that any prox obeys,
+ * and limits. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -447,9 +448,38 @@ START_TEST(hinge_of_a_function_that_is_not_monotone)
 }
 END_TEST
 
+/* A sum is modular or of the cardinality if all of its terms are, whatever their order. */
+START_TEST(sums_of_different_kinds)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 31);
+    for (size_t a = 0; a < family_count; a++) {
+        for (size_t b = 0; b < family_count; b++) {
+            submod_fn *const f[2] = {families[a].make(N, &rng), families[b].make(N, &rng)};
+            submod_fn *sum = NULL;
+            double x[N], u[N], s[N];
+            ck_assert_ok(submod_fn_sum(f, NULL, 2, &sum));
+            double *F = subset_values(sum);
+            draw(&rng, x, N, 0);
+            prox(sum, x, 0.5, u, s);
+            double scale = value_scale(F, N), gap = choquet(F, N, u);
+            for (size_t i = 0; i < N; i++) {
+                gap += 0.25 * (u[i] - x[i]) * (u[i] - x[i]) - s[i] * (x[i] - s[i]);
+            }
+            ck_assert(worst_excess(F, N, s) <= 1e-12 * scale); /* a base, which bounds the rest */
+            ck_assert(gap <= 1e-8 * scale * fmax(1, max_abs(x, N)));
+            free(F);
+            submod_fn_free(f[0]);
+            submod_fn_free(f[1]);
+            submod_fn_free(sum);
+        }
+    }
+}
+END_TEST
+
 int main(void)
 {
     return RUN_TESTS("prox", all_methods_all_families, gap_of_any_pair, info_is_what_was_returned,
                      nonexpansive, translation_and_scaling, moreau, limits_of_lambda, one_element,
-                     hinge, hinge_of_a_function_that_is_not_monotone);
+                     hinge, hinge_of_a_function_that_is_not_monotone, sums_of_different_kinds);
 }

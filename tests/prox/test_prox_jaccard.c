@@ -1,5 +1,5 @@
-/* The exact Jaccard prox in all its forms, against slow decompositions that share no code with it,
- * and by its laws. */
+/* The exact Jaccard prox in all its forms: against slow decompositions that share no code with it,
+ * and by the laws that it obeys. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -804,10 +804,23 @@ START_TEST(bad_input)
 }
 END_TEST
 
+/* Points that stand for one pixel each overflow as pixels do. */
+START_TEST(overflow_with_multiplicities)
+{
+    const double x[2] = {1e308, 0.9e308};
+    const uint64_t once[2] = {1, 1};
+    double u[2] = {7, 7}, s[2];
+    ck_assert_int_eq(submod_prox_jaccard_points(2, x, (uint8_t[]){1, 0}, once, 1, u, s, NULL, NULL),
+                     SUBMOD_ENUMERIC);
+    ck_assert(u[0] == 7);
+}
+END_TEST
+
 int main(void)
 {
-    return RUN_TESTS("prox_jaccard", brute_force, larger_instances, laws, limits, special_cases,
-                     work_is_bounded, same_bits_for_any_number_of_threads, points_are_many_pixels,
+    return RUN_TESTS("prox_jaccard", overflow_with_multiplicities, brute_force, larger_instances,
+                     laws, limits, special_cases, work_is_bounded,
+                     same_bits_for_any_number_of_threads, points_are_many_pixels,
                      points_are_very_many_pixels, histogram_keeps_its_word, histogram_special_cases,
                      histogram_with_a_wide_delta, layer_is_the_prox_of_each_image,
                      layer_gives_the_gradient_on_a_linear_piece,

@@ -1,5 +1,5 @@
-/* Proximal operators: larger problems with known structure, work on adversarial inputs, bad input.
- */
+/* Proximal operators on larger problems of known structure; the work on adversarial inputs; bad
+ * input. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -357,14 +357,17 @@ START_TEST(bad_input)
     REFUSES(SUBMOD_ENONFINITE, fn, x, NAN, u, s, NULL);
     REFUSES(SUBMOD_ENONFINITE, fn, x, INFINITY, u, s, NULL);
     REFUSES(SUBMOD_ENONFINITE, fn, bad, 1, u, s, NULL);
-    ck_assert_str_eq(submod_last_error(), "submod_prox: x[1] is nan");
+    ck_assert_str_eq(submod_last_error(), "submod_prox: x[1] is nan; it must be finite");
     t.method = (submod_prox_method)10;
     REFUSES(SUBMOD_EINVAL, fn, x, 1, u, s, &t);
+    ck_assert_str_eq(submod_last_error(),
+                     "submod_prox: method = 10 is unknown; see submod_prox_method");
     t.method = (submod_prox_method)-1;
     REFUSES(SUBMOD_EINVAL, fn, x, 1, u, s, &t);
     t = d;
     t.tolerance = -1;
     REFUSES(SUBMOD_EINVAL, fn, x, 1, u, s, &t);
+    ck_assert_str_eq(submod_last_error(), "submod_prox: tolerance = -1 must be finite and >= 0");
     t.tolerance = NAN;
     REFUSES(SUBMOD_EINVAL, fn, x, 1, u, s, &t);
     t = d;
@@ -375,8 +378,8 @@ START_TEST(bad_input)
     t = d;
     t.method = SUBMOD_PROX_CLOSED_FORM;
     REFUSES(SUBMOD_EUNSUPPORTED, fn, x, 1, u, s, &t);
-    ck_assert_str_eq(submod_last_error(),
-                     "submod_prox: method 'closed form' cannot do a sqrt function");
+    ck_assert_str_eq(submod_last_error(), "submod_prox: method 'closed form' cannot handle a sqrt "
+                                          "function; try SUBMOD_PROX_AUTO");
     t.method = SUBMOD_PROX_CARDINALITY;
     REFUSES(SUBMOD_EUNSUPPORTED, jaccard, x, 1, u, s, &t);
     custom = families[family_count - 1].make(3, &rng);

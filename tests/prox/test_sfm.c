@@ -1,4 +1,5 @@
-/* Minimisation against all subsets: value, smallest and largest minimiser, base, gap. */
+/* Submodular minimisation against a search of all subsets: value, smallest and largest minimiser,
+ * base, gap. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,5 @@
-/* The mathematics of the studies against slow and obvious ways to the same numbers, and the way of
- * their values into the report.
- */
+/* The mathematics of the studies against slow and obvious computations, and how their values get
+ * into the report. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

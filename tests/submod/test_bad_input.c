@@ -1,4 +1,4 @@
-/* Bad input: a status with words, and nothing written to the outputs. */
+/* Bad input: a status, an error message, and nothing written to the outputs. */
 #include <math.h>
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 static submod_fn *const untouched = (submod_fn *)&families; /* any address */
 
-/* The call fails with this status, its words contain `words`, and fn still is what it was. */
+/* The call fails with this status, its error message contains `words`, and fn is unchanged. */
 #define ck_assert_refused(call, expected, words) \
     do { \
         int status_ = (call); \
@@ -58,7 +58,7 @@ START_TEST(null_pointers)
     ck_assert_not_made(submod_fn_facility(3, 2, NULL, &fn), SUBMOD_EINVAL, "benefit is NULL");
     ck_assert_not_made(submod_fn_logdet(3, NULL, &fn), SUBMOD_EINVAL, "K is NULL");
     ck_assert_not_made(submod_fn_scale(NULL, 1, &fn), SUBMOD_EINVAL, "NULL");
-    ck_assert_not_made(submod_fn_sum(NULL, NULL, 0, &fn), SUBMOD_EINVAL, "no functions");
+    ck_assert_not_made(submod_fn_sum(NULL, NULL, 0, &fn), SUBMOD_EINVAL, "a sum needs functions");
     ck_assert_not_made(submod_fn_add_modular(NULL, &value, &fn), SUBMOD_EINVAL, "f is NULL");
     ck_assert_not_made(submod_fn_restrict(NULL, NULL, 1, &fn), SUBMOD_EINVAL, "f is NULL");
     ck_assert_not_made(submod_fn_contract(NULL, NULL, 1, &fn), SUBMOD_EINVAL, "f is NULL");
@@ -92,19 +92,19 @@ START_TEST(numbers)
     const int32_t items[3] = {0, 1, 2}, far[3] = {0, 1, 5}, minus[3] = {0, -1, 2};
     const double asymmetric[4] = {1, 0.5, 0.4, 1}, indefinite[4] = {1, 2, 2, 1};
     const double uneven[9] = {1e12, 0, 0, 0, 1, 0.9, 0, 0, 1}, no_diagonal[4] = {1, 0, 0, 0};
-    ck_assert_not_made(submod_fn_logdet(3, uneven, &fn), SUBMOD_EINVAL, "not symmetric");
+    ck_assert_not_made(submod_fn_logdet(3, uneven, &fn), SUBMOD_EINVAL, "must be symmetric");
     ck_assert_not_made(submod_fn_logdet(2, no_diagonal, &fn), SUBMOD_ENUMERIC, "positive definite");
     ck_assert_not_made(submod_fn_modular(3, nan_w, &fn), SUBMOD_ENONFINITE, "w[1] is nan");
     ck_assert_not_made(submod_fn_modular(3, inf_w, &fn), SUBMOD_ENONFINITE, "w[2] is -inf");
     ck_assert_not_made(submod_fn_cardinality(2, nan_w, &fn), SUBMOD_ENONFINITE, "h[1] is nan");
-    ck_assert_not_made(submod_fn_cardinality(3, convex, &fn), SUBMOD_EINVAL, "not concave");
+    ck_assert_not_made(submod_fn_cardinality(3, convex, &fn), SUBMOD_EINVAL, "must be concave");
     ck_assert_not_made(submod_fn_cardinality(3, shifted, &fn), SUBMOD_EINVAL, "h[0] = 1");
     ck_assert_not_made(submod_fn_coverage(3, start, items, 3, negative, &fn), SUBMOD_EINVAL,
-                       "weight[2] = -3 is negative");
+                       "weight[2] = -3 must be >= 0");
     ck_assert_not_made(submod_fn_coverage(3, start, items, 3, nan_w, &fn), SUBMOD_ENONFINITE,
                        "weight[1]");
     ck_assert_not_made(submod_fn_coverage(3, bad_start, items, 3, convex, &fn), SUBMOD_EINVAL,
-                       "start[2] = 1 is less");
+                       "start[2] = 1 must be >= start[1] = 2");
     ck_assert_not_made(submod_fn_coverage(3, late, items, 3, convex, &fn), SUBMOD_EINVAL,
                        "start[0] = 1");
     ck_assert_not_made(submod_fn_coverage(3, start, far, 3, convex, &fn), SUBMOD_EINVAL,
@@ -119,7 +119,7 @@ START_TEST(numbers)
                        "weight[2] = -3");
     ck_assert_not_made(submod_fn_facility(3, 1, negative, &fn), SUBMOD_EINVAL, "benefit[2] = -3");
     ck_assert_not_made(submod_fn_facility(3, 1, inf_w, &fn), SUBMOD_ENONFINITE, "benefit[2]");
-    ck_assert_not_made(submod_fn_logdet(2, asymmetric, &fn), SUBMOD_EINVAL, "not symmetric");
+    ck_assert_not_made(submod_fn_logdet(2, asymmetric, &fn), SUBMOD_EINVAL, "must be symmetric");
     ck_assert_not_made(submod_fn_logdet(2, indefinite, &fn), SUBMOD_ENUMERIC, "positive definite");
 }
 END_TEST
@@ -135,8 +135,8 @@ START_TEST(combinations)
     ck_assert_not_made(submod_fn_sum(mixed, NULL, 2, &fn), SUBMOD_EINVAL, "f[1] has 4 elements");
     ck_assert_not_made(submod_fn_sum(missing, NULL, 2, &fn), SUBMOD_EINVAL, "f[1] is NULL");
     ck_assert_not_made(submod_fn_sum(same, negative, 2, &fn), SUBMOD_EINVAL, "coefficient[1] = -1");
-    ck_assert_not_made(submod_fn_sum(same, NULL, 0, &fn), SUBMOD_EINVAL, "no functions");
-    ck_assert_not_made(submod_fn_scale(f, -2, &fn), SUBMOD_EINVAL, "negative");
+    ck_assert_not_made(submod_fn_sum(same, NULL, 0, &fn), SUBMOD_EINVAL, "a sum needs functions");
+    ck_assert_not_made(submod_fn_scale(f, -2, &fn), SUBMOD_EINVAL, "must be >= 0");
     ck_assert_not_made(submod_fn_scale(f, NAN, &fn), SUBMOD_ENONFINITE, "nan");
     ck_assert_not_made(submod_fn_add_modular(f, w, &fn), SUBMOD_ENONFINITE, "w[1] is nan");
     ck_assert_not_made(submod_fn_add_modular(f, NULL, &fn), SUBMOD_EINVAL, "w is NULL");
@@ -207,6 +207,28 @@ START_TEST(large_blocks_need_a_minimiser)
     ck_assert_refused(submod_fn_minimize(f, NULL, 0, block, MANY, z, 0, in, NULL),
                       SUBMOD_EUNSUPPORTED, "no minimiser");
     ck_assert_ok(submod_fn_minimize(f, NULL, 0, block, 10, z, 1, in, NULL));
+    /* One limit for all that try all subsets. */
+    submod_sfm_settings s = submod_sfm_defaults();
+    s.method = SUBMOD_SFM_EXHAUSTIVE;
+    ck_assert_refused(submod_sfm(f, NULL, NULL, NULL, &s, NULL, NULL), SUBMOD_EUNSUPPORTED,
+                      "n = 30 must be <= 24");
+    ck_assert_refused(
+        submod_fn_minimize(f, NULL, 0, block, SUBMOD_EXHAUSTIVE_MAX + 1, z, 1, in, NULL),
+        SUBMOD_EUNSUPPORTED, "no minimiser");
+    submod_fn_free(f);
+}
+END_TEST
+
+/* Subsets whose F - z is no number: no minimum can be told. */
+START_TEST(subsets_that_overflow)
+{
+    submod_fn *f = NULL;
+    const double huge[2] = {1e308, 1e308}, z[2] = {-1.7e308, 0};
+    uint8_t in[2] = {7, 7};
+    ck_assert_ok(submod_fn_facility(2, 1, huge, &f));
+    ck_assert_refused(submod_fn_minimize(f, NULL, 0, (int32_t[]){0, 1}, 2, z, 0, in, NULL),
+                      SUBMOD_ENUMERIC, "F - z overflows");
+    ck_assert(in[0] == 7 && in[1] == 7);
     submod_fn_free(f);
 }
 END_TEST
@@ -216,9 +238,10 @@ START_TEST(extension)
     submod_fn *f = NULL;
     const double nan_x[3] = {0, 1, NAN}, inf_x[3] = {INFINITY, 1, 2},
                  huge[3] = {1e308, 1e308, 1e308};
-    const submod_lovasz_settings unknown = {.ties = (submod_ties)9};
+    submod_lovasz_settings unknown = submod_lovasz_defaults();
     double value = 7, g[3] = {7, 7, 7};
     int32_t order[3] = {7, 7, 7};
+    unknown.ties = (submod_ties)9;
     ck_assert_ok(submod_fn_modular(3, (double[]){1, 2, 3}, &f));
     ck_assert_refused(submod_lovasz(f, nan_x, &value, g, order, NULL, NULL), SUBMOD_ENONFINITE,
                       "x[2] is nan");
@@ -244,7 +267,8 @@ START_TEST(checker_settings)
     ck_assert_ok(submod_fn_sqrt(3, &f));
     submod_check_settings s = submod_check_defaults();
     s.exhaustive_max = SUBMOD_EXHAUSTIVE_MAX + 1;
-    ck_assert_refused(submod_fn_check(f, &report, &s), SUBMOD_EINVAL, "exhaustive_max = 21");
+    ck_assert_refused(submod_fn_check(f, &report, &s), SUBMOD_EINVAL,
+                      "exhaustive_max = 25 must be at most 24");
     s = submod_check_defaults();
     s.time_limit = 0;
     ck_assert_refused(submod_fn_check(f, &report, &s), SUBMOD_EINVAL, "time_limit");
@@ -372,13 +396,13 @@ START_TEST(tables_of_callbacks)
     ck_assert_not_made(submod_fn_custom(4, &ops, &ctx, &fn), SUBMOD_EINVAL, "state_size");
     ops.state_size = 8;
     ops.push = bad_push;
-    ck_assert_not_made(submod_fn_custom(4, &ops, &ctx, &fn), SUBMOD_EINVAL, "reset and push");
+    ck_assert_not_made(submod_fn_custom(4, &ops, &ctx, &fn), SUBMOD_EINVAL, "both be NULL");
     ops.push = NULL;
     ops.chain = bad_chain;
     ck_assert_not_made(submod_fn_custom(4, &ops, &ctx, &fn), SUBMOD_EINVAL, "need reset and push");
     ops.chain = NULL;
     ops.eval = NULL;
-    ck_assert_not_made(submod_fn_custom(4, &ops, &ctx, &fn), SUBMOD_EINVAL, "eval is missing");
+    ck_assert_not_made(submod_fn_custom(4, &ops, &ctx, &fn), SUBMOD_EINVAL, "eval is NULL");
     ops.eval = bad_eval;
     ck_assert_not_made(submod_fn_custom(0, &ops, &ctx, &fn), SUBMOD_EINVAL, "n = 0");
     ops.minimize = bad_minimize;
@@ -394,6 +418,6 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("bad_input", sizes, null_pointers, numbers, combinations, evaluation,
-                     large_blocks_need_a_minimiser, extension, checker_settings, failing_callbacks,
-                     tables_of_callbacks);
+                     large_blocks_need_a_minimiser, subsets_that_overflow, extension,
+                     checker_settings, failing_callbacks, tables_of_callbacks);
 }

@@ -1,4 +1,4 @@
-/* The baselines' views and types, gradients that add up, threads and size. */
+/* The baselines with all views and types, accumulated gradients, many threads, large inputs. */
 #include <submod/baseline.h>
 
 #include <math.h>

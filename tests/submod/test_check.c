@@ -1,5 +1,5 @@
-/* The checker: proofs on small ground sets, counterexamples that hold, random tests on large ones.
- */
+/* submod_fn_check: all subsets of small ground sets, random tests on large ones, counterexamples
+ * that hold. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -248,6 +248,33 @@ static submod_status square_root(const void *ctx, const int32_t *set, size_t k, 
     return SUBMOD_OK;
 }
 
+/* A large F(empty) hides no violation, and its rounding is none. */
+START_TEST(any_value_of_the_empty_set)
+{
+    enum { N = 6 };
+    const double empty[] = {0, 1e3, -1e10, 1e13};
+    for (size_t i = 0; i < 4; i++) {
+        double convex[N + 1], concave[N + 1];
+        for (size_t k = 0; k <= N; k++) {
+            convex[k] = empty[i] + (double)(k * k);
+            concave[k] = empty[i] + 7 * sqrt((double)k);
+        }
+        submod_fn *bad = custom(N, of_size, convex), *good = custom(N, of_size, concave);
+        submod_check_report r;
+        ck_assert_ok(submod_fn_check(bad, &r, NULL));
+        ck_assert(!r.submodular && r.monotone && !r.symmetric);
+        ck_assert_int_eq(r.normalised, i == 0);
+        submod_check_report_clear(&r);
+        ck_assert_ok(submod_fn_check(good, &r, NULL));
+        ck_assert(r.submodular && r.monotone && !r.symmetric);
+        ck_assert_int_eq(r.normalised, i == 0);
+        submod_check_report_clear(&r);
+        submod_fn_free(bad);
+        submod_fn_free(good);
+    }
+}
+END_TEST
+
 START_TEST(inconsistent_callbacks)
 {
     submod_fn_ops ops = {.struct_size = sizeof ops,
@@ -282,5 +309,5 @@ int main(void)
 {
     return RUN_TESTS("check", known_answers, one_violation_anywhere, all_families_are_submodular,
                      tiny_ground_sets, random_tests_find_dice, time_is_bounded,
-                     inconsistent_callbacks);
+                     any_value_of_the_empty_set, inconsistent_callbacks);
 }

@@ -1,4 +1,5 @@
-/* Two masks, and confusion counts by definition: types, strides, labels, errors. */
+/* The IoU of two masks, and confusion counts against their definition: types, strides, labels,
+ * errors. */
 #include <submod/metric.h>
 
 #include <math.h>
@@ -30,7 +31,7 @@ START_TEST(jaccard_of_all_small_masks)
     double value = -1;
     ck_assert_ok(submod_jaccard_index(NULL, NULL, 0, &value));
     ck_assert_double_eq(value, 1);
-    assert_error(submod_jaccard_index(NULL, NULL, 1, &value), SUBMOD_EINVAL, "mask is NULL");
+    assert_error(submod_jaccard_index(NULL, NULL, 1, &value), SUBMOD_EINVAL, "truth is NULL");
     assert_error(submod_jaccard_index(NULL, NULL, 0, NULL), SUBMOD_EINVAL, "value is NULL");
 }
 END_TEST
@@ -247,9 +248,9 @@ START_TEST(counts_add_up)
     ck_assert_ok(submod_confusion_merge(b, b));
     ck_assert_ok(submod_confusion_add_counts(b, (int64_t[]){1, 0, 5, 0}));
     assert_counts(b, (int64_t[]){5, 4, 5, 4}, 4);
-    assert_error(submod_confusion_merge(b, other), SUBMOD_EINVAL, "2 classes and 3 classes");
+    assert_error(submod_confusion_merge(b, other), SUBMOD_EINVAL, "2 classes, but other has 3");
     assert_error(submod_confusion_add_counts(b, (int64_t[]){1, 0, -5, 0}), SUBMOD_EINVAL,
-                 "counts[2] = -5 is negative");
+                 "counts[2] = -5 must be >= 0");
     assert_error(submod_confusion_add_counts(b, (int64_t[]){1, INT64_MAX - 10, 0, 0}),
                  SUBMOD_EINVAL, "2^63 - 1");
     assert_error(submod_confusion_add_counts(b, NULL), SUBMOD_EINVAL, "counts is NULL");
@@ -278,10 +279,10 @@ START_TEST(bad_views_and_sizes)
     submod_labels strange = a, huge = submod_labels_u8(x, SIZE_MAX, 2);
     *(int *)(void *)&strange.type = 17;
     assert_error(submod_confusion_add(c, &a, &b), SUBMOD_EINVAL,
-                 "prediction is 2 images of 3 pixels, truth is 3 of 2");
-    assert_error(submod_confusion_add(c, &a, &none), SUBMOD_EINVAL, "truth has no data");
+                 "2 images of 3 pixels, 3 images of 2 pixels");
+    assert_error(submod_confusion_add(c, &a, &none), SUBMOD_EINVAL, "truth.data is NULL");
     assert_error(submod_confusion_add(c, NULL, &a), SUBMOD_EINVAL, "prediction is NULL");
-    assert_error(submod_confusion_add(c, &strange, &a), SUBMOD_EINVAL, "unknown type 17");
+    assert_error(submod_confusion_add(c, &strange, &a), SUBMOD_EINVAL, "type = 17 is unknown");
     assert_error(submod_confusion_add(c, &huge, &huge), SUBMOD_EINVAL, "size_t");
     huge.batch = huge.pixels = SIZE_MAX / UINT32_MAX + 1; /* to who multiplies, not many */
     assert_error(submod_confusion_add(c, &huge, &huge), SUBMOD_EINVAL, "size_t");

@@ -145,7 +145,7 @@ START_TEST(equibatch_bad_input)
     assert_error(submod_equibatch_create(2, start, ids, 0, 1, &s), SUBMOD_EINVAL, "classes = 0");
     assert_error(submod_equibatch_create(2, late, ids, 5, 1, &s), SUBMOD_EINVAL, "start[0] = 1");
     assert_error(submod_equibatch_create(2, descending, ids, 5, 1, &s), SUBMOD_EINVAL,
-                 "start[2] = 1 is less than start[1] = 2");
+                 "start[2] = 1 must be >= start[1] = 2");
     assert_error(submod_equibatch_create(2, start, bad, 5, 1, &s), SUBMOD_EINVAL,
                  "class_ids[1] = 5 is not in [0, 5)");
     assert_error(submod_equibatch_create(2, start, negative, 5, 1, &s), SUBMOD_EINVAL,

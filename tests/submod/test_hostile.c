@@ -17,14 +17,15 @@
 
 static const size_t many = (size_t)1 << 60; /* times 16 it is 0 */
 
-/* Every loss of many images without pixels. */
-static void lose_nothing(size_t classes, const submod_loss_settings *s)
+/* Every loss of a batch where the images or the pixels are none. */
+static void lose_nothing(size_t batch, size_t classes, size_t pixels, const submod_loss_settings *s)
 {
-    const submod_scores scores = submod_scores_f32(NULL, many, classes, 0);
-    const submod_scores one = submod_scores_f32(NULL, many, 1, 0);
-    const submod_labels labels = submod_labels_u8(NULL, many, 0);
-    const submod_labels multi = submod_labels_multilabel(NULL, SUBMOD_LABEL_U8, many, classes, 0);
-    const submod_gradient g = submod_gradient_dense(NULL, classes, 0);
+    const submod_scores scores = submod_scores_f32(NULL, batch, classes, pixels);
+    const submod_scores one = submod_scores_f32(NULL, batch, 1, pixels);
+    const submod_labels labels = submod_labels_u8(NULL, batch, pixels);
+    const submod_labels multi =
+        submod_labels_multilabel(NULL, SUBMOD_LABEL_U8, batch, classes, pixels);
+    const submod_gradient g = submod_gradient_dense(NULL, classes, pixels);
     double loss[8];
     memset(loss, 1, sizeof loss);
     ck_assert_ok(submod_lovasz_softmax(&scores, &labels, &loss[0], &g, s, NULL, NULL));
@@ -44,7 +45,7 @@ static void lose_nothing(size_t classes, const submod_loss_settings *s)
     ck_assert_ok(submod_gpu_prox_workspace(&scores, 16, &bytes));
 }
 
-START_TEST(many_images_without_pixels)
+START_TEST(many_times_nothing)
 {
     for (int per_image = 0; per_image < 2; per_image++) {
         for (int engine = 0; engine < 2; engine++) {
@@ -52,8 +53,10 @@ START_TEST(many_images_without_pixels)
             s.engine = (submod_engine)engine;
             s.per_image = per_image;
             s.classes = SUBMOD_CLASSES_ALL;
-            lose_nothing(16, &s);
-            lose_nothing(2, &s);
+            lose_nothing(many, 16, 0, &s);
+            lose_nothing(many, 2, 0, &s);
+            lose_nothing(0, 16, many, &s);
+            lose_nothing(0, 2, SIZE_MAX, &s);
         }
     }
 }
@@ -107,6 +110,11 @@ START_TEST(strides_out_of_memory)
     assert_error(submod_lovasz_hinge(&scores, &labels, &value, &far_gradient, NULL, NULL, NULL),
                  SUBMOD_EINVAL, "strides of the gradient");
     ck_assert(value == 7 && g[0] == 7);
+    submod_scores around = submod_scores_f32(score, 2, 2, 2); /* 2^64 + 6 beyond the first */
+    around.batch_stride = around.class_stride = PTRDIFF_MAX;
+    around.pixel_stride = 8;
+    assert_error(submod_lovasz_softmax(&around, &labels, &value, NULL, NULL, NULL, NULL),
+                 SUBMOD_EINVAL, "strides of scores");
     submod_scores two = submod_scores_f32(score, 1, 2, 1);
     submod_labels each = submod_labels_multilabel(label, SUBMOD_LABEL_U8, 1, 2, 1);
     each.class_stride = PTRDIFF_MAX;
@@ -361,8 +369,8 @@ END_TEST
 
 START_TEST(nested_scales)
 {
-    const double factors[] = {1, 0.5, 2};
-    for (size_t k = 0; k < 3; k++) {
+    const double factors[] = {1, 0.5, 0, 2};
+    for (size_t k = 0; k < 4; k++) {
         submod_fn *f = NULL, *next = NULL;
         double value = 7;
         ck_assert_ok(submod_fn_sqrt(N, &f));
@@ -448,19 +456,25 @@ START_TEST(merged_functions)
     submod_rng_seed(&rng, 5);
     for (size_t k = 0; k < family_count; k++) {
         submod_fn *F = families[k].make(N, &rng);
-        submod_fn *a = NULL, *b = NULL, *c = NULL, *d = NULL, *s = NULL;
+        submod_fn *a = NULL, *b = NULL, *c = NULL, *d = NULL, *e = NULL, *s = NULL;
         ck_assert_ok(submod_fn_contract(F, (int32_t[]){2}, 1, &a));          /* 0 1 3 4 5 */
         ck_assert_ok(submod_fn_restrict(a, (int32_t[]){4, 3, 1, 0}, 4, &b)); /* 5 4 1 0 */
         ck_assert_ok(submod_fn_contract(b, (int32_t[]){1}, 1, &c));          /* 5 1 0 */
+        ck_assert_ok(submod_fn_contract(a, (int32_t[]){3}, 1, &e));          /* 0 1 3 5 */
         submod_fn *const same[2] = {c, c};
         ck_assert_ok(submod_fn_sum(same, (double[]){2, 0.5}, 2, &s));
         submod_fn *const sums[2] = {s, c};
         ck_assert_ok(submod_fn_sum(sums, (double[]){3, 1}, 2, &d));
-        double base, whole, value;
+        double base, whole, value, first;
         ck_assert_ok(submod_fn_eval(F, (int32_t[]){2, 4}, 2, &base));
         ck_assert_ok(submod_fn_eval(F, (int32_t[]){2, 4, 5, 0}, 4, &whole));
         ck_assert_ok(submod_fn_eval(c, (int32_t[]){0, 2}, 2, &value));
         ck_assert_near(value, whole - base, 1e-12 * (1 + fabs(whole) + fabs(base)));
+        ck_assert_ok(submod_fn_eval(e, (int32_t[]){0, 3}, 2, &value));
+        ck_assert_near(value, whole - base, 1e-12 * (1 + fabs(whole) + fabs(base)));
+        ck_assert_ok(submod_fn_eval(F, (int32_t[]){2}, 1, &first));
+        ck_assert_ok(submod_fn_eval(b, (int32_t[]){3, 1, 0}, 3, &value));
+        ck_assert_near(value, whole - first, 1e-12 * (1 + fabs(whole) + fabs(first)));
         ck_assert_ok(submod_fn_eval(d, (int32_t[]){0, 2}, 2, &value));
         ck_assert_near(value, 8.5 * (whole - base), 1e-11 * (1 + fabs(whole) + fabs(base)));
         submod_check_report report;
@@ -472,6 +486,7 @@ START_TEST(merged_functions)
         submod_fn_free(b);
         submod_fn_free(c);
         submod_fn_free(d);
+        submod_fn_free(e);
         submod_fn_free(s);
     }
 }
@@ -533,6 +548,35 @@ START_TEST(prox_that_overflows_a_float)
 }
 END_TEST
 
+/* One number that is too large among many is enough, wherever it is, and nothing is written. */
+START_TEST(one_prox_that_overflows_a_float)
+{
+    enum { IMAGES = 2, PIXELS = 1100 }; /* of several tiles */
+    static float score[IMAGES * PIXELS], moved[IMAGES * PIXELS], slope[IMAGES * PIXELS];
+    static uint8_t label[IMAGES * PIXELS];
+    const size_t places[] = {0, PIXELS - 1, PIXELS, IMAGES * PIXELS - 1};
+    const submod_scores scores = submod_scores_f32(score, IMAGES, 1, PIXELS);
+    const submod_labels labels = submod_labels_u8(label, IMAGES, PIXELS);
+    submod_gradient u = submod_gradient_dense(moved, 1, PIXELS);
+    submod_gradient g = submod_gradient_dense(slope, 1, PIXELS);
+    for (size_t k = 0; k < 4; k++) {
+        for (size_t i = 0; i < IMAGES * PIXELS; i++) {
+            score[i] = i == places[k] ? -3e38F : 0;
+            moved[i] = slope[i] = 7;
+        }
+        u.scale = 2;
+        assert_error(submod_prox_lovasz_hinge(&scores, &labels, 1, &u, &g, NULL, NULL, NULL),
+                     SUBMOD_ENUMERIC, "overflows a float");
+        for (size_t i = 0; i < IMAGES * PIXELS; i++) {
+            ck_assert(moved[i] == 7 && slope[i] == 7);
+        }
+        u.scale = 1;
+        ck_assert_ok(submod_prox_lovasz_hinge(&scores, &labels, 1, &u, &g, NULL, NULL, NULL));
+        ck_assert(moved[places[k]] == -3e38F && slope[places[k]] == 0);
+    }
+}
+END_TEST
+
 START_TEST(gradients_that_overflow_a_float)
 {
     const float score[2] = {0, 0};
@@ -579,10 +623,10 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("hostile", many_images_without_pixels, histogram_of_nothing,
-                     strides_out_of_memory, means_over_images_without_pixels,
-                     more_images_than_can_be_counted, compute_after_fork, changing_input,
-                     nested_sums, nested_scales, nested_minors, nested_modular_parts,
-                     deepest_nesting, merged_functions, prox_with_little_lambda,
-                     prox_that_overflows_a_float, gradients_that_overflow_a_float);
+    return RUN_TESTS("hostile", many_times_nothing, histogram_of_nothing, strides_out_of_memory,
+                     means_over_images_without_pixels, more_images_than_can_be_counted,
+                     compute_after_fork, changing_input, nested_sums, nested_scales, nested_minors,
+                     nested_modular_parts, deepest_nesting, merged_functions,
+                     prox_with_little_lambda, prox_that_overflows_a_float,
+                     one_prox_that_overflows_a_float, gradients_that_overflow_a_float);
 }

@@ -1,5 +1,5 @@
-/* What the Lovász losses refuse, by loss.h's table: softmax, sigmoid and hinge, both engines; the
- * words, and that neither the loss nor the gradient is touched. */
+/* What the Lovász losses refuse, by loss.h's table: softmax, sigmoid and hinge, both engines.
+ * Checks the error message, and that neither the loss nor the gradient is touched. */
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -186,13 +186,13 @@ START_TEST(views_and_sizes)
         refuse_call(&c, SUBMOD_EINVAL, "scores have no data");
         make(&c, variant);
         c.labels.data = NULL;
-        refuse_call(&c, SUBMOD_EINVAL, "labels has no data");
+        refuse_call(&c, SUBMOD_EINVAL, "labels.data is NULL");
         make(&c, variant);
         c.scores.type = (submod_score_type)7;
         refuse_call(&c, SUBMOD_EINVAL, "unknown type 7");
         make(&c, variant);
         c.labels.type = (submod_label_type)7;
-        refuse_call(&c, SUBMOD_EINVAL, "unknown type 7");
+        refuse_call(&c, SUBMOD_EINVAL, "labels.type = 7 is unknown");
         make(&c, variant);
         c.gradient.data = NULL;
         refuse_call(&c, SUBMOD_EINVAL, "gradient has no data");

@@ -1,5 +1,5 @@
-/* The Lovász hinge and the hinge of any set function: where they meet, and where they are the plain
- * hinge loss. */
+/* The Lovász hinge and the hinge of any set function: where both agree, and where they are the
+ * plain hinge loss. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,8 +1,7 @@
 /* The special cases of loss.h's table, row by row, for softmax, sigmoid and hinge and both engines.
  *
- * All three are brought to the same binary problem, pixels with a score x and a label: sigmoid and
- * hinge by one class, softmax by the second of two classes with the logits 0 and x, the first of
- * which has weight 0. */
+ * All three solve the same binary problem: pixels with a score x and a label. Sigmoid and hinge
+ * have one class. Softmax has two, with the logits 0 and x, and the first one has weight 0. */
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
@@ -80,7 +79,7 @@ static double slope_of(kind k, double x) /* of v */
     return k == SOFTMAX || k == SIGMOID ? p * (1 - p) : 1;
 }
 
-/* One group by the words of the table: its loss, and the weight of each pixel's error. */
+/* One group as the table says: its loss, and the weight of each pixel's error. */
 static double group_by_table(const binary *d, kind k, submod_classes classes, size_t first,
                              size_t last, double *weight)
 {

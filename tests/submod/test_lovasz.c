@@ -97,8 +97,8 @@ static void is_subgradient(submod_fn *fn, const double *F, double scale, submod_
 {
     double x[N], g[N], y[N];
     for (int ties = 0; ties < 2; ties++) {
-        const submod_lovasz_settings settings = {.ties = ties ? SUBMOD_TIES_INDEX
-                                                              : SUBMOD_TIES_AVERAGE};
+        submod_lovasz_settings settings = submod_lovasz_defaults();
+        settings.ties = ties ? SUBMOD_TIES_INDEX : SUBMOD_TIES_AVERAGE;
         double value, total = 0, inner = 0;
         random_vector(rng, x, N, coarse);
         ck_assert_ok(submod_lovasz(fn, x, &value, g, NULL, &settings, NULL));
@@ -203,7 +203,8 @@ START_TEST(order_is_stable_and_belongs_to_g)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 7);
-    const submod_lovasz_settings settings = {.ties = SUBMOD_TIES_INDEX};
+    submod_lovasz_settings settings = submod_lovasz_defaults();
+    settings.ties = SUBMOD_TIES_INDEX;
     for (size_t i = 0; i < family_count; i++) {
         submod_fn *fn = families[i].make(N, &rng);
         for (int repeat = 0; repeat < 10; repeat++) {

@@ -1,5 +1,5 @@
-/* Minimisers of cut functions by maximum flow: all subsets, duality on genrmf, many parts at once.
- */
+/* Minimisers of cut functions by maximum flow: against all subsets, by duality on genrmf, and of
+ * many parts at once. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -156,7 +156,7 @@ START_TEST(miou_bad_input)
     ck_assert_ok(submod_miou_create(2, &a, NULL));
     ck_assert_ok(submod_miou_create(3, &b, NULL));
     assert_error(submod_miou_create(2, NULL, NULL), SUBMOD_EINVAL, "miou is NULL");
-    assert_error(submod_miou_merge(a, b), SUBMOD_EINVAL, "2 classes and 3 classes");
+    assert_error(submod_miou_merge(a, b), SUBMOD_EINVAL, "2 classes, but other has 3");
     assert_error(submod_miou_merge(a, NULL), SUBMOD_EINVAL, "NULL");
     assert_error(submod_miou_add(NULL, &labels, &labels), SUBMOD_EINVAL, "miou is NULL");
     assert_error(submod_miou_add(a, &labels, NULL), SUBMOD_EINVAL, "truth is NULL");

@@ -1,4 +1,4 @@
-/* Metrics of counts: the conventions of others, and the special cases of metric.h. */
+/* Metrics from counts: other libraries' conventions, and the special cases of metric.h. */
 #include <submod/metric.h>
 
 #include <math.h>
@@ -231,13 +231,13 @@ START_TEST(bad_metric_settings)
         const char *words;
     } cases[] = {{(int32_t[]){1, 3}, 2, -1, 0, "class_list[1] = 3 is not in [0, 3)"},
                  {(int32_t[]){-1}, 1, -1, 0, "class_list[0] = -1 is not in [0, 3)"},
-                 {(int32_t[]){2, 1, 2}, 3, -1, 0, "class_list[2] = 2 comes twice"},
-                 {(int32_t[]){2}, 0, -1, 0, "no class to average over"},
-                 {(int32_t[]){2}, 1, 2, 0, "no class to average over"},
-                 {NULL, 1, -1, 0, "class_count = 1 without a class_list"},
+                 {(int32_t[]){2, 1, 2}, 3, -1, 0, "class_list[2] = 2 occurs twice"},
+                 {(int32_t[]){2}, 0, -1, 0, "no class is left"},
+                 {(int32_t[]){2}, 1, 2, 0, "no class is left"},
+                 {NULL, 1, -1, 0, "class_count = 1 must be 0 without a class_list"},
                  {NULL, 0, 3, 0, "leave_out = 3"},
                  {NULL, 0, -2, 0, "leave_out = -2"},
-                 {NULL, 0, -1, 4, "absent = 4"},
+                 {NULL, 0, -1, 4, "absent = 4 is unknown"},
                  {NULL, 0, -1, -1, "absent = -1"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         submod_metric_settings settings = submod_metric_defaults();

@@ -1,3 +1,4 @@
+/* An allocator that counts and fails on demand, and one that guards what it hands out. */
 #include "allocations.h"
 
 #include <check.h>

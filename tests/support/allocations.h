@@ -1,4 +1,4 @@
-/* Allocators that watch. */
+/* Allocators for tests: one that counts and fails on demand, one that guards its memory. */
 #ifndef SUBMOD_TESTS_ALLOCATIONS_H
 #define SUBMOD_TESTS_ALLOCATIONS_H
 
@@ -7,14 +7,14 @@
 
 typedef struct allocation_counts {
     long live;     /* not yet freed */
-    long left;     /* that still succeed; negative: no limit */
-    bool only_one; /* fails when none is left; else all that follow do too */
+    long left;     /* so many still succeed; negative: no limit */
+    bool only_one; /* only one fails when none is left; else all later ones fail too */
 } allocation_counts;
 
 extern allocation_counts allocations;
-/* Counts, and fails when it is told to. For one thread. */
+/* Counts allocations, and fails when none is left. For one thread. */
 extern const submod_allocator counting_allocator;
-/* Fills memory with rubbish, and a test fails when something was written around what it frees. */
+/* Fills memory with rubbish. The test fails if something was written around a block. */
 extern const submod_allocator guarding_allocator;
 
 #endif

@@ -1,3 +1,4 @@
+/* Gradient descent that records every iteration. */
 #include "descent.h"
 
 #include "support.h"

@@ -9,7 +9,7 @@ typedef struct record {
     size_t count, stop_at; /* stop_at: the iteration that ends the run */
 } record;
 
-/* Constant steps, 100 iterations, every one of them into an empty r. */
+/* Constant steps, 100 iterations, all of them recorded in r, which is emptied first. */
 submod_descent_settings settings_of(double eta, record *r);
 /* Gradient descent from x. */
 submod_status run(const submod_problem *p, double *x, const submod_descent_settings *s,

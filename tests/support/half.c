@@ -1,3 +1,4 @@
+/* Floats as bfloat16 and as binary16. */
 #include <math.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* A random instance of every family of set functions, and random labels. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

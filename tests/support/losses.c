@@ -1,4 +1,4 @@
-/* Random batches for the losses and slow references (see losses.h). */
+/* The Lovász losses: a naive reference in double, calls to the library, random batches. */
 #include "losses.h"
 
 #include <math.h>

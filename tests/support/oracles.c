@@ -1,3 +1,4 @@
+/* Slow and obvious oracles over all subsets, and random vectors and orders. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* Standard problems of submodular minimisation, made from their formulas. */
 #include "problems.h"
 
 #include <math.h>

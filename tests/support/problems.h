@@ -1,8 +1,8 @@
 /* Standard problems of the literature on submodular minimisation, made from their formulas. For
  * tests and benchmarks alike: the public headers and the C library are all they need.
  *
- * Functions are the caller's to free. NULL, with submod_last_error, when something failed; size
- * limits and memory of the generators themselves end the program. */
+ * The caller frees the functions. NULL when the library failed; submod_last_error says why. A
+ * generator that cannot allocate its own arrays ends the program. */
 #ifndef SUBMOD_TESTS_PROBLEMS_H
 #define SUBMOD_TESTS_PROBLEMS_H
 

@@ -1,3 +1,4 @@
+/* Runs a suite under ctest, and checks error messages. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

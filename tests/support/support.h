@@ -12,7 +12,7 @@ int run_tests(const char *name, const TTest *const *tests, size_t count);
     run_tests(name, (const TTest *const[]){__VA_ARGS__}, \
               sizeof((const TTest *const[]){__VA_ARGS__}) / sizeof(const TTest *))
 
-/* Passes only for a success; shows the library's words otherwise. */
+/* Passes only for a success; shows the library's error message otherwise. */
 #define ck_assert_ok(call) \
     do { \
         int status_ = (call); \
@@ -28,7 +28,7 @@ int run_tests(const char *name, const TTest *const *tests, size_t count);
                       b_, tol_); \
     } while (0)
 
-/* A failure with this status, whose words contain these. */
+/* The status is `wanted`, and the error message contains `words`. */
 void assert_error(int status, int wanted, const char *words);
 
 /* ---- instances ---- */

@@ -1,3 +1,4 @@
+/* The class names of Pascal VOC and Cityscapes, and the train ids of Cityscapes' label ids. */
 #include "datasets.h"
 
 const char *const voc_names[VOC_CLASSES] = {

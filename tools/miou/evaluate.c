@@ -1,5 +1,6 @@
-/* Files in parallel, each thread with counts of its own. Counts are integers and the means of the
- * images are summed in the order of their names, so the number of threads does not show. */
+/* Compares the files in parallel; each thread has counts of its own. Counts are integers, and the
+ * means of the images are summed in the order of their names. So results do not depend on the
+ * number of threads. Memory: two label maps per thread. */
 #include "evaluate.h"
 
 #include <math.h>
@@ -18,7 +19,7 @@ enum { WORDS = 512 };
 typedef struct outcome {
     bool fine;
     double miou;      /* NaN when the image is left out of the mean */
-    const char *path; /* of the guilty file, and what is wrong with it */
+    const char *path; /* the file at fault; words: what is wrong with it */
     char words[WORDS];
 } outcome;
 
@@ -59,11 +60,11 @@ static void set_label(label_image *image, size_t i, int32_t label)
 static bool blame_label(outcome *out, const char *path, const label_image *image, size_t i,
                         size_t classes)
 {
-    return blame(out, path, "label %d at column %zu, row %zu is not in [0, %zu)",
+    return blame(out, path, "label %d at column %zu, row %zu must be in [0, %zu)",
                  (int)label_at(image, i), i % image->width, i / image->width, classes);
 }
 
-/* Label ids, or train ids, to train ids; those not evaluated become `not_evaluated`. */
+/* Maps label ids, or train ids, to train ids; ids that are not evaluated become `not_evaluated`. */
 static bool map_cityscapes(outcome *out, const char *path, label_image *image, bool train_ids,
                            int32_t not_evaluated)
 {
@@ -81,7 +82,7 @@ static bool map_cityscapes(outcome *out, const char *path, label_image *image, b
     return true;
 }
 
-/* Says which label the library did not like. */
+/* Names the label that the library refused. */
 static bool blame_range(const options *o, const pair *files, const label_image *prediction,
                         const label_image *truth, outcome *out)
 {
@@ -150,7 +151,7 @@ static void evaluate_pair(const options *o, const pair *files, const worker *w, 
 
 /* ---- progress ---- */
 
-/* Redrawn in one line of a terminal. */
+/* Draws the bar again in the same line of the terminal. */
 static void show_progress(size_t done, size_t of)
 {
     enum { WIDTH = 40 };
@@ -229,7 +230,7 @@ bool evaluate(const options *o, const pair_list *pairs, evaluation *e, string_li
 {
     *e = (evaluation){.image_miou = NAN};
     int threads = submod_get_num_threads();
-    submod_set_num_threads(1); /* the files are parallel enough */
+    submod_set_num_threads(1); /* files are read in parallel already */
     worker *workers = checked_alloc(NULL, (size_t)threads, sizeof *workers);
     outcome *outcomes = checked_alloc(NULL, pairs->count, sizeof *outcomes);
     for (int i = 0; i < threads; i++) {

@@ -6,13 +6,13 @@
 #include "pairs.h"
 
 typedef struct evaluation {
-    submod_confusion *counts; /* of all images that were fine */
-    size_t images;            /* that were fine */
-    double image_miou;        /* their mean; NaN for none */
+    submod_confusion *counts; /* of all images without a problem */
+    size_t images;            /* how many these are */
+    double image_miou;        /* their mean mIoU; NaN for none */
 } evaluation;
 
-/* Files that cannot be used are named in *problems. False when the library fails, with words on
- * stderr. Free the result in any case. */
+/* Files that cannot be used are named in *problems. False, with a message on stderr, when the
+ * library fails. Free the result in any case. */
 bool evaluate(const options *o, const pair_list *pairs, evaluation *e, string_list *problems);
 void evaluation_free(evaluation *e);
 

@@ -1,3 +1,6 @@
+/* Lists of strings, and a walk through folders that finds PNG files. Links to folders are followed,
+ * unless they lead back to a folder above.
+ */
 #include "files.h"
 
 #include <dirent.h>
@@ -110,7 +113,7 @@ bool read_lines(const char *path, string_list *lines)
 
 /* ---- folders ---- */
 
-/* The folders from the root down to here, to notice links that lead back up. */
+/* The chain of folders from the root down to here. It shows links that lead back up. */
 typedef struct folder {
     dev_t device;
     ino_t inode;
@@ -145,7 +148,7 @@ static void visit(const walk *w, const char *relative, const folder *parent)
     char *full = join_path(w->root, relative);
     struct stat info;
     if (stat(full, &info) != 0) {
-        /* Only what is named like a label map would be missed. */
+        /* Only a file named like a label map would be missed. */
         if (is_png(relative)) {
             list_addf(w->problems, "%s: %s", full, strerror(errno));
         }

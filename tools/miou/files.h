@@ -10,7 +10,7 @@ typedef struct string_list {
     size_t count, capacity;
 } string_list;
 
-/* All of these end the program with words when memory runs out: there is nothing better to do. */
+/* When memory runs out, these print a message and end the program. */
 void *checked_alloc(void *old, size_t count, size_t size);
 void list_add(string_list *list, const char *item);
 void list_addf(string_list *list, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -22,12 +22,12 @@ bool list_has(const string_list *list, const char *item);
 /* "a/b", or "b" when a is empty; the caller frees. */
 char *join_path(const char *a, const char *b);
 
-/* The lines of a file without the empty ones; false with errno when it cannot be read. */
+/* Adds the lines of a file, without empty ones. False, with errno, when it cannot be read. */
 bool read_lines(const char *path, string_list *lines);
 
-/* The paths, relative to root, of the files below it that end in .png (in any case), sorted.
- * Folders below it that cannot be read are named in *problems. False with errno when root itself
- * cannot be read. */
+/* Finds the files below root that end in .png (in upper or lower case); their paths, relative to
+ * root, are sorted. Folders below it that cannot be read are named in *problems. False, with errno,
+ * when root itself cannot be read. */
 bool list_png_files(const char *root, string_list *paths, string_list *problems);
 
 #endif

@@ -1,3 +1,6 @@
+/* Reads label maps with libpng. Palette indices and gray values are kept as they are; 16-bit files
+ * become int32_t labels, all others uint8_t.
+ */
 #include "label_png.h"
 
 #include <errno.h>
@@ -7,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* More pixels than any label map has: a header that claims them is broken, and is not allowed to
- * ask for that much memory. */
+/* More pixels than any label map has. A header that claims more is broken, and must not make us ask
+ * for that much memory. */
 static const size_t max_pixels = (size_t)1 << 30;
 
-/* All state of a reading lives here and not in local variables: libpng leaves by longjmp, after
- * which locals that changed would be lost. */
+/* All state of a read lives here and not in local variables: libpng leaves by longjmp, and changed
+ * local variables would be lost. */
 typedef struct reader {
     FILE *file;
     png_structp png;
@@ -39,14 +42,14 @@ static void on_warning(png_structp png, png_const_charp message)
     (void)message;
 }
 
-/* Words without libpng's help. */
+/* Stores an error message of our own. */
 static bool refuse(reader *r, const char *words)
 {
     snprintf(r->words, r->size, "%s", words);
     return false;
 }
 
-/* Up to the pixels. */
+/* Reads the file up to the pixels. */
 static bool read_header(reader *r)
 {
     if (setjmp(r->failed)) {
@@ -66,7 +69,7 @@ static bool read_header(reader *r)
                                "indices or gray values");
     }
     if (r->height > max_pixels / r->width) {
-        return refuse(r, "too large");
+        return refuse(r, "too large: at most 2^30 pixels are supported");
     }
     png_set_packing(r->png); /* one byte per pixel, values unchanged */
     if (r->bit_depth == 16) {

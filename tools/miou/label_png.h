@@ -12,12 +12,12 @@ typedef struct label_image {
     void *pixels; /* row by row */
 } label_image;
 
-/* Reads a palette (1 to 8 bit) or grayscale (1 to 16 bit) file. On failure false and what is wrong
- * with the file in words; *image is then empty. Free it in any case. */
+/* Reads a palette (1 to 8 bit) or grayscale (1 to 16 bit) file. On failure returns false, writes
+ * what is wrong with the file into words, and leaves *image empty. Free it in any case. */
 bool label_image_read(const char *path, label_image *image, char *words, size_t size);
 void label_image_free(label_image *image);
 
-/* One image for the library. */
+/* The image as the library takes it. */
 submod_labels label_image_view(const label_image *image);
 
 #endif

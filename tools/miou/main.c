@@ -1,4 +1,4 @@
-/* submod-miou: how good are these label maps? See --help. */
+/* submod-miou: measures how good predicted label maps are. See --help. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static bool report(const options *o, const results *r)
     return (fflush(stdout) == 0 && !ferror(stdout)) ? ok : write_failed("stdout");
 }
 
-/* Evaluates and reports; the problems go to stderr one per line. */
+/* Evaluates and reports. Problems go to stderr, one per line. */
 static int run(const options *o, const pair_list *pairs, string_list *problems)
 {
     evaluation e;

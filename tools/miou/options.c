@@ -1,3 +1,6 @@
+/* The command line of submod-miou: its help text, and options that are first collected, then
+ * checked together.
+ */
 #include "options.h"
 
 #include <errno.h>
@@ -28,7 +31,8 @@ static const char help[] =
     "                    which are mapped to the 19 train ids; a prediction of an id that is not\n"
     "                    evaluated is a miss\n"
     "  --train-ids       with --cityscapes: the predictions hold train ids (0 .. 18)\n"
-    "  --ignore L|none   truth that does not count; 255, or none if that is a class\n"
+    "  --ignore L|none   true label that is not counted; default: 255, or none if 255 is a\n"
+    "                    class\n"
     "  --names FILE      names of the classes, one per line\n"
     "  --list FILE       only the images named there, one per line: relative path without .png\n"
     "                    (VOC: ImageSets/Segmentation/val.txt), with --cityscapes\n"
@@ -73,7 +77,7 @@ static bool to_number(const char *text, long low, long high, long *number)
 
 /* ---- one option at a time ---- */
 
-/* What was said, before it is put together. */
+/* Options as given, before they are checked together. */
 typedef struct given {
     long classes; /* 0: not given */
     bool voc;
@@ -81,7 +85,7 @@ typedef struct given {
 } given;
 
 enum {
-    CLASSES = 256, /* beyond every character */
+    CLASSES = 256, /* above every character code */
     VOC,
     CITYSCAPES,
     TRAIN_IDS,
@@ -124,7 +128,7 @@ static parsed take_absent(const char *text, options *o)
             return PARSED_RUN;
         }
     }
-    return wrong("--absent %s is not one, zero, skip or truth", text);
+    return wrong("--absent %s must be one, zero, skip or truth", text);
 }
 
 static parsed take(int option, const char *value, options *o, given *g)
@@ -134,7 +138,7 @@ static parsed take(int option, const char *value, options *o, given *g)
     case CLASSES:
         return to_number(value, 1, 65536, &g->classes)
                    ? PARSED_RUN
-                   : wrong("--classes %s is not a number in [1, 65536]", value);
+                   : wrong("--classes %s must be a number in [1, 65536]", value);
     case VOC: g->voc = true; return PARSED_RUN;
     case CITYSCAPES: o->cityscapes = true; return PARSED_RUN;
     case TRAIN_IDS: o->train_ids = true; return PARSED_RUN;
@@ -146,7 +150,7 @@ static parsed take(int option, const char *value, options *o, given *g)
     case QUIET: o->quiet = true; return PARSED_RUN;
     case THREADS:
         if (!to_number(value, 1, 4096, &number)) {
-            return wrong("--threads %s is not a number in [1, 4096]", value);
+            return wrong("--threads %s must be a number in [1, 4096]", value);
         }
         submod_set_num_threads((int)number);
         return PARSED_RUN;
@@ -163,11 +167,11 @@ static parsed settle_classes(options *o, const given *g)
         return wrong("give one of --classes N, --voc and --cityscapes");
     }
     if (o->train_ids && !o->cityscapes) {
-        return wrong("--train-ids goes with --cityscapes");
+        return wrong("--train-ids needs --cityscapes");
     }
     o->classes = o->cityscapes ? CITYSCAPES_CLASSES : g->voc ? VOC_CLASSES : (size_t)g->classes;
     o->counted_classes = o->classes;
-    if (o->cityscapes) { /* void predictions are wrong, but of no class in the report */
+    if (o->cityscapes) { /* a void prediction is an error, but belongs to no class of the report */
         o->counted_classes = o->classes + 1;
         o->metric.has_leave_out = 1;
         o->metric.leave_out = (int32_t)o->classes;
@@ -180,12 +184,12 @@ static parsed settle_ignore(options *o, const given *g)
     long label = VOID_LABEL;
     o->metric.has_ignore = g->ignore || o->classes <= VOID_LABEL;
     if (g->ignore && o->cityscapes) {
-        return wrong("--ignore does not go with --cityscapes, whose void ids are known");
+        return wrong("--ignore cannot be used with --cityscapes, whose void ids are known");
     }
     if (g->ignore && strcmp(g->ignore, "none") == 0) {
         o->metric.has_ignore = 0;
     } else if (g->ignore && !to_number(g->ignore, 0, 65535, &label)) {
-        return wrong("--ignore %s is neither none nor a number in [0, 65535]", g->ignore);
+        return wrong("--ignore %s must be none or a number in [0, 65535]", g->ignore);
     }
     o->metric.ignore_index = label;
     return PARSED_RUN;
@@ -223,7 +227,7 @@ static parsed settle(options *o, const given *g)
             return wrong("%s: %s", g->list, strerror(errno));
         }
         if (o->only.count == 0) {
-            return wrong("%s: no names in it", g->list);
+            return wrong("%s: the list is empty", g->list);
         }
         list_sort(&o->only);
     }
@@ -241,7 +245,7 @@ parsed options_parse(int argc, char **argv, options *o)
         }
     }
     if (argc - optind != 2) {
-        return wrong("two folders are needed, %d given", argc - optind);
+        return wrong("two folders are needed, not %d: PRED_DIR and GT_DIR", argc - optind);
     }
     o->prediction_dir = argv[optind];
     o->truth_dir = argv[optind + 1];

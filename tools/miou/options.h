@@ -13,16 +13,16 @@ typedef struct options {
     bool quiet;
     bool cityscapes;        /* names and ids of Cityscapes */
     bool train_ids;         /* with cityscapes: the predictions hold train ids */
-    string_list only;       /* if any: the keys of the images to look at */
+    string_list only;       /* if not empty: the keys of the images to look at */
     string_list names;      /* of the classes, one each */
     size_t classes;         /* in the report */
-    size_t counted_classes; /* with one more for void predictions, which is left out of means */
+    size_t counted_classes; /* classes, plus one for void predictions, which is in no mean */
     submod_metric_settings metric;
 } options;
 
 typedef enum parsed { PARSED_RUN, PARSED_HELP, PARSED_WRONG } parsed;
 
-/* Fills *o; for PARSED_WRONG what is wrong was said on stderr. */
+/* Fills *o. PARSED_WRONG: a message on stderr says what is wrong. */
 parsed options_parse(int argc, char **argv, options *o);
 void options_free(options *o);
 

@@ -1,5 +1,5 @@
-/* Every file has a key (its path without .png; with Cityscapes city_sequence_frame). Both sides
- * are sorted by key and merged. */
+/* Finds pairs of files by a key: the path without .png, or city_sequence_frame for Cityscapes. Both
+ * sides are sorted by key and merged. */
 #include "pairs.h"
 
 #include <errno.h>
@@ -110,7 +110,7 @@ static void side_free(side *s)
 
 /* ---- merging ---- */
 
-/* How many entries from i on have this key. */
+/* The number of entries from i on that have this key. */
 static size_t run_length(const side *s, size_t i, const char *key)
 {
     size_t end = i;
@@ -156,8 +156,8 @@ static void merge(side *predictions, side *truths, pair_list *pairs, string_list
         } else if (of_p == 0) {
             name_all(first_t, of_t, "no prediction for this ground truth", problems);
         } else {
-            name_all(first_p, of_p, "not the only file of this name", problems);
-            name_all(first_t, of_t, "not the only file of this name", problems);
+            name_all(first_p, of_p, "not the only file with this name", problems);
+            name_all(first_t, of_t, "not the only file with this name", problems);
         }
     }
 }

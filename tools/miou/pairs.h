@@ -13,8 +13,8 @@ typedef struct pair_list {
     size_t count;
 } pair_list;
 
-/* All pairs in the order of their names; files without a partner, or with several, are named in
- * *problems. False, with words on stderr, when one of the folders cannot be read. */
+/* Finds all pairs, in the order of their names. Files without a partner, or with several, are named
+ * in *problems. False, with a message on stderr, when a folder cannot be read. */
 bool pairs_find(const options *o, pair_list *pairs, string_list *problems);
 void pairs_free(pair_list *pairs);
 

@@ -1,3 +1,4 @@
+/* The metrics of an evaluation as a table for people and as JSON for programs. */
 #include "report.h"
 
 #include <inttypes.h>
@@ -41,7 +42,7 @@ static int64_t truth_pixels(const results *r, size_t c)
 
 /* ---- table ---- */
 
-/* In percent; "-" for what is left out. */
+/* Prints a value in percent; "-" for a value that is left out. */
 static void print_percent(FILE *out, double value)
 {
     if (isnan(value)) {
@@ -98,7 +99,7 @@ void print_table(const results *r, FILE *out)
 
 /* ---- JSON ---- */
 
-/* Bytes of the UTF-8 character at s; 0 if it is none. */
+/* The length in bytes of the UTF-8 character at s; 0 if there is none. */
 static size_t utf8_length(const unsigned char *s)
 {
     size_t n = *s < 0x80 ? 1 : *s < 0xc2 ? 0 : *s < 0xe0 ? 2 : *s < 0xf0 ? 3 : *s < 0xf5 ? 4 : 0;

@@ -15,7 +15,7 @@ typedef struct results {
     double *iou, *dice, *accuracy; /* per class */
 } results;
 
-/* False, with words on stderr, when the library fails. Free in any case. */
+/* False, with a message on stderr, when the library fails. Free in any case. */
 bool results_fill(const options *o, const evaluation *e, const string_list *problems, results *r);
 void results_free(results *r);
 

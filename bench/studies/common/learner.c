@@ -22,7 +22,7 @@ submod_status learner_make(learner *l, const net_shape *shape, size_t pixels, si
         status = submod_work_create(&l->work);
     }
     if (status == SUBMOD_OK) {
-        status = submod_step_adam(size, NULL, &l->step);
+        status = submod_step_adam(size, &l->step, NULL);
     }
     if (status != SUBMOD_OK) {
         learner_free(l);

@@ -65,7 +65,7 @@ static submod_status make_step(int rule, size_t n, submod_step **step)
 {
     return rule == GRADIENT   ? submod_step_gd(n, step)
            : rule == MOMENTUM ? submod_step_momentum(n, alpha, step)
-                              : submod_step_adam(n, NULL, step);
+                              : submod_step_adam(n, step, NULL);
 }
 
 /* Divergence is not a failure: the curve then ends with an infinite value. */

@@ -22,7 +22,7 @@ static submod_status make_nesterov(double alpha, submod_step **step)
 static submod_status make_adam(double alpha, submod_step **step)
 {
     (void)alpha;
-    return submod_step_adam(2, NULL, step);
+    return submod_step_adam(2, step, NULL);
 }
 
 const nu_method nu_methods[NU_METHODS] = {

@@ -1,10 +1,12 @@
-"""Lovász losses for PyTorch.
+"""Lovász losses for PyTorch, and those that they are compared with.
 
     import submod.torch as lovasz
     loss = lovasz.lovasz_softmax(logits, labels, ignore_index=255)
 
 Functions    lovasz_softmax, lovasz_sigmoid, lovasz_hinge, prox_lovasz_hinge
 Modules      LovaszSoftmax, LovaszSigmoid, LovaszHinge, ProxLovaszHinge, DatasetLovasz
+Baselines    cross_entropy, hinge, rahman_wang, soft_dice, soft_jaccard
+             CrossEntropy, Hinge, RahmanWang, SoftDice, SoftJaccard
 compat       the names and arguments of the file that accompanies the paper
 
 Tensors are used in place, in any memory format whose pixels are evenly spaced (channels_last too).
@@ -13,7 +15,8 @@ computed in float32 and has the type of the logits. Loss and gradient are comput
 forward. There is no second derivative.
 
 CUDA tensors are used in place, too, on PyTorch's current stream, if submod.gpu_available();
-prox_lovasz_hinge and DatasetLovasz copy them to CPU memory. Logits and labels are on one device.
+prox_lovasz_hinge, DatasetLovasz and the baselines copy them to CPU memory. Logits and labels are on
+one device.
 """
 
 try:
@@ -26,18 +29,48 @@ if tuple(int(part) for part in _torch.__version__.split(".")[:2]) < (2, 4):
 
 from . import compat
 from .dataset import DatasetLovasz
-from .functional import lovasz_hinge, lovasz_sigmoid, lovasz_softmax, prox_lovasz_hinge
-from .modules import LovaszHinge, LovaszSigmoid, LovaszSoftmax, ProxLovaszHinge
+from .functional import (
+    cross_entropy,
+    hinge,
+    lovasz_hinge,
+    lovasz_sigmoid,
+    lovasz_softmax,
+    prox_lovasz_hinge,
+    rahman_wang,
+    soft_dice,
+    soft_jaccard,
+)
+from .modules import (
+    CrossEntropy,
+    Hinge,
+    LovaszHinge,
+    LovaszSigmoid,
+    LovaszSoftmax,
+    ProxLovaszHinge,
+    RahmanWang,
+    SoftDice,
+    SoftJaccard,
+)
 
 __all__ = [
+    "CrossEntropy",
     "DatasetLovasz",
+    "Hinge",
     "LovaszHinge",
     "LovaszSigmoid",
     "LovaszSoftmax",
     "ProxLovaszHinge",
+    "RahmanWang",
+    "SoftDice",
+    "SoftJaccard",
     "compat",
+    "cross_entropy",
+    "hinge",
     "lovasz_hinge",
     "lovasz_sigmoid",
     "lovasz_softmax",
     "prox_lovasz_hinge",
+    "rahman_wang",
+    "soft_dice",
+    "soft_jaccard",
 ]

@@ -12,7 +12,7 @@ the same graph (retain_graph=True) computes it again.
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -57,7 +57,7 @@ def _setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tens
     ctx.set_materialize_grads(False)  # no zeros as large as the gradient for the second output
 
 
-def _backward(ctx: Any, above: Optional[Tensor], _: Any) -> tuple[Any, ...]:
+def _backward(ctx: Any, above: Tensor | None, _: Any) -> tuple[Any, ...]:
     scores, gradient, refused = ctx.saved_tensors
     result = None
     if above is not None:

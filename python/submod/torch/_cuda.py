@@ -1,25 +1,28 @@
 """The losses on CUDA tensors: gpu.h with PyTorch's memory and stream.
 
 Nothing here waits for the device: kernels are queued on the current stream, and what they find is
-read where it is, by kernels of PyTorch's. Data that are refused (a label that is no class, NaN, Inf)
-give a loss that is NaN and a gradient that holds anything; backward makes that NaN, too.
+read where it is, by kernels of PyTorch's. Data that are refused (a label that is no class, NaN or
+Inf) give a loss that is NaN and a gradient that holds anything; backward makes that NaN, too.
 """
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Iterator
 
 import torch
 from torch import Tensor
 
+from .._bindings import GpuLoss, GpuPlace, GpuResult
 from .._errors import UnsupportedError
 from .._library import call
-from .._structs import GpuPlace, GpuResult
+from .._options import LossOptions
+from .._views import KINDS
 from ._memory import loss_call, loss_type
 
-KINDS = {"softmax": 0, "sigmoid": 1, "hinge": 2}  # submod_gpu_loss
+# The losses that there are for CUDA.
+LOSSES = {f"lovasz_{member.name.lower()}": member for member in GpuLoss}
 ALIGNMENT = 256  # of the workspace
 
 
@@ -31,22 +34,23 @@ def place_of(tensor: Tensor) -> Iterator[tuple[int, int]]:
         yield stream.device_index, stream.cuda_stream
 
 
-def lovasz(scores: Tensor, labels: Tensor, kind: str, probabilities: bool, *rest: Any) -> Any:
-    """submod_gpu_lovasz_<kind>; arguments and results as those of the CPU's operator."""
-    c = loss_call(scores, labels, kind, probabilities, *rest)
-    settings = ctypes.byref(c.settings)
+def lovasz(
+    name: str, scores: Tensor, labels: Tensor, options: LossOptions, need_gradient: bool
+) -> tuple[Tensor, Tensor]:
+    """submod_gpu_<name>; results as those of the CPU's operator."""
+    c = loss_call(KINDS[name], scores, labels, options, need_gradient)
     size = ctypes.c_size_t()
-    problem = (KINDS[kind], ctypes.byref(c.scores), int(probabilities), settings)
-    call("gpu_loss_workspace", *problem, ctypes.byref(size))
+    plan = {"loss": LOSSES[name], "scores": c.arguments["scores"], "bytes": ctypes.byref(size)}
+    call("gpu_loss_workspace", settings=c.arguments["settings"], **plan)
     # Freed when this returns, for whatever the stream does after these kernels.
     work = torch.empty(size.value + ALIGNMENT, dtype=torch.uint8, device=scores.device)
     aligned = -(-work.data_ptr() // ALIGNMENT) * ALIGNMENT
     result = torch.empty(ctypes.sizeof(GpuResult), dtype=torch.uint8, device=scores.device)
+    target = ctypes.cast(result.data_ptr(), ctypes.POINTER(GpuResult))  # in the device's memory
     try:
         with place_of(scores) as (device, stream):
             place = GpuPlace(device, stream, aligned, size.value)
-            end = (result.data_ptr(), c.target, settings, ctypes.byref(place))
-            call("gpu_lovasz_" + kind, *c.batch, *end)
+            call("gpu_" + name, **c.arguments, result=target, place=place)
     except UnsupportedError as error:
         raise UnsupportedError(
             f"{error}. The GPU path is built by `pip install .` where there is nvcc, and "

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-import ctypes
-from typing import Any, NamedTuple, Optional, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from .._bindings import Labels, Scores
 from .._door import wrong_type
 from .._errors import UnsupportedError
-from .._settings import loss_settings
-from .._structs import Labels, LossSettings, Scores
-from .._views import LABEL_TYPES, SCORE_TYPES, Memory, gradient_view, labels_view, pixels
-from .._views import scores_view
+from .._options import LossOptions
+from .._views import (
+    LABEL_TYPES,
+    SCORE_TYPES,
+    Memory,
+    gradient_view,
+    labels_view,
+    pixels,
+    scores_view,
+    weights_of,
+)
 
 
 def memory(tensor: Tensor) -> Memory:
@@ -26,6 +33,11 @@ def require_tensors(**given: Any) -> None:
     for name, value in given.items():
         if not isinstance(value, Tensor):
             raise wrong_type(value, name, "a tensor")
+        if value.layout != torch.strided:
+            raise TypeError(
+                f"{name}: a dense tensor is needed, this one is {value.layout}; "
+                f"{name}.to_dense() makes one of it"
+            )
 
 
 def require_pair(logits: Any, labels: Any) -> None:
@@ -84,55 +96,35 @@ def new_gradient(scores: Tensor, need_gradient: bool) -> Tensor:
     return gradient
 
 
-def target(gradient: Tensor, need_gradient: bool, scale: float = 1.0) -> Any:
-    """Where the library writes the gradient, if at all."""
-    return ctypes.byref(gradient_view(memory(gradient), scale)) if need_gradient else None
-
-
 def loss_type(scores: Tensor) -> torch.dtype:
     """A loss of half-precision scores keeps the precision that it was computed in."""
     return torch.float64 if scores.dtype == torch.float64 else torch.float32
 
 
-def weight_list(weight: Optional[Tensor]) -> Any:
-    return None if weight is None else weight.numpy()
-
-
 class LossCall(NamedTuple):
-    """The arguments of submod_lovasz_<kind> and of submod_gpu_lovasz_<kind>."""
+    """The arguments that submod_<loss> and submod_gpu_<loss> share, and what they are views of."""
 
-    scores: Scores
-    batch: list[Any]  # the first arguments
+    arguments: dict[str, Any]
     gradient: Tensor
-    target: Any
-    settings: LossSettings
-    used: tuple[Tensor, Tensor]  # what the views are views of
+    used: tuple[Tensor, Tensor]
 
 
 def loss_call(
+    kind: str,
     scores: Tensor,
     labels: Tensor,
-    kind: str,
-    probabilities: bool,
-    classes: int,
-    class_list: Optional[Sequence[int]],
-    per_image: bool,
-    ignore_index: Optional[int],
-    class_weight: Optional[Tensor],
-    engine: str,
-    delta: float,
+    options: LossOptions,
     need_gradient: bool,
+    scale: float = 1.0,
 ) -> LossCall:
+    """kind: as in KINDS; scale: of the gradient."""
     gradient = new_gradient(scores, need_gradient)
     scores_, used = view_scores(scores)
-    labels_, used_labels = view_labels(labels, own_classes=kind == "sigmoid")
-    settings = loss_settings(
-        scores_.classes, classes=classes, class_list=class_list, per_image=per_image,
-        ignore_index=ignore_index, class_weight=weight_list(class_weight), engine=engine,
-        delta=delta,
-    )  # fmt: skip
-    batch: list[Any] = [ctypes.byref(scores_), ctypes.byref(labels_)]
-    if kind != "hinge":
-        batch.insert(1, int(probabilities))
-    end = target(gradient, need_gradient)
-    return LossCall(scores_, batch, gradient, end, settings, (used, used_labels))
+    labels_, used_labels = view_labels(labels, own_classes=kind == "multilabel")
+    arguments = {
+        "scores": scores_,
+        "labels": labels_,
+        "gradient": gradient_view(memory(gradient), scale) if need_gradient else None,
+        "settings": options.settings(weights_of(kind, scores_.classes)),
+    }
+    return LossCall(arguments, gradient, (used, used_labels))

@@ -1,184 +1,149 @@
 """The operators: torch.ops.submod.*, opaque to torch.compile, each with a fake and a derivative.
 
-Shapes are canonical (see _views). need_gradient = False, when nobody will ask for it, saves its
-computation; the second output is then empty.
+Shapes are canonical (see _views). Operators have flat arguments: flat() takes LossOptions apart,
+_options() puts them together again, and OPTIONS is what their schemas say of them.
+need_gradient = False, when nobody will ask for it, saves its computation; the second output is then
+empty.
 """
 
-# No postponed annotations: PyTorch reads the operators' schemas from them.
+from __future__ import annotations
+
 import ctypes
-from typing import Optional, Sequence
+from typing import TYPE_CHECKING, Any, Callable
 
 import torch
 from torch import Tensor
 
-from .._dataset import Histogram
+from .._dataset import Dataset, solve
 from .._library import call, workspace
-from .._settings import loss_settings
+from .._options import LossOptions
+from .._views import KINDS
 from . import _autograd, _cuda
-from ._memory import loss_call, loss_type, new_gradient, target, view_labels, view_scores
-from ._memory import weight_list
+from ._memory import loss_call, loss_type, new_gradient
+
+if TYPE_CHECKING:
+    from torch._library.custom_ops import CustomOpDef
+
+    _Decorator = Callable[[Callable[..., Any]], CustomOpDef]
+
+# The fields of LossOptions in their order, but for the classes: a name, or "list" and the list.
+OPTIONS = (
+    "str classes, SymInt[]? class_list, bool per_image, SymInt? ignore_index, "
+    "Tensor? class_weight, str engine, float delta, bool from_logits, float smoothing"
+)
+
+
+def flat(options: LossOptions) -> tuple[Any, ...]:
+    """As OPTIONS has them."""
+    classes, *rest = options
+    return (classes, None, *rest) if isinstance(classes, str) else ("list", classes, *rest)
+
+
+def _options(classes: str, class_list: Any, *rest: Any) -> LossOptions:
+    return LossOptions(classes if class_list is None else list(class_list), *rest)
+
+
+def _operator(name: str, arguments: str, results: str = "(Tensor, Tensor)") -> _Decorator:
+    """torch.ops.submod.<name> of a function that takes scores and labels first."""
+    schema = f"(Tensor scores, Tensor labels, {arguments}) -> {results}"
+    return torch.library.custom_op(
+        f"submod::{name}", mutates_args=(), device_types="cpu", schema=schema
+    )
+
+
+def _fake_loss(scores: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
+    """Of all operators that return (loss, gradient); need_gradient is last."""
+    return scores.new_empty((), dtype=loss_type(scores)), new_gradient(scores, rest[-1])
 
 
 def _loss_tensor(scores: Tensor, loss: float) -> Tensor:
     return torch.tensor(loss, dtype=loss_type(scores))
 
 
-def _fake_loss(scores: Tensor, need_gradient: bool) -> tuple[Tensor, Tensor]:
-    return scores.new_empty((), dtype=loss_type(scores)), new_gradient(scores, need_gradient)
-
-
-@torch.library.custom_op("submod::lovasz", mutates_args=(), device_types="cpu")
-def lovasz(
-    scores: Tensor,
-    labels: Tensor,
-    kind: str,
-    probabilities: bool,
-    classes: int,
-    class_list: Optional[Sequence[int]],
-    per_image: bool,
-    ignore_index: Optional[int],
-    class_weight: Optional[Tensor],
-    engine: str,
-    delta: float,
-    need_gradient: bool,
+@_operator("loss", f"str name, {OPTIONS}, bool need_gradient")
+def loss(
+    scores: Tensor, labels: Tensor, name: str, *options_and_need: Any
 ) -> tuple[Tensor, Tensor]:
-    """submod_lovasz_<kind>"""
-    c = loss_call(
-        scores, labels, kind, probabilities, classes, class_list, per_image, ignore_index,
-        class_weight, engine, delta, need_gradient,
-    )  # fmt: skip
-    loss = ctypes.c_double()
-    end = (ctypes.byref(loss), c.target, None, ctypes.byref(c.settings))
-    call("lovasz_" + kind, *c.batch, *end, workspace())
-    return _loss_tensor(scores, loss.value), c.gradient
+    """submod_<name>"""
+    *options, need_gradient = options_and_need
+    c = loss_call(KINDS[name], scores, labels, _options(*options), need_gradient)
+    found = ctypes.c_double()
+    call(name, **c.arguments, loss=ctypes.byref(found), work=workspace())
+    return _loss_tensor(scores, found.value), c.gradient
 
 
-lovasz.register_kernel("cuda")(_cuda.lovasz)
+@loss.register_kernel("cuda")
+def loss_on_cuda(scores: Tensor, labels: Tensor, name: str, *options_and_need: Any) -> Any:
+    *options, need_gradient = options_and_need
+    return _cuda.lovasz(name, scores, labels, _options(*options), need_gradient)
 
 
-@lovasz.register_fake
-def _(
-    scores: Tensor, labels: Tensor, kind: str, probabilities: bool, classes: int,
-    class_list: Optional[Sequence[int]], per_image: bool, ignore_index: Optional[int],
-    class_weight: Optional[Tensor], engine: str, delta: float, need_gradient: bool,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    return _fake_loss(scores, need_gradient)
+loss.register_fake(_fake_loss)
+_autograd.register(loss)
 
 
-_autograd.register(lovasz)
-
-
-@torch.library.custom_op("submod::prox_lovasz_hinge", mutates_args=(), device_types="cpu")
+@_operator(
+    "prox_lovasz_hinge", "float lam, bool per_image, SymInt? ignore_index, bool need_gradient"
+)
 def prox_lovasz_hinge(
     scores: Tensor,
     labels: Tensor,
     lam: float,
     per_image: bool,
-    ignore_index: Optional[int],
+    ignore_index: int | None,
     need_gradient: bool,
 ) -> tuple[Tensor, Tensor]:
     """The Lovász hinge, and lam (scores - prox(scores)) / groups in place of its gradient."""
-    gradient = new_gradient(scores, need_gradient)
-    scores_, used = view_scores(scores)
-    labels_, used_labels = view_labels(labels)
-    settings = loss_settings(1, per_image=per_image, ignore_index=ignore_index)
-    loss = ctypes.c_double()
-    batch = (ctypes.byref(scores_), ctypes.byref(labels_))
-    options = ctypes.byref(settings)
-    call("lovasz_hinge", *batch, ctypes.byref(loss), None, None, options, workspace())
+    options = LossOptions(per_image=per_image, ignore_index=ignore_index)
+    c = loss_call("binary", scores, labels, options, need_gradient)
+    found = ctypes.c_double()
+    value = {**c.arguments, "gradient": None, "loss": ctypes.byref(found)}
+    call("lovasz_hinge", **value, work=workspace())
     if need_gradient:
-        direction = target(gradient, need_gradient)
-        call("prox_lovasz_hinge", *batch, lam, None, direction, None, options, workspace())
-    return _loss_tensor(scores, loss.value), gradient
+        call("prox_lovasz_hinge", **c.arguments, lam=lam, work=workspace())
+    return _loss_tensor(scores, found.value), c.gradient
 
 
-@prox_lovasz_hinge.register_fake
-def _(
-    scores: Tensor, labels: Tensor, lam: float, per_image: bool, ignore_index: Optional[int],
-    need_gradient: bool,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    return _fake_loss(scores, need_gradient)
-
-
+prox_lovasz_hinge.register_fake(_fake_loss)
 _autograd.register(prox_lovasz_hinge)
 
 
-@torch.library.custom_op("submod::histogram_counts", mutates_args=(), device_types="cpu")
-def histogram_counts(
-    scores: Tensor,
-    labels: Tensor,
-    probabilities: bool,
-    ignore_index: Optional[int],
-    bins: int,
-) -> Tensor:
+@_operator("dataset_counts", f"SymInt bins, {OPTIONS}", "Tensor")
+def dataset_counts(scores: Tensor, labels: Tensor, bins: int, *options: Any) -> Tensor:
     """The errors of a batch counted in bins: (classes, 2, bins), float64."""
-    scores_, used = view_scores(scores)
-    labels_, used_labels = view_labels(labels)
-    histogram = Histogram(scores_.classes, 0.5 / bins)
-    settings = loss_settings(scores_.classes, ignore_index=ignore_index)
-    batch = (ctypes.byref(scores_), int(probabilities), ctypes.byref(labels_))
-    call("histogram_add", histogram, *batch, ctypes.byref(settings), workspace())
-    return torch.from_numpy(histogram.counts())
+    c = loss_call("multiclass", scores, labels, _options(*options), False)
+    del c.arguments["gradient"]
+    dataset = Dataset(scores.shape[1], 0.5 / bins)
+    call("dataset_add", dataset=dataset, **c.arguments, work=workspace())
+    return torch.from_numpy(dataset.counts())
 
 
-@histogram_counts.register_fake
-def _(
-    scores: Tensor, labels: Tensor, probabilities: bool, ignore_index: Optional[int], bins: int
-) -> Tensor:
+@dataset_counts.register_fake
+def _(scores: Tensor, labels: Tensor, bins: int, *_: Any) -> Tensor:
     return scores.new_empty((scores.shape[1], 2, bins), dtype=torch.float64)
 
 
-def solve(
-    counts: Tensor,
-    classes: int,
-    class_list: Optional[Sequence[int]],
-    class_weight: Optional[Tensor],
-) -> tuple[Histogram, float]:
-    """A histogram of these counts, and its loss."""
+def solved(counts: Tensor, options: LossOptions) -> tuple[Dataset, float]:
+    """A dataset of these counts, and its loss."""
     number, _, bins = counts.shape
-    histogram = Histogram(number, 0.5 / bins)
-    histogram.set_counts(counts.numpy())
-    settings = loss_settings(
-        number, classes=classes, class_list=class_list, class_weight=weight_list(class_weight)
-    )
-    loss = ctypes.c_double()
-    call("histogram_solve", histogram, ctypes.byref(settings), ctypes.byref(loss), None)
-    return histogram, loss.value
+    dataset = Dataset(number, 0.5 / bins)
+    dataset.set_counts(counts.numpy())
+    return dataset, solve(dataset, options.settings(number))
 
 
-@torch.library.custom_op("submod::histogram_loss", mutates_args=(), device_types="cpu")
-def histogram_loss(
-    scores: Tensor,
-    labels: Tensor,
-    counts: Tensor,
-    probabilities: bool,
-    classes: int,
-    class_list: Optional[Sequence[int]],
-    ignore_index: Optional[int],
-    class_weight: Optional[Tensor],
-    scale: float,
-    need_gradient: bool,
+@_operator("dataset_loss", f"Tensor counts, float scale, {OPTIONS}, bool need_gradient")
+def dataset_loss(
+    scores: Tensor, labels: Tensor, counts: Tensor, scale: float, *options_and_need: Any
 ) -> tuple[Tensor, Tensor]:
     """The loss of all counts, and scale times its gradient by these scores."""
-    gradient = new_gradient(scores, need_gradient)
-    scores_, used = view_scores(scores)
-    labels_, used_labels = view_labels(labels)
-    histogram, loss = solve(counts, classes, class_list, class_weight)
+    *flat_options, need_gradient = options_and_need
+    options = _options(*flat_options)
+    dataset, found = solved(counts, options)
+    c = loss_call("multiclass", scores, labels, options, need_gradient, scale)
     if need_gradient:
-        settings = loss_settings(scores_.classes, ignore_index=ignore_index)
-        batch = (ctypes.byref(scores_), int(probabilities), ctypes.byref(labels_))
-        end = (target(gradient, True, scale), ctypes.byref(settings), workspace())
-        call("histogram_gradient", histogram, *batch, *end)
-    return _loss_tensor(scores, loss), gradient
+        call("dataset_gradient", dataset=dataset, **c.arguments, work=workspace())
+    return _loss_tensor(scores, found), c.gradient
 
 
-@histogram_loss.register_fake
-def _(
-    scores: Tensor, labels: Tensor, counts: Tensor, probabilities: bool, classes: int,
-    class_list: Optional[Sequence[int]], ignore_index: Optional[int],
-    class_weight: Optional[Tensor], scale: float, need_gradient: bool,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    return _fake_loss(scores, need_gradient)
-
-
-_autograd.register(histogram_loss)
+dataset_loss.register_fake(_fake_loss)
+_autograd.register(dataset_loss)

@@ -13,7 +13,8 @@ background, and any numbers are probabilities; here both raise an exception that
 
 from __future__ import annotations
 
-from typing import Any, Iterable, Iterator, Optional, Sequence, Union
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Union
 
 import torch
 import torch.nn.functional as F
@@ -36,7 +37,7 @@ def lovasz_grad(gt_sorted: Tensor) -> Tensor:
 
 
 def lovasz_hinge(
-    logits: Tensor, labels: Tensor, per_image: bool = True, ignore: Optional[int] = None
+    logits: Tensor, labels: Tensor, per_image: bool = True, ignore: int | None = None
 ) -> Tensor:
     """Binary Lovász hinge loss of logits and labels (B, H, W)."""
     require_tensors(logits=logits, labels=labels)
@@ -50,7 +51,7 @@ def lovasz_hinge_flat(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def flatten_binary_scores(
-    scores: Tensor, labels: Tensor, ignore: Optional[int] = None
+    scores: Tensor, labels: Tensor, ignore: int | None = None
 ) -> tuple[Tensor, Tensor]:
     """Scores and labels of any shape as (P,), without the ignored pixels."""
     require_tensors(scores=scores, labels=labels)
@@ -62,7 +63,7 @@ def lovasz_softmax(
     labels: Tensor,
     classes: Classes = "present",
     per_image: bool = False,
-    ignore: Optional[int] = None,
+    ignore: int | None = None,
 ) -> Tensor:
     """Multi-class Lovász-Softmax loss of probabilities. classes: "present", "all" or a list."""
     require_tensors(probas=probas, labels=labels)
@@ -82,7 +83,7 @@ def lovasz_softmax_flat(probas: Tensor, labels: Tensor, classes: Classes = "pres
 
 
 def flatten_probas(
-    probas: Tensor, labels: Tensor, ignore: Optional[int] = None
+    probas: Tensor, labels: Tensor, ignore: int | None = None
 ) -> tuple[Tensor, Tensor]:
     """Probabilities (B, C, H, W) as (P, C), or (B, H, W) as (P, 1), and labels (B, H, W) as (P,),
     without the ignored pixels."""
@@ -92,7 +93,7 @@ def flatten_probas(
     return _kept(probas.movedim(1, -1).flatten(0, -2), labels.reshape(-1), ignore)
 
 
-def _kept(values: Tensor, labels: Tensor, ignore: Optional[int]) -> tuple[Tensor, Tensor]:
+def _kept(values: Tensor, labels: Tensor, ignore: int | None) -> tuple[Tensor, Tensor]:
     if ignore is None:
         return values, labels
     valid = labels != ignore
@@ -106,14 +107,14 @@ def _without_channel(labels: Tensor, *shapes: Sequence[int]) -> Tensor:
     return labels
 
 
-def _named(classes: Classes) -> Union[str, list[int]]:
+def _named(classes: Classes) -> str | list[int]:
     if isinstance(classes, bool):
         return "present" if classes else "all"
     return classes
 
 
 def _one_class(
-    probas: Tensor, labels: Tensor, classes: Classes, per_image: bool, ignore: Optional[int]
+    probas: Tensor, labels: Tensor, classes: Classes, per_image: bool, ignore: int | None
 ) -> Tensor:
     """The output of a sigmoid for a single class, which classes has to name."""
     listed = _named(classes)
@@ -129,14 +130,14 @@ def _one_class(
     )
 
 
-def binary_xloss(logits: Tensor, labels: Tensor, ignore: Optional[int] = None) -> Tensor:
+def binary_xloss(logits: Tensor, labels: Tensor, ignore: int | None = None) -> Tensor:
     """Binary cross-entropy of logits, averaged over the pixels that are not ignored."""
     logits, labels = _kept(logits, labels, ignore)
     return F.binary_cross_entropy_with_logits(logits, labels.to(logits.dtype))
 
 
-def xloss(logits: Tensor, labels: Tensor, ignore: Optional[int] = None) -> Tensor:
-    """Cross-entropy of logits (B, C, H, W). 255 is ignored where nothing is said, as in the original."""
+def xloss(logits: Tensor, labels: Tensor, ignore: int | None = None) -> Tensor:
+    """Cross-entropy of logits (B, C, H, W). As in the original, 255 is ignored by default."""
     return F.cross_entropy(logits, labels, ignore_index=255 if ignore is None else ignore)
 
 
@@ -151,7 +152,7 @@ def iou_binary(
     preds: Tensor,
     labels: Tensor,
     EMPTY: float = 1.0,
-    ignore: Optional[int] = None,
+    ignore: int | None = None,
     per_image: bool = True,
 ) -> float:
     """IoU of the foreground, in percent; EMPTY: what 0/0 is."""
@@ -170,7 +171,7 @@ def iou(
     labels: Tensor,
     C: int,
     EMPTY: float = 1.0,
-    ignore: Optional[int] = None,
+    ignore: int | None = None,
     per_image: bool = False,
 ) -> Any:
     """IoU of each class but the ignored one, in percent, as an array."""

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Optional
+from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
 from .._door import checked
-from .._settings import DELTA, Classes, split_classes
+from .._options import DELTA, Classes, loss_options
 from .._views import canonical
 from . import _autograd, _ops
 from ._memory import require_pair
 from .functional import Weight, lovasz_softmax, weight_tensor
-from .modules import listed_classes, refuse_now, shown
+from .modules import refuse_now, shown
 
 
 class DatasetLovasz(nn.Module):
@@ -45,6 +45,14 @@ class DatasetLovasz(nn.Module):
     has to break the graph here, since numbers are read from the counts: not with fullgraph=True.
     """
 
+    num_classes: int
+    delta: float
+    decay: float
+    classes: Any
+    ignore_index: int | None
+    class_weight: Tensor | None
+    stochastic: bool
+    from_logits: bool
     counts: Tensor
 
     def __init__(
@@ -53,46 +61,45 @@ class DatasetLovasz(nn.Module):
         delta: float = DELTA,
         decay: float = 1.0,
         classes: Classes = "present",
-        ignore_index: Optional[int] = None,
+        ignore_index: int | None = None,
         class_weight: Weight = None,
         stochastic: bool = True,
         process_group: Any = None,
         from_logits: bool = True,
     ) -> None:
         super().__init__()
-        num_classes, delta, decay, ignore_index, stochastic, from_logits = checked(
-            num_classes=num_classes, delta=delta, decay=decay, ignore_index=ignore_index,
-            stochastic=stochastic, from_logits=from_logits,
-        )  # fmt: skip
-        if num_classes < 1:
+        settings = checked(
+            num_classes=num_classes,
+            delta=delta,
+            decay=decay,
+            classes=classes,
+            ignore_index=ignore_index,
+            class_weight=weight_tensor(class_weight),
+            stochastic=stochastic,
+            from_logits=from_logits,
+        )
+        for name, value in settings.items():
+            setattr(self, name, value)
+        if self.num_classes < 1:
             raise ValueError(f"num_classes = {num_classes} is not >= 1")
-        if not 2.0**-21 <= delta <= 1:
+        if not 2.0**-21 <= self.delta <= 1:
             raise ValueError(f"delta = {delta} is not in [2^-21, 1]")
-        if not 0 <= decay <= 1:
+        if not 0 <= self.decay <= 1:
             raise ValueError(f"decay = {decay} is not in [0, 1]")
         # The smallest power of two, at least 2, that guarantees delta.
-        self.bins = max(2, 2 ** math.ceil(math.log2(0.5 / delta)))
-        self.num_classes = num_classes
-        self.decay = decay
-        self.delta = delta
-        self.classes = listed_classes(classes)
-        self.ignore_index = ignore_index
-        self.stochastic = stochastic
+        self.bins = max(2, 2 ** math.ceil(math.log2(0.5 / self.delta)))
         self.process_group = process_group
-        self.from_logits = from_logits
-        self.register_buffer("counts", torch.zeros(num_classes, 2, self.bins, dtype=torch.float64))
-        self.class_weight = weight_tensor(class_weight)
-        refuse_now(
-            lovasz_softmax, num_classes, classes=self.classes, ignore_index=ignore_index,
-            class_weight=self.class_weight, from_logits=from_logits,
-        )  # fmt: skip
+        counts = torch.zeros(self.num_classes, 2, self.bins, dtype=torch.float64)
+        self.register_buffer("counts", counts)
+        refuse_now(lovasz_softmax, "multiclass", self.num_classes, **self._loss_settings())
+
+    def _loss_settings(self) -> dict[str, Any]:
+        names = ("classes", "ignore_index", "class_weight", "from_logits")
+        return {name: getattr(self, name) for name in names}
 
     def extra_repr(self) -> str:
-        names = (
-            "num_classes", "bins", "delta", "decay", "classes", "ignore_index", "class_weight",
-            "stochastic", "from_logits",
-        )  # fmt: skip
-        return shown({name: getattr(self, name) for name in names})
+        names = ("num_classes", "bins", "delta", "decay", "stochastic")
+        return shown({**{name: getattr(self, name) for name in names}, **self._loss_settings()})
 
     def reset(self) -> None:
         """Forgets all batches."""
@@ -106,7 +113,7 @@ class DatasetLovasz(nn.Module):
 
     def value(self) -> float:
         """The loss of all batches counted so far, 0 when there are none."""
-        return _ops.solve(self.counts.cpu(), *split_classes(self.classes), self.class_weight)[1]
+        return _ops.solved(self.counts.cpu(), loss_options(**self._loss_settings()))[1]
 
     def _apply(self, fn: Any, *args: Any, **kwargs: Any) -> Any:
         """Counts go to other devices, but not to other types."""
@@ -118,10 +125,9 @@ class DatasetLovasz(nn.Module):
 
     def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
         try:
+            options = _ops.flat(loss_options(**self._loss_settings()))
             scores, labels = self._canonical(logits, labels)
-            batch = _ops.histogram_counts(
-                scores.detach(), labels, not self.from_logits, self.ignore_index, self.bins
-            )
+            batch = _ops.dataset_counts(scores.detach(), labels, self.bins, *options)
         except Exception:
             if self.training:
                 self._over_ranks(None)
@@ -135,23 +141,19 @@ class DatasetLovasz(nn.Module):
         pixels = batch[0].sum().item()
         estimates = self.stochastic and pixels > 0
         scale = ranks * counts[0].sum().item() / pixels if estimates else 1.0
-        chosen, class_list = split_classes(self.classes)
-        loss = _autograd.apply(
-            _ops.histogram_loss, scores, labels, counts, not self.from_logits, chosen, class_list,
-            self.ignore_index, self.class_weight, scale,
-        )  # fmt: skip
+        loss = _autograd.apply(_ops.dataset_loss, scores, labels, counts, scale, *options)
         if self.training:
             self._keep(counts)
         return loss.to(logits.device)
 
     def _canonical(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         require_pair(logits, labels)
-        scores, labels = canonical("softmax", logits.cpu(), labels.cpu(), False)
+        scores, labels = canonical("multiclass", logits.cpu(), labels.cpu(), False)
         if scores.shape[1] != self.num_classes:
             raise ValueError(f"logits of {scores.shape[1]} classes, not {self.num_classes}")
         return scores, labels
 
-    def _over_ranks(self, batch: Optional[Tensor]) -> tuple[Any, int]:
+    def _over_ranks(self, batch: Tensor | None) -> tuple[Any, int]:
         """The sum over the ranks, and how many they are. None: this rank has refused its batch,
         which the others, who wait for it, have to hear of."""
         if not (dist.is_available() and dist.is_initialized()):

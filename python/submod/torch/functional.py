@@ -1,34 +1,36 @@
-"""The Lovász losses as functions of tensors."""
+"""The losses as functions of tensors."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, Optional, Union
+from typing import Any, Union
 
 import torch
 from torch import Tensor
 
 from .._door import checked
-from .._settings import DELTA, PRESENT, Classes, split_classes
-from .._views import canonical
+from .._options import DELTA, Classes, loss_options
+from .._views import KINDS, canonical
 from . import _autograd, _ops
+from ._cuda import LOSSES
 from ._memory import require_pair
 
 Weight = Union[Tensor, "list[float]", None]
 
 
-def weight_tensor(weight: Weight) -> Optional[Tensor]:
+def weight_tensor(weight: Weight) -> Tensor | None:
     """In CPU memory, where the library reads it."""
     if weight is None:
         return None
-    if isinstance(weight, (str, Mapping)):
-        raise TypeError(f"class_weight = {weight!r}; a number per class is needed")
-    return torch.as_tensor(weight, dtype=torch.float64).detach().cpu()
+    try:
+        numbers = torch.as_tensor(weight, dtype=torch.float64)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"class_weight = {weight!r}; a number per class is needed") from None
+    return numbers.detach().cpu()
 
 
 def checked_lam(lam: Any) -> float:
-    (number,) = checked(lam=lam)
+    (number,) = checked(lam=lam).values()
     if not 0 < number < math.inf:
         raise ValueError(f"lam = {lam} is not > 0 and finite")
     return float(number)
@@ -39,7 +41,7 @@ def lovasz_softmax(
     labels: Tensor,
     classes: Classes = "present",
     per_image: bool = False,
-    ignore_index: Optional[int] = None,
+    ignore_index: int | None = None,
     class_weight: Weight = None,
     engine: str = "exact",
     delta: float = DELTA,
@@ -61,10 +63,18 @@ def lovasz_softmax(
     On CUDA, where looking would wait for the device, the loss is NaN instead, and so is its
     gradient; logits.cpu(), labels.cpu() give the words.
     """
-    return _lovasz(
-        "softmax", logits, labels, from_logits, classes, per_image, ignore_index, class_weight,
-        engine, delta,
-    )  # fmt: skip
+    return _loss(
+        "lovasz_softmax",
+        logits,
+        labels,
+        class_weight,
+        classes=classes,
+        per_image=per_image,
+        ignore_index=ignore_index,
+        engine=engine,
+        delta=delta,
+        from_logits=from_logits,
+    )
 
 
 def lovasz_sigmoid(
@@ -72,7 +82,7 @@ def lovasz_sigmoid(
     labels: Tensor,
     classes: Classes = "present",
     per_image: bool = False,
-    ignore_index: Optional[int] = None,
+    ignore_index: int | None = None,
     class_weight: Weight = None,
     engine: str = "exact",
     delta: float = DELTA,
@@ -84,24 +94,38 @@ def lovasz_sigmoid(
     three dimensions, which could mean (N, H, W) or (N, C, L), is refused: logits[:, None] or
     logits[..., None] says which, and labels likewise.
     The rest as in lovasz_softmax; from_logits: False when logits are a sigmoid's output."""
-    return _lovasz(
-        "sigmoid", logits, labels, from_logits, classes, per_image, ignore_index, class_weight,
-        engine, delta,
-    )  # fmt: skip
+    return _loss(
+        "lovasz_sigmoid",
+        logits,
+        labels,
+        class_weight,
+        classes=classes,
+        per_image=per_image,
+        ignore_index=ignore_index,
+        engine=engine,
+        delta=delta,
+        from_logits=from_logits,
+    )
 
 
 def lovasz_hinge(
     logits: Tensor,
     labels: Tensor,
     per_image: bool = True,
-    ignore_index: Optional[int] = None,
+    ignore_index: int | None = None,
     engine: str = "exact",
     delta: float = DELTA,
 ) -> Tensor:
     """Lovász hinge loss: logits (N, ..) or (N, 1, ..), labels (N, ..), 0 or 1; or both (pixels,).
     The rest as in lovasz_softmax."""
-    return _lovasz(
-        "hinge", logits, labels, True, None, per_image, ignore_index, None, engine, delta
+    return _loss(
+        "lovasz_hinge",
+        logits,
+        labels,
+        engine=engine,
+        delta=delta,
+        per_image=per_image,
+        ignore_index=ignore_index,
     )
 
 
@@ -110,7 +134,7 @@ def prox_lovasz_hinge(
     labels: Tensor,
     lam: float,
     per_image: bool = True,
-    ignore_index: Optional[int] = None,
+    ignore_index: int | None = None,
 ) -> Tensor:
     """The Lovász hinge loss whose backward pass sends lam (logits - prox(logits)) in place of the
     gradient, prox(x) = argmin over z of loss(z) + lam/2 |z - x|^2: the paper's modified
@@ -118,33 +142,135 @@ def prox_lovasz_hinge(
     smaller lam > 0, the further it looks. It is computed in CPU memory: CUDA tensors are copied
     there, and the result back. The rest as in lovasz_hinge."""
     lam = checked_lam(lam)
-    per_image, ignore_index = checked(per_image=per_image, ignore_index=ignore_index)
+    per_image, ignore_index = checked(per_image=per_image, ignore_index=ignore_index).values()
     require_pair(logits, labels)
-    scores, labels = canonical("hinge", logits.cpu(), labels.cpu(), per_image)
+    scores, labels = canonical("binary", logits.cpu(), labels.cpu(), per_image)
     loss = _autograd.apply(_ops.prox_lovasz_hinge, scores, labels, lam, per_image, ignore_index)
     return loss.to(logits.device)
 
 
-def _lovasz(
-    kind: str,
+# ---- what the Lovász losses are compared and mixed with ----
+
+
+def cross_entropy(
     logits: Tensor,
     labels: Tensor,
-    from_logits: bool,
-    classes: Optional[Classes],
-    per_image: bool,
-    ignore_index: Optional[int],
-    class_weight: Weight,
-    engine: str,
-    delta: float,
+    per_image: bool = False,
+    ignore_index: int | None = None,
+    class_weight: Weight = None,
 ) -> Tensor:
+    """Cross-entropy: logits (N, C, ..), labels (N, ..) or (N, 1, ..) with values in [0, C). The
+    mean over the pixels, each weighted by the weight of its label, as PyTorch's has it, which is
+    NaN where this is 0: without pixels. Baselines are computed in CPU memory: CUDA tensors are
+    copied there, and the result back. The rest as in lovasz_softmax."""
+    return _loss(
+        "cross_entropy",
+        logits,
+        labels,
+        class_weight,
+        per_image=per_image,
+        ignore_index=ignore_index,
+    )
+
+
+def hinge(
+    logits: Tensor,
+    labels: Tensor,
+    per_image: bool = False,
+    ignore_index: int | None = None,
+    class_weight: Weight = None,
+) -> Tensor:
+    """Hinge loss: logits (N, ..) or (N, 1, ..), labels (N, ..), 0 or 1; or both (pixels,). The mean
+    over the pixels of max(0, 1 - logit) at label 1 and max(0, 1 + logit) at label 0.
+    class_weight: two numbers, of background and foreground. The rest as in cross_entropy."""
+    return _loss(
+        "hinge", logits, labels, class_weight, per_image=per_image, ignore_index=ignore_index
+    )
+
+
+def rahman_wang(
+    logits: Tensor,
+    labels: Tensor,
+    per_image: bool = False,
+    ignore_index: int | None = None,
+    *,
+    from_logits: bool = True,
+) -> Tensor:
+    """The loss of Rahman and Wang (2016), binary: 1 - I/U of the probabilities p, a sigmoid of the
+    logits: I = sum of p y, U = sum of p + y, minus I. Shapes as in hinge; from_logits: False when
+    logits are p already. The rest as in cross_entropy."""
+    return _loss(
+        "rahman_wang",
+        logits,
+        labels,
+        from_logits=from_logits,
+        per_image=per_image,
+        ignore_index=ignore_index,
+    )
+
+
+def soft_dice(
+    logits: Tensor,
+    labels: Tensor,
+    classes: Classes = "present",
+    per_image: bool = False,
+    ignore_index: int | None = None,
+    class_weight: Weight = None,
+    smoothing: float = 0.0,
+    *,
+    from_logits: bool = True,
+) -> Tensor:
+    """Soft Dice loss: the mean over the classes of 1 - (2 I + s) / (sum of p + sum of y + s), with
+    p the probability of the class, y = 1 where it is the label, I = sum of p y and s = smoothing.
+    Shapes and other arguments as in lovasz_softmax; computed where cross_entropy is."""
+    return _loss(
+        "soft_dice",
+        logits,
+        labels,
+        class_weight,
+        classes=classes,
+        per_image=per_image,
+        ignore_index=ignore_index,
+        smoothing=smoothing,
+        from_logits=from_logits,
+    )
+
+
+def soft_jaccard(
+    logits: Tensor,
+    labels: Tensor,
+    classes: Classes = "present",
+    per_image: bool = False,
+    ignore_index: int | None = None,
+    class_weight: Weight = None,
+    smoothing: float = 0.0,
+    *,
+    from_logits: bool = True,
+) -> Tensor:
+    """Soft Jaccard loss: the mean over the classes of 1 - (I + s) / (U + s), with U = sum of p +
+    sum of y - I. The rest as in soft_dice."""
+    return _loss(
+        "soft_jaccard",
+        logits,
+        labels,
+        class_weight,
+        classes=classes,
+        per_image=per_image,
+        ignore_index=ignore_index,
+        smoothing=smoothing,
+        from_logits=from_logits,
+    )
+
+
+def _loss(
+    name: str, logits: Tensor, labels: Tensor, class_weight: Weight = None, **given: Any
+) -> Tensor:
+    """given: the other fields of LossOptions."""
     require_pair(logits, labels)
-    per_image, ignore_index, from_logits, engine, delta = checked(
-        per_image=per_image, ignore_index=ignore_index, from_logits=from_logits, engine=engine,
-        delta=delta,
-    )  # fmt: skip
-    chosen, class_list = (PRESENT, None) if classes is None else split_classes(classes)
-    scores, labels = canonical(kind, logits, labels, per_image)
-    return _autograd.apply(
-        _ops.lovasz, scores, labels, kind, not from_logits, chosen, class_list, per_image,
-        ignore_index, weight_tensor(class_weight), engine, delta,
-    )  # fmt: skip
+    options = loss_options(class_weight=weight_tensor(class_weight), **given)
+    scores = logits
+    if name not in LOSSES:  # there is none for CUDA
+        scores, labels = logits.cpu(), labels.cpu()
+    scores, labels = canonical(KINDS[name], scores, labels, options.per_image)
+    loss = _autograd.apply(_ops.loss, scores, labels, name, *_ops.flat(options))
+    return loss if loss.device == logits.device else loss.to(logits.device)

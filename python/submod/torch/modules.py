@@ -1,15 +1,17 @@
-"""The Lovász losses as modules; arguments as those of the functions."""
+"""The losses as modules; arguments as those of the functions."""
 
 from __future__ import annotations
 
+import inspect
 import reprlib
-from typing import Any, Callable, ClassVar, Optional
+from typing import Any, Callable, ClassVar
 
 import torch
 from torch import Tensor, nn
 
 from .._door import checked
-from .._settings import DELTA, Classes, split_classes
+from .._options import DELTA, Classes
+from .._views import KINDS
 from . import functional
 from .functional import Weight, weight_tensor
 
@@ -24,31 +26,45 @@ def _brief(value: Any) -> str:
     return reprlib.repr(value) if isinstance(value, list) else repr(value)
 
 
-def listed_classes(classes: Classes) -> Any:
-    """A name, or a list that can be read again and again."""
-    chosen = split_classes(classes)[1]
-    return classes if chosen is None else chosen
-
-
-def refuse_now(
-    loss: Callable[..., Tensor], num_classes: int, own_labels: bool = False, **settings: Any
-) -> None:
+def refuse_now(loss: Callable[..., Tensor], kind: str, number: int, /, **settings: Any) -> None:
     """Settings are refused when a module is made, by what would refuse them in training: a loss of
-    no images. own_labels: each class has its own."""
-    logits = torch.zeros((0, num_classes, 1, 1), device="cpu")
-    shape = logits.shape if own_labels else (0, 1, 1)
+    no images, of so many classes. kind: as in KINDS."""
+    logits = torch.zeros((0, number, 1, 1), device="cpu")
+    shape = logits.shape if kind == "multilabel" else (0, 1, 1)
     loss(logits, torch.zeros(shape, dtype=torch.uint8, device="cpu"), **settings)
 
 
 class _Loss(nn.Module):
-    """One of the functions, with its settings as attributes."""
+    """One of the functions, with its settings as attributes. class_weight stays in CPU memory, from
+    where the library reads it, and in its own type, wherever the module goes."""
 
     _function: ClassVar[Callable[..., Tensor]]
     _names: ClassVar[tuple[str, ...]]  # of the settings
+    class_weight: Tensor | None
+
+    def __init_subclass__(cls) -> None:
+        if hasattr(cls, "_function"):
+            cls._names = tuple(inspect.signature(cls._function).parameters)[2:]
 
     def _keep(self, **settings: Any) -> None:
-        for name, value in zip(settings, checked(**settings)):
+        """In __init__: what is refused at all is refused here."""
+        if "class_weight" in settings:
+            settings["class_weight"] = weight_tensor(settings["class_weight"])
+        for name, value in checked(**settings).items():
             setattr(self, name, value)
+        function = type(self)._function
+        kind = KINDS.get(function.__name__, "binary")
+        refuse_now(function, kind, self._some_classes(kind), **self._settings())
+
+    def _some_classes(self, kind: str) -> int:
+        """As many as may be: those that class_weight has, or as many as are listed."""
+        if kind == "binary":
+            return 1
+        if self.class_weight is not None:
+            return self.class_weight.numel()
+        classes = getattr(self, "classes", "present")
+        listed: list[int] = [] if isinstance(classes, str) else classes
+        return max([1 if kind == "multiclass" else 0, *listed]) + 1
 
     def _settings(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._names}
@@ -60,81 +76,139 @@ class _Loss(nn.Module):
         return type(self)._function(logits, labels, **self._settings())
 
 
-class _ClassLoss(_Loss):
-    """What softmax and sigmoid share. class_weight stays in CPU memory, from where the library
-    reads it, and in its own type, wherever the module goes."""
-
-    _names = (
-        "classes", "per_image", "ignore_index", "class_weight", "engine", "delta", "from_logits"
-    )  # fmt: skip
-    _own_labels: ClassVar[bool]  # each class has its own
+class _LovaszLoss(_Loss):
+    """What softmax and sigmoid share."""
 
     def __init__(
         self,
         classes: Classes = "present",
         per_image: bool = False,
-        ignore_index: Optional[int] = None,
+        ignore_index: int | None = None,
         class_weight: Weight = None,
         engine: str = "exact",
         delta: float = DELTA,
         from_logits: bool = True,
     ) -> None:
         super().__init__()
-        self.classes = listed_classes(classes)
-        self.class_weight = weight_tensor(class_weight)
         self._keep(
-            per_image=per_image, ignore_index=ignore_index, engine=engine, delta=delta,
+            classes=classes,
+            per_image=per_image,
+            ignore_index=ignore_index,
+            class_weight=class_weight,
+            engine=engine,
+            delta=delta,
             from_logits=from_logits,
-        )  # fmt: skip
-        # How many classes there are, only class_weight tells; else as many as are listed.
-        listed = [] if isinstance(self.classes, str) else self.classes
-        number = max([0 if self._own_labels else 1, *listed]) + 1
-        if self.class_weight is not None:
-            number = self.class_weight.numel()
-        refuse_now(type(self)._function, number, self._own_labels, **self._settings())
+        )
 
 
-class LovaszSoftmax(_ClassLoss):
+class LovaszSoftmax(_LovaszLoss):
     """See submod.torch.lovasz_softmax."""
 
     _function = staticmethod(functional.lovasz_softmax)
-    _own_labels = False
 
 
-class LovaszSigmoid(_ClassLoss):
+class LovaszSigmoid(_LovaszLoss):
     """See submod.torch.lovasz_sigmoid."""
 
     _function = staticmethod(functional.lovasz_sigmoid)
-    _own_labels = True
 
 
 class LovaszHinge(_Loss):
     """See submod.torch.lovasz_hinge."""
 
     _function = staticmethod(functional.lovasz_hinge)
-    _names = ("per_image", "ignore_index", "engine", "delta")
 
     def __init__(
         self,
         per_image: bool = True,
-        ignore_index: Optional[int] = None,
+        ignore_index: int | None = None,
         engine: str = "exact",
         delta: float = DELTA,
     ) -> None:
         super().__init__()
         self._keep(per_image=per_image, ignore_index=ignore_index, engine=engine, delta=delta)
-        refuse_now(functional.lovasz_hinge, 1, **self._settings())
 
 
 class ProxLovaszHinge(_Loss):
     """See submod.torch.prox_lovasz_hinge."""
 
     _function = staticmethod(functional.prox_lovasz_hinge)
-    _names = ("lam", "per_image", "ignore_index")
 
-    def __init__(
-        self, lam: float, per_image: bool = True, ignore_index: Optional[int] = None
-    ) -> None:
+    def __init__(self, lam: float, per_image: bool = True, ignore_index: int | None = None) -> None:
         super().__init__()
         self._keep(lam=lam, per_image=per_image, ignore_index=ignore_index)
-        refuse_now(functional.prox_lovasz_hinge, 1, **self._settings())
+
+
+# ---- what the Lovász losses are compared and mixed with ----
+
+
+class _MeanLoss(_Loss):
+    """What cross-entropy and hinge share: means over the pixels."""
+
+    def __init__(
+        self,
+        per_image: bool = False,
+        ignore_index: int | None = None,
+        class_weight: Weight = None,
+    ) -> None:
+        super().__init__()
+        self._keep(per_image=per_image, ignore_index=ignore_index, class_weight=class_weight)
+
+
+class CrossEntropy(_MeanLoss):
+    """See submod.torch.cross_entropy."""
+
+    _function = staticmethod(functional.cross_entropy)
+
+
+class Hinge(_MeanLoss):
+    """See submod.torch.hinge."""
+
+    _function = staticmethod(functional.hinge)
+
+
+class RahmanWang(_Loss):
+    """See submod.torch.rahman_wang."""
+
+    _function = staticmethod(functional.rahman_wang)
+
+    def __init__(
+        self, per_image: bool = False, ignore_index: int | None = None, from_logits: bool = True
+    ) -> None:
+        super().__init__()
+        self._keep(per_image=per_image, ignore_index=ignore_index, from_logits=from_logits)
+
+
+class _OverlapLoss(_Loss):
+    """What soft Dice and soft Jaccard share."""
+
+    def __init__(
+        self,
+        classes: Classes = "present",
+        per_image: bool = False,
+        ignore_index: int | None = None,
+        class_weight: Weight = None,
+        smoothing: float = 0.0,
+        from_logits: bool = True,
+    ) -> None:
+        super().__init__()
+        self._keep(
+            classes=classes,
+            per_image=per_image,
+            ignore_index=ignore_index,
+            class_weight=class_weight,
+            smoothing=smoothing,
+            from_logits=from_logits,
+        )
+
+
+class SoftDice(_OverlapLoss):
+    """See submod.torch.soft_dice."""
+
+    _function = staticmethod(functional.soft_dice)
+
+
+class SoftJaccard(_OverlapLoss):
+    """See submod.torch.soft_jaccard."""
+
+    _function = staticmethod(functional.soft_jaccard)

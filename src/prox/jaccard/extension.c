@@ -1,10 +1,10 @@
-/* f(u) and f(u) - <s, u> of a prox that has been found as levels: the two lists are merged in the
- * order in which u falls, so that no sort is needed. The sums are those of gap.c. O(p). */
+/* f(u) and f(u) - <s, u> of a Jaccard prox that is given as levels. The two lists are merged in the
+ * order in which u falls, so no sort is needed. The sums are those of gap.c. O(p). */
 #include <math.h>
 
 #include "prox/jaccard/levels.h"
 
-/* What the caller makes of u and s. */
+/* u and s in the form that the caller hands out. */
 static submodi_prox_pair in_form(submodi_prox_pair pair, double x, double lambda,
                                  submodi_u_form form)
 {
@@ -14,13 +14,13 @@ static submodi_prox_pair in_form(submodi_prox_pair pair, double x, double lambda
     return form == SUBMODI_U_FLOAT ? (submodi_prox_pair){(double)(float)pair.u, pair.s} : pair;
 }
 
-/* One of the two lists on its way. */
+/* A position in one of the two lists. */
 typedef struct walk {
     const submodi_point_list *list;
     submodi_prox_pair (*read)(const submodi_levels *, size_t, size_t *);
     size_t rank, level;
-    submodi_prox_pair pair; /* at rank; u = -inf at the end */
-    double pixels;          /* that it stands for */
+    submodi_prox_pair pair; /* of the point at rank; u = -inf at the end */
+    double pixels;          /* of the point at rank */
 } walk;
 
 static void look(const submodi_levels *l, walk *w, submodi_u_form form)

@@ -1,12 +1,11 @@
 /* The Jaccard prox up to delta, without a sort: O(p + K log K) for K bins.
  *
- * Every x is moved to the middle of its bin, by at most half a bin. The prox is isotone (raising
- * entries of x lowers none of u) and moves along when a constant is added to x. So if
- * x - e <= x' <= x + e in all entries then u - e <= u' <= u + e: it is nonexpansive in the max
- * norm, and |u' - u| <= e. All pixels of one bin and label have the same u', the prox of a weighted
- * point.
+ * Every x is moved to x', the middle of its bin, by at most half a bin. The prox is isotone:
+ * raising entries of x lowers none of u. And adding a constant to x adds it to u. So if
+ * |x - x'| <= e in all entries, then |u - u'| <= e in all entries. All pixels of one bin and label
+ * have the same u', the prox of one weighted point.
  *
- * e is measured: the largest |x - x'| there was, and the rounding of u' to float. */
+ * The error is measured: the largest |x - x'| there was, plus the rounding of u' to float. */
 #include <float.h>
 #include <math.h>
 #include <omp.h>
@@ -18,7 +17,7 @@
 #include "base/threads.h"
 #include "prox/jaccard/jaccard_prox.h"
 
-/* Partial sums per call: the same for any number of threads. */
+/* Number of partial sums. It is fixed, so results do not depend on the number of threads. */
 enum { PARTS = 64 };
 
 typedef struct bins {
@@ -31,11 +30,11 @@ typedef struct bins {
     double largest; /* |u| <= this */
     size_t bins;
     int threads;
-    uint32_t *count; /* bins x {background, foreground}: pixels; later the number of the point */
-    /* points: one per bin and label that has pixels */
+    uint32_t *count; /* bins x {background, foreground}: pixels, later the number of the point */
+    /* one point per bin and label that has pixels */
     size_t points;
     double *value, *u, *s;
-    float *rounded; /* u as it is handed out */
+    float *rounded; /* u rounded to float, as returned */
     uint64_t *multiplicity;
     uint32_t *mask;
 } bins;
@@ -47,7 +46,8 @@ static size_t slot_of(const bins *h, size_t i)
     return 2 * bin + (h->foreground[i] != 0);
 }
 
-/* The range of x and a bound on u: no s is larger than F of one pixel. Refuses NaN and Inf. */
+/* Finds the range of x and a bound on |u|: no s is larger than F of one pixel. Refuses NaN and
+ * Inf. */
 static submod_status find_range(bins *h, double *high)
 {
     submod_status status = submodi_require_finite_f32(h->who, "x", h->x, h->n);
@@ -69,9 +69,9 @@ static submod_status find_range(bins *h, double *high)
     return SUBMOD_OK;
 }
 
-/* As many bins as delta needs, with room for rounding: of u to float, and in slot_of, which moves
- * an edge by less than 2^-20 of a bin. Where u needs more room than there is, the bins are half as
- * wide as they could be and the error says the rest. */
+/* Chooses as many bins as delta needs, with room for rounding: of u to float, and in slot_of, which
+ * moves an edge by less than 2^-20 of a bin. If rounding u takes more than half of delta, the bins
+ * use half of delta, and the measured error may exceed delta. */
 static submod_status choose_bins(bins *h, double delta)
 {
     double high = 0;
@@ -83,21 +83,22 @@ static submod_status choose_bins(bins *h, double delta)
     double wanted = floor((high - h->low) / h->width) + 1;
     if (!(wanted <= (double)SUBMOD_PROX_BINS_MAX)) {
         return submodi_fail(SUBMOD_EUNSUPPORTED,
-                            "%s: x from %g to %g in steps of 2 * %g takes %g bins, more than %d: "
-                            "ask for a larger delta or for the exact prox",
+                            "%s: x from %g to %g with delta = %g needs %g bins, more than %d: "
+                            "use a larger delta or the exact prox",
                             h->who, h->low, high, delta, wanted, SUBMOD_PROX_BINS_MAX);
     }
     h->bins = (size_t)wanted;
-    /* Just as wide as the range needs: a delta beyond it must not carry x away. */
+    /* No wider than the range needs: a large delta must not move x far out of its range. */
     h->width = high > h->low ? (high - h->low) / wanted : DBL_MIN;
     return SUBMOD_OK;
 }
 
-/* Each thread counts its share in a table of its own. */
+/* Counts the pixels of each slot. Each thread counts its share in a table of its own. */
 static submod_status count_pixels(bins *h, submod_work *w)
 {
     size_t slots = 2 * h->bins;
-    size_t tables = slots <= h->n / 8 ? (size_t)h->threads : 1; /* else adding them up dominates */
+    /* With many slots, adding up several tables would dominate. */
+    size_t tables = slots <= h->n / 8 ? (size_t)h->threads : 1;
     h->count = submodi_take(w, slots * tables, sizeof *h->count);
     if (!h->count) {
         return submodi_nomem(h->who);
@@ -131,7 +132,7 @@ static bool take_points(bins *h, submod_work *w)
     return h->value && h->u && h->s && h->rounded && h->multiplicity && h->mask;
 }
 
-/* Slots that have pixels become points; a slot then knows the number of its point. */
+/* Makes a point of each slot that has pixels. count then holds the number of the point. */
 static void make_points(bins *h)
 {
     memset(h->mask, 0, submodi_mask_words(h->points) * sizeof *h->mask);
@@ -147,7 +148,7 @@ static void make_points(bins *h)
     }
 }
 
-/* What is summed over pixels. */
+/* Sums and a maximum over pixels. */
 typedef struct sums {
     double distance, miss; /* |u - x|^2, |u - x + s / lambda|^2 */
     double moved;          /* largest |x - x'| */
@@ -183,7 +184,7 @@ static sums sum_pixels(const bins *h)
     return total;
 }
 
-/* Rounds u to what is handed out; returns the largest change. */
+/* Rounds u to float; returns the largest change. */
 static double round_points(bins *h)
 {
     double largest = 0;
@@ -239,10 +240,11 @@ static void write_pixels(const bins *h, float *u)
 static submod_status require_arguments(const bins *h, double delta)
 {
     if (h->n > INT32_MAX || (h->n && (!h->x || !h->foreground))) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: x or foreground is NULL, or n > 2^31 - 1", h->who);
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: x and foreground must not be NULL, n must be <= 2^31 - 1", h->who);
     }
     if (!(delta > 0 && isfinite(delta))) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: delta = %g, it is finite and > 0", h->who, delta);
+        return submodi_fail(SUBMOD_EINVAL, "%s: delta = %g must be finite and > 0", h->who, delta);
     }
     return submodi_require_lambda(h->who, h->lambda);
 }

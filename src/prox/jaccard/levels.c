@@ -1,28 +1,34 @@
-/* prox of the Jaccard extension = one isotonic regression over the background. No recursion.
+/* The prox of the Jaccard extension is one isotonic regression over the background. No recursion.
  * At more length: docs/mathematics.md, sections 6 and 7.
  *
- *   P pixels of foreground; A holds a of them and b of the background:
- *     F(A) = b / (P + b) + a / (P + b).
- *   {u > alpha} minimises F(A) - lambda sum over A of (x - alpha). For fixed b a
- *   foreground pixel belongs to it iff x > alpha + t_b, t_b = 1 / (lambda (P + b)): they never
- * speak to each other, and can be eliminated. What is left depends on b alone, C(b) = b / (P + b) -
- * lambda sum_{j < b} (x_j - alpha) - lambda sum_fg max(x_i - alpha - t_b, 0), x_j the background in
- * descending order. Its increments D_j(alpha) = C(j+1) - C(j) rise with alpha: because t_j > t_j+1,
- * each term max(x_i - alpha - t_j, 0) - max(x_i - alpha - t_j+1, 0) does. So the u_j of the
- * background minimise sum_j Q_j(u_j), Q_j convex with Q_j' = D_j, subject to u_0 >= u_1 >= ..: pool
- * adjacent violators solves that exactly.
+ * There are P pixels of foreground; A holds a of them and b pixels of the background:
  *
- *   A block [j0, j1) telescopes: with all of it and the foreground [k0, k1) at one level,
+ *     F(A) = b / (P + b) + a / (P + b).
+ *
+ * {u > alpha} minimises F(A) - lambda sum over A of (x - alpha). For fixed b a foreground pixel
+ * belongs to it iff x > alpha + t_b, t_b = 1 / (lambda (P + b)). So foreground pixels do not
+ * depend on each other and can be eliminated. What is left depends on b alone:
+ *
+ *     C(b) = b / (P + b) - lambda sum_{j < b} (x_j - alpha)
+ *            - lambda sum_fg max(x_i - alpha - t_b, 0),
+ *
+ * x_j the background in descending order. Its increments D_j(alpha) = C(j+1) - C(j) rise with
+ * alpha: because t_j > t_j+1, each term max(x_i - alpha - t_j, 0) - max(x_i - alpha - t_j+1, 0)
+ * does. So the u_j of the background minimise sum_j Q_j(u_j) subject to u_0 >= u_1 >= .., Q_j
+ * convex with Q_j' = D_j. Pooling adjacent violators solves this exactly.
+ *
+ * A block [j0, j1) telescopes. With all of it and the foreground [k0, k1) at one level,
+ *
  *     alpha = mean of their x - (F after - F before) / (lambda * pixels),
  *     k0 = #{x_i > alpha + t_j0},  k1 = #{x_i > alpha + t_j1}.
- *   The level is the root of a rising piecewise linear function of alpha with breakpoints
- *   x_i - t_j0 and x_i - t_j1. Newton steps find its piece, usually at once; after a few of them
- *   halving the breakpoints left takes over, so that O(log p) steps are enough.
  *
- * Lopsided divisions, the worry of a divide and conquer over level sets, cannot occur: there are
- * none. At most 2 roots per background pixel are looked for; a root takes O(log p) steps, a step
- * two binary searches that start at the last answer. That is O(p log^2 p) at worst for certain; the
- * tests count at most 4 p log2 p on inputs made to be hard, and hold it to p log p.
+ * The level is the root of a rising piecewise linear function of alpha with breakpoints
+ * x_i - t_j0 and x_i - t_j1. Newton steps find its piece, usually at once. After a few of them the
+ * search halves the breakpoints that are left, so that O(log p) steps are enough.
+ *
+ * At most 2 roots per background pixel are searched for. A root takes O(log p) steps, a step two
+ * binary searches that start at the last answer. So the worst case is at most O(p log^2 p). On
+ * inputs made to be hard the tests count at most 4 p log2 p, and they refuse 10 p log2 p.
  */
 #include "prox/jaccard/levels.h"
 
@@ -43,17 +49,17 @@ static void sum_foreground(submodi_levels *l)
     l->fg_sum[l->fg.count] = sum;
 }
 
-/* A block whose level is being looked for. */
+/* A block whose level is searched for. */
 typedef struct block {
     submodi_level *level;
     double P, U, pixels; /* pixels of foreground; union before the block; background pixels in it */
     double ref;          /* value of its first point */
     double per_U;        /* 1 / U */
-    double per_U_end;    /* the same after the block */
+    double per_U_end;    /* 1 / (union after the block) */
     double t_begin, t_end;
 } block;
 
-/* per_U: 1 / union before the block. */
+/* The block of a level, up to background point `end`. per_U: 1 / (union before the block). */
 static block open_next(const submodi_levels *l, submodi_level *level, size_t end, double per_U)
 {
     double P = submodi_pixels_before(&l->fg, l->fg.count);
@@ -79,13 +85,13 @@ static block open_block(const submodi_levels *l, submodi_level *level, size_t en
 }
 
 /* (F after - F before) / lambda, if a pixels of the foreground come before the block and fg are in
- * it: no difference of nearly equal numbers. */
+ * it. Avoids differences of nearly equal numbers. */
 static double drop_of(const block *b, double per_lambda, double a, double fg)
 {
     return b->U == 0 ? per_lambda : ((b->P - a) * b->pixels * b->per_U + fg) * b->t_end;
 }
 
-/* The level if the foreground [k0, k1) is at it. */
+/* The level of the block together with the foreground [k0, k1). */
 static double level_with(submodi_levels *l, const block *b, size_t k0, size_t k1)
 {
     l->work++;
@@ -107,7 +113,7 @@ static size_t within(size_t k, size_t lo, size_t hi)
     return k < lo ? lo : k > hi ? hi : k;
 }
 
-/* The first k in [lo, hi] with k = hi or value[k] <= threshold; the search widens around hint. */
+/* The first k in [lo, hi] with k = hi or value[k] <= threshold. Searches outwards from hint. */
 static size_t count_above(submodi_levels *l, double threshold, size_t lo, size_t hi, size_t hint)
 {
     const double *value = l->fg.value;
@@ -137,7 +143,7 @@ static size_t count_above(submodi_levels *l, double threshold, size_t lo, size_t
     return lo;
 }
 
-/* Where the two ends of the foreground at the level can still be. */
+/* The ranges in which the two ends of the block's foreground lie. */
 typedef struct bracket {
     size_t lo0, hi0, lo1, hi1;
 } bracket;
@@ -147,8 +153,9 @@ static bool is_closed(const bracket *r)
     return r->hi0 == r->lo0 && r->hi1 == r->lo1;
 }
 
-/* The root is above (below) a point where the ends are k0 and k1. Rounding can contradict what was
- * found before: the bracket may close, but never turns inside out, or it would not get smaller. */
+/* Tightens the bracket: the root is above (below) a point where the ends are k0 and k1. Rounding
+ * can contradict what was found before. Then the bracket may close, but it never turns inside
+ * out. */
 static void tighten(bracket *r, bool above, size_t k0, size_t k1)
 {
     size_t *end0 = above ? &r->hi0 : &r->lo0;
@@ -157,7 +164,8 @@ static void tighten(bracket *r, bool above, size_t k0, size_t k1)
     *end1 = within(k1, r->lo1, r->hi1);
 }
 
-/* Tells on which side of the middle breakpoint, in the longer of the two ranges, the root is. */
+/* Finds on which side of the middle breakpoint of the longer range the root lies, and tightens the
+ * bracket. */
 static void halve(submodi_levels *l, const block *b, bracket *r)
 {
     bool first = r->hi0 - r->lo0 >= r->hi1 - r->lo1;
@@ -169,7 +177,7 @@ static void halve(submodi_levels *l, const block *b, bracket *r)
     tighten(r, above, k0 + (first && !above), k1 + (!first && !above));
 }
 
-/* Finds u of a block, starting from the foreground that it has. */
+/* Finds u of a block, starting from the foreground that it has so far. */
 static double settle(submodi_levels *l, const block *b)
 {
     submodi_level *level = b->level;
@@ -204,8 +212,8 @@ static double settle(submodi_levels *l, const block *b)
     return u;
 }
 
-/* Where the run of equal values from background point `first` on ends: they are equal in u too, by
- * symmetry. */
+/* The end of the run of equal values from background point `first` on. By symmetry their u are
+ * equal too. */
 static size_t end_of_run(const submodi_levels *l, size_t first)
 {
     size_t end = first + 1;
@@ -215,16 +223,17 @@ static size_t end_of_run(const submodi_levels *l, size_t first)
     return end;
 }
 
-/* Whether the foreground of the block ends and begins at k when it is at u: most often true. */
+/* Whether the block at level u has no foreground, so that it would begin and end at k. Mostly
+ * true. */
 static bool fits(const submodi_levels *l, const block *b, double u, size_t k)
 {
     return (k == l->fg.count || l->fg.value[k] <= u + b->t_end) &&
            (k == 0 || l->fg.value[k - 1] > u + b->t_begin);
 }
 
-/* A new level for that run, its foreground looked for near that of the level before. Returns u, or,
- * where it is not below the level before, just that one's u: they will be pooled. *per_U: 1 / union
- * before the run; after it when done. */
+/* Adds a level for the run [first, end), searching its foreground near that of the level before.
+ * Returns its u, or just `before` if u is not below it, because the two are then pooled. *per_U: 1
+ * / union, before the run on entry, after it on return. */
 static double push(submodi_levels *l, size_t first, size_t end, double before, double *per_U)
 {
     uint32_t near = l->count ? l->level[l->count - 1].fg_end : 0;
@@ -236,7 +245,7 @@ static double push(submodi_levels *l, size_t first, size_t end, double before, d
     if (fits(l, &b, u, near)) {
         return u;
     }
-    if (l->count > 1) { /* at u = before its foreground begins where the last one ended */
+    if (l->count > 1) { /* at u = before, its foreground begins where the last one ended */
         level->fg_end = (uint32_t)count_above(l, before + b.t_end, near, l->fg.count, near);
         if (level_with(l, &b, near, level->fg_end) >= before) {
             return before;
@@ -245,7 +254,7 @@ static double push(submodi_levels *l, size_t first, size_t end, double before, d
     return settle(l, &b);
 }
 
-/* u of the last level but one, which has been found before. */
+/* u of the last level but one, whose foreground is known. */
 static double u_before_last(submodi_levels *l)
 {
     submodi_level *level = &l->level[l->count - 2];
@@ -253,7 +262,7 @@ static double u_before_last(submodi_levels *l)
     return level_with(l, &b, level->fg_begin, level->fg_end);
 }
 
-/* The last two levels become one; it ends before background point `end`. Returns u. */
+/* Merges the last two levels; the result ends before background point `end`. Returns its u. */
 static double pool(submodi_levels *l, size_t end)
 {
     submodi_level *last = &l->level[--l->count];
@@ -276,12 +285,12 @@ static double sum_from(const submodi_point_list *list, size_t begin, size_t end,
     return sum;
 }
 
-/* From sums to offsets, the foreground's part added anew without prefix sums: s is then right even
- * where lambda is so large that x and u agree in all digits. */
+/* Turns sums into offsets. Adds up the foreground again without prefix sums, so that s is right
+ * even where lambda is so large that x and u agree in all digits. */
 static void finish(submodi_levels *l)
 {
     double P = submodi_pixels_before(&l->fg, l->fg.count);
-    uint32_t taken = 0; /* the foreground's ranks of different levels do not overlap */
+    uint32_t taken = 0; /* foreground ranks of different levels must not overlap */
     for (size_t i = 0; i < l->count; i++) {
         submodi_level *level = &l->level[i];
         level->fg_begin = level->fg_begin > taken ? level->fg_begin : taken;
@@ -324,7 +333,7 @@ void submodi_levels_solve(submodi_levels *l)
 
 /* ---- reading the result ---- */
 
-/* The first level for which it does not hold that its points end at or before rank. */
+/* The first level whose foreground extends beyond rank. */
 size_t submodi_level_of_fg(const submodi_levels *l, size_t rank)
 {
     size_t lo = 0;
@@ -339,6 +348,7 @@ size_t submodi_level_of_fg(const submodi_levels *l, size_t rank)
     return lo;
 }
 
+/* The level that holds background point `rank`. */
 size_t submodi_level_of_bg(const submodi_levels *l, size_t rank)
 {
     size_t lo = 0;

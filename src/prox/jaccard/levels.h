@@ -1,5 +1,5 @@
-/* The prox of the Jaccard extension on two sorted lists, foreground and background: see
- * jaccard_levels.c. */
+/* The prox of the Jaccard extension on two sorted lists, foreground and background. See
+ * levels.c. */
 #ifndef SUBMODI_PROX_JACCARD_LEVELS_H
 #define SUBMODI_PROX_JACCARD_LEVELS_H
 
@@ -18,11 +18,11 @@ static inline double submodi_pixels_before(const submodi_point_list *list, size_
     return (double)(list->before ? list->before[rank] : rank);
 }
 
-/* Background points [first, next block's first) and foreground points [fg_begin, fg_end), all at
- * one level of u. */
+/* Background points [first, first of the next level) and foreground points [fg_begin, fg_end), all
+ * at one level of u. */
 typedef struct submodi_level {
-    /* s of a point with value x is offset + lambda * (x - ref), ref the value of point `first`, so
-     * u = ref - offset / lambda. While levels are still being found: the sum of x - ref over the
+    /* A point with value x has s = offset + lambda * (x - ref), ref the value of point `first`. So
+     * u = ref - offset / lambda. While levels are still searched for: the sum of x - ref over the
      * background pixels. */
     double offset;
     uint32_t first;
@@ -39,8 +39,8 @@ typedef struct submodi_levels {
     uint64_t work;            /* points and breakpoints looked at */
 } submodi_levels;
 
-/* Fills fg_sum, level and all below it, and per_lambda. Values finite, and so are the sums of their
- * absolute values, 1 / lambda and lambda times the range of the values. */
+/* Fills fg_sum, level, count, work and per_lambda. The values must be finite, and so must the sum
+ * of their absolute values, 1 / lambda, and lambda times the range of the values. */
 void submodi_levels_solve(submodi_levels *l);
 
 typedef struct submodi_prox_pair {
@@ -55,9 +55,9 @@ static inline submodi_prox_pair submodi_at_level(const submodi_levels *l,
                                level->offset + l->lambda * (x - ref)};
 }
 
-/* The result for a point by its rank in its list. *at is where to look: the first level whose
- * points end after that rank; start from 0 or from submodi_level_of_.., ranks then may only rise.
- */
+/* u and s of the point with this rank in its list. *at is the level to start from; it moves up to
+ * the first level that extends beyond rank. Begin with 0 or submodi_level_of_fg (_bg); ranks may
+ * then only rise. */
 static inline submodi_prox_pair submodi_levels_fg(const submodi_levels *l, size_t rank, size_t *at)
 {
     while (*at < l->count && rank >= l->level[*at].fg_end) {
@@ -84,14 +84,14 @@ static inline submodi_prox_pair submodi_levels_bg(const submodi_levels *l, size_
 size_t submodi_level_of_fg(const submodi_levels *l, size_t rank);
 size_t submodi_level_of_bg(const submodi_levels *l, size_t rank);
 
-/* What becomes of u and s afterwards. */
+/* How the caller changes u and s afterwards. */
 typedef enum submodi_u_form {
     SUBMODI_U_PLAIN,
     SUBMODI_U_HINGE, /* max(u, 0), and s as prox.c makes it for the hinge */
     SUBMODI_U_FLOAT  /* u rounded to float */
 } submodi_u_form;
 
-/* The extension at that u, with that s. There is at least one point. */
+/* The extension at u and s in this form. There is at least one point. */
 void submodi_levels_extension(const submodi_levels *l, submodi_u_form form,
                               submodi_extension *result);
 

@@ -1,4 +1,5 @@
-/* The exact Jaccard prox of weighted points: each stands for many equal pixels. */
+/* The exact Jaccard prox of weighted points: each stands for many equal pixels. Cost: that of the
+ * prox in prox.c, by points and not by pixels. */
 #include <math.h>
 #include <string.h>
 
@@ -7,7 +8,7 @@
 #include "base/memory.h"
 #include "prox/jaccard/jaccard_prox.h"
 
-/* Counts are exact as doubles. */
+/* Counts up to this are exact as doubles. */
 static const uint64_t most_pixels = UINT64_C(1) << 53;
 
 /* Primal, dual and gap of u and s. */
@@ -33,24 +34,26 @@ static submod_status measure(const submodi_jaccard_problem *p, const double *u, 
 submod_status submodi_require_lambda(const char *who, double lambda)
 {
     if (!isfinite(lambda)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: lambda is %g", who, lambda);
+        return submodi_fail(SUBMOD_ENONFINITE, "%s: lambda = %g must be finite", who, lambda);
     }
     return lambda > 0 ? SUBMOD_OK
-                      : submodi_fail(SUBMOD_EINVAL, "%s: lambda = %g is not > 0", who, lambda);
+                      : submodi_fail(SUBMOD_EINVAL, "%s: lambda = %g must be > 0", who, lambda);
 }
 
 static submod_status require_points(const submodi_jaccard_problem *p, const uint8_t *foreground)
 {
     if (p->n > INT32_MAX) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: count = %zu is more than 2^31 - 1", p->who, p->n);
+        return submodi_fail(SUBMOD_EINVAL, "%s: count = %zu must be <= 2^31 - 1", p->who, p->n);
     }
     if (p->n && (!p->x || !foreground || !p->multiplicity)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: value, foreground or multiplicity is NULL", p->who);
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: value, foreground and multiplicity must not be NULL", p->who);
     }
     uint64_t left = most_pixels;
     for (size_t i = 0; i < p->n; i++) {
         if (p->multiplicity[i] == 0 || p->multiplicity[i] > left) {
-            return submodi_fail(SUBMOD_EINVAL, "%s: multiplicity[%zu] = %llu is 0 or exceeds 2^53",
+            return submodi_fail(SUBMOD_EINVAL,
+                                "%s: multiplicity[%zu] = %llu: each must be > 0, their sum <= 2^53",
                                 p->who, i, (unsigned long long)p->multiplicity[i]);
         }
         left -= p->multiplicity[i];

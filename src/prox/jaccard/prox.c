@@ -1,5 +1,5 @@
 /* Exact prox of the Jaccard extension: sort, split into foreground and background, find the levels
- * (jaccard_levels.c), write them back. O(p log p); about the cost of its sort.
+ * (levels.c), write them back. O(p log p); about the cost of its sort.
  *
  * Memory per pixel: 16 bytes for the sort and the sorted values, then 16 for a pixel of the
  * foreground (its prefix sum) or 24 for one of the background (its level): 40 at most, 56 with the
@@ -17,11 +17,11 @@
 #include "prox/solver.h"
 #include "submod/functions/jaccard.h"
 
-/* Ranks are cut into parts that threads take: the split into two lists needs to know how much
- * foreground there is before each. */
+/* Ranks are cut into parts for the threads. To split a part into two lists, a thread must know how
+ * much foreground comes before it. */
 enum { MOST_PARTS = 256 };
 
-/* Neighbours in rank lie anywhere in memory: how many of them ahead it is asked for. */
+/* Neighbours in rank lie anywhere in memory, so memory is prefetched this many ranks ahead. */
 enum { AHEAD = 24 };
 
 typedef struct split {
@@ -30,7 +30,7 @@ typedef struct split {
     size_t parts;
     int threads;
     size_t fg_before[MOST_PARTS + 1];
-    double *value; /* the foreground's in descending order, then the background's */
+    double *value; /* of the foreground in descending order, then of the background */
     uint64_t *fg_pixels, *bg_pixels; /* sums of multiplicities, or NULL */
 } split;
 
@@ -52,7 +52,7 @@ static size_t part_begin(const split *d, size_t part)
     return d->p->n * part / d->parts;
 }
 
-/* The index of a rank that comes soon, within the part that ends before rank `end`. */
+/* The index of the point AHEAD ranks later, or of this one if the part ends before that. */
 static size_t index_ahead(const split *d, size_t rank, size_t end)
 {
     return (size_t)submodi_sorted_index(&d->sorted, rank + AHEAD < end ? rank + AHEAD : rank);
@@ -131,7 +131,8 @@ static void write_back(const split *d, const submodi_levels *l, double *u, doubl
     }
 }
 
-/* What submodi_levels_solve asks for. The largest and the smallest value stand at the ends. */
+/* Checks what submodi_levels_solve requires. The largest and the smallest value have the first and
+ * the last rank. */
 static submod_status require_range(const split *d)
 {
     const submodi_jaccard_problem *p = d->p;
@@ -154,7 +155,7 @@ static bool take_memory(split *d, submodi_levels *l, submod_work *w)
     size_t n = d->p->n;
     size_t fg = foreground_points(d);
     bool weighted = d->p->multiplicity != NULL;
-    d->value = (void *)d->sorted.spare; /* of no use any more as records */
+    d->value = (void *)d->sorted.spare; /* the sort no longer needs it */
     d->fg_pixels = weighted ? submodi_take(w, fg + 1, sizeof *d->fg_pixels) : NULL;
     d->bg_pixels = weighted ? submodi_take(w, n - fg + 1, sizeof *d->bg_pixels) : NULL;
     l->fg_sum = submodi_take(w, fg + 1, sizeof *l->fg_sum);
@@ -162,7 +163,7 @@ static bool take_memory(split *d, submodi_levels *l, submod_work *w)
     return l->fg_sum && l->level && (!weighted || (d->fg_pixels && d->bg_pixels));
 }
 
-/* The worst case over the number of foreground pixels. */
+/* For the number of foreground pixels that needs most. */
 size_t submodi_jaccard_prox_bytes(size_t n, int threads)
 {
     size_t bytes = 0;

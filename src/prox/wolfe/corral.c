@@ -1,14 +1,18 @@
+/* The steps of the corral (corral.h), on its factor and its list of points. With k points of R^n: a
+ * new point costs O(k n + k^2), a minor cycle O(k^2), a new factor O(k^2 n + k^3).
+ */
 #include "prox/wolfe/corral.h"
 #include "base/sums_loops.h"
 
 #include <math.h>
 #include <string.h>
 
-/* A pivot below this share of its diagonal entry is rounding: a thousand errors of one sum. */
+/* A pivot below this share of its diagonal entry is rounding: a thousand rounding errors of one
+ * sum. */
 static const double dependent = 1e-13;
-/* A weight below this is zero: what the point adds is less than a rounding error of the sum. */
+/* A weight below this counts as zero: the point adds less than a rounding error of the sum. */
 static const double no_weight = 1e-16;
-/* r of the points present counts as equal when it is below this share of the new point's. */
+/* The r of the points present count as equal if their spread is below this share of the new r. */
 static const double no_spread = 1e-9;
 
 static bool reserve(submodi_corral *c, size_t count, submod_work *work)
@@ -64,7 +68,7 @@ static void remove_point(submodi_corral *c, size_t j)
     erase(c->column, j, count);
 }
 
-/* Makes r relative to its mean under the weights, and measures its spread over the first k. */
+/* Makes r relative to its mean under the weights. Measures the spread of the first k. */
 static void centre(submodi_corral *c, size_t k)
 {
     double mean = 0;
@@ -79,7 +83,7 @@ static void centre(submodi_corral *c, size_t k)
     }
 }
 
-/* While there is one point, any kappa is as good: takes the scale from the second one. */
+/* While there is one point, any kappa will do. Takes the scale from the second one. */
 static void choose_kappa(submodi_corral *c, double squared)
 {
     const double *row = submodi_vertices_row(&c->points, 0);
@@ -89,9 +93,9 @@ static void choose_kappa(submodi_corral *c, double squared)
     submodi_factor_append(&c->factor, first + c->kappa, c->r[0]);
 }
 
-/* The column depends on those of the factor: column = M h, sum of h = 1. Along the weights
- * (-h, 1) p stays, and the objective changes at the rate r_new - <h, r>. Walks until a weight is 0,
- * which makes room. */
+/* The new column depends on those of the factor: column = M h, sum of h = 1. If the weights move
+ * along (-h, 1), p stays and the objective changes at the rate r_new - <h, r>. Moves until a weight
+ * is 0, and removes that point. False: this is of no use. */
 static bool exchange(submodi_corral *c)
 {
     size_t k = c->factor.k;
@@ -147,7 +151,7 @@ submodi_corral_result submodi_corral_add(submodi_corral *c, const submodi_candid
             return SUBMODI_CORRAL_ADDED;
         }
         if (!exchange(c)) {
-            /* What earlier exchanges gave it is gone with it. */
+            /* The weight that earlier exchanges gave to the point is gone with it. */
             submodi_vertices_remove(&c->points, k);
             submodi_vertices_normalise(&c->points);
             return SUBMODI_CORRAL_REFUSED;
@@ -155,7 +159,7 @@ submodi_corral_result submodi_corral_add(submodi_corral *c, const submodi_candid
     }
 }
 
-/* The longest step that keeps all weights >= 0, at most 1; and who stops it. */
+/* The longest step, at most 1, that keeps all weights >= 0. *stopper: the point that stops it. */
 static double step_length(const submodi_corral *c, size_t *stopper)
 {
     const double *w = c->points.weights;
@@ -170,8 +174,8 @@ static double step_length(const submodi_corral *c, size_t *stopper)
     return length;
 }
 
-/* After a share `length` of the step, r is what it was times 1 - length, up to a constant: the
- * right-hand side in the factor needs no new solve. */
+/* After the share `length` of a step, r is what it was times 1 - length, up to a constant. So the
+ * right-hand side in the factor is scaled instead of solved for again. */
 void submodi_corral_settle(submodi_corral *c)
 {
     double *w = c->points.weights;
@@ -202,8 +206,8 @@ void submodi_corral_settle(submodi_corral *c)
     submodi_vertices_normalise(&c->points);
 }
 
-/* The upper triangle of M into the factor, two columns at a time. r and column hold them, until
- * they are measured. */
+/* Writes the upper triangle of M into the factor, two columns at a time. r and column are scratch
+ * here, and must be measured again. */
 static void gram(submodi_corral *c)
 {
     const submodi_vertices *p = &c->points;

@@ -1,3 +1,6 @@
+/* The Cholesky factor of factor.h: triangular solves, Givens rotations, factorisation. Append
+ * O(k^2 / 2), remove O(k^2), renew O(k^3 / 3).
+ */
 #include "prox/wolfe/factor.h"
 #include "base/sums_loops.h"
 
@@ -9,7 +12,7 @@ bool submodi_factor_reserve(submodi_factor *f, size_t k, submod_work *work)
     if (k <= f->capacity) {
         return true;
     }
-    /* What is outgrown stays in the workspace till the end: at most as much again. */
+    /* Outgrown arrays stay in the workspace until the end: at most as much again. */
     size_t capacity = 2 * f->capacity > k ? 2 * f->capacity : k;
     submodi_factor new = {.k = f->k, .capacity = capacity};
     new.u = submodi_take(work, submodi_times(capacity, capacity), sizeof *new.u);
@@ -81,11 +84,11 @@ static void rotate(double *a, double *b, size_t n, double c, double s)
     }
 }
 
-/* Without column j, rows j, j+1, .. have one entry below the diagonal each: rotations of
- * neighbouring rows put it to zero. */
+/* Without column j, each row below row j has one entry below the diagonal. Rotations of
+ * neighbouring rows make it zero. */
 void submodi_factor_remove(submodi_factor *f, size_t j)
 {
-    size_t last = --f->k; /* order afterwards */
+    size_t last = --f->k; /* the order of M from now on */
     for (size_t i = 0; i <= last; i++) {
         double *row = f->u + i * f->capacity;
         size_t from = i > j + 1 ? i : j + 1; /* left of the diagonal there is nothing to move */
@@ -127,7 +130,7 @@ void submodi_factor_solve_column(const submodi_factor *f, double *x)
     solve_backward(f, x);
 }
 
-/* Cholesky's factorisation, in place: row i is done, and then taken off from those below. */
+/* Cholesky factorisation in place: finishes row i, then subtracts it from the rows below. */
 static bool factorise(submodi_factor *f)
 {
     for (size_t i = 0; i < f->k; i++) {

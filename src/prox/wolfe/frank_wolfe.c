@@ -2,17 +2,17 @@
  * compare Fujishige-Wolfe with.
  *
  * Plain: s moves towards the greedy vertex by exact line search; the gap falls like 1 / iterations.
- * With away steps it may instead move away from the worst of the vertices that it is a mean of,
- * down to weight 0; the gap then falls linearly, at a rate that depends on the polytope.
+ * With away steps: s, a mean of vertices, may instead move away from the worst of them, until that
+ * one has weight 0. The gap then falls linearly, at a rate that depends on the polytope.
  *
- * Cost of an iteration: a sort, a chain, O(n); with away steps or a combination to fill, k vertices
- * are kept: O(k n) memory, and time with away steps. */
+ * Cost of an iteration: a sort, a chain, O(n). With away steps, or with a combination to fill, the
+ * k vertices of s are kept: O(k n) memory. Away steps also take O(k n) time. */
 #include <string.h>
 
 #include "base/error.h"
 #include "base/sums_loops.h"
 #include "prox/combination.h"
-#include "prox/projection.h"
+#include "prox/wolfe/projection.h"
 #include "prox/wolfe/vertices.h"
 
 typedef struct frank_wolfe {
@@ -20,11 +20,11 @@ typedef struct frank_wolfe {
     submodi_vertices points; /* those that s is a mean of */
     bool away;               /* whether away steps are allowed */
     bool keep;               /* whether points are kept at all */
-    double *scores;          /* <row j, t>, twice */
-    size_t room;             /* for scores */
+    double *scores;          /* <row j, t>, twice: room for two copies */
+    size_t room;             /* how many scores there is room for */
 } frank_wolfe;
 
-/* Position of a vertex that is there already, else that of a new one; false: no memory. */
+/* Finds the position of a vertex in points, and adds it if it is not there. false: no memory. */
 static bool place(frank_wolfe *m, const double *vertex, const int32_t *order, size_t *position)
 {
     submodi_vertices *v = &m->points;
@@ -86,7 +86,7 @@ static submod_status start(frank_wolfe *m)
     return status;
 }
 
-/* The line search: how far s may move along (to - s) * sign, at most longest. Moves it. */
+/* Line search: moves s along (to - s) * sign by the best length, at most longest. Returns it. */
 static double move(submodi_projection *p, const double *to, double sign, double longest)
 {
     double square = submodi_sums()->squared_distance(to, p->s, p->n);
@@ -98,7 +98,7 @@ static double move(submodi_projection *p, const double *to, double sign, double 
     return length;
 }
 
-/* Drops what has no weight left. */
+/* Drops the vertices that have no weight left. */
 static void prune(submodi_vertices *v)
 {
     const double no_weight = 1e-16; /* less than a rounding error of the sum */
@@ -129,7 +129,7 @@ static submod_status step_towards(frank_wolfe *m)
     return SUBMOD_OK;
 }
 
-/* The vertex that s should move away from; its slope <s - vertex, t>. */
+/* Finds the vertex that s should move away from, and its slope <s - vertex, t>. */
 static submod_status worst_vertex(frank_wolfe *m, size_t *worst, double *slope)
 {
     submodi_vertices *v = &m->points;
@@ -205,14 +205,10 @@ static submod_status run(frank_wolfe *m)
 
 static submod_status finish(frank_wolfe *m, submod_status status, double *u, double *s)
 {
-    submod_combination *to = m->p.problem->found;
-    if (m->keep) { /* rounding errors of many steps */
+    if (m->keep) { /* s has the rounding errors of many steps */
         submodi_vertices_combine(&m->points, m->p.s);
     }
-    submod_status written = submodi_projection_finish(&m->p, u, s);
-    if (written == SUBMOD_OK && to) {
-        written = submodi_combination_from(to, m->p.problem->who, &m->points);
-    }
+    submod_status written = submodi_projection_finish(&m->p, &m->points, u, s);
     return written == SUBMOD_OK ? status : written;
 }
 

@@ -1,21 +1,21 @@
 /* Fujishige-Wolfe: the projection of lambda x onto the base polytope B(F), whose vertices are the
  * greedy vectors (docs/mathematics.md, section 7; Wolfe 1976, Fujishige 1980).
  *
- * Major cycle: the greedy vector for t = lambda x - s is the vertex farthest in the direction t; if
+ * Major cycle: the greedy vector for t = lambda x - s is the vertex farthest in the direction t. If
  * it lies beyond s, it joins the corral, and minor cycles (corral.c) move s to the point of the
- * corral's convex hull nearest to lambda x. |t| descends strictly, so no corral comes twice and the
- * method is finite; in the worst case it is exponential. Here it ends as soon as the duality gap
- * of s and the best primal point (projection.c) is below the tolerance.
+ * corral's convex hull nearest to lambda x. |t| falls strictly, so no corral occurs twice and the
+ * method is finite; in the worst case it is exponential. Here it ends as soon as the duality gap of
+ * s and the best primal point (projection.c) is below the tolerance.
  *
  * Cost of a major cycle with k points in the corral: a sort, a chain, two passes over the k points,
- * O(k n), two triangular solves, O(k^2); a minor cycle O(k^2). Memory: k n + k^2 numbers, at
- * most three times over, k <= n.
+ * O(k n), two triangular solves, O(k^2); a minor cycle O(k^2). Memory: k n + k^2 numbers, at most
+ * three times over, k <= n.
  *
- * Rounding. Every step is computed from distances measured at s, so that errors of the factor are
- * corrected by the next step; when a step falls short by more than a share, or no step makes
- * progress any more, the factor is computed anew; when even that does not help, the method ends
- * with SUBMOD_INACCURATE. So it does, as a rule, where F is not submodular; but a fixed point of
- * the greedy rule looks optimal to whoever sees chains alone. */
+ * Rounding: every step is computed from distances measured at s, so the next step corrects the
+ * errors of the factor. The factor is computed again when a step falls short by more than
+ * drift_allowed, or when steps make no progress any more. If even that does not help, the method
+ * ends with SUBMOD_INACCURATE. If F is not submodular, it usually ends this way; but a fixed point
+ * of the greedy rule looks optimal to a method that sees only chains. */
 #include "prox/wolfe/min_norm.h"
 
 #include <string.h>
@@ -24,17 +24,19 @@
 #include "prox/combination.h"
 #include "prox/wolfe/corral.h"
 
-/* A step that leaves more than this share of what it should have levelled shows a bad factor. */
+/* A step should make r equal over the corral. If more than this share of the difference is left,
+ * the factor is bad. */
 static const double drift_allowed = 1e-4;
-/* Cycles without progress in a row, each followed by a new factor, until the method gives up. */
+/* The method ends after this many cycles in a row without progress, each followed by a new
+ * factor. */
 enum { FAILURES = 3 };
 
 typedef struct wolfe {
     submodi_projection p;
     submodi_corral corral;
     double *before;      /* s before the cycle */
-    double levelled;     /* what the last step was to level */
-    size_t next_renewal; /* not before this iteration */
+    double levelled;     /* the difference in r that the last step had to remove */
+    size_t next_renewal; /* the factor is not renewed for drift before this iteration */
     unsigned failures;   /* cycles without progress, in a row */
 } wolfe;
 
@@ -68,8 +70,8 @@ static submod_status add_order(wolfe *m, const int32_t *order, double weight)
     return added == SUBMODI_CORRAL_NO_MEMORY ? submodi_nomem(p->problem->who) : SUBMOD_OK;
 }
 
-/* Begins with the greedy vector of x, or with the orders in the caller's combination as far as they
- * are independent and limits allow; their weights are a first guess. */
+/* Begins with the greedy vector of x, or with the orders of the caller's combination, as far as
+ * they are independent and limits allow. Their weights are a first guess. */
 static submod_status start(wolfe *m)
 {
     submodi_projection *p = &m->p;
@@ -106,7 +108,7 @@ static submod_status start(wolfe *m)
     return status;
 }
 
-/* |t|^2 before minus |t|^2 now, from the difference itself. */
+/* |t|^2 before minus |t|^2 now, computed from the change of s so that it does not cancel. */
 static double progress(const wolfe *m)
 {
     const submodi_projection *p = &m->p;
@@ -117,7 +119,7 @@ static double progress(const wolfe *m)
     return sum;
 }
 
-/* Takes the greedy vertex in and settles. *stuck: s came no closer. */
+/* Adds the greedy vertex and settles. *stuck: s came no closer to lambda x. */
 static submod_status major_cycle(wolfe *m, bool *stuck)
 {
     submodi_projection *p = &m->p;
@@ -136,7 +138,8 @@ static submod_status major_cycle(wolfe *m, bool *stuck)
     }
     bool drifted = c->spread > drift_allowed * m->levelled + p->noise;
     if (drifted && p->info->iterations >= m->next_renewal) {
-        m->next_renewal = p->info->iterations + c->points.count; /* at a cost like these cycles' */
+        /* A new factor costs about as much as this many cycles. */
+        m->next_renewal = p->info->iterations + c->points.count;
         if (!submodi_corral_renew(c, p->t)) {
             return SUBMOD_INACCURATE;
         }
@@ -178,11 +181,7 @@ static submod_status run(wolfe *m)
 
 static submod_status finish(wolfe *m, submod_status status, double *u, double *s)
 {
-    submod_combination *to = m->p.problem->found;
-    submod_status written = submodi_projection_finish(&m->p, u, s);
-    if (written == SUBMOD_OK && to) {
-        written = submodi_combination_from(to, m->p.problem->who, &m->corral.points);
-    }
+    submod_status written = submodi_projection_finish(&m->p, &m->corral.points, u, s);
     m->p.info->minor_cycles = m->corral.minor_cycles;
     return written == SUBMOD_OK ? status : written;
 }

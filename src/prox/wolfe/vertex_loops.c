@@ -1,10 +1,14 @@
+/* The loops of vertex_loops.h, compiled once for each instruction set. The order of the additions
+ * is the same in all of them.
+ */
 #include "prox/wolfe/vertex_loops.h"
 
 #include <string.h>
 
-/* A sum has four lanes, entry i goes to lane i % 4. They are one register or two, whatever the
- * machine has: compilers do not find this by themselves, and their reductions would take the order
- * from the width. Eight lanes of eight sums would need more registers than AVX2 has. */
+/* A sum has four lanes; entry i goes to lane i % 4. The lanes fill one register or two, as the
+ * machine has them. Compilers do not find this by themselves, and the order of their reductions
+ * would depend on the register width. Eight lanes for eight sums would need more registers than
+ * AVX2 has. */
 enum { LANES = 4 };
 #if defined(__AVX__)
 enum { PARTS = 1 };
@@ -22,7 +26,7 @@ static inline part load(const double *x)
     return p;
 }
 
-/* The lanes, and then the entries behind the last four. */
+/* Adds up the lanes, then the entries after the last full four. */
 static double finish(const part *sum, const double *row, const double *a, size_t begin, size_t n)
 {
     double lane[LANES];

@@ -1,5 +1,5 @@
-/* Four rows of a list of vertices at a time: sums that keep the adders busy while rows come from
- * memory. */
+/* Sums over four rows of a list of vertices at a time, which keep the adders busy while rows come
+ * from memory. */
 #ifndef SUBMODI_PROX_WOLFE_VERTEX_LOOPS_H
 #define SUBMODI_PROX_WOLFE_VERTEX_LOOPS_H
 

@@ -1,3 +1,6 @@
+/* The list of points in vertices.h. Adding a point costs O(n), removing one O(count); dots and
+ * combine pass over all rows, O(count n), in parallel.
+ */
 #include "prox/wolfe/vertices.h"
 
 #include <string.h>
@@ -11,7 +14,7 @@ bool submodi_vertices_init(submodi_vertices *v, size_t n, const double *origin, 
     enum { FIRST = 16 };
     *v = (submodi_vertices){.n = n};
     v->origin = submodi_take(work, n, sizeof *v->origin);
-    /* Any address will do to say that orders are wanted, until there is room for the first. */
+    /* Not NULL means that orders are kept. Any address will do until there is room for them. */
     v->orders = keep_orders ? (int32_t *)(void *)v->origin : NULL;
     if (!v->origin || !submodi_vertices_reserve(v, FIRST, work)) {
         return false;
@@ -20,7 +23,7 @@ bool submodi_vertices_init(submodi_vertices *v, size_t n, const double *origin, 
     return true;
 }
 
-/* count pieces of the given bytes each, filled from those of old. */
+/* New memory for count items of `bytes` bytes each; copies the first `present` ones from old. */
 static void *grown(const void *old, size_t present, size_t count, size_t bytes, submod_work *work)
 {
     void *memory = submodi_take(work, count, bytes);
@@ -35,7 +38,7 @@ bool submodi_vertices_reserve(submodi_vertices *v, size_t count, submod_work *wo
     if (count <= v->capacity) {
         return true;
     }
-    /* What is outgrown stays in the workspace till the end: at most as much again. */
+    /* Outgrown arrays stay in the workspace until the end: at most as much again. */
     size_t capacity = 2 * v->capacity > count ? 2 * v->capacity : count;
     size_t old = v->capacity;
     double *rows = grown(v->rows, old, capacity, v->n * sizeof *rows, work);
@@ -100,7 +103,7 @@ void submodi_vertices_dots(const submodi_vertices *v, const double *a, const dou
         double of_b[4];
         size_t first = 4 * q;
         size_t here = v->count - first < 4 ? v->count - first : 4;
-        for (size_t i = 0; i < 4; i++) { /* the last ones may stand in for missing ones */
+        for (size_t i = 0; i < 4; i++) { /* where rows are missing, the last one is repeated */
             row[i] = submodi_vertices_row(v, first + (i < here ? i : here - 1));
         }
         submodi_vertex()->dots(row, a, b, v->n, of_a, of_b);

@@ -21,17 +21,17 @@ typedef struct submodi_vertices {
     double *weights; /* by position */
 } submodi_vertices;
 
-/* No points yet. keep_orders: whether orders are to be stored. false: no memory. */
+/* Starts without points. keep_orders: whether orders are stored. false: no memory. */
 bool submodi_vertices_init(submodi_vertices *v, size_t n, const double *origin, bool keep_orders,
                            submod_work *work);
 
 /* Makes room for count points; those present stay. false: no memory. */
 bool submodi_vertices_reserve(submodi_vertices *v, size_t count, submod_work *work);
 
-/* Puts point at position v->count, with weight 0; there is room. order is not looked at unless
- * orders are stored. Returns its row. */
+/* Puts point at position v->count, with weight 0; there must be room. order is read only if orders
+ * are stored. Returns its row. */
 const double *submodi_vertices_add(submodi_vertices *v, const double *point, const int32_t *order);
-/* Removes position j; those behind it move up by one. */
+/* Removes position j; the positions after it move up by one. */
 void submodi_vertices_remove(submodi_vertices *v, size_t j);
 
 static inline double *submodi_vertices_row(const submodi_vertices *v, size_t position)

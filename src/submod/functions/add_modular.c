@@ -1,6 +1,6 @@
 /* F plus a modular function: A -> F(A) + sum of w over A.
  *
- * Costs and state of F. Every gain of e grows by w(e), whatever the order, tied or not.
+ * Costs and state are those of F. Every gain of e grows by w(e), in any order, tied or not.
  */
 #include <math.h>
 #include <string.h>
@@ -118,7 +118,7 @@ static submod_status minimize_parts(const void *ctx, const int32_t *order, const
     return status;
 }
 
-/* w plus what f adds already, on top of the function inside f; false: the sum overflows. */
+/* sum = w plus the weights that `inner` adds already; false: it overflows. */
 static bool merge(const shifted *inner, const double *w, double *sum)
 {
     for (size_t i = 0; i < inner->fn->n; i++) {

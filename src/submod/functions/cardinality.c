@@ -79,7 +79,7 @@ static submod_status tied(const void *ctx, void *state, const int32_t *elements,
     return SUBMOD_OK;
 }
 
-/* The best set of k elements holds the k largest z; one pass over k finds the best of all. */
+/* The best set of k elements holds the k largest z; one pass finds the best k. */
 static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase,
                               const int32_t *block, size_t nblock, const double *z, int largest,
                               uint8_t *in)
@@ -96,7 +96,7 @@ static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase
     }
     double value = 0;
     double lowest = 0;
-    double size = 0; /* of what was summed up: how large rounding errors are */
+    double size = 0; /* sum of |step|, to which rounding errors are relative */
     size_t best = 0;
     for (size_t k = 1; k <= nblock; k++) {
         double step = increments(c)[nbase + k - 1] - z[submodi_sorted_index(&sorted, k - 1)];
@@ -117,7 +117,7 @@ static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase
 
 /* ---- constructors ---- */
 
-/* Room for the tables of a function, to be filled by the caller. */
+/* Allocates the tables, for the caller to fill. */
 static submod_status allocate(const char *who, size_t n, submod_fn **fn, cardinality **tables)
 {
     submod_status status = submodi_require_size(who, n, fn);
@@ -150,7 +150,7 @@ static submod_status finish(const char *name, cardinality *tables, submod_fn **f
     return status;
 }
 
-/* The functions that have a formula: h(k) and h(k + 1) - h(k), with one parameter. */
+/* A formula for h(k) or for h(k + 1) - h(k), with one parameter. */
 typedef double formula(double k, double parameter);
 
 static submod_status from_formula(const char *who, const char *name, size_t n, double parameter,
@@ -220,7 +220,7 @@ submod_status submod_fn_truncation(size_t n, size_t c, submod_fn **fn)
                         truncated_increment, fn);
 }
 
-/* Concave up to the rounding of numbers as large as those in the table. */
+/* Requires that h is concave, up to the rounding of numbers as large as its largest. */
 static submod_status require_concave(const char *who, const double *h, size_t n)
 {
     double largest = 0;
@@ -231,8 +231,8 @@ static submod_status require_concave(const char *who, const double *h, size_t n)
         double excess = (h[k + 1] - h[k]) - (h[k] - h[k - 1]);
         if (!(excess <= 4 * DBL_EPSILON * largest)) {
             return submodi_fail(SUBMOD_EINVAL,
-                                "%s: h is not concave: it grows by %g to h[%zu], then by %g", who,
-                                h[k] - h[k - 1], k, h[k + 1] - h[k]);
+                                "%s: h must be concave, but it grows by %g to h[%zu], then by %g",
+                                who, h[k] - h[k - 1], k, h[k + 1] - h[k]);
         }
     }
     return SUBMOD_OK;
@@ -250,7 +250,7 @@ submod_status submod_fn_cardinality(size_t n, const double *h, submod_fn **fn)
     }
     status = submodi_require_finite(who, "h", h, n + 1);
     if (status == SUBMOD_OK && h[0] != 0) {
-        status = submodi_fail(SUBMOD_EINVAL, "%s: h[0] = %g is not 0", who, h[0]);
+        status = submodi_fail(SUBMOD_EINVAL, "%s: h[0] = %g must be 0", who, h[0]);
     }
     if (status == SUBMOD_OK) {
         status = require_concave(who, h, n);

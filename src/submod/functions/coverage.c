@@ -13,7 +13,7 @@ typedef struct coverage {
     size_t m;
     double *weight; /* m */
     size_t *start;  /* n + 1 */
-    int32_t *items; /* start[n], each item once per element */
+    int32_t *items; /* start[n] of them, each at most once per element */
 } coverage;
 
 static submod_status reset(const void *ctx, void *state)
@@ -69,11 +69,11 @@ static submod_status require_csr(const char *who, size_t n, const size_t *start,
                                  const int32_t *items, size_t m)
 {
     if (start[0] != 0) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: start[0] = %zu is not 0", who, start[0]);
+        return submodi_fail(SUBMOD_EINVAL, "%s: start[0] = %zu must be 0", who, start[0]);
     }
     for (size_t e = 0; e < n; e++) {
         if (start[e + 1] < start[e]) {
-            return submodi_fail(SUBMOD_EINVAL, "%s: start[%zu] = %zu is less than start[%zu] = %zu",
+            return submodi_fail(SUBMOD_EINVAL, "%s: start[%zu] = %zu must be >= start[%zu] = %zu",
                                 who, e + 1, start[e + 1], e, start[e]);
         }
     }
@@ -115,7 +115,7 @@ static coverage *allocate(size_t n, size_t m, size_t entries)
     return c;
 }
 
-/* Copies the lists, leaving out items that an element has already; last is scratch, m numbers. */
+/* Copies the lists without an element's repeated items; last is scratch, m numbers. */
 static void copy_lists(coverage *c, size_t n, const size_t *start, const int32_t *items,
                        size_t *last)
 {
@@ -145,7 +145,7 @@ submod_status submod_fn_coverage(size_t n, const size_t *start, const int32_t *i
         return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, start ? "weight" : "start");
     }
     if (m > INT32_MAX) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: m = %zu is more than 2^31 - 1", who, m);
+        return submodi_fail(SUBMOD_EINVAL, "%s: m = %zu must be at most 2^31 - 1", who, m);
     }
     status = require_csr(who, n, start, items, m);
     if (status == SUBMOD_OK) {

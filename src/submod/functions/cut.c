@@ -101,8 +101,8 @@ static submodi_cut *allocate(size_t n, size_t m)
     return c;
 }
 
-/* Counting sort of the edge ends by vertex. start has one entry more than it ends up with: while
- * the lists are filled, start[v + 1] is where the next neighbour of v goes. */
+/* Counting sort of the edge ends by vertex. While the lists are filled, start[v + 1] is where the
+ * next neighbour of v goes, so start has one more entry than it needs in the end. */
 static void build_lists(submodi_cut *c, size_t m, const int32_t *tail, const int32_t *head,
                         const double *weight, int directed)
 {
@@ -141,7 +141,7 @@ submod_status submod_fn_cut(size_t n, size_t m, const int32_t *tail, const int32
         return submodi_fail(SUBMOD_EINVAL, "%s: tail, head or weight is NULL", who);
     }
     if (m > UINT32_MAX / 2) {
-        return submodi_fail(SUBMOD_EUNSUPPORTED, "%s: %zu edges are more than 2^31 - 1", who, m);
+        return submodi_fail(SUBMOD_EUNSUPPORTED, "%s: m = %zu must be at most 2^31 - 1", who, m);
     }
     status = require_edges(who, n, m, tail, head);
     if (status == SUBMOD_OK) {

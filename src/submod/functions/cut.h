@@ -7,16 +7,16 @@
 typedef struct submodi_neighbour {
     double out, in; /* weight of the arcs to it and from it */
     int32_t vertex;
-    uint32_t opposite; /* where the same edge stands in its own list */
+    uint32_t opposite; /* where `neighbours` has the same edge in the list of `vertex` */
 } submodi_neighbour;
 
 typedef struct submodi_cut {
     size_t n;
-    size_t *start;                 /* n + 1, and one more while it is built */
-    submodi_neighbour *neighbours; /* start[n] <= 2^32 - 1 */
+    size_t *start;                 /* n + 1, and one more while the lists are built */
+    submodi_neighbour *neighbours; /* start[n] of them, at most 2^32 - 1 */
 } submodi_cut;
 
-/* The slots, by maximum flow; ctx is a submodi_cut. */
+/* minimize and minimize_parts by maximum flow; ctx is a submodi_cut. */
 submod_status submodi_cut_minimize(const void *ctx, const int32_t *base, size_t nbase,
                                    const int32_t *block, size_t nblock, const double *z,
                                    int largest, uint8_t *in);

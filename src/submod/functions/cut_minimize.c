@@ -1,20 +1,20 @@
 /* Minimisers of F(base + A) - F(base) - z(A), F a cut function, by maximum flow.
  *
- * A vertex v of the block pays for being in A
+ * Taking a vertex v of the block into A costs
  *
  *     cost(v) = sum over u outside of out(u) - sum over u in base of in(u) - z(v),
  *
- * and a pair v in A, u in the block but not in A, pays the weight of the arc from v to u: the cut
- * of a network on the block with A on the side of the source, -cost as supply and cost as demand.
- * The largest A is what cannot reach the sink. The smallest is found in the network turned around:
- * what can reach the source.
+ * and an arc from v in A to a vertex of the block outside A costs its weight. The sum is the cut of
+ * a network on the block: A is the side of the source, a negative cost is a supply, a positive cost
+ * a demand. The largest A is the set of vertices that cannot reach the sink. For the smallest A the
+ * network is turned around: it is the set of vertices that can reach the former source.
  *
- * Capacities become whole numbers of up to 60 bits, by a power of two that is chosen for each
- * block: finer than the rounding of a sum of the numbers at one vertex, so nothing is lost that the
- * values of F would tell.
+ * Capacities become whole numbers of up to 60 bits: they are multiplied by a power of two, chosen
+ * for each block. That is finer than the rounding of a sum of the numbers at one vertex, so nothing
+ * is lost that the values of F would show.
  *
- * O(edges at the block) and the flow; without circles in the block, as on a chain, no flow is
- * needed.
+ * O(edges at the block) and the flow. If the block has no cycle, as on a chain, forest_cut.c does
+ * without a flow.
  */
 #include <math.h>
 #include <string.h>
@@ -25,23 +25,23 @@
 #include "submod/functions/cut.h"
 #include "submod/functions/maxflow.h"
 
-/* Capacities at one vertex together stay below 2^60; differences of up to 2^-48 of that are what
- * rounding may have made of ties. */
+/* The capacities at one vertex add up to less than 2^60. Differences of up to 2^-48 of that may be
+ * ties that were rounded. */
 enum { BITS = 60, NOISE_BITS = 12 };
 
-/* What is built from. */
+/* What the network is built from. */
 typedef struct source {
     const submodi_cut *cut;
-    const int32_t *order; /* the block's vertices stand here at the ranks of the part */
-    const int32_t *rank;  /* before the part: in base; behind it: outside */
+    const int32_t *order; /* by rank; a part of the ranks is a block */
+    const int32_t *rank;  /* lower than the part: in base; higher: outside */
     const double *z;      /* by rank */
-    bool turned;
+    bool turned;          /* build the network turned around */
 } source;
 
-/* What is built. */
+/* The network under construction. */
 typedef struct target {
     submodi_network net;
-    uint32_t *place; /* of an entry of the lists of neighbours: its arc */
+    uint32_t *place; /* the arc of each entry of cut->neighbours */
     double *cost;
 } target;
 
@@ -50,13 +50,13 @@ static bool is_inside(submodi_part part, int32_t rank)
     return rank >= 0 && (size_t)rank >= part.begin && (size_t)rank < part.end;
 }
 
-/* Cost and arcs of the vertex at rank i, as node v. An arc keeps the place of its entry in
- * `opposite` until all arcs of the part are there. Returns the sum of what is at v. */
+/* Adds the vertex at rank i as a node, with its cost and arcs. Until the part is complete, an arc's
+ * `opposite` is the index of its neighbour. Returns |cost| plus the weights of the node's arcs. */
 static double add_node(const source *s, submodi_part part, size_t i, target *t)
 {
     submodi_network *net = &t->net;
     size_t v = net->nodes++;
-    size_t offset = v - (i - part.begin); /* of the part's nodes */
+    size_t offset = v - (i - part.begin); /* the part's first node */
     uint32_t arc = net->first[v];
     double cost = -s->z[i];
     double inside = 0;
@@ -78,13 +78,14 @@ static double add_node(const source *s, submodi_part part, size_t i, target *t)
     return fabs(cost) + inside;
 }
 
-/* x times the square of a power of two that may itself be out of range. */
+/* x * root^2 as a whole number; root^2 itself may be out of range. */
 static int64_t whole(double x, double root)
 {
     return llrint(x * root * root);
 }
 
-/* Capacities of the nodes from `begin` on, a part, whose largest vertex has the given sum. */
+/* Sets the capacities of a part, the nodes from `begin` on. largest: the most that add_node
+ * returned for them. */
 static void set_capacities(const source *s, size_t begin, double largest, target *t)
 {
     submodi_network *net = &t->net;

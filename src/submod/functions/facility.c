@@ -46,7 +46,7 @@ static submod_status push(const void *ctx, void *state, int32_t e, double *resul
     return SUBMOD_OK;
 }
 
-/* Clients in groups that fit on the stack. */
+/* Takes the clients in groups whose `best` fits on the stack. */
 static submod_status eval(const void *ctx, const int32_t *set, size_t k, double *value)
 {
     enum { GROUP = 256 };

@@ -1,25 +1,25 @@
 /* Minimum cuts of networks that are forests, chains above all, by passing messages: O(nodes).
  *
- * D(v) is what the tree below v pays more with v on the side of the source than on that of the
- * sink. With arcs of capacity p from v to its child c and q back, c adds min(D(c), p) in the first
- * case and min(D(c) + q, 0) in the second, together
+ * D(v) is the cost of the tree below v with v on the side of the source, minus its cost with v on
+ * the side of the sink. Let p be the capacity from v to its child c, and q that from c to v. Then c
+ * adds min(D(c), p) in the first case and min(D(c) + q, 0) in the second. The difference makes
  *
  *     D(v) = demand(v) - supply(v) + sum over children c of clamp(D(c), -q, p) .
  *
- * From the roots down every vertex then takes the better side.
+ * Then, from the roots down, every vertex takes the better side.
  */
 #include "base/memory.h"
 #include "submod/functions/maxflow.h"
 
-/* Where a vertex hangs. */
+/* The place of a vertex in its tree. */
 typedef struct knot {
     int64_t difference; /* D */
     uint32_t up;        /* the arc to its parent */
-    int32_t next;       /* in the order of discovery */
+    int32_t next;       /* of knots[i]: the i-th vertex in the order of discovery */
     uint8_t seen, is_root;
 } knot;
 
-/* Orders the vertices so that parents come before children; false if there is a circle. */
+/* Orders the vertices so that parents come before children; false if there is a cycle. */
 static bool hang_up(const submodi_network *net, knot *knots)
 {
     size_t end = 0;
@@ -85,7 +85,7 @@ bool submodi_forest_cut(const submodi_network *net, int64_t rounding, uint8_t *r
     for (size_t i = 0; forest && i < net->nodes; i++) {
         int32_t e = knots[i].next;
         const knot *v = &knots[e];
-        int64_t most = 0; /* what D may be on the side of the source */
+        int64_t most = 0; /* the largest D for the side of the source */
         if (!v->is_root) {
             const submodi_arc *up = &net->arcs[v->up];
             most = reaches[up->head] ? -up->residual : from_parent(net, v)->residual;

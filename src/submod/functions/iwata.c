@@ -1,7 +1,7 @@
 /* Iwata's test function: F(A) = |A| (n - |A|) - sum over j in A of (5 j - 2 n), j counted from 1.
  *
- * A concave function of the cardinality, whose integers are exact in doubles up to n = 10^8, plus a
- * modular one; costs as in cardinality.c.
+ * A concave function of the cardinality plus a modular one. Both have integer values, exact in
+ * doubles up to n = 10^8. Costs as in cardinality.c.
  */
 #include "base/error.h"
 #include "base/memory.h"

@@ -2,9 +2,9 @@
  *
  *   P pixels in the foreground, a / b mispredicted pixels of the foreground / background:
  *     F(a, b) = (a + b) / (P + b);     P = 0:  F = 1 if b > 0 else 0.
- *   Increments (jaccard_gain.h):
- *     foreground pixel   1 / (P + b)
- *     background pixel   (P - a) / ((P + b) (P + b + 1));   P = 0:  1 for the first, then 0.
+ *   Increments (jaccard_gain.h), never computed as differences of F (docs/mathematics.md, section
+ * 3): foreground pixel   1 / (P + b) background pixel   (P - a) / ((P + b) (P + b + 1));   P = 0:
+ * 1 for the first, then 0.
  *
  * eval O(k); push, gain O(1); chain O(k); tied O(k); minimize O(k log k). State: the two counts.
  */
@@ -85,9 +85,9 @@ static submod_status push(const void *ctx, void *state, int32_t e, double *resul
     return SUBMOD_OK;
 }
 
-/* Algorithm 1 of the paper without its differences; no branches on the labels, which are as good
- * as random in sorted order. c: the counts before these elements, P + b > 0; returns those
- * after them. */
+/* Algorithm 1 of the paper, but without its differences. There are no branches on the labels: in
+ * sorted order they are as good as random. c: the counts before these elements, P + b > 0. Returns
+ * the counts after them. */
 static counts chain_part(const jaccard *j, counts c, const int32_t *elements, size_t k,
                          double *gains)
 {
@@ -105,7 +105,7 @@ static counts chain_part(const jaccard *j, counts c, const int32_t *elements, si
     return (counts){j->P - I, U - j->P};
 }
 
-/* One part per thread, first counted, then chained from the counts before it. */
+/* One part per thread. All parts are counted, then each is chained from the counts before it. */
 static counts chain_parallel(const jaccard *j, counts c, const int32_t *elements, size_t k,
                              double *gains, int threads)
 {
@@ -148,7 +148,7 @@ static submod_status chain(const void *ctx, void *state, const int32_t *elements
     return SUBMOD_OK;
 }
 
-/* Foreground first, where all increments are equal; then the background, averaged. */
+/* Takes the foreground first, where all increments are equal; then the background, averaged. */
 static submod_status tied(const void *ctx, void *state, const int32_t *elements, size_t k,
                           double *gains)
 {
@@ -183,9 +183,9 @@ static void minimize_without_foreground(bool base_empty, size_t k, const double 
 }
 
 /* A minimiser consists of the a largest z of the foreground and the b largest of the background.
- * For given b a foreground pixel belongs to it iff z > 1 / (P + b), a threshold that falls with
- * b: one sweep over b with a second pointer over the foreground finds the best pair.
- * sorted: the block in descending order of z. */
+ * For given b, a foreground pixel belongs to it iff z > 1 / (P + b). This threshold falls with b,
+ * so one sweep over b, with a second pointer over the foreground, finds the best pair. sorted: the
+ * order of the block, by descending z. */
 static void sweep(const jaccard *j, counts base, const int32_t *block, size_t k, const double *z,
                   const submodi_sorted *sorted, int largest, size_t *best_a, size_t *best_b)
 {

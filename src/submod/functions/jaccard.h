@@ -4,8 +4,8 @@
 
 #include "submod/handle.h"
 
-/* The foreground of a function from submod_fn_jaccard, one bit per pixel, pixel e being bit e % 32
- * of word e / 32; NULL for any other function. Borrowed from fn. */
+/* The foreground of a function from submod_fn_jaccard, one bit per pixel: pixel e is bit e % 32 of
+ * entry e / 32. NULL for any other function. Borrowed from fn. */
 const uint32_t *submodi_jaccard_mask(const submod_fn *fn);
 
 #endif

@@ -22,8 +22,8 @@ typedef struct logdet {
     double K[]; /* n x n */
 } logdet;
 
-/* Flat, so that it can be copied: followed by the row under construction (n), the factor (n x n,
- * row-major, lower triangle) and the elements (n). */
+/* The state: k, then the row under construction (n), the factor (n x n, row-major, lower triangle)
+ * and the elements (n). Without pointers, so that it can be copied. */
 typedef struct factor {
     size_t k;
     double row[];
@@ -41,10 +41,11 @@ static int32_t *factor_elements(factor *f, size_t n)
 
 static submod_status not_definite(void)
 {
-    return submodi_fail(SUBMOD_ENUMERIC, "logdet: the matrix is not positive definite in doubles");
+    return submodi_fail(SUBMOD_ENUMERIC,
+                        "logdet: K must be positive definite, also when rounded to doubles");
 }
 
-/* Row-major lower triangle is column-major upper: LAPACKE then works in place. */
+/* A row-major lower triangle is a column-major upper one: so LAPACKE works in place. */
 static submod_status cholesky(double *a, size_t k, size_t stride)
 {
     lapack_int info = LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', (lapack_int)k, a, (lapack_int)stride);
@@ -150,28 +151,29 @@ static submod_status eval(const void *ctx, const int32_t *set, size_t k, double 
     return status;
 }
 
-/* Relative to the diagonal: |K_ij| <= sqrt(K_ii K_jj) in a positive definite matrix. */
+/* Up to rounding, relative to the diagonal: |K_ij| <= sqrt(K_ii K_jj) if K is positive definite. */
 static submod_status require_symmetric(const char *who, const double *K, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (!(K[i * n + i] > 0)) {
             return submodi_fail(SUBMOD_ENUMERIC,
-                                "%s: not positive definite: K[%zu, %zu] = %g on the diagonal", who,
-                                i, i, K[i * n + i]);
+                                "%s: K[%zu, %zu] = %g must be > 0: K must be positive definite",
+                                who, i, i, K[i * n + i]);
         }
         for (size_t j = 0; j < i; j++) {
             double size = sqrt(K[i * n + i]) * sqrt(K[j * n + j]);
             if (!(fabs(K[i * n + j] - K[j * n + i]) <= 1e-12 * size)) {
-                return submodi_fail(SUBMOD_EINVAL,
-                                    "%s: not symmetric: K[%zu, %zu] = %.17g, K[%zu, %zu] = %.17g",
-                                    who, i, j, K[i * n + j], j, i, K[j * n + i]);
+                return submodi_fail(
+                    SUBMOD_EINVAL,
+                    "%s: K must be symmetric: K[%zu, %zu] = %.17g, K[%zu, %zu] = %.17g", who, i, j,
+                    K[i * n + j], j, i, K[j * n + i]);
             }
         }
     }
     return SUBMOD_OK;
 }
 
-/* The lower triangle, mirrored: F must not depend on which one an order happens to read. */
+/* Mirrors the lower triangle: F must not depend on which of the two an order happens to read. */
 static void copy_symmetric(double *to, const double *K, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -192,7 +194,7 @@ submod_status submod_fn_logdet(size_t n, const double *K, submod_fn **fn)
         return submodi_fail(SUBMOD_EINVAL, "%s: K is NULL", who);
     }
     if (n > 46340) { /* LAPACK may index with int */
-        return submodi_fail(SUBMOD_EUNSUPPORTED, "%s: n = %zu is more than 46340", who, n);
+        return submodi_fail(SUBMOD_EUNSUPPORTED, "%s: n = %zu must be at most 46340", who, n);
     }
     status = submodi_require_finite(who, "K", K, n * n);
     if (status == SUBMOD_OK) {

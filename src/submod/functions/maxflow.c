@@ -1,15 +1,14 @@
-/* Maximum flow by push and relabel (Goldberg and Tarjan), active nodes first in, first out, with
- * exact distances to the sink from time to time (Cherkassky and Goldberg's global relabelling).
+/* Maximum flow by push and relabel (Goldberg and Tarjan). Active nodes wait in a queue; from time
+ * to time labels become exact distances to the sink (Cherkassky and Goldberg's global relabelling).
  *
- * Only the first half of the method is needed: a preflow that brings to the sink all it can. Supply
- * that cannot get there stays where it is, and the cut is known all the same. Whole numbers:
- * nothing rounds, and the bound of O(n^3) operations holds whatever the capacities are. Searching
- * for augmenting paths along trees that are kept (Boykov and Kolmogorov) is faster on some images
- * but has no such bound.
+ * Only the first half of the method is needed: a preflow that brings as much as possible to the
+ * sink. Supply that cannot get there stays where it is; the cut is known nevertheless. Capacities
+ * are whole numbers: nothing rounds, and the bound of O(n^3) operations holds for all of them. The
+ * search for augmenting paths along trees that are kept (Boykov and Kolmogorov) is faster on some
+ * images but has no such bound.
  *
- * Own code, because no library at hand fits: of those in Debian igraph is in C, but under the GPL,
- * with capacities in double and a graph object of its own to be built for every call; LEMON, Boost
- * and OGDF are C++.
+ * We wrote our own because no library in Debian fits: igraph is in C, but under the GPL, with
+ * capacities in double and a graph object to build for every call; LEMON, Boost and OGDF are C++.
  */
 #include "submod/functions/maxflow.h"
 
@@ -20,12 +19,12 @@
 
 typedef struct preflow {
     submodi_network *net;
-    uint32_t *label;   /* a lower bound for the distance to the sink; nodes + 1: no way there */
-    uint32_t *current; /* arcs before this one lead nowhere at this label */
-    int32_t *queue;    /* a ring of the nodes with supply that may still get somewhere */
+    uint32_t *label;   /* a lower bound of the distance to the sink; nodes + 1: no way there */
+    uint32_t *current; /* arcs of the node before this one are of no use at its label */
+    int32_t *queue;    /* a ring: nodes whose supply may still reach the sink */
     uint8_t *queued;
     size_t front, length;
-    uint64_t effort; /* since the last exact labels */
+    uint64_t effort; /* spent since the last exact labels */
 } preflow;
 
 static uint32_t no_way(const preflow *f)
@@ -33,8 +32,8 @@ static uint32_t no_way(const preflow *f)
     return (uint32_t)f->net->nodes + 1;
 }
 
-/* Labels = distances along residual capacities larger than `rounding`, by breadth-first search from
- * the sink. list has room for all nodes. */
+/* Sets the labels to distances along residual capacities larger than `rounding`, by breadth-first
+ * search from the sink. list has room for all nodes. */
 static void measure_distances(const preflow *f, int64_t rounding, int32_t *list)
 {
     const submodi_network *net = f->net;
@@ -76,7 +75,7 @@ static int32_t dequeue(preflow *f)
     return v;
 }
 
-/* Exact labels, and the queue made anew. */
+/* Makes the labels exact and the queue anew. */
 static void start_over(preflow *f)
 {
     const submodi_network *net = f->net;
@@ -98,7 +97,7 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Pushes supply of v along the arcs that lead down by one; false if some is left over. */
+/* Pushes supply of v along arcs to labels lower by one; false if some is left over. */
 static bool push_down(preflow *f, int32_t v)
 {
     submodi_network *net = f->net;
@@ -125,7 +124,8 @@ static bool push_down(preflow *f, int32_t v)
     return true;
 }
 
-/* Supply is left over, so the demand of v itself, if it had any, is met. */
+/* Makes the label of v one more than its lowest neighbour's. The sink is none of them: supply is
+ * left over, so the demand of v itself is met. */
 static void relabel(preflow *f, int32_t v)
 {
     const submodi_network *net = f->net;
@@ -138,7 +138,7 @@ static void relabel(preflow *f, int32_t v)
     }
     f->label[v] = lowest + 1;
     f->current[v] = net->first[v];
-    f->effort += net->first[v + 1] - net->first[v] + 12; /* a visit is worth some arcs */
+    f->effort += net->first[v + 1] - net->first[v] + 12; /* a visit costs as much as some arcs */
 }
 
 submod_status submodi_max_flow(submodi_network *net, int64_t rounding, uint8_t *reaches,

@@ -3,8 +3,8 @@
  *   restriction   S empty, the list is the caller's      F itself on fewer elements
  *   contraction   S the caller's, the list is V \ S      F given that S is there already
  *
- * A minor of a minor is made a minor of the function inside: S and the lists are put together.
- * Costs of F on S + A; reset pushes S. State: that of F and n elements.
+ * A minor of a minor becomes a minor of the function inside: S and the lists are combined.
+ * Costs are those of F on S + A; reset pushes S. State: that of F, and n elements.
  */
 #include <string.h>
 
@@ -29,7 +29,7 @@ static void destroy(void *ctx)
     submodi_free(m);
 }
 
-/* S, then a, then b in elements of F; the caller frees. */
+/* A list of S, a and b, all as elements of F; the caller frees it. */
 static int32_t *translate(const minor *m, const int32_t *a, size_t ka, const int32_t *b, size_t kb)
 {
     size_t nbase = m->nbase;
@@ -88,7 +88,7 @@ static submod_status gain(const void *ctx, void *state, int32_t e, double *resul
     return submodi_fn_gain(m->fn, state, m->original[e], result);
 }
 
-/* Behind the state of F there is room for n elements. */
+/* The elements as elements of F. The list lies behind the state of F, with room for n. */
 static const int32_t *translate_into(const minor *m, void *state, const int32_t *elements, size_t k)
 {
     int32_t *list = (void *)((char *)state + submodi_fn_state_size(m->fn));
@@ -128,7 +128,7 @@ static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase
     return status;
 }
 
-/* Of a minor of f, itself a minor of F: what makes it a minor of F. NULL: out of memory. */
+/* f is a minor of F: the base of a minor of f, as a base in F; frees base. NULL: out of memory. */
 static int32_t *base_in(const minor *f, int32_t *base, size_t nbase)
 {
     int32_t *all = base ? translate(f, base, nbase, NULL, 0) : NULL;
@@ -136,6 +136,7 @@ static int32_t *base_in(const minor *f, int32_t *base, size_t nbase)
     return all;
 }
 
+/* Likewise its elements, in place. */
 static void elements_in(const minor *f, int32_t *original, size_t n)
 {
     for (size_t i = 0; original && i < n; i++) {
@@ -143,7 +144,7 @@ static void elements_in(const minor *f, int32_t *original, size_t n)
     }
 }
 
-/* Takes over base and original (NULL: there was no memory for them). */
+/* Takes over base and original; one that is NULL means that memory ran out. */
 static submod_status new_minor(const char *who, const char *name, const submod_fn *f, int32_t *base,
                                size_t nbase, double base_value, int32_t *original, size_t n,
                                submod_fn **fn)

@@ -1,10 +1,10 @@
-/* Sums with coefficients >= 0: F = sum of c_i F_i. Scaling is the sum of one. A sum among the F_i
- * is taken apart into its own terms.
+/* Sums with coefficients >= 0: F = sum of c_i F_i. Scaling is a sum with one term. An F_i that is a
+ * sum itself is taken apart into its terms.
  *
- * eval, push, gain, chain: those of all terms together. State: theirs, one after the other, and n
- * doubles.
- * The base polytope of a sum is the sum of the base polytopes, so gains simply add, averaged ones
- * over ties too.
+ * eval, push, gain and chain cost as much as those of all terms together. State: the states of the
+ * terms, one after the other, and n doubles.
+ * The base polytope of a sum is the sum of the base polytopes, so gains add up, also when they are
+ * averaged over ties.
  */
 #include <math.h>
 #include <string.h>
@@ -21,7 +21,7 @@ typedef struct term {
 
 typedef struct sum {
     size_t count;
-    size_t scratch_at; /* offset in the state of room for n gains */
+    size_t scratch_at; /* offset of room for n gains in the state */
     term terms[];
 } sum;
 
@@ -60,7 +60,7 @@ static submod_status reset(const void *ctx, void *state)
     return status;
 }
 
-/* Adds up one number of each term, asked for by call. */
+/* submodi_fn_push or submodi_fn_gain: one number of each term. */
 typedef submod_status one_call(const submod_fn *fn, void *state, int32_t e, double *gain);
 
 static submod_status add_up(const sum *s, void *state, int32_t e, one_call *call, double *result)
@@ -88,7 +88,7 @@ static submod_status gain(const void *ctx, void *state, int32_t e, double *resul
     return add_up(ctx, state, e, submodi_fn_gain, result);
 }
 
-/* The same for the gains of a block. */
+/* submodi_fn_chain or submodi_fn_tied: the gains of a block. */
 typedef submod_status block_call(const submod_fn *fn, void *state, const int32_t *elements,
                                  size_t k, double *gains);
 
@@ -119,7 +119,7 @@ static submod_status tied(const void *ctx, void *state, const int32_t *elements,
     return add_up_block(ctx, state, elements, k, submodi_fn_tied, gains);
 }
 
-/* Of one term only: c F - z has the minimisers of F - z / c. */
+/* For a sum with one term: c F - z has the same minimisers as F - z / c. */
 static submod_status minimize_scaled(const void *ctx, const int32_t *base, size_t nbase,
                                      const int32_t *block, size_t nblock, const double *z,
                                      int largest, uint8_t *in)
@@ -174,15 +174,16 @@ static submod_status require_terms(const char *who, submod_fn *const *f, const d
                                    size_t count)
 {
     if (!f || count == 0) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: no functions to add", who);
+        return submodi_fail(SUBMOD_EINVAL, "%s: f is NULL or count = 0: a sum needs functions",
+                            who);
     }
     for (size_t i = 0; i < count; i++) {
         if (!f[i]) {
             return submodi_fail(SUBMOD_EINVAL, "%s: f[%zu] is NULL", who, i);
         }
         if (f[i]->n != f[0]->n) {
-            return submodi_fail(SUBMOD_EINVAL, "%s: f[%zu] has %zu elements, f[0] has %zu", who, i,
-                                f[i]->n, f[0]->n);
+            return submodi_fail(SUBMOD_EINVAL, "%s: f[%zu] has %zu elements, but f[0] has %zu", who,
+                                i, f[i]->n, f[0]->n);
         }
     }
     return coefficient ? submodi_require_nonnegative(who, "coefficient", coefficient, count)
@@ -191,8 +192,8 @@ static submod_status require_terms(const char *who, submod_fn *const *f, const d
 
 /* ---- from functions to terms ---- */
 
-/* So many terms of a sum are taken apart when it becomes a term itself; a larger one stays as it
- * is, or a sum that grows term by term would copy n^2 of them. */
+/* A sum with more terms than this is not taken apart when it becomes a term itself. Otherwise a sum
+ * that grows term by term would copy n^2 of them. */
 enum { MOST_TAKEN_APART = 1024 };
 
 static const sum *sum_inside(const submod_fn *f)
@@ -200,7 +201,8 @@ static const sum *sum_inside(const submod_fn *f)
     return f->ops.eval == eval ? f->ctx : NULL;
 }
 
-/* Whether c times the terms of f says the same as c times f. */
+/* Whether f is a sum, not too large, whose coefficients can be multiplied by c: no product may
+ * overflow or become subnormal. */
 static bool comes_apart(const submod_fn *f, double c)
 {
     const sum *s = sum_inside(f);
@@ -212,18 +214,18 @@ static bool comes_apart(const submod_fn *f, double c)
     return apart;
 }
 
-/* Appends c f to s, with the functions shared. False: their states together overflow. */
+/* Appends c f to s; shares f. False: the size of all states together overflows. */
 static bool append(sum *s, submod_fn *f, double c, size_t *bytes)
 {
     s->terms[s->count++] = (term){.fn = submod_fn_share(f), .coefficient = c, .state_at = *bytes};
     return submodi_add_size(bytes, submodi_fn_state_size(f), 1);
 }
 
-/* All terms, sums among the functions taken apart; NULL: no memory. */
+/* All terms; sums among the functions are taken apart. NULL: out of memory. */
 static sum *collect(submod_fn *const *f, const double *coefficient, size_t count, size_t *bytes)
 {
     size_t terms = 0;
-    for (size_t i = 0; i < count; i++) { /* at most 1024 for each of the caller's pointers */
+    for (size_t i = 0; i < count; i++) { /* no overflow: at most 1024 per pointer */
         terms += comes_apart(f[i], coefficient ? coefficient[i] : 1) ? sum_inside(f[i])->count : 1;
     }
     size_t size = submodi_times(terms, sizeof(term));
@@ -319,6 +321,6 @@ submod_status submod_fn_sum(submod_fn *const *f, const double *coefficient, size
 
 submod_status submod_fn_scale(const submod_fn *f, double c, submod_fn **fn)
 {
-    submod_fn *const only = (submod_fn *)f; /* its owners are counted, nothing else changes */
+    submod_fn *const only = (submod_fn *)f; /* only the count of owners changes */
     return new_sum("submod_fn_scale", "scale", &only, &c, 1, fn);
 }

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/settings.h"
 #include "base/threads.h"
 #include "submod/handle.h"
 #include "submod/losses/shares.h"
@@ -65,6 +66,13 @@ static submod_loss_settings looked_at(const submod_loss_settings *given, unsigne
     return s;
 }
 
+submod_status submodi_read_loss_settings(const char *who, const submod_loss_settings *given,
+                                         submod_loss_settings *settings)
+{
+    *settings = submod_loss_defaults();
+    return submodi_read_settings(who, "submod_loss_defaults", given, settings);
+}
+
 submod_status submodi_batch_start(submodi_batch *batch, const char *who, submodi_kind kind,
                                   const submod_scores *scores, const submod_labels *labels,
                                   const submod_loss_settings *settings)
@@ -80,7 +88,10 @@ submod_status submodi_batch_start(submodi_batch *batch, const char *who, submodi
     }
     batch->scores = *scores;
     batch->labels = *labels;
-    batch->given = settings ? *settings : submod_loss_defaults();
+    submod_status status = submodi_read_loss_settings(who, settings, &batch->given);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
     batch->settings = looked_at(&batch->given, r->looks_at);
     batch->activation = batch->settings.from_logits ? r->of_logits : SUBMODI_PROBABILITY;
     return SUBMOD_OK;
@@ -410,8 +421,10 @@ submod_status submodi_batch_shape(submodi_batch *batch, const submod_gradient *g
     if (status != SUBMOD_OK) {
         return status;
     }
-    if (batch->scores.pixels == 0) { /* no groups of nothing, however many images it is */
+    /* A batch of nothing has no groups, however large its other side. */
+    if (batch->scores.batch == 0 || batch->scores.pixels == 0) {
         batch->scores.batch = batch->labels.batch = 0;
+        batch->scores.pixels = batch->labels.pixels = 0;
     }
     batch->rule =
         (submodi_label_rule){.classes = batch->multilabel ? 2 : (int32_t)batch->scores.classes,

@@ -70,8 +70,8 @@ submod_status submodi_require_gradient(const char *who, const submod_gradient *g
 
 /* Checks everything but the values of labels and scores, the gradient (may be NULL) too; sets the
  * label rule and the groups. From then on batch * pixels < 2^31 and classes < 2^29: products of the
- * two or of groups, tiles and classes do not overflow. Images without pixels are none: their batch
- * is 0. */
+ * two or of groups, tiles and classes do not overflow. Of a batch of nothing both batch and pixels
+ * are 0. */
 submod_status submodi_batch_shape(submodi_batch *batch, const submod_gradient *gradient);
 /* After that: takes memory from work, checks the labels, counts the foreground, sets the
  * coefficients. */
@@ -89,6 +89,10 @@ submod_status submodi_require_several_classes(const char *who, size_t classes);
  */
 submod_status submodi_require_weights(const char *who, const double *weight, size_t C,
                                       const int32_t *list, size_t count);
+/* *settings = what is given, over the defaults (base/settings.h). Before anything of *given is
+ * looked at. */
+submod_status submodi_read_loss_settings(const char *who, const submod_loss_settings *given,
+                                         submod_loss_settings *settings);
 submod_status submodi_require_loss_settings(const char *who, const submod_loss_settings *s,
                                             size_t C);
 /* The weight of class c by list and weights, present or not. */

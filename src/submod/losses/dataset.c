@@ -240,14 +240,13 @@ submod_status submod_dataset_solve(submod_dataset *dataset, double *loss, double
     }
     submod_status status = require_counts(who, dataset);
     size_t C = dataset->classes;
-    submod_loss_settings s = submod_loss_defaults();
-    if (settings) { /* those that matter here */
-        s.classes = settings->classes;
-        s.class_list = settings->class_list;
-        s.class_count = settings->class_count;
-        s.class_weight = settings->class_weight;
-    }
-    if (status == SUBMOD_OK) {
+    submod_loss_settings given, s = submod_loss_defaults();
+    status = status ? status : submodi_read_loss_settings(who, settings, &given);
+    if (status == SUBMOD_OK) { /* those that matter here */
+        s.classes = given.classes;
+        s.class_list = given.class_list;
+        s.class_count = given.class_count;
+        s.class_weight = given.class_weight;
         status = submodi_require_loss_settings(who, &s, C);
     }
     double *coefficient = status == SUBMOD_OK ? submodi_alloc(C, 2 * sizeof *coefficient) : NULL;

@@ -10,7 +10,8 @@
 
 submod_loss_settings submod_loss_defaults(void)
 {
-    return (submod_loss_settings){.from_logits = 1,
+    return (submod_loss_settings){.struct_size = sizeof(submod_loss_settings),
+                                  .from_logits = 1,
                                   .engine = SUBMOD_ENGINE_EXACT,
                                   .delta = 0x1p-13,
                                   .classes = SUBMOD_CLASSES_PRESENT};

@@ -3,9 +3,9 @@
 #ifndef SUBMODI_LOSSES_POINTWISE_H
 #define SUBMODI_LOSSES_POINTWISE_H
 
+#include "base/float_bits.h"
 #include "base/host_device.h"
 #include "submod/functions/jaccard_gain.h"
-#include "submod/tensors/float_bits.h"
 
 /* ---- activations ---- */
 

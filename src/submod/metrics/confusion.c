@@ -1,10 +1,10 @@
 /* Confusion counts: counts[t][p] = how many pixels of truth t were predicted as p.
  *
  * One pass without branches: labels become codes (the class; or "ignored"; or "bad"), and every
- * pair of codes has a cell in a table of (C + 2)^2, private to a thread. Bad pairs are seen in
- * their cells afterwards, before anything was added to the counts, and only then searched for.
- * Neighbouring pixels mostly hit the same cell, and each increment would wait for the one before;
- * so small tables come LANES times, used in turn.
+ * pair of codes has a cell in a table of (C + 2)^2, one table per thread. Afterwards the cells show
+ * whether there were bad pairs: then the first one is searched for, and the counts stay unchanged.
+ * Neighbouring pixels mostly hit the same cell, and each increment would wait for the one before.
+ * So a thread has LANES copies of a small table, and uses them in turn.
  *
  * O(pixels + threads C^2), C^2 memory per thread.
  */
@@ -15,15 +15,16 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/settings.h"
 #include "base/threads.h"
 
 enum {
     TILE = 1024,       /* pixels coded at a time: two buffers of 4 KiB, well inside L1 */
     LANES = 4,         /* an increment in memory takes 4 to 5 cycles */
-    SMALL_CLASSES = 24 /* up to which LANES tables fit into L1 too: 4 * 26^2 * 8 = 22 KiB */
+    SMALL_CLASSES = 24 /* so that LANES tables fit into L1 too: 4 * 26^2 * 8 = 22 KiB */
 };
 
-/* ---- life ---- */
+/* ---- create and free ---- */
 
 submod_status submodi_confusion_new(const char *who, size_t classes, submod_confusion **confusion,
                                     const submod_metric_settings *settings)
@@ -32,6 +33,11 @@ submod_status submodi_confusion_new(const char *who, size_t classes, submod_conf
         return submodi_fail(SUBMOD_EINVAL, "%s: classes = %zu is not in [1, %zu]", who, classes,
                             SUBMODI_CLASSES_MAX);
     }
+    submod_metric_settings s = submod_metric_defaults();
+    submod_status status = submodi_read_settings(who, "submod_metric_defaults", settings, &s);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
     submod_confusion *c = submodi_alloc(1, sizeof *c);
     int64_t *counts = submodi_alloc(submodi_times(classes, classes), sizeof *counts);
     if (!c || !counts) {
@@ -39,7 +45,6 @@ submod_status submodi_confusion_new(const char *who, size_t classes, submod_conf
         submodi_free(counts);
         return submodi_nomem(who);
     }
-    submod_metric_settings s = settings ? *settings : submod_metric_defaults();
     c->rule = (submodi_label_rule){(int32_t)classes, s.has_ignore != 0, s.ignore_index};
     c->counts = counts;
     submod_confusion_reset(c);
@@ -94,13 +99,15 @@ submod_status submodi_require_pair(const char *who, const submod_labels *predict
     if (status == SUBMOD_OK &&
         (prediction->batch != truth->batch || prediction->pixels != truth->pixels)) {
         return submodi_fail(SUBMOD_EINVAL,
-                            "%s: prediction is %zu images of %zu pixels, truth is %zu of %zu", who,
-                            prediction->batch, prediction->pixels, truth->batch, truth->pixels);
+                            "%s: prediction and truth must have the same shape: %zu images of %zu "
+                            "pixels, %zu images of %zu pixels",
+                            who, prediction->batch, prediction->pixels, truth->batch,
+                            truth->pixels);
     }
     return status;
 }
 
-/* What a counting pass is about, and the size of its tables. */
+/* The input of a counting pass, and the size of its tables. */
 typedef struct pass {
     const submod_labels *prediction, *truth;
     submodi_label_rule truth_rule, prediction_rule;
@@ -138,7 +145,7 @@ static void count_part(const pass *p, size_t begin, size_t end, int64_t *tables)
     }
 }
 
-/* All tables of all threads, summed into the first one. */
+/* Counts all pixels, and sums all tables of all threads into the first one. */
 static void fill_tables(const pass *p, int64_t *tables)
 {
     size_t cells = p->side * p->side;
@@ -179,7 +186,7 @@ static bool has_bad(int32_t classes, const int64_t *table)
     return bad;
 }
 
-/* The words for the first pixel that cannot be counted. */
+/* The error message for the first pixel that cannot be counted. */
 static submod_status name_bad(const char *who, const pass *p)
 {
     for (size_t k = 0; k < p->pixels; k++) {
@@ -224,7 +231,7 @@ submod_status submodi_confusion_count(const char *who, submod_confusion *c,
               .side = (size_t)c->rule.classes + 2,
               .lanes = c->rule.classes <= SMALL_CLASSES ? LANES : 1};
     if ((uint64_t)p.pixels > (uint64_t)(INT64_MAX - c->total)) {
-        return submodi_fail(SUBMOD_ENUMERIC, "%s: the counts would overflow", who);
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: the counts would exceed 2^63 - 1 pixels", who);
     }
     p.threads = (size_t)submodi_threads_for(p.pixels);
     submodi_scope scope;
@@ -266,11 +273,12 @@ static submod_status add_counts(const char *who, submod_confusion *c, const int6
     int64_t total = c->total;
     for (size_t i = 0; i < cells; i++) {
         if (counts[i] < 0) {
-            return submodi_fail(SUBMOD_EINVAL, "%s: counts[%zu] = %lld is negative", who, i,
+            return submodi_fail(SUBMOD_EINVAL, "%s: counts[%zu] = %lld must be >= 0", who, i,
                                 (long long)counts[i]);
         }
         if (counts[i] > INT64_MAX - total) {
-            return submodi_fail(SUBMOD_EINVAL, "%s: more than 2^63 - 1 pixels", who);
+            return submodi_fail(SUBMOD_EINVAL, "%s: all counts together must be at most 2^63 - 1",
+                                who);
         }
         total += counts[i];
     }
@@ -285,10 +293,10 @@ submod_status submod_confusion_merge(submod_confusion *confusion, const submod_c
 {
     static const char who[] = "submod_confusion_merge";
     if (!confusion || !other) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: a confusion is NULL", who);
+        return submodi_fail(SUBMOD_EINVAL, "%s: confusion or other is NULL", who);
     }
     if (confusion->rule.classes != other->rule.classes) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %d classes and %d classes", who,
+        return submodi_fail(SUBMOD_EINVAL, "%s: confusion has %d classes, but other has %d", who,
                             (int)confusion->rule.classes, (int)other->rule.classes);
     }
     return add_counts(who, confusion, other->counts);

@@ -18,7 +18,7 @@ static inline size_t submodi_confusion_cells(const submod_confusion *c)
     return (size_t)c->rule.classes * (size_t)c->rule.classes;
 }
 
-/* Two views that can be compared pixel by pixel. */
+/* Requires two views that can be compared pixel by pixel. */
 submod_status submodi_require_pair(const char *who, const submod_labels *prediction,
                                    const submod_labels *truth);
 
@@ -27,19 +27,19 @@ submod_status submodi_confusion_count(const char *who, submod_confusion *c,
                                       const submod_labels *prediction, const submod_labels *truth,
                                       size_t first, size_t images);
 
-/* What submod_confusion_create does, in the name of who. */
+/* submod_confusion_create, with `who` in error messages. */
 submod_status submodi_confusion_new(const char *who, size_t classes, submod_confusion **confusion,
                                     const submod_metric_settings *settings);
 
 /* ---- means ---- */
 
-/* Over classes, images or batches; what is NaN is left out. */
+/* A mean over classes, images or batches; NaN is left out. */
 typedef struct submodi_mean {
     double sum;
     uint64_t count;
 } submodi_mean;
 
-/* x, so many times over. */
+/* Adds x `times` times. */
 static inline void submodi_mean_add_times(submodi_mean *m, double x, uint64_t times)
 {
     if (!isnan(x)) {
@@ -53,18 +53,18 @@ static inline void submodi_mean_add(submodi_mean *m, double x)
     submodi_mean_add_times(m, x, 1);
 }
 
-/* NaN of nothing. */
+/* NaN if nothing was added. */
 static inline double submodi_mean_value(const submodi_mean *m)
 {
     return m->count ? m->sum / (double)m->count : NAN;
 }
 
-/* How to average, and the sums per class that it takes. */
+/* How to average, and the sums per class that this needs. */
 typedef struct submodi_averaging {
     submod_absent absent;
     size_t classes;
-    int64_t *truth, *prediction; /* pixels per class, of the counts last looked at; truth owns */
-    uint8_t *chosen;             /* per class: 1 if it takes part in means */
+    int64_t *truth, *prediction; /* pixels per class of the last counts */
+    uint8_t *chosen; /* per class: 1 if it takes part in means; all in the block at truth */
 } submodi_averaging;
 
 /* Checks and copies what the settings say about means. */

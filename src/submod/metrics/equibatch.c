@@ -1,9 +1,9 @@
 /* Equibatch (paper, Sec. 3.1): images drawn by cycling over the classes.
  *
  * The classes that occur are visited in one fixed cyclic order, so any W consecutive draws visit
- * all W of them. Each class keeps its images in a row, those already used in this round in front;
- * a draw picks one of the others at random and moves it to their end (Fisher and Yates, one step
- * at a time). O(1) per draw; O(entries + classes) memory and time to create.
+ * all W of them. Each class keeps its images in a row: first those already used in this round, then
+ * the others. A draw picks one of the others at random and swaps it with the first of them (one
+ * step of Fisher and Yates). O(1) per draw; O(entries + classes) memory and time to create.
  */
 #include <stdbool.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include <submod/metric.h>
 
-/* The images of one class that occurs: images[begin .. end-1], used up to next. */
+/* A class that occurs and its images, images[begin .. end-1]; those before next are used. */
 typedef struct row {
     int32_t class_id;
     size_t begin, next, end;
@@ -32,11 +32,11 @@ static submod_status require_csr(const char *who, size_t images, const size_t *s
                                  const int32_t *class_ids, size_t classes)
 {
     if (start[0] != 0) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: start[0] = %zu is not 0", who, start[0]);
+        return submodi_fail(SUBMOD_EINVAL, "%s: start[0] = %zu must be 0", who, start[0]);
     }
     for (size_t i = 0; i < images; i++) {
         if (start[i + 1] < start[i]) {
-            return submodi_fail(SUBMOD_EINVAL, "%s: start[%zu] = %zu is less than start[%zu] = %zu",
+            return submodi_fail(SUBMOD_EINVAL, "%s: start[%zu] = %zu must be >= start[%zu] = %zu",
                                 who, i + 1, start[i + 1], i, start[i]);
         }
     }
@@ -50,7 +50,8 @@ static submod_status require_csr(const char *who, size_t images, const size_t *s
         }
     }
     if (start[images] == 0) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: no image contains any class", who);
+        return submodi_fail(SUBMOD_EINVAL, "%s: start[%zu] = 0: no image contains any class", who,
+                            images);
     }
     return SUBMOD_OK;
 }
@@ -70,7 +71,7 @@ static submod_status require(const char *who, size_t images, const size_t *start
     return require_csr(who, images, start, class_ids, classes);
 }
 
-/* Transposes the matrix: rows[c] gets the images of class c, each of them once. */
+/* Transposes the lists: rows[c] gets the images of class c, each of them once. */
 static void fill_rows(submod_equibatch *s, size_t images, const size_t *start,
                       const int32_t *class_ids, size_t classes)
 {
@@ -78,7 +79,7 @@ static void fill_rows(submod_equibatch *s, size_t images, const size_t *start,
         s->rows[c] = (row){.class_id = (int32_t)c};
     }
     for (size_t k = 0; k < start[images]; k++) {
-        s->rows[class_ids[k]].end++; /* how many, at first */
+        s->rows[class_ids[k]].end++; /* at first: how many */
     }
     size_t begin = 0;
     for (size_t c = 0; c < classes; c++) {

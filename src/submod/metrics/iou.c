@@ -3,7 +3,7 @@
  *   T, P, I = pixels of a class in the truth, in the prediction, in both
  *   IoU = I / (T + P - I)  (paper, Eq. 3),   Dice = 2 I / (T + P),   accuracy = I / T
  *
- * and their means over classes, where a class without pixels is what submod_absent says.
+ * and their means over classes, where submod_absent says what a class without pixels gets.
  * O(C^2) for C classes.
  */
 #include <math.h>
@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/settings.h"
 #include "base/threads.h"
 #include "submod/metrics/confusion.h"
 
@@ -21,7 +22,7 @@ submod_status submod_jaccard_index(const uint8_t *prediction, const uint8_t *tru
 {
     if (!value || (n && (!prediction || !truth))) {
         return submodi_fail(SUBMOD_EINVAL, "submod_jaccard_index: %s is NULL",
-                            value ? "a mask" : "value");
+                            value ? "prediction or truth" : "value");
     }
     size_t intersection = 0;
     size_t joined = 0;
@@ -39,7 +40,8 @@ submod_status submod_jaccard_index(const uint8_t *prediction, const uint8_t *tru
 
 submod_metric_settings submod_metric_defaults(void)
 {
-    return (submod_metric_settings){.absent = SUBMOD_ABSENT_ONE};
+    return (submod_metric_settings){.struct_size = sizeof(submod_metric_settings),
+                                    .absent = SUBMOD_ABSENT_ONE};
 }
 
 static bool is_class(int32_t c, size_t classes)
@@ -47,7 +49,7 @@ static bool is_class(int32_t c, size_t classes)
     return c >= 0 && (size_t)c < classes;
 }
 
-/* chosen[c] = 1 for the classes of the list, all without a list. */
+/* chosen[c] = 1 for the classes of the list, or for all if there is no list. */
 static submod_status choose_list(const char *who, const submod_metric_settings *s, size_t classes,
                                  uint8_t *chosen)
 {
@@ -55,7 +57,8 @@ static submod_status choose_list(const char *who, const submod_metric_settings *
         memset(chosen, 1, classes);
         return s->class_count == 0
                    ? SUBMOD_OK
-                   : submodi_fail(SUBMOD_EINVAL, "%s: class_count = %zu without a class_list", who,
+                   : submodi_fail(SUBMOD_EINVAL,
+                                  "%s: class_count = %zu must be 0 without a class_list", who,
                                   s->class_count);
     }
     memset(chosen, 0, classes);
@@ -66,7 +69,7 @@ static submod_status choose_list(const char *who, const submod_metric_settings *
                                 i, (int)c, classes);
         }
         if (chosen[c]) {
-            return submodi_fail(SUBMOD_EINVAL, "%s: class_list[%zu] = %d comes twice", who, i,
+            return submodi_fail(SUBMOD_EINVAL, "%s: class_list[%zu] = %d occurs twice", who, i,
                                 (int)c);
         }
         chosen[c] = 1;
@@ -89,7 +92,7 @@ static submod_status choose(const char *who, const submod_metric_settings *s, si
         chosen[s->leave_out] = 0;
     }
     if (!memchr(chosen, 1, classes)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: no class to average over", who);
+        return submodi_fail(SUBMOD_EINVAL, "%s: no class is left to average over", who);
     }
     return SUBMOD_OK;
 }
@@ -108,18 +111,23 @@ static bool is_convention(submod_absent absent)
 submod_status submodi_averaging_init(const char *who, submodi_averaging *a, size_t classes,
                                      const submod_metric_settings *settings)
 {
-    submod_metric_settings s = settings ? *settings : submod_metric_defaults();
-    if (!is_convention(s.absent)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: absent = %d is no convention", who, (int)s.absent);
+    submod_metric_settings s = submod_metric_defaults();
+    submod_status status = submodi_read_settings(who, "submod_metric_defaults", settings, &s);
+    if (status != SUBMOD_OK) {
+        return status;
     }
-    /* The sums first, for their alignment. */
+    if (!is_convention(s.absent)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: absent = %d is unknown; see submod_absent", who,
+                            (int)s.absent);
+    }
+    /* One block, the sums first because of their alignment. */
     int64_t *sums = submodi_alloc(classes, 2 * sizeof *sums + sizeof *a->chosen);
     if (!sums) {
         return submodi_nomem(who);
     }
     *a = (submodi_averaging){s.absent, classes, sums, sums + classes,
                              (uint8_t *)(sums + 2 * classes)};
-    submod_status status = choose(who, &s, classes, a->chosen);
+    status = choose(who, &s, classes, a->chosen);
     if (status != SUBMOD_OK) {
         submodi_averaging_clear(a);
     }
@@ -147,7 +155,7 @@ static void sum_classes(submodi_averaging *a, const submod_confusion *c)
     }
 }
 
-/* 0/0 by the convention, NaN for "left out". */
+/* 0/0 is what the convention says, NaN for "left out". */
 static double quotient(submod_absent absent, double numerator, double denominator)
 {
     if (denominator > 0) {

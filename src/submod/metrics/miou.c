@@ -2,8 +2,9 @@
  * images; the same for batches; over the classes of the whole dataset.
  *
  * One pass over the labels serves all three: an image is counted, averaged and added to its batch,
- * a batch averaged and added to the dataset. Integers up to the quotients, then sums of doubles in
- * the order of the images. O(pixels + images C^2), 3 C^2 counts; images without pixels all at once.
+ * a batch is averaged and added to the dataset. Counts are integers; quotients are added as doubles
+ * in the order of the images. O(pixels + images C^2) time, 3 C^2 counts; images without pixels are
+ * added all at once.
  */
 #include <math.h>
 
@@ -13,11 +14,11 @@
 
 struct submod_miou {
     submodi_averaging averaging;
-    submod_confusion *dataset, *batch, *image; /* the latter two for the call under way */
+    submod_confusion *dataset, *batch, *image; /* batch and image: during a call only */
     submodi_mean images, batches;
 };
 
-/* ---- life ---- */
+/* ---- create and free ---- */
 
 static submod_status miou_new(const char *who, size_t classes, submod_miou **miou,
                               const submod_metric_settings *settings)
@@ -75,13 +76,13 @@ const submod_confusion *submod_miou_confusion(const submod_miou *miou)
 
 /* ---- streaming ---- */
 
-/* Counts every image into m->batch; *images has their mean added. */
+/* Counts every image into m->batch, and adds its mean IoU to *images. */
 static submod_status count_batch(const char *who, submod_miou *m, const submod_labels *prediction,
                                  const submod_labels *truth, submodi_mean *images)
 {
     submod_confusion_reset(m->batch);
     submod_confusion_reset(m->image);
-    if (truth->pixels == 0) { /* each the same as the other, however many */
+    if (truth->pixels == 0) { /* all have the same mean IoU */
         submodi_mean_add_times(images, submodi_mean_iou(&m->averaging, m->image), truth->batch);
         return SUBMOD_OK;
     }
@@ -106,7 +107,7 @@ static submod_status miou_add(const char *who, submod_miou *m, const submod_labe
     }
     submodi_mean images = m->images;
     if (truth->batch > UINT64_MAX - images.count) {
-        return submodi_fail(SUBMOD_ENUMERIC, "%s: more images than 2^64 - 1", who);
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: there would be more than 2^64 - 1 images", who);
     }
     status = count_batch(who, m, prediction, truth, &images);
     status = status ? status : submod_confusion_merge(m->dataset, m->batch);
@@ -130,10 +131,11 @@ submod_status submod_miou_add(submod_miou *miou, const submod_labels *prediction
 submod_status submod_miou_merge(submod_miou *miou, const submod_miou *other)
 {
     if (!miou || !other) {
-        return submodi_fail(SUBMOD_EINVAL, "submod_miou_merge: a miou is NULL");
+        return submodi_fail(SUBMOD_EINVAL, "submod_miou_merge: miou or other is NULL");
     }
     if (other->images.count > UINT64_MAX - miou->images.count) {
-        return submodi_fail(SUBMOD_ENUMERIC, "submod_miou_merge: more images than 2^64 - 1");
+        return submodi_fail(SUBMOD_ENUMERIC,
+                            "submod_miou_merge: there would be more than 2^64 - 1 images");
     }
     submod_status status = submod_confusion_merge(miou->dataset, other->dataset);
     if (status == SUBMOD_OK) {
@@ -152,7 +154,7 @@ submod_status submod_miou_get(const submod_miou *miou, submod_miou_values *value
         return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, miou ? "values" : "miou");
     }
     submodi_averaging a = miou->averaging; /* the sums it points to are scratch */
-    bool some = miou->images.count > 0; /* else a class without pixels would count for `absent` */
+    bool some = miou->images.count > 0;    /* without images there is no mean */
     *values =
         (submod_miou_values){.image = submodi_mean_value(&miou->images),
                              .batch = submodi_mean_value(&miou->batches),

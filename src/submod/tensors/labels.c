@@ -1,4 +1,4 @@
-/* Label views: three types and any strides, read into one kind of code. */
+/* Label views of three types and any strides: made, checked, and read as codes of one type. */
 #include "submod/tensors/labels.h"
 
 #include "base/error.h"
@@ -45,7 +45,7 @@ size_t submodi_label_size(submod_label_type type)
 submod_labels submodi_labels_of_class(const submod_labels *view, size_t c)
 {
     submod_labels one = *view;
-    if (c > 0) { /* there may be no data to move in */
+    if (c > 0) { /* data may be NULL */
         ptrdiff_t bytes =
             (ptrdiff_t)c * view->class_stride * (ptrdiff_t)submodi_label_size(view->type);
         one.data = (const char *)view->data + bytes;
@@ -64,29 +64,31 @@ submod_status submodi_labels_require(const char *who, const char *name, const su
     case SUBMOD_LABEL_I32:
     case SUBMOD_LABEL_I64: break;
     default:
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s has the unknown type %d", who, name,
-                            (int)view->type);
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s.type = %d is unknown; see submod_label_type",
+                            who, name, (int)view->type);
     }
     if (view->class_stride != 0) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s has a class_stride, but a pixel has one label",
-                            who, name);
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: %s.class_stride = %td must be 0: a pixel has one label", who, name,
+                            view->class_stride);
     }
     if (view->batch && view->pixels > SIZE_MAX / view->batch) {
         return submodi_fail(SUBMOD_EINVAL, "%s: %s has more labels than size_t can count", who,
                             name);
     }
     if (!view->data && view->batch && view->pixels) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s has no data", who, name);
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s.data is NULL", who, name);
     }
     if (!submodi_reachable((size_t[]){view->batch, view->pixels, 1},
                            (ptrdiff_t[]){view->batch_stride, view->pixel_stride, 0},
                            submodi_label_size(view->type))) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: the strides of %s lead out of memory", who, name);
+        return submodi_fail(SUBMOD_EINVAL, "%s: the strides of %s reach beyond all memory", who,
+                            name);
     }
     return SUBMOD_OK;
 }
 
-/* Element k; the type is a constant wherever this is called in a loop. */
+/* Element k. Loops call this with a constant type, so that nothing is left of the switch. */
 static inline int64_t element(const void *data, submod_label_type type, ptrdiff_t k)
 {
     switch (type) {
@@ -146,7 +148,7 @@ void submodi_labels_read(const submod_labels *view, size_t b, size_t first, size
         break;
     }
     encode(C, ignore, by_code ? C : C + 1, codes, n);
-    for (size_t i = 0; i < n && rule->has_ignore && !fits; i++) { /* an unusual label, slowly */
+    for (size_t i = 0; i < n && rule->has_ignore && !fits; i++) { /* rare, so it may be slow */
         if (submodi_label(view, b, first + i) == rule->ignore_index) {
             codes[i] = C;
         }

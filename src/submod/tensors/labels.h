@@ -1,4 +1,4 @@
-/* Label views from the inside: checking and reading. */
+/* How label views are checked and read. */
 #ifndef SUBMODI_TENSORS_LABELS_H
 #define SUBMODI_TENSORS_LABELS_H
 
@@ -6,21 +6,21 @@
 
 #include <submod/tensor.h>
 
-/* Which labels are classes, and which are passed over. */
+/* Which labels are classes, and which label is ignored. */
 typedef struct submodi_label_rule {
     int32_t classes; /* at most SUBMODI_CLASSES_MAX */
     bool has_ignore;
     int64_t ignore_index;
 } submodi_label_rule;
 
-/* Room for the two codes below in an int32_t. */
+/* Leaves room in an int32_t for the two codes above the classes (submodi_labels_read). */
 #define SUBMODI_CLASSES_MAX ((size_t)INT32_MAX - 2)
 
 /* Bytes of a label of a known type. */
 size_t submodi_label_size(submod_label_type type);
 
-/* Refuses a view that is NULL, of an unknown type, with labels per class, of no data where there
- * should be some, or whose strides lead out of all memory. */
+/* Refuses a view that is NULL, has an unknown type, a class_stride, no data although it has pixels,
+ * or strides that no memory can hold. */
 submod_status submodi_labels_require(const char *who, const char *name, const submod_labels *view);
 
 /* The labels of class c of a multilabel view, as one label per pixel. */

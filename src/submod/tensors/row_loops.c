@@ -1,7 +1,7 @@
-/* Rows of scores as floats, and labels as int32_t (see row_loops.h). */
+/* Conversions of rows, compiled for each instruction set. */
 #include "submod/tensors/row_loops.h"
 
-#include "submod/tensors/float_bits.h"
+#include "base/float_bits.h"
 
 static void from_f16(const uint16_t *from, ptrdiff_t stride, size_t n, float *row)
 {

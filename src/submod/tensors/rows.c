@@ -1,8 +1,8 @@
-/* Rows of scores and gradients, whatever their types and strides (see rows.h). */
+/* Score and gradient views: making them, reading and writing their rows. */
 #include "submod/tensors/rows.h"
 
+#include "base/float_bits.h"
 #include "base/memory.h"
-#include "submod/tensors/float_bits.h"
 #include "submod/tensors/row_loops.h"
 
 submod_scores submod_scores_f32(const float *data, size_t batch, size_t classes, size_t pixels)

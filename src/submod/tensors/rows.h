@@ -8,20 +8,20 @@
 #include <submod/loss.h>
 #include <submod/tensor.h>
 
-/* n scores of class c from pixel `first` of image b on, as floats: where they lie if they lie there
- * as floats, else converted in buffer. */
+/* n scores of class c from pixel `first` of image b on, as floats: a pointer into the view if they
+ * are contiguous floats there, else buffer, which they are converted to. */
 const float *submodi_row(const submod_scores *s, size_t b, size_t c, size_t first, size_t n,
                          float *buffer);
 
-/* Asks for a row that will be loaded soon; past the end of the image it does nothing. */
+/* Prefetches a row that will be read soon; beyond the end of the image it does nothing. */
 void submodi_prefetch_row(const submod_scores *s, size_t b, size_t c, size_t first, size_t n);
 
-/* Where a row of the gradient lies if it is to be overwritten and its pixels are neighbours, else
- * NULL: then it has to go through submodi_store_row. */
+/* A row of the gradient itself, if it is to be overwritten and its pixels are contiguous. Else
+ * NULL: then submodi_store_row has to write it. */
 float *submodi_direct_row(const submod_gradient *g, size_t b, size_t c, size_t first);
 
-/* Whether submodi_store_row would leave numbers: false when an entry that is finite now, or is to
- * be overwritten, would become Inf or NaN. */
+/* Whether submodi_store_row would write finite numbers only. Where it adds to an entry that is Inf
+ * or NaN already, anything is fine. */
 bool submodi_row_fits(const submod_gradient *g, size_t b, size_t c, size_t first, size_t n,
                       const float *row);
 

@@ -1,4 +1,4 @@
-/* A stranger's program: exit code 0 when header and library agree and a value is right. */
+/* A program outside this project: exit code 0 if header and library agree and a value is right. */
 #include <math.h>
 #include <stdio.h>
 #include <submod.h>

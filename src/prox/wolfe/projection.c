@@ -1,4 +1,7 @@
-#include "prox/projection.h"
+/* The projection onto the base polytope: units, linear oracle, best primal point, when to stop. A
+ * look costs a sort, a chain, an isotonic regression and O(n).
+ */
+#include "prox/wolfe/projection.h"
 
 #include <float.h>
 #include <math.h>
@@ -9,6 +12,7 @@
 #include "base/error.h"
 #include "base/sort.h"
 #include "base/sums_loops.h"
+#include "prox/combination.h"
 
 enum { DEFAULT_ITERATIONS = 100000 };
 
@@ -45,7 +49,7 @@ static bool allocate(submodi_projection *p)
            p->gains && p->fit && p->pools;
 }
 
-/* order = the elements by descending key. */
+/* p->order = the elements by descending key. */
 static submod_status sort(submodi_projection *p, const double *key)
 {
     submodi_scope scope;
@@ -68,7 +72,7 @@ static submod_status chain(submodi_projection *p, const int32_t *order)
     return status == SUBMOD_OK ? submodi_fn_chain(fn, p->state, order, p->n, p->gains) : status;
 }
 
-/* Gains to units of sigma, and to their elements. */
+/* Divides the gains by sigma and writes them to vertex, by element. */
 static submod_status to_vertex(submodi_projection *p, const int32_t *order, double *vertex)
 {
     double scale = 1 / p->sigma;
@@ -77,7 +81,7 @@ static submod_status to_vertex(submodi_projection *p, const int32_t *order, doub
         vertex[order[i]] = p->gains[i];
     }
     double length = squared_length(p->gains, p->n);
-    if (!(length <= 0x1p900)) { /* gains differ by 2^400 from those of the first order */
+    if (!(length <= 0x1p900)) { /* some gain is about 2^450 sigma */
         return submodi_fail(SUBMOD_ENUMERIC, "%s: the gains of F differ too much in size",
                             p->problem->who);
     }
@@ -126,14 +130,14 @@ submod_status submodi_projection_start(submodi_projection *p, const submodi_prox
     frexp(largest, &exponent);
     p->sigma = ldexp(1, exponent < -1000  ? -1000
                         : exponent > 1000 ? 1000
-                                          : exponent); /* 1 / sigma is a number too */
+                                          : exponent); /* so that 1 / sigma is finite */
     for (size_t i = 0; i < p->n; i++) {
         p->y[i] /= p->sigma;
     }
     return to_vertex(p, p->order, p->s);
 }
 
-/* gap(t, s) with f(t) = <g, t>. */
+/* gap(t, s) with f(t) = <g, t>; present = y - s. */
 static double gap_of(const double *t, const double *g, const double *s, const double *present,
                      size_t n)
 {
@@ -141,12 +145,12 @@ static double gap_of(const double *t, const double *g, const double *s, const do
            submodi_sums()->squared_distance(t, present, n) / 2;
 }
 
-/* Among all t that descend along the order, f is linear, and the best one is the isotonic
- * regression of y - gains. Keeps the better of it and the best so far. */
+/* f is linear on all t that fall along the order. The best of them is the isotonic regression of y
+ * - gains. Keeps it if it is better than the best point so far. */
 static void improve_primal(submodi_projection *p)
 {
     size_t n = p->n;
-    double *fit_by_element = p->gains; /* no longer needed then */
+    double *fit_by_element = p->gains; /* the gains are no longer needed there */
     for (size_t i = 0; i < n; i++) {
         p->fit[i] = p->y[p->order[i]];
     }
@@ -169,8 +173,8 @@ static void measure_vertex(submodi_projection *p)
     p->noise = 2 * DBL_EPSILON * submodi_sums()->sizes_dot(p->vertex, p->s, p->t, p->n);
 }
 
-/* The terms that the gap is the difference of, and the rounding errors of s, a mean of greedy
- * vectors: what matters when y and s are both zero. */
+/* Compares the gap with the terms that it is the difference of, plus the rounding errors of s, a
+ * mean of greedy vectors. These errors matter when y and s are both zero. */
 static bool close_enough(const submodi_projection *p)
 {
     double size = (squared_length(p->y, p->n) + squared_length(p->s, p->n)) / 2;
@@ -218,15 +222,36 @@ submod_status submodi_projection_look(submodi_projection *p, bool *done)
     return status;
 }
 
-submod_status submodi_projection_finish(const submodi_projection *p, double *u, double *s)
+/* Copies the orders and weights of the points to *to. */
+static submod_status keep(const submodi_vertices *points, const char *who, submod_combination *to)
 {
-    double scale = p->sigma / p->problem->lambda;
+    submod_combination new;
+    submod_status status = submodi_combination_room(who, points->n, points->count, &new);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    for (size_t k = 0; k < points->count; k++) {
+        memcpy(new.orders + k *new.n, submodi_vertices_order(points, k),
+               new.n * sizeof *new.orders);
+        new.weights[k] = points->weights[k];
+    }
+    submodi_combination_move(to, &new);
+    return SUBMOD_OK;
+}
+
+submod_status submodi_projection_finish(const submodi_projection *p, const submodi_vertices *points,
+                                        double *u, double *s)
+{
+    const submodi_prox_problem *problem = p->problem;
+    double scale = p->sigma / problem->lambda;
     bool fine = true;
     for (size_t i = 0; i < p->n; i++) {
         u[i] = p->best_t[i] * scale;
         s[i] = p->s[i] * p->sigma;
         fine &= isfinite(u[i]) && isfinite(s[i]);
     }
-    return fine ? SUBMOD_OK
-                : submodi_fail(SUBMOD_ENUMERIC, "%s: s / lambda overflows", p->problem->who);
+    if (!fine) {
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: s / lambda overflows", problem->who);
+    }
+    return problem->found ? keep(points, problem->who, problem->found) : SUBMOD_OK;
 }

@@ -1,9 +1,9 @@
-/* The projection of y = lambda x onto the base polytope, as seen by methods that know F by its
- * greedy vectors alone: the linear oracle, the best primal point so far, and when to stop.
+/* The projection of y = lambda x onto the base polytope, for methods that know F only by its greedy
+ * vectors: the linear oracle, the best primal point so far, and when to stop.
  *
- * All numbers are in units of a power of two, sigma, about the size of lambda x and of F's gains,
- * so that squares neither overflow nor vanish; lambda itself drops out. With t = lambda u / sigma
- * the problem and its gap are
+ * All numbers are in units of sigma, a power of two about the size of lambda x and of F's gains, so
+ * that squares neither overflow nor vanish; lambda itself drops out. With t = lambda u / sigma the
+ * problem and its gap are
  *
  *     min over t of  f(t) + |t - y|^2 / 2,        gap(t, s) = f(t) - <s, t> + |t - (y - s)|^2 / 2,
  *
@@ -14,9 +14,10 @@
 #include "base/memory.h"
 #include "prox/isotonic.h"
 #include "prox/solver.h"
+#include "prox/wolfe/vertices.h"
 
-/* Told of every greedy order: gains along it and the present base s, by element; multiply by
- * sigma. Returns true to end the solver with SUBMOD_OK. */
+/* Is called with every greedy order, the gains along it, and the present base s by element; gains
+ * and s in units of sigma. Returns true to end the solver with SUBMOD_OK. */
 typedef bool submodi_watch(void *ctx, const int32_t *order, const double *gains, const double *s,
                            double sigma);
 
@@ -25,17 +26,17 @@ typedef struct submodi_projection {
     size_t n;
     double sigma;
     double *y;
-    double *s;       /* the present base; the method's to change */
+    double *s;       /* the present base; the method changes it */
     double *t;       /* y - s, by submodi_projection_look */
     double *vertex;  /* the greedy vector for t, by element */
-    int32_t *order;  /* and its order */
+    int32_t *order;  /* the order of vertex */
     double improves; /* <vertex - s, t>: what Frank-Wolfe calls its gap */
-    double noise;    /* rounding error of that */
+    double noise;    /* rounding error of improves */
     double *best_t;  /* the best primal point so far */
     double *best_g;  /* its greedy vector, by element */
     double gap;      /* of best_t and s */
     double largest;  /* squared length of the longest greedy vector so far */
-    /* inside */
+    /* private */
     void *state;
     double *gains, *fit;
     submodi_pool *pools;
@@ -46,7 +47,8 @@ typedef struct submodi_projection {
     submod_prox_info *info;
 } submodi_projection;
 
-/* Chooses the units and starts at the greedy vector of x: s, order. watch may be NULL. */
+/* Chooses the units, and sets s and order to the greedy vector of x and its order. watch may be
+ * NULL. */
 submod_status submodi_projection_start(submodi_projection *p, const submodi_prox_problem *problem,
                                        submodi_watch *watch, void *watch_ctx,
                                        submod_prox_info *info, submod_work *work);
@@ -54,14 +56,16 @@ submod_status submodi_projection_start(submodi_projection *p, const submodi_prox
 /* The greedy vector of an order, in units of sigma, by element. */
 submod_status submodi_projection_chain(submodi_projection *p, const int32_t *order, double *vertex);
 
-/* SUBMOD_TIMELIMIT or SUBMOD_CANCELLED when it is time to stop, which the next look then does. */
+/* SUBMOD_TIMELIMIT or SUBMOD_CANCELLED if the next look will stop, else SUBMOD_OK. */
 submod_status submodi_projection_limit(const submodi_projection *p);
 
-/* Looks around from s: t, vertex, order, best_t, gap. *done tells that a limit was hit, or the
- * tolerance met; the status returned is then the method's. */
+/* Computes t, vertex, order, best_t and gap for the present s. *done: the tolerance was met, a
+ * limit was hit or an error occurred; the method then returns the status. */
 submod_status submodi_projection_look(submodi_projection *p, bool *done);
 
-/* Writes u and s in the caller's units. Overflow: SUBMOD_ENUMERIC. */
-submod_status submodi_projection_finish(const submodi_projection *p, double *u, double *s);
+/* Writes u and s in the caller's units and, where somebody asks for it, s as a combination of the
+ * points, whose weights sum to 1. Overflow: SUBMOD_ENUMERIC. */
+submod_status submodi_projection_finish(const submodi_projection *p, const submodi_vertices *points,
+                                        double *u, double *s);
 
 #endif

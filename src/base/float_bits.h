@@ -1,6 +1,6 @@
-/* Floats by their bits, and the two kinds of half floats. Shared by the CPU and the GPU. */
-#ifndef SUBMODI_TENSORS_FLOAT_BITS_H
-#define SUBMODI_TENSORS_FLOAT_BITS_H
+/* The bits of floats, and the two kinds of half floats. Shared by the CPU and the GPU. */
+#ifndef SUBMODI_FLOAT_BITS_H
+#define SUBMODI_FLOAT_BITS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@ SUBMODI_BOTH uint32_t submodi_to_bits(float value)
     return bits;
 }
 
-/* By the bits, whatever the compiler believes about NaN. */
+/* Whether x is NaN or Inf: by its bits, so that no compiler flag about NaN matters. */
 SUBMODI_BOTH bool submodi_is_special(float x)
 {
     return (submodi_to_bits(x) & UINT32_C(0x7f800000)) == UINT32_C(0x7f800000);
@@ -33,9 +33,9 @@ SUBMODI_BOTH float submodi_from_bf16(uint16_t half)
     return submodi_from_bits((uint32_t)half << 16);
 }
 
-/* binary16 has 5 bits of exponent, biased by 15, and 10 of fraction. Moved into place the number is
- * too small by 2^112, which a multiplication mends, subnormal ones included; Inf and NaN, all bits
- * of the exponent set, come out at 65536 and above and get the exponent they need. */
+/* binary16 has 5 bits of exponent, biased by 15, and 10 of fraction. Shifted into place, a number
+ * is too small by 2^112; a multiplication corrects that, for subnormal numbers too. Inf and NaN,
+ * whose exponent bits are all set, come out at 65536 or above; they get all exponent bits back. */
 SUBMODI_BOTH float submodi_from_f16(uint16_t half)
 {
     uint32_t sign = (uint32_t)(half & 0x8000) << 16;

@@ -1,0 +1,1291 @@
+"""The public headers for ctypes. Made by generate_bindings.py: do not edit."""
+
+from __future__ import annotations
+
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    Structure,
+    c_char_p,
+    c_double,
+    c_int,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_ssize_t,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+from enum import IntEnum
+from typing import Any
+
+VERSION_MAJOR = 0
+VERSION_MINOR = 1
+VERSION_PATCH = 0
+VERSION_STRING = "0.1.0"
+DEPTH_MAX = 256
+EXHAUSTIVE_MAX = 24
+GPU_NONE = 2**64 - 1
+FULL_BATCH = 2**64 - 1
+PROX_BINS_MAX = 1 << 22
+
+
+class Status(IntEnum):
+    """submod_status"""
+
+    OK = 0
+    TIMELIMIT = 1
+    MAXITER = 2
+    INACCURATE = 3
+    CANCELLED = 4
+    EINVAL = -1
+    ENONFINITE = -2
+    ENOMEM = -3
+    ECALLBACK = -4
+    ENUMERIC = -5
+    EUNSUPPORTED = -6
+    ECANCELLED = -7
+
+
+class LabelType(IntEnum):
+    """submod_label_type"""
+
+    U8 = 0
+    I32 = 1
+    I64 = 2
+
+
+class ScoreType(IntEnum):
+    """submod_score_type"""
+
+    F32 = 0
+    F16 = 1
+    BF16 = 2
+
+
+class Engine(IntEnum):
+    """submod_engine"""
+
+    EXACT = 0
+    HISTOGRAM = 1
+
+
+class Classes(IntEnum):
+    """submod_classes"""
+
+    PRESENT = 0
+    ALL = 1
+    LIST = 2
+
+
+class GpuLoss(IntEnum):
+    """submod_gpu_loss"""
+
+    SOFTMAX = 0
+    SIGMOID = 1
+    HINGE = 2
+
+
+class Ties(IntEnum):
+    """submod_ties"""
+
+    AVERAGE = 0
+    INDEX = 1
+
+
+class Absent(IntEnum):
+    """submod_absent"""
+
+    ONE = 0
+    ZERO = 1
+    SKIP = 2
+    TRUTH = 3
+
+
+class ScheduleKind(IntEnum):
+    """submod_schedule_kind"""
+
+    CONSTANT = 0
+    STEP = 1
+    EXPONENTIAL = 2
+    POLY = 3
+    INVERSE_SQRT = 4
+    POLYAK = 5
+
+
+class Stop(IntEnum):
+    """submod_stop"""
+
+    NONE = 0
+    ITERATIONS = 1
+    TIME = 2
+    TARGET = 3
+    GRADIENT = 4
+    CALLBACK = 5
+    STALLED = 6
+    FAILURE = 7
+    CANCELLED = 8
+
+
+class Direction(IntEnum):
+    """submod_direction"""
+
+    SUBGRADIENT = 0
+    PROX = 1
+
+
+class BatchOrder(IntEnum):
+    """submod_batch_order"""
+
+    FULL = 0
+    CYCLIC = 1
+    SHUFFLED = 2
+
+
+class ProxMethod(IntEnum):
+    """submod_prox_method"""
+
+    AUTO = 0
+    CLOSED_FORM = 1
+    CARDINALITY = 2
+    JACCARD = 3
+    CHAIN = 4
+    DECOMPOSITION = 5
+    MIN_NORM = 6
+    FRANK_WOLFE = 7
+    AWAY_STEPS = 8
+    GREEDY_PATH = 9
+
+
+class SfmMethod(IntEnum):
+    """submod_sfm_method"""
+
+    AUTO = 0
+    MINIMIZER = 1
+    MIN_NORM = 2
+    EXHAUSTIVE = 3
+
+
+class Allocator(Structure):
+    """submod_allocator"""
+
+    _fields_ = [
+        ("alloc", CFUNCTYPE(c_void_p, c_size_t, c_size_t)),
+        ("release", CFUNCTYPE(None, c_void_p)),
+    ]
+
+
+class Rng(Structure):
+    """submod_rng"""
+
+    _fields_ = [
+        ("s", c_uint64 * 4),
+    ]
+
+
+class FnOps(Structure):
+    """submod_fn_ops"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("eval", CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t, c_void_p)),
+        ("state_size", c_size_t),
+        ("reset", CFUNCTYPE(c_int, c_void_p, c_void_p)),
+        ("push", CFUNCTYPE(c_int, c_void_p, c_void_p, c_int32, c_void_p)),
+        ("gain", CFUNCTYPE(c_int, c_void_p, c_void_p, c_int32, c_void_p)),
+        ("chain", CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_size_t, c_void_p)),
+        ("tied", CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_size_t, c_void_p)),
+        (
+            "minimize",
+            CFUNCTYPE(
+                c_int,
+                c_void_p,
+                c_void_p,
+                c_size_t,
+                c_void_p,
+                c_size_t,
+                c_void_p,
+                c_int,
+                c_void_p,
+            ),
+        ),
+        ("destroy", CFUNCTYPE(None, c_void_p)),
+    ]
+
+
+class CheckSettings(Structure):
+    """submod_check_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("exhaustive_max", c_size_t),
+        ("samples", c_uint64),
+        ("time_limit", c_double),
+        ("tolerance", c_double),
+        ("seed", c_uint64),
+    ]
+
+
+class Counterexample(Structure):
+    """submod_counterexample"""
+
+    _fields_ = [
+        ("set", c_void_p),
+        ("set_size", c_size_t),
+        ("e", c_int32),
+        ("f", c_int32),
+        ("left", c_double),
+        ("right", c_double),
+    ]
+
+
+class CheckReport(Structure):
+    """submod_check_report"""
+
+    _fields_ = [
+        ("exhaustive", c_int),
+        ("normalised", c_int),
+        ("submodular", c_int),
+        ("monotone", c_int),
+        ("symmetric", c_int),
+        ("consistent", c_int),
+        ("empty_value", c_double),
+        ("evaluations", c_uint64),
+        ("seconds", c_double),
+        ("not_submodular", Counterexample),
+        ("not_monotone", Counterexample),
+        ("not_symmetric", Counterexample),
+        ("not_consistent", Counterexample),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
+class Labels(Structure):
+    """submod_labels"""
+
+    _fields_ = [
+        ("data", c_void_p),
+        ("type", c_int),
+        ("batch", c_size_t),
+        ("pixels", c_size_t),
+        ("batch_stride", c_ssize_t),
+        ("pixel_stride", c_ssize_t),
+        ("class_stride", c_ssize_t),
+    ]
+
+
+class Scores(Structure):
+    """submod_scores"""
+
+    _fields_ = [
+        ("data", c_void_p),
+        ("type", c_int),
+        ("batch", c_size_t),
+        ("classes", c_size_t),
+        ("pixels", c_size_t),
+        ("batch_stride", c_ssize_t),
+        ("class_stride", c_ssize_t),
+        ("pixel_stride", c_ssize_t),
+    ]
+
+
+class LossSettings(Structure):
+    """submod_loss_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("from_logits", c_int),
+        ("engine", c_int),
+        ("delta", c_double),
+        ("bins", c_size_t),
+        ("per_image", c_int),
+        ("classes", c_int),
+        ("class_list", POINTER(c_int32)),
+        ("class_count", c_size_t),
+        ("class_weight", POINTER(c_double)),
+        ("smoothing", c_double),
+        ("has_ignore", c_int),
+        ("ignore_index", c_int64),
+    ]
+
+
+class LossInfo(Structure):
+    """submod_loss_info"""
+
+    _fields_ = [
+        ("delta", c_double),
+        ("bins", c_size_t),
+        ("pixels", c_uint64),
+        ("sorted", c_uint64),
+        ("terms", c_size_t),
+        ("workspace", c_size_t),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
+class Gradient(Structure):
+    """submod_gradient"""
+
+    _fields_ = [
+        ("data", c_void_p),
+        ("batch_stride", c_ssize_t),
+        ("class_stride", c_ssize_t),
+        ("pixel_stride", c_ssize_t),
+        ("scale", c_double),
+        ("accumulate", c_int),
+    ]
+
+
+class CertificateReport(Structure):
+    """submod_certificate_report"""
+
+    _fields_ = [
+        ("base_error", c_double),
+        ("primal", c_double),
+        ("dual", c_double),
+        ("gap", c_double),
+        ("minimum_bound", c_double),
+    ]
+
+
+class GpuPlace(Structure):
+    """submod_gpu_place"""
+
+    _fields_ = [
+        ("device", c_int),
+        ("stream", c_void_p),
+        ("workspace", c_void_p),
+        ("workspace_bytes", c_size_t),
+    ]
+
+
+class GpuResult(Structure):
+    """submod_gpu_result"""
+
+    _fields_ = [
+        ("loss", c_double),
+        ("delta", c_double),
+        ("pixels", c_uint64),
+        ("terms", c_uint64),
+        ("bad_label", c_uint64),
+        ("bad_score", c_uint64),
+        ("bins", c_uint32),
+        ("status", c_int32),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
+class LovaszSettings(Structure):
+    """submod_lovasz_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("ties", c_int),
+    ]
+
+
+class MetricSettings(Structure):
+    """submod_metric_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("has_ignore", c_int),
+        ("ignore_index", c_int64),
+        ("absent", c_int),
+        ("class_list", POINTER(c_int32)),
+        ("class_count", c_size_t),
+        ("has_leave_out", c_int),
+        ("leave_out", c_int32),
+    ]
+
+
+class Metrics(Structure):
+    """submod_metrics"""
+
+    _fields_ = [
+        ("mean_iou", c_double),
+        ("mean_dice", c_double),
+        ("mean_accuracy", c_double),
+        ("pixel_accuracy", c_double),
+        ("frequency_weighted_iou", c_double),
+        ("averaged", c_size_t),
+        ("pixels", c_int64),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
+class MiouValues(Structure):
+    """submod_miou_values"""
+
+    _fields_ = [
+        ("image", c_double),
+        ("batch", c_double),
+        ("dataset", c_double),
+        ("images", c_uint64),
+        ("batches", c_uint64),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
+class Problem(Structure):
+    """submod_problem"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("dimension", c_size_t),
+        ("batches", c_size_t),
+        ("ctx", c_void_p),
+        ("subgradient", CFUNCTYPE(c_int, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p)),
+        ("value", CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p)),
+        ("prox", CFUNCTYPE(c_int, c_void_p, c_size_t, c_void_p, c_double, c_void_p)),
+        ("smooth", CFUNCTYPE(c_int, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p)),
+        ("direction", CFUNCTYPE(c_int, c_void_p, c_size_t, c_void_p, c_double, c_void_p)),
+        ("metric", CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p)),
+        ("destroy", CFUNCTYPE(None, c_void_p)),
+    ]
+
+
+class AdamSettings(Structure):
+    """submod_adam_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("beta1", c_double),
+        ("beta2", c_double),
+        ("epsilon", c_double),
+        ("decay", c_double),
+    ]
+
+
+class Schedule(Structure):
+    """submod_schedule"""
+
+    _fields_ = [
+        ("kind", c_int),
+        ("eta", c_double),
+        ("factor", c_double),
+        ("power", c_double),
+        ("period", c_size_t),
+    ]
+
+
+class Trace(Structure):
+    """submod_trace"""
+
+    _fields_ = [
+        ("iteration", c_size_t),
+        ("x", POINTER(c_double)),
+        ("f", c_double),
+        ("gradient_norm", c_double),
+        ("step", c_double),
+        ("seconds", c_double),
+        ("metric", c_double),
+    ]
+
+
+class RunSettings(Structure):
+    """submod_run_settings"""
+
+    _fields_ = [
+        ("max_iterations", c_size_t),
+        ("time_limit", c_double),
+        ("f_star", c_double),
+        ("tolerance", c_double),
+        ("gradient_tolerance", c_double),
+        ("weight_decay", c_double),
+        ("keep_best", c_int),
+        ("trace_every", c_size_t),
+        ("trace", CFUNCTYPE(c_int, c_void_p, POINTER(Trace))),
+        ("trace_ctx", c_void_p),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
+class OptimInfo(Structure):
+    """submod_optim_info"""
+
+    _fields_ = [
+        ("stop", c_int),
+        ("iterations", c_size_t),
+        ("f", c_double),
+        ("gradient_norm", c_double),
+        ("lower_bound", c_double),
+        ("gap", c_double),
+        ("values", c_uint64),
+        ("gradients", c_uint64),
+        ("proxes", c_uint64),
+        ("planes", c_size_t),
+        ("seconds", c_double),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
+class DescentSettings(Structure):
+    """submod_descent_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("run", RunSettings),
+        ("schedule", Schedule),
+        ("direction", c_int),
+        ("lam", c_double),
+        ("order", c_int),
+        ("seed", c_uint64),
+    ]
+
+
+class FistaSettings(Structure):
+    """submod_fista_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("run", RunSettings),
+        ("lipschitz", c_double),
+        ("restart", c_int),
+    ]
+
+
+class BundleSettings(Structure):
+    """submod_bundle_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("run", RunSettings),
+        ("radius", c_double),
+        ("max_planes", c_size_t),
+        ("lam", c_double),
+        ("bmrm", c_int),
+    ]
+
+
+class ProxSettings(Structure):
+    """submod_prox_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("method", c_int),
+        ("hinge", c_int),
+        ("tolerance", c_double),
+        ("max_iterations", c_size_t),
+        ("time_limit", c_double),
+        ("combination", c_void_p),
+    ]
+
+
+class ProxInfo(Structure):
+    """submod_prox_info"""
+
+    _fields_ = [
+        ("method", c_int),
+        ("primal", c_double),
+        ("dual", c_double),
+        ("gap", c_double),
+        ("iterations", c_size_t),
+        ("minor_cycles", c_size_t),
+        ("oracle_calls", c_uint64),
+        ("work", c_uint64),
+        ("seconds", c_double),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
+class SfmSettings(Structure):
+    """submod_sfm_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("method", c_int),
+        ("tolerance", c_double),
+        ("integer_valued", c_int),
+        ("max_iterations", c_size_t),
+        ("time_limit", c_double),
+        ("combination", c_void_p),
+    ]
+
+
+class SfmInfo(Structure):
+    """submod_sfm_info"""
+
+    _fields_ = [
+        ("method", c_int),
+        ("value", c_double),
+        ("dual", c_double),
+        ("gap", c_double),
+        ("exact", c_int),
+        ("extremes_proved", c_int),
+        ("iterations", c_size_t),
+        ("minor_cycles", c_size_t),
+        ("oracle_calls", c_uint64),
+        ("seconds", c_double),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
+# Name without submod_: what it returns, and the arguments by name, in C's order.
+PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "version": (c_int, {}),
+    "version_string": (c_char_p, {}),
+    "isa": (c_char_p, {}),
+    "status_string": (c_char_p, {"status": c_int}),
+    "last_error": (c_char_p, {}),
+    "set_allocator": (c_int, {"allocator": POINTER(Allocator)}),
+    "work_create": (c_int, {"work": POINTER(c_void_p)}),
+    "work_free": (None, {"work": c_void_p}),
+    "work_bytes": (c_size_t, {"work": c_void_p}),
+    "set_num_threads": (c_int, {"threads": c_int}),
+    "get_num_threads": (c_int, {}),
+    "set_cancel_flag": (c_void_p, {"flag": c_void_p}),
+    "argsort_f32": (c_int, {"x": c_void_p, "n": c_size_t, "order": c_void_p, "work": c_void_p}),
+    "argsort_f64": (c_int, {"x": c_void_p, "n": c_size_t, "order": c_void_p, "work": c_void_p}),
+    "rng_seed": (None, {"rng": POINTER(Rng), "seed": c_uint64}),
+    "rng_next": (c_uint64, {"rng": POINTER(Rng)}),
+    "rng_uniform": (c_double, {"rng": POINTER(Rng)}),
+    "rng_normal": (c_double, {"rng": POINTER(Rng)}),
+    "rng_below": (c_uint64, {"rng": POINTER(Rng), "bound": c_uint64}),
+    "fn_custom": (
+        c_int,
+        {"n": c_size_t, "ops": POINTER(FnOps), "ctx": c_void_p, "fn": POINTER(c_void_p)},
+    ),
+    "fn_share": (c_void_p, {"fn": c_void_p}),
+    "fn_free": (None, {"fn": c_void_p}),
+    "fn_size": (c_size_t, {"fn": c_void_p}),
+    "fn_name": (c_char_p, {"fn": c_void_p}),
+    "fn_jaccard": (c_int, {"n": c_size_t, "foreground": c_void_p, "fn": POINTER(c_void_p)}),
+    "fn_hamming": (c_int, {"n": c_size_t, "fn": POINTER(c_void_p)}),
+    "fn_modular": (c_int, {"n": c_size_t, "w": c_void_p, "fn": POINTER(c_void_p)}),
+    "fn_cardinality": (c_int, {"n": c_size_t, "h": c_void_p, "fn": POINTER(c_void_p)}),
+    "fn_sqrt": (c_int, {"n": c_size_t, "fn": POINTER(c_void_p)}),
+    "fn_log1p": (c_int, {"n": c_size_t, "fn": POINTER(c_void_p)}),
+    "fn_truncation": (c_int, {"n": c_size_t, "c": c_size_t, "fn": POINTER(c_void_p)}),
+    "fn_coverage": (
+        c_int,
+        {
+            "n": c_size_t,
+            "start": c_void_p,
+            "items": c_void_p,
+            "m": c_size_t,
+            "weight": c_void_p,
+            "fn": POINTER(c_void_p),
+        },
+    ),
+    "fn_cut": (
+        c_int,
+        {
+            "n": c_size_t,
+            "m": c_size_t,
+            "tail": c_void_p,
+            "head": c_void_p,
+            "weight": c_void_p,
+            "directed": c_int,
+            "fn": POINTER(c_void_p),
+        },
+    ),
+    "fn_facility": (
+        c_int,
+        {"n": c_size_t, "m": c_size_t, "benefit": c_void_p, "fn": POINTER(c_void_p)},
+    ),
+    "fn_logdet": (c_int, {"n": c_size_t, "K": c_void_p, "fn": POINTER(c_void_p)}),
+    "fn_iwata": (c_int, {"n": c_size_t, "fn": POINTER(c_void_p)}),
+    "fn_sum": (
+        c_int,
+        {
+            "f": POINTER(c_void_p),
+            "coefficient": c_void_p,
+            "count": c_size_t,
+            "fn": POINTER(c_void_p),
+        },
+    ),
+    "fn_scale": (c_int, {"f": c_void_p, "c": c_double, "fn": POINTER(c_void_p)}),
+    "fn_add_modular": (c_int, {"f": c_void_p, "w": c_void_p, "fn": POINTER(c_void_p)}),
+    "fn_restrict": (
+        c_int,
+        {"f": c_void_p, "elements": c_void_p, "k": c_size_t, "fn": POINTER(c_void_p)},
+    ),
+    "fn_contract": (
+        c_int,
+        {"f": c_void_p, "elements": c_void_p, "k": c_size_t, "fn": POINTER(c_void_p)},
+    ),
+    "fn_eval": (c_int, {"fn": c_void_p, "set": c_void_p, "k": c_size_t, "value": c_void_p}),
+    "fn_chain": (
+        c_int,
+        {"fn": c_void_p, "order": c_void_p, "k": c_size_t, "gains": c_void_p, "work": c_void_p},
+    ),
+    "fn_minimize": (
+        c_int,
+        {
+            "fn": c_void_p,
+            "base": c_void_p,
+            "nbase": c_size_t,
+            "block": c_void_p,
+            "nblock": c_size_t,
+            "z": c_void_p,
+            "largest": c_int,
+            "in": c_void_p,
+            "value": c_void_p,
+        },
+    ),
+    "state_create": (c_int, {"fn": c_void_p, "state": POINTER(c_void_p)}),
+    "state_free": (None, {"state": c_void_p}),
+    "state_reset": (c_int, {"state": c_void_p}),
+    "state_push": (c_int, {"state": c_void_p, "e": c_int32, "gain": c_void_p}),
+    "state_gain": (c_int, {"state": c_void_p, "e": c_int32, "gain": c_void_p}),
+    "state_set": (c_size_t, {"state": c_void_p, "set": POINTER(c_void_p)}),
+    "check_defaults": (CheckSettings, {}),
+    "fn_check": (
+        c_int,
+        {"fn": c_void_p, "report": POINTER(CheckReport), "settings": POINTER(CheckSettings)},
+    ),
+    "check_report_clear": (None, {"report": POINTER(CheckReport)}),
+    "check_report_text": (
+        c_size_t,
+        {"report": POINTER(CheckReport), "text": c_void_p, "size": c_size_t},
+    ),
+    "labels_u8": (Labels, {"data": c_void_p, "batch": c_size_t, "pixels": c_size_t}),
+    "labels_i32": (Labels, {"data": c_void_p, "batch": c_size_t, "pixels": c_size_t}),
+    "labels_i64": (Labels, {"data": c_void_p, "batch": c_size_t, "pixels": c_size_t}),
+    "labels_multilabel": (
+        Labels,
+        {
+            "data": c_void_p,
+            "type": c_int,
+            "batch": c_size_t,
+            "classes": c_size_t,
+            "pixels": c_size_t,
+        },
+    ),
+    "scores_f32": (
+        Scores,
+        {"data": c_void_p, "batch": c_size_t, "classes": c_size_t, "pixels": c_size_t},
+    ),
+    "scores_dense": (
+        Scores,
+        {
+            "data": c_void_p,
+            "type": c_int,
+            "batch": c_size_t,
+            "classes": c_size_t,
+            "pixels": c_size_t,
+        },
+    ),
+    "scores_channels_last": (
+        Scores,
+        {
+            "data": c_void_p,
+            "type": c_int,
+            "batch": c_size_t,
+            "classes": c_size_t,
+            "pixels": c_size_t,
+        },
+    ),
+    "loss_defaults": (LossSettings, {}),
+    "gradient_dense": (Gradient, {"data": c_void_p, "classes": c_size_t, "pixels": c_size_t}),
+    "gradient_channels_last": (
+        Gradient,
+        {"data": c_void_p, "classes": c_size_t, "pixels": c_size_t},
+    ),
+    "lovasz_softmax": (
+        c_int,
+        {
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "loss": c_void_p,
+            "gradient": POINTER(Gradient),
+            "settings": POINTER(LossSettings),
+            "info": POINTER(LossInfo),
+            "work": c_void_p,
+        },
+    ),
+    "lovasz_sigmoid": (
+        c_int,
+        {
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "loss": c_void_p,
+            "gradient": POINTER(Gradient),
+            "settings": POINTER(LossSettings),
+            "info": POINTER(LossInfo),
+            "work": c_void_p,
+        },
+    ),
+    "lovasz_hinge": (
+        c_int,
+        {
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "loss": c_void_p,
+            "gradient": POINTER(Gradient),
+            "settings": POINTER(LossSettings),
+            "info": POINTER(LossInfo),
+            "work": c_void_p,
+        },
+    ),
+    "lovasz_hinge_function": (
+        c_int,
+        {
+            "fn": c_void_p,
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "loss": c_void_p,
+            "gradient": POINTER(Gradient),
+            "settings": POINTER(LossSettings),
+            "work": c_void_p,
+        },
+    ),
+    "cross_entropy": (
+        c_int,
+        {
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "loss": c_void_p,
+            "gradient": POINTER(Gradient),
+            "settings": POINTER(LossSettings),
+            "work": c_void_p,
+        },
+    ),
+    "hinge": (
+        c_int,
+        {
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "loss": c_void_p,
+            "gradient": POINTER(Gradient),
+            "settings": POINTER(LossSettings),
+            "work": c_void_p,
+        },
+    ),
+    "rahman_wang": (
+        c_int,
+        {
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "loss": c_void_p,
+            "gradient": POINTER(Gradient),
+            "settings": POINTER(LossSettings),
+            "work": c_void_p,
+        },
+    ),
+    "soft_dice": (
+        c_int,
+        {
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "loss": c_void_p,
+            "gradient": POINTER(Gradient),
+            "settings": POINTER(LossSettings),
+            "work": c_void_p,
+        },
+    ),
+    "soft_jaccard": (
+        c_int,
+        {
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "loss": c_void_p,
+            "gradient": POINTER(Gradient),
+            "settings": POINTER(LossSettings),
+            "work": c_void_p,
+        },
+    ),
+    "combination_create": (c_int, {"combination": POINTER(c_void_p)}),
+    "combination_free": (None, {"combination": c_void_p}),
+    "combination_count": (c_size_t, {"combination": c_void_p}),
+    "combination_size": (c_size_t, {"combination": c_void_p}),
+    "combination_order": (c_void_p, {"combination": c_void_p, "k": c_size_t}),
+    "combination_weight": (c_double, {"combination": c_void_p, "k": c_size_t}),
+    "combination_set": (
+        c_int,
+        {
+            "combination": c_void_p,
+            "n": c_size_t,
+            "count": c_size_t,
+            "orders": c_void_p,
+            "weights": c_void_p,
+        },
+    ),
+    "certificate_check": (
+        c_int,
+        {
+            "fn": c_void_p,
+            "x": c_void_p,
+            "lam": c_double,
+            "u": c_void_p,
+            "s": c_void_p,
+            "combination": c_void_p,
+            "report": POINTER(CertificateReport),
+        },
+    ),
+    "dataset_create": (
+        c_int,
+        {"classes": c_size_t, "delta": c_double, "dataset": POINTER(c_void_p)},
+    ),
+    "dataset_free": (None, {"dataset": c_void_p}),
+    "dataset_reset": (c_int, {"dataset": c_void_p}),
+    "dataset_add": (
+        c_int,
+        {
+            "dataset": c_void_p,
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "settings": POINTER(LossSettings),
+            "work": c_void_p,
+        },
+    ),
+    "dataset_scale": (c_int, {"dataset": c_void_p, "factor": c_double}),
+    "dataset_merge": (c_int, {"dataset": c_void_p, "other": c_void_p}),
+    "dataset_counts": (c_void_p, {"dataset": c_void_p, "classes": c_void_p, "bins": c_void_p}),
+    "dataset_delta": (c_double, {"dataset": c_void_p}),
+    "dataset_solve": (
+        c_int,
+        {
+            "dataset": c_void_p,
+            "loss": c_void_p,
+            "class_loss": c_void_p,
+            "settings": POINTER(LossSettings),
+        },
+    ),
+    "dataset_gradient": (
+        c_int,
+        {
+            "dataset": c_void_p,
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "gradient": POINTER(Gradient),
+            "settings": POINTER(LossSettings),
+            "work": c_void_p,
+        },
+    ),
+    "gpu_available": (c_int, {"devices": c_void_p}),
+    "gpu_result_status": (c_int, {"result": POINTER(GpuResult)}),
+    "gpu_loss_workspace": (
+        c_int,
+        {
+            "loss": c_int,
+            "scores": POINTER(Scores),
+            "bytes": c_void_p,
+            "settings": POINTER(LossSettings),
+        },
+    ),
+    "gpu_lovasz_softmax": (
+        c_int,
+        {
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "result": POINTER(GpuResult),
+            "gradient": POINTER(Gradient),
+            "settings": POINTER(LossSettings),
+            "place": POINTER(GpuPlace),
+        },
+    ),
+    "gpu_lovasz_sigmoid": (
+        c_int,
+        {
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "result": POINTER(GpuResult),
+            "gradient": POINTER(Gradient),
+            "settings": POINTER(LossSettings),
+            "place": POINTER(GpuPlace),
+        },
+    ),
+    "gpu_lovasz_hinge": (
+        c_int,
+        {
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "result": POINTER(GpuResult),
+            "gradient": POINTER(Gradient),
+            "settings": POINTER(LossSettings),
+            "place": POINTER(GpuPlace),
+        },
+    ),
+    "gpu_lovasz_softmax_host": (
+        c_int,
+        {
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "loss": c_void_p,
+            "gradient": POINTER(Gradient),
+            "settings": POINTER(LossSettings),
+            "info": POINTER(LossInfo),
+            "device": c_int,
+        },
+    ),
+    "gpu_lovasz_sigmoid_host": (
+        c_int,
+        {
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "loss": c_void_p,
+            "gradient": POINTER(Gradient),
+            "settings": POINTER(LossSettings),
+            "info": POINTER(LossInfo),
+            "device": c_int,
+        },
+    ),
+    "gpu_lovasz_hinge_host": (
+        c_int,
+        {
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "loss": c_void_p,
+            "gradient": POINTER(Gradient),
+            "settings": POINTER(LossSettings),
+            "info": POINTER(LossInfo),
+            "device": c_int,
+        },
+    ),
+    "gpu_prox_jaccard": (
+        c_int,
+        {
+            "x": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "lam": c_double,
+            "bins": c_size_t,
+            "u": POINTER(Gradient),
+            "result": POINTER(GpuResult),
+            "settings": POINTER(LossSettings),
+            "place": POINTER(GpuPlace),
+        },
+    ),
+    "gpu_prox_workspace": (c_int, {"x": POINTER(Scores), "bins": c_size_t, "bytes": c_void_p}),
+    "gpu_prox_jaccard_host": (
+        c_int,
+        {
+            "x": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "lam": c_double,
+            "bins": c_size_t,
+            "u": POINTER(Gradient),
+            "delta": c_void_p,
+            "settings": POINTER(LossSettings),
+            "device": c_int,
+        },
+    ),
+    "lovasz_defaults": (LovaszSettings, {}),
+    "lovasz": (
+        c_int,
+        {
+            "fn": c_void_p,
+            "x": c_void_p,
+            "value": c_void_p,
+            "g": c_void_p,
+            "order": c_void_p,
+            "settings": POINTER(LovaszSettings),
+            "work": c_void_p,
+        },
+    ),
+    "jaccard_index": (
+        c_int,
+        {"prediction": c_void_p, "truth": c_void_p, "n": c_size_t, "value": c_void_p},
+    ),
+    "metric_defaults": (MetricSettings, {}),
+    "confusion_create": (
+        c_int,
+        {"classes": c_size_t, "confusion": POINTER(c_void_p), "settings": POINTER(MetricSettings)},
+    ),
+    "confusion_free": (None, {"confusion": c_void_p}),
+    "confusion_add": (
+        c_int,
+        {"confusion": c_void_p, "prediction": POINTER(Labels), "truth": POINTER(Labels)},
+    ),
+    "confusion_merge": (c_int, {"confusion": c_void_p, "other": c_void_p}),
+    "confusion_add_counts": (c_int, {"confusion": c_void_p, "counts": c_void_p}),
+    "confusion_reset": (None, {"confusion": c_void_p}),
+    "confusion_counts": (c_void_p, {"confusion": c_void_p}),
+    "confusion_classes": (c_size_t, {"confusion": c_void_p}),
+    "confusion_metrics": (
+        c_int,
+        {
+            "confusion": c_void_p,
+            "iou": c_void_p,
+            "dice": c_void_p,
+            "accuracy": c_void_p,
+            "metrics": POINTER(Metrics),
+            "settings": POINTER(MetricSettings),
+        },
+    ),
+    "miou_image": (
+        c_int,
+        {
+            "prediction": POINTER(Labels),
+            "truth": POINTER(Labels),
+            "classes": c_size_t,
+            "value": c_void_p,
+            "settings": POINTER(MetricSettings),
+        },
+    ),
+    "miou_batch": (
+        c_int,
+        {
+            "prediction": POINTER(Labels),
+            "truth": POINTER(Labels),
+            "classes": c_size_t,
+            "value": c_void_p,
+            "settings": POINTER(MetricSettings),
+        },
+    ),
+    "miou_create": (
+        c_int,
+        {"classes": c_size_t, "miou": POINTER(c_void_p), "settings": POINTER(MetricSettings)},
+    ),
+    "miou_free": (None, {"miou": c_void_p}),
+    "miou_add": (
+        c_int,
+        {"miou": c_void_p, "prediction": POINTER(Labels), "truth": POINTER(Labels)},
+    ),
+    "miou_merge": (c_int, {"miou": c_void_p, "other": c_void_p}),
+    "miou_reset": (None, {"miou": c_void_p}),
+    "miou_get": (c_int, {"miou": c_void_p, "values": POINTER(MiouValues)}),
+    "miou_confusion": (c_void_p, {"miou": c_void_p}),
+    "equibatch_create": (
+        c_int,
+        {
+            "images": c_size_t,
+            "start": c_void_p,
+            "class_ids": c_void_p,
+            "classes": c_size_t,
+            "seed": c_uint64,
+            "sampler": POINTER(c_void_p),
+        },
+    ),
+    "equibatch_free": (None, {"sampler": c_void_p}),
+    "equibatch_next": (c_int, {"sampler": c_void_p, "image": c_void_p, "drawn_for": c_void_p}),
+    "equibatch_window": (c_size_t, {"sampler": c_void_p}),
+    "problem_clear": (None, {"problem": POINTER(Problem)}),
+    "problem_max_affine": (
+        c_int,
+        {"m": c_size_t, "n": c_size_t, "a": c_void_p, "b": c_void_p, "problem": POINTER(Problem)},
+    ),
+    "step_gd": (c_int, {"n": c_size_t, "step": POINTER(c_void_p)}),
+    "step_momentum": (c_int, {"n": c_size_t, "alpha": c_double, "step": POINTER(c_void_p)}),
+    "step_nesterov": (c_int, {"n": c_size_t, "alpha": c_double, "step": POINTER(c_void_p)}),
+    "adam_defaults": (AdamSettings, {}),
+    "step_adam": (
+        c_int,
+        {"n": c_size_t, "step": POINTER(c_void_p), "settings": POINTER(AdamSettings)},
+    ),
+    "step_apply": (c_int, {"step": c_void_p, "eta": c_double, "g": c_void_p, "x": c_void_p}),
+    "step_reset": (None, {"step": c_void_p}),
+    "step_free": (None, {"step": c_void_p}),
+    "schedule_constant": (Schedule, {"eta": c_double}),
+    "schedule_check": (c_int, {"schedule": POINTER(Schedule)}),
+    "schedule_eta": (c_double, {"schedule": POINTER(Schedule), "k": c_size_t}),
+    "descent_defaults": (DescentSettings, {}),
+    "descend": (
+        c_int,
+        {
+            "problem": POINTER(Problem),
+            "step": c_void_p,
+            "x": c_void_p,
+            "settings": POINTER(DescentSettings),
+            "info": POINTER(OptimInfo),
+            "work": c_void_p,
+        },
+    ),
+    "fista_defaults": (FistaSettings, {}),
+    "fista": (
+        c_int,
+        {
+            "problem": POINTER(Problem),
+            "x": c_void_p,
+            "settings": POINTER(FistaSettings),
+            "info": POINTER(OptimInfo),
+            "work": c_void_p,
+        },
+    ),
+    "bundle_defaults": (BundleSettings, {}),
+    "bundle": (
+        c_int,
+        {
+            "problem": POINTER(Problem),
+            "x": c_void_p,
+            "settings": POINTER(BundleSettings),
+            "info": POINTER(OptimInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_defaults": (ProxSettings, {}),
+    "prox": (
+        c_int,
+        {
+            "fn": c_void_p,
+            "x": c_void_p,
+            "lam": c_double,
+            "u": c_void_p,
+            "s": c_void_p,
+            "settings": POINTER(ProxSettings),
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_max_affine": (
+        c_int,
+        {
+            "m": c_size_t,
+            "n": c_size_t,
+            "a": c_void_p,
+            "b": c_void_p,
+            "x": c_void_p,
+            "lam": c_double,
+            "u": c_void_p,
+            "weights": c_void_p,
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_jaccard_points": (
+        c_int,
+        {
+            "count": c_size_t,
+            "value": c_void_p,
+            "foreground": c_void_p,
+            "multiplicity": c_void_p,
+            "lam": c_double,
+            "u": c_void_p,
+            "s": c_void_p,
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_jaccard_histogram": (
+        c_int,
+        {
+            "n": c_size_t,
+            "x": c_void_p,
+            "foreground": c_void_p,
+            "lam": c_double,
+            "delta": c_double,
+            "u": c_void_p,
+            "error": c_void_p,
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_lovasz_hinge": (
+        c_int,
+        {
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "lam": c_double,
+            "prox": POINTER(Gradient),
+            "gradient": POINTER(Gradient),
+            "settings": POINTER(LossSettings),
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "sfm_defaults": (SfmSettings, {}),
+    "sfm": (
+        c_int,
+        {
+            "fn": c_void_p,
+            "smallest": c_void_p,
+            "largest": c_void_p,
+            "s": c_void_p,
+            "settings": POINTER(SfmSettings),
+            "info": POINTER(SfmInfo),
+            "work": c_void_p,
+        },
+    ),
+}

@@ -1,0 +1,229 @@
+"""The baselines of submod.torch: PyTorch's own, and formulas that it differentiates."""
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import torch.nn.functional as F  # noqa: E402
+
+import submod.torch as lovasz  # noqa: E402
+
+GENERATOR = torch.Generator().manual_seed(23)
+IGNORED = 255
+
+
+def multiclass_case(kind=torch.float32):
+    logits = (2 * torch.randn((3, 4, 6, 5), generator=GENERATOR)).to(kind)
+    labels = torch.randint(3, (3, 6, 5), generator=GENERATOR)  # class 3 is in none
+    labels[:, ::3, 1] = IGNORED
+    return logits, labels
+
+
+def binary_case():
+    logits, labels = multiclass_case()
+    return logits[:, 0], torch.where(labels == IGNORED, labels, labels % 2)
+
+
+def with_gradient(loss, logits, labels, **options):
+    leaf = logits.clone().requires_grad_(True)
+    value = loss(leaf, labels, **options)
+    value.backward()
+    return value.detach(), leaf.grad
+
+
+def assert_same(ours, theirs, logits, labels, **options):
+    found, slope = with_gradient(ours, logits, labels, **options)
+    expected, expected_slope = with_gradient(theirs, logits.double(), labels)
+    torch.testing.assert_close(found.double(), expected, rtol=1e-5, atol=1e-7)
+    torch.testing.assert_close(slope.double(), expected_slope, rtol=1e-3, atol=1e-6)
+    assert slope.dtype == logits.dtype
+
+
+@pytest.mark.parametrize("weight", [None, [1.0, 0.5, 3.0, 7.0]])
+def test_cross_entropy_is_pytorchs(weight):
+    logits, labels = multiclass_case()
+    options = {"class_weight": weight, "ignore_index": IGNORED}
+    given = None if weight is None else torch.tensor(weight, dtype=torch.float64)
+
+    def theirs(x, y):
+        return F.cross_entropy(x, y, weight=given, ignore_index=IGNORED)
+
+    assert_same(lovasz.cross_entropy, theirs, logits, labels, **options)
+    assert_same(lovasz.CrossEntropy(**options), theirs, logits, labels)
+    last = logits.to(memory_format=torch.channels_last)
+    assert_same(lovasz.cross_entropy, theirs, last, labels, **options)
+
+    def per_image(x, y):
+        return torch.stack([theirs(x[i : i + 1], y[i : i + 1]) for i in range(len(x))]).mean()
+
+    assert_same(lovasz.cross_entropy, per_image, logits, labels, per_image=True, **options)
+
+
+@pytest.mark.parametrize("kind", [torch.float64, torch.float16, torch.bfloat16])
+def test_types(kind):
+    logits, labels = multiclass_case(kind)
+    loss, gradient = with_gradient(lovasz.cross_entropy, logits, labels, ignore_index=IGNORED)
+    assert gradient.dtype == kind
+    expected = F.cross_entropy(logits.double(), labels, ignore_index=IGNORED)
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
+
+
+@pytest.mark.parametrize("weight", [(1.0, 1.0), (0.25, 2.0)])
+def test_hinge(weight):
+    logits, labels = binary_case()
+
+    def theirs(x, y):
+        x, y = x[y != IGNORED], y[y != IGNORED]
+        by_pixel = torch.tensor(weight, dtype=x.dtype)[y]
+        return (by_pixel * F.relu(1 - (2 * y - 1) * x)).sum() / by_pixel.sum()
+
+    options = {"class_weight": list(weight), "ignore_index": IGNORED}
+    assert_same(lovasz.hinge, theirs, logits, labels, **options)
+    assert_same(lovasz.Hinge(**options), theirs, logits, labels)
+    assert_same(lovasz.hinge, lambda x, y: theirs(x[:, 0], y), logits[:, None], labels, **options)
+
+
+def test_rahman_wang():
+    logits, labels = binary_case()
+
+    def of_probabilities(p, y):
+        p, y = p[y != IGNORED], y[y != IGNORED]
+        both = (p * y).sum()
+        return 1 - both / (p.sum() + y.sum() - both)
+
+    def theirs(x, y):
+        return of_probabilities(x.sigmoid(), y)
+
+    assert_same(lovasz.rahman_wang, theirs, logits, labels, ignore_index=IGNORED)
+    assert_same(lovasz.RahmanWang(ignore_index=IGNORED), theirs, logits, labels)
+    options = {"ignore_index": IGNORED, "from_logits": False}
+    p = logits.sigmoid()
+    assert_same(lovasz.rahman_wang, of_probabilities, p, labels, **options)
+    assert_same(lovasz.RahmanWang(**options), of_probabilities, p, labels)
+
+
+def overlap(dice, classes, weight, smoothing):
+    """The formula of the header, of probabilities, for one group."""
+
+    def loss(p, y):
+        p, y = p.movedim(1, 0)[:, y != IGNORED], y[y != IGNORED]
+        truth = F.one_hot(y, len(p)).T
+        both, total = (p * truth).sum(1), p.sum(1) + truth.sum(1)
+        above, below = (2 * both, total) if dice else (both, total - both)
+        losses = 1 - (above + smoothing) / (below + smoothing)
+        chosen = {"all": [0, 1, 2, 3], "present": [0, 1, 2]}.get(str(classes), classes)
+        by_class = torch.tensor(weight or [1.0] * 4, dtype=p.dtype)[chosen]
+        return (by_class * losses[chosen]).sum() / by_class.sum()
+
+    return loss
+
+
+@pytest.mark.parametrize("classes", ["present", "all", [2, 0]])
+@pytest.mark.parametrize("weight, smoothing", [(None, 0.0), ([1.0, 5.0, 0.5, 2.0], 1.0)])
+@pytest.mark.parametrize(
+    "name, module", [("soft_dice", "SoftDice"), ("soft_jaccard", "SoftJaccard")]
+)
+def test_overlap(name, module, classes, weight, smoothing):
+    logits, labels = multiclass_case()
+    options = {
+        "classes": classes,
+        "class_weight": weight,
+        "smoothing": smoothing,
+        "ignore_index": IGNORED,
+    }
+    of_probabilities = overlap(name == "soft_dice", classes, weight, smoothing)
+
+    def theirs(x, y):
+        return of_probabilities(x.softmax(1), y)
+
+    function = getattr(lovasz, name)
+    assert_same(function, theirs, logits, labels, **options)
+    assert_same(getattr(lovasz, module)(**options), theirs, logits, labels)
+    given = {**options, "from_logits": False}
+    assert_same(function, of_probabilities, logits.softmax(1), labels, **given)
+
+    def per_image(x, y):
+        return torch.stack([theirs(x[i : i + 1], y[i : i + 1]) for i in range(len(x))]).mean()
+
+    assert_same(function, per_image, logits, labels, per_image=True, **options)
+
+
+MODULES = [
+    (lovasz.CrossEntropy, multiclass_case),
+    (lovasz.Hinge, binary_case),
+    (lovasz.RahmanWang, binary_case),
+    (lovasz.SoftDice, multiclass_case),
+    (lovasz.SoftJaccard, multiclass_case),
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("module, case", MODULES)
+def test_compile(module, case):
+    logits, labels = case()
+    loss = module(ignore_index=IGNORED)
+    expected = with_gradient(loss, 2 * logits, labels)
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda x, y: loss(2 * x, y), fullgraph=True, backend="aot_eager")
+    value, slope = with_gradient(compiled, logits, labels)
+    assert value == expected[0]
+    torch.testing.assert_close(slope, 2 * expected[1])
+
+
+@pytest.mark.parametrize("module, case", MODULES)
+def test_mixes_with_lovasz(module, case):
+    """As one would train: a sum of losses, scaled, backward twice over the same graph."""
+    logits, labels = case()
+    ours = module(ignore_index=IGNORED)
+    other = lovasz.LovaszSoftmax(ignore_index=IGNORED)
+    if case is binary_case:
+        other = lovasz.LovaszHinge(ignore_index=IGNORED)
+    leaf = logits.clone().requires_grad_(True)
+    total = 0.5 * ours(leaf, labels) + other(leaf, labels)
+    total.backward(retain_graph=True)
+    once = leaf.grad.clone()
+    total.backward()
+    torch.testing.assert_close(leaf.grad, 2 * once)
+    expected = (
+        0.5 * with_gradient(ours, logits, labels)[1] + with_gradient(other, logits, labels)[1]
+    )
+    torch.testing.assert_close(once, expected)
+
+
+def test_modules_say_what_they_are():
+    assert repr(lovasz.CrossEntropy(True, 255, [1, 2])) == (
+        "CrossEntropy(per_image=True, ignore_index=255, class_weight=[1.0, 2.0])"
+    )
+    assert repr(lovasz.SoftDice([1, 0], smoothing=1)) == (
+        "SoftDice(classes=[1, 0], per_image=False, ignore_index=None, class_weight=None, "
+        "smoothing=1.0, from_logits=True)"
+    )
+    assert repr(lovasz.RahmanWang()) == (
+        "RahmanWang(per_image=False, ignore_index=None, from_logits=True)"
+    )
+
+
+@pytest.mark.parametrize(
+    "make, words",
+    [
+        (lambda: lovasz.CrossEntropy(class_weight=[0, 0]), "0 for every class"),
+        (lambda: lovasz.CrossEntropy(class_weight="balanced"), "a number per class is needed"),
+        (lambda: lovasz.Hinge(class_weight=[1, 2, 3]), r"class_weight of shape \(3,\); \(2,\)"),
+        (lambda: lovasz.RahmanWang(from_logits="no"), "True or False is needed"),
+        (lambda: lovasz.SoftDice(smoothing=-1), "smoothing"),
+        (lambda: lovasz.SoftJaccard("some"), "it is 'present', 'all' or a list"),
+    ],
+)
+def test_refused_when_made(make, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        make()
+
+
+def test_refused_with_words():
+    logits, labels = multiclass_case()
+    with pytest.raises(ValueError, match="= 255 is not"):
+        lovasz.cross_entropy(logits, labels)
+    with pytest.raises(ValueError, match=r"scores.* is nan"):
+        lovasz.soft_dice(logits + torch.nan, labels, ignore_index=IGNORED)
+    with pytest.raises(TypeError, match="logits: a tensor is needed"):
+        lovasz.hinge(logits.numpy(), labels)
