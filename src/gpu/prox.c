@@ -10,13 +10,14 @@ submod_status submodi_gpu_prox_start(submodi_gpu_task *task, const char *who,
                                      const submod_loss_settings *settings)
 {
     if (!isfinite(lambda)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: lambda = %g", who, lambda);
+        return submodi_fail(SUBMOD_ENONFINITE, "%s: lambda = %g must be finite", who, lambda);
     }
     if (!(lambda > 0)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: lambda = %g is not > 0", who, lambda);
+        return submodi_fail(SUBMOD_EINVAL, "%s: lambda = %g must be > 0", who, lambda);
     }
     if (bins == 0) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: no bins", who);
+        return submodi_fail(SUBMOD_EINVAL, "%s: bins = 0 must be a power of two from 2 to 2^20",
+                            who);
     }
     submod_status status =
         submodi_batch_start(&task->batch, who, SUBMODI_PROX, x, labels, settings);
