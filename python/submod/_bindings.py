@@ -290,6 +290,19 @@ class Scores(Structure):
     ]
 
 
+class Gradient(Structure):
+    """submod_gradient"""
+
+    _fields_ = [
+        ("data", c_void_p),
+        ("batch_stride", c_ssize_t),
+        ("class_stride", c_ssize_t),
+        ("pixel_stride", c_ssize_t),
+        ("scale", c_double),
+        ("accumulate", c_int),
+    ]
+
+
 class LossSettings(Structure):
     """submod_loss_settings"""
 
@@ -321,19 +334,6 @@ class LossInfo(Structure):
         ("terms", c_size_t),
         ("workspace", c_size_t),
         ("reserved", c_uint64 * 4),
-    ]
-
-
-class Gradient(Structure):
-    """submod_gradient"""
-
-    _fields_ = [
-        ("data", c_void_p),
-        ("batch_stride", c_ssize_t),
-        ("class_stride", c_ssize_t),
-        ("pixel_stride", c_ssize_t),
-        ("scale", c_double),
-        ("accumulate", c_int),
     ]
 
 
@@ -778,12 +778,12 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "pixels": c_size_t,
         },
     ),
-    "loss_defaults": (LossSettings, {}),
     "gradient_dense": (Gradient, {"data": c_void_p, "classes": c_size_t, "pixels": c_size_t}),
     "gradient_channels_last": (
         Gradient,
         {"data": c_void_p, "classes": c_size_t, "pixels": c_size_t},
     ),
+    "loss_defaults": (LossSettings, {}),
     "lovasz_softmax": (
         c_int,
         {

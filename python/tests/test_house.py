@@ -1,0 +1,46 @@
+"""scripts/check_house.py lets the sources pass as they are, and refuses what it is there to refuse."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import check_house  # noqa: E402
+
+
+def test_the_house_is_in_order():
+    found = [check_house.check_includes, check_house.check_names, check_house.check_heads]
+    assert [line for check in [*found, check_house.check_arguments] for line in check()] == []
+
+
+@pytest.mark.parametrize(
+    "path, include, problem",
+    [
+        ("src/base/sort.c", '"base/sort.h"', ""),
+        ("src/base/sort.c", '"prox/gap.h"', "base may not use prox"),
+        ("src/base/sort.c", "<submod/optim.h>", "base may not use optim"),
+        ("src/base/sort.c", "<submod.h>", "has everything"),
+        ("src/submod/losses/tile.c", "<submod/metric.h>", "losses may not use submod/metrics"),
+        ("src/submod/tensors/rows.h", "<submod/tensor.h>", ""),
+        ("src/submod/tensors/rows.h", "<submod/loss.h>", "tensors may not use submod/losses"),
+        ("src/gpu/plan.c", "<submod/prox.h>", "gpu may not use prox"),
+        ("src/optim/fista.c", "<submod/prox.h>", ""),
+        ("include/submod/loss.h", "<submod/sfm.h>", "losses may not use prox"),
+        ("src/prox/gap.c", '"gap.h"', "not in src/"),
+        ("include/submod/loss.h", '"submod/losses/tile.h"', "angle brackets"),
+    ],
+)
+def test_includes_point_downwards(path, include, problem):
+    found = check_house.library_include(
+        ROOT / path, include[0], include[1:-1], check_house.public_headers()
+    )
+    assert (problem in found) if problem else not found
+
+
+def test_includes_are_seen_however_they_are_written(tmp_path):
+    file = tmp_path / "file.c"
+    file.write_text('#include <a.h>\n#  include "b.h"\n  #include"c.h"\n')
+    assert check_house.includes(file) == [(1, "<", "a.h"), (2, '"', "b.h"), (3, '"', "c.h")]
