@@ -49,7 +49,9 @@ def sources(*folders: str) -> list[Path]:
 def includes(path: Path) -> list[tuple[int, str, str]]:
     """Line number, bracket, name."""
     lines = path.read_text(encoding="utf-8").splitlines()
-    found = [(n, re.match(r'\s*#\s*include\s*([<"])([^>"]+)', line)) for n, line in enumerate(lines, 1)]
+    found = [
+        (n, re.match(r'\s*#\s*include\s*([<"])([^>"]+)', line)) for n, line in enumerate(lines, 1)
+    ]
     return [(n, match[1], match[2]) for n, match in found if match]
 
 
