@@ -4,6 +4,7 @@
     includes    <submod/x.h> is public, "room/x.h" private; both only ever point downwards
     names       no private header is named like a public one
     heads       every C file opens with a comment that says what it is
+    structs     settings begin with struct_size, what the library fills ends with reserved words
     arguments   public functions take: handle, inputs, outputs, settings, info, workspace
 
 Exit status 1 if anything is found.
@@ -150,6 +151,34 @@ def check_heads() -> list[str]:
     ]
 
 
+# ---- structs that grow ----
+
+# Filled by the library: room at the end. run_settings lies inside other settings.
+FILLED = re.compile(r"submod_(\w+_(info|report|result|values)|metrics|run_settings)")
+# Settings and tables of callbacks.
+SIZED = re.compile(r"submod_(\w+_settings|fn_ops|problem)")
+# These keep their size.
+KEPT = "allocator|rng|counterexample|labels|scores|gradient|gpu_place|schedule|trace"
+FIXED = re.compile(f"submod_({KEPT})")
+
+
+def check_structs(structs: dict[str, list[Declaration]]) -> list[str]:
+    wrong = []
+    for name, fields in structs.items():
+        first, last = fields[0], fields[-1]
+        if FILLED.fullmatch(name):
+            if (last.base, last.name, last.length) != ("uint64_t", "reserved", "4"):
+                wrong.append(f"{name}: must end with uint64_t reserved[4]")
+        elif SIZED.fullmatch(name):
+            if (first.base, first.name) != ("size_t", "struct_size"):
+                wrong.append(f"{name}: must begin with size_t struct_size")
+        elif not FIXED.fullmatch(name):
+            wrong.append(
+                f"{name}: may it grow? base.h has the rule, scripts/check_house.py the list"
+            )
+    return wrong
+
+
 # ---- the order of arguments ----
 
 KINDS = ["handle", "input", "output", "settings", "info", "workspace"]
@@ -194,9 +223,13 @@ def check_arguments() -> list[str]:
 EXCEPTIONS = {"submod_check_report_text"}
 
 
+def check_all() -> list[str]:
+    wrong = [*check_includes(), *check_names(), *check_heads()]
+    return [*wrong, *check_structs(read_headers().structs), *check_arguments()]
+
+
 def main() -> int:
-    wrong = [*check_includes(), *check_names(), *check_heads(), *check_arguments()]
-    for line in wrong:
+    for line in (wrong := check_all()):
         print(line, file=sys.stderr)
     return 1 if wrong else 0
 

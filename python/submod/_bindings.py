@@ -346,6 +346,7 @@ class CertificateReport(Structure):
         ("dual", c_double),
         ("gap", c_double),
         ("minimum_bound", c_double),
+        ("reserved", c_uint64 * 4),
     ]
 
 
