@@ -38,9 +38,7 @@ submod_status submod_argsort_f64(const double *x, size_t n, int32_t *order, subm
 {
     static const char who[] = "submod_argsort_f64";
     submod_status status = require_arrays(who, x, n, order);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_finite(who, "x", x, n);
-    }
+    status = status ? status : submodi_require_finite(who, "x", x, n);
     return status != SUBMOD_OK || n == 0 ? status : sort_into(who, NULL, x, n, order, work);
 }
 
@@ -48,8 +46,6 @@ submod_status submod_argsort_f32(const float *x, size_t n, int32_t *order, submo
 {
     static const char who[] = "submod_argsort_f32";
     submod_status status = require_arrays(who, x, n, order);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_finite_f32(who, "x", x, n);
-    }
+    status = status ? status : submodi_require_finite_f32(who, "x", x, n);
     return status != SUBMOD_OK || n == 0 ? status : sort_into(who, x, NULL, n, order, work);
 }

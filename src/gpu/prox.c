@@ -75,9 +75,7 @@ submod_status submod_gpu_prox_jaccard_host(const submod_scores *x, const submod_
     size_t bytes;
     submod_status status =
         start(&task, "submod_gpu_prox_jaccard_host", x, labels, lambda, bins, u, settings);
-    if (status == SUBMOD_OK) {
-        status = submodi_gpu_host(NULL, device, &task, u, &tuning, &r, &bytes);
-    }
+    status = status ? status : submodi_gpu_host(NULL, device, &task, u, &tuning, &r, &bytes);
     if (status == SUBMOD_OK && delta) {
         *delta = r.delta;
     }

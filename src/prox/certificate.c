@@ -119,9 +119,7 @@ static submod_status check(const submod_fn *fn, const double *x, double lambda, 
             status = add_greedy(fn, order, 1, g);
         }
         double empty = 0;
-        if (status == SUBMOD_OK) {
-            status = submod_fn_eval(fn, order, 0, &empty);
-        }
+        status = status ? status : submod_fn_eval(fn, order, 0, &empty);
         if (status == SUBMOD_OK) {
             submod_certificate_report r = report_on(n, x, lambda, u, s, b, g, empty);
             if (isfinite(r.primal) && isfinite(r.dual) && isfinite(r.gap)) {

@@ -203,9 +203,7 @@ static submod_status run(layer *x, const submod_gradient *prox, const submod_gra
 {
     submodi_batch *batch = &x->batch;
     submod_status status = submodi_batch_prepare(batch, gradient, w);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_gradient(batch->who, prox, &batch->scores);
-    }
+    status = status ? status : submodi_require_gradient(batch->who, prox, &batch->scores);
     if (status != SUBMOD_OK) {
         return status;
     }

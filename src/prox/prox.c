@@ -132,9 +132,7 @@ static submod_status solve(const submodi_prox_problem *p, const method *m, doubl
     }
     submod_status status = p->settings->hinge ? compose_with_hinge(p, u, s) : SUBMOD_OK;
     double allowed;
-    if (status == SUBMOD_OK) {
-        status = submodi_prox_gap(p, u, s, info, &allowed, w);
-    }
+    status = status ? status : submodi_prox_gap(p, u, s, info, &allowed, w);
     if (status != SUBMOD_OK) {
         return status;
     }

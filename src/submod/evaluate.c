@@ -13,9 +13,7 @@ submod_status submod_fn_eval(const submod_fn *fn, const int32_t *set, size_t k, 
     }
     submod_status status = submodi_require_set(who, fn->n, "set", set, k);
     double v;
-    if (status == SUBMOD_OK) {
-        status = submodi_fn_eval(fn, set, k, &v);
-    }
+    status = status ? status : submodi_fn_eval(fn, set, k, &v);
     if (status == SUBMOD_OK) {
         *value = v;
     }

@@ -261,9 +261,7 @@ submod_status submod_prox_jaccard_histogram(size_t n, const float *x, const uint
               .lambda = lambda,
               .threads = submodi_threads_for(n)};
     submod_status status = require_arguments(&h, delta);
-    if (status == SUBMOD_OK) {
-        status = choose_bins(&h, delta);
-    }
+    status = status ? status : choose_bins(&h, delta);
     if (status != SUBMOD_OK) {
         return status;
     }

@@ -119,9 +119,7 @@ submod_status submodi_projection_start(submodi_projection *p, const submodi_prox
         return submodi_fail(SUBMOD_ENUMERIC, "%s: lambda x overflows", problem->who);
     }
     submod_status status = sort(p, p->y);
-    if (status == SUBMOD_OK) {
-        status = chain(p, p->order);
-    }
+    status = status ? status : chain(p, p->order);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -197,9 +195,7 @@ submod_status submodi_projection_look(submodi_projection *p, bool *done)
         p->t[i] = p->y[i] - p->s[i];
     }
     submod_status status = sort(p, p->t);
-    if (status == SUBMOD_OK) {
-        status = submodi_projection_chain(p, p->order, p->vertex);
-    }
+    status = status ? status : submodi_projection_chain(p, p->order, p->vertex);
     *done = true;
     if (status != SUBMOD_OK) {
         return status;

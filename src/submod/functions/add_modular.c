@@ -134,9 +134,7 @@ submod_status submod_fn_add_modular(const submod_fn *f, const double *w, submod_
         return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, f ? "w" : "f");
     }
     submod_status status = submodi_require_size(who, f->n, fn);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_finite(who, "w", w, f->n);
-    }
+    status = status ? status : submodi_require_finite(who, "w", w, f->n);
     if (status != SUBMOD_OK) {
         return status;
     }

@@ -252,13 +252,9 @@ submod_status submod_fn_cardinality(size_t n, const double *h, submod_fn **fn)
     if (status == SUBMOD_OK && h[0] != 0) {
         status = submodi_fail(SUBMOD_EINVAL, "%s: h[0] = %g must be 0", who, h[0]);
     }
-    if (status == SUBMOD_OK) {
-        status = require_concave(who, h, n);
-    }
+    status = status ? status : require_concave(who, h, n);
     cardinality *c = NULL;
-    if (status == SUBMOD_OK) {
-        status = allocate(who, n, fn, &c);
-    }
+    status = status ? status : allocate(who, n, fn, &c);
     if (status != SUBMOD_OK) {
         return status;
     }

@@ -148,9 +148,7 @@ submod_status submod_fn_coverage(size_t n, const size_t *start, const int32_t *i
         return submodi_fail(SUBMOD_EINVAL, "%s: m = %zu must be at most 2^31 - 1", who, m);
     }
     status = require_csr(who, n, start, items, m);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_nonnegative(who, "weight", weight, m);
-    }
+    status = status ? status : submodi_require_nonnegative(who, "weight", weight, m);
     if (status != SUBMOD_OK) {
         return status;
     }

@@ -197,9 +197,7 @@ submod_status submod_fn_logdet(size_t n, const double *K, submod_fn **fn)
         return submodi_fail(SUBMOD_EUNSUPPORTED, "%s: n = %zu must be at most 46340", who, n);
     }
     status = submodi_require_finite(who, "K", K, n * n);
-    if (status == SUBMOD_OK) {
-        status = require_symmetric(who, K, n);
-    }
+    status = status ? status : require_symmetric(who, K, n);
     if (status != SUBMOD_OK) {
         return status;
     }

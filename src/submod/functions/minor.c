@@ -226,9 +226,7 @@ submod_status submod_fn_restrict(const submod_fn *f, const int32_t *elements, si
         return submodi_fail(SUBMOD_EINVAL, "%s: f is NULL", who);
     }
     submod_status status = submodi_require_size(who, k, fn);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_set(who, f->n, "elements", elements, k);
-    }
+    status = status ? status : submodi_require_set(who, f->n, "elements", elements, k);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -243,13 +241,9 @@ submod_status submod_fn_contract(const submod_fn *f, const int32_t *elements, si
         return submodi_fail(SUBMOD_EINVAL, "%s: f is NULL", who);
     }
     submod_status status = submodi_require_set(who, f->n, "elements", elements, k);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_size(who, f->n - k, fn);
-    }
+    status = status ? status : submodi_require_size(who, f->n - k, fn);
     double base_value;
-    if (status == SUBMOD_OK) {
-        status = submodi_fn_eval(f, elements, k, &base_value);
-    }
+    status = status ? status : submodi_fn_eval(f, elements, k, &base_value);
     if (status != SUBMOD_OK) {
         return status;
     }

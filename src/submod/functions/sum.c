@@ -275,9 +275,7 @@ static submod_status new_sum(const char *who, const char *name, submod_fn *const
                              const double *coefficient, size_t count, submod_fn **fn)
 {
     submod_status status = require_terms(who, f, coefficient, count);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_size(who, f[0]->n, fn);
-    }
+    status = status ? status : submodi_require_size(who, f[0]->n, fn);
     if (status != SUBMOD_OK) {
         return status;
     }

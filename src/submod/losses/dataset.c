@@ -188,9 +188,7 @@ submod_status submod_dataset_gradient(const submod_dataset *dataset, const submo
     submod_work *w = submodi_scope_open(&scope, work);
     submodi_batch batch;
     submod_status status = open_batch(who, dataset, scores, labels, gradient, settings, w, &batch);
-    if (status == SUBMOD_OK) {
-        status = require_steepness(who, dataset, gradient->scale);
-    }
+    status = status ? status : require_steepness(who, dataset, gradient->scale);
     if (status == SUBMOD_OK && !submodi_scores_are_good(&batch)) {
         status = submodi_batch_bad_score(&batch);
     }

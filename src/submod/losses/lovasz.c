@@ -170,9 +170,7 @@ submod_status submod_lovasz_hinge_function(const submod_fn *fn, const submod_sco
         derivative = submodi_take(w, scores->batch * n, sizeof *derivative);
         status = derivative ? solve_images(&batch, fn, derivative, &value, w) : submodi_nomem(who);
     }
-    if (status == SUBMOD_OK) {
-        status = require_fits(&batch, gradient, derivative);
-    }
+    status = status ? status : require_fits(&batch, gradient, derivative);
     if (status == SUBMOD_OK && loss) {
         *loss = value;
     }
