@@ -41,21 +41,12 @@ static submod_status check(const submod_problem *problem, const double *x,
                            const submod_fista_settings *s)
 {
     submod_status status = submodi_problem_check(who, problem);
-    if (status != SUBMOD_OK) {
-        return status;
+    status = status ? status : submodi_require_given(who, "x", x);
+    if (status == SUBMOD_OK && !problem->prox) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: the problem needs a prox", who);
     }
-    if (!x || !problem->prox) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s", who,
-                            x ? "the problem needs a prox" : "x is NULL");
-    }
-    if (!isfinite(s->lipschitz)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: lipschitz = %g must be finite", who,
-                            s->lipschitz);
-    }
-    if (!(s->lipschitz > 0)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: lipschitz = %g must be > 0", who, s->lipschitz);
-    }
-    status = submodi_run_check(who, &s->run);
+    status = status ? status : submodi_require_positive(who, "lipschitz", s->lipschitz);
+    status = status ? status : submodi_run_check(who, &s->run);
     return status ? status : submodi_require_finite(who, "x", x, problem->dimension);
 }
 

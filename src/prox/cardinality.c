@@ -15,7 +15,7 @@
 
 bool submodi_can_cardinality(const submod_fn *fn)
 {
-    return fn->cardinality;
+    return fn->traits.cardinality;
 }
 
 /* order = the elements by descending x - w / lambda: u falls along it. */

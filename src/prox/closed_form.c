@@ -7,7 +7,7 @@
 
 bool submodi_can_closed_form(const submod_fn *fn)
 {
-    return fn->modular;
+    return fn->traits.modular;
 }
 
 submod_status submodi_prox_closed_form(const submodi_prox_problem *p, double *u, double *s,

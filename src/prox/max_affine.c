@@ -254,13 +254,8 @@ static submod_status require_arguments(const pieces *p, const double *weights)
     if (p->m > SIZE_MAX / sizeof(double) / p->n || p->n > INT32_MAX) {
         return submodi_fail(SUBMOD_EINVAL, "%s: m * n is too large", who);
     }
-    if (!isfinite(p->lambda)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: lambda = %g must be finite", who, p->lambda);
-    }
-    if (!(p->lambda > 0)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: lambda = %g must be > 0", who, p->lambda);
-    }
-    submod_status status = submodi_require_finite(who, "a", p->a, p->m * p->n);
+    submod_status status = submodi_require_positive(who, "lambda", p->lambda);
+    status = status ? status : submodi_require_finite(who, "a", p->a, p->m * p->n);
     status = status ? status : submodi_require_finite(who, "b", p->b, p->m);
     status = status ? status : submodi_require_finite(who, "x", p->x, p->n);
     if (status == SUBMOD_OK && weights) {

@@ -60,17 +60,11 @@ static submod_status require_settings(const submod_prox_settings *s)
 
 static submod_status require_problem(const submodi_prox_problem *p)
 {
-    if (!p->fn || !p->x) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, p->fn ? "x" : "fn");
-    }
-    if (!isfinite(p->lambda)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: lambda = %g must be finite", who, p->lambda);
-    }
-    if (!(p->lambda > 0)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: lambda = %g must be > 0", who, p->lambda);
-    }
-    submod_status status = require_settings(p->settings);
-    return status == SUBMOD_OK ? submodi_require_finite(who, "x", p->x, p->fn->n) : status;
+    submod_status status = submodi_require_given(who, "fn", p->fn);
+    status = status ? status : submodi_require_given(who, "x", p->x);
+    status = status ? status : submodi_require_positive(who, "lambda", p->lambda);
+    status = status ? status : require_settings(p->settings);
+    return status ? status : submodi_require_finite(who, "x", p->x, p->fn->n);
 }
 
 /* The method asked for, or the first that can handle fn. NULL and an error message if there is

@@ -95,11 +95,8 @@ static submod_status note(checker *c, property *p, double amount, const int32_t 
         submodi_free(x->set);
         x->set = NULL;
     }
-    x->set_size = k;
-    x->e = e;
-    x->f = f;
-    x->left = left;
-    x->right = right;
+    *x = (submod_counterexample){
+        .set = x->set, .set_size = k, .e = e, .f = f, .left = left, .right = right};
     p->worst = amount;
     *p->holds = 0;
     return SUBMOD_OK;
@@ -319,11 +316,10 @@ static submod_status run(checker *c)
 submod_status submod_fn_check(const submod_fn *fn, submod_check_report *report,
                               const submod_check_settings *settings)
 {
-    if (!fn || !report) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, fn ? "report" : "fn");
-    }
     submod_check_settings s = submod_check_defaults();
-    submod_status status = submodi_read_settings(who, "submod_check_defaults", settings, &s);
+    submod_status status = submodi_require_given(who, "fn", fn);
+    status = status ? status : submodi_require_given(who, "report", report);
+    status = status ? status : submodi_read_settings(who, "submod_check_defaults", settings, &s);
     status = status ? status : require_settings(&s);
     if (status != SUBMOD_OK) {
         return status;

@@ -157,7 +157,7 @@ static submod_status extend(const submod_fn *fn, const double *x, double *value,
     size_t n = fn->n;
     int32_t *order;
     double *gains;
-    bool sorted = order_out || !fn->modular;
+    bool sorted = order_out || !fn->traits.modular;
     submod_status status = greedy(fn, x, ties, sorted, w, &order, &gains);
     if (status != SUBMOD_OK) {
         return status;

@@ -246,7 +246,7 @@ static submod_status require_arguments(const bins *h, double delta)
     if (!(delta > 0 && isfinite(delta))) {
         return submodi_fail(SUBMOD_EINVAL, "%s: delta = %g must be finite and > 0", h->who, delta);
     }
-    return submodi_require_lambda(h->who, h->lambda);
+    return submodi_require_positive(h->who, "lambda", h->lambda);
 }
 
 submod_status submod_prox_jaccard_histogram(size_t n, const float *x, const uint8_t *foreground,

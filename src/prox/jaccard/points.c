@@ -31,15 +31,6 @@ static submod_status measure(const submodi_jaccard_problem *p, const double *u, 
                : submodi_fail(SUBMOD_ENUMERIC, "%s: the objective overflows", p->who);
 }
 
-submod_status submodi_require_lambda(const char *who, double lambda)
-{
-    if (!isfinite(lambda)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: lambda = %g must be finite", who, lambda);
-    }
-    return lambda > 0 ? SUBMOD_OK
-                      : submodi_fail(SUBMOD_EINVAL, "%s: lambda = %g must be > 0", who, lambda);
-}
-
 static submod_status require_points(const submodi_jaccard_problem *p, const uint8_t *foreground)
 {
     if (p->n > INT32_MAX) {
@@ -58,7 +49,7 @@ static submod_status require_points(const submodi_jaccard_problem *p, const uint
         }
         left -= p->multiplicity[i];
     }
-    submod_status status = submodi_require_lambda(p->who, p->lambda);
+    submod_status status = submodi_require_positive(p->who, "lambda", p->lambda);
     return status == SUBMOD_OK ? submodi_require_finite(p->who, "value", p->x, p->n) : status;
 }
 

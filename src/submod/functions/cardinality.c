@@ -143,11 +143,8 @@ static submod_status finish(const char *name, cardinality *tables, submod_fn **f
                          .tied = tied,
                          .minimize = minimize,
                          .destroy = submodi_free};
-    submod_status status = submodi_fn_new(name, tables->n, &ops, tables, fn);
-    if (status == SUBMOD_OK) {
-        (*fn)->cardinality = true;
-    }
-    return status;
+    submodi_traits traits = {.cardinality = true};
+    return submodi_fn_new(name, tables->n, &ops, &traits, tables, fn);
 }
 
 /* A formula for h(k) or for h(k + 1) - h(k), with one parameter. */
@@ -242,13 +239,8 @@ submod_status submod_fn_cardinality(size_t n, const double *h, submod_fn **fn)
 {
     static const char who[] = "submod_fn_cardinality";
     submod_status status = submodi_require_size(who, n, fn);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    if (!h) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: h is NULL", who);
-    }
-    status = submodi_require_finite(who, "h", h, n + 1);
+    status = status ? status : submodi_require_given(who, "h", h);
+    status = status ? status : submodi_require_finite(who, "h", h, n + 1);
     if (status == SUBMOD_OK && h[0] != 0) {
         status = submodi_fail(SUBMOD_EINVAL, "%s: h[0] = %g must be 0", who, h[0]);
     }

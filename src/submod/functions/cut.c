@@ -160,9 +160,6 @@ submod_status submod_fn_cut(size_t n, size_t m, const int32_t *tail, const int32
                          .gain = gain,
                          .minimize = submodi_cut_minimize,
                          .destroy = destroy};
-    status = submodi_fn_new("cut", n, &ops, c, fn);
-    if (status == SUBMOD_OK) {
-        (*fn)->minimize_parts = submodi_cut_minimize_parts;
-    }
-    return status;
+    submodi_traits traits = {.minimize_parts = submodi_cut_minimize_parts};
+    return submodi_fn_new("cut", n, &ops, &traits, c, fn);
 }

@@ -230,12 +230,10 @@ submod_status submod_confusion_metrics(const submod_confusion *confusion, double
                                        const submod_metric_settings *settings)
 {
     static const char who[] = "submod_confusion_metrics";
-    if (!confusion) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: confusion is NULL", who);
-    }
     submodi_averaging a;
-    submod_status status =
-        submodi_averaging_init(who, &a, (size_t)confusion->rule.classes, settings);
+    submod_status status = submodi_require_given(who, "confusion", confusion);
+    status = status ? status
+                    : submodi_averaging_init(who, &a, (size_t)confusion->rule.classes, settings);
     if (status != SUBMOD_OK) {
         return status;
     }
