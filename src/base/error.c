@@ -107,12 +107,20 @@ submod_status submodi_require_nonnegative(const char *who, const char *name, con
     return status;
 }
 
-submod_status submodi_require_positive(const char *who, const char *name, double x)
+submod_status submodi_require_at_least_zero(const char *who, const char *name, double x)
 {
     if (!isfinite(x)) {
         return submodi_fail(SUBMOD_ENONFINITE, "%s: %s = %g must be finite", who, name, x);
     }
-    return x > 0 ? SUBMOD_OK : submodi_fail(SUBMOD_EINVAL, "%s: %s = %g must be > 0", who, name, x);
+    return x < 0 ? submodi_fail(SUBMOD_EINVAL, "%s: %s = %g must be >= 0", who, name, x)
+                 : SUBMOD_OK;
+}
+
+submod_status submodi_require_positive(const char *who, const char *name, double x)
+{
+    return x <= 0 && isfinite(x)
+               ? submodi_fail(SUBMOD_EINVAL, "%s: %s = %g must be > 0", who, name, x)
+               : submodi_require_at_least_zero(who, name, x);
 }
 
 submod_status submodi_require_lists(const char *who, size_t lists, const size_t *start,

@@ -33,8 +33,9 @@ static inline submod_status submodi_require_given(const char *who, const char *n
     return SUBMOD_EINVAL; /* said again for static analysis */
 }
 
-/* Refuses x unless it is finite and > 0. */
+/* Refuses x unless it is finite and > 0. The other one takes 0 too. */
 submod_status submodi_require_positive(const char *who, const char *name, double x);
+submod_status submodi_require_at_least_zero(const char *who, const char *name, double x);
 
 /* Whether all of x[0 .. n-1] are finite. */
 bool submodi_all_finite(const double *x, size_t n);

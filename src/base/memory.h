@@ -3,6 +3,7 @@
 #define SUBMODI_MEMORY_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include <submod/base.h>
 
@@ -41,6 +42,14 @@ bool submodi_add_size(size_t *bytes, size_t count, size_t size);
  * byte is allocated, so NULL always means failure. */
 void *submodi_alloc(size_t count, size_t size);
 void submodi_free(void *memory);
+
+/* Copies a result to the caller, who may not want it: to is then NULL. */
+static inline void submodi_copy_out(void *to, const void *from, size_t count, size_t size)
+{
+    if (to) {
+        memcpy(to, from, count * size);
+    }
+}
 
 /* Scratch memory for one call; scopes can be nested. Open a scope on the caller's workspace (or
  * NULL), take what is needed, close the scope: it releases all that was taken.

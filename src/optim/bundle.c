@@ -60,17 +60,13 @@ static submod_status check(const submod_problem *problem, const double *x,
                            const submod_bundle_settings *s)
 {
     submod_status status = submodi_problem_check(who, problem);
-    if (status != SUBMOD_OK) {
-        return status;
+    status = status ? status : submodi_require_given(who, "x", x);
+    status = status ? status : submodi_require_given(who, "settings", s);
+    if (status == SUBMOD_OK && (!isfinite(s->radius) || !isfinite(s->lambda))) {
+        status = submodi_fail(SUBMOD_ENONFINITE, "%s: radius = %g and lambda = %g must be finite",
+                              who, s->radius, s->lambda);
     }
-    if (!x || !s) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, x ? "settings" : "x");
-    }
-    if (!isfinite(s->radius) || !isfinite(s->lambda)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: radius = %g and lambda = %g must be finite",
-                            who, s->radius, s->lambda);
-    }
-    status = submodi_run_check(who, &s->run);
+    status = status ? status : submodi_run_check(who, &s->run);
     if (status != SUBMOD_OK) {
         return status;
     }

@@ -84,10 +84,8 @@ static submod_status take_arrays(decomposition *d, submod_work *w)
 
 static submod_status chain(decomposition *d)
 {
-    const submod_fn *fn = d->p->fn;
-    submod_status status = submodi_fn_reset(fn, d->state);
     d->info->oracle_calls++;
-    return status == SUBMOD_OK ? submodi_fn_chain(fn, d->state, d->order, fn->n, d->gain) : status;
+    return submodi_fn_greedy(d->p->fn, d->state, d->order, d->gain);
 }
 
 static double mean(const double *a, size_t k)
@@ -298,11 +296,9 @@ static submod_status solve(decomposition *d, double *u, double *s, submod_work *
         return status;
     }
     size_t n = d->p->fn->n;
-    for (size_t i = 0; i < n; i++) {
-        d->order[i] = (int32_t)i;
-        d->rank[i] = (int32_t)i;
-        d->x[i] = d->p->x[i];
-    }
+    submodi_ascending(d->order, n);
+    submodi_ascending(d->rank, n);
+    memcpy(d->x, d->p->x, n * sizeof *d->x);
     d->parts[0] = (submodi_part){0, n};
     d->by_median[0] = 0;
     d->count = 1;

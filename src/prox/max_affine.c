@@ -44,15 +44,6 @@ typedef struct pieces {
     submod_work *work;
 } pieces;
 
-static double largest_of(const double *x, size_t n)
-{
-    double largest = 0;
-    for (size_t i = 0; i < n; i++) {
-        largest = fmax(largest, fabs(x[i]));
-    }
-    return largest;
-}
-
 static bool allocate(pieces *p)
 {
     submod_work *w = p->work;
@@ -70,7 +61,7 @@ static bool allocate(pieces *p)
 /* Chooses sigma and converts the problem to its units. */
 static submod_status scale(pieces *p)
 {
-    double largest = largest_of(p->a, p->m * p->n);
+    double largest = submodi_largest(p->a, p->m * p->n);
     int exponent = 0;
     frexp(largest, &exponent);
     exponent = exponent < -500 ? -500 : exponent;
@@ -88,7 +79,7 @@ static submod_status scale(pieces *p)
     for (size_t j = 0; j < p->m; j++) {
         p->offsets[j] = p->lambda * p->b[j] / p->sigma / p->sigma;
     }
-    double size = largest_of(p->y, p->n) * (double)p->n + largest_of(p->offsets, p->m);
+    double size = submodi_largest(p->y, p->n) * (double)p->n + submodi_largest(p->offsets, p->m);
     return isfinite(size) && largest / p->sigma <= 0x1p400
                ? SUBMOD_OK
                : submodi_fail(SUBMOD_ENUMERIC, "%s: lambda x, lambda b or a is too large", who);
@@ -286,15 +277,9 @@ submod_status submod_prox_max_affine(size_t m, size_t n, const double *a, const 
     }
     if (outcome >= 0) {
         found.seconds = submodi_seconds() - begin;
-        if (u) {
-            memcpy(u, p.u, n * sizeof *u);
-        }
-        if (weights) {
-            memcpy(weights, p.weights, m * sizeof *weights);
-        }
-        if (info) {
-            *info = found;
-        }
+        submodi_copy_out(u, p.u, n, sizeof *u);
+        submodi_copy_out(weights, p.weights, m, sizeof *weights);
+        submodi_copy_out(info, &found, 1, sizeof *info);
     }
     submodi_scope_close(&scope);
     return outcome;

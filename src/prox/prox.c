@@ -1,12 +1,12 @@
 /* The one entry to all proximal operators: checks the arguments, picks the method, and measures the
  * gap of what it found. Cost: that of the method and of gap.c. */
 #include <math.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/settings.h"
+#include "base/sums_loops.h"
 #include "prox/combination.h"
 #include "prox/gap.h"
 #include "prox/solver.h"
@@ -92,10 +92,7 @@ static const method *choose(const submod_fn *fn, submod_prox_method wanted)
 static submod_status compose_with_hinge(const submodi_prox_problem *p, double *u, double *s)
 {
     size_t n = p->fn->n;
-    double largest = 0;
-    for (size_t i = 0; i < n; i++) {
-        largest = fmax(largest, fabs(s[i]));
-    }
+    double largest = submodi_largest(s, n);
     for (size_t i = 0; i < n; i++) {
         if (s[i] < -1e-9 * largest) { /* far beyond rounding */
             return submodi_fail(
@@ -166,19 +163,13 @@ submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, d
     double *own_s = submodi_take(w, fn->n, sizeof *own_s);
     status = own_u && own_s ? solve(&p, m, own_u, own_s, &found, w) : submodi_nomem(who);
     if (status >= 0) {
-        if (u) {
-            memcpy(u, own_u, fn->n * sizeof *u);
-        }
-        if (s) {
-            memcpy(s, own_s, fn->n * sizeof *s);
-        }
+        submodi_copy_out(u, own_u, fn->n, sizeof *u);
+        submodi_copy_out(s, own_s, fn->n, sizeof *s);
         if (chosen.combination) {
             submodi_combination_move(chosen.combination, &combination);
         }
-        if (info) {
-            found.seconds = submodi_seconds() - start;
-            *info = found;
-        }
+        found.seconds = submodi_seconds() - start;
+        submodi_copy_out(info, &found, 1, sizeof *info);
     }
     submodi_combination_clear(&combination);
     submodi_scope_close(&scope);

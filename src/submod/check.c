@@ -337,9 +337,7 @@ submod_status submod_fn_check(const submod_fn *fn, submod_check_report *report,
     if (!c.list) {
         return submodi_nomem(who);
     }
-    for (size_t e = 0; e < fn->n; e++) {
-        c.list[e] = (int32_t)e;
-    }
+    submodi_ascending(c.list, fn->n);
     submod_rng_seed(&c.rng, s.seed);
     status = run(&c);
     submodi_free(c.list);

@@ -238,6 +238,13 @@ submod_status submodi_fn_chain(const submod_fn *fn, void *state, const int32_t *
     return status;
 }
 
+submod_status submodi_fn_greedy(const submod_fn *fn, void *state, const int32_t *order,
+                                double *gains)
+{
+    submod_status status = submodi_fn_reset(fn, state);
+    return status ? status : submodi_fn_chain(fn, state, order, fn->n, gains);
+}
+
 submod_status submodi_fn_tied(const submod_fn *fn, void *state, const int32_t *elements, size_t k,
                               double *gains)
 {

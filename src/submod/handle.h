@@ -64,6 +64,14 @@ submod_status submodi_require_disjoint_sets(const char *who, size_t n, const cha
                                             const int32_t *a, size_t ka, const char *name_b,
                                             const int32_t *b, size_t kb);
 
+/* list = 0, 1, .., n - 1. */
+static inline void submodi_ascending(int32_t *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        list[i] = (int32_t)i;
+    }
+}
+
 /* The callbacks, for any function: missing ones are derived from eval. Results are finite on
  * success, and every failure has an error message. Elements are not checked again. */
 submod_status submodi_fn_eval(const submod_fn *fn, const int32_t *set, size_t k, double *value);
@@ -73,6 +81,9 @@ submod_status submodi_fn_push(const submod_fn *fn, void *state, int32_t e, doubl
 submod_status submodi_fn_gain(const submod_fn *fn, void *state, int32_t e, double *gain);
 submod_status submodi_fn_chain(const submod_fn *fn, void *state, const int32_t *elements, size_t k,
                                double *gains);
+/* The gains along an order of all elements, from the empty set on. */
+submod_status submodi_fn_greedy(const submod_fn *fn, void *state, const int32_t *order,
+                                double *gains);
 /* Only for functions that have the callback. */
 submod_status submodi_fn_tied(const submod_fn *fn, void *state, const int32_t *elements, size_t k,
                               double *gains);

@@ -274,13 +274,9 @@ submod_status submod_prox_jaccard_histogram(size_t n, const float *x, const uint
         if (u) {
             write_pixels(&h, u);
         }
-        if (error) {
-            *error = guaranteed;
-        }
-        if (info) {
-            found.seconds = submodi_seconds() - start;
-            *info = found;
-        }
+        found.seconds = submodi_seconds() - start;
+        submodi_copy_out(error, &guaranteed, 1, sizeof *error);
+        submodi_copy_out(info, &found, 1, sizeof *info);
         status = guaranteed <= delta ? SUBMOD_OK : SUBMOD_INACCURATE;
     }
     submodi_scope_close(&scope);

@@ -1,7 +1,6 @@
 /* The exact Jaccard prox of weighted points: each stands for many equal pixels. Cost: that of the
  * prox in prox.c, by points and not by pixels. */
 #include <math.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -86,15 +85,11 @@ submod_status submod_prox_jaccard_points(size_t count, const double *value,
     if (status == SUBMOD_OK && info) {
         status = measure(&p, own_u, own_s, &found);
     }
-    if (status == SUBMOD_OK && count && u) {
-        memcpy(u, own_u, count * sizeof *u);
-    }
-    if (status == SUBMOD_OK && count && s) {
-        memcpy(s, own_s, count * sizeof *s);
-    }
-    if (status == SUBMOD_OK && info) {
+    if (status == SUBMOD_OK) {
         found.seconds = submodi_seconds() - start;
-        *info = found;
+        submodi_copy_out(u, own_u, count, sizeof *u);
+        submodi_copy_out(s, own_s, count, sizeof *s);
+        submodi_copy_out(info, &found, 1, sizeof *info);
     }
     submodi_scope_close(&scope);
     return status;

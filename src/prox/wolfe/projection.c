@@ -16,15 +16,6 @@
 
 enum { DEFAULT_ITERATIONS = 100000 };
 
-static double largest_of(const double *x, size_t n)
-{
-    double largest = 0;
-    for (size_t i = 0; i < n; i++) {
-        largest = fmax(largest, fabs(x[i]));
-    }
-    return largest;
-}
-
 static double squared_length(const double *x, size_t n)
 {
     return submodi_sums()->dot(x, x, n);
@@ -68,8 +59,7 @@ static submod_status chain(submodi_projection *p, const int32_t *order)
 {
     const submod_fn *fn = p->problem->fn;
     p->info->oracle_calls++;
-    submod_status status = submodi_fn_reset(fn, p->state);
-    return status == SUBMOD_OK ? submodi_fn_chain(fn, p->state, order, p->n, p->gains) : status;
+    return submodi_fn_greedy(fn, p->state, order, p->gains);
 }
 
 /* Divides the gains by sigma and writes them to vertex, by element. */
@@ -123,7 +113,7 @@ submod_status submodi_projection_start(submodi_projection *p, const submodi_prox
     if (status != SUBMOD_OK) {
         return status;
     }
-    double largest = fmax(largest_of(p->gains, p->n), largest_of(p->y, p->n));
+    double largest = fmax(submodi_largest(p->gains, p->n), submodi_largest(p->y, p->n));
     int exponent = 0;
     frexp(largest, &exponent);
     p->sigma = ldexp(1, exponent < -1000  ? -1000

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sort.h"
+#include "base/sums_loops.h"
 #include "submod/handle.h"
 
 typedef struct cardinality {
@@ -220,10 +221,7 @@ submod_status submod_fn_truncation(size_t n, size_t c, submod_fn **fn)
 /* Requires that h is concave, up to the rounding of numbers as large as its largest. */
 static submod_status require_concave(const char *who, const double *h, size_t n)
 {
-    double largest = 0;
-    for (size_t k = 0; k <= n; k++) {
-        largest = fmax(largest, fabs(h[k]));
-    }
+    double largest = submodi_largest(h, n + 1);
     for (size_t k = 1; k < n; k++) {
         double excess = (h[k + 1] - h[k]) - (h[k] - h[k - 1]);
         if (!(excess <= 4 * DBL_EPSILON * largest)) {

@@ -79,19 +79,18 @@ submod_status submodi_batch_start(submodi_batch *batch, const char *who, submodi
 {
     const row *r = &rows[kind];
     *batch = (submodi_batch){.who = who, .multilabel = r->multilabel};
-    if (!scores || !labels) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, scores ? "labels" : "scores");
+    submod_status status = submodi_require_given(who, "scores", scores);
+    status = status ? status : submodi_require_given(who, "labels", labels);
+    if (status == SUBMOD_OK && r->binary && scores->classes != 1) {
+        status =
+            submodi_fail(SUBMOD_EINVAL, "%s: one score per pixel, not %zu", who, scores->classes);
     }
-    if (r->binary && scores->classes != 1) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: one score per pixel, not %zu", who,
-                            scores->classes);
-    }
-    batch->scores = *scores;
-    batch->labels = *labels;
-    submod_status status = submodi_read_loss_settings(who, settings, &batch->given);
+    status = status ? status : submodi_read_loss_settings(who, settings, &batch->given);
     if (status != SUBMOD_OK) {
         return status;
     }
+    batch->scores = *scores;
+    batch->labels = *labels;
     batch->settings = looked_at(&batch->given, r->looks_at);
     batch->activation = batch->settings.from_logits ? r->of_logits : SUBMODI_PROBABILITY;
     return SUBMOD_OK;

@@ -268,8 +268,6 @@ submod_status submod_dataset_solve(submod_dataset *dataset, double *loss, double
     }
     submodi_free(coefficient);
     dataset->solved = true;
-    if (loss) {
-        *loss = total;
-    }
+    submodi_copy_out(loss, &total, 1, sizeof *loss);
     return SUBMOD_OK;
 }
