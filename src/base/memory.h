@@ -81,6 +81,8 @@ typedef struct submodi_scope {
 
 submod_work *submodi_scope_open(submodi_scope *scope, submod_work *work);
 void *submodi_take(submod_work *work, size_t count, size_t size);
+/* n doubles for each of the vectors; NULL ends the list. false: memory ran out. */
+bool submodi_take_vectors(submod_work *work, size_t n, double **const *vectors);
 void submodi_scope_close(submodi_scope *scope);
 
 #endif

@@ -153,11 +153,8 @@ submod_status submod_fista(const submod_problem *problem, double *x,
     submod_work *w = submodi_scope_open(&scope, work);
     size_t n = problem->dimension;
     run r = {.n = n, .L = s.lipschitz, .t = 1, .restart = s.restart, .x = x};
-    double **vectors[] = {&r.y, &r.g, &r.u, &r.point};
-    for (size_t i = 0; i < sizeof vectors / sizeof vectors[0] && status == SUBMOD_OK; i++) {
-        *vectors[i] = submodi_take(w, n, sizeof(double));
-        status = *vectors[i] ? SUBMOD_OK : submodi_nomem(who);
-    }
+    bool good = submodi_take_vectors(w, n, (double **[]){&r.y, &r.g, &r.u, &r.point, NULL});
+    status = good ? SUBMOD_OK : submodi_nomem(who);
     status = status ? status : submodi_monitor_start(&r.monitor, who, problem, &s.run, w);
     if (status == SUBMOD_OK) {
         double f = NAN;

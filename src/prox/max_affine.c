@@ -46,16 +46,10 @@ typedef struct pieces {
 
 static bool allocate(pieces *p)
 {
-    submod_work *w = p->work;
-    p->y = submodi_take(w, p->n, sizeof *p->y);
-    p->s = submodi_take(w, p->n, sizeof *p->s);
-    p->t = submodi_take(w, p->n, sizeof *p->t);
-    p->u = submodi_take(w, p->n, sizeof *p->u);
-    p->row = submodi_take(w, p->n, sizeof *p->row);
-    p->offsets = submodi_take(w, p->m, sizeof *p->offsets);
-    p->heights = submodi_take(w, p->m, sizeof *p->heights);
-    p->weights = submodi_take(w, p->m, sizeof *p->weights);
-    return p->y && p->s && p->t && p->u && p->row && p->offsets && p->heights && p->weights;
+    double **per_entry[] = {&p->y, &p->s, &p->t, &p->u, &p->row, NULL};
+    double **per_piece[] = {&p->offsets, &p->heights, &p->weights, NULL};
+    return submodi_take_vectors(p->work, p->n, per_entry) &&
+           submodi_take_vectors(p->work, p->m, per_piece);
 }
 
 /* Chooses sigma and converts the problem to its units. */

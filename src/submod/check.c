@@ -81,22 +81,16 @@ static submod_status note(checker *c, property *p, double amount, const int32_t 
     if (!is_news(c, p, amount)) {
         return SUBMOD_OK;
     }
-    submod_counterexample *x = p->example;
-    if (!x->set && k) {
-        x->set = submodi_alloc(c->fn->n, sizeof *x->set);
-        if (!x->set) {
-            return submodi_nomem(who);
-        }
+    int32_t *copy = k ? submodi_alloc(k, sizeof *copy) : NULL;
+    if (k && !copy) {
+        return submodi_nomem(who);
     }
     for (size_t i = 0; i < k; i++) {
-        x->set[i] = set[i];
+        copy[i] = set[i];
     }
-    if (k == 0) {
-        submodi_free(x->set);
-        x->set = NULL;
-    }
-    *x = (submod_counterexample){
-        .set = x->set, .set_size = k, .e = e, .f = f, .left = left, .right = right};
+    submodi_free(p->example->set);
+    *p->example = (submod_counterexample){
+        .set = copy, .set_size = k, .e = e, .f = f, .left = left, .right = right};
     p->worst = amount;
     *p->holds = 0;
     return SUBMOD_OK;

@@ -25,19 +25,12 @@ static bool allocate(submodi_projection *p)
 {
     size_t n = p->n;
     submod_work *w = p->work;
-    p->y = submodi_take(w, n, sizeof *p->y);
-    p->s = submodi_take(w, n, sizeof *p->s);
-    p->t = submodi_take(w, n, sizeof *p->t);
-    p->vertex = submodi_take(w, n, sizeof *p->vertex);
+    double **vectors[] = {&p->y,      &p->s,     &p->t,   &p->vertex, &p->best_t,
+                          &p->best_g, &p->gains, &p->fit, NULL};
     p->order = submodi_take(w, n, sizeof *p->order);
-    p->best_t = submodi_take(w, n, sizeof *p->best_t);
-    p->best_g = submodi_take(w, n, sizeof *p->best_g);
     p->state = submodi_take(w, submodi_fn_state_size(p->problem->fn), 1);
-    p->gains = submodi_take(w, n, sizeof *p->gains);
-    p->fit = submodi_take(w, n, sizeof *p->fit);
     p->pools = submodi_take(w, n, sizeof *p->pools);
-    return p->y && p->s && p->t && p->vertex && p->order && p->best_t && p->best_g && p->state &&
-           p->gains && p->fit && p->pools;
+    return submodi_take_vectors(w, n, vectors) && p->order && p->state && p->pools;
 }
 
 /* p->order = the elements by descending key. */

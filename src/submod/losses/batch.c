@@ -239,27 +239,22 @@ submod_status submodi_require_loss_settings(const char *who, const submod_loss_s
     if (s->engine != SUBMOD_ENGINE_EXACT && s->engine != SUBMOD_ENGINE_HISTOGRAM) {
         return submodi_fail(SUBMOD_EINVAL, "%s: engine = %d is unknown", who, (int)s->engine);
     }
-    if (s->engine == SUBMOD_ENGINE_HISTOGRAM) {
-        submod_status status = submodi_require_bins(who, s->bins, s->delta);
-        if (status != SUBMOD_OK) {
-            return status;
-        }
+    bool histogram = s->engine == SUBMOD_ENGINE_HISTOGRAM;
+    submod_status status = histogram ? submodi_require_bins(who, s->bins, s->delta) : SUBMOD_OK;
+    if (status != SUBMOD_OK) {
+        return status;
     }
     bool listed = s->classes == SUBMOD_CLASSES_LIST;
     if (listed && s->class_count == 0) {
         return submodi_fail(SUBMOD_EINVAL, "%s: class_list is empty; name at least one class", who);
     }
     if (listed) {
-        submod_status status =
-            submodi_require_set(who, C, "class_list", s->class_list, s->class_count);
-        if (status != SUBMOD_OK) {
-            return status;
-        }
+        status = submodi_require_set(who, C, "class_list", s->class_list, s->class_count);
     } else if (s->classes != SUBMOD_CLASSES_PRESENT && s->classes != SUBMOD_CLASSES_ALL) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: classes = %d is unknown", who, (int)s->classes);
+        status = submodi_fail(SUBMOD_EINVAL, "%s: classes = %d is unknown", who, (int)s->classes);
     }
-    return submodi_require_weights(who, s->class_weight, C, listed ? s->class_list : NULL,
-                                   s->class_count);
+    const int32_t *list = listed ? s->class_list : NULL;
+    return status ? status : submodi_require_weights(who, s->class_weight, C, list, s->class_count);
 }
 
 /* ---- labels ---- */
