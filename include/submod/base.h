@@ -3,7 +3,7 @@
  * Conventions, valid for all headers:
  *   - Every call that can fail returns a submod_status: 0 on success, negative on error (the
  *     outputs are then untouched, unless a function says otherwise), positive for a usable result
- *     that is less than what was asked for. submod_last_error() says in words what was wrong.
+ *     that is less than what was asked for. submod_last_error() says what was wrong.
  *   - Arguments come in this order: handle, inputs, outputs, settings, info, workspace.
  *   - Settings are plain structs filled by ..._defaults(); NULL means the defaults. Fill them
  *     first, then change fields: settings that never saw ..._defaults() are refused.
@@ -117,7 +117,7 @@ typedef enum submod_status {
 /* A short constant text for any value, known or not. Never NULL. */
 SUBMOD_API const char *submod_status_string(int status);
 
-/* What was wrong in the last call of this thread that failed, in words, such as
+/* The error message of the last call of this thread that failed, such as
  * "submod_lovasz: x[17] is nan". "" before the first failure. Never NULL; valid until the next
  * failure in the same thread. */
 SUBMOD_API const char *submod_last_error(void);

@@ -291,7 +291,7 @@ SUBMOD_API submod_status submod_fn_check(const submod_fn *fn, submod_check_repor
                                          const submod_check_settings *settings);
 /* Frees the sets in it; accepts NULL and a report that was cleared before. */
 SUBMOD_API void submod_check_report_clear(submod_check_report *report);
-/* The report in words, as snprintf would write them: at most size bytes with the final 0; returns
+/* The report as text, written as snprintf does it: at most size bytes with the final 0; returns
  * the length of the whole text. */
 SUBMOD_API size_t submod_check_report_text(const submod_check_report *report, char *text,
                                            size_t size);

@@ -11,14 +11,14 @@
  *     submod_gpu_lovasz_softmax(&scores, &labels, result, &gradient, &settings, &place);
  *     ... later, when the caller waits anyway:
  *     cudaMemcpyAsync(&host, result, sizeof host, cudaMemcpyDeviceToHost, stream); synchronise;
- *     submod_gpu_result_status(&host);     SUBMOD_OK, or what the data were refused for, in words
+ *     submod_gpu_result_status(&host);     SUBMOD_OK, or why the data were refused
  *
  * Errors. What can be seen from the arguments is returned by the call at once, with nothing queued,
  * whether there is a device or not. What depends on data in device memory (a label out of range,
  * NaN or Inf, no probability) cannot be: the result says so. Its loss is then NaN and the gradient
  * is untouched, as on the CPU.
  *
- * Always present. SUBMOD_EUNSUPPORTED, with words that say which: the library was built without
+ * Always present. SUBMOD_EUNSUPPORTED, with a message that says why: the library was built without
  * CUDA (the static library always is), there is no driver, there is no device, the device cannot
  * run what the library was built for; nothing is queued then. SUBMOD_ENOMEM: the workspace is too
  * small, or (host calls) device memory could not be had. SUBMOD_ENUMERIC: CUDA reported an error of
@@ -82,7 +82,7 @@ typedef struct submod_gpu_result {
  * strides; labels of multiclass problems as b * pixels + i. */
 #define SUBMOD_GPU_NONE UINT64_MAX
 
-/* The status of a result that has been copied to the host, with words for submod_last_error().
+/* The status of a result that has been copied to the host, with a message for submod_last_error().
  * SUBMOD_EINVAL for NULL. */
 SUBMOD_API submod_status submod_gpu_result_status(const submod_gpu_result *result);
 

@@ -147,7 +147,7 @@ typedef struct submod_schedule {
 
 /* eta for ever. */
 SUBMOD_API submod_schedule submod_schedule_constant(double eta);
-/* SUBMOD_EINVAL or SUBMOD_ENONFINITE and the reason in words for NULL and settings out of range. */
+/* SUBMOD_EINVAL or SUBMOD_ENONFINITE, with an error message, for NULL and settings out of range. */
 SUBMOD_API submod_status submod_schedule_check(const submod_schedule *schedule);
 /* eta_k; NaN for a schedule that does not pass the check, and for SUBMOD_SCHEDULE_POLYAK. May
  * underflow to 0. */

@@ -1,4 +1,4 @@
-"""Arguments are checked where they come in, in words that say what to do.
+"""Arguments are checked where they come in, with messages that say what to do.
 
 torch.compile has to be able to look into all this: plain Python, no ctypes.
 """

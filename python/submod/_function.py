@@ -47,7 +47,7 @@ class Counterexample:
 @dataclass(frozen=True)
 class Check:
     """What Function.check found. With exhaustive = True all cases were tried, and True is a proof
-    up to rounding; otherwise only False is one. str(check) is a report in words."""
+    up to rounding; otherwise only False is one. str(check) is a report as text."""
 
     normalised: bool
     submodular: bool

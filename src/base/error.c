@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/threads.h"
 
@@ -15,12 +16,21 @@ const char *submod_last_error(void)
     return last_error;
 }
 
+/* The C library prints a NaN with its sign bit, which means nothing. */
+static void drop_sign_of_nan(char *text)
+{
+    for (char *at = strstr(text, "-nan"); at; at = strstr(at, "-nan")) {
+        memmove(at, at + 1, strlen(at));
+    }
+}
+
 submod_status submodi_fail(submod_status status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     vsnprintf(last_error, sizeof last_error, format, args);
     va_end(args);
+    drop_sign_of_nan(last_error);
     return status;
 }
 

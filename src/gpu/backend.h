@@ -49,7 +49,7 @@ typedef struct submodi_gpu_sort {
 
 typedef struct submodi_gpu_backend submodi_gpu_backend;
 struct submodi_gpu_backend {
-    const char *who; /* the public function, for words */
+    const char *who; /* the public function, for error messages */
     int device;
     void *stream;
     /* Blocks of so many threads (a multiple of 32), each with so many bytes of shared

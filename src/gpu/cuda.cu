@@ -48,7 +48,7 @@ __global__ void unpack(const __grid_constant__ parcel p, double *to, uint32_t n)
 
 /* ---- status ---- */
 
-/* What CUDA says, as a status with words. CUDA's own note of it is wiped out: the next call on this
+/* What CUDA says, as a status with an error message. CUDA's own note of it is wiped out: the next call on this
  * thread must not find it there and take it for its own. */
 submod_status status_of(const char *who, const char *what, cudaError_t e)
 {
@@ -267,7 +267,7 @@ extern "C" submod_status submodi_gpu_connect(const char *who, int device, void *
         return status;
     }
     if (device < 0 || device >= devices) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: device %d is not in [0, %d)", who, device, devices);
+        return submodi_fail(SUBMOD_EINVAL, "%s: device = %d must be in [0, %d)", who, device, devices);
     }
     *b = submodi_gpu_backend{who,  device,   stream,  launch,  clear,
                              upload, sort, allocate, release, copy_in, copy_out};
@@ -287,5 +287,5 @@ extern "C" submod_status submodi_gpu_devices(const char *who, int *devices)
         }
     }
     *devices = 0;
-    return SUBMOD_EUNSUPPORTED; /* in the words of the last one */
+    return SUBMOD_EUNSUPPORTED; /* with the message of the last one */
 }

@@ -1,5 +1,5 @@
 /* A call with host pointers: dense copies go to the device and back. Labels are checked on the way,
- * so that the words are those of the CPU. */
+ * so that the error messages are those of the CPU. */
 #include <string.h>
 
 #include "base/error.h"

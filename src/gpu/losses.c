@@ -73,7 +73,8 @@ submod_status submod_gpu_loss_workspace(submod_gpu_loss loss, const submod_score
         return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, scores ? "bytes" : "scores");
     }
     if (loss != SUBMOD_GPU_SOFTMAX && loss != SUBMOD_GPU_SIGMOID && loss != SUBMOD_GPU_HINGE) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: loss = %d is unknown", who, (int)loss);
+        return submodi_fail(SUBMOD_EINVAL, "%s: loss = %d is unknown; see submod_gpu_loss", who,
+                            (int)loss);
     }
     submodi_gpu_task task;
     submod_scores view = *scores;
@@ -89,14 +90,15 @@ submod_status submod_gpu_loss_workspace(submod_gpu_loss loss, const submod_score
 static submod_status require_place(const char *who, size_t bytes, const submod_gpu_place *place)
 {
     if (!place->workspace) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: the workspace is NULL", who);
+        return submodi_fail(SUBMOD_EINVAL, "%s: place.workspace is NULL", who);
     }
     if (bytes > place->workspace_bytes) {
-        return submodi_fail(SUBMOD_ENOMEM, "%s: a workspace of %zu bytes is needed, not %zu", who,
-                            bytes, place->workspace_bytes);
+        return submodi_fail(SUBMOD_ENOMEM,
+                            "%s: place.workspace_bytes must be at least %zu, not %zu", who, bytes,
+                            place->workspace_bytes);
     }
     if ((uintptr_t)place->workspace % 256 != 0) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: the workspace is not aligned to 256 bytes", who);
+        return submodi_fail(SUBMOD_EINVAL, "%s: place.workspace must be aligned to 256 bytes", who);
     }
     return SUBMOD_OK;
 }

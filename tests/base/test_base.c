@@ -47,6 +47,14 @@ START_TEST(errors_belong_to_a_thread)
 }
 END_TEST
 
+START_TEST(nan_has_no_sign)
+{
+    const double x[2] = {0, copysign(NAN, -1)};
+    int32_t order[2];
+    assert_error(submod_argsort_f64(x, 2, order, NULL), SUBMOD_ENONFINITE, "x[1] is nan");
+}
+END_TEST
+
 START_TEST(threads)
 {
     ck_assert_int_eq(submod_set_num_threads(-1), SUBMOD_EINVAL);
@@ -170,7 +178,7 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("base", version, status_strings_are_total, errors_belong_to_a_thread, threads,
-                     bad_numbers_are_found, sizes_do_not_overflow, workspaces_nest_and_settle,
-                     random_numbers);
+    return RUN_TESTS("base", version, status_strings_are_total, errors_belong_to_a_thread,
+                     nan_has_no_sign, threads, bad_numbers_are_found, sizes_do_not_overflow,
+                     workspaces_nest_and_settle, random_numbers);
 }

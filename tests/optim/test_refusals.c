@@ -219,7 +219,7 @@ START_TEST(gpu)
                  SUBMOD_EINVAL, "workspace is NULL");
     place.workspace = workspace + 1;
     assert_error(submod_gpu_lovasz_softmax(&scores, &labels, &result, NULL, NULL, &place),
-                 SUBMOD_EINVAL, "not aligned to 256");
+                 SUBMOD_EINVAL, "must be aligned to 256");
 }
 END_TEST
 

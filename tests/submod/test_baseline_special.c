@@ -260,7 +260,7 @@ START_TEST(bad_settings)
                 assert_refused(kind, &p, SUBMOD_EINVAL, "smoothing");
             }
             p.settings.smoothing = INFINITY;
-            assert_refused(kind, &p, SUBMOD_ENONFINITE, "smoothing is inf");
+            assert_refused(kind, &p, SUBMOD_ENONFINITE, "smoothing = inf must be finite");
             p = good;
             p.settings.classes = (submod_classes)9;
             assert_refused(kind, &p, SUBMOD_EINVAL, "classes = 9");
@@ -290,25 +290,25 @@ START_TEST(bad_views)
             problem_with(submod_scores_f32(x, 2, classes, 2), submod_labels_i32(y, 2, 2));
         problem p = good;
         p.scores.classes = 0;
-        assert_refused(kind, &p, SUBMOD_EINVAL, is_binary(kind) ? "not 0" : "0 classes");
+        assert_refused(kind, &p, SUBMOD_EINVAL, is_binary(kind) ? "classes = 0 must be 1" : "classes = 0 must be");
         if (is_binary(kind)) {
             p.scores.classes = 2;
-            assert_refused(kind, &p, SUBMOD_EINVAL, "one score per pixel, not 2");
+            assert_refused(kind, &p, SUBMOD_EINVAL, "classes = 2 must be 1");
         }
         p = good;
         p.scores.data = NULL;
-        assert_refused(kind, &p, SUBMOD_EINVAL, "no data");
+        assert_refused(kind, &p, SUBMOD_EINVAL, "scores.data is NULL");
         p = good;
         p.scores.type = (submod_score_type)7;
-        assert_refused(kind, &p, SUBMOD_EINVAL, "unknown type 7");
+        assert_refused(kind, &p, SUBMOD_EINVAL, "type = 7 is unknown");
         p = good;
         p.labels.pixels = 1;
         assert_refused(kind, &p, SUBMOD_EINVAL, "labels are 2 x 1");
         submod_gradient g = submod_gradient_dense(NULL, classes, 2);
-        assert_error(calls[kind](&good, NULL, &g, NULL), SUBMOD_EINVAL, "gradient has no data");
+        assert_error(calls[kind](&good, NULL, &g, NULL), SUBMOD_EINVAL, "gradient.data is NULL");
         g = submod_gradient_dense(data, classes, 2);
         g.scale = NAN;
-        assert_error(calls[kind](&good, NULL, &g, NULL), SUBMOD_ENONFINITE, "gradient scale");
+        assert_error(calls[kind](&good, NULL, &g, NULL), SUBMOD_ENONFINITE, "gradient.scale");
     }
     submod_scores s = submod_scores_f32(x, 2, 1, 2);
     submod_labels l = submod_labels_i32(y, 2, 2);

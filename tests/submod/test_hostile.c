@@ -108,7 +108,7 @@ START_TEST(strides_out_of_memory)
     submod_gradient far_gradient = gradient;
     far_gradient.batch_stride = PTRDIFF_MAX;
     assert_error(submod_lovasz_hinge(&scores, &labels, &value, &far_gradient, NULL, NULL, NULL),
-                 SUBMOD_EINVAL, "strides of the gradient");
+                 SUBMOD_EINVAL, "strides of gradient");
     ck_assert(value == 7 && g[0] == 7);
     submod_scores around = submod_scores_f32(score, 2, 2, 2); /* 2^64 + 6 beyond the first */
     around.batch_stride = around.class_stride = PTRDIFF_MAX;

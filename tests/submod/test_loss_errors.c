@@ -169,12 +169,14 @@ START_TEST(views_and_sizes)
         good c;
         make(&c, variant);
         c.scores.classes = 0;
-        refuse_call(&c, SUBMOD_EINVAL, c.k == HINGE ? "one score per pixel, not 0" : "0 classes");
+        refuse_call(&c, SUBMOD_EINVAL,
+                    c.k == HINGE ? "classes = 0 must be 1" : "classes = 0 must be");
         c.scores.batch = c.labels.batch = 0; /* also where there is nothing to do */
-        refuse_call(&c, SUBMOD_EINVAL, c.k == HINGE ? "one score per pixel, not 0" : "0 classes");
+        refuse_call(&c, SUBMOD_EINVAL,
+                    c.k == HINGE ? "classes = 0 must be 1" : "classes = 0 must be");
         make(&c, variant);
         c.scores.classes = (size_t)1 << 29;
-        refuse_call(&c, SUBMOD_EINVAL, c.k == HINGE ? "one score" : "536870912 classes");
+        refuse_call(&c, SUBMOD_EINVAL, c.k == HINGE ? "one score" : "classes = 536870912 must be");
         make(&c, variant);
         c.scores.pixels = c.labels.pixels = (size_t)1 << 30;
         refuse_call(&c, SUBMOD_EINVAL, "2 images of 1073741824 pixels");
@@ -183,25 +185,25 @@ START_TEST(views_and_sizes)
         refuse_call(&c, SUBMOD_EINVAL, "labels are 2 x 3, scores 2 x 2");
         make(&c, variant);
         c.scores.data = NULL;
-        refuse_call(&c, SUBMOD_EINVAL, "scores have no data");
+        refuse_call(&c, SUBMOD_EINVAL, "scores.data is NULL");
         make(&c, variant);
         c.labels.data = NULL;
         refuse_call(&c, SUBMOD_EINVAL, "labels.data is NULL");
         make(&c, variant);
         c.scores.type = (submod_score_type)7;
-        refuse_call(&c, SUBMOD_EINVAL, "unknown type 7");
+        refuse_call(&c, SUBMOD_EINVAL, "type = 7 is unknown");
         make(&c, variant);
         c.labels.type = (submod_label_type)7;
         refuse_call(&c, SUBMOD_EINVAL, "labels.type = 7 is unknown");
         make(&c, variant);
         c.gradient.data = NULL;
-        refuse_call(&c, SUBMOD_EINVAL, "gradient has no data");
+        refuse_call(&c, SUBMOD_EINVAL, "gradient.data is NULL");
         make(&c, variant);
         c.gradient.pixel_stride = 0;
         refuse_call(&c, SUBMOD_EINVAL, "overlaps itself");
         make(&c, variant);
         c.gradient.scale = 1e39;
-        refuse_call(&c, SUBMOD_ENONFINITE, "gradient scale");
+        refuse_call(&c, SUBMOD_ENONFINITE, "gradient.scale");
         double loss = 7;
         make(&c, variant);
         assert_error(call_views(c.k, NULL, &c.labels, &loss, NULL, NULL, NULL), SUBMOD_EINVAL,
@@ -317,7 +319,7 @@ static void refuse_with(const submod_fn *fn)
     good c;
     make(&c, 8);
     c.scores.classes = 2;
-    refuse_function(fn, &c, SUBMOD_EINVAL, "one score per pixel, not 2");
+    refuse_function(fn, &c, SUBMOD_EINVAL, "classes = 2 must be 1");
     make(&c, 8);
     c.labels.batch = 1;
     refuse_function(fn, &c, SUBMOD_EINVAL, "labels are 1 x 3");
@@ -331,7 +333,7 @@ static void refuse_with(const submod_fn *fn)
     }
     make(&c, 8);
     c.gradient.data = NULL;
-    refuse_function(fn, &c, SUBMOD_EINVAL, "gradient has no data");
+    refuse_function(fn, &c, SUBMOD_EINVAL, "gradient.data is NULL");
     make(&c, 8);
     c.gradient.scale = NAN;
     refuse_function(fn, &c, SUBMOD_ENONFINITE, "scale");

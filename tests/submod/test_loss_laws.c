@@ -249,7 +249,7 @@ START_TEST(labels_per_class)
     loss = 7;
     ck_assert_int_eq(call_views(SIGMOID, &scores, &one_per_pixel, &loss, NULL, NULL, &s),
                      SUBMOD_EINVAL);
-    ck_assert_ptr_nonnull(strstr(submod_last_error(), "labels have class_stride 0"));
+    ck_assert_ptr_nonnull(strstr(submod_last_error(), "labels.class_stride must not be 0"));
     ck_assert_int_eq(call_views(SOFTMAX, &scores, &per_class, &loss, NULL, NULL, &s),
                      SUBMOD_EINVAL);
     ck_assert_ptr_nonnull(strstr(submod_last_error(), "labels.class_stride = "));

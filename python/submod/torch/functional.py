@@ -61,7 +61,7 @@ def lovasz_softmax(
 
     NaN or Inf among the logits, or a label that is no class, raises an exception that says where.
     On CUDA, where looking would wait for the device, the loss is NaN instead, and so is its
-    gradient; logits.cpu(), labels.cpu() give the words.
+    gradient; logits.cpu(), labels.cpu() give the error message.
     """
     return _loss(
         "lovasz_softmax",

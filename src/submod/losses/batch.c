@@ -83,7 +83,8 @@ submod_status submodi_batch_start(submodi_batch *batch, const char *who, submodi
     status = status ? status : submodi_require_given(who, "labels", labels);
     if (status == SUBMOD_OK && r->binary && scores->classes != 1) {
         status =
-            submodi_fail(SUBMOD_EINVAL, "%s: one score per pixel, not %zu", who, scores->classes);
+            submodi_fail(SUBMOD_EINVAL, "%s: scores.classes = %zu must be 1: one score per pixel",
+                         who, scores->classes);
     }
     status = status ? status : submodi_read_loss_settings(who, settings, &batch->given);
     if (status != SUBMOD_OK) {
@@ -102,24 +103,26 @@ submod_status submodi_require_gradient(const char *who, const submod_gradient *g
                                        const submod_scores *scores)
 {
     if (gradient && !gradient->data && scores->batch && scores->pixels) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: gradient has no data", who);
+        return submodi_fail(SUBMOD_EINVAL, "%s: gradient.data is NULL", who);
     }
     if (gradient && scores->batch && scores->classes && scores->pixels &&
         ((scores->pixels > 1 && gradient->pixel_stride == 0) ||
          (scores->classes > 1 && gradient->class_stride == 0) ||
          (scores->batch > 1 && gradient->batch_stride == 0))) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: gradient overlaps itself, it has a stride of 0",
-                            who);
+        return submodi_fail(
+            SUBMOD_EINVAL,
+            "%s: gradient has a stride of 0, so it overlaps itself; strides must not be 0", who);
     }
     if (gradient && !submodi_reachable((size_t[]){scores->batch, scores->classes, scores->pixels},
                                        (ptrdiff_t[]){gradient->batch_stride, gradient->class_stride,
                                                      gradient->pixel_stride},
                                        sizeof *gradient->data)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: the strides of the gradient lead out of memory",
+        return submodi_fail(SUBMOD_EINVAL, "%s: the strides of gradient reach beyond all memory",
                             who);
     }
     if (gradient && !isfinite((float)gradient->scale)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: gradient scale = %g", who, gradient->scale);
+        return submodi_fail(SUBMOD_ENONFINITE, "%s: gradient.scale = %g must be finite as a float",
+                            who, gradient->scale);
     }
     return SUBMOD_OK;
 }
@@ -132,9 +135,10 @@ static submod_status require_labels(const submodi_batch *batch)
     }
     bool some = first.batch && first.pixels;
     if (batch->multilabel && some && batch->scores.classes > 1 && batch->labels.class_stride == 0) {
-        return submodi_fail(SUBMOD_EINVAL,
-                            "%s: labels have class_stride 0, but %zu classes need labels each",
-                            batch->who, batch->scores.classes);
+        return submodi_fail(
+            SUBMOD_EINVAL,
+            "%s: labels.class_stride must not be 0: each of %zu classes has labels of its own",
+            batch->who, batch->scores.classes);
     }
     return submodi_labels_require(batch->who, "labels", &first);
 }
@@ -155,11 +159,12 @@ static submod_status require_scores(const submodi_batch *batch)
     const submod_scores *s = &batch->scores;
     if (s->type != SUBMOD_SCORE_F32 && s->type != SUBMOD_SCORE_F16 &&
         s->type != SUBMOD_SCORE_BF16) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: scores have the unknown type %d", batch->who,
-                            (int)s->type);
+        return submodi_fail(SUBMOD_EINVAL, "%s: scores.type = %d is unknown; see submod_score_type",
+                            batch->who, (int)s->type);
     }
     if (s->classes == 0 || s->classes > INT32_MAX / 4) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: scores of %zu classes", batch->who, s->classes);
+        return submodi_fail(SUBMOD_EINVAL, "%s: scores.classes = %zu must be from 1 to 2^29 - 1",
+                            batch->who, s->classes);
     }
     if (batch->activation == SUBMODI_SOFTMAX) {
         submod_status status = submodi_require_several_classes(batch->who, s->classes);
@@ -168,11 +173,13 @@ static submod_status require_scores(const submodi_batch *batch)
         }
     }
     if (s->batch && s->pixels > INT32_MAX / s->batch) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %zu images of %zu pixels are more than 2^31 - 1",
-                            batch->who, s->batch, s->pixels);
+        return submodi_fail(
+            SUBMOD_EINVAL,
+            "%s: %zu images of %zu pixels are too many; at most 2^31 - 1 pixels in all", batch->who,
+            s->batch, s->pixels);
     }
     if (!s->data && s->batch && s->pixels) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: scores have no data", batch->who);
+        return submodi_fail(SUBMOD_EINVAL, "%s: scores.data is NULL", batch->who);
     }
     if (batch->labels.batch != s->batch || batch->labels.pixels != s->pixels) {
         return submodi_fail(
@@ -191,13 +198,13 @@ static submod_status require_reach(const submodi_batch *batch)
     size_t size = s->type == SUBMOD_SCORE_F32 ? sizeof(float) : sizeof(uint16_t);
     if (!submodi_reachable(count, (ptrdiff_t[]){s->batch_stride, s->class_stride, s->pixel_stride},
                            size)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: the strides of scores lead out of memory",
+        return submodi_fail(SUBMOD_EINVAL, "%s: the strides of scores reach beyond all memory",
                             batch->who);
     }
     if (batch->multilabel &&
         !submodi_reachable(count, (ptrdiff_t[]){l->batch_stride, l->class_stride, l->pixel_stride},
                            submodi_label_size(l->type))) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: the strides of labels lead out of memory",
+        return submodi_fail(SUBMOD_EINVAL, "%s: the strides of labels reach beyond all memory",
                             batch->who);
     }
     return SUBMOD_OK;
@@ -206,11 +213,11 @@ static submod_status require_reach(const submodi_batch *batch)
 submod_status submodi_require_bins(const char *who, size_t bins, double delta)
 {
     if (bins != 0 && (bins < 2 || bins > (size_t)1 << 20 || (bins & (bins - 1)) != 0)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: bins = %zu is no power of two from 2 to 2^20", who,
-                            bins);
+        return submodi_fail(SUBMOD_EINVAL, "%s: bins = %zu must be a power of two from 2 to 2^20",
+                            who, bins);
     }
     if (bins == 0 && !(delta >= 0x1p-21 && delta <= 1)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: delta = %g is not in [2^-21, 1]", who, delta);
+        return submodi_fail(SUBMOD_EINVAL, "%s: delta = %g must be in [2^-21, 1]", who, delta);
     }
     return SUBMOD_OK;
 }
@@ -237,7 +244,8 @@ submod_status submodi_require_loss_settings(const char *who, const submod_loss_s
                                             size_t C)
 {
     if (s->engine != SUBMOD_ENGINE_EXACT && s->engine != SUBMOD_ENGINE_HISTOGRAM) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: engine = %d is unknown", who, (int)s->engine);
+        return submodi_fail(SUBMOD_EINVAL, "%s: engine = %d is unknown; see submod_engine", who,
+                            (int)s->engine);
     }
     bool histogram = s->engine == SUBMOD_ENGINE_HISTOGRAM;
     submod_status status = histogram ? submodi_require_bins(who, s->bins, s->delta) : SUBMOD_OK;
@@ -251,7 +259,8 @@ submod_status submodi_require_loss_settings(const char *who, const submod_loss_s
     if (listed) {
         status = submodi_require_set(who, C, "class_list", s->class_list, s->class_count);
     } else if (s->classes != SUBMOD_CLASSES_PRESENT && s->classes != SUBMOD_CLASSES_ALL) {
-        status = submodi_fail(SUBMOD_EINVAL, "%s: classes = %d is unknown", who, (int)s->classes);
+        status = submodi_fail(SUBMOD_EINVAL, "%s: classes = %d is unknown; see submod_classes", who,
+                              (int)s->classes);
     }
     const int32_t *list = listed ? s->class_list : NULL;
     return status ? status : submodi_require_weights(who, s->class_weight, C, list, s->class_count);

@@ -22,7 +22,7 @@ submod_status submod_dataset_create(size_t classes, double delta, submod_dataset
     static const char who[] = "submod_dataset_create";
     submod_status status = submodi_require_given(who, "dataset", dataset);
     if (status == SUBMOD_OK && (classes == 0 || classes > INT32_MAX / 4)) {
-        status = submodi_fail(SUBMOD_EINVAL, "%s: %zu classes; 1 to %d are allowed", who, classes,
+        status = submodi_fail(SUBMOD_EINVAL, "%s: classes = %zu must be from 1 to %d", who, classes,
                               INT32_MAX / 4);
     }
     status = status ? status : submodi_require_bins(who, 0, delta);
@@ -84,7 +84,9 @@ submod_status submod_dataset_scale(submod_dataset *dataset, double factor)
 {
     static const char who[] = "submod_dataset_scale";
     if (!dataset || !(factor >= 0) || isinf(factor)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: factor = %g, or dataset is NULL", who, factor);
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: factor = %g must be finite and >= 0, and dataset must not be NULL",
+                            who, factor);
     }
     for (size_t k = 0; k < dataset->classes * 2 * dataset->bins; k++) {
         dataset->count[k] *= factor;
@@ -99,8 +101,9 @@ submod_status submod_dataset_merge(submod_dataset *dataset, const submod_dataset
         return submodi_fail(SUBMOD_EINVAL, "%s: a dataset is NULL", who);
     }
     if (dataset->classes != other->classes || dataset->bins != other->bins) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %zu classes x %zu bins and %zu x %zu do not fit",
-                            who, dataset->classes, dataset->bins, other->classes, other->bins);
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: classes x bins must agree: %zu x %zu and %zu x %zu do not", who,
+                            dataset->classes, dataset->bins, other->classes, other->bins);
     }
     for (size_t k = 0; k < dataset->classes * 2 * dataset->bins; k++) {
         dataset->count[k] += other->count[k];
@@ -125,8 +128,9 @@ static submod_status open_batch(const char *who, const submod_dataset *d,
     submod_status status =
         submodi_batch_start(batch, who, SUBMODI_DATASET, scores, labels, settings);
     if (status == SUBMOD_OK && scores->classes != d->classes) {
-        status = submodi_fail(SUBMOD_EINVAL, "%s: scores of %zu classes, dataset of %zu", who,
-                              scores->classes, d->classes);
+        status = submodi_fail(SUBMOD_EINVAL,
+                              "%s: scores have %zu classes, the dataset has %zu; they must agree",
+                              who, scores->classes, d->classes);
     }
     return status == SUBMOD_OK ? submodi_batch_prepare(batch, gradient, work) : status;
 }
@@ -180,7 +184,7 @@ submod_status submod_dataset_gradient(const submod_dataset *dataset, const submo
         return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, dataset ? "gradient" : "dataset");
     }
     if (!dataset->solved) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: submod_dataset_solve has not been called", who);
+        return submodi_fail(SUBMOD_EINVAL, "%s: call submod_dataset_solve first", who);
     }
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
@@ -207,7 +211,7 @@ static submod_status require_counts(const char *who, const submod_dataset *d)
 {
     for (size_t k = 0; k < d->classes * 2 * d->bins; k++) {
         if (!(d->count[k] >= 0 && d->count[k] <= SUBMODI_LARGEST_COUNT)) {
-            return submodi_fail(SUBMOD_EINVAL, "%s: count %zu is %g, not in [0, %g]", who, k,
+            return submodi_fail(SUBMOD_EINVAL, "%s: counts[%zu] = %g must be in [0, %g]", who, k,
                                 d->count[k], SUBMODI_LARGEST_COUNT);
         }
     }

@@ -109,10 +109,11 @@ static submod_status prepare(submodi_baseline_run *x)
 {
     double smoothing = x->batch.given.smoothing;
     if (!isfinite(smoothing)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: smoothing is %g", x->batch.who, smoothing);
+        return submodi_fail(SUBMOD_ENONFINITE, "%s: smoothing = %g must be finite", x->batch.who,
+                            smoothing);
     }
     if (smoothing != 0 && smoothing < 1e-30) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: smoothing = %g is neither 0 nor at least 1e-30",
+        return submodi_fail(SUBMOD_EINVAL, "%s: smoothing = %g must be 0 or at least 1e-30",
                             x->batch.who, smoothing);
     }
     if (smoothing != 0 && x->gradient && fabs(x->gradient->scale) / smoothing > (double)FLT_MAX) {

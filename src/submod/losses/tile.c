@@ -149,9 +149,10 @@ submod_status submodi_batch_bad_score(const submodi_batch *batch)
                 float clamped = x;
                 if (batch->activation == SUBMODI_PROBABILITY &&
                     !submodi_activations()->clamp_probability(1, &clamped)) {
-                    return submodi_fail(SUBMOD_EINVAL,
-                                        "%s: scores[%zu][%zu][%zu] = %g is no probability",
-                                        batch->who, b, c, i, (double)x);
+                    return submodi_fail(
+                        SUBMOD_EINVAL,
+                        "%s: scores[%zu][%zu][%zu] = %g is no probability; it must be in [0, 1]",
+                        batch->who, b, c, i, (double)x);
                 }
             }
         }
