@@ -145,8 +145,9 @@ class Tree:
 
     def start(self, with_gpu):
         """Builds what is not mutated, and learns how long each test takes."""
-        # Nothing in src/ is about installation. The simulated GPU is slow.
-        skip = "^install$" if with_gpu else "^install$|^gpu"
+        # Nothing in src/ is about installation or documents. The simulated GPU is slow, and the
+        # same tests under another instruction set would only say the same.
+        skip = "^install$|^docs_|^isa_" + ("" if with_gpu else "|^gpu")
         if not self.compile() or not self.test("-E", skip, "--output-junit", "times.xml"):
             sys.exit(f"{self.output}\nmutate: the tests fail as they are")
         cases = xml.etree.ElementTree.parse(self.build / "times.xml").iter("testcase")

@@ -113,7 +113,7 @@ build_with_clang() {
         -DSUBMOD_BUILD_BENCH=OFF -DSUBMOD_BUILD_TOOLS=OFF -DSUBMOD_BUILD_EXAMPLES=OFF "$@"
     cmake --build "$directory" --parallel "$jobs" --target "${targets[@]}"
     ctest --test-dir "$directory" --output-on-failure --no-tests=error --parallel "$jobs" \
-        -R "^((baseline|avx2|avx512)_)?($(IFS='|' && echo "${tests[*]}"))\$"
+        -R "^(isa_(baseline|avx2|avx512)_)?($(IFS='|' && echo "${tests[*]}"))\$"
 }
 
 if [ $clang = yes ]; then

@@ -4,26 +4,28 @@
 #include "base/sort.h"
 #include "base/threads.h"
 
-static submod_status require_arrays(const char *who, const void *x, size_t n, const int32_t *order)
+/* At most one of the two arrays is given: it is sorted. */
+static submod_status sort_into(const char *who, const float *f32, const double *f64, size_t n,
+                               int32_t *order, submod_work *work)
 {
     if (n > INT32_MAX) {
         return submodi_fail(SUBMOD_EINVAL, "%s: n = %zu must be at most 2^31 - 1", who, n);
     }
-    if (n && (!x || !order)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, x ? "order" : "x");
+    if (n == 0) {
+        return SUBMOD_OK;
     }
-    return SUBMOD_OK;
-}
-
-/* Sorts the one of the two arrays that is not NULL. */
-static submod_status sort_into(const char *who, const float *f32, const double *f64, size_t n,
-                               int32_t *order, submod_work *work)
-{
+    submod_status status = submodi_require_given(who, "x", f32 ? (const void *)f32 : f64);
+    status = status ? status : submodi_require_given(who, "order", order);
+    status = status ? status
+             : f32  ? submodi_require_finite_f32(who, "x", f32, n)
+                    : submodi_require_finite(who, "x", f64, n);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
     submodi_scope scope;
     submodi_sorted sorted;
     submod_work *w = submodi_scope_open(&scope, work);
-    submod_status status =
-        f32 ? submodi_sort_f32(f32, n, w, &sorted) : submodi_sort_f64(f64, n, w, &sorted);
+    status = f32 ? submodi_sort_f32(f32, n, w, &sorted) : submodi_sort_f64(f64, n, w, &sorted);
     if (status == SUBMOD_OK) {
 #pragma omp parallel for num_threads(submodi_threads_for(n))
         for (size_t i = 0; i < n; i++) {
@@ -36,20 +38,10 @@ static submod_status sort_into(const char *who, const float *f32, const double *
 
 submod_status submod_argsort_f64(const double *x, size_t n, int32_t *order, submod_work *work)
 {
-    static const char who[] = "submod_argsort_f64";
-    submod_status status = require_arrays(who, x, n, order);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_finite(who, "x", x, n);
-    }
-    return status != SUBMOD_OK || n == 0 ? status : sort_into(who, NULL, x, n, order, work);
+    return sort_into("submod_argsort_f64", NULL, x, n, order, work);
 }
 
 submod_status submod_argsort_f32(const float *x, size_t n, int32_t *order, submod_work *work)
 {
-    static const char who[] = "submod_argsort_f32";
-    submod_status status = require_arrays(who, x, n, order);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_finite_f32(who, "x", x, n);
-    }
-    return status != SUBMOD_OK || n == 0 ? status : sort_into(who, x, NULL, n, order, work);
+    return sort_into("submod_argsort_f32", x, NULL, n, order, work);
 }

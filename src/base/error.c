@@ -117,6 +117,44 @@ submod_status submodi_require_nonnegative(const char *who, const char *name, con
     return status;
 }
 
+submod_status submodi_require_at_least_zero(const char *who, const char *name, double x)
+{
+    if (!isfinite(x)) {
+        return submodi_fail(SUBMOD_ENONFINITE, "%s: %s = %g must be finite", who, name, x);
+    }
+    return x < 0 ? submodi_fail(SUBMOD_EINVAL, "%s: %s = %g must be >= 0", who, name, x)
+                 : SUBMOD_OK;
+}
+
+submod_status submodi_require_positive(const char *who, const char *name, double x)
+{
+    return x <= 0 && isfinite(x)
+               ? submodi_fail(SUBMOD_EINVAL, "%s: %s = %g must be > 0", who, name, x)
+               : submodi_require_at_least_zero(who, name, x);
+}
+
+submod_status submodi_require_lists(const char *who, size_t lists, const size_t *start,
+                                    const char *name, const int32_t *items, size_t below)
+{
+    if (start[0] != 0) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: start[0] = %zu must be 0", who, start[0]);
+    }
+    for (size_t i = 0; i < lists; i++) {
+        if (start[i + 1] < start[i]) {
+            return submodi_fail(SUBMOD_EINVAL, "%s: start[%zu] = %zu must be >= start[%zu] = %zu",
+                                who, i + 1, start[i + 1], i, start[i]);
+        }
+    }
+    submod_status status = start[lists] ? submodi_require_given(who, name, items) : SUBMOD_OK;
+    for (size_t i = 0; status == SUBMOD_OK && i < start[lists]; i++) {
+        if (items[i] < 0 || (size_t)items[i] >= below) {
+            status = submodi_fail(SUBMOD_EINVAL, "%s: %s[%zu] = %d is not in [0, %zu)", who, name,
+                                  i, (int)items[i], below);
+        }
+    }
+    return status;
+}
+
 const char *submod_status_string(int status)
 {
     switch (status) {

@@ -22,6 +22,21 @@ static inline submod_status submodi_nomem(const char *who)
     return SUBMOD_ENOMEM; /* said again for static analysis */
 }
 
+/* Refuses NULL for an argument that must be given. */
+static inline submod_status submodi_require_given(const char *who, const char *name,
+                                                  const void *argument)
+{
+    if (argument) {
+        return SUBMOD_OK;
+    }
+    submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, name);
+    return SUBMOD_EINVAL; /* said again for static analysis */
+}
+
+/* Refuses x unless it is finite and > 0. The other one takes 0 too. */
+submod_status submodi_require_positive(const char *who, const char *name, double x);
+submod_status submodi_require_at_least_zero(const char *who, const char *name, double x);
+
 /* Whether all of x[0 .. n-1] are finite. */
 bool submodi_all_finite(const double *x, size_t n);
 
@@ -37,5 +52,10 @@ submod_status submodi_require_finite_f32(const char *who, const char *name, cons
 /* The same, and refuses negative numbers too. */
 submod_status submodi_require_nonnegative(const char *who, const char *name, const double *x,
                                           size_t n);
+
+/* Lists of numbers in 0 .. below-1, one after the other: list i is items[start[i] .. start[i+1]-1].
+ * items may be NULL when all lists are empty. */
+submod_status submodi_require_lists(const char *who, size_t lists, const size_t *start,
+                                    const char *name, const int32_t *items, size_t below);
 
 #endif

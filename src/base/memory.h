@@ -3,6 +3,7 @@
 #define SUBMODI_MEMORY_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include <submod/base.h>
 
@@ -42,6 +43,14 @@ bool submodi_add_size(size_t *bytes, size_t count, size_t size);
 void *submodi_alloc(size_t count, size_t size);
 void submodi_free(void *memory);
 
+/* Copies a result to the caller, who may not want it: to is then NULL. */
+static inline void submodi_copy_out(void *to, const void *from, size_t count, size_t size)
+{
+    if (to) {
+        memcpy(to, from, count * size);
+    }
+}
+
 /* Scratch memory for one call; scopes can be nested. Open a scope on the caller's workspace (or
  * NULL), take what is needed, close the scope: it releases all that was taken.
  *
@@ -72,6 +81,8 @@ typedef struct submodi_scope {
 
 submod_work *submodi_scope_open(submodi_scope *scope, submod_work *work);
 void *submodi_take(submod_work *work, size_t count, size_t size);
+/* n doubles for each of the vectors; NULL ends the list. false: memory ran out. */
+bool submodi_take_vectors(submod_work *work, size_t n, double **const *vectors);
 void submodi_scope_close(submodi_scope *scope);
 
 #endif

@@ -4,9 +4,20 @@
 #ifndef SUBMODI_SUMS_LOOPS_H
 #define SUBMODI_SUMS_LOOPS_H
 
+#include <math.h>
 #include <stddef.h>
 
 #include "base/isa.h"
+
+/* The largest |x|, 0 if n = 0. */
+static inline double submodi_largest(const double *x, size_t n)
+{
+    double largest = 0;
+    for (size_t i = 0; i < n; i++) {
+        largest = fmax(largest, fabs(x[i]));
+    }
+    return largest;
+}
 
 typedef struct submodi_sums_loops {
     /* sum of a b */

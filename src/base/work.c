@@ -89,6 +89,16 @@ static void grow(submod_work *w)
     w->capacity = w->block ? w->peak : 0;
 }
 
+bool submodi_take_vectors(submod_work *work, size_t n, double **const *vectors)
+{
+    bool good = true;
+    for (; good && *vectors; vectors++) {
+        **vectors = submodi_take(work, n, sizeof(double));
+        good = **vectors != NULL;
+    }
+    return good;
+}
+
 void submodi_scope_close(submodi_scope *scope)
 {
     submod_work *w = scope->work;

@@ -122,9 +122,7 @@ static submod_status solve_with_memory(const submodi_gpu_backend *b, const submo
         return submodi_nomem(batch->who);
     }
     submod_status status = allocate(b, gradient != NULL, &m);
-    if (status == SUBMOD_OK) {
-        status = solve(b, batch, plan, &m, gradient, r);
-    }
+    status = status ? status : solve(b, batch, plan, &m, gradient, r);
     b->release(b, m.workspace);
     return status;
 }

@@ -112,13 +112,11 @@ submod_status submodi_gpu_queue(const submodi_gpu_backend *b, submodi_gpu_task *
                                 const submod_gpu_place *place, const submodi_gpu_tuning *tuning)
 {
     submodi_batch *batch = &task->batch;
-    if (!result || !place) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", batch->who,
-                            result ? "place" : "result");
-    }
     submodi_gpu_plan plan;
     submodi_gpu_backend of_machine;
-    submod_status status = submodi_batch_shape(batch, gradient);
+    submod_status status = submodi_require_given(batch->who, "result", result);
+    status = status ? status : submodi_require_given(batch->who, "place", place);
+    status = status ? status : submodi_batch_shape(batch, gradient);
     status = status ? status : submodi_gpu_plan_make(task, tuning, &plan);
     status = status ? status : require_place(batch->who, plan.bytes, place);
     if (status == SUBMOD_OK && !b) {

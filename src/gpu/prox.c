@@ -1,6 +1,4 @@
 /* The public Jaccard prox, on device and on host pointers. */
-#include <math.h>
-
 #include "base/error.h"
 #include "gpu/losses.h"
 
@@ -9,18 +7,15 @@ submod_status submodi_gpu_prox_start(submodi_gpu_task *task, const char *who,
                                      double lambda, size_t bins,
                                      const submod_loss_settings *settings)
 {
-    if (!isfinite(lambda)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: lambda = %g must be finite", who, lambda);
-    }
-    if (!(lambda > 0)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: lambda = %g must be > 0", who, lambda);
+    submod_status status = submodi_require_positive(who, "lambda", lambda);
+    if (status != SUBMOD_OK) {
+        return status;
     }
     if (bins == 0) {
         return submodi_fail(SUBMOD_EINVAL, "%s: bins = 0 must be a power of two from 2 to 2^20",
                             who);
     }
-    submod_status status =
-        submodi_batch_start(&task->batch, who, SUBMODI_PROX, x, labels, settings);
+    status = submodi_batch_start(&task->batch, who, SUBMODI_PROX, x, labels, settings);
     task->batch.settings.engine = SUBMOD_ENGINE_HISTOGRAM;
     task->batch.settings.bins = bins;
     task->batch.settings.per_image = 1;
@@ -76,9 +71,7 @@ submod_status submod_gpu_prox_jaccard_host(const submod_scores *x, const submod_
     size_t bytes;
     submod_status status =
         start(&task, "submod_gpu_prox_jaccard_host", x, labels, lambda, bins, u, settings);
-    if (status == SUBMOD_OK) {
-        status = submodi_gpu_host(NULL, device, &task, u, &tuning, &r, &bytes);
-    }
+    status = status ? status : submodi_gpu_host(NULL, device, &task, u, &tuning, &r, &bytes);
     if (status == SUBMOD_OK && delta) {
         *delta = r.delta;
     }

@@ -60,17 +60,13 @@ static submod_status check(const submod_problem *problem, const double *x,
                            const submod_bundle_settings *s)
 {
     submod_status status = submodi_problem_check(who, problem);
-    if (status != SUBMOD_OK) {
-        return status;
+    status = status ? status : submodi_require_given(who, "x", x);
+    status = status ? status : submodi_require_given(who, "settings", s);
+    if (status == SUBMOD_OK && (!isfinite(s->radius) || !isfinite(s->lambda))) {
+        status = submodi_fail(SUBMOD_ENONFINITE, "%s: radius = %g and lambda = %g must be finite",
+                              who, s->radius, s->lambda);
     }
-    if (!x || !s) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, x ? "settings" : "x");
-    }
-    if (!isfinite(s->radius) || !isfinite(s->lambda)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: radius = %g and lambda = %g must be finite",
-                            who, s->radius, s->lambda);
-    }
-    status = submodi_run_check(who, &s->run);
+    status = status ? status : submodi_run_check(who, &s->run);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -223,16 +219,11 @@ static submod_status iterate(run *r)
 /* Takes all vectors of the run from work. */
 static submod_status take_memory(run *r, submod_work *work)
 {
-    double **vectors[] = {&r->start, &r->u, &r->g, &r->point};
-    for (size_t i = 0; i < sizeof vectors / sizeof vectors[0]; i++) {
-        *vectors[i] = submodi_take(work, r->n, sizeof(double));
-        if (!*vectors[i]) {
-            return submodi_nomem(who);
-        }
-    }
+    double **vectors[] = {&r->start, &r->u, &r->g, &r->point, NULL};
     r->work = work;
-    return submodi_planes_open(&r->planes, r->n, r->settings->max_planes) ? SUBMOD_OK
-                                                                          : submodi_nomem(who);
+    bool good = submodi_take_vectors(work, r->n, vectors) &&
+                submodi_planes_open(&r->planes, r->n, r->settings->max_planes);
+    return good ? SUBMOD_OK : submodi_nomem(who);
 }
 
 submod_status submod_bundle(const submod_problem *problem, double *x,

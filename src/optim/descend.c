@@ -21,26 +21,18 @@ static submod_status check_prox(const submod_problem *problem, const submod_desc
     if (!problem->prox && !problem->direction) {
         return submodi_fail(SUBMOD_EINVAL, "%s: the problem needs a prox or a direction", who);
     }
-    if (!isfinite(s->lambda)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: lambda = %g must be finite", who, s->lambda);
-    }
-    return s->lambda >= 0
-               ? SUBMOD_OK
-               : submodi_fail(SUBMOD_EINVAL, "%s: lambda = %g must be >= 0", who, s->lambda);
+    return submodi_require_at_least_zero(who, "lambda", s->lambda);
 }
 
 static submod_status check(const submod_problem *problem, const submod_step *step, const double *x,
                            const submod_descent_settings *s)
 {
     submod_status status = submodi_problem_check(who, problem);
+    status = status ? status : submodi_require_given(who, "step", step);
+    status = status ? status : submodi_require_given(who, "x", x);
+    status = status ? status : submodi_require_given(who, "settings", s);
     if (status != SUBMOD_OK) {
         return status;
-    }
-    if (!step || !x || !s) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who,
-                            !step ? "step"
-                            : !x  ? "x"
-                                  : "settings");
     }
     if (step->n != problem->dimension) {
         return submodi_fail(SUBMOD_EINVAL, "%s: the step rule is for dimension %zu, not %zu", who,

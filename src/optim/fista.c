@@ -41,21 +41,12 @@ static submod_status check(const submod_problem *problem, const double *x,
                            const submod_fista_settings *s)
 {
     submod_status status = submodi_problem_check(who, problem);
-    if (status != SUBMOD_OK) {
-        return status;
+    status = status ? status : submodi_require_given(who, "x", x);
+    if (status == SUBMOD_OK && !problem->prox) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: the problem needs a prox", who);
     }
-    if (!x || !problem->prox) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s", who,
-                            x ? "the problem needs a prox" : "x is NULL");
-    }
-    if (!isfinite(s->lipschitz)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: lipschitz = %g must be finite", who,
-                            s->lipschitz);
-    }
-    if (!(s->lipschitz > 0)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: lipschitz = %g must be > 0", who, s->lipschitz);
-    }
-    status = submodi_run_check(who, &s->run);
+    status = status ? status : submodi_require_positive(who, "lipschitz", s->lipschitz);
+    status = status ? status : submodi_run_check(who, &s->run);
     return status ? status : submodi_require_finite(who, "x", x, problem->dimension);
 }
 
@@ -162,11 +153,8 @@ submod_status submod_fista(const submod_problem *problem, double *x,
     submod_work *w = submodi_scope_open(&scope, work);
     size_t n = problem->dimension;
     run r = {.n = n, .L = s.lipschitz, .t = 1, .restart = s.restart, .x = x};
-    double **vectors[] = {&r.y, &r.g, &r.u, &r.point};
-    for (size_t i = 0; i < sizeof vectors / sizeof vectors[0] && status == SUBMOD_OK; i++) {
-        *vectors[i] = submodi_take(w, n, sizeof(double));
-        status = *vectors[i] ? SUBMOD_OK : submodi_nomem(who);
-    }
+    bool good = submodi_take_vectors(w, n, (double **[]){&r.y, &r.g, &r.u, &r.point, NULL});
+    status = good ? SUBMOD_OK : submodi_nomem(who);
     status = status ? status : submodi_monitor_start(&r.monitor, who, problem, &s.run, w);
     if (status == SUBMOD_OK) {
         double f = NAN;

@@ -17,22 +17,14 @@ submod_run_settings submodi_run_defaults(void)
 
 submod_status submodi_run_check(const char *who, const submod_run_settings *s)
 {
-    const struct {
-        const char *name;
-        double value;
-    } numbers[] = {{"time_limit", s->time_limit},
-                   {"tolerance", s->tolerance},
-                   {"gradient_tolerance", s->gradient_tolerance},
-                   {"weight_decay", s->weight_decay}};
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        if (!isfinite(numbers[i].value)) {
-            return submodi_fail(SUBMOD_ENONFINITE, "%s: %s = %g must be finite", who,
-                                numbers[i].name, numbers[i].value);
-        }
-        if (numbers[i].value < 0) {
-            return submodi_fail(SUBMOD_EINVAL, "%s: %s = %g must be >= 0", who, numbers[i].name,
-                                numbers[i].value);
-        }
+    submod_status status = submodi_require_at_least_zero(who, "time_limit", s->time_limit);
+    status = status ? status : submodi_require_at_least_zero(who, "tolerance", s->tolerance);
+    status = status
+                 ? status
+                 : submodi_require_at_least_zero(who, "gradient_tolerance", s->gradient_tolerance);
+    status = status ? status : submodi_require_at_least_zero(who, "weight_decay", s->weight_decay);
+    if (status != SUBMOD_OK) {
+        return status;
     }
     for (size_t i = 0; i < sizeof s->reserved / sizeof s->reserved[0]; i++) {
         if (s->reserved[i]) {

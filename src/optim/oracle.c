@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "base/error.h"
+#include "base/sums_loops.h"
 
 double submodi_dot(const double *x, const double *y, size_t n)
 {
@@ -23,10 +24,7 @@ double submodi_norm(const double *x, size_t n)
         return sqrt(squares);
     }
     /* Squares may overflow or vanish where the norm does not: scale by the largest entry. */
-    double largest = 0;
-    for (size_t i = 0; i < n; i++) {
-        largest = fmax(largest, fabs(x[i]));
-    }
+    double largest = submodi_largest(x, n);
     squares = 0;
     for (size_t i = 0; i < n && largest > 0; i++) {
         squares += x[i] / largest * (x[i] / largest);

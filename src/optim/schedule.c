@@ -11,23 +11,11 @@ submod_schedule submod_schedule_constant(double eta)
     return (submod_schedule){.kind = SUBMOD_SCHEDULE_CONSTANT, .eta = eta};
 }
 
-/* Refuses x unless it is finite and > 0. */
-static submod_status require_positive(const char *name, double x)
-{
-    static const char who[] = "submod_schedule";
-    if (!isfinite(x)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: %s = %g must be finite", who, name, x);
-    }
-    return x > 0 ? SUBMOD_OK : submodi_fail(SUBMOD_EINVAL, "%s: %s = %g must be > 0", who, name, x);
-}
-
 submod_status submod_schedule_check(const submod_schedule *s)
 {
     static const char who[] = "submod_schedule";
-    if (!s) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: schedule is NULL", who);
-    }
-    submod_status status = require_positive("eta", s->eta);
+    submod_status status = submodi_require_given(who, "schedule", s);
+    status = status ? status : submodi_require_positive(who, "eta", s->eta);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -36,7 +24,7 @@ submod_status submod_schedule_check(const submod_schedule *s)
     case SUBMOD_SCHEDULE_INVERSE_SQRT: return SUBMOD_OK;
     case SUBMOD_SCHEDULE_STEP:
     case SUBMOD_SCHEDULE_EXPONENTIAL:
-        status = require_positive("factor", s->factor);
+        status = submodi_require_positive(who, "factor", s->factor);
         return status || s->factor <= 1
                    ? status
                    : submodi_fail(SUBMOD_EINVAL, "%s: factor = %g must be <= 1", who, s->factor);
@@ -44,7 +32,7 @@ submod_status submod_schedule_check(const submod_schedule *s)
         if (s->period == 0) {
             return submodi_fail(SUBMOD_EINVAL, "%s: SUBMOD_SCHEDULE_POLY needs a period > 0", who);
         }
-        return s->power == 0 ? SUBMOD_OK : require_positive("power", s->power);
+        return s->power == 0 ? SUBMOD_OK : submodi_require_positive(who, "power", s->power);
     case SUBMOD_SCHEDULE_POLYAK:
         return s->eta < 2 ? SUBMOD_OK
                           : submodi_fail(SUBMOD_EINVAL, "%s: eta = %g must be < 2", who, s->eta);

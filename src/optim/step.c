@@ -52,16 +52,11 @@ void submod_step_free(submod_step *step)
 submod_status submod_step_apply(submod_step *step, double eta, const double *g, double *x)
 {
     static const char who[] = "submod_step_apply";
-    if (!step || !g || !x) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, !step ? "step" : !g ? "g" : "x");
-    }
-    if (!isfinite(eta)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: eta = %g must be finite", who, eta);
-    }
-    if (!(eta > 0)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: eta = %g must be > 0", who, eta);
-    }
-    submod_status status = submodi_require_finite(who, "g", g, step->n);
+    submod_status status = submodi_require_given(who, "step", step);
+    status = status ? status : submodi_require_given(who, "g", g);
+    status = status ? status : submodi_require_given(who, "x", x);
+    status = status ? status : submodi_require_positive(who, "eta", eta);
+    status = status ? status : submodi_require_finite(who, "g", g, step->n);
     status = status ? status : submodi_require_finite(who, "x", x, step->n);
     if (status != SUBMOD_OK) {
         return status;

@@ -15,7 +15,7 @@
 
 bool submodi_can_cardinality(const submod_fn *fn)
 {
-    return fn->cardinality;
+    return fn->traits.cardinality;
 }
 
 /* order = the elements by descending x - w / lambda: u falls along it. */
@@ -56,9 +56,7 @@ static submod_status solve(const submodi_prox_problem *p, double *u, double *s, 
         return submodi_nomem(p->who);
     }
     submod_status status = falling_order(p, state, x, order, w);
-    if (status == SUBMOD_OK) {
-        status = submodi_fn_chain(p->fn, state, order, n, g);
-    }
+    status = status ? status : submodi_fn_chain(p->fn, state, order, n, g);
     if (status != SUBMOD_OK) {
         return status;
     }

@@ -119,9 +119,7 @@ static submod_status check(const submod_fn *fn, const double *x, double lambda, 
             status = add_greedy(fn, order, 1, g);
         }
         double empty = 0;
-        if (status == SUBMOD_OK) {
-            status = submod_fn_eval(fn, order, 0, &empty);
-        }
+        status = status ? status : submod_fn_eval(fn, order, 0, &empty);
         if (status == SUBMOD_OK) {
             submod_certificate_report r = report_on(n, x, lambda, u, s, b, g, empty);
             if (isfinite(r.primal) && isfinite(r.dual) && isfinite(r.gap)) {
@@ -148,20 +146,18 @@ submod_status submod_certificate_check(const submod_fn *fn, const double *x, dou
     if (!fn || !x || !u || !s || !combination || !report) {
         return submodi_fail(SUBMOD_EINVAL, "%s: an argument is NULL", who);
     }
-    if (!isfinite(lambda)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: lambda = %g must be finite", who, lambda);
-    }
-    if (!(lambda > 0)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: lambda = %g must be > 0", who, lambda);
-    }
+    submod_status status = submodi_require_positive(who, "lambda", lambda);
     size_t n = submod_fn_size(fn);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
     if (submod_combination_count(combination) == 0 || submod_combination_size(combination) != n) {
         return submodi_fail(SUBMOD_EINVAL,
                             "%s: the combination must have at least one order, of %zu elements",
                             who, n);
     }
-    submod_status status = submodi_require_finite(who, "x", x, n);
-    status = status == SUBMOD_OK ? submodi_require_finite(who, "u", u, n) : status;
-    status = status == SUBMOD_OK ? submodi_require_finite(who, "s", s, n) : status;
+    status = submodi_require_finite(who, "x", x, n);
+    status = status ? status : submodi_require_finite(who, "u", u, n);
+    status = status ? status : submodi_require_finite(who, "s", s, n);
     return status == SUBMOD_OK ? check(fn, x, lambda, u, s, combination, report) : status;
 }

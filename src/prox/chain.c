@@ -206,18 +206,12 @@ submod_status submodi_prox_chain(const submodi_prox_problem *problem, double *u,
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     path p = {.n = n, .lambda = problem->lambda};
+    double **vectors[] = {&p.x, &p.out, &p.in, &p.low, &p.high, &p.u, &p.s, NULL};
     p.order = submodi_take(w, n, sizeof *p.order);
-    p.x = submodi_take(w, n, sizeof *p.x);
     p.sum = submodi_take(w, n + 1, sizeof *p.sum);
-    p.out = submodi_take(w, n, sizeof *p.out);
-    p.in = submodi_take(w, n, sizeof *p.in);
-    p.low = submodi_take(w, n, sizeof *p.low);
-    p.high = submodi_take(w, n, sizeof *p.high);
-    p.u = submodi_take(w, n, sizeof *p.u);
-    p.s = submodi_take(w, n, sizeof *p.s);
     p.knots = submodi_take(w, n, 2 * sizeof *p.knots);
     submod_status status = SUBMOD_OK;
-    if (p.order && p.x && p.sum && p.out && p.in && p.low && p.high && p.u && p.s && p.knots) {
+    if (submodi_take_vectors(w, n, vectors) && p.order && p.sum && p.knots) {
         lay_out(problem->fn->ctx, problem->x, &p);
         run(&p);
         for (size_t i = 0; i < n; i++) {

@@ -7,7 +7,7 @@
 
 bool submodi_can_closed_form(const submod_fn *fn)
 {
-    return fn->modular;
+    return fn->traits.modular;
 }
 
 submod_status submodi_prox_closed_form(const submodi_prox_problem *p, double *u, double *s,
@@ -20,13 +20,8 @@ submod_status submodi_prox_closed_form(const submodi_prox_problem *p, double *u,
     void *state = submodi_take(w, submodi_fn_state_size(p->fn), 1);
     submod_status status = order && state ? SUBMOD_OK : submodi_nomem(p->who);
     if (status == SUBMOD_OK) {
-        for (size_t i = 0; i < n; i++) {
-            order[i] = (int32_t)i;
-        }
-        status = submodi_fn_reset(p->fn, state);
-    }
-    if (status == SUBMOD_OK) {
-        status = submodi_fn_chain(p->fn, state, order, n, s);
+        submodi_ascending(order, n);
+        status = submodi_fn_greedy(p->fn, state, order, s);
         info->oracle_calls = 1;
     }
     for (size_t i = 0; status == SUBMOD_OK && i < n; i++) {

@@ -63,31 +63,25 @@ static submod_status take_arrays(decomposition *d, submod_work *w)
     size_t n = d->p->fn->n;
     d->state = submodi_take(w, submodi_fn_state_size(d->p->fn), 1);
     d->order = submodi_take(w, n, sizeof *d->order);
-    d->x = submodi_take(w, n, sizeof *d->x);
-    d->gain = submodi_take(w, n, sizeof *d->gain);
-    d->z = submodi_take(w, n, sizeof *d->z);
     d->in = submodi_take(w, n, sizeof *d->in);
     d->rank = submodi_take(w, n, sizeof *d->rank);
     d->rest = submodi_take(w, n, sizeof *d->rest);
-    d->scratch = submodi_take(w, n, sizeof *d->scratch);
     d->parts = submodi_take(w, n / 2 + 1, sizeof *d->parts);
     d->by_median = submodi_take(w, n / 2 + 1, sizeof *d->by_median);
     d->split = submodi_take(w, n / 2 + 1, sizeof *d->split);
     d->next_parts = submodi_take(w, n / 2 + 1, sizeof *d->next_parts);
     d->next_by_median = submodi_take(w, n / 2 + 1, sizeof *d->next_by_median);
-    return d->state && d->order && d->x && d->gain && d->z && d->in && d->rank && d->rest &&
-                   d->scratch && d->parts && d->by_median && d->split && d->next_parts &&
-                   d->next_by_median
-               ? SUBMOD_OK
-               : submodi_nomem(d->p->who);
+    double **vectors[] = {&d->x, &d->gain, &d->z, &d->scratch, NULL};
+    bool good = submodi_take_vectors(w, n, vectors) && d->state && d->order && d->in && d->rank &&
+                d->rest && d->parts && d->by_median && d->split && d->next_parts &&
+                d->next_by_median;
+    return good ? SUBMOD_OK : submodi_nomem(d->p->who);
 }
 
 static submod_status chain(decomposition *d)
 {
-    const submod_fn *fn = d->p->fn;
-    submod_status status = submodi_fn_reset(fn, d->state);
     d->info->oracle_calls++;
-    return status == SUBMOD_OK ? submodi_fn_chain(fn, d->state, d->order, fn->n, d->gain) : status;
+    return submodi_fn_greedy(d->p->fn, d->state, d->order, d->gain);
 }
 
 static double mean(const double *a, size_t k)
@@ -298,11 +292,9 @@ static submod_status solve(decomposition *d, double *u, double *s, submod_work *
         return status;
     }
     size_t n = d->p->fn->n;
-    for (size_t i = 0; i < n; i++) {
-        d->order[i] = (int32_t)i;
-        d->rank[i] = (int32_t)i;
-        d->x[i] = d->p->x[i];
-    }
+    submodi_ascending(d->order, n);
+    submodi_ascending(d->rank, n);
+    memcpy(d->x, d->p->x, n * sizeof *d->x);
     d->parts[0] = (submodi_part){0, n};
     d->by_median[0] = 0;
     d->count = 1;

@@ -86,9 +86,7 @@ submod_status submodi_prox_greedy_path(const submodi_prox_problem *p, double *u,
     submod_status status = order && gain && x && pools ? SUBMOD_OK : submodi_nomem(p->who);
     submod_lovasz_settings vertex = submod_lovasz_defaults();
     vertex.ties = SUBMOD_TIES_INDEX;
-    if (status == SUBMOD_OK) {
-        status = submod_lovasz(p->fn, p->x, NULL, s, order, &vertex, w);
-    }
+    status = status ? status : submod_lovasz(p->fn, p->x, NULL, s, order, &vertex, w);
     if (status == SUBMOD_OK) {
         for (size_t i = 0; i < n; i++) {
             gain[i] = s[order[i]];

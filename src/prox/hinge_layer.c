@@ -203,9 +203,7 @@ static submod_status run(layer *x, const submod_gradient *prox, const submod_gra
 {
     submodi_batch *batch = &x->batch;
     submod_status status = submodi_batch_prepare(batch, gradient, w);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_gradient(batch->who, prox, &batch->scores);
-    }
+    status = status ? status : submodi_require_gradient(batch->who, prox, &batch->scores);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -224,7 +222,7 @@ submod_status submod_prox_lovasz_hinge(const submod_scores *scores, const submod
     submod_loss_settings per_image = submod_loss_defaults();
     per_image.per_image = 1;
     layer x = {.lambda = lambda};
-    submod_status status = submodi_require_lambda(who, lambda);
+    submod_status status = submodi_require_positive(who, "lambda", lambda);
     if (status == SUBMOD_OK) {
         status = submodi_batch_start(&x.batch, who, SUBMODI_HINGE, scores, labels,
                                      settings ? settings : &per_image);

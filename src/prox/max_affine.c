@@ -44,33 +44,18 @@ typedef struct pieces {
     submod_work *work;
 } pieces;
 
-static double largest_of(const double *x, size_t n)
-{
-    double largest = 0;
-    for (size_t i = 0; i < n; i++) {
-        largest = fmax(largest, fabs(x[i]));
-    }
-    return largest;
-}
-
 static bool allocate(pieces *p)
 {
-    submod_work *w = p->work;
-    p->y = submodi_take(w, p->n, sizeof *p->y);
-    p->s = submodi_take(w, p->n, sizeof *p->s);
-    p->t = submodi_take(w, p->n, sizeof *p->t);
-    p->u = submodi_take(w, p->n, sizeof *p->u);
-    p->row = submodi_take(w, p->n, sizeof *p->row);
-    p->offsets = submodi_take(w, p->m, sizeof *p->offsets);
-    p->heights = submodi_take(w, p->m, sizeof *p->heights);
-    p->weights = submodi_take(w, p->m, sizeof *p->weights);
-    return p->y && p->s && p->t && p->u && p->row && p->offsets && p->heights && p->weights;
+    double **per_entry[] = {&p->y, &p->s, &p->t, &p->u, &p->row, NULL};
+    double **per_piece[] = {&p->offsets, &p->heights, &p->weights, NULL};
+    return submodi_take_vectors(p->work, p->n, per_entry) &&
+           submodi_take_vectors(p->work, p->m, per_piece);
 }
 
 /* Chooses sigma and converts the problem to its units. */
 static submod_status scale(pieces *p)
 {
-    double largest = largest_of(p->a, p->m * p->n);
+    double largest = submodi_largest(p->a, p->m * p->n);
     int exponent = 0;
     frexp(largest, &exponent);
     exponent = exponent < -500 ? -500 : exponent;
@@ -88,7 +73,7 @@ static submod_status scale(pieces *p)
     for (size_t j = 0; j < p->m; j++) {
         p->offsets[j] = p->lambda * p->b[j] / p->sigma / p->sigma;
     }
-    double size = largest_of(p->y, p->n) * (double)p->n + largest_of(p->offsets, p->m);
+    double size = submodi_largest(p->y, p->n) * (double)p->n + submodi_largest(p->offsets, p->m);
     return isfinite(size) && largest / p->sigma <= 0x1p400
                ? SUBMOD_OK
                : submodi_fail(SUBMOD_ENUMERIC, "%s: lambda x, lambda b or a is too large", who);
@@ -254,13 +239,8 @@ static submod_status require_arguments(const pieces *p, const double *weights)
     if (p->m > SIZE_MAX / sizeof(double) / p->n || p->n > INT32_MAX) {
         return submodi_fail(SUBMOD_EINVAL, "%s: m * n is too large", who);
     }
-    if (!isfinite(p->lambda)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: lambda = %g must be finite", who, p->lambda);
-    }
-    if (!(p->lambda > 0)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: lambda = %g must be > 0", who, p->lambda);
-    }
-    submod_status status = submodi_require_finite(who, "a", p->a, p->m * p->n);
+    submod_status status = submodi_require_positive(who, "lambda", p->lambda);
+    status = status ? status : submodi_require_finite(who, "a", p->a, p->m * p->n);
     status = status ? status : submodi_require_finite(who, "b", p->b, p->m);
     status = status ? status : submodi_require_finite(who, "x", p->x, p->n);
     if (status == SUBMOD_OK && weights) {
@@ -291,15 +271,9 @@ submod_status submod_prox_max_affine(size_t m, size_t n, const double *a, const 
     }
     if (outcome >= 0) {
         found.seconds = submodi_seconds() - begin;
-        if (u) {
-            memcpy(u, p.u, n * sizeof *u);
-        }
-        if (weights) {
-            memcpy(weights, p.weights, m * sizeof *weights);
-        }
-        if (info) {
-            *info = found;
-        }
+        submodi_copy_out(u, p.u, n, sizeof *u);
+        submodi_copy_out(weights, p.weights, m, sizeof *weights);
+        submodi_copy_out(info, &found, 1, sizeof *info);
     }
     submodi_scope_close(&scope);
     return outcome;

@@ -1,12 +1,12 @@
 /* The one entry to all proximal operators: checks the arguments, picks the method, and measures the
  * gap of what it found. Cost: that of the method and of gap.c. */
 #include <math.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/settings.h"
+#include "base/sums_loops.h"
 #include "prox/combination.h"
 #include "prox/gap.h"
 #include "prox/solver.h"
@@ -60,17 +60,11 @@ static submod_status require_settings(const submod_prox_settings *s)
 
 static submod_status require_problem(const submodi_prox_problem *p)
 {
-    if (!p->fn || !p->x) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, p->fn ? "x" : "fn");
-    }
-    if (!isfinite(p->lambda)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: lambda = %g must be finite", who, p->lambda);
-    }
-    if (!(p->lambda > 0)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: lambda = %g must be > 0", who, p->lambda);
-    }
-    submod_status status = require_settings(p->settings);
-    return status == SUBMOD_OK ? submodi_require_finite(who, "x", p->x, p->fn->n) : status;
+    submod_status status = submodi_require_given(who, "fn", p->fn);
+    status = status ? status : submodi_require_given(who, "x", p->x);
+    status = status ? status : submodi_require_positive(who, "lambda", p->lambda);
+    status = status ? status : require_settings(p->settings);
+    return status ? status : submodi_require_finite(who, "x", p->x, p->fn->n);
 }
 
 /* The method asked for, or the first that can handle fn. NULL and an error message if there is
@@ -98,10 +92,7 @@ static const method *choose(const submod_fn *fn, submod_prox_method wanted)
 static submod_status compose_with_hinge(const submodi_prox_problem *p, double *u, double *s)
 {
     size_t n = p->fn->n;
-    double largest = 0;
-    for (size_t i = 0; i < n; i++) {
-        largest = fmax(largest, fabs(s[i]));
-    }
+    double largest = submodi_largest(s, n);
     for (size_t i = 0; i < n; i++) {
         if (s[i] < -1e-9 * largest) { /* far beyond rounding */
             return submodi_fail(
@@ -132,9 +123,7 @@ static submod_status solve(const submodi_prox_problem *p, const method *m, doubl
     }
     submod_status status = p->settings->hinge ? compose_with_hinge(p, u, s) : SUBMOD_OK;
     double allowed;
-    if (status == SUBMOD_OK) {
-        status = submodi_prox_gap(p, u, s, info, &allowed, w);
-    }
+    status = status ? status : submodi_prox_gap(p, u, s, info, &allowed, w);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -174,19 +163,13 @@ submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, d
     double *own_s = submodi_take(w, fn->n, sizeof *own_s);
     status = own_u && own_s ? solve(&p, m, own_u, own_s, &found, w) : submodi_nomem(who);
     if (status >= 0) {
-        if (u) {
-            memcpy(u, own_u, fn->n * sizeof *u);
-        }
-        if (s) {
-            memcpy(s, own_s, fn->n * sizeof *s);
-        }
+        submodi_copy_out(u, own_u, fn->n, sizeof *u);
+        submodi_copy_out(s, own_s, fn->n, sizeof *s);
         if (chosen.combination) {
             submodi_combination_move(chosen.combination, &combination);
         }
-        if (info) {
-            found.seconds = submodi_seconds() - start;
-            *info = found;
-        }
+        found.seconds = submodi_seconds() - start;
+        submodi_copy_out(info, &found, 1, sizeof *info);
     }
     submodi_combination_clear(&combination);
     submodi_scope_close(&scope);

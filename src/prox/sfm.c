@@ -153,9 +153,7 @@ static submod_status base_by_prox(search *f)
 /* Measures the size of F, which rounding errors are relative to, with one chain. */
 static submod_status measure_scale(search *f)
 {
-    for (size_t i = 0; i < f->n; i++) {
-        f->list[i] = (int32_t)i;
-    }
+    submodi_ascending(f->list, f->n);
     submod_status status = submod_fn_chain(f->fn, f->list, f->n, f->gains, f->work);
     f->info->oracle_calls++;
     f->scale = 0;
@@ -226,10 +224,8 @@ static submod_status extremes_from_base(search *f)
 
 static submod_status by_minimizer(search *f)
 {
-    for (size_t i = 0; i < f->n; i++) {
-        f->list[i] = (int32_t)i;
-        f->gains[i] = 0;
-    }
+    submodi_ascending(f->list, f->n);
+    memset(f->gains, 0, f->n * sizeof *f->gains);
     submod_status status = SUBMOD_OK;
     for (int i = SMALLEST; status == SUBMOD_OK && i < EXTREMES; i++) {
         f->info->oracle_calls++;
@@ -244,9 +240,7 @@ static submod_status by_minimizer(search *f)
 
 static submod_status by_all_subsets(search *f)
 {
-    for (size_t i = 0; i < f->n; i++) {
-        f->list[i] = (int32_t)i;
-    }
+    submodi_ascending(f->list, f->n);
     submodi_subsets of = {.fn = f->fn, .elements = f->list, .n = f->n};
     submodi_minimisers found;
     submod_status status = submodi_try_all_subsets(who, &of, &found, f->work);
@@ -370,22 +364,14 @@ submod_status submod_sfm(const submod_fn *fn, uint8_t *smallest, uint8_t *larges
     f.work = submodi_scope_open(&scope, work);
     status = allocate(&f) ? solve(&f, s || info) : submodi_nomem(who);
     if (status >= 0) {
-        if (smallest) {
-            memcpy(smallest, f.set[SMALLEST], f.n);
-        }
-        if (largest) {
-            memcpy(largest, f.set[LARGEST], f.n);
-        }
-        if (s) {
-            memcpy(s, f.s, f.n * sizeof *s);
-        }
+        submodi_copy_out(smallest, f.set[SMALLEST], f.n, 1);
+        submodi_copy_out(largest, f.set[LARGEST], f.n, 1);
+        submodi_copy_out(s, f.s, f.n, sizeof *s);
         if (chosen.combination && found.method == SUBMOD_SFM_MIN_NORM) {
             submodi_combination_move(chosen.combination, &f.found);
         }
         found.seconds = submodi_seconds() - begin;
-        if (info) {
-            *info = found;
-        }
+        submodi_copy_out(info, &found, 1, sizeof *info);
     }
     submodi_combination_clear(&f.found);
     submodi_scope_close(&scope);

@@ -81,25 +81,16 @@ static submod_status note(checker *c, property *p, double amount, const int32_t 
     if (!is_news(c, p, amount)) {
         return SUBMOD_OK;
     }
-    submod_counterexample *x = p->example;
-    if (!x->set && k) {
-        x->set = submodi_alloc(c->fn->n, sizeof *x->set);
-        if (!x->set) {
-            return submodi_nomem(who);
-        }
+    int32_t *copy = k ? submodi_alloc(k, sizeof *copy) : NULL;
+    if (k && !copy) {
+        return submodi_nomem(who);
     }
     for (size_t i = 0; i < k; i++) {
-        x->set[i] = set[i];
+        copy[i] = set[i];
     }
-    if (k == 0) {
-        submodi_free(x->set);
-        x->set = NULL;
-    }
-    x->set_size = k;
-    x->e = e;
-    x->f = f;
-    x->left = left;
-    x->right = right;
+    submodi_free(p->example->set);
+    *p->example = (submod_counterexample){
+        .set = copy, .set_size = k, .e = e, .f = f, .left = left, .right = right};
     p->worst = amount;
     *p->holds = 0;
     return SUBMOD_OK;
@@ -319,11 +310,10 @@ static submod_status run(checker *c)
 submod_status submod_fn_check(const submod_fn *fn, submod_check_report *report,
                               const submod_check_settings *settings)
 {
-    if (!fn || !report) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, fn ? "report" : "fn");
-    }
     submod_check_settings s = submod_check_defaults();
-    submod_status status = submodi_read_settings(who, "submod_check_defaults", settings, &s);
+    submod_status status = submodi_require_given(who, "fn", fn);
+    status = status ? status : submodi_require_given(who, "report", report);
+    status = status ? status : submodi_read_settings(who, "submod_check_defaults", settings, &s);
     status = status ? status : require_settings(&s);
     if (status != SUBMOD_OK) {
         return status;
@@ -341,9 +331,7 @@ submod_status submod_fn_check(const submod_fn *fn, submod_check_report *report,
     if (!c.list) {
         return submodi_nomem(who);
     }
-    for (size_t e = 0; e < fn->n; e++) {
-        c.list[e] = (int32_t)e;
-    }
+    submodi_ascending(c.list, fn->n);
     submod_rng_seed(&c.rng, s.seed);
     status = run(&c);
     submodi_free(c.list);

@@ -41,9 +41,7 @@ submod_status submodi_require_disjoint_sets(const char *who, size_t n, const cha
     }
     memset(seen, 0, bytes);
     submod_status status = mark(who, n, name_a, a, ka, seen);
-    if (status == SUBMOD_OK) {
-        status = mark(who, n, name_b, b, kb, seen);
-    }
+    status = status ? status : mark(who, n, name_b, b, kb, seen);
     if (seen != few) {
         submodi_free(seen);
     }

@@ -8,14 +8,11 @@
 submod_status submod_fn_eval(const submod_fn *fn, const int32_t *set, size_t k, double *value)
 {
     static const char who[] = "submod_fn_eval";
-    if (!fn || !value) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, fn ? "value" : "fn");
-    }
-    submod_status status = submodi_require_set(who, fn->n, "set", set, k);
+    submod_status status = submodi_require_given(who, "fn", fn);
+    status = status ? status : submodi_require_given(who, "value", value);
+    status = status ? status : submodi_require_set(who, fn->n, "set", set, k);
     double v;
-    if (status == SUBMOD_OK) {
-        status = submodi_fn_eval(fn, set, k, &v);
-    }
+    status = status ? status : submodi_fn_eval(fn, set, k, &v);
     if (status == SUBMOD_OK) {
         *value = v;
     }
@@ -26,10 +23,9 @@ submod_status submod_fn_chain(const submod_fn *fn, const int32_t *order, size_t 
                               submod_work *work)
 {
     static const char who[] = "submod_fn_chain";
-    if (!fn || (!gains && k)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, fn ? "gains" : "fn");
-    }
-    submod_status status = submodi_require_set(who, fn->n, "order", order, k);
+    submod_status status = submodi_require_given(who, "fn", fn);
+    status = status || !k ? status : submodi_require_given(who, "gains", gains);
+    status = status ? status : submodi_require_set(who, fn->n, "order", order, k);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -148,11 +144,9 @@ submod_status submod_state_gain(submod_state *state, int32_t e, double *gain)
 {
     static const char who[] = "submod_state_gain";
     submod_status status = require_new_element(who, state, e);
+    status = status ? status : submodi_require_given(who, "gain", gain);
     if (status != SUBMOD_OK) {
         return status;
-    }
-    if (!gain) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: gain is NULL", who);
     }
     double value;
     status = submodi_fn_gain(state->fn, state->oracle, e, &value);

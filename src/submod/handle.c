@@ -25,7 +25,7 @@ submod_status submodi_require_size(const char *who, size_t n, submod_fn **fn)
 
 submod_status submodi_require_depth(const char *who, size_t depth)
 {
-    return depth < SUBMOD_DEPTH_MAX
+    return depth + 1 < SUBMOD_DEPTH_MAX
                ? SUBMOD_OK
                : submodi_fail(SUBMOD_EUNSUPPORTED,
                               "%s: combinations would be nested more than %d deep; build the "
@@ -40,26 +40,20 @@ static submod_status new_handle(const char *name, size_t n, const submod_fn_ops 
     if (!f) {
         return submodi_nomem(name);
     }
-    f->ops = *ops;
-    f->ctx = ctx;
-    f->n = n;
-    f->name = name;
-    f->custom = custom;
-    f->modular = false;
-    f->cardinality = false;
-    f->minimize_parts = NULL;
-    f->depth = 1;
+    *f = (submod_fn){.ops = *ops, .ctx = ctx, .n = n, .name = name, .custom = custom};
     atomic_init(&f->owners, 1);
     *fn = f;
     return SUBMOD_OK;
 }
 
-submod_status submodi_fn_new(const char *name, size_t n, const submod_fn_ops *ops, void *ctx,
-                             submod_fn **fn)
+submod_status submodi_fn_new(const char *name, size_t n, const submod_fn_ops *ops,
+                             const submodi_traits *traits, void *ctx, submod_fn **fn)
 {
     submod_status status = new_handle(name, n, ops, ctx, false, fn);
-    if (status != SUBMOD_OK && ops->destroy) {
+    if (status != SUBMOD_OK) {
         ops->destroy(ctx);
+    } else if (traits) {
+        (*fn)->traits = *traits;
     }
     return status;
 }
@@ -68,11 +62,9 @@ submod_status submod_fn_custom(size_t n, const submod_fn_ops *ops, void *ctx, su
 {
     static const char who[] = "submod_fn_custom";
     submod_status status = submodi_require_size(who, n, fn);
+    status = status ? status : submodi_require_given(who, "ops", ops);
     if (status != SUBMOD_OK) {
         return status;
-    }
-    if (!ops) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: ops is NULL", who);
     }
     if (ops->struct_size != sizeof *ops) {
         return submodi_fail(SUBMOD_EINVAL,
@@ -183,7 +175,8 @@ size_t submodi_fn_state_size(const submod_fn *fn)
 submod_status submodi_fn_reset(const submod_fn *fn, void *state)
 {
     if (fn->ops.push) {
-        return callback_status(fn, "reset", fn->ops.reset(fn->ctx, state));
+        return fn->ops.reset ? callback_status(fn, "reset", fn->ops.reset(fn->ctx, state))
+                             : SUBMOD_OK;
     }
     listed *list = state;
     list->k = 0;
@@ -245,6 +238,13 @@ submod_status submodi_fn_chain(const submod_fn *fn, void *state, const int32_t *
     return status;
 }
 
+submod_status submodi_fn_greedy(const submod_fn *fn, void *state, const int32_t *order,
+                                double *gains)
+{
+    submod_status status = submodi_fn_reset(fn, state);
+    return status ? status : submodi_fn_chain(fn, state, order, fn->n, gains);
+}
+
 submod_status submodi_fn_tied(const submod_fn *fn, void *state, const int32_t *elements, size_t k,
                               double *gains)
 {
@@ -263,8 +263,8 @@ submod_status submodi_fn_minimize_parts(const submod_fn *fn, const int32_t *orde
                                         const int32_t *rank, const submodi_part *parts,
                                         size_t nparts, const double *z, uint8_t *in)
 {
-    if (fn->minimize_parts) {
-        return fn->minimize_parts(fn->ctx, order, rank, parts, nparts, z, in);
+    if (fn->traits.minimize_parts) {
+        return fn->traits.minimize_parts(fn->ctx, order, rank, parts, nparts, z, in);
     }
     submod_status status = SUBMOD_OK;
     for (size_t j = 0; status == SUBMOD_OK && j < nparts; j++) {

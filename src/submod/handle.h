@@ -19,16 +19,21 @@ typedef submod_status submodi_minimize_parts(const void *ctx, const int32_t *ord
                                              const int32_t *rank, const submodi_part *parts,
                                              size_t nparts, const double *z, uint8_t *in);
 
-struct submod_fn {
-    submod_fn_ops ops; /* a copy; callbacks that the function does not have are NULL */
-    void *ctx;
-    size_t n;
-    const char *name;
-    bool custom;      /* callbacks are the user's: their failures need an error message */
+/* What is known about a function beyond its callbacks. */
+typedef struct submodi_traits {
     bool modular;     /* gains depend on the element alone: no order, no sort needed */
     bool cardinality; /* F(A) = h(|A|) + w(A), h concave; modular ones (h = 0) too */
     submodi_minimize_parts *minimize_parts; /* NULL: call minimize part by part */
-    size_t depth; /* 1, and for a combination one more than the deepest of its parts */
+    size_t depth; /* 0, and for a combination one more than the deepest of its parts */
+} submodi_traits;
+
+struct submod_fn {
+    submod_fn_ops ops; /* a copy; callbacks that the function does not have are NULL */
+    submodi_traits traits;
+    void *ctx;
+    size_t n;
+    const char *name;
+    bool custom; /* callbacks are the user's: their failures need an error message */
     atomic_size_t owners;
 };
 
@@ -39,9 +44,10 @@ bool submodi_is_hamming(const submod_fn *fn);
  * the absolute values: ties in exact arithmetic should stay ties. */
 #define SUBMODI_ROUNDING 1e-15
 
-/* Makes a handle for a built-in function. Takes over ctx, even when it fails. */
-submod_status submodi_fn_new(const char *name, size_t n, const submod_fn_ops *ops, void *ctx,
-                             submod_fn **fn);
+/* Makes a handle for a built-in function. A push without reset means that there is no state; traits
+ * may be NULL: none. Takes over ctx, even when it fails. */
+submod_status submodi_fn_new(const char *name, size_t n, const submod_fn_ops *ops,
+                             const submodi_traits *traits, void *ctx, submod_fn **fn);
 
 /* Checks shared by all constructors: n in range and a place for the result. */
 submod_status submodi_require_size(const char *who, size_t n, submod_fn **fn);
@@ -58,6 +64,14 @@ submod_status submodi_require_disjoint_sets(const char *who, size_t n, const cha
                                             const int32_t *a, size_t ka, const char *name_b,
                                             const int32_t *b, size_t kb);
 
+/* list = 0, 1, .., n - 1. */
+static inline void submodi_ascending(int32_t *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        list[i] = (int32_t)i;
+    }
+}
+
 /* The callbacks, for any function: missing ones are derived from eval. Results are finite on
  * success, and every failure has an error message. Elements are not checked again. */
 submod_status submodi_fn_eval(const submod_fn *fn, const int32_t *set, size_t k, double *value);
@@ -67,6 +81,9 @@ submod_status submodi_fn_push(const submod_fn *fn, void *state, int32_t e, doubl
 submod_status submodi_fn_gain(const submod_fn *fn, void *state, int32_t e, double *gain);
 submod_status submodi_fn_chain(const submod_fn *fn, void *state, const int32_t *elements, size_t k,
                                double *gains);
+/* The gains along an order of all elements, from the empty set on. */
+submod_status submodi_fn_greedy(const submod_fn *fn, void *state, const int32_t *order,
+                                double *gains);
 /* Only for functions that have the callback. */
 submod_status submodi_fn_tied(const submod_fn *fn, void *state, const int32_t *elements, size_t k,
                               double *gains);

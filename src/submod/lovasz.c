@@ -7,7 +7,6 @@
  * gains -> g, which writes in random order; x, g -> value.
  */
 #include <math.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -99,21 +98,16 @@ static double sum_by_parts(double (*sum)(const double *, const double *, size_t)
 static bool value_is_safe(const double *x, const int32_t *order, bool sorted, const double *gains,
                           size_t n)
 {
-    double largest = fmax(fabs(x[order[0]]), fabs(x[order[n - 1]]));
-    for (size_t i = 0; !sorted && i < n; i++) {
-        largest = fmax(largest, fabs(x[i]));
-    }
+    double largest =
+        sorted ? fmax(fabs(x[order[0]]), fabs(x[order[n - 1]])) : submodi_largest(x, n);
     return isfinite(largest * sum_by_parts(absolute, x, gains, n));
 }
 
 /* A modular F has the same gains in any order. */
 static submod_status chain_unsorted(const submod_fn *fn, void *state, int32_t *order, double *gains)
 {
-    for (size_t i = 0; i < fn->n; i++) {
-        order[i] = (int32_t)i;
-    }
-    submod_status status = submodi_fn_reset(fn, state);
-    return status == SUBMOD_OK ? submodi_fn_chain(fn, state, order, fn->n, gains) : status;
+    submodi_ascending(order, fn->n);
+    return submodi_fn_greedy(fn, state, order, gains);
 }
 
 /* Order and gains of the greedy chain, both in the memory of w. */
@@ -157,7 +151,7 @@ static submod_status extend(const submod_fn *fn, const double *x, double *value,
     size_t n = fn->n;
     int32_t *order;
     double *gains;
-    bool sorted = order_out || !fn->modular;
+    bool sorted = order_out || !fn->traits.modular;
     submod_status status = greedy(fn, x, ties, sorted, w, &order, &gains);
     if (status != SUBMOD_OK) {
         return status;
@@ -173,9 +167,7 @@ static submod_status extend(const submod_fn *fn, const double *x, double *value,
     for (size_t i = 0; i < n; i++) {
         by_element[order[i]] = gains[i];
     }
-    if (order_out) {
-        memcpy(order_out, order, n * sizeof *order);
-    }
+    submodi_copy_out(order_out, order, n, sizeof *order);
     if (value) {
         *value = sum_by_parts(dot, x, by_element, n);
     }
@@ -187,19 +179,15 @@ submod_status submod_lovasz(const submod_fn *fn, const double *x, double *value,
                             submod_work *work)
 {
     static const char who[] = "submod_lovasz";
-    if (!fn || !x) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, fn ? "x" : "fn");
-    }
     submod_lovasz_settings s = submod_lovasz_defaults();
-    submod_status status = submodi_read_settings(who, "submod_lovasz_defaults", settings, &s);
-    if (status != SUBMOD_OK) {
-        return status;
+    submod_status status = submodi_require_given(who, "fn", fn);
+    status = status ? status : submodi_require_given(who, "x", x);
+    status = status ? status : submodi_read_settings(who, "submod_lovasz_defaults", settings, &s);
+    if (status == SUBMOD_OK && s.ties != SUBMOD_TIES_AVERAGE && s.ties != SUBMOD_TIES_INDEX) {
+        status = submodi_fail(SUBMOD_EINVAL, "%s: ties = %d is unknown; see submod_ties", who,
+                              (int)s.ties);
     }
-    if (s.ties != SUBMOD_TIES_AVERAGE && s.ties != SUBMOD_TIES_INDEX) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: ties = %d is unknown; see submod_ties", who,
-                            (int)s.ties);
-    }
-    status = submodi_require_finite(who, "x", x, fn->n);
+    status = status ? status : submodi_require_finite(who, "x", x, fn->n);
     if (status != SUBMOD_OK) {
         return status;
     }

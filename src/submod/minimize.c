@@ -67,9 +67,7 @@ submod_status submod_fn_minimize(const submod_fn *fn, const int32_t *base, size_
     }
     submod_status status =
         submodi_require_disjoint_sets(who, fn->n, "base", base, nbase, "block", block, nblock);
-    if (status == SUBMOD_OK) {
-        status = require_summable(z, nblock);
-    }
+    status = status ? status : require_summable(z, nblock);
     if (status == SUBMOD_OK && !fn->ops.minimize && nblock > SUBMOD_EXHAUSTIVE_MAX) {
         status =
             submodi_fail(SUBMOD_EUNSUPPORTED,

@@ -254,7 +254,7 @@ START_TEST(parts_one_by_one)
         submod_fn *shifted = problem_watts_strogatz(SIZE, &rng), *fn = NULL;
         ck_assert_ptr_nonnull(shifted);
         ck_assert_ok(submod_fn_scale(shifted, 0.5 + submod_rng_uniform(&rng), &fn));
-        ck_assert_ptr_nonnull(fn->minimize_parts);
+        ck_assert_ptr_nonnull(fn->traits.minimize_parts);
         int32_t order[SIZE], rank[SIZE];
         double z[SIZE];
         uint8_t in[SIZE], alone[SIZE];

@@ -246,7 +246,7 @@ static submod_status require_arguments(const bins *h, double delta)
     if (!(delta > 0 && isfinite(delta))) {
         return submodi_fail(SUBMOD_EINVAL, "%s: delta = %g must be finite and > 0", h->who, delta);
     }
-    return submodi_require_lambda(h->who, h->lambda);
+    return submodi_require_positive(h->who, "lambda", h->lambda);
 }
 
 submod_status submod_prox_jaccard_histogram(size_t n, const float *x, const uint8_t *foreground,
@@ -261,9 +261,7 @@ submod_status submod_prox_jaccard_histogram(size_t n, const float *x, const uint
               .lambda = lambda,
               .threads = submodi_threads_for(n)};
     submod_status status = require_arguments(&h, delta);
-    if (status == SUBMOD_OK) {
-        status = choose_bins(&h, delta);
-    }
+    status = status ? status : choose_bins(&h, delta);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -276,13 +274,9 @@ submod_status submod_prox_jaccard_histogram(size_t n, const float *x, const uint
         if (u) {
             write_pixels(&h, u);
         }
-        if (error) {
-            *error = guaranteed;
-        }
-        if (info) {
-            found.seconds = submodi_seconds() - start;
-            *info = found;
-        }
+        found.seconds = submodi_seconds() - start;
+        submodi_copy_out(error, &guaranteed, 1, sizeof *error);
+        submodi_copy_out(info, &found, 1, sizeof *info);
         status = guaranteed <= delta ? SUBMOD_OK : SUBMOD_INACCURATE;
     }
     submodi_scope_close(&scope);

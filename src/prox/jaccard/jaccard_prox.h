@@ -32,9 +32,6 @@ void submodi_mask_fill(const uint8_t *foreground, size_t n, uint32_t *mask);
 submod_status submodi_jaccard_prox(const submodi_jaccard_problem *p, double *u, double *s,
                                    submod_prox_info *info, submod_work *work);
 
-/* Refuses a lambda that is not finite and > 0. */
-submod_status submodi_require_lambda(const char *who, double lambda);
-
 /* Scratch memory that submodi_jaccard_prox takes from work, for multiplicity NULL and `threads`
  * threads; SIZE_MAX when it does not fit into a size_t. */
 size_t submodi_jaccard_prox_bytes(size_t n, int threads);

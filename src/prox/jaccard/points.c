@@ -1,7 +1,6 @@
 /* The exact Jaccard prox of weighted points: each stands for many equal pixels. Cost: that of the
  * prox in prox.c, by points and not by pixels. */
 #include <math.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
@@ -31,15 +30,6 @@ static submod_status measure(const submodi_jaccard_problem *p, const double *u, 
                : submodi_fail(SUBMOD_ENUMERIC, "%s: the objective overflows", p->who);
 }
 
-submod_status submodi_require_lambda(const char *who, double lambda)
-{
-    if (!isfinite(lambda)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: lambda = %g must be finite", who, lambda);
-    }
-    return lambda > 0 ? SUBMOD_OK
-                      : submodi_fail(SUBMOD_EINVAL, "%s: lambda = %g must be > 0", who, lambda);
-}
-
 static submod_status require_points(const submodi_jaccard_problem *p, const uint8_t *foreground)
 {
     if (p->n > INT32_MAX) {
@@ -58,7 +48,7 @@ static submod_status require_points(const submodi_jaccard_problem *p, const uint
         }
         left -= p->multiplicity[i];
     }
-    submod_status status = submodi_require_lambda(p->who, p->lambda);
+    submod_status status = submodi_require_positive(p->who, "lambda", p->lambda);
     return status == SUBMOD_OK ? submodi_require_finite(p->who, "value", p->x, p->n) : status;
 }
 
@@ -95,15 +85,11 @@ submod_status submod_prox_jaccard_points(size_t count, const double *value,
     if (status == SUBMOD_OK && info) {
         status = measure(&p, own_u, own_s, &found);
     }
-    if (status == SUBMOD_OK && count && u) {
-        memcpy(u, own_u, count * sizeof *u);
-    }
-    if (status == SUBMOD_OK && count && s) {
-        memcpy(s, own_s, count * sizeof *s);
-    }
-    if (status == SUBMOD_OK && info) {
+    if (status == SUBMOD_OK) {
         found.seconds = submodi_seconds() - start;
-        *info = found;
+        submodi_copy_out(u, own_u, count, sizeof *u);
+        submodi_copy_out(s, own_s, count, sizeof *s);
+        submodi_copy_out(info, &found, 1, sizeof *info);
     }
     submodi_scope_close(&scope);
     return status;

@@ -219,9 +219,7 @@ static submod_status solve(const submodi_prox_problem *problem, bool away, doubl
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     submod_status status = submodi_projection_start(&m.p, problem, NULL, NULL, info, w);
-    if (status == SUBMOD_OK) {
-        status = start(&m);
-    }
+    status = status ? status : start(&m);
     if (status == SUBMOD_OK) {
         status = run(&m);
         status = status < 0 ? status : finish(&m, status, u, s);

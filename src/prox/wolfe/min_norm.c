@@ -194,9 +194,7 @@ submod_status submodi_min_norm(const submodi_prox_problem *problem, submodi_watc
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     submod_status status = submodi_projection_start(&m.p, problem, watch, watch_ctx, info, w);
-    if (status == SUBMOD_OK) {
-        status = start(&m);
-    }
+    status = status ? status : start(&m);
     if (status == SUBMOD_OK) {
         status = run(&m);
         if (status >= 0) {

@@ -16,15 +16,6 @@
 
 enum { DEFAULT_ITERATIONS = 100000 };
 
-static double largest_of(const double *x, size_t n)
-{
-    double largest = 0;
-    for (size_t i = 0; i < n; i++) {
-        largest = fmax(largest, fabs(x[i]));
-    }
-    return largest;
-}
-
 static double squared_length(const double *x, size_t n)
 {
     return submodi_sums()->dot(x, x, n);
@@ -34,19 +25,12 @@ static bool allocate(submodi_projection *p)
 {
     size_t n = p->n;
     submod_work *w = p->work;
-    p->y = submodi_take(w, n, sizeof *p->y);
-    p->s = submodi_take(w, n, sizeof *p->s);
-    p->t = submodi_take(w, n, sizeof *p->t);
-    p->vertex = submodi_take(w, n, sizeof *p->vertex);
+    double **vectors[] = {&p->y,      &p->s,     &p->t,   &p->vertex, &p->best_t,
+                          &p->best_g, &p->gains, &p->fit, NULL};
     p->order = submodi_take(w, n, sizeof *p->order);
-    p->best_t = submodi_take(w, n, sizeof *p->best_t);
-    p->best_g = submodi_take(w, n, sizeof *p->best_g);
     p->state = submodi_take(w, submodi_fn_state_size(p->problem->fn), 1);
-    p->gains = submodi_take(w, n, sizeof *p->gains);
-    p->fit = submodi_take(w, n, sizeof *p->fit);
     p->pools = submodi_take(w, n, sizeof *p->pools);
-    return p->y && p->s && p->t && p->vertex && p->order && p->best_t && p->best_g && p->state &&
-           p->gains && p->fit && p->pools;
+    return submodi_take_vectors(w, n, vectors) && p->order && p->state && p->pools;
 }
 
 /* p->order = the elements by descending key. */
@@ -68,8 +52,7 @@ static submod_status chain(submodi_projection *p, const int32_t *order)
 {
     const submod_fn *fn = p->problem->fn;
     p->info->oracle_calls++;
-    submod_status status = submodi_fn_reset(fn, p->state);
-    return status == SUBMOD_OK ? submodi_fn_chain(fn, p->state, order, p->n, p->gains) : status;
+    return submodi_fn_greedy(fn, p->state, order, p->gains);
 }
 
 /* Divides the gains by sigma and writes them to vertex, by element. */
@@ -119,13 +102,11 @@ submod_status submodi_projection_start(submodi_projection *p, const submodi_prox
         return submodi_fail(SUBMOD_ENUMERIC, "%s: lambda x overflows", problem->who);
     }
     submod_status status = sort(p, p->y);
-    if (status == SUBMOD_OK) {
-        status = chain(p, p->order);
-    }
+    status = status ? status : chain(p, p->order);
     if (status != SUBMOD_OK) {
         return status;
     }
-    double largest = fmax(largest_of(p->gains, p->n), largest_of(p->y, p->n));
+    double largest = fmax(submodi_largest(p->gains, p->n), submodi_largest(p->y, p->n));
     int exponent = 0;
     frexp(largest, &exponent);
     p->sigma = ldexp(1, exponent < -1000  ? -1000
@@ -197,9 +178,7 @@ submod_status submodi_projection_look(submodi_projection *p, bool *done)
         p->t[i] = p->y[i] - p->s[i];
     }
     submod_status status = sort(p, p->t);
-    if (status == SUBMOD_OK) {
-        status = submodi_projection_chain(p, p->order, p->vertex);
-    }
+    status = status ? status : submodi_projection_chain(p, p->order, p->vertex);
     *done = true;
     if (status != SUBMOD_OK) {
         return status;

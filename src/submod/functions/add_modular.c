@@ -130,13 +130,10 @@ static bool merge(const shifted *inner, const double *w, double *sum)
 submod_status submod_fn_add_modular(const submod_fn *f, const double *w, submod_fn **fn)
 {
     static const char who[] = "submod_fn_add_modular";
-    if (!f || !w) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, f ? "w" : "f");
-    }
-    submod_status status = submodi_require_size(who, f->n, fn);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_finite(who, "w", w, f->n);
-    }
+    submod_status status = submodi_require_given(who, "f", f);
+    status = status ? status : submodi_require_given(who, "w", w);
+    status = status ? status : submodi_require_size(who, f->n, fn);
+    status = status ? status : submodi_require_finite(who, "w", w, f->n);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -149,7 +146,7 @@ submod_status submod_fn_add_modular(const submod_fn *f, const double *w, submod_
         f = inner->fn;
     } else {
         memcpy(s->w, w, f->n * sizeof *w);
-        status = submodi_require_depth(who, f->depth);
+        status = submodi_require_depth(who, f->traits.depth);
     }
     if (status != SUBMOD_OK) {
         submodi_free(s);
@@ -165,12 +162,8 @@ submod_status submod_fn_add_modular(const submod_fn *f, const double *w, submod_
                          .tied = f->ops.tied ? tied : NULL,
                          .minimize = f->ops.minimize ? minimize : NULL,
                          .destroy = destroy};
-    status = submodi_fn_new("add_modular", f->n, &ops, s, fn);
-    if (status == SUBMOD_OK) {
-        (*fn)->depth = f->depth + 1;
-        (*fn)->modular = f->modular;
-        (*fn)->cardinality = f->cardinality;
-        (*fn)->minimize_parts = f->minimize_parts ? minimize_parts : NULL;
-    }
-    return status;
+    submodi_traits traits = f->traits;
+    traits.depth++;
+    traits.minimize_parts = traits.minimize_parts ? minimize_parts : NULL;
+    return submodi_fn_new("add_modular", f->n, &ops, &traits, s, fn);
 }

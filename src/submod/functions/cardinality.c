@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sort.h"
+#include "base/sums_loops.h"
 #include "submod/handle.h"
 
 typedef struct cardinality {
@@ -143,11 +144,8 @@ static submod_status finish(const char *name, cardinality *tables, submod_fn **f
                          .tied = tied,
                          .minimize = minimize,
                          .destroy = submodi_free};
-    submod_status status = submodi_fn_new(name, tables->n, &ops, tables, fn);
-    if (status == SUBMOD_OK) {
-        (*fn)->cardinality = true;
-    }
-    return status;
+    submodi_traits traits = {.cardinality = true};
+    return submodi_fn_new(name, tables->n, &ops, &traits, tables, fn);
 }
 
 /* A formula for h(k) or for h(k + 1) - h(k), with one parameter. */
@@ -223,10 +221,7 @@ submod_status submod_fn_truncation(size_t n, size_t c, submod_fn **fn)
 /* Requires that h is concave, up to the rounding of numbers as large as its largest. */
 static submod_status require_concave(const char *who, const double *h, size_t n)
 {
-    double largest = 0;
-    for (size_t k = 0; k <= n; k++) {
-        largest = fmax(largest, fabs(h[k]));
-    }
+    double largest = submodi_largest(h, n + 1);
     for (size_t k = 1; k < n; k++) {
         double excess = (h[k + 1] - h[k]) - (h[k] - h[k - 1]);
         if (!(excess <= 4 * DBL_EPSILON * largest)) {
@@ -242,23 +237,14 @@ submod_status submod_fn_cardinality(size_t n, const double *h, submod_fn **fn)
 {
     static const char who[] = "submod_fn_cardinality";
     submod_status status = submodi_require_size(who, n, fn);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    if (!h) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: h is NULL", who);
-    }
-    status = submodi_require_finite(who, "h", h, n + 1);
+    status = status ? status : submodi_require_given(who, "h", h);
+    status = status ? status : submodi_require_finite(who, "h", h, n + 1);
     if (status == SUBMOD_OK && h[0] != 0) {
         status = submodi_fail(SUBMOD_EINVAL, "%s: h[0] = %g must be 0", who, h[0]);
     }
-    if (status == SUBMOD_OK) {
-        status = require_concave(who, h, n);
-    }
+    status = status ? status : require_concave(who, h, n);
     cardinality *c = NULL;
-    if (status == SUBMOD_OK) {
-        status = allocate(who, n, fn, &c);
-    }
+    status = status ? status : allocate(who, n, fn, &c);
     if (status != SUBMOD_OK) {
         return status;
     }

@@ -65,30 +65,6 @@ static submod_status eval(const void *ctx, const int32_t *set, size_t k, double 
     return SUBMOD_OK;
 }
 
-static submod_status require_csr(const char *who, size_t n, const size_t *start,
-                                 const int32_t *items, size_t m)
-{
-    if (start[0] != 0) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: start[0] = %zu must be 0", who, start[0]);
-    }
-    for (size_t e = 0; e < n; e++) {
-        if (start[e + 1] < start[e]) {
-            return submodi_fail(SUBMOD_EINVAL, "%s: start[%zu] = %zu must be >= start[%zu] = %zu",
-                                who, e + 1, start[e + 1], e, start[e]);
-        }
-    }
-    if (start[n] && !items) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: items is NULL", who);
-    }
-    for (size_t i = 0; i < start[n]; i++) {
-        if (items[i] < 0 || (size_t)items[i] >= m) {
-            return submodi_fail(SUBMOD_EINVAL, "%s: items[%zu] = %d is not in [0, %zu)", who, i,
-                                (int)items[i], m);
-        }
-    }
-    return SUBMOD_OK;
-}
-
 static void destroy(void *ctx)
 {
     coverage *c = ctx;
@@ -138,19 +114,13 @@ submod_status submod_fn_coverage(size_t n, const size_t *start, const int32_t *i
 {
     static const char who[] = "submod_fn_coverage";
     submod_status status = submodi_require_size(who, n, fn);
-    if (status != SUBMOD_OK) {
-        return status;
+    status = status ? status : submodi_require_given(who, "start", start);
+    status = status || !m ? status : submodi_require_given(who, "weight", weight);
+    if (status == SUBMOD_OK && m > INT32_MAX) {
+        status = submodi_fail(SUBMOD_EINVAL, "%s: m = %zu must be at most 2^31 - 1", who, m);
     }
-    if (!start || (m && !weight)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, start ? "weight" : "start");
-    }
-    if (m > INT32_MAX) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: m = %zu must be at most 2^31 - 1", who, m);
-    }
-    status = require_csr(who, n, start, items, m);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_nonnegative(who, "weight", weight, m);
-    }
+    status = status ? status : submodi_require_lists(who, n, start, "items", items, m);
+    status = status ? status : submodi_require_nonnegative(who, "weight", weight, m);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -171,5 +141,5 @@ submod_status submod_fn_coverage(size_t n, const size_t *start, const int32_t *i
                          .push = push,
                          .gain = gain,
                          .destroy = destroy};
-    return submodi_fn_new("coverage", n, &ops, c, fn);
+    return submodi_fn_new("coverage", n, &ops, NULL, c, fn);
 }

@@ -144,9 +144,7 @@ submod_status submod_fn_cut(size_t n, size_t m, const int32_t *tail, const int32
         return submodi_fail(SUBMOD_EUNSUPPORTED, "%s: m = %zu must be at most 2^31 - 1", who, m);
     }
     status = require_edges(who, n, m, tail, head);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_nonnegative(who, "weight", weight, m);
-    }
+    status = status ? status : submodi_require_nonnegative(who, "weight", weight, m);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -162,9 +160,6 @@ submod_status submod_fn_cut(size_t n, size_t m, const int32_t *tail, const int32
                          .gain = gain,
                          .minimize = submodi_cut_minimize,
                          .destroy = destroy};
-    status = submodi_fn_new("cut", n, &ops, c, fn);
-    if (status == SUBMOD_OK) {
-        (*fn)->minimize_parts = submodi_cut_minimize_parts;
-    }
-    return status;
+    submodi_traits traits = {.minimize_parts = submodi_cut_minimize_parts};
+    return submodi_fn_new("cut", n, &ops, &traits, c, fn);
 }

@@ -70,16 +70,11 @@ submod_status submod_fn_facility(size_t n, size_t m, const double *benefit, subm
 {
     static const char who[] = "submod_fn_facility";
     submod_status status = submodi_require_size(who, n, fn);
-    if (status != SUBMOD_OK) {
-        return status;
+    status = status || !m ? status : submodi_require_given(who, "benefit", benefit);
+    if (status == SUBMOD_OK && m > SIZE_MAX / sizeof(double) / n) {
+        status = submodi_nomem(who);
     }
-    if (m && !benefit) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: benefit is NULL", who);
-    }
-    if (m > SIZE_MAX / sizeof(double) / n) {
-        return submodi_nomem(who);
-    }
-    status = submodi_require_nonnegative(who, "benefit", benefit, m * n);
+    status = status ? status : submodi_require_nonnegative(who, "benefit", benefit, m * n);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -102,5 +97,5 @@ submod_status submod_fn_facility(size_t n, size_t m, const double *benefit, subm
                          .push = push,
                          .gain = gain,
                          .destroy = submodi_free};
-    return submodi_fn_new("facility", n, &ops, f, fn);
+    return submodi_fn_new("facility", n, &ops, NULL, f, fn);
 }

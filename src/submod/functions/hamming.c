@@ -14,13 +14,6 @@ static submod_status eval(const void *ctx, const int32_t *set, size_t k, double 
     return SUBMOD_OK;
 }
 
-static submod_status reset(const void *ctx, void *state)
-{
-    (void)ctx;
-    (void)state;
-    return SUBMOD_OK;
-}
-
 static submod_status chain(const void *ctx, void *state, const int32_t *elements, size_t k,
                            double *gains)
 {
@@ -70,17 +63,12 @@ submod_status submod_fn_hamming(size_t n, submod_fn **fn)
     }
     *size = (double)n;
     submod_fn_ops ops = {.eval = eval,
-                         .reset = reset,
                          .push = push,
                          .gain = push,
                          .chain = chain,
                          .tied = chain,
                          .minimize = minimize,
                          .destroy = submodi_free};
-    status = submodi_fn_new("hamming", n, &ops, size, fn);
-    if (status == SUBMOD_OK) {
-        (*fn)->modular = true;
-        (*fn)->cardinality = true;
-    }
-    return status;
+    submodi_traits traits = {.modular = true, .cardinality = true};
+    return submodi_fn_new("hamming", n, &ops, &traits, size, fn);
 }

@@ -271,11 +271,9 @@ submod_status submod_fn_jaccard(size_t n, const uint8_t *foreground, submod_fn *
 {
     static const char who[] = "submod_fn_jaccard";
     submod_status status = submodi_require_size(who, n, fn);
+    status = status ? status : submodi_require_given(who, "foreground", foreground);
     if (status != SUBMOD_OK) {
         return status;
-    }
-    if (!foreground) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: foreground is NULL", who);
     }
     size_t words = n / 32 + 1;
     jaccard *j = submodi_alloc(sizeof *j + words * sizeof *j->foreground, 1);
@@ -298,5 +296,5 @@ submod_status submod_fn_jaccard(size_t n, const uint8_t *foreground, submod_fn *
                          .tied = tied,
                          .minimize = minimize,
                          .destroy = submodi_free};
-    return submodi_fn_new("jaccard", n, &ops, j, fn);
+    return submodi_fn_new("jaccard", n, &ops, NULL, j, fn);
 }

@@ -187,19 +187,12 @@ submod_status submod_fn_logdet(size_t n, const double *K, submod_fn **fn)
 {
     static const char who[] = "submod_fn_logdet";
     submod_status status = submodi_require_size(who, n, fn);
-    if (status != SUBMOD_OK) {
-        return status;
+    status = status ? status : submodi_require_given(who, "K", K);
+    if (status == SUBMOD_OK && n > 46340) { /* LAPACK may index with int */
+        status = submodi_fail(SUBMOD_EUNSUPPORTED, "%s: n = %zu must be at most 46340", who, n);
     }
-    if (!K) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: K is NULL", who);
-    }
-    if (n > 46340) { /* LAPACK may index with int */
-        return submodi_fail(SUBMOD_EUNSUPPORTED, "%s: n = %zu must be at most 46340", who, n);
-    }
-    status = submodi_require_finite(who, "K", K, n * n);
-    if (status == SUBMOD_OK) {
-        status = require_symmetric(who, K, n);
-    }
+    status = status ? status : submodi_require_finite(who, "K", K, n * n);
+    status = status ? status : require_symmetric(who, K, n);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -227,5 +220,5 @@ submod_status submod_fn_logdet(size_t n, const double *K, submod_fn **fn)
                          .gain = gain,
                          .chain = chain,
                          .destroy = submodi_free};
-    return submodi_fn_new("logdet", n, &ops, l, fn);
+    return submodi_fn_new("logdet", n, &ops, NULL, l, fn);
 }

@@ -157,7 +157,7 @@ static submod_status new_minor(const char *who, const char *name, const submod_f
         elements_in(inner, original, n);
         f = inner->fn;
     }
-    submod_status status = submodi_require_depth(who, f->depth);
+    submod_status status = submodi_require_depth(who, f->traits.depth);
     minor *m = base && original ? submodi_alloc(1, sizeof *m) : NULL;
     if (!m || status != SUBMOD_OK) {
         submodi_free(m);
@@ -179,13 +179,10 @@ static submod_status new_minor(const char *who, const char *name, const submod_f
                          .tied = f->ops.tied ? tied : NULL,
                          .minimize = f->ops.minimize ? minimize : NULL,
                          .destroy = destroy};
-    status = submodi_fn_new(name, n, &ops, m, fn);
-    if (status == SUBMOD_OK) {
-        (*fn)->depth = f->depth + 1;
-        (*fn)->modular = f->modular;
-        (*fn)->cardinality = f->cardinality;
-    }
-    return status;
+    submodi_traits traits = f->traits;
+    traits.depth++;
+    traits.minimize_parts = NULL;
+    return submodi_fn_new(name, n, &ops, &traits, m, fn);
 }
 
 static int32_t *copy_of(const int32_t *elements, size_t k)
@@ -222,13 +219,9 @@ submod_status submod_fn_restrict(const submod_fn *f, const int32_t *elements, si
                                  submod_fn **fn)
 {
     static const char who[] = "submod_fn_restrict";
-    if (!f) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: f is NULL", who);
-    }
-    submod_status status = submodi_require_size(who, k, fn);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_set(who, f->n, "elements", elements, k);
-    }
+    submod_status status = submodi_require_given(who, "f", f);
+    status = status ? status : submodi_require_size(who, k, fn);
+    status = status ? status : submodi_require_set(who, f->n, "elements", elements, k);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -239,17 +232,11 @@ submod_status submod_fn_contract(const submod_fn *f, const int32_t *elements, si
                                  submod_fn **fn)
 {
     static const char who[] = "submod_fn_contract";
-    if (!f) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: f is NULL", who);
-    }
-    submod_status status = submodi_require_set(who, f->n, "elements", elements, k);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_size(who, f->n - k, fn);
-    }
+    submod_status status = submodi_require_given(who, "f", f);
+    status = status ? status : submodi_require_set(who, f->n, "elements", elements, k);
+    status = status ? status : submodi_require_size(who, f->n - k, fn);
     double base_value;
-    if (status == SUBMOD_OK) {
-        status = submodi_fn_eval(f, elements, k, &base_value);
-    }
+    status = status ? status : submodi_fn_eval(f, elements, k, &base_value);
     if (status != SUBMOD_OK) {
         return status;
     }

@@ -19,13 +19,6 @@ static submod_status eval(const void *ctx, const int32_t *set, size_t k, double 
     return SUBMOD_OK;
 }
 
-static submod_status reset(const void *ctx, void *state)
-{
-    (void)ctx;
-    (void)state;
-    return SUBMOD_OK;
-}
-
 static submod_status push(const void *ctx, void *state, int32_t e, double *gain)
 {
     const double *w = ctx;
@@ -62,13 +55,8 @@ submod_status submod_fn_modular(size_t n, const double *w, submod_fn **fn)
 {
     static const char who[] = "submod_fn_modular";
     submod_status status = submodi_require_size(who, n, fn);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    if (!w) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: w is NULL", who);
-    }
-    status = submodi_require_finite(who, "w", w, n);
+    status = status ? status : submodi_require_given(who, "w", w);
+    status = status ? status : submodi_require_finite(who, "w", w, n);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -78,17 +66,12 @@ submod_status submod_fn_modular(size_t n, const double *w, submod_fn **fn)
     }
     memcpy(copy, w, n * sizeof *copy);
     submod_fn_ops ops = {.eval = eval,
-                         .reset = reset,
                          .push = push,
                          .gain = push,
                          .chain = chain,
                          .tied = chain,
                          .minimize = minimize,
                          .destroy = submodi_free};
-    status = submodi_fn_new("modular", n, &ops, copy, fn);
-    if (status == SUBMOD_OK) {
-        (*fn)->modular = true;
-        (*fn)->cardinality = true;
-    }
-    return status;
+    submodi_traits traits = {.modular = true, .cardinality = true};
+    return submodi_fn_new("modular", n, &ops, &traits, copy, fn);
 }

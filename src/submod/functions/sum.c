@@ -252,21 +252,17 @@ static sum *collect(submod_fn *const *f, const double *coefficient, size_t count
     return fits ? s : NULL;
 }
 
-/* What the terms have in common. */
-typedef struct traits {
-    bool tied, modular, cardinality;
-    size_t depth; /* of the deepest */
-} traits;
-
-static traits traits_of(const sum *s)
+/* What the terms have in common; depth is that of the deepest. */
+static submodi_traits common_traits(const sum *s, bool *all_tied)
 {
-    traits t = {true, true, true, 0};
+    submodi_traits t = {.modular = true, .cardinality = true};
+    *all_tied = true;
     for (size_t i = 0; i < s->count; i++) {
         const submod_fn *f = s->terms[i].fn;
-        t.tied = t.tied && f->ops.tied;
-        t.modular = t.modular && f->modular;
-        t.cardinality = t.cardinality && f->cardinality;
-        t.depth = f->depth > t.depth ? f->depth : t.depth;
+        *all_tied = *all_tied && f->ops.tied;
+        t.modular = t.modular && f->traits.modular;
+        t.cardinality = t.cardinality && f->traits.cardinality;
+        t.depth = f->traits.depth > t.depth ? f->traits.depth : t.depth;
     }
     return t;
 }
@@ -275,9 +271,7 @@ static submod_status new_sum(const char *who, const char *name, submod_fn *const
                              const double *coefficient, size_t count, submod_fn **fn)
 {
     submod_status status = require_terms(who, f, coefficient, count);
-    if (status == SUBMOD_OK) {
-        status = submodi_require_size(who, f[0]->n, fn);
-    }
+    status = status ? status : submodi_require_size(who, f[0]->n, fn);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -286,8 +280,9 @@ static submod_status new_sum(const char *who, const char *name, submod_fn *const
     if (!s) {
         return submodi_nomem(who);
     }
-    traits t = traits_of(s);
-    status = submodi_require_depth(who, t.depth);
+    bool all_tied;
+    submodi_traits traits = common_traits(s, &all_tied);
+    status = submodi_require_depth(who, traits.depth);
     if (status != SUBMOD_OK) {
         destroy(s);
         return status;
@@ -299,18 +294,13 @@ static submod_status new_sum(const char *who, const char *name, submod_fn *const
                          .push = push,
                          .gain = gain,
                          .chain = chain,
-                         .tied = t.tied ? tied : NULL,
+                         .tied = all_tied ? tied : NULL,
                          .minimize = only && only->fn->ops.minimize ? minimize_scaled : NULL,
                          .destroy = destroy};
-    status = submodi_fn_new(name, f[0]->n, &ops, s, fn);
-    if (status == SUBMOD_OK) {
-        bool by_parts = only && only->coefficient > 0 && only->fn->minimize_parts;
-        (*fn)->modular = t.modular;
-        (*fn)->cardinality = t.cardinality;
-        (*fn)->minimize_parts = by_parts ? minimize_scaled_parts : NULL;
-        (*fn)->depth = t.depth + 1;
-    }
-    return status;
+    bool by_parts = only && only->coefficient > 0 && only->fn->traits.minimize_parts;
+    traits.minimize_parts = by_parts ? minimize_scaled_parts : NULL;
+    traits.depth++;
+    return submodi_fn_new(name, f[0]->n, &ops, &traits, s, fn);
 }
 
 submod_status submod_fn_sum(submod_fn *const *f, const double *coefficient, size_t count,

@@ -99,9 +99,7 @@ submod_status submodi_baseline_call(const submodi_baseline *baseline, const subm
     if (status == SUBMOD_OK && baseline->prepare) {
         status = baseline->prepare(&x);
     }
-    if (status == SUBMOD_OK) {
-        status = run(&x, loss, w);
-    }
+    status = status ? status : run(&x, loss, w);
     submodi_scope_close(&scope);
     return status;
 }

@@ -79,20 +79,19 @@ submod_status submodi_batch_start(submodi_batch *batch, const char *who, submodi
 {
     const row *r = &rows[kind];
     *batch = (submodi_batch){.who = who, .multilabel = r->multilabel};
-    if (!scores || !labels) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, scores ? "labels" : "scores");
+    submod_status status = submodi_require_given(who, "scores", scores);
+    status = status ? status : submodi_require_given(who, "labels", labels);
+    if (status == SUBMOD_OK && r->binary && scores->classes != 1) {
+        status =
+            submodi_fail(SUBMOD_EINVAL, "%s: scores.classes = %zu must be 1: one score per pixel",
+                         who, scores->classes);
     }
-    if (r->binary && scores->classes != 1) {
-        return submodi_fail(SUBMOD_EINVAL,
-                            "%s: scores.classes = %zu must be 1: one score per pixel", who,
-                            scores->classes);
-    }
-    batch->scores = *scores;
-    batch->labels = *labels;
-    submod_status status = submodi_read_loss_settings(who, settings, &batch->given);
+    status = status ? status : submodi_read_loss_settings(who, settings, &batch->given);
     if (status != SUBMOD_OK) {
         return status;
     }
+    batch->scores = *scores;
+    batch->labels = *labels;
     batch->settings = looked_at(&batch->given, r->looks_at);
     batch->activation = batch->settings.from_logits ? r->of_logits : SUBMODI_PROBABILITY;
     return SUBMOD_OK;
@@ -248,28 +247,23 @@ submod_status submodi_require_loss_settings(const char *who, const submod_loss_s
         return submodi_fail(SUBMOD_EINVAL, "%s: engine = %d is unknown; see submod_engine", who,
                             (int)s->engine);
     }
-    if (s->engine == SUBMOD_ENGINE_HISTOGRAM) {
-        submod_status status = submodi_require_bins(who, s->bins, s->delta);
-        if (status != SUBMOD_OK) {
-            return status;
-        }
+    bool histogram = s->engine == SUBMOD_ENGINE_HISTOGRAM;
+    submod_status status = histogram ? submodi_require_bins(who, s->bins, s->delta) : SUBMOD_OK;
+    if (status != SUBMOD_OK) {
+        return status;
     }
     bool listed = s->classes == SUBMOD_CLASSES_LIST;
     if (listed && s->class_count == 0) {
         return submodi_fail(SUBMOD_EINVAL, "%s: class_list is empty; name at least one class", who);
     }
     if (listed) {
-        submod_status status =
-            submodi_require_set(who, C, "class_list", s->class_list, s->class_count);
-        if (status != SUBMOD_OK) {
-            return status;
-        }
+        status = submodi_require_set(who, C, "class_list", s->class_list, s->class_count);
     } else if (s->classes != SUBMOD_CLASSES_PRESENT && s->classes != SUBMOD_CLASSES_ALL) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: classes = %d is unknown; see submod_classes", who,
-                            (int)s->classes);
+        status = submodi_fail(SUBMOD_EINVAL, "%s: classes = %d is unknown; see submod_classes", who,
+                              (int)s->classes);
     }
-    return submodi_require_weights(who, s->class_weight, C, listed ? s->class_list : NULL,
-                                   s->class_count);
+    const int32_t *list = listed ? s->class_list : NULL;
+    return status ? status : submodi_require_weights(who, s->class_weight, C, list, s->class_count);
 }
 
 /* ---- labels ---- */

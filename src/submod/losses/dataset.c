@@ -20,14 +20,12 @@ struct submod_dataset {
 submod_status submod_dataset_create(size_t classes, double delta, submod_dataset **dataset)
 {
     static const char who[] = "submod_dataset_create";
-    if (!dataset) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: dataset is NULL", who);
+    submod_status status = submodi_require_given(who, "dataset", dataset);
+    if (status == SUBMOD_OK && (classes == 0 || classes > INT32_MAX / 4)) {
+        status = submodi_fail(SUBMOD_EINVAL, "%s: classes = %zu must be from 1 to %d", who, classes,
+                              INT32_MAX / 4);
     }
-    if (classes == 0 || classes > INT32_MAX / 4) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: classes = %zu must be from 1 to %d", who, classes,
-                            INT32_MAX / 4);
-    }
-    submod_status status = submodi_require_bins(who, 0, delta);
+    status = status ? status : submodi_require_bins(who, 0, delta);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -192,9 +190,7 @@ submod_status submod_dataset_gradient(const submod_dataset *dataset, const submo
     submod_work *w = submodi_scope_open(&scope, work);
     submodi_batch batch;
     submod_status status = open_batch(who, dataset, scores, labels, gradient, settings, w, &batch);
-    if (status == SUBMOD_OK) {
-        status = require_steepness(who, dataset, gradient->scale);
-    }
+    status = status ? status : require_steepness(who, dataset, gradient->scale);
     if (status == SUBMOD_OK && !submodi_scores_are_good(&batch)) {
         status = submodi_batch_bad_score(&batch);
     }
@@ -239,23 +235,24 @@ submod_status submod_dataset_solve(submod_dataset *dataset, double *loss, double
                                    const submod_loss_settings *settings)
 {
     static const char who[] = "submod_dataset_solve";
-    if (!dataset) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: dataset is NULL", who);
-    }
-    submod_status status = require_counts(who, dataset);
-    size_t C = dataset->classes;
     submod_loss_settings given, s = submod_loss_defaults();
+    submod_status status = submodi_require_given(who, "dataset", dataset);
+    status = status ? status : require_counts(who, dataset);
     status = status ? status : submodi_read_loss_settings(who, settings, &given);
     if (status == SUBMOD_OK) { /* those that matter here */
         s.classes = given.classes;
         s.class_list = given.class_list;
         s.class_count = given.class_count;
         s.class_weight = given.class_weight;
-        status = submodi_require_loss_settings(who, &s, C);
+        status = submodi_require_loss_settings(who, &s, dataset->classes);
     }
-    double *coefficient = status == SUBMOD_OK ? submodi_alloc(C, 2 * sizeof *coefficient) : NULL;
-    if (status != SUBMOD_OK || !coefficient) {
-        return status != SUBMOD_OK ? status : submodi_nomem(who);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    size_t C = dataset->classes;
+    double *coefficient = submodi_alloc(C, 2 * sizeof *coefficient);
+    if (!coefficient) {
+        return submodi_nomem(who);
     }
     double *P = coefficient + C;
     for (size_t c = 0; c < C; c++) {
@@ -275,8 +272,6 @@ submod_status submod_dataset_solve(submod_dataset *dataset, double *loss, double
     }
     submodi_free(coefficient);
     dataset->solved = true;
-    if (loss) {
-        *loss = total;
-    }
+    submodi_copy_out(loss, &total, 1, sizeof *loss);
     return SUBMOD_OK;
 }

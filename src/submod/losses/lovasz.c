@@ -41,11 +41,9 @@ static submod_status solve(const char *who, submodi_kind kind, const submod_scor
     i.terms = batch.terms;
     i.workspace = w->used + w->spilled - scope.used - scope.spilled;
     submodi_scope_close(&scope);
-    if (status == SUBMOD_OK && loss) {
-        *loss = value;
-    }
-    if (status == SUBMOD_OK && info) {
-        *info = i;
+    if (status == SUBMOD_OK) {
+        submodi_copy_out(loss, &value, 1, sizeof *loss);
+        submodi_copy_out(info, &i, 1, sizeof *info);
     }
     return status;
 }
@@ -173,9 +171,7 @@ submod_status submod_lovasz_hinge_function(const submod_fn *fn, const submod_sco
         derivative = submodi_take(w, scores->batch * n, sizeof *derivative);
         status = derivative ? solve_images(&batch, fn, derivative, &value, w) : submodi_nomem(who);
     }
-    if (status == SUBMOD_OK) {
-        status = require_fits(&batch, gradient, derivative);
-    }
+    status = status ? status : require_fits(&batch, gradient, derivative);
     if (status == SUBMOD_OK && loss) {
         *loss = value;
     }

@@ -56,10 +56,8 @@ submod_status submod_confusion_create(size_t classes, submod_confusion **confusi
                                       const submod_metric_settings *settings)
 {
     static const char who[] = "submod_confusion_create";
-    if (!confusion) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: confusion is NULL", who);
-    }
-    return submodi_confusion_new(who, classes, confusion, settings);
+    submod_status status = submodi_require_given(who, "confusion", confusion);
+    return status ? status : submodi_confusion_new(who, classes, confusion, settings);
 }
 
 void submod_confusion_free(submod_confusion *confusion)
@@ -257,10 +255,8 @@ submod_status submod_confusion_add(submod_confusion *confusion, const submod_lab
                                    const submod_labels *truth)
 {
     static const char who[] = "submod_confusion_add";
-    if (!confusion) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: confusion is NULL", who);
-    }
-    submod_status status = submodi_require_pair(who, prediction, truth);
+    submod_status status = submodi_require_given(who, "confusion", confusion);
+    status = status ? status : submodi_require_pair(who, prediction, truth);
     return status ? status
                   : submodi_confusion_count(who, confusion, prediction, truth, 0, truth->batch);
 }
@@ -305,9 +301,7 @@ submod_status submod_confusion_merge(submod_confusion *confusion, const submod_c
 submod_status submod_confusion_add_counts(submod_confusion *confusion, const int64_t *counts)
 {
     static const char who[] = "submod_confusion_add_counts";
-    if (!confusion || !counts) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who,
-                            confusion ? "counts" : "confusion");
-    }
-    return add_counts(who, confusion, counts);
+    submod_status status = submodi_require_given(who, "confusion", confusion);
+    status = status ? status : submodi_require_given(who, "counts", counts);
+    return status ? status : add_counts(who, confusion, counts);
 }

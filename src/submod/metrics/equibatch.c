@@ -28,47 +28,21 @@ struct submod_equibatch {
 
 /* ---- create ---- */
 
-static submod_status require_csr(const char *who, size_t images, const size_t *start,
-                                 const int32_t *class_ids, size_t classes)
+static submod_status require_images(const char *who, size_t images, const size_t *start,
+                                    const int32_t *class_ids, size_t classes)
 {
-    if (start[0] != 0) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: start[0] = %zu must be 0", who, start[0]);
-    }
-    for (size_t i = 0; i < images; i++) {
-        if (start[i + 1] < start[i]) {
-            return submodi_fail(SUBMOD_EINVAL, "%s: start[%zu] = %zu must be >= start[%zu] = %zu",
-                                who, i + 1, start[i + 1], i, start[i]);
-        }
-    }
-    if (start[images] && !class_ids) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: class_ids is NULL", who);
-    }
-    for (size_t k = 0; k < start[images]; k++) {
-        if (class_ids[k] < 0 || (size_t)class_ids[k] >= classes) {
-            return submodi_fail(SUBMOD_EINVAL, "%s: class_ids[%zu] = %d is not in [0, %zu)", who, k,
-                                (int)class_ids[k], classes);
-        }
-    }
-    if (start[images] == 0) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: start[%zu] = 0: no image contains any class", who,
-                            images);
-    }
-    return SUBMOD_OK;
-}
-
-static submod_status require(const char *who, size_t images, const size_t *start,
-                             const int32_t *class_ids, size_t classes)
-{
-    if (!start) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: start is NULL", who);
-    }
     if (images == 0 || images > INT32_MAX) {
         return submodi_fail(SUBMOD_EINVAL, "%s: images = %zu is not in [1, 2^31)", who, images);
     }
     if (classes == 0 || classes > INT32_MAX) {
         return submodi_fail(SUBMOD_EINVAL, "%s: classes = %zu is not in [1, 2^31)", who, classes);
     }
-    return require_csr(who, images, start, class_ids, classes);
+    submod_status status =
+        submodi_require_lists(who, images, start, "class_ids", class_ids, classes);
+    return status || start[images]
+               ? status
+               : submodi_fail(SUBMOD_EINVAL, "%s: start[%zu] = 0: no image contains any class", who,
+                              images);
 }
 
 /* Transposes the lists: rows[c] gets the images of class c, each of them once. */
@@ -112,10 +86,9 @@ submod_status submod_equibatch_create(size_t images, const size_t *start, const 
                                       size_t classes, uint64_t seed, submod_equibatch **sampler)
 {
     static const char who[] = "submod_equibatch_create";
-    if (!sampler) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: sampler is NULL", who);
-    }
-    submod_status status = require(who, images, start, class_ids, classes);
+    submod_status status = submodi_require_given(who, "sampler", sampler);
+    status = status ? status : submodi_require_given(who, "start", start);
+    status = status ? status : require_images(who, images, start, class_ids, classes);
     if (status != SUBMOD_OK) {
         return status;
     }

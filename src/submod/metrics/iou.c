@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/settings.h"
 #include "base/threads.h"
+#include "submod/handle.h"
 #include "submod/metrics/confusion.h"
 
 /* ---- two masks ---- */
@@ -44,11 +45,6 @@ submod_metric_settings submod_metric_defaults(void)
                                     .absent = SUBMOD_ABSENT_ONE};
 }
 
-static bool is_class(int32_t c, size_t classes)
-{
-    return c >= 0 && (size_t)c < classes;
-}
-
 /* chosen[c] = 1 for the classes of the list, or for all if there is no list. */
 static submod_status choose_list(const char *who, const submod_metric_settings *s, size_t classes,
                                  uint8_t *chosen)
@@ -61,20 +57,13 @@ static submod_status choose_list(const char *who, const submod_metric_settings *
                                   "%s: class_count = %zu must be 0 without a class_list", who,
                                   s->class_count);
     }
+    submod_status status =
+        submodi_require_set(who, classes, "class_list", s->class_list, s->class_count);
     memset(chosen, 0, classes);
-    for (size_t i = 0; i < s->class_count; i++) {
-        int32_t c = s->class_list[i];
-        if (!is_class(c, classes)) {
-            return submodi_fail(SUBMOD_EINVAL, "%s: class_list[%zu] = %d is not in [0, %zu)", who,
-                                i, (int)c, classes);
-        }
-        if (chosen[c]) {
-            return submodi_fail(SUBMOD_EINVAL, "%s: class_list[%zu] = %d occurs twice", who, i,
-                                (int)c);
-        }
-        chosen[c] = 1;
+    for (size_t i = 0; status == SUBMOD_OK && i < s->class_count; i++) {
+        chosen[s->class_list[i]] = 1;
     }
-    return SUBMOD_OK;
+    return status;
 }
 
 static submod_status choose(const char *who, const submod_metric_settings *s, size_t classes,
@@ -85,7 +74,7 @@ static submod_status choose(const char *who, const submod_metric_settings *s, si
         return status;
     }
     if (s->has_leave_out) {
-        if (!is_class(s->leave_out, classes)) {
+        if (s->leave_out < 0 || (size_t)s->leave_out >= classes) {
             return submodi_fail(SUBMOD_EINVAL, "%s: leave_out = %d is not in [0, %zu)", who,
                                 (int)s->leave_out, classes);
         }
@@ -230,12 +219,10 @@ submod_status submod_confusion_metrics(const submod_confusion *confusion, double
                                        const submod_metric_settings *settings)
 {
     static const char who[] = "submod_confusion_metrics";
-    if (!confusion) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: confusion is NULL", who);
-    }
     submodi_averaging a;
-    submod_status status =
-        submodi_averaging_init(who, &a, (size_t)confusion->rule.classes, settings);
+    submod_status status = submodi_require_given(who, "confusion", confusion);
+    status = status ? status
+                    : submodi_averaging_init(who, &a, (size_t)confusion->rule.classes, settings);
     if (status != SUBMOD_OK) {
         return status;
     }

@@ -44,10 +44,8 @@ submod_status submod_miou_create(size_t classes, submod_miou **miou,
                                  const submod_metric_settings *settings)
 {
     static const char who[] = "submod_miou_create";
-    if (!miou) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: miou is NULL", who);
-    }
-    return miou_new(who, classes, miou, settings);
+    submod_status status = submodi_require_given(who, "miou", miou);
+    return status ? status : miou_new(who, classes, miou, settings);
 }
 
 void submod_miou_free(submod_miou *miou)
@@ -122,10 +120,8 @@ submod_status submod_miou_add(submod_miou *miou, const submod_labels *prediction
                               const submod_labels *truth)
 {
     static const char who[] = "submod_miou_add";
-    if (!miou) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: miou is NULL", who);
-    }
-    return miou_add(who, miou, prediction, truth);
+    submod_status status = submodi_require_given(who, "miou", miou);
+    return status ? status : miou_add(who, miou, prediction, truth);
 }
 
 submod_status submod_miou_merge(submod_miou *miou, const submod_miou *other)
@@ -168,16 +164,17 @@ submod_status submod_miou_get(const submod_miou *miou, submod_miou_values *value
 
 static submod_status at_once(const char *who, const submod_labels *prediction,
                              const submod_labels *truth, size_t classes,
-                             const submod_metric_settings *settings, double *value,
-                             submod_miou_values *values)
+                             const submod_metric_settings *settings, bool per_image, double *value)
 {
-    if (!value) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: value is NULL", who);
-    }
     submod_miou *m = NULL;
-    submod_status status = miou_new(who, classes, &m, settings);
+    submod_miou_values values;
+    submod_status status = submodi_require_given(who, "value", value);
+    status = status ? status : miou_new(who, classes, &m, settings);
     status = status ? status : miou_add(who, m, prediction, truth);
-    status = status ? status : submod_miou_get(m, values);
+    status = status ? status : submod_miou_get(m, &values);
+    if (status == SUBMOD_OK) {
+        *value = per_image ? values.image : values.dataset;
+    }
     submod_miou_free(m);
     return status;
 }
@@ -186,24 +183,12 @@ submod_status submod_miou_image(const submod_labels *prediction, const submod_la
                                 size_t classes, double *value,
                                 const submod_metric_settings *settings)
 {
-    submod_miou_values values;
-    submod_status status =
-        at_once("submod_miou_image", prediction, truth, classes, settings, value, &values);
-    if (status == SUBMOD_OK) {
-        *value = values.image;
-    }
-    return status;
+    return at_once("submod_miou_image", prediction, truth, classes, settings, true, value);
 }
 
 submod_status submod_miou_batch(const submod_labels *prediction, const submod_labels *truth,
                                 size_t classes, double *value,
                                 const submod_metric_settings *settings)
 {
-    submod_miou_values values;
-    submod_status status =
-        at_once("submod_miou_batch", prediction, truth, classes, settings, value, &values);
-    if (status == SUBMOD_OK) {
-        *value = values.dataset;
-    }
-    return status;
+    return at_once("submod_miou_batch", prediction, truth, classes, settings, false, value);
 }
