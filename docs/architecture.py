@@ -11,7 +11,6 @@ there. Arrows into base would come from everywhere and are a sentence instead.
 
 from __future__ import annotations
 
-import re
 import sys
 from html import escape
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from check_house import includes, sources  # noqa: E402
+from check_house import folder_of, includes, public_headers, sources  # noqa: E402
 
 PICTURE = ROOT / "docs" / "img" / "architecture.svg"
 
@@ -74,32 +73,11 @@ PALETTE = {
 }
 
 
-def room_of(path: Path) -> str:
-    return path.parent.relative_to(ROOT / "src").as_posix()
-
-
-def public_headers() -> dict[str, list[str]]:
-    """Each public header with the rooms where its functions are defined, that of most first."""
-    defined: dict[str, str] = {}
-    for path in sources("src"):
-        found = re.findall(
-            r"^[a-z][\w ]*[ *](submod_\w+)\(", path.read_text(encoding="utf-8"), re.M
-        )
-        defined.update(dict.fromkeys(found, room_of(path)))
-    headers = {}
-    for path in sources("include/submod"):
-        text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.S)
-        names = re.findall(r"SUBMOD_API [^;]*?(submod_\w+)\(", text)
-        rooms = [defined[name] for name in names if name in defined]
-        headers[path.name] = sorted(set(rooms), key=lambda room: (-rooms.count(room), room))
-    return headers
-
-
 def arrows(headers: dict[str, list[str]]) -> set[tuple[str, str]]:
     """Pairs of rooms: the first includes something of the second."""
     found = set()
     for path in sources("src"):
-        room = room_of(path)
+        room = folder_of(path)
         for _, bracket, name in includes(path):
             if bracket == '"':
                 found.add((room, Path(name).parent.as_posix()))
@@ -247,7 +225,7 @@ text { font-family: "DejaVu Sans", Verdana, sans-serif; fill: #222 }
 def picture() -> str:
     headers = public_headers()
     pairs = arrows(headers)
-    rooms = {room_of(path) for path in sources("src")}
+    rooms = {folder_of(path) for path in sources("src")}
     if rooms != set(ROOMS):
         sys.exit(f"docs/architecture.py: rooms to draw, or to drop: {rooms ^ set(ROOMS)}")
     width = 2 * LEFT + 4 * WIDTH + 3 * GAP + 40

@@ -4,7 +4,7 @@
  *   submod/base.h       conventions, status codes, memory, threads, sorting, random numbers
  *   submod/function.h   set functions: built-in, your own, combined, checked
  *   submod/lovasz.h     the Lovász extension and its greedy subgradient
- *   submod/tensor.h     views of labels and scores
+ *   submod/tensor.h     views of labels, scores and gradients
  *   submod/loss.h       Lovász-Softmax, Lovász-Sigmoid, Lovász hinge
  *   submod/baseline.h   cross-entropy, hinge, Rahman-Wang, soft Dice, soft Jaccard
  *   submod/dataset.h    the Lovász-Softmax loss of a whole dataset

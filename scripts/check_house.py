@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Checks what CONTRIBUTING.md says about the layout, and says which lines break it.
 
-    includes    <submod/x.h> is public, "room/x.h" private; includes only ever point downwards
+    includes    <submod/x.h> is public, "room/x.h" private; both only ever point downwards
     names       no private header is named like a public one
     heads       every C file opens with a comment that says what it is
+    structs     settings begin with struct_size, what the library fills ends with reserved words
     arguments   public functions take: handle, inputs, outputs, settings, info, workspace
 
 Exit status 1 if anything is found.
@@ -49,8 +50,31 @@ def sources(*folders: str) -> list[Path]:
 def includes(path: Path) -> list[tuple[int, str, str]]:
     """Line number, bracket, name."""
     lines = path.read_text(encoding="utf-8").splitlines()
-    found = [(n, re.match(r'#include ([<"])([^>"]+)', line)) for n, line in enumerate(lines, 1)]
+    found = [
+        (n, re.match(r'\s*#\s*include\s*([<"])([^>"]+)', line)) for n, line in enumerate(lines, 1)
+    ]
     return [(n, match[1], match[2]) for n, match in found if match]
+
+
+def folder_of(path: Path) -> str:
+    return path.parent.relative_to(ROOT / "src").as_posix()
+
+
+def public_headers() -> dict[str, list[str]]:
+    """Each public header with the rooms where its functions are defined, that of most first."""
+    defined: dict[str, str] = {}
+    for path in sources("src"):
+        found = re.findall(
+            r"^[a-z][\w ]*[ *](submod_\w+)\(", path.read_text(encoding="utf-8"), re.M
+        )
+        defined.update(dict.fromkeys(found, folder_of(path)))
+    headers = {}
+    for path in sources("include/submod"):
+        text = re.sub(r"/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.S)
+        names = re.findall(r"SUBMOD_API [^;]*?(submod_\w+)\(", text)
+        rooms = [defined[name] for name in names if name in defined]
+        headers[path.name] = sorted(set(rooms), key=lambda room: (-rooms.count(room), room))
+    return headers
 
 
 def room_of(name: str) -> str:
@@ -58,30 +82,55 @@ def room_of(name: str) -> str:
     return "prox/contract" if name in CONTRACT else Path(name).parent.as_posix()
 
 
+def direction(room: str, target: str) -> str:
+    """What is wrong when this room uses that one; "" if it may."""
+    if target == room or target in ALLOWED[room]:
+        return ""
+    return f"{room} may not use {target}: dependencies point downwards only"
+
+
+def library_include(path: Path, bracket: str, name: str, homes: dict[str, list[str]]) -> str:
+    """What is wrong with an include of the library itself, in src/ or include/."""
+    inside = path.is_relative_to(ROOT / "src")
+    if bracket == '"':
+        if not inside or not (ROOT / "src" / name).exists():
+            return f'"{name}" is not in src/; public headers go in angle brackets'
+        return direction(room_of(path.relative_to(ROOT / "src").as_posix()), room_of(name))
+    if name == "submod.h":
+        return "<submod.h> has everything; the library includes the headers that it needs"
+    if not name.startswith("submod/"):
+        return ""
+    # A public header belongs to the rooms that define its functions, to the first above all.
+    rooms = [folder_of(path)] if inside else homes[path.name]
+    target = homes[Path(name).name]
+    return "" if rooms[0] in target else direction(rooms[0], target[0])
+
+
+def user_include(bracket: str, name: str) -> str:
+    """What is wrong with an include of a program."""
+    if bracket == '"' and ((ROOT / "src" / name).exists() or name.startswith("submod")):
+        return f'"{name}": users of the library include public headers, as <{name}>'
+    return ""
+
+
 def check_includes() -> list[str]:
     wrong = []
-    for path in sources("src", "include", "bench", "examples", "tools"):
-        inside = path.is_relative_to(ROOT / "src")
-        room = room_of(path.relative_to(ROOT / "src").as_posix()) if inside else ""
-        if inside and room not in ALLOWED:
-            wrong.append(f"{path.relative_to(ROOT)}: '{room}' is no room of scripts/check_house.py")
+    homes = public_headers()
+    for path in sources("src", "include/submod", "bench", "examples", "tools"):
+        where = path.relative_to(ROOT)
+        if where.parts[0] == "src" and folder_of(path) not in ALLOWED:
+            wrong.append(f"{where}: '{folder_of(path)}' is no room of scripts/check_house.py")
             continue
         for line, bracket, name in includes(path):
-            problem = ""
-            if bracket == "<":
-                public = name == "submod.h" or name.startswith("submod/")
-                if public and not (ROOT / "include" / name).exists():
-                    problem = f"<{name}> is not in include/; private headers go in quotes"
-            elif inside:
-                target = room_of(name)
-                if not (ROOT / "src" / name).exists():
-                    problem = f'"{name}" is not in src/; public headers go in angle brackets'
-                elif target != room and target not in ALLOWED[room]:
-                    problem = f"{room} may not use {target}: dependencies point downwards only"
-            elif (ROOT / "src" / name).exists() or name.startswith("submod"):
-                problem = f'"{name}": users of the library include public headers, as <{name}>'
+            public = bracket == "<" and (name == "submod.h" or name.startswith("submod/"))
+            if public and not (ROOT / "include" / name).exists():
+                problem = f"<{name}> is not in include/; private headers go in quotes"
+            elif where.parts[0] in ("src", "include"):
+                problem = library_include(path, bracket, name, homes)
+            else:
+                problem = user_include(bracket, name)
             if problem:
-                wrong.append(f"{path.relative_to(ROOT)}:{line}: {problem}")
+                wrong.append(f"{where}:{line}: {problem}")
     return wrong
 
 
@@ -100,6 +149,34 @@ def check_heads() -> list[str]:
         for p in sources("src", "include", "bench", "examples", "tools", "tests")
         if not p.read_text(encoding="utf-8").startswith(("/*", "//"))
     ]
+
+
+# ---- structs that grow ----
+
+# Filled by the library: room at the end. run_settings lies inside other settings.
+FILLED = re.compile(r"submod_(\w+_(info|report|result|values)|metrics|run_settings)")
+# Settings and tables of callbacks.
+SIZED = re.compile(r"submod_(\w+_settings|fn_ops|problem)")
+# These keep their size.
+KEPT = "allocator|rng|counterexample|labels|scores|gradient|gpu_place|schedule|trace"
+FIXED = re.compile(f"submod_({KEPT})")
+
+
+def check_structs(structs: dict[str, list[Declaration]]) -> list[str]:
+    wrong = []
+    for name, fields in structs.items():
+        first, last = fields[0], fields[-1]
+        if FILLED.fullmatch(name):
+            if (last.base, last.name, last.length) != ("uint64_t", "reserved", "4"):
+                wrong.append(f"{name}: must end with uint64_t reserved[4]")
+        elif SIZED.fullmatch(name):
+            if (first.base, first.name) != ("size_t", "struct_size"):
+                wrong.append(f"{name}: must begin with size_t struct_size")
+        elif not FIXED.fullmatch(name):
+            wrong.append(
+                f"{name}: may it grow? base.h has the rule, scripts/check_house.py the list"
+            )
+    return wrong
 
 
 # ---- the order of arguments ----
@@ -146,9 +223,13 @@ def check_arguments() -> list[str]:
 EXCEPTIONS = {"submod_check_report_text"}
 
 
+def check_all() -> list[str]:
+    wrong = [*check_includes(), *check_names(), *check_heads()]
+    return [*wrong, *check_structs(read_headers().structs), *check_arguments()]
+
+
 def main() -> int:
-    wrong = [*check_includes(), *check_names(), *check_heads(), *check_arguments()]
-    for line in wrong:
+    for line in (wrong := check_all()):
         print(line, file=sys.stderr)
     return 1 if wrong else 0
 

@@ -12,7 +12,8 @@
  *     it does not have keep their defaults. A struct_size of 0, or larger than the library knows,
  *     is SUBMOD_EINVAL. submod_run_settings, which lies inside other structs, and what the library
  *     writes (..._info, ..._report, metrics, results) have reserved words at the end instead, all
- *     0, for fields to come.
+ *     0, for fields to come. Tables of callbacks begin with struct_size, too. All other structs,
+ *     such as views, keep their size.
  *     For whoever adds a field to settings: append it beyond the old sizeof, never in padding, and
  *     let its default mean what was done before. The old ..._defaults() returns the short struct:
  *     keep it under its symbol version (cmake/submod.map), and give the new one a new version.

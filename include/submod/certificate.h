@@ -43,6 +43,7 @@ typedef struct submod_certificate_report {
     double dual;       /* of the certified base: <b, x> - |b|^2 / (2 lambda) */
     double gap; /* primal - dual, summed up without cancellation: |u - u*|^2 <= 2 gap / lambda */
     double minimum_bound; /* F(empty) + sum of min(b_i, 0): no set has F(A) below it */
+    uint64_t reserved[4]; /* 0 */
 } submod_certificate_report;
 
 /* Checks u and s for  min f(u) + lambda/2 |u - x|^2  against a combination for s. Shares no code

@@ -124,10 +124,10 @@ SUBMOD_API submod_status submod_gpu_lovasz_hinge(const submod_scores *scores,
                                                  const submod_gpu_place *place);
 
 /* For convenience: host pointers throughout. Checks, copies to the device, runs, waits and copies
- * back; allocates and frees device memory. Arguments, results, statuses and words as the functions
- * of loss.h, with a device instead of a workspace; without a device the values of labels are not
- * looked at. info->sorted counts all errors, since the device does not prune, and info->workspace
- * is device memory. */
+ * back; allocates and frees device memory. Arguments, results, statuses and error messages as the
+ * functions of loss.h, with a device instead of a workspace; without a device the values of labels
+ * are not looked at. info->sorted counts all errors, since the device does not prune, and
+ * info->workspace is device memory. */
 SUBMOD_API submod_status submod_gpu_lovasz_softmax_host(const submod_scores *scores,
                                                         const submod_labels *labels, double *loss,
                                                         const submod_gradient *gradient,

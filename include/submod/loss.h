@@ -111,21 +111,6 @@ typedef struct submod_loss_info {
     uint64_t reserved[4]; /* 0 */
 } submod_loss_info;
 
-/* Where a gradient goes: an array of the shape of the scores, in float32.
- * gradient = scale * derivative, or gradient += scale * derivative when accumulating. */
-typedef struct submod_gradient {
-    float *data; /* of the caller; may be NULL when batch or pixels is 0 */
-    ptrdiff_t batch_stride, class_stride, pixel_stride; /* in elements */
-    double scale;                                       /* finite as a float */
-    int accumulate;                                     /* 1: adds to what is there */
-} submod_gradient;
-
-/* Like dense scores, channels first or last; scale 1, overwriting. Others are best made from one of
- * these, so that nothing is forgotten (a scale of 0 gives a gradient of 0). */
-SUBMOD_API submod_gradient submod_gradient_dense(float *data, size_t classes, size_t pixels);
-SUBMOD_API submod_gradient submod_gradient_channels_last(float *data, size_t classes,
-                                                         size_t pixels);
-
 /* Multiclass. labels: (batch, pixels) with values in [0, classes). loss, gradient and info may be
  * NULL; settings NULL: the defaults. Not looked at: smoothing. */
 SUBMOD_API submod_status submod_lovasz_softmax(const submod_scores *scores,

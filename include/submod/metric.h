@@ -32,8 +32,8 @@
  *   "left out" is NaN in the arrays per class, which the mean passes over.
  *   truth neither in range nor ignored   SUBMOD_EINVAL: "truth[3][17] = 9 is not in [0, 5)"
  *   prediction not in range              the same, unless the truth there is ignored
- *   prediction equal to the ignore label not special: wrong or out of range like any other
- *   ignore label in [0, classes)         allowed: such truth is ignored
+ *   prediction equal to ignore_index     not special: wrong or out of range like any other
+ *   ignore_index in [0, classes)         allowed: such truth is ignored
  *   batch = 0 or pixels = 0              nothing to count, no error
  *   shapes that differ, classes = 0      SUBMOD_EINVAL
  *   any error                            nothing counted, outputs untouched

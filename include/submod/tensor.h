@@ -1,4 +1,5 @@
-/* Views of the caller's arrays: labels and scores of batches of images, volumes or point sets.
+/* Views of the caller's arrays: labels, scores and gradients of batches of images, volumes or point
+ * sets.
  *
  * A view owns nothing and copies nothing. An image is `pixels` labels, whatever its dimensions;
  * label i of image b is element b * batch_stride + i * pixel_stride of data, or, where each class
@@ -34,9 +35,9 @@ typedef struct submod_labels {
     submod_label_type type;               /* of data */
     size_t batch, pixels;                 /* images, and labels of each */
     ptrdiff_t batch_stride, pixel_stride; /* in elements */
-    /* From the labels of one class to those of the next; 0: one label per pixel. Of
-     * several classes, those with one label per pixel refuse another stride, those with labels each
-     * refuse 0; where there is one class it is not looked at. */
+    /* From the labels of one class to those of the next; 0: one label per pixel. Functions that
+     * take one label per pixel refuse any other stride, and those that take labels of each class
+     * refuse 0. With a single class it is not looked at. */
     ptrdiff_t class_stride;
 } submod_labels;
 
@@ -77,6 +78,24 @@ SUBMOD_API submod_scores submod_scores_dense(const void *data, submod_score_type
 /* The contiguous case, channels last. */
 SUBMOD_API submod_scores submod_scores_channels_last(const void *data, submod_score_type type,
                                                      size_t batch, size_t classes, size_t pixels);
+
+/* ---- gradients ---- */
+
+/* Where a gradient goes: an array of the shape of the scores, in float32, that must not
+ * overlap itself or the scores: strides of 0 are refused (SUBMOD_EINVAL).
+ * gradient = scale * derivative, or gradient += scale * derivative when accumulating. */
+typedef struct submod_gradient {
+    float *data; /* of the caller; may be NULL when batch or pixels is 0 */
+    ptrdiff_t batch_stride, class_stride, pixel_stride; /* in elements */
+    double scale;                                       /* finite as a float */
+    int accumulate;                                     /* 1: adds to what is there */
+} submod_gradient;
+
+/* Like dense scores, channels first or last; scale 1, overwriting. Others are best made from one of
+ * these, so that nothing is forgotten (a scale of 0 gives a gradient of 0). */
+SUBMOD_API submod_gradient submod_gradient_dense(float *data, size_t classes, size_t pixels);
+SUBMOD_API submod_gradient submod_gradient_channels_last(float *data, size_t classes,
+                                                         size_t pixels);
 
 #ifdef __cplusplus
 }

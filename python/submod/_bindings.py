@@ -290,6 +290,19 @@ class Scores(Structure):
     ]
 
 
+class Gradient(Structure):
+    """submod_gradient"""
+
+    _fields_ = [
+        ("data", c_void_p),
+        ("batch_stride", c_ssize_t),
+        ("class_stride", c_ssize_t),
+        ("pixel_stride", c_ssize_t),
+        ("scale", c_double),
+        ("accumulate", c_int),
+    ]
+
+
 class LossSettings(Structure):
     """submod_loss_settings"""
 
@@ -324,19 +337,6 @@ class LossInfo(Structure):
     ]
 
 
-class Gradient(Structure):
-    """submod_gradient"""
-
-    _fields_ = [
-        ("data", c_void_p),
-        ("batch_stride", c_ssize_t),
-        ("class_stride", c_ssize_t),
-        ("pixel_stride", c_ssize_t),
-        ("scale", c_double),
-        ("accumulate", c_int),
-    ]
-
-
 class CertificateReport(Structure):
     """submod_certificate_report"""
 
@@ -346,6 +346,7 @@ class CertificateReport(Structure):
         ("dual", c_double),
         ("gap", c_double),
         ("minimum_bound", c_double),
+        ("reserved", c_uint64 * 4),
     ]
 
 
@@ -778,12 +779,12 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "pixels": c_size_t,
         },
     ),
-    "loss_defaults": (LossSettings, {}),
     "gradient_dense": (Gradient, {"data": c_void_p, "classes": c_size_t, "pixels": c_size_t}),
     "gradient_channels_last": (
         Gradient,
         {"data": c_void_p, "classes": c_size_t, "pixels": c_size_t},
     ),
+    "loss_defaults": (LossSettings, {}),
     "lovasz_softmax": (
         c_int,
         {

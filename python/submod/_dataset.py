@@ -53,8 +53,9 @@ class DatasetJaccard:
         loss = dataset.loss()
         gradient = dataset.gradient(scores, labels)
 
-    delta: the loss is within delta of the exact one. classes, class_weight and ignore_index as in
-    lovasz_softmax; from_logits: False when what add and gradient get is a softmax's output already.
+    classes: how many there are. delta: the loss is within delta of the exact one. average: which
+    classes the mean is over, as lovasz_softmax's classes. class_weight and ignore_index as there.
+    from_logits: False when what add and gradient get is a softmax's output already.
     Several threads may add. probabilities: deprecated; True is from_logits=False.
     """
 

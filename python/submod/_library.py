@@ -162,7 +162,7 @@ class GpuAvailability(NamedTuple):
 
     available: bool
     devices: int
-    reason: str  # the library's words, empty when a device is available
+    reason: str  # the library's explanation, empty when a device is available
 
     def __bool__(self) -> bool:
         return self.available

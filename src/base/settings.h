@@ -1,6 +1,6 @@
 /* Settings that can grow: how the library reads a struct that an older program filled. */
-#ifndef SUBMOD_BASE_SETTINGS_H
-#define SUBMOD_BASE_SETTINGS_H
+#ifndef SUBMODI_SETTINGS_H
+#define SUBMODI_SETTINGS_H
 
 #include <submod/base.h>
 

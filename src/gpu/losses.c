@@ -72,6 +72,10 @@ submod_status submod_gpu_loss_workspace(submod_gpu_loss loss, const submod_score
     if (!scores || !bytes) {
         return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, scores ? "bytes" : "scores");
     }
+    _Static_assert((int)SUBMODI_LOVASZ_SOFTMAX == SUBMOD_GPU_SOFTMAX &&
+                       (int)SUBMODI_LOVASZ_SIGMOID == SUBMOD_GPU_SIGMOID &&
+                       (int)SUBMODI_LOVASZ_HINGE == SUBMOD_GPU_HINGE,
+                   "the numbers of the public enum are those of the table of losses");
     if (loss != SUBMOD_GPU_SOFTMAX && loss != SUBMOD_GPU_SIGMOID && loss != SUBMOD_GPU_HINGE) {
         return submodi_fail(SUBMOD_EINVAL, "%s: loss = %d is unknown; see submod_gpu_loss", who,
                             (int)loss);

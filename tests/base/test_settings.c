@@ -1,5 +1,5 @@
-/* Settings that can grow: calls every public function that takes settings as a program of another
- * version would. */
+/* Settings that can grow: calls every public function that takes settings, but those that need a
+ * GPU, as a program of another version would. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -199,6 +199,30 @@ static submod_status confusion_call(const any_settings *s)
     return status;
 }
 
+static submod_status confusion_create_call(const any_settings *s)
+{
+    submod_confusion *confusion = NULL;
+    submod_status status = submod_confusion_create(2, &confusion, &s->metric);
+    submod_confusion_free(confusion);
+    return status;
+}
+
+static const uint8_t zero_one[2] = {0, 1};
+
+static submod_status miou_image_call(const any_settings *s)
+{
+    submod_labels labels = submod_labels_u8(zero_one, 1, 2);
+    double value;
+    return submod_miou_image(&labels, &labels, 2, &value, &s->metric);
+}
+
+static submod_status miou_batch_call(const any_settings *s)
+{
+    submod_labels labels = submod_labels_u8(zero_one, 1, 2);
+    double value;
+    return submod_miou_batch(&labels, &labels, 2, &value, &s->metric);
+}
+
 static void loss_fill(any_settings *s)
 {
     s->loss = submod_loss_defaults();
@@ -206,7 +230,6 @@ static void loss_fill(any_settings *s)
 
 /* One image of 2 pixels with 2 classes, or with one score per pixel. */
 static const float numbers[4] = {0.5f, -1, 2, 0.25f};
-static const uint8_t zero_one[2] = {0, 1};
 
 /* All that take these arguments. */
 typedef submod_status some_loss(const submod_scores *scores, const submod_labels *labels,
@@ -236,6 +259,16 @@ static submod_status dice_call(const any_settings *s)
     return call_loss(submod_soft_dice, 2, s);
 }
 
+static submod_status soft_jaccard_call(const any_settings *s)
+{
+    return call_loss(submod_soft_jaccard, 2, s);
+}
+
+static submod_status rahman_wang_call(const any_settings *s)
+{
+    return call_loss(submod_rahman_wang, 1, s);
+}
+
 static submod_status lovasz_softmax_call(const any_settings *s)
 {
     submod_scores scores = submod_scores_f32(numbers, 1, 2, 2);
@@ -245,6 +278,13 @@ static submod_status lovasz_softmax_call(const any_settings *s)
         submod_lovasz_softmax(&scores, &labels, NULL, NULL, &s->loss, &info, NULL);
     ck_assert_uint_eq(info.reserved[0] | info.reserved[3], status ? 1 : 0);
     return status;
+}
+
+static submod_status lovasz_sigmoid_call(const any_settings *s)
+{
+    submod_scores scores = submod_scores_f32(numbers, 1, 1, 2);
+    submod_labels labels = submod_labels_u8(zero_one, 1, 2);
+    return submod_lovasz_sigmoid(&scores, &labels, NULL, NULL, &s->loss, NULL, NULL);
 }
 
 static submod_status lovasz_hinge_call(const any_settings *s)
@@ -294,6 +334,22 @@ static submod_status dataset_solve_call(const any_settings *s)
     return status;
 }
 
+static submod_status dataset_gradient_call(const any_settings *s)
+{
+    submod_scores scores = submod_scores_f32(numbers, 1, 2, 2);
+    submod_labels labels = submod_labels_u8(zero_one, 1, 2);
+    float derivative[4];
+    submod_gradient gradient = submod_gradient_dense(derivative, 2, 2);
+    submod_dataset *dataset = NULL;
+    ck_assert_ok(submod_dataset_create(2, 0x1p-6, &dataset));
+    ck_assert_ok(submod_dataset_add(dataset, &scores, &labels, NULL, NULL));
+    ck_assert_ok(submod_dataset_solve(dataset, NULL, NULL, NULL));
+    submod_status status =
+        submod_dataset_gradient(dataset, &scores, &labels, &gradient, &s->loss, NULL);
+    submod_dataset_free(dataset);
+    return status;
+}
+
 static submod_status gpu_workspace_call(const any_settings *s)
 {
     submod_scores scores = submod_scores_f32(numbers, 1, 2, 2);
@@ -335,7 +391,14 @@ static const row rows[] = {
      miou_call, true},
     {"submod_metric_defaults", sizeof(submod_metric_settings), sizeof(size_t), metric_fill,
      confusion_call, true},
+    {"submod_metric_defaults", sizeof(submod_metric_settings), sizeof(size_t), metric_fill,
+     confusion_create_call, false},
+    {"submod_metric_defaults", sizeof(submod_metric_settings), sizeof(size_t), metric_fill,
+     miou_image_call, true},
+    {"submod_metric_defaults", sizeof(submod_metric_settings), sizeof(size_t), metric_fill,
+     miou_batch_call, true},
     LOSS(lovasz_softmax_call, true),
+    LOSS(lovasz_sigmoid_call, true),
     LOSS(gpu_workspace_call, true),
     LOSS(lovasz_hinge_call, false),
     LOSS(hinge_function_call, false),
@@ -343,8 +406,11 @@ static const row rows[] = {
     LOSS(cross_entropy_call, false),
     LOSS(hinge_call, false),
     LOSS(dice_call, false),
+    LOSS(soft_jaccard_call, false),
+    LOSS(rahman_wang_call, false),
     LOSS(dataset_add_call, false),
     LOSS(dataset_solve_call, false),
+    LOSS(dataset_gradient_call, false),
 };
 enum { ROWS = sizeof rows / sizeof rows[0] };
 

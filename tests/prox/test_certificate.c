@@ -36,7 +36,7 @@ START_TEST(solvers_are_certified)
             double lambda = exp(2 * submod_rng_normal(&rng));
             submod_prox_settings settings = submod_prox_defaults();
             submod_prox_info info;
-            submod_certificate_report report;
+            submod_certificate_report report = {.reserved = {1, 1, 1, 1}};
             random_vector(&rng, x, N, repeat % 2);
             settings.method = methods[repeat % 3];
             settings.max_iterations = 200;
@@ -44,6 +44,7 @@ START_TEST(solvers_are_certified)
             ck_assert_ok(submod_combination_set(c, 0, 0, NULL, NULL));
             ck_assert_int_ge(submod_prox(fn, x, lambda, u, s, &settings, &info, NULL), 0);
             ck_assert_ok(submod_certificate_check(fn, x, lambda, u, s, c, &report));
+            ck_assert_uint_eq(report.reserved[0] | report.reserved[3], 0);
             double size = scale * (1 + scale / lambda + fabs(report.primal)) * N;
             ck_assert_near(report.base_error, 0, 1e-12 * scale);
             ck_assert_near(report.gap, info.gap, 1e-12 * size);

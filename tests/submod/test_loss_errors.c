@@ -361,8 +361,9 @@ START_TEST(hinge_of_a_function)
     ck_assert_ok(submod_fn_hamming(N + 1, &other));
     ck_assert_ok(submod_fn_custom(N, &ops, NULL, &broken));
     make(&c, 8);
-    refuse_function(NULL, &c, SUBMOD_EINVAL, "NULL");
-    refuse_function(other, &c, SUBMOD_EINVAL, "4 elements for images of 3 pixels");
+    refuse_function(NULL, &c, SUBMOD_EINVAL, "fn is NULL");
+    refuse_function(other, &c, SUBMOD_EINVAL,
+                    "fn has 4 elements; it must have one per pixel of an image, 3");
     refuse_function(broken, &c, SUBMOD_ECALLBACK, "");
     for (int i = 0; i < 2; i++) {
         refuse_with(fns[i]);

@@ -11,7 +11,8 @@
  * and b of the background; P pixels in the foreground. From F(a, b) = (a + b) / (P + b), never as a
  * difference (docs/mathematics.md, section 3); without foreground the first t pixels share the 1.
  * Counts are whole numbers, or have decayed. */
-SUBMODI_BOTH double submodi_jaccard_gain(double P, double a, double b, double t, bool background)
+SUBMODI_HOST_DEVICE double submodi_jaccard_gain(double P, double a, double b, double t,
+                                                bool background)
 {
     double U = P + b; /* the union so far */
     double numerator = background && U > 0 ? P - a : 1;

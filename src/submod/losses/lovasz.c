@@ -150,10 +150,13 @@ submod_status submod_lovasz_hinge_function(const submod_fn *fn, const submod_sco
     if (status != SUBMOD_OK) {
         return status;
     }
-    if (!fn || submod_fn_size(fn) != scores->pixels) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s of %zu elements for images of %zu pixels", who,
-                            fn ? "a function" : "NULL, a function", submod_fn_size(fn),
-                            scores->pixels);
+    if (!fn) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: fn is NULL", who);
+    }
+    if (submod_fn_size(fn) != scores->pixels) {
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: fn has %zu elements; it must have one per pixel of an image, %zu",
+                            who, submod_fn_size(fn), scores->pixels);
     }
     if (submodi_is_hamming(fn)) {
         return submodi_hamming_hinge(scores, labels, loss, gradient, settings, work);

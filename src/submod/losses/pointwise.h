@@ -14,7 +14,7 @@
  * polynomial (the minimax coefficients of Cephes' expf). Adding 1.5 * 2^23 rounds to an integer
  * and leaves it in the low bits of the sum; log 2 is subtracted in two parts, the first of which is
  * exact when multiplied by k. */
-SUBMODI_BOTH float submodi_exp_nonpositive(float x)
+SUBMODI_HOST_DEVICE float submodi_exp_nonpositive(float x)
 {
     const float rounder = 12582912.0F; /* 1.5 * 2^23 */
     x = x < -87.0F ? -87.0F : x;
@@ -32,27 +32,27 @@ SUBMODI_BOTH float submodi_exp_nonpositive(float x)
     return submodi_from_bits(submodi_to_bits(p) + (submodi_to_bits(shifted) << 23)); /* * 2^k */
 }
 
-SUBMODI_BOTH float submodi_sigmoid_of(float x)
+SUBMODI_HOST_DEVICE float submodi_sigmoid_of(float x)
 {
     float e = submodi_exp_nonpositive(x < 0 ? x : -x);
     return (x < 0 ? e : 1.0F) / (1.0F + e);
 }
 
 /* p (1 - p) from the score, because 1 - p in float is 0 from a score of 17 on. */
-SUBMODI_BOTH float submodi_sigmoid_slope(float x)
+SUBMODI_HOST_DEVICE float submodi_sigmoid_slope(float x)
 {
     float e = submodi_exp_nonpositive(x < 0 ? x : -x);
     return e / ((1.0F + e) * (1.0F + e));
 }
 
 /* Rounding may carry a probability this far out of [0, 1]. */
-SUBMODI_BOTH bool submodi_is_no_probability(float x)
+SUBMODI_HOST_DEVICE bool submodi_is_no_probability(float x)
 {
     const float slack = 1e-3F;
     return x < -slack || x > 1.0F + slack;
 }
 
-SUBMODI_BOTH float submodi_clamp_to_unit(float x)
+SUBMODI_HOST_DEVICE float submodi_clamp_to_unit(float x)
 {
     float low = x < 0.0F ? 0.0F : x;
     return low > 1.0F ? 1.0F : low;
@@ -61,14 +61,14 @@ SUBMODI_BOTH float submodi_clamp_to_unit(float x)
 /* ---- errors and bins ---- */
 
 /* max(0, 1 - v) at foreground, max(0, bias + v) at background pixels. */
-SUBMODI_BOTH float submodi_error_of(float v, bool foreground, float bias)
+SUBMODI_HOST_DEVICE float submodi_error_of(float v, bool foreground, float bias)
 {
     float e = foreground ? 1.0F - v : bias + v;
     return e > 0.0F ? e : 0.0F;
 }
 
 /* The bin of error e >= 0, among the K of the foreground or of the background. */
-SUBMODI_BOTH uint32_t submodi_bin_of(float e, float scale, uint32_t K)
+SUBMODI_HOST_DEVICE uint32_t submodi_bin_of(float e, float scale, uint32_t K)
 {
     int32_t b = (int32_t)(e * scale);
     return b < (int32_t)K ? (uint32_t)b : K - 1;
@@ -76,7 +76,7 @@ SUBMODI_BOTH uint32_t submodi_bin_of(float e, float scale, uint32_t K)
 
 /* Bins per unit of error, when K bins, a power of two, have to cover margins up to `largest`: K
  * divided by the power of two above it, by its exponent. Margins are 0 or at least 2^-24. */
-SUBMODI_BOTH float submodi_scale_for(uint32_t K, float largest)
+SUBMODI_HOST_DEVICE float submodi_scale_for(uint32_t K, float largest)
 {
     int log2_range = (int)(submodi_to_bits(largest) >> 23) - 126;
     return largest > 0 ? ldexpf((float)K, -log2_range) : (float)K;
@@ -85,8 +85,9 @@ SUBMODI_BOTH float submodi_scale_for(uint32_t K, float largest)
 /* Weights of each foreground and each background pixel of a bin: P foreground pixels in all, b
  * background pixels ranked before, a foreground pixels ranked before or in this bin; the bin has so
  * many background pixels, averaged over their orders. Counts up to `nothing` weigh nothing. */
-SUBMODI_BOTH void submodi_weigh_bin(double P, double a, double b, double background, double nothing,
-                                    double *of_foreground, double *of_background)
+SUBMODI_HOST_DEVICE void submodi_weigh_bin(double P, double a, double b, double background,
+                                           double nothing, double *of_foreground,
+                                           double *of_background)
 {
     bool some = P + b > nothing; /* if not, the largest errors are all */
     double before = a < P ? a : P;

@@ -10,8 +10,8 @@
  * weight[c] / (sum of weight * times) / groups, and 0 where there is none. Weights NULL: all 1.
  * share may be times. Only ratios matter: weights are divided by the largest, so that their sum
  * cannot overflow. */
-SUBMODI_BOTH void submodi_shares(const double *weight, const double *times, size_t n, size_t groups,
-                                 double *share)
+SUBMODI_HOST_DEVICE void submodi_shares(const double *weight, const double *times, size_t n,
+                                        size_t groups, double *share)
 {
     double largest = 0;
     for (size_t c = 0; c < n; c++) {

@@ -5,7 +5,6 @@
 
 #include <stdbool.h>
 
-#include <submod/loss.h>
 #include <submod/tensor.h>
 
 /* n scores of class c from pixel `first` of image b on, as floats: a pointer into the view if they

@@ -1,0 +1,66 @@
+"""scripts/check_house.py passes the sources as they are, and refuses what it is there to refuse."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+before = list(sys.path)
+sys.path.insert(0, str(ROOT / "scripts"))
+
+import check_house  # noqa: E402
+
+# It adds python/, where the other tests would find a package without its library.
+sys.path[:] = before
+
+
+def test_the_house_is_in_order():
+    assert check_house.check_all() == []
+
+
+@pytest.mark.parametrize(
+    "path, include, problem",
+    [
+        ("src/base/sort.c", '"base/sort.h"', ""),
+        ("src/base/sort.c", '"prox/gap.h"', "base may not use prox"),
+        ("src/base/sort.c", "<submod/optim.h>", "base may not use optim"),
+        ("src/base/sort.c", "<submod.h>", "has everything"),
+        ("src/submod/losses/tile.c", "<submod/metric.h>", "losses may not use submod/metrics"),
+        ("src/submod/tensors/rows.h", "<submod/tensor.h>", ""),
+        ("src/submod/tensors/rows.h", "<submod/loss.h>", "tensors may not use submod/losses"),
+        ("src/gpu/plan.c", "<submod/prox.h>", "gpu may not use prox"),
+        ("src/optim/fista.c", "<submod/prox.h>", ""),
+        ("include/submod/loss.h", "<submod/sfm.h>", "losses may not use prox"),
+        ("src/prox/gap.c", '"gap.h"', "not in src/"),
+        ("include/submod/loss.h", '"submod/losses/tile.h"', "angle brackets"),
+    ],
+)
+def test_includes_point_downwards(path, include, problem):
+    found = check_house.library_include(
+        ROOT / path, include[0], include[1:-1], check_house.public_headers()
+    )
+    assert (problem in found) if problem else not found
+
+
+def test_includes_are_seen_however_they_are_written(tmp_path):
+    file = tmp_path / "file.c"
+    file.write_text('#include <a.h>\n#  include "b.h"\n  #include"c.h"\n')
+    assert check_house.includes(file) == [(1, "<", "a.h"), (2, '"', "b.h"), (3, '"', "c.h")]
+
+
+@pytest.mark.parametrize(
+    "declared, problem",
+    [
+        ("submod_x_info { double gap; uint64_t reserved[4]; } submod_x_info", ""),
+        ("submod_x_report { double gap; } submod_x_report", "end with uint64_t reserved[4]"),
+        ("submod_x_settings { size_t struct_size; int a; } submod_x_settings", ""),
+        ("submod_x_settings { int a; } submod_x_settings", "begin with size_t struct_size"),
+        ("submod_x { int a; } submod_x", "may it grow?"),
+    ],
+)
+def test_structs_can_grow(declared, problem):
+    header = check_house.Header()
+    header.read(f"typedef struct {declared};")
+    found = check_house.check_structs(header.structs)
+    assert (problem in found[0]) if problem else not found
