@@ -290,7 +290,8 @@ START_TEST(bad_views)
             problem_with(submod_scores_f32(x, 2, classes, 2), submod_labels_i32(y, 2, 2));
         problem p = good;
         p.scores.classes = 0;
-        assert_refused(kind, &p, SUBMOD_EINVAL, is_binary(kind) ? "classes = 0 must be 1" : "classes = 0 must be");
+        assert_refused(kind, &p, SUBMOD_EINVAL,
+                       is_binary(kind) ? "classes = 0 must be 1" : "classes = 0 must be");
         if (is_binary(kind)) {
             p.scores.classes = 2;
             assert_refused(kind, &p, SUBMOD_EINVAL, "classes = 2 must be 1");

@@ -142,7 +142,8 @@ START_TEST(bins_given)
             s.delta = 0x1p-10;
             loss = 7;
             ck_assert_int_eq(call_views(k, &scores, &labels, &loss, NULL, NULL, &s), SUBMOD_EINVAL);
-            ck_assert_ptr_nonnull(strstr(submod_last_error(), "must be a power of two from 2 to 2^20"));
+            ck_assert_ptr_nonnull(
+                strstr(submod_last_error(), "must be a power of two from 2 to 2^20"));
             ck_assert(loss == 7);
         }
         free(x);
