@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ._arrays import labels_array, memory, scores_array, view_labels, view_scores
 from ._bindings import LossSettings
-from ._door import from_logits_of
+from ._door import classes_of, from_logits_of
 from ._library import Handle, both_locked, call, function, workspace
 from ._numbers import real, whole
 from ._options import DELTA, Classes, LossOptions, loss_options
@@ -53,38 +53,40 @@ class DatasetJaccard:
         loss = dataset.loss()
         gradient = dataset.gradient(scores, labels)
 
-    classes: how many there are. delta: the loss is within delta of the exact one. average: which
-    classes the mean is over, as lovasz_softmax's classes. class_weight and ignore_index as there.
+    num_classes: how many there are. delta: the loss is within delta of the exact one. classes:
+    which ones the mean is over, as in lovasz_softmax; class_weight and ignore_index too.
     from_logits: False when what add and gradient get is a softmax's output already.
-    Several threads may add. probabilities: deprecated; True is from_logits=False.
+    Several threads may add. Deprecated: average is the old name of classes, and
+    probabilities=True that of from_logits=False.
     """
 
     def __init__(
         self,
-        classes: int,
+        num_classes: int,
         delta: float = DELTA,
         *,
-        average: Classes = "present",
+        classes: Classes = "present",
         class_weight: Any = None,
         ignore_index: int | None = None,
         from_logits: bool = True,
+        average: Classes | None = None,
         probabilities: bool | None = None,
     ) -> None:
-        self._dataset = Dataset(classes, delta)
+        self._dataset = Dataset(num_classes, delta)
         self._options = loss_options(
-            classes=average,
+            classes=classes_of(classes, average),
             class_weight=None if class_weight is None else copy(class_weight),
             ignore_index=ignore_index,
             from_logits=from_logits_of(from_logits, probabilities),
         )
-        self._settings = self._options.settings(self.classes)
+        self._settings = self._options.settings(self.num_classes)
         self._solved = False
         # What would be refused later, is now: a batch of no images.
-        self.add(np.zeros((0, self.classes, 1), np.float32), np.zeros((0, 1), np.uint8))
+        self.add(np.zeros((0, self.num_classes, 1), np.float32), np.zeros((0, 1), np.uint8))
         self._solve(None)
 
     @property
-    def classes(self) -> int:
+    def num_classes(self) -> int:
         """The number of classes."""
         return self._dataset.shape[0]
 
@@ -143,7 +145,7 @@ class DatasetJaccard:
 
     def class_losses(self) -> npt.NDArray[np.float64]:
         """One per class; NaN for those left out of the mean."""
-        losses = np.empty(self.classes)
+        losses = np.empty(self.num_classes)
         self._solve(losses)
         return losses
 
@@ -172,14 +174,14 @@ class DatasetJaccard:
 
     def state_dict(self) -> dict[str, Any]:
         """What load_state_dict takes to be as this is."""
-        return {"classes": self.classes, "bins": self.bins, "counts": self.counts}
+        return {"classes": self.num_classes, "bins": self.bins, "counts": self.counts}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Back to what state_dict() had saved, of the same classes and bins."""
-        if (state["classes"], state["bins"]) != (self.classes, self.bins):
+        if (state["classes"], state["bins"]) != (self.num_classes, self.bins):
             raise ValueError(
                 f"a state of {state['classes']} classes and {state['bins']} bins, "
-                f"here are {self.classes} and {self.bins}"
+                f"here are {self.num_classes} and {self.bins}"
             )
         counts = np.asarray(state["counts"], dtype=np.float64)
         if not (np.isfinite(counts).all() and (counts >= 0).all()):
@@ -190,7 +192,7 @@ class DatasetJaccard:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles are made from the state."""
-        return _made_again, (self.classes, self.delta, self._options, self.state_dict())
+        return _made_again, (self.num_classes, self.delta, self._options, self.state_dict())
 
     def _solve(self, class_losses: npt.NDArray[np.float64] | None) -> float:
         with self._dataset.lock:
@@ -217,7 +219,7 @@ def _made_again(
     dataset = DatasetJaccard(
         classes,
         delta,
-        average=options.classes,
+        classes=options.classes,
         class_weight=options.class_weight,
         ignore_index=options.ignore_index,
         from_logits=options.from_logits,

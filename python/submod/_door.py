@@ -102,6 +102,17 @@ def from_logits_of(from_logits: bool, probabilities: bool | None) -> bool:
     return not flag(probabilities, "probabilities")
 
 
+def classes_of(classes: Any, average: Any) -> Any:
+    """The argument classes, which DatasetJaccard called average before."""
+    if average is None:
+        return classes
+    if classes != "present":
+        raise TypeError("average is the old name of classes; give classes alone")
+    text = "average= is deprecated: write classes= for it"
+    warnings.warn(text, DeprecationWarning, stacklevel=3)
+    return average
+
+
 # What else people have in their hands, and how to get from there to what is needed.
 _ADVICE: list[tuple[Any, str]] = [
     (Mapping, "a dict with the keys {keys}; give what is behind one of them, {name}[{first}]"),

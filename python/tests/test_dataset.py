@@ -59,9 +59,9 @@ def test_merge_reset_and_state():
 def test_options():
     data = batches(1)
     scores, labels = data[0]
-    losses = filled(data, average="all").class_losses()
+    losses = filled(data, classes="all").class_losses()
     weight = [1.0, 0.5, 2.0, 0.0]
-    weighted = filled(data, average="all", class_weight=weight).loss()
+    weighted = filled(data, classes="all", class_weight=weight).loss()
     assert weighted == pytest.approx(np.average(losses, weights=weight))
     ignoring = filled(data, ignore_index=0)
     assert ignoring.counts.sum() == 4 * (labels != 0).sum()
@@ -107,7 +107,7 @@ def test_threads_take_turns():
 @pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda d: pickle.loads(pickle.dumps(d))])
 def test_copies(way):
     data = batches()
-    options = {"average": [0, 2], "class_weight": [1.0, 2.0, 3.0, 4.0], "ignore_index": 1}
+    options = {"classes": [0, 2], "class_weight": [1.0, 2.0, 3.0, 4.0], "ignore_index": 1}
     dataset = filled(data, **options)
     copied = way(dataset)
     assert copied.loss() == dataset.loss() and copied.delta == dataset.delta

@@ -55,7 +55,6 @@ def test_settings_of_the_prox(options, words):
 @pytest.mark.parametrize("options, words", OF_CLASSES[:8])
 def test_settings_of_the_dataset(options, words):
     """When it is made, not at the first batch."""
-    options = {{"classes": "average"}.get(name, name): value for name, value in options.items()}
     with pytest.raises((TypeError, ValueError), match=words):
         submod.DatasetJaccard(3, **options)
 
@@ -135,6 +134,15 @@ def test_probabilities_is_deprecated():
     assert warned[0].filename == __file__
     dataset.add(p, LABELS)
     assert dataset.loss() == pytest.approx(expected, abs=2 * dataset.delta)
+    with pytest.warns(DeprecationWarning) as warned:
+        old = submod.DatasetJaccard(3, average="all")
+    assert warned[0].filename == __file__
+    new = submod.DatasetJaccard(3, classes="all")
+    for dataset in (old, new):
+        dataset.add(SCORES, LABELS)
+    assert old.loss() == new.loss()
+    with pytest.raises(TypeError, match="give classes alone"):
+        submod.DatasetJaccard(3, classes="all", average="present")
     with pytest.raises(TypeError, match="give from_logits alone"):
         submod.lovasz_softmax(p, LABELS, from_logits=False, probabilities=True)
     with pytest.warns(DeprecationWarning), pytest.raises(TypeError, match="True or False"):
