@@ -190,7 +190,8 @@ static double round_points(bins *h)
     double largest = 0;
     for (size_t k = 0; k < h->points; k++) {
         h->rounded[k] = (float)h->u[k];
-        largest = fmax(largest, fabs(h->u[k] - (double)h->rounded[k]));
+        double change = fabs(h->u[k] - (double)h->rounded[k]);
+        largest = change > largest ? change : largest; /* fmax here breaks gcc 12 for ARM */
     }
     return largest;
 }
