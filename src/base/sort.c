@@ -122,6 +122,66 @@ static unsigned digit_width(size_t n, unsigned bits)
     return digits ? (bits + digits - 1) / digits : 1;
 }
 
+submodi_digits submodi_digits_of(size_t n, unsigned shift, unsigned bits)
+{
+    submodi_digits d = {.shift = shift, .width = digit_width(n, bits)};
+    d.number = (bits + d.width - 1) / d.width;
+    d.fit = (size_t)d.number << d.width <= sizeof(submodi_digit_counts) / sizeof(uint32_t);
+    return d;
+}
+
+/* The compiler makes a copy for each number of digits. */
+static inline void count_digits(const uint64_t *record, size_t n, unsigned shift, unsigned width,
+                                unsigned number, uint32_t *count)
+{
+    const uint64_t mask = (UINT64_C(1) << width) - 1;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t key = record[i] >> shift;
+        for (unsigned d = 0; d < number; d++) {
+            count[(d << width) + (key >> d * width & mask)]++;
+        }
+    }
+}
+
+void submodi_count_digits(const uint64_t *record, size_t n, const submodi_digits *d,
+                          submodi_digit_counts *count)
+{
+    switch (d->number) {
+    case 1: count_digits(record, n, d->shift, d->width, 1, *count); break;
+    case 2: count_digits(record, n, d->shift, d->width, 2, *count); break;
+    case 3: count_digits(record, n, d->shift, d->width, 3, *count); break;
+    default: count_digits(record, n, d->shift, d->width, d->number, *count); break;
+    }
+}
+
+uint64_t *submodi_sort_counted(uint64_t *from, uint64_t *to, size_t n, const submodi_digits *digits,
+                               submodi_digit_counts *count)
+{
+    const uint64_t mask = (UINT64_C(1) << digits->width) - 1;
+    for (unsigned d = 0; d < digits->number; d++) {
+        uint32_t *place = *count + ((size_t)d << digits->width);
+        unsigned low = digits->shift + d * digits->width;
+        uint32_t next = 0;
+        bool single = false;
+        for (size_t k = 0; k <= mask; k++) {
+            uint32_t here = place[k];
+            single |= here == n;
+            place[k] = next;
+            next += here;
+        }
+        if (!single) {
+            for (size_t i = 0; i < n; i++) {
+                uint64_t r = from[i];
+                to[place[r >> low & mask]++] = r;
+            }
+            uint64_t *swap = from;
+            from = to;
+            to = swap;
+        }
+    }
+    return from;
+}
+
 uint64_t *submodi_sort_records(uint64_t *from, uint64_t *to, size_t n, unsigned shift,
                                unsigned bits, submodi_digit_counts *count, int threads)
 {
@@ -129,7 +189,13 @@ uint64_t *submodi_sort_records(uint64_t *from, uint64_t *to, size_t n, unsigned 
         insertion_sort(from, n);
         return from;
     }
-    const unsigned digit = digit_width(n, bits);
+    const submodi_digits digits = submodi_digits_of(n, shift, bits);
+    if (threads == 1 && digits.fit) {
+        memset(*count, 0, sizeof *count);
+        submodi_count_digits(from, n, &digits, count);
+        return submodi_sort_counted(from, to, n, &digits, count);
+    }
+    const unsigned digit = digits.width;
     const uint64_t mask = (UINT64_C(1) << digit) - 1;
     bool single = false;
 #pragma omp parallel num_threads(threads)

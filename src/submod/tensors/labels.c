@@ -88,7 +88,7 @@ submod_status submodi_labels_require(const char *who, const char *name, const su
     return SUBMOD_OK;
 }
 
-/* Element k. Loops call this with a constant type, so that nothing is left of the switch. */
+/* Element k. */
 static inline int64_t element(const void *data, submod_label_type type, ptrdiff_t k)
 {
     switch (type) {
@@ -108,49 +108,33 @@ int64_t submodi_label(const submod_labels *view, size_t b, size_t i)
     return element(view->data, view->type, position(view, b, i));
 }
 
-static inline void narrow_all(submod_label_type type, const submod_labels *view, ptrdiff_t from,
-                              size_t n, int32_t outside, int32_t *labels)
+/* Any strides, any ignored label. */
+static void read_slowly(const submod_labels *view, ptrdiff_t at, size_t n,
+                        const submodi_label_rule *rule, int32_t *codes)
 {
+    int32_t C = rule->classes;
     for (size_t i = 0; i < n; i++) {
-        labels[i] = submodi_narrow(
-            element(view->data, type, from + (ptrdiff_t)i * view->pixel_stride), outside);
-    }
-}
-
-/* Labels to codes, in place. */
-static void encode(int32_t C, int32_t ignore, int32_t of_ignored, int32_t *codes, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        int32_t label = codes[i];
-        int32_t c = label >= 0 && label < C ? label : C + 1;
-        codes[i] = label == ignore ? of_ignored : c;
+        int64_t label = element(view->data, view->type, at + (ptrdiff_t)i * view->pixel_stride);
+        int32_t code = label >= 0 && label < C ? (int32_t)label : C + 1;
+        codes[i] = rule->has_ignore && label == rule->ignore_index ? C : code;
     }
 }
 
 void submodi_labels_read(const submod_labels *view, size_t b, size_t first, size_t n,
                          const submodi_label_rule *rule, int32_t *codes)
 {
+    ptrdiff_t at = position(view, b, first);
     bool fits = rule->ignore_index == (int32_t)rule->ignore_index;
-    bool by_code = rule->has_ignore && fits;
+    if (view->pixel_stride != 1 || (rule->has_ignore && !fits)) {
+        read_slowly(view, at, n, rule, codes);
+        return;
+    }
     int32_t C = rule->classes;
-    int32_t ignore = by_code ? (int32_t)rule->ignore_index : -1;
-    int32_t outside = ignore == -1 ? -2 : -1; /* neither a class nor the ignored label */
-    ptrdiff_t from = position(view, b, first);
-    switch (view->type) {
-    case SUBMOD_LABEL_U8: narrow_all(SUBMOD_LABEL_U8, view, from, n, outside, codes); break;
-    case SUBMOD_LABEL_I32: narrow_all(SUBMOD_LABEL_I32, view, from, n, outside, codes); break;
-    case SUBMOD_LABEL_I64:
-        if (view->pixel_stride == 1) {
-            submodi_rows()->narrow((const int64_t *)view->data + from, n, outside, codes);
-        } else {
-            narrow_all(SUBMOD_LABEL_I64, view, from, n, outside, codes);
-        }
-        break;
+    submodi_label_codes to = {C, -1, C + 1, C + 1}; /* -1 is no class, ignored or not */
+    if (rule->has_ignore) {
+        to.ignored = (int32_t)rule->ignore_index;
+        to.of_ignored = C;
     }
-    encode(C, ignore, by_code ? C : C + 1, codes, n);
-    for (size_t i = 0; i < n && rule->has_ignore && !fits; i++) { /* rare, so it may be slow */
-        if (submodi_label(view, b, first + i) == rule->ignore_index) {
-            codes[i] = C;
-        }
-    }
+    const char *from = (const char *)view->data + at * (ptrdiff_t)submodi_label_size(view->type);
+    submodi_rows()->codes[view->type](from, n, &to, codes);
 }

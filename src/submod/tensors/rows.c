@@ -49,34 +49,104 @@ submod_gradient submod_gradient_channels_last(float *data, size_t classes, size_
     return g;
 }
 
+static ptrdiff_t position(const submod_scores *s, size_t b, size_t c, size_t first)
+{
+    return (ptrdiff_t)b * s->batch_stride + (ptrdiff_t)c * s->class_stride +
+           (ptrdiff_t)first * s->pixel_stride;
+}
+
+static const void *element(const submod_scores *s, ptrdiff_t at)
+{
+    ptrdiff_t size = s->type == SUBMOD_SCORE_F32 ? sizeof(float) : sizeof(uint16_t);
+    return (const char *)s->data + at * size;
+}
+
+/* Called with a constant type, so that nothing is left of the switch. */
+static inline void read_strided(submod_score_type type, const void *from, ptrdiff_t stride,
+                                size_t n, float *row)
+{
+    for (size_t i = 0; i < n; i++) {
+        ptrdiff_t at = (ptrdiff_t)i * stride;
+        switch (type) {
+        case SUBMOD_SCORE_F32: row[i] = ((const float *)from)[at]; break;
+        case SUBMOD_SCORE_F16: row[i] = submodi_from_f16(((const uint16_t *)from)[at]); break;
+        case SUBMOD_SCORE_BF16: row[i] = submodi_from_bf16(((const uint16_t *)from)[at]); break;
+        }
+    }
+}
+
+static void read_slowly(const submod_scores *s, const void *from, size_t n, float *row)
+{
+    ptrdiff_t stride = s->pixel_stride;
+    switch (s->type) {
+    case SUBMOD_SCORE_F32: read_strided(SUBMOD_SCORE_F32, from, stride, n, row); break;
+    case SUBMOD_SCORE_F16: read_strided(SUBMOD_SCORE_F16, from, stride, n, row); break;
+    case SUBMOD_SCORE_BF16: read_strided(SUBMOD_SCORE_BF16, from, stride, n, row); break;
+    }
+}
+
+/* `classes` rows from element `at` on. */
+static void read_rows(const submod_scores *s, ptrdiff_t at, size_t n, size_t classes, size_t stride,
+                      float *rows)
+{
+    const submodi_row_loops *loops = submodi_rows();
+    size_t least = s->type == SUBMOD_SCORE_F32 ? SUBMODI_TURN_FLOATS : SUBMODI_TURN_HALVES;
+    if (s->pixel_stride == 1) {
+        loops->read[s->type](element(s, at), s->class_stride, n, classes, stride, rows);
+    } else if (s->class_stride == 1 && n >= least && classes >= least) {
+        loops->turn[s->type](element(s, at), s->pixel_stride, n, classes, stride, rows);
+    } else {
+        for (size_t c = 0; c < classes; c++) {
+            const void *from = element(s, at + (ptrdiff_t)c * s->class_stride);
+            read_slowly(s, from, n, rows + c * stride);
+        }
+    }
+}
+
+static void pad(size_t n, size_t width, float *row)
+{
+    for (size_t i = n; i < width; i++) {
+        row[i] = 0;
+    }
+}
+
 const float *submodi_row(const submod_scores *s, size_t b, size_t c, size_t first, size_t n,
                          float *buffer)
 {
-    ptrdiff_t at = (ptrdiff_t)b * s->batch_stride + (ptrdiff_t)c * s->class_stride +
-                   (ptrdiff_t)first * s->pixel_stride;
-    if (s->type == SUBMOD_SCORE_F16) {
-        submodi_rows()->from_f16((const uint16_t *)s->data + at, s->pixel_stride, n, buffer);
-        return buffer;
+    ptrdiff_t at = position(s, b, c, first);
+    if (s->type == SUBMOD_SCORE_F32 && s->pixel_stride == 1) {
+        return (const float *)s->data + at;
     }
-    if (s->type == SUBMOD_SCORE_BF16) {
-        submodi_rows()->from_bf16((const uint16_t *)s->data + at, s->pixel_stride, n, buffer);
-        return buffer;
-    }
-    const float *from = (const float *)s->data + at;
-    if (s->pixel_stride == 1) {
-        return from;
-    }
-    for (size_t i = 0; i < n; i++) {
-        buffer[i] = from[(ptrdiff_t)i * s->pixel_stride];
-    }
+    read_rows(s, at, n, 1, 0, buffer);
     return buffer;
+}
+
+void submodi_row_read(const submod_scores *s, size_t b, size_t c, size_t first, size_t n,
+                      size_t width, float *row)
+{
+    read_rows(s, position(s, b, c, first), n, 1, 0, row);
+    pad(n, width, row);
+}
+
+void submodi_rows_read(const submod_scores *s, size_t b, size_t first, size_t n, size_t width,
+                       size_t stride, float *rows)
+{
+    read_rows(s, position(s, b, 0, first), n, s->classes, stride, rows);
+    for (size_t c = 0; c < s->classes && n < width; c++) {
+        pad(n, width, rows + c * stride);
+    }
+}
+
+const float *submodi_rows_direct(const submod_scores *s, size_t b, size_t first)
+{
+    bool direct = s->type == SUBMOD_SCORE_F32 && s->pixel_stride == 1;
+    return direct ? (const float *)s->data + position(s, b, 0, first) : NULL;
 }
 
 void submodi_prefetch_row(const submod_scores *s, size_t b, size_t c, size_t first, size_t n)
 {
     if (s->type == SUBMOD_SCORE_F32 && s->pixel_stride == 1 && first + n <= s->pixels) {
-        const float *from = (const float *)s->data + (ptrdiff_t)b * s->batch_stride +
-                            (ptrdiff_t)c * s->class_stride + (ptrdiff_t)first;
+        const float *from = (const float *)s->data + position(s, b, c, first);
         for (size_t i = 0; i < n; i += 16) { /* floats of a cache line */
             __builtin_prefetch(from + i);
         }
@@ -115,5 +185,24 @@ void submodi_store_row(const submod_gradient *g, size_t b, size_t c, size_t firs
     for (size_t i = 0; i < n; i++) {
         float *entry = &to[(ptrdiff_t)i * g->pixel_stride];
         *entry = (g->accumulate ? *entry : 0) + scale * row[i];
+    }
+}
+
+void submodi_rows_write(const submod_gradient *g, size_t b, size_t first, size_t n, size_t classes,
+                        size_t stride, const float *rows)
+{
+    const submodi_row_loops *loops = submodi_rows();
+    float *to = gradient_at(g, b, 0, first);
+    float scale = (float)g->scale;
+    if (g->pixel_stride == 1) {
+        submodi_write_loop *loop = g->accumulate ? loops->add : loops->write;
+        loop(rows, stride, n, classes, scale, g->class_stride, to);
+    } else if (g->class_stride == 1) {
+        submodi_write_loop *loop = g->accumulate ? loops->turn_add : loops->turn_write;
+        loop(rows, stride, n, classes, scale, g->pixel_stride, to);
+    } else {
+        for (size_t c = 0; c < classes; c++) {
+            submodi_store_row(g, b, c, first, n, rows + c * stride);
+        }
     }
 }
