@@ -9,8 +9,10 @@
  * Views, settings, groups (an image or the whole batch), gradients that are written or added with a
  * scale, and the meaning of NULL are those of loss.h; no baseline looks at engine, delta and bins.
  * Cross-entropy + Lovász-Softmax is one call of each, the second with an accumulating gradient.
- * Sums are in double and give the same bits for any number of threads. One pass over the scores for
- * the loss, a second one for the gradient; scratch memory does not grow with the number of pixels.
+ * Sums are in double and give the same bits for any number of threads. Two passes over the scores:
+ * one for the loss, one for the gradient; cross-entropy looks for bad scores in one and does the
+ * rest in the other. Scratch memory does not grow with the number of pixels, but for soft Dice and
+ * soft Jaccard, which keep 12 bytes per pixel.
  *
  * What happens in special cases:
  *

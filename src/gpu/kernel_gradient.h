@@ -33,11 +33,10 @@ SUBMODI_KERNEL void submodi_gpu_kernel_gradient(const submodi_gpu_job *j)
         if (j->activation == SUBMODI_SOFTMAX) {
             submodi_gpu_normalise(j, &x);
             for (uint32_t c = 0; c < j->classes; c++) {
-                float e = submodi_gpu_exponential(j, &x, c);
-                float g = submodi_gpu_weight(j, s.group, n, c, code, e * x.inverse, scale);
-                mean = submodi_multiply_add(e, g, mean);
+                float p = submodi_gpu_value(j, &x, c);
+                float g = submodi_gpu_weight(j, s.group, n, c, code, p, scale);
+                mean = submodi_multiply_add(p, g, mean);
             }
-            mean *= x.inverse;
         }
         for (uint32_t c = s.first_class; c < s.end_class; c++) {
             float v = submodi_gpu_value(j, &x, c);

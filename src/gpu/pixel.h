@@ -33,8 +33,8 @@ SUBMODI_DEVICE submodi_gpu_share submodi_gpu_share_of_block(const submodi_gpu_jo
 typedef struct submodi_gpu_pixel {
     uint64_t image;
     uint32_t i;
-    float largest, inverse; /* softmax: the largest score, and 1 / sum of exp(score - largest) */
-    float *stage;           /* softmax: exp(score - largest) of class c at c * stride, or NULL */
+    float shift, inverse; /* softmax: the shift of its scores, and 1 / sum of exp(score - shift) */
+    float *stage;         /* softmax: exp(score - shift) of class c at c * stride, or NULL */
     uint32_t stride;
 } submodi_gpu_pixel;
 
@@ -44,7 +44,7 @@ SUBMODI_DEVICE submodi_gpu_pixel submodi_gpu_pixel_at(const submodi_gpu_job *j, 
     submodi_gpu_pixel x;
     x.image = (uint64_t)group * (j->per_group / j->pixels) + n / j->pixels;
     x.i = n % j->pixels;
-    x.largest = 0;
+    x.shift = 0;
     x.inverse = 1;
     x.stage = stage && j->staged ? stage + submodi_thread() : NULL;
     x.stride = submodi_threads();
@@ -117,18 +117,22 @@ SUBMODI_DEVICE bool submodi_gpu_check_score(const submodi_gpu_job *j, const subm
 SUBMODI_DEVICE bool submodi_gpu_normalise(const submodi_gpu_job *j, submodi_gpu_pixel *x)
 {
     bool good = true;
+    float largest = 0;
+    float size = 0;
     for (uint32_t c = 0; c < j->classes; c++) {
         float v = submodi_gpu_score(j, x, c);
         good = submodi_gpu_check_score(j, x, c, v) && good;
-        x->largest = c == 0 || v > x->largest ? v : x->largest;
+        largest = c == 0 || v > largest ? v : largest;
+        size = fabsf(v) > size ? fabsf(v) : size;
         if (x->stage) {
             x->stage[c * x->stride] = v;
         }
     }
+    x->shift = submodi_shift_of(largest, size);
     float sum = 0;
     for (uint32_t c = 0; c < j->classes; c++) {
         float v = x->stage ? x->stage[c * x->stride] : submodi_gpu_score(j, x, c);
-        float e = submodi_exp_nonpositive(v - x->largest);
+        float e = submodi_exp(v - x->shift);
         sum += e;
         if (x->stage) {
             x->stage[c * x->stride] = e;
@@ -157,7 +161,7 @@ SUBMODI_DEVICE float submodi_gpu_exponential(const submodi_gpu_job *j, const sub
                                              uint32_t c)
 {
     return x->stage ? x->stage[c * x->stride]
-                    : submodi_exp_nonpositive(submodi_gpu_score(j, x, c) - x->largest);
+                    : submodi_exp(submodi_gpu_score(j, x, c) - x->shift);
 }
 
 /* Probability or score of class c, as the errors need it. */

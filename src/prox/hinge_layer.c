@@ -90,7 +90,7 @@ static submod_status solve_group(layer *x, size_t group, int thread, submod_prox
     const margins reading = {x, m, &count};
     memset(m->mask, 0, submodi_mask_words(x->pixels) * sizeof *m->mask);
     if (!submodi_visit(&alone, group * alone.images_per_group, alone.images_per_group, 1,
-                       SUBMODI_LABELS | SUBMODI_VALUES, read_margins, &reading)) {
+                       SUBMODI_LABELS | SUBMODI_SCORES, read_margins, &reading)) {
         return SUBMOD_ENONFINITE; /* the error message is written after the parallel loop */
     }
     submodi_jaccard_problem j = {
@@ -158,8 +158,9 @@ static bool put_image(const layer *x, size_t image, float *row, const submod_gra
 {
     size_t n = x->batch.scores.pixels;
     bool good = true;
-    for (size_t first = 0; first < n; first += SUBMODI_TILE) {
-        size_t count = n - first < SUBMODI_TILE ? n - first : SUBMODI_TILE;
+    size_t tile = x->batch.tile;
+    for (size_t first = 0; first < n; first += tile) {
+        size_t count = n - first < tile ? n - first : tile;
         const double *d = x->derivative + image * n + first;
         if (prox) {
             const float *score = submodi_row(&x->batch.scores, image, 0, first, count, row);

@@ -1,108 +1,236 @@
-/* Softmax, sigmoid and their derivatives on tiles (see activation_loops.h). */
+/* Softmax, sigmoid and their derivatives on tiles (see activation_loops.h).
+ *
+ * A tile is done in columns of a few vectors, all classes of a column at once, so that what is
+ * summed up over the classes stays in registers. */
 #include "submod/losses/activation_loops.h"
 
-#include <string.h>
+#include "submod/losses/column.h"
 
-#include "submod/losses/pointwise.h"
+/* Vectors of a column. */
+enum { COLUMN = 4 };
 
-/* Copies a row, raises largest to it; false when something in it is not finite. */
-static bool take_row(const float *restrict from, size_t n, float *restrict v,
-                     float *restrict largest)
+/* ---- softmax ---- */
+
+/* One column; the compiler makes a copy for each value of `vectors` and `shifted`. */
+static inline v_int exponentials_of(const submodi_rows_in *in, size_t i, size_t vectors,
+                                    bool shifted, float *v, size_t stride, float *inverse)
 {
-    uint32_t top = 0; /* of the bits of |x|: they order as |x| does, Inf and NaN above all */
-    for (size_t i = 0; i < n; i++) {
-        uint32_t bits = submodi_to_bits(from[i]) & UINT32_C(0x7fffffff);
-        top = bits > top ? bits : top;
-        v[i] = from[i];
-        largest[i] = from[i] > largest[i] ? from[i] : largest[i];
+    v_float total[COLUMN];
+    v_int size = v_all_int(0);
+    for (size_t j = 0; j < vectors; j++) {
+        total[j] = v_all(0);
     }
-    return top < UINT32_C(0x7f800000);
+    for (size_t c = 0; c < in->classes; c++) {
+        const float *row = in->data + (ptrdiff_t)c * in->stride + i;
+        submodi_prefetch_row(in, row, vectors);
+        for (size_t j = 0; j < vectors; j++) {
+            v_float x = v_load(row + j * V_LANES);
+            x = shifted ? submodi_v_shift(x, in->shift + i + j * V_LANES) : x;
+            size = v_max_bits(size, submodi_v_size(x));
+            v_float e = submodi_v_exp(x);
+            v_store(v + c * stride + i + j * V_LANES, e);
+            total[j] += e;
+        }
+    }
+    for (size_t j = 0; j < vectors; j++) {
+        v_store(inverse + i + j * V_LANES, 1.0F / total[j]);
+    }
+    return size;
 }
 
-/* v <- exp(v - largest), sum += v. */
-static void exponentiate(float *restrict v, const float *restrict largest, size_t n,
-                         float *restrict sum)
+static uint32_t exponentials(const submodi_rows_in *in, float *v, size_t stride, float *inverse)
 {
-    for (size_t i = 0; i < n; i++) {
-        v[i] = submodi_exp_nonpositive(v[i] - largest[i]);
-        sum[i] += v[i];
+    v_int size = v_all_int(0);
+    size_t i = 0;
+    for (; !in->shift && i + COLUMN * V_LANES <= in->width; i += COLUMN * V_LANES) {
+        size = v_max_bits(size, exponentials_of(in, i, COLUMN, false, v, stride, inverse));
+    }
+    for (; i < in->width; i += V_LANES) {
+        size = v_max_bits(size, in->shift ? exponentials_of(in, i, 1, true, v, stride, inverse)
+                                          : exponentials_of(in, i, 1, false, v, stride, inverse));
+    }
+    return v_largest_bits(size);
+}
+
+static void find_shift(const submodi_rows_in *in, float *shift)
+{
+    for (size_t i = 0; i < in->width; i += V_LANES) {
+        v_float largest = v_load(in->data + i);
+        v_int size = v_all_int(0);
+        for (size_t c = 0; c < in->classes; c++) {
+            v_float x = v_load(in->data + (ptrdiff_t)c * in->stride + i);
+            largest = v_max(largest, x);
+            size = v_max_bits(size, submodi_v_size(x));
+        }
+        v_mask small = v_at_least(v_all(SUBMODI_UNSHIFTED), v_from_bits(size));
+        v_store(shift + i, v_select(small, v_all(0), largest));
     }
 }
 
-static void softmax(size_t classes, size_t n, const float *largest, float *v, float *factor)
+static inline void probabilities_of(const submodi_rows_in *in, size_t i, size_t vectors,
+                                    bool shifted, const float *factor, float *v, size_t stride)
 {
-    memset(factor, 0, n * sizeof *factor);
+    v_float f[COLUMN];
+    for (size_t j = 0; j < vectors; j++) {
+        f[j] = v_load(factor + i + j * V_LANES);
+    }
+    for (size_t c = 0; c < in->classes; c++) {
+        const float *row = in->data + (ptrdiff_t)c * in->stride + i;
+        submodi_prefetch_row(in, row, vectors);
+        for (size_t j = 0; j < vectors; j++) {
+            v_float x = v_load(row + j * V_LANES);
+            x = shifted ? submodi_v_shift(x, in->shift + i + j * V_LANES) : x;
+            v_store(v + c * stride + i + j * V_LANES, submodi_v_exp(x) * f[j]);
+        }
+    }
+}
+
+static void probabilities(const submodi_rows_in *in, const float *factor, float *v, size_t stride)
+{
+    size_t i = 0;
+    for (; !in->shift && i + COLUMN * V_LANES <= in->width; i += COLUMN * V_LANES) {
+        probabilities_of(in, i, COLUMN, false, factor, v, stride);
+    }
+    for (; i < in->width; i += V_LANES) {
+        if (in->shift) {
+            probabilities_of(in, i, 1, true, factor, v, stride);
+        } else {
+            probabilities_of(in, i, 1, false, factor, v, stride);
+        }
+    }
+}
+
+/* ---- storing ---- */
+
+static inline void backward_of(const float *p, const float *g, size_t stride, size_t classes,
+                               size_t vectors, const submodi_rows_out *to, submodi_store how)
+{
+    v_float mean[COLUMN];
+    for (size_t j = 0; j < vectors; j++) {
+        mean[j] = v_all(0);
+    }
     for (size_t c = 0; c < classes; c++) {
-        exponentiate(v + c * SUBMODI_TILE, largest, n, factor);
+        for (size_t j = 0; j < vectors; j++) {
+            size_t at = c * stride + j * V_LANES;
+            mean[j] = v_multiply_add(v_load(p + at), v_load(g + at), mean[j]);
+        }
     }
-    for (size_t i = 0; i < n; i++) {
-        factor[i] = 1 / factor[i];
-    }
-}
-
-static void multiply(float *restrict x, const float *restrict factor, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        x[i] *= factor[i];
-    }
-}
-
-static void add_product(float *restrict sum, const float *restrict v, const float *restrict g,
-                        size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        sum[i] = submodi_multiply_add(v[i], g[i], sum[i]);
-    }
-}
-
-static void softmax_mean(const float *v, const float *factor, const float *g, size_t classes,
-                         size_t n, float *mean)
-{
-    memset(mean, 0, n * sizeof *mean);
     for (size_t c = 0; c < classes; c++) {
-        add_product(mean, v + c * SUBMODI_TILE, g + c * SUBMODI_TILE, n);
+        float *row = to->data + (ptrdiff_t)c * to->stride;
+        for (size_t j = 0; j < vectors; j++) {
+            size_t at = c * stride + j * V_LANES;
+            submodi_v_put(row + j * V_LANES, v_load(p + at) * (v_load(g + at) - mean[j]), to->scale, how);
+        }
     }
-    multiply(mean, factor, n);
 }
 
-static void softmax_backward(const float *v, const float *factor, const float *mean, const float *g,
-                             size_t n, float scale, float *to)
+static inline void backward_all(const float *p, const float *g, size_t stride, size_t classes,
+                                size_t width, submodi_rows_out to, submodi_store how)
 {
-    for (size_t i = 0; i < n; i++) {
-        to[i] = 0 + scale * (v[i] * factor[i] * (g[i] - mean[i])); /* no -0, as everywhere */
+    size_t i = 0;
+    for (; i + COLUMN * V_LANES <= width; i += COLUMN * V_LANES, to.data += COLUMN * V_LANES) {
+        backward_of(p + i, g + i, stride, classes, COLUMN, &to, how);
+    }
+    for (; i < width; i += V_LANES, to.data += V_LANES) {
+        backward_of(p + i, g + i, stride, classes, 1, &to, how);
     }
 }
 
-static void sigmoid(size_t n, float *v)
+static void softmax_backward(const float *p, const float *g, size_t stride, size_t classes,
+                             size_t width, const submodi_rows_out *to)
 {
-    for (size_t i = 0; i < n; i++) {
-        v[i] = submodi_sigmoid_of(v[i]);
+    switch (to->how) {
+    case SUBMODI_OVERWRITE:
+        backward_all(p, g, stride, classes, width, *to, SUBMODI_OVERWRITE);
+        break;
+    case SUBMODI_ADD: backward_all(p, g, stride, classes, width, *to, SUBMODI_ADD); break;
+    case SUBMODI_STREAM:
+        backward_all(p, g, stride, classes, width, *to, SUBMODI_STREAM);
+        v_stream_end();
+        break;
     }
 }
 
-static void sigmoid_backward(const float *score, size_t n, float *g)
+static inline void store_all(const float *g, size_t stride, size_t classes, size_t width,
+                             const submodi_rows_out *to, submodi_store how)
 {
-    for (size_t i = 0; i < n; i++) {
-        g[i] *= submodi_sigmoid_slope(score[i]);
+    for (size_t c = 0; c < classes; c++) {
+        float *row = to->data + (ptrdiff_t)c * to->stride;
+        for (size_t i = 0; i < width; i += V_LANES) {
+            submodi_v_put(row + i, v_load(g + c * stride + i), to->scale, how);
+        }
     }
 }
 
-static bool clamp_probability(size_t n, float *v)
+static void store(const float *g, size_t stride, size_t classes, size_t width,
+                  const submodi_rows_out *to)
+{
+    switch (to->how) {
+    case SUBMODI_OVERWRITE: store_all(g, stride, classes, width, to, SUBMODI_OVERWRITE); break;
+    case SUBMODI_ADD: store_all(g, stride, classes, width, to, SUBMODI_ADD); break;
+    case SUBMODI_STREAM:
+        store_all(g, stride, classes, width, to, SUBMODI_STREAM);
+        v_stream_end();
+        break;
+    }
+}
+
+/* ---- rows ---- */
+
+static uint32_t largest_size(const submodi_rows_in *in)
+{
+    v_int size = v_all_int(0);
+    for (size_t c = 0; c < in->classes; c++) {
+        const float *row = in->data + (ptrdiff_t)c * in->stride;
+        for (size_t i = 0; i < in->width; i += V_LANES) {
+            size = v_max_bits(size, submodi_v_size(v_load(row + i)));
+        }
+    }
+    return v_largest_bits(size);
+}
+
+static void sigmoid(const float *score, size_t width, float *p, float *slope)
+{
+    for (size_t i = 0; i < width; i += V_LANES) {
+        v_float s;
+        v_store(p + i, submodi_v_sigmoid(v_load(score + i), &s));
+        v_store(slope + i, s);
+    }
+}
+
+static void multiply(float *g, const float *slope, size_t width)
+{
+    for (size_t i = 0; i < width; i += V_LANES) {
+        v_store(g + i, v_load(g + i) * v_load(slope + i));
+    }
+}
+
+static bool clamp_probability(size_t width, float *v)
 {
     uint32_t outside = 0;
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < width; i++) {
         outside |= submodi_is_no_probability(v[i]);
         v[i] = submodi_clamp_to_unit(v[i]);
     }
     return !outside;
 }
 
+static void drop_ignored(const int32_t *code, int32_t classes, size_t width, float *factor)
+{
+    for (size_t i = 0; i < width; i += V_LANES) {
+        v_mask valid = v_below(v_load_int(code + i), v_all_int(classes));
+        v_store(factor + i, v_select(valid, v_load(factor + i), v_all(0)));
+    }
+}
+
 const submodi_activation_loops SUBMODI_TABLE(submodi_activations) = {
-    .take_row = take_row,
-    .softmax = softmax,
-    .multiply = multiply,
-    .softmax_mean = softmax_mean,
+    .exponentials = exponentials,
+    .find_shift = find_shift,
+    .probabilities = probabilities,
     .softmax_backward = softmax_backward,
+    .store = store,
+    .largest_size = largest_size,
     .sigmoid = sigmoid,
-    .sigmoid_backward = sigmoid_backward,
-    .clamp_probability = clamp_probability};
+    .multiply = multiply,
+    .clamp_probability = clamp_probability,
+    .drop_ignored = drop_ignored};

@@ -1,6 +1,5 @@
-/* From scores to probabilities and back, on tiles: up to SUBMODI_TILE pixels of all classes, so
- * that everything a pixel needs stays in the L1 and L2 cache. Row c of a tile begins at
- * c * SUBMODI_TILE. All loops run over pixels and vectorise. */
+/* From scores to probabilities and back, on tiles: some pixels of all classes, as many as stay in
+ * the L1 cache. Row c of a tile begins at c * stride; `width` is a multiple of SUBMODI_LANES. */
 #ifndef SUBMODI_LOSSES_ACTIVATION_LOOPS_H
 #define SUBMODI_LOSSES_ACTIVATION_LOOPS_H
 
@@ -10,33 +9,58 @@
 
 #include "base/isa.h"
 
-enum { SUBMODI_TILE = 512 };
+/* Rows of tiles are filled up to multiples of this: lanes of the widest vector. */
+enum { SUBMODI_LANES = 16 };
+
+/* Rows of scores, which may be the caller's own. */
+typedef struct submodi_rows_in {
+    const float *data;
+    ptrdiff_t stride;
+    size_t classes, width;
+    const float *shift; /* what is subtracted from the scores of a pixel; NULL: nothing */
+} submodi_rows_in;
+
+/* How a gradient is stored. */
+typedef enum submodi_store {
+    SUBMODI_OVERWRITE,
+    SUBMODI_ADD,
+    SUBMODI_STREAM /* overwrite around the caches; rows are aligned to SUBMODI_ALIGN */
+} submodi_store;
+
+typedef struct submodi_rows_out {
+    float *data;
+    ptrdiff_t stride;
+    float scale;
+    submodi_store how;
+} submodi_rows_out;
 
 typedef struct submodi_activation_loops {
-    /* One row: copies `from` to v and raises largest to it, entry by entry. Returns false if some
-     * of it is not finite. */
-    bool (*take_row)(const float *from, size_t n, float *v, float *largest);
+    /* Softmax over the classes (paper, Eq. 2): its exponentials, and for each pixel 1 / their sum. v
+     * may be in.data. Returns the bits of the largest |score - shift|; beyond SUBMODI_UNSHIFTED the
+     * results are of no use. */
+    uint32_t (*exponentials)(const submodi_rows_in *in, float *v, size_t stride, float *inverse);
+    /* What has to be subtracted from each pixel, if scores are large. */
+    void (*find_shift)(const submodi_rows_in *in, float *shift);
+    /* The same again, once the inverse of the sum is known: v = exp(score - shift) * factor. */
+    void (*probabilities)(const submodi_rows_in *in, const float *factor, float *v, size_t stride);
+    /* From g = dL/dp to dL/dscore: p_c (g_c - mean), mean = sum over k of p_k g_k. */
+    void (*softmax_backward)(const float *p, const float *g, size_t stride, size_t classes,
+                             size_t width, const submodi_rows_out *to);
+    /* Stores rows as they are. */
+    void (*store)(const float *g, size_t stride, size_t classes, size_t width,
+                  const submodi_rows_out *to);
 
-    /* Softmax over the classes (paper, Eq. 2), in place and up to a factor per pixel:
-     * p = v * factor. largest: the largest score of each pixel. */
-    void (*softmax)(size_t classes, size_t n, const float *largest, float *v, float *factor);
-    /* One row: x <- x * factor, entry by entry. */
-    void (*multiply)(float *x, const float *factor, size_t n);
-    /* From dL/dp to dL/dscore: the mean  sum over k of p_k g_k  of each pixel, and then, one row at
-     * a time,  scale * p_c (g_c - mean)  into to, which may be g itself. */
-    void (*softmax_mean)(const float *v, const float *factor, const float *g, size_t classes,
-                         size_t n, float *mean);
-    void (*softmax_backward)(const float *v, const float *factor, const float *mean, const float *g,
-                             size_t n, float scale, float *to);
-
-    /* In place, one row: v <- p = 1 / (1 + exp(-v)); and g <- g p (1 - p), from the scores, because
-     * 1 - p in float is 0 from a score of 17 on. */
-    void (*sigmoid)(size_t n, float *v);
-    void (*sigmoid_backward)(const float *score, size_t n, float *g);
-
-    /* In place, one row: clamps v to [0, 1]. Returns false if some v lies outside by more than
+    /* The bits of the largest |score| of rows. */
+    uint32_t (*largest_size)(const submodi_rows_in *in);
+    /* One row: p = 1 / (1 + exp(-score)), which may be score, and p (1 - p). */
+    void (*sigmoid)(const float *score, size_t width, float *p, float *slope);
+    /* One row, in place: g <- g * slope. */
+    void (*multiply)(float *g, const float *slope, size_t width);
+    /* One row, in place: clamps v to [0, 1]. Returns false if some v lies outside by more than
      * 1e-3. */
-    bool (*clamp_probability)(size_t n, float *v);
+    bool (*clamp_probability)(size_t width, float *v);
+    /* factor[i] <- 0 where code[i] is not below `classes`. */
+    void (*drop_ignored)(const int32_t *code, int32_t classes, size_t width, float *factor);
 } submodi_activation_loops;
 
 extern const submodi_activation_loops submodi_activations_baseline, submodi_activations_avx2,

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "submod/losses/column.h"
+
 /* Sums are added up in LANES lanes side by side: a fixed order that vectorises. With fewer, gcc
  * unrolls the inner loop before it could vectorise it, and is five times slower. */
 enum { LANES = 32 };
@@ -49,38 +51,56 @@ static void hinge_slope(const float *v, const int32_t *code, const float *slope,
 
 /* ---- overlaps ---- */
 
-static void add_overlap(const float *v, const int32_t *code, int32_t target, int32_t ignored,
-                        size_t n, double *inside, double *all)
+static double sum_lanes(const double *lane)
+{
+    double total = 0;
+    for (size_t l = 0; l < LANES; l++) {
+        total += lane[l];
+    }
+    return total;
+}
+
+static double sum(const float *v, const float *factor, size_t width)
+{
+    double lane[LANES] = {0};
+    size_t i = 0;
+    for (; i + LANES <= width; i += LANES) {
+        for (size_t l = 0; l < LANES; l++) {
+            lane[l] += (double)(v[i + l] * factor[i + l]);
+        }
+    }
+    for (size_t l = 0; i + l < width; l++) {
+        lane[l] += (double)(v[i + l] * factor[i + l]);
+    }
+    return sum_lanes(lane);
+}
+
+static void add_overlap(const float *v, const int32_t *code, size_t width, double *inside,
+                        double *all)
 {
     double of_target[LANES] = {0};
     double of_all[LANES] = {0};
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        for (size_t l = 0; l < LANES; l++) {
-            double x = code[i + l] == ignored ? 0.0 : (double)v[i + l];
-            of_all[l] += x;
-            of_target[l] += code[i + l] == target ? x : 0.0;
+    for (size_t i = 0; i < width; i += SUBMODI_LANES) {
+        size_t first = i % LANES;
+        for (size_t l = 0; l < SUBMODI_LANES; l++) {
+            double x = code[i + l] > 1 ? 0.0 : (double)v[i + l];
+            of_all[first + l] += x;
+            of_target[first + l] += code[i + l] == 1 ? x : 0.0;
         }
     }
-    for (size_t l = 0; i + l < n; l++) {
-        double x = code[i + l] == ignored ? 0.0 : (double)v[i + l];
-        of_all[l] += x;
-        of_target[l] += code[i + l] == target ? x : 0.0;
-    }
-    for (size_t l = 0; l < LANES; l++) {
-        *all += of_all[l];
-        *inside += of_target[l];
-    }
+    *all += sum_lanes(of_all);
+    *inside += sum_lanes(of_target);
 }
 
 static void overlap_slope(const int32_t *code, int32_t target, int32_t ignored, const float *slope,
-                          size_t n, float *g)
+                          size_t width, float *g)
 {
-    const float background = slope[0];
-    const float foreground = slope[1];
-    for (size_t i = 0; i < n; i++) {
-        float valid = code[i] == target ? foreground : background;
-        g[i] = code[i] == ignored ? 0.0F : valid;
+    const v_float background = v_all(slope[0]);
+    const v_float foreground = v_all(slope[1]);
+    for (size_t i = 0; i < width; i += V_LANES) {
+        v_int c = v_load_int(code + i);
+        v_float valid = v_select(v_equal(c, v_all_int(target)), foreground, background);
+        v_store(g + i, v_select(v_equal(c, v_all_int(ignored)), v_all(0), valid));
     }
 }
 
@@ -116,32 +136,105 @@ static inline float log1p_nonnegative(float x)
     return r + q + k * 0.693359375F;
 }
 
-static void split_off(const float *p, size_t n, float *top, double *others)
+/* Vectors of a column (see activation_loops.c): few, as each has much to keep. */
+enum { COLUMN = 2 };
+
+static inline v_int split_column(const submodi_rows_in *in, size_t i, size_t vectors, bool shifted,
+                                 const int32_t *code, float *v, size_t stride,
+                                 const submodi_split *out)
 {
-    for (size_t i = 0; i < n; i++) {
-        others[i] += (double)(p[i] > top[i] ? top[i] : p[i]);
-        top[i] = p[i] > top[i] ? p[i] : top[i];
+    v_float top[COLUMN], others[COLUMN], largest[COLUMN], own_score[COLUMN], own[COLUMN];
+    v_int size = v_all_int(0);
+    for (size_t j = 0; j < vectors; j++) {
+        top[j] = others[j] = own[j] = own_score[j] = v_all(0);
+        largest[j] = v_load(in->data + i + j * V_LANES);
+    }
+    for (size_t c = 0; c < in->classes; c++) {
+        const float *row = in->data + (ptrdiff_t)c * in->stride + i;
+        submodi_prefetch_row(in, row, vectors);
+        for (size_t j = 0; j < vectors; j++) {
+            v_float x = v_load(row + j * V_LANES);
+            v_mask is_own = v_equal(v_load_int(code + i + j * V_LANES), v_all_int((int32_t)c));
+            largest[j] = v_max(largest[j], x);
+            own_score[j] = v_select(is_own, x, own_score[j]);
+            x = shifted ? submodi_v_shift(x, in->shift + i + j * V_LANES) : x;
+            size = v_max_bits(size, submodi_v_size(x));
+            v_float e = submodi_v_exp(x);
+            v_store(v + c * stride + i + j * V_LANES, e);
+            own[j] = v_select(is_own, e, own[j]);
+            others[j] += v_min(e, top[j]);
+            top[j] = v_max(e, top[j]);
+        }
+    }
+    for (size_t j = 0; j < vectors; j++) {
+        v_store(out->top + i + j * V_LANES, top[j]);
+        v_store(out->others + i + j * V_LANES, others[j]);
+        v_store(out->largest + i + j * V_LANES, largest[j]);
+        v_store(out->own_score + i + j * V_LANES, own_score[j]);
+        v_store(out->own + i + j * V_LANES, own[j]);
+    }
+    return size;
+}
+
+static uint32_t split(const submodi_rows_in *in, const int32_t *code, float *v, size_t stride,
+                      const submodi_split *out)
+{
+    v_int size = v_all_int(0);
+    size_t i = 0;
+    for (; !in->shift && i + COLUMN * V_LANES <= in->width; i += COLUMN * V_LANES) {
+        size = v_max_bits(size, split_column(in, i, COLUMN, false, code, v, stride, out));
+    }
+    for (; i < in->width; i += V_LANES) {
+        size = v_max_bits(size, in->shift ? split_column(in, i, 1, true, code, v, stride, out)
+                                          : split_column(in, i, 1, false, code, v, stride, out));
+    }
+    return v_largest_bits(size);
+}
+
+static void log_sum(const float *top, float *others, size_t width)
+{
+    for (size_t i = 0; i < width; i++) {
+        others[i] = log1p_nonnegative(others[i] / top[i]);
     }
 }
 
-static void log_sum(const float *top, size_t n, double *others)
+static inline void store_all(const float *v, size_t stride, size_t classes, size_t width,
+                             const int32_t *code, const float *factor, const float *own,
+                             const submodi_rows_out *to, submodi_store how)
 {
-    for (size_t i = 0; i < n; i++) {
-        others[i] = (double)log1p_nonnegative((float)others[i] / top[i]);
+    for (size_t c = 0; c < classes; c++) {
+        float *row = to->data + (ptrdiff_t)c * to->stride;
+        for (size_t i = 0; i < width; i += V_LANES) {
+            v_mask is_own = v_equal(v_load_int(code + i), v_all_int((int32_t)c));
+            v_float d = v_load(v + c * stride + i) * v_load(factor + i);
+            submodi_v_put(row + i, v_select(is_own, v_load(own + i), d), to->scale, how);
+        }
     }
 }
 
-static void product(const float *p, const float *factor, size_t n, float *g)
+static void store_entropy(const float *v, size_t stride, size_t classes, size_t width,
+                          const int32_t *code, const float *factor, const float *own,
+                          const submodi_rows_out *to)
 {
-    for (size_t i = 0; i < n; i++) {
-        g[i] = factor[i] * p[i];
+    switch (to->how) {
+    case SUBMODI_OVERWRITE:
+        store_all(v, stride, classes, width, code, factor, own, to, SUBMODI_OVERWRITE);
+        break;
+    case SUBMODI_ADD:
+        store_all(v, stride, classes, width, code, factor, own, to, SUBMODI_ADD);
+        break;
+    case SUBMODI_STREAM:
+        store_all(v, stride, classes, width, code, factor, own, to, SUBMODI_STREAM);
+        v_stream_end();
+        break;
     }
 }
 
 const submodi_baseline_loops SUBMODI_TABLE(submodi_baselines) = {.add_hinge = add_hinge,
                                                                  .hinge_slope = hinge_slope,
+                                                                 .sum = sum,
                                                                  .add_overlap = add_overlap,
                                                                  .overlap_slope = overlap_slope,
-                                                                 .split_off = split_off,
+                                                                 .split = split,
                                                                  .log_sum = log_sum,
-                                                                 .product = product};
+                                                                 .store_entropy = store_entropy};

@@ -6,6 +6,12 @@
 #include <stdint.h>
 
 #include "base/isa.h"
+#include "submod/losses/activation_loops.h"
+
+/* Rows of a tile. */
+typedef struct submodi_split {
+    float *top, *others, *largest, *own_score, *own;
+} submodi_split;
 
 typedef struct submodi_baseline_loops {
     /* Hinge: adds max(0, 1 - s v) over the pixels with code `target`, s = 1 at target 1 and -1 at
@@ -16,21 +22,27 @@ typedef struct submodi_baseline_loops {
     void (*hinge_slope)(const float *v, const int32_t *code, const float *slope, size_t n,
                         float *g);
 
-    /* Overlaps: adds v over the pixels that are not ignored to *all, over those with code `target`
-     * to *inside. */
-    void (*add_overlap)(const float *v, const int32_t *code, int32_t target, int32_t ignored,
-                        size_t n, double *inside, double *all);
+    /* Overlaps: the sum of v * factor over a row, in an order that depends on width alone. */
+    double (*sum)(const float *v, const float *factor, size_t width);
+    /* A row with labels of its own: adds v over the pixels that are not ignored to *all, over those
+     * with code 1 to *inside. */
+    void (*add_overlap)(const float *v, const int32_t *code, size_t width, double *inside,
+                        double *all);
     /* slope[1] at code `target`, 0 at ignored pixels, slope[0] elsewhere. */
     void (*overlap_slope)(const int32_t *code, int32_t target, int32_t ignored, const float *slope,
-                          size_t n, float *g);
+                          size_t width, float *g);
 
-    /* Cross-entropy: the largest of the probabilities so far, and the sum of all others: in double,
-     * for the sake of many classes. */
-    void (*split_off)(const float *p, size_t n, float *top, double *others);
+    /* Cross-entropy: v = exp(score - shift), and of each pixel the largest exponential, the sum of
+     * all others, the largest score, and score and exponential of the class that it has. Returns
+     * the bits of the largest |score - shift|. */
+    uint32_t (*split)(const submodi_rows_in *in, const int32_t *code, float *v, size_t stride,
+                      const submodi_split *out);
     /* others <- log(1 + others / top). */
-    void (*log_sum)(const float *top, size_t n, double *others);
-    /* g <- factor p. */
-    void (*product)(const float *p, const float *factor, size_t n, float *g);
+    void (*log_sum)(const float *top, float *others, size_t width);
+    /* Stores factor * v, but `own` at the class that a pixel has. */
+    void (*store_entropy)(const float *v, size_t stride, size_t classes, size_t width,
+                          const int32_t *code, const float *factor, const float *own,
+                          const submodi_rows_out *to);
 } submodi_baseline_loops;
 
 extern const submodi_baseline_loops submodi_baselines_baseline, submodi_baselines_avx2,

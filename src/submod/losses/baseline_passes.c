@@ -25,9 +25,13 @@ static void add_tile(const void *context, const submodi_tile *tile)
 static bool add_up(const submodi_baseline_run *x)
 {
     size_t parts = x->batch.groups * x->parts;
+    bool at_once = !x->loss->derive;
     memset(x->sum, 0, parts * sums_of(x) * sizeof *x->sum);
+    if (at_once && !submodi_scores_are_good(&x->batch)) {
+        return false;
+    }
     return submodi_visit(&x->batch, 0, x->batch.scores.batch, parts,
-                         SUBMODI_LABELS | SUBMODI_VALUES, add_tile, x);
+                         at_once ? SUBMODI_LABELS : SUBMODI_VALUES, add_tile, x);
 }
 
 static double solve_group(const submodi_baseline_run *x, size_t group)
@@ -62,7 +66,7 @@ static bool take_memory(submodi_baseline_run *x, submod_work *work)
 
 static submod_status run(submodi_baseline_run *x, double *loss, submod_work *work)
 {
-    if (!take_memory(x, work)) {
+    if (!take_memory(x, work) || !submodi_notes_take(&x->batch, work)) {
         return submodi_nomem(x->batch.who);
     }
     if (!add_up(x)) {
@@ -75,9 +79,8 @@ static submod_status run(submodi_baseline_run *x, double *loss, submod_work *wor
     if (loss) {
         *loss = value;
     }
-    if (x->gradient) {
-        submodi_visit(&x->batch, 0, x->batch.scores.batch, 0, SUBMODI_LABELS | SUBMODI_VALUES,
-                      write_tile, x);
+    if (x->gradient && x->loss->derive) {
+        submodi_visit(&x->batch, 0, x->batch.scores.batch, 0, SUBMODI_AGAIN, write_tile, x);
     }
     return SUBMOD_OK;
 }

@@ -31,7 +31,9 @@ struct submodi_baseline {
     void (*add)(const submodi_baseline_run *x, const submodi_tile *tile, double *sum);
     /* From the sums of a group to its share of the loss, and its slopes. */
     double (*solve)(const submodi_baseline_run *x, size_t group, const double *sum);
-    /* The derivative by tile->v, into tile->g. */
+    /* The derivative by tile->v, into tile->g. NULL: `add` has written the gradient already. It may
+     * do so if what it writes does not depend on the sums; its tiles have labels and no scores, and
+     * it reads those by itself. */
     void (*derive)(const submodi_baseline_run *x, const submodi_tile *tile);
 };
 

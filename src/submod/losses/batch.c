@@ -298,68 +298,80 @@ static submod_status find_bad_label(const submodi_batch *batch)
     return submodi_fail(SUBMOD_EINVAL, "%s: the labels changed during the call", batch->who);
 }
 
-/* What is counted, per thread: the foreground of each class, and then: */
-enum { IGNORED, BAD, BACKGROUND, OTHERS };
-
+/* What is counted: the foreground of each class; ignored and bad labels; and, of a multilabel
+ * batch, the background of each class. */
 typedef struct label_counts {
     const submodi_batch *batch;
-    size_t size;     /* classes + OTHERS */
-    uint64_t *table; /* per thread */
+    size_t size;     /* of a table: 2 classes + 2 */
+    uint64_t *table; /* SIDE_BY_SIDE per thread */
 } label_counts;
 
-static void count_tile(const void *context, const submodi_tile *tile)
+/* Neighbours often have the same label. Counted in the same place, each would have to wait for the
+ * one before. */
+enum { SIDE_BY_SIDE = 4 };
+
+static void count_multilabel(const submodi_tile *tile, size_t C, uint64_t *table)
 {
-    const label_counts *x = context;
-    size_t C = x->batch->scores.classes;
-    size_t n = tile->n;
-    uint64_t *table = x->table + tile->thread * x->size;
-    if (!x->batch->multilabel) {
-        for (size_t i = 0; i < n; i++) {
-            table[tile->codes[i]]++; /* C is the code of ignored, C + 1 of bad labels */
-        }
-        return;
-    }
     for (size_t c = 0; c < C; c++) {
-        const int32_t *codes = tile->codes + c * SUBMODI_TILE;
+        const int32_t *codes = tile->codes + c * tile->stride;
         uint32_t zeros = 0;
         uint32_t ones = 0;
         uint32_t ignored = 0;
-        for (size_t i = 0; i < n; i++) {
+        for (size_t i = 0; i < tile->n; i++) {
             zeros += codes[i] == 0;
             ones += codes[i] == 1;
             ignored += codes[i] == 2;
         }
         table[c] += ones;
-        table[C + IGNORED] += ignored;
-        table[C + BAD] += n - zeros - ones - ignored;
-        table[C + BACKGROUND] += zeros;
+        table[C] += ignored;
+        table[C + 1] += tile->n - zeros - ones - ignored;
+        table[C + 2 + c] += zeros;
+    }
+}
+
+static void count_tile(const void *context, const submodi_tile *tile)
+{
+    const label_counts *x = context;
+    uint64_t *table = x->table + tile->thread * SIDE_BY_SIDE * x->size;
+    if (x->batch->multilabel) {
+        count_multilabel(tile, x->batch->scores.classes, table);
+        return;
+    }
+    for (size_t i = 0; i < tile->n; i++) { /* C is the code of ignored, C + 1 of bad labels */
+        table[i % SIDE_BY_SIDE * x->size + (size_t)tile->codes[i]]++;
     }
 }
 
 static bool count_group(const label_counts *x, submodi_batch *batch, size_t group)
 {
     size_t C = batch->scores.classes;
-    size_t threads = (size_t)batch->threads;
-    memset(x->table, 0, threads * x->size * sizeof *x->table);
+    size_t tables = (size_t)batch->threads * SIDE_BY_SIDE;
+    memset(x->table, 0, tables * x->size * sizeof *x->table);
     submodi_visit(batch, group * batch->images_per_group, batch->images_per_group, 0,
                   SUBMODI_LABELS, count_tile, x);
-    for (size_t t = 1; t < threads; t++) {
+    for (size_t t = 1; t < tables; t++) {
         for (size_t k = 0; k < x->size; k++) {
             x->table[k] += x->table[t * x->size + k];
         }
     }
-    batch->valid += x->table[C + BACKGROUND];
+    uint64_t pixels = 0; /* multiclass: each is foreground of one class */
+    for (size_t c = 0; c < C; c++) {
+        pixels += x->table[c] + x->table[C + 2 + c];
+    }
     for (size_t c = 0; c < C; c++) {
         batch->foreground[group * C + c] = (double)x->table[c];
-        batch->valid += x->table[c];
+        batch->background[group * C + c] =
+            (double)(batch->multilabel ? x->table[C + 2 + c] : pixels - x->table[c]);
     }
-    return x->table[C + BAD] == 0;
+    batch->valid += pixels;
+    return x->table[C + 1] == 0;
 }
 
 static submod_status count_labels(submodi_batch *batch, submod_work *work)
 {
-    label_counts x = {.batch = batch, .size = batch->scores.classes + OTHERS};
-    x.table = submodi_take(work, (size_t)batch->threads, x.size * sizeof *x.table);
+    label_counts x = {.batch = batch, .size = 2 * batch->scores.classes + 2};
+    x.table =
+        submodi_take(work, (size_t)batch->threads * SIDE_BY_SIDE, x.size * sizeof *x.table);
     if (!x.table) {
         return submodi_nomem(batch->who);
     }
@@ -436,7 +448,8 @@ submod_status submodi_batch_shape(submodi_batch *batch, const submod_gradient *g
     batch->images_per_group =
         batch->settings.per_image || batch->scores.batch == 0 ? 1 : batch->scores.batch;
     batch->groups = batch->scores.batch / batch->images_per_group;
-    batch->tiles_per_image = (batch->scores.pixels + SUBMODI_TILE - 1) / SUBMODI_TILE;
+    batch->tile = submodi_tile_pixels(batch->scores.classes);
+    batch->tiles_per_image = (batch->scores.pixels + batch->tile - 1) / batch->tile;
     return SUBMOD_OK;
 }
 
@@ -447,8 +460,9 @@ submod_status submodi_batch_open(submodi_batch *batch, submod_work *work)
     batch->threads = submodi_threads_for(batch->scores.batch * batch->scores.pixels * C);
     batch->memory = submodi_tiles_take(batch, work);
     batch->foreground = submodi_take(work, segments, sizeof *batch->foreground);
+    batch->background = submodi_take(work, segments, sizeof *batch->background);
     batch->coefficient = submodi_take(work, segments, sizeof *batch->coefficient);
-    if (!batch->memory || !batch->foreground || !batch->coefficient) {
+    if (!batch->memory || !batch->foreground || !batch->background || !batch->coefficient) {
         return submodi_nomem(batch->who);
     }
     batch->valid = 0;

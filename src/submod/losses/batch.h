@@ -37,6 +37,17 @@ typedef enum submodi_kind {
     SUBMODI_KINDS
 } submodi_kind;
 
+/* What a first visit finds out about each pixel, so that later ones need not (tile.h). NULL: it is
+ * not kept. */
+typedef struct submodi_notes {
+    int32_t *codes; /* of its label, if it has one */
+    /* Softmax: 1 / sum of the exponentials, 0 if ignored; with the sign bit, the scores are shifted.
+     */
+    float *inverse;
+    float *shift;  /* only there */
+    bool *shifted; /* per thread: whether it has come across such a pixel */
+} submodi_notes;
+
 typedef struct submodi_batch {
     const char *who; /* the public function, for error messages */
     submod_scores scores;
@@ -49,12 +60,15 @@ typedef struct submodi_batch {
     /* ---- from its shape ---- */
     submodi_label_rule rule;
     size_t groups, images_per_group;
+    size_t tile; /* pixels of a tile */
     size_t tiles_per_image;
 
     /* ---- once it is open ---- */
     int threads;
     struct submodi_tile_memory *memory; /* per thread */
+    submodi_notes notes;
     double *foreground;                 /* P: groups x classes; whole numbers */
+    double *background;                 /* likewise: the other pixels that are not ignored */
     double *coefficient;                /* groups x classes; 0: the class is left out */
     uint64_t valid;                     /* pixels not ignored; multilabel: over all classes */
     size_t terms;                       /* coefficients that are not 0 */
@@ -118,10 +132,10 @@ static inline size_t submodi_label_rows(const submodi_batch *batch)
 }
 
 /* The engines: the loss, and the gradient if it is wanted. */
-submod_status submodi_loss_exact(const submodi_batch *batch, double *loss,
+submod_status submodi_loss_exact(submodi_batch *batch, double *loss,
                                  const submod_gradient *gradient, submod_loss_info *info,
                                  submod_work *work);
-submod_status submodi_loss_histogram(const submodi_batch *batch, double *loss,
+submod_status submodi_loss_histogram(submodi_batch *batch, double *loss,
                                      const submod_gradient *gradient, submod_loss_info *info,
                                      submod_work *work);
 

@@ -8,52 +8,77 @@
  * derivative of a confident prediction is lost in it.
  *
  * Labels alone decide what a pixel weighs, so one pass over the scores gives the loss, added up by
- * label, and one the gradient. O(pixels * classes).
+ * label, and the gradient. Before it another one looks for bad scores. O(pixels * classes).
  */
-#include <string.h>
-
 #include "base/error.h"
 #include "submod/losses/baseline_loops.h"
 #include "submod/losses/baseline_passes.h"
 #include "submod/losses/shares.h"
 
-/* ---- numbers ---- */
+/* ---- forward ---- */
 
-/* Scores to probabilities in place, and what split_off makes of them. */
-static void softmax(const submodi_batch *batch, const submodi_tile *tile, float *top,
-                    double *others)
+/* Rows of a tile that the gradient needs, too. */
+typedef struct rows {
+    float top[SUBMODI_TILE_MAX], others[SUBMODI_TILE_MAX], largest[SUBMODI_TILE_MAX],
+        own_score[SUBMODI_TILE_MAX], own[SUBMODI_TILE_MAX];
+} rows;
+
+/* Scores to exponentials, in tile->v. */
+static void split(const submodi_batch *batch, const submodi_tile *tile, rows *r)
 {
-    float factor[SUBMODI_TILE];
-    submodi_activations()->softmax(batch->scores.classes, tile->n, tile->largest, tile->v, factor);
-    for (size_t c = 0; c < batch->scores.classes; c++) {
-        submodi_activations()->multiply(tile->v + c * SUBMODI_TILE, factor, tile->n);
-    }
-    memset(top, 0, tile->n * sizeof *top);
-    memset(others, 0, tile->n * sizeof *others);
-    for (size_t c = 0; c < batch->scores.classes; c++) {
-        submodi_baselines()->split_off(tile->v + c * SUBMODI_TILE, tile->n, top, others);
+    const submodi_baseline_loops *loops = submodi_baselines();
+    submodi_split out = {r->top, r->others, r->largest, r->own_score, r->own};
+    submodi_rows_in in = submodi_tile_rows(batch, tile);
+    float shift[SUBMODI_TILE_MAX];
+    uint32_t size = loops->split(&in, tile->codes, tile->v, tile->stride, &out);
+    in.shift = submodi_tile_shift(batch, tile, size, &in, shift);
+    if (in.shift) {
+        loops->split(&in, tile->codes, tile->v, tile->stride, &out);
     }
 }
 
-/* ---- forward ---- */
+/* ---- backward ---- */
 
+/* weight * p at all classes but the pixel's own, where it is weight * (p - 1), and
+ * p - 1 = -(sum of all others) if it is on top. */
+static void write(const submodi_baseline_run *x, const submodi_tile *tile, const rows *r)
+{
+    const submodi_batch *batch = &x->batch;
+    size_t C = batch->scores.classes;
+    const double *weight = batch->coefficient + tile->image / batch->images_per_group * C;
+    float factor[SUBMODI_TILE_MAX];
+    float own[SUBMODI_TILE_MAX];
+    for (size_t i = 0; i < tile->width; i++) {
+        size_t y = (size_t)tile->codes[i];
+        float w = y < C ? (float)weight[y] : 0.0F;
+        float inverse = 1.0F / (r->top[i] + r->others[i]);
+        bool on_top = r->own_score[i] >= r->largest[i];
+        factor[i] = w * inverse;
+        own[i] = on_top ? -factor[i] * r->others[i] : w * (r->own[i] * inverse - 1.0F);
+    }
+    submodi_rows_out to = submodi_tile_target(batch, tile, x->gradient);
+    submodi_rows_out scratch = {tile->g, (ptrdiff_t)tile->stride, 1, SUBMODI_OVERWRITE};
+    submodi_baselines()->store_entropy(tile->v, tile->stride, C, tile->width, tile->codes, factor,
+                                       own, to.data ? &to : &scratch);
+    if (!to.data) {
+        submodi_tile_store_scores(batch, tile, x->gradient);
+    }
+}
+
+/* Both at once, as the weights are known beforehand. */
 static void add(const submodi_baseline_run *x, const submodi_tile *tile, double *sum)
 {
     size_t C = x->batch.scores.classes;
-    float top[SUBMODI_TILE];
-    double others[SUBMODI_TILE];
-    for (size_t i = 0; i < tile->n; i++) {
-        size_t y = (size_t)tile->codes[i];
-        if (y < C) {
-            sum[y] += (double)tile->largest[i] - (double)tile->v[y * SUBMODI_TILE + i];
-        }
+    rows r;
+    split(&x->batch, tile, &r);
+    if (x->gradient) {
+        write(x, tile, &r);
     }
-    softmax(&x->batch, tile, top, others);
-    submodi_baselines()->log_sum(top, tile->n, others);
+    submodi_baselines()->log_sum(r.top, r.others, tile->width);
     for (size_t i = 0; i < tile->n; i++) {
         size_t y = (size_t)tile->codes[i];
         if (y < C) {
-            sum[y] += others[i];
+            sum[y] += (double)r.largest[i] - (double)r.own_score[i] + (double)r.others[i];
         }
     }
 }
@@ -66,36 +91,6 @@ static double solve(const submodi_baseline_run *x, size_t group, const double *s
         loss += x->batch.coefficient[group * C + c] * sum[c];
     }
     return loss;
-}
-
-/* ---- backward ---- */
-
-/* tile->g <- weight * (p - [c = y]), where p[y] - 1 = -(sum of all others) if y is on top. */
-static void derive(const submodi_baseline_run *x, const submodi_tile *tile)
-{
-    const submodi_batch *batch = &x->batch;
-    size_t C = batch->scores.classes;
-    const double *weight = batch->coefficient + tile->image / batch->images_per_group * C;
-    float factor[SUBMODI_TILE];
-    float top[SUBMODI_TILE];
-    double others[SUBMODI_TILE];
-    softmax(batch, tile, top, others);
-    for (size_t i = 0; i < tile->n; i++) {
-        size_t y = (size_t)tile->codes[i];
-        factor[i] = y < C ? (float)weight[y] : 0;
-    }
-    for (size_t c = 0; c < C; c++) {
-        submodi_baselines()->product(tile->v + c * SUBMODI_TILE, factor, tile->n,
-                                     tile->g + c * SUBMODI_TILE);
-    }
-    for (size_t i = 0; i < tile->n; i++) {
-        size_t y = (size_t)tile->codes[i];
-        if (y < C) {
-            float own = tile->v[y * SUBMODI_TILE + i];
-            tile->g[y * SUBMODI_TILE + i] =
-                factor[i] * (own < top[i] ? own - 1.0F : -(float)others[i]);
-        }
-    }
 }
 
 /* ---- the call ---- */
@@ -125,6 +120,6 @@ submod_status submod_cross_entropy(const submod_scores *scores, const submod_lab
                                    const submod_loss_settings *settings, submod_work *work)
 {
     static const submodi_baseline cross_entropy = {
-        "submod_cross_entropy", SUBMODI_CROSS_ENTROPY, 1, prepare, add, solve, derive};
+        "submod_cross_entropy", SUBMODI_CROSS_ENTROPY, 1, prepare, add, solve, NULL};
     return submodi_baseline_call(&cross_entropy, scores, labels, loss, gradient, settings, work);
 }

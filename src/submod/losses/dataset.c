@@ -14,7 +14,8 @@ struct submod_dataset {
     size_t bins;
     bool solved;
     double *count; /* classes x 2 bins */
-    float *weight; /* classes x (2 bins + 1) */
+    float *weight; /* classes x 2 bins */
+    uint32_t *flat; /* classes */
 };
 
 submod_status submod_dataset_create(size_t classes, double delta, submod_dataset **dataset)
@@ -36,8 +37,9 @@ submod_status submod_dataset_create(size_t classes, double delta, submod_dataset
     d->classes = classes;
     d->bins = submodi_histogram_bins(delta);
     d->count = submodi_alloc(classes, 2 * d->bins * sizeof *d->count);
-    d->weight = submodi_alloc(classes, (2 * d->bins + 1) * sizeof *d->weight);
-    if (!d->count || !d->weight) {
+    d->weight = submodi_alloc(classes, 2 * d->bins * sizeof *d->weight);
+    d->flat = submodi_alloc(classes, sizeof *d->flat);
+    if (!d->count || !d->weight || !d->flat) {
         submod_dataset_free(d);
         return submodi_nomem(who);
     }
@@ -50,6 +52,7 @@ void submod_dataset_free(submod_dataset *dataset)
     if (dataset) {
         submodi_free(dataset->count);
         submodi_free(dataset->weight);
+        submodi_free(dataset->flat);
         submodi_free(dataset);
     }
 }
@@ -115,7 +118,7 @@ submod_status submod_dataset_merge(submod_dataset *dataset, const submod_dataset
 
 static submodi_binning binning_of(const submod_dataset *d)
 {
-    return (submodi_binning){.K = (uint32_t)d->bins, .scale = (float)d->bins, .lowest = -1};
+    return (submodi_binning){.K = (uint32_t)d->bins, .scale = (float)d->bins};
 }
 
 /* Checks a batch against the dataset and prepares it as one group; memory from work. */
@@ -148,14 +151,14 @@ submod_status submod_dataset_add(submod_dataset *dataset, const submod_scores *s
     submodi_batch batch;
     submodi_histogram h = {.batch = &batch, .how = binning_of(dataset)};
     submod_status status = open_batch(who, dataset, scores, labels, NULL, settings, w, &batch);
-    if (status == SUBMOD_OK && !submodi_histogram_take(&h, w)) {
+    if (status == SUBMOD_OK && !submodi_histogram_take(&h, true, w)) {
         status = submodi_nomem(who);
     }
     if (status == SUBMOD_OK && batch.groups && !submodi_histogram_count(&h, 0)) {
         status = submodi_batch_bad_score(&batch);
     }
     for (size_t c = 0; status == SUBMOD_OK && batch.groups && c < dataset->classes; c++) {
-        submodi_histogram_add_to(&h, c, dataset->count + 2 * dataset->bins * c);
+        submodi_histogram_add_to(&h, 0, c, dataset->count + 2 * dataset->bins * c);
     }
     submodi_scope_close(&scope);
     return status;
@@ -165,7 +168,7 @@ submod_status submod_dataset_add(submod_dataset *dataset, const submod_scores *s
 static submod_status require_steepness(const char *who, const submod_dataset *d, double scale)
 {
     float steepest = 0;
-    for (size_t k = 0; k < d->classes * (2 * d->bins + 1); k++) {
+    for (size_t k = 0; k < d->classes * 2 * d->bins; k++) {
         steepest = fmaxf(steepest, fabsf(d->weight[k]));
     }
     return fabs(scale) * (double)steepest <= (double)FLT_MAX
@@ -189,17 +192,19 @@ submod_status submod_dataset_gradient(const submod_dataset *dataset, const submo
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     submodi_batch batch;
+    submodi_histogram h = {.batch = &batch, .how = binning_of(dataset)};
     submod_status status = open_batch(who, dataset, scores, labels, gradient, settings, w, &batch);
     status = status ? status : require_steepness(who, dataset, gradient->scale);
-    if (status == SUBMOD_OK && !submodi_scores_are_good(&batch)) {
+    if (status == SUBMOD_OK &&
+        (!submodi_notes_take(&batch, w) || !submodi_histogram_take(&h, false, w))) {
+        status = submodi_nomem(who);
+    }
+    if (status == SUBMOD_OK && !submodi_histogram_note(&h)) {
         status = submodi_batch_bad_score(&batch);
     }
     if (status == SUBMOD_OK && batch.groups) {
-        submodi_histogram h = {.batch = &batch,
-                               .how = binning_of(dataset),
-                               .weight = dataset->weight,
-                               .gradient = gradient};
-        submodi_histogram_write(&h, 0);
+        submodi_weights weights = {dataset->weight, dataset->flat, gradient};
+        submodi_histogram_write(&h, 0, &weights);
     }
     submodi_scope_close(&scope);
     return status;
@@ -262,9 +267,10 @@ submod_status submod_dataset_solve(submod_dataset *dataset, double *loss, double
     submodi_binning how = binning_of(dataset);
     double total = 0;
     for (size_t c = 0; c < C; c++) {
-        double value =
-            submodi_histogram_solve(dataset->count + 2 * dataset->bins * c, P[c], &how,
-                                    coefficient[c], dataset->weight + (2 * dataset->bins + 1) * c);
+        float *weight = dataset->weight + 2 * dataset->bins * c;
+        double value = submodi_histogram_solve(dataset->count + 2 * dataset->bins * c, P[c], &how,
+                                               coefficient[c], weight);
+        dataset->flat[c] = submodi_histogram_flat(weight, how.K);
         total += value;
         if (class_loss) {
             class_loss[c] = coefficient[c] > 0 ? value / coefficient[c] : NAN;

@@ -1,16 +1,22 @@
 /* The histogram engine: errors counted in bins of equal width, no sort (past the paper).
  *
- * The Jaccard extension is symmetric within the foreground and within the background, so it sees
- * the errors only through two histograms per class. Moving every error to the middle of its bin
+ * The loss of a class is symmetric within the foreground and within the background, so it sees the
+ * errors only through two histograms per class. Moving every error to the middle of its bin
  * changes the loss by at most half a bin, because its subgradients are >= 0 and sum up to 1.
  *
  *   pass 1   one read of the scores: activation, bins, counts
  *   solve    per class: one weight for each (bin, foreground or background)
  *   pass 2   one read of the scores, activation again: look the weight up, write the gradient
  *
- * Counts are integers: the same for any number of threads. Memory does not grow with the pixels.
- * The hinge needs the range of its margins first, and per image all scores are checked first: one
- * pass more.
+ * Few errors need a counter. Bin 0 has what is left when the others are counted. And background
+ * bins below the smallest foreground bin have no weight (submodi_saturates), so their counts do not
+ * matter. Where that is, is known only at the end of pass 1; until then each thread counts from half
+ * of the smallest foreground bin on that it has seen, and notes this floor for each tile. Rows of
+ * tiles whose floor turns out to have been too high are counted again in the bins they missed. So
+ * the counts of all bins that matter are exact, whatever the floors were.
+ *
+ * Counts are integers: the same for any number of threads. Memory: tables per thread, and 12 bytes
+ * per pixel of a multiclass loss. The hinge needs the range of its margins first: one pass more.
  */
 #include "submod/losses/histogram.h"
 
@@ -23,36 +29,11 @@
 #include "submod/losses/histogram_loops.h"
 #include "submod/losses/pointwise.h"
 
-/* ---- bins ---- */
-
-/* Rows of bins: each class's own labels, or all as background. */
-static void find_bins(const submodi_histogram *h, const submodi_tile *tile, const float *factor,
-                      size_t c, uint32_t *bin)
-{
-    const float *v = tile->v + c * SUBMODI_TILE;
-    if (h->batch->multilabel) {
-        submodi_bins()->labelled_bins(&h->how, v, tile->codes + c * SUBMODI_TILE, tile->n, bin);
-    } else {
-        submodi_bins()->background_bins(v, factor, (int32_t)h->how.K, tile->n, bin);
-    }
-}
-
-static void scale_factor(const submodi_histogram *h, const submodi_tile *tile, float *factor)
-{
-    for (size_t i = 0; i < tile->n; i++) {
-        /* Ignored pixels go to bin 0 of all classes, where their number is subtracted again. */
-        factor[i] = tile->codes[i] < h->batch->rule.classes ? tile->factor[i] * h->how.scale : 0.0F;
-    }
-}
-
-static inline uint32_t foreground_bin(const submodi_binning *how, float p)
-{
-    return how->K + submodi_bin_of(submodi_error_of(p, true, 0), how->scale, how->K);
-}
+/* ---- memory ---- */
 
 static size_t table_size(const submodi_histogram *h)
 {
-    return 2 * (size_t)h->how.K + 1;
+    return 2 * (size_t)h->how.K;
 }
 
 uint32_t submodi_histogram_bins(double delta)
@@ -64,82 +45,247 @@ uint32_t submodi_histogram_bins(double delta)
     return K;
 }
 
-bool submodi_histogram_take(submodi_histogram *h, submod_work *work)
+static bool take_counters(submodi_histogram *h, submod_work *work)
 {
+    size_t threads = (size_t)h->batch->threads;
     size_t C = h->batch->scores.classes;
-    h->count = submodi_take(work, (size_t)h->batch->threads, sizeof *h->count);
-    h->weight = submodi_take(work, C, table_size(h) * sizeof *h->weight);
-    bool good = h->count && h->weight;
-    for (int t = 0; good && t < h->batch->threads; t++) {
+    h->count = submodi_take(work, threads, sizeof *h->count);
+    h->smallest = submodi_take(work, threads, sizeof *h->smallest);
+    h->floor = submodi_take(work, h->batch->scores.batch * h->batch->tiles_per_image,
+                            C * sizeof *h->floor);
+    bool good = h->count && h->smallest && h->floor;
+    for (size_t t = 0; good && t < threads; t++) {
         h->count[t] = submodi_take(work, C, table_size(h) * sizeof **h->count);
-        good = h->count[t] != NULL;
+        h->smallest[t] = submodi_take(work, C, sizeof **h->smallest);
+        good = h->count[t] && h->smallest[t];
     }
     return good;
 }
 
+bool submodi_histogram_take(submodi_histogram *h, bool counting, submod_work *work)
+{
+    size_t pixels = h->batch->multilabel ? 0 : h->batch->scores.batch * h->batch->scores.pixels;
+    h->place = submodi_take(work, pixels, sizeof *h->place);
+    return h->place && (!counting || take_counters(h, work));
+}
+
 /* ---- counting ---- */
 
-/* What was counted as background: the foreground, and all entries of ignored pixels. */
-static void mend_counts(const submodi_histogram *h, const submodi_tile *tile, uint32_t *count)
+/* The first bin that is counted; the hinge, where an error of 0 is in no bin, has to count all. */
+static uint32_t first_bin(const submodi_histogram *h)
+{
+    return h->how.drops_zero ? 0 : 1;
+}
+
+static bool is_used(const submodi_histogram *h, size_t group, size_t c)
+{
+    return !h->prunes || h->batch->coefficient[group * h->batch->scores.classes + c] > 0;
+}
+
+/* Whether background bins below the foreground of class c need no count. */
+static bool is_pruned(const submodi_histogram *h, size_t group, size_t c)
+{
+    double P = h->batch->foreground[group * h->batch->scores.classes + c];
+    return h->prunes && submodi_saturates(P);
+}
+
+/* From where on the background bins of each class are counted in this tile; noted. */
+static const uint32_t *choose_floors(const submodi_histogram *h, const submodi_tile *tile)
 {
     size_t C = h->batch->scores.classes;
-    uint32_t ignored = 0;
-    for (size_t i = 0; i < tile->n; i++) {
-        size_t c = (size_t)tile->codes[i];
-        if (c >= C) {
-            ignored++;
-            continue;
-        }
-        float p = tile->v[c * SUBMODI_TILE + i] * tile->factor[i];
-        uint32_t *table = count + c * table_size(h);
-        table[submodi_bin_of(p, h->how.scale, h->how.K)]--;
-        table[foreground_bin(&h->how, p)]++;
-    }
+    size_t group = tile->image / h->batch->images_per_group;
+    const uint32_t *smallest = h->smallest[tile->thread];
+    uint32_t *floor = h->floor + tile->index * C;
     for (size_t c = 0; c < C; c++) {
-        count[c * table_size(h)] -= ignored;
+        bool prunes = smallest[c] < h->how.K && is_pruned(h, group, c);
+        uint32_t low = prunes ? smallest[c] / 2 : 0;
+        low = low > first_bin(h) ? low : first_bin(h);
+        floor[c] = is_used(h, group, c) ? low : SUBMODI_NO_BINS;
+    }
+    return floor;
+}
+
+static submodi_bin_rows rows_of(const submodi_histogram *h, const submodi_tile *tile,
+                                const float *factor, const uint32_t *low)
+{
+    return (submodi_bin_rows){.v = tile->v,
+                              .stride = tile->stride,
+                              .classes = h->batch->scores.classes,
+                              .width = tile->width,
+                              .code = tile->codes,
+                              .factor = factor,
+                              .low = low,
+                              .K = h->how.K};
+}
+
+/* The bins of the foreground, one per pixel. */
+static uint32_t *find_places(const submodi_histogram *h, const submodi_tile *tile)
+{
+    uint32_t *place = h->place + tile->image * h->batch->scores.pixels + tile->first;
+    uint32_t found[SUBMODI_TILE_MAX];
+    submodi_bin_rows rows = rows_of(h, tile, tile->factor, NULL);
+    submodi_bins()->foreground(&rows, h->how.scale, found);
+    memcpy(place, found, tile->n * sizeof *place);
+    return place;
+}
+
+static void count_foreground(const submodi_histogram *h, const submodi_tile *tile)
+{
+    const uint32_t *place = find_places(h, tile);
+    uint32_t *table = h->count[tile->thread] + h->how.K;
+    uint32_t *smallest = h->smallest[tile->thread];
+    for (size_t i = 0; i < tile->n; i++) {
+        if (tile->codes[i] < h->batch->rule.classes) {
+            size_t c = (size_t)tile->codes[i];
+            table[c * table_size(h) + place[i]]++;
+            smallest[c] = place[i] < smallest[c] ? place[i] : smallest[c];
+        }
     }
 }
 
-static void count_tile(const void *context, const submodi_tile *tile)
+static void count_multiclass(const void *context, const submodi_tile *tile)
 {
     const submodi_histogram *h = context;
-    uint32_t *count = h->count[tile->thread];
-    float factor[SUBMODI_TILE];
-    scale_factor(h, tile, factor);
-    for (size_t c = 0; c < h->batch->scores.classes; c++) {
-        uint32_t bin[SUBMODI_TILE];
-        find_bins(h, tile, factor, c, bin);
-        submodi_bins()->count(bin, tile->n, count + c * table_size(h));
+    float factor[SUBMODI_TILE_MAX];
+    count_foreground(h, tile);
+    for (size_t i = 0; i < tile->width; i++) {
+        factor[i] = tile->factor[i] * h->how.scale;
     }
-    if (!h->batch->multilabel) {
-        mend_counts(h, tile, count);
+    submodi_bin_rows rows = rows_of(h, tile, factor, choose_floors(h, tile));
+    submodi_bins()->count(&rows, h->count[tile->thread]);
+}
+
+static void count_multilabel(const void *context, const submodi_tile *tile)
+{
+    const submodi_histogram *h = context;
+    const uint32_t *floor = choose_floors(h, tile);
+    int32_t list[SUBMODI_LIST];
+    for (size_t c = 0; c < h->batch->scores.classes; c++) {
+        if (floor[c] != SUBMODI_NO_BINS) {
+            submodi_bin_range range = {(float)floor[c], INFINITY, (float)first_bin(h)};
+            size_t n = submodi_bins()->labelled(&h->how, tile->v + c * tile->stride,
+                                                tile->codes + c * tile->stride, tile->width, &range,
+                                                list, &h->smallest[tile->thread][c]);
+            submodi_count_list(list, n, h->count[tile->thread] + c * table_size(h));
+        }
     }
 }
 
-static bool visit_group(const submodi_histogram *h, size_t group, submodi_tile_body *body)
+/* Counts background bins low .. high - 1 of one row of a tile, which were left out before. */
+static void count_rest(const submodi_histogram *h, size_t tile, size_t c, uint32_t low,
+                       uint32_t high, uint32_t *table)
+{
+    const submodi_batch *batch = h->batch;
+    size_t first = tile % batch->tiles_per_image * batch->tile;
+    size_t left = batch->scores.pixels - first;
+    submodi_class_row row;
+    submodi_load_class_row(batch, tile / batch->tiles_per_image, c, first,
+                           left < batch->tile ? left : batch->tile, &row);
+    submodi_bin_range range = {(float)low, (float)high, INFINITY};
+    int32_t list[SUBMODI_LIST];
+    size_t n;
+    if (batch->multilabel) {
+        uint32_t smallest = 0;
+        n = submodi_bins()->labelled(&h->how, row.v, row.codes, row.width, &range, list, &smallest);
+    } else {
+        float scale[SUBMODI_TILE_MAX];
+        for (size_t i = 0; i < row.width; i++) {
+            scale[i] = row.codes[i] < batch->rule.classes ? h->how.scale : 0.0F;
+        }
+        submodi_bin_rows one = {.v = row.v,
+                                .width = row.width,
+                                .code = row.codes,
+                                .factor = scale,
+                                .K = h->how.K};
+        n = submodi_bins()->background(&one, row.target, &range, list);
+    }
+    submodi_count_list(list, n, table);
+}
+
+/* Mends what floors that were too high have left out. From now on smallest[0] is that of all
+ * threads. */
+static void count_all_rests(const submodi_histogram *h, size_t group)
+{
+    const submodi_batch *batch = h->batch;
+    size_t C = batch->scores.classes;
+    size_t tiles = batch->images_per_group * batch->tiles_per_image;
+    uint32_t *smallest = h->smallest[0];
+    for (size_t c = 0; c < C; c++) {
+        for (int t = 1; t < batch->threads; t++) {
+            uint32_t other = h->smallest[t][c];
+            smallest[c] = other < smallest[c] ? other : smallest[c];
+        }
+    }
+    if (!h->prunes) {
+        return;
+    }
+#pragma omp parallel for num_threads(batch->threads) schedule(dynamic, 16)
+    for (size_t t = group * tiles; t < (group + 1) * tiles; t++) {
+        uint32_t *count = h->count[omp_get_thread_num()];
+        for (size_t c = 0; c < C; c++) {
+            uint32_t low = smallest[c] > first_bin(h) ? smallest[c] : first_bin(h);
+            uint32_t floor = h->floor[t * C + c];
+            if (floor != SUBMODI_NO_BINS && floor > low) {
+                count_rest(h, t, c, low, floor, count + c * table_size(h));
+            }
+        }
+    }
+}
+
+static bool visit_group(const submodi_histogram *h, size_t group, unsigned load,
+                        submodi_tile_body *body, const void *context)
 {
     size_t images = h->batch->images_per_group;
-    return submodi_visit(h->batch, group * images, images, 0, SUBMODI_LABELS | SUBMODI_SCALED, body,
-                         h);
+    return submodi_visit(h->batch, group * images, images, 0, load, body, context);
 }
 
 bool submodi_histogram_count(const submodi_histogram *h, size_t group)
 {
+    size_t C = h->batch->scores.classes;
     /* All tables, also of threads that OpenMP may not have granted. */
 #pragma omp parallel for num_threads(h->batch->threads)
     for (int t = 0; t < h->batch->threads; t++) {
-        memset(h->count[t], 0, h->batch->scores.classes * table_size(h) * sizeof *h->count[t]);
+        memset(h->count[t], 0, C * table_size(h) * sizeof *h->count[t]);
+        for (size_t c = 0; c < C; c++) {
+            h->smallest[t][c] = h->how.K;
+        }
     }
-    return visit_group(h, group, count_tile);
+    if (!visit_group(h, group, SUBMODI_VALUES,
+                     h->batch->multilabel ? count_multilabel : count_multiclass, h)) {
+        return false;
+    }
+    count_all_rests(h, group);
+    return true;
 }
 
-void submodi_histogram_add_to(const submodi_histogram *h, size_t c, double *total)
+static void note_tile(const void *context, const submodi_tile *tile)
 {
-    for (int t = 0; t < h->batch->threads; t++) {
-        const uint32_t *count = h->count[t] + c * table_size(h);
-        for (size_t k = 0; k < 2 * (size_t)h->how.K; k++) {
-            total[k] += count[k];
+    find_places(context, tile);
+}
+
+bool submodi_histogram_note(const submodi_histogram *h)
+{
+    return submodi_visit(h->batch, 0, h->batch->scores.batch, 0, SUBMODI_VALUES, note_tile, h);
+}
+
+void submodi_histogram_add_to(const submodi_histogram *h, size_t group, size_t c, double *total)
+{
+    size_t K = h->how.K;
+    double rest[2] = {0, 0}; /* of the background and of the foreground in bins above 0 */
+    for (size_t kind = 0; kind < 2; kind++) {
+        for (size_t k = first_bin(h); k < K; k++) {
+            double all = 0;
+            for (int t = 0; t < h->batch->threads; t++) {
+                all += h->count[t][c * table_size(h) + kind * K + k];
+            }
+            total[kind * K + k] += all;
+            rest[kind] += all;
         }
+    }
+    if (first_bin(h) > 0) {
+        size_t at = group * h->batch->scores.classes + c;
+        total[0] += h->batch->background[at] - rest[0];
+        total[K] += h->batch->foreground[at] - rest[1];
     }
 }
 
@@ -173,54 +319,84 @@ double submodi_histogram_solve(const double *count, double P, const submodi_binn
         weight[K + k] = (float)(-coefficient * of_foreground);
         weight[k] = (float)(coefficient * of_background);
     }
-    weight[2 * K] = 0;
     return coefficient * value;
+}
+
+uint32_t submodi_histogram_flat(const float *weight, uint32_t K)
+{
+    uint32_t flat = 1;
+    while (flat < K && weight[flat] == weight[0]) {
+        flat++;
+    }
+    return flat;
 }
 
 /* ---- looking weights up ---- */
 
-static void mend_weights(const submodi_histogram *h, const submodi_tile *tile)
+typedef struct looking {
+    const submodi_histogram *h;
+    const submodi_weights *weights;
+} looking;
+
+static void look_up_foreground(const submodi_histogram *h, const submodi_tile *tile,
+                               const float *table)
 {
-    size_t C = h->batch->scores.classes;
-    bool some_ignored = false;
+    const uint32_t *place = h->place + tile->image * h->batch->scores.pixels + tile->first;
+    table += h->how.K;
     for (size_t i = 0; i < tile->n; i++) {
-        size_t c = (size_t)tile->codes[i];
-        if (c >= C) {
-            some_ignored = true;
-            continue;
-        }
-        size_t at = c * SUBMODI_TILE + i;
-        uint32_t bin = foreground_bin(&h->how, tile->v[at] * tile->factor[i]);
-        tile->g[at] = h->weight[c * table_size(h) + bin];
-    }
-    for (size_t c = 0; some_ignored && c < C; c++) {
-        float *g = tile->g + c * SUBMODI_TILE;
-        for (size_t i = 0; i < tile->n; i++) {
-            g[i] = tile->codes[i] < (int32_t)C ? g[i] : 0.0F;
+        if (tile->codes[i] < h->batch->rule.classes) {
+            size_t c = (size_t)tile->codes[i];
+            tile->g[c * tile->stride + i] = table[c * table_size(h) + place[i]];
         }
     }
 }
 
-static void look_tile_up(const void *context, const submodi_tile *tile)
+static void look_up_multiclass(const void *context, const submodi_tile *tile)
 {
-    const submodi_histogram *h = context;
-    float factor[SUBMODI_TILE];
-    scale_factor(h, tile, factor);
+    const looking *x = context;
+    const submodi_histogram *h = x->h;
+    float scale[SUBMODI_TILE_MAX];
+    for (size_t i = 0; i < tile->width; i++) {
+        scale[i] = h->how.scale;
+    }
+    submodi_bin_rows rows = rows_of(h, tile, scale, x->weights->flat);
+    submodi_bins()->look_up(&rows, x->weights->table, tile->g);
+    look_up_foreground(h, tile, x->weights->table);
+    if (h->batch->activation != SUBMODI_SOFTMAX) { /* which makes ignored pixels 0 by itself */
+        for (size_t c = 0; c < h->batch->scores.classes; c++) {
+            submodi_activations()->drop_ignored(tile->codes, h->batch->rule.classes, tile->width,
+                                                tile->g + c * tile->stride);
+        }
+    }
+    submodi_tile_store(h->batch, tile, x->weights->gradient);
+}
+
+static void look_up_multilabel(const void *context, const submodi_tile *tile)
+{
+    const looking *x = context;
+    const submodi_histogram *h = x->h;
+    int32_t list[SUBMODI_LIST];
     for (size_t c = 0; c < h->batch->scores.classes; c++) {
-        uint32_t bin[SUBMODI_TILE];
-        find_bins(h, tile, factor, c, bin);
-        submodi_bins()->look_up(h->weight + c * table_size(h), bin, tile->n,
-                                tile->g + c * SUBMODI_TILE);
+        const float *table = x->weights->table + c * table_size(h);
+        const float *v = tile->v + c * tile->stride;
+        const int32_t *codes = tile->codes + c * tile->stride;
+        float *g = tile->g + c * tile->stride;
+        submodi_bin_range range = {(float)x->weights->flat[c], INFINITY, 1};
+        uint32_t smallest = 0;
+        size_t n =
+            submodi_bins()->labelled(&h->how, v, codes, tile->width, &range, list, &smallest);
+        submodi_bins()->fill(&h->how, v, codes, tile->width, table, g);
+        submodi_look_list_up(list, n, table, g);
     }
-    if (!h->batch->multilabel) {
-        mend_weights(h, tile);
-    }
-    submodi_tile_store(h->batch, tile, h->gradient);
+    submodi_tile_store(h->batch, tile, x->weights->gradient);
 }
 
-void submodi_histogram_write(const submodi_histogram *h, size_t group)
+void submodi_histogram_write(const submodi_histogram *h, size_t group,
+                             const submodi_weights *weights)
 {
-    visit_group(h, group, look_tile_up);
+    const looking x = {h, weights};
+    visit_group(h, group, SUBMODI_AGAIN,
+                h->batch->multilabel ? look_up_multilabel : look_up_multiclass, &x);
 }
 
 /* ---- the range of the hinge ---- */
@@ -228,12 +404,8 @@ void submodi_histogram_write(const submodi_histogram *h, size_t group)
 static void raise_margin(const void *context, const submodi_tile *tile)
 {
     float *of_thread = *(float *const *)context + tile->thread;
-    float largest = *of_thread;
-    for (size_t i = 0; i < tile->n; i++) {
-        float e = tile->codes[i] == 1 ? 1.0F - tile->v[i] : 1.0F + tile->v[i];
-        largest = tile->codes[i] <= 1 && e > largest ? e : largest;
-    }
-    *of_thread = largest;
+    float largest = submodi_bins()->largest_error(tile->v, tile->codes, tile->width, 1.0F);
+    *of_thread = fmaxf(*of_thread, largest);
 }
 
 /* Into largest[0], by one number per thread. False when some score is bad. */
@@ -261,68 +433,112 @@ static submodi_binning choose_bins(const submodi_batch *batch, float largest)
     return (submodi_binning){.K = K,
                              .scale = submodi_scale_for(K, hinge ? largest : 0),
                              .bias = submodi_bias(batch),
-                             .lowest = hinge ? 0.0F : -1.0F};
+                             .drops_zero = hinge};
 }
 
-/* Weights of all classes in a group from the counts just made; returns its share of the loss.
- * total: 2 K numbers per thread. */
-static double solve_group(const submodi_histogram *h, size_t group, double *total, double *value)
+/* What is solved for: the tables of some groups, one after the other. */
+typedef struct solution {
+    size_t at_once; /* groups whose tables fit */
+    float *table;   /* at_once x classes x 2 K */
+    uint32_t *flat; /* at_once x classes */
+    double *total;  /* 2 K numbers per thread */
+    double *value;  /* per class */
+} solution;
+
+/* Several groups can be counted before the first gradient is written if their tables do not take
+ * more memory than the scores. If that is all groups, a bad score is noticed in time. */
+static bool take_solution(const submodi_histogram *h, solution *s, submod_work *work)
+{
+    const submodi_batch *batch = h->batch;
+    size_t C = batch->scores.classes;
+    size_t per_group = submodi_times(batch->images_per_group, batch->scores.pixels);
+    size_t at_once = submodi_times(batch->groups, per_group) / table_size(h);
+    s->at_once = at_once < 1 ? 1 : at_once < batch->groups ? at_once : batch->groups;
+    s->table = submodi_take(work, submodi_times(s->at_once, C), table_size(h) * sizeof *s->table);
+    s->flat = submodi_take(work, submodi_times(s->at_once, C), sizeof *s->flat);
+    s->total = submodi_take(work, (size_t)batch->threads, table_size(h) * sizeof *s->total);
+    s->value = submodi_take(work, C, sizeof *s->value);
+    return s->table && s->flat && s->total && s->value;
+}
+
+/* Weights of class c of a group from the counts just made, and its share of the loss. */
+static double solve_class(const submodi_histogram *h, size_t group, size_t c, double *total,
+                          float *table)
+{
+    size_t at = group * h->batch->scores.classes + c;
+    if (!(h->batch->coefficient[at] > 0)) {
+        memset(table, 0, table_size(h) * sizeof *table);
+        return 0;
+    }
+    memset(total, 0, table_size(h) * sizeof *total);
+    submodi_histogram_add_to(h, group, c, total);
+    return submodi_histogram_solve(total, h->batch->foreground[at], &h->how,
+                                   h->batch->coefficient[at], table);
+}
+
+static double solve_group(const submodi_histogram *h, size_t group, const solution *s)
 {
     size_t C = h->batch->scores.classes;
-    size_t K = h->how.K;
+    size_t first = group % s->at_once * C;
 #pragma omp parallel for num_threads(h->batch->threads)
     for (size_t c = 0; c < C; c++) {
-        double *counts = total + 2 * K * (size_t)omp_get_thread_num();
-        float *weight = h->weight + c * (2 * K + 1);
-        if (!(h->batch->coefficient[group * C + c] > 0)) {
-            value[c] = 0;
-            memset(weight, 0, (2 * K + 1) * sizeof *weight);
-            continue;
-        }
-        memset(counts, 0, 2 * K * sizeof *counts);
-        submodi_histogram_add_to(h, c, counts);
-        value[c] = submodi_histogram_solve(counts, h->batch->foreground[group * C + c], &h->how,
-                                           h->batch->coefficient[group * C + c], weight);
+        double *total = s->total + (size_t)omp_get_thread_num() * table_size(h);
+        float *table = s->table + (first + c) * table_size(h);
+        s->value[c] = solve_class(h, group, c, total, table);
+        s->flat[first + c] = submodi_histogram_flat(table, h->how.K);
     }
     double loss = 0;
     for (size_t c = 0; c < C; c++) {
-        loss += value[c];
+        loss += s->value[c];
     }
     return loss;
 }
 
-submod_status submodi_loss_histogram(const submodi_batch *batch, double *loss,
+/* Groups first .. last - 1: all are counted and solved for, then all gradients are written. False if
+ * some score is bad. */
+static bool do_groups(const submodi_histogram *h, const solution *s, size_t first, size_t last,
+                      double *loss, const submod_gradient *gradient)
+{
+    for (size_t g = first; g < last; g++) {
+        if (!submodi_histogram_count(h, g)) {
+            return false;
+        }
+        *loss += solve_group(h, g, s);
+    }
+    for (size_t g = first; gradient && g < last; g++) {
+        size_t at = (g - first) * h->batch->scores.classes;
+        submodi_weights weights = {s->table + at * table_size(h), s->flat + at, gradient};
+        submodi_histogram_write(h, g, &weights);
+    }
+    return true;
+}
+
+submod_status submodi_loss_histogram(submodi_batch *batch, double *loss,
                                      const submod_gradient *gradient, submod_loss_info *info,
                                      submod_work *work)
 {
-    size_t threads = (size_t)batch->threads;
-    submodi_histogram h = {.batch = batch, .gradient = gradient};
+    submodi_histogram h = {.batch = batch, .prunes = true};
+    solution s;
     bool hinge = batch->activation == SUBMODI_SCORE;
-    float *largest = submodi_take(work, threads, sizeof *largest);
+    float *largest = submodi_take(work, (size_t)batch->threads, sizeof *largest);
     if (!largest) {
         return submodi_nomem(batch->who);
     }
-    if (hinge ? !find_largest_margin(batch, largest)
-              : batch->groups > 1 && !submodi_scores_are_good(batch)) {
+    if (hinge && !find_largest_margin(batch, largest)) {
         return submodi_batch_bad_score(batch);
     }
     h.how = choose_bins(batch, hinge ? largest[0] : 0);
-    double *total = submodi_take(work, threads, 2 * (size_t)h.how.K * sizeof *total);
-    double *value = submodi_take(work, batch->scores.classes, sizeof *value);
-    if (!total || !value || !submodi_histogram_take(&h, work)) {
+    if (!submodi_notes_take(batch, work) || !submodi_histogram_take(&h, true, work) ||
+        !take_solution(&h, &s, work)) {
         return submodi_nomem(batch->who);
     }
+    bool good = hinge || s.at_once == batch->groups || submodi_scores_are_good(batch);
     *loss = 0;
-    for (size_t g = 0; g < batch->groups; g++) {
-        if (!submodi_histogram_count(&h, g)) {
-            return submodi_batch_bad_score(batch);
-        }
-        *loss += solve_group(&h, g, total, value);
-        if (gradient) {
-            submodi_histogram_write(&h, g);
-        }
+    for (size_t g = 0; good && g < batch->groups; g += s.at_once) {
+        size_t last = batch->groups - g < s.at_once ? batch->groups : g + s.at_once;
+        good = do_groups(&h, &s, g, last, loss, gradient);
     }
     info->bins = h.how.K;
     info->delta = 0.5 / (double)h.how.scale;
-    return SUBMOD_OK;
+    return good ? SUBMOD_OK : submodi_batch_bad_score(batch);
 }

@@ -6,13 +6,13 @@
 
 #include "submod/losses/tile.h"
 
-/* Where a pixel is counted: bins 0 .. K-1 background, K .. 2K-1 foreground, 2K nothing (ignored, or
- * without error in the hinge loss). K and scale are powers of two, so that e * scale is exact. */
+/* Where a pixel is counted: bins 0 .. K-1 background, K .. 2K-1 foreground. K and scale are powers
+ * of two, so that e * scale is exact. */
 typedef struct submodi_binning {
     uint32_t K;
     float scale; /* bins per unit of error */
     float bias;
-    float lowest; /* errors up to here take no part: 0 in the hinge loss, else below 0 */
+    bool drops_zero; /* errors of 0 take no part: in the hinge loss */
 } submodi_binning;
 
 /* Counts may decay; what is below has gone. */
@@ -23,28 +23,46 @@ typedef struct submodi_binning {
 /* The number of bins, a power of two, that keeps every error within delta of its bin's middle. */
 uint32_t submodi_histogram_bins(double delta);
 
-/* Of the classes of one group; tables have 2 K + 1 entries per class. */
+/* Counts, tables of 2 K per class. */
 typedef struct submodi_histogram {
     const submodi_batch *batch;
     submodi_binning how;
-    uint32_t **count; /* per thread: one table per class */
-    float *weight;    /* one table per class: derivative by v, coefficient included */
-    const submod_gradient *gradient; /* where the derivative goes; NULL: not wanted */
+    /* Background bins below all of the foreground have no weight. When this is set they are not
+     * counted, as far as the engine knows them by then. */
+    bool prunes;
+    uint32_t **count;    /* per thread: one table per class */
+    uint32_t **smallest; /* per thread: the smallest bin of each class's foreground so far; K: none */
+    uint32_t *floor;     /* per tile and class: background bins below were not counted */
+    uint32_t *place;     /* per pixel, if it has one class: the bin of its foreground */
 } submodi_histogram;
 
-/* Memory for the tables, when the bins are known. False: out of memory. */
-bool submodi_histogram_take(submodi_histogram *h, submod_work *work);
+/* The weights of one group: what to look up. */
+typedef struct submodi_weights {
+    const float *table;              /* 2 K per class: derivative by v, coefficient included */
+    const uint32_t *flat;            /* per class: background bins below have the weight of bin 0 */
+    const submod_gradient *gradient; /* where the derivative goes */
+} submodi_weights;
 
-/* Counts one group; false when some score is bad. */
+/* Memory for the tables, when the bins are known; `counting` leaves out what only that needs.
+ * False: out of memory. */
+bool submodi_histogram_take(submodi_histogram *h, bool counting, submod_work *work);
+
+/* Counts one group; false when some score is bad. Notes what submodi_histogram_write needs. */
 bool submodi_histogram_count(const submodi_histogram *h, size_t group);
-/* The counts of class c, all threads together, are added to total[0 .. 2 K - 1]. */
-void submodi_histogram_add_to(const submodi_histogram *h, size_t c, double *total);
+/* Only notes it, of all groups. */
+bool submodi_histogram_note(const submodi_histogram *h);
+/* The counts of class c, all threads together, are added to total[0 .. 2 K - 1]. Bins that the
+ * engine did not have to count are left out of it, or are in bin 0. */
+void submodi_histogram_add_to(const submodi_histogram *h, size_t group, size_t c, double *total);
 /* Writes the gradient of one group by looking the weights up. */
-void submodi_histogram_write(const submodi_histogram *h, size_t group);
+void submodi_histogram_write(const submodi_histogram *h, size_t group,
+                             const submodi_weights *weights);
 
 /* From the counts of one class (2 K numbers >= 0, whole or not) with P pixels in the foreground:
  * coefficient times the weight of each bin, its sign as in the derivative; returns the loss. */
 double submodi_histogram_solve(const double *count, double P, const submodi_binning *how,
                                double coefficient, float *weight);
+/* The first background bin whose weight is not that of bin 0, or K. */
+uint32_t submodi_histogram_flat(const float *weight, uint32_t K);
 
 #endif

@@ -106,7 +106,7 @@ static submod_status solve_images(const submodi_batch *batch, const submod_fn *f
     for (size_t b = 0; b < batch->scores.batch; b++) {
         float *side = derivative + b * n;
         const margins m = {margin, side};
-        if (!submodi_visit(batch, b, 1, 0, SUBMODI_LABELS | SUBMODI_VALUES, read_margins, &m)) {
+        if (!submodi_visit(batch, b, 1, 0, SUBMODI_LABELS | SUBMODI_SCORES, read_margins, &m)) {
             return submodi_batch_bad_score(batch);
         }
         double value;

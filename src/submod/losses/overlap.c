@@ -24,13 +24,30 @@ enum { INSIDE, ALL, SUMS };
 
 /* ---- forward ---- */
 
+static void add_multiclass(const submodi_baseline_run *x, const submodi_tile *tile, double *sum)
+{
+    size_t C = x->batch.scores.classes;
+    for (size_t c = 0; c < C; c++) {
+        sum[c * SUMS + ALL] +=
+            submodi_baselines()->sum(tile->v + c * tile->stride, tile->factor, tile->width);
+    }
+    for (size_t i = 0; i < tile->n; i++) {
+        size_t y = (size_t)tile->codes[i];
+        if (y < C) {
+            sum[y * SUMS + INSIDE] += (double)(tile->v[y * tile->stride + i] * tile->factor[i]);
+        }
+    }
+}
+
 static void add(const submodi_baseline_run *x, const submodi_tile *tile, double *sum)
 {
+    if (!x->batch.multilabel) {
+        add_multiclass(x, tile, sum);
+        return;
+    }
     for (size_t c = 0; c < x->batch.scores.classes; c++) {
-        int32_t target;
-        const int32_t *codes = submodi_tile_codes(&x->batch, tile, c, &target);
-        submodi_baselines()->add_overlap(tile->v + c * SUBMODI_TILE, codes, target,
-                                         x->batch.rule.classes, tile->n, sum + c * SUMS + INSIDE,
+        submodi_baselines()->add_overlap(tile->v + c * tile->stride, tile->codes + c * tile->stride,
+                                         tile->width, sum + c * SUMS + INSIDE,
                                          sum + c * SUMS + ALL);
     }
 }
@@ -96,8 +113,8 @@ static void derive(const submodi_baseline_run *x, const submodi_tile *tile)
     for (size_t c = 0; c < C; c++) {
         int32_t target;
         const int32_t *codes = submodi_tile_codes(&x->batch, tile, c, &target);
-        submodi_baselines()->overlap_slope(codes, target, x->batch.rule.classes, slope[c], tile->n,
-                                           tile->g + c * SUBMODI_TILE);
+        submodi_baselines()->overlap_slope(codes, target, x->batch.rule.classes, slope[c],
+                                           tile->width, tile->g + c * tile->stride);
     }
 }
 

@@ -9,15 +9,22 @@
 
 /* ---- activations ---- */
 
-/* exp(x) for x <= 0, within 1.4 units in the last place; 1.6e-38 for x < -87. With k the nearest
+/* Scores up to here, as absolute values, go into exp as they are. A pixel with larger ones is
+ * shifted by its largest score, so that nothing overflows. Probabilities then differ by a factor of
+ * at most exp(80), and none is lost. */
+#define SUBMODI_UNSHIFTED 40.0F
+/* Below, exp is taken at this score: 1.6e-38, the last normal numbers. */
+#define SUBMODI_LOWEST_SCORE (-87.0F)
+
+/* exp(x) for x <= 88, within 1.4 units in the last place; 1.6e-38 for x < -87. With k the nearest
  * integer to x / log 2 and r = x - k log 2, |r| <= 0.35: exp(x) = 2^k exp(r), the latter by a
  * polynomial (the minimax coefficients of Cephes' expf). Adding 1.5 * 2^23 rounds to an integer
  * and leaves it in the low bits of the sum; log 2 is subtracted in two parts, the first of which is
  * exact when multiplied by k. */
-SUBMODI_HOST_DEVICE float submodi_exp_nonpositive(float x)
+SUBMODI_HOST_DEVICE float submodi_exp(float x)
 {
     const float rounder = 12582912.0F; /* 1.5 * 2^23 */
-    x = x < -87.0F ? -87.0F : x;
+    x = x < SUBMODI_LOWEST_SCORE ? SUBMODI_LOWEST_SCORE : x;
     float shifted = submodi_multiply_add(x, 1.44269504F, rounder);
     float k = shifted - rounder;
     float r = submodi_multiply_add(k, -0.693359375F, x);
@@ -32,17 +39,25 @@ SUBMODI_HOST_DEVICE float submodi_exp_nonpositive(float x)
     return submodi_from_bits(submodi_to_bits(p) + (submodi_to_bits(shifted) << 23)); /* * 2^k */
 }
 
+/* What is subtracted from the scores of a pixel before exp: its largest score, if some score is
+ * large (`size`: the largest absolute value). */
+SUBMODI_HOST_DEVICE float submodi_shift_of(float largest, float size)
+{
+    return size > SUBMODI_UNSHIFTED ? largest : 0.0F;
+}
+
 SUBMODI_HOST_DEVICE float submodi_sigmoid_of(float x)
 {
-    float e = submodi_exp_nonpositive(x < 0 ? x : -x);
-    return (x < 0 ? e : 1.0F) / (1.0F + e);
+    float e = submodi_exp(x < 0 ? x : -x);
+    return (x < 0 ? e : 1.0F) * (1.0F / (1.0F + e));
 }
 
 /* p (1 - p) from the score, because 1 - p in float is 0 from a score of 17 on. */
 SUBMODI_HOST_DEVICE float submodi_sigmoid_slope(float x)
 {
-    float e = submodi_exp_nonpositive(x < 0 ? x : -x);
-    return e / ((1.0F + e) * (1.0F + e));
+    float e = submodi_exp(x < 0 ? x : -x);
+    float r = 1.0F / (1.0F + e);
+    return e * r * r;
 }
 
 /* Rounding may carry a probability this far out of [0, 1]. */
@@ -80,6 +95,13 @@ SUBMODI_HOST_DEVICE float submodi_scale_for(uint32_t K, float largest)
 {
     int log2_range = (int)(submodi_to_bits(largest) >> 23) - 126;
     return largest > 0 ? ldexpf((float)K, -log2_range) : (float)K;
+}
+
+/* Whether nothing more can be lost once all P foreground pixels are wrong: then background pixels
+ * ranked below all of the foreground have no weight. */
+SUBMODI_HOST_DEVICE bool submodi_saturates(double P)
+{
+    return P > 0;
 }
 
 /* Weights of each foreground and each background pixel of a bin: P foreground pixels in all, b

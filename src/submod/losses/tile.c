@@ -3,22 +3,42 @@
 
 #include <math.h>
 #include <omp.h>
+#include <string.h>
 
 #include "base/error.h"
+#include "base/float_bits.h"
 #include "base/memory.h"
-#include "submod/losses/activation_loops.h"
+#include "submod/losses/pointwise.h"
 #include "submod/tensors/rows.h"
 
-static submodi_tile_memory take_one(const submodi_batch *batch, submod_work *work)
+/* Scores of a tile: two arrays of them, 21 KiB in all, leave room in L1. */
+enum { TILE_SCORES = 5376, TILE_MIN = 64 };
+
+size_t submodi_tile_pixels(size_t classes)
+{
+    size_t pixels = TILE_SCORES / classes / TILE_MIN * TILE_MIN;
+    pixels = pixels < TILE_MIN ? TILE_MIN : pixels;
+    return pixels < SUBMODI_TILE_MAX ? pixels : SUBMODI_TILE_MAX;
+}
+
+static size_t width_of(size_t n)
+{
+    return (n + SUBMODI_LANES - 1) / SUBMODI_LANES * SUBMODI_LANES;
+}
+
+/* ---- memory ---- */
+
+static bool take_one(const submodi_batch *batch, submod_work *work, submodi_tile_memory *m)
 {
     size_t rows = batch->scores.classes;
-    submodi_tile_memory m;
-    m.v = submodi_take(work, rows, SUBMODI_TILE * sizeof *m.v);
-    m.g = submodi_take(work, rows, SUBMODI_TILE * sizeof *m.g);
-    m.factor = submodi_take(work, 1, SUBMODI_TILE * sizeof *m.factor);
-    m.largest = submodi_take(work, 1, SUBMODI_TILE * sizeof *m.largest);
-    m.codes = submodi_take(work, submodi_label_rows(batch), SUBMODI_TILE * sizeof *m.codes);
-    return m;
+    size_t row = batch->tile * sizeof(float);
+    bool sigmoid = batch->activation == SUBMODI_SIGMOID;
+    m->v = submodi_take(work, rows, row);
+    m->g = submodi_take(work, rows, row);
+    m->slope = submodi_take(work, sigmoid ? rows : 0, row);
+    m->factor = submodi_take(work, 1, row);
+    m->codes = submodi_take(work, submodi_label_rows(batch), batch->tile * sizeof *m->codes);
+    return m->v && m->g && m->slope && m->factor && m->codes;
 }
 
 submodi_tile_memory *submodi_tiles_take(const submodi_batch *batch, submod_work *work)
@@ -26,98 +46,314 @@ submodi_tile_memory *submodi_tiles_take(const submodi_batch *batch, submod_work 
     submodi_tile_memory *memory = submodi_take(work, (size_t)batch->threads, sizeof *memory);
     bool good = memory != NULL;
     for (int t = 0; good && t < batch->threads; t++) {
-        memory[t] = take_one(batch, work);
-        good =
-            memory[t].v && memory[t].g && memory[t].factor && memory[t].largest && memory[t].codes;
+        good = take_one(batch, work, &memory[t]);
     }
     return good ? memory : NULL;
 }
 
-/* ---- loading ---- */
-
-static void load_labels(const submodi_batch *batch, const submodi_tile *tile, int32_t *codes)
+bool submodi_notes_take(submodi_batch *batch, submod_work *work)
 {
-    for (size_t c = 0; c < submodi_label_rows(batch); c++) {
-        submod_labels view = submodi_labels_for(batch, c);
-        submodi_labels_read(&view, tile->image, tile->first, tile->n, &batch->rule,
-                            codes + c * SUBMODI_TILE);
-    }
-}
-
-/* False if some score is bad. */
-static bool load_scores(const submodi_batch *batch, const submodi_tile *tile, bool activate)
-{
-    const submodi_activation_loops *loops = submodi_activations();
-    size_t n = tile->n;
+    size_t pixels = batch->scores.batch * batch->scores.pixels;
+    size_t threads = (size_t)batch->threads;
+    submodi_notes *n = &batch->notes;
     bool good = true;
-    for (size_t i = 0; i < n; i++) {
-        tile->largest[i] = -INFINITY;
-        tile->factor[i] = 1;
+    if (!batch->multilabel) {
+        n->codes = submodi_take(work, pixels, sizeof *n->codes);
+        good = n->codes != NULL;
     }
-    for (size_t c = 0; c < batch->scores.classes; c++) {
-        /* Copied in any case: rows of a picture often lie a power of two apart and fight for the
-         * same cache lines. */
-        float *v = tile->v + c * SUBMODI_TILE;
-        float buffer[SUBMODI_TILE];
-        const float *row = submodi_row(&batch->scores, tile->image, c, tile->first, n, buffer);
-        good = loops->take_row(row, n, v, tile->largest) && good;
-        submodi_prefetch_row(&batch->scores, tile->image, c, tile->first + SUBMODI_TILE,
-                             SUBMODI_TILE);
-        if (batch->activation == SUBMODI_PROBABILITY) {
-            good = loops->clamp_probability(n, v) && good;
-        } else if (batch->activation == SUBMODI_SIGMOID && activate) {
-            loops->sigmoid(n, v);
-        }
+    if (good && batch->activation == SUBMODI_SOFTMAX) {
+        n->inverse = submodi_take(work, pixels, sizeof *n->inverse);
+        n->shift = submodi_take(work, pixels, sizeof *n->shift);
+        n->shifted = submodi_take(work, threads, sizeof *n->shifted);
+        good = n->inverse && n->shift && n->shifted;
     }
-    if (batch->activation == SUBMODI_SOFTMAX && activate) {
-        loops->softmax(batch->scores.classes, n, tile->largest, tile->v, tile->factor);
+    if (good && n->shifted) {
+        memset(n->shifted, 0, threads * sizeof *n->shifted);
     }
     return good;
 }
 
-/* From probabilities up to a factor to probabilities. */
-static void normalise(const submodi_batch *batch, const submodi_tile *tile)
+/* ---- labels ---- */
+
+static size_t pixel_at(const submodi_batch *batch, size_t image, size_t first)
 {
-    for (size_t c = 0; c < batch->scores.classes; c++) {
-        submodi_activations()->multiply(tile->v + c * SUBMODI_TILE, tile->factor, tile->n);
+    return image * batch->scores.pixels + first;
+}
+
+/* What fills a row up is ignored. */
+static void read_codes(const submodi_batch *batch, size_t image, size_t c, size_t first, size_t n,
+                       int32_t *codes)
+{
+    submod_labels view = submodi_labels_for(batch, c);
+    submodi_labels_read(&view, image, first, n, &batch->rule, codes);
+    for (size_t i = n; i < width_of(n); i++) {
+        codes[i] = batch->rule.classes;
     }
-    for (size_t i = 0; i < tile->n; i++) {
-        tile->factor[i] = 1;
+}
+
+/* The codes of n pixels as they were noted, if they were; else into own. */
+static const int32_t *recall_codes(const submodi_batch *batch, size_t image, size_t c, size_t first,
+                                   size_t n, int32_t *own)
+{
+    if (batch->notes.codes && n == width_of(n)) {
+        return batch->notes.codes + pixel_at(batch, image, first);
     }
+    read_codes(batch, image, c, first, n, own);
+    return own;
+}
+
+static void load_labels(const submodi_batch *batch, submodi_tile *tile, bool again, int32_t *codes)
+{
+    tile->codes = codes;
+    if (again && !batch->multilabel) {
+        tile->codes = recall_codes(batch, tile->image, 0, tile->first, tile->n, codes);
+        return;
+    }
+    for (size_t c = 0; c < submodi_label_rows(batch); c++) {
+        read_codes(batch, tile->image, c, tile->first, tile->n, codes + c * tile->stride);
+    }
+}
+
+/* ---- scores ---- */
+
+submodi_rows_in submodi_tile_rows(const submodi_batch *batch, const submodi_tile *tile)
+{
+    const submod_scores *s = &batch->scores;
+    submodi_rows_in in = {.classes = s->classes, .width = tile->width};
+    in.data = tile->n == tile->width ? submodi_rows_direct(s, tile->image, tile->first) : NULL;
+    in.stride = s->class_stride;
+    if (!in.data) {
+        submodi_rows_read(s, tile->image, tile->first, tile->n, tile->width, tile->stride, tile->v);
+        in.data = tile->v;
+        in.stride = (ptrdiff_t)tile->stride;
+    }
+    return in;
+}
+
+static bool is_finite(uint32_t size)
+{
+    return size < UINT32_C(0x7f800000);
+}
+
+/* Keeps what a later visit needs. */
+static void note_codes(const submodi_batch *batch, const submodi_tile *tile)
+{
+    if (batch->notes.codes) {
+        memcpy(batch->notes.codes + pixel_at(batch, tile->image, tile->first), tile->codes,
+               tile->n * sizeof *tile->codes);
+    }
+}
+
+static void note_softmax(const submodi_batch *batch, const submodi_tile *tile, const float *shift)
+{
+    const submodi_notes *notes = &batch->notes;
+    size_t at = pixel_at(batch, tile->image, tile->first);
+    memcpy(notes->inverse + at, tile->factor, tile->n * sizeof *tile->factor);
+    if (shift) {
+        notes->shifted[tile->thread] = true;
+        memcpy(notes->shift + at, shift, tile->n * sizeof *shift);
+        for (size_t i = 0; i < tile->n; i++) {
+            notes->inverse[at + i] = -tile->factor[i];
+        }
+    }
+}
+
+const float *submodi_tile_shift(const submodi_batch *batch, const submodi_tile *tile, uint32_t size,
+                                submodi_rows_in *in, float *shift)
+{
+    if (size <= submodi_to_bits(SUBMODI_UNSHIFTED)) {
+        return NULL;
+    }
+    *in = submodi_tile_rows(batch, tile);
+    submodi_activations()->find_shift(in, shift);
+    return shift;
+}
+
+/* exp as it comes is right for most pixels. If some score turns out to be large, all is done again
+ * with shifts. */
+static bool load_softmax(const submodi_batch *batch, const submodi_tile *tile)
+{
+    const submodi_activation_loops *loops = submodi_activations();
+    submodi_rows_in in = submodi_tile_rows(batch, tile);
+    float shift[SUBMODI_TILE_MAX];
+    uint32_t size = loops->exponentials(&in, tile->v, tile->stride, tile->factor);
+    if (!is_finite(size)) {
+        return false;
+    }
+    in.shift = submodi_tile_shift(batch, tile, size, &in, shift);
+    if (in.shift) {
+        loops->exponentials(&in, tile->v, tile->stride, tile->factor);
+    }
+    loops->drop_ignored(tile->codes, batch->rule.classes, tile->width, tile->factor);
+    if (batch->notes.inverse) {
+        note_softmax(batch, tile, in.shift);
+    }
+    return true;
+}
+
+static bool is_shifted_somewhere(const submodi_batch *batch)
+{
+    bool some = false;
+    for (int t = 0; t < batch->threads; t++) {
+        some |= batch->notes.shifted[t];
+    }
+    return some;
+}
+
+/* Room for notes that cannot be used as they are. */
+typedef struct recalled {
+    float factor[SUBMODI_TILE_MAX], shift[SUBMODI_TILE_MAX];
+} recalled;
+
+/* What was noted of n pixels: the factors; in->shift, if some pixel is shifted. */
+static const float *recall_softmax(const submodi_batch *batch, size_t at, size_t n,
+                                   submodi_rows_in *in, recalled *own)
+{
+    const float *inverse = batch->notes.inverse + at;
+    bool shifted = is_shifted_somewhere(batch);
+    if (!shifted && n == in->width) {
+        return inverse;
+    }
+    memset(own, 0, sizeof *own);
+    for (size_t i = 0; i < n; i++) {
+        own->factor[i] = fabsf(inverse[i]);
+        own->shift[i] = signbit(inverse[i]) ? batch->notes.shift[at + i] : 0.0F;
+    }
+    in->shift = shifted ? own->shift : NULL;
+    return own->factor;
+}
+
+static void load_softmax_again(const submodi_batch *batch, const submodi_tile *tile)
+{
+    submodi_rows_in in = submodi_tile_rows(batch, tile);
+    recalled own;
+    const float *factor =
+        recall_softmax(batch, pixel_at(batch, tile->image, tile->first), tile->n, &in, &own);
+    submodi_activations()->probabilities(&in, factor, tile->v, tile->stride);
+}
+
+/* The activations that look at one score alone: from row to v. False if some score is bad. */
+static bool activate_row(const submodi_batch *batch, const float *row, size_t width, float *v,
+                         float *slope)
+{
+    submodi_rows_in in = {.data = row, .classes = 1, .width = width};
+    bool good = is_finite(submodi_activations()->largest_size(&in));
+    if (batch->activation == SUBMODI_SIGMOID) {
+        submodi_activations()->sigmoid(row, width, v, slope);
+        return good;
+    }
+    if (v != row) {
+        memcpy(v, row, width * sizeof *v);
+    }
+    return batch->activation == SUBMODI_PROBABILITY
+               ? submodi_activations()->clamp_probability(width, v) && good
+               : good;
+}
+
+static bool load_rows(const submodi_batch *batch, const submodi_tile *tile)
+{
+    submodi_rows_in in = submodi_tile_rows(batch, tile);
+    bool good = true;
+    for (size_t c = 0; c < in.classes; c++) {
+        good = activate_row(batch, in.data + (ptrdiff_t)c * in.stride, in.width,
+                            tile->v + c * tile->stride, tile->slope + c * tile->stride) &&
+               good;
+    }
+    if (!batch->multilabel) {
+        for (size_t i = 0; i < tile->width; i++) {
+            tile->factor[i] = 1;
+        }
+        submodi_activations()->drop_ignored(tile->codes, batch->rule.classes, tile->width,
+                                            tile->factor);
+    }
+    return good;
+}
+
+static bool load_scores(const submodi_batch *batch, const submodi_tile *tile)
+{
+    submodi_rows_in in = submodi_tile_rows(batch, tile);
+    for (size_t c = 0; in.data != tile->v && c < in.classes; c++) {
+        memcpy(tile->v + c * tile->stride, in.data + (ptrdiff_t)c * in.stride,
+               in.width * sizeof *tile->v);
+    }
+    in.data = tile->v;
+    in.stride = (ptrdiff_t)tile->stride;
+    return is_finite(submodi_activations()->largest_size(&in));
 }
 
 /* Tile t of an image into memory; false if some score is bad. */
 static bool load_tile(const submodi_batch *batch, size_t image, size_t t, unsigned load,
                       const submodi_tile_memory *memory, submodi_tile *tile)
 {
-    size_t first = t * SUBMODI_TILE;
+    size_t first = t * batch->tile;
     size_t left = batch->scores.pixels - first;
     tile->image = image;
+    tile->index = image * batch->tiles_per_image + t;
     tile->first = first;
-    tile->n = left < SUBMODI_TILE ? left : SUBMODI_TILE;
-    tile->codes = memory->codes;
+    tile->n = left < batch->tile ? left : batch->tile;
+    tile->width = width_of(tile->n);
+    tile->stride = batch->tile;
     tile->v = memory->v;
     tile->factor = memory->factor;
-    tile->largest = memory->largest;
     tile->g = memory->g;
+    tile->slope = memory->slope;
+    bool softmax = batch->activation == SUBMODI_SOFTMAX;
+    bool again = (load & SUBMODI_AGAIN) == SUBMODI_AGAIN;
+    bool values = (load & SUBMODI_VALUES) == SUBMODI_VALUES;
     if (load & SUBMODI_LABELS) {
-        load_labels(batch, tile, memory->codes);
+        load_labels(batch, tile, again, memory->codes);
     }
-    bool activate = (load & SUBMODI_SCALED) == SUBMODI_SCALED;
-    if (load & SUBMODI_SCORES && !load_scores(batch, tile, activate)) {
-        return false;
+    if (load & SUBMODI_CHECK) {
+        submodi_rows_in in = submodi_tile_rows(batch, tile);
+        return is_finite(submodi_activations()->largest_size(&in));
     }
-    if ((load & SUBMODI_VALUES) == SUBMODI_VALUES && batch->activation == SUBMODI_SOFTMAX) {
-        normalise(batch, tile);
+    if (load & SUBMODI_SCORES) {
+        return load_scores(batch, tile);
     }
-    return true;
+    if (values) {
+        note_codes(batch, tile);
+    }
+    if (again && softmax) {
+        load_softmax_again(batch, tile);
+        return true;
+    }
+    return values && softmax ? load_softmax(batch, tile)
+                             : !(values || again) || load_rows(batch, tile);
 }
+
+void submodi_load_class_row(const submodi_batch *batch, size_t image, size_t c, size_t first,
+                            size_t n, submodi_class_row *row)
+{
+    const submod_scores *s = &batch->scores;
+    submodi_rows_in in = {.classes = 1, .width = width_of(n)};
+    row->n = n;
+    row->width = in.width;
+    row->target = batch->multilabel ? 1 : (int32_t)c;
+    row->codes = recall_codes(batch, image, c, first, n, row->own_codes);
+    in.data = n == in.width ? submodi_rows_direct(s, image, first) : NULL;
+    if (in.data) {
+        in.data += (ptrdiff_t)c * s->class_stride;
+    } else {
+        submodi_row_read(s, image, c, first, n, in.width, row->v);
+        in.data = row->v;
+    }
+    recalled own; /* or a slope, which nobody asks for */
+    if (batch->activation == SUBMODI_SOFTMAX) {
+        const float *factor = recall_softmax(batch, pixel_at(batch, image, first), n, &in, &own);
+        submodi_activations()->probabilities(&in, factor, row->v, 0);
+    } else {
+        activate_row(batch, in.data, in.width, row->v, own.factor);
+    }
+}
+
+/* ---- visiting ---- */
 
 bool submodi_visit(const submodi_batch *batch, size_t first, size_t images, size_t parts,
                    unsigned load, submodi_tile_body *body, const void *context)
 {
     size_t tiles = images * batch->tiles_per_image;
-    size_t runs = parts ? parts : tiles;
+    size_t threads = (size_t)batch->threads;
+    size_t runs = parts ? parts : threads;
     int bad = 0;
 #pragma omp parallel for num_threads(batch->threads) reduction(| : bad)
     for (size_t k = 0; k < runs; k++) {
@@ -135,6 +371,12 @@ bool submodi_visit(const submodi_batch *batch, size_t first, size_t images, size
     return !bad;
 }
 
+bool submodi_scores_are_good(const submodi_batch *batch)
+{
+    unsigned load = batch->activation == SUBMODI_PROBABILITY ? SUBMODI_VALUES : SUBMODI_CHECK;
+    return submodi_visit(batch, 0, batch->scores.batch, 0, load, NULL, NULL);
+}
+
 submod_status submodi_batch_bad_score(const submodi_batch *batch)
 {
     for (size_t b = 0; b < batch->scores.batch; b++) {
@@ -146,9 +388,7 @@ submod_status submodi_batch_bad_score(const submodi_batch *batch)
                     return submodi_fail(SUBMOD_ENONFINITE, "%s: scores[%zu][%zu][%zu] is %g",
                                         batch->who, b, c, i, (double)x);
                 }
-                float clamped = x;
-                if (batch->activation == SUBMODI_PROBABILITY &&
-                    !submodi_activations()->clamp_probability(1, &clamped)) {
+                if (batch->activation == SUBMODI_PROBABILITY && submodi_is_no_probability(x)) {
                     return submodi_fail(
                         SUBMOD_EINVAL,
                         "%s: scores[%zu][%zu][%zu] = %g is no probability; it must be in [0, 1]",
@@ -162,39 +402,61 @@ submod_status submodi_batch_bad_score(const submodi_batch *batch)
 
 /* ---- storing ---- */
 
-static void store_softmax(const submodi_batch *batch, const submodi_tile *tile,
-                          const submod_gradient *gradient)
+/* Gradients from this size on do not stay in the caches anyway. */
+#define STREAM_FROM ((size_t)1 << 24)
+
+static bool is_aligned(const submodi_rows_out *to)
 {
-    size_t C = batch->scores.classes;
-    float mean[SUBMODI_TILE];
-    submodi_activations()->softmax_mean(tile->v, tile->factor, tile->g, C, tile->n, mean);
-    for (size_t c = 0; c < C; c++) {
-        const float *v = tile->v + c * SUBMODI_TILE;
-        float *g = tile->g + c * SUBMODI_TILE;
-        float *to = submodi_direct_row(gradient, tile->image, c, tile->first);
-        submodi_activations()->softmax_backward(v, tile->factor, mean, g, tile->n,
-                                                to ? (float)gradient->scale : 1.0F, to ? to : g);
-        if (!to) {
-            submodi_store_row(gradient, tile->image, c, tile->first, tile->n, g);
-        }
+    return (uintptr_t)to->data % SUBMODI_ALIGN == 0 &&
+           (size_t)to->stride * sizeof(float) % SUBMODI_ALIGN == 0;
+}
+
+submodi_rows_out submodi_tile_target(const submodi_batch *batch, const submodi_tile *tile,
+                                      const submod_gradient *gradient)
+{
+    submodi_rows_out to = {.stride = gradient->class_stride, .scale = (float)gradient->scale};
+    if (gradient->pixel_stride == 1 && tile->n == tile->width) {
+        to.data = gradient->data + (ptrdiff_t)tile->image * gradient->batch_stride +
+                  (ptrdiff_t)tile->first;
+    }
+    size_t bytes = batch->scores.batch * batch->scores.classes * batch->scores.pixels * sizeof(float);
+    to.how = gradient->accumulate                     ? SUBMODI_ADD
+             : bytes >= STREAM_FROM && is_aligned(&to) ? SUBMODI_STREAM
+                                                      : SUBMODI_OVERWRITE;
+    return to;
+}
+
+void submodi_tile_store_scores(const submodi_batch *batch, const submodi_tile *tile,
+                               const submod_gradient *gradient)
+{
+    submodi_rows_out to = submodi_tile_target(batch, tile, gradient);
+    if (to.data) {
+        submodi_activations()->store(tile->g, tile->stride, batch->scores.classes, tile->width,
+                                     &to);
+    } else {
+        submodi_rows_write(gradient, tile->image, tile->first, tile->n, batch->scores.classes,
+                           tile->stride, tile->g);
     }
 }
 
 void submodi_tile_store(const submodi_batch *batch, const submodi_tile *tile,
                         const submod_gradient *gradient)
 {
+    size_t C = batch->scores.classes;
+    const submodi_activation_loops *loops = submodi_activations();
     if (batch->activation == SUBMODI_SOFTMAX) {
-        store_softmax(batch, tile, gradient);
+        submodi_rows_out to = submodi_tile_target(batch, tile, gradient);
+        submodi_rows_out own = {tile->g, (ptrdiff_t)tile->stride, 1, SUBMODI_OVERWRITE};
+        loops->softmax_backward(tile->v, tile->g, tile->stride, C, tile->width,
+                                to.data ? &to : &own);
+        if (!to.data) {
+            submodi_rows_write(gradient, tile->image, tile->first, tile->n, C, tile->stride,
+                               tile->g);
+        }
         return;
     }
-    for (size_t c = 0; c < batch->scores.classes; c++) {
-        float *g = tile->g + c * SUBMODI_TILE;
-        if (batch->activation == SUBMODI_SIGMOID) {
-            float buffer[SUBMODI_TILE];
-            const float *score =
-                submodi_row(&batch->scores, tile->image, c, tile->first, tile->n, buffer);
-            submodi_activations()->sigmoid_backward(score, tile->n, g);
-        }
-        submodi_store_row(gradient, tile->image, c, tile->first, tile->n, g);
+    for (size_t c = 0; batch->activation == SUBMODI_SIGMOID && c < C; c++) {
+        loops->multiply(tile->g + c * tile->stride, tile->slope + c * tile->stride, tile->width);
     }
+    submodi_tile_store_scores(batch, tile, gradient);
 }

@@ -1,0 +1,38 @@
+/* Columns of a tile: a few vectors of pixels with all their classes, done at once so that what is
+ * summed up over the classes stays in registers. What the loops over columns share. */
+#ifndef SUBMODI_LOSSES_COLUMN_H
+#define SUBMODI_LOSSES_COLUMN_H
+
+#include "submod/losses/activation_loops.h"
+#include "submod/losses/pointwise_vector.h"
+
+/* Asks for the scores of the same row in the next tile. Pictures have rows that lie a power of two
+ * apart and fight for the same lines of L1, so L2 has to do. */
+static inline void submodi_prefetch_row(const submodi_rows_in *in, const float *row, size_t vectors)
+{
+    uintptr_t next = (uintptr_t)row + in->width * sizeof(float);
+    for (size_t j = 0; j < vectors * sizeof(v_float); j += 64) {
+        __builtin_prefetch((const void *)(next + j), 0, 2);
+    }
+}
+
+/* Scores ready for exp. */
+static inline v_float submodi_v_shift(v_float x, const float *shift)
+{
+    return v_max(x - v_load(shift), v_all(SUBMODI_LOWEST_SCORE));
+}
+
+/* to <- scale * d, or added to what is there; adding to 0 leaves no -0, as everywhere. */
+static inline void submodi_v_put(float *to, v_float d, float scale, submodi_store how)
+{
+    d = scale * d;
+    if (how == SUBMODI_ADD) {
+        v_store(to, v_load(to) + d);
+    } else if (how == SUBMODI_STREAM) {
+        v_stream(to, 0.0F + d);
+    } else {
+        v_store(to, 0.0F + d);
+    }
+}
+
+#endif
