@@ -4,6 +4,7 @@
 #   scripts/bench.sh                full sizes: some minutes, on a quiet machine
 #   scripts/bench.sh --quick        tiny sizes, to see that everything runs
 #   scripts/bench.sh --json FILE    the comparison's measurements also as JSON
+#   scripts/bench.sh --limits       the losses with the limits of the machine instead; no PyTorch
 #   scripts/bench.sh --prox         proximal operators with scikit-learn and proxTV instead
 #   scripts/bench.sh --help         this text
 #
@@ -14,6 +15,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 quick=()
 compare=()
+limits=no
 venv=.venv-bench
 wanted=bench/torch/requirements.txt
 while [ $# -gt 0 ]; do
@@ -28,6 +30,9 @@ while [ $# -gt 0 ]; do
         fi
         compare+=(--json "$2")
         shift
+        ;;
+    --limits)
+        limits=yes
         ;;
     --prox)
         venv=.venv-bench-prox
@@ -81,14 +86,20 @@ make_venv() {
     cp $wanted $venv/installed.txt
 }
 
-require_python
+if [ $limits = no ]; then
+    require_python
+fi
 scripts/setup.sh
 # Counts for a new build directory only; an old one stays with what it was made with.
 if command -v ninja >/dev/null; then
     export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
 fi
 cmake -S . -B build -DCMAKE_BUILD_TYPE=Release >/dev/null
-cmake --build build --parallel "$(nproc 2>/dev/null || echo 2)" --target submod
+cmake --build build --parallel "$(nproc 2>/dev/null || echo 2)" --target submod bench-losses
+if [ $limits = yes ]; then
+    build/bench/bench-losses "${quick[@]}" "${compare[@]}"
+    exit
+fi
 make_venv
 
 # -B: no __pycache__ beside the sources.

@@ -1,0 +1,26 @@
+/* The first table of bench-losses: where the losses stand between the limits. */
+#ifndef BENCH_LOSSES_ENGINES_H
+#define BENCH_LOSSES_ENGINES_H
+
+#include <stdio.h>
+
+#include "losses/options.h"
+#include "losses/samples.h"
+
+enum { KINDS = 3, CONTENDERS = 7 };
+
+/* Times of one kind of data. */
+typedef struct engines_result {
+    const char *kind;
+    size_t scores;
+    double clock; /* cycles per second, the fastest seen */
+    samples times[CONTENDERS][TEAMS];
+    size_t workspace[CONTENDERS]; /* bytes; 0: not told */
+} engines_result;
+
+/* Random, trained and confident data: scores at random, and lifted by 3 and by 12 at the labels. */
+engines_result engines_measure(const options *o, int kind);
+void engines_print(const engines_result *r, const options *o);
+void engines_json(const engines_result *r, const options *o, FILE *file);
+
+#endif
