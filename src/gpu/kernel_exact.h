@@ -2,7 +2,7 @@
  *
  * A key is (top - bits of the error) * 2 + (1 for background): ascending keys are descending
  * errors, foreground before background among equals; ignored pixels have the last key. A run of
- * equal keys is a tied block, whose pixels share what they add (jaccard_gain.h).
+ * equal keys is a tied block, whose pixels share what they add (measure.h).
  */
 #ifndef SUBMODI_GPU_KERNEL_EXACT_H
 #define SUBMODI_GPU_KERNEL_EXACT_H
@@ -95,14 +95,14 @@ SUBMODI_DEVICE double submodi_gpu_weight_at(const submodi_gpu_job *j, const subm
 {
     uint32_t n = j->per_group;
     if (!(key & 1)) {
-        return submodi_jaccard_gain(P, a, i - a, 1, false); /* the same all over its block */
+        return submodi_gain(P, a, i - a, 1, false); /* the same all over its block */
     }
     uint32_t begin =
         i > 0 && submodi_gpu_sorted_key(s, i - 1) == key ? submodi_gpu_rank(s, n, key, false) : i;
     uint32_t end = i + 1 < n && submodi_gpu_sorted_key(s, i + 1) == key
                        ? submodi_gpu_rank(s, n, key, true)
                        : i + 1;
-    return submodi_jaccard_gain(P, a, begin - a, end - begin, true);
+    return submodi_gain(P, a, begin - a, end - begin, true);
 }
 
 /* Weights of ranks begin .. end-1 of a segment, with `a` foreground errors before them, to where

@@ -305,12 +305,13 @@ shim_rounding shim_cpu_rounding(void)
 {
     const float a = 1 + 0x1p-13F;
     float p[3 * SUBMODI_LANES] = {0}, g[3 * SUBMODI_LANES] = {0}, d[3 * SUBMODI_LANES];
+    const submodi_rows_in from = {g, SUBMODI_LANES, 3, SUBMODI_LANES, NULL};
     const submodi_rows_out to = {d, SUBMODI_LANES, 1, SUBMODI_OVERWRITE};
     p[0] = -(1 + 0x1p-12F);
     g[0] = 1;
     p[SUBMODI_LANES] = g[SUBMODI_LANES] = a;
     p[2 * SUBMODI_LANES] = 1;
-    submodi_activations()->softmax_backward(p, g, SUBMODI_LANES, 3, SUBMODI_LANES, &to);
+    submodi_activations()->softmax_backward(p, SUBMODI_LANES, &from, &to);
     return d[2 * SUBMODI_LANES] < 0 ? SHIM_ONCE : SHIM_TWICE;
 }
 

@@ -4,6 +4,8 @@
  * summed up over the classes stays in registers. */
 #include "submod/losses/activation_loops.h"
 
+#include <math.h>
+
 #include "submod/losses/column.h"
 
 /* Vectors of a column. */
@@ -102,50 +104,52 @@ static void probabilities(const submodi_rows_in *in, const float *factor, float 
 
 /* ---- storing ---- */
 
-static inline void backward_of(const float *p, const float *g, size_t stride, size_t classes,
+static inline void backward_of(const float *p, size_t stride, const submodi_rows_in *g, size_t i,
                                size_t vectors, const submodi_rows_out *to, submodi_store how)
 {
     v_float mean[COLUMN];
     for (size_t j = 0; j < vectors; j++) {
         mean[j] = v_all(0);
     }
-    for (size_t c = 0; c < classes; c++) {
+    for (size_t c = 0; c < g->classes; c++) {
+        const float *row = g->data + (ptrdiff_t)c * g->stride + i;
+        submodi_prefetch_row(g, row, vectors);
         for (size_t j = 0; j < vectors; j++) {
-            size_t at = c * stride + j * V_LANES;
-            mean[j] = v_multiply_add(v_load(p + at), v_load(g + at), mean[j]);
+            v_float of_p = v_load(p + c * stride + i + j * V_LANES);
+            mean[j] = v_multiply_add(of_p, v_load(row + j * V_LANES), mean[j]);
         }
     }
-    for (size_t c = 0; c < classes; c++) {
-        float *row = to->data + (ptrdiff_t)c * to->stride;
+    for (size_t c = 0; c < g->classes; c++) {
+        const float *row = g->data + (ptrdiff_t)c * g->stride + i;
+        float *target = to->data + (ptrdiff_t)c * to->stride + i;
         for (size_t j = 0; j < vectors; j++) {
-            size_t at = c * stride + j * V_LANES;
-            submodi_v_put(row + j * V_LANES, v_load(p + at) * (v_load(g + at) - mean[j]), to->scale, how);
+            v_float of_p = v_load(p + c * stride + i + j * V_LANES);
+            v_float d = of_p * (v_load(row + j * V_LANES) - mean[j]);
+            submodi_v_put(target + j * V_LANES, d, to->scale, how);
         }
     }
 }
 
-static inline void backward_all(const float *p, const float *g, size_t stride, size_t classes,
-                                size_t width, submodi_rows_out to, submodi_store how)
+static inline void backward_all(const float *p, size_t stride, const submodi_rows_in *g,
+                                const submodi_rows_out *to, submodi_store how)
 {
     size_t i = 0;
-    for (; i + COLUMN * V_LANES <= width; i += COLUMN * V_LANES, to.data += COLUMN * V_LANES) {
-        backward_of(p + i, g + i, stride, classes, COLUMN, &to, how);
+    for (; i + COLUMN * V_LANES <= g->width; i += COLUMN * V_LANES) {
+        backward_of(p, stride, g, i, COLUMN, to, how);
     }
-    for (; i < width; i += V_LANES, to.data += V_LANES) {
-        backward_of(p + i, g + i, stride, classes, 1, &to, how);
+    for (; i < g->width; i += V_LANES) {
+        backward_of(p, stride, g, i, 1, to, how);
     }
 }
 
-static void softmax_backward(const float *p, const float *g, size_t stride, size_t classes,
-                             size_t width, const submodi_rows_out *to)
+static void softmax_backward(const float *p, size_t stride, const submodi_rows_in *g,
+                             const submodi_rows_out *to)
 {
     switch (to->how) {
-    case SUBMODI_OVERWRITE:
-        backward_all(p, g, stride, classes, width, *to, SUBMODI_OVERWRITE);
-        break;
-    case SUBMODI_ADD: backward_all(p, g, stride, classes, width, *to, SUBMODI_ADD); break;
+    case SUBMODI_OVERWRITE: backward_all(p, stride, g, to, SUBMODI_OVERWRITE); break;
+    case SUBMODI_ADD: backward_all(p, stride, g, to, SUBMODI_ADD); break;
     case SUBMODI_STREAM:
-        backward_all(p, g, stride, classes, width, *to, SUBMODI_STREAM);
+        backward_all(p, stride, g, to, SUBMODI_STREAM);
         v_stream_end();
         break;
     }
@@ -177,25 +181,66 @@ static void store(const float *g, size_t stride, size_t classes, size_t width,
 
 /* ---- rows ---- */
 
-static uint32_t largest_size(const submodi_rows_in *in)
+/* What is done to rows, vector by vector. */
+typedef enum task { LOOK, COPY, SIGMOID, SIGMOID_ALONE, CLAMP } task;
+
+static inline v_int do_vector(task what, v_float x, float *v, float *slope)
+{
+    v_float s;
+    v_mask inside;
+    switch (what) {
+    case LOOK: break;
+    case COPY: v_store(v, x); break;
+    case SIGMOID:
+        v_store(v, submodi_v_sigmoid(x, &s));
+        v_store(slope, s);
+        break;
+    case SIGMOID_ALONE: v_store(v, submodi_v_sigmoid(x, &s)); break;
+    case CLAMP:
+        inside = submodi_v_is_probability(x);
+        v_store(v, v_min(v_max(x, v_all(0)), v_all(1)));
+        x = v_select(inside, x, v_all(INFINITY));
+        break;
+    }
+    return submodi_v_size(x);
+}
+
+/* The compiler makes a copy for each task. */
+static inline uint32_t do_rows(task what, const submodi_rows_in *in, float *v, float *slope,
+                               size_t stride)
 {
     v_int size = v_all_int(0);
     for (size_t c = 0; c < in->classes; c++) {
         const float *row = in->data + (ptrdiff_t)c * in->stride;
         for (size_t i = 0; i < in->width; i += V_LANES) {
-            size = v_max_bits(size, submodi_v_size(v_load(row + i)));
+            submodi_prefetch_row(in, row + i, 1);
+            size_t at = c * stride + i;
+            float *of_v = what == LOOK ? NULL : v + at;
+            float *of_slope = what == SIGMOID ? slope + at : NULL;
+            size = v_max_bits(size, do_vector(what, v_load(row + i), of_v, of_slope));
         }
     }
     return v_largest_bits(size);
 }
 
-static void sigmoid(const float *score, size_t width, float *p, float *slope)
+static uint32_t largest_size(const submodi_rows_in *in)
 {
-    for (size_t i = 0; i < width; i += V_LANES) {
-        v_float s;
-        v_store(p + i, submodi_v_sigmoid(v_load(score + i), &s));
-        v_store(slope + i, s);
-    }
+    return do_rows(LOOK, in, NULL, NULL, 0);
+}
+
+static uint32_t copy(const submodi_rows_in *in, float *v, size_t stride)
+{
+    return do_rows(COPY, in, v, NULL, stride);
+}
+
+static uint32_t sigmoid(const submodi_rows_in *in, float *v, float *slope, size_t stride)
+{
+    return slope ? do_rows(SIGMOID, in, v, slope, stride) : do_rows(SIGMOID_ALONE, in, v, NULL, stride);
+}
+
+static uint32_t clamp(const submodi_rows_in *in, float *v, size_t stride)
+{
+    return do_rows(CLAMP, in, v, NULL, stride);
 }
 
 static void multiply(float *g, const float *slope, size_t width)
@@ -203,16 +248,6 @@ static void multiply(float *g, const float *slope, size_t width)
     for (size_t i = 0; i < width; i += V_LANES) {
         v_store(g + i, v_load(g + i) * v_load(slope + i));
     }
-}
-
-static bool clamp_probability(size_t width, float *v)
-{
-    uint32_t outside = 0;
-    for (size_t i = 0; i < width; i++) {
-        outside |= submodi_is_no_probability(v[i]);
-        v[i] = submodi_clamp_to_unit(v[i]);
-    }
-    return !outside;
 }
 
 static void drop_ignored(const int32_t *code, int32_t classes, size_t width, float *factor)
@@ -230,7 +265,8 @@ const submodi_activation_loops SUBMODI_TABLE(submodi_activations) = {
     .softmax_backward = softmax_backward,
     .store = store,
     .largest_size = largest_size,
+    .copy = copy,
     .sigmoid = sigmoid,
+    .clamp = clamp,
     .multiply = multiply,
-    .clamp_probability = clamp_probability,
     .drop_ignored = drop_ignored};

@@ -43,22 +43,23 @@ typedef struct submodi_activation_loops {
     void (*find_shift)(const submodi_rows_in *in, float *shift);
     /* The same again, once the inverse of the sum is known: v = exp(score - shift) * factor. */
     void (*probabilities)(const submodi_rows_in *in, const float *factor, float *v, size_t stride);
-    /* From g = dL/dp to dL/dscore: p_c (g_c - mean), mean = sum over k of p_k g_k. */
-    void (*softmax_backward)(const float *p, const float *g, size_t stride, size_t classes,
-                             size_t width, const submodi_rows_out *to);
+    /* From g = dL/dp to dL/dscore: p_c (g_c - mean), mean = sum over k of p_k g_k. The rows of p are
+     * `stride` apart; those of g, in g.data and so on, may be where the result goes. */
+    void (*softmax_backward)(const float *p, size_t stride, const submodi_rows_in *g,
+                             const submodi_rows_out *to);
     /* Stores rows as they are. */
     void (*store)(const float *g, size_t stride, size_t classes, size_t width,
                   const submodi_rows_out *to);
 
-    /* The bits of the largest |score| of rows. */
+    /* Of rows, each returns the bits of the largest |score|. Nothing more; copies; p = 1 / (1 +
+     * exp(-score)), and p (1 - p) unless slope is NULL; clamps to [0, 1], where a score that is
+     * outside by more than 1e-3 counts as Inf. */
     uint32_t (*largest_size)(const submodi_rows_in *in);
-    /* One row: p = 1 / (1 + exp(-score)), which may be score, and p (1 - p). */
-    void (*sigmoid)(const float *score, size_t width, float *p, float *slope);
+    uint32_t (*copy)(const submodi_rows_in *in, float *v, size_t stride);
+    uint32_t (*sigmoid)(const submodi_rows_in *in, float *v, float *slope, size_t stride);
+    uint32_t (*clamp)(const submodi_rows_in *in, float *v, size_t stride);
     /* One row, in place: g <- g * slope. */
     void (*multiply)(float *g, const float *slope, size_t width);
-    /* One row, in place: clamps v to [0, 1]. Returns false if some v lies outside by more than
-     * 1e-3. */
-    bool (*clamp_probability)(size_t width, float *v);
     /* factor[i] <- 0 where code[i] is not below `classes`. */
     void (*drop_ignored)(const int32_t *code, int32_t classes, size_t width, float *factor);
 } submodi_activation_loops;

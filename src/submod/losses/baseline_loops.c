@@ -191,6 +191,22 @@ static uint32_t split(const submodi_rows_in *in, const int32_t *code, float *v, 
     return v_largest_bits(size);
 }
 
+/* weight * p, and weight * (p - 1) at the pixel's own class, where p - 1 = -(sum of all others) if it
+ * is on top. */
+static void entropy_slopes(const submodi_split *out, size_t width, float *factor)
+{
+    for (size_t i = 0; i < width; i += V_LANES) {
+        v_float weight = v_load(factor + i);
+        v_float others = v_load(out->others + i);
+        v_float inverse = 1.0F / (v_load(out->top + i) + others);
+        v_float f = weight * inverse;
+        v_mask on_top = v_at_least(v_load(out->own_score + i), v_load(out->largest + i));
+        v_float below = weight * (v_load(out->own + i) * inverse - 1.0F);
+        v_store(factor + i, f);
+        v_store(out->own + i, v_select(on_top, -f * others, below));
+    }
+}
+
 static void log_sum(const float *top, float *others, size_t width)
 {
     for (size_t i = 0; i < width; i++) {
@@ -236,5 +252,6 @@ const submodi_baseline_loops SUBMODI_TABLE(submodi_baselines) = {.add_hinge = ad
                                                                  .add_overlap = add_overlap,
                                                                  .overlap_slope = overlap_slope,
                                                                  .split = split,
+                                                                 .entropy_slopes = entropy_slopes,
                                                                  .log_sum = log_sum,
                                                                  .store_entropy = store_entropy};

@@ -11,6 +11,7 @@
 #include "submod/handle.h"
 #include "submod/losses/shares.h"
 #include "submod/losses/tile.h"
+#include "submod/tensors/row_loops.h"
 #include "submod/tensors/rows.h"
 
 /* ---- the losses ---- */
@@ -313,19 +314,12 @@ enum { SIDE_BY_SIDE = 4 };
 static void count_multilabel(const submodi_tile *tile, size_t C, uint64_t *table)
 {
     for (size_t c = 0; c < C; c++) {
-        const int32_t *codes = tile->codes + c * tile->stride;
-        uint32_t zeros = 0;
-        uint32_t ones = 0;
-        uint32_t ignored = 0;
-        for (size_t i = 0; i < tile->n; i++) {
-            zeros += codes[i] == 0;
-            ones += codes[i] == 1;
-            ignored += codes[i] == 2;
-        }
-        table[c] += ones;
-        table[C] += ignored;
-        table[C + 1] += tile->n - zeros - ones - ignored;
-        table[C + 2 + c] += zeros;
+        uint64_t count[3] = {0};
+        submodi_rows()->tally(tile->codes + c * tile->stride, tile->n, count);
+        table[c] += count[1];
+        table[C] += count[2];
+        table[C + 1] += tile->n - count[0] - count[1] - count[2];
+        table[C + 2 + c] += count[0];
     }
 }
 

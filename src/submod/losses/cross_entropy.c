@@ -17,49 +17,48 @@
 
 /* ---- forward ---- */
 
-/* Rows of a tile that the gradient needs, too. */
+/* Rows of a tile. */
 typedef struct rows {
     float top[SUBMODI_TILE_MAX], others[SUBMODI_TILE_MAX], largest[SUBMODI_TILE_MAX],
         own_score[SUBMODI_TILE_MAX], own[SUBMODI_TILE_MAX];
 } rows;
 
+static submodi_split split_into(rows *r)
+{
+    return (submodi_split){r->top, r->others, r->largest, r->own_score, r->own};
+}
+
 /* Scores to exponentials, in tile->v. */
-static void split(const submodi_batch *batch, const submodi_tile *tile, rows *r)
+static void split(const submodi_batch *batch, const submodi_tile *tile, const submodi_split *out)
 {
     const submodi_baseline_loops *loops = submodi_baselines();
-    submodi_split out = {r->top, r->others, r->largest, r->own_score, r->own};
     submodi_rows_in in = submodi_tile_rows(batch, tile);
     float shift[SUBMODI_TILE_MAX];
-    uint32_t size = loops->split(&in, tile->codes, tile->v, tile->stride, &out);
+    uint32_t size = loops->split(&in, tile->codes, tile->v, tile->stride, out);
     in.shift = submodi_tile_shift(batch, tile, size, &in, shift);
     if (in.shift) {
-        loops->split(&in, tile->codes, tile->v, tile->stride, &out);
+        loops->split(&in, tile->codes, tile->v, tile->stride, out);
     }
 }
 
 /* ---- backward ---- */
 
-/* weight * p at all classes but the pixel's own, where it is weight * (p - 1), and
- * p - 1 = -(sum of all others) if it is on top. */
-static void write(const submodi_baseline_run *x, const submodi_tile *tile, const rows *r)
+static void write(const submodi_baseline_run *x, const submodi_tile *tile, const submodi_split *out)
 {
     const submodi_batch *batch = &x->batch;
+    const submodi_baseline_loops *loops = submodi_baselines();
     size_t C = batch->scores.classes;
     const double *weight = batch->coefficient + tile->image / batch->images_per_group * C;
     float factor[SUBMODI_TILE_MAX];
-    float own[SUBMODI_TILE_MAX];
     for (size_t i = 0; i < tile->width; i++) {
         size_t y = (size_t)tile->codes[i];
-        float w = y < C ? (float)weight[y] : 0.0F;
-        float inverse = 1.0F / (r->top[i] + r->others[i]);
-        bool on_top = r->own_score[i] >= r->largest[i];
-        factor[i] = w * inverse;
-        own[i] = on_top ? -factor[i] * r->others[i] : w * (r->own[i] * inverse - 1.0F);
+        factor[i] = y < C ? (float)weight[y] : 0.0F;
     }
+    loops->entropy_slopes(out, tile->width, factor);
     submodi_rows_out to = submodi_tile_target(batch, tile, x->gradient);
     submodi_rows_out scratch = {tile->g, (ptrdiff_t)tile->stride, 1, SUBMODI_OVERWRITE};
-    submodi_baselines()->store_entropy(tile->v, tile->stride, C, tile->width, tile->codes, factor,
-                                       own, to.data ? &to : &scratch);
+    loops->store_entropy(tile->v, tile->stride, C, tile->width, tile->codes, factor, out->own,
+                         to.data ? &to : &scratch);
     if (!to.data) {
         submodi_tile_store_scores(batch, tile, x->gradient);
     }
@@ -70,9 +69,10 @@ static void add(const submodi_baseline_run *x, const submodi_tile *tile, double 
 {
     size_t C = x->batch.scores.classes;
     rows r;
-    split(&x->batch, tile, &r);
+    submodi_split out = split_into(&r);
+    split(&x->batch, tile, &out);
     if (x->gradient) {
-        write(x, tile, &r);
+        write(x, tile, &out);
     }
     submodi_baselines()->log_sum(r.top, r.others, tile->width);
     for (size_t i = 0; i < tile->n; i++) {

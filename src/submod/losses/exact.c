@@ -1,26 +1,27 @@
-/* The exact engine: one ranking per class and group, then the gradient.
+/* The exact engine: errors of all classes, one ranking per class and group, then the gradient.
  *
- *   pass 1     the scores are read: softmax, limits of the errors
- *   per class  errors again, those that can carry weight are sorted; weights to their pixels (rank.c)
+ *   pass 1     scores -> errors, and their limits
+ *   per class  errors -> weights in place: those that can carry weight are sorted (rank.c)
  *   last pass  scores and weights -> gradient
  *
- * The weights go straight into the gradient, where it has room for them: memory then grows with the
- * pixels only. Classes and groups are ranked in parallel where there are enough of them, else each
- * ranking runs in parallel itself.
+ * Errors and weights live in the gradient itself where it has room for them: memory then grows with
+ * the pixels only. As nothing may be written if a score is bad, all are looked at first. Classes and
+ * groups are ranked in parallel where there are enough of them, else each ranking runs in parallel
+ * itself.
  */
 #include <omp.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/losses/pointwise.h"
 #include "submod/losses/rank.h"
 
 typedef struct exact {
     const submodi_batch *batch;
     const submod_gradient *gradient; /* may be NULL */
-    bool direct;                     /* the weights are kept in the gradient */
-    float *weight;                   /* else here: groups x classes x pixels of a group */
+    bool direct;                     /* errors are kept in the gradient */
+    bool streams;                    /* and written to it around the caches */
+    float *error;                    /* else here: groups x classes x pixels of a group */
     submodi_rank_range *range;       /* groups x classes, for each thread */
     submodi_rank_memory *rank;
 } exact;
@@ -35,51 +36,69 @@ static size_t per_group(const exact *x)
     return x->batch->images_per_group * x->batch->scores.pixels;
 }
 
-/* ---- pass 1 ---- */
-
-/* A pixel of a multiclass loss is foreground in one class. Errors are at most 1, up to rounding. */
-static void find_multiclass_ranges(const exact *x, const submodi_tile *tile,
-                                   submodi_rank_range *range)
+/* Where the errors of a class in a group are. */
+static submodi_rank_errors errors_of(const exact *x, size_t group, size_t c)
 {
-    for (size_t i = 0; i < tile->n; i++) {
-        if (tile->codes[i] < x->batch->rule.classes) {
-            size_t c = (size_t)tile->codes[i];
-            float p = tile->v[c * tile->stride + i] * tile->factor[i];
-            int32_t bits = (int32_t)submodi_to_bits(submodi_error_of(p, true, 0));
-            range[c].smallest = bits < range[c].smallest ? bits : range[c].smallest;
-        }
+    size_t segment = group * x->batch->scores.classes + c;
+    submodi_rank_errors e = {.stride = x->batch->scores.pixels, .range = x->range[segment]};
+    if (x->direct) {
+        const submod_gradient *g = x->gradient;
+        e.error = g->data + (ptrdiff_t)(group * x->batch->images_per_group) * g->batch_stride +
+                  (ptrdiff_t)c * g->class_stride;
+        e.stride = (size_t)g->batch_stride;
+    } else {
+        e.error = x->error + segment * per_group(x);
     }
+    return e;
 }
 
-static void find_ranges(const void *context, const submodi_tile *tile)
+static float *errors_at(const exact *x, const submodi_tile *tile, size_t c)
+{
+    submodi_rank_errors e = errors_of(x, tile->image / x->batch->images_per_group, c);
+    return e.error + tile->image % x->batch->images_per_group * e.stride + tile->first;
+}
+
+/* ---- pass 1 ---- */
+
+static bool is_used(const submodi_batch *batch, size_t image, size_t c)
+{
+    return batch->coefficient[image / batch->images_per_group * batch->scores.classes + c] > 0;
+}
+
+static void compute_errors(const void *context, const submodi_tile *tile)
 {
     const exact *x = context;
     const submodi_batch *batch = x->batch;
     size_t C = batch->scores.classes;
     submodi_rank_range *range = x->range + tile->thread * segments_of(x) +
                                 tile->image / batch->images_per_group * C;
-    if (!batch->multilabel) {
-        find_multiclass_ranges(x, tile, range);
-        return;
-    }
     for (size_t c = 0; c < C; c++) {
-        submodi_rank_row row = {tile->v + c * tile->stride, tile->codes + c * tile->stride, 1, 2,
-                                submodi_bias(batch), tile->width};
-        submodi_ranks()->limits(&row, &range[c].smallest, &range[c].largest);
+        if (is_used(batch, tile->image, c)) {
+            int32_t target;
+            const int32_t *codes = submodi_tile_codes(batch, tile, c, &target);
+            submodi_rank_row row = {tile->v + c * tile->stride, tile->factor, codes,      target,
+                                    batch->rule.classes,        submodi_bias(batch), tile->width};
+            float *to = errors_at(x, tile, c);
+            bool whole = tile->n == tile->width;
+            float own[SUBMODI_TILE_MAX];
+            submodi_ranks()->errors(&row, x->streams && whole, whole ? to : own, &range[c]);
+            if (!whole) {
+                memcpy(to, own, tile->n * sizeof *to);
+            }
+        }
     }
 }
 
 /* The ranges of all threads together, in those of the first. False if some score is bad. */
-static bool find_all_ranges(const exact *x)
+static bool compute_all_errors(const exact *x)
 {
     size_t segments = segments_of(x);
     size_t threads = (size_t)x->batch->threads;
-    int32_t above_one = (int32_t)submodi_to_bits(1.0F + 0x1p-20F);
     for (size_t s = 0; s < threads * segments; s++) {
-        x->range[s].smallest = SUBMODI_NO_ERROR;
-        x->range[s].largest = x->batch->multilabel ? 0 : above_one;
+        x->range[s] = (submodi_rank_range){SUBMODI_NO_ERROR, 0};
     }
-    if (!submodi_visit(x->batch, 0, x->batch->scores.batch, 0, SUBMODI_VALUES, find_ranges, x)) {
+    if ((x->direct && !submodi_scores_are_good(x->batch)) ||
+        !submodi_visit(x->batch, 0, x->batch->scores.batch, 0, SUBMODI_VALUES, compute_errors, x)) {
         return false;
     }
     for (size_t s = segments; s < threads * segments; s++) {
@@ -99,42 +118,26 @@ static bool is_final(const exact *x)
                          x->batch->activation == SUBMODI_PROBABILITY);
 }
 
-static submodi_rank_target target_of(const exact *x, size_t group, size_t c)
+static void clear(const exact *x, const submodi_rank_errors *errors)
 {
-    const submod_gradient *g = x->gradient;
-    submodi_rank_target target = {.stride = x->batch->scores.pixels, .scale = 1};
-    if (x->direct) {
-        size_t image = group * x->batch->images_per_group;
-        target.weight = g->data + (ptrdiff_t)image * g->batch_stride +
-                        (ptrdiff_t)c * g->class_stride;
-        target.stride = (size_t)g->batch_stride;
-        target.scale = is_final(x) ? (float)g->scale : 1.0F;
-    } else if (g) {
-        target.weight = x->weight + (group * x->batch->scores.classes + c) * per_group(x);
-    }
-    return target;
-}
-
-static void clear(const exact *x, const submodi_rank_target *target)
-{
-    for (size_t b = 0; target->weight && b < x->batch->images_per_group; b++) {
-        memset(target->weight + b * target->stride, 0,
-               x->batch->scores.pixels * sizeof *target->weight);
+    for (size_t b = 0; b < x->batch->images_per_group; b++) {
+        memset(errors->error + b * errors->stride, 0,
+               x->batch->scores.pixels * sizeof *errors->error);
     }
 }
 
 static size_t rank_segment(const exact *x, size_t segment, const submodi_rank_memory *memory,
-                           int threads, double *value)
+                           double *value)
 {
     size_t C = x->batch->scores.classes;
-    submodi_rank_target target = target_of(x, segment / C, segment % C);
+    submodi_rank_errors errors = errors_of(x, segment / C, segment % C);
     if (!(x->batch->coefficient[segment] > 0)) {
-        clear(x, &target);
+        clear(x, &errors);
         *value = 0;
         return 0;
     }
-    return submodi_rank(x->batch, segment / C, segment % C, &x->range[segment], &target, memory,
-                        threads, value);
+    return submodi_rank(x->batch, segment / C, segment % C, &errors,
+                        is_final(x) ? (float)x->gradient->scale : 1.0F, memory, value);
 }
 
 /* All classes and groups; value has one entry for each. */
@@ -144,11 +147,11 @@ static uint64_t rank_segments(const exact *x, double *value)
     if (x->batch->terms >= (size_t)x->batch->threads) {
 #pragma omp parallel for num_threads(x->batch->threads) schedule(dynamic) reduction(+ : sorted)
         for (size_t s = 0; s < segments_of(x); s++) {
-            sorted += rank_segment(x, s, &x->rank[omp_get_thread_num()], 1, &value[s]);
+            sorted += rank_segment(x, s, &x->rank[omp_get_thread_num()], &value[s]);
         }
     } else {
         for (size_t s = 0; s < segments_of(x); s++) {
-            sorted += rank_segment(x, s, &x->rank[0], x->batch->threads, &value[s]);
+            sorted += rank_segment(x, s, &x->rank[0], &value[s]);
         }
     }
     return sorted;
@@ -159,11 +162,13 @@ static uint64_t rank_segments(const exact *x, double *value)
 static void write_gradient(const void *context, const submodi_tile *tile)
 {
     const exact *x = context;
+    if (x->direct && x->batch->activation == SUBMODI_SOFTMAX && tile->n == tile->width) {
+        submodi_tile_store_in_place(x->batch, tile, x->gradient);
+        return;
+    }
     for (size_t c = 0; c < x->batch->scores.classes; c++) {
-        submodi_rank_target target = target_of(x, tile->image / x->batch->images_per_group, c);
-        size_t at = tile->image % x->batch->images_per_group * target.stride + tile->first;
         float *g = tile->g + c * tile->stride;
-        memcpy(g, target.weight + at, tile->n * sizeof *g);
+        memcpy(g, errors_at(x, tile, c), tile->n * sizeof *g);
         memset(g + tile->n, 0, (tile->width - tile->n) * sizeof *g);
     }
     submodi_tile_store(x->batch, tile, x->gradient);
@@ -171,7 +176,7 @@ static void write_gradient(const void *context, const submodi_tile *tile)
 
 /* ---- the engine ---- */
 
-/* The gradient can hold the weights if its rows are contiguous, are overwritten, and lie within the
+/* The gradient can hold the errors if its rows are contiguous, are overwritten, and lie within the
  * reach of a record's place. */
 static bool is_direct(const submodi_batch *batch, const submod_gradient *g)
 {
@@ -188,19 +193,19 @@ static bool take_memory(exact *x, submod_work *work)
 {
     size_t threads = (size_t)x->batch->threads;
     bool side_by_side = x->batch->terms >= threads;
-    size_t kept = x->gradient && !x->direct ? segments_of(x) : 0;
-    x->weight = submodi_take(work, submodi_times(kept, per_group(x)), sizeof *x->weight);
+    size_t kept = x->direct ? 0 : segments_of(x);
+    x->error = submodi_take(work, submodi_times(kept, per_group(x)), sizeof *x->error);
     x->range = submodi_take(work, submodi_times(threads, segments_of(x)), sizeof *x->range);
     x->rank = submodi_take(work, threads, sizeof *x->rank);
-    bool good = x->weight && x->range && x->rank;
+    bool good = x->error && x->range && x->rank;
     for (size_t t = 0; good && t < threads; t++) {
         submodi_rank_memory *r = &x->rank[t];
-        *r = (submodi_rank_memory){NULL, NULL, NULL};
+        *r = (submodi_rank_memory){.threads = side_by_side ? 1 : (int)threads};
         if (t == 0 || side_by_side) {
             size_t room = per_group(x) + SUBMODI_RANK_ROOM;
             r->record = submodi_take(work, room, sizeof *r->record);
             r->spare = submodi_take(work, room, sizeof *r->spare);
-            r->count = submodi_take(work, side_by_side ? 1 : threads, sizeof *r->count);
+            r->count = submodi_take(work, (size_t)r->threads, sizeof *r->count);
             good = r->record && r->spare && r->count;
         }
     }
@@ -212,11 +217,12 @@ submod_status submodi_loss_exact(submodi_batch *batch, double *loss,
                                  submod_work *work)
 {
     exact x = {.batch = batch, .gradient = gradient, .direct = is_direct(batch, gradient)};
+    x.streams = x.direct && submodi_gradient_streams(batch, gradient);
     double *value = submodi_take(work, segments_of(&x), sizeof *value);
     if (!value || !submodi_notes_take(batch, work) || !take_memory(&x, work)) {
         return submodi_nomem(batch->who);
     }
-    if (!find_all_ranges(&x)) {
+    if (!compute_all_errors(&x)) {
         return submodi_batch_bad_score(batch);
     }
     info->sorted = rank_segments(&x, value);

@@ -9,7 +9,7 @@
  *   pass 2   one read of the scores, activation again: look the weight up, write the gradient
  *
  * Few errors need a counter. Bin 0 has what is left when the others are counted. And background
- * bins below the smallest foreground bin have no weight (submodi_saturates), so their counts do not
+ * bins below the smallest foreground bin have no weight (submodi_foreground_is_all), so their counts do not
  * matter. Where that is, is known only at the end of pass 1; until then each thread counts from half
  * of the smallest foreground bin on that it has seen, and notes this floor for each tile. Rows of
  * tiles whose floor turns out to have been too high are counted again in the bins they missed. So
@@ -27,6 +27,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "submod/losses/histogram_loops.h"
+#include "submod/losses/measure.h"
 #include "submod/losses/pointwise.h"
 
 /* ---- memory ---- */
@@ -86,7 +87,7 @@ static bool is_used(const submodi_histogram *h, size_t group, size_t c)
 static bool is_pruned(const submodi_histogram *h, size_t group, size_t c)
 {
     double P = h->batch->foreground[group * h->batch->scores.classes + c];
-    return h->prunes && submodi_saturates(P);
+    return h->prunes && submodi_foreground_is_all(P);
 }
 
 /* From where on the background bins of each class are counted in this tile; noted. */
@@ -308,13 +309,13 @@ double submodi_histogram_solve(const double *count, double P, const submodi_binn
     double b = 0;
     double value = 0;
     for (size_t k = K; k-- > 0;) {
-        double middle = ((double)k + 0.5) / (double)how->scale;
         double foreground = count[K + k];
         double background = count[k];
         a += foreground;
         double of_foreground, of_background;
         submodi_weigh_bin(P, a, b, background, nothing, &of_foreground, &of_background);
         b += background;
+        double middle = ((double)k + 0.5) / (double)how->scale;
         value += middle * (foreground * of_foreground + background * of_background);
         weight[K + k] = (float)(-coefficient * of_foreground);
         weight[k] = (float)(coefficient * of_background);

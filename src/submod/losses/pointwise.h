@@ -1,11 +1,10 @@
-/* What happens to one score: activation, error, bin, and the weight of a bin. Shared by the loops
- * of the CPU and the kernels of the GPU. */
+/* What happens to one score: activation, error, bin. Shared by the loops of the CPU and the kernels
+ * of the GPU. */
 #ifndef SUBMODI_LOSSES_POINTWISE_H
 #define SUBMODI_LOSSES_POINTWISE_H
 
 #include "base/float_bits.h"
 #include "base/host_device.h"
-#include "submod/functions/jaccard_gain.h"
 
 /* ---- activations ---- */
 
@@ -61,10 +60,11 @@ SUBMODI_HOST_DEVICE float submodi_sigmoid_slope(float x)
 }
 
 /* Rounding may carry a probability this far out of [0, 1]. */
+#define SUBMODI_SLACK 1e-3F
+
 SUBMODI_HOST_DEVICE bool submodi_is_no_probability(float x)
 {
-    const float slack = 1e-3F;
-    return x < -slack || x > 1.0F + slack;
+    return x < -SUBMODI_SLACK || x > 1.0F + SUBMODI_SLACK;
 }
 
 SUBMODI_HOST_DEVICE float submodi_clamp_to_unit(float x)
@@ -95,31 +95,6 @@ SUBMODI_HOST_DEVICE float submodi_scale_for(uint32_t K, float largest)
 {
     int log2_range = (int)(submodi_to_bits(largest) >> 23) - 126;
     return largest > 0 ? ldexpf((float)K, -log2_range) : (float)K;
-}
-
-/* Whether nothing more can be lost once all P foreground pixels are wrong: then background pixels
- * ranked below all of the foreground have no weight. */
-SUBMODI_HOST_DEVICE bool submodi_saturates(double P)
-{
-    return P > 0;
-}
-
-/* Weights of each foreground and each background pixel of a bin: P foreground pixels in all, b
- * background pixels ranked before, a foreground pixels ranked before or in this bin; the bin has so
- * many background pixels, averaged over their orders. Counts up to `nothing` weigh nothing. */
-SUBMODI_HOST_DEVICE void submodi_weigh_bin(double P, double a, double b, double background,
-                                           double nothing, double *of_foreground,
-                                           double *of_background)
-{
-    bool some = P + b > nothing; /* if not, the largest errors are all */
-    double before = a < P ? a : P;
-    *of_foreground = some ? submodi_jaccard_gain(P, before, b, 1, false) : 0;
-    *of_background = 0;
-    if (some) {
-        *of_background = submodi_jaccard_gain(P, before, b, background, true);
-    } else if (background > nothing) {
-        *of_background = submodi_jaccard_gain(0, 0, 0, background, true);
-    }
 }
 
 #endif

@@ -40,6 +40,12 @@ static inline v_float submodi_v_sigmoid(v_float x, v_float *slope)
     return v_select(negative, e, v_all(1.0F)) * r;
 }
 
+/* The opposite of submodi_is_no_probability; false for NaN. */
+static inline v_mask submodi_v_is_probability(v_float x)
+{
+    return v_at_least(x, v_all(-SUBMODI_SLACK)) & v_at_least(v_all(1.0F + SUBMODI_SLACK), x);
+}
+
 /* The bits of |x| order as |x| does, Inf and NaN above all. */
 static inline v_int submodi_v_size(v_float x)
 {

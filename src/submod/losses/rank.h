@@ -7,35 +7,28 @@
 #include "submod/losses/rank_loops.h"
 #include "submod/losses/tile.h"
 
-/* Memory of one ranking. */
-typedef struct submodi_rank_memory {
-    uint64_t *record, *spare; /* SUBMODI_RANK_ROOM more than pixels of a group, each */
-    submodi_digit_counts *count;
-} submodi_rank_memory;
-
 /* Records are made in up to SUBMODI_RANK_PARTS parts, each of which may write a vector too much. */
 enum { SUBMODI_RANK_PARTS = 64, SUBMODI_RANK_ROOM = SUBMODI_RANK_PARTS * SUBMODI_LANES };
 
-/* What is known of the errors beforehand, as bits: the smallest of the foreground, and a bound of
- * all. */
-typedef struct submodi_rank_range {
-    int32_t smallest, largest;
-} submodi_rank_range;
-/* No foreground. */
-#define SUBMODI_NO_ERROR INT32_C(0x7f800000)
+/* Memory of one ranking by so many threads. */
+typedef struct submodi_rank_memory {
+    int threads;
+    uint64_t *record, *spare;    /* SUBMODI_RANK_ROOM more than pixels of a group, each */
+    submodi_digit_counts *count; /* per thread */
+} submodi_rank_memory;
 
-/* Where the weights of a group's class go: pixel i of its image b to weight[b * stride + i]. */
-typedef struct submodi_rank_target {
-    float *weight; /* NULL: they are not wanted */
+/* The errors of a class in a group: pixel i of its image b is at error[b * stride + i]. */
+typedef struct submodi_rank_errors {
+    float *error;
     size_t stride;
-    float scale;
-} submodi_rank_target;
+    submodi_rank_range range;
+} submodi_rank_errors;
 
-/* *value = f(errors of class c in the group). The weights times the class's coefficient, negative at
- * foreground pixels, go to the target, with 0 where there is none. Returns how many errors had to
- * be sorted. The result does not depend on threads. */
+/* *value = f(errors of class c in the group). In place of each error: the coefficient of the class
+ * times the weight of the pixel times scale, negative at foreground pixels, 0 where there is none.
+ * Returns how many errors had to be sorted. The result does not depend on threads. */
 size_t submodi_rank(const submodi_batch *batch, size_t group, size_t c,
-                    const submodi_rank_range *range, const submodi_rank_target *target,
-                    const submodi_rank_memory *memory, int threads, double *value);
+                    const submodi_rank_errors *errors, float scale,
+                    const submodi_rank_memory *memory, double *value);
 
 #endif

@@ -1,81 +1,186 @@
 /* Records and their weights (see rank_loops.h). */
 #include "submod/losses/rank_loops.h"
 
+#include <math.h>
+
+#include "submod/losses/measure.h"
 #include "submod/losses/pointwise_vector.h"
 #include "submod/losses/tile.h"
 
 /* ---- errors ---- */
 
-typedef struct errors {
-    v_mask foreground, valid;
-    v_int bits;
-} errors;
-
-static inline errors errors_at(const submodi_rank_row *row, size_t i)
+static inline v_int signed_errors_at(const submodi_rank_row *row, size_t i, v_float *least,
+                                     v_float *most)
 {
     v_int code = v_load_int(row->code + i);
-    v_float v = v_load(row->v + i);
-    errors e;
-    e.foreground = v_equal(code, v_all_int(row->target));
-    e.valid = v_below(code, v_all_int(row->classes));
-    e.bits = v_bits(v_max(v_select(e.foreground, 1.0F - v, row->bias + v), v_all(0)));
-    return e;
+    v_float v = v_load(row->v + i) * v_load(row->factor + i);
+    v_mask foreground = v_equal(code, v_all_int(row->target));
+    v_mask valid = v_below(code, v_all_int(row->classes));
+    v_float error = v_max(v_select(foreground, 1.0F - v, row->bias + v), v_all(0));
+    *least = v_min(*least, v_select(foreground, error, *least));
+    *most = v_max(*most, v_select(valid, error, *most));
+    v_float signed_error = v_from_bits(v_bits(error) | INT32_MIN);
+    error = v_select(foreground, signed_error, error);
+    return v_bits(v_select(valid, error, v_all(NAN)));
 }
 
-static void limits(const submodi_rank_row *row, int32_t *smallest, int32_t *largest)
+static inline void all_errors(const submodi_rank_row *row, bool stream, float *error,
+                              submodi_rank_range *range)
 {
-    v_float least = v_from_bits(v_all_int(*smallest));
-    v_float most = v_from_bits(v_all_int(*largest));
+    v_float least = v_from_bits(v_all_int(range->smallest));
+    v_float most = v_from_bits(v_all_int(range->largest));
     for (size_t i = 0; i < row->width; i += V_LANES) {
-        errors e = errors_at(row, i);
-        v_float error = v_from_bits(e.bits);
-        least = v_min(least, v_select(e.foreground, error, least));
-        most = v_max(most, v_select(e.valid, error, most));
+        v_float e = v_from_bits(signed_errors_at(row, i, &least, &most));
+        if (stream) {
+            v_stream(error + i, e);
+        } else {
+            v_store(error + i, e);
+        }
     }
     for (size_t l = 0; l < V_LANES; l++) { /* floats >= 0: as their bits */
         int32_t low = v_bits(least)[l];
         int32_t high = v_bits(most)[l];
-        *smallest = low < *smallest ? low : *smallest;
-        *largest = high > *largest ? high : *largest;
+        range->smallest = low < range->smallest ? low : range->smallest;
+        range->largest = high > range->largest ? high : range->largest;
+    }
+}
+
+static void errors(const submodi_rank_row *row, bool stream, float *error,
+                   submodi_rank_range *range)
+{
+    submodi_rank_row r = *row;
+    if (stream) {
+        all_errors(&r, true, error, range);
+        v_stream_end();
+    } else {
+        all_errors(&r, false, error, range);
     }
 }
 
 /* ---- records ---- */
 
-static size_t records(const submodi_rank_row *row, const submodi_rank_limits *l, uint32_t offset,
-                      uint64_t *to)
+/* So many vectors are looked at before the first branch (see histogram_loops.c). */
+enum { BLOCK = 4 };
+
+/* Keys and places, before they become records. */
+typedef struct list {
+    size_t n;
+    int32_t key[SUBMODI_TILE_MAX + SUBMODI_LANES], place[SUBMODI_TILE_MAX + SUBMODI_LANES];
+} list;
+
+static inline v_mask kept_of(v_int bits, const submodi_rank_limits *l)
 {
-    int32_t key[SUBMODI_TILE_MAX + SUBMODI_LANES];
-    int32_t place[SUBMODI_TILE_MAX + SUBMODI_LANES];
-    size_t n = 0;
-    for (size_t i = 0; i < row->width; i += V_LANES) {
-        errors e = errors_at(row, i);
-        v_mask above = v_below(v_all_int(l->background), e.bits);
-        v_mask from = v_below(v_all_int(l->foreground - 1), e.bits);
-        v_mask kept = (v_and_not(above, e.foreground) | (from & e.foreground)) & e.valid;
-        if (v_any(kept)) {
-            v_float one = v_select(e.foreground, v_all(0), v_from_bits(v_all_int(1)));
-            v_compress(kept, (l->largest - e.bits) << 1 | v_bits(one), key + n);
-            n += v_compress(kept, v_lane_numbers() + (int32_t)i, place + n);
+    v_int size = bits & INT32_MAX;
+    v_mask foreground = v_below(bits, v_all_int(0));
+    v_mask above = v_below(v_all_int(l->background), size);
+    v_mask from = v_below(v_all_int(l->foreground - 1), size);
+    v_mask ignored = v_below(v_all_int(SUBMODI_NO_ERROR), size);
+    return v_and_not(v_and_not(above, foreground) | (from & foreground), ignored);
+}
+
+static inline void append(v_int bits, v_mask kept, size_t i, int32_t largest, list *x)
+{
+    v_int key = (largest - (bits & INT32_MAX)) << 1 | ((bits >> 31) + 1); /* 1: background */
+    v_compress(kept, key, x->key + x->n);
+    x->n += v_compress(kept, v_lane_numbers() + (int32_t)i, x->place + x->n);
+}
+
+/* The last errors of a row, which do not fill a vector. */
+static void append_rest(float *error, size_t i, size_t n, const submodi_rank_limits *l, list *x)
+{
+    int32_t rest[V_LANES];
+    v_store_int(rest, v_bits(v_all(NAN)));
+    memcpy(rest, error + i, (n - i) * sizeof *error);
+    memset(error + i, 0, (n - i) * sizeof *error);
+    v_int bits = v_load_int(rest);
+    append(bits, kept_of(bits, l), i, l->largest, x);
+}
+
+static void make_list(float *error, size_t n, const submodi_rank_limits *limits, list *x)
+{
+    const submodi_rank_limits l = *limits;
+    size_t i = 0;
+    x->n = 0;
+    for (; i + BLOCK * V_LANES <= n; i += BLOCK * V_LANES) {
+        v_int bits[BLOCK];
+        v_mask kept[BLOCK];
+        for (size_t j = 0; j < BLOCK; j++) {
+            bits[j] = v_bits(v_load(error + i + j * V_LANES));
+            v_store(error + i + j * V_LANES, v_all(0));
+            kept[j] = kept_of(bits[j], &l);
+        }
+        if (v_any(kept[0] | kept[1] | kept[2] | kept[3])) {
+            for (size_t j = 0; j < BLOCK; j++) {
+                append(bits[j], kept[j], i + j * V_LANES, l.largest, x);
+            }
         }
     }
-    for (size_t j = 0; j < n; j++) {
-        to[j] = (uint64_t)(uint32_t)key[j] << SUBMODI_OFFSET_BITS | (offset + (uint32_t)place[j]);
+    for (; i < n; i += V_LANES) {
+        append_rest(error, i, n - i < V_LANES ? n : i + V_LANES, &l, x);
     }
-    return n;
+}
+
+/* The compiler makes a copy for each number of digits. */
+static inline void count_keys(const list *x, unsigned width, unsigned number, uint32_t *count)
+{
+    const uint32_t mask = (UINT32_C(1) << width) - 1;
+    for (size_t j = 0; j < x->n; j++) {
+        uint32_t key = (uint32_t)x->key[j];
+        for (unsigned d = 0; d < number; d++) {
+            count[(d << width) + (key >> d * width & mask)]++;
+        }
+    }
+}
+
+static void count_list(const list *x, const submodi_digits *d, uint32_t *count)
+{
+    switch (d->number) {
+    case 1: count_keys(x, d->width, 1, count); break;
+    case 2: count_keys(x, d->width, 2, count); break;
+    case 3: count_keys(x, d->width, 3, count); break;
+    default: count_keys(x, d->width, d->number, count); break;
+    }
+}
+
+static size_t records(float *error, size_t n, const submodi_rank_limits *limits, uint32_t offset,
+                      uint64_t *to, const submodi_digits *digits, uint32_t *count)
+{
+    list x;
+    make_list(error, n, limits, &x);
+    for (size_t j = 0; j < x.n; j++) {
+        uint64_t key = (uint32_t)x.key[j];
+        to[j] = key << SUBMODI_OFFSET_BITS | (offset + (uint32_t)x.place[j]);
+    }
+    if (digits) {
+        count_list(&x, digits, count);
+    }
+    return x.n;
 }
 
 /* ---- weights ---- */
 
-enum { CHUNK = SUBMODI_RANK_CHUNK, VALUE_LANES = SUBMODI_VALUE_LANES };
+/* Records are weighed in chunks. A tied block, a run of equal keys, shares what it adds; a chunk ends
+ * where a run ends. */
+enum { CHUNK = 256, VALUE_LANES = 8 };
 
 typedef struct chunk {
     size_t n;
     uint32_t key[CHUNK + SUBMODI_LANES];
+    int32_t before[CHUNK]; /* background records of the chunk that come before the run */
     int32_t first[CHUNK];  /* where the run of a record begins */
     int32_t length[CHUNK]; /* of the run */
-    int32_t before[CHUNK]; /* background records of the chunk that come before the run */
 } chunk;
+
+/* How many of the next records make a chunk: up to the end of a run; 0 if one run is longer. */
+static size_t chunk_length(const uint64_t *record, size_t n)
+{
+    size_t length = n < CHUNK ? n : CHUNK;
+    while (length < n && length > 0 &&
+           submodi_key_of(record[length]) == submodi_key_of(record[length - 1])) {
+        length--;
+    }
+    return length;
+}
 
 /* Keys, as if nothing were tied. Returns the background records. */
 static int32_t open_chunk(const uint64_t *record, size_t n, chunk *x)
@@ -89,7 +194,7 @@ static int32_t open_chunk(const uint64_t *record, size_t n, chunk *x)
     }
     for (size_t j = 0; j < n; j++) {
         x->before[j] = background;
-        background += (int32_t)(x->key[j] & 1);
+        background += (int32_t)(record[j] >> SUBMODI_OFFSET_BITS & 1);
     }
     return background;
 }
@@ -124,68 +229,116 @@ static void join_runs(chunk *x)
     }
 }
 
-/* What the weights of a chunk are made of, in doubles, so that the compiler can vectorise it. */
-typedef struct arguments {
-    double a[CHUNK], b[CHUNK], t[CHUNK], error[CHUNK], gain[CHUNK];
-    int64_t background[CHUNK];
-} arguments;
-
-static void prepare(const chunk *x, submodi_rank_counts counts, int32_t largest, arguments *y)
+/* What each record of a chunk adds, by the counts before its run. All in doubles, also what is
+ * true or not: then compilers vectorise it. */
+static void find_gains(const chunk *x, submodi_rank_counts counts, double P, double *gain)
 {
     const double a = (double)(int64_t)counts.a;
     const double b = (double)(int64_t)counts.b;
     for (size_t j = 0; j < x->n; j++) {
         double before = (double)x->before[j];
-        y->b[j] = b + before;
-        y->a[j] = a + ((double)x->first[j] - before);
-        y->t[j] = (double)x->length[j];
+        double first = (double)x->first[j];
+        double background = (double)(int32_t)(x->key[j] & 1);
+        gain[j] = submodi_gain(P, a + (first - before), b + before, (double)x->length[j],
+                                       background > 0);
     }
-    for (size_t j = 0; j < x->n; j++) {
-        y->error[j] = (double)submodi_from_bits((uint32_t)largest - (x->key[j] >> 1));
-        y->background[j] = x->key[j] & 1;
-    }
+}
+
+static inline double error_of(uint32_t key, int32_t largest)
+{
+    return (double)submodi_from_bits((uint32_t)largest - (key >> 1));
 }
 
 /* Entry j of the value goes to lane j % VALUE_LANES: a fixed order for all instruction sets. */
-static void add_values(const arguments *y, size_t n, double *value)
+static void add_values(const chunk *x, const double *gain, int32_t largest, double *value)
 {
     size_t j = 0;
-    for (; j + VALUE_LANES <= n; j += VALUE_LANES) {
+    for (; j + VALUE_LANES <= x->n; j += VALUE_LANES) {
         for (size_t l = 0; l < VALUE_LANES; l++) {
-            value[l] += y->gain[j + l] * y->error[j + l];
+            value[l] += gain[j + l] * error_of(x->key[j + l], largest);
         }
     }
-    for (size_t l = 0; j + l < n; l++) {
-        value[l] += y->gain[j + l] * y->error[j + l];
+    for (size_t l = 0; j + l < x->n; l++) {
+        value[l] += gain[j + l] * error_of(x->key[j + l], largest);
     }
 }
 
-static void weigh_chunk(const chunk *x, submodi_rank_counts counts, double P, int32_t largest,
-                        const submodi_rank_out *out, double *value, float *weight)
+static inline float weight_of(double gain, uint32_t key, const submodi_rank_out *out)
 {
-    const double coefficient = out->coefficient;
-    const float scale = out->scale;
-    arguments y;
-    prepare(x, counts, largest, &y);
-    for (size_t j = 0; j < x->n; j++) {
-        y.gain[j] = submodi_jaccard_gain(P, y.a[j], y.b[j], y.t[j], y.background[j] != 0);
-    }
-    add_values(&y, x->n, value);
-    for (size_t j = 0; j < x->n; j++) {
-        double w = y.background[j] ? coefficient * y.gain[j] : -coefficient * y.gain[j];
-        weight[j] = 0 + scale * (float)w;
+    float w = (float)(out->coefficient * gain);
+    uint32_t sign = (~key & 1) << 31; /* of the foreground */
+    return 0 + out->scale * submodi_from_bits(submodi_to_bits(w) ^ sign);
+}
+
+/* The records are read as volatile: else compilers make use of instructions that scatter, which
+ * take longer. */
+static void scatter(const volatile uint64_t *record, const float *weight, size_t n, float *to)
+{
+    for (size_t j = 0; j < n; j++) {
+        to[(uint32_t)record[j]] = weight[j];
     }
 }
 
-static uint64_t weigh(const uint64_t *record, size_t n, submodi_rank_counts before, double P,
-                      int32_t largest, const submodi_rank_out *out, double *value, float *weight)
+/* Returns how many of the records are background. */
+static uint64_t weigh_chunk(const uint64_t *record, size_t n, submodi_rank_counts before, double P,
+                            int32_t largest, const submodi_rank_out *out, double *value, float *to)
 {
+    const submodi_rank_out o = *out;
     chunk x;
-    uint64_t background = (uint64_t)open_chunk(record, n, &x);
+    double gain[CHUNK];
+    float weight[CHUNK];
+    int32_t background = open_chunk(record, n, &x);
     join_runs(&x);
-    weigh_chunk(&x, before, P, largest, out, value, weight);
-    return background;
+    find_gains(&x, before, P, gain);
+    add_values(&x, gain, largest, value);
+    for (size_t j = 0; j < n; j++) {
+        weight[j] = weight_of(gain[j], x.key[j], &o);
+    }
+    scatter(record, weight, n, to);
+    return (uint64_t)background;
+}
+
+/* A run that is longer than a chunk, from record[0] on; its length. */
+static size_t weigh_run(const uint64_t *record, size_t n, submodi_rank_counts before, double P,
+                        int32_t largest, const submodi_rank_out *out, double *value, float *to)
+{
+    uint32_t key = submodi_key_of(record[0]);
+    size_t length = CHUNK;
+    while (length < n && submodi_key_of(record[length]) == key) {
+        length++;
+    }
+    double t = (double)(int64_t)length;
+    double gain = submodi_gain(P, (double)(int64_t)before.a, (double)(int64_t)before.b, t,
+                                       key & 1);
+    *value += gain * t * error_of(key, largest);
+    for (size_t j = 0; j < length; j++) {
+        to[(uint32_t)record[j]] = weight_of(gain, key, out);
+    }
+    return length;
+}
+
+static double weigh(const uint64_t *record, size_t n, submodi_rank_counts before, double P,
+                    int32_t largest, const submodi_rank_out *out, float *to)
+{
+    double value[VALUE_LANES] = {0};
+    for (size_t i = 0, length; i < n; i += length) {
+        uint64_t background;
+        length = chunk_length(record + i, n - i);
+        if (length > 0) {
+            background = weigh_chunk(record + i, length, before, P, largest, out, value, to);
+        } else {
+            length = weigh_run(record + i, n - i, before, P, largest, out, value, to);
+            background = submodi_key_of(record[i]) & 1 ? length : 0;
+        }
+        before.a += length - background;
+        before.b += background;
+    }
+    double total = 0;
+    for (size_t l = 0; l < VALUE_LANES; l++) {
+        total += value[l];
+    }
+    return total;
 }
 
 const submodi_rank_loops SUBMODI_TABLE(submodi_ranks) = {
-    .limits = limits, .records = records, .weigh = weigh};
+    .errors = errors, .records = records, .weigh = weigh};

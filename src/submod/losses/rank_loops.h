@@ -7,21 +7,32 @@
 #include <stdint.h>
 
 #include "base/isa.h"
+#include "base/sort.h"
 
-/* The bits of errors >= 0 order as the errors do. What is kept: foreground errors from `foreground`
- * on, background errors above `background`. No error is above `largest`. */
-typedef struct submodi_rank_limits {
-    int32_t foreground, background, largest;
-} submodi_rank_limits;
+/* Errors with their label: e >= 0 at background, -e (sign bit set, -0 too) at foreground pixels, NaN
+ * at ignored ones. The bits of |e| order as |e| does. */
 
 /* A row of values with its labels: code `target` is foreground, from `classes` on ignored. */
 typedef struct submodi_rank_row {
-    const float *v;
+    const float *v, *factor; /* probabilities are v * factor */
     const int32_t *code;
     int32_t target, classes;
     float bias;
     size_t width;
 } submodi_rank_row;
+
+/* The smallest error of the foreground and the largest of all, as bits. */
+typedef struct submodi_rank_range {
+    int32_t smallest, largest;
+} submodi_rank_range;
+/* The smallest error of no foreground. */
+#define SUBMODI_NO_ERROR INT32_C(0x7f800000)
+
+/* What is kept: foreground errors from `foreground` on, background errors above `background`. No
+ * error is above `largest`. */
+typedef struct submodi_rank_limits {
+    int32_t foreground, background, largest;
+} submodi_rank_limits;
 
 /* What weights are multiplied with: before and after they are rounded to float. */
 typedef struct submodi_rank_out {
@@ -42,22 +53,20 @@ static inline uint32_t submodi_key_of(uint64_t record)
     return (uint32_t)(record >> SUBMODI_OFFSET_BITS);
 }
 
-/* Records are weighed in chunks of up to so many. Entry j of a chunk adds to the value in lane
- * j % SUBMODI_VALUE_LANES. */
-enum { SUBMODI_RANK_CHUNK = 128, SUBMODI_VALUE_LANES = 8 };
-
 typedef struct submodi_rank_loops {
-    /* Lowers *smallest to the smallest error of the foreground and raises *largest to the largest of
-     * all, as bits. */
-    void (*limits)(const submodi_rank_row *row, int32_t *smallest, int32_t *largest);
-    /* The records of a row, side by side; their number. Up to SUBMODI_LANES entries behind the last
-     * one are overwritten with anything. */
-    size_t (*records)(const submodi_rank_row *row, const submodi_rank_limits *limits,
-                      uint32_t offset, uint64_t *to);
-    /* The weights of a chunk of sorted records that begins and ends with a tied block; adds what
-     * they make of the value. P pixels are in the foreground. Returns how many are background. */
-    uint64_t (*weigh)(const uint64_t *record, size_t n, submodi_rank_counts before, double P,
-                      int32_t largest, const submodi_rank_out *out, double *value, float *weight);
+    /* The errors of a row; the range is widened to hold them. stream: around the caches, `error` is
+     * aligned to SUBMODI_ALIGN. */
+    void (*errors)(const submodi_rank_row *row, bool stream, float *error,
+                   submodi_rank_range *range);
+    /* The records of up to SUBMODI_TILE_MAX errors, side by side; their number. Their places are
+     * counted from offset. The errors become 0. digits NULL: records are not counted. Up to
+     * SUBMODI_LANES entries behind the last record are overwritten with anything. */
+    size_t (*records)(float *error, size_t n, const submodi_rank_limits *limits, uint32_t offset,
+                      uint64_t *to, const submodi_digits *digits, uint32_t *count);
+    /* The weights of sorted records that begin and end with a tied block go to their places; returns
+     * their share of the value. P pixels are in the foreground. */
+    double (*weigh)(const uint64_t *record, size_t n, submodi_rank_counts before, double P,
+                    int32_t largest, const submodi_rank_out *out, float *to);
 } submodi_rank_loops;
 
 extern const submodi_rank_loops submodi_ranks_baseline, submodi_ranks_avx2, submodi_ranks_avx512;

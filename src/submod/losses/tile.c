@@ -232,53 +232,35 @@ static void load_softmax_again(const submodi_batch *batch, const submodi_tile *t
     submodi_activations()->probabilities(&in, factor, tile->v, tile->stride);
 }
 
-/* The activations that look at one score alone: from row to v. False if some score is bad. */
-static bool activate_row(const submodi_batch *batch, const float *row, size_t width, float *v,
-                         float *slope)
+/* The activations that look at one score alone; slope may be NULL. False if some score is bad. */
+static bool activate(const submodi_batch *batch, const submodi_rows_in *in, float *v, float *slope,
+                     size_t stride)
 {
-    submodi_rows_in in = {.data = row, .classes = 1, .width = width};
-    bool good = is_finite(submodi_activations()->largest_size(&in));
-    if (batch->activation == SUBMODI_SIGMOID) {
-        submodi_activations()->sigmoid(row, width, v, slope);
-        return good;
+    const submodi_activation_loops *loops = submodi_activations();
+    switch (batch->activation) {
+    case SUBMODI_SIGMOID: return is_finite(loops->sigmoid(in, v, slope, stride));
+    case SUBMODI_PROBABILITY: return is_finite(loops->clamp(in, v, stride));
+    default: return is_finite(loops->copy(in, v, stride));
     }
-    if (v != row) {
-        memcpy(v, row, width * sizeof *v);
-    }
-    return batch->activation == SUBMODI_PROBABILITY
-               ? submodi_activations()->clamp_probability(width, v) && good
-               : good;
 }
 
-static bool load_rows(const submodi_batch *batch, const submodi_tile *tile)
+static bool load_rows(const submodi_batch *batch, const submodi_tile *tile, bool again)
 {
     submodi_rows_in in = submodi_tile_rows(batch, tile);
-    bool good = true;
-    for (size_t c = 0; c < in.classes; c++) {
-        good = activate_row(batch, in.data + (ptrdiff_t)c * in.stride, in.width,
-                            tile->v + c * tile->stride, tile->slope + c * tile->stride) &&
-               good;
+    for (size_t i = 0; i < tile->width; i++) {
+        tile->factor[i] = 1;
     }
     if (!batch->multilabel) {
-        for (size_t i = 0; i < tile->width; i++) {
-            tile->factor[i] = 1;
-        }
         submodi_activations()->drop_ignored(tile->codes, batch->rule.classes, tile->width,
                                             tile->factor);
     }
-    return good;
+    return activate(batch, &in, tile->v, again ? tile->slope : NULL, tile->stride);
 }
 
 static bool load_scores(const submodi_batch *batch, const submodi_tile *tile)
 {
     submodi_rows_in in = submodi_tile_rows(batch, tile);
-    for (size_t c = 0; in.data != tile->v && c < in.classes; c++) {
-        memcpy(tile->v + c * tile->stride, in.data + (ptrdiff_t)c * in.stride,
-               in.width * sizeof *tile->v);
-    }
-    in.data = tile->v;
-    in.stride = (ptrdiff_t)tile->stride;
-    return is_finite(submodi_activations()->largest_size(&in));
+    return is_finite(submodi_activations()->copy(&in, tile->v, tile->stride));
 }
 
 /* Tile t of an image into memory; false if some score is bad. */
@@ -318,7 +300,7 @@ static bool load_tile(const submodi_batch *batch, size_t image, size_t t, unsign
         return true;
     }
     return values && softmax ? load_softmax(batch, tile)
-                             : !(values || again) || load_rows(batch, tile);
+                             : !(values || again) || load_rows(batch, tile, again);
 }
 
 void submodi_load_class_row(const submodi_batch *batch, size_t image, size_t c, size_t first,
@@ -337,12 +319,12 @@ void submodi_load_class_row(const submodi_batch *batch, size_t image, size_t c, 
         submodi_row_read(s, image, c, first, n, in.width, row->v);
         in.data = row->v;
     }
-    recalled own; /* or a slope, which nobody asks for */
+    recalled own;
     if (batch->activation == SUBMODI_SOFTMAX) {
         const float *factor = recall_softmax(batch, pixel_at(batch, image, first), n, &in, &own);
         submodi_activations()->probabilities(&in, factor, row->v, 0);
     } else {
-        activate_row(batch, in.data, in.width, row->v, own.factor);
+        activate(batch, &in, row->v, NULL, 0);
     }
 }
 
@@ -405,24 +387,31 @@ submod_status submodi_batch_bad_score(const submodi_batch *batch)
 /* Gradients from this size on do not stay in the caches anyway. */
 #define STREAM_FROM ((size_t)1 << 24)
 
-static bool is_aligned(const submodi_rows_out *to)
+static bool is_aligned(ptrdiff_t stride)
 {
-    return (uintptr_t)to->data % SUBMODI_ALIGN == 0 &&
-           (size_t)to->stride * sizeof(float) % SUBMODI_ALIGN == 0;
+    return (size_t)stride % (SUBMODI_ALIGN / sizeof(float)) == 0;
+}
+
+bool submodi_gradient_streams(const submodi_batch *batch, const submod_gradient *gradient)
+{
+    const submod_scores *s = &batch->scores;
+    return s->batch * s->classes * s->pixels * sizeof(float) >= STREAM_FROM &&
+           !gradient->accumulate && gradient->pixel_stride == 1 &&
+           (uintptr_t)gradient->data % SUBMODI_ALIGN == 0 && is_aligned(gradient->class_stride) &&
+           is_aligned(gradient->batch_stride);
 }
 
 submodi_rows_out submodi_tile_target(const submodi_batch *batch, const submodi_tile *tile,
-                                      const submod_gradient *gradient)
+                                     const submod_gradient *gradient)
 {
     submodi_rows_out to = {.stride = gradient->class_stride, .scale = (float)gradient->scale};
     if (gradient->pixel_stride == 1 && tile->n == tile->width) {
         to.data = gradient->data + (ptrdiff_t)tile->image * gradient->batch_stride +
                   (ptrdiff_t)tile->first;
     }
-    size_t bytes = batch->scores.batch * batch->scores.classes * batch->scores.pixels * sizeof(float);
-    to.how = gradient->accumulate                     ? SUBMODI_ADD
-             : bytes >= STREAM_FROM && is_aligned(&to) ? SUBMODI_STREAM
-                                                      : SUBMODI_OVERWRITE;
+    to.how = gradient->accumulate                          ? SUBMODI_ADD
+             : submodi_gradient_streams(batch, gradient) ? SUBMODI_STREAM
+                                                         : SUBMODI_OVERWRITE;
     return to;
 }
 
@@ -447,8 +436,8 @@ void submodi_tile_store(const submodi_batch *batch, const submodi_tile *tile,
     if (batch->activation == SUBMODI_SOFTMAX) {
         submodi_rows_out to = submodi_tile_target(batch, tile, gradient);
         submodi_rows_out own = {tile->g, (ptrdiff_t)tile->stride, 1, SUBMODI_OVERWRITE};
-        loops->softmax_backward(tile->v, tile->g, tile->stride, C, tile->width,
-                                to.data ? &to : &own);
+        submodi_rows_in g = {tile->g, (ptrdiff_t)tile->stride, C, tile->width, NULL};
+        loops->softmax_backward(tile->v, tile->stride, &g, to.data ? &to : &own);
         if (!to.data) {
             submodi_rows_write(gradient, tile->image, tile->first, tile->n, C, tile->stride,
                                tile->g);
@@ -459,4 +448,13 @@ void submodi_tile_store(const submodi_batch *batch, const submodi_tile *tile,
         loops->multiply(tile->g + c * tile->stride, tile->slope + c * tile->stride, tile->width);
     }
     submodi_tile_store_scores(batch, tile, gradient);
+}
+
+void submodi_tile_store_in_place(const submodi_batch *batch, const submodi_tile *tile,
+                                 const submod_gradient *gradient)
+{
+    submodi_rows_out to = submodi_tile_target(batch, tile, gradient);
+    submodi_rows_in g = {to.data, to.stride, batch->scores.classes, tile->width, NULL};
+    to.how = SUBMODI_OVERWRITE; /* it is in the caches now */
+    submodi_activations()->softmax_backward(tile->v, tile->stride, &g, &to);
 }

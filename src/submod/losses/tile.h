@@ -68,6 +68,9 @@ submodi_rows_in submodi_tile_rows(const submodi_batch *batch, const submodi_tile
  * nothing. Else it goes to shift, and in has the rows once more. */
 const float *submodi_tile_shift(const submodi_batch *batch, const submodi_tile *tile, uint32_t size,
                                 submodi_rows_in *in, float *shift);
+/* Whether the rows of a gradient are written around the caches: all are aligned, and there is more
+ * of it than caches hold. */
+bool submodi_gradient_streams(const submodi_batch *batch, const submod_gradient *gradient);
 /* Where loops can store a tile's gradient; else data is NULL. */
 submodi_rows_out submodi_tile_target(const submodi_batch *batch, const submodi_tile *tile,
                                      const submod_gradient *gradient);
@@ -76,6 +79,10 @@ submodi_rows_out submodi_tile_target(const submodi_batch *batch, const submodi_t
  * and stores it. The tile is loaded AGAIN, or has no softmax. */
 void submodi_tile_store(const submodi_batch *batch, const submodi_tile *tile,
                         const submod_gradient *gradient);
+/* The same of a softmax and a whole tile (n is width) whose derivative with respect to v lies in the
+ * gradient already, which is overwritten. */
+void submodi_tile_store_in_place(const submodi_batch *batch, const submodi_tile *tile,
+                                 const submod_gradient *gradient);
 /* tile->g holds the derivative with respect to the scores: stores it. */
 void submodi_tile_store_scores(const submodi_batch *batch, const submodi_tile *tile,
                                const submod_gradient *gradient);

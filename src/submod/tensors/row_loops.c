@@ -432,6 +432,21 @@ static void codes_i64(const void *labels, size_t n, const submodi_label_codes *r
     }
 }
 
+static void tally(const int32_t *codes, size_t n, uint64_t *count)
+{
+    uint32_t zeros = 0;
+    uint32_t ones = 0;
+    uint32_t twos = 0;
+    for (size_t i = 0; i < n; i++) {
+        zeros += codes[i] == 0;
+        ones += codes[i] == 1;
+        twos += codes[i] == 2;
+    }
+    count[0] += zeros;
+    count[1] += ones;
+    count[2] += twos;
+}
+
 const submodi_row_loops SUBMODI_TABLE(submodi_rows) = {.read = {[SUBMOD_SCORE_F32] = read_f32,
                                                                 [SUBMOD_SCORE_F16] = read_f16,
                                                                 [SUBMOD_SCORE_BF16] = read_bf16},
@@ -444,4 +459,5 @@ const submodi_row_loops SUBMODI_TABLE(submodi_rows) = {.read = {[SUBMOD_SCORE_F3
                                                        .turn_add = turn_add,
                                                        .codes = {[SUBMOD_LABEL_U8] = codes_u8,
                                                                  [SUBMOD_LABEL_I32] = codes_i32,
-                                                                 [SUBMOD_LABEL_I64] = codes_i64}};
+                                                                 [SUBMOD_LABEL_I64] = codes_i64},
+    .tally = tally};

@@ -38,6 +38,8 @@ typedef struct submodi_row_loops {
     submodi_write_loop *write, *add, *turn_write, *turn_add;
     /* n contiguous labels to codes, by submod_label_type. */
     submodi_codes_loop *codes[3];
+    /* Adds to count[k] how many codes are k, for k = 0, 1, 2. */
+    void (*tally)(const int32_t *codes, size_t n, uint64_t *count);
 } submodi_row_loops;
 
 extern const submodi_row_loops submodi_rows_baseline, submodi_rows_avx2, submodi_rows_avx512;
