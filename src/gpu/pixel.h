@@ -161,8 +161,7 @@ SUBMODI_DEVICE bool submodi_gpu_open(const submodi_gpu_job *j, submodi_gpu_pixel
 SUBMODI_DEVICE float submodi_gpu_exponential(const submodi_gpu_job *j, const submodi_gpu_pixel *x,
                                              uint32_t c)
 {
-    return x->stage ? x->stage[c * x->stride]
-                    : submodi_exp(submodi_gpu_score(j, x, c) - x->shift);
+    return x->stage ? x->stage[c * x->stride] : submodi_exp(submodi_gpu_score(j, x, c) - x->shift);
 }
 
 /* Probability or score of class c, as the errors need it. */

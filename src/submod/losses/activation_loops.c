@@ -9,7 +9,7 @@
 #include "submod/losses/column.h"
 
 /* Vectors of a column. */
-enum { COLUMN = 4 };
+enum { COLUMN = 4, COLUMN_LANES = COLUMN * V_LANES };
 
 /* ---- softmax ---- */
 
@@ -44,7 +44,7 @@ static uint32_t exponentials(const submodi_rows_in *in, float *v, size_t stride,
 {
     v_int size = v_all_int(0);
     size_t i = 0;
-    for (; !in->shift && i + COLUMN * V_LANES <= in->width; i += COLUMN * V_LANES) {
+    for (; !in->shift && i + COLUMN_LANES <= in->width; i += COLUMN_LANES) {
         size = v_max_bits(size, exponentials_of(in, i, COLUMN, false, v, stride, inverse));
     }
     for (; i < in->width; i += V_LANES) {
@@ -90,7 +90,7 @@ static inline void probabilities_of(const submodi_rows_in *in, size_t i, size_t 
 static void probabilities(const submodi_rows_in *in, const float *factor, float *v, size_t stride)
 {
     size_t i = 0;
-    for (; !in->shift && i + COLUMN * V_LANES <= in->width; i += COLUMN * V_LANES) {
+    for (; !in->shift && i + COLUMN_LANES <= in->width; i += COLUMN_LANES) {
         probabilities_of(in, i, COLUMN, false, factor, v, stride);
     }
     for (; i < in->width; i += V_LANES) {
@@ -134,7 +134,7 @@ static inline void backward_all(const float *p, size_t stride, const submodi_row
                                 const submodi_rows_out *to, submodi_store how)
 {
     size_t i = 0;
-    for (; i + COLUMN * V_LANES <= g->width; i += COLUMN * V_LANES) {
+    for (; i + COLUMN_LANES <= g->width; i += COLUMN_LANES) {
         backward_of(p, stride, g, i, COLUMN, to, how);
     }
     for (; i < g->width; i += V_LANES) {
@@ -235,7 +235,8 @@ static uint32_t copy(const submodi_rows_in *in, float *v, size_t stride)
 
 static uint32_t sigmoid(const submodi_rows_in *in, float *v, float *slope, size_t stride)
 {
-    return slope ? do_rows(SIGMOID, in, v, slope, stride) : do_rows(SIGMOID_ALONE, in, v, NULL, stride);
+    return slope ? do_rows(SIGMOID, in, v, slope, stride)
+                 : do_rows(SIGMOID_ALONE, in, v, NULL, stride);
 }
 
 static uint32_t clamp(const submodi_rows_in *in, float *v, size_t stride)

@@ -35,16 +35,16 @@ typedef struct submodi_rows_out {
 } submodi_rows_out;
 
 typedef struct submodi_activation_loops {
-    /* Softmax over the classes (paper, Eq. 2): its exponentials, and for each pixel 1 / their sum. v
-     * may be in.data. Returns the bits of the largest |score - shift|; beyond SUBMODI_UNSHIFTED the
-     * results are of no use. */
+    /* Softmax over the classes (paper, Eq. 2): its exponentials, and for each pixel 1 / their sum.
+     * v may be in.data. Returns the bits of the largest |score - shift|; beyond SUBMODI_UNSHIFTED
+     * the results are of no use. */
     uint32_t (*exponentials)(const submodi_rows_in *in, float *v, size_t stride, float *inverse);
     /* What has to be subtracted from each pixel, if scores are large. */
     void (*find_shift)(const submodi_rows_in *in, float *shift);
     /* The same again, once the inverse of the sum is known: v = exp(score - shift) * factor. */
     void (*probabilities)(const submodi_rows_in *in, const float *factor, float *v, size_t stride);
-    /* From g = dL/dp to dL/dscore: p_c (g_c - mean), mean = sum over k of p_k g_k. The rows of p are
-     * `stride` apart; those of g, in g.data and so on, may be where the result goes. */
+    /* From g = dL/dp to dL/dscore: p_c (g_c - mean), mean = sum over k of p_k g_k. The rows of p
+     * are `stride` apart; those of g, in g.data and so on, may be where the result goes. */
     void (*softmax_backward)(const float *p, size_t stride, const submodi_rows_in *g,
                              const submodi_rows_out *to);
     /* Stores rows as they are. */

@@ -137,7 +137,7 @@ static inline float log1p_nonnegative(float x)
 }
 
 /* Vectors of a column (see activation_loops.c): few, as each has much to keep. */
-enum { COLUMN = 2 };
+enum { COLUMN = 2, COLUMN_LANES = COLUMN * V_LANES };
 
 static inline v_int split_column(const submodi_rows_in *in, size_t i, size_t vectors, bool shifted,
                                  const int32_t *code, float *v, size_t stride,
@@ -181,7 +181,7 @@ static uint32_t split(const submodi_rows_in *in, const int32_t *code, float *v, 
 {
     v_int size = v_all_int(0);
     size_t i = 0;
-    for (; !in->shift && i + COLUMN * V_LANES <= in->width; i += COLUMN * V_LANES) {
+    for (; !in->shift && i + COLUMN_LANES <= in->width; i += COLUMN_LANES) {
         size = v_max_bits(size, split_column(in, i, COLUMN, false, code, v, stride, out));
     }
     for (; i < in->width; i += V_LANES) {
@@ -191,8 +191,8 @@ static uint32_t split(const submodi_rows_in *in, const int32_t *code, float *v, 
     return v_largest_bits(size);
 }
 
-/* weight * p, and weight * (p - 1) at the pixel's own class, where p - 1 = -(sum of all others) if it
- * is on top. */
+/* weight * p, and weight * (p - 1) at the pixel's own class, where p - 1 = -(sum of all others) if
+ * it is on top. */
 static void entropy_slopes(const submodi_split *out, size_t width, float *factor)
 {
     for (size_t i = 0; i < width; i += V_LANES) {

@@ -38,7 +38,8 @@ typedef struct submodi_baseline_loops {
     uint32_t (*split)(const submodi_rows_in *in, const int32_t *code, float *v, size_t stride,
                       const submodi_split *out);
     /* From the weight of each pixel to the derivative: factor times the exponential at all classes
-     * but the pixel's own, and what it is there. Into factor, which has the weights, and out->own. */
+     * but the pixel's own, and what it is there. Into factor, which has the weights, and out->own.
+     */
     void (*entropy_slopes)(const submodi_split *out, size_t width, float *factor);
     /* others <- log(1 + others / top). */
     void (*log_sum)(const float *top, float *others, size_t width);

@@ -364,8 +364,7 @@ static bool count_group(const label_counts *x, submodi_batch *batch, size_t grou
 static submod_status count_labels(submodi_batch *batch, submod_work *work)
 {
     label_counts x = {.batch = batch, .size = 2 * batch->scores.classes + 2};
-    x.table =
-        submodi_take(work, (size_t)batch->threads * SIDE_BY_SIDE, x.size * sizeof *x.table);
+    x.table = submodi_take(work, (size_t)batch->threads * SIDE_BY_SIDE, x.size * sizeof *x.table);
     if (!x.table) {
         return submodi_nomem(batch->who);
     }

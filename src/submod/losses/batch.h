@@ -41,7 +41,8 @@ typedef enum submodi_kind {
  * not kept. */
 typedef struct submodi_notes {
     int32_t *codes; /* of its label, if it has one */
-    /* Softmax: 1 / sum of the exponentials, 0 if ignored; with the sign bit, the scores are shifted.
+    /* Softmax: 1 / sum of the exponentials, 0 if ignored; with the sign bit, the scores are
+     * shifted.
      */
     float *inverse;
     float *shift;  /* only there */
@@ -67,11 +68,11 @@ typedef struct submodi_batch {
     int threads;
     struct submodi_tile_memory *memory; /* per thread */
     submodi_notes notes;
-    double *foreground;                 /* P: groups x classes; whole numbers */
-    double *background;                 /* likewise: the other pixels that are not ignored */
-    double *coefficient;                /* groups x classes; 0: the class is left out */
-    uint64_t valid;                     /* pixels not ignored; multilabel: over all classes */
-    size_t terms;                       /* coefficients that are not 0 */
+    double *foreground;  /* P: groups x classes; whole numbers */
+    double *background;  /* likewise: the other pixels that are not ignored */
+    double *coefficient; /* groups x classes; 0: the class is left out */
+    uint64_t valid;      /* pixels not ignored; multilabel: over all classes */
+    size_t terms;        /* coefficients that are not 0 */
 } submodi_batch;
 
 /* A batch from the arguments that all losses have: checks that they are there, and that there is

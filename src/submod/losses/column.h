@@ -3,6 +3,7 @@
 #ifndef SUBMODI_LOSSES_COLUMN_H
 #define SUBMODI_LOSSES_COLUMN_H
 
+#include "base/memory.h"
 #include "submod/losses/activation_loops.h"
 #include "submod/losses/pointwise_vector.h"
 
@@ -10,9 +11,9 @@
  * apart and fight for the same lines of L1, so L2 has to do. */
 static inline void submodi_prefetch_row(const submodi_rows_in *in, const float *row, size_t vectors)
 {
-    uintptr_t next = (uintptr_t)row + in->width * sizeof(float);
-    for (size_t j = 0; j < vectors * sizeof(v_float); j += 64) {
-        __builtin_prefetch((const void *)(next + j), 0, 2);
+    const char *next = (const char *)(row + in->width);
+    for (size_t j = 0; j < vectors * sizeof(v_float); j += SUBMODI_ALIGN) {
+        __builtin_prefetch(next + j, 0, 2);
     }
 }
 

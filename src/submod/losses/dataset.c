@@ -13,8 +13,8 @@ struct submod_dataset {
     size_t classes;
     size_t bins;
     bool solved;
-    double *count; /* classes x 2 bins */
-    float *weight; /* classes x 2 bins */
+    double *count;  /* classes x 2 bins */
+    float *weight;  /* classes x 2 bins */
     uint32_t *flat; /* classes */
 };
 

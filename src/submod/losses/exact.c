@@ -5,9 +5,9 @@
  *   last pass  scores and weights -> gradient
  *
  * Errors and weights live in the gradient itself where it has room for them: memory then grows with
- * the pixels only. As nothing may be written if a score is bad, all are looked at first. Classes and
- * groups are ranked in parallel where there are enough of them, else each ranking runs in parallel
- * itself.
+ * the pixels only. As nothing may be written if a score is bad, all are looked at first. Classes
+ * and groups are ranked in parallel where there are enough of them, else each ranking runs in
+ * parallel itself.
  */
 #include <omp.h>
 #include <string.h>
@@ -70,14 +70,15 @@ static void compute_errors(const void *context, const submodi_tile *tile)
     const exact *x = context;
     const submodi_batch *batch = x->batch;
     size_t C = batch->scores.classes;
-    submodi_rank_range *range = x->range + tile->thread * segments_of(x) +
-                                tile->image / batch->images_per_group * C;
+    submodi_rank_range *range =
+        x->range + tile->thread * segments_of(x) + tile->image / batch->images_per_group * C;
     for (size_t c = 0; c < C; c++) {
         if (is_used(batch, tile->image, c)) {
             int32_t target;
             const int32_t *codes = submodi_tile_codes(batch, tile, c, &target);
-            submodi_rank_row row = {tile->v + c * tile->stride, tile->factor, codes,      target,
-                                    batch->rule.classes,        submodi_bias(batch), tile->width};
+            submodi_rank_row row = {
+                tile->v + c * tile->stride, tile->factor,        codes,      target,
+                batch->rule.classes,        submodi_bias(batch), tile->width};
             float *to = errors_at(x, tile, c);
             bool whole = tile->n == tile->width;
             float own[SUBMODI_TILE_MAX];
@@ -114,8 +115,8 @@ static bool compute_all_errors(const exact *x)
 /* Whether the weights are all there is to the gradient. */
 static bool is_final(const exact *x)
 {
-    return x->direct && (x->batch->activation == SUBMODI_SCORE ||
-                         x->batch->activation == SUBMODI_PROBABILITY);
+    return x->direct &&
+           (x->batch->activation == SUBMODI_SCORE || x->batch->activation == SUBMODI_PROBABILITY);
 }
 
 static void clear(const exact *x, const submodi_rank_errors *errors)

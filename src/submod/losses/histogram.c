@@ -9,11 +9,11 @@
  *   pass 2   one read of the scores, activation again: look the weight up, write the gradient
  *
  * Few errors need a counter. Bin 0 has what is left when the others are counted. And background
- * bins below the smallest foreground bin have no weight (submodi_foreground_is_all), so their counts do not
- * matter. Where that is, is known only at the end of pass 1; until then each thread counts from half
- * of the smallest foreground bin on that it has seen, and notes this floor for each tile. Rows of
- * tiles whose floor turns out to have been too high are counted again in the bins they missed. So
- * the counts of all bins that matter are exact, whatever the floors were.
+ * bins below the smallest foreground bin have no weight (submodi_foreground_is_all), so their
+ * counts do not matter. Where that is, is known only at the end of pass 1; until then each thread
+ * counts from half of the smallest foreground bin on that it has seen, and notes this floor for
+ * each tile. Rows of tiles whose floor turns out to have been too high are counted again in the
+ * bins they missed. So the counts of all bins that matter are exact, whatever the floors were.
  *
  * Counts are integers: the same for any number of threads. Memory: tables per thread, and 12 bytes
  * per pixel of a multiclass loss. The hinge needs the range of its margins first: one pass more.
@@ -193,11 +193,8 @@ static void count_rest(const submodi_histogram *h, size_t tile, size_t c, uint32
         for (size_t i = 0; i < row.width; i++) {
             scale[i] = row.codes[i] < batch->rule.classes ? h->how.scale : 0.0F;
         }
-        submodi_bin_rows one = {.v = row.v,
-                                .width = row.width,
-                                .code = row.codes,
-                                .factor = scale,
-                                .K = h->how.K};
+        submodi_bin_rows one = {
+            .v = row.v, .width = row.width, .code = row.codes, .factor = scale, .K = h->how.K};
         n = submodi_bins()->background(&one, row.target, &range, list);
     }
     submodi_count_list(list, n, table);
@@ -495,8 +492,8 @@ static double solve_group(const submodi_histogram *h, size_t group, const soluti
     return loss;
 }
 
-/* Groups first .. last - 1: all are counted and solved for, then all gradients are written. False if
- * some score is bad. */
+/* Groups first .. last - 1: all are counted and solved for, then all gradients are written. False
+ * if some score is bad. */
 static bool do_groups(const submodi_histogram *h, const solution *s, size_t first, size_t last,
                       double *loss, const submod_gradient *gradient)
 {

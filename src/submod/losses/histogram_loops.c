@@ -13,7 +13,7 @@ static inline v_int entries(v_float bins, uint32_t K, size_t i)
 
 /* So many vectors are looked at before the first branch: of one alone, nobody can guess whether
  * anything in it is taken. */
-enum { BLOCK = 4 };
+enum { BLOCK = 4, BLOCK_LANES = BLOCK * V_LANES };
 
 /* The background bins of a vector, and which of them are taken. */
 static inline v_mask background_at(const submodi_bin_rows *row, size_t i, v_int target,
@@ -32,7 +32,7 @@ static inline size_t background_of(const submodi_bin_rows *row, int32_t c, submo
     const v_int target = v_all_int(c);
     size_t n = 0;
     size_t i = 0;
-    for (; i + BLOCK * V_LANES <= row->width; i += BLOCK * V_LANES) {
+    for (; i + BLOCK_LANES <= row->width; i += BLOCK_LANES) {
         v_float bins[BLOCK];
         v_mask taken[BLOCK];
         for (size_t j = 0; j < BLOCK; j++) {
@@ -96,7 +96,7 @@ static void foreground(const submodi_bin_rows *rows, float scale, uint32_t *plac
         v_int code = v_load_int(rows->code + i);
         v_mask ignored = v_below(last, code);
         v_int c = v_bits(v_select(ignored, v_all(0), v_from_bits(code)));
-        v_float v;
+        v_float v = v_all(0);
         if (by_vector) {
             v = v_gather(rows->v + i, c * (int32_t)rows->stride + v_lane_numbers());
         } else {

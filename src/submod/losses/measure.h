@@ -1,6 +1,6 @@
 /* The measure behind the losses: what wrong pixels cost, by their counts. Both engines and the
- * kernels take the weight of a bin, of a rank and what they may leave out from here alone. P: pixels
- * of the foreground; a, b: wrong pixels of the foreground and of the background. */
+ * kernels take the weight of a bin, of a rank and what they may leave out from here alone. P:
+ * pixels of the foreground; a, b: wrong pixels of the foreground and of the background. */
 #ifndef SUBMODI_LOSSES_MEASURE_H
 #define SUBMODI_LOSSES_MEASURE_H
 

@@ -1,8 +1,8 @@
 /* Ranking the errors of one class (Algorithm 1 of the paper, by integer counts).
  *
  * Two exact prunings come first: background errors that are not above the smallest foreground error
- * have weight 0, because all of the foreground is ranked before them (submodi_foreground_is_all); and in
- * the hinge loss pixels without error take no part. What is left is sorted as records
+ * have weight 0, because all of the foreground is ranked before them (submodi_foreground_is_all);
+ * and in the hinge loss pixels without error take no part. What is left is sorted as records
  *
  *     bits 32 ..  (largest - error, as integers) * 2 + (1 for background)      bits 0 .. 31  place
  *
@@ -59,8 +59,7 @@ static size_t append_records(const ranking *x, size_t begin, size_t end, uint64_
         n = x->pixels - first < end - i ? x->pixels - first : end - i;
         n = n < SUBMODI_TILE_MAX ? n : SUBMODI_TILE_MAX;
         next += submodi_ranks()->records(x->errors->error + at, n, &x->limits, (uint32_t)at, next,
-                                         x->count ? &x->digits : NULL,
-                                         x->count ? *x->count : NULL);
+                                         x->count ? &x->digits : NULL, x->count ? *x->count : NULL);
     }
     return (size_t)(next - to);
 }
@@ -152,8 +151,8 @@ static double weigh_all(const uint64_t *record, size_t n, double P, int32_t larg
         }
 #pragma omp for
         for (size_t p = 0; p < parts; p++) {
-            value[p] = submodi_ranks()->weigh(record + begin[p], begin[p + 1] - begin[p],
-                                              before[p], P, largest, out, weight);
+            value[p] = submodi_ranks()->weigh(record + begin[p], begin[p + 1] - begin[p], before[p],
+                                              P, largest, out, weight);
         }
     }
     double total = 0;

@@ -60,7 +60,7 @@ static void errors(const submodi_rank_row *row, bool stream, float *error,
 /* ---- records ---- */
 
 /* So many vectors are looked at before the first branch (see histogram_loops.c). */
-enum { BLOCK = 4 };
+enum { BLOCK = 4, BLOCK_LANES = BLOCK * V_LANES };
 
 /* Keys and places, before they become records. */
 typedef struct list {
@@ -80,7 +80,9 @@ static inline v_mask kept_of(v_int bits, const submodi_rank_limits *l)
 
 static inline void append(v_int bits, v_mask kept, size_t i, int32_t largest, list *x)
 {
-    v_int key = (largest - (bits & INT32_MAX)) << 1 | ((bits >> 31) + 1); /* 1: background */
+    v_mask foreground = v_below(bits, v_all_int(0));
+    v_float background = v_select(foreground, v_all(0), v_from_bits(v_all_int(1)));
+    v_int key = (largest - (bits & INT32_MAX)) << 1 | v_bits(background);
     v_compress(kept, key, x->key + x->n);
     x->n += v_compress(kept, v_lane_numbers() + (int32_t)i, x->place + x->n);
 }
@@ -101,7 +103,7 @@ static void make_list(float *error, size_t n, const submodi_rank_limits *limits,
     const submodi_rank_limits l = *limits;
     size_t i = 0;
     x->n = 0;
-    for (; i + BLOCK * V_LANES <= n; i += BLOCK * V_LANES) {
+    for (; i + BLOCK_LANES <= n; i += BLOCK_LANES) {
         v_int bits[BLOCK];
         v_mask kept[BLOCK];
         for (size_t j = 0; j < BLOCK; j++) {
@@ -159,8 +161,8 @@ static size_t records(float *error, size_t n, const submodi_rank_limits *limits,
 
 /* ---- weights ---- */
 
-/* Records are weighed in chunks. A tied block, a run of equal keys, shares what it adds; a chunk ends
- * where a run ends. */
+/* Records are weighed in chunks. A tied block, a run of equal keys, shares what it adds; a chunk
+ * ends where a run ends. */
 enum { CHUNK = 256, VALUE_LANES = 8 };
 
 typedef struct chunk {
@@ -239,8 +241,8 @@ static void find_gains(const chunk *x, submodi_rank_counts counts, double P, dou
         double before = (double)x->before[j];
         double first = (double)x->first[j];
         double background = (double)(int32_t)(x->key[j] & 1);
-        gain[j] = submodi_gain(P, a + (first - before), b + before, (double)x->length[j],
-                                       background > 0);
+        gain[j] =
+            submodi_gain(P, a + (first - before), b + before, (double)x->length[j], background > 0);
     }
 }
 
@@ -291,10 +293,10 @@ static uint64_t weigh_chunk(const uint64_t *record, size_t n, submodi_rank_count
     join_runs(&x);
     find_gains(&x, before, P, gain);
     add_values(&x, gain, largest, value);
-    for (size_t j = 0; j < n; j++) {
+    for (size_t j = 0; j < x.n; j++) {
         weight[j] = weight_of(gain[j], x.key[j], &o);
     }
-    scatter(record, weight, n, to);
+    scatter(record, weight, x.n, to);
     return (uint64_t)background;
 }
 
@@ -308,8 +310,7 @@ static size_t weigh_run(const uint64_t *record, size_t n, submodi_rank_counts be
         length++;
     }
     double t = (double)(int64_t)length;
-    double gain = submodi_gain(P, (double)(int64_t)before.a, (double)(int64_t)before.b, t,
-                                       key & 1);
+    double gain = submodi_gain(P, (double)(int64_t)before.a, (double)(int64_t)before.b, t, key & 1);
     *value += gain * t * error_of(key, largest);
     for (size_t j = 0; j < length; j++) {
         to[(uint32_t)record[j]] = weight_of(gain, key, out);

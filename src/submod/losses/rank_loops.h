@@ -9,8 +9,8 @@
 #include "base/isa.h"
 #include "base/sort.h"
 
-/* Errors with their label: e >= 0 at background, -e (sign bit set, -0 too) at foreground pixels, NaN
- * at ignored ones. The bits of |e| order as |e| does. */
+/* Errors with their label: e >= 0 at background, -e (sign bit set, -0 too) at foreground pixels,
+ * NaN at ignored ones. The bits of |e| order as |e| does. */
 
 /* A row of values with its labels: code `target` is foreground, from `classes` on ignored. */
 typedef struct submodi_rank_row {
@@ -63,8 +63,8 @@ typedef struct submodi_rank_loops {
      * SUBMODI_LANES entries behind the last record are overwritten with anything. */
     size_t (*records)(float *error, size_t n, const submodi_rank_limits *limits, uint32_t offset,
                       uint64_t *to, const submodi_digits *digits, uint32_t *count);
-    /* The weights of sorted records that begin and end with a tied block go to their places; returns
-     * their share of the value. P pixels are in the foreground. */
+    /* The weights of sorted records that begin and end with a tied block go to their places;
+     * returns their share of the value. P pixels are in the foreground. */
     double (*weigh)(const uint64_t *record, size_t n, submodi_rank_counts before, double P,
                     int32_t largest, const submodi_rank_out *out, float *to);
 } submodi_rank_loops;

@@ -409,7 +409,7 @@ submodi_rows_out submodi_tile_target(const submodi_batch *batch, const submodi_t
         to.data = gradient->data + (ptrdiff_t)tile->image * gradient->batch_stride +
                   (ptrdiff_t)tile->first;
     }
-    to.how = gradient->accumulate                          ? SUBMODI_ADD
+    to.how = gradient->accumulate                        ? SUBMODI_ADD
              : submodi_gradient_streams(batch, gradient) ? SUBMODI_STREAM
                                                          : SUBMODI_OVERWRITE;
     return to;

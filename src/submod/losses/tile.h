@@ -62,7 +62,8 @@ bool submodi_scores_are_good(const submodi_batch *batch);
 /* The message for the first bad score. */
 submod_status submodi_batch_bad_score(const submodi_batch *batch);
 
-/* The rows of a tile's scores: the caller's own if they can be read as they are, else a copy in v. */
+/* The rows of a tile's scores: the caller's own if they can be read as they are, else a copy in v.
+ */
 submodi_rows_in submodi_tile_rows(const submodi_batch *batch, const submodi_tile *tile);
 /* What has to be subtracted from the scores of a tile whose largest |score| has bits `size`; NULL:
  * nothing. Else it goes to shift, and in has the rows once more. */
@@ -79,8 +80,8 @@ submodi_rows_out submodi_tile_target(const submodi_batch *batch, const submodi_t
  * and stores it. The tile is loaded AGAIN, or has no softmax. */
 void submodi_tile_store(const submodi_batch *batch, const submodi_tile *tile,
                         const submod_gradient *gradient);
-/* The same of a softmax and a whole tile (n is width) whose derivative with respect to v lies in the
- * gradient already, which is overwritten. */
+/* The same of a softmax and a whole tile (n is width) whose derivative with respect to v lies in
+ * the gradient already, which is overwritten. */
 void submodi_tile_store_in_place(const submodi_batch *batch, const submodi_tile *tile,
                                  const submod_gradient *gradient);
 /* tile->g holds the derivative with respect to the scores: stores it. */

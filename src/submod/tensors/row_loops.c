@@ -460,4 +460,4 @@ const submodi_row_loops SUBMODI_TABLE(submodi_rows) = {.read = {[SUBMOD_SCORE_F3
                                                        .codes = {[SUBMOD_LABEL_U8] = codes_u8,
                                                                  [SUBMOD_LABEL_I32] = codes_i32,
                                                                  [SUBMOD_LABEL_I64] = codes_i64},
-    .tally = tally};
+                                                       .tally = tally};
