@@ -10,10 +10,11 @@
  *
  * Few errors need a counter. Bin 0 has what is left when the others are counted. And background
  * bins below the smallest foreground bin have no weight (submodi_foreground_is_all), so their
- * counts do not matter. Where that is, is known only at the end of pass 1; until then each thread
- * counts from half of the smallest foreground bin on that it has seen, and notes this floor for
- * each tile. Rows of tiles whose floor turns out to have been too high are counted again in the
- * bins they missed. So the counts of all bins that matter are exact, whatever the floors were.
+ * counts do not matter. Where that is, is known only at the end of pass 1; until then the
+ * background of a tile is counted from half of the smallest foreground bin on that was seen so far,
+ * and this floor is noted. Rows of tiles whose floor turns out to have been too high are counted
+ * again in the bins they missed. So the counts of all bins that matter are exact, whatever the
+ * floors were.
  *
  * Counts are integers: the same for any number of threads. Memory: tables per thread, and 12 bytes
  * per pixel of a multiclass loss. The hinge needs the range of its margins first: one pass more.
@@ -51,14 +52,13 @@ static bool take_counters(submodi_histogram *h, submod_work *work)
     size_t threads = (size_t)h->batch->threads;
     size_t C = h->batch->scores.classes;
     h->count = submodi_take(work, threads, sizeof *h->count);
-    h->smallest = submodi_take(work, threads, sizeof *h->smallest);
+    h->smallest = submodi_take(work, C, sizeof *h->smallest);
     h->floor = submodi_take(work, h->batch->scores.batch * h->batch->tiles_per_image,
                             C * sizeof *h->floor);
     bool good = h->count && h->smallest && h->floor;
     for (size_t t = 0; good && t < threads; t++) {
         h->count[t] = submodi_take(work, C, table_size(h) * sizeof **h->count);
-        h->smallest[t] = submodi_take(work, C, sizeof **h->smallest);
-        good = h->count[t] && h->smallest[t];
+        good = h->count[t] != NULL;
     }
     return good;
 }
@@ -90,16 +90,31 @@ static bool is_pruned(const submodi_histogram *h, size_t group, size_t c)
     return h->prunes && submodi_foreground_is_all(P);
 }
 
+static uint32_t smallest_of(const submodi_histogram *h, size_t c)
+{
+    return atomic_load_explicit(&h->smallest[c], memory_order_relaxed);
+}
+
+/* All threads lower the same number: the sooner it is small, the fewer floors are too high. */
+static void lower_smallest(const submodi_histogram *h, size_t c, uint32_t bin)
+{
+    uint32_t old = smallest_of(h, c);
+    while (bin < old &&
+           !atomic_compare_exchange_weak_explicit(&h->smallest[c], &old, bin, memory_order_relaxed,
+                                                  memory_order_relaxed)) {
+    }
+}
+
 /* From where on the background bins of each class are counted in this tile; noted. */
 static const uint32_t *choose_floors(const submodi_histogram *h, const submodi_tile *tile)
 {
     size_t C = h->batch->scores.classes;
     size_t group = tile->image / h->batch->images_per_group;
-    const uint32_t *smallest = h->smallest[tile->thread];
     uint32_t *floor = h->floor + tile->index * C;
     for (size_t c = 0; c < C; c++) {
-        bool prunes = smallest[c] < h->how.K && is_pruned(h, group, c);
-        uint32_t low = prunes ? smallest[c] / 2 : 0;
+        uint32_t smallest = smallest_of(h, c);
+        bool prunes = smallest < h->how.K && is_pruned(h, group, c);
+        uint32_t low = prunes ? smallest / 2 : 0;
         low = low > first_bin(h) ? low : first_bin(h);
         floor[c] = is_used(h, group, c) ? low : SUBMODI_NO_BINS;
     }
@@ -134,12 +149,11 @@ static void count_foreground(const submodi_histogram *h, const submodi_tile *til
 {
     const uint32_t *place = find_places(h, tile);
     uint32_t *table = h->count[tile->thread] + h->how.K;
-    uint32_t *smallest = h->smallest[tile->thread];
     for (size_t i = 0; i < tile->n; i++) {
         if (tile->codes[i] < h->batch->rule.classes) {
             size_t c = (size_t)tile->codes[i];
             table[c * table_size(h) + place[i]]++;
-            smallest[c] = place[i] < smallest[c] ? place[i] : smallest[c];
+            lower_smallest(h, c, place[i]);
         }
     }
 }
@@ -164,9 +178,11 @@ static void count_multilabel(const void *context, const submodi_tile *tile)
     for (size_t c = 0; c < h->batch->scores.classes; c++) {
         if (floor[c] != SUBMODI_NO_BINS) {
             submodi_bin_range range = {(float)floor[c], INFINITY, (float)first_bin(h)};
+            uint32_t smallest = smallest_of(h, c);
             size_t n = submodi_bins()->labelled(&h->how, tile->v + c * tile->stride,
                                                 tile->codes + c * tile->stride, tile->width, &range,
-                                                list, &h->smallest[tile->thread][c]);
+                                                list, &smallest);
+            lower_smallest(h, c, smallest);
             submodi_count_list(list, n, h->count[tile->thread] + c * table_size(h));
         }
     }
@@ -200,20 +216,12 @@ static void count_rest(const submodi_histogram *h, size_t tile, size_t c, uint32
     submodi_count_list(list, n, table);
 }
 
-/* Mends what floors that were too high have left out. From now on smallest[0] is that of all
- * threads. */
+/* Mends what floors that were too high have left out. */
 static void count_all_rests(const submodi_histogram *h, size_t group)
 {
     const submodi_batch *batch = h->batch;
     size_t C = batch->scores.classes;
     size_t tiles = batch->images_per_group * batch->tiles_per_image;
-    uint32_t *smallest = h->smallest[0];
-    for (size_t c = 0; c < C; c++) {
-        for (int t = 1; t < batch->threads; t++) {
-            uint32_t other = h->smallest[t][c];
-            smallest[c] = other < smallest[c] ? other : smallest[c];
-        }
-    }
     if (!h->prunes) {
         return;
     }
@@ -221,7 +229,8 @@ static void count_all_rests(const submodi_histogram *h, size_t group)
     for (size_t t = group * tiles; t < (group + 1) * tiles; t++) {
         uint32_t *count = h->count[omp_get_thread_num()];
         for (size_t c = 0; c < C; c++) {
-            uint32_t low = smallest[c] > first_bin(h) ? smallest[c] : first_bin(h);
+            uint32_t smallest = smallest_of(h, c);
+            uint32_t low = smallest > first_bin(h) ? smallest : first_bin(h);
             uint32_t floor = h->floor[t * C + c];
             if (floor != SUBMODI_NO_BINS && floor > low) {
                 count_rest(h, t, c, low, floor, count + c * table_size(h));
@@ -244,9 +253,9 @@ bool submodi_histogram_count(const submodi_histogram *h, size_t group)
 #pragma omp parallel for num_threads(h->batch->threads)
     for (int t = 0; t < h->batch->threads; t++) {
         memset(h->count[t], 0, C * table_size(h) * sizeof *h->count[t]);
-        for (size_t c = 0; c < C; c++) {
-            h->smallest[t][c] = h->how.K;
-        }
+    }
+    for (size_t c = 0; c < C; c++) {
+        atomic_store_explicit(&h->smallest[c], h->how.K, memory_order_relaxed);
     }
     if (!visit_group(h, group, SUBMODI_VALUES,
                      h->batch->multilabel ? count_multilabel : count_multiclass, h)) {

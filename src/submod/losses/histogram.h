@@ -4,6 +4,8 @@
 #ifndef SUBMODI_LOSSES_HISTOGRAM_H
 #define SUBMODI_LOSSES_HISTOGRAM_H
 
+#include <stdatomic.h>
+
 #include "submod/losses/tile.h"
 
 /* Where a pixel is counted: bins 0 .. K-1 background, K .. 2K-1 foreground. K and scale are powers
@@ -30,11 +32,10 @@ typedef struct submodi_histogram {
     /* Background bins below all of the foreground have no weight. When this is set they are not
      * counted, as far as the engine knows them by then. */
     bool prunes;
-    uint32_t **count; /* per thread: one table per class */
-    uint32_t *
-        *smallest;   /* per thread: the smallest bin of each class's foreground so far; K: none */
-    uint32_t *floor; /* per tile and class: background bins below were not counted */
-    uint32_t *place; /* per pixel, if it has one class: the bin of its foreground */
+    uint32_t **count;           /* per thread: one table per class */
+    _Atomic uint32_t *smallest; /* the smallest bin of each class's foreground so far; K: none */
+    uint32_t *floor;            /* per tile and class: background bins below were not counted */
+    uint32_t *place;            /* per pixel, if it has one class: the bin of its foreground */
 } submodi_histogram;
 
 /* The weights of one group: what to look up. */
