@@ -143,25 +143,10 @@ const float *submodi_rows_direct(const submod_scores *s, size_t b, size_t first)
     return direct ? (const float *)s->data + position(s, b, 0, first) : NULL;
 }
 
-void submodi_prefetch_row(const submod_scores *s, size_t b, size_t c, size_t first, size_t n)
-{
-    if (s->type == SUBMOD_SCORE_F32 && s->pixel_stride == 1 && first + n <= s->pixels) {
-        const float *from = (const float *)s->data + position(s, b, c, first);
-        for (size_t i = 0; i < n; i += 16) { /* floats of a cache line */
-            __builtin_prefetch(from + i);
-        }
-    }
-}
-
 static float *gradient_at(const submod_gradient *g, size_t b, size_t c, size_t first)
 {
     return g->data + (ptrdiff_t)b * g->batch_stride + (ptrdiff_t)c * g->class_stride +
            (ptrdiff_t)first * g->pixel_stride;
-}
-
-float *submodi_direct_row(const submod_gradient *g, size_t b, size_t c, size_t first)
-{
-    return g->pixel_stride == 1 && !g->accumulate ? gradient_at(g, b, c, first) : NULL;
 }
 
 bool submodi_row_fits(const submod_gradient *g, size_t b, size_t c, size_t first, size_t n,

@@ -26,13 +26,6 @@ void submodi_row_read(const submod_scores *s, size_t b, size_t c, size_t first, 
  * s->class_stride apart. Else NULL. */
 const float *submodi_rows_direct(const submod_scores *s, size_t b, size_t first);
 
-/* Prefetches a row that will be read soon; beyond the end of the image it does nothing. */
-void submodi_prefetch_row(const submod_scores *s, size_t b, size_t c, size_t first, size_t n);
-
-/* A row of the gradient itself, if it is to be overwritten and its pixels are contiguous. Else
- * NULL: then submodi_store_row has to write it. */
-float *submodi_direct_row(const submod_gradient *g, size_t b, size_t c, size_t first);
-
 /* Whether submodi_store_row would write finite numbers only. Where it adds to an entry that is Inf
  * or NaN already, anything is fine. */
 bool submodi_row_fits(const submod_gradient *g, size_t b, size_t c, size_t first, size_t n,
