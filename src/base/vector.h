@@ -28,6 +28,9 @@
 
 enum { V_LANES = sizeof(v_float) / sizeof(float) };
 
+/* Integers without sign, whose sums and shifts may overflow. */
+typedef uint32_t v_unsigned __attribute__((vector_size(sizeof(v_float))));
+
 /* Each of these headers defines, besides the types v_float, v_int and v_mask (one truth per lane):
  *
  *     v_multiply_add(a, b, c)   a * b + c, rounded once where submodi_multiply_add does so

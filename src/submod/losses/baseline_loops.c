@@ -136,17 +136,20 @@ static inline float log1p_nonnegative(float x)
     return r + q + k * 0.693359375F;
 }
 
-/* Vectors of a column (see activation_loops.c): few, as each has much to keep. */
+/* Vectors of a column (see activation_loops.c): few, as each has much to keep. Exponentials are
+ * added up so many at a time, and then these sums: thousands of classes lose no more than tens. */
+enum { CLASSES = 32 };
 enum { COLUMN = 2, COLUMN_LANES = COLUMN * V_LANES };
 
 static inline v_int split_column(const submodi_rows_in *in, size_t i, size_t vectors, bool shifted,
                                  const int32_t *code, float *v, size_t stride,
                                  const submodi_split *out)
 {
-    v_float top[COLUMN], others[COLUMN], largest[COLUMN], own_score[COLUMN], own[COLUMN];
+    v_float top[COLUMN], others[COLUMN], part[COLUMN];
+    v_float largest[COLUMN], own_score[COLUMN], own[COLUMN];
     v_int size = v_all_int(0);
     for (size_t j = 0; j < vectors; j++) {
-        top[j] = others[j] = own[j] = own_score[j] = v_all(0);
+        top[j] = others[j] = part[j] = own[j] = own_score[j] = v_all(0);
         largest[j] = v_load(in->data + i + j * V_LANES);
     }
     for (size_t c = 0; c < in->classes; c++) {
@@ -162,13 +165,17 @@ static inline v_int split_column(const submodi_rows_in *in, size_t i, size_t vec
             v_float e = submodi_v_exp(x);
             v_store(v + c * stride + i + j * V_LANES, e);
             own[j] = v_select(is_own, e, own[j]);
-            others[j] += v_min(e, top[j]);
+            part[j] += v_min(e, top[j]);
             top[j] = v_max(e, top[j]);
+        }
+        for (size_t j = 0; c % CLASSES == CLASSES - 1 && j < vectors; j++) {
+            others[j] += part[j];
+            part[j] = v_all(0);
         }
     }
     for (size_t j = 0; j < vectors; j++) {
         v_store(out->top + i + j * V_LANES, top[j]);
-        v_store(out->others + i + j * V_LANES, others[j]);
+        v_store(out->others + i + j * V_LANES, others[j] + part[j]);
         v_store(out->largest + i + j * V_LANES, largest[j]);
         v_store(out->own_score + i + j * V_LANES, own_score[j]);
         v_store(out->own + i + j * V_LANES, own[j]);

@@ -6,7 +6,7 @@
 #include "base/vector.h"
 #include "submod/losses/pointwise.h"
 
-/* submodi_exp for x from -87 to 88. */
+/* submodi_exp for x from -87 to 88; anything else gives anything. */
 static inline v_float submodi_v_exp(v_float x)
 {
     const v_float rounder = v_all(12582912.0F);
@@ -21,7 +21,7 @@ static inline v_float submodi_v_exp(v_float x)
     p = v_multiply_add(p, r, v_all(1.6666665459e-1F));
     p = v_multiply_add(p, r, v_all(5.0000001201e-1F));
     p = v_multiply_add(p, r * r, r) + 1.0F;
-    return v_from_bits(v_bits(p) + (v_bits(shifted) << 23));
+    return (v_float)((v_unsigned)p + ((v_unsigned)shifted << 23));
 }
 
 /* For any x that is no NaN. */
