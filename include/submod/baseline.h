@@ -12,7 +12,7 @@
  * Sums are in double and give the same bits for any number of threads. Two passes over the scores:
  * one for the loss, one for the gradient; cross-entropy looks for bad scores in one and does the
  * rest in the other. Scratch memory does not grow with the number of pixels, but for soft Dice and
- * soft Jaccard, which keep 12 bytes per pixel.
+ * soft Jaccard, which keep up to 12 bytes per pixel.
  *
  * What happens in special cases:
  *

@@ -8,13 +8,14 @@
  * them by the greedy subgradient of the Jaccard loss. Two engines with one semantics:
  *   exact      the errors are sorted (those that can carry weight), counts are integers;
  *   histogram  the errors are counted in bins: two passes over the scores (three for the hinge,
- *              which needs their range, and for many small images one by one, where all are checked
- *              first), no sort, a loss that is off by at most a known delta,
+ *              which needs their range, and with per_image if the images are small, as all scores
+ *              are then checked first), no sort, a loss that is off by at most a known delta,
  *              a gradient g that is a 2 delta-subgradient by the probabilities, for the hinge by
  *              the scores: loss(q) >= loss(p) + <g, q - p> - 2 delta for all q, with exact losses.
  * Both give the same bits for any number of threads; base.h says over what else.
  * Scratch memory. Histogram: some 8 bytes per class, bin and thread, 8 per class, bin and group (as
- * far as that is less than the scores take, else per class and bin), and 16 per pixel of a softmax.
+ * far as that is less than the scores take, else per class and bin), 4 per class and tile of 64 to
+ * 1024 pixels, and 16 per pixel of a softmax.
  * Exact: 16 bytes per pixel of a group and thread, 12 per pixel of a softmax, and 4 per score,
  * unless the gradient can hold them meanwhile: its pixels are contiguous and it is overwritten.
  *

@@ -130,27 +130,16 @@ submodi_digits submodi_digits_of(size_t n, unsigned shift, unsigned bits)
     return d;
 }
 
-/* The compiler makes a copy for each number of digits. */
-static inline void count_digits(const uint64_t *record, size_t n, unsigned shift, unsigned width,
-                                unsigned number, uint32_t *count)
+static void count_digits(const uint64_t *record, size_t n, const submodi_digits *digits,
+                         uint32_t *count)
 {
-    const uint64_t mask = (UINT64_C(1) << width) - 1;
+    const uint64_t mask = (UINT64_C(1) << digits->width) - 1;
+    memset(count, 0, ((size_t)digits->number << digits->width) * sizeof *count);
     for (size_t i = 0; i < n; i++) {
-        uint64_t key = record[i] >> shift;
-        for (unsigned d = 0; d < number; d++) {
-            count[(d << width) + (key >> d * width & mask)]++;
+        uint64_t key = record[i] >> digits->shift;
+        for (unsigned d = 0; d < digits->number; d++) {
+            count[(d << digits->width) + (key >> d * digits->width & mask)]++;
         }
-    }
-}
-
-void submodi_count_digits(const uint64_t *record, size_t n, const submodi_digits *d,
-                          submodi_digit_counts *count)
-{
-    switch (d->number) {
-    case 1: count_digits(record, n, d->shift, d->width, 1, *count); break;
-    case 2: count_digits(record, n, d->shift, d->width, 2, *count); break;
-    case 3: count_digits(record, n, d->shift, d->width, 3, *count); break;
-    default: count_digits(record, n, d->shift, d->width, d->number, *count); break;
     }
 }
 
@@ -191,8 +180,7 @@ uint64_t *submodi_sort_records(uint64_t *from, uint64_t *to, size_t n, unsigned 
     }
     const submodi_digits digits = submodi_digits_of(n, shift, bits);
     if (threads == 1 && digits.fit) {
-        memset(*count, 0, sizeof *count);
-        submodi_count_digits(from, n, &digits, count);
+        count_digits(from, n, &digits, *count);
         return submodi_sort_counted(from, to, n, &digits, count);
     }
     const unsigned digit = digits.width;

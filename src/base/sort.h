@@ -38,8 +38,11 @@ submod_status submodi_sort_f64(const double *x, size_t n, submod_work *work,
 enum { SUBMODI_DIGIT_MAX = 12 };
 typedef uint32_t submodi_digit_counts[1 << SUBMODI_DIGIT_MAX]; /* 16 KiB, half of L1 */
 
-/* The same by one thread in two steps, so that records can be counted while they are made: clear
- * *count, count records a few at a time, sort them. For at most n records; fit: whether the
+uint64_t *submodi_sort_records(uint64_t *from, uint64_t *to, size_t n, unsigned shift,
+                               unsigned bits, submodi_digit_counts *count, int threads);
+
+/* The same by one thread for records that were counted while they were made: digit d of a key, of
+ * `width` bits, in entry (d << width) + digit of *count. For at most n records; fit: whether the
  * counters of all digits fit into one table, else this way is closed. */
 typedef struct submodi_digits {
     unsigned shift, width, number;
@@ -47,12 +50,7 @@ typedef struct submodi_digits {
 } submodi_digits;
 
 submodi_digits submodi_digits_of(size_t n, unsigned shift, unsigned bits);
-void submodi_count_digits(const uint64_t *record, size_t n, const submodi_digits *digits,
-                          submodi_digit_counts *count);
 uint64_t *submodi_sort_counted(uint64_t *from, uint64_t *to, size_t n, const submodi_digits *digits,
                                submodi_digit_counts *count);
-
-uint64_t *submodi_sort_records(uint64_t *from, uint64_t *to, size_t n, unsigned shift,
-                               unsigned bits, submodi_digit_counts *count, int threads);
 
 #endif

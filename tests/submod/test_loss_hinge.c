@@ -191,8 +191,40 @@ START_TEST(prunings_by_hand)
 }
 END_TEST
 
+/* The smallest delta asks for 2^21 bins of each kind. */
+START_TEST(finest_bins)
+{
+    enum { N = 5000 };
+    static float x[N];
+    static uint8_t y[N];
+    submod_rng rng;
+    submod_rng_seed(&rng, 77);
+    for (size_t i = 0; i < N; i++) {
+        x[i] = (float)(4 * submod_rng_uniform(&rng) - 2);
+        y[i] = submod_rng_below(&rng, 3) == 0;
+    }
+    submod_scores scores = submod_scores_f32(x, 1, 1, N);
+    submod_labels labels = submod_labels_u8(y, 1, N);
+    submod_loss_settings s = submod_loss_defaults();
+    submod_loss_info info;
+    double exact, loss;
+    static float wanted[N], g[N];
+    submod_gradient first = submod_gradient_dense(wanted, 1, N);
+    submod_gradient second = submod_gradient_dense(g, 1, N);
+    ck_assert_ok(submod_lovasz_hinge(&scores, &labels, &exact, &first, &s, NULL, NULL));
+    s.engine = SUBMOD_ENGINE_HISTOGRAM;
+    s.delta = 0x1p-21;
+    ck_assert_ok(submod_lovasz_hinge(&scores, &labels, &loss, &second, &s, &info, NULL));
+    ck_assert_uint_eq(info.bins, (size_t)1 << 21);
+    ck_assert_near(loss, exact, info.delta + 1e-12);
+    for (size_t i = 0; i < N; i++) { /* few errors share a bin, and those weigh nearly the same */
+        ck_assert_near((double)g[i], (double)wanted[i], 1e-2 * fabs((double)wanted[i]));
+    }
+}
+END_TEST
+
 int main(void)
 {
     return RUN_TESTS("loss_hinge", prunings_by_hand, hinge_reductions, hinge_of_hamming,
-                     hinge_of_a_function, large_hinge_against_the_core);
+                     hinge_of_a_function, large_hinge_against_the_core, finest_bins);
 }

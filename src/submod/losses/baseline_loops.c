@@ -136,9 +136,10 @@ static inline float log1p_nonnegative(float x)
     return r + q + k * 0.693359375F;
 }
 
-/* Vectors of a column (see activation_loops.c): few, as each has much to keep. Exponentials are
- * added up so many at a time, and then these sums: thousands of classes lose no more than tens. */
-enum { CLASSES = 32 };
+/* Exponentials are added up so many at a time, and then these sums: thousands of classes lose no
+ * more than tens. */
+enum { SUMMED_AT_ONCE = 32 };
+/* Vectors of a column (see activation_loops.c): few, as each has much to keep. */
 enum { COLUMN = 2, COLUMN_LANES = COLUMN * V_LANES };
 
 static inline v_int split_column(const submodi_rows_in *in, size_t i, size_t vectors, bool shifted,
@@ -168,7 +169,7 @@ static inline v_int split_column(const submodi_rows_in *in, size_t i, size_t vec
             part[j] += v_min(e, top[j]);
             top[j] = v_max(e, top[j]);
         }
-        for (size_t j = 0; c % CLASSES == CLASSES - 1 && j < vectors; j++) {
+        for (size_t j = 0; c % SUMMED_AT_ONCE == SUMMED_AT_ONCE - 1 && j < vectors; j++) {
             others[j] += part[j];
             part[j] = v_all(0);
         }

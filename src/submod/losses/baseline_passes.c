@@ -66,7 +66,8 @@ static bool take_memory(submodi_baseline_run *x, submod_work *work)
 
 static submod_status run(submodi_baseline_run *x, double *loss, submod_work *work)
 {
-    if (!take_memory(x, work) || !submodi_notes_take(&x->batch, work)) {
+    bool twice = x->gradient && x->loss->derive; /* the scores are visited */
+    if (!take_memory(x, work) || (twice && !submodi_notes_take(&x->batch, work))) {
         return submodi_nomem(x->batch.who);
     }
     if (!add_up(x)) {

@@ -203,9 +203,8 @@ static bool take_memory(exact *x, submod_work *work)
         submodi_rank_memory *r = &x->rank[t];
         *r = (submodi_rank_memory){.threads = side_by_side ? 1 : (int)threads};
         if (t == 0 || side_by_side) {
-            size_t room = per_group(x) + SUBMODI_RANK_ROOM;
-            r->record = submodi_take(work, room, sizeof *r->record);
-            r->spare = submodi_take(work, room, sizeof *r->spare);
+            r->record = submodi_take(work, per_group(x), sizeof *r->record);
+            r->spare = submodi_take(work, per_group(x), sizeof *r->spare);
             r->count = submodi_take(work, (size_t)r->threads, sizeof *r->count);
             good = r->record && r->spare && r->count;
         }
@@ -220,7 +219,8 @@ submod_status submodi_loss_exact(submodi_batch *batch, double *loss,
     exact x = {.batch = batch, .gradient = gradient, .direct = is_direct(batch, gradient)};
     x.streams = x.direct && submodi_gradient_streams(batch, gradient);
     double *value = submodi_take(work, segments_of(&x), sizeof *value);
-    if (!value || !submodi_notes_take(batch, work) || !take_memory(&x, work)) {
+    bool twice = gradient && !is_final(&x); /* the scores are visited */
+    if (!value || (twice && !submodi_notes_take(batch, work)) || !take_memory(&x, work)) {
         return submodi_nomem(batch->who);
     }
     if (!compute_all_errors(&x)) {
@@ -231,7 +231,7 @@ submod_status submodi_loss_exact(submodi_batch *batch, double *loss,
     for (size_t s = 0; s < segments_of(&x); s++) {
         *loss += batch->coefficient[s] * value[s];
     }
-    if (gradient && !is_final(&x)) {
+    if (twice) {
         submodi_visit(batch, 0, batch->scores.batch, 0, SUBMODI_AGAIN, write_gradient, &x);
     }
     return SUBMOD_OK;

@@ -16,8 +16,8 @@
  * again in the bins they missed. So the counts of all bins that matter are exact, whatever the
  * floors were.
  *
- * Counts are integers: the same for any number of threads. Memory: tables per thread, and 12 bytes
- * per pixel of a multiclass loss. The hinge needs the range of its margins first: one pass more.
+ * Counts are integers: the same for any number of threads. Memory: tables per thread, and 16 bytes
+ * per pixel of a softmax. The hinge needs the range of its margins first: one pass more.
  */
 #include "submod/losses/histogram.h"
 
@@ -454,12 +454,13 @@ typedef struct solution {
 
 /* Several groups can be counted before the first gradient is written if their tables do not take
  * more memory than the scores. If that is all groups, a bad score is noticed in time. */
-static bool take_solution(const submodi_histogram *h, solution *s, submod_work *work)
+static bool take_solution(const submodi_histogram *h, bool with_gradient, solution *s,
+                          submod_work *work)
 {
     const submodi_batch *batch = h->batch;
     size_t C = batch->scores.classes;
     size_t per_group = submodi_times(batch->images_per_group, batch->scores.pixels);
-    size_t at_once = submodi_times(batch->groups, per_group) / table_size(h);
+    size_t at_once = with_gradient ? submodi_times(batch->groups, per_group) / table_size(h) : 1;
     s->at_once = at_once < 1 ? 1 : at_once < batch->groups ? at_once : batch->groups;
     s->table = submodi_take(work, submodi_times(s->at_once, C), table_size(h) * sizeof *s->table);
     s->flat = submodi_take(work, submodi_times(s->at_once, C), sizeof *s->flat);
@@ -536,10 +537,10 @@ submod_status submodi_loss_histogram(submodi_batch *batch, double *loss,
     }
     h.how = choose_bins(batch, hinge ? largest[0] : 0);
     if (!submodi_notes_take(batch, work) || !submodi_histogram_take(&h, true, work) ||
-        !take_solution(&h, &s, work)) {
+        !take_solution(&h, gradient != NULL, &s, work)) {
         return submodi_nomem(batch->who);
     }
-    bool good = hinge || s.at_once == batch->groups || submodi_scores_are_good(batch);
+    bool good = hinge || !gradient || s.at_once == batch->groups || submodi_scores_are_good(batch);
     *loss = 0;
     for (size_t g = 0; good && g < batch->groups; g += s.at_once) {
         size_t last = batch->groups - g < s.at_once ? batch->groups : g + s.at_once;

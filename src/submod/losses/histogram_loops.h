@@ -5,8 +5,10 @@
 #include "base/isa.h"
 #include "submod/losses/histogram.h"
 
-/* An entry of a list: the bin, from 0 to 2 K - 1, and the place in the row above it. */
-enum { SUBMODI_BIN_BITS = 21, SUBMODI_BIN_MASK = (1 << SUBMODI_BIN_BITS) - 1 };
+/* An entry of a list: the bin, from 0 to 2 K - 1, and the place in the row above it. The hinge has
+ * up to K = 2^21 bins. */
+enum { SUBMODI_BIN_BITS = 22, SUBMODI_BIN_MASK = (1 << SUBMODI_BIN_BITS) - 1 };
+_Static_assert(SUBMODI_TILE_MAX <= 1 << (32 - SUBMODI_BIN_BITS), "places fit beside bins");
 /* Lists of a row are so long; entries beyond the last one are overwritten with anything. */
 enum { SUBMODI_LIST = SUBMODI_TILE_MAX + SUBMODI_LANES };
 

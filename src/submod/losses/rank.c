@@ -19,12 +19,12 @@
 
 #include "submod/losses/measure.h"
 
-enum { PART_FROM = 1 << 14 };
+enum { MOST_PARTS = 64, PART_FROM = 1 << 14 };
 
 static size_t parts_of(size_t n)
 {
     size_t parts = n / PART_FROM + 1;
-    return parts < SUBMODI_RANK_PARTS ? parts : SUBMODI_RANK_PARTS;
+    return parts < MOST_PARTS ? parts : MOST_PARTS;
 }
 
 /* One ranking on its way. */
@@ -73,14 +73,13 @@ static size_t make_records(const ranking *x, size_t n, const submodi_rank_memory
         return append_records(x, 0, n, memory->record);
     }
     size_t parts = parts_of(n);
-    size_t end[SUBMODI_RANK_PARTS + 1] = {0};
+    size_t end[MOST_PARTS + 1] = {0};
 #pragma omp parallel num_threads(threads)
     {
 #pragma omp for
         for (size_t p = 0; p < parts; p++) {
             size_t begin = n * p / parts;
-            end[p + 1] = append_records(x, begin, n * (p + 1) / parts,
-                                        memory->spare + begin + p * SUBMODI_LANES);
+            end[p + 1] = append_records(x, begin, n * (p + 1) / parts, memory->spare + begin);
         }
 #pragma omp single
         for (size_t p = 0; p < parts; p++) {
@@ -88,7 +87,7 @@ static size_t make_records(const ranking *x, size_t n, const submodi_rank_memory
         }
 #pragma omp for
         for (size_t p = 0; p < parts; p++) {
-            memcpy(memory->record + end[p], memory->spare + n * p / parts + p * SUBMODI_LANES,
+            memcpy(memory->record + end[p], memory->spare + n * p / parts,
                    (end[p + 1] - end[p]) * sizeof *memory->record);
         }
     }
@@ -130,9 +129,9 @@ static double weigh_all(const uint64_t *record, size_t n, double P, int32_t larg
                         const submodi_rank_out *out, float *weight, int threads)
 {
     size_t parts = parts_of(n);
-    size_t begin[SUBMODI_RANK_PARTS + 1];
-    submodi_rank_counts before[SUBMODI_RANK_PARTS + 1];
-    double value[SUBMODI_RANK_PARTS];
+    size_t begin[MOST_PARTS + 1];
+    submodi_rank_counts before[MOST_PARTS + 1];
+    double value[MOST_PARTS];
     before[0] = (submodi_rank_counts){0, 0};
 #pragma omp parallel num_threads(threads)
     {
@@ -201,7 +200,7 @@ size_t submodi_rank(const submodi_batch *batch, size_t group, size_t c,
     x.digits = submodi_digits_of(n, SUBMODI_OFFSET_BITS, key_bits(&x.limits));
     if (threads == 1 && x.digits.fit) {
         x.count = memory->count;
-        memset(*x.count, 0, sizeof *x.count);
+        memset(*x.count, 0, ((size_t)x.digits.number << x.digits.width) * sizeof **x.count);
     }
     size_t kept = make_records(&x, n, memory, threads);
     *value = 0;

@@ -7,13 +7,10 @@
 #include "submod/losses/rank_loops.h"
 #include "submod/losses/tile.h"
 
-/* Records are made in up to SUBMODI_RANK_PARTS parts, each of which may write a vector too much. */
-enum { SUBMODI_RANK_PARTS = 64, SUBMODI_RANK_ROOM = SUBMODI_RANK_PARTS * SUBMODI_LANES };
-
 /* Memory of one ranking by so many threads. */
 typedef struct submodi_rank_memory {
     int threads;
-    uint64_t *record, *spare;    /* SUBMODI_RANK_ROOM more than pixels of a group, each */
+    uint64_t *record, *spare;    /* pixels of a group, each */
     submodi_digit_counts *count; /* per thread */
 } submodi_rank_memory;
 

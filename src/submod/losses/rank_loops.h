@@ -59,8 +59,7 @@ typedef struct submodi_rank_loops {
     void (*errors)(const submodi_rank_row *row, bool stream, float *error,
                    submodi_rank_range *range);
     /* The records of up to SUBMODI_TILE_MAX errors, side by side; their number. Their places are
-     * counted from offset. The errors become 0. digits NULL: records are not counted. Up to
-     * SUBMODI_LANES entries behind the last record are overwritten with anything. */
+     * counted from offset. The errors become 0. digits NULL: records are not counted. */
     size_t (*records)(float *error, size_t n, const submodi_rank_limits *limits, uint32_t offset,
                       uint64_t *to, const submodi_digits *digits, uint32_t *count);
     /* The weights of sorted records that begin and end with a tied block go to their places;

@@ -9,7 +9,7 @@
 #include "submod/losses/batch.h"
 
 /* The most pixels of a tile. */
-enum { SUBMODI_TILE_MAX = 2048 };
+enum { SUBMODI_TILE_MAX = 1024 };
 
 /* Pixels of a tile of so many classes, a multiple of SUBMODI_LANES. */
 size_t submodi_tile_pixels(size_t classes);
@@ -52,9 +52,9 @@ typedef void submodi_tile_body(const void *context, const submodi_tile *tile);
 
 /* Goes over the tiles of images first .. first + images - 1 in parallel, loads what `load` says and
  * calls body for each (may be NULL). parts: the tiles are cut into so many
- * runs, each of which one thread does in order; 0: one run per thread, whose tiles nothing must
- * depend on. False if some score is NaN, Inf, or not a probability where it should be: body is not
- * called for such a tile, and submodi_batch_bad_score finds the first. */
+ * runs, each of which one thread does in order; 0: one run per thread; results must not
+ * depend on which tiles those are. False if some score is NaN, Inf, or not a probability where it
+ * should be: body is not called for such a tile, and submodi_batch_bad_score finds the first. */
 bool submodi_visit(const submodi_batch *batch, size_t first, size_t images, size_t parts,
                    unsigned load, submodi_tile_body *body, const void *context);
 /* Looks at all scores, before anything is written. */
