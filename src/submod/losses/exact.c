@@ -36,11 +36,12 @@ static size_t per_group(const exact *x)
     return x->batch->images_per_group * x->batch->scores.pixels;
 }
 
-/* Where the errors of a class in a group are. */
+/* Where the errors of a class in a group are; their range is not looked at, as pass 1 is still
+ * widening it. */
 static submodi_rank_errors errors_of(const exact *x, size_t group, size_t c)
 {
     size_t segment = group * x->batch->scores.classes + c;
-    submodi_rank_errors e = {.stride = x->batch->scores.pixels, .range = x->range[segment]};
+    submodi_rank_errors e = {.stride = x->batch->scores.pixels};
     if (x->direct) {
         const submod_gradient *g = x->gradient;
         e.error = g->data + (ptrdiff_t)(group * x->batch->images_per_group) * g->batch_stride +
@@ -132,6 +133,7 @@ static size_t rank_segment(const exact *x, size_t segment, const submodi_rank_me
 {
     size_t C = x->batch->scores.classes;
     submodi_rank_errors errors = errors_of(x, segment / C, segment % C);
+    errors.range = x->range[segment];
     if (!(x->batch->coefficient[segment] > 0)) {
         clear(x, &errors);
         *value = 0;

@@ -45,8 +45,8 @@ typedef struct submodi_weights {
     const submod_gradient *gradient; /* where the derivative goes */
 } submodi_weights;
 
-/* Memory for the tables, when the bins are known; `counting` leaves out what only that needs.
- * False: out of memory. */
+/* Memory, when the bins are known. counting: also for the counts; else only for what
+ * submodi_histogram_note finds. False: out of memory. */
 bool submodi_histogram_take(submodi_histogram *h, bool counting, submod_work *work);
 
 /* Counts one group; false when some score is bad. Notes what submodi_histogram_write needs. */

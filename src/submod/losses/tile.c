@@ -295,12 +295,14 @@ static bool load_tile(const submodi_batch *batch, size_t image, size_t t, unsign
     if (values) {
         note_codes(batch, tile);
     }
+    if (values && softmax) {
+        return load_softmax(batch, tile);
+    }
     if (again && softmax) {
         load_softmax_again(batch, tile);
         return true;
     }
-    return values && softmax ? load_softmax(batch, tile)
-                             : !(values || again) || load_rows(batch, tile, again);
+    return values || again ? load_rows(batch, tile, again) : true;
 }
 
 void submodi_load_class_row(const submodi_batch *batch, size_t image, size_t c, size_t first,
