@@ -125,7 +125,8 @@ if [ $clang = yes ]; then
     end
     begin "ThreadSanitizer"
     # clang's OpenMP tells the sanitizer how its threads wait for each other, if asked to.
-    TSAN_OPTIONS=ignore_noninstrumented_modules=1 build_with_clang build-tsan "isa loss min_norm" \
+    TSAN_OPTIONS=ignore_noninstrumented_modules=1 build_with_clang build-tsan \
+        "isa loss loss_engines min_norm" \
         -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_C_FLAGS=-O1 -fsanitize=thread"
     end
 fi
