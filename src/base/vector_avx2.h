@@ -4,7 +4,7 @@
 
 #include <immintrin.h>
 
-#include "base/vector_order.h"
+#include "base/vector_order8.h"
 
 typedef float v_float __attribute__((vector_size(32)));
 typedef int32_t v_int __attribute__((vector_size(32)));
@@ -65,17 +65,12 @@ static inline unsigned v_count(v_mask m)
     return (unsigned)__builtin_popcount((unsigned)_mm256_movemask_ps((__m256)m));
 }
 
-/* Four lanes at a time. */
 static inline unsigned v_compress(v_mask m, v_int a, int32_t *to)
 {
     unsigned kept = (unsigned)_mm256_movemask_ps((__m256)m);
-    unsigned first = (unsigned)__builtin_popcount(kept & 15);
-    __m128 low = _mm256_castps256_ps128((__m256)a);
-    __m128 high = _mm256_extractf128_ps((__m256)a, 1);
-    __m128i of_low = _mm_loadu_si128((const __m128i *)(const void *)submodi_lane_order[kept & 15]);
-    __m128i of_high = _mm_loadu_si128((const __m128i *)(const void *)submodi_lane_order[kept >> 4]);
-    _mm_storeu_ps((float *)(void *)to, _mm_permutevar_ps(low, of_low));
-    _mm_storeu_ps((float *)(void *)(to + first), _mm_permutevar_ps(high, of_high));
+    __m128i bytes = _mm_loadl_epi64((const __m128i *)(const void *)&submodi_lane_order8[kept]);
+    __m256i lanes = _mm256_cvtepu8_epi32(bytes);
+    _mm256_storeu_si256((__m256i *)(void *)to, _mm256_permutevar8x32_epi32((__m256i)a, lanes));
     return (unsigned)__builtin_popcount(kept);
 }
 

@@ -1,57 +1,52 @@
 /* Softmax, sigmoid and their derivatives on tiles (see activation_loops.h).
  *
- * A tile is done in columns of a few vectors, all classes of a column at once, so that what is
- * summed up over the classes stays in registers. */
+ * A tile is done row by row. What is summed up over the classes has a row of its own, in L1. */
 #include "submod/losses/activation_loops.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "submod/losses/column.h"
 
-/* Vectors of a column. */
-enum { COLUMN = 4, COLUMN_LANES = COLUMN * V_LANES };
-
 /* ---- softmax ---- */
 
-/* One column; the compiler makes a copy for each value of `vectors` and `shifted`. */
-static inline v_int exponentials_of(const submodi_rows_in *in, size_t i, size_t vectors,
-                                    bool shifted, float *v, size_t stride, float *inverse)
+/* Sums over the classes are kept in a row of their own, which stays in L1. The compiler makes a
+ * copy for each value of `first` and `shifted`. */
+static inline v_int exponentials_of(const submodi_rows_in *in, const float *row, bool first,
+                                    bool shifted, float *v, float *total)
 {
-    v_float total[COLUMN];
+    const submodi_rows_in r = *in;
     v_int size = v_all_int(0);
-    for (size_t j = 0; j < vectors; j++) {
-        total[j] = v_all(0);
-    }
-    for (size_t c = 0; c < in->classes; c++) {
-        const float *row = in->data + (ptrdiff_t)c * in->stride + i;
-        submodi_prefetch_row(in, row, vectors);
-        for (size_t j = 0; j < vectors; j++) {
-            v_float x = v_load(row + j * V_LANES);
-            x = shifted ? submodi_v_shift(x, in->shift + i + j * V_LANES) : x;
-            size = v_max_bits(size, submodi_v_size(x));
-            v_float e = submodi_v_exp(x);
-            v_store(v + c * stride + i + j * V_LANES, e);
-            total[j] += e;
-        }
-    }
-    for (size_t j = 0; j < vectors; j++) {
-        v_store(inverse + i + j * V_LANES, 1.0F / total[j]);
+    for (size_t i = 0; i < r.width; i += V_LANES) {
+        submodi_prefetch_row(&r, row + i);
+        v_float x = v_load(row + i);
+        x = shifted ? submodi_v_shift(x, r.shift + i) : x;
+        size = v_max_bits(size, submodi_v_size(x));
+        v_float e = submodi_v_exp(x);
+        v_store(v + i, e);
+        v_store(total + i, first ? e : v_load(total + i) + e);
     }
     return size;
 }
 
-static uint32_t exponentials(const submodi_rows_in *in, float *v, size_t stride, float *inverse)
+static inline uint32_t all_exponentials(const submodi_rows_in *in, bool shifted, float *v,
+                                        size_t stride, float *inverse)
 {
-    v_int size = v_all_int(0);
-    size_t i = 0;
-    for (; !in->shift && i + COLUMN_LANES <= in->width; i += COLUMN_LANES) {
-        size = v_max_bits(size, exponentials_of(in, i, COLUMN, false, v, stride, inverse));
+    v_int size = exponentials_of(in, in->data, true, shifted, v, inverse);
+    for (size_t c = 1; c < in->classes; c++) {
+        const float *row = in->data + (ptrdiff_t)c * in->stride;
+        size = v_max_bits(size, exponentials_of(in, row, false, shifted, v + c * stride, inverse));
     }
-    for (; i < in->width; i += V_LANES) {
-        size = v_max_bits(size, in->shift ? exponentials_of(in, i, 1, true, v, stride, inverse)
-                                          : exponentials_of(in, i, 1, false, v, stride, inverse));
+    for (size_t i = 0; i < in->width; i += V_LANES) {
+        v_store(inverse + i, 1.0F / v_load(inverse + i));
     }
     return v_largest_bits(size);
+}
+
+static uint32_t exponentials(const submodi_rows_in *in, float *v, size_t stride, float *inverse)
+{
+    return in->shift ? all_exponentials(in, true, v, stride, inverse)
+                     : all_exponentials(in, false, v, stride, inverse);
 }
 
 static void find_shift(const submodi_rows_in *in, float *shift)
@@ -69,63 +64,42 @@ static void find_shift(const submodi_rows_in *in, float *shift)
     }
 }
 
-static inline void probabilities_of(const submodi_rows_in *in, size_t i, size_t vectors,
-                                    bool shifted, const float *factor, float *v, size_t stride)
+static inline void all_probabilities(const submodi_rows_in *in, bool shifted, const float *factor,
+                                     float *v, size_t stride)
 {
-    v_float f[COLUMN];
-    for (size_t j = 0; j < vectors; j++) {
-        f[j] = v_load(factor + i + j * V_LANES);
-    }
-    for (size_t c = 0; c < in->classes; c++) {
-        const float *row = in->data + (ptrdiff_t)c * in->stride + i;
-        submodi_prefetch_row(in, row, vectors);
-        for (size_t j = 0; j < vectors; j++) {
-            v_float x = v_load(row + j * V_LANES);
-            x = shifted ? submodi_v_shift(x, in->shift + i + j * V_LANES) : x;
-            v_store(v + c * stride + i + j * V_LANES, submodi_v_exp(x) * f[j]);
+    const submodi_rows_in r = *in;
+    for (size_t c = 0; c < r.classes; c++, v += stride) {
+        const float *row = r.data + (ptrdiff_t)c * r.stride;
+        for (size_t i = 0; i < r.width; i += V_LANES) {
+            submodi_prefetch_row(&r, row + i);
+            v_float x = v_load(row + i);
+            x = shifted ? submodi_v_shift(x, r.shift + i) : x;
+            v_store(v + i, submodi_v_exp(x) * v_load(factor + i));
         }
     }
 }
 
 static void probabilities(const submodi_rows_in *in, const float *factor, float *v, size_t stride)
 {
-    size_t i = 0;
-    for (; !in->shift && i + COLUMN_LANES <= in->width; i += COLUMN_LANES) {
-        probabilities_of(in, i, COLUMN, false, factor, v, stride);
-    }
-    for (; i < in->width; i += V_LANES) {
-        if (in->shift) {
-            probabilities_of(in, i, 1, true, factor, v, stride);
-        } else {
-            probabilities_of(in, i, 1, false, factor, v, stride);
-        }
+    if (in->shift) {
+        all_probabilities(in, true, factor, v, stride);
+    } else {
+        all_probabilities(in, false, factor, v, stride);
     }
 }
 
 /* ---- storing ---- */
 
-static inline void backward_of(const float *p, size_t stride, const submodi_rows_in *g, size_t i,
-                               size_t vectors, const submodi_rows_out *to, submodi_store how)
+/* mean <- the sum of p g over the classes. */
+static void find_mean(const float *p, size_t stride, const submodi_rows_in *g, float *mean)
 {
-    v_float mean[COLUMN];
-    for (size_t j = 0; j < vectors; j++) {
-        mean[j] = v_all(0);
-    }
-    for (size_t c = 0; c < g->classes; c++) {
-        const float *row = g->data + (ptrdiff_t)c * g->stride + i;
-        submodi_prefetch_row(g, row, vectors);
-        for (size_t j = 0; j < vectors; j++) {
-            v_float of_p = v_load(p + c * stride + i + j * V_LANES);
-            mean[j] = v_multiply_add(of_p, v_load(row + j * V_LANES), mean[j]);
-        }
-    }
-    for (size_t c = 0; c < g->classes; c++) {
-        const float *row = g->data + (ptrdiff_t)c * g->stride + i;
-        float *target = to->data + (ptrdiff_t)c * to->stride + i;
-        for (size_t j = 0; j < vectors; j++) {
-            v_float of_p = v_load(p + c * stride + i + j * V_LANES);
-            v_float d = of_p * (v_load(row + j * V_LANES) - mean[j]);
-            submodi_v_put(target + j * V_LANES, d, to->scale, how);
+    const submodi_rows_in r = *g;
+    memset(mean, 0, r.width * sizeof *mean);
+    for (size_t c = 0; c < r.classes; c++, p += stride) {
+        const float *row = r.data + (ptrdiff_t)c * r.stride;
+        for (size_t i = 0; i < r.width; i += V_LANES) {
+            submodi_prefetch_row(&r, row + i);
+            v_store(mean + i, v_multiply_add(v_load(p + i), v_load(row + i), v_load(mean + i)));
         }
     }
 }
@@ -133,12 +107,15 @@ static inline void backward_of(const float *p, size_t stride, const submodi_rows
 static inline void backward_all(const float *p, size_t stride, const submodi_rows_in *g,
                                 const submodi_rows_out *to, submodi_store how)
 {
-    size_t i = 0;
-    for (; i + COLUMN_LANES <= g->width; i += COLUMN_LANES) {
-        backward_of(p, stride, g, i, COLUMN, to, how);
-    }
-    for (; i < g->width; i += V_LANES) {
-        backward_of(p, stride, g, i, 1, to, how);
+    float mean[SUBMODI_TILE_MAX];
+    find_mean(p, stride, g, mean);
+    for (size_t c = 0; c < g->classes; c++, p += stride) {
+        const float *row = g->data + (ptrdiff_t)c * g->stride;
+        float *target = to->data + (ptrdiff_t)c * to->stride;
+        for (size_t i = 0; i < g->width; i += V_LANES) {
+            v_float d = v_load(p + i) * (v_load(row + i) - v_load(mean + i));
+            submodi_v_put(target + i, d, to->scale, how);
+        }
     }
 }
 
@@ -213,7 +190,7 @@ static inline uint32_t do_rows(task what, const submodi_rows_in *in, float *v, f
     for (size_t c = 0; c < in->classes; c++) {
         const float *row = in->data + (ptrdiff_t)c * in->stride;
         for (size_t i = 0; i < in->width; i += V_LANES) {
-            submodi_prefetch_row(in, row + i, 1);
+            submodi_prefetch_row(in, row + i);
             size_t at = c * stride + i;
             float *of_v = what == LOOK ? NULL : v + at;
             float *of_slope = what == SIGMOID ? slope + at : NULL;

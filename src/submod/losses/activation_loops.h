@@ -11,6 +11,8 @@
 
 /* Rows of tiles are filled up to multiples of this: lanes of the widest vector. */
 enum { SUBMODI_LANES = 16 };
+/* The most pixels of a tile. */
+enum { SUBMODI_TILE_MAX = 1024 };
 
 /* Rows of scores, which may be the caller's own. */
 typedef struct submodi_rows_in {

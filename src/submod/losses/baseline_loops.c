@@ -155,8 +155,8 @@ static inline v_int split_column(const submodi_rows_in *in, size_t i, size_t vec
     }
     for (size_t c = 0; c < in->classes; c++) {
         const float *row = in->data + (ptrdiff_t)c * in->stride + i;
-        submodi_prefetch_row(in, row, vectors);
         for (size_t j = 0; j < vectors; j++) {
+            submodi_prefetch_row(in, row + j * V_LANES);
             v_float x = v_load(row + j * V_LANES);
             v_mask is_own = v_equal(v_load_int(code + i + j * V_LANES), v_all_int((int32_t)c));
             largest[j] = v_max(largest[j], x);

@@ -9,12 +9,9 @@
 
 /* Asks for the scores of the same row in the next tile. Pictures have rows that lie a power of two
  * apart and fight for the same lines of L1, so L2 has to do. */
-static inline void submodi_prefetch_row(const submodi_rows_in *in, const float *row, size_t vectors)
+static inline void submodi_prefetch_row(const submodi_rows_in *in, const float *row)
 {
-    const char *next = (const char *)(row + in->width);
-    for (size_t j = 0; j < vectors * sizeof(v_float); j += SUBMODI_ALIGN) {
-        __builtin_prefetch(next + j, 0, 2);
-    }
+    __builtin_prefetch(row + in->width, 0, 2);
 }
 
 /* Scores ready for exp. */

@@ -8,9 +8,6 @@
 
 #include "submod/losses/batch.h"
 
-/* The most pixels of a tile. */
-enum { SUBMODI_TILE_MAX = 1024 };
-
 /* Pixels of a tile of so many classes, a multiple of SUBMODI_LANES. */
 size_t submodi_tile_pixels(size_t classes);
 
