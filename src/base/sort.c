@@ -55,16 +55,6 @@ static inline uint64_t make_record(const source *s, size_t i)
     return (image(s, i) - s->smallest) >> s->drop << s->index_bits | i;
 }
 
-static unsigned bit_length(uint64_t v)
-{
-    unsigned length = 0;
-    while (v) {
-        v >>= 1;
-        length++;
-    }
-    return length;
-}
-
 /* Chooses smallest, drop, index_bits and key_bits. */
 static void measure(source *s, size_t n, int threads)
 {
@@ -76,9 +66,9 @@ static void measure(source *s, size_t n, int threads)
         smallest = v < smallest ? v : smallest;
         largest = v > largest ? v : largest;
     }
-    unsigned range_bits = bit_length(largest - smallest);
+    unsigned range_bits = submodi_bit_length(largest - smallest);
     s->smallest = smallest;
-    s->index_bits = bit_length(n - 1);
+    s->index_bits = submodi_bit_length(n - 1);
     unsigned room = 64 - s->index_bits;
     s->drop = range_bits > room ? range_bits - room : 0;
     s->key_bits = range_bits - s->drop;

@@ -26,6 +26,16 @@ static inline bool submodi_sorted_maybe_tied(const submodi_sorted *s, size_t i)
     return s->record[i - 1] >> s->index_bits == s->record[i] >> s->index_bits;
 }
 
+/* The bits that v needs. */
+static inline unsigned submodi_bit_length(uint64_t v)
+{
+    unsigned length = 0;
+    for (; v; v >>= 1) {
+        length++;
+    }
+    return length;
+}
+
 /* Sorts x[0 .. n-1], free of NaN, 1 <= n <= 2^31 - 1; -0 equals 0. The records live in work.
  * The only failure is SUBMOD_ENOMEM, without an error message. */
 submod_status submodi_sort_f32(const float *x, size_t n, submod_work *work, submodi_sorted *sorted);

@@ -1,5 +1,6 @@
 /* The order of launches. Everything here depends on arguments alone, never on data, so that a
  * stream can be captured. */
+#include "base/sort.h"
 #include "gpu/plan.h"
 
 /* A queue that stops at the first failure. */
@@ -117,15 +118,6 @@ static void run_prox(queue *q, const submodi_gpu_plan *plan)
     run_histogram(q, plan, &h);
 }
 
-static int bit_length(uint32_t x)
-{
-    int length = 0;
-    for (; x; x >>= 1) {
-        length++;
-    }
-    return length;
-}
-
 static void sort(queue *q, const submodi_gpu_plan *plan, submodi_gpu_job *job)
 {
     int key_bits = job->activation == SUBMODI_SCORE ? 32 : 31;
@@ -133,7 +125,8 @@ static void sort(queue *q, const submodi_gpu_plan *plan, submodi_gpu_job *job)
                           .key = {job->sorting[0], job->sorting[1]},
                           .position = {job->position[0], job->position[1]},
                           .n = job->sorted_segments * job->per_group,
-                          .bits = job->wide ? 32 + bit_length(job->sorted_segments - 1) : key_bits,
+                          .bits = job->wide ? 32 + (int)submodi_bit_length(job->sorted_segments - 1)
+                                            : key_bits,
                           .scratch = plan->scratch,
                           .scratch_bytes = plan->scratch_bytes};
     if (q->status == SUBMOD_OK) {

@@ -10,6 +10,7 @@
 #include "base/float_bits.h"
 #include "base/isa.h"
 #include "losses.h"
+#include "ranked.h"
 #include "support.h"
 
 static const char *const isas[] = {"baseline", "avx2", "avx512"};
@@ -23,47 +24,6 @@ static bool use(const char *isa)
 }
 
 /* ---- the definition, by a sort of doubles ---- */
-
-typedef struct ranked {
-    double error;
-    bool background;
-    size_t at;
-} ranked;
-
-static int by_error(const void *p, const void *q)
-{
-    const ranked *a = p, *b = q;
-    if (a->error != b->error) {
-        return a->error > b->error ? -1 : 1;
-    }
-    return a->background - b->background;
-}
-
-/* The Jaccard loss when a of P foreground pixels and b background pixels are wrong. */
-static double jaccard(double P, double a, double b)
-{
-    return a + b > 0 ? (a + b) / (P + b) : 0;
-}
-
-/* The extension of the Jaccard loss; weight[at] += what each pixel weighs, equal ones the same. */
-static double rank(ranked *r, size_t n, double P, double coefficient, double *weight)
-{
-    double a = 0, b = 0, value = 0;
-    qsort(r, n, sizeof *r, by_error);
-    for (size_t i = 0, end; i < n; i = end) {
-        double before = jaccard(P, a, b);
-        for (end = i; end < n && by_error(&r[i], &r[end]) == 0; end++) {
-            a += !r[i].background;
-            b += r[i].background;
-        }
-        double gain = jaccard(P, a, b) - before;
-        value += gain * r[i].error;
-        for (size_t j = i; j < end; j++) {
-            weight[r[j].at] = coefficient * gain / (double)(end - i) * (r[j].background ? 1 : -1);
-        }
-    }
-    return value;
-}
 
 static int64_t label_at(const batch *d, size_t b, size_t c, size_t i)
 {
@@ -115,7 +75,7 @@ static double class_loss(const batch *d, kind k, size_t first, size_t last, size
             }
         }
     }
-    double value = rank(r, n, P, coefficient, gradient);
+    double value = rank_errors(r, n, P, coefficient, gradient);
     free(r);
     return coefficient * value;
 }

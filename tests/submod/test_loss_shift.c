@@ -8,6 +8,7 @@
 
 #include "base/float_bits.h"
 #include "base/isa.h"
+#include "ranked.h"
 #include "support.h"
 
 static const char *const isas[] = {"baseline", "avx2", "avx512"};
@@ -116,42 +117,6 @@ static void free_softmax(softmax *m)
     free(m->surprise);
 }
 
-typedef struct ranked {
-    double error;
-    bool background;
-    size_t at;
-} ranked;
-
-static int by_error(const void *p, const void *q)
-{
-    const ranked *a = p, *b = q;
-    if (a->error != b->error) {
-        return a->error > b->error ? -1 : 1;
-    }
-    return a->background - b->background;
-}
-
-/* The extension of F(a, b) = (a + b) / (P + b): a of P foreground pixels and b background pixels
- * are wrong. g[at] = the derivative by p. */
-static double rank(ranked *r, size_t n, double P, double *g)
-{
-    double a = 0, b = 0, value = 0;
-    qsort(r, n, sizeof *r, by_error);
-    for (size_t i = 0, end; i < n; i = end) {
-        double before = (a + b) / (P + b);
-        for (end = i; end < n && by_error(&r[i], &r[end]) == 0; end++) {
-            a += !r[i].background;
-            b += r[i].background;
-        }
-        double gain = (a + b) / (P + b) - before;
-        value += gain * r[i].error;
-        for (size_t j = i; j < end; j++) {
-            g[r[j].at] = gain / (double)(end - i) * (r[j].background ? 1 : -1);
-        }
-    }
-    return value;
-}
-
 /* The errors of one class in images first .. last - 1; their number. */
 static size_t errors_of(const images *d, const double *p, loss_kind k, size_t c, size_t first,
                         size_t last, ranked *r, double *P)
@@ -198,7 +163,7 @@ static double mean_over_classes(const images *d, const softmax *m, loss_kind k, 
         size_t n = errors_of(d, m->p, k, c, first, last, r, &P);
         if (P > 0) {
             terms++;
-            sum += k == EXACT || k == COUNTED ? rank(r, n, P, g)
+            sum += k == EXACT || k == COUNTED ? rank_errors(r, n, P, 1, g)
                                               : overlap(r, n, P, m->p, k == DICE, g);
         }
     }

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "submod/losses/column.h"
+#include "submod/losses/tile_row.h"
 
 /* ---- softmax ---- */
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "submod/losses/column.h"
+#include "submod/losses/tile_row.h"
 
 /* Sums are added up in LANES lanes side by side: a fixed order that vectorises. With fewer, gcc
  * unrolls the inner loop before it could vectorise it, and is five times slower. */

@@ -17,7 +17,7 @@
  * floors were.
  *
  * Counts are integers: the same for any number of threads. Memory: tables per thread, and 16 bytes
- * per pixel of a softmax. The hinge needs the range of its margins first: one pass more.
+ * per pixel of a softmax. The loss of a batch made of this: histogram_loss.c.
  */
 #include "submod/losses/histogram.h"
 
@@ -32,11 +32,6 @@
 #include "submod/losses/pointwise.h"
 
 /* ---- memory ---- */
-
-static size_t table_size(const submodi_histogram *h)
-{
-    return 2 * (size_t)h->how.K;
-}
 
 uint32_t submodi_histogram_bins(double delta)
 {
@@ -57,7 +52,7 @@ static bool take_counters(submodi_histogram *h, submod_work *work)
                             C * sizeof *h->floor);
     bool good = h->count && h->smallest && h->floor;
     for (size_t t = 0; good && t < threads; t++) {
-        h->count[t] = submodi_take(work, C, table_size(h) * sizeof **h->count);
+        h->count[t] = submodi_take(work, C, submodi_table_size(h) * sizeof **h->count);
         good = h->count[t] != NULL;
     }
     return good;
@@ -152,7 +147,7 @@ static void count_foreground(const submodi_histogram *h, const submodi_tile *til
     for (size_t i = 0; i < tile->n; i++) {
         if (tile->codes[i] < h->batch->rule.classes) {
             size_t c = (size_t)tile->codes[i];
-            table[c * table_size(h) + place[i]]++;
+            table[c * submodi_table_size(h) + place[i]]++;
             lower_smallest(h, c, place[i]);
         }
     }
@@ -183,7 +178,7 @@ static void count_multilabel(const void *context, const submodi_tile *tile)
                                                 tile->codes + c * tile->stride, tile->width, &range,
                                                 list, &smallest);
             lower_smallest(h, c, smallest);
-            submodi_count_list(list, n, h->count[tile->thread] + c * table_size(h));
+            submodi_count_list(list, n, h->count[tile->thread] + c * submodi_table_size(h));
         }
     }
 }
@@ -233,7 +228,7 @@ static void count_all_rests(const submodi_histogram *h, size_t group)
             uint32_t low = smallest > first_bin(h) ? smallest : first_bin(h);
             uint32_t floor = h->floor[t * C + c];
             if (floor != SUBMODI_NO_BINS && floor > low) {
-                count_rest(h, t, c, low, floor, count + c * table_size(h));
+                count_rest(h, t, c, low, floor, count + c * submodi_table_size(h));
             }
         }
     }
@@ -252,7 +247,7 @@ bool submodi_histogram_count(const submodi_histogram *h, size_t group)
     /* All tables, also of threads that OpenMP may not have granted. */
 #pragma omp parallel for num_threads(h->batch->threads)
     for (int t = 0; t < h->batch->threads; t++) {
-        memset(h->count[t], 0, C * table_size(h) * sizeof *h->count[t]);
+        memset(h->count[t], 0, C * submodi_table_size(h) * sizeof *h->count[t]);
     }
     for (size_t c = 0; c < C; c++) {
         atomic_store_explicit(&h->smallest[c], h->how.K, memory_order_relaxed);
@@ -283,7 +278,7 @@ void submodi_histogram_add_to(const submodi_histogram *h, size_t group, size_t c
         for (size_t k = first_bin(h); k < K; k++) {
             double all = 0;
             for (int t = 0; t < h->batch->threads; t++) {
-                all += h->count[t][c * table_size(h) + kind * K + k];
+                all += h->count[t][c * submodi_table_size(h) + kind * K + k];
             }
             total[kind * K + k] += all;
             rest[kind] += all;
@@ -353,7 +348,7 @@ static void look_up_foreground(const submodi_histogram *h, const submodi_tile *t
     for (size_t i = 0; i < tile->n; i++) {
         if (tile->codes[i] < h->batch->rule.classes) {
             size_t c = (size_t)tile->codes[i];
-            tile->g[c * tile->stride + i] = table[c * table_size(h) + place[i]];
+            tile->g[c * tile->stride + i] = table[c * submodi_table_size(h) + place[i]];
         }
     }
 }
@@ -384,7 +379,7 @@ static void look_up_multilabel(const void *context, const submodi_tile *tile)
     const submodi_histogram *h = x->h;
     int32_t list[SUBMODI_LIST];
     for (size_t c = 0; c < h->batch->scores.classes; c++) {
-        const float *table = x->weights->table + c * table_size(h);
+        const float *table = x->weights->table + c * submodi_table_size(h);
         const float *v = tile->v + c * tile->stride;
         const int32_t *codes = tile->codes + c * tile->stride;
         float *g = tile->g + c * tile->stride;
@@ -404,149 +399,4 @@ void submodi_histogram_write(const submodi_histogram *h, size_t group,
     const looking x = {h, weights};
     visit_group(h, group, SUBMODI_AGAIN,
                 h->batch->multilabel ? look_up_multilabel : look_up_multiclass, &x);
-}
-
-/* ---- the range of the hinge ---- */
-
-static void raise_margin(const void *context, const submodi_tile *tile)
-{
-    float *of_thread = *(float *const *)context + tile->thread;
-    float largest = submodi_bins()->largest_error(tile->v, tile->codes, tile->width, 1.0F);
-    *of_thread = fmaxf(*of_thread, largest);
-}
-
-/* Into largest[0], by one number per thread. False when some score is bad. */
-static bool find_largest_margin(const submodi_batch *batch, float *largest)
-{
-    memset(largest, 0, (size_t)batch->threads * sizeof *largest);
-    bool good = submodi_visit(batch, 0, batch->scores.batch, 0, SUBMODI_LABELS | SUBMODI_SCORES,
-                              raise_margin, &largest);
-    for (int t = 1; t < batch->threads; t++) {
-        largest[0] = fmaxf(largest[0], largest[t]);
-    }
-    return good;
-}
-
-/* ---- the engine ---- */
-
-/* As many bins as were asked for, or as delta needs. For the hinge they cover a power of two above
- * all margins. */
-static submodi_binning choose_bins(const submodi_batch *batch, float largest)
-{
-    size_t given = batch->settings.bins;
-    uint32_t K = given ? (uint32_t)given : submodi_histogram_bins(batch->settings.delta);
-    bool hinge = batch->activation == SUBMODI_SCORE;
-    K *= hinge && largest > 0 && !given ? 2 : 1; /* the range may be twice the largest margin */
-    return (submodi_binning){.K = K,
-                             .scale = submodi_scale_for(K, hinge ? largest : 0),
-                             .bias = submodi_bias(batch),
-                             .drops_zero = hinge};
-}
-
-/* What is solved for: the tables of some groups, one after the other. */
-typedef struct solution {
-    size_t at_once; /* groups whose tables fit */
-    float *table;   /* at_once x classes x 2 K */
-    uint32_t *flat; /* at_once x classes */
-    double *total;  /* 2 K numbers per thread */
-    double *value;  /* per class */
-} solution;
-
-/* Several groups can be counted before the first gradient is written if their tables do not take
- * more memory than the scores. If that is all groups, a bad score is noticed in time. */
-static bool take_solution(const submodi_histogram *h, bool with_gradient, solution *s,
-                          submod_work *work)
-{
-    const submodi_batch *batch = h->batch;
-    size_t C = batch->scores.classes;
-    size_t per_group = submodi_times(batch->images_per_group, batch->scores.pixels);
-    size_t at_once = with_gradient ? submodi_times(batch->groups, per_group) / table_size(h) : 1;
-    s->at_once = at_once < 1 ? 1 : at_once < batch->groups ? at_once : batch->groups;
-    s->table = submodi_take(work, submodi_times(s->at_once, C), table_size(h) * sizeof *s->table);
-    s->flat = submodi_take(work, submodi_times(s->at_once, C), sizeof *s->flat);
-    s->total = submodi_take(work, (size_t)batch->threads, table_size(h) * sizeof *s->total);
-    s->value = submodi_take(work, C, sizeof *s->value);
-    return s->table && s->flat && s->total && s->value;
-}
-
-/* Weights of class c of a group from the counts just made, and its share of the loss. */
-static double solve_class(const submodi_histogram *h, size_t group, size_t c, double *total,
-                          float *table)
-{
-    size_t at = group * h->batch->scores.classes + c;
-    if (!(h->batch->coefficient[at] > 0)) {
-        memset(table, 0, table_size(h) * sizeof *table);
-        return 0;
-    }
-    memset(total, 0, table_size(h) * sizeof *total);
-    submodi_histogram_add_to(h, group, c, total);
-    return submodi_histogram_solve(total, h->batch->foreground[at], &h->how,
-                                   h->batch->coefficient[at], table);
-}
-
-static double solve_group(const submodi_histogram *h, size_t group, const solution *s)
-{
-    size_t C = h->batch->scores.classes;
-    size_t first = group % s->at_once * C;
-#pragma omp parallel for num_threads(h->batch->threads)
-    for (size_t c = 0; c < C; c++) {
-        double *total = s->total + (size_t)omp_get_thread_num() * table_size(h);
-        float *table = s->table + (first + c) * table_size(h);
-        s->value[c] = solve_class(h, group, c, total, table);
-        s->flat[first + c] = submodi_histogram_flat(table, h->how.K);
-    }
-    double loss = 0;
-    for (size_t c = 0; c < C; c++) {
-        loss += s->value[c];
-    }
-    return loss;
-}
-
-/* Groups first .. last - 1: all are counted and solved for, then all gradients are written. False
- * if some score is bad. */
-static bool do_groups(const submodi_histogram *h, const solution *s, size_t first, size_t last,
-                      double *loss, const submod_gradient *gradient)
-{
-    for (size_t g = first; g < last; g++) {
-        if (!submodi_histogram_count(h, g)) {
-            return false;
-        }
-        *loss += solve_group(h, g, s);
-    }
-    for (size_t g = first; gradient && g < last; g++) {
-        size_t at = (g - first) * h->batch->scores.classes;
-        submodi_weights weights = {s->table + at * table_size(h), s->flat + at, gradient};
-        submodi_histogram_write(h, g, &weights);
-    }
-    return true;
-}
-
-submod_status submodi_loss_histogram(submodi_batch *batch, double *loss,
-                                     const submod_gradient *gradient, submod_loss_info *info,
-                                     submod_work *work)
-{
-    submodi_histogram h = {.batch = batch, .prunes = true};
-    solution s;
-    bool hinge = batch->activation == SUBMODI_SCORE;
-    float *largest = submodi_take(work, (size_t)batch->threads, sizeof *largest);
-    if (!largest) {
-        return submodi_nomem(batch->who);
-    }
-    if (hinge && !find_largest_margin(batch, largest)) {
-        return submodi_batch_bad_score(batch);
-    }
-    h.how = choose_bins(batch, hinge ? largest[0] : 0);
-    if (!submodi_notes_take(batch, work) || !submodi_histogram_take(&h, true, work) ||
-        !take_solution(&h, gradient != NULL, &s, work)) {
-        return submodi_nomem(batch->who);
-    }
-    bool good = hinge || !gradient || s.at_once == batch->groups || submodi_scores_are_good(batch);
-    *loss = 0;
-    for (size_t g = 0; good && g < batch->groups; g += s.at_once) {
-        size_t last = batch->groups - g < s.at_once ? batch->groups : g + s.at_once;
-        good = do_groups(&h, &s, g, last, loss, gradient);
-    }
-    info->bins = h.how.K;
-    info->delta = 0.5 / (double)h.how.scale;
-    return good ? SUBMOD_OK : submodi_batch_bad_score(batch);
 }

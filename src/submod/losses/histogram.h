@@ -1,6 +1,6 @@
 /* The histogram engine from the inside: counting the errors of a group in bins, solving for the
- * weights of the bins, looking them up again. Shared by the loss of one batch (histogram.c) and by
- * datasets, whose counts live across batches (dataset.c). */
+ * weights of the bins, looking them up again. Shared by the loss of one batch (histogram_loss.c)
+ * and by datasets, whose counts live across batches (dataset.c). */
 #ifndef SUBMODI_LOSSES_HISTOGRAM_H
 #define SUBMODI_LOSSES_HISTOGRAM_H
 
@@ -37,6 +37,12 @@ typedef struct submodi_histogram {
     uint32_t *floor;            /* per tile and class: background bins below were not counted */
     uint32_t *place;            /* per pixel, if it has one class: the bin of its foreground */
 } submodi_histogram;
+
+/* Entries of the table of one class. */
+static inline size_t submodi_table_size(const submodi_histogram *h)
+{
+    return 2 * (size_t)h->how.K;
+}
 
 /* The weights of one group: what to look up. */
 typedef struct submodi_weights {

@@ -161,21 +161,12 @@ static double weigh_all(const uint64_t *record, size_t n, double P, int32_t larg
     return total;
 }
 
-static unsigned bit_length(uint64_t v)
-{
-    unsigned length = 0;
-    for (; v; v >>= 1) {
-        length++;
-    }
-    return length;
-}
-
 /* The bits of the keys. The foreground has no error below the limit of the background. */
 static unsigned key_bits(const submodi_rank_limits *l)
 {
     int32_t lowest = l->foreground > l->background ? l->foreground : l->background;
     lowest = lowest < l->largest ? lowest : l->largest;
-    return bit_length((uint64_t)(l->largest - lowest) << 1 | 1);
+    return submodi_bit_length((uint64_t)(l->largest - lowest) << 1 | 1);
 }
 
 static const uint64_t *sort(const ranking *x, size_t n, const submodi_rank_memory *memory,

@@ -1,7 +1,6 @@
-/* Columns of a tile: a few vectors of pixels with all their classes, done at once so that what is
- * summed up over the classes stays in registers. What the loops over columns share. */
-#ifndef SUBMODI_LOSSES_COLUMN_H
-#define SUBMODI_LOSSES_COLUMN_H
+/* What the loops over the rows of a tile share. */
+#ifndef SUBMODI_LOSSES_TILE_ROW_H
+#define SUBMODI_LOSSES_TILE_ROW_H
 
 #include "base/memory.h"
 #include "submod/losses/activation_loops.h"
