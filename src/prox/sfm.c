@@ -122,8 +122,8 @@ static void keep_best(search *f, const submodi_view *v, double value, size_t k)
     }
 }
 
-/* {s < 0} = {u > 0}: a piece where all u are above 0 is in every minimiser, one where they are below
- * in none. Any other holds 0, and its prefixes compete with the best set of all. */
+/* {s < 0} = {u > 0}: a piece where all u are above 0 is in every minimiser, one where they are
+ * below in none. Any other holds 0, and its prefixes compete with the best set of all. */
 static sight look_at(search *f, const submodi_view *v)
 {
     sight seen = {.share = (double)v->n / (double)f->n};

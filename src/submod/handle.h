@@ -31,8 +31,8 @@ typedef struct submodi_traits {
     bool modular;     /* gains depend on the element alone: no order, no sort needed */
     bool cardinality; /* F(A) = h(|A|) + w(A), h concave; modular ones (h = 0) too */
     submodi_minimize_parts *minimize_parts; /* NULL: call minimize part by part */
-    /* Minors of the same kind, that cost what their own elements cost. NULL: submodi_fn_minor, whose
-     * chains cost what those of F cost after base. */
+    /* Minors of the same kind, that cost what their own elements cost. NULL: submodi_fn_minor,
+     * whose chains cost what those of F cost after base. */
     submodi_make_minors *minors;
     bool based;   /* reset pushes elements: a copy of the state is cheaper */
     size_t depth; /* 0, and for a combination one more than the deepest of its parts */
@@ -104,7 +104,6 @@ submod_status submodi_fn_minimize(const submod_fn *fn, const int32_t *base, size
 submod_status submodi_fn_minimize_parts(const submod_fn *fn, const int32_t *order,
                                         const int32_t *rank, const submodi_part *parts,
                                         size_t nparts, const double *z, uint8_t *in);
-
 
 /* The function of one part of an order, as in submodi_make_minors, for any F. */
 submod_status submodi_fn_minor(const submod_fn *f, const int32_t *order, submodi_part part,

@@ -168,8 +168,8 @@ static submod_status make_functions(const layout *l, const submodi_wolfe *run,
 }
 
 /* All points of the corral, and that of the last look with weight 0. */
-static submod_status make_starts(const layout *l, const submodi_wolfe *run,
-                                 submodi_piece *children, size_t count)
+static submod_status make_starts(const layout *l, const submodi_wolfe *run, submodi_piece *children,
+                                 size_t count)
 {
     const submodi_vertices *v = &run->corral.points;
     for (size_t j = 0; j < count; j++) {

@@ -1,5 +1,5 @@
-/* Fujishige-Wolfe: one run on one function (min_norm.c), and the whole solver, which takes a problem
- * apart into pieces and runs on each (pieces.c). */
+/* Fujishige-Wolfe: one run on one function (min_norm.c), and the whole solver, which takes a
+ * problem apart into pieces and runs on each (pieces.c). */
 #ifndef SUBMODI_PROX_WOLFE_MIN_NORM_H
 #define SUBMODI_PROX_WOLFE_MIN_NORM_H
 

@@ -29,8 +29,8 @@ void submodi_piece_clear(submodi_piece *q);
 /* Frees fn and what it would start from. */
 void submodi_piece_forget_start(submodi_piece *q);
 
-/* Takes a run on the piece `parent` apart at its cuts. Reorders the parent's elements in sequence by
- * the order of the run. Writes the pieces that have two elements or more to children, *count of
+/* Takes a run on the piece `parent` apart at its cuts. Reorders the parent's elements in sequence
+ * by the order of the run. Writes the pieces that have two elements or more to children, *count of
  * them. On failure there are none. */
 submod_status submodi_divide(const submodi_piece *parent, const submodi_wolfe *run,
                              int32_t *sequence, submodi_piece *children, size_t *count,
@@ -38,7 +38,8 @@ submod_status submodi_divide(const submodi_piece *parent, const submodi_wolfe *r
 
 /* Pieces side by side: each has found its base, by elements of its own; ranks in none of them are
  * pieces of one element. *to becomes their base as a combination of orders of all n elements. With
- * c_j orders in piece j there are at most 1 + sum of (c_j - 1): a walk along all weights at once. */
+ * c_j orders in piece j there are at most 1 + sum of (c_j - 1): a walk along all weights at once.
+ */
 submod_status submodi_merge(const char *who, const submodi_piece *pieces, size_t count,
                             const int32_t *sequence, size_t n, submod_combination *to,
                             submod_work *work);

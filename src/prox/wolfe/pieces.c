@@ -7,8 +7,9 @@
  * The gap of the whole is the sum of the gaps of the pieces. Half of what the tolerance allows goes
  * to the pieces by the size of their own terms, half by their number of elements.
  *
- * When a limit is hit, the pieces that are still open get the mean of the greedy vectors that they
- * would have started from. A piece of one element needs no run: its base is the gain.
+ * When there are no more cycles, the pieces that are still open get the best point of what they
+ * start from; when there is no more time, the mean of it, which costs nothing. A piece of one
+ * element needs no run: its base is the gain.
  *
  * Cost of coming apart with k points: O(k n), the minors of F, and O(k^2 n) when the pieces start:
  * about as much as the k cycles that found the points. */
@@ -28,10 +29,10 @@ typedef struct solver {
     submod_work *work;
     size_t n;
     double deadline;
-    double allowance;   /* per element: lambda times the gap that it may leave */
-    int32_t *sequence;  /* the elements, piece by piece */
-    double *x, *u, *s;  /* of the piece that runs; room for n each */
-    double *out_u;      /* the results, by element */
+    double allowance;  /* per element: lambda times the gap that it may leave */
+    int32_t *sequence; /* the elements, piece by piece */
+    double *x, *u, *s; /* of the piece that runs; room for n each */
+    double *out_u;     /* the results, by element */
     double *out_s;
     submod_status outcome;
     submodi_piece *open; /* a stack */
@@ -68,8 +69,8 @@ static void keep(solver *d, submodi_piece *q)
     }
 }
 
-/* A lower bound for the size of the terms at the solution, |y|^2 / 2 + |s*|^2 / 2: s* is not farther
- * from s than sqrt(2 gap). */
+/* A lower bound for the size of the terms at the solution, |y|^2 / 2 + |s*|^2 / 2: s* is not
+ * farther from s than sqrt(2 gap). */
 static void set_allowance(solver *d, const submodi_projection *p)
 {
     double y2 = submodi_sums()->dot(p->y, p->y, p->n);
@@ -78,8 +79,8 @@ static void set_allowance(solver *d, const submodi_projection *p)
     d->allowance = d->problem->settings->tolerance / 2 * size / (double)d->n;
 }
 
-/* The base of an element alone in its piece is its gain. Until the other pieces are solved, u is the
- * best so far. The sequence is already in the order of the run. */
+/* The base of an element alone in its piece is its gain. Until the other pieces are solved, u is
+ * the best so far. The sequence is already in the order of the run. */
 static void settle_singles(solver *d, const submodi_piece *q, const submodi_wolfe *run)
 {
     const submodi_projection *p = &run->p;
@@ -146,6 +147,11 @@ static submod_status run(solver *d, submodi_piece *q, const submodi_prox_problem
     if (m.cut_count) {
         return come_apart(d, q, &m, work);
     }
+    if (status == SUBMOD_INACCURATE && q->count) {
+        /* Points of a larger problem can be nearly dependent here. Starts again without them. */
+        q->count = 0;
+        return run(d, q, problem, &(submodi_start){0}, work);
+    }
     d->outcome = status == SUBMOD_OK ? d->outcome : status;
     status = submodi_projection_finish(&m.p, &m.corral.points, d->u, d->s);
     if (status == SUBMOD_OK) {
@@ -165,11 +171,10 @@ static submodi_start start_of(const solver *d, const submodi_piece *q)
                                .points = q->points,
                                .known = q->known};
     }
-    return from && from->n == d->n
-               ? (submodi_start){.count = from->count,
-                                 .orders = from->orders,
-                                 .weights = from->weights}
-               : (submodi_start){0};
+    return from && from->n == d->n ? (submodi_start){.count = from->count,
+                                                     .orders = from->orders,
+                                                     .weights = from->weights}
+                                   : (submodi_start){0};
 }
 
 static submod_status solve_piece(solver *d, submodi_piece *q)
@@ -186,8 +191,8 @@ static submod_status solve_piece(solver *d, submodi_piece *q)
     for (size_t i = 0; i < n; i++) {
         d->x[i] = d->problem->x[d->sequence[q->part.begin + i]];
     }
-    submod_status status = q->fn ? SUBMOD_OK
-                                 : submodi_fn_minor(d->problem->fn, d->sequence, q->part, &q->fn);
+    submod_status status =
+        q->fn ? SUBMOD_OK : submodi_fn_minor(d->problem->fn, d->sequence, q->part, &q->fn);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -200,7 +205,7 @@ static submod_status solve_piece(solver *d, submodi_piece *q)
     return status;
 }
 
-/* After a limit: the mean of the known points, by their weights, is the base of the piece; if they
+/* Out of time: the mean of the known points, by their weights, is the base of the piece; if they
  * have none, the last point, which is known. u stays as it is. */
 static submod_status give_up(solver *d, submodi_piece *q)
 {
@@ -234,8 +239,7 @@ static submod_status give_up(solver *d, submodi_piece *q)
 
 static bool out_of_time(const solver *d)
 {
-    return d->outcome == SUBMOD_MAXITER || d->outcome == SUBMOD_TIMELIMIT ||
-           d->outcome == SUBMOD_CANCELLED;
+    return d->outcome == SUBMOD_TIMELIMIT || d->outcome == SUBMOD_CANCELLED;
 }
 
 static submod_status solve(solver *d)

@@ -17,15 +17,16 @@
 #include "prox/wolfe/vertices.h"
 
 /* What a watcher sees of a run: a greedy order, the gains along it, and the present base s by
- * element; gains and s in units of sigma. A run may be about one piece of a problem only (pieces.c):
- * its element i is sequence[begin + i] of the whole. */
+ * element; gains and s in units of sigma. A run may be about one piece of a problem only
+ * (pieces.c): its element i is sequence[begin + i] of the whole. */
 typedef struct submodi_view {
     size_t n;
     const int32_t *order;
     const double *gains;
     const double *s;
     double sigma;
-    const int32_t *sequence; /* the elements of the whole in the order of its pieces; NULL: 0, 1, .. */
+    const int32_t
+        *sequence; /* the elements of the whole in the order of its pieces; NULL: 0, 1, .. */
     size_t begin;
     double before;    /* F of the elements in the pieces before this one, minus F(empty) */
     double low, high; /* every entry of lambda u lies between them */
