@@ -21,7 +21,7 @@ typedef submod_status submodi_minimize_parts(const void *ctx, const int32_t *ord
 
 /* What F is on several disjoint parts of an order: A -> F(base + A) - F(base), base all that comes
  * before the part. Element i of fns[j] is order[parts[j].begin + i]. parts ascend. All or none: on
- * failure fns is left alone. */
+ * failure there is nothing to free. */
 typedef submod_status submodi_make_minors(const void *ctx, const int32_t *order,
                                           const submodi_part *parts, size_t nparts,
                                           submod_fn **fns);

@@ -151,7 +151,7 @@ static submod_status make_functions(const layout *l, const submodi_wolfe *run,
         return SUBMOD_OK;
     }
     submodi_part *parts = submodi_take(work, count, sizeof *parts);
-    submod_fn **fns = submodi_take(work, count, sizeof *fns);
+    submod_fn **fns = submodi_take(work, count, sizeof(submod_fn *));
     if (!parts || !fns) {
         return submodi_nomem(run->p.problem->who);
     }

@@ -125,10 +125,9 @@ static submod_status minors(const void *ctx, const int32_t *order, const submodi
     const shifted *s = ctx;
     submodi_scope scope;
     submod_work *work = submodi_scope_open(&scope, NULL);
-    submod_fn **plain = submodi_take(work, nparts, sizeof *plain);
-    submod_fn **made = submodi_take(work, nparts, sizeof *made);
+    submod_fn **plain = submodi_take(work, nparts, sizeof(submod_fn *));
     double *w = submodi_take(work, s->fn->n, sizeof *w);
-    submod_status status = plain && made && w
+    submod_status status = plain && w
                                ? s->fn->traits.minors(s->fn->ctx, order, parts, nparts, plain)
                                : submodi_nomem(who);
     size_t count = status == SUBMOD_OK ? nparts : 0;
@@ -137,13 +136,11 @@ static submod_status minors(const void *ctx, const int32_t *order, const submodi
         for (size_t i = parts[done].begin; i < parts[done].end; i++) {
             w[i] = s->w[order[i]];
         }
-        status = submod_fn_add_modular(plain[done], w + parts[done].begin, &made[done]);
+        status = submod_fn_add_modular(plain[done], w + parts[done].begin, &fns[done]);
     }
     submodi_fn_free_all(plain, count);
-    if (status == SUBMOD_OK) {
-        memcpy(fns, made, nparts * sizeof *fns);
-    } else {
-        submodi_fn_free_all(made, done);
+    if (status != SUBMOD_OK) {
+        submodi_fn_free_all(fns, done);
     }
     submodi_scope_close(&scope);
     return status;

@@ -191,8 +191,7 @@ static submod_status minors(const void *ctx, const int32_t *order, const submodi
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, NULL);
     double *L = submodi_take(w, l->n * l->n, sizeof *L);
-    submod_fn **made = submodi_take(w, nparts, sizeof *made);
-    submod_status status = L && made ? SUBMOD_OK : submodi_nomem(who);
+    submod_status status = L ? SUBMOD_OK : submodi_nomem(who);
     for (size_t i = 0; status == SUBMOD_OK && i < l->n; i++) {
         for (size_t j = 0; j < l->n; j++) {
             double entry = l->K[(size_t)order[i] * l->n + (size_t)order[j]];
@@ -202,12 +201,10 @@ static submod_status minors(const void *ctx, const int32_t *order, const submodi
     status = status ? status : cholesky(L, l->n, l->n);
     size_t done = 0;
     for (; status == SUBMOD_OK && done < nparts; done += status == SUBMOD_OK) {
-        status = minor_of(L, l->n, parts[done], &made[done]);
+        status = minor_of(L, l->n, parts[done], &fns[done]);
     }
-    if (status == SUBMOD_OK) {
-        memcpy(fns, made, nparts * sizeof *fns);
-    } else {
-        submodi_fn_free_all(made, done);
+    if (status != SUBMOD_OK) {
+        submodi_fn_free_all(fns, done);
     }
     submodi_scope_close(&scope);
     return status;

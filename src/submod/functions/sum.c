@@ -280,22 +280,18 @@ static submod_status minors(const void *ctx, const int32_t *order, const submodi
     const sum *s = ctx;
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, NULL);
-    submod_fn **made = submodi_take(w, submodi_times(s->count, nparts), sizeof *made);
-    submod_fn **of_part = submodi_take(w, s->count, sizeof *of_part);
-    submod_fn **sums = submodi_take(w, nparts, sizeof *sums);
+    submod_fn **made = submodi_take(w, submodi_times(s->count, nparts), sizeof(submod_fn *));
+    submod_fn **of_part = submodi_take(w, s->count, sizeof(submod_fn *));
     double *coefficient = submodi_take(w, s->count, sizeof *coefficient);
     submod_status status =
-        made && of_part && sums && coefficient ? SUBMOD_OK : submodi_nomem("minors of a sum");
+        made && of_part && coefficient ? SUBMOD_OK : submodi_nomem("minors of a sum");
     size_t terms = 0;
     for (; status == SUBMOD_OK && terms < s->count; terms += status == SUBMOD_OK) {
         const submod_fn *f = s->terms[terms].fn;
         status = f->traits.minors(f->ctx, order, parts, nparts, made + terms * nparts);
     }
-    status = status ? status : sums_of_minors(s, made, nparts, of_part, coefficient, sums);
+    status = status ? status : sums_of_minors(s, made, nparts, of_part, coefficient, fns);
     submodi_fn_free_all(made, terms * nparts);
-    if (status == SUBMOD_OK) {
-        memcpy(fns, sums, nparts * sizeof *fns);
-    }
     submodi_scope_close(&scope);
     return status;
 }
