@@ -97,40 +97,86 @@ static bool find_extremes(const search *f, const int32_t *order, const double *g
            (large == f->n || s[order[large]] * sigma > gap);
 }
 
-/* Fujishige-Wolfe calls this with every greedy order, which goes from the smallest to the largest
- * s. Keeps the best prefix of all orders. Returns true when the gap is small enough. */
-static bool watch(void *ctx, const int32_t *order, const double *gains, const double *s,
-                  double sigma)
+/* What one greedy order says about its piece (all of F, if the problem is in one piece), in F's own
+ * units. */
+typedef struct sight {
+    double value; /* of the best set known, within the piece */
+    double dual;  /* sum of min(s_i, 0) */
+    double size;  /* sum of |s_i| */
+    double share; /* of the elements */
+} sight;
+
+/* Keeps the best prefix: the elements of all pieces before, and the first k of this one. */
+static void keep_best(search *f, const submodi_view *v, double value, size_t k)
 {
-    search *f = ctx;
+    if (!(value < f->value)) {
+        return;
+    }
+    f->value = value;
+    memset(f->best, 0, f->n);
+    for (size_t i = 0; i < v->begin; i++) {
+        f->best[v->sequence[i]] = 1;
+    }
+    for (size_t i = 0; i < k; i++) {
+        f->best[v->sequence[v->begin + (size_t)v->order[i]]] = 1;
+    }
+}
+
+/* {s < 0} = {u > 0}: a piece where all u are above 0 is in every minimiser, one where they are
+ * below in none. Any other holds 0, and its prefixes compete with the best set of all. */
+static sight look_at(search *f, const submodi_view *v)
+{
+    sight seen = {.share = (double)v->n / (double)f->n};
     double sum = 0;
     double lowest = 0;
-    double size = 0;
     double size_of_gains = 0;
-    double dual = 0;
     size_t best = 0;
-    for (size_t k = 0; k < f->n; k++) {
-        sum += gains[k];
-        size_of_gains += fabs(gains[k]);
-        size += fabs(s[k]);
-        dual += fmin(s[k], 0);
+    for (size_t k = 0; k < v->n; k++) {
+        sum += v->gains[k];
+        size_of_gains += fabs(v->gains[k]);
+        seen.size += fabs(v->s[k]) * v->sigma;
+        seen.dual += fmin(v->s[k], 0) * v->sigma;
         best = sum < lowest ? k + 1 : best;
         lowest = fmin(sum, lowest);
     }
-    f->scale = fmax(f->scale, size_of_gains * sigma);
-    if (lowest * sigma < f->value) {
-        f->value = lowest * sigma;
-        for (size_t k = 0; k < f->n; k++) {
-            f->best[order[k]] = k < best;
-        }
+    keep_best(f, v, v->before + lowest * v->sigma, best);
+    f->scale = v->n == f->n ? fmax(f->scale, size_of_gains * v->sigma) : f->scale;
+    seen.value = v->low >= 0 ? sum * v->sigma : v->high <= 0 ? 0 : f->value - v->before;
+    return seen;
+}
+
+/* Whether the signs of s are those of the solution, and clear enough to prove which elements belong
+ * to all minimisers and which to none. */
+static bool signs_are_clear(const submodi_view *v)
+{
+    double low = fmax(v->low, 0) / v->sigma;
+    double high = fmin(v->high, 0) / v->sigma;
+    bool clear = true;
+    for (size_t i = 0; i < v->n; i++) {
+        clear &= (v->low < 0 || -v->s[i] >= low / 2) && (v->high > 0 || -v->s[i] <= high / 2);
     }
-    double gap = f->value - dual * sigma;
-    if (close_enough(f, gap, size * sigma)) {
+    return clear;
+}
+
+/* Fujishige-Wolfe calls this with every greedy order, which goes from the smallest to the largest
+ * s. Returns true when the gap is small enough; that of a piece, for its share of the elements. */
+static bool watch(void *ctx, const submodi_view *v)
+{
+    search *f = ctx;
+    sight seen = look_at(f, v);
+    double gap = seen.value - seen.dual;
+    if (v->n < f->n) {
+        bool whole = f->settings->integer_valued && !f->extremes;
+        double allowed = f->settings->tolerance * (fabs(f->value) * seen.share + seen.size) +
+                         margin(f) * seen.share;
+        return gap <= fmax(allowed, whole ? 0.99 * seen.share : 0) && signs_are_clear(v);
+    }
+    if (close_enough(f, gap, seen.size)) {
         return true;
     }
     size_t attained[EXTREMES];
     return f->settings->integer_valued && gap < 1 &&
-           (!f->extremes || find_extremes(f, order, gains, s, sigma, gap, attained));
+           (!f->extremes || find_extremes(f, v->order, v->gains, v->s, v->sigma, gap, attained));
 }
 
 /* Finds the base as the projection of 0: the prox of 0 for lambda = 1 is -s. */

@@ -19,11 +19,22 @@ typedef submod_status submodi_minimize_parts(const void *ctx, const int32_t *ord
                                              const int32_t *rank, const submodi_part *parts,
                                              size_t nparts, const double *z, uint8_t *in);
 
+/* What F is on several disjoint parts of an order: A -> F(base + A) - F(base), base all that comes
+ * before the part. Element i of fns[j] is order[parts[j].begin + i]. parts ascend. All or none: on
+ * failure there is nothing to free. */
+typedef submod_status submodi_make_minors(const void *ctx, const int32_t *order,
+                                          const submodi_part *parts, size_t nparts,
+                                          submod_fn **fns);
+
 /* What is known about a function beyond its callbacks. */
 typedef struct submodi_traits {
     bool modular;     /* gains depend on the element alone: no order, no sort needed */
     bool cardinality; /* F(A) = h(|A|) + w(A), h concave; modular ones (h = 0) too */
     submodi_minimize_parts *minimize_parts; /* NULL: call minimize part by part */
+    /* Minors of the same kind, that cost what their own elements cost. NULL: submodi_fn_minor,
+     * whose chains cost what those of F cost after base. */
+    submodi_make_minors *minors;
+    bool based;   /* reset pushes elements: a copy of the state is cheaper */
     size_t depth; /* 0, and for a combination one more than the deepest of its parts */
 } submodi_traits;
 
@@ -93,5 +104,16 @@ submod_status submodi_fn_minimize(const submod_fn *fn, const int32_t *base, size
 submod_status submodi_fn_minimize_parts(const submod_fn *fn, const int32_t *order,
                                         const int32_t *rank, const submodi_part *parts,
                                         size_t nparts, const double *z, uint8_t *in);
+
+/* The function of one part of an order, as in submodi_make_minors, for any F. */
+submod_status submodi_fn_minor(const submod_fn *f, const int32_t *order, submodi_part part,
+                               submod_fn **fn);
+/* Frees the first count functions. */
+static inline void submodi_fn_free_all(submod_fn *const *fns, size_t count)
+{
+    for (size_t j = 0; j < count; j++) {
+        submod_fn_free(fns[j]);
+    }
+}
 
 #endif

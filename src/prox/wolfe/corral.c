@@ -83,12 +83,15 @@ static void centre(submodi_corral *c, size_t k)
     }
 }
 
-/* While there is one point, any kappa will do. Takes the scale from the second one. */
+/* While there is one point, any kappa will do. Takes the scale from the second one, unless both are
+ * the origin up to rounding, and so the same: 1 then makes them dependent. */
 static void choose_kappa(submodi_corral *c, double squared)
 {
-    const double *row = submodi_vertices_row(&c->points, 0);
-    double first = submodi_sums()->dot(row, row, c->points.n);
-    c->kappa = squared + first > 0 ? squared + first : 1;
+    const submodi_vertices *v = &c->points;
+    const double *row = submodi_vertices_row(v, 0);
+    double first = submodi_sums()->dot(row, row, v->n);
+    double rounding = 0x1p-92 * submodi_sums()->dot(v->origin, v->origin, v->n); /* (64 eps)^2 */
+    c->kappa = squared + first > rounding ? squared + first : 1;
     c->factor.k = 0;
     submodi_factor_append(&c->factor, first + c->kappa, c->r[0]);
 }

@@ -21,8 +21,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "prox/combination.h"
-#include "prox/wolfe/corral.h"
 
 /* A step should make r equal over the corral. If more than this share of the difference is left,
  * the factor is bad. */
@@ -30,15 +28,6 @@ static const double drift_allowed = 1e-4;
 /* The method ends after this many cycles in a row without progress, each followed by a new
  * factor. */
 enum { FAILURES = 3 };
-
-typedef struct wolfe {
-    submodi_projection p;
-    submodi_corral corral;
-    double *before;      /* s before the cycle */
-    double levelled;     /* the difference in r that the last step had to remove */
-    size_t next_renewal; /* the factor is not renewed for drift before this iteration */
-    unsigned failures;   /* cycles without progress, in a row */
-} wolfe;
 
 static void measure_t(submodi_projection *p)
 {
@@ -48,56 +37,70 @@ static void measure_t(submodi_projection *p)
 }
 
 /* Moves s to the best point of the corral. */
-static void settle(wolfe *m)
+static void settle(submodi_wolfe *m)
 {
     submodi_corral_settle(&m->corral);
     submodi_vertices_combine(&m->corral.points, m->p.s);
 }
 
-static submod_status add_order(wolfe *m, const int32_t *order, double weight)
+static bool is_known(const submodi_start *from, size_t k)
+{
+    return from->known && from->known[k];
+}
+
+/* The greedy vector of start k, by element, in p->vertex. */
+static submod_status find_point(submodi_projection *p, const submodi_start *from, size_t k)
+{
+    if (!is_known(from, k)) {
+        return submodi_projection_chain(p, from->orders + k * p->n, p->vertex);
+    }
+    for (size_t i = 0; i < p->n; i++) {
+        p->vertex[i] = from->points[k * p->n + i] / p->sigma;
+    }
+    return SUBMOD_OK;
+}
+
+static submod_status add_point(submodi_wolfe *m, const double *point, const int32_t *order,
+                               double weight)
 {
     submodi_projection *p = &m->p;
     submodi_vertices *points = &m->corral.points;
-    submod_status status = submodi_projection_chain(p, order, p->vertex);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    submodi_corral_result added = submodi_corral_add(
-        &m->corral, &(submodi_candidate){.point = p->vertex, .order = order}, p->t, p->work);
+    submodi_candidate new = {.point = point, .order = order};
+    submodi_corral_result added = submodi_corral_add(&m->corral, &new, p->t, p->work);
     if (added == SUBMODI_CORRAL_ADDED) {
         points->weights[points->count - 1] += weight;
     }
     return added == SUBMODI_CORRAL_NO_MEMORY ? submodi_nomem(p->problem->who) : SUBMOD_OK;
 }
 
-/* Begins with the greedy vector of x, or with the orders of the caller's combination, as far as
- * they are independent and limits allow. Their weights are a first guess. */
-static submod_status start(wolfe *m)
+/* Adds the points that are independent, as far as limits allow. */
+static submod_status add_starts(submodi_wolfe *m, const submodi_start *from)
 {
     submodi_projection *p = &m->p;
-    const submod_combination *from = p->problem->settings->combination;
-    m->before = submodi_take(p->work, p->n, sizeof *m->before);
-    if (!m->before || !submodi_corral_init(&m->corral, p->n, p->s, from != NULL, p->work)) {
-        return submodi_nomem(p->problem->who);
-    }
-    measure_t(p);
-    bool warm = from && from->n == p->n && from->count > 0;
     submod_status status = SUBMOD_OK;
-    for (size_t k = 0; warm && status == SUBMOD_OK && k < from->count; k++) {
+    for (size_t k = 0; status == SUBMOD_OK && k < from->count; k++) {
         if (m->corral.points.count > 0 && submodi_projection_limit(p) != SUBMOD_OK) {
             break;
         }
-        if (from->weights[k] > 0) {
-            status = add_order(m, from->orders + k * from->n, from->weights[k]);
+        if (from->weights[k] > 0 || is_known(from, k)) {
+            status = find_point(p, from, k);
+            status = status ? status
+                            : add_point(m, p->vertex, from->orders + k * p->n, from->weights[k]);
         }
     }
-    if (!warm) {
-        status =
-            submodi_corral_add(&m->corral, &(submodi_candidate){.point = p->s, .order = p->order},
-                               p->t, p->work) == SUBMODI_CORRAL_ADDED
-                ? SUBMOD_OK
-                : submodi_nomem(p->problem->who);
+    return status;
+}
+
+/* Begins with the points of the caller, or with the greedy vector of x. */
+submod_status submodi_wolfe_start(submodi_wolfe *m, const submodi_start *from)
+{
+    submodi_projection *p = &m->p;
+    m->before = submodi_take(p->work, p->n, sizeof *m->before);
+    if (!m->before || !submodi_corral_init(&m->corral, p->n, p->s, true, p->work)) {
+        return submodi_nomem(p->problem->who);
     }
+    measure_t(p);
+    submod_status status = from->count ? add_starts(m, from) : add_point(m, p->s, p->order, 1);
     if (status == SUBMOD_OK) {
         submodi_vertices_normalise(&m->corral.points);
         submodi_vertices_combine(&m->corral.points, p->s);
@@ -109,7 +112,7 @@ static submod_status start(wolfe *m)
 }
 
 /* |t|^2 before minus |t|^2 now, computed from the change of s so that it does not cancel. */
-static double progress(const wolfe *m)
+static double progress(const submodi_wolfe *m)
 {
     const submodi_projection *p = &m->p;
     double sum = 0;
@@ -120,7 +123,7 @@ static double progress(const wolfe *m)
 }
 
 /* Adds the greedy vertex and settles. *stuck: s came no closer to lambda x. */
-static submod_status major_cycle(wolfe *m, bool *stuck)
+static submod_status major_cycle(submodi_wolfe *m, bool *stuck)
 {
     submodi_projection *p = &m->p;
     submodi_corral *c = &m->corral;
@@ -151,14 +154,28 @@ static submod_status major_cycle(wolfe *m, bool *stuck)
     return SUBMOD_OK;
 }
 
-/* Cycles until the projection is good, a limit is hit or nothing moves any more. */
-static submod_status run(wolfe *m)
+/* Whether enough of the problem comes apart. */
+static bool comes_apart(submodi_wolfe *m)
+{
+    size_t n = m->p.n;
+    size_t count = m->cuts ? submodi_level_cuts(&m->p, m->cuts) : 0;
+    size_t largest = 0;
+    for (size_t j = 0; j <= count; j++) {
+        size_t begin = j ? m->cuts[j - 1].rank : 0;
+        size_t end = j < count ? m->cuts[j].rank : n;
+        largest = end - begin > largest ? end - begin : largest;
+    }
+    m->cut_count = largest <= n - n / 8 ? count : 0;
+    return m->cut_count > 0;
+}
+
+submod_status submodi_wolfe_run(submodi_wolfe *m)
 {
     for (;;) {
         bool done;
         bool stuck;
         submod_status status = submodi_projection_look(&m->p, &done);
-        if (done) {
+        if (done || comes_apart(m)) {
             return status;
         }
         status = major_cycle(m, &stuck);
@@ -177,43 +194,4 @@ static submod_status run(wolfe *m)
             settle(m);
         }
     }
-}
-
-static submod_status finish(wolfe *m, submod_status status, double *u, double *s)
-{
-    submod_status written = submodi_projection_finish(&m->p, &m->corral.points, u, s);
-    m->p.info->minor_cycles = m->corral.minor_cycles;
-    return written == SUBMOD_OK ? status : written;
-}
-
-submod_status submodi_min_norm(const submodi_prox_problem *problem, submodi_watch *watch,
-                               void *watch_ctx, double *u, double *s, submod_prox_info *info,
-                               submod_work *work)
-{
-    wolfe m = {0};
-    submodi_scope scope;
-    submod_work *w = submodi_scope_open(&scope, work);
-    submod_status status = submodi_projection_start(&m.p, problem, watch, watch_ctx, info, w);
-    status = status ? status : start(&m);
-    if (status == SUBMOD_OK) {
-        status = run(&m);
-        if (status >= 0) {
-            status = finish(&m, status, u, s);
-        }
-    }
-    submodi_scope_close(&scope);
-    return status;
-}
-
-/* Greedy vectors are all that these methods ask of F. */
-bool submodi_can_any(const submod_fn *fn)
-{
-    (void)fn;
-    return true;
-}
-
-submod_status submodi_prox_min_norm(const submodi_prox_problem *problem, double *u, double *s,
-                                    submod_prox_info *info, submod_work *work)
-{
-    return submodi_min_norm(problem, NULL, NULL, u, s, info, work);
 }

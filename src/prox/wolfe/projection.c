@@ -52,7 +52,11 @@ static submod_status chain(submodi_projection *p, const int32_t *order)
 {
     const submod_fn *fn = p->problem->fn;
     p->info->oracle_calls++;
-    return submodi_fn_greedy(fn, p->state, order, p->gains);
+    if (!p->fresh) {
+        return submodi_fn_greedy(fn, p->state, order, p->gains);
+    }
+    memcpy(p->state, p->fresh, submodi_fn_state_size(fn));
+    return submodi_fn_chain(fn, p->state, order, p->n, p->gains);
 }
 
 /* Divides the gains by sigma and writes them to vertex, by element. */
@@ -78,6 +82,16 @@ submod_status submodi_projection_chain(submodi_projection *p, const int32_t *ord
     return status == SUBMOD_OK ? to_vertex(p, order, vertex) : status;
 }
 
+static submod_status prepare_state(submodi_projection *p)
+{
+    const submod_fn *fn = p->problem->fn;
+    if (!fn->traits.based) {
+        return SUBMOD_OK;
+    }
+    p->fresh = submodi_take(p->work, submodi_fn_state_size(fn), 1);
+    return p->fresh ? submodi_fn_reset(fn, p->fresh) : submodi_nomem(p->problem->who);
+}
+
 submod_status submodi_projection_start(submodi_projection *p, const submodi_prox_problem *problem,
                                        submodi_watch *watch, void *watch_ctx,
                                        submod_prox_info *info, submod_work *work)
@@ -86,6 +100,7 @@ submod_status submodi_projection_start(submodi_projection *p, const submodi_prox
                               .n = problem->fn->n,
                               .sigma = 1,
                               .gap = INFINITY,
+                              .view = {.low = -INFINITY, .high = INFINITY},
                               .work = work,
                               .watch = watch,
                               .watch_ctx = watch_ctx,
@@ -101,7 +116,8 @@ submod_status submodi_projection_start(submodi_projection *p, const submodi_prox
     if (!submodi_all_finite(p->y, p->n)) {
         return submodi_fail(SUBMOD_ENUMERIC, "%s: lambda x overflows", problem->who);
     }
-    submod_status status = sort(p, p->y);
+    submod_status status = prepare_state(p);
+    status = status ? status : sort(p, p->y);
     status = status ? status : chain(p, p->order);
     if (status != SUBMOD_OK) {
         return status;
@@ -160,7 +176,7 @@ static bool close_enough(const submodi_projection *p)
 {
     double size = (squared_length(p->y, p->n) + squared_length(p->s, p->n)) / 2;
     double rounding = 64 * DBL_EPSILON * DBL_EPSILON * p->largest;
-    return fabs(p->gap) <= p->problem->settings->tolerance * size + rounding;
+    return fabs(p->gap) <= p->problem->settings->tolerance * size + p->allowance + rounding;
 }
 
 submod_status submodi_projection_limit(const submodi_projection *p)
@@ -169,6 +185,16 @@ submod_status submodi_projection_limit(const submodi_projection *p)
         return SUBMOD_TIMELIMIT;
     }
     return submodi_cancelled() ? SUBMOD_CANCELLED : SUBMOD_OK;
+}
+
+static bool watched_enough(submodi_projection *p)
+{
+    p->view.n = p->n;
+    p->view.order = p->order;
+    p->view.gains = p->gains;
+    p->view.s = p->s;
+    p->view.sigma = p->sigma;
+    return p->watch && p->watch(p->watch_ctx, &p->view);
 }
 
 submod_status submodi_projection_look(submodi_projection *p, bool *done)
@@ -184,7 +210,7 @@ submod_status submodi_projection_look(submodi_projection *p, bool *done)
         return status;
     }
     measure_vertex(p);
-    bool enough = p->watch && p->watch(p->watch_ctx, p->order, p->gains, p->s, p->sigma);
+    bool enough = watched_enough(p);
     improve_primal(p);
     if (enough || close_enough(p)) {
         return SUBMOD_OK;

@@ -16,10 +16,24 @@
 #include "prox/solver.h"
 #include "prox/wolfe/vertices.h"
 
-/* Is called with every greedy order, the gains along it, and the present base s by element; gains
- * and s in units of sigma. Returns true to end the solver with SUBMOD_OK. */
-typedef bool submodi_watch(void *ctx, const int32_t *order, const double *gains, const double *s,
-                           double sigma);
+/* What a watcher sees of a run: a greedy order, the gains along it, and the present base s by
+ * element; gains and s in units of sigma. A run may be about one piece of a problem only
+ * (pieces.c): its element i is sequence[begin + i] of the whole. */
+typedef struct submodi_view {
+    size_t n;
+    const int32_t *order;
+    const double *gains;
+    const double *s;
+    double sigma;
+    const int32_t
+        *sequence; /* the elements of the whole in the order of its pieces; NULL: 0, 1, .. */
+    size_t begin;
+    double before;    /* F of the elements in the pieces before this one, minus F(empty) */
+    double low, high; /* every entry of lambda u lies between them */
+} submodi_view;
+
+/* Returns true to end the run with SUBMOD_OK. */
+typedef bool submodi_watch(void *ctx, const submodi_view *view);
 
 typedef struct submodi_projection {
     const submodi_prox_problem *problem;
@@ -36,12 +50,16 @@ typedef struct submodi_projection {
     double *best_g;  /* its greedy vector, by element */
     double gap;      /* of best_t and s */
     double largest;  /* squared length of the longest greedy vector so far */
+    /* May be changed after the start. */
+    double deadline;
+    double allowance;  /* a gap that is good enough, in units of sigma^2; 0 */
+    submodi_view view; /* for the watcher; the looks fill its first fields */
     /* private */
     void *state;
+    void *fresh; /* a copy of the state after reset, where that costs less than a reset; or NULL */
     double *gains, *fit;
     submodi_pool *pools;
     submod_work *work;
-    double deadline;
     submodi_watch *watch;
     void *watch_ctx;
     submod_prox_info *info;

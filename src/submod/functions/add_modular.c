@@ -118,6 +118,34 @@ static submod_status minimize_parts(const void *ctx, const int32_t *order, const
     return status;
 }
 
+static submod_status minors(const void *ctx, const int32_t *order, const submodi_part *parts,
+                            size_t nparts, submod_fn **fns)
+{
+    static const char who[] = "minors of a function plus a modular one";
+    const shifted *s = ctx;
+    submodi_scope scope;
+    submod_work *work = submodi_scope_open(&scope, NULL);
+    submod_fn **plain = submodi_take(work, nparts, sizeof(submod_fn *));
+    double *w = submodi_take(work, s->fn->n, sizeof *w);
+    submod_status status = plain && w
+                               ? s->fn->traits.minors(s->fn->ctx, order, parts, nparts, plain)
+                               : submodi_nomem(who);
+    size_t count = status == SUBMOD_OK ? nparts : 0;
+    size_t done = 0;
+    for (; status == SUBMOD_OK && done < nparts; done += status == SUBMOD_OK) {
+        for (size_t i = parts[done].begin; i < parts[done].end; i++) {
+            w[i] = s->w[order[i]];
+        }
+        status = submod_fn_add_modular(plain[done], w + parts[done].begin, &fns[done]);
+    }
+    submodi_fn_free_all(plain, count);
+    if (status != SUBMOD_OK) {
+        submodi_fn_free_all(fns, done);
+    }
+    submodi_scope_close(&scope);
+    return status;
+}
+
 /* sum = w plus the weights that `inner` adds already; false: it overflows. */
 static bool merge(const shifted *inner, const double *w, double *sum)
 {
@@ -165,5 +193,6 @@ submod_status submod_fn_add_modular(const submod_fn *f, const double *w, submod_
     submodi_traits traits = f->traits;
     traits.depth++;
     traits.minimize_parts = traits.minimize_parts ? minimize_parts : NULL;
+    traits.minors = traits.minors ? minors : NULL;
     return submodi_fn_new("add_modular", f->n, &ops, &traits, s, fn);
 }

@@ -151,6 +151,80 @@ static submod_status eval(const void *ctx, const int32_t *set, size_t k, double 
     return status;
 }
 
+/* A log-det function of n elements whose matrix has yet to be filled in. */
+static logdet *new_logdet(size_t n)
+{
+    logdet *l = submodi_alloc(sizeof *l + n * n * sizeof *l->K, 1);
+    if (l) {
+        l->n = n;
+    }
+    return l;
+}
+
+static submod_status logdet_of(logdet *l, submod_fn **fn);
+
+/* K restricted to one part and given all before it is the Schur complement: C C', C the part's
+ * square on the diagonal of the factor of all of K. */
+static submod_status minor_of(const double *L, size_t n, submodi_part part, submod_fn **fn)
+{
+    size_t k = part.end - part.begin;
+    const double *C = L + part.begin * n + part.begin;
+    logdet *l = new_logdet(k);
+    if (!l) {
+        return submodi_nomem("minors of a logdet function");
+    }
+    cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (int)k, (int)k, 1, C, (int)n, 0, l->K,
+                (int)k);
+    for (size_t i = 0; i < k; i++) {
+        for (size_t j = 0; j < i; j++) {
+            l->K[j * k + i] = l->K[i * k + j];
+        }
+    }
+    return logdet_of(l, fn);
+}
+
+static submod_status minors(const void *ctx, const int32_t *order, const submodi_part *parts,
+                            size_t nparts, submod_fn **fns)
+{
+    static const char who[] = "minors of a logdet function";
+    const logdet *l = ctx;
+    submodi_scope scope;
+    submod_work *w = submodi_scope_open(&scope, NULL);
+    double *L = submodi_take(w, l->n * l->n, sizeof *L);
+    submod_status status = L ? SUBMOD_OK : submodi_nomem(who);
+    for (size_t i = 0; status == SUBMOD_OK && i < l->n; i++) {
+        for (size_t j = 0; j < l->n; j++) {
+            double entry = l->K[(size_t)order[i] * l->n + (size_t)order[j]];
+            L[i * l->n + j] = j <= i ? entry : 0;
+        }
+    }
+    status = status ? status : cholesky(L, l->n, l->n);
+    size_t done = 0;
+    for (; status == SUBMOD_OK && done < nparts; done += status == SUBMOD_OK) {
+        status = minor_of(L, l->n, parts[done], &fns[done]);
+    }
+    if (status != SUBMOD_OK) {
+        submodi_fn_free_all(fns, done);
+    }
+    submodi_scope_close(&scope);
+    return status;
+}
+
+/* The handle; takes over l. */
+static submod_status logdet_of(logdet *l, submod_fn **fn)
+{
+    size_t n = l->n;
+    submod_fn_ops ops = {.eval = eval,
+                         .state_size =
+                             sizeof(factor) + (n + n * n) * sizeof(double) + n * sizeof(int32_t),
+                         .reset = reset,
+                         .push = push,
+                         .gain = gain,
+                         .chain = chain,
+                         .destroy = submodi_free};
+    return submodi_fn_new("logdet", n, &ops, &(submodi_traits){.minors = minors}, l, fn);
+}
+
 /* Up to rounding, relative to the diagonal: |K_ij| <= sqrt(K_ii K_jj) if K is positive definite. */
 static submod_status require_symmetric(const char *who, const double *K, size_t n)
 {
@@ -197,10 +271,9 @@ submod_status submod_fn_logdet(size_t n, const double *K, submod_fn **fn)
         return status;
     }
     size_t matrix = n * n * sizeof(double);
-    logdet *l = submodi_alloc(sizeof *l + matrix, 1);
+    logdet *l = new_logdet(n);
     double *test = submodi_alloc(matrix, 1);
     if (l && test) {
-        l->n = n;
         copy_symmetric(l->K, K, n);
         memcpy(test, l->K, matrix);
         status = cholesky(test, n, n);
@@ -212,13 +285,5 @@ submod_status submod_fn_logdet(size_t n, const double *K, submod_fn **fn)
         submodi_free(l);
         return status;
     }
-    submod_fn_ops ops = {.eval = eval,
-                         .state_size =
-                             sizeof(factor) + (n + n * n) * sizeof(double) + n * sizeof(int32_t),
-                         .reset = reset,
-                         .push = push,
-                         .gain = gain,
-                         .chain = chain,
-                         .destroy = submodi_free};
-    return submodi_fn_new("logdet", n, &ops, NULL, l, fn);
+    return logdet_of(l, fn);
 }

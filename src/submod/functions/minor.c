@@ -182,6 +182,8 @@ static submod_status new_minor(const char *who, const char *name, const submod_f
     submodi_traits traits = f->traits;
     traits.depth++;
     traits.minimize_parts = NULL;
+    traits.minors = NULL;
+    traits.based = nbase > 0;
     return submodi_fn_new(name, n, &ops, &traits, m, fn);
 }
 
@@ -242,4 +244,17 @@ submod_status submod_fn_contract(const submod_fn *f, const int32_t *elements, si
     }
     return new_minor(who, "contract", f, copy_of(elements, k), k, base_value,
                      complement(f->n, elements, k), f->n - k, fn);
+}
+
+submod_status submodi_fn_minor(const submod_fn *f, const int32_t *order, submodi_part part,
+                               submod_fn **fn)
+{
+    double base_value;
+    submod_status status = submodi_fn_eval(f, order, part.begin, &base_value);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    size_t k = part.end - part.begin;
+    return new_minor("minor", "minor", f, copy_of(order, part.begin), part.begin, base_value,
+                     copy_of(order + part.begin, k), k, fn);
 }

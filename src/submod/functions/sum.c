@@ -252,16 +252,62 @@ static sum *collect(submod_fn *const *f, const double *coefficient, size_t count
     return fits ? s : NULL;
 }
 
+static submod_status new_sum(const char *who, const char *name, submod_fn *const *f,
+                             const double *coefficient, size_t count, submod_fn **fn);
+
+/* The sum of the minors of the terms. made is by terms, then by parts. */
+static submod_status sums_of_minors(const sum *s, submod_fn *const *made, size_t nparts,
+                                    submod_fn **of_part, double *coefficient, submod_fn **fns)
+{
+    submod_status status = SUBMOD_OK;
+    size_t done = 0;
+    for (; status == SUBMOD_OK && done < nparts; done += status == SUBMOD_OK) {
+        for (size_t i = 0; i < s->count; i++) {
+            of_part[i] = made[i * nparts + done];
+            coefficient[i] = s->terms[i].coefficient;
+        }
+        status = new_sum("minors of a sum", "sum", of_part, coefficient, s->count, &fns[done]);
+    }
+    if (status != SUBMOD_OK) {
+        submodi_fn_free_all(fns, done);
+    }
+    return status;
+}
+
+static submod_status minors(const void *ctx, const int32_t *order, const submodi_part *parts,
+                            size_t nparts, submod_fn **fns)
+{
+    const sum *s = ctx;
+    submodi_scope scope;
+    submod_work *w = submodi_scope_open(&scope, NULL);
+    submod_fn **made = submodi_take(w, submodi_times(s->count, nparts), sizeof(submod_fn *));
+    submod_fn **of_part = submodi_take(w, s->count, sizeof(submod_fn *));
+    double *coefficient = submodi_take(w, s->count, sizeof *coefficient);
+    submod_status status =
+        made && of_part && coefficient ? SUBMOD_OK : submodi_nomem("minors of a sum");
+    size_t terms = 0;
+    for (; status == SUBMOD_OK && terms < s->count; terms += status == SUBMOD_OK) {
+        const submod_fn *f = s->terms[terms].fn;
+        status = f->traits.minors(f->ctx, order, parts, nparts, made + terms * nparts);
+    }
+    status = status ? status : sums_of_minors(s, made, nparts, of_part, coefficient, fns);
+    submodi_fn_free_all(made, terms * nparts);
+    submodi_scope_close(&scope);
+    return status;
+}
+
 /* What the terms have in common; depth is that of the deepest. */
 static submodi_traits common_traits(const sum *s, bool *all_tied)
 {
-    submodi_traits t = {.modular = true, .cardinality = true};
+    submodi_traits t = {.modular = true, .cardinality = true, .minors = minors};
     *all_tied = true;
     for (size_t i = 0; i < s->count; i++) {
         const submod_fn *f = s->terms[i].fn;
         *all_tied = *all_tied && f->ops.tied;
         t.modular = t.modular && f->traits.modular;
         t.cardinality = t.cardinality && f->traits.cardinality;
+        t.minors = f->traits.minors ? t.minors : NULL;
+        t.based = t.based || f->traits.based;
         t.depth = f->traits.depth > t.depth ? f->traits.depth : t.depth;
     }
     return t;

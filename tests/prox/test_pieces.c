@@ -1,0 +1,430 @@
+/* Fujishige-Wolfe piece by piece: the cuts that a run proves, the minors, the bases side by side,
+ * and what happens when something ends in between. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "allocations.h"
+#include "prox/combination.h"
+#include "prox/wolfe/level_cuts.h"
+#include "prox/wolfe/piece.h"
+#include "support.h"
+
+enum { N = 8, LARGE = 60 };
+
+static submod_prox_settings wolfe(double tolerance)
+{
+    submod_prox_settings settings = submod_prox_defaults();
+    settings.method = SUBMOD_PROX_MIN_NORM;
+    settings.tolerance = tolerance;
+    return settings;
+}
+
+/* The log-det of a kernel of random points on a line: neighbours interact. */
+static submod_fn *kernel(size_t n, submod_rng *rng)
+{
+    double *at = malloc(n * sizeof *at), *K = malloc(n * n * sizeof *K);
+    submod_fn *fn = NULL;
+    for (size_t i = 0; i < n; i++) {
+        at[i] = submod_rng_uniform(rng) * (double)n / 4;
+    }
+    for (size_t i = 0; i < n * n; i++) {
+        K[i] = exp(-pow(at[i / n] - at[i % n], 2)) + (i % (n + 1) == 0 ? 0.1 : 0);
+    }
+    ck_assert_ok(submod_fn_logdet(n, K, &fn));
+    free(at);
+    free(K);
+    return fn;
+}
+
+/* The same function, nested so deep that no minor of it can be made: its runs never come apart. */
+static submod_fn *in_one_piece(const submod_fn *fn)
+{
+    double *zero = calloc(submod_fn_size(fn), sizeof *zero);
+    submod_fn *deep = submod_fn_share(fn);
+    for (submod_status status = SUBMOD_OK; status == SUBMOD_OK;) {
+        submod_fn *next = NULL;
+        status = strcmp(submod_fn_name(deep), "add_modular") == 0
+                     ? submod_fn_scale(deep, 1, &next)
+                     : submod_fn_add_modular(deep, zero, &next);
+        if (status == SUBMOD_OK) {
+            submod_fn_free(deep);
+            deep = next;
+        }
+    }
+    free(zero);
+    return deep;
+}
+
+/* Whether A is the only minimiser of F(B) - sum over B of (y - alpha), over all subsets. */
+static int only_minimiser(const double *F, uint32_t A, const double *y, double alpha)
+{
+    double at[2] = {0, INFINITY}; /* of A, and the lowest of all others */
+    for (uint32_t B = 0; B < UINT32_C(1) << N; B++) {
+        double value = F[B] - F[0];
+        for (size_t i = 0; i < N; i++) {
+            value -= (B >> i & 1) != 0 ? y[i] - alpha : 0;
+        }
+        at[0] = B == A ? value : at[0];
+        at[1] = B == A ? at[1] : fmin(at[1], value);
+    }
+    return at[0] < at[1];
+}
+
+/* p->s = a random mean of greedy vectors. */
+static void random_base(submodi_projection *p, submod_rng *rng)
+{
+    double sum[N] = {0}, total = 0;
+    for (size_t k = 0; k < 1 + submod_rng_below(rng, 3); k++) {
+        int32_t order[N];
+        double weight = submod_rng_uniform(rng) + 0.01;
+        random_order(rng, order, N);
+        ck_assert_ok(submodi_projection_chain(p, order, p->vertex));
+        for (size_t i = 0; i < N; i++) {
+            sum[i] += weight * p->vertex[i];
+        }
+        total += weight;
+    }
+    for (size_t i = 0; i < N; i++) {
+        p->s[i] = sum[i] / total;
+    }
+}
+
+/* Any base proves cuts, not only those on the way of a run. */
+START_TEST(cuts_are_level_sets)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 1);
+    size_t proved = 0;
+    for (size_t f = 0; f < family_count; f++) {
+        for (int repeat = 0; repeat < 20; repeat++) {
+            submod_fn *fn = families[f].make(N, &rng);
+            double *F = subset_values(fn), x[N];
+            submod_prox_settings settings = wolfe(0);
+            submod_prox_info info = {0};
+            submodi_projection p;
+            submodi_cut cuts[N];
+            submodi_scope scope;
+            bool done;
+            random_vector(&rng, x, N, repeat % 2);
+            submodi_prox_problem problem = {
+                .who = "test", .fn = fn, .x = x, .lambda = 1 + repeat, .settings = &settings};
+            submod_work *w = submodi_scope_open(&scope, NULL);
+            ck_assert_ok(submodi_projection_start(&p, &problem, NULL, NULL, &info, w));
+            random_base(&p, &rng);
+            ck_assert_int_ge(submodi_projection_look(&p, &done), 0);
+            size_t count = submodi_level_cuts(&p, cuts);
+            for (size_t j = 0; j < count; j++) {
+                uint32_t A = 0;
+                double y[N];
+                for (size_t r = 0; r < N; r++) {
+                    A |= r < cuts[j].rank ? UINT32_C(1) << p.order[r] : 0;
+                    y[r] = p.y[r] * p.sigma;
+                }
+                ck_assert(only_minimiser(F, A, y, cuts[j].level * p.sigma));
+            }
+            proved += count;
+            submodi_scope_close(&scope);
+            free(F);
+            submod_fn_free(fn);
+        }
+    }
+    ck_assert_uint_gt(proved, 500);
+}
+END_TEST
+
+/* Minors of the same kind are those of the definition. */
+START_TEST(minors_by_definition)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 2);
+    size_t native = 0;
+    for (size_t f = 0; f < family_count; f++) {
+        submod_fn *fn = families[f].make(N, &rng);
+        int32_t order[N];
+        const submodi_part parts[] = {{0, 2}, {2, 3}, {4, N}};
+        submod_fn *minors[3];
+        random_order(&rng, order, N);
+        for (size_t j = 0; j < 3; j++) {
+            ck_assert_ok(submodi_fn_minor(fn, order, parts[j], &minors[j]));
+        }
+        for (int kind = 0; kind < (fn->traits.minors ? 2 : 1); kind++) {
+            if (kind) {
+                submodi_fn_free_all(minors, 3);
+                ck_assert_ok(fn->traits.minors(fn->ctx, order, parts, 3, minors));
+                native++;
+            }
+            for (size_t j = 0; j < 3; j++) {
+                size_t begin = parts[j].begin, k = parts[j].end - begin;
+                int32_t all[N], own[N];
+                double base, value, wanted, empty;
+                memcpy(all, order, begin * sizeof *all);
+                ck_assert_uint_eq(submod_fn_size(minors[j]), k);
+                ck_assert_ok(submod_fn_eval(fn, all, begin, &base));
+                ck_assert_ok(submod_fn_eval(minors[j], own, 0, &empty));
+                for (uint32_t mask = 0; mask < UINT32_C(1) << k; mask++) {
+                    size_t count = subset_elements(mask, own);
+                    for (size_t i = 0; i < count; i++) {
+                        all[begin + i] = order[begin + (size_t)own[i]];
+                    }
+                    ck_assert_ok(submod_fn_eval(minors[j], own, count, &value));
+                    ck_assert_ok(submod_fn_eval(fn, all, begin + count, &wanted));
+                    ck_assert_near(value - empty, wanted - base, 1e-12 * (1 + fabs(wanted)));
+                }
+            }
+        }
+        submodi_fn_free_all(minors, 3);
+        submod_fn_free(fn);
+    }
+    ck_assert_uint_ge(native, 1);
+}
+END_TEST
+
+/* Pieces and one long run come to the same point; the pieces are certified by eval alone, and need
+ * fewer cycles in all. */
+START_TEST(pieces_against_one_run)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 3);
+    submod_combination *c = NULL;
+    size_t cycles[2] = {0};
+    ck_assert_ok(submod_combination_create(&c));
+    for (int repeat = 0; repeat < 8; repeat++) {
+        submod_fn *fn =
+            repeat % 2 ? kernel(LARGE, &rng) : families[(size_t)repeat].make(LARGE, &rng);
+        submod_fn *whole = in_one_piece(fn);
+        double x[LARGE], u[2][LARGE], s[2][LARGE], lambda = exp(submod_rng_normal(&rng));
+        submod_prox_settings settings = wolfe(1e-12);
+        submod_prox_info info[2];
+        submod_certificate_report report;
+        random_vector(&rng, x, LARGE, repeat % 3 == 0);
+        ck_assert_int_ge(submod_prox(whole, x, lambda, u[1], s[1], &settings, &info[1], NULL), 0);
+        ck_assert_ok(submod_combination_set(c, 0, 0, NULL, NULL));
+        settings.combination = c;
+        ck_assert_ok(submod_prox(fn, x, lambda, u[0], s[0], &settings, &info[0], NULL));
+        ck_assert_ok(submod_certificate_check(fn, x, lambda, u[0], s[0], c, &report));
+        ck_assert(report.base_error <= 1e-11);
+        ck_assert_near(report.gap, info[0].gap, 1e-10 * (1 + fabs(info[0].primal)));
+        for (size_t i = 0; i < LARGE; i++) {
+            double error = sqrt(2 / lambda * (fmax(info[0].gap, 0) + fmax(info[1].gap, 0)));
+            ck_assert_near(u[0][i], u[1][i], 2 * error + 1e-8);
+        }
+        for (int k = 0; k < 2; k++) {
+            cycles[k] += info[k].iterations;
+        }
+        submod_fn_free(fn);
+        submod_fn_free(whole);
+    }
+    ck_assert_uint_lt(2 * cycles[0], cycles[1]);
+    submod_combination_free(c);
+}
+END_TEST
+
+/* Limits in the middle of pieces: what is returned is a base with its gap. Then the flag, and the
+ * clock. */
+START_TEST(limits_between_pieces)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 4);
+    submod_fn *fn = kernel(LARGE, &rng);
+    submod_combination *c = NULL;
+    double x[LARGE], u[LARGE], s[LARGE], first = 0;
+    submod_prox_settings settings = wolfe(1e-12);
+    submod_status status = SUBMOD_MAXITER;
+    submod_prox_info info = {0};
+    ck_assert_ok(submod_combination_create(&c));
+    random_vector(&rng, x, LARGE, 0);
+    settings.combination = c;
+    for (size_t limit = 1; status != SUBMOD_OK; limit++) {
+        submod_certificate_report report;
+        settings.max_iterations = limit;
+        ck_assert_ok(submod_combination_set(c, 0, 0, NULL, NULL));
+        status = submod_prox(fn, x, 1, u, s, &settings, &info, NULL);
+        ck_assert(status == SUBMOD_OK || status == SUBMOD_MAXITER);
+        ck_assert_uint_le(info.iterations, limit);
+        ck_assert_ok(submod_certificate_check(fn, x, 1, u, s, c, &report));
+        ck_assert(report.base_error <= 1e-11);
+        ck_assert_near(report.gap, info.gap, 1e-10 * (1 + fabs(info.primal)));
+        first = limit == 1 ? info.gap : first;
+        ck_assert(info.gap <= first);
+    }
+    ck_assert_uint_gt(info.iterations, 10);
+    settings.max_iterations = 0;
+    settings.time_limit = 1e-9;
+    ck_assert_ok(submod_combination_set(c, 0, 0, NULL, NULL));
+    ck_assert_int_eq(submod_prox(fn, x, 1, u, s, &settings, &info, NULL), SUBMOD_TIMELIMIT);
+    settings.time_limit = 0;
+    const volatile int stop = 1;
+    submod_set_cancel_flag(&stop);
+    ck_assert_int_eq(submod_prox(fn, x, 1, u, s, &settings, &info, NULL), SUBMOD_CANCELLED);
+    submod_set_cancel_flag(NULL);
+    ck_assert(info.gap >= 0 && isfinite(info.gap));
+    submod_combination_free(c);
+    submod_fn_free(fn);
+}
+END_TEST
+
+/* All values tie, and the solution is one block: no level set lies between, and none is claimed. */
+START_TEST(one_block_stays_whole)
+{
+    enum { PAIRS = LARGE * (LARGE - 1) / 2 };
+    int32_t tail[PAIRS], head[PAIRS];
+    double weight[PAIRS], x[LARGE] = {0}, u[LARGE], s[LARGE];
+    submod_rng rng;
+    submod_rng_seed(&rng, 5);
+    size_t m = 0;
+    for (int32_t i = 0; i < LARGE; i++) {
+        for (int32_t j = 0; j < i; j++, m++) {
+            tail[m] = i;
+            head[m] = j;
+            weight[m] = 1;
+        }
+    }
+    for (int repeat = 0; repeat < 2; repeat++) { /* equal x, and x that the cut makes equal */
+        submod_fn *fn = NULL;
+        submod_prox_settings settings = wolfe(1e-10);
+        submod_prox_info info;
+        double mean = 0;
+        ck_assert_ok(submod_fn_cut(LARGE, m, tail, head, weight, 0, &fn));
+        for (size_t i = 0; i < LARGE; i++) {
+            x[i] = repeat ? submod_rng_normal(&rng) : 3;
+            mean += x[i] / LARGE;
+        }
+        ck_assert_ok(submod_prox(fn, x, 1, u, s, &settings, &info, NULL));
+        for (size_t i = 0; i < LARGE; i++) {
+            ck_assert_near(u[i], mean, 1e-3);
+        }
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
+/* |A|^2 is supermodular, and so is the product below; |A| mod 2 is neither. */
+static submod_status not_submodular(const void *ctx, const int32_t *set, size_t k, double *value)
+{
+    int kind = *(const int *)ctx;
+    double sum = 0;
+    for (size_t i = 0; i < k; i++) {
+        sum += 1 + set[i];
+    }
+    *value = kind == 0 ? (double)(k * k) : kind == 1 ? sum * sum : (double)(k % 2) * sum;
+    return SUBMOD_OK;
+}
+
+/* They end, and whoever reports success has a gap that is as small as it says. */
+START_TEST(not_submodular_functions)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 6);
+    for (int kind = 0; kind < 3; kind++) {
+        for (int repeat = 0; repeat < 10; repeat++) {
+            submod_fn *fn = NULL;
+            submod_fn_ops ops = {.struct_size = sizeof ops, .eval = not_submodular};
+            double x[N], u[N], s[N];
+            submod_prox_settings settings = wolfe(1e-10);
+            submod_prox_info info;
+            settings.max_iterations = 500;
+            random_vector(&rng, x, N, repeat % 2);
+            ck_assert_ok(submod_fn_custom(N, &ops, &kind, &fn));
+            submod_status status = submod_prox(fn, x, 2, u, s, &settings, &info, NULL);
+            ck_assert(status >= 0);
+            double size = 0, f;
+            for (size_t i = 0; i < N; i++) {
+                size += 2 * x[i] * x[i] + s[i] * s[i] / 2;
+            }
+            ck_assert_ok(submod_lovasz(fn, u, &f, NULL, NULL, NULL, NULL));
+            for (size_t i = 0; i < N; i++) {
+                f += (u[i] - x[i]) * (u[i] - x[i]);
+            }
+            ck_assert_near(info.primal, f, 1e-9 * (1 + fabs(f)));
+            ck_assert(status != SUBMOD_OK || fabs(info.gap) <= 1e-9 * (1 + size));
+            submod_fn_free(fn);
+        }
+    }
+}
+END_TEST
+
+/* Minimisation in pieces: against all subsets, with weights that spread the elements out. */
+START_TEST(minima_of_pieces)
+{
+    enum { TWELVE = 12 };
+    submod_rng rng;
+    submod_rng_seed(&rng, 7);
+    for (size_t f = 0; f < family_count; f++) {
+        for (int repeat = 0; repeat < 4; repeat++) {
+            submod_fn *fn = families[f].make(TWELVE, &rng), *moved = NULL;
+            double w[TWELVE], s[TWELVE];
+            uint8_t small[2][TWELVE], large[2][TWELVE];
+            submod_sfm_settings settings = submod_sfm_defaults();
+            submod_sfm_info info[2];
+            submod_combination *c = NULL;
+            random_vector(&rng, w, TWELVE, 0);
+            for (size_t i = 0; i < TWELVE; i++) {
+                w[i] *= exp((double)repeat - 2);
+            }
+            ck_assert_ok(submod_fn_add_modular(fn, w, &moved));
+            ck_assert_ok(submod_combination_create(&c));
+            settings.combination = c;
+            settings.method = SUBMOD_SFM_MIN_NORM;
+            ck_assert_ok(submod_sfm(moved, small[0], large[0], s, &settings, &info[0], NULL));
+            ck_assert_uint_eq(submod_combination_size(c), TWELVE);
+            settings.method = SUBMOD_SFM_EXHAUSTIVE;
+            ck_assert_ok(submod_sfm(moved, small[1], large[1], NULL, &settings, &info[1], NULL));
+            double *F = subset_values(moved), scale = value_scale(F, TWELVE);
+            ck_assert_near(info[0].value, info[1].value, 1e-9 * scale);
+            ck_assert(worst_excess(F, TWELVE, s) <= 1e-11 * scale);
+            ck_assert(info[0].gap >= -1e-11 * scale && info[0].gap <= 1e-8 * scale);
+            if (info[0].extremes_proved) {
+                ck_assert_mem_eq(small[0], small[1], TWELVE);
+                ck_assert_mem_eq(large[0], large[1], TWELVE);
+            }
+            free(F);
+            submod_combination_free(c);
+            submod_fn_free(moved);
+            submod_fn_free(fn);
+        }
+    }
+}
+END_TEST
+
+/* Every allocation fails once, also those between pieces; nothing is left, outputs untouched. */
+START_TEST(allocations_fail)
+{
+    enum { FEW = 14 };
+    submod_rng rng;
+    ck_assert_ok(submod_set_allocator(&counting_allocator));
+    submod_status status = SUBMOD_ENOMEM;
+    for (long allowed = 0; status != SUBMOD_OK; allowed++) {
+        submod_combination *c = NULL;
+        double x[FEW], u[FEW] = {7}, s[FEW] = {7};
+        submod_prox_settings settings = wolfe(1e-10);
+        submod_rng_seed(&rng, 8);
+        allocations.left = -1;
+        submod_fn *fn = kernel(FEW, &rng), *twice = NULL, *moved = NULL;
+        submod_fn *terms[] = {fn, fn};
+        random_vector(&rng, x, FEW, 0);
+        ck_assert_ok(submod_fn_sum(terms, NULL, 2, &twice));
+        ck_assert_ok(submod_fn_add_modular(twice, x, &moved));
+        ck_assert_ok(submod_combination_create(&c));
+        settings.combination = c;
+        ck_assert_int_lt(allowed, 10000);
+        allocations.left = allowed;
+        status = submod_prox(moved, x, 1, u, s, &settings, NULL, NULL);
+        ck_assert(status == SUBMOD_OK || status == SUBMOD_ENOMEM);
+        ck_assert(status == SUBMOD_OK || (u[0] == 7 && s[0] == 7));
+        submod_combination_free(c);
+        submod_fn_free(moved);
+        submod_fn_free(twice);
+        submod_fn_free(fn);
+        ck_assert_int_eq(allocations.live, 0);
+    }
+    ck_assert_ok(submod_set_allocator(NULL));
+}
+END_TEST
+
+int main(void)
+{
+    return RUN_TESTS("pieces", cuts_are_level_sets, minors_by_definition, pieces_against_one_run,
+                     limits_between_pieces, one_block_stays_whole, not_submodular_functions,
+                     minima_of_pieces, allocations_fail);
+}
