@@ -126,6 +126,7 @@ static inline double leading_half(double x)
     return x;
 }
 
+/* u and s of a run of k entries at one level. */
 static inline void write_run(size_t k, const double *restrict x, double level, double g,
                              double mean, double rest, double lambda, double *restrict u,
                              double *restrict s)
