@@ -6,9 +6,9 @@
 1. F(A) = sqrt|A|: the prox is an isotonic regression along the order of x. scikit-learn has the
    regression; NumPy sorts for it. libsubmod's time includes its own sort and its certificate (the
    gap of what it returns, another sort), the peer's has no counterpart of the latter.
-2. Total variation on a chain, min 1/2 |u - x|^2 + w sum |u_i - u_i+1|: proxTV (taut string) against
-   what libsubmod does with the cut of a path (dynamic programming, and the certificate again), and
-   against its decomposition, which is made for any graph.
+2. Total variation on a chain, min 1/2 |u - x|^2 + sum of w_i |u_i - u_i+1|: proxTV's taut string
+   against that of libsubmod with its certificate, for one weight, random weights and values that
+   tie; and against its decomposition, which is made for any graph. One thread each.
 
 Each line: seconds of both (the best of some runs), the largest difference of the two results, and
 by how much the objective of ours is above theirs (negative: ours is lower), relative.
@@ -70,7 +70,7 @@ def sqrt_objective(u, x, lam):
 
 
 def tv_objective(u, x, weight):
-    return float(weight * np.sum(np.abs(np.diff(u))) + np.sum((u - x) ** 2) / 2)
+    return float(np.sum(weight * np.abs(np.diff(u))) + np.sum((u - x) ** 2) / 2)
 
 
 def line(name, n, ours, theirs, objective):
@@ -99,18 +99,35 @@ def sqrt_line(lib, work, n, rng):
     return line("sqrt / scikit-learn", n, ours, theirs, lambda u: sqrt_objective(u, x, lam))
 
 
-def tv_line(lib, work, n, rng, name="1-D TV / proxTV", method="auto"):
-    x, weight = signal(n, rng), 1.0
+def tv_line(lib, work, n, rng, kind="", method="auto", name=None):
+    """kind: "weighted", "tied", both or neither."""
+    x = signal(n, rng)
+    x = np.round(4 * x) / 4 if "tied" in kind else x
+    weight = rng.uniform(0.2, 1.8, n - 1) if "weighted" in kind else np.ones(n - 1)
     vertices = np.arange(n, dtype=np.int32)
     edges = np.stack([vertices[:-1], vertices[1:]], 1)
-    fn = lib.submod.Function.cut(n, edges, np.full(n - 1, weight))
+    fn = lib.submod.Function.cut(n, edges, weight)
     ours = timed(lambda: lib.prox(fn, x, 1.0, method, work))
-    theirs = timed(lambda: prox_tv.tv1_1d(x, weight))
-    return line(name, n, ours, theirs, lambda u: tv_objective(u, x, weight))
+    peer = prox_tv.tv1w_1d if "weighted" in kind else prox_tv.tv1_1d
+    theirs = timed(lambda: peer(x, weight if "weighted" in kind else 1.0))
+    label = name or f"1-D TV / proxTV {kind}".strip()
+    return line(label, n, ours, theirs, lambda u: tv_objective(u, x, weight))
+
+
+def weighted_line(lib, work, n, rng):
+    return tv_line(lib, work, n, rng, "weighted")
+
+
+def tied_line(lib, work, n, rng):
+    return tv_line(lib, work, n, rng, "tied")
+
+
+def weighted_tied_line(lib, work, n, rng):
+    return tv_line(lib, work, n, rng, "weighted tied")
 
 
 def decomposed_line(lib, work, n, rng):
-    return tv_line(lib, work, n, rng, "  by decomposition", "decomposition")
+    return tv_line(lib, work, n, rng, method="decomposition", name="  by decomposition")
 
 
 def main():
@@ -125,15 +142,16 @@ def main():
     cases = QUICK if options.quick else CASES
     version = importlib.metadata.version("prox_tv")
     print(f"libsubmod {lib.submod.version()}, scikit-learn {sklearn.__version__}, proxTV {version}")
-    print(f"{'problem':22}{'n':>9}{'ours s':>11}{'peer s':>11}{'ratio':>8}", end="")
+    print(f"{'problem':30}{'n':>9}{'ours s':>11}{'peer s':>11}{'ratio':>8}", end="")
     print(f"{'max |diff|':>12}{'objective':>11}{'gap':>10}")
     lines = []
-    for kind, make in (("sqrt", sqrt_line), ("tv", tv_line), ("tv", decomposed_line)):
+    chains = (tv_line, weighted_line, tied_line, weighted_tied_line, decomposed_line)
+    for kind, make in (("sqrt", sqrt_line), *(("tv", make) for make in chains)):
         for n in cases[kind]:
             r = make(lib, work, n, rng)
             lines.append(r)
             ratio = r["seconds"] / r["peer_seconds"]
-            print(f"{r['problem']:22}{n:>9}{r['seconds']:>11.5f}{r['peer_seconds']:>11.5f}", end="")
+            print(f"{r['problem']:30}{n:>9}{r['seconds']:>11.5f}{r['peer_seconds']:>11.5f}", end="")
             print(f"{ratio:>8.2f}{r['difference']:>12.1e}{r['objective_above']:>11.1e}", end="")
             print(f"{r['gap']:>10.1e}")
     if options.json:

@@ -8,7 +8,8 @@
  *                     + (F - s)(V) u_pi_n .
  *
  * Inside a block of equal entries nothing is then added and subtracted again. For s in B(F) every
- * term is >= 0, and (F - s)(V) = 0. Cost: O(n); a sort and a chain if the method left no f(u).
+ * term is >= 0, and (F - s)(V) = 0. Cost: O(n); if the method left no f(u), a pass over the edges
+ * of a cut (cut_extension.c), or a sort and a chain.
  */
 #include "prox/gap.h"
 
@@ -17,6 +18,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "prox/cut_extension.h"
 #include <submod/lovasz.h>
 
 /* Returns f(v) - <s, v>. *size: what its rounding error is relative to. v itself has a rounding
@@ -43,11 +45,15 @@ static inline double argument(const submodi_prox_problem *p, double u)
     return p->settings->hinge ? fmax(u, 0) : u;
 }
 
-/* Finds the extension with a sort, for methods that did not leave it. */
+/* Finds the extension, for methods that did not leave it. */
 static submod_status find_extension(const submodi_prox_problem *p, const double *u, const double *s,
                                     submodi_extension *f, submod_work *work)
 {
     size_t n = p->fn->n;
+    if (submodi_is_cut(p->fn) && !p->settings->hinge) {
+        submodi_cut_extension(p->fn, u, s, p->lambda, f);
+        return SUBMOD_OK;
+    }
     double *v = submodi_take(work, n, sizeof *v);
     double *g = submodi_take(work, n, sizeof *g);
     int32_t *order = submodi_take(work, n, sizeof *order);

@@ -82,6 +82,7 @@ static void destroy(void *ctx)
     submodi_cut *c = ctx;
     submodi_free(c->start);
     submodi_free(c->neighbours);
+    submodi_paths_free(c->paths);
     submodi_free(c);
 }
 
@@ -92,6 +93,7 @@ static submodi_cut *allocate(size_t n, size_t m)
         return NULL;
     }
     c->n = n;
+    c->paths = NULL;
     c->start = submodi_alloc(n + 2, sizeof *c->start);
     c->neighbours = submodi_alloc(m, 2 * sizeof *c->neighbours);
     if (!c->start || !c->neighbours) {
@@ -153,6 +155,10 @@ submod_status submod_fn_cut(size_t n, size_t m, const int32_t *tail, const int32
         return submodi_nomem(who);
     }
     build_lists(c, m, tail, head, weight, directed);
+    if (!submodi_cut_find_paths(c)) {
+        destroy(c);
+        return submodi_nomem(who);
+    }
     submod_fn_ops ops = {.eval = eval,
                          .state_size = n,
                          .reset = reset,
