@@ -177,12 +177,14 @@ static void halve(submodi_levels *l, const block *b, bracket *r)
     tighten(r, above, k0 + (first && !above), k1 + (!first && !above));
 }
 
-/* Finds u of a block, starting from the foreground that it has so far. */
+/* Finds u of a block, starting from the foreground that it has so far. What belongs to the level
+ * before is not looked at: if the block wants it, the two will be pooled. */
 static double settle(submodi_levels *l, const block *b)
 {
     submodi_level *level = b->level;
-    bracket r = {0, l->fg.count, 0, l->fg.count};
-    size_t k0 = level->fg_begin;
+    size_t taken = level == l->level ? 0 : level[-1].fg_end;
+    bracket r = {taken, l->fg.count, taken, l->fg.count};
+    size_t k0 = within(level->fg_begin, taken, l->fg.count);
     size_t k1 = level->fg_end > k0 ? level->fg_end : k0;
     double u = level_with(l, b, k0, k1);
     for (int steps = 0;; steps++) {
@@ -223,12 +225,22 @@ static size_t end_of_run(const submodi_levels *l, size_t first)
     return end;
 }
 
-/* Whether the block at level u has no foreground, so that it would begin and end at k. Mostly
- * true. */
-static bool fits(const submodi_levels *l, const block *b, double u, size_t k)
+/* Moves *k to where foreground of the block could begin, and *u to its level with no foreground at
+ * all. Returns whether it has none indeed. Mostly true. */
+static bool pass_foreground(submodi_levels *l, const block *b, double *u, uint32_t *k)
 {
-    return (k == l->fg.count || l->fg.value[k] <= u + b->t_end) &&
-           (k == 0 || l->fg.value[k - 1] > u + b->t_begin);
+    const double *value = l->fg.value;
+    const size_t count = l->fg.count;
+    size_t at = *k;
+    *u = level_with(l, b, at, at);
+    while (at < count && value[at] > *u + b->t_begin) {
+        at++;
+        *u = level_with(l, b, at, at);
+    }
+    bool alone =
+        (at == count || value[at] <= *u + b->t_end) && (at == 0 || value[at - 1] > *u + b->t_begin);
+    *k = alone ? (uint32_t)at : *k;
+    return alone;
 }
 
 /* Adds a level for the run [first, end), searching its foreground near that of the level before.
@@ -241,8 +253,9 @@ static double push(submodi_levels *l, size_t first, size_t end, double before, d
     *level = (submodi_level){.first = (uint32_t)first, .fg_begin = near, .fg_end = near};
     block b = open_next(l, level, end, *per_U);
     *per_U = b.per_U_end;
-    double u = level_with(l, &b, near, near);
-    if (fits(l, &b, u, near)) {
+    double u;
+    if (pass_foreground(l, &b, &u, &near)) {
+        level->fg_begin = level->fg_end = near;
         return u;
     }
     if (l->count > 1) { /* at u = before, its foreground begins where the last one ended */
@@ -285,28 +298,22 @@ static double sum_from(const submodi_point_list *list, size_t begin, size_t end,
     return sum;
 }
 
-/* Turns sums into offsets. Adds up the foreground again without prefix sums, so that s is right
- * even where lambda is so large that x and u agree in all digits. */
-static void finish(submodi_levels *l)
+/* Adds up the foreground again without prefix sums, so that s is right even where lambda is so
+ * large that x and u agree in all digits. */
+void submodi_level_finish(const submodi_levels *l, submodi_level *level)
 {
-    double P = submodi_pixels_before(&l->fg, l->fg.count);
-    uint32_t taken = 0; /* foreground ranks of different levels must not overlap */
-    for (size_t i = 0; i < l->count; i++) {
-        submodi_level *level = &l->level[i];
-        level->fg_begin = level->fg_begin > taken ? level->fg_begin : taken;
-        level->fg_end = level->fg_end > level->fg_begin ? level->fg_end : level->fg_begin;
-        taken = level->fg_end;
-        double a = submodi_pixels_before(&l->fg, level->fg_begin);
-        double fg = submodi_pixels_before(&l->fg, level->fg_end) - a;
-        double b = submodi_pixels_before(&l->bg, level->first);
-        double bg = submodi_pixels_before(&l->bg, level[1].first) - b;
-        double U = P + b;
-        double gain = U == 0 ? 1 : ((P - a) * bg + fg * U) / (U * (U + bg)); /* F after - before */
-        double sum = level->offset +
-                     sum_from(&l->fg, level->fg_begin, level->fg_end, l->bg.value[level->first]);
-        level->offset = bg + fg == 1 ? gain : (gain - l->lambda * sum) / (bg + fg);
+    double fg = submodi_pixels_before(&l->fg, level->fg_end) -
+                submodi_pixels_before(&l->fg, level->fg_begin);
+    double bg =
+        submodi_pixels_before(&l->bg, level[1].first) - submodi_pixels_before(&l->bg, level->first);
+    double gain = submodi_level_gain(l, level);
+    if (bg + fg == 1) {
+        level->offset = gain;
+        return;
     }
-    l->work += l->fg.count + l->bg.count;
+    double sum =
+        level->offset + sum_from(&l->fg, level->fg_begin, level->fg_end, l->bg.value[level->first]);
+    level->offset = (gain - l->lambda * sum) / (bg + fg);
 }
 
 void submodi_levels_solve(submodi_levels *l)
@@ -327,29 +334,13 @@ void submodi_levels_solve(submodi_levels *l)
         before = u;
         first = end;
     }
-    l->level[l->count] = (submodi_level){.first = (uint32_t)l->bg.count};
-    finish(l);
+    uint32_t all = (uint32_t)l->fg.count;
+    l->level[l->count] =
+        (submodi_level){.first = (uint32_t)l->bg.count, .fg_begin = all, .fg_end = all};
+    l->work += l->fg.count + l->bg.count;
 }
 
-/* ---- reading the result ---- */
-
-/* The first level whose foreground extends beyond rank. */
-size_t submodi_level_of_fg(const submodi_levels *l, size_t rank)
-{
-    size_t lo = 0;
-    for (size_t hi = l->count; lo < hi;) {
-        size_t middle = lo + (hi - lo) / 2;
-        if (l->level[middle].fg_end <= rank) {
-            lo = middle + 1;
-        } else {
-            hi = middle;
-        }
-    }
-    return lo;
-}
-
-/* The level that holds background point `rank`. */
-size_t submodi_level_of_bg(const submodi_levels *l, size_t rank)
+size_t submodi_level_of(const submodi_levels *l, size_t rank)
 {
     size_t lo = 0;
     for (size_t hi = l->count; lo < hi;) {
