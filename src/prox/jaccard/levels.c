@@ -35,6 +35,9 @@
 #include <math.h>
 #include <stdbool.h>
 
+/* A block of one pixel that stays one, the most frequent, must not go through memory. */
+#define INLINE __attribute__((always_inline)) static inline
+
 /* Newton steps before halving: random inputs need 1 to 3. */
 enum { PATIENCE = 4 };
 
@@ -43,8 +46,7 @@ static void sum_foreground(submodi_levels *l)
     submodi_long_sum sum = {0, 0};
     for (size_t k = 0; k < l->fg.count; k++) {
         l->fg_sum[k] = sum;
-        double pixels = submodi_pixels_before(&l->fg, k + 1) - submodi_pixels_before(&l->fg, k);
-        sum = submodi_long_add(sum, pixels * l->fg.value[k]);
+        sum = submodi_long_add(sum, submodi_pixels_of(&l->fg, k) * l->fg.value[k]);
     }
     l->fg_sum[l->fg.count] = sum;
 }
@@ -60,15 +62,14 @@ typedef struct block {
 } block;
 
 /* The block of a level, up to background point `end`. per_U: 1 / (union before the block). */
-static block open_next(const submodi_levels *l, submodi_level *level, size_t end, double per_U)
+INLINE block open_next(const submodi_levels *l, submodi_level *level, size_t end, double per_U)
 {
-    double P = submodi_pixels_before(&l->fg, l->fg.count);
     double before = submodi_pixels_before(&l->bg, level->first);
     double after = submodi_pixels_before(&l->bg, end);
-    double per_U_end = 1 / (P + after);
+    double per_U_end = 1 / (l->P + after);
     return (block){.level = level,
-                   .P = P,
-                   .U = P + before,
+                   .P = l->P,
+                   .U = l->P + before,
                    .pixels = after - before,
                    .ref = l->bg.value[level->first],
                    .per_U = per_U,
@@ -79,20 +80,19 @@ static block open_next(const submodi_levels *l, submodi_level *level, size_t end
 
 static block open_block(const submodi_levels *l, submodi_level *level, size_t end)
 {
-    double U =
-        submodi_pixels_before(&l->fg, l->fg.count) + submodi_pixels_before(&l->bg, level->first);
+    double U = l->P + submodi_pixels_before(&l->bg, level->first);
     return open_next(l, level, end, 1 / U);
 }
 
 /* (F after - F before) / lambda, if a pixels of the foreground come before the block and fg are in
  * it. Avoids differences of nearly equal numbers. */
-static double drop_of(const block *b, double per_lambda, double a, double fg)
+INLINE double drop_of(const block *b, double per_lambda, double a, double fg)
 {
     return b->U == 0 ? per_lambda : ((b->P - a) * b->pixels * b->per_U + fg) * b->t_end;
 }
 
 /* The level of the block together with the foreground [k0, k1). */
-static double level_with(submodi_levels *l, const block *b, size_t k0, size_t k1)
+INLINE double level_with(submodi_levels *l, const block *b, size_t k0, size_t k1)
 {
     l->work++;
     double a = submodi_pixels_before(&l->fg, k0);
@@ -216,7 +216,7 @@ static double settle(submodi_levels *l, const block *b)
 
 /* The end of the run of equal values from background point `first` on. By symmetry their u are
  * equal too. */
-static size_t end_of_run(const submodi_levels *l, size_t first)
+INLINE size_t end_of_run(const submodi_levels *l, size_t first)
 {
     size_t end = first + 1;
     while (end < l->bg.count && l->bg.value[end] == l->bg.value[first]) {
@@ -227,7 +227,7 @@ static size_t end_of_run(const submodi_levels *l, size_t first)
 
 /* Moves *k to where foreground of the block could begin, and *u to its level with no foreground at
  * all. Returns whether it has none indeed. Mostly true. */
-static bool pass_foreground(submodi_levels *l, const block *b, double *u, uint32_t *k)
+INLINE bool pass_foreground(submodi_levels *l, const block *b, double *u, uint32_t *k)
 {
     const double *value = l->fg.value;
     const size_t count = l->fg.count;
@@ -246,7 +246,7 @@ static bool pass_foreground(submodi_levels *l, const block *b, double *u, uint32
 /* Adds a level for the run [first, end), searching its foreground near that of the level before.
  * Returns its u, or just `before` if u is not below it, because the two are then pooled. *per_U: 1
  * / union, before the run on entry, after it on return. */
-static double push(submodi_levels *l, size_t first, size_t end, double before, double *per_U)
+INLINE double push(submodi_levels *l, size_t first, size_t end, double before, double *per_U)
 {
     uint32_t near = l->count ? l->level[l->count - 1].fg_end : 0;
     submodi_level *level = &l->level[l->count++];
@@ -292,38 +292,33 @@ static double sum_from(const submodi_point_list *list, size_t begin, size_t end,
 {
     double sum = 0;
     for (size_t i = begin; i < end; i++) {
-        double pixels = submodi_pixels_before(list, i + 1) - submodi_pixels_before(list, i);
-        sum += pixels * (list->value[i] - ref);
+        sum += submodi_pixels_of(list, i) * (list->value[i] - ref);
     }
     return sum;
 }
 
 /* Adds up the foreground again without prefix sums, so that s is right even where lambda is so
  * large that x and u agree in all digits. */
-void submodi_level_finish(const submodi_levels *l, submodi_level *level)
+double submodi_level_pooled(const submodi_levels *l, const submodi_level *level, double gain)
 {
     double fg = submodi_pixels_before(&l->fg, level->fg_end) -
                 submodi_pixels_before(&l->fg, level->fg_begin);
     double bg =
         submodi_pixels_before(&l->bg, level[1].first) - submodi_pixels_before(&l->bg, level->first);
-    double gain = submodi_level_gain(l, level);
-    if (bg + fg == 1) {
-        level->offset = gain;
-        return;
-    }
     double sum =
         level->offset + sum_from(&l->fg, level->fg_begin, level->fg_end, l->bg.value[level->first]);
-    level->offset = (gain - l->lambda * sum) / (bg + fg);
+    return bg + fg == 1 ? gain : (gain - l->lambda * sum) / (bg + fg);
 }
 
 void submodi_levels_solve(submodi_levels *l)
 {
     l->per_lambda = 1 / l->lambda;
+    l->P = submodi_pixels_before(&l->fg, l->fg.count);
     l->count = 0;
     l->work = 0;
     sum_foreground(l);
     double before = INFINITY; /* u of the last level but one */
-    double per_U = 1 / submodi_pixels_before(&l->fg, l->fg.count);
+    double per_U = 1 / l->P;
     for (size_t first = 0; first < l->bg.count;) {
         size_t end = end_of_run(l, first);
         double u = push(l, first, end, before, &per_U);

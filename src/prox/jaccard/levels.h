@@ -3,6 +3,8 @@
 #ifndef SUBMODI_PROX_JACCARD_LEVELS_H
 #define SUBMODI_PROX_JACCARD_LEVELS_H
 
+#include <stdbool.h>
+
 #include "prox/gap.h"
 #include "prox/long_sum.h"
 
@@ -15,7 +17,14 @@ typedef struct submodi_point_list {
 
 static inline double submodi_pixels_before(const submodi_point_list *list, size_t rank)
 {
-    return (double)(list->before ? list->before[rank] : rank);
+    /* Signed, because that converts in one instruction. */
+    return list->before ? (double)(int64_t)list->before[rank] : (double)(int64_t)rank;
+}
+
+/* The pixels of one point. */
+static inline double submodi_pixels_of(const submodi_point_list *list, size_t rank)
+{
+    return list->before ? (double)(int64_t)(list->before[rank + 1] - list->before[rank]) : 1;
 }
 
 /* Background points [first, first of the next level) and foreground points [fg_begin, fg_end), all
@@ -33,15 +42,16 @@ typedef struct submodi_levels {
     submodi_point_list fg, bg;
     double lambda;
     double per_lambda;        /* 1 / lambda */
+    double P;                 /* pixels of foreground */
     submodi_long_sum *fg_sum; /* fg.count + 1 prefix sums of the foreground's values: scratch */
     submodi_level *level;     /* bg.count + 2 places, descending in u */
     size_t count;             /* of levels */
     uint64_t work;            /* points and breakpoints looked at */
 } submodi_levels;
 
-/* Fills fg_sum, level (not finished, one more at the end), count, work and per_lambda. The values
- * must be finite, and so must the sum of their absolute values, 1 / lambda, and lambda times the
- * range of the values. */
+/* Fills fg_sum, level (not finished, one more at the end), count, work, per_lambda and P. The
+ * values must be finite, and so must the sum of their absolute values, 1 / lambda, and lambda times
+ * the range of the values. */
 void submodi_levels_solve(submodi_levels *l);
 
 typedef struct submodi_prox_pair {
@@ -51,19 +61,26 @@ typedef struct submodi_prox_pair {
 /* The last level that begins at or before background point `rank`. There is one. */
 size_t submodi_level_of(const submodi_levels *l, size_t rank);
 
-/* Turns the sum of a level into its offset, once. */
-void submodi_level_finish(const submodi_levels *l, submodi_level *level);
-
 /* F after the level less F before it. Avoids differences of nearly equal numbers. */
 static inline double submodi_level_gain(const submodi_levels *l, const submodi_level *level)
 {
-    double P = submodi_pixels_before(&l->fg, l->fg.count);
     double a = submodi_pixels_before(&l->fg, level->fg_begin);
     double fg = submodi_pixels_before(&l->fg, level->fg_end) - a;
     double b = submodi_pixels_before(&l->bg, level->first);
     double bg = submodi_pixels_before(&l->bg, level[1].first) - b;
-    double U = P + b;
-    return U == 0 ? 1 : ((P - a) * bg + fg * U) / (U * (U + bg));
+    double U = l->P + b;
+    return U == 0 ? 1 : ((l->P - a) * bg + fg * U) / (U * (U + bg));
+}
+
+/* The offset of a level of several points, from its sum. */
+double submodi_level_pooled(const submodi_levels *l, const submodi_level *level, double gain);
+
+/* The offset of a level that is not finished. */
+static inline double submodi_level_offset(const submodi_levels *l, const submodi_level *level,
+                                          double gain)
+{
+    bool single = level[1].first - level->first == 1 && level->fg_begin == level->fg_end;
+    return single && !l->bg.before ? gain : submodi_level_pooled(l, level, gain);
 }
 
 /* How the caller hands out u and s. */
@@ -79,8 +96,8 @@ typedef struct submodi_origin {
     uint64_t mask;          /* of these bits */
 } submodi_origin;
 
-/* Finishes all levels, writes u and s in this form to pair[index] of all points, and measures them:
- * f at that u (float: rounded), and the sums of x, u and s, over pixels. */
+/* Finishes levels, writes u and s in this form to pair[index] of all points, and finds f at
+ * that u (float: rounded). */
 void submodi_levels_write(submodi_levels *l, submodi_origin fg, submodi_origin bg,
                           submodi_u_form form, submodi_prox_pair *pair, submodi_extension *result);
 

@@ -91,6 +91,69 @@ static submodi_origin origin_of(const submodi_sorted *sorted)
     return (submodi_origin){sorted->record, (UINT64_C(1) << sorted->index_bits) - 1};
 }
 
+static void add_sums(submodi_pair_sums *to, const submodi_pair_sums *more)
+{
+    to->distance += more->distance;
+    to->residual += more->residual;
+    to->terms += more->terms;
+    to->beyond += more->beyond;
+}
+
+/* The sums of a part of the pixels; point i goes to lane i % LANES, as in sums_loops.c. */
+static submodi_pair_sums sum_part(const submodi_jaccard_problem *p, const submodi_prox_pair *pair,
+                                  size_t begin, size_t end)
+{
+    enum { LANES = 4, KINDS = 4 };
+    const double lambda = p->lambda;
+    const double per_lambda = 1 / lambda;
+    double sum[KINDS][LANES] = {{0}};
+    for (size_t i = begin; i < end; i += LANES) {
+        size_t lanes = end - i < LANES ? end - i : LANES;
+        double u[LANES] = {0};
+        double s[LANES] = {0};
+        double x[LANES] = {0};
+        double pixels[LANES] = {1, 1, 1, 1};
+        for (size_t k = 0; k < lanes; k++) {
+            u[k] = pair[i + k].u;
+            s[k] = pair[i + k].s;
+            x[k] = p->x[i + k];
+            pixels[k] = p->multiplicity ? (double)(int64_t)p->multiplicity[i + k] : 1;
+        }
+        for (size_t k = 0; k < LANES; k++) {
+            double dual = s[k] * per_lambda;
+            double step = u[k] - x[k];
+            double miss = step + dual;
+            sum[0][k] += pixels[k] * (lambda * step * step);
+            sum[1][k] += pixels[k] * (lambda * miss * miss);
+            sum[2][k] += pixels[k] * (lambda * x[k] * x[k] + dual * s[k]);
+            sum[3][k] += pixels[k] * (s[k] * ((u[k] > 0 ? u[k] : 0) - u[k]));
+        }
+    }
+    double total[KINDS];
+    for (size_t k = 0; k < KINDS; k++) {
+        total[k] = (sum[k][0] + sum[k][2]) + (sum[k][1] + sum[k][3]);
+    }
+    return (submodi_pair_sums){total[0], total[1], total[2], total[3]};
+}
+
+/* Parts do not depend on the number of threads. */
+static submodi_pair_sums sum_pairs(const submodi_jaccard_problem *p, const submodi_prox_pair *pair)
+{
+    enum { PARTS = 64 };
+    submodi_pair_sums part[PARTS];
+#pragma omp parallel for num_threads(submodi_threads_for(p->n))
+    for (size_t t = 0; t < PARTS; t++) {
+        part[t] = sum_part(p, pair, p->n * t / PARTS, p->n * (t + 1) / PARTS);
+    }
+    for (size_t t = 1; t < PARTS; t++) {
+        add_sums(&part[0], &part[t]);
+    }
+    if (p->form != SUBMODI_U_HINGE) {
+        part[0].beyond = 0;
+    }
+    return part[0];
+}
+
 static bool all_finite(const submodi_extension *f)
 {
     return isfinite(f->value) && isfinite(f->excess) && isfinite(f->sums.distance) &&
@@ -121,6 +184,8 @@ static submod_status solve_sorted(const submodi_jaccard_problem *p,
     }
     submodi_levels_solve(&l);
     submodi_levels_write(&l, origin_of(fg), origin_of(bg), p->form, pair, found);
+    found->sums = sum_pairs(p, pair);
+    found->measured = true;
     info->iterations = l.count;
     info->work = l.work;
     return all_finite(found)

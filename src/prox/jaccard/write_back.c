@@ -1,4 +1,4 @@
-/* From levels to u and s of every point, and the sums of their certificate on the way.
+/* From levels to u and s of every point, and f(u) on the way.
  *
  * Along the levels u falls, so this is the order in which f(u) and f(u) - <s, u> are added up, as
  * in gap.c, and no sort is needed. Inside a level u is constant: its points count as one. Between
@@ -13,6 +13,9 @@
 #include "base/threads.h"
 #include "prox/jaccard/levels.h"
 
+/* The sums live in registers only if all of this becomes one loop for each form. */
+#define INLINE __attribute__((always_inline)) static inline
+
 enum { MOST_PARTS = 64, PART = 4096 /* background points, at least */ };
 
 /* A place in both lists. */
@@ -26,7 +29,6 @@ typedef struct sums {
     double slack;         /* F - s of the part */
     double last;          /* argument of f at the last point */
     double largest;       /* of |argument| */
-    submodi_pair_sums pairs;
 } sums;
 
 typedef struct writer {
@@ -37,41 +39,26 @@ typedef struct writer {
 } writer;
 
 /* u in the form that f is taken at. */
-static inline double argument(double u, submodi_u_form form)
+INLINE double argument(double u, submodi_u_form form)
 {
     return form == SUBMODI_U_HINGE ? fmax(u, 0) : form == SUBMODI_U_FLOAT ? (double)(float)u : u;
 }
 
-/* Hands out one point and adds it up. Returns its s, times its pixels. */
-static inline double write_point(const writer *w, submodi_u_form form,
-                                 const submodi_point_list *list, const submodi_origin *origin,
-                                 size_t rank, double u, double s, submodi_pair_sums *sum)
+/* Hands out one point. Returns its s, times its pixels. */
+INLINE double write_point(const writer *w, submodi_u_form form, const submodi_point_list *list,
+                          const submodi_origin *origin, size_t rank, double u, double s)
 {
-    const submodi_levels *l = w->l;
-    double x = list->value[rank];
-    double at = argument(u, form);
     if (form == SUBMODI_U_HINGE) {
-        s = fmin(fmax(s, 0), l->lambda * fmax(x, 0));
+        double x = list->value[rank];
+        s = fmin(fmax(s, 0), w->l->lambda * fmax(x, 0));
         u = fmax(u, fmin(x, 0));
     }
     w->pair[origin->record[rank] & origin->mask] = (submodi_prox_pair){u, s};
-    double pixels = list->before
-                        ? submodi_pixels_before(list, rank + 1) - submodi_pixels_before(list, rank)
-                        : 1;
-    double step = u - x;
-    double dual = s * l->per_lambda;
-    double miss = step + dual;
-    sum->distance += pixels * (l->lambda * step * step);
-    sum->residual += pixels * (l->lambda * miss * miss);
-    sum->terms += pixels * (l->lambda * x * x + dual * s);
-    if (form == SUBMODI_U_HINGE) {
-        sum->beyond += pixels * (s * (at - u));
-    }
-    return pixels * s;
+    return submodi_pixels_of(list, rank) * s;
 }
 
 /* Goes down to argument `at` of f. */
-static inline void go_down(sums *sum, double at)
+INLINE void go_down(sums *sum, double at)
 {
     sum->excess += sum->slack * (sum->last - at);
     sum->last = at;
@@ -79,49 +66,58 @@ static inline void go_down(sums *sum, double at)
 }
 
 /* The foreground [*rank, end) between two levels, after b pixels of background. */
-static inline void write_free(const writer *w, submodi_u_form form, size_t *rank, size_t end,
-                              double b, sums *sum)
+INLINE void write_free(const writer *w, submodi_u_form form, size_t *rank, size_t end, double b,
+                       sums *sum)
 {
     const submodi_levels *l = w->l;
     if (*rank >= end) {
         return;
     }
-    double s = 1 / (submodi_pixels_before(&l->fg, l->fg.count) + b);
+    double s = 1 / (l->P + b);
     for (; *rank < end; ++*rank) {
         double u = l->fg.value[*rank] - s * l->per_lambda;
         double at = argument(u, form);
-        double gain = s * (l->fg.before ? submodi_pixels_before(&l->fg, *rank + 1) -
-                                              submodi_pixels_before(&l->fg, *rank)
-                                        : 1);
+        double gain = s * submodi_pixels_of(&l->fg, *rank);
         go_down(sum, at);
         sum->value += gain * at;
-        sum->slack += gain - write_point(w, form, &l->fg, &w->fg, *rank, u, s, &sum->pairs);
+        sum->slack += gain - write_point(w, form, &l->fg, &w->fg, *rank, u, s);
     }
 }
 
-/* The piece of a level that lies between two places. Its gain is counted where it begins. */
-static inline void write_level(const writer *w, submodi_u_form form, place *from, size_t fg_end,
-                               size_t bg_end, sums *sum)
+/* The points [from, (fg_end, bg_end)) of one level. */
+INLINE void write_level(const writer *w, submodi_u_form form, place *from, double offset,
+                        size_t fg_end, size_t bg_end, sums *sum)
 {
     const submodi_levels *l = w->l;
-    const submodi_level *level = &l->level[from->level];
-    double ref = l->bg.value[level->first];
-    double u = ref - level->offset * l->per_lambda;
-    double at = argument(u, form);
+    const double ref = l->bg.value[l->level[from->level].first];
+    const double u = ref - offset * l->per_lambda;
+    double slack = sum->slack;
+    for (size_t k = from->fg; k < fg_end; k++) {
+        double s = offset + l->lambda * (l->fg.value[k] - ref);
+        slack -= write_point(w, form, &l->fg, &w->fg, k, u, s);
+    }
+    for (size_t j = from->bg; j < bg_end; j++) {
+        double s = offset + l->lambda * (l->bg.value[j] - ref);
+        slack -= write_point(w, form, &l->bg, &w->bg, j, u, s);
+    }
+    sum->slack = slack;
+    from->fg = fg_end;
+    from->bg = bg_end;
+}
+
+/* Goes down to a level and adds up what it gains. Returns its offset. Levels that end after
+ * background point `end`, beyond this part, are finished already. */
+INLINE double enter_level(const writer *w, submodi_u_form form, const submodi_level *level,
+                          size_t end, sums *sum)
+{
+    const submodi_levels *l = w->l;
+    double gain = submodi_level_gain(l, level);
+    double offset = level[1].first <= end ? submodi_level_offset(l, level, gain) : level->offset;
+    double at = argument(l->bg.value[level->first] - offset * l->per_lambda, form);
     go_down(sum, at);
-    if (from->bg == level->first) {
-        double gain = submodi_level_gain(l, level);
-        sum->value += gain * at;
-        sum->slack += gain;
-    }
-    for (; from->fg < fg_end; from->fg++) {
-        double s = level->offset + l->lambda * (l->fg.value[from->fg] - ref);
-        sum->slack -= write_point(w, form, &l->fg, &w->fg, from->fg, u, s, &sum->pairs);
-    }
-    for (; from->bg < bg_end; from->bg++) {
-        double s = level->offset + l->lambda * (l->bg.value[from->bg] - ref);
-        sum->slack -= write_point(w, form, &l->bg, &w->bg, from->bg, u, s, &sum->pairs);
-    }
+    sum->value += gain * at;
+    sum->slack += gain;
+    return offset;
 }
 
 /* The place in both lists at background point `rank`: foreground inside a level is shared out. */
@@ -137,33 +133,36 @@ static place place_at(const submodi_levels *l, size_t rank)
     return p;
 }
 
-/* Levels that end in this part are finished here; those that extend beyond it are finished
- * already. */
-static inline void write_part(const writer *w, submodi_u_form form, place from, place to, sums *sum)
+INLINE void write_part(const writer *w, submodi_u_form form, place from, place to, sums *sum)
 {
     const submodi_levels *l = w->l;
     for (; from.bg < to.bg; from.level++) {
-        submodi_level *here = &l->level[from.level];
+        const submodi_level *here = &l->level[from.level];
         bool ends = here[1].first <= to.bg;
+        double offset = here->offset;
         if (from.bg == here->first) {
             write_free(w, form, &from.fg, here->fg_begin,
                        submodi_pixels_before(&l->bg, here->first), sum);
-            if (ends) {
-                submodi_level_finish(l, here);
-            }
+            offset = enter_level(w, form, here, to.bg, sum);
+        } else {
+            double ref = l->bg.value[here->first];
+            sum->last = argument(ref - offset * l->per_lambda, form);
         }
-        write_level(w, form, &from, ends ? here->fg_end : to.fg, ends ? here[1].first : to.bg, sum);
+        write_level(w, form, &from, offset, ends ? here->fg_end : to.fg,
+                    ends ? here[1].first : to.bg, sum);
     }
     write_free(w, form, &from.fg, to.fg, submodi_pixels_before(&l->bg, to.bg), sum);
 }
 
-static void write_in_form(const writer *w, place from, place to, sums *sum)
+static sums write_in_form(const writer *w, place from, place to)
 {
+    sums sum = {0}; /* here, so that it stays in registers */
     switch (w->form) {
-    case SUBMODI_U_PLAIN: write_part(w, SUBMODI_U_PLAIN, from, to, sum); break;
-    case SUBMODI_U_HINGE: write_part(w, SUBMODI_U_HINGE, from, to, sum); break;
-    case SUBMODI_U_FLOAT: write_part(w, SUBMODI_U_FLOAT, from, to, sum); break;
+    case SUBMODI_U_PLAIN: write_part(w, SUBMODI_U_PLAIN, from, to, &sum); break;
+    case SUBMODI_U_HINGE: write_part(w, SUBMODI_U_HINGE, from, to, &sum); break;
+    case SUBMODI_U_FLOAT: write_part(w, SUBMODI_U_FLOAT, from, to, &sum); break;
     }
+    return sum;
 }
 
 /* Finds the places where parts begin and end, and finishes the levels that lie in several. */
@@ -175,7 +174,7 @@ static void cut(submodi_levels *l, size_t parts, place *at)
         at[t] = place_at(l, l->bg.count * t / parts);
         submodi_level *level = &l->level[at[t].level];
         if (at[t].bg > level->first && at[t].level != finished) {
-            submodi_level_finish(l, level);
+            level->offset = submodi_level_offset(l, level, submodi_level_gain(l, level));
             finished = at[t].level;
         }
     }
@@ -183,17 +182,13 @@ static void cut(submodi_levels *l, size_t parts, place *at)
 
 static submodi_extension add_up(const sums *part, size_t parts)
 {
-    submodi_extension f = {.known = true, .measured = true};
+    submodi_extension f = {.known = true};
     double slack = 0;
     double last = 0;
     double largest = 0;
     for (size_t t = 0; t < parts; t++) {
         f.value += part[t].value;
         f.excess += slack * (last - part[t].last) + part[t].excess;
-        f.sums.distance += part[t].pairs.distance;
-        f.sums.residual += part[t].pairs.residual;
-        f.sums.terms += part[t].pairs.terms;
-        f.sums.beyond += part[t].pairs.beyond;
         slack += part[t].slack;
         last = part[t].last;
         largest = fmax(largest, part[t].largest);
@@ -209,12 +204,12 @@ void submodi_levels_write(submodi_levels *l, submodi_origin fg, submodi_origin b
     const writer w = {l, fg, bg, form, pair};
     const size_t wanted = l->bg.count / PART + 1;
     const size_t parts = wanted < MOST_PARTS ? wanted : MOST_PARTS;
-    sums part[MOST_PARTS] = {{0}};
+    sums part[MOST_PARTS];
     place at[MOST_PARTS + 1];
     cut(l, parts, at);
 #pragma omp parallel for num_threads(submodi_threads_for(l->fg.count + l->bg.count))
     for (size_t t = 0; t < parts; t++) {
-        write_in_form(&w, at[t], at[t + 1], &part[t]);
+        part[t] = write_in_form(&w, at[t], at[t + 1]);
     }
     *result = add_up(part, parts);
 }
