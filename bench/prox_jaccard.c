@@ -2,14 +2,16 @@
  *
  *   bench-prox-jaccard [REPEATS]
  *
- * n random doubles, uniform in [0, 1), 20 % foreground, against submod_argsort_f64 of the same
+ * n random doubles of one of five kinds, 20 % foreground, against submod_argsort_f64 of the same
  * data. All alternate in one run; the fastest of the repeats counts. A small lambda joins many
  * pixels into few levels, a large lambda joins few pixels. The columns:
  *
- *   prox       submod_prox, which also measures its gap
- *   points     submod_prox_jaccard_points with multiplicity 1 and no gap: the solver alone
- *   histogram  submod_prox_jaccard_histogram with delta = 2^-13, from float
- *   bytes      workspace of submod_prox per pixel
+ *   sort         submod_argsort_f64 with one thread, and with two
+ *   prox         submod_prox with u, s and gap, with one thread, and with two
+ *   /sort        both with one thread
+ *   2 threads    how many times faster the prox is with two
+ *   histogram    submod_prox_jaccard_histogram with delta = 2^-13 of the range, from float
+ *   bytes        workspace of submod_prox per pixel
  */
 #include <math.h>
 #include <stdio.h>
@@ -32,13 +34,58 @@ static void require(submod_status status)
     }
 }
 
+/* Kinds of data: how evenly values spread decides how a sort fares. */
+typedef double draw(submod_rng *rng);
+
+static double uniform(submod_rng *rng)
+{
+    return submod_rng_uniform(rng);
+}
+
+static double normal(submod_rng *rng)
+{
+    return submod_rng_normal(rng);
+}
+
+/* Cauchy: no mean, and the largest of a million is a million times the median. */
+static double heavy_tailed(submod_rng *rng)
+{
+    double below = submod_rng_normal(rng);
+    return submod_rng_normal(rng) / (fabs(below) + 1e-12);
+}
+
+/* Ten narrow heaps. */
+static double clustered(submod_rng *rng)
+{
+    double heap = (double)submod_rng_below(rng, 10);
+    return sin(7 * heap) + 1e-3 * submod_rng_normal(rng);
+}
+
+/* 256 values, as of an 8-bit image. */
+static double tied(submod_rng *rng)
+{
+    return (double)submod_rng_below(rng, 256) / 256;
+}
+
+typedef struct kind {
+    const char *name;
+    draw *draw;
+} kind;
+
+static const kind kinds[] = {{"normal", normal},
+                             {"uniform", uniform},
+                             {"heavy-tailed", heavy_tailed},
+                             {"clustered", clustered},
+                             {"tied", tied}};
+
 typedef struct data {
     size_t n;
+    const char *name;
     double *x, *u, *s;
     float *x32, *u32;
+    double range;
     int32_t *order;
     uint8_t *foreground;
-    uint64_t *ones;
     submod_fn *jaccard;
 } data;
 
@@ -52,25 +99,29 @@ static void *get(size_t count, size_t size)
     return memory;
 }
 
-static data make_data(size_t n)
+static data make_data(size_t n, const kind *of)
 {
     data d = {.n = n,
+              .name = of->name,
               .x = get(n, sizeof *d.x),
               .u = get(n, sizeof *d.u),
               .s = get(n, sizeof *d.s),
               .x32 = get(n, sizeof *d.x32),
               .u32 = get(n, sizeof *d.u32),
               .order = get(n, sizeof *d.order),
-              .foreground = get(n, 1),
-              .ones = get(n, sizeof *d.ones)};
+              .foreground = get(n, 1)};
     submod_rng rng;
     submod_rng_seed(&rng, 1);
+    double low = INFINITY;
+    double high = -INFINITY;
     for (size_t i = 0; i < n; i++) {
-        d.x[i] = submod_rng_uniform(&rng);
+        d.x[i] = of->draw(&rng);
         d.x32[i] = (float)d.x[i];
         d.foreground[i] = submod_rng_uniform(&rng) < 0.2;
-        d.ones[i] = 1;
+        low = fmin(low, d.x[i]);
+        high = fmax(high, d.x[i]);
     }
+    d.range = high - low;
     require(submod_fn_jaccard(n, d.foreground, &d.jaccard));
     return d;
 }
@@ -85,7 +136,6 @@ static void free_data(data *d)
     free(d->u32);
     free(d->order);
     free(d->foreground);
-    free(d->ones);
 }
 
 static void keep_fastest(double *best, double start)
@@ -94,40 +144,38 @@ static void keep_fastest(double *best, double start)
     *best = t < *best ? t : *best;
 }
 
-static void compare(data *d, double lambda, int threads, int repeats)
+static void compare(data *d, double lambda, int repeats)
 {
-    enum { SORT, POINTS, PROX, HISTOGRAM, KINDS };
-    double best[KINDS] = {1e30, 1e30, 1e30, 1e30};
-    submod_work *work[KINDS];
+    enum { SORT, PROX, HISTOGRAM, CALLS };
+    double best[2][CALLS] = {{1e30, 1e30, 1e30}, {1e30, 1e30, 1e30}};
+    submod_work *work[CALLS];
     submod_prox_info info;
-    require(submod_set_num_threads(threads));
-    for (int k = 0; k < KINDS; k++) {
+    for (int k = 0; k < CALLS; k++) {
         require(submod_work_create(&work[k]));
     }
-    for (int i = 0; i < repeats; i++) {
+    for (int i = 0; i < 2 * repeats; i++) {
+        double *fastest = best[i % 2];
+        require(submod_set_num_threads(i % 2 + 1));
         double start = seconds();
         require(submod_argsort_f64(d->x, d->n, d->order, work[SORT]));
-        keep_fastest(&best[SORT], start);
-        start = seconds();
-        require(submod_prox_jaccard_points(d->n, d->x, d->foreground, d->ones, lambda, d->u, d->s,
-                                           NULL, work[POINTS]));
-        keep_fastest(&best[POINTS], start);
+        keep_fastest(&fastest[SORT], start);
         start = seconds();
         require(submod_prox(d->jaccard, d->x, lambda, d->u, d->s, NULL, &info, work[PROX]));
-        keep_fastest(&best[PROX], start);
+        keep_fastest(&fastest[PROX], start);
         start = seconds();
-        require(submod_prox_jaccard_histogram(d->n, d->x32, d->foreground, lambda, 0x1p-13, d->u32,
-                                              NULL, NULL, work[HISTOGRAM]));
-        keep_fastest(&best[HISTOGRAM], start);
+        require(submod_prox_jaccard_histogram(d->n, d->x32, d->foreground, lambda,
+                                              0x1p-13 * d->range, d->u32, NULL, NULL,
+                                              work[HISTOGRAM]));
+        keep_fastest(&fastest[HISTOGRAM], start);
     }
-    printf("%9zu %8.0e %7d %9zu %8.1f %8.1f %6.2f %8.1f %6.2f %9.1f %6.2f %6.1f %6.1f %9.1e\n",
-           d->n, lambda, threads, info.iterations, 1e3 * best[SORT], 1e3 * best[PROX],
-           best[PROX] / best[SORT], 1e3 * best[POINTS], best[POINTS] / best[SORT],
-           1e3 * best[HISTOGRAM], best[HISTOGRAM] / best[SORT],
+    printf("%9zu %-12s %6.0e %8zu %6.1f %6.1f %6.1f %6.1f %6.2f %9.2f %9.1f %6.1f %6.1f %9.1e\n",
+           d->n, d->name, lambda, info.iterations, 1e3 * best[0][SORT], 1e3 * best[1][SORT],
+           1e3 * best[0][PROX], 1e3 * best[1][PROX], best[0][PROX] / best[0][SORT],
+           best[0][PROX] / best[1][PROX], 1e3 * best[0][HISTOGRAM],
            (double)submod_work_bytes(work[PROX]) / (double)d->n, (double)info.work / (double)d->n,
            info.gap);
     fflush(stdout); /* rows of 10^7 pixels take long */
-    for (int k = 0; k < KINDS; k++) {
+    for (int k = 0; k < CALLS; k++) {
         submod_work_free(work[k]);
     }
 }
@@ -139,18 +187,20 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench-prox-jaccard [REPEATS]\n");
         return EXIT_FAILURE;
     }
-    printf("libsubmod %s: exact Jaccard prox against its sort\n\n", submod_version_string());
-    printf("%9s %8s %7s %9s %8s %8s %6s %8s %6s %9s %6s %6s %6s %9s\n", "n", "lambda", "threads",
-           "levels", "sort ms", "prox ms", "/sort", "points", "/sort", "histogram", "/sort",
-           "bytes", "work/n", "gap");
+    printf("libsubmod %s: exact Jaccard prox against its sort, times in ms\n\n",
+           submod_version_string());
+    printf("%9s %-12s %6s %8s %6s %6s %6s %6s %6s %9s %9s %6s %6s %9s\n", "n", "data", "lambda",
+           "levels", "sort", "sort 2", "prox", "prox 2", "/sort", "2 threads", "histogram", "bytes",
+           "work/n", "gap");
     const size_t million = 1000000;
     for (size_t n = million / 10; n <= 10 * million; n *= 10) {
-        data d = make_data(n);
-        for (int power = -6; power <= 2; power += n == million ? 2 : 4) {
-            compare(&d, pow(10, power), 1, n > million ? 1 : repeats);
-            compare(&d, pow(10, power), 2, n > million ? 1 : repeats);
+        for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+            data d = make_data(n, &kinds[k]);
+            for (int power = -6; power <= 2; power += n == million ? 2 : 8) {
+                compare(&d, pow(10, power), n > million ? 1 : repeats);
+            }
+            free_data(&d);
         }
-        free_data(&d);
     }
     return EXIT_SUCCESS;
 }

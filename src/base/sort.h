@@ -42,12 +42,26 @@ submod_status submodi_sort_f32(const float *x, size_t n, submod_work *work, subm
 submod_status submodi_sort_f64(const double *x, size_t n, submod_work *work,
                                submodi_sorted *sorted);
 
+/* The same for two kinds of entries, each sorted by itself: [1] those in the mask, bit i % 32 of
+ * word i / 32, and [0] the others. low and high: the smallest and the largest entry of both. */
+typedef struct submodi_sorted_kinds {
+    size_t count[2];
+    submodi_sorted sorted[2];
+    double low, high;
+} submodi_sorted_kinds;
+
+submod_status submodi_sort_kinds(const double *x, size_t n, const uint32_t *mask, submod_work *work,
+                                 submodi_sorted_kinds *kinds);
+
 /* The sort itself: distinct records in ascending order of the bits [shift, shift + bits). The bits
  * below must ascend already, or their order must not matter. Both buffers hold n records; returns
  * the one that has the result. count: one table per thread. */
 enum { SUBMODI_DIGIT_MAX = 12 };
 typedef uint32_t submodi_digit_counts[1 << SUBMODI_DIGIT_MAX]; /* 16 KiB, half of L1 */
 
+enum { SUBMODI_INSERTION_BELOW = 48 }; /* insertion sort for fewer records */
+
+void submodi_insertion_sort(uint64_t *record, size_t n);
 uint64_t *submodi_sort_records(uint64_t *from, uint64_t *to, size_t n, unsigned shift,
                                unsigned bits, submodi_digit_counts *count, int threads);
 

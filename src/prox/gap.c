@@ -8,8 +8,8 @@
  *                     + (F - s)(V) u_pi_n .
  *
  * Inside a block of equal entries nothing is then added and subtracted again. For s in B(F) every
- * term is >= 0, and (F - s)(V) = 0. Cost: O(n); if the method left no f(u), a pass over the edges
- * of a cut (cut_extension.c), or a sort and a chain.
+ * term is >= 0, and (F - s)(V) = 0. Cost: O(n) if the method left f(u), O(1) if it left its sums
+ * too; else a pass over the edges of a cut (cut_extension.c), or a sort and a chain.
  */
 #include "prox/gap.h"
 
@@ -73,32 +73,34 @@ static submod_status find_extension(const submodi_prox_problem *p, const double 
     return status;
 }
 
+static submodi_pair_sums sum_pairs(const submodi_prox_problem *p, const double *u, const double *s)
+{
+    submodi_pair_sums sums = {0};
+    for (size_t i = 0; i < p->fn->n; i++) {
+        double step = u[i] - p->x[i];
+        double miss = step + s[i] / p->lambda;
+        sums.distance += p->lambda * step * step;
+        sums.residual += p->lambda * miss * miss;
+        sums.terms += p->lambda * p->x[i] * p->x[i] + s[i] / p->lambda * s[i];
+        sums.beyond += s[i] * (argument(p, u[i]) - u[i]);
+    }
+    return sums;
+}
+
 submod_status submodi_prox_gap(const submodi_prox_problem *p, const double *u, const double *s,
                                submod_prox_info *info, double *allowed, submod_work *work)
 {
-    size_t n = p->fn->n;
     submodi_extension f = p->extension ? *p->extension : (submodi_extension){0};
     submod_status status = f.known ? SUBMOD_OK : find_extension(p, u, s, &f, work);
     if (status != SUBMOD_OK) {
         return status;
     }
-    double gap = f.excess;
-    double distance = 0; /* lambda |u - x|^2 */
-    double residual = 0; /* lambda |u - x + s / lambda|^2 */
-    double terms = 0;    /* lambda |x|^2 + |s|^2 / lambda */
-    for (size_t i = 0; i < n; i++) {
-        double step = u[i] - p->x[i];
-        double miss = step + s[i] / p->lambda;
-        distance += p->lambda * step * step;
-        residual += p->lambda * miss * miss;
-        terms += p->lambda * p->x[i] * p->x[i] + s[i] / p->lambda * s[i];
-        gap += s[i] * (argument(p, u[i]) - u[i]); /* hinge: s = 0 wherever v and u differ */
-    }
-    info->primal = f.value + distance / 2;
-    info->gap = gap + residual / 2;
+    submodi_pair_sums sums = f.measured ? f.sums : sum_pairs(p, u, s);
+    info->primal = f.value + sums.distance / 2;
+    info->gap = f.excess + sums.beyond + sums.residual / 2;
     info->dual = info->primal - info->gap;
     /* At least the default tolerance, because exact methods cannot do better when asked for 0. */
-    *allowed = fmax(p->settings->tolerance, 1e-10) * terms / 2 + 8 * DBL_EPSILON * f.size;
+    *allowed = fmax(p->settings->tolerance, 1e-10) * sums.terms / 2 + 8 * DBL_EPSILON * f.size;
     return isfinite(info->primal) && isfinite(info->gap)
                ? SUBMOD_OK
                : submodi_fail(SUBMOD_ENUMERIC, "%s: the objective overflows", p->who);

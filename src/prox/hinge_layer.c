@@ -21,7 +21,8 @@
 
 /* Memory of one thread that solves groups. */
 typedef struct memory {
-    double *margin, *u, *s; /* of the pixels that are not ignored */
+    double *margin; /* of the pixels that are not ignored */
+    submodi_prox_pair *pair;
     uint32_t *mask;
     submod_work work; /* for the solver: one block that is large enough */
 } memory;
@@ -47,11 +48,10 @@ static bool take_memory(layer *x, size_t solvers, submod_work *w)
         memory *m = &x->memory[t];
         *m = (memory){
             .margin = submodi_take(w, x->pixels, sizeof *m->margin),
-            .u = submodi_take(w, x->pixels, sizeof *m->u),
-            .s = submodi_take(w, x->pixels, sizeof *m->s),
+            .pair = submodi_take(w, x->pixels, sizeof *m->pair),
             .mask = submodi_take(w, submodi_mask_words(x->pixels), sizeof *m->mask),
             .work = {.block = submodi_take(w, bytes, 1), .capacity = bytes, .borrowed = true}};
-        good = m->margin && m->u && m->s && m->mask && m->work.block;
+        good = m->margin && m->pair && m->mask && m->work.block;
     }
     return good;
 }
@@ -96,7 +96,8 @@ static submod_status solve_group(layer *x, size_t group, int thread, submod_prox
     submodi_jaccard_problem j = {
         .who = x->batch.who, .n = count, .x = m->margin, .mask = m->mask, .lambda = x->lambda};
     submod_prox_info mine = {0};
-    submod_status status = submodi_jaccard_prox(&j, m->u, m->s, &mine, &m->work);
+    submodi_extension found;
+    submod_status status = submodi_jaccard_prox(&j, m->pair, &found, &mine, &m->work);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -104,7 +105,7 @@ static submod_status solve_group(layer *x, size_t group, int thread, submod_prox
     size_t k = 0;
     for (size_t i = 0; i < x->pixels; i++) {
         if (side[i] != 0) {
-            double d = fmin(m->s[k], x->lambda * fmax(m->margin[k], 0));
+            double d = fmin(m->pair[k].s, x->lambda * fmax(m->margin[k], 0));
             side[i] *= -fmax(d, 0);
             k++;
         }

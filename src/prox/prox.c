@@ -109,19 +109,31 @@ static submod_status compose_with_hinge(const submodi_prox_problem *p, double *u
     return SUBMOD_OK;
 }
 
-/* Solves into scratch memory, so that failures leave the outputs alone. */
+/* Whether the method writes to the caller itself; see solver.h. */
+static bool is_straight(const method *m)
+{
+    return m->method == SUBMOD_PROX_JACCARD;
+}
+
+/* Makes sure of what a method has written into scratch memory, and turns it into the prox of the
+ * hinge if that is asked for. */
+static submod_status complete(const submodi_prox_problem *p, double *u, double *s)
+{
+    size_t n = p->fn->n;
+    if (!submodi_all_finite(u, n) || !submodi_all_finite(s, n)) {
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: u or s overflows", who);
+    }
+    return p->settings->hinge ? compose_with_hinge(p, u, s) : SUBMOD_OK;
+}
+
 static submod_status solve(const submodi_prox_problem *p, const method *m, double *u, double *s,
                            submod_prox_info *info, submod_work *w)
 {
-    size_t n = p->fn->n;
     submod_status outcome = m->solve(p, u, s, info, w);
     if (outcome < 0) {
         return outcome;
     }
-    if (!submodi_all_finite(u, n) || !submodi_all_finite(s, n)) {
-        return submodi_fail(SUBMOD_ENUMERIC, "%s: u or s overflows", who);
-    }
-    submod_status status = p->settings->hinge ? compose_with_hinge(p, u, s) : SUBMOD_OK;
+    submod_status status = is_straight(m) ? SUBMOD_OK : complete(p, u, s);
     double allowed;
     status = status ? status : submodi_prox_gap(p, u, s, info, &allowed, w);
     if (status != SUBMOD_OK) {
@@ -130,6 +142,24 @@ static submod_status solve(const submodi_prox_problem *p, const method *m, doubl
     /* The method reports success, but the gap is too large: F is not submodular, or the method is
      * not exact. A gap far below 0 proves that s is no base. */
     return outcome == SUBMOD_OK && !(fabs(info->gap) <= allowed) ? SUBMOD_INACCURATE : outcome;
+}
+
+/* Solves into scratch memory, so that failures leave the outputs alone. */
+static submod_status solve_apart(const submodi_prox_problem *p, const method *m, double *u,
+                                 double *s, submod_prox_info *info, submod_work *w)
+{
+    size_t n = p->fn->n;
+    double *own_u = submodi_take(w, n, sizeof *own_u);
+    double *own_s = submodi_take(w, n, sizeof *own_s);
+    if (!own_u || !own_s) {
+        return submodi_nomem(who);
+    }
+    submod_status status = solve(p, m, own_u, own_s, info, w);
+    if (status >= 0) {
+        submodi_copy_out(u, own_u, n, sizeof *u);
+        submodi_copy_out(s, own_s, n, sizeof *s);
+    }
+    return status;
 }
 
 submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, double *u, double *s,
@@ -159,12 +189,8 @@ submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, d
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     submod_prox_info found = {.method = m->method};
-    double *own_u = submodi_take(w, fn->n, sizeof *own_u);
-    double *own_s = submodi_take(w, fn->n, sizeof *own_s);
-    status = own_u && own_s ? solve(&p, m, own_u, own_s, &found, w) : submodi_nomem(who);
+    status = is_straight(m) ? solve(&p, m, u, s, &found, w) : solve_apart(&p, m, u, s, &found, w);
     if (status >= 0) {
-        submodi_copy_out(u, own_u, fn->n, sizeof *u);
-        submodi_copy_out(s, own_s, fn->n, sizeof *s);
         if (chosen.combination) {
             submodi_combination_move(chosen.combination, &combination);
         }

@@ -5,12 +5,22 @@
 #include "submod/handle.h"
 #include <submod/prox.h>
 
+/* How far u and s are from x and from each other. */
+typedef struct submodi_pair_sums {
+    double distance; /* lambda |u - x|^2 */
+    double residual; /* lambda |u - x + s / lambda|^2 */
+    double terms;    /* lambda |x|^2 + |s|^2 / lambda */
+    double beyond;   /* hinge: <s, max(u, 0) - u>, as s = 0 wherever they differ */
+} submodi_pair_sums;
+
 /* The extension f at some u (hinge: at max(u, 0)), compared with a base s. */
 typedef struct submodi_extension {
     bool known;
     double value;  /* f(u) */
     double excess; /* f(u) - <s, u>, summed so that it does not cancel */
     double size;   /* size of the terms of that sum: rounding is relative to it */
+    bool measured; /* sums are known, too */
+    submodi_pair_sums sums;
 } submodi_extension;
 
 /* Checked: x finite, lambda > 0, settings in range. */
@@ -30,7 +40,11 @@ typedef struct submodi_prox_problem {
 
 /* Fills u and s (never NULL) and the counts in info, which starts at zero. prox.c computes primal,
  * dual and gap from u and s, sets method and time, and turns u and s into those of the hinge.
- * Scratch memory is taken from a scope on work. */
+ * Scratch memory is taken from a scope on work.
+ *
+ * A method that prox.c calls straight gets the caller's own u and s, which may be NULL. It leaves
+ * an extension that is measured, finite, and of the hinge if that is asked for, and it does not
+ * fail any more once it begins to write. */
 typedef submod_status submodi_prox_solve(const submodi_prox_problem *p, double *u, double *s,
                                          submod_prox_info *info, submod_work *work);
 

@@ -33,7 +33,8 @@ typedef struct bins {
     uint32_t *count; /* bins x {background, foreground}: pixels, later the number of the point */
     /* one point per bin and label that has pixels */
     size_t points;
-    double *value, *u, *s;
+    double *value;
+    submodi_prox_pair *pair;
     float *rounded; /* u rounded to float, as returned */
     uint64_t *multiplicity;
     uint32_t *mask;
@@ -124,12 +125,11 @@ static submod_status count_pixels(bins *h, submod_work *w)
 static bool take_points(bins *h, submod_work *w)
 {
     h->value = submodi_take(w, h->points, sizeof *h->value);
-    h->u = submodi_take(w, h->points, sizeof *h->u);
-    h->s = submodi_take(w, h->points, sizeof *h->s);
+    h->pair = submodi_take(w, h->points, sizeof *h->pair);
     h->rounded = submodi_take(w, h->points, sizeof *h->rounded);
     h->multiplicity = submodi_take(w, h->points, sizeof *h->multiplicity);
     h->mask = submodi_take(w, submodi_mask_words(h->points), sizeof *h->mask);
-    return h->value && h->u && h->s && h->rounded && h->multiplicity && h->mask;
+    return h->value && h->pair && h->rounded && h->multiplicity && h->mask;
 }
 
 /* Makes a point of each slot that has pixels. count then holds the number of the point. */
@@ -160,7 +160,7 @@ static sums sum_part(const bins *h, size_t begin, size_t end)
     for (size_t i = begin; i < end; i++) {
         size_t point = h->count[slot_of(h, i)];
         double step = (double)h->rounded[point] - (double)h->x[i];
-        double miss = step + h->s[point] / h->lambda;
+        double miss = step + h->pair[point].s / h->lambda;
         part.distance += step * step;
         part.miss += miss * miss;
         part.moved = fmax(part.moved, fabs((double)h->x[i] - h->value[point]));
@@ -189,8 +189,8 @@ static double round_points(bins *h)
 {
     double largest = 0;
     for (size_t k = 0; k < h->points; k++) {
-        h->rounded[k] = (float)h->u[k];
-        double change = fabs(h->u[k] - (double)h->rounded[k]);
+        h->rounded[k] = (float)h->pair[k].u;
+        double change = fabs(h->pair[k].u - (double)h->rounded[k]);
         largest = change > largest ? change : largest; /* fmax here breaks gcc 12 for ARM */
     }
     return largest;
@@ -213,9 +213,8 @@ static submod_status solve(bins *h, submod_prox_info *info, double *error, submo
                                  .mask = h->mask,
                                  .multiplicity = h->multiplicity,
                                  .lambda = h->lambda,
-                                 .extension = &f,
                                  .form = SUBMODI_U_FLOAT};
-    status = submodi_jaccard_prox(&p, h->u, h->s, info, w);
+    status = submodi_jaccard_prox(&p, h->pair, &f, info, w);
     if (status != SUBMOD_OK) {
         return status;
     }

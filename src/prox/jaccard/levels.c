@@ -35,6 +35,9 @@
 #include <math.h>
 #include <stdbool.h>
 
+/* A block of one pixel that stays one, the most frequent, must not go through memory. */
+#define INLINE __attribute__((always_inline)) static inline
+
 /* Newton steps before halving: random inputs need 1 to 3. */
 enum { PATIENCE = 4 };
 
@@ -43,8 +46,7 @@ static void sum_foreground(submodi_levels *l)
     submodi_long_sum sum = {0, 0};
     for (size_t k = 0; k < l->fg.count; k++) {
         l->fg_sum[k] = sum;
-        double pixels = submodi_pixels_before(&l->fg, k + 1) - submodi_pixels_before(&l->fg, k);
-        sum = submodi_long_add(sum, pixels * l->fg.value[k]);
+        sum = submodi_long_add(sum, submodi_pixels_of(&l->fg, k) * l->fg.value[k]);
     }
     l->fg_sum[l->fg.count] = sum;
 }
@@ -60,15 +62,14 @@ typedef struct block {
 } block;
 
 /* The block of a level, up to background point `end`. per_U: 1 / (union before the block). */
-static block open_next(const submodi_levels *l, submodi_level *level, size_t end, double per_U)
+INLINE block open_next(const submodi_levels *l, submodi_level *level, size_t end, double per_U)
 {
-    double P = submodi_pixels_before(&l->fg, l->fg.count);
     double before = submodi_pixels_before(&l->bg, level->first);
     double after = submodi_pixels_before(&l->bg, end);
-    double per_U_end = 1 / (P + after);
+    double per_U_end = 1 / (l->P + after);
     return (block){.level = level,
-                   .P = P,
-                   .U = P + before,
+                   .P = l->P,
+                   .U = l->P + before,
                    .pixels = after - before,
                    .ref = l->bg.value[level->first],
                    .per_U = per_U,
@@ -79,20 +80,19 @@ static block open_next(const submodi_levels *l, submodi_level *level, size_t end
 
 static block open_block(const submodi_levels *l, submodi_level *level, size_t end)
 {
-    double U =
-        submodi_pixels_before(&l->fg, l->fg.count) + submodi_pixels_before(&l->bg, level->first);
+    double U = l->P + submodi_pixels_before(&l->bg, level->first);
     return open_next(l, level, end, 1 / U);
 }
 
 /* (F after - F before) / lambda, if a pixels of the foreground come before the block and fg are in
  * it. Avoids differences of nearly equal numbers. */
-static double drop_of(const block *b, double per_lambda, double a, double fg)
+INLINE double drop_of(const block *b, double per_lambda, double a, double fg)
 {
     return b->U == 0 ? per_lambda : ((b->P - a) * b->pixels * b->per_U + fg) * b->t_end;
 }
 
 /* The level of the block together with the foreground [k0, k1). */
-static double level_with(submodi_levels *l, const block *b, size_t k0, size_t k1)
+INLINE double level_with(submodi_levels *l, const block *b, size_t k0, size_t k1)
 {
     l->work++;
     double a = submodi_pixels_before(&l->fg, k0);
@@ -177,12 +177,14 @@ static void halve(submodi_levels *l, const block *b, bracket *r)
     tighten(r, above, k0 + (first && !above), k1 + (!first && !above));
 }
 
-/* Finds u of a block, starting from the foreground that it has so far. */
+/* Finds u of a block, starting from the foreground that it has so far. What belongs to the level
+ * before is not looked at: if the block wants it, the two will be pooled. */
 static double settle(submodi_levels *l, const block *b)
 {
     submodi_level *level = b->level;
-    bracket r = {0, l->fg.count, 0, l->fg.count};
-    size_t k0 = level->fg_begin;
+    size_t taken = level == l->level ? 0 : level[-1].fg_end;
+    bracket r = {taken, l->fg.count, taken, l->fg.count};
+    size_t k0 = within(level->fg_begin, taken, l->fg.count);
     size_t k1 = level->fg_end > k0 ? level->fg_end : k0;
     double u = level_with(l, b, k0, k1);
     for (int steps = 0;; steps++) {
@@ -214,7 +216,7 @@ static double settle(submodi_levels *l, const block *b)
 
 /* The end of the run of equal values from background point `first` on. By symmetry their u are
  * equal too. */
-static size_t end_of_run(const submodi_levels *l, size_t first)
+INLINE size_t end_of_run(const submodi_levels *l, size_t first)
 {
     size_t end = first + 1;
     while (end < l->bg.count && l->bg.value[end] == l->bg.value[first]) {
@@ -223,26 +225,37 @@ static size_t end_of_run(const submodi_levels *l, size_t first)
     return end;
 }
 
-/* Whether the block at level u has no foreground, so that it would begin and end at k. Mostly
- * true. */
-static bool fits(const submodi_levels *l, const block *b, double u, size_t k)
+/* Moves *k to where foreground of the block could begin, and *u to its level with no foreground at
+ * all. Returns whether it has none indeed. Mostly true. */
+INLINE bool pass_foreground(submodi_levels *l, const block *b, double *u, uint32_t *k)
 {
-    return (k == l->fg.count || l->fg.value[k] <= u + b->t_end) &&
-           (k == 0 || l->fg.value[k - 1] > u + b->t_begin);
+    const double *value = l->fg.value;
+    const size_t count = l->fg.count;
+    size_t at = *k;
+    *u = level_with(l, b, at, at);
+    while (at < count && value[at] > *u + b->t_begin) {
+        at++;
+        *u = level_with(l, b, at, at);
+    }
+    bool alone =
+        (at == count || value[at] <= *u + b->t_end) && (at == 0 || value[at - 1] > *u + b->t_begin);
+    *k = alone ? (uint32_t)at : *k;
+    return alone;
 }
 
 /* Adds a level for the run [first, end), searching its foreground near that of the level before.
  * Returns its u, or just `before` if u is not below it, because the two are then pooled. *per_U: 1
  * / union, before the run on entry, after it on return. */
-static double push(submodi_levels *l, size_t first, size_t end, double before, double *per_U)
+INLINE double push(submodi_levels *l, size_t first, size_t end, double before, double *per_U)
 {
     uint32_t near = l->count ? l->level[l->count - 1].fg_end : 0;
     submodi_level *level = &l->level[l->count++];
     *level = (submodi_level){.first = (uint32_t)first, .fg_begin = near, .fg_end = near};
     block b = open_next(l, level, end, *per_U);
     *per_U = b.per_U_end;
-    double u = level_with(l, &b, near, near);
-    if (fits(l, &b, u, near)) {
+    double u;
+    if (pass_foreground(l, &b, &u, &near)) {
+        level->fg_begin = level->fg_end = near;
         return u;
     }
     if (l->count > 1) { /* at u = before, its foreground begins where the last one ended */
@@ -279,44 +292,33 @@ static double sum_from(const submodi_point_list *list, size_t begin, size_t end,
 {
     double sum = 0;
     for (size_t i = begin; i < end; i++) {
-        double pixels = submodi_pixels_before(list, i + 1) - submodi_pixels_before(list, i);
-        sum += pixels * (list->value[i] - ref);
+        sum += submodi_pixels_of(list, i) * (list->value[i] - ref);
     }
     return sum;
 }
 
-/* Turns sums into offsets. Adds up the foreground again without prefix sums, so that s is right
- * even where lambda is so large that x and u agree in all digits. */
-static void finish(submodi_levels *l)
+/* Adds up the foreground again without prefix sums, so that s is right even where lambda is so
+ * large that x and u agree in all digits. */
+double submodi_level_pooled(const submodi_levels *l, const submodi_level *level, double gain)
 {
-    double P = submodi_pixels_before(&l->fg, l->fg.count);
-    uint32_t taken = 0; /* foreground ranks of different levels must not overlap */
-    for (size_t i = 0; i < l->count; i++) {
-        submodi_level *level = &l->level[i];
-        level->fg_begin = level->fg_begin > taken ? level->fg_begin : taken;
-        level->fg_end = level->fg_end > level->fg_begin ? level->fg_end : level->fg_begin;
-        taken = level->fg_end;
-        double a = submodi_pixels_before(&l->fg, level->fg_begin);
-        double fg = submodi_pixels_before(&l->fg, level->fg_end) - a;
-        double b = submodi_pixels_before(&l->bg, level->first);
-        double bg = submodi_pixels_before(&l->bg, level[1].first) - b;
-        double U = P + b;
-        double gain = U == 0 ? 1 : ((P - a) * bg + fg * U) / (U * (U + bg)); /* F after - before */
-        double sum = level->offset +
-                     sum_from(&l->fg, level->fg_begin, level->fg_end, l->bg.value[level->first]);
-        level->offset = bg + fg == 1 ? gain : (gain - l->lambda * sum) / (bg + fg);
-    }
-    l->work += l->fg.count + l->bg.count;
+    double fg = submodi_pixels_before(&l->fg, level->fg_end) -
+                submodi_pixels_before(&l->fg, level->fg_begin);
+    double bg =
+        submodi_pixels_before(&l->bg, level[1].first) - submodi_pixels_before(&l->bg, level->first);
+    double sum =
+        level->offset + sum_from(&l->fg, level->fg_begin, level->fg_end, l->bg.value[level->first]);
+    return bg + fg == 1 ? gain : (gain - l->lambda * sum) / (bg + fg);
 }
 
 void submodi_levels_solve(submodi_levels *l)
 {
     l->per_lambda = 1 / l->lambda;
+    l->P = submodi_pixels_before(&l->fg, l->fg.count);
     l->count = 0;
     l->work = 0;
     sum_foreground(l);
     double before = INFINITY; /* u of the last level but one */
-    double per_U = 1 / submodi_pixels_before(&l->fg, l->fg.count);
+    double per_U = 1 / l->P;
     for (size_t first = 0; first < l->bg.count;) {
         size_t end = end_of_run(l, first);
         double u = push(l, first, end, before, &per_U);
@@ -327,29 +329,13 @@ void submodi_levels_solve(submodi_levels *l)
         before = u;
         first = end;
     }
-    l->level[l->count] = (submodi_level){.first = (uint32_t)l->bg.count};
-    finish(l);
+    uint32_t all = (uint32_t)l->fg.count;
+    l->level[l->count] =
+        (submodi_level){.first = (uint32_t)l->bg.count, .fg_begin = all, .fg_end = all};
+    l->work += l->fg.count + l->bg.count;
 }
 
-/* ---- reading the result ---- */
-
-/* The first level whose foreground extends beyond rank. */
-size_t submodi_level_of_fg(const submodi_levels *l, size_t rank)
-{
-    size_t lo = 0;
-    for (size_t hi = l->count; lo < hi;) {
-        size_t middle = lo + (hi - lo) / 2;
-        if (l->level[middle].fg_end <= rank) {
-            lo = middle + 1;
-        } else {
-            hi = middle;
-        }
-    }
-    return lo;
-}
-
-/* The level that holds background point `rank`. */
-size_t submodi_level_of_bg(const submodi_levels *l, size_t rank)
+size_t submodi_level_of(const submodi_levels *l, size_t rank)
 {
     size_t lo = 0;
     for (size_t hi = l->count; lo < hi;) {

@@ -3,6 +3,8 @@
 #ifndef SUBMODI_PROX_JACCARD_LEVELS_H
 #define SUBMODI_PROX_JACCARD_LEVELS_H
 
+#include <stdbool.h>
+
 #include "prox/gap.h"
 #include "prox/long_sum.h"
 
@@ -15,14 +17,21 @@ typedef struct submodi_point_list {
 
 static inline double submodi_pixels_before(const submodi_point_list *list, size_t rank)
 {
-    return (double)(list->before ? list->before[rank] : rank);
+    /* Signed, because that converts in one instruction. */
+    return list->before ? (double)(int64_t)list->before[rank] : (double)(int64_t)rank;
+}
+
+/* The pixels of one point. */
+static inline double submodi_pixels_of(const submodi_point_list *list, size_t rank)
+{
+    return list->before ? (double)(int64_t)(list->before[rank + 1] - list->before[rank]) : 1;
 }
 
 /* Background points [first, first of the next level) and foreground points [fg_begin, fg_end), all
  * at one level of u. */
 typedef struct submodi_level {
-    /* A point with value x has s = offset + lambda * (x - ref), ref the value of point `first`. So
-     * u = ref - offset / lambda. While levels are still searched for: the sum of x - ref over the
+    /* When finished: a point with value x has s = offset + lambda * (x - ref), ref the value of
+     * point `first`. So u = ref - offset / lambda. Until then: the sum of x - ref over the
      * background pixels. */
     double offset;
     uint32_t first;
@@ -33,66 +42,63 @@ typedef struct submodi_levels {
     submodi_point_list fg, bg;
     double lambda;
     double per_lambda;        /* 1 / lambda */
+    double P;                 /* pixels of foreground */
     submodi_long_sum *fg_sum; /* fg.count + 1 prefix sums of the foreground's values: scratch */
     submodi_level *level;     /* bg.count + 2 places, descending in u */
     size_t count;             /* of levels */
     uint64_t work;            /* points and breakpoints looked at */
 } submodi_levels;
 
-/* Fills fg_sum, level, count, work and per_lambda. The values must be finite, and so must the sum
- * of their absolute values, 1 / lambda, and lambda times the range of the values. */
+/* Fills fg_sum, level (not finished, one more at the end), count, work, per_lambda and P. The
+ * values must be finite, and so must the sum of their absolute values, 1 / lambda, and lambda times
+ * the range of the values. */
 void submodi_levels_solve(submodi_levels *l);
 
 typedef struct submodi_prox_pair {
     double u, s;
 } submodi_prox_pair;
 
-static inline submodi_prox_pair submodi_at_level(const submodi_levels *l,
-                                                 const submodi_level *level, double x)
+/* The last level that begins at or before background point `rank`. There is one. */
+size_t submodi_level_of(const submodi_levels *l, size_t rank);
+
+/* F after the level less F before it. Avoids differences of nearly equal numbers. */
+static inline double submodi_level_gain(const submodi_levels *l, const submodi_level *level)
 {
-    double ref = l->bg.value[level->first];
-    return (submodi_prox_pair){ref - level->offset * l->per_lambda,
-                               level->offset + l->lambda * (x - ref)};
+    double a = submodi_pixels_before(&l->fg, level->fg_begin);
+    double fg = submodi_pixels_before(&l->fg, level->fg_end) - a;
+    double b = submodi_pixels_before(&l->bg, level->first);
+    double bg = submodi_pixels_before(&l->bg, level[1].first) - b;
+    double U = l->P + b;
+    return U == 0 ? 1 : ((l->P - a) * bg + fg * U) / (U * (U + bg));
 }
 
-/* u and s of the point with this rank in its list. *at is the level to start from; it moves up to
- * the first level that extends beyond rank. Begin with 0 or submodi_level_of_fg (_bg); ranks may
- * then only rise. */
-static inline submodi_prox_pair submodi_levels_fg(const submodi_levels *l, size_t rank, size_t *at)
+/* The offset of a level of several points, from its sum. */
+double submodi_level_pooled(const submodi_levels *l, const submodi_level *level, double gain);
+
+/* The offset of a level that is not finished. */
+static inline double submodi_level_offset(const submodi_levels *l, const submodi_level *level,
+                                          double gain)
 {
-    while (*at < l->count && rank >= l->level[*at].fg_end) {
-        ++*at;
-    }
-    const submodi_level *level = &l->level[*at];
-    double x = l->fg.value[rank];
-    if (*at < l->count && rank >= level->fg_begin) {
-        return submodi_at_level(l, level, x);
-    }
-    double s = 1 / (submodi_pixels_before(&l->fg, l->fg.count) +
-                    submodi_pixels_before(&l->bg, level->first));
-    return (submodi_prox_pair){x - s * l->per_lambda, s};
+    bool single = level[1].first - level->first == 1 && level->fg_begin == level->fg_end;
+    return single && !l->bg.before ? gain : submodi_level_pooled(l, level, gain);
 }
 
-static inline submodi_prox_pair submodi_levels_bg(const submodi_levels *l, size_t rank, size_t *at)
-{
-    while (rank >= l->level[*at + 1].first) {
-        ++*at;
-    }
-    return submodi_at_level(l, &l->level[*at], l->bg.value[rank]);
-}
-
-size_t submodi_level_of_fg(const submodi_levels *l, size_t rank);
-size_t submodi_level_of_bg(const submodi_levels *l, size_t rank);
-
-/* How the caller changes u and s afterwards. */
+/* How the caller hands out u and s. */
 typedef enum submodi_u_form {
     SUBMODI_U_PLAIN,
-    SUBMODI_U_HINGE, /* max(u, 0), and s as prox.c makes it for the hinge */
-    SUBMODI_U_FLOAT  /* u rounded to float */
+    SUBMODI_U_HINGE, /* the prox of f(max(u, 0)) */
+    SUBMODI_U_FLOAT  /* u will be rounded to float; here it is not yet */
 } submodi_u_form;
 
-/* The extension at u and s in this form. There is at least one point. */
-void submodi_levels_extension(const submodi_levels *l, submodi_u_form form,
-                              submodi_extension *result);
+/* Where the points of a sorted list came from. */
+typedef struct submodi_origin {
+    const uint64_t *record; /* with the index in its low bits */
+    uint64_t mask;          /* of these bits */
+} submodi_origin;
+
+/* Finishes levels, writes u and s in this form to pair[index] of all points, and finds f at
+ * that u (float: rounded). */
+void submodi_levels_write(submodi_levels *l, submodi_origin fg, submodi_origin bg,
+                          submodi_u_form form, submodi_prox_pair *pair, submodi_extension *result);
 
 #endif
