@@ -257,7 +257,7 @@ static submod_status reason_to_stop(const cyclic *c)
 static submod_status run(cyclic *c)
 {
     for (;;) {
-        c->cycle.ask_extension = true;
+        c->cycle.ask_extension = c->info->iterations + 1 >= c->look_at;
         submod_status status = sweep(c);
         if (status != SUBMOD_OK) {
             return status;
