@@ -156,6 +156,8 @@ class ProxMethod(IntEnum):
     FRANK_WOLFE = 7
     AWAY_STEPS = 8
     GREEDY_PATH = 9
+    SUM = 10
+    CHAINS = 11
 
 
 class SfmMethod(IntEnum):
@@ -165,6 +167,7 @@ class SfmMethod(IntEnum):
     MINIMIZER = 1
     MIN_NORM = 2
     EXHAUSTIVE = 3
+    SUM = 4
 
 
 class Allocator(Structure):

@@ -385,6 +385,52 @@ START_TEST(embedded_parts)
 }
 END_TEST
 
+/* ---- minimisation ---- */
+
+/* The value, bound and minimisers of pairs of families, against all subsets. */
+START_TEST(minima_of_pairs)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 30);
+    int proved = 0, all = 0;
+    for (size_t i = 0; i < family_count; i++) {
+        for (size_t j = 0; j <= i; j++) {
+            double w[N], s[N];
+            uint8_t smallest[N], largest[N], small[N], large[N];
+            submod_sfm_info info, exact;
+            submod_sfm_settings settings = submod_sfm_defaults();
+            submod_fn *fn = combine(families[i].make(N, &rng), 0.5, families[j].make(N, &rng), 2);
+            random_vector(&rng, w, N, 0);
+            fn = shifted(fn, w);
+            settings.method = SUBMOD_SFM_SUM;
+            submod_status status = submod_sfm(fn, smallest, largest, s, &settings, &info, NULL);
+            ck_assert_msg(status >= 0, "%s", submod_last_error());
+            settings.method = SUBMOD_SFM_EXHAUSTIVE;
+            ck_assert_ok(submod_sfm(fn, small, large, NULL, &settings, &exact, NULL));
+            double *F = subset_values(fn), scale = value_scale(F, N), empty = F[0];
+            for (uint32_t set = 0; set < 1u << N; set++) {
+                F[set] -= empty;
+            }
+            ck_assert(worst_excess(F, N, s) <= 1e-12 * scale);
+            ck_assert(info.dual <= exact.value + 1e-12 * scale);
+            ck_assert_near(info.value, exact.value, fmax(info.gap, 0) + 1e-12 * scale);
+            if (status == SUBMOD_OK) {
+                ck_assert_near(info.value, exact.value, 1e-8 * scale);
+            }
+            if (info.extremes_proved) {
+                ck_assert_mem_eq(smallest, small, N);
+                ck_assert_mem_eq(largest, large, N);
+                proved++;
+            }
+            all++;
+            free(F);
+            submod_fn_free(fn);
+        }
+    }
+    ck_assert_int_ge(10 * proved, 9 * all);
+}
+END_TEST
+
 /* ---- limits, threads ---- */
 
 START_TEST(limits_leave_a_proof)
@@ -502,5 +548,5 @@ int main(void)
 {
     return RUN_TESTS("sums", all_pairs, three_and_equal_values, folding_keeps_values,
                      what_folds_to_one, grids_as_chains, other_graphs, embedded_parts,
-                     limits_leave_a_proof, tolerance_zero, threads_change_nothing);
+                     minima_of_pairs, limits_leave_a_proof, tolerance_zero, threads_change_nothing);
 }

@@ -43,6 +43,17 @@ static bool is_worth_it(const submodi_folded *folded)
     return cost <= n * n * n / 8;
 }
 
+bool submodi_sum_is_easier(const submod_fn *fn)
+{
+    submodi_folded folded;
+    bool easier = submodi_can_sum(fn) && submodi_fold("", fn, &folded) == SUBMOD_OK;
+    if (easier) {
+        easier = is_worth_it(&folded);
+        submodi_folded_clear(&folded);
+    }
+    return easier;
+}
+
 /* The part by itself as a member. */
 static submodi_member member_of(const submodi_sum_part *part)
 {
