@@ -175,8 +175,12 @@ static submod_status start(const submodi_prox_problem *p, const submodi_folded *
     return good ? SUBMOD_OK : submodi_fail(SUBMOD_ENUMERIC, "%s: F / lambda overflows", p->who);
 }
 
-submod_status submodi_prox_sum(const submodi_prox_problem *p, double *u, double *s,
-                               submod_prox_info *info, submod_work *work)
+/* A way to solve a folded problem; u and s are as start left them. */
+typedef submod_status solve_folded(const submodi_prox_problem *p, const submodi_folded *folded,
+                                   double *u, double *s, submod_prox_info *info, submod_work *w);
+
+static submod_status fold_and(solve_folded *solve, const submodi_prox_problem *p, double *u,
+                              double *s, submod_prox_info *info, submod_work *work)
 {
     submodi_folded folded;
     submod_status status = submodi_fold(p->who, p->fn, &folded);
@@ -185,21 +189,34 @@ submod_status submodi_prox_sum(const submodi_prox_problem *p, double *u, double 
     }
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
-    bool automatic = p->settings->method == SUBMOD_PROX_AUTO;
     status = start(p, &folded, u, s);
-    if (status == SUBMOD_OK && folded.count == 0) {
-        info->method = SUBMOD_PROX_CLOSED_FORM;
-    } else if (status == SUBMOD_OK && folded.count == 1) {
-        status = by_itself(p, &folded, u, s, info, w);
-    } else if (status == SUBMOD_OK && automatic && !is_worth_it(&folded)) {
-        info->method = SUBMOD_PROX_MIN_NORM;
-        status = submodi_prox_min_norm(p, u, s, info, w);
-    } else if (status == SUBMOD_OK) {
-        status = by_cycle(p, &folded, u, s, info, w);
-    }
+    status = status ? status : solve(p, &folded, u, s, info, w);
     submodi_scope_close(&scope);
     submodi_folded_clear(&folded);
     return status;
+}
+
+static submod_status by_parts(const submodi_prox_problem *p, const submodi_folded *folded,
+                              double *u, double *s, submod_prox_info *info, submod_work *w)
+{
+    if (folded->count == 0) {
+        info->method = SUBMOD_PROX_CLOSED_FORM;
+        return SUBMOD_OK;
+    }
+    if (folded->count == 1) {
+        return by_itself(p, folded, u, s, info, w);
+    }
+    if (p->settings->method == SUBMOD_PROX_AUTO && !is_worth_it(folded)) {
+        info->method = SUBMOD_PROX_MIN_NORM;
+        return submodi_prox_min_norm(p, u, s, info, w);
+    }
+    return by_cycle(p, folded, u, s, info, w);
+}
+
+submod_status submodi_prox_sum(const submodi_prox_problem *p, double *u, double *s,
+                               submod_prox_info *info, submod_work *work)
+{
+    return fold_and(by_parts, p, u, s, info, work);
 }
 
 /* How strongly a cut smoothes: the mean weight at a vertex, over lambda times the spread of x. */
@@ -237,15 +254,5 @@ submod_status submodi_prox_chains(const submodi_prox_problem *p, double *u, doub
     if (p->settings->method == SUBMOD_PROX_AUTO && !chains_are_faster(p)) {
         return submodi_prox_by_itself(p, u, s, info, work);
     }
-    submodi_folded folded;
-    submod_status status = submodi_fold(p->who, p->fn, &folded);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    submodi_scope scope;
-    submod_work *w = submodi_scope_open(&scope, work);
-    status = by_cycle(p, &folded, u, s, info, w);
-    submodi_scope_close(&scope);
-    submodi_folded_clear(&folded);
-    return status;
+    return fold_and(by_cycle, p, u, s, info, work);
 }
