@@ -45,9 +45,8 @@ static inline double argument(const submodi_prox_problem *p, double u)
     return p->settings->hinge ? fmax(u, 0) : u;
 }
 
-/* Finds the extension, for methods that did not leave it. */
-static submod_status find_extension(const submodi_prox_problem *p, const double *u, const double *s,
-                                    submodi_extension *f, submod_work *work)
+submod_status submodi_extension_at(const submodi_prox_problem *p, const double *u, const double *s,
+                                   submodi_extension *f, submod_work *work)
 {
     size_t n = p->fn->n;
     if (submodi_is_cut(p->fn) && !p->settings->hinge) {
@@ -91,7 +90,7 @@ submod_status submodi_prox_gap(const submodi_prox_problem *p, const double *u, c
                                submod_prox_info *info, double *allowed, submod_work *work)
 {
     submodi_extension f = p->extension ? *p->extension : (submodi_extension){0};
-    submod_status status = f.known ? SUBMOD_OK : find_extension(p, u, s, &f, work);
+    submod_status status = f.known ? SUBMOD_OK : submodi_extension_at(p, u, s, &f, work);
     if (status != SUBMOD_OK) {
         return status;
     }
