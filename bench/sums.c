@@ -87,7 +87,8 @@ static submod_fn *jaccard(size_t h)
     uint8_t *mask = allocate(h * h, 1);
     submod_fn *fn = NULL;
     for (size_t i = 0; i < h * h; i++) {
-        double a = (double)(i / h) / (double)h;
+        size_t row = i / h;
+        double a = (double)row / (double)h;
         double b = (double)(i % h) / (double)h;
         double ellipse = pow((a - 0.5) / 0.25, 2) + pow((b - 0.45) / 0.35, 2);
         double disk = pow((a - 0.85) / 0.08, 2) + pow((b - 0.85) / 0.08, 2);
@@ -282,7 +283,7 @@ static submod_fn *segmentation(size_t h, size_t count, double coefficient, submo
     double *centre = allocate(2 * count, sizeof *centre);
     size_t *of = allocate(n, sizeof *of);
     int32_t *elements = allocate(n, sizeof *elements);
-    submod_fn **terms = allocate(count, sizeof *terms);
+    submod_fn **terms = allocate(count, sizeof(submod_fn *));
     size_t used = 0;
     submod_fn *fn = NULL;
     for (size_t i = 0; i < 2 * count; i++) {
@@ -291,8 +292,9 @@ static submod_fn *segmentation(size_t h, size_t count, double coefficient, submo
     for (size_t i = 0; i < n; i++) {
         double nearest = INFINITY;
         for (size_t c = 0; c < count; c++) {
-            double d = pow((double)(i / h) - centre[2 * c], 2) +
-                       pow((double)(i % h) - centre[2 * c + 1], 2);
+            size_t row = i / h;
+            double d =
+                pow((double)row - centre[2 * c], 2) + pow((double)(i % h) - centre[2 * c + 1], 2);
             of[i] = d < nearest ? c : of[i];
             nearest = fmin(d, nearest);
         }
@@ -408,7 +410,7 @@ static submod_fn *hypergraph(size_t n, size_t m, size_t k, submod_rng *rng)
 {
     double *table = allocate(k + 1, sizeof *table);
     int32_t *elements = allocate(k, sizeof *elements);
-    submod_fn **terms = allocate(m, sizeof *terms);
+    submod_fn **terms = allocate(m, sizeof(submod_fn *));
     submod_fn *small = NULL;
     submod_fn *fn = NULL;
     for (size_t i = 0; i <= k; i++) {

@@ -65,6 +65,26 @@ def test_prox(name, lam):
         assert objective(f, other, x, lam) >= primal - 1e-9
 
 
+def test_sums_by_their_parts():
+    mask = np.arange(12) < 5
+    x = np.sin(np.arange(12.0))
+    rows = [(i, i + 1) for i in range(11) if i % 4 != 3]
+    columns = [(i, i + 4) for i in range(8)]
+    grid = Function.cut(12, rows + columns)
+    chains = grid.prox(x, 2.0, "chains")
+    assert chains.method == "chains"
+    assert chains.u == pytest.approx(grid.prox(x, 2.0, "decomposition").u, abs=1e-4)
+    f = Function.jaccard(mask) + 0.1 * grid + Function.sqrt(3).embed(12, [1, 5, 9])
+    result = f.prox(x, 2.0)
+    assert result.method == "sum"
+    assert result.u == pytest.approx(f.prox(x, 2.0, "min_norm").u, abs=1e-4)
+    assert (Function.jaccard(mask) + Function.hamming(12)).prox(x, 2.0).method == "jaccard"
+    shifted = f + np.cos(np.arange(12.0))
+    least = shifted.minimize("sum")
+    assert least.method == "sum"
+    assert least.value == pytest.approx(shifted.minimize("exhaustive").value)
+
+
 def test_methods_agree():
     f, x = FUNCTIONS["jaccard"], RNG.normal(size=N)
     expected = f.prox(x, 2.0).u
