@@ -234,19 +234,22 @@ submod_status submodi_prox_jaccard(const submodi_prox_problem *p, double *u, dou
                                    submod_prox_info *info, submod_work *work)
 {
     size_t n = p->fn->n;
-    submodi_prox_pair *pair = submodi_take(work, n, sizeof *pair);
-    if (!pair) {
-        return submodi_nomem(p->who);
-    }
+    submodi_scope scope;
+    submod_work *w = submodi_scope_open(&scope, work);
+    submodi_prox_pair *pair = submodi_take(w, n, sizeof *pair);
+    submodi_extension unasked;
     submodi_jaccard_problem j = {.who = p->who,
                                  .n = n,
                                  .x = p->x,
                                  .mask = submodi_jaccard_mask(p->fn),
                                  .lambda = p->lambda,
                                  .form = p->settings->hinge ? SUBMODI_U_HINGE : SUBMODI_U_PLAIN};
-    submod_status status = submodi_jaccard_prox(&j, pair, p->extension, info, work);
+    submod_status status =
+        pair ? submodi_jaccard_prox(&j, pair, p->extension ? p->extension : &unasked, info, w)
+             : submodi_nomem(p->who);
     if (status == SUBMOD_OK) {
         submodi_pairs_out(pair, n, u, s);
     }
+    submodi_scope_close(&scope);
     return status;
 }
