@@ -264,6 +264,63 @@ START_TEST(cardinality_by_definition)
 }
 END_TEST
 
+static submod_status root(const void *ctx, double t, double *value)
+{
+    (void)ctx;
+    *value = cbrt(8 + t) - 3; /* g(0) is not 0 */
+    return SUBMOD_OK;
+}
+
+START_TEST(concave_by_definition)
+{
+    enum { M = 6, FUNCTIONS = 6 };
+    const double w[M] = {0.5, 0, 2, 1.25, 3, 2};
+    const double t[4] = {0, 2, 5, 6}, g[4] = {1, 5, 8, 8.5}; /* then on with slope 1/2 */
+    submod_concave_ops ops = {.struct_size = sizeof ops, .value = root};
+    submod_fn *fn[FUNCTIONS] = {NULL};
+    ck_assert_ok(submod_fn_concave(M, w, SUBMOD_CONCAVE_SQRT, NAN, &fn[0]));
+    ck_assert_ok(submod_fn_concave(M, w, SUBMOD_CONCAVE_LOG1P, NAN, &fn[1]));
+    ck_assert_ok(submod_fn_concave(M, w, SUBMOD_CONCAVE_MIN, 3.25, &fn[2]));
+    ck_assert_ok(submod_fn_concave(M, w, SUBMOD_CONCAVE_POWER, 0.7, &fn[3]));
+    ck_assert_ok(submod_fn_concave_points(M, w, 4, t, g, &fn[4]));
+    ck_assert_ok(submod_fn_concave_custom(M, w, &ops, NULL, &fn[5]));
+    for (int which = 0; which < FUNCTIONS; which++) {
+        double *F = subset_values(fn[which]);
+        for (uint32_t set = 0; set < 1 << M; set++) {
+            double sum = 0;
+            for (int e = 0; e < M; e++) {
+                sum += set >> e & 1 ? w[e] : 0;
+            }
+            double by_points = fmin(fmin(1 + 2 * sum, 3 + sum), 5.5 + sum / 2);
+            const double expected[FUNCTIONS] = {sqrt(sum),     log(1 + sum), fmin(sum, 3.25),
+                                                pow(sum, 0.7), by_points,    cbrt(8 + sum) - 3};
+            ck_assert_near(F[set], expected[which], 1e-14);
+        }
+        free(F);
+        submod_fn_free(fn[which]);
+    }
+}
+END_TEST
+
+/* Small steps far out do not cancel. */
+START_TEST(concave_gains_are_accurate)
+{
+    const double w[2] = {1e12, 1e-3};
+    const long double t = 1e12L, step = 1e-3;
+    const long double expected[4] = {step / (sqrtl(t + step) + sqrtl(t)), log1pl(step / (1 + t)),
+                                     step, powl(t, 0.3L) * expm1l(0.3L * log1pl(step / t))};
+    const double parameter[4] = {0, 0, 2e12, 0.3};
+    for (int kind = 0; kind < 4; kind++) {
+        submod_fn *fn = NULL;
+        double gains[2];
+        ck_assert_ok(submod_fn_concave(2, w, (submod_concave_kind)kind, parameter[kind], &fn));
+        ck_assert_ok(submod_fn_chain(fn, (int32_t[]){0, 1}, 2, gains, NULL));
+        ck_assert_near(gains[1] / (double)expected[kind], 1, 1e-14);
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
 START_TEST(coverage_by_definition)
 {
     const size_t start[] = {0, 3, 3, 5, 9};
@@ -553,7 +610,8 @@ int main(void)
 {
     return RUN_TESTS("functions", callbacks_agree, chain_continues, tied_gains_are_fair,
                      tied_gains_are_equal, jaccard_by_definition, jaccard_gains_are_accurate,
-                     cardinality_by_definition, coverage_by_definition, cut_by_definition,
-                     facility_by_definition, logdet_by_definition, iwata_by_definition,
-                     combinations_by_definition, not_normalised, custom_with_state);
+                     cardinality_by_definition, concave_by_definition, concave_gains_are_accurate,
+                     coverage_by_definition, cut_by_definition, facility_by_definition,
+                     logdet_by_definition, iwata_by_definition, combinations_by_definition,
+                     not_normalised, custom_with_state);
 }

@@ -173,6 +173,79 @@ static submod_fn *iwata(size_t n, submod_rng *rng)
     return fn;
 }
 
+/* Weights of [0, 1), among them zeros and equal ones. */
+static void random_weights(submod_rng *rng, double *w, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t kind = submod_rng_below(rng, 4);
+        w[i] = kind == 0 ? 0 : kind == 1 ? 0.5 : submod_rng_uniform(rng);
+    }
+}
+
+static submod_fn *concave(size_t n, submod_rng *rng)
+{
+    double w[64];
+    submod_fn *fn = NULL;
+    submod_concave_kind kind = (submod_concave_kind)submod_rng_below(rng, 4);
+    random_weights(rng, w, n);
+    ck_assert_ok(submod_fn_concave(n, w, kind, 0.1 + 0.9 * submod_rng_uniform(rng), &fn));
+    return fn;
+}
+
+static submod_fn *concave_equal_weights(size_t n, submod_rng *rng)
+{
+    double w[64];
+    submod_fn *fn = NULL;
+    for (size_t i = 0; i < n; i++) {
+        w[i] = 0.3;
+    }
+    ck_assert_ok(
+        submod_fn_concave(n, w, SUBMOD_CONCAVE_POWER, 0.1 + 0.9 * submod_rng_uniform(rng), &fn));
+    return fn;
+}
+
+/* Up, level, and down again. */
+static submod_fn *concave_points(size_t n, submod_rng *rng)
+{
+    double w[64];
+    double t[5] = {0};
+    double g[5] = {0};
+    double slope = 2;
+    submod_fn *fn = NULL;
+    random_weights(rng, w, n);
+    for (int i = 1; i < 5; i++) {
+        t[i] = t[i - 1] + 0.05 * (double)n * (0.1 + submod_rng_uniform(rng));
+        g[i] = g[i - 1] + slope * (t[i] - t[i - 1]);
+        slope -= 2 * submod_rng_uniform(rng);
+    }
+    ck_assert_ok(submod_fn_concave_points(n, w, 5, t, g, &fn));
+    return fn;
+}
+
+/* Entropy of the share of the weight: symmetric. */
+static submod_status entropy(const void *ctx, double t, double *value)
+{
+    double p = fmin(1, t / *(const double *)ctx);
+    *value = (p > 0 ? -p * log(p) : 0) + (p < 1 ? -(1 - p) * log1p(-p) : 0);
+    return SUBMOD_OK;
+}
+
+static submod_fn *concave_custom(size_t n, submod_rng *rng)
+{
+    double w[64];
+    double *total = malloc(sizeof *total);
+    submod_concave_ops ops = {.struct_size = sizeof ops, .value = entropy, .destroy = free};
+    submod_fn *fn = NULL;
+    ck_assert_ptr_nonnull(total);
+    random_weights(rng, w, n);
+    *total = 0.01;
+    for (size_t i = 0; i < n; i++) {
+        *total += w[i];
+    }
+    ck_assert_ok(submod_fn_concave_custom(n, w, &ops, total, &fn));
+    return fn;
+}
+
 /* ---- combinations ---- */
 
 static submod_fn *sum(size_t n, submod_rng *rng)
@@ -296,6 +369,10 @@ const family families[] = {
     {"restricted jaccard", restriction_jaccard, 1},
     {"contracted logdet", contraction_logdet, 0},
     {"contracted jaccard", contraction_jaccard, 1},
+    {"concave", concave, 1},
+    {"concave, equal weights", concave_equal_weights, 1},
+    {"concave by points", concave_points, 0},
+    {"concave of one's own", concave_custom, 0},
     {"custom", custom, 1},
 };
 const size_t family_count = sizeof families / sizeof families[0];
