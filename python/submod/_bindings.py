@@ -707,6 +707,10 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
         c_int,
         {"f": c_void_p, "elements": c_void_p, "k": c_size_t, "fn": POINTER(c_void_p)},
     ),
+    "fn_embed": (
+        c_int,
+        {"f": c_void_p, "n": c_size_t, "elements": c_void_p, "fn": POINTER(c_void_p)},
+    ),
     "fn_eval": (c_int, {"fn": c_void_p, "set": c_void_p, "k": c_size_t, "value": c_void_p}),
     "fn_chain": (
         c_int,

@@ -282,6 +282,29 @@ static submod_status combined(submod_rng *rng)
     return status ? status : use(last, rng);
 }
 
+/* A sum of embedded functions, one of them with a minimiser, and the last by itself. */
+static submod_status embedded(submod_rng *rng)
+{
+    submod_fn *small = NULL, *a = NULL, *b = NULL, *sum = NULL;
+    int32_t order[N];
+    random_order(rng, order, N);
+    submod_status status = submod_fn_iwata(N - 6, &small);
+    status = status ? status : submod_fn_embed(small, N, order, &a);
+    status = status ? status : submod_fn_embed(small, N, order + 6, &b);
+    if (!status) {
+        submod_fn *const both[2] = {a, b};
+        status = submod_fn_sum(both, NULL, 2, &sum);
+    }
+    submod_fn_free(small);
+    submod_fn_free(a);
+    status = status ? status : use(sum, rng);
+    if (status) {
+        submod_fn_free(b);
+        return status;
+    }
+    return use(b, rng);
+}
+
 /* Functions with a minimiser under combinators. */
 static submod_status wrapped_minimiser(submod_rng *rng)
 {
@@ -523,17 +546,11 @@ static submod_status shuffled_batches(submod_rng *rng)
     return status;
 }
 
-static scenario *const scenarios[] = {losses,      baselines,
-                                      metrics,     jaccard,
-                                      hamming,     modular,
-                                      square_root, iwata,
-                                      coverage,    cut,
-                                      facility,    logdet,
-                                      combined,    wrapped_minimiser,
-                                      path,        jaccard_proxes,
-                                      optimisers,  cuts,
-                                      large,       shuffled_batches,
-                                      concave,     concave_custom};
+static scenario *const scenarios[] = {
+    losses,         baselines,  metrics,  jaccard,        hamming,           modular,
+    square_root,    iwata,      concave,  concave_custom, coverage,          cut,
+    facility,       logdet,     combined, embedded,       wrapped_minimiser, path,
+    jaccard_proxes, optimisers, cuts,     large,          shuffled_batches};
 
 START_TEST(every_allocation_fails_once)
 {
