@@ -167,6 +167,41 @@ SUBMOD_API submod_status submod_fn_concave_custom(size_t n, const double *w,
                                                   const submod_concave_ops *ops, void *ctx,
                                                   submod_fn **fn);
 
+/* Concave functions of groups: F(A) = sum over groups i < m of weight[i] g(amount of A in group i).
+ * Group i has the elements[start[i] .. start[i+1]-1] (a CSR matrix; start has m + 1 entries,
+ * start[0] = 0, ascending), each once; groups may overlap, be empty or leave elements out. amount
+ * (start[m] numbers >= 0, like elements) says how much each brings; NULL: 1 each, so that g is
+ * taken of |A in group i|. weight >= 0; NULL: all 1. kind and parameter: as in submod_fn_concave.
+ * With features for groups these are the feature-based functions of summarisation. It is the sum of
+ * m embedded functions (below), and treated as one: prox part by part, each by isotonic regression
+ * (amount = NULL) or decomposition. push costs O(groups of the element). SUBMOD_EINVAL: an element
+ * twice in a group. */
+SUBMOD_API submod_status submod_fn_groups(size_t n, size_t m, const size_t *start,
+                                          const int32_t *elements, const double *amount,
+                                          const double *weight, submod_concave_kind kind,
+                                          double parameter, submod_fn **fn);
+
+/* What a hyperedge e costs that A cuts: |A & e| of its nodes are in A, |e - A| are not. All are 0
+ * for edges that lie on one side. */
+typedef enum submod_hypergraph_kind {
+    SUBMOD_HYPERGRAPH_ALL_OR_NOTHING = 0, /* 1 */
+    SUBMOD_HYPERGRAPH_SMALL_SIDE = 1,     /* min(|A & e|, |e - A|) */
+    SUBMOD_HYPERGRAPH_PRODUCT = 2,        /* |A & e| |e - A| */
+    /* The product once more, as an ordinary cut with an edge between each two nodes of e: for
+     * maximum flow. Takes memory for |e|^2 / 2 edges. */
+    SUBMOD_HYPERGRAPH_CLIQUE = 3
+} submod_hypergraph_kind;
+
+/* Cut of a hypergraph: F(A) = sum over edges i < m of weight[i] times what kind says. Edge i joins
+ * nodes[start[i] .. start[i+1]-1], each once (CSR, as above); fewer than two nodes cost nothing.
+ * weight >= 0; NULL: all 1. Edges of two and three nodes are ordinary edges and triangles, which
+ * are put together as one cut (all there is, if no edge is larger); each other edge becomes an
+ * embedded function of the cardinality, with isotonic prox. SUBMOD_EINVAL: kind out of range, a
+ * node twice in an edge. SUBMOD_EUNSUPPORTED: more than 2^31 - 1 ordinary edges. */
+SUBMOD_API submod_status submod_fn_hypergraph(size_t n, size_t m, const size_t *start,
+                                              const int32_t *nodes, const double *weight,
+                                              submod_hypergraph_kind kind, submod_fn **fn);
+
 /* Weighted coverage: element e covers items[start[e] .. start[e+1]-1] out of m items (a CSR
  * matrix; start has n + 1 entries, start[0] = 0, ascending). F(A) = weight of the items covered by
  * A. Weights >= 0; repeated items are harmless; m = 0 is allowed (F = 0). */

@@ -186,6 +186,34 @@ static submod_status concave_custom(submod_rng *rng)
     return status;
 }
 
+static submod_status groups(submod_rng *rng)
+{
+    const size_t start[5] = {0, 2, 6, 10, 13};
+    const int32_t elements[13] = {0, 3, 1, 2, 3, 4, 8, 0, 2, 4, 20, 21, 23};
+    const double amount[13] = {1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5, 6, 7};
+    submod_fn *fn = NULL;
+    submod_status status =
+        submod_fn_groups(N, 4, start, elements, NULL, NULL, SUBMOD_CONCAVE_SQRT, 0, &fn);
+    status = status ? status : use(fn, rng);
+    status =
+        status ? status
+               : submod_fn_groups(N, 4, start, elements, amount, NULL, SUBMOD_CONCAVE_MIN, 3, &fn);
+    status = status ? status : use(fn, rng);
+    status = status ? status
+                    : submod_fn_groups(N, 0, start, NULL, NULL, NULL, SUBMOD_CONCAVE_SQRT, 0, &fn);
+    return status ? status : use(fn, rng);
+}
+
+static submod_status hypergraph(submod_rng *rng)
+{
+    const size_t start[5] = {0, 2, 6, 10, 13};
+    const int32_t nodes[13] = {0, 3, 1, 2, 3, 4, 8, 0, 2, 4, 20, 21, 23};
+    submod_fn *fn = NULL;
+    submod_status status =
+        submod_fn_hypergraph(N, 4, start, nodes, NULL, SUBMOD_HYPERGRAPH_ALL_OR_NOTHING, &fn);
+    return status ? status : use(fn, rng);
+}
+
 static submod_status coverage(submod_rng *rng)
 {
     size_t start[N + 1];
@@ -546,11 +574,31 @@ static submod_status shuffled_batches(submod_rng *rng)
     return status;
 }
 
-static scenario *const scenarios[] = {
-    losses,         baselines,  metrics,  jaccard,        hamming,           modular,
-    square_root,    iwata,      concave,  concave_custom, coverage,          cut,
-    facility,       logdet,     combined, embedded,       wrapped_minimiser, path,
-    jaccard_proxes, optimisers, cuts,     large,          shuffled_batches};
+static scenario *const scenarios[] = {losses,
+                                      baselines,
+                                      metrics,
+                                      jaccard,
+                                      hamming,
+                                      modular,
+                                      square_root,
+                                      iwata,
+                                      concave,
+                                      concave_custom,
+                                      groups,
+                                      hypergraph,
+                                      coverage,
+                                      cut,
+                                      facility,
+                                      logdet,
+                                      combined,
+                                      embedded,
+                                      wrapped_minimiser,
+                                      path,
+                                      jaccard_proxes,
+                                      optimisers,
+                                      cuts,
+                                      large,
+                                      shuffled_batches};
 
 START_TEST(every_allocation_fails_once)
 {

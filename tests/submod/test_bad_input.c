@@ -1,5 +1,6 @@
 /* Bad input: a status, an error message, and nothing written to the outputs. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "support.h"
@@ -195,6 +196,55 @@ START_TEST(concave_of_modular)
                       "failed with code 42");
     ck_assert(value == 7);
     submod_fn_free(made);
+}
+END_TEST
+
+START_TEST(groups_and_hypergraphs)
+{
+    const size_t start[3] = {0, 2, 4}, late[3] = {1, 2, 4}, back[3] = {0, 3, 2};
+    const int32_t elements[4] = {0, 2, 2, 1}, far[4] = {0, 2, 3, 1}, twice[4] = {0, 2, 1, 1};
+    const double negative[4] = {1, -2, 1, 1}, nan_w[4] = {1, 1, NAN, 1};
+    const submod_concave_kind root = SUBMOD_CONCAVE_SQRT;
+    const submod_hypergraph_kind cut = SUBMOD_HYPERGRAPH_ALL_OR_NOTHING;
+    size_t many[2] = {0, 70000};
+    int32_t *nodes = malloc(many[1] * sizeof *nodes);
+    for (int32_t i = 0; nodes && i < 70000; i++) {
+        nodes[i] = i;
+    }
+    ck_assert_not_made(submod_fn_groups(0, 2, start, elements, NULL, NULL, root, 0, &fn),
+                       SUBMOD_EINVAL, "n = 0");
+    ck_assert_not_made(submod_fn_groups(3, 2, NULL, elements, NULL, NULL, root, 0, &fn),
+                       SUBMOD_EINVAL, "start is NULL");
+    ck_assert_not_made(submod_fn_groups(3, 2, start, NULL, NULL, NULL, root, 0, &fn), SUBMOD_EINVAL,
+                       "elements is NULL");
+    ck_assert_not_made(submod_fn_groups(3, 2, late, elements, NULL, NULL, root, 0, &fn),
+                       SUBMOD_EINVAL, "start[0] = 1");
+    ck_assert_not_made(submod_fn_groups(3, 2, back, elements, NULL, NULL, root, 0, &fn),
+                       SUBMOD_EINVAL, "start[2] = 2 must be >= start[1] = 3");
+    ck_assert_not_made(submod_fn_groups(3, 2, start, far, NULL, NULL, root, 0, &fn), SUBMOD_EINVAL,
+                       "elements[2] = 3 is not in [0, 3)");
+    ck_assert_not_made(submod_fn_groups(3, 2, start, twice, NULL, NULL, root, 0, &fn),
+                       SUBMOD_EINVAL, "elements[3] = 1 occurs twice in list 1");
+    ck_assert_not_made(submod_fn_groups(3, 2, start, elements, NULL, negative, root, 0, &fn),
+                       SUBMOD_EINVAL, "weight[1] = -2 must be >= 0");
+    ck_assert_not_made(submod_fn_groups(3, 2, start, elements, nan_w, NULL, root, 0, &fn),
+                       SUBMOD_ENONFINITE, "amount[2] is nan");
+    ck_assert_not_made(
+        submod_fn_groups(3, 2, start, elements, NULL, NULL, SUBMOD_CONCAVE_POWER, 2, &fn),
+        SUBMOD_EINVAL, "submod_fn_groups: parameter = 2");
+    ck_assert_not_made(submod_fn_hypergraph(3, 2, start, far, NULL, cut, &fn), SUBMOD_EINVAL,
+                       "nodes[2] = 3 is not in [0, 3)");
+    ck_assert_not_made(submod_fn_hypergraph(3, 2, start, twice, NULL, cut, &fn), SUBMOD_EINVAL,
+                       "nodes[3] = 1 occurs twice");
+    ck_assert_not_made(submod_fn_hypergraph(3, 2, start, elements, nan_w + 1, cut, &fn),
+                       SUBMOD_ENONFINITE, "weight[1] is nan");
+    ck_assert_not_made(
+        submod_fn_hypergraph(3, 2, start, elements, NULL, (submod_hypergraph_kind)4, &fn),
+        SUBMOD_EINVAL, "kind = 4 is unknown");
+    ck_assert_not_made(
+        submod_fn_hypergraph(70000, 1, many, nodes, NULL, SUBMOD_HYPERGRAPH_CLIQUE, &fn),
+        SUBMOD_EUNSUPPORTED, "more than 2^31 - 1 ordinary edges");
+    free(nodes);
 }
 END_TEST
 
@@ -499,7 +549,8 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("bad_input", sizes, null_pointers, numbers, concave_of_modular, combinations,
-                     evaluation, large_blocks_need_a_minimiser, subsets_that_overflow, extension,
+    return RUN_TESTS("bad_input", sizes, null_pointers, numbers, concave_of_modular,
+                     groups_and_hypergraphs, combinations, evaluation,
+                     large_blocks_need_a_minimiser, subsets_that_overflow, extension,
                      checker_settings, failing_callbacks, tables_of_callbacks);
 }

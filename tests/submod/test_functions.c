@@ -321,6 +321,84 @@ START_TEST(concave_gains_are_accurate)
 }
 END_TEST
 
+enum { HYPERNODES = 9, HYPEREDGES = 6 };
+static const size_t hyper_start[HYPEREDGES + 1] = {0, 2, 5, 5, 6, 11, 18};
+static const int32_t hyper_nodes[18] = {0, 3, 1, 2, 3, 4, 8, 0, 2, 4, 6, 1, 3, 5, 7, 0, 2, 8};
+
+/* How many nodes of an edge are in a set, and how many it has. */
+static void count_inside(uint32_t set, int edge, double *inside, double *all)
+{
+    *inside = 0;
+    *all = (double)(hyper_start[edge + 1] - hyper_start[edge]);
+    for (size_t j = hyper_start[edge]; j < hyper_start[edge + 1]; j++) {
+        *inside += set >> hyper_nodes[j] & 1;
+    }
+}
+
+START_TEST(groups_by_definition)
+{
+    const double weight[HYPEREDGES] = {1, 2, 4, 8, 0.5, 0.25}, parameter[4] = {0, 0, 2.5, 0.4};
+    double amount[18];
+    for (int j = 0; j < 18; j++) {
+        amount[j] = (double)(j % 4) / 2;
+    }
+    for (int kind = 0; kind < 8; kind++) { /* without amounts, then with */
+        const double *given = kind < 4 ? NULL : amount;
+        double p = parameter[kind % 4];
+        submod_fn *fn = NULL;
+        ck_assert_ok(submod_fn_groups(HYPERNODES, HYPEREDGES, hyper_start, hyper_nodes, given,
+                                      given ? NULL : weight, (submod_concave_kind)(kind % 4), p,
+                                      &fn));
+        ck_assert_str_eq(submod_fn_name(fn), "groups");
+        double *F = subset_values(fn);
+        for (uint32_t set = 0; set < 1 << HYPERNODES; set++) {
+            double sum = 0;
+            for (int i = 0; i < HYPEREDGES; i++) {
+                double t = 0;
+                for (size_t j = hyper_start[i]; j < hyper_start[i + 1]; j++) {
+                    t += set >> hyper_nodes[j] & 1 ? given ? given[j] : 1 : 0;
+                }
+                const double g[4] = {sqrt(t), log(1 + t), fmin(t, p), pow(t, p)};
+                sum += (given ? 1 : weight[i]) * g[kind % 4];
+            }
+            ck_assert_near(F[set], sum, 1e-13);
+        }
+        free(F);
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
+START_TEST(hypergraph_by_definition)
+{
+    const double weight[HYPEREDGES] = {1, 2, 4, 8, 0.5, 0.25};
+    for (int kind = 0; kind < 4; kind++) {
+        for (int edges = 0; edges <= HYPEREDGES; edges++) { /* only small ones; then all */
+            submod_fn *fn = NULL;
+            ck_assert_ok(submod_fn_hypergraph(HYPERNODES, (size_t)edges, hyper_start, hyper_nodes,
+                                              edges % 2 ? weight : NULL,
+                                              (submod_hypergraph_kind)kind, &fn));
+            bool ordinary = kind == SUBMOD_HYPERGRAPH_CLIQUE || edges < 5;
+            ck_assert_str_eq(submod_fn_name(fn), ordinary ? "cut" : "hypergraph");
+            double *F = subset_values(fn);
+            for (uint32_t set = 0; set < 1 << HYPERNODES; set++) {
+                double sum = 0;
+                for (int i = 0; i < edges; i++) {
+                    double in, all;
+                    count_inside(set, i, &in, &all);
+                    double out = all - in;
+                    const double cost[4] = {in > 0 && out > 0, fmin(in, out), in * out, in * out};
+                    sum += (edges % 2 ? weight[i] : 1) * cost[kind];
+                }
+                ck_assert_near(F[set], sum, 1e-13);
+            }
+            free(F);
+            submod_fn_free(fn);
+        }
+    }
+}
+END_TEST
+
 START_TEST(coverage_by_definition)
 {
     const size_t start[] = {0, 3, 3, 5, 9};
@@ -700,8 +778,9 @@ int main(void)
     return RUN_TESTS("functions", callbacks_agree, chain_continues, tied_gains_are_fair,
                      tied_gains_are_equal, jaccard_by_definition, jaccard_gains_are_accurate,
                      cardinality_by_definition, concave_by_definition, concave_gains_are_accurate,
-                     coverage_by_definition, cut_by_definition, facility_by_definition,
-                     logdet_by_definition, iwata_by_definition, embeddings_by_definition,
+                     groups_by_definition, hypergraph_by_definition, coverage_by_definition,
+                     cut_by_definition, facility_by_definition, logdet_by_definition,
+                     iwata_by_definition, embeddings_by_definition,
                      embedded_terms_cost_what_they_touch, combinations_by_definition,
                      not_normalised, custom_with_state);
 }

@@ -246,6 +246,65 @@ static submod_fn *concave_custom(size_t n, submod_rng *rng)
     return fn;
 }
 
+/* Lists of 0 to 6 distinct elements; returns how many lists. */
+enum { LISTS = 7, LONGEST = 6 };
+
+static size_t random_lists(submod_rng *rng, size_t n, size_t start[LISTS + 1],
+                           int32_t elements[LISTS * LONGEST])
+{
+    int32_t order[64];
+    size_t longest = n < LONGEST ? n : LONGEST;
+    start[0] = 0;
+    for (size_t i = 0; i < LISTS; i++) {
+        size_t k = submod_rng_below(rng, longest + 1);
+        random_order(rng, order, n);
+        memcpy(elements + start[i], order, k * sizeof *order);
+        start[i + 1] = start[i] + k;
+    }
+    return LISTS;
+}
+
+static submod_fn *groups(size_t n, submod_rng *rng)
+{
+    size_t start[LISTS + 1];
+    int32_t elements[LISTS * LONGEST];
+    double weight[LISTS];
+    submod_concave_kind kind = (submod_concave_kind)submod_rng_below(rng, 4);
+    submod_fn *fn = NULL;
+    size_t m = random_lists(rng, n, start, elements);
+    random_weights(rng, weight, m);
+    ck_assert_ok(submod_fn_groups(n, m, start, elements, NULL, weight, kind,
+                                  0.1 + 0.9 * submod_rng_uniform(rng), &fn));
+    return fn;
+}
+
+static submod_fn *groups_with_amounts(size_t n, submod_rng *rng)
+{
+    size_t start[LISTS + 1];
+    int32_t elements[LISTS * LONGEST];
+    double amount[LISTS * LONGEST];
+    submod_concave_kind kind = (submod_concave_kind)submod_rng_below(rng, 4);
+    submod_fn *fn = NULL;
+    size_t m = random_lists(rng, n, start, elements);
+    random_weights(rng, amount, start[m]);
+    ck_assert_ok(submod_fn_groups(n, m, start, elements, amount, NULL, kind,
+                                  0.1 + 0.9 * submod_rng_uniform(rng), &fn));
+    return fn;
+}
+
+static submod_fn *hypergraph(size_t n, submod_rng *rng)
+{
+    size_t start[LISTS + 1];
+    int32_t nodes[LISTS * LONGEST];
+    double weight[LISTS];
+    submod_hypergraph_kind kind = (submod_hypergraph_kind)submod_rng_below(rng, 4);
+    submod_fn *fn = NULL;
+    size_t m = random_lists(rng, n, start, nodes);
+    random_weights(rng, weight, m);
+    ck_assert_ok(submod_fn_hypergraph(n, m, start, nodes, weight, kind, &fn));
+    return fn;
+}
+
 /* ---- combinations ---- */
 
 static submod_fn *sum(size_t n, submod_rng *rng)
@@ -409,6 +468,9 @@ const family families[] = {
     {"concave, equal weights", concave_equal_weights, 1},
     {"concave by points", concave_points, 0},
     {"concave of one's own", concave_custom, 0},
+    {"groups", groups, 1},
+    {"groups with amounts", groups_with_amounts, 1},
+    {"hypergraph", hypergraph, 0},
     {"embedded jaccard", embedding_jaccard, 1},
     {"embedded logdet", embedding_logdet, 0},
     {"sum of embeddings", sum_of_embeddings, 0},
