@@ -43,6 +43,10 @@ bool submodi_can_jaccard(const submod_fn *fn);
 submodi_prox_solve submodi_prox_jaccard;
 bool submodi_can_chain(const submod_fn *fn);
 submodi_prox_solve submodi_prox_chain;
+bool submodi_can_sum(const submod_fn *fn);
+submodi_prox_solve submodi_prox_sum;
+bool submodi_can_chains(const submod_fn *fn);
+submodi_prox_solve submodi_prox_chains;
 bool submodi_can_decompose(const submod_fn *fn);
 submodi_prox_solve submodi_prox_decompose;
 bool submodi_can_any(const submod_fn *fn);
@@ -51,5 +55,9 @@ submodi_prox_solve submodi_prox_frank_wolfe;
 submodi_prox_solve submodi_prox_away_steps;
 bool submodi_can_greedy_path(const submod_fn *fn);
 submodi_prox_solve submodi_prox_greedy_path;
+
+/* For methods that split a problem: the first method that solves a part at one go, or Wolfe's. Sets
+ * info->method. */
+submodi_prox_solve submodi_prox_by_itself;
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/handle.h"
+#include "submod/functions/add_modular.h"
 
 typedef struct shifted {
     submod_fn *fn;
@@ -116,6 +116,16 @@ static submod_status minimize_parts(const void *ctx, const int32_t *order, const
                : submodi_fail(SUBMOD_ENUMERIC, "%s: z - w overflows", who);
     submodi_free(rest);
     return status;
+}
+
+const submod_fn *submodi_without_modular(const submod_fn *fn, const double **w)
+{
+    if (fn->ops.eval != eval) {
+        return NULL;
+    }
+    const shifted *s = fn->ctx;
+    *w = s->w;
+    return s->fn;
 }
 
 /* sum = w plus the weights that `inner` adds already; false: it overflows. */
