@@ -182,6 +182,8 @@ class ProxMethod(IntEnum):
     FRANK_WOLFE = 7
     AWAY_STEPS = 8
     GREEDY_PATH = 9
+    SUM = 10
+    CHAINS = 11
 
 
 class SfmMethod(IntEnum):
