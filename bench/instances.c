@@ -5,6 +5,7 @@
 #include "instances.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -118,7 +119,8 @@ double *instance_image(size_t side, submod_rng *rng)
     double *image = allocate(side * side, sizeof *image);
     for (size_t i = 0; i < side * side; i++) {
         double x = (double)(i % side) / (double)side - 0.5;
-        double y = (double)(i / side) / (double)side - 0.5;
+        size_t row = i / side;
+        double y = (double)row / (double)side - 0.5;
         double inside = x * x / 0.09 + y * y / 0.04 < 1;
         double shading = 0.2 * sin(9 * x + 4 * y);
         image[i] = inside + shading + 0.4 * submod_rng_normal(rng);
@@ -132,8 +134,12 @@ static size_t grid_edges(size_t side, const double *image, int32_t *tail, int32_
                          double *weight)
 {
     size_t m = 0;
+    if (side == 0) {
+        return 0;
+    }
     for (size_t i = 0; i < side * side; i++) {
-        const size_t next[2] = {i % side + 1 < side ? i + 1 : i, i + side};
+        bool last = (i + 1) % side == 0; /* of its row */
+        const size_t next[2] = {last ? i : i + 1, i + side};
         for (int d = 0; d < 2; d++) {
             if (next[d] != i && next[d] < side * side) {
                 tail[m] = (int32_t)i;
@@ -184,13 +190,14 @@ static size_t voronoi(size_t side, size_t regions, size_t *region, submod_rng *r
     double *xy = allocate(2 * count, sizeof *xy);
     for (size_t r = 0; r < count; r++) {
         xy[2 * r] = cell * ((double)(r % across) + submod_rng_uniform(rng));
-        xy[2 * r + 1] = cell * ((double)(r / across) + submod_rng_uniform(rng));
+        size_t row = r / across;
+        xy[2 * r + 1] = cell * ((double)row + submod_rng_uniform(rng));
     }
     for (size_t i = 0; i < side * side; i++) {
+        size_t row = i / side;
         double nearest = INFINITY;
         for (size_t r = 0; r < count; r++) {
-            double distance =
-                hypot((double)(i % side) - xy[2 * r], (double)(i / side) - xy[2 * r + 1]);
+            double distance = hypot((double)(i % side) - xy[2 * r], (double)row - xy[2 * r + 1]);
             region[i] = distance < nearest ? r : region[i];
             nearest = fmin(nearest, distance);
         }
