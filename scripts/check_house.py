@@ -23,9 +23,12 @@ from generate_bindings import Declaration, Header, read_headers  # noqa: E402
 
 # What each room may include besides itself. A room is a folder of src/.
 SUBMOD = ["submod", "submod/functions", "submod/tensors", "submod/losses", "submod/metrics"]
-PROX = ["prox", "prox/contract", "prox/jaccard", "prox/wolfe"]
+PROX = ["prox", "prox/contract", "prox/jaccard", "prox/sums", "prox/wolfe"]
 # The headers of prox that its own rooms build on: below those rooms, so that they count as a room.
-CONTRACT = [f"prox/{name}.h" for name in ("combination", "gap", "isotonic", "long_sum", "solver")]
+CONTRACT = [
+    f"prox/{name}.h"
+    for name in ("chain_line", "combination", "gap", "isotonic", "long_sum", "solver")
+]
 ALLOWED = {
     "base": [],
     "submod": ["base"],
@@ -35,6 +38,7 @@ ALLOWED = {
     "submod/metrics": ["base", "submod", "submod/tensors"],
     "prox/contract": ["base", *SUBMOD],
     "prox/jaccard": ["base", *SUBMOD, "prox/contract"],
+    "prox/sums": ["base", *SUBMOD, "prox/contract"],
     "prox/wolfe": ["base", *SUBMOD, "prox/contract"],
     "prox": ["base", *SUBMOD, *PROX],
     "optim": ["base", *SUBMOD, *PROX],

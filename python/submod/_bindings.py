@@ -193,6 +193,7 @@ class SfmMethod(IntEnum):
     MINIMIZER = 1
     MIN_NORM = 2
     EXHAUSTIVE = 3
+    SUM = 4
 
 
 class Allocator(Structure):

@@ -8,14 +8,16 @@
  * The prox is the taut string. It is a line up to where it bends around a knot of the upper edge,
  * where u rises, or of the lower edge, where u falls.
  *
- * The string is fixed up to the anchor. From there the scan keeps two lines: the lowest to any
- * point of the upper edge so far, the highest to any point of the lower one. They are the first
- * segments of the edges' convex minorant and concave majorant. A point between them changes
- * nothing, and costs a few operations. When the two cross, say because the lower edge has come too
- * high, the string follows the minorant of the upper edge for as long as that rises less steeply
- * than the line to the new point. Only then is this hull needed, so only then is it built, and it
- * is kept: each point joins each hull at most once, and leaves it once. So O(n) for any x and
- * weights (the funnel of shortest paths among polygons, with hulls made on demand).
+ * The string is fixed up to the anchor. From there the scan keeps two lines, the funnel: the lowest
+ * to any point of the upper edge so far, and the highest to any point of the lower one. They are
+ * the first segments of the edges' convex minorant and concave majorant. A point between them
+ * changes nothing. When the two cross, say because the lower edge has come too high, the string
+ * goes along the line to the upper edge, whose end is the new anchor. What comes after it has been
+ * seen, but is looked at again, as long as this happens to at most two points for each that is
+ * settled. Then hulls are built: the string follows the minorant of the upper edge for as long as
+ * that rises less steeply than the line to the new point. Each point joins a hull once, and leaves
+ * it once, for each time that it is looked at. So O(n) for any x and weights. (These are the
+ * funnels of shortest paths in polygons, with hulls made on demand.)
  *
  * Sums are kept to twice the precision. A line's rise is a sum of x plus a difference of weights
  * over lambda, so no weight drowns x, even if it is huge compared with lambda x. Slopes are
@@ -28,8 +30,8 @@
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
-#include "prox/isotonic.h"
 #include "prox/long_sum.h"
 
 typedef submodi_chain_knot knot;
@@ -47,193 +49,306 @@ typedef struct string {
     size_t n;
     const double *x;
     double lambda;
-    double share_x, share_weight; /* a rise is scaled: 1 and 1 / lambda, or lambda and 1 */
+    double share, scale; /* share * scale = 1 / lambda, which alone may overflow */
     knot anchor;
-    bool rises; /* at the anchor: it is on the upper edge */
+    double bend; /* at the anchor: 1, u rises (upper edge); -1, u falls; 0 at the start */
     edge lower, upper;
     double *u, *s;
     size_t steps;
+    size_t again; /* points that were looked at once more */
 } string;
 
-/* The point of an edge after `at` entries, at the end of a line from another knot. */
-static inline knot line_to(const string *t, const knot *from, submodi_long_sum sum, double offset,
-                           size_t at)
+/* The rise from a knot to a point of an edge, scaled. hi + lo: the sum of x before that point. */
+static inline double rise_to(const string *t, const knot *from, double hi, double lo, double offset)
 {
-    double x = (sum.hi - from->hi) + (sum.lo - from->lo);
-    return (knot){.hi = sum.hi,
-                  .lo = sum.lo,
-                  .offset = offset,
-                  .at = at,
-                  .rise = t->share_x * x + t->share_weight * (offset - from->offset),
-                  .length = (double)(at - from->at)};
+    double x = (hi - from->hi) + (lo - from->lo);
+    return x + t->share * (t->scale * (offset - from->offset));
 }
 
-static inline submodi_long_sum sum_before(const knot *a)
+/* Whether a line is flatter than the first line of an upper edge, or steeper than that of a lower
+ * one: then it narrows the funnel between the two. */
+static inline bool is_inside(const edge *e, double rise, double length)
 {
-    return (submodi_long_sum){a->hi, a->lo};
+    return e->sign * (rise * e->length) < e->sign * (e->rise * length);
 }
 
-/* Where some edge has the next point that narrows the funnel between the first lines; n if there is
- * none. *sum goes along with k. */
-static size_t scan(const string *t, size_t k, submodi_long_sum *sum)
+/* The same the other way: if a line of the other edge is beyond that of e, the funnel is closed. */
+static inline bool is_beyond(const edge *e, double rise, double length)
 {
-    const knot a = t->anchor;
-    const edge lower = t->lower;
-    const edge upper = t->upper;
+    return e->sign * (rise * e->length) > e->sign * (e->rise * length);
+}
+
+/* No point of the edge is known. */
+static inline void forget(edge *e)
+{
+    e->first = e->last = 0;
+    e->rise = e->sign * INFINITY;
+    e->length = 1;
+}
+
+/* Makes the point after k entries the end of an edge's first line. */
+static inline void set_first_line(edge *e, double hi, double lo, double offset, double rise,
+                                  double length, size_t k)
+{
+    e->hull[0] = (knot){hi, lo, offset, rise, length, k};
+    e->first = 0;
+    e->last = 1;
+    e->rise = rise;
+    e->length = length;
+}
+
+/* Whether sums of x start there. */
+static inline bool starts_at_anchor(const string *t)
+{
+    return t->anchor.hi == 0 && t->anchor.lo == 0;
+}
+
+/* The sum of x from the anchor to `end`. */
+static inline submodi_long_sum sum_to(const string *t, const knot *end)
+{
+    submodi_long_sum sum = {end->hi, end->lo};
+    if (!starts_at_anchor(t)) { /* a difference of sums would not be exact */
+        sum = (submodi_long_sum){0, 0};
+        for (size_t i = t->anchor.at; i < end->at; i++) {
+            sum = submodi_long_add(sum, t->x[i]);
+        }
+    }
+    return sum;
+}
+
+/* x without the lower half of its digits. */
+static inline double leading_half(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits &= ~(uint64_t)0 << 27;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static inline void write_run(size_t k, const double *restrict x, double level, double g,
+                             double mean, double rest, double lambda, double *restrict u,
+                             double *restrict s)
+{
+    for (size_t i = 0; i < k; i++) {
+        u[i] = level;
+        s[i] = g + lambda * ((x[i] - mean) - rest);
+    }
+}
+
+/* u and s up to `end`, the next knot of the string, and the anchor moves there. The mean of x is
+ * taken in two parts, so that x less the mean does not cancel. At the old anchor u rises or falls
+ * as the string bends there, at most by rounding not at all. */
+static inline void settle(string *t, const knot *end, double bend)
+{
+    const size_t begin = t->anchor.at;
+    const submodi_long_sum sum = sum_to(t, end);
+    const double count = (double)(end->at - begin);
+    const double g = (t->anchor.offset - end->offset) / count;
+    const double mean = leading_half(sum.hi / count);
+    const double rest = ((sum.hi - count * mean) + sum.lo) / count;
+    const double before = begin ? t->u[begin - 1] : 0;
+    double level = mean + (rest - g / t->lambda);
+    if (t->bend * level < t->bend * before) { /* without a branch on the direction */
+        level = before;
+    }
+    write_run(end->at - begin, t->x + begin, level, g, mean, rest, t->lambda, t->u + begin,
+              t->s + begin);
+    t->steps += end->at - begin;
+    t->bend = bend;
+    t->anchor = *end;
+}
+
+/* Drops what is known beyond a new anchor, so that sums start there: the points up to k are looked
+ * at again. That is faster than to build a hull, but must not be done too often, and a hull that is
+ * there is better. */
+static inline bool may_restart(const string *t, const edge *e, size_t anchor, size_t k)
+{
+    return e->last - e->first <= 1 && t->again + (k - anchor) <= 2 * anchor;
+}
+
+static inline void restart(string *t, size_t k)
+{
+    t->again += k - t->anchor.at;
+    t->anchor.hi = t->anchor.lo = 0;
+    forget(&t->lower);
+    forget(&t->upper);
+}
+
+/* Where the next point closes the funnel and a hull is needed; n if none does. Sums start at the
+ * anchor, and *sum goes along with k.
+ *
+ * Points narrow and close the funnel at random, and a wrong guess of the processor costs the time
+ * from x to the comparison. So the rounding of the newest sum is left out there. */
+static size_t scan(string *t, size_t k, submodi_long_sum *sum)
+{
+    edge *const lower = &t->lower;
+    edge *const upper = &t->upper;
     submodi_long_sum p = *sum;
-    for (; k < t->n; k++) {
+    while (k < t->n) {
+        const double low_weight = -lower->weight[k - 1] - t->anchor.offset;
+        const double high_weight = upper->weight[k - 1] - t->anchor.offset;
+        const double x = (p.hi + t->x[k - 1]) + p.lo;
+        const double low = x + t->share * (t->scale * low_weight);
+        const double high = x + t->share * (t->scale * high_weight);
+        const double length = (double)(k - t->anchor.at);
+        const edge *closed = NULL;
         p = submodi_long_add(p, t->x[k - 1]);
-        double length = (double)(k - a.at);
-        double x = t->share_x * ((p.hi - a.hi) + (p.lo - a.lo));
-        double low = x + t->share_weight * (-lower.weight[k - 1] - a.offset);
-        double high = x + t->share_weight * (upper.weight[k - 1] - a.offset);
-        if (low * lower.length > lower.rise * length || high * upper.length < upper.rise * length) {
+        if (low * lower->length > lower->rise * length) {
+            if (low * upper->length > upper->rise * length) {
+                closed = upper;
+            } else {
+                set_first_line(lower, p.hi, p.lo, -lower->weight[k - 1], low, length, k);
+            }
+        }
+        if (!closed && high * upper->length < upper->rise * length) {
+            if (high * lower->length < lower->rise * length) {
+                closed = lower;
+            } else {
+                set_first_line(upper, p.hi, p.lo, upper->weight[k - 1], high, length, k);
+            }
+        }
+        if (!closed) {
+            k++;
+        } else if (may_restart(t, closed, closed->hull[closed->first].at, k)) {
+            settle(t, &closed->hull[closed->first], closed->sign);
+            restart(t, k);
+            k = t->anchor.at + 1;
+            p = (submodi_long_sum){0, 0};
+        } else {
             *sum = p;
             return k;
         }
     }
     *sum = submodi_long_add(p, t->x[t->n - 1]);
-    return t->n;
-}
-
-/* Sets the first line of a hull: the one to its first knot. */
-static void set_first_line(edge *e)
-{
-    bool any = e->first < e->last;
-    e->rise = any ? e->hull[e->first].rise : e->sign * INFINITY;
-    e->length = any ? e->hull[e->first].length : 1;
+    return k;
 }
 
 /* Adds the points of an edge up to `end` to its hull. */
 static void extend_hull(string *t, edge *e, size_t end)
 {
-    knot last = e->hull[e->last - 1];
-    submodi_long_sum sum = sum_before(&last);
-    for (size_t k = last.at + 1; k <= end; k++) {
+    const knot *last = &e->hull[e->last - 1];
+    submodi_long_sum sum = {last->hi, last->lo};
+    for (size_t k = last->at + 1; k <= end; k++) {
         double offset = e->sign * e->weight[k - 1];
         sum = submodi_long_add(sum, t->x[k - 1]);
-        knot next = line_to(t, &last, sum, offset, k);
+        double rise = rise_to(t, last, sum.hi, sum.lo, offset);
+        double length = (double)(k - last->at);
         while (e->last - e->first > 1 &&
-               e->sign * (last.rise * next.length) >= e->sign * (next.rise * last.length)) {
-            last = e->hull[--e->last - 1];
-            next = line_to(t, &last, sum, offset, k);
+               e->sign * (last->rise * length) >= e->sign * (rise * last->length)) {
+            e->last--;
+            last--;
+            rise = rise_to(t, last, sum.hi, sum.lo, offset);
+            length = (double)(k - last->at);
             t->steps++;
         }
-        e->hull[e->last++] = next;
-        last = next;
+        e->hull[e->last++] = (knot){sum.hi, sum.lo, offset, rise, length, k};
+        last++;
         t->steps++;
     }
 }
 
-/* u and s up to `end`, the next knot of the string. At the anchor u rises or falls as the string
- * bends there, at most by rounding not at all. */
-static void settle(string *t, knot end)
+/* The funnel is closed: the string follows the hull of e until the line to the new point of the
+ * other edge is free. seen: the newest point of e. */
+static void follow(string *t, edge *e, edge *other, size_t seen)
 {
-    size_t begin = t->anchor.at;
-    size_t k = end.at - begin;
-    double g = (t->anchor.offset - end.offset) / (double)k;
-    double level = submodi_block_level(k, t->x + begin, g, t->lambda, t->s + begin);
-    if (begin > 0) {
-        double before = t->u[begin - 1];
-        level = t->rises ? fmax(level, before) : fmin(level, before);
-    }
-    for (size_t i = begin; i < end.at; i++) {
-        t->u[i] = level;
-    }
-    t->anchor = end;
-    t->steps += k;
+    knot *line = &other->hull[0];
+    extend_hull(t, e, seen);
+    do {
+        settle(t, &e->hull[e->first++], e->sign);
+        if (e->first == e->last) {
+            forget(e);
+        } else {
+            e->rise = e->hull[e->first].rise;
+            e->length = e->hull[e->first].length;
+        }
+        line->rise = rise_to(t, &t->anchor, line->hi, line->lo, line->offset);
+        line->length = (double)(line->at - t->anchor.at);
+    } while (is_beyond(e, line->rise, line->length));
+    other->rise = line->rise;
+    other->length = line->length;
 }
 
-/* Whether a line lies beyond the first line of e, seen from inside the tube. */
-static inline bool is_beyond(const edge *e, const knot *line)
-{
-    return e->sign * (line->rise * e->length) > e->sign * (e->rise * line->length);
-}
-
-/* Shows an edge its point k. If it narrows the funnel, it is the end of the edge's first line. If
- * that closes the funnel, the string follows the hull of the other edge until it is open again.
- * seen: the other edge's newest point. */
-static void show(string *t, edge *e, edge *other, submodi_long_sum sum, size_t k, size_t seen)
+/* Shows an edge its point k. If it narrows the funnel, it is the end of the edge's first line; if
+ * it closes the funnel, the string moves on. seen: the other edge's newest point. */
+static inline void show(string *t, edge *e, edge *other, submodi_long_sum sum, size_t k,
+                        size_t seen)
 {
     double offset = k < t->n ? e->sign * e->weight[k - 1] : 0;
-    knot line = line_to(t, &t->anchor, sum, offset, k);
-    if (!(e->sign * (line.rise * e->length) < e->sign * (e->rise * line.length))) {
-        return;
+    double rise = rise_to(t, &t->anchor, sum.hi, sum.lo, offset);
+    double length = (double)(k - t->anchor.at);
+    if (is_inside(e, rise, length)) {
+        set_first_line(e, sum.hi, sum.lo, offset, rise, length, k);
+        if (is_beyond(other, rise, length)) {
+            follow(t, other, e, seen);
+        }
     }
-    if (is_beyond(other, &line)) {
-        extend_hull(t, other, seen);
-    }
-    while (is_beyond(other, &line)) {
-        settle(t, other->hull[other->first++]);
-        t->rises = other->sign > 0;
-        set_first_line(other);
-        line = line_to(t, &t->anchor, sum, offset, k);
-    }
-    e->hull[0] = line;
-    e->first = 0;
-    e->last = 1;
-    set_first_line(e);
 }
 
 size_t submodi_chain_line(size_t n, const double *x, const double *out, const double *in,
                           double lambda, double *u, double *s, submodi_chain_knot *knots)
 {
-    const bool tiny = lambda < 4 * DBL_MIN; /* 1 / lambda overflows */
+    const double scale = lambda < 4 * DBL_MIN ? 0x1p100 : 1;
     string t = {.n = n,
                 .x = x,
                 .lambda = lambda,
-                .share_x = tiny ? lambda : 1,
-                .share_weight = tiny ? 1 : 1 / lambda,
-                .lower = {.weight = out, .sign = -1, .hull = knots},
-                .upper = {.weight = in, .sign = 1, .hull = knots + n},
+                .share = 1 / (lambda * scale),
+                .scale = scale,
+                .lower = {out, -1, -INFINITY, 1, knots, 0, 0},
+                .upper = {in, 1, INFINITY, 1, knots + n, 0, 0},
                 .u = u,
                 .s = s,
                 .steps = n};
-    set_first_line(&t.lower);
-    set_first_line(&t.upper);
     submodi_long_sum sum = {0, 0};
     for (size_t k = 1; k <= n; k++) {
-        k = scan(&t, k, &sum);
+        if (starts_at_anchor(&t)) {
+            k = scan(&t, k, &sum);
+        } else {
+            sum = submodi_long_add(sum, x[k - 1]);
+        }
         show(&t, &t.lower, &t.upper, sum, k, k - 1);
         show(&t, &t.upper, &t.lower, sum, k, k < n ? k : n - 1);
+        if (k < n && !starts_at_anchor(&t) && may_restart(&t, &t.lower, t.anchor.at, k) &&
+            may_restart(&t, &t.upper, t.anchor.at, k)) {
+            restart(&t, k);
+            k = t.anchor.at;
+            sum = (submodi_long_sum){0, 0};
+        }
     }
-    settle(&t, (knot){.at = n});
-    return t.steps;
-}
-
-/* What flows along a link of a run whose ends are equal, beyond what it may; squared. */
-static inline double excess_flow(double flow, double out, double in)
-{
-    double beyond = fmax(fmax(flow - out, -in - flow), 0);
-    return beyond * beyond;
+    settle(&t, &(knot){.hi = sum.hi, .lo = sum.lo, .at = n}, 0);
+    return t.steps + t.again;
 }
 
 /* <s, u> is a sum over runs of equal u: level times sum of s. If s were exact, the latter would be
  * what flows out at the end less what flows in at the start, w or -w at a jump, and f(u) = <s, u>.
  * So f(u) - <s, u> is a sum of rounding errors, one for each run. Where the flow inside a run
- * exceeds a weight by d, s is not quite a base; moving it there costs at most 2 d^2 / lambda. */
+ * exceeds a weight by d, s is not quite a base; moving it there costs at most 2 d^2 / lambda.
+ *
+ * Jumps come at random: products with 0 and 1 are faster than branches. */
 void submodi_chain_extension(size_t n, const double *u, const double *s, const double *out,
                              const double *in, double lambda, submodi_extension *f)
 {
     double flow = 0;
     double beyond = 0;
     double weight = 0; /* of all terms */
-    double largest = 0;
-    for (size_t i = 0; i < n; i++) {
-        double step = i + 1 < n ? u[i] - u[i + 1] : 0;
+    double largest = fabs(u[n - 1]);
+    for (size_t i = 0; i + 1 < n; i++) {
+        const double step = u[i] - u[i + 1];
+        const double falls = step > 0;
+        const double rises = step < 0;
+        const double same = 1 - (falls + rises);
+        const double must = falls * out[i] - rises * in[i];
         flow += s[i];
-        weight += fabs(s[i]);
-        largest = fmax(largest, fabs(u[i]));
-        if (step != 0 || i + 1 == n) {
-            double must = i + 1 == n ? 0 : step > 0 ? out[i] : -in[i];
-            f->value += must * step;
-            f->excess += u[i] * (must - flow);
-            weight += fabs(must);
-            flow = must;
-        } else {
-            beyond += excess_flow(flow, out[i], in[i]);
-        }
+        const double above = (flow > out[i]) * (flow - out[i]);
+        const double below = (flow < -in[i]) * (flow + in[i]);
+        f->value += must * step;
+        f->excess += (1 - same) * (u[i] * (must - flow));
+        beyond += same * (above * above + below * below);
+        weight += fabs(s[i]) + fabs(must);
+        largest = fabs(u[i]) > largest ? fabs(u[i]) : largest;
+        flow = same * flow + must;
     }
-    f->excess += 2 * beyond / lambda;
+    weight += fabs(s[n - 1]);
+    f->excess += 2 * beyond / lambda - u[n - 1] * (flow + s[n - 1]);
     f->size += weight * (largest + 8 * DBL_EPSILON * weight / lambda);
 }

@@ -8,9 +8,9 @@
 typedef struct submodi_chain_knot {
     double hi, lo; /* sum of x over the entries before it */
     double offset; /* from that sum, times lambda */
-    size_t at;     /* how many entries are before it */
     double rise;   /* of the line to it from the knot before, scaled, and its length */
     double length;
+    size_t at; /* how many entries are before it */
 } submodi_chain_knot;
 
 /* How many knots a line of n entries needs. */

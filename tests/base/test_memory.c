@@ -42,7 +42,7 @@ static submod_status use_prox(const submod_fn *fn, const double *x, submod_work 
 {
     submod_prox_settings settings = submod_prox_defaults();
     submod_status status = SUBMOD_OK;
-    for (int m = SUBMOD_PROX_AUTO; status >= 0 && m <= SUBMOD_PROX_GREEDY_PATH; m++) {
+    for (int m = SUBMOD_PROX_AUTO; status >= 0 && m <= SUBMOD_PROX_CHAINS; m++) {
         double u[N] = {7}, s[N] = {7};
         settings.method = (submod_prox_method)m;
         settings.max_iterations = 20;

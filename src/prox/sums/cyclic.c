@@ -34,8 +34,8 @@
 
 enum {
     DEFAULT_SWEEPS = 100000,
-    LONGEST_WAIT = 16, /* sweeps between two looks at the gap */
-    PATIENCE = 100     /* looks without a smaller gap, after which the method gives up */
+    LONGEST_WAIT = 6, /* sweeps between two looks at the gap */
+    PATIENCE = 100    /* looks without a smaller gap, after which the method gives up */
 };
 
 typedef struct cyclic {
@@ -58,6 +58,8 @@ typedef struct cyclic {
     size_t look_at, looked_at; /* the sweeps of the next look and of the last one */
     submod_work **works;       /* one for each thread */
     int threads;
+    double *s;   /* for p->enough */
+    bool enough; /* it says so */
     submod_prox_info *info;
     submod_work *work;
 } cyclic;
@@ -212,6 +214,12 @@ static submod_status look(cyclic *c)
     c->gap = c->f.excess + residual / 2;
     c->allowed = c->p->settings->tolerance * terms / 2 + 8 * DBL_EPSILON * c->f.size;
     c->cycle.tolerance = fmax(1e-14, 1e-3 * fmin(1, c->gap / fmax(terms / 2, DBL_MIN)));
+    if (status == SUBMOD_OK && c->p->enough) {
+        for (size_t i = 0; i < n; i++) {
+            c->s[i] = lambda * c->total[i] + m[i];
+        }
+        c->enough = c->p->enough(c->p->enough_ctx, c->s);
+    }
     return status;
 }
 
@@ -224,7 +232,7 @@ static void plan_next_look(cyclic *c, double gap_before)
     if (c->gap < gap_before && c->allowed > 0 && isfinite(gap_before)) {
         wait = sweeps * log(c->gap / c->allowed) / log(gap_before / c->gap) / 2;
     } else if (isfinite(gap_before)) {
-        wait = LONGEST_WAIT / 4;
+        wait = LONGEST_WAIT / 2;
     }
     c->looked_at = c->info->iterations;
     c->look_at = c->looked_at + (size_t)fmin(fmax(wait, 1), LONGEST_WAIT);
@@ -257,7 +265,7 @@ static submod_status reason_to_stop(const cyclic *c)
 static submod_status run(cyclic *c)
 {
     for (;;) {
-        c->cycle.ask_extension = true;
+        c->cycle.ask_extension = c->info->iterations + 1 >= c->look_at;
         submod_status status = sweep(c);
         if (status != SUBMOD_OK) {
             return status;
@@ -271,8 +279,9 @@ static submod_status run(cyclic *c)
         if (status != SUBMOD_OK) {
             return status;
         }
-        if (c->gap <= c->allowed || stop != SUBMOD_OK) {
-            return c->gap <= c->allowed ? SUBMOD_OK : stop;
+        bool done = c->enough || c->gap <= c->allowed;
+        if (done || stop != SUBMOD_OK) {
+            return done ? SUBMOD_OK : stop;
         }
         c->unimproved = c->gap < c->best_gap ? 0 : c->unimproved + 1;
         c->best_gap = fmin(c->gap, c->best_gap);
@@ -289,7 +298,7 @@ static submod_status run(cyclic *c)
 static submod_status take_memory(cyclic *c)
 {
     size_t n = c->cycle.n;
-    double **vectors[] = {&c->x, &c->before, &c->total, &c->cycle.r, NULL};
+    double **vectors[] = {&c->x, &c->before, &c->total, &c->s, &c->cycle.r, NULL};
     c->classes = submodi_take(c->work, c->count, sizeof *c->classes);
     c->turns = submodi_take(c->work, c->count, sizeof *c->turns);
     bool good = submodi_take_vectors(c->work, n, vectors) && c->classes && c->turns;

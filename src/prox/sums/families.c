@@ -164,8 +164,9 @@ bool submodi_split_into_families(const submodi_cut *cut, double scale, submodi_f
     return good;
 }
 
-void submodi_bundle_gather(const submodi_family *f, const submodi_bundle *b, const double *v,
-                           double *to)
+/* Moves entries between v and the points of a bundle, step by step. */
+static inline void move(const submodi_family *f, const submodi_bundle *b, double *v, double *points,
+                        bool gather)
 {
     size_t base = f->lines[b->first].at;
     bool more = true;
@@ -174,26 +175,23 @@ void submodi_bundle_gather(const submodi_family *f, const submodi_bundle *b, con
         for (size_t i = b->first; i < b->last; i++) {
             const submodi_line *line = &f->lines[i];
             if (step < line->length) {
-                to[line->at - base + step] = v[line->start + step * f->d];
+                double *there = &v[line->start + step * f->d];
+                double *here = &points[line->at - base + step];
+                *(gather ? here : there) = *(gather ? there : here);
                 more = true;
             }
         }
     }
 }
 
+void submodi_bundle_gather(const submodi_family *f, const submodi_bundle *b, const double *v,
+                           double *to)
+{
+    move(f, b, (double *)v, to, true); /* which only reads v */
+}
+
 void submodi_bundle_scatter(const submodi_family *f, const submodi_bundle *b, const double *from,
                             double *v)
 {
-    size_t base = f->lines[b->first].at;
-    bool more = true;
-    for (size_t step = 0; more; step++) {
-        more = false;
-        for (size_t i = b->first; i < b->last; i++) {
-            const submodi_line *line = &f->lines[i];
-            if (step < line->length) {
-                v[line->start + step * f->d] = from[line->at - base + step];
-                more = true;
-            }
-        }
-    }
+    move(f, b, v, (double *)from, false); /* which only reads from */
 }

@@ -43,6 +43,17 @@ static bool is_worth_it(const submodi_folded *folded)
     return cost <= n * n * n / 8;
 }
 
+bool submodi_sum_is_easier(const submod_fn *fn)
+{
+    submodi_folded folded;
+    bool easier = submodi_can_sum(fn) && submodi_fold("", fn, &folded) == SUBMOD_OK;
+    if (easier) {
+        easier = is_worth_it(&folded);
+        submodi_folded_clear(&folded);
+    }
+    return easier;
+}
+
 /* The part by itself as a member. */
 static submodi_member member_of(const submodi_sum_part *part)
 {
@@ -128,7 +139,13 @@ static submod_status by_itself(const submodi_prox_problem *p, const submodi_fold
                                 .extension = ask ? &f : NULL,
                                 /* orders of all elements are those of the sum too */
                                 .found = part->elements ? NULL : p->found};
-    submod_status status = submodi_prox_by_itself(&one, own_u, own_s, info, w);
+    submodi_prox_solve *solve = submodi_prox_by_itself;
+    if (submodi_can_chains(part->fn) && !submodi_can_chain(part->fn)) {
+        info->method = SUBMOD_PROX_CHAINS;
+        settings.method = SUBMOD_PROX_AUTO;
+        solve = submodi_prox_chains;
+    }
+    submod_status status = solve(&one, own_u, own_s, info, w);
     for (size_t i = 0; status >= 0 && i < k; i++) {
         size_t e = part->elements ? (size_t)part->elements[i] : i;
         u[e] = own_u[i];
@@ -158,8 +175,12 @@ static submod_status start(const submodi_prox_problem *p, const submodi_folded *
     return good ? SUBMOD_OK : submodi_fail(SUBMOD_ENUMERIC, "%s: F / lambda overflows", p->who);
 }
 
-submod_status submodi_prox_sum(const submodi_prox_problem *p, double *u, double *s,
-                               submod_prox_info *info, submod_work *work)
+/* A way to solve a folded problem; u and s are as start left them. */
+typedef submod_status solve_folded(const submodi_prox_problem *p, const submodi_folded *folded,
+                                   double *u, double *s, submod_prox_info *info, submod_work *w);
+
+static submod_status fold_and(solve_folded *solve, const submodi_prox_problem *p, double *u,
+                              double *s, submod_prox_info *info, submod_work *work)
 {
     submodi_folded folded;
     submod_status status = submodi_fold(p->who, p->fn, &folded);
@@ -168,35 +189,70 @@ submod_status submodi_prox_sum(const submodi_prox_problem *p, double *u, double 
     }
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
-    bool automatic = p->settings->method == SUBMOD_PROX_AUTO;
     status = start(p, &folded, u, s);
-    if (status == SUBMOD_OK && folded.count == 0) {
-        info->method = SUBMOD_PROX_CLOSED_FORM;
-    } else if (status == SUBMOD_OK && folded.count == 1) {
-        status = by_itself(p, &folded, u, s, info, w);
-    } else if (status == SUBMOD_OK && automatic && !is_worth_it(&folded)) {
-        info->method = SUBMOD_PROX_MIN_NORM;
-        status = submodi_prox_min_norm(p, u, s, info, w);
-    } else if (status == SUBMOD_OK) {
-        status = by_cycle(p, &folded, u, s, info, w);
-    }
+    status = status ? status : solve(p, &folded, u, s, info, w);
     submodi_scope_close(&scope);
     submodi_folded_clear(&folded);
     return status;
 }
 
+static submod_status by_parts(const submodi_prox_problem *p, const submodi_folded *folded,
+                              double *u, double *s, submod_prox_info *info, submod_work *w)
+{
+    if (folded->count == 0) {
+        info->method = SUBMOD_PROX_CLOSED_FORM;
+        return SUBMOD_OK;
+    }
+    if (folded->count == 1) {
+        return by_itself(p, folded, u, s, info, w);
+    }
+    if (p->settings->method == SUBMOD_PROX_AUTO && !is_worth_it(folded)) {
+        info->method = SUBMOD_PROX_MIN_NORM;
+        return submodi_prox_min_norm(p, u, s, info, w);
+    }
+    return by_cycle(p, folded, u, s, info, w);
+}
+
+submod_status submodi_prox_sum(const submodi_prox_problem *p, double *u, double *s,
+                               submod_prox_info *info, submod_work *work)
+{
+    return fold_and(by_parts, p, u, s, info, work);
+}
+
+/* How strongly a cut smoothes: the mean weight at a vertex, over lambda times the spread of x. */
+static double strength(const submodi_cut *cut, const double *x, double lambda)
+{
+    double weight = 0;
+    double mean = 0;
+    double square = 0;
+    double n = (double)cut->n;
+    for (size_t v = 0; v < cut->n; v++) {
+        mean += x[v] / n;
+        for (size_t j = cut->start[v]; j < cut->start[v + 1]; j++) {
+            weight += fmax(cut->neighbours[j].out, cut->neighbours[j].in) / (2 * n);
+        }
+    }
+    for (size_t v = 0; v < cut->n; v++) {
+        square += (x[v] - mean) * (x[v] - mean) / n;
+    }
+    return weight / (lambda * sqrt(square));
+}
+
+/* Chains beat the flow only on large grids that are smoothed weakly (bench/sums.c, cuts), and the
+ * flow is exact. NaN: the flow. */
+static bool chains_are_faster(const submodi_prox_problem *p)
+{
+    enum { LARGE = 1 << 15 };
+    const double weak = 0.2;
+    return p->fn->n >= LARGE && p->settings->tolerance >= 1e-12 &&
+           strength(p->fn->ctx, p->x, p->lambda) <= weak;
+}
+
 submod_status submodi_prox_chains(const submodi_prox_problem *p, double *u, double *s,
                                   submod_prox_info *info, submod_work *work)
 {
-    submodi_folded folded;
-    submod_status status = submodi_fold(p->who, p->fn, &folded);
-    if (status != SUBMOD_OK) {
-        return status;
+    if (p->settings->method == SUBMOD_PROX_AUTO && !chains_are_faster(p)) {
+        return submodi_prox_by_itself(p, u, s, info, work);
     }
-    submodi_scope scope;
-    submod_work *w = submodi_scope_open(&scope, work);
-    status = by_cycle(p, &folded, u, s, info, w);
-    submodi_scope_close(&scope);
-    submodi_folded_clear(&folded);
-    return status;
+    return fold_and(by_cycle, p, u, s, info, work);
 }
