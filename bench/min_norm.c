@@ -12,7 +12,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <submod.h>
+
+#include "instances.h"
 
 static void require(submod_status status)
 {
@@ -30,41 +31,6 @@ static void *allocate(size_t count, size_t size)
         exit(EXIT_FAILURE);
     }
     return memory;
-}
-
-/* A ring of n vertices, each joined to the next half_degree ones; ends are rewired with probability
- * 0.25. Weights are U(0.01, 1). Arcs to the two terminals, four times as heavy, form a modular
- * function. */
-static submod_fn *watts_strogatz(size_t n, size_t half_degree, submod_rng *rng)
-{
-    size_t m = n * half_degree;
-    int32_t *tail = allocate(m, sizeof *tail);
-    int32_t *head = allocate(m, sizeof *head);
-    double *weight = allocate(m, sizeof *weight);
-    double *terminal = allocate(n, sizeof *terminal);
-    for (size_t i = 0; i < m; i++) {
-        size_t from = i / half_degree;
-        size_t to = (from + 1 + i % half_degree) % n;
-        if (submod_rng_uniform(rng) < 0.25) {
-            to = submod_rng_below(rng, n);
-        }
-        tail[i] = (int32_t)from;
-        head[i] = (int32_t)to;
-        weight[i] = 0.01 + 0.99 * submod_rng_uniform(rng);
-    }
-    for (size_t i = 0; i < n; i++) {
-        terminal[i] = 4 * (submod_rng_uniform(rng) - submod_rng_uniform(rng)) * 0.99;
-    }
-    submod_fn *cut = NULL;
-    submod_fn *fn = NULL;
-    require(submod_fn_cut(n, m, tail, head, weight, 0, &cut));
-    require(submod_fn_add_modular(cut, terminal, &fn));
-    submod_fn_free(cut);
-    free(tail);
-    free(head);
-    free(weight);
-    free(terminal);
-    return fn;
 }
 
 static int ascending(const void *a, const void *b)
@@ -260,7 +226,7 @@ int main(int argc, char **argv)
            "chains", "ms", "gap/|dual|");
     compare("Iwata", iwata(1000), repeats);
     compare("Iwata", iwata(4000), repeats);
-    compare("Watts-Strogatz cut", watts_strogatz(1000, 8, &rng), repeats);
+    compare("Watts-Strogatz cut", instance_random_cut(1000, 8, &rng), repeats);
     compare("two moons, one log-det", two_moons(200, 0, &rng), repeats);
     compare("two moons, two", two_moons(200, 1, &rng), repeats);
     return EXIT_SUCCESS;

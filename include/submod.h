@@ -10,6 +10,7 @@
  *   submod/dataset.h    the Lovász-Softmax loss of a whole dataset
  *   submod/prox.h       proximal operators of Lovász extensions
  *   submod/sfm.h        minimisation of submodular functions
+ *   submod/maximize.h   greedy maximisation
  *   submod/certificate.h  checks of what those return
  *   submod/optim.h      problems, step rules, schedules, descent, FISTA, the bundle method
  *   submod/gpu.h        the losses and the Jaccard prox on a GPU (CUDA)
@@ -26,6 +27,7 @@
 #include <submod/gpu.h>
 #include <submod/loss.h>
 #include <submod/lovasz.h>
+#include <submod/maximize.h>
 #include <submod/metric.h>
 #include <submod/optim.h>
 #include <submod/prox.h>

@@ -160,7 +160,7 @@ def check_heads() -> list[str]:
 # Filled by the library: room at the end. run_settings lies inside other settings.
 FILLED = re.compile(r"submod_(\w+_(info|report|result|values)|metrics|run_settings)")
 # Settings and tables of callbacks.
-SIZED = re.compile(r"submod_(\w+_settings|fn_ops|problem)")
+SIZED = re.compile(r"submod_(\w+_settings|fn_ops|concave_ops|problem)")
 # These keep their size.
 KEPT = "allocator|rng|counterexample|labels|scores|gradient|gpu_place|schedule|trace"
 FIXED = re.compile(f"submod_({KEPT})")

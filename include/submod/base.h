@@ -181,8 +181,8 @@ SUBMOD_API int submod_get_num_threads(void);
  * It stays set until the caller clears it, so that calls made meanwhile, also by callbacks, end at
  * once. SUBMOD_CANCELLED comes with what was reached, just as SUBMOD_TIMELIMIT: from submod_prox
  * (iterative methods and decompositions), submod_prox_max_affine, submod_sfm (min-norm, and while
- * it computes a base), submod_fn_check and the optimisers. SUBMOD_ECANCELLED, with outputs
- * untouched: from the rest of submod_sfm, submod_fn_minimize and submod_certificate_check.
+ * it computes a base), submod_maximize, submod_fn_check and the optimisers. SUBMOD_ECANCELLED, with
+ * outputs untouched: from the rest of submod_sfm, submod_fn_minimize and submod_certificate_check.
  *
  * Nothing else looks at it, losses and metrics among them: they make a fixed number of passes over
  * their input. Looks come between calls of callbacks, chains and exact labels of a flow, none of

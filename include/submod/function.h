@@ -127,6 +127,81 @@ SUBMOD_API submod_status submod_fn_sqrt(size_t n, submod_fn **fn);  /* sqrt|A| *
 SUBMOD_API submod_status submod_fn_log1p(size_t n, submod_fn **fn); /* log(1 + |A|) */
 SUBMOD_API submod_status submod_fn_truncation(size_t n, size_t c, submod_fn **fn); /* min(|A|, c) */
 
+/* Concave of a modular function: F(A) = g(w(A)), w(A) = the sum of w over A, w >= 0, g concave on
+ * [0, w(V)]. g need not rise: one that falls again, with g(0) = g(w(V)) = 0, makes a symmetric kind
+ * of cut, such as min(t, w(V) - t) by three points. All have a minimiser of their own and so an
+ * exact prox; for weights that are all equal, F is a function of the cardinality, and treated as
+ * one. SUBMOD_EINVAL: a weight < 0. SUBMOD_ENUMERIC: the sum of w overflows. */
+/* Which g. */
+typedef enum submod_concave_kind {
+    SUBMOD_CONCAVE_SQRT = 0,  /* sqrt(t) */
+    SUBMOD_CONCAVE_LOG1P = 1, /* log(1 + t) */
+    SUBMOD_CONCAVE_MIN = 2,   /* min(t, parameter), parameter >= 0 */
+    SUBMOD_CONCAVE_POWER = 3  /* t^parameter, 0 < parameter <= 1 */
+} submod_concave_kind;
+
+/* g by name; kinds without a parameter do not look at it. SUBMOD_EINVAL: kind or parameter out of
+ * range. */
+SUBMOD_API submod_status submod_fn_concave(size_t n, const double *w, submod_concave_kind kind,
+                                           double parameter, submod_fn **fn);
+
+/* g linear between the points (t[i], g[i]), count >= 2, t ascending from t[0] = 0; beyond the last
+ * one it goes on with the last slope. SUBMOD_EINVAL when g is not concave beyond rounding. */
+SUBMOD_API submod_status submod_fn_concave_points(size_t n, const double *w, size_t count,
+                                                  const double *t, const double *g, submod_fn **fn);
+
+/* A g of your own. It may be called for any t in [0, w(V)], up to rounding above. That it is
+ * concave is not checked here; submod_fn_check(fn, ..) tells. */
+typedef struct submod_concave_ops {
+    size_t struct_size; /* sizeof(submod_concave_ops), so that the table can grow */
+    /* *value = g(t). As any callback: SUBMOD_OK and a finite number, or SUBMOD_ECALLBACK ends the
+     * library's call. */
+    submod_status (*value)(const void *ctx, double t, double *value);
+    /* Frees ctx, when the last handle goes; may be NULL. */
+    void (*destroy)(void *ctx);
+} submod_concave_ops;
+
+/* *ops is copied; ctx as in submod_fn_custom: from success on it belongs to the handle.
+ * SUBMOD_EINVAL: no value, struct_size of no known version. */
+SUBMOD_API submod_status submod_fn_concave_custom(size_t n, const double *w,
+                                                  const submod_concave_ops *ops, void *ctx,
+                                                  submod_fn **fn);
+
+/* Concave functions of groups: F(A) = sum over groups i < m of weight[i] g(amount of A in group i).
+ * Group i has the elements[start[i] .. start[i+1]-1] (a CSR matrix; start has m + 1 entries,
+ * start[0] = 0, ascending), each once; groups may overlap, be empty or leave elements out. amount
+ * (start[m] numbers >= 0, like elements) says how much each brings; NULL: 1 each, so that g is
+ * taken of |A in group i|. weight >= 0; NULL: all 1. kind and parameter: as in submod_fn_concave.
+ * With features for groups these are the feature-based functions of summarisation. It is the sum of
+ * m embedded functions (below), and treated as one: prox part by part, each by isotonic regression
+ * (amount = NULL) or decomposition. push costs O(groups of the element). SUBMOD_EINVAL: an element
+ * twice in a group. */
+SUBMOD_API submod_status submod_fn_groups(size_t n, size_t m, const size_t *start,
+                                          const int32_t *elements, const double *amount,
+                                          const double *weight, submod_concave_kind kind,
+                                          double parameter, submod_fn **fn);
+
+/* What a hyperedge e costs that A cuts: |A & e| of its nodes are in A, |e - A| are not. All are 0
+ * for edges that lie on one side. */
+typedef enum submod_hypergraph_kind {
+    SUBMOD_HYPERGRAPH_ALL_OR_NOTHING = 0, /* 1 */
+    SUBMOD_HYPERGRAPH_SMALL_SIDE = 1,     /* min(|A & e|, |e - A|) */
+    SUBMOD_HYPERGRAPH_PRODUCT = 2,        /* |A & e| |e - A| */
+    /* The product once more, as an ordinary cut with an edge between each two nodes of e: for
+     * maximum flow. Takes memory for |e|^2 / 2 edges. */
+    SUBMOD_HYPERGRAPH_CLIQUE = 3
+} submod_hypergraph_kind;
+
+/* Cut of a hypergraph: F(A) = sum over edges i < m of weight[i] times what kind says. Edge i joins
+ * nodes[start[i] .. start[i+1]-1], each once (CSR, as above); fewer than two nodes cost nothing.
+ * weight >= 0; NULL: all 1. Edges of two and three nodes are ordinary edges and triangles, which
+ * are put together as one cut (all there is, if no edge is larger); each other edge becomes an
+ * embedded function of the cardinality, with isotonic prox. SUBMOD_EINVAL: kind out of range, a
+ * node twice in an edge. SUBMOD_EUNSUPPORTED: more than 2^31 - 1 ordinary edges. */
+SUBMOD_API submod_status submod_fn_hypergraph(size_t n, size_t m, const size_t *start,
+                                              const int32_t *nodes, const double *weight,
+                                              submod_hypergraph_kind kind, submod_fn **fn);
+
 /* Weighted coverage: element e covers items[start[e] .. start[e+1]-1] out of m items (a CSR
  * matrix; start has n + 1 entries, start[0] = 0, ascending). F(A) = weight of the items covered by
  * A. Weights >= 0; repeated items are harmless; m = 0 is allowed (F = 0). */
@@ -216,9 +291,9 @@ SUBMOD_API submod_status submod_fn_chain(const submod_fn *fn, const int32_t *ord
  * minimum. in[j] = 1 where block[j] is in it. largest: which one when there are several, as in the
  * minimize slot; values that differ by rounding only count as equal, and a function that is not
  * submodular may have no such one, then it is any. value may be NULL. Needs a function with a
- * minimiser of its own (Jaccard, Hamming, modular, cardinality, Iwata, cut, and scaled, shifted,
- * restricted, contracted or embedded ones), or at most SUBMOD_EXHAUSTIVE_MAX elements in block,
- * when all subsets are tried; else SUBMOD_EUNSUPPORTED. SUBMOD_ENUMERIC also when sums of z
+ * minimiser of its own (Jaccard, Hamming, modular, cardinality, concave, Iwata, cut, and scaled,
+ * shifted, restricted, contracted or embedded ones), or at most SUBMOD_EXHAUSTIVE_MAX elements in
+ * block, when all subsets are tried; else SUBMOD_EUNSUPPORTED. SUBMOD_ENUMERIC also when sums of z
  * overflow. SUBMOD_ECANCELLED: base.h, cancelling. */
 SUBMOD_API submod_status submod_fn_minimize(const submod_fn *fn, const int32_t *base, size_t nbase,
                                             const int32_t *block, size_t nblock, const double *z,

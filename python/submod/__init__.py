@@ -33,6 +33,7 @@ from ._library import (
     version,
 )
 from ._losses import lovasz_hinge, lovasz_sigmoid, lovasz_softmax, prox_lovasz_hinge
+from ._maximize import MaximizeResult
 from ._metrics import Equibatch, MeanIoU, MeanIoUValues, miou
 from ._prox import Certificate, CertificateCheck, MinimizeResult, ProxResult, prox_max_affine
 
@@ -52,6 +53,7 @@ __all__ = [
     "InvalidArgumentError",
     "MeanIoU",
     "MeanIoUValues",
+    "MaximizeResult",
     "MinimizeResult",
     "NonFiniteError",
     "NumericError",

@@ -48,6 +48,24 @@ class Status(IntEnum):
     ECANCELLED = -7
 
 
+class ConcaveKind(IntEnum):
+    """submod_concave_kind"""
+
+    SQRT = 0
+    LOG1P = 1
+    MIN = 2
+    POWER = 3
+
+
+class HypergraphKind(IntEnum):
+    """submod_hypergraph_kind"""
+
+    ALL_OR_NOTHING = 0
+    SMALL_SIDE = 1
+    PRODUCT = 2
+    CLIQUE = 3
+
+
 class LabelType(IntEnum):
     """submod_label_type"""
 
@@ -92,6 +110,14 @@ class Ties(IntEnum):
 
     AVERAGE = 0
     INDEX = 1
+
+
+class MaximizeMethod(IntEnum):
+    """submod_maximize_method"""
+
+    LAZY = 0
+    PLAIN = 1
+    STOCHASTIC = 2
 
 
 class Absent(IntEnum):
@@ -213,6 +239,16 @@ class FnOps(Structure):
                 c_void_p,
             ),
         ),
+        ("destroy", CFUNCTYPE(None, c_void_p)),
+    ]
+
+
+class ConcaveOps(Structure):
+    """submod_concave_ops"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("value", CFUNCTYPE(c_int, c_void_p, c_double, c_void_p)),
         ("destroy", CFUNCTYPE(None, c_void_p)),
     ]
 
@@ -386,6 +422,36 @@ class LovaszSettings(Structure):
     _fields_ = [
         ("struct_size", c_size_t),
         ("ties", c_int),
+    ]
+
+
+class MaximizeSettings(Structure):
+    """submod_maximize_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("method", c_int),
+        ("epsilon", c_double),
+        ("seed", c_uint64),
+        ("time_limit", c_double),
+    ]
+
+
+class MaximizeInfo(Structure):
+    """submod_maximize_info"""
+
+    _fields_ = [
+        ("method", c_int),
+        ("value", c_double),
+        ("bound", c_double),
+        ("ratio", c_double),
+        ("guarantee", c_double),
+        ("monotone", c_int),
+        ("submodular", c_int),
+        ("evaluations", c_uint64),
+        ("bound_evaluations", c_uint64),
+        ("seconds", c_double),
+        ("reserved", c_uint64 * 4),
     ]
 
 
@@ -662,6 +728,63 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     "fn_sqrt": (c_int, {"n": c_size_t, "fn": POINTER(c_void_p)}),
     "fn_log1p": (c_int, {"n": c_size_t, "fn": POINTER(c_void_p)}),
     "fn_truncation": (c_int, {"n": c_size_t, "c": c_size_t, "fn": POINTER(c_void_p)}),
+    "fn_concave": (
+        c_int,
+        {
+            "n": c_size_t,
+            "w": c_void_p,
+            "kind": c_int,
+            "parameter": c_double,
+            "fn": POINTER(c_void_p),
+        },
+    ),
+    "fn_concave_points": (
+        c_int,
+        {
+            "n": c_size_t,
+            "w": c_void_p,
+            "count": c_size_t,
+            "t": c_void_p,
+            "g": c_void_p,
+            "fn": POINTER(c_void_p),
+        },
+    ),
+    "fn_concave_custom": (
+        c_int,
+        {
+            "n": c_size_t,
+            "w": c_void_p,
+            "ops": POINTER(ConcaveOps),
+            "ctx": c_void_p,
+            "fn": POINTER(c_void_p),
+        },
+    ),
+    "fn_groups": (
+        c_int,
+        {
+            "n": c_size_t,
+            "m": c_size_t,
+            "start": c_void_p,
+            "elements": c_void_p,
+            "amount": c_void_p,
+            "weight": c_void_p,
+            "kind": c_int,
+            "parameter": c_double,
+            "fn": POINTER(c_void_p),
+        },
+    ),
+    "fn_hypergraph": (
+        c_int,
+        {
+            "n": c_size_t,
+            "m": c_size_t,
+            "start": c_void_p,
+            "nodes": c_void_p,
+            "weight": c_void_p,
+            "kind": c_int,
+            "fn": POINTER(c_void_p),
+        },
+    ),
     "fn_coverage": (
         c_int,
         {
@@ -1080,6 +1203,22 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "g": c_void_p,
             "order": c_void_p,
             "settings": POINTER(LovaszSettings),
+            "work": c_void_p,
+        },
+    ),
+    "maximize_defaults": (MaximizeSettings, {}),
+    "maximize": (
+        c_int,
+        {
+            "fn": c_void_p,
+            "k": c_size_t,
+            "candidates": c_void_p,
+            "ncandidates": c_size_t,
+            "set": c_void_p,
+            "gains": c_void_p,
+            "size": c_void_p,
+            "settings": POINTER(MaximizeSettings),
+            "info": POINTER(MaximizeInfo),
             "work": c_void_p,
         },
     ),

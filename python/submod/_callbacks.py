@@ -21,7 +21,7 @@ from typing import Any, Callable
 import numpy as np
 
 from . import _errors
-from ._bindings import FnOps, Status
+from ._bindings import ConcaveOps, FnOps, Status
 from ._library import call
 
 _NUMBERS = tuple(map(int, signal.valid_signals()))
@@ -215,3 +215,16 @@ class Callbacks(Trap):
         found = self._ask(members, added)
         ctypes.memmove(gains, found.ctypes.data, found.nbytes)
         self._append(state, members.size, added)
+
+
+class ShapeCallbacks(Trap):
+    """The ops of a concave g, given as a function of one number."""
+
+    def __init__(self, g: Callable[[float], float]) -> None:
+        super().__init__()
+        self.ops = ConcaveOps(struct_size=ctypes.sizeof(ConcaveOps))
+
+        def value(_: Any, t: float, value: int) -> None:
+            put_number(value, float(g(t)))
+
+        put_callback(self.ops, "value", self.guard(value))

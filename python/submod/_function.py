@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _errors, _prox
+from . import _errors, _maximize, _prox
 from ._arrays import as_array, elements, int32, listed, vector
-from ._bindings import CheckReport, CheckSettings, LovaszSettings, Status, Ties
+from ._bindings import (
+    CheckReport,
+    CheckSettings,
+    ConcaveKind,
+    HypergraphKind,
+    LovaszSettings,
+    Status,
+    Ties,
+)
 from ._bindings import Counterexample as RawCounterexample
-from ._callbacks import Callbacks, call_trapped, copy_int32
+from ._callbacks import Callbacks, ShapeCallbacks, Trap, call_trapped, copy_int32
 from ._door import choices, pick
 from ._interruptible import call_interruptibly
 from ._library import Handle, Immutable, function, warn
-from ._numbers import set_fields, whole
+from ._maximize import MaximizeResult
+from ._numbers import real, set_fields, whole
 from ._prox import Certificate, CertificateCheck, MinimizeResult, ProxResult
 
 Vector = npt.NDArray[np.float64]
 TIES = choices(Ties)
+CONCAVE_KINDS = choices(ConcaveKind)
+HYPERGRAPH_KINDS = choices(HypergraphKind)
 CHECKS = {"never": 0, "small": 1, "always": 2}  # from the laxest to the strictest
 SMALL = 8  # elements: 256 calls of a Python function, about a millisecond
 
@@ -76,7 +87,7 @@ class Function(Immutable):
     2 * f and f + w (a vector), f.restrict(..), f.contract(..) and f.embed(..)."""
 
     def __init__(
-        self, handle: Handle, callbacks: Iterable[Callbacks] = (), check: str = "never"
+        self, handle: Handle, callbacks: Iterable[Trap] = (), check: str = "never"
     ) -> None:
         self._handle = handle
         self._callbacks = tuple(dict.fromkeys(callbacks))
@@ -131,6 +142,72 @@ class Function(Immutable):
         return Function._make("fn_truncation", n=whole(n, "n"), c=whole(c, "c"))
 
     @staticmethod
+    def concave(w: Any, g: Any = "sqrt", parameter: float | None = None) -> Function:
+        """g(w(A)) for weights w >= 0 and a concave g: "sqrt", "log1p", "min" (of w(A) and the
+        parameter), "power" (with the parameter as exponent, in (0, 1]); a pair of arrays
+        (t, values), between whose points g is linear; or a function of one number. That the last
+        one is concave is tried out as in Function.custom, with check = "small"."""
+        weight = vector(w, "w")
+        given = {"n": weight.size, "w": weight}
+        if isinstance(g, str):
+            return Function._make("fn_concave", **given, **_shape(g, parameter))
+        if parameter is not None:
+            raise ValueError(f"parameter = {parameter!r} is for a g that is given by name")
+        if callable(g):
+            shape = ShapeCallbacks(g)
+            handle = Handle("fn_concave_custom", **given, ops=shape.ops, free="fn_free")
+            return Function(handle, [shape], "small")
+        if not isinstance(g, Sequence) or len(g) != 2:
+            raise ValueError("g must be a name, a pair of arrays (t, values), or a function")
+        t = vector(g[0], "t")
+        values = vector(g[1], "values", t.size)
+        return Function._make("fn_concave_points", **given, count=t.size, t=t, g=values)
+
+    @staticmethod
+    def groups(
+        n: int,
+        groups: Iterable[Iterable[int]],
+        g: str = "sqrt",
+        parameter: float | None = None,
+        *,
+        weights: Any = None,
+        amounts: Any = None,
+    ) -> Function:
+        """The sum over the groups of weight * g(number of elements of A in the group); g by name as
+        in Function.concave. amounts: lists like groups, what each element brings instead of 1.
+        Groups may overlap."""
+        start, members = _lists(groups, "groups")
+        arrays = {"start": start, "elements": members}
+        if weights is not None:
+            arrays["weight"] = vector(weights, "weights", start.size - 1)
+        if amounts is not None:
+            flat = [a for each in amounts for a in each]
+            arrays["amount"] = vector(flat, "amounts", members.size)
+        return Function._make(
+            "fn_groups", n=whole(n, "n"), m=start.size - 1, **arrays, **_shape(g, parameter)
+        )
+
+    @staticmethod
+    def hypergraph(
+        n: int,
+        edges: Iterable[Iterable[int]],
+        weights: Any = None,
+        *,
+        kind: str = "all_or_nothing",
+    ) -> Function:
+        """The cut of a hypergraph: the sum over edges of weight * what kind says of an edge with i
+        nodes in A and j outside, both > 0: "all_or_nothing" 1, "small_side" min(i, j), "product"
+        i * j, and "clique" i * j once more, as an ordinary cut."""
+        start, nodes = _lists(edges, "edges")
+        arrays = {"start": start, "nodes": nodes}
+        if weights is not None:
+            arrays["weight"] = vector(weights, "weights", start.size - 1)
+        number = pick("kind", kind, HYPERGRAPH_KINDS)
+        return Function._make(
+            "fn_hypergraph", n=whole(n, "n"), m=start.size - 1, **arrays, kind=number
+        )
+
+    @staticmethod
     def cut(n: int, edges: Any, weights: Any = None, *, directed: bool = False) -> Function:
         """Weight of the edges that leave A (directed), or have one end in A. edges: m pairs,
         or an array (m, 2)."""
@@ -149,13 +226,12 @@ class Function(Immutable):
     def coverage(covers: Iterable[Iterable[int]], weights: Any) -> Function:
         """Weight of the items covered by A; element e covers the items covers[e], numbers that
         index weights (>= 0)."""
-        lists = [list(items) for items in covers]
-        start = np.zeros(len(lists) + 1, np.uintp)
-        np.cumsum([len(items) for items in lists], out=start[1:])
-        items = int32([item for items in lists for item in items], "covers")
+        start, items = _lists(covers, "covers")
         weight = vector(weights, "weights")
         covered = {"start": start, "items": items}
-        return Function._make("fn_coverage", n=len(lists), m=weight.size, weight=weight, **covered)
+        return Function._make(
+            "fn_coverage", n=start.size - 1, m=weight.size, weight=weight, **covered
+        )
 
     @staticmethod
     def facility(benefit: Any) -> Function:
@@ -392,6 +468,34 @@ class Function(Immutable):
             time_limit=time_limit,
         )
 
+    def maximize(
+        self,
+        k: int,
+        method: str = "lazy",
+        *,
+        candidates: Iterable[int] | None = None,
+        epsilon: float | None = None,
+        seed: int | None = None,
+        time_limit: float | None = None,
+    ) -> MaximizeResult:
+        """A set of at most k elements, out of the candidates (all), with a large F: greedily. If F
+        is monotone and submodular, its worth F(A) - F(empty) is at least 63 % of the best one's,
+        and the result's bound mostly proves more.
+
+        method: "lazy", "plain" (the same set, by more gains) or "stochastic": asks random elements
+        only, and loses at most another share epsilon (0.1) in expectation.
+        """
+        return _maximize.maximize(
+            self._call_long,
+            self.n,
+            k,
+            method,
+            candidates,
+            epsilon=epsilon,
+            seed=seed,
+            time_limit=time_limit,
+        )
+
     def verify(
         self, x: Any, lam: float, u: Any, s: Any, certificate: Certificate | None
     ) -> CertificateCheck:
@@ -425,6 +529,23 @@ class Function(Immutable):
         if self._callbacks:
             return self._call(name, **arguments)
         return call_interruptibly((), name, fn=self._handle, **arguments)
+
+
+def _lists(lists: Iterable[Iterable[int]], name: str) -> tuple[Any, Any]:
+    """Where each list starts, and all lists one after the other."""
+    kept = [list(each) for each in lists]
+    start = np.zeros(len(kept) + 1, np.uintp)
+    np.cumsum([len(each) for each in kept], out=start[1:])
+    return start, int32([item for each in kept for item in each], name)
+
+
+def _shape(g: str, parameter: float | None) -> dict[str, Any]:
+    """The arguments kind and parameter."""
+    kind = pick("g", g, CONCAVE_KINDS)
+    needed = kind in (ConcaveKind.MIN, ConcaveKind.POWER)
+    if needed != (parameter is not None):
+        raise ValueError(f"g = {g!r} {'needs a' if needed else 'has no'} parameter")
+    return {"kind": kind, "parameter": real(parameter, "parameter") if needed else 0.0}
 
 
 def _counterexample(raw: RawCounterexample) -> Counterexample:

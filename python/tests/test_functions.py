@@ -28,6 +28,15 @@ ROOT = RNG.normal(size=(N, N))
 KERNEL = ROOT @ ROOT.T + np.eye(N)
 
 
+POSITIVE = np.array([0.5, 0.0, 2.0, 0.75, 0.5])
+LISTS = [[0, 3], [1, 2, 4, 0], [], [2, 3, 4], [4, 3, 2, 1, 0]]
+LIST_WEIGHT = [1.0, 0.5, 4.0, 0.0, 2.0]
+
+
+def inside(S, e):
+    return len(set(S) & set(e))
+
+
 def jaccard(S):
     wrong_foreground = sum(MASK[i] for i in S)
     return len(S) / (MASK.sum() + len(S) - wrong_foreground) if len(S) else 0
@@ -52,6 +61,48 @@ BUILT_IN = {
     "sqrt": (Function.sqrt(N), lambda S: len(S) ** 0.5),
     "log1p": (Function.log1p(N), lambda S: np.log1p(len(S))),
     "truncation": (Function.truncation(N, 2), lambda S: min(len(S), 2)),
+    "concave sqrt": (Function.concave(POSITIVE), lambda S: POSITIVE[S].sum() ** 0.5),
+    "concave log1p": (
+        Function.concave(POSITIVE, "log1p"),
+        lambda S: np.log1p(POSITIVE[S].sum()),
+    ),
+    "concave min": (Function.concave(POSITIVE, "min", 1), lambda S: min(POSITIVE[S].sum(), 1)),
+    "concave power": (
+        Function.concave(POSITIVE, "power", 0.3),
+        lambda S: POSITIVE[S].sum() ** 0.3,
+    ),
+    "concave by points": (
+        Function.concave(POSITIVE, ([0, 1, 9], [0, 2, 2])),
+        lambda S: min(2 * POSITIVE[S].sum(), 2),
+    ),
+    "concave by a callable": (
+        Function.concave(POSITIVE, lambda t: t * (9 - t)),
+        lambda S: POSITIVE[S].sum() * (9 - POSITIVE[S].sum()),
+    ),
+    "groups": (
+        Function.groups(N, LISTS, "log1p", weights=LIST_WEIGHT),
+        lambda S: sum(w * np.log1p(inside(S, e)) for e, w in zip(LISTS, LIST_WEIGHT)),
+    ),
+    "groups with amounts": (
+        Function.groups(N, LISTS, "min", 1.5, amounts=[[0.5 * i for i in e] for e in LISTS]),
+        lambda S: sum(min(sum(0.5 * i for i in e if i in S), 1.5) for e in LISTS),
+    ),
+    "hypergraph": (
+        Function.hypergraph(N, LISTS, LIST_WEIGHT),
+        lambda S: sum(w for e, w in zip(LISTS, LIST_WEIGHT) if 0 < inside(S, e) < len(e)),
+    ),
+    "hypergraph, small side": (
+        Function.hypergraph(N, LISTS, kind="small_side"),
+        lambda S: sum(min(inside(S, e), len(e) - inside(S, e)) for e in LISTS),
+    ),
+    "hypergraph, product": (
+        Function.hypergraph(N, LISTS, kind="product"),
+        lambda S: sum(inside(S, e) * (len(e) - inside(S, e)) for e in LISTS),
+    ),
+    "hypergraph, clique": (
+        Function.hypergraph(N, LISTS, kind="clique"),
+        lambda S: sum(inside(S, e) * (len(e) - inside(S, e)) for e in LISTS),
+    ),
     "cut": (Function.cut(N, EDGES, EDGE_WEIGHT), lambda S: cut(S, False)),
     "directed cut": (
         Function.cut(N, np.array(EDGES), EDGE_WEIGHT, directed=True),
@@ -207,6 +258,19 @@ def test_custom_lifetime():
         (lambda: Function.jaccard([]), submod.InvalidArgumentError),
         (lambda: Function.modular([1, np.nan]), submod.NonFiniteError),
         (lambda: Function.cardinality([0, 1, 3]), submod.InvalidArgumentError),
+        (lambda: Function.concave([1, -1]), submod.InvalidArgumentError),
+        (lambda: Function.concave([1, 2], "sqrt", 3), ValueError),
+        (lambda: Function.concave([1, 2], "min"), ValueError),
+        (lambda: Function.concave([1, 2], "root"), ValueError),
+        (lambda: Function.concave([1, 2], [0, 1, 2]), ValueError),
+        (lambda: Function.concave([1, 2], ([0, 1, 2], [0, 1, 3])), submod.InvalidArgumentError),
+        (lambda: Function.groups(3, [[0, 3]]), submod.InvalidArgumentError),
+        (lambda: Function.groups(3, [[0, 1]], amounts=[[1]]), ValueError),
+        (lambda: Function.hypergraph(3, [[0, 1, 1]]), submod.InvalidArgumentError),
+        (lambda: Function.hypergraph(3, [[0, 1]], kind="clone"), ValueError),
+        (lambda: Function.sqrt(3).maximize(1, "eager"), ValueError),
+        (lambda: Function.sqrt(3).maximize(1, epsilon=2), submod.InvalidArgumentError),
+        (lambda: Function.sqrt(3).maximize(1, candidates=[5]), submod.InvalidArgumentError),
         (lambda: Function.cut(3, [(0, 5)]), submod.InvalidArgumentError),
         (lambda: Function.logdet(-np.eye(2)), submod.NumericError),
         (lambda: Function.facility([1.0, 2.0]), ValueError),
@@ -396,6 +460,7 @@ OUT_OF_RANGE = [
     ("period = ", lambda: submod.optim.Schedule.step(0.1, 0.5, 2**64 + 1)),
     ("max_iterations = ", lambda: Function.sqrt(2).prox([1, 2], 1.0, max_iterations=-1)),
     ("samples = ", lambda: Function.sqrt(2).check(samples=-1)),
+    ("k = -1", lambda: Function.sqrt(2).maximize(-1)),
     ("threads = ", lambda: submod.set_num_threads(2**32)),
 ]
 NO_NUMBER = [
@@ -547,3 +612,37 @@ def test_no_wrong_minimum_is_called_exact():
         assert found.value == pytest.approx(table.min(), abs=1e-9)
         right += 1
     assert right >= 50
+
+
+def test_maximize():
+    f = BUILT_IN["facility"][0]
+    for k in range(N + 2):
+        best = max(f(S) for S in subsets() if len(S) <= k)
+        found = f.maximize(k)
+        assert isinstance(found, submod.MaximizeResult)
+        assert found.value == pytest.approx(f(found.set)) and found.status == "ok"
+        assert found.gains.sum() == pytest.approx(found.value)
+        assert (1 - 1 / np.e) * best <= found.value <= best + 1e-12 <= found.bound + 2e-12
+        assert found.monotone and found.submodular and found.ratio >= found.guarantee - 1e-12
+        plain = f.maximize(k, "plain")
+        assert plain.method == "plain" and plain.set.tolist() == found.set.tolist()
+        again = [f.maximize(k, "stochastic", seed=3, epsilon=0.4).set.tolist() for _ in range(2)]
+        assert again[0] == again[1]
+    among = f.maximize(3, candidates=[4, 1])
+    assert sorted(among.set.tolist()) == [1, 4] and f.maximize(3, candidates=[]).value == 0
+    odd = Function.custom(4, lambda S: len(S) ** 2.0).maximize(2)
+    assert not odd.submodular and odd.bound == np.inf and odd.guarantee == 0
+
+
+def test_exceptions_of_a_shape():
+    def g(t):
+        if t > 1:
+            raise KeyError(t)
+        return t
+
+    f = Function.concave([1, 2], g)
+    assert f([0]) == 1
+    with pytest.raises(KeyError):
+        f([1])
+    with pytest.raises(submod.InvalidArgumentError, match="minimize would be wrong"):
+        Function.concave([1, 2], lambda t: t * t).minimize()

@@ -227,6 +227,50 @@ START_TEST(sfm)
 }
 END_TEST
 
+/* Greedy maximisation has a beginning of the whole set at any time. */
+START_TEST(maximize)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 9);
+    submod_fn *fn = make(&rng, 0);
+    double *F = subset_values(fn);
+    for (int method = SUBMOD_MAXIMIZE_LAZY; method <= SUBMOD_MAXIMIZE_STOCHASTIC; method++) {
+        submod_maximize_settings settings = submod_maximize_defaults();
+        int32_t whole[N];
+        size_t all;
+        settings.method = (submod_maximize_method)method;
+        ck_assert_ok(submod_maximize(fn, N, NULL, 0, whole, NULL, &all, &settings, NULL, NULL));
+        submod_set_cancel_flag(&flag);
+        long seen = 0;
+        for (long alarm = 1; alarm == 1 || flag; alarm++) {
+            int32_t set[N];
+            size_t size;
+            uint32_t mask = 0;
+            submod_maximize_info info;
+            raise_at(alarm);
+            submod_status status =
+                submod_maximize(fn, N, NULL, 0, set, NULL, &size, &settings, &info, NULL);
+            ck_assert(status == SUBMOD_OK || status == SUBMOD_CANCELLED);
+            seen += status == SUBMOD_CANCELLED;
+            ck_assert(size <= all);
+            ck_assert_mem_eq(set, whole, size * sizeof *set);
+            for (size_t i = 0; i < size; i++) {
+                mask |= UINT32_C(1) << set[i];
+            }
+            ck_assert_near(info.value, F[mask], 1e-12);
+            ck_assert(info.bound >= info.value);
+            if (status == SUBMOD_CANCELLED) {
+                assert_ended_soon();
+            }
+        }
+        ck_assert_int_gt(seen, N);
+        submod_set_cancel_flag(NULL);
+    }
+    free(F);
+    submod_fn_free(fn);
+}
+END_TEST
+
 /* Nothing is written, and there is an error message. */
 START_TEST(without_a_result)
 {
@@ -473,6 +517,6 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("cancel", prox, warm_start, sfm, without_a_result, check, max_affine,
+    return RUN_TESTS("cancel", prox, warm_start, sfm, maximize, without_a_result, check, max_affine,
                      optimisers, flows, flag_belongs_to_a_thread);
 }

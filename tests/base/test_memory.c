@@ -53,6 +53,21 @@ static submod_status use_prox(const submod_fn *fn, const double *x, submod_work 
     return status < 0 ? status : SUBMOD_OK;
 }
 
+static submod_status use_maximize(const submod_fn *fn, submod_work *work)
+{
+    submod_maximize_settings settings = submod_maximize_defaults();
+    submod_status status = SUBMOD_OK;
+    for (int m = SUBMOD_MAXIMIZE_LAZY; !status && m <= SUBMOD_MAXIMIZE_STOCHASTIC; m++) {
+        submod_maximize_info info;
+        int32_t set[3] = {-7};
+        settings.method = (submod_maximize_method)m;
+        status =
+            submod_maximize(fn, 3, NULL, 0, set, NULL, NULL, &settings, &info, m % 2 ? work : NULL);
+        ck_assert(!status || set[0] == -7);
+    }
+    return status;
+}
+
 /* Everything one can do with a function; frees it. */
 static submod_status use(submod_fn *fn, submod_rng *rng)
 {
@@ -79,6 +94,7 @@ static submod_status use(submod_fn *fn, submod_rng *rng)
     uint8_t in[N];
     status = status ? status : submod_fn_minimize(fn, order, 3, order + 3, 5, x, 0, in, &value);
     status = status ? status : use_prox(fn, x, work);
+    status = status ? status : use_maximize(fn, work);
     status = status ? status : submod_fn_check(fn, &report, &settings);
     submod_check_report_clear(&report);
     submod_state_free(state);
@@ -125,6 +141,76 @@ static submod_status iwata(submod_rng *rng)
 {
     submod_fn *fn = NULL;
     submod_status status = submod_fn_iwata(N, &fn);
+    return status ? status : use(fn, rng);
+}
+
+static submod_status concave(submod_rng *rng)
+{
+    double w[N], t[3] = {0, 4, 9}, g[3] = {0, 4, 2};
+    submod_fn *fn = NULL;
+    for (int i = 0; i < N; i++) {
+        w[i] = i % 5;
+    }
+    submod_status status = submod_fn_concave(N, w, SUBMOD_CONCAVE_LOG1P, 0, &fn);
+    status = status ? status : use(fn, rng);
+    status = status ? status : submod_fn_concave_points(N, w, 3, t, g, &fn);
+    return status ? status : use(fn, rng);
+}
+
+/* What it has not taken over it does not free. */
+static submod_status identity(const void *ctx, double t, double *value)
+{
+    (void)ctx;
+    *value = t;
+    return SUBMOD_OK;
+}
+
+static void count_destroyed(void *ctx)
+{
+    ++*(int *)ctx;
+}
+
+static submod_status concave_custom(submod_rng *rng)
+{
+    int destroyed = 0;
+    double w[N] = {1};
+    submod_concave_ops ops = {
+        .struct_size = sizeof ops, .value = identity, .destroy = count_destroyed};
+    submod_fn *fn = NULL;
+    submod_status status = submod_fn_concave_custom(N, w, &ops, &destroyed, &fn);
+    ck_assert_int_eq(destroyed, 0);
+    if (status == SUBMOD_OK) {
+        status = use(fn, rng);
+        ck_assert_int_eq(destroyed, 1);
+    }
+    return status;
+}
+
+static submod_status groups(submod_rng *rng)
+{
+    const size_t start[5] = {0, 2, 6, 10, 13};
+    const int32_t elements[13] = {0, 3, 1, 2, 3, 4, 8, 0, 2, 4, 20, 21, 23};
+    const double amount[13] = {1, 2, 3, 4, 5, 0, 1, 2, 3, 4, 5, 6, 7};
+    submod_fn *fn = NULL;
+    submod_status status =
+        submod_fn_groups(N, 4, start, elements, NULL, NULL, SUBMOD_CONCAVE_SQRT, 0, &fn);
+    status = status ? status : use(fn, rng);
+    status =
+        status ? status
+               : submod_fn_groups(N, 4, start, elements, amount, NULL, SUBMOD_CONCAVE_MIN, 3, &fn);
+    status = status ? status : use(fn, rng);
+    status = status ? status
+                    : submod_fn_groups(N, 0, start, NULL, NULL, NULL, SUBMOD_CONCAVE_SQRT, 0, &fn);
+    return status ? status : use(fn, rng);
+}
+
+static submod_status hypergraph(submod_rng *rng)
+{
+    const size_t start[5] = {0, 2, 6, 10, 13};
+    const int32_t nodes[13] = {0, 3, 1, 2, 3, 4, 8, 0, 2, 4, 20, 21, 23};
+    submod_fn *fn = NULL;
+    submod_status status =
+        submod_fn_hypergraph(N, 4, start, nodes, NULL, SUBMOD_HYPERGRAPH_ALL_OR_NOTHING, &fn);
     return status ? status : use(fn, rng);
 }
 
@@ -488,11 +574,31 @@ static submod_status shuffled_batches(submod_rng *rng)
     return status;
 }
 
-static scenario *const scenarios[] = {
-    losses,      baselines, metrics,           jaccard, hamming,        modular,
-    square_root, iwata,     coverage,          cut,     facility,       logdet,
-    combined,    embedded,  wrapped_minimiser, path,    jaccard_proxes, optimisers,
-    cuts,        large,     shuffled_batches};
+static scenario *const scenarios[] = {losses,
+                                      baselines,
+                                      metrics,
+                                      jaccard,
+                                      hamming,
+                                      modular,
+                                      square_root,
+                                      iwata,
+                                      concave,
+                                      concave_custom,
+                                      groups,
+                                      hypergraph,
+                                      coverage,
+                                      cut,
+                                      facility,
+                                      logdet,
+                                      combined,
+                                      embedded,
+                                      wrapped_minimiser,
+                                      path,
+                                      jaccard_proxes,
+                                      optimisers,
+                                      cuts,
+                                      large,
+                                      shuffled_batches};
 
 START_TEST(every_allocation_fails_once)
 {

@@ -17,6 +17,7 @@ typedef union any_settings {
     submod_check_settings check;
     submod_prox_settings prox;
     submod_sfm_settings sfm;
+    submod_maximize_settings maximize;
     submod_adam_settings adam;
     submod_descent_settings descent;
     submod_fista_settings fista;
@@ -100,6 +101,22 @@ static submod_status sfm_call(const any_settings *s)
     submod_fn *fn = some_function();
     submod_sfm_info info = {.reserved = {1, 1, 1, 1}};
     submod_status status = submod_sfm(fn, NULL, NULL, NULL, &s->sfm, &info, NULL);
+    ck_assert_uint_eq(info.reserved[0] | info.reserved[3], status ? 1 : 0);
+    submod_fn_free(fn);
+    return status;
+}
+
+static void maximize_fill(any_settings *s)
+{
+    s->maximize = submod_maximize_defaults();
+}
+
+static submod_status maximize_call(const any_settings *s)
+{
+    submod_fn *fn = some_function();
+    submod_maximize_info info = {.reserved = {1, 1, 1, 1}};
+    submod_status status =
+        submod_maximize(fn, 2, NULL, 0, NULL, NULL, NULL, &s->maximize, &info, NULL);
     ck_assert_uint_eq(info.reserved[0] | info.reserved[3], status ? 1 : 0);
     submod_fn_free(fn);
     return status;
@@ -379,6 +396,8 @@ static const row rows[] = {
     {"submod_prox_defaults", sizeof(submod_prox_settings), sizeof(size_t), prox_fill, prox_call,
      true},
     {"submod_sfm_defaults", sizeof(submod_sfm_settings), sizeof(size_t), sfm_fill, sfm_call, true},
+    {"submod_maximize_defaults", sizeof(submod_maximize_settings), sizeof(size_t), maximize_fill,
+     maximize_call, true},
     {"submod_adam_defaults", sizeof(submod_adam_settings), sizeof(size_t), adam_fill, adam_call,
      true},
     {"submod_descent_defaults", sizeof(submod_descent_settings),

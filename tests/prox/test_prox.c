@@ -407,6 +407,7 @@ START_TEST(hinge)
             submod_prox_settings settings = submod_prox_defaults();
             submod_prox_info info;
             settings.hinge = 1;
+            settings.tolerance = 1e-13;
             draw(&rng, x, N, repeat % 3);
             submod_status status = submod_prox(fn, x, lambda, u, s, &settings, &info, NULL);
             ck_assert(status == SUBMOD_OK || status == SUBMOD_EUNSUPPORTED ||

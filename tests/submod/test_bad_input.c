@@ -1,5 +1,6 @@
 /* Bad input: a status, an error message, and nothing written to the outputs. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "support.h"
@@ -34,6 +35,10 @@ START_TEST(sizes)
     ck_assert_not_made(submod_fn_sqrt(0, &fn), SUBMOD_EINVAL, "n = 0");
     ck_assert_not_made(submod_fn_log1p(0, &fn), SUBMOD_EINVAL, "n = 0");
     ck_assert_not_made(submod_fn_truncation(0, 1, &fn), SUBMOD_EINVAL, "n = 0");
+    ck_assert_not_made(submod_fn_concave(0, w, SUBMOD_CONCAVE_SQRT, 0, &fn), SUBMOD_EINVAL,
+                       "n = 0");
+    ck_assert_not_made(submod_fn_concave_points(0, w, 2, w, w, &fn), SUBMOD_EINVAL, "n = 0");
+    ck_assert_not_made(submod_fn_concave_custom(0, w, NULL, NULL, &fn), SUBMOD_EINVAL, "n = 0");
     ck_assert_not_made(submod_fn_coverage(0, start, NULL, 0, NULL, &fn), SUBMOD_EINVAL, "n = 0");
     ck_assert_not_made(submod_fn_cut(0, 0, NULL, NULL, NULL, 1, &fn), SUBMOD_EINVAL, "n = 0");
     ck_assert_not_made(submod_fn_facility(0, 0, NULL, &fn), SUBMOD_EINVAL, "n = 0");
@@ -53,6 +58,14 @@ START_TEST(null_pointers)
     ck_assert_not_made(submod_fn_jaccard(3, NULL, &fn), SUBMOD_EINVAL, "foreground is NULL");
     ck_assert_not_made(submod_fn_modular(3, NULL, &fn), SUBMOD_EINVAL, "w is NULL");
     ck_assert_not_made(submod_fn_cardinality(3, NULL, &fn), SUBMOD_EINVAL, "h is NULL");
+    ck_assert_not_made(submod_fn_concave(3, NULL, SUBMOD_CONCAVE_SQRT, 0, &fn), SUBMOD_EINVAL,
+                       "w is NULL");
+    ck_assert_not_made(submod_fn_concave_points(1, &value, 2, NULL, &value, &fn), SUBMOD_EINVAL,
+                       "t is NULL");
+    ck_assert_not_made(submod_fn_concave_points(1, &value, 2, &value, NULL, &fn), SUBMOD_EINVAL,
+                       "g is NULL");
+    ck_assert_not_made(submod_fn_concave_custom(1, &value, NULL, NULL, &fn), SUBMOD_EINVAL,
+                       "ops is NULL");
     ck_assert_not_made(submod_fn_coverage(3, NULL, NULL, 0, NULL, &fn), SUBMOD_EINVAL, "start");
     ck_assert_not_made(submod_fn_cut(3, 1, NULL, NULL, NULL, 1, &fn), SUBMOD_EINVAL, "NULL");
     ck_assert_not_made(submod_fn_facility(3, 2, NULL, &fn), SUBMOD_EINVAL, "benefit is NULL");
@@ -121,6 +134,117 @@ START_TEST(numbers)
     ck_assert_not_made(submod_fn_facility(3, 1, inf_w, &fn), SUBMOD_ENONFINITE, "benefit[2]");
     ck_assert_not_made(submod_fn_logdet(2, asymmetric, &fn), SUBMOD_EINVAL, "must be symmetric");
     ck_assert_not_made(submod_fn_logdet(2, indefinite, &fn), SUBMOD_ENUMERIC, "positive definite");
+}
+END_TEST
+
+static submod_status broken_g(const void *ctx, double t, double *value)
+{
+    *value = NAN;
+    return t > 2 ? *(const submod_status *)ctx : SUBMOD_OK;
+}
+
+START_TEST(concave_of_modular)
+{
+    const double w[3] = {1, 2, 3}, negative[3] = {1, -2, 3}, nan_w[3] = {1, NAN, 2};
+    const double huge[3] = {1e308, 1e308, 1};
+    const double t[3] = {0, 1, 3}, late[3] = {1, 2, 3}, back[3] = {0, 2, 2};
+    const double g[3] = {0, 1, 3.5}, steep[2] = {0, 1e308}, close[2] = {0, 1e-300};
+    submod_fn *made = NULL;
+    double value = 7;
+    ck_assert_not_made(submod_fn_concave(3, negative, SUBMOD_CONCAVE_SQRT, 0, &fn), SUBMOD_EINVAL,
+                       "w[1] = -2 must be >= 0");
+    ck_assert_not_made(submod_fn_concave(3, nan_w, SUBMOD_CONCAVE_SQRT, 0, &fn), SUBMOD_ENONFINITE,
+                       "w[1] is nan");
+    ck_assert_not_made(submod_fn_concave(3, huge, SUBMOD_CONCAVE_SQRT, 0, &fn), SUBMOD_ENUMERIC,
+                       "the sum of w overflows");
+    ck_assert_not_made(submod_fn_concave(3, w, (submod_concave_kind)4, 0, &fn), SUBMOD_EINVAL,
+                       "kind = 4 is unknown");
+    ck_assert_not_made(submod_fn_concave(3, w, (submod_concave_kind)-1, 0, &fn), SUBMOD_EINVAL,
+                       "kind = -1 is unknown");
+    ck_assert_not_made(submod_fn_concave(3, w, SUBMOD_CONCAVE_MIN, -1, &fn), SUBMOD_EINVAL,
+                       "parameter = -1 must be >= 0");
+    ck_assert_not_made(submod_fn_concave(3, w, SUBMOD_CONCAVE_MIN, NAN, &fn), SUBMOD_ENONFINITE,
+                       "parameter = nan");
+    ck_assert_not_made(submod_fn_concave(3, w, SUBMOD_CONCAVE_POWER, 0, &fn), SUBMOD_EINVAL,
+                       "must be in (0, 1]");
+    ck_assert_not_made(submod_fn_concave(3, w, SUBMOD_CONCAVE_POWER, 1.5, &fn), SUBMOD_EINVAL,
+                       "must be in (0, 1]");
+    ck_assert_not_made(submod_fn_concave_points(3, w, 1, t, g, &fn), SUBMOD_EINVAL,
+                       "count = 1 must be at least 2");
+    ck_assert_not_made(submod_fn_concave_points(3, w, 3, late, g, &fn), SUBMOD_EINVAL,
+                       "t[0] = 1 must be 0");
+    ck_assert_not_made(submod_fn_concave_points(3, w, 3, back, g, &fn), SUBMOD_EINVAL,
+                       "t[2] = 2 must be > t[1] = 2");
+    ck_assert_not_made(submod_fn_concave_points(3, w, 3, t, g, &fn), SUBMOD_EINVAL,
+                       "its slope is 1 up to t[1], then 1.25");
+    ck_assert_not_made(submod_fn_concave_points(3, w, 2, t, nan_w, &fn), SUBMOD_ENONFINITE, "g[1]");
+    ck_assert_not_made(submod_fn_concave_points(3, w, 2, nan_w, g, &fn), SUBMOD_ENONFINITE, "t[1]");
+    ck_assert_not_made(submod_fn_concave_points(3, w, 2, close, steep, &fn), SUBMOD_ENUMERIC,
+                       "the slope to g[1] overflows");
+    submod_concave_ops ops = {.struct_size = 3, .value = broken_g};
+    submod_status code = (submod_status)42;
+    ck_assert_not_made(submod_fn_concave_custom(3, w, &ops, &code, &fn), SUBMOD_EINVAL,
+                       "struct_size = 3");
+    ops = (submod_concave_ops){.struct_size = sizeof ops};
+    ck_assert_not_made(submod_fn_concave_custom(3, w, &ops, &code, &fn), SUBMOD_EINVAL,
+                       "value is NULL");
+    ops.value = broken_g;
+    ck_assert_ok(submod_fn_concave_custom(3, w, &ops, &code, &made));
+    ck_assert_refused(submod_fn_eval(made, (int32_t[]){0}, 1, &value), SUBMOD_ECALLBACK,
+                      "returned nan at t = 1");
+    ck_assert_refused(submod_fn_eval(made, (int32_t[]){2}, 1, &value), SUBMOD_ECALLBACK,
+                      "failed with code 42");
+    ck_assert(value == 7);
+    submod_fn_free(made);
+}
+END_TEST
+
+START_TEST(groups_and_hypergraphs)
+{
+    const size_t start[3] = {0, 2, 4}, late[3] = {1, 2, 4}, back[3] = {0, 3, 2};
+    const int32_t elements[4] = {0, 2, 2, 1}, far[4] = {0, 2, 3, 1}, twice[4] = {0, 2, 1, 1};
+    const double negative[4] = {1, -2, 1, 1}, nan_w[4] = {1, 1, NAN, 1};
+    const submod_concave_kind root = SUBMOD_CONCAVE_SQRT;
+    const submod_hypergraph_kind cut = SUBMOD_HYPERGRAPH_ALL_OR_NOTHING;
+    size_t many[2] = {0, 70000};
+    int32_t *nodes = malloc(many[1] * sizeof *nodes);
+    for (int32_t i = 0; nodes && i < 70000; i++) {
+        nodes[i] = i;
+    }
+    ck_assert_not_made(submod_fn_groups(0, 2, start, elements, NULL, NULL, root, 0, &fn),
+                       SUBMOD_EINVAL, "n = 0");
+    ck_assert_not_made(submod_fn_groups(3, 2, NULL, elements, NULL, NULL, root, 0, &fn),
+                       SUBMOD_EINVAL, "start is NULL");
+    ck_assert_not_made(submod_fn_groups(3, 2, start, NULL, NULL, NULL, root, 0, &fn), SUBMOD_EINVAL,
+                       "elements is NULL");
+    ck_assert_not_made(submod_fn_groups(3, 2, late, elements, NULL, NULL, root, 0, &fn),
+                       SUBMOD_EINVAL, "start[0] = 1");
+    ck_assert_not_made(submod_fn_groups(3, 2, back, elements, NULL, NULL, root, 0, &fn),
+                       SUBMOD_EINVAL, "start[2] = 2 must be >= start[1] = 3");
+    ck_assert_not_made(submod_fn_groups(3, 2, start, far, NULL, NULL, root, 0, &fn), SUBMOD_EINVAL,
+                       "elements[2] = 3 is not in [0, 3)");
+    ck_assert_not_made(submod_fn_groups(3, 2, start, twice, NULL, NULL, root, 0, &fn),
+                       SUBMOD_EINVAL, "elements[3] = 1 occurs twice in list 1");
+    ck_assert_not_made(submod_fn_groups(3, 2, start, elements, NULL, negative, root, 0, &fn),
+                       SUBMOD_EINVAL, "weight[1] = -2 must be >= 0");
+    ck_assert_not_made(submod_fn_groups(3, 2, start, elements, nan_w, NULL, root, 0, &fn),
+                       SUBMOD_ENONFINITE, "amount[2] is nan");
+    ck_assert_not_made(
+        submod_fn_groups(3, 2, start, elements, NULL, NULL, SUBMOD_CONCAVE_POWER, 2, &fn),
+        SUBMOD_EINVAL, "submod_fn_groups: parameter = 2");
+    ck_assert_not_made(submod_fn_hypergraph(3, 2, start, far, NULL, cut, &fn), SUBMOD_EINVAL,
+                       "nodes[2] = 3 is not in [0, 3)");
+    ck_assert_not_made(submod_fn_hypergraph(3, 2, start, twice, NULL, cut, &fn), SUBMOD_EINVAL,
+                       "nodes[3] = 1 occurs twice");
+    ck_assert_not_made(submod_fn_hypergraph(3, 2, start, elements, nan_w + 1, cut, &fn),
+                       SUBMOD_ENONFINITE, "weight[1] is nan");
+    ck_assert_not_made(
+        submod_fn_hypergraph(3, 2, start, elements, NULL, (submod_hypergraph_kind)4, &fn),
+        SUBMOD_EINVAL, "kind = 4 is unknown");
+    ck_assert_not_made(
+        submod_fn_hypergraph(70000, 1, many, nodes, NULL, SUBMOD_HYPERGRAPH_CLIQUE, &fn),
+        SUBMOD_EUNSUPPORTED, "more than 2^31 - 1 ordinary edges");
+    free(nodes);
 }
 END_TEST
 
@@ -425,7 +549,8 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("bad_input", sizes, null_pointers, numbers, combinations, evaluation,
+    return RUN_TESTS("bad_input", sizes, null_pointers, numbers, concave_of_modular,
+                     groups_and_hypergraphs, combinations, evaluation,
                      large_blocks_need_a_minimiser, subsets_that_overflow, extension,
                      checker_settings, failing_callbacks, tables_of_callbacks);
 }

@@ -264,6 +264,141 @@ START_TEST(cardinality_by_definition)
 }
 END_TEST
 
+static submod_status root(const void *ctx, double t, double *value)
+{
+    (void)ctx;
+    *value = cbrt(8 + t) - 3; /* g(0) is not 0 */
+    return SUBMOD_OK;
+}
+
+START_TEST(concave_by_definition)
+{
+    enum { M = 6, FUNCTIONS = 6 };
+    const double w[M] = {0.5, 0, 2, 1.25, 3, 2};
+    const double t[4] = {0, 2, 5, 6}, g[4] = {1, 5, 8, 8.5}; /* then on with slope 1/2 */
+    submod_concave_ops ops = {.struct_size = sizeof ops, .value = root};
+    submod_fn *fn[FUNCTIONS] = {NULL};
+    ck_assert_ok(submod_fn_concave(M, w, SUBMOD_CONCAVE_SQRT, NAN, &fn[0]));
+    ck_assert_ok(submod_fn_concave(M, w, SUBMOD_CONCAVE_LOG1P, NAN, &fn[1]));
+    ck_assert_ok(submod_fn_concave(M, w, SUBMOD_CONCAVE_MIN, 3.25, &fn[2]));
+    ck_assert_ok(submod_fn_concave(M, w, SUBMOD_CONCAVE_POWER, 0.7, &fn[3]));
+    ck_assert_ok(submod_fn_concave_points(M, w, 4, t, g, &fn[4]));
+    ck_assert_ok(submod_fn_concave_custom(M, w, &ops, NULL, &fn[5]));
+    for (int which = 0; which < FUNCTIONS; which++) {
+        double *F = subset_values(fn[which]);
+        for (uint32_t set = 0; set < 1 << M; set++) {
+            double sum = 0;
+            for (int e = 0; e < M; e++) {
+                sum += set >> e & 1 ? w[e] : 0;
+            }
+            double by_points = fmin(fmin(1 + 2 * sum, 3 + sum), 5.5 + sum / 2);
+            const double expected[FUNCTIONS] = {sqrt(sum),     log(1 + sum), fmin(sum, 3.25),
+                                                pow(sum, 0.7), by_points,    cbrt(8 + sum) - 3};
+            ck_assert_near(F[set], expected[which], 1e-14);
+        }
+        free(F);
+        submod_fn_free(fn[which]);
+    }
+}
+END_TEST
+
+/* Small steps far out do not cancel. */
+START_TEST(concave_gains_are_accurate)
+{
+    const double w[2] = {1e12, 1e-3};
+    const long double t = 1e12L, step = 1e-3;
+    const long double expected[4] = {step / (sqrtl(t + step) + sqrtl(t)), log1pl(step / (1 + t)),
+                                     step, powl(t, 0.3L) * expm1l(0.3L * log1pl(step / t))};
+    const double parameter[4] = {0, 0, 2e12, 0.3};
+    for (int kind = 0; kind < 4; kind++) {
+        submod_fn *fn = NULL;
+        double gains[2];
+        ck_assert_ok(submod_fn_concave(2, w, (submod_concave_kind)kind, parameter[kind], &fn));
+        ck_assert_ok(submod_fn_chain(fn, (int32_t[]){0, 1}, 2, gains, NULL));
+        ck_assert_near(gains[1] / (double)expected[kind], 1, 1e-14);
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
+enum { HYPERNODES = 9, HYPEREDGES = 6 };
+static const size_t hyper_start[HYPEREDGES + 1] = {0, 2, 5, 5, 6, 11, 18};
+static const int32_t hyper_nodes[18] = {0, 3, 1, 2, 3, 4, 8, 0, 2, 4, 6, 1, 3, 5, 7, 0, 2, 8};
+
+/* How many nodes of an edge are in a set, and how many it has. */
+static void count_inside(uint32_t set, int edge, double *inside, double *all)
+{
+    *inside = 0;
+    *all = (double)(hyper_start[edge + 1] - hyper_start[edge]);
+    for (size_t j = hyper_start[edge]; j < hyper_start[edge + 1]; j++) {
+        *inside += set >> hyper_nodes[j] & 1;
+    }
+}
+
+START_TEST(groups_by_definition)
+{
+    const double weight[HYPEREDGES] = {1, 2, 4, 8, 0.5, 0.25}, parameter[4] = {0, 0, 2.5, 0.4};
+    double amount[18];
+    for (int j = 0; j < 18; j++) {
+        amount[j] = (double)(j % 4) / 2;
+    }
+    for (int kind = 0; kind < 8; kind++) { /* without amounts, then with */
+        const double *given = kind < 4 ? NULL : amount;
+        double p = parameter[kind % 4];
+        submod_fn *fn = NULL;
+        ck_assert_ok(submod_fn_groups(HYPERNODES, HYPEREDGES, hyper_start, hyper_nodes, given,
+                                      given ? NULL : weight, (submod_concave_kind)(kind % 4), p,
+                                      &fn));
+        ck_assert_str_eq(submod_fn_name(fn), "groups");
+        double *F = subset_values(fn);
+        for (uint32_t set = 0; set < 1 << HYPERNODES; set++) {
+            double sum = 0;
+            for (int i = 0; i < HYPEREDGES; i++) {
+                double t = 0;
+                for (size_t j = hyper_start[i]; j < hyper_start[i + 1]; j++) {
+                    t += set >> hyper_nodes[j] & 1 ? given ? given[j] : 1 : 0;
+                }
+                const double g[4] = {sqrt(t), log(1 + t), fmin(t, p), pow(t, p)};
+                sum += (given ? 1 : weight[i]) * g[kind % 4];
+            }
+            ck_assert_near(F[set], sum, 1e-13);
+        }
+        free(F);
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
+START_TEST(hypergraph_by_definition)
+{
+    const double weight[HYPEREDGES] = {1, 2, 4, 8, 0.5, 0.25};
+    for (int kind = 0; kind < 4; kind++) {
+        for (int edges = 0; edges <= HYPEREDGES; edges++) { /* only small ones; then all */
+            submod_fn *fn = NULL;
+            ck_assert_ok(submod_fn_hypergraph(HYPERNODES, (size_t)edges, hyper_start, hyper_nodes,
+                                              edges % 2 ? weight : NULL,
+                                              (submod_hypergraph_kind)kind, &fn));
+            bool ordinary = kind == SUBMOD_HYPERGRAPH_CLIQUE || edges < 5;
+            ck_assert_str_eq(submod_fn_name(fn), ordinary ? "cut" : "hypergraph");
+            double *F = subset_values(fn);
+            for (uint32_t set = 0; set < 1 << HYPERNODES; set++) {
+                double sum = 0;
+                for (int i = 0; i < edges; i++) {
+                    double in, all;
+                    count_inside(set, i, &in, &all);
+                    double out = all - in;
+                    const double cost[4] = {in > 0 && out > 0, fmin(in, out), in * out, in * out};
+                    sum += (edges % 2 ? weight[i] : 1) * cost[kind];
+                }
+                ck_assert_near(F[set], sum, 1e-13);
+            }
+            free(F);
+            submod_fn_free(fn);
+        }
+    }
+}
+END_TEST
+
 START_TEST(coverage_by_definition)
 {
     const size_t start[] = {0, 3, 3, 5, 9};
@@ -642,8 +777,10 @@ int main(void)
 {
     return RUN_TESTS("functions", callbacks_agree, chain_continues, tied_gains_are_fair,
                      tied_gains_are_equal, jaccard_by_definition, jaccard_gains_are_accurate,
-                     cardinality_by_definition, coverage_by_definition, cut_by_definition,
-                     facility_by_definition, logdet_by_definition, iwata_by_definition,
-                     embeddings_by_definition, embedded_terms_cost_what_they_touch,
-                     combinations_by_definition, not_normalised, custom_with_state);
+                     cardinality_by_definition, concave_by_definition, concave_gains_are_accurate,
+                     groups_by_definition, hypergraph_by_definition, coverage_by_definition,
+                     cut_by_definition, facility_by_definition, logdet_by_definition,
+                     iwata_by_definition, embeddings_by_definition,
+                     embedded_terms_cost_what_they_touch, combinations_by_definition,
+                     not_normalised, custom_with_state);
 }

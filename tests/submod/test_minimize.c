@@ -141,18 +141,21 @@ START_TEST(many_minimisers)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 2);
-    for (int repeat = 0; repeat < 400; repeat++) {
+    for (int repeat = 0; repeat < 900; repeat++) {
         submod_fn *fn = NULL;
+        const double t[3] = {0, 1, 4}, g[3] = {0, 1, -0.5}; /* slopes that ratios z / w have, too */
         double w[N];
         uint8_t mask[N];
         for (int i = 0; i < N; i++) {
             w[i] = 0.5 * (double)submod_rng_below(&rng, 3);
             mask[i] = 0;
         }
-        switch (repeat % 4) {
+        switch (repeat % 6) {
         case 0: ck_assert_ok(submod_fn_modular(N, w, &fn)); break;
         case 1: ck_assert_ok(submod_fn_truncation(N, submod_rng_below(&rng, N), &fn)); break;
         case 2: ck_assert_ok(submod_fn_jaccard(N, mask, &fn)); break;
+        case 3: ck_assert_ok(submod_fn_concave(N, w, SUBMOD_CONCAVE_MIN, 1.5, &fn)); break;
+        case 4: ck_assert_ok(submod_fn_concave_points(N, w, 3, t, g, &fn)); break;
         default: ck_assert_ok(submod_fn_iwata(N, &fn)); break;
         }
         double *F = subset_values(fn);

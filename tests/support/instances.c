@@ -173,6 +173,138 @@ static submod_fn *iwata(size_t n, submod_rng *rng)
     return fn;
 }
 
+/* Weights of [0, 1), among them zeros and equal ones. */
+static void random_weights(submod_rng *rng, double *w, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t kind = submod_rng_below(rng, 4);
+        w[i] = kind == 0 ? 0 : kind == 1 ? 0.5 : submod_rng_uniform(rng);
+    }
+}
+
+static submod_fn *concave(size_t n, submod_rng *rng)
+{
+    double w[64];
+    submod_fn *fn = NULL;
+    submod_concave_kind kind = (submod_concave_kind)submod_rng_below(rng, 4);
+    random_weights(rng, w, n);
+    ck_assert_ok(submod_fn_concave(n, w, kind, 0.1 + 0.9 * submod_rng_uniform(rng), &fn));
+    return fn;
+}
+
+static submod_fn *concave_equal_weights(size_t n, submod_rng *rng)
+{
+    double w[64];
+    submod_fn *fn = NULL;
+    for (size_t i = 0; i < n; i++) {
+        w[i] = 0.3;
+    }
+    ck_assert_ok(
+        submod_fn_concave(n, w, SUBMOD_CONCAVE_POWER, 0.1 + 0.9 * submod_rng_uniform(rng), &fn));
+    return fn;
+}
+
+/* Up, level, and down again. */
+static submod_fn *concave_points(size_t n, submod_rng *rng)
+{
+    double w[64];
+    double t[5] = {0};
+    double g[5] = {0};
+    double slope = 2;
+    submod_fn *fn = NULL;
+    random_weights(rng, w, n);
+    for (int i = 1; i < 5; i++) {
+        t[i] = t[i - 1] + 0.05 * (double)n * (0.1 + submod_rng_uniform(rng));
+        g[i] = g[i - 1] + slope * (t[i] - t[i - 1]);
+        slope -= 2 * submod_rng_uniform(rng);
+    }
+    ck_assert_ok(submod_fn_concave_points(n, w, 5, t, g, &fn));
+    return fn;
+}
+
+/* Entropy of the share of the weight: symmetric. */
+static submod_status entropy(const void *ctx, double t, double *value)
+{
+    double p = fmin(1, t / *(const double *)ctx);
+    *value = (p > 0 ? -p * log(p) : 0) + (p < 1 ? -(1 - p) * log1p(-p) : 0);
+    return SUBMOD_OK;
+}
+
+static submod_fn *concave_custom(size_t n, submod_rng *rng)
+{
+    double w[64];
+    double *total = malloc(sizeof *total);
+    submod_concave_ops ops = {.struct_size = sizeof ops, .value = entropy, .destroy = free};
+    submod_fn *fn = NULL;
+    ck_assert_ptr_nonnull(total);
+    random_weights(rng, w, n);
+    *total = 0.01;
+    for (size_t i = 0; i < n; i++) {
+        *total += w[i];
+    }
+    ck_assert_ok(submod_fn_concave_custom(n, w, &ops, total, &fn));
+    return fn;
+}
+
+/* Lists of 0 to 6 distinct elements; returns how many lists. */
+enum { LISTS = 7, LONGEST = 6 };
+
+static size_t random_lists(submod_rng *rng, size_t n, size_t start[LISTS + 1],
+                           int32_t elements[LISTS * LONGEST])
+{
+    int32_t order[64];
+    size_t longest = n < LONGEST ? n : LONGEST;
+    start[0] = 0;
+    for (size_t i = 0; i < LISTS; i++) {
+        size_t k = submod_rng_below(rng, longest + 1);
+        random_order(rng, order, n);
+        memcpy(elements + start[i], order, k * sizeof *order);
+        start[i + 1] = start[i] + k;
+    }
+    return LISTS;
+}
+
+static submod_fn *groups(size_t n, submod_rng *rng)
+{
+    size_t start[LISTS + 1];
+    int32_t elements[LISTS * LONGEST];
+    double weight[LISTS];
+    submod_concave_kind kind = (submod_concave_kind)submod_rng_below(rng, 4);
+    submod_fn *fn = NULL;
+    size_t m = random_lists(rng, n, start, elements);
+    random_weights(rng, weight, m);
+    ck_assert_ok(submod_fn_groups(n, m, start, elements, NULL, weight, kind,
+                                  0.1 + 0.9 * submod_rng_uniform(rng), &fn));
+    return fn;
+}
+
+static submod_fn *groups_with_amounts(size_t n, submod_rng *rng)
+{
+    size_t start[LISTS + 1];
+    int32_t elements[LISTS * LONGEST];
+    double amount[LISTS * LONGEST];
+    submod_concave_kind kind = (submod_concave_kind)submod_rng_below(rng, 4);
+    submod_fn *fn = NULL;
+    size_t m = random_lists(rng, n, start, elements);
+    random_weights(rng, amount, start[m]);
+    ck_assert_ok(submod_fn_groups(n, m, start, elements, amount, NULL, kind,
+                                  0.1 + 0.9 * submod_rng_uniform(rng), &fn));
+    return fn;
+}
+
+static submod_fn *hypergraph(size_t n, submod_rng *rng)
+{
+    size_t start[LISTS + 1];
+    int32_t nodes[LISTS * LONGEST];
+    double weight[LISTS];
+    submod_hypergraph_kind kind = (submod_hypergraph_kind)submod_rng_below(rng, 4);
+    submod_fn *fn = NULL;
+    size_t m = random_lists(rng, n, start, nodes);
+    random_weights(rng, weight, m);
+    ck_assert_ok(submod_fn_hypergraph(n, m, start, nodes, weight, kind, &fn));
+    return fn;
+}
+
 /* ---- combinations ---- */
 
 static submod_fn *sum(size_t n, submod_rng *rng)
@@ -332,6 +464,13 @@ const family families[] = {
     {"restricted jaccard", restriction_jaccard, 1},
     {"contracted logdet", contraction_logdet, 0},
     {"contracted jaccard", contraction_jaccard, 1},
+    {"concave", concave, 1},
+    {"concave, equal weights", concave_equal_weights, 1},
+    {"concave by points", concave_points, 0},
+    {"concave of one's own", concave_custom, 0},
+    {"groups", groups, 1},
+    {"groups with amounts", groups_with_amounts, 1},
+    {"hypergraph", hypergraph, 0},
     {"embedded jaccard", embedding_jaccard, 1},
     {"embedded logdet", embedding_logdet, 0},
     {"sum of embeddings", sum_of_embeddings, 0},

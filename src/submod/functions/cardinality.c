@@ -1,7 +1,7 @@
 /* Concave functions of the cardinality: F(A) = h(|A|), h(0) = 0.
  *
  * eval O(1); push, gain O(1); chain O(k); tied O(k); minimize O(k log k). State: |A|.
- * The increments h(k + 1) - h(k) are tabulated too, in closed form where there is one.
+ * The increments h(k + 1) - h(k) are tabulated too, in closed form where there is one (shape.c).
  */
 #include <float.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "base/memory.h"
 #include "base/sort.h"
 #include "base/sums_loops.h"
-#include "submod/handle.h"
+#include "submod/functions/cardinality.h"
 
 typedef struct cardinality {
     size_t n;
@@ -148,11 +148,8 @@ static submod_status finish(const char *name, cardinality *tables, submod_fn **f
     return submodi_fn_new(name, tables->n, &ops, &traits, tables, fn);
 }
 
-/* A formula for h(k) or for h(k + 1) - h(k), with one parameter. */
-typedef double formula(double k, double parameter);
-
-static submod_status from_formula(const char *who, const char *name, size_t n, double parameter,
-                                  formula *h, formula *increment, submod_fn **fn)
+submod_status submodi_fn_cardinality(const char *who, const char *name, size_t n,
+                                     const submodi_shape *h, submod_fn **fn)
 {
     cardinality *c;
     submod_status status = allocate(who, n, fn, &c);
@@ -160,62 +157,35 @@ static submod_status from_formula(const char *who, const char *name, size_t n, d
         return status;
     }
     for (size_t k = 0; k <= n; k++) {
-        c->table[k] = h((double)k, parameter);
+        c->table[k] = h->value(h, (double)k);
     }
     for (size_t k = 0; k < n; k++) {
-        c->table[n + 1 + k] = increment((double)k, parameter);
+        c->table[n + 1 + k] = h->rise(h, (double)k, 1);
     }
     return finish(name, c, fn);
 }
 
-static double square_root(double k, double unused)
+static submod_status built_in(const char *who, const char *name, size_t n, submod_concave_kind kind,
+                              double parameter, submod_fn **fn)
 {
-    (void)unused;
-    return sqrt(k);
-}
-
-static double square_root_increment(double k, double unused)
-{
-    (void)unused;
-    return 1 / (sqrt(k + 1) + sqrt(k));
-}
-
-static double log_one_plus(double k, double unused)
-{
-    (void)unused;
-    return log1p(k);
-}
-
-static double log_one_plus_increment(double k, double unused)
-{
-    (void)unused;
-    return log1p(1 / (k + 1));
-}
-
-static double truncated(double k, double c)
-{
-    return fmin(k, c);
-}
-
-static double truncated_increment(double k, double c)
-{
-    return k < c ? 1 : 0;
+    submodi_shape h;
+    submod_status status = submodi_shape_built_in(who, kind, parameter, &h);
+    return status ? status : submodi_fn_cardinality(who, name, n, &h, fn);
 }
 
 submod_status submod_fn_sqrt(size_t n, submod_fn **fn)
 {
-    return from_formula("submod_fn_sqrt", "sqrt", n, 0, square_root, square_root_increment, fn);
+    return built_in("submod_fn_sqrt", "sqrt", n, SUBMOD_CONCAVE_SQRT, 0, fn);
 }
 
 submod_status submod_fn_log1p(size_t n, submod_fn **fn)
 {
-    return from_formula("submod_fn_log1p", "log1p", n, 0, log_one_plus, log_one_plus_increment, fn);
+    return built_in("submod_fn_log1p", "log1p", n, SUBMOD_CONCAVE_LOG1P, 0, fn);
 }
 
 submod_status submod_fn_truncation(size_t n, size_t c, submod_fn **fn)
 {
-    return from_formula("submod_fn_truncation", "truncation", n, (double)c, truncated,
-                        truncated_increment, fn);
+    return built_in("submod_fn_truncation", "truncation", n, SUBMOD_CONCAVE_MIN, (double)c, fn);
 }
 
 /* Requires that h is concave, up to the rounding of numbers as large as its largest. */

@@ -207,16 +207,9 @@ static embedded *place_in(const submod_fn *f, const int32_t *elements)
     return m;
 }
 
-submod_status submod_fn_embed(const submod_fn *f, size_t n, const int32_t *elements, submod_fn **fn)
+submod_status submodi_fn_embed(const char *who, const submod_fn *f, size_t n,
+                               const int32_t *elements, submod_fn **fn)
 {
-    static const char who[] = "submod_fn_embed";
-    submod_status status = submodi_require_given(who, "f", f);
-    status = status ? status : submodi_require_size(who, n, fn);
-    status = status ? status : submodi_require_set(who, n, "elements", elements, f->n);
-    status = status ? status : submodi_require_depth(who, f->traits.depth);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
     embedded *m = place_in(f, elements);
     if (!m) {
         return submodi_nomem(who);
@@ -238,4 +231,14 @@ submod_status submod_fn_embed(const submod_fn *f, size_t n, const int32_t *eleme
                                  m->fn->traits.modular || (m->fn->traits.cardinality && k == n),
                              .depth = m->fn->traits.depth + 1};
     return submodi_fn_new("embed", n, &ops, &traits, m, fn);
+}
+
+submod_status submod_fn_embed(const submod_fn *f, size_t n, const int32_t *elements, submod_fn **fn)
+{
+    static const char who[] = "submod_fn_embed";
+    submod_status status = submodi_require_given(who, "f", f);
+    status = status ? status : submodi_require_size(who, n, fn);
+    status = status ? status : submodi_require_set(who, n, "elements", elements, f->n);
+    status = status ? status : submodi_require_depth(who, f->traits.depth);
+    return status ? status : submodi_fn_embed(who, f, n, elements, fn);
 }

@@ -8,4 +8,9 @@
  * borrowed from fn. NULL, and *elements untouched, for any other function. */
 const submod_fn *submodi_embedded(const submod_fn *fn, const int32_t **elements);
 
+/* submod_fn_embed without its checks, which look at all of n: for many small functions, whose
+ * elements were checked together. who is the public function's name. */
+submod_status submodi_fn_embed(const char *who, const submod_fn *f, size_t n,
+                               const int32_t *elements, submod_fn **fn);
+
 #endif

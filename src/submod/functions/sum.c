@@ -12,6 +12,7 @@
  * a block sorted by term.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -208,7 +209,15 @@ static submod_status gain(const void *ctx, void *state, int32_t e, double *resul
 typedef submod_status block_call(const submod_fn *fn, void *state, const int32_t *elements,
                                  size_t k, double *gains);
 
-/* Adds the gains of the embedded terms, term by term. */
+static int ascending(const void *a, const void *b)
+{
+    const uint32_t *p = a;
+    const uint32_t *q = b;
+    return (*p > *q) - (*p < *q);
+}
+
+/* Adds the gains of the embedded terms, term by term; averages always in the same order, so that
+ * the order of the elements does not show in the last bits. */
 static submod_status add_up_embedded(const sum *s, void *state, const int32_t *elements, size_t k,
                                      block_call *call, double *gains)
 {
@@ -216,6 +225,9 @@ static submod_status add_up_embedded(const sum *s, void *state, const int32_t *e
     sorted b = block_in(s, (char *)state + s->block_at);
     submod_status status = SUBMOD_OK;
     sort_by_term(s, elements, k, &b);
+    if (call == submodi_fn_tied) {
+        qsort(b.touched, b.terms, sizeof *b.touched, ascending);
+    }
     for (size_t i = 0; status == SUBMOD_OK && i < b.terms; i++) {
         const term *t = &s->terms[b.touched[i]];
         uint32_t *count = &b.counts[b.touched[i] - s->full];
