@@ -9,6 +9,7 @@
  *   submod/baseline.h   cross-entropy, hinge, Rahman-Wang, soft Dice, soft Jaccard
  *   submod/dataset.h    the Lovász-Softmax loss of a whole dataset
  *   submod/prox.h       proximal operators of Lovász extensions
+ *   submod/derivative.h  their derivatives
  *   submod/sfm.h        minimisation of submodular functions
  *   submod/certificate.h  checks of what those return
  *   submod/optim.h      problems, step rules, schedules, descent, FISTA, the bundle method
@@ -22,6 +23,7 @@
 #include <submod/baseline.h>
 #include <submod/certificate.h>
 #include <submod/dataset.h>
+#include <submod/derivative.h>
 #include <submod/function.h>
 #include <submod/gpu.h>
 #include <submod/loss.h>

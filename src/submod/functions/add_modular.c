@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/handle.h"
+#include "submod/inseparable.h"
 
 typedef struct shifted {
     submod_fn *fn;
@@ -118,6 +118,12 @@ static submod_status minimize_parts(const void *ctx, const int32_t *order, const
     return status;
 }
 
+static submod_status join(const void *ctx, const submodi_ties *ties, int32_t *forest,
+                          submod_work *work)
+{
+    return submodi_fn_join(((const shifted *)ctx)->fn, ties, forest, work);
+}
+
 /* sum = w plus the weights that `inner` adds already; false: it overflows. */
 static bool merge(const shifted *inner, const double *w, double *sum)
 {
@@ -164,6 +170,7 @@ submod_status submod_fn_add_modular(const submod_fn *f, const double *w, submod_
                          .destroy = destroy};
     submodi_traits traits = f->traits;
     traits.depth++;
+    traits.join = join;
     traits.minimize_parts = traits.minimize_parts ? minimize_parts : NULL;
     return submodi_fn_new("add_modular", f->n, &ops, &traits, s, fn);
 }
