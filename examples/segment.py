@@ -55,7 +55,7 @@ def photographs(images, masks, label, size):
     from PIL import Image
 
     for file in sorted(Path(images).iterdir()):
-        annotation = Path(masks) / file.name
+        annotation = Path(masks) / f"{file.stem}.png"
         if not annotation.is_file():
             continue
         picture = Image.open(file).convert("RGB").resize((size, size))
@@ -65,7 +65,7 @@ def photographs(images, masks, label, size):
             yield pixels, mask, lambda rough, pixels=pixels: colour_scores(pixels, rough)
 
 
-def colour_scores(pixels, rough, levels=8):
+def colour_scores(pixels, rough, levels=5):
     """log of how much more often a colour occurs inside the rough mask than outside."""
     bins = np.minimum((pixels * levels).astype(int), levels - 1) @ [levels**2, levels, 1]
     inside, outside = (
@@ -134,7 +134,7 @@ def read_options():
     parser.add_argument("--size", type=int, default=64, help=f"a multiple of {CELLS}; 64")
     parser.add_argument("--count", type=int, default=4, help="images; 4")
     parser.add_argument("--images", metavar="FOLDER", help="photographs, with --masks and --label")
-    parser.add_argument("--masks", metavar="FOLDER", help="label maps of the same names")
+    parser.add_argument("--masks", metavar="FOLDER", help="label maps, PNG, of the same names")
     parser.add_argument("--label", type=int, help="the foreground in these")
     parser.add_argument("--png", metavar="FILE", help="a picture; needs matplotlib")
     options = parser.parse_args()
