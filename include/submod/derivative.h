@@ -38,8 +38,11 @@
 extern "C" {
 #endif
 
-#define SUBMOD_BLOCK_HELD (-1) /* block of an element that the hinge holds at 0 */
-#define SUBMOD_BLOCK_FREE (-2) /* block of an element below the hinge: u_i = x_i */
+/* Numbers of blocks that are none: only with the hinge. */
+typedef enum submod_no_block {
+    SUBMOD_BLOCK_HELD = -1, /* the hinge holds the element at 0 */
+    SUBMOD_BLOCK_FREE = -2  /* the element is below the hinge: u_i = x_i */
+} submod_no_block;
 
 /* Settings of submod_prox_blocks. */
 typedef struct submod_blocks_settings {

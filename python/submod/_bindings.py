@@ -26,8 +26,6 @@ VERSION_PATCH = 0
 VERSION_STRING = "0.1.0"
 DEPTH_MAX = 256
 EXHAUSTIVE_MAX = 24
-BLOCK_HELD = -1
-BLOCK_FREE = -2
 GPU_NONE = 2**64 - 1
 FULL_BATCH = 2**64 - 1
 PROX_BINS_MAX = 1 << 22
@@ -79,6 +77,13 @@ class Classes(IntEnum):
     PRESENT = 0
     ALL = 1
     LIST = 2
+
+
+class NoBlock(IntEnum):
+    """submod_no_block"""
+
+    HELD = -1
+    FREE = -2
 
 
 class GpuLoss(IntEnum):
