@@ -1,4 +1,4 @@
-"""Regularised segmentation: a rough mask is corrected by noisy scores, by the prox of Jaccard + cut.
+"""Regularised segmentation: noisy scores correct a rough mask, by the prox of Jaccard + cut.
 
     python examples/segment.py [--size N] [--count N] [--png FILE]
     python examples/segment.py --images FOLDER --masks FOLDER --label N [..]
@@ -6,7 +6,7 @@
 Somebody, or a small network, gives a rough mask of 8 x 8 cells; scores say for every
 pixel alone whether it is foreground. Let A be the set of pixels where the rough mask is wrong, and
 
-    F(A) = Jaccard loss of A against the rough mask  +  lam * smoothing * cut of A,   lam = trust / n.
+    F(A) = Jaccard loss of A against the rough mask + lam * smoothing * cut of A,  lam = trust / n.
 
 The first part holds on to the rough mask, in terms of intersection over union; the second wants the
 borders of the new mask to be short, and smoothing is what a pair of neighbours costs in units of

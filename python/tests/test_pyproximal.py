@@ -68,9 +68,9 @@ def test_inside_solvers(name):
     start, same = np.zeros(N), pylops.Identity(N)
     found = {
         "ADMM": ADMM(data, prior, x0=start, tau=1.0, niter=200)[0],
-        "LinearizedADMM": LinearizedADMM(
-            data, prior, same, x0=start, tau=0.9, mu=0.9, niter=300
-        )[0],
+        "LinearizedADMM": LinearizedADMM(data, prior, same, x0=start, tau=0.9, mu=0.9, niter=300)[
+            0
+        ],
         "ProximalGradient": ProximalGradient(data, prior, x0=start, tau=0.9, niter=60),
         "PrimalDual": PrimalDual(data, prior, same, x0=start, tau=0.9, mu=0.9, niter=300),
     }

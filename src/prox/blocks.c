@@ -16,6 +16,7 @@
 #include "base/settings.h"
 #include "base/sort.h"
 #include "base/sums_loops.h"
+#include "prox/block_order.h"
 #include "submod/inseparable.h"
 #include <submod/derivative.h>
 
@@ -111,25 +112,9 @@ static void number_blocks(search *b)
     for (size_t i = 0; i < b->k; i++) {
         int32_t *number = &b->block[submodi_forest_root(b->forest, b->order[i])];
         if (*number < 0) {
-            b->end[b->count] = 0;
             *number = (int32_t)b->count++;
         }
-        b->end[*number]++;
         b->block[b->order[i]] = *number;
-    }
-}
-
-/* Sorts the elements by block, by counting. */
-static void sort_by_block(search *b)
-{
-    size_t begin = 0;
-    for (size_t j = 0; j < b->count; j++) {
-        size_t size = b->end[j];
-        b->end[j] = begin;
-        begin += size;
-    }
-    for (size_t i = 0; i < b->k; i++) {
-        b->sorted[b->end[b->block[b->order[i]]]++] = b->order[i];
     }
 }
 
@@ -179,7 +164,7 @@ static submod_status find_blocks(search *b, double tolerance, submod_work *w)
         return status;
     }
     number_blocks(b);
-    sort_by_block(b);
+    submodi_block_order(b->fn->n, b->block, b->count, b->end, b->sorted);
     return evaluate_blocks(b);
 }
 

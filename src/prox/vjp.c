@@ -15,15 +15,18 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sums_loops.h"
+#include "prox/block_order.h"
 #include "submod/handle.h"
 #include <submod/derivative.h>
 
-/* Sums over blocks. */
+/* The blocks, and v averaged over them. */
 typedef struct blocks {
+    const char *who;
     size_t n;
     const int32_t *block;
     size_t count;
-    double *size, *sum;
+    double *size, *sum; /* per block; sum is scratch */
+    double *mean;       /* per element: v averaged over its block, 0 if it has none */
 } blocks;
 
 /* Checks the arguments that all three have in common. */
@@ -45,26 +48,6 @@ static submod_status require_common(const char *who, size_t n, const int32_t *bl
     return status ? status : submodi_require_finite(who, "v", v, n);
 }
 
-static submod_status measure(const char *who, size_t n, const int32_t *block, blocks *b,
-                             submod_work *w)
-{
-    *b = (blocks){.n = n, .block = block};
-    for (size_t i = 0; i < n; i++) {
-        b->count = block[i] >= (int32_t)b->count ? (size_t)block[i] + 1 : b->count;
-    }
-    double **vectors[] = {&b->size, &b->sum, NULL};
-    if (!submodi_take_vectors(w, b->count, vectors)) {
-        return submodi_nomem(who);
-    }
-    memset(b->size, 0, b->count * sizeof *b->size);
-    for (size_t i = 0; i < n; i++) {
-        if (block[i] >= 0) {
-            b->size[block[i]]++;
-        }
-    }
-    return SUBMOD_OK;
-}
-
 /* mean[i] = a averaged over the block of i, 0 if it has none. */
 static void average(const blocks *b, const double *a, double *mean)
 {
@@ -79,27 +62,56 @@ static void average(const blocks *b, const double *a, double *mean)
     }
 }
 
+/* Fills all of b but who, n and block. */
+static submod_status fill(blocks *b, const double *v, submod_work *w)
+{
+    b->count = 0;
+    for (size_t i = 0; i < b->n; i++) {
+        b->count = b->block[i] >= (int32_t)b->count ? (size_t)b->block[i] + 1 : b->count;
+    }
+    double **vectors[] = {&b->size, &b->sum, NULL};
+    b->mean = submodi_take(w, b->n, sizeof *b->mean);
+    if (!submodi_take_vectors(w, b->count, vectors) || !b->mean) {
+        return submodi_nomem(b->who);
+    }
+    memset(b->size, 0, b->count * sizeof *b->size);
+    for (size_t i = 0; i < b->n; i++) {
+        if (b->block[i] >= 0) {
+            b->size[b->block[i]]++;
+        }
+    }
+    average(b, v, b->mean);
+    return SUBMOD_OK;
+}
+
 /* ---- by x, lambda and a modular part ---- */
 
-static submod_status multiply(const char *who, const blocks *b, const double *s, double lambda,
-                              const double *v, double *mean, double *by_lambda, submod_work *w)
+static submod_status multiply_by_lambda(const blocks *b, const double *s, double lambda,
+                                        const double *v, double *by_lambda, submod_work *w)
 {
-    average(b, v, mean);
-    *by_lambda = 0;
-    if (!s) {
-        return SUBMOD_OK;
-    }
     double *share = submodi_take(w, b->n, sizeof *share);
     if (!share) {
-        return submodi_nomem(who);
+        return submodi_nomem(b->who);
     }
     average(b, s, share);
+    *by_lambda = 0;
     for (size_t i = 0; i < b->n; i++) {
         *by_lambda += share[i] / lambda * (v[i] / lambda);
     }
     return isfinite(*by_lambda)
                ? SUBMOD_OK
-               : submodi_fail(SUBMOD_ENUMERIC, "%s: s v / lambda^2 overflows", who);
+               : submodi_fail(SUBMOD_ENUMERIC, "%s: s v / lambda^2 overflows", b->who);
+}
+
+/* to = b->mean / divisor, without overflow even of a difference of two. */
+static submod_status divide(const blocks *b, double divisor, double *to)
+{
+    for (size_t i = 0; i < b->n; i++) {
+        to[i] = b->mean[i] / divisor;
+    }
+    return submodi_largest(to, b->n) <= DBL_MAX / 2
+               ? SUBMOD_OK
+               : submodi_fail(SUBMOD_ENUMERIC, "%s: v / lambda overflows", b->who);
 }
 
 submod_status submod_prox_vjp(size_t n, const int32_t *block, const double *s, double lambda,
@@ -115,21 +127,17 @@ submod_status submod_prox_vjp(size_t n, const int32_t *block, const double *s, d
     }
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
-    blocks b;
-    double *mean = submodi_take(w, n, sizeof *mean);
+    blocks b = {.who = who, .n = n, .block = block};
     double *scaled = submodi_take(w, n, sizeof *scaled);
     double by = 0;
-    status = mean && scaled ? measure(who, n, block, &b, w) : submodi_nomem(who);
-    status = status ? status : multiply(who, &b, by_lambda ? s : NULL, lambda, v, mean, &by, w);
-    for (size_t i = 0; status == SUBMOD_OK && i < n; i++) {
-        scaled[i] = -mean[i] / lambda;
-        mean[i] = block[i] == SUBMOD_BLOCK_FREE ? v[i] : mean[i];
-    }
-    if (status == SUBMOD_OK && by_modular && !submodi_all_finite(scaled, n)) {
-        status = submodi_fail(SUBMOD_ENUMERIC, "%s: v / lambda overflows", who);
-    }
+    status = scaled ? fill(&b, v, w) : submodi_nomem(who);
+    status = status || !by_lambda ? status : multiply_by_lambda(&b, s, lambda, v, &by, w);
+    status = status || !by_modular ? status : divide(&b, -lambda, scaled);
     if (status == SUBMOD_OK) {
-        submodi_copy_out(by_x, mean, n, sizeof *by_x);
+        for (size_t i = 0; i < n; i++) {
+            b.mean[i] = block[i] == SUBMOD_BLOCK_FREE ? v[i] : b.mean[i];
+        }
+        submodi_copy_out(by_x, b.mean, n, sizeof *by_x);
         submodi_copy_out(by_lambda, &by, 1, sizeof *by_lambda);
         submodi_copy_out(by_modular, scaled, n, sizeof *by_modular);
     }
@@ -176,24 +184,14 @@ submod_status submod_prox_vjp_edges(size_t n, const int32_t *block, const double
     }
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
-    blocks b;
-    double *mean = submodi_take(w, n, sizeof *mean);
-    status = mean ? measure(who, n, block, &b, w) : submodi_nomem(who);
-    if (status == SUBMOD_OK) {
-        average(&b, v, mean);
-        for (size_t i = 0; status == SUBMOD_OK && i < n; i++) {
-            mean[i] /= lambda;
-        }
-        /* A difference of two of them must not overflow either. */
-        status = submodi_largest(mean, n) <= DBL_MAX / 2
-                     ? SUBMOD_OK
-                     : submodi_fail(SUBMOD_ENUMERIC, "%s: v / lambda overflows", who);
-    }
+    blocks b = {.who = who, .n = n, .block = block};
+    status = fill(&b, v, w);
+    status = status ? status : divide(&b, lambda, b.mean);
     for (size_t i = 0; status == SUBMOD_OK && i < m; i++) {
         int32_t from = tail[i];
         int32_t to = head[i];
         double sign = (double)(u[from] > u[to]) - (double)(!directed && u[from] < u[to]);
-        by_weight[i] = block[from] != block[to] ? -sign * (mean[from] - mean[to]) : 0;
+        by_weight[i] = block[from] != block[to] ? -sign * (b.mean[from] - b.mean[to]) : 0;
     }
     submodi_scope_close(&scope);
     return status;
@@ -201,45 +199,26 @@ submod_status submod_prox_vjp_edges(size_t n, const int32_t *block, const double
 
 /* ---- by the coefficient of a function ---- */
 
-/* order = the elements that are in blocks, sorted by block, by counting. Returns their number. */
-static size_t sort_by_block(const blocks *b, size_t *place, int32_t *order)
+static submod_status differentiate(const submod_fn *fn, const blocks *b, double lambda,
+                                   double *by_t, submod_work *w)
 {
-    size_t begin = 0;
-    for (size_t j = 0; j < b->count; j++) {
-        place[j] = begin;
-        begin += (size_t)b->size[j];
-    }
-    for (size_t i = 0; i < b->n; i++) {
-        if (b->block[i] >= 0) {
-            order[place[b->block[i]]++] = (int32_t)i;
-        }
-    }
-    return begin;
-}
-
-static submod_status differentiate(const char *who, const submod_fn *fn, const blocks *b,
-                                   double lambda, const double *v, double *by_t, submod_work *w)
-{
-    double *mean, *gain;
-    double **vectors[] = {&mean, &gain, NULL};
-    bool good = submodi_take_vectors(w, b->n, vectors);
+    double *gain = submodi_take(w, b->n, sizeof *gain);
     int32_t *order = submodi_take(w, b->n, sizeof *order);
-    size_t *place = submodi_take(w, b->count, sizeof *place);
+    size_t *end = submodi_take(w, b->count, sizeof *end);
     void *state = submodi_take(w, submodi_fn_state_size(fn), 1);
-    if (!good || !order || !place || !state) {
-        return submodi_nomem(who);
+    if (!gain || !order || !end || !state) {
+        return submodi_nomem(b->who);
     }
-    average(b, v, mean);
-    size_t k = sort_by_block(b, place, order);
+    size_t k = submodi_block_order(b->n, b->block, b->count, end, order);
     submod_status status = submodi_fn_reset(fn, state);
     status = status || !k ? status : submodi_fn_chain(fn, state, order, k, gain);
     *by_t = 0;
     for (size_t i = 0; status == SUBMOD_OK && i < k; i++) {
-        *by_t -= mean[order[i]] / lambda * gain[i];
+        *by_t -= b->mean[order[i]] / lambda * gain[i];
     }
     return status || isfinite(*by_t)
                ? status
-               : submodi_fail(SUBMOD_ENUMERIC, "%s: G v / lambda overflows", who);
+               : submodi_fail(SUBMOD_ENUMERIC, "%s: G v / lambda overflows", b->who);
 }
 
 submod_status submod_prox_vjp_function(const submod_fn *direction, const int32_t *block,
@@ -255,10 +234,10 @@ submod_status submod_prox_vjp_function(const submod_fn *direction, const int32_t
     }
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
-    blocks b;
+    blocks b = {.who = who, .n = direction->n, .block = block};
     double by = 0;
-    status = measure(who, direction->n, block, &b, w);
-    status = status ? status : differentiate(who, direction, &b, lambda, v, &by, w);
+    status = fill(&b, v, w);
+    status = status ? status : differentiate(direction, &b, lambda, &by, w);
     if (status == SUBMOD_OK) {
         *by_t = by;
     }
