@@ -162,12 +162,13 @@ SUBMOD_API submod_status submod_fn_iwata(size_t n, submod_fn **fn);
  * They keep their own share of the functions they are made of: you may free yours at once.
  *
  * Combinations of combinations of the same kind become one: a sum (or scaled function) of sums is
- * the sum of their terms, a minor of a minor (restriction, contraction) is one minor, modular parts
- * are added. So loops that add or cut a little at a time may run for long: values change by
- * rounding only. What cannot be merged is nested, at most SUBMOD_DEPTH_MAX deep, since calls
- * recurse that deep; one more is SUBMOD_EUNSUPPORTED. Not merged: different kinds, coefficients
- * whose product and modular parts whose sum leaves the range of double, sums of more than 1024
- * terms. What a custom function calls in its callbacks is not counted. */
+ * the sum of their terms, a minor of a minor (restriction, contraction) is one minor, an embedding
+ * of an embedding is one embedding, modular parts are added. So loops that add or cut a little at a
+ * time may run for long: values change by rounding only. What cannot be merged is nested, at most
+ * SUBMOD_DEPTH_MAX deep, since calls recurse that deep; one more is SUBMOD_EUNSUPPORTED. Not
+ * merged: different kinds, coefficients whose product and modular parts whose sum leaves the range
+ * of double, sums of more than 1024 terms. What a custom function calls in its callbacks is not
+ * counted. */
 /* How deep combinations may be nested. */
 #define SUBMOD_DEPTH_MAX 256
 
@@ -187,6 +188,12 @@ SUBMOD_API submod_status submod_fn_restrict(const submod_fn *f, const int32_t *e
  * ascending order. 0 <= k < n, no duplicates. */
 SUBMOD_API submod_status submod_fn_contract(const submod_fn *f, const int32_t *elements, size_t k,
                                             submod_fn **fn);
+
+/* A -> f(A intersected with S), S = {elements[0], .., elements[k-1]}, k the size of f: element j of
+ * f stands for elements[j] of n. No duplicates. Costs what it touches, k and not n, also as one of
+ * many terms of a sum. */
+SUBMOD_API submod_status submod_fn_embed(const submod_fn *f, size_t n, const int32_t *elements,
+                                         submod_fn **fn);
 
 /* ---- evaluation ----
  *
@@ -210,9 +217,9 @@ SUBMOD_API submod_status submod_fn_chain(const submod_fn *fn, const int32_t *ord
  * minimize slot; values that differ by rounding only count as equal, and a function that is not
  * submodular may have no such one, then it is any. value may be NULL. Needs a function with a
  * minimiser of its own (Jaccard, Hamming, modular, cardinality, Iwata, cut, and scaled, shifted,
- * restricted or contracted ones), or at most SUBMOD_EXHAUSTIVE_MAX elements in block, when all
- * subsets are tried; else SUBMOD_EUNSUPPORTED. SUBMOD_ENUMERIC also when sums of z overflow.
- * SUBMOD_ECANCELLED: base.h, cancelling. */
+ * restricted, contracted or embedded ones), or at most SUBMOD_EXHAUSTIVE_MAX elements in block,
+ * when all subsets are tried; else SUBMOD_EUNSUPPORTED. SUBMOD_ENUMERIC also when sums of z
+ * overflow. SUBMOD_ECANCELLED: base.h, cancelling. */
 SUBMOD_API submod_status submod_fn_minimize(const submod_fn *fn, const int32_t *base, size_t nbase,
                                             const int32_t *block, size_t nblock, const double *z,
                                             int largest, uint8_t *in, double *value);

@@ -27,7 +27,7 @@ extern "C" {
 
 /* How a prox is computed. */
 typedef enum submod_prox_method {
-    SUBMOD_PROX_AUTO = 0,          /* the first of 1 .. 6 that can do it */
+    SUBMOD_PROX_AUTO = 0,          /* the best of 1 .. 6, 10 and 11 */
     SUBMOD_PROX_CLOSED_FORM = 1,   /* modular, Hamming: s = F itself */
     SUBMOD_PROX_CARDINALITY = 2,   /* F(A) = h(|A|) + w(A): one sort, pool adjacent violators */
     SUBMOD_PROX_JACCARD = 3,       /* exact, O(n log n), about the cost of its sort */
@@ -36,7 +36,12 @@ typedef enum submod_prox_method {
     SUBMOD_PROX_MIN_NORM = 6,      /* any F: Fujishige-Wolfe */
     SUBMOD_PROX_FRANK_WOLFE = 7,   /* any F, slow: a baseline to compare with */
     SUBMOD_PROX_AWAY_STEPS = 8,    /* any F: the same with away steps */
-    SUBMOD_PROX_GREEDY_PATH = 9    /* Algorithm 2 of the paper's supplement: not always optimal */
+    SUBMOD_PROX_GREEDY_PATH = 9,   /* Algorithm 2 of the paper's supplement: not always optimal */
+    /* Combinations: what folds is folded (modular and Hamming parts, several cuts, coefficients).
+     * If one part is left, its own method solves it, and info names that; else cyclic projections
+     * on the parts, with a certificate from bases of the parts. */
+    SUBMOD_PROX_SUM = 10,
+    SUBMOD_PROX_CHAINS = 11 /* cut of a grid: the same on its lines, columns and diagonals */
 } submod_prox_method;
 
 /* Settings of submod_prox. */
@@ -68,7 +73,7 @@ SUBMOD_API submod_prox_settings submod_prox_defaults(void);
 typedef struct submod_prox_info {
     submod_prox_method method; /* the one that was used */
     double primal, dual, gap;  /* the objectives at u and at s (head of prox.h); primal - dual */
-    size_t iterations;         /* Wolfe: major cycles; decompositions: blocks looked at */
+    size_t iterations;         /* Wolfe: major cycles; decompositions: blocks; sums: sweeps */
     size_t minor_cycles;       /* Wolfe only */
     uint64_t oracle_calls;     /* greedy chains, or calls of minimize */
     uint64_t work;             /* decompositions: elements looked at, over all blocks */

@@ -15,18 +15,20 @@ extern "C" {
 
 /* How the minimum is found. */
 typedef enum submod_sfm_method {
-    SUBMOD_SFM_AUTO = 0,      /* the minimize slot if there is one, else min-norm */
-    SUBMOD_SFM_MINIMIZER = 1, /* the function's own minimize slot */
-    SUBMOD_SFM_MIN_NORM = 2,  /* Fujishige-Wolfe: the best prefix of all greedy orders seen */
-    SUBMOD_SFM_EXHAUSTIVE = 3 /* all subsets, n <= SUBMOD_EXHAUSTIVE_MAX */
+    SUBMOD_SFM_AUTO = 0,       /* the minimize slot if there is one, else sum or min-norm */
+    SUBMOD_SFM_MINIMIZER = 1,  /* the function's own minimize slot */
+    SUBMOD_SFM_MIN_NORM = 2,   /* Fujishige-Wolfe: the best prefix of all greedy orders seen */
+    SUBMOD_SFM_EXHAUSTIVE = 3, /* all subsets, n <= SUBMOD_EXHAUSTIVE_MAX */
+    SUBMOD_SFM_SUM = 4 /* combinations: cyclic projections on the parts (SUBMOD_PROX_SUM), and the
+                        * best prefix of the orders of their bases */
 } submod_sfm_method;
 
 /* Settings of submod_sfm. */
 typedef struct submod_sfm_settings {
     size_t struct_size;       /* set by the defaults: base.h, structs that grow */
     submod_sfm_method method; /* SUBMOD_SFM_AUTO */
-    /* Min-norm ends when gap <= tolerance * (|value| + sum of |s_i|), or when it is below what
-     * rounding makes of the values; 1e-10, >= 0. */
+    /* Min-norm and sum end when gap <= tolerance * (|value| + sum of |s_i|), or when it is below
+     * what rounding makes of the values; 1e-10, >= 0. */
     double tolerance;
     int integer_valued;    /* 1: F takes whole numbers only, so a gap < 1 proves optimality */
     size_t max_iterations; /* 0: 100000 */
@@ -51,7 +53,7 @@ typedef struct submod_sfm_info {
     /* 1: s proves, up to the rounding of F's values, that no minimiser is smaller than smallest and
      * none larger than largest; see submod_sfm. */
     int extremes_proved;
-    size_t iterations, minor_cycles; /* of Fujishige-Wolfe */
+    size_t iterations, minor_cycles; /* of Fujishige-Wolfe; sum: sweeps */
     uint64_t oracle_calls;           /* greedy chains, or calls of minimize */
     double seconds;                  /* taken */
     uint64_t reserved[4];            /* 0 */
@@ -63,16 +65,16 @@ typedef struct submod_sfm_info {
  *
  * Minimisers of a submodular function are closed under union and intersection, so there are a
  * smallest and a largest one. Every minimiser holds all i with s_i < -gap and none with s_i > gap:
- * where that leaves no choice, extremes_proved is 1. Else min-norm returns the first and the last
- * prefix of the order of s that attain the value, and these may be too large and too small; in the
- * worst case, when limits end it early, they are just good sets. Values that differ by rounding
+ * where that leaves no choice, extremes_proved is 1. Else min-norm and sum return the first and the
+ * last prefix of the order of s that attain the value, and these may be too large and too small; in
+ * the worst case, when limits end it early, they are just good sets. Values that differ by rounding
  * only count as equal.
  *
  * The minimize slot and the exhaustive search get their base from submod_prox.
  *
  * SUBMOD_MAXITER, SUBMOD_TIMELIMIT, SUBMOD_INACCURATE, SUBMOD_CANCELLED: usable, info->gap tells
- * how good. SUBMOD_ECANCELLED: cancelled before there was a set, by any method but min-norm.
- * SUBMOD_INACCURATE also for functions that are not submodular, as far as it shows.
+ * how good. SUBMOD_ECANCELLED: cancelled before there was a set, by any method but min-norm and
+ * sum. SUBMOD_INACCURATE also for functions that are not submodular, as far as it shows.
  * SUBMOD_EINVAL: fn is NULL, bad settings. SUBMOD_EUNSUPPORTED: no minimize slot, or n too large
  * for the exhaustive search. SUBMOD_ENUMERIC: overflow. SUBMOD_ECALLBACK, SUBMOD_ENOMEM. */
 SUBMOD_API submod_status submod_sfm(const submod_fn *fn, uint8_t *smallest, uint8_t *largest,

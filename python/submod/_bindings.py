@@ -163,6 +163,8 @@ class ProxMethod(IntEnum):
     FRANK_WOLFE = 7
     AWAY_STEPS = 8
     GREEDY_PATH = 9
+    SUM = 10
+    CHAINS = 11
 
 
 class SfmMethod(IntEnum):
@@ -172,6 +174,7 @@ class SfmMethod(IntEnum):
     MINIMIZER = 1
     MIN_NORM = 2
     EXHAUSTIVE = 3
+    SUM = 4
 
 
 class Allocator(Structure):
@@ -734,6 +737,10 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     "fn_contract": (
         c_int,
         {"f": c_void_p, "elements": c_void_p, "k": c_size_t, "fn": POINTER(c_void_p)},
+    ),
+    "fn_embed": (
+        c_int,
+        {"f": c_void_p, "n": c_size_t, "elements": c_void_p, "fn": POINTER(c_void_p)},
     ),
     "fn_eval": (c_int, {"fn": c_void_p, "set": c_void_p, "k": c_size_t, "value": c_void_p}),
     "fn_chain": (

@@ -80,7 +80,7 @@ class Check:
 
 class Function(Immutable):
     """A set function F on {0, .., n-1}, immutable. Made by the static methods below, by f + g,
-    2 * f and f + w (a vector), f.restrict(..) and f.contract(..)."""
+    2 * f and f + w (a vector), f.restrict(..), f.contract(..) and f.embed(..)."""
 
     def __init__(
         self, handle: Handle, callbacks: Iterable[Callbacks] = (), check: str = "never"
@@ -251,6 +251,14 @@ class Function(Immutable):
         """A -> F(A + S) - F(S) on the elements outside S, in ascending order."""
         fixed = elements(S, "S", self.n)
         return self._derive("fn_contract", elements=fixed, k=fixed.size)
+
+    def embed(self, n: int, S: Iterable[int]) -> Function:
+        """A -> F(A intersected with S) on n elements; element j of F stands for S[j]. Costs what
+        it touches, also as one of many terms of a sum."""
+        places = elements(S, "S", n)
+        if places.size != self.n:
+            raise ValueError(f"S has {places.size} elements, but the function has {self.n}")
+        return self._derive("fn_embed", n=n, elements=places)
 
     def _derive(self, name: str, /, **arguments: Any) -> Function:
         handle = Handle(name, f=self._handle, free="fn_free", **arguments)

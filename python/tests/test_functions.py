@@ -99,6 +99,12 @@ def test_combinations():
         assert f.restrict([3, 1])(S) == pytest.approx(f([[3, 1][i] for i in S]))
         contracted = f.contract([0, 2, 3])
         assert contracted(S) == pytest.approx(f([0, 2, 3] + [[1, 4][i] for i in S]) - f([0, 2, 3]))
+    places = [6, 1, 0, 4, 2]
+    for S in subsets(7):
+        inside = [places.index(i) for i in S if i in places]
+        assert f.embed(7, places)(S) == pytest.approx(f(inside))
+    with pytest.raises(ValueError, match="5"):
+        f.embed(7, [1, 2])
     with pytest.raises(TypeError):
         f + 1
     with pytest.raises(ValueError):

@@ -43,9 +43,8 @@ static inline double argument(const submodi_prox_problem *p, double u)
     return p->settings->hinge ? fmax(u, 0) : u;
 }
 
-/* Finds the extension with a sort, for methods that did not leave it. */
-static submod_status find_extension(const submodi_prox_problem *p, const double *u, const double *s,
-                                    submodi_extension *f, submod_work *work)
+submod_status submodi_extension_at(const submodi_prox_problem *p, const double *u, const double *s,
+                                   submodi_extension *f, submod_work *work)
 {
     size_t n = p->fn->n;
     double *v = submodi_take(work, n, sizeof *v);
@@ -72,7 +71,7 @@ submod_status submodi_prox_gap(const submodi_prox_problem *p, const double *u, c
 {
     size_t n = p->fn->n;
     submodi_extension f = p->extension ? *p->extension : (submodi_extension){0};
-    submod_status status = f.known ? SUBMOD_OK : find_extension(p, u, s, &f, work);
+    submod_status status = f.known ? SUBMOD_OK : submodi_extension_at(p, u, s, &f, work);
     if (status != SUBMOD_OK) {
         return status;
     }

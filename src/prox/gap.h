@@ -10,4 +10,9 @@
 submod_status submodi_prox_gap(const submodi_prox_problem *p, const double *u, const double *s,
                                submod_prox_info *info, double *allowed, submod_work *work);
 
+/* The extension at u, compared with s, by a sort and a chain: for methods that did not leave it. Of
+ * p only who, fn, lambda and settings->hinge are looked at. */
+submod_status submodi_extension_at(const submodi_prox_problem *p, const double *u, const double *s,
+                                   submodi_extension *f, submod_work *work);
+
 #endif

@@ -21,13 +21,16 @@ typedef struct method {
     submodi_prox_solve *solve;
 } method;
 
-/* In the order in which SUBMOD_PROX_AUTO tries them. Those after MIN_NORM are baselines, which it
- * never picks. */
+/* In the order in which SUBMOD_PROX_AUTO tries them; it ends with MIN_NORM, which can do all. Those
+ * after it are baselines. A method may hand the problem on to a better one, and says so in
+ * info->method. */
 static const method methods[] = {
     {SUBMOD_PROX_CLOSED_FORM, "closed form", submodi_can_closed_form, submodi_prox_closed_form},
     {SUBMOD_PROX_CARDINALITY, "cardinality", submodi_can_cardinality, submodi_prox_cardinality},
+    {SUBMOD_PROX_SUM, "sum", submodi_can_sum, submodi_prox_sum},
     {SUBMOD_PROX_JACCARD, "Jaccard", submodi_can_jaccard, submodi_prox_jaccard},
     {SUBMOD_PROX_CHAIN, "chain", submodi_can_chain, submodi_prox_chain},
+    {SUBMOD_PROX_CHAINS, "chains", submodi_can_chains, submodi_prox_chains},
     {SUBMOD_PROX_DECOMPOSITION, "decomposition", submodi_can_decompose, submodi_prox_decompose},
     {SUBMOD_PROX_MIN_NORM, "Fujishige-Wolfe", submodi_can_any, submodi_prox_min_norm},
     {SUBMOD_PROX_FRANK_WOLFE, "Frank-Wolfe", submodi_can_any, submodi_prox_frank_wolfe},
@@ -43,7 +46,7 @@ submod_prox_settings submod_prox_defaults(void)
 
 static submod_status require_settings(const submod_prox_settings *s)
 {
-    if ((int)s->method < SUBMOD_PROX_AUTO || (int)s->method > SUBMOD_PROX_GREEDY_PATH) {
+    if ((int)s->method < SUBMOD_PROX_AUTO || (int)s->method > SUBMOD_PROX_CHAINS) {
         return submodi_fail(SUBMOD_EINVAL, "%s: method = %d is unknown; see submod_prox_method",
                             who, (int)s->method);
     }
@@ -74,9 +77,7 @@ static const method *choose(const submod_fn *fn, submod_prox_method wanted)
     const char *name = "auto";
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         const method *m = &methods[i];
-        bool asked =
-            wanted == SUBMOD_PROX_AUTO ? m->method <= SUBMOD_PROX_MIN_NORM : m->method == wanted;
-        if (asked && m->can(fn)) {
+        if ((wanted == SUBMOD_PROX_AUTO || m->method == wanted) && m->can(fn)) {
             return m;
         }
         name = m->method == wanted ? m->name : name;
@@ -85,6 +86,18 @@ static const method *choose(const submod_fn *fn, submod_prox_method wanted)
                  "%s: method '%s' cannot handle a %s function; try SUBMOD_PROX_AUTO", who, name,
                  fn->name);
     return NULL;
+}
+
+submod_status submodi_prox_by_itself(const submodi_prox_problem *p, double *u, double *s,
+                                     submod_prox_info *info, submod_work *work)
+{
+    size_t i = 0;
+    while (methods[i].solve == submodi_prox_sum || methods[i].solve == submodi_prox_chains ||
+           !methods[i].can(p->fn)) {
+        i++; /* ends at MIN_NORM at the latest */
+    }
+    info->method = methods[i].method;
+    return methods[i].solve(p, u, s, info, work);
 }
 
 /* Turns the prox of f into that of f(max(u, 0)), F monotone (docs/mathematics.md, section 6). The

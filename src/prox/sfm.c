@@ -188,30 +188,84 @@ static submod_status by_min_norm(search *f)
     return status;
 }
 
+/* f->list = the elements from the smallest to the largest s, and along[k] = the gain of the k-th in
+ * this order. */
+static submod_status gains_along(search *f, const double *s, double *along)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        along[i] = -s[i];
+    }
+    submod_lovasz_settings plain = submod_lovasz_defaults();
+    plain.ties = SUBMOD_TIES_INDEX;
+    submod_status status = submod_lovasz(f->fn, along, NULL, f->gains, f->list, &plain, f->work);
+    for (size_t k = 0; status == SUBMOD_OK && k < f->n; k++) {
+        along[k] = f->gains[f->list[k]];
+    }
+    f->info->oracle_calls++;
+    return status;
+}
+
+/* For cyclic projections, which know a base but no order. */
+static bool watch_base(void *ctx, const double *s)
+{
+    search *f = ctx;
+    submodi_scope scope;
+    submod_work *w = submodi_scope_open(&scope, f->work);
+    double *along = submodi_take(w, f->n, sizeof *along);
+    bool enough = along && gains_along(f, s, along) == SUBMOD_OK && watch(f, f->list, along, s, 1);
+    submodi_scope_close(&scope);
+    return enough;
+}
+
+/* The prox of 0 for lambda = 1 by the parts of a sum. A single part is solved at one go and watched
+ * at the end only. */
+static submod_status by_sum(search *f)
+{
+    submod_prox_settings settings = submod_prox_defaults();
+    submodi_prox_problem problem = {.who = who,
+                                    .fn = f->fn,
+                                    .lambda = 1,
+                                    .settings = &settings,
+                                    .enough = watch_base,
+                                    .enough_ctx = f};
+    submod_prox_info prox = {0};
+    double *zero = submodi_take(f->work, f->n, sizeof *zero);
+    double *u = submodi_take(f->work, f->n, sizeof *u);
+    if (!zero || !u) {
+        return submodi_nomem(who);
+    }
+    settings.method = SUBMOD_PROX_SUM;
+    settings.tolerance = 0; /* the watch decides */
+    settings.max_iterations = f->settings->max_iterations;
+    settings.time_limit = f->settings->time_limit;
+    memset(zero, 0, f->n * sizeof *zero);
+    memset(f->best, 0, f->n);
+    problem.x = zero;
+    submod_status status = submodi_prox_sum(&problem, u, f->s, &prox, f->work);
+    if (status >= 0) {
+        watch_base(f, f->s);
+    }
+    f->info->iterations = prox.iterations;
+    f->info->oracle_calls += prox.oracle_calls;
+    return status;
+}
+
 /* Finds the smallest and largest minimiser as prefixes of the order of s that attain the value. */
 static submod_status extremes_from_base(search *f)
 {
-    double *t = submodi_take(f->work, f->n, sizeof *t);
     double *along = submodi_take(f->work, f->n, sizeof *along);
-    if (!t || !along) {
+    if (!along) {
         return submodi_nomem(who);
     }
     double dual = 0;
     for (size_t i = 0; i < f->n; i++) {
-        t[i] = -f->s[i];
         dual += fmin(f->s[i], 0);
     }
-    submod_lovasz_settings plain = submod_lovasz_defaults();
-    plain.ties = SUBMOD_TIES_INDEX;
-    submod_status status = submod_lovasz(f->fn, t, NULL, f->gains, f->list, &plain, f->work);
+    submod_status status = gains_along(f, f->s, along);
     if (status != SUBMOD_OK) {
         return status;
     }
-    for (size_t k = 0; k < f->n; k++) {
-        along[k] = f->gains[f->list[k]];
-    }
     size_t attained[EXTREMES];
-    f->info->oracle_calls++;
     f->info->extremes_proved = find_extremes(f, f->list, along, f->s, 1, f->value - dual, attained);
     for (size_t k = 0; k < f->n; k++) {
         int32_t e = f->list[k];
@@ -259,7 +313,7 @@ static submod_status require_arguments(const submod_fn *fn, const submod_sfm_set
     if (!fn) {
         return submodi_fail(SUBMOD_EINVAL, "%s: fn is NULL", who);
     }
-    if ((int)s->method < SUBMOD_SFM_AUTO || (int)s->method > SUBMOD_SFM_EXHAUSTIVE) {
+    if ((int)s->method < SUBMOD_SFM_AUTO || (int)s->method > SUBMOD_SFM_SUM) {
         return submodi_fail(SUBMOD_EINVAL, "%s: method = %d is unknown; see submod_sfm_method", who,
                             (int)s->method);
     }
@@ -272,6 +326,10 @@ static submod_status require_arguments(const submod_fn *fn, const submod_sfm_set
     if (s->method == SUBMOD_SFM_MINIMIZER && !fn->ops.minimize) {
         return submodi_fail(SUBMOD_EUNSUPPORTED,
                             "%s: a %s function has no minimiser of its own; try SUBMOD_SFM_AUTO",
+                            who, fn->name);
+    }
+    if (s->method == SUBMOD_SFM_SUM && !submodi_can_sum(fn)) {
+        return submodi_fail(SUBMOD_EUNSUPPORTED, "%s: a %s function is no sum; try SUBMOD_SFM_AUTO",
                             who, fn->name);
     }
     if (s->method == SUBMOD_SFM_EXHAUSTIVE && fn->n > SUBMOD_EXHAUSTIVE_MAX) {
@@ -328,7 +386,7 @@ static submod_status solve(search *f, bool with_base)
     case SUBMOD_SFM_MINIMIZER: outcome = by_minimizer(f); break;
     case SUBMOD_SFM_EXHAUSTIVE: outcome = by_all_subsets(f); break;
     default:
-        outcome = by_min_norm(f);
+        outcome = f->info->method == SUBMOD_SFM_SUM ? by_sum(f) : by_min_norm(f);
         if (outcome >= 0) {
             submod_status status = extremes_from_base(f);
             outcome = status == SUBMOD_OK ? outcome : status;
@@ -356,7 +414,9 @@ submod_status submod_sfm(const submod_fn *fn, uint8_t *smallest, uint8_t *larges
     }
     submod_sfm_info found = {.method = chosen.method};
     if (chosen.method == SUBMOD_SFM_AUTO) {
-        found.method = fn->ops.minimize ? SUBMOD_SFM_MINIMIZER : SUBMOD_SFM_MIN_NORM;
+        found.method = fn->ops.minimize            ? SUBMOD_SFM_MINIMIZER
+                       : submodi_sum_is_easier(fn) ? SUBMOD_SFM_SUM
+                                                   : SUBMOD_SFM_MIN_NORM;
     }
     search f = {.fn = fn, .settings = &chosen, .n = fn->n, .info = &found};
     f.extremes = smallest || largest;

@@ -26,6 +26,10 @@ typedef struct submodi_prox_problem {
     /* Empty at first. A method that knows s as a combination stores it here. NULL if nobody asks.
      * The caller's own, settings->combination, is only read, because the call may still fail. */
     submod_combination *found;
+    /* Ends cyclic projections when it returns true for the base that they have. NULL: the gap alone
+     * decides. */
+    bool (*enough)(void *ctx, const double *s);
+    void *enough_ctx;
 } submodi_prox_problem;
 
 /* Fills u and s (never NULL) and the counts in info, which starts at zero. prox.c computes primal,
@@ -43,6 +47,12 @@ bool submodi_can_jaccard(const submod_fn *fn);
 submodi_prox_solve submodi_prox_jaccard;
 bool submodi_can_chain(const submod_fn *fn);
 submodi_prox_solve submodi_prox_chain;
+bool submodi_can_sum(const submod_fn *fn);
+/* Whether its parts make it easier than the whole; false also when memory runs out. */
+bool submodi_sum_is_easier(const submod_fn *fn);
+submodi_prox_solve submodi_prox_sum;
+bool submodi_can_chains(const submod_fn *fn);
+submodi_prox_solve submodi_prox_chains;
 bool submodi_can_decompose(const submod_fn *fn);
 submodi_prox_solve submodi_prox_decompose;
 bool submodi_can_any(const submod_fn *fn);
@@ -51,5 +61,9 @@ submodi_prox_solve submodi_prox_frank_wolfe;
 submodi_prox_solve submodi_prox_away_steps;
 bool submodi_can_greedy_path(const submod_fn *fn);
 submodi_prox_solve submodi_prox_greedy_path;
+
+/* For methods that split a problem: the first method that solves a part at one go, or Wolfe's. Sets
+ * info->method. */
+submodi_prox_solve submodi_prox_by_itself;
 
 #endif

@@ -42,7 +42,7 @@ static submod_status use_prox(const submod_fn *fn, const double *x, submod_work 
 {
     submod_prox_settings settings = submod_prox_defaults();
     submod_status status = SUBMOD_OK;
-    for (int m = SUBMOD_PROX_AUTO; status >= 0 && m <= SUBMOD_PROX_GREEDY_PATH; m++) {
+    for (int m = SUBMOD_PROX_AUTO; status >= 0 && m <= SUBMOD_PROX_CHAINS; m++) {
         double u[N] = {7}, s[N] = {7};
         settings.method = (submod_prox_method)m;
         settings.max_iterations = 20;
@@ -222,6 +222,29 @@ static submod_status combined(submod_rng *rng)
     submod_fn_free(scaled);
     submod_fn_free(restricted);
     return status ? status : use(last, rng);
+}
+
+/* A sum of embedded functions, one of them with a minimiser, and the last by itself. */
+static submod_status embedded(submod_rng *rng)
+{
+    submod_fn *small = NULL, *a = NULL, *b = NULL, *sum = NULL;
+    int32_t order[N];
+    random_order(rng, order, N);
+    submod_status status = submod_fn_iwata(N - 6, &small);
+    status = status ? status : submod_fn_embed(small, N, order, &a);
+    status = status ? status : submod_fn_embed(small, N, order + 6, &b);
+    if (!status) {
+        submod_fn *const both[2] = {a, b};
+        status = submod_fn_sum(both, NULL, 2, &sum);
+    }
+    submod_fn_free(small);
+    submod_fn_free(a);
+    status = status ? status : use(sum, rng);
+    if (status) {
+        submod_fn_free(b);
+        return status;
+    }
+    return use(b, rng);
 }
 
 /* Functions with a minimiser under combinators. */
@@ -466,9 +489,10 @@ static submod_status shuffled_batches(submod_rng *rng)
 }
 
 static scenario *const scenarios[] = {
-    losses, baselines,      metrics,    jaccard,  hamming, modular,         square_root,
-    iwata,  coverage,       cut,        facility, logdet,  combined,        wrapped_minimiser,
-    path,   jaccard_proxes, optimisers, cuts,     large,   shuffled_batches};
+    losses,      baselines, metrics,           jaccard, hamming,        modular,
+    square_root, iwata,     coverage,          cut,     facility,       logdet,
+    combined,    embedded,  wrapped_minimiser, path,    jaccard_proxes, optimisers,
+    cuts,        large,     shuffled_batches};
 
 START_TEST(every_allocation_fails_once)
 {

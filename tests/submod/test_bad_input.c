@@ -148,6 +148,14 @@ START_TEST(combinations)
     ck_assert_not_made(submod_fn_restrict(f, NULL, 2, &fn), SUBMOD_EINVAL, "elements is NULL");
     ck_assert_not_made(submod_fn_contract(f, all, 3, &fn), SUBMOD_EINVAL, "n = 0");
     ck_assert_not_made(submod_fn_contract(f, twice, 2, &fn), SUBMOD_EINVAL, "occurs twice");
+    ck_assert_not_made(submod_fn_embed(NULL, 4, all, &fn), SUBMOD_EINVAL, "f is NULL");
+    ck_assert_not_made(submod_fn_embed(f, 4, NULL, &fn), SUBMOD_EINVAL, "elements is NULL");
+    ck_assert_not_made(submod_fn_embed(f, 0, all, &fn), SUBMOD_EINVAL, "n = 0");
+    ck_assert_not_made(submod_fn_embed(f, 2, all, &fn), SUBMOD_EINVAL,
+                       "elements[2] = 2 is not in [0, 2)");
+    ck_assert_not_made(submod_fn_embed(f, 4, (int32_t[]){3, 0, 3}, &fn), SUBMOD_EINVAL,
+                       "elements[2] = 3 occurs twice");
+    ck_assert_refused(submod_fn_embed(f, 4, all, NULL), SUBMOD_EINVAL, "NULL");
     ck_assert_refused(submod_fn_scale(f, 1, NULL), SUBMOD_EINVAL, "NULL");
     submod_fn_free(f);
     submod_fn_free(g);

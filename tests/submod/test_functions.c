@@ -401,6 +401,95 @@ START_TEST(iwata_by_definition)
 }
 END_TEST
 
+/* f(A intersected with S), also twice embedded, and as terms of a sum that overlap. */
+START_TEST(embeddings_by_definition)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 16);
+    submod_fn *f = families[0].make(3, &rng), *g = families[13].make(2, &rng), *sum = NULL;
+    submod_fn *small = NULL, *large = NULL, *other = NULL;
+    const int32_t in_five[3] = {4, 0, 2}, in_six[5] = {5, 1, 0, 2, 3}, pair[2] = {1, 3};
+    ck_assert_ok(submod_fn_embed(f, 5, in_five, &small));
+    ck_assert_ok(submod_fn_embed(small, 6, in_six, &large));
+    ck_assert_ok(submod_fn_embed(g, 6, pair, &other));
+    submod_fn *const terms[3] = {large, other, large};
+    const double coefficient[3] = {1, 3, 0.5};
+    ck_assert_ok(submod_fn_sum(terms, coefficient, 3, &sum));
+    ck_assert_str_eq(submod_fn_name(large), "embed");
+    double *F = subset_values(f), *G = subset_values(g), *of_small = subset_values(small),
+           *of_large = subset_values(large), *of_sum = subset_values(sum);
+    for (uint32_t set = 0; set < 64; set++) {
+        uint32_t inner = 0;
+        for (int j = 0; j < 3; j++) {
+            inner |= (set >> in_five[j] & 1) << j;
+        }
+        ck_assert_near(of_small[set % 32], F[inner & 7], set < 32 ? 0 : INFINITY);
+        uint32_t twice = 0;
+        for (int j = 0; j < 3; j++) {
+            twice |= (set >> in_six[in_five[j]] & 1) << j;
+        }
+        ck_assert_near(of_large[set], F[twice], 0);
+        uint32_t two = (set >> 1 & 1) | (set >> 3 & 1) << 1;
+        ck_assert_near(of_sum[set], 1.5 * F[twice] + 3 * G[two], 1e-14);
+    }
+    double *const values[] = {F, G, of_small, of_large, of_sum};
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+        free(values[i]);
+    }
+    submod_fn *const made[] = {f, g, small, large, other, sum};
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+        submod_fn_free(made[i]);
+    }
+}
+END_TEST
+
+/* Calls of eval in a chain over a sum of embedded terms: one per element of each term, not one per
+ * element and term. */
+static submod_status counting_eval(const void *ctx, const int32_t *set, size_t k, double *value)
+{
+    (void)set;
+    ++**(size_t *const *)ctx;
+    *value = sqrt((double)k);
+    return SUBMOD_OK;
+}
+
+START_TEST(embedded_terms_cost_what_they_touch)
+{
+    enum { MANY = 200, EACH = 3 };
+    static submod_fn *terms[MANY];
+    static double gains[MANY + EACH], pushed;
+    static int32_t order[MANY + EACH];
+    size_t calls = 0, *counter = &calls;
+    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = counting_eval};
+    submod_fn *small = NULL, *sum = NULL;
+    submod_state *state = NULL;
+    ck_assert_ok(submod_fn_custom(EACH, &ops, &counter, &small));
+    for (int32_t i = 0; i < MANY; i++) {
+        ck_assert_ok(submod_fn_embed(small, MANY + EACH, (int32_t[]){i, i + 1, i + 3}, &terms[i]));
+    }
+    ck_assert_ok(submod_fn_sum(terms, NULL, MANY, &sum));
+    submod_rng rng;
+    submod_rng_seed(&rng, 17);
+    random_order(&rng, order, MANY + EACH);
+    ck_assert_ok(submod_fn_chain(sum, order, MANY + EACH, gains, NULL));
+    ck_assert_uint_eq(calls, MANY + MANY * EACH); /* one for each empty set */
+    ck_assert_ok(submod_state_create(sum, &state));
+    for (size_t i = 0; i < MANY + EACH; i++) {
+        calls = 0;
+        ck_assert_ok(submod_state_gain(state, order[i], &pushed));
+        ck_assert_uint_le(calls, EACH);
+        ck_assert_ok(submod_state_push(state, order[i], &pushed));
+        ck_assert_near(pushed, gains[i], 1e-14);
+    }
+    submod_state_free(state);
+    for (int i = 0; i < MANY; i++) {
+        submod_fn_free(terms[i]);
+    }
+    submod_fn_free(sum);
+    submod_fn_free(small);
+}
+END_TEST
+
 START_TEST(combinations_by_definition)
 {
     submod_rng rng;
@@ -555,5 +644,6 @@ int main(void)
                      tied_gains_are_equal, jaccard_by_definition, jaccard_gains_are_accurate,
                      cardinality_by_definition, coverage_by_definition, cut_by_definition,
                      facility_by_definition, logdet_by_definition, iwata_by_definition,
+                     embeddings_by_definition, embedded_terms_cost_what_they_touch,
                      combinations_by_definition, not_normalised, custom_with_state);
 }

@@ -192,7 +192,8 @@ START_TEST(convex_exactly_if_submodular)
     submod_fn_ops ops = {.struct_size = sizeof ops, .eval = dice};
     submod_fn *fn = NULL;
     ck_assert_ok(submod_fn_custom(N, &ops, NULL, &fn));
-    ck_assert(worst_midpoint(fn, &rng, 300) > 1e-3);
+    submod_rng_seed(&rng, 6); /* whatever the families above took */
+    ck_assert(worst_midpoint(fn, &rng, 1000) > 1e-3);
     submod_fn_free(fn);
 }
 END_TEST

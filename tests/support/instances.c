@@ -247,6 +247,42 @@ static submod_fn *contraction_jaccard(size_t n, submod_rng *rng)
     return contraction_of(jaccard_mixed(n + 3, rng), n, rng);
 }
 
+/* A smaller function on some of the elements. */
+static submod_fn *embedding_of(submod_fn *inner, size_t n, submod_rng *rng)
+{
+    int32_t order[64];
+    submod_fn *fn = NULL;
+    random_order(rng, order, n);
+    ck_assert_ok(submod_fn_embed(inner, n, order, &fn));
+    submod_fn_free(inner);
+    return fn;
+}
+
+static submod_fn *embedding_jaccard(size_t n, submod_rng *rng)
+{
+    return embedding_of(jaccard_mixed(n / 2, rng), n, rng);
+}
+
+static submod_fn *embedding_logdet(size_t n, submod_rng *rng)
+{
+    return embedding_of(logdet((n + 1) / 2, rng), n, rng);
+}
+
+/* Overlapping embedded terms beside one of all elements. */
+static submod_fn *sum_of_embeddings(size_t n, submod_rng *rng)
+{
+    submod_fn *terms[5] = {embedding_jaccard(n, rng), embedding_logdet(n, rng),
+                           cut_undirected(n, rng), embedding_of(square_root(n, rng), n, rng),
+                           embedding_of(cut_directed(n / 2, rng), n, rng)};
+    const double coefficient[5] = {1, 0.25, 0.5, 2, 0};
+    submod_fn *fn = NULL;
+    ck_assert_ok(submod_fn_sum(terms, coefficient, 5, &fn));
+    for (int i = 0; i < 5; i++) {
+        submod_fn_free(terms[i]);
+    }
+    return fn;
+}
+
 /* ---- custom: square roots of counts in three groups, by eval alone ---- */
 
 static submod_status grouped_eval(const void *ctx, const int32_t *set, size_t k, double *value)
@@ -296,6 +332,9 @@ const family families[] = {
     {"restricted jaccard", restriction_jaccard, 1},
     {"contracted logdet", contraction_logdet, 0},
     {"contracted jaccard", contraction_jaccard, 1},
+    {"embedded jaccard", embedding_jaccard, 1},
+    {"embedded logdet", embedding_logdet, 0},
+    {"sum of embeddings", sum_of_embeddings, 0},
     {"custom", custom, 1},
 };
 const size_t family_count = sizeof families / sizeof families[0];

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "submod/functions/add_modular.h"
 #include "submod/inseparable.h"
 
 typedef struct shifted {
@@ -122,6 +123,16 @@ static submod_status join(const void *ctx, const submodi_ties *ties, int32_t *fo
                           submod_work *work)
 {
     return submodi_fn_join(((const shifted *)ctx)->fn, ties, forest, work);
+}
+
+const submod_fn *submodi_without_modular(const submod_fn *fn, const double **w)
+{
+    if (fn->ops.eval != eval) {
+        return NULL;
+    }
+    const shifted *s = fn->ctx;
+    *w = s->w;
+    return s->fn;
 }
 
 /* sum = w plus the weights that `inner` adds already; false: it overflows. */

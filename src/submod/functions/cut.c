@@ -121,9 +121,11 @@ static submodi_cut *allocate(size_t n, size_t m)
 
 /* Counting sort of the edge ends by vertex. While the lists are filled, start[v + 1] is where the
  * next neighbour of v goes, so start has one more entry than it needs in the end. */
-static void build_lists(submodi_cut *c, size_t m, const int32_t *tail, const int32_t *head,
-                        const double *weight, int directed)
+static void build_lists(submodi_cut *c, const submodi_cut_edges *edges)
 {
+    size_t m = edges->m;
+    const int32_t *tail = edges->tail;
+    const int32_t *head = edges->head;
     memset(c->start, 0, (c->n + 2) * sizeof *c->start);
     for (size_t i = 0; i < m; i++) {
         if (tail[i] != head[i]) {
@@ -136,15 +138,33 @@ static void build_lists(submodi_cut *c, size_t m, const int32_t *tail, const int
     }
     for (size_t i = 0; i < m; i++) {
         if (tail[i] != head[i]) {
-            double back = directed ? 0 : weight[i];
+            double out = edges->out[i];
+            double in = edges->in ? edges->in[i] : 0;
             size_t at_tail = c->start[tail[i] + 1]++;
             size_t at_head = c->start[head[i] + 1]++;
-            c->neighbours[at_tail] =
-                (submodi_neighbour){weight[i], back, head[i], (uint32_t)at_head};
-            c->neighbours[at_head] =
-                (submodi_neighbour){back, weight[i], tail[i], (uint32_t)at_tail};
+            c->neighbours[at_tail] = (submodi_neighbour){out, in, head[i], (uint32_t)at_head};
+            c->neighbours[at_head] = (submodi_neighbour){in, out, tail[i], (uint32_t)at_tail};
         }
     }
+}
+
+submod_status submodi_cut_new(const char *who, size_t n, const submodi_cut_edges *edges,
+                              submod_fn **fn)
+{
+    submodi_cut *c = allocate(n, edges->m);
+    if (!c) {
+        return submodi_nomem(who);
+    }
+    build_lists(c, edges);
+    submod_fn_ops ops = {.eval = eval,
+                         .state_size = n,
+                         .reset = reset,
+                         .push = push,
+                         .gain = gain,
+                         .minimize = submodi_cut_minimize,
+                         .destroy = destroy};
+    submodi_traits traits = {.minimize_parts = submodi_cut_minimize_parts, .join = join};
+    return submodi_fn_new("cut", n, &ops, &traits, c, fn);
 }
 
 submod_status submod_fn_cut(size_t n, size_t m, const int32_t *tail, const int32_t *head,
@@ -166,18 +186,6 @@ submod_status submod_fn_cut(size_t n, size_t m, const int32_t *tail, const int32
     if (status != SUBMOD_OK) {
         return status;
     }
-    submodi_cut *c = allocate(n, m);
-    if (!c) {
-        return submodi_nomem(who);
-    }
-    build_lists(c, m, tail, head, weight, directed);
-    submod_fn_ops ops = {.eval = eval,
-                         .state_size = n,
-                         .reset = reset,
-                         .push = push,
-                         .gain = gain,
-                         .minimize = submodi_cut_minimize,
-                         .destroy = destroy};
-    submodi_traits traits = {.minimize_parts = submodi_cut_minimize_parts, .join = join};
-    return submodi_fn_new("cut", n, &ops, &traits, c, fn);
+    submodi_cut_edges edges = {m, tail, head, weight, directed ? NULL : weight};
+    return submodi_cut_new(who, n, &edges, fn);
 }

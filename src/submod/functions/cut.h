@@ -16,10 +16,40 @@ typedef struct submodi_cut {
     submodi_neighbour *neighbours; /* start[n] of them, at most 2^32 - 1 */
 } submodi_cut;
 
+/* m edges: out[i] is the weight of the arc tail[i] -> head[i], in[i] that of the arc back. */
+typedef struct submodi_cut_edges {
+    size_t m; /* at most 2^31 - 1 */
+    const int32_t *tail, *head;
+    const double *out, *in; /* >= 0; in = NULL: 0 */
+} submodi_cut_edges;
+
+/* The cut of a graph; nothing is checked. The only failure is SUBMOD_ENOMEM. */
+submod_status submodi_cut_new(const char *who, size_t n, const submodi_cut_edges *edges,
+                              submod_fn **fn);
+
+/* A cut function, multiplied by a coefficient > 0, whose vertices are elements of a larger set. */
+typedef struct submodi_cut_piece {
+    const submod_fn *fn;
+    double coefficient;
+    const int32_t *elements; /* NULL: itself */
+} submodi_cut_piece;
+
+/* The sum of pieces as the cut of one graph of n vertices; parallel edges are joined, edges without
+ * weight left out. SUBMOD_EUNSUPPORTED: more than 2^31 - 1 edges. SUBMOD_ENUMERIC: a weight
+ * overflows. SUBMOD_ENOMEM. */
+submod_status submodi_cut_merge(const char *who, size_t n, const submodi_cut_piece *pieces,
+                                size_t count, submod_fn **fn);
+
 /* minimize and minimize_parts by maximum flow; ctx is a submodi_cut. */
 submod_status submodi_cut_minimize(const void *ctx, const int32_t *base, size_t nbase,
                                    const int32_t *block, size_t nblock, const double *z,
                                    int largest, uint8_t *in);
 submodi_minimize_parts submodi_cut_minimize_parts;
+
+/* The graph of fn if it is a cut function itself, else NULL. */
+static inline const submodi_cut *submodi_cut_inside(const submod_fn *fn)
+{
+    return fn->ops.minimize == submodi_cut_minimize ? fn->ctx : NULL;
+}
 
 #endif

@@ -1,27 +1,47 @@
 /* Sums with coefficients >= 0: F = sum of c_i F_i. Scaling is a sum with one term. An F_i that is a
  * sum itself is taken apart into its terms.
  *
- * eval, push, gain and chain cost as much as those of all terms together. State: the states of the
- * terms, one after the other, and n doubles.
  * The base polytope of a sum is the sum of the base polytopes, so gains add up, also when they are
  * averaged over ties.
+ *
+ * Terms of all elements: eval, push, gain and chain cost as much as those of all of them together.
+ * Embedded terms (embed.c) cost what is touched: a list for each element says in which terms it
+ * occurs, and under which number. So push and gain ask the terms at e only, and a chain over all
+ * elements costs all terms of all elements plus the lengths of all lists. reset and eval look at
+ * each term once. State: the states of the terms, one after the other, n doubles, and the lists of
+ * a block sorted by term.
  */
 #include <math.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "submod/functions/embed.h"
+#include "submod/functions/sum.h"
 #include "submod/inseparable.h"
 
 typedef struct term {
     submod_fn *fn;
     double coefficient;
-    size_t state_at; /* offset of its state */
+    const submod_fn *core;   /* fn, or the function inside if fn is embedded */
+    const int32_t *elements; /* those of an embedded term; NULL: all */
+    size_t state_at;         /* offset of core's state */
+    size_t list_at;          /* embedded: where its part of a block's lists begins */
 } term;
 
+/* An element is number `number` of term `term`. */
+typedef struct incidence {
+    uint32_t term;
+    int32_t number;
+} incidence;
+
 typedef struct sum {
-    size_t count;
-    size_t scratch_at; /* offset of room for n gains in the state */
+    size_t n, count;
+    size_t full;   /* terms of all elements: they come first */
+    size_t *start; /* n + 1: where the list of each element begins; NULL: no embedded term */
+    incidence *incidences; /* start[n] of them */
+    size_t scratch_at;     /* offset of room for n gains in the state */
+    size_t block_at;       /* offset of the memory of a block */
     term terms[];
 } sum;
 
@@ -31,14 +51,89 @@ static void destroy(void *ctx)
     for (size_t i = 0; i < s->count; i++) {
         submod_fn_free(s->terms[i].fn);
     }
+    submodi_free(s->start);
+    submodi_free(s->incidences);
     submodi_free(s);
+}
+
+/* ---- elements sorted by embedded term ---- */
+
+/* Some elements, sorted by the embedded terms that they occur in. Between two uses all counts are
+ * 0. */
+typedef struct sorted {
+    uint32_t *touched;  /* terms that occur, in the order in which they were met */
+    uint32_t *counts;   /* elements of each term */
+    int32_t *numbers;   /* their numbers in it; a term's begin at its list_at */
+    int32_t *positions; /* where they stand among the elements */
+    size_t terms;       /* of touched */
+} sorted;
+
+static size_t embedded_terms(const sum *s)
+{
+    return s->count - s->full;
+}
+
+static size_t block_size(const sum *s)
+{
+    return 2 * (embedded_terms(s) + (s->start ? s->start[s->n] : 0));
+}
+
+/* The arrays of a block within block_size(s) numbers of memory. */
+static sorted block_in(const sum *s, void *memory)
+{
+    size_t terms = embedded_terms(s);
+    size_t total = s->start[s->n];
+    uint32_t *touched = memory;
+    int32_t *numbers = (int32_t *)memory + 2 * terms;
+    return (sorted){touched, touched + terms, numbers, numbers + total, 0};
+}
+
+static void sort_by_term(const sum *s, const int32_t *elements, size_t k, sorted *b)
+{
+    b->terms = 0;
+    for (size_t i = 0; i < k; i++) {
+        for (size_t j = s->start[elements[i]]; j < s->start[elements[i] + 1]; j++) {
+            const incidence *at = &s->incidences[j];
+            uint32_t *count = &b->counts[at->term - s->full];
+            size_t place = s->terms[at->term].list_at + *count;
+            if (*count == 0) {
+                b->touched[b->terms++] = at->term;
+            }
+            b->numbers[place] = at->number;
+            b->positions[place] = (int32_t)i;
+            ++*count;
+        }
+    }
+}
+
+/* ---- the callbacks ---- */
+
+/* *total += the values of the embedded terms. */
+static submod_status eval_embedded(const sum *s, const int32_t *set, size_t k, double *total)
+{
+    uint32_t *memory = submodi_alloc(block_size(s), sizeof *memory);
+    if (!memory) {
+        return submodi_nomem("eval of a sum");
+    }
+    sorted b = block_in(s, memory);
+    memset(b.counts, 0, embedded_terms(s) * sizeof *b.counts);
+    sort_by_term(s, set, k, &b);
+    submod_status status = SUBMOD_OK;
+    for (size_t i = s->full; status == SUBMOD_OK && i < s->count; i++) {
+        const term *t = &s->terms[i];
+        double v;
+        status = submodi_fn_eval(t->core, b.numbers + t->list_at, b.counts[i - s->full], &v);
+        *total += status == SUBMOD_OK ? t->coefficient * v : 0;
+    }
+    submodi_free(memory);
+    return status;
 }
 
 static submod_status eval(const void *ctx, const int32_t *set, size_t k, double *value)
 {
     const sum *s = ctx;
     double total = 0;
-    for (size_t i = 0; i < s->count; i++) {
+    for (size_t i = 0; i < s->full; i++) {
         double v;
         submod_status status = submodi_fn_eval(s->terms[i].fn, set, k, &v);
         if (status != SUBMOD_OK) {
@@ -46,8 +141,11 @@ static submod_status eval(const void *ctx, const int32_t *set, size_t k, double 
         }
         total += s->terms[i].coefficient * v;
     }
-    *value = total;
-    return SUBMOD_OK;
+    submod_status status = s->start ? eval_embedded(s, set, k, &total) : SUBMOD_OK;
+    if (status == SUBMOD_OK) {
+        *value = total;
+    }
+    return status;
 }
 
 static submod_status reset(const void *ctx, void *state)
@@ -55,7 +153,11 @@ static submod_status reset(const void *ctx, void *state)
     const sum *s = ctx;
     submod_status status = SUBMOD_OK;
     for (size_t i = 0; status == SUBMOD_OK && i < s->count; i++) {
-        status = submodi_fn_reset(s->terms[i].fn, (char *)state + s->terms[i].state_at);
+        status = submodi_fn_reset(s->terms[i].core, (char *)state + s->terms[i].state_at);
+    }
+    if (s->start) {
+        sorted b = block_in(s, (char *)state + s->block_at);
+        memset(b.counts, 0, embedded_terms(s) * sizeof *b.counts);
     }
     return status;
 }
@@ -63,19 +165,34 @@ static submod_status reset(const void *ctx, void *state)
 /* submodi_fn_push or submodi_fn_gain: one number of each term. */
 typedef submod_status one_call(const submod_fn *fn, void *state, int32_t e, double *gain);
 
+/* *total += the share of one term, whose element number `number` is asked for. */
+static submod_status add_one(const term *t, void *state, int32_t number, one_call *call,
+                             double *total)
+{
+    double g;
+    submod_status status = call(t->core, (char *)state + t->state_at, number, &g);
+    if (status == SUBMOD_OK) {
+        *total += t->coefficient * g;
+    }
+    return status;
+}
+
 static submod_status add_up(const sum *s, void *state, int32_t e, one_call *call, double *result)
 {
     double total = 0;
-    for (size_t i = 0; i < s->count; i++) {
-        double g;
-        submod_status status = call(s->terms[i].fn, (char *)state + s->terms[i].state_at, e, &g);
-        if (status != SUBMOD_OK) {
-            return status;
-        }
-        total += s->terms[i].coefficient * g;
+    submod_status status = SUBMOD_OK;
+    for (size_t i = 0; status == SUBMOD_OK && i < s->full; i++) {
+        status = add_one(&s->terms[i], state, e, call, &total);
     }
-    *result = total;
-    return SUBMOD_OK;
+    size_t end = s->start ? s->start[e + 1] : 0;
+    for (size_t j = s->start ? s->start[e] : 0; status == SUBMOD_OK && j < end; j++) {
+        const incidence *at = &s->incidences[j];
+        status = add_one(&s->terms[at->term], state, at->number, call, &total);
+    }
+    if (status == SUBMOD_OK) {
+        *result = total;
+    }
+    return status;
 }
 
 static submod_status push(const void *ctx, void *state, int32_t e, double *gain)
@@ -92,19 +209,40 @@ static submod_status gain(const void *ctx, void *state, int32_t e, double *resul
 typedef submod_status block_call(const submod_fn *fn, void *state, const int32_t *elements,
                                  size_t k, double *gains);
 
+/* Adds the gains of the embedded terms, term by term. */
+static submod_status add_up_embedded(const sum *s, void *state, const int32_t *elements, size_t k,
+                                     block_call *call, double *gains)
+{
+    double *g = (void *)((char *)state + s->scratch_at);
+    sorted b = block_in(s, (char *)state + s->block_at);
+    submod_status status = SUBMOD_OK;
+    sort_by_term(s, elements, k, &b);
+    for (size_t i = 0; status == SUBMOD_OK && i < b.terms; i++) {
+        const term *t = &s->terms[b.touched[i]];
+        uint32_t *count = &b.counts[b.touched[i] - s->full];
+        status = call(t->core, (char *)state + t->state_at, b.numbers + t->list_at, *count, g);
+        for (size_t j = 0; status == SUBMOD_OK && j < *count; j++) {
+            gains[b.positions[t->list_at + j]] += t->coefficient * g[j];
+        }
+        *count = 0;
+    }
+    return status;
+}
+
 static submod_status add_up_block(const sum *s, void *state, const int32_t *elements, size_t k,
                                   block_call *call, double *gains)
 {
     double *g = (void *)((char *)state + s->scratch_at);
     submod_status status = SUBMOD_OK;
     memset(gains, 0, k * sizeof *gains);
-    for (size_t i = 0; status == SUBMOD_OK && i < s->count; i++) {
+    for (size_t i = 0; status == SUBMOD_OK && i < s->full; i++) {
         status = call(s->terms[i].fn, (char *)state + s->terms[i].state_at, elements, k, g);
         for (size_t j = 0; status == SUBMOD_OK && j < k; j++) {
             gains[j] += s->terms[i].coefficient * g[j];
         }
     }
-    return status;
+    return status == SUBMOD_OK && s->start ? add_up_embedded(s, state, elements, k, call, gains)
+                                           : status;
 }
 
 static submod_status chain(const void *ctx, void *state, const int32_t *elements, size_t k,
@@ -214,6 +352,18 @@ static const sum *sum_inside(const submod_fn *f)
     return f->ops.eval == eval ? f->ctx : NULL;
 }
 
+size_t submodi_sum_count(const submod_fn *fn)
+{
+    const sum *s = sum_inside(fn);
+    return s ? s->count : 0;
+}
+
+submodi_term submodi_sum_term(const submod_fn *fn, size_t i)
+{
+    const term *t = &sum_inside(fn)->terms[i];
+    return (submodi_term){t->fn, t->coefficient};
+}
+
 /* Whether f is a sum, not too large, whose coefficients can be multiplied by c: no product may
  * overflow or become subnormal. */
 static bool comes_apart(const submod_fn *f, double c)
@@ -227,14 +377,86 @@ static bool comes_apart(const submod_fn *f, double c)
     return apart;
 }
 
-/* Appends c f to s; shares f. False: the size of all states together overflows. */
-static bool append(sum *s, submod_fn *f, double c, size_t *bytes)
+/* Adds c f to s, at the front or at the back; shares f. */
+static void put(sum *s, const submod_fn *f, double c, bool embedded_ones)
 {
-    s->terms[s->count++] = (term){.fn = submod_fn_share(f), .coefficient = c, .state_at = *bytes};
-    return submodi_add_size(bytes, submodi_fn_state_size(f), 1);
+    const int32_t *elements = NULL;
+    const submod_fn *core = submodi_embedded(f, &elements);
+    if ((core != NULL) == embedded_ones) {
+        s->terms[s->count++] = (term){.fn = submod_fn_share(f),
+                                      .coefficient = c,
+                                      .core = core ? core : f,
+                                      .elements = elements};
+    }
 }
 
-/* All terms; sums among the functions are taken apart. NULL: out of memory. */
+/* The terms; sums among the functions are taken apart. First those of all elements, then the
+ * embedded ones. */
+static void put_terms(sum *s, submod_fn *const *f, const double *coefficient, size_t count,
+                      bool embedded_ones)
+{
+    for (size_t i = 0; i < count; i++) {
+        double c = coefficient ? coefficient[i] : 1;
+        const sum *inside = comes_apart(f[i], c) ? sum_inside(f[i]) : NULL;
+        for (size_t k = 0; inside && k < inside->count; k++) {
+            put(s, inside->terms[k].fn, c * inside->terms[k].coefficient, embedded_ones);
+        }
+        if (!inside) {
+            put(s, f[i], c, embedded_ones);
+        }
+    }
+}
+
+/* Makes the lists of all elements by counting. While they are filled, start[e] is where the next
+ * entry of e goes; so entries go in from the back. False: out of memory. */
+static bool link_elements(sum *s)
+{
+    size_t total = 0;
+    for (size_t i = s->full; i < s->count; i++) {
+        s->terms[i].list_at = total;
+        total += s->terms[i].core->n;
+    }
+    s->start = submodi_alloc(s->n + 1, sizeof *s->start);
+    s->incidences = submodi_alloc(total, sizeof *s->incidences);
+    if (!s->start || !s->incidences) {
+        return false;
+    }
+    memset(s->start, 0, (s->n + 1) * sizeof *s->start);
+    for (size_t i = s->full; i < s->count; i++) {
+        for (size_t j = 0; j < s->terms[i].core->n; j++) {
+            s->start[s->terms[i].elements[j]]++;
+        }
+    }
+    for (size_t e = 0; e < s->n; e++) {
+        s->start[e + 1] += s->start[e];
+    }
+    for (size_t i = s->count; i-- > s->full;) {
+        for (size_t j = s->terms[i].core->n; j-- > 0;) {
+            size_t at = --s->start[s->terms[i].elements[j]];
+            s->incidences[at] = (incidence){(uint32_t)i, (int32_t)j};
+        }
+    }
+    s->start[s->n] = total;
+    return true;
+}
+
+/* Lays out the state of all terms. False: its size overflows. */
+static bool lay_out(sum *s, size_t *bytes)
+{
+    bool fits = true;
+    *bytes = 0;
+    for (size_t i = 0; fits && i < s->count; i++) {
+        s->terms[i].state_at = *bytes;
+        fits = submodi_add_size(bytes, submodi_fn_state_size(s->terms[i].core), 1);
+    }
+    s->scratch_at = *bytes;
+    fits = fits && submodi_add_size(bytes, s->n, sizeof(double));
+    s->block_at = *bytes;
+    return fits && submodi_add_size(bytes, block_size(s), sizeof(int32_t)) &&
+           *bytes <= SIZE_MAX / 8;
+}
+
+/* The sum and the size of its state. NULL: out of memory. */
 static sum *collect(submod_fn *const *f, const double *coefficient, size_t count, size_t *bytes)
 {
     size_t terms = 0;
@@ -242,27 +464,19 @@ static sum *collect(submod_fn *const *f, const double *coefficient, size_t count
         terms += comes_apart(f[i], coefficient ? coefficient[i] : 1) ? sum_inside(f[i])->count : 1;
     }
     size_t size = submodi_times(terms, sizeof(term));
-    sum *s = size < SIZE_MAX / 2 ? submodi_alloc(sizeof *s + size, 1) : NULL;
-    bool fits = s != NULL;
-    if (s) {
-        s->count = 0;
+    sum *s = size < SIZE_MAX / 2 && terms <= UINT32_MAX ? submodi_alloc(sizeof *s + size, 1) : NULL;
+    if (!s) {
+        return NULL;
     }
-    for (size_t i = 0; fits && i < count; i++) {
-        double c = coefficient ? coefficient[i] : 1;
-        const sum *inside = comes_apart(f[i], c) ? sum_inside(f[i]) : NULL;
-        for (size_t k = 0; fits && inside && k < inside->count; k++) {
-            fits = append(s, inside->terms[k].fn, c * inside->terms[k].coefficient, bytes);
-        }
-        fits = fits && (inside || append(s, f[i], c, bytes));
-    }
-    if (s && fits) {
-        s->scratch_at = *bytes;
-        fits = submodi_add_size(bytes, f[0]->n, sizeof(double)) && *bytes <= SIZE_MAX / 8;
-    }
-    if (s && !fits) {
+    *s = (sum){.n = f[0]->n};
+    put_terms(s, f, coefficient, count, false);
+    s->full = s->count;
+    put_terms(s, f, coefficient, count, true);
+    if ((s->count > s->full && !link_elements(s)) || !lay_out(s, bytes)) {
         destroy(s);
+        return NULL;
     }
-    return fits ? s : NULL;
+    return s;
 }
 
 /* What the terms have in common; depth is that of the deepest. */

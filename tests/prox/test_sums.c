@@ -1,0 +1,552 @@
+/* The prox of sums by their parts: all pairs of families against all subsets, Fujishige-Wolfe and
+ * certificates; folding; grids as families of chains; embedded parts; limits; threads. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "prox/sums/fold.h"
+#include "support.h"
+
+enum { N = 7 };
+
+static submod_prox_settings by(submod_prox_method method)
+{
+    submod_prox_settings settings = submod_prox_defaults();
+    settings.method = method;
+    return settings;
+}
+
+static submod_fn *combine(submod_fn *a, double ca, submod_fn *b, double cb)
+{
+    submod_fn *fn = NULL;
+    submod_fn *const both[2] = {a, b};
+    ck_assert_ok(submod_fn_sum(both, (double[]){ca, cb}, 2, &fn));
+    submod_fn_free(a);
+    submod_fn_free(b);
+    return fn;
+}
+
+static submod_fn *shifted(submod_fn *f, const double *w)
+{
+    submod_fn *fn = NULL;
+    ck_assert_ok(submod_fn_add_modular(f, w, &fn));
+    submod_fn_free(f);
+    return fn;
+}
+
+/* s is a base, the gap is what F says, and u is as near as the gap promises: all over subsets. */
+static void check_over_subsets(const submod_fn *fn, const double *x, double lambda, const double *u,
+                               const double *s, double gap)
+{
+    size_t n = submod_fn_size(fn);
+    double *F = subset_values(fn);
+    double scale = value_scale(F, n), total = 0, along = 0, miss = 0;
+    for (size_t i = 0; i < n; i++) {
+        double off = u[i] - x[i] + s[i] / lambda;
+        total += s[i];
+        along += s[i] * u[i];
+        miss += lambda / 2 * off * off;
+    }
+    for (size_t set = (size_t)1 << n; set-- > 0;) {
+        F[set] -= F[0];
+    }
+    ck_assert(worst_excess(F, n, s) <= 1e-12 * scale);
+    ck_assert_near(total, F[((size_t)1 << n) - 1], 1e-12 * scale);
+    ck_assert_near(gap, choquet(F, n, u) - along + miss, 1e-12 * scale * fmax(1, max_abs(u, n)));
+    free(F);
+}
+
+/* The same pair against a combination that Wolfe's method found, by code that shares nothing. */
+static void check_certificate(const submod_fn *fn, const double *x, double lambda, const double *u,
+                              const double *s)
+{
+    submod_combination *combination = NULL;
+    submod_certificate_report report;
+    submod_prox_settings wolfe = by(SUBMOD_PROX_MIN_NORM);
+    double other[64], scale = fmax(max_abs(s, submod_fn_size(fn)), lambda);
+    ck_assert_ok(submod_combination_create(&combination));
+    wolfe.combination = combination;
+    wolfe.tolerance = 1e-13;
+    ck_assert_ok(submod_prox(fn, x, lambda, other, NULL, &wolfe, NULL, NULL));
+    ck_assert_ok(submod_certificate_check(fn, x, lambda, u, s, combination, &report));
+    ck_assert(report.base_error <= 3e-5 * scale);
+    ck_assert(report.gap <= 1e-8 * scale * fmax(1, scale / lambda));
+    for (size_t i = 0; i < submod_fn_size(fn); i++) {
+        ck_assert_near(u[i], other[i], 3e-5 * fmax(1, scale / lambda));
+    }
+    submod_combination_free(combination);
+}
+
+static submod_prox_method solve_and_check(const submod_fn *fn, const double *x, double lambda,
+                                          submod_prox_method method)
+{
+    double u[64], s[64];
+    submod_prox_info info;
+    submod_prox_settings settings = by(method);
+    ck_assert_ok(submod_prox(fn, x, lambda, u, s, &settings, &info, NULL));
+    check_over_subsets(fn, x, lambda, u, s, info.gap);
+    check_certificate(fn, x, lambda, u, s);
+    return info.method;
+}
+
+START_TEST(all_pairs)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 20);
+    for (size_t i = 0; i < family_count; i++) {
+        for (size_t j = 0; j <= i; j++) {
+            double x[N], lambda = exp(submod_rng_normal(&rng));
+            submod_fn *fn = combine(families[i].make(N, &rng), 0.5, families[j].make(N, &rng), 2);
+            random_vector(&rng, x, N, (i + j) % 2);
+            solve_and_check(fn, x, lambda, SUBMOD_PROX_SUM);
+            solve_and_check(fn, x, lambda, SUBMOD_PROX_AUTO);
+            submod_fn_free(fn);
+        }
+    }
+}
+END_TEST
+
+START_TEST(three_and_equal_values)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 21);
+    for (int repeat = 0; repeat < 200; repeat++) {
+        double x[N], w[N];
+        submod_fn *fn = families[submod_rng_below(&rng, family_count)].make(N, &rng);
+        for (int k = 0; k < 3; k++) {
+            double c = repeat % 5 == k ? 0 : submod_rng_uniform(&rng);
+            fn = combine(families[submod_rng_below(&rng, family_count)].make(N, &rng), c, fn, 1);
+        }
+        random_vector(&rng, w, N, 1);
+        random_vector(&rng, x, N, 1);
+        for (int i = 0; i < N; i++) {
+            x[i] = repeat % 3 == 0 ? 1 : x[i];
+        }
+        fn = shifted(fn, w);
+        solve_and_check(fn, x, 0.5, SUBMOD_PROX_SUM);
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
+/* ---- folding ---- */
+
+static submod_fn *make(const char *name, size_t n, submod_rng *rng)
+{
+    size_t i = 0;
+    while (strcmp(families[i].name, name) != 0) {
+        i++;
+    }
+    return families[i].make(n, rng);
+}
+
+/* What folding leaves has the values that the function has, up to F(empty). */
+static void check_fold(const submod_fn *fn, size_t parts)
+{
+    submodi_folded folded;
+    size_t n = submod_fn_size(fn);
+    double *F = subset_values(fn), scale = value_scale(F, n);
+    ck_assert_ok(submodi_fold("test", fn, &folded));
+    ck_assert_uint_eq(folded.count, parts);
+    for (uint32_t set = 0; set < 1u << n; set++) {
+        double value = 0;
+        for (size_t e = 0; e < n; e++) {
+            value += set >> e & 1 ? folded.modular[e] : 0;
+        }
+        for (size_t i = 0; i < folded.count; i++) {
+            const submodi_sum_part *part = &folded.parts[i];
+            int32_t inside[32];
+            size_t k = 0;
+            for (size_t j = 0; j < submod_fn_size(part->fn); j++) {
+                inside[k] = (int32_t)j;
+                k += set >> (part->elements ? part->elements[j] : (int32_t)j) & 1;
+            }
+            double v, empty;
+            ck_assert_ok(submod_fn_eval(part->fn, inside, k, &v));
+            ck_assert_ok(submod_fn_eval(part->fn, NULL, 0, &empty));
+            value += part->coefficient * (v - empty);
+        }
+        ck_assert_near(value, F[set] - F[0], 1e-13 * scale);
+    }
+    submodi_folded_clear(&folded);
+    free(F);
+}
+
+START_TEST(folding_keeps_values)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 22);
+    for (size_t i = 0; i < family_count; i++) {
+        for (size_t j = 0; j < family_count; j++) {
+            double w[N];
+            submodi_folded folded;
+            random_vector(&rng, w, N, 0);
+            submod_fn *a = combine(families[i].make(N, &rng), 0.25, families[j].make(N, &rng), 3);
+            submod_fn *fn = combine(shifted(a, w), 2, families[i].make(N, &rng), 0.5);
+            ck_assert_ok(submodi_fold("test", fn, &folded));
+            size_t parts = folded.count;
+            submodi_folded_clear(&folded);
+            check_fold(fn, parts);
+            submod_fn_free(fn);
+        }
+    }
+}
+END_TEST
+
+/* One part is left, and its own method is used. */
+static void check_single(submod_fn *fn, submod_prox_method expected, submod_rng *rng)
+{
+    double x[N];
+    random_vector(rng, x, N, 0);
+    check_fold(fn, expected == SUBMOD_PROX_CLOSED_FORM ? 0 : 1);
+    ck_assert_int_eq(solve_and_check(fn, x, 0.7, SUBMOD_PROX_AUTO), expected);
+    submod_fn_free(fn);
+}
+
+static submod_fn *chain_cut(size_t n, double weight, int directed)
+{
+    int32_t tail[64], head[64];
+    double w[64];
+    submod_fn *fn = NULL;
+    for (size_t i = 0; i + 1 < n; i++) {
+        tail[i] = (int32_t)i;
+        head[i] = (int32_t)i + 1;
+        w[i] = weight;
+    }
+    ck_assert_ok(submod_fn_cut(n, n - 1, tail, head, w, directed, &fn));
+    return fn;
+}
+
+START_TEST(what_folds_to_one)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 23);
+    for (int repeat = 0; repeat < 20; repeat++) {
+        submod_fn *jaccard = make("jaccard", N, &rng), *embedded = NULL, *small;
+        const int32_t places[4] = {6, 0, 3, 2};
+        check_single(combine(submod_fn_share(jaccard), 1, make("hamming", N, &rng), 1),
+                     SUBMOD_PROX_JACCARD, &rng);
+        check_single(combine(submod_fn_share(jaccard), 2, submod_fn_share(jaccard), 0.5),
+                     SUBMOD_PROX_JACCARD, &rng);
+        check_single(combine(jaccard, 2, make("logdet", N, &rng), 0), SUBMOD_PROX_JACCARD, &rng);
+        check_single(
+            combine(make("directed cut", N, &rng), 0.1, make("undirected cut", N, &rng), 3),
+            SUBMOD_PROX_DECOMPOSITION, &rng);
+        check_single(combine(chain_cut(N, 0.3, 1), 0.1, chain_cut(N, 0.2, 0), 3), SUBMOD_PROX_CHAIN,
+                     &rng);
+        check_single(combine(combine(make("sqrt", N, &rng), 1, make("modular", N, &rng), 2), 0.5,
+                             make("iwata", N, &rng), 0.1),
+                     SUBMOD_PROX_CARDINALITY, &rng);
+        check_single(combine(make("hamming", N, &rng), 2, make("undirected cut", N, &rng), 0),
+                     SUBMOD_PROX_CLOSED_FORM, &rng);
+        small = make("jaccard", 4, &rng);
+        ck_assert_ok(submod_fn_embed(small, N, places, &embedded));
+        submod_fn_free(small);
+        check_single(combine(embedded, 0.3, make("modular", N, &rng), 1), SUBMOD_PROX_JACCARD,
+                     &rng);
+        small = chain_cut(4, 1, 0);
+        ck_assert_ok(submod_fn_embed(small, N, places, &embedded));
+        submod_fn_free(small);
+        check_single(combine(embedded, 0.3, make("undirected cut", N, &rng), 1),
+                     SUBMOD_PROX_DECOMPOSITION, &rng);
+    }
+}
+END_TEST
+
+/* ---- grids ---- */
+
+/* A grid in up to three dimensions with random weights, some 0, some edges twice. */
+static submod_fn *random_grid(const size_t size[3], int diagonals, int directed, submod_rng *rng)
+{
+    enum { MOST = 20000 };
+    static int32_t tail[MOST], head[MOST];
+    static double weight[MOST];
+    size_t m = 0, n = size[0] * size[1] * size[2];
+    submod_fn *fn = NULL;
+    for (size_t i = 0; i < n; i++) {
+        size_t a = i / (size[1] * size[2]), b = i / size[2] % size[1], c = i % size[2];
+        const size_t next[4] = {c + 1 < size[2] ? i + 1 : 0, b + 1 < size[1] ? i + size[2] : 0,
+                                a + 1 < size[0] ? i + size[1] * size[2] : 0,
+                                diagonals && b + 1 < size[1] && c > 0 ? i + size[2] - 1 : 0};
+        for (int k = 0; k < 4; k++) {
+            for (int twice = (int)submod_rng_below(rng, 8) / 7; next[k] && twice >= 0; twice--) {
+                int back = (int)submod_rng_below(rng, 2);
+                tail[m] = (int32_t)(back ? next[k] : i);
+                head[m] = (int32_t)(back ? i : next[k]);
+                weight[m++] = submod_rng_below(rng, 6) ? submod_rng_uniform(rng) : 0;
+            }
+        }
+    }
+    ck_assert_ok(submod_fn_cut(n, m, tail, head, weight, directed, &fn));
+    return fn;
+}
+
+START_TEST(grids_as_chains)
+{
+    enum { MOST = 1000 };
+    static double x[MOST], u[MOST], s[MOST], v[MOST], t[MOST];
+    const size_t sizes[][3] = {{1, 2, 4}, {1, 12, 17}, {1, 30, 5}, {4, 5, 6}, {1, 2, 300}};
+    submod_rng rng;
+    submod_rng_seed(&rng, 24);
+    for (int repeat = 0; repeat < 40; repeat++) {
+        const size_t *size = sizes[repeat % 5];
+        submod_fn *fn = random_grid(size, repeat % 2, repeat % 3 == 0, &rng);
+        submod_prox_settings chains = by(SUBMOD_PROX_CHAINS), flow = by(SUBMOD_PROX_DECOMPOSITION);
+        submod_prox_info info, exact;
+        size_t n = submod_fn_size(fn);
+        double lambda = pow(10, submod_rng_normal(&rng) / 2);
+        random_vector(&rng, x, n, repeat % 4 == 1);
+        ck_assert_ok(submod_prox(fn, x, lambda, u, s, &chains, &info, NULL));
+        ck_assert_ok(submod_prox(fn, x, lambda, v, t, &flow, &exact, NULL));
+        ck_assert_int_eq(info.method, SUBMOD_PROX_CHAINS);
+        ck_assert(info.gap >= -1e-12 * exact.primal);
+        ck_assert_near(info.dual, exact.dual, info.gap + 1e-12 * exact.primal);
+        double error = 0;
+        for (size_t i = 0; i < n; i++) {
+            error += (u[i] - v[i]) * (u[i] - v[i]);
+        }
+        ck_assert(error <= 2 * (info.gap + exact.gap + 1e-13 * exact.primal) / lambda);
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
+/* A star, a complete graph and a cut without edges are no grids. */
+START_TEST(other_graphs)
+{
+    enum { M = 20 };
+    int32_t tail[M * M], head[M * M];
+    double weight[M * M], x[M], u[M], v[M];
+    submod_rng rng;
+    submod_rng_seed(&rng, 25);
+    for (int kind = 0; kind < 3; kind++) {
+        submod_fn *cut = NULL, *fn;
+        submod_prox_settings chains = by(SUBMOD_PROX_CHAINS), wolfe = by(SUBMOD_PROX_MIN_NORM);
+        submod_prox_info info;
+        size_t m = 0;
+        for (int32_t i = 0; kind < 2 && i < M; i++) {
+            for (int32_t j = 0; j < (kind ? i : i > 0); j++, m++) {
+                tail[m] = i;
+                head[m] = j;
+                weight[m] = submod_rng_uniform(&rng);
+            }
+        }
+        random_vector(&rng, x, M, 0);
+        ck_assert_ok(submod_fn_cut(M, m, tail, head, weight, 0, &cut));
+        assert_error(submod_prox(cut, x, 1, NULL, NULL, &chains, NULL, NULL), SUBMOD_EUNSUPPORTED,
+                     "method 'chains' cannot handle a cut function");
+        fn = combine(cut, 1, make("jaccard", M, &rng), 2);
+        ck_assert_ok(submod_prox(fn, x, 1, u, NULL, NULL, &info, NULL));
+        ck_assert_int_eq(info.method, SUBMOD_PROX_SUM);
+        ck_assert_ok(submod_prox(fn, x, 1, v, NULL, &wolfe, NULL, NULL));
+        for (int i = 0; i < M; i++) {
+            ck_assert_near(u[i], v[i], 2e-4);
+        }
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
+/* ---- embedded parts ---- */
+
+/* Many overlapping parts of several kinds, some without a fast prox. */
+static submod_fn *overlapping(size_t n, size_t count, submod_rng *rng)
+{
+    static const char *const kinds[] = {"jaccard", "sqrt", "logdet", "coverage", "undirected cut"};
+    submod_fn **terms = malloc(count * sizeof(submod_fn *)), *fn = NULL;
+    int32_t order[64];
+    ck_assert_ptr_nonnull(terms);
+    for (size_t i = 0; i < count; i++) {
+        submod_fn *small = make(kinds[i % 5], 2 + submod_rng_below(rng, 4), rng);
+        random_order(rng, order, n);
+        ck_assert_ok(submod_fn_embed(small, n, order, &terms[i]));
+        submod_fn_free(small);
+    }
+    ck_assert_ok(submod_fn_sum(terms, NULL, count, &fn));
+    for (size_t i = 0; i < count; i++) {
+        submod_fn_free(terms[i]);
+    }
+    free(terms);
+    return fn;
+}
+
+START_TEST(embedded_parts)
+{
+    enum { M = 12 };
+    submod_rng rng;
+    submod_rng_seed(&rng, 26);
+    for (int repeat = 0; repeat < 40; repeat++) {
+        double x[M];
+        submod_fn *fn = overlapping(M, 1 + submod_rng_below(&rng, 30), &rng);
+        random_vector(&rng, x, M, repeat % 2);
+        solve_and_check(fn, x, repeat % 3 ? 1 : 0.1, SUBMOD_PROX_SUM);
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
+/* ---- minimisation ---- */
+
+/* The value, bound and minimisers of pairs of families, against all subsets. */
+START_TEST(minima_of_pairs)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 30);
+    int proved = 0, all = 0;
+    for (size_t i = 0; i < family_count; i++) {
+        for (size_t j = 0; j <= i; j++) {
+            double w[N], s[N];
+            uint8_t smallest[N], largest[N], small[N], large[N];
+            submod_sfm_info info, exact;
+            submod_sfm_settings settings = submod_sfm_defaults();
+            submod_fn *fn = combine(families[i].make(N, &rng), 0.5, families[j].make(N, &rng), 2);
+            random_vector(&rng, w, N, 0);
+            fn = shifted(fn, w);
+            settings.method = SUBMOD_SFM_SUM;
+            submod_status status = submod_sfm(fn, smallest, largest, s, &settings, &info, NULL);
+            ck_assert_msg(status >= 0, "%s", submod_last_error());
+            settings.method = SUBMOD_SFM_EXHAUSTIVE;
+            ck_assert_ok(submod_sfm(fn, small, large, NULL, &settings, &exact, NULL));
+            double *F = subset_values(fn), scale = value_scale(F, N), empty = F[0];
+            for (uint32_t set = 0; set < 1u << N; set++) {
+                F[set] -= empty;
+            }
+            ck_assert(worst_excess(F, N, s) <= 1e-12 * scale);
+            ck_assert(info.dual <= exact.value + 1e-12 * scale);
+            ck_assert_near(info.value, exact.value, fmax(info.gap, 0) + 1e-12 * scale);
+            if (status == SUBMOD_OK) {
+                ck_assert_near(info.value, exact.value, 1e-8 * scale);
+            }
+            if (info.extremes_proved) {
+                ck_assert_mem_eq(smallest, small, N);
+                ck_assert_mem_eq(largest, large, N);
+                proved++;
+            }
+            all++;
+            free(F);
+            submod_fn_free(fn);
+        }
+    }
+    ck_assert_int_ge(10 * proved, 9 * all);
+}
+END_TEST
+
+/* ---- limits, threads ---- */
+
+START_TEST(limits_leave_a_proof)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 27);
+    int stopped = 0;
+    for (int repeat = 0; repeat < 30; repeat++) {
+        double x[N], u[N], s[N];
+        volatile int flag = 1;
+        submod_prox_info info;
+        submod_prox_settings settings = by(SUBMOD_PROX_SUM);
+        submod_fn *fn = combine(make("jaccard", N, &rng), 3, make("undirected cut", N, &rng), 0.3);
+        fn = combine(fn, 1, make("logdet", N, &rng), 1);
+        random_vector(&rng, x, N, 0);
+        settings.tolerance = 1e-14;
+        settings.max_iterations = repeat % 3 == 0;
+        settings.time_limit = repeat % 3 == 1 ? 1e-9 : 0;
+        submod_set_cancel_flag(repeat % 3 == 2 ? &flag : NULL);
+        submod_status status = submod_prox(fn, x, 1, u, s, &settings, &info, NULL);
+        submod_set_cancel_flag(NULL);
+        const submod_status wanted[] = {SUBMOD_MAXITER, SUBMOD_TIMELIMIT, SUBMOD_CANCELLED};
+        ck_assert(status == SUBMOD_OK || status == wanted[repeat % 3]);
+        ck_assert_uint_eq(info.iterations, 1);
+        stopped += status != SUBMOD_OK && info.gap > 0; /* one sweep may be enough */
+        check_over_subsets(fn, x, 1, u, s, info.gap);
+        submod_fn_free(fn);
+    }
+    ck_assert_int_ge(stopped, 25);
+}
+END_TEST
+
+/* A tolerance of 0 ends where rounding does, or says that it does not. */
+START_TEST(tolerance_zero)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 28);
+    for (int repeat = 0; repeat < 30; repeat++) {
+        double x[N], u[N], s[N];
+        submod_prox_info info;
+        submod_prox_settings settings = by(SUBMOD_PROX_SUM);
+        submod_fn *fn = combine(make("jaccard", N, &rng), 3, make("undirected cut", N, &rng), 0.3);
+        random_vector(&rng, x, N, 0);
+        settings.tolerance = 0;
+        submod_status status = submod_prox(fn, x, 1, u, s, &settings, &info, NULL);
+        ck_assert(status == SUBMOD_OK || status == SUBMOD_INACCURATE);
+        ck_assert(info.gap <= 1e-13);
+        check_over_subsets(fn, x, 1, u, s, info.gap);
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
+START_TEST(threads_change_nothing)
+{
+    enum { H = 272, PIXELS = H * H, EACH = 16 };
+    size_t size = PIXELS * sizeof(double);
+    double *x = malloc(size), *w = malloc(2 * size), *u = malloc(2 * size), *s = malloc(2 * size);
+    int32_t *tail = malloc(2 * PIXELS * sizeof *tail), *head = malloc(2 * PIXELS * sizeof *head);
+    uint8_t *mask = malloc(PIXELS);
+    static submod_fn *terms[PIXELS / EACH + 2];
+    submod_fn *small = NULL, *fn = NULL;
+    size_t m = 0, count = 0;
+    submod_rng rng;
+    submod_rng_seed(&rng, 29);
+    ck_assert(x && w && u && s && tail && head && mask);
+    for (int32_t i = 0; i < PIXELS; i++) {
+        x[i] = submod_rng_normal(&rng);
+        mask[i] = i % H < H / 3;
+        for (int k = 0; k < 2; k++) {
+            if (k ? i + H < PIXELS : i % H + 1 < H) {
+                tail[m] = i;
+                head[m] = i + (k ? H : 1);
+                w[m++] = 0.3 / PIXELS;
+            }
+        }
+    }
+    ck_assert_ok(submod_fn_cut(PIXELS, m, tail, head, w, 0, &terms[count++]));
+    ck_assert_ok(submod_fn_jaccard(PIXELS, mask, &terms[count++]));
+    ck_assert_ok(submod_fn_sqrt(EACH, &small));
+    for (int32_t i = 0; i < PIXELS; i += EACH) {
+        int32_t elements[EACH];
+        for (int32_t j = 0; j < EACH; j++) {
+            elements[j] = i + j;
+        }
+        ck_assert_ok(submod_fn_embed(small, PIXELS, elements, &terms[count++]));
+    }
+    ck_assert_ok(submod_fn_sum(terms, NULL, count, &fn));
+    submod_prox_settings settings = by(SUBMOD_PROX_SUM);
+    settings.max_iterations = 4;
+    for (int threads = 1; threads <= 2; threads++) {
+        double *to_u = u + (threads - 1) * PIXELS, *to_s = s + (threads - 1) * PIXELS;
+        ck_assert_ok(submod_set_num_threads(threads == 1 ? 1 : 3));
+        ck_assert_int_ge(submod_prox(fn, x, 1e-3, to_u, to_s, &settings, NULL, NULL), 0);
+    }
+    ck_assert_ok(submod_set_num_threads(0));
+    ck_assert_mem_eq(u, u + PIXELS, size);
+    ck_assert_mem_eq(s, s + PIXELS, size);
+    for (size_t i = 0; i < count; i++) {
+        submod_fn_free(terms[i]);
+    }
+    submod_fn_free(small);
+    submod_fn_free(fn);
+    free(x);
+    free(w);
+    free(u);
+    free(s);
+    free(tail);
+    free(head);
+    free(mask);
+}
+END_TEST
+
+int main(void)
+{
+    return RUN_TESTS("sums", all_pairs, three_and_equal_values, folding_keeps_values,
+                     what_folds_to_one, grids_as_chains, other_graphs, embedded_parts,
+                     minima_of_pairs, limits_leave_a_proof, tolerance_zero, threads_change_nothing);
+}
