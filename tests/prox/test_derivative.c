@@ -74,8 +74,9 @@ static int separated(const double *F, size_t n, const double *u, size_t e, size_
 /* Functions that know their blocks. Others may hold too much together, but never tear a block. */
 static int knows_blocks(const char *name)
 {
-    static const char *const guesses[] = {"coverage", "facility",          "logdet",
-                                          "sum",      "contracted logdet", "custom"};
+    static const char *const guesses[] = {
+        "coverage",          "facility", "logdet",          "sum",
+        "contracted logdet", "custom",   "embedded logdet", "sum of embeddings"};
     for (size_t i = 0; i < sizeof guesses / sizeof *guesses; i++) {
         if (strcmp(name, guesses[i]) == 0) {
             return 0;
