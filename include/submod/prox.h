@@ -98,9 +98,10 @@ SUBMOD_API submod_status submod_prox(const submod_fn *fn, const double *x, doubl
 
 /* The prox at one x for many lambdas: count numbers > 0. Entry k of u, s (count x n, row-major) and
  * info (count of them) belongs to lambda[k]; each may be NULL. Entries are computed one after the
- * other, and where the method can start somewhere each starts from the one before: lambdas that
- * rise or fall let it go on from close by. settings: for all of them; combination is that of the
- * first on entry and of the last on return. count = 0 is fine.
+ * other. Where the method can start somewhere, and lambda[k] is within a factor of 1.25 of
+ * lambda[k - 1], an entry starts from the one before, which then saves iterations. settings: for
+ * all of them; combination is that of the first on entry and of the last on return. count = 0 is
+ * fine.
  *
  * The status is the largest of all entries'; what submod_prox returns as an error ends the path:
  * the entries before are then written, those from there on untouched. SUBMOD_EINVAL and

@@ -379,7 +379,7 @@ class Function(Immutable):
         time_limit: float | None = None,
     ) -> ProxPath:
         """The prox at x for many lams, a regularisation path. Iterative methods start each where
-        the last one ended, so lams should rise or fall; their limits are for each of them."""
+        the last one ended, if its lam is within a factor of 1.25; limits are for each of them."""
         self._require_submodular("prox_path")
         return _prox.prox_path(
             self._call_long,

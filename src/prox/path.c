@@ -22,6 +22,16 @@ static double *row(double *all, size_t k, size_t n)
     return all ? all + k * n : NULL;
 }
 
+/* A base for one lambda helps with the next if they are this close. Measured on log-det functions
+ * of 120 and 200 elements, iterations saved: 2.2 times fewer at a ratio of 1.005, 1.4 at 1.1, 1.0
+ * to 1.4 at 1.2, nothing or less than nothing at 2. */
+static const double NEAR = 1.25;
+
+static bool near(double a, double b)
+{
+    return a <= NEAR * b && b <= NEAR * a;
+}
+
 /* One prox after the other. The worse status wins, but the limits of one entry do not stop the
  * others. */
 static submod_status follow(const submod_fn *fn, const double *x, const double *lambda,
@@ -30,6 +40,9 @@ static submod_status follow(const submod_fn *fn, const double *x, const double *
 {
     submod_status worst = SUBMOD_OK;
     for (size_t k = 0; k < count; k++) {
+        if (k && chosen->combination && !near(lambda[k - 1], lambda[k])) {
+            submodi_combination_clear(chosen->combination);
+        }
         submod_status status = submod_prox(fn, x, lambda[k], row(u, k, fn->n), row(s, k, fn->n),
                                            chosen, info ? info + k : NULL, work);
         if (status < 0) {
