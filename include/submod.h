@@ -9,6 +9,7 @@
  *   submod/baseline.h   cross-entropy, hinge, Rahman-Wang, soft Dice, soft Jaccard
  *   submod/dataset.h    the Lovász-Softmax loss of a whole dataset
  *   submod/prox.h       proximal operators of Lovász extensions
+ *   submod/derivative.h  their derivatives
  *   submod/sfm.h        minimisation of submodular functions
  *   submod/maximize.h   greedy maximisation
  *   submod/certificate.h  checks of what those return
@@ -23,6 +24,7 @@
 #include <submod/baseline.h>
 #include <submod/certificate.h>
 #include <submod/dataset.h>
+#include <submod/derivative.h>
 #include <submod/function.h>
 #include <submod/gpu.h>
 #include <submod/loss.h>

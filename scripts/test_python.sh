@@ -9,7 +9,8 @@
 # PyTorch is taken from .venv-bench/ where scripts/bench.sh has put it, together with kornia and
 # segmentation-models-pytorch, which the tests compare with if they are there. Where it cannot be had
 # within 7 minutes the tests of submod.torch are skipped, and the script says so. So are those of its
-# CUDA part where build/ has no library with a device made of fibers, and none can be built.
+# CUDA part where build/ has no library with a device made of fibers, and none can be built, and
+# those in the solvers of PyProximal where that cannot be had.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -56,6 +57,9 @@ fetch_packages() {
         echo '*' >$venv/.gitignore
     fi
     $python -m pip install --quiet --disable-pip-version-check numpy pytest mypy
+    $python -c 'import pyproximal' 2>/dev/null ||
+        timeout 120 $python -m pip install --quiet --disable-pip-version-check pyproximal ||
+        echo "test: SKIPPED: the solvers of PyProximal" >&2
     if [ $torch = yes ]; then
         borrow_torch
         has_torch $python ||

@@ -96,6 +96,36 @@ SUBMOD_API submod_status submod_prox(const submod_fn *fn, const double *x, doubl
                                      double *s, const submod_prox_settings *settings,
                                      submod_prox_info *info, submod_work *work);
 
+/* The prox at one x for many lambdas: count numbers > 0. Entry k of u, s (count x n, row-major) and
+ * info (count of them) belongs to lambda[k]; each may be NULL. Entries are computed one after the
+ * other. Where the method can start somewhere, and lambda[k] is within a factor of 1.25 of
+ * lambda[k - 1], an entry starts from the one before, which then saves iterations. settings: for
+ * all of them; combination is that of the first on entry and of the last on return. count = 0 is
+ * fine.
+ *
+ * The status is the largest of all entries'; what submod_prox returns as an error ends the path:
+ * the entries before are then written, those from there on untouched. SUBMOD_EINVAL and
+ * SUBMOD_ENONFINITE for a bad argument, any lambda among them, leave everything untouched. */
+SUBMOD_API submod_status submod_prox_path(const submod_fn *fn, const double *x,
+                                          const double *lambda, size_t count, double *u, double *s,
+                                          const submod_prox_settings *settings,
+                                          submod_prox_info *info, submod_work *work);
+
+/* Minimisers of  F(A) - lambda sum over A of (x_i - alpha)  for many alphas (count finite numbers)
+ * from one prox: {u > alpha} is the smallest, {u >= alpha} the largest. Row k of smallest and
+ * largest (count x n flags, row-major; each may be NULL) belongs to alpha[k].
+ *
+ * u is known up to some error: rounding for exact methods, sqrt(2 gap / lambda) for iterative ones.
+ * Entries that close to alpha are in largest and not in smallest. So, if F is submodular, every
+ * minimiser holds all of smallest and lies within largest; they are minimisers themselves where no
+ * other value of u is that close. Settings, info and status as in submod_prox. Also SUBMOD_EINVAL:
+ * hinge, alpha NULL. SUBMOD_ENONFINITE: NaN or Inf among the alphas. */
+SUBMOD_API submod_status submod_prox_level_sets(const submod_fn *fn, const double *x, double lambda,
+                                                const double *alpha, size_t count,
+                                                uint8_t *smallest, uint8_t *largest,
+                                                const submod_prox_settings *settings,
+                                                submod_prox_info *info, submod_work *work);
+
 /* The prox of a maximum of m affine functions,
  *
  *     u = argmin over u of  max_j (<a_j, u> + b_j) + lambda/2 |u - x|^2,

@@ -1,7 +1,7 @@
 """libsubmod: Lovász losses, and optimisation of piecewise-linear submodular surrogates.
 
 Set functions      Function
-                   f.lovasz, f.prox, f.minimize, f.check
+                   f.lovasz, f.prox, f.prox_path, f.level_sets, f.minimize, f.check
 Optimisers         optim: descend, fista, bundle, the nu problem
 Losses             lovasz_softmax, lovasz_sigmoid, lovasz_hinge, DatasetJaccard
 Baselines          cross_entropy, hinge, rahman_wang, soft_dice, soft_jaccard
@@ -35,12 +35,23 @@ from ._library import (
 from ._losses import lovasz_hinge, lovasz_sigmoid, lovasz_softmax, prox_lovasz_hinge
 from ._maximize import MaximizeResult
 from ._metrics import Equibatch, MeanIoU, MeanIoUValues, miou
-from ._prox import Certificate, CertificateCheck, MinimizeResult, ProxResult, prox_max_affine
+from ._prox import (
+    Blocks,
+    Certificate,
+    CertificateCheck,
+    LevelSets,
+    MinimizeResult,
+    ProxPath,
+    ProxResult,
+    ProxVjp,
+    prox_max_affine,
+)
 
 __version__ = version()
 
 __all__ = [
     "AccuracyWarning",
+    "Blocks",
     "CallbackError",
     "Certificate",
     "CertificateCheck",
@@ -51,6 +62,7 @@ __all__ = [
     "Function",
     "GpuAvailability",
     "InvalidArgumentError",
+    "LevelSets",
     "MeanIoU",
     "MeanIoUValues",
     "MaximizeResult",
@@ -58,7 +70,9 @@ __all__ = [
     "NonFiniteError",
     "NumericError",
     "OutOfMemoryError",
+    "ProxPath",
     "ProxResult",
+    "ProxVjp",
     "SubmodError",
     "UnsupportedError",
     "cross_entropy",

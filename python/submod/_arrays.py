@@ -125,3 +125,13 @@ def int32(value: Any, name: str) -> npt.NDArray[np.int32]:
         if np.array_equal(whole, array):
             return whole
     raise ValueError(f"{name} holds what is no whole number of 32 bits")
+
+
+def edge_ends(edges: Any) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Tails and heads of m pairs, or of an array (m, 2)."""
+    ends = int32(listed(edges), "edges")
+    if ends.size == 0:
+        ends = ends.reshape(0, 2)
+    if ends.ndim != 2 or ends.shape[1] != 2:
+        raise ValueError(f"edges of shape {ends.shape}; (m, 2) is needed, a row per edge")
+    return np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1])

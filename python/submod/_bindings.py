@@ -97,6 +97,13 @@ class Classes(IntEnum):
     LIST = 2
 
 
+class NoBlock(IntEnum):
+    """submod_no_block"""
+
+    HELD = -1
+    FREE = -2
+
+
 class GpuLoss(IntEnum):
     """submod_gpu_loss"""
 
@@ -385,6 +392,27 @@ class CertificateReport(Structure):
         ("dual", c_double),
         ("gap", c_double),
         ("minimum_bound", c_double),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
+class BlocksSettings(Structure):
+    """submod_blocks_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("hinge", c_int),
+        ("tolerance", c_double),
+    ]
+
+
+class BlocksInfo(Structure):
+    """submod_blocks_info"""
+
+    _fields_ = [
+        ("tolerance", c_double),
+        ("error", c_double),
+        ("rounds", c_size_t),
         ("reserved", c_uint64 * 4),
     ]
 
@@ -1086,6 +1114,63 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "work": c_void_p,
         },
     ),
+    "blocks_defaults": (BlocksSettings, {}),
+    "prox_blocks": (
+        c_int,
+        {
+            "fn": c_void_p,
+            "x": c_void_p,
+            "lam": c_double,
+            "u": c_void_p,
+            "block": c_void_p,
+            "value": c_void_p,
+            "count": c_void_p,
+            "settings": POINTER(BlocksSettings),
+            "info": POINTER(BlocksInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_vjp": (
+        c_int,
+        {
+            "n": c_size_t,
+            "block": c_void_p,
+            "s": c_void_p,
+            "lam": c_double,
+            "v": c_void_p,
+            "by_x": c_void_p,
+            "by_lambda": c_void_p,
+            "by_modular": c_void_p,
+            "work": c_void_p,
+        },
+    ),
+    "prox_vjp_edges": (
+        c_int,
+        {
+            "n": c_size_t,
+            "block": c_void_p,
+            "u": c_void_p,
+            "lam": c_double,
+            "v": c_void_p,
+            "m": c_size_t,
+            "tail": c_void_p,
+            "head": c_void_p,
+            "directed": c_int,
+            "by_weight": c_void_p,
+            "work": c_void_p,
+        },
+    ),
+    "prox_vjp_function": (
+        c_int,
+        {
+            "direction": c_void_p,
+            "block": c_void_p,
+            "lam": c_double,
+            "v": c_void_p,
+            "by_t": c_void_p,
+            "work": c_void_p,
+        },
+    ),
     "gpu_available": (c_int, {"devices": c_void_p}),
     "gpu_result_status": (c_int, {"result": POINTER(GpuResult)}),
     "gpu_loss_workspace": (
@@ -1361,6 +1446,35 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "lam": c_double,
             "u": c_void_p,
             "s": c_void_p,
+            "settings": POINTER(ProxSettings),
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_path": (
+        c_int,
+        {
+            "fn": c_void_p,
+            "x": c_void_p,
+            "lam": c_void_p,
+            "count": c_size_t,
+            "u": c_void_p,
+            "s": c_void_p,
+            "settings": POINTER(ProxSettings),
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_level_sets": (
+        c_int,
+        {
+            "fn": c_void_p,
+            "x": c_void_p,
+            "lam": c_double,
+            "alpha": c_void_p,
+            "count": c_size_t,
+            "smallest": c_void_p,
+            "largest": c_void_p,
             "settings": POINTER(ProxSettings),
             "info": POINTER(ProxInfo),
             "work": c_void_p,

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _errors, _maximize, _prox
-from ._arrays import as_array, elements, int32, listed, vector
+from ._arrays import as_array, edge_ends, elements, int32, vector
 from ._bindings import (
     CheckReport,
     CheckSettings,
@@ -28,7 +28,14 @@ from ._interruptible import call_interruptibly
 from ._library import Handle, Immutable, function, warn
 from ._maximize import MaximizeResult
 from ._numbers import real, set_fields, whole
-from ._prox import Certificate, CertificateCheck, MinimizeResult, ProxResult
+from ._prox import (
+    Certificate,
+    CertificateCheck,
+    LevelSets,
+    MinimizeResult,
+    ProxPath,
+    ProxResult,
+)
 
 Vector = npt.NDArray[np.float64]
 TIES = choices(Ties)
@@ -211,12 +218,7 @@ class Function(Immutable):
     def cut(n: int, edges: Any, weights: Any = None, *, directed: bool = False) -> Function:
         """Weight of the edges that leave A (directed), or have one end in A. edges: m pairs,
         or an array (m, 2)."""
-        ends = int32(listed(edges), "edges")
-        if ends.size == 0:
-            ends = ends.reshape(0, 2)
-        if ends.ndim != 2 or ends.shape[1] != 2:
-            raise ValueError(f"edges of shape {ends.shape}; (m, 2) is needed, a row per edge")
-        tail, head = np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1])
+        tail, head = edge_ends(edges)
         count = tail.size
         weight = vector(np.ones(count) if weights is None else weights, "weights", count)
         graph = {"tail": tail, "head": head, "weight": weight, "directed": int(directed)}
@@ -441,6 +443,58 @@ class Function(Immutable):
             time_limit=time_limit,
         )
 
+    def prox_path(
+        self,
+        x: Any,
+        lams: Any,
+        method: str = "auto",
+        *,
+        hinge: bool = False,
+        tolerance: float | None = None,
+        max_iterations: int | None = None,
+        time_limit: float | None = None,
+    ) -> ProxPath:
+        """The prox at x for many lams, a regularisation path. Iterative methods start each where
+        the last one ended, if its lam is within a factor of 1.25; limits are for each of them."""
+        self._require_submodular("prox_path")
+        return _prox.prox_path(
+            self._call_long,
+            self.n,
+            x,
+            lams,
+            method,
+            hinge,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            time_limit=time_limit,
+        )
+
+    def level_sets(
+        self,
+        x: Any,
+        lam: float,
+        alphas: Any,
+        method: str = "auto",
+        *,
+        tolerance: float | None = None,
+        max_iterations: int | None = None,
+        time_limit: float | None = None,
+    ) -> LevelSets:
+        """The smallest and largest minimisers of F(A) - lam sum over A of (x - alpha) for many
+        alphas, from one prox: {u > alpha} and {u >= alpha}."""
+        self._require_submodular("level_sets")
+        return _prox.level_sets(
+            self._call_long,
+            self.n,
+            x,
+            lam,
+            alphas,
+            method,
+            tolerance=tolerance,
+            max_iterations=max_iterations,
+            time_limit=time_limit,
+        )
+
     def minimize(
         self,
         method: str = "auto",
@@ -522,7 +576,11 @@ class Function(Immutable):
     def _call(self, name: str, /, **arguments: Any) -> int:
         """A call with this function as fn. With callbacks, Ctrl-C arrives in one of them, and what
         they raise is raised here."""
-        return call_trapped(self._callbacks, name, fn=self._handle, **arguments)
+        return self._call_as("fn", name, **arguments)
+
+    def _call_as(self, argument: str, name: str, /, **arguments: Any) -> int:
+        """The same where the function is another argument."""
+        return call_trapped(self._callbacks, name, **{argument: self._handle}, **arguments)
 
     def _call_long(self, name: str, /, **arguments: Any) -> int:
         """The same for what may take long: Ctrl-C is heard without callbacks too."""

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Callable
 
 import numpy as np
 import numpy.typing as npt
 
-from ._arrays import as_array, int32, vector
+from ._arrays import as_array, edge_ends, int32, vector
 from ._bindings import (
+    BlocksInfo,
+    BlocksSettings,
     CertificateReport,
     ProxInfo,
     ProxMethod,
@@ -19,9 +23,9 @@ from ._bindings import (
     SfmMethod,
     SfmSettings,
 )
-from ._door import choices, pick
+from ._door import choices, flag, pick
 from ._interruptible import call_interruptibly
-from ._library import Handle, call, function, status_string, warn
+from ._library import Handle, Immutable, call, function, status_string, warn
 from ._numbers import real, set_fields
 
 Vector = npt.NDArray[np.float64]
@@ -52,6 +56,46 @@ class CertificateCheck:
 
 
 @dataclass(frozen=True)
+class Blocks:
+    """Where u is constant, and the function holds it together: derivative.h.
+
+    block[i] is the number of the block of element i, from the highest value down; BLOCK_HELD = -1
+    for an element that the hinge holds at 0, BLOCK_FREE = -2 for one below the hinge."""
+
+    block: Members
+    values: Vector  # of each block, from x and F: more exact than an approximate u
+    tolerance: float  # values of u that were this close count as equal
+    error: float  # the largest difference between u and values
+
+    def __len__(self) -> int:
+        return self.values.size
+
+
+@dataclass(frozen=True)
+class ProxVjp:
+    """The derivatives of <v, u> by what u, a prox, depends on."""
+
+    by_x: Vector
+    by_lam: float
+    by_modular: Vector  # by w in F + w
+    by_weights: Vector | None  # of the edges that were asked for
+    by_functions: list[float]  # by t in F + t G, for each G that was asked for
+
+
+@dataclass(frozen=True)
+class ProxProblem(Immutable):
+    """What a result is the answer to. Functions cannot be pickled: results that were have none."""
+
+    call: FunctionCall | None
+    x: Vector
+    lam: float
+    hinge: bool
+
+    def __reduce_ex__(self, _: Any) -> Any:
+        return ProxProblem, (None, self.x, self.lam, self.hinge)
+
+
+@dataclass(frozen=True)
 class ProxResult:
     """u = argmin f(u) + lam/2 |u - x|^2 and the dual base s; |u - u*|^2 <= 2 gap / lam."""
 
@@ -66,6 +110,53 @@ class ProxResult:
     seconds: float
     status: str
     certificate: Certificate | None
+    _problem: ProxProblem = field(repr=False, compare=False)
+
+    @cached_property
+    def blocks(self) -> Blocks:
+        """The blocks of constant u: what the derivative is made of."""
+        return find_blocks(self._problem, self.u)
+
+    def vjp(
+        self, v: Any, *, edges: Any = None, directed: bool = False, functions: Iterable[Any] = ()
+    ) -> ProxVjp:
+        """The derivatives of <v, u> by x, lam, and w in F + w; by the weights of edges, given as in
+        Function.cut, if the cut is F or a term of it with coefficient 1; and by t in F + t G for
+        each G of functions, such as the terms of a sum. Where u has none: derivative.h."""
+        return vjp(self, v, edges, directed, functions)
+
+
+@dataclass(frozen=True)
+class ProxPath:
+    """The prox at one x for many lams: row k of u and s belongs to lams[k]. path[k] is a
+    ProxResult, whose certificate is None except for the last."""
+
+    lams: Vector
+    u: Vector
+    s: Vector
+    gap: Vector
+    iterations: npt.NDArray[np.int64]
+    status: str  # the worst
+    _results: list[ProxResult] = field(repr=False, compare=False)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def __getitem__(self, k: int) -> ProxResult:
+        return self._results[k]
+
+
+@dataclass(frozen=True)
+class LevelSets:
+    """Row k of smallest and largest: flags of the smallest and largest minimiser of
+    F(A) - lam sum over A of (x - alphas[k]). After an iterative method they enclose all
+    minimisers."""
+
+    smallest: npt.NDArray[np.bool_]
+    largest: npt.NDArray[np.bool_]
+    gap: float
+    method: str
+    status: str
 
 
 @dataclass(frozen=True)
@@ -123,28 +214,23 @@ def name_of(value: int, choices: dict[str, int]) -> str:
     return next((name for name, number in choices.items() if number == value), str(value))
 
 
-def prox(
-    function_call: FunctionCall,
-    n: int,
-    x: Any,
-    lam: float,
-    method: str,
-    hinge: bool,
-    start: Certificate | None,
-    **limits: Any,
-) -> ProxResult:
+def _settings(method: str, hinge: bool, limits: dict[str, Any]) -> ProxSettings:
     """limits: fields of submod_prox_settings; None stands for the default."""
     settings: ProxSettings = function("prox_defaults")()
     settings.method = pick("method", method, PROX_METHODS)
-    settings.hinge = hinge
+    settings.hinge = flag(hinge, "hinge")
     set_fields(settings, limits)
-    combination = Combination(start)
-    settings.combination = combination._as_parameter_
-    point, u, s = vector(x, "x", n), np.empty(n), np.empty(n)
-    info = ProxInfo()
-    arguments = {"x": point, "lam": real(lam, "lam"), "settings": settings}
-    status = function_call("prox", u=u, s=s, info=info, **arguments)
-    warn(status, f"prox, gap {info.gap:.3g}", stacklevel=4)
+    return settings
+
+
+def _result(
+    problem: ProxProblem,
+    u: Vector,
+    s: Vector,
+    info: ProxInfo,
+    status: int,
+    certificate: Certificate | None,
+) -> ProxResult:
     return ProxResult(
         u,
         s,
@@ -156,8 +242,116 @@ def prox(
         info.oracle_calls,
         info.seconds,
         status_string(status),
-        combination.certificate(),
+        certificate,
+        problem,
     )
+
+
+def prox(
+    function_call: FunctionCall,
+    n: int,
+    x: Any,
+    lam: float,
+    method: str,
+    hinge: bool,
+    start: Certificate | None,
+    **limits: Any,
+) -> ProxResult:
+    settings = _settings(method, hinge, limits)
+    combination = Combination(start)
+    settings.combination = combination._as_parameter_
+    problem = ProxProblem(function_call, vector(x, "x", n).copy(), real(lam, "lam"), bool(hinge))
+    u, s, info = np.empty(n), np.empty(n), ProxInfo()
+    arguments = {"x": problem.x, "lam": problem.lam, "settings": settings}
+    status = function_call("prox", u=u, s=s, info=info, **arguments)
+    warn(status, f"prox, gap {info.gap:.3g}", stacklevel=4)
+    return _result(problem, u, s, info, status, combination.certificate())
+
+
+def prox_path(
+    function_call: FunctionCall, n: int, x: Any, lams: Any, method: str, hinge: bool, **limits: Any
+) -> ProxPath:
+    settings = _settings(method, hinge, limits)
+    combination = Combination()
+    settings.combination = combination._as_parameter_
+    point, lam = vector(x, "x", n).copy(), vector(lams, "lams").copy()
+    count = lam.size
+    u, s, infos = np.empty((count, n)), np.empty((count, n)), (ProxInfo * count)()
+    given = {"x": point, "lam": lam, "count": count, "settings": settings}
+    status = function_call("prox_path", u=u, s=s, info=infos, **given)
+    gap = np.array([info.gap for info in infos])
+    warn(status, f"prox_path, gap {gap.max(initial=0):.3g}", stacklevel=4)
+    last = combination.certificate()
+    results = [
+        _result(
+            ProxProblem(function_call, point, float(lam[k]), bool(hinge)),
+            u[k],
+            s[k],
+            infos[k],
+            status,
+            last if k == count - 1 else None,
+        )
+        for k in range(count)
+    ]
+    iterations = np.array([info.iterations for info in infos], np.int64)
+    return ProxPath(lam, u, s, gap, iterations, status_string(status), results)
+
+
+def level_sets(
+    function_call: FunctionCall, n: int, x: Any, lam: float, alphas: Any, method: str, **limits: Any
+) -> LevelSets:
+    settings, info = _settings(method, False, limits), ProxInfo()
+    alpha = vector(alphas, "alphas")
+    smallest, largest = np.empty((2, alpha.size, n), np.uint8)
+    problem = {"x": vector(x, "x", n), "lam": real(lam, "lam")}
+    wanted = {"alpha": alpha, "count": alpha.size, "smallest": smallest, "largest": largest}
+    status = function_call("prox_level_sets", **problem, **wanted, settings=settings, info=info)
+    warn(status, f"level_sets, gap {info.gap:.3g}", stacklevel=4)
+    flags = smallest.view(np.bool_), largest.view(np.bool_)
+    return LevelSets(*flags, info.gap, name_of(info.method, PROX_METHODS), status_string(status))
+
+
+def find_blocks(problem: ProxProblem, u: Vector) -> Blocks:
+    if problem.call is None:
+        raise ValueError("a result that was pickled has lost its function; ask for blocks before")
+    settings: BlocksSettings = function("blocks_defaults")()
+    settings.hinge = problem.hinge
+    block, values, count = np.empty(u.size, np.int32), np.empty(u.size), ctypes.c_size_t()
+    info = BlocksInfo()
+    given = {"x": problem.x, "lam": problem.lam, "u": u, "settings": settings}
+    found = {"block": block, "value": values, "count": ctypes.byref(count), "info": info}
+    status = problem.call("prox_blocks", **given, **found)
+    warn(status, f"blocks, error {info.error:.3g}", stacklevel=5)
+    return Blocks(block, values[: count.value].copy(), info.tolerance, info.error)
+
+
+def vjp(
+    result: ProxResult, v: Any, edges: Any, directed: bool, functions: Iterable[Any]
+) -> ProxVjp:
+    n, lam = result.u.size, result._problem.lam
+    block, direction = result.blocks.block, vector(v, "v", n)
+    by_x, by_modular, by_lam = np.empty(n), np.empty(n), ctypes.c_double()
+    outputs = {"by_x": by_x, "by_lambda": ctypes.byref(by_lam), "by_modular": by_modular}
+    common = {"block": block, "lam": lam, "v": direction}
+    call("prox_vjp", n=n, s=result.s, **common, **outputs)
+    by_weights = None
+    if edges is not None:
+        tail, head = edge_ends(edges)
+        by_weights = np.empty(tail.size)
+        graph = {"m": tail.size, "tail": tail, "head": head, "directed": flag(directed, "directed")}
+        call("prox_vjp_edges", n=n, u=result.u, **common, **graph, by_weight=by_weights)
+    return ProxVjp(by_x, by_lam.value, by_modular, by_weights, _by_functions(functions, n, common))
+
+
+def _by_functions(functions: Iterable[Any], n: int, common: dict[str, Any]) -> list[float]:
+    found = []
+    for g in functions:
+        if getattr(g, "n", None) != n:
+            raise ValueError(f"functions holds {g!r}; a Function of {n} elements is needed")
+        by_t = ctypes.c_double()
+        g._call_as("direction", "prox_vjp_function", **common, by_t=ctypes.byref(by_t))
+        found.append(by_t.value)
+    return found
 
 
 def minimize(function_call: FunctionCall, n: int, method: str, **limits: Any) -> MinimizeResult:

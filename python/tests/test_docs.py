@@ -72,8 +72,10 @@ def test_blocks_are_found():
 
 def test_options_of_the_tutorial():
     pytest.importorskip("torch")
-    command = [sys.executable, "-B", str(ROOT / "examples" / "train_unet.py"), "--help"]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    printed = ""
+    for example in ("train_unet.py", "segment.py"):
+        command = [sys.executable, "-B", str(ROOT / "examples" / example), "--help"]
+        printed += subprocess.run(command, capture_output=True, text=True, check=True).stdout
     named = set(OPTION.findall((ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")))
     assert "--train-list" in named
     assert named <= set(OPTION.findall(printed))

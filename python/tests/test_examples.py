@@ -4,6 +4,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
@@ -30,3 +33,63 @@ def test_prox_path(tmp_path):
     assert len(lines) == 61 and lines[0].startswith("lambda,gap,u0")
     largest = [float(line.split(",")[0]) for line in lines[1:]]
     assert largest == sorted(largest)
+
+
+def test_tv_denoise():
+    printed = run("tv_denoise.py", "--size", 24)
+    for name in ("signal", "image"):
+        line = next(line for line in printed.splitlines() if line.startswith(name))
+        before, after = line.split(": ")[1].split(" dB")[0].split(" -> ")
+        assert float(after) > float(before) + 5
+        assert float(line.split("gap ")[1].split(",")[0]) < 1e-9
+
+
+def test_isotonic():
+    printed = run("isotonic.py")
+    for line in printed.splitlines():
+        if "largest fall" in line and "nearly" not in line:
+            assert float(line.split("largest fall ")[1]) < 1e-12
+        if "sklearn.isotonic " in line:
+            assert float(line.split("sklearn.isotonic ")[1]) < 1e-9
+    sys.path.insert(0, str(EXAMPLES))
+    try:
+        import isotonic
+    finally:
+        sys.path.remove(str(EXAMPLES))
+    x = np.random.default_rng(2).normal(size=40)
+    u = isotonic.isotonic(x, isotonic.along_a_line(40)).u
+    for i in range(40):  # the largest of the least means, from the left and to the right
+        least = [min(x[a : b + 1].mean() for b in range(i, 40)) for a in range(i + 1)]
+        assert u[i] == pytest.approx(max(least), abs=1e-12)
+
+
+def test_segment():
+    printed = run("segment.py", "--size", 16, "--count", 2)
+    rough = float(printed.split("rough mask ")[1].split(",")[0])
+    scores = float(printed.split("scores > 0 ")[1].split()[0])
+    best = float(printed.split("best ")[1].split()[0])
+    gap = float(printed.split("largest gap ")[1].split()[0])
+    assert best > max(rough, scores) and gap < 1e-5
+
+
+def test_segment_of_photographs(tmp_path):
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    rng = np.random.default_rng(7)
+    mask = np.zeros((40, 40), np.uint8)
+    mask[8:30, 12:33] = 5
+    pixels = np.where(mask[..., None] == 5, [200, 80, 60], [60, 90, 190])
+    pixels = np.clip(pixels + rng.normal(scale=60, size=pixels.shape), 0, 255).astype(np.uint8)
+    for name, array in (("images", pixels), ("masks", mask)):
+        (tmp_path / name).mkdir()
+        image.fromarray(array).save(tmp_path / name / "one.png")
+    folders = ["--images", tmp_path / "images", "--masks", tmp_path / "masks", "--label", 5]
+    printed = run("segment.py", "--size", 16, *folders)
+    assert "1 images of 16 x 16 pixels" in printed
+
+
+@pytest.mark.parametrize("name, options", [("tv_denoise", ["--size", 16]), ("isotonic", [])])
+def test_pictures(name, options, tmp_path):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    file = tmp_path / "picture.png"
+    run(f"{name}.py", *options, "--png", file)
+    assert file.read_bytes().startswith(b"\x89PNG")

@@ -1,7 +1,9 @@
 """Prox and minimisation: optimality is recomputed here from the functions' values."""
 
+import copy
 import itertools
 import os
+import pickle
 import signal
 import threading
 import time
@@ -247,3 +249,137 @@ def test_prox_lovasz_hinge(per_image):
     _, steep = submod.prox_lovasz_hinge(scores, labels, 1e4, per_image=per_image)
     _, gradient = submod.lovasz_hinge(scores, labels, per_image=per_image, return_grad=True)
     assert steep == pytest.approx(gradient, abs=1e-6)
+
+
+# ---- blocks and derivatives ----
+
+
+def slope(solve, v, step=1e-5):
+    """The central difference of <v, u>."""
+    return v @ (solve(step).u - solve(-step).u) / (2 * step)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_vjp(name):
+    rng = np.random.default_rng(11)
+    f, lam = FUNCTIONS[name], 1.7
+    x, v, d = rng.normal(size=(3, N))
+    exact = {"tolerance": 1e-14}
+    result = f.prox(x, lam, **exact)
+    found = result.vjp(v)
+    assert result.blocks.error < 1e-8 and len(result.blocks) == result.blocks.block.max() + 1
+    assert result.blocks.values[result.blocks.block] == pytest.approx(result.u, abs=1e-8)
+    assert found.by_x @ d == pytest.approx(
+        slope(lambda t: f.prox(x + t * d, lam, **exact), v), abs=1e-4
+    )
+    assert found.by_lam == pytest.approx(slope(lambda t: f.prox(x, lam + t, **exact), v), abs=1e-4)
+    assert found.by_modular @ d == pytest.approx(
+        slope(lambda t: (f + t * d).prox(x, lam, **exact), v), abs=1e-4
+    )
+    assert found.by_weights is None and found.by_functions == []
+
+
+def test_vjp_by_edges_and_functions():
+    rng = np.random.default_rng(12)
+    mask, edges = rng.random(N) < 0.5, [(i, (i + 1) % N) for i in range(N)]
+    weights, x, v = rng.random(N), rng.normal(size=N), rng.normal(size=N)
+    jaccard, cut = Function.jaccard(mask), Function.cut(N, edges, weights)
+    result = (jaccard + cut).prox(x, 2.0, tolerance=1e-14)
+    found = result.vjp(v, edges=edges, functions=[jaccard, cut])
+    for k in range(N):
+
+        def moved(t, k=k):
+            cut = Function.cut(N, edges, weights + t * (np.arange(N) == k))
+            return (jaccard + cut).prox(x, 2.0, tolerance=1e-14)
+
+        assert found.by_weights[k] == pytest.approx(slope(moved, v), abs=1e-4)
+    by_cut = slope(lambda t: (jaccard + (1 + t) * cut).prox(x, 2.0, tolerance=1e-14), v)
+    assert found.by_functions[1] == pytest.approx(by_cut, abs=1e-4)
+    assert found.by_functions[1] == pytest.approx(found.by_weights @ weights, abs=1e-9)
+
+
+def test_vjp_of_the_hinge():
+    f, x = Function.sqrt(3), np.array([3.0, 0.1, -1.0])
+    result = f.prox(x, 1.0, hinge=True)
+    assert list(result.blocks.block) == [0, -1, -2]
+    found = result.vjp([1.0, 2.0, 4.0])
+    assert list(found.by_x) == [1.0, 0.0, 4.0] and list(found.by_modular) == [-1.0, 0.0, 0.0]
+
+
+def test_results_without_their_function():
+    result = Function.sqrt(4).prox([1.0, 1.0, 2.0, 0.0], 1.0)
+    assert copy.deepcopy(result).blocks.values == pytest.approx(result.blocks.values)
+    known = pickle.loads(pickle.dumps(result))
+    assert known.vjp(np.ones(4)).by_x == pytest.approx(np.ones(4))
+    unknown = pickle.loads(pickle.dumps(Function.sqrt(4).prox([1.0, 1.0, 2.0, 0.0], 1.0)))
+    assert unknown.u == pytest.approx(result.u)
+    with pytest.raises(ValueError, match="has lost its function"):
+        unknown.vjp(np.ones(4))
+
+
+def test_vjp_arguments_are_refused():
+    result = Function.sqrt(3).prox([1.0, 2.0, 3.0], 1.0)
+    with pytest.raises(ValueError, match="v of shape"):
+        result.vjp([1.0])
+    with pytest.raises(ValueError, match="edges of shape"):
+        result.vjp(np.ones(3), edges=[[0, 1, 2]])
+    with pytest.raises(submod.InvalidArgumentError, match="head"):
+        result.vjp(np.ones(3), edges=[(0, 3)])
+    with pytest.raises(TypeError, match="directed"):
+        result.vjp(np.ones(3), edges=[(0, 1)], directed="yes")
+    for wrong in (Function.sqrt(4), "cut"):
+        with pytest.raises(ValueError, match="a Function of 3 elements"):
+            result.vjp(np.ones(3), functions=[wrong])
+    with pytest.raises(submod.NonFiniteError):
+        result.vjp([1.0, np.nan, 0.0])
+    with pytest.raises(TypeError, match="hinge"):
+        Function.sqrt(3).prox([1.0, 2.0, 3.0], 1.0, hinge="no")
+
+
+def test_callbacks_of_a_direction_raise():
+    def fails(S):
+        if len(S) > 1:
+            raise LookupError("enough")
+        return float(len(S))
+
+    result = Function.sqrt(3).prox([1.0, 2.0, 3.0], 1.0)
+    with pytest.raises(LookupError, match="enough"):
+        result.vjp(np.ones(3), functions=[Function.custom(3, fails)])
+
+
+# ---- many at once ----
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_prox_path(name):
+    f, x, lams = FUNCTIONS[name], RNG.normal(size=N), [5.0, 2.0, 0.7, 0.2]
+    path = f.prox_path(x, lams, tolerance=1e-13)
+    assert len(path) == 4 and path.status == "ok" and path.gap.shape == (4,)
+    for k, lam in enumerate(lams):
+        alone = f.prox(x, lam, tolerance=1e-13)
+        assert path.u[k] == pytest.approx(alone.u, abs=1e-6)
+        assert path[k].method == alone.method and path[k].gap == path.gap[k]
+        v = RNG.normal(size=N)
+        assert path[k].vjp(v).by_x == pytest.approx(alone.vjp(v).by_x, abs=1e-6)
+    assert [len(r.u) for r in path] == [N] * 4  # it can be looped over
+    assert len(f.prox_path(x, [])) == 0
+    with pytest.raises(submod.InvalidArgumentError, match="lambda = -1"):
+        f.prox_path(x, [1.0, -1.0])
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_level_sets(name):
+    f, x, lam = FUNCTIONS[name], RNG.normal(size=N), 1.3
+    u = f.prox(x, lam).u
+    alphas = [u[0], u[1] + 0.01, 0.0]
+    found = f.level_sets(x, lam, alphas)
+    for k, alpha in enumerate(alphas):
+        sets = map(tuple, subsets())
+        values = {S: f(list(S)) - lam * sum(x[i] - alpha for i in S) for S in sets}
+        best = min(values.values())
+        good = [set(S) for S, value in values.items() if value <= best + 1e-9]
+        assert set(np.flatnonzero(found.smallest[k])) == set.intersection(*good)
+        assert set(np.flatnonzero(found.largest[k])) == set.union(*good)
+    assert found.status == "ok" and found.smallest.dtype == bool
+    with pytest.raises(submod.NonFiniteError, match="alpha"):
+        f.level_sets(x, lam, [np.nan])

@@ -26,6 +26,22 @@ typedef submod_status submodi_make_minors(const void *ctx, const int32_t *order,
                                           const submodi_part *parts, size_t nparts,
                                           submod_fn **fns);
 
+/* The levels of some vector: elements with equal entries. Level k holds order[start[k]] ..
+ * order[start[k + 1] - 1], and has larger entries than level k + 1. Elements that are not in order
+ * have level -1; they come after all others. */
+typedef struct submodi_ties {
+    const int32_t *order;
+    const size_t *start; /* count + 1 */
+    size_t count;
+    const int32_t *level; /* of each element */
+} submodi_ties;
+
+/* Joins the elements of each level that F does not separate: those in the same connected component
+ * of A -> F(S + A) - F(S), A within the level, S all that comes before it. inseparable.h has
+ * forests and the call for functions without one of these. */
+typedef submod_status submodi_join(const void *ctx, const submodi_ties *ties, int32_t *forest,
+                                   submod_work *work);
+
 /* What is known about a function beyond its callbacks. */
 typedef struct submodi_traits {
     bool modular;     /* gains depend on the element alone: no order, no sort needed */
@@ -35,6 +51,7 @@ typedef struct submodi_traits {
      * whose chains cost what those of F cost after base. */
     submodi_make_minors *minors;
     bool based;   /* reset pushes elements: a copy of the state is cheaper */
+    submodi_join *join;                     /* NULL: levels are whole, unless F is modular there */
     size_t depth; /* 0, and for a combination one more than the deepest of its parts */
 } submodi_traits;
 

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "submod/functions/add_modular.h"
+#include "submod/inseparable.h"
 
 typedef struct shifted {
     submod_fn *fn;
@@ -146,6 +147,12 @@ static submod_status minors(const void *ctx, const int32_t *order, const submodi
     return status;
 }
 
+static submod_status join(const void *ctx, const submodi_ties *ties, int32_t *forest,
+                          submod_work *work)
+{
+    return submodi_fn_join(((const shifted *)ctx)->fn, ties, forest, work);
+}
+
 const submod_fn *submodi_without_modular(const submod_fn *fn, const double **w)
 {
     if (fn->ops.eval != eval) {
@@ -202,6 +209,7 @@ submod_status submod_fn_add_modular(const submod_fn *f, const double *w, submod_
                          .destroy = destroy};
     submodi_traits traits = f->traits;
     traits.depth++;
+    traits.join = join;
     traits.minimize_parts = traits.minimize_parts ? minimize_parts : NULL;
     traits.minors = traits.minors ? minors : NULL;
     return submodi_fn_new("add_modular", f->n, &ops, &traits, s, fn);

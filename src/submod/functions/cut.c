@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "submod/functions/cut.h"
+#include "submod/inseparable.h"
 
 static submod_status reset(const void *ctx, void *state)
 {
@@ -61,6 +62,23 @@ static submod_status eval(const void *ctx, const int32_t *set, size_t k, double 
     }
     *value = sum;
     submodi_free(in);
+    return SUBMOD_OK;
+}
+
+/* Within a level the cut is that of the edges inside, plus a modular function. */
+static submod_status join(const void *ctx, const submodi_ties *ties, int32_t *forest,
+                          submod_work *work)
+{
+    (void)work;
+    const submodi_cut *c = ctx;
+    for (size_t v = 0; v < c->n; v++) {
+        for (size_t i = c->start[v]; i < c->start[v + 1]; i++) {
+            const submodi_neighbour *u = &c->neighbours[i];
+            if (u->out > 0 && ties->level[v] >= 0 && ties->level[v] == ties->level[u->vertex]) {
+                submodi_forest_join(forest, (int32_t)v, u->vertex);
+            }
+        }
+    }
     return SUBMOD_OK;
 }
 
@@ -151,7 +169,7 @@ submod_status submodi_cut_new(const char *who, size_t n, const submodi_cut_edges
                          .gain = gain,
                          .minimize = submodi_cut_minimize,
                          .destroy = destroy};
-    submodi_traits traits = {.minimize_parts = submodi_cut_minimize_parts};
+    submodi_traits traits = {.minimize_parts = submodi_cut_minimize_parts, .join = join};
     return submodi_fn_new("cut", n, &ops, &traits, c, fn);
 }
 

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "submod/functions/embed.h"
+#include "submod/inseparable.h"
 
 typedef struct place {
     int32_t element, number; /* elements[number] = element */
@@ -172,6 +173,14 @@ static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase
     return status;
 }
 
+static submod_status join(const void *ctx, const submodi_ties *ties, int32_t *forest,
+                          submod_work *work)
+{
+    const embedded *m = ctx;
+    const submodi_inside inside = {.fn = m->fn, .outer = m->elements, .count = m->fn->n};
+    return submodi_fn_join_inside(&inside, ties, forest, work);
+}
+
 const submod_fn *submodi_embedded(const submod_fn *fn, const int32_t **elements)
 {
     if (fn->ops.eval != eval) {
@@ -229,6 +238,7 @@ submod_status submodi_fn_embed(const char *who, const submod_fn *f, size_t n,
     submodi_traits traits = {.modular = m->fn->traits.modular,
                              .cardinality =
                                  m->fn->traits.modular || (m->fn->traits.cardinality && k == n),
+                             .join = join,
                              .depth = m->fn->traits.depth + 1};
     return submodi_fn_new("embed", n, &ops, &traits, m, fn);
 }

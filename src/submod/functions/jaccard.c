@@ -17,6 +17,7 @@
 #include "base/threads.h"
 #include "submod/functions/jaccard.h"
 #include "submod/functions/jaccard_gain.h"
+#include "submod/inseparable.h"
 
 typedef struct jaccard {
     int64_t P;
@@ -262,6 +263,32 @@ static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase
     return SUBMOD_OK;
 }
 
+/* After the counts c, with more.a and more.b pixels to come: the foreground alone is modular, and
+ * so is the background once nothing of the foreground is left. Any other mixture is one block. */
+static bool holds_together(const jaccard *j, counts c, counts more)
+{
+    bool curved = j->P ? c.a < j->P : c.b == 0;
+    return more.b && curved;
+}
+
+static submod_status join(const void *ctx, const submodi_ties *ties, int32_t *forest,
+                          submod_work *work)
+{
+    (void)work;
+    const jaccard *j = ctx;
+    counts before = {0, 0};
+    for (size_t l = 0; l < ties->count; l++) {
+        const int32_t *level = ties->order + ties->start[l];
+        size_t k = ties->start[l + 1] - ties->start[l];
+        counts more = count(j, level, k);
+        if (holds_together(j, before, more)) {
+            submodi_forest_join_all(forest, level, k);
+        }
+        before = (counts){before.a + more.a, before.b + more.b};
+    }
+    return SUBMOD_OK;
+}
+
 const uint32_t *submodi_jaccard_mask(const submod_fn *fn)
 {
     return fn->ops.eval == eval ? ((const jaccard *)fn->ctx)->foreground : NULL;
@@ -296,5 +323,6 @@ submod_status submod_fn_jaccard(size_t n, const uint8_t *foreground, submod_fn *
                          .tied = tied,
                          .minimize = minimize,
                          .destroy = submodi_free};
-    return submodi_fn_new("jaccard", n, &ops, NULL, j, fn);
+    submodi_traits traits = {.join = join};
+    return submodi_fn_new("jaccard", n, &ops, &traits, j, fn);
 }

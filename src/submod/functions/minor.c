@@ -10,11 +10,11 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/handle.h"
+#include "submod/inseparable.h"
 
 typedef struct minor {
     submod_fn *fn;
-    size_t nbase;
+    size_t n, nbase;
     int32_t *base;     /* S */
     int32_t *original; /* new element -> element of F */
     double base_value; /* F(S); restriction: 0, so that F(empty) is kept as it is */
@@ -128,6 +128,15 @@ static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase
     return status;
 }
 
+static submod_status join(const void *ctx, const submodi_ties *ties, int32_t *forest,
+                          submod_work *work)
+{
+    const minor *m = ctx;
+    const submodi_inside inside = {
+        .fn = m->fn, .base = m->base, .nbase = m->nbase, .inner = m->original, .count = m->n};
+    return submodi_fn_join_inside(&inside, ties, forest, work);
+}
+
 /* f is a minor of F: the base of a minor of f, as a base in F; frees base. NULL: out of memory. */
 static int32_t *base_in(const minor *f, int32_t *base, size_t nbase)
 {
@@ -166,6 +175,7 @@ static submod_status new_minor(const char *who, const char *name, const submod_f
         return status != SUBMOD_OK ? status : submodi_nomem(who);
     }
     *m = (minor){.fn = submod_fn_share(f),
+                 .n = n,
                  .nbase = nbase,
                  .base = base,
                  .original = original,
@@ -184,6 +194,7 @@ static submod_status new_minor(const char *who, const char *name, const submod_f
     traits.minimize_parts = NULL;
     traits.minors = NULL;
     traits.based = nbase > 0;
+    traits.join = join;
     return submodi_fn_new(name, n, &ops, &traits, m, fn);
 }
 

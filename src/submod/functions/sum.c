@@ -19,6 +19,7 @@
 #include "base/memory.h"
 #include "submod/functions/embed.h"
 #include "submod/functions/sum.h"
+#include "submod/inseparable.h"
 
 typedef struct term {
     submod_fn *fn;
@@ -266,6 +267,19 @@ static submod_status tied(const void *ctx, void *state, const int32_t *elements,
                           double *gains)
 {
     return add_up_block(ctx, state, elements, k, submodi_fn_tied, gains);
+}
+
+static submod_status join(const void *ctx, const submodi_ties *ties, int32_t *forest,
+                          submod_work *work)
+{
+    const sum *s = ctx;
+    submod_status status = SUBMOD_OK;
+    for (size_t i = 0; status == SUBMOD_OK && i < s->count; i++) {
+        if (s->terms[i].coefficient > 0) {
+            status = submodi_fn_join(s->terms[i].fn, ties, forest, work);
+        }
+    }
+    return status;
 }
 
 /* For a sum with one term: c F - z has the same minimisers as F - z / c. */
@@ -570,6 +584,7 @@ static submod_status new_sum(const char *who, const char *name, submod_fn *const
                          .destroy = destroy};
     bool by_parts = only && only->coefficient > 0 && only->fn->traits.minimize_parts;
     traits.minimize_parts = by_parts ? minimize_scaled_parts : NULL;
+    traits.join = join;
     traits.depth++;
     return submodi_fn_new(name, f[0]->n, &ops, &traits, s, fn);
 }
