@@ -19,11 +19,19 @@ typedef submod_status submodi_minimize_parts(const void *ctx, const int32_t *ord
                                              const int32_t *rank, const submodi_part *parts,
                                              size_t nparts, const double *z, uint8_t *in);
 
+/* The smallest and the largest minimiser of F - z (n flags each), and a base s of F - z that proves
+ * it: the minimum is the sum of min(s_i, 0), up to rounding. *size: the size of the terms that the
+ * value at a minimiser is a sum of. smallest, largest and s may be NULL. One solution serves all,
+ * where minimize would take two calls and give no base. */
+typedef submod_status submodi_minimum(const void *ctx, const double *z, uint8_t *smallest,
+                                      uint8_t *largest, double *s, double *size, submod_work *work);
+
 /* What is known about a function beyond its callbacks. */
 typedef struct submodi_traits {
     bool modular;     /* gains depend on the element alone: no order, no sort needed */
     bool cardinality; /* F(A) = h(|A|) + w(A), h concave; modular ones (h = 0) too */
     submodi_minimize_parts *minimize_parts; /* NULL: call minimize part by part */
+    submodi_minimum *minimum;               /* NULL: two calls of minimize, and a prox */
     size_t depth; /* 0, and for a combination one more than the deepest of its parts */
 } submodi_traits;
 

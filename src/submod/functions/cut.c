@@ -129,6 +129,19 @@ static void build_lists(submodi_cut *c, size_t m, const int32_t *tail, const int
     }
 }
 
+static double heaviest_vertex(const submodi_cut *c)
+{
+    double heaviest = 0;
+    for (size_t v = 0; v < c->n; v++) {
+        double sum = 0;
+        for (size_t j = c->start[v]; j < c->start[v + 1]; j++) {
+            sum += c->neighbours[j].out + c->neighbours[j].in;
+        }
+        heaviest = sum > heaviest ? sum : heaviest;
+    }
+    return heaviest;
+}
+
 submod_status submod_fn_cut(size_t n, size_t m, const int32_t *tail, const int32_t *head,
                             const double *weight, int directed, submod_fn **fn)
 {
@@ -153,6 +166,7 @@ submod_status submod_fn_cut(size_t n, size_t m, const int32_t *tail, const int32
         return submodi_nomem(who);
     }
     build_lists(c, m, tail, head, weight, directed);
+    c->heaviest = heaviest_vertex(c);
     submod_fn_ops ops = {.eval = eval,
                          .state_size = n,
                          .reset = reset,
@@ -160,6 +174,7 @@ submod_status submod_fn_cut(size_t n, size_t m, const int32_t *tail, const int32
                          .gain = gain,
                          .minimize = submodi_cut_minimize,
                          .destroy = destroy};
-    submodi_traits traits = {.minimize_parts = submodi_cut_minimize_parts};
+    submodi_traits traits = {.minimize_parts = submodi_cut_minimize_parts,
+                             .minimum = submodi_cut_minimum};
     return submodi_fn_new("cut", n, &ops, &traits, c, fn);
 }

@@ -182,6 +182,7 @@ static submod_status new_minor(const char *who, const char *name, const submod_f
     submodi_traits traits = f->traits;
     traits.depth++;
     traits.minimize_parts = NULL;
+    traits.minimum = NULL;
     return submodi_fn_new(name, n, &ops, &traits, m, fn);
 }
 
