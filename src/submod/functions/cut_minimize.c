@@ -13,8 +13,7 @@
  * because no arc carries more than its weight. What remains of the excess is z - t. So minus that
  * is a base of F - z, and its negative entries add up to the minimum.
  *
- * O(edges at the block) and the flow. If the block has no cycle, as on a chain, forest_flow.c finds
- * it in O(vertices).
+ * O(edges at the block) and the flow, which prune.c finds in O(edges) if there is no cycle.
  */
 #include <string.h>
 
@@ -30,14 +29,6 @@ static submod_status out_of_range(void)
     return submodi_fail(SUBMOD_ENUMERIC, "%s: the numbers at a vertex overflow", who);
 }
 
-static submod_status flow_status(submod_status status)
-{
-    if (status == SUBMOD_OK) {
-        return SUBMOD_OK;
-    }
-    return status == SUBMOD_ECANCELLED ? submodi_cancel(who) : submodi_nomem(who);
-}
-
 /* What is known of some excesses. */
 typedef struct sizes {
     double largest, sum;
@@ -47,6 +38,37 @@ static void count_in(sizes *s, double excess)
 {
     s->largest = fmax(s->largest, fabs(excess));
     s->sum += fabs(excess);
+}
+
+/* Lists of nodes. */
+typedef struct scratch {
+    int32_t *nodes; /* all of them, in their order */
+    int32_t *list;
+    uint32_t *degree;
+} scratch;
+
+static bool take_scratch(size_t nodes, scratch *s, submod_work *w)
+{
+    s->nodes = submodi_take(w, nodes, sizeof *s->nodes);
+    s->list = submodi_take(w, nodes, sizeof *s->list);
+    s->degree = submodi_take(w, nodes, sizeof *s->degree);
+    return s->nodes && s->list && s->degree;
+}
+
+static submod_status solve(submodi_network *net, const scratch *s, submod_work *w)
+{
+    submodi_ascending(s->nodes, net->nodes);
+    for (size_t v = 0; v < net->nodes; v++) {
+        s->degree[v] = (uint32_t)(net->first[v + 1] - net->first[v]);
+    }
+    if (submodi_prune(net, s->nodes, net->nodes, s->degree, s->list) == 0) {
+        return SUBMOD_OK;
+    }
+    submod_status status = submodi_max_flow(net, s->nodes, net->nodes, w);
+    if (status == SUBMOD_OK) {
+        return SUBMOD_OK;
+    }
+    return status == SUBMOD_ECANCELLED ? submodi_cancel(who) : submodi_nomem(who);
 }
 
 /* ---- parts of an order ---- */
@@ -65,9 +87,8 @@ typedef struct target {
     size_t *first;
     uint32_t *place; /* the arc of each entry of cut->neighbours */
     double *excess;
-    int32_t *nodes; /* all of them, in their order */
-    int32_t *list;
     uint8_t *reached;
+    scratch scratch;
 } target;
 
 static bool is_inside(submodi_part part, int32_t rank)
@@ -98,7 +119,6 @@ static void add_node(const source *s, submodi_part part, size_t i, target *t)
     }
     t->first[v + 1] = arc;
     t->excess[v] = excess;
-    t->nodes[v] = (int32_t)v;
 }
 
 /* Makes the nodes from `begin` on, a part, whole. */
@@ -133,11 +153,9 @@ static bool take_target(const source *s, const submodi_part *parts, size_t npart
     t->net.excess = submodi_take(w, nodes, sizeof *t->net.excess);
     t->place = submodi_take(w, s->cut->start[s->cut->n], sizeof *t->place);
     t->excess = submodi_take(w, nodes, sizeof *t->excess);
-    t->nodes = submodi_take(w, nodes, sizeof *t->nodes);
-    t->list = submodi_take(w, nodes, sizeof *t->list);
     t->reached = submodi_take(w, nodes, sizeof *t->reached);
-    return t->first && t->net.arcs && t->net.excess && t->place && t->excess && t->nodes &&
-           t->list && t->reached;
+    return take_scratch(nodes, &t->scratch, w) && t->first && t->net.arcs && t->net.excess &&
+           t->place && t->excess && t->reached;
 }
 
 /* One network of all parts, which no arc connects. */
@@ -167,13 +185,12 @@ static submod_status minimize_in(const source *s, const submodi_part *parts, siz
         return submodi_nomem(who);
     }
     submod_status status = build(s, parts, nparts, &t);
-    if (status == SUBMOD_OK && !submodi_forest_flow(&t.net, t.nodes, t.net.nodes, w)) {
-        status = flow_status(submodi_max_flow(&t.net, t.nodes, t.net.nodes, w));
-    }
+    status = status ? status : solve(&t.net, &t.scratch, w);
     if (status != SUBMOD_OK) {
         return status;
     }
-    submodi_reach(&t.net, t.nodes, t.net.nodes, largest, SUBMODI_FLOW_NOISE, t.reached, t.list);
+    submodi_reach(&t.net, t.scratch.nodes, t.net.nodes, largest, SUBMODI_FLOW_NOISE, t.reached,
+                  t.scratch.list);
     size_t v = 0;
     for (size_t j = 0; j < nparts; j++) {
         for (size_t i = parts[j].begin; i < parts[j].end; i++) {
@@ -258,21 +275,16 @@ submod_status submodi_cut_minimum(const void *ctx, const double *z, uint8_t *sma
     submod_work *w = submodi_scope_open(&scope, work);
     submodi_network net;
     submodi_scaling scaling = {0, 0};
-    int32_t *nodes = submodi_take(w, c->n, sizeof *nodes);
-    int32_t *list = submodi_take(w, c->n, sizeof *list);
-    submod_status status =
-        nodes && list ? whole_network(c, z, &net, &scaling, w) : submodi_nomem(who);
-    if (status == SUBMOD_OK) {
-        submodi_ascending(nodes, c->n);
-        status = submodi_forest_flow(&net, nodes, c->n, w)
-                     ? SUBMOD_OK
-                     : flow_status(submodi_max_flow(&net, nodes, c->n, w));
-    }
+    scratch lists;
+    submod_status status = take_scratch(c->n, &lists, w)
+                               ? whole_network(c, z, &net, &scaling, w)
+                               : submodi_nomem(who);
+    status = status ? status : solve(&net, &lists, w);
     if (status == SUBMOD_OK && smallest) {
-        submodi_reach(&net, nodes, c->n, false, SUBMODI_FLOW_NOISE, smallest, list);
+        submodi_reach(&net, lists.nodes, c->n, false, SUBMODI_FLOW_NOISE, smallest, lists.list);
     }
     if (status == SUBMOD_OK && largest) {
-        submodi_reach(&net, nodes, c->n, true, SUBMODI_FLOW_NOISE, largest, list);
+        submodi_reach(&net, lists.nodes, c->n, true, SUBMODI_FLOW_NOISE, largest, lists.list);
     }
     for (size_t v = 0; status == SUBMOD_OK && v < c->n; v++) {
         if (largest) {

@@ -35,10 +35,19 @@ typedef struct submodi_network {
 submod_status submodi_max_flow(submodi_network *net, const int32_t *nodes, size_t count,
                                submod_work *work);
 
-/* The same if those nodes and the arcs between them that have a capacity form a forest, in one
- * pass up and down. false: they do not, or memory ran out; then nothing has changed. */
-bool submodi_forest_flow(submodi_network *net, const int32_t *nodes, size_t count,
-                         submod_work *work);
+/* The two methods it consists of. The first gives up after a certain effort; *maximal says whether
+ * it came to its end before. */
+submod_status submodi_shortest_ways(submodi_network *net, const int32_t *nodes, size_t count,
+                                    uint64_t effort, bool *maximal, submod_work *work);
+submod_status submodi_push_relabel(submodi_network *net, const int32_t *nodes, size_t count,
+                                   submod_work *work);
+
+/* Solves the trees that hang on the rest of the network, or whole trees: nodes with one neighbour
+ * hand it what they have. degree[v]: to how many of the nodes v has arcs, parallel ones counted;
+ * overwritten. Returns how many nodes are left; if none is, the flow is maximal. list: room for
+ * count nodes. */
+size_t submodi_prune(submodi_network *net, const int32_t *nodes, size_t count, uint32_t *degree,
+                     int32_t *list);
 
 /* reached[v] = 1 for those of the nodes to which an excess > rounding can flow along residual
  * capacities > rounding, else 0; backwards: for those from which one can flow to an excess
