@@ -43,6 +43,8 @@ bool submodi_can_jaccard(const submod_fn *fn);
 submodi_prox_solve submodi_prox_jaccard;
 bool submodi_can_chain(const submod_fn *fn);
 submodi_prox_solve submodi_prox_chain;
+bool submodi_can_cut(const submod_fn *fn);
+submodi_prox_solve submodi_prox_cut;
 bool submodi_can_decompose(const submod_fn *fn);
 submodi_prox_solve submodi_prox_decompose;
 bool submodi_can_any(const submod_fn *fn);

@@ -368,8 +368,9 @@ START_TEST(extreme_weights)
     ck_assert_ok(submod_fn_minimize(fn, NULL, 0, block, 4, z, 0, in, NULL));
     ck_assert(in[0] && in[1] && in[2] && in[3]);
     memset(in, 7, sizeof in);
-    ck_assert_int_eq(submod_fn_minimize(fn, (int32_t[]){0, 2}, 2, (int32_t[]){1}, 1, z, 0, in, NULL),
-                     SUBMOD_ENUMERIC);
+    ck_assert_int_eq(
+        submod_fn_minimize(fn, (int32_t[]){0, 2}, 2, (int32_t[]){1}, 1, z, 0, in, NULL),
+        SUBMOD_ENUMERIC);
     ck_assert_int_eq(in[0], 7);
     submod_fn_free(fn);
 }

@@ -133,8 +133,8 @@ static submod_status minimum(const void *ctx, const double *z, uint8_t *smallest
     if (status == SUBMOD_OK && !submodi_all_finite(rest, s->fn->n)) {
         status = submodi_fail(SUBMOD_ENUMERIC, "%s: z - w overflows", who);
     }
-    status = status ? status
-                    : s->fn->traits.minimum(s->fn->ctx, rest, smallest, largest, base, size, w);
+    status =
+        status ? status : s->fn->traits.minimum(s->fn->ctx, rest, smallest, largest, base, size, w);
     submodi_scope_close(&scope);
     return status;
 }

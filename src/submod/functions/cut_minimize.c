@@ -110,9 +110,8 @@ static void add_node(const source *s, submodi_part part, size_t i, target *t)
         int32_t rank = s->rank[u->vertex];
         if (is_inside(part, rank)) {
             t->place[j] = (uint32_t)arc;
-            t->net.arcs[arc++] =
-                (submodi_arc){.head = (int32_t)(offset + (size_t)rank - part.begin),
-                              .opposite = (uint32_t)j};
+            t->net.arcs[arc++] = (submodi_arc){
+                .head = (int32_t)(offset + (size_t)rank - part.begin), .opposite = (uint32_t)j};
         } else {
             excess -= rank < 0 || (size_t)rank < part.begin ? -u->in : u->out;
         }
@@ -276,9 +275,8 @@ submod_status submodi_cut_minimum(const void *ctx, const double *z, uint8_t *sma
     submodi_network net;
     submodi_scaling scaling = {0, 0};
     scratch lists;
-    submod_status status = take_scratch(c->n, &lists, w)
-                               ? whole_network(c, z, &net, &scaling, w)
-                               : submodi_nomem(who);
+    submod_status status =
+        take_scratch(c->n, &lists, w) ? whole_network(c, z, &net, &scaling, w) : submodi_nomem(who);
     status = status ? status : solve(&net, &lists, w);
     if (status == SUBMOD_OK && smallest) {
         submodi_reach(&net, lists.nodes, c->n, false, SUBMODI_FLOW_NOISE, smallest, lists.list);

@@ -11,7 +11,7 @@
 #include "submod/functions/maxflow.h"
 
 /* Looks at each arc before push and relabel takes over: bench-cuts, all of its lines. */
-enum { LOOKS = 24 };
+enum { LOOKS = 6 };
 
 submod_status submodi_max_flow(submodi_network *net, const int32_t *nodes, size_t count,
                                submod_work *work)
@@ -21,8 +21,7 @@ submod_status submodi_max_flow(submodi_network *net, const int32_t *nodes, size_
         arcs += net->first[nodes[i] + 1] - net->first[nodes[i]];
     }
     bool maximal = false;
-    submod_status status =
-        submodi_shortest_ways(net, nodes, count, LOOKS * arcs, &maximal, work);
+    submod_status status = submodi_shortest_ways(net, nodes, count, LOOKS * arcs, &maximal, work);
     return status != SUBMOD_OK || maximal ? status : submodi_push_relabel(net, nodes, count, work);
 }
 

@@ -1,9 +1,13 @@
-/* Maximum flow by push and relabel (Goldberg and Tarjan). Nodes with something to give wait in a
- * queue; from time to time labels become exact distances (Cherkassky and Goldberg's global
- * relabelling).
+/* Maximum flow by push and relabel (Goldberg and Tarjan), from many nodes to few.
  *
- * Flow from many nodes joins on its way, which no search for single ways can do. So this is the
- * better method where much has to go far, and O(nodes^3) in the worst case.
+ * Nodes wait in a queue; from time to time labels become exact distances (Cherkassky and Goldberg's
+ * global relabelling) and the queue begins with the nodes that are farthest. So flows join on their
+ * way, which no search for single ways can do, and this is the better method where much has to go
+ * far. If fewer nodes give than take, the network is seen in a mirror: demands are pushed against
+ * the arcs. Towards few nodes the distances differ, and ways stay the same for long; towards nodes
+ * that are everywhere every way would be one step, again and again.
+ *
+ * O(nodes^3) in the worst case.
  */
 #include <string.h>
 
@@ -15,8 +19,10 @@ typedef struct preflow {
     submodi_network *net;
     const int32_t *nodes;
     size_t count;
+    bool mirrored;     /* all below is meant in the mirror */
     uint32_t *label;   /* a lower bound of the distance to a negative excess; FAR: no way there */
     uint32_t *current; /* arcs of the node before this one are of no use at its label */
+    int32_t *found;    /* nodes by distance, when labels became exact */
     int32_t *queue;    /* a ring: nodes whose excess may still reach one */
     uint8_t *queued;
     size_t front, length;
@@ -25,8 +31,27 @@ typedef struct preflow {
 
 static const uint32_t FAR = UINT32_MAX - 1;
 
-/* Sets the labels to distances, by breadth-first search backwards. */
-static void measure_distances(preflow *f)
+static inline int64_t excess_of(const preflow *f, int32_t v)
+{
+    return f->mirrored ? -f->net->excess[v] : f->net->excess[v];
+}
+
+/* The arc that takes flow to the head of arc a, or from there. */
+static inline submodi_arc *towards(const preflow *f, size_t a)
+{
+    submodi_arc *arc = &f->net->arcs[a];
+    return f->mirrored ? &f->net->arcs[arc->opposite] : arc;
+}
+
+static inline submodi_arc *from(const preflow *f, size_t a)
+{
+    submodi_arc *arc = &f->net->arcs[a];
+    return f->mirrored ? arc : &f->net->arcs[arc->opposite];
+}
+
+/* Sets the labels to distances, by breadth-first search backwards. Returns how many nodes have a
+ * way. */
+static size_t measure_distances(preflow *f)
 {
     submodi_network *net = f->net;
     size_t end = 0;
@@ -35,22 +60,23 @@ static void measure_distances(preflow *f)
         f->label[v] = FAR;
         f->current[v] = (uint32_t)net->first[v];
         f->queued[v] = 0;
-        if (net->excess[v] < 0) {
+        if (excess_of(f, v) < 0) {
             f->label[v] = 0;
-            f->queue[end++] = v;
+            f->found[end++] = v;
         }
     }
     for (size_t next = 0; next < end; next++) {
-        int32_t v = f->queue[next];
+        int32_t v = f->found[next];
         for (size_t a = net->first[v]; a < net->first[v + 1]; a++) {
             int32_t w = net->arcs[a].head;
-            if (f->label[w] == FAR && net->arcs[net->arcs[a].opposite].residual > 0) {
+            if (f->label[w] == FAR && from(f, a)->residual > 0) {
                 f->label[w] = f->label[v] + 1;
-                f->queue[end++] = w;
+                f->found[end++] = w;
             }
         }
         net->effort += net->first[v + 1] - net->first[v];
     }
+    return end;
 }
 
 static void enqueue(preflow *f, int32_t v)
@@ -74,13 +100,13 @@ static int32_t dequeue(preflow *f)
 /* Makes the labels exact and the queue anew. */
 static void start_over(preflow *f)
 {
-    measure_distances(f);
+    size_t found = measure_distances(f);
     f->front = 0;
     f->length = 0;
     f->effort = 0;
-    for (size_t i = 0; i < f->count; i++) {
-        if (f->net->excess[f->nodes[i]] > 0) {
-            enqueue(f, f->nodes[i]);
+    while (found-- > 0) {
+        if (excess_of(f, f->found[found]) > 0) {
+            enqueue(f, f->found[found]);
         }
     }
 }
@@ -89,20 +115,22 @@ static void start_over(preflow *f)
 static bool push_down(preflow *f, int32_t v)
 {
     submodi_network *net = f->net;
-    for (uint32_t a = f->current[v]; net->excess[v] > 0; a++) {
+    for (uint32_t a = f->current[v]; excess_of(f, v) > 0; a++) {
         f->current[v] = a;
         if (a == net->first[v + 1]) {
             return false;
         }
-        submodi_arc *arc = &net->arcs[a];
-        if (arc->residual > 0 && f->label[v] == f->label[arc->head] + 1) {
-            int64_t amount = net->excess[v] < arc->residual ? net->excess[v] : arc->residual;
-            net->excess[v] -= amount;
-            net->excess[arc->head] += amount;
+        int32_t w = net->arcs[a].head;
+        submodi_arc *arc = towards(f, a);
+        if (f->label[v] == f->label[w] + 1 && arc->residual > 0) {
+            int64_t most = excess_of(f, v);
+            int64_t amount = most < arc->residual ? most : arc->residual;
+            net->excess[v] -= f->mirrored ? -amount : amount;
+            net->excess[w] += f->mirrored ? -amount : amount;
             arc->residual -= amount;
             net->arcs[arc->opposite].residual += amount;
-            if (net->excess[arc->head] > 0) {
-                enqueue(f, arc->head);
+            if (excess_of(f, w) > 0) {
+                enqueue(f, w);
             }
         }
     }
@@ -117,7 +145,7 @@ static void relabel(preflow *f, int32_t v)
     f->label[v] = FAR;
     for (size_t a = net->first[v]; a < net->first[v + 1]; a++) {
         uint32_t below = f->label[net->arcs[a].head];
-        if (net->arcs[a].residual > 0 && below < lowest) {
+        if (below < lowest && towards(f, a)->residual > 0) {
             lowest = below;
             f->label[v] = below + 1;
         }
@@ -136,16 +164,22 @@ submod_status submodi_push_relabel(submodi_network *net, const int32_t *nodes, s
     preflow f = {.net = net, .nodes = nodes, .count = count};
     f.label = submodi_take(w, net->nodes, sizeof *f.label);
     f.current = submodi_take(w, net->nodes, sizeof *f.current);
+    f.found = submodi_take(w, count, sizeof *f.found);
     f.queue = submodi_take(w, count, sizeof *f.queue);
     f.queued = submodi_take(w, net->nodes, sizeof *f.queued);
-    if (!f.label || !f.current || !f.queue || !f.queued) {
+    if (!f.label || !f.current || !f.found || !f.queue || !f.queued) {
         submodi_scope_close(&scope);
         return SUBMOD_ENOMEM;
     }
     size_t arcs = 0;
+    size_t givers = 0;
+    size_t takers = 0;
     for (size_t i = 0; i < count; i++) {
+        givers += net->excess[nodes[i]] > 0;
+        takers += net->excess[nodes[i]] < 0;
         arcs += net->first[nodes[i] + 1] - net->first[nodes[i]];
     }
+    f.mirrored = givers < takers;
     memset(f.label, 0, net->nodes * sizeof *f.label); /* that of the other nodes is never used */
     start_over(&f);
     bool cancelled = submodi_cancelled();

@@ -31,10 +31,10 @@ enum { PATIENCE = 1 << 18 };
 
 typedef struct forests {
     submodi_network *net;
-    int32_t *level;       /* 1 at the roots; positive: GIVE, negative: TAKE, 0: in no forest */
-    uint32_t *parent;     /* the arc to it */
-    uint32_t *current;    /* no arc before this one leads to a parent at the present level */
-    uint8_t *listed;      /* flags: in which fronts the node is */
+    int32_t *level;        /* 1 at the roots; positive: GIVE, negative: TAKE, 0: in no forest */
+    uint32_t *parent;      /* the arc to it */
+    uint32_t *current;     /* no arc before this one leads to a parent at the present level */
+    uint8_t *listed;       /* flags: in which fronts the node is */
     int32_t *front[SIDES]; /* nodes of the highest level, and some that have left it */
     size_t length[SIDES];
     int32_t *next; /* the front of the next level, while one grows */

@@ -325,7 +325,8 @@ static submod_status new_sum(const char *who, const char *name, submod_fn *const
                          .destroy = destroy};
     bool by_parts = only && only->coefficient > 0 && only->fn->traits.minimize_parts;
     traits.minimize_parts = by_parts ? minimize_scaled_parts : NULL;
-    traits.minimum = only && only->coefficient > 0 && only->fn->traits.minimum ? minimum_scaled : NULL;
+    traits.minimum =
+        only && only->coefficient > 0 && only->fn->traits.minimum ? minimum_scaled : NULL;
     traits.depth++;
     return submodi_fn_new(name, f[0]->n, &ops, &traits, s, fn);
 }
