@@ -173,9 +173,9 @@ double submodi_cut_flow_sort(submodi_cut_flow *f, const submodi_flow_part *part,
     for (size_t i = fewer ? part->begin : front; i < (fewer ? front : part->end); i++) {
         int32_t v = f->order[i];
         for (size_t a = f->cut->start[v]; a < f->cut->start[v + 1]; a++) {
-            const submodi_neighbour *u = &f->cut->neighbours[a];
-            if (f->part[u->vertex] == part->id && in[u->vertex] != in[v]) {
-                weight += fewer ? u->out : u->in;
+            int32_t u = f->net.arcs[a].head;
+            if (in[u] != in[v] && f->part[u] == part->id) {
+                weight += fewer ? f->cut->neighbours[a].out : f->cut->neighbours[a].in;
             }
         }
     }
@@ -213,14 +213,14 @@ void submodi_cut_flow_split(submodi_cut_flow *f, const submodi_flow_part *part, 
     for (size_t i = moved->begin; i < moved->end; i++) {
         int32_t v = f->order[i];
         for (size_t a = f->cut->start[v]; a < f->cut->start[v + 1]; a++) {
-            const submodi_neighbour *u = &f->cut->neighbours[a];
-            if (f->part[u->vertex] != part->id) {
+            const submodi_arc *arc = &f->net.arcs[a];
+            if (f->part[arc->head] != part->id) {
                 continue;
             }
             if (fewer) {
                 close(f, part, v, a);
             } else {
-                close(f, part, u->vertex, u->opposite);
+                close(f, part, arc->head, arc->opposite);
             }
         }
     }
@@ -242,7 +242,7 @@ submodi_flow_part submodi_cut_flow_component(submodi_cut_flow *f, submodi_flow_p
     for (size_t i = component.begin; i < component.end; i++) {
         int32_t v = f->order[i];
         for (size_t a = f->cut->start[v]; a < f->cut->start[v + 1]; a++) {
-            int32_t u = f->cut->neighbours[a].vertex;
+            int32_t u = f->net.arcs[a].head;
             if (f->part[u] == part->id) {
                 f->part[u] = component.id;
                 put(f, (size_t)f->rank[u], f->order[component.end]);
