@@ -279,7 +279,8 @@ static submod_status make_maximal(levels *l, uint8_t kind, submod_work *w)
         l->nodes[nodes] = (int32_t)v;
         nodes += l->reached[v] == kind;
     }
-    submod_status status = nodes ? submodi_max_flow(&l->flow.net, l->nodes, nodes, w) : SUBMOD_OK;
+    submod_status status =
+        nodes ? submodi_max_flow(&l->flow.net, l->nodes, nodes, SUBMODI_LOOKS_AGAIN, w) : SUBMOD_OK;
     status = status == SUBMOD_ECANCELLED ? SUBMOD_CANCELLED : status;
     return status == SUBMOD_ENOMEM ? submodi_nomem(l->p->who) : status;
 }

@@ -333,9 +333,9 @@ START_TEST(forests)
         bool forest = submodi_prune(&net[0], nodes, n, degree, list) == 0;
         ck_assert_int_eq(forest, !(circle && pairs));
         if (!forest) { /* what was handed over does no harm */
-            ck_assert_ok(submodi_max_flow(&net[0], nodes, n, NULL));
+            ck_assert_ok(submodi_max_flow(&net[0], nodes, n, 1, NULL));
         }
-        ck_assert_ok(submodi_max_flow(&net[1], nodes, n, NULL));
+        ck_assert_ok(submodi_max_flow(&net[1], nodes, n, 1, NULL));
         for (int backwards = 0; backwards < 2; backwards++) {
             for (int i = 0; i < 2; i++) {
                 submodi_reach(&net[i], nodes, n, backwards, 0, reached[i], list);
@@ -451,7 +451,7 @@ START_TEST(methods_agree)
             if (method == 1 || method == 3) {
                 ck_assert_ok(submodi_push_relabel(&net, nodes, n, NULL));
             } else if (method == 2) {
-                ck_assert_ok(submodi_max_flow(&net, nodes, n, NULL));
+                ck_assert_ok(submodi_max_flow(&net, nodes, n, 1, NULL));
             }
             ck_assert(method || maximal);
             check_flow(&c.net, &net);
@@ -491,7 +491,7 @@ static double looks_at_genrmf(size_t a, size_t b, submod_rng *rng)
     submodi_ascending(nodes, g.n);
     net.excess[0] = 1 << 30;
     net.excess[g.n - 1] = -(1 << 30);
-    ck_assert_ok(submodi_max_flow(&net, nodes, g.n, NULL));
+    ck_assert_ok(submodi_max_flow(&net, nodes, g.n, SUBMODI_LOOKS_AGAIN, NULL));
     int64_t left = 0;
     for (size_t v = 0; v < g.n; v++) {
         left += net.excess[v] > 0 ? net.excess[v] : 0;

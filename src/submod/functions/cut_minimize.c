@@ -64,7 +64,7 @@ static submod_status solve(submodi_network *net, const scratch *s, submod_work *
     if (submodi_prune(net, s->nodes, net->nodes, s->degree, s->list) == 0) {
         return SUBMOD_OK;
     }
-    submod_status status = submodi_max_flow(net, s->nodes, net->nodes, w);
+    submod_status status = submodi_max_flow(net, s->nodes, net->nodes, SUBMODI_LOOKS_AT_FIRST, w);
     if (status == SUBMOD_OK) {
         return SUBMOD_OK;
     }

@@ -10,18 +10,15 @@
  */
 #include "submod/functions/maxflow.h"
 
-/* Looks at each arc before push and relabel takes over: bench-cuts, all of its lines. */
-enum { LOOKS = 6 };
-
 submod_status submodi_max_flow(submodi_network *net, const int32_t *nodes, size_t count,
-                               submod_work *work)
+                               uint64_t looks, submod_work *work)
 {
     uint64_t arcs = count;
     for (size_t i = 0; i < count; i++) {
         arcs += net->first[nodes[i] + 1] - net->first[nodes[i]];
     }
     bool maximal = false;
-    submod_status status = submodi_shortest_ways(net, nodes, count, LOOKS * arcs, &maximal, work);
+    submod_status status = submodi_shortest_ways(net, nodes, count, looks * arcs, &maximal, work);
     return status != SUBMOD_OK || maximal ? status : submodi_push_relabel(net, nodes, count, work);
 }
 
