@@ -272,9 +272,9 @@ submod_status submodi_cut_minimum(const void *ctx, const double *z, uint8_t *sma
     const submodi_cut *c = ctx;
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
-    submodi_network net;
+    submodi_network net = {.nodes = c->n};
     submodi_scaling scaling = {0, 0};
-    scratch lists;
+    scratch lists = {NULL, NULL, NULL};
     submod_status status =
         take_scratch(c->n, &lists, w) ? whole_network(c, z, &net, &scaling, w) : submodi_nomem(who);
     status = status ? status : solve(&net, &lists, w);
