@@ -61,8 +61,9 @@ static double *make_image(size_t side, submod_rng *rng)
     }
     double *image = allocate(side * side, sizeof *image);
     for (size_t i = 0; i < side * side; i++) {
-        double x = ((double)(i % side) + 0.5) / (double)side;
-        double y = ((double)(i / side) + 0.5) / (double)side;
+        size_t row = i / side;
+        double x = (double)(i % side) / (double)side;
+        double y = (double)row / (double)side;
         image[i] = 1.2 * object(x, y) - 0.6 + submod_rng_normal(rng);
         for (int k = 0; k < WAVES; k++) {
             image[i] += 0.2 * sin(wave[k][0] * x + wave[k][1] * y + wave[k][2]);
@@ -80,8 +81,9 @@ typedef struct grid {
 
 static void add_edge(grid *g, size_t side, size_t i, size_t j, double weight, int contrast)
 {
-    double a = object((double)(i % side) / (double)side, (double)(i / side) / (double)side);
-    double b = object((double)(j % side) / (double)side, (double)(j / side) / (double)side);
+    size_t row[2] = {i / side, j / side};
+    double a = object((double)(i % side) / (double)side, (double)row[0] / (double)side);
+    double b = object((double)(j % side) / (double)side, (double)row[1] / (double)side);
     g->tail[g->m] = (int32_t)i;
     g->head[g->m] = (int32_t)j;
     g->weight[g->m++] = weight * (contrast ? exp(-4 * (a - b) * (a - b)) : 1);

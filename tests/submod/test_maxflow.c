@@ -363,15 +363,11 @@ static copy make_network(size_t n, size_t pairs, int64_t capacity, int64_t most,
     c.net.arcs = malloc(2 * pairs * sizeof *c.net.arcs);
     c.net.excess = malloc(n * sizeof *c.net.excess);
     ck_assert(end && place && c.first && c.net.arcs && c.net.excess);
-    for (size_t i = 0; i < 2 * pairs; i++) {
-        end[i / 2][i % 2] = (int32_t)submod_rng_below(rng, n);
-        if (i % 2 && end[i / 2][0] == end[i / 2][1]) {
-            end[i / 2][1] = (end[i / 2][0] + 1) % (int32_t)n;
-        }
-        c.first[end[i / 2][i % 2] + 1] += i % 2 ? 1 : 0;
-    }
-    for (size_t i = 0; i < pairs; i++) {
+    for (size_t i = 0; i < pairs; i++) { /* no loops */
+        end[i][0] = (int32_t)submod_rng_below(rng, n);
+        end[i][1] = (end[i][0] + 1 + (int32_t)submod_rng_below(rng, n - 1)) % (int32_t)n;
         c.first[end[i][0] + 1]++;
+        c.first[end[i][1] + 1]++;
     }
     for (size_t v = 0; v < n; v++) {
         c.first[v + 1] += c.first[v];

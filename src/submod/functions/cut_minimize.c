@@ -241,7 +241,7 @@ submod_status submodi_cut_minimize(const void *ctx, const int32_t *base, size_t 
 
 /* ---- all vertices: extremes and base from one flow ---- */
 
-/* The network of all vertices, with the excess z. */
+/* Completes the network of all vertices, with the excess z. */
 static submod_status whole_network(const submodi_cut *c, const double *z, submodi_network *net,
                                    submodi_scaling *scaling, submod_work *w)
 {
@@ -253,7 +253,6 @@ static submod_status whole_network(const submodi_cut *c, const double *z, submod
         return out_of_range();
     }
     *scaling = submodi_scaling_for(of.largest, of.sum, c->heaviest);
-    *net = (submodi_network){.nodes = c->n, .first = c->start};
     net->arcs = submodi_take(w, c->start[c->n], sizeof *net->arcs);
     net->excess = submodi_take(w, c->n, sizeof *net->excess);
     if (!net->arcs || !net->excess) {
@@ -272,7 +271,7 @@ submod_status submodi_cut_minimum(const void *ctx, const double *z, uint8_t *sma
     const submodi_cut *c = ctx;
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
-    submodi_network net = {.nodes = c->n};
+    submodi_network net = {.nodes = c->n, .first = c->start};
     submodi_scaling scaling = {0, 0};
     scratch lists = {NULL, NULL, NULL};
     submod_status status =
