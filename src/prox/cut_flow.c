@@ -42,7 +42,7 @@ bool submodi_cut_flow_start(submodi_cut_flow *f, const submodi_cut *cut, submodi
         return false;
     }
     /* Nothing can flow, until the first aim chooses a scaling. */
-    *all = (submodi_flow_part){.end = n, .scaling = {0, 1}, .used = INFINITY};
+    *all = (submodi_flow_part){.end = n, .scaling = {0, 1, 1}, .used = INFINITY};
     f->parts = 1;
     submodi_cut_arcs(cut, &all->scaling, arcs);
     submodi_ascending(f->order, n);

@@ -57,9 +57,8 @@ static submod_status evaluate(search *f, const uint8_t *set, double *value, doub
 {
     size_t k = 0;
     for (size_t i = 0; i < f->n; i++) {
-        if (set[i]) {
-            f->list[k++] = (int32_t)i;
-        }
+        f->list[k] = (int32_t)i;
+        k += set[i];
     }
     submod_status status = submodi_fn_eval(f->fn, f->list, 0, empty);
     return status ? status : submodi_fn_eval(f->fn, f->list, k, value);

@@ -476,7 +476,7 @@ static double looks_at_genrmf(size_t a, size_t b, submod_rng *rng)
     submod_fn *fn = NULL;
     ck_assert_ok(submod_fn_cut(g.n, g.m, g.tail, g.head, g.weight, 1, &fn));
     const submodi_cut *cut = fn->ctx;
-    submodi_scaling one = {.limit = 1e9, .root = 1};
+    submodi_scaling one = {.limit = 1e9, .root = 1, .inverse = 1};
     submodi_network net = {.nodes = g.n, .first = cut->start};
     size_t arcs = cut->start[g.n];
     int32_t *nodes = malloc(g.n * sizeof *nodes);

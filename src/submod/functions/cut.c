@@ -55,9 +55,12 @@ static submod_status eval(const void *ctx, const int32_t *set, size_t k, double 
     }
     double sum = 0;
     for (size_t i = 0; i < k; i++) {
+        double at_vertex = 0;
         for (size_t j = c->start[set[i]]; j < c->start[set[i] + 1]; j++) {
-            sum += in[c->neighbours[j].vertex] ? 0 : c->neighbours[j].out;
+            /* a product, not a branch that nobody can predict */
+            at_vertex += (double)(1 - in[c->neighbours[j].vertex]) * c->neighbours[j].out;
         }
+        sum += at_vertex;
     }
     *value = sum;
     submodi_free(in);

@@ -272,7 +272,7 @@ submod_status submodi_cut_minimum(const void *ctx, const double *z, uint8_t *sma
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     submodi_network net = {.nodes = c->n, .first = c->start};
-    submodi_scaling scaling = {0, 0};
+    submodi_scaling scaling = {0, 1, 1};
     scratch lists = {NULL, NULL, NULL};
     submod_status status =
         take_scratch(c->n, &lists, w) ? whole_network(c, z, &net, &scaling, w) : submodi_nomem(who);

@@ -13,7 +13,7 @@ submodi_scaling submodi_scaling_for(double largest, double sum, double heaviest)
     int exponent;
     frexp(largest + fmin(sum, heaviest), &exponent);
     double root = ldexp(1, (int)floor((SUBMODI_FLOW_BITS - exponent) / 2.0));
-    return (submodi_scaling){.limit = sum, .root = root};
+    return (submodi_scaling){.limit = sum, .root = root, .inverse = 1 / root};
 }
 
 void submodi_cut_arcs(const submodi_cut *cut, const submodi_scaling *scaling, submodi_arc *arcs)

@@ -10,8 +10,9 @@
 /* How numbers become whole. Differences of up to 2^-48 of the largest number may be ties that were
  * rounded. */
 typedef struct submodi_scaling {
-    double limit; /* larger weights count as this: no flow ever needs more */
-    double root;  /* its square is the factor, a power of two that may be out of range */
+    double limit;   /* larger weights count as this: no flow ever needs more */
+    double root;    /* its square is the factor, a power of two that may be out of range */
+    double inverse; /* 1 / root, exactly */
 } submodi_scaling;
 
 enum { SUBMODI_FLOW_BITS = 60, SUBMODI_FLOW_NOISE = 1 << 12 };
@@ -34,7 +35,7 @@ static inline int64_t submodi_capacity(const submodi_scaling *scaling, double we
 /* The number that a whole number stands for. */
 static inline double submodi_amount(const submodi_scaling *scaling, int64_t whole)
 {
-    return (double)whole / scaling->root / scaling->root;
+    return (double)whole * scaling->inverse * scaling->inverse;
 }
 
 /* Writes the arcs of all vertices with their capacities: start[n] of them, in the order of the
