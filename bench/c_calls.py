@@ -79,3 +79,12 @@ class Library:
         inputs = {"fn": function._handle, "x": x, "lam": lam}
         self._library.call("prox", **inputs, u=u, settings=settings, info=info, work=work)
         return u, info
+
+    def minimize(self, function, base, work):
+        """(in, info) of the smallest minimiser; without a base info is None."""
+        info = self._bindings.SfmInfo() if base else None
+        s = np.empty(function.n) if base else None
+        smallest = np.empty(function.n, np.uint8)
+        outputs = {"smallest": smallest, "largest": None, "s": s, "info": info}
+        self._library.call("sfm", fn=function._handle, **outputs, settings=None, work=work)
+        return smallest, info

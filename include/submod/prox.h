@@ -11,9 +11,8 @@
  * gap primal - dual bounds the error:  |u - u*|^2 <= 2 gap / lambda.
  *
  * certificate.h checks such results without trusting the solver. That s is a base is what the
- * methods promise and nothing here checks: for cuts, flows below 2^-48 of the largest capacity
- * count as none, so where weights / lambda exceed the spread of x by 10^12 the decomposition may
- * return a pair whose gap looks better than it is. */
+ * methods promise and nothing here checks. For cuts s is a flow within the weights, a base up to
+ * rounding however large they are. */
 #ifndef SUBMOD_PROX_H
 #define SUBMOD_PROX_H
 

@@ -70,7 +70,8 @@ typedef struct submod_sfm_info {
  * the worst case, when limits end it early, they are just good sets. Values that differ by rounding
  * only count as equal.
  *
- * The minimize slot and the exhaustive search get their base from submod_prox.
+ * Cuts, also scaled or with a modular part, have their base from the flow that minimises them.
+ * Other functions with a minimize slot and the exhaustive search get it from submod_prox.
  *
  * SUBMOD_MAXITER, SUBMOD_TIMELIMIT, SUBMOD_INACCURATE, SUBMOD_CANCELLED: usable, info->gap tells
  * how good. SUBMOD_ECANCELLED: cancelled before there was a set, by any method but min-norm and

@@ -31,6 +31,7 @@ static const method methods[] = {
     {SUBMOD_PROX_JACCARD, "Jaccard", submodi_can_jaccard, submodi_prox_jaccard},
     {SUBMOD_PROX_CHAIN, "chain", submodi_can_chain, submodi_prox_chain},
     {SUBMOD_PROX_CHAINS, "chains", submodi_can_chains, submodi_prox_chains},
+    {SUBMOD_PROX_DECOMPOSITION, "decomposition", submodi_can_cut, submodi_prox_cut},
     {SUBMOD_PROX_DECOMPOSITION, "decomposition", submodi_can_decompose, submodi_prox_decompose},
     {SUBMOD_PROX_MIN_NORM, "Fujishige-Wolfe", submodi_can_any, submodi_prox_min_norm},
     {SUBMOD_PROX_FRANK_WOLFE, "Frank-Wolfe", submodi_can_any, submodi_prox_frank_wolfe},

@@ -34,6 +34,7 @@ typedef struct search {
     const submod_sfm_settings *settings;
     size_t n;
     bool extremes;          /* whether they are asked for */
+    bool largest;           /* whether that one is */
     uint8_t *set[EXTREMES]; /* n flags each */
     uint8_t *best;          /* min-norm: the best set seen */
     double *s;              /* the base */
@@ -56,9 +57,8 @@ static submod_status evaluate(search *f, const uint8_t *set, double *value, doub
 {
     size_t k = 0;
     for (size_t i = 0; i < f->n; i++) {
-        if (set[i]) {
-            f->list[k++] = (int32_t)i;
-        }
+        f->list[k] = (int32_t)i;
+        k += set[i];
     }
     submod_status status = submodi_fn_eval(f->fn, f->list, 0, empty);
     return status ? status : submodi_fn_eval(f->fn, f->list, k, value);
@@ -330,6 +330,16 @@ static submod_status extremes_from_base(search *f)
     return SUBMOD_OK;
 }
 
+/* Both minimisers and the base in one go. */
+static submod_status by_minimum(search *f, bool with_base)
+{
+    memset(f->gains, 0, f->n * sizeof *f->gains);
+    f->info->oracle_calls++;
+    return f->fn->traits.minimum(f->fn->ctx, f->gains, f->set[SMALLEST],
+                                 f->largest ? f->set[LARGEST] : NULL, with_base ? f->s : NULL,
+                                 &f->scale, f->work);
+}
+
 static submod_status by_minimizer(search *f)
 {
     submodi_ascending(f->list, f->n);
@@ -436,6 +446,10 @@ static submod_status judge(search *f, submod_status outcome)
 static submod_status solve(search *f, bool with_base)
 {
     submod_status outcome = SUBMOD_OK;
+    if (f->info->method == SUBMOD_SFM_MINIMIZER && f->fn->traits.minimum) {
+        outcome = by_minimum(f, with_base);
+        return outcome == SUBMOD_OK && with_base ? judge(f, outcome) : outcome;
+    }
     switch (f->info->method) {
     case SUBMOD_SFM_MINIMIZER: outcome = by_minimizer(f); break;
     case SUBMOD_SFM_EXHAUSTIVE: outcome = by_all_subsets(f); break;
@@ -474,6 +488,7 @@ submod_status submod_sfm(const submod_fn *fn, uint8_t *smallest, uint8_t *larges
     }
     search f = {.fn = fn, .settings = &chosen, .n = fn->n, .info = &found};
     f.extremes = smallest || largest;
+    f.largest = largest != NULL;
     submodi_scope scope;
     f.work = submodi_scope_open(&scope, work);
     status = allocate(&f) ? solve(&f, s || info) : submodi_nomem(who);

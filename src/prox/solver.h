@@ -67,6 +67,8 @@ bool submodi_sum_is_easier(const submod_fn *fn);
 submodi_prox_solve submodi_prox_sum;
 bool submodi_can_chains(const submod_fn *fn);
 submodi_prox_solve submodi_prox_chains;
+bool submodi_can_cut(const submod_fn *fn);
+submodi_prox_solve submodi_prox_cut;
 bool submodi_can_decompose(const submod_fn *fn);
 submodi_prox_solve submodi_prox_decompose;
 bool submodi_can_any(const submod_fn *fn);

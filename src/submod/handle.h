@@ -42,6 +42,13 @@ typedef struct submodi_ties {
 typedef submod_status submodi_join(const void *ctx, const submodi_ties *ties, int32_t *forest,
                                    submod_work *work);
 
+/* The smallest and the largest minimiser of F - z (n flags each), and a base s of F - z that proves
+ * it: the minimum is the sum of min(s_i, 0), up to rounding. *size: the size of the terms that the
+ * value at a minimiser is a sum of. smallest, largest and s may be NULL. One solution serves all,
+ * where minimize would take two calls and give no base. */
+typedef submod_status submodi_minimum(const void *ctx, const double *z, uint8_t *smallest,
+                                      uint8_t *largest, double *s, double *size, submod_work *work);
+
 /* What is known about a function beyond its callbacks. */
 typedef struct submodi_traits {
     bool modular;     /* gains depend on the element alone: no order, no sort needed */
@@ -50,9 +57,10 @@ typedef struct submodi_traits {
     /* Minors of the same kind, that cost what their own elements cost. NULL: submodi_fn_minor,
      * whose chains cost what those of F cost after base. */
     submodi_make_minors *minors;
-    bool based;   /* reset pushes elements: a copy of the state is cheaper */
-    submodi_join *join;                     /* NULL: levels are whole, unless F is modular there */
-    size_t depth; /* 0, and for a combination one more than the deepest of its parts */
+    bool based;               /* reset pushes elements: a copy of the state is cheaper */
+    submodi_join *join;       /* NULL: levels are whole, unless F is modular there */
+    submodi_minimum *minimum; /* NULL: two calls of minimize, and a prox */
+    size_t depth;             /* 0, and for a combination one more than the deepest of its parts */
 } submodi_traits;
 
 struct submod_fn {

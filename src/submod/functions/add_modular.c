@@ -147,6 +147,27 @@ static submod_status minors(const void *ctx, const int32_t *order, const submodi
     return status;
 }
 
+static submod_status minimum(const void *ctx, const double *z, uint8_t *smallest, uint8_t *largest,
+                             double *base, double *size, submod_work *work)
+{
+    static const char who[] = "minimum of a function plus a modular one";
+    const shifted *s = ctx;
+    submodi_scope scope;
+    submod_work *w = submodi_scope_open(&scope, work);
+    double *rest = submodi_take(w, s->fn->n, sizeof *rest);
+    submod_status status = rest ? SUBMOD_OK : submodi_nomem(who);
+    for (size_t i = 0; rest && i < s->fn->n; i++) {
+        rest[i] = z[i] - s->w[i];
+    }
+    if (status == SUBMOD_OK && !submodi_all_finite(rest, s->fn->n)) {
+        status = submodi_fail(SUBMOD_ENUMERIC, "%s: z - w overflows", who);
+    }
+    status =
+        status ? status : s->fn->traits.minimum(s->fn->ctx, rest, smallest, largest, base, size, w);
+    submodi_scope_close(&scope);
+    return status;
+}
+
 static submod_status join(const void *ctx, const submodi_ties *ties, int32_t *forest,
                           submod_work *work)
 {
@@ -212,5 +233,6 @@ submod_status submod_fn_add_modular(const submod_fn *f, const double *w, submod_
     traits.join = join;
     traits.minimize_parts = traits.minimize_parts ? minimize_parts : NULL;
     traits.minors = traits.minors ? minors : NULL;
+    traits.minimum = traits.minimum ? minimum : NULL;
     return submodi_fn_new("add_modular", f->n, &ops, &traits, s, fn);
 }

@@ -56,9 +56,12 @@ static submod_status eval(const void *ctx, const int32_t *set, size_t k, double 
     }
     double sum = 0;
     for (size_t i = 0; i < k; i++) {
+        double at_vertex = 0;
         for (size_t j = c->start[set[i]]; j < c->start[set[i] + 1]; j++) {
-            sum += in[c->neighbours[j].vertex] ? 0 : c->neighbours[j].out;
+            /* a product, not a branch that nobody can predict */
+            at_vertex += (double)(1 - in[c->neighbours[j].vertex]) * c->neighbours[j].out;
         }
+        sum += at_vertex;
     }
     *value = sum;
     submodi_free(in);
@@ -150,6 +153,19 @@ static void build_lists(submodi_cut *c, const submodi_cut_edges *edges)
     }
 }
 
+static double heaviest_vertex(const submodi_cut *c)
+{
+    double heaviest = 0;
+    for (size_t v = 0; v < c->n; v++) {
+        double sum = 0;
+        for (size_t j = c->start[v]; j < c->start[v + 1]; j++) {
+            sum += c->neighbours[j].out + c->neighbours[j].in;
+        }
+        heaviest = sum > heaviest ? sum : heaviest;
+    }
+    return heaviest;
+}
+
 submod_status submodi_cut_new(const char *who, size_t n, const submodi_cut_edges *edges,
                               submod_fn **fn)
 {
@@ -162,6 +178,7 @@ submod_status submodi_cut_new(const char *who, size_t n, const submodi_cut_edges
         destroy(c);
         return submodi_nomem(who);
     }
+    c->heaviest = heaviest_vertex(c);
     submod_fn_ops ops = {.eval = eval,
                          .state_size = n,
                          .reset = reset,
@@ -169,7 +186,8 @@ submod_status submodi_cut_new(const char *who, size_t n, const submodi_cut_edges
                          .gain = gain,
                          .minimize = submodi_cut_minimize,
                          .destroy = destroy};
-    submodi_traits traits = {.minimize_parts = submodi_cut_minimize_parts, .join = join};
+    submodi_traits traits = {
+        .minimize_parts = submodi_cut_minimize_parts, .join = join, .minimum = submodi_cut_minimum};
     return submodi_fn_new("cut", n, &ops, &traits, c, fn);
 }
 

@@ -22,8 +22,9 @@ typedef struct submodi_paths {
 typedef struct submodi_cut {
     size_t n;
     size_t *start;                 /* n + 1, and one more while the lists are built */
-    submodi_neighbour *neighbours; /* start[n] of them, at most 2^32 - 1 */
+    submodi_neighbour *neighbours; /* start[n] of them, at most 2^32 - 2 */
     submodi_paths *paths;          /* NULL: some vertex has a third edge, or there is a circle */
+    double heaviest;               /* the most that all weights at a vertex add up to */
 } submodi_cut;
 
 /* Fills c->paths. false: memory ran out. */
@@ -54,11 +55,12 @@ typedef struct submodi_cut_piece {
 submod_status submodi_cut_merge(const char *who, size_t n, const submodi_cut_piece *pieces,
                                 size_t count, submod_fn **fn);
 
-/* minimize and minimize_parts by maximum flow; ctx is a submodi_cut. */
+/* minimize, minimize_parts and minimum by maximum flow; ctx is a submodi_cut. */
 submod_status submodi_cut_minimize(const void *ctx, const int32_t *base, size_t nbase,
                                    const int32_t *block, size_t nblock, const double *z,
                                    int largest, uint8_t *in);
 submodi_minimize_parts submodi_cut_minimize_parts;
+submodi_minimum submodi_cut_minimum;
 
 /* The graph of fn if it is a cut function itself, else NULL. */
 static inline const submodi_cut *submodi_cut_inside(const submod_fn *fn)

@@ -195,6 +195,7 @@ static submod_status new_minor(const char *who, const char *name, const submod_f
     traits.minors = NULL;
     traits.based = nbase > 0;
     traits.join = join;
+    traits.minimum = NULL;
     return submodi_fn_new(name, n, &ops, &traits, m, fn);
 }
 

@@ -333,6 +333,32 @@ static submod_status minimize_scaled_parts(const void *ctx, const int32_t *order
     return status;
 }
 
+/* A base of F - z / c, times c, is one of c F - z. */
+static submod_status minimum_scaled(const void *ctx, const double *z, uint8_t *smallest,
+                                    uint8_t *largest, double *base, double *size, submod_work *work)
+{
+    static const char who[] = "minimum of a scaled function";
+    const term *t = &((const sum *)ctx)->terms[0];
+    submodi_scope scope;
+    submod_work *w = submodi_scope_open(&scope, work);
+    double *scaled = submodi_take(w, t->fn->n, sizeof *scaled);
+    submod_status status = scaled ? SUBMOD_OK : submodi_nomem(who);
+    for (size_t i = 0; scaled && i < t->fn->n; i++) {
+        scaled[i] = z[i] / t->coefficient;
+    }
+    if (status == SUBMOD_OK && !submodi_all_finite(scaled, t->fn->n)) {
+        status = submodi_fail(SUBMOD_ENUMERIC, "%s: z / c overflows", who);
+    }
+    status = status ? status
+                    : t->fn->traits.minimum(t->fn->ctx, scaled, smallest, largest, base, size, w);
+    for (size_t i = 0; status == SUBMOD_OK && base && i < t->fn->n; i++) {
+        base[i] *= t->coefficient;
+    }
+    *size *= t->coefficient;
+    submodi_scope_close(&scope);
+    return status;
+}
+
 static submod_status require_terms(const char *who, submod_fn *const *f, const double *coefficient,
                                    size_t count)
 {
@@ -585,6 +611,8 @@ static submod_status new_sum(const char *who, const char *name, submod_fn *const
     bool by_parts = only && only->coefficient > 0 && only->fn->traits.minimize_parts;
     traits.minimize_parts = by_parts ? minimize_scaled_parts : NULL;
     traits.join = join;
+    traits.minimum =
+        only && only->coefficient > 0 && only->fn->traits.minimum ? minimum_scaled : NULL;
     traits.depth++;
     return submodi_fn_new(name, f[0]->n, &ops, &traits, s, fn);
 }
