@@ -146,7 +146,10 @@ START_TEST(level_sets_are_minimisers)
             double x[N], u[N], lambda = lambdas[repeat % LAMBDAS], alpha[ALPHAS];
             uint8_t smallest[ALPHAS * N], largest[ALPHAS * N];
             random_vector(&rng, x, N, repeat % 2);
-            ck_assert_int_ge(submod_prox(fn, x, lambda, u, NULL, NULL, NULL, NULL), 0);
+            submod_prox_info info;
+            ck_assert_int_ge(submod_prox(fn, x, lambda, u, NULL, NULL, &info, NULL), 0);
+            /* Cyclic projections stop near u: their sets enclose all minimisers. */
+            bool near = info.method == SUBMOD_PROX_SUM;
             for (size_t k = 0; k < ALPHAS; k++) { /* levels themselves, and between them */
                 alpha[k] = k % 2 ? u[k] : u[k] + submod_rng_normal(&rng);
             }
@@ -157,10 +160,13 @@ START_TEST(level_sets_are_minimisers)
                 uint32_t first, last;
                 minimisers(F, N, x, lambda, alpha[k], &first, &last);
                 for (size_t e = 0; e < N; e++) {
-                    ck_assert_msg(smallest[k * N + e] == (first >> e & 1) &&
-                                      largest[k * N + e] == (last >> e & 1),
-                                  "%s, alpha %g, u[%zu] = %g: %d %d", families[i].name, alpha[k], e,
-                                  u[e], smallest[k * N + e], largest[k * N + e]);
+                    uint8_t in_all = first >> e & 1;
+                    uint8_t in_some = last >> e & 1;
+                    ck_assert_msg(
+                        near ? smallest[k * N + e] <= in_all && largest[k * N + e] >= in_some
+                             : smallest[k * N + e] == in_all && largest[k * N + e] == in_some,
+                        "%s, alpha %g, u[%zu] = %g: %d %d", families[i].name, alpha[k], e, u[e],
+                        smallest[k * N + e], largest[k * N + e]);
                 }
                 different += first != last;
             }
