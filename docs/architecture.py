@@ -32,20 +32,27 @@ class Place(NamedTuple):
 
 ROOMS = {
     "optim": Place(0, 1, ["step rules, schedules,", "FISTA, bundle method"]),
-    "prox/jaccard": Place(1, 0, ["the Jaccard prox:", "pixels, points, histograms"]),
-    "prox": Place(1, 1, ["one entry, a table of methods,", "gaps, minimisation"]),
-    "prox/wolfe": Place(1, 2, ["minimum-norm points:", "for any function"]),
-    "gpu": Place(1, 3, ["the losses and the", "Jaccard prox on CUDA"]),
-    "submod/functions": Place(2, 0, ["Jaccard, cut, coverage, ..,", "sums and minors"]),
-    "submod/losses": Place(2, 1, ["Lovász losses by two engines,", "baselines, dataset"]),
-    "submod/metrics": Place(2, 2, ["confusion counts,", "IoU, equibatch"]),
-    "submod": Place(3, 0, ["the handle of a set function,", "Lovász extension, checker"]),
-    "submod/tensors": Place(3, 1, ["views of labels", "and scores"]),
+    "prox/sums": Place(1, 1, ["sums by their parts:", "folding, projections in turn"]),
+    "prox/jaccard": Place(2, 0, ["the Jaccard prox:", "pixels, points, histograms"]),
+    "prox": Place(2, 1, ["one entry, a table of methods,", "gaps, minimisation"]),
+    "prox/wolfe": Place(2, 2, ["minimum-norm points:", "for any function"]),
+    "gpu": Place(2, 3, ["the losses and the", "Jaccard prox on CUDA"]),
+    "submod/functions": Place(3, 0, ["Jaccard, cut, coverage, ..,", "sums and minors"]),
+    "submod/losses": Place(3, 1, ["Lovász losses by two engines,", "baselines, dataset"]),
+    "submod/metrics": Place(3, 2, ["confusion counts,", "IoU, equibatch"]),
+    "submod": Place(4, 0, ["the handle of a set function,", "Lovász extension, checker"]),
+    "submod/tensors": Place(4, 1, ["views of labels", "and scores"]),
     "base": Place(
-        4, 0, ["errors, memory, threads, cancelling, instruction sets, sorting, random numbers"]
+        5, 0, ["errors, memory, threads, cancelling, instruction sets, sorting, random numbers"]
     ),
 }
-LAYERS = {"optim": (0, 0, 2), "prox": (1, 0, 2), "submod": (2, 0, 2), "gpu": (1, 3, 3)}
+# First and last row, first and last column.
+LAYERS = {
+    "optim": (0, 0, 0, 2),
+    "prox": (1, 2, 0, 2),
+    "submod": (3, 4, 0, 2),
+    "gpu": (2, 2, 3, 3),
+}
 
 LEGEND = [
     "An arrow: some file of this room",
@@ -62,7 +69,7 @@ LEGEND = [
 ]
 
 # Pixels.
-WIDTH, GAP, LEFT, TOP = 250, 42, 20, 56
+WIDTH, GAP, LEFT, TOP = 250, 70, 20, 56
 HEIGHT, ROW = 112, 184
 PALETTE = {
     "optim": "#fdf0d5",
@@ -114,8 +121,8 @@ def box(room: str, headers: list[str]) -> list[str]:
 
 
 def layer(name: str) -> str:
-    row, first, last = LAYERS[name]
-    rows = 2 if name == "submod" else 1
+    row, last_row, first, last = LAYERS[name]
+    rows = last_row - row + 1
     x = LEFT + first * (WIDTH + GAP)
     y = TOP + row * ROW - 36
     width = (last - first) * (WIDTH + GAP) + WIDTH + 40
@@ -168,8 +175,8 @@ def downward(a: str, b: str, xa: float, xb: float, shift: float) -> str:
     points = [start, end]
     if ROOMS[b].row - ROOMS[a].row > 1:
         x = LEFT + 20 + (via(a, b) + 0.5) * (WIDTH + GAP) - GAP / 2 + shift
-        between = TOP + (ROOMS[a].row + 1) * ROW
-        points = [start, (x, between - 6), (x, between + HEIGHT + 6), end]
+        first, last = TOP + (ROOMS[a].row + 1) * ROW, TOP + (ROOMS[b].row - 1) * ROW
+        points = [start, (x, first - 6), (x, last + HEIGHT + 6), end]
     return f'<path d="{curve(points)}" class="arrow" marker-end="url(#head)"/>'
 
 
@@ -229,7 +236,7 @@ def picture() -> str:
     if rooms != set(ROOMS):
         sys.exit(f"docs/architecture.py: rooms to draw, or to drop: {rooms ^ set(ROOMS)}")
     width = 2 * LEFT + 4 * WIDTH + 3 * GAP + 40
-    height = TOP + 4 * ROW + HEIGHT + 34
+    height = TOP + 5 * ROW + HEIGHT + 34
     users = {a for a, b in pairs if b == "base"}
     everyone = "every room above" if users == rooms - {"base"} else ", ".join(sorted(users))
     ROOMS["base"].words.append(f"Used by {everyone}.")
@@ -243,7 +250,7 @@ def picture() -> str:
         f'<rect width="{width}" height="{height}" fill="white"/>',
         *(layer(name) for name in LAYERS),
     ]
-    frame = TOP + 4 * ROW - 14
+    frame = TOP + 5 * ROW - 14
     out.append(
         f'<rect x="{LEFT}" y="{frame}" width="{width - 2 * LEFT}" height="{HEIGHT + 28}" rx="10"'
         f' fill="{PALETTE["base"]}"/>'
@@ -251,7 +258,7 @@ def picture() -> str:
     for room in ROOMS:
         out += box(room, [name for name, where in headers.items() if room in where])
     out += draw_arrows(pairs)
-    x, y = LEFT + 3 * (WIDTH + GAP) + 20, TOP + 2 * ROW - 14
+    x, y = LEFT + 3 * (WIDTH + GAP) + 20, TOP + 3 * ROW - 14
     out += [text(x, y + 22 * i, words, "words") for i, words in enumerate(LEGEND)]
     return "\n".join(out) + "\n</svg>\n"
 
