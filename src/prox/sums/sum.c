@@ -106,10 +106,8 @@ static void complete_extension(const submodi_prox_problem *p, const submodi_fold
                                const submodi_extension *f, const double *u)
 {
     double c = folded->parts[0].coefficient;
-    submodi_extension all = {.known = true,
-                             .value = c * f->value,
-                             .excess = c * f->excess,
-                             .size = c * f->size};
+    submodi_extension all = {
+        .known = true, .value = c * f->value, .excess = c * f->excess, .size = c * f->size};
     for (size_t i = 0; i < folded->n; i++) {
         all.value += folded->modular[i] * u[i];
         all.size += fabs(folded->modular[i] * u[i]);
