@@ -179,7 +179,8 @@ def main():
         for r in (r for n in cases[kind] for r in make(lib, work, n, rng)):
             lines.append(r)
             ratio = r["seconds"] / r["peer_seconds"]
-            print(f"{r['problem']:30}{r['n']:>9}{r['seconds']:>11.5f}{r['peer_seconds']:>11.5f}", end="")
+            print(f"{r['problem']:30}{r['n']:>9}{r['seconds']:>11.5f}", end="")
+            print(f"{r['peer_seconds']:>11.5f}", end="")
             print(f"{ratio:>8.2f}{r['difference']:>12.1e}{r['objective_above']:>11.1e}", end="")
             print(f"{r['gap']:>10.1e}")
     if options.json:

@@ -23,9 +23,7 @@ class Grid:
         self.edges = np.concatenate([across, down])
 
     def function(self, lib):
-        return lib.submod.Function.cut(
-            self.side**2, self.edges, np.full(len(self.edges), WEIGHT)
-        )
+        return lib.submod.Function.cut(self.side**2, self.edges, np.full(len(self.edges), WEIGHT))
 
     def minimize(self, lib, shifted, base, work):
         inside, info = lib.minimize(shifted, base, work)

@@ -53,7 +53,7 @@ static submod_status solve_in_order(const submodi_prox_problem *problem, const i
                                     submod_work *w)
 {
     size_t n = problem->fn->n;
-    double *x;
+    double *x = NULL;
     double **vectors[] = {&x, &l.u, &l.s, NULL};
     if (!submodi_take_vectors(w, n, vectors)) {
         return submodi_nomem(problem->who);

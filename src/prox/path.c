@@ -127,11 +127,9 @@ submod_status submod_prox_level_sets(const submod_fn *fn, const double *x, doubl
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     submod_prox_info found;
-    double *u, *s;
-    double **vectors[] = {&u, &s, NULL};
-    status = submodi_take_vectors(w, fn->n, vectors)
-                 ? submod_prox(fn, x, lambda, u, s, &chosen, &found, w)
-                 : submodi_nomem(who);
+    double *u = submodi_take(w, fn->n, sizeof *u);
+    double *s = submodi_take(w, fn->n, sizeof *s);
+    status = u && s ? submod_prox(fn, x, lambda, u, s, &chosen, &found, w) : submodi_nomem(who);
     if (status >= 0) {
         double error = error_bound(&found, status, lambda, x, s, fn->n);
         for (size_t k = 0; k < count; k++) {

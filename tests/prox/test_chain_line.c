@@ -72,7 +72,7 @@ static void check_optimal(const line *l, double share)
 
 static void check_by_programming(const line *l)
 {
-    double *v = malloc(l->n * sizeof *v);
+    double *v = malloc((l->n + 1) * sizeof *v);
     ck_assert_ptr_nonnull(v);
     line_by_programming(l->n, l->x, l->out, l->in, l->lambda, v);
     double largest = max_abs(l->x, l->n);

@@ -97,7 +97,7 @@ START_TEST(all_pairs)
         for (size_t j = 0; j <= i; j++) {
             double x[N], lambda = exp(submod_rng_normal(&rng));
             submod_fn *fn = combine(families[i].make(N, &rng), 0.5, families[j].make(N, &rng), 2);
-            random_vector(&rng, x, N, (i + j) % 2);
+            random_vector(&rng, x, N, (i + j) % 2 == 1);
             solve_and_check(fn, x, lambda, SUBMOD_PROX_SUM);
             solve_and_check(fn, x, lambda, SUBMOD_PROX_AUTO);
             submod_fn_free(fn);

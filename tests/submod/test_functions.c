@@ -572,7 +572,7 @@ START_TEST(embeddings_by_definition)
         free(values[i]);
     }
     submod_fn *const made[] = {f, g, small, large, other, sum};
-    for (size_t i = 0; i < sizeof made / sizeof *made; i++) {
+    for (size_t i = 0; i < sizeof made / sizeof(submod_fn *); i++) {
         submod_fn_free(made[i]);
     }
 }

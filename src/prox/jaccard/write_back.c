@@ -204,7 +204,7 @@ void submodi_levels_write(submodi_levels *l, submodi_origin fg, submodi_origin b
     const writer w = {l, fg, bg, form, pair};
     const size_t wanted = l->bg.count / PART + 1;
     const size_t parts = wanted < MOST_PARTS ? wanted : MOST_PARTS;
-    sums part[MOST_PARTS];
+    sums part[MOST_PARTS] = {{0}};
     place at[MOST_PARTS + 1];
     cut(l, parts, at);
 #pragma omp parallel for num_threads(submodi_threads_for(l->fg.count + l->bg.count))

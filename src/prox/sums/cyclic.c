@@ -232,7 +232,7 @@ static void plan_next_look(cyclic *c, double gap_before)
     if (c->gap < gap_before && c->allowed > 0 && isfinite(gap_before)) {
         wait = sweeps * log(c->gap / c->allowed) / log(gap_before / c->gap) / 2;
     } else if (isfinite(gap_before)) {
-        wait = LONGEST_WAIT / 2;
+        wait = LONGEST_WAIT / 2.0;
     }
     c->looked_at = c->info->iterations;
     c->look_at = c->looked_at + (size_t)fmin(fmax(wait, 1), LONGEST_WAIT);

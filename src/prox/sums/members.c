@@ -88,7 +88,9 @@ static submod_status project_part(submodi_member *m, submodi_cycle *c, double *t
 {
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
-    double *y, *u, *s;
+    double *y = NULL;
+    double *u = NULL;
+    double *s = NULL;
     double **vectors[] = {&y, &u, &s, NULL};
     if (!submodi_take_vectors(w, m->k, vectors)) {
         submodi_scope_close(&scope);

@@ -122,7 +122,9 @@ static submod_status by_itself(const submodi_prox_problem *p, const submodi_fold
     size_t k = part->fn->n;
     submod_prox_settings settings = *p->settings;
     submodi_extension f = {0};
-    double *y, *own_u, *own_s;
+    double *y = NULL;
+    double *own_u = NULL;
+    double *own_s = NULL;
     double **vectors[] = {&y, &own_u, &own_s, NULL};
     if (!submodi_take_vectors(w, k, vectors)) {
         return submodi_nomem(p->who);
