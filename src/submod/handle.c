@@ -259,6 +259,19 @@ submod_status submodi_fn_minimize(const submod_fn *fn, const int32_t *base, size
                            fn->ops.minimize(fn->ctx, base, nbase, block, nblock, z, largest, in));
 }
 
+submod_status submodi_fn_minors(const submod_fn *fn, const int32_t *order,
+                                const submodi_part *parts, size_t nparts, submod_fn **fns)
+{
+    for (size_t j = 0; j < nparts; j++) {
+        fns[j] = NULL;
+    }
+    submod_status status = fn->traits.minors(fn->ctx, order, parts, nparts, fns);
+    if (status != SUBMOD_OK) {
+        submodi_fn_free_all(fns, nparts);
+    }
+    return status;
+}
+
 submod_status submodi_fn_minimize_parts(const submod_fn *fn, const int32_t *order,
                                         const int32_t *rank, const submodi_part *parts,
                                         size_t nparts, const double *z, uint8_t *in)

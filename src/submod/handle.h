@@ -20,8 +20,8 @@ typedef submod_status submodi_minimize_parts(const void *ctx, const int32_t *ord
                                              size_t nparts, const double *z, uint8_t *in);
 
 /* What F is on several disjoint parts of an order: A -> F(base + A) - F(base), base all that comes
- * before the part. Element i of fns[j] is order[parts[j].begin + i]. parts ascend. All or none: on
- * failure there is nothing to free. */
+ * before the part. Element i of fns[j] is order[parts[j].begin + i]. parts ascend. fns come as
+ * NULL; on failure those made are left to the caller, submodi_fn_minors. */
 typedef submod_status submodi_make_minors(const void *ctx, const int32_t *order,
                                           const submodi_part *parts, size_t nparts,
                                           submod_fn **fns);
@@ -130,6 +130,10 @@ submod_status submodi_fn_minimize_parts(const submod_fn *fn, const int32_t *orde
                                         const int32_t *rank, const submodi_part *parts,
                                         size_t nparts, const double *z, uint8_t *in);
 
+/* The minors of an F that can make them of its own kind. All or none: on failure there is nothing
+ * to free. */
+submod_status submodi_fn_minors(const submod_fn *fn, const int32_t *order,
+                                const submodi_part *parts, size_t nparts, submod_fn **fns);
 /* The function of one part of an order, as in submodi_make_minors, for any F. */
 submod_status submodi_fn_minor(const submod_fn *f, const int32_t *order, submodi_part part,
                                submod_fn **fn);

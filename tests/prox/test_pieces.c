@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "allocations.h"
+#include "base/clock.h"
 #include "prox/combination.h"
 #include "prox/wolfe/level_cuts.h"
 #include "prox/wolfe/piece.h"
@@ -151,7 +152,7 @@ START_TEST(minors_by_definition)
         for (int kind = 0; kind < (fn->traits.minors ? 2 : 1); kind++) {
             if (kind) {
                 submodi_fn_free_all(minors, 3);
-                ck_assert_ok(fn->traits.minors(fn->ctx, order, parts, 3, minors));
+                ck_assert_ok(submodi_fn_minors(fn, order, parts, 3, minors));
                 native++;
             }
             for (size_t j = 0; j < 3; j++) {
@@ -387,10 +388,191 @@ START_TEST(minima_of_pieces)
 }
 END_TEST
 
+/* A function that is another one, and lets something happen at a certain call: the flag goes up,
+ * and the clock goes on until `until`. */
+typedef struct ticking {
+    const submod_fn *fn;
+    size_t calls, last;
+    double until;
+    volatile int stop;
+} ticking;
+
+static submod_status tick(const void *ctx, const int32_t *set, size_t k, double *value)
+{
+    ticking *t = *(ticking *const *)ctx;
+    if (++t->calls == t->last) {
+        t->stop = 1;
+        while (submodi_seconds() < t->until) {
+        }
+    }
+    return submod_fn_eval(t->fn, set, k, value);
+}
+
+enum { FEW = 14 };
+
+/* One solve that is stopped at call `last`, by the flag or, if limit > 0, by the clock. Whenever it
+ * ends, s is a base, the gap is that of u and s, and u is no farther from best than it says. */
+static submod_status stopped_solve(const submod_fn *fn, const double *x, const double *best,
+                                   size_t last, double limit, size_t *calls)
+{
+    ticking now = {.fn = fn, .last = last, .until = limit > 0 ? submodi_seconds() + limit : 0};
+    ticking *ctx = &now;
+    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = tick};
+    submod_fn *custom = NULL;
+    submod_combination *c = NULL;
+    submod_prox_settings settings = wolfe(1e-12);
+    submod_prox_info info;
+    submod_certificate_report report;
+    double u[FEW], s[FEW], far = 0;
+    ck_assert_ok(submod_fn_custom(FEW, &ops, &ctx, &custom));
+    ck_assert_ok(submod_combination_create(&c));
+    settings.combination = c;
+    settings.time_limit = limit;
+    submod_set_cancel_flag(limit > 0 ? NULL : &now.stop);
+    submod_status status = submod_prox(custom, x, 1, u, s, &settings, &info, NULL);
+    submod_set_cancel_flag(NULL);
+    *calls = now.calls;
+    ck_assert_ok(submod_certificate_check(fn, x, 1, u, s, c, &report));
+    ck_assert(report.base_error <= 1e-11);
+    ck_assert_near(report.gap, info.gap, 1e-10 * (1 + fabs(info.primal)));
+    for (size_t i = 0; i < FEW; i++) {
+        far += (u[i] - best[i]) * (u[i] - best[i]);
+    }
+    ck_assert(far <= 2 * fmax(info.gap, 0) + 1e-9);
+    submod_combination_free(c);
+    submod_fn_free(custom);
+    return status;
+}
+
+/* The flag goes up at every call there is, and the time runs out at some: before pieces, in them,
+ * and while one starts. Nothing is left behind. */
+START_TEST(stopped_anywhere)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 9);
+    ck_assert_ok(submod_set_allocator(&counting_allocator));
+    allocations.left = -1;
+    size_t stopped[2] = {0}, of = 0;
+    for (size_t repeat = 0; repeat < 6; repeat++) {
+        submod_fn *fn = repeat % 2 ? kernel(FEW, &rng) : families[repeat].make(FEW, &rng);
+        double x[FEW], best[FEW];
+        size_t total, calls;
+        submod_prox_settings settings = wolfe(1e-14);
+        random_vector(&rng, x, FEW, 0);
+        ck_assert_int_ge(submod_prox(fn, x, 1, best, NULL, &settings, NULL, NULL), 0);
+        ck_assert_ok(stopped_solve(fn, x, best, 0, 0, &total));
+        for (size_t last = 1; last <= total; last++) {
+            submod_status status = stopped_solve(fn, x, best, last, 0, &calls);
+            ck_assert(status == SUBMOD_CANCELLED || status == SUBMOD_OK);
+            ck_assert_uint_le(calls, total);
+            stopped[0] += status == SUBMOD_CANCELLED;
+        }
+        for (size_t last = 1; last <= total; last += 1 + total / 15) {
+            submod_status status = stopped_solve(fn, x, best, last, 0.005, &calls);
+            ck_assert(status == SUBMOD_TIMELIMIT || status == SUBMOD_OK);
+            stopped[1] += status == SUBMOD_TIMELIMIT;
+        }
+        of += total;
+        submod_fn_free(fn);
+        ck_assert_int_eq(allocations.live, 0);
+    }
+    ck_assert(stopped[0] > of / 2 && stopped[1] > 20);
+    ck_assert_ok(submod_set_allocator(NULL));
+}
+END_TEST
+
+/* The same for minimisation: what it says about the set and the base is true, whenever it ends. */
+START_TEST(minimisation_stopped_anywhere)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 10);
+    for (size_t f = 0; f < family_count; f++) {
+        submod_fn *plain = families[f].make(N, &rng), *fn = NULL, *custom = NULL;
+        double w[N];
+        random_vector(&rng, w, N, 0);
+        ck_assert_ok(submod_fn_add_modular(plain, w, &fn));
+        double *F = subset_values(fn), scale = value_scale(F, N);
+        ticking now = {.fn = fn, .last = SIZE_MAX};
+        ticking *ctx = &now;
+        submod_fn_ops ops = {.struct_size = sizeof ops, .eval = tick};
+        ck_assert_ok(submod_fn_custom(N, &ops, &ctx, &custom));
+        for (size_t last = 1, ended = 0; !ended; last++) {
+            submod_sfm_settings settings = submod_sfm_defaults();
+            submod_sfm_info info;
+            uint8_t small[N];
+            double s[N], dual = F[0];
+            uint32_t A = 0;
+            now.calls = 0;
+            now.stop = 0;
+            now.last = last;
+            settings.method = SUBMOD_SFM_MIN_NORM;
+            submod_set_cancel_flag(&now.stop);
+            submod_status status = submod_sfm(custom, small, NULL, s, &settings, &info, NULL);
+            submod_set_cancel_flag(NULL);
+            ck_assert(status == SUBMOD_OK || status == SUBMOD_CANCELLED);
+            for (uint32_t i = 0; i < N; i++) {
+                A |= (uint32_t)small[i] << i;
+                dual += fmin(s[i], 0);
+            }
+            ck_assert(worst_excess(F, N, s) <= 1e-11 * scale);
+            ck_assert_near(info.value, F[A], 1e-11 * scale);
+            ck_assert_near(info.dual, dual, 1e-11 * scale);
+            ck_assert_near(info.gap, F[A] - dual, 1e-11 * scale);
+            ended = now.calls < last;
+        }
+        free(F);
+        submod_fn_free(custom);
+        submod_fn_free(fn);
+        submod_fn_free(plain);
+    }
+}
+END_TEST
+
+/* 1, 2 and 3 threads: the same bits, and the same number of cycles. */
+START_TEST(threads_change_nothing)
+{
+    enum { MANY = (1 << 16) + 9, MIDDLE = 300 }; /* many: sorts and sums by threads */
+    submod_rng rng;
+    submod_rng_seed(&rng, 11);
+    for (int large = 0; large < 2; large++) {
+        size_t n = large ? MANY : MIDDLE;
+        submod_fn *fn = NULL;
+        double *x = malloc(n * sizeof *x);
+        double *u = malloc(3 * n * sizeof *u), *s = malloc(3 * n * sizeof *s);
+        submod_prox_settings settings = wolfe(1e-10);
+        submod_prox_info info[3];
+        settings.max_iterations = large ? 12 : 0;
+        random_vector(&rng, x, n, 0);
+        if (large) { /* three values far apart, so that it comes apart into few pieces */
+            for (size_t i = 0; i < n; i++) {
+                x[i] = x[i] * 1e-3 + (double)(i % 3);
+            }
+            ck_assert_ok(submod_fn_iwata(n, &fn));
+        } else {
+            fn = kernel(n, &rng);
+        }
+        for (int k = 0; k < 3; k++) {
+            ck_assert_ok(submod_set_num_threads(k + 1));
+            ck_assert_int_ge(submod_prox(fn, x, 1, u + (size_t)k * n, s + (size_t)k * n, &settings,
+                                         &info[k], NULL),
+                             0);
+            ck_assert_uint_eq(info[k].iterations, info[0].iterations);
+            ck_assert(memcmp(u, u + (size_t)k * n, n * sizeof *u) == 0);
+            ck_assert(memcmp(s, s + (size_t)k * n, n * sizeof *s) == 0);
+            ck_assert(info[k].gap == info[0].gap && info[k].primal == info[0].primal);
+        }
+        free(x);
+        free(u);
+        free(s);
+        submod_fn_free(fn);
+    }
+    ck_assert_ok(submod_set_num_threads(0));
+}
+END_TEST
+
 /* Every allocation fails once, also those between pieces; nothing is left, outputs untouched. */
 START_TEST(allocations_fail)
 {
-    enum { FEW = 14 };
     submod_rng rng;
     ck_assert_ok(submod_set_allocator(&counting_allocator));
     submod_status status = SUBMOD_ENOMEM;
@@ -426,5 +608,6 @@ int main(void)
 {
     return RUN_TESTS("pieces", cuts_are_level_sets, minors_by_definition, pieces_against_one_run,
                      limits_between_pieces, one_block_stays_whole, not_submodular_functions,
-                     minima_of_pieces, allocations_fail);
+                     minima_of_pieces, stopped_anywhere, minimisation_stopped_anywhere,
+                     threads_change_nothing, allocations_fail);
 }

@@ -160,7 +160,7 @@ static submod_status make_functions(const layout *l, const submodi_wolfe *run,
             parts[l->child[j]] = l->parts[j];
         }
     }
-    submod_status status = fn->traits.minors(fn->ctx, run->p.order, parts, count, fns);
+    submod_status status = submodi_fn_minors(fn, run->p.order, parts, count, fns);
     for (size_t j = 0; status == SUBMOD_OK && j < count; j++) {
         children[j].fn = fns[j];
     }

@@ -23,22 +23,33 @@
 #include <float.h>
 #include <math.h>
 
+/* Whether the jump behind rank k proves a cut; size: of what the slack was added up from, which
+ * rounding is relative to. A slack below 0 shows that F is not submodular, and proves nothing. */
+static bool proved(const submodi_projection *p, size_t k, double jump, double slack, double size)
+{
+    double y = fabs(p->y[p->order[k - 1]]) + fabs(p->y[p->order[k]]);
+    double rounding = 16 * DBL_EPSILON * (size + y);
+    return slack >= -rounding && jump > 2 * (fabs(slack) + rounding);
+}
+
+/* Most jumps are too small even without rounding: they take a dozen instructions each. */
 size_t submodi_level_cuts(const submodi_projection *p, submodi_cut *cuts)
 {
+    const double *t = p->t;
     size_t count = 0;
     double slack = 0;
-    double size = 0; /* of what was added and subtracted: rounding is relative to it */
+    double size = 0;
+    double above = t[p->order[0]];
     for (size_t k = 1; k < p->n; k++) {
         int32_t e = p->order[k - 1];
-        double above = p->t[e];
-        double below = p->t[p->order[k]];
+        double below = t[p->order[k]];
+        double jump = above - below;
         slack += p->vertex[e] - p->s[e];
         size += fabs(p->vertex[e]) + fabs(p->s[e]);
-        double rounding = 16 * DBL_EPSILON * (size + fabs(p->y[e]) + fabs(p->y[p->order[k]]));
-        /* A slack below 0 shows that F is not submodular, and proves nothing. */
-        if (slack >= -rounding && above - below > 2 * (fabs(slack) + rounding)) {
-            cuts[count++] = (submodi_cut){k, below + (above - below) / 2};
+        if (jump > 2 * fabs(slack) && proved(p, k, jump, slack, size)) {
+            cuts[count++] = (submodi_cut){k, below + jump / 2};
         }
+        above = below;
     }
     return count;
 }

@@ -128,21 +128,16 @@ static submod_status minors(const void *ctx, const int32_t *order, const submodi
     submod_work *work = submodi_scope_open(&scope, NULL);
     submod_fn **plain = submodi_take(work, nparts, sizeof(submod_fn *));
     double *w = submodi_take(work, s->fn->n, sizeof *w);
-    submod_status status = plain && w
-                               ? s->fn->traits.minors(s->fn->ctx, order, parts, nparts, plain)
-                               : submodi_nomem(who);
+    submod_status status =
+        plain && w ? submodi_fn_minors(s->fn, order, parts, nparts, plain) : submodi_nomem(who);
     size_t count = status == SUBMOD_OK ? nparts : 0;
-    size_t done = 0;
-    for (; status == SUBMOD_OK && done < nparts; done += status == SUBMOD_OK) {
-        for (size_t i = parts[done].begin; i < parts[done].end; i++) {
+    for (size_t j = 0; status == SUBMOD_OK && j < nparts; j++) {
+        for (size_t i = parts[j].begin; i < parts[j].end; i++) {
             w[i] = s->w[order[i]];
         }
-        status = submod_fn_add_modular(plain[done], w + parts[done].begin, &fns[done]);
+        status = submod_fn_add_modular(plain[j], w + parts[j].begin, &fns[j]);
     }
     submodi_fn_free_all(plain, count);
-    if (status != SUBMOD_OK) {
-        submodi_fn_free_all(fns, done);
-    }
     submodi_scope_close(&scope);
     return status;
 }

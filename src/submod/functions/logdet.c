@@ -199,12 +199,8 @@ static submod_status minors(const void *ctx, const int32_t *order, const submodi
         }
     }
     status = status ? status : cholesky(L, l->n, l->n);
-    size_t done = 0;
-    for (; status == SUBMOD_OK && done < nparts; done += status == SUBMOD_OK) {
-        status = minor_of(L, l->n, parts[done], &fns[done]);
-    }
-    if (status != SUBMOD_OK) {
-        submodi_fn_free_all(fns, done);
+    for (size_t j = 0; status == SUBMOD_OK && j < nparts; j++) {
+        status = minor_of(L, l->n, parts[j], &fns[j]);
     }
     submodi_scope_close(&scope);
     return status;

@@ -525,16 +525,12 @@ static submod_status sums_of_minors(const sum *s, submod_fn *const *made, size_t
                                     submod_fn **of_part, double *coefficient, submod_fn **fns)
 {
     submod_status status = SUBMOD_OK;
-    size_t done = 0;
-    for (; status == SUBMOD_OK && done < nparts; done += status == SUBMOD_OK) {
+    for (size_t j = 0; status == SUBMOD_OK && j < nparts; j++) {
         for (size_t i = 0; i < s->count; i++) {
-            of_part[i] = made[i * nparts + done];
+            of_part[i] = made[i * nparts + j];
             coefficient[i] = s->terms[i].coefficient;
         }
-        status = new_sum("minors of a sum", "sum", of_part, coefficient, s->count, &fns[done]);
-    }
-    if (status != SUBMOD_OK) {
-        submodi_fn_free_all(fns, done);
+        status = new_sum("minors of a sum", "sum", of_part, coefficient, s->count, &fns[j]);
     }
     return status;
 }
@@ -552,8 +548,7 @@ static submod_status minors(const void *ctx, const int32_t *order, const submodi
         made && of_part && coefficient ? SUBMOD_OK : submodi_nomem("minors of a sum");
     size_t terms = 0;
     for (; status == SUBMOD_OK && terms < s->count; terms += status == SUBMOD_OK) {
-        const submod_fn *f = s->terms[terms].fn;
-        status = f->traits.minors(f->ctx, order, parts, nparts, made + terms * nparts);
+        status = submodi_fn_minors(s->terms[terms].fn, order, parts, nparts, made + terms * nparts);
     }
     status = status ? status : sums_of_minors(s, made, nparts, of_part, coefficient, fns);
     submodi_fn_free_all(made, terms * nparts);
