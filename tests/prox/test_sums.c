@@ -431,6 +431,32 @@ START_TEST(minima_of_pairs)
 }
 END_TEST
 
+/* One part, for Wolfe's method, of few elements: it runs as far as it can, and what it then proves
+ * is a minimum, not a failure. */
+START_TEST(minimum_of_one_small_part)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 47);
+    for (int round = 0; round < 20; round++) {
+        submod_fn *inner = make("logdet", 3, &rng), *fn = NULL;
+        const int32_t elements[3] = {6, 2, 0};
+        submod_sfm_info info;
+        uint8_t in[N];
+        double *F;
+        ck_assert_ok(submod_fn_embed(inner, N, elements, &fn));
+        submod_fn_free(inner);
+        ck_assert_ok(submod_sfm(fn, in, NULL, NULL, NULL, &info, NULL));
+        ck_assert_int_eq(info.method, SUBMOD_SFM_SUM);
+        F = subset_values(fn);
+        for (size_t set = 0; set < (size_t)1 << N; set++) {
+            ck_assert(info.value <= F[set] + 1e-12);
+        }
+        free(F);
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
 /* ---- limits, threads ---- */
 
 START_TEST(limits_leave_a_proof)
@@ -548,5 +574,6 @@ int main(void)
 {
     return RUN_TESTS("sums", all_pairs, three_and_equal_values, folding_keeps_values,
                      what_folds_to_one, grids_as_chains, other_graphs, embedded_parts,
-                     minima_of_pairs, limits_leave_a_proof, tolerance_zero, threads_change_nothing);
+                     minima_of_pairs, minimum_of_one_small_part, limits_leave_a_proof,
+                     tolerance_zero, threads_change_nothing);
 }
