@@ -188,8 +188,7 @@ class Function(Immutable):
         if weights is not None:
             arrays["weight"] = vector(weights, "weights", start.size - 1)
         if amounts is not None:
-            flat = [a for each in amounts for a in each]
-            arrays["amount"] = vector(flat, "amounts", members.size)
+            arrays["amount"] = _amounts(amounts, start)
         return Function._make(
             "fn_groups", n=whole(n, "n"), m=start.size - 1, **arrays, **_shape(g, parameter)
         )
@@ -331,6 +330,7 @@ class Function(Immutable):
     def embed(self, n: int, S: Iterable[int]) -> Function:
         """A -> F(A intersected with S) on n elements; element j of F stands for S[j]. Costs what
         it touches, also as one of many terms of a sum."""
+        n = whole(n, "n")
         places = elements(S, "S", n)
         if places.size != self.n:
             raise ValueError(f"S has {places.size} elements, but the function has {self.n}")
@@ -595,6 +595,14 @@ def _lists(lists: Iterable[Iterable[int]], name: str) -> tuple[Any, Any]:
     start = np.zeros(len(kept) + 1, np.uintp)
     np.cumsum([len(each) for each in kept], out=start[1:])
     return start, int32([item for each in kept for item in each], name)
+
+
+def _amounts(amounts: Iterable[Iterable[float]], start: Any) -> Vector:
+    """One after the other; list by list as many as the groups have, which start there."""
+    kept = [list(each) for each in amounts]
+    if [len(each) for each in kept] != np.diff(start).tolist():
+        raise ValueError("amounts must be lists like groups, as many and as long")
+    return vector([amount for each in kept for amount in each], "amounts")
 
 
 def _shape(g: str, parameter: float | None) -> dict[str, Any]:

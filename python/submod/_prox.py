@@ -129,7 +129,7 @@ class ProxResult:
 @dataclass(frozen=True)
 class ProxPath:
     """The prox at one x for many lams: row k of u and s belongs to lams[k]. path[k] is a
-    ProxResult, whose certificate is None except for the last."""
+    ProxResult, whose certificate is None except for the last; its status is that of the path."""
 
     lams: Vector
     u: Vector

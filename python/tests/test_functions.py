@@ -266,6 +266,8 @@ def test_custom_lifetime():
         (lambda: Function.concave([1, 2], ([0, 1, 2], [0, 1, 3])), submod.InvalidArgumentError),
         (lambda: Function.groups(3, [[0, 3]]), submod.InvalidArgumentError),
         (lambda: Function.groups(3, [[0, 1]], amounts=[[1]]), ValueError),
+        (lambda: Function.groups(3, [[0, 1], [2]], amounts=[[1], [2, 3]]), ValueError),
+        (lambda: Function.sqrt(1).embed(2.5, [0]), (TypeError, ValueError)),
         (lambda: Function.hypergraph(3, [[0, 1, 1]]), submod.InvalidArgumentError),
         (lambda: Function.hypergraph(3, [[0, 1]], kind="clone"), ValueError),
         (lambda: Function.sqrt(3).maximize(1, "eager"), ValueError),

@@ -95,10 +95,11 @@ static double error_bound(const submod_prox_info *info, submod_status status, do
     return rounding + (exact ? 0 : sqrt(2 * fmax(info->gap, 0) / lambda));
 }
 
-static void threshold(const double *u, size_t n, double bound, uint8_t *in)
+/* {u > bound}, or {u >= bound} for the largest set: where x = s = 0 the error is 0, too. */
+static void threshold(const double *u, size_t n, double bound, bool largest, uint8_t *in)
 {
     for (size_t i = 0; in && i < n; i++) {
-        in[i] = u[i] > bound;
+        in[i] = largest ? u[i] >= bound : u[i] > bound;
     }
 }
 
@@ -133,8 +134,8 @@ submod_status submod_prox_level_sets(const submod_fn *fn, const double *x, doubl
     if (status >= 0) {
         double error = error_bound(&found, status, lambda, x, s, fn->n);
         for (size_t k = 0; k < count; k++) {
-            threshold(u, fn->n, alpha[k] + error, smallest ? smallest + k * fn->n : NULL);
-            threshold(u, fn->n, alpha[k] - error, largest ? largest + k * fn->n : NULL);
+            threshold(u, fn->n, alpha[k] + error, false, smallest ? smallest + k * fn->n : NULL);
+            threshold(u, fn->n, alpha[k] - error, true, largest ? largest + k * fn->n : NULL);
         }
         submodi_copy_out(info, &found, 1, sizeof *info);
     }

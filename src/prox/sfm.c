@@ -271,8 +271,8 @@ static bool watch_base(void *ctx, const double *s)
     return enough;
 }
 
-/* The prox of 0 for lambda = 1 by the parts of a sum. A single part is solved at one go and watched
- * at the end only. */
+/* The prox of 0 for lambda = 1 by the parts of a sum. A single part is solved at one go, as well as
+ * it can be, and watched at the end only: then it is the watch that says whether that is enough. */
 static submod_status by_sum(search *f)
 {
     submod_prox_settings settings = submod_prox_defaults();
@@ -296,8 +296,8 @@ static submod_status by_sum(search *f)
     memset(f->best, 0, f->n);
     problem.x = zero;
     submod_status status = submodi_prox_sum(&problem, u, f->s, &prox, f->work);
-    if (status >= 0) {
-        watch_base(f, f->s);
+    if (status >= 0 && watch_base(f, f->s)) {
+        status = SUBMOD_OK;
     }
     f->info->iterations = prox.iterations;
     f->info->oracle_calls += prox.oracle_calls;

@@ -279,7 +279,7 @@ static double promise(const search *f, submod_status outcome)
     if (f->info->method == SUBMOD_MAXIMIZE_STOCHASTIC) {
         return outcome == SUBMOD_OK ? fmax(0, 1 - exp(-1) - f->settings->epsilon) : 0;
     }
-    return -expm1((double)f->size * log1p(-1 / (double)f->k));
+    return f->size ? -expm1((double)f->size * log1p(-1 / (double)f->k)) : 0;
 }
 
 /* Value and bounds. outcome: how the choice ended. Returns how all ended. */

@@ -206,6 +206,23 @@ START_TEST(level_sets_of_a_rough_prox_enclose)
 }
 END_TEST
 
+/* x = 0 and s = 0 leave no rounding to allow for: {u > 0} and {u >= 0} still differ. */
+START_TEST(level_sets_at_zero)
+{
+    submod_fn *fn = NULL;
+    const double x[3] = {0, 0, 0}, weight[2] = {1, 2}, alpha[3] = {-1, 0, 1};
+    const int32_t tail[2] = {0, 1}, head[2] = {1, 2};
+    uint8_t smallest[9], largest[9];
+    ck_assert_ok(submod_fn_cut(3, 2, tail, head, weight, 0, &fn));
+    ck_assert_ok(submod_prox_level_sets(fn, x, 0.5, alpha, 3, smallest, largest, NULL, NULL, NULL));
+    for (size_t i = 0; i < 9; i++) {
+        ck_assert_int_eq(smallest[i], i < 3);
+        ck_assert_int_eq(largest[i], i < 6);
+    }
+    submod_fn_free(fn);
+}
+END_TEST
+
 /* ---- arguments ---- */
 
 START_TEST(refused)
@@ -295,6 +312,6 @@ int main(void)
 {
     return RUN_TESTS("path", path_is_one_prox_after_the_other, warm_starts_save_chains,
                      combination_comes_through, level_sets_are_minimisers,
-                     level_sets_of_a_rough_prox_enclose, refused, failure_on_the_way,
-                     memory_runs_out);
+                     level_sets_of_a_rough_prox_enclose, level_sets_at_zero, refused,
+                     failure_on_the_way, memory_runs_out);
 }

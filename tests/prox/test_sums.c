@@ -1,6 +1,8 @@
 /* The prox of sums by their parts: all pairs of families against all subsets, Fujishige-Wolfe and
  * certificates; folding; grids as families of chains; embedded parts; limits; threads. */
 #include <math.h>
+#include <omp.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -431,6 +433,32 @@ START_TEST(minima_of_pairs)
 }
 END_TEST
 
+/* One part, for Wolfe's method, of few elements: it runs as far as it can, and what it then proves
+ * is a minimum, not a failure. */
+START_TEST(minimum_of_one_small_part)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 47);
+    for (int round = 0; round < 20; round++) {
+        submod_fn *inner = make("logdet", 3, &rng), *fn = NULL;
+        const int32_t elements[3] = {6, 2, 0};
+        submod_sfm_info info;
+        uint8_t in[N];
+        double *F;
+        ck_assert_ok(submod_fn_embed(inner, N, elements, &fn));
+        submod_fn_free(inner);
+        ck_assert_ok(submod_sfm(fn, in, NULL, NULL, NULL, &info, NULL));
+        ck_assert_int_eq(info.method, SUBMOD_SFM_SUM);
+        F = subset_values(fn);
+        for (size_t set = 0; set < (size_t)1 << N; set++) {
+            ck_assert(info.value <= F[set] + 1e-12);
+        }
+        free(F);
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
 /* ---- limits, threads ---- */
 
 START_TEST(limits_leave_a_proof)
@@ -544,9 +572,55 @@ START_TEST(threads_change_nothing)
 }
 END_TEST
 
+/* g of the user's, which counts in *ctx how often another thread asks for it. */
+static submod_status root_in_caller(const void *ctx, double t, double *value)
+{
+    atomic_int *elsewhere = (void *)ctx;
+    atomic_fetch_add(elsewhere, omp_in_parallel());
+    *value = sqrt(t);
+    return SUBMOD_OK;
+}
+
+/* Parts that share no element may be solved by several threads, but not those that call back. */
+START_TEST(callbacks_stay_in_their_thread)
+{
+    enum { K = 40000, PARTS = 3 };
+    static double w[K], x[PARTS * K];
+    static int32_t elements[K];
+    static atomic_int elsewhere;
+    const submod_concave_ops ops = {.struct_size = sizeof ops, .value = root_in_caller};
+    submod_prox_settings settings = by(SUBMOD_PROX_SUM);
+    submod_fn *parts[PARTS], *fn = NULL;
+    submod_rng rng;
+    submod_rng_seed(&rng, 48);
+    random_vector(&rng, x, PARTS * K, 0);
+    for (int j = 0; j < PARTS; j++) {
+        submod_fn *inner = NULL;
+        for (int i = 0; i < K; i++) {
+            w[i] = 1;
+            elements[i] = j * K + i;
+        }
+        ck_assert_ok(submod_fn_concave_custom(K, w, &ops, &elsewhere, &inner));
+        ck_assert_ok(submod_fn_embed(inner, PARTS * K, elements, &parts[j]));
+        submod_fn_free(inner);
+    }
+    ck_assert_ok(submod_fn_sum(parts, NULL, PARTS, &fn));
+    settings.max_iterations = 1;
+    ck_assert_ok(submod_set_num_threads(2));
+    ck_assert_int_ge(submod_prox(fn, x, 1, NULL, NULL, &settings, NULL, NULL), 0);
+    ck_assert_ok(submod_set_num_threads(0));
+    ck_assert_int_eq(atomic_load(&elsewhere), 0);
+    for (int j = 0; j < PARTS; j++) {
+        submod_fn_free(parts[j]);
+    }
+    submod_fn_free(fn);
+}
+END_TEST
+
 int main(void)
 {
     return RUN_TESTS("sums", all_pairs, three_and_equal_values, folding_keeps_values,
                      what_folds_to_one, grids_as_chains, other_graphs, embedded_parts,
-                     minima_of_pairs, limits_leave_a_proof, tolerance_zero, threads_change_nothing);
+                     minima_of_pairs, minimum_of_one_small_part, limits_leave_a_proof,
+                     tolerance_zero, threads_change_nothing, callbacks_stay_in_their_thread);
 }

@@ -359,6 +359,10 @@ START_TEST(time_limit)
     ck_assert_uint_lt(size, all);
     ck_assert_mem_eq(set, whole, size * sizeof *set);
     ck_assert(info.guarantee >= 0 && info.guarantee < 1 - exp(-1));
+    s.time_limit = 1e-6; /* the first gain takes longer, and k = 1 promises 1 - 0^|A| */
+    ck_assert_int_eq(submod_maximize(fn, 1, NULL, 0, set, NULL, &size, &s, &info, NULL),
+                     SUBMOD_TIMELIMIT);
+    ck_assert(size == 0 && info.guarantee == 0 && info.bound == INFINITY);
     submod_fn_free(fn);
     submod_fn_free(inner);
 }

@@ -267,6 +267,7 @@ submod_status submod_fn_concave_custom(size_t n, const double *w, const submod_c
     if (status == SUBMOD_OK) { /* only now does ctx belong to the handle */
         concave *c = (*fn)->ctx;
         c->g.ops.destroy = ops->destroy;
+        (*fn)->traits.calls_back = true;
     }
     return status;
 }
