@@ -28,7 +28,8 @@ typedef struct submod_sfm_settings {
     size_t struct_size;       /* set by the defaults: base.h, structs that grow */
     submod_sfm_method method; /* SUBMOD_SFM_AUTO */
     /* Min-norm and sum end when gap <= tolerance * (|value| + sum of |s_i|), or when it is below
-     * what rounding makes of the values; 1e-10, >= 0. */
+     * what rounding makes of the values; sum also when |s_i| > gap for all i, which leaves one set
+     * only; 1e-10, >= 0. */
     double tolerance;
     int integer_valued;    /* 1: F takes whole numbers only, so a gap < 1 proves optimality */
     size_t max_iterations; /* 0: 100000 */
@@ -47,8 +48,9 @@ typedef struct submod_sfm_info {
     double dual;              /* F(empty) + sum of min(s_i, 0): no set of a submodular F is below */
     double gap;               /* value - dual, without the rounding of F(empty) */
     /* 1: proved optimal: exhaustive, which holds for any F; or, if F is submodular, integer_valued
-     * and gap < 1, or gap <= 0. For an F that is not, 1 may stand beside a wrong set. A gap below 0
-     * by more than rounding proves nothing but that F is not submodular. */
+     * and gap < 1, or gap <= 0, or |s_i| > gap for all i and the set is {s < 0}. For an F that is
+     * not, 1 may stand beside a wrong set. A gap below 0 by more than rounding proves nothing but
+     * that F is not submodular. */
     int exact;
     /* 1: s proves, up to the rounding of F's values, that no minimiser is smaller than smallest and
      * none larger than largest; see submod_sfm. */

@@ -7,7 +7,8 @@
  * Let value = F of the best set and gap = value - sum of min(s_i, 0). A set A that leaves out an
  * element with s_i < -gap, or holds one with s_i > gap, has F(A) > value. So every minimiser holds
  * all elements with s_i < -gap and none with s_i > gap. If {s < -gap} attains the value, it is the
- * smallest minimiser; if {s <= gap} attains it, that is the largest.
+ * smallest minimiser; if {s <= gap} attains it, that is the largest. If no element is left between,
+ * {s < 0} is the only minimiser, however large the gap.
  * Cost: that of the method; the proof needs one more chain and O(n). */
 #include <submod/sfm.h>
 
@@ -252,7 +253,30 @@ static submod_status gains_along(search *f, const double *s, double *along)
     return status;
 }
 
-/* For cyclic projections, which know a base but no order. */
+/* Whether s and the gap decide for every element whether it is in all minimisers or in none. */
+static bool all_decided(const search *f, const double *s, double gap)
+{
+    double bound = gap + margin(f);
+    bool decided = true;
+    for (size_t i = 0; i < f->n; i++) {
+        decided = decided && fabs(s[i]) > bound;
+    }
+    return decided;
+}
+
+/* f->value less the bound that s proves. */
+static double gap_of(const search *f, const double *s)
+{
+    double below = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        below += fmin(s[i], 0);
+    }
+    return f->value - below;
+}
+
+/* For cyclic projections, which know a base but no order. Elements that are decided stay in the
+ * problem, for without them the parts would lose their fast proxes: a Jaccard loss contracted is no
+ * Jaccard loss. But once all are decided there is nothing left to do. */
 static bool watch_base(void *ctx, const double *s)
 {
     search *f = ctx;
@@ -266,7 +290,8 @@ static bool watch_base(void *ctx, const double *s)
                           .sigma = 1,
                           .low = -INFINITY,
                           .high = INFINITY};
-    bool enough = along && gains_along(f, s, along) == SUBMOD_OK && watch(f, &whole);
+    bool enough = along && gains_along(f, s, along) == SUBMOD_OK &&
+                  (watch(f, &whole) || all_decided(f, s, gap_of(f, s)));
     submodi_scope_close(&scope);
     return enough;
 }
@@ -311,16 +336,12 @@ static submod_status extremes_from_base(search *f)
     if (!along) {
         return submodi_nomem(who);
     }
-    double dual = 0;
-    for (size_t i = 0; i < f->n; i++) {
-        dual += fmin(f->s[i], 0);
-    }
     submod_status status = gains_along(f, f->s, along);
     if (status != SUBMOD_OK) {
         return status;
     }
     size_t attained[EXTREMES];
-    f->info->extremes_proved = find_extremes(f, f->list, along, f->s, 1, f->value - dual, attained);
+    f->info->extremes_proved = find_extremes(f, f->list, along, f->s, 1, gap_of(f, f->s), attained);
     for (size_t k = 0; k < f->n; k++) {
         int32_t e = f->list[k];
         bool none = attained[SMALLEST] > f->n; /* only an earlier order attained the value */
@@ -415,6 +436,16 @@ static bool allocate(search *f)
     return f->s && f->set[SMALLEST] && f->set[LARGEST] && f->best && f->list && f->gains;
 }
 
+/* Whether all elements are decided, and the set is what they say. */
+static bool is_only_minimiser(const search *f, const uint8_t *set, double gap)
+{
+    bool same = all_decided(f, f->s, gap);
+    for (size_t i = 0; i < f->n; i++) {
+        same = same && (set[i] != 0) == (f->s[i] < 0);
+    }
+    return same;
+}
+
 /* Evaluates the value with eval and the bound with s, and says what they prove. The gap, and what
  * it is compared with, do not depend on F(empty), however large that is. A gap far below 0 proves
  * that s is no base: F is not submodular, and s bounds nothing. */
@@ -437,7 +468,8 @@ static submod_status judge(search *f, submod_status outcome)
     info->dual = empty + below;
     f->scale = fmax(f->scale, size);
     bool sound = close_enough(f, -info->gap, size);
-    bool small = info->gap <= 0 || (f->settings->integer_valued && info->gap < 1);
+    bool small = info->gap <= 0 || (f->settings->integer_valued && info->gap < 1) ||
+                 is_only_minimiser(f, f->set[SMALLEST], info->gap);
     info->exact = info->method == SUBMOD_SFM_EXHAUSTIVE || (sound && small);
     bool good = sound && (info->exact || close_enough(f, info->gap, size));
     return outcome == SUBMOD_OK && !good ? SUBMOD_INACCURATE : outcome;
