@@ -28,8 +28,7 @@ typedef struct submod_sfm_settings {
     size_t struct_size;       /* set by the defaults: base.h, structs that grow */
     submod_sfm_method method; /* SUBMOD_SFM_AUTO */
     /* Min-norm and sum end when gap <= tolerance * (|value| + sum of |s_i|), or when it is below
-     * what rounding makes of the values; sum also when |s_i| > gap for all i, which leaves one set
-     * only; 1e-10, >= 0. */
+     * what rounding makes of the values; 1e-10, >= 0. */
     double tolerance;
     int integer_valued;    /* 1: F takes whole numbers only, so a gap < 1 proves optimality */
     size_t max_iterations; /* 0: 100000 */

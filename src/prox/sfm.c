@@ -253,30 +253,9 @@ static submod_status gains_along(search *f, const double *s, double *along)
     return status;
 }
 
-/* Whether s and the gap decide for every element whether it is in all minimisers or in none. */
-static bool all_decided(const search *f, const double *s, double gap)
-{
-    double bound = gap + margin(f);
-    bool decided = true;
-    for (size_t i = 0; i < f->n; i++) {
-        decided = decided && fabs(s[i]) > bound;
-    }
-    return decided;
-}
-
-/* f->value less the bound that s proves. */
-static double gap_of(const search *f, const double *s)
-{
-    double below = 0;
-    for (size_t i = 0; i < f->n; i++) {
-        below += fmin(s[i], 0);
-    }
-    return f->value - below;
-}
-
 /* For cyclic projections, which know a base but no order. Elements that are decided stay in the
- * problem, for without them the parts would lose their fast proxes: a Jaccard loss contracted is no
- * Jaccard loss. But once all are decided there is nothing left to do. */
+ * problem: without them parts would lose their fast proxes, since a Jaccard loss contracted is no
+ * Jaccard loss, and only few sweeps are left by then (bench/sums.c, decided). */
 static bool watch_base(void *ctx, const double *s)
 {
     search *f = ctx;
@@ -290,8 +269,7 @@ static bool watch_base(void *ctx, const double *s)
                           .sigma = 1,
                           .low = -INFINITY,
                           .high = INFINITY};
-    bool enough = along && gains_along(f, s, along) == SUBMOD_OK &&
-                  (watch(f, &whole) || all_decided(f, s, gap_of(f, s)));
+    bool enough = along && gains_along(f, s, along) == SUBMOD_OK && watch(f, &whole);
     submodi_scope_close(&scope);
     return enough;
 }
@@ -336,12 +314,16 @@ static submod_status extremes_from_base(search *f)
     if (!along) {
         return submodi_nomem(who);
     }
+    double dual = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        dual += fmin(f->s[i], 0);
+    }
     submod_status status = gains_along(f, f->s, along);
     if (status != SUBMOD_OK) {
         return status;
     }
     size_t attained[EXTREMES];
-    f->info->extremes_proved = find_extremes(f, f->list, along, f->s, 1, gap_of(f, f->s), attained);
+    f->info->extremes_proved = find_extremes(f, f->list, along, f->s, 1, f->value - dual, attained);
     for (size_t k = 0; k < f->n; k++) {
         int32_t e = f->list[k];
         bool none = attained[SMALLEST] > f->n; /* only an earlier order attained the value */
@@ -436,14 +418,16 @@ static bool allocate(search *f)
     return f->s && f->set[SMALLEST] && f->set[LARGEST] && f->best && f->list && f->gains;
 }
 
-/* Whether all elements are decided, and the set is what they say. */
+/* Whether s and the gap decide for every element that it is in all minimisers or in none, and the
+ * set is what they say. */
 static bool is_only_minimiser(const search *f, const uint8_t *set, double gap)
 {
-    bool same = all_decided(f, f->s, gap);
+    double bound = gap + margin(f);
+    bool only = true;
     for (size_t i = 0; i < f->n; i++) {
-        same = same && (set[i] != 0) == (f->s[i] < 0);
+        only = only && fabs(f->s[i]) > bound && (set[i] != 0) == (f->s[i] < 0);
     }
-    return same;
+    return only;
 }
 
 /* Evaluates the value with eval and the bound with s, and says what they prove. The gap, and what
