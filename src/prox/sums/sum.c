@@ -4,7 +4,7 @@
  * prox of c f + m at x for lambda is that of f at x - m / lambda for lambda / c, and
  * s = c s_f + m. Else its parts are the members of the cycle, with a cut as families of chains
  * (families.c) where it is a grid. A grid projected by flow as one part needs fewer sweeps, but
- * each of them starts its flow from nothing: 5 to 13 times slower in all (bench/sums.c, stands).
+ * each of them starts its flow from nothing: 5 to 22 times slower in all (bench/sums.c, stands).
  */
 #include <math.h>
 #include <string.h>
