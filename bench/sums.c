@@ -1,16 +1,21 @@
 /* The prox of sums of functions, against the proxes of their parts and against Fujishige-Wolfe.
  *
- *   bench-sums [ROWS] [LARGEST]      ROWS: pixels | cuts | threads | regions | blocks | edges | all
+ *   bench-sums [ROWS] [LARGEST]      ROWS: pixels | stands | cuts | threads | regions | blocks |
+ *                                    edges | decided | all
  *
  * pixels   Jaccard loss + cut of a grid with 8 neighbours, h x h pixels, weights g / n (diagonals
  *          g / (n sqrt 2)), lambda = 1 / n, to a relative gap of 1e-9; beside it the proxes of the
  *          two parts, and Wolfe where it ends within 20 s
+ * stands   the same sum with its cut as families of chains, and as one part projected by flow: the
+ *          cut is embedded then, which keeps it whole
  * cuts     the cut alone, 4 and 8 neighbours: as families of chains, by flow, and what auto takes
  * threads  Jaccard + cut with 1 and 2 threads
  * regions  grid cut + |A and R| |R less A| for each region R of a segmentation (Jegelka, Bach, Sra
  *          2013), as embedded functions of the cardinality
  * blocks   20 log-det functions of 20 elements each, embedded, + a cut that joins them
  * edges    hypergraph cuts: m embedded functions min(|A and e|, |e less A|), by size of the edges
+ * decided  minimisation of sums: of how many elements the gap decides the membership (s_i < -gap,
+ *          s_i > gap), by sweeps
  *
  * One thread, unless it says otherwise. Gap: relative to (lambda |x|^2 + |s|^2 / lambda) / 2. */
 #include <math.h>
@@ -18,6 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <submod.h>
+
+#include "instances.h"
 
 static void require(submod_status status)
 {
@@ -206,6 +213,49 @@ static void pixels(size_t largest)
                 print("Wolfe", run(sum, x, 1 / n, SUBMOD_PROX_MIN_NORM, 1e-9, 20));
             }
             submod_fn_free(sum);
+            submod_fn_free(cut);
+        }
+        submod_fn_free(loss);
+        free(x);
+    }
+}
+
+/* The same function, which the sum does not split into chains. */
+static submod_fn *kept_whole(const submod_fn *cut)
+{
+    size_t n = submod_fn_size(cut);
+    int32_t *all = allocate(n, sizeof *all);
+    submod_fn *fn = NULL;
+    for (size_t i = 0; i < n; i++) {
+        all[i] = (int32_t)i;
+    }
+    require(submod_fn_embed(cut, n, all, &fn));
+    free(all);
+    return fn;
+}
+
+static void stands(size_t largest)
+{
+    for (size_t h = 64; h <= largest; h *= 2) {
+        submod_rng rng;
+        submod_rng_seed(&rng, 16);
+        double *x = scores(h, &rng);
+        double n = (double)(h * h);
+        submod_fn *loss = jaccard(h);
+        for (size_t i = 0; i < 3; i++) {
+            submod_fn *cut = grid(h, strengths[i] / n, 8);
+            submod_fn *whole = kept_whole(cut);
+            submod_fn *with_chains = sum_of(loss, cut);
+            submod_fn *with_flow = sum_of(loss, whole);
+            printf("Jaccard + cut, %zu x %zu, g = %g\n", h, h, strengths[i]);
+            result chains = run(with_chains, x, 1 / n, SUBMOD_PROX_AUTO, 1e-9, 0);
+            result flow = run(with_flow, x, 1 / n, SUBMOD_PROX_AUTO, 1e-9, 60);
+            print("cut as chains (auto)", chains);
+            print("cut by flow", flow);
+            printf("  flow / chains %.1f\n", flow.info.seconds / chains.info.seconds);
+            submod_fn_free(with_flow);
+            submod_fn_free(with_chains);
+            submod_fn_free(whole);
             submod_fn_free(cut);
         }
         submod_fn_free(loss);
@@ -460,6 +510,44 @@ static void hyperedges(void)
     }
 }
 
+/* Runs 1, 2, 4, .. sweeps; ends where the minimisation does. */
+static void count_decided(const char *name, submod_fn *fn)
+{
+    size_t n = submod_fn_size(fn);
+    double *s = allocate(n, sizeof *s);
+    submod_status status = SUBMOD_MAXITER;
+    printf("%s, %zu elements\n", name, n);
+    for (size_t sweeps = 1; status == SUBMOD_MAXITER && sweeps < 10000; sweeps *= 2) {
+        submod_sfm_settings settings = submod_sfm_defaults();
+        submod_sfm_info info;
+        size_t decided = 0;
+        settings.method = SUBMOD_SFM_SUM;
+        settings.max_iterations = sweeps;
+        status = submod_sfm(fn, NULL, NULL, s, &settings, &info, NULL);
+        require(status);
+        for (size_t i = 0; i < n; i++) {
+            decided += fabs(s[i]) > info.gap;
+        }
+        printf("  %5zu sweeps  gap %8.1e  decided %6zu%s\n", info.iterations, info.gap, decided,
+               status == SUBMOD_OK ? info.exact ? "  proved" : "  within tolerance" : "");
+        fflush(stdout);
+    }
+    free(s);
+    submod_fn_free(fn);
+}
+
+static void decided(void)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 16);
+    double *image = instance_image(64, &rng);
+    count_decided("superpixels, strength 0.05", instance_superpixels(64, image, 100, 0.05, &rng));
+    count_decided("superpixels, strength 0.3", instance_superpixels(64, image, 100, 0.3, &rng));
+    count_decided("hyperedges of 10",
+                  instance_hypergraph(1000, 1000, 10, SUBMOD_HYPERGRAPH_PRODUCT, &rng));
+    free(image);
+}
+
 int main(int argc, char **argv)
 {
     const char *rows = argc > 1 ? argv[1] : "all";
@@ -468,6 +556,9 @@ int main(int argc, char **argv)
     require(submod_set_num_threads(1));
     if (all || strcmp(rows, "pixels") == 0) {
         pixels(largest);
+    }
+    if (all || strcmp(rows, "stands") == 0) {
+        stands(largest);
     }
     if (all || strcmp(rows, "cuts") == 0) {
         cuts(largest);
@@ -483,6 +574,9 @@ int main(int argc, char **argv)
     }
     if (all || strcmp(rows, "edges") == 0) {
         hyperedges();
+    }
+    if (all || strcmp(rows, "decided") == 0) {
+        decided();
     }
     return EXIT_SUCCESS;
 }

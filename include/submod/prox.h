@@ -26,7 +26,7 @@ extern "C" {
 
 /* How a prox is computed. */
 typedef enum submod_prox_method {
-    SUBMOD_PROX_AUTO = 0,          /* the best of 1 .. 6, 10 and 11 */
+    SUBMOD_PROX_AUTO = 0,          /* the best of 1 .. 6 and 10 */
     SUBMOD_PROX_CLOSED_FORM = 1,   /* modular, Hamming: s = F itself */
     SUBMOD_PROX_CARDINALITY = 2,   /* F(A) = h(|A|) + w(A): one sort, pool adjacent violators */
     SUBMOD_PROX_JACCARD = 3,       /* exact, O(n log n), about the cost of its sort */
@@ -40,7 +40,7 @@ typedef enum submod_prox_method {
      * If one part is left, its own method solves it, and info names that; else cyclic projections
      * on the parts, with a certificate from bases of the parts. */
     SUBMOD_PROX_SUM = 10,
-    SUBMOD_PROX_CHAINS = 11 /* cut of a grid: the same on its lines, columns and diagonals */
+    SUBMOD_PROX_CHAINS = 11 /* cut of a grid: the same on its lines; the flow is faster */
 } submod_prox_method;
 
 /* Settings of submod_prox. */

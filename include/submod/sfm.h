@@ -47,8 +47,9 @@ typedef struct submod_sfm_info {
     double dual;              /* F(empty) + sum of min(s_i, 0): no set of a submodular F is below */
     double gap;               /* value - dual, without the rounding of F(empty) */
     /* 1: proved optimal: exhaustive, which holds for any F; or, if F is submodular, integer_valued
-     * and gap < 1, or gap <= 0. For an F that is not, 1 may stand beside a wrong set. A gap below 0
-     * by more than rounding proves nothing but that F is not submodular. */
+     * and gap < 1, or gap <= 0, or |s_i| > gap for all i and the set is {s < 0}. For an F that is
+     * not, 1 may stand beside a wrong set. A gap below 0 by more than rounding proves nothing but
+     * that F is not submodular. */
     int exact;
     /* 1: s proves, up to the rounding of F's values, that no minimiser is smaller than smallest and
      * none larger than largest; see submod_sfm. */

@@ -14,17 +14,10 @@
 #include <math.h>
 
 #include "prox/long_sum.h"
-#include "submod/functions/cut.h"
 
-bool submodi_is_cut(const submod_fn *fn)
-{
-    return fn->ops.minimize == submodi_cut_minimize;
-}
-
-void submodi_cut_extension(const submod_fn *fn, const double *u, const double *s, double lambda,
+void submodi_cut_extension(const submodi_cut *c, const double *u, const double *s, double lambda,
                            submodi_extension *f)
 {
-    const submodi_cut *c = fn->ctx;
     double lowest = u[0];
     double highest = u[0];
     for (size_t v = 0; v < c->n; v++) {

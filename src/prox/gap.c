@@ -49,8 +49,9 @@ submod_status submodi_extension_at(const submodi_prox_problem *p, const double *
                                    submodi_extension *f, submod_work *work)
 {
     size_t n = p->fn->n;
-    if (submodi_is_cut(p->fn) && !p->settings->hinge) {
-        submodi_cut_extension(p->fn, u, s, p->lambda, f);
+    const submodi_cut *cut = submodi_cut_inside(p->fn);
+    if (cut && !p->settings->hinge) {
+        submodi_cut_extension(cut, u, s, p->lambda, f);
         return SUBMOD_OK;
     }
     double *v = submodi_take(work, n, sizeof *v);

@@ -30,7 +30,6 @@ static const method methods[] = {
     {SUBMOD_PROX_SUM, "sum", submodi_can_sum, submodi_prox_sum},
     {SUBMOD_PROX_JACCARD, "Jaccard", submodi_can_jaccard, submodi_prox_jaccard},
     {SUBMOD_PROX_CHAIN, "chain", submodi_can_chain, submodi_prox_chain},
-    {SUBMOD_PROX_CHAINS, "chains", submodi_can_chains, submodi_prox_chains},
     {SUBMOD_PROX_DECOMPOSITION, "decomposition", submodi_can_cut, submodi_prox_cut},
     {SUBMOD_PROX_DECOMPOSITION, "decomposition", submodi_can_decompose, submodi_prox_decompose},
     {SUBMOD_PROX_MIN_NORM, "Fujishige-Wolfe", submodi_can_any, submodi_prox_min_norm},
@@ -38,6 +37,7 @@ static const method methods[] = {
     {SUBMOD_PROX_AWAY_STEPS, "Frank-Wolfe with away steps", submodi_can_any,
      submodi_prox_away_steps},
     {SUBMOD_PROX_GREEDY_PATH, "greedy path", submodi_can_greedy_path, submodi_prox_greedy_path},
+    {SUBMOD_PROX_CHAINS, "chains", submodi_can_chains, submodi_prox_chains},
 };
 
 submod_prox_settings submod_prox_defaults(void)
@@ -93,8 +93,7 @@ submod_status submodi_prox_by_itself(const submodi_prox_problem *p, double *u, d
                                      submod_prox_info *info, submod_work *work)
 {
     size_t i = 0;
-    while (methods[i].solve == submodi_prox_sum || methods[i].solve == submodi_prox_chains ||
-           !methods[i].can(p->fn)) {
+    while (methods[i].solve == submodi_prox_sum || !methods[i].can(p->fn)) {
         i++; /* ends at MIN_NORM at the latest */
     }
     info->method = methods[i].method;

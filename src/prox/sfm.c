@@ -7,7 +7,8 @@
  * Let value = F of the best set and gap = value - sum of min(s_i, 0). A set A that leaves out an
  * element with s_i < -gap, or holds one with s_i > gap, has F(A) > value. So every minimiser holds
  * all elements with s_i < -gap and none with s_i > gap. If {s < -gap} attains the value, it is the
- * smallest minimiser; if {s <= gap} attains it, that is the largest.
+ * smallest minimiser; if {s <= gap} attains it, that is the largest. If no element is left between,
+ * {s < 0} is the only minimiser, however large the gap.
  * Cost: that of the method; the proof needs one more chain and O(n). */
 #include <submod/sfm.h>
 
@@ -252,7 +253,9 @@ static submod_status gains_along(search *f, const double *s, double *along)
     return status;
 }
 
-/* For cyclic projections, which know a base but no order. */
+/* For cyclic projections, which know a base but no order. Elements that are decided stay in the
+ * problem: without them parts would lose their fast proxes, since a Jaccard loss contracted is no
+ * Jaccard loss, and only few sweeps are left by then (bench/sums.c, decided). */
 static bool watch_base(void *ctx, const double *s)
 {
     search *f = ctx;
@@ -415,6 +418,18 @@ static bool allocate(search *f)
     return f->s && f->set[SMALLEST] && f->set[LARGEST] && f->best && f->list && f->gains;
 }
 
+/* Whether s and the gap decide for every element that it is in all minimisers or in none, and the
+ * set is what they say. */
+static bool is_only_minimiser(const search *f, const uint8_t *set, double gap)
+{
+    double bound = gap + margin(f);
+    bool only = true;
+    for (size_t i = 0; i < f->n; i++) {
+        only = only && fabs(f->s[i]) > bound && (set[i] != 0) == (f->s[i] < 0);
+    }
+    return only;
+}
+
 /* Evaluates the value with eval and the bound with s, and says what they prove. The gap, and what
  * it is compared with, do not depend on F(empty), however large that is. A gap far below 0 proves
  * that s is no base: F is not submodular, and s bounds nothing. */
@@ -437,7 +452,8 @@ static submod_status judge(search *f, submod_status outcome)
     info->dual = empty + below;
     f->scale = fmax(f->scale, size);
     bool sound = close_enough(f, -info->gap, size);
-    bool small = info->gap <= 0 || (f->settings->integer_valued && info->gap < 1);
+    bool small = info->gap <= 0 || (f->settings->integer_valued && info->gap < 1) ||
+                 is_only_minimiser(f, f->set[SMALLEST], info->gap);
     info->exact = info->method == SUBMOD_SFM_EXHAUSTIVE || (sound && small);
     bool good = sound && (info->exact || close_enough(f, info->gap, size));
     return outcome == SUBMOD_OK && !good ? SUBMOD_INACCURATE : outcome;

@@ -419,6 +419,9 @@ START_TEST(minima_of_pairs)
             if (status == SUBMOD_OK) {
                 ck_assert_near(info.value, exact.value, 1e-8 * scale);
             }
+            if (info.exact) {
+                ck_assert_near(info.value, exact.value, 1e-12 * scale);
+            }
             if (info.extremes_proved) {
                 ck_assert_mem_eq(smallest, small, N);
                 ck_assert_mem_eq(largest, large, N);
@@ -454,6 +457,80 @@ START_TEST(minimum_of_one_small_part)
             ck_assert(info.value <= F[set] + 1e-12);
         }
         free(F);
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
+/* When s and the gap decide all elements the minimum is exact, though rounding leaves a gap. */
+START_TEST(decided_minima_are_exact)
+{
+    enum { REPEATS = 60, M = 12 };
+    submod_rng rng;
+    submod_rng_seed(&rng, 31);
+    int decided = 0, with_gap = 0;
+    for (int repeat = 0; repeat < REPEATS; repeat++) {
+        double w[M], s[M], least = INFINITY;
+        uint8_t smallest[M], largest[M], small[M], large[M];
+        submod_sfm_info info, exact;
+        submod_sfm_settings settings = submod_sfm_defaults();
+        random_vector(&rng, w, M, 0);
+        for (size_t i = 0; i < M; i++) {
+            w[i] = 4 * w[i] - 2;
+        }
+        submod_fn *fn = shifted(overlapping(M, 12, &rng), w);
+        settings.method = SUBMOD_SFM_SUM;
+        ck_assert_ok(submod_sfm(fn, smallest, largest, s, &settings, &info, NULL));
+        settings.method = SUBMOD_SFM_EXHAUSTIVE;
+        ck_assert_ok(submod_sfm(fn, small, large, NULL, &settings, &exact, NULL));
+        for (size_t i = 0; i < M; i++) {
+            least = fmin(least, fabs(s[i]));
+        }
+        if (least > 1e-6) {
+            ck_assert(info.exact && info.extremes_proved);
+            ck_assert_mem_eq(smallest, small, M);
+            ck_assert_mem_eq(largest, large, M);
+            ck_assert_mem_eq(smallest, largest, M);
+            decided++;
+            with_gap += info.gap > 0;
+        }
+        submod_fn_free(fn);
+    }
+    ck_assert_int_eq(decided, REPEATS);
+    ck_assert_int_ge(with_gap, REPEATS / 10);
+}
+END_TEST
+
+/* A cut of part of the elements has its extension from its edges, at a u that is not its own prox:
+ * the gap of a sum that ends early is the same as from scratch. */
+START_TEST(early_gap_of_an_embedded_cut)
+{
+    enum { ALL = 20, M = 12, ROWS = 4 };
+    submod_rng rng;
+    submod_rng_seed(&rng, 32);
+    for (int repeat = 0; repeat < 20; repeat++) {
+        const size_t size[3] = {1, ROWS, M / ROWS};
+        int32_t elements[M];
+        double x[ALL], u[ALL], s[ALL], value, along = 0, residual = 0;
+        submod_prox_settings one_sweep = by(SUBMOD_PROX_SUM);
+        submod_prox_info info;
+        submod_fn *cut = random_grid(size, 1, 0, &rng), *embedded = NULL;
+        for (int32_t i = 0; i < M; i++) {
+            elements[i] = ALL - 1 - i;
+        }
+        ck_assert_ok(submod_fn_embed(cut, ALL, elements, &embedded));
+        submod_fn_free(cut);
+        submod_fn *fn = combine(overlapping(ALL, 5, &rng), 1, embedded, 1);
+        random_vector(&rng, x, ALL, 0);
+        one_sweep.max_iterations = 1;
+        one_sweep.tolerance = 0;
+        ck_assert_int_ge(submod_prox(fn, x, 1, u, s, &one_sweep, &info, NULL), 0);
+        ck_assert_ok(submod_lovasz(fn, u, &value, NULL, NULL, NULL, NULL));
+        for (size_t i = 0; i < ALL; i++) {
+            along += s[i] * u[i];
+            residual += (u[i] - x[i] + s[i]) * (u[i] - x[i] + s[i]);
+        }
+        ck_assert_near(info.gap, value - along + residual / 2, 1e-12 * (1 + fabs(value)));
         submod_fn_free(fn);
     }
 }
@@ -621,6 +698,7 @@ int main(void)
 {
     return RUN_TESTS("sums", all_pairs, three_and_equal_values, folding_keeps_values,
                      what_folds_to_one, grids_as_chains, other_graphs, embedded_parts,
-                     minima_of_pairs, minimum_of_one_small_part, limits_leave_a_proof,
-                     tolerance_zero, threads_change_nothing, callbacks_stay_in_their_thread);
+                     minima_of_pairs, minimum_of_one_small_part, decided_minima_are_exact,
+                     early_gap_of_an_embedded_cut, limits_leave_a_proof, tolerance_zero,
+                     threads_change_nothing, callbacks_stay_in_their_thread);
 }

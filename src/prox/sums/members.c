@@ -251,25 +251,6 @@ static submod_status extension_of_family(const submodi_member *m, const submodi_
     return v ? SUBMOD_OK : submodi_nomem(c->who);
 }
 
-/* A cut needs no sort: one pass over the edges. */
-static void extension_of_cut(const submodi_cut *cut, const double *u, const double *s,
-                             submodi_extension *f)
-{
-    double value = 0;
-    double along = 0;
-    double size = 0;
-    for (size_t v = 0; v < cut->n; v++) {
-        for (size_t j = cut->start[v]; j < cut->start[v + 1]; j++) {
-            const submodi_neighbour *n = &cut->neighbours[j];
-            value += n->out * fmax(u[v] - u[n->vertex], 0);
-        }
-        along += s[v] * u[v];
-        size += fabs(s[v] * u[v]);
-    }
-    *f = (submodi_extension){
-        .known = true, .value = value, .excess = value - along, .size = value + size};
-}
-
 static submod_status extension_of_part(const submodi_member *m, const submodi_cycle *c,
                                        const double *u, submodi_extension *f, submod_work *work)
 {
@@ -283,10 +264,7 @@ static submod_status extension_of_part(const submodi_member *m, const submodi_cy
         v[i] = u[element(m, i)];
         s[i] = m->now[i] * (c->lambda / m->part->coefficient);
     }
-    const submodi_cut *cut = submodi_cut_inside(m->part->fn);
-    if (status == SUBMOD_OK && cut) {
-        extension_of_cut(cut, v, s, &one);
-    } else if (status == SUBMOD_OK) {
+    if (status == SUBMOD_OK) {
         submod_prox_settings plain = submod_prox_defaults();
         submodi_prox_problem p = {.who = c->who,
                                   .fn = m->part->fn,

@@ -3,7 +3,8 @@
  * A combination is folded first (fold.c). If one part is left, its own method does the rest:
  * prox of c f + m at x for lambda is that of f at x - m / lambda for lambda / c, and
  * s = c s_f + m. Else its parts are the members of the cycle, with a cut as families of chains
- * (families.c) where it is a grid.
+ * (families.c) where it is a grid. A grid projected by flow as one part needs fewer sweeps, but
+ * each of them starts its flow from nothing: 5 to 22 times slower in all (bench/sums.c, stands).
  */
 #include <math.h>
 #include <string.h>
@@ -145,13 +146,7 @@ static submod_status by_itself(const submodi_prox_problem *p, const submodi_fold
                                 .extension = ask ? &f : NULL,
                                 /* orders of all elements are those of the sum too */
                                 .found = part->elements ? NULL : p->found};
-    submodi_prox_solve *solve = submodi_prox_by_itself;
-    if (submodi_can_chains(part->fn) && !submodi_can_chain(part->fn)) {
-        info->method = SUBMOD_PROX_CHAINS;
-        settings.method = SUBMOD_PROX_AUTO;
-        solve = submodi_prox_chains;
-    }
-    submod_status status = solve(&one, own_u, own_s, info, w);
+    submod_status status = submodi_prox_by_itself(&one, own_u, own_s, info, w);
     for (size_t i = 0; status >= 0 && i < k; i++) {
         size_t e = part->elements ? (size_t)part->elements[i] : i;
         u[e] = own_u[i];
@@ -225,40 +220,9 @@ submod_status submodi_prox_sum(const submodi_prox_problem *p, double *u, double 
     return fold_and(by_parts, p, u, s, info, work);
 }
 
-/* How strongly a cut smoothes: the mean weight at a vertex, over lambda times the spread of x. */
-static double strength(const submodi_cut *cut, const double *x, double lambda)
-{
-    double weight = 0;
-    double mean = 0;
-    double square = 0;
-    double n = (double)cut->n;
-    for (size_t v = 0; v < cut->n; v++) {
-        mean += x[v] / n;
-        for (size_t j = cut->start[v]; j < cut->start[v + 1]; j++) {
-            weight += fmax(cut->neighbours[j].out, cut->neighbours[j].in) / (2 * n);
-        }
-    }
-    for (size_t v = 0; v < cut->n; v++) {
-        square += (x[v] - mean) * (x[v] - mean) / n;
-    }
-    return weight / (lambda * sqrt(square));
-}
-
-/* Chains beat the flow only on large grids that are smoothed weakly (bench/sums.c, cuts), and the
- * flow is exact. NaN: the flow. */
-static bool chains_are_faster(const submodi_prox_problem *p)
-{
-    enum { LARGE = 1 << 15 };
-    const double weak = 0.2;
-    return p->fn->n >= LARGE && p->settings->tolerance >= 1e-12 &&
-           strength(p->fn->ctx, p->x, p->lambda) <= weak;
-}
-
+/* For a cut alone the flow is faster, and exact: chains only if asked for (bench/sums.c, cuts). */
 submod_status submodi_prox_chains(const submodi_prox_problem *p, double *u, double *s,
                                   submod_prox_info *info, submod_work *work)
 {
-    if (p->settings->method == SUBMOD_PROX_AUTO && !chains_are_faster(p)) {
-        return submodi_prox_by_itself(p, u, s, info, work);
-    }
     return fold_and(by_cycle, p, u, s, info, work);
 }
