@@ -137,7 +137,7 @@ static void make_line(part *p, size_t first, size_t step)
 static void make_square(part *p, size_t first)
 {
     double table[CELL * CELL + 1];
-    p->k = CELL * CELL;
+    p->k = (size_t)CELL * CELL;
     for (size_t i = 0; i <= p->k; i++) {
         table[i] = (double)i * (double)(p->k - i) / (double)p->k;
     }
@@ -157,7 +157,7 @@ static instance image(submod_rng *rng)
         make_line(p++, i * SIDE, 1);
         make_line(p++, i, SIDE);
     }
-    for (size_t i = 0; i < ACROSS * ACROSS; i++) {
+    for (size_t i = 0; i < (size_t)ACROSS * ACROSS; i++) {
         size_t row = i / ACROSS;
         make_square(p++, row * CELL * SIDE + i % ACROSS * CELL);
     }
