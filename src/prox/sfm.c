@@ -430,6 +430,18 @@ static bool is_only_minimiser(const search *f, const uint8_t *set, double gap)
     return only;
 }
 
+/* Whether s leaves no choice but these two sets (head of this file), up to rounding. */
+static bool leaves_no_choice(const search *f, double gap)
+{
+    double least = fmax(gap, 0) + margin(f);
+    bool none = f->extremes;
+    for (size_t i = 0; none && i < f->n; i++) {
+        none = (f->set[SMALLEST][i] != 0) == (f->s[i] < -least) &&
+               (f->set[LARGEST][i] != 0) == (f->s[i] <= least);
+    }
+    return none;
+}
+
 /* Evaluates the value with eval and the bound with s, and says what they prove. The gap, and what
  * it is compared with, do not depend on F(empty), however large that is. A gap far below 0 proves
  * that s is no base: F is not submodular, and s bounds nothing. */
@@ -455,6 +467,7 @@ static submod_status judge(search *f, submod_status outcome)
     bool small = info->gap <= 0 || (f->settings->integer_valued && info->gap < 1) ||
                  is_only_minimiser(f, f->set[SMALLEST], info->gap);
     info->exact = info->method == SUBMOD_SFM_EXHAUSTIVE || (sound && small);
+    info->extremes_proved = info->extremes_proved || (sound && leaves_no_choice(f, info->gap));
     bool good = sound && (info->exact || close_enough(f, info->gap, size));
     return outcome == SUBMOD_OK && !good ? SUBMOD_INACCURATE : outcome;
 }

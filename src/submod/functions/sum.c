@@ -229,10 +229,12 @@ static submod_status add_up_embedded(const sum *s, void *state, const int32_t *e
     if (call == submodi_fn_tied) {
         qsort(b.touched, b.terms, sizeof *b.touched, ascending);
     }
-    for (size_t i = 0; status == SUBMOD_OK && i < b.terms; i++) {
+    for (size_t i = 0; i < b.terms; i++) { /* all counts go back to 0, whatever happens */
         const term *t = &s->terms[b.touched[i]];
         uint32_t *count = &b.counts[b.touched[i] - s->full];
-        status = call(t->core, (char *)state + t->state_at, b.numbers + t->list_at, *count, g);
+        if (status == SUBMOD_OK) {
+            status = call(t->core, (char *)state + t->state_at, b.numbers + t->list_at, *count, g);
+        }
         for (size_t j = 0; status == SUBMOD_OK && j < *count; j++) {
             gains[b.positions[t->list_at + j]] += t->coefficient * g[j];
         }
@@ -354,7 +356,7 @@ static submod_status minimum_scaled(const void *ctx, const double *z, uint8_t *s
     for (size_t i = 0; status == SUBMOD_OK && base && i < t->fn->n; i++) {
         base[i] *= t->coefficient;
     }
-    *size *= t->coefficient;
+    *size = status == SUBMOD_OK ? *size * t->coefficient : 0;
     submodi_scope_close(&scope);
     return status;
 }
