@@ -5,6 +5,27 @@
 #include "base/threads.h"
 
 /* At most one of the two arrays is given: it is sorted. */
+static void part_out(const submodi_sorted *sorted, size_t begin, size_t end, int32_t *order)
+{
+    for (size_t i = begin; i < end; i++) {
+        order[i] = submodi_sorted_index(sorted, i);
+    }
+}
+
+static void indices_out(const submodi_sorted *sorted, size_t n, int32_t *order)
+{
+    const int threads = submodi_threads_for(n);
+    const size_t parts = (size_t)threads;
+    if (parts == 1) {
+        part_out(sorted, 0, n, order);
+        return;
+    }
+#pragma omp parallel for num_threads(threads)
+    for (size_t t = 0; t < parts; t++) {
+        part_out(sorted, n * t / parts, n * (t + 1) / parts, order);
+    }
+}
+
 static submod_status sort_into(const char *who, const float *f32, const double *f64, size_t n,
                                int32_t *order, submod_work *work)
 {
@@ -27,10 +48,7 @@ static submod_status sort_into(const char *who, const float *f32, const double *
     submod_work *w = submodi_scope_open(&scope, work);
     status = f32 ? submodi_sort_f32(f32, n, w, &sorted) : submodi_sort_f64(f64, n, w, &sorted);
     if (status == SUBMOD_OK) {
-#pragma omp parallel for num_threads(submodi_threads_for(n))
-        for (size_t i = 0; i < n; i++) {
-            order[i] = submodi_sorted_index(&sorted, i);
-        }
+        indices_out(&sorted, n, order);
     }
     submodi_scope_close(&scope);
     return status == SUBMOD_OK ? status : submodi_nomem(who);

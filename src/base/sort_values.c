@@ -16,7 +16,8 @@
  *
  * Work for a million doubles: one pass to find the range, one to make the records, two or three
  * radix passes for uniform or normal entries (up to five for the most uneven), one to tidy up; 8
- * bytes are read and as many written per entry in each.
+ * bytes are read and as many written per entry in each. One thread enters no parallel region,
+ * because a region costs more than sorting a few entries, and some callers sort only a few.
  */
 #include <math.h>
 #include <string.h>
@@ -98,11 +99,11 @@ typedef struct range {
     double low, high;
 } range;
 
-static range range_f64(const double *x, size_t n, int threads)
+static range range_f64(const double *x, size_t n)
 {
     double low = x[0];
     double high = x[0];
-#pragma omp parallel for simd num_threads(threads) reduction(min : low) reduction(max : high)
+#pragma omp simd reduction(min : low) reduction(max : high)
     for (size_t i = 0; i < n; i++) {
         low = x[i] < low ? x[i] : low;
         high = x[i] > high ? x[i] : high;
@@ -110,16 +111,40 @@ static range range_f64(const double *x, size_t n, int threads)
     return (range){low, high};
 }
 
-static range range_f32(const float *x, size_t n, int threads)
+static range range_f32(const float *x, size_t n)
 {
     float low = x[0];
     float high = x[0];
-#pragma omp parallel for simd num_threads(threads) reduction(min : low) reduction(max : high)
+#pragma omp simd reduction(min : low) reduction(max : high)
     for (size_t i = 0; i < n; i++) {
         low = x[i] < low ? x[i] : low;
         high = x[i] > high ? x[i] : high;
     }
     return (range){(double)low, (double)high};
+}
+
+static range part_range(const source *s, size_t begin, size_t end)
+{
+    return s->is_double ? range_f64((const double *)s->x + begin, end - begin)
+                        : range_f32((const float *)s->x + begin, end - begin);
+}
+
+/* n >= threads */
+static range find_range(const source *s, size_t n, int threads)
+{
+    if (threads == 1) {
+        return part_range(s, 0, n);
+    }
+    const size_t parts = (size_t)threads;
+    double low = INFINITY;
+    double high = -INFINITY;
+#pragma omp parallel for num_threads(threads) reduction(min : low) reduction(max : high)
+    for (size_t t = 0; t < parts; t++) {
+        range part = part_range(s, n * t / parts, n * (t + 1) / parts);
+        low = part.low < low ? part.low : low;
+        high = part.high > high ? part.high : high;
+    }
+    return (range){low, high};
 }
 
 /* Whether no entry has one of its lowest `low` bits set. */
@@ -367,6 +392,16 @@ static size_t cell_from(const uint64_t *record, size_t at, size_t n, unsigned sh
     return at;
 }
 
+static void tidy_part(const source *s, uint64_t *record, uint64_t *spare, size_t begin, size_t end,
+                      submodi_digit_counts *count)
+{
+    bool tied;
+    insert_all(s, record, spare, begin, end, count, &tied);
+    if (tied && !s->exact) {
+        sort_runs(s, record, spare, begin, end, count);
+    }
+}
+
 static void tidy(const source *s, uint64_t *record, uint64_t *spare, size_t n,
                  submodi_digit_counts *count, int threads)
 {
@@ -375,17 +410,17 @@ static void tidy(const source *s, uint64_t *record, uint64_t *spare, size_t n,
     if (s->tidy_bits == 0 && s->exact) {
         return;
     }
+    if (threads == 1) {
+        tidy_part(s, record, spare, 0, n, count);
+        return;
+    }
     size_t bound[MOST_PARTS + 1];
     for (size_t t = 0; t <= parts; t++) {
         bound[t] = cell_from(record, n * t / parts, n, shift);
     }
 #pragma omp parallel for num_threads(threads)
     for (size_t t = 0; t < parts; t++) {
-        bool tied;
-        insert_all(s, record, spare, bound[t], bound[t + 1], &count[t], &tied);
-        if (tied && !s->exact) {
-            sort_runs(s, record, spare, bound[t], bound[t + 1], &count[t]);
-        }
+        tidy_part(s, record, spare, bound[t], bound[t + 1], &count[t]);
     }
 }
 
@@ -420,25 +455,32 @@ static submodi_sorted sort_list(const source *s, const memory *m, size_t at, siz
     return (submodi_sorted){record, s->index_bits, spare};
 }
 
-static inline void make_part(const source *s, key_kind kind, size_t begin, size_t end, uint64_t *to)
+static inline void make_kind(const source *s, key_kind kind, size_t begin, size_t end, uint64_t *to)
 {
     for (size_t i = begin; i < end; i++) {
         to[i] = make_record(s, kind, i);
     }
 }
 
+static void make_part(const source *s, size_t begin, size_t end, uint64_t *to)
+{
+    switch (s->kind) {
+    case IMAGE_F32: make_kind(s, IMAGE_F32, begin, end, to); break;
+    case IMAGE_F64: make_kind(s, IMAGE_F64, begin, end, to); break;
+    case LINEAR: make_kind(s, LINEAR, begin, end, to); break;
+    }
+}
+
 static void make_records(const source *s, const memory *m, size_t n)
 {
     const size_t parts = (size_t)m->threads;
+    if (parts == 1) {
+        make_part(s, 0, n, m->record);
+        return;
+    }
 #pragma omp parallel for num_threads(m->threads)
     for (size_t t = 0; t < parts; t++) {
-        size_t begin = n * t / parts;
-        size_t end = n * (t + 1) / parts;
-        switch (s->kind) {
-        case IMAGE_F32: make_part(s, IMAGE_F32, begin, end, m->record); break;
-        case IMAGE_F64: make_part(s, IMAGE_F64, begin, end, m->record); break;
-        case LINEAR: make_part(s, LINEAR, begin, end, m->record); break;
-        }
+        make_part(s, n * t / parts, n * (t + 1) / parts, m->record);
     }
 }
 
@@ -448,7 +490,7 @@ static submod_status sort(source *s, size_t n, submod_work *work, submodi_sorted
     if (!take_memory(&m, n, work)) {
         return SUBMOD_ENOMEM;
     }
-    range r = s->is_double ? range_f64(s->x, n, m.threads) : range_f32(s->x, n, m.threads);
+    range r = find_range(s, n, m.threads);
     choose(s, n, r, m.threads);
     make_records(s, &m, n);
     *sorted = sort_list(s, &m, 0, n);
@@ -485,7 +527,7 @@ static inline uint64_t *split_word(const source *s, key_kind kind, uint32_t bits
     return to;
 }
 
-static inline void split_part(const source *s, key_kind kind, const uint32_t *mask, size_t n,
+static inline void split_kind(const source *s, key_kind kind, const uint32_t *mask, size_t n,
                               size_t begin, size_t end, uint64_t *to[2])
 {
     for (size_t w = begin; w < end; w++) {
@@ -494,19 +536,40 @@ static inline void split_part(const source *s, key_kind kind, const uint32_t *ma
     }
 }
 
+/* Makes the records of words [begin, end) of the mask: the kinds go to to[kind]. */
+static void split_part(const source *s, const uint32_t *mask, size_t n, size_t begin, size_t end,
+                       uint64_t *to[2])
+{
+    if (s->kind == LINEAR) {
+        split_kind(s, LINEAR, mask, n, begin, end, to);
+    } else {
+        split_kind(s, IMAGE_F64, mask, n, begin, end, to);
+    }
+}
+
+static size_t count_inside(const uint32_t *mask, size_t n, size_t begin, size_t end)
+{
+    size_t count = 0;
+    for (size_t w = begin; w < end; w++) {
+        count += (size_t)__builtin_popcount(members(mask, w, n, 1));
+    }
+    return count;
+}
+
 /* Makes the records of those in the mask, then of the others. Returns how many are in the mask. */
 static size_t split_records(const source *s, const memory *m, const uint32_t *mask, size_t n)
 {
     const size_t words = (n + 31) / 32;
     const size_t parts = (size_t)m->threads;
+    if (parts == 1) {
+        size_t inside = count_inside(mask, n, 0, words);
+        split_part(s, mask, n, 0, words, (uint64_t *[2]){m->record + inside, m->record});
+        return inside;
+    }
     size_t before[MOST_PARTS + 1] = {0};
 #pragma omp parallel for num_threads(m->threads)
     for (size_t t = 0; t < parts; t++) {
-        size_t count = 0;
-        for (size_t w = words * t / parts; w < words * (t + 1) / parts; w++) {
-            count += (size_t)__builtin_popcount(members(mask, w, n, 1));
-        }
-        before[t + 1] = count;
+        before[t + 1] = count_inside(mask, n, words * t / parts, words * (t + 1) / parts);
     }
     for (size_t t = 0; t < parts; t++) {
         before[t + 1] += before[t];
@@ -517,11 +580,7 @@ static size_t split_records(const source *s, const memory *m, const uint32_t *ma
         size_t begin = words * t / parts;
         size_t end = words * (t + 1) / parts;
         uint64_t *to[2] = {m->record + inside + (32 * begin - before[t]), m->record + before[t]};
-        if (s->kind == LINEAR) {
-            split_part(s, LINEAR, mask, n, begin, end, to);
-        } else {
-            split_part(s, IMAGE_F64, mask, n, begin, end, to);
-        }
+        split_part(s, mask, n, begin, end, to);
     }
     return inside;
 }
@@ -534,7 +593,7 @@ submod_status submodi_sort_kinds(const double *x, size_t n, const uint32_t *mask
     if (!take_memory(&m, n, work)) {
         return SUBMOD_ENOMEM;
     }
-    range r = range_f64(x, n, m.threads);
+    range r = find_range(&s, n, m.threads);
     choose(&s, n, r, m.threads);
     size_t inside = split_records(&s, &m, mask, n);
     *kinds = (submodi_sorted_kinds){

@@ -199,6 +199,86 @@ START_TEST(adversarial_patterns)
 }
 END_TEST
 
+/* The entries of one kind in order, by qsort. Returns how many they are. */
+static size_t expect_kind(const double *x, size_t n, const uint32_t *mask, uint32_t kind,
+                          int32_t *expected)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        if ((mask[i / 32] >> i % 32 & 1) == kind) {
+            expected[count++] = (int32_t)i;
+        }
+    }
+    keys = x;
+    qsort(expected, count, sizeof *expected, descending_then_index);
+    return count;
+}
+
+static void check_kinds(const double *x, size_t n, const uint32_t *mask)
+{
+    int32_t *expected = malloc(n * sizeof *expected);
+    double low = x[0], high = x[0];
+    for (size_t i = 0; i < n; i++) {
+        low = fmin(low, x[i]);
+        high = fmax(high, x[i]);
+    }
+    for (int threads = 1; threads <= 3; threads++) {
+        submodi_scope scope;
+        submodi_sorted_kinds kinds;
+        submod_work *w = submodi_scope_open(&scope, NULL);
+        ck_assert_ok(submod_set_num_threads(threads));
+        ck_assert_ok(submodi_sort_kinds(x, n, mask, w, &kinds));
+        ck_assert(kinds.low == low && kinds.high == high);
+        for (uint32_t kind = 0; kind < 2; kind++) {
+            size_t count = expect_kind(x, n, mask, kind, expected);
+            ck_assert_uint_eq(kinds.count[kind], count);
+            size_t misplaced = 0;
+            for (size_t i = 0; i < count; i++) {
+                misplaced += submodi_sorted_index(&kinds.sorted[kind], i) != expected[i];
+            }
+            ck_assert_uint_eq(misplaced, 0);
+        }
+        submodi_scope_close(&scope);
+    }
+    ck_assert_ok(submod_set_num_threads(0));
+    free(expected);
+}
+
+/* Bits of a mask: about one in eight, none, all. What lies beyond the last entry is set, too, and
+ * must not count. */
+static uint32_t mask_word(submod_rng *rng, int density)
+{
+    uint64_t bits = submod_rng_next(rng) & submod_rng_next(rng) & submod_rng_next(rng);
+    return density == 0 ? (uint32_t)bits : density == 1 ? 0 : UINT32_MAX;
+}
+
+START_TEST(two_kinds)
+{
+    pattern *const patterns[] = {normal,    floats,     all_equal,       few_values, signed_zeros,
+                                 long_runs, short_runs, any_finite_bits, geometric};
+    submod_rng rng;
+    submod_rng_seed(&rng, 2);
+    for (size_t p = 0; p < sizeof patterns / sizeof *patterns; p++) {
+        for (size_t k = 0; k < SIZES - 1; k++) {
+            size_t n = sizes[k];
+            double *x = malloc(n * sizeof *x);
+            uint32_t *mask = malloc((n / 32 + 1) * sizeof *mask);
+            for (size_t i = 0; i < n; i++) {
+                x[i] = patterns[p](&rng, i, n);
+            }
+            for (int density = 0; density < 3; density++) {
+                for (size_t i = 0; i <= n / 32; i++) {
+                    mask[i] = mask_word(&rng, density);
+                }
+                check_kinds(x, n, mask);
+            }
+            free(x);
+            free(mask);
+        }
+    }
+}
+END_TEST
+
 START_TEST(public_argsort)
 {
     const double x[5] = {1, -0.0, 3, 0.0, 1}, bad[2] = {1, NAN};
@@ -224,5 +304,6 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("sort", smooth_patterns, ties, adversarial_patterns, public_argsort);
+    return RUN_TESTS("sort", smooth_patterns, ties, adversarial_patterns, two_kinds,
+                     public_argsort);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocations.h"
 #include "support.h"
 
 /* ---- two slow references ---- */
@@ -816,13 +817,84 @@ START_TEST(overflow_with_multiplicities)
 }
 END_TEST
 
+/* The method writes to the caller itself. So whatever fails must fail before: the range, u, the
+ * objective. */
+START_TEST(overflow_leaves_outputs_alone)
+{
+    const struct {
+        double x[3], lambda;
+    } cases[] = {{{1e308, 0, -1e308}, 1},    {{1e300, -1e300, 0}, 1e10}, {{1e200, 0, 1}, 1},
+                 {{1e160, 1, -1e160}, 1e-2}, {{1, 2, 3}, 1e-320},        {{1, 2, 3}, 1e308},
+                 {{1e308, 0, 0}, 1e-308}};
+    submod_fn *fn = NULL;
+    ck_assert_ok(submod_fn_jaccard(3, (uint8_t[]){1, 0, 0}, &fn));
+    size_t failed = 0;
+    for (size_t k = 0; k < 2 * sizeof cases / sizeof *cases; k++) {
+        double u[3] = {7, 7, 7}, s[3] = {8, 8, 8};
+        submod_prox_settings settings = exact();
+        submod_prox_info info = {.primal = 9};
+        settings.hinge = k % 2;
+        submod_status status =
+            submod_prox(fn, cases[k / 2].x, cases[k / 2].lambda, u, s, &settings, &info, NULL);
+        ck_assert(status >= 0 || status == SUBMOD_ENUMERIC);
+        failed += status < 0;
+        for (int i = 0; i < 3; i++) {
+            ck_assert(status < 0 ? u[i] == 7 && s[i] == 8 : isfinite(u[i]) && isfinite(s[i]));
+        }
+        ck_assert(status < 0 ? info.primal == 9 : isfinite(info.primal));
+    }
+    ck_assert_uint_ge(failed, 8);
+    submod_fn_free(fn);
+}
+END_TEST
+
+/* Every allocation fails once, on the caller's own u and s. */
+START_TEST(memory_runs_out)
+{
+    enum { COUNT = 200 };
+    submod_rng rng;
+    submod_rng_seed(&rng, 31);
+    double x[COUNT], u[COUNT], s[COUNT];
+    uint8_t fg[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        x[i] = submod_rng_normal(&rng);
+        fg[i] = submod_rng_below(&rng, 3) == 0;
+    }
+    ck_assert_ok(submod_set_allocator(&counting_allocator));
+    allocations.left = -1;
+    submod_fn *fn = NULL;
+    ck_assert_ok(submod_fn_jaccard(COUNT, fg, &fn));
+    long before = allocations.live;
+    long refused = 0;
+    submod_status status = SUBMOD_ENOMEM;
+    for (; status == SUBMOD_ENOMEM; refused += status == SUBMOD_ENOMEM) {
+        submod_prox_settings settings = exact();
+        submod_prox_info info = {.primal = 9};
+        for (int i = 0; i < COUNT; i++) {
+            u[i] = s[i] = 7;
+        }
+        allocations.left = refused;
+        status = submod_prox(fn, x, 1, u, s, &settings, &info, NULL);
+        for (int i = 0; status != SUBMOD_OK && i < COUNT; i++) {
+            ck_assert(u[i] == 7 && s[i] == 7 && info.primal == 9);
+        }
+        ck_assert_int_eq(allocations.live, before);
+    }
+    ck_assert_int_eq(status, SUBMOD_OK);
+    ck_assert_int_ge(refused, 5);
+    allocations.left = -1;
+    submod_fn_free(fn);
+    ck_assert_ok(submod_set_allocator(NULL));
+}
+END_TEST
+
 int main(void)
 {
-    return RUN_TESTS("prox_jaccard", overflow_with_multiplicities, brute_force, larger_instances,
-                     laws, limits, special_cases, work_is_bounded,
-                     same_bits_for_any_number_of_threads, points_are_many_pixels,
-                     points_are_very_many_pixels, histogram_keeps_its_word, histogram_special_cases,
-                     histogram_with_a_wide_delta, layer_is_the_prox_of_each_image,
-                     layer_gives_the_gradient_on_a_linear_piece,
-                     layer_of_large_images_without_foreground, levels_below_rounding, bad_input);
+    return RUN_TESTS(
+        "prox_jaccard", overflow_with_multiplicities, brute_force, larger_instances, laws, limits,
+        special_cases, work_is_bounded, same_bits_for_any_number_of_threads, points_are_many_pixels,
+        points_are_very_many_pixels, histogram_keeps_its_word, histogram_special_cases,
+        histogram_with_a_wide_delta, layer_is_the_prox_of_each_image,
+        layer_gives_the_gradient_on_a_linear_piece, layer_of_large_images_without_foreground,
+        levels_below_rounding, bad_input, overflow_leaves_outputs_alone, memory_runs_out);
 }

@@ -267,6 +267,42 @@ INLINE double push(submodi_levels *l, size_t first, size_t end, double before, d
     return settle(l, &b);
 }
 
+/* Adds levels of one pixel each, from background point `first` on, as long as no pixel is tied with
+ * the next, takes foreground, or is to be pooled. The same arithmetic as in push, with all of it in
+ * registers. *before: u of the last level. Returns the first point that is left. */
+static size_t push_singles(submodi_levels *l, size_t first, double *before, double *per_U)
+{
+    const double *bg = l->bg.value;
+    const double *fg = l->fg.value;
+    const size_t count = l->fg.count;
+    const double P = l->P;
+    const double per_lambda = l->per_lambda;
+    submodi_level *level = &l->level[l->count];
+    size_t at = l->count ? level[-1].fg_end : 0;
+    size_t j = first;
+    for (; j + 1 < l->bg.count && bg[j] != bg[j + 1]; j++) {
+        double per_U_end = 1 / (P + (double)(int64_t)(j + 1));
+        double t_begin = *per_U * per_lambda;
+        double t_end = per_U_end * per_lambda;
+        double u = bg[j] - (P - (double)(int64_t)at) * *per_U * t_end;
+        while (at < count && fg[at] > u + t_begin) {
+            at++;
+            u = bg[j] - (P - (double)(int64_t)at) * *per_U * t_end;
+        }
+        bool alone = (at == count || fg[at] <= u + t_end) && (at == 0 || fg[at - 1] > u + t_begin);
+        if (!alone || !(u < *before)) { /* so also where P = 0 makes u NaN */
+            break;
+        }
+        *level++ =
+            (submodi_level){.first = (uint32_t)j, .fg_begin = (uint32_t)at, .fg_end = (uint32_t)at};
+        *before = u;
+        *per_U = per_U_end;
+    }
+    l->count += j - first;
+    l->work += j - first;
+    return j;
+}
+
 /* u of the last level but one, whose foreground is known. */
 static double u_before_last(submodi_levels *l)
 {
@@ -317,11 +353,16 @@ void submodi_levels_solve(submodi_levels *l)
     l->count = 0;
     l->work = 0;
     sum_foreground(l);
-    double before = INFINITY; /* u of the last level but one */
+    double before = INFINITY; /* u of the level before */
     double per_U = 1 / l->P;
+    bool alone = !l->bg.before; /* whether the last level was not pooled */
     for (size_t first = 0; first < l->bg.count;) {
+        if (alone) {
+            first = push_singles(l, first, &before, &per_U);
+        }
         size_t end = end_of_run(l, first);
         double u = push(l, first, end, before, &per_U);
+        alone = !l->bg.before && u < before;
         while (before <= u) {
             u = pool(l, end);
             before = l->count > 1 ? u_before_last(l) : INFINITY;

@@ -1,12 +1,17 @@
 /* Exact prox of the Jaccard extension: sort foreground and background, each by itself, find the
- * levels (levels.c), write them back (write_back.c). O(p log p); about the cost of its sort.
+ * levels (levels.c), write them back (write_back.c). O(p log p).
  *
- * Bytes per pixel that move: x is read for its range, for the records, and once more in sorted
- * order (8 + 8 + 8); the sort reads and writes a record in each of two or three passes and one to
- * tidy up (16 each); values and levels are written and read twice (8 and 24 of background); u and s
- * go as a pair to the place of their pixel and from there to the caller (16 + 32). That is 200 in
- * all, 20 ms at the 10 GB/s of one core for a million pixels; two of the passes go to random
- * places.
+ * Bytes per pixel that move, for 80 % background in levels of one pixel each:
+ *
+ *     8 + 8 + 16    x checked; its range; x read and a record written
+ *     8 + 32 + 8    records counted, moved in two passes (16 more for a third), tidied up
+ *     24            values in sorted order: a record, x at a random place, the value written
+ *     8 + 22        values read; a level of 24 written per background, a sum of 16 per foreground
+ *     35 + 16       value, level and record read; u and s written as a pair at a random place
+ *     24 + 32       pair and x read for the certificate; the pair copied to the caller's u and s
+ *
+ * About 240 in all. Yet levels and writing back wait for divisions and for branches that depend on
+ * the data more than for memory.
  *
  * Memory per pixel: 16 bytes for the sort and the sorted values, then 16 for a pixel of the
  * foreground (its prefix sum) or 24 for one of the background (its level), 16 for u and s: 56 at

@@ -16,7 +16,11 @@
 /* The sums live in registers only if all of this becomes one loop for each form. */
 #define INLINE __attribute__((always_inline)) static inline
 
-enum { MOST_PARTS = 64, PART = 4096 /* background points, at least */ };
+enum {
+    MOST_PARTS = 64,
+    PART = 4096, /* background points, at least */
+    AHEAD = 24   /* points whose place is fetched before it is their turn */
+};
 
 /* A place in both lists. */
 typedef struct place {
@@ -53,6 +57,8 @@ INLINE double write_point(const writer *w, submodi_u_form form, const submodi_po
         s = fmin(fmax(s, 0), w->l->lambda * fmax(x, 0));
         u = fmax(u, fmin(x, 0));
     }
+    size_t soon = rank + AHEAD < list->count ? rank + AHEAD : rank;
+    __builtin_prefetch(&w->pair[origin->record[soon] & origin->mask], 1);
     w->pair[origin->record[rank] & origin->mask] = (submodi_prox_pair){u, s};
     return submodi_pixels_of(list, rank) * s;
 }
@@ -133,10 +139,38 @@ static place place_at(const submodi_levels *l, size_t rank)
     return p;
 }
 
+/* Levels of one background pixel and nothing else, the most frequent, as long as they follow each
+ * other. Their s is what they gain. */
+INLINE void write_singles(const writer *w, submodi_u_form form, place *from, size_t end, sums *sum)
+{
+    const submodi_levels *l = w->l;
+    for (; from->bg < end; from->bg++, from->level++) {
+        const submodi_level *here = &l->level[from->level];
+        if (here[1].first - here->first != 1 || here->fg_begin != here->fg_end) {
+            return;
+        }
+        double b = (double)(int64_t)from->bg;
+        write_free(w, form, &from->fg, here->fg_begin, b, sum);
+        double U = l->P + b;
+        double gain = U == 0 ? 1 : (l->P - (double)(int64_t)from->fg) / (U * (U + 1));
+        double u = l->bg.value[from->bg] - gain * l->per_lambda;
+        double at = argument(u, form);
+        go_down(sum, at);
+        sum->value += gain * at;
+        sum->slack += gain - write_point(w, form, &l->bg, &w->bg, from->bg, u, gain);
+    }
+}
+
 INLINE void write_part(const writer *w, submodi_u_form form, place from, place to, sums *sum)
 {
     const submodi_levels *l = w->l;
-    for (; from.bg < to.bg; from.level++) {
+    for (;; from.level++) {
+        if (!l->bg.before) {
+            write_singles(w, form, &from, to.bg, sum);
+        }
+        if (from.bg == to.bg) {
+            break;
+        }
         const submodi_level *here = &l->level[from.level];
         bool ends = here[1].first <= to.bg;
         double offset = here->offset;
