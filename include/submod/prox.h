@@ -63,6 +63,11 @@ typedef struct submod_prox_settings {
      * Any orders of the same n will do to start from, those of another x, lambda or F too; of
      * another n they are ignored. May be NULL. Frank-Wolfe keeps an order per iteration for it. */
     submod_combination *combination;
+    /* Is told how far an iterative method has come, each time it has looked at its gap: the
+     * iterations so far, and the gap (Wolfe: that of the piece it works on). From the calling
+     * thread. It may raise the flag of submod_set_cancel_flag. May be NULL. */
+    void (*progress)(void *ctx, size_t iterations, double gap);
+    void *progress_ctx; /* handed to progress */
 } submod_prox_settings;
 
 /* The values that stand in the comments of the struct. */

@@ -668,6 +668,8 @@ class ProxSettings(Structure):
         ("max_iterations", c_size_t),
         ("time_limit", c_double),
         ("combination", c_void_p),
+        ("progress", CFUNCTYPE(None, c_void_p, c_size_t, c_double)),
+        ("progress_ctx", c_void_p),
     ]
 
 

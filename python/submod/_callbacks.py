@@ -142,7 +142,7 @@ def call_trapped(traps: Sequence[Trap], name: str, /, **arguments: Any) -> int:
     return status
 
 
-def put_callback(table: ctypes.Structure, name: str, function: Callable[..., int]) -> None:
+def put_callback(table: ctypes.Structure, name: str, function: Callable[..., Any]) -> None:
     """In the slot of this name, which then keeps it alive."""
     kinds: dict[str, Any] = {field[0]: field[1] for field in table._fields_}
     setattr(table, name, kinds[name](function))

@@ -420,14 +420,17 @@ class Function(Immutable):
         tolerance: float | None = None,
         max_iterations: int | None = None,
         time_limit: float | None = None,
+        progress: Callable[[int, float], None] | None = None,
     ) -> ProxResult:
         """argmin over u of f(u) + lam/2 |u - x|^2, f the Lovász extension; F submodular.
 
         method: "auto", "closed_form", "cardinality", "jaccard", "chain", "decomposition",
-        "min_norm", "frank_wolfe", "away_steps" or "greedy_path".
+        "sum", "chains", "min_norm", "frank_wolfe", "away_steps" or "greedy_path".
         hinge: of f(max(u, 0)) instead, for a monotone F.
         start: where an iterative method starts: the certificate of another result. The limits and
         the relative tolerance of the gap (1e-10) are for iterative methods.
+        progress(iterations, gap): is called each time an iterative method has looked at its gap.
+        What it raises comes out when the method is done.
         """
         self._require_submodular("prox")
         return _prox.prox(
@@ -438,6 +441,7 @@ class Function(Immutable):
             method,
             hinge,
             start,
+            progress,
             tolerance=tolerance,
             max_iterations=max_iterations,
             time_limit=time_limit,

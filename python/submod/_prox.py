@@ -23,6 +23,7 @@ from ._bindings import (
     SfmMethod,
     SfmSettings,
 )
+from ._callbacks import put_callback
 from ._door import choices, flag, pick
 from ._interruptible import call_interruptibly
 from ._library import Handle, Immutable, call, function, status_string, warn
@@ -247,6 +248,24 @@ def _result(
     )
 
 
+def _tell(
+    settings: ProxSettings, progress: Callable[[int, float], None] | None
+) -> list[BaseException]:
+    """Puts progress into the settings. What it raises is kept, and it is not called again."""
+    trap: list[BaseException] = []
+
+    def guarded(_: Any, iterations: int, gap: float) -> None:
+        try:
+            if progress is not None and not trap:
+                progress(iterations, gap)
+        except BaseException as error:
+            trap.append(error)
+
+    if progress is not None:
+        put_callback(settings, "progress", guarded)
+    return trap
+
+
 def prox(
     function_call: FunctionCall,
     n: int,
@@ -255,15 +274,19 @@ def prox(
     method: str,
     hinge: bool,
     start: Certificate | None,
+    progress: Callable[[int, float], None] | None = None,
     **limits: Any,
 ) -> ProxResult:
     settings = _settings(method, hinge, limits)
+    trap = _tell(settings, progress)
     combination = Combination(start)
     settings.combination = combination._as_parameter_
     problem = ProxProblem(function_call, vector(x, "x", n).copy(), real(lam, "lam"), bool(hinge))
     u, s, info = np.empty(n), np.empty(n), ProxInfo()
     arguments = {"x": problem.x, "lam": problem.lam, "settings": settings}
     status = function_call("prox", u=u, s=s, info=info, **arguments)
+    if trap:
+        raise trap[0]
     warn(status, f"prox, gap {info.gap:.3g}", stacklevel=4)
     return _result(problem, u, s, info, status, combination.certificate())
 

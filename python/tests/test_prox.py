@@ -383,3 +383,21 @@ def test_level_sets(name):
     assert found.status == "ok" and found.smallest.dtype == bool
     with pytest.raises(submod.NonFiniteError, match="alpha"):
         f.level_sets(x, lam, [np.nan])
+
+
+def test_progress() -> None:
+    rng = np.random.default_rng(5)
+    f = submod.Function.jaccard(rng.random(64) < 0.4) + 0.1 * submod.Function.cut(
+        64, [(i, i + 1) for i in range(63)]
+    )
+    told: list[tuple[int, float]] = []
+    result = f.prox(rng.normal(size=64), 0.1, progress=lambda k, gap: told.append((k, gap)))
+    assert result.method == "sum"
+    assert told[-1][0] == result.iterations
+    assert [k for k, _ in told] == sorted(k for k, _ in told)
+
+    def fail(iterations: int, gap: float) -> None:
+        raise KeyError("mine")
+
+    with pytest.raises(KeyError, match="mine"):
+        f.prox(rng.normal(size=64), 0.1, progress=fail)

@@ -52,6 +52,15 @@ typedef struct submodi_prox_problem {
 typedef submod_status submodi_prox_solve(const submodi_prox_problem *p, double *u, double *s,
                                          submod_prox_info *info, submod_work *work);
 
+/* Tells the user how far a method has come. */
+static inline void submodi_tell_progress(const submod_prox_settings *settings, size_t iterations,
+                                         double gap)
+{
+    if (settings->progress) {
+        settings->progress(settings->progress_ctx, iterations, gap);
+    }
+}
+
 /* The methods: whether one can handle a function, and the method itself. */
 bool submodi_can_closed_form(const submod_fn *fn);
 submodi_prox_solve submodi_prox_closed_form;

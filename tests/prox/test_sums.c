@@ -568,6 +568,54 @@ START_TEST(limits_leave_a_proof)
 }
 END_TEST
 
+typedef struct story {
+    size_t calls, iterations;
+    double gap;
+    volatile int flag; /* raised at call `stop` */
+    size_t stop;
+} story;
+
+static void listen(void *ctx, size_t iterations, double gap)
+{
+    story *told = ctx;
+    ck_assert_uint_ge(iterations, told->iterations);
+    told->iterations = iterations;
+    told->gap = gap;
+    told->calls++;
+    told->flag = told->stop > 0 && told->calls >= told->stop;
+}
+
+/* What progress was told last is what the info says, and it may end the run. */
+START_TEST(progress_is_told)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 48);
+    const submod_prox_method methods[] = {SUBMOD_PROX_SUM, SUBMOD_PROX_MIN_NORM};
+    for (int repeat = 0; repeat < 20; repeat++) {
+        double x[N];
+        submod_prox_info info;
+        submod_prox_settings settings = by(methods[repeat % 2]);
+        story told = {.stop = repeat < 10 ? 0 : 1};
+        submod_fn *fn = combine(make("jaccard", N, &rng), 3, make("undirected cut", N, &rng), 0.3);
+        random_vector(&rng, x, N, 0);
+        settings.tolerance = 1e-14;
+        settings.progress = listen;
+        settings.progress_ctx = &told;
+        submod_set_cancel_flag(&told.flag);
+        submod_status status = submod_prox(fn, x, 1, NULL, NULL, &settings, &info, NULL);
+        submod_set_cancel_flag(NULL);
+        ck_assert_int_ge(status, 0);
+        ck_assert_uint_ge(told.calls, 1);
+        if (repeat % 2 == 0) {
+            ck_assert_uint_eq(told.iterations, info.iterations);
+            ck_assert_near(told.gap, info.gap, 1e-12);
+        }
+        ck_assert(told.stop == 0 || told.calls <= 2); /* at most one look more */
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
 /* A tolerance of 0 ends where rounding does, or says that it does not. */
 START_TEST(tolerance_zero)
 {
@@ -699,6 +747,6 @@ int main(void)
     return RUN_TESTS("sums", all_pairs, three_and_equal_values, folding_keeps_values,
                      what_folds_to_one, grids_as_chains, other_graphs, embedded_parts,
                      minima_of_pairs, minimum_of_one_small_part, decided_minima_are_exact,
-                     early_gap_of_an_embedded_cut, limits_leave_a_proof, tolerance_zero,
-                     threads_change_nothing, callbacks_stay_in_their_thread);
+                     early_gap_of_an_embedded_cut, limits_leave_a_proof, progress_is_told,
+                     tolerance_zero, threads_change_nothing, callbacks_stay_in_their_thread);
 }

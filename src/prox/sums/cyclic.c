@@ -279,6 +279,7 @@ static submod_status run(cyclic *c)
         if (status != SUBMOD_OK) {
             return status;
         }
+        submodi_tell_progress(c->p->settings, c->info->iterations, c->gap);
         bool done = c->enough || c->gap <= c->allowed;
         if (done || stop != SUBMOD_OK) {
             return done ? SUBMOD_OK : stop;

@@ -212,6 +212,8 @@ submod_status submodi_projection_look(submodi_projection *p, bool *done)
     measure_vertex(p);
     bool enough = watched_enough(p);
     improve_primal(p);
+    submodi_tell_progress(settings, p->info->iterations,
+                          p->gap * p->sigma * (p->sigma / p->problem->lambda));
     if (enough || close_enough(p)) {
         return SUBMOD_OK;
     }
