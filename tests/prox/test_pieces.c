@@ -452,7 +452,7 @@ START_TEST(stopped_anywhere)
     submod_rng_seed(&rng, 9);
     ck_assert_ok(submod_set_allocator(&counting_allocator));
     allocations.left = -1;
-    size_t stopped[2] = {0}, of = 0;
+    size_t stopped[2] = {0}, tried = 0;
     for (size_t repeat = 0; repeat < 6; repeat++) {
         submod_fn *fn = repeat % 2 ? kernel(FEW, &rng) : families[repeat].make(FEW, &rng);
         double x[FEW], best[FEW];
@@ -461,7 +461,7 @@ START_TEST(stopped_anywhere)
         random_vector(&rng, x, FEW, 0);
         ck_assert_int_ge(submod_prox(fn, x, 1, best, NULL, &settings, NULL, NULL), 0);
         ck_assert_ok(stopped_solve(fn, x, best, 0, 0, &total));
-        for (size_t last = 1; last <= total; last++) {
+        for (size_t last = 1; last <= total; last += 1 + total / 100, tried++) {
             submod_status status = stopped_solve(fn, x, best, last, 0, &calls);
             ck_assert(status == SUBMOD_CANCELLED || status == SUBMOD_OK);
             ck_assert_uint_le(calls, total);
@@ -472,11 +472,10 @@ START_TEST(stopped_anywhere)
             ck_assert(status == SUBMOD_TIMELIMIT || status == SUBMOD_OK);
             stopped[1] += status == SUBMOD_TIMELIMIT;
         }
-        of += total;
         submod_fn_free(fn);
         ck_assert_int_eq(allocations.live, 0);
     }
-    ck_assert(stopped[0] > of / 2 && stopped[1] > 20);
+    ck_assert(stopped[0] > tried / 2 && stopped[1] > 20);
     ck_assert_ok(submod_set_allocator(NULL));
 }
 END_TEST
@@ -531,7 +530,7 @@ END_TEST
 /* 1, 2 and 3 threads: the same bits, and the same number of cycles. */
 START_TEST(threads_change_nothing)
 {
-    enum { MANY = (1 << 16) + 9, MIDDLE = 300 }; /* many: sorts and sums by threads */
+    enum { MANY = (1 << 16) + 9, MIDDLE = 120 }; /* many: sorts and sums by threads */
     submod_rng rng;
     submod_rng_seed(&rng, 11);
     for (int large = 0; large < 2; large++) {
@@ -541,7 +540,7 @@ START_TEST(threads_change_nothing)
         double *u = malloc(3 * n * sizeof *u), *s = malloc(3 * n * sizeof *s);
         submod_prox_settings settings = wolfe(1e-10);
         submod_prox_info info[3];
-        settings.max_iterations = large ? 12 : 0;
+        settings.max_iterations = large ? 6 : 0;
         random_vector(&rng, x, n, 0);
         if (large) { /* three values far apart, so that it comes apart into few pieces */
             for (size_t i = 0; i < n; i++) {
