@@ -248,7 +248,9 @@ static void check_kinds(const double *x, size_t n, const uint32_t *mask)
  * must not count. */
 static uint32_t mask_word(submod_rng *rng, int density)
 {
-    uint64_t bits = submod_rng_next(rng) & submod_rng_next(rng) & submod_rng_next(rng);
+    uint64_t bits = submod_rng_next(rng);
+    bits &= submod_rng_next(rng);
+    bits &= submod_rng_next(rng);
     return density == 0 ? (uint32_t)bits : density == 1 ? 0 : UINT32_MAX;
 }
 

@@ -833,7 +833,7 @@ START_TEST(overflow_leaves_outputs_alone)
         double u[3] = {7, 7, 7}, s[3] = {8, 8, 8};
         submod_prox_settings settings = exact();
         submod_prox_info info = {.primal = 9};
-        settings.hinge = k % 2;
+        settings.hinge = k % 2 == 1;
         submod_status status =
             submod_prox(fn, cases[k / 2].x, cases[k / 2].lambda, u, s, &settings, &info, NULL);
         ck_assert(status >= 0 || status == SUBMOD_ENUMERIC);
