@@ -29,7 +29,7 @@ typedef enum submod_prox_method {
     SUBMOD_PROX_AUTO = 0,          /* the best of 1 .. 6 and 10 */
     SUBMOD_PROX_CLOSED_FORM = 1,   /* modular, Hamming: s = F itself */
     SUBMOD_PROX_CARDINALITY = 2,   /* F(A) = h(|A|) + w(A): one sort, pool adjacent violators */
-    SUBMOD_PROX_JACCARD = 3,       /* exact, O(n log n), about the cost of its sort */
+    SUBMOD_PROX_JACCARD = 3,       /* exact, O(n log n): a sort, then linear passes */
     SUBMOD_PROX_CHAIN = 4,         /* cut of a path (1-D total variation): O(n) */
     SUBMOD_PROX_DECOMPOSITION = 5, /* F with a minimize slot: exact divide and conquer */
     SUBMOD_PROX_MIN_NORM = 6,      /* any F: Fujishige-Wolfe */
