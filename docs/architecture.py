@@ -37,6 +37,7 @@ ROOMS = {
     "prox": Place(2, 1, ["one entry, a table of methods,", "gaps, minimisation"]),
     "prox/wolfe": Place(2, 2, ["minimum-norm points:", "for any function"]),
     "gpu": Place(2, 3, ["the losses and the", "Jaccard prox on CUDA"]),
+    "submod/measures": Place(4, 2, ["what wrong pixels cost,", "by their counts"]),
     "submod/functions": Place(3, 0, ["Jaccard, cut, coverage, ..,", "sums and minors"]),
     "submod/losses": Place(3, 1, ["Lovász losses by two engines,", "baselines, dataset"]),
     "submod/metrics": Place(3, 2, ["confusion counts,", "IoU, equibatch"]),

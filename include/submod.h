@@ -5,6 +5,7 @@
  *   submod/function.h   set functions: built-in, your own, combined, checked
  *   submod/lovasz.h     the Lovász extension and its greedy subgradient
  *   submod/tensor.h     views of labels, scores and gradients
+ *   submod/measure.h    what wrong pixels cost: Jaccard, Tversky, your own
  *   submod/loss.h       Lovász-Softmax, Lovász-Sigmoid, Lovász hinge
  *   submod/baseline.h   cross-entropy, hinge, Rahman-Wang, soft Dice, soft Jaccard
  *   submod/dataset.h    the Lovász-Softmax loss of a whole dataset
@@ -30,6 +31,7 @@
 #include <submod/loss.h>
 #include <submod/lovasz.h>
 #include <submod/maximize.h>
+#include <submod/measure.h>
 #include <submod/metric.h>
 #include <submod/optim.h>
 #include <submod/prox.h>

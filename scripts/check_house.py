@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT / "python"))
 from generate_bindings import Declaration, Header, read_headers  # noqa: E402
 
 # What each room may include besides itself. A room is a folder of src/.
-SUBMOD = ["submod", "submod/functions", "submod/tensors", "submod/losses", "submod/metrics"]
+SUBMOD = ["submod", "submod/measures", "submod/functions", "submod/tensors", "submod/losses", "submod/metrics"]
 PROX = ["prox", "prox/contract", "prox/jaccard", "prox/sums", "prox/wolfe"]
 # The headers of prox that its own rooms build on: below those rooms, so that they count as a room.
 CONTRACT = [
@@ -32,9 +32,10 @@ CONTRACT = [
 ALLOWED = {
     "base": [],
     "submod": ["base"],
-    "submod/functions": ["base", "submod"],
+    "submod/measures": ["base"],
+    "submod/functions": ["base", "submod", "submod/measures"],
     "submod/tensors": ["base"],
-    "submod/losses": ["base", "submod", "submod/functions", "submod/tensors"],
+    "submod/losses": ["base", "submod", "submod/measures", "submod/functions", "submod/tensors"],
     "submod/metrics": ["base", "submod", "submod/tensors"],
     "prox/contract": ["base", *SUBMOD],
     "prox/jaccard": ["base", *SUBMOD, "prox/contract"],
@@ -160,9 +161,9 @@ def check_heads() -> list[str]:
 # Filled by the library: room at the end. run_settings lies inside other settings.
 FILLED = re.compile(r"submod_(\w+_(info|report|result|values)|metrics|run_settings)")
 # Settings and tables of callbacks.
-SIZED = re.compile(r"submod_(\w+_settings|fn_ops|concave_ops|problem)")
+SIZED = re.compile(r"submod_(\w+_settings|fn_ops|concave_ops|measure|problem)")
 # These keep their size.
-KEPT = "allocator|rng|counterexample|labels|scores|gradient|gpu_place|schedule|trace"
+KEPT = "allocator|rng|counterexample|labels|scores|pixel_weights|gradient|gpu_place|schedule|trace"
 FIXED = re.compile(f"submod_({KEPT})")
 
 

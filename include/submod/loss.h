@@ -54,6 +54,7 @@
 #define SUBMOD_LOSS_H
 
 #include <submod/function.h>
+#include <submod/measure.h>
 #include <submod/tensor.h>
 
 #ifdef __cplusplus
@@ -98,6 +99,14 @@ typedef struct submod_loss_settings {
     double smoothing; /* 0, or at least 1e-30; only of soft Dice and soft Jaccard (baseline.h) */
     int has_ignore;   /* 0; 1: pixels with the label ignore_index are left out */
     int64_t ignore_index; /* the label that is left out, in the range of classes or not */
+    /* What wrong pixels cost; borrowed. NULL: Jaccard (measure.h). Only of the Lovász losses. */
+    const submod_measure *measure;
+    /* What each pixel counts for; borrowed. NULL: all 1. A pixel of weight 0 is left out like an
+     * ignored one, but its label must be valid. */
+    const submod_pixel_weights *pixel_weights;
+    /* NULL, or room for a number per group (per_image: the batch's images, else 1): the loss of
+     * each is written there, and their mean is the loss. Written when the loss is. */
+    double *group_loss;
 } submod_loss_settings;
 
 /* The values that stand in the comments of the struct. */

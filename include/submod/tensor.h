@@ -1,5 +1,5 @@
-/* Views of the caller's arrays: labels, scores and gradients of batches of images, volumes or point
- * sets.
+/* Views of the caller's arrays: labels, scores, weights and gradients of batches of images, volumes
+ * or point sets.
  *
  * A view owns nothing and copies nothing. An image is `pixels` labels, whatever its dimensions;
  * label i of image b is element b * batch_stride + i * pixel_stride of data, or, where each class
@@ -78,6 +78,20 @@ SUBMOD_API submod_scores submod_scores_dense(const void *data, submod_score_type
 /* The contiguous case, channels last. */
 SUBMOD_API submod_scores submod_scores_channels_last(const void *data, submod_score_type type,
                                                      size_t batch, size_t classes, size_t pixels);
+
+/* ---- weights of pixels ---- */
+
+/* What each pixel counts for: weight i of image b is element b * batch_stride + i * pixel_stride,
+ * a finite number >= 0. */
+typedef struct submod_pixel_weights {
+    const float *data;                    /* borrowed; may be NULL when batch or pixels is 0 */
+    size_t batch, pixels;                 /* as the labels have them */
+    ptrdiff_t batch_stride, pixel_stride; /* in elements */
+} submod_pixel_weights;
+
+/* The contiguous case. */
+SUBMOD_API submod_pixel_weights submod_pixel_weights_f32(const float *data, size_t batch,
+                                                         size_t pixels);
 
 /* ---- gradients ---- */
 

@@ -8,6 +8,7 @@ from ctypes import (
     Structure,
     c_char_p,
     c_double,
+    c_float,
     c_int,
     c_int32,
     c_int64,
@@ -64,6 +65,15 @@ class HypergraphKind(IntEnum):
     SMALL_SIDE = 1
     PRODUCT = 2
     CLIQUE = 3
+
+
+class MeasureType(IntEnum):
+    """submod_measure_type"""
+
+    JACCARD = 0
+    HAMMING = 1
+    TVERSKY = 2
+    CUSTOM = 3
 
 
 class LabelType(IntEnum):
@@ -307,6 +317,23 @@ class CheckReport(Structure):
     ]
 
 
+class Measure(Structure):
+    """submod_measure"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("type", c_int),
+        ("alpha", c_double),
+        ("beta", c_double),
+        ("value", CFUNCTYPE(c_double, c_double, c_double, c_double, c_double, c_void_p)),
+        (
+            "values",
+            CFUNCTYPE(None, c_size_t, c_void_p, c_void_p, c_double, c_double, c_void_p, c_void_p),
+        ),
+        ("ctx", c_void_p),
+    ]
+
+
 class Labels(Structure):
     """submod_labels"""
 
@@ -332,6 +359,18 @@ class Scores(Structure):
         ("pixels", c_size_t),
         ("batch_stride", c_ssize_t),
         ("class_stride", c_ssize_t),
+        ("pixel_stride", c_ssize_t),
+    ]
+
+
+class PixelWeights(Structure):
+    """submod_pixel_weights"""
+
+    _fields_ = [
+        ("data", POINTER(c_float)),
+        ("batch", c_size_t),
+        ("pixels", c_size_t),
+        ("batch_stride", c_ssize_t),
         ("pixel_stride", c_ssize_t),
     ]
 
@@ -366,6 +405,9 @@ class LossSettings(Structure):
         ("smoothing", c_double),
         ("has_ignore", c_int),
         ("ignore_index", c_int64),
+        ("measure", POINTER(Measure)),
+        ("pixel_weights", POINTER(PixelWeights)),
+        ("group_loss", c_void_p),
     ]
 
 
@@ -902,6 +944,16 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
         c_size_t,
         {"report": POINTER(CheckReport), "text": c_void_p, "size": c_size_t},
     ),
+    "measure_jaccard": (Measure, {}),
+    "measure_hamming": (Measure, {}),
+    "measure_tversky": (Measure, {"alpha": c_double, "beta": c_double}),
+    "measure_custom": (
+        Measure,
+        {
+            "value": CFUNCTYPE(c_double, c_double, c_double, c_double, c_double, c_void_p),
+            "ctx": c_void_p,
+        },
+    ),
     "labels_u8": (Labels, {"data": c_void_p, "batch": c_size_t, "pixels": c_size_t}),
     "labels_i32": (Labels, {"data": c_void_p, "batch": c_size_t, "pixels": c_size_t}),
     "labels_i64": (Labels, {"data": c_void_p, "batch": c_size_t, "pixels": c_size_t}),
@@ -939,6 +991,7 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "pixels": c_size_t,
         },
     ),
+    "pixel_weights_f32": (PixelWeights, {"data": c_void_p, "batch": c_size_t, "pixels": c_size_t}),
     "gradient_dense": (Gradient, {"data": c_void_p, "classes": c_size_t, "pixels": c_size_t}),
     "gradient_channels_last": (
         Gradient,

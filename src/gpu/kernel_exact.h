@@ -2,7 +2,7 @@
  *
  * A key is (top - bits of the error) * 2 + (1 for background): ascending keys are descending
  * errors, foreground before background among equals; ignored pixels have the last key. A run of
- * equal keys is a tied block, whose pixels share what they add (measure.h).
+ * equal keys is a tied block, whose pixels share what they add (bin_weights.h).
  */
 #ifndef SUBMODI_GPU_KERNEL_EXACT_H
 #define SUBMODI_GPU_KERNEL_EXACT_H

@@ -5,7 +5,7 @@
 
 #include "gpu/device.h"
 #include "gpu/job.h"
-#include "submod/losses/measure.h"
+#include "submod/losses/bin_weights.h"
 #include "submod/losses/pointwise.h"
 
 /* Which chunk of pixels and which classes this block looks at. */

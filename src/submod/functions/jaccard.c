@@ -16,7 +16,7 @@
 #include "base/sort.h"
 #include "base/threads.h"
 #include "submod/functions/jaccard.h"
-#include "submod/functions/jaccard_gain.h"
+#include "submod/measures/gain.h"
 #include "submod/inseparable.h"
 
 typedef struct jaccard {

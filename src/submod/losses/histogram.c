@@ -28,7 +28,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "submod/losses/histogram_loops.h"
-#include "submod/losses/measure.h"
+#include "submod/losses/bin_weights.h"
 #include "submod/losses/pointwise.h"
 
 /* ---- memory ---- */

@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-#include "submod/losses/measure.h"
+#include "submod/losses/bin_weights.h"
 
 enum { MOST_PARTS = 64, PART_FROM = 1 << 14 };
 

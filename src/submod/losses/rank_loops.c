@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "submod/losses/measure.h"
+#include "submod/losses/bin_weights.h"
 #include "submod/losses/pointwise_vector.h"
 #include "submod/losses/tile.h"
 

@@ -1,10 +1,10 @@
 /* The measure behind the losses: what wrong pixels cost, by their counts. Both engines and the
  * kernels take the weight of a bin, of a rank and what they may leave out from here alone. P:
  * pixels of the foreground; a, b: wrong pixels of the foreground and of the background. */
-#ifndef SUBMODI_LOSSES_MEASURE_H
-#define SUBMODI_LOSSES_MEASURE_H
+#ifndef SUBMODI_LOSSES_BIN_WEIGHTS_H
+#define SUBMODI_LOSSES_BIN_WEIGHTS_H
 
-#include "submod/functions/jaccard_gain.h"
+#include "submod/measures/gain.h"
 
 /* Of t more pixels of one label, what each adds on average. */
 SUBMODI_HOST_DEVICE double submodi_gain(double P, double a, double b, double t, bool background)

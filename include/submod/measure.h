@@ -1,0 +1,66 @@
+/* Measures: what wrong pixels cost, by their counts.
+ *
+ * Of P pixels in the foreground a are wrong, and of N in the background b: the cost is F(a, b),
+ * with F(0, 0) = 0. The losses (loss.h) and the set functions of two counts (function.h) take any
+ * such measure whose F is increasing and submodular, which is the case if and only if, on the
+ * lattice 0 <= a <= P, 0 <= b <= N, its first differences are >= 0 and its second differences in
+ * aa, bb and ab are <= 0 (docs/mathematics.md, section 5).
+ *
+ *   Jaccard   (a + b) / (P + b)                               1 - intersection / union
+ *   Hamming   (a + b) / (P + N)                               the share of wrong pixels
+ *   Tversky   (beta a + alpha b) / (P + (beta - 1) a + alpha b)
+ *             1 - TP / (TP + beta FN + alpha FP); submodular for beta >= 1, alpha >= 0 alone, so
+ *             Dice, alpha = beta = 1/2, is not among them. alpha = beta = 1: Jaccard.
+ *   custom    a function of yours
+ *
+ * Without foreground (P = 0) Jaccard and Tversky are 1 with the first wrong pixel; Tversky with
+ * alpha = 0 is then 0.
+ *
+ * Pixels may have weights, and counts may decay (dataset.h): then a, b, P and N are sums of
+ * weights, any numbers >= 0 rather than whole ones.
+ */
+#ifndef SUBMOD_MEASURE_H
+#define SUBMOD_MEASURE_H
+
+#include <submod/base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Which measure it is. */
+typedef enum submod_measure_type {
+    SUBMOD_MEASURE_JACCARD = 0,
+    SUBMOD_MEASURE_HAMMING = 1,
+    SUBMOD_MEASURE_TVERSKY = 2,
+    SUBMOD_MEASURE_CUSTOM = 3
+} submod_measure_type;
+
+/* A measure. Best made by one of the functions below, so that nothing is forgotten. */
+typedef struct submod_measure {
+    size_t struct_size; /* set by those functions: base.h, structs that grow */
+    submod_measure_type type;
+    double alpha, beta; /* Tversky: alpha 0 or from 1e-12, beta from 1, to 1e12 */
+    /* Custom: F(a, b). It must be finite, F(0, 0) = 0, and give the same number whenever it is
+     * asked the same; threads of the library call it side by side. NaN tells that it failed: the
+     * call that needed it returns SUBMOD_ECALLBACK. */
+    double (*value)(double a, double b, double P, double N, void *ctx);
+    /* The same for count pairs at once, where a call is expensive: F[i] = F(a[i], b[i]). One of the
+     * two is enough; this one is taken where both are there. */
+    void (*values)(size_t count, const double *a, const double *b, double P, double N, double *F,
+                   void *ctx);
+    void *ctx; /* custom: handed on; borrowed */
+} submod_measure;
+
+SUBMOD_API submod_measure submod_measure_jaccard(void);
+SUBMOD_API submod_measure submod_measure_hamming(void);
+SUBMOD_API submod_measure submod_measure_tversky(double alpha, double beta);
+SUBMOD_API submod_measure submod_measure_custom(double (*value)(double a, double b, double P,
+                                                                double N, void *ctx),
+                                                void *ctx);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
