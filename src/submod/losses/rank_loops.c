@@ -170,6 +170,8 @@ typedef struct chunk {
     int32_t before[CHUNK]; /* background records of the chunk that come before the run */
     int32_t first[CHUNK];  /* where the run of a record begins */
     int32_t length[CHUNK]; /* of the run */
+    size_t ties;
+    int32_t tie[CHUNK + SUBMODI_LANES]; /* records with the key of the one before */
 } chunk;
 
 /* How many of the next records make a chunk: up to the end of a run; 0 if one run is longer. */
@@ -200,29 +202,28 @@ static int32_t open_chunk(const uint64_t *record, size_t n, chunk *x)
     return background;
 }
 
-/* Where a key is that of the record before; their number. */
-static size_t find_ties(const chunk *x, int32_t *tie)
+/* Where a key is that of the record before. */
+static void find_ties(chunk *x)
 {
-    size_t ties = 0;
+    x->ties = 0;
     for (size_t j = 1; j < x->n; j += V_LANES) {
         v_int lane = v_lane_numbers() + (int32_t)j;
         v_int key = v_load_int((const int32_t *)x->key + j);
         v_mask same = v_equal(key, v_load_int((const int32_t *)x->key + j - 1));
-        ties += v_compress(same & v_below(lane, v_all_int((int32_t)x->n)), lane, tie + ties);
+        x->ties +=
+            v_compress(same & v_below(lane, v_all_int((int32_t)x->n)), lane, x->tie + x->ties);
     }
-    return ties;
 }
 
 static void join_runs(chunk *x)
 {
-    int32_t tie[CHUNK + SUBMODI_LANES];
-    size_t ties = find_ties(x, tie);
-    for (size_t k = 0; k < ties; k++) {
-        int32_t j = tie[k];
+    find_ties(x);
+    for (size_t k = 0; k < x->ties; k++) {
+        int32_t j = x->tie[k];
         int32_t first = x->first[j - 1];
         x->first[j] = first;
         x->before[j] = x->before[first];
-        if (k + 1 == ties || tie[k + 1] > j + 1) { /* the last of its run */
+        if (k + 1 == x->ties || x->tie[k + 1] > j + 1) { /* the last of its run */
             for (int32_t i = first; i <= j; i++) {
                 x->length[i] = j + 1 - first;
             }
@@ -246,35 +247,69 @@ static inline void form_gains(const chunk *x, submodi_rank_counts counts, submod
     }
 }
 
-/* Where the runs of a chunk end, by the counts there; their number. Records know it from the run
- * that they are in. */
-static size_t find_ends(const chunk *x, submodi_rank_counts counts, double *a, double *b)
+/* The counts where the run of each record ends. */
+static void find_ends(const chunk *x, submodi_rank_counts counts, double *a, double *b)
 {
-    size_t runs = 0;
+    const double before_a = (double)(int64_t)counts.a;
+    const double before_b = (double)(int64_t)counts.b;
     for (size_t j = 0; j < x->n; j++) {
-        int32_t background = x->before[j] + (x->key[j] & 1 ? x->length[j] : 0);
-        int32_t end = x->first[j] + x->length[j];
-        a[runs] = (double)(int64_t)counts.a + (double)(end - background);
-        b[runs] = (double)(int64_t)counts.b + (double)background;
-        runs += (size_t)end == j + 1;
+        int32_t background = x->before[j] + (x->length[j] & -(int32_t)(x->key[j] & 1));
+        b[j] = before_b + (double)background;
+        a[j] = before_a + (double)(x->first[j] + x->length[j] - background);
     }
-    return runs;
+}
+
+/* Where the records that follow tie k end: at the next tie. */
+static size_t stretch_end(const chunk *x, size_t k)
+{
+    return k + 1 < x->ties ? (size_t)x->tie[k + 1] : x->n;
+}
+
+/* From a number per record to one per run. */
+static void drop_ties(const chunk *x, double *number)
+{
+    for (size_t k = 0; k < x->ties; k++) {
+        size_t end = stretch_end(x, k);
+        for (size_t j = (size_t)x->tie[k] + 1; j < end; j++) {
+            number[j - k - 1] = number[j];
+        }
+    }
+}
+
+/* And back: the records of a run share what it adds. */
+static void share_among_ties(const chunk *x, double *gain)
+{
+    for (size_t k = x->ties; k-- > 0;) {
+        for (size_t j = stretch_end(x, k); j-- > (size_t)x->tie[k];) {
+            gain[j] = gain[j - k - 1];
+        }
+    }
+    for (size_t k = 0; k < x->ties; k++) {
+        int32_t j = x->tie[k];
+        gain[j] /= (double)x->length[j];
+        if (x->first[j] == j - 1) {
+            gain[j - 1] /= (double)x->length[j];
+        }
+    }
 }
 
 /* A custom measure is asked once per run. *F: its value before the chunk, and then after it. */
 static bool custom_gains(const chunk *x, submodi_rank_counts counts, const submodi_rank_measure *m,
                          double *F, double *gain, submodi_measure_failure *failure)
 {
-    double a[CHUNK + 1], b[CHUNK + 1], value[CHUNK + 1];
-    size_t runs = find_ends(x, counts, a, b);
+    double a[CHUNK], b[CHUNK], value[CHUNK + 1];
+    size_t runs = x->n - x->ties;
+    find_ends(x, counts, a, b);
+    drop_ties(x, a);
+    drop_ties(x, b);
     value[0] = *F;
     if (!submodi_measure_values(m->how, runs, a, b, m->P, m->N, value + 1, failure)) {
         return false;
     }
-    for (size_t j = 0, run = 0; j < x->n; j++) {
-        gain[j] = (value[run + 1] - value[run]) / (double)x->length[j];
-        run += (size_t)(x->first[j] + x->length[j]) == j + 1;
+    for (size_t r = 0; r < runs; r++) {
+        gain[r] = value[r + 1] - value[r];
     }
+    share_among_ties(x, gain);
     *F = value[runs];
     return true;
 }
