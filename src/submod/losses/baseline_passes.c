@@ -64,6 +64,23 @@ static bool take_memory(submodi_baseline_run *x, submod_work *work)
     return x->sum && x->slope;
 }
 
+/* The loss, and that of each group: both are known before anything is written. */
+static void solve_groups(const submodi_baseline_run *x, double *loss)
+{
+    double *of_group = x->batch.settings.group_loss;
+    double value = 0;
+    for (size_t g = 0; g < x->batch.groups; g++) {
+        double share = solve_group(x, g);
+        value += share;
+        if (of_group) {
+            of_group[g] = share * (double)x->batch.groups;
+        }
+    }
+    if (loss) {
+        *loss = value;
+    }
+}
+
 static submod_status run(submodi_baseline_run *x, double *loss, submod_work *work)
 {
     bool twice = x->gradient && x->loss->derive; /* the scores are visited */
@@ -73,13 +90,7 @@ static submod_status run(submodi_baseline_run *x, double *loss, submod_work *wor
     if (!add_up(x)) {
         return submodi_batch_bad_score(&x->batch);
     }
-    double value = 0;
-    for (size_t g = 0; g < x->batch.groups; g++) {
-        value += solve_group(x, g);
-    }
-    if (loss) {
-        *loss = value;
-    }
+    solve_groups(x, loss);
     if (x->gradient && x->loss->derive) {
         submodi_visit(&x->batch, 0, x->batch.scores.batch, 0, SUBMODI_AGAIN, write_tile, x);
     }

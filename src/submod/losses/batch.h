@@ -53,7 +53,8 @@ typedef struct submodi_batch {
     const char *who; /* the public function, for error messages */
     submod_scores scores;
     submod_labels labels;
-    bool multilabel; /* labels are 0 or 1 per class; else one class per pixel */
+    bool multilabel;    /* labels are 0 or 1 per class; else one class per pixel */
+    bool plain_weights; /* weights of pixels have the unit 1, as their sums outlive the batch */
     submodi_activation activation;
     submod_loss_settings given;    /* as the caller has them */
     submod_loss_settings settings; /* the defaults but for what the loss looks at */
@@ -68,11 +69,17 @@ typedef struct submodi_batch {
     int threads;
     struct submodi_tile_memory *memory; /* per thread */
     submodi_notes notes;
-    double *foreground;  /* P: groups x classes; whole numbers */
-    double *background;  /* likewise: the other pixels that are not ignored */
-    double *coefficient; /* groups x classes; 0: the class is left out */
-    uint64_t valid;      /* pixels not ignored; multilabel: over all classes */
-    size_t terms;        /* coefficients that are not 0 */
+    /* Weights of all pixels, one image after the other, in units; NULL: all 1. Rounded so that sums
+     * of them are exact (tensors/pixel_weights.h). They may be read in whole vectors. A pixel of
+     * weight 0 is ignored. */
+    float *weight;
+    double unit;          /* a power of two, from the largest weight on; 1 without weights */
+    float largest_weight; /* as given; 0 without weights */
+    double *foreground;   /* P: groups x classes; whole numbers, or sums of weights in units */
+    double *background;   /* likewise: the other pixels that are not ignored */
+    double *coefficient;  /* groups x classes; 0: the class is left out */
+    uint64_t valid;       /* pixels not ignored; multilabel: over all classes */
+    size_t terms;         /* coefficients that are not 0 */
 } submodi_batch;
 
 /* A batch from the arguments that all losses have: checks that they are there, and that there is

@@ -153,6 +153,12 @@ submod_status submod_lovasz_hinge_function(const submod_fn *fn, const submod_sco
     if (!fn) {
         return submodi_fail(SUBMOD_EINVAL, "%s: fn is NULL", who);
     }
+    if (batch.given.pixel_weights) {
+        return submodi_fail(SUBMOD_EUNSUPPORTED,
+                            "%s: pixel_weights must be NULL: fn says what its pixels count for; "
+                            "make a function of the weights, or take submod_lovasz_hinge",
+                            who);
+    }
     if (submod_fn_size(fn) != scores->pixels) {
         return submodi_fail(SUBMOD_EINVAL,
                             "%s: fn has %zu elements; it must have one per pixel of an image, %zu",
