@@ -1,4 +1,4 @@
-/* Records and their weights (see rank_loops.h). */
+/* Errors, and records of them (see rank_loops.h). */
 #include "submod/losses/rank_loops.h"
 
 #include <math.h>
@@ -86,18 +86,30 @@ static inline void append(v_int bits, v_mask kept, size_t i, int32_t largest, li
     x->n += v_compress(kept, v_lane_numbers() + (int32_t)i, x->place + x->n);
 }
 
-/* The last errors of a row, which do not fill a vector. */
-static void append_rest(float *error, size_t i, size_t n, const submodi_rank_limits *l, list *x)
+/* What takes the place of errors: the weights of pixels that are kept, if they have any, else 0. */
+static inline v_float left_of(v_mask kept, const float *weight)
 {
-    int32_t rest[V_LANES];
-    v_store_int(rest, v_bits(v_all(NAN)));
-    memcpy(rest, error + i, (n - i) * sizeof *error);
-    memset(error + i, 0, (n - i) * sizeof *error);
-    v_int bits = v_load_int(rest);
-    append(bits, kept_of(bits, l), i, l->largest, x);
+    return weight ? v_select(kept, v_load(weight), v_all(0)) : v_all(0);
 }
 
-static void make_list(float *error, size_t n, const submodi_rank_limits *limits, list *x)
+/* The last errors of a row, which do not fill a vector. */
+static void append_rest(float *error, const float *weight, size_t i, size_t n,
+                        const submodi_rank_limits *l, list *x)
+{
+    int32_t rest[V_LANES];
+    float left[V_LANES];
+    v_store_int(rest, v_bits(v_all(NAN)));
+    memcpy(rest, error + i, (n - i) * sizeof *error);
+    v_int bits = v_load_int(rest);
+    v_mask kept = kept_of(bits, l);
+    v_store(left, left_of(kept, weight ? weight + i : NULL));
+    memcpy(error + i, left, (n - i) * sizeof *error);
+    append(bits, kept, i, l->largest, x);
+}
+
+/* The compiler makes a copy with weights and one without. */
+static inline void make_list(float *error, const float *weight, size_t n,
+                             const submodi_rank_limits *limits, list *x)
 {
     const submodi_rank_limits l = *limits;
     size_t i = 0;
@@ -106,9 +118,10 @@ static void make_list(float *error, size_t n, const submodi_rank_limits *limits,
         v_int bits[BLOCK];
         v_mask kept[BLOCK];
         for (size_t j = 0; j < BLOCK; j++) {
-            bits[j] = v_bits(v_load(error + i + j * V_LANES));
-            v_store(error + i + j * V_LANES, v_all(0));
+            size_t at = i + j * V_LANES;
+            bits[j] = v_bits(v_load(error + at));
             kept[j] = kept_of(bits[j], &l);
+            v_store(error + at, left_of(kept[j], weight ? weight + at : NULL));
         }
         if (v_any(kept[0] | kept[1] | kept[2] | kept[3])) {
             for (size_t j = 0; j < BLOCK; j++) {
@@ -117,7 +130,7 @@ static void make_list(float *error, size_t n, const submodi_rank_limits *limits,
         }
     }
     for (; i < n; i += V_LANES) {
-        append_rest(error, i, n - i < V_LANES ? n : i + V_LANES, &l, x);
+        append_rest(error, weight, i, n - i < V_LANES ? n : i + V_LANES, &l, x);
     }
 }
 
@@ -143,11 +156,16 @@ static void count_list(const list *x, const submodi_digits *d, uint32_t *count)
     }
 }
 
-static size_t records(float *error, size_t n, const submodi_rank_limits *limits, uint32_t offset,
-                      uint64_t *to, const submodi_digits *digits, uint32_t *count)
+static size_t records(float *error, const float *weight, size_t n,
+                      const submodi_rank_limits *limits, uint32_t offset, uint64_t *to,
+                      const submodi_digits *digits, uint32_t *count)
 {
     list x;
-    make_list(error, n, limits, &x);
+    if (weight) {
+        make_list(error, weight, n, limits, &x);
+    } else {
+        make_list(error, NULL, n, limits, &x);
+    }
     for (size_t j = 0; j < x.n; j++) {
         uint64_t key = (uint32_t)x.key[j];
         to[j] = key << SUBMODI_OFFSET_BITS | (offset + (uint32_t)x.place[j]);
@@ -158,325 +176,4 @@ static size_t records(float *error, size_t n, const submodi_rank_limits *limits,
     return x.n;
 }
 
-/* ---- weights ---- */
-
-/* Records are weighed in chunks. A tied block, a run of equal keys, shares what it adds; a chunk
- * ends where a run ends. */
-enum { CHUNK = 256, VALUE_LANES = 8 };
-
-typedef struct chunk {
-    size_t n;
-    uint32_t key[CHUNK + SUBMODI_LANES];
-    int32_t before[CHUNK]; /* background records of the chunk that come before the run */
-    int32_t first[CHUNK];  /* where the run of a record begins */
-    int32_t length[CHUNK]; /* of the run */
-    size_t ties;
-    int32_t tie[CHUNK + SUBMODI_LANES]; /* records with the key of the one before */
-} chunk;
-
-/* How many of the next records make a chunk: up to the end of a run; 0 if one run is longer. */
-static size_t chunk_length(const uint64_t *record, size_t n)
-{
-    size_t length = n < CHUNK ? n : CHUNK;
-    while (length < n && length > 0 &&
-           submodi_key_of(record[length]) == submodi_key_of(record[length - 1])) {
-        length--;
-    }
-    return length;
-}
-
-/* Keys, as if nothing were tied. Returns the background records. */
-static int32_t open_chunk(const uint64_t *record, size_t n, chunk *x)
-{
-    int32_t background = 0;
-    x->n = n;
-    for (size_t j = 0; j < n; j++) {
-        x->key[j] = submodi_key_of(record[j]);
-        x->first[j] = (int32_t)j;
-        x->length[j] = 1;
-    }
-    for (size_t j = 0; j < n; j++) {
-        x->before[j] = background;
-        background += (int32_t)(record[j] >> SUBMODI_OFFSET_BITS & 1);
-    }
-    return background;
-}
-
-/* Where a key is that of the record before. */
-static void find_ties(chunk *x)
-{
-    x->ties = 0;
-    for (size_t j = 1; j < x->n; j += V_LANES) {
-        v_int lane = v_lane_numbers() + (int32_t)j;
-        v_int key = v_load_int((const int32_t *)x->key + j);
-        v_mask same = v_equal(key, v_load_int((const int32_t *)x->key + j - 1));
-        x->ties +=
-            v_compress(same & v_below(lane, v_all_int((int32_t)x->n)), lane, x->tie + x->ties);
-    }
-}
-
-static void join_runs(chunk *x)
-{
-    find_ties(x);
-    for (size_t k = 0; k < x->ties; k++) {
-        int32_t j = x->tie[k];
-        int32_t first = x->first[j - 1];
-        x->first[j] = first;
-        x->before[j] = x->before[first];
-        if (k + 1 == x->ties || x->tie[k + 1] > j + 1) { /* the last of its run */
-            for (int32_t i = first; i <= j; i++) {
-                x->length[i] = j + 1 - first;
-            }
-        }
-    }
-}
-
-/* What each record of a chunk adds, by the counts before its run. All in doubles, also what is
- * true or not: then compilers vectorise it, in a copy for each type of measure. */
-static inline void form_gains(const chunk *x, submodi_rank_counts counts, submodi_form form,
-                              double P, double N, double *gain)
-{
-    const double a = (double)(int64_t)counts.a;
-    const double b = (double)(int64_t)counts.b;
-    for (size_t j = 0; j < x->n; j++) {
-        double before = (double)x->before[j];
-        double first = (double)x->first[j];
-        double background = (double)(int32_t)(x->key[j] & 1);
-        gain[j] = submodi_form_gain(form, P, N, a + (first - before), b + before,
-                                    (double)x->length[j], background > 0);
-    }
-}
-
-/* The counts where the run of each record ends. */
-static void find_ends(const chunk *x, submodi_rank_counts counts, double *a, double *b)
-{
-    const double before_a = (double)(int64_t)counts.a;
-    const double before_b = (double)(int64_t)counts.b;
-    for (size_t j = 0; j < x->n; j++) {
-        int32_t background = x->before[j] + (x->length[j] & -(int32_t)(x->key[j] & 1));
-        b[j] = before_b + (double)background;
-        a[j] = before_a + (double)(x->first[j] + x->length[j] - background);
-    }
-}
-
-/* Where the records that follow tie k end: at the next tie. */
-static size_t stretch_end(const chunk *x, size_t k)
-{
-    return k + 1 < x->ties ? (size_t)x->tie[k + 1] : x->n;
-}
-
-/* From a number per record to one per run. */
-static void drop_ties(const chunk *x, double *number)
-{
-    for (size_t k = 0; k < x->ties; k++) {
-        size_t end = stretch_end(x, k);
-        for (size_t j = (size_t)x->tie[k] + 1; j < end; j++) {
-            number[j - k - 1] = number[j];
-        }
-    }
-}
-
-/* And back: the records of a run share what it adds. */
-static void share_among_ties(const chunk *x, double *gain)
-{
-    for (size_t k = x->ties; k-- > 0;) {
-        for (size_t j = stretch_end(x, k); j-- > (size_t)x->tie[k];) {
-            gain[j] = gain[j - k - 1];
-        }
-    }
-    for (size_t k = 0; k < x->ties; k++) {
-        int32_t j = x->tie[k];
-        gain[j] /= (double)x->length[j];
-        if (x->first[j] == j - 1) {
-            gain[j - 1] /= (double)x->length[j];
-        }
-    }
-}
-
-/* A custom measure is asked once per run. *F: its value before the chunk, and then after it. */
-static bool custom_gains(const chunk *x, submodi_rank_counts counts, const submodi_rank_measure *m,
-                         double *F, double *gain, submodi_measure_failure *failure)
-{
-    double a[CHUNK], b[CHUNK], value[CHUNK + 1];
-    size_t runs = x->n - x->ties;
-    find_ends(x, counts, a, b);
-    drop_ties(x, a);
-    drop_ties(x, b);
-    value[0] = *F;
-    if (!submodi_measure_values(m->how, runs, a, b, m->P, m->N, value + 1, failure)) {
-        return false;
-    }
-    for (size_t r = 0; r < runs; r++) {
-        gain[r] = value[r + 1] - value[r];
-    }
-    share_among_ties(x, gain);
-    *F = value[runs];
-    return true;
-}
-
-static bool find_gains(const chunk *x, submodi_rank_counts counts, const submodi_rank_measure *m,
-                       double *F, double *gain, submodi_measure_failure *failure)
-{
-    const submodi_form jaccard = {SUBMOD_MEASURE_JACCARD, 0, 0};
-    const submodi_form hamming = {SUBMOD_MEASURE_HAMMING, 0, 0};
-    const submodi_form tversky = {SUBMOD_MEASURE_TVERSKY, m->how->alpha, m->how->beta};
-    switch (m->how->type) {
-    case SUBMOD_MEASURE_CUSTOM: return custom_gains(x, counts, m, F, gain, failure);
-    case SUBMOD_MEASURE_HAMMING: form_gains(x, counts, hamming, m->P, m->N, gain); break;
-    case SUBMOD_MEASURE_TVERSKY: form_gains(x, counts, tversky, m->P, m->N, gain); break;
-    default: form_gains(x, counts, jaccard, m->P, m->N, gain); break;
-    }
-    return true;
-}
-
-static inline double error_of(uint32_t key, int32_t largest)
-{
-    return (double)submodi_from_bits((uint32_t)largest - (key >> 1));
-}
-
-/* Entry j of the value goes to lane j % VALUE_LANES: a fixed order for all instruction sets. */
-static void add_values(const chunk *x, const double *gain, int32_t largest, double *value)
-{
-    size_t j = 0;
-    for (; j + VALUE_LANES <= x->n; j += VALUE_LANES) {
-        for (size_t l = 0; l < VALUE_LANES; l++) {
-            value[l] += gain[j + l] * error_of(x->key[j + l], largest);
-        }
-    }
-    for (size_t l = 0; j + l < x->n; l++) {
-        value[l] += gain[j + l] * error_of(x->key[j + l], largest);
-    }
-}
-
-static inline float weight_of(double gain, uint32_t key, const submodi_rank_out *out)
-{
-    float w = (float)(out->coefficient * gain);
-    uint32_t sign = (~key & 1) << 31; /* of the foreground */
-    return 0 + out->scale * submodi_from_bits(submodi_to_bits(w) ^ sign);
-}
-
-/* The records are read as volatile: else compilers make use of instructions that scatter, which
- * take longer. */
-static void scatter(const volatile uint64_t *record, const float *weight, size_t n, float *to)
-{
-    for (size_t j = 0; j < n; j++) {
-        to[(uint32_t)record[j]] = weight[j];
-    }
-}
-
-/* Records on their way to weights. */
-typedef struct weighing {
-    const submodi_rank_measure *measure;
-    int32_t largest;
-    submodi_rank_out out;
-    float *to;
-    submodi_rank_counts before;
-    double F;                  /* custom: the measure by these counts */
-    double value[VALUE_LANES]; /* so far */
-    submodi_measure_failure *failure;
-} weighing;
-
-static void count_weighed(weighing *w, size_t n, size_t background)
-{
-    w->before.a += n - background;
-    w->before.b += background;
-}
-
-static bool weigh_chunk(const uint64_t *record, size_t n, weighing *w)
-{
-    const submodi_rank_out out = w->out;
-    chunk x;
-    double gain[CHUNK];
-    float weight[CHUNK];
-    int32_t background = open_chunk(record, n, &x);
-    join_runs(&x);
-    if (!find_gains(&x, w->before, w->measure, &w->F, gain, w->failure)) {
-        return false;
-    }
-    add_values(&x, gain, w->largest, w->value);
-    for (size_t j = 0; j < x.n; j++) {
-        weight[j] = weight_of(gain[j], x.key[j], &out);
-    }
-    scatter(record, weight, x.n, w->to);
-    count_weighed(w, n, (size_t)background);
-    return true;
-}
-
-/* What each record of a run adds. */
-static bool run_gain(weighing *w, double t, bool background, double *gain)
-{
-    const submodi_rank_measure *m = w->measure;
-    double a = (double)(int64_t)w->before.a;
-    double b = (double)(int64_t)w->before.b;
-    if (m->how->type != SUBMOD_MEASURE_CUSTOM) {
-        *gain = submodi_form_gain(submodi_form_of(m->how), m->P, m->N, a, b, t, background);
-        return true;
-    }
-    double before = w->F;
-    a += background ? 0 : t;
-    b += background ? t : 0;
-    bool good = submodi_measure_values(m->how, 1, &a, &b, m->P, m->N, &w->F, w->failure);
-    *gain = (w->F - before) / t;
-    return good;
-}
-
-/* A run that is longer than a chunk, from record[0] on; its length, 0 if the measure fails. */
-static size_t weigh_run(const uint64_t *record, size_t n, weighing *w)
-{
-    uint32_t key = submodi_key_of(record[0]);
-    size_t length = CHUNK;
-    while (length < n && submodi_key_of(record[length]) == key) {
-        length++;
-    }
-    double t = (double)(int64_t)length;
-    double gain;
-    if (!run_gain(w, t, key & 1, &gain)) {
-        return 0;
-    }
-    w->value[0] += gain * t * error_of(key, w->largest);
-    for (size_t j = 0; j < length; j++) {
-        w->to[(uint32_t)record[j]] = weight_of(gain, key, &w->out);
-    }
-    count_weighed(w, length, key & 1 ? length : 0);
-    return length;
-}
-
-/* The value of a custom measure where the records begin. */
-static bool begin_custom(weighing *w)
-{
-    const submodi_rank_measure *m = w->measure;
-    double a = (double)(int64_t)w->before.a;
-    double b = (double)(int64_t)w->before.b;
-    return m->how->type != SUBMOD_MEASURE_CUSTOM ||
-           submodi_measure_values(m->how, 1, &a, &b, m->P, m->N, &w->F, w->failure);
-}
-
-static double weigh(const uint64_t *record, size_t n, submodi_rank_counts before,
-                    const submodi_rank_measure *measure, int32_t largest,
-                    const submodi_rank_out *out, float *to, submodi_measure_failure *failure)
-{
-    weighing w = {.measure = measure,
-                  .largest = largest,
-                  .out = *out,
-                  .to = to,
-                  .before = before,
-                  .failure = failure};
-    bool good = begin_custom(&w);
-    for (size_t i = 0, length; good && i < n; i += length) {
-        length = chunk_length(record + i, n - i);
-        if (length > 0) {
-            good = weigh_chunk(record + i, length, &w);
-        } else {
-            length = weigh_run(record + i, n - i, &w);
-            good = length > 0;
-        }
-    }
-    double total = 0;
-    for (size_t l = 0; l < VALUE_LANES; l++) {
-        total += w.value[l];
-    }
-    return total;
-}
-
-const submodi_rank_loops SUBMODI_TABLE(submodi_ranks) = {
-    .errors = errors, .records = records, .weigh = weigh};
+const submodi_rank_loops SUBMODI_TABLE(submodi_ranks) = {.errors = errors, .records = records};

@@ -1,4 +1,4 @@
-/* Errors of a class as records to sort, and the weights of sorted records (see rank.h). */
+/* Errors of a class as records to sort (see rank.h). */
 #ifndef SUBMODI_LOSSES_RANK_LOOPS_H
 #define SUBMODI_LOSSES_RANK_LOOPS_H
 
@@ -8,7 +8,6 @@
 
 #include "base/isa.h"
 #include "base/sort.h"
-#include "submod/measures/values.h"
 
 /* Errors with their label: e >= 0 at background, -e (sign bit set, -0 too) at foreground pixels,
  * NaN at ignored ones. The bits of |e| order as |e| does. */
@@ -35,23 +34,6 @@ typedef struct submodi_rank_limits {
     int32_t foreground, background, largest;
 } submodi_rank_limits;
 
-/* What weights are multiplied with: before and after they are rounded to float. */
-typedef struct submodi_rank_out {
-    double coefficient;
-    float scale;
-} submodi_rank_out;
-
-/* What wrong pixels cost, P of the foreground and N of the background. */
-typedef struct submodi_rank_measure {
-    const submod_measure *how;
-    double P, N;
-} submodi_rank_measure;
-
-/* Counts of the records ranked before: of the foreground and of the background. */
-typedef struct submodi_rank_counts {
-    uint64_t a, b;
-} submodi_rank_counts;
-
 /* Records keep the place of a pixel in their low bits. */
 enum { SUBMODI_OFFSET_BITS = 32 };
 
@@ -66,15 +48,11 @@ typedef struct submodi_rank_loops {
     void (*errors)(const submodi_rank_row *row, bool stream, float *error,
                    submodi_rank_range *range);
     /* The records of up to SUBMODI_TILE_MAX errors, side by side; their number. Their places are
-     * counted from offset. The errors become 0. digits NULL: records are not counted. */
-    size_t (*records)(float *error, size_t n, const submodi_rank_limits *limits, uint32_t offset,
-                      uint64_t *to, const submodi_digits *digits, uint32_t *count);
-    /* The weights of sorted records that begin and end with a tied block go to their places;
-     * returns their share of the value. If a custom measure fails, which is noted in *failure,
-     * neither means anything. */
-    double (*weigh)(const uint64_t *record, size_t n, submodi_rank_counts before,
-                    const submodi_rank_measure *measure, int32_t largest,
-                    const submodi_rank_out *out, float *to, submodi_measure_failure *failure);
+     * counted from offset. The errors become 0, or, if the pixels have weights, the weights of
+     * those that are kept. digits NULL: records are not counted. */
+    size_t (*records)(float *error, const float *weight, size_t n,
+                      const submodi_rank_limits *limits, uint32_t offset, uint64_t *to,
+                      const submodi_digits *digits, uint32_t *count);
 } submodi_rank_loops;
 
 extern const submodi_rank_loops submodi_ranks_baseline, submodi_ranks_avx2, submodi_ranks_avx512;

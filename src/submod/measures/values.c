@@ -119,9 +119,16 @@ static inline int64_t is_bad(double a, double b, double F)
     return (F - F != 0) | ((a + b == 0) & (F != 0));
 }
 
-bool submodi_measure_values(const submod_measure *m, size_t count, const double *a, const double *b,
-                            double P, double N, double *F, submodi_measure_failure *failure)
+bool submodi_measure_values(const submod_measure *m, double unit, size_t count, double *a,
+                            double *b, double P, double N, double *F,
+                            submodi_measure_failure *failure)
 {
+    P *= unit;
+    N *= unit;
+    for (size_t i = 0; unit != 1 && i < count; i++) {
+        a[i] *= unit;
+        b[i] *= unit;
+    }
     if (m->values) {
         m->values(count, a, b, P, N, F, m->ctx);
     } else {
