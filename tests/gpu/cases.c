@@ -78,6 +78,18 @@ submod_loss_settings random_settings(submod_rng *rng, bool ignore)
     return s;
 }
 
+submod_measure random_measure(submod_rng *rng)
+{
+    static const double alphas[] = {0, 0.5, 1, 3}, betas[] = {1, 1.5, 4};
+    switch (submod_rng_below(rng, 3)) {
+    case 0: return submod_measure_jaccard();
+    case 1: return submod_measure_hamming();
+    default:
+        return submod_measure_tversky(alphas[submod_rng_below(rng, 4)],
+                                      betas[submod_rng_below(rng, 3)]);
+    }
+}
+
 submod_status on_cpu(const example *d, double *loss, const submod_gradient *g,
                      submod_loss_info *info, const submod_loss_settings *s)
 {

@@ -30,6 +30,9 @@ submod_labels labels_of(const example *d);
 /* Engine, groups, classes, weights, all random; bins few enough for the tests to be quick. */
 submod_loss_settings random_settings(submod_rng *rng, bool ignore);
 
+/* One of those that are built in. */
+submod_measure random_measure(submod_rng *rng);
+
 /* By the public functions of loss.h. */
 submod_status on_cpu(const example *d, double *loss, const submod_gradient *g,
                      submod_loss_info *info, const submod_loss_settings *s);

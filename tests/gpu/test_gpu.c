@@ -127,12 +127,13 @@ START_TEST(counts_bit_identical)
         ck_assert_ok(submod_dataset_create(4, s.delta, &h));
         ck_assert_ok(submod_dataset_add(h, &scores, &labels, &s, NULL));
         const double *expected = submod_dataset_counts(h, &C, &K);
+        const uint32_t *count = plan.job.count;
         ck_assert_uint_eq(K, plan.job.bins);
         for (size_t k = 0; k < 2 * K * C; k++) {
             if (k % K != 0) { /* bins 0 and K are derived */
-                ck_assert(expected[k] == plan.job.count[k]);
+                ck_assert(expected[k] == count[k]);
             } else {
-                ck_assert_uint_eq(plan.job.count[k], 0);
+                ck_assert_uint_eq(count[k], 0);
             }
         }
         submod_dataset_free(h);
@@ -269,7 +270,7 @@ START_TEST(device_side_errors)
         ck_assert_ok(
             submodi_gpu_loss_start(&task, "test", SUBMODI_LOVASZ_SOFTMAX, &scores, &labels, &s));
         submodi_gpu_tuning t = random_tuning(&rng);
-        submod_gpu_result r = {.reserved = {1, 1, 1, 1}};
+        submod_gpu_result r = {.reserved = {1, 1}};
         set_order(repeat);
         ck_assert_ok(queue_on_shim(&task, &r, &to, &t));
         submod_status expected = bad_label         ? SUBMOD_EINVAL
@@ -277,7 +278,7 @@ START_TEST(device_side_errors)
                                                    : SUBMOD_OK;
         ck_assert_int_eq(r.status, expected);
         ck_assert_int_eq(submod_gpu_result_status(&r), expected);
-        ck_assert_uint_eq(r.reserved[0] | r.reserved[1] | r.reserved[2] | r.reserved[3], 0);
+        ck_assert_uint_eq(r.reserved[0] | r.reserved[1], 0);
         ck_assert_uint_eq(r.bad_label, bad_label ? at : SUBMOD_GPU_NONE);
         ck_assert_uint_eq(r.bad_score, repeat % 3 != 2 ? score : SUBMOD_GPU_NONE);
         ck_assert(isnan(r.loss) == (expected != SUBMOD_OK));

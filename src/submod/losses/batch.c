@@ -45,6 +45,11 @@ static submod_loss_settings looked_at(const submod_loss_settings *given, unsigne
     submod_loss_settings s = submod_loss_defaults();
     s.has_ignore = given->has_ignore;
     s.ignore_index = given->ignore_index;
+    if (looks_at & ENGINE) {
+        s.measure = given->measure;
+        s.pixel_weights = given->pixel_weights;
+        s.group_loss = given->group_loss;
+    }
     if (looks_at & LOGITS) {
         s.from_logits = given->from_logits;
     }
@@ -95,7 +100,7 @@ submod_status submodi_batch_start(submodi_batch *batch, const char *who, submodi
     batch->labels = *labels;
     batch->settings = looked_at(&batch->given, r->looks_at);
     batch->activation = batch->settings.from_logits ? r->of_logits : SUBMODI_PROBABILITY;
-    return SUBMOD_OK;
+    return submodi_read_measure(who, "measure", batch->settings.measure, &batch->measure);
 }
 
 /* ---- checks ---- */

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "submod/losses/activation_loops.h"
+#include "submod/measures/values.h"
 #include "submod/tensors/labels.h"
 #include <submod/loss.h>
 
@@ -57,6 +58,7 @@ typedef struct submodi_batch {
     submodi_activation activation;
     submod_loss_settings given;    /* as the caller has them */
     submod_loss_settings settings; /* the defaults but for what the loss looks at */
+    submod_measure measure;        /* Jaccard, unless the loss looks at it */
 
     /* ---- from its shape ---- */
     submodi_label_rule rule;
