@@ -28,15 +28,15 @@ SUBMODI_HOST_DEVICE double submodi_jaccard_gain(double P, double a, double b, do
     return numerator / denominator;
 }
 
+/* One division for both labels, as above: then compilers vectorise it. */
 SUBMODI_HOST_DEVICE double submodi_tversky_gain(double alpha, double beta, double P, double a,
                                                 double b, double t, bool background)
 {
     double D = P + (beta - 1) * a + alpha * b; /* the denominator so far */
-    if (background) {
-        double first = alpha > 0 ? 1 / t : 0;
-        return D > 0 ? alpha * (P - a) / (D * (D + alpha * t)) : first;
-    }
-    return (beta * P + alpha * b) / (D * (D + (beta - 1) * t));
+    double numerator = background ? alpha * (P - a) : beta * P + alpha * b;
+    double denominator = D * (D + (background ? alpha : beta - 1) * t);
+    double first = background && alpha > 0 ? 1 : 0;
+    return (D > 0 ? numerator : first) / (D > 0 ? denominator : first > 0 ? t : 1);
 }
 
 /* Of t more pixels of one label, t > 0, what each adds on average. */
@@ -71,17 +71,24 @@ SUBMODI_HOST_DEVICE void submodi_form_weigh_bin(submodi_form m, double P, double
     }
 }
 
+/* Whether it is 1, or 0 throughout, before everything is wrong. Of custom measures nothing is known
+ * here. */
+SUBMODI_HOST_DEVICE bool submodi_form_reaches_1(submodi_form m)
+{
+    return m.type == SUBMOD_MEASURE_JACCARD || m.type == SUBMOD_MEASURE_TVERSKY;
+}
+
 /* Whether nothing more can be lost once all of the foreground is wrong: background pixels ranked
  * below it then have no weight. */
 SUBMODI_HOST_DEVICE bool submodi_form_foreground_is_all(submodi_form m, double P)
 {
-    return m.type != SUBMOD_MEASURE_HAMMING && P > 0;
+    return submodi_form_reaches_1(m) && P > 0;
 }
 
 /* Whether the first wrong pixel is as bad as all: then only the largest errors have weight. */
 SUBMODI_HOST_DEVICE bool submodi_form_first_is_all(submodi_form m, double P)
 {
-    return m.type != SUBMOD_MEASURE_HAMMING && P == 0;
+    return submodi_form_reaches_1(m) && P == 0;
 }
 
 #endif
