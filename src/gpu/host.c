@@ -149,7 +149,7 @@ static submod_status solve_with_memory(const submodi_gpu_backend *b, const submo
     buffers m = {.entries = images * batch->scores.classes,
                  .label_entries = images * submodi_label_rows(batch),
                  .weights = batch->settings.pixel_weights ? images : 0,
-                 .groups = batch->settings.group_loss ? batch->groups : 0,
+                 .groups = batch->settings.group_loss ? plan->job.group_losses : 0,
                  .workspace_bytes = plan->bytes};
     m.row_data = submodi_take(work, m.entries, sizeof *m.row_data);
     m.codes = submodi_take(work, m.label_entries, sizeof *m.codes);

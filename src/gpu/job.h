@@ -39,7 +39,8 @@ typedef struct submodi_gpu_job {
     const void *labels;
     const float *pixel_weights; /* NULL: all 1 */
     submodi_gpu_output gradient;
-    double *group_loss; /* NULL: not wanted */
+    double *group_loss;    /* NULL: not wanted */
+    uint32_t group_losses; /* so many, also of images without pixels */
     int64_t score_stride[3], label_stride[3], weight_stride[3];
     submod_score_type score_type;
     submod_label_type label_type;

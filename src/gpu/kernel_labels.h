@@ -161,9 +161,9 @@ SUBMODI_DEVICE double submodi_gpu_delta(const submodi_gpu_job *j, uint32_t bins)
 /* The loss of each group: coefficients are shares of their mean. */
 SUBMODI_DEVICE void submodi_gpu_write_group_losses(const submodi_gpu_job *j)
 {
-    for (uint32_t g = submodi_thread(); g < j->groups; g += submodi_threads()) {
+    for (uint32_t g = submodi_thread(); g < j->group_losses; g += submodi_threads()) {
         double loss = 0;
-        for (uint32_t c = 0; c < j->classes; c++) {
+        for (uint32_t c = 0; g < j->groups && c < j->classes; c++) {
             loss += j->value[(uint64_t)g * j->classes + c];
         }
         j->group_loss[g] = loss * j->groups;

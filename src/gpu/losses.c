@@ -62,6 +62,7 @@ submod_status submodi_gpu_loss_start(submodi_gpu_task *task, const char *who, su
     submod_status status = submodi_batch_start(&task->batch, who, kind, scores, labels, settings);
     bool exact = task->batch.settings.engine == SUBMOD_ENGINE_EXACT;
     task->method = exact ? SUBMODI_GPU_EXACT : SUBMODI_GPU_HISTOGRAM;
+    task->group_losses = task->batch.settings.per_image ? task->batch.scores.batch : 1;
     task->lambda = 0;
     return status ? status : require_form(&task->batch);
 }

@@ -6,7 +6,6 @@
 #include "gpu/device.h"
 #include "gpu/job.h"
 #include "submod/losses/pointwise.h"
-#include "submod/measures/gain.h"
 
 /* Which chunk of pixels and which classes this block looks at. */
 typedef struct submodi_gpu_share {

@@ -20,6 +20,7 @@ static submodi_gpu_job describe(const submodi_gpu_task *task)
                              .activation = batch->activation,
                              .multilabel = batch->multilabel,
                              .only_present = batch->settings.classes == SUBMOD_CLASSES_PRESENT,
+                             .group_losses = (uint32_t)task->group_losses,
                              .method = task->method,
                              .lambda = task->lambda,
                              .measure = submodi_form_of(&batch->measure)};

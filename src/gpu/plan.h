@@ -37,7 +37,8 @@ static inline submodi_gpu_tuning submodi_gpu_tuning_defaults(void)
 typedef struct submodi_gpu_task {
     submodi_batch batch;
     submodi_gpu_method method;
-    double lambda; /* of a prox */
+    size_t group_losses; /* losses of groups, if they are wanted: also of images without pixels */
+    double lambda;       /* of a prox */
 } submodi_gpu_task;
 
 typedef struct submodi_gpu_plan {
