@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "gpu/losses.h"
 #include "submod/losses/tile.h"
+#include "submod/tensors/pixel_weights.h"
 #include "submod/tensors/rows.h"
 
 /* Host and device memory of one call. */
@@ -60,9 +61,8 @@ static submod_status copy_weights(const submodi_gpu_backend *b, const submodi_ba
 {
     const submod_pixel_weights *view = batch->settings.pixel_weights;
     size_t n = batch->scores.pixels;
-    for (size_t i = 0; i < m->weights; i++) {
-        m->row_weight[i] = view->data[(ptrdiff_t)(i / n) * view->batch_stride +
-                                      (ptrdiff_t)(i % n) * view->pixel_stride];
+    for (size_t image = 0; image < batch->scores.batch; image++) {
+        submodi_pixel_weights_read(view, image, 0, n, m->row_weight + image * n);
     }
     return b->copy_in(b, m->pixel_weights, m->row_weight, m->weights * sizeof *m->row_weight);
 }

@@ -153,7 +153,8 @@ SUBMODI_DEVICE double submodi_gpu_weigh(const submodi_gpu_job *j, const submodi_
             bool none =
                 key == submodi_gpu_last_key(j) || (j->activation == SUBMODI_SCORE && !(e > 0.0F));
             double w = none ? 0 : submodi_gpu_weight_at(j, s, &totals, i, a + of_block, key);
-            value += none ? 0 : w * ((double)units * j->unit) * (double)e;
+            w *= (double)units * j->unit;
+            value += none ? 0 : w * (double)e;
             weight[submodi_gpu_sorted_from(s, i)] =
                 submodi_to_bits((float)(key & 1 ? w * coefficient : -w * coefficient));
         }

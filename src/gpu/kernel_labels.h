@@ -127,18 +127,20 @@ SUBMODI_KERNEL void submodi_gpu_kernel_coefficients(const submodi_gpu_job *j)
     }
 }
 
-/* What was refused first: a status, and whether positions say that it was finite at least. */
+/* Weights of pixels come first, then labels, counts and scores, as on the CPU. Positions of weights
+ * and scores say by their last bit whether those were finite at least. */
 SUBMODI_DEVICE int32_t submodi_gpu_verdict(const submod_gpu_result *r)
 {
-    bool weight = r->bad_weight != SUBMOD_GPU_NONE;
-    bool score = r->bad_score != SUBMOD_GPU_NONE;
-    if (r->bad_label != SUBMOD_GPU_NONE) {
+    if (r->bad_weight != SUBMOD_GPU_NONE) {
+        return r->bad_weight & 1 ? SUBMOD_EINVAL : SUBMOD_ENONFINITE;
+    }
+    if (r->bad_label != SUBMOD_GPU_NONE || r->bad_count != SUBMOD_GPU_NONE) {
         return SUBMOD_EINVAL;
     }
-    if (weight || (score && r->bad_count == SUBMOD_GPU_NONE)) {
-        return (weight ? r->bad_weight : r->bad_score) & 1 ? SUBMOD_EINVAL : SUBMOD_ENONFINITE;
+    if (r->bad_score != SUBMOD_GPU_NONE) {
+        return r->bad_score & 1 ? SUBMOD_EINVAL : SUBMOD_ENONFINITE;
     }
-    return r->bad_count != SUBMOD_GPU_NONE ? SUBMOD_EINVAL : SUBMOD_OK;
+    return SUBMOD_OK;
 }
 
 /* A position without the bit that says whether it was finite. */

@@ -23,10 +23,6 @@ submod_status submod_gpu_result_status(const submod_gpu_result *result)
     if (result->status == SUBMOD_OK) {
         return SUBMOD_OK;
     }
-    if (result->bad_label != SUBMOD_GPU_NONE) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: the label at position %llu is out of range", who,
-                            (unsigned long long)result->bad_label);
-    }
     bool finite = result->status == SUBMOD_EINVAL;
     if (result->bad_weight != SUBMOD_GPU_NONE) {
         return submodi_fail(finite ? SUBMOD_EINVAL : SUBMOD_ENONFINITE,
@@ -34,6 +30,10 @@ submod_status submod_gpu_result_status(const submod_gpu_result *result)
                             "and >= 0",
                             who, (unsigned long long)result->bad_weight,
                             finite ? "negative" : "nan or inf");
+    }
+    if (result->bad_label != SUBMOD_GPU_NONE) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: the label at position %llu is out of range", who,
+                            (unsigned long long)result->bad_label);
     }
     if (result->bad_count != SUBMOD_GPU_NONE) {
         return submodi_fail(SUBMOD_EINVAL, "%s: the count at position %llu must be in [0, %g]", who,

@@ -131,10 +131,10 @@ SUBMODI_DEVICE uint64_t submodi_gpu_counter(const submodi_gpu_job *j, const void
     return j->pixel_weights ? ((const uint64_t *)counters)[at] : ((const uint32_t *)counters)[at];
 }
 
-/* What the derivative of a pixel is multiplied by: its weight. */
+/* What the weights of bins are multiplied by: that of the pixel. Those of ranks have it inside. */
 SUBMODI_DEVICE float submodi_gpu_factor(const submodi_gpu_job *j, const submodi_gpu_pixel *x)
 {
-    return (float)((double)x->units * j->unit);
+    return j->method == SUBMODI_GPU_EXACT ? 1 : (float)((double)x->units * j->unit);
 }
 
 /* So many of them start at 0. */

@@ -23,11 +23,28 @@ submod_loss_settings settings_for(kind k, const submod_loss_settings *s)
     return own;
 }
 
+void random_weights(submod_rng *rng, size_t n, float *w)
+{
+    enum { WHOLE, EQUAL, SMALL, WIDE, SORTS };
+    uint64_t sort = submod_rng_below(rng, SORTS);
+    int middle = (int)submod_rng_below(rng, 160) - 80;
+    float equal = (float)submod_rng_uniform(rng);
+    for (size_t i = 0; i < n; i++) {
+        double u = submod_rng_uniform(rng);
+        switch (sort) {
+        case WHOLE: w[i] = (float)submod_rng_below(rng, 4); break;
+        case EQUAL: w[i] = equal; break;
+        case SMALL: w[i] = (float)ldexp(u, submod_rng_below(rng, 4) ? -135 : -200); break;
+        default: w[i] = (float)ldexp(u, middle + (int)submod_rng_below(rng, 40)); break;
+        }
+    }
+}
+
 example random_example(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool coarse,
                        bool ignore)
 {
     C = k == HINGE ? 1 : C;
-    example d = {k, B, C, N, malloc((B * C * N + 1) * sizeof(float)), NULL};
+    example d = {k, B, C, N, malloc((B * C * N + 1) * sizeof(float)), NULL, NULL};
     size_t labels = is_multilabel(k) ? B * C * N : B * N;
     d.y = malloc((labels + 1) * sizeof *d.y);
     for (size_t i = 0; i < B * C * N; i++) {
@@ -39,6 +56,10 @@ example random_example(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bo
         d.y[i] = (int64_t)submod_rng_below(rng, is_multilabel(k) ? 2 : C);
         d.y[i] = ignore && submod_rng_below(rng, 4) == 0 ? 9 : d.y[i];
     }
+    if (submod_rng_below(rng, 2)) {
+        d.w = malloc((B * N + 1) * sizeof *d.w);
+        random_weights(rng, B * N, d.w);
+    }
     return d;
 }
 
@@ -46,6 +67,7 @@ void free_example(example *d)
 {
     free(d->x);
     free(d->y);
+    free(d->w);
 }
 
 submod_scores scores_of(const example *d)
@@ -122,7 +144,7 @@ static const char *difference(double *const loss[2], size_t groups, float *const
 {
     static char words[200];
     for (size_t i = 0; i <= groups; i++) {
-        if (!(fabs(loss[0][i] - loss[1][i]) <= 1e-13)) {
+        if (!(fabs(loss[0][i] - loss[1][i]) <= 1e-13 * fmax(1, fabs(loss[0][i])))) {
             snprintf(words, sizeof words, "losses[%zu] %.17g and %.17g", i, loss[0][i], loss[1][i]);
             return words;
         }
@@ -154,6 +176,8 @@ const char *compare(const example *d, const submod_loss_settings *s, runner run,
     float *g[2];
     double *loss[2];
     submod_loss_settings own = *s;
+    submod_pixel_weights weights = submod_pixel_weights_f32(d->w, d->B, d->N);
+    own.pixel_weights = d->w ? &weights : NULL;
     submod_loss_info info[2];
     memset(info, 0, sizeof info);
     submod_status status[2];

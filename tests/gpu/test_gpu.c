@@ -302,6 +302,7 @@ START_TEST(layouts_and_types)
         double loss;
         set_order(repeat);
         ck_assert_ok(views_on_cpu(&v, &loss, &s));
+        s = settings_of_views(&w, &s);
         ck_assert_ok(start_task(&task, w.kind, &w.scores, &w.labels, &s));
         ck_assert_ok(queue_on_shim(&task, &r, &w.gradient, &t));
         ck_assert_ok(submod_gpu_result_status(&r));
@@ -499,7 +500,7 @@ START_TEST(extreme_margins)
     submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
     submod_loss_settings s = submod_loss_defaults();
     s.engine = SUBMOD_ENGINE_HISTOGRAM;
-    example d = {HINGE, 1, 1, 4, x, y};
+    example d = {HINGE, 1, 1, 4, x, y, NULL};
     for (size_t bins = 0; bins <= 4; bins += 2) {
         s.bins = bins;
         ck_assert_same(&d, &s, &t);

@@ -68,7 +68,6 @@ static submod_loss_settings looked_at(const submod_loss_settings *given, unsigne
     }
     if (looks_at & MEASURE) {
         s.measure = given->measure;
-        s.pixel_weights = given->pixel_weights;
     }
     if (looks_at & WEIGHTS) {
         s.pixel_weights = given->pixel_weights;
