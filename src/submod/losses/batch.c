@@ -103,7 +103,7 @@ submod_status submodi_batch_start(submodi_batch *batch, const char *who, submodi
     batch->labels = *labels;
     batch->settings = looked_at(&batch->given, r->looks_at);
     batch->activation = batch->settings.from_logits ? r->of_logits : SUBMODI_PROBABILITY;
-    return submodi_read_measure(who, "measure", batch->settings.measure, &batch->measure);
+    return SUBMOD_OK;
 }
 
 /* ---- checks ---- */
@@ -372,6 +372,9 @@ submod_status submodi_batch_shape(submodi_batch *batch, const submod_gradient *g
     status = status ? status : require_reach(batch);
     status =
         status ? status : submodi_require_loss_settings(who, &batch->settings, scores->classes);
+    status = status
+                 ? status
+                 : submodi_read_measure(who, "measure", batch->settings.measure, &batch->measure);
     status = status ? status : submodi_require_gradient(who, gradient, scores);
     if (status == SUBMOD_OK && batch->settings.pixel_weights) {
         status = submodi_pixel_weights_require(who, batch->settings.pixel_weights, scores->batch,
