@@ -1,4 +1,5 @@
-/* Tversky, Hamming and callbacks that compute the Jaccard loss, in turns with Jaccard itself. */
+/* Tversky, Hamming, callbacks that compute the Jaccard loss, and weights of pixels, in turns with
+ * Jaccard itself. */
 #include "losses/measures.h"
 
 #include "losses/task.h"
@@ -18,14 +19,19 @@ static void jaccards(size_t count, const double *a, const double *b, double P, d
     }
 }
 
-static const char *const names[MEASURES] = {"Jaccard", "Tversky, alpha 0.7, beta 1.5", "Hamming",
+static const char *const names[MEASURES] = {"Jaccard",
+                                            "Tversky, alpha 0.7, beta 1.5",
+                                            "Hamming",
                                             "Jaccard as a callback, value",
-                                            "Jaccard as a callback, values"};
+                                            "Jaccard as a callback, values",
+                                            "Jaccard, pixels with weights"};
+enum { WEIGHTED = MEASURES - 1 };
 
 static submod_measure measure_of(int which)
 {
     submod_measure m = submod_measure_custom(jaccard, NULL);
     switch (which) {
+    case WEIGHTED:
     case 0: return submod_measure_jaccard();
     case 1: return submod_measure_tversky(0.7, 1.5);
     case 2: return submod_measure_hamming();
@@ -41,6 +47,7 @@ static void run(task *t, int which, int engine)
     double loss;
     settings.engine = (submod_engine)engine;
     settings.measure = &m;
+    settings.pixel_weights = which == WEIGHTED ? &t->weights : NULL;
     require(submod_lovasz_softmax(&t->scores, &t->labels, &loss, &t->gradient, &settings, NULL,
                                   t->work));
 }

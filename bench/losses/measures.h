@@ -1,4 +1,5 @@
-/* The second table of bench-losses: measures against Jaccard, in both engines. */
+/* The second table of bench-losses: measures and pixel weights against plain Jaccard, in both
+ * engines. */
 #ifndef BENCH_LOSSES_MEASURES_H
 #define BENCH_LOSSES_MEASURES_H
 
@@ -7,7 +8,7 @@
 #include "losses/options.h"
 #include "losses/samples.h"
 
-enum { MEASURES = 5 };
+enum { MEASURES = 6 };
 
 /* Times of one kind of data. */
 typedef struct measures_result {

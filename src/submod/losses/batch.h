@@ -59,9 +59,9 @@ typedef struct submodi_batch {
     submodi_activation activation;
     submod_loss_settings given;    /* as the caller has them */
     submod_loss_settings settings; /* the defaults but for what the loss looks at */
+    submod_measure measure;        /* Jaccard, unless the loss looks at it */
 
     /* ---- from its shape ---- */
-    submod_measure measure; /* Jaccard, unless the loss looks at it */
     submodi_label_rule rule;
     size_t groups, images_per_group;
     size_t tile; /* pixels of a tile */
