@@ -14,21 +14,22 @@
  *     submod_gpu_result_status(&host);     SUBMOD_OK, or why the data were refused
  *
  * Errors. What can be seen from the arguments is returned by the call at once, with nothing queued,
- * whether there is a device or not. What depends on data in device memory (a label out of range,
- * NaN or Inf, no probability) cannot be: the result says so. Its loss is then NaN and the gradient
- * is untouched, as on the CPU.
+ * whether there is a device or not. What depends on data in device memory (a label out of range, a
+ * score or a weight that is NaN or Inf, no probability, a negative weight) cannot be: the result
+ * says so. Its loss is then NaN and the gradient is untouched, as on the CPU.
  *
- * Always present. SUBMOD_EUNSUPPORTED, with a message that says why: the library was built without
- * CUDA (the static library always is), there is no driver, there is no device, the device cannot
- * run what the library was built for; nothing is queued then. SUBMOD_ENOMEM: the workspace is too
- * small, or (host calls) device memory could not be had. SUBMOD_ENUMERIC: CUDA reported an error of
- * its own.
+ * Always present. SUBMOD_EUNSUPPORTED, with a message that says why: the measure is a custom one,
+ * whose function a device cannot call (take the CPU, or submod.torch); the library was built
+ * without CUDA (the static library always is), there is no driver, there is no device, the device
+ * cannot run what the library was built for; nothing is queued then. SUBMOD_ENOMEM: the workspace
+ * is too small, or (host calls) device memory could not be had. SUBMOD_ENUMERIC: CUDA reported an
+ * error of its own.
  *
  * Stream capture. All calls but the ..._host ones may be captured into a graph (on a stream of the
  * caller's; CUDA does not capture the default stream): every launch depends on the arguments alone.
  * A process makes its first call outside, since that one loads the kernels. Class weights travel
- * inside the launches, so settings need not outlive the call; scores, labels, gradient, result and
- * workspace belong to the graph.
+ * inside the launches, so settings need not outlive the call; scores, labels, pixel weights,
+ * gradient, losses of groups, result and workspace belong to the graph.
  *
  * Same numbers as a CPU that fuses multiplications and additions (AVX2, ARM; table in base.h):
  * float operations, counts and weights are the same bit by bit, sums of losses are added in
@@ -44,7 +45,7 @@
 #ifndef SUBMOD_GPU_H
 #define SUBMOD_GPU_H
 
-#include <submod/loss.h>
+#include <submod/dataset.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -75,11 +76,13 @@ typedef struct submod_gpu_result {
     uint64_t bad_score;   /* position of the first score that is refused, or SUBMOD_GPU_NONE */
     uint32_t bins;        /* histogram engine, else 0 */
     int32_t status;       /* SUBMOD_OK, SUBMOD_EINVAL or SUBMOD_ENONFINITE */
-    uint64_t reserved[4]; /* 0 */
+    uint64_t bad_weight;  /* of the first pixel weight that is refused, or SUBMOD_GPU_NONE */
+    uint64_t bad_count;   /* datasets: of the first count that is refused, or SUBMOD_GPU_NONE */
+    uint64_t reserved[2]; /* 0 */
 } submod_gpu_result;
 
 /* Positions count images, classes and pixels as (b * classes + c) * pixels + i, whatever the
- * strides; labels of multiclass problems as b * pixels + i. */
+ * strides; labels of multiclass problems and pixel weights as b * pixels + i. */
 #define SUBMOD_GPU_NONE UINT64_MAX
 
 /* The status of a result that has been copied to the host, with a message for submod_last_error().
@@ -93,17 +96,18 @@ typedef enum submod_gpu_loss {
     SUBMOD_GPU_HINGE = 2    /* submod_gpu_lovasz_hinge */
 } submod_gpu_loss;
 
-/* Bytes of workspace for a call with these scores (their data are not looked at) and settings.
- * Needs no device. SUBMOD_EINVAL: what the call itself would refuse, an unknown loss, NULL.
- * SUBMOD_EUNSUPPORTED: more than 2^31 - 1 groups x classes. SUBMOD_ENOMEM: more than size_t can
- * count. */
+/* Bytes of workspace for a call with these scores (their data are not looked at) and settings:
+ * those of the call, as weights of pixels need more. Needs no device. SUBMOD_EINVAL: what the call
+ * itself would refuse, an unknown loss, NULL. SUBMOD_EUNSUPPORTED: more than 2^31 - 1 groups x
+ * classes. SUBMOD_ENOMEM: more than size_t can count. */
 SUBMOD_API submod_status submod_gpu_loss_workspace(submod_gpu_loss loss,
                                                    const submod_scores *scores, size_t *bytes,
                                                    const submod_loss_settings *settings);
 
-/* As the functions of loss.h without "gpu", except: data of scores, labels and gradient are device
- * memory; settings with its arrays and the structs themselves are host memory, read before the call
- * returns; result is device memory, required. gradient may be NULL, place may not. */
+/* As the functions of loss.h without "gpu", except: data of scores, labels, gradient and
+ * pixel_weights are device memory, and so is group_loss; settings with its other arrays and the
+ * structs themselves are host memory, read before the call returns; result is device memory,
+ * required. gradient may be NULL, place may not. */
 SUBMOD_API submod_status submod_gpu_lovasz_softmax(const submod_scores *scores,
                                                    const submod_labels *labels,
                                                    submod_gpu_result *result,
@@ -178,6 +182,61 @@ SUBMOD_API submod_status submod_gpu_prox_workspace(const submod_scores *x, size_
 SUBMOD_API submod_status submod_gpu_prox_jaccard_host(
     const submod_scores *x, const submod_labels *labels, double lambda, size_t bins,
     const submod_gradient *u, double *delta, const submod_loss_settings *settings, int device);
+
+/* The Lovász hinge as a layer (submod_prox_lovasz_hinge in prox.h, which is exact), with the prox
+ * of each group, an image or the batch, up to half a bin. scores: classes = 1; labels: 0 or 1. prox
+ * and gradient, in device memory, may be NULL.
+ *
+ * The margins above 0 of a group are counted in so many bins between the smallest and the largest
+ * of them. The prox is within result->delta of that of the scores in every entry. The gradient,
+ * lambda (x - prox(x)) / groups, is that of margins moved to the middles of their bins, and so by
+ * result->delta at most: it has the right size also where its entries are smaller than delta.
+ * Scores that are right by more than the margin, and ignored ones, stay and have gradient 0.
+ *
+ * bins, result and errors as for submod_gpu_prox_jaccard; submod_gpu_prox_workspace has the size of
+ * the workspace for either kind of groups. Of the settings per_image, has_ignore and ignore_index
+ * count; NULL: per image, nothing ignored. Also SUBMOD_EUNSUPPORTED: pixel_weights. Inf where an
+ * output is too large for a float. */
+SUBMOD_API submod_status submod_gpu_prox_lovasz_hinge(
+    const submod_scores *scores, const submod_labels *labels, double lambda, size_t bins,
+    const submod_gradient *prox, const submod_gradient *gradient, submod_gpu_result *result,
+    const submod_loss_settings *settings, const submod_gpu_place *place);
+
+/* ---- datasets ---- */
+
+/* Losses of a whole dataset (dataset.h), its counts in device memory: classes x 2 x bins doubles
+ * (background, then foreground; errors ascending), which the caller adds up, lets decay,
+ * all-reduces and keeps.
+ *
+ *     each step:  submod_gpu_dataset_counts(scores, labels, bins, of_batch, result, settings,
+ * place); counts = 0.99 counts + of_batch                       by a kernel of the caller's
+ *                 submod_gpu_dataset_loss(scores, labels, bins, counts, result, gradient, ...);
+ *
+ * Settings, special cases, refused data and memory as for the losses; bins: a power of two from 2
+ * to 2^20. Numbers are those of the CPU's dataset, also weights of pixels: whole counts give the
+ * same bits, others are added up in another, fixed order. */
+
+/* The counts of a batch, overwritten; untouched when data are refused. result->loss is 0. */
+SUBMOD_API submod_status submod_gpu_dataset_counts(const submod_scores *scores,
+                                                   const submod_labels *labels, size_t bins,
+                                                   double *counts, submod_gpu_result *result,
+                                                   const submod_loss_settings *settings,
+                                                   const submod_gpu_place *place);
+/* The loss of all counts, and its gradient (may be NULL) by the scores of this batch. Counts that
+ * are negative, not finite or above 1e140 are refused as data are: result->bad_count. Weights
+ * exceed 1 where counts have decayed below 1; the gradient is Inf where that, times its scale, is
+ * too large for a float. SUBMOD_EUNSUPPORTED: also a custom measure. */
+SUBMOD_API submod_status submod_gpu_dataset_loss(const submod_scores *scores,
+                                                 const submod_labels *labels, size_t bins,
+                                                 const double *counts, submod_gpu_result *result,
+                                                 const submod_gradient *gradient,
+                                                 const submod_loss_settings *settings,
+                                                 const submod_gpu_place *place);
+/* Bytes of workspace for either call, with these settings. Needs no device. Errors as for
+ * submod_gpu_loss_workspace. */
+SUBMOD_API submod_status submod_gpu_dataset_workspace(const submod_scores *scores, size_t bins,
+                                                      size_t *bytes,
+                                                      const submod_loss_settings *settings);
 
 #ifdef __cplusplus
 }

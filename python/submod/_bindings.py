@@ -482,7 +482,9 @@ class GpuResult(Structure):
         ("bad_score", c_uint64),
         ("bins", c_uint32),
         ("status", c_int32),
-        ("reserved", c_uint64 * 4),
+        ("bad_weight", c_uint64),
+        ("bad_count", c_uint64),
+        ("reserved", c_uint64 * 2),
     ]
 
 
@@ -1331,6 +1333,54 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "delta": c_void_p,
             "settings": POINTER(LossSettings),
             "device": c_int,
+        },
+    ),
+    "gpu_prox_lovasz_hinge": (
+        c_int,
+        {
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "lam": c_double,
+            "bins": c_size_t,
+            "prox": POINTER(Gradient),
+            "gradient": POINTER(Gradient),
+            "result": POINTER(GpuResult),
+            "settings": POINTER(LossSettings),
+            "place": POINTER(GpuPlace),
+        },
+    ),
+    "gpu_dataset_counts": (
+        c_int,
+        {
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "bins": c_size_t,
+            "counts": c_void_p,
+            "result": POINTER(GpuResult),
+            "settings": POINTER(LossSettings),
+            "place": POINTER(GpuPlace),
+        },
+    ),
+    "gpu_dataset_loss": (
+        c_int,
+        {
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "bins": c_size_t,
+            "counts": c_void_p,
+            "result": POINTER(GpuResult),
+            "gradient": POINTER(Gradient),
+            "settings": POINTER(LossSettings),
+            "place": POINTER(GpuPlace),
+        },
+    ),
+    "gpu_dataset_workspace": (
+        c_int,
+        {
+            "scores": POINTER(Scores),
+            "bins": c_size_t,
+            "bytes": c_void_p,
+            "settings": POINTER(LossSettings),
         },
     ),
     "lovasz_defaults": (LovaszSettings, {}),

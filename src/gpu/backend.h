@@ -10,6 +10,7 @@
 /* All kernels, by the last part of their names: submodi_gpu_kernel_<name>. */
 #define SUBMODI_GPU_KERNELS(X) \
     X(begin) \
+    X(weights) \
     X(labels) \
     X(coefficients) \
     X(check) \
@@ -20,13 +21,18 @@
     X(small) \
     X(tile_count) \
     X(tile_scan) \
+    X(tile_before) \
     X(weigh) \
     X(tile_sum) \
     X(gradient) \
+    X(dataset_counts) \
+    X(dataset_classes) \
+    X(dataset_solve) \
     X(prox_range) \
     X(prox_count) \
     X(prox_solve) \
     X(prox_write) \
+    X(hinge_write) \
     X(finish)
 
 typedef enum submodi_gpu_kernel {

@@ -8,8 +8,10 @@
 #include <ucontext.h>
 
 #include "base/error.h"
+#include "gpu/kernel_dataset.h"
 #include "gpu/kernel_exact.h"
 #include "gpu/kernel_gradient.h"
+#include "gpu/kernel_hinge.h"
 #include "gpu/kernel_labels.h"
 #include "gpu/kernel_prox.h"
 
@@ -338,6 +340,12 @@ uint32_t submodi_atomic_add(uint32_t *to, uint32_t x)
     *to += x;
     maybe_give_way();
     return before;
+}
+
+void submodi_atomic_add64(uint64_t *to, uint64_t x)
+{
+    *to += x;
+    maybe_give_way();
 }
 
 void submodi_atomic_max(uint32_t *to, uint32_t x)
