@@ -30,11 +30,11 @@ SUBMOD = [
     "submod/losses",
     "submod/metrics",
 ]
-PROX = ["prox", "prox/contract", "prox/jaccard", "prox/two_counts", "prox/sums", "prox/wolfe"]
+PROX = ["prox", "prox/contract", "prox/two_counts", "prox/sums", "prox/wolfe"]
 # The headers of prox that its own rooms build on: below those rooms, so that they count as a room.
 CONTRACT = [
     f"prox/{name}.h"
-    for name in ("chain_line", "combination", "gap", "isotonic", "long_sum", "solver", "two_kinds")
+    for name in ("chain_line", "combination", "gap", "isotonic", "long_sum", "solver")
 ]
 ALLOWED = {
     "base": [],
@@ -45,8 +45,7 @@ ALLOWED = {
     "submod/losses": ["base", "submod", "submod/measures", "submod/functions", "submod/tensors"],
     "submod/metrics": ["base", "submod", "submod/tensors"],
     "prox/contract": ["base", *SUBMOD],
-    "prox/jaccard": ["base", *SUBMOD, "prox/contract"],
-    "prox/two_counts": ["base", *SUBMOD, "prox/contract", "prox/jaccard"],
+    "prox/two_counts": ["base", *SUBMOD, "prox/contract"],
     "prox/sums": ["base", *SUBMOD, "prox/contract"],
     "prox/wolfe": ["base", *SUBMOD, "prox/contract"],
     "prox": ["base", *SUBMOD, *PROX],
