@@ -49,6 +49,15 @@ class Status(IntEnum):
     ECANCELLED = -7
 
 
+class MeasureType(IntEnum):
+    """submod_measure_type"""
+
+    JACCARD = 0
+    HAMMING = 1
+    TVERSKY = 2
+    CUSTOM = 3
+
+
 class ConcaveKind(IntEnum):
     """submod_concave_kind"""
 
@@ -65,15 +74,6 @@ class HypergraphKind(IntEnum):
     SMALL_SIDE = 1
     PRODUCT = 2
     CLIQUE = 3
-
-
-class MeasureType(IntEnum):
-    """submod_measure_type"""
-
-    JACCARD = 0
-    HAMMING = 1
-    TVERSKY = 2
-    CUSTOM = 3
 
 
 class LabelType(IntEnum):
@@ -201,6 +201,7 @@ class ProxMethod(IntEnum):
     GREEDY_PATH = 9
     SUM = 10
     CHAINS = 11
+    TWO_COUNTS = 12
 
 
 class SfmMethod(IntEnum):
@@ -227,6 +228,58 @@ class Rng(Structure):
 
     _fields_ = [
         ("s", c_uint64 * 4),
+    ]
+
+
+class Measure(Structure):
+    """submod_measure"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("type", c_int),
+        ("alpha", c_double),
+        ("beta", c_double),
+        ("value", CFUNCTYPE(c_double, c_double, c_double, c_double, c_double, c_void_p)),
+        (
+            "values",
+            CFUNCTYPE(None, c_size_t, c_void_p, c_void_p, c_double, c_double, c_void_p, c_void_p),
+        ),
+        ("ctx", c_void_p),
+    ]
+
+
+class MeasureFailure(Structure):
+    """submod_measure_failure"""
+
+    _fields_ = [
+        ("a", c_double),
+        ("b", c_double),
+        ("da", c_double),
+        ("db", c_double),
+        ("ea", c_double),
+        ("eb", c_double),
+        ("left", c_double),
+        ("right", c_double),
+    ]
+
+
+class MeasureReport(Structure):
+    """submod_measure_report"""
+
+    _fields_ = [
+        ("proved", c_int),
+        ("finite", c_int),
+        ("normalised", c_int),
+        ("increasing", c_int),
+        ("submodular", c_int),
+        ("P", c_double),
+        ("N", c_double),
+        ("empty_value", c_double),
+        ("evaluations", c_uint64),
+        ("not_finite", MeasureFailure),
+        ("not_increasing", MeasureFailure),
+        ("not_submodular", MeasureFailure),
+        ("reserved", c_uint64 * 4),
     ]
 
 
@@ -314,23 +367,6 @@ class CheckReport(Structure):
         ("not_symmetric", Counterexample),
         ("not_consistent", Counterexample),
         ("reserved", c_uint64 * 4),
-    ]
-
-
-class Measure(Structure):
-    """submod_measure"""
-
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("type", c_int),
-        ("alpha", c_double),
-        ("beta", c_double),
-        ("value", CFUNCTYPE(c_double, c_double, c_double, c_double, c_double, c_void_p)),
-        (
-            "values",
-            CFUNCTYPE(None, c_size_t, c_void_p, c_void_p, c_double, c_double, c_void_p, c_void_p),
-        ),
-        ("ctx", c_void_p),
     ]
 
 
@@ -787,6 +823,30 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     "rng_uniform": (c_double, {"rng": POINTER(Rng)}),
     "rng_normal": (c_double, {"rng": POINTER(Rng)}),
     "rng_below": (c_uint64, {"rng": POINTER(Rng), "bound": c_uint64}),
+    "measure_jaccard": (Measure, {}),
+    "measure_hamming": (Measure, {}),
+    "measure_tversky": (Measure, {"alpha": c_double, "beta": c_double}),
+    "measure_custom": (
+        Measure,
+        {
+            "value": CFUNCTYPE(c_double, c_double, c_double, c_double, c_double, c_void_p),
+            "ctx": c_void_p,
+        },
+    ),
+    "measure_check": (
+        c_int,
+        {
+            "measure": POINTER(Measure),
+            "P": c_uint64,
+            "N": c_uint64,
+            "samples": c_uint64,
+            "report": POINTER(MeasureReport),
+        },
+    ),
+    "measure_report_text": (
+        c_size_t,
+        {"report": POINTER(MeasureReport), "text": c_void_p, "size": c_size_t},
+    ),
     "fn_custom": (
         c_int,
         {"n": c_size_t, "ops": POINTER(FnOps), "ctx": c_void_p, "fn": POINTER(c_void_p)},
@@ -797,6 +857,25 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     "fn_name": (c_char_p, {"fn": c_void_p}),
     "fn_jaccard": (c_int, {"n": c_size_t, "foreground": c_void_p, "fn": POINTER(c_void_p)}),
     "fn_hamming": (c_int, {"n": c_size_t, "fn": POINTER(c_void_p)}),
+    "fn_two_counts": (
+        c_int,
+        {
+            "n": c_size_t,
+            "foreground": c_void_p,
+            "measure": POINTER(Measure),
+            "fn": POINTER(c_void_p),
+        },
+    ),
+    "fn_two_counts_weighted": (
+        c_int,
+        {
+            "n": c_size_t,
+            "foreground": c_void_p,
+            "weight": c_void_p,
+            "measure": POINTER(Measure),
+            "fn": POINTER(c_void_p),
+        },
+    ),
     "fn_modular": (c_int, {"n": c_size_t, "w": c_void_p, "fn": POINTER(c_void_p)}),
     "fn_cardinality": (c_int, {"n": c_size_t, "h": c_void_p, "fn": POINTER(c_void_p)}),
     "fn_sqrt": (c_int, {"n": c_size_t, "fn": POINTER(c_void_p)}),
@@ -945,16 +1024,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     "check_report_text": (
         c_size_t,
         {"report": POINTER(CheckReport), "text": c_void_p, "size": c_size_t},
-    ),
-    "measure_jaccard": (Measure, {}),
-    "measure_hamming": (Measure, {}),
-    "measure_tversky": (Measure, {"alpha": c_double, "beta": c_double}),
-    "measure_custom": (
-        Measure,
-        {
-            "value": CFUNCTYPE(c_double, c_double, c_double, c_double, c_double, c_void_p),
-            "ctx": c_void_p,
-        },
     ),
     "labels_u8": (Labels, {"data": c_void_p, "batch": c_size_t, "pixels": c_size_t}),
     "labels_i32": (Labels, {"data": c_void_p, "batch": c_size_t, "pixels": c_size_t}),
@@ -1620,6 +1689,36 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "n": c_size_t,
             "x": c_void_p,
             "foreground": c_void_p,
+            "lam": c_double,
+            "delta": c_double,
+            "u": c_void_p,
+            "error": c_void_p,
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_two_counts_points": (
+        c_int,
+        {
+            "count": c_size_t,
+            "value": c_void_p,
+            "foreground": c_void_p,
+            "multiplicity": c_void_p,
+            "measure": POINTER(Measure),
+            "lam": c_double,
+            "u": c_void_p,
+            "s": c_void_p,
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_two_counts_histogram": (
+        c_int,
+        {
+            "n": c_size_t,
+            "x": c_void_p,
+            "foreground": c_void_p,
+            "measure": POINTER(Measure),
             "lam": c_double,
             "delta": c_double,
             "u": c_void_p,

@@ -30,7 +30,7 @@
  * binary searches that start at the last answer. So the worst case is at most O(p log^2 p). On
  * inputs made to be hard the tests count at most 4 p log2 p, and they refuse 10 p log2 p.
  */
-#include "prox/jaccard/levels.h"
+#include "prox/two_counts/levels.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -343,7 +343,7 @@ double submodi_level_pooled(const submodi_levels *l, const submodi_level *level,
         submodi_pixels_before(&l->bg, level[1].first) - submodi_pixels_before(&l->bg, level->first);
     double sum =
         level->offset + sum_from(&l->fg, level->fg_begin, level->fg_end, l->bg.value[level->first]);
-    return bg + fg == 1 ? gain : (gain - l->lambda * sum) / (bg + fg);
+    return (gain - l->lambda * sum) / (bg + fg);
 }
 
 void submodi_levels_solve(submodi_levels *l)
