@@ -17,7 +17,8 @@
 /* ---- the losses ---- */
 
 /* What a loss looks at among the settings, besides has_ignore and ignore_index. */
-enum { LOGITS = 1, ENGINE = 2, GROUPS = 4, CLASSES = 8 };
+enum { LOGITS = 1, ENGINE = 2, GROUPS = 4, CLASSES = 8, MEASURE = 16, GROUP_LOSS = 32 };
+enum { LOVASZ = ENGINE | GROUPS | MEASURE | GROUP_LOSS };
 
 typedef struct row {
     submodi_activation of_logits;
@@ -27,9 +28,9 @@ typedef struct row {
 } row;
 
 static const row rows[SUBMODI_KINDS] = {
-    [SUBMODI_LOVASZ_SOFTMAX] = {SUBMODI_SOFTMAX, false, false, LOGITS | ENGINE | GROUPS | CLASSES},
-    [SUBMODI_LOVASZ_SIGMOID] = {SUBMODI_SIGMOID, true, false, LOGITS | ENGINE | GROUPS | CLASSES},
-    [SUBMODI_LOVASZ_HINGE] = {SUBMODI_SCORE, true, true, ENGINE | GROUPS},
+    [SUBMODI_LOVASZ_SOFTMAX] = {SUBMODI_SOFTMAX, false, false, LOVASZ | LOGITS | CLASSES},
+    [SUBMODI_LOVASZ_SIGMOID] = {SUBMODI_SIGMOID, true, false, LOVASZ | LOGITS | CLASSES},
+    [SUBMODI_LOVASZ_HINGE] = {SUBMODI_SCORE, true, true, LOVASZ},
     [SUBMODI_ANY_HINGE] = {SUBMODI_SCORE, true, true, 0},
     [SUBMODI_DATASET] = {SUBMODI_SOFTMAX, false, false, LOGITS},
     [SUBMODI_CROSS_ENTROPY] = {SUBMODI_SCORE, false, false, GROUPS},
@@ -64,6 +65,12 @@ static submod_loss_settings looked_at(const submod_loss_settings *given, unsigne
     } else {
         s.classes = SUBMOD_CLASSES_ALL;
     }
+    if (looks_at & MEASURE) {
+        s.measure = given->measure;
+    }
+    if (looks_at & GROUP_LOSS) {
+        s.group_loss = given->group_loss;
+    }
     return s;
 }
 
@@ -95,7 +102,7 @@ submod_status submodi_batch_start(submodi_batch *batch, const char *who, submodi
     batch->labels = *labels;
     batch->settings = looked_at(&batch->given, r->looks_at);
     batch->activation = batch->settings.from_logits ? r->of_logits : SUBMODI_PROBABILITY;
-    return SUBMOD_OK;
+    return submodi_read_measure(who, "measure", batch->settings.measure, &batch->measure);
 }
 
 /* ---- checks ---- */
@@ -414,6 +421,44 @@ size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const
     return terms;
 }
 
+/* ---- the measure ---- */
+
+/* What it costs to have nothing, all of the foreground, and everything wrong. */
+static bool ask_custom(const submodi_batch *batch, size_t segment, double *F,
+                       submodi_measure_failure *failure)
+{
+    double P = batch->foreground[segment];
+    double N = batch->background[segment];
+    const double a[] = {0, P, P};
+    const double b[] = {0, 0, N};
+    return submodi_measure_values(&batch->measure, 3, a, b, P, N, F, failure);
+}
+
+/* Of a custom measure we know that it is increasing: if it has the same value at both ends it does
+ * not change between them. */
+static submod_status ask_measure(submodi_batch *batch)
+{
+    bool custom = batch->measure.type == SUBMOD_MEASURE_CUSTOM;
+    submodi_form form = submodi_form_of(&batch->measure);
+    batch->most = custom ? 0 : 1;
+    for (size_t s = 0; s < batch->groups * batch->scores.classes; s++) {
+        double P = batch->foreground[s];
+        bool used = batch->coefficient[s] > 0 && P + batch->background[s] > 0;
+        bool all = used && !custom && submodi_form_foreground_is_all(form, P);
+        if (used && custom) {
+            double F[3];
+            submodi_measure_failure failure;
+            if (!ask_custom(batch, s, F, &failure)) {
+                return submodi_measure_failed(batch->who, &failure);
+            }
+            all = P > 0 && F[1] == F[2];
+            batch->most += batch->coefficient[s] * F[2];
+        }
+        batch->foreground_is_all[s] = all;
+    }
+    return SUBMOD_OK;
+}
+
 /* ---- shape and memory ---- */
 
 submod_status submodi_batch_shape(submodi_batch *batch, const submod_gradient *gradient)
@@ -455,7 +500,9 @@ submod_status submodi_batch_open(submodi_batch *batch, submod_work *work)
     batch->foreground = submodi_take(work, segments, sizeof *batch->foreground);
     batch->background = submodi_take(work, segments, sizeof *batch->background);
     batch->coefficient = submodi_take(work, segments, sizeof *batch->coefficient);
-    if (!batch->memory || !batch->foreground || !batch->background || !batch->coefficient) {
+    batch->foreground_is_all = submodi_take(work, segments, sizeof *batch->foreground_is_all);
+    if (!batch->memory || !batch->foreground || !batch->background || !batch->coefficient ||
+        !batch->foreground_is_all) {
         return submodi_nomem(batch->who);
     }
     batch->valid = 0;
@@ -465,7 +512,7 @@ submod_status submodi_batch_open(submodi_batch *batch, submod_work *work)
         batch->terms += submodi_class_coefficients(&batch->settings, C, batch->foreground + g * C,
                                                    batch->groups, batch->coefficient + g * C);
     }
-    return status;
+    return status ? status : ask_measure(batch);
 }
 
 submod_status submodi_batch_prepare(submodi_batch *batch, const submod_gradient *gradient,

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "submod/losses/activation_loops.h"
+#include "submod/measures/values.h"
 #include "submod/tensors/labels.h"
 #include <submod/loss.h>
 
@@ -57,6 +58,7 @@ typedef struct submodi_batch {
     submodi_activation activation;
     submod_loss_settings given;    /* as the caller has them */
     submod_loss_settings settings; /* the defaults but for what the loss looks at */
+    submod_measure measure;        /* Jaccard, unless the loss looks at it */
 
     /* ---- from its shape ---- */
     submodi_label_rule rule;
@@ -71,8 +73,12 @@ typedef struct submodi_batch {
     double *foreground;  /* P: groups x classes; whole numbers */
     double *background;  /* likewise: the other pixels that are not ignored */
     double *coefficient; /* groups x classes; 0: the class is left out */
-    uint64_t valid;      /* pixels not ignored; multilabel: over all classes */
-    size_t terms;        /* coefficients that are not 0 */
+    /* groups x classes: nothing more can be lost once all of the foreground is wrong, so that
+     * background pixels ranked below it have no weight. False where the class is left out. */
+    bool *foreground_is_all;
+    double most;    /* the loss of errors that are all 1: at most 1, but for custom measures */
+    uint64_t valid; /* pixels not ignored; multilabel: over all classes */
+    size_t terms;   /* coefficients that are not 0 */
 } submodi_batch;
 
 /* A batch from the arguments that all losses have: checks that they are there, and that there is
@@ -89,7 +95,8 @@ submod_status submodi_require_gradient(const char *who, const submod_gradient *g
  * are 0. */
 submod_status submodi_batch_shape(submodi_batch *batch, const submod_gradient *gradient);
 /* After that: takes memory from work, checks the labels, counts the foreground, sets the
- * coefficients. */
+ * coefficients, asks the measure what all of the foreground costs. SUBMOD_ECALLBACK: a custom
+ * measure failed. */
 submod_status submodi_batch_open(submodi_batch *batch, submod_work *work);
 /* Both. */
 submod_status submodi_batch_prepare(submodi_batch *batch, const submod_gradient *gradient,
@@ -132,11 +139,12 @@ static inline size_t submodi_label_rows(const submodi_batch *batch)
     return batch->multilabel ? batch->scores.classes : 1;
 }
 
-/* The engines: the loss, and the gradient if it is wanted. */
-submod_status submodi_loss_exact(submodi_batch *batch, double *loss,
+/* The engines: the loss, what each group adds to it (group_loss is 0 before), and the gradient if
+ * it is wanted. Nothing is written to the gradient unless they succeed. */
+submod_status submodi_loss_exact(submodi_batch *batch, double *loss, double *group_loss,
                                  const submod_gradient *gradient, submod_loss_info *info,
                                  submod_work *work);
-submod_status submodi_loss_histogram(submodi_batch *batch, double *loss,
+submod_status submodi_loss_histogram(submodi_batch *batch, double *loss, double *group_loss,
                                      const submod_gradient *gradient, submod_loss_info *info,
                                      submod_work *work);
 

@@ -2,14 +2,15 @@
  *
  * The loss of a class is symmetric within the foreground and within the background, so it sees the
  * errors only through two histograms per class. Moving every error to the middle of its bin
- * changes the loss by at most half a bin, because its subgradients are >= 0 and sum up to 1.
+ * changes the loss by at most half a bin, because its subgradients are >= 0 and sum up to
+ * at most 1, or F(P, N) for a measure F of the caller's.
  *
  *   pass 1   one read of the scores: activation, bins, counts
- *   solve    per class: one weight for each (bin, foreground or background)
+ *   solve    per class: one weight for each (bin, foreground or background): histogram_solve.c
  *   pass 2   one read of the scores, activation again: look the weight up, write the gradient
  *
  * Few errors need a counter. Bin 0 has what is left when the others are counted. And background
- * bins below the smallest foreground bin have no weight (submodi_foreground_is_all), so their
+ * bins below the smallest foreground bin have no weight (batch.h), so their
  * counts do not matter. Where that is, is known only at the end of pass 1; until then the
  * background of a tile is counted from half of the smallest foreground bin on that was seen so far,
  * and this floor is noted. Rows of tiles whose floor turns out to have been too high are counted
@@ -28,7 +29,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "submod/losses/histogram_loops.h"
-#include "submod/losses/bin_weights.h"
 #include "submod/losses/pointwise.h"
 
 /* ---- memory ---- */
@@ -81,8 +81,7 @@ static bool is_used(const submodi_histogram *h, size_t group, size_t c)
 /* Whether background bins below the foreground of class c need no count. */
 static bool is_pruned(const submodi_histogram *h, size_t group, size_t c)
 {
-    double P = h->batch->foreground[group * h->batch->scores.classes + c];
-    return h->prunes && submodi_foreground_is_all(P);
+    return h->prunes && h->batch->foreground_is_all[group * h->batch->scores.classes + c];
 }
 
 static uint32_t smallest_of(const submodi_histogram *h, size_t c)
@@ -289,48 +288,6 @@ void submodi_histogram_add_to(const submodi_histogram *h, size_t group, size_t c
         total[0] += h->batch->background[at] - rest[0];
         total[K] += h->batch->foreground[at] - rest[1];
     }
-}
-
-/* ---- weights ---- */
-
-/* Downwards from the largest errors: in each bin the foreground first, then the background averaged
- * over its orders; a, b: what has come before. */
-double submodi_histogram_solve(const double *count, double P, const submodi_binning *how,
-                               double coefficient, float *weight)
-{
-    size_t K = how->K;
-    double all = 0;
-    for (size_t k = 0; k < 2 * K; k++) {
-        all += count[k];
-    }
-    /* Counts that have decayed to less weigh nothing: less than rounding, or weights that a float
-     * cannot hold. */
-    const double nothing = fmax(1e-15 * all, SUBMODI_SMALLEST_COUNT);
-    double a = 0;
-    double b = 0;
-    double value = 0;
-    for (size_t k = K; k-- > 0;) {
-        double foreground = count[K + k];
-        double background = count[k];
-        a += foreground;
-        double of_foreground, of_background;
-        submodi_weigh_bin(P, a, b, background, nothing, &of_foreground, &of_background);
-        b += background;
-        double middle = ((double)k + 0.5) / (double)how->scale;
-        value += middle * (foreground * of_foreground + background * of_background);
-        weight[K + k] = (float)(-coefficient * of_foreground);
-        weight[k] = (float)(coefficient * of_background);
-    }
-    return coefficient * value;
-}
-
-uint32_t submodi_histogram_flat(const float *weight, uint32_t K)
-{
-    uint32_t flat = 1;
-    while (flat < K && weight[flat] == weight[0]) {
-        flat++;
-    }
-    return flat;
 }
 
 /* ---- looking weights up ---- */

@@ -66,10 +66,26 @@ void submodi_histogram_add_to(const submodi_histogram *h, size_t group, size_t c
 void submodi_histogram_write(const submodi_histogram *h, size_t group,
                              const submodi_weights *weights);
 
-/* From the counts of one class (2 K numbers >= 0, whole or not) with P pixels in the foreground:
- * coefficient times the weight of each bin, its sign as in the derivative; returns the loss. */
-double submodi_histogram_solve(const double *count, double P, const submodi_binning *how,
-                               double coefficient, float *weight);
+/* What the weights of one class follow from. */
+typedef struct submodi_bin_counts {
+    const double *count; /* 2 K numbers >= 0, whole or not */
+    double P, N;         /* pixels of the foreground and of the background */
+    double coefficient;  /* what the class counts for */
+    const submod_measure *measure;
+    double *points; /* custom measures: room for 3 numbers per point, else NULL */
+} submodi_bin_counts;
+
+/* Where a custom measure is asked, for K bins. */
+static inline size_t submodi_solve_points(size_t K)
+{
+    return 2 * K + 1;
+}
+
+/* coefficient times the weight of each bin, its sign as in the derivative; returns the loss. If a
+ * custom measure fails, *failure says where, and weights and loss mean nothing; else *failure stays
+ * as it is. */
+double submodi_histogram_solve(const submodi_bin_counts *x, const submodi_binning *how,
+                               float *weight, submodi_measure_failure *failure);
 /* The first background bin whose weight is not that of bin 0, or K. */
 uint32_t submodi_histogram_flat(const float *weight, uint32_t K);
 

@@ -1,4 +1,7 @@
 /* Lovász-Softmax, Lovász-Sigmoid and the Lovász hinge: three ways to errors, two engines. */
+#include <float.h>
+#include <math.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -17,6 +20,42 @@ submod_loss_settings submod_loss_defaults(void)
                                   .classes = SUBMOD_CLASSES_PRESENT};
 }
 
+static submod_status run_engine(submodi_batch *batch, double *loss, double *group_loss,
+                                const submod_gradient *gradient, submod_loss_info *info,
+                                submod_work *work)
+{
+    if (!group_loss) {
+        return submodi_nomem(batch->who);
+    }
+    memset(group_loss, 0, batch->groups * sizeof *group_loss);
+    return batch->settings.engine == SUBMOD_ENGINE_EXACT
+               ? submodi_loss_exact(batch, loss, group_loss, gradient, info, work)
+               : submodi_loss_histogram(batch, loss, group_loss, gradient, info, work);
+}
+
+/* No derivative by a probability or score exceeds F(P, N), which is 1 unless the measure is custom.
+ */
+static submod_status require_slopes(const submodi_batch *batch, const submod_gradient *gradient)
+{
+    double slope = gradient ? 2 * fabs(gradient->scale) * batch->most : 0;
+    return batch->measure.type != SUBMOD_MEASURE_CUSTOM || slope <= (double)FLT_MAX
+               ? SUBMOD_OK
+               : submodi_fail(SUBMOD_ENUMERIC,
+                              "%s: gradient.scale = %g times the custom measure's F(P, N), %g on "
+                              "average, is too large for a float",
+                              batch->who, gradient->scale, batch->most);
+}
+
+/* The groups of images without pixels have no part in the batch; their losses are 0. */
+static void write_groups(const submodi_batch *batch, size_t images, const double *group_loss)
+{
+    double *to = batch->settings.group_loss;
+    size_t groups = batch->settings.per_image ? images : 1;
+    for (size_t g = 0; to && g < groups; g++) {
+        to[g] = batch->groups ? (double)batch->groups * group_loss[g] : 0;
+    }
+}
+
 static submod_status solve(const char *who, submodi_kind kind, const submod_scores *scores,
                            const submod_labels *labels, double *loss,
                            const submod_gradient *gradient, const submod_loss_settings *settings,
@@ -31,11 +70,15 @@ static submod_status solve(const char *who, submodi_kind kind, const submod_scor
     submod_work *w = submodi_scope_open(&scope, work);
     submod_loss_info i = {0};
     double value = 0;
+    double *group_loss = NULL;
     status = submodi_batch_prepare(&batch, gradient, w);
+    status = status ? status : require_slopes(&batch, gradient);
     if (status == SUBMOD_OK) {
-        status = batch.settings.engine == SUBMOD_ENGINE_EXACT
-                     ? submodi_loss_exact(&batch, &value, gradient, &i, w)
-                     : submodi_loss_histogram(&batch, &value, gradient, &i, w);
+        group_loss = submodi_take(w, batch.groups, sizeof *group_loss);
+        status = run_engine(&batch, &value, group_loss, gradient, &i, w);
+    }
+    if (status == SUBMOD_OK) {
+        write_groups(&batch, scores->batch, group_loss);
     }
     i.pixels = batch.valid;
     i.terms = batch.terms;

@@ -1,7 +1,7 @@
 /* Ranking the errors of one class (Algorithm 1 of the paper, by integer counts).
  *
  * Two exact prunings come first: background errors that are not above the smallest foreground error
- * have weight 0, because all of the foreground is ranked before them (submodi_foreground_is_all);
+ * have weight 0, because all of the foreground is ranked before them (batch.h);
  * and in the hinge loss pixels without error take no part. What is left is sorted as records
  *
  *     bits 32 ..  (largest - error, as integers) * 2 + (1 for background)      bits 0 .. 31  place
@@ -16,8 +16,6 @@
 #include "submod/losses/rank.h"
 
 #include <string.h>
-
-#include "submod/losses/bin_weights.h"
 
 enum { MOST_PARTS = 64, PART_FROM = 1 << 14 };
 
@@ -36,11 +34,14 @@ typedef struct ranking {
     submodi_digit_counts *count; /* NULL: records are not counted on the way */
 } ranking;
 
-static submodi_rank_limits limits_of(const submodi_rank_range *range, double P, bool drop_zero)
+static submodi_rank_limits limits_of(const submodi_batch *batch, size_t segment,
+                                     const submodi_rank_range *range)
 {
-    int32_t floor = drop_zero ? 0 : -1;
-    int32_t background = submodi_foreground_is_all(P) ? range->smallest : floor;
-    background = submodi_first_is_all(P) ? range->largest - 1 : background;
+    int32_t floor = batch->activation == SUBMODI_SCORE ? 0 : -1;
+    int32_t background = batch->foreground_is_all[segment] ? range->smallest : floor;
+    if (submodi_form_first_is_all(submodi_form_of(&batch->measure), batch->foreground[segment])) {
+        background = range->largest - 1;
+    }
     return (submodi_rank_limits){.foreground = floor + 1,
                                  .background = background > floor ? background : floor,
                                  .largest = range->largest};
@@ -125,13 +126,15 @@ static size_t next_block(const uint64_t *record, size_t n, size_t i)
     return i;
 }
 
-static double weigh_all(const uint64_t *record, size_t n, double P, int32_t largest,
-                        const submodi_rank_out *out, float *weight, int threads)
+static double weigh_all(const uint64_t *record, size_t n, const submodi_rank_measure *measure,
+                        int32_t largest, const submodi_rank_out *out, float *weight, int threads,
+                        submodi_measure_failure *failure)
 {
     size_t parts = parts_of(n);
     size_t begin[MOST_PARTS + 1];
     submodi_rank_counts before[MOST_PARTS + 1];
     double value[MOST_PARTS];
+    submodi_measure_failure failed[MOST_PARTS];
     before[0] = (submodi_rank_counts){0, 0};
 #pragma omp parallel num_threads(threads)
     {
@@ -150,11 +153,15 @@ static double weigh_all(const uint64_t *record, size_t n, double P, int32_t larg
         }
 #pragma omp for
         for (size_t p = 0; p < parts; p++) {
+            failed[p].found = false;
             value[p] = submodi_ranks()->weigh(record + begin[p], begin[p + 1] - begin[p], before[p],
-                                              P, largest, out, weight);
+                                              measure, largest, out, weight, &failed[p]);
         }
     }
     double total = 0;
+    for (size_t p = parts; p-- > 0;) { /* the first that failed is left */
+        *failure = failed[p].found ? failed[p] : *failure;
+    }
     for (size_t p = 0; p < parts; p++) {
         total += value[p];
     }
@@ -178,16 +185,15 @@ static const uint64_t *sort(const ranking *x, size_t n, const submodi_rank_memor
 }
 
 size_t submodi_rank(const submodi_batch *batch, size_t group, size_t c,
-                    const submodi_rank_errors *errors, float scale,
-                    const submodi_rank_memory *memory, double *value)
+                    const submodi_rank_errors *errors, float scale, submodi_rank_memory *memory,
+                    double *value)
 {
     int threads = memory->threads;
     size_t segment = group * batch->scores.classes + c;
-    double P = batch->foreground[segment];
     size_t n = batch->images_per_group * batch->scores.pixels;
     ranking x = {.errors = errors,
                  .pixels = batch->scores.pixels,
-                 .limits = limits_of(&errors->range, P, batch->activation == SUBMODI_SCORE)};
+                 .limits = limits_of(batch, segment, &errors->range)};
     x.digits = submodi_digits_of(n, SUBMODI_OFFSET_BITS, key_bits(&x.limits));
     if (threads == 1 && x.digits.fit) {
         x.count = memory->count;
@@ -197,8 +203,10 @@ size_t submodi_rank(const submodi_batch *batch, size_t group, size_t c,
     *value = 0;
     if (kept > 0) {
         submodi_rank_out out = {batch->coefficient[segment], scale};
-        *value = weigh_all(sort(&x, kept, memory, threads), kept, P, x.limits.largest, &out,
-                           errors->error, threads);
+        submodi_rank_measure measure = {&batch->measure, batch->foreground[segment],
+                                        batch->background[segment]};
+        *value = weigh_all(sort(&x, kept, memory, threads), kept, &measure, x.limits.largest, &out,
+                           errors->error, threads, &memory->failure);
     }
     return kept;
 }

@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "submod/losses/bin_weights.h"
 #include "submod/losses/pointwise_vector.h"
 #include "submod/losses/tile.h"
 
@@ -232,8 +231,9 @@ static void join_runs(chunk *x)
 }
 
 /* What each record of a chunk adds, by the counts before its run. All in doubles, also what is
- * true or not: then compilers vectorise it. */
-static void find_gains(const chunk *x, submodi_rank_counts counts, double P, double *gain)
+ * true or not: then compilers vectorise it, in a copy for each type of measure. */
+static inline void form_gains(const chunk *x, submodi_rank_counts counts, submodi_form form,
+                              double P, double N, double *gain)
 {
     const double a = (double)(int64_t)counts.a;
     const double b = (double)(int64_t)counts.b;
@@ -241,9 +241,57 @@ static void find_gains(const chunk *x, submodi_rank_counts counts, double P, dou
         double before = (double)x->before[j];
         double first = (double)x->first[j];
         double background = (double)(int32_t)(x->key[j] & 1);
-        gain[j] =
-            submodi_gain(P, a + (first - before), b + before, (double)x->length[j], background > 0);
+        gain[j] = submodi_form_gain(form, P, N, a + (first - before), b + before,
+                                    (double)x->length[j], background > 0);
     }
+}
+
+/* Where the runs of a chunk end, by the counts there; their number. Records know it from the run
+ * that they are in. */
+static size_t find_ends(const chunk *x, submodi_rank_counts counts, double *a, double *b)
+{
+    size_t runs = 0;
+    for (size_t j = 0; j < x->n; j++) {
+        int32_t background = x->before[j] + (x->key[j] & 1 ? x->length[j] : 0);
+        int32_t end = x->first[j] + x->length[j];
+        a[runs] = (double)(int64_t)counts.a + (double)(end - background);
+        b[runs] = (double)(int64_t)counts.b + (double)background;
+        runs += (size_t)end == j + 1;
+    }
+    return runs;
+}
+
+/* A custom measure is asked once per run. *F: its value before the chunk, and then after it. */
+static bool custom_gains(const chunk *x, submodi_rank_counts counts, const submodi_rank_measure *m,
+                         double *F, double *gain, submodi_measure_failure *failure)
+{
+    double a[CHUNK + 1], b[CHUNK + 1], value[CHUNK + 1];
+    size_t runs = find_ends(x, counts, a, b);
+    value[0] = *F;
+    if (!submodi_measure_values(m->how, runs, a, b, m->P, m->N, value + 1, failure)) {
+        return false;
+    }
+    for (size_t j = 0, run = 0; j < x->n; j++) {
+        gain[j] = (value[run + 1] - value[run]) / (double)x->length[j];
+        run += (size_t)(x->first[j] + x->length[j]) == j + 1;
+    }
+    *F = value[runs];
+    return true;
+}
+
+static bool find_gains(const chunk *x, submodi_rank_counts counts, const submodi_rank_measure *m,
+                       double *F, double *gain, submodi_measure_failure *failure)
+{
+    const submodi_form jaccard = {SUBMOD_MEASURE_JACCARD, 0, 0};
+    const submodi_form hamming = {SUBMOD_MEASURE_HAMMING, 0, 0};
+    const submodi_form tversky = {SUBMOD_MEASURE_TVERSKY, m->how->alpha, m->how->beta};
+    switch (m->how->type) {
+    case SUBMOD_MEASURE_CUSTOM: return custom_gains(x, counts, m, F, gain, failure);
+    case SUBMOD_MEASURE_HAMMING: form_gains(x, counts, hamming, m->P, m->N, gain); break;
+    case SUBMOD_MEASURE_TVERSKY: form_gains(x, counts, tversky, m->P, m->N, gain); break;
+    default: form_gains(x, counts, jaccard, m->P, m->N, gain); break;
+    }
+    return true;
 }
 
 static inline double error_of(uint32_t key, int32_t largest)
@@ -281,28 +329,64 @@ static void scatter(const volatile uint64_t *record, const float *weight, size_t
     }
 }
 
-/* Returns how many of the records are background. */
-static uint64_t weigh_chunk(const uint64_t *record, size_t n, submodi_rank_counts before, double P,
-                            int32_t largest, const submodi_rank_out *out, double *value, float *to)
+/* Records on their way to weights. */
+typedef struct weighing {
+    const submodi_rank_measure *measure;
+    int32_t largest;
+    submodi_rank_out out;
+    float *to;
+    submodi_rank_counts before;
+    double F;                  /* custom: the measure by these counts */
+    double value[VALUE_LANES]; /* so far */
+    submodi_measure_failure *failure;
+} weighing;
+
+static void count_weighed(weighing *w, size_t n, size_t background)
 {
-    const submodi_rank_out o = *out;
+    w->before.a += n - background;
+    w->before.b += background;
+}
+
+static bool weigh_chunk(const uint64_t *record, size_t n, weighing *w)
+{
+    const submodi_rank_out out = w->out;
     chunk x;
     double gain[CHUNK];
     float weight[CHUNK];
     int32_t background = open_chunk(record, n, &x);
     join_runs(&x);
-    find_gains(&x, before, P, gain);
-    add_values(&x, gain, largest, value);
-    for (size_t j = 0; j < x.n; j++) {
-        weight[j] = weight_of(gain[j], x.key[j], &o);
+    if (!find_gains(&x, w->before, w->measure, &w->F, gain, w->failure)) {
+        return false;
     }
-    scatter(record, weight, x.n, to);
-    return (uint64_t)background;
+    add_values(&x, gain, w->largest, w->value);
+    for (size_t j = 0; j < x.n; j++) {
+        weight[j] = weight_of(gain[j], x.key[j], &out);
+    }
+    scatter(record, weight, x.n, w->to);
+    count_weighed(w, n, (size_t)background);
+    return true;
 }
 
-/* A run that is longer than a chunk, from record[0] on; its length. */
-static size_t weigh_run(const uint64_t *record, size_t n, submodi_rank_counts before, double P,
-                        int32_t largest, const submodi_rank_out *out, double *value, float *to)
+/* What each record of a run adds. */
+static bool run_gain(weighing *w, double t, bool background, double *gain)
+{
+    const submodi_rank_measure *m = w->measure;
+    double a = (double)(int64_t)w->before.a;
+    double b = (double)(int64_t)w->before.b;
+    if (m->how->type != SUBMOD_MEASURE_CUSTOM) {
+        *gain = submodi_form_gain(submodi_form_of(m->how), m->P, m->N, a, b, t, background);
+        return true;
+    }
+    double before = w->F;
+    a += background ? 0 : t;
+    b += background ? t : 0;
+    bool good = submodi_measure_values(m->how, 1, &a, &b, m->P, m->N, &w->F, w->failure);
+    *gain = (w->F - before) / t;
+    return good;
+}
+
+/* A run that is longer than a chunk, from record[0] on; its length, 0 if the measure fails. */
+static size_t weigh_run(const uint64_t *record, size_t n, weighing *w)
 {
     uint32_t key = submodi_key_of(record[0]);
     size_t length = CHUNK;
@@ -310,33 +394,51 @@ static size_t weigh_run(const uint64_t *record, size_t n, submodi_rank_counts be
         length++;
     }
     double t = (double)(int64_t)length;
-    double gain = submodi_gain(P, (double)(int64_t)before.a, (double)(int64_t)before.b, t, key & 1);
-    *value += gain * t * error_of(key, largest);
-    for (size_t j = 0; j < length; j++) {
-        to[(uint32_t)record[j]] = weight_of(gain, key, out);
+    double gain;
+    if (!run_gain(w, t, key & 1, &gain)) {
+        return 0;
     }
+    w->value[0] += gain * t * error_of(key, w->largest);
+    for (size_t j = 0; j < length; j++) {
+        w->to[(uint32_t)record[j]] = weight_of(gain, key, &w->out);
+    }
+    count_weighed(w, length, key & 1 ? length : 0);
     return length;
 }
 
-static double weigh(const uint64_t *record, size_t n, submodi_rank_counts before, double P,
-                    int32_t largest, const submodi_rank_out *out, float *to)
+/* The value of a custom measure where the records begin. */
+static bool begin_custom(weighing *w)
 {
-    double value[VALUE_LANES] = {0};
-    for (size_t i = 0, length; i < n; i += length) {
-        uint64_t background;
+    const submodi_rank_measure *m = w->measure;
+    double a = (double)(int64_t)w->before.a;
+    double b = (double)(int64_t)w->before.b;
+    return m->how->type != SUBMOD_MEASURE_CUSTOM ||
+           submodi_measure_values(m->how, 1, &a, &b, m->P, m->N, &w->F, w->failure);
+}
+
+static double weigh(const uint64_t *record, size_t n, submodi_rank_counts before,
+                    const submodi_rank_measure *measure, int32_t largest,
+                    const submodi_rank_out *out, float *to, submodi_measure_failure *failure)
+{
+    weighing w = {.measure = measure,
+                  .largest = largest,
+                  .out = *out,
+                  .to = to,
+                  .before = before,
+                  .failure = failure};
+    bool good = begin_custom(&w);
+    for (size_t i = 0, length; good && i < n; i += length) {
         length = chunk_length(record + i, n - i);
         if (length > 0) {
-            background = weigh_chunk(record + i, length, before, P, largest, out, value, to);
+            good = weigh_chunk(record + i, length, &w);
         } else {
-            length = weigh_run(record + i, n - i, before, P, largest, out, value, to);
-            background = submodi_key_of(record[i]) & 1 ? length : 0;
+            length = weigh_run(record + i, n - i, &w);
+            good = length > 0;
         }
-        before.a += length - background;
-        before.b += background;
     }
     double total = 0;
     for (size_t l = 0; l < VALUE_LANES; l++) {
-        total += value[l];
+        total += w.value[l];
     }
     return total;
 }

@@ -8,6 +8,7 @@
 
 #include "base/isa.h"
 #include "base/sort.h"
+#include "submod/measures/values.h"
 
 /* Errors with their label: e >= 0 at background, -e (sign bit set, -0 too) at foreground pixels,
  * NaN at ignored ones. The bits of |e| order as |e| does. */
@@ -40,6 +41,12 @@ typedef struct submodi_rank_out {
     float scale;
 } submodi_rank_out;
 
+/* What wrong pixels cost, P of the foreground and N of the background. */
+typedef struct submodi_rank_measure {
+    const submod_measure *how;
+    double P, N;
+} submodi_rank_measure;
+
 /* Counts of the records ranked before: of the foreground and of the background. */
 typedef struct submodi_rank_counts {
     uint64_t a, b;
@@ -63,9 +70,11 @@ typedef struct submodi_rank_loops {
     size_t (*records)(float *error, size_t n, const submodi_rank_limits *limits, uint32_t offset,
                       uint64_t *to, const submodi_digits *digits, uint32_t *count);
     /* The weights of sorted records that begin and end with a tied block go to their places;
-     * returns their share of the value. P pixels are in the foreground. */
-    double (*weigh)(const uint64_t *record, size_t n, submodi_rank_counts before, double P,
-                    int32_t largest, const submodi_rank_out *out, float *to);
+     * returns their share of the value. If a custom measure fails, which is noted in *failure,
+     * neither means anything. */
+    double (*weigh)(const uint64_t *record, size_t n, submodi_rank_counts before,
+                    const submodi_rank_measure *measure, int32_t largest,
+                    const submodi_rank_out *out, float *to, submodi_measure_failure *failure);
 } submodi_rank_loops;
 
 extern const submodi_rank_loops submodi_ranks_baseline, submodi_ranks_avx2, submodi_ranks_avx512;
