@@ -154,7 +154,8 @@ def measures():
         levels.append(
             f"splot {grid} using 1:2:3 with lines lw 1.3 lc palette nosurface, "
             f"{dots} using 1:2:3 {points} nocontour, "
-            f"{dots} using 1:2:3:(sprintf('%.2f', $3)) with labels offset 0.6,0.7 left boxed tc rgb '#d62728' nocontour"
+            f"{dots} using 1:2:3:(sprintf('%.2f', $3)) with labels offset 0.6,0.7 left boxed "
+            "tc rgb '#d62728' nocontour"
         )
     parts = [MEASURES_STYLE, SURFACE_STYLE, *surfaces, LEVELS_STYLE, *levels, "unset multiplot"]
     png = IMAGES / "measures.png"
