@@ -54,7 +54,8 @@ typedef struct submodi_batch {
     const char *who; /* the public function, for error messages */
     submod_scores scores;
     submod_labels labels;
-    bool multilabel; /* labels are 0 or 1 per class; else one class per pixel */
+    bool multilabel;    /* labels are 0 or 1 per class; else one class per pixel */
+    bool plain_weights; /* weights of pixels have the unit 1, as their sums outlive the batch */
     submodi_activation activation;
     submod_loss_settings given;    /* as the caller has them */
     submod_loss_settings settings; /* the defaults but for what the loss looks at */
@@ -70,9 +71,15 @@ typedef struct submodi_batch {
     int threads;
     struct submodi_tile_memory *memory; /* per thread */
     submodi_notes notes;
-    double *foreground;  /* P: groups x classes; whole numbers */
-    double *background;  /* likewise: the other pixels that are not ignored */
-    double *coefficient; /* groups x classes; 0: the class is left out */
+    /* Weights of all pixels, one image after the other, in units; NULL: all 1. Rounded so that sums
+     * of them are exact (tensors/pixel_weights.h). They may be read in whole vectors. A pixel of
+     * weight 0 is ignored. */
+    float *weight;
+    double unit;          /* a power of two, from the largest weight on; 1 without weights */
+    float largest_weight; /* as given; 0 without weights */
+    double *foreground;   /* P: groups x classes; whole numbers, or sums of weights in units */
+    double *background;   /* likewise: the other pixels that are not ignored */
+    double *coefficient;  /* groups x classes; 0: the class is left out */
     /* groups x classes: nothing more can be lost once all of the foreground is wrong, so that
      * background pixels ranked below it have no weight. False where the class is left out. */
     bool *foreground_is_all;
@@ -121,6 +128,10 @@ submod_status submodi_require_loss_settings(const char *who, const submod_loss_s
 double submodi_class_weight(const submod_loss_settings *s, size_t c);
 size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const double *foreground,
                                   size_t groups, double *coefficient);
+
+/* settings.group_loss, if it is wanted, from what each group adds to the loss. Groups of images
+ * without pixels have no part in the batch; their losses are 0. images: as the caller has them. */
+void submodi_write_groups(const submodi_batch *batch, size_t images, const double *share);
 
 static inline float submodi_bias(const submodi_batch *batch)
 {

@@ -135,6 +135,7 @@ static submod_status open_batch(const char *who, const submod_dataset *d,
                               "%s: scores have %zu classes, the dataset has %zu; they must agree",
                               who, scores->classes, d->classes);
     }
+    batch->plain_weights = true;
     return status == SUBMOD_OK ? submodi_batch_prepare(batch, gradient, work) : status;
 }
 
@@ -164,18 +165,20 @@ submod_status submod_dataset_add(submod_dataset *dataset, const submod_scores *s
     return status;
 }
 
-/* Counts that have decayed to less than 1 make weights of more than 1. */
-static submod_status require_steepness(const char *who, const submod_dataset *d, double scale)
+/* Counts that have decayed to less than 1 make weights of more than 1; pixels may have others. */
+static submod_status require_steepness(const char *who, const submod_dataset *d,
+                                       const submodi_batch *batch, double scale)
 {
+    double most = batch->weight ? (double)batch->largest_weight : 1;
     float steepest = 0;
     for (size_t k = 0; k < d->classes * 2 * d->bins; k++) {
         steepest = fmaxf(steepest, fabsf(d->weight[k]));
     }
-    return fabs(scale) * (double)steepest <= (double)FLT_MAX
+    return fmax(fabs(scale), 1) * most * (double)steepest <= (double)FLT_MAX
                ? SUBMOD_OK
                : submodi_fail(SUBMOD_ENUMERIC,
                               "%s: scale %g times a weight of %g overflows a float", who, scale,
-                              (double)steepest);
+                              most * (double)steepest);
 }
 
 submod_status submod_dataset_gradient(const submod_dataset *dataset, const submod_scores *scores,
@@ -194,7 +197,7 @@ submod_status submod_dataset_gradient(const submod_dataset *dataset, const submo
     submodi_batch batch;
     submodi_histogram h = {.batch = &batch, .how = binning_of(dataset)};
     submod_status status = open_batch(who, dataset, scores, labels, gradient, settings, w, &batch);
-    status = status ? status : require_steepness(who, dataset, gradient->scale);
+    status = status ? status : require_steepness(who, dataset, &batch, gradient->scale);
     if (status == SUBMOD_OK &&
         (!submodi_notes_take(&batch, w) || !submodi_histogram_take(&h, false, w))) {
         status = submodi_nomem(who);
@@ -267,6 +270,17 @@ static bool take_memory(const submod_dataset *d, solving *x)
     return true;
 }
 
+/* Counts that have decayed to this weigh nothing: less than rounding, or weights that a float
+ * cannot hold. */
+static double nothing_of(const submod_dataset *d, size_t c)
+{
+    double all = 0;
+    for (size_t k = 0; k < 2 * d->bins; k++) {
+        all += d->count[2 * d->bins * c + k];
+    }
+    return fmax(1e-15 * all, SUBMODI_SMALLEST_COUNT);
+}
+
 static submod_status solve_classes(const char *who, const submod_dataset *d, solving *x)
 {
     const submodi_binning how = binning_of(d);
@@ -275,6 +289,8 @@ static submod_status solve_classes(const char *who, const submod_dataset *d, sol
         submodi_bin_counts counts = {.count = d->count + 2 * d->bins * c,
                                      .P = x->P[c],
                                      .N = x->N[c],
+                                     .unit = 1,
+                                     .nothing = nothing_of(d, c),
                                      .coefficient = x->coefficient[c],
                                      .measure = &x->measure,
                                      .points = x->points};

@@ -166,6 +166,8 @@ static uint64_t rank_segments(const exact *x, double *value)
 static void write_gradient(const void *context, const submodi_tile *tile)
 {
     const exact *x = context;
+    submodi_tile unweighted = *tile; /* the weights of pixels are in what they add already */
+    unweighted.weight = NULL;
     if (x->direct && x->batch->activation == SUBMODI_SOFTMAX && tile->n == tile->width) {
         submodi_tile_store_in_place(x->batch, tile, x->gradient);
         return;
@@ -175,7 +177,7 @@ static void write_gradient(const void *context, const submodi_tile *tile)
         memcpy(g, errors_at(x, tile, c), tile->n * sizeof *g);
         memset(g + tile->n, 0, (tile->width - tile->n) * sizeof *g);
     }
-    submodi_tile_store(x->batch, tile, x->gradient);
+    submodi_tile_store(x->batch, &unweighted, x->gradient);
 }
 
 /* ---- the engine ---- */

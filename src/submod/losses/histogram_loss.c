@@ -100,6 +100,7 @@ static double solve_class(const submodi_histogram *h, size_t group, size_t c, co
     submodi_bin_counts x = {.count = total,
                             .P = batch->foreground[at],
                             .N = batch->background[at],
+                            .unit = batch->unit,
                             .coefficient = batch->coefficient[at],
                             .measure = &batch->measure,
                             .points = s->points + thread * 3 * submodi_solve_points(h->how.K)};

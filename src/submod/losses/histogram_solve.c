@@ -10,16 +10,6 @@
 
 #include "submod/losses/histogram.h"
 
-/* The sum of all counts. */
-static double sum_of(const submodi_bin_counts *x, size_t K)
-{
-    double all = 0;
-    for (size_t k = 0; k < 2 * K; k++) {
-        all += x->count[k];
-    }
-    return all;
-}
-
 /* Stores the weights of bin k and returns its share of the loss. */
 static double take_bin(const submodi_bin_counts *x, const submodi_binning *how, size_t k,
                        double of_foreground, double of_background, float *weight)
@@ -32,8 +22,7 @@ static double take_bin(const submodi_bin_counts *x, const submodi_binning *how, 
 }
 
 /* a, b: what has come before. */
-static double solve_form(const submodi_bin_counts *x, const submodi_binning *how, double nothing,
-                         float *weight)
+static double solve_form(const submodi_bin_counts *x, const submodi_binning *how, float *weight)
 {
     const submodi_form form = submodi_form_of(x->measure);
     size_t K = how->K;
@@ -42,7 +31,7 @@ static double solve_form(const submodi_bin_counts *x, const submodi_binning *how
     double value = 0;
     for (size_t k = K; k-- > 0;) {
         double of_foreground, of_background;
-        submodi_form_weigh_bin(form, x->P, x->N, a, b, x->count[K + k], x->count[k], nothing,
+        submodi_form_weigh_bin(form, x->P, x->N, a, b, x->count[K + k], x->count[k], x->nothing,
                                &of_foreground, &of_background);
         a += x->count[K + k];
         b += x->count[k];
@@ -73,8 +62,8 @@ static double share_of(double gain, double count, double nothing)
     return count > nothing ? gain / count : 0;
 }
 
-static double solve_custom(const submodi_bin_counts *x, const submodi_binning *how, double nothing,
-                           float *weight, submodi_measure_failure *failure)
+static double solve_custom(const submodi_bin_counts *x, const submodi_binning *how, float *weight,
+                           submodi_measure_failure *failure)
 {
     size_t K = how->K;
     size_t n = submodi_solve_points(K);
@@ -82,14 +71,14 @@ static double solve_custom(const submodi_bin_counts *x, const submodi_binning *h
     double *b = a + n;
     double *F = b + n;
     list_points(x, K, a, b);
-    if (!submodi_measure_values(x->measure, n, a, b, x->P, x->N, F, failure)) {
+    if (!submodi_measure_values(x->measure, x->unit, n, a, b, x->P, x->N, F, failure)) {
         return 0;
     }
     double value = 0;
     for (size_t i = 0; i < K; i++) {
         size_t k = K - 1 - i;
-        double of_foreground = share_of(F[2 * i + 1] - F[2 * i], x->count[K + k], nothing);
-        double of_background = share_of(F[2 * i + 2] - F[2 * i + 1], x->count[k], nothing);
+        double of_foreground = share_of(F[2 * i + 1] - F[2 * i], x->count[K + k], x->nothing);
+        double of_background = share_of(F[2 * i + 2] - F[2 * i + 1], x->count[k], x->nothing);
         value += take_bin(x, how, k, of_foreground, of_background, weight);
     }
     return value;
@@ -98,17 +87,14 @@ static double solve_custom(const submodi_bin_counts *x, const submodi_binning *h
 double submodi_histogram_solve(const submodi_bin_counts *x, const submodi_binning *how,
                                float *weight, submodi_measure_failure *failure)
 {
-    /* Counts that have decayed to less weigh nothing: less than rounding, or weights that a float
-     * cannot hold. */
-    const double nothing = fmax(1e-15 * sum_of(x, how->K), SUBMODI_SMALLEST_COUNT);
     if (x->measure->type != SUBMOD_MEASURE_CUSTOM) {
-        return x->coefficient * solve_form(x, how, nothing, weight);
+        return x->coefficient * solve_form(x, how, weight);
     }
-    if (!(x->coefficient > 0 && x->P + x->N > nothing)) { /* there is nothing to ask */
+    if (!(x->coefficient > 0 && x->P + x->N > x->nothing)) { /* there is nothing to ask */
         memset(weight, 0, 2 * (size_t)how->K * sizeof *weight);
         return 0;
     }
-    return x->coefficient * solve_custom(x, how, nothing, weight, failure);
+    return x->coefficient * solve_custom(x, how, weight, failure);
 }
 
 uint32_t submodi_histogram_flat(const float *weight, uint32_t K)

@@ -34,26 +34,18 @@ static submod_status run_engine(submodi_batch *batch, double *loss, double *grou
 }
 
 /* No derivative by a probability or score exceeds F(P, N), which is 1 unless the measure is custom.
+ * What a unit of weight adds is more, if a bin has less of it; but not less than 2^-52.
  */
 static submod_status require_slopes(const submodi_batch *batch, const submod_gradient *gradient)
 {
-    double slope = gradient ? 2 * fabs(gradient->scale) * batch->most : 0;
+    double of_unit = batch->weight ? 0x1p52 : 1;
+    double slope = gradient ? 2 * fmax(fabs(gradient->scale), of_unit) * batch->most : 0;
     return batch->measure.type != SUBMOD_MEASURE_CUSTOM || slope <= (double)FLT_MAX
                ? SUBMOD_OK
                : submodi_fail(SUBMOD_ENUMERIC,
                               "%s: gradient.scale = %g times the custom measure's F(P, N), %g on "
                               "average, is too large for a float",
                               batch->who, gradient->scale, batch->most);
-}
-
-/* The groups of images without pixels have no part in the batch; their losses are 0. */
-static void write_groups(const submodi_batch *batch, size_t images, const double *group_loss)
-{
-    double *to = batch->settings.group_loss;
-    size_t groups = batch->settings.per_image ? images : 1;
-    for (size_t g = 0; to && g < groups; g++) {
-        to[g] = batch->groups ? (double)batch->groups * group_loss[g] : 0;
-    }
 }
 
 static submod_status solve(const char *who, submodi_kind kind, const submod_scores *scores,
@@ -78,7 +70,7 @@ static submod_status solve(const char *who, submodi_kind kind, const submod_scor
         status = run_engine(&batch, &value, group_loss, gradient, &i, w);
     }
     if (status == SUBMOD_OK) {
-        write_groups(&batch, scores->batch, group_loss);
+        submodi_write_groups(&batch, scores->batch, group_loss);
     }
     i.pixels = batch.valid;
     i.terms = batch.terms;
@@ -195,6 +187,12 @@ submod_status submod_lovasz_hinge_function(const submod_fn *fn, const submod_sco
     }
     if (!fn) {
         return submodi_fail(SUBMOD_EINVAL, "%s: fn is NULL", who);
+    }
+    if (batch.given.pixel_weights) {
+        return submodi_fail(SUBMOD_EUNSUPPORTED,
+                            "%s: pixel_weights must be NULL: fn says what its pixels count for; "
+                            "make a function of the weights, or take submod_lovasz_hinge",
+                            who);
     }
     if (submod_fn_size(fn) != scores->pixels) {
         return submodi_fail(SUBMOD_EINVAL,

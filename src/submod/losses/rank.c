@@ -28,7 +28,8 @@ static size_t parts_of(size_t n)
 /* One ranking on its way. */
 typedef struct ranking {
     const submodi_rank_errors *errors;
-    size_t pixels; /* of an image */
+    const float *weight; /* of the pixels of the group; NULL: all 1 */
+    size_t pixels;       /* of an image */
     submodi_rank_limits limits;
     submodi_digits digits;
     submodi_digit_counts *count; /* NULL: records are not counted on the way */
@@ -59,7 +60,8 @@ static size_t append_records(const ranking *x, size_t begin, size_t end, uint64_
         size_t at = i / x->pixels * x->errors->stride + first;
         n = x->pixels - first < end - i ? x->pixels - first : end - i;
         n = n < SUBMODI_TILE_MAX ? n : SUBMODI_TILE_MAX;
-        next += submodi_ranks()->records(x->errors->error + at, n, &x->limits, (uint32_t)at, next,
+        next += submodi_ranks()->records(x->errors->error + at, x->weight ? x->weight + i : NULL, n,
+                                         &x->limits, (uint32_t)at, next,
                                          x->count ? &x->digits : NULL, x->count ? *x->count : NULL);
     }
     return (size_t)(next - to);
@@ -97,13 +99,24 @@ static size_t make_records(const ranking *x, size_t n, const submodi_rank_memory
 
 /* ---- weights ---- */
 
-static submodi_rank_counts count(const uint64_t *record, size_t n)
+/* Sorted records on their way to weights. */
+typedef struct weighing {
+    const uint64_t *record;
+    submodi_rank_measure measure;
+    int32_t largest;
+    submodi_rank_out out;
+    float *weight; /* where they go, and, if out.weighted, where those of the pixels are */
+} weighing;
+
+static submodi_rank_counts count(const weighing *x, size_t begin, size_t end)
 {
     submodi_rank_counts c = {0, 0};
-    for (size_t i = 0; i < n; i++) {
-        c.b += submodi_key_of(record[i]) & 1;
+    for (size_t i = begin; i < end; i++) {
+        double w = x->out.weighted ? (double)x->weight[(uint32_t)x->record[i]] : 1;
+        bool background = submodi_key_of(x->record[i]) & 1;
+        c.a += background ? 0 : w;
+        c.b += background ? w : 0;
     }
-    c.a = n - c.b;
     return c;
 }
 
@@ -126,25 +139,27 @@ static size_t next_block(const uint64_t *record, size_t n, size_t i)
     return i;
 }
 
-static double weigh_all(const uint64_t *record, size_t n, const submodi_rank_measure *measure,
-                        int32_t largest, const submodi_rank_out *out, float *weight, int threads,
-                        submodi_measure_failure *failure)
+/* A part of the records; *before is what is ranked before it, and then after it. */
+static double weigh(const weighing *x, size_t begin, size_t end, submodi_rank_counts *before,
+                    submodi_measure_failure *failure)
 {
-    size_t parts = parts_of(n);
-    size_t begin[MOST_PARTS + 1];
+    failure->found = false;
+    return submodi_ranks()->weigh(x->record + begin, end - begin, before, &x->measure, x->largest,
+                                  &x->out, x->weight, failure);
+}
+
+/* All parts, in parallel: what is ranked before each has to be counted first. Nothing of that is
+ * rounded, so it does not matter how. */
+static void weigh_parts(const weighing *x, size_t parts, const size_t *begin, int threads,
+                        double *value, submodi_measure_failure *failed)
+{
     submodi_rank_counts before[MOST_PARTS + 1];
-    double value[MOST_PARTS];
-    submodi_measure_failure failed[MOST_PARTS];
     before[0] = (submodi_rank_counts){0, 0};
 #pragma omp parallel num_threads(threads)
     {
 #pragma omp for
-        for (size_t p = 0; p <= parts; p++) {
-            begin[p] = next_block(record, n, n * p / parts);
-        }
-#pragma omp for
         for (size_t p = 0; p < parts; p++) {
-            before[p + 1] = count(record + begin[p], begin[p + 1] - begin[p]);
+            before[p + 1] = count(x, begin[p], begin[p + 1]);
         }
 #pragma omp single
         for (size_t p = 0; p < parts; p++) {
@@ -153,9 +168,27 @@ static double weigh_all(const uint64_t *record, size_t n, const submodi_rank_mea
         }
 #pragma omp for
         for (size_t p = 0; p < parts; p++) {
-            failed[p].found = false;
-            value[p] = submodi_ranks()->weigh(record + begin[p], begin[p + 1] - begin[p], before[p],
-                                              measure, largest, out, weight, &failed[p]);
+            submodi_rank_counts so_far = before[p];
+            value[p] = weigh(x, begin[p], begin[p + 1], &so_far, &failed[p]);
+        }
+    }
+}
+
+static double weigh_all(const weighing *x, size_t n, int threads, submodi_measure_failure *failure)
+{
+    size_t parts = parts_of(n);
+    size_t begin[MOST_PARTS + 1];
+    double value[MOST_PARTS];
+    submodi_measure_failure failed[MOST_PARTS];
+    for (size_t p = 0; p <= parts; p++) {
+        begin[p] = next_block(x->record, n, n * p / parts);
+    }
+    if (threads > 1) {
+        weigh_parts(x, parts, begin, threads, value, failed);
+    } else {
+        submodi_rank_counts before = {0, 0};
+        for (size_t p = 0; p < parts; p++) {
+            value[p] = weigh(x, begin[p], begin[p + 1], &before, &failed[p]);
         }
     }
     double total = 0;
@@ -192,6 +225,7 @@ size_t submodi_rank(const submodi_batch *batch, size_t group, size_t c,
     size_t segment = group * batch->scores.classes + c;
     size_t n = batch->images_per_group * batch->scores.pixels;
     ranking x = {.errors = errors,
+                 .weight = batch->weight ? batch->weight + group * n : NULL,
                  .pixels = batch->scores.pixels,
                  .limits = limits_of(batch, segment, &errors->range)};
     x.digits = submodi_digits_of(n, SUBMODI_OFFSET_BITS, key_bits(&x.limits));
@@ -202,11 +236,13 @@ size_t submodi_rank(const submodi_batch *batch, size_t group, size_t c,
     size_t kept = make_records(&x, n, memory, threads);
     *value = 0;
     if (kept > 0) {
-        submodi_rank_out out = {batch->coefficient[segment], scale};
-        submodi_rank_measure measure = {&batch->measure, batch->foreground[segment],
-                                        batch->background[segment]};
-        *value = weigh_all(sort(&x, kept, memory, threads), kept, &measure, x.limits.largest, &out,
-                           errors->error, threads, &memory->failure);
+        weighing y = {.record = sort(&x, kept, memory, threads),
+                      .measure = {&batch->measure, batch->unit, batch->foreground[segment],
+                                  batch->background[segment]},
+                      .largest = x.limits.largest,
+                      .out = {batch->coefficient[segment], scale, batch->weight != NULL},
+                      .weight = errors->error};
+        *value = weigh_all(&y, kept, threads, &memory->failure);
     }
     return kept;
 }

@@ -24,7 +24,7 @@ typedef struct submodi_rank_errors {
 } submodi_rank_errors;
 
 /* *value = f(errors of class c in the group). In place of each error: the coefficient of the class
- * times the weight of the pixel times scale, negative at foreground pixels, 0 where there is none.
+ * times what the pixel adds, times scale, negative at foreground pixels, 0 where there is none.
  * Returns how many errors had to be sorted. The result does not depend on threads. If a custom
  * measure fails, memory->failure says where. */
 size_t submodi_rank(const submodi_batch *batch, size_t group, size_t c,

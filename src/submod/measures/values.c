@@ -113,9 +113,16 @@ submod_status submodi_measure_failed(const char *who, const submodi_measure_fail
         failure->a + failure->b > 0 ? "finite" : "0 where nothing is wrong");
 }
 
-bool submodi_measure_values(const submod_measure *m, size_t count, const double *a, const double *b,
-                            double P, double N, double *F, submodi_measure_failure *failure)
+bool submodi_measure_values(const submod_measure *m, double unit, size_t count, double *a,
+                            double *b, double P, double N, double *F,
+                            submodi_measure_failure *failure)
 {
+    P *= unit;
+    N *= unit;
+    for (size_t i = 0; i < count; i++) {
+        a[i] *= unit;
+        b[i] *= unit;
+    }
     if (m->values) {
         m->values(count, a, b, P, N, F, m->ctx);
     } else {

@@ -18,10 +18,12 @@ typedef struct submodi_measure_failure {
     double a, b, P, N, value;
 } submodi_measure_failure;
 
-/* F[i] = F(a[i], b[i]) of a custom measure, for `count` pairs. False: one of them failed; the first
- * that did is in *failure. */
-bool submodi_measure_values(const submod_measure *m, size_t count, const double *a, const double *b,
-                            double P, double N, double *F, submodi_measure_failure *failure);
+/* F[i] = F(a[i], b[i]) of a custom measure, for `count` pairs. All counts are in units of `unit`, a
+ * power of two; a and b are overwritten. False: one of them failed; the first that did is in
+ * *failure. */
+bool submodi_measure_values(const submod_measure *m, double unit, size_t count, double *a,
+                            double *b, double P, double N, double *F,
+                            submodi_measure_failure *failure);
 /* SUBMOD_ECALLBACK, with the failure in words. */
 submod_status submodi_measure_failed(const char *who, const submodi_measure_failure *failure);
 
