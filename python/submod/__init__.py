@@ -48,6 +48,7 @@ from ._prox import (
     ProxVjp,
     prox_max_affine,
 )
+from ._prox_two_counts import prox_two_counts_histogram, prox_two_counts_points
 
 __version__ = version()
 
@@ -90,6 +91,8 @@ __all__ = [
     "optim",
     "prox_lovasz_hinge",
     "prox_max_affine",
+    "prox_two_counts_histogram",
+    "prox_two_counts_points",
     "rahman_wang",
     "set_num_threads",
     "soft_dice",

@@ -445,8 +445,8 @@ class Function(Immutable):
     ) -> ProxResult:
         """argmin over u of f(u) + lam/2 |u - x|^2, f the Lovász extension; F submodular.
 
-        method: "auto", "closed_form", "cardinality", "jaccard", "chain", "decomposition",
-        "sum", "chains", "min_norm", "frank_wolfe", "away_steps" or "greedy_path".
+        method: "auto", "closed_form", "cardinality", "jaccard", "two_counts", "chain",
+        "decomposition", "sum", "chains", "min_norm", "frank_wolfe", "away_steps" or "greedy_path".
         hinge: of f(max(u, 0)) instead, for a monotone F.
         start: where an iterative method starts: the certificate of another result. The limits and
         the relative tolerance of the gap (1e-10) are for iterative methods.
