@@ -207,6 +207,20 @@ def test_what_a_callable_raises():
     assert submod.lovasz_softmax(scores, labels) > 0  # nothing is left behind
 
 
+@pytest.mark.parametrize("engine", ["exact", "histogram"])
+def test_gives_up_at_once(engine):
+    scores, labels = case((4, 21, 30, 30))
+    asked = []
+
+    def measure(a, b, P, N):
+        asked.append(a.size)
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        submod.lovasz_softmax(scores, labels, measure=measure, engine=engine, per_image=True)
+    assert len(asked) <= submod.get_num_threads()
+
+
 def test_the_exception_has_its_place():
     def measure(a, b, P, N):
         raise LookupError
