@@ -17,6 +17,8 @@
 
 #include <string.h>
 
+#include "submod/tensors/pixel_weights.h"
+
 enum { MOST_PARTS = 64, PART_FROM = 1 << 14 };
 
 static size_t parts_of(size_t n)
@@ -105,14 +107,17 @@ typedef struct weighing {
     submodi_rank_measure measure;
     int32_t largest;
     submodi_rank_out out;
-    float *weight; /* where they go, and, if out.weighted, where those of the pixels are */
+    float *weight; /* where they go, and, if out.rounder > 0, where those of the pixels are */
 } weighing;
 
 static submodi_rank_counts count(const weighing *x, size_t begin, size_t end)
 {
     submodi_rank_counts c = {0, 0};
     for (size_t i = begin; i < end; i++) {
-        double w = x->out.weighted ? (double)x->weight[(uint32_t)x->record[i]] : 1;
+        double w = 1;
+        if (x->out.rounder > 0) {
+            w = submodi_rounded_weight(x->weight[(uint32_t)x->record[i]], x->out.rounder);
+        }
         bool background = submodi_key_of(x->record[i]) & 1;
         c.a += background ? 0 : w;
         c.b += background ? w : 0;
@@ -236,12 +241,13 @@ size_t submodi_rank(const submodi_batch *batch, size_t group, size_t c,
     size_t kept = make_records(&x, n, memory, threads);
     *value = 0;
     if (kept > 0) {
-        weighing y = {.record = sort(&x, kept, memory, threads),
-                      .measure = {&batch->measure, batch->unit, batch->foreground[segment],
-                                  batch->background[segment]},
-                      .largest = x.limits.largest,
-                      .out = {batch->coefficient[segment], scale, batch->weight != NULL},
-                      .weight = errors->error};
+        weighing y = {
+            .record = sort(&x, kept, memory, threads),
+            .measure = {&batch->measure, batch->unit, batch->foreground[segment],
+                        batch->background[segment]},
+            .largest = x.limits.largest,
+            .out = {batch->coefficient[segment], scale, batch->weight ? batch->rounder : 0},
+            .weight = errors->error};
         *value = weigh_all(&y, kept, threads, &memory->failure);
     }
     return kept;

@@ -5,6 +5,7 @@
 
 #include "submod/losses/pointwise_vector.h"
 #include "submod/losses/tile.h"
+#include "submod/tensors/pixel_weights.h"
 
 /* ---- errors ---- */
 
@@ -398,51 +399,78 @@ typedef struct weighing {
 } weighing;
 
 /* The weights of records lie where theirs will go. As in scatter. */
-static void gather(const volatile uint64_t *record, const float *from, size_t n, double *weight)
+static void gather(const volatile uint64_t *record, const float *from, size_t n, float *weight)
 {
     for (size_t j = 0; j < n; j++) {
-        weight[j] = (double)from[(uint32_t)record[j]];
+        weight[j] = from[(uint32_t)record[j]];
     }
 }
 
-/* What the records of a chunk add: of weight 1, and then of theirs. */
-static bool chunk_gains(const uint64_t *record, const chunk *x, weighing *w, double *gain)
+/* What the records of a chunk add for a weight of 1; they then count as ranked. count: what they
+ * count for, NULL: all 1. */
+static bool chunk_gains(const chunk *x, const double *count, weighing *w, double *gain)
 {
     runs r;
-    double weight[CHUNK];
-    if (w->out.weighted) {
-        gather(record, w->to, x->n, weight);
-        weigh_runs(x, w->before, weight, &r);
+    if (count) {
+        weigh_runs(x, w->before, count, &r);
     } else {
         count_runs(x, w->before, &r);
     }
-    if (!find_gains(x, &r, w->measure, &w->F, gain, w->failure)) {
+    w->before = end_of(x, &r, x->n - 1);
+    return find_gains(x, &r, w->measure, &w->F, gain, w->failure);
+}
+
+static void put_weights(const uint64_t *record, const chunk *x, const double *gain,
+                        const weighing *w)
+{
+    const submodi_rank_out out = w->out;
+    float weight[CHUNK];
+    for (size_t j = 0; j < x->n; j++) {
+        weight[j] = weight_of(gain[j], x->key[j], &out);
+    }
+    scatter(record, weight, x->n, w->to);
+}
+
+/* The value by what records count for, the gradient by their weights as they are. */
+static bool weigh_chunk(const uint64_t *record, const chunk *x, weighing *w)
+{
+    double gain[CHUNK];
+    double count[CHUNK] = {0}; /* compilers do not see that there are records */
+    double of_count[CHUNK] = {0};
+    float weight[CHUNK];
+    gather(record, w->to, x->n, weight);
+    for (size_t j = 0; j < x->n; j++) {
+        count[j] = submodi_rounded_weight(weight[j], w->out.rounder);
+    }
+    if (!chunk_gains(x, count, w, gain)) {
         return false;
     }
-    for (size_t j = 0; w->out.weighted && j < x->n; j++) {
-        gain[j] *= weight[j];
+    for (size_t j = 0; j < x->n; j++) {
+        of_count[j] = gain[j] * count[j];
+        gain[j] *= (double)weight[j];
     }
-    w->before = end_of(x, &r, x->n - 1);
+    add_values(x, of_count, w->largest, w->value);
+    put_weights(record, x, gain, w);
     return true;
 }
 
-static bool weigh_chunk(const uint64_t *record, size_t n, weighing *w)
+static bool count_chunk(const uint64_t *record, const chunk *x, weighing *w)
 {
-    const submodi_rank_out out = w->out;
-    chunk x;
     double gain[CHUNK];
-    float weight[CHUNK];
-    open_chunk(record, n, &x);
-    join_runs(&x);
-    if (!chunk_gains(record, &x, w, gain)) {
+    if (!chunk_gains(x, NULL, w, gain)) {
         return false;
     }
-    add_values(&x, gain, w->largest, w->value);
-    for (size_t j = 0; j < x.n; j++) {
-        weight[j] = weight_of(gain[j], x.key[j], &out);
-    }
-    scatter(record, weight, x.n, w->to);
+    add_values(x, gain, w->largest, w->value);
+    put_weights(record, x, gain, w);
     return true;
+}
+
+static bool do_chunk(const uint64_t *record, size_t n, weighing *w)
+{
+    chunk x;
+    open_chunk(record, n, &x);
+    join_runs(&x);
+    return w->out.rounder > 0 ? weigh_chunk(record, &x, w) : count_chunk(record, &x, w);
 }
 
 /* The value of a custom measure by what is ranked so far. */
@@ -472,14 +500,15 @@ static bool run_gain(weighing *w, double t, bool background, double *gain)
 }
 
 /* A run that is longer than a chunk, from record[0] on; its length, 0 if the measure fails. */
-static size_t weigh_run(const uint64_t *record, size_t n, weighing *w)
+static size_t do_run(const uint64_t *record, size_t n, weighing *w)
 {
+    const double rounder = w->out.rounder;
     uint32_t key = submodi_key_of(record[0]);
-    bool weighted = w->out.weighted;
     size_t length = 0;
     double t = 0;
     for (; length < n && submodi_key_of(record[length]) == key; length++) {
-        t += weighted ? (double)w->to[(uint32_t)record[length]] : 1;
+        float weight = w->to[(uint32_t)record[length]];
+        t += rounder > 0 ? submodi_rounded_weight(weight, rounder) : 1;
     }
     double gain;
     if (!run_gain(w, t, key & 1, &gain)) {
@@ -488,7 +517,7 @@ static size_t weigh_run(const uint64_t *record, size_t n, weighing *w)
     w->value[0] += gain * t * error_of(key, w->largest);
     for (size_t j = 0; j < length; j++) {
         float *to = &w->to[(uint32_t)record[j]];
-        *to = weight_of(weighted ? gain * (double)*to : gain, key, &w->out);
+        *to = weight_of(rounder > 0 ? gain * (double)*to : gain, key, &w->out);
     }
     return length;
 }
@@ -507,9 +536,9 @@ static double weigh(const uint64_t *record, size_t n, submodi_rank_counts *befor
     for (size_t i = 0, length; good && i < n; i += length) {
         length = chunk_length(record + i, n - i);
         if (length > 0) {
-            good = weigh_chunk(record + i, length, &w);
+            good = do_chunk(record + i, length, &w);
         } else {
-            length = weigh_run(record + i, n - i, &w);
+            length = do_run(record + i, n - i, &w);
             good = length > 0;
         }
     }

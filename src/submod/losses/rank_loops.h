@@ -39,7 +39,9 @@ typedef struct submodi_rank_limits {
 typedef struct submodi_rank_out {
     double coefficient;
     float scale;
-    bool weighted; /* and before all that, with the weight of the pixel that is where they go */
+    /* And before all that, if this is > 0, with the weight of the pixel, which is where they go.
+     * Sums are of weights rounded by it (tensors/pixel_weights.h). */
+    double rounder;
 } submodi_rank_out;
 
 /* What wrong pixels cost, P of the foreground and N of the background; all in units (batch.h). */
