@@ -5,7 +5,9 @@
  *   submod_lovasz_hinge     binary, from scores: paper, Eq. 10
  *
  * Each ranks the pixel errors of a class within a group (an image or the whole batch) and weights
- * them by the greedy subgradient of the Jaccard loss. Two engines with one semantics:
+ * them by the greedy subgradient of the Jaccard loss, or of another measure (measure.h): Tversky, a
+ * function of yours, or Hamming, with which the loss is the mean of the errors. Two engines with
+ * one semantics:
  *   exact      the errors are sorted (those that can carry weight), counts are integers;
  *   histogram  the errors are counted in bins: two passes over the scores (three for the hinge,
  *              which needs their range, and with per_image if the images are small, as all scores
@@ -17,7 +19,8 @@
  * far as that is less than the scores take, else per class and bin), 4 per class and tile of 64 to
  * 1024 pixels, and 16 per pixel of a softmax.
  * Exact: 16 bytes per pixel of a group and thread, 12 per pixel of a softmax, and 4 per score,
- * unless the gradient can hold them meanwhile: its pixels are contiguous and it is overwritten.
+ * unless the gradient can hold them meanwhile: its pixels are contiguous, it is overwritten, and
+ * the measure is not custom, as nothing may be written before all its values are known.
  *
  * What happens in special cases (P: foreground pixels of a class within the group):
  *
@@ -31,8 +34,9 @@
  *   class absent (P = 0), SUBMOD_CLASSES_PRESENT      left out of the mean over the classes
  *   class absent (P = 0), otherwise                   its largest error (F = 1 with the first wrong
  *                                                     pixel), gradient on that pixel, ties averaged
+ *     with Hamming, and with Tversky, alpha = 0       mean of the errors, and 0
  *   no class of weight > 0 left in a group            the group counts as 0
- *   everything foreground (P = N)                     mean of the errors
+ *   everything foreground (N = 0)                     mean of the errors; not if Tversky's beta > 1
  *   one pixel                                         its error
  *   label neither in range nor the ignored one        SUBMOD_EINVAL: "labels[1][17] = 9 is not .."
  *   NaN or Inf among the scores                       SUBMOD_ENONFINITE: "scores[0][2][5] is nan",
@@ -40,7 +44,12 @@
  *   huge scores                                       no overflow: the softmax is shifted
  *   probability outside [0, 1] by more than 1e-3      SUBMOD_EINVAL; by less: clamped
  *   more than 2^31 - 1 pixels, 2^29 - 1 classes       SUBMOD_EINVAL
+ *   a custom measure that fails                       SUBMOD_ECALLBACK: "the custom measure
+ *                                                     returned F(a = 3, b = 0) = nan with .."
+ *   a measure that measure.h does not allow           SUBMOD_EINVAL: "measure.beta = 0.5 must .."
  *   scale * derivative                                no overflow, as no derivative exceeds 1;
+ *                                                     SUBMOD_ENUMERIC if a custom measure's F(P, N)
+ *                                                     times the scale is too large for a float;
  *                                                     for submod_lovasz_hinge_function see there
  *   accumulating                                      a sum of two floats, Inf where that overflows
  *   any error                                         loss and gradient untouched
@@ -83,11 +92,13 @@ typedef struct submod_loss_settings {
     int from_logits;      /* 1 */
     submod_engine engine; /* SUBMOD_ENGINE_EXACT */
     /* Histogram: the loss may be off by this much (2^-13), from 2^-21 to 1. The number of bins is
-     * the power of two that guarantees it. For the hinge it is relative to the largest margin. */
+     * the power of two that guarantees it. For the hinge it is relative to the largest margin, for
+     * a custom measure to its F(P, N). */
     double delta;
     /* Histogram: so many bins, a power of two from 2 to 2^20, whatever delta says; 0 (the default):
      * as many as delta asks for. info.delta is what they guarantee: 1 / (2 bins), for the hinge
-     * times the power of two above the largest margin. */
+     * times the power of two above the largest margin, for a custom measure times its F(P, N),
+     * averaged as losses are. */
     size_t bins;
     int per_image;             /* 0: one group, the batch; 1: a group per image, losses averaged */
     submod_classes classes;    /* SUBMOD_CLASSES_PRESENT */
@@ -99,13 +110,17 @@ typedef struct submod_loss_settings {
     double smoothing; /* 0, or at least 1e-30; only of soft Dice and soft Jaccard (baseline.h) */
     int has_ignore;   /* 0; 1: pixels with the label ignore_index are left out */
     int64_t ignore_index; /* the label that is left out, in the range of classes or not */
-    /* What wrong pixels cost; borrowed. NULL: Jaccard (measure.h). Only of the Lovász losses. */
+    /* What wrong pixels cost; borrowed. NULL: Jaccard (measure.h). Only of the Lovász losses. Of a
+     * custom one weights are differences of its values, so they are as exact as those. It is asked
+     * three times per class and group; then once per run of equal errors (exact), or for all bins
+     * at once (histogram). */
     const submod_measure *measure;
     /* What each pixel counts for; borrowed. NULL: all 1. A pixel of weight 0 is left out like an
      * ignored one, but its label must be valid. */
     const submod_pixel_weights *pixel_weights;
     /* NULL, or room for a number per group (per_image: the batch's images, else 1): the loss of
-     * each is written there, and their mean is the loss. Written when the loss is. */
+     * each is written there, and their mean is the loss. Written when the call succeeds. Only of
+     * the Lovász losses. */
     double *group_loss;
 } submod_loss_settings;
 

@@ -17,6 +17,7 @@
 
 #include <string.h>
 
+#include "submod/losses/weigh_loops.h"
 #include "submod/tensors/pixel_weights.h"
 
 enum { MOST_PARTS = 64, PART_FROM = 1 << 14 };
@@ -149,8 +150,8 @@ static double weigh(const weighing *x, size_t begin, size_t end, submodi_rank_co
                     submodi_measure_failure *failure)
 {
     failure->found = false;
-    return submodi_ranks()->weigh(x->record + begin, end - begin, before, &x->measure, x->largest,
-                                  &x->out, x->weight, failure);
+    return submodi_weighers()->weigh(x->record + begin, end - begin, before, &x->measure,
+                                     x->largest, &x->out, x->weight, failure);
 }
 
 /* All parts, in parallel: what is ranked before each has to be counted first. Nothing of that is
