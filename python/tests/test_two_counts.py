@@ -94,7 +94,9 @@ def test_what_a_callable_raises():
     def measure(a, b, P, N):
         raise LookupError("nothing there")
 
-    f = Function.two_counts([1, 0, 1], measure)
+    with pytest.raises(LookupError, match="nothing there"):
+        Function.two_counts([1, 0, 1], measure)
+    f = Function.two_counts([1, 0, 1], measure, check="never")
     for call in (lambda: f([0]), lambda: f.lovasz([1, 2, 3]), lambda: (2 * f).prox([1, 2, 3], 1.0)):
         with pytest.raises(LookupError, match="nothing there"):
             call()
@@ -130,6 +132,26 @@ def test_refused():
         Function.two_counts([1, 0], weights=[1, -2])
     with pytest.raises(ValueError, match="nan"):
         Function.two_counts([1, 0], weights=[1, np.nan])
+
+
+def test_measures_are_looked_at():
+    def dice(a, b, P, N):
+        return (a + b) / (2 * P - a + b)
+
+    mask = np.arange(40) < 10
+    words = r"this is no measure\. submodular: no, .* add .*check='never' in Function\.two_counts"
+    for weights in (None, np.ones(40)):
+        with pytest.raises(ValueError, match=words):
+            Function.two_counts(mask, dice, weights=weights)
+    assert Function.two_counts(mask, dice, check="never")([0, 1]) == pytest.approx(2 / 18)
+    large = np.arange(2000) < 100  # more than 4096 pairs
+    assert Function.two_counts(large, dice)([0, 1]) == pytest.approx(2 / 198)
+    with pytest.raises(ValueError, match=words):
+        Function.two_counts(large, dice, check="always")
+    with pytest.raises(ValueError, match=r"this is no measure\. normalised: no"):
+        Function.two_counts(mask, lambda a, b, P, N: 1 + a + b)
+    with pytest.raises(ValueError, match="check = 'often'"):
+        Function.two_counts(mask, dice, check="often")
 
 
 # ---- its prox, in other forms ----
