@@ -8,9 +8,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._bindings import Labels, Scores
+from ._bindings import Labels, PixelWeights, Scores
 from ._door import wrong_type
-from ._views import LABEL_TYPES, SCORE_TYPES, Memory, labels_view, scores_view
+from ._views import (
+    LABEL_TYPES,
+    SCORE_TYPES,
+    Memory,
+    canonical_weights,
+    labels_view,
+    pixel_weights_view,
+    scores_view,
+)
 
 Array = npt.NDArray[Any]
 
@@ -87,6 +95,28 @@ def view_labels(array: Array, own_classes: bool = False) -> tuple[Labels, Array]
     return view, array
 
 
+def view_weights(
+    value: Any, shape: tuple[int, ...], is_list: bool
+) -> tuple[PixelWeights | None, Array | None]:
+    """pixel_weights as canonical_weights has them; None where there are none. Real numbers of any
+    type are rounded to float32."""
+    if value is None:
+        return None, None
+    array = as_array(value, "pixel_weights")
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"pixel_weights of type {array.dtype}; real numbers are needed")
+    if array.dtype != np.float32 or not _plain(array):
+        with np.errstate(over="ignore"):
+            array = array.astype(np.float32)
+    array = canonical_weights(array, shape, is_list)
+    view = pixel_weights_view(memory(array))
+    if view is None:
+        array = np.ascontiguousarray(array)
+        view = pixel_weights_view(memory(array))
+    assert view is not None
+    return view, array
+
+
 def vector(value: Any, name: str, size: int | None = None) -> npt.NDArray[np.float64]:
     """A contiguous vector of doubles."""
     array = np.ascontiguousarray(as_array(value, name), dtype=np.float64)
@@ -94,6 +124,15 @@ def vector(value: Any, name: str, size: int | None = None) -> npt.NDArray[np.flo
         wanted = "a vector is" if size is None else f"{size} numbers are"
         raise ValueError(f"{name} of shape {array.shape}; {wanted} needed")
     return array
+
+
+def flags(value: Any, name: str, size: int | None = None) -> npt.NDArray[np.uint8]:
+    """A contiguous vector, 1 where there is anything but 0; of an array of any shape if there may
+    be as many as there are."""
+    array = as_array(value, name)
+    if size is not None and array.shape != (size,):
+        raise ValueError(f"{name} of shape {array.shape}; {size} flags are needed")
+    return np.ascontiguousarray(array.reshape(-1) != 0).view(np.uint8)
 
 
 def listed(value: Any) -> Array:
