@@ -27,7 +27,8 @@ def _on_cpu(name: str, tensor: Any) -> Tensor:
     require_tensors(**{name: tensor})
     if not tensor.is_floating_point():
         raise TypeError(f"{name} of type {tensor.dtype}; floating-point numbers are needed")
-    return tensor.cpu()
+    moved: Tensor = tensor.cpu()
+    return moved
 
 
 def lovasz(function: Function, errors: Tensor) -> Tensor:
