@@ -8,6 +8,7 @@ from typing import Any
 
 _alive: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 _numbers = itertools.count(1)
+_kept: dict[int, Held] = {}
 
 
 def new_token(thing: Any) -> int:
@@ -24,4 +25,19 @@ def of(token: int) -> Any:
             f"submod: token {token} stands for an object that is gone; keep a reference to the "
             "function or measure for as long as it is used, in compiled graphs too"
         )
-    return thing
+    return thing.what if isinstance(thing, Held) else thing
+
+
+class Held:
+    """Something that has no room for a token of its own, and may have no other owner."""
+
+    def __init__(self, what: Any) -> None:
+        self.what = what
+        self.token = new_token(self)
+
+
+def keep(what: Any, identity: int) -> int:
+    """A token for ever, as graphs of torch.compile need it. identity: id(what)."""
+    if identity not in _kept:
+        _kept[identity] = Held(what)
+    return _kept[identity].token

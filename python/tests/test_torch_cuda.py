@@ -43,6 +43,7 @@ def fibers():
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(_library, "_library", library)
             patch.setattr(_cuda, "place_of", lambda tensor: nullcontext((0, 0)))
+            patch.setattr(_cuda, "is_there", lambda: True)
             patch.setattr(_ops, "loss", _ops.loss_on_cuda)
             yield
 
@@ -203,18 +204,17 @@ def test_wrong_arguments(fibers):
 
 
 def test_without_a_device():
-    """The library's words, and what to do."""
+    """The library's words; and the kernel for CUDA tensors takes PyTorch's operations."""
     if submod.gpu_available():
         pytest.skip("there is a device")
     reason = submod.gpu_available().reason
     assert reason.startswith("submod_gpu_available: ") and submod.gpu_available().devices == 0
     scores, labels = case()
+    expected, slope = loss_and_gradient(lovasz.lovasz_softmax, scores, labels)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_cuda, "place_of", lambda tensor: nullcontext((0, 0)))
         patch.setattr(_ops, "loss", _ops.loss_on_cuda)
-        with pytest.raises(submod.UnsupportedError, match="nvcc") as raised:
-            lovasz.lovasz_softmax(scores, labels)
-    assert reason.partition(": ")[2] in str(raised.value)
+        loss, gradient = loss_and_gradient(lovasz.lovasz_softmax, scores, labels)
+    assert torch.allclose(loss, expected) and torch.allclose(gradient, slope, atol=1e-7)
 
 
 def test_available_on_fibers(fibers):
@@ -228,8 +228,9 @@ def test_mixed_devices():
     for function in (lovasz.lovasz_softmax, lovasz.DatasetLovasz(3)):
         with pytest.raises(submod.UnsupportedError, match="scores are on cpu and labels on meta"):
             function(scores, labels.to("meta"))
-        with pytest.raises(submod.UnsupportedError, match=r"scores are on meta.*\.cpu\(\)"):
-            function(scores.to("meta"), labels.to("meta"))
+    weights = torch.ones(labels.shape, device="meta")
+    with pytest.raises(submod.UnsupportedError, match="pixel_weights on meta"):
+        lovasz.lovasz_softmax(scores, labels, pixel_weights=weights)
 
 
 # ---- a real device ----
@@ -328,7 +329,7 @@ class TestOnDevice:
     def test_operator(self):
         scores, labels = (x.cuda() for x in case())
         options = _ops.flat(LossOptions(delta=2.0**-10))
-        arguments = (scores.requires_grad_(True), labels, "lovasz_softmax", *options, True)
+        arguments = (scores.requires_grad_(True), labels, None, "lovasz_softmax", *options, True)
         torch.library.opcheck(_ops.loss, arguments)
 
 

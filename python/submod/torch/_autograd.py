@@ -20,8 +20,9 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 
-def apply(operator: Any, scores: Tensor, *rest: Any) -> Tensor:
-    """The loss, operator(scores, *rest, need_gradient)[0], with its derivative by the scores."""
+def apply(operator: Any, scores: Tensor, *rest: Any, keep: Any = None) -> Tensor:
+    """The loss, operator(scores, *rest, need_gradient)[0], with its derivative by the scores. keep:
+    what tokens among the rest stand for."""
     if torch.compiler.is_compiling():
         loss, _ = operator(scores, *rest, needs_gradient(scores))
         return loss  # type: ignore[no-any-return]
@@ -30,7 +31,7 @@ def apply(operator: Any, scores: Tensor, *rest: Any) -> Tensor:
         # Whether a gradient is needed, an outer transform may know.
         loss, _ = _Transformed.apply(operator, scores, *rest, torch.is_grad_enabled())
     else:
-        loss = _HandOut.apply(operator, scores, *rest, needs_gradient(scores))
+        loss = _HandOut.apply(operator, keep, scores, *rest, needs_gradient(scores))
     return loss  # type: ignore[no-any-return]
 
 
@@ -92,10 +93,10 @@ class _HandOut(torch.autograd.Function):
     """The loss alone, whose gradient is handed out once."""
 
     @staticmethod
-    def forward(ctx: Any, operator: Any, scores: Tensor, *rest: Any) -> Tensor:
+    def forward(ctx: Any, operator: Any, keep: Any, scores: Tensor, *rest: Any) -> Tensor:
         loss, ctx.gradient = operator(scores, *rest)
         ctx.refused = loss.isnan()
-        ctx.operator, ctx.type = operator, scores.dtype
+        ctx.operator, ctx.keep, ctx.type = operator, keep, scores.dtype
         # For a second pass. The first does not look at them: by then they may have been changed
         # in place, by a relu or by a loader that uses its memory again.
         inputs = (scores, *rest)
@@ -116,7 +117,7 @@ class _HandOut(torch.autograd.Function):
             # Reading a number costs nothing in CPU memory; on a device one would have to wait.
             one = above.device.type == "cpu" and above.ndim == 0 and above.item() == 1
             result = gradient if one else gradient.mul_(_spread(above, gradient))
-        return (None, result.to(ctx.type), *(None for _ in ctx.rest[1:]))
+        return (None, None, result.to(ctx.type), *(None for _ in ctx.rest[1:]))
 
 
 def _factor(above: Tensor, refused: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ Inf) give a loss that is NaN and a gradient that holds anything; backward makes 
 from __future__ import annotations
 
 import ctypes
+import functools
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -15,8 +16,8 @@ import torch
 from torch import Tensor
 
 from .._bindings import GpuLoss, GpuPlace, GpuResult
-from .._errors import UnsupportedError
-from .._library import call
+from .._library import call, gpu_available
+from .._measures import Tversky
 from .._options import LossOptions
 from .._views import KINDS
 from ._memory import loss_call, loss_type
@@ -34,11 +35,27 @@ def place_of(tensor: Tensor) -> Iterator[tuple[int, int]]:
         yield stream.device_index, stream.cuda_stream
 
 
+@functools.cache
+def is_there() -> bool:
+    """Whether the library was built for CUDA and finds a device: ROCm's are CUDA's to PyTorch."""
+    return bool(gpu_available())
+
+
+def can_do(options: LossOptions) -> bool:
+    """Kernels know the measures that are built in."""
+    return is_there() and isinstance(options.measure, (str, Tversky))
+
+
 def lovasz(
-    name: str, scores: Tensor, labels: Tensor, options: LossOptions, need_gradient: bool
+    name: str,
+    scores: Tensor,
+    labels: Tensor,
+    weights: Tensor | None,
+    options: LossOptions,
+    need_gradient: bool,
 ) -> tuple[Tensor, Tensor]:
     """submod_gpu_<name>; results as those of the CPU's operator."""
-    c = loss_call(KINDS[name], scores, labels, options, need_gradient)
+    c = loss_call(KINDS[name], scores, labels, weights, options, need_gradient)
     size = ctypes.c_size_t()
     plan = {"loss": LOSSES[name], "scores": c.arguments["scores"], "bytes": ctypes.byref(size)}
     call("gpu_loss_workspace", settings=c.arguments["settings"], **plan)
@@ -47,15 +64,8 @@ def lovasz(
     aligned = -(-work.data_ptr() // ALIGNMENT) * ALIGNMENT
     result = torch.empty(ctypes.sizeof(GpuResult), dtype=torch.uint8, device=scores.device)
     target = ctypes.cast(result.data_ptr(), ctypes.POINTER(GpuResult))  # in the device's memory
-    try:
-        with place_of(scores) as (device, stream):
-            place = GpuPlace(device, stream, aligned, size.value)
-            call("gpu_" + name, **c.arguments, result=target, place=place)
-    except UnsupportedError as error:
-        raise UnsupportedError(
-            f"{error}. The GPU path is built by `pip install .` where there is nvcc, and "
-            "submod.gpu_available() tells whether it can be used; without it, move scores and "
-            "labels by .cpu()"
-        ) from None
+    with place_of(scores) as (device, stream):
+        place = GpuPlace(device, stream, aligned, size.value)
+        call("gpu_" + name, **c.arguments, result=target, place=place)
     loss = result.view(torch.float64)[GpuResult.loss.offset // 8]
     return loss.to(loss_type(scores), copy=True), c.gradient

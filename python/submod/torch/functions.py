@@ -45,7 +45,7 @@ def lovasz(function: Function, errors: Tensor) -> Tensor:
     forward mode. In a graph of torch.compile the function stands for itself: keep it.
     """
     token, rows = _token(function), _on_cpu("errors", errors)
-    return _autograd.apply(_function_ops.extension, rows, token).to(errors.device)
+    return _autograd.apply(_function_ops.extension, rows, token, keep=function).to(errors.device)
 
 
 def prox(
