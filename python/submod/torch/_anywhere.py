@@ -39,8 +39,7 @@ class _Batch(NamedTuple):
     kind: str  # as in KINDS
     v: Tensor  # what errors are made of: (batch, classes, pixels), float32
     codes: Tensor  # labels: (batch, 1 or classes, pixels), _IGNORED where they have no part
-    units: Tensor | None  # what pixels count for: (batch, 1, pixels), int64; None: 1
-    unit: Tensor | None  # of units
+    weights: _Weights | None  # of pixels; None: all 1
     bad: Tensor  # whether anything has to be refused
     groups: int
 
@@ -57,7 +56,7 @@ class _Batch(NamedTuple):
         images = tensor.shape[0] // self.groups
         chosen = tensor[groups.start * images : groups.stop * images]
         chosen = chosen if tensor.shape[1] == 1 else chosen[:, classes]
-        return chosen.unflatten(0, (-1, images)).transpose(1, 2)
+        return chosen.view(-1, images, *chosen.shape[1:]).transpose(1, 2)
 
     def segments(self, part: tuple[slice, slice], total: Totals, share: Tensor) -> Segments:
         v, codes = self.view(self.v, *part).flatten(2), self.view(self.codes, *part).flatten(2)
@@ -67,12 +66,12 @@ class _Batch(NamedTuple):
             own = torch.arange(numbers.start, numbers.stop, device=v.device).view(-1, 1)
         foreground = codes == own
         units = (codes != _IGNORED).to(torch.int64)
-        if self.units is not None:
-            units = units * self.view(self.units, *part).flatten(2)
+        if self.weights is not None:
+            units = units * self.view(self.weights.units, *part).flatten(2)
         error = errors_of(self.kind, v, foreground)
         if self.kind == "binary":  # where right pixels have no part
             units = torch.where(error > 0, units, 0)
-        of_part = Totals(total.P[part], total.N[part], total.unit)
+        of_part = total._replace(P=total.P[part], N=total.N[part])
         return Segments(error, foreground, units, of_part, share[part])
 
 
@@ -104,11 +103,11 @@ def _batch(
         bad = bad | (lowest < -_SLACK) | (highest > 1 + _SLACK)
     codes, bad_label = _codes(kind, flat.shape, labels, options.ignore_index)
     bad = bad | bad_label
-    units, unit = None, None
+    held = None
     if weights is not None:
-        units, unit, bad_weight = _units(weights.reshape(v.shape[0], 1, -1), codes)
+        held, bad_weight = _weights(weights, codes)
         bad = bad | bad_weight
-    return _Batch(kind, v, codes, units, unit, bad, options.groups(v.shape[0]))
+    return _Batch(kind, v, codes, held, bad, options.groups(v.shape[0]))
 
 
 def _codes(
@@ -128,27 +127,35 @@ def _codes(
     return codes.to(torch.int32 if kind == "multiclass" else torch.int8), bad.any()
 
 
-def _units(weights: Tensor, codes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Weights as whole multiples of a power of two, that power, and whether any weight is bad: the
-    smallest power for which no sum of them can exceed 2^52."""
-    weights = weights.to(torch.float32)
-    bad = ~((weights >= 0) & weights.isfinite())
-    counting = (codes != _IGNORED).any(1, keepdim=True)
-    bits = torch.where(counting & ~bad, weights, 0).amax().view(torch.int32)
+class _Weights(NamedTuple):
+    """Rounded to whole multiples of a power of two, so that sums do not depend on their order."""
+
+    units: Tensor  # (batch, 1, pixels), int64
+    unit: float  # of units, with the power below divided out
+    power: Tensor  # of two, at least as large as all weights that count
+
+    def relative(self) -> Tensor:
+        """At most 1, as floats."""
+        return (self.units * self.unit).to(torch.float32)
+
+
+def _weights(given: Tensor, codes: Tensor) -> tuple[_Weights, Tensor]:
+    """And whether any is bad. The multiples are so small that sums reach 2^52 at most."""
+    given = given.reshape(codes.shape[0], 1, -1).to(torch.float32)
+    bad = ~((given >= 0) & given.isfinite())
+    counting = (codes != _IGNORED).any(1, keepdim=True) & ~bad
+    bits = torch.where(counting, given, 0).amax().view(torch.int32)
     above = (bits >> 23) - 127 + ((bits & 0x7FFFFF) != 0)  # log2 of the largest, rounded up
-    pixels = weights.numel()
-    shift = 52 - (pixels - 1).bit_length() - above.clamp(-126, 128)
-    if real_type(weights) == torch.float32:
-        shift = shift.clamp(max=126)
-    times = weights.to(real_type(weights)) * _power_of_two(shift, weights)
-    return times.masked_fill(bad, 0).round().to(torch.int64), _power_of_two(-shift, weights), bad
+    above = above.clamp(-126, 127)
+    steps = 2.0 ** (52 - (given.numel() - 1).bit_length())  # per power
+    kept = torch.where(counting, given, 0).to(real_type(given))
+    units = (kept * _power_of_two(-above) * steps).round().to(torch.int64)
+    return _Weights(units, 1 / steps, _power_of_two(above)), bad.any()
 
 
-def _power_of_two(exponent: Tensor, like: Tensor) -> Tensor:
+def _power_of_two(exponent: Tensor) -> Tensor:
     """By its bits, so that it is exact everywhere."""
-    if real_type(like) == torch.float32:
-        return ((exponent.to(torch.int32) + 127) << 23).view(torch.float32)
-    return ((exponent.to(torch.int64) + 1023) << 52).view(torch.float64)
+    return ((exponent.to(torch.int32) + 127) << 23).view(torch.float32)
 
 
 def _totals(batch: _Batch) -> Totals:
@@ -156,21 +163,20 @@ def _totals(batch: _Batch) -> Totals:
     groups, classes = batch.groups, batch.v.shape[1]
     P = batch.codes.new_zeros(groups, classes, 1, dtype=torch.int64)
     N = torch.zeros_like(P)
-    if batch.kind == "multiclass":
-        codes = batch.view(batch.codes, slice(0, groups), slice(0, 1)).flatten(1).to(torch.int64)
-        units = (codes != _IGNORED).to(torch.int64)
-        if batch.units is not None:
-            units = units * batch.view(batch.units, slice(0, groups), slice(0, 1)).flatten(1)
-        P[..., 0].scatter_add_(1, codes.clamp(min=0), units)
-        N = units.sum(1).view(groups, 1, 1) - P
-        return Totals(P, N, batch.unit)
-    for part in batch.chunks():
+    everything = slice(0, groups), slice(0, classes)
+    for part in [everything] if batch.kind == "multiclass" else batch.chunks():
         codes = batch.view(batch.codes, *part).flatten(2)
-        units = None if batch.units is None else batch.view(batch.units, *part).flatten(2)
-        for to, code in ((N, 0), (P, 1)):
-            chosen = (codes == code).to(torch.int64)
-            to[part] = (chosen if units is None else chosen * units).sum(-1, keepdim=True)
-    return Totals(P, N, batch.unit)
+        units = (codes != _IGNORED).to(torch.int64)
+        if batch.weights is not None:
+            units = units * batch.view(batch.weights.units, *part).flatten(2)
+        if batch.kind == "multiclass":  # one label for all classes
+            P[..., 0].scatter_add_(1, codes[:, 0].to(torch.int64).clamp(min=0), units[:, 0])
+        else:
+            P[part] = torch.where(codes == 1, units, 0).sum(-1, keepdim=True)
+        N[part] = units.sum(-1, keepdim=True) - P[part]
+    if batch.weights is None:
+        return Totals(P, N)
+    return Totals(P, N, batch.weights.unit, batch.weights.power)
 
 
 # ---- classes ----
@@ -233,7 +239,7 @@ def lovasz(
         if need_gradient:
             _put(batch, part, x, weight, gradient)
     if need_gradient:
-        _through(kind, scores, batch, weights, options, gradient)
+        _through(scores, batch, options, gradient)
     losses = torch.where(share > 0, share * values, 0).sum((1, 2))
     return reduced(losses.masked_fill(batch.bad, math.nan), scores, options), gradient
 
@@ -252,7 +258,10 @@ def _bins(batch: _Batch, delta: float) -> Bins:
     if batch.kind != "binary":
         return Bins(K, K)
     margin = errors_of(batch.kind, batch.v, batch.codes == 1)
-    bits = margin.masked_fill(batch.codes == _IGNORED, 0).amax().view(torch.int32)
+    left_out = batch.codes == _IGNORED
+    if batch.weights is not None:
+        left_out = left_out | (batch.weights.units == 0)
+    bits = margin.masked_fill(left_out, 0).amax().view(torch.int32)
     log2_range = (bits >> 23) - 126
     power = (2 * K).bit_length() - 1 - torch.where(bits > 0, log2_range, 0)
     return Bins(2 * K, ((power + 127) << 23).to(torch.int32).view(torch.float32))
@@ -272,21 +281,14 @@ def _put(
     to.copy_(signed.view(to.shape))
 
 
-def _through(
-    kind: str,
-    scores: Tensor,
-    batch: _Batch,
-    weights: Tensor | None,
-    options: LossOptions,
-    gradient: Tensor,
-) -> None:
+def _through(scores: Tensor, batch: _Batch, options: LossOptions, gradient: Tensor) -> None:
     """From derivatives by v to those by the scores, in place."""
     g = gradient.view(*gradient.shape[:2], -1)
-    if weights is not None:
-        g.mul_(weights.reshape(g.shape[0], 1, -1).to(torch.float32))
-    if options.from_logits and kind == "multiclass":
+    if batch.weights is not None:
+        g.mul_(batch.weights.relative())
+    if options.from_logits and batch.kind == "multiclass":
         g.sub_((batch.v * g).sum(1, keepdim=True)).mul_(batch.v)
-    elif options.from_logits and kind == "multilabel":
+    elif options.from_logits and batch.kind == "multilabel":
         # 1 - v would be 0 from a score of 17 on.
         other = scores.reshape(g.shape).to(torch.float32).neg().sigmoid_()
         g.mul_(batch.v).mul_(other)
@@ -307,10 +309,15 @@ def reduced(losses: Tensor, scores: Tensor, options: LossOptions) -> Tensor:
 _SMALLEST = 1e-20  # counts may decay; what is below has gone
 
 
-def _empty_totals(batch: _Batch) -> tuple[Totals, Tensor]:
-    """For segments of which only the errors matter: no totals, no shares."""
+def _of_dataset(
+    scores: Tensor, labels: Tensor, weights: Tensor | None, options: LossOptions
+) -> tuple[_Batch, Totals, Tensor]:
+    """As one group, of whose segments only the errors matter: no totals, no shares."""
+    batch = _batch("multiclass", scores, labels, weights, options._replace(per_image=False))
     none = batch.v.new_zeros(1, batch.v.shape[1], 1, dtype=torch.int64)
-    return Totals(none, none, batch.unit), none
+    if batch.weights is None:
+        return batch, Totals(none, none), none
+    return batch, Totals(none, none, batch.weights.unit, batch.weights.power), none
 
 
 def dataset_counts(
@@ -321,11 +328,10 @@ def dataset_counts(
     counts = scores.new_zeros((scores.shape[1], 2, bins), dtype=real_type(scores))
     if scores.numel() == 0:
         return counts
-    batch = _batch("multiclass", scores, labels, weights, options._replace(per_image=False))
-    total, share = _empty_totals(batch)
+    batch, total, share = _of_dataset(scores, labels, weights, options)
     for part in batch.chunks():
         x = batch.segments(part, total, share)
-        counts[part[1]] = total.real(count(x, bin_of(x, Bins(bins, bins)), bins)[0])
+        counts[part[1]] = total.given(count(x, bin_of(x, Bins(bins, bins)), bins)[0])
     return counts.masked_fill_(batch.bad, math.nan)
 
 
@@ -345,12 +351,13 @@ def dataset_loss(
     loss = value.to(loss_type(scores))
     if not need_gradient or scores.numel() == 0:
         return loss, gradient.zero_()
-    batch = _batch("multiclass", scores, labels, weights, options._replace(per_image=False))
-    total, share = _empty_totals(batch)
+    batch, total, share = _of_dataset(scores, labels, weights, options)
     for part in batch.chunks():
         x = batch.segments(part, total, share)
         _put(batch, part, x, table[part[1]].take(bin_of(x, Bins(K, K))), gradient)
-    _through("multiclass", scores, batch, weights, options, gradient)
+    _through(scores, batch, options, gradient)
+    if total.power is not None:
+        scale = scale * total.power
     return loss.masked_fill(batch.bad, math.nan), gradient.mul_(scale)
 
 
@@ -360,10 +367,10 @@ def dataset_solve(counts: Tensor, options: LossOptions) -> tuple[Tensor, Tensor]
     counts = counts.to(real_type(counts))[None]
     N, P = counts.sum(-1, keepdim=True).unbind(-2)
     everything = P + N
-    P = torch.where((P > 1e-9 * everything) & (P > _SMALLEST), P, 0)
+    P = torch.where((1e-9 * everything < P) & (P > _SMALLEST), P, 0)
     share = shares("multiclass", P[..., 0] > 0, options).unsqueeze(-1)
     nothing = (1e-15 * everything).clamp(min=_SMALLEST).unsqueeze(-1)
-    total = Totals(P, N, None)
+    total = Totals(P, N)
     values, gains = weigh_bins(counts, total, options.measure, Bins(K, K), nothing)
     taken = share[..., 0]
     loss = torch.where(taken > 0, taken * values, 0).sum()

@@ -3,8 +3,8 @@ src/submod/measures/gain.h, and differences of the values of any other measure.
 
 P, N: pixels of the foreground and of the background; a, b: wrong ones that come before; t: so many
 more of one label, and what each of them adds on average is returned, 0 where there are none. All
-are integers, or sums of weights in units of a power of two: what is added and subtracted stays
-exact, and only then becomes real.
+are integers, in units of a power of two where pixels have weights: what is added and subtracted
+stays exact, and only then becomes real.
 """
 
 from __future__ import annotations
@@ -27,11 +27,16 @@ class Totals(NamedTuple):
 
     P: Tensor
     N: Tensor
-    unit: Tensor | None  # what 1 stands for; None: itself
+    unit: float = 1.0  # what 1 stands for, where only ratios matter: at most 1 for a pixel
+    power: Tensor | None = None  # by which a custom measure sees all of it multiplied; None: 1
 
     def real(self, count: Tensor) -> Tensor:
         number = count.to(real_type(count))
-        return number if self.unit is None else number * self.unit
+        return number if self.unit == 1 else number * self.unit
+
+    def given(self, count: Tensor) -> Tensor:
+        number = self.real(count)
+        return number if self.power is None else number * self.power
 
 
 def gain(
@@ -74,10 +79,11 @@ def _tversky(
 def _differences(
     F: Callable[..., Any], total: Totals, a: Tensor, b: Tensor, t: Tensor, background: Tensor
 ) -> Tensor:
-    P, N = total.real(total.P), total.real(total.N)
+    P, N = total.given(total.P), total.given(total.N)
 
     def value(a: Tensor, b: Tensor) -> Tensor:
-        a, b = torch.broadcast_tensors(total.real(a), total.real(b))
+        a, b = total.given(a), total.given(b)
+        a, b = a + torch.zeros_like(b), b + torch.zeros_like(a)  # of one shape
         return torch.where((a == 0) & (b == 0), 0, F(a, b, P, N))  # 0 / 0 is 0
 
     after = value(torch.where(background, a, a + t), torch.where(background, b + t, b))

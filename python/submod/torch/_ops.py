@@ -62,7 +62,7 @@ def _options(classes: str, class_list: Any, *rest: Any) -> LossOptions:
     elif name == "custom":
         measure = _tokens.of(token)
     chosen = classes if class_list is None else list(class_list)
-    return LossOptions(chosen, *others, measure, reduction)
+    return LossOptions._make((chosen, *others, measure, reduction))
 
 
 def _operator(name: str, arguments: str, results: str = "(Tensor, Tensor)") -> _Decorator:
@@ -99,7 +99,7 @@ def loss(
 ) -> tuple[Tensor, Tensor]:
     """submod_<name>"""
     if _anywhere.FORCED and name in _anywhere.LOSSES:
-        return loss_anywhere(scores, labels, pixel_weights, name, *options_and_need)
+        return _anywhere.lovasz(name, scores, labels, pixel_weights, *_taken(options_and_need))
     options, need_gradient = _taken(options_and_need)
     losses = np.zeros(options.groups(scores.shape[0]))
     scale = 1.0 if options.reduction == "mean" else max(losses.size, 1)
@@ -168,7 +168,7 @@ def dataset_counts(
 ) -> Tensor:
     """The errors of a batch counted in bins: (classes, 2, bins), float64."""
     if _anywhere.FORCED:
-        return dataset_counts_anywhere(scores, labels, pixel_weights, bins, *options)
+        return _anywhere.dataset_counts(scores, labels, pixel_weights, bins, _options(*options))
     c = loss_call("multiclass", scores, labels, pixel_weights, _options(*options), False)
     del c.arguments["gradient"]
     dataset = Dataset(scores.shape[1], 0.5 / bins)
@@ -206,13 +206,12 @@ def dataset_loss(
     *options_and_need: Any,
 ) -> tuple[Tensor, Tensor]:
     """The loss of all counts, and scale times its gradient by these scores."""
-    if _anywhere.FORCED:
-        inputs = (scores, labels, pixel_weights, counts, scale)
-        return dataset_loss_anywhere(*inputs, *options_and_need)  # type: ignore[no-any-return]
     options, need_gradient = _taken(options_and_need)
+    batch = (scores, labels, pixel_weights)
+    if _anywhere.FORCED:
+        return _anywhere.dataset_loss(*batch, counts, scale, options, need_gradient)
     dataset, found = solved(counts, options)
-    inputs = ("multiclass", scores, labels, pixel_weights, options)
-    c = loss_call(*inputs, need_gradient, scale.item())
+    c = loss_call("multiclass", *batch, options, need_gradient, scale.item())
     if need_gradient:
         call_loss("dataset_gradient", dataset=dataset, **c.arguments, work=workspace())
     return _loss_tensor(scores, found), c.gradient

@@ -69,9 +69,11 @@ def weigh_bins(
     b, a = before.unbind(-2)
     a, b = torch.stack([a + counts[..., 1, :], a], -2), b.unsqueeze(-2)
     background = torch.arange(2, device=counts.device).view(2, 1) == 0
-    wide = Totals(total.P.unsqueeze(-1), total.N.unsqueeze(-1), total.unit)
-    a, times = torch.minimum(a, wide.P), counts
-    if nothing is not None:
+    wide = total._replace(P=total.P.unsqueeze(-1), N=total.N.unsqueeze(-1))
+    a, b, times = torch.minimum(a, wide.P), torch.minimum(b, wide.N), counts
+    if nothing is not None and callable(measure):
+        times = torch.where(counts > nothing, counts, 0)
+    elif nothing is not None:
         some = (wide.P + (wide.N if measure == "hamming" else b)) > nothing
         wide = wide._replace(P=torch.where(some, wide.P, 0))
         a, b = torch.where(some, a, 0), torch.where(some, b, 0)

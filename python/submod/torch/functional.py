@@ -338,7 +338,7 @@ def flattened(options: LossOptions) -> tuple[tuple[Any, ...], Any]:
 
 
 # To compilers a number; that id(measure) is looked at makes them look again for another measure.
-_kept = torch.compiler.assume_constant_result(_tokens.keep)
+_kept = torch.compiler.assume_constant_result(_tokens.keep)  # type: ignore[no-untyped-call]
 
 
 def weights_for(
