@@ -1,4 +1,5 @@
-/* How much the exact prox of the Jaccard extension costs beyond the sort that it needs.
+/* How much the exact prox of the Jaccard extension costs beyond the sort that it needs, and how
+ * much more that of other measures of two counts.
  *
  *   bench-prox-jaccard [REPEATS]
  *
@@ -11,6 +12,8 @@
  *   /sort        both with one thread
  *   2 threads    how many times faster the prox is with two
  *   histogram    submod_prox_jaccard_histogram with delta = 2^-13 of the range, from float
+ *   tversky      Tversky's measure (alpha = 0.5, beta = 2) with one thread, / the Jaccard prox
+ *   callback     the same measure as a callback, / the Jaccard prox
  *   bytes        workspace of submod_prox per pixel
  */
 #include <math.h>
@@ -86,8 +89,17 @@ typedef struct data {
     double range;
     int32_t *order;
     uint8_t *foreground;
-    submod_fn *jaccard;
+    submod_fn *jaccard, *tversky, *callback;
 } data;
+
+/* Tversky's measure once more, as a user would write it. */
+static double by_callback(double a, double b, double P, double N, void *ctx)
+{
+    (void)N;
+    (void)ctx;
+    double wrong = 2 * a + 0.5 * b;
+    return wrong > 0 ? wrong / (P - a + wrong) : 0;
+}
 
 static void *get(size_t count, size_t size)
 {
@@ -122,13 +134,19 @@ static data make_data(size_t n, const kind *of)
         high = fmax(high, d.x[i]);
     }
     d.range = high - low;
+    submod_measure tversky = submod_measure_tversky(0.5, 2);
+    submod_measure callback = submod_measure_custom(by_callback, NULL);
     require(submod_fn_jaccard(n, d.foreground, &d.jaccard));
+    require(submod_fn_two_counts(n, d.foreground, &tversky, &d.tversky));
+    require(submod_fn_two_counts(n, d.foreground, &callback, &d.callback));
     return d;
 }
 
 static void free_data(data *d)
 {
     submod_fn_free(d->jaccard);
+    submod_fn_free(d->tversky);
+    submod_fn_free(d->callback);
     free(d->x);
     free(d->u);
     free(d->s);
@@ -146,11 +164,12 @@ static void keep_fastest(double *best, double start)
 
 static void compare(data *d, double lambda, int repeats)
 {
-    enum { SORT, PROX, HISTOGRAM, CALLS };
-    double best[2][CALLS] = {{1e30, 1e30, 1e30}, {1e30, 1e30, 1e30}};
+    enum { SORT, PROX, HISTOGRAM, TVERSKY, CALLBACK, CALLS };
+    double best[2][CALLS];
     submod_work *work[CALLS];
     submod_prox_info info;
     for (int k = 0; k < CALLS; k++) {
+        best[0][k] = best[1][k] = 1e30;
         require(submod_work_create(&work[k]));
     }
     for (int i = 0; i < 2 * repeats; i++) {
@@ -167,11 +186,20 @@ static void compare(data *d, double lambda, int repeats)
                                               0x1p-13 * d->range, d->u32, NULL, NULL,
                                               work[HISTOGRAM]));
         keep_fastest(&fastest[HISTOGRAM], start);
+        start = seconds();
+        require(submod_prox(d->tversky, d->x, lambda, d->u, d->s, NULL, &info, work[TVERSKY]));
+        keep_fastest(&fastest[TVERSKY], start);
+        start = seconds();
+        require(submod_prox(d->callback, d->x, lambda, d->u, d->s, NULL, &info, work[CALLBACK]));
+        keep_fastest(&fastest[CALLBACK], start);
     }
-    printf("%9zu %-12s %6.0e %8zu %6.1f %6.1f %6.1f %6.1f %6.2f %9.2f %9.1f %6.1f %6.1f %9.1e\n",
+    require(submod_prox(d->jaccard, d->x, lambda, d->u, d->s, NULL, &info, work[PROX]));
+    printf("%9zu %-12s %6.0e %8zu %6.1f %6.1f %6.1f %6.1f %6.2f %9.2f %9.1f %7.2f %8.2f %6.1f "
+           "%6.1f %9.1e\n",
            d->n, d->name, lambda, info.iterations, 1e3 * best[0][SORT], 1e3 * best[1][SORT],
            1e3 * best[0][PROX], 1e3 * best[1][PROX], best[0][PROX] / best[0][SORT],
            best[0][PROX] / best[1][PROX], 1e3 * best[0][HISTOGRAM],
+           best[0][TVERSKY] / best[0][PROX], best[0][CALLBACK] / best[0][PROX],
            (double)submod_work_bytes(work[PROX]) / (double)d->n, (double)info.work / (double)d->n,
            info.gap);
     fflush(stdout); /* rows of 10^7 pixels take long */
@@ -189,9 +217,9 @@ int main(int argc, char **argv)
     }
     printf("libsubmod %s: exact Jaccard prox against its sort, times in ms\n\n",
            submod_version_string());
-    printf("%9s %-12s %6s %8s %6s %6s %6s %6s %6s %9s %9s %6s %6s %9s\n", "n", "data", "lambda",
-           "levels", "sort", "sort 2", "prox", "prox 2", "/sort", "2 threads", "histogram", "bytes",
-           "work/n", "gap");
+    printf("%9s %-12s %6s %8s %6s %6s %6s %6s %6s %9s %9s %7s %8s %6s %6s %9s\n", "n", "data",
+           "lambda", "levels", "sort", "sort 2", "prox", "prox 2", "/sort", "2 threads",
+           "histogram", "tversky", "callback", "bytes", "work/n", "gap");
     const size_t million = 1000000;
     for (size_t n = million / 10; n <= 10 * million; n *= 10) {
         for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {

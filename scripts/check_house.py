@@ -23,11 +23,11 @@ from generate_bindings import Declaration, Header, read_headers  # noqa: E402
 
 # What each room may include besides itself. A room is a folder of src/.
 SUBMOD = ["submod", "submod/measures", "submod/functions", "submod/tensors", "submod/losses", "submod/metrics"]
-PROX = ["prox", "prox/contract", "prox/jaccard", "prox/sums", "prox/wolfe"]
+PROX = ["prox", "prox/contract", "prox/jaccard", "prox/two_counts", "prox/sums", "prox/wolfe"]
 # The headers of prox that its own rooms build on: below those rooms, so that they count as a room.
 CONTRACT = [
     f"prox/{name}.h"
-    for name in ("chain_line", "combination", "gap", "isotonic", "long_sum", "solver")
+    for name in ("chain_line", "combination", "gap", "isotonic", "long_sum", "solver", "two_kinds")
 ]
 ALLOWED = {
     "base": [],
@@ -39,6 +39,7 @@ ALLOWED = {
     "submod/metrics": ["base", "submod", "submod/tensors"],
     "prox/contract": ["base", *SUBMOD],
     "prox/jaccard": ["base", *SUBMOD, "prox/contract"],
+    "prox/two_counts": ["base", *SUBMOD, "prox/contract", "prox/jaccard"],
     "prox/sums": ["base", *SUBMOD, "prox/contract"],
     "prox/wolfe": ["base", *SUBMOD, "prox/contract"],
     "prox": ["base", *SUBMOD, *PROX],

@@ -26,7 +26,7 @@ extern "C" {
 
 /* How a prox is computed. */
 typedef enum submod_prox_method {
-    SUBMOD_PROX_AUTO = 0,          /* the best of 1 .. 6 and 10 */
+    SUBMOD_PROX_AUTO = 0,          /* the best of 1 .. 6, 10 and 12 */
     SUBMOD_PROX_CLOSED_FORM = 1,   /* modular, Hamming: s = F itself */
     SUBMOD_PROX_CARDINALITY = 2,   /* F(A) = h(|A|) + w(A): one sort, pool adjacent violators */
     SUBMOD_PROX_JACCARD = 3,       /* exact, O(n log n): a sort, then linear passes */
@@ -40,7 +40,9 @@ typedef enum submod_prox_method {
      * If one part is left, its own method solves it, and info names that; else cyclic projections
      * on the parts, with a certificate from bases of the parts. */
     SUBMOD_PROX_SUM = 10,
-    SUBMOD_PROX_CHAINS = 11 /* cut of a grid: the same on its lines; the flow is faster */
+    SUBMOD_PROX_CHAINS = 11,    /* cut of a grid: the same on its lines; the flow is faster */
+    SUBMOD_PROX_TWO_COUNTS = 12 /* measures of two counts (function.h): a sort, then walks along the
+                                   sorted pixels; exact */
 } submod_prox_method;
 
 /* Settings of submod_prox. */
@@ -181,6 +183,35 @@ SUBMOD_API submod_status submod_prox_jaccard_histogram(size_t n, const float *x,
                                                        const uint8_t *foreground, double lambda,
                                                        double delta, float *u, double *error,
                                                        submod_prox_info *info, submod_work *work);
+
+/* ---- the same for any measure (measure.h) ----
+ *
+ * measure NULL: Jaccard. That a custom measure is increasing and submodular is not checked:
+ * submod_measure_check tells; if it is not, gap says how wrong the result is. SUBMOD_ECALLBACK: a
+ * custom measure gave NaN or Inf. SUBMOD_EINVAL: a bad measure. Outputs are untouched on errors. */
+
+/* Weighted points: the multiplicities are any numbers > 0. With w for them,
+ *
+ *     u = argmin over u of  f(u) + lambda/2 sum of w_k (u_k - x_k)^2,
+ *
+ * f the extension of F with counts that are sums of w: the prox of pixels with weights, in the norm
+ * that has the same weights. s is that of a unit of weight: u = x - s / lambda, and w s is a base.
+ * Whole multiplicities are as many equal pixels. Otherwise as submod_prox_jaccard_points; also
+ * SUBMOD_ENONFINITE: NaN or Inf among the multiplicities, SUBMOD_ENUMERIC: their sum overflows. */
+SUBMOD_API submod_status submod_prox_two_counts_points(size_t count, const double *value,
+                                                       const uint8_t *foreground,
+                                                       const double *multiplicity,
+                                                       const submod_measure *measure, double lambda,
+                                                       double *u, double *s, submod_prox_info *info,
+                                                       submod_work *work);
+
+/* Up to delta and without a sort, as submod_prox_jaccard_histogram. */
+SUBMOD_API submod_status submod_prox_two_counts_histogram(size_t n, const float *x,
+                                                          const uint8_t *foreground,
+                                                          const submod_measure *measure,
+                                                          double lambda, double delta, float *u,
+                                                          double *error, submod_prox_info *info,
+                                                          submod_work *work);
 
 /* The Lovász hinge as a layer for training (paper, supplement, proximal gradient algorithm): each
  * group's scores x move to

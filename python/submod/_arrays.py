@@ -126,6 +126,15 @@ def vector(value: Any, name: str, size: int | None = None) -> npt.NDArray[np.flo
     return array
 
 
+def flags(value: Any, name: str, size: int | None = None) -> npt.NDArray[np.uint8]:
+    """A contiguous vector, 1 where there is anything but 0; of an array of any shape if there may
+    be as many as there are."""
+    array = as_array(value, name)
+    if size is not None and array.shape != (size,):
+        raise ValueError(f"{name} of shape {array.shape}; {size} flags are needed")
+    return np.ascontiguousarray(array.reshape(-1) != 0).view(np.uint8)
+
+
 def listed(value: Any) -> Array:
     """Sets and generators too."""
     arrays = hasattr(value, "__array__") or hasattr(value, "__dlpack__")

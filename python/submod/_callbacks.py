@@ -272,24 +272,23 @@ class MeasureCallbacks(Trap):
             self._takes_arrays = False
             pairs = zip(a.tolist(), b.tolist())
             found = np.array([self._of_numbers(*pair, P, N) for pair in pairs])
-        nothing = (a == 0) & (b == 0)
-        for value in found[nothing]:
-            if abs(value) > 1e-12:  # NaN, from 0 / 0, is not
-                raise ValueError(f"the measure is {value:g} at a = b = 0; it must be 0 there")
-        found[nothing] = 0
+        for i in np.flatnonzero(a + b == 0):
+            if abs(found[i]) > 1e-12:  # NaN, from 0 / 0, is not
+                raise ValueError(f"the measure is {found[i]:g} at a = b = 0; it must be 0 there")
+            found[i] = 0
         return found
 
     def _of_arrays(self, a: Any, b: Any, P: float, N: float) -> Any:
         """None: it cannot take them. A single pair is asked for twice, as an array of one number
         often passes for a number."""
-        times = 2 if a.size == 1 else 1
+        size = a.size
+        a, b = (a.copy(), b.copy()) if size > 1 else (a.repeat(2), b.repeat(2))
         try:
             with np.errstate(all="ignore"):
-                given = self._f(np.repeat(a, times), np.repeat(b, times), P, N)
-                found = np.array(given, dtype=np.float64)
+                found = np.array(self._f(a, b, P, N), dtype=np.float64)
         except (TypeError, ValueError):
             return None
-        return found[: a.size] if found.shape == (times * a.size,) else None
+        return found[:size] if found.shape == a.shape else None
 
     def _of_numbers(self, a: float, b: float, P: float, N: float) -> float:
         try:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _errors, _maximize, _prox
-from ._arrays import as_array, edge_ends, elements, int32, vector
+from ._arrays import as_array, edge_ends, elements, flags, int32, vector
 from ._bindings import (
     CheckReport,
     CheckSettings,
@@ -113,8 +113,8 @@ class Function(Immutable):
     @staticmethod
     def jaccard(mask: Any) -> Function:
         """The Jaccard loss by the set of mispredicted pixels; mask: which pixels are foreground."""
-        flags = _flags(mask)
-        return Function._make("fn_jaccard", n=flags.size, foreground=flags)
+        foreground = flags(mask, "mask")
+        return Function._make("fn_jaccard", n=foreground.size, foreground=foreground)
 
     @staticmethod
     def two_counts(mask: Any, measure: Measure = "jaccard", *, weights: Any = None) -> Function:
@@ -123,13 +123,12 @@ class Function(Immutable):
 
         weights: what each pixel counts for, numbers >= 0. Then the counts are sums of weights.
         """
-        flags, name = _flags(mask), "fn_two_counts"
+        foreground, name = flags(mask, "mask"), "fn_two_counts"
+        n = foreground.size
         struct, traps = measure_struct(as_measure(measure))
-        given = {"n": flags.size, "foreground": flags, "measure": struct}
+        given = {"n": n, "foreground": foreground, "measure": struct}
         if weights is not None:
-            given["weight"] = vector(
-                as_array(weights, "weights").reshape(-1), "weights", flags.size
-            )
+            given["weight"] = vector(as_array(weights, "weights").reshape(-1), "weights", n)
             name = "fn_two_counts_weighted"
         return Function(Handle(name, **given, free="fn_free"), traps)
 
@@ -615,10 +614,6 @@ class Function(Immutable):
         if self._callbacks:
             return self._call(name, **arguments)
         return call_interruptibly((), name, fn=self._handle, **arguments)
-
-
-def _flags(mask: Any) -> npt.NDArray[np.uint8]:
-    return np.ascontiguousarray(as_array(mask).reshape(-1) != 0).view(np.uint8)
 
 
 def _lists(lists: Iterable[Iterable[int]], name: str) -> tuple[Any, Any]:

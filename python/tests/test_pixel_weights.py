@@ -148,6 +148,12 @@ def test_lists_of_pixels():
         scores[None, :, 0], flags[None], pixel_weights=weights.astype(np.float32)[None]
     )
     assert found == pytest.approx(exact, abs=1e-6)
+    own = scores > 0
+    found = submod.lovasz_sigmoid(scores, own, pixel_weights=weights, return_grad=True)
+    image = submod.lovasz_sigmoid(
+        scores.T[None, ..., None], own.T[None, ..., None], pixel_weights=weights[None, :, None]
+    )
+    assert found[0] == image and found[1].shape == scores.shape
     each = submod.lovasz_softmax(scores, labels, pixel_weights=weights, per_image=True)
     assert each == pytest.approx(np.mean(1 - reference.softmax(scores)[np.arange(30), labels]))
 

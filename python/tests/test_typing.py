@@ -25,6 +25,23 @@ def test_losses() -> None:
         assert isinstance(submod.lovasz_hinge(scores, flags, return_grad=wanted), tuple) is wanted
 
 
+def test_measures_and_reductions() -> None:
+    scores, labels = np.zeros((2, 2, 3), np.float32), np.zeros((2, 3), np.int64)
+    measure = submod.Tversky(alpha=0.5, beta=2)
+    total: float = submod.lovasz_softmax(scores, labels, measure=measure, reduction="sum")
+    each: npt.NDArray[np.float64] = submod.lovasz_softmax(
+        scores, labels, measure="hamming", per_image=True, reduction="none", pixel_weights=labels
+    )
+    losses, gradient = submod.cross_entropy(
+        scores, labels, per_image=True, reduction="none", return_grad=True
+    )
+    assert total >= 0 and each.shape == losses.shape == (2,) and gradient.shape == scores.shape
+    value: float = submod.lovasz_hinge(
+        scores[0], labels, measure=lambda a, b, P, N: (a + b) / (P + N), reduction="mean"
+    )
+    assert value == 1.0
+
+
 def test_functions() -> None:
     f: submod.Function = 2 * submod.Function.jaccard([1, 0, 1]) + np.ones(3)
     found = f.prox([0.0, 1.0, 2.0], 1.0, "min_norm")

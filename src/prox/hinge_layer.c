@@ -93,7 +93,7 @@ static submod_status solve_group(layer *x, size_t group, int thread, submod_prox
                        SUBMODI_LABELS | SUBMODI_SCORES, read_margins, &reading)) {
         return SUBMOD_ENONFINITE; /* the error message is written after the parallel loop */
     }
-    submodi_jaccard_problem j = {
+    submodi_two_kinds_problem j = {
         .who = x->batch.who, .n = count, .x = m->margin, .mask = m->mask, .lambda = x->lambda};
     submod_prox_info mine = {0};
     submodi_extension found;

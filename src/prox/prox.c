@@ -29,6 +29,7 @@ static const method methods[] = {
     {SUBMOD_PROX_CARDINALITY, "cardinality", submodi_can_cardinality, submodi_prox_cardinality},
     {SUBMOD_PROX_SUM, "sum", submodi_can_sum, submodi_prox_sum},
     {SUBMOD_PROX_JACCARD, "Jaccard", submodi_can_jaccard, submodi_prox_jaccard},
+    {SUBMOD_PROX_TWO_COUNTS, "two counts", submodi_can_two_counts, submodi_prox_two_counts},
     {SUBMOD_PROX_CHAIN, "chain", submodi_can_chain, submodi_prox_chain},
     {SUBMOD_PROX_DECOMPOSITION, "decomposition", submodi_can_cut, submodi_prox_cut},
     {SUBMOD_PROX_DECOMPOSITION, "decomposition", submodi_can_decompose, submodi_prox_decompose},
@@ -47,7 +48,7 @@ submod_prox_settings submod_prox_defaults(void)
 
 static submod_status require_settings(const submod_prox_settings *s)
 {
-    if ((int)s->method < SUBMOD_PROX_AUTO || (int)s->method > SUBMOD_PROX_CHAINS) {
+    if ((int)s->method < SUBMOD_PROX_AUTO || (int)s->method > SUBMOD_PROX_TWO_COUNTS) {
         return submodi_fail(SUBMOD_EINVAL, "%s: method = %d is unknown; see submod_prox_method",
                             who, (int)s->method);
     }
@@ -125,7 +126,7 @@ static submod_status compose_with_hinge(const submodi_prox_problem *p, double *u
 /* Whether the method writes to the caller itself; see solver.h. */
 static bool is_straight(const method *m)
 {
-    return m->method == SUBMOD_PROX_JACCARD;
+    return m->method == SUBMOD_PROX_JACCARD || m->method == SUBMOD_PROX_TWO_COUNTS;
 }
 
 /* Makes sure of what a method has written into scratch memory, and turns it into the prox of the

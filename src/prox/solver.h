@@ -68,6 +68,8 @@ bool submodi_can_cardinality(const submod_fn *fn);
 submodi_prox_solve submodi_prox_cardinality;
 bool submodi_can_jaccard(const submod_fn *fn);
 submodi_prox_solve submodi_prox_jaccard;
+bool submodi_can_two_counts(const submod_fn *fn);
+submodi_prox_solve submodi_prox_two_counts;
 bool submodi_can_chain(const submod_fn *fn);
 submodi_prox_solve submodi_prox_chain;
 bool submodi_can_sum(const submod_fn *fn);

@@ -358,10 +358,10 @@ START_TEST(bad_input)
     REFUSES(SUBMOD_ENONFINITE, fn, x, INFINITY, u, s, NULL);
     REFUSES(SUBMOD_ENONFINITE, fn, bad, 1, u, s, NULL);
     ck_assert_str_eq(submod_last_error(), "submod_prox: x[1] is nan; it must be finite");
-    t.method = (submod_prox_method)12;
+    t.method = (submod_prox_method)13;
     REFUSES(SUBMOD_EINVAL, fn, x, 1, u, s, &t);
     ck_assert_str_eq(submod_last_error(),
-                     "submod_prox: method = 12 is unknown; see submod_prox_method");
+                     "submod_prox: method = 13 is unknown; see submod_prox_method");
     t.method = (submod_prox_method)-1;
     REFUSES(SUBMOD_EINVAL, fn, x, 1, u, s, &t);
     t = d;

@@ -343,7 +343,7 @@ double submodi_level_pooled(const submodi_levels *l, const submodi_level *level,
         submodi_pixels_before(&l->bg, level[1].first) - submodi_pixels_before(&l->bg, level->first);
     double sum =
         level->offset + sum_from(&l->fg, level->fg_begin, level->fg_end, l->bg.value[level->first]);
-    return bg + fg == 1 ? gain : (gain - l->lambda * sum) / (bg + fg);
+    return (gain - l->lambda * sum) / (bg + fg);
 }
 
 void submodi_levels_solve(submodi_levels *l)

@@ -5,27 +5,8 @@
 
 #include <stdbool.h>
 
-#include "prox/gap.h"
 #include "prox/long_sum.h"
-
-/* Points of one label, in descending order of their values. */
-typedef struct submodi_point_list {
-    const double *value;
-    size_t count;           /* at most 2^31 - 1 */
-    const uint64_t *before; /* count + 1 sums of multiplicities; NULL: each point is one pixel */
-} submodi_point_list;
-
-static inline double submodi_pixels_before(const submodi_point_list *list, size_t rank)
-{
-    /* Signed, because that converts in one instruction. */
-    return list->before ? (double)(int64_t)list->before[rank] : (double)(int64_t)rank;
-}
-
-/* The pixels of one point. */
-static inline double submodi_pixels_of(const submodi_point_list *list, size_t rank)
-{
-    return list->before ? (double)(int64_t)(list->before[rank + 1] - list->before[rank]) : 1;
-}
+#include "prox/two_kinds.h"
 
 /* Background points [first, first of the next level) and foreground points [fg_begin, fg_end), all
  * at one level of u. */
@@ -54,10 +35,6 @@ typedef struct submodi_levels {
  * the range of the values. */
 void submodi_levels_solve(submodi_levels *l);
 
-typedef struct submodi_prox_pair {
-    double u, s;
-} submodi_prox_pair;
-
 /* The last level that begins at or before background point `rank`. There is one. */
 size_t submodi_level_of(const submodi_levels *l, size_t rank);
 
@@ -82,19 +59,6 @@ static inline double submodi_level_offset(const submodi_levels *l, const submodi
     bool single = level[1].first - level->first == 1 && level->fg_begin == level->fg_end;
     return single && !l->bg.before ? gain : submodi_level_pooled(l, level, gain);
 }
-
-/* How the caller hands out u and s. */
-typedef enum submodi_u_form {
-    SUBMODI_U_PLAIN,
-    SUBMODI_U_HINGE, /* the prox of f(max(u, 0)) */
-    SUBMODI_U_FLOAT  /* u will be rounded to float; here it is not yet */
-} submodi_u_form;
-
-/* Where the points of a sorted list came from. */
-typedef struct submodi_origin {
-    const uint64_t *record; /* with the index in its low bits */
-    uint64_t mask;          /* of these bits */
-} submodi_origin;
 
 /* Finishes levels, writes u and s in this form to pair[index] of all points, and finds f at
  * that u (float: rounded). */

@@ -42,25 +42,16 @@ typedef struct writer {
     submodi_prox_pair *pair;
 } writer;
 
-/* u in the form that f is taken at. */
-INLINE double argument(double u, submodi_u_form form)
-{
-    return form == SUBMODI_U_HINGE ? fmax(u, 0) : form == SUBMODI_U_FLOAT ? (double)(float)u : u;
-}
-
 /* Hands out one point. Returns its s, times its pixels. */
 INLINE double write_point(const writer *w, submodi_u_form form, const submodi_point_list *list,
                           const submodi_origin *origin, size_t rank, double u, double s)
 {
-    if (form == SUBMODI_U_HINGE) {
-        double x = list->value[rank];
-        s = fmin(fmax(s, 0), w->l->lambda * fmax(x, 0));
-        u = fmax(u, fmin(x, 0));
-    }
+    submodi_prox_pair pair =
+        submodi_in_form((submodi_prox_pair){u, s}, list->value[rank], w->l->lambda, form);
     size_t soon = rank + AHEAD < list->count ? rank + AHEAD : rank;
     __builtin_prefetch(&w->pair[origin->record[soon] & origin->mask], 1);
-    w->pair[origin->record[rank] & origin->mask] = (submodi_prox_pair){u, s};
-    return submodi_pixels_of(list, rank) * s;
+    w->pair[origin->record[rank] & origin->mask] = pair;
+    return submodi_pixels_of(list, rank) * pair.s;
 }
 
 /* Goes down to argument `at` of f. */
@@ -82,7 +73,7 @@ INLINE void write_free(const writer *w, submodi_u_form form, size_t *rank, size_
     double s = 1 / (l->P + b);
     for (; *rank < end; ++*rank) {
         double u = l->fg.value[*rank] - s * l->per_lambda;
-        double at = argument(u, form);
+        double at = submodi_argument(u, form);
         double gain = s * submodi_pixels_of(&l->fg, *rank);
         go_down(sum, at);
         sum->value += gain * at;
@@ -119,7 +110,7 @@ INLINE double enter_level(const writer *w, submodi_u_form form, const submodi_le
     const submodi_levels *l = w->l;
     double gain = submodi_level_gain(l, level);
     double offset = level[1].first <= end ? submodi_level_offset(l, level, gain) : level->offset;
-    double at = argument(l->bg.value[level->first] - offset * l->per_lambda, form);
+    double at = submodi_argument(l->bg.value[level->first] - offset * l->per_lambda, form);
     go_down(sum, at);
     sum->value += gain * at;
     sum->slack += gain;
@@ -154,7 +145,7 @@ INLINE void write_singles(const writer *w, submodi_u_form form, place *from, siz
         double U = l->P + b;
         double gain = U == 0 ? 1 : (l->P - (double)(int64_t)from->fg) / (U * (U + 1));
         double u = l->bg.value[from->bg] - gain * l->per_lambda;
-        double at = argument(u, form);
+        double at = submodi_argument(u, form);
         go_down(sum, at);
         sum->value += gain * at;
         sum->slack += gain - write_point(w, form, &l->bg, &w->bg, from->bg, u, gain);
@@ -180,7 +171,7 @@ INLINE void write_part(const writer *w, submodi_u_form form, place from, place t
             offset = enter_level(w, form, here, to.bg, sum);
         } else {
             double ref = l->bg.value[here->first];
-            sum->last = argument(ref - offset * l->per_lambda, form);
+            sum->last = submodi_argument(ref - offset * l->per_lambda, form);
         }
         write_level(w, form, &from, offset, ends ? here->fg_end : to.fg,
                     ends ? here[1].first : to.bg, sum);

@@ -236,3 +236,12 @@ submod_status submodi_find_lowest(const submodi_rise *rise, const submodi_prefix
     submodi_scope_close(&scope);
     return status;
 }
+
+size_t submodi_lowest_bytes(size_t n)
+{
+    size_t bytes = 0;
+    bool good = submodi_add_size(&bytes, 1, sizeof(search)) &&
+                submodi_add_size(&bytes, n / 2 + 1, sizeof(double)) &&
+                submodi_add_size(&bytes, n / 2 + 1, sizeof(uint32_t));
+    return good ? bytes : SIZE_MAX;
+}

@@ -32,4 +32,7 @@ submod_status submodi_find_lowest(const submodi_rise *rise, const submodi_prefix
                                   const submodi_prefixes *bg, int largest, submodi_corner *found,
                                   uint64_t *evaluations, submod_work *work);
 
+/* Scratch memory that it takes for n elements of both kinds together. */
+size_t submodi_lowest_bytes(size_t n);
+
 #endif

@@ -1,4 +1,4 @@
-/* The Jaccard prox up to delta, without a sort: O(p + K log K) for K bins.
+/* The prox of a measure up to delta, without a sort: O(p + K log K) for K bins.
  *
  * Every x is moved to x', the middle of its bin, by at most half a bin. The prox is isotone:
  * raising entries of x lowers none of u. And adding a constant to x adds it to u. So if
@@ -15,7 +15,9 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "prox/jaccard/jaccard_prox.h"
+#include "prox/two_counts/two_counts_prox.h"
+#include "submod/measures/rise.h"
+#include "submod/measures/values.h"
 
 /* Number of partial sums. It is fixed, so results do not depend on the number of threads. */
 enum { PARTS = 64 };
@@ -25,6 +27,7 @@ typedef struct bins {
     size_t n;
     const float *x;
     const uint8_t *foreground;
+    const submod_measure *measure;
     double lambda;
     double low, width;
     double largest; /* |u| <= this */
@@ -36,7 +39,7 @@ typedef struct bins {
     double *value;
     submodi_prox_pair *pair;
     float *rounded; /* u rounded to float, as returned */
-    uint64_t *multiplicity;
+    double *multiplicity;
     uint32_t *mask;
 } bins;
 
@@ -45,6 +48,23 @@ static size_t slot_of(const bins *h, size_t i)
     size_t bin = (size_t)(((double)h->x[i] - h->low) / h->width);
     bin = bin < h->bins ? bin : h->bins - 1;
     return 2 * bin + (h->foreground[i] != 0);
+}
+
+/* F of one pixel, of the kind where it is larger. */
+static submod_status largest_gain(const bins *h, double P, double N, double *most)
+{
+    submodi_rise rise;
+    double of_fg = 0;
+    double of_bg = 0;
+    submod_status status = submodi_rise_from(h->who, h->measure, P, N, 0, 0, &rise);
+    if (status == SUBMOD_OK && P > 0) {
+        status = submodi_rise_by(&rise, 1, 0, &of_fg);
+    }
+    if (status == SUBMOD_OK && N > 0) {
+        status = submodi_rise_by(&rise, 0, 1, &of_bg);
+    }
+    *most = fmax(fabs(of_fg), fabs(of_bg));
+    return status;
 }
 
 /* Finds the range of x and a bound on |u|: no s is larger than F of one pixel. Refuses NaN and
@@ -66,8 +86,10 @@ static submod_status find_range(bins *h, double *high)
     }
     h->low = h->n ? (double)lo : 0;
     *high = h->n ? (double)hi : 0;
-    h->largest = fmax(fabs(h->low), fabs(*high)) + 1 / h->lambda / (double)(P ? P : 1);
-    return SUBMOD_OK;
+    double most;
+    status = largest_gain(h, (double)P, (double)(h->n - P), &most);
+    h->largest = fmax(fabs(h->low), fabs(*high)) + most / h->lambda;
+    return status;
 }
 
 /* Chooses as many bins as delta needs, with room for rounding: of u to float, and in slot_of, which
@@ -207,14 +229,15 @@ static submod_status solve(bins *h, submod_prox_info *info, double *error, submo
     }
     make_points(h);
     submodi_extension f = {0};
-    submodi_jaccard_problem p = {.who = h->who,
-                                 .n = h->points,
-                                 .x = h->value,
-                                 .mask = h->mask,
-                                 .multiplicity = h->multiplicity,
-                                 .lambda = h->lambda,
-                                 .form = SUBMODI_U_FLOAT};
-    status = submodi_jaccard_prox(&p, h->pair, &f, info, w);
+    submodi_two_kinds_problem p = {.who = h->who,
+                                   .n = h->points,
+                                   .x = h->value,
+                                   .mask = h->mask,
+                                   .multiplicity = h->multiplicity,
+                                   .measure = h->measure,
+                                   .lambda = h->lambda,
+                                   .form = SUBMODI_U_FLOAT};
+    status = submodi_two_counts_prox(&p, h->pair, &f, info, w);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -249,30 +272,22 @@ static submod_status require_arguments(const bins *h, double delta)
     return submodi_require_positive(h->who, "lambda", h->lambda);
 }
 
-submod_status submod_prox_jaccard_histogram(size_t n, const float *x, const uint8_t *foreground,
-                                            double lambda, double delta, float *u, double *error,
-                                            submod_prox_info *info, submod_work *work)
+static submod_status run(bins *h, double delta, double start, float *u, double *error,
+                         submod_prox_info *info, submod_work *work)
 {
-    double start = submodi_seconds();
-    bins h = {.who = "submod_prox_jaccard_histogram",
-              .n = n,
-              .x = x,
-              .foreground = foreground,
-              .lambda = lambda,
-              .threads = submodi_threads_for(n)};
-    submod_status status = require_arguments(&h, delta);
-    status = status ? status : choose_bins(&h, delta);
+    submod_status status = require_arguments(h, delta);
+    status = status ? status : choose_bins(h, delta);
     if (status != SUBMOD_OK) {
         return status;
     }
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
-    submod_prox_info found = {.method = SUBMOD_PROX_JACCARD};
+    submod_prox_info found = {0};
     double guaranteed = 0;
-    status = solve(&h, &found, &guaranteed, w);
+    status = solve(h, &found, &guaranteed, w);
     if (status == SUBMOD_OK) {
         if (u) {
-            write_pixels(&h, u);
+            write_pixels(h, u);
         }
         found.seconds = submodi_seconds() - start;
         submodi_copy_out(error, &guaranteed, 1, sizeof *error);
@@ -281,4 +296,38 @@ submod_status submod_prox_jaccard_histogram(size_t n, const float *x, const uint
     }
     submodi_scope_close(&scope);
     return status;
+}
+
+submod_status submod_prox_jaccard_histogram(size_t n, const float *x, const uint8_t *foreground,
+                                            double lambda, double delta, float *u, double *error,
+                                            submod_prox_info *info, submod_work *work)
+{
+    double start = submodi_seconds();
+    submod_measure jaccard = submod_measure_jaccard();
+    bins h = {.who = "submod_prox_jaccard_histogram",
+              .n = n,
+              .x = x,
+              .foreground = foreground,
+              .measure = &jaccard,
+              .lambda = lambda,
+              .threads = submodi_threads_for(n)};
+    return run(&h, delta, start, u, error, info, work);
+}
+
+submod_status submod_prox_two_counts_histogram(size_t n, const float *x, const uint8_t *foreground,
+                                               const submod_measure *measure, double lambda,
+                                               double delta, float *u, double *error,
+                                               submod_prox_info *info, submod_work *work)
+{
+    double start = submodi_seconds();
+    submod_measure m;
+    bins h = {.who = "submod_prox_two_counts_histogram",
+              .n = n,
+              .x = x,
+              .foreground = foreground,
+              .measure = &m,
+              .lambda = lambda,
+              .threads = submodi_threads_for(n)};
+    submod_status status = submodi_read_measure(h.who, "measure", measure, &m);
+    return status ? status : run(&h, delta, start, u, error, info, work);
 }
