@@ -75,11 +75,13 @@ typedef struct submod_gpu_result {
     uint64_t bad_score;   /* position of the first score that is refused, or SUBMOD_GPU_NONE */
     uint32_t bins;        /* histogram engine, else 0 */
     int32_t status;       /* SUBMOD_OK, SUBMOD_EINVAL or SUBMOD_ENONFINITE */
-    uint64_t reserved[4]; /* 0 */
+    uint64_t bad_weight;  /* position of the first pixel weight that is refused, or ... */
+    uint64_t bad_count;   /* datasets: of the first count that is refused, or SUBMOD_GPU_NONE */
+    uint64_t reserved[2]; /* 0 */
 } submod_gpu_result;
 
 /* Positions count images, classes and pixels as (b * classes + c) * pixels + i, whatever the
- * strides; labels of multiclass problems as b * pixels + i. */
+ * strides; labels of multiclass problems and pixel weights as b * pixels + i. */
 #define SUBMOD_GPU_NONE UINT64_MAX
 
 /* The status of a result that has been copied to the host, with a message for submod_last_error().

@@ -10,6 +10,7 @@
 /* All kernels, by the last part of their names: submodi_gpu_kernel_<name>. */
 #define SUBMODI_GPU_KERNELS(X) \
     X(begin) \
+    X(weights) \
     X(labels) \
     X(coefficients) \
     X(check) \
@@ -20,6 +21,7 @@
     X(small) \
     X(tile_count) \
     X(tile_scan) \
+    X(tile_before) \
     X(weigh) \
     X(tile_sum) \
     X(gradient) \

@@ -61,6 +61,10 @@ SUBMODI_DEVICE uint32_t submodi_atomic_add(uint32_t *to, uint32_t x)
 {
     return atomicAdd(to, x);
 }
+SUBMODI_DEVICE void submodi_atomic_add64(uint64_t *to, uint64_t x)
+{
+    atomicAdd((unsigned long long *)to, (unsigned long long)x);
+}
 SUBMODI_DEVICE void submodi_atomic_max(uint32_t *to, uint32_t x)
 {
     atomicMax(to, x);
@@ -87,6 +91,7 @@ uint64_t submodi_shuffle_up(uint64_t x, uint32_t distance);
 double submodi_shuffle_down(double x, uint32_t distance);
 uint64_t submodi_shuffle_first(uint64_t x);
 uint32_t submodi_atomic_add(uint32_t *to, uint32_t x);
+void submodi_atomic_add64(uint64_t *to, uint64_t x);
 void submodi_atomic_max(uint32_t *to, uint32_t x);
 void submodi_atomic_min64(uint64_t *to, uint64_t x);
 

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "submod/losses/batch.h"
+#include "submod/measures/gain.h"
 #include <submod/gpu.h>
 
 enum {
@@ -24,16 +25,25 @@ typedef enum submodi_gpu_method {
     SUBMODI_GPU_PROX
 } submodi_gpu_method;
 
+/* Where numbers of the shape of the scores go. */
+typedef struct submodi_gpu_output {
+    float *data; /* NULL: not wanted */
+    int64_t stride[3];
+    float scale;
+    int32_t accumulate;
+} submodi_gpu_output;
+
 typedef struct submodi_gpu_job {
     /* ---- the caller's arrays; strides of batch, class and pixel, in elements ---- */
     const void *scores;
     const void *labels;
-    float *gradient; /* NULL: not wanted */
-    int64_t score_stride[3], label_stride[3], gradient_stride[3];
+    const float *pixel_weights; /* NULL: all 1 */
+    submodi_gpu_output gradient;
+    double *group_loss;    /* NULL: not wanted */
+    uint32_t group_losses; /* so many, also of images without pixels */
+    int64_t score_stride[3], label_stride[3], weight_stride[3];
     submod_score_type score_type;
     submod_label_type label_type;
-    float scale;
-    int32_t accumulate;
 
     /* ---- the batch ---- */
     uint32_t classes, pixels; /* of an image */
@@ -47,6 +57,11 @@ typedef struct submodi_gpu_job {
     int32_t only_present; /* SUBMOD_CLASSES_PRESENT */
     submodi_gpu_method method;
     double lambda; /* of a prox */
+    submodi_form measure;
+    /* What pixels count for is added up in whole numbers of a unit: 1, or, with weights, 2^-bits of
+     * the power of two above the largest weight, which itself counts as 1. */
+    int32_t unit_bits;
+    double unit;
 
     /* ---- how work is cut: block = (group * chunks + chunk) * slices + slice ---- */
     uint32_t slices;          /* classes are cut into so many slices: 1 for the softmax, else C */
@@ -66,25 +81,29 @@ typedef struct submodi_gpu_job {
     /* ---- workspace ---- */
     submod_gpu_result *result;
     double *class_weight;  /* C; 0: left out by list or weight */
-    uint32_t *foreground;  /* P, per segment */
-    uint32_t *valid;       /* pixels that are not ignored, per segment (multilabel) or group */
+    uint64_t *foreground;  /* P, per segment, in units */
+    uint64_t *all;         /* P + N, per segment (multilabel) or group, in units */
+    uint64_t *valid;       /* so many pixels; without weights the same array */
     double *coefficient;   /* per segment; 0: left out */
     double *value;         /* per segment: coefficient times its loss */
     uint32_t *terms;       /* per group: coefficients that are not 0 */
     uint32_t *largest;     /* hinge: bits of the largest margin */
-    uint32_t *count;       /* histogram: 2 K per segment of the wave */
+    uint32_t *heaviest;    /* bits of the largest weight of a pixel that is not ignored */
+    void *count;           /* histogram: 2 K per segment of the wave; see submodi_gpu_add */
     float *table;          /* histogram: 2 K + 1 weights per segment of the wave */
     uint32_t *key;         /* exact: per_group per segment; keys, then weights as floats */
     void *sorting[2];      /* exact: keys being sorted, 32 or 64 bits, and the spare */
     uint32_t *position[2]; /* exact: where they came from */
     int32_t wide;          /* exact: whether keys being sorted have 64 bits */
     int32_t current;       /* exact: which of the two buffers is sorted */
-    uint32_t *tile_count;  /* exact: foreground errors per tile, then those before it */
-    double *tile_value;    /* exact: the loss of each tile */
-    uint32_t *delta;       /* prox: bits of how far u may be off */
-    uint32_t *range;       /* prox: largest and smallest x, per segment */
-    double *tops;          /* prox: 4 (K + 1) per segment of the wave */
-    uint32_t *ends;        /* prox: 4 x 4 K per segment of the wave: pieces of two rounds */
+    uint64_t *before; /* exact, with weights: units up to each rank, per_group + 1 per segment */
+    uint64_t *tile_count; /* exact: foreground of each tile in units, then of those before it */
+    uint64_t *tile_all;   /* exact, with weights: likewise of both labels */
+    double *tile_value;   /* exact: the loss of each tile */
+    uint32_t *delta;      /* prox: bits of how far u may be off */
+    uint32_t *range;      /* prox: largest and smallest x, per segment */
+    double *tops;         /* prox: 4 (K + 1) per segment of the wave */
+    uint32_t *ends;       /* prox: 4 x 4 K per segment of the wave: pieces of two rounds */
 } submodi_gpu_job;
 
 #endif

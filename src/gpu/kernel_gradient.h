@@ -28,7 +28,8 @@ SUBMODI_KERNEL void submodi_gpu_kernel_gradient(const submodi_gpu_job *j)
     float scale = submodi_gpu_scale(j);
     for (uint32_t n = s.begin + submodi_thread(); n < s.end; n += submodi_threads()) {
         submodi_gpu_pixel x = submodi_gpu_pixel_at(j, s.group, n, (float *)submodi_shared());
-        int32_t code = submodi_gpu_label(j, &x, s.first_class);
+        int32_t code = submodi_gpu_code(j, &x, s.first_class);
+        float factor = submodi_gpu_factor(j, &x);
         float mean = 0;
         if (j->activation == SUBMODI_SOFTMAX) {
             submodi_gpu_normalise(j, &x);
@@ -46,7 +47,7 @@ SUBMODI_KERNEL void submodi_gpu_kernel_gradient(const submodi_gpu_job *j)
             } else if (j->activation == SUBMODI_SIGMOID) {
                 g *= submodi_sigmoid_slope(submodi_gpu_score(j, &x, c));
             }
-            submodi_gpu_store(j, &x, c, g);
+            submodi_gpu_store(&j->gradient, &x, c, g * factor);
         }
     }
 }

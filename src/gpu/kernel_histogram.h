@@ -45,7 +45,7 @@ SUBMODI_KERNEL void submodi_gpu_kernel_check(const submodi_gpu_job *j)
         for (uint32_t c = s.first_class; c < s.end_class; c++) {
             good = submodi_gpu_check_score(j, &x, c, submodi_gpu_score(j, &x, c)) && good;
         }
-        int32_t code = submodi_gpu_label(j, &x, s.first_class);
+        int32_t code = submodi_gpu_code(j, &x, s.first_class);
         if (j->activation == SUBMODI_SCORE && good && code < j->label_classes) {
             float v = submodi_gpu_score(j, &x, s.first_class);
             uint32_t bits = submodi_to_bits(submodi_gpu_error(j, v, code == 1));
@@ -61,10 +61,10 @@ SUBMODI_KERNEL void submodi_gpu_kernel_check(const submodi_gpu_job *j)
 
 /* Counts pixel n of the share's group. */
 SUBMODI_DEVICE void submodi_gpu_count_pixel(const submodi_gpu_job *j, const submodi_gpu_share *s,
-                                            uint32_t n, float scale, uint32_t *shared, float *stage)
+                                            uint32_t n, float scale, void *shared, float *stage)
 {
     submodi_gpu_pixel x = submodi_gpu_pixel_at(j, s->group, n, stage);
-    int32_t code = submodi_gpu_label(j, &x, s->first_class);
+    int32_t code = submodi_gpu_code(j, &x, s->first_class);
     if (!submodi_gpu_open(j, &x, s->first_class, s->end_class) || code >= j->label_classes) {
         return; /* what NaN leaves behind has no bin */
     }
@@ -77,9 +77,9 @@ SUBMODI_DEVICE void submodi_gpu_count_pixel(const submodi_gpu_job *j, const subm
             continue;
         }
         if (bin < j->window) {
-            submodi_atomic_add(&shared[(c - s->first_class) * j->window + bin], 1);
+            submodi_gpu_add(j, shared, (c - s->first_class) * j->window + bin, x.units);
         } else {
-            submodi_atomic_add(&j->count[(table + c) * 2 * j->bins + bin], 1);
+            submodi_gpu_add(j, j->count, (table + c) * 2 * j->bins + bin, x.units);
         }
     }
 }
@@ -88,13 +88,11 @@ SUBMODI_DEVICE void submodi_gpu_count_pixel(const submodi_gpu_job *j, const subm
 SUBMODI_KERNEL void submodi_gpu_kernel_count(const submodi_gpu_job *j)
 {
     submodi_gpu_share s = submodi_gpu_share_of_block(j);
-    uint32_t *shared = (uint32_t *)submodi_shared();
+    uint64_t *shared = (uint64_t *)submodi_shared();
     uint32_t counters = (s.end_class - s.first_class) * j->window;
-    float *stage = (float *)submodi_shared() + counters;
+    float *stage = (float *)shared + (j->pixel_weights ? 2 : 1) * counters;
     float scale = submodi_gpu_scale(j);
-    for (uint32_t k = submodi_thread(); k < counters; k += submodi_threads()) {
-        shared[k] = 0;
-    }
+    submodi_gpu_clear(j, shared, counters);
     SUBMODI_BARRIER();
     for (uint32_t n = s.begin + submodi_thread(); n < s.end; n += submodi_threads()) {
         submodi_gpu_count_pixel(j, &s, n, scale, shared, stage);
@@ -103,16 +101,30 @@ SUBMODI_KERNEL void submodi_gpu_kernel_count(const submodi_gpu_job *j)
     uint64_t first = (uint64_t)(s.group - j->first_group) * j->classes + s.first_class;
     for (uint32_t k = submodi_thread(); k < counters; k += submodi_threads()) {
         uint64_t table = first + k / j->window;
-        if (shared[k]) {
-            submodi_atomic_add(&j->count[table * 2 * j->bins + k % j->window], shared[k]);
+        uint64_t units = submodi_gpu_counter(j, shared, k);
+        if (units) {
+            submodi_gpu_add(j, j->count, table * 2 * j->bins + k % j->window, units);
         }
     }
 }
 
-/* Foreground and background errors of bin k, in one number. */
-SUBMODI_DEVICE uint64_t submodi_gpu_pair(const uint32_t *count, uint32_t K, uint32_t k)
+/* Bin k of a table, as far as it was counted. */
+SUBMODI_DEVICE submodi_gpu_pair submodi_gpu_bin_counts(const submodi_gpu_job *j, uint64_t table,
+                                                       uint32_t k)
 {
-    return (uint64_t)count[K + k] << 32 | count[k];
+    uint64_t first = table * 2 * j->bins;
+    submodi_gpu_pair pair;
+    pair.foreground = submodi_gpu_counter(j, j->count, first + j->bins + k);
+    pair.background = submodi_gpu_counter(j, j->count, first + k);
+    return pair;
+}
+
+/* Bins [begin, end) from the largest errors down, for this thread. */
+SUBMODI_DEVICE void submodi_gpu_run_of_bins(uint32_t K, uint32_t *begin, uint32_t *end)
+{
+    uint32_t run = (K + submodi_threads() - 1) / submodi_threads();
+    *begin = submodi_thread() * run < K ? submodi_thread() * run : K;
+    *end = K - *begin < run ? K : *begin + run;
 }
 
 /* A block per segment of the wave: weights of its bins from the largest errors down, as
@@ -121,36 +133,39 @@ SUBMODI_KERNEL void submodi_gpu_kernel_solve(const submodi_gpu_job *j)
 {
     uint32_t K = j->bins;
     uint64_t segment = (uint64_t)j->first_group * j->classes + submodi_block();
-    uint32_t *count = j->count + (uint64_t)submodi_block() * 2 * K;
     float *table = j->table + (uint64_t)submodi_block() * (2 * (uint64_t)K + 1);
-    uint32_t run = (K + submodi_threads() - 1) / submodi_threads();
-    uint32_t begin = submodi_thread() * run < K ? submodi_thread() * run : K;
-    uint32_t end = K - begin < run ? K : begin + run;
-    uint64_t sum = 0;
-    for (uint32_t r = begin; r < end; r++) {
-        sum += submodi_gpu_pair(count, K, K - 1 - r);
+    uint64_t *scratch = (uint64_t *)submodi_shared();
+    submodi_gpu_pair totals = submodi_gpu_totals(j, segment);
+    submodi_gpu_pair before = {0, 0};
+    submodi_gpu_pair counted;
+    uint32_t begin, end;
+    submodi_gpu_run_of_bins(K, &begin, &end);
+    for (uint32_t r = begin; r < end && r < K - 1; r++) { /* bin 0 is before none */
+        submodi_gpu_pair pair = submodi_gpu_bin_counts(j, submodi_block(), K - 1 - r);
+        before.foreground += pair.foreground;
+        before.background += pair.background;
     }
-    uint64_t total;
-    uint64_t before = submodi_block_scan(sum, (uint64_t *)submodi_shared(), &total);
-    uint64_t valid = j->valid[j->multilabel ? segment : segment / j->classes];
-    uint64_t P = j->foreground[segment];
+    before.foreground = submodi_block_scan(before.foreground, scratch, &counted.foreground);
+    before.background = submodi_block_scan(before.background, scratch, &counted.background);
+    double P = (double)totals.foreground * j->unit;
+    double N = (double)totals.background * j->unit;
     double coefficient = j->coefficient[segment];
     double scale = (double)submodi_gpu_scale(j);
-    const submodi_form jaccard = {SUBMOD_MEASURE_JACCARD, 0, 0};
-    double a = (double)(before >> 32);
-    double b = (double)(before & UINT32_MAX);
+    double a = (double)before.foreground * j->unit;
+    double b = (double)before.background * j->unit;
     double value = 0;
     for (uint32_t r = begin; r < end; r++) {
         uint32_t k = K - 1 - r;
-        uint64_t pair = submodi_gpu_pair(count, K, k);
+        submodi_gpu_pair pair = submodi_gpu_bin_counts(j, submodi_block(), k);
         if (k == 0 && j->activation != SUBMODI_SCORE) { /* not counted: what is missing */
-            pair = (P << 32 | (valid - P)) - total;
+            pair.foreground = totals.foreground - counted.foreground;
+            pair.background = totals.background - counted.background;
         }
-        double foreground = (double)(pair >> 32);
-        double background = (double)(pair & UINT32_MAX);
+        double foreground = (double)pair.foreground * j->unit;
+        double background = (double)pair.background * j->unit;
         double of_foreground, of_background;
-        submodi_form_weigh_bin(jaccard, (double)P, (double)(valid - P), a, b, foreground,
-                               background, 0, &of_foreground, &of_background);
+        submodi_form_weigh_bin(j->measure, P, N, a, b, foreground, background, 0, &of_foreground,
+                               &of_background);
         a += foreground;
         b += background;
         value +=

@@ -97,7 +97,7 @@ SUBMODI_KERNEL void submodi_gpu_kernel_prox_count(const submodi_gpu_job *j)
     uint32_t *shared = (uint32_t *)submodi_shared();
     uint64_t segment = (uint64_t)s.group * j->classes + s.first_class;
     uint64_t table = segment - (uint64_t)j->first_group * j->classes;
-    uint32_t *count = j->count + table * 2 * j->bins;
+    uint32_t *count = (uint32_t *)j->count + table * 2 * j->bins;
     submodi_gpu_grid g = submodi_gpu_grid_of(j, segment);
     for (uint32_t k = submodi_thread(); k < j->window; k += submodi_threads()) {
         shared[k] = 0;
@@ -332,9 +332,9 @@ SUBMODI_DEVICE void submodi_gpu_solve_pieces(const submodi_gpu_prox *p, const su
  * and threshold: at worst a single pixel's level), and the rounding of u to float; all rounded up.
  * Inf where u may leave the range of float. */
 SUBMODI_DEVICE float submodi_gpu_prox_delta(const submodi_gpu_job *j, const submodi_gpu_grid *g,
-                                            uint32_t pixels)
+                                            uint64_t pixels)
 {
-    double hidden = (0x1p-46 + 0x1p-51 * j->bins) * pixels;
+    double hidden = (0x1p-46 + 0x1p-51 * j->bins) * (double)pixels;
     double largest = fmax(fabs(g->low), fabs(g->low + g->width * j->bins)) + 1 / j->lambda;
     double rounding = 0x1p-24 * largest + 0x1p-149;
     double delta = (g->width / 2 * (1 + hidden) + rounding) * (1 + 0x1p-20);
@@ -346,9 +346,9 @@ SUBMODI_KERNEL void submodi_gpu_kernel_prox_solve(const submodi_gpu_job *j)
 {
     uint32_t K = j->bins;
     uint64_t segment = (uint64_t)j->first_group * j->classes + submodi_block();
-    uint32_t pixels = j->valid[segment];
+    uint64_t pixels = j->valid[segment];
     submodi_gpu_grid g = submodi_gpu_grid_of(j, segment);
-    const uint32_t *count = j->count + (uint64_t)submodi_block() * 2 * K;
+    const uint32_t *count = (const uint32_t *)j->count + (uint64_t)submodi_block() * 2 * K;
     float *table = j->table + (uint64_t)submodi_block() * (2 * (uint64_t)K + 1);
     double *tops = j->tops + (uint64_t)submodi_block() * 4 * (K + (uint64_t)1);
     submodi_gpu_ends *ends = (submodi_gpu_ends *)j->ends + (uint64_t)submodi_block() * 4 * K;
@@ -358,7 +358,7 @@ SUBMODI_KERNEL void submodi_gpu_kernel_prox_solve(const submodi_gpu_job *j)
         submodi_atomic_max(j->delta, submodi_to_bits(submodi_gpu_prox_delta(j, &g, pixels)));
     }
     if (pixels == 0 || !(g.width > 0) || !submodi_gpu_all_good(j)) {
-        float u = pixels > 0 ? (float)(g.low - 1 / (j->lambda * pixels)) : 0;
+        float u = pixels > 0 ? (float)(g.low - 1 / (j->lambda * (double)pixels)) : 0;
         for (uint32_t k = submodi_thread(); k < 2 * K; k += submodi_threads()) {
             table[k] = u;
         }
@@ -366,7 +366,7 @@ SUBMODI_KERNEL void submodi_gpu_kernel_prox_solve(const submodi_gpu_job *j)
     }
     submodi_gpu_prox p;
     p.K = K;
-    p.P = j->foreground[segment];
+    p.P = (double)j->foreground[segment];
     p.lambda = fmin(j->lambda * (g.width / 2), 0x1p200); /* u does not change long before that */
     p.foreground.pixels = tops;
     p.foreground.sum = tops + (K + 1);
@@ -396,7 +396,7 @@ SUBMODI_KERNEL void submodi_gpu_kernel_prox_write(const submodi_gpu_job *j)
             uint32_t bin = submodi_gpu_prox_bin(j, &g, v, code == 1);
             v = j->table[table * (2 * (uint64_t)j->bins + 1) + bin];
         }
-        submodi_gpu_store(j, &x, s.first_class, v);
+        submodi_gpu_store(&j->gradient, &x, s.first_class, v);
     }
 }
 

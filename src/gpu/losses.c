@@ -2,6 +2,7 @@
 #include "gpu/losses.h"
 
 #include "base/error.h"
+#include "submod/losses/histogram.h"
 
 submod_status submod_gpu_available(int *devices)
 {
@@ -22,14 +23,36 @@ submod_status submod_gpu_result_status(const submod_gpu_result *result)
     if (result->status == SUBMOD_OK) {
         return SUBMOD_OK;
     }
+    bool finite = result->status == SUBMOD_EINVAL;
+    if (result->bad_weight != SUBMOD_GPU_NONE) {
+        return submodi_fail(finite ? SUBMOD_EINVAL : SUBMOD_ENONFINITE,
+                            "%s: the pixel weight at position %llu is %s; weights must be finite "
+                            "and >= 0",
+                            who, (unsigned long long)result->bad_weight,
+                            finite ? "negative" : "nan or inf");
+    }
     if (result->bad_label != SUBMOD_GPU_NONE) {
         return submodi_fail(SUBMOD_EINVAL, "%s: the label at position %llu is out of range", who,
                             (unsigned long long)result->bad_label);
     }
-    bool finite = result->status == SUBMOD_EINVAL;
+    if (result->bad_count != SUBMOD_GPU_NONE) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: the count at position %llu must be in [0, %g]", who,
+                            (unsigned long long)result->bad_count, SUBMODI_LARGEST_COUNT);
+    }
     return submodi_fail(
         finite ? SUBMOD_EINVAL : SUBMOD_ENONFINITE, "%s: the score at position %llu is %s", who,
         (unsigned long long)result->bad_score, finite ? "no probability" : "nan or inf");
+}
+
+static submod_status require_form(const submodi_batch *batch)
+{
+    return batch->measure.type != SUBMOD_MEASURE_CUSTOM
+               ? SUBMOD_OK
+               : submodi_fail(SUBMOD_EUNSUPPORTED,
+                              "%s: a device cannot call the function of a custom measure; take the "
+                              "losses of the CPU, or those of submod.torch, which run a measure of "
+                              "torch operations on any device",
+                              batch->who);
 }
 
 submod_status submodi_gpu_loss_start(submodi_gpu_task *task, const char *who, submodi_kind kind,
@@ -39,8 +62,9 @@ submod_status submodi_gpu_loss_start(submodi_gpu_task *task, const char *who, su
     submod_status status = submodi_batch_start(&task->batch, who, kind, scores, labels, settings);
     bool exact = task->batch.settings.engine == SUBMOD_ENGINE_EXACT;
     task->method = exact ? SUBMODI_GPU_EXACT : SUBMODI_GPU_HISTOGRAM;
+    task->group_losses = task->batch.settings.per_image ? task->batch.scores.batch : 1;
     task->lambda = 0;
-    return status;
+    return status ? status : require_form(&task->batch);
 }
 
 /* ---- the workspace ---- */

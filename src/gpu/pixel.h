@@ -6,7 +6,6 @@
 #include "gpu/device.h"
 #include "gpu/job.h"
 #include "submod/losses/pointwise.h"
-#include "submod/measures/gain.h"
 
 /* Which chunk of pixels and which classes this block looks at. */
 typedef struct submodi_gpu_share {
@@ -34,6 +33,7 @@ SUBMODI_DEVICE submodi_gpu_share submodi_gpu_share_of_block(const submodi_gpu_jo
 typedef struct submodi_gpu_pixel {
     uint64_t image;
     uint32_t i;
+    uint64_t units;       /* what it counts for, once its code has been asked for; 0: nothing */
     float shift, inverse; /* softmax: the shift of its scores, and 1 / sum of exp(score - shift) */
     float *stage;         /* softmax: exp(score - shift) of class c at c * stride, or NULL */
     uint32_t stride;
@@ -45,6 +45,7 @@ SUBMODI_DEVICE submodi_gpu_pixel submodi_gpu_pixel_at(const submodi_gpu_job *j, 
     submodi_gpu_pixel x;
     x.image = (uint64_t)group * (j->per_group / j->pixels) + n / j->pixels;
     x.i = n % j->pixels;
+    x.units = 1;
     x.shift = 0;
     x.inverse = 1;
     x.stage = stage && j->staged ? stage + submodi_thread() : NULL;
@@ -78,6 +79,88 @@ SUBMODI_DEVICE int32_t submodi_gpu_label(const submodi_gpu_job *j, const submodi
 SUBMODI_DEVICE int32_t submodi_gpu_target(const submodi_gpu_job *j, uint32_t c)
 {
     return j->multilabel ? 1 : (int32_t)c;
+}
+
+/* ---- weights of pixels (submod/tensors/pixel_weights.h) ---- */
+
+SUBMODI_DEVICE float submodi_gpu_given_weight(const submodi_gpu_job *j, const submodi_gpu_pixel *x)
+{
+    return j->pixel_weights[submodi_gpu_offset(j->weight_stride, x, 0)];
+}
+
+/* The exponent of the power of two that is at least the largest weight. */
+SUBMODI_DEVICE int submodi_gpu_exponent(const submodi_gpu_job *j)
+{
+    int e = 0;
+    bool is_power = frexpf(submodi_from_bits(*j->heaviest), &e) == 0.5F;
+    return is_power ? e - 1 : e;
+}
+
+/* The weight of a pixel as a whole number of units. */
+SUBMODI_DEVICE uint64_t submodi_gpu_units(const submodi_gpu_job *j, const submodi_gpu_pixel *x)
+{
+    if (!j->pixel_weights) {
+        return 1;
+    }
+    double w = (double)submodi_gpu_given_weight(j, x);
+    return (uint64_t)rint(ldexp(w, j->unit_bits - submodi_gpu_exponent(j)));
+}
+
+/* The label of a pixel, and what it counts for; a pixel that counts for nothing is ignored. */
+SUBMODI_DEVICE int32_t submodi_gpu_code(const submodi_gpu_job *j, submodi_gpu_pixel *x, uint32_t c)
+{
+    int32_t code = submodi_gpu_label(j, x, c);
+    x->units = code < j->label_classes ? submodi_gpu_units(j, x) : 0;
+    return code < j->label_classes && x->units == 0 ? j->label_classes : code;
+}
+
+/* Counters have 32 bits, and 64 where pixels have weights. */
+SUBMODI_DEVICE void submodi_gpu_add(const submodi_gpu_job *j, void *counters, uint64_t at,
+                                    uint64_t units)
+{
+    if (j->pixel_weights) {
+        submodi_atomic_add64((uint64_t *)counters + at, units);
+    } else {
+        submodi_atomic_add((uint32_t *)counters + at, (uint32_t)units);
+    }
+}
+
+SUBMODI_DEVICE uint64_t submodi_gpu_counter(const submodi_gpu_job *j, const void *counters,
+                                            uint64_t at)
+{
+    return j->pixel_weights ? ((const uint64_t *)counters)[at] : ((const uint32_t *)counters)[at];
+}
+
+/* What the weights of bins are multiplied by: that of the pixel. Those of ranks have it inside. */
+SUBMODI_DEVICE float submodi_gpu_factor(const submodi_gpu_job *j, const submodi_gpu_pixel *x)
+{
+    return j->method == SUBMODI_GPU_EXACT ? 1 : (float)((double)x->units * j->unit);
+}
+
+/* So many of them start at 0. */
+SUBMODI_DEVICE void submodi_gpu_clear(const submodi_gpu_job *j, void *counters, uint32_t n)
+{
+    for (uint32_t k = submodi_thread(); k < n; k += submodi_threads()) {
+        if (j->pixel_weights) {
+            ((uint64_t *)counters)[k] = 0;
+        } else {
+            ((uint32_t *)counters)[k] = 0;
+        }
+    }
+}
+
+/* Foreground and background in units. */
+typedef struct submodi_gpu_pair {
+    uint64_t foreground, background;
+} submodi_gpu_pair;
+
+/* Those of a segment. */
+SUBMODI_DEVICE submodi_gpu_pair submodi_gpu_totals(const submodi_gpu_job *j, uint64_t segment)
+{
+    submodi_gpu_pair totals;
+    totals.foreground = j->foreground[segment];
+    totals.background = j->all[j->multilabel ? segment : segment / j->classes] - totals.foreground;
+    return totals;
 }
 
 /* ---- scores ---- */
@@ -186,17 +269,19 @@ SUBMODI_DEVICE float submodi_gpu_error(const submodi_gpu_job *j, float v, bool f
 
 /* ---- the rest ---- */
 
-/* Whether all labels and scores looked at so far were good. */
+/* Whether all data looked at so far were good. */
 SUBMODI_DEVICE bool submodi_gpu_all_good(const submodi_gpu_job *j)
 {
-    return j->result->bad_label == SUBMOD_GPU_NONE && j->result->bad_score == SUBMOD_GPU_NONE;
+    const submod_gpu_result *r = j->result;
+    return r->bad_label == SUBMOD_GPU_NONE && r->bad_score == SUBMOD_GPU_NONE &&
+           r->bad_weight == SUBMOD_GPU_NONE && r->bad_count == SUBMOD_GPU_NONE;
 }
 
-SUBMODI_DEVICE void submodi_gpu_store(const submodi_gpu_job *j, const submodi_gpu_pixel *x,
-                                      uint32_t c, float derivative)
+SUBMODI_DEVICE void submodi_gpu_store(const submodi_gpu_output *to, const submodi_gpu_pixel *x,
+                                      uint32_t c, float value)
 {
-    float *entry = &j->gradient[submodi_gpu_offset(j->gradient_stride, x, c)];
-    *entry = (j->accumulate ? *entry : 0) + j->scale * derivative;
+    float *entry = &to->data[submodi_gpu_offset(to->stride, x, c)];
+    *entry = (to->accumulate ? *entry : 0) + to->scale * value;
 }
 
 #endif

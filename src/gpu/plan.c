@@ -1,6 +1,8 @@
 /* How the work is cut and where things lie in the workspace (see plan.h). */
 #include "gpu/plan.h"
 
+#include <math.h>
+
 #include "base/error.h"
 #include "base/memory.h"
 #include "submod/losses/histogram.h"
@@ -18,8 +20,21 @@ static submodi_gpu_job describe(const submodi_gpu_task *task)
                              .activation = batch->activation,
                              .multilabel = batch->multilabel,
                              .only_present = batch->settings.classes == SUBMOD_CLASSES_PRESENT,
+                             .group_losses = (uint32_t)task->group_losses,
                              .method = task->method,
-                             .lambda = task->lambda};
+                             .lambda = task->lambda,
+                             .measure = submodi_form_of(&batch->measure)};
+}
+
+/* So many bits that the weights of all pixels, 1 at most each, add up to 2^52 units at most. */
+static int unit_bits(const submodi_batch *batch)
+{
+    size_t pixels = batch->scores.batch * batch->scores.pixels;
+    int bits = 52;
+    for (size_t n = 1; n < pixels; n *= 2) {
+        bits--;
+    }
+    return bits;
 }
 
 static void set_strides(int64_t *to, ptrdiff_t batch, ptrdiff_t class, ptrdiff_t pixel)
@@ -29,10 +44,23 @@ static void set_strides(int64_t *to, ptrdiff_t batch, ptrdiff_t class, ptrdiff_t
     to[2] = pixel;
 }
 
+static submodi_gpu_output output(const submod_gradient *g)
+{
+    submodi_gpu_output to = {.data = NULL};
+    if (g) {
+        to.data = g->data;
+        to.scale = (float)g->scale;
+        to.accumulate = g->accumulate != 0;
+        set_strides(to.stride, g->batch_stride, g->class_stride, g->pixel_stride);
+    }
+    return to;
+}
+
 static void view(const submodi_batch *batch, const submod_gradient *g, submodi_gpu_job *j)
 {
     const submod_scores *s = &batch->scores;
     const submod_labels *l = &batch->labels;
+    const submod_pixel_weights *weights = batch->settings.pixel_weights;
     j->scores = s->data;
     j->score_type = s->type;
     set_strides(j->score_stride, s->batch_stride, s->class_stride, s->pixel_stride);
@@ -42,12 +70,12 @@ static void view(const submodi_batch *batch, const submod_gradient *g, submodi_g
     j->label_classes = batch->rule.classes;
     j->has_ignore = batch->rule.has_ignore;
     j->ignore_index = batch->rule.ignore_index;
-    if (g) {
-        j->gradient = g->data;
-        set_strides(j->gradient_stride, g->batch_stride, g->class_stride, g->pixel_stride);
-        j->scale = (float)g->scale;
-        j->accumulate = g->accumulate != 0;
+    if (weights) {
+        j->pixel_weights = weights->data;
+        set_strides(j->weight_stride, weights->batch_stride, 0, weights->pixel_stride);
     }
+    j->group_loss = batch->settings.group_loss;
+    j->gradient = output(g);
 }
 
 /* ---- cutting ---- */
@@ -82,9 +110,10 @@ static void choose_bins(const submodi_batch *batch, submodi_gpu_job *j)
 }
 
 /* Of workspace, see place_all: count and table for both labels, for the prox tops and ends too. */
-static size_t bytes_per_bin(const submodi_gpu_job *j)
+static size_t bytes_per_bin(const submodi_gpu_plan *plan)
 {
-    size_t loss = 2 * (sizeof *j->count + sizeof *j->table);
+    const submodi_gpu_job *j = &plan->job;
+    size_t loss = 2 * (plan->counter + sizeof *j->table);
     return j->method == SUBMODI_GPU_PROX ? loss + 4 * sizeof *j->tops + 16 * sizeof *j->ends : loss;
 }
 
@@ -94,10 +123,10 @@ static void cut_bins(const submodi_batch *batch, submodi_gpu_plan *plan)
     const submodi_gpu_tuning *t = &plan->tuning;
     size_t classes = j->slices == 1 ? j->classes : 1;
     choose_bins(batch, j);
-    size_t window = t->window_bytes / (classes * sizeof(uint32_t));
+    size_t window = t->window_bytes / (classes * plan->counter);
     j->window = (uint32_t)(window < 2 * (size_t)j->bins ? window : 2 * (size_t)j->bins);
-    plan->window = classes * j->window * sizeof(uint32_t);
-    size_t of_group = (size_t)j->classes * j->bins * bytes_per_bin(j);
+    plan->window = classes * j->window * plan->counter;
+    size_t of_group = (size_t)j->classes * j->bins * bytes_per_bin(plan);
     size_t wave = t->table_bytes / of_group;
     plan->wave = (uint32_t)(wave < j->groups ? wave : j->groups);
     plan->wave = plan->wave > 0 ? plan->wave : 1;
@@ -147,9 +176,11 @@ static void place_all(submodi_gpu_plan *plan, layout *l)
 {
     submodi_gpu_job *j = &plan->job;
     size_t S = plan->segments;
+    size_t sums = j->multilabel ? S : j->groups;
     j->value = place(l, S, sizeof *j->value);
     j->foreground = place(l, S, sizeof *j->foreground);
-    j->valid = place(l, j->multilabel ? S : j->groups, sizeof *j->valid);
+    j->all = place(l, sums, sizeof *j->all);
+    j->valid = plan->weighted ? place(l, sums, sizeof *j->valid) : j->all;
     if (j->method == SUBMODI_GPU_PROX) {
         j->range = place(l, S, 2 * sizeof *j->range);
         j->delta = place(l, 1, sizeof *j->delta);
@@ -159,9 +190,10 @@ static void place_all(submodi_gpu_plan *plan, layout *l)
     j->class_weight = place(l, j->classes, sizeof *j->class_weight);
     j->terms = place(l, j->groups, sizeof *j->terms);
     j->largest = place(l, 1, sizeof *j->largest);
+    j->heaviest = place(l, 1, sizeof *j->heaviest);
     if (j->method != SUBMODI_GPU_EXACT) {
         size_t tables = submodi_times(plan->wave, j->classes);
-        j->count = place(l, tables, 2 * (size_t)j->bins * sizeof *j->count);
+        j->count = place(l, tables, 2 * (size_t)j->bins * plan->counter);
         j->table = place(l, tables, (2 * (size_t)j->bins + 1) * sizeof *j->table);
         if (j->method == SUBMODI_GPU_PROX) {
             j->tops = place(l, tables, 4 * ((size_t)j->bins + 1) * sizeof *j->tops);
@@ -175,6 +207,11 @@ static void place_all(submodi_gpu_plan *plan, layout *l)
     for (int i = 0; i < 2; i++) {
         j->sorting[i] = place(l, sorted, j->wide ? sizeof(uint64_t) : sizeof(uint32_t));
         j->position[i] = place(l, sorted, sizeof *j->position[i]);
+    }
+    if (plan->weighted) {
+        size_t ranks = submodi_times(plan->sort_together, j->per_group + (size_t)1);
+        j->before = place(l, ranks, sizeof *j->before);
+        j->tile_all = place(l, tiles, sizeof *j->tile_all);
     }
     j->tile_count = place(l, tiles, sizeof *j->tile_count);
     j->tile_value = place(l, tiles, sizeof *j->tile_value);
@@ -193,7 +230,11 @@ submod_status submodi_gpu_plan_make(const submodi_gpu_task *task, const submodi_
     }
     *plan = (submodi_gpu_plan){.job = describe(task),
                                .tuning = *tuning,
-                               .segments = batch->groups * batch->scores.classes};
+                               .segments = batch->groups * batch->scores.classes,
+                               .weighted = batch->settings.pixel_weights != NULL};
+    plan->counter = plan->weighted ? sizeof(uint64_t) : sizeof(uint32_t);
+    plan->job.unit_bits = plan->weighted ? unit_bits(batch) : 0;
+    plan->job.unit = ldexp(1, -plan->job.unit_bits);
     cut_pixels(plan);
     if (task->method == SUBMODI_GPU_EXACT) {
         cut_sorting(plan);

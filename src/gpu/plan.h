@@ -37,7 +37,8 @@ static inline submodi_gpu_tuning submodi_gpu_tuning_defaults(void)
 typedef struct submodi_gpu_task {
     submodi_batch batch;
     submodi_gpu_method method;
-    double lambda; /* of a prox */
+    size_t group_losses; /* losses of groups, if they are wanted: also of images without pixels */
+    double lambda;       /* of a prox */
 } submodi_gpu_task;
 
 typedef struct submodi_gpu_plan {
@@ -46,6 +47,8 @@ typedef struct submodi_gpu_plan {
     uint32_t pixel_threads; /* of kernels that may stage */
     size_t stage, window;   /* bytes of shared memory */
     size_t segments;        /* groups x classes */
+    bool weighted;          /* pixels have weights */
+    size_t counter;         /* bytes of a counter */
     uint32_t wave;          /* groups whose histograms are in memory at once */
     uint32_t sort_together; /* segments sorted at once; 0: by one block each */
     size_t cleared;         /* bytes from job.value on that start at 0 */

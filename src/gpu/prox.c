@@ -20,6 +20,7 @@ submod_status submodi_gpu_prox_start(submodi_gpu_task *task, const char *who,
     task->batch.settings.bins = bins;
     task->batch.settings.per_image = 1;
     task->method = SUBMODI_GPU_PROX;
+    task->group_losses = 0;
     task->lambda = lambda;
     return status;
 }

@@ -55,11 +55,14 @@ static void count_labels(queue *q, const submodi_gpu_plan *plan)
 {
     submodi_gpu_job job = plan->job;
     uint32_t threads = plan->tuning.threads;
-    size_t room = plan->tuning.window_bytes / sizeof(uint32_t);
+    size_t room = plan->tuning.window_bytes / plan->counter;
     uint32_t wanted = job.multilabel ? 1 : job.classes;
     job.slices = job.multilabel ? job.classes : 1;
     job.label_counters = (uint32_t)(wanted < room ? wanted : room);
-    size_t shared = SUBMODI_BLOCK_SCRATCH + job.label_counters * sizeof(uint32_t);
+    size_t shared = SUBMODI_BLOCK_SCRATCH + job.label_counters * plan->counter;
+    if (plan->weighted && job.per_group > 0 && job.groups > 0) {
+        pass(q, SUBMODI_GPU_KERNEL_weights, plan, 0, job.groups, threads, sizeof(uint32_t), job);
+    }
     if (job.per_group > 0 && job.groups > 0) {
         pass(q, SUBMODI_GPU_KERNEL_labels, plan, 0, job.groups, threads, shared, job);
     }
@@ -87,10 +90,10 @@ static void run_histogram(queue *q, const submodi_gpu_plan *plan, const histogra
         uint32_t groups = j->groups - first < plan->wave ? j->groups - first : plan->wave;
         uint64_t tables = (uint64_t)groups * j->classes;
         job.first_group = first;
-        clear(q, j->count, tables * 2 * j->bins * sizeof *j->count);
+        clear(q, j->count, tables * 2 * j->bins * plan->counter);
         pass(q, h->count, plan, first, groups, threads, plan->window + plan->stage, job);
         launch(q, h->solve, tables, plan->tuning.threads, h->solve_shared, &job);
-        if (j->gradient) {
+        if (j->gradient.data) {
             pass(q, h->write, plan, first, groups, threads, plan->stage, job);
         }
     }
@@ -148,6 +151,9 @@ static void rank_together(queue *q, const submodi_gpu_plan *plan, uint32_t first
     sort(q, plan, &job);
     launch(q, SUBMODI_GPU_KERNEL_tile_count, tiles, threads, SUBMODI_BLOCK_SCRATCH, &job);
     launch(q, SUBMODI_GPU_KERNEL_tile_scan, n, threads, SUBMODI_BLOCK_SCRATCH, &job);
+    if (plan->weighted) {
+        launch(q, SUBMODI_GPU_KERNEL_tile_before, tiles, threads, SUBMODI_BLOCK_SCRATCH, &job);
+    }
     launch(q, SUBMODI_GPU_KERNEL_weigh, tiles, threads, SUBMODI_BLOCK_SCRATCH, &job);
     launch(q, SUBMODI_GPU_KERNEL_tile_sum, n, threads, SUBMODI_BLOCK_SCRATCH, &job);
 }
@@ -158,14 +164,15 @@ static void run_exact(queue *q, const submodi_gpu_plan *plan)
     uint32_t S = (uint32_t)plan->segments;
     pass(q, SUBMODI_GPU_KERNEL_keys, plan, 0, j->groups, plan->pixel_threads, plan->stage, *j);
     if (plan->sort_together == 0) {
+        size_t sums = plan->weighted ? j->per_group + (size_t)1 : 0;
         launch(q, SUBMODI_GPU_KERNEL_small, S, plan->tuning.threads,
-               SUBMODI_BLOCK_SCRATCH + j->padded * sizeof(uint64_t), j);
+               SUBMODI_BLOCK_SCRATCH + (j->padded + sums) * sizeof(uint64_t), j);
     }
     for (uint32_t s = 0; plan->sort_together > 0 && s < S; s += plan->sort_together) {
         uint32_t n = S - s < plan->sort_together ? S - s : plan->sort_together;
         rank_together(q, plan, s, n);
     }
-    if (j->gradient) {
+    if (j->gradient.data) {
         pass(q, SUBMODI_GPU_KERNEL_gradient, plan, 0, j->groups, plan->pixel_threads, plan->stage,
              *j);
     }

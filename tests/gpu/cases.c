@@ -23,11 +23,28 @@ submod_loss_settings settings_for(kind k, const submod_loss_settings *s)
     return own;
 }
 
+void random_weights(submod_rng *rng, size_t n, float *w)
+{
+    enum { WHOLE, EQUAL, SMALL, WIDE, SORTS };
+    uint64_t sort = submod_rng_below(rng, SORTS);
+    int middle = (int)submod_rng_below(rng, 160) - 80;
+    float equal = (float)submod_rng_uniform(rng);
+    for (size_t i = 0; i < n; i++) {
+        double u = submod_rng_uniform(rng);
+        switch (sort) {
+        case WHOLE: w[i] = (float)submod_rng_below(rng, 4); break;
+        case EQUAL: w[i] = equal; break;
+        case SMALL: w[i] = (float)ldexp(u, submod_rng_below(rng, 4) ? -135 : -200); break;
+        default: w[i] = (float)ldexp(u, middle + (int)submod_rng_below(rng, 40)); break;
+        }
+    }
+}
+
 example random_example(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool coarse,
                        bool ignore)
 {
     C = k == HINGE ? 1 : C;
-    example d = {k, B, C, N, malloc((B * C * N + 1) * sizeof(float)), NULL};
+    example d = {k, B, C, N, malloc((B * C * N + 1) * sizeof(float)), NULL, NULL};
     size_t labels = is_multilabel(k) ? B * C * N : B * N;
     d.y = malloc((labels + 1) * sizeof *d.y);
     for (size_t i = 0; i < B * C * N; i++) {
@@ -39,6 +56,10 @@ example random_example(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bo
         d.y[i] = (int64_t)submod_rng_below(rng, is_multilabel(k) ? 2 : C);
         d.y[i] = ignore && submod_rng_below(rng, 4) == 0 ? 9 : d.y[i];
     }
+    if (submod_rng_below(rng, 2)) {
+        d.w = malloc((B * N + 1) * sizeof *d.w);
+        random_weights(rng, B * N, d.w);
+    }
     return d;
 }
 
@@ -46,6 +67,7 @@ void free_example(example *d)
 {
     free(d->x);
     free(d->y);
+    free(d->w);
 }
 
 submod_scores scores_of(const example *d)
@@ -60,11 +82,26 @@ submod_labels labels_of(const example *d)
                : submod_labels_i64(d->y, d->B, d->N);
 }
 
+submod_measure random_measure(submod_rng *rng)
+{
+    static const double alphas[] = {0, 0.5, 1, 3}, betas[] = {1, 1.5, 4};
+    switch (submod_rng_below(rng, 3)) {
+    case 0: return submod_measure_jaccard();
+    case 1: return submod_measure_hamming();
+    default:
+        return submod_measure_tversky(alphas[submod_rng_below(rng, 4)],
+                                      betas[submod_rng_below(rng, 3)]);
+    }
+}
+
 submod_loss_settings random_settings(submod_rng *rng, bool ignore)
 {
     static const int32_t list[] = {0};
     static const double weight[] = {0.5, 0, 3, 1e300, 1, 2, 0.1, 1e-300};
+    static submod_measure measure; /* the settings borrow it */
+    measure = random_measure(rng);
     submod_loss_settings s = submod_loss_defaults();
+    s.measure = &measure;
     s.engine = (submod_engine)submod_rng_below(rng, 2);
     s.delta = ldexp(1, -(int)submod_rng_below(rng, 12));
     s.bins = submod_rng_below(rng, 2) ? 0 : (size_t)2 << submod_rng_below(rng, 11);
@@ -101,14 +138,16 @@ bool same_floats(const float *a, const float *b, size_t n)
     return same == n;
 }
 
-/* What differs between two runs that wrote n numbers each. */
-static const char *difference(const double loss[2], float *const g[2], size_t n,
+/* What differs between two runs that wrote n numbers each, and losses of groups after their own. */
+static const char *difference(double *const loss[2], size_t groups, float *const g[2], size_t n,
                               const submod_loss_info info[2])
 {
     static char words[200];
-    if (!(fabs(loss[0] - loss[1]) <= 1e-13)) {
-        snprintf(words, sizeof words, "losses %.17g and %.17g", loss[0], loss[1]);
-        return words;
+    for (size_t i = 0; i <= groups; i++) {
+        if (!(fabs(loss[0][i] - loss[1][i]) <= 1e-13 * fmax(1, fabs(loss[0][i])))) {
+            snprintf(words, sizeof words, "losses[%zu] %.17g and %.17g", i, loss[0][i], loss[1][i]);
+            return words;
+        }
     }
     for (size_t i = 0; i < n; i++) {
         if (!(g[0][i] == g[1][i])) {
@@ -135,7 +174,10 @@ const char *compare(const example *d, const submod_loss_settings *s, runner run,
     static char words[400];
     size_t n = d->B * d->C * d->N;
     float *g[2];
-    double loss[2] = {7, 7};
+    double *loss[2];
+    submod_loss_settings own = *s;
+    submod_pixel_weights weights = submod_pixel_weights_f32(d->w, d->B, d->N);
+    own.pixel_weights = d->w ? &weights : NULL;
     submod_loss_info info[2];
     memset(info, 0, sizeof info);
     submod_status status[2];
@@ -144,13 +186,19 @@ const char *compare(const example *d, const submod_loss_settings *s, runner run,
         for (size_t k = 0; k <= n; k++) {
             g[i][k] = (float)k;
         }
+        loss[i] = malloc((d->B + 2) * sizeof **loss);
+        for (size_t k = 0; k < d->B + 2; k++) {
+            loss[i][k] = 7;
+        }
     }
     submod_gradient to[2] = {submod_gradient_dense(g[0], d->C, d->N),
                              submod_gradient_dense(g[1], d->C, d->N)};
     to[0].accumulate = to[1].accumulate = d->N % 2 == 0;
-    status[0] = on_cpu(d, &loss[0], &to[0], &info[0], s);
+    own.group_loss = loss[0] + 1;
+    status[0] = on_cpu(d, loss[0], &to[0], &info[0], &own);
     snprintf(words, sizeof words, "%s", status[0] == SUBMOD_OK ? "" : submod_last_error());
-    status[1] = run(d, &loss[1], &to[1], &info[1], s, context);
+    own.group_loss = loss[1] + 1;
+    status[1] = run(d, loss[1], &to[1], &info[1], &own, context);
     const char *found = NULL;
     if (status[0] != status[1] ||
         (status[0] != SUBMOD_OK &&
@@ -160,8 +208,10 @@ const char *compare(const example *d, const submod_loss_settings *s, runner run,
                  submod_last_error(), (int)status[1]);
         found = words;
     }
-    found = found ? found : difference(loss, g, n, info);
-    free(g[0]);
-    free(g[1]);
+    found = found ? found : difference(loss, d->B + 1, g, n, info);
+    for (int i = 0; i < 2; i++) {
+        free(g[i]);
+        free(loss[i]);
+    }
     return found;
 }

@@ -13,12 +13,16 @@ typedef struct example {
     size_t B, C, N;
     float *x;
     int64_t *y;
+    float *w; /* weights of the pixels, or NULL */
 } example;
 
-/* coarse: few different scores, many ties. Every label 9 is to be ignored. */
+/* coarse: few different scores, many ties. Every label 9 is to be ignored. Every other example has
+ * weights; `compare` looks at them. */
 example random_example(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool coarse,
                        bool ignore);
 void free_example(example *d);
+/* Whole ones, equal ones, ones below the normal floats, and of all sizes. */
+void random_weights(submod_rng *rng, size_t n, float *w);
 
 bool is_multilabel(kind k);
 bool from_logits(kind k);
@@ -29,6 +33,9 @@ submod_labels labels_of(const example *d);
 
 /* Engine, groups, classes, weights, all random; bins few enough for the tests to be quick. */
 submod_loss_settings random_settings(submod_rng *rng, bool ignore);
+
+/* One of those that are built in. */
+submod_measure random_measure(submod_rng *rng);
 
 /* By the public functions of loss.h. */
 submod_status on_cpu(const example *d, double *loss, const submod_gradient *g,

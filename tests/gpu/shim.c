@@ -340,6 +340,12 @@ uint32_t submodi_atomic_add(uint32_t *to, uint32_t x)
     return before;
 }
 
+void submodi_atomic_add64(uint64_t *to, uint64_t x)
+{
+    *to += x;
+    maybe_give_way();
+}
+
 void submodi_atomic_max(uint32_t *to, uint32_t x)
 {
     *to = x > *to ? x : *to;

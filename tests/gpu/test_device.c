@@ -105,14 +105,17 @@ static queued make_call(const views *v, const submod_loss_settings *s, double la
     q.device.x = to_device(&v->x);
     q.device.y = to_device(&v->y);
     q.device.g = to_device(&v->g);
+    q.device.w = to_device(&v->w);
     q.device.scores.data = q.device.x.data;
     q.device.labels.data = q.device.y.data;
     q.device.gradient.data = q.device.g.data;
+    q.device.weights.data = (float *)q.device.w.data + (v->weights.data - (float *)v->w.data);
+    submod_loss_settings of_call = settings_of_views(&q.device, s);
     q.result = machine_memory(sizeof *q.result);
     size_t *bytes = &q.place.workspace_bytes;
     ck_assert_ok(lambda > 0
                      ? submod_gpu_prox_workspace(&v->scores, bins, bytes)
-                     : submod_gpu_loss_workspace(of_kind[v->kind], &v->scores, bytes, &q.settings));
+                     : submod_gpu_loss_workspace(of_kind[v->kind], &v->scores, bytes, &of_call));
     q.place.workspace = machine_memory(*bytes);
     return q;
 }
@@ -122,6 +125,7 @@ static void free_call(queued *q)
     machine_free(q->device.x.data);
     machine_free(q->device.y.data);
     machine_free(q->device.g.data);
+    machine_free(q->device.w.data);
     machine_free(q->place.workspace);
     machine_free(q->result);
 }
@@ -130,23 +134,23 @@ static submod_status queue(void *stream, const void *context)
 {
     const queued *q = context;
     const views *v = &q->device;
+    const submod_loss_settings s = settings_of_views(v, &q->settings);
     submod_gpu_place place = q->place;
     place.stream = stream;
     if (q->lambda > 0) {
         return submod_gpu_prox_jaccard(&v->scores, &v->labels, q->lambda, q->bins, &v->gradient,
-                                       q->result, &q->settings, &place);
+                                       q->result, &s, &place);
     }
     switch (v->kind) {
     case HINGE:
-        return submod_gpu_lovasz_hinge(&v->scores, &v->labels, q->result, &v->gradient,
-                                       &q->settings, &place);
+        return submod_gpu_lovasz_hinge(&v->scores, &v->labels, q->result, &v->gradient, &s, &place);
     case SIGMOID:
     case SIGMOID_P:
-        return submod_gpu_lovasz_sigmoid(&v->scores, &v->labels, q->result, &v->gradient,
-                                         &q->settings, &place);
+        return submod_gpu_lovasz_sigmoid(&v->scores, &v->labels, q->result, &v->gradient, &s,
+                                         &place);
     default:
-        return submod_gpu_lovasz_softmax(&v->scores, &v->labels, q->result, &v->gradient,
-                                         &q->settings, &place);
+        return submod_gpu_lovasz_softmax(&v->scores, &v->labels, q->result, &v->gradient, &s,
+                                         &place);
     }
 }
 
@@ -303,6 +307,7 @@ START_TEST(captured_losses)
                 renew_views(&rng, &v, false);
                 machine_copy_in(q.device.x.data, v.x.data, v.x.bytes);
                 machine_copy_in(q.device.y.data, v.y.data, v.y.bytes);
+                machine_copy_in(q.device.w.data, v.w.data, v.w.bytes);
             }
             machine_run(graph);
             check_loss(&q, &v);

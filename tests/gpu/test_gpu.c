@@ -127,12 +127,13 @@ START_TEST(counts_bit_identical)
         ck_assert_ok(submod_dataset_create(4, s.delta, &h));
         ck_assert_ok(submod_dataset_add(h, &scores, &labels, &s, NULL));
         const double *expected = submod_dataset_counts(h, &C, &K);
+        const uint32_t *count = plan.job.count;
         ck_assert_uint_eq(K, plan.job.bins);
         for (size_t k = 0; k < 2 * K * C; k++) {
             if (k % K != 0) { /* bins 0 and K are derived */
-                ck_assert(expected[k] == plan.job.count[k]);
+                ck_assert(expected[k] == count[k]);
             } else {
-                ck_assert_uint_eq(plan.job.count[k], 0);
+                ck_assert_uint_eq(count[k], 0);
             }
         }
         submod_dataset_free(h);
@@ -269,7 +270,7 @@ START_TEST(device_side_errors)
         ck_assert_ok(
             submodi_gpu_loss_start(&task, "test", SUBMODI_LOVASZ_SOFTMAX, &scores, &labels, &s));
         submodi_gpu_tuning t = random_tuning(&rng);
-        submod_gpu_result r = {.reserved = {1, 1, 1, 1}};
+        submod_gpu_result r = {.reserved = {1, 1}};
         set_order(repeat);
         ck_assert_ok(queue_on_shim(&task, &r, &to, &t));
         submod_status expected = bad_label         ? SUBMOD_EINVAL
@@ -277,7 +278,7 @@ START_TEST(device_side_errors)
                                                    : SUBMOD_OK;
         ck_assert_int_eq(r.status, expected);
         ck_assert_int_eq(submod_gpu_result_status(&r), expected);
-        ck_assert_uint_eq(r.reserved[0] | r.reserved[1] | r.reserved[2] | r.reserved[3], 0);
+        ck_assert_uint_eq(r.reserved[0] | r.reserved[1], 0);
         ck_assert_uint_eq(r.bad_label, bad_label ? at : SUBMOD_GPU_NONE);
         ck_assert_uint_eq(r.bad_score, repeat % 3 != 2 ? score : SUBMOD_GPU_NONE);
         ck_assert(isnan(r.loss) == (expected != SUBMOD_OK));
@@ -301,6 +302,7 @@ START_TEST(layouts_and_types)
         double loss;
         set_order(repeat);
         ck_assert_ok(views_on_cpu(&v, &loss, &s));
+        s = settings_of_views(&w, &s);
         ck_assert_ok(start_task(&task, w.kind, &w.scores, &w.labels, &s));
         ck_assert_ok(queue_on_shim(&task, &r, &w.gradient, &t));
         ck_assert_ok(submod_gpu_result_status(&r));
@@ -498,7 +500,7 @@ START_TEST(extreme_margins)
     submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
     submod_loss_settings s = submod_loss_defaults();
     s.engine = SUBMOD_ENGINE_HISTOGRAM;
-    example d = {HINGE, 1, 1, 4, x, y};
+    example d = {HINGE, 1, 1, 4, x, y, NULL};
     for (size_t bins = 0; bins <= 4; bins += 2) {
         s.bins = bins;
         ck_assert_same(&d, &s, &t);

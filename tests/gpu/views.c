@@ -47,6 +47,9 @@ static void stretch(views *v)
     v->labels.class_stride = is_multilabel(v->kind) ? 2 : 0;
     v->labels.pixel_stride = 2 * label_classes;
     v->labels.batch_stride = 2 * label_classes * N;
+    v->weights.pixel_stride = 3;
+    v->weights.batch_stride = -3 * N; /* the last image first */
+    v->weights.data += 3 * N * ((int64_t)v->scores.batch - 1);
     v->gradient.scale = -0.25;
     v->gradient.accumulate = 1;
 }
@@ -66,6 +69,9 @@ views random_views(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool i
     v.x = make_array(entries, sizeof(float));
     v.y = make_array(labels, sizeof(int64_t));
     v.g = make_array(entries, sizeof(float));
+    v.w = make_array(3 * B * N, sizeof(float));
+    v.weighted = submod_rng_below(rng, 2);
+    v.weights = submod_pixel_weights_f32(v.w.data, B, N);
     v.scores.data = v.x.data;
     v.labels.data = v.y.data;
     v.gradient = submod_gradient_dense(v.g.data, C, N);
@@ -88,6 +94,7 @@ void renew_views(submod_rng *rng, const views *v, bool ignore)
     for (size_t i = 0; i < v->y.bytes / sizeof(int64_t); i++) {
         put_label(rng, v, i, ignore);
     }
+    random_weights(rng, v->w.bytes / sizeof(float), v->w.data);
 }
 
 static array copy_array(const array *a)
@@ -103,6 +110,8 @@ views copy_views(const views *v)
     copy.x = copy_array(&v->x);
     copy.y = copy_array(&v->y);
     copy.g = copy_array(&v->g);
+    copy.w = copy_array(&v->w);
+    copy.weights.data = (float *)copy.w.data + (v->weights.data - (float *)v->w.data);
     copy.scores.data = copy.x.data;
     copy.labels.data = copy.y.data;
     copy.gradient.data = copy.g.data;
@@ -114,6 +123,14 @@ void free_views(views *v)
     free(v->x.data);
     free(v->y.data);
     free(v->g.data);
+    free(v->w.data);
+}
+
+submod_loss_settings settings_of_views(const views *v, const submod_loss_settings *s)
+{
+    submod_loss_settings own = settings_for(v->kind, s);
+    own.pixel_weights = v->weighted ? &v->weights : NULL;
+    return own;
 }
 
 submod_status views_on_cpu(const views *v, double *loss, const submod_loss_settings *s)
@@ -121,7 +138,7 @@ submod_status views_on_cpu(const views *v, double *loss, const submod_loss_setti
     const submod_scores *x = &v->scores;
     const submod_labels *y = &v->labels;
     const submod_gradient *g = &v->gradient;
-    submod_loss_settings own = settings_for(v->kind, s);
+    submod_loss_settings own = settings_of_views(v, s);
     switch (v->kind) {
     case HINGE: return submod_lovasz_hinge(x, y, loss, g, &own, NULL, NULL);
     case SIGMOID:

@@ -15,7 +15,9 @@ typedef struct views {
     submod_scores scores;
     submod_labels labels;
     submod_gradient gradient;
-    array x, y, g; /* what they look at */
+    submod_pixel_weights weights;
+    bool weighted;
+    array x, y, g, w; /* what they look at */
 } views;
 
 /* Random types, strides, scale; every label 9 is to be ignored. Scores fit their type. */
@@ -25,6 +27,9 @@ void renew_views(submod_rng *rng, const views *v, bool ignore);
 /* The same views of copies. */
 views copy_views(const views *v);
 void free_views(views *v);
+
+/* These settings with the weights of the views, which they borrow. */
+submod_loss_settings settings_of_views(const views *v, const submod_loss_settings *s);
 
 /* By the public functions of loss.h. */
 submod_status views_on_cpu(const views *v, double *loss, const submod_loss_settings *s);

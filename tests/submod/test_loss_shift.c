@@ -158,12 +158,13 @@ static double mean_over_classes(const images *d, const softmax *m, loss_kind k, 
                                 size_t last, double *g)
 {
     ranked *r = malloc(((last - first) * d->N + 1) * sizeof *r);
+    const costs jaccard = {jaccard_cost, NULL};
     double sum = 0, terms = 0, P;
     for (size_t c = 0; c < d->C; c++) {
         size_t n = errors_of(d, m->p, k, c, first, last, r, &P);
         if (P > 0) {
             terms++;
-            sum += k == EXACT || k == COUNTED ? rank_errors(r, n, P, 1, g)
+            sum += k == EXACT || k == COUNTED ? rank_errors(r, n, &jaccard, P, (double)n - P, 1, g)
                                               : overlap(r, n, P, m->p, k == DICE, g);
         }
     }
