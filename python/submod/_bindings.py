@@ -201,6 +201,7 @@ class ProxMethod(IntEnum):
     GREEDY_PATH = 9
     SUM = 10
     CHAINS = 11
+    TWO_COUNTS = 12
 
 
 class SfmMethod(IntEnum):
@@ -482,7 +483,9 @@ class GpuResult(Structure):
         ("bad_score", c_uint64),
         ("bins", c_uint32),
         ("status", c_int32),
-        ("reserved", c_uint64 * 4),
+        ("bad_weight", c_uint64),
+        ("bad_count", c_uint64),
+        ("reserved", c_uint64 * 2),
     ]
 
 
@@ -1589,6 +1592,36 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "n": c_size_t,
             "x": c_void_p,
             "foreground": c_void_p,
+            "lam": c_double,
+            "delta": c_double,
+            "u": c_void_p,
+            "error": c_void_p,
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_two_counts_points": (
+        c_int,
+        {
+            "count": c_size_t,
+            "value": c_void_p,
+            "foreground": c_void_p,
+            "multiplicity": c_void_p,
+            "measure": POINTER(Measure),
+            "lam": c_double,
+            "u": c_void_p,
+            "s": c_void_p,
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_two_counts_histogram": (
+        c_int,
+        {
+            "n": c_size_t,
+            "x": c_void_p,
+            "foreground": c_void_p,
+            "measure": POINTER(Measure),
             "lam": c_double,
             "delta": c_double,
             "u": c_void_p,
