@@ -93,6 +93,11 @@ def _taken(options_and_need: tuple[Any, ...]) -> tuple[LossOptions, bool]:
     return _options(*options), need_gradient
 
 
+def _scale(scores: Tensor, options: LossOptions) -> float:
+    """Of loss and gradient, which the library has of the mean over the groups."""
+    return 1.0 if options.reduction == "mean" else max(options.groups(scores.shape[0]), 1)
+
+
 @_operator("loss", f"str name, {OPTIONS}, bool need_gradient")
 def loss(
     scores: Tensor, labels: Tensor, pixel_weights: Tensor | None, name: str, *options_and_need: Any
@@ -101,8 +106,7 @@ def loss(
     if _anywhere.FORCED and name in _anywhere.LOSSES:
         return _anywhere.lovasz(name, scores, labels, pixel_weights, *_taken(options_and_need))
     options, need_gradient = _taken(options_and_need)
-    losses = np.zeros(options.groups(scores.shape[0]))
-    scale = 1.0 if options.reduction == "mean" else max(losses.size, 1)
+    losses, scale = np.zeros(options.groups(scores.shape[0])), _scale(scores, options)
     inputs = (KINDS[name], scores, labels, pixel_weights, options)
     c = loss_call(*inputs, need_gradient, scale, losses)
     found = ctypes.c_double()
@@ -143,12 +147,35 @@ def prox_lovasz_hinge(
     """The Lovász hinge, and lam (scores - prox(scores)) / groups in place of its gradient."""
     options, need_gradient = _taken(options_and_need)
     found, _ = loss(scores, labels, None, "lovasz_hinge", *options_and_need[:-1], False)
-    groups = options.groups(scores.shape[0])
-    scale = 1.0 if options.reduction == "mean" else max(groups, 1)
-    c = loss_call("binary", scores, labels, None, options, need_gradient, scale)
+    c = loss_call("binary", scores, labels, None, options, need_gradient, _scale(scores, options))
     if need_gradient:
         call_loss("prox_lovasz_hinge", **c.arguments, lam=lam, work=workspace())
     return found, c.gradient
+
+
+@prox_lovasz_hinge.register_kernel(None)
+def prox_lovasz_hinge_anywhere(
+    scores: Tensor, labels: Tensor, pixel_weights: None, lam: float, *options_and_need: Any
+) -> Any:
+    """By way of CPU memory: there is no sequence of tensor operations for a prox."""
+    batch = (scores.cpu(), labels.cpu(), None)
+    found, slope = prox_lovasz_hinge(*batch, lam, *options_and_need)
+    gradient = new_gradient(scores, options_and_need[-1])
+    return found.to(scores.device), gradient.copy_(slope)
+
+
+@prox_lovasz_hinge.register_kernel("cuda")
+def prox_lovasz_hinge_on_cuda(
+    scores: Tensor, labels: Tensor, pixel_weights: None, lam: float, *options_and_need: Any
+) -> Any:
+    options, need_gradient = _taken(options_and_need)
+    if not _cuda.can_prox(options):
+        return prox_lovasz_hinge_anywhere(scores, labels, None, lam, *options_and_need)
+    found, _ = _cuda.lovasz("lovasz_hinge", scores, labels, None, options, False)
+    gradient = new_gradient(scores, need_gradient)
+    if need_gradient:
+        _cuda.prox_gradient(scores, labels, lam, options, gradient, _scale(scores, options))
+    return found, gradient
 
 
 @prox_lovasz_hinge.register_fake
@@ -181,6 +208,15 @@ def dataset_counts_anywhere(
     scores: Tensor, labels: Tensor, pixel_weights: Tensor | None, bins: int, *options: Any
 ) -> Tensor:
     return _anywhere.dataset_counts(scores, labels, pixel_weights, bins, _options(*options))
+
+
+@dataset_counts.register_kernel("cuda")
+def dataset_counts_on_cuda(
+    scores: Tensor, labels: Tensor, pixel_weights: Tensor | None, bins: int, *options: Any
+) -> Any:
+    chosen = _options(*options)
+    where: Any = _cuda if _cuda.can_do(chosen) else _anywhere
+    return where.dataset_counts(scores, labels, pixel_weights, bins, chosen)
 
 
 @dataset_counts.register_fake
@@ -228,6 +264,21 @@ def dataset_loss_anywhere(
 ) -> Any:
     batch = (scores, labels, pixel_weights)
     return _anywhere.dataset_loss(*batch, counts, scale, *_taken(options_and_need))
+
+
+@dataset_loss.register_kernel("cuda")
+def dataset_loss_on_cuda(
+    scores: Tensor,
+    labels: Tensor,
+    pixel_weights: Tensor | None,
+    counts: Tensor,
+    scale: Tensor,
+    *options_and_need: Any,
+) -> Any:
+    options, need_gradient = _taken(options_and_need)
+    where = _cuda if _cuda.can_do(options) else _anywhere
+    batch = (scores, labels, pixel_weights)
+    return where.dataset_loss(*batch, counts, scale, options, need_gradient)
 
 
 @dataset_loss.register_fake

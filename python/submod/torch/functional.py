@@ -173,17 +173,19 @@ def prox_lovasz_hinge(
     """The Lovász hinge loss whose backward pass sends lam (logits - prox(logits)) in place of the
     gradient, prox(x) = argmin over z of loss(z) + lam/2 |z - x|^2: the paper's modified
     backpropagation. Where the loss is linear around the logits that is the gradient itself; the
-    smaller lam > 0, the further it looks. It is computed in CPU memory: CUDA tensors are copied
-    there, and the result back. The rest as in lovasz_hinge."""
+    smaller lam > 0, the further it looks. On CUDA, if submod.gpu_available(), the prox is that of
+    margins moved to the middles of 2^16 bins between the smallest and the largest of an image;
+    tensors of other devices, and all with another measure than Jaccard, are copied to CPU memory,
+    and the result back. Pixels have no weights here. The rest as in lovasz_hinge."""
     lam = checked_lam(lam)
     options = loss_options(
         per_image=per_image, ignore_index=ignore_index, measure=measure, reduction=reduction
     )
     require_pair(logits, labels)
-    scores, labels = canonical("binary", logits.cpu(), labels.cpu(), options.per_image)
+    scores, labels = canonical("binary", logits, labels, options.per_image)
     flat, held = flattened(options)
     inputs = (scores, labels, None, lam, *flat)
-    return _autograd.apply(_ops.prox_lovasz_hinge, *inputs, keep=held).to(logits.device)
+    return _autograd.apply(_ops.prox_lovasz_hinge, *inputs, keep=held)
 
 
 # ---- what the Lovász losses are compared and mixed with ----
