@@ -44,7 +44,7 @@
 #ifndef SUBMOD_GPU_H
 #define SUBMOD_GPU_H
 
-#include <submod/loss.h>
+#include <submod/dataset.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -180,6 +180,61 @@ SUBMOD_API submod_status submod_gpu_prox_workspace(const submod_scores *x, size_
 SUBMOD_API submod_status submod_gpu_prox_jaccard_host(
     const submod_scores *x, const submod_labels *labels, double lambda, size_t bins,
     const submod_gradient *u, double *delta, const submod_loss_settings *settings, int device);
+
+/* The Lovász hinge as a layer (submod_prox_lovasz_hinge in prox.h, which is exact), with the prox
+ * of each group, an image or the batch, up to half a bin. scores: classes = 1; labels: 0 or 1. prox
+ * and gradient, in device memory, may be NULL.
+ *
+ * The margins above 0 of a group are counted in so many bins between the smallest and the largest
+ * of them. The prox is within result->delta of that of the scores in every entry. The gradient,
+ * lambda (x - prox(x)) / groups, is that of margins moved to the middles of their bins, and so by
+ * result->delta at most: it has the right size also where its entries are smaller than delta.
+ * Scores that are right by more than the margin, and ignored ones, stay and have gradient 0.
+ *
+ * bins, result and errors as for submod_gpu_prox_jaccard; submod_gpu_prox_workspace has the size of
+ * the workspace for either kind of groups. Of the settings per_image, has_ignore and ignore_index
+ * count; NULL: per image, nothing ignored. Also SUBMOD_EUNSUPPORTED: pixel_weights. Inf where an
+ * output is too large for a float. */
+SUBMOD_API submod_status submod_gpu_prox_lovasz_hinge(
+    const submod_scores *scores, const submod_labels *labels, double lambda, size_t bins,
+    const submod_gradient *prox, const submod_gradient *gradient, submod_gpu_result *result,
+    const submod_loss_settings *settings, const submod_gpu_place *place);
+
+/* ---- datasets ---- */
+
+/* Losses of a whole dataset (dataset.h), its counts in device memory: classes x 2 x bins doubles
+ * (background, then foreground; errors ascending), which the caller adds up, lets decay,
+ * all-reduces and keeps.
+ *
+ *     each step:  submod_gpu_dataset_counts(scores, labels, bins, of_batch, result, settings,
+ * place); counts = 0.99 counts + of_batch                       by a kernel of the caller's
+ *                 submod_gpu_dataset_loss(scores, labels, bins, counts, result, gradient, ...);
+ *
+ * Settings, special cases, refused data and memory as for the losses; bins: a power of two from 2
+ * to 2^20. Numbers are those of the CPU's dataset, also weights of pixels: whole counts give the
+ * same bits, others are added up in another, fixed order. */
+
+/* The counts of a batch, overwritten; untouched when data are refused. result->loss is 0. */
+SUBMOD_API submod_status submod_gpu_dataset_counts(const submod_scores *scores,
+                                                   const submod_labels *labels, size_t bins,
+                                                   double *counts, submod_gpu_result *result,
+                                                   const submod_loss_settings *settings,
+                                                   const submod_gpu_place *place);
+/* The loss of all counts, and its gradient (may be NULL) by the scores of this batch. Counts that
+ * are negative, not finite or above 1e140 are refused as data are: result->bad_count. Weights
+ * exceed 1 where counts have decayed below 1; the gradient is Inf where that, times its scale, is
+ * too large for a float. SUBMOD_EUNSUPPORTED: also a custom measure. */
+SUBMOD_API submod_status submod_gpu_dataset_loss(const submod_scores *scores,
+                                                 const submod_labels *labels, size_t bins,
+                                                 const double *counts, submod_gpu_result *result,
+                                                 const submod_gradient *gradient,
+                                                 const submod_loss_settings *settings,
+                                                 const submod_gpu_place *place);
+/* Bytes of workspace for either call, with these settings. Needs no device. Errors as for
+ * submod_gpu_loss_workspace. */
+SUBMOD_API submod_status submod_gpu_dataset_workspace(const submod_scores *scores, size_t bins,
+                                                      size_t *bytes,
+                                                      const submod_loss_settings *settings);
 
 #ifdef __cplusplus
 }

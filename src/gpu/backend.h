@@ -25,6 +25,9 @@
     X(weigh) \
     X(tile_sum) \
     X(gradient) \
+    X(dataset_counts) \
+    X(dataset_classes) \
+    X(dataset_solve) \
     X(prox_range) \
     X(prox_count) \
     X(prox_solve) \

@@ -46,6 +46,22 @@ SUBMODI_DEVICE uint64_t submodi_block_scan(uint64_t x, uint64_t *scratch, uint64
     return scratch[warp] + sum - x;
 }
 
+/* The sum of x over the threads before this one, added up in their order; *total that over all.
+ * shared: a number per thread. */
+SUBMODI_DEVICE double submodi_block_scan_doubles(double x, double *shared, double *total)
+{
+    shared[submodi_thread()] = x;
+    SUBMODI_BARRIER();
+    double before = 0;
+    *total = 0;
+    for (uint32_t t = 0; t < submodi_threads(); t++) {
+        before = t == submodi_thread() ? *total : before;
+        *total += shared[t];
+    }
+    SUBMODI_BARRIER(); /* shared is free again */
+    return before;
+}
+
 /* The sum of x over all threads, for thread 0; the others get something else. */
 SUBMODI_DEVICE double submodi_block_sum(double x, double *scratch)
 {

@@ -7,6 +7,7 @@ extern "C" {
 #include "base/error.h"
 #include "gpu/backend.h"
 }
+#include "gpu/kernel_dataset.h"
 #include "gpu/kernel_exact.h"
 #include "gpu/kernel_gradient.h"
 #include "gpu/kernel_labels.h"

@@ -22,7 +22,10 @@ enum {
 typedef enum submodi_gpu_method {
     SUBMODI_GPU_EXACT,
     SUBMODI_GPU_HISTOGRAM,
-    SUBMODI_GPU_PROX
+    SUBMODI_GPU_PROX,
+    SUBMODI_GPU_PROX_HINGE,
+    SUBMODI_GPU_DATASET_COUNTS,
+    SUBMODI_GPU_DATASET_LOSS
 } submodi_gpu_method;
 
 /* Where numbers of the shape of the scores go. */
@@ -39,8 +42,11 @@ typedef struct submodi_gpu_job {
     const void *labels;
     const float *pixel_weights; /* NULL: all 1 */
     submodi_gpu_output gradient;
-    double *group_loss;    /* NULL: not wanted */
-    uint32_t group_losses; /* so many, also of images without pixels */
+    submodi_gpu_output prox; /* of the hinge */
+    const double *dataset;   /* its counts: classes x 2 x bins */
+    double *counts;          /* likewise, where those of the batch go */
+    double *group_loss;      /* NULL: not wanted */
+    uint32_t group_losses;   /* so many, also of images without pixels */
     int64_t score_stride[3], label_stride[3], weight_stride[3];
     submod_score_type score_type;
     submod_label_type label_type;

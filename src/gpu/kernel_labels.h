@@ -155,6 +155,8 @@ SUBMODI_DEVICE double submodi_gpu_delta(const submodi_gpu_job *j, uint32_t bins)
     switch (j->method) {
     case SUBMODI_GPU_EXACT: return 0;
     case SUBMODI_GPU_HISTOGRAM:
+    case SUBMODI_GPU_DATASET_COUNTS:
+    case SUBMODI_GPU_DATASET_LOSS:
         return 0.5 / (double)submodi_scale_for(bins, submodi_from_bits(*j->largest));
     default: return (double)submodi_from_bits(*j->delta);
     }

@@ -15,6 +15,10 @@
  * a warp per piece, all pieces of a round at once. For given j the best i is known,
  * Y > alpha + 1 / (lambda (P + b)), so the lanes of the warp try all j. Sums of Y are whole
  * numbers, exact in doubles.
+ *
+ * The hinge (docs/mathematics.md, section 6): x are its margins, as far as they are above 0, as the
+ * others do not move; F is what it is, of sets of those. The prox is max(u, 0), and its gradient
+ * lambda (x - max(u, 0)): taken at the middles of bins, since half a bin would be too much for it.
  */
 #ifndef SUBMODI_GPU_KERNEL_PROX_H
 #define SUBMODI_GPU_KERNEL_PROX_H
@@ -36,6 +40,20 @@ SUBMODI_DEVICE float submodi_gpu_unordered(uint32_t key)
     return submodi_from_bits(key >> 31 ? key & UINT32_C(0x7fffffff) : ~key);
 }
 
+/* The number that moves: x, or a margin. */
+SUBMODI_DEVICE float submodi_gpu_prox_value(const submodi_gpu_job *j, const submodi_gpu_pixel *x,
+                                            uint32_t c, int32_t code)
+{
+    float v = submodi_gpu_score(j, x, c);
+    return j->method == SUBMODI_GPU_PROX_HINGE ? submodi_gpu_error(j, v, code == 1) : v;
+}
+
+/* Whether it does. */
+SUBMODI_DEVICE bool submodi_gpu_prox_moves(const submodi_gpu_job *j, int32_t code, float value)
+{
+    return code < j->label_classes && (j->method != SUBMODI_GPU_PROX_HINGE || value > 0);
+}
+
 /* range[0] = largest, range[1] = complement of the smallest, as ordered integers; both start at 0.
  */
 SUBMODI_KERNEL void submodi_gpu_kernel_prox_range(const submodi_gpu_job *j)
@@ -50,9 +68,11 @@ SUBMODI_KERNEL void submodi_gpu_kernel_prox_range(const submodi_gpu_job *j)
     uint32_t low = 0;
     for (uint32_t n = s.begin + submodi_thread(); n < s.end; n += submodi_threads()) {
         submodi_gpu_pixel x = submodi_gpu_pixel_at(j, s.group, n, NULL);
-        float v = submodi_gpu_score(j, &x, s.first_class);
-        bool good = submodi_gpu_check_score(j, &x, s.first_class, v);
-        if (good && submodi_gpu_label(j, &x, s.first_class) < j->label_classes) {
+        int32_t code = submodi_gpu_label(j, &x, s.first_class);
+        float v = submodi_gpu_prox_value(j, &x, s.first_class, code);
+        float score = submodi_gpu_score(j, &x, s.first_class);
+        bool good = submodi_gpu_check_score(j, &x, s.first_class, score);
+        if (good && submodi_gpu_prox_moves(j, code, v)) {
             uint32_t key = submodi_gpu_ordered(v);
             high = key > high ? key : high;
             low = ~key > low ? ~key : low;
@@ -106,8 +126,8 @@ SUBMODI_KERNEL void submodi_gpu_kernel_prox_count(const submodi_gpu_job *j)
     for (uint32_t n = s.begin + submodi_thread(); n < s.end; n += submodi_threads()) {
         submodi_gpu_pixel x = submodi_gpu_pixel_at(j, s.group, n, NULL);
         int32_t code = submodi_gpu_label(j, &x, s.first_class);
-        float v = submodi_gpu_score(j, &x, s.first_class);
-        if (code < j->label_classes && !submodi_is_special(v)) {
+        float v = submodi_gpu_prox_value(j, &x, s.first_class, code);
+        if (submodi_gpu_prox_moves(j, code, v) && !submodi_is_special(v)) {
             uint32_t bin = submodi_gpu_prox_bin(j, &g, v, code == 1);
             submodi_atomic_add(bin < j->window ? &shared[bin] : &count[bin], 1);
         }
@@ -129,7 +149,9 @@ typedef struct submodi_gpu_tops {
 
 typedef struct submodi_gpu_prox {
     uint32_t K;
-    double P, lambda; /* lambda in units of half a bin */
+    bool hinge;
+    double P, lambda;    /* lambda in units of half a bin */
+    double given_lambda; /* as it is */
     submodi_gpu_tops foreground, background;
 } submodi_gpu_prox;
 
@@ -262,16 +284,36 @@ SUBMODI_DEVICE submodi_gpu_set submodi_gpu_split(const submodi_gpu_prox *p,
     return found == UINT64_MAX ? s->from : submodi_gpu_best_with(p, s, (uint32_t)found);
 }
 
+/* For the hinge the table has how far a margin x falls, by s / lambda and to 0 at most, times
+ * lambda if that is above 1: so a float holds both the way and s. */
+SUBMODI_DEVICE float submodi_gpu_fall(double lambda, double x, double s)
+{
+    double fall = lambda > 1 ? fmin(s, lambda * x) : fmin(s / lambda, x);
+    return (float)fmax(fall, 0);
+}
+
+/* What the table has for rank r of a piece whose pixels are at one level. */
+SUBMODI_DEVICE float submodi_gpu_entry(const submodi_gpu_prox *p, const submodi_gpu_grid *g,
+                                       const submodi_gpu_piece *s, uint32_t r)
+{
+    if (!p->hinge) {
+        return (float)(g->low + g->width / 2 * (s->ref + s->level));
+    }
+    double Y = 2 * (double)(p->K - r) - 1;
+    return submodi_gpu_fall(p->given_lambda, g->low + g->width / 2 * Y,
+                            p->lambda * (Y - s->ref - s->level));
+}
+
 /* A piece that cannot be split is at one level: the lanes write it to the table. */
-SUBMODI_DEVICE void submodi_gpu_write_piece(uint32_t K, const submodi_gpu_grid *g,
+SUBMODI_DEVICE void submodi_gpu_write_piece(const submodi_gpu_prox *p, const submodi_gpu_grid *g,
                                             const submodi_gpu_piece *s, float *table)
 {
-    float u = (float)(g->low + g->width / 2 * (s->ref + s->level));
+    uint32_t K = p->K;
     for (uint32_t r = s->from.i + submodi_lane(); r < s->to.i; r += SUBMODI_WARP) {
-        table[K + K - 1 - r] = u;
+        table[K + K - 1 - r] = submodi_gpu_entry(p, g, s, r);
     }
     for (uint32_t r = s->from.j + submodi_lane(); r < s->to.j; r += SUBMODI_WARP) {
-        table[K - 1 - r] = u;
+        table[K - 1 - r] = submodi_gpu_entry(p, g, s, r);
     }
 }
 
@@ -291,7 +333,7 @@ SUBMODI_DEVICE void submodi_gpu_split_all(const submodi_gpu_prox *p, const submo
         submodi_gpu_piece s = submodi_gpu_piece_of(p, r->now[k].from, r->now[k].to);
         submodi_gpu_set t = submodi_gpu_split(p, &s);
         if (t.i == s.from.i && t.j == s.from.j) {
-            submodi_gpu_write_piece(p->K, g, &s, table);
+            submodi_gpu_write_piece(p, g, &s, table);
         } else if (submodi_lane() == 0) {
             uint32_t at = submodi_atomic_add(r->next_count, 2);
             r->next[at].from = s.from;
@@ -335,18 +377,32 @@ SUBMODI_DEVICE float submodi_gpu_prox_delta(const submodi_gpu_job *j, const subm
                                             uint64_t pixels)
 {
     double hidden = (0x1p-46 + 0x1p-51 * j->bins) * (double)pixels;
-    double largest = fmax(fabs(g->low), fabs(g->low + g->width * j->bins)) + 1 / j->lambda;
-    double rounding = 0x1p-24 * largest + 0x1p-149;
+    double largest = fmax(fabs(g->low), fabs(g->low + g->width * j->bins));
+    /* A margin falls, to 0 at most, and is rounded on its way from a score and back. */
+    bool hinge = j->method == SUBMODI_GPU_PROX_HINGE;
+    largest += hinge ? 1 : 1 / j->lambda;
+    double rounding = (hinge ? 0x1p-22 : 0x1p-24) * largest + 0x1p-149;
     double delta = (g->width / 2 * (1 + hidden) + rounding) * (1 + 0x1p-20);
     return largest < 0x1.fffffep127 ? (float)delta : INFINITY;
 }
 
-/* Without a range the bins say nothing: u = x - 1 / (lambda pixels) for all. */
+/* Without a range the bins say nothing: all fall by 1 / (lambda (P + b)). */
+SUBMODI_DEVICE void submodi_gpu_write_constant(const submodi_gpu_job *j, const submodi_gpu_prox *p,
+                                               const submodi_gpu_grid *g, uint32_t background,
+                                               float *table)
+{
+    double s = 1 / (p->P + background);
+    float entry = p->hinge ? submodi_gpu_fall(j->lambda, g->low, s)
+                           : (float)(g->low - 1 / (j->lambda * (p->P + background)));
+    for (uint32_t k = submodi_thread(); k < 2 * p->K; k += submodi_threads()) {
+        table[k] = entry;
+    }
+}
+
 SUBMODI_KERNEL void submodi_gpu_kernel_prox_solve(const submodi_gpu_job *j)
 {
     uint32_t K = j->bins;
     uint64_t segment = (uint64_t)j->first_group * j->classes + submodi_block();
-    uint64_t pixels = j->valid[segment];
     submodi_gpu_grid g = submodi_gpu_grid_of(j, segment);
     const uint32_t *count = (const uint32_t *)j->count + (uint64_t)submodi_block() * 2 * K;
     float *table = j->table + (uint64_t)submodi_block() * (2 * (uint64_t)K + 1);
@@ -354,30 +410,65 @@ SUBMODI_KERNEL void submodi_gpu_kernel_prox_solve(const submodi_gpu_job *j)
     submodi_gpu_ends *ends = (submodi_gpu_ends *)j->ends + (uint64_t)submodi_block() * 4 * K;
     uint64_t *scratch = (uint64_t *)submodi_shared();
     uint32_t *counters = (uint32_t *)submodi_shared() + SUBMODI_BLOCK_SCRATCH / sizeof(uint32_t);
-    if (submodi_thread() == 0 && pixels > 0) {
-        submodi_atomic_max(j->delta, submodi_to_bits(submodi_gpu_prox_delta(j, &g, pixels)));
-    }
-    if (pixels == 0 || !(g.width > 0) || !submodi_gpu_all_good(j)) {
-        float u = pixels > 0 ? (float)(g.low - 1 / (j->lambda * (double)pixels)) : 0;
-        for (uint32_t k = submodi_thread(); k < 2 * K; k += submodi_threads()) {
-            table[k] = u;
-        }
+    bool nothing_moves = j->range[2 * segment] == 0;
+    if (nothing_moves || !submodi_gpu_all_good(j)) {
         return;
+    }
+    if (submodi_thread() == 0) {
+        float delta = submodi_gpu_prox_delta(j, &g, j->valid[segment]);
+        submodi_atomic_max(j->delta, submodi_to_bits(delta));
     }
     submodi_gpu_prox p;
     p.K = K;
+    p.hinge = j->method == SUBMODI_GPU_PROX_HINGE;
     p.P = (double)j->foreground[segment];
     p.lambda = fmin(j->lambda * (g.width / 2), 0x1p200); /* u does not change long before that */
+    p.given_lambda = j->lambda;
     p.foreground.pixels = tops;
     p.foreground.sum = tops + (K + 1);
     p.background.pixels = tops + 2 * ((uint64_t)K + 1);
     p.background.sum = tops + 3 * ((uint64_t)K + 1);
+    if (!(g.width > 0)) {
+        submodi_gpu_write_constant(j, &p, &g, count[0], table);
+        return;
+    }
     submodi_gpu_fill_tops(&p.foreground, count + K, K, scratch);
     submodi_gpu_fill_tops(&p.background, count, K, scratch);
     submodi_gpu_solve_pieces(&p, &g, ends, counters, table);
 }
 
 /* ---- looking up ---- */
+
+/* What the hinge leaves behind for a margin in this bin: the score moves by y (x - max(u, 0)). */
+SUBMODI_DEVICE void submodi_gpu_write_hinge(const submodi_gpu_job *j, const submodi_gpu_grid *g,
+                                            const submodi_gpu_pixel *x, bool foreground,
+                                            float margin, uint32_t bin, float entry)
+{
+    double y = foreground ? 1 : -1;
+    double middle = g->low + g->width * ((double)(foreground ? bin - j->bins : bin) + 0.5);
+    double moved = (double)margin - (middle - (double)entry / fmax(j->lambda, 1));
+    double s = (double)entry * fmin(j->lambda, 1);
+    if (j->prox.data) {
+        moved = fmin(fmax(moved, 0), (double)margin);
+        submodi_gpu_store(&j->prox, x, 0, (float)((double)submodi_gpu_score(j, x, 0) + y * moved));
+    }
+    if (j->gradient.data) {
+        submodi_gpu_store(&j->gradient, x, 0, (float)(-y * s / j->groups));
+    }
+}
+
+/* Where nothing moves. */
+SUBMODI_DEVICE void submodi_gpu_write_unmoved(const submodi_gpu_job *j, const submodi_gpu_pixel *x,
+                                              uint32_t c)
+{
+    bool hinge = j->method == SUBMODI_GPU_PROX_HINGE;
+    if (j->prox.data) {
+        submodi_gpu_store(&j->prox, x, c, submodi_gpu_score(j, x, c));
+    }
+    if (j->gradient.data) {
+        submodi_gpu_store(&j->gradient, x, c, hinge ? 0 : submodi_gpu_score(j, x, c));
+    }
+}
 
 SUBMODI_KERNEL void submodi_gpu_kernel_prox_write(const submodi_gpu_job *j)
 {
@@ -386,17 +477,24 @@ SUBMODI_KERNEL void submodi_gpu_kernel_prox_write(const submodi_gpu_job *j)
         return;
     }
     uint64_t segment = (uint64_t)s.group * j->classes + s.first_class;
-    uint64_t table = segment - (uint64_t)j->first_group * j->classes;
+    uint64_t first =
+        (segment - (uint64_t)j->first_group * j->classes) * (2 * (uint64_t)j->bins + 1);
     submodi_gpu_grid g = submodi_gpu_grid_of(j, segment);
     for (uint32_t n = s.begin + submodi_thread(); n < s.end; n += submodi_threads()) {
         submodi_gpu_pixel x = submodi_gpu_pixel_at(j, s.group, n, NULL);
         int32_t code = submodi_gpu_label(j, &x, s.first_class);
-        float v = submodi_gpu_score(j, &x, s.first_class);
-        if (code < j->label_classes) {
-            uint32_t bin = submodi_gpu_prox_bin(j, &g, v, code == 1);
-            v = j->table[table * (2 * (uint64_t)j->bins + 1) + bin];
+        float v = submodi_gpu_prox_value(j, &x, s.first_class, code);
+        if (!submodi_gpu_prox_moves(j, code, v)) {
+            submodi_gpu_write_unmoved(j, &x, s.first_class);
+            continue;
         }
-        submodi_gpu_store(&j->gradient, &x, s.first_class, v);
+        uint32_t bin = submodi_gpu_prox_bin(j, &g, v, code == 1);
+        float entry = j->table[first + bin];
+        if (j->method == SUBMODI_GPU_PROX_HINGE) {
+            submodi_gpu_write_hinge(j, &g, &x, code == 1, v, bin, entry);
+        } else {
+            submodi_gpu_store(&j->gradient, &x, s.first_class, entry);
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 #include "gpu/losses.h"
 
 #include "base/error.h"
-#include "submod/losses/histogram.h"
+#include "submod/losses/count_limits.h"
 
 submod_status submod_gpu_available(int *devices)
 {
@@ -44,7 +44,7 @@ submod_status submod_gpu_result_status(const submod_gpu_result *result)
         (unsigned long long)result->bad_score, finite ? "no probability" : "nan or inf");
 }
 
-static submod_status require_form(const submodi_batch *batch)
+submod_status submodi_gpu_require_form(const submodi_batch *batch)
 {
     return batch->measure.type != SUBMOD_MEASURE_CUSTOM
                ? SUBMOD_OK
@@ -59,12 +59,12 @@ submod_status submodi_gpu_loss_start(submodi_gpu_task *task, const char *who, su
                                      const submod_scores *scores, const submod_labels *labels,
                                      const submod_loss_settings *settings)
 {
+    *task = (submodi_gpu_task){.prox = NULL};
     submod_status status = submodi_batch_start(&task->batch, who, kind, scores, labels, settings);
     bool exact = task->batch.settings.engine == SUBMOD_ENGINE_EXACT;
     task->method = exact ? SUBMODI_GPU_EXACT : SUBMODI_GPU_HISTOGRAM;
     task->group_losses = task->batch.settings.per_image ? task->batch.scores.batch : 1;
-    task->lambda = 0;
-    return status ? status : require_form(&task->batch);
+    return status ? status : submodi_gpu_require_form(&task->batch);
 }
 
 /* ---- the workspace ---- */
@@ -141,6 +141,7 @@ submod_status submodi_gpu_queue(const submodi_gpu_backend *b, submodi_gpu_task *
     submod_status status = submodi_require_given(batch->who, "result", result);
     status = status ? status : submodi_require_given(batch->who, "place", place);
     status = status ? status : submodi_batch_shape(batch, gradient);
+    status = status ? status : submodi_require_gradient(batch->who, task->prox, &batch->scores);
     status = status ? status : submodi_gpu_plan_make(task, tuning, &plan);
     status = status ? status : require_place(batch->who, plan.bytes, place);
     if (status == SUBMOD_OK && !b) {

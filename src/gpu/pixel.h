@@ -131,10 +131,18 @@ SUBMODI_DEVICE uint64_t submodi_gpu_counter(const submodi_gpu_job *j, const void
     return j->pixel_weights ? ((const uint64_t *)counters)[at] : ((const uint32_t *)counters)[at];
 }
 
+/* What a unit is worth. Counts of a dataset outlive the batch and its largest weight. */
+SUBMODI_DEVICE double submodi_gpu_unit(const submodi_gpu_job *j)
+{
+    bool outlives =
+        j->method == SUBMODI_GPU_DATASET_COUNTS || j->method == SUBMODI_GPU_DATASET_LOSS;
+    return outlives && j->pixel_weights ? ldexp(j->unit, submodi_gpu_exponent(j)) : j->unit;
+}
+
 /* What the weights of bins are multiplied by: that of the pixel. Those of ranks have it inside. */
 SUBMODI_DEVICE float submodi_gpu_factor(const submodi_gpu_job *j, const submodi_gpu_pixel *x)
 {
-    return j->method == SUBMODI_GPU_EXACT ? 1 : (float)((double)x->units * j->unit);
+    return j->method == SUBMODI_GPU_EXACT ? 1 : (float)((double)x->units * submodi_gpu_unit(j));
 }
 
 /* So many of them start at 0. */

@@ -9,34 +9,6 @@
 
 /* ---- views and options ---- */
 
-static submodi_gpu_job describe(const submodi_gpu_task *task)
-{
-    const submodi_batch *batch = &task->batch;
-    return (submodi_gpu_job){.classes = (uint32_t)batch->scores.classes,
-                             .pixels = (uint32_t)batch->scores.pixels,
-                             .groups = (uint32_t)batch->groups,
-                             .per_group =
-                                 (uint32_t)(batch->images_per_group * batch->scores.pixels),
-                             .activation = batch->activation,
-                             .multilabel = batch->multilabel,
-                             .only_present = batch->settings.classes == SUBMOD_CLASSES_PRESENT,
-                             .group_losses = (uint32_t)task->group_losses,
-                             .method = task->method,
-                             .lambda = task->lambda,
-                             .measure = submodi_form_of(&batch->measure)};
-}
-
-/* So many bits that the weights of all pixels, 1 at most each, add up to 2^52 units at most. */
-static int unit_bits(const submodi_batch *batch)
-{
-    size_t pixels = batch->scores.batch * batch->scores.pixels;
-    int bits = 52;
-    for (size_t n = 1; n < pixels; n *= 2) {
-        bits--;
-    }
-    return bits;
-}
-
 static void set_strides(int64_t *to, ptrdiff_t batch, ptrdiff_t class, ptrdiff_t pixel)
 {
     to[0] = batch;
@@ -54,6 +26,43 @@ static submodi_gpu_output output(const submod_gradient *g)
         set_strides(to.stride, g->batch_stride, g->class_stride, g->pixel_stride);
     }
     return to;
+}
+
+static bool is_of_dataset(submodi_gpu_method method)
+{
+    return method == SUBMODI_GPU_DATASET_COUNTS || method == SUBMODI_GPU_DATASET_LOSS;
+}
+
+/* A dataset is one group, also if this batch adds nothing to it. */
+static submodi_gpu_job describe(const submodi_gpu_task *task)
+{
+    const submodi_batch *batch = &task->batch;
+    return (submodi_gpu_job){.classes = (uint32_t)batch->scores.classes,
+                             .pixels = (uint32_t)batch->scores.pixels,
+                             .groups = is_of_dataset(task->method) ? 1 : (uint32_t)batch->groups,
+                             .per_group =
+                                 (uint32_t)(batch->images_per_group * batch->scores.pixels),
+                             .activation = batch->activation,
+                             .multilabel = batch->multilabel,
+                             .only_present = batch->settings.classes == SUBMOD_CLASSES_PRESENT,
+                             .group_losses = (uint32_t)task->group_losses,
+                             .method = task->method,
+                             .lambda = task->lambda,
+                             .prox = output(task->prox),
+                             .dataset = task->dataset,
+                             .counts = task->counts,
+                             .measure = submodi_form_of(&batch->measure)};
+}
+
+/* So many bits that the weights of all pixels, 1 at most each, add up to 2^52 units at most. */
+static int unit_bits(const submodi_batch *batch)
+{
+    size_t pixels = batch->scores.batch * batch->scores.pixels;
+    int bits = 52;
+    for (size_t n = 1; n < pixels; n *= 2) {
+        bits--;
+    }
+    return bits;
 }
 
 static void view(const submodi_batch *batch, const submod_gradient *g, submodi_gpu_job *j)
@@ -114,7 +123,7 @@ static size_t bytes_per_bin(const submodi_gpu_plan *plan)
 {
     const submodi_gpu_job *j = &plan->job;
     size_t loss = 2 * (plan->counter + sizeof *j->table);
-    return j->method == SUBMODI_GPU_PROX ? loss + 4 * sizeof *j->tops + 16 * sizeof *j->ends : loss;
+    return plan->prox ? loss + 4 * sizeof *j->tops + 16 * sizeof *j->ends : loss;
 }
 
 static void cut_bins(const submodi_batch *batch, submodi_gpu_plan *plan)
@@ -181,7 +190,7 @@ static void place_all(submodi_gpu_plan *plan, layout *l)
     j->foreground = place(l, S, sizeof *j->foreground);
     j->all = place(l, sums, sizeof *j->all);
     j->valid = plan->weighted ? place(l, sums, sizeof *j->valid) : j->all;
-    if (j->method == SUBMODI_GPU_PROX) {
+    if (plan->prox) {
         j->range = place(l, S, 2 * sizeof *j->range);
         j->delta = place(l, 1, sizeof *j->delta);
     }
@@ -195,7 +204,7 @@ static void place_all(submodi_gpu_plan *plan, layout *l)
         size_t tables = submodi_times(plan->wave, j->classes);
         j->count = place(l, tables, 2 * (size_t)j->bins * plan->counter);
         j->table = place(l, tables, (2 * (size_t)j->bins + 1) * sizeof *j->table);
-        if (j->method == SUBMODI_GPU_PROX) {
+        if (plan->prox) {
             j->tops = place(l, tables, 4 * ((size_t)j->bins + 1) * sizeof *j->tops);
             j->ends = place(l, tables, 16 * (size_t)j->bins * sizeof *j->ends);
         }
@@ -230,8 +239,11 @@ submod_status submodi_gpu_plan_make(const submodi_gpu_task *task, const submodi_
     }
     *plan = (submodi_gpu_plan){.job = describe(task),
                                .tuning = *tuning,
-                               .segments = batch->groups * batch->scores.classes,
-                               .weighted = batch->settings.pixel_weights != NULL};
+                               .weighted = batch->settings.pixel_weights != NULL,
+                               .prox = task->method == SUBMODI_GPU_PROX ||
+                                       task->method == SUBMODI_GPU_PROX_HINGE,
+                               .dataset = is_of_dataset(task->method)};
+    plan->segments = (size_t)plan->job.groups * batch->scores.classes;
     plan->counter = plan->weighted ? sizeof(uint64_t) : sizeof(uint32_t);
     plan->job.unit_bits = plan->weighted ? unit_bits(batch) : 0;
     plan->job.unit = ldexp(1, -plan->job.unit_bits);

@@ -39,11 +39,15 @@ typedef struct submodi_gpu_task {
     submodi_gpu_method method;
     size_t group_losses; /* losses of groups, if they are wanted: also of images without pixels */
     double lambda;       /* of a prox */
+    const submod_gradient *prox; /* of the hinge, where it goes; or NULL */
+    const double *dataset;       /* counts of a dataset, on the device */
+    double *counts;              /* where those of the batch go */
 } submodi_gpu_task;
 
 typedef struct submodi_gpu_plan {
     submodi_gpu_job job;
     submodi_gpu_tuning tuning;
+    bool prox, dataset;     /* which kinds of methods it is one of */
     uint32_t pixel_threads; /* of kernels that may stage */
     size_t stage, window;   /* bytes of shared memory */
     size_t segments;        /* groups x classes */

@@ -1,27 +1,56 @@
-/* The public Jaccard prox, on device and on host pointers. */
+/* The public Jaccard prox, on device and on host pointers, and that of the Lovász hinge. */
 #include "base/error.h"
 #include "gpu/losses.h"
+
+submod_status submodi_gpu_require_bins(const char *who, size_t bins)
+{
+    return bins ? SUBMOD_OK
+                : submodi_fail(SUBMOD_EINVAL, "%s: bins = 0 must be a power of two from 2 to 2^20",
+                               who);
+}
+
+/* What both proxes have in common. */
+static submod_status start_any(submodi_gpu_task *task, const char *who, submodi_kind kind,
+                               const submod_scores *x, const submod_labels *labels, double lambda,
+                               size_t bins, const submod_loss_settings *settings)
+{
+    *task = (submodi_gpu_task){.lambda = lambda};
+    submod_status status = submodi_require_positive(who, "lambda", lambda);
+    status = status ? status : submodi_gpu_require_bins(who, bins);
+    status = status ? status : submodi_batch_start(&task->batch, who, kind, x, labels, settings);
+    task->batch.settings.engine = SUBMOD_ENGINE_HISTOGRAM;
+    task->batch.settings.bins = bins;
+    return status;
+}
 
 submod_status submodi_gpu_prox_start(submodi_gpu_task *task, const char *who,
                                      const submod_scores *x, const submod_labels *labels,
                                      double lambda, size_t bins,
                                      const submod_loss_settings *settings)
 {
-    submod_status status = submodi_require_positive(who, "lambda", lambda);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    if (bins == 0) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: bins = 0 must be a power of two from 2 to 2^20",
-                            who);
-    }
-    status = submodi_batch_start(&task->batch, who, SUBMODI_PROX, x, labels, settings);
-    task->batch.settings.engine = SUBMOD_ENGINE_HISTOGRAM;
-    task->batch.settings.bins = bins;
+    submod_status status = start_any(task, who, SUBMODI_PROX, x, labels, lambda, bins, settings);
     task->batch.settings.per_image = 1;
     task->method = SUBMODI_GPU_PROX;
-    task->group_losses = 0;
-    task->lambda = lambda;
+    return status;
+}
+
+submod_status submodi_gpu_hinge_start(submodi_gpu_task *task, const char *who,
+                                      const submod_scores *scores, const submod_labels *labels,
+                                      double lambda, size_t bins,
+                                      const submod_loss_settings *settings)
+{
+    submod_status status =
+        start_any(task, who, SUBMODI_HINGE, scores, labels, lambda, bins, settings);
+    if (status == SUBMOD_OK && task->batch.given.pixel_weights) {
+        status = submodi_fail(SUBMOD_EUNSUPPORTED,
+                              "%s: pixel_weights must be NULL: the prox has none; take "
+                              "submod_gpu_lovasz_hinge and its gradient",
+                              who);
+    }
+    task->batch.settings.pixel_weights = NULL;
+    task->batch.settings.group_loss = NULL;
+    task->batch.settings.per_image = settings ? task->batch.settings.per_image : 1;
+    task->method = SUBMODI_GPU_PROX_HINGE;
     return status;
 }
 
@@ -77,4 +106,20 @@ submod_status submod_gpu_prox_jaccard_host(const submod_scores *x, const submod_
         *delta = r.delta;
     }
     return status;
+}
+
+submod_status submod_gpu_prox_lovasz_hinge(const submod_scores *scores, const submod_labels *labels,
+                                           double lambda, size_t bins, const submod_gradient *prox,
+                                           const submod_gradient *gradient,
+                                           submod_gpu_result *result,
+                                           const submod_loss_settings *settings,
+                                           const submod_gpu_place *place)
+{
+    submodi_gpu_task task;
+    submodi_gpu_tuning tuning = submodi_gpu_tuning_defaults();
+    submod_status status = submodi_gpu_hinge_start(&task, "submod_gpu_prox_lovasz_hinge", scores,
+                                                   labels, lambda, bins, settings);
+    task.prox = prox;
+    return status == SUBMOD_OK ? submodi_gpu_queue(NULL, &task, result, gradient, place, &tuning)
+                               : status;
 }

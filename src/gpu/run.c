@@ -50,7 +50,12 @@ static void pass(queue *q, submodi_gpu_kernel kernel, const submodi_gpu_plan *pl
     launch(q, kernel, (uint64_t)groups * job.slices * job.chunks, threads, shared, &job);
 }
 
-/* Foreground counts and coefficients. */
+static bool has_pixels(const submodi_gpu_job *j)
+{
+    return j->per_group > 0 && j->groups > 0;
+}
+
+/* Foreground counts. */
 static void count_labels(queue *q, const submodi_gpu_plan *plan)
 {
     submodi_gpu_job job = plan->job;
@@ -60,14 +65,24 @@ static void count_labels(queue *q, const submodi_gpu_plan *plan)
     job.slices = job.multilabel ? job.classes : 1;
     job.label_counters = (uint32_t)(wanted < room ? wanted : room);
     size_t shared = SUBMODI_BLOCK_SCRATCH + job.label_counters * plan->counter;
-    if (plan->weighted && job.per_group > 0 && job.groups > 0) {
+    if (plan->weighted && has_pixels(&job)) {
         pass(q, SUBMODI_GPU_KERNEL_weights, plan, 0, job.groups, threads, sizeof(uint32_t), job);
     }
-    if (job.per_group > 0 && job.groups > 0) {
+    if (has_pixels(&job)) {
         pass(q, SUBMODI_GPU_KERNEL_labels, plan, 0, job.groups, threads, shared, job);
     }
-    launch(q, SUBMODI_GPU_KERNEL_coefficients, ((uint64_t)job.groups + threads - 1) / threads,
-           threads, 0, &job);
+}
+
+/* What each class counts for, by its foreground in the batch or in the dataset. */
+static void share_out(queue *q, const submodi_gpu_plan *plan)
+{
+    uint32_t threads = plan->tuning.threads;
+    if (plan->job.method == SUBMODI_GPU_DATASET_LOSS) {
+        launch(q, SUBMODI_GPU_KERNEL_dataset_classes, plan->job.classes, threads,
+               SUBMODI_BLOCK_SCRATCH, &plan->job);
+    }
+    launch(q, SUBMODI_GPU_KERNEL_coefficients, ((uint64_t)plan->job.groups + threads - 1) / threads,
+           threads, 0, &plan->job);
 }
 
 /* The kernels of one kind of histogram. */
@@ -93,7 +108,7 @@ static void run_histogram(queue *q, const submodi_gpu_plan *plan, const histogra
         clear(q, j->count, tables * 2 * j->bins * plan->counter);
         pass(q, h->count, plan, first, groups, threads, plan->window + plan->stage, job);
         launch(q, h->solve, tables, plan->tuning.threads, h->solve_shared, &job);
-        if (j->gradient.data) {
+        if (j->gradient.data || j->prox.data) {
             pass(q, h->write, plan, first, groups, threads, plan->stage, job);
         }
     }
@@ -119,6 +134,35 @@ static void run_prox(queue *q, const submodi_gpu_plan *plan)
                          .write = SUBMODI_GPU_KERNEL_prox_write,
                          .solve_shared = SUBMODI_BLOCK_SCRATCH + 2 * sizeof(uint32_t)};
     run_histogram(q, plan, &h);
+}
+
+/* The counts of a batch of any size. */
+static void run_dataset_counts(queue *q, const submodi_gpu_plan *plan)
+{
+    const submodi_gpu_job *j = &plan->job;
+    clear(q, j->count, (size_t)j->classes * 2 * j->bins * plan->counter);
+    if (has_pixels(j)) {
+        pass(q, SUBMODI_GPU_KERNEL_count, plan, 0, 1, plan->pixel_threads,
+             plan->window + plan->stage, *j);
+    }
+    launch(q, SUBMODI_GPU_KERNEL_dataset_counts, j->classes, plan->tuning.threads,
+           SUBMODI_BLOCK_SCRATCH, j);
+}
+
+/* What the dataset has decides; of the batch the labels have been looked at, and scores are before
+ * anything is written. */
+static void run_dataset_loss(queue *q, const submodi_gpu_plan *plan)
+{
+    const submodi_gpu_job *j = &plan->job;
+    uint32_t threads = plan->tuning.threads;
+    launch(q, SUBMODI_GPU_KERNEL_dataset_solve, j->classes, threads,
+           SUBMODI_BLOCK_SCRATCH + threads * sizeof(double), j);
+    if (has_pixels(j)) {
+        pass(q, SUBMODI_GPU_KERNEL_check, plan, 0, 1, plan->pixel_threads, sizeof(uint32_t), *j);
+    }
+    if (has_pixels(j) && j->gradient.data) {
+        pass(q, SUBMODI_GPU_KERNEL_gradient, plan, 0, 1, plan->pixel_threads, plan->stage, *j);
+    }
 }
 
 static void sort(queue *q, const submodi_gpu_plan *plan, submodi_gpu_job *job)
@@ -178,6 +222,18 @@ static void run_exact(queue *q, const submodi_gpu_plan *plan)
     }
 }
 
+static void run_method(queue *q, const submodi_gpu_plan *plan)
+{
+    switch (plan->job.method) {
+    case SUBMODI_GPU_EXACT: run_exact(q, plan); break;
+    case SUBMODI_GPU_HISTOGRAM: run_loss_histogram(q, plan); break;
+    case SUBMODI_GPU_PROX:
+    case SUBMODI_GPU_PROX_HINGE: run_prox(q, plan); break;
+    case SUBMODI_GPU_DATASET_COUNTS: run_dataset_counts(q, plan); break;
+    case SUBMODI_GPU_DATASET_LOSS: run_dataset_loss(q, plan); break;
+    }
+}
+
 submod_status submodi_gpu_run(const submodi_gpu_backend *b, const submodi_batch *batch,
                               const submodi_gpu_plan *plan)
 {
@@ -187,12 +243,9 @@ submod_status submodi_gpu_run(const submodi_gpu_backend *b, const submodi_batch 
     launch(&q, SUBMODI_GPU_KERNEL_begin, 1, SUBMODI_WARP, 0, j);
     upload_weights(&q, batch, j->class_weight);
     count_labels(&q, plan);
-    if (j->per_group > 0 && j->groups > 0) {
-        switch (j->method) {
-        case SUBMODI_GPU_EXACT: run_exact(&q, plan); break;
-        case SUBMODI_GPU_HISTOGRAM: run_loss_histogram(&q, plan); break;
-        case SUBMODI_GPU_PROX: run_prox(&q, plan); break;
-        }
+    share_out(&q, plan);
+    if (has_pixels(j) || plan->dataset) {
+        run_method(&q, plan);
     }
     launch(&q, SUBMODI_GPU_KERNEL_finish, 1, plan->tuning.threads, SUBMODI_BLOCK_SCRATCH, j);
     return q.status;

@@ -57,9 +57,10 @@ submod_status queue_on_shim(submodi_gpu_task *task, submod_gpu_result *r, const 
 {
     submodi_gpu_plan plan;
     submodi_gpu_backend b = shim_backend(task->batch.who);
-    submod_status status = submodi_batch_shape(&task->batch, to);
+    submodi_gpu_task copy = *task; /* a batch gets its shape once */
+    submod_status status = submodi_batch_shape(&copy.batch, to);
     if (status == SUBMOD_OK) {
-        status = submodi_gpu_plan_make(task, t, &plan);
+        status = submodi_gpu_plan_make(&copy, t, &plan);
     }
     if (status != SUBMOD_OK) {
         return status;

@@ -8,6 +8,7 @@
 #include <ucontext.h>
 
 #include "base/error.h"
+#include "gpu/kernel_dataset.h"
 #include "gpu/kernel_exact.h"
 #include "gpu/kernel_gradient.h"
 #include "gpu/kernel_labels.h"

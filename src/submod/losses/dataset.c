@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "submod/losses/count_limits.h"
 #include "submod/losses/histogram.h"
 
 struct submod_dataset {
@@ -237,7 +238,7 @@ static void count_class(const submod_dataset *d, size_t c, double *foreground, d
         b += count[k];
         P += count[d->bins + k];
     }
-    *foreground = P > fmax(1e-9 * (P + b), SUBMODI_SMALLEST_COUNT) ? P : 0;
+    *foreground = submodi_is_present(P, b) ? P : 0;
     *background = b;
 }
 
@@ -270,15 +271,14 @@ static bool take_memory(const submod_dataset *d, solving *x)
     return true;
 }
 
-/* Counts that have decayed to this weigh nothing: less than rounding, or weights that a float
- * cannot hold. */
+/* Counts that have decayed to this weigh nothing. */
 static double nothing_of(const submod_dataset *d, size_t c)
 {
     double all = 0;
     for (size_t k = 0; k < 2 * d->bins; k++) {
         all += d->count[2 * d->bins * c + k];
     }
-    return fmax(1e-15 * all, SUBMODI_SMALLEST_COUNT);
+    return submodi_nothing(all);
 }
 
 static submod_status solve_classes(const char *who, const submod_dataset *d, solving *x)

@@ -17,11 +17,6 @@ typedef struct submodi_binning {
     bool drops_zero; /* errors of 0 take no part: in the hinge loss */
 } submodi_binning;
 
-/* Counts may decay; what is below has gone. */
-#define SUBMODI_SMALLEST_COUNT 1e-20
-/* And so large that nothing overflows. */
-#define SUBMODI_LARGEST_COUNT 1e140
-
 /* The number of bins, a power of two, that keeps every error within delta of its bin's middle. */
 uint32_t submodi_histogram_bins(double delta);
 
