@@ -38,6 +38,7 @@ from ._prox import (
     ProxPath,
     ProxResult,
 )
+from ._tokens import new_token
 
 Vector = npt.NDArray[np.float64]
 TIES = choices(Ties)
@@ -103,6 +104,7 @@ class Function(Immutable):
         self._callbacks = tuple(dict.fromkeys(callbacks))
         self._policy = check  # one of CHECKS
         self._found: Check | None = None  # what came of it
+        self._token = new_token(self)
 
     # ---- constructors ----
 

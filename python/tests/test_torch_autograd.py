@@ -88,7 +88,7 @@ def test_operator_keeps_its_outputs():
     scores, labels = case()
     leaf = scores.clone().requires_grad_(True)
     options = _ops.flat(LossOptions(classes="all"))
-    loss, gradient = torch.ops.submod.loss(leaf, labels, "lovasz_softmax", *options, True)
+    loss, gradient = torch.ops.submod.loss(leaf, labels, None, "lovasz_softmax", *options, True)
     before = gradient.clone()
     loss.backward(retain_graph=True)
     assert torch.equal(leaf.grad, gradient)
@@ -99,7 +99,7 @@ def test_operator_keeps_its_outputs():
 
 def operator(scores, labels):
     options = _ops.flat(LossOptions(classes=[0, 2]))
-    return torch.ops.submod.loss(scores, labels, "lovasz_softmax", *options, True)[0]
+    return torch.ops.submod.loss(scores, labels, None, "lovasz_softmax", *options, True)[0]
 
 
 @pytest.mark.parametrize("loss", [softmax, operator])

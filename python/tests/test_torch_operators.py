@@ -23,13 +23,17 @@ def case(shape=(2, 3, 6, 5), kind=torch.float32):
 def arguments(scores, labels, name="lovasz_softmax", engine="exact"):
     weight = torch.ones(weights_of(KINDS[name], scores.shape[1]), dtype=torch.float64)
     options = LossOptions(ignore_index=255, class_weight=weight, engine=engine, delta=2.0**-10)
-    return (scores, labels, name, *_ops.flat(options), scores.requires_grad)
+    return (scores, labels, None, name, *_ops.flat(options), scores.requires_grad)
 
 
 def test_schema_has_all_options():
-    """In the order of LossOptions; the classes are a name and a list."""
+    """In the order of LossOptions; the classes are a name and a list, the measure is a name, two
+    parameters and a token."""
     names = [argument.rsplit(" ", 1)[1] for argument in _ops.OPTIONS.split(", ")]
-    assert names == ["classes", "class_list", *LossOptions._fields[1:]]
+    fields = list(LossOptions._fields)
+    fields[-1:-1] = ["alpha", "beta", "token"]
+    assert fields[-5] == "measure" and names == ["classes", "class_list", *fields[1:]]
+    assert len(names) == len(_ops.flat(LossOptions()))
 
 
 @of_themselves
@@ -71,10 +75,11 @@ def test_opcheck_all_losses(name):
 def test_opcheck_dataset():
     scores, labels = case()
     options = _ops.flat(LossOptions(classes=[0, 2]))
-    counting = (scores, labels, 64, *options)
+    counting = (scores, labels, None, 64, *options)
     torch.library.opcheck(_ops.dataset_counts, counting)
     counts = _ops.dataset_counts(*counting)
-    looking_up = (scores.requires_grad_(True), labels, counts, 2.0, *options, True)
+    scale = torch.tensor(2.0, dtype=torch.float64)
+    looking_up = (scores.requires_grad_(True), labels, None, counts, scale, *options, True)
     torch.library.opcheck(_ops.dataset_loss, looking_up)
 
 
@@ -171,6 +176,6 @@ def test_data_parallel_threads():
 def test_opcheck_prox():
     scores, labels = case((2, 1, 6, 5))
     labels = torch.randint(2, labels.shape, generator=GENERATOR)
-    torch.library.opcheck(
-        _ops.prox_lovasz_hinge, (scores.requires_grad_(True), labels, 0.5, True, None, True)
-    )
+    options = _ops.flat(LossOptions(per_image=True))
+    inputs = (scores.requires_grad_(True), labels, None, 0.5, *options, True)
+    torch.library.opcheck(_ops.prox_lovasz_hinge, inputs)

@@ -7,6 +7,7 @@ Functions    lovasz_softmax, lovasz_sigmoid, lovasz_hinge, prox_lovasz_hinge
 Modules      LovaszSoftmax, LovaszSigmoid, LovaszHinge, ProxLovaszHinge, DatasetLovasz
 Baselines    cross_entropy, hinge, rahman_wang, soft_dice, soft_jaccard
              CrossEntropy, Hinge, RahmanWang, SoftDice, SoftJaccard
+Any function lovasz, prox: of every submod.Function, differentiable
 compat       the names and arguments of the file that accompanies the paper
 
 Tensors are used in place, in any memory format whose pixels are evenly spaced (channels_last too).
@@ -40,6 +41,7 @@ from .functional import (
     soft_dice,
     soft_jaccard,
 )
+from .functions import lovasz, prox
 from .modules import (
     CrossEntropy,
     Hinge,
@@ -66,9 +68,11 @@ __all__ = [
     "compat",
     "cross_entropy",
     "hinge",
+    "lovasz",
     "lovasz_hinge",
     "lovasz_sigmoid",
     "lovasz_softmax",
+    "prox",
     "prox_lovasz_hinge",
     "rahman_wang",
     "soft_dice",

@@ -1,7 +1,8 @@
 """How our operators are differentiated.
 
 They return (loss, gradient by the scores): the library computes both in one call, and backward has
-only to multiply the gradient by what comes from above.
+only to multiply the gradient by what comes from above. A loss may be several numbers: those of the
+images, or of whatever the first dimensions of the scores number; each has its part of the gradient.
 
 The operators themselves do that as PyTorch expects of an operator: the gradient is saved, never
 changed, and the product is a new tensor. That serves torch.compile, torch.func and whoever calls
@@ -19,25 +20,28 @@ from torch import Tensor
 from torch.autograd import forward_ad
 
 
-def apply(operator: Any, scores: Tensor, *rest: Any) -> Tensor:
-    """The loss, operator(scores, *rest, need_gradient)[0], with its derivative by the scores."""
+def apply(operator: Any, scores: Tensor, *rest: Any, keep: Any = None) -> Tensor:
+    """The loss, operator(scores, *rest, need_gradient)[0], with its derivative by the scores. keep:
+    what tokens among the rest stand for."""
     if torch.compiler.is_compiling():
-        loss, _ = operator(scores, *rest, _needs_gradient(scores))
-    elif _is_dual(scores):
-        raise RuntimeError("submod.torch: forward-mode differentiation: there is backward only")
-    elif torch._C._are_functorch_transforms_active():
+        loss, _ = operator(scores, *rest, needs_gradient(scores))
+        return loss  # type: ignore[no-any-return]
+    refuse_dual(scores)
+    if torch._C._are_functorch_transforms_active():
         # Whether a gradient is needed, an outer transform may know.
         loss, _ = _Transformed.apply(operator, scores, *rest, torch.is_grad_enabled())
     else:
-        loss = _HandOut.apply(operator, scores, *rest, _needs_gradient(scores))
+        loss = _HandOut.apply(operator, keep, scores, *rest, needs_gradient(scores))
     return loss  # type: ignore[no-any-return]
 
 
-def _is_dual(scores: Tensor) -> bool:
-    return forward_ad.unpack_dual(scores).tangent is not None  # type: ignore[no-untyped-call]
+def refuse_dual(*inputs: Tensor) -> None:
+    for x in inputs:
+        if forward_ad.unpack_dual(x).tangent is not None:  # type: ignore[no-untyped-call]
+            raise RuntimeError("submod.torch: forward-mode differentiation: there is backward only")
 
 
-def _needs_gradient(scores: Tensor) -> bool:
+def needs_gradient(scores: Tensor) -> bool:
     return scores.requires_grad and torch.is_grad_enabled()
 
 
@@ -89,10 +93,10 @@ class _HandOut(torch.autograd.Function):
     """The loss alone, whose gradient is handed out once."""
 
     @staticmethod
-    def forward(ctx: Any, operator: Any, scores: Tensor, *rest: Any) -> Tensor:
+    def forward(ctx: Any, operator: Any, keep: Any, scores: Tensor, *rest: Any) -> Tensor:
         loss, ctx.gradient = operator(scores, *rest)
         ctx.refused = loss.isnan()
-        ctx.operator, ctx.type = operator, scores.dtype
+        ctx.operator, ctx.keep, ctx.type = operator, keep, scores.dtype
         # For a second pass. The first does not look at them: by then they may have been changed
         # in place, by a relu or by a loader that uses its memory again.
         inputs = (scores, *rest)
@@ -107,13 +111,13 @@ class _HandOut(torch.autograd.Function):
         if torch.is_grad_enabled():
             result = _product(gradient, above, _saved(ctx)[0])
         elif not _is_plain(above):
-            result = gradient * above
+            result = gradient * _spread(above, gradient)
         else:
             ctx.gradient = None
             # Reading a number costs nothing in CPU memory; on a device one would have to wait.
-            one = above.device.type == "cpu" and above.item() == 1
-            result = gradient if one else gradient.mul_(above)
-        return (None, result.to(ctx.type), *(None for _ in ctx.rest[1:]))
+            one = above.device.type == "cpu" and above.ndim == 0 and above.item() == 1
+            result = gradient if one else gradient.mul_(_spread(above, gradient))
+        return (None, None, result.to(ctx.type), *(None for _ in ctx.rest[1:]))
 
 
 def _factor(above: Tensor, refused: Tensor) -> Tensor:
@@ -147,20 +151,28 @@ def _again(ctx: Any) -> Tensor:
         return ctx.operator(*inputs)[1]  # type: ignore[no-any-return]
 
 
+def _spread(above: Tensor, gradient: Tensor) -> Tensor:
+    """A factor for each part of the gradient, whose first dimensions are those of above."""
+    return above.reshape(above.shape + (1,) * (gradient.ndim - above.ndim))
+
+
 def _product(gradient: Tensor, above: Tensor, scores: Tensor) -> Tensor:
+    return first_order(gradient * _spread(above, gradient), above, scores)
+
+
+def first_order(result: Tensor, *inputs: Tensor) -> Tensor:
+    """A result of backward that depends on the inputs, and may not be differentiated by them."""
     if torch.is_grad_enabled():  # create_graph=True
-        return _FirstOrder.apply(gradient, above, scores)  # type: ignore[no-any-return]
-    return gradient * above
+        return _FirstOrder.apply(result, *inputs)  # type: ignore[no-any-return]
+    return result
 
 
 class _FirstOrder(torch.autograd.Function):
-    """gradient * above, which may not be differentiated."""
-
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(gradient: Tensor, above: Tensor, scores: Tensor) -> Tensor:
-        return gradient * above
+    def forward(result: Tensor, *inputs: Tensor) -> Tensor:
+        return result.clone()
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -169,6 +181,7 @@ class _FirstOrder(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *_: Any) -> Any:
         raise RuntimeError(
-            "submod.torch: double backward: these losses are piecewise linear in the errors and "
-            "have no second derivative; compute their part of the gradient without create_graph"
+            "submod.torch: double backward: these functions are piecewise linear in the errors, or "
+            "in the point of a prox, and have no second derivative; compute their part of the "
+            "gradient without create_graph"
         )

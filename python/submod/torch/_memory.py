@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from .._bindings import Labels, Scores
+from .._bindings import Labels, PixelWeights, Scores
 from .._door import wrong_type
 from .._errors import UnsupportedError
 from .._options import LossOptions
@@ -17,6 +17,7 @@ from .._views import (
     Memory,
     gradient_view,
     labels_view,
+    pixel_weights_view,
     pixels,
     scores_view,
     weights_of,
@@ -40,19 +41,15 @@ def require_tensors(**given: Any) -> None:
             )
 
 
-def require_pair(logits: Any, labels: Any) -> None:
-    """Tensors, both on the same device, which is the CPU or CUDA's."""
-    require_tensors(logits=logits, labels=labels)
-    if logits.device != labels.device:
-        raise UnsupportedError(
-            f"submod.torch: scores are on {logits.device} and labels on {labels.device}; move one "
-            "to the other, as by labels.to(scores.device)"
-        )
-    if logits.device.type not in ("cpu", "cuda"):
-        raise UnsupportedError(
-            f"submod.torch: scores are on {logits.device}, and there are losses for the CPU and "
-            "for CUDA; move scores and labels by .cpu()"
-        )
+def require_pair(logits: Any, labels: Any, **others: Any) -> None:
+    """Tensors, all on the same device."""
+    require_tensors(logits=logits, labels=labels, **others)
+    for name, tensor in {"labels": labels, **others}.items():
+        if logits.device != tensor.device:
+            raise UnsupportedError(
+                f"submod.torch: scores are on {logits.device} and {name} on {tensor.device}; move "
+                f"one to the other, as by {name}.to(scores.device)"
+            )
 
 
 def view_scores(tensor: Tensor) -> tuple[Scores, Tensor]:
@@ -86,6 +83,19 @@ def view_labels(tensor: Tensor, own_classes: bool = False) -> tuple[Labels, Tens
     return view, tensor
 
 
+def view_weights(tensor: Tensor | None) -> tuple[PixelWeights | None, Tensor | None]:
+    """Weights of pixels in float32; those of a device are looked at there."""
+    if tensor is None:
+        return None, None
+    tensor = tensor.to(torch.float32)
+    view = pixel_weights_view(memory(tensor))
+    if view is None:
+        tensor = tensor.contiguous()
+        view = pixel_weights_view(memory(tensor))
+    assert view is not None
+    return view, tensor
+
+
 def new_gradient(scores: Tensor, need_gradient: bool) -> Tensor:
     """In the memory layout of the scores, if its pixels are evenly spaced: channels_last stays."""
     if not need_gradient:
@@ -106,25 +116,29 @@ class LossCall(NamedTuple):
 
     arguments: dict[str, Any]
     gradient: Tensor
-    used: tuple[Tensor, Tensor]
+    used: tuple[Any, ...]
 
 
 def loss_call(
     kind: str,
     scores: Tensor,
     labels: Tensor,
+    weights: Tensor | None,
     options: LossOptions,
     need_gradient: bool,
     scale: float = 1.0,
+    losses: Any = None,
 ) -> LossCall:
-    """kind: as in KINDS; scale: of the gradient."""
+    """kind: as in KINDS; weights: of pixels; scale: of the gradient; losses: room for those of the
+    groups."""
     gradient = new_gradient(scores, need_gradient)
     scores_, used = view_scores(scores)
     labels_, used_labels = view_labels(labels, own_classes=kind == "multilabel")
+    weights_, used_weights = view_weights(weights)
     arguments = {
         "scores": scores_,
         "labels": labels_,
         "gradient": gradient_view(memory(gradient), scale) if need_gradient else None,
-        "settings": options.settings(weights_of(kind, scores_.classes)),
+        "settings": options.settings(weights_of(kind, scores_.classes), weights_, losses),
     }
-    return LossCall(arguments, gradient, (used, used_labels))
+    return LossCall(arguments, gradient, (used, used_labels, used_weights))

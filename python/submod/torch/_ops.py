@@ -11,14 +11,18 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any, Callable
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from .. import _tokens
 from .._dataset import Dataset, solve
-from .._library import call, workspace
-from .._options import LossOptions
+from .._library import workspace
+from .._measures import Measure, Tversky
+from .._options import LossOptions, call_loss
 from .._views import KINDS
-from . import _autograd, _cuda
+from . import _anywhere, _autograd, _cuda
+from ._gains import real_type
 from ._memory import loss_call, loss_type, new_gradient
 
 if TYPE_CHECKING:
@@ -26,101 +30,198 @@ if TYPE_CHECKING:
 
     _Decorator = Callable[[Callable[..., Any]], CustomOpDef]
 
-# The fields of LossOptions in their order, but for the classes: a name, or "list" and the list.
+# The fields of LossOptions in their order, but for the classes: a name, or "list" and the list; and
+# for the measure: its name, its parameters, and the token of one that is a function.
 OPTIONS = (
     "str classes, SymInt[]? class_list, bool per_image, SymInt? ignore_index, "
-    "Tensor? class_weight, str engine, float delta, bool from_logits, float smoothing"
+    "Tensor? class_weight, str engine, float delta, bool from_logits, float smoothing, "
+    "str measure, float alpha, float beta, SymInt token, str reduction"
 )
 
 
-def flat(options: LossOptions) -> tuple[Any, ...]:
-    """As OPTIONS has them."""
-    classes, *rest = options[:-2]  # no measure, no reduction
-    return (classes, None, *rest) if isinstance(classes, str) else ("list", classes, *rest)
+def flat(options: LossOptions, token: int = 0) -> tuple[Any, ...]:
+    """As OPTIONS has them. token: of the measure."""
+    classes, *rest, measure, reduction = options
+    chosen = (classes, None) if isinstance(classes, str) else ("list", classes)
+    return (*chosen, *rest, *_flat_measure(measure, token), reduction)
+
+
+def _flat_measure(measure: Measure, token: int) -> tuple[str, float, float, int]:
+    if isinstance(measure, str):
+        return measure, 0.0, 0.0, 0
+    if isinstance(measure, Tversky):
+        return "tversky", measure.alpha, measure.beta, 0
+    return "custom", 0.0, 0.0, token
 
 
 def _options(classes: str, class_list: Any, *rest: Any) -> LossOptions:
-    return LossOptions(classes if class_list is None else list(class_list), *rest)
+    *others, name, alpha, beta, token, reduction = rest
+    measure: Measure = name
+    if name == "tversky":
+        measure = Tversky(alpha, beta)
+    elif name == "custom":
+        measure = _tokens.of(token)
+    chosen = classes if class_list is None else list(class_list)
+    return LossOptions._make((chosen, *others, measure, reduction))
 
 
 def _operator(name: str, arguments: str, results: str = "(Tensor, Tensor)") -> _Decorator:
-    """torch.ops.submod.<name> of a function that takes scores and labels first."""
-    schema = f"(Tensor scores, Tensor labels, {arguments}) -> {results}"
+    """torch.ops.submod.<name> of a function that takes scores, labels and weights of pixels."""
+    first = "Tensor scores, Tensor labels, Tensor? pixel_weights"
     return torch.library.custom_op(
-        f"submod::{name}", mutates_args=(), device_types="cpu", schema=schema
+        f"submod::{name}",
+        mutates_args=(),
+        device_types="cpu",
+        schema=f"({first}, {arguments}) -> {results}",
     )
 
 
-def _fake_loss(scores: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
-    """Of all operators that return (loss, gradient); need_gradient is last."""
-    return scores.new_empty((), dtype=loss_type(scores)), new_gradient(scores, rest[-1])
+def _fake_groups(scores: Tensor, *options_and_need: Any) -> tuple[Tensor, Tensor]:
+    """Losses of groups, as reduction has them, and their gradient."""
+    _, _, per_image, *_, reduction, need_gradient = options_and_need
+    groups = scores.shape[0] if per_image else 1
+    losses = scores.new_empty((groups,) if reduction == "none" else (), dtype=loss_type(scores))
+    return losses, new_gradient(scores, need_gradient)
 
 
 def _loss_tensor(scores: Tensor, loss: float) -> Tensor:
     return torch.tensor(loss, dtype=loss_type(scores))
 
 
+def _taken(options_and_need: tuple[Any, ...]) -> tuple[LossOptions, bool]:
+    *options, need_gradient = options_and_need
+    return _options(*options), need_gradient
+
+
+def _scale(scores: Tensor, options: LossOptions) -> float:
+    """Of loss and gradient, which the library has of the mean over the groups."""
+    return 1.0 if options.reduction == "mean" else max(options.groups(scores.shape[0]), 1)
+
+
 @_operator("loss", f"str name, {OPTIONS}, bool need_gradient")
 def loss(
-    scores: Tensor, labels: Tensor, name: str, *options_and_need: Any
+    scores: Tensor, labels: Tensor, pixel_weights: Tensor | None, name: str, *options_and_need: Any
 ) -> tuple[Tensor, Tensor]:
     """submod_<name>"""
-    *options, need_gradient = options_and_need
-    c = loss_call(KINDS[name], scores, labels, _options(*options), need_gradient)
+    if _anywhere.FORCED and name in _anywhere.LOSSES:
+        return _anywhere.lovasz(name, scores, labels, pixel_weights, *_taken(options_and_need))
+    options, need_gradient = _taken(options_and_need)
+    losses, scale = np.zeros(options.groups(scores.shape[0])), _scale(scores, options)
+    inputs = (KINDS[name], scores, labels, pixel_weights, options)
+    c = loss_call(*inputs, need_gradient, scale, losses)
     found = ctypes.c_double()
-    call(name, **c.arguments, loss=ctypes.byref(found), work=workspace())
-    return _loss_tensor(scores, found.value), c.gradient
+    call_loss(name, **c.arguments, loss=ctypes.byref(found), work=workspace())
+    if options.reduction == "none":
+        return torch.from_numpy(losses).to(loss_type(scores)), c.gradient
+    return _loss_tensor(scores, found.value * scale), c.gradient
+
+
+@loss.register_kernel(None)
+def loss_anywhere(
+    scores: Tensor, labels: Tensor, pixel_weights: Tensor | None, name: str, *options_and_need: Any
+) -> Any:
+    return _anywhere.lovasz(name, scores, labels, pixel_weights, *_taken(options_and_need))
 
 
 @loss.register_kernel("cuda")
-def loss_on_cuda(scores: Tensor, labels: Tensor, name: str, *options_and_need: Any) -> Any:
-    *options, need_gradient = options_and_need
-    return _cuda.lovasz(name, scores, labels, _options(*options), need_gradient)
+def loss_on_cuda(
+    scores: Tensor, labels: Tensor, pixel_weights: Tensor | None, name: str, *options_and_need: Any
+) -> Any:
+    options, need_gradient = _taken(options_and_need)
+    where = _cuda if _cuda.can_do(options) else _anywhere
+    return where.lovasz(name, scores, labels, pixel_weights, options, need_gradient)
 
 
-loss.register_fake(_fake_loss)
+@loss.register_fake
+def _(scores: Tensor, labels: Tensor, weights: Any, name: str, *rest: Any) -> Any:
+    return _fake_groups(scores, *rest)
+
+
 _autograd.register(loss)
 
 
-@_operator(
-    "prox_lovasz_hinge", "float lam, bool per_image, SymInt? ignore_index, bool need_gradient"
-)
+@_operator("prox_lovasz_hinge", f"float lam, {OPTIONS}, bool need_gradient")
 def prox_lovasz_hinge(
-    scores: Tensor,
-    labels: Tensor,
-    lam: float,
-    per_image: bool,
-    ignore_index: int | None,
-    need_gradient: bool,
+    scores: Tensor, labels: Tensor, pixel_weights: None, lam: float, *options_and_need: Any
 ) -> tuple[Tensor, Tensor]:
     """The Lovász hinge, and lam (scores - prox(scores)) / groups in place of its gradient."""
-    options = LossOptions(per_image=per_image, ignore_index=ignore_index)
-    c = loss_call("binary", scores, labels, options, need_gradient)
-    found = ctypes.c_double()
-    value = {**c.arguments, "gradient": None, "loss": ctypes.byref(found)}
-    call("lovasz_hinge", **value, work=workspace())
+    options, need_gradient = _taken(options_and_need)
+    found, _ = loss(scores, labels, None, "lovasz_hinge", *options_and_need[:-1], False)
+    c = loss_call("binary", scores, labels, None, options, need_gradient, _scale(scores, options))
     if need_gradient:
-        call("prox_lovasz_hinge", **c.arguments, lam=lam, work=workspace())
-    return _loss_tensor(scores, found.value), c.gradient
+        call_loss("prox_lovasz_hinge", **c.arguments, lam=lam, work=workspace())
+    return found, c.gradient
 
 
-prox_lovasz_hinge.register_fake(_fake_loss)
+@prox_lovasz_hinge.register_kernel(None)
+def prox_lovasz_hinge_anywhere(
+    scores: Tensor, labels: Tensor, pixel_weights: None, lam: float, *options_and_need: Any
+) -> Any:
+    """By way of CPU memory: there is no sequence of tensor operations for a prox."""
+    batch = (scores.cpu(), labels.cpu(), None)
+    found, slope = prox_lovasz_hinge(*batch, lam, *options_and_need)
+    gradient = new_gradient(scores, options_and_need[-1])
+    return found.to(scores.device), gradient.copy_(slope)
+
+
+@prox_lovasz_hinge.register_kernel("cuda")
+def prox_lovasz_hinge_on_cuda(
+    scores: Tensor, labels: Tensor, pixel_weights: None, lam: float, *options_and_need: Any
+) -> Any:
+    options, need_gradient = _taken(options_and_need)
+    if not _cuda.can_prox(options):
+        return prox_lovasz_hinge_anywhere(scores, labels, None, lam, *options_and_need)
+    found, _ = _cuda.lovasz("lovasz_hinge", scores, labels, None, options, False)
+    gradient = new_gradient(scores, need_gradient)
+    if need_gradient:
+        _cuda.prox_gradient(scores, labels, lam, options, gradient, _scale(scores, options))
+    return found, gradient
+
+
+@prox_lovasz_hinge.register_fake
+def _(scores: Tensor, labels: Tensor, weights: Any, lam: float, *rest: Any) -> Any:
+    return _fake_groups(scores, *rest)
+
+
 _autograd.register(prox_lovasz_hinge)
 
 
+# ---- datasets ----
+
+
 @_operator("dataset_counts", f"SymInt bins, {OPTIONS}", "Tensor")
-def dataset_counts(scores: Tensor, labels: Tensor, bins: int, *options: Any) -> Tensor:
+def dataset_counts(
+    scores: Tensor, labels: Tensor, pixel_weights: Tensor | None, bins: int, *options: Any
+) -> Tensor:
     """The errors of a batch counted in bins: (classes, 2, bins), float64."""
-    c = loss_call("multiclass", scores, labels, _options(*options), False)
+    if _anywhere.FORCED:
+        return _anywhere.dataset_counts(scores, labels, pixel_weights, bins, _options(*options))
+    c = loss_call("multiclass", scores, labels, pixel_weights, _options(*options), False)
     del c.arguments["gradient"]
     dataset = Dataset(scores.shape[1], 0.5 / bins)
-    call("dataset_add", dataset=dataset, **c.arguments, work=workspace())
+    call_loss("dataset_add", dataset=dataset, **c.arguments, work=workspace())
     return torch.from_numpy(dataset.counts())
 
 
+@dataset_counts.register_kernel(None)
+def dataset_counts_anywhere(
+    scores: Tensor, labels: Tensor, pixel_weights: Tensor | None, bins: int, *options: Any
+) -> Tensor:
+    return _anywhere.dataset_counts(scores, labels, pixel_weights, bins, _options(*options))
+
+
+@dataset_counts.register_kernel("cuda")
+def dataset_counts_on_cuda(
+    scores: Tensor, labels: Tensor, pixel_weights: Tensor | None, bins: int, *options: Any
+) -> Any:
+    chosen = _options(*options)
+    where: Any = _cuda if _cuda.can_do(chosen) else _anywhere
+    return where.dataset_counts(scores, labels, pixel_weights, bins, chosen)
+
+
 @dataset_counts.register_fake
-def _(scores: Tensor, labels: Tensor, bins: int, *_: Any) -> Tensor:
-    return scores.new_empty((scores.shape[1], 2, bins), dtype=torch.float64)
+def _(scores: Tensor, labels: Tensor, weights: Any, bins: int, *_: Any) -> Tensor:
+    return scores.new_empty((scores.shape[1], 2, bins), dtype=real_type(scores))
 
 
 def solved(counts: Tensor, options: LossOptions) -> tuple[Dataset, float]:
@@ -131,19 +232,58 @@ def solved(counts: Tensor, options: LossOptions) -> tuple[Dataset, float]:
     return dataset, solve(dataset, options.settings(number))
 
 
-@_operator("dataset_loss", f"Tensor counts, float scale, {OPTIONS}, bool need_gradient")
+@_operator("dataset_loss", f"Tensor counts, Tensor scale, {OPTIONS}, bool need_gradient")
 def dataset_loss(
-    scores: Tensor, labels: Tensor, counts: Tensor, scale: float, *options_and_need: Any
+    scores: Tensor,
+    labels: Tensor,
+    pixel_weights: Tensor | None,
+    counts: Tensor,
+    scale: Tensor,
+    *options_and_need: Any,
 ) -> tuple[Tensor, Tensor]:
     """The loss of all counts, and scale times its gradient by these scores."""
-    *flat_options, need_gradient = options_and_need
-    options = _options(*flat_options)
+    options, need_gradient = _taken(options_and_need)
+    batch = (scores, labels, pixel_weights)
+    if _anywhere.FORCED:
+        return _anywhere.dataset_loss(*batch, counts, scale, options, need_gradient)
     dataset, found = solved(counts, options)
-    c = loss_call("multiclass", scores, labels, options, need_gradient, scale)
+    c = loss_call("multiclass", *batch, options, need_gradient, scale.item())
     if need_gradient:
-        call("dataset_gradient", dataset=dataset, **c.arguments, work=workspace())
+        call_loss("dataset_gradient", dataset=dataset, **c.arguments, work=workspace())
     return _loss_tensor(scores, found), c.gradient
 
 
-dataset_loss.register_fake(_fake_loss)
+@dataset_loss.register_kernel(None)
+def dataset_loss_anywhere(
+    scores: Tensor,
+    labels: Tensor,
+    pixel_weights: Tensor | None,
+    counts: Tensor,
+    scale: Tensor,
+    *options_and_need: Any,
+) -> Any:
+    batch = (scores, labels, pixel_weights)
+    return _anywhere.dataset_loss(*batch, counts, scale, *_taken(options_and_need))
+
+
+@dataset_loss.register_kernel("cuda")
+def dataset_loss_on_cuda(
+    scores: Tensor,
+    labels: Tensor,
+    pixel_weights: Tensor | None,
+    counts: Tensor,
+    scale: Tensor,
+    *options_and_need: Any,
+) -> Any:
+    options, need_gradient = _taken(options_and_need)
+    where = _cuda if _cuda.can_do(options) else _anywhere
+    batch = (scores, labels, pixel_weights)
+    return where.dataset_loss(*batch, counts, scale, options, need_gradient)
+
+
+@dataset_loss.register_fake
+def _(scores: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
+    return scores.new_empty((), dtype=loss_type(scores)), new_gradient(scores, rest[-1])
+
+
 _autograd.register(dataset_loss)

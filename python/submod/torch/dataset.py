@@ -10,11 +10,13 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from .._door import checked
+from .._measures import Measure
 from .._options import DELTA, Classes, loss_options
 from .._views import canonical
 from . import _autograd, _ops
+from ._gains import real_type
 from ._memory import require_pair
-from .functional import Weight, lovasz_softmax, weight_tensor
+from .functional import Weight, flattened, lovasz_softmax, weight_tensor, weights_for
 from .modules import refuse_now, shown
 
 
@@ -22,7 +24,8 @@ class DatasetLovasz(nn.Module):
     """Keeps histograms of the errors of all batches so far, and returns the loss of all of them
     together, differentiable by the current batch's logits.
 
-    num_classes, ignore_index, classes, class_weight: as in lovasz_softmax.
+    num_classes, ignore_index, classes, class_weight, measure: as in lovasz_softmax, and
+        pixel_weights, which come with the batch: dataset(logits, labels, pixel_weights).
     delta: the loss is within delta of the exact one.
     decay: what was counted before is multiplied by it at each step: 1 keeps all, 0.99 forgets in
         some hundred steps, as errors of an older model should be.
@@ -41,8 +44,9 @@ class DatasetLovasz(nn.Module):
     take a module of its own in training mode, under torch.no_grad(), and read value().
 
     The counts are float64 whatever .half() or .to(dtype) make of other modules. Errors are counted
-    in CPU memory: logits on other devices are copied there, and their gradient back. torch.compile
-    has to break the graph here, since numbers are read from the counts: not with fullgraph=True.
+    where the logits are, and added up where the module is: best on the same device, by .to(device).
+    On devices nothing waits, and a batch that has to be refused makes the loss NaN and is not
+    counted. torch.compile takes all of it into one graph, as long as there are no other ranks.
     """
 
     num_classes: int
@@ -66,6 +70,7 @@ class DatasetLovasz(nn.Module):
         stochastic: bool = True,
         process_group: Any = None,
         from_logits: bool = True,
+        measure: Measure = "jaccard",
     ) -> None:
         super().__init__()
         settings = checked(
@@ -77,6 +82,7 @@ class DatasetLovasz(nn.Module):
             class_weight=weight_tensor(class_weight),
             stochastic=stochastic,
             from_logits=from_logits,
+            measure=measure,
         )
         for name, value in settings.items():
             setattr(self, name, value)
@@ -94,7 +100,7 @@ class DatasetLovasz(nn.Module):
         refuse_now(lovasz_softmax, "multiclass", self.num_classes, **self._loss_settings())
 
     def _loss_settings(self) -> dict[str, Any]:
-        names = ("classes", "ignore_index", "class_weight", "from_logits")
+        names = ("classes", "ignore_index", "class_weight", "from_logits", "measure")
         return {name: getattr(self, name) for name in names}
 
     def extra_repr(self) -> str:
@@ -107,51 +113,66 @@ class DatasetLovasz(nn.Module):
 
     def _keep(self, counts: Tensor) -> None:
         """No tensor of torch.inference_mode(), which load_state_dict could not write to later."""
-        with torch.inference_mode(False):
-            counts = counts.clone() if counts.is_inference() else counts
-            self.counts = counts.to(self.counts.device)
+        if not torch.compiler.is_compiling():
+            with torch.inference_mode(False):
+                counts = counts.clone() if counts.is_inference() else counts
+        self.counts = counts
 
     def value(self) -> float:
         """The loss of all batches counted so far, 0 when there are none."""
         return _ops.solved(self.counts.cpu(), loss_options(**self._loss_settings()))[1]
 
     def _apply(self, fn: Any, *args: Any, **kwargs: Any) -> Any:
-        """Counts go to other devices, but not to other types."""
+        """Counts go to other devices, but not to other types; on MPS, which has no float64, they
+        stay in CPU memory."""
         counts = self.counts
+        self.counts = counts.to(torch.float32)
         super()._apply(fn, *args, **kwargs)  # type: ignore[no-untyped-call]
-        if self.counts.dtype != torch.float64:
-            self.counts = counts.to(self.counts.device)
+        device = self.counts.device
+        self.counts = counts.to("cpu" if device.type == "mps" else device)
         return self
 
-    def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
+    def forward(
+        self, logits: Tensor, labels: Tensor, pixel_weights: Tensor | None = None
+    ) -> Tensor:
+        options, held = flattened(loss_options(**self._loss_settings()))
         try:
-            options = _ops.flat(loss_options(**self._loss_settings()))
-            scores, labels = self._canonical(logits, labels)
-            batch = _ops.dataset_counts(scores.detach(), labels, self.bins, *options)
+            inputs = self._canonical(logits, labels, pixel_weights)
+            scores, *rest = inputs
+            batch = _ops.dataset_counts(scores.detach(), *rest, self.bins, *options)
         except Exception:
             if self.training:
                 self._over_ranks(None)
             raise
-        counts, ranks = self.counts.cpu(), 1
+        batch, ranks = batch.to(self.counts), 1
+        counts = self.counts
         if self.training:
             batch, ranks = self._over_ranks(batch)
             counts = counts * self.decay
         counts = counts + batch
-        # Every class counts every pixel once.
-        pixels = batch[0].sum().item()
-        estimates = self.stochastic and pixels > 0
-        scale = ranks * counts[0].sum().item() / pixels if estimates else 1.0
-        loss = _autograd.apply(_ops.dataset_loss, scores, labels, counts, scale, *options)
-        if self.training:
-            self._keep(counts)
-        return loss.to(logits.device)
+        scale = self._scale(counts, batch, ranks)
+        known = counts.to(device=scores.device, dtype=real_type(scores))
+        solving = (*inputs, known, scale.to(known), *options)
+        loss = _autograd.apply(_ops.dataset_loss, *solving, keep=held)
+        if self.training:  # a batch that a device has refused is NaN
+            self._keep(torch.where(batch[0, 0, 0].isnan(), self.counts, counts))
+        return loss
 
-    def _canonical(self, logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    def _scale(self, counts: Tensor, batch: Tensor, ranks: int) -> Tensor:
+        """Of the gradient. Every class counts every pixel once."""
+        pixels = batch[0].sum()
+        if not self.stochastic:
+            return torch.ones_like(pixels)
+        return torch.where(pixels > 0, ranks * counts[0].sum() / pixels, 1)
+
+    def _canonical(
+        self, logits: Tensor, labels: Tensor, pixel_weights: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
         require_pair(logits, labels)
-        scores, labels = canonical("multiclass", logits.cpu(), labels.cpu(), False)
+        scores, labels = canonical("multiclass", logits, labels, False)
         if scores.shape[1] != self.num_classes:
             raise ValueError(f"logits of {scores.shape[1]} classes, not {self.num_classes}")
-        return scores, labels
+        return scores, labels, weights_for(pixel_weights, "multiclass", logits, scores, False)
 
     def _over_ranks(self, batch: Tensor | None) -> tuple[Any, int]:
         """The sum over the ranks, and how many they are. None: this rank has refused its batch,
@@ -161,15 +182,17 @@ class DatasetLovasz(nn.Module):
         ranks = dist.get_world_size(self.process_group)
         if ranks < 1:  # this one is not of the group
             return batch, 1
-        counts = torch.zeros_like(self.counts, device="cpu") if batch is None else batch
+        counts = torch.zeros_like(self.counts) if batch is None else batch
         message = torch.cat([counts.flatten(), counts.new_tensor([float(batch is None)])])
         if dist.get_backend(self.process_group) == "nccl":
             message = message.cuda()
+        elif message.device.type != "cpu":
+            message = message.cpu()
         dist.all_reduce(message, group=self.process_group)
-        message = message.cpu()
-        if batch is not None and message[-1] > 0:
+        # On devices batches are refused by NaN, and nobody has to be asked.
+        if batch is not None and batch.device.type == "cpu" and message[-1] > 0:
             raise RuntimeError(
                 f"submod.torch: {int(message[-1])} of {ranks} ranks have refused their batches, "
                 "and say why; nothing was counted"
             )
-        return message[:-1].view_as(counts), ranks
+        return message[:-1].view_as(counts).to(counts.device), ranks

@@ -8,11 +8,13 @@ from typing import Any, Union
 import torch
 from torch import Tensor
 
+from .. import _tokens
 from .._door import checked
-from .._options import DELTA, Classes, loss_options
-from .._views import KINDS, canonical
+from .._measures import Measure, Tversky
+from .._options import DELTA, Classes, LossOptions, loss_options
+from .._views import KINDS, canonical, canonical_weights, is_list
 from . import _autograd, _ops
-from ._cuda import LOSSES
+from ._anywhere import LOSSES
 from ._memory import require_pair
 
 Weight = Union[Tensor, "list[float]", None]
@@ -47,6 +49,9 @@ def lovasz_softmax(
     delta: float = DELTA,
     *,
     from_logits: bool = True,
+    measure: Measure = "jaccard",
+    pixel_weights: Tensor | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """Lovász-Softmax loss: logits (N, C, ..), labels (N, ..) or (N, 1, ..) with values in [0, C).
     C = 1 is refused, as the softmax is always 1: lovasz_hinge and lovasz_sigmoid are for one score
@@ -58,10 +63,20 @@ def lovasz_softmax(
     class_weight: one number per class, not all 0, for a weighted mean over the classes.
     engine: "exact" sorts; "histogram" counts in bins, is faster, and off by at most delta.
     from_logits: False when logits are a softmax's output already.
+    measure: what wrong pixels cost: "jaccard", "hamming", submod.Tversky(alpha=, beta=), or a
+        function F(a, b, P, N) of a wrong ones among P pixels of the foreground and b among N of the
+        background, increasing and submodular, with F(0, 0) = 0. On CPU tensors it is called with
+        NumPy arrays, on other devices with tensors: write what both can do.
+    pixel_weights: a number >= 0 per pixel, what it counts for: the shape of labels, or what expands
+        to that. There is no gradient by them.
+    reduction: "mean" over the images, their "sum", or "none" for a loss each; with per_image=False
+        the batch is one group: "none" gives one number in a tensor (1,), "sum" is "mean".
 
     NaN or Inf among the logits, or a label that is no class, raises an exception that says where.
-    On CUDA, where looking would wait for the device, the loss is NaN instead, and so is its
-    gradient; logits.cpu(), labels.cpu() give the error message.
+    On devices, where looking would wait for them, the loss is NaN instead, and so is its gradient;
+    logits.cpu(), labels.cpu() give the error message. CUDA tensors are for the library's kernels if
+    submod.gpu_available(), except with a measure that is a function. That, and tensors of all other
+    devices (ROCm, MPS, XPU), is computed there by PyTorch's operations, with the same semantics.
     """
     return _loss(
         "lovasz_softmax",
@@ -74,6 +89,9 @@ def lovasz_softmax(
         engine=engine,
         delta=delta,
         from_logits=from_logits,
+        measure=measure,
+        pixel_weights=pixel_weights,
+        reduction=reduction,
     )
 
 
@@ -88,6 +106,9 @@ def lovasz_sigmoid(
     delta: float = DELTA,
     *,
     from_logits: bool = True,
+    measure: Measure = "jaccard",
+    pixel_weights: Tensor | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """Lovász-Sigmoid loss, a binary problem per class: logits and labels (N, C, ..), labels 0 or 1.
     For a single class logits are (N, 1, ..), and labels may be without that dimension. Both of
@@ -105,6 +126,9 @@ def lovasz_sigmoid(
         engine=engine,
         delta=delta,
         from_logits=from_logits,
+        measure=measure,
+        pixel_weights=pixel_weights,
+        reduction=reduction,
     )
 
 
@@ -115,6 +139,10 @@ def lovasz_hinge(
     ignore_index: int | None = None,
     engine: str = "exact",
     delta: float = DELTA,
+    *,
+    measure: Measure = "jaccard",
+    pixel_weights: Tensor | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """Lovász hinge loss: logits (N, ..) or (N, 1, ..), labels (N, ..), 0 or 1; or both (pixels,).
     The rest as in lovasz_softmax."""
@@ -126,6 +154,9 @@ def lovasz_hinge(
         delta=delta,
         per_image=per_image,
         ignore_index=ignore_index,
+        measure=measure,
+        pixel_weights=pixel_weights,
+        reduction=reduction,
     )
 
 
@@ -135,18 +166,26 @@ def prox_lovasz_hinge(
     lam: float,
     per_image: bool = True,
     ignore_index: int | None = None,
+    *,
+    measure: Measure = "jaccard",
+    reduction: str = "mean",
 ) -> Tensor:
     """The Lovász hinge loss whose backward pass sends lam (logits - prox(logits)) in place of the
     gradient, prox(x) = argmin over z of loss(z) + lam/2 |z - x|^2: the paper's modified
     backpropagation. Where the loss is linear around the logits that is the gradient itself; the
-    smaller lam > 0, the further it looks. It is computed in CPU memory: CUDA tensors are copied
-    there, and the result back. The rest as in lovasz_hinge."""
+    smaller lam > 0, the further it looks. On CUDA, if submod.gpu_available(), the prox is that of
+    margins moved to the middles of 2^16 bins between the smallest and the largest of an image;
+    tensors of other devices, and all with another measure than Jaccard, are copied to CPU memory,
+    and the result back. Pixels have no weights here. The rest as in lovasz_hinge."""
     lam = checked_lam(lam)
-    per_image, ignore_index = checked(per_image=per_image, ignore_index=ignore_index).values()
+    options = loss_options(
+        per_image=per_image, ignore_index=ignore_index, measure=measure, reduction=reduction
+    )
     require_pair(logits, labels)
-    scores, labels = canonical("binary", logits.cpu(), labels.cpu(), per_image)
-    loss = _autograd.apply(_ops.prox_lovasz_hinge, scores, labels, lam, per_image, ignore_index)
-    return loss.to(logits.device)
+    scores, labels = canonical("binary", logits, labels, options.per_image)
+    flat, held = flattened(options)
+    inputs = (scores, labels, None, lam, *flat)
+    return _autograd.apply(_ops.prox_lovasz_hinge, *inputs, keep=held)
 
 
 # ---- what the Lovász losses are compared and mixed with ----
@@ -158,6 +197,9 @@ def cross_entropy(
     per_image: bool = False,
     ignore_index: int | None = None,
     class_weight: Weight = None,
+    *,
+    pixel_weights: Tensor | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """Cross-entropy: logits (N, C, ..), labels (N, ..) or (N, 1, ..) with values in [0, C). The
     mean over the pixels, each weighted by the weight of its label, as PyTorch's has it, which is
@@ -170,6 +212,8 @@ def cross_entropy(
         class_weight,
         per_image=per_image,
         ignore_index=ignore_index,
+        pixel_weights=pixel_weights,
+        reduction=reduction,
     )
 
 
@@ -179,12 +223,22 @@ def hinge(
     per_image: bool = False,
     ignore_index: int | None = None,
     class_weight: Weight = None,
+    *,
+    pixel_weights: Tensor | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """Hinge loss: logits (N, ..) or (N, 1, ..), labels (N, ..), 0 or 1; or both (pixels,). The mean
     over the pixels of max(0, 1 - logit) at label 1 and max(0, 1 + logit) at label 0.
     class_weight: two numbers, of background and foreground. The rest as in cross_entropy."""
     return _loss(
-        "hinge", logits, labels, class_weight, per_image=per_image, ignore_index=ignore_index
+        "hinge",
+        logits,
+        labels,
+        class_weight,
+        per_image=per_image,
+        ignore_index=ignore_index,
+        pixel_weights=pixel_weights,
+        reduction=reduction,
     )
 
 
@@ -195,6 +249,8 @@ def rahman_wang(
     ignore_index: int | None = None,
     *,
     from_logits: bool = True,
+    pixel_weights: Tensor | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """The loss of Rahman and Wang (2016), binary: 1 - I/U of the probabilities p, a sigmoid of the
     logits: I = sum of p y, U = sum of p + y, minus I. Shapes as in hinge; from_logits: False when
@@ -206,6 +262,8 @@ def rahman_wang(
         from_logits=from_logits,
         per_image=per_image,
         ignore_index=ignore_index,
+        pixel_weights=pixel_weights,
+        reduction=reduction,
     )
 
 
@@ -219,6 +277,8 @@ def soft_dice(
     smoothing: float = 0.0,
     *,
     from_logits: bool = True,
+    pixel_weights: Tensor | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """Soft Dice loss: the mean over the classes of 1 - (2 I + s) / (sum of p + sum of y + s), with
     p the probability of the class, y = 1 where it is the label, I = sum of p y and s = smoothing.
@@ -233,6 +293,8 @@ def soft_dice(
         ignore_index=ignore_index,
         smoothing=smoothing,
         from_logits=from_logits,
+        pixel_weights=pixel_weights,
+        reduction=reduction,
     )
 
 
@@ -246,6 +308,8 @@ def soft_jaccard(
     smoothing: float = 0.0,
     *,
     from_logits: bool = True,
+    pixel_weights: Tensor | None = None,
+    reduction: str = "mean",
 ) -> Tensor:
     """Soft Jaccard loss: the mean over the classes of 1 - (I + s) / (U + s), with U = sum of p +
     sum of y - I. The rest as in soft_dice."""
@@ -259,18 +323,62 @@ def soft_jaccard(
         ignore_index=ignore_index,
         smoothing=smoothing,
         from_logits=from_logits,
+        pixel_weights=pixel_weights,
+        reduction=reduction,
     )
 
 
+def flattened(options: LossOptions) -> tuple[tuple[Any, ...], Any]:
+    """As operators take them, and what has to be kept meanwhile: a measure goes by its token."""
+    measure = options.measure
+    if isinstance(measure, (str, Tversky)):
+        return _ops.flat(options), None
+    if torch.compiler.is_compiling():
+        return _ops.flat(options, _kept(measure, id(measure))), None
+    held = _tokens.Held(measure)
+    return _ops.flat(options, held.token), held
+
+
+# To compilers a number; that id(measure) is looked at makes them look again for another measure.
+_kept = torch.compiler.assume_constant_result(_tokens.keep)  # type: ignore[no-untyped-call]
+
+
+def weights_for(
+    weights: Any, kind: str, logits: Tensor, scores: Tensor, per_image: bool
+) -> Tensor | None:
+    """Of pixels: (batch, pixels..), on the device of the canonical scores."""
+    if weights is None:
+        return None
+    require_pair(logits, logits, pixel_weights=weights)
+    if weights.requires_grad and torch.is_grad_enabled():
+        raise ValueError(
+            "pixel_weights require a gradient, and there is none by them; give "
+            "pixel_weights.detach()"
+        )
+    if weights.is_complex():
+        raise TypeError(f"pixel_weights of type {weights.dtype}; real numbers are needed")
+    listed = is_list(kind, logits, per_image)
+    shaped: Tensor = canonical_weights(weights.to(scores.device), tuple(scores.shape), listed)
+    return shaped
+
+
 def _loss(
-    name: str, logits: Tensor, labels: Tensor, class_weight: Weight = None, **given: Any
+    name: str,
+    logits: Tensor,
+    labels: Tensor,
+    class_weight: Weight = None,
+    *,
+    pixel_weights: Tensor | None,
+    **given: Any,
 ) -> Tensor:
     """given: the other fields of LossOptions."""
     require_pair(logits, labels)
     options = loss_options(class_weight=weight_tensor(class_weight), **given)
-    scores = logits
-    if name not in LOSSES:  # there is none for CUDA
+    scores, kind = logits, KINDS[name]
+    if name not in LOSSES:  # there is none but for the CPU
         scores, labels = logits.cpu(), labels.cpu()
-    scores, labels = canonical(KINDS[name], scores, labels, options.per_image)
-    loss = _autograd.apply(_ops.loss, scores, labels, name, *_ops.flat(options))
+    scores, labels = canonical(kind, scores, labels, options.per_image)
+    weights = weights_for(pixel_weights, kind, logits, scores, options.per_image)
+    flat, held = flattened(options)
+    loss = _autograd.apply(_ops.loss, scores, labels, weights, name, *flat, keep=held)
     return loss if loss.device == logits.device else loss.to(logits.device)

@@ -1,4 +1,5 @@
-"""The losses as modules; arguments as those of the functions."""
+"""The losses as modules; arguments as those of the functions, but that pixel_weights, which change
+from batch to batch, come with the logits and labels: loss(logits, labels, pixel_weights)."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from .._door import checked
+from .._measures import Measure
 from .._options import DELTA, Classes
 from .._views import KINDS
 from . import functional
@@ -23,6 +25,8 @@ def shown(settings: dict[str, Any]) -> str:
 
 def _brief(value: Any) -> str:
     value = value.tolist() if isinstance(value, Tensor) else value
+    if inspect.isroutine(value):
+        return value.__qualname__
     return reprlib.repr(value) if isinstance(value, list) else repr(value)
 
 
@@ -44,7 +48,8 @@ class _Loss(nn.Module):
 
     def __init_subclass__(cls) -> None:
         if hasattr(cls, "_function"):
-            cls._names = tuple(inspect.signature(cls._function).parameters)[2:]
+            names = tuple(inspect.signature(cls._function).parameters)[2:]
+            cls._names = tuple(name for name in names if name != "pixel_weights")
 
     def _keep(self, **settings: Any) -> None:
         """In __init__: what is refused at all is refused here."""
@@ -72,8 +77,11 @@ class _Loss(nn.Module):
     def extra_repr(self) -> str:
         return shown(self._settings())
 
-    def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
-        return type(self)._function(logits, labels, **self._settings())
+    def forward(
+        self, logits: Tensor, labels: Tensor, pixel_weights: Tensor | None = None
+    ) -> Tensor:
+        weights = {} if pixel_weights is None else {"pixel_weights": pixel_weights}
+        return type(self)._function(logits, labels, **self._settings(), **weights)
 
 
 class _LovaszLoss(_Loss):
@@ -88,6 +96,8 @@ class _LovaszLoss(_Loss):
         engine: str = "exact",
         delta: float = DELTA,
         from_logits: bool = True,
+        measure: Measure = "jaccard",
+        reduction: str = "mean",
     ) -> None:
         super().__init__()
         self._keep(
@@ -98,6 +108,8 @@ class _LovaszLoss(_Loss):
             engine=engine,
             delta=delta,
             from_logits=from_logits,
+            measure=measure,
+            reduction=reduction,
         )
 
 
@@ -124,9 +136,18 @@ class LovaszHinge(_Loss):
         ignore_index: int | None = None,
         engine: str = "exact",
         delta: float = DELTA,
+        measure: Measure = "jaccard",
+        reduction: str = "mean",
     ) -> None:
         super().__init__()
-        self._keep(per_image=per_image, ignore_index=ignore_index, engine=engine, delta=delta)
+        self._keep(
+            per_image=per_image,
+            ignore_index=ignore_index,
+            engine=engine,
+            delta=delta,
+            measure=measure,
+            reduction=reduction,
+        )
 
 
 class ProxLovaszHinge(_Loss):
@@ -134,9 +155,28 @@ class ProxLovaszHinge(_Loss):
 
     _function = staticmethod(functional.prox_lovasz_hinge)
 
-    def __init__(self, lam: float, per_image: bool = True, ignore_index: int | None = None) -> None:
+    def __init__(
+        self,
+        lam: float,
+        per_image: bool = True,
+        ignore_index: int | None = None,
+        measure: Measure = "jaccard",
+        reduction: str = "mean",
+    ) -> None:
         super().__init__()
-        self._keep(lam=lam, per_image=per_image, ignore_index=ignore_index)
+        self._keep(
+            lam=lam,
+            per_image=per_image,
+            ignore_index=ignore_index,
+            measure=measure,
+            reduction=reduction,
+        )
+
+    def forward(  # type: ignore[override]
+        self, logits: Tensor, labels: Tensor
+    ) -> Tensor:
+        """The prox in the norm of the pixels has no weights."""
+        return super().forward(logits, labels)
 
 
 # ---- what the Lovász losses are compared and mixed with ----
@@ -150,9 +190,15 @@ class _MeanLoss(_Loss):
         per_image: bool = False,
         ignore_index: int | None = None,
         class_weight: Weight = None,
+        reduction: str = "mean",
     ) -> None:
         super().__init__()
-        self._keep(per_image=per_image, ignore_index=ignore_index, class_weight=class_weight)
+        self._keep(
+            per_image=per_image,
+            ignore_index=ignore_index,
+            class_weight=class_weight,
+            reduction=reduction,
+        )
 
 
 class CrossEntropy(_MeanLoss):
@@ -173,10 +219,19 @@ class RahmanWang(_Loss):
     _function = staticmethod(functional.rahman_wang)
 
     def __init__(
-        self, per_image: bool = False, ignore_index: int | None = None, from_logits: bool = True
+        self,
+        per_image: bool = False,
+        ignore_index: int | None = None,
+        from_logits: bool = True,
+        reduction: str = "mean",
     ) -> None:
         super().__init__()
-        self._keep(per_image=per_image, ignore_index=ignore_index, from_logits=from_logits)
+        self._keep(
+            per_image=per_image,
+            ignore_index=ignore_index,
+            from_logits=from_logits,
+            reduction=reduction,
+        )
 
 
 class _OverlapLoss(_Loss):
@@ -190,6 +245,7 @@ class _OverlapLoss(_Loss):
         class_weight: Weight = None,
         smoothing: float = 0.0,
         from_logits: bool = True,
+        reduction: str = "mean",
     ) -> None:
         super().__init__()
         self._keep(
@@ -199,6 +255,7 @@ class _OverlapLoss(_Loss):
             class_weight=class_weight,
             smoothing=smoothing,
             from_logits=from_logits,
+            reduction=reduction,
         )
 
 

@@ -1,0 +1,378 @@
+"""The Lovász losses as tensor operations, for tensors on devices that the library has no kernels
+for: CUDA where it was built without, ROCm, MPS, XPU, and whatever else PyTorch knows.
+
+Same bins, same weights, same special cases as the library's engines. Counts are integers, and the
+same from the same probabilities. Softmax and sigmoid are the device's own: their last bits differ,
+so that now and then an error falls into the bin beside. Losses and gradients agree up to rounding:
+some 1e-7, and on MPS, which has no float64, some 1e-6.
+
+Nothing waits for the device. Data that would be refused make the loss NaN, as on CUDA. Memory: 12
+bytes per score, the gradient among them, and of a chunk some 40 per score for the histogram engine,
+some 150 for the exact one; a chunk is CHUNK scores, or a class of a group if that is more.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from .._options import LossOptions, call_loss
+from .._views import KINDS
+from ._gains import Totals, real_type
+from ._memory import loss_call, loss_type, new_gradient
+from ._segments import Bins, Segments, bin_of, by_counting, by_sorting, count, weigh_bins
+
+CHUNK = 1 << 20
+FORCED = False  # for tests: on the CPU, too
+_SLACK = 1e-3  # how far rounding may carry a probability out of [0, 1]
+_IGNORED = -1
+LOSSES = ("lovasz_softmax", "lovasz_sigmoid", "lovasz_hinge")
+
+
+class _Batch(NamedTuple):
+    """A batch with its pixels in one dimension."""
+
+    kind: str  # as in KINDS
+    v: Tensor  # what errors are made of: (batch, classes, pixels), float32
+    codes: Tensor  # labels: (batch, 1 or classes, pixels), _IGNORED where they have no part
+    weights: _Weights | None  # of pixels; None: all 1
+    bad: Tensor  # whether anything has to be refused
+    groups: int
+
+    def chunks(self) -> Iterator[tuple[slice, slice]]:
+        """Groups, and classes of them."""
+        batch, classes, pixels = self.v.shape
+        fit = max(CHUNK // (batch // self.groups * pixels), 1)  # segments
+        for g in _steps(self.groups, max(fit // classes, 1)):
+            for c in _steps(classes, fit):
+                yield g, c
+
+    def view(self, tensor: Tensor, groups: slice, classes: slice) -> Tensor:
+        """Of a chunk: (groups, classes, images of a group, pixels)."""
+        images = tensor.shape[0] // self.groups
+        chosen = tensor[groups.start * images : groups.stop * images]
+        chosen = chosen if tensor.shape[1] == 1 else chosen[:, classes]
+        return chosen.view(-1, images, *chosen.shape[1:]).transpose(1, 2)
+
+    def segments(self, part: tuple[slice, slice], total: Totals, share: Tensor) -> Segments:
+        v, codes = self.view(self.v, *part).flatten(2), self.view(self.codes, *part).flatten(2)
+        own: Any = 1
+        if self.kind == "multiclass":
+            numbers = range(self.v.shape[1])[part[1]]
+            own = torch.arange(numbers.start, numbers.stop, device=v.device).view(-1, 1)
+        foreground = codes == own
+        units = (codes != _IGNORED).to(torch.int64)
+        if self.weights is not None:
+            units = units * self.view(self.weights.units, *part).flatten(2)
+        error = errors_of(self.kind, v, foreground)
+        if self.kind == "binary":  # where right pixels have no part
+            units = torch.where(error > 0, units, 0)
+        of_part = total._replace(P=total.P[part], N=total.N[part])
+        return Segments(error, foreground, units, of_part, share[part])
+
+
+def _steps(number: int, step: int) -> Iterator[slice]:
+    for first in range(0, number, step):
+        yield slice(first, min(first + step, number))
+
+
+def errors_of(kind: str, v: Tensor, foreground: Tensor) -> Tensor:
+    return torch.where(foreground, 1 - v, 1 + v if kind == "binary" else v).clamp_(min=0)
+
+
+# ---- batches ----
+
+
+def _batch(
+    kind: str, scores: Tensor, labels: Tensor, weights: Tensor | None, options: LossOptions
+) -> _Batch:
+    flat = scores.reshape(*scores.shape[:2], -1)
+    lowest, highest = flat.amin(), flat.amax()
+    bad = ~(lowest.isfinite() & highest.isfinite())
+    if kind == "binary":
+        v = flat.to(torch.float32)
+    elif options.from_logits:
+        v = flat.to(torch.float32)
+        v = v.softmax(1) if kind == "multiclass" else v.sigmoid()
+    else:
+        v = flat.to(torch.float32).clamp(0, 1)
+        bad = bad | (lowest < -_SLACK) | (highest > 1 + _SLACK)
+    codes, bad_label = _codes(kind, flat.shape, labels, options.ignore_index)
+    bad = bad | bad_label
+    held = None
+    if weights is not None:
+        held, bad_weight = _weights(weights, codes)
+        bad = bad | bad_weight
+    return _Batch(kind, v, codes, held, bad, options.groups(v.shape[0]))
+
+
+def _codes(
+    kind: str, shape: torch.Size, labels: Tensor, ignore_index: int | None
+) -> tuple[Tensor, Tensor]:
+    """And whether any label is bad."""
+    batch, classes, pixels = shape
+    own = kind == "multilabel"
+    numbers = labels.reshape(batch, classes if own else 1, pixels).to(torch.int64)
+    limit = classes if kind == "multiclass" else 2
+    bad = (numbers < 0) | (numbers >= limit)
+    ignored = bad
+    if ignore_index is not None:
+        chosen = numbers == ignore_index
+        bad, ignored = bad & ~chosen, bad | chosen
+    codes = numbers.masked_fill(ignored, _IGNORED)
+    return codes.to(torch.int32 if kind == "multiclass" else torch.int8), bad.any()
+
+
+class _Weights(NamedTuple):
+    """Rounded to whole multiples of a power of two, so that sums do not depend on their order."""
+
+    units: Tensor  # (batch, 1, pixels), int64
+    unit: float  # of units, with the power below divided out
+    power: Tensor  # of two, at least as large as all weights that count
+
+    def relative(self) -> Tensor:
+        """At most 1, as floats."""
+        return (self.units * self.unit).to(torch.float32)
+
+
+def _weights(given: Tensor, codes: Tensor) -> tuple[_Weights, Tensor]:
+    """And whether any is bad. The multiples are so small that sums reach 2^52 at most."""
+    given = given.reshape(codes.shape[0], 1, -1).to(torch.float32)
+    bad = ~((given >= 0) & given.isfinite())
+    counting = (codes != _IGNORED).any(1, keepdim=True) & ~bad
+    bits = torch.where(counting, given, 0).amax().view(torch.int32)
+    above = (bits >> 23) - 127 + ((bits & 0x7FFFFF) != 0)  # log2 of the largest, rounded up
+    above = above.clamp(-126, 127)
+    steps = 2.0 ** (52 - (given.numel() - 1).bit_length())  # per power
+    kept = torch.where(counting, given, 0).to(real_type(given))
+    units = (kept * _power_of_two(-above) * steps).round().to(torch.int64)
+    return _Weights(units, 1 / steps, _power_of_two(above)), bad.any()
+
+
+def _power_of_two(exponent: Tensor) -> Tensor:
+    """By its bits, so that it is exact everywhere."""
+    return ((exponent.to(torch.int32) + 127) << 23).view(torch.float32)
+
+
+def _totals(batch: _Batch) -> Totals:
+    """(groups, classes, 1)"""
+    groups, classes = batch.groups, batch.v.shape[1]
+    P = batch.codes.new_zeros(groups, classes, 1, dtype=torch.int64)
+    N = torch.zeros_like(P)
+    everything = slice(0, groups), slice(0, classes)
+    for part in [everything] if batch.kind == "multiclass" else batch.chunks():
+        codes = batch.view(batch.codes, *part).flatten(2)
+        units = (codes != _IGNORED).to(torch.int64)
+        if batch.weights is not None:
+            units = units * batch.view(batch.weights.units, *part).flatten(2)
+        if batch.kind == "multiclass":  # one label for all classes
+            P[..., 0].scatter_add_(1, codes[:, 0].to(torch.int64).clamp(min=0), units[:, 0])
+        else:
+            P[part] = torch.where(codes == 1, units, 0).sum(-1, keepdim=True)
+        N[part] = units.sum(-1, keepdim=True) - P[part]
+    if batch.weights is None:
+        return Totals(P, N)
+    return Totals(P, N, batch.weights.unit, batch.weights.power)
+
+
+# ---- classes ----
+
+
+def shares(kind: str, present: Tensor, options: LossOptions) -> Tensor:
+    """What each class of a group counts for: (.., classes), in a mean over the classes."""
+    kind_of_number = real_type(present)
+    taken = torch.ones_like(present)
+    weight = present.new_ones(present.shape[-1:], dtype=kind_of_number)
+    if kind != "binary":
+        if options.classes == "present":
+            taken = present
+        elif not isinstance(options.classes, str):
+            listed = [c in options.classes for c in range(present.shape[-1])]
+            taken = _moved(torch.tensor(listed), present).expand_as(present)
+        if options.class_weight is not None:
+            weight = _moved(options.class_weight, present).to(kind_of_number)
+    weight = torch.where(taken, weight, 0)
+    weight = weight / weight.amax(-1, keepdim=True)  # so that no sum overflows
+    return torch.nan_to_num(weight / weight.sum(-1, keepdim=True), nan=0.0)  # 0 / 0: none is taken
+
+
+def _moved(tensor: Tensor, like: Tensor) -> Tensor:
+    """Without waiting."""
+    if real_type(like) == torch.float32 and tensor.dtype == torch.float64:
+        tensor = tensor.float()
+    return tensor.to(like.device, non_blocking=True)
+
+
+# ---- the losses ----
+
+
+def lovasz(
+    name: str,
+    scores: Tensor,
+    labels: Tensor,
+    weights: Tensor | None,
+    options: LossOptions,
+    need_gradient: bool,
+) -> tuple[Tensor, Tensor]:
+    """submod_<name>; results as those of the CPU's operator."""
+    refuse_settings(name, scores, options)
+    kind, groups = KINDS[name], options.groups(scores.shape[0])
+    gradient = new_gradient(scores, need_gradient)
+    if scores.numel() == 0:
+        losses = scores.new_zeros(groups, dtype=real_type(scores))
+        return reduced(losses, scores, options), gradient.zero_()
+    batch = _batch(kind, scores, labels, weights, options)
+    total = _totals(batch)
+    share = shares(kind, total.P[..., 0] > 0, options).unsqueeze(-1)
+    scale = 1 / groups if options.reduction == "mean" else 1
+    bins = _bins(batch, options.delta) if options.engine == "histogram" else None
+    values = torch.zeros_like(share)
+    for part in batch.chunks():
+        x = batch.segments(part, total, share * scale)
+        how = (x, options.measure)
+        value, weight = by_sorting(*how) if bins is None else by_counting(*how, bins)
+        values[part] = value.unsqueeze(-1)
+        if need_gradient:
+            _put(batch, part, x, weight, gradient)
+    if need_gradient:
+        _through(scores, batch, options, gradient)
+    losses = torch.where(share > 0, share * values, 0).sum((1, 2))
+    return reduced(losses.masked_fill(batch.bad, math.nan), scores, options), gradient
+
+
+def refuse_settings(name: str, scores: Tensor, options: LossOptions) -> None:
+    """In the words of the library, which gets a batch of no images."""
+    kind, classes = KINDS[name], scores.shape[1]
+    nothing = torch.empty((0, classes, 1), dtype=scores.dtype)
+    labels = torch.empty((0, classes, 1) if kind == "multilabel" else (0, 1), dtype=torch.uint8)
+    call_loss(name, **loss_call(kind, nothing, labels, None, options, False).arguments)
+
+
+def _bins(batch: _Batch, delta: float) -> Bins:
+    """As many as delta needs. For the hinge they cover a power of two above all margins."""
+    K = number_of_bins(delta)
+    if batch.kind != "binary":
+        return Bins(K, K)
+    margin = errors_of(batch.kind, batch.v, batch.codes == 1)
+    left_out = batch.codes == _IGNORED
+    if batch.weights is not None:
+        left_out = left_out | (batch.weights.units == 0)
+    bits = margin.masked_fill(left_out, 0).amax().view(torch.int32)
+    log2_range = (bits >> 23) - 126
+    power = (2 * K).bit_length() - 1 - torch.where(bits > 0, log2_range, 0)
+    return Bins(2 * K, ((power + 127) << 23).to(torch.int32).view(torch.float32))
+
+
+def number_of_bins(delta: float) -> int:
+    """The smallest power of two, at least 2, that guarantees delta."""
+    return int(max(2, 2 ** math.ceil(math.log2(0.5 / delta))))
+
+
+def _put(
+    batch: _Batch, part: tuple[slice, slice], x: Segments, weight: Tensor, gradient: Tensor
+) -> None:
+    """The derivatives by v."""
+    signed = torch.where(x.foreground, -weight, weight).masked_fill_(x.units == 0, 0)
+    to = batch.view(gradient.view(*gradient.shape[:2], -1), *part)
+    to.copy_(signed.view(to.shape))
+
+
+def _through(scores: Tensor, batch: _Batch, options: LossOptions, gradient: Tensor) -> None:
+    """From derivatives by v to those by the scores, in place."""
+    g = gradient.view(*gradient.shape[:2], -1)
+    if batch.weights is not None:
+        g.mul_(batch.weights.relative())
+    if options.from_logits and batch.kind == "multiclass":
+        g.sub_((batch.v * g).sum(1, keepdim=True)).mul_(batch.v)
+    elif options.from_logits and batch.kind == "multilabel":
+        # 1 - v would be 0 from a score of 17 on.
+        other = scores.reshape(g.shape).to(torch.float32).neg().sigmoid_()
+        g.mul_(batch.v).mul_(other)
+
+
+def reduced(losses: Tensor, scores: Tensor, options: LossOptions) -> Tensor:
+    """Of the losses of the groups; no group: 0."""
+    if options.reduction == "none":
+        return losses.to(loss_type(scores))
+    found = losses.sum()
+    if options.reduction == "mean":
+        found = found / max(losses.numel(), 1)
+    return found.to(loss_type(scores))
+
+
+# ---- datasets ----
+
+_SMALLEST = 1e-20  # counts may decay; what is below has gone
+
+
+def _of_dataset(
+    scores: Tensor, labels: Tensor, weights: Tensor | None, options: LossOptions
+) -> tuple[_Batch, Totals, Tensor]:
+    """As one group, of whose segments only the errors matter: no totals, no shares."""
+    batch = _batch("multiclass", scores, labels, weights, options._replace(per_image=False))
+    none = batch.v.new_zeros(1, batch.v.shape[1], 1, dtype=torch.int64)
+    if batch.weights is None:
+        return batch, Totals(none, none), none
+    return batch, Totals(none, none, batch.weights.unit, batch.weights.power), none
+
+
+def dataset_counts(
+    scores: Tensor, labels: Tensor, weights: Tensor | None, bins: int, options: LossOptions
+) -> Tensor:
+    """submod_dataset_add to nothing: (classes, 2, bins). All NaN if the batch is to be refused."""
+    refuse_settings("lovasz_softmax", scores, options)
+    counts = scores.new_zeros((scores.shape[1], 2, bins), dtype=real_type(scores))
+    if scores.numel() == 0:
+        return counts
+    batch, total, share = _of_dataset(scores, labels, weights, options)
+    for part in batch.chunks():
+        x = batch.segments(part, total, share)
+        counts[part[1]] = total.given(count(x, bin_of(x, Bins(bins, bins)), bins)[0])
+    return counts.masked_fill_(batch.bad, math.nan)
+
+
+def dataset_loss(
+    scores: Tensor,
+    labels: Tensor,
+    weights: Tensor | None,
+    counts: Tensor,
+    scale: Tensor,
+    options: LossOptions,
+    need_gradient: bool,
+) -> tuple[Tensor, Tensor]:
+    """submod_dataset_solve and submod_dataset_gradient."""
+    K = counts.shape[-1]
+    value, table = dataset_solve(counts, options)
+    gradient = new_gradient(scores, need_gradient)
+    loss = value.to(loss_type(scores))
+    if not need_gradient or scores.numel() == 0:
+        return loss, gradient.zero_()
+    batch, total, share = _of_dataset(scores, labels, weights, options)
+    for part in batch.chunks():
+        x = batch.segments(part, total, share)
+        _put(batch, part, x, table[part[1]].take(bin_of(x, Bins(K, K))), gradient)
+    _through(scores, batch, options, gradient)
+    if total.power is not None:
+        scale = scale * total.power
+    return loss.masked_fill(batch.bad, math.nan), gradient.mul_(scale)
+
+
+def dataset_solve(counts: Tensor, options: LossOptions) -> tuple[Tensor, Tensor]:
+    """The loss of all counts, and what a pixel of each bin weighs: (classes, 2, bins), float32."""
+    K = counts.shape[-1]
+    counts = counts.to(real_type(counts))[None]
+    N, P = counts.sum(-1, keepdim=True).unbind(-2)
+    everything = P + N
+    P = torch.where((1e-9 * everything < P) & (P > _SMALLEST), P, 0)
+    share = shares("multiclass", P[..., 0] > 0, options).unsqueeze(-1)
+    nothing = (1e-15 * everything).clamp(min=_SMALLEST).unsqueeze(-1)
+    total = Totals(P, N)
+    values, gains = weigh_bins(counts, total, options.measure, Bins(K, K), nothing)
+    taken = share[..., 0]
+    loss = torch.where(taken > 0, taken * values, 0).sum()
+    wide = share.unsqueeze(-1)
+    return loss, torch.where(wide > 0, wide * gains, 0).to(torch.float32)[0]
