@@ -9,15 +9,15 @@ static const struct {
     double lift;
 } kinds[KINDS] = {{"random", false, 0}, {"trained", true, 3}, {"confident", true, 12}};
 
-static submod_pixel_weights make_weights(size_t images, size_t pixels)
+static float *make_weights(size_t count)
 {
-    float *weight = allocate(images * pixels, sizeof *weight);
+    float *weight = allocate(count, sizeof *weight);
     submod_rng rng;
     submod_rng_seed(&rng, 7);
-    for (size_t i = 0; i < images * pixels; i++) {
+    for (size_t i = 0; i < count; i++) {
         weight[i] = (float)(2 * submod_rng_uniform(&rng));
     }
-    return submod_pixel_weights_f32(weight, images, pixels);
+    return weight;
 }
 
 task task_make(const options *o, int kind)
@@ -30,7 +30,8 @@ task task_make(const options *o, int kind)
     t.memory = allocate(b->count, sizeof *t.memory);
     t.scores = submod_scores_f32(b->scores, b->images, b->classes, b->pixels);
     t.labels = submod_labels_i32(b->labels, b->images, b->pixels);
-    t.weights = make_weights(b->images, b->pixels);
+    t.weight = make_weights(b->images * b->pixels);
+    t.weights = submod_pixel_weights_f32(t.weight, b->images, b->pixels);
     t.gradient = submod_gradient_dense(t.memory, b->classes, b->pixels);
     require(submod_work_create(&t.work));
     return t;
@@ -39,7 +40,7 @@ task task_make(const options *o, int kind)
 void task_free(task *t)
 {
     submod_work_free(t->work);
-    free((void *)(uintptr_t)t->weights.data);
+    free(t->weight);
     free(t->memory);
     batch_free(&t->data);
 }

@@ -13,7 +13,8 @@ typedef struct task {
     float *memory;
     submod_scores scores;
     submod_labels labels;
-    submod_pixel_weights weights; /* at random, between 0 and 2 */
+    float *weight; /* of the pixels, at random, between 0 and 2 */
+    submod_pixel_weights weights;
     submod_gradient gradient;
     submod_work *work;
     int threads;

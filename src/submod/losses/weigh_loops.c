@@ -267,10 +267,12 @@ static bool chunk_gains(const chunk *x, const double *count, weighing *w, double
     } else {
         count_runs(x, w->before, &r);
     }
-    size_t last = x->n - 1;
-    bool background = x->key[last] & 1;
-    w->before.a = r.a[last] + (background ? 0 : r.t[last]);
-    w->before.b = r.b[last] + (background ? r.t[last] : 0);
+    if (x->n > 0) { /* as always */
+        size_t last = x->n - 1;
+        bool background = x->key[last] & 1;
+        w->before.a = r.a[last] + (background ? 0 : r.t[last]);
+        w->before.b = r.b[last] + (background ? r.t[last] : 0);
+    }
     return find_gains(x, &r, w->measure, &w->F, gain, w->failure);
 }
 
