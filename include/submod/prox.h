@@ -224,7 +224,9 @@ SUBMOD_API submod_status submod_prox_two_counts_histogram(size_t n, const float 
  * ignored). scores: classes = 1; labels: 0 or 1. Special cases, checks and ignored pixels, whose
  * scores stay and whose gradient is 0, as in loss.h. settings: only per_image, has_ignore,
  * ignore_index and measure are looked at; a custom measure is called by several threads at once.
- * SUBMOD_ECALLBACK: it failed.
+ * SUBMOD_ECALLBACK: it failed. SUBMOD_EUNSUPPORTED: pixel_weights. In this norm the prox of a
+ * weighted loss is that of a general function; in the norm of the weights
+ * submod_prox_two_counts_points has it.
  *
  * prox: where the scores go, multiplied by its scale and added if it says so, in the layout of a
  * gradient. prox, gradient and info may be NULL; info gets iterations and work, over all groups.
