@@ -147,7 +147,7 @@ typedef struct submod_loss_info {
     double delta;    /* |loss returned - loss of these errors| <= delta, up to rounding; exact: 0 */
     size_t bins;     /* histogram engine, else 0 */
     uint64_t pixels; /* not ignored, of weight > 0; sigmoid: entries */
-    uint64_t sorted; /* exact engine: errors that had to be ranked, over all classes */
+    uint64_t sorted; /* exact engine: errors that had to be sorted, over all classes */
     size_t terms;    /* class losses that entered the mean, over all groups */
     size_t workspace;     /* bytes of scratch memory used */
     uint64_t reserved[4]; /* 0 */

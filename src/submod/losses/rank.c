@@ -126,6 +126,12 @@ static submodi_rank_counts count(const weighing *x, size_t begin, size_t end)
     return c;
 }
 
+/* With Hamming all pixels weigh the same: nothing is sorted. */
+static bool needs_order(const submod_measure *measure)
+{
+    return measure->type != SUBMOD_MEASURE_HAMMING;
+}
+
 /* Moves a boundary between parts to the end of the tied block that it cuts, by bisection. */
 static size_t next_block(const uint64_t *record, size_t n, size_t i)
 {
@@ -187,7 +193,8 @@ static double weigh_all(const weighing *x, size_t n, int threads, submodi_measur
     double value[MOST_PARTS];
     submodi_measure_failure failed[MOST_PARTS];
     for (size_t p = 0; p <= parts; p++) {
-        begin[p] = next_block(x->record, n, n * p / parts);
+        size_t even = n * p / parts;
+        begin[p] = needs_order(x->measure.how) ? next_block(x->record, n, even) : even;
     }
     if (threads > 1) {
         weigh_parts(x, parts, begin, threads, value, failed);
@@ -235,7 +242,8 @@ size_t submodi_rank(const submodi_batch *batch, size_t group, size_t c,
                  .pixels = batch->scores.pixels,
                  .limits = limits_of(batch, segment, &errors->range)};
     x.digits = submodi_digits_of(n, SUBMODI_OFFSET_BITS, key_bits(&x.limits));
-    if (threads == 1 && x.digits.fit) {
+    bool ordered = needs_order(&batch->measure);
+    if (threads == 1 && x.digits.fit && ordered) {
         x.count = memory->count;
         memset(*x.count, 0, ((size_t)x.digits.number << x.digits.width) * sizeof **x.count);
     }
@@ -243,7 +251,7 @@ size_t submodi_rank(const submodi_batch *batch, size_t group, size_t c,
     *value = 0;
     if (kept > 0) {
         weighing y = {
-            .record = sort(&x, kept, memory, threads),
+            .record = ordered ? sort(&x, kept, memory, threads) : memory->record,
             .measure = {&batch->measure, batch->unit, batch->foreground[segment],
                         batch->background[segment]},
             .largest = x.limits.largest,
@@ -251,5 +259,5 @@ size_t submodi_rank(const submodi_batch *batch, size_t group, size_t c,
             .weight = errors->error};
         *value = weigh_all(&y, kept, threads, &memory->failure);
     }
-    return kept;
+    return ordered ? kept : 0;
 }
