@@ -83,6 +83,20 @@ SUBMODI_DEVICE uint32_t submodi_gpu_sorted_from(const submodi_gpu_sorted *s, uin
     return s->position ? s->position[i] : (uint32_t)s->wide[i];
 }
 
+SUBMODI_DEVICE submodi_gpu_pixel submodi_gpu_sorted_pixel(const submodi_gpu_job *j,
+                                                          const submodi_gpu_sorted *s, uint32_t i)
+{
+    uint32_t n = submodi_gpu_sorted_from(s, i) % j->per_group;
+    return submodi_gpu_pixel_at(j, s->segment / j->classes, n, NULL);
+}
+
+SUBMODI_DEVICE double submodi_gpu_weight_of_rank(const submodi_gpu_job *j,
+                                                 const submodi_gpu_sorted *s, uint32_t i)
+{
+    submodi_gpu_pixel x = submodi_gpu_sorted_pixel(j, s, i);
+    return (double)submodi_gpu_relative_weight(j, &x);
+}
+
 /* What comes before rank i, in units. */
 SUBMODI_DEVICE uint64_t submodi_gpu_sorted_before(const submodi_gpu_sorted *s, uint32_t i)
 {
@@ -153,8 +167,8 @@ SUBMODI_DEVICE double submodi_gpu_weigh(const submodi_gpu_job *j, const submodi_
             bool none =
                 key == submodi_gpu_last_key(j) || (j->activation == SUBMODI_SCORE && !(e > 0.0F));
             double w = none ? 0 : submodi_gpu_weight_at(j, s, &totals, i, a + of_block, key);
-            w *= (double)units * j->unit;
-            value += none ? 0 : w * (double)e;
+            value += none ? 0 : w * ((double)units * j->unit) * (double)e;
+            w *= s->before ? submodi_gpu_weight_of_rank(j, s, i) : 1;
             weight[submodi_gpu_sorted_from(s, i)] =
                 submodi_to_bits((float)(key & 1 ? w * coefficient : -w * coefficient));
         }
@@ -169,8 +183,7 @@ SUBMODI_DEVICE double submodi_gpu_weigh(const submodi_gpu_job *j, const submodi_
 SUBMODI_DEVICE uint64_t submodi_gpu_units_at(const submodi_gpu_job *j, const submodi_gpu_sorted *s,
                                              uint32_t i)
 {
-    uint32_t n = submodi_gpu_sorted_from(s, i) % j->per_group;
-    submodi_gpu_pixel x = submodi_gpu_pixel_at(j, s->segment / j->classes, n, NULL);
+    submodi_gpu_pixel x = submodi_gpu_sorted_pixel(j, s, i);
     return submodi_gpu_units(j, &x);
 }
 

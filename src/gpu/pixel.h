@@ -131,18 +131,33 @@ SUBMODI_DEVICE uint64_t submodi_gpu_counter(const submodi_gpu_job *j, const void
     return j->pixel_weights ? ((const uint64_t *)counters)[at] : ((const uint32_t *)counters)[at];
 }
 
-/* What a unit is worth. Counts of a dataset outlive the batch and its largest weight. */
-SUBMODI_DEVICE double submodi_gpu_unit(const submodi_gpu_job *j)
+/* Counts of a dataset outlive the batch and its largest weight. */
+SUBMODI_DEVICE bool submodi_gpu_outlives(const submodi_gpu_job *j)
 {
-    bool outlives =
-        j->method == SUBMODI_GPU_DATASET_COUNTS || j->method == SUBMODI_GPU_DATASET_LOSS;
-    return outlives && j->pixel_weights ? ldexp(j->unit, submodi_gpu_exponent(j)) : j->unit;
+    return j->method == SUBMODI_GPU_DATASET_COUNTS || j->method == SUBMODI_GPU_DATASET_LOSS;
 }
 
-/* What the weights of bins are multiplied by: that of the pixel. Those of ranks have it inside. */
+/* What a unit is worth. */
+SUBMODI_DEVICE double submodi_gpu_unit(const submodi_gpu_job *j)
+{
+    return submodi_gpu_outlives(j) && j->pixel_weights ? ldexp(j->unit, submodi_gpu_exponent(j))
+                                                       : j->unit;
+}
+
+/* The weight of a pixel as it is given, not rounded to units, by the same measure: a factor of
+ * derivatives. */
+SUBMODI_DEVICE float submodi_gpu_relative_weight(const submodi_gpu_job *j,
+                                                 const submodi_gpu_pixel *x)
+{
+    int e = submodi_gpu_outlives(j) ? 0 : submodi_gpu_exponent(j);
+    return (float)ldexp((double)submodi_gpu_given_weight(j, x), -e);
+}
+
+/* What the weights of bins are multiplied by. Those of ranks have it inside. */
 SUBMODI_DEVICE float submodi_gpu_factor(const submodi_gpu_job *j, const submodi_gpu_pixel *x)
 {
-    return j->method == SUBMODI_GPU_EXACT ? 1 : (float)((double)x->units * submodi_gpu_unit(j));
+    bool plain = !j->pixel_weights || j->method == SUBMODI_GPU_EXACT;
+    return plain ? 1 : x->units > 0 ? submodi_gpu_relative_weight(j, x) : 0;
 }
 
 /* So many of them start at 0. */
