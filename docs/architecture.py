@@ -33,7 +33,7 @@ class Place(NamedTuple):
 ROOMS = {
     "optim": Place(0, 1, ["step rules, schedules,", "FISTA, bundle method"]),
     "prox/sums": Place(1, 1, ["sums by their parts:", "folding, projections in turn"]),
-    "prox/jaccard": Place(2, 0, ["the Jaccard prox:", "pixels, points, histograms"]),
+    "prox/two_counts": Place(2, 0, ["Jaccard and other measures:", "pixels, points, histograms"]),
     "prox": Place(2, 1, ["one entry, a table of methods,", "gaps, minimisation"]),
     "prox/wolfe": Place(2, 2, ["minimum-norm points:", "for any function"]),
     "gpu": Place(2, 3, ["the losses and the", "Jaccard prox on CUDA"]),

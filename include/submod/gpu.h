@@ -14,21 +14,22 @@
  *     submod_gpu_result_status(&host);     SUBMOD_OK, or why the data were refused
  *
  * Errors. What can be seen from the arguments is returned by the call at once, with nothing queued,
- * whether there is a device or not. What depends on data in device memory (a label out of range,
- * NaN or Inf, no probability) cannot be: the result says so. Its loss is then NaN and the gradient
- * is untouched, as on the CPU.
+ * whether there is a device or not. What depends on data in device memory (a label out of range, a
+ * score or a weight that is NaN or Inf, no probability, a negative weight) cannot be: the result
+ * says so. Its loss is then NaN and the gradient is untouched, as on the CPU.
  *
- * Always present. SUBMOD_EUNSUPPORTED, with a message that says why: the library was built without
- * CUDA (the static library always is), there is no driver, there is no device, the device cannot
- * run what the library was built for; nothing is queued then. SUBMOD_ENOMEM: the workspace is too
- * small, or (host calls) device memory could not be had. SUBMOD_ENUMERIC: CUDA reported an error of
- * its own.
+ * Always present. SUBMOD_EUNSUPPORTED, with a message that says why: the measure is a custom one,
+ * whose function a device cannot call (take the CPU, or submod.torch); the library was built
+ * without CUDA (the static library always is), there is no driver, there is no device, the device
+ * cannot run what the library was built for; nothing is queued then. SUBMOD_ENOMEM: the workspace
+ * is too small, or (host calls) device memory could not be had. SUBMOD_ENUMERIC: CUDA reported an
+ * error of its own.
  *
  * Stream capture. All calls but the ..._host ones may be captured into a graph (on a stream of the
  * caller's; CUDA does not capture the default stream): every launch depends on the arguments alone.
  * A process makes its first call outside, since that one loads the kernels. Class weights travel
- * inside the launches, so settings need not outlive the call; scores, labels, gradient, result and
- * workspace belong to the graph.
+ * inside the launches, so settings need not outlive the call; scores, labels, pixel weights,
+ * gradient, losses of groups, result and workspace belong to the graph.
  *
  * Same numbers as a CPU that fuses multiplications and additions (AVX2, ARM; table in base.h):
  * float operations, counts and weights are the same bit by bit, sums of losses are added in
@@ -75,7 +76,7 @@ typedef struct submod_gpu_result {
     uint64_t bad_score;   /* position of the first score that is refused, or SUBMOD_GPU_NONE */
     uint32_t bins;        /* histogram engine, else 0 */
     int32_t status;       /* SUBMOD_OK, SUBMOD_EINVAL or SUBMOD_ENONFINITE */
-    uint64_t bad_weight;  /* position of the first pixel weight that is refused, or ... */
+    uint64_t bad_weight;  /* of the first pixel weight that is refused, or SUBMOD_GPU_NONE */
     uint64_t bad_count;   /* datasets: of the first count that is refused, or SUBMOD_GPU_NONE */
     uint64_t reserved[2]; /* 0 */
 } submod_gpu_result;
@@ -95,17 +96,18 @@ typedef enum submod_gpu_loss {
     SUBMOD_GPU_HINGE = 2    /* submod_gpu_lovasz_hinge */
 } submod_gpu_loss;
 
-/* Bytes of workspace for a call with these scores (their data are not looked at) and settings.
- * Needs no device. SUBMOD_EINVAL: what the call itself would refuse, an unknown loss, NULL.
- * SUBMOD_EUNSUPPORTED: more than 2^31 - 1 groups x classes. SUBMOD_ENOMEM: more than size_t can
- * count. */
+/* Bytes of workspace for a call with these scores (their data are not looked at) and settings:
+ * those of the call, as weights of pixels need more. Needs no device. SUBMOD_EINVAL: what the call
+ * itself would refuse, an unknown loss, NULL. SUBMOD_EUNSUPPORTED: more than 2^31 - 1 groups x
+ * classes. SUBMOD_ENOMEM: more than size_t can count. */
 SUBMOD_API submod_status submod_gpu_loss_workspace(submod_gpu_loss loss,
                                                    const submod_scores *scores, size_t *bytes,
                                                    const submod_loss_settings *settings);
 
-/* As the functions of loss.h without "gpu", except: data of scores, labels and gradient are device
- * memory; settings with its arrays and the structs themselves are host memory, read before the call
- * returns; result is device memory, required. gradient may be NULL, place may not. */
+/* As the functions of loss.h without "gpu", except: data of scores, labels, gradient and
+ * pixel_weights are device memory, and so is group_loss; settings with its other arrays and the
+ * structs themselves are host memory, read before the call returns; result is device memory,
+ * required. gradient may be NULL, place may not. */
 SUBMOD_API submod_status submod_gpu_lovasz_softmax(const submod_scores *scores,
                                                    const submod_labels *labels,
                                                    submod_gpu_result *result,

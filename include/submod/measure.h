@@ -4,7 +4,7 @@
  * with F(0, 0) = 0. The losses (loss.h) and the set functions of two counts (function.h) take any
  * such measure whose F is increasing and submodular, which is the case if and only if, on the
  * lattice 0 <= a <= P, 0 <= b <= N, its first differences are >= 0 and its second differences in
- * aa, bb and ab are <= 0 (docs/mathematics.md, section 5).
+ * aa, bb and ab are <= 0 (docs/mathematics.md, section 3).
  *
  *   Jaccard   (a + b) / (P + b)                               1 - intersection / union
  *   Hamming   (a + b) / (P + N)                               the share of wrong pixels
@@ -58,6 +58,52 @@ SUBMOD_API submod_measure submod_measure_tversky(double alpha, double beta);
 SUBMOD_API submod_measure submod_measure_custom(double (*value)(double a, double b, double P,
                                                                 double N, void *ctx),
                                                 void *ctx);
+
+/* ---- checking ---- */
+
+/* Where a measure fails. The two sides are
+ *   increasing   left = F(a + da, b + db)   <  right = F(a, b)
+ *   submodular   left = what da and db add after (a, b)  <  right = what they add after one more
+ *                step, (a + ea, b + eb)
+ * One of da and db is 0, and one of ea and eb. */
+typedef struct submod_measure_failure {
+    double a, b;           /* the pair of counts */
+    double da, db, ea, eb; /* the steps from there */
+    double left, right;    /* what is compared */
+} submod_measure_failure;
+
+/* What submod_measure_check found. */
+typedef struct submod_measure_report {
+    int proved;           /* 1: every pair of counts was tried; 0: a sample */
+    int finite;           /* 1: every value seen is; 0: not_finite says where one is not */
+    int normalised;       /* 1: F(0, 0) = 0 */
+    int increasing;       /* here and below: 1: no counterexample found, 0: there is one */
+    int submodular;       /* likewise */
+    double P, N;          /* as given */
+    double empty_value;   /* F(0, 0) */
+    uint64_t evaluations; /* of F */
+    submod_measure_failure not_finite; /* a and b; each to be looked at where its property is 0 */
+    submod_measure_failure not_increasing, not_submodular; /* the worst of those seen */
+    uint64_t reserved[4];                                  /* 0 */
+} submod_measure_report;
+
+/* Tests whether a measure is finite, 0 at (0, 0), increasing and submodular for these P and N, at
+ * whole counts. samples = 0, or at least (P + 1) (N + 1): every pair is tried, O(P N) evaluations,
+ * and the answer is a proof up to rounding. Otherwise so many random differences are, with steps of
+ * any length and half of them along the borders: a counterexample is real, its absence proves
+ * nothing. Violations up to 2^-46 of the largest |F| seen are rounding. It stops at the first value
+ * that is not finite; increasing and submodular then say what was seen before. *report need not be
+ * initialised, and owns nothing. A built-in measure passes by its formula and is tried all the
+ * same. SUBMOD_EINVAL: report NULL, a bad measure, P or N beyond 2^53. SUBMOD_EUNSUPPORTED: samples
+ * = 0 and more than 2^36 pairs. SUBMOD_CANCELLED: base.h, cancelling: the report says what was
+ * seen, proved is 0. SUBMOD_ENOMEM. */
+SUBMOD_API submod_status submod_measure_check(const submod_measure *measure, uint64_t P, uint64_t N,
+                                              uint64_t samples, submod_measure_report *report);
+
+/* The report as text, as submod_check_report_text: at most size bytes with the final 0; returns the
+ * length of the whole text. */
+SUBMOD_API size_t submod_measure_report_text(const submod_measure_report *report, char *text,
+                                             size_t size);
 
 #ifdef __cplusplus
 }

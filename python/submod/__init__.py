@@ -4,7 +4,8 @@ Set functions      Function
                    f.lovasz, f.prox, f.prox_path, f.level_sets, f.minimize, f.check
 Optimisers         optim: descend, fista, bundle, the nu problem
 Losses             lovasz_softmax, lovasz_sigmoid, lovasz_hinge, DatasetJaccard
-Measures           Tversky, and any function of the counts of wrong pixels: measure= in the losses
+Measures           Tversky, and any function of the counts of wrong pixels: measure= in the losses;
+                   check_measure
 Baselines          cross_entropy, hinge, rahman_wang, soft_dice, soft_jaccard
 Metrics            miou, MeanIoU, Equibatch
 GPU                gpu_available
@@ -35,6 +36,7 @@ from ._library import (
 )
 from ._losses import lovasz_hinge, lovasz_sigmoid, lovasz_softmax, prox_lovasz_hinge
 from ._maximize import MaximizeResult
+from ._measure_check import MeasureCheck, MeasureFailure, check_measure
 from ._measures import Tversky
 from ._metrics import Equibatch, MeanIoU, MeanIoUValues, miou
 from ._prox import (
@@ -48,6 +50,7 @@ from ._prox import (
     ProxVjp,
     prox_max_affine,
 )
+from ._prox_two_counts import prox_two_counts_histogram, prox_two_counts_points
 
 __version__ = version()
 
@@ -68,6 +71,8 @@ __all__ = [
     "MaximizeResult",
     "MeanIoU",
     "MeanIoUValues",
+    "MeasureCheck",
+    "MeasureFailure",
     "MinimizeResult",
     "NonFiniteError",
     "NumericError",
@@ -78,6 +83,7 @@ __all__ = [
     "SubmodError",
     "Tversky",
     "UnsupportedError",
+    "check_measure",
     "cross_entropy",
     "get_num_threads",
     "gpu_available",
@@ -90,6 +96,8 @@ __all__ = [
     "optim",
     "prox_lovasz_hinge",
     "prox_max_affine",
+    "prox_two_counts_histogram",
+    "prox_two_counts_points",
     "rahman_wang",
     "set_num_threads",
     "soft_dice",

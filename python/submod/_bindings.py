@@ -248,6 +248,41 @@ class Measure(Structure):
     ]
 
 
+class MeasureFailure(Structure):
+    """submod_measure_failure"""
+
+    _fields_ = [
+        ("a", c_double),
+        ("b", c_double),
+        ("da", c_double),
+        ("db", c_double),
+        ("ea", c_double),
+        ("eb", c_double),
+        ("left", c_double),
+        ("right", c_double),
+    ]
+
+
+class MeasureReport(Structure):
+    """submod_measure_report"""
+
+    _fields_ = [
+        ("proved", c_int),
+        ("finite", c_int),
+        ("normalised", c_int),
+        ("increasing", c_int),
+        ("submodular", c_int),
+        ("P", c_double),
+        ("N", c_double),
+        ("empty_value", c_double),
+        ("evaluations", c_uint64),
+        ("not_finite", MeasureFailure),
+        ("not_increasing", MeasureFailure),
+        ("not_submodular", MeasureFailure),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
 class FnOps(Structure):
     """submod_fn_ops"""
 
@@ -797,6 +832,20 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "value": CFUNCTYPE(c_double, c_double, c_double, c_double, c_double, c_void_p),
             "ctx": c_void_p,
         },
+    ),
+    "measure_check": (
+        c_int,
+        {
+            "measure": POINTER(Measure),
+            "P": c_uint64,
+            "N": c_uint64,
+            "samples": c_uint64,
+            "report": POINTER(MeasureReport),
+        },
+    ),
+    "measure_report_text": (
+        c_size_t,
+        {"report": POINTER(MeasureReport), "text": c_void_p, "size": c_size_t},
     ),
     "fn_custom": (
         c_int,

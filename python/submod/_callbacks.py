@@ -247,10 +247,14 @@ class ShapeCallbacks(Trap):
 
 class MeasureCallbacks(Trap):
     """The struct of a measure given as F(a, b, P, N), of arrays a and b or, if it cannot take them,
-    of numbers. Threads of the library ask it side by side."""
+    of numbers. Threads of the library ask it side by side. zero_is_zero: F(0, 0) that is not 0 is
+    refused; 0 / 0 there is taken for 0 in any case."""
 
-    def __init__(self, f: Callable[[Any, Any, float, float], Any]) -> None:
+    def __init__(
+        self, f: Callable[[Any, Any, float, float], Any], zero_is_zero: bool = True
+    ) -> None:
         super().__init__()
+        self._zero_is_zero = zero_is_zero
         self._f, self._takes_arrays = f, True  # until it turns out otherwise
         self.struct = Measure(struct_size=ctypes.sizeof(Measure), type=MeasureType.CUSTOM)
         guarded = self.guard(self._fill)
@@ -273,9 +277,10 @@ class MeasureCallbacks(Trap):
             pairs = zip(a.tolist(), b.tolist())
             found = np.array([self._of_numbers(*pair, P, N) for pair in pairs])
         for i in np.flatnonzero(a + b == 0):
-            if abs(found[i]) > 1e-12:  # NaN, from 0 / 0, is not
+            if not abs(found[i]) > 1e-12:  # NaN too
+                found[i] = 0
+            elif self._zero_is_zero:
                 raise ValueError(f"the measure is {found[i]:g} at a = b = 0; it must be 0 there")
-            found[i] = 0
         return found
 
     def _of_arrays(self, a: Any, b: Any, P: float, N: float) -> Any:

@@ -27,6 +27,7 @@ from ._door import choices, pick
 from ._interruptible import call_interruptibly
 from ._library import Handle, Immutable, function, warn
 from ._maximize import MaximizeResult
+from ._measure_check import require_measure
 from ._measures import Measure, Tversky, as_measure, measure_struct
 from ._numbers import real, set_fields, whole
 from ._prox import (
@@ -45,6 +46,7 @@ CONCAVE_KINDS = choices(ConcaveKind)
 HYPERGRAPH_KINDS = choices(HypergraphKind)
 CHECKS = {"never": 0, "small": 1, "always": 2}  # from the laxest to the strictest
 SMALL = 8  # elements: 256 calls of a Python function, about a millisecond
+SMALL_LATTICE = 4096  # pairs of counts, likewise
 
 
 @dataclass(frozen=True)
@@ -117,15 +119,25 @@ class Function(Immutable):
         return Function._make("fn_jaccard", n=foreground.size, foreground=foreground)
 
     @staticmethod
-    def two_counts(mask: Any, measure: Measure = "jaccard", *, weights: Any = None) -> Function:
+    def two_counts(
+        mask: Any, measure: Measure = "jaccard", *, weights: Any = None, check: str = "small"
+    ) -> Function:
         """What the measure says of a set of mispredicted pixels, by how many of them are foreground
         and background; mask: which pixels are foreground. measure: as in lovasz_softmax.
 
         weights: what each pixel counts for, numbers >= 0. Then the counts are sums of weights.
+        check: whether a measure of your own is looked at first, and refused with a counterexample:
+        "small": where there are up to 4096 pairs of counts, at all of them; "always": as by
+        submod.check_measure; "never". It is looked at without the weights.
         """
+        policy = pick("check", check, CHECKS)
         foreground, name = flags(mask, "mask"), "fn_two_counts"
-        n = foreground.size
+        n, P = foreground.size, int(np.count_nonzero(foreground))
         struct, traps = measure_struct(as_measure(measure))
+        pairs = (P + 1) * (n - P + 1)
+        if traps and (policy == CHECKS["always"] or (policy and pairs <= SMALL_LATTICE)):
+            advice = "check='never' in Function.two_counts lets it pass"
+            require_measure(measure, P, n - P, advice)
         given = {"n": n, "foreground": foreground, "measure": struct}
         if weights is not None:
             given["weight"] = vector(as_array(weights, "weights").reshape(-1), "weights", n)
@@ -447,8 +459,8 @@ class Function(Immutable):
     ) -> ProxResult:
         """argmin over u of f(u) + lam/2 |u - x|^2, f the Lovász extension; F submodular.
 
-        method: "auto", "closed_form", "cardinality", "jaccard", "chain", "decomposition",
-        "sum", "chains", "min_norm", "frank_wolfe", "away_steps" or "greedy_path".
+        method: "auto", "closed_form", "cardinality", "jaccard", "two_counts", "chain",
+        "decomposition", "sum", "chains", "min_norm", "frank_wolfe", "away_steps" or "greedy_path".
         hinge: of f(max(u, 0)) instead, for a monotone F.
         start: where an iterative method starts: the certificate of another result. The limits and
         the relative tolerance of the gap (1e-10) are for iterative methods.

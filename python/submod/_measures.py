@@ -63,15 +63,16 @@ def as_measure(value: Any, name: str = "measure") -> Measure:
     raise TypeError(f"{name} = {value!r}; {_NEEDED}")
 
 
-def measure_struct(measure: Measure) -> tuple[Struct, tuple[Trap, ...]]:
+def measure_struct(measure: Measure, zero_is_zero: bool = True) -> tuple[Struct, tuple[Trap, ...]]:
     """For the library, and what traps the exceptions of a Python function, which the struct keeps
-    alive. The traps are for the caller of the library: call_trapped."""
+    alive. The traps are for the caller of the library: call_trapped. zero_is_zero: a function whose
+    F(0, 0) is not 0 is refused when it is asked."""
     struct: Struct
     if isinstance(measure, str):
         struct = function("measure_" + measure)()
     elif isinstance(measure, Tversky):
         struct = function("measure_tversky")(measure.alpha, measure.beta)
     else:
-        callbacks = MeasureCallbacks(measure)
+        callbacks = MeasureCallbacks(measure, zero_is_zero)
         return callbacks.struct, (callbacks,)
     return struct, ()

@@ -57,6 +57,9 @@ except KeyboardInterrupt:
 """
 
 LONG = {
+    "measure": "scores = rng.normal(size=(60, 5, 200)); labels = rng.integers(5, size=(60, 200))\n"
+    "measure = lambda a, b, P, N: (time.sleep(0.02), (a + b) / (P + b))[1]\n"
+    "run = lambda: submod.lovasz_softmax(scores, labels, measure=measure, per_image=True)",
     "many flows": "f = image(700, 1.0); run = lambda: f.prox(np.zeros(700**2), 1.0)",
     "one flow": "f = image(600, 0.1); run = f.minimize",
     "min norm": "f = Function.logdet(kernel(300)) + 3 * rng.normal(size=300)\n"

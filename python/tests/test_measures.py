@@ -207,6 +207,20 @@ def test_what_a_callable_raises():
     assert submod.lovasz_softmax(scores, labels) > 0  # nothing is left behind
 
 
+@pytest.mark.parametrize("engine", ["exact", "histogram"])
+def test_gives_up_at_once(engine):
+    scores, labels = case((4, 21, 30, 30))
+    asked = []
+
+    def measure(a, b, P, N):
+        asked.append(a.size)
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        submod.lovasz_softmax(scores, labels, measure=measure, engine=engine, per_image=True)
+    assert len(asked) <= submod.get_num_threads()
+
+
 def test_the_exception_has_its_place():
     def measure(a, b, P, N):
         raise LookupError
@@ -364,3 +378,78 @@ def test_counts_do_not_depend_on_the_measure():
         dataset.add(scores, labels)
     assert np.array_equal(datasets[0].counts, datasets[1].counts)
     assert datasets[0].loss() != datasets[1].loss()
+
+
+# ---- whether it is one ----
+
+
+def dice(a, b, P, N):
+    """1 - 2 TP / (2 TP + FN + FP), which is not submodular."""
+    return (a + b) / (2 * P - a + b)
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_check(name):
+    measure = MEASURES[name][0]
+    for P, N in [(5, 7), (0, 6), (6, 0), (0, 0)]:
+        found = submod.check_measure(measure, P, N)
+        assert found.ok and found.proved and found.complete and found.failures == {}
+        assert found.empty_value == 0 and "submodular: yes" in str(found)
+    sampled = submod.check_measure(measure, 10**6, 10**6, samples=500)
+    assert sampled.ok and not sampled.proved
+    assert "submodular: no counterexample found" in sampled.text
+
+
+def test_check_finds():
+    found = submod.check_measure(dice, 4, 4)
+    assert not found.ok and not found.submodular and found.increasing and found.proved
+    f = found.failures["submodular"]
+    first = dice(f.a + f.da, f.b + f.db, 4, 4) - dice(f.a, f.b, 4, 4)
+    later = [dice(f.a + f.ea + d * f.da, f.b + f.eb + d * f.db, 4, 4) for d in (0, 1)]
+    assert f.left == pytest.approx(first) and f.right == pytest.approx(later[1] - later[0])
+    assert f.left < f.right and "submodular: no, " in str(found)
+    found = submod.check_measure(lambda a, b, P, N: a - b, 3, 3)
+    assert not found.increasing and found.failures["increasing"].right > 0 - 1
+    found = submod.check_measure(lambda a, b, P, N: 0.5 + a + b, 3, 3)
+    assert not found.normalised and found.empty_value == 0.5 and not found.ok
+    found = submod.check_measure(lambda a, b, P, N: np.where(a + b == 3, np.nan, a + b), 3, 3)
+    assert not found.finite and found.failures["finite"].a + found.failures["finite"].b == 3
+    with pytest.raises(KeyError):
+        submod.check_measure(lambda a, b, P, N: {}[a], 3, 3)
+
+
+def test_check_refused():
+    with pytest.raises(TypeError, match="measure = 3"):
+        submod.check_measure(3, 1, 1)
+    with pytest.raises(ValueError, match="P = -1"):
+        submod.check_measure("jaccard", -1, 1)
+    with pytest.raises(TypeError, match="a whole number"):
+        submod.check_measure("jaccard", 1, 1.5)
+    with pytest.raises(NotImplementedError, match="samples"):
+        submod.check_measure("jaccard", 10**9, 10**9, samples=0)
+
+
+@pytest.mark.parametrize("name", MEASURES)
+@pytest.mark.parametrize("per_image", [True, False])
+def test_prox_of_the_hinge(name, per_image):
+    """No step of any size to any side is better."""
+    measure, by_counts = MEASURES[name]
+    lam, groups = 0.3, 2 if per_image else 1
+    scores = RNG.normal(size=(2, 12)).astype(np.float32)
+    labels = RNG.integers(2, size=scores.shape)
+    u, d = submod.prox_lovasz_hinge(scores, labels, lam, per_image=per_image, measure=measure)
+    assert np.allclose(d, lam * (scores - u) / groups, atol=1e-6)
+
+    def objective(z):
+        loss = groups * reference.hinge_loss(z, labels, per_image, measure=by_counts)
+        return loss + lam / 2 * ((z - scores) ** 2).sum()
+
+    best = objective(u.astype(float))
+    for size in (1e-3, 1e-2, 0.1, 1):
+        for _ in range(30):
+            assert objective(u + size * RNG.normal(size=u.shape)) >= best - 1e-6
+
+
+def test_prox_of_the_hinge_by_a_measure_that_raises():
+    with pytest.raises(ZeroDivisionError):
+        submod.prox_lovasz_hinge([1.0, 0.5], [0, 1], 1.0, measure=lambda a, b, P, N: 1 / 0)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import reference
 
+import submod
 from submod import Function, Tversky
 
 RNG = np.random.default_rng(19)
@@ -93,7 +94,9 @@ def test_what_a_callable_raises():
     def measure(a, b, P, N):
         raise LookupError("nothing there")
 
-    f = Function.two_counts([1, 0, 1], measure)
+    with pytest.raises(LookupError, match="nothing there"):
+        Function.two_counts([1, 0, 1], measure)
+    f = Function.two_counts([1, 0, 1], measure, check="never")
     for call in (lambda: f([0]), lambda: f.lovasz([1, 2, 3]), lambda: (2 * f).prox([1, 2, 3], 1.0)):
         with pytest.raises(LookupError, match="nothing there"):
             call()
@@ -129,3 +132,86 @@ def test_refused():
         Function.two_counts([1, 0], weights=[1, -2])
     with pytest.raises(ValueError, match="nan"):
         Function.two_counts([1, 0], weights=[1, np.nan])
+
+
+def test_measures_are_looked_at():
+    def dice(a, b, P, N):
+        return (a + b) / (2 * P - a + b)
+
+    mask = np.arange(40) < 10
+    words = r"this is no measure\. submodular: no, .* add .*check='never' in Function\.two_counts"
+    for weights in (None, np.ones(40)):
+        with pytest.raises(ValueError, match=words):
+            Function.two_counts(mask, dice, weights=weights)
+    assert Function.two_counts(mask, dice, check="never")([0, 1]) == pytest.approx(2 / 18)
+    large = np.arange(2000) < 100  # more than 4096 pairs
+    assert Function.two_counts(large, dice)([0, 1]) == pytest.approx(2 / 198)
+    with pytest.raises(ValueError, match=words):
+        Function.two_counts(large, dice, check="always")
+    with pytest.raises(ValueError, match=r"this is no measure\. normalised: no"):
+        Function.two_counts(mask, lambda a, b, P, N: 1 + a + b)
+    with pytest.raises(ValueError, match="check = 'often'"):
+        Function.two_counts(mask, dice, check="often")
+
+
+# ---- its prox, in other forms ----
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_prox_of_points(name):
+    """Whole weights are as many equal pixels."""
+    measure, _ = MEASURES[name]
+    x, mask, times = RNG.normal(size=12), RNG.random(12) < 0.4, RNG.integers(1, 4, size=12)
+    u, s, gap = submod.prox_two_counts_points(x, mask, times, 2.0, measure=measure)
+    copies = np.repeat(np.arange(12), times)
+    plain = Function.two_counts(mask[copies], measure).prox(x[copies], 2.0)
+    assert np.allclose(u[copies], plain.u, atol=1e-9) and np.allclose(s, 2.0 * (x - u))
+    assert abs(gap) <= 1e-12 and u.dtype == s.dtype == np.float64
+
+
+def test_prox_of_points_with_real_weights():
+    """No step of any size to any side is better."""
+    n, lam = 8, 1.5
+    x, mask, weights = RNG.normal(size=n), RNG.random(n) < 0.5, RNG.exponential(size=n) + 0.1
+    f = Function.tversky(mask, alpha=0.5, beta=2, weights=weights)
+
+    def objective(u):
+        return f.lovasz(u)[0] + lam / 2 * (weights * (u - x) ** 2).sum()
+
+    measure = Tversky(0.5, 2)
+    u, s, gap = submod.prox_two_counts_points(x, mask, weights, lam, measure=measure)
+    best = objective(u)
+    assert abs(gap) <= 1e-12 and np.allclose(s, lam * (x - u))
+    for size in (1e-4, 1e-2, 1):
+        for _ in range(100):
+            assert objective(u + size * RNG.normal(size=n)) >= best - 1e-12
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_prox_by_histogram(name):
+    measure, _ = MEASURES[name]
+    x, mask = RNG.normal(size=500).astype(np.float32), RNG.random(500) < 0.3
+    u, error, gap = submod.prox_two_counts_histogram(x, mask, 0.05, 1e-3, measure=measure)
+    plain = Function.two_counts(mask, measure).prox(x, 0.05)
+    assert u.dtype == np.float32 and error <= 1e-3 and gap >= -1e-9
+    assert np.abs(u - plain.u).max() <= error + 1e-6
+
+
+def test_prox_refused():
+    x, mask, ones = np.zeros(3), [1, 0, 0], np.ones(3)
+    with pytest.raises(ValueError, match="mask of shape"):
+        submod.prox_two_counts_points(x, mask[:2], ones, 1.0)
+    with pytest.raises(ValueError, match="weights of shape"):
+        submod.prox_two_counts_points(x, mask, ones[:2], 1.0)
+    with pytest.raises(ValueError, match="multiplicity"):
+        submod.prox_two_counts_points(x, mask, -ones, 1.0)
+    with pytest.raises(ValueError, match="x of shape"):
+        submod.prox_two_counts_histogram(np.zeros((3, 1)), mask, 1.0, 0.1)
+    with pytest.raises(ValueError, match="delta"):
+        submod.prox_two_counts_histogram(x, mask, 1.0, -0.1)
+    with pytest.raises(KeyError, match="lost"):
+        submod.prox_two_counts_points(x, mask, ones, 1.0, measure=_lost)
+
+
+def _lost(a, b, P, N):
+    raise KeyError("lost")

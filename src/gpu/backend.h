@@ -32,6 +32,7 @@
     X(prox_count) \
     X(prox_solve) \
     X(prox_write) \
+    X(hinge_write) \
     X(finish)
 
 typedef enum submodi_gpu_kernel {

@@ -10,6 +10,7 @@ extern "C" {
 #include "gpu/kernel_dataset.h"
 #include "gpu/kernel_exact.h"
 #include "gpu/kernel_gradient.h"
+#include "gpu/kernel_hinge.h"
 #include "gpu/kernel_labels.h"
 #include "gpu/kernel_prox.h"
 

@@ -289,7 +289,7 @@ SUBMODI_DEVICE submodi_gpu_set submodi_gpu_split(const submodi_gpu_prox *p,
 SUBMODI_DEVICE float submodi_gpu_fall(double lambda, double x, double s)
 {
     double fall = lambda > 1 ? fmin(s, lambda * x) : fmin(s / lambda, x);
-    return (float)fmax(fall, 0);
+    return (float)fmax(fall, 0.0);
 }
 
 /* What the table has for rank r of a piece whose pixels are at one level. */
@@ -439,35 +439,11 @@ SUBMODI_KERNEL void submodi_gpu_kernel_prox_solve(const submodi_gpu_job *j)
 
 /* ---- looking up ---- */
 
-/* What the hinge leaves behind for a margin in this bin: the score moves by y (x - max(u, 0)). */
-SUBMODI_DEVICE void submodi_gpu_write_hinge(const submodi_gpu_job *j, const submodi_gpu_grid *g,
-                                            const submodi_gpu_pixel *x, bool foreground,
-                                            float margin, uint32_t bin, float entry)
+/* The table of a segment of this wave. */
+SUBMODI_DEVICE const float *submodi_gpu_prox_table(const submodi_gpu_job *j, uint64_t segment)
 {
-    double y = foreground ? 1 : -1;
-    double middle = g->low + g->width * ((double)(foreground ? bin - j->bins : bin) + 0.5);
-    double moved = (double)margin - (middle - (double)entry / fmax(j->lambda, 1));
-    double s = (double)entry * fmin(j->lambda, 1);
-    if (j->prox.data) {
-        moved = fmin(fmax(moved, 0), (double)margin);
-        submodi_gpu_store(&j->prox, x, 0, (float)((double)submodi_gpu_score(j, x, 0) + y * moved));
-    }
-    if (j->gradient.data) {
-        submodi_gpu_store(&j->gradient, x, 0, (float)(-y * s / j->groups));
-    }
-}
-
-/* Where nothing moves. */
-SUBMODI_DEVICE void submodi_gpu_write_unmoved(const submodi_gpu_job *j, const submodi_gpu_pixel *x,
-                                              uint32_t c)
-{
-    bool hinge = j->method == SUBMODI_GPU_PROX_HINGE;
-    if (j->prox.data) {
-        submodi_gpu_store(&j->prox, x, c, submodi_gpu_score(j, x, c));
-    }
-    if (j->gradient.data) {
-        submodi_gpu_store(&j->gradient, x, c, hinge ? 0 : submodi_gpu_score(j, x, c));
-    }
+    uint64_t of_wave = segment - (uint64_t)j->first_group * j->classes;
+    return j->table + of_wave * (2 * (uint64_t)j->bins + 1);
 }
 
 SUBMODI_KERNEL void submodi_gpu_kernel_prox_write(const submodi_gpu_job *j)
@@ -477,24 +453,16 @@ SUBMODI_KERNEL void submodi_gpu_kernel_prox_write(const submodi_gpu_job *j)
         return;
     }
     uint64_t segment = (uint64_t)s.group * j->classes + s.first_class;
-    uint64_t first =
-        (segment - (uint64_t)j->first_group * j->classes) * (2 * (uint64_t)j->bins + 1);
+    const float *table = submodi_gpu_prox_table(j, segment);
     submodi_gpu_grid g = submodi_gpu_grid_of(j, segment);
     for (uint32_t n = s.begin + submodi_thread(); n < s.end; n += submodi_threads()) {
         submodi_gpu_pixel x = submodi_gpu_pixel_at(j, s.group, n, NULL);
         int32_t code = submodi_gpu_label(j, &x, s.first_class);
-        float v = submodi_gpu_prox_value(j, &x, s.first_class, code);
-        if (!submodi_gpu_prox_moves(j, code, v)) {
-            submodi_gpu_write_unmoved(j, &x, s.first_class);
-            continue;
+        float v = submodi_gpu_score(j, &x, s.first_class);
+        if (code < j->label_classes) {
+            v = table[submodi_gpu_prox_bin(j, &g, v, code == 1)];
         }
-        uint32_t bin = submodi_gpu_prox_bin(j, &g, v, code == 1);
-        float entry = j->table[first + bin];
-        if (j->method == SUBMODI_GPU_PROX_HINGE) {
-            submodi_gpu_write_hinge(j, &g, &x, code == 1, v, bin, entry);
-        } else {
-            submodi_gpu_store(&j->gradient, &x, s.first_class, entry);
-        }
+        submodi_gpu_store(&j->gradient, &x, s.first_class, v);
     }
 }
 

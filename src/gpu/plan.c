@@ -121,9 +121,8 @@ static void choose_bins(const submodi_batch *batch, submodi_gpu_job *j)
 /* Of workspace, see place_all: count and table for both labels, for the prox tops and ends too. */
 static size_t bytes_per_bin(const submodi_gpu_plan *plan)
 {
-    const submodi_gpu_job *j = &plan->job;
-    size_t loss = 2 * (plan->counter + sizeof *j->table);
-    return plan->prox ? loss + 4 * sizeof *j->tops + 16 * sizeof *j->ends : loss;
+    size_t loss = 2 * (plan->counter + sizeof *plan->job.table);
+    return plan->prox ? loss + 4 * sizeof *plan->job.tops + 16 * sizeof *plan->job.ends : loss;
 }
 
 static void cut_bins(const submodi_batch *batch, submodi_gpu_plan *plan)
@@ -237,15 +236,17 @@ submod_status submodi_gpu_plan_make(const submodi_gpu_task *task, const submodi_
                             "%s: %zu groups of %zu classes are more than 2^31 - 1 on a device",
                             batch->who, batch->groups, batch->scores.classes);
     }
-    *plan = (submodi_gpu_plan){.job = describe(task),
+    const submodi_gpu_job job = describe(task);
+    bool weighted = batch->settings.pixel_weights != NULL;
+    *plan = (submodi_gpu_plan){.job = job,
                                .tuning = *tuning,
-                               .weighted = batch->settings.pixel_weights != NULL,
                                .prox = task->method == SUBMODI_GPU_PROX ||
                                        task->method == SUBMODI_GPU_PROX_HINGE,
-                               .dataset = is_of_dataset(task->method)};
-    plan->segments = (size_t)plan->job.groups * batch->scores.classes;
-    plan->counter = plan->weighted ? sizeof(uint64_t) : sizeof(uint32_t);
-    plan->job.unit_bits = plan->weighted ? unit_bits(batch) : 0;
+                               .dataset = is_of_dataset(task->method),
+                               .segments = (size_t)job.groups * job.classes,
+                               .weighted = weighted,
+                               .counter = weighted ? sizeof(uint64_t) : sizeof(uint32_t)};
+    plan->job.unit_bits = weighted ? unit_bits(batch) : 0;
     plan->job.unit = ldexp(1, -plan->job.unit_bits);
     cut_pixels(plan);
     if (task->method == SUBMODI_GPU_EXACT) {

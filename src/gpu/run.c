@@ -131,7 +131,9 @@ static void run_prox(queue *q, const submodi_gpu_plan *plan)
                          .always = true,
                          .count = SUBMODI_GPU_KERNEL_prox_count,
                          .solve = SUBMODI_GPU_KERNEL_prox_solve,
-                         .write = SUBMODI_GPU_KERNEL_prox_write,
+                         .write = plan->job.method == SUBMODI_GPU_PROX
+                                      ? SUBMODI_GPU_KERNEL_prox_write
+                                      : SUBMODI_GPU_KERNEL_hinge_write,
                          .solve_shared = SUBMODI_BLOCK_SCRATCH + 2 * sizeof(uint32_t)};
     run_histogram(q, plan, &h);
 }

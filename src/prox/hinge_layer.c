@@ -8,15 +8,16 @@
  *
  * and back in scores  lambda (score - score') = -y d,  score' = score + y d / lambda.  Where no two
  * margins meet or reach 0, d is the greedy vector: the modified gradient is the gradient.
- * Cost: one exact Jaccard prox per group, which is about a sort of its pixels. */
+ * Cost: one exact prox of the measure per group, for Jaccard about a sort of its pixels. */
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "prox/jaccard/jaccard_prox.h"
+#include "prox/two_counts/two_counts_prox.h"
 #include "submod/losses/tile.h"
+#include "submod/measures/values.h"
 #include "submod/tensors/rows.h"
 
 /* Memory of one thread that solves groups. */
@@ -29,6 +30,7 @@ typedef struct memory {
 
 typedef struct layer {
     submodi_batch batch;
+    submod_measure measure;
     double lambda;
     size_t pixels; /* per group */
     memory *memory;
@@ -39,7 +41,7 @@ typedef struct layer {
 
 static bool take_memory(layer *x, size_t solvers, submod_work *w)
 {
-    size_t bytes = submodi_jaccard_prox_bytes(x->pixels, x->batch.threads);
+    size_t bytes = submodi_two_counts_prox_bytes(&x->measure, x->pixels, x->batch.threads);
     x->derivative =
         submodi_take(w, x->batch.scores.batch * x->batch.scores.pixels, sizeof *x->derivative);
     x->memory = submodi_take(w, solvers, sizeof *x->memory);
@@ -93,11 +95,15 @@ static submod_status solve_group(layer *x, size_t group, int thread, submod_prox
                        SUBMODI_LABELS | SUBMODI_SCORES, read_margins, &reading)) {
         return SUBMOD_ENONFINITE; /* the error message is written after the parallel loop */
     }
-    submodi_two_kinds_problem j = {
-        .who = x->batch.who, .n = count, .x = m->margin, .mask = m->mask, .lambda = x->lambda};
+    submodi_two_kinds_problem p = {.who = x->batch.who,
+                                   .n = count,
+                                   .x = m->margin,
+                                   .mask = m->mask,
+                                   .measure = &x->measure,
+                                   .lambda = x->lambda};
     submod_prox_info mine = {0};
     submodi_extension found;
-    submod_status status = submodi_jaccard_prox(&j, m->pair, &found, &mine, &m->work);
+    submod_status status = submodi_two_counts_prox(&p, m->pair, &found, &mine, &m->work);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -139,6 +145,10 @@ static submod_status solve_groups(layer *x, submod_prox_info *info, submod_work 
         return submodi_fail(SUBMOD_ENUMERIC,
                             "%s: the prox of these scores with lambda = %g overflows", x->batch.who,
                             x->lambda);
+    }
+    if (worst == SUBMOD_ECALLBACK) {
+        return submodi_fail(SUBMOD_ECALLBACK, "%s: the measure gave NaN or Inf; it must be finite",
+                            x->batch.who);
     }
     return worst == SUBMOD_OK ? SUBMOD_OK : submodi_nomem(x->batch.who);
 }
@@ -233,15 +243,20 @@ submod_status submod_prox_lovasz_hinge(const submod_scores *scores, const submod
         status = submodi_fail(SUBMOD_EUNSUPPORTED,
                               "%s: pixel_weights must be NULL: the prox in the plain norm has no "
                               "fast way then; take submod_lovasz_hinge and its gradient, or "
-                              "submod_prox_jaccard_points in the norm of the weights",
+                              "submod_prox_two_counts_points in the norm of the weights",
                               who);
+    }
+    if (status == SUBMOD_OK) {
+        status = submodi_read_measure(who, "settings.measure", x.batch.given.measure, &x.measure);
     }
     if (status != SUBMOD_OK) {
         return status;
     }
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
-    submod_prox_info found = {.method = SUBMOD_PROX_JACCARD};
+    submod_prox_info found = {.method = x.measure.type == SUBMOD_MEASURE_JACCARD
+                                            ? SUBMOD_PROX_JACCARD
+                                            : SUBMOD_PROX_TWO_COUNTS};
     status = run(&x, prox, gradient, &found, w);
     submodi_scope_close(&scope);
     if (status == SUBMOD_OK && info) {

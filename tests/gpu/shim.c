@@ -11,6 +11,7 @@
 #include "gpu/kernel_dataset.h"
 #include "gpu/kernel_exact.h"
 #include "gpu/kernel_gradient.h"
+#include "gpu/kernel_hinge.h"
 #include "gpu/kernel_labels.h"
 #include "gpu/kernel_prox.h"
 

@@ -151,10 +151,14 @@ typedef struct sums {
 static sums expected_sums(const example *d, const float *w)
 {
     sums x = {{0}, {0}, {0}};
-    size_t rows = is_multilabel(d->kind) ? d->C : 1, pixels = 1;
+    bool multilabel = is_multilabel(d->kind);
+    size_t rows = multilabel ? d->C : 1, pixels = 1;
     float largest = 0;
-    for (size_t k = 0; k < d->B * rows * d->N; k++) {
-        largest = d->y[k] == 9 ? largest : fmaxf(largest, w[k / d->N / rows * d->N + k % d->N]);
+    for (size_t b = 0; b < d->B; b++) {
+        for (size_t k = 0; k < rows * d->N; k++) {
+            bool ignored = d->y[b * rows * d->N + k] == 9;
+            largest = ignored ? largest : fmaxf(largest, w[b * d->N + k % d->N]);
+        }
     }
     double power = 0x1p-149;
     while (power < (double)largest) {
@@ -163,15 +167,17 @@ static sums expected_sums(const example *d, const float *w)
     while (pixels < d->B * d->N) {
         pixels *= 2;
     }
-    for (size_t k = 0; k < d->B * rows * d->N; k++) {
-        double weight = (double)w[k / d->N / rows * d->N + k % d->N];
-        uint64_t units =
-            d->y[k] == 9 ? 0 : (uint64_t)rint(weight / power * (0x1p52 / (double)pixels));
-        size_t c = k / d->N % rows;
-        x.all[c] += units;
-        x.valid[c] += units > 0;
-        x.foreground[rows > 1 || d->kind == HINGE ? c : (size_t)d->y[k] % d->C] +=
-            (rows == 1 && d->kind != HINGE) || d->y[k] == 1 ? units : 0;
+    for (size_t b = 0; b < d->B; b++) {
+        for (size_t k = 0; k < rows * d->N; k++) {
+            int64_t y = d->y[b * rows * d->N + k];
+            double weight = (double)w[b * d->N + k % d->N];
+            uint64_t units =
+                y == 9 ? 0 : (uint64_t)rint(weight / power * (0x1p52 / (double)pixels));
+            x.all[k / d->N] += units;
+            x.valid[k / d->N] += units > 0;
+            x.foreground[multilabel ? (int64_t)(k / d->N) : y % 9] +=
+                multilabel && y != 1 ? 0 : units;
+        }
     }
     return x;
 }

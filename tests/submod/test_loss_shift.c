@@ -127,6 +127,7 @@ static size_t errors_of(const images *d, const double *p, loss_kind k, size_t c,
         if (d->y[t] != IGNORED) {
             r[n].at = (t / d->N * d->C + c) * d->N + t % d->N;
             r[n].background = d->y[t] != (int32_t)c;
+            r[n].weight = 1;
             double e = r[n].background ? p[r[n].at] : 1 - p[r[n].at];
             double middle = (fmin(floor(e * BINS), BINS - 1) + 0.5) / BINS;
             r[n].error = k == COUNTED ? middle : e;

@@ -253,7 +253,7 @@ START_TEST(nothing_is_lost_without_foreground_if_alpha_is_0)
 }
 END_TEST
 
-/* The mean of all errors, whatever their order: loss and gradient by hand. */
+/* The mean of all errors, whatever their order, so without a sort: loss and gradient by hand. */
 START_TEST(hamming_is_the_mean_error)
 {
     enum { B = 2, C = 3, N = 500, ALL = B * C * N };
@@ -264,6 +264,10 @@ START_TEST(hamming_is_the_mean_error)
     submod_loss_settings s = submod_loss_defaults();
     s.classes = SUBMOD_CLASSES_ALL;
     s.measure = &hamming;
+    float *x = as_floats(&d);
+    submod_scores scores = submod_scores_f32(x, B, C, N);
+    submod_labels labels = label_view(&d);
+    submod_loss_info info;
     double mean = 0;
     for (size_t i = 0; i < ALL; i++) {
         bool foreground = d.y[i / (C * N) * N + i % N] == (int64_t)(i / N % C);
@@ -273,11 +277,14 @@ START_TEST(hamming_is_the_mean_error)
         float g[ALL];
         s.engine = (submod_engine)engine;
         ck_assert_near(call(&d, PROBABILITY, g, &s), mean, engine ? s.delta : 1e-7);
+        ck_assert_ok(call_views(PROBABILITY, &scores, &labels, NULL, NULL, &info, &s));
+        ck_assert_uint_eq(info.sorted, 0);
         for (size_t i = 0; i < ALL; i++) {
             bool foreground = d.y[i / (C * N) * N + i % N] == (int64_t)(i / N % C);
             ck_assert(g[i] == (float)(foreground ? -1.0 / ALL : 1.0 / ALL));
         }
     }
+    free(x);
     free_batch(&d);
 }
 END_TEST

@@ -243,6 +243,167 @@ START_TEST(rises_are_differences)
 }
 END_TEST
 
+/* ---- the check of measures ---- */
+
+/* Tversky's measure without its limits. */
+static double any_tversky(double a, double b, double P, double N, void *ctx)
+{
+    const double *alpha_beta = ctx;
+    (void)N;
+    return tversky(a, b, P, alpha_beta[0], alpha_beta[1]);
+}
+
+/* Falls where all is wrong. */
+static double falling(double a, double b, double P, double N, void *ctx)
+{
+    (void)ctx;
+    return root(a, b, P, N, NULL) - (a == P && b == N ? 0.5 : 0);
+}
+
+static double shifted(double a, double b, double P, double N, void *ctx)
+{
+    return *(const double *)ctx + root(a, b, P, N, NULL);
+}
+
+/* Not finite at one place. */
+static double broken(double a, double b, double P, double N, void *ctx)
+{
+    const double *at = ctx;
+    return a == at[0] && b == at[1] ? at[2] : root(a, b, P, N, NULL);
+}
+
+/* Every pair of counts, one of each kind after the other: is it submodular? */
+static int by_all_pairs(submod_measure m, int P, int N)
+{
+    int holds = 1;
+    for (int a = 0; a <= P; a++) {
+        for (int b = 0; b <= N; b++) {
+            double F[3][3];
+            for (int i = 0; i < 3; i++) {
+                for (int j = 0; j < 3; j++) {
+                    F[i][j] = m.value(a + i, b + j, P, N, m.ctx);
+                }
+            }
+            holds &= a + 2 > P || F[2][0] - 2 * F[1][0] + F[0][0] <= 1e-12;
+            holds &= b + 2 > N || F[0][2] - 2 * F[0][1] + F[0][0] <= 1e-12;
+            holds &= a + 1 > P || b + 1 > N || F[1][1] - F[1][0] - F[0][1] + F[0][0] <= 1e-12;
+        }
+    }
+    return holds;
+}
+
+/* Whether a counterexample is one. */
+static void assert_failure(const submod_measure *m, const submod_measure_report *r)
+{
+    const submod_measure_failure *f = &r->not_submodular;
+    double P = r->P, N = r->N;
+    double first =
+        m->value(f->a + f->da, f->b + f->db, P, N, m->ctx) - m->value(f->a, f->b, P, N, m->ctx);
+    double later = m->value(f->a + f->da + f->ea, f->b + f->db + f->eb, P, N, m->ctx) -
+                   m->value(f->a + f->ea, f->b + f->eb, P, N, m->ctx);
+    ck_assert(first < later && f->left == first && f->right == later);
+    ck_assert((f->da == 0) != (f->db == 0) && (f->ea == 0) != (f->eb == 0));
+    ck_assert(f->a + f->da + f->ea <= P && f->b + f->db + f->eb <= N);
+}
+
+START_TEST(check_of_all_pairs)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 20);
+    for (int repeat = 0; repeat < 300; repeat++) {
+        double parameters[2] = {2 * submod_rng_uniform(&rng), 0.5 + submod_rng_uniform(&rng)};
+        submod_measure m = submod_measure_custom(any_tversky, parameters);
+        int P = (int)submod_rng_below(&rng, 12), N = (int)submod_rng_below(&rng, 12);
+        submod_measure_report report;
+        ck_assert_ok(submod_measure_check(&m, (uint64_t)P, (uint64_t)N, 0, &report));
+        ck_assert(report.proved && report.finite && report.normalised && report.increasing);
+        ck_assert_int_eq(report.submodular, by_all_pairs(m, P, N));
+        ck_assert_uint_eq(report.evaluations, (uint64_t)((P + 1) * (N + 1) + 1));
+        ck_assert(parameters[1] < 1 || report.submodular);
+        if (!report.submodular) {
+            assert_failure(&m, &report);
+        }
+    }
+}
+END_TEST
+
+/* Dice is not submodular, at any size; too small to see in single steps of a large lattice. */
+START_TEST(check_by_a_sample)
+{
+    double dice[2] = {0.5, 0.5}, good[2] = {0.5, 1.5};
+    const uint64_t sizes[] = {40, 10000, 100000000};
+    for (int i = 0; i < 3; i++) {
+        submod_measure m = submod_measure_custom(any_tversky, dice);
+        submod_measure_report report;
+        ck_assert_ok(submod_measure_check(&m, sizes[i], 3 * sizes[i], 2000, &report));
+        ck_assert(!report.proved && !report.submodular && report.increasing && report.finite);
+        assert_failure(&m, &report);
+        m = submod_measure_custom(any_tversky, good);
+        ck_assert_ok(submod_measure_check(&m, sizes[i], 3 * sizes[i], 2000, &report));
+        ck_assert(!report.proved && report.submodular && report.increasing && report.finite);
+        ck_assert(report.evaluations <= 4 * 2000 + 1);
+        ck_assert_ok(submod_measure_check(NULL, sizes[i], sizes[i], 2000, &report));
+        ck_assert(report.submodular && report.increasing && report.normalised);
+    }
+    /* As many samples as pairs: all of them. */
+    submod_measure m = submod_measure_custom(any_tversky, good);
+    submod_measure_report report;
+    ck_assert_ok(submod_measure_check(&m, 9, 9, 100, &report));
+    ck_assert(report.proved && report.submodular);
+    ck_assert_ok(submod_measure_check(&m, 0, 0, 0, &report));
+    ck_assert(report.proved && report.submodular);
+}
+END_TEST
+
+START_TEST(check_in_words)
+{
+    submod_measure m = submod_measure_custom(falling, NULL);
+    submod_measure_report report;
+    char text[600];
+    ck_assert_ok(submod_measure_check(&m, 3, 2, 0, &report));
+    ck_assert(!report.increasing);
+    ck_assert(submod_measure_report_text(&report, text, sizeof text) < sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "increasing: no, F(2, 2)"));
+    ck_assert_ptr_nonnull(strstr(text, "all pairs of P = 3, N = 2"));
+    double dice[2] = {0.5, 0.5};
+    m = submod_measure_custom(any_tversky, dice);
+    ck_assert_ok(submod_measure_check(&m, 3, 2, 0, &report));
+    size_t length = submod_measure_report_text(&report, text, sizeof text);
+    ck_assert_ptr_nonnull(strstr(text, "submodular: no, 1 more of the foreground add"));
+    ck_assert_uint_eq(submod_measure_report_text(&report, text, 5), length);
+    ck_assert_uint_eq(strlen(text), 4);
+    ck_assert_uint_eq(submod_measure_report_text(&report, NULL, 0), length);
+    ck_assert_uint_eq(submod_measure_report_text(NULL, text, sizeof text), strlen("no report"));
+    double shift = 0.25;
+    m = submod_measure_custom(shifted, &shift);
+    ck_assert_ok(submod_measure_check(&m, 3, 2, 0, &report));
+    ck_assert(!report.normalised && report.empty_value == 0.25 && report.submodular);
+    const double places[][3] = {{0, 0, NAN}, {3, 2, INFINITY}, {1, 1, -INFINITY}};
+    for (int i = 0; i < 3; i++) {
+        double at[3] = {places[i][0], places[i][1], places[i][2]};
+        m = submod_measure_custom(broken, at);
+        ck_assert_ok(submod_measure_check(&m, 3, 2, 0, &report));
+        ck_assert(!report.finite && !report.proved);
+        ck_assert(report.not_finite.a == at[0] && report.not_finite.b == at[1]);
+        submod_measure_report_text(&report, text, sizeof text);
+        ck_assert_ptr_nonnull(strstr(text, "finite: no, F("));
+    }
+}
+END_TEST
+
+START_TEST(check_refuses)
+{
+    submod_measure m = submod_measure_custom(root, NULL), dice = submod_measure_tversky(0.5, 0.5);
+    submod_measure_report report = {.P = 7};
+    assert_error(submod_measure_check(&m, 1, 1, 0, NULL), SUBMOD_EINVAL, "report");
+    assert_error(submod_measure_check(&dice, 1, 1, 0, &report), SUBMOD_EINVAL, "Dice");
+    assert_error(submod_measure_check(&m, UINT64_MAX, 1, 5, &report), SUBMOD_EINVAL, "2^53");
+    assert_error(submod_measure_check(&m, 1 << 20, 1 << 20, 0, &report), SUBMOD_EUNSUPPORTED,
+                 "samples");
+    ck_assert(report.P == 7);
+}
+END_TEST
+
 /* ---- bad input ---- */
 
 typedef struct failing {
@@ -415,6 +576,6 @@ int main(void)
 {
     return RUN_TESTS("two_counts", tversky_by_definition, special_measures, weights_are_copies,
                      lowest_of_all_pairs, evaluations_are_few, rises_are_differences,
-                     failing_measures, values_at_once, bad_input, no_weight_at_all,
-                     memory_runs_out);
+                     failing_measures, values_at_once, check_of_all_pairs, check_by_a_sample,
+                     check_in_words, check_refuses, bad_input, no_weight_at_all, memory_runs_out);
 }

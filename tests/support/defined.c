@@ -13,10 +13,18 @@ static int64_t label_at(const batch *d, size_t b, size_t c, size_t i)
     return d->multilabel || y == 9 ? y : y == (int64_t)c; /* 9 is ignored */
 }
 
-/* The error of one entry; -1: it has no part. Single operations on floats are done as such. */
-static double error_at(const batch *d, kind k, size_t b, size_t c, size_t i)
+/* The weight of a pixel. */
+static double weight_at(const submod_loss_settings *s, size_t b, size_t i)
 {
-    int64_t y = label_at(d, b, c, i);
+    const submod_pixel_weights *w = s->pixel_weights;
+    return w ? (double)w->data[(ptrdiff_t)b * w->batch_stride + (ptrdiff_t)i * w->pixel_stride] : 1;
+}
+
+/* The error of one entry; -1: it has no part. Single operations on floats are done as such. */
+static double error_at(const batch *d, kind k, const submod_loss_settings *s, size_t b, size_t c,
+                       size_t i)
+{
+    int64_t y = weight_at(s, b, i) > 0 ? label_at(d, b, c, i) : 9;
     double v = value_at(d, k, b, c, i);
     double e = y == 1 ? 1 - v : (k == HINGE) + v;
     e = k == SOFTMAX || k == SIGMOID ? e : (double)(float)e;
@@ -24,11 +32,11 @@ static double error_at(const batch *d, kind k, size_t b, size_t c, size_t i)
 }
 
 /* What the bins cover: probabilities, or a power of two above all margins. */
-static double range_of(const batch *d, kind k)
+static double range_of(const batch *d, kind k, const submod_loss_settings *s)
 {
     double range = k == HINGE ? 0x1p-24 : 1;
     for (size_t j = 0; k == HINGE && j < d->B * d->N; j++) {
-        while (error_at(d, k, j / d->N, 0, j % d->N) >= range) {
+        while (error_at(d, k, s, j / d->N, 0, j % d->N) >= range) {
             range *= 2;
         }
     }
@@ -48,28 +56,31 @@ typedef struct part {
     double coefficient;
 } part;
 
-static part count_part(const batch *d, size_t first, size_t last, size_t c)
+static part count_part(const batch *d, const submod_loss_settings *s, size_t first, size_t last,
+                       size_t c)
 {
     part p = {.first = first, .last = last, .c = c};
     for (size_t j = first * d->N; j < last * d->N; j++) {
         int64_t y = label_at(d, j / d->N, c, j % d->N);
-        p.P += y == 1;
-        p.N += y != 1 && y != 9;
+        double w = weight_at(s, j / d->N, j % d->N);
+        p.P += y == 1 ? w : 0;
+        p.N += y != 1 && y != 9 ? w : 0;
     }
     return p;
 }
 
 /* The derivative by v. */
-static double part_loss(const batch *d, kind k, const part *p, const costs *F, double range,
-                        size_t bins, double *gradient)
+static double part_loss(const batch *d, kind k, const submod_loss_settings *s, const part *p,
+                        const costs *F, double range, size_t bins, double *gradient)
 {
     ranked *r = malloc(((p->last - p->first) * d->N + 1) * sizeof *r);
     size_t n = 0;
     for (size_t b = p->first; b < p->last; b++) {
         for (size_t i = 0; i < d->N; i++) {
-            double e = error_at(d, k, b, p->c, i);
+            double e = error_at(d, k, s, b, p->c, i);
             if (e >= 0) {
                 r[n].error = bins ? middle_of(e, range, bins) : e;
+                r[n].weight = weight_at(s, b, i);
                 r[n].background = label_at(d, b, p->c, i) != 1;
                 r[n++].at = (b * d->C + p->c) * d->N + i;
             }
@@ -119,20 +130,20 @@ double by_definition(const batch *d, kind k, const submod_loss_settings *s, cons
                      size_t bins, double *gradient, double *steepest, double *group_loss)
 {
     size_t groups = s->per_image ? d->B : 1, images = d->B / groups;
-    double range = range_of(d, k), loss = 0;
+    double range = range_of(d, k, s), loss = 0;
     memset(gradient, 0, d->B * d->C * d->N * sizeof *gradient);
     for (size_t g = 0; g < groups; g++) {
         part p[8];
         double sum = 0, of_group = 0;
         for (size_t c = 0; c < d->C; c++) {
-            p[c] = count_part(d, g * images, (g + 1) * images, c);
+            p[c] = count_part(d, s, g * images, (g + 1) * images, c);
             p[c].coefficient = weight_of(k, s, c, p[c].P);
             sum += p[c].coefficient;
         }
         for (size_t c = 0; c < d->C; c++) {
             if (p[c].coefficient > 0) {
                 p[c].coefficient /= sum * (double)groups;
-                of_group += part_loss(d, k, &p[c], F, range, bins, gradient);
+                of_group += part_loss(d, k, s, &p[c], F, range, bins, gradient);
             }
         }
         loss += of_group;

@@ -7,8 +7,8 @@
 #include "ranked.h"
 
 /* Loss and gradient; bins = 0: of the errors as they are, else of the middles of their bins. The
- * label 9 is ignored. *steepest: the largest derivative by a probability or score. group_loss may
- * be NULL: a number per group. At most 8 classes. */
+ * label 9 is ignored, and so are pixels of weight 0. *steepest: the largest derivative by a
+ * probability or score. group_loss may be NULL: a number per group. At most 8 classes. */
 double by_definition(const batch *d, kind k, const submod_loss_settings *s, const costs *F,
                      size_t bins, double *gradient, double *steepest, double *group_loss);
 

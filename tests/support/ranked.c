@@ -26,14 +26,17 @@ double rank_errors(ranked *r, size_t n, const costs *F, double P, double N, doub
     qsort(r, n, sizeof *r, by_error);
     for (size_t i = 0, end; i < n; i = end) {
         double before = F->of(a, b, P, N, F->ctx);
+        double all = 0;
         for (end = i; end < n && by_error(&r[i], &r[end]) == 0; end++) {
-            a += !r[i].background;
-            b += r[i].background;
+            a += r[i].background ? 0 : r[end].weight;
+            b += r[i].background ? r[end].weight : 0;
+            all += r[end].weight;
         }
         double gain = F->of(a, b, P, N, F->ctx) - before;
         value += gain * r[i].error;
         for (size_t j = i; j < end; j++) {
-            weight[r[j].at] = coefficient * gain / (double)(end - i) * (r[j].background ? 1 : -1);
+            double share = gain / all * r[j].weight;
+            weight[r[j].at] = coefficient * (r[j].background ? share : -share);
         }
     }
     return value;

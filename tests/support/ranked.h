@@ -7,6 +7,7 @@
 
 typedef struct ranked {
     double error;
+    double weight; /* of the pixel */
     bool background;
     size_t at;
 } ranked;
@@ -21,9 +22,9 @@ typedef struct costs {
 /* The Jaccard loss, 1 - intersection / union; looks at no ctx. */
 double jaccard_cost(double a, double b, double P, double N, void *ctx);
 
-/* The extension at n errors, of P foreground and N background pixels in all; sorts them.
- * weight[at] = coefficient times what each pixel adds, negative in the foreground, equal ones the
- * same. */
+/* The extension at n errors, of P foreground and N background pixels in all, or so much of their
+ * weights; sorts them. weight[at] = coefficient times what each pixel adds, negative in the
+ * foreground, equal ones in proportion to their weights. */
 double rank_errors(ranked *r, size_t n, const costs *F, double P, double N, double coefficient,
                    double *weight);
 

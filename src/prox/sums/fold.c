@@ -5,7 +5,7 @@
  * combined. What is modular, Hamming included, is added up in one vector. Then equal kinds fold:
  *
  *   cuts, embedded ones too          one graph (cut_merge.c)
- *   Jaccard losses with one mask     one, the coefficients add up
+ *   Jaccard losses with one mask     one, the coefficients add up; so for each measure
  *   functions of the cardinality     one
  *
  * Cost: O(size of all terms).
@@ -22,6 +22,7 @@
 #include "submod/functions/embed.h"
 #include "submod/functions/jaccard.h"
 #include "submod/functions/sum.h"
+#include "submod/functions/two_counts.h"
 
 /* Where in the tree the walk is: coefficient * the function there, on these elements (NULL: all).
  */
@@ -271,24 +272,39 @@ static submod_status fold_cardinality(fold *f)
     return status;
 }
 
-static bool is_jaccard(const submodi_sum_part *part)
+/* Jaccard losses, and other functions of two counts without weights. */
+static bool is_of_counts(const submodi_sum_part *part)
 {
-    return submodi_jaccard_mask(part->fn) && !part->elements;
+    const submodi_two_counts *t = submodi_two_counts_of(part->fn);
+    return !part->elements && (submodi_jaccard_mask(part->fn) || (t && !t->weight));
 }
 
-static bool same_mask(const submod_fn *a, const submod_fn *b)
+static bool same_measure(const submod_measure *a, const submod_measure *b)
 {
-    size_t bytes = (a->n + 31) / 32 * sizeof(uint32_t);
-    return memcmp(submodi_jaccard_mask(a), submodi_jaccard_mask(b), bytes) == 0;
+    return a->type == b->type && a->alpha == b->alpha && a->beta == b->beta &&
+           a->value == b->value && a->values == b->values && a->ctx == b->ctx;
+}
+
+/* Whether both are the same function of two counts. */
+static bool same_counts(const submod_fn *a, const submod_fn *b)
+{
+    const submodi_two_counts *of_a = submodi_two_counts_of(a);
+    const submodi_two_counts *of_b = submodi_two_counts_of(b);
+    if (!of_a != !of_b || (of_a && !same_measure(&of_a->measure, &of_b->measure))) {
+        return false;
+    }
+    const uint32_t *mask_a = of_a ? of_a->foreground : submodi_jaccard_mask(a);
+    const uint32_t *mask_b = of_b ? of_b->foreground : submodi_jaccard_mask(b);
+    return memcmp(mask_a, mask_b, (a->n + 31) / 32 * sizeof *mask_a) == 0;
 }
 
 /* The coefficient of a later one is added to that of an earlier one, if the sum is finite. */
-static void fold_jaccard(submodi_folded *to)
+static void fold_counts(submodi_folded *to)
 {
-    for (size_t i = to->count - gather(to, is_jaccard); i < to->count; i++) {
+    for (size_t i = to->count - gather(to, is_of_counts); i < to->count; i++) {
         for (size_t j = to->count; j-- > i + 1;) {
             double both = to->parts[i].coefficient + to->parts[j].coefficient;
-            if (isfinite(both) && same_mask(to->parts[i].fn, to->parts[j].fn)) {
+            if (isfinite(both) && same_counts(to->parts[i].fn, to->parts[j].fn)) {
                 to->parts[i].coefficient = both;
                 clear_part(&to->parts[j]);
                 to->parts[j] = to->parts[--to->count];
@@ -309,7 +325,7 @@ submod_status submodi_fold(const char *who, const submod_fn *fn, submodi_folded 
     status = status ? status : fold_cuts(&f);
     status = status ? status : fold_cardinality(&f);
     if (status == SUBMOD_OK) {
-        fold_jaccard(folded);
+        fold_counts(folded);
     } else {
         submodi_folded_clear(folded);
     }

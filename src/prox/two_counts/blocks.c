@@ -6,20 +6,22 @@
  * between two level sets that are known: some points of each kind. At first all are one part.
  *
  * A walk guesses the path through a part: always on to the kind whose next point has the larger
- * lambda x - g, g its gain along the last walk. Its gains g are a base s of the part, so wherever
+ * lambda x - g, g its gain. Its gains g are a base s of the part, so wherever
  * every lambda x - g before a place is larger than every one after it, the place is a level set.
  * Parts of one point are then done; so are parts of one kind, by isotonic regression.
  *
- * A walk that does not cut its part may still be right. Isotonic regression along it proposes
- * blocks whose levels fall. A look at a block tells whether it is at one level: whether no corner
- * in it lies below 0 in F - s, s = lambda (x - level), which lowest.c finds. If all blocks pass,
- * they are the solution. If not, a look at the part as one block finds a level set inside, and cuts
- * there.
+ * Where a walk does not cut, isotonic regression along it proposes blocks whose levels fall. A look
+ * at a block tells whether it is at one level: whether no corner in it lies below 0 in F - s, s =
+ * lambda (x - level), which lowest.c finds. If so, s is a base on this block as well as g. With s
+ * there, and g on the blocks that failed, the same test finds more level sets. Blocks that passed
+ * and stand alone are done.
  *
- * Cuts may be lopsided. The larger side, if it has more than 7/8, is then cut at half of what is
- * known about the range of its levels, counted in floating-point numbers; at most 64 such halvings
- * are there. So a point takes part in O(log p + 64) walks and looks; a walk costs O(p) and a look
- * O(p log p). In practice two walks leave little to look at. */
+ * If not even that cuts, the lowest corner of the part as one block is a level set inside, or the
+ * part is at one level. Such cuts may be lopsided. The larger side, if it has more than 7/8, is
+ * then cut at half of what is known about the range of its levels, counted in floating-point
+ * numbers: at most 64 such halvings are there. So a point takes part in O(log p + 64) walks and
+ * looks; a walk costs O(p) and a look O(p log p). In practice a few walks leave little to look at.
+ */
 #include "prox/two_counts/blocks.h"
 
 #include <math.h>
@@ -29,9 +31,11 @@
 #include "prox/long_sum.h"
 #include "submod/measures/values.h"
 
+#define INLINE __attribute__((always_inline)) static inline
+
 enum { LOPSIDED = 8, BATCH = 1024 };
 
-typedef enum step { WALK, LOOK, HALVE } step;
+typedef enum step { WALK, LOOK, SPLIT, HALVE } step;
 
 typedef struct part {
     uint32_t fg_begin, fg_end, bg_begin, bg_end;
@@ -46,12 +50,20 @@ typedef struct pool {
     double pixels;
 } pool;
 
+/* Consecutive entries of the path that no level set is known to cut. */
+typedef struct segment {
+    uint32_t begin; /* rank; it ends where the next one begins */
+    double low;     /* the least lambda x - s in it */
+} segment;
+
 typedef struct solver {
     submodi_blocks *b;
     uint8_t *is_fg;  /* by rank: the path */
     double *gain[2]; /* by point of each kind, background first: per pixel, along the last walk */
     double *sum[2];  /* prefix sums of s for a look */
-    pool *pools;     /* by rank */
+    pool *pools;     /* of the part that is looked at */
+    segment *segment;
+    size_t segments;
     part *open, *next;
     size_t opens, nexts;
     submod_work *work;
@@ -96,9 +108,78 @@ submod_status submodi_block_gain(const submodi_blocks *b, size_t fg_begin, size_
     return status ? status : submodi_rise_by(&rise, f, g, gain);
 }
 
-/* ---- walks ---- */
+/* ---- walks ----
+ *
+ * Where a value costs little, the gains that choose the way are those at the place itself. A
+ * measure that gives many values at once is asked for those along a whole path instead, chosen by
+ * the gains of the walk before; the second and third walk are then nearly as good. */
 
-/* Chooses the path through a part. */
+static bool is_greedy(const submodi_blocks *b)
+{
+    return b->measure->type != SUBMOD_MEASURE_CUSTOM || !b->measure->values;
+}
+
+/* Where a walk is: points and pixels of both kinds, background first. */
+typedef struct place {
+    size_t at[2];
+    double pixels[2];
+    double value; /* F there; custom measures only */
+} place;
+
+/* What the next point of a kind would add: to each of its pixels, and F after it. */
+typedef struct offer {
+    double gain, value;
+} offer;
+
+INLINE offer offer_of(const submodi_blocks *b, submodi_form form, const place *w, bool fg)
+{
+    double more = submodi_pixels_of(fg ? &b->fg : &b->bg, w->at[fg]);
+    if (form.type == SUBMOD_MEASURE_CUSTOM) {
+        const submod_measure *m = b->measure;
+        double A = w->pixels[1] + (fg ? more : 0);
+        double B = w->pixels[0] + (fg ? 0 : more);
+        double value = m->value(A < b->P ? A : b->P, B < b->N ? B : b->N, b->P, b->N, m->ctx);
+        return (offer){(value - w->value) / more, value};
+    }
+    double a = w->pixels[1] < b->P ? w->pixels[1] : b->P;
+    return (offer){.gain = submodi_form_gain(form, b->P, b->N, a, w->pixels[0], more, !fg)};
+}
+
+/* Goes on by one point of a kind, which is the next on the path. */
+INLINE void go_on(solver *s, place *w, bool fg, offer taken)
+{
+    size_t i = w->at[fg]++;
+    s->is_fg[w->at[0] + w->at[1] - 1] = fg;
+    s->gain[fg][i] = taken.gain;
+    w->pixels[fg] += submodi_pixels_of(fg ? &s->b->fg : &s->b->bg, i);
+    w->value = taken.value;
+}
+
+/* A walk by the gains at each place itself. */
+INLINE void walk_greedily(solver *s, const part *p, submodi_form form, double value)
+{
+    const submodi_blocks *b = s->b;
+    const double lambda = b->lambda;
+    place w = {
+        {p->bg_begin, p->fg_begin},
+        {submodi_pixels_before(&b->bg, p->bg_begin), submodi_pixels_before(&b->fg, p->fg_begin)},
+        value};
+    while (w.at[1] < p->fg_end && w.at[0] < p->bg_end) {
+        offer of_fg = offer_of(b, form, &w, true);
+        offer of_bg = offer_of(b, form, &w, false);
+        bool fg = lambda * b->fg.value[w.at[1]] - of_fg.gain >=
+                  lambda * b->bg.value[w.at[0]] - of_bg.gain;
+        go_on(s, &w, fg, fg ? of_fg : of_bg);
+    }
+    while (w.at[1] < p->fg_end) {
+        go_on(s, &w, true, offer_of(b, form, &w, true));
+    }
+    while (w.at[0] < p->bg_end) {
+        go_on(s, &w, false, offer_of(b, form, &w, false));
+    }
+}
+
+/* The path by the gains of the last walk. */
 static void choose_path(solver *s, const part *p)
 {
     const double lambda = s->b->lambda;
@@ -119,28 +200,8 @@ static void choose_path(solver *s, const part *p)
     memset(s->is_fg + k + (p->fg_end - i), 0, p->bg_end - j);
 }
 
-/* Gains along the path by closed forms. */
-static void weigh_built_in(solver *s, const part *p)
-{
-    const submodi_blocks *b = s->b;
-    const submodi_form form = submodi_form_of(b->measure);
-    size_t at[2] = {p->bg_begin, p->fg_begin};
-    double *const *gain = s->gain;
-    double A = submodi_pixels_before(&b->fg, at[1]);
-    double B = submodi_pixels_before(&b->bg, at[0]);
-    size_t end = rank_of(p) + size_of(p);
-    for (size_t k = rank_of(p); k < end; k++) {
-        bool fg = s->is_fg[k];
-        double more = submodi_pixels_of(fg ? &b->fg : &b->bg, at[fg]);
-        gain[fg][at[fg]] = submodi_form_gain(form, b->P, b->N, A < b->P ? A : b->P, B, more, !fg);
-        at[fg]++;
-        A += fg ? more : 0;
-        B += fg ? 0 : more;
-    }
-}
-
-/* The same by values of F at BATCH corners at a time. */
-static submod_status weigh_custom(solver *s, const part *p)
+/* Gains along the path, by values of F at BATCH corners at a time. */
+static submod_status weigh(solver *s, const part *p)
 {
     const submodi_blocks *b = s->b;
     double A[BATCH];
@@ -171,28 +232,17 @@ static submod_status weigh_custom(solver *s, const part *p)
     return status;
 }
 
-/* Cuts the path into pools such that every lambda x - g before a cut is larger than every one after
- * it. Of a pool only begin is filled, and x: the least lambda x - g in it. Returns their number. */
-static size_t cut_path(solver *s, const part *p)
+/* Adds entries of the path from rank `begin` on to the last segment, or to a new one: every
+ * lambda x - s before a cut is larger than every one after it. low, high: its range among them. */
+static void add_segment(solver *s, size_t begin, double low, double high)
 {
-    const submodi_blocks *b = s->b;
-    const double *value[2] = {b->bg.value, b->fg.value};
-    size_t at[2] = {p->bg_begin, p->fg_begin};
-    pool *pools = s->pools + rank_of(p);
-    size_t count = 0;
-    size_t end = rank_of(p) + size_of(p);
-    for (size_t k = rank_of(p); k < end; k++) {
-        bool fg = s->is_fg[k];
-        double key = b->lambda * value[fg][at[fg]] - s->gain[fg][at[fg]];
-        pool last = {.begin = (uint32_t)k, .x = key};
-        at[fg]++;
-        for (; count && pools[count - 1].x <= key; count--) {
-            last.begin = pools[count - 1].begin;
-            last.x = fmin(last.x, pools[count - 1].x);
-        }
-        pools[count++] = last;
+    segment last = {(uint32_t)begin, low};
+    for (; s->segments && s->segment[s->segments - 1].low <= high; s->segments--) {
+        const segment *before = &s->segment[s->segments - 1];
+        last.begin = before->begin;
+        last.low = last.low < before->low ? last.low : before->low;
     }
-    return count;
+    s->segment[s->segments++] = last;
 }
 
 /* ---- blocks ---- */
@@ -300,7 +350,7 @@ static size_t regress(solver *s, const part *p)
     const submodi_blocks *b = s->b;
     const submodi_point_list *list[2] = {&b->bg, &b->fg};
     size_t at[2] = {p->bg_begin, p->fg_begin};
-    pool *pools = s->pools + rank_of(p);
+    pool *pools = s->pools;
     size_t count = 0;
     size_t end = rank_of(p) + size_of(p);
     for (size_t k = rank_of(p); k < end; k++) {
@@ -324,69 +374,130 @@ static size_t regress(solver *s, const part *p)
     return count;
 }
 
-/* Settles a part at the blocks that regression along the path proposes; *right: whether they are
- * the solution. If they are not, nothing is settled. */
-static submod_status settle_pools(solver *s, const part *p, bool *right)
-{
-    size_t count = regress(s, p);
-    const pool *pools = s->pools + rank_of(p);
-    size_t end = rank_of(p) + size_of(p);
-    submod_status status = SUBMOD_OK;
-    *right = true;
-    for (int pass = 0; pass < 2 && *right; pass++) {
-        size_t at[2] = {p->bg_begin, p->fg_begin};
-        for (size_t i = 0; status == SUBMOD_OK && i < count && *right; i++) {
-            submodi_corner found;
-            submodi_block block;
-            part q = piece(s, p, pools[i].begin, i + 1 < count ? pools[i + 1].begin : end, at);
-            if (pass == 0 && is_one_kind(&q)) {
-                continue;
-            }
-            status = pool_part(s->b, &q, &block);
-            if (status == SUBMOD_OK && pass == 0) {
-                status = look_at(s, &q, ref_of(s->b, &q), block.offset, &found);
-                *right = status == SUBMOD_OK && !is_inside(&q, &found);
-            } else if (status == SUBMOD_OK) {
-                settle(s, &q, &block);
-            }
-        }
-    }
-    return status;
-}
-
 /* ---- steps ---- */
 
+/* Gains that are not finite: a custom measure has failed, which shows in its value as well. */
+static submod_status check_gains(const solver *s, const part *p)
+{
+    bool good = submodi_all_finite(s->gain[1] + p->fg_begin, p->fg_end - p->fg_begin) &&
+                submodi_all_finite(s->gain[0] + p->bg_begin, p->bg_end - p->bg_begin);
+    return good ? SUBMOD_OK
+                : submodi_fail(SUBMOD_ECALLBACK,
+                               "%s: the measure gave NaN or Inf; it must be finite", s->b->who);
+}
+
+/* Finds a path through a part and the gains along it. */
 static submod_status walk_along(solver *s, const part *p)
 {
-    choose_path(s, p);
+    submodi_form form = submodi_form_of(s->b->measure);
     s->b->work += size_of(p);
-    if (s->b->measure->type == SUBMOD_MEASURE_CUSTOM) {
-        return weigh_custom(s, p);
+    if (!is_greedy(s->b)) {
+        choose_path(s, p);
+        return weigh(s, p);
     }
-    weigh_built_in(s, p);
+    if (form.type == SUBMOD_MEASURE_CUSTOM) {
+        submodi_rise rise;
+        submod_status status = start_at(s->b, p->fg_begin, p->bg_begin, &rise);
+        if (status != SUBMOD_OK) {
+            return status;
+        }
+        walk_greedily(s, p, form, rise.value);
+        return check_gains(s, p);
+    }
+    walk_greedily(s, p, form, 0);
     return SUBMOD_OK;
+}
+
+/* lambda x - g of the next point of the path at rank k; at: the points before it. */
+static double key_at(const solver *s, size_t k, size_t at[2])
+{
+    bool fg = s->is_fg[k];
+    size_t i = at[fg]++;
+    double x = (fg ? s->b->fg : s->b->bg).value[i];
+    return s->b->lambda * x - s->gain[fg][i];
 }
 
 static submod_status walk(solver *s, const part *p)
 {
     submod_status status = walk_along(s, p);
-    size_t count = status == SUBMOD_OK ? cut_path(s, p) : 0;
-    const pool *pools = s->pools + rank_of(p);
     size_t end = rank_of(p) + size_of(p);
     size_t at[2] = {p->bg_begin, p->fg_begin};
-    for (size_t i = 0; status == SUBMOD_OK && i < count; i++) {
-        size_t to = i + 1 < count ? pools[i + 1].begin : end;
-        size_t from = pools[i].begin;
+    s->segments = 0;
+    for (size_t k = rank_of(p); status == SUBMOD_OK && k < end; k++) {
+        double key = key_at(s, k, at);
+        add_segment(s, k, key, key);
+    }
+    at[0] = p->bg_begin;
+    at[1] = p->fg_begin;
+    for (size_t i = 0; status == SUBMOD_OK && i < s->segments; i++) {
+        size_t from = s->segment[i].begin;
+        size_t to = i + 1 < s->segments ? s->segment[i + 1].begin : end;
         part q = piece(s, p, from, to, at);
         if (to - from == 1) {
             bool fg = s->is_fg[from];
             submodi_block block = block_of(&q);
             block.offset = s->gain[fg][at[fg] - 1];
             settle(s, &q, &block);
-        } else if (is_one_kind(&q)) {
-            open_part(s, q, LOOK);
         } else {
-            open_part(s, q, is_lopsided(p, &q) ? LOOK : WALK);
+            /* A greedy walk through it would go the same way again. */
+            open_part(s, q, is_greedy(s->b) || is_lopsided(p, &q) ? LOOK : WALK);
+        }
+    }
+    return status;
+}
+
+/* Adds a pool, part q of the path, as a segment. *block: the pool as a block, if it is at one
+ * level; without points, if it is not. */
+static submod_status add_pool(solver *s, const part *q, submodi_block *block)
+{
+    submodi_corner found = {0};
+    double ref = ref_of(s->b, q);
+    submod_status status = pool_part(s->b, q, block);
+    if (status == SUBMOD_OK && !is_one_kind(q)) {
+        status = look_at(s, q, ref, block->offset, &found);
+    }
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    double low = s->b->lambda * ref - block->offset;
+    double high = low;
+    if (is_inside(q, &found)) {
+        size_t at[2] = {q->bg_begin, q->fg_begin};
+        low = INFINITY;
+        high = -INFINITY;
+        for (size_t k = rank_of(q); k < rank_of(q) + size_of(q); k++) {
+            double key = key_at(s, k, at);
+            low = key < low ? key : low;
+            high = key > high ? key : high;
+        }
+        block->fg = block->bg = 0;
+    }
+    add_segment(s, rank_of(q), low, high);
+    return SUBMOD_OK;
+}
+
+static submod_status look(solver *s, const part *p)
+{
+    submod_status status = SUBMOD_OK;
+    size_t count = regress(s, p);
+    s->segments = 0;
+    size_t end = rank_of(p) + size_of(p);
+    size_t at[2] = {p->bg_begin, p->fg_begin};
+    for (size_t i = 0; status == SUBMOD_OK && i < count; i++) {
+        size_t to = i + 1 < count ? s->pools[i + 1].begin : end;
+        part q = piece(s, p, s->pools[i].begin, to, at);
+        status = add_pool(s, &q, &s->b->block[rank_of(&q)]);
+    }
+    at[0] = p->bg_begin;
+    at[1] = p->fg_begin;
+    for (size_t i = 0; status == SUBMOD_OK && i < s->segments; i++) {
+        size_t to = i + 1 < s->segments ? s->segment[i + 1].begin : end;
+        part q = piece(s, p, s->segment[i].begin, to, at);
+        const submodi_block *block = &s->b->block[rank_of(&q)];
+        if ((size_t)block->fg + block->bg == size_of(&q)) {
+            s->b->count++; /* a block that passed, alone */
+        } else {
+            open_part(s, q, is_lopsided(p, &q) ? SPLIT : WALK);
         }
     }
     return status;
@@ -430,18 +541,12 @@ static submod_status falls(solver *s, const part *p, const submodi_corner *c, bo
     return status;
 }
 
-static submod_status look(solver *s, const part *p)
+static submod_status split_part(solver *s, const part *p)
 {
-    bool right = false;
-    submod_status status = walk_along(s, p);
-    status = status ? status : settle_pools(s, p, &right);
-    if (status != SUBMOD_OK || right) {
-        return status;
-    }
     submodi_block block;
     submodi_corner found;
     double ref = ref_of(s->b, p);
-    status = pool_part(s->b, p, &block);
+    submod_status status = pool_part(s->b, p, &block);
     status = status ? status : look_at(s, p, ref, block.offset, &found);
     bool inside = status == SUBMOD_OK && is_inside(p, &found);
     if (inside) {
@@ -477,10 +582,10 @@ static submod_status halve(solver *s, part *p)
     submodi_corner found;
     submod_status status = look_at(s, p, middle, 0, &found);
     if (status == SUBMOD_OK && is_inside(p, &found)) {
-        status = split(s, p, &found, middle, LOOK);
+        status = split(s, p, &found, middle, SPLIT);
     } else if (status == SUBMOD_OK) {
         *(found.fg + found.bg ? &p->low : &p->high) = middle;
-        open_part(s, *p, LOOK);
+        open_part(s, *p, SPLIT);
     }
     return status;
 }
@@ -529,10 +634,11 @@ static bool take_arrays(solver *s)
     s->sum[0] = submodi_take(s->work, bg + 1, sizeof *s->sum[0]);
     s->sum[1] = submodi_take(s->work, fg + 1, sizeof *s->sum[1]);
     s->pools = submodi_take(s->work, n, sizeof *s->pools);
+    s->segment = submodi_take(s->work, n, sizeof *s->segment);
     s->open = submodi_take(s->work, n / 2 + 2, sizeof *s->open);
     s->next = submodi_take(s->work, n / 2 + 2, sizeof *s->next);
-    return s->is_fg && s->gain[0] && s->gain[1] && s->sum[0] && s->sum[1] && s->pools && s->open &&
-           s->next;
+    return s->is_fg && s->gain[0] && s->gain[1] && s->sum[0] && s->sum[1] && s->pools &&
+           s->segment && s->open && s->next;
 }
 
 /* The search of a look has at most n / 2 rows, and tables of its own. */
@@ -542,6 +648,7 @@ size_t submodi_blocks_bytes(size_t n)
     bool good = submodi_add_size(&bytes, n, sizeof(uint8_t)) &&
                 submodi_add_size(&bytes, 2 * n + 2, sizeof(double)) &&
                 submodi_add_size(&bytes, n, sizeof(pool)) &&
+                submodi_add_size(&bytes, n, sizeof(segment)) &&
                 submodi_add_size(&bytes, n + 4, sizeof(part)) &&
                 submodi_add_size(&bytes, 1, submodi_lowest_bytes(n)) &&
                 submodi_add_size(&bytes, 16, SUBMODI_ALIGN);
@@ -554,7 +661,12 @@ static submod_status sweep(solver *s)
     s->nexts = 0;
     for (size_t i = 0; status == SUBMOD_OK && i < s->opens; i++) {
         part *p = &s->open[i];
-        status = p->next == WALK ? walk(s, p) : p->next == LOOK ? look(s, p) : halve(s, p);
+        switch (p->next) {
+        case WALK: status = walk(s, p); break;
+        case LOOK: status = look(s, p); break;
+        case SPLIT: status = split_part(s, p); break;
+        case HALVE: status = halve(s, p); break;
+        }
     }
     part *open = s->open;
     s->open = s->next;

@@ -3,7 +3,7 @@
 #ifndef SUBMODI_PROX_TWO_COUNTS_BLOCKS_H
 #define SUBMODI_PROX_TWO_COUNTS_BLOCKS_H
 
-#include "prox/two_kinds.h"
+#include "prox/two_counts/two_kinds.h"
 #include "submod/functions/lowest.h"
 
 /* Points at one level of u: so many of the foreground and of the background, after those of the

@@ -1,12 +1,12 @@
 /* Exact prox of a function of two counts: sort foreground and background, each by itself, find the
- * blocks (blocks.c), write them back (write_back.c). */
+ * blocks (blocks.c), write them back (blocks_write.c). */
 #include "prox/two_counts/two_counts_prox.h"
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "prox/jaccard/jaccard_prox.h"
 #include "prox/solver.h"
 #include "prox/two_counts/blocks.h"
+#include "prox/two_counts/jaccard_prox.h"
 #include "submod/functions/two_counts.h"
 
 static bool is_jaccard(const submod_measure *measure)

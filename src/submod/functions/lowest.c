@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "submod/handle.h"
 
-enum { BATCH = 256 };
+enum { BATCH = 256, FEW = 32 }; /* few: rows that need no memory from elsewhere */
 
 /* Consecutive places of one row, in a batch. */
 typedef struct run {
@@ -212,27 +212,24 @@ submod_status submodi_find_lowest(const submodi_rise *rise, const submodi_prefix
                                   const submodi_prefixes *bg, int largest, submodi_corner *found,
                                   uint64_t *evaluations, submod_work *work)
 {
-    submodi_scope scope;
-    submod_work *w = submodi_scope_open(&scope, work);
-    search *s = submodi_take(w, 1, sizeof *s);
     bool rows_are_fg = fg->count <= bg->count;
     const submodi_prefixes *rows = rows_are_fg ? fg : bg;
-    double *best = submodi_take(w, rows->count + 1, sizeof *best);
-    uint32_t *at = submodi_take(w, rows->count + 1, sizeof *at);
-    submod_status status;
-    if (s && best && at) {
-        s->rise = rise;
-        s->rows = rows;
-        s->columns = rows_are_fg ? bg : fg;
-        s->rows_are_fg = rows_are_fg;
-        s->best = best;
-        s->at = at;
-        s->evaluations = evaluations;
-        s->runs = s->points = 0;
-        status = search_all(s, largest, found);
-    } else {
-        status = submodi_nomem(rise->who);
-    }
+    double few_best[FEW];
+    uint32_t few_at[FEW];
+    submodi_scope scope;
+    submod_work *w = submodi_scope_open(&scope, work);
+    bool few = rows->count < FEW;
+    search s;
+    s.best = few ? few_best : submodi_take(w, rows->count + 1, sizeof *s.best);
+    s.at = few ? few_at : submodi_take(w, rows->count + 1, sizeof *s.at);
+    s.rise = rise;
+    s.rows = rows;
+    s.columns = rows_are_fg ? bg : fg;
+    s.rows_are_fg = rows_are_fg;
+    s.evaluations = evaluations;
+    s.runs = s.points = 0;
+    submod_status status =
+        s.best && s.at ? search_all(&s, largest, found) : submodi_nomem(rise->who);
     submodi_scope_close(&scope);
     return status;
 }
@@ -240,8 +237,7 @@ submod_status submodi_find_lowest(const submodi_rise *rise, const submodi_prefix
 size_t submodi_lowest_bytes(size_t n)
 {
     size_t bytes = 0;
-    bool good = submodi_add_size(&bytes, 1, sizeof(search)) &&
-                submodi_add_size(&bytes, n / 2 + 1, sizeof(double)) &&
+    bool good = submodi_add_size(&bytes, n / 2 + 1, sizeof(double)) &&
                 submodi_add_size(&bytes, n / 2 + 1, sizeof(uint32_t));
     return good ? bytes : SIZE_MAX;
 }

@@ -39,13 +39,14 @@ static submod_status run_engine(submodi_batch *batch, double *loss, double *grou
 static submod_status require_slopes(const submodi_batch *batch, const submod_gradient *gradient)
 {
     double of_unit = batch->weight ? 0x1p52 : 1;
-    double slope = gradient ? 2 * fmax(fabs(gradient->scale), of_unit) * batch->most : 0;
-    return batch->measure.type != SUBMOD_MEASURE_CUSTOM || slope <= (double)FLT_MAX
-               ? SUBMOD_OK
-               : submodi_fail(SUBMOD_ENUMERIC,
-                              "%s: gradient.scale = %g times the custom measure's F(P, N), %g on "
-                              "average, is too large for a float",
-                              batch->who, gradient->scale, batch->most);
+    if (!gradient || batch->measure.type != SUBMOD_MEASURE_CUSTOM ||
+        2 * fmax(fabs(gradient->scale), of_unit) * batch->most <= (double)FLT_MAX) {
+        return SUBMOD_OK;
+    }
+    return submodi_fail(SUBMOD_ENUMERIC,
+                        "%s: gradient.scale = %g times the custom measure's F(P, N), %g on "
+                        "average, is too large for a float",
+                        batch->who, gradient->scale, batch->most);
 }
 
 static submod_status solve(const char *who, submodi_kind kind, const submod_scores *scores,

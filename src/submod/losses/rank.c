@@ -17,6 +17,9 @@
 
 #include <string.h>
 
+#include "submod/losses/weigh_loops.h"
+#include "submod/tensors/pixel_weights.h"
+
 enum { MOST_PARTS = 64, PART_FROM = 1 << 14 };
 
 static size_t parts_of(size_t n)
@@ -105,19 +108,28 @@ typedef struct weighing {
     submodi_rank_measure measure;
     int32_t largest;
     submodi_rank_out out;
-    float *weight; /* where they go, and, if out.weighted, where those of the pixels are */
+    float *weight; /* where they go, and, if out.rounder > 0, where those of the pixels are */
 } weighing;
 
 static submodi_rank_counts count(const weighing *x, size_t begin, size_t end)
 {
     submodi_rank_counts c = {0, 0};
     for (size_t i = begin; i < end; i++) {
-        double w = x->out.weighted ? (double)x->weight[(uint32_t)x->record[i]] : 1;
+        double w = 1;
+        if (x->out.rounder > 0) {
+            w = submodi_rounded_weight(x->weight[(uint32_t)x->record[i]], x->out.rounder);
+        }
         bool background = submodi_key_of(x->record[i]) & 1;
         c.a += background ? 0 : w;
         c.b += background ? w : 0;
     }
     return c;
+}
+
+/* With Hamming all pixels weigh the same: nothing is sorted. */
+static bool needs_order(const submod_measure *measure)
+{
+    return measure->type != SUBMOD_MEASURE_HAMMING;
 }
 
 /* Moves a boundary between parts to the end of the tied block that it cuts, by bisection. */
@@ -144,8 +156,8 @@ static double weigh(const weighing *x, size_t begin, size_t end, submodi_rank_co
                     submodi_measure_failure *failure)
 {
     failure->found = false;
-    return submodi_ranks()->weigh(x->record + begin, end - begin, before, &x->measure, x->largest,
-                                  &x->out, x->weight, failure);
+    return submodi_weighers()->weigh(x->record + begin, end - begin, before, &x->measure,
+                                     x->largest, &x->out, x->weight, failure);
 }
 
 /* All parts, in parallel: what is ranked before each has to be counted first. Nothing of that is
@@ -181,7 +193,8 @@ static double weigh_all(const weighing *x, size_t n, int threads, submodi_measur
     double value[MOST_PARTS];
     submodi_measure_failure failed[MOST_PARTS];
     for (size_t p = 0; p <= parts; p++) {
-        begin[p] = next_block(x->record, n, n * p / parts);
+        size_t even = n * p / parts;
+        begin[p] = needs_order(x->measure.how) ? next_block(x->record, n, even) : even;
     }
     if (threads > 1) {
         weigh_parts(x, parts, begin, threads, value, failed);
@@ -229,20 +242,22 @@ size_t submodi_rank(const submodi_batch *batch, size_t group, size_t c,
                  .pixels = batch->scores.pixels,
                  .limits = limits_of(batch, segment, &errors->range)};
     x.digits = submodi_digits_of(n, SUBMODI_OFFSET_BITS, key_bits(&x.limits));
-    if (threads == 1 && x.digits.fit) {
+    bool ordered = needs_order(&batch->measure);
+    if (threads == 1 && x.digits.fit && ordered) {
         x.count = memory->count;
         memset(*x.count, 0, ((size_t)x.digits.number << x.digits.width) * sizeof **x.count);
     }
     size_t kept = make_records(&x, n, memory, threads);
     *value = 0;
     if (kept > 0) {
-        weighing y = {.record = sort(&x, kept, memory, threads),
-                      .measure = {&batch->measure, batch->unit, batch->foreground[segment],
-                                  batch->background[segment]},
-                      .largest = x.limits.largest,
-                      .out = {batch->coefficient[segment], scale, batch->weight != NULL},
-                      .weight = errors->error};
+        weighing y = {
+            .record = ordered ? sort(&x, kept, memory, threads) : memory->record,
+            .measure = {&batch->measure, batch->unit, batch->foreground[segment],
+                        batch->background[segment]},
+            .largest = x.limits.largest,
+            .out = {batch->coefficient[segment], scale, batch->weight ? batch->rounder : 0},
+            .weight = errors->error};
         *value = weigh_all(&y, kept, threads, &memory->failure);
     }
-    return kept;
+    return ordered ? kept : 0;
 }

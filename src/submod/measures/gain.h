@@ -1,6 +1,6 @@
 /* What pixels add to a measure: the one weight behind the set functions of two counts, both engines
  * of the losses, and their kernels. A measure that is built in has its increments here, in closed
- * form, never as differences (docs/mathematics.md, section 5).
+ * form, never as differences (docs/mathematics.md, section 3).
  *
  * P, N: pixels of the foreground and of the background; a, b: wrong ones. All may be sums of
  * weights, and may have decayed. */

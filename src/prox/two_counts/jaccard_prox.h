@@ -1,9 +1,9 @@
 /* The exact prox of the Jaccard extension, used by set functions, weighted points, histograms and
  * the loss layer. */
-#ifndef SUBMODI_PROX_JACCARD_JACCARD_PROX_H
-#define SUBMODI_PROX_JACCARD_JACCARD_PROX_H
+#ifndef SUBMODI_PROX_TWO_COUNTS_JACCARD_PROX_H
+#define SUBMODI_PROX_TWO_COUNTS_JACCARD_PROX_H
 
-#include "prox/jaccard/levels.h"
+#include "prox/two_counts/levels.h"
 
 /* pair: u and s of each point; s is that of each of its pixels. *found: f at u, and the sums over
  * pixels, all finite; untouched if n = 0. Fills iterations and work of info.

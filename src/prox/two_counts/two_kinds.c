@@ -1,6 +1,6 @@
 /* What the proxes of functions of two counts share: sorted lists, and sums over the result (see
  * two_kinds.h). All O(n). */
-#include "prox/two_kinds.h"
+#include "prox/two_counts/two_kinds.h"
 
 #include <math.h>
 

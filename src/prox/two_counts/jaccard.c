@@ -1,5 +1,5 @@
 /* Exact prox of the Jaccard extension: sort foreground and background, each by itself, find the
- * levels (levels.c), write them back (write_back.c). O(p log p).
+ * levels (levels.c), write them back (levels_write.c). O(p log p).
  *
  * Bytes per pixel that move, for 80 % background in levels of one pixel each:
  *
@@ -16,7 +16,7 @@
  * Memory per pixel: 16 bytes for the sort and the sorted values, then 16 for a pixel of the
  * foreground (its prefix sum) or 24 for one of the background (its level), 16 for u and s: 56 at
  * most. */
-#include "prox/jaccard/jaccard_prox.h"
+#include "prox/two_counts/jaccard_prox.h"
 
 #include <math.h>
 #include <stdbool.h>

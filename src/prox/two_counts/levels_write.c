@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "base/threads.h"
-#include "prox/jaccard/levels.h"
+#include "prox/two_counts/levels.h"
 
 /* The sums live in registers only if all of this becomes one loop for each form. */
 #define INLINE __attribute__((always_inline)) static inline

@@ -1,12 +1,12 @@
 /* The prox of the Jaccard extension on two sorted lists, foreground and background. See
  * levels.c. */
-#ifndef SUBMODI_PROX_JACCARD_LEVELS_H
-#define SUBMODI_PROX_JACCARD_LEVELS_H
+#ifndef SUBMODI_PROX_TWO_COUNTS_LEVELS_H
+#define SUBMODI_PROX_TWO_COUNTS_LEVELS_H
 
 #include <stdbool.h>
 
 #include "prox/long_sum.h"
-#include "prox/two_kinds.h"
+#include "prox/two_counts/two_kinds.h"
 
 /* Background points [first, first of the next level) and foreground points [fg_begin, fg_end), all
  * at one level of u. */

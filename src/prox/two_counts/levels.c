@@ -30,7 +30,7 @@
  * binary searches that start at the last answer. So the worst case is at most O(p log^2 p). On
  * inputs made to be hard the tests count at most 4 p log2 p, and they refuse 10 p log2 p.
  */
-#include "prox/jaccard/levels.h"
+#include "prox/two_counts/levels.h"
 
 #include <math.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* What the proxes of functions of two counts share: their problem, sorted lists of foreground and
  * background, and sums over the result. */
-#ifndef SUBMODI_PROX_TWO_KINDS_H
-#define SUBMODI_PROX_TWO_KINDS_H
+#ifndef SUBMODI_PROX_TWO_COUNTS_TWO_KINDS_H
+#define SUBMODI_PROX_TWO_COUNTS_TWO_KINDS_H
 
 #include <stdbool.h>
 

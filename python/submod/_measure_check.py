@@ -1,0 +1,114 @@
+"""Whether a function is a measure: measure.h, checking."""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, field
+from typing import Any
+
+from ._bindings import MeasureFailure as RawFailure
+from ._bindings import MeasureReport, Status
+from ._callbacks import call_trapped
+from ._errors import InvalidArgumentError
+from ._interruptible import call_interruptibly
+from ._library import function, warn
+from ._measures import Measure, as_measure, measure_struct
+from ._numbers import whole
+
+ALL_PAIRS = 10**6  # as many are tried one by one; of more there are samples
+SAMPLES = 10**5
+_PROPERTIES = ("finite", "normalised", "increasing", "submodular")
+
+
+@dataclass(frozen=True)
+class MeasureFailure:
+    """A pair of counts at which a property fails, and what should be ordered:
+
+    increasing   left = F(a + da, b + db)  <  right = F(a, b)
+    submodular   left = what da and db add after (a, b)  <  right = what they add after
+                 (a + ea, b + eb)
+    """
+
+    a: float
+    b: float
+    da: float
+    db: float
+    ea: float
+    eb: float
+    left: float
+    right: float
+
+
+@dataclass(frozen=True)
+class MeasureCheck:
+    """What check_measure found. With proved = True all pairs of counts were tried, and True is a
+    proof up to rounding; otherwise only False is one. str(check) is a report as text."""
+
+    finite: bool
+    normalised: bool  # F(0, 0) = 0
+    increasing: bool
+    submodular: bool
+    proved: bool
+    empty_value: float
+    evaluations: int
+    failures: dict[str, MeasureFailure]  # of finite, increasing and submodular
+    complete: bool  # False: it was cancelled
+    text: str = field(repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found."""
+        return self.finite and self.normalised and self.increasing and self.submodular
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def check_measure(measure: Measure, P: int, N: int, *, samples: int | None = None) -> MeasureCheck:
+    """Looks for a counterexample to what the losses need of a measure (as in lovasz_softmax), for P
+    pixels in the foreground and N in the background: finite values, 0 where nothing is wrong,
+    increasing and submodular.
+
+    samples: so many random differences are tried; 0: all pairs of counts. Not given: all of up to a
+    million pairs, and of more pairs 100000 samples. What the function raises is raised here.
+    """
+    counts = {"P": whole(P, "P", ctypes.c_uint64), "N": whole(N, "N", ctypes.c_uint64)}
+    if samples is None:
+        samples = 0 if (counts["P"] + 1) * (counts["N"] + 1) <= ALL_PAIRS else SAMPLES
+    struct, traps = measure_struct(as_measure(measure), zero_is_zero=False)
+    report, tried = MeasureReport(), whole(samples, "samples", ctypes.c_uint64)
+    run = call_trapped if traps else call_interruptibly
+    status = run(traps, "measure_check", measure=struct, **counts, samples=tried, report=report)
+    warn(status, "check_measure")
+    return _found(report, status)
+
+
+def require_measure(measure: Measure, P: int, N: int, advice: str) -> None:
+    """Refuses a function that is none."""
+    found = check_measure(measure, P, N)
+    if not found.ok:
+        failed = tuple(f"{name}: no" for name in _PROPERTIES if not getattr(found, name))
+        lines = [line for line in found.text.splitlines() if line.startswith(failed)]
+        raise InvalidArgumentError(f"this is no measure. {'; '.join(lines)}. {advice}")
+
+
+def _found(report: MeasureReport, status: int) -> MeasureCheck:
+    size = function("measure_report_text")(ctypes.byref(report), None, 0) + 1
+    text = ctypes.create_string_buffer(size)
+    function("measure_report_text")(ctypes.byref(report), text, size)
+    holds = {name: bool(getattr(report, name)) for name in _PROPERTIES}
+    raw = {name: getattr(report, "not_" + name, None) for name, held in holds.items() if not held}
+    return MeasureCheck(
+        **holds,
+        proved=bool(report.proved),
+        empty_value=report.empty_value,
+        evaluations=report.evaluations,
+        failures={name: _failure(each) for name, each in raw.items() if each is not None},
+        complete=status == Status.OK,
+        text=text.value.decode(),
+    )
+
+
+def _failure(raw: RawFailure) -> MeasureFailure:
+    values: dict[str, Any] = {name: getattr(raw, name) for name, *_ in raw._fields_}
+    return MeasureFailure(**values)
