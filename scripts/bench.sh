@@ -111,3 +111,4 @@ $python -B bench/torch/compare.py "${quick[@]}" "${compare[@]}" --library build/
 echo
 $python -B bench/torch/weights.py "${quick[@]}" --library build/libsubmod.so
 $python -B bench/torch/overhead.py "${quick[@]}" --library build/libsubmod.so
+$python -B bench/torch/measures.py "${quick[@]}" --library build/libsubmod.so

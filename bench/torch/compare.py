@@ -14,7 +14,6 @@ same kinds of data, and the limits of the machine.
 """
 
 import argparse
-import ctypes
 import json
 import operator
 import statistics
@@ -34,6 +33,7 @@ except ImportError as error:
 
 import reference
 import report
+from malloc import keep_memory
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 import c_calls
@@ -255,17 +255,6 @@ def hinge_yardstick(scores, labels):
     side = round(scores.numel() ** 0.5)
     image = scores.view(1, 1, side, side).double()
     return {"batch, present": autograd(lambda x: reference.lovasz_hinge(x, labels), image)()}
-
-
-def keep_memory():
-    """Makes glibc's malloc keep what is freed: PyTorch's new tensors are then pages already seen,
-    not new ones that the kernel has to clear. False where malloc has no such switch."""
-    m_trim_threshold, m_mmap_max = -1, -4  # malloc.h
-    try:
-        libc = ctypes.CDLL(None)
-        return bool(libc.mallopt(m_mmap_max, 0) and libc.mallopt(m_trim_threshold, -1))
-    except (AttributeError, OSError):
-        return False
 
 
 def as_it_comes(lib, sizes):

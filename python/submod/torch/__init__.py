@@ -15,9 +15,10 @@ float32, float16 and bfloat16 are read as they are, float64 is rounded to float3
 computed in float32 and has the type of the logits. Loss and gradient are computed in one call, in
 forward. There is no second derivative.
 
-CUDA tensors are used in place, too, on PyTorch's current stream, if submod.gpu_available();
-prox_lovasz_hinge, DatasetLovasz and the baselines copy them to CPU memory. Logits and labels are on
-one device.
+Every device: CUDA tensors are used in place, on PyTorch's current stream, by the library's kernels
+if submod.gpu_available(). Where there is no kernel (CUDA without them, ROCm, MPS, XPU) the Lovász
+losses and DatasetLovasz are computed on the device by PyTorch's operations. The baselines, lovasz
+and prox copy tensors to CPU memory. Logits, labels and weights of pixels are on one device.
 """
 
 try:

@@ -128,15 +128,13 @@ def _codes(
 
 
 class _Weights(NamedTuple):
-    """Rounded to whole multiples of a power of two, so that sums do not depend on their order."""
+    """What is added up is rounded to whole multiples of a power of two, so that sums do not depend
+    on their order."""
 
-    units: Tensor  # (batch, 1, pixels), int64
-    unit: float  # of units, with the power below divided out
+    relative: Tensor  # (batch, 1, pixels), float32: with the power below divided out, at most 1
+    units: Tensor  # the same in units, int64
+    unit: float
     power: Tensor  # of two, at least as large as all weights that count
-
-    def relative(self) -> Tensor:
-        """At most 1, as floats."""
-        return (self.units * self.unit).to(torch.float32)
 
 
 def _weights(given: Tensor, codes: Tensor) -> tuple[_Weights, Tensor]:
@@ -148,9 +146,9 @@ def _weights(given: Tensor, codes: Tensor) -> tuple[_Weights, Tensor]:
     above = (bits >> 23) - 127 + ((bits & 0x7FFFFF) != 0)  # log2 of the largest, rounded up
     above = above.clamp(-126, 127)
     steps = 2.0 ** (52 - (given.numel() - 1).bit_length())  # per power
-    kept = torch.where(counting, given, 0).to(real_type(given))
-    units = (kept * _power_of_two(-above) * steps).round().to(torch.int64)
-    return _Weights(units, 1 / steps, _power_of_two(above)), bad.any()
+    relative = torch.where(counting, given, 0) * _power_of_two(-above)
+    units = (relative.to(real_type(given)) * steps).round().to(torch.int64)
+    return _Weights(relative, units, 1 / steps, _power_of_two(above)), bad.any()
 
 
 def _power_of_two(exponent: Tensor) -> Tensor:
@@ -285,7 +283,7 @@ def _through(scores: Tensor, batch: _Batch, options: LossOptions, gradient: Tens
     """From derivatives by v to those by the scores, in place."""
     g = gradient.view(*gradient.shape[:2], -1)
     if batch.weights is not None:
-        g.mul_(batch.weights.relative())
+        g.mul_(batch.weights.relative)
     if options.from_logits and batch.kind == "multiclass":
         g.sub_((batch.v * g).sum(1, keepdim=True)).mul_(batch.v)
     elif options.from_logits and batch.kind == "multilabel":
