@@ -121,9 +121,9 @@ static void slow_reference(const submod_fn *fn, const uint8_t *mask, const doubl
                            double *u)
 {
     size_t n = submod_fn_size(fn);
-    int32_t *order = malloc(n * sizeof *order), *set = malloc(n * sizeof *set);
-    int32_t *index[2] = {malloc(n * sizeof *order), malloc(n * sizeof *order)};
-    double *value[2] = {malloc(n * sizeof *x), malloc(n * sizeof *x)};
+    int32_t *order = calloc(n, sizeof *order), *set = calloc(n, sizeof *set);
+    int32_t *index[2] = {calloc(n, sizeof *order), calloc(n, sizeof *order)};
+    double *value[2] = {calloc(n, sizeof *x), calloc(n, sizeof *x)};
     slow s = {.fn = fn, .lambda = lambda, .u = u};
     ck_assert_ok(submod_argsort_f64(x, n, order, NULL));
     for (size_t i = 0; i < n; i++) {
@@ -135,7 +135,7 @@ static void slow_reference(const submod_fn *fn, const uint8_t *mask, const doubl
         s.index[k] = index[k];
         s.value[k] = value[k];
     }
-    s.F = malloc((s.count[0] + 1) * (s.count[1] + 1) * sizeof *s.F);
+    s.F = calloc((s.count[0] + 1) * (s.count[1] + 1), sizeof *s.F);
     for (size_t a = 0; a <= s.count[1]; a++) {
         for (size_t b = 0; b <= s.count[0]; b++) {
             memcpy(set, index[1], a * sizeof *set);
@@ -208,7 +208,7 @@ START_TEST(certificates)
     for (int repeat = 0; repeat < 120; repeat++) {
         enum { N = 9 };
         uint8_t mask[N];
-        double x[N], u[N], s[N];
+        double x[N], u[N] = {0}, s[N] = {0};
         submod_measure m = measure_of(repeat % KINDS);
         double lambda = pow(10, 4 * submod_rng_uniform(&rng) - 2);
         submod_fn *fn;
@@ -263,9 +263,9 @@ END_TEST
 START_TEST(tversky_is_jaccard)
 {
     enum { N = 20000 };
-    double *x = malloc(N * sizeof *x), *u = malloc(N * sizeof *u), *v = malloc(N * sizeof *v);
-    double *s = malloc(N * sizeof *s), *t = malloc(N * sizeof *t);
-    uint8_t *mask = malloc(N);
+    double *x = calloc(N, sizeof *x), *u = calloc(N, sizeof *u), *v = calloc(N, sizeof *v);
+    double *s = calloc(N, sizeof *s), *t = calloc(N, sizeof *t);
+    uint8_t *mask = calloc(N, 1);
     submod_measure m = submod_measure_tversky(1, 1);
     submod_rng rng;
     submod_rng_seed(&rng, 4);
@@ -347,8 +347,8 @@ START_TEST(work_is_bounded)
 {
     enum { N = 30000 };
     make_x *const makers[] = {geometric, geometric_both_signs, harmonic, critical, normal};
-    double *x = malloc(N * sizeof *x);
-    uint8_t *mask = malloc(N);
+    double *x = calloc(N, sizeof *x);
+    uint8_t *mask = calloc(N, 1);
     for (int maker = 0; maker < 5; maker++) {
         for (int labels = 0; labels < 4; labels++) {
             for (int power = -8; power <= 4; power += 2) {
@@ -378,9 +378,9 @@ END_TEST
 START_TEST(same_bits_for_any_number_of_threads)
 {
     enum { N = 50000 };
-    double *x = malloc(N * sizeof *x);
-    double *u[2] = {malloc(N * sizeof *x), malloc(N * sizeof *x)};
-    uint8_t *mask = malloc(N);
+    double *x = calloc(N, sizeof *x);
+    double *u[2] = {calloc(N, sizeof *x), calloc(N, sizeof *x)};
+    uint8_t *mask = calloc(N, 1);
     submod_rng rng;
     submod_rng_seed(&rng, 6);
     random_vector(&rng, x, N, 0);

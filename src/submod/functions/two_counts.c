@@ -6,8 +6,8 @@
  * cost of the measure. State: the counts, and F there.
  *
  * Jaccard and Hamming without weights are made by their own constructors: a chain of a million
- * elements takes the Jaccard function 0.6 of the time that Tversky's form of the same function
- * takes here. */
+ * elements takes the Jaccard function 0.55 of the time that Tversky's form of the same function
+ * takes here (4.9 and 8.9 ms). */
 #include "submod/functions/two_counts.h"
 
 #include <math.h>
