@@ -106,7 +106,8 @@ SUBMOD_API const submod_confusion *submod_instances_confusion(const submod_insta
 SUBMOD_API submod_status submod_instances_sizes(const submod_instances *instances, int64_t *count,
                                                 double *average_size);
 /* The iIoU of each group, and their mean (each may be NULL). average_size: S of each class, finite
- * and >= 0; NULL: those of submod_instances_sizes. truth_group, prediction_group, groups: as for
+ * and >= 0; NULL: those of submod_instances_sizes, and classes that are not in the truth at all
+ * take no part in their group. truth_group, prediction_group, groups: as for
  * submod_confusion_regroup; truth_group = NULL: each class is a group, `groups` is their number.
  * mean: over the groups that are not left out; NaN if all are.
  * SUBMOD_EINVAL: NULL instances, a size < 0, such a group; SUBMOD_ENONFINITE: NaN or Inf. */

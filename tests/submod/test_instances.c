@@ -188,6 +188,26 @@ START_TEST(by_hand)
 }
 END_TEST
 
+/* With sizes as seen: class 1 has instances, 2 is not there, 3 is there without any. */
+START_TEST(groups_of_seen_sizes)
+{
+    const uint8_t t[4] = {0, 1, 1, 3}, p[4] = {0, 1, 2, 3}, id[4] = {0, 5, 5, 0};
+    submod_labels truth = submod_labels_u8(t, 1, 4), prediction = submod_labels_u8(p, 1, 4);
+    submod_labels ids = submod_labels_u8(id, 1, 4);
+    submod_instances *s = NULL;
+    double iou[3];
+    ck_assert_ok(submod_instances_create(4, 1, &s, NULL));
+    ck_assert_ok(submod_instances_add(s, &prediction, &truth, &ids));
+    ck_assert_ok(submod_instances_iou(s, NULL, (int32_t[]){0, 1, 1, 0}, NULL, 2, iou, NULL));
+    ck_assert(isnan(iou[0]) && iou[1] == 1); /* a 2 is a hit for the group */
+    ck_assert_ok(submod_instances_iou(s, NULL, (int32_t[]){0, 1, 0, 1}, NULL, 2, iou, NULL));
+    ck_assert(isnan(iou[0]) && isnan(iou[1]));
+    ck_assert_ok(submod_instances_iou(s, NULL, (int32_t[]){0, 1, 2, 0}, NULL, 3, iou, NULL));
+    ck_assert(isnan(iou[0]) && iou[1] == 0.5 && isnan(iou[2]));
+    submod_instances_free(s);
+}
+END_TEST
+
 /* In any order, in parts, by any number of threads: the same bits. */
 START_TEST(order_does_not_show)
 {
@@ -267,5 +287,6 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("instances", by_definition, by_hand, order_does_not_show, bad_input);
+    return RUN_TESTS("instances", by_definition, by_hand, groups_of_seen_sizes, order_does_not_show,
+                     bad_input);
 }

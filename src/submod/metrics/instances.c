@@ -263,6 +263,17 @@ static int64_t group_of(const int32_t *group, size_t c)
     return group ? group[c] : (int64_t)c;
 }
 
+/* Whether class t is in the truth. */
+static bool has_pixels(const submod_instances *s, size_t t)
+{
+    size_t C = classes_of(s);
+    int64_t sum = 0;
+    for (size_t p = 0; p < C; p++) {
+        sum |= s->pixels->counts[t * C + p];
+    }
+    return sum != 0;
+}
+
 static double group_iou(const submod_instances *s, const grouping *g, int64_t group)
 {
     size_t C = classes_of(s);
@@ -274,7 +285,10 @@ static double group_iou(const submod_instances *s, const grouping *g, int64_t gr
         bool inside = group_of(g->truth, t) == group;
         double size = !inside ? 0 : g->size ? g->size[t] : mean_size(s, t);
         if (inside && size == 0) {
-            return NAN;
+            if (g->size || has_pixels(s, t)) {
+                return NAN; /* a class without instances */
+            }
+            inside = false; /* not there at all */
         }
         any |= inside;
         all += size * (double)s->count[t];
