@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ._confusion import Confusion, ConfusionValues, Floats, Rates, labels_of
 from ._door import flag
 from ._metrics import MeanIoU, MeanIoUValues, miou
 from ._scoring import (
@@ -31,15 +32,10 @@ from ._scoring import (
     BoundaryValues,
     CalibrationError,
     CalibrationValues,
-    Confusion,
-    ConfusionValues,
     FineGrainedIoU,
     FineGrainedValues,
-    Floats,
     InstanceIoU,
     InstanceValues,
-    Rates,
-    labels_of,
 )
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Scores of folders as Cityscapes' own script has them: submod.metrics, submod-miou and its JSON."""
+"""Scores of folders as Cityscapes' own script has them: submod.metrics, submod-miou, its JSON."""
 
 import json
 import os
@@ -119,8 +119,11 @@ def test_json(tmp_path, their_scores, seed):
         value = np.nan if scores[ours] is None else scores[ours]
         assert same(value, theirs[name], 1e-12), ours
     for row in scores["classes"]:
-        assert same(row["iou"] if row["iou"] is not None else np.nan,
-                    theirs["classScores"][row["name"]], 1e-15)
+        assert same(
+            row["iou"] if row["iou"] is not None else np.nan,
+            theirs["classScores"][row["name"]],
+            1e-15,
+        )
 
 
 @pytest.mark.parametrize("seed", range(12, 20))
