@@ -56,6 +56,9 @@ bool print_json(const results *r, FILE *out)
     size_t count = result_lines(r, lines);
     fprintf(out, "{\n  \"absent\": \"%s\",\n  \"images\": %zu,\n  \"pixels\": %" PRId64 ",\n",
             conventions[o->metric.absent], r->evaluation->images, r->means.pixels);
+    if (o->worst > 0) {
+        fprintf(out, "  \"worst_percent\": %.17g,\n", o->worst);
+    }
     for (size_t i = 0; i < count; i++) {
         fprintf(out, "  \"%s\": ", lines[i].json_name);
         json_number(out, lines[i].value, "null");
