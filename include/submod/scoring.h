@@ -1,6 +1,8 @@
 /* Scores that the counts of all pixels do not give: of instances, of boundaries, of the images one
  * by one, and of how sure a prediction is. Each is a stream like submod_confusion: create, add
- * batches, merge, read at any time.
+ * batches, merge, read at any time. save and load make whole numbers of what a stream has counted,
+ * and a stream of those, for files and other processes: load them into a stream of their own, and
+ * merge that.
  *
  *   submod_instances      iIoU: each instance of a class counts the same (Cordts et al. 2016)
  *   submod_boundary       IoU of the pixels near contours (Cheng et al. 2021)
@@ -99,6 +101,13 @@ SUBMOD_API submod_status submod_instances_merge(submod_instances *instances,
                                                 const submod_instances *other);
 /* Back to no counts. Accepts NULL. */
 SUBMOD_API void submod_instances_reset(submod_instances *instances);
+/* What was counted as *count words; words = NULL: how many that are. SUBMOD_EINVAL: NULL. */
+SUBMOD_API submod_status submod_instances_save(const submod_instances *instances, uint64_t *words,
+                                               size_t *count);
+/* Back to what was saved by a stream that was created with the same numbers. SUBMOD_EINVAL: NULL,
+ * words that cannot be from such a stream; it is then as it was. SUBMOD_ENOMEM. */
+SUBMOD_API submod_status submod_instances_load(submod_instances *instances, const uint64_t *words,
+                                               size_t count);
 /* The pixels that were counted, as in metric.h; borrowed. NULL for NULL. */
 SUBMOD_API const submod_confusion *submod_instances_confusion(const submod_instances *instances);
 /* Per class, each may be NULL: the instances seen, and their average size; 0 where there are none.
@@ -144,6 +153,13 @@ SUBMOD_API submod_status submod_boundary_merge(submod_boundary *boundary,
                                                const submod_boundary *other);
 /* Back to no counts. Accepts NULL. */
 SUBMOD_API void submod_boundary_reset(submod_boundary *boundary);
+/* What was counted as *count words; words = NULL: how many that are. SUBMOD_EINVAL: NULL. */
+SUBMOD_API submod_status submod_boundary_save(const submod_boundary *boundary, uint64_t *words,
+                                              size_t *count);
+/* Back to what was saved by a stream that was created with the same numbers. SUBMOD_EINVAL: NULL,
+ * words that cannot be from such a stream; it is then as it was. SUBMOD_ENOMEM. */
+SUBMOD_API submod_status submod_boundary_load(submod_boundary *boundary, const uint64_t *words,
+                                              size_t count);
 /* All pixels that were counted, in bands or not, as in metric.h; borrowed. NULL for NULL. */
 SUBMOD_API const submod_confusion *submod_boundary_confusion(const submod_boundary *boundary);
 /* The boundary IoU of each class, and their mean (each may be NULL). settings: absent, class_list,
@@ -182,6 +198,13 @@ SUBMOD_API submod_status submod_fine_grained_merge(submod_fine_grained *fine,
                                                    const submod_fine_grained *other);
 /* Back to no images. Accepts NULL. */
 SUBMOD_API void submod_fine_grained_reset(submod_fine_grained *fine);
+/* What was counted as *count words; words = NULL: how many that are. SUBMOD_EINVAL: NULL. */
+SUBMOD_API submod_status submod_fine_grained_save(const submod_fine_grained *fine, uint64_t *words,
+                                                  size_t *count);
+/* Back to what was saved by a stream that was created with the same numbers. SUBMOD_EINVAL: NULL,
+ * words that cannot be from such a stream; it is then as it was. SUBMOD_ENOMEM. */
+SUBMOD_API submod_status submod_fine_grained_load(submod_fine_grained *fine, const uint64_t *words,
+                                                  size_t count);
 /* The means of what was added so far. SUBMOD_EINVAL: NULL. SUBMOD_ENOMEM. */
 SUBMOD_API submod_status submod_fine_grained_get(const submod_fine_grained *fine,
                                                  submod_fine_grained_values *values);
@@ -225,11 +248,19 @@ SUBMOD_API void submod_calibration_free(submod_calibration *calibration);
 SUBMOD_API submod_status submod_calibration_add(submod_calibration *calibration,
                                                 const submod_scores *scores,
                                                 const submod_labels *truth);
-/* Adds the counts of another one with as many classes and bins. */
+/* Adds the counts of another one with as many classes and bins. SUBMOD_ENUMERIC: beyond 2^63 - 1
+ * pixels. */
 SUBMOD_API submod_status submod_calibration_merge(submod_calibration *calibration,
                                                   const submod_calibration *other);
 /* Back to no counts. Accepts NULL. */
 SUBMOD_API void submod_calibration_reset(submod_calibration *calibration);
+/* What was counted as *count words; words = NULL: how many that are. SUBMOD_EINVAL: NULL. */
+SUBMOD_API submod_status submod_calibration_save(const submod_calibration *calibration,
+                                                 uint64_t *words, size_t *count);
+/* Back to what was saved by a stream that was created with the same numbers. SUBMOD_EINVAL: NULL,
+ * words that cannot be from such a stream; it is then as it was. SUBMOD_ENOMEM. */
+SUBMOD_API submod_status submod_calibration_load(submod_calibration *calibration,
+                                                 const uint64_t *words, size_t count);
 /* The errors; class_error: one number per class. Both outputs may be NULL. ones_apart: 1, p = 1 has
  * a bin of its own. settings: class_list, class_count, leave_out. SUBMOD_EINVAL: NULL calibration,
  * settings as for submod_confusion_metrics. SUBMOD_ENOMEM. */

@@ -1678,6 +1678,8 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "instances_merge": (c_int, {"instances": c_void_p, "other": c_void_p}),
     "instances_reset": (None, {"instances": c_void_p}),
+    "instances_save": (c_int, {"instances": c_void_p, "words": c_void_p, "count": c_void_p}),
+    "instances_load": (c_int, {"instances": c_void_p, "words": c_void_p, "count": c_size_t}),
     "instances_confusion": (c_void_p, {"instances": c_void_p}),
     "instances_sizes": (
         c_int,
@@ -1714,6 +1716,8 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "boundary_merge": (c_int, {"boundary": c_void_p, "other": c_void_p}),
     "boundary_reset": (None, {"boundary": c_void_p}),
+    "boundary_save": (c_int, {"boundary": c_void_p, "words": c_void_p, "count": c_void_p}),
+    "boundary_load": (c_int, {"boundary": c_void_p, "words": c_void_p, "count": c_size_t}),
     "boundary_confusion": (c_void_p, {"boundary": c_void_p}),
     "boundary_iou": (
         c_int,
@@ -1735,6 +1739,8 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "fine_grained_merge": (c_int, {"fine": c_void_p, "other": c_void_p}),
     "fine_grained_reset": (None, {"fine": c_void_p}),
+    "fine_grained_save": (c_int, {"fine": c_void_p, "words": c_void_p, "count": c_void_p}),
+    "fine_grained_load": (c_int, {"fine": c_void_p, "words": c_void_p, "count": c_size_t}),
     "fine_grained_get": (c_int, {"fine": c_void_p, "values": POINTER(FineGrainedValues)}),
     "fine_grained_worst": (
         c_int,
@@ -1759,6 +1765,8 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "calibration_merge": (c_int, {"calibration": c_void_p, "other": c_void_p}),
     "calibration_reset": (None, {"calibration": c_void_p}),
+    "calibration_save": (c_int, {"calibration": c_void_p, "words": c_void_p, "count": c_void_p}),
+    "calibration_load": (c_int, {"calibration": c_void_p, "words": c_void_p, "count": c_size_t}),
     "calibration_errors": (
         c_int,
         {

@@ -77,6 +77,29 @@ class Stream(Uncopied):
         with self._handle.lock:
             function(f"{self._kind}_reset")(self._handle)
 
+    def state_dict(self) -> dict[str, Any]:
+        """What load_state_dict takes to be as this is. For other processes: load it there into one
+        of the same options, and merge that."""
+        count = ctypes.c_size_t()
+        with self._handle.lock:
+            self._call("save", count=ctypes.byref(count))
+            words = np.empty(count.value, np.uint64)
+            self._call("save", words=words, count=ctypes.byref(count))
+        return {"kind": self._kind, "classes": self.classes, "words": words}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Back to what state_dict() had saved, of the same kind and classes."""
+        if (state["kind"], state["classes"]) != (self._kind, self.classes):
+            raise ValueError(
+                f"a state of {state['kind']} with {state['classes']} classes, this is "
+                f"{self._kind} with {self.classes}"
+            )
+        words = np.ascontiguousarray(state["words"], np.uint64)
+        self._load(words)
+
+    def _load(self, words: npt.NDArray[np.uint64]) -> None:
+        self._call("load", words=words, count=words.size)
+
 
 class PixelStream(Stream):
     """One that has the counts of pixels, too."""
@@ -170,6 +193,21 @@ class Confusion(PixelStream):
         if array.shape != (self.classes, self.classes):
             raise ValueError(f"counts of shape {array.shape}; {(self.classes,) * 2} is needed")
         self._call("add_counts", counts=array)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What load_state_dict takes to be as this is."""
+        words = self.confusion.view(np.uint64)
+        return {"kind": self._kind, "classes": self.classes, "words": words}
+
+    def _load(self, words: npt.NDArray[np.uint64]) -> None:
+        create = {"classes": self.classes, "settings": self._settings}
+        loaded = Handle("confusion_create", free="confusion_free", **create)
+        if words.shape != (self.classes, self.classes):
+            raise ValueError(f"words of shape {words.shape}; {(self.classes,) * 2} is needed")
+        call("confusion_add_counts", confusion=loaded, counts=words.view(np.int64))
+        with self._handle.lock:
+            self.reset()
+            self._call("merge", other=loaded)
 
     def compute(self) -> ConfusionValues:
         """The metrics of what was counted so far."""

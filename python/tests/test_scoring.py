@@ -291,6 +291,27 @@ def test_streams(kind):
 
 
 @pytest.mark.parametrize("kind", STREAMS)
+def test_states(kind):
+    """Through a pickle to another process, as it were, and merged there."""
+    whole, sum_, other = STREAMS[kind](), STREAMS[kind](), STREAMS[kind]()
+    for batch in batches(kind, 3):
+        whole.update(*batch)
+        one = STREAMS[kind]()
+        one.update(*batch)
+        other.load_state_dict(pickle.loads(pickle.dumps(one.state_dict())))
+        sum_.merge(other)
+    wanted = numbers(whole.compute())
+    np.testing.assert_array_equal(numbers(sum_.compute()), wanted)
+    state = whole.state_dict()
+    for wrong in ({"kind": "x"}, {"classes": 5}, {"words": state["words"][1:]}):
+        with pytest.raises(ValueError):
+            whole.load_state_dict({**state, **wrong})
+    with pytest.raises(ValueError):
+        whole.load_state_dict({**state, "words": np.full_like(state["words"], 2**64 - 1)})
+    np.testing.assert_array_equal(numbers(whole.compute()), wanted)
+
+
+@pytest.mark.parametrize("kind", STREAMS)
 def test_refused_batches_leave_no_trace(kind):
     stream = STREAMS[kind]()
     first, second = batches(kind, 2)

@@ -102,6 +102,24 @@ static double slow_iou(const scene *s, const question *q)
     return all + fp > 0 ? found / (all + fp) : (double)NAN;
 }
 
+/* Instances of class c and their average size. */
+static double slow_size(const scene *s, int32_t c, int64_t *count)
+{
+    double area = 0;
+    *count = 0;
+    for (size_t b = 0; b < s->batch; b++) {
+        for (int64_t k = FIRST; k < FIRST + 12; k++) {
+            double size = 0;
+            for (size_t i = b * s->pixels; i < (b + 1) * s->pixels; i++) {
+                size += s->t[i] == c && s->id[i] == k;
+            }
+            area += size;
+            *count += size > 0;
+        }
+    }
+    return *count ? area / (double)*count : 0;
+}
+
 static void check(const submod_instances *s, const scene *x, const double *size,
                   const int32_t *truth_group, const int32_t *prediction_group, int32_t groups)
 {
@@ -145,6 +163,11 @@ START_TEST(by_definition)
         double average[C], seen[C], mean[2];
         int64_t count[C];
         ck_assert_ok(submod_instances_sizes(s, count, average));
+        for (int32_t c = 0; c < C; c++) {
+            int64_t wanted;
+            ck_assert_double_eq(average[c], slow_size(&x, c, &wanted));
+            ck_assert_int_eq(count[c], wanted);
+        }
         ck_assert_ok(submod_instances_iou(s, NULL, NULL, NULL, C, seen, &mean[0]));
         check(s, &x, average, NULL, NULL, C);
         ck_assert_ok(submod_instances_iou(s, average, NULL, NULL, C, NULL, &mean[1]));
@@ -191,7 +214,7 @@ END_TEST
 /* With sizes as seen: class 1 has instances, 2 is not there, 3 is there without any. */
 START_TEST(groups_of_seen_sizes)
 {
-    const uint8_t t[4] = {0, 1, 1, 3}, p[4] = {0, 1, 2, 3}, id[4] = {0, 5, 5, 0};
+    const uint8_t t[4] = {0, 1, 1, 3}, p[4] = {0, 1, 2, 0}, id[4] = {0, 5, 5, 0};
     submod_labels truth = submod_labels_u8(t, 1, 4), prediction = submod_labels_u8(p, 1, 4);
     submod_labels ids = submod_labels_u8(id, 1, 4);
     submod_instances *s = NULL;

@@ -13,6 +13,7 @@
 #include "base/threads.h"
 #include "submod/metrics/boundary.h"
 #include "submod/metrics/confusion.h"
+#include "submod/metrics/state.h"
 #include <submod/scoring.h>
 
 enum { STRIP = 256 }; /* columns whose runs are followed at a time */
@@ -102,8 +103,9 @@ static void row_windows(const int32_t *label, size_t width, size_t window, uint8
     }
 }
 
-/* The same along the columns first .. first+n-1, where rows have found what is inside of them. The
- * result for a row is written when nobody reads what was there any more. */
+/* The same along the columns first .. first+n-1 of more than window / 2 rows, where rows have found
+ * what is inside of them. The result for a row is written when nobody reads what was there any
+ * more. */
 static void column_windows(const int32_t *label, size_t height, size_t width, size_t first,
                            size_t n, size_t window, uint8_t *inside)
 {
@@ -119,7 +121,7 @@ static void column_windows(const int32_t *label, size_t height, size_t width, si
             }
         }
     }
-    for (size_t y = height > half ? height - half : 0; y < height; y++) {
+    for (size_t y = height - half; y < height; y++) {
         memset(inside + y * width + first, 0, n);
     }
 }
@@ -254,6 +256,34 @@ submod_status submod_boundary_merge(submod_boundary *boundary, const submod_boun
         boundary->truth[i] += other->truth[i];
     }
     return status;
+}
+
+static submodi_span span_of(const submod_boundary *s)
+{
+    return (submodi_span){s->truth, 3 * classes_of(s)};
+}
+
+submod_status submod_boundary_save(const submod_boundary *boundary, uint64_t *words, size_t *count)
+{
+    static const char who[] = "submod_boundary_save";
+    submod_status status = submodi_require_given(who, "boundary", boundary);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    submodi_span span = span_of(boundary);
+    return submodi_state_save(who, boundary->pixels, &span, 1, words, count);
+}
+
+submod_status submod_boundary_load(submod_boundary *boundary, const uint64_t *words, size_t count)
+{
+    static const char who[] = "submod_boundary_load";
+    submod_status status = submodi_require_given(who, "boundary", boundary);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    submodi_span span = span_of(boundary);
+    return submodi_state_load(who, boundary->pixels, boundary->batch, &span, 1, span.words, words,
+                              count);
 }
 
 /* ---- IoU ---- */

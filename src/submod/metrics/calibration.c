@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/settings.h"
 #include "submod/metrics/confusion.h"
+#include "submod/metrics/state.h"
 
 enum { MOST_BINS = 65536 };
 
@@ -88,8 +89,63 @@ submod_status submod_calibration_merge(submod_calibration *calibration,
                             who, (int)calibration->rule.classes, calibration->bins,
                             (int)other->rule.classes, other->bins);
     }
+    if (submodi_calibration_total(other) > INT64_MAX - submodi_calibration_total(calibration)) {
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: the counts would exceed 2^63 - 1 pixels", who);
+    }
     submodi_bins_add(calibration->rows, other->rows, submodi_calibration_cells(calibration));
     return SUBMOD_OK;
+}
+
+static submodi_span span_of(const submod_calibration *s)
+{
+    return (submodi_span){s->rows, submodi_calibration_cells(s) * (sizeof *s->rows / 8)};
+}
+
+/* Whether all rows have the same number of pixels, and no bin more that were right than it has. */
+static bool are_bins(const submod_calibration *s, const uint64_t *words)
+{
+    uint64_t first = 0;
+    for (size_t row = 0; row <= submodi_calibration_classes(s); row++) {
+        uint64_t sum = 0;
+        for (size_t k = 0; k <= s->bins; k++, words += 4) {
+            if (words[0] > INT64_MAX - sum || words[1] > words[0] || words[2] > words[0]) {
+                return false;
+            }
+            sum += words[0];
+        }
+        first = row ? first : sum;
+        if (sum != first) {
+            return false;
+        }
+    }
+    return true;
+}
+
+submod_status submod_calibration_save(const submod_calibration *calibration, uint64_t *words,
+                                      size_t *count)
+{
+    static const char who[] = "submod_calibration_save";
+    submod_status status = submodi_require_given(who, "calibration", calibration);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    submodi_span span = span_of(calibration);
+    return submodi_state_save(who, NULL, &span, 1, words, count);
+}
+
+submod_status submod_calibration_load(submod_calibration *calibration, const uint64_t *words,
+                                      size_t count)
+{
+    static const char who[] = "submod_calibration_load";
+    submod_status status = submodi_require_given(who, "calibration", calibration);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    submodi_span span = span_of(calibration);
+    if (words && count == span.words && !are_bins(calibration, words)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: words are not bins of confidences", who);
+    }
+    return submodi_state_load(who, NULL, NULL, &span, 1, 0, words, count);
 }
 
 /* ---- errors ---- */

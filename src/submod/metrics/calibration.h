@@ -28,6 +28,16 @@ static inline size_t submodi_calibration_cells(const submod_calibration *s)
     return (submodi_calibration_classes(s) + 1) * (s->bins + 1);
 }
 
+/* Pixels that were counted: the same in each row. */
+static inline int64_t submodi_calibration_total(const submod_calibration *s)
+{
+    int64_t sum = 0;
+    for (size_t k = 0; k <= s->bins; k++) {
+        sum += s->rows[k].count;
+    }
+    return sum;
+}
+
 static inline void submodi_bins_add(submodi_bin *to, const submodi_bin *from, size_t cells)
 {
     for (size_t i = 0; i < cells; i++) {

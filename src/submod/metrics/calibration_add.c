@@ -238,6 +238,10 @@ submod_status submod_calibration_add(submod_calibration *calibration, const subm
     if (status != SUBMOD_OK || truth->batch == 0 || truth->pixels == 0) {
         return status;
     }
+    if (truth->batch * truth->pixels >
+        (uint64_t)(INT64_MAX - submodi_calibration_total(calibration))) {
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: the counts would exceed 2^63 - 1 pixels", who);
+    }
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, NULL);
     size_t threads = (size_t)submodi_threads_for(truth->batch * truth->pixels);

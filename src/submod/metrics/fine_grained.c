@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "submod/metrics/confusion.h"
+#include "submod/metrics/state.h"
 #include <submod/scoring.h>
 
 struct submod_fine_grained {
@@ -161,6 +162,44 @@ submod_status submod_fine_grained_merge(submod_fine_grained *fine, const submod_
     return status;
 }
 
+/* The table is as long as there are images. */
+static submodi_span span_of(const submod_fine_grained *f, size_t images)
+{
+    return (submodi_span){f->iou, images * f->averaging.classes};
+}
+
+submod_status submod_fine_grained_save(const submod_fine_grained *fine, uint64_t *words,
+                                       size_t *count)
+{
+    static const char who[] = "submod_fine_grained_save";
+    submod_status status = submodi_require_given(who, "fine", fine);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    submodi_span span = span_of(fine, fine->images);
+    return submodi_state_save(who, fine->dataset, &span, 1, words, count);
+}
+
+submod_status submod_fine_grained_load(submod_fine_grained *fine, const uint64_t *words,
+                                       size_t count)
+{
+    static const char who[] = "submod_fine_grained_load";
+    submod_status status = submodi_require_given(who, "fine", fine);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    size_t cells = submodi_confusion_cells(fine->dataset);
+    size_t images = count < cells ? 0 : (count - cells) / fine->averaging.classes;
+    status = reserve(who, fine, images); /* more than is needed, if there are some already */
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    submodi_span span = span_of(fine, images);
+    status = submodi_state_load(who, fine->dataset, fine->batch, &span, 1, 0, words, count);
+    fine->images = status ? fine->images : images;
+    return status;
+}
+
 /* ---- means ---- */
 
 static int ascending(const void *left, const void *right)
@@ -176,8 +215,8 @@ static double worst_of(const double *sorted, size_t n, double percent)
     if (n == 0) {
         return NAN;
     }
-    size_t part = (size_t)(percent * (double)n / 100);
-    size_t count = part < 1 ? 1 : part < n ? part : n;
+    size_t part = (size_t)(percent * (double)n / 100); /* at most n */
+    size_t count = part ? part : 1;
     double sum = 0;
     for (size_t i = 0; i < count; i++) {
         sum += sorted[i];

@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "submod/metrics/confusion.h"
 #include "submod/metrics/fraction.h"
+#include "submod/metrics/state.h"
 #include <submod/scoring.h>
 
 enum { TILE = 1024 };
@@ -228,6 +229,43 @@ submod_status submod_instances_merge(submod_instances *instances, const submod_i
         instances->count[c] += other->count[c];
     }
     return SUBMOD_OK;
+}
+
+/* Counts and areas first, which are never negative. */
+enum { SPANS = 2 };
+
+static void spans_of(const submod_instances *s, submodi_span spans[SPANS])
+{
+    size_t C = classes_of(s);
+    spans[0] = (submodi_span){s->count, 2 * C};
+    spans[1] = (submodi_span){s->share, 2 * C * C};
+}
+
+submod_status submod_instances_save(const submod_instances *instances, uint64_t *words,
+                                    size_t *count)
+{
+    static const char who[] = "submod_instances_save";
+    submodi_span spans[SPANS];
+    submod_status status = submodi_require_given(who, "instances", instances);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    spans_of(instances, spans);
+    return submodi_state_save(who, instances->pixels, spans, SPANS, words, count);
+}
+
+submod_status submod_instances_load(submod_instances *instances, const uint64_t *words,
+                                    size_t count)
+{
+    static const char who[] = "submod_instances_load";
+    submodi_span spans[SPANS];
+    submod_status status = submodi_require_given(who, "instances", instances);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    spans_of(instances, spans);
+    return submodi_state_load(who, instances->pixels, instances->batch, spans, SPANS,
+                              spans[0].words, words, count);
 }
 
 /* ---- iIoU ---- */
