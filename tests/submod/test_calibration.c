@@ -161,14 +161,15 @@ END_TEST
 /* The counts of bins; any number of threads, any order: the same bits; halves, channels last. */
 START_TEST(order_and_views)
 {
-    enum { B = 6, N = 9000, BINS = 15 };
+    enum { B = 4, N = 70001, BINS = 15 }; /* several threads, and none has the same share */
     submod_rng rng;
     submod_rng_seed(&rng, 2);
     sample s = make_sample(&rng, B, N);
     submod_calibration *all = make(BINS, 1), *sum = make(BINS, 1), *last = make(BINS, 1);
+    submod_set_num_threads(1);
     ck_assert_ok(submod_calibration_add(all, &s.scores, &s.truth));
     for (size_t k = 0; k < B; k++) {
-        size_t b = (k * 5 + 2) % B;
+        size_t b = (k * 3 + 2) % B;
         submod_scores x = submod_scores_f32(s.x + b * C * N, 1, C, N);
         submod_labels t = submod_labels_u8(s.t + b * N, 1, N);
         submod_calibration *one = make(BINS, 1);
@@ -207,6 +208,15 @@ START_TEST(order_and_views)
         }
         ck_assert_int_eq(total, pixels);
     }
+    /* The first place that is wrong, too. */
+    s.x[at(&s, 2, 1, 5)] = s.x[at(&s, 3, 0, 60000)] = NAN;
+    s.t[2 * N + 5] = s.t[3 * N + 60000] = 0;
+    for (int threads = 1; threads <= 4; threads++) {
+        submod_set_num_threads(threads);
+        assert_error(submod_calibration_add(all, &s.scores, &s.truth), SUBMOD_ENONFINITE,
+                     "scores[2][1][5] = ");
+    }
+    submod_set_num_threads(0);
     submod_calibration_reset(sum);
     submod_calibration_values v;
     ck_assert_ok(submod_calibration_errors(sum, 0, NULL, &v, NULL));
@@ -258,6 +268,10 @@ START_TEST(bad_scores)
         assert_error(submod_calibration_add(k, &s.scores, &s.truth), SUBMOD_EINVAL,
                      "truth[0][7] = 9 is not in [0, 4)");
         s.t[7] = 1;
+        s.x[at(&s, 0, 0, 9)] = NAN;
+        assert_error(submod_calibration_add(k, &s.scores, &s.truth), SUBMOD_ENONFINITE,
+                     "scores[0][0][9] = ");
+        s.x[at(&s, 0, 0, 9)] = kept;
         if (from_logits) {
             for (size_t c = 0; c < C; c++) {
                 s.x[at(&s, 0, c, 3)] = -INFINITY;
