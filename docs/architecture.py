@@ -40,7 +40,7 @@ ROOMS = {
     "submod/measures": Place(4, 2, ["what wrong pixels cost,", "by their counts"]),
     "submod/functions": Place(3, 0, ["Jaccard, cut, coverage, ..,", "sums and minors"]),
     "submod/losses": Place(3, 1, ["Lovász losses by two engines,", "baselines, dataset"]),
-    "submod/metrics": Place(3, 2, ["confusion counts,", "IoU, equibatch"]),
+    "submod/metrics": Place(3, 2, ["counts, IoU, scores,", "equibatch"]),
     "submod": Place(4, 0, ["the handle of a set function,", "Lovász extension, checker"]),
     "submod/tensors": Place(4, 1, ["views of labels", "and scores"]),
     "base": Place(

@@ -17,6 +17,7 @@
  *   submod/optim.h      problems, step rules, schedules, descent, FISTA, the bundle method
  *   submod/gpu.h        the losses and the Jaccard prox on a GPU (CUDA)
  *   submod/metric.h     confusion counts, IoU, Dice, mIoU of images and datasets, equibatch
+ *   submod/scoring.h    IoU of instances, boundaries, single images; calibration
  */
 #ifndef SUBMOD_H
 #define SUBMOD_H
@@ -35,6 +36,7 @@
 #include <submod/metric.h>
 #include <submod/optim.h>
 #include <submod/prox.h>
+#include <submod/scoring.h>
 #include <submod/sfm.h>
 #include <submod/tensor.h>
 

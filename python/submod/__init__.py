@@ -8,11 +8,12 @@ Measures           Tversky, and any function of the counts of wrong pixels: meas
                    check_measure
 Baselines          cross_entropy, hinge, rahman_wang, soft_dice, soft_jaccard
 Metrics            miou, MeanIoU, Equibatch
+                   metrics: precision, recall, F, Tversky, iIoU, boundary IoU, calibration, ...
 GPU                gpu_available
 PyTorch            submod.torch, which has to be imported by name and needs PyTorch
 """
 
-from . import optim
+from . import metrics, optim
 from ._baselines import cross_entropy, hinge, rahman_wang, soft_dice, soft_jaccard
 from ._dataset import DatasetJaccard
 from ._errors import (
@@ -92,6 +93,7 @@ __all__ = [
     "lovasz_hinge",
     "lovasz_sigmoid",
     "lovasz_softmax",
+    "metrics",
     "miou",
     "optim",
     "prox_lovasz_hinge",
