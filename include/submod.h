@@ -17,6 +17,7 @@
  *   submod/optim.h      problems, step rules, schedules, descent, FISTA, the bundle method
  *   submod/gpu.h        the losses and the Jaccard prox on a GPU (CUDA)
  *   submod/metric.h     confusion counts, IoU, Dice, mIoU of images and datasets, equibatch
+ *   submod/decision.h   from probabilities to the segmentation with the best expected IoU or Dice
  */
 #ifndef SUBMOD_H
 #define SUBMOD_H
@@ -25,6 +26,7 @@
 #include <submod/baseline.h>
 #include <submod/certificate.h>
 #include <submod/dataset.h>
+#include <submod/decision.h>
 #include <submod/derivative.h>
 #include <submod/function.h>
 #include <submod/gpu.h>

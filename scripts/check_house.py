@@ -22,13 +22,18 @@ sys.path.insert(0, str(ROOT / "python"))
 from generate_bindings import Declaration, Header, read_headers  # noqa: E402
 
 # What each room may include besides itself. A room is a folder of src/.
-SUBMOD = ["submod", "submod/measures", "submod/functions", "submod/tensors", "submod/losses", "submod/metrics"]
+SUBMOD = [
+    "submod",
+    "submod/measures",
+    "submod/functions",
+    "submod/tensors",
+    "submod/losses",
+    "submod/metrics",
+    "submod/decisions",
+]
 PROX = ["prox", "prox/contract", "prox/jaccard", "prox/sums", "prox/wolfe"]
 # The headers of prox that its own rooms build on: below those rooms, so that they count as a room.
-CONTRACT = [
-    f"prox/{name}.h"
-    for name in ("chain_line", "combination", "gap", "isotonic", "long_sum", "solver")
-]
+CONTRACT = [f"prox/{name}.h" for name in ("chain_line", "combination", "gap", "isotonic", "solver")]
 ALLOWED = {
     "base": [],
     "submod": ["base"],
@@ -37,6 +42,7 @@ ALLOWED = {
     "submod/tensors": ["base"],
     "submod/losses": ["base", "submod", "submod/measures", "submod/functions", "submod/tensors"],
     "submod/metrics": ["base", "submod", "submod/tensors"],
+    "submod/decisions": ["base", "submod/tensors"],
     "prox/contract": ["base", *SUBMOD],
     "prox/jaccard": ["base", *SUBMOD, "prox/contract"],
     "prox/sums": ["base", *SUBMOD, "prox/contract"],

@@ -6,6 +6,7 @@ Optimisers         optim: descend, fista, bundle, the nu problem
 Losses             lovasz_softmax, lovasz_sigmoid, lovasz_hinge, DatasetJaccard
 Baselines          cross_entropy, hinge, rahman_wang, soft_dice, soft_jaccard
 Metrics            miou, MeanIoU, Equibatch
+Decisions          decide, decide_classes, expected_score, expected_iou, expected_dice
 GPU                gpu_available
 PyTorch            submod.torch, which has to be imported by name and needs PyTorch
 """
@@ -13,6 +14,14 @@ PyTorch            submod.torch, which has to be imported by name and needs PyTo
 from . import optim
 from ._baselines import cross_entropy, hinge, rahman_wang, soft_dice, soft_jaccard
 from ._dataset import DatasetJaccard
+from ._decisions import (
+    Decision,
+    decide,
+    decide_classes,
+    expected_dice,
+    expected_iou,
+    expected_score,
+)
 from ._errors import (
     AccuracyWarning,
     CallbackError,
@@ -58,6 +67,7 @@ __all__ = [
     "Check",
     "Counterexample",
     "DatasetJaccard",
+    "Decision",
     "Equibatch",
     "Function",
     "GpuAvailability",
@@ -76,6 +86,11 @@ __all__ = [
     "SubmodError",
     "UnsupportedError",
     "cross_entropy",
+    "decide",
+    "decide_classes",
+    "expected_dice",
+    "expected_iou",
+    "expected_score",
     "get_num_threads",
     "gpu_available",
     "hinge",

@@ -107,6 +107,29 @@ class Classes(IntEnum):
     LIST = 2
 
 
+class DecisionScore(IntEnum):
+    """submod_decision_score"""
+
+    IOU = 0
+    DICE = 1
+
+
+class DecisionMethod(IntEnum):
+    """submod_decision_method"""
+
+    RANK = 0
+    GREEDY = 1
+    THRESHOLD = 2
+    HALF = 3
+
+
+class Expectation(IntEnum):
+    """submod_expectation"""
+
+    QUADRATURE = 0
+    SERIES = 1
+
+
 class NoBlock(IntEnum):
     """submod_no_block"""
 
@@ -434,6 +457,31 @@ class CertificateReport(Structure):
         ("dual", c_double),
         ("gap", c_double),
         ("minimum_bound", c_double),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
+class DecisionSettings(Structure):
+    """submod_decision_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("score", c_int),
+        ("method", c_int),
+        ("empty", c_double),
+    ]
+
+
+class DecisionInfo(Structure):
+    """submod_decision_info"""
+
+    _fields_ = [
+        ("lower", c_double),
+        ("upper", c_double),
+        ("best", c_double),
+        ("threshold", c_double),
+        ("chosen", c_size_t),
+        ("expectation", c_int),
         ("reserved", c_uint64 * 4),
     ]
 
@@ -1166,6 +1214,38 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "labels": POINTER(Labels),
             "gradient": POINTER(Gradient),
             "settings": POINTER(LossSettings),
+            "work": c_void_p,
+        },
+    ),
+    "decision_defaults": (DecisionSettings, {}),
+    "decide": (
+        c_int,
+        {
+            "probabilities": POINTER(Scores),
+            "masks": c_void_p,
+            "settings": POINTER(DecisionSettings),
+            "info": POINTER(DecisionInfo),
+            "work": c_void_p,
+        },
+    ),
+    "decide_classes": (
+        c_int,
+        {
+            "probabilities": POINTER(Scores),
+            "labels": c_void_p,
+            "settings": POINTER(DecisionSettings),
+            "info": POINTER(DecisionInfo),
+            "work": c_void_p,
+        },
+    ),
+    "expected_score": (
+        c_int,
+        {
+            "probabilities": POINTER(Scores),
+            "masks": c_void_p,
+            "lower": c_void_p,
+            "upper": c_void_p,
+            "settings": POINTER(DecisionSettings),
             "work": c_void_p,
         },
     ),

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "prox/gap.h"
-#include "prox/long_sum.h"
+#include "base/long_sum.h"
 
 /* Points of one label, in descending order of their values. */
 typedef struct submodi_point_list {
