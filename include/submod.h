@@ -8,6 +8,7 @@
  *   submod/measure.h    what wrong pixels cost: Jaccard, Tversky, your own
  *   submod/loss.h       Lovász-Softmax, Lovász-Sigmoid, Lovász hinge
  *   submod/baseline.h   cross-entropy, hinge, Rahman-Wang, soft Dice, soft Jaccard
+ *   submod/surrogate.h  a convex surrogate for losses that are not submodular, such as Dice
  *   submod/dataset.h    the Lovász-Softmax loss of a whole dataset
  *   submod/prox.h       proximal operators of Lovász extensions
  *   submod/derivative.h  their derivatives
@@ -38,6 +39,7 @@
 #include <submod/optim.h>
 #include <submod/prox.h>
 #include <submod/sfm.h>
+#include <submod/surrogate.h>
 #include <submod/tensor.h>
 
 #endif
