@@ -28,6 +28,7 @@
 #define SUBMOD_FUNCTION_H
 
 #include <submod/base.h>
+#include <submod/measure.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -116,6 +117,27 @@ SUBMOD_API submod_status submod_fn_jaccard(size_t n, const uint8_t *foreground, 
 
 /* F(A) = |A| / n: the share of wrong pixels. */
 SUBMOD_API submod_status submod_fn_hamming(size_t n, submod_fn **fn);
+
+/* F(A) = F(a, b) for any measure (measure.h), a / b the mispredicted pixels of the foreground /
+ * background as above. measure NULL: Jaccard. Jaccard and Hamming become the functions above, which
+ * are faster. The struct is copied; what its ctx points to is borrowed and must outlive the
+ * function and all that shares it. That a custom measure is increasing and submodular is not
+ * checked here: submod_measure_check tells. All have a minimiser of their own, O(k log k), and an
+ * exact prox (prox.h). SUBMOD_EINVAL: a bad measure. */
+SUBMOD_API submod_status submod_fn_two_counts(size_t n, const uint8_t *foreground,
+                                              const submod_measure *measure, submod_fn **fn);
+
+/* The same with weights >= 0: a, b, P and N are sums of weights, made in the order of the elements
+ * handed over, so that whole weights are exact up to 2^53 in all. F must be submodular for real
+ * counts: concave in a and in b, and with increments in a that do not grow with b. Minimised in O(k
+ * log k): the best set takes of each kind those with the largest z / weight. The prox is by
+ * decomposition, since the order within a kind changes with the level of u; the prox in the norm
+ * weighted in the same way is faster: submod_prox_two_counts_points. An element of weight 0 changes
+ * nothing. SUBMOD_EINVAL: a weight < 0. SUBMOD_ENUMERIC: the sum of the weights overflows. */
+SUBMOD_API submod_status submod_fn_two_counts_weighted(size_t n, const uint8_t *foreground,
+                                                       const double *weight,
+                                                       const submod_measure *measure,
+                                                       submod_fn **fn);
 
 /* F(A) = sum of w over A, of any sign. */
 SUBMOD_API submod_status submod_fn_modular(size_t n, const double *w, submod_fn **fn);
@@ -291,10 +313,10 @@ SUBMOD_API submod_status submod_fn_chain(const submod_fn *fn, const int32_t *ord
  * minimum. in[j] = 1 where block[j] is in it. largest: which one when there are several, as in the
  * minimize slot; values that differ by rounding only count as equal, and a function that is not
  * submodular may have no such one, then it is any. value may be NULL. Needs a function with a
- * minimiser of its own (Jaccard, Hamming, modular, cardinality, concave, Iwata, cut, and scaled,
- * shifted, restricted, contracted or embedded ones), or at most SUBMOD_EXHAUSTIVE_MAX elements in
- * block, when all subsets are tried; else SUBMOD_EUNSUPPORTED. SUBMOD_ENUMERIC also when sums of z
- * overflow. SUBMOD_ECANCELLED: base.h, cancelling. */
+ * minimiser of its own (Jaccard, Hamming, two counts, modular, cardinality, concave, Iwata, cut,
+ * and scaled, shifted, restricted, contracted or embedded ones), or at most SUBMOD_EXHAUSTIVE_MAX
+ * elements in block, when all subsets are tried; else SUBMOD_EUNSUPPORTED. SUBMOD_ENUMERIC also
+ * when sums of z overflow. SUBMOD_ECANCELLED: base.h, cancelling. */
 SUBMOD_API submod_status submod_fn_minimize(const submod_fn *fn, const int32_t *base, size_t nbase,
                                             const int32_t *block, size_t nblock, const double *z,
                                             int largest, uint8_t *in, double *value);

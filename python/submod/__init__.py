@@ -4,6 +4,7 @@ Set functions      Function
                    f.lovasz, f.prox, f.prox_path, f.level_sets, f.minimize, f.check
 Optimisers         optim: descend, fista, bundle, the nu problem
 Losses             lovasz_softmax, lovasz_sigmoid, lovasz_hinge, DatasetJaccard
+Measures           Tversky, and any function of the counts of wrong pixels: measure= in the losses
 Baselines          cross_entropy, hinge, rahman_wang, soft_dice, soft_jaccard
 Metrics            miou, MeanIoU, Equibatch
 Decisions          decide, decide_classes, expected_score, expected_iou, expected_dice
@@ -43,6 +44,7 @@ from ._library import (
 )
 from ._losses import lovasz_hinge, lovasz_sigmoid, lovasz_softmax, prox_lovasz_hinge
 from ._maximize import MaximizeResult
+from ._measures import Tversky
 from ._metrics import Equibatch, MeanIoU, MeanIoUValues, miou
 from ._prox import (
     Blocks,
@@ -84,6 +86,7 @@ __all__ = [
     "ProxResult",
     "ProxVjp",
     "SubmodError",
+    "Tversky",
     "UnsupportedError",
     "cross_entropy",
     "decide",

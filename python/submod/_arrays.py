@@ -8,9 +8,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._bindings import Labels, Scores
+from ._bindings import Labels, PixelWeights, Scores
 from ._door import wrong_type
-from ._views import LABEL_TYPES, SCORE_TYPES, Memory, labels_view, scores_view
+from ._views import (
+    LABEL_TYPES,
+    SCORE_TYPES,
+    Memory,
+    canonical_weights,
+    labels_view,
+    pixel_weights_view,
+    scores_view,
+)
 
 Array = npt.NDArray[Any]
 
@@ -83,6 +91,28 @@ def view_labels(array: Array, own_classes: bool = False) -> tuple[Labels, Array]
     if view is None:
         array = np.ascontiguousarray(array)
         view = labels_view(memory(array), own_classes)
+    assert view is not None
+    return view, array
+
+
+def view_weights(
+    value: Any, shape: tuple[int, ...], is_list: bool
+) -> tuple[PixelWeights | None, Array | None]:
+    """pixel_weights as canonical_weights has them; None where there are none. Real numbers of any
+    type are rounded to float32."""
+    if value is None:
+        return None, None
+    array = as_array(value, "pixel_weights")
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"pixel_weights of type {array.dtype}; real numbers are needed")
+    if array.dtype != np.float32 or not _plain(array):
+        with np.errstate(over="ignore"):
+            array = array.astype(np.float32)
+    array = canonical_weights(array, shape, is_list)
+    view = pixel_weights_view(memory(array))
+    if view is None:
+        array = np.ascontiguousarray(array)
+        view = pixel_weights_view(memory(array))
     assert view is not None
     return view, array
 

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from ._losses import ClassOptions, GroupOptions, Result, WithGradient, run_loss
+from ._losses import (
+    ClassOptions,
+    GroupOptions,
+    Losses,
+    LossesWithGradient,
+    Result,
+    Scalar,
+    WithGradient,
+    run_loss,
+)
 from ._options import Classes
 
 if TYPE_CHECKING:
@@ -25,15 +34,48 @@ class OverlapOptions(ClassOptions, total=False):
 
 @overload
 def cross_entropy(
-    scores: Any, labels: Any, *, return_grad: Literal[False] = ..., **options: Unpack[WeightOptions]
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[False] = ...,
+    reduction: Scalar = ...,
+    **options: Unpack[WeightOptions],
 ) -> float: ...
 @overload
 def cross_entropy(
-    scores: Any, labels: Any, *, return_grad: Literal[True], **options: Unpack[WeightOptions]
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[True],
+    reduction: Scalar = ...,
+    **options: Unpack[WeightOptions],
 ) -> WithGradient: ...
 @overload
 def cross_entropy(
-    scores: Any, labels: Any, *, return_grad: bool, **options: Unpack[WeightOptions]
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[False] = ...,
+    reduction: Literal["none"],
+    **options: Unpack[WeightOptions],
+) -> Losses: ...
+@overload
+def cross_entropy(
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[True],
+    reduction: Literal["none"],
+    **options: Unpack[WeightOptions],
+) -> LossesWithGradient: ...
+@overload
+def cross_entropy(
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: bool,
+    reduction: str = ...,
+    **options: Unpack[WeightOptions],
 ) -> Result: ...
 def cross_entropy(
     scores: Any,
@@ -43,6 +85,8 @@ def cross_entropy(
     ignore_index: int | None = None,
     class_weight: Any = None,
     return_grad: bool = False,
+    pixel_weights: Any = None,
+    reduction: str = "mean",
 ) -> Result:
     """Cross-entropy of the softmax: the mean over the pixels, each weighted by the weight of its
     label, as PyTorch's cross_entropy has it; 0 without pixels. Shapes and the rest as in
@@ -52,23 +96,58 @@ def cross_entropy(
         scores,
         labels,
         return_grad,
+        pixel_weights,
         per_image=per_image,
         ignore_index=ignore_index,
         class_weight=class_weight,
+        reduction=reduction,
     )
 
 
 @overload
 def hinge(
-    scores: Any, labels: Any, *, return_grad: Literal[False] = ..., **options: Unpack[WeightOptions]
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[False] = ...,
+    reduction: Scalar = ...,
+    **options: Unpack[WeightOptions],
 ) -> float: ...
 @overload
 def hinge(
-    scores: Any, labels: Any, *, return_grad: Literal[True], **options: Unpack[WeightOptions]
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[True],
+    reduction: Scalar = ...,
+    **options: Unpack[WeightOptions],
 ) -> WithGradient: ...
 @overload
 def hinge(
-    scores: Any, labels: Any, *, return_grad: bool, **options: Unpack[WeightOptions]
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[False] = ...,
+    reduction: Literal["none"],
+    **options: Unpack[WeightOptions],
+) -> Losses: ...
+@overload
+def hinge(
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[True],
+    reduction: Literal["none"],
+    **options: Unpack[WeightOptions],
+) -> LossesWithGradient: ...
+@overload
+def hinge(
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: bool,
+    reduction: str = ...,
+    **options: Unpack[WeightOptions],
 ) -> Result: ...
 def hinge(
     scores: Any,
@@ -78,6 +157,8 @@ def hinge(
     ignore_index: int | None = None,
     class_weight: Any = None,
     return_grad: bool = False,
+    pixel_weights: Any = None,
+    reduction: str = "mean",
 ) -> Result:
     """Hinge loss: scores and labels (batch, ..) or one image as (pixels,), labels 0 or 1. The mean
     over the pixels of max(0, 1 - score) at label 1 and max(0, 1 + score) at label 0.
@@ -87,9 +168,11 @@ def hinge(
         scores,
         labels,
         return_grad,
+        pixel_weights,
         per_image=per_image,
         ignore_index=ignore_index,
         class_weight=class_weight,
+        reduction=reduction,
     )
 
 
@@ -99,15 +182,44 @@ def rahman_wang(
     labels: Any,
     *,
     return_grad: Literal[False] = ...,
+    reduction: Scalar = ...,
     **options: Unpack[SigmoidOptions],
 ) -> float: ...
 @overload
 def rahman_wang(
-    scores: Any, labels: Any, *, return_grad: Literal[True], **options: Unpack[SigmoidOptions]
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[True],
+    reduction: Scalar = ...,
+    **options: Unpack[SigmoidOptions],
 ) -> WithGradient: ...
 @overload
 def rahman_wang(
-    scores: Any, labels: Any, *, return_grad: bool, **options: Unpack[SigmoidOptions]
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[False] = ...,
+    reduction: Literal["none"],
+    **options: Unpack[SigmoidOptions],
+) -> Losses: ...
+@overload
+def rahman_wang(
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[True],
+    reduction: Literal["none"],
+    **options: Unpack[SigmoidOptions],
+) -> LossesWithGradient: ...
+@overload
+def rahman_wang(
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: bool,
+    reduction: str = ...,
+    **options: Unpack[SigmoidOptions],
 ) -> Result: ...
 def rahman_wang(
     scores: Any,
@@ -117,6 +229,8 @@ def rahman_wang(
     ignore_index: int | None = None,
     from_logits: bool = True,
     return_grad: bool = False,
+    pixel_weights: Any = None,
+    reduction: str = "mean",
 ) -> Result:
     """The loss of Rahman and Wang (2016): scores and labels (batch, ..) or one image as (pixels,),
     labels 0 or 1. 1 - I/U of the probabilities p, a sigmoid of the scores: I = sum of p y,
@@ -127,9 +241,11 @@ def rahman_wang(
         scores,
         labels,
         return_grad,
+        pixel_weights,
         per_image=per_image,
         ignore_index=ignore_index,
         from_logits=from_logits,
+        reduction=reduction,
     )
 
 
@@ -139,15 +255,44 @@ def soft_dice(
     labels: Any,
     *,
     return_grad: Literal[False] = ...,
+    reduction: Scalar = ...,
     **options: Unpack[OverlapOptions],
 ) -> float: ...
 @overload
 def soft_dice(
-    scores: Any, labels: Any, *, return_grad: Literal[True], **options: Unpack[OverlapOptions]
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[True],
+    reduction: Scalar = ...,
+    **options: Unpack[OverlapOptions],
 ) -> WithGradient: ...
 @overload
 def soft_dice(
-    scores: Any, labels: Any, *, return_grad: bool, **options: Unpack[OverlapOptions]
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[False] = ...,
+    reduction: Literal["none"],
+    **options: Unpack[OverlapOptions],
+) -> Losses: ...
+@overload
+def soft_dice(
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[True],
+    reduction: Literal["none"],
+    **options: Unpack[OverlapOptions],
+) -> LossesWithGradient: ...
+@overload
+def soft_dice(
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: bool,
+    reduction: str = ...,
+    **options: Unpack[OverlapOptions],
 ) -> Result: ...
 def soft_dice(
     scores: Any,
@@ -160,6 +305,8 @@ def soft_dice(
     from_logits: bool = True,
     smoothing: float = 0.0,
     return_grad: bool = False,
+    pixel_weights: Any = None,
+    reduction: str = "mean",
 ) -> Result:
     """Soft Dice loss: the mean over the classes of 1 - (2 I + s) / (sum of p + sum of y + s), with
     p the probability of the class, y = 1 where it is the label, I = sum of p y and s = smoothing.
@@ -169,12 +316,14 @@ def soft_dice(
         scores,
         labels,
         return_grad,
+        pixel_weights,
         classes=classes,
         per_image=per_image,
         ignore_index=ignore_index,
         class_weight=class_weight,
         from_logits=from_logits,
         smoothing=smoothing,
+        reduction=reduction,
     )
 
 
@@ -184,15 +333,44 @@ def soft_jaccard(
     labels: Any,
     *,
     return_grad: Literal[False] = ...,
+    reduction: Scalar = ...,
     **options: Unpack[OverlapOptions],
 ) -> float: ...
 @overload
 def soft_jaccard(
-    scores: Any, labels: Any, *, return_grad: Literal[True], **options: Unpack[OverlapOptions]
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[True],
+    reduction: Scalar = ...,
+    **options: Unpack[OverlapOptions],
 ) -> WithGradient: ...
 @overload
 def soft_jaccard(
-    scores: Any, labels: Any, *, return_grad: bool, **options: Unpack[OverlapOptions]
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[False] = ...,
+    reduction: Literal["none"],
+    **options: Unpack[OverlapOptions],
+) -> Losses: ...
+@overload
+def soft_jaccard(
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[True],
+    reduction: Literal["none"],
+    **options: Unpack[OverlapOptions],
+) -> LossesWithGradient: ...
+@overload
+def soft_jaccard(
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: bool,
+    reduction: str = ...,
+    **options: Unpack[OverlapOptions],
 ) -> Result: ...
 def soft_jaccard(
     scores: Any,
@@ -205,6 +383,8 @@ def soft_jaccard(
     from_logits: bool = True,
     smoothing: float = 0.0,
     return_grad: bool = False,
+    pixel_weights: Any = None,
+    reduction: str = "mean",
 ) -> Result:
     """Soft Jaccard loss: the mean over the classes of 1 - (I + s) / (U + s), with U = sum of p +
     sum of y - I; p, y, I and s as in soft_dice. Shapes and the rest as in lovasz_softmax."""
@@ -213,10 +393,12 @@ def soft_jaccard(
         scores,
         labels,
         return_grad,
+        pixel_weights,
         classes=classes,
         per_image=per_image,
         ignore_index=ignore_index,
         class_weight=class_weight,
         from_logits=from_logits,
         smoothing=smoothing,
+        reduction=reduction,
     )

@@ -49,6 +49,15 @@ class Status(IntEnum):
     ECANCELLED = -7
 
 
+class MeasureType(IntEnum):
+    """submod_measure_type"""
+
+    JACCARD = 0
+    HAMMING = 1
+    TVERSKY = 2
+    CUSTOM = 3
+
+
 class ConcaveKind(IntEnum):
     """submod_concave_kind"""
 
@@ -65,15 +74,6 @@ class HypergraphKind(IntEnum):
     SMALL_SIDE = 1
     PRODUCT = 2
     CLIQUE = 3
-
-
-class MeasureType(IntEnum):
-    """submod_measure_type"""
-
-    JACCARD = 0
-    HAMMING = 1
-    TVERSKY = 2
-    CUSTOM = 3
 
 
 class LabelType(IntEnum):
@@ -253,6 +253,23 @@ class Rng(Structure):
     ]
 
 
+class Measure(Structure):
+    """submod_measure"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("type", c_int),
+        ("alpha", c_double),
+        ("beta", c_double),
+        ("value", CFUNCTYPE(c_double, c_double, c_double, c_double, c_double, c_void_p)),
+        (
+            "values",
+            CFUNCTYPE(None, c_size_t, c_void_p, c_void_p, c_double, c_double, c_void_p, c_void_p),
+        ),
+        ("ctx", c_void_p),
+    ]
+
+
 class FnOps(Structure):
     """submod_fn_ops"""
 
@@ -337,23 +354,6 @@ class CheckReport(Structure):
         ("not_symmetric", Counterexample),
         ("not_consistent", Counterexample),
         ("reserved", c_uint64 * 4),
-    ]
-
-
-class Measure(Structure):
-    """submod_measure"""
-
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("type", c_int),
-        ("alpha", c_double),
-        ("beta", c_double),
-        ("value", CFUNCTYPE(c_double, c_double, c_double, c_double, c_double, c_void_p)),
-        (
-            "values",
-            CFUNCTYPE(None, c_size_t, c_void_p, c_void_p, c_double, c_double, c_void_p, c_void_p),
-        ),
-        ("ctx", c_void_p),
     ]
 
 
@@ -854,6 +854,16 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     "rng_uniform": (c_double, {"rng": POINTER(Rng)}),
     "rng_normal": (c_double, {"rng": POINTER(Rng)}),
     "rng_below": (c_uint64, {"rng": POINTER(Rng), "bound": c_uint64}),
+    "measure_jaccard": (Measure, {}),
+    "measure_hamming": (Measure, {}),
+    "measure_tversky": (Measure, {"alpha": c_double, "beta": c_double}),
+    "measure_custom": (
+        Measure,
+        {
+            "value": CFUNCTYPE(c_double, c_double, c_double, c_double, c_double, c_void_p),
+            "ctx": c_void_p,
+        },
+    ),
     "fn_custom": (
         c_int,
         {"n": c_size_t, "ops": POINTER(FnOps), "ctx": c_void_p, "fn": POINTER(c_void_p)},
@@ -864,6 +874,25 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     "fn_name": (c_char_p, {"fn": c_void_p}),
     "fn_jaccard": (c_int, {"n": c_size_t, "foreground": c_void_p, "fn": POINTER(c_void_p)}),
     "fn_hamming": (c_int, {"n": c_size_t, "fn": POINTER(c_void_p)}),
+    "fn_two_counts": (
+        c_int,
+        {
+            "n": c_size_t,
+            "foreground": c_void_p,
+            "measure": POINTER(Measure),
+            "fn": POINTER(c_void_p),
+        },
+    ),
+    "fn_two_counts_weighted": (
+        c_int,
+        {
+            "n": c_size_t,
+            "foreground": c_void_p,
+            "weight": c_void_p,
+            "measure": POINTER(Measure),
+            "fn": POINTER(c_void_p),
+        },
+    ),
     "fn_modular": (c_int, {"n": c_size_t, "w": c_void_p, "fn": POINTER(c_void_p)}),
     "fn_cardinality": (c_int, {"n": c_size_t, "h": c_void_p, "fn": POINTER(c_void_p)}),
     "fn_sqrt": (c_int, {"n": c_size_t, "fn": POINTER(c_void_p)}),
@@ -1012,16 +1041,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     "check_report_text": (
         c_size_t,
         {"report": POINTER(CheckReport), "text": c_void_p, "size": c_size_t},
-    ),
-    "measure_jaccard": (Measure, {}),
-    "measure_hamming": (Measure, {}),
-    "measure_tversky": (Measure, {"alpha": c_double, "beta": c_double}),
-    "measure_custom": (
-        Measure,
-        {
-            "value": CFUNCTYPE(c_double, c_double, c_double, c_double, c_double, c_void_p),
-            "ctx": c_void_p,
-        },
     ),
     "labels_u8": (Labels, {"data": c_void_p, "batch": c_size_t, "pixels": c_size_t}),
     "labels_i32": (Labels, {"data": c_void_p, "batch": c_size_t, "pixels": c_size_t}),

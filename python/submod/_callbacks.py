@@ -16,12 +16,13 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from types import SimpleNamespace
 from typing import Any, Callable
 
 import numpy as np
 
 from . import _errors
-from ._bindings import ConcaveOps, FnOps, Status
+from ._bindings import ConcaveOps, FnOps, Measure, MeasureType, Status
 from ._library import call
 
 _NUMBERS = tuple(map(int, signal.valid_signals()))
@@ -56,7 +57,8 @@ _signals = _Signals()
 
 
 def _in_main_thread() -> bool:
-    return threading.current_thread() is threading.main_thread()
+    """By number: threads of the library, which Python does not know, may ask."""
+    return threading.get_ident() == threading.main_thread().ident
 
 
 @contextmanager
@@ -84,12 +86,20 @@ def _signals_noted() -> Iterator[None]:
                     signal.signal(number, handler)
 
 
+_calls = threading.local()  # running: how many calls of this thread are, one within the other
+
+
 class Trap:
-    """Keeps the first exception that was raised in one of its callbacks, for each thread its own:
-    callbacks run in the thread that called the library."""
+    """Keeps the first exception that was raised in one of its callbacks. Those that run in a thread
+    that called the library have one for each thread; those that run in threads of the library's own
+    share one, which the first caller who asks gets."""
 
     def __init__(self) -> None:
-        self._kept = threading.local()
+        self._of_callers = threading.local()
+        self._of_others = SimpleNamespace()
+
+    def _slot(self) -> Any:
+        return self._of_callers if getattr(_calls, "running", 0) else self._of_others
 
     def guard(self, function: Callable[..., None]) -> Callable[..., int]:
         """The function as a callback: a status for whatever happens."""
@@ -107,17 +117,18 @@ class Trap:
             except BaseException as error:
                 if main:
                     _signals.noting = True
-                if getattr(self._kept, "error", None) is None:
-                    self._kept.error = error
+                slot = self._slot()
+                if getattr(slot, "error", None) is None:
+                    slot.error = error
                 return Status.ECALLBACK
 
         return guarded
 
     def take(self) -> BaseException | None:
         """What was kept, if anything, which is then forgotten."""
-        error: BaseException | None = getattr(self._kept, "error", None)
-        self._kept.error = None
-        return error
+        found = [getattr(slot, "error", None) for slot in (self._of_callers, self._of_others)]
+        self._of_callers.error = self._of_others.error = None
+        return found[1] if found[0] is None else found[0]
 
 
 def call_trapped(traps: Sequence[Trap], name: str, /, **arguments: Any) -> int:
@@ -127,11 +138,15 @@ def call_trapped(traps: Sequence[Trap], name: str, /, **arguments: Any) -> int:
         return call(name, **arguments)
     failure: BaseException | None = None
     status: int = Status.ECALLBACK
+    running = getattr(_calls, "running", 0)
     with _signals_noted():
         try:
+            _calls.running = running + 1
             status = call(name, **arguments)
         except _errors.SubmodError as error:
             failure = error
+        finally:
+            _calls.running = running
         raised = [error for error in (trap.take() for trap in traps) if error is not None]
     if _in_main_thread():
         _signals.deliver()
@@ -228,3 +243,57 @@ class ShapeCallbacks(Trap):
             put_number(value, float(g(t)))
 
         put_callback(self.ops, "value", self.guard(value))
+
+
+class MeasureCallbacks(Trap):
+    """The struct of a measure given as F(a, b, P, N), of arrays a and b or, if it cannot take them,
+    of numbers. Threads of the library ask it side by side."""
+
+    def __init__(self, f: Callable[[Any, Any, float, float], Any]) -> None:
+        super().__init__()
+        self._f, self._takes_arrays = f, True  # until it turns out otherwise
+        self.struct = Measure(struct_size=ctypes.sizeof(Measure), type=MeasureType.CUSTOM)
+        guarded = self.guard(self._fill)
+
+        def values(count: int, a: int, b: int, P: float, N: float, F: int, _: Any) -> None:
+            if guarded(count, a, b, P, N, F) != Status.OK:
+                ctypes.memset(F, 0xFF, 8 * count)  # NaN: it has failed
+
+        put_callback(self.struct, "values", values)
+
+    def _fill(self, count: int, a: int, b: int, P: float, N: float, F: int) -> None:
+        wrong, also = (np.frombuffer(ctypes.string_at(each, 8 * count)) for each in (a, b))
+        found = self._ask(wrong, also, P, N)
+        ctypes.memmove(F, found.ctypes.data, found.nbytes)
+
+    def _ask(self, a: Any, b: Any, P: float, N: float) -> Any:
+        found = self._of_arrays(a, b, P, N) if self._takes_arrays else None
+        if found is None:
+            self._takes_arrays = False
+            pairs = zip(a.tolist(), b.tolist())
+            found = np.array([self._of_numbers(*pair, P, N) for pair in pairs])
+        for i in np.flatnonzero(a + b == 0):
+            if abs(found[i]) > 1e-12:  # NaN, from 0 / 0, is not
+                raise ValueError(f"the measure is {found[i]:g} at a = b = 0; it must be 0 there")
+            found[i] = 0
+        return found
+
+    def _of_arrays(self, a: Any, b: Any, P: float, N: float) -> Any:
+        """None: it cannot take them. A single pair is asked for twice, as an array of one number
+        often passes for a number."""
+        size = a.size
+        a, b = (a.copy(), b.copy()) if size > 1 else (a.repeat(2), b.repeat(2))
+        try:
+            with np.errstate(all="ignore"):
+                found = np.array(self._f(a, b, P, N), dtype=np.float64)
+        except (TypeError, ValueError):
+            return None
+        return found[:size] if found.shape == a.shape else None
+
+    def _of_numbers(self, a: float, b: float, P: float, N: float) -> float:
+        try:
+            return float(self._f(a, b, P, N))
+        except ZeroDivisionError:
+            if a == b == 0:
+                return 0.0
+            raise

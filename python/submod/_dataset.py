@@ -9,13 +9,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._arrays import labels_array, memory, scores_array, view_labels, view_scores
-from ._bindings import LossSettings
+from ._arrays import (
+    labels_array,
+    memory,
+    scores_array,
+    view_labels,
+    view_scores,
+    view_weights,
+)
 from ._door import classes_of, from_logits_of
 from ._library import Handle, both_locked, call, function, workspace
+from ._measures import Measure
 from ._numbers import real, whole
-from ._options import DELTA, Classes, LossOptions, loss_options
-from ._views import canonical, gradient_view
+from ._options import DELTA, Classes, LossOptions, Settings, call_loss, loss_options
+from ._views import canonical, gradient_view, is_list
 
 
 class Dataset(Handle):
@@ -43,6 +50,20 @@ class Dataset(Handle):
         ctypes.memmove(self._address, counts.ctypes.data, counts.nbytes)
 
 
+class _Batch:
+    """Scores, labels and weights of pixels as the library's views, and what they are views of."""
+
+    def __init__(self, scores: Any, labels: Any, pixel_weights: Any) -> None:
+        self.given = scores_array(scores)
+        self.is_list = is_list("multiclass", self.given, False)
+        pair = canonical("multiclass", self.given, labels_array(labels), False)
+        scores_, self.scores = view_scores(pair[0])
+        labels_, self.labels = view_labels(pair[1])
+        self.views = {"scores": scores_, "labels": labels_}
+        shape = self.scores.shape
+        self.weights_view, self.weights = view_weights(pixel_weights, shape, self.is_list)
+
+
 class DatasetJaccard:
     """Histograms of errors that add up over batches, processes and machines, the loss of all of
     them together, and its gradient by the scores of any batch.
@@ -56,6 +77,7 @@ class DatasetJaccard:
     num_classes: how many there are. delta: the loss is within delta of the exact one. classes:
     which ones the mean is over, as in lovasz_softmax; class_weight and ignore_index too.
     from_logits: False when what add and gradient get is a softmax's output already.
+    measure: as in lovasz_softmax, of the counts of the whole dataset, which do not depend on it.
     Several threads may add. Deprecated: average is the old name of classes, and
     probabilities=True that of from_logits=False.
     """
@@ -71,6 +93,7 @@ class DatasetJaccard:
         from_logits: bool = True,
         average: Classes | None = None,
         probabilities: bool | None = None,
+        measure: Measure = "jaccard",
     ) -> None:
         self._dataset = Dataset(num_classes, delta)
         self._options = loss_options(
@@ -78,8 +101,8 @@ class DatasetJaccard:
             class_weight=None if class_weight is None else copy(class_weight),
             ignore_index=ignore_index,
             from_logits=from_logits_of(from_logits, probabilities),
+            measure=measure,
         )
-        self._settings = self._options.settings(self.num_classes)
         self._solved = False
         # What would be refused later, is now: a batch of no images.
         self.add(np.zeros((0, self.num_classes, 1), np.float32), np.zeros((0, 1), np.uint8))
@@ -105,18 +128,15 @@ class DatasetJaccard:
         """(classes, 2, bins): background, foreground; errors ascending. A copy."""
         return self._dataset.counts()
 
-    def add(self, scores: Any, labels: Any) -> None:
-        """Counts the errors of a batch."""
-        scores, labels = canonical("multiclass", scores_array(scores), labels_array(labels), False)
-        scores_, scores = view_scores(scores)
-        labels_, labels = view_labels(labels)
+    def add(self, scores: Any, labels: Any, *, pixel_weights: Any = None) -> None:
+        """Counts the errors of a batch; pixel_weights as in lovasz_softmax."""
+        batch = _Batch(scores, labels, pixel_weights)
         with self._dataset.lock:
-            call(
+            call_loss(
                 "dataset_add",
                 dataset=self._dataset,
-                scores=scores_,
-                labels=labels_,
-                settings=self._settings,
+                **batch.views,
+                settings=self._settings(batch),
                 work=workspace(),
             )
             self._solved = False
@@ -149,28 +169,27 @@ class DatasetJaccard:
         self._solve(losses)
         return losses
 
-    def gradient(self, scores: Any, labels: Any) -> npt.NDArray[np.float32]:
-        """The derivative of loss() by these scores, which should have been added."""
-        given = scores_array(scores)
-        scores, labels = canonical("multiclass", given, labels_array(labels), False)
-        scores_, scores = view_scores(scores)
-        labels_, labels = view_labels(labels)
-        gradient = np.empty(scores.shape, np.float32)
+    def gradient(
+        self, scores: Any, labels: Any, *, pixel_weights: Any = None
+    ) -> npt.NDArray[np.float32]:
+        """The derivative of loss() by these scores, which should have been added, with these
+        pixel_weights."""
+        batch = _Batch(scores, labels, pixel_weights)
+        gradient = np.empty(batch.scores.shape, np.float32)
         with self._dataset.lock:
             if not self._solved:
                 self._solve(None)
-            call(
+            call_loss(
                 "dataset_gradient",
                 dataset=self._dataset,
-                scores=scores_,
-                labels=labels_,
+                **batch.views,
                 gradient=gradient_view(memory(gradient)),
-                settings=self._settings,
+                settings=self._settings(batch),
                 work=workspace(),
             )
-        if given.ndim == 2:
+        if batch.is_list:
             gradient = np.ascontiguousarray(gradient[0].T)
-        return gradient.reshape(given.shape)
+        return gradient.reshape(batch.given.shape)
 
     def state_dict(self) -> dict[str, Any]:
         """What load_state_dict takes to be as this is."""
@@ -194,22 +213,26 @@ class DatasetJaccard:
         """Copies and pickles are made from the state."""
         return _made_again, (self.num_classes, self.delta, self._options, self.state_dict())
 
+    def _settings(self, batch: _Batch | None = None) -> Settings:
+        weights = None if batch is None else batch.weights_view
+        return self._options.settings(self.num_classes, weights)
+
     def _solve(self, class_losses: npt.NDArray[np.float64] | None) -> float:
         with self._dataset.lock:
-            loss = solve(self._dataset, self._settings, class_losses)
+            loss = solve(self._dataset, self._settings(), class_losses)
             self._solved = True
         return loss
 
 
 def solve(
     dataset: Dataset,
-    settings: LossSettings,
+    settings: Settings,
     class_losses: npt.NDArray[np.float64] | None = None,
 ) -> float:
     """The loss of all counts; class_losses: room for that of each class."""
     loss = ctypes.c_double()
     outputs = {"loss": ctypes.byref(loss), "class_loss": class_losses}
-    call("dataset_solve", dataset=dataset, settings=settings, **outputs)
+    call_loss("dataset_solve", dataset=dataset, settings=settings, **outputs)
     return loss.value
 
 
@@ -223,6 +246,7 @@ def _made_again(
         class_weight=options.class_weight,
         ignore_index=options.ignore_index,
         from_logits=options.from_logits,
+        measure=options.measure,
     )
     dataset.load_state_dict(state)
     return dataset

@@ -13,6 +13,7 @@ from typing import Any, Callable
 import numpy as np
 
 from ._bindings import Engine
+from ._measures import as_measure
 from ._numbers import integer, real
 
 
@@ -22,6 +23,7 @@ def choices(kind: type[IntEnum]) -> dict[str, int]:
 
 
 ENGINES = choices(Engine)
+REDUCTIONS = ("mean", "none", "sum")
 _CLASSES_ARE = "it must be 'present', 'all' or a list of classes, as [0, 3]"
 
 
@@ -39,6 +41,11 @@ def flag(value: Any, name: str) -> bool:
 
 def _engine(value: Any, name: str) -> str:
     pick(name, value, ENGINES)
+    return str(value)
+
+
+def _reduction(value: Any, name: str) -> str:
+    pick(name, value, dict.fromkeys(REDUCTIONS, 0))
     return str(value)
 
 
@@ -74,9 +81,11 @@ _KINDS: dict[str, Callable[[Any, str], Any]] = {
     "from_logits": flag,
     "ignore_index": _number_or_none,
     "lam": real,
+    "measure": as_measure,
     "num_classes": integer,
     "per_image": flag,
     "probabilities": flag,
+    "reduction": _reduction,
     "return_grad": flag,
     "smoothing": real,
     "stochastic": flag,

@@ -27,6 +27,7 @@ from ._door import choices, pick
 from ._interruptible import call_interruptibly
 from ._library import Handle, Immutable, function, warn
 from ._maximize import MaximizeResult
+from ._measures import Measure, Tversky, as_measure, measure_struct
 from ._numbers import real, set_fields, whole
 from ._prox import (
     Certificate,
@@ -110,9 +111,30 @@ class Function(Immutable):
     @staticmethod
     def jaccard(mask: Any) -> Function:
         """The Jaccard loss by the set of mispredicted pixels; mask: which pixels are foreground."""
-        array = as_array(mask)
-        flags = np.ascontiguousarray(array.reshape(-1) != 0).view(np.uint8)
+        flags = _flags(mask)
         return Function._make("fn_jaccard", n=flags.size, foreground=flags)
+
+    @staticmethod
+    def two_counts(mask: Any, measure: Measure = "jaccard", *, weights: Any = None) -> Function:
+        """What the measure says of a set of mispredicted pixels, by how many of them are foreground
+        and background; mask: which pixels are foreground. measure: as in lovasz_softmax.
+
+        weights: what each pixel counts for, numbers >= 0. Then the counts are sums of weights.
+        """
+        flags, name = _flags(mask), "fn_two_counts"
+        struct, traps = measure_struct(as_measure(measure))
+        given = {"n": flags.size, "foreground": flags, "measure": struct}
+        if weights is not None:
+            given["weight"] = vector(
+                as_array(weights, "weights").reshape(-1), "weights", flags.size
+            )
+            name = "fn_two_counts_weighted"
+        return Function(Handle(name, **given, free="fn_free"), traps)
+
+    @staticmethod
+    def tversky(mask: Any, *, alpha: float, beta: float, weights: Any = None) -> Function:
+        """The Tversky loss by the set of mispredicted pixels: two_counts of submod.Tversky."""
+        return Function.two_counts(mask, Tversky(alpha, beta), weights=weights)
 
     @staticmethod
     def hamming(n: int) -> Function:
@@ -591,6 +613,10 @@ class Function(Immutable):
         if self._callbacks:
             return self._call(name, **arguments)
         return call_interruptibly((), name, fn=self._handle, **arguments)
+
+
+def _flags(mask: Any) -> npt.NDArray[np.uint8]:
+    return np.ascontiguousarray(as_array(mask).reshape(-1) != 0).view(np.uint8)
 
 
 def _lists(lists: Iterable[Iterable[int]], name: str) -> tuple[Any, Any]:

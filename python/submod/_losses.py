@@ -8,24 +8,37 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Union, overload
 import numpy as np
 import numpy.typing as npt
 
-from ._arrays import labels_array, memory, scores_array, view_labels, view_scores
+from ._arrays import (
+    labels_array,
+    memory,
+    scores_array,
+    view_labels,
+    view_scores,
+    view_weights,
+)
 from ._door import checked, from_logits_of
-from ._library import call, workspace
-from ._options import DELTA, Classes, loss_options
-from ._views import KINDS, canonical, gradient_view, weights_of
+from ._library import workspace
+from ._measures import Measure
+from ._options import DELTA, Classes, call_loss, loss_options
+from ._views import KINDS, canonical, gradient_view, is_list, weights_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-WithGradient = tuple[float, npt.NDArray[np.float32]]
-Result = Union[float, WithGradient]
+Gradient = npt.NDArray[np.float32]
+WithGradient = tuple[float, Gradient]
+Losses = npt.NDArray[np.float64]
+LossesWithGradient = tuple[Losses, Gradient]
+Result = Union[float, Losses, tuple[Union[float, Losses], Gradient]]
+Scalar = Literal["mean", "sum"]
 
 
 class GroupOptions(TypedDict, total=False):
-    """For the overloads, which only tell type checkers what return_grad returns."""
+    """For the overloads, which only tell type checkers what return_grad and reduction return."""
 
     per_image: bool
     ignore_index: int | None
+    pixel_weights: Any
 
 
 class ClassOptions(GroupOptions, total=False):
@@ -37,49 +50,88 @@ class ClassOptions(GroupOptions, total=False):
 class HingeOptions(GroupOptions, total=False):
     engine: str
     delta: float
+    measure: Measure
 
 
 class LovaszOptions(ClassOptions, HingeOptions, total=False):
     probabilities: bool | None
 
 
-def run_loss(name: str, scores: Any, labels: Any, return_grad: bool, **options: Any) -> Result:
+def run_loss(
+    name: str, scores: Any, labels: Any, return_grad: bool, pixel_weights: Any, **options: Any
+) -> Result:
     """submod_<name> of arrays; options: fields of LossOptions."""
     (want_gradient,) = checked(return_grad=return_grad).values()
     chosen, kind = loss_options(**options), KINDS[name]
     given = scores_array(scores)
+    listed = is_list(kind, given, chosen.per_image)
     scores, labels = canonical(kind, given, labels_array(labels), chosen.per_image)
     scores_, scores = view_scores(scores)
     labels_, labels = view_labels(labels, own_classes=kind == "multilabel")
+    weights_, _kept = view_weights(pixel_weights, scores.shape, listed)
     gradient = np.empty(scores.shape, np.float32) if want_gradient else None
+    losses = np.zeros(chosen.groups(scores_.batch))
+    scale = 1.0 if chosen.reduction == "mean" else max(losses.size, 1)
     loss = ctypes.c_double()
-    call(
+    call_loss(
         name,
         scores=scores_,
         labels=labels_,
         loss=ctypes.byref(loss),
-        gradient=None if gradient is None else gradient_view(memory(gradient)),
-        settings=chosen.settings(weights_of(kind, scores_.classes)),
+        gradient=None if gradient is None else gradient_view(memory(gradient), scale),
+        settings=chosen.settings(weights_of(kind, scores_.classes), weights_, losses),
         work=workspace(),
     )
-    if gradient is None:
-        return loss.value
-    if kind != "binary" and given.ndim == 2 and not chosen.per_image:
+    if gradient is not None and listed and kind != "binary":
         gradient = np.ascontiguousarray(gradient[0].T)
-    return loss.value, gradient.reshape(given.shape)
+    found = losses if chosen.reduction == "none" else loss.value * scale
+    return found if gradient is None else (found, gradient.reshape(given.shape))
 
 
 @overload
 def lovasz_softmax(
-    scores: Any, labels: Any, *, return_grad: Literal[False] = ..., **options: Unpack[LovaszOptions]
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[False] = ...,
+    reduction: Scalar = ...,
+    **options: Unpack[LovaszOptions],
 ) -> float: ...
 @overload
 def lovasz_softmax(
-    scores: Any, labels: Any, *, return_grad: Literal[True], **options: Unpack[LovaszOptions]
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[True],
+    reduction: Scalar = ...,
+    **options: Unpack[LovaszOptions],
 ) -> WithGradient: ...
 @overload
 def lovasz_softmax(
-    scores: Any, labels: Any, *, return_grad: bool, **options: Unpack[LovaszOptions]
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[False] = ...,
+    reduction: Literal["none"],
+    **options: Unpack[LovaszOptions],
+) -> Losses: ...
+@overload
+def lovasz_softmax(
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[True],
+    reduction: Literal["none"],
+    **options: Unpack[LovaszOptions],
+) -> LossesWithGradient: ...
+@overload
+def lovasz_softmax(
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: bool,
+    reduction: str = ...,
+    **options: Unpack[LovaszOptions],
 ) -> Result: ...
 def lovasz_softmax(
     scores: Any,
@@ -94,6 +146,9 @@ def lovasz_softmax(
     from_logits: bool = True,
     return_grad: bool = False,
     probabilities: bool | None = None,
+    measure: Measure = "jaccard",
+    pixel_weights: Any = None,
+    reduction: str = "mean",
 ) -> Result:
     """Lovász-Softmax loss: scores (batch, classes, ..), labels (batch, ..) in [0, classes).
     One class is refused, as its softmax is always 1: lovasz_hinge and lovasz_sigmoid are for one
@@ -107,12 +162,23 @@ def lovasz_softmax(
     from_logits: False when scores are a softmax's output already.
     return_grad: (loss, gradient by the scores, float32) instead of the loss.
     probabilities: deprecated; True is from_logits=False.
+    measure: what wrong pixels cost: "jaccard", "hamming", submod.Tversky(alpha=, beta=), or a
+        function F(a, b, P, N) of yours: the cost when, of P pixels in the foreground and N in the
+        background, a and b are wrong. It must be increasing and submodular, with F(0, 0) = 0
+        (submod.check_measure looks). a and b are arrays, unless it cannot take them: then it is
+        asked number by number. What it raises is raised here.
+    pixel_weights: what each pixel counts for, numbers >= 0 of the labels' shape, or what broadcasts
+        to it; they have no class axis. Rounded to float32. 0 leaves a pixel out.
+    reduction: "mean" over the groups, the images with per_image and else the one batch; "sum";
+        "none": an array of their losses, of one number without per_image. The gradient is then that
+        of the sum: in image i it is that of loss i.
     """
     return run_loss(
         "lovasz_softmax",
         scores,
         labels,
         return_grad,
+        pixel_weights,
         classes=classes,
         per_image=per_image,
         ignore_index=ignore_index,
@@ -120,20 +186,55 @@ def lovasz_softmax(
         engine=engine,
         delta=delta,
         from_logits=from_logits_of(from_logits, probabilities),
+        measure=measure,
+        reduction=reduction,
     )
 
 
 @overload
 def lovasz_sigmoid(
-    scores: Any, labels: Any, *, return_grad: Literal[False] = ..., **options: Unpack[LovaszOptions]
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[False] = ...,
+    reduction: Scalar = ...,
+    **options: Unpack[LovaszOptions],
 ) -> float: ...
 @overload
 def lovasz_sigmoid(
-    scores: Any, labels: Any, *, return_grad: Literal[True], **options: Unpack[LovaszOptions]
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[True],
+    reduction: Scalar = ...,
+    **options: Unpack[LovaszOptions],
 ) -> WithGradient: ...
 @overload
 def lovasz_sigmoid(
-    scores: Any, labels: Any, *, return_grad: bool, **options: Unpack[LovaszOptions]
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[False] = ...,
+    reduction: Literal["none"],
+    **options: Unpack[LovaszOptions],
+) -> Losses: ...
+@overload
+def lovasz_sigmoid(
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[True],
+    reduction: Literal["none"],
+    **options: Unpack[LovaszOptions],
+) -> LossesWithGradient: ...
+@overload
+def lovasz_sigmoid(
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: bool,
+    reduction: str = ...,
+    **options: Unpack[LovaszOptions],
 ) -> Result: ...
 def lovasz_sigmoid(
     scores: Any,
@@ -148,6 +249,9 @@ def lovasz_sigmoid(
     from_logits: bool = True,
     return_grad: bool = False,
     probabilities: bool | None = None,
+    measure: Measure = "jaccard",
+    pixel_weights: Any = None,
+    reduction: str = "mean",
 ) -> Result:
     """Lovász-Sigmoid loss, one binary problem per class: scores and labels (batch, classes, ..),
     labels 0 or 1. Both of three dimensions, which could mean images of one class or lists of pixels
@@ -158,6 +262,7 @@ def lovasz_sigmoid(
         scores,
         labels,
         return_grad,
+        pixel_weights,
         classes=classes,
         per_image=per_image,
         ignore_index=ignore_index,
@@ -165,20 +270,55 @@ def lovasz_sigmoid(
         engine=engine,
         delta=delta,
         from_logits=from_logits_of(from_logits, probabilities),
+        measure=measure,
+        reduction=reduction,
     )
 
 
 @overload
 def lovasz_hinge(
-    scores: Any, labels: Any, *, return_grad: Literal[False] = ..., **options: Unpack[HingeOptions]
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[False] = ...,
+    reduction: Scalar = ...,
+    **options: Unpack[HingeOptions],
 ) -> float: ...
 @overload
 def lovasz_hinge(
-    scores: Any, labels: Any, *, return_grad: Literal[True], **options: Unpack[HingeOptions]
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[True],
+    reduction: Scalar = ...,
+    **options: Unpack[HingeOptions],
 ) -> WithGradient: ...
 @overload
 def lovasz_hinge(
-    scores: Any, labels: Any, *, return_grad: bool, **options: Unpack[HingeOptions]
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[False] = ...,
+    reduction: Literal["none"],
+    **options: Unpack[HingeOptions],
+) -> Losses: ...
+@overload
+def lovasz_hinge(
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: Literal[True],
+    reduction: Literal["none"],
+    **options: Unpack[HingeOptions],
+) -> LossesWithGradient: ...
+@overload
+def lovasz_hinge(
+    scores: Any,
+    labels: Any,
+    *,
+    return_grad: bool,
+    reduction: str = ...,
+    **options: Unpack[HingeOptions],
 ) -> Result: ...
 def lovasz_hinge(
     scores: Any,
@@ -189,6 +329,9 @@ def lovasz_hinge(
     engine: str = "exact",
     delta: float = DELTA,
     return_grad: bool = False,
+    measure: Measure = "jaccard",
+    pixel_weights: Any = None,
+    reduction: str = "mean",
 ) -> Result:
     """Lovász hinge loss: scores and labels (batch, ..) or one image as (pixels,), labels 0 or 1.
     The rest as in lovasz_softmax."""
@@ -197,10 +340,13 @@ def lovasz_hinge(
         scores,
         labels,
         return_grad,
+        pixel_weights,
         per_image=per_image,
         ignore_index=ignore_index,
         engine=engine,
         delta=delta,
+        measure=measure,
+        reduction=reduction,
     )
 
 
@@ -211,18 +357,19 @@ def prox_lovasz_hinge(
     *,
     per_image: bool = True,
     ignore_index: int | None = None,
+    measure: Measure = "jaccard",
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """(u, d): u = argmin over z of lovasz_hinge(z) + lam/2 |z - scores|^2 for each image (or the
     batch), and d = lam (scores - u) / images, which takes the place of the gradient in the paper's
-    modified backpropagation."""
+    modified backpropagation. measure: as in lovasz_hinge."""
     (number,) = checked(lam=lam).values()
-    options = loss_options(per_image=per_image, ignore_index=ignore_index)
+    options = loss_options(per_image=per_image, ignore_index=ignore_index, measure=measure)
     given = scores_array(scores)
     scores, labels = canonical("binary", given, labels_array(labels), options.per_image)
     scores_, scores = view_scores(scores)
     labels_, labels = view_labels(labels)
     u, d = np.empty(scores.shape, np.float32), np.empty(scores.shape, np.float32)
-    call(
+    call_loss(
         "prox_lovasz_hinge",
         scores=scores_,
         labels=labels_,

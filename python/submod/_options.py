@@ -9,15 +9,23 @@ from typing import Any, NamedTuple, Union
 import numpy as np
 
 from ._bindings import Classes as ClassChoice
-from ._bindings import LossSettings, MetricSettings
+from ._bindings import LossSettings, MetricSettings, PixelWeights
+from ._callbacks import Trap, call_trapped
 from ._door import ENGINES, checked, choices
 from ._library import function
+from ._measures import Measure, measure_struct
 from ._numbers import whole
 
 Classes = Union[str, Iterable[int]]
 
 DELTA: float = function("loss_defaults")().delta
 _CHOICES = choices(ClassChoice)
+
+
+class Settings(LossSettings):
+    """What the struct points to lives as long as it does. traps: of a measure in Python."""
+
+    traps: tuple[Trap, ...] = ()
 
 
 class LossOptions(NamedTuple):
@@ -32,11 +40,19 @@ class LossOptions(NamedTuple):
     delta: float = DELTA
     from_logits: bool = True
     smoothing: float = 0.0
+    measure: Measure = "jaccard"
+    reduction: str = "mean"
 
-    def settings(self, weights: int) -> LossSettings:
-        """For the library. weights: how many numbers class_weight must have. The arrays that the
-        struct points to live as long as it does."""
-        settings: LossSettings = function("loss_defaults")()
+    def settings(
+        self,
+        weights: int,
+        pixel_weights: PixelWeights | None = None,
+        group_loss: np.ndarray[Any, np.dtype[np.float64]] | None = None,
+    ) -> Settings:
+        """For the library, one for each call. weights: how many numbers class_weight must have.
+        group_loss: room for a number per group; it and what pixel_weights is a view of are the
+        caller's to keep."""
+        settings = Settings.from_buffer_copy(function("loss_defaults")())
         settings.from_logits = self.from_logits
         settings.engine = ENGINES[self.engine]
         settings.delta = self.delta
@@ -50,12 +66,28 @@ class LossOptions(NamedTuple):
             if weight.shape != (weights,):
                 raise ValueError(f"class_weight of shape {weight.shape}; ({weights},) is needed")
             settings.class_weight = (ctypes.c_double * max(weights, 1))(*weight)
+        if self.measure != "jaccard":
+            measure, settings.traps = measure_struct(self.measure)
+            settings.measure = ctypes.pointer(measure)
+        if pixel_weights is not None:
+            settings.pixel_weights = ctypes.pointer(pixel_weights)
+        if group_loss is not None:
+            settings.group_loss = group_loss.ctypes.data
         return settings
+
+    def groups(self, batch: int) -> int:
+        """How many losses the mean is of."""
+        return batch if self.per_image else 1
 
 
 def loss_options(**given: Any) -> LossOptions:
     """Those that are given, checked; defaults for the others."""
     return LossOptions(**checked(**given))
+
+
+def call_loss(name: str, /, *, settings: Settings, **arguments: Any) -> int:
+    """submod_<name>(..), which may ask a measure in Python. What that raises is raised here."""
+    return call_trapped(settings.traps, name, settings=settings, **arguments)
 
 
 def set_classes(

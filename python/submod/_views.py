@@ -7,9 +7,12 @@ the scores; canonical() brings them there by indexing alone, for arrays of both 
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any, NamedTuple
 
-from ._bindings import Gradient, Labels, LabelType, Scores, ScoreType
+import numpy as np
+
+from ._bindings import Gradient, Labels, LabelType, PixelWeights, Scores, ScoreType
 
 LABEL_TYPES = {
     "uint8": LabelType.U8,
@@ -99,6 +102,16 @@ def labels_view(memory: Memory, own_classes: bool) -> Labels | None:
     return Labels(memory.address, kind, batch, spaced[0], step, spaced[1], class_stride)
 
 
+def pixel_weights_view(memory: Memory) -> PixelWeights | None:
+    """Of (batch, pixels..), float32. None when the pixels are not evenly spaced."""
+    assert memory.type == "float32"
+    spaced = pixels(memory.shape[1:], memory.strides[1:])
+    if spaced is None:
+        return None
+    data = ctypes.cast(memory.address, ctypes.POINTER(ctypes.c_float))
+    return PixelWeights(data, memory.shape[0], spaced[0], memory.strides[0], spaced[1])
+
+
 def gradient_view(memory: Memory, scale: float = 1.0) -> Gradient:
     """Of an array that was made for it: float32, pixels evenly spaced."""
     view = scores_view(memory)
@@ -123,10 +136,32 @@ def canonical(kind: str, scores: Any, labels: Any, per_image: bool) -> tuple[Any
     if kind == "multiclass":
         _refuse_one_hot(tuple(labels.shape), shape, wanted)
     _require_shape(labels, wanted, shape)
-    if scores.ndim == 2 and not per_image:
-        # A list of pixels: one image of them all.
+    if is_list(kind, scores, per_image):
         return scores.T[None], (labels.T if kind == "multilabel" else labels)[None]
     return scores, labels
+
+
+def is_list(kind: str, scores: Any, per_image: bool) -> bool:
+    """Whether scores as they were given are a list of pixels: one image of them all."""
+    return bool(scores.ndim == 1 if kind == "binary" else scores.ndim == 2 and not per_image)
+
+
+def canonical_weights(weights: Any, shape: tuple[int, ...], is_list: bool) -> Any:
+    """(batch, pixels..) of weights that were given as labels are, without classes, or broadcast to
+    that. shape: of the canonical scores; is_list: what the function of that name says."""
+    wanted = (*shape[:1], *shape[2:])[1 if is_list else 0 :]
+    given = tuple(weights.shape)
+    if weights.ndim == len(wanted) + 1 and given[1] == 1:
+        weights = weights[:, 0]
+    ends = zip(reversed(tuple(weights.shape)), reversed(wanted))
+    if weights.ndim > len(wanted) or not all(size in (1, whole) for size, whole in ends):
+        raise ValueError(
+            f"pixel_weights of shape {given}; {wanted} is needed, a number per pixel, or what "
+            "broadcasts to it"
+        )
+    expand = getattr(weights, "expand", None)  # of tensors
+    weights = expand(wanted) if expand is not None else np.broadcast_to(weights, wanted)
+    return weights[None] if is_list else weights
 
 
 def _refuse_one_hot(labels: tuple[int, ...], scores: tuple[int, ...], wanted: Any) -> None:

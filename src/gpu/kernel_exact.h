@@ -2,7 +2,7 @@
  *
  * A key is (top - bits of the error) * 2 + (1 for background): ascending keys are descending
  * errors, foreground before background among equals; ignored pixels have the last key. A run of
- * equal keys is a tied block, whose pixels share what they add (bin_weights.h).
+ * equal keys is a tied block, whose pixels share what they add (gain.h).
  */
 #ifndef SUBMODI_GPU_KERNEL_EXACT_H
 #define SUBMODI_GPU_KERNEL_EXACT_H
@@ -93,16 +93,18 @@ SUBMODI_DEVICE uint32_t submodi_gpu_rank(const submodi_gpu_sorted *s, uint32_t n
 SUBMODI_DEVICE double submodi_gpu_weight_at(const submodi_gpu_job *j, const submodi_gpu_sorted *s,
                                             uint32_t P, uint32_t i, uint32_t a, uint32_t key)
 {
+    const submodi_form jaccard = {SUBMOD_MEASURE_JACCARD, 0, 0};
     uint32_t n = j->per_group;
     if (!(key & 1)) {
-        return submodi_gain(P, a, i - a, 1, false); /* the same all over its block */
+        return submodi_form_gain(jaccard, P, 0, a, i - a, 1,
+                                 false); /* the same all over its block */
     }
     uint32_t begin =
         i > 0 && submodi_gpu_sorted_key(s, i - 1) == key ? submodi_gpu_rank(s, n, key, false) : i;
     uint32_t end = i + 1 < n && submodi_gpu_sorted_key(s, i + 1) == key
                        ? submodi_gpu_rank(s, n, key, true)
                        : i + 1;
-    return submodi_gain(P, a, begin - a, end - begin, true);
+    return submodi_form_gain(jaccard, P, 0, a, begin - a, end - begin, true);
 }
 
 /* Weights of ranks begin .. end-1 of a segment, with `a` foreground errors before them, to where

@@ -136,6 +136,7 @@ SUBMODI_KERNEL void submodi_gpu_kernel_solve(const submodi_gpu_job *j)
     uint64_t P = j->foreground[segment];
     double coefficient = j->coefficient[segment];
     double scale = (double)submodi_gpu_scale(j);
+    const submodi_form jaccard = {SUBMOD_MEASURE_JACCARD, 0, 0};
     double a = (double)(before >> 32);
     double b = (double)(before & UINT32_MAX);
     double value = 0;
@@ -148,8 +149,9 @@ SUBMODI_KERNEL void submodi_gpu_kernel_solve(const submodi_gpu_job *j)
         double foreground = (double)(pair >> 32);
         double background = (double)(pair & UINT32_MAX);
         double of_foreground, of_background;
+        submodi_form_weigh_bin(jaccard, (double)P, (double)(valid - P), a, b, foreground,
+                               background, 0, &of_foreground, &of_background);
         a += foreground;
-        submodi_weigh_bin((double)P, a, b, background, 0, &of_foreground, &of_background);
         b += background;
         value +=
             ((double)k + 0.5) / scale * (foreground * of_foreground + background * of_background);

@@ -5,8 +5,8 @@
 
 #include "gpu/device.h"
 #include "gpu/job.h"
-#include "submod/losses/bin_weights.h"
 #include "submod/losses/pointwise.h"
+#include "submod/measures/gain.h"
 
 /* Which chunk of pixels and which classes this block looks at. */
 typedef struct submodi_gpu_share {

@@ -229,6 +229,13 @@ submod_status submod_prox_lovasz_hinge(const submod_scores *scores, const submod
         status = submodi_batch_start(&x.batch, who, SUBMODI_HINGE, scores, labels,
                                      settings ? settings : &per_image);
     }
+    if (status == SUBMOD_OK && x.batch.given.pixel_weights) {
+        status = submodi_fail(SUBMOD_EUNSUPPORTED,
+                              "%s: pixel_weights must be NULL: the prox in the plain norm has no "
+                              "fast way then; take submod_lovasz_hinge and its gradient, or "
+                              "submod_prox_jaccard_points in the norm of the weights",
+                              who);
+    }
     if (status != SUBMOD_OK) {
         return status;
     }

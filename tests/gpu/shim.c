@@ -306,7 +306,7 @@ shim_rounding shim_cpu_rounding(void)
     const float a = 1 + 0x1p-13F;
     float p[3 * SUBMODI_LANES] = {0}, g[3 * SUBMODI_LANES] = {0}, d[3 * SUBMODI_LANES];
     const submodi_rows_in from = {g, SUBMODI_LANES, 3, SUBMODI_LANES, NULL};
-    const submodi_rows_out to = {d, SUBMODI_LANES, 1, SUBMODI_OVERWRITE};
+    const submodi_rows_out to = {.data = d, .stride = SUBMODI_LANES, .scale = 1};
     p[0] = -(1 + 0x1p-12F);
     g[0] = 1;
     p[SUBMODI_LANES] = g[SUBMODI_LANES] = a;

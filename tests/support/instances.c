@@ -441,6 +441,81 @@ static submod_fn *custom(size_t n, submod_rng *rng)
     return fn;
 }
 
+/* ---- functions of two counts ---- */
+
+static submod_fn *two_counts(size_t n, submod_rng *rng, double share, submod_measure measure)
+{
+    uint8_t mask[64];
+    submod_fn *fn = NULL;
+    for (size_t i = 0; i < n; i++) {
+        mask[i] = submod_rng_uniform(rng) < share;
+    }
+    ck_assert_ok(submod_fn_two_counts(n, mask, &measure, &fn));
+    return fn;
+}
+
+static submod_fn *tversky(size_t n, submod_rng *rng)
+{
+    static const double alphas[] = {0, 0.3, 1, 4}, betas[] = {1, 1.5, 7};
+    double alpha = alphas[submod_rng_below(rng, 4)], beta = betas[submod_rng_below(rng, 3)];
+    return two_counts(n, rng, 0.5, submod_measure_tversky(alpha, beta));
+}
+
+static submod_fn *tversky_no_foreground(size_t n, submod_rng *rng)
+{
+    return two_counts(n, rng, 0, submod_measure_tversky(0.7, 2));
+}
+
+static submod_fn *tversky_all_foreground(size_t n, submod_rng *rng)
+{
+    return two_counts(n, rng, 1, submod_measure_tversky(0.7, 2));
+}
+
+/* Concave of a sum: all second differences are strictly below 0. */
+static double root_measure(double a, double b, double P, double N, void *ctx)
+{
+    (void)ctx;
+    return sqrt((2 * a + b) / (2 * P + N));
+}
+
+/* Linear in a and in b, but not in both: F is not concave, yet submodular. */
+static double bilinear_measure(double a, double b, double P, double N, void *ctx)
+{
+    (void)ctx;
+    double s = P > 0 ? a / P : 0, t = N > 0 ? b / N : 0;
+    return 1 - (1 - s) * (1 - t);
+}
+
+static submod_fn *two_counts_root(size_t n, submod_rng *rng)
+{
+    return two_counts(n, rng, 0.4, submod_measure_custom(root_measure, NULL));
+}
+
+static submod_fn *two_counts_bilinear(size_t n, submod_rng *rng)
+{
+    return two_counts(n, rng, 0.4, submod_measure_custom(bilinear_measure, NULL));
+}
+
+/* Now and then a weight of 0, or two that are equal. */
+static submod_fn *two_counts_weighted(size_t n, submod_rng *rng)
+{
+    uint8_t mask[64];
+    double weight[64];
+    submod_fn *fn = NULL;
+    for (size_t i = 0; i < n; i++) {
+        mask[i] = submod_rng_below(rng, 2) == 0;
+        weight[i] = submod_rng_below(rng, 3) ? submod_rng_uniform(rng)
+                                             : 0.5 * (double)submod_rng_below(rng, 4);
+    }
+    submod_measure measures[] = {submod_measure_jaccard(), submod_measure_tversky(0.4, 3),
+                                 submod_measure_custom(root_measure, NULL),
+                                 submod_measure_custom(bilinear_measure, NULL)};
+    weight[0] = 1;
+    ck_assert_ok(
+        submod_fn_two_counts_weighted(n, mask, weight, &measures[submod_rng_below(rng, 4)], &fn));
+    return fn;
+}
+
 const family families[] = {
     {"jaccard", jaccard_mixed, 1},
     {"jaccard, no foreground", jaccard_no_foreground, 1},
@@ -474,7 +549,13 @@ const family families[] = {
     {"embedded jaccard", embedding_jaccard, 1},
     {"embedded logdet", embedding_logdet, 0},
     {"sum of embeddings", sum_of_embeddings, 0},
-    {"custom", custom, 1},
+    {"tversky", tversky, 1},
+    {"tversky, no foreground", tversky_no_foreground, 1},
+    {"tversky, all foreground", tversky_all_foreground, 1},
+    {"two counts, root", two_counts_root, 1},
+    {"two counts, bilinear", two_counts_bilinear, 1},
+    {"two counts, weighted", two_counts_weighted, 1},
+    {"custom", custom, 1}, /* tests take the last for one without a minimiser */
 };
 const size_t family_count = sizeof families / sizeof families[0];
 

@@ -35,7 +35,7 @@ OPTIONS = (
 
 def flat(options: LossOptions) -> tuple[Any, ...]:
     """As OPTIONS has them."""
-    classes, *rest = options
+    classes, *rest = options[:-2]  # no measure, no reduction
     return (classes, None, *rest) if isinstance(classes, str) else ("list", classes, *rest)
 
 

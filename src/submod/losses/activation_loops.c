@@ -104,8 +104,9 @@ static void find_mean(const float *p, size_t stride, const submodi_rows_in *g, f
     }
 }
 
+/* The compiler makes a copy for each way to store, with weights and without. */
 static inline void backward_all(const float *p, size_t stride, const submodi_rows_in *g,
-                                const submodi_rows_out *to, submodi_store how)
+                                const submodi_rows_out *to, submodi_store how, bool weighted)
 {
     float mean[SUBMODI_TILE_MAX];
     find_mean(p, stride, g, mean);
@@ -114,21 +115,32 @@ static inline void backward_all(const float *p, size_t stride, const submodi_row
         float *target = to->data + (ptrdiff_t)c * to->stride;
         for (size_t i = 0; i < g->width; i += V_LANES) {
             v_float d = v_load(p + i) * (v_load(row + i) - v_load(mean + i));
+            d = weighted ? d * v_load(to->weight + i) : d;
             submodi_v_put(target + i, d, to->scale, how);
         }
+    }
+}
+
+static inline void backward(const float *p, size_t stride, const submodi_rows_in *g,
+                            const submodi_rows_out *to, bool weighted)
+{
+    switch (to->how) {
+    case SUBMODI_OVERWRITE: backward_all(p, stride, g, to, SUBMODI_OVERWRITE, weighted); break;
+    case SUBMODI_ADD: backward_all(p, stride, g, to, SUBMODI_ADD, weighted); break;
+    case SUBMODI_STREAM:
+        backward_all(p, stride, g, to, SUBMODI_STREAM, weighted);
+        v_stream_end();
+        break;
     }
 }
 
 static void softmax_backward(const float *p, size_t stride, const submodi_rows_in *g,
                              const submodi_rows_out *to)
 {
-    switch (to->how) {
-    case SUBMODI_OVERWRITE: backward_all(p, stride, g, to, SUBMODI_OVERWRITE); break;
-    case SUBMODI_ADD: backward_all(p, stride, g, to, SUBMODI_ADD); break;
-    case SUBMODI_STREAM:
-        backward_all(p, stride, g, to, SUBMODI_STREAM);
-        v_stream_end();
-        break;
+    if (to->weight) {
+        backward(p, stride, g, to, true);
+    } else {
+        backward(p, stride, g, to, false);
     }
 }
 

@@ -34,6 +34,7 @@ typedef struct submodi_rows_out {
     ptrdiff_t stride;
     float scale;
     submodi_store how;
+    const float *weight; /* of the pixels, in softmax_backward; NULL: all 1 */
 } submodi_rows_out;
 
 typedef struct submodi_activation_loops {
@@ -45,8 +46,9 @@ typedef struct submodi_activation_loops {
     void (*find_shift)(const submodi_rows_in *in, float *shift);
     /* The same again, once the inverse of the sum is known: v = exp(score - shift) * factor. */
     void (*probabilities)(const submodi_rows_in *in, const float *factor, float *v, size_t stride);
-    /* From g = dL/dp to dL/dscore: p_c (g_c - mean), mean = sum over k of p_k g_k. The rows of p
-     * are `stride` apart; those of g, in g.data and so on, may be where the result goes. */
+    /* From g = dL/dp to dL/dscore: p_c (g_c - mean), mean = sum over k of p_k g_k, times the
+     * weight of the pixel. The rows of p are `stride` apart; those of g, in g.data and so on, may
+     * be where the result goes. */
     void (*softmax_backward)(const float *p, size_t stride, const submodi_rows_in *g,
                              const submodi_rows_out *to);
     /* Stores rows as they are. */

@@ -11,30 +11,45 @@ enum { LANES = 32 };
 
 /* ---- hinge ---- */
 
-static void add_hinge(const float *v, const int32_t *code, int32_t target, size_t n, double *sum,
-                      double *count)
+static double sum_lanes(const double *lane)
+{
+    double total = 0;
+    for (size_t l = 0; l < LANES; l++) {
+        total += lane[l];
+    }
+    return total;
+}
+
+static inline double hinge_at(const float *v, const int32_t *code, const float *weight,
+                              int32_t target, double sign, size_t i)
+{
+    double h = 1 + sign * (double)v[i];
+    double margin = code[i] == target && h > 0 ? h : 0.0;
+    return weight ? margin * (double)weight[i] : margin;
+}
+
+/* The compiler makes a copy with weights and one without, here and below. */
+static inline double add_margins(const float *v, const int32_t *code, const float *weight,
+                                 int32_t target, size_t n)
 {
     const double sign = target ? -1 : 1;
     double lane[LANES] = {0};
-    int32_t pixels = 0;
-    for (size_t i = 0; i < n; i++) {
-        pixels += code[i] == target;
-    }
     size_t i = 0;
     for (; i + LANES <= n; i += LANES) {
         for (size_t l = 0; l < LANES; l++) {
-            double h = 1 + sign * (double)v[i + l];
-            lane[l] += code[i + l] == target && h > 0 ? h : 0.0;
+            lane[l] += hinge_at(v, code, weight, target, sign, i + l);
         }
     }
     for (size_t l = 0; i + l < n; l++) {
-        double h = 1 + sign * (double)v[i + l];
-        lane[l] += code[i + l] == target && h > 0 ? h : 0.0;
+        lane[l] += hinge_at(v, code, weight, target, sign, i + l);
     }
-    for (size_t l = 0; l < LANES; l++) {
-        *sum += lane[l];
-    }
-    *count += pixels;
+    return sum_lanes(lane);
+}
+
+static double add_hinge(const float *v, const int32_t *code, const float *weight, int32_t target,
+                        size_t n)
+{
+    return weight ? add_margins(v, code, weight, target, n) : add_margins(v, code, NULL, target, n);
 }
 
 static void hinge_slope(const float *v, const int32_t *code, const float *slope, size_t n, float *g)
@@ -51,32 +66,35 @@ static void hinge_slope(const float *v, const int32_t *code, const float *slope,
 
 /* ---- overlaps ---- */
 
-static double sum_lanes(const double *lane)
+static inline double product_at(const float *v, const float *factor, const float *weight, size_t i)
 {
-    double total = 0;
-    for (size_t l = 0; l < LANES; l++) {
-        total += lane[l];
-    }
-    return total;
+    float p = v[i] * factor[i]; /* at most 1, so that no product is above the weight */
+    return (double)(weight ? p * weight[i] : p);
 }
 
-static double sum(const float *v, const float *factor, size_t width)
+static inline double sum_products(const float *v, const float *factor, const float *weight,
+                                  size_t width)
 {
     double lane[LANES] = {0};
     size_t i = 0;
     for (; i + LANES <= width; i += LANES) {
         for (size_t l = 0; l < LANES; l++) {
-            lane[l] += (double)(v[i + l] * factor[i + l]);
+            lane[l] += product_at(v, factor, weight, i + l);
         }
     }
     for (size_t l = 0; i + l < width; l++) {
-        lane[l] += (double)(v[i + l] * factor[i + l]);
+        lane[l] += product_at(v, factor, weight, i + l);
     }
     return sum_lanes(lane);
 }
 
-static void add_overlap(const float *v, const int32_t *code, size_t width, double *inside,
-                        double *all)
+static double sum(const float *v, const float *factor, const float *weight, size_t width)
+{
+    return weight ? sum_products(v, factor, weight, width) : sum_products(v, factor, NULL, width);
+}
+
+static inline void add_values(const float *v, const int32_t *code, const float *weight,
+                              size_t width, double *inside, double *all)
 {
     double of_target[LANES] = {0};
     double of_all[LANES] = {0};
@@ -84,12 +102,23 @@ static void add_overlap(const float *v, const int32_t *code, size_t width, doubl
         size_t first = i % LANES;
         for (size_t l = 0; l < SUBMODI_LANES; l++) {
             double x = code[i + l] > 1 ? 0.0 : (double)v[i + l];
+            x = weight ? x * (double)weight[i + l] : x;
             of_all[first + l] += x;
             of_target[first + l] += code[i + l] == 1 ? x : 0.0;
         }
     }
     *all += sum_lanes(of_all);
     *inside += sum_lanes(of_target);
+}
+
+static void add_overlap(const float *v, const int32_t *code, const float *weight, size_t width,
+                        double *inside, double *all)
+{
+    if (weight) {
+        add_values(v, code, weight, width, inside, all);
+    } else {
+        add_values(v, code, NULL, width, inside, all);
+    }
 }
 
 static void overlap_slope(const int32_t *code, int32_t target, int32_t ignored, const float *slope,

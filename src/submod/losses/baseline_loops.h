@@ -8,26 +8,28 @@
 #include "base/isa.h"
 #include "submod/losses/activation_loops.h"
 
+/* In all of them `weight` is the row of the pixels' weights; NULL: all 1. */
+
 /* Rows of a tile. */
 typedef struct submodi_split {
     float *top, *others, *largest, *own_score, *own;
 } submodi_split;
 
 typedef struct submodi_baseline_loops {
-    /* Hinge: adds max(0, 1 - s v) over the pixels with code `target`, s = 1 at target 1 and -1 at
-     * target 0, to *sum and their number to *count. */
-    void (*add_hinge)(const float *v, const int32_t *code, int32_t target, size_t n, double *sum,
-                      double *count);
+    /* Hinge: the sum of max(0, 1 - s v) over the pixels with code `target`, s = 1 at target 1 and
+     * -1 at target 0. */
+    double (*add_hinge)(const float *v, const int32_t *code, const float *weight, int32_t target,
+                        size_t n);
     /* The slope of label 0 or 1 where the margin is positive, 0 elsewhere. */
     void (*hinge_slope)(const float *v, const int32_t *code, const float *slope, size_t n,
                         float *g);
 
     /* Overlaps: the sum of v * factor over a row, in an order that depends on width alone. */
-    double (*sum)(const float *v, const float *factor, size_t width);
+    double (*sum)(const float *v, const float *factor, const float *weight, size_t width);
     /* A row with labels of its own: adds v over the pixels that are not ignored to *all, over those
      * with code 1 to *inside. */
-    void (*add_overlap)(const float *v, const int32_t *code, size_t width, double *inside,
-                        double *all);
+    void (*add_overlap)(const float *v, const int32_t *code, const float *weight, size_t width,
+                        double *inside, double *all);
     /* slope[1] at code `target`, 0 at ignored pixels, slope[0] elsewhere. */
     void (*overlap_slope)(const int32_t *code, int32_t target, int32_t ignored, const float *slope,
                           size_t width, float *g);

@@ -64,22 +64,31 @@ static bool take_memory(submodi_baseline_run *x, submod_work *work)
     return x->sum && x->slope;
 }
 
-static submod_status run(submodi_baseline_run *x, double *loss, submod_work *work)
+/* The loss, and what each group adds to it. */
+static void solve_groups(const submodi_baseline_run *x, double *loss, double *share)
 {
+    double value = 0;
+    for (size_t g = 0; g < x->batch.groups; g++) {
+        share[g] = solve_group(x, g);
+        value += share[g];
+    }
+    if (loss) {
+        *loss = value;
+    }
+}
+
+static submod_status run(submodi_baseline_run *x, size_t images, double *loss, submod_work *work)
+{
+    double *share = submodi_take(work, x->batch.groups, sizeof *share);
     bool twice = x->gradient && x->loss->derive; /* the scores are visited */
-    if (!take_memory(x, work) || (twice && !submodi_notes_take(&x->batch, work))) {
+    if (!share || !take_memory(x, work) || (twice && !submodi_notes_take(&x->batch, work))) {
         return submodi_nomem(x->batch.who);
     }
     if (!add_up(x)) {
         return submodi_batch_bad_score(&x->batch);
     }
-    double value = 0;
-    for (size_t g = 0; g < x->batch.groups; g++) {
-        value += solve_group(x, g);
-    }
-    if (loss) {
-        *loss = value;
-    }
+    solve_groups(x, loss, share);
+    submodi_write_groups(&x->batch, images, share);
     if (x->gradient && x->loss->derive) {
         submodi_visit(&x->batch, 0, x->batch.scores.batch, 0, SUBMODI_AGAIN, write_tile, x);
     }
@@ -103,7 +112,7 @@ submod_status submodi_baseline_call(const submodi_baseline *baseline, const subm
     if (status == SUBMOD_OK && baseline->prepare) {
         status = baseline->prepare(&x);
     }
-    status = status ? status : run(&x, loss, w);
+    status = status ? status : run(&x, scores->batch, loss, w);
     submodi_scope_close(&scope);
     return status;
 }

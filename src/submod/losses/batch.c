@@ -2,22 +2,23 @@
 #include "submod/losses/batch.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/settings.h"
 #include "base/threads.h"
 #include "submod/handle.h"
+#include "submod/losses/label_counts.h"
 #include "submod/losses/shares.h"
 #include "submod/losses/tile.h"
-#include "submod/tensors/row_loops.h"
+#include "submod/tensors/pixel_weights.h"
 #include "submod/tensors/rows.h"
 
 /* ---- the losses ---- */
 
 /* What a loss looks at among the settings, besides has_ignore and ignore_index. */
-enum { LOGITS = 1, ENGINE = 2, GROUPS = 4, CLASSES = 8 };
+enum { LOGITS = 1, ENGINE = 2, GROUPS = 4, CLASSES = 8, MEASURE = 16, WEIGHTS = 32 };
+enum { LOVASZ = ENGINE | GROUPS | MEASURE | WEIGHTS };
 
 typedef struct row {
     submodi_activation of_logits;
@@ -27,15 +28,15 @@ typedef struct row {
 } row;
 
 static const row rows[SUBMODI_KINDS] = {
-    [SUBMODI_LOVASZ_SOFTMAX] = {SUBMODI_SOFTMAX, false, false, LOGITS | ENGINE | GROUPS | CLASSES},
-    [SUBMODI_LOVASZ_SIGMOID] = {SUBMODI_SIGMOID, true, false, LOGITS | ENGINE | GROUPS | CLASSES},
-    [SUBMODI_LOVASZ_HINGE] = {SUBMODI_SCORE, true, true, ENGINE | GROUPS},
+    [SUBMODI_LOVASZ_SOFTMAX] = {SUBMODI_SOFTMAX, false, false, LOVASZ | LOGITS | CLASSES},
+    [SUBMODI_LOVASZ_SIGMOID] = {SUBMODI_SIGMOID, true, false, LOVASZ | LOGITS | CLASSES},
+    [SUBMODI_LOVASZ_HINGE] = {SUBMODI_SCORE, true, true, LOVASZ},
     [SUBMODI_ANY_HINGE] = {SUBMODI_SCORE, true, true, 0},
-    [SUBMODI_DATASET] = {SUBMODI_SOFTMAX, false, false, LOGITS},
-    [SUBMODI_CROSS_ENTROPY] = {SUBMODI_SCORE, false, false, GROUPS},
-    [SUBMODI_HINGE] = {SUBMODI_SCORE, true, true, GROUPS},
-    [SUBMODI_RAHMAN_WANG] = {SUBMODI_SIGMOID, true, true, LOGITS | GROUPS},
-    [SUBMODI_OVERLAP] = {SUBMODI_SOFTMAX, false, false, LOGITS | GROUPS | CLASSES},
+    [SUBMODI_DATASET] = {SUBMODI_SOFTMAX, false, false, LOGITS | WEIGHTS},
+    [SUBMODI_CROSS_ENTROPY] = {SUBMODI_SCORE, false, false, GROUPS | WEIGHTS},
+    [SUBMODI_HINGE] = {SUBMODI_SCORE, true, true, GROUPS | WEIGHTS},
+    [SUBMODI_RAHMAN_WANG] = {SUBMODI_SIGMOID, true, true, LOGITS | GROUPS | WEIGHTS},
+    [SUBMODI_OVERLAP] = {SUBMODI_SOFTMAX, false, false, LOGITS | GROUPS | CLASSES | WEIGHTS},
     [SUBMODI_PROX] = {SUBMODI_SCORE, true, false, 0},
 };
 
@@ -55,6 +56,7 @@ static submod_loss_settings looked_at(const submod_loss_settings *given, unsigne
     }
     if (looks_at & GROUPS) {
         s.per_image = given->per_image;
+        s.group_loss = given->group_loss;
     }
     if (looks_at & CLASSES) {
         s.classes = given->classes;
@@ -63,6 +65,12 @@ static submod_loss_settings looked_at(const submod_loss_settings *given, unsigne
         s.class_weight = given->class_weight;
     } else {
         s.classes = SUBMOD_CLASSES_ALL;
+    }
+    if (looks_at & MEASURE) {
+        s.measure = given->measure;
+    }
+    if (looks_at & WEIGHTS) {
+        s.pixel_weights = given->pixel_weights;
     }
     return s;
 }
@@ -95,7 +103,7 @@ submod_status submodi_batch_start(submodi_batch *batch, const char *who, submodi
     batch->labels = *labels;
     batch->settings = looked_at(&batch->given, r->looks_at);
     batch->activation = batch->settings.from_logits ? r->of_logits : SUBMODI_PROBABILITY;
-    return SUBMOD_OK;
+    return submodi_read_measure(who, "measure", batch->settings.measure, &batch->measure);
 }
 
 /* ---- checks ---- */
@@ -267,114 +275,6 @@ submod_status submodi_require_loss_settings(const char *who, const submod_loss_s
     return status ? status : submodi_require_weights(who, s->class_weight, C, list, s->class_count);
 }
 
-/* ---- labels ---- */
-
-static submod_status bad_label(const submodi_batch *batch, size_t b, size_t c, size_t i)
-{
-    submod_labels view = submodi_labels_for(batch, c);
-    long long label = (long long)submodi_label(&view, b, i);
-    if (batch->multilabel && batch->scores.classes > 1) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: labels[%zu][%zu][%zu] = %lld is not 0 or 1",
-                            batch->who, b, c, i, label);
-    }
-    return submodi_fail(SUBMOD_EINVAL, "%s: labels[%zu][%zu] = %lld is not in [0, %d)", batch->who,
-                        b, i, label, (int)batch->rule.classes);
-}
-
-/* The message for the first bad label. */
-static submod_status find_bad_label(const submodi_batch *batch)
-{
-    for (size_t b = 0; b < batch->scores.batch; b++) {
-        for (size_t c = 0; c < submodi_label_rows(batch); c++) {
-            submod_labels view = submodi_labels_for(batch, c);
-            for (size_t i = 0; i < batch->scores.pixels; i++) {
-                int32_t code;
-                submodi_labels_read(&view, b, i, 1, &batch->rule, &code);
-                if (code > batch->rule.classes) {
-                    return bad_label(batch, b, c, i);
-                }
-            }
-        }
-    }
-    return submodi_fail(SUBMOD_EINVAL, "%s: the labels changed during the call", batch->who);
-}
-
-/* What is counted: the foreground of each class; ignored and bad labels; and, of a multilabel
- * batch, the background of each class. */
-typedef struct label_counts {
-    const submodi_batch *batch;
-    size_t size;     /* of a table: 2 classes + 2 */
-    uint64_t *table; /* SIDE_BY_SIDE per thread */
-} label_counts;
-
-/* Neighbours often have the same label. Counted in the same place, each would have to wait for the
- * one before. */
-enum { SIDE_BY_SIDE = 4 };
-
-static void count_multilabel(const submodi_tile *tile, size_t C, uint64_t *table)
-{
-    for (size_t c = 0; c < C; c++) {
-        uint64_t count[3] = {0};
-        submodi_rows()->tally(tile->codes + c * tile->stride, tile->n, count);
-        table[c] += count[1];
-        table[C] += count[2];
-        table[C + 1] += tile->n - count[0] - count[1] - count[2];
-        table[C + 2 + c] += count[0];
-    }
-}
-
-static void count_tile(const void *context, const submodi_tile *tile)
-{
-    const label_counts *x = context;
-    uint64_t *table = x->table + tile->thread * SIDE_BY_SIDE * x->size;
-    if (x->batch->multilabel) {
-        count_multilabel(tile, x->batch->scores.classes, table);
-        return;
-    }
-    for (size_t i = 0; i < tile->n; i++) { /* C is the code of ignored, C + 1 of bad labels */
-        table[i % SIDE_BY_SIDE * x->size + (size_t)tile->codes[i]]++;
-    }
-}
-
-static bool count_group(const label_counts *x, submodi_batch *batch, size_t group)
-{
-    size_t C = batch->scores.classes;
-    size_t tables = (size_t)batch->threads * SIDE_BY_SIDE;
-    memset(x->table, 0, tables * x->size * sizeof *x->table);
-    submodi_visit(batch, group * batch->images_per_group, batch->images_per_group, 0,
-                  SUBMODI_LABELS, count_tile, x);
-    for (size_t t = 1; t < tables; t++) {
-        for (size_t k = 0; k < x->size; k++) {
-            x->table[k] += x->table[t * x->size + k];
-        }
-    }
-    uint64_t pixels = 0; /* multiclass: each is foreground of one class */
-    for (size_t c = 0; c < C; c++) {
-        pixels += x->table[c] + x->table[C + 2 + c];
-    }
-    for (size_t c = 0; c < C; c++) {
-        batch->foreground[group * C + c] = (double)x->table[c];
-        batch->background[group * C + c] =
-            (double)(batch->multilabel ? x->table[C + 2 + c] : pixels - x->table[c]);
-    }
-    batch->valid += pixels;
-    return x->table[C + 1] == 0;
-}
-
-static submod_status count_labels(submodi_batch *batch, submod_work *work)
-{
-    label_counts x = {.batch = batch, .size = 2 * batch->scores.classes + 2};
-    x.table = submodi_take(work, (size_t)batch->threads * SIDE_BY_SIDE, x.size * sizeof *x.table);
-    if (!x.table) {
-        return submodi_nomem(batch->who);
-    }
-    bool good = true;
-    for (size_t g = 0; good && g < batch->groups; g++) {
-        good = count_group(&x, batch, g);
-    }
-    return good ? SUBMOD_OK : find_bad_label(batch);
-}
-
 /* ---- coefficients ---- */
 
 static bool is_listed(const submod_loss_settings *s, size_t c)
@@ -414,6 +314,53 @@ size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const
     return terms;
 }
 
+void submodi_write_groups(const submodi_batch *batch, size_t images, const double *share)
+{
+    double *to = batch->settings.group_loss;
+    size_t groups = batch->settings.per_image ? images : 1;
+    for (size_t g = 0; to && g < groups; g++) {
+        to[g] = batch->groups ? (double)batch->groups * share[g] : 0;
+    }
+}
+
+/* ---- the measure ---- */
+
+/* What it costs to have nothing, all of the foreground, and everything wrong. */
+static bool ask_custom(const submodi_batch *batch, size_t segment, double *F,
+                       submodi_measure_failure *failure)
+{
+    double P = batch->foreground[segment];
+    double N = batch->background[segment];
+    double a[] = {0, P, P};
+    double b[] = {0, 0, N};
+    return submodi_measure_values(&batch->measure, batch->unit, 3, a, b, P, N, F, failure);
+}
+
+/* Of a custom measure we know that it is increasing: if it has the same value at both ends it does
+ * not change between them. */
+static submod_status ask_measure(submodi_batch *batch)
+{
+    bool custom = batch->measure.type == SUBMOD_MEASURE_CUSTOM;
+    submodi_form form = submodi_form_of(&batch->measure);
+    batch->most = custom ? 0 : 1;
+    for (size_t s = 0; s < batch->groups * batch->scores.classes; s++) {
+        double P = batch->foreground[s];
+        bool used = batch->coefficient[s] > 0 && P + batch->background[s] > 0;
+        bool all = used && !custom && submodi_form_foreground_is_all(form, P);
+        if (used && custom) {
+            double F[3];
+            submodi_measure_failure failure;
+            if (!ask_custom(batch, s, F, &failure)) {
+                return submodi_measure_failed(batch->who, &failure);
+            }
+            all = P > 0 && F[1] == F[2];
+            batch->most += batch->coefficient[s] * F[2];
+        }
+        batch->foreground_is_all[s] = all;
+    }
+    return SUBMOD_OK;
+}
+
 /* ---- shape and memory ---- */
 
 submod_status submodi_batch_shape(submodi_batch *batch, const submod_gradient *gradient)
@@ -426,6 +373,10 @@ submod_status submodi_batch_shape(submodi_batch *batch, const submod_gradient *g
     status =
         status ? status : submodi_require_loss_settings(who, &batch->settings, scores->classes);
     status = status ? status : submodi_require_gradient(who, gradient, scores);
+    if (status == SUBMOD_OK && batch->settings.pixel_weights) {
+        status = submodi_pixel_weights_require(who, batch->settings.pixel_weights, scores->batch,
+                                               scores->pixels);
+    }
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -455,17 +406,20 @@ submod_status submodi_batch_open(submodi_batch *batch, submod_work *work)
     batch->foreground = submodi_take(work, segments, sizeof *batch->foreground);
     batch->background = submodi_take(work, segments, sizeof *batch->background);
     batch->coefficient = submodi_take(work, segments, sizeof *batch->coefficient);
-    if (!batch->memory || !batch->foreground || !batch->background || !batch->coefficient) {
+    batch->foreground_is_all = submodi_take(work, segments, sizeof *batch->foreground_is_all);
+    if (!batch->memory || !batch->foreground || !batch->background || !batch->coefficient ||
+        !batch->foreground_is_all) {
         return submodi_nomem(batch->who);
     }
     batch->valid = 0;
     batch->terms = 0;
-    submod_status status = count_labels(batch, work);
+    submod_status status = submodi_weights_open(batch, !batch->plain_weights, work);
+    status = status ? status : submodi_labels_count(batch, work);
     for (size_t g = 0; status == SUBMOD_OK && g < batch->groups; g++) {
         batch->terms += submodi_class_coefficients(&batch->settings, C, batch->foreground + g * C,
                                                    batch->groups, batch->coefficient + g * C);
     }
-    return status;
+    return status ? status : ask_measure(batch);
 }
 
 submod_status submodi_batch_prepare(submodi_batch *batch, const submod_gradient *gradient,

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "submod/losses/activation_loops.h"
+#include "submod/measures/values.h"
 #include "submod/tensors/labels.h"
 #include <submod/loss.h>
 
@@ -53,10 +54,12 @@ typedef struct submodi_batch {
     const char *who; /* the public function, for error messages */
     submod_scores scores;
     submod_labels labels;
-    bool multilabel; /* labels are 0 or 1 per class; else one class per pixel */
+    bool multilabel;    /* labels are 0 or 1 per class; else one class per pixel */
+    bool plain_weights; /* weights of pixels have the unit 1, as their sums outlive the batch */
     submodi_activation activation;
     submod_loss_settings given;    /* as the caller has them */
     submod_loss_settings settings; /* the defaults but for what the loss looks at */
+    submod_measure measure;        /* Jaccard, unless the loss looks at it */
 
     /* ---- from its shape ---- */
     submodi_label_rule rule;
@@ -68,11 +71,21 @@ typedef struct submodi_batch {
     int threads;
     struct submodi_tile_memory *memory; /* per thread */
     submodi_notes notes;
-    double *foreground;  /* P: groups x classes; whole numbers */
-    double *background;  /* likewise: the other pixels that are not ignored */
-    double *coefficient; /* groups x classes; 0: the class is left out */
-    uint64_t valid;      /* pixels not ignored; multilabel: over all classes */
-    size_t terms;        /* coefficients that are not 0 */
+    /* Weights of all pixels, one image after the other, in units; NULL: all 1. Rounded so that sums
+     * of them are exact (tensors/pixel_weights.h). They may be read in whole vectors. A pixel of
+     * weight 0 is ignored. */
+    float *weight;
+    double unit;          /* a power of two, from the largest weight on; 1 without weights */
+    float largest_weight; /* as given; 0 without weights */
+    double *foreground;   /* P: groups x classes; whole numbers, or sums of weights in units */
+    double *background;   /* likewise: the other pixels that are not ignored */
+    double *coefficient;  /* groups x classes; 0: the class is left out */
+    /* groups x classes: nothing more can be lost once all of the foreground is wrong, so that
+     * background pixels ranked below it have no weight. False where the class is left out. */
+    bool *foreground_is_all;
+    double most;    /* the loss of errors that are all 1: at most 1, but for custom measures */
+    uint64_t valid; /* pixels not ignored; multilabel: over all classes */
+    size_t terms;   /* coefficients that are not 0 */
 } submodi_batch;
 
 /* A batch from the arguments that all losses have: checks that they are there, and that there is
@@ -89,7 +102,8 @@ submod_status submodi_require_gradient(const char *who, const submod_gradient *g
  * are 0. */
 submod_status submodi_batch_shape(submodi_batch *batch, const submod_gradient *gradient);
 /* After that: takes memory from work, checks the labels, counts the foreground, sets the
- * coefficients. */
+ * coefficients, asks the measure what all of the foreground costs. SUBMOD_ECALLBACK: a custom
+ * measure failed. */
 submod_status submodi_batch_open(submodi_batch *batch, submod_work *work);
 /* Both. */
 submod_status submodi_batch_prepare(submodi_batch *batch, const submod_gradient *gradient,
@@ -115,6 +129,10 @@ double submodi_class_weight(const submod_loss_settings *s, size_t c);
 size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const double *foreground,
                                   size_t groups, double *coefficient);
 
+/* settings.group_loss, if it is wanted, from what each group adds to the loss. Groups of images
+ * without pixels have no part in the batch; their losses are 0. images: as the caller has them. */
+void submodi_write_groups(const submodi_batch *batch, size_t images, const double *share);
+
 static inline float submodi_bias(const submodi_batch *batch)
 {
     return batch->activation == SUBMODI_SCORE ? 1.0F : 0.0F;
@@ -132,11 +150,12 @@ static inline size_t submodi_label_rows(const submodi_batch *batch)
     return batch->multilabel ? batch->scores.classes : 1;
 }
 
-/* The engines: the loss, and the gradient if it is wanted. */
-submod_status submodi_loss_exact(submodi_batch *batch, double *loss,
+/* The engines: the loss, what each group adds to it (group_loss is 0 before), and the gradient if
+ * it is wanted. Nothing is written to the gradient unless they succeed. */
+submod_status submodi_loss_exact(submodi_batch *batch, double *loss, double *group_loss,
                                  const submod_gradient *gradient, submod_loss_info *info,
                                  submod_work *work);
-submod_status submodi_loss_histogram(submodi_batch *batch, double *loss,
+submod_status submodi_loss_histogram(submodi_batch *batch, double *loss, double *group_loss,
                                      const submod_gradient *gradient, submod_loss_info *info,
                                      submod_work *work);
 

@@ -3,7 +3,8 @@
  *     -log p[y] = (largest score - score of y) + log(1 + rest),
  *     rest = sum over all classes but the largest of exp(score - largest score),
  *
- * weighted by the class weight of y. The derivative by score c is weight * (p[c] - [c = y]).
+ * weighted by the class weight of y and the weight of the pixel. The derivative by score c is
+ * weight * (p[c] - [c = y]).
  * The 1 of the largest class is never added to the others, so that neither the loss nor the
  * derivative of a confident prediction is lost in it.
  *
@@ -52,11 +53,12 @@ static void write(const submodi_baseline_run *x, const submodi_tile *tile, const
     float factor[SUBMODI_TILE_MAX];
     for (size_t i = 0; i < tile->width; i++) {
         size_t y = (size_t)tile->codes[i];
-        factor[i] = y < C ? (float)weight[y] : 0.0F;
+        float w = tile->weight ? tile->weight[i] : 1.0F;
+        factor[i] = y < C ? (float)weight[y] * w : 0.0F;
     }
     loops->entropy_slopes(out, tile->width, factor);
     submodi_rows_out to = submodi_tile_target(batch, tile, x->gradient);
-    submodi_rows_out scratch = {tile->g, (ptrdiff_t)tile->stride, 1, SUBMODI_OVERWRITE};
+    submodi_rows_out scratch = {tile->g, (ptrdiff_t)tile->stride, 1, SUBMODI_OVERWRITE, NULL};
     loops->store_entropy(tile->v, tile->stride, C, tile->width, tile->codes, factor, out->own,
                          to.data ? &to : &scratch);
     if (!to.data) {
@@ -78,7 +80,8 @@ static void add(const submodi_baseline_run *x, const submodi_tile *tile, double 
     for (size_t i = 0; i < tile->n; i++) {
         size_t y = (size_t)tile->codes[i];
         if (y < C) {
-            sum[y] += (double)r.largest[i] - (double)r.own_score[i] + (double)r.others[i];
+            double entropy = (double)r.largest[i] - (double)r.own_score[i] + (double)r.others[i];
+            sum[y] += tile->weight ? (double)tile->weight[i] * entropy : entropy;
         }
     }
 }

@@ -135,6 +135,7 @@ static submod_status open_batch(const char *who, const submod_dataset *d,
                               "%s: scores have %zu classes, the dataset has %zu; they must agree",
                               who, scores->classes, d->classes);
     }
+    batch->plain_weights = true;
     return status == SUBMOD_OK ? submodi_batch_prepare(batch, gradient, work) : status;
 }
 
@@ -164,18 +165,20 @@ submod_status submod_dataset_add(submod_dataset *dataset, const submod_scores *s
     return status;
 }
 
-/* Counts that have decayed to less than 1 make weights of more than 1. */
-static submod_status require_steepness(const char *who, const submod_dataset *d, double scale)
+/* Counts that have decayed to less than 1 make weights of more than 1; pixels may have others. */
+static submod_status require_steepness(const char *who, const submod_dataset *d,
+                                       const submodi_batch *batch, double scale)
 {
+    double most = batch->weight ? (double)batch->largest_weight : 1;
     float steepest = 0;
     for (size_t k = 0; k < d->classes * 2 * d->bins; k++) {
         steepest = fmaxf(steepest, fabsf(d->weight[k]));
     }
-    return fabs(scale) * (double)steepest <= (double)FLT_MAX
+    return fmax(fabs(scale), 1) * most * (double)steepest <= (double)FLT_MAX
                ? SUBMOD_OK
                : submodi_fail(SUBMOD_ENUMERIC,
                               "%s: scale %g times a weight of %g overflows a float", who, scale,
-                              (double)steepest);
+                              most * (double)steepest);
 }
 
 submod_status submod_dataset_gradient(const submod_dataset *dataset, const submod_scores *scores,
@@ -194,7 +197,7 @@ submod_status submod_dataset_gradient(const submod_dataset *dataset, const submo
     submodi_batch batch;
     submodi_histogram h = {.batch = &batch, .how = binning_of(dataset)};
     submod_status status = open_batch(who, dataset, scores, labels, gradient, settings, w, &batch);
-    status = status ? status : require_steepness(who, dataset, gradient->scale);
+    status = status ? status : require_steepness(who, dataset, &batch, gradient->scale);
     if (status == SUBMOD_OK &&
         (!submodi_notes_take(&batch, w) || !submodi_histogram_take(&h, false, w))) {
         status = submodi_nomem(who);
@@ -223,8 +226,9 @@ static submod_status require_counts(const char *who, const submod_dataset *d)
     return SUBMOD_OK;
 }
 
-/* 0 for a class that has all but decayed: less than one in 10^9 of its pixels, or of no size. */
-static double foreground_of(const submod_dataset *d, size_t c)
+/* The foreground and the background of a class. All but decayed, to less than one in 10^9 of its
+ * pixels or to no size, the foreground is 0. */
+static void count_class(const submod_dataset *d, size_t c, double *foreground, double *background)
 {
     const double *count = d->count + 2 * c * d->bins;
     double b = 0;
@@ -233,51 +237,131 @@ static double foreground_of(const submod_dataset *d, size_t c)
         b += count[k];
         P += count[d->bins + k];
     }
-    return P > fmax(1e-9 * (P + b), SUBMODI_SMALLEST_COUNT) ? P : 0;
+    *foreground = P > fmax(1e-9 * (P + b), SUBMODI_SMALLEST_COUNT) ? P : 0;
+    *background = b;
+}
+
+/* What a solution needs and makes, so that nothing changes if a custom measure fails. */
+typedef struct solving {
+    submod_measure measure;
+    double *P, *N, *coefficient, *value; /* per class */
+    double *points;                      /* custom */
+    float *weight;                       /* as the dataset's, or the dataset's own */
+    void *memory[3];
+} solving;
+
+static bool take_memory(const submod_dataset *d, solving *x)
+{
+    bool custom = x->measure.type == SUBMOD_MEASURE_CUSTOM;
+    size_t C = d->classes;
+    x->memory[0] = x->P = submodi_alloc(C, 4 * sizeof *x->P);
+    x->weight = d->weight;
+    if (custom) {
+        x->memory[1] = x->points =
+            submodi_alloc(submodi_solve_points(d->bins), 3 * sizeof *x->points);
+        x->memory[2] = x->weight = submodi_alloc(C, 2 * d->bins * sizeof *x->weight);
+    }
+    if (!x->P || !x->weight || (custom && !x->points)) {
+        return false;
+    }
+    x->N = x->P + C;
+    x->coefficient = x->N + C;
+    x->value = x->coefficient + C;
+    return true;
+}
+
+/* Counts that have decayed to this weigh nothing: less than rounding, or weights that a float
+ * cannot hold. */
+static double nothing_of(const submod_dataset *d, size_t c)
+{
+    double all = 0;
+    for (size_t k = 0; k < 2 * d->bins; k++) {
+        all += d->count[2 * d->bins * c + k];
+    }
+    return fmax(1e-15 * all, SUBMODI_SMALLEST_COUNT);
+}
+
+static submod_status solve_classes(const char *who, const submod_dataset *d, solving *x)
+{
+    const submodi_binning how = binning_of(d);
+    for (size_t c = 0; c < d->classes; c++) {
+        submodi_measure_failure failure = {.found = false};
+        submodi_bin_counts counts = {.count = d->count + 2 * d->bins * c,
+                                     .P = x->P[c],
+                                     .N = x->N[c],
+                                     .unit = 1,
+                                     .nothing = nothing_of(d, c),
+                                     .coefficient = x->coefficient[c],
+                                     .measure = &x->measure,
+                                     .points = x->points};
+        x->value[c] = submodi_histogram_solve(&counts, &how, x->weight + 2 * d->bins * c, &failure);
+        if (failure.found) {
+            return submodi_measure_failed(who, &failure);
+        }
+    }
+    return SUBMOD_OK;
+}
+
+static void finish(submod_dataset *d, const solving *x, double *loss, double *class_loss)
+{
+    size_t C = d->classes;
+    double total = 0;
+    if (x->weight != d->weight) {
+        memcpy(d->weight, x->weight, C * 2 * d->bins * sizeof *d->weight);
+    }
+    for (size_t c = 0; c < C; c++) {
+        d->flat[c] = submodi_histogram_flat(d->weight + 2 * d->bins * c, (uint32_t)d->bins);
+        total += x->value[c];
+        if (class_loss) {
+            class_loss[c] = x->coefficient[c] > 0 ? x->value[c] / x->coefficient[c] : NAN;
+        }
+    }
+    d->solved = true;
+    submodi_copy_out(loss, &total, 1, sizeof *loss);
+}
+
+/* Of the settings those that matter here, and the measure. */
+static submod_status read_settings(const char *who, const submod_loss_settings *settings, size_t C,
+                                   submod_loss_settings *s, submod_measure *measure)
+{
+    submod_loss_settings given;
+    submod_status status = submodi_read_loss_settings(who, settings, &given);
+    if (status == SUBMOD_OK) {
+        *s = submod_loss_defaults();
+        s->classes = given.classes;
+        s->class_list = given.class_list;
+        s->class_count = given.class_count;
+        s->class_weight = given.class_weight;
+        status = submodi_require_loss_settings(who, s, C);
+    }
+    return status ? status : submodi_read_measure(who, "measure", given.measure, measure);
 }
 
 submod_status submod_dataset_solve(submod_dataset *dataset, double *loss, double *class_loss,
                                    const submod_loss_settings *settings)
 {
     static const char who[] = "submod_dataset_solve";
-    submod_loss_settings given, s = submod_loss_defaults();
+    solving x = {.points = NULL};
+    submod_loss_settings s;
     submod_status status = submodi_require_given(who, "dataset", dataset);
     status = status ? status : require_counts(who, dataset);
-    status = status ? status : submodi_read_loss_settings(who, settings, &given);
-    if (status == SUBMOD_OK) { /* those that matter here */
-        s.classes = given.classes;
-        s.class_list = given.class_list;
-        s.class_count = given.class_count;
-        s.class_weight = given.class_weight;
-        status = submodi_require_loss_settings(who, &s, dataset->classes);
-    }
+    status = status ? status : read_settings(who, settings, dataset->classes, &s, &x.measure);
     if (status != SUBMOD_OK) {
         return status;
     }
-    size_t C = dataset->classes;
-    double *coefficient = submodi_alloc(C, 2 * sizeof *coefficient);
-    if (!coefficient) {
-        return submodi_nomem(who);
-    }
-    double *P = coefficient + C;
-    for (size_t c = 0; c < C; c++) {
-        P[c] = foreground_of(dataset, c);
-    }
-    submodi_class_coefficients(&s, C, P, 1, coefficient);
-    submodi_binning how = binning_of(dataset);
-    double total = 0;
-    for (size_t c = 0; c < C; c++) {
-        float *weight = dataset->weight + 2 * dataset->bins * c;
-        double value = submodi_histogram_solve(dataset->count + 2 * dataset->bins * c, P[c], &how,
-                                               coefficient[c], weight);
-        dataset->flat[c] = submodi_histogram_flat(weight, how.K);
-        total += value;
-        if (class_loss) {
-            class_loss[c] = coefficient[c] > 0 ? value / coefficient[c] : NAN;
+    status = take_memory(dataset, &x) ? SUBMOD_OK : submodi_nomem(who);
+    if (status == SUBMOD_OK) {
+        for (size_t c = 0; c < dataset->classes; c++) {
+            count_class(dataset, c, &x.P[c], &x.N[c]);
         }
+        submodi_class_coefficients(&s, dataset->classes, x.P, 1, x.coefficient);
+        status = solve_classes(who, dataset, &x);
     }
-    submodi_free(coefficient);
-    dataset->solved = true;
-    submodi_copy_out(loss, &total, 1, sizeof *loss);
-    return SUBMOD_OK;
+    if (status == SUBMOD_OK) {
+        finish(dataset, &x, loss, class_loss);
+    }
+    for (size_t k = 0; k < 3; k++) {
+        submodi_free(x.memory[k]);
+    }
+    return status;
 }

@@ -128,17 +128,18 @@ static void clear(const exact *x, const submodi_rank_errors *errors)
     }
 }
 
-static size_t rank_segment(const exact *x, size_t segment, const submodi_rank_memory *memory,
+static size_t rank_segment(const exact *x, size_t segment, submodi_rank_memory *memory,
                            double *value)
 {
     size_t C = x->batch->scores.classes;
     submodi_rank_errors errors = errors_of(x, segment / C, segment % C);
     errors.range = x->range[segment];
-    if (!(x->batch->coefficient[segment] > 0)) {
+    if (!(x->batch->coefficient[segment] > 0) || memory->failure.found) {
         clear(x, &errors);
         *value = 0;
         return 0;
     }
+    memory->segment = segment;
     return submodi_rank(x->batch, segment / C, segment % C, &errors,
                         is_final(x) ? (float)x->gradient->scale : 1.0F, memory, value);
 }
@@ -165,6 +166,8 @@ static uint64_t rank_segments(const exact *x, double *value)
 static void write_gradient(const void *context, const submodi_tile *tile)
 {
     const exact *x = context;
+    submodi_tile unweighted = *tile; /* the weights of pixels are in what they add already */
+    unweighted.weight = NULL;
     if (x->direct && x->batch->activation == SUBMODI_SOFTMAX && tile->n == tile->width) {
         submodi_tile_store_in_place(x->batch, tile, x->gradient);
         return;
@@ -174,16 +177,17 @@ static void write_gradient(const void *context, const submodi_tile *tile)
         memcpy(g, errors_at(x, tile, c), tile->n * sizeof *g);
         memset(g + tile->n, 0, (tile->width - tile->n) * sizeof *g);
     }
-    submodi_tile_store(x->batch, tile, x->gradient);
+    submodi_tile_store(x->batch, &unweighted, x->gradient);
 }
 
 /* ---- the engine ---- */
 
 /* The gradient can hold the errors if its rows are contiguous, are overwritten, and lie within the
- * reach of a record's place. */
+ * reach of a record's place; and if nothing can fail any more, as a custom measure can. */
 static bool is_direct(const submodi_batch *batch, const submod_gradient *g)
 {
-    if (!g || g->pixel_stride != 1 || g->accumulate || g->batch_stride < 0) {
+    if (!g || batch->measure.type == SUBMOD_MEASURE_CUSTOM || g->pixel_stride != 1 ||
+        g->accumulate || g->batch_stride < 0) {
         return false;
     }
     size_t images = batch->images_per_group;
@@ -214,7 +218,30 @@ static bool take_memory(exact *x, submod_work *work)
     return good;
 }
 
-submod_status submodi_loss_exact(submodi_batch *batch, double *loss,
+/* The loss, and the share of each group. */
+static void add_up(const exact *x, const double *value, double *loss, double *group_loss)
+{
+    const submodi_batch *batch = x->batch;
+    *loss = 0;
+    for (size_t s = 0; s < segments_of(x); s++) {
+        *loss += batch->coefficient[s] * value[s];
+        group_loss[s / batch->scores.classes] += batch->coefficient[s] * value[s];
+    }
+}
+
+/* Of the rankings that threads have done side by side, each in ascending order: the first failure.
+ */
+static submod_status find_failure(const exact *x)
+{
+    const submodi_rank_memory *first = NULL;
+    for (int t = 0; t < x->batch->threads; t++) {
+        const submodi_rank_memory *r = &x->rank[t];
+        first = r->failure.found && (!first || r->segment < first->segment) ? r : first;
+    }
+    return first ? submodi_measure_failed(x->batch->who, &first->failure) : SUBMOD_OK;
+}
+
+submod_status submodi_loss_exact(submodi_batch *batch, double *loss, double *group_loss,
                                  const submod_gradient *gradient, submod_loss_info *info,
                                  submod_work *work)
 {
@@ -229,10 +256,11 @@ submod_status submodi_loss_exact(submodi_batch *batch, double *loss,
         return submodi_batch_bad_score(batch);
     }
     info->sorted = rank_segments(&x, value);
-    *loss = 0;
-    for (size_t s = 0; s < segments_of(&x); s++) {
-        *loss += batch->coefficient[s] * value[s];
+    submod_status status = find_failure(&x);
+    if (status != SUBMOD_OK) {
+        return status;
     }
+    add_up(&x, value, loss, group_loss);
     if (twice) {
         submodi_visit(batch, 0, batch->scores.batch, 0, SUBMODI_AGAIN, write_gradient, &x);
     }

@@ -1,16 +1,17 @@
 /* The hinge loss of binary scores: per group, the weighted mean of max(0, 1 - s * score) over the
- * pixels that are not ignored, s = 1 at label 1 and -1 at label 0. The Lovász hinge of the Hamming
- * loss is the mean over all pixels, the ignored ones with 0.
+ * pixels that are not ignored, s = 1 at label 1 and -1 at label 0; a pixel counts with the weight
+ * of its label times its own. The Lovász hinge of the Hamming loss is the mean over all pixels, the
+ * ignored ones with 0.
  *
- * One pass over the scores for the sums and counts of both labels, one for the gradient. O(pixels).
+ * One pass over the scores for the sums of both labels, one for the gradient. O(pixels).
  */
 #include "base/error.h"
 #include "submod/losses/baseline_loops.h"
 #include "submod/losses/baseline_passes.h"
 #include "submod/losses/shares.h"
 
-/* What is added up, for label 0 and then label 1: margins, and pixels. */
-enum { HINGE = 0, COUNT = 2, SUMS = 4 };
+/* What is added up: the margins of label 0, and those of label 1. */
+enum { SUMS = 2 };
 
 /* ---- forward ---- */
 
@@ -18,8 +19,8 @@ static void add(const submodi_baseline_run *x, const submodi_tile *tile, double 
 {
     (void)x;
     for (int32_t label = 0; label < 2; label++) {
-        submodi_baselines()->add_hinge(tile->v, tile->codes, label, tile->n, sum + HINGE + label,
-                                       sum + COUNT + label);
+        sum[label] +=
+            submodi_baselines()->add_hinge(tile->v, tile->codes, tile->weight, label, tile->n);
     }
 }
 
@@ -29,13 +30,13 @@ static double solve_shares(const submodi_baseline_run *x, size_t group, const do
 {
     x->slope[group][0] = (float)share[0];
     x->slope[group][1] = (float)-share[1];
-    return share[0] * sum[HINGE] + share[1] * sum[HINGE + 1];
+    return share[0] * sum[0] + share[1] * sum[1];
 }
 
 static double solve_mean(const submodi_baseline_run *x, size_t group, const double *sum)
 {
-    double share[2];
-    submodi_shares(x->batch.given.class_weight, sum + COUNT, 2, x->batch.groups, share);
+    double share[2] = {x->batch.background[group], x->batch.foreground[group]};
+    submodi_shares(x->batch.given.class_weight, share, 2, x->batch.groups, share);
     return solve_shares(x, group, sum, share);
 }
 

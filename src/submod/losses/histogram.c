@@ -2,21 +2,24 @@
  *
  * The loss of a class is symmetric within the foreground and within the background, so it sees the
  * errors only through two histograms per class. Moving every error to the middle of its bin
- * changes the loss by at most half a bin, because its subgradients are >= 0 and sum up to 1.
+ * changes the loss by at most half a bin, because its subgradients are >= 0 and sum up to
+ * at most 1, or F(P, N) for a measure F of the caller's.
  *
  *   pass 1   one read of the scores: activation, bins, counts
- *   solve    per class: one weight for each (bin, foreground or background)
+ *   solve    per class: one weight for each (bin, foreground or background): histogram_solve.c
  *   pass 2   one read of the scores, activation again: look the weight up, write the gradient
  *
  * Few errors need a counter. Bin 0 has what is left when the others are counted. And background
- * bins below the smallest foreground bin have no weight (submodi_foreground_is_all), so their
+ * bins below the smallest foreground bin have no weight (batch.h), so their
  * counts do not matter. Where that is, is known only at the end of pass 1; until then the
  * background of a tile is counted from half of the smallest foreground bin on that was seen so far,
  * and this floor is noted. Rows of tiles whose floor turns out to have been too high are counted
  * again in the bins they missed. So the counts of all bins that matter are exact, whatever the
  * floors were.
  *
- * Counts are integers: the same for any number of threads. Memory: tables per thread, and 16 bytes
+ * Counts are integers: the same for any number of threads. Where pixels have weights, they are
+ * added up instead, in doubles; these are rounded so that all their sums are exact
+ * (tensors/pixel_weights.h), and again the same. Memory: tables per thread, and 16 bytes
  * per pixel of a softmax. The loss of a batch made of this: histogram_loss.c.
  */
 #include "submod/losses/histogram.h"
@@ -28,7 +31,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "submod/losses/histogram_loops.h"
-#include "submod/losses/bin_weights.h"
 #include "submod/losses/pointwise.h"
 
 /* ---- memory ---- */
@@ -46,14 +48,18 @@ static bool take_counters(submodi_histogram *h, submod_work *work)
 {
     size_t threads = (size_t)h->batch->threads;
     size_t C = h->batch->scores.classes;
+    size_t of_class = submodi_table_size(h);
     h->count = submodi_take(work, threads, sizeof *h->count);
+    h->sum = submodi_take(work, threads, sizeof *h->sum);
     h->smallest = submodi_take(work, C, sizeof *h->smallest);
     h->floor = submodi_take(work, h->batch->scores.batch * h->batch->tiles_per_image,
                             C * sizeof *h->floor);
-    bool good = h->count && h->smallest && h->floor;
+    bool good = h->count && h->sum && h->smallest && h->floor;
+    bool weighted = h->batch->weight;
     for (size_t t = 0; good && t < threads; t++) {
-        h->count[t] = submodi_take(work, C, submodi_table_size(h) * sizeof **h->count);
-        good = h->count[t] != NULL;
+        h->count[t] = submodi_take(work, weighted ? 0 : C, of_class * sizeof **h->count);
+        h->sum[t] = submodi_take(work, weighted ? C : 0, of_class * sizeof **h->sum);
+        good = h->count[t] && h->sum[t];
     }
     return good;
 }
@@ -81,8 +87,7 @@ static bool is_used(const submodi_histogram *h, size_t group, size_t c)
 /* Whether background bins below the foreground of class c need no count. */
 static bool is_pruned(const submodi_histogram *h, size_t group, size_t c)
 {
-    double P = h->batch->foreground[group * h->batch->scores.classes + c];
-    return h->prunes && submodi_foreground_is_all(P);
+    return h->prunes && h->batch->foreground_is_all[group * h->batch->scores.classes + c];
 }
 
 static uint32_t smallest_of(const submodi_histogram *h, size_t c)
@@ -143,11 +148,17 @@ static uint32_t *find_places(const submodi_histogram *h, const submodi_tile *til
 static void count_foreground(const submodi_histogram *h, const submodi_tile *tile)
 {
     const uint32_t *place = find_places(h, tile);
-    uint32_t *table = h->count[tile->thread] + h->how.K;
+    uint32_t *count = h->count[tile->thread] + h->how.K;
+    double *sum = h->sum[tile->thread] + h->how.K;
     for (size_t i = 0; i < tile->n; i++) {
         if (tile->codes[i] < h->batch->rule.classes) {
             size_t c = (size_t)tile->codes[i];
-            table[c * submodi_table_size(h) + place[i]]++;
+            size_t at = c * submodi_table_size(h) + place[i];
+            if (tile->weight) {
+                sum[at] += (double)tile->weight[i];
+            } else {
+                count[at]++;
+            }
             lower_smallest(h, c, place[i]);
         }
     }
@@ -162,7 +173,23 @@ static void count_multiclass(const void *context, const submodi_tile *tile)
         factor[i] = tile->factor[i] * h->how.scale;
     }
     submodi_bin_rows rows = rows_of(h, tile, factor, choose_floors(h, tile));
-    submodi_bins()->count(&rows, h->count[tile->thread]);
+    if (tile->weight) {
+        submodi_bins()->add(&rows, tile->weight, h->sum[tile->thread]);
+    } else {
+        submodi_bins()->count(&rows, h->count[tile->thread]);
+    }
+}
+
+/* A list of class c: its pixels, or their weights, in the table of a thread. */
+static void count_list(const submodi_histogram *h, size_t thread, size_t c, const int32_t *list,
+                       size_t n, const float *weight)
+{
+    size_t at = c * submodi_table_size(h);
+    if (weight) {
+        submodi_add_list(list, n, weight, h->sum[thread] + at);
+    } else {
+        submodi_count_list(list, n, h->count[thread] + at);
+    }
 }
 
 static void count_multilabel(const void *context, const submodi_tile *tile)
@@ -178,14 +205,14 @@ static void count_multilabel(const void *context, const submodi_tile *tile)
                                                 tile->codes + c * tile->stride, tile->width, &range,
                                                 list, &smallest);
             lower_smallest(h, c, smallest);
-            submodi_count_list(list, n, h->count[tile->thread] + c * submodi_table_size(h));
+            count_list(h, tile->thread, c, list, n, tile->weight);
         }
     }
 }
 
 /* Counts background bins low .. high - 1 of one row of a tile, which were left out before. */
 static void count_rest(const submodi_histogram *h, size_t tile, size_t c, uint32_t low,
-                       uint32_t high, uint32_t *table)
+                       uint32_t high, size_t thread)
 {
     const submodi_batch *batch = h->batch;
     size_t first = tile % batch->tiles_per_image * batch->tile;
@@ -208,7 +235,7 @@ static void count_rest(const submodi_histogram *h, size_t tile, size_t c, uint32
             .v = row.v, .width = row.width, .code = row.codes, .factor = scale, .K = h->how.K};
         n = submodi_bins()->background(&one, row.target, &range, list);
     }
-    submodi_count_list(list, n, table);
+    count_list(h, thread, c, list, n, row.weight);
 }
 
 /* Mends what floors that were too high have left out. */
@@ -222,13 +249,13 @@ static void count_all_rests(const submodi_histogram *h, size_t group)
     }
 #pragma omp parallel for num_threads(batch->threads) schedule(dynamic, 16)
     for (size_t t = group * tiles; t < (group + 1) * tiles; t++) {
-        uint32_t *count = h->count[omp_get_thread_num()];
+        size_t thread = (size_t)omp_get_thread_num();
         for (size_t c = 0; c < C; c++) {
             uint32_t smallest = smallest_of(h, c);
             uint32_t low = smallest > first_bin(h) ? smallest : first_bin(h);
             uint32_t floor = h->floor[t * C + c];
             if (floor != SUBMODI_NO_BINS && floor > low) {
-                count_rest(h, t, c, low, floor, count + c * submodi_table_size(h));
+                count_rest(h, t, c, low, floor, thread);
             }
         }
     }
@@ -247,7 +274,11 @@ bool submodi_histogram_count(const submodi_histogram *h, size_t group)
     /* All tables, also of threads that OpenMP may not have granted. */
 #pragma omp parallel for num_threads(h->batch->threads)
     for (int t = 0; t < h->batch->threads; t++) {
-        memset(h->count[t], 0, C * submodi_table_size(h) * sizeof *h->count[t]);
+        if (h->batch->weight) {
+            memset(h->sum[t], 0, C * submodi_table_size(h) * sizeof *h->sum[t]);
+        } else {
+            memset(h->count[t], 0, C * submodi_table_size(h) * sizeof *h->count[t]);
+        }
     }
     for (size_t c = 0; c < C; c++) {
         atomic_store_explicit(&h->smallest[c], h->how.K, memory_order_relaxed);
@@ -270,16 +301,24 @@ bool submodi_histogram_note(const submodi_histogram *h)
     return submodi_visit(h->batch, 0, h->batch->scores.batch, 0, SUBMODI_VALUES, note_tile, h);
 }
 
+/* Entry k of all tables of class c together. */
+static double entry(const submodi_histogram *h, size_t c, size_t k)
+{
+    size_t at = c * submodi_table_size(h) + k;
+    double all = 0;
+    for (int t = 0; t < h->batch->threads; t++) {
+        all += h->batch->weight ? h->sum[t][at] : (double)h->count[t][at];
+    }
+    return all;
+}
+
 void submodi_histogram_add_to(const submodi_histogram *h, size_t group, size_t c, double *total)
 {
     size_t K = h->how.K;
     double rest[2] = {0, 0}; /* of the background and of the foreground in bins above 0 */
     for (size_t kind = 0; kind < 2; kind++) {
         for (size_t k = first_bin(h); k < K; k++) {
-            double all = 0;
-            for (int t = 0; t < h->batch->threads; t++) {
-                all += h->count[t][c * submodi_table_size(h) + kind * K + k];
-            }
+            double all = entry(h, c, kind * K + k);
             total[kind * K + k] += all;
             rest[kind] += all;
         }
@@ -289,48 +328,6 @@ void submodi_histogram_add_to(const submodi_histogram *h, size_t group, size_t c
         total[0] += h->batch->background[at] - rest[0];
         total[K] += h->batch->foreground[at] - rest[1];
     }
-}
-
-/* ---- weights ---- */
-
-/* Downwards from the largest errors: in each bin the foreground first, then the background averaged
- * over its orders; a, b: what has come before. */
-double submodi_histogram_solve(const double *count, double P, const submodi_binning *how,
-                               double coefficient, float *weight)
-{
-    size_t K = how->K;
-    double all = 0;
-    for (size_t k = 0; k < 2 * K; k++) {
-        all += count[k];
-    }
-    /* Counts that have decayed to less weigh nothing: less than rounding, or weights that a float
-     * cannot hold. */
-    const double nothing = fmax(1e-15 * all, SUBMODI_SMALLEST_COUNT);
-    double a = 0;
-    double b = 0;
-    double value = 0;
-    for (size_t k = K; k-- > 0;) {
-        double foreground = count[K + k];
-        double background = count[k];
-        a += foreground;
-        double of_foreground, of_background;
-        submodi_weigh_bin(P, a, b, background, nothing, &of_foreground, &of_background);
-        b += background;
-        double middle = ((double)k + 0.5) / (double)how->scale;
-        value += middle * (foreground * of_foreground + background * of_background);
-        weight[K + k] = (float)(-coefficient * of_foreground);
-        weight[k] = (float)(coefficient * of_background);
-    }
-    return coefficient * value;
-}
-
-uint32_t submodi_histogram_flat(const float *weight, uint32_t K)
-{
-    uint32_t flat = 1;
-    while (flat < K && weight[flat] == weight[0]) {
-        flat++;
-    }
-    return flat;
 }
 
 /* ---- looking weights up ---- */

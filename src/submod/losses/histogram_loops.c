@@ -71,6 +71,19 @@ static void count(const submodi_bin_rows *rows, uint32_t *table)
     }
 }
 
+static void add(const submodi_bin_rows *rows, const float *weight, double *table)
+{
+    submodi_bin_rows row = *rows;
+    int32_t list[SUBMODI_LIST];
+    for (size_t c = 0; c < row.classes; c++, row.v += row.stride, table += 2 * (size_t)row.K) {
+        if (row.low[c] != SUBMODI_NO_BINS) {
+            submodi_bin_range range = {.low = (float)row.low[c]};
+            size_t n = background_of(&row, (int32_t)c, range, false, list);
+            submodi_add_list(list, n, weight, table);
+        }
+    }
+}
+
 static void look_up(const submodi_bin_rows *rows, const float *table, float *g)
 {
     submodi_bin_rows row = *rows;
@@ -185,6 +198,7 @@ static void fill(const submodi_binning *how, const float *v, const int32_t *code
 const submodi_histogram_loops SUBMODI_TABLE(submodi_bins) = {.largest_error = largest_error,
                                                              .foreground = foreground,
                                                              .count = count,
+                                                             .add = add,
                                                              .look_up = look_up,
                                                              .background = background,
                                                              .labelled = labelled,

@@ -35,8 +35,10 @@ typedef struct submodi_histogram_loops {
 
     /* Multiclass: the bin of each pixel's foreground, 0 for ignored pixels. scale: of the bins. */
     void (*foreground)(const submodi_bin_rows *rows, float scale, uint32_t *place);
-    /* Counts the background bins of all rows in the tables, 2 K entries for each class. */
+    /* Counts the background bins of all rows in the tables, 2 K entries for each class; or adds the
+     * weights of the pixels up in them. */
     void (*count)(const submodi_bin_rows *rows, uint32_t *table);
+    void (*add)(const submodi_bin_rows *rows, const float *weight, double *table);
     /* The weights of the background by such tables; bins below `low` have that of bin 0. */
     void (*look_up)(const submodi_bin_rows *rows, const float *table, float *g);
 
@@ -59,6 +61,15 @@ static inline void submodi_count_list(const volatile int32_t *list, size_t n, ui
 {
     for (size_t j = 0; j < n; j++) {
         table[list[j] & SUBMODI_BIN_MASK]++;
+    }
+}
+
+static inline void submodi_add_list(const volatile int32_t *list, size_t n, const float *weight,
+                                    double *table)
+{
+    for (size_t j = 0; j < n; j++) {
+        uint32_t entry = (uint32_t)list[j];
+        table[entry & SUBMODI_BIN_MASK] += (double)weight[entry >> SUBMODI_BIN_BITS];
     }
 }
 

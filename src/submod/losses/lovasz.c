@@ -1,4 +1,7 @@
 /* Lovász-Softmax, Lovász-Sigmoid and the Lovász hinge: three ways to errors, two engines. */
+#include <float.h>
+#include <math.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -17,6 +20,34 @@ submod_loss_settings submod_loss_defaults(void)
                                   .classes = SUBMOD_CLASSES_PRESENT};
 }
 
+static submod_status run_engine(submodi_batch *batch, double *loss, double *group_loss,
+                                const submod_gradient *gradient, submod_loss_info *info,
+                                submod_work *work)
+{
+    if (!group_loss) {
+        return submodi_nomem(batch->who);
+    }
+    memset(group_loss, 0, batch->groups * sizeof *group_loss);
+    return batch->settings.engine == SUBMOD_ENGINE_EXACT
+               ? submodi_loss_exact(batch, loss, group_loss, gradient, info, work)
+               : submodi_loss_histogram(batch, loss, group_loss, gradient, info, work);
+}
+
+/* No derivative by a probability or score exceeds F(P, N), which is 1 unless the measure is custom.
+ * What a unit of weight adds is more, if a bin has less of it; but not less than 2^-52.
+ */
+static submod_status require_slopes(const submodi_batch *batch, const submod_gradient *gradient)
+{
+    double of_unit = batch->weight ? 0x1p52 : 1;
+    double slope = gradient ? 2 * fmax(fabs(gradient->scale), of_unit) * batch->most : 0;
+    return batch->measure.type != SUBMOD_MEASURE_CUSTOM || slope <= (double)FLT_MAX
+               ? SUBMOD_OK
+               : submodi_fail(SUBMOD_ENUMERIC,
+                              "%s: gradient.scale = %g times the custom measure's F(P, N), %g on "
+                              "average, is too large for a float",
+                              batch->who, gradient->scale, batch->most);
+}
+
 static submod_status solve(const char *who, submodi_kind kind, const submod_scores *scores,
                            const submod_labels *labels, double *loss,
                            const submod_gradient *gradient, const submod_loss_settings *settings,
@@ -31,11 +62,15 @@ static submod_status solve(const char *who, submodi_kind kind, const submod_scor
     submod_work *w = submodi_scope_open(&scope, work);
     submod_loss_info i = {0};
     double value = 0;
+    double *group_loss = NULL;
     status = submodi_batch_prepare(&batch, gradient, w);
+    status = status ? status : require_slopes(&batch, gradient);
     if (status == SUBMOD_OK) {
-        status = batch.settings.engine == SUBMOD_ENGINE_EXACT
-                     ? submodi_loss_exact(&batch, &value, gradient, &i, w)
-                     : submodi_loss_histogram(&batch, &value, gradient, &i, w);
+        group_loss = submodi_take(w, batch.groups, sizeof *group_loss);
+        status = run_engine(&batch, &value, group_loss, gradient, &i, w);
+    }
+    if (status == SUBMOD_OK) {
+        submodi_write_groups(&batch, scores->batch, group_loss);
     }
     i.pixels = batch.valid;
     i.terms = batch.terms;
@@ -152,6 +187,12 @@ submod_status submod_lovasz_hinge_function(const submod_fn *fn, const submod_sco
     }
     if (!fn) {
         return submodi_fail(SUBMOD_EINVAL, "%s: fn is NULL", who);
+    }
+    if (batch.given.pixel_weights) {
+        return submodi_fail(SUBMOD_EUNSUPPORTED,
+                            "%s: pixel_weights must be NULL: fn says what its pixels count for; "
+                            "make a function of the weights, or take submod_lovasz_hinge",
+                            who);
     }
     if (submod_fn_size(fn) != scores->pixels) {
         return submodi_fail(SUBMOD_EINVAL,

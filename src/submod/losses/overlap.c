@@ -1,14 +1,15 @@
 /* Losses of soft overlaps: Rahman-Wang's I/U, soft Dice, soft Jaccard.
  *
  * Per group and class, over the pixels that are not ignored, with p the probability, y = 0 or 1 the
- * truth, P = sum of y and s the smoothing:
+ * truth, w the weight of the pixel, P = sum of w y and s the smoothing:
  *
- *     I = sum of p y,   S = sum of p,   U = S + P - I,   wrong = S + P - 2 I
- *     Jaccard = wrong / (U + s)          dp at y = 1: -1 / (U + s)
- *                                           at y = 0: (I + s) / (U + s)^2
- *     Dice = wrong / D, D = S + P + s    dp at y = 1: -(D + wrong) / D^2
- *                                           at y = 0:  (D - wrong) / D^2
+ *     I = sum of w p y,   S = sum of w p,   U = S + P - I,   wrong = S + P - 2 I
+ *     Jaccard = wrong / (U + s)          dp at y = 1: -w / (U + s)
+ *                                           at y = 0: w (I + s) / (U + s)^2
+ *     Dice = wrong / D, D = S + P + s    dp at y = 1: -w (D + wrong) / D^2
+ *                                           at y = 0:  w (D - wrong) / D^2
  *
+ * All sums are in units of the weights (batch.h), and so is s then.
  * One pass over the scores for I and S, one for the gradient, which has only two values per class
  * and group. O(pixels * classes).
  */
@@ -28,13 +29,14 @@ static void add_multiclass(const submodi_baseline_run *x, const submodi_tile *ti
 {
     size_t C = x->batch.scores.classes;
     for (size_t c = 0; c < C; c++) {
-        sum[c * SUMS + ALL] +=
-            submodi_baselines()->sum(tile->v + c * tile->stride, tile->factor, tile->width);
+        sum[c * SUMS + ALL] += submodi_baselines()->sum(tile->v + c * tile->stride, tile->factor,
+                                                        tile->weight, tile->width);
     }
     for (size_t i = 0; i < tile->n; i++) {
         size_t y = (size_t)tile->codes[i];
         if (y < C) {
-            sum[y * SUMS + INSIDE] += (double)(tile->v[y * tile->stride + i] * tile->factor[i]);
+            float p = tile->v[y * tile->stride + i] * tile->factor[i];
+            sum[y * SUMS + INSIDE] += (double)(tile->weight ? p * tile->weight[i] : p);
         }
     }
 }
@@ -47,7 +49,7 @@ static void add(const submodi_baseline_run *x, const submodi_tile *tile, double 
     }
     for (size_t c = 0; c < x->batch.scores.classes; c++) {
         submodi_baselines()->add_overlap(tile->v + c * tile->stride, tile->codes + c * tile->stride,
-                                         tile->width, sum + c * SUMS + INSIDE,
+                                         tile->weight, tile->width, sum + c * SUMS + INSIDE,
                                          sum + c * SUMS + ALL);
     }
 }
@@ -83,8 +85,8 @@ static double solve(const submodi_baseline_run *x, size_t group, const double *s
     double loss = 0;
     for (size_t c = 0; c < C; c++) {
         size_t at = group * C + c;
-        loss += solve_class(sum + c * SUMS, x->batch.foreground[at], smoothing, dice,
-                            x->batch.coefficient[at], x->slope[at]);
+        loss += solve_class(sum + c * SUMS, x->batch.foreground[at], smoothing / x->batch.unit,
+                            dice, x->batch.coefficient[at], x->slope[at]);
     }
     return loss;
 }
@@ -121,7 +123,7 @@ static void derive(const submodi_baseline_run *x, const submodi_tile *tile)
 /* ---- the calls ---- */
 
 /* Below the smallest that is allowed, 1 / smoothing would not be a float. No slope is larger than
- * the larger of 2 and that. */
+ * the larger of 2 and that, times the unit of weights. */
 static submod_status prepare(submodi_baseline_run *x)
 {
     double smoothing = x->batch.given.smoothing;
@@ -133,10 +135,13 @@ static submod_status prepare(submodi_baseline_run *x)
         return submodi_fail(SUBMOD_EINVAL, "%s: smoothing = %g must be 0 or at least 1e-30",
                             x->batch.who, smoothing);
     }
-    if (smoothing != 0 && x->gradient && fabs(x->gradient->scale) / smoothing > (double)FLT_MAX) {
+    double scale = x->gradient ? fmax(1, fabs(x->gradient->scale)) : 1;
+    if (smoothing != 0 && x->gradient && scale * x->batch.unit / smoothing > (double)FLT_MAX) {
         return submodi_fail(SUBMOD_ENUMERIC,
-                            "%s: gradient scale %g / smoothing %g overflows a float", x->batch.who,
-                            x->gradient->scale, smoothing);
+                            "%s: gradient scale %g * largest weight %g / smoothing %g overflows a "
+                            "float",
+                            x->batch.who, x->gradient->scale,
+                            x->batch.weight ? (double)x->batch.largest_weight : 1.0, smoothing);
     }
     return SUBMOD_OK;
 }

@@ -1,7 +1,7 @@
 /* Ranking the errors of one class (Algorithm 1 of the paper, by integer counts).
  *
  * Two exact prunings come first: background errors that are not above the smallest foreground error
- * have weight 0, because all of the foreground is ranked before them (submodi_foreground_is_all);
+ * have weight 0, because all of the foreground is ranked before them (batch.h);
  * and in the hinge loss pixels without error take no part. What is left is sorted as records
  *
  *     bits 32 ..  (largest - error, as integers) * 2 + (1 for background)      bits 0 .. 31  place
@@ -17,8 +17,6 @@
 
 #include <string.h>
 
-#include "submod/losses/bin_weights.h"
-
 enum { MOST_PARTS = 64, PART_FROM = 1 << 14 };
 
 static size_t parts_of(size_t n)
@@ -30,17 +28,21 @@ static size_t parts_of(size_t n)
 /* One ranking on its way. */
 typedef struct ranking {
     const submodi_rank_errors *errors;
-    size_t pixels; /* of an image */
+    const float *weight; /* of the pixels of the group; NULL: all 1 */
+    size_t pixels;       /* of an image */
     submodi_rank_limits limits;
     submodi_digits digits;
     submodi_digit_counts *count; /* NULL: records are not counted on the way */
 } ranking;
 
-static submodi_rank_limits limits_of(const submodi_rank_range *range, double P, bool drop_zero)
+static submodi_rank_limits limits_of(const submodi_batch *batch, size_t segment,
+                                     const submodi_rank_range *range)
 {
-    int32_t floor = drop_zero ? 0 : -1;
-    int32_t background = submodi_foreground_is_all(P) ? range->smallest : floor;
-    background = submodi_first_is_all(P) ? range->largest - 1 : background;
+    int32_t floor = batch->activation == SUBMODI_SCORE ? 0 : -1;
+    int32_t background = batch->foreground_is_all[segment] ? range->smallest : floor;
+    if (submodi_form_first_is_all(submodi_form_of(&batch->measure), batch->foreground[segment])) {
+        background = range->largest - 1;
+    }
     return (submodi_rank_limits){.foreground = floor + 1,
                                  .background = background > floor ? background : floor,
                                  .largest = range->largest};
@@ -58,7 +60,8 @@ static size_t append_records(const ranking *x, size_t begin, size_t end, uint64_
         size_t at = i / x->pixels * x->errors->stride + first;
         n = x->pixels - first < end - i ? x->pixels - first : end - i;
         n = n < SUBMODI_TILE_MAX ? n : SUBMODI_TILE_MAX;
-        next += submodi_ranks()->records(x->errors->error + at, n, &x->limits, (uint32_t)at, next,
+        next += submodi_ranks()->records(x->errors->error + at, x->weight ? x->weight + i : NULL, n,
+                                         &x->limits, (uint32_t)at, next,
                                          x->count ? &x->digits : NULL, x->count ? *x->count : NULL);
     }
     return (size_t)(next - to);
@@ -96,13 +99,24 @@ static size_t make_records(const ranking *x, size_t n, const submodi_rank_memory
 
 /* ---- weights ---- */
 
-static submodi_rank_counts count(const uint64_t *record, size_t n)
+/* Sorted records on their way to weights. */
+typedef struct weighing {
+    const uint64_t *record;
+    submodi_rank_measure measure;
+    int32_t largest;
+    submodi_rank_out out;
+    float *weight; /* where they go, and, if out.weighted, where those of the pixels are */
+} weighing;
+
+static submodi_rank_counts count(const weighing *x, size_t begin, size_t end)
 {
     submodi_rank_counts c = {0, 0};
-    for (size_t i = 0; i < n; i++) {
-        c.b += submodi_key_of(record[i]) & 1;
+    for (size_t i = begin; i < end; i++) {
+        double w = x->out.weighted ? (double)x->weight[(uint32_t)x->record[i]] : 1;
+        bool background = submodi_key_of(x->record[i]) & 1;
+        c.a += background ? 0 : w;
+        c.b += background ? w : 0;
     }
-    c.a = n - c.b;
     return c;
 }
 
@@ -125,23 +139,27 @@ static size_t next_block(const uint64_t *record, size_t n, size_t i)
     return i;
 }
 
-static double weigh_all(const uint64_t *record, size_t n, double P, int32_t largest,
-                        const submodi_rank_out *out, float *weight, int threads)
+/* A part of the records; *before is what is ranked before it, and then after it. */
+static double weigh(const weighing *x, size_t begin, size_t end, submodi_rank_counts *before,
+                    submodi_measure_failure *failure)
 {
-    size_t parts = parts_of(n);
-    size_t begin[MOST_PARTS + 1];
+    failure->found = false;
+    return submodi_ranks()->weigh(x->record + begin, end - begin, before, &x->measure, x->largest,
+                                  &x->out, x->weight, failure);
+}
+
+/* All parts, in parallel: what is ranked before each has to be counted first. Nothing of that is
+ * rounded, so it does not matter how. */
+static void weigh_parts(const weighing *x, size_t parts, const size_t *begin, int threads,
+                        double *value, submodi_measure_failure *failed)
+{
     submodi_rank_counts before[MOST_PARTS + 1];
-    double value[MOST_PARTS];
     before[0] = (submodi_rank_counts){0, 0};
 #pragma omp parallel num_threads(threads)
     {
 #pragma omp for
-        for (size_t p = 0; p <= parts; p++) {
-            begin[p] = next_block(record, n, n * p / parts);
-        }
-#pragma omp for
         for (size_t p = 0; p < parts; p++) {
-            before[p + 1] = count(record + begin[p], begin[p + 1] - begin[p]);
+            before[p + 1] = count(x, begin[p], begin[p + 1]);
         }
 #pragma omp single
         for (size_t p = 0; p < parts; p++) {
@@ -150,11 +168,33 @@ static double weigh_all(const uint64_t *record, size_t n, double P, int32_t larg
         }
 #pragma omp for
         for (size_t p = 0; p < parts; p++) {
-            value[p] = submodi_ranks()->weigh(record + begin[p], begin[p + 1] - begin[p], before[p],
-                                              P, largest, out, weight);
+            submodi_rank_counts so_far = before[p];
+            value[p] = weigh(x, begin[p], begin[p + 1], &so_far, &failed[p]);
+        }
+    }
+}
+
+static double weigh_all(const weighing *x, size_t n, int threads, submodi_measure_failure *failure)
+{
+    size_t parts = parts_of(n);
+    size_t begin[MOST_PARTS + 1];
+    double value[MOST_PARTS];
+    submodi_measure_failure failed[MOST_PARTS];
+    for (size_t p = 0; p <= parts; p++) {
+        begin[p] = next_block(x->record, n, n * p / parts);
+    }
+    if (threads > 1) {
+        weigh_parts(x, parts, begin, threads, value, failed);
+    } else {
+        submodi_rank_counts before = {0, 0};
+        for (size_t p = 0; p < parts; p++) {
+            value[p] = weigh(x, begin[p], begin[p + 1], &before, &failed[p]);
         }
     }
     double total = 0;
+    for (size_t p = parts; p-- > 0;) { /* the first that failed is left */
+        *failure = failed[p].found ? failed[p] : *failure;
+    }
     for (size_t p = 0; p < parts; p++) {
         total += value[p];
     }
@@ -178,16 +218,16 @@ static const uint64_t *sort(const ranking *x, size_t n, const submodi_rank_memor
 }
 
 size_t submodi_rank(const submodi_batch *batch, size_t group, size_t c,
-                    const submodi_rank_errors *errors, float scale,
-                    const submodi_rank_memory *memory, double *value)
+                    const submodi_rank_errors *errors, float scale, submodi_rank_memory *memory,
+                    double *value)
 {
     int threads = memory->threads;
     size_t segment = group * batch->scores.classes + c;
-    double P = batch->foreground[segment];
     size_t n = batch->images_per_group * batch->scores.pixels;
     ranking x = {.errors = errors,
+                 .weight = batch->weight ? batch->weight + group * n : NULL,
                  .pixels = batch->scores.pixels,
-                 .limits = limits_of(&errors->range, P, batch->activation == SUBMODI_SCORE)};
+                 .limits = limits_of(batch, segment, &errors->range)};
     x.digits = submodi_digits_of(n, SUBMODI_OFFSET_BITS, key_bits(&x.limits));
     if (threads == 1 && x.digits.fit) {
         x.count = memory->count;
@@ -196,9 +236,13 @@ size_t submodi_rank(const submodi_batch *batch, size_t group, size_t c,
     size_t kept = make_records(&x, n, memory, threads);
     *value = 0;
     if (kept > 0) {
-        submodi_rank_out out = {batch->coefficient[segment], scale};
-        *value = weigh_all(sort(&x, kept, memory, threads), kept, P, x.limits.largest, &out,
-                           errors->error, threads);
+        weighing y = {.record = sort(&x, kept, memory, threads),
+                      .measure = {&batch->measure, batch->unit, batch->foreground[segment],
+                                  batch->background[segment]},
+                      .largest = x.limits.largest,
+                      .out = {batch->coefficient[segment], scale, batch->weight != NULL},
+                      .weight = errors->error};
+        *value = weigh_all(&y, kept, threads, &memory->failure);
     }
     return kept;
 }

@@ -10,8 +10,10 @@
 /* Memory of one ranking by so many threads. */
 typedef struct submodi_rank_memory {
     int threads;
-    uint64_t *record, *spare;    /* pixels of a group, each */
-    submodi_digit_counts *count; /* per thread */
+    uint64_t *record, *spare;        /* pixels of a group, each */
+    submodi_digit_counts *count;     /* per thread */
+    submodi_measure_failure failure; /* of a custom measure: the first, once it is found */
+    size_t segment;                  /* where that was */
 } submodi_rank_memory;
 
 /* The errors of a class in a group: pixel i of its image b is at error[b * stride + i]. */
@@ -22,10 +24,11 @@ typedef struct submodi_rank_errors {
 } submodi_rank_errors;
 
 /* *value = f(errors of class c in the group). In place of each error: the coefficient of the class
- * times the weight of the pixel times scale, negative at foreground pixels, 0 where there is none.
- * Returns how many errors had to be sorted. The result does not depend on threads. */
+ * times what the pixel adds, times scale, negative at foreground pixels, 0 where there is none.
+ * Returns how many errors had to be sorted. The result does not depend on threads. If a custom
+ * measure fails, memory->failure says where. */
 size_t submodi_rank(const submodi_batch *batch, size_t group, size_t c,
-                    const submodi_rank_errors *errors, float scale,
-                    const submodi_rank_memory *memory, double *value);
+                    const submodi_rank_errors *errors, float scale, submodi_rank_memory *memory,
+                    double *value);
 
 #endif

@@ -3,7 +3,6 @@
 
 #include <math.h>
 
-#include "submod/losses/bin_weights.h"
 #include "submod/losses/pointwise_vector.h"
 #include "submod/losses/tile.h"
 
@@ -87,18 +86,30 @@ static inline void append(v_int bits, v_mask kept, size_t i, int32_t largest, li
     x->n += v_compress(kept, v_lane_numbers() + (int32_t)i, x->place + x->n);
 }
 
-/* The last errors of a row, which do not fill a vector. */
-static void append_rest(float *error, size_t i, size_t n, const submodi_rank_limits *l, list *x)
+/* What takes the place of errors: the weights of pixels that are kept, if they have any, else 0. */
+static inline v_float left_of(v_mask kept, const float *weight)
 {
-    int32_t rest[V_LANES];
-    v_store_int(rest, v_bits(v_all(NAN)));
-    memcpy(rest, error + i, (n - i) * sizeof *error);
-    memset(error + i, 0, (n - i) * sizeof *error);
-    v_int bits = v_load_int(rest);
-    append(bits, kept_of(bits, l), i, l->largest, x);
+    return weight ? v_select(kept, v_load(weight), v_all(0)) : v_all(0);
 }
 
-static void make_list(float *error, size_t n, const submodi_rank_limits *limits, list *x)
+/* The last errors of a row, which do not fill a vector. */
+static void append_rest(float *error, const float *weight, size_t i, size_t n,
+                        const submodi_rank_limits *l, list *x)
+{
+    int32_t rest[V_LANES];
+    float left[V_LANES];
+    v_store_int(rest, v_bits(v_all(NAN)));
+    memcpy(rest, error + i, (n - i) * sizeof *error);
+    v_int bits = v_load_int(rest);
+    v_mask kept = kept_of(bits, l);
+    v_store(left, left_of(kept, weight ? weight + i : NULL));
+    memcpy(error + i, left, (n - i) * sizeof *error);
+    append(bits, kept, i, l->largest, x);
+}
+
+/* The compiler makes a copy with weights and one without. */
+static inline void make_list(float *error, const float *weight, size_t n,
+                             const submodi_rank_limits *limits, list *x)
 {
     const submodi_rank_limits l = *limits;
     size_t i = 0;
@@ -107,9 +118,10 @@ static void make_list(float *error, size_t n, const submodi_rank_limits *limits,
         v_int bits[BLOCK];
         v_mask kept[BLOCK];
         for (size_t j = 0; j < BLOCK; j++) {
-            bits[j] = v_bits(v_load(error + i + j * V_LANES));
-            v_store(error + i + j * V_LANES, v_all(0));
+            size_t at = i + j * V_LANES;
+            bits[j] = v_bits(v_load(error + at));
             kept[j] = kept_of(bits[j], &l);
+            v_store(error + at, left_of(kept[j], weight ? weight + at : NULL));
         }
         if (v_any(kept[0] | kept[1] | kept[2] | kept[3])) {
             for (size_t j = 0; j < BLOCK; j++) {
@@ -118,7 +130,7 @@ static void make_list(float *error, size_t n, const submodi_rank_limits *limits,
         }
     }
     for (; i < n; i += V_LANES) {
-        append_rest(error, i, n - i < V_LANES ? n : i + V_LANES, &l, x);
+        append_rest(error, weight, i, n - i < V_LANES ? n : i + V_LANES, &l, x);
     }
 }
 
@@ -144,11 +156,16 @@ static void count_list(const list *x, const submodi_digits *d, uint32_t *count)
     }
 }
 
-static size_t records(float *error, size_t n, const submodi_rank_limits *limits, uint32_t offset,
-                      uint64_t *to, const submodi_digits *digits, uint32_t *count)
+static size_t records(float *error, const float *weight, size_t n,
+                      const submodi_rank_limits *limits, uint32_t offset, uint64_t *to,
+                      const submodi_digits *digits, uint32_t *count)
 {
     list x;
-    make_list(error, n, limits, &x);
+    if (weight) {
+        make_list(error, weight, n, limits, &x);
+    } else {
+        make_list(error, NULL, n, limits, &x);
+    }
     for (size_t j = 0; j < x.n; j++) {
         uint64_t key = (uint32_t)x.key[j];
         to[j] = key << SUBMODI_OFFSET_BITS | (offset + (uint32_t)x.place[j]);
@@ -184,8 +201,8 @@ static size_t chunk_length(const uint64_t *record, size_t n)
     return length;
 }
 
-/* Keys, as if nothing were tied. Returns the background records. */
-static int32_t open_chunk(const uint64_t *record, size_t n, chunk *x)
+/* Keys, as if nothing were tied. */
+static void open_chunk(const uint64_t *record, size_t n, chunk *x)
 {
     int32_t background = 0;
     x->n = n;
@@ -198,7 +215,6 @@ static int32_t open_chunk(const uint64_t *record, size_t n, chunk *x)
         x->before[j] = background;
         background += (int32_t)(record[j] >> SUBMODI_OFFSET_BITS & 1);
     }
-    return background;
 }
 
 /* Where a key is that of the record before; their number. */
@@ -231,19 +247,107 @@ static void join_runs(chunk *x)
     }
 }
 
-/* What each record of a chunk adds, by the counts before its run. All in doubles, also what is
- * true or not: then compilers vectorise it. */
-static void find_gains(const chunk *x, submodi_rank_counts counts, double P, double *gain)
+/* For each record of a chunk: what is ranked before its run, of the foreground and of the
+ * background, and what the run counts for. */
+typedef struct runs {
+    double a[CHUNK], b[CHUNK], t[CHUNK];
+} runs;
+
+/* By counts. All in doubles: then compilers vectorise it. */
+static void count_runs(const chunk *x, submodi_rank_counts counts, runs *r)
 {
-    const double a = (double)(int64_t)counts.a;
-    const double b = (double)(int64_t)counts.b;
     for (size_t j = 0; j < x->n; j++) {
         double before = (double)x->before[j];
         double first = (double)x->first[j];
-        double background = (double)(int32_t)(x->key[j] & 1);
-        gain[j] =
-            submodi_gain(P, a + (first - before), b + before, (double)x->length[j], background > 0);
+        r->a[j] = counts.a + (first - before);
+        r->b[j] = counts.b + before;
+        r->t[j] = (double)x->length[j];
     }
+}
+
+/* By the weights of the records. Their sums are exact, and so are the differences of sums. */
+static void weigh_runs(const chunk *x, submodi_rank_counts counts, const double *weight, runs *r)
+{
+    double all[CHUNK + 1], background[CHUNK]; /* before each record */
+    double so_far = 0;
+    double of_background = 0;
+    for (size_t j = 0; j < x->n; j++) {
+        all[j] = so_far;
+        background[j] = of_background;
+        so_far += weight[j];
+        of_background += x->key[j] & 1 ? weight[j] : 0.0;
+    }
+    all[x->n] = so_far;
+    for (size_t j = 0; j < x->n; j++) {
+        int32_t first = x->first[j];
+        r->a[j] = counts.a + (all[first] - background[first]);
+        r->b[j] = counts.b + background[first];
+        r->t[j] = all[first + x->length[j]] - all[first];
+    }
+}
+
+/* What is ranked up to the end of a record's run. */
+static submodi_rank_counts end_of(const chunk *x, const runs *r, size_t j)
+{
+    bool background = x->key[j] & 1;
+    return (submodi_rank_counts){r->a[j] + (background ? 0 : r->t[j]),
+                                 r->b[j] + (background ? r->t[j] : 0)};
+}
+
+/* What each record of a chunk adds, for a weight of 1, by what is before its run. What is true or
+ * not is a double, too: then compilers vectorise it, in a copy for each type of measure. */
+static inline void form_gains(const chunk *x, const runs *r, submodi_form form, double P, double N,
+                              double *gain)
+{
+    for (size_t j = 0; j < x->n; j++) {
+        double background = (double)(int32_t)(x->key[j] & 1);
+        gain[j] = submodi_form_gain(form, P, N, r->a[j], r->b[j], r->t[j], background > 0);
+    }
+}
+
+static bool is_last(const chunk *x, size_t j)
+{
+    return (size_t)(x->first[j] + x->length[j]) == j + 1;
+}
+
+/* A custom measure is asked once per run. *F: its value before the chunk, and then after it. */
+static bool custom_gains(const chunk *x, const runs *r, const submodi_rank_measure *m, double *F,
+                         double *gain, submodi_measure_failure *failure)
+{
+    double a[CHUNK], b[CHUNK], value[CHUNK + 1];
+    size_t ends = 0;
+    for (size_t j = 0; j < x->n; j++) {
+        if (is_last(x, j)) {
+            submodi_rank_counts end = end_of(x, r, j);
+            a[ends] = end.a;
+            b[ends++] = end.b;
+        }
+    }
+    value[0] = *F;
+    if (!submodi_measure_values(m->how, m->unit, ends, a, b, m->P, m->N, value + 1, failure)) {
+        return false;
+    }
+    for (size_t j = 0, run = 0; j < x->n; j++) {
+        gain[j] = (value[run + 1] - value[run]) / r->t[j];
+        run += is_last(x, j);
+    }
+    *F = value[ends];
+    return true;
+}
+
+static bool find_gains(const chunk *x, const runs *r, const submodi_rank_measure *m, double *F,
+                       double *gain, submodi_measure_failure *failure)
+{
+    const submodi_form jaccard = {SUBMOD_MEASURE_JACCARD, 0, 0};
+    const submodi_form hamming = {SUBMOD_MEASURE_HAMMING, 0, 0};
+    const submodi_form tversky = {SUBMOD_MEASURE_TVERSKY, m->how->alpha, m->how->beta};
+    switch (m->how->type) {
+    case SUBMOD_MEASURE_CUSTOM: return custom_gains(x, r, m, F, gain, failure);
+    case SUBMOD_MEASURE_HAMMING: form_gains(x, r, hamming, m->P, m->N, gain); break;
+    case SUBMOD_MEASURE_TVERSKY: form_gains(x, r, tversky, m->P, m->N, gain); break;
+    default: form_gains(x, r, jaccard, m->P, m->N, gain); break;
+    }
+    return true;
 }
 
 static inline double error_of(uint32_t key, int32_t largest)
@@ -281,63 +385,139 @@ static void scatter(const volatile uint64_t *record, const float *weight, size_t
     }
 }
 
-/* Returns how many of the records are background. */
-static uint64_t weigh_chunk(const uint64_t *record, size_t n, submodi_rank_counts before, double P,
-                            int32_t largest, const submodi_rank_out *out, double *value, float *to)
+/* Records on their way to weights. */
+typedef struct weighing {
+    const submodi_rank_measure *measure;
+    int32_t largest;
+    submodi_rank_out out;
+    float *to;
+    submodi_rank_counts before;
+    double F;                  /* custom: the measure by these counts */
+    double value[VALUE_LANES]; /* so far */
+    submodi_measure_failure *failure;
+} weighing;
+
+/* The weights of records lie where theirs will go. As in scatter. */
+static void gather(const volatile uint64_t *record, const float *from, size_t n, double *weight)
 {
-    const submodi_rank_out o = *out;
+    for (size_t j = 0; j < n; j++) {
+        weight[j] = (double)from[(uint32_t)record[j]];
+    }
+}
+
+/* What the records of a chunk add: of weight 1, and then of theirs. */
+static bool chunk_gains(const uint64_t *record, const chunk *x, weighing *w, double *gain)
+{
+    runs r;
+    double weight[CHUNK];
+    if (w->out.weighted) {
+        gather(record, w->to, x->n, weight);
+        weigh_runs(x, w->before, weight, &r);
+    } else {
+        count_runs(x, w->before, &r);
+    }
+    if (!find_gains(x, &r, w->measure, &w->F, gain, w->failure)) {
+        return false;
+    }
+    for (size_t j = 0; w->out.weighted && j < x->n; j++) {
+        gain[j] *= weight[j];
+    }
+    w->before = end_of(x, &r, x->n - 1);
+    return true;
+}
+
+static bool weigh_chunk(const uint64_t *record, size_t n, weighing *w)
+{
+    const submodi_rank_out out = w->out;
     chunk x;
     double gain[CHUNK];
     float weight[CHUNK];
-    int32_t background = open_chunk(record, n, &x);
+    open_chunk(record, n, &x);
     join_runs(&x);
-    find_gains(&x, before, P, gain);
-    add_values(&x, gain, largest, value);
-    for (size_t j = 0; j < x.n; j++) {
-        weight[j] = weight_of(gain[j], x.key[j], &o);
+    if (!chunk_gains(record, &x, w, gain)) {
+        return false;
     }
-    scatter(record, weight, x.n, to);
-    return (uint64_t)background;
+    add_values(&x, gain, w->largest, w->value);
+    for (size_t j = 0; j < x.n; j++) {
+        weight[j] = weight_of(gain[j], x.key[j], &out);
+    }
+    scatter(record, weight, x.n, w->to);
+    return true;
 }
 
-/* A run that is longer than a chunk, from record[0] on; its length. */
-static size_t weigh_run(const uint64_t *record, size_t n, submodi_rank_counts before, double P,
-                        int32_t largest, const submodi_rank_out *out, double *value, float *to)
+/* The value of a custom measure by what is ranked so far. */
+static bool ask_custom(weighing *w)
+{
+    const submodi_rank_measure *m = w->measure;
+    double a = w->before.a;
+    double b = w->before.b;
+    return m->how->type != SUBMOD_MEASURE_CUSTOM ||
+           submodi_measure_values(m->how, m->unit, 1, &a, &b, m->P, m->N, &w->F, w->failure);
+}
+
+/* What each unit of a run adds; it then counts as ranked. */
+static bool run_gain(weighing *w, double t, bool background, double *gain)
+{
+    const submodi_rank_measure *m = w->measure;
+    submodi_rank_counts before = w->before;
+    double F = w->F;
+    w->before.a += background ? 0 : t;
+    w->before.b += background ? t : 0;
+    bool good = ask_custom(w);
+    *gain = m->how->type == SUBMOD_MEASURE_CUSTOM
+                ? (w->F - F) / t
+                : submodi_form_gain(submodi_form_of(m->how), m->P, m->N, before.a, before.b, t,
+                                    background);
+    return good;
+}
+
+/* A run that is longer than a chunk, from record[0] on; its length, 0 if the measure fails. */
+static size_t weigh_run(const uint64_t *record, size_t n, weighing *w)
 {
     uint32_t key = submodi_key_of(record[0]);
-    size_t length = CHUNK;
-    while (length < n && submodi_key_of(record[length]) == key) {
-        length++;
+    bool weighted = w->out.weighted;
+    size_t length = 0;
+    double t = 0;
+    for (; length < n && submodi_key_of(record[length]) == key; length++) {
+        t += weighted ? (double)w->to[(uint32_t)record[length]] : 1;
     }
-    double t = (double)(int64_t)length;
-    double gain = submodi_gain(P, (double)(int64_t)before.a, (double)(int64_t)before.b, t, key & 1);
-    *value += gain * t * error_of(key, largest);
+    double gain;
+    if (!run_gain(w, t, key & 1, &gain)) {
+        return 0;
+    }
+    w->value[0] += gain * t * error_of(key, w->largest);
     for (size_t j = 0; j < length; j++) {
-        to[(uint32_t)record[j]] = weight_of(gain, key, out);
+        float *to = &w->to[(uint32_t)record[j]];
+        *to = weight_of(weighted ? gain * (double)*to : gain, key, &w->out);
     }
     return length;
 }
 
-static double weigh(const uint64_t *record, size_t n, submodi_rank_counts before, double P,
-                    int32_t largest, const submodi_rank_out *out, float *to)
+static double weigh(const uint64_t *record, size_t n, submodi_rank_counts *before,
+                    const submodi_rank_measure *measure, int32_t largest,
+                    const submodi_rank_out *out, float *to, submodi_measure_failure *failure)
 {
-    double value[VALUE_LANES] = {0};
-    for (size_t i = 0, length; i < n; i += length) {
-        uint64_t background;
+    weighing w = {.measure = measure,
+                  .largest = largest,
+                  .out = *out,
+                  .to = to,
+                  .before = *before,
+                  .failure = failure};
+    bool good = ask_custom(&w);
+    for (size_t i = 0, length; good && i < n; i += length) {
         length = chunk_length(record + i, n - i);
         if (length > 0) {
-            background = weigh_chunk(record + i, length, before, P, largest, out, value, to);
+            good = weigh_chunk(record + i, length, &w);
         } else {
-            length = weigh_run(record + i, n - i, before, P, largest, out, value, to);
-            background = submodi_key_of(record[i]) & 1 ? length : 0;
+            length = weigh_run(record + i, n - i, &w);
+            good = length > 0;
         }
-        before.a += length - background;
-        before.b += background;
     }
     double total = 0;
     for (size_t l = 0; l < VALUE_LANES; l++) {
-        total += value[l];
+        total += w.value[l];
     }
+    *before = w.before;
     return total;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/isa.h"
 #include "base/sort.h"
+#include "submod/measures/values.h"
 
 /* Errors with their label: e >= 0 at background, -e (sign bit set, -0 too) at foreground pixels,
  * NaN at ignored ones. The bits of |e| order as |e| does. */
@@ -38,11 +39,20 @@ typedef struct submodi_rank_limits {
 typedef struct submodi_rank_out {
     double coefficient;
     float scale;
+    bool weighted; /* and before all that, with the weight of the pixel that is where they go */
 } submodi_rank_out;
 
-/* Counts of the records ranked before: of the foreground and of the background. */
+/* What wrong pixels cost, P of the foreground and N of the background; all in units (batch.h). */
+typedef struct submodi_rank_measure {
+    const submod_measure *how;
+    double unit;
+    double P, N;
+} submodi_rank_measure;
+
+/* The records ranked before, of the foreground and of the background: their number, or the sum of
+ * their weights. Both are exact. */
 typedef struct submodi_rank_counts {
-    uint64_t a, b;
+    double a, b;
 } submodi_rank_counts;
 
 /* Records keep the place of a pixel in their low bits. */
@@ -59,13 +69,17 @@ typedef struct submodi_rank_loops {
     void (*errors)(const submodi_rank_row *row, bool stream, float *error,
                    submodi_rank_range *range);
     /* The records of up to SUBMODI_TILE_MAX errors, side by side; their number. Their places are
-     * counted from offset. The errors become 0. digits NULL: records are not counted. */
-    size_t (*records)(float *error, size_t n, const submodi_rank_limits *limits, uint32_t offset,
-                      uint64_t *to, const submodi_digits *digits, uint32_t *count);
+     * counted from offset. The errors become 0, or, if the pixels have weights, the weights of
+     * those that are kept. digits NULL: records are not counted. */
+    size_t (*records)(float *error, const float *weight, size_t n,
+                      const submodi_rank_limits *limits, uint32_t offset, uint64_t *to,
+                      const submodi_digits *digits, uint32_t *count);
     /* The weights of sorted records that begin and end with a tied block go to their places;
-     * returns their share of the value. P pixels are in the foreground. */
-    double (*weigh)(const uint64_t *record, size_t n, submodi_rank_counts before, double P,
-                    int32_t largest, const submodi_rank_out *out, float *to);
+     * returns their share of the value. They are added to *before. If a custom measure fails, which
+     * is noted in *failure, neither means anything. */
+    double (*weigh)(const uint64_t *record, size_t n, submodi_rank_counts *before,
+                    const submodi_rank_measure *measure, int32_t largest,
+                    const submodi_rank_out *out, float *to, submodi_measure_failure *failure);
 } submodi_rank_loops;
 
 extern const submodi_rank_loops submodi_ranks_baseline, submodi_ranks_avx2, submodi_ranks_avx512;

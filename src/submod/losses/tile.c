@@ -80,12 +80,29 @@ static size_t pixel_at(const submodi_batch *batch, size_t image, size_t first)
     return image * batch->scores.pixels + first;
 }
 
+/* The weights of pixels from `first` on; NULL: all 1. */
+static const float *weights_at(const submodi_batch *batch, size_t image, size_t first)
+{
+    return batch->weight ? batch->weight + pixel_at(batch, image, first) : NULL;
+}
+
+/* A pixel of weight 0 is ignored; its label may still turn out to be bad. */
+static void drop_weightless(const float *weight, size_t n, int32_t classes, int32_t *codes)
+{
+    for (size_t i = 0; i < n; i++) {
+        codes[i] = weight[i] == 0 && codes[i] < classes ? classes : codes[i];
+    }
+}
+
 /* What fills a row up is ignored. */
 static void read_codes(const submodi_batch *batch, size_t image, size_t c, size_t first, size_t n,
                        int32_t *codes)
 {
     submod_labels view = submodi_labels_for(batch, c);
     submodi_labels_read(&view, image, first, n, &batch->rule, codes);
+    if (batch->weight) {
+        drop_weightless(weights_at(batch, image, first), n, batch->rule.classes, codes);
+    }
     for (size_t i = n; i < width_of(n); i++) {
         codes[i] = batch->rule.classes;
     }
@@ -105,6 +122,7 @@ static const int32_t *recall_codes(const submodi_batch *batch, size_t image, siz
 static void load_labels(const submodi_batch *batch, submodi_tile *tile, bool again, int32_t *codes)
 {
     tile->codes = codes;
+    tile->weight = weights_at(batch, tile->image, tile->first);
     if (again && !batch->multilabel) {
         tile->codes = recall_codes(batch, tile->image, 0, tile->first, tile->n, codes);
         return;
@@ -314,6 +332,7 @@ void submodi_load_class_row(const submodi_batch *batch, size_t image, size_t c, 
     row->width = in.width;
     row->target = batch->multilabel ? 1 : (int32_t)c;
     row->codes = recall_codes(batch, image, c, first, n, row->own_codes);
+    row->weight = weights_at(batch, image, first);
     in.data = n == in.width ? submodi_rows_direct(s, image, first) : NULL;
     if (in.data) {
         in.data += (ptrdiff_t)c * s->class_stride;
@@ -437,7 +456,8 @@ void submodi_tile_store(const submodi_batch *batch, const submodi_tile *tile,
     const submodi_activation_loops *loops = submodi_activations();
     if (batch->activation == SUBMODI_SOFTMAX) {
         submodi_rows_out to = submodi_tile_target(batch, tile, gradient);
-        submodi_rows_out own = {tile->g, (ptrdiff_t)tile->stride, 1, SUBMODI_OVERWRITE};
+        submodi_rows_out own = {tile->g, (ptrdiff_t)tile->stride, 1, SUBMODI_OVERWRITE, NULL};
+        own.weight = to.weight = tile->weight;
         submodi_rows_in g = {tile->g, (ptrdiff_t)tile->stride, C, tile->width, NULL};
         loops->softmax_backward(tile->v, tile->stride, &g, to.data ? &to : &own);
         if (!to.data) {
@@ -448,6 +468,9 @@ void submodi_tile_store(const submodi_batch *batch, const submodi_tile *tile,
     }
     for (size_t c = 0; batch->activation == SUBMODI_SIGMOID && c < C; c++) {
         loops->multiply(tile->g + c * tile->stride, tile->slope + c * tile->stride, tile->width);
+    }
+    for (size_t c = 0; tile->weight && c < C; c++) {
+        loops->multiply(tile->g + c * tile->stride, tile->weight, tile->width);
     }
     submodi_tile_store_scores(batch, tile, gradient);
 }

@@ -17,6 +17,7 @@ typedef struct submodi_tile {
     size_t index;         /* of all tiles of the batch */
     size_t part, thread;  /* which part of the visit it belongs to, and who is there */
     const int32_t *codes; /* label codes: one row, or one per class when multilabel */
+    const float *weight;  /* of the pixels: one row; NULL: all 1 */
     float *v;             /* probabilities or scores: one row per class */
     float *factor;        /* one row: probabilities are v * factor; 0 at ignored pixels */
     float *g;             /* scratch of the same size, for derivatives */
@@ -73,15 +74,16 @@ bool submodi_gradient_streams(const submodi_batch *batch, const submod_gradient 
 submodi_rows_out submodi_tile_target(const submodi_batch *batch, const submodi_tile *tile,
                                      const submod_gradient *gradient);
 
-/* tile->g holds the derivative with respect to v: turns it into that with respect to the scores
- * and stores it. The tile is loaded AGAIN, or has no softmax. */
+/* tile->g holds the derivative with respect to v for pixels of weight 1: turns it into that with
+ * respect to the scores, times tile->weight, and stores it. The tile is loaded AGAIN, or has no
+ * softmax. */
 void submodi_tile_store(const submodi_batch *batch, const submodi_tile *tile,
                         const submod_gradient *gradient);
-/* The same of a softmax and a whole tile (n is width) whose derivative with respect to v lies in
- * the gradient already, which is overwritten. */
+/* The same of a softmax and a whole tile (n is width) whose derivative with respect to v, weights
+ * included, lies in the gradient already, which is overwritten. */
 void submodi_tile_store_in_place(const submodi_batch *batch, const submodi_tile *tile,
                                  const submod_gradient *gradient);
-/* tile->g holds the derivative with respect to the scores: stores it. */
+/* tile->g holds the derivative with respect to the scores, weights included: stores it. */
 void submodi_tile_store_scores(const submodi_batch *batch, const submodi_tile *tile,
                                const submod_gradient *gradient);
 
@@ -89,7 +91,8 @@ void submodi_tile_store_scores(const submodi_batch *batch, const submodi_tile *t
 typedef struct submodi_class_row {
     size_t n, width;
     const int32_t *codes;
-    int32_t target; /* the code of foreground pixels */
+    const float *weight; /* as of a tile */
+    int32_t target;      /* the code of foreground pixels */
     float v[SUBMODI_TILE_MAX];
     int32_t own_codes[SUBMODI_TILE_MAX]; /* where codes are, if they had to be made */
 } submodi_class_row;

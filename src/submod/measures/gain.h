@@ -28,15 +28,15 @@ SUBMODI_HOST_DEVICE double submodi_jaccard_gain(double P, double a, double b, do
     return numerator / denominator;
 }
 
+/* One division for both labels, as above: then compilers vectorise it. */
 SUBMODI_HOST_DEVICE double submodi_tversky_gain(double alpha, double beta, double P, double a,
                                                 double b, double t, bool background)
 {
     double D = P + (beta - 1) * a + alpha * b; /* the denominator so far */
-    if (background) {
-        double first = alpha > 0 ? 1 / t : 0;
-        return D > 0 ? alpha * (P - a) / (D * (D + alpha * t)) : first;
-    }
-    return (beta * P + alpha * b) / (D * (D + (beta - 1) * t));
+    double numerator = background ? alpha * (P - a) : beta * P + alpha * b;
+    double denominator = D * (D + (background ? alpha : beta - 1) * t);
+    double first = background && alpha > 0 ? 1 : 0;
+    return (D > 0 ? numerator : first) / (D > 0 ? denominator : first > 0 ? t : 1);
 }
 
 /* Of t more pixels of one label, t > 0, what each adds on average. */

@@ -1,6 +1,8 @@
 /* Measures: made, checked, evaluated (see submod/measure.h). */
 #include "submod/measures/values.h"
 
+#include <math.h>
+
 #include "base/error.h"
 #include "base/settings.h"
 
@@ -98,4 +100,41 @@ double submodi_measure_value(const submod_measure *m, double a, double b, double
     }
     default: return (a + b) / (P + b);
     }
+}
+
+/* The counts at which F was asked may be long; as few digits as tell whole numbers apart. */
+submod_status submodi_measure_failed(const char *who, const submodi_measure_failure *failure)
+{
+    return submodi_fail(
+        SUBMOD_ECALLBACK,
+        "%s: the custom measure returned F(a = %.12g, b = %.12g) = %g with P = %.12g, N = %.12g; "
+        "it must be %s",
+        who, failure->a, failure->b, failure->value, failure->P, failure->N,
+        failure->a + failure->b > 0 ? "finite" : "0 where nothing is wrong");
+}
+
+bool submodi_measure_values(const submod_measure *m, double unit, size_t count, double *a,
+                            double *b, double P, double N, double *F,
+                            submodi_measure_failure *failure)
+{
+    P *= unit;
+    N *= unit;
+    for (size_t i = 0; i < count; i++) {
+        a[i] *= unit;
+        b[i] *= unit;
+    }
+    if (m->values) {
+        m->values(count, a, b, P, N, F, m->ctx);
+    } else {
+        for (size_t i = 0; i < count; i++) {
+            F[i] = m->value(a[i], b[i], P, N, m->ctx);
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!isfinite(F[i]) || (a[i] + b[i] == 0 && F[i] != 0)) {
+            *failure = (submodi_measure_failure){true, a[i], b[i], P, N, F[i]};
+            return false;
+        }
+    }
+    return true;
 }

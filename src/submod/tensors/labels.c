@@ -16,15 +16,6 @@ submod_labels submod_labels_u8(const uint8_t *data, size_t batch, size_t pixels)
     return contiguous(data, SUBMOD_LABEL_U8, batch, pixels);
 }
 
-submod_pixel_weights submod_pixel_weights_f32(const float *data, size_t batch, size_t pixels)
-{
-    return (submod_pixel_weights){.data = data,
-                                  .batch = batch,
-                                  .pixels = pixels,
-                                  .batch_stride = submodi_dense_stride(pixels, 1),
-                                  .pixel_stride = 1};
-}
-
 submod_labels submod_labels_i32(const int32_t *data, size_t batch, size_t pixels)
 {
     return contiguous(data, SUBMOD_LABEL_I32, batch, pixels);

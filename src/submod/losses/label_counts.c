@@ -1,0 +1,264 @@
+/* The labels of a batch and the weights of its pixels: checked, and counted by class and group.
+ *
+ * Weights are looked at once for the largest, which says how finely they can be held
+ * (tensors/pixel_weights.h), and then kept, rounded, for all later visits: 4 bytes a pixel. They
+ * are divided by a power of two that is at least the largest of them, the unit of all sums, so that
+ * neither huge nor tiny ones leave the range of a float. */
+#include "submod/losses/label_counts.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "submod/losses/tile.h"
+#include "submod/tensors/pixel_weight_loops.h"
+#include "submod/tensors/pixel_weights.h"
+#include "submod/tensors/row_loops.h"
+
+/* ---- messages ---- */
+
+static submod_status bad_label(const submodi_batch *batch, size_t b, size_t c, size_t i)
+{
+    submod_labels view = submodi_labels_for(batch, c);
+    long long label = (long long)submodi_label(&view, b, i);
+    if (batch->multilabel && batch->scores.classes > 1) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: labels[%zu][%zu][%zu] = %lld is not 0 or 1",
+                            batch->who, b, c, i, label);
+    }
+    return submodi_fail(SUBMOD_EINVAL, "%s: labels[%zu][%zu] = %lld is not in [0, %d)", batch->who,
+                        b, i, label, (int)batch->rule.classes);
+}
+
+/* The message for the first bad label. */
+static submod_status find_bad_label(const submodi_batch *batch)
+{
+    for (size_t b = 0; b < batch->scores.batch; b++) {
+        for (size_t c = 0; c < submodi_label_rows(batch); c++) {
+            submod_labels view = submodi_labels_for(batch, c);
+            for (size_t i = 0; i < batch->scores.pixels; i++) {
+                int32_t code;
+                submodi_labels_read(&view, b, i, 1, &batch->rule, &code);
+                if (code > batch->rule.classes) {
+                    return bad_label(batch, b, c, i);
+                }
+            }
+        }
+    }
+    return submodi_fail(SUBMOD_EINVAL, "%s: the labels changed during the call", batch->who);
+}
+
+/* ---- the weights of pixels ---- */
+
+/* Per thread. */
+typedef struct weight_range {
+    float largest; /* of the pixels that count */
+    bool bad;
+} weight_range;
+
+typedef struct weighing {
+    const submodi_batch *batch;
+    weight_range *range;
+} weighing;
+
+/* Whether a pixel has a label that is not ignored. */
+static bool counts(const submodi_batch *batch, const submodi_tile *tile, size_t i)
+{
+    bool some = false;
+    for (size_t c = 0; !some && c < submodi_label_rows(batch); c++) {
+        some = tile->codes[c * tile->stride + i] < batch->rule.classes;
+    }
+    return some;
+}
+
+static void look_at_weights(const void *context, const submodi_tile *tile)
+{
+    const weighing *x = context;
+    weight_range *range = &x->range[tile->thread];
+    float row[SUBMODI_TILE_MAX];
+    submodi_pixel_weights_read(x->batch->settings.pixel_weights, tile->image, tile->first, tile->n,
+                               row);
+    range->bad |= !submodi_pixel_weights_are_good(row, tile->n);
+    for (size_t i = 0; i < tile->n; i++) {
+        bool larger = row[i] > range->largest && counts(x->batch, tile, i);
+        range->largest = larger ? row[i] : range->largest;
+    }
+}
+
+static void keep_weights(const submodi_batch *batch, const submodi_weight_rounding *how)
+{
+    size_t pixels = batch->scores.pixels;
+#pragma omp parallel for num_threads(batch->threads)
+    for (size_t t = 0; t < batch->scores.batch * batch->tiles_per_image; t++) {
+        size_t image = t / batch->tiles_per_image;
+        size_t first = t % batch->tiles_per_image * batch->tile;
+        size_t n = pixels - first < batch->tile ? pixels - first : batch->tile;
+        float *row = batch->weight + image * pixels + first;
+        submodi_pixel_weights_read(batch->settings.pixel_weights, image, first, n, row);
+        submodi_pixel_weights()->round(how, n, row);
+    }
+}
+
+submod_status submodi_weights_open(submodi_batch *batch, bool in_units, submod_work *work)
+{
+    const submod_pixel_weights *view = batch->settings.pixel_weights;
+    size_t count = batch->scores.batch * batch->scores.pixels;
+    size_t threads = (size_t)batch->threads;
+    batch->unit = 1;
+    if (!view || count == 0) {
+        return SUBMOD_OK;
+    }
+    weighing x = {.batch = batch};
+    x.range = submodi_take(work, threads, sizeof *x.range);
+    /* Rows are read in whole vectors. */
+    float *weight = submodi_take(work, count + SUBMODI_LANES, sizeof *weight);
+    if (!x.range || !weight) {
+        return submodi_nomem(batch->who);
+    }
+    memset(x.range, 0, threads * sizeof *x.range);
+    submodi_visit(batch, 0, batch->scores.batch, 0, SUBMODI_LABELS, look_at_weights, &x);
+    weight_range all = {0};
+    for (size_t t = 0; t < threads; t++) {
+        all.bad |= x.range[t].bad;
+        all.largest = fmaxf(all.largest, x.range[t].largest);
+    }
+    if (all.bad) {
+        return submodi_pixel_weights_bad(batch->who, view);
+    }
+    batch->weight = weight;
+    memset(weight + count, 0, SUBMODI_LANES * sizeof *weight);
+    if (all.largest == 0) {
+        memset(weight, 0, count * sizeof *weight);
+        return SUBMOD_OK;
+    }
+    batch->largest_weight = all.largest;
+    batch->unit = in_units ? submodi_power_above((double)all.largest) : 1;
+    keep_weights(batch, &(submodi_weight_rounding){submodi_weight_step(all.largest, count),
+                                                   batch->unit, all.largest});
+    return SUBMOD_OK;
+}
+
+/* ---- counts ---- */
+
+/* What is counted: the foreground of each class; ignored and bad labels; and, of a multilabel
+ * batch, the background of each class. */
+typedef struct label_counts {
+    const submodi_batch *batch;
+    size_t size;     /* of a table: 2 classes + 2 */
+    uint64_t *table; /* SIDE_BY_SIDE per thread */
+    double *sum;     /* of weights, likewise; NULL: pixels have none */
+} label_counts;
+
+/* Neighbours often have the same label. Counted in the same place, each would have to wait for the
+ * one before. */
+enum { SIDE_BY_SIDE = 4 };
+
+static void count_multilabel(const submodi_tile *tile, size_t C, uint64_t *table)
+{
+    for (size_t c = 0; c < C; c++) {
+        uint64_t count[3] = {0};
+        submodi_rows()->tally(tile->codes + c * tile->stride, tile->n, count);
+        table[c] += count[1];
+        table[C] += count[2];
+        table[C + 1] += tile->n - count[0] - count[1] - count[2];
+        table[C + 2 + c] += count[0];
+    }
+}
+
+static void add_multilabel(const submodi_tile *tile, size_t C, double *sum)
+{
+    for (size_t c = 0; c < C; c++) {
+        double both[2] = {0};
+        submodi_pixel_weights()->tally(tile->codes + c * tile->stride, tile->weight, tile->n, both);
+        sum[c] += both[1];
+        sum[C + 2 + c] += both[0];
+    }
+}
+
+/* The same tables, of weights; what is neither foreground nor background is not looked at. */
+static void add_tile(const label_counts *x, const submodi_tile *tile)
+{
+    double *sum = x->sum + tile->thread * SIDE_BY_SIDE * x->size;
+    if (x->batch->multilabel) {
+        add_multilabel(tile, x->batch->scores.classes, sum);
+        return;
+    }
+    for (size_t i = 0; i < tile->n; i++) {
+        sum[i % SIDE_BY_SIDE * x->size + (size_t)tile->codes[i]] += (double)tile->weight[i];
+    }
+}
+
+static void count_tile(const void *context, const submodi_tile *tile)
+{
+    const label_counts *x = context;
+    uint64_t *table = x->table + tile->thread * SIDE_BY_SIDE * x->size;
+    if (x->sum) {
+        add_tile(x, tile);
+    }
+    if (x->batch->multilabel) {
+        count_multilabel(tile, x->batch->scores.classes, table);
+        return;
+    }
+    for (size_t i = 0; i < tile->n; i++) { /* C is the code of ignored, C + 1 of bad labels */
+        table[i % SIDE_BY_SIDE * x->size + (size_t)tile->codes[i]]++;
+    }
+}
+
+/* From the tables of all threads to the first. */
+static void join_tables(const label_counts *x, size_t tables)
+{
+    for (size_t t = 1; t < tables; t++) {
+        for (size_t k = 0; k < x->size; k++) {
+            x->table[k] += x->table[t * x->size + k];
+            if (x->sum) {
+                x->sum[k] += x->sum[t * x->size + k];
+            }
+        }
+    }
+}
+
+/* Entry k: a count, or a sum of weights. */
+static double entry(const label_counts *x, size_t k)
+{
+    return x->sum ? x->sum[k] : (double)x->table[k];
+}
+
+static bool count_group(const label_counts *x, submodi_batch *batch, size_t group)
+{
+    size_t C = batch->scores.classes;
+    size_t tables = (size_t)batch->threads * SIDE_BY_SIDE;
+    memset(x->table, 0, tables * x->size * sizeof *x->table);
+    if (x->sum) {
+        memset(x->sum, 0, tables * x->size * sizeof *x->sum);
+    }
+    submodi_visit(batch, group * batch->images_per_group, batch->images_per_group, 0,
+                  SUBMODI_LABELS, count_tile, x);
+    join_tables(x, tables);
+    double all = 0; /* multiclass: each pixel is foreground of one class */
+    for (size_t c = 0; c < C; c++) {
+        batch->valid += x->table[c] + x->table[C + 2 + c];
+        all += entry(x, c);
+    }
+    for (size_t c = 0; c < C; c++) {
+        batch->foreground[group * C + c] = entry(x, c);
+        batch->background[group * C + c] =
+            batch->multilabel ? entry(x, C + 2 + c) : all - entry(x, c);
+    }
+    return x->table[C + 1] == 0;
+}
+
+submod_status submodi_labels_count(submodi_batch *batch, submod_work *work)
+{
+    label_counts x = {.batch = batch, .size = 2 * batch->scores.classes + 2};
+    size_t tables = (size_t)batch->threads * SIDE_BY_SIDE;
+    x.table = submodi_take(work, tables, x.size * sizeof *x.table);
+    x.sum = batch->weight ? submodi_take(work, tables, x.size * sizeof *x.sum) : NULL;
+    if (!x.table || (batch->weight && !x.sum)) {
+        return submodi_nomem(batch->who);
+    }
+    bool good = true;
+    for (size_t g = 0; good && g < batch->groups; g++) {
+        good = count_group(&x, batch, g);
+    }
+    return good ? SUBMOD_OK : find_bad_label(batch);
+}

@@ -1,0 +1,105 @@
+/* Views of pixel weights: made, checked, read, and rounded (see pixel_weights.h). */
+#include "submod/tensors/pixel_weights.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+submod_pixel_weights submod_pixel_weights_f32(const float *data, size_t batch, size_t pixels)
+{
+    return (submod_pixel_weights){.data = data,
+                                  .batch = batch,
+                                  .pixels = pixels,
+                                  .batch_stride = submodi_dense_stride(pixels, 1),
+                                  .pixel_stride = 1};
+}
+
+/* ---- checks ---- */
+
+submod_status submodi_pixel_weights_require(const char *who, const submod_pixel_weights *view,
+                                            size_t batch, size_t pixels)
+{
+    if (view->batch != batch || view->pixels != pixels) {
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: pixel_weights are %zu x %zu; they must be as the labels, "
+                            "%zu x %zu",
+                            who, view->batch, view->pixels, batch, pixels);
+    }
+    if (!view->data && batch && pixels) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: pixel_weights.data is NULL", who);
+    }
+    if (!submodi_reachable((size_t[]){batch, pixels, 1},
+                           (ptrdiff_t[]){view->batch_stride, view->pixel_stride, 0},
+                           sizeof *view->data)) {
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: the strides of pixel_weights reach beyond all memory", who);
+    }
+    return SUBMOD_OK;
+}
+
+/* False for NaN, too. */
+static inline bool is_good(float w)
+{
+    return w >= 0 && w <= FLT_MAX;
+}
+
+bool submodi_pixel_weights_are_good(const float *row, size_t n)
+{
+    int bad = 0;
+    for (size_t i = 0; i < n; i++) {
+        bad |= !is_good(row[i]);
+    }
+    return !bad;
+}
+
+submod_status submodi_pixel_weights_bad(const char *who, const submod_pixel_weights *view)
+{
+    for (size_t b = 0; b < view->batch; b++) {
+        for (size_t i = 0; i < view->pixels; i++) {
+            float w;
+            submodi_pixel_weights_read(view, b, i, 1, &w);
+            if (!isfinite(w)) {
+                return submodi_fail(SUBMOD_ENONFINITE,
+                                    "%s: pixel_weights[%zu][%zu] is %g; it must be finite", who, b,
+                                    i, (double)w);
+            }
+            if (!is_good(w)) {
+                return submodi_fail(SUBMOD_EINVAL, "%s: pixel_weights[%zu][%zu] = %g must be >= 0",
+                                    who, b, i, (double)w);
+            }
+        }
+    }
+    return submodi_fail(SUBMOD_EINVAL, "%s: the pixel weights changed during the call", who);
+}
+
+/* ---- rows ---- */
+
+void submodi_pixel_weights_read(const submod_pixel_weights *view, size_t b, size_t first, size_t n,
+                                float *row)
+{
+    const float *from =
+        view->data + (ptrdiff_t)b * view->batch_stride + (ptrdiff_t)first * view->pixel_stride;
+    if (view->pixel_stride == 1) {
+        memcpy(row, from, n * sizeof *row);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        row[i] = from[(ptrdiff_t)i * view->pixel_stride];
+    }
+}
+
+/* ---- rounding ---- */
+
+double submodi_power_above(double x)
+{
+    int e;
+    return frexp(x, &e) == 0.5 ? x : ldexp(1, e);
+}
+
+double submodi_weight_step(float largest, size_t count)
+{
+    return submodi_power_above((double)largest) * submodi_power_above((double)count) * 0x1p-52;
+}

@@ -1,0 +1,33 @@
+/* How the weights of pixels are checked, read and rounded.
+ *
+ * Sums of weights must not depend on the order in which threads add them up. So weights are rounded
+ * to whole multiples of a step, a power of two, so fine that the sum of all of them has at most 52
+ * bits: then every sum is exact in doubles, in any order. What a rounded weight loses, if anything,
+ * is below the bits that a double could hold of the sum anyway. It is still a float, as rounding to
+ * a power of two does not make a number longer. */
+#ifndef SUBMODI_TENSORS_PIXEL_WEIGHTS_H
+#define SUBMODI_TENSORS_PIXEL_WEIGHTS_H
+
+#include <stdbool.h>
+
+#include <submod/tensor.h>
+
+/* Refuses a view of another shape than the labels have, without data although it has pixels, or
+ * with strides that no memory can hold. Of the values nothing is looked at. */
+submod_status submodi_pixel_weights_require(const char *who, const submod_pixel_weights *view,
+                                            size_t batch, size_t pixels);
+
+/* Weights first .. first + n - 1 of image b, as they are. */
+void submodi_pixel_weights_read(const submod_pixel_weights *view, size_t b, size_t first, size_t n,
+                                float *row);
+/* Whether all are finite and >= 0. */
+bool submodi_pixel_weights_are_good(const float *row, size_t n);
+/* The message for the first that is not. */
+submod_status submodi_pixel_weights_bad(const char *who, const submod_pixel_weights *view);
+
+/* The power of two that is at least x > 0. */
+double submodi_power_above(double x);
+/* Of so many weights up to the largest: the step. */
+double submodi_weight_step(float largest, size_t count);
+
+#endif
