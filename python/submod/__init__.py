@@ -6,6 +6,7 @@ Optimisers         optim: descend, fista, bundle, the nu problem
 Losses             lovasz_softmax, lovasz_sigmoid, lovasz_hinge, DatasetJaccard
 Measures           Tversky, and any function of the counts of wrong pixels: measure= in the losses
 Baselines          cross_entropy, hinge, rahman_wang, soft_dice, soft_jaccard
+Not submodular     general_surrogate (Dice), measure_parts
 Metrics            miou, MeanIoU, Equibatch
 Decisions          decide, decide_classes, expected_score, expected_iou, expected_dice
 GPU                gpu_available
@@ -57,6 +58,7 @@ from ._prox import (
     ProxVjp,
     prox_max_affine,
 )
+from ._surrogate import MeasureParts, Surrogate, general_surrogate, measure_parts
 
 __version__ = version()
 
@@ -78,6 +80,7 @@ __all__ = [
     "MaximizeResult",
     "MeanIoU",
     "MeanIoUValues",
+    "MeasureParts",
     "MinimizeResult",
     "NonFiniteError",
     "NumericError",
@@ -86,6 +89,7 @@ __all__ = [
     "ProxResult",
     "ProxVjp",
     "SubmodError",
+    "Surrogate",
     "Tversky",
     "UnsupportedError",
     "cross_entropy",
@@ -94,6 +98,7 @@ __all__ = [
     "expected_dice",
     "expected_iou",
     "expected_score",
+    "general_surrogate",
     "get_num_threads",
     "gpu_available",
     "hinge",
@@ -101,6 +106,7 @@ __all__ = [
     "lovasz_hinge",
     "lovasz_sigmoid",
     "lovasz_softmax",
+    "measure_parts",
     "miou",
     "optim",
     "prox_lovasz_hinge",

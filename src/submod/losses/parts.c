@@ -39,16 +39,6 @@ static submod_status read_measure(const char *who, const submod_measure *given, 
     return submodi_read_measure(who, "measure", &other, &other);
 }
 
-static submod_status require_normal(const char *who, const submodi_parts *parts)
-{
-    double nothing =
-        submodi_measure_value(&parts->measure, 0, 0, (double)parts->P, (double)parts->N);
-    return nothing == 0
-               ? SUBMOD_OK
-               : submodi_fail(SUBMOD_ECALLBACK, "%s: the measure gives F(0, 0) = %g; it must be 0",
-                              who, nothing);
-}
-
 /* ---- by formula ---- */
 
 static void split_tversky(submodi_parts *parts)
@@ -63,16 +53,26 @@ static void split_tversky(submodi_parts *parts)
 
 /* ---- by a scan ---- */
 
-/* F(a, 0 .. N). */
-static submod_status fill_row(const char *who, const submodi_parts *parts, size_t a, double *row)
+/* F(a, 0 .. N). counts: room for 2 (N + 1) numbers. */
+static submod_status fill_row(const char *who, const submodi_parts *parts, size_t a, double *counts,
+                              double *row)
 {
-    for (size_t b = 0; b <= parts->N; b++) {
-        row[b] = submodi_measure_value(&parts->measure, (double)a, (double)b, (double)parts->P,
-                                       (double)parts->N);
-        if (!isfinite(row[b])) {
-            return submodi_fail(SUBMOD_ECALLBACK, "%s: the measure gives F(%zu, %zu) = %g", who, a,
-                                b, row[b]);
-        }
+    const submod_measure *m = &parts->measure;
+    double P = (double)parts->P;
+    double N = (double)parts->N;
+    size_t width = parts->N + 1;
+    for (size_t b = 0; b < width; b++) {
+        counts[b] = (double)a;
+        counts[width + b] = (double)b;
+    }
+    if (m->type == SUBMOD_MEASURE_CUSTOM) {
+        submodi_measure_failure failure;
+        return submodi_measure_values(m, 1, width, counts, counts + width, P, N, row, &failure)
+                   ? SUBMOD_OK
+                   : submodi_measure_failed(who, &failure);
+    }
+    for (size_t b = 0; b < width; b++) {
+        row[b] = submodi_measure_value(m, (double)a, (double)b, P, N);
     }
     return SUBMOD_OK;
 }
@@ -125,18 +125,19 @@ static submod_status scan(const char *who, submodi_parts *parts, submod_work *wo
 {
     size_t width = parts->N + 1;
     double *row[3];
-    for (int r = 0; r < 3; r++) {
-        row[r] = submodi_take(work, width, sizeof **row);
-        if (!row[r]) {
-            return submodi_nomem(who);
-        }
+    double *counts = submodi_take(work, submodi_times(5, width), sizeof *counts);
+    if (!counts) {
+        return submodi_nomem(who);
+    }
+    for (size_t r = 0; r < 3; r++) {
+        row[r] = counts + (2 + r) * width;
     }
     for (size_t a = 0; a <= parts->P; a++) {
         double *oldest = row[0];
         row[0] = row[1];
         row[1] = row[2];
         row[2] = oldest;
-        submod_status status = fill_row(who, parts, a, row[2]);
+        submod_status status = fill_row(who, parts, a, counts, row[2]);
         if (status != SUBMOD_OK) {
             return status;
         }
@@ -157,7 +158,6 @@ submod_status submodi_parts_make(submodi_parts *parts, const char *who,
 {
     *parts = (submodi_parts){.P = P, .N = N, .foreground_only = true};
     submod_status status = read_measure(who, measure, &parts->measure);
-    status = status ? status : require_normal(who, parts);
     if (status != SUBMOD_OK) {
         return status;
     }
