@@ -52,9 +52,9 @@
  *   computed from it
  *
  * The baseline of x86-64 has no instruction that rounds a * b + c once; all others have, GPUs too.
- * (1) Where a function calls exp, log1p, hypot or pow, the same libm is needed too; so it is for the
- * user's own callbacks. (2) OpenBLAS does the work: last bits may depend on the CPU and on its own
- * number of threads.
+ * (1) Where a function calls exp, log1p, hypot or pow, the same libm is needed too; so it is for
+ * the user's own callbacks. (2) OpenBLAS does the work: last bits may depend on the CPU and on its
+ * own number of threads.
  */
 #ifndef SUBMOD_BASE_H
 #define SUBMOD_BASE_H
