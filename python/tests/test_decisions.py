@@ -222,6 +222,39 @@ def test_classes(measure):
     assert better > 2 and optimal > 60
 
 
+def resolved(q, masks, measure):
+    """The rule for pixels that several classes want, or none, written down once more."""
+    total, wanted = q.sum(axis=1), masks.sum(axis=0)
+    sure = masks & (wanted == 1)
+    k, m = sure.sum(axis=1), (q * sure).sum(axis=1)
+
+    def ratio(k, m):
+        top, bottom = (m, k + total - m) if measure == "iou" else (2 * m, k + total)
+        return np.where(bottom > 0, top / np.where(bottom > 0, bottom, 1), 0)
+
+    labels = np.empty(q.shape[1], int)
+    for i in range(q.shape[1]):
+        gains = ratio(k + 1, m + q[:, i]) - ratio(k, m)
+        allowed = masks[:, i] if wanted[i] else np.ones(len(q), bool)
+        labels[i] = np.argmax(np.where(allowed, gains, -np.inf))
+    return labels
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+def test_rule_for_conflicts(measure):
+    rng = np.random.default_rng(11)
+    by_rule = 0
+    for _ in range(60):
+        q = rng.dirichlet(np.full(4, 0.5), 30).T.astype(np.float32)
+        alone = submod.decide_classes(q[None], measure=measure, overlap=True)
+        found = submod.decide_classes(q[None], measure=measure).segmentation[0]
+        labels = resolved(q.astype(float), alone.segmentation[0], measure)
+        argmax = q.argmax(axis=0)
+        assert (found == labels).all() or (found == argmax).all()
+        by_rule += (found == labels).all() and (labels != argmax).any()
+    assert by_rule > 20
+
+
 def test_classes_at_size():
     rng = np.random.default_rng(10)
     logits = 2 * rng.normal(size=(2, 5, 64, 64)) + np.array([2, 0, 0, -1, -2])[:, None, None]

@@ -254,11 +254,29 @@ END_TEST
 /* Equal errors of equal labels: equal entries, whatever their positions. */
 START_TEST(ties_are_shared)
 {
-    const uint8_t labels[6] = {1, 1, 1, 0, 0, 1};
-    const double m[6] = {0.75, 0.75, 0.75, 0.5, 0.5, 0.9};
-    double value, g[6];
-    ck_assert_ok(submod_general_surrogate(NULL, labels, m, 6, &value, g, NULL, NULL, NULL));
-    ck_assert(g[0] == g[1] && g[1] == g[2] && g[3] == g[4]);
+    enum { FOREGROUND = 20, ALL = 22 };
+    uint8_t labels[ALL] = {0};
+    double m[ALL], to[ALL], g[ALL];
+    for (size_t i = 0; i < ALL; i++) {
+        labels[i] = i < FOREGROUND;
+        m[i] = i < FOREGROUND ? 0.95 : 0.5;
+    }
+    double value, other;
+    submod_surrogate_info info;
+    ck_assert_ok(submod_general_surrogate(NULL, labels, m, ALL, &value, g, NULL, &info, NULL));
+    ck_assert(info.foreground > 0 && info.foreground < FOREGROUND); /* it divides the block */
+    for (size_t i = 1; i < FOREGROUND; i++) {
+        ck_assert(g[i] == g[0]);
+    }
+    ck_assert(g[FOREGROUND] == g[FOREGROUND + 1]);
+    for (int step = -4; step <= 4; step++) {
+        for (size_t i = 0; i < ALL; i++) {
+            to[i] = m[i] + 2.5e-4 * step;
+        }
+        ck_assert_ok(
+            submod_general_surrogate(NULL, labels, to, ALL, &other, NULL, NULL, NULL, NULL));
+        ck_assert(other >= value + dot(g, to, m, ALL) - 1e-13);
+    }
 }
 END_TEST
 
