@@ -55,16 +55,16 @@ extern "C" {
 
 /* What is to be large on average. */
 typedef enum submod_decision_score {
-    SUBMOD_DECISION_IOU = 0,
-    SUBMOD_DECISION_DICE = 1
+    SUBMOD_DECISION_IOU = 0, /* intersection over union, the Jaccard index */
+    SUBMOD_DECISION_DICE = 1 /* twice the intersection over the sum of sizes, F1 */
 } submod_decision_score;
 
 /* How the number of pixels is chosen; see the table above. */
 typedef enum submod_decision_method {
-    SUBMOD_DECISION_RANK = 0,
-    SUBMOD_DECISION_GREEDY = 1,
-    SUBMOD_DECISION_THRESHOLD = 2,
-    SUBMOD_DECISION_HALF = 3
+    SUBMOD_DECISION_RANK = 0,      /* the largest expectation: the best there is */
+    SUBMOD_DECISION_GREEDY = 1,    /* as long as the expectation rises */
+    SUBMOD_DECISION_THRESHOLD = 2, /* the largest ratio of expectations */
+    SUBMOD_DECISION_HALF = 3       /* above one half */
 } submod_decision_method;
 
 /* What is wanted. */
