@@ -5,18 +5,7 @@
 #include <stdlib.h>
 
 #include "losses/limits.h"
-
-/* What a contender works on. */
-typedef struct task {
-    batch data;
-    float *memory;
-    submod_scores scores;
-    submod_labels labels;
-    submod_gradient gradient;
-    submod_work *work;
-    int threads;
-    size_t workspace; /* of the last call that tells */
-} task;
+#include "losses/task.h"
 
 /* Each returns its loss. */
 typedef double contender(task *t);
@@ -88,34 +77,6 @@ static const struct {
     {"submod_soft_jaccard", soft_jaccard},
 };
 
-static const struct {
-    const char *name;
-    bool blocks;
-    double lift;
-} kinds[KINDS] = {{"random", false, 0}, {"trained", true, 3}, {"confident", true, 12}};
-
-static task make_task(const options *o, int kind)
-{
-    recipe r = plain_recipe(o);
-    r.block = kinds[kind].blocks ? r.block : 1;
-    r.lift = kinds[kind].lift;
-    task t = {.data = batch_make(&r)};
-    const batch *b = &t.data;
-    t.memory = allocate(b->count, sizeof *t.memory);
-    t.scores = submod_scores_f32(b->scores, b->images, b->classes, b->pixels);
-    t.labels = submod_labels_i32(b->labels, b->images, b->pixels);
-    t.gradient = submod_gradient_dense(t.memory, b->classes, b->pixels);
-    require(submod_work_create(&t.work));
-    return t;
-}
-
-static void free_task(task *t)
-{
-    submod_work_free(t->work);
-    free(t->memory);
-    batch_free(&t->data);
-}
-
 static double sum_of_sizes(const task *t)
 {
     double sum = 0;
@@ -139,12 +100,6 @@ static void check_limit(task *t)
     }
 }
 
-static void use_threads(task *t, int threads)
-{
-    t->threads = threads;
-    require(submod_set_num_threads(threads));
-}
-
 /* One call of each; the first turn is not counted. */
 static void take_turn(task *t, int team, bool counted, engines_result *r)
 {
@@ -163,17 +118,17 @@ static void take_turn(task *t, int team, bool counted, engines_result *r)
 
 engines_result engines_measure(const options *o, int kind)
 {
-    task t = make_task(o, kind);
-    engines_result r = {.kind = kinds[kind].name, .scores = t.data.count};
-    use_threads(&t, o->threads);
+    task t = task_make(o, kind);
+    engines_result r = {.kind = t.kind, .scores = t.data.count};
+    task_use_threads(&t, o->threads);
     check_limit(&t);
     for (int i = 0; i <= o->repeats; i++) {
         for (int team = 0; team < TEAMS; team++) {
-            use_threads(&t, team_threads(o, team));
+            task_use_threads(&t, team_threads(o, team));
             take_turn(&t, team, i > 0, &r);
         }
     }
-    free_task(&t);
+    task_free(&t);
     return r;
 }
 

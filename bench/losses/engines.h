@@ -7,7 +7,7 @@
 #include "losses/options.h"
 #include "losses/samples.h"
 
-enum { KINDS = 3, CONTENDERS = 7 };
+enum { CONTENDERS = 7 };
 
 /* Times of one kind of data. */
 typedef struct engines_result {
@@ -18,7 +18,7 @@ typedef struct engines_result {
     size_t workspace[CONTENDERS]; /* bytes; 0: not told */
 } engines_result;
 
-/* Random, trained and confident data: scores at random, and lifted by 3 and by 12 at the labels. */
+/* On one kind of data (task.h). */
 engines_result engines_measure(const options *o, int kind);
 void engines_print(const engines_result *r, const options *o);
 void engines_json(const engines_result *r, const options *o, FILE *file);

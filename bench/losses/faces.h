@@ -6,8 +6,6 @@
 
 #include "losses/options.h"
 
-enum { ENGINES = 2 };
-
 /* Time per score of a face relative to the plain case of the same engine and number of threads. */
 typedef struct face_result {
     const char *name;

@@ -1,23 +1,27 @@
 /* The losses against the limits of the machine, and every face of them against the plain case.
  *
- *   bench-losses [--quick] [--threads N] [--repeats N] [--no-faces] [--json FILE]
+ *   bench-losses [--quick] [--threads N] [--repeats N] [--no-faces | --measures] [--json FILE]
  *
  * 4 images of 512 x 512 pixels and 21 classes, float scores, int32 labels, dense gradient. Kinds of
  * data: random (standard normal scores, labels at random), trained (labels in blocks of 32 x 32
  * pixels, whose scores are lifted by 3), confident (the same, by 12). Everything takes turns in one
  * process, with one thread and with N (2). --quick takes tiny sizes, to see that everything runs.
- * Look at the ratios: times depend on the machine and on its other users.
+ * --no-faces: the first table alone. --measures: Tversky, Hamming and callbacks against Jaccard
+ * alone. Look at the ratios: times depend on the machine and on its other users.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "losses/engines.h"
 #include "losses/faces.h"
+#include "losses/measures.h"
+#include "losses/task.h"
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: bench-losses [--quick] [--threads N] [--repeats N] [--no-faces]"
-                    " [--json FILE]\n");
+    fprintf(stderr,
+            "usage: bench-losses [--quick] [--threads N] [--repeats N] [--no-faces | --measures]"
+            " [--json FILE]\n");
     return 2;
 }
 
@@ -50,6 +54,8 @@ static bool parse(int argc, char **argv, options *o)
             o->quick = true;
         } else if (strcmp(argv[i], "--no-faces") == 0) {
             o->no_faces = true;
+        } else if (strcmp(argv[i], "--measures") == 0) {
+            o->measures = true;
         } else if (i + 1 < argc && parse_value(argv[i], argv[i + 1], o)) {
             i++;
         } else {
@@ -70,7 +76,14 @@ static void print_header(const options *o)
     printf("/limit: to the hand-written cross-entropy; scratch: bytes per score\n");
 }
 
-static int write_json(const options *o, const engines_result *engines, const face_result *faces)
+/* What was measured; NULL: it was not. */
+typedef struct results {
+    engines_result *engines;
+    measures_result *measures;
+    face_result *faces;
+} results;
+
+static int write_json(const options *o, const results *r)
 {
     FILE *file = fopen(o->json, "w");
     if (!file) {
@@ -80,14 +93,19 @@ static int write_json(const options *o, const engines_result *engines, const fac
     fprintf(file, "{\"version\": \"%s\", \"isa\": \"%s\", \"quick\": %s, \"threads\": %d,\n",
             submod_version_string(), submod_isa(), o->quick ? "true" : "false", o->threads);
     fprintf(file, " \"engines\": [\n");
-    for (int i = 0; i < KINDS; i++) {
-        engines_json(&engines[i], o, file);
-        fprintf(file, i + 1 < KINDS ? ",\n" : "],\n");
+    for (int i = 0; r->engines && i < KINDS; i++) {
+        engines_json(&r->engines[i], o, file);
+        fprintf(file, i + 1 < KINDS ? ",\n" : "");
     }
-    fprintf(file, " \"faces\": [");
-    for (size_t i = 0; i < faces_count && !o->no_faces; i++) {
+    fprintf(file, "],\n \"measures\": [\n");
+    for (int i = 0; r->measures && i < KINDS; i++) {
+        measures_json(&r->measures[i], o, file);
+        fprintf(file, i + 1 < KINDS ? ",\n" : "");
+    }
+    fprintf(file, "],\n \"faces\": [");
+    for (size_t i = 0; r->faces && i < faces_count; i++) {
         fprintf(file, i ? ",\n" : "\n");
-        face_json(&faces[i], o, file);
+        face_json(&r->faces[i], o, file);
     }
     fprintf(file, "]}\n");
     return fclose(file) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
@@ -101,16 +119,23 @@ int main(int argc, char **argv)
     }
     print_header(&o);
     static engines_result engines[KINDS];
-    for (int i = 0; i < KINDS; i++) {
+    static measures_result measures[KINDS];
+    results r = {0};
+    for (int i = 0; !o.measures && i < KINDS; i++) {
+        r.engines = engines;
         engines[i] = engines_measure(&o, i);
         engines_print(&engines[i], &o);
     }
-    face_result *faces = NULL;
-    if (!o.no_faces) {
-        faces = allocate(faces_count, sizeof *faces);
-        faces_measure(&o, faces);
+    for (int i = 0; !o.no_faces && i < KINDS; i++) {
+        r.measures = measures;
+        measures[i] = measures_measure(&o, i);
+        measures_print(&measures[i], &o);
     }
-    int status = o.json ? write_json(&o, engines, faces) : EXIT_SUCCESS;
-    free(faces);
+    if (!o.no_faces && !o.measures) {
+        r.faces = allocate(faces_count, sizeof *r.faces);
+        faces_measure(&o, r.faces);
+    }
+    int status = o.json ? write_json(&o, &r) : EXIT_SUCCESS;
+    free(r.faces);
     return status;
 }

@@ -11,11 +11,14 @@ typedef struct options {
     int threads;      /* compared with one */
     int repeats;      /* turns of each table */
     bool no_faces;    /* the first table alone */
+    bool measures;    /* the table of measures alone */
     const char *json; /* NULL: none */
 } options;
 
 /* Everything is measured with one thread and with options.threads. */
 enum { TEAMS = 2 };
+/* Exact and histogram, as submod_engine. */
+enum { ENGINES = 2 };
 static inline int team_threads(const options *o, int team)
 {
     return team == 0 ? 1 : o->threads;

@@ -41,6 +41,7 @@
  *                                       x86-64: last bits                last bits
  *     of probabilities,      yes        yes                   yes        gradients: yes; sums of
  *     and the hinge                                                      losses: last bits
+ *     with pixel weights     as without them: sums of weights are exact (loss.h)
  *   baseline losses          yes        as above              yes        not there
  *   metrics, sorting         yes        yes                   yes        not there
  *   decisions                yes        yes (1); on ARM last  yes (1)    not there

@@ -7,12 +7,13 @@
  *   submod_soft_jaccard    multiclass, softmax: 1 - I/U per class
  *
  * Views, settings, groups (an image or the whole batch), gradients that are written or added with a
- * scale, and the meaning of NULL are those of loss.h; no baseline looks at engine, delta and bins.
+ * scale, pixel weights and the meaning of NULL are those of loss.h; no baseline looks at engine,
+ * delta, bins and measure.
  * Cross-entropy + Lovász-Softmax is one call of each, the second with an accumulating gradient.
  * Sums are in double and give the same bits for any number of threads. Two passes over the scores:
  * one for the loss, one for the gradient; cross-entropy looks for bad scores in one and does the
  * rest in the other. Scratch memory does not grow with the number of pixels, but for soft Dice and
- * soft Jaccard, which keep up to 12 bytes per pixel.
+ * soft Jaccard, which keep up to 12 bytes per pixel, and for 4 bytes per pixel with pixel weights.
  *
  * What happens in special cases:
  *
@@ -37,10 +38,12 @@
  *   hinge at margin 0, where it has a kink            derivative 0
  *   probability outside [0, 1] by more than 1e-3      SUBMOD_EINVAL; by less: clamped
  *   class weight or smoothing negative, NaN or Inf    SUBMOD_EINVAL, SUBMOD_ENONFINITE
- *   gradient scale / smoothing overflows a float      SUBMOD_ENUMERIC
+ *   bad pixel weights                                 as in loss.h
+ *   gradient scale * largest weight of a pixel /      SUBMOD_ENUMERIC
+ *     smoothing overflows a float
  *   any error                                         loss and gradient untouched
  *
- * An ignored pixel has no part in anything and gradient 0.
+ * An ignored pixel, and one of weight 0, has no part in anything and gradient 0.
  */
 #ifndef SUBMOD_BASELINE_H
 #define SUBMOD_BASELINE_H
@@ -52,8 +55,9 @@ extern "C" {
 #endif
 
 /* Multiclass. labels: (batch, pixels) with values in [0, classes). Within a group, the mean of
- * -log softmax(scores)[label] over the pixels, weighted by the class weight of each pixel's label:
- * sum of weight * loss / sum of weight, as PyTorch's cross_entropy with reduction='mean'. The small
+ * -log softmax(scores)[label] over the pixels, weighted by the class weight of each pixel's label
+ * times the weight of the pixel: sum of both * loss / sum of both, as PyTorch's cross_entropy with
+ * reduction='mean'. The small
  * losses and gradients of confident predictions keep their relative accuracy while another class is
  * within 87 of the largest score; classes further behind count as 87, exp(-87) < 2e-38.
  * From logits only, since a probability that was rounded to 0 has no logarithm: SUBMOD_EINVAL for
@@ -65,8 +69,9 @@ SUBMOD_API submod_status submod_cross_entropy(const submod_scores *scores,
                                               const submod_loss_settings *settings,
                                               submod_work *work);
 
-/* Binary. scores: classes = 1; labels: (batch, pixels), 0 or 1. Within a group, the weighted mean
- * over the pixels of max(0, 1 - score) at label 1 and max(0, 1 + score) at label 0.
+/* Binary. scores: classes = 1; labels: (batch, pixels), 0 or 1. Within a group, the mean over the
+ * pixels of max(0, 1 - score) at label 1 and max(0, 1 + score) at label 0, weighted by the class
+ * weight of the label times the weight of the pixel.
  * class_weight: two numbers, of background and foreground. Not looked at: from_logits, classes,
  * class_list, class_count, smoothing. */
 SUBMOD_API submod_status submod_hinge(const submod_scores *scores, const submod_labels *labels,
@@ -74,8 +79,9 @@ SUBMOD_API submod_status submod_hinge(const submod_scores *scores, const submod_
                                       const submod_loss_settings *settings, submod_work *work);
 
 /* Binary. scores: classes = 1; labels: (batch, pixels), 0 or 1. With p the sigmoid of the score and
- * y the label, per group 1 - I/U, I = sum of p y, U = sum of (p + y) - I (Rahman and Wang 2016).
- * Not looked at: class_weight, classes, class_list, class_count, smoothing. */
+ * y the label, per group 1 - I/U, I = sum of w p y, U = sum of w (p + y) - I (Rahman and Wang
+ * 2016), w the weight of the pixel, 1 if there are none. Not looked at: class_weight, classes,
+ * class_list, class_count, smoothing. */
 SUBMOD_API submod_status submod_rahman_wang(const submod_scores *scores,
                                             const submod_labels *labels, double *loss,
                                             const submod_gradient *gradient,
@@ -83,9 +89,9 @@ SUBMOD_API submod_status submod_rahman_wang(const submod_scores *scores,
                                             submod_work *work);
 
 /* Multiclass. labels: (batch, pixels) with values in [0, classes). With p the probability of class
- * c, y = [label is c] and s the smoothing, per class and group
- *     Dice     1 - (2 I + s) / (sum of p + sum of y + s),   I = sum of p y,
- *     Jaccard  1 - (I + s) / (U + s),                       U = sum of p + sum of y - I.
+ * c, y = [label is c], w the weight of the pixel and s the smoothing, per class and group
+ *     Dice     1 - (2 I + s) / (sum of w p + sum of w y + s),   I = sum of w p y,
+ *     Jaccard  1 - (I + s) / (U + s),                           U = sum of w p + sum of w y - I.
  * The loss of a group is the weighted mean, sum of weight * loss over the classes taken / sum of
  * their weights. */
 SUBMOD_API submod_status submod_soft_dice(const submod_scores *scores, const submod_labels *labels,

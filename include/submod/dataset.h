@@ -1,4 +1,4 @@
-/* The Lovász-Softmax loss of a whole dataset: errors counted across batches.
+/* The Lovász-Softmax loss of a whole dataset, by any measure: errors counted across batches.
  *
  * The Jaccard loss of a class over a dataset is not a mean over minibatches, and a minibatch alone
  * cannot see it. But its surrogate sees the errors only through two histograms per class, and those
@@ -14,9 +14,12 @@
  *     across processes: all-reduce (sum) the numbers of submod_dataset_counts, then solve.
  *
  * Counts are doubles: whole numbers, exact up to 2^53, unless they were scaled. Errors move by at
- * most delta when they are put into a bin, so the loss is within delta. Of the settings classes,
- * class_list and class_weight matter to solve, from_logits, has_ignore and ignore_index to add and
- * gradient; the bins are the dataset's own.
+ * most delta when they are put into a bin, so the loss is within delta; for a custom measure
+ * (measure.h), within delta times its F(P, N). P and N are the sums of the counts. Of the settings
+ * classes, class_list, class_weight and measure matter to solve, from_logits, has_ignore,
+ * ignore_index and pixel_weights to add and gradient; the bins are the dataset's own.
+ * With pixel weights the counts are sums of them, rounded as loss.h says, batch by batch. They are
+ * numbers on one scale across batches: best near 1, as sums below 1e-20 count as nothing.
  * A dataset is used by one thread at a time; its calls are parallel inside.
  */
 #ifndef SUBMOD_DATASET_H
@@ -61,14 +64,18 @@ SUBMOD_API double submod_dataset_delta(const submod_dataset *dataset);
 
 /* Weights of all bins; *loss (may be NULL) is the loss of all that was added, class_loss (may be
  * NULL) that of each class, NaN where it is left out. SUBMOD_EINVAL when a count is negative or not
- * finite, and for settings that submod_lovasz_softmax refuses. */
+ * finite, and for settings that submod_lovasz_softmax refuses. SUBMOD_ECALLBACK: a custom measure
+ * failed; the solution before stays. Where a label has no counts in a bin, a custom measure gives
+ * it the weight 0 there: differences need two values. */
 SUBMOD_API submod_status submod_dataset_solve(submod_dataset *dataset, double *loss,
                                               double *class_loss,
                                               const submod_loss_settings *settings);
 
 /* The derivative of the loss that was last solved for, by the scores of this batch. SUBMOD_EINVAL
- * before the first solve. SUBMOD_ENUMERIC: the gradient's scale times the largest weight, which
- * exceeds 1 where counts have decayed below 1, overflows a float. */
+ * before the first solve. SUBMOD_ENUMERIC: the gradient's scale times the largest weight of a bin,
+ * which exceeds 1 where counts have decayed below 1, times the largest of a pixel overflows a
+ * float.
+ */
 SUBMOD_API submod_status submod_dataset_gradient(
     const submod_dataset *dataset, const submod_scores *scores, const submod_labels *labels,
     const submod_gradient *gradient, const submod_loss_settings *settings, submod_work *work);

@@ -4,7 +4,7 @@
  * with F(0, 0) = 0. The losses (loss.h) and the set functions of two counts (function.h) take any
  * such measure whose F is increasing and submodular, which is the case if and only if, on the
  * lattice 0 <= a <= P, 0 <= b <= N, its first differences are >= 0 and its second differences in
- * aa, bb and ab are <= 0 (docs/mathematics.md, section 5).
+ * aa, bb and ab are <= 0 (docs/mathematics.md, section 3).
  *
  *   Jaccard   (a + b) / (P + b)                               1 - intersection / union
  *   Hamming   (a + b) / (P + N)                               the share of wrong pixels

@@ -192,7 +192,9 @@ SUBMOD_API submod_status submod_prox_jaccard_histogram(size_t n, const float *x,
  * image, or the batch when settings say so (per_image = 0; settings NULL: per image, nothing
  * ignored). scores: classes = 1; labels: 0 or 1. Special cases, checks and ignored pixels, whose
  * scores stay and whose gradient is 0, as in loss.h. settings: only per_image, has_ignore and
- * ignore_index are looked at.
+ * ignore_index are looked at. SUBMOD_EUNSUPPORTED: pixel_weights. In this norm the prox of a
+ * weighted loss is that of a general function; in the norm of the weights, whole ones,
+ * submod_prox_jaccard_points has it.
  *
  * prox: where the scores go, multiplied by its scale and added if it says so, in the layout of a
  * gradient. prox, gradient and info may be NULL; info gets iterations and work, over all groups.

@@ -82,7 +82,7 @@ SUBMOD_API submod_scores submod_scores_channels_last(const void *data, submod_sc
 /* ---- weights of pixels ---- */
 
 /* What each pixel counts for: weight i of image b is element b * batch_stride + i * pixel_stride,
- * a finite number >= 0. */
+ * a finite number >= 0. Strides may be 0: one weight for all pixels, or one image's for all. */
 typedef struct submod_pixel_weights {
     const float *data;                    /* borrowed; may be NULL when batch or pixels is 0 */
     size_t batch, pixels;                 /* as the labels have them */

@@ -40,6 +40,11 @@ static double probability(const reference *r, const double *x, size_t b, size_t 
     return 1 / total;
 }
 
+static double pixel_weight(const reference *r, size_t b, size_t i)
+{
+    return r->s->pixel_weights ? (double)r->s->pixel_weights->data[b * r->pixels + i] : 1;
+}
+
 static bool is_ignored(const reference *r, size_t b, size_t i)
 {
     return r->s->has_ignore && r->label[b * r->pixels + i] == r->s->ignore_index;
@@ -54,6 +59,7 @@ static double mean_of_pixels(const reference *r, const double *x, size_t first, 
             if (!is_ignored(r, b, i)) {
                 int32_t y = r->label[b * r->pixels + i];
                 double w = r->s->class_weight ? r->s->class_weight[y] : 1;
+                w *= pixel_weight(r, b, i);
                 double own = r->kind == HINGE ? fmax(0, 1 - (2 * y - 1) * x[b * r->pixels + i])
                                               : -log(probability(r, x, b, (size_t)y, i));
                 loss += w * own;
@@ -74,9 +80,10 @@ static double overlap_of_class(const reference *r, const double *x, size_t first
             if (!is_ignored(r, b, i)) {
                 double p = probability(r, x, b, c, i);
                 double y = r->label[b * r->pixels + i] == target;
-                I += p * y;
-                S += p;
-                P += y;
+                double w = pixel_weight(r, b, i);
+                I += w * p * y;
+                S += w * p;
+                P += w * y;
             }
         }
     }
@@ -144,15 +151,29 @@ static void compare(instance *e, int kind, const problem *p)
     }
 }
 
+/* Those of the second image are whole numbers and often 0. */
+static void fill_pixel_weights(submod_rng *rng, float *weight)
+{
+    for (size_t k = 0; k < LABELS; k++) {
+        bool whole = k / N == 1;
+        double u = submod_rng_uniform(rng);
+        weight[k] = (float)(whole ? floor(4 * u) : 3 * u);
+    }
+}
+
 START_TEST(values_and_finite_differences)
 {
     static const int32_t list[] = {4, 1};
-    submod_rng rng;
+    float weight[LABELS] = {0};
+    const submod_pixel_weights weights = submod_pixel_weights_f32(weight, B, N);
+    submod_rng rng, of_weights;
     submod_rng_seed(&rng, 1);
+    submod_rng_seed(&of_weights, 11);
     for (int kind = 0; kind < KINDS; kind++) {
-        for (unsigned bits = 0; bits < 16; bits++) {
+        for (unsigned bits = 0; bits < 32; bits++) {
             for (int classes = 0; classes < (kind >= DICE ? 3 : 1); classes++) {
                 instance e;
+                fill_pixel_weights(&of_weights, weight);
                 bool probabilities = kind >= RAHMAN_WANG && (bits & 8);
                 fill(&e, kind, &rng, probabilities);
                 problem p = problem_of(&e);
@@ -160,6 +181,7 @@ START_TEST(values_and_finite_differences)
                 p.settings.per_image = (bits & 1) != 0;
                 p.settings.class_weight = bits & 2 ? e.weight : NULL;
                 p.settings.smoothing = bits & 4 ? 1.5 : 0;
+                p.settings.pixel_weights = bits & 16 ? &weights : NULL;
                 p.settings.classes = (submod_classes)classes;
                 p.settings.class_list = list;
                 p.settings.class_count = 2;

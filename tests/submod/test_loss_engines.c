@@ -9,8 +9,7 @@
 
 #include "base/float_bits.h"
 #include "base/isa.h"
-#include "losses.h"
-#include "ranked.h"
+#include "defined.h"
 #include "support.h"
 
 static const char *const isas[] = {"baseline", "avx2", "avx512"};
@@ -23,134 +22,7 @@ static bool use(const char *isa)
     return strcmp(submod_isa(), isa) == 0;
 }
 
-/* ---- the definition, by a sort of doubles ---- */
-
-static int64_t label_at(const batch *d, size_t b, size_t c, size_t i)
-{
-    int64_t y = d->multilabel ? d->y[(b * d->C + c) * d->N + i] : d->y[b * d->N + i];
-    return d->multilabel || y == 9 ? y : y == (int64_t)c; /* 9 is ignored */
-}
-
-/* The error of one entry; -1: it has no part. Single operations on floats are done as such. */
-static double error_at(const batch *d, kind k, size_t b, size_t c, size_t i)
-{
-    int64_t y = label_at(d, b, c, i);
-    double v = value_at(d, k, b, c, i);
-    double e = y == 1 ? 1 - v : (k == HINGE) + v;
-    e = k == SOFTMAX || k == SIGMOID ? e : (double)(float)e;
-    return y == 9 || (k == HINGE && e <= 0) ? -1 : fmax(e, 0);
-}
-
-/* What the bins cover: probabilities, or a power of two above all margins. */
-static double range_of(const batch *d, kind k)
-{
-    double range = k == HINGE ? 0x1p-24 : 1;
-    for (size_t j = 0; k == HINGE && j < d->B * d->N; j++) {
-        while (error_at(d, k, j / d->N, 0, j % d->N) >= range) {
-            range *= 2;
-        }
-    }
-    return range;
-}
-
-static double middle_of(double e, double range, size_t bins)
-{
-    double bin = fmin(floor(e / range * (double)bins), (double)bins - 1);
-    return (bin + 0.5) * range / (double)bins;
-}
-
-/* One class of a group; the derivative by v. */
-static double class_loss(const batch *d, kind k, size_t first, size_t last, size_t c, double range,
-                         size_t bins, double P, double coefficient, double *gradient)
-{
-    ranked *r = malloc(((last - first) * d->N + 1) * sizeof *r);
-    size_t n = 0;
-    for (size_t b = first; b < last; b++) {
-        for (size_t i = 0; i < d->N; i++) {
-            double e = error_at(d, k, b, c, i);
-            if (e >= 0) {
-                r[n].error = bins ? middle_of(e, range, bins) : e;
-                r[n].background = label_at(d, b, c, i) != 1;
-                r[n++].at = (b * d->C + c) * d->N + i;
-            }
-        }
-    }
-    double value = rank_errors(r, n, P, coefficient, gradient);
-    free(r);
-    return coefficient * value;
-}
-
-/* From the derivative by v to that by the scores. */
-static void through_activation(const batch *d, kind k, double *gradient)
-{
-    double p[8];
-    for (size_t j = 0; k == SOFTMAX && j < d->B * d->N; j++) {
-        double *g = gradient + j / d->N * d->C * d->N + j % d->N;
-        double mean = 0;
-        for (size_t c = 0; c < d->C; c++) {
-            p[c] = value_at(d, k, j / d->N, c, j % d->N);
-            mean += p[c] * g[c * d->N];
-        }
-        for (size_t c = 0; c < d->C; c++) {
-            g[c * d->N] = p[c] * (g[c * d->N] - mean);
-        }
-    }
-    for (size_t j = 0; k == SIGMOID && j < d->B * d->C * d->N; j++) {
-        gradient[j] *= 1 / (1 + exp(-d->x[j])) / (1 + exp(d->x[j]));
-    }
-}
-
-static bool is_taken(kind k, const submod_loss_settings *s, size_t c, double P)
-{
-    bool listed = false;
-    for (size_t j = 0; j < s->class_count; j++) {
-        listed = listed || (size_t)s->class_list[j] == c;
-    }
-    return k == HINGE || s->classes == SUBMOD_CLASSES_ALL ||
-           (s->classes == SUBMOD_CLASSES_LIST ? listed : P > 0);
-}
-
-/* Loss and gradient; bins = 0: of the errors as they are, else of the middles of their bins.
- * *steepest: the largest derivative by v. */
-static double by_definition(const batch *d, kind k, const submod_loss_settings *s, size_t bins,
-                            double *gradient, double *steepest)
-{
-    size_t groups = s->per_image ? d->B : 1, images = d->B / groups;
-    double range = range_of(d, k), loss = 0;
-    memset(gradient, 0, d->B * d->C * d->N * sizeof *gradient);
-    for (size_t g = 0; g < groups; g++) {
-        double P[8] = {0}, terms = 0;
-        for (size_t c = 0; c < d->C; c++) {
-            for (size_t j = g * images * d->N; j < (g + 1) * images * d->N; j++) {
-                P[c] += label_at(d, j / d->N, c, j % d->N) == 1;
-            }
-            terms += is_taken(k, s, c, P[c]);
-        }
-        for (size_t c = 0; c < d->C; c++) {
-            if (is_taken(k, s, c, P[c])) {
-                loss += class_loss(d, k, g * images, (g + 1) * images, c, range, bins, P[c],
-                                   1 / terms / (double)groups, gradient);
-            }
-        }
-    }
-    *steepest = max_abs(gradient, d->B * d->C * d->N);
-    through_activation(d, k, gradient);
-    return loss;
-}
-
-/* Up to a relative error of each entry where the weights are all there is. The derivative of an
- * activation takes differences of weights. */
-static void assert_gradient(const batch *d, kind k, const float *g, const double *wanted,
-                            double steepest)
-{
-    bool activated = k == SOFTMAX || k == SIGMOID;
-    for (size_t i = 0; i < d->B * d->C * d->N; i++) {
-        double tolerance = activated ? 1e-6 * steepest : 2e-7 * fabs(wanted[i]) + 1e-15;
-        if (!(fabs((double)g[i] - wanted[i]) <= tolerance)) { /* an assertion takes its time */
-            ck_assert_near((double)g[i], wanted[i], tolerance);
-        }
-    }
-}
+static const costs jaccard = {jaccard_cost, NULL};
 
 static float *new_floats(size_t n)
 {
@@ -191,7 +63,8 @@ static void check_everywhere(const batch *d, kind k, const submod_loss_settings 
     double *wanted = malloc(n * sizeof *wanted);
     float *g = new_floats(n);
     bool counts = s->engine == SUBMOD_ENGINE_HISTOGRAM;
-    double steepest, loss = by_definition(d, k, s, counts ? s->bins : 0, wanted, &steepest);
+    double steepest,
+        loss = by_definition(d, k, s, &jaccard, counts ? s->bins : 0, wanted, &steepest, NULL);
     double tolerance = counts || k == HINGE ? 1e-11 : 1e-6, now = 0;
     for (size_t isa = 0; isa < ISAS && use(isas[isa]); isa++) {
         ck_assert_ok(submod_set_num_threads(1));

@@ -127,6 +127,7 @@ static size_t errors_of(const images *d, const double *p, loss_kind k, size_t c,
         if (d->y[t] != IGNORED) {
             r[n].at = (t / d->N * d->C + c) * d->N + t % d->N;
             r[n].background = d->y[t] != (int32_t)c;
+            r[n].weight = 1;
             double e = r[n].background ? p[r[n].at] : 1 - p[r[n].at];
             double middle = (fmin(floor(e * BINS), BINS - 1) + 0.5) / BINS;
             r[n].error = k == COUNTED ? middle : e;
@@ -158,12 +159,13 @@ static double mean_over_classes(const images *d, const softmax *m, loss_kind k, 
                                 size_t last, double *g)
 {
     ranked *r = malloc(((last - first) * d->N + 1) * sizeof *r);
+    const costs jaccard = {jaccard_cost, NULL};
     double sum = 0, terms = 0, P;
     for (size_t c = 0; c < d->C; c++) {
         size_t n = errors_of(d, m->p, k, c, first, last, r, &P);
         if (P > 0) {
             terms++;
-            sum += k == EXACT || k == COUNTED ? rank_errors(r, n, P, 1, g)
+            sum += k == EXACT || k == COUNTED ? rank_errors(r, n, &jaccard, P, (double)n - P, 1, g)
                                               : overlap(r, n, P, m->p, k == DICE, g);
         }
     }

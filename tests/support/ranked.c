@@ -12,26 +12,31 @@ static int by_error(const void *p, const void *q)
     return a->background - b->background;
 }
 
-/* The Jaccard loss when a of P foreground pixels and b background pixels are wrong. */
-static double jaccard(double P, double a, double b)
+double jaccard_cost(double a, double b, double P, double N, void *ctx)
 {
+    (void)N;
+    (void)ctx;
     return a + b > 0 ? (a + b) / (P + b) : 0;
 }
 
-double rank_errors(ranked *r, size_t n, double P, double coefficient, double *weight)
+double rank_errors(ranked *r, size_t n, const costs *F, double P, double N, double coefficient,
+                   double *weight)
 {
     double a = 0, b = 0, value = 0;
     qsort(r, n, sizeof *r, by_error);
     for (size_t i = 0, end; i < n; i = end) {
-        double before = jaccard(P, a, b);
+        double before = F->of(a, b, P, N, F->ctx);
+        double all = 0;
         for (end = i; end < n && by_error(&r[i], &r[end]) == 0; end++) {
-            a += !r[i].background;
-            b += r[i].background;
+            a += r[i].background ? 0 : r[end].weight;
+            b += r[i].background ? r[end].weight : 0;
+            all += r[end].weight;
         }
-        double gain = jaccard(P, a, b) - before;
+        double gain = F->of(a, b, P, N, F->ctx) - before;
         value += gain * r[i].error;
         for (size_t j = i; j < end; j++) {
-            weight[r[j].at] = coefficient * gain / (double)(end - i) * (r[j].background ? 1 : -1);
+            double share = gain / all * r[j].weight;
+            weight[r[j].at] = coefficient * (r[j].background ? share : -share);
         }
     }
     return value;

@@ -2,7 +2,7 @@
  *
  *   P pixels in the foreground, a / b mispredicted pixels of the foreground / background:
  *     F(a, b) = (a + b) / (P + b);     P = 0:  F = 1 if b > 0 else 0.
- *   Increments (jaccard_gain.h), never computed as differences of F (docs/mathematics.md, section
+ *   Increments (gain.h), never computed as differences of F (docs/mathematics.md, section
  * 3): foreground pixel   1 / (P + b) background pixel   (P - a) / ((P + b) (P + b + 1));   P = 0:
  * 1 for the first, then 0.
  *

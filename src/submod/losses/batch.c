@@ -82,6 +82,28 @@ submod_status submodi_read_loss_settings(const char *who, const submod_loss_sett
     return submodi_read_settings(who, "submod_loss_defaults", given, settings);
 }
 
+submod_status submodi_require_bins(const char *who, size_t bins, double delta)
+{
+    if (bins != 0 && (bins < 2 || bins > (size_t)1 << 20 || (bins & (bins - 1)) != 0)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: bins = %zu must be a power of two from 2 to 2^20",
+                            who, bins);
+    }
+    if (bins == 0 && !(delta >= 0x1p-21 && delta <= 1)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: delta = %g must be in [2^-21, 1]", who, delta);
+    }
+    return SUBMOD_OK;
+}
+
+static submod_status require_engine(const char *who, const submod_loss_settings *s)
+{
+    if (s->engine != SUBMOD_ENGINE_EXACT && s->engine != SUBMOD_ENGINE_HISTOGRAM) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: engine = %d is unknown; see submod_engine", who,
+                            (int)s->engine);
+    }
+    bool histogram = s->engine == SUBMOD_ENGINE_HISTOGRAM;
+    return histogram ? submodi_require_bins(who, s->bins, s->delta) : SUBMOD_OK;
+}
+
 submod_status submodi_batch_start(submodi_batch *batch, const char *who, submodi_kind kind,
                                   const submod_scores *scores, const submod_labels *labels,
                                   const submod_loss_settings *settings)
@@ -103,7 +125,9 @@ submod_status submodi_batch_start(submodi_batch *batch, const char *who, submodi
     batch->labels = *labels;
     batch->settings = looked_at(&batch->given, r->looks_at);
     batch->activation = batch->settings.from_logits ? r->of_logits : SUBMODI_PROBABILITY;
-    return submodi_read_measure(who, "measure", batch->settings.measure, &batch->measure);
+    status = require_engine(who, &batch->settings); /* before pointers are followed */
+    return status ? status
+                  : submodi_read_measure(who, "measure", batch->settings.measure, &batch->measure);
 }
 
 /* ---- checks ---- */
@@ -219,18 +243,6 @@ static submod_status require_reach(const submodi_batch *batch)
     return SUBMOD_OK;
 }
 
-submod_status submodi_require_bins(const char *who, size_t bins, double delta)
-{
-    if (bins != 0 && (bins < 2 || bins > (size_t)1 << 20 || (bins & (bins - 1)) != 0)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: bins = %zu must be a power of two from 2 to 2^20",
-                            who, bins);
-    }
-    if (bins == 0 && !(delta >= 0x1p-21 && delta <= 1)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: delta = %g must be in [2^-21, 1]", who, delta);
-    }
-    return SUBMOD_OK;
-}
-
 submod_status submodi_require_weights(const char *who, const double *weight, size_t C,
                                       const int32_t *list, size_t count)
 {
@@ -252,12 +264,7 @@ submod_status submodi_require_weights(const char *who, const double *weight, siz
 submod_status submodi_require_loss_settings(const char *who, const submod_loss_settings *s,
                                             size_t C)
 {
-    if (s->engine != SUBMOD_ENGINE_EXACT && s->engine != SUBMOD_ENGINE_HISTOGRAM) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: engine = %d is unknown; see submod_engine", who,
-                            (int)s->engine);
-    }
-    bool histogram = s->engine == SUBMOD_ENGINE_HISTOGRAM;
-    submod_status status = histogram ? submodi_require_bins(who, s->bins, s->delta) : SUBMOD_OK;
+    submod_status status = require_engine(who, s);
     if (status != SUBMOD_OK) {
         return status;
     }

@@ -71,10 +71,10 @@ typedef struct submodi_batch {
     int threads;
     struct submodi_tile_memory *memory; /* per thread */
     submodi_notes notes;
-    /* Weights of all pixels, one image after the other, in units; NULL: all 1. Rounded so that sums
-     * of them are exact (tensors/pixel_weights.h). They may be read in whole vectors. A pixel of
-     * weight 0 is ignored. */
+    /* Weights of all pixels, one image after the other, in units; NULL: all 1. They may be read in
+     * whole vectors. A pixel of weight 0 is ignored. */
     float *weight;
+    double rounder;       /* sums are of weights rounded by this (tensors/pixel_weights.h) */
     double unit;          /* a power of two, from the largest weight on; 1 without weights */
     float largest_weight; /* as given; 0 without weights */
     double *foreground;   /* P: groups x classes; whole numbers, or sums of weights in units */

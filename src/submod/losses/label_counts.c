@@ -1,9 +1,9 @@
 /* The labels of a batch and the weights of its pixels: checked, and counted by class and group.
  *
- * Weights are looked at once for the largest, which says how finely they can be held
- * (tensors/pixel_weights.h), and then kept, rounded, for all later visits: 4 bytes a pixel. They
- * are divided by a power of two that is at least the largest of them, the unit of all sums, so that
- * neither huge nor tiny ones leave the range of a float. */
+ * Weights are looked at once for the largest, which says how finely they can be added up
+ * (tensors/pixel_weights.h), and then kept for all later visits: 4 bytes a pixel. They are divided
+ * by a power of two that is at least the largest of them, the unit of all sums, so that neither
+ * huge nor tiny ones leave the range of a float. */
 #include "submod/losses/label_counts.h"
 
 #include <math.h>
@@ -85,7 +85,7 @@ static void look_at_weights(const void *context, const submodi_tile *tile)
     }
 }
 
-static void keep_weights(const submodi_batch *batch, const submodi_weight_rounding *how)
+static void keep_weights(const submodi_batch *batch)
 {
     size_t pixels = batch->scores.pixels;
 #pragma omp parallel for num_threads(batch->threads)
@@ -95,7 +95,7 @@ static void keep_weights(const submodi_batch *batch, const submodi_weight_roundi
         size_t n = pixels - first < batch->tile ? pixels - first : batch->tile;
         float *row = batch->weight + image * pixels + first;
         submodi_pixel_weights_read(batch->settings.pixel_weights, image, first, n, row);
-        submodi_pixel_weights()->round(how, n, row);
+        submodi_pixel_weights()->divide(batch->largest_weight, batch->unit, batch->rounder, n, row);
     }
 }
 
@@ -132,9 +132,10 @@ submod_status submodi_weights_open(submodi_batch *batch, bool in_units, submod_w
         return SUBMOD_OK;
     }
     batch->largest_weight = all.largest;
-    batch->unit = in_units ? submodi_power_above((double)all.largest) : 1;
-    keep_weights(batch, &(submodi_weight_rounding){submodi_weight_step(all.largest, count),
-                                                   batch->unit, all.largest});
+    double most = submodi_power_above((double)all.largest);
+    batch->unit = in_units ? most : 1;
+    batch->rounder = submodi_weight_rounder(most / batch->unit, count);
+    keep_weights(batch);
     return SUBMOD_OK;
 }
 
@@ -165,11 +166,12 @@ static void count_multilabel(const submodi_tile *tile, size_t C, uint64_t *table
     }
 }
 
-static void add_multilabel(const submodi_tile *tile, size_t C, double *sum)
+static void add_multilabel(const submodi_tile *tile, size_t C, double rounder, double *sum)
 {
     for (size_t c = 0; c < C; c++) {
         double both[2] = {0};
-        submodi_pixel_weights()->tally(tile->codes + c * tile->stride, tile->weight, tile->n, both);
+        submodi_pixel_weights()->tally(tile->codes + c * tile->stride, tile->weight, rounder,
+                                       tile->n, both);
         sum[c] += both[1];
         sum[C + 2 + c] += both[0];
     }
@@ -178,13 +180,15 @@ static void add_multilabel(const submodi_tile *tile, size_t C, double *sum)
 /* The same tables, of weights; what is neither foreground nor background is not looked at. */
 static void add_tile(const label_counts *x, const submodi_tile *tile)
 {
+    double rounder = x->batch->rounder;
     double *sum = x->sum + tile->thread * SIDE_BY_SIDE * x->size;
     if (x->batch->multilabel) {
-        add_multilabel(tile, x->batch->scores.classes, sum);
+        add_multilabel(tile, x->batch->scores.classes, rounder, sum);
         return;
     }
     for (size_t i = 0; i < tile->n; i++) {
-        sum[i % SIDE_BY_SIDE * x->size + (size_t)tile->codes[i]] += (double)tile->weight[i];
+        sum[i % SIDE_BY_SIDE * x->size + (size_t)tile->codes[i]] +=
+            submodi_rounded_weight(tile->weight[i], rounder);
     }
 }
 

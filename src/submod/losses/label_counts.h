@@ -4,8 +4,8 @@
 
 #include "submod/losses/batch.h"
 
-/* Checks the weights, if there are any, and keeps them rounded: sets batch->weight and its unit,
- * which is 1 unless in_units. */
+/* Checks the weights, if there are any, and keeps them: sets batch->weight, what rounds them, and
+ * their unit, which is 1 unless in_units. */
 submod_status submodi_weights_open(submodi_batch *batch, bool in_units, submod_work *work);
 
 /* After that: checks the labels; sets foreground, background and valid. */

@@ -39,8 +39,11 @@ static submod_status run_engine(submodi_batch *batch, double *loss, double *grou
 static submod_status require_slopes(const submodi_batch *batch, const submod_gradient *gradient)
 {
     double of_unit = batch->weight ? 0x1p52 : 1;
-    double slope = gradient ? 2 * fmax(fabs(gradient->scale), of_unit) * batch->most : 0;
-    return batch->measure.type != SUBMOD_MEASURE_CUSTOM || slope <= (double)FLT_MAX
+    if (!gradient || batch->measure.type != SUBMOD_MEASURE_CUSTOM) {
+        return SUBMOD_OK;
+    }
+    double slope = 2 * fmax(fabs(gradient->scale), of_unit) * batch->most;
+    return slope <= (double)FLT_MAX
                ? SUBMOD_OK
                : submodi_fail(SUBMOD_ENUMERIC,
                               "%s: gradient.scale = %g times the custom measure's F(P, N), %g on "

@@ -56,14 +56,14 @@ static void add(const submodi_baseline_run *x, const submodi_tile *tile, double 
 
 /* ---- from sums to losses and slopes ---- */
 
-/* p <= 1, so I <= P, and I <= S but for the rounding of two sums in double. Without
+/* p <= 1, so I <= P and I <= S but for the rounding of sums in double. Without
  * foreground and smoothing I is 0 whatever the scores, and so is the slope. */
 static double solve_class(const double *sum, double P, double smoothing, bool dice,
                           double coefficient, float *slope)
 {
     double I = sum[INSIDE];
     double S = sum[ALL];
-    double wrong = fmax(0, S - I) + (P - I);
+    double wrong = fmax(0, S - I) + fmax(0, P - I);
     double D = S + (dice ? P : P - I) + smoothing;
     slope[0] = slope[1] = 0;
     if (D <= 0 || coefficient <= 0) {

@@ -17,6 +17,9 @@
 
 #include <string.h>
 
+#include "submod/losses/weigh_loops.h"
+#include "submod/tensors/pixel_weights.h"
+
 enum { MOST_PARTS = 64, PART_FROM = 1 << 14 };
 
 static size_t parts_of(size_t n)
@@ -105,14 +108,17 @@ typedef struct weighing {
     submodi_rank_measure measure;
     int32_t largest;
     submodi_rank_out out;
-    float *weight; /* where they go, and, if out.weighted, where those of the pixels are */
+    float *weight; /* where they go, and, if out.rounder > 0, where those of the pixels are */
 } weighing;
 
 static submodi_rank_counts count(const weighing *x, size_t begin, size_t end)
 {
     submodi_rank_counts c = {0, 0};
     for (size_t i = begin; i < end; i++) {
-        double w = x->out.weighted ? (double)x->weight[(uint32_t)x->record[i]] : 1;
+        double w = 1;
+        if (x->out.rounder > 0) {
+            w = submodi_rounded_weight(x->weight[(uint32_t)x->record[i]], x->out.rounder);
+        }
         bool background = submodi_key_of(x->record[i]) & 1;
         c.a += background ? 0 : w;
         c.b += background ? w : 0;
@@ -144,8 +150,8 @@ static double weigh(const weighing *x, size_t begin, size_t end, submodi_rank_co
                     submodi_measure_failure *failure)
 {
     failure->found = false;
-    return submodi_ranks()->weigh(x->record + begin, end - begin, before, &x->measure, x->largest,
-                                  &x->out, x->weight, failure);
+    return submodi_weighers()->weigh(x->record + begin, end - begin, before, &x->measure,
+                                     x->largest, &x->out, x->weight, failure);
 }
 
 /* All parts, in parallel: what is ranked before each has to be counted first. Nothing of that is
@@ -236,12 +242,13 @@ size_t submodi_rank(const submodi_batch *batch, size_t group, size_t c,
     size_t kept = make_records(&x, n, memory, threads);
     *value = 0;
     if (kept > 0) {
-        weighing y = {.record = sort(&x, kept, memory, threads),
-                      .measure = {&batch->measure, batch->unit, batch->foreground[segment],
-                                  batch->background[segment]},
-                      .largest = x.limits.largest,
-                      .out = {batch->coefficient[segment], scale, batch->weight != NULL},
-                      .weight = errors->error};
+        weighing y = {
+            .record = sort(&x, kept, memory, threads),
+            .measure = {&batch->measure, batch->unit, batch->foreground[segment],
+                        batch->background[segment]},
+            .largest = x.limits.largest,
+            .out = {batch->coefficient[segment], scale, batch->weight ? batch->rounder : 0},
+            .weight = errors->error};
         *value = weigh_all(&y, kept, threads, &memory->failure);
     }
     return kept;

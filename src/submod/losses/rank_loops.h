@@ -1,4 +1,4 @@
-/* Errors of a class as records to sort, and the weights of sorted records (see rank.h). */
+/* Errors of a class as records to sort (see rank.h). */
 #ifndef SUBMODI_LOSSES_RANK_LOOPS_H
 #define SUBMODI_LOSSES_RANK_LOOPS_H
 
@@ -8,7 +8,6 @@
 
 #include "base/isa.h"
 #include "base/sort.h"
-#include "submod/measures/values.h"
 
 /* Errors with their label: e >= 0 at background, -e (sign bit set, -0 too) at foreground pixels,
  * NaN at ignored ones. The bits of |e| order as |e| does. */
@@ -35,26 +34,6 @@ typedef struct submodi_rank_limits {
     int32_t foreground, background, largest;
 } submodi_rank_limits;
 
-/* What weights are multiplied with: before and after they are rounded to float. */
-typedef struct submodi_rank_out {
-    double coefficient;
-    float scale;
-    bool weighted; /* and before all that, with the weight of the pixel that is where they go */
-} submodi_rank_out;
-
-/* What wrong pixels cost, P of the foreground and N of the background; all in units (batch.h). */
-typedef struct submodi_rank_measure {
-    const submod_measure *how;
-    double unit;
-    double P, N;
-} submodi_rank_measure;
-
-/* The records ranked before, of the foreground and of the background: their number, or the sum of
- * their weights. Both are exact. */
-typedef struct submodi_rank_counts {
-    double a, b;
-} submodi_rank_counts;
-
 /* Records keep the place of a pixel in their low bits. */
 enum { SUBMODI_OFFSET_BITS = 32 };
 
@@ -74,12 +53,6 @@ typedef struct submodi_rank_loops {
     size_t (*records)(float *error, const float *weight, size_t n,
                       const submodi_rank_limits *limits, uint32_t offset, uint64_t *to,
                       const submodi_digits *digits, uint32_t *count);
-    /* The weights of sorted records that begin and end with a tied block go to their places;
-     * returns their share of the value. They are added to *before. If a custom measure fails, which
-     * is noted in *failure, neither means anything. */
-    double (*weigh)(const uint64_t *record, size_t n, submodi_rank_counts *before,
-                    const submodi_rank_measure *measure, int32_t largest,
-                    const submodi_rank_out *out, float *to, submodi_measure_failure *failure);
 } submodi_rank_loops;
 
 extern const submodi_rank_loops submodi_ranks_baseline, submodi_ranks_avx2, submodi_ranks_avx512;

@@ -1,6 +1,6 @@
 /* What pixels add to a measure: the one weight behind the set functions of two counts, both engines
  * of the losses, and their kernels. A measure that is built in has its increments here, in closed
- * form, never as differences (docs/mathematics.md, section 5).
+ * form, never as differences (docs/mathematics.md, section 3).
  *
  * P, N: pixels of the foreground and of the background; a, b: wrong ones. All may be sums of
  * weights, and may have decayed. */
@@ -71,17 +71,24 @@ SUBMODI_HOST_DEVICE void submodi_form_weigh_bin(submodi_form m, double P, double
     }
 }
 
+/* Whether it is 1, or 0 throughout, before everything is wrong. Of custom measures nothing is known
+ * here. */
+SUBMODI_HOST_DEVICE bool submodi_form_reaches_1(submodi_form m)
+{
+    return m.type == SUBMOD_MEASURE_JACCARD || m.type == SUBMOD_MEASURE_TVERSKY;
+}
+
 /* Whether nothing more can be lost once all of the foreground is wrong: background pixels ranked
  * below it then have no weight. */
 SUBMODI_HOST_DEVICE bool submodi_form_foreground_is_all(submodi_form m, double P)
 {
-    return m.type != SUBMOD_MEASURE_HAMMING && P > 0;
+    return submodi_form_reaches_1(m) && P > 0;
 }
 
 /* Whether the first wrong pixel is as bad as all: then only the largest errors have weight. */
 SUBMODI_HOST_DEVICE bool submodi_form_first_is_all(submodi_form m, double P)
 {
-    return m.type != SUBMOD_MEASURE_HAMMING && P == 0;
+    return submodi_form_reaches_1(m) && P == 0;
 }
 
 #endif

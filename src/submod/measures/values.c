@@ -113,13 +113,19 @@ submod_status submodi_measure_failed(const char *who, const submodi_measure_fail
         failure->a + failure->b > 0 ? "finite" : "0 where nothing is wrong");
 }
 
+/* Without branches, and as long as a double: then compilers vectorise the loop below. */
+static inline int64_t is_bad(double a, double b, double F)
+{
+    return (F - F != 0) | ((a + b == 0) & (F != 0));
+}
+
 bool submodi_measure_values(const submod_measure *m, double unit, size_t count, double *a,
                             double *b, double P, double N, double *F,
                             submodi_measure_failure *failure)
 {
     P *= unit;
     N *= unit;
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; unit != 1 && i < count; i++) {
         a[i] *= unit;
         b[i] *= unit;
     }
@@ -130,8 +136,12 @@ bool submodi_measure_values(const submod_measure *m, double unit, size_t count, 
             F[i] = m->value(a[i], b[i], P, N, m->ctx);
         }
     }
+    int64_t bad = 0;
     for (size_t i = 0; i < count; i++) {
-        if (!isfinite(F[i]) || (a[i] + b[i] == 0 && F[i] != 0)) {
+        bad |= is_bad(a[i], b[i], F[i]);
+    }
+    for (size_t i = 0; bad && i < count; i++) {
+        if (is_bad(a[i], b[i], F[i])) {
             *failure = (submodi_measure_failure){true, a[i], b[i], P, N, F[i]};
             return false;
         }

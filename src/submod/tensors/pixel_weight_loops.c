@@ -1,37 +1,42 @@
-/* Rounding and adding up rows of pixel weights (see pixel_weight_loops.h). */
+/* Rows of pixel weights, one after the other (see pixel_weight_loops.h). */
 #include "submod/tensors/pixel_weight_loops.h"
 
-/* Adding 2^52 to a number from 0 to 2^52 rounds it to a whole one. */
-static void round_row(const submodi_weight_rounding *how, size_t n, float *row)
+#include "submod/tensors/pixel_weights.h"
+
+static void divide(float largest, double unit, double rounder, size_t n, float *row)
 {
-    const double rounder = 0x1p52;
-    const double in_steps = 1 / how->step;
-    const double back = how->step / how->divisor;
-    const float largest = how->largest;
+    const double inverse = 1 / unit;
     for (size_t i = 0; i < n; i++) {
         float w = row[i] < largest ? row[i] : largest;
-        double steps = ((double)w * in_steps + rounder) - rounder;
-        row[i] = (float)(steps * back);
+        w = (float)((double)w * inverse);
+        row[i] = submodi_rounded_weight(w, rounder) > 0 ? w : 0.0F;
     }
 }
 
 /* Lanes side by side, so that it vectorises. */
 enum { LANES = 16 };
 
-static void tally(const int32_t *codes, const float *weight, size_t n, double *sum)
+static inline double of_code(const int32_t *codes, const float *weight, double rounder, size_t i,
+                             int32_t code)
+{
+    double w = submodi_rounded_weight(weight[i], rounder);
+    return codes[i] == code ? w : 0.0;
+}
+
+static void tally(const int32_t *codes, const float *weight, double rounder, size_t n, double *sum)
 {
     double zeros[LANES] = {0};
     double ones[LANES] = {0};
     size_t i = 0;
     for (; i + LANES <= n; i += LANES) {
         for (size_t l = 0; l < LANES; l++) {
-            zeros[l] += (double)(codes[i + l] == 0 ? weight[i + l] : 0.0F);
-            ones[l] += (double)(codes[i + l] == 1 ? weight[i + l] : 0.0F);
+            zeros[l] += of_code(codes, weight, rounder, i + l, 0);
+            ones[l] += of_code(codes, weight, rounder, i + l, 1);
         }
     }
     for (size_t l = 0; i + l < n; l++) {
-        zeros[l] += (double)(codes[i + l] == 0 ? weight[i + l] : 0.0F);
-        ones[l] += (double)(codes[i + l] == 1 ? weight[i + l] : 0.0F);
+        zeros[l] += of_code(codes, weight, rounder, i + l, 0);
+        ones[l] += of_code(codes, weight, rounder, i + l, 1);
     }
     for (size_t l = 0; l < LANES; l++) {
         sum[0] += zeros[l];
@@ -39,5 +44,5 @@ static void tally(const int32_t *codes, const float *weight, size_t n, double *s
     }
 }
 
-const submodi_pixel_weight_loops SUBMODI_TABLE(submodi_pixel_weights) = {.round = round_row,
+const submodi_pixel_weight_loops SUBMODI_TABLE(submodi_pixel_weights) = {.divide = divide,
                                                                          .tally = tally};

@@ -7,19 +7,12 @@
 
 #include "base/isa.h"
 
-/* What rows are rounded to: multiples of step, in which the largest has at most 52 bits. */
-typedef struct submodi_weight_rounding {
-    double step;
-    double divisor; /* a power of two that they are divided by when they are rounded */
-    float largest;  /* larger ones are cut to this */
-} submodi_weight_rounding;
-
 typedef struct submodi_pixel_weight_loops {
-    /* In place. */
-    void (*round)(const submodi_weight_rounding *how, size_t n, float *row);
-    /* Adds to sum[k] the weights whose code is k, for k = 0, 1. They are rounded: the sums are
-     * exact. */
-    void (*tally)(const int32_t *codes, const float *weight, size_t n, double *sum);
+    /* In place: cut to the largest, divided by the unit, a power of two, and 0 where they would be
+     * rounded to 0. */
+    void (*divide)(float largest, double unit, double rounder, size_t n, float *row);
+    /* Adds to sum[k] the weights whose code is k, rounded, for k = 0, 1. */
+    void (*tally)(const int32_t *codes, const float *weight, double rounder, size_t n, double *sum);
 } submodi_pixel_weight_loops;
 
 extern const submodi_pixel_weight_loops submodi_pixel_weights_baseline, submodi_pixel_weights_avx2,

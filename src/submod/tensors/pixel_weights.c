@@ -98,8 +98,3 @@ double submodi_power_above(double x)
     int e;
     return frexp(x, &e) == 0.5 ? x : ldexp(1, e);
 }
-
-double submodi_weight_step(float largest, size_t count)
-{
-    return submodi_power_above((double)largest) * submodi_power_above((double)count) * 0x1p-52;
-}

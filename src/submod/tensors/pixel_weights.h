@@ -1,10 +1,9 @@
 /* How the weights of pixels are checked, read and rounded.
  *
- * Sums of weights must not depend on the order in which threads add them up. So weights are rounded
- * to whole multiples of a step, a power of two, so fine that the sum of all of them has at most 52
- * bits: then every sum is exact in doubles, in any order. What a rounded weight loses, if anything,
- * is below the bits that a double could hold of the sum anyway. It is still a float, as rounding to
- * a power of two does not make a number longer. */
+ * Sums of weights must not depend on the order in which threads add them up. So what is added up
+ * are weights rounded to whole multiples of a step, a power of two, so fine that the sum of all of
+ * them has at most 52 bits: then every sum is exact in doubles, in any order. What rounding loses,
+ * if anything, is below the bits that a double could hold of the sum anyway. */
 #ifndef SUBMODI_TENSORS_PIXEL_WEIGHTS_H
 #define SUBMODI_TENSORS_PIXEL_WEIGHTS_H
 
@@ -27,7 +26,17 @@ submod_status submodi_pixel_weights_bad(const char *who, const submod_pixel_weig
 
 /* The power of two that is at least x > 0. */
 double submodi_power_above(double x);
-/* Of so many weights up to the largest: the step. */
-double submodi_weight_step(float largest, size_t count);
+
+/* The number that rounds them: for so many weights, of which the largest is at most `most`, a power
+ * of two. Doubles between it and its double are multiples of the step. */
+static inline double submodi_weight_rounder(double most, size_t count)
+{
+    return most * submodi_power_above((double)count);
+}
+
+static inline double submodi_rounded_weight(float weight, double rounder)
+{
+    return ((double)weight + rounder) - rounder;
+}
 
 #endif
