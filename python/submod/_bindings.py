@@ -107,6 +107,29 @@ class Classes(IntEnum):
     LIST = 2
 
 
+class DecisionScore(IntEnum):
+    """submod_decision_score"""
+
+    IOU = 0
+    DICE = 1
+
+
+class DecisionMethod(IntEnum):
+    """submod_decision_method"""
+
+    RANK = 0
+    GREEDY = 1
+    THRESHOLD = 2
+    HALF = 3
+
+
+class Expectation(IntEnum):
+    """submod_expectation"""
+
+    QUADRATURE = 0
+    SERIES = 1
+
+
 class NoBlock(IntEnum):
     """submod_no_block"""
 
@@ -470,6 +493,31 @@ class CertificateReport(Structure):
         ("dual", c_double),
         ("gap", c_double),
         ("minimum_bound", c_double),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
+class DecisionSettings(Structure):
+    """submod_decision_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("score", c_int),
+        ("method", c_int),
+        ("empty", c_double),
+    ]
+
+
+class DecisionInfo(Structure):
+    """submod_decision_info"""
+
+    _fields_ = [
+        ("lower", c_double),
+        ("upper", c_double),
+        ("best", c_double),
+        ("threshold", c_double),
+        ("chosen", c_size_t),
+        ("expectation", c_int),
         ("reserved", c_uint64 * 4),
     ]
 
@@ -839,6 +887,27 @@ class SfmInfo(Structure):
         ("minor_cycles", c_size_t),
         ("oracle_calls", c_uint64),
         ("seconds", c_double),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
+class SurrogateSettings(Structure):
+    """submod_surrogate_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("hinge", c_int),
+    ]
+
+
+class SurrogateInfo(Structure):
+    """submod_surrogate_info"""
+
+    _fields_ = [
+        ("submodular", c_double),
+        ("supermodular", c_double),
+        ("foreground", c_size_t),
+        ("background", c_size_t),
         ("reserved", c_uint64 * 4),
     ]
 
@@ -1278,6 +1347,38 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "labels": POINTER(Labels),
             "gradient": POINTER(Gradient),
             "settings": POINTER(LossSettings),
+            "work": c_void_p,
+        },
+    ),
+    "decision_defaults": (DecisionSettings, {}),
+    "decide": (
+        c_int,
+        {
+            "probabilities": POINTER(Scores),
+            "masks": c_void_p,
+            "settings": POINTER(DecisionSettings),
+            "info": POINTER(DecisionInfo),
+            "work": c_void_p,
+        },
+    ),
+    "decide_classes": (
+        c_int,
+        {
+            "probabilities": POINTER(Scores),
+            "labels": c_void_p,
+            "settings": POINTER(DecisionSettings),
+            "info": POINTER(DecisionInfo),
+            "work": c_void_p,
+        },
+    ),
+    "expected_score": (
+        c_int,
+        {
+            "probabilities": POINTER(Scores),
+            "masks": c_void_p,
+            "lower": c_void_p,
+            "upper": c_void_p,
+            "settings": POINTER(DecisionSettings),
             "work": c_void_p,
         },
     ),
@@ -1946,6 +2047,32 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "s": c_void_p,
             "settings": POINTER(SfmSettings),
             "info": POINTER(SfmInfo),
+            "work": c_void_p,
+        },
+    ),
+    "surrogate_defaults": (SurrogateSettings, {}),
+    "general_surrogate": (
+        c_int,
+        {
+            "measure": POINTER(Measure),
+            "labels": c_void_p,
+            "errors": c_void_p,
+            "n": c_size_t,
+            "value": c_void_p,
+            "gradient": c_void_p,
+            "settings": POINTER(SurrogateSettings),
+            "info": POINTER(SurrogateInfo),
+            "work": c_void_p,
+        },
+    ),
+    "general_parts": (
+        c_int,
+        {
+            "measure": POINTER(Measure),
+            "P": c_size_t,
+            "N": c_size_t,
+            "submodular": c_void_p,
+            "supermodular": c_void_p,
             "work": c_void_p,
         },
     ),
