@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/long_sum.h"
 #include "line.h"
 #include "prox/chain_line.h"
-#include "base/long_sum.h"
 #include "support.h"
 
 typedef struct line {

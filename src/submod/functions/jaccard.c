@@ -16,8 +16,8 @@
 #include "base/sort.h"
 #include "base/threads.h"
 #include "submod/functions/jaccard.h"
-#include "submod/measures/gain.h"
 #include "submod/inseparable.h"
+#include "submod/measures/gain.h"
 
 typedef struct jaccard {
     int64_t P;
