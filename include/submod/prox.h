@@ -197,7 +197,8 @@ SUBMOD_API submod_status submod_prox_jaccard_histogram(size_t n, const float *x,
  * f the extension of F with counts that are sums of w: the prox of pixels with weights, in the norm
  * that has the same weights. s is that of a unit of weight: u = x - s / lambda, and w s is a base.
  * Whole multiplicities are as many equal pixels. Otherwise as submod_prox_jaccard_points; also
- * SUBMOD_ENONFINITE: NaN or Inf among the multiplicities, SUBMOD_ENUMERIC: their sum overflows. */
+ * SUBMOD_ENONFINITE: NaN or Inf among the multiplicities, SUBMOD_ENUMERIC: their sum overflows, or
+ * one is less than 2^-52 of the sum of its label. */
 SUBMOD_API submod_status submod_prox_two_counts_points(size_t count, const double *value,
                                                        const uint8_t *foreground,
                                                        const double *multiplicity,

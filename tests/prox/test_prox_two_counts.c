@@ -631,9 +631,9 @@ END_TEST
 START_TEST(bad_input)
 {
     const double x[] = {1, 2}, one[] = {1, 1}, zero[] = {1, 0}, nan[] = {1, NAN},
-                 inf[] = {INFINITY, 1}, huge[] = {1e308, 1e308};
+                 inf[] = {INFINITY, 1}, huge[] = {1e308, 1e308}, lost[] = {1, 1e-16};
     const float x32[] = {1, 2};
-    const uint8_t mask[] = {1, 0};
+    const uint8_t mask[] = {1, 0}, one_kind[] = {1, 1};
     double u[2];
     submod_measure m = submod_measure_tversky(0.5, 2), dice = submod_measure_tversky(0.5, 0.5);
 #define POINTS(x, mask, many, m, lambda) \
@@ -642,6 +642,8 @@ START_TEST(bad_input)
     assert_error(POINTS(x, mask, nan, &m, 1), SUBMOD_ENONFINITE, "multiplicity[1]");
     assert_error(POINTS(x, mask, inf, &m, 1), SUBMOD_ENONFINITE, "multiplicity[0]");
     assert_error(POINTS(x, mask, huge, &m, 1), SUBMOD_ENUMERIC, "overflows");
+    assert_error(POINTS(x, one_kind, lost, &m, 1), SUBMOD_ENUMERIC, "multiplicity[1] = 1e-16");
+    ck_assert_ok(POINTS(x, mask, lost, &m, 1));
     assert_error(POINTS(nan, mask, one, &m, 1), SUBMOD_ENONFINITE, "value[1]");
     assert_error(POINTS(x, mask, one, &m, 0), SUBMOD_EINVAL, "lambda");
     assert_error(POINTS(x, mask, one, &dice, 1), SUBMOD_EINVAL, "Dice");
