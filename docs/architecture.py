@@ -40,7 +40,8 @@ ROOMS = {
     "submod/measures": Place(4, 2, ["what wrong pixels cost,", "by their counts"]),
     "submod/functions": Place(3, 0, ["Jaccard, cut, coverage, ..,", "sums and minors"]),
     "submod/losses": Place(3, 1, ["Lovász losses by two engines,", "baselines, dataset"]),
-    "submod/metrics": Place(3, 2, ["confusion counts,", "IoU, equibatch"]),
+    "submod/metrics": Place(3, 2, ["counts, IoU, scores,", "equibatch"]),
+    "submod/decisions": Place(3, 3, ["the best expected IoU", "or Dice, from probabilities"]),
     "submod": Place(4, 0, ["the handle of a set function,", "Lovász extension, checker"]),
     "submod/tensors": Place(4, 1, ["views of labels", "and scores"]),
     "base": Place(
@@ -51,7 +52,7 @@ ROOMS = {
 LAYERS = {
     "optim": (0, 0, 0, 2),
     "prox": (1, 2, 0, 2),
-    "submod": (3, 4, 0, 2),
+    "submod": (3, 4, 0, 3),
     "gpu": (2, 2, 3, 3),
 }
 
@@ -259,7 +260,7 @@ def picture() -> str:
     for room in ROOMS:
         out += box(room, [name for name, where in headers.items() if room in where])
     out += draw_arrows(pairs)
-    x, y = LEFT + 3 * (WIDTH + GAP) + 20, TOP + 3 * ROW - 14
+    x, y = LEFT + 3 * (WIDTH + GAP) + 20, TOP - 14
     out += [text(x, y + 22 * i, words, "words") for i, words in enumerate(LEGEND)]
     return "\n".join(out) + "\n</svg>\n"
 

@@ -8,6 +8,7 @@
  *   submod/measure.h    what wrong pixels cost: Jaccard, Tversky, your own
  *   submod/loss.h       Lovász-Softmax, Lovász-Sigmoid, Lovász hinge
  *   submod/baseline.h   cross-entropy, hinge, Rahman-Wang, soft Dice, soft Jaccard
+ *   submod/surrogate.h  a convex surrogate for losses that are not submodular, such as Dice
  *   submod/dataset.h    the Lovász-Softmax loss of a whole dataset
  *   submod/prox.h       proximal operators of Lovász extensions
  *   submod/derivative.h  their derivatives
@@ -17,6 +18,8 @@
  *   submod/optim.h      problems, step rules, schedules, descent, FISTA, the bundle method
  *   submod/gpu.h        the losses and the Jaccard prox on a GPU (CUDA)
  *   submod/metric.h     confusion counts, IoU, Dice, mIoU of images and datasets, equibatch
+ *   submod/scoring.h    IoU of instances, boundaries, single images; calibration
+ *   submod/decision.h   from probabilities to the segmentation with the best expected IoU or Dice
  */
 #ifndef SUBMOD_H
 #define SUBMOD_H
@@ -25,6 +28,7 @@
 #include <submod/baseline.h>
 #include <submod/certificate.h>
 #include <submod/dataset.h>
+#include <submod/decision.h>
 #include <submod/derivative.h>
 #include <submod/function.h>
 #include <submod/gpu.h>
@@ -35,7 +39,9 @@
 #include <submod/metric.h>
 #include <submod/optim.h>
 #include <submod/prox.h>
+#include <submod/scoring.h>
 #include <submod/sfm.h>
+#include <submod/surrogate.h>
 #include <submod/tensor.h>
 
 #endif

@@ -29,13 +29,11 @@ SUBMOD = [
     "submod/tensors",
     "submod/losses",
     "submod/metrics",
+    "submod/decisions",
 ]
 PROX = ["prox", "prox/contract", "prox/two_counts", "prox/sums", "prox/wolfe"]
 # The headers of prox that its own rooms build on: below those rooms, so that they count as a room.
-CONTRACT = [
-    f"prox/{name}.h"
-    for name in ("chain_line", "combination", "gap", "isotonic", "long_sum", "solver")
-]
+CONTRACT = [f"prox/{name}.h" for name in ("chain_line", "combination", "gap", "isotonic", "solver")]
 ALLOWED = {
     "base": [],
     "submod": ["base"],
@@ -44,6 +42,7 @@ ALLOWED = {
     "submod/tensors": ["base"],
     "submod/losses": ["base", "submod", "submod/measures", "submod/functions", "submod/tensors"],
     "submod/metrics": ["base", "submod", "submod/tensors"],
+    "submod/decisions": ["base", "submod/tensors"],
     "prox/contract": ["base", *SUBMOD],
     "prox/two_counts": ["base", *SUBMOD, "prox/contract"],
     "prox/sums": ["base", *SUBMOD, "prox/contract"],
@@ -170,7 +169,10 @@ FILLED = re.compile(r"submod_(\w+_(info|report|result|values)|metrics|run_settin
 # Settings and tables of callbacks.
 SIZED = re.compile(r"submod_(\w+_settings|fn_ops|concave_ops|measure|problem)")
 # These keep their size.
-KEPT = "allocator|rng|counterexample|measure_failure|labels|scores|pixel_weights|gradient|gpu_place|schedule|trace"
+KEPT = (
+    "allocator|rng|counterexample|measure_failure|labels|scores|pixel_weights|gradient|gpu_place|"
+    "schedule|trace"
+)
 FIXED = re.compile(f"submod_({KEPT})")
 
 

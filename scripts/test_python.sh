@@ -10,7 +10,8 @@
 # segmentation-models-pytorch, which the tests compare with if they are there. Where it cannot be had
 # within 7 minutes the tests of submod.torch are skipped, and the script says so. So are those of its
 # CUDA part where build/ has no library with a device made of fibers, and none can be built, and
-# those in the solvers of PyProximal where that cannot be had.
+# those in the solvers of PyProximal where that cannot be had; those against scikit-learn, torchmetrics
+# and cityscapesScripts likewise.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -60,11 +61,20 @@ fetch_packages() {
     $python -c 'import pyproximal' 2>/dev/null ||
         timeout 120 $python -m pip install --quiet --disable-pip-version-check pyproximal ||
         echo "test: SKIPPED: the solvers of PyProximal" >&2
+    # What metrics are compared with. Without their dependencies: matplotlib and others, for viewers.
+    $python -c 'import cityscapesscripts, pyquaternion, PIL, sklearn' 2>/dev/null ||
+        { timeout 120 $python -m pip install --quiet --disable-pip-version-check pillow scikit-learn &&
+            timeout 60 $python -m pip install --quiet --disable-pip-version-check --no-deps \
+                cityscapesscripts pyquaternion; } ||
+        echo "test: SKIPPED: the comparison of metrics with scikit-learn and cityscapesScripts" >&2
     if [ $torch = yes ]; then
         borrow_torch
         has_torch $python ||
             timeout 420 $python -m pip install --quiet --disable-pip-version-check torch ||
             echo "test: PyTorch could not be installed" >&2
+        $python -c 'import torchmetrics' 2>/dev/null ||
+            timeout 120 $python -m pip install --quiet --disable-pip-version-check torchmetrics ||
+            echo "test: SKIPPED: the comparison of metrics with torchmetrics" >&2
         # What the losses are compared with, and pictures of the examples.
         $python -c 'import kornia, segmentation_models_pytorch, PIL' 2>/dev/null ||
             timeout 120 $python -m pip install --quiet --disable-pip-version-check \
@@ -87,6 +97,9 @@ if [ $torch = yes ]; then
     { cmake -S . -B build && cmake --build build --target submod_on_fibers --parallel 2; } >/dev/null ||
         echo "test: SKIPPED: CUDA tensors on a device made of fibers" >&2
 fi
+# The program whose scores are compared with those of cityscapesScripts.
+{ cmake -S . -B build && cmake --build build --target submod-miou --parallel 2; } >/dev/null ||
+    echo "test: SKIPPED: submod-miou beside cityscapesScripts" >&2
 # From the installed package; -B: no __pycache__ beside the sources.
 tests=(python/tests)
 if [ $torch = no ]; then

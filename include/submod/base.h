@@ -44,6 +44,8 @@
  *     with pixel weights     as without them: sums of weights are exact (loss.h)
  *   baseline losses          yes        as above              yes        not there
  *   metrics, sorting         yes        yes                   yes        not there
+ *   decisions                yes        yes (1); on ARM last  yes (1)    not there
+ *                                       bits of expectations
  *   set functions, Lovász
  *   extension, prox,         yes        yes (1)               yes (1)    Jaccard prox: other bins,
  *   minimisation, optimisers                                             up to both deltas
@@ -51,9 +53,9 @@
  *   computed from it
  *
  * The baseline of x86-64 has no instruction that rounds a * b + c once; all others have, GPUs too.
- * (1) Where a function calls log1p, hypot or pow, the same libm is needed as well; so it is for the
- * user's own callbacks. (2) OpenBLAS does the work: last bits may depend on the CPU and on its own
- * number of threads.
+ * (1) Where a function calls exp, log1p, hypot or pow, the same libm is needed too; so it is for
+ * the user's own callbacks. (2) OpenBLAS does the work: last bits may depend on the CPU and on its
+ * own number of threads.
  */
 #ifndef SUBMOD_BASE_H
 #define SUBMOD_BASE_H

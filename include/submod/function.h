@@ -127,13 +127,15 @@ SUBMOD_API submod_status submod_fn_hamming(size_t n, submod_fn **fn);
 SUBMOD_API submod_status submod_fn_two_counts(size_t n, const uint8_t *foreground,
                                               const submod_measure *measure, submod_fn **fn);
 
-/* The same with weights >= 0: a, b, P and N are sums of weights, made in the order of the elements
- * handed over, so that whole weights are exact up to 2^53 in all. F must be submodular for real
- * counts: concave in a and in b, and with increments in a that do not grow with b. Minimised in O(k
- * log k): the best set takes of each kind those with the largest z / weight. The prox is by
- * decomposition, since the order within a kind changes with the level of u; the prox in the norm
- * weighted in the same way is faster: submod_prox_two_counts_points. An element of weight 0 changes
- * nothing. SUBMOD_EINVAL: a weight < 0. SUBMOD_ENUMERIC: the sum of the weights overflows. */
+/* The same with weights >= 0: a, b, P and N are sums of weights. Weights are rounded to whole
+ * multiples of 2^k, with k as small as sums of n of them are still exact (below n * largest weight
+ * / 2^51), so that no sum depends on its order; whole weights stay as they are while n * largest <=
+ * 2^51. Hamming, which is modular, keeps them all. F must be submodular for real counts: concave in
+ * a and in b, and with increments in a that do not grow with b. Minimised in O(k log k): the best
+ * set takes of each kind those with the largest z / weight. The prox is by decomposition, since the
+ * order within a kind changes with the level of u; the prox in the norm weighted in the same way is
+ * faster: submod_prox_two_counts_points. An element of weight 0 changes nothing. SUBMOD_EINVAL: a
+ * weight < 0. SUBMOD_ENUMERIC: the sum of the weights overflows. */
 SUBMOD_API submod_status submod_fn_two_counts_weighted(size_t n, const uint8_t *foreground,
                                                        const double *weight,
                                                        const submod_measure *measure,

@@ -195,8 +195,8 @@ SUBMOD_API submod_status submod_gpu_prox_jaccard_host(
  *
  * bins, result and errors as for submod_gpu_prox_jaccard; submod_gpu_prox_workspace has the size of
  * the workspace for either kind of groups. Of the settings per_image, has_ignore and ignore_index
- * count; NULL: per image, nothing ignored. Also SUBMOD_EUNSUPPORTED: pixel_weights. Inf where an
- * output is too large for a float. */
+ * count; NULL: per image, nothing ignored. Also SUBMOD_EUNSUPPORTED: pixel_weights, a measure other
+ * than Jaccard. Inf where an output is too large for a float. */
 SUBMOD_API submod_status submod_gpu_prox_lovasz_hinge(
     const submod_scores *scores, const submod_labels *labels, double lambda, size_t bins,
     const submod_gradient *prox, const submod_gradient *gradient, submod_gpu_result *result,

@@ -7,14 +7,25 @@ Losses             lovasz_softmax, lovasz_sigmoid, lovasz_hinge, DatasetJaccard
 Measures           Tversky, and any function of the counts of wrong pixels: measure= in the losses;
                    check_measure
 Baselines          cross_entropy, hinge, rahman_wang, soft_dice, soft_jaccard
+Not submodular     general_surrogate (Dice), measure_parts
 Metrics            miou, MeanIoU, Equibatch
+                   metrics: precision, recall, F, Tversky, iIoU, boundary IoU, calibration, ...
+Decisions          decide, decide_classes, expected_score, expected_iou, expected_dice
 GPU                gpu_available
 PyTorch            submod.torch, which has to be imported by name and needs PyTorch
 """
 
-from . import optim
+from . import metrics, optim
 from ._baselines import cross_entropy, hinge, rahman_wang, soft_dice, soft_jaccard
 from ._dataset import DatasetJaccard
+from ._decisions import (
+    Decision,
+    decide,
+    decide_classes,
+    expected_dice,
+    expected_iou,
+    expected_score,
+)
 from ._errors import (
     AccuracyWarning,
     CallbackError,
@@ -51,6 +62,7 @@ from ._prox import (
     prox_max_affine,
 )
 from ._prox_two_counts import prox_two_counts_histogram, prox_two_counts_points
+from ._surrogate import MeasureParts, Surrogate, general_surrogate, measure_parts
 
 __version__ = version()
 
@@ -63,6 +75,7 @@ __all__ = [
     "Check",
     "Counterexample",
     "DatasetJaccard",
+    "Decision",
     "Equibatch",
     "Function",
     "GpuAvailability",
@@ -73,6 +86,7 @@ __all__ = [
     "MeanIoUValues",
     "MeasureCheck",
     "MeasureFailure",
+    "MeasureParts",
     "MinimizeResult",
     "NonFiniteError",
     "NumericError",
@@ -81,10 +95,17 @@ __all__ = [
     "ProxResult",
     "ProxVjp",
     "SubmodError",
+    "Surrogate",
     "Tversky",
     "UnsupportedError",
     "check_measure",
     "cross_entropy",
+    "decide",
+    "decide_classes",
+    "expected_dice",
+    "expected_iou",
+    "expected_score",
+    "general_surrogate",
     "get_num_threads",
     "gpu_available",
     "hinge",
@@ -92,6 +113,8 @@ __all__ = [
     "lovasz_hinge",
     "lovasz_sigmoid",
     "lovasz_softmax",
+    "measure_parts",
+    "metrics",
     "miou",
     "optim",
     "prox_lovasz_hinge",

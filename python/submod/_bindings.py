@@ -107,6 +107,29 @@ class Classes(IntEnum):
     LIST = 2
 
 
+class DecisionScore(IntEnum):
+    """submod_decision_score"""
+
+    IOU = 0
+    DICE = 1
+
+
+class DecisionMethod(IntEnum):
+    """submod_decision_method"""
+
+    RANK = 0
+    GREEDY = 1
+    THRESHOLD = 2
+    HALF = 3
+
+
+class Expectation(IntEnum):
+    """submod_expectation"""
+
+    QUADRATURE = 0
+    SERIES = 1
+
+
 class NoBlock(IntEnum):
     """submod_no_block"""
 
@@ -474,6 +497,31 @@ class CertificateReport(Structure):
     ]
 
 
+class DecisionSettings(Structure):
+    """submod_decision_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("score", c_int),
+        ("method", c_int),
+        ("empty", c_double),
+    ]
+
+
+class DecisionInfo(Structure):
+    """submod_decision_info"""
+
+    _fields_ = [
+        ("lower", c_double),
+        ("upper", c_double),
+        ("best", c_double),
+        ("threshold", c_double),
+        ("chosen", c_size_t),
+        ("expectation", c_int),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
 class BlocksSettings(Structure):
     """submod_blocks_settings"""
 
@@ -589,6 +637,19 @@ class Metrics(Structure):
         ("frequency_weighted_iou", c_double),
         ("averaged", c_size_t),
         ("pixels", c_int64),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
+class RatesValues(Structure):
+    """submod_rates_values"""
+
+    _fields_ = [
+        ("precision", c_double),
+        ("recall", c_double),
+        ("f_score", c_double),
+        ("tversky", c_double),
+        ("averaged", c_size_t),
         ("reserved", c_uint64 * 4),
     ]
 
@@ -770,6 +831,34 @@ class ProxInfo(Structure):
     ]
 
 
+class FineGrainedValues(Structure):
+    """submod_fine_grained_values"""
+
+    _fields_ = [
+        ("dataset", c_double),
+        ("image", c_double),
+        ("of_class", c_double),
+        ("image_mean", c_double),
+        ("class_mean", c_double),
+        ("images", c_size_t),
+        ("classes", c_size_t),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
+class CalibrationValues(Structure):
+    """submod_calibration_values"""
+
+    _fields_ = [
+        ("expected", c_double),
+        ("maximum", c_double),
+        ("root_mean_square", c_double),
+        ("class_mean", c_double),
+        ("pixels", c_int64),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
 class SfmSettings(Structure):
     """submod_sfm_settings"""
 
@@ -798,6 +887,27 @@ class SfmInfo(Structure):
         ("minor_cycles", c_size_t),
         ("oracle_calls", c_uint64),
         ("seconds", c_double),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
+class SurrogateSettings(Structure):
+    """submod_surrogate_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("hinge", c_int),
+    ]
+
+
+class SurrogateInfo(Structure):
+    """submod_surrogate_info"""
+
+    _fields_ = [
+        ("submodular", c_double),
+        ("supermodular", c_double),
+        ("foreground", c_size_t),
+        ("background", c_size_t),
         ("reserved", c_uint64 * 4),
     ]
 
@@ -1240,6 +1350,38 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "work": c_void_p,
         },
     ),
+    "decision_defaults": (DecisionSettings, {}),
+    "decide": (
+        c_int,
+        {
+            "probabilities": POINTER(Scores),
+            "masks": c_void_p,
+            "settings": POINTER(DecisionSettings),
+            "info": POINTER(DecisionInfo),
+            "work": c_void_p,
+        },
+    ),
+    "decide_classes": (
+        c_int,
+        {
+            "probabilities": POINTER(Scores),
+            "labels": c_void_p,
+            "settings": POINTER(DecisionSettings),
+            "info": POINTER(DecisionInfo),
+            "work": c_void_p,
+        },
+    ),
+    "expected_score": (
+        c_int,
+        {
+            "probabilities": POINTER(Scores),
+            "masks": c_void_p,
+            "lower": c_void_p,
+            "upper": c_void_p,
+            "settings": POINTER(DecisionSettings),
+            "work": c_void_p,
+        },
+    ),
     "blocks_defaults": (BlocksSettings, {}),
     "prox_blocks": (
         c_int,
@@ -1500,6 +1642,16 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     "confusion_reset": (None, {"confusion": c_void_p}),
     "confusion_counts": (c_void_p, {"confusion": c_void_p}),
     "confusion_classes": (c_size_t, {"confusion": c_void_p}),
+    "confusion_regroup": (
+        c_int,
+        {
+            "confusion": c_void_p,
+            "truth_group": c_void_p,
+            "prediction_group": c_void_p,
+            "groups": c_size_t,
+            "coarse": POINTER(c_void_p),
+        },
+    ),
     "confusion_metrics": (
         c_int,
         {
@@ -1508,6 +1660,21 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "dice": c_void_p,
             "accuracy": c_void_p,
             "metrics": POINTER(Metrics),
+            "settings": POINTER(MetricSettings),
+        },
+    ),
+    "confusion_rates": (
+        c_int,
+        {
+            "confusion": c_void_p,
+            "b": c_double,
+            "alpha": c_double,
+            "beta": c_double,
+            "precision": c_void_p,
+            "recall": c_void_p,
+            "f_score": c_void_p,
+            "tversky": c_void_p,
+            "means": POINTER(RatesValues),
             "settings": POINTER(MetricSettings),
         },
     ),
@@ -1740,6 +1907,136 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "work": c_void_p,
         },
     ),
+    "instances_create": (
+        c_int,
+        {
+            "classes": c_size_t,
+            "first_id": c_int64,
+            "instances": POINTER(c_void_p),
+            "settings": POINTER(MetricSettings),
+        },
+    ),
+    "instances_free": (None, {"instances": c_void_p}),
+    "instances_add": (
+        c_int,
+        {
+            "instances": c_void_p,
+            "prediction": POINTER(Labels),
+            "truth": POINTER(Labels),
+            "ids": POINTER(Labels),
+        },
+    ),
+    "instances_merge": (c_int, {"instances": c_void_p, "other": c_void_p}),
+    "instances_reset": (None, {"instances": c_void_p}),
+    "instances_save": (c_int, {"instances": c_void_p, "words": c_void_p, "count": c_void_p}),
+    "instances_load": (c_int, {"instances": c_void_p, "words": c_void_p, "count": c_size_t}),
+    "instances_confusion": (c_void_p, {"instances": c_void_p}),
+    "instances_sizes": (
+        c_int,
+        {"instances": c_void_p, "count": c_void_p, "average_size": c_void_p},
+    ),
+    "instances_iou": (
+        c_int,
+        {
+            "instances": c_void_p,
+            "average_size": c_void_p,
+            "truth_group": c_void_p,
+            "prediction_group": c_void_p,
+            "groups": c_size_t,
+            "iou": c_void_p,
+            "mean": c_void_p,
+        },
+    ),
+    "boundary_distance": (c_size_t, {"height": c_size_t, "width": c_size_t, "ratio": c_double}),
+    "boundary_create": (
+        c_int,
+        {"classes": c_size_t, "boundary": POINTER(c_void_p), "settings": POINTER(MetricSettings)},
+    ),
+    "boundary_free": (None, {"boundary": c_void_p}),
+    "boundary_add": (
+        c_int,
+        {
+            "boundary": c_void_p,
+            "prediction": POINTER(Labels),
+            "truth": POINTER(Labels),
+            "height": c_size_t,
+            "width": c_size_t,
+            "distance": c_size_t,
+        },
+    ),
+    "boundary_merge": (c_int, {"boundary": c_void_p, "other": c_void_p}),
+    "boundary_reset": (None, {"boundary": c_void_p}),
+    "boundary_save": (c_int, {"boundary": c_void_p, "words": c_void_p, "count": c_void_p}),
+    "boundary_load": (c_int, {"boundary": c_void_p, "words": c_void_p, "count": c_size_t}),
+    "boundary_confusion": (c_void_p, {"boundary": c_void_p}),
+    "boundary_iou": (
+        c_int,
+        {
+            "boundary": c_void_p,
+            "iou": c_void_p,
+            "mean": c_void_p,
+            "settings": POINTER(MetricSettings),
+        },
+    ),
+    "fine_grained_create": (
+        c_int,
+        {"classes": c_size_t, "fine": POINTER(c_void_p), "settings": POINTER(MetricSettings)},
+    ),
+    "fine_grained_free": (None, {"fine": c_void_p}),
+    "fine_grained_add": (
+        c_int,
+        {"fine": c_void_p, "prediction": POINTER(Labels), "truth": POINTER(Labels)},
+    ),
+    "fine_grained_merge": (c_int, {"fine": c_void_p, "other": c_void_p}),
+    "fine_grained_reset": (None, {"fine": c_void_p}),
+    "fine_grained_save": (c_int, {"fine": c_void_p, "words": c_void_p, "count": c_void_p}),
+    "fine_grained_load": (c_int, {"fine": c_void_p, "words": c_void_p, "count": c_size_t}),
+    "fine_grained_get": (c_int, {"fine": c_void_p, "values": POINTER(FineGrainedValues)}),
+    "fine_grained_worst": (
+        c_int,
+        {"fine": c_void_p, "percent": c_double, "image": c_void_p, "of_class": c_void_p},
+    ),
+    "fine_grained_table": (c_void_p, {"fine": c_void_p, "images": c_void_p}),
+    "fine_grained_confusion": (c_void_p, {"fine": c_void_p}),
+    "calibration_create": (
+        c_int,
+        {
+            "classes": c_size_t,
+            "bins": c_size_t,
+            "from_logits": c_int,
+            "calibration": POINTER(c_void_p),
+            "settings": POINTER(MetricSettings),
+        },
+    ),
+    "calibration_free": (None, {"calibration": c_void_p}),
+    "calibration_add": (
+        c_int,
+        {"calibration": c_void_p, "scores": POINTER(Scores), "truth": POINTER(Labels)},
+    ),
+    "calibration_merge": (c_int, {"calibration": c_void_p, "other": c_void_p}),
+    "calibration_reset": (None, {"calibration": c_void_p}),
+    "calibration_save": (c_int, {"calibration": c_void_p, "words": c_void_p, "count": c_void_p}),
+    "calibration_load": (c_int, {"calibration": c_void_p, "words": c_void_p, "count": c_size_t}),
+    "calibration_errors": (
+        c_int,
+        {
+            "calibration": c_void_p,
+            "ones_apart": c_int,
+            "class_error": c_void_p,
+            "values": POINTER(CalibrationValues),
+            "settings": POINTER(MetricSettings),
+        },
+    ),
+    "calibration_bins": (
+        c_int,
+        {
+            "calibration": c_void_p,
+            "row": c_size_t,
+            "count": c_void_p,
+            "right": c_void_p,
+            "confidence": c_void_p,
+        },
+    ),
     "sfm_defaults": (SfmSettings, {}),
     "sfm": (
         c_int,
@@ -1750,6 +2047,32 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "s": c_void_p,
             "settings": POINTER(SfmSettings),
             "info": POINTER(SfmInfo),
+            "work": c_void_p,
+        },
+    ),
+    "surrogate_defaults": (SurrogateSettings, {}),
+    "general_surrogate": (
+        c_int,
+        {
+            "measure": POINTER(Measure),
+            "labels": c_void_p,
+            "errors": c_void_p,
+            "n": c_size_t,
+            "value": c_void_p,
+            "gradient": c_void_p,
+            "settings": POINTER(SurrogateSettings),
+            "info": POINTER(SurrogateInfo),
+            "work": c_void_p,
+        },
+    ),
+    "general_parts": (
+        c_int,
+        {
+            "measure": POINTER(Measure),
+            "P": c_size_t,
+            "N": c_size_t,
+            "submodular": c_void_p,
+            "supermodular": c_void_p,
             "work": c_void_p,
         },
     ),

@@ -27,7 +27,7 @@ class MeanIoUValues(NamedTuple):
     batches: int
 
 
-def _settings(
+def metric_settings(
     ignore_index: int | None,
     absent: str,
     class_list: Iterable[int] | None,
@@ -60,7 +60,7 @@ class MeanIoU(Uncopied):
         class_list: Iterable[int] | None = None,
         leave_out: int | None = None,
     ) -> None:
-        settings = _settings(ignore_index, absent, class_list, leave_out)
+        settings = metric_settings(ignore_index, absent, class_list, leave_out)
         self.classes = whole(classes, "classes")
         create = {"classes": self.classes, "settings": settings}
         self._handle = Handle("miou_create", free="miou_free", **create)

@@ -93,3 +93,12 @@ def test_pictures(name, options, tmp_path):
     file = tmp_path / "picture.png"
     run(f"{name}.py", *options, "--png", file)
     assert file.read_bytes().startswith(b"\x89PNG")
+
+
+def test_decide():
+    lines = run("decide.py", "--size", 40).splitlines()
+    expected = [float(line.split("expected IoU ")[1].split(",")[0]) for line in lines[:3]]
+    drawn = [float(line.split("truths ")[1]) for line in lines[:3]]
+    assert expected[0] < expected[1] - 0.01 and expected[1] <= expected[2]
+    assert np.allclose(expected, drawn, atol=0.01)
+    assert float(lines[3].split(" by ")[1]) < 1e-9

@@ -98,12 +98,12 @@ def test_against_the_definition(name, measure, weighted, engine):
     scores, labels, weights = case(name)
     weights = weights if weighted else torch.ones(weights.shape)
     leaf, other = (scores.clone().requires_grad_(True) for _ in "ab")
-    options = {"measure": MEASURES[measure], "engine": engine, "delta": 2.0**-20}
+    options = {"measure": MEASURES[measure], "engine": engine, "delta": 2.0**-18}
     options |= {"pixel_weights": weights} if weighted else {}
     options |= {"per_image": True, "reduction": "none"}
     found = FUNCTIONS[name](leaf, labels, **options)
     expected = expected_losses(name, FORMULAS[measure], other, labels, weights)
-    off = 1e-6 if engine == "exact" else 3e-6
+    off = 1e-6 if engine == "exact" else 5e-6
     assert found.shape == (3,) and found.dtype == torch.float32
     assert torch.allclose(found.double(), expected, atol=off)
     factors = torch.tensor([1.0, -2.0, 0.5])

@@ -1,6 +1,7 @@
 /* The public Jaccard prox, on device and on host pointers, and that of the Lovász hinge. */
 #include "base/error.h"
 #include "gpu/losses.h"
+#include "submod/measures/values.h"
 
 submod_status submodi_gpu_require_bins(const char *who, size_t bins)
 {
@@ -45,6 +46,17 @@ submod_status submodi_gpu_hinge_start(submodi_gpu_task *task, const char *who,
         status = submodi_fail(SUBMOD_EUNSUPPORTED,
                               "%s: pixel_weights must be NULL: the prox has none; take "
                               "submod_gpu_lovasz_hinge and its gradient",
+                              who);
+    }
+    submod_measure measure;
+    status =
+        status ? status
+               : submodi_read_measure(who, "settings.measure", task->batch.given.measure, &measure);
+    if (status == SUBMOD_OK && measure.type != SUBMOD_MEASURE_JACCARD) {
+        status = submodi_fail(SUBMOD_EUNSUPPORTED,
+                              "%s: settings.measure must be Jaccard here; for others take "
+                              "submod_gpu_lovasz_hinge and its gradient, or "
+                              "submod_prox_lovasz_hinge on the CPU",
                               who);
     }
     task->batch.settings.pixel_weights = NULL;

@@ -32,7 +32,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "prox/long_sum.h"
+#include "base/long_sum.h"
 
 typedef submodi_chain_knot knot;
 

@@ -13,7 +13,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "prox/long_sum.h"
+#include "base/long_sum.h"
 
 void submodi_cut_extension(const submodi_cut *c, const double *u, const double *s, double lambda,
                            submodi_extension *f)

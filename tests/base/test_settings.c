@@ -23,6 +23,8 @@ typedef union any_settings {
     submod_fista_settings fista;
     submod_bundle_settings bundle;
     submod_metric_settings metric;
+    submod_decision_settings decision;
+    submod_surrogate_settings surrogate;
     submod_loss_settings loss;
 } any_settings;
 
@@ -189,6 +191,51 @@ static submod_status bundle_call(const any_settings *s)
 static void metric_fill(any_settings *s)
 {
     s->metric = submod_metric_defaults();
+}
+
+static void decision_fill(any_settings *s)
+{
+    s->decision = submod_decision_defaults();
+}
+
+static const float probability[3] = {0.5F, 0.25F, 1};
+
+static submod_status decide_call(const any_settings *s)
+{
+    uint8_t mask[3];
+    submod_scores view = submod_scores_f32(probability, 1, 1, 3);
+    submod_decision_info info = {.reserved = {1, 1, 1, 1}};
+    submod_status status = submod_decide(&view, mask, &s->decision, &info, NULL);
+    ck_assert_uint_eq(info.reserved[0] | info.reserved[3], status ? 1 : 0);
+    return status;
+}
+
+static submod_status decide_classes_call(const any_settings *s)
+{
+    int32_t labels[1];
+    submod_scores view = submod_scores_f32(probability, 1, 3, 1);
+    return submod_decide_classes(&view, labels, &s->decision, NULL, NULL);
+}
+
+static submod_status expected_score_call(const any_settings *s)
+{
+    submod_scores view = submod_scores_f32(probability, 1, 1, 3);
+    return submod_expected_score(&view, (uint8_t[]){1, 0, 1}, NULL, NULL, &s->decision, NULL);
+}
+
+static void surrogate_fill(any_settings *s)
+{
+    s->surrogate = submod_surrogate_defaults();
+}
+
+static submod_status surrogate_call(const any_settings *s)
+{
+    double value;
+    submod_surrogate_info info = {.reserved = {1, 1, 1, 1}};
+    submod_status status = submod_general_surrogate(NULL, (uint8_t[]){1, 0, 1}, point, 3, &value,
+                                                    NULL, &s->surrogate, &info, NULL);
+    ck_assert_uint_eq(info.reserved[0] | info.reserved[3], status ? 1 : 0);
+    return status;
 }
 
 static submod_status miou_call(const any_settings *s)
@@ -416,6 +463,14 @@ static const row rows[] = {
      miou_image_call, true},
     {"submod_metric_defaults", sizeof(submod_metric_settings), sizeof(size_t), metric_fill,
      miou_batch_call, true},
+    {"submod_decision_defaults", sizeof(submod_decision_settings), sizeof(size_t), decision_fill,
+     decide_call, true},
+    {"submod_decision_defaults", sizeof(submod_decision_settings), sizeof(size_t), decision_fill,
+     decide_classes_call, true},
+    {"submod_decision_defaults", sizeof(submod_decision_settings), sizeof(size_t), decision_fill,
+     expected_score_call, true},
+    {"submod_surrogate_defaults", sizeof(submod_surrogate_settings), sizeof(size_t), surrogate_fill,
+     surrogate_call, false},
     LOSS(lovasz_softmax_call, true),
     LOSS(lovasz_sigmoid_call, true),
     LOSS(gpu_workspace_call, true),

@@ -191,6 +191,12 @@ START_TEST(refusals)
     s.pixel_weights = &weights;
     REFUSE(SUBMOD_EUNSUPPORTED, 1, 256, &prox, &place);
     ck_assert(strstr(submod_last_error(), "pixel_weights"));
+    s.pixel_weights = NULL;
+    submod_measure hamming = submod_measure_hamming();
+    s.measure = &hamming;
+    REFUSE(SUBMOD_EUNSUPPORTED, 1, 256, &prox, &place);
+    ck_assert(strstr(submod_last_error(), "measure must be Jaccard"));
+    s.measure = NULL;
     scores.classes = 3;
     REFUSE(SUBMOD_EINVAL, 1, 256, &prox, &place);
 #undef REFUSE

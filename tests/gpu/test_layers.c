@@ -76,6 +76,7 @@ static void make_batch(submod_rng *rng, kind k, batch *x)
         x->weights[i] = submod_pixel_weights_f32(d->w, d->B, d->N);
         x->settings[i] = settings_for(k, &s);
         x->settings[i].pixel_weights = d->w && k != HINGE ? &x->weights[i] : NULL;
+        x->settings[i].measure = k == HINGE ? NULL : x->settings[i].measure;
     }
     x->scores[1].data = to_device(&x->memory, d->x, d->B * d->C * d->N * sizeof *d->x);
     x->labels[1].data = to_device(&x->memory, d->y, d->B * d->N * sizeof *d->y);

@@ -137,6 +137,69 @@ expect 1 pred gt --classes 3 --list list --json -
 problems 1
 says "sub/c: in the list, but not in the ground truth"
 
+# ---- more metrics ----
+expect 0 pred gt --classes 3 --json - --f-beta 2
+field mean_precision 7/9
+field mean_recall 13/18
+field mean_f_score 211/297
+class 2 recall 0.5
+! grep -E 'instance|boundary|categor|miou_c' out >/dev/null || fail "metrics that nobody asked for"
+
+#   of each image: a 1/2, 2/3; b 1/2, 1/2, of the classes 0, 2. The worst of two images is one.
+for threads in 1 3; do
+    expect 0 pred gt --classes 3 --json - --fine-grained 50 --absent truth --threads "$threads"
+    field worst_percent 50
+    field miou_i 13/24
+    field miou_c 5/9
+    field miou_i_worst 1/2
+    field miou_c_worst 5/9
+    field miou_i_mean 121/240
+    field miou_c_mean 5/9
+done
+
+#   x has 5 pixels in the truth, 4 predicted, 4 in both
+printf 'x\ny\nx\n' >categories
+expect 0 pred gt --classes 3 --json - --categories categories
+field mean_category_iou 11/15
+grep -F '"name": "x", "iou": 0.8' out >/dev/null || fail "the IoU of a category"
+expect 0 pred gt --classes 3 --categories categories
+table '^ +1  y +66\.67$'
+
+#   class 1: two instances of one pixel, found, one false positive; class 2: one, half of it found;
+#   class 0 has none
+png ids/a.png gray8 4 1 0 0 5 6
+png ids/sub/b.png gray16 2 2 3 3 3 0
+expect 0 pred gt --classes 3 --json - --instances ids --categories categories
+field mean_instance_iou 7/12
+field mean_category_instance_iou 2/3
+class 0 instance_iou null
+class 2 instance_iou 0.5
+expect 0 pred gt --classes 3 --json - --instances ids --first-id 6
+field mean_instance_iou 1/2
+expect 0 pred gt --classes 3 --instances ids
+table '^ +2  class 2 +50\.00 +66\.67 +50\.00 +50\.00  2$'
+png ids/sub/b.png gray16 1 2 3 3
+rm ids/a.png
+expect 1 pred gt --classes 3 --instances ids
+problems 2
+says "gt/a.png: no instances for this ground truth"
+says "ids/sub/b.png: 1 x 2 pixels, but the ground truth has 2 x 2"
+
+#   One wrong pixel in the middle: the band of class 0 is the rim, 24 pixels, in the prediction
+#   also the 8 pixels around.
+rm -rf p t
+zeros=$(printf '0 %.0s' $(seq 24))
+# shellcheck disable=SC2086
+png t/x.png gray8 7 7 $zeros 0 $zeros
+# shellcheck disable=SC2086
+png p/x.png gray8 7 7 $zeros 1 $zeros
+expect 0 p t --classes 2 --json - --boundary 0.02
+field mean_boundary_iou 3/8
+class 0 boundary_iou 0.75
+class 1 boundary_iou 0
+expect 0 p t --classes 2 --json - --boundary 1 # all is band
+class 0 boundary_iou 0.97959183673469385
+
 # ---- every file type is read as it is: no scaling, no colours ----
 for kind in gray2 gray4 gray8 gray16 gray2i gray8i gray16i palette2 palette4 palette8 palette8i; do
     rm -rf p t
@@ -241,12 +304,38 @@ says "p/results/${frame}_leftImg8bit.png: not the only file with this name"
 says "p/bonn_000000_000019.png: no ground truth for this prediction"
 says "no ground truth with a prediction"
 
+#   Instances: the car is taken for a caravan, which is a vehicle in the iIoU of categories alone.
+rm -r p t/train/aachen/*_color.png
+png "p/${frame}.png" gray8 6 1 7 7 0 7 7 29
+png "t/train/aachen/${frame}_gtFine_instanceIds.png" gray16 6 1 7 7 7 8 0 26001
+expect 0 p t --cityscapes --absent skip --json - --instances t --cityscapes-json city.json
+field mean_category_iou 3/8
+field mean_instance_iou 0
+field mean_category_instance_iou 1
+class 13 instance_iou 0
+class 11 instance_iou null
+grep -F '"categoryInstScores": {"void": NaN, "flat": NaN' city.json >/dev/null || fail "city.json"
+grep -F '"averageScoreInstCategories": 1' city.json >/dev/null || fail "averages in city.json"
+if command -v python3 >/dev/null; then
+    python3 -m json.tool <city.json >/dev/null || fail "city.json is not JSON"
+fi
+cp city.json before
+expect 0 p t --cityscapes --quiet --instances t --cityscapes-json city.json
+cmp -s city.json before || fail "--absent shows in what Cityscapes' script would write"
+png "p/${frame}.png" gray8 6 1 0 0 255 0 0 13
+expect 0 p t --cityscapes --train-ids --absent skip --json - --instances t
+field mean_instance_iou 1
+field mean_category_iou 7/8
+
 # ---- the calls of docs/miou.md, as they stand ----
 png GT_DIR/a.png gray8 4 1 0 0 1 1
 png "gtFine/val/aachen/${frame}_gtFine_labelIds.png" gray8 4 1 7 7 8 8
 mkdir -p ImageSets/Segmentation
 echo a >ImageSets/Segmentation/val.txt
 seq 8 >names.txt
+printf '%s\n' a a a a b b b b >categories.txt
+png IDS_DIR/a.png gray8 4 1 0 0 1 2
+png "gtFine/val/aachen/${frame}_gtFine_instanceIds.png" gray16 4 1 7 7 8 8
 mapfile -t calls < <(sed -n 's/^    submod-miou //p' "$page")
 [ ${#calls[@]} -gt 0 ] || fail "docs/miou.md calls no submod-miou"
 for call in "${calls[@]}"; do
@@ -276,6 +365,20 @@ expect 2 pred gt --classes 3 --ignore x
 expect 2 pred gt --cityscapes --ignore 3
 expect 2 pred gt --classes 3 --threads 0
 expect 2 pred gt --classes 3 --nonsense
+expect 2 pred gt --classes 3 --f-beta -1
+expect 2 pred gt --classes 3 --f-beta x
+expect 2 pred gt --classes 3 --boundary 0
+expect 2 pred gt --classes 3 --boundary nan
+expect 2 pred gt --classes 3 --fine-grained 101
+expect 2 pred gt --classes 3 --first-id 3
+expect 2 pred gt --classes 3 --instances gt --first-id -3
+expect 2 pred gt --classes 3 --instances gt --cityscapes-json city.json
+expect 2 pred gt --cityscapes --cityscapes-json city.json
+expect 2 pred gt --cityscapes --categories categories
+expect 2 pred gt --classes 3 --categories nowhere
+expect 2 pred gt --classes 4 --categories categories
+says "categories: 3 categories for 4 classes"
+expect 2 pred gt --classes 3 --instances nowhere
 expect 2 pred gt --classes 4 --names names
 says "names: 3 names for 4 classes"
 expect 2 pred gt --classes 3 --names nowhere

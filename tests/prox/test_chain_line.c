@@ -6,7 +6,7 @@
 
 #include "line.h"
 #include "prox/chain_line.h"
-#include "prox/long_sum.h"
+#include "base/long_sum.h"
 #include "support.h"
 
 typedef struct line {

@@ -242,7 +242,7 @@ START_TEST(larger_instances)
         enum { MOST = 90 };
         size_t n = 20 + submod_rng_below(&rng, MOST - 20);
         uint8_t mask[MOST];
-        double x[MOST], u[MOST], expected[MOST];
+        double x[MOST], u[MOST], expected[MOST] = {0};
         submod_measure m = measure_of(repeat % KINDS);
         double lambda = pow(10, 4 * submod_rng_uniform(&rng) - 3);
         submod_fn *fn;

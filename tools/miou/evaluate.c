@@ -1,6 +1,6 @@
 /* Compares the files in parallel; each thread has counts of its own. Counts are integers, and the
  * means of the images are summed in the order of their names. So results do not depend on the
- * number of threads. Memory: two label maps per thread. */
+ * number of threads. Memory: two label maps per thread, three with instances. */
 #include "evaluate.h"
 
 #include <math.h>
@@ -25,8 +25,14 @@ typedef struct outcome {
 
 /* Counts of one thread. */
 typedef struct worker {
-    submod_confusion *image, *sum;
+    submod_confusion *image;
+    streams sum;
 } worker;
+
+/* The files of one pair; instances are empty when not asked for. */
+typedef struct images {
+    label_image prediction, truth, instances;
+} images;
 
 static bool blame(outcome *out, const char *path, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -64,22 +70,42 @@ static bool blame_label(outcome *out, const char *path, const label_image *image
                  (int)label_at(image, i), i % image->width, i / image->width, classes);
 }
 
-/* Maps label ids, or train ids, to train ids; ids that are not evaluated become `not_evaluated`. */
-static bool map_cityscapes(outcome *out, const char *path, label_image *image, bool train_ids,
-                           int32_t not_evaluated)
+/* Train ids become label ids, void becomes id 0. */
+static bool to_label_ids(outcome *out, const char *path, label_image *image)
 {
-    int32_t known = train_ids ? CITYSCAPES_CLASSES : CITYSCAPES_IDS;
+    int32_t id_of[CITYSCAPES_CLASSES] = {0};
+    for (int32_t id = 0; id < CITYSCAPES_IDS; id++) {
+        if (cityscapes_labels[id].train_id != VOID_LABEL) {
+            id_of[cityscapes_labels[id].train_id] = id;
+        }
+    }
     for (size_t i = 0; i < image->width * image->height; i++) {
         int32_t label = label_at(image, i);
-        if (label >= known && !(train_ids && label == VOID_LABEL)) {
-            return blame_label(out, path, image, i, (size_t)known);
+        if (label >= CITYSCAPES_CLASSES && label != VOID_LABEL) {
+            return blame_label(out, path, image, i, CITYSCAPES_CLASSES);
         }
-        if (!train_ids) {
-            label = cityscapes_train_id[label];
-        }
-        set_label(image, i, label == VOID_LABEL ? not_evaluated : label);
+        set_label(image, i, label == VOID_LABEL ? 0 : id_of[label]);
     }
     return true;
+}
+
+static bool all_label_ids(outcome *out, const char *path, const label_image *image)
+{
+    for (size_t i = 0; i < image->width * image->height; i++) {
+        if (label_at(image, i) >= CITYSCAPES_IDS) {
+            return blame_label(out, path, image, i, CITYSCAPES_IDS);
+        }
+    }
+    return true;
+}
+
+/* Label ids become train ids; those that are not evaluated become `not_evaluated`. */
+static void to_train_ids(label_image *image, int32_t not_evaluated)
+{
+    for (size_t i = 0; i < image->width * image->height; i++) {
+        int32_t train_id = cityscapes_labels[label_at(image, i)].train_id;
+        set_label(image, i, train_id == VOID_LABEL ? not_evaluated : train_id);
+    }
 }
 
 /* Names the label that the library refused. */
@@ -104,29 +130,70 @@ static bool blame_range(const options *o, const pair *files, const label_image *
 
 /* ---- one pair ---- */
 
-static bool count(const options *o, const pair *files, label_image *prediction, label_image *truth,
-                  const worker *w, outcome *out)
+static bool same_size(outcome *out, const char *path, const label_image *image,
+                      const label_image *truth)
 {
-    if (prediction->width != truth->width || prediction->height != truth->height) {
-        return blame(out, files->prediction, "%zu x %zu pixels, but the ground truth has %zu x %zu",
-                     prediction->width, prediction->height, truth->width, truth->height);
+    return (image->width == truth->width && image->height == truth->height) ||
+           blame(out, path, "%zu x %zu pixels, but the ground truth has %zu x %zu", image->width,
+                 image->height, truth->width, truth->height);
+}
+
+/* The iIoU of Cityscapes is about label ids, so its maps come here before they are mapped. */
+static submod_status count_instances(const images *m, const streams *to)
+{
+    submod_labels p = label_image_view(&m->prediction);
+    submod_labels t = label_image_view(&m->truth);
+    submod_labels ids = label_image_view(&m->instances);
+    return to->instances ? submod_instances_add(to->instances, &p, &t, &ids) : SUBMOD_OK;
+}
+
+/* The labels were found to be fine: only memory can fail. */
+static submod_status count_more(const options *o, const images *m, const streams *to)
+{
+    submod_labels p = label_image_view(&m->prediction);
+    submod_labels t = label_image_view(&m->truth);
+    size_t height = m->truth.height;
+    size_t width = m->truth.width;
+    submod_status status = o->cityscapes ? SUBMOD_OK : count_instances(m, to);
+    if (status == SUBMOD_OK && to->fine) {
+        status = submod_fine_grained_add(to->fine, &p, &t);
     }
-    if (o->cityscapes &&
-        (!map_cityscapes(out, files->truth, truth, false, VOID_LABEL) ||
-         !map_cityscapes(out, files->prediction, prediction, o->train_ids, CITYSCAPES_CLASSES))) {
+    if (status == SUBMOD_OK && to->boundary) {
+        size_t distance = submod_boundary_distance(height, width, o->boundary_ratio);
+        status = submod_boundary_add(to->boundary, &p, &t, height, width, distance);
+    }
+    return status;
+}
+
+static bool count(const options *o, const pair *files, images *m, const worker *w, outcome *out)
+{
+    submod_status status = SUBMOD_OK;
+    submod_metrics metrics;
+    if (!same_size(out, files->prediction, &m->prediction, &m->truth) ||
+        (files->instances && !same_size(out, files->instances, &m->instances, &m->truth))) {
         return false;
     }
-    submod_labels p = label_image_view(prediction);
-    submod_labels t = label_image_view(truth);
-    submod_metrics metrics;
+    if (o->cityscapes) {
+        if ((o->train_ids && !to_label_ids(out, files->prediction, &m->prediction)) ||
+            !all_label_ids(out, files->truth, &m->truth) ||
+            !all_label_ids(out, files->prediction, &m->prediction)) {
+            return false;
+        }
+        status = count_instances(m, &w->sum);
+        to_train_ids(&m->truth, VOID_LABEL);
+        to_train_ids(&m->prediction, CITYSCAPES_CLASSES);
+    }
+    submod_labels p = label_image_view(&m->prediction);
+    submod_labels t = label_image_view(&m->truth);
     submod_confusion_reset(w->image);
-    submod_status status = submod_confusion_add(w->image, &p, &t);
+    status = status ? status : submod_confusion_add(w->image, &p, &t);
     if (status == SUBMOD_EINVAL) {
-        return blame_range(o, files, prediction, truth, out);
+        return blame_range(o, files, &m->prediction, &m->truth, out);
     }
     status = status ? status
                     : submod_confusion_metrics(w->image, NULL, NULL, NULL, &metrics, &o->metric);
-    status = status ? status : submod_confusion_merge(w->sum, w->image);
+    status = status ? status : submod_confusion_merge(w->sum.counts, w->image);
+    status = status ? status : count_more(o, m, &w->sum);
     if (status != SUBMOD_OK) {
         return blame(out, files->truth, "%s", submod_last_error());
     }
@@ -134,19 +201,22 @@ static bool count(const options *o, const pair *files, label_image *prediction, 
     return true;
 }
 
+static bool read_file(const char *path, label_image *image, outcome *out)
+{
+    out->path = path;
+    return label_image_read(path, image, out->words, sizeof out->words);
+}
+
 static void evaluate_pair(const options *o, const pair *files, const worker *w, outcome *out)
 {
-    label_image prediction;
-    label_image truth = {.pixels = NULL};
-    out->path = files->prediction;
-    out->fine = label_image_read(files->prediction, &prediction, out->words, sizeof out->words);
-    if (out->fine) {
-        out->path = files->truth;
-        out->fine = label_image_read(files->truth, &truth, out->words, sizeof out->words);
-    }
-    out->fine = out->fine && count(o, files, &prediction, &truth, w, out);
-    label_image_free(&prediction);
-    label_image_free(&truth);
+    images m = {.truth = {.pixels = NULL}};
+    out->fine = read_file(files->prediction, &m.prediction, out) &&
+                read_file(files->truth, &m.truth, out) &&
+                (!files->instances || read_file(files->instances, &m.instances, out)) &&
+                count(o, files, &m, w, out);
+    label_image_free(&m.prediction);
+    label_image_free(&m.truth);
+    label_image_free(&m.instances);
 }
 
 /* ---- progress ---- */
@@ -170,11 +240,53 @@ static void hide_progress(void)
 
 /* ---- all pairs ---- */
 
+static submod_status streams_create(const options *o, streams *s)
+{
+    size_t n = o->counted_classes;
+    const submod_metric_settings *metric = &o->metric;
+    submod_status status = submod_confusion_create(n, &s->counts, metric);
+    if (status == SUBMOD_OK && o->boundary) {
+        status = submod_boundary_create(n, &s->boundary, metric);
+    }
+    if (status == SUBMOD_OK && o->worst > 0) {
+        status = submod_fine_grained_create(n, &s->fine, metric);
+    }
+    if (status == SUBMOD_OK && o->instance_dir) {
+        status = o->cityscapes
+                     ? submod_instances_create(CITYSCAPES_IDS, o->first_id, &s->instances, NULL)
+                     : submod_instances_create(n, o->first_id, &s->instances, metric);
+    }
+    return status;
+}
+
+static submod_status streams_merge(streams *s, const streams *other)
+{
+    submod_status status = submod_confusion_merge(s->counts, other->counts);
+    if (status == SUBMOD_OK && s->boundary) {
+        status = submod_boundary_merge(s->boundary, other->boundary);
+    }
+    if (status == SUBMOD_OK && s->fine) {
+        status = submod_fine_grained_merge(s->fine, other->fine);
+    }
+    if (status == SUBMOD_OK && s->instances) {
+        status = submod_instances_merge(s->instances, other->instances);
+    }
+    return status;
+}
+
+static void streams_free(streams *s)
+{
+    submod_confusion_free(s->counts);
+    submod_boundary_free(s->boundary);
+    submod_fine_grained_free(s->fine);
+    submod_instances_free(s->instances);
+}
+
 static bool workers_create(const options *o, worker *workers, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (submod_confusion_create(o->counted_classes, &workers[i].image, &o->metric) ||
-            submod_confusion_create(o->counted_classes, &workers[i].sum, &o->metric)) {
+            streams_create(o, &workers[i].sum)) {
             return false;
         }
     }
@@ -185,7 +297,7 @@ static void workers_free(worker *workers, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         submod_confusion_free(workers[i].image);
-        submod_confusion_free(workers[i].sum);
+        streams_free(&workers[i].sum);
     }
     free(workers);
 }
@@ -234,15 +346,15 @@ bool evaluate(const options *o, const pair_list *pairs, evaluation *e, string_li
     worker *workers = checked_alloc(NULL, (size_t)threads, sizeof *workers);
     outcome *outcomes = checked_alloc(NULL, pairs->count, sizeof *outcomes);
     for (int i = 0; i < threads; i++) {
-        workers[i] = (worker){NULL, NULL};
+        workers[i] = (worker){.image = NULL};
     }
-    submod_status status = submod_confusion_create(o->counted_classes, &e->counts, &o->metric);
-    bool ok = status == SUBMOD_OK && workers_create(o, workers, (size_t)threads);
+    bool ok =
+        streams_create(o, &e->sum) == SUBMOD_OK && workers_create(o, workers, (size_t)threads);
     if (ok) {
         run(o, pairs, workers, threads, outcomes);
         collect(outcomes, pairs->count, e, problems);
         for (int i = 0; i < threads; i++) {
-            ok = ok && submod_confusion_merge(e->counts, workers[i].sum) == SUBMOD_OK;
+            ok = ok && streams_merge(&e->sum, &workers[i].sum) == SUBMOD_OK;
         }
     }
     if (!ok) {
@@ -255,5 +367,5 @@ bool evaluate(const options *o, const pair_list *pairs, evaluation *e, string_li
 
 void evaluation_free(evaluation *e)
 {
-    submod_confusion_free(e->counts);
+    streams_free(&e->sum);
 }

@@ -17,27 +17,27 @@ static bool write_failed(const char *path)
     return false;
 }
 
-static bool write_json(const results *r, const char *path)
+static bool write_file(const results *r, const char *path, bool (*print)(const results *, FILE *))
 {
     FILE *out = fopen(path, "w");
     if (!out) {
         return write_failed(path);
     }
-    print_json(r, out);
+    bool printed = print(r, out);
     bool ok = !ferror(out);
     ok = fclose(out) == 0 && ok;
-    return ok || write_failed(path);
+    return (ok || write_failed(path)) && printed;
 }
 
 static bool report(const options *o, const results *r)
 {
     bool json_on_stdout = o->json && strcmp(o->json, "-") == 0;
-    bool ok = true;
+    bool ok = !o->cityscapes_json || write_file(r, o->cityscapes_json, print_cityscapes_json);
     if (json_on_stdout) {
         print_json(r, stdout);
     } else {
         if (o->json) {
-            ok = write_json(r, o->json);
+            ok = write_file(r, o->json, print_json) && ok;
         }
         if (!o->quiet) {
             print_table(r, stdout);

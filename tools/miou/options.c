@@ -37,15 +37,32 @@ static const char help[] =
     "  --list FILE       only the images named there, one per line: relative path without .png\n"
     "                    (VOC: ImageSets/Segmentation/val.txt), with --cityscapes\n"
     "                    city_sequence_frame\n"
+    "  --categories FILE the category of each class, one name per line: adds the IoU of "
+    "categories.\n"
+    "                    Cityscapes' own are known\n"
     "\n"
     "How to count:\n"
     "  --absent one|zero|skip|truth\n"
     "                    IoU of a class that is neither in the truth nor predicted: 1 (the\n"
     "                    default, 0/0 = 1), 0, or left out of the mean; truth: leave out every\n"
     "                    class that is not in the truth. For the dataset and for each image\n"
+    "  --f-beta B        of the F-score; default: 1, which is Dice\n"
+    "  --instances DIR   adds iIoU, where each instance counts the same: DIR has a file of ids "
+    "for\n"
+    "                    each of GT_DIR, with the same name (with --cityscapes: that ends in\n"
+    "                    _gtFine_instanceIds.png)\n"
+    "  --first-id N      lowest id of an instance; default: 1, with --cityscapes 1001\n"
+    "  --boundary RATIO  adds boundary IoU, of the pixels within RATIO (0.02, say) times the "
+    "diagonal\n"
+    "                    of contours\n"
+    "  --fine-grained Q  adds mIoU^I and mIoU^C over all images, the worst Q %, and the mean over "
+    "the\n"
+    "                    worst 10, 20 .. 100 %; as published with --absent truth\n"
     "\n"
     "Output:\n"
     "  --json FILE|-     write the results as JSON; - is stdout, in place of the table\n"
+    "  --cityscapes-json FILE\n"
+    "                    write what Cityscapes' own script would; needs --cityscapes, --instances\n"
     "  --quiet           no table, no progress bar\n"
     "  --threads N       files read at a time; default: as many as there are cores\n"
     "  --help            this text\n"
@@ -75,13 +92,22 @@ static bool to_number(const char *text, long low, long high, long *number)
     return errno == 0 && end != text && *end == 0 && *number >= low && *number <= high;
 }
 
+/* A number in (0, high], or 0 if that is fine. */
+static bool to_real(const char *text, bool zero, double high, double *number)
+{
+    char *end;
+    *number = strtod(text, &end);
+    return end != text && *end == 0 && (*number > 0 || (zero && *number == 0)) && *number <= high;
+}
+
 /* ---- one option at a time ---- */
 
 /* Options as given, before they are checked together. */
 typedef struct given {
     long classes; /* 0: not given */
     bool voc;
-    const char *ignore, *names, *list;
+    bool first_id;
+    const char *ignore, *names, *list, *categories;
 } given;
 
 enum {
@@ -92,8 +118,15 @@ enum {
     IGNORE,
     NAMES,
     LIST,
+    CATEGORIES,
     ABSENT,
+    F_BETA,
+    INSTANCES,
+    FIRST_ID,
+    BOUNDARY,
+    FINE_GRAINED,
     JSON,
+    CITYSCAPES_JSON,
     QUIET,
     THREADS,
     HELP
@@ -106,8 +139,15 @@ static const struct option known[] = {{"classes", required_argument, NULL, CLASS
                                       {"ignore", required_argument, NULL, IGNORE},
                                       {"names", required_argument, NULL, NAMES},
                                       {"list", required_argument, NULL, LIST},
+                                      {"categories", required_argument, NULL, CATEGORIES},
                                       {"absent", required_argument, NULL, ABSENT},
+                                      {"f-beta", required_argument, NULL, F_BETA},
+                                      {"instances", required_argument, NULL, INSTANCES},
+                                      {"first-id", required_argument, NULL, FIRST_ID},
+                                      {"boundary", required_argument, NULL, BOUNDARY},
+                                      {"fine-grained", required_argument, NULL, FINE_GRAINED},
                                       {"json", required_argument, NULL, JSON},
+                                      {"cityscapes-json", required_argument, NULL, CITYSCAPES_JSON},
                                       {"quiet", no_argument, NULL, QUIET},
                                       {"threads", required_argument, NULL, THREADS},
                                       {"help", no_argument, NULL, HELP},
@@ -131,6 +171,36 @@ static parsed take_absent(const char *text, options *o)
     return wrong("--absent %s must be one, zero, skip or truth", text);
 }
 
+/* The options that ask for more metrics. */
+static parsed take_metric(int option, const char *value, options *o, given *g)
+{
+    long number;
+    switch (option) {
+    case ABSENT: return take_absent(value, o);
+    case F_BETA:
+        return to_real(value, true, 1e6, &o->f_beta)
+                   ? PARSED_RUN
+                   : wrong("--f-beta %s must be a number in [0, 1e6]", value);
+    case INSTANCES: o->instance_dir = value; return PARSED_RUN;
+    case FIRST_ID:
+        if (!to_number(value, 0, 65535, &number)) {
+            return wrong("--first-id %s must be a number in [0, 65535]", value);
+        }
+        o->first_id = number;
+        g->first_id = true;
+        return PARSED_RUN;
+    case BOUNDARY:
+        o->boundary = true;
+        return to_real(value, false, 1, &o->boundary_ratio)
+                   ? PARSED_RUN
+                   : wrong("--boundary %s must be a number in (0, 1]", value);
+    default: /* FINE_GRAINED */
+        return to_real(value, false, 100, &o->worst)
+                   ? PARSED_RUN
+                   : wrong("--fine-grained %s must be a percentage in (0, 100]", value);
+    }
+}
+
 static parsed take(int option, const char *value, options *o, given *g)
 {
     long number;
@@ -145,8 +215,15 @@ static parsed take(int option, const char *value, options *o, given *g)
     case IGNORE: g->ignore = value; return PARSED_RUN;
     case NAMES: g->names = value; return PARSED_RUN;
     case LIST: g->list = value; return PARSED_RUN;
-    case ABSENT: return take_absent(value, o);
+    case CATEGORIES: g->categories = value; return PARSED_RUN;
+    case ABSENT:
+    case F_BETA:
+    case INSTANCES:
+    case FIRST_ID:
+    case BOUNDARY:
+    case FINE_GRAINED: return take_metric(option, value, o, g);
     case JSON: o->json = value; return PARSED_RUN;
+    case CITYSCAPES_JSON: o->cityscapes_json = value; return PARSED_RUN;
     case QUIET: o->quiet = true; return PARSED_RUN;
     case THREADS:
         if (!to_number(value, 1, 4096, &number)) {
@@ -207,7 +284,7 @@ static parsed settle_names(options *o, const given *g)
     }
     for (size_t c = 0; c < o->classes; c++) {
         if (o->cityscapes) {
-            list_add(&o->names, cityscapes_names[c]);
+            list_add(&o->names, cityscapes_name(c));
         } else if (g->voc) {
             list_add(&o->names, voc_names[c]);
         } else {
@@ -217,11 +294,83 @@ static parsed settle_names(options *o, const given *g)
     return PARSED_RUN;
 }
 
+/* The number of a category, which is added if it is new. */
+static int32_t category_number(string_list *categories, const char *name)
+{
+    for (size_t i = 0; i < categories->count; i++) {
+        if (strcmp(categories->items[i], name) == 0) {
+            return (int32_t)i;
+        }
+    }
+    list_add(categories, name);
+    return (int32_t)categories->count - 1;
+}
+
+static void cityscapes_categories_of(options *o)
+{
+    for (size_t i = 0; i < CITYSCAPES_CATEGORIES; i++) {
+        list_add(&o->categories, cityscapes_categories[i]);
+    }
+    for (size_t id = 0; id < CITYSCAPES_IDS; id++) {
+        if (cityscapes_labels[id].train_id != VOID_LABEL) {
+            o->category[cityscapes_labels[id].train_id] = cityscapes_labels[id].category;
+        }
+    }
+    o->category[CITYSCAPES_CLASSES] = CITYSCAPES_CATEGORIES;
+}
+
+static parsed settle_categories(options *o, const given *g)
+{
+    if (!g->categories && !o->cityscapes) {
+        return PARSED_RUN;
+    }
+    if (g->categories && o->cityscapes) {
+        return wrong("--categories cannot be used with --cityscapes, whose categories are known");
+    }
+    o->category = checked_alloc(NULL, o->counted_classes, sizeof *o->category);
+    if (o->cityscapes) {
+        cityscapes_categories_of(o);
+        return PARSED_RUN;
+    }
+    string_list lines = {NULL, 0, 0};
+    bool read = read_lines(g->categories, &lines);
+    parsed result = !read                       ? wrong("%s: %s", g->categories, strerror(errno))
+                    : lines.count != o->classes ? wrong("%s: %zu categories for %zu classes",
+                                                        g->categories, lines.count, o->classes)
+                                                : PARSED_RUN;
+    for (size_t c = 0; result == PARSED_RUN && c < o->classes; c++) {
+        o->category[c] = category_number(&o->categories, lines.items[c]);
+    }
+    list_free(&lines);
+    return result;
+}
+
+size_t category_groups(const options *o)
+{
+    return o->categories.count + (o->counted_classes > o->classes);
+}
+
+static parsed settle_instances(options *o, const given *g)
+{
+    if (g->first_id && (o->cityscapes || !o->instance_dir)) {
+        return wrong("--first-id needs --instances, and is known with --cityscapes");
+    }
+    if (o->cityscapes_json && !(o->cityscapes && o->instance_dir)) {
+        return wrong("--cityscapes-json needs --cityscapes and --instances");
+    }
+    if (!g->first_id) {
+        o->first_id = o->cityscapes ? CITYSCAPES_FIRST_INSTANCE : 1;
+    }
+    return PARSED_RUN;
+}
+
 static parsed settle(options *o, const given *g)
 {
     parsed result = settle_classes(o, g);
     result = result == PARSED_RUN ? settle_ignore(o, g) : result;
     result = result == PARSED_RUN ? settle_names(o, g) : result;
+    result = result == PARSED_RUN ? settle_categories(o, g) : result;
+    result = result == PARSED_RUN ? settle_instances(o, g) : result;
     if (result == PARSED_RUN && g->list) {
         if (!read_lines(g->list, &o->only)) {
             return wrong("%s: %s", g->list, strerror(errno));
@@ -237,7 +386,7 @@ static parsed settle(options *o, const given *g)
 parsed options_parse(int argc, char **argv, options *o)
 {
     given g = {.classes = 0};
-    *o = (options){.metric = submod_metric_defaults()};
+    *o = (options){.f_beta = 1, .metric = submod_metric_defaults()};
     for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
         parsed result = take(option, optarg, o, &g);
         if (result != PARSED_RUN) {
@@ -256,4 +405,6 @@ void options_free(options *o)
 {
     list_free(&o->only);
     list_free(&o->names);
+    list_free(&o->categories);
+    free(o->category);
 }

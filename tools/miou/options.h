@@ -9,7 +9,9 @@
 
 typedef struct options {
     const char *prediction_dir, *truth_dir;
-    const char *json; /* NULL, a path or "-" */
+    const char *instance_dir;    /* NULL: no iIoU */
+    const char *json;            /* NULL, a path or "-" */
+    const char *cityscapes_json; /* NULL or a path */
     bool quiet;
     bool cityscapes;        /* names and ids of Cityscapes */
     bool train_ids;         /* with cityscapes: the predictions hold train ids */
@@ -17,8 +19,18 @@ typedef struct options {
     string_list names;      /* of the classes, one each */
     size_t classes;         /* in the report */
     size_t counted_classes; /* classes, plus one for void predictions, which is in no mean */
+    string_list categories; /* their names; empty: there are none */
+    int32_t *category;      /* of each counted class; one more for void predictions */
+    int64_t first_id;       /* of instances */
+    bool boundary;          /* boundary IoU: */
+    double boundary_ratio;  /* distance / diagonal */
+    double worst;           /* percent; 0: no fine-grained mIoUs */
+    double f_beta;
     submod_metric_settings metric;
 } options;
+
+/* How many groups the categories are: one more where void predictions are counted. */
+size_t category_groups(const options *o);
 
 typedef enum parsed { PARSED_RUN, PARSED_HELP, PARSED_WRONG } parsed;
 

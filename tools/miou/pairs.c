@@ -52,10 +52,16 @@ static bool ends_with(const char *text, const char *end)
     return length >= strlen(end) && strcmp(text + length - strlen(end), end) == 0;
 }
 
+/* What a folder is searched for. */
+typedef enum content { PREDICTIONS, TRUTHS, INSTANCES } content;
+
 /* Cityscapes keeps colours, instances and polygons beside the labels. */
-static bool is_truth(const options *o, const char *path)
+static bool is_wanted(const options *o, const char *path, content what)
 {
-    return !o->cityscapes || ends_with(path, "_gtFine_labelIds.png");
+    if (!o->cityscapes || what == PREDICTIONS) {
+        return true;
+    }
+    return ends_with(path, what == TRUTHS ? "_gtFine_labelIds.png" : "_gtFine_instanceIds.png");
 }
 
 /* ---- the two sides ---- */
@@ -71,7 +77,7 @@ static int compare_entries(const void *a, const void *b)
     return order ? order : strcmp(((const entry *)a)->path, ((const entry *)b)->path);
 }
 
-static bool side_fill(const options *o, const char *root, bool truth, side *s,
+static bool side_fill(const options *o, const char *root, content what, side *s,
                       string_list *problems)
 {
     string_list paths = {NULL, 0, 0};
@@ -82,7 +88,7 @@ static bool side_fill(const options *o, const char *root, bool truth, side *s,
     }
     s->entries = checked_alloc(NULL, paths.count, sizeof *s->entries);
     for (size_t i = 0; i < paths.count; i++) {
-        if (truth && !is_truth(o, paths.items[i])) {
+        if (!is_wanted(o, paths.items[i], what)) {
             continue;
         }
         char *key = key_of(o, paths.items[i]);
@@ -150,7 +156,7 @@ static void merge(side *predictions, side *truths, pair_list *pairs, string_list
         p += of_p;
         t += of_t;
         if (of_p == 1 && of_t == 1) {
-            pairs->items[pairs->count++] = (pair){take_path(first_p), take_path(first_t)};
+            pairs->items[pairs->count++] = (pair){take_path(first_p), take_path(first_t), NULL};
         } else if (of_t == 0) {
             name_all(first_p, of_p, "no ground truth for this prediction", problems);
         } else if (of_p == 0) {
@@ -173,19 +179,54 @@ static void name_without_truth(const string_list *wanted, const side *truths, st
     }
 }
 
+/* Gives each pair the file of its instances; pairs without one, or with several, are dropped. */
+static void add_instances(const options *o, side *instances, pair_list *pairs,
+                          string_list *problems)
+{
+    size_t kept = 0;
+    size_t at = 0; /* both are sorted by key */
+    size_t root = strlen(o->truth_dir);
+    for (size_t i = 0; i < pairs->count; i++) {
+        pair *p = &pairs->items[i];
+        const char *path = p->truth + root; /* relative to the folder */
+        char *key = key_of(o, path + strspn(path, "/"));
+        while (at < instances->count && strcmp(instances->entries[at].key, key) < 0) {
+            at++;
+        }
+        size_t count = run_length(instances, at, key);
+        free(key);
+        if (count == 1) {
+            p->instances = take_path(&instances->entries[at]);
+            pairs->items[kept++] = *p;
+            continue;
+        }
+        list_addf(problems, "%s: %s", p->truth,
+                  count ? "several files of instances" : "no instances for this ground truth");
+        free(p->prediction);
+        free(p->truth);
+    }
+    pairs->count = kept;
+}
+
 bool pairs_find(const options *o, pair_list *pairs, string_list *problems)
 {
     side predictions = {NULL, 0};
     side truths = {NULL, 0};
+    side instances = {NULL, 0};
     *pairs = (pair_list){NULL, 0};
-    bool ok = side_fill(o, o->prediction_dir, false, &predictions, problems) &&
-              side_fill(o, o->truth_dir, true, &truths, problems);
+    bool ok = side_fill(o, o->prediction_dir, PREDICTIONS, &predictions, problems) &&
+              side_fill(o, o->truth_dir, TRUTHS, &truths, problems) &&
+              (!o->instance_dir || side_fill(o, o->instance_dir, INSTANCES, &instances, problems));
     if (ok) {
         name_without_truth(&o->only, &truths, problems);
         merge(&predictions, &truths, pairs, problems);
     }
+    if (ok && o->instance_dir) {
+        add_instances(o, &instances, pairs, problems);
+    }
     side_free(&predictions);
     side_free(&truths);
+    side_free(&instances);
     return ok;
 }
 
@@ -194,6 +235,7 @@ void pairs_free(pair_list *pairs)
     for (size_t i = 0; i < pairs->count; i++) {
         free(pairs->items[i].prediction);
         free(pairs->items[i].truth);
+        free(pairs->items[i].instances);
     }
     free(pairs->items);
 }

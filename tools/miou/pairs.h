@@ -6,6 +6,7 @@
 
 typedef struct pair {
     char *prediction, *truth; /* paths */
+    char *instances;          /* NULL when not asked for */
 } pair;
 
 typedef struct pair_list {

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "prox/long_sum.h"
+#include "base/long_sum.h"
 #include "prox/two_counts/two_kinds.h"
 
 /* Background points [first, first of the next level) and foreground points [fg_begin, fg_end), all

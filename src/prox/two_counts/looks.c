@@ -1,7 +1,7 @@
 /* Looks: blocks that a path proposes, and whether they are at one level. Regression costs O(p), a
  * look O(p log p) values of F (lowest.c). Sums are long ones: a block of many pixels that is at one
  * level must not seem to be at two. */
-#include "prox/long_sum.h"
+#include "base/long_sum.h"
 #include "prox/two_counts/parts.h"
 
 submod_status submodi_rise_at(const submodi_blocks *b, size_t fg, size_t bg, submodi_rise *rise)

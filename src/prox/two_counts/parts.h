@@ -39,13 +39,13 @@ typedef struct submodi_path {
 } submodi_path;
 
 /* walks.c: finds a path through a span and the gains along it. */
-submod_status submodi_walk(submodi_path *path, const submodi_span *p);
+submod_status submodi_walk(submodi_path *s, const submodi_span *p);
 /* Whether a walk through a piece of a span between two level sets along the path would go the same
  * way again. */
 bool submodi_walks_repeat(const submodi_blocks *b);
 
 /* looks.c: isotonic regression along the path of a span. Returns the number of pools. */
-size_t submodi_regress(submodi_path *path, const submodi_span *p);
+size_t submodi_regress(submodi_path *s, const submodi_span *p);
 
 /* The span as one block. */
 submod_status submodi_pool_span(const submodi_blocks *b, const submodi_span *p,
@@ -57,7 +57,7 @@ static inline double submodi_span_ref(const submodi_blocks *b, const submodi_spa
 }
 
 /* The lowest corner of the span in F - s, s = offset + lambda (x - ref). */
-submod_status submodi_look(submodi_path *path, const submodi_span *p, double ref, double offset,
+submod_status submodi_look(submodi_path *s, const submodi_span *p, double ref, double offset,
                            submodi_corner *found);
 
 /* F from a corner on. */

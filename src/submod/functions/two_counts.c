@@ -406,6 +406,24 @@ const submodi_two_counts *submodi_two_counts_of(const submod_fn *fn)
 
 static const char overflow[] = "%s: the sum of the weights overflows";
 
+/* The unit that weights are whole multiples of: so large that sums of n of them, and their parts in
+ * any order, are exact. */
+static double unit_of(const double *weight, size_t n)
+{
+    double largest = 0;
+    int exponent;
+    int bits = 0; /* of n - 1 */
+    for (size_t e = 0; e < n; e++) {
+        largest = fmax(largest, weight[e]);
+    }
+    frexp(largest, &exponent);
+    for (size_t left = n - 1; left; left /= 2) {
+        bits++;
+    }
+    exponent += bits - 52;
+    return ldexp(1, exponent > -1074 ? exponent : -1074);
+}
+
 /* Room for the mask and, behind it, the weights. */
 static two_counts *make(size_t n, const uint8_t *foreground, const double *weight,
                         const submod_measure *measure)
@@ -419,7 +437,12 @@ static two_counts *make(size_t n, const uint8_t *foreground, const double *weigh
     *t = (two_counts){.measure = *measure};
     memset(t->foreground, 0, words * sizeof *t->foreground);
     if (weight) {
-        t->weight = memcpy((char *)t + mask, weight, n * sizeof *weight);
+        double *own = (void *)((char *)t + mask);
+        double unit = unit_of(weight, n);
+        for (size_t e = 0; e < n; e++) {
+            own[e] = rint(weight[e] / unit) * unit;
+        }
+        t->weight = own;
     }
     for (size_t e = 0; e < n; e++) {
         uint32_t bit = foreground[e] != 0;

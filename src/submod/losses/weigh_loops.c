@@ -80,11 +80,13 @@ static void join_runs(chunk *x)
  * background, and what the run counts for. */
 typedef struct runs {
     double a[CHUNK], b[CHUNK], t[CHUNK];
+    bool ones; /* all t are 1 */
 } runs;
 
 /* By counts. All in doubles: then compilers vectorise it. */
 static void count_runs(const chunk *x, submodi_rank_counts counts, runs *r)
 {
+    r->ones = x->ties == 0;
     for (size_t j = 0; j < x->n; j++) {
         double before = (double)x->before[j];
         double first = (double)x->first[j];
@@ -100,6 +102,7 @@ static void weigh_runs(const chunk *x, submodi_rank_counts counts, const double 
     double all[CHUNK + 1], background[CHUNK]; /* before each record */
     double so_far = 0;
     double of_background = 0;
+    r->ones = false;
     for (size_t j = 0; j < x->n; j++) {
         all[j] = so_far;
         background[j] = of_background;
@@ -180,7 +183,7 @@ static bool custom_gains(const chunk *x, const runs *r, const submodi_rank_measu
         gain[k] = value[k + 1] - value[k];
     }
     repeat_ties(x, gain);
-    for (size_t j = 0; j < x->n; j++) {
+    for (size_t j = 0; !r->ones && j < x->n; j++) {
         gain[j] /= r->t[j];
     }
     *F = value[ends];

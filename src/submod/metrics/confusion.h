@@ -27,6 +27,11 @@ submod_status submodi_confusion_count(const char *who, submod_confusion *c,
                                       const submod_labels *prediction, const submod_labels *truth,
                                       size_t first, size_t images);
 
+/* Refuses groups of classes that submod_confusion_regroup would refuse. */
+submod_status submodi_require_regrouping(const char *who, size_t classes,
+                                         const int32_t *truth_group,
+                                         const int32_t *prediction_group, size_t groups);
+
 /* submod_confusion_create, with `who` in error messages. */
 submod_status submodi_confusion_new(const char *who, size_t classes, submod_confusion **confusion,
                                     const submod_metric_settings *settings);
@@ -71,6 +76,14 @@ typedef struct submodi_averaging {
 submod_status submodi_averaging_init(const char *who, submodi_averaging *a, size_t classes,
                                      const submod_metric_settings *settings);
 void submodi_averaging_clear(submodi_averaging *a);
+
+/* 0/0 is what the convention says, NaN for "left out". */
+double submodi_quotient(submod_absent absent, double numerator, double denominator);
+/* IoU of a class with these pixels in the truth, in the prediction and in both. */
+double submodi_iou(submod_absent absent, int64_t truth, int64_t prediction, int64_t both);
+
+/* a->truth and a->prediction from the counts. */
+void submodi_sum_classes(submodi_averaging *a, const submod_confusion *c);
 
 /* NaN when every class is left out. */
 double submodi_mean_iou(submodi_averaging *a, const submod_confusion *c);

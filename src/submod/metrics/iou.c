@@ -131,7 +131,7 @@ void submodi_averaging_clear(submodi_averaging *a)
 
 /* ---- per class ---- */
 
-static void sum_classes(submodi_averaging *a, const submod_confusion *c)
+void submodi_sum_classes(submodi_averaging *a, const submod_confusion *c)
 {
     size_t C = a->classes;
     memset(a->truth, 0, C * sizeof *a->truth);
@@ -144,13 +144,21 @@ static void sum_classes(submodi_averaging *a, const submod_confusion *c)
     }
 }
 
-/* 0/0 is what the convention says, NaN for "left out". */
-static double quotient(submod_absent absent, double numerator, double denominator)
+double submodi_quotient(submod_absent absent, double numerator, double denominator)
 {
     if (denominator > 0) {
         return numerator / denominator;
     }
     return absent == SUBMOD_ABSENT_ONE ? 1 : absent == SUBMOD_ABSENT_ZERO ? 0 : NAN;
+}
+
+double submodi_iou(submod_absent absent, int64_t truth, int64_t prediction, int64_t both)
+{
+    if (absent == SUBMOD_ABSENT_TRUTH && truth == 0) {
+        return NAN;
+    }
+    double I = (double)both;
+    return submodi_quotient(absent, I, (double)truth + (double)prediction - I);
 }
 
 typedef struct class_values {
@@ -159,14 +167,16 @@ typedef struct class_values {
 
 static class_values class_metrics(const submodi_averaging *a, const submod_confusion *c, size_t k)
 {
-    double I = (double)c->counts[k * a->classes + k];
+    int64_t both = c->counts[k * a->classes + k];
+    double iou = submodi_iou(a->absent, a->truth[k], a->prediction[k], both);
+    if (a->absent == SUBMOD_ABSENT_TRUTH && a->truth[k] == 0) {
+        return (class_values){iou, NAN, NAN};
+    }
+    double I = (double)both;
     double T = (double)a->truth[k];
     double P = (double)a->prediction[k];
-    if (a->absent == SUBMOD_ABSENT_TRUTH && a->truth[k] == 0) {
-        return (class_values){NAN, NAN, NAN};
-    }
-    return (class_values){quotient(a->absent, I, T + P - I), quotient(a->absent, 2 * I, T + P),
-                          quotient(a->absent, I, T)};
+    return (class_values){iou, submodi_quotient(a->absent, 2 * I, T + P),
+                          submodi_quotient(a->absent, I, T)};
 }
 
 /* ---- over classes ---- */
@@ -174,7 +184,7 @@ static class_values class_metrics(const submodi_averaging *a, const submod_confu
 double submodi_mean_iou(submodi_averaging *a, const submod_confusion *c)
 {
     submodi_mean m = {0, 0};
-    sum_classes(a, c);
+    submodi_sum_classes(a, c);
     for (size_t k = 0; k < a->classes; k++) {
         if (a->chosen[k]) {
             submodi_mean_add(&m, class_metrics(a, c, k).iou);
@@ -208,8 +218,8 @@ static submod_metrics all_means(const submodi_averaging *a, const submod_confusi
     return (submod_metrics){.mean_iou = submodi_mean_value(&iou),
                             .mean_dice = submodi_mean_value(&dice),
                             .mean_accuracy = submodi_mean_value(&accuracy),
-                            .pixel_accuracy = quotient(a->absent, right, (double)c->total),
-                            .frequency_weighted_iou = quotient(a->absent, weighted, weight),
+                            .pixel_accuracy = submodi_quotient(a->absent, right, (double)c->total),
+                            .frequency_weighted_iou = submodi_quotient(a->absent, weighted, weight),
                             .averaged = (size_t)iou.count,
                             .pixels = c->total};
 }
@@ -226,7 +236,7 @@ submod_status submod_confusion_metrics(const submod_confusion *confusion, double
     if (status != SUBMOD_OK) {
         return status;
     }
-    sum_classes(&a, confusion);
+    submodi_sum_classes(&a, confusion);
     for (size_t k = 0; k < a.classes; k++) {
         class_values v = class_metrics(&a, confusion, k);
         if (iou) {

@@ -1,6 +1,6 @@
 /* Sums of many numbers without loss of digits. */
-#ifndef SUBMODI_PROX_LONG_SUM_H
-#define SUBMODI_PROX_LONG_SUM_H
+#ifndef SUBMODI_LONG_SUM_H
+#define SUBMODI_LONG_SUM_H
 
 /* hi + lo; lo collects what hi rounds away. */
 typedef struct submodi_long_sum {
