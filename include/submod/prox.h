@@ -187,8 +187,9 @@ SUBMOD_API submod_status submod_prox_jaccard_histogram(size_t n, const float *x,
 /* ---- the same for any measure (measure.h) ----
  *
  * measure NULL: Jaccard. That a custom measure is increasing and submodular is not checked:
- * submod_measure_check tells; if it is not, gap says how wrong the result is. SUBMOD_ECALLBACK: a
- * custom measure gave NaN or Inf. SUBMOD_EINVAL: a bad measure. Outputs are untouched on errors. */
+ * submod_measure_check tells. If it is not, s need not be a base, and the result may be wrong
+ * although gap is 0. SUBMOD_ECALLBACK: a custom measure gave NaN or Inf. SUBMOD_EINVAL: a bad
+ * measure. Outputs are untouched on errors. */
 
 /* Weighted points: the multiplicities are any numbers > 0. With w for them,
  *
