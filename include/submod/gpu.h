@@ -208,8 +208,8 @@ SUBMOD_API submod_status submod_gpu_prox_lovasz_hinge(
  * (background, then foreground; errors ascending), which the caller adds up, lets decay,
  * all-reduces and keeps.
  *
- *     each step:  submod_gpu_dataset_counts(scores, labels, bins, of_batch, result, settings,
- * place); counts = 0.99 counts + of_batch                       by a kernel of the caller's
+ *     each step:  submod_gpu_dataset_counts(scores, labels, bins, of_batch, ...);
+ *                 counts = 0.99 counts + of_batch          by a kernel of the caller's
  *                 submod_gpu_dataset_loss(scores, labels, bins, counts, result, gradient, ...);
  *
  * Settings, special cases, refused data and memory as for the losses; bins: a power of two from 2

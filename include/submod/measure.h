@@ -91,12 +91,12 @@ typedef struct submod_measure_report {
  * whole counts. samples = 0, or at least (P + 1) (N + 1): every pair is tried, O(P N) evaluations,
  * and the answer is a proof up to rounding. Otherwise so many random differences are, with steps of
  * any length and half of them along the borders: a counterexample is real, its absence proves
- * nothing. Violations up to 2^-46 of the largest |F| seen are rounding. It stops at the first value
- * that is not finite; increasing and submodular then say what was seen before. *report need not be
- * initialised, and owns nothing. A built-in measure passes by its formula and is tried all the
- * same. SUBMOD_EINVAL: report NULL, a bad measure, P or N beyond 2^53. SUBMOD_EUNSUPPORTED: samples
- * = 0 and more than 2^36 pairs. SUBMOD_CANCELLED: base.h, cancelling: the report says what was
- * seen, proved is 0. SUBMOD_ENOMEM. */
+ * nothing. Violations up to 2^-46 of the largest |F| seen, F(P, N) first, are rounding. It stops at
+ * the first value that is not finite; increasing and submodular then say what was seen before.
+ * *report need not be initialised, and owns nothing. A built-in measure passes by its formula and
+ * is tried all the same; NULL is Jaccard. SUBMOD_EINVAL: report NULL, a bad measure, P or N beyond
+ * 2^53. SUBMOD_EUNSUPPORTED: samples = 0 and more than 2^36 pairs. SUBMOD_CANCELLED: base.h,
+ * cancelling: the report says what was seen, proved is 0. SUBMOD_ENOMEM. */
 SUBMOD_API submod_status submod_measure_check(const submod_measure *measure, uint64_t P, uint64_t N,
                                               uint64_t samples, submod_measure_report *report);
 

@@ -187,8 +187,9 @@ SUBMOD_API submod_status submod_prox_jaccard_histogram(size_t n, const float *x,
 /* ---- the same for any measure (measure.h) ----
  *
  * measure NULL: Jaccard. That a custom measure is increasing and submodular is not checked:
- * submod_measure_check tells; if it is not, gap says how wrong the result is. SUBMOD_ECALLBACK: a
- * custom measure gave NaN or Inf. SUBMOD_EINVAL: a bad measure. Outputs are untouched on errors. */
+ * submod_measure_check tells. If it is not, s need not be a base, and the result may be wrong
+ * although gap is 0. SUBMOD_ECALLBACK: a custom measure gave NaN or Inf. SUBMOD_EINVAL: a bad
+ * measure. Outputs are untouched on errors. */
 
 /* Weighted points: the multiplicities are any numbers > 0. With w for them,
  *
@@ -197,7 +198,8 @@ SUBMOD_API submod_status submod_prox_jaccard_histogram(size_t n, const float *x,
  * f the extension of F with counts that are sums of w: the prox of pixels with weights, in the norm
  * that has the same weights. s is that of a unit of weight: u = x - s / lambda, and w s is a base.
  * Whole multiplicities are as many equal pixels. Otherwise as submod_prox_jaccard_points; also
- * SUBMOD_ENONFINITE: NaN or Inf among the multiplicities, SUBMOD_ENUMERIC: their sum overflows. */
+ * SUBMOD_ENONFINITE: NaN or Inf among the multiplicities, SUBMOD_ENUMERIC: their sum overflows, or
+ * one is less than 2^-52 of the sum of its label. */
 SUBMOD_API submod_status submod_prox_two_counts_points(size_t count, const double *value,
                                                        const uint8_t *foreground,
                                                        const double *multiplicity,

@@ -567,14 +567,15 @@ END_TEST
 /* ---- what goes wrong ---- */
 
 typedef struct failing {
-    int good; /* calls that succeed before the first that does not */
-    int many; /* by values */
+    int good;       /* calls that succeed before the first that does not */
+    double instead; /* infinite: once only; the walk may go another way then */
 } failing;
 
 static double fail_after(double a, double b, double P, double N, void *ctx)
 {
     failing *f = ctx;
-    return f->good-- > 0 ? root(a, b, P, N, NULL) : NAN;
+    bool good = f->good-- > 0 || (f->good < -1 && isinf(f->instead));
+    return good ? root(a, b, P, N, NULL) : f->instead;
 }
 
 static void fail_after_values(size_t count, const double *a, const double *b, double P, double N,
@@ -600,20 +601,20 @@ START_TEST(failing_measures)
         many[i] = 1 + i % 2;
     }
     for (int good = 0; good < 120; good++) {
-        for (int kind = 0; kind < 6; kind++) {
-            failing f = {good, 0};
+        for (int kind = 0; kind < 12; kind++) {
+            failing f = {good, kind < 6 ? NAN : INFINITY};
             submod_measure m = submod_measure_custom(fail_after, &f);
             m.values = kind % 2 ? fail_after_values : NULL;
             double u[N] = {7}, s[N] = {7}, error = 7;
             float u32[N] = {7};
             submod_prox_info info = {.primal = 7};
             submod_status status;
-            if (kind < 2) {
+            if (kind % 6 < 2) {
                 submod_fn *fn;
                 ck_assert_ok(submod_fn_two_counts(N, mask, &m, &fn));
                 status = submod_prox(fn, x, 0.1, u, s, NULL, &info, NULL);
                 submod_fn_free(fn);
-            } else if (kind < 4) {
+            } else if (kind % 6 < 4) {
                 status =
                     submod_prox_two_counts_points(N, x, mask, many, &m, 0.1, u, s, &info, NULL);
             } else {
@@ -631,9 +632,9 @@ END_TEST
 START_TEST(bad_input)
 {
     const double x[] = {1, 2}, one[] = {1, 1}, zero[] = {1, 0}, nan[] = {1, NAN},
-                 inf[] = {INFINITY, 1}, huge[] = {1e308, 1e308};
+                 inf[] = {INFINITY, 1}, huge[] = {1e308, 1e308}, lost[] = {1, 1e-16};
     const float x32[] = {1, 2};
-    const uint8_t mask[] = {1, 0};
+    const uint8_t mask[] = {1, 0}, one_kind[] = {1, 1};
     double u[2];
     submod_measure m = submod_measure_tversky(0.5, 2), dice = submod_measure_tversky(0.5, 0.5);
 #define POINTS(x, mask, many, m, lambda) \
@@ -642,6 +643,8 @@ START_TEST(bad_input)
     assert_error(POINTS(x, mask, nan, &m, 1), SUBMOD_ENONFINITE, "multiplicity[1]");
     assert_error(POINTS(x, mask, inf, &m, 1), SUBMOD_ENONFINITE, "multiplicity[0]");
     assert_error(POINTS(x, mask, huge, &m, 1), SUBMOD_ENUMERIC, "overflows");
+    assert_error(POINTS(x, one_kind, lost, &m, 1), SUBMOD_ENUMERIC, "multiplicity[1] = 1e-16");
+    ck_assert_ok(POINTS(x, mask, lost, &m, 1));
     assert_error(POINTS(nan, mask, one, &m, 1), SUBMOD_ENONFINITE, "value[1]");
     assert_error(POINTS(x, mask, one, &m, 0), SUBMOD_EINVAL, "lambda");
     assert_error(POINTS(x, mask, one, &dice, 1), SUBMOD_EINVAL, "Dice");

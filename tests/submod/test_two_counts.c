@@ -318,11 +318,32 @@ START_TEST(check_of_all_pairs)
         ck_assert_ok(submod_measure_check(&m, (uint64_t)P, (uint64_t)N, 0, &report));
         ck_assert(report.proved && report.finite && report.normalised && report.increasing);
         ck_assert_int_eq(report.submodular, by_all_pairs(m, P, N));
-        ck_assert_uint_eq(report.evaluations, (uint64_t)((P + 1) * (N + 1) + 1));
+        ck_assert_uint_eq(report.evaluations, (uint64_t)((P + 1) * (N + 1) + 2));
         ck_assert(parameters[1] < 1 || report.submodular);
         if (!report.submodular) {
             assert_failure(&m, &report);
         }
+    }
+}
+END_TEST
+
+static double one_less(double a, double b, double P, double N, void *ctx)
+{
+    (void)N;
+    (void)ctx;
+    return 1 - (P - a) / (P + b);
+}
+
+/* A measure that is a difference of larger numbers has their rounding errors where it is small,
+ * too: that is no counterexample. */
+START_TEST(check_forgives_rounding)
+{
+    submod_measure m = submod_measure_custom(one_less, NULL);
+    submod_measure_report report;
+    const uint64_t samples[] = {0, 10000};
+    for (int i = 0; i < 2; i++) {
+        ck_assert_ok(submod_measure_check(&m, 100000, 10, samples[i], &report));
+        ck_assert(report.increasing && report.submodular);
     }
 }
 END_TEST
@@ -341,7 +362,7 @@ START_TEST(check_by_a_sample)
         m = submod_measure_custom(any_tversky, good);
         ck_assert_ok(submod_measure_check(&m, sizes[i], 3 * sizes[i], 2000, &report));
         ck_assert(!report.proved && report.submodular && report.increasing && report.finite);
-        ck_assert(report.evaluations <= 4 * 2000 + 1);
+        ck_assert(report.evaluations <= 4 * 2000 + 2);
         ck_assert_ok(submod_measure_check(NULL, sizes[i], sizes[i], 2000, &report));
         ck_assert(report.submodular && report.increasing && report.normalised);
     }
@@ -401,6 +422,48 @@ START_TEST(check_refuses)
     assert_error(submod_measure_check(&m, 1 << 20, 1 << 20, 0, &report), SUBMOD_EUNSUPPORTED,
                  "samples");
     ck_assert(report.P == 7);
+}
+END_TEST
+
+/* ---- extreme weights ---- */
+
+static double ratio(double a, double b, double P, double alpha, double beta)
+{
+    double wrong = beta * a + alpha * b;
+    return wrong > 0 ? wrong / (P - a + wrong) : 0;
+}
+
+/* Only ratios of weights matter to built-in measures, also where squares of their sums would leave
+ * the range of a double. */
+START_TEST(huge_and_tiny_weights)
+{
+    enum { N = 6 };
+    const uint8_t mask[N] = {1, 0, 1, 0, 0, 1};
+    const int32_t order[N] = {3, 0, 4, 2, 1, 5};
+    const double sizes[] = {1, 1e300, 1e-300, 0x1p-1030};
+    const double parameters[][2] = {{1, 1}, {0.5, 1}, {0.5, 1e12}};
+    for (int i = 0; i < 4 * 3; i++) {
+        const double *p = parameters[i / 4];
+        submod_measure m = i < 4 ? submod_measure_jaccard() : submod_measure_tversky(p[0], p[1]);
+        double relative[N], weight[N], gains[N], P = 0, a = 0, b = 0, before = 0;
+        for (int e = 0; e < N; e++) {
+            relative[e] = 1 + e % 3;
+            weight[e] = sizes[i % 4] * relative[e];
+            P += mask[e] ? relative[e] : 0;
+        }
+        submod_fn *fn;
+        ck_assert_ok(submod_fn_two_counts_weighted(N, mask, weight, &m, &fn));
+        ck_assert_ok(submod_fn_chain(fn, order, N, gains, NULL));
+        for (size_t k = 0; k < N; k++) {
+            *(mask[order[k]] ? &a : &b) += relative[order[k]];
+            double value, expected = ratio(a, b, P, p[0], p[1]);
+            ck_assert_ok(submod_fn_eval(fn, order, k + 1, &value));
+            ck_assert_near(value, expected, 1e-14);
+            ck_assert_near(gains[k], expected - before, 1e-14);
+            before = expected;
+        }
+        submod_fn_free(fn);
+    }
 }
 END_TEST
 
@@ -576,6 +639,7 @@ int main(void)
 {
     return RUN_TESTS("two_counts", tversky_by_definition, special_measures, weights_are_copies,
                      lowest_of_all_pairs, evaluations_are_few, rises_are_differences,
-                     failing_measures, values_at_once, check_of_all_pairs, check_by_a_sample,
-                     check_in_words, check_refuses, bad_input, no_weight_at_all, memory_runs_out);
+                     failing_measures, values_at_once, check_of_all_pairs, check_forgives_rounding,
+                     check_by_a_sample, check_in_words, check_refuses, huge_and_tiny_weights,
+                     bad_input, no_weight_at_all, memory_runs_out);
 }

@@ -88,20 +88,32 @@ submod_status submod_prox_jaccard_points(size_t count, const double *value,
     return status;
 }
 
-static submod_status require_real(const char *who, const double *multiplicity, size_t count)
+/* Finite numbers > 0, which are not lost in the sum of their kind. */
+static submod_status require_real(const char *who, const uint8_t *foreground,
+                                  const double *multiplicity, size_t count)
 {
     submod_status status = submodi_require_finite(who, "multiplicity", multiplicity, count);
-    double sum = 0;
+    double sum[2] = {0, 0}; /* background, foreground */
     for (size_t i = 0; status == SUBMOD_OK && i < count; i++) {
-        sum += multiplicity[i];
+        sum[foreground[i] != 0] += multiplicity[i];
         if (!(multiplicity[i] > 0)) {
             status = submodi_fail(SUBMOD_EINVAL, "%s: multiplicity[%zu] = %g must be > 0", who, i,
                                   multiplicity[i]);
         }
     }
-    return status == SUBMOD_OK && !isfinite(2 * sum)
-               ? submodi_fail(SUBMOD_ENUMERIC, "%s: the sum of the multiplicities overflows", who)
-               : status;
+    if (status == SUBMOD_OK && !isfinite(2 * (sum[0] + sum[1]))) {
+        status = submodi_fail(SUBMOD_ENUMERIC, "%s: the sum of the multiplicities overflows", who);
+    }
+    for (size_t i = 0; status == SUBMOD_OK && i < count; i++) {
+        double all = sum[foreground[i] != 0];
+        if (multiplicity[i] < 0x1p-52 * all) {
+            status = submodi_fail(SUBMOD_ENUMERIC,
+                                  "%s: multiplicity[%zu] = %g must be at least 2^-52 of the sum of "
+                                  "its label, %g; leave the point out",
+                                  who, i, multiplicity[i], all);
+        }
+    }
+    return status;
 }
 
 submod_status submod_prox_two_counts_points(size_t count, const double *value,
@@ -119,7 +131,7 @@ submod_status submod_prox_two_counts_points(size_t count, const double *value,
                                    .lambda = lambda};
     submod_status status = submodi_read_measure(p.who, "measure", measure, &m);
     status = status ? status : require_points(&p, foreground, multiplicity);
-    status = status ? status : require_real(p.who, multiplicity, count);
+    status = status ? status : require_real(p.who, foreground, multiplicity, count);
     if (status != SUBMOD_OK) {
         return status;
     }

@@ -26,6 +26,7 @@ typedef struct place {
     size_t at[2];
     double pixels[2];
     double value; /* F there; custom measures only */
+    bool failed;  /* such a measure was not finite, on the way or beside it */
 } place;
 
 /* What the next point of a kind would add: to each of its pixels, and F after it. */
@@ -33,7 +34,7 @@ typedef struct offer {
     double gain, value;
 } offer;
 
-INLINE offer offer_of(const submodi_blocks *b, submodi_form form, const place *w, bool fg)
+INLINE offer offer_of(const submodi_blocks *b, submodi_form form, place *w, bool fg)
 {
     double more = submodi_pixels_of(fg ? &b->fg : &b->bg, w->at[fg]);
     if (form.type == SUBMOD_MEASURE_CUSTOM) {
@@ -41,6 +42,7 @@ INLINE offer offer_of(const submodi_blocks *b, submodi_form form, const place *w
         double A = w->pixels[1] + (fg ? more : 0);
         double B = w->pixels[0] + (fg ? 0 : more);
         double value = m->value(A < b->P ? A : b->P, B < b->N ? B : b->N, b->P, b->N, m->ctx);
+        w->failed |= !isfinite(value);
         return (offer){(value - w->value) / more, value};
     }
     double a = w->pixels[1] < b->P ? w->pixels[1] : b->P;
@@ -57,15 +59,16 @@ INLINE void go_on(submodi_path *s, place *w, bool fg, offer taken)
     w->value = taken.value;
 }
 
-/* A walk by the gains at each place itself. */
-INLINE void walk_greedily(submodi_path *s, const submodi_span *p, submodi_form form, double value)
+/* A walk by the gains at each place itself; false: a custom measure has failed. */
+INLINE bool walk_greedily(submodi_path *s, const submodi_span *p, submodi_form form, double value)
 {
     const submodi_blocks *b = s->b;
     const double lambda = b->lambda;
     place w = {
         {p->bg_begin, p->fg_begin},
         {submodi_pixels_before(&b->bg, p->bg_begin), submodi_pixels_before(&b->fg, p->fg_begin)},
-        value};
+        value,
+        false};
     while (w.at[1] < p->fg_end && w.at[0] < p->bg_end) {
         offer of_fg = offer_of(b, form, &w, true);
         offer of_bg = offer_of(b, form, &w, false);
@@ -79,6 +82,7 @@ INLINE void walk_greedily(submodi_path *s, const submodi_span *p, submodi_form f
     while (w.at[0] < p->bg_end) {
         go_on(s, &w, false, offer_of(b, form, &w, false));
     }
+    return !w.failed;
 }
 
 /* The path by the gains of the last walk. */
@@ -134,14 +138,14 @@ static submod_status weigh(submodi_path *s, const submodi_span *p)
     return status;
 }
 
-/* Gains that are not finite: a custom measure has failed, which shows in its value as well. */
-static submod_status check_gains(const submodi_path *s, const submodi_span *p)
+static submod_status walk_custom(submodi_path *s, const submodi_span *p, submodi_form form)
 {
-    bool good = submodi_all_finite(s->gain[1] + p->fg_begin, p->fg_end - p->fg_begin) &&
-                submodi_all_finite(s->gain[0] + p->bg_begin, p->bg_end - p->bg_begin);
-    return good ? SUBMOD_OK
-                : submodi_fail(SUBMOD_ECALLBACK,
-                               "%s: the measure gave NaN or Inf; it must be finite", s->b->who);
+    submodi_rise rise;
+    submod_status status = submodi_rise_at(s->b, p->fg_begin, p->bg_begin, &rise);
+    return status || walk_greedily(s, p, form, rise.value)
+               ? status
+               : submodi_fail(SUBMOD_ECALLBACK,
+                              "%s: the measure gave NaN or Inf; it must be finite", s->b->who);
 }
 
 submod_status submodi_walk(submodi_path *s, const submodi_span *p)
@@ -153,13 +157,7 @@ submod_status submodi_walk(submodi_path *s, const submodi_span *p)
         return weigh(s, p);
     }
     if (form.type == SUBMOD_MEASURE_CUSTOM) {
-        submodi_rise rise;
-        submod_status status = submodi_rise_at(s->b, p->fg_begin, p->bg_begin, &rise);
-        if (status != SUBMOD_OK) {
-            return status;
-        }
-        walk_greedily(s, p, form, rise.value);
-        return check_gains(s, p);
+        return walk_custom(s, p, form);
     }
     walk_greedily(s, p, form, 0);
     return SUBMOD_OK;

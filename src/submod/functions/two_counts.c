@@ -452,6 +452,19 @@ static two_counts *make(size_t n, const uint8_t *foreground, const double *weigh
     return t;
 }
 
+/* Only ratios of weights matter to a built-in measure: with a sum near 1 no square of a sum leaves
+ * the range of a double. By a power of two: no bits are lost. */
+static void scale_weights(two_counts *t, size_t n)
+{
+    int exponent;
+    (void)frexp(t->P + t->N, &exponent);
+    for (size_t e = 0; e < n; e++) {
+        t->weight[e] = ldexp(t->weight[e], -exponent);
+    }
+    t->P = ldexp(t->P, -exponent);
+    t->N = ldexp(t->N, -exponent);
+}
+
 static submod_status finish(const char *who, size_t n, const uint8_t *foreground,
                             const double *weight, const submod_measure *measure, submod_fn **fn)
 {
@@ -462,6 +475,9 @@ static submod_status finish(const char *who, size_t n, const uint8_t *foreground
     if (!isfinite(2 * (t->P + t->N))) {
         submodi_free(t);
         return submodi_fail(SUBMOD_ENUMERIC, overflow, who);
+    }
+    if (weight && !is_custom(t)) {
+        scale_weights(t, n);
     }
     submod_fn_ops ops = {.eval = eval,
                          .state_size = sizeof(counts),

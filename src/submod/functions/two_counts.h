@@ -8,7 +8,7 @@
 typedef struct submodi_two_counts {
     submod_measure measure;
     double P, N;           /* of foreground and background, in all */
-    const double *weight;  /* of each element; NULL: 1 each */
+    double *weight;        /* of each element; NULL: 1 each */
     uint32_t foreground[]; /* element e is bit e % 32 of entry e / 32 */
 } submodi_two_counts;
 

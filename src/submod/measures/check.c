@@ -253,10 +253,13 @@ submod_status submod_measure_check(const submod_measure *measure, uint64_t P, ui
                                    .P = (double)P,
                                    .N = (double)N};
     checker c = {.measure = &m, .report = &found};
-    const double zero = 0;
+    /* Both ends first: rounding is measured by F(P, N), also where F is small. */
+    const double none = 0;
+    double all_wrong;
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, NULL);
-    if (evaluate(&c, 1, &zero, &zero, &found.empty_value)) {
+    if (evaluate(&c, 1, &none, &none, &found.empty_value) &&
+        evaluate(&c, 1, &found.P, &found.N, &all_wrong)) {
         found.normalised = found.empty_value == 0;
         bool all = samples == 0 || pairs <= (double)samples;
         status = all ? try_all(&c, P, N, w) : try_some(&c, P, N, samples);
