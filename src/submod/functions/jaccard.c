@@ -2,9 +2,9 @@
  *
  *   P pixels in the foreground, a / b mispredicted pixels of the foreground / background:
  *     F(a, b) = (a + b) / (P + b);     P = 0:  F = 1 if b > 0 else 0.
- *   Increments (measures/gain.h), never computed as differences of F (docs/mathematics.md, section
- * 3): foreground pixel   1 / (P + b) background pixel   (P - a) / ((P + b) (P + b + 1));   P = 0:
- * 1 for the first, then 0.
+ *   Increments (measures/gain.h), never computed as differences of F:
+ *     foreground pixel   1 / (P + b)
+ *     background pixel   (P - a) / ((P + b) (P + b + 1));   P = 0:  1 for the first, then 0.
  *
  * eval O(k); push, gain O(1); chain O(k); tied O(k); minimize O(k log k). State: the two counts.
  */
