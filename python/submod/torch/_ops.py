@@ -105,19 +105,18 @@ def loss(
     """submod_<name>"""
     if _anywhere.FORCED and name in _anywhere.LOSSES:
         return _anywhere.lovasz(name, scores, labels, pixel_weights, *_taken(options_and_need))
-    return _in_memory(name, None, scores, labels, pixel_weights, *_taken(options_and_need))
+    return _by_library(name, scores, labels, pixel_weights, *_taken(options_and_need))
 
 
-def _in_memory(
+def _by_library(
     name: str,
-    overlap: str | None,
     scores: Tensor,
     labels: Tensor,
     pixel_weights: Tensor | None,
     options: LossOptions,
     need_gradient: bool,
+    overlap: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """By the library, of tensors of the CPU."""
     losses, scale = np.zeros(options.groups(scores.shape[0])), _scale(scores, options)
     inputs = (KINDS.get(name, "soft"), scores, labels, pixel_weights, options)
     c = loss_call(*inputs, need_gradient, scale, losses, overlap)
@@ -162,7 +161,8 @@ def soft_loss(
     *options_and_need: Any,
 ) -> tuple[Tensor, Tensor]:
     """submod_<name> of soft labels, in CPU memory alone."""
-    return _in_memory(name, overlap, scores, labels, pixel_weights, *_taken(options_and_need))
+    options = _taken(options_and_need)
+    return _by_library(name, scores, labels, pixel_weights, *options, overlap)
 
 
 @soft_loss.register_fake
