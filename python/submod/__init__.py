@@ -7,6 +7,7 @@ Losses             lovasz_softmax, lovasz_sigmoid, lovasz_hinge, DatasetJaccard
 Measures           Tversky, and any function of the counts of wrong pixels: measure= in the losses;
                    check_measure
 Baselines          cross_entropy, hinge, rahman_wang, soft_dice, soft_jaccard
+Soft labels        jaccard_metric_loss, dice_metric_loss
 Not submodular     general_surrogate (Dice), measure_parts
 Metrics            miou, MeanIoU, Equibatch
                    metrics: precision, recall, F, Tversky, iIoU, boundary IoU, calibration, ...
@@ -49,6 +50,7 @@ from ._losses import lovasz_hinge, lovasz_sigmoid, lovasz_softmax, prox_lovasz_h
 from ._maximize import MaximizeResult
 from ._measure_check import MeasureCheck, MeasureFailure, check_measure
 from ._measures import Tversky
+from ._metric_losses import dice_metric_loss, jaccard_metric_loss
 from ._metrics import Equibatch, MeanIoU, MeanIoUValues, miou
 from ._prox import (
     Blocks,
@@ -102,6 +104,7 @@ __all__ = [
     "cross_entropy",
     "decide",
     "decide_classes",
+    "dice_metric_loss",
     "expected_dice",
     "expected_iou",
     "expected_score",
@@ -110,6 +113,7 @@ __all__ = [
     "gpu_available",
     "hinge",
     "isa",
+    "jaccard_metric_loss",
     "lovasz_hinge",
     "lovasz_sigmoid",
     "lovasz_softmax",

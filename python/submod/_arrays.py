@@ -51,13 +51,13 @@ def _plain(array: Array) -> bool:
     return even and bool(array.dtype.isnative) and bool(array.flags.aligned)
 
 
-def scores_array(value: Any) -> Array:
+def scores_array(value: Any, name: str = "scores") -> Array:
     """float32 and float16 as they are, and bfloat16 where NumPy has it (ml_dtypes); other real
     numbers are rounded to float32."""
-    array = as_array(value, "scores")
+    array = as_array(value, name)
     if array.dtype.name not in SCORE_TYPES or not _plain(array):
         if array.dtype.kind not in "fiub":
-            raise TypeError(f"scores of type {array.dtype}; real numbers are needed")
+            raise TypeError(f"{name} of type {array.dtype}; real numbers are needed")
         array = array.astype(np.float32)
     return array
 

@@ -107,6 +107,13 @@ class Classes(IntEnum):
     LIST = 2
 
 
+class Overlap(IntEnum):
+    """submod_overlap"""
+
+    MIN = 0
+    PRODUCT = 1
+
+
 class DecisionScore(IntEnum):
     """submod_decision_score"""
 
@@ -1276,6 +1283,30 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
         {
             "scores": POINTER(Scores),
             "labels": POINTER(Labels),
+            "loss": c_void_p,
+            "gradient": POINTER(Gradient),
+            "settings": POINTER(LossSettings),
+            "work": c_void_p,
+        },
+    ),
+    "jaccard_metric": (
+        c_int,
+        {
+            "scores": POINTER(Scores),
+            "soft_labels": POINTER(Scores),
+            "overlap": c_int,
+            "loss": c_void_p,
+            "gradient": POINTER(Gradient),
+            "settings": POINTER(LossSettings),
+            "work": c_void_p,
+        },
+    ),
+    "dice_metric": (
+        c_int,
+        {
+            "scores": POINTER(Scores),
+            "soft_labels": POINTER(Scores),
+            "overlap": c_int,
             "loss": c_void_p,
             "gradient": POINTER(Gradient),
             "settings": POINTER(LossSettings),

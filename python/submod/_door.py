@@ -12,7 +12,7 @@ from typing import Any, Callable
 
 import numpy as np
 
-from ._bindings import Engine
+from ._bindings import Engine, Overlap
 from ._measures import as_measure
 from ._numbers import integer, real
 
@@ -23,6 +23,7 @@ def choices(kind: type[IntEnum]) -> dict[str, int]:
 
 
 ENGINES = choices(Engine)
+OVERLAPS = choices(Overlap)
 REDUCTIONS = ("mean", "none", "sum")
 _CLASSES_ARE = "it must be 'present', 'all' or a list of classes, as [0, 3]"
 
@@ -41,6 +42,11 @@ def flag(value: Any, name: str) -> bool:
 
 def _engine(value: Any, name: str) -> str:
     pick(name, value, ENGINES)
+    return str(value)
+
+
+def _overlap(value: Any, name: str) -> str:
+    pick(name, value, OVERLAPS)
     return str(value)
 
 
@@ -83,6 +89,7 @@ _KINDS: dict[str, Callable[[Any, str], Any]] = {
     "lam": real,
     "measure": as_measure,
     "num_classes": integer,
+    "overlap": _overlap,
     "per_image": flag,
     "probabilities": flag,
     "reduction": _reduction,

@@ -16,7 +16,7 @@ from ._arrays import (
     view_scores,
     view_weights,
 )
-from ._door import checked, from_logits_of
+from ._door import OVERLAPS, checked, from_logits_of
 from ._library import workspace
 from ._measures import Measure
 from ._options import DELTA, Classes, call_loss, loss_options
@@ -57,17 +57,34 @@ class LovaszOptions(ClassOptions, HingeOptions, total=False):
     probabilities: bool | None
 
 
+def _truth(kind: str, labels: Any, overlap: str | None) -> tuple[dict[str, Any], Any]:
+    """The arguments that say it, and the array that they are a view of."""
+    if kind != "soft":
+        view, labels = view_labels(labels, own_classes=kind == "multilabel")
+        return {"labels": view}, labels
+    (chosen,) = checked(overlap=overlap).values()
+    soft, labels = view_scores(labels)
+    return {"soft_labels": soft, "overlap": OVERLAPS[chosen]}, labels
+
+
 def run_loss(
-    name: str, scores: Any, labels: Any, return_grad: bool, pixel_weights: Any, **options: Any
+    name: str,
+    scores: Any,
+    labels: Any,
+    return_grad: bool,
+    pixel_weights: Any,
+    overlap: str | None = None,
+    **options: Any,
 ) -> Result:
-    """submod_<name> of arrays; options: fields of LossOptions."""
+    """submod_<name> of arrays; overlap: of metric losses; options: fields of LossOptions."""
     (want_gradient,) = checked(return_grad=return_grad).values()
-    chosen, kind = loss_options(**options), KINDS[name]
+    chosen, kind = loss_options(**options), KINDS.get(name, "soft")
     given = scores_array(scores)
     listed = is_list(kind, given, chosen.per_image)
-    scores, labels = canonical(kind, given, labels_array(labels), chosen.per_image)
+    labels = scores_array(labels, "soft_labels") if kind == "soft" else labels_array(labels)
+    scores, labels = canonical(kind, given, labels, chosen.per_image)
     scores_, scores = view_scores(scores)
-    labels_, labels = view_labels(labels, own_classes=kind == "multilabel")
+    truth, labels = _truth(kind, labels, overlap)
     weights_, _kept = view_weights(pixel_weights, scores.shape, listed)
     gradient = np.empty(scores.shape, np.float32) if want_gradient else None
     losses = np.zeros(chosen.groups(scores_.batch))
@@ -76,7 +93,7 @@ def run_loss(
     call_loss(
         name,
         scores=scores_,
-        labels=labels_,
+        **truth,
         loss=ctypes.byref(loss),
         gradient=None if gradient is None else gradient_view(memory(gradient), scale),
         settings=chosen.settings(weights_of(kind, scores_.classes), weights_, losses),

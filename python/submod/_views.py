@@ -24,7 +24,8 @@ SCORE_TYPES = {"float32": ScoreType.F32, "float16": ScoreType.F16, "bfloat16": S
 
 
 # What the labels of each loss are: "multiclass", a class per pixel; "multilabel", 0 or 1 for each
-# class of a pixel; "binary", 0 or 1 per pixel, for one score per pixel.
+# class of a pixel; "binary", 0 or 1 per pixel, for one score per pixel. Losses that are not
+# here, the metric losses, have "soft" ones: a number from 0 to 1 for each class of a pixel.
 KINDS = {
     "lovasz_softmax": "multiclass",
     "lovasz_sigmoid": "multilabel",
@@ -132,12 +133,13 @@ def canonical(kind: str, scores: Any, labels: Any, per_image: bool) -> tuple[Any
             labels = labels[:, None]
         _refuse_ambiguous(scores, labels)
     shape = tuple(scores.shape)
-    wanted = shape if kind == "multilabel" else shape[:1] + shape[2:]
+    own = kind in ("multilabel", "soft")
+    wanted = shape if own else shape[:1] + shape[2:]
     if kind == "multiclass":
         _refuse_one_hot(tuple(labels.shape), shape, wanted)
     _require_shape(labels, wanted, shape)
     if is_list(kind, scores, per_image):
-        return scores.T[None], (labels.T if kind == "multilabel" else labels)[None]
+        return scores.T[None], (labels.T if own else labels)[None]
     return scores, labels
 
 

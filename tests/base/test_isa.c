@@ -161,6 +161,13 @@ static uint64_t overlaps(const images *d, const float *x, int from_logits)
     uint64_t hash = hash_outcome(0, &o);
     ck_assert_ok(submod_soft_jaccard(&scores, &labels, &o.loss, &g, &s, NULL));
     hash = hash_outcome(hash, &o);
+    submod_scores soft = submod_scores_f32(d->probability, B, C, N);
+    soft.pixel_stride = -1; /* the last pixel first, so that they are not those of the scores */
+    soft.data = d->probability + N - 1;
+    ck_assert_ok(submod_jaccard_metric(&scores, &soft, SUBMOD_OVERLAP_MIN, &o.loss, &g, &s, NULL));
+    hash = hash_outcome(hash, &o);
+    ck_assert_ok(submod_dice_metric(&scores, &soft, SUBMOD_OVERLAP_PRODUCT, &o.loss, &g, &s, NULL));
+    hash = hash_outcome(hash, &o);
     if (from_logits) {
         ck_assert_ok(submod_cross_entropy(&scores, &labels, &o.loss, &g, &s, NULL));
         hash = hash_outcome(hash, &o);

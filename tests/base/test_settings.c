@@ -328,6 +328,22 @@ static submod_status soft_jaccard_call(const any_settings *s)
     return call_loss(submod_soft_jaccard, 2, s);
 }
 
+static submod_status jaccard_metric_call(const any_settings *s)
+{
+    submod_scores scores = submod_scores_f32(numbers, 1, 2, 2);
+    submod_scores soft = submod_scores_f32((const float[]){0.5f, 1, 0, 0.5f}, 1, 2, 2);
+    double loss;
+    return submod_jaccard_metric(&scores, &soft, SUBMOD_OVERLAP_MIN, &loss, NULL, &s->loss, NULL);
+}
+
+static submod_status dice_metric_call(const any_settings *s)
+{
+    submod_scores scores = submod_scores_f32(numbers, 1, 2, 2);
+    submod_scores soft = submod_scores_f32((const float[]){0.5f, 1, 0, 0.5f}, 1, 2, 2);
+    double loss;
+    return submod_dice_metric(&scores, &soft, SUBMOD_OVERLAP_MIN, &loss, NULL, &s->loss, NULL);
+}
+
 static submod_status rahman_wang_call(const any_settings *s)
 {
     return call_loss(submod_rahman_wang, 1, s);
@@ -481,6 +497,8 @@ static const row rows[] = {
     LOSS(hinge_call, false),
     LOSS(dice_call, false),
     LOSS(soft_jaccard_call, false),
+    LOSS(jaccard_metric_call, false),
+    LOSS(dice_metric_call, false),
     LOSS(rahman_wang_call, false),
     LOSS(dataset_add_call, false),
     LOSS(dataset_solve_call, false),

@@ -26,7 +26,7 @@ static void lose_nothing(size_t batch, size_t classes, size_t pixels, const subm
     const submod_labels multi =
         submod_labels_multilabel(NULL, SUBMOD_LABEL_U8, batch, classes, pixels);
     const submod_gradient g = submod_gradient_dense(NULL, classes, pixels);
-    double loss[8];
+    double loss[10];
     memset(loss, 1, sizeof loss);
     ck_assert_ok(submod_lovasz_softmax(&scores, &labels, &loss[0], &g, s, NULL, NULL));
     ck_assert_ok(submod_lovasz_sigmoid(&scores, &multi, &loss[1], &g, s, NULL, NULL));
@@ -36,7 +36,10 @@ static void lose_nothing(size_t batch, size_t classes, size_t pixels, const subm
     ck_assert_ok(submod_rahman_wang(&one, &labels, &loss[5], &g, s, NULL));
     ck_assert_ok(submod_soft_dice(&scores, &labels, &loss[6], &g, s, NULL));
     ck_assert_ok(submod_soft_jaccard(&scores, &labels, &loss[7], &g, s, NULL));
-    for (size_t i = 0; i < 8; i++) {
+    ck_assert_ok(
+        submod_jaccard_metric(&scores, &scores, SUBMOD_OVERLAP_MIN, &loss[8], &g, s, NULL));
+    ck_assert_ok(submod_dice_metric(&scores, &scores, SUBMOD_OVERLAP_MIN, &loss[9], &g, s, NULL));
+    for (size_t i = 0; i < 10; i++) {
         ck_assert_double_eq(loss[i], 0);
     }
     ck_assert_ok(submod_prox_lovasz_hinge(&one, &labels, 1, &g, &g, s, NULL, NULL));

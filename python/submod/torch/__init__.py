@@ -7,6 +7,7 @@ Functions    lovasz_softmax, lovasz_sigmoid, lovasz_hinge, prox_lovasz_hinge
 Modules      LovaszSoftmax, LovaszSigmoid, LovaszHinge, ProxLovaszHinge, DatasetLovasz
 Baselines    cross_entropy, hinge, rahman_wang, soft_dice, soft_jaccard
              CrossEntropy, Hinge, RahmanWang, SoftDice, SoftJaccard
+Soft labels  jaccard_metric_loss, dice_metric_loss, JaccardMetricLoss, DiceMetricLoss
 Any function lovasz, prox: of every submod.Function, differentiable
 compat       the names and arguments of the file that accompanies the paper
 
@@ -54,11 +55,14 @@ from .modules import (
     SoftDice,
     SoftJaccard,
 )
+from .soft_labels import DiceMetricLoss, JaccardMetricLoss, dice_metric_loss, jaccard_metric_loss
 
 __all__ = [
     "CrossEntropy",
     "DatasetLovasz",
+    "DiceMetricLoss",
     "Hinge",
+    "JaccardMetricLoss",
     "LovaszHinge",
     "LovaszSigmoid",
     "LovaszSoftmax",
@@ -68,7 +72,9 @@ __all__ = [
     "SoftJaccard",
     "compat",
     "cross_entropy",
+    "dice_metric_loss",
     "hinge",
+    "jaccard_metric_loss",
     "lovasz",
     "lovasz_hinge",
     "lovasz_sigmoid",

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .._bindings import Labels, PixelWeights, Scores
-from .._door import wrong_type
+from .._door import OVERLAPS, wrong_type
 from .._errors import UnsupportedError
 from .._options import LossOptions
 from .._views import (
@@ -83,6 +83,16 @@ def view_labels(tensor: Tensor, own_classes: bool = False) -> tuple[Labels, Tens
     return view, tensor
 
 
+def view_truth(kind: str, labels: Tensor, overlap: str | None) -> tuple[dict[str, Any], Tensor]:
+    """The arguments that say it, and the tensor that they are a view of."""
+    if kind != "soft":
+        view, labels = view_labels(labels, own_classes=kind == "multilabel")
+        return {"labels": view}, labels
+    assert overlap is not None
+    soft, labels = view_scores(labels)
+    return {"soft_labels": soft, "overlap": OVERLAPS[overlap]}, labels
+
+
 def view_weights(tensor: Tensor | None) -> tuple[PixelWeights | None, Tensor | None]:
     """Weights of pixels in float32; those of a device are looked at there."""
     if tensor is None:
@@ -128,16 +138,17 @@ def loss_call(
     need_gradient: bool,
     scale: float = 1.0,
     losses: Any = None,
+    overlap: str | None = None,
 ) -> LossCall:
     """kind: as in KINDS; weights: of pixels; scale: of the gradient; losses: room for those of the
-    groups."""
+    groups; overlap: of metric losses."""
     gradient = new_gradient(scores, need_gradient)
     scores_, used = view_scores(scores)
-    labels_, used_labels = view_labels(labels, own_classes=kind == "multilabel")
+    truth, used_labels = view_truth(kind, labels, overlap)
     weights_, used_weights = view_weights(weights)
     arguments = {
         "scores": scores_,
-        "labels": labels_,
+        **truth,
         "gradient": gradient_view(memory(gradient), scale) if need_gradient else None,
         "settings": options.settings(weights_of(kind, scores_.classes), weights_, losses),
     }

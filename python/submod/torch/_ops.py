@@ -105,10 +105,21 @@ def loss(
     """submod_<name>"""
     if _anywhere.FORCED and name in _anywhere.LOSSES:
         return _anywhere.lovasz(name, scores, labels, pixel_weights, *_taken(options_and_need))
-    options, need_gradient = _taken(options_and_need)
+    return _by_library(name, scores, labels, pixel_weights, *_taken(options_and_need))
+
+
+def _by_library(
+    name: str,
+    scores: Tensor,
+    labels: Tensor,
+    pixel_weights: Tensor | None,
+    options: LossOptions,
+    need_gradient: bool,
+    overlap: str | None = None,
+) -> tuple[Tensor, Tensor]:
     losses, scale = np.zeros(options.groups(scores.shape[0])), _scale(scores, options)
-    inputs = (KINDS[name], scores, labels, pixel_weights, options)
-    c = loss_call(*inputs, need_gradient, scale, losses)
+    inputs = (KINDS.get(name, "soft"), scores, labels, pixel_weights, options)
+    c = loss_call(*inputs, need_gradient, scale, losses, overlap)
     found = ctypes.c_double()
     call_loss(name, **c.arguments, loss=ctypes.byref(found), work=workspace())
     if options.reduction == "none":
@@ -138,6 +149,28 @@ def _(scores: Tensor, labels: Tensor, weights: Any, name: str, *rest: Any) -> An
 
 
 _autograd.register(loss)
+
+
+@_operator("soft_loss", f"str name, str overlap, {OPTIONS}, bool need_gradient")
+def soft_loss(
+    scores: Tensor,
+    labels: Tensor,
+    pixel_weights: Tensor | None,
+    name: str,
+    overlap: str,
+    *options_and_need: Any,
+) -> tuple[Tensor, Tensor]:
+    """submod_<name> of soft labels, in CPU memory alone."""
+    options = _taken(options_and_need)
+    return _by_library(name, scores, labels, pixel_weights, *options, overlap)
+
+
+@soft_loss.register_fake
+def _(scores: Tensor, labels: Tensor, weights: Any, name: str, overlap: str, *rest: Any) -> Any:
+    return _fake_groups(scores, *rest)
+
+
+_autograd.register(soft_loss)
 
 
 @_operator("prox_lovasz_hinge", f"float lam, {OPTIONS}, bool need_gradient")

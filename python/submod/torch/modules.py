@@ -34,7 +34,7 @@ def refuse_now(loss: Callable[..., Tensor], kind: str, number: int, /, **setting
     """Settings are refused when a module is made, by what would refuse them in training: a loss of
     no images, of so many classes. kind: as in KINDS."""
     logits = torch.zeros((0, number, 1, 1), device="cpu")
-    shape = logits.shape if kind == "multilabel" else (0, 1, 1)
+    shape = logits.shape if kind in ("multilabel", "soft") else (0, 1, 1)
     loss(logits, torch.zeros(shape, dtype=torch.uint8, device="cpu"), **settings)
 
 
@@ -44,6 +44,7 @@ class _Loss(nn.Module):
 
     _function: ClassVar[Callable[..., Tensor]]
     _names: ClassVar[tuple[str, ...]]  # of the settings
+    _kind: ClassVar[str] = "binary"  # of the labels, where KINDS does not say it
     class_weight: Tensor | None
 
     def __init_subclass__(cls) -> None:
@@ -58,7 +59,7 @@ class _Loss(nn.Module):
         for name, value in checked(**settings).items():
             setattr(self, name, value)
         function = type(self)._function
-        kind = KINDS.get(function.__name__, "binary")
+        kind = KINDS.get(function.__name__, self._kind)
         refuse_now(function, kind, self._some_classes(kind), **self._settings())
 
     def _some_classes(self, kind: str) -> int:
@@ -69,7 +70,7 @@ class _Loss(nn.Module):
             return self.class_weight.numel()
         classes = getattr(self, "classes", "present")
         listed: list[int] = [] if isinstance(classes, str) else classes
-        return max([1 if kind == "multiclass" else 0, *listed]) + 1
+        return max([0 if kind == "multilabel" else 1, *listed]) + 1
 
     def _settings(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._names}

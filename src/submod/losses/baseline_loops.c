@@ -133,6 +133,59 @@ static void overlap_slope(const int32_t *code, int32_t target, int32_t ignored, 
     }
 }
 
+/* ---- overlaps with soft labels ---- */
+
+static inline void add_commons(const float *v, const float *factor, const float *weight,
+                               const float *y, bool product, size_t width, double *sum)
+{
+    double common[LANES] = {0};
+    double apart[LANES] = {0};
+    double truth[LANES] = {0};
+    for (size_t i = 0; i < width; i += SUBMODI_LANES) {
+        size_t first = i % LANES;
+        for (size_t l = 0; l < SUBMODI_LANES; l++) {
+            double a = (double)(v[i + l] * factor[i + l]);
+            double b = (double)y[i + l];
+            double w = weight ? (double)weight[i + l] : 1.0;
+            common[first + l] += w * (product ? a * b : a < b ? a : b);
+            apart[first + l] += w * (a < b ? b - a : a - b);
+            truth[first + l] += w * b;
+        }
+    }
+    sum[0] += sum_lanes(common);
+    sum[1] += sum_lanes(apart);
+    sum[2] += sum_lanes(truth);
+}
+
+static void add_soft(const float *v, const float *factor, const float *weight, const float *y,
+                     bool product, size_t width, double *sum)
+{
+    if (product) {
+        add_commons(v, factor, weight, y, true, width, sum);
+    } else {
+        add_commons(v, factor, weight, y, false, width, sum);
+    }
+}
+
+/* At a label of 0 or 1 there is only one side. */
+static inline float side_of(float p, float y)
+{
+    float above = p > y || y <= 0.0F ? 1.0F : 0.0F;
+    float below = p < y || y >= 1.0F ? 1.0F : 0.0F;
+    return above - below;
+}
+
+static void soft_slope(const float *p, const float *slope, bool product, size_t width, float *g)
+{
+    const float apart = slope[0];
+    const float common = slope[1];
+    for (size_t i = 0; i < width; i++) {
+        float d = side_of(p[i], g[i]);
+        float q = product ? g[i] : 0.5F * (1.0F - d);
+        g[i] = d * apart - q * common;
+    }
+}
+
 /* ---- cross-entropy ---- */
 
 /* log(1 + x) for x >= 0, within 0.9 units in the last place. With u = 1 + x rounded: log u plus
@@ -288,6 +341,8 @@ const submodi_baseline_loops SUBMODI_TABLE(submodi_baselines) = {.add_hinge = ad
                                                                  .sum = sum,
                                                                  .add_overlap = add_overlap,
                                                                  .overlap_slope = overlap_slope,
+                                                                 .add_soft = add_soft,
+                                                                 .soft_slope = soft_slope,
                                                                  .split = split,
                                                                  .entropy_slopes = entropy_slopes,
                                                                  .log_sum = log_sum,

@@ -2,6 +2,7 @@
 #ifndef SUBMODI_LOSSES_BASELINE_LOOPS_H
 #define SUBMODI_LOSSES_BASELINE_LOOPS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -33,6 +34,14 @@ typedef struct submodi_baseline_loops {
     /* slope[1] at code `target`, 0 at ignored pixels, slope[0] elsewhere. */
     void (*overlap_slope)(const int32_t *code, int32_t target, int32_t ignored, const float *slope,
                           size_t width, float *g);
+
+    /* Soft labels y, with p = v * factor: adds the sums of min(p, y), or of p y if `product`, of
+     * |p - y| and of y to the three numbers of sum. */
+    void (*add_soft)(const float *v, const float *factor, const float *weight, const float *y,
+                     bool product, size_t width, double *sum);
+    /* From soft labels, in place, to d * slope[0] - q * slope[1]: d is the derivative of |p - y| by
+     * p, q that of min(p, y) or p y. In a kink both are the means of their two sides. */
+    void (*soft_slope)(const float *p, const float *slope, bool product, size_t width, float *g);
 
     /* Cross-entropy: v = exp(score - shift), and of each pixel the largest exponential, the sum of
      * all others, the largest score, and score and exponential of the class that it has. Returns

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "submod/tensors/rows.h"
 
 /* Partial sums per batch: enough for all threads to have work, few enough to be nothing. */
 enum { PARTS = 256 };
@@ -95,24 +96,76 @@ static submod_status run(submodi_baseline_run *x, size_t images, double *loss, s
     return SUBMOD_OK;
 }
 
+/* x: with the loss, the gradient and what is special about it. */
+static submod_status call(submodi_baseline_run *x, const submod_scores *scores,
+                          const submod_labels *labels, double *loss,
+                          const submod_loss_settings *settings, submod_work *work)
+{
+    const submodi_baseline *baseline = x->loss;
+    submod_status status =
+        submodi_batch_start(&x->batch, baseline->who, baseline->kind, scores, labels, settings);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    submodi_scope scope;
+    submod_work *w = submodi_scope_open(&scope, work);
+    status = submodi_batch_prepare(&x->batch, x->gradient, w);
+    if (status == SUBMOD_OK && baseline->prepare) {
+        status = baseline->prepare(x);
+    }
+    status = status ? status : run(x, scores->batch, loss, w);
+    submodi_scope_close(&scope);
+    return status;
+}
+
 submod_status submodi_baseline_call(const submodi_baseline *baseline, const submod_scores *scores,
                                     const submod_labels *labels, double *loss,
                                     const submod_gradient *gradient,
                                     const submod_loss_settings *settings, submod_work *work)
 {
     submodi_baseline_run x = {.loss = baseline, .gradient = gradient};
-    submod_status status =
-        submodi_batch_start(&x.batch, baseline->who, baseline->kind, scores, labels, settings);
+    return call(&x, scores, labels, loss, settings, work);
+}
+
+static submod_status require_soft(const char *who, const submod_scores *scores,
+                                  const submod_scores *soft, submod_overlap overlap)
+{
+    submod_status status = submodi_require_given(who, "scores", scores);
+    status = status ? status : submodi_require_given(who, "soft_labels", soft);
     if (status != SUBMOD_OK) {
         return status;
     }
-    submodi_scope scope;
-    submod_work *w = submodi_scope_open(&scope, work);
-    status = submodi_batch_prepare(&x.batch, gradient, w);
-    if (status == SUBMOD_OK && baseline->prepare) {
-        status = baseline->prepare(&x);
+    if (soft->batch != scores->batch || soft->classes != scores->classes ||
+        soft->pixels != scores->pixels) {
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: soft_labels are %zu x %zu x %zu, scores %zu x %zu x %zu; they "
+                            "must have the same shape",
+                            who, soft->batch, soft->classes, soft->pixels, scores->batch,
+                            scores->classes, scores->pixels);
     }
-    status = status ? status : run(&x, scores->batch, loss, w);
-    submodi_scope_close(&scope);
-    return status;
+    if (overlap != SUBMOD_OVERLAP_MIN && overlap != SUBMOD_OVERLAP_PRODUCT) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: overlap = %d is unknown; see submod_overlap", who,
+                            (int)overlap);
+    }
+    return submodi_scores_require(who, "soft_labels", soft);
+}
+
+submod_status submodi_soft_baseline_call(const submodi_baseline *baseline,
+                                         const submod_scores *scores, const submod_scores *soft,
+                                         submod_overlap overlap, double *loss,
+                                         const submod_gradient *gradient,
+                                         const submod_loss_settings *settings, submod_work *work)
+{
+    static const uint8_t zero = 0;
+    submodi_baseline_run x = {.loss = baseline,
+                              .gradient = gradient,
+                              .soft = soft,
+                              .product = overlap == SUBMOD_OVERLAP_PRODUCT};
+    submod_status status = require_soft(baseline->who, scores, soft, overlap);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    submod_labels labels = submod_labels_u8(&zero, scores->batch, scores->pixels);
+    labels.batch_stride = labels.pixel_stride = 0;
+    return call(&x, scores, &labels, loss, settings, work);
 }

@@ -18,6 +18,8 @@ typedef struct submodi_baseline_run {
     /* groups x classes: what a pixel of the background and one of the foreground is multiplied with
      * on the way back; for the losses where that is all. */
     float (*slope)[2];
+    const submod_scores *soft; /* soft labels; NULL: labels are those of the batch */
+    bool product;              /* what they have in common with probabilities (metric_loss.c) */
 } submodi_baseline_run;
 
 /* A loss. */
@@ -41,6 +43,18 @@ submod_status submodi_baseline_call(const submodi_baseline *baseline, const subm
                                     const submod_labels *labels, double *loss,
                                     const submod_gradient *gradient,
                                     const submod_loss_settings *settings, submod_work *work);
+
+/* The same of soft labels, in the shape of the scores. The codes of all pixels are 0 then, of those
+ * of weight 0 as always the number of classes. */
+submod_status submodi_soft_baseline_call(const submodi_baseline *baseline,
+                                         const submod_scores *scores, const submod_scores *soft,
+                                         submod_overlap overlap, double *loss,
+                                         const submod_gradient *gradient,
+                                         const submod_loss_settings *settings, submod_work *work);
+
+/* For losses with a smoothing: no slope exceeds the larger of 2 and most / smoothing, times the
+ * unit of weights. */
+submod_status submodi_require_smoothing(const submodi_baseline_run *x, double most);
 
 /* The Lovász hinge of the Hamming loss: no order, no sort. settings: ignored labels. */
 submod_status submodi_hamming_hinge(const submod_scores *scores, const submod_labels *labels,

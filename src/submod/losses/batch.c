@@ -16,9 +16,10 @@
 
 /* ---- the losses ---- */
 
-/* What a loss looks at among the settings, besides has_ignore and ignore_index. */
-enum { LOGITS = 1, ENGINE = 2, GROUPS = 4, CLASSES = 8, MEASURE = 16, WEIGHTS = 32 };
-enum { LOVASZ = ENGINE | GROUPS | MEASURE | WEIGHTS };
+/* What a loss looks at among the settings. */
+enum { LOGITS = 1, ENGINE = 2, GROUPS = 4, CLASSES = 8, MEASURE = 16, WEIGHTS = 32, IGNORE = 64 };
+enum { LOVASZ = ENGINE | GROUPS | MEASURE | WEIGHTS | IGNORE };
+enum { OVERLAP = LOGITS | GROUPS | CLASSES | WEIGHTS };
 
 typedef struct row {
     submodi_activation of_logits;
@@ -31,21 +32,24 @@ static const row rows[SUBMODI_KINDS] = {
     [SUBMODI_LOVASZ_SOFTMAX] = {SUBMODI_SOFTMAX, false, false, LOVASZ | LOGITS | CLASSES},
     [SUBMODI_LOVASZ_SIGMOID] = {SUBMODI_SIGMOID, true, false, LOVASZ | LOGITS | CLASSES},
     [SUBMODI_LOVASZ_HINGE] = {SUBMODI_SCORE, true, true, LOVASZ},
-    [SUBMODI_ANY_HINGE] = {SUBMODI_SCORE, true, true, 0},
-    [SUBMODI_DATASET] = {SUBMODI_SOFTMAX, false, false, LOGITS | WEIGHTS},
-    [SUBMODI_CROSS_ENTROPY] = {SUBMODI_SCORE, false, false, GROUPS | WEIGHTS},
-    [SUBMODI_HINGE] = {SUBMODI_SCORE, true, true, GROUPS | WEIGHTS},
-    [SUBMODI_RAHMAN_WANG] = {SUBMODI_SIGMOID, true, true, LOGITS | GROUPS | WEIGHTS},
-    [SUBMODI_OVERLAP] = {SUBMODI_SOFTMAX, false, false, LOGITS | GROUPS | CLASSES | WEIGHTS},
-    [SUBMODI_PROX] = {SUBMODI_SCORE, true, false, 0},
+    [SUBMODI_ANY_HINGE] = {SUBMODI_SCORE, true, true, IGNORE},
+    [SUBMODI_DATASET] = {SUBMODI_SOFTMAX, false, false, LOGITS | WEIGHTS | IGNORE},
+    [SUBMODI_CROSS_ENTROPY] = {SUBMODI_SCORE, false, false, GROUPS | WEIGHTS | IGNORE},
+    [SUBMODI_HINGE] = {SUBMODI_SCORE, true, true, GROUPS | WEIGHTS | IGNORE},
+    [SUBMODI_RAHMAN_WANG] = {SUBMODI_SIGMOID, true, true, LOGITS | GROUPS | WEIGHTS | IGNORE},
+    [SUBMODI_OVERLAP] = {SUBMODI_SOFTMAX, false, false, OVERLAP | IGNORE},
+    [SUBMODI_METRIC] = {SUBMODI_SOFTMAX, false, false, OVERLAP},
+    [SUBMODI_PROX] = {SUBMODI_SCORE, true, false, IGNORE},
 };
 
 /* The defaults but for what is looked at; all classes count where they cannot be chosen. */
 static submod_loss_settings looked_at(const submod_loss_settings *given, unsigned looks_at)
 {
     submod_loss_settings s = submod_loss_defaults();
-    s.has_ignore = given->has_ignore;
-    s.ignore_index = given->ignore_index;
+    if (looks_at & IGNORE) {
+        s.has_ignore = given->has_ignore;
+        s.ignore_index = given->ignore_index;
+    }
     if (looks_at & LOGITS) {
         s.from_logits = given->from_logits;
     }
@@ -190,11 +194,6 @@ submod_status submodi_require_several_classes(const char *who, size_t classes)
 static submod_status require_scores(const submodi_batch *batch)
 {
     const submod_scores *s = &batch->scores;
-    if (s->type != SUBMOD_SCORE_F32 && s->type != SUBMOD_SCORE_F16 &&
-        s->type != SUBMOD_SCORE_BF16) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: scores.type = %d is unknown; see submod_score_type",
-                            batch->who, (int)s->type);
-    }
     if (s->classes == 0 || s->classes > INT32_MAX / 4) {
         return submodi_fail(SUBMOD_EINVAL, "%s: scores.classes = %zu must be from 1 to 2^29 - 1",
                             batch->who, s->classes);
@@ -211,8 +210,9 @@ static submod_status require_scores(const submodi_batch *batch)
             "%s: %zu images of %zu pixels are too many; at most 2^31 - 1 pixels in all", batch->who,
             s->batch, s->pixels);
     }
-    if (!s->data && s->batch && s->pixels) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: scores.data is NULL", batch->who);
+    submod_status status = submodi_scores_require(batch->who, "scores", s);
+    if (status != SUBMOD_OK) {
+        return status;
     }
     if (batch->labels.batch != s->batch || batch->labels.pixels != s->pixels) {
         return submodi_fail(
@@ -222,18 +222,12 @@ static submod_status require_scores(const submodi_batch *batch)
     return SUBMOD_OK;
 }
 
-/* No offset into scores and labels overflows; their counts are in range already. */
+/* No offset into labels of each class overflows; their counts are in range already. */
 static submod_status require_reach(const submodi_batch *batch)
 {
     const submod_scores *s = &batch->scores;
     const submod_labels *l = &batch->labels;
     const size_t count[3] = {s->batch, s->classes, s->pixels};
-    size_t size = s->type == SUBMOD_SCORE_F32 ? sizeof(float) : sizeof(uint16_t);
-    if (!submodi_reachable(count, (ptrdiff_t[]){s->batch_stride, s->class_stride, s->pixel_stride},
-                           size)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: the strides of scores reach beyond all memory",
-                            batch->who);
-    }
     if (batch->multilabel &&
         !submodi_reachable(count, (ptrdiff_t[]){l->batch_stride, l->class_stride, l->pixel_stride},
                            submodi_label_size(l->type))) {

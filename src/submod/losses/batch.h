@@ -34,6 +34,7 @@ typedef enum submodi_kind {
     SUBMODI_HINGE, /* the baseline, and the prox of the Lovász hinge */
     SUBMODI_RAHMAN_WANG,
     SUBMODI_OVERLAP, /* soft Dice and soft Jaccard */
+    SUBMODI_METRIC,  /* the same of soft labels */
     SUBMODI_PROX,    /* the Jaccard prox of a GPU */
     SUBMODI_KINDS
 } submodi_kind;

@@ -122,9 +122,8 @@ static void derive(const submodi_baseline_run *x, const submodi_tile *tile)
 
 /* ---- the calls ---- */
 
-/* Below the smallest that is allowed, 1 / smoothing would not be a float. No slope is larger than
- * the larger of 2 and that, times the unit of weights. */
-static submod_status prepare(submodi_baseline_run *x)
+/* Below the smallest that is allowed, 1 / smoothing would not be a float. */
+submod_status submodi_require_smoothing(const submodi_baseline_run *x, double most)
 {
     double smoothing = x->batch.given.smoothing;
     if (!isfinite(smoothing)) {
@@ -136,7 +135,8 @@ static submod_status prepare(submodi_baseline_run *x)
                             x->batch.who, smoothing);
     }
     double scale = x->gradient ? fmax(1, fabs(x->gradient->scale)) : 1;
-    if (smoothing != 0 && x->gradient && scale * x->batch.unit / smoothing > (double)FLT_MAX) {
+    if (smoothing != 0 && x->gradient &&
+        scale * x->batch.unit * most / smoothing > (double)FLT_MAX) {
         return submodi_fail(SUBMOD_ENUMERIC,
                             "%s: gradient scale %g * largest weight %g / smoothing %g overflows a "
                             "float",
@@ -144,6 +144,11 @@ static submod_status prepare(submodi_baseline_run *x)
                             x->batch.weight ? (double)x->batch.largest_weight : 1.0, smoothing);
     }
     return SUBMOD_OK;
+}
+
+static submod_status prepare(submodi_baseline_run *x)
+{
+    return submodi_require_smoothing(x, 1);
 }
 
 submod_status submod_rahman_wang(const submod_scores *scores, const submod_labels *labels,

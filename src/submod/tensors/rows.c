@@ -1,6 +1,7 @@
 /* Score and gradient views: making them, reading and writing their rows. */
 #include "submod/tensors/rows.h"
 
+#include "base/error.h"
 #include "base/float_bits.h"
 #include "base/memory.h"
 #include "submod/tensors/row_loops.h"
@@ -55,10 +56,33 @@ static ptrdiff_t position(const submod_scores *s, size_t b, size_t c, size_t fir
            (ptrdiff_t)first * s->pixel_stride;
 }
 
+static size_t size_of(submod_score_type type)
+{
+    return type == SUBMOD_SCORE_F32 ? sizeof(float) : sizeof(uint16_t);
+}
+
+submod_status submodi_scores_require(const char *who, const char *name, const submod_scores *s)
+{
+    if (s->type != SUBMOD_SCORE_F32 && s->type != SUBMOD_SCORE_F16 &&
+        s->type != SUBMOD_SCORE_BF16) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s.type = %d is unknown; see submod_score_type",
+                            who, name, (int)s->type);
+    }
+    if (!s->data && s->batch && s->classes && s->pixels) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: %s.data is NULL", who, name);
+    }
+    if (!submodi_reachable((size_t[]){s->batch, s->classes, s->pixels},
+                           (ptrdiff_t[]){s->batch_stride, s->class_stride, s->pixel_stride},
+                           size_of(s->type))) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: the strides of %s reach beyond all memory", who,
+                            name);
+    }
+    return SUBMOD_OK;
+}
+
 static const void *element(const submod_scores *s, ptrdiff_t at)
 {
-    ptrdiff_t size = s->type == SUBMOD_SCORE_F32 ? sizeof(float) : sizeof(uint16_t);
-    return (const char *)s->data + at * size;
+    return (const char *)s->data + at * (ptrdiff_t)size_of(s->type);
 }
 
 /* Called with a constant type, so that nothing is left of the switch. */

@@ -8,6 +8,10 @@
 
 #include <submod/tensor.h>
 
+/* Refuses a view of an unknown type, without data although it has pixels, or with strides that no
+ * memory can hold. */
+submod_status submodi_scores_require(const char *who, const char *name, const submod_scores *s);
+
 /* n scores of class c from pixel `first` of image b on, as floats: a pointer into the view if they
  * are contiguous floats there, else buffer, which they are converted to. */
 const float *submodi_row(const submod_scores *s, size_t b, size_t c, size_t first, size_t n,
