@@ -90,8 +90,10 @@ static double error_bound(const submod_prox_info *info, submod_status status, do
 {
     double size = submodi_largest(x, n) + submodi_largest(s, n) / lambda;
     double rounding = 8 * DBL_EPSILON * size;
-    bool exact = status == SUBMOD_OK && info->method >= SUBMOD_PROX_CLOSED_FORM &&
-                 info->method <= SUBMOD_PROX_DECOMPOSITION;
+    bool exact =
+        status == SUBMOD_OK &&
+        ((info->method >= SUBMOD_PROX_CLOSED_FORM && info->method <= SUBMOD_PROX_DECOMPOSITION) ||
+         info->method == SUBMOD_PROX_TWO_COUNTS);
     return rounding + (exact ? 0 : sqrt(2 * fmax(info->gap, 0) / lambda));
 }
 

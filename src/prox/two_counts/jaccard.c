@@ -1,5 +1,5 @@
-/* Exact prox of the Jaccard extension: sort foreground and background, each by itself, find the
- * levels (levels.c), write them back (levels_write.c). O(p log p).
+/* Exact prox of the Jaccard extension: once foreground and background are sorted, each by itself
+ * (prox.c), find the levels (levels.c), write them back (levels_write.c). O(p log p).
  *
  * Bytes per pixel that move, for 80 % background in levels of one pixel each:
  *
@@ -18,16 +18,11 @@
  * most. */
 #include "prox/two_counts/jaccard_prox.h"
 
-#include <math.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/sort.h"
-#include "base/threads.h"
-#include "prox/solver.h"
-#include "submod/functions/jaccard.h"
 
 /* For the number of foreground pixels that needs most. */
 size_t submodi_jaccard_prox_bytes(size_t n, int threads)
@@ -40,16 +35,13 @@ size_t submodi_jaccard_prox_bytes(size_t n, int threads)
     return good ? bytes : SIZE_MAX;
 }
 
-static submod_status solve_sorted(const submodi_two_kinds_problem *p,
-                                  const submodi_sorted_kinds *kinds, submodi_prox_pair *pair,
-                                  submodi_extension *found, submod_prox_info *info, submod_work *w)
+submod_status submodi_jaccard_sorted(const submodi_two_kinds_problem *p,
+                                     const submodi_sorted_kinds *kinds, submodi_prox_pair *pair,
+                                     submodi_extension *found, submod_prox_info *info,
+                                     submod_work *w)
 {
     const submodi_sorted *bg = &kinds->sorted[0];
     const submodi_sorted *fg = &kinds->sorted[1];
-    submod_status status = submodi_require_range(p, kinds->low, kinds->high);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
     submodi_levels l = {.lambda = p->lambda,
                         .fg = submodi_sorted_points(p, fg, kinds->count[1]),
                         .bg = submodi_sorted_points(p, bg, kinds->count[0])};
@@ -64,59 +56,7 @@ static submod_status solve_sorted(const submodi_two_kinds_problem *p,
     }
     submodi_levels_solve(&l);
     submodi_levels_write(&l, submodi_origin_of(fg), submodi_origin_of(bg), p->form, pair, found);
-    found->sums = submodi_sum_pairs(p, pair);
-    found->measured = true;
     info->iterations = l.count;
     info->work = l.work;
-    return submodi_extension_finite(found)
-               ? SUBMOD_OK
-               : submodi_fail(SUBMOD_ENUMERIC, "%s: u, s or the objective overflows", p->who);
-}
-
-submod_status submodi_jaccard_prox(const submodi_two_kinds_problem *p, submodi_prox_pair *pair,
-                                   submodi_extension *found, submod_prox_info *info,
-                                   submod_work *work)
-{
-    if (p->n == 0) {
-        return SUBMOD_OK;
-    }
-    submodi_scope scope;
-    submod_work *w = submodi_scope_open(&scope, work);
-    submodi_sorted_kinds kinds;
-    submod_status status = submodi_sort_kinds(p->x, p->n, p->mask, w, &kinds);
-    status =
-        status == SUBMOD_OK ? solve_sorted(p, &kinds, pair, found, info, w) : submodi_nomem(p->who);
-    submodi_scope_close(&scope);
-    return status;
-}
-
-/* ---- as a method of submod_prox ---- */
-
-bool submodi_can_jaccard(const submod_fn *fn)
-{
-    return submodi_jaccard_mask(fn) != NULL;
-}
-
-submod_status submodi_prox_jaccard(const submodi_prox_problem *p, double *u, double *s,
-                                   submod_prox_info *info, submod_work *work)
-{
-    size_t n = p->fn->n;
-    submodi_scope scope;
-    submod_work *w = submodi_scope_open(&scope, work);
-    submodi_prox_pair *pair = submodi_take(w, n, sizeof *pair);
-    submodi_extension unasked;
-    submodi_two_kinds_problem j = {.who = p->who,
-                                   .n = n,
-                                   .x = p->x,
-                                   .mask = submodi_jaccard_mask(p->fn),
-                                   .lambda = p->lambda,
-                                   .form = p->settings->hinge ? SUBMODI_U_HINGE : SUBMODI_U_PLAIN};
-    submod_status status =
-        pair ? submodi_jaccard_prox(&j, pair, p->extension ? p->extension : &unasked, info, w)
-             : submodi_nomem(p->who);
-    if (status == SUBMOD_OK) {
-        submodi_pairs_out(pair, n, u, s);
-    }
-    submodi_scope_close(&scope);
-    return status;
+    return SUBMOD_OK;
 }

@@ -1,5 +1,5 @@
 /* Exact prox of a function of two counts: sort foreground and background, each by itself, find the
- * blocks (blocks.c), write them back (blocks_write.c). */
+ * blocks (blocks.c), write them back (blocks_write.c). Jaccard has a way of its own (jaccard.c). */
 #include "prox/two_counts/two_counts_prox.h"
 
 #include "base/error.h"
@@ -7,6 +7,7 @@
 #include "prox/solver.h"
 #include "prox/two_counts/blocks.h"
 #include "prox/two_counts/jaccard_prox.h"
+#include "submod/functions/jaccard.h"
 #include "submod/functions/two_counts.h"
 
 static bool is_jaccard(const submod_measure *measure)
@@ -28,16 +29,12 @@ size_t submodi_two_counts_prox_bytes(const submod_measure *measure, size_t n, in
     return good ? bytes : SIZE_MAX;
 }
 
-static submod_status solve_sorted(const submodi_two_kinds_problem *p,
+static submod_status solve_blocks(const submodi_two_kinds_problem *p,
                                   const submodi_sorted_kinds *kinds, submodi_prox_pair *pair,
                                   submodi_extension *found, submod_prox_info *info, submod_work *w)
 {
     const submodi_sorted *bg = &kinds->sorted[0];
     const submodi_sorted *fg = &kinds->sorted[1];
-    submod_status status = submodi_require_range(p, kinds->low, kinds->high);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
     submodi_blocks b = {.who = p->who,
                         .measure = p->measure,
                         .lambda = p->lambda,
@@ -46,17 +43,28 @@ static submod_status solve_sorted(const submodi_two_kinds_problem *p,
                         .block = submodi_take(w, p->n, sizeof *b.block)};
     bool good = b.block && (!p->multiplicity || (submodi_sum_pixels(p, fg, &b.fg, w) &&
                                                  submodi_sum_pixels(p, bg, &b.bg, w)));
-    status = good ? submodi_blocks_solve(&b, w) : submodi_nomem(p->who);
-    status = status ? status
-                    : submodi_blocks_write(&b, submodi_origin_of(fg), submodi_origin_of(bg),
-                                           p->form, pair, found);
+    submod_status status = good ? submodi_blocks_solve(&b, w) : submodi_nomem(p->who);
+    info->iterations = b.count;
+    info->work = b.work;
+    return status ? status
+                  : submodi_blocks_write(&b, submodi_origin_of(fg), submodi_origin_of(bg), p->form,
+                                         pair, found);
+}
+
+static submod_status solve_sorted(const submodi_two_kinds_problem *p,
+                                  const submodi_sorted_kinds *kinds, submodi_prox_pair *pair,
+                                  submodi_extension *found, submod_prox_info *info, submod_work *w)
+{
+    submod_status status = submodi_require_range(p, kinds->low, kinds->high);
+    if (status == SUBMOD_OK) {
+        status = is_jaccard(p->measure) ? submodi_jaccard_sorted(p, kinds, pair, found, info, w)
+                                        : solve_blocks(p, kinds, pair, found, info, w);
+    }
     if (status != SUBMOD_OK) {
         return status;
     }
     found->sums = submodi_sum_pairs(p, pair);
     found->measured = true;
-    info->iterations = b.count;
-    info->work = b.work;
     return submodi_extension_finite(found)
                ? SUBMOD_OK
                : submodi_fail(SUBMOD_ENUMERIC, "%s: u, s or the objective overflows", p->who);
@@ -67,9 +75,6 @@ submod_status submodi_two_counts_prox(const submodi_two_kinds_problem *p, submod
                                       submod_work *work)
 {
     info->method = is_jaccard(p->measure) ? SUBMOD_PROX_JACCARD : SUBMOD_PROX_TWO_COUNTS;
-    if (is_jaccard(p->measure)) {
-        return submodi_jaccard_prox(p, pair, found, info, work);
-    }
     if (p->n == 0) {
         return SUBMOD_OK;
     }
@@ -83,7 +88,12 @@ submod_status submodi_two_counts_prox(const submodi_two_kinds_problem *p, submod
     return status;
 }
 
-/* ---- as a method of submod_prox ---- */
+/* ---- as methods of submod_prox ---- */
+
+bool submodi_can_jaccard(const submod_fn *fn)
+{
+    return submodi_jaccard_mask(fn) != NULL;
+}
 
 bool submodi_can_two_counts(const submod_fn *fn)
 {
@@ -91,10 +101,11 @@ bool submodi_can_two_counts(const submod_fn *fn)
     return t && !t->weight;
 }
 
-submod_status submodi_prox_two_counts(const submodi_prox_problem *p, double *u, double *s,
-                                      submod_prox_info *info, submod_work *work)
+/* Of a function with this mask and measure. */
+static submod_status solve(const submodi_prox_problem *p, const uint32_t *mask,
+                           const submod_measure *measure, double *u, double *s,
+                           submod_prox_info *info, submod_work *work)
 {
-    const submodi_two_counts *t = submodi_two_counts_of(p->fn);
     size_t n = p->fn->n;
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
@@ -103,8 +114,8 @@ submod_status submodi_prox_two_counts(const submodi_prox_problem *p, double *u, 
     submodi_two_kinds_problem k = {.who = p->who,
                                    .n = n,
                                    .x = p->x,
-                                   .mask = t->foreground,
-                                   .measure = &t->measure,
+                                   .mask = mask,
+                                   .measure = measure,
                                    .lambda = p->lambda,
                                    .form = p->settings->hinge ? SUBMODI_U_HINGE : SUBMODI_U_PLAIN};
     submod_status status =
@@ -115,4 +126,17 @@ submod_status submodi_prox_two_counts(const submodi_prox_problem *p, double *u, 
     }
     submodi_scope_close(&scope);
     return status;
+}
+
+submod_status submodi_prox_jaccard(const submodi_prox_problem *p, double *u, double *s,
+                                   submod_prox_info *info, submod_work *work)
+{
+    return solve(p, submodi_jaccard_mask(p->fn), NULL, u, s, info, work);
+}
+
+submod_status submodi_prox_two_counts(const submodi_prox_problem *p, double *u, double *s,
+                                      submod_prox_info *info, submod_work *work)
+{
+    const submodi_two_counts *t = submodi_two_counts_of(p->fn);
+    return solve(p, t->foreground, &t->measure, u, s, info, work);
 }

@@ -116,7 +116,7 @@ static submod_status solve_group(const submodi_histogram *h, size_t group, const
     for (size_t c = 0; c < C; c++) {
         float *table = s->table + (first + c) * submodi_table_size(h);
         s->value[c] = solve_class(h, group, c, s, table);
-        s->flat[first + c] = submodi_histogram_flat(table, h->how.K);
+        s->flat[first + c] = s->failure[c].found ? 0 : submodi_histogram_flat(table, h->how.K);
     }
     *loss = 0;
     for (size_t c = 0; c < C; c++) {
