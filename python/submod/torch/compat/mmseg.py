@@ -101,6 +101,8 @@ class LovaszLoss(nn.Module):
         weight = logits.new_tensor(self.class_weight)
         if weight.shape != (number,):
             raise ValueError(f"class_weight: {weight.numel()} numbers for {number} classes")
+        if number == 1:
+            raise ValueError('the softmax of one class is always 1; loss_type="binary" is for one')
         truth = one_hot(label_map(labels, logits), number, ignore_index)
         losses = class_losses(logits.softmax(1), truth, self.per_image) * weight
         if isinstance(self.classes, list):
