@@ -65,6 +65,7 @@ def test_fences_that_nobody_runs_are_seen():
 def test_blocks_are_found():
     assert {param.values[0] for param in PYTHON} >= {
         "README.md",
+        "docs/switching.md",
         "docs/tutorial.md",
         "python/README.md",
     }

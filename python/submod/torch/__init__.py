@@ -9,7 +9,8 @@ Baselines    cross_entropy, hinge, rahman_wang, soft_dice, soft_jaccard
              CrossEntropy, Hinge, RahmanWang, SoftDice, SoftJaccard
 Soft labels  jaccard_metric_loss, dice_metric_loss, JaccardMetricLoss, DiceMetricLoss
 Any function lovasz, prox: of every submod.Function, differentiable
-compat       the names and arguments of the file that accompanies the paper
+compat       the names and arguments of the file that accompanies the paper, and those of
+             segmentation-models-pytorch, kornia, mmsegmentation and MONAI
 
 Tensors are used in place, in any memory format whose pixels are evenly spaced (channels_last too).
 float32, float16 and bfloat16 are read as they are, float64 is rounded to float32; the gradient is

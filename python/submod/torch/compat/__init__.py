@@ -9,6 +9,16 @@ what its first version called only_present. Losses are the library's, exact.
 
 Stricter than there: to the original a label outside [0, C) that `ignore` does not name is
 background, and any numbers are probabilities; here both raise an exception that says where.
+
+A module for each framework that has the loss in its own manner, with its names and arguments:
+
+    compat.kornia    lovasz_softmax_loss, lovasz_hinge_loss, LovaszSoftmaxLoss, LovaszHingeLoss
+    compat.mmseg     LovaszLoss
+    compat.monai     LovaszLoss, in the manner of its DiceLoss: MONAI itself has none
+    compat.smp       LovaszLoss, for segmentation-models-pytorch
+
+None of them imports the framework. Values and gradients are the framework's wherever it has any;
+each module says where it has not (NaN, or an exception), and what is done here then.
 """
 
 from __future__ import annotations
@@ -20,9 +30,31 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .._function import Function
-from . import functional
-from ._memory import require_tensors
+from ..._function import Function
+from .. import functional
+from .._memory import require_tensors
+from . import kornia, mmseg, monai, smp
+
+__all__ = [
+    "StableBCELoss",
+    "binary_xloss",
+    "flatten_binary_scores",
+    "flatten_probas",
+    "iou",
+    "iou_binary",
+    "isnan",
+    "kornia",
+    "lovasz_grad",
+    "lovasz_hinge",
+    "lovasz_hinge_flat",
+    "lovasz_softmax",
+    "lovasz_softmax_flat",
+    "mean",
+    "mmseg",
+    "monai",
+    "smp",
+    "xloss",
+]
 
 Classes = Union[str, bool, "list[int]"]
 
