@@ -8,6 +8,7 @@ Modules      LovaszSoftmax, LovaszSigmoid, LovaszHinge, ProxLovaszHinge, Dataset
 Baselines    cross_entropy, hinge, rahman_wang, soft_dice, soft_jaccard
              CrossEntropy, Hinge, RahmanWang, SoftDice, SoftJaccard
 Any function lovasz, prox: of every submod.Function, differentiable
+Metrics      MeanIoU; metrics has it and the others of submod.metrics
 compat       the names and arguments of the file that accompanies the paper
 
 Tensors are used in place, in any memory format whose pixels are evenly spaced (channels_last too).
@@ -29,7 +30,7 @@ except ImportError as error:
 if tuple(int(part) for part in _torch.__version__.split(".")[:2]) < (2, 4):
     raise ImportError(f"submod.torch needs PyTorch 2.4 or newer, this is {_torch.__version__}")
 
-from . import compat
+from . import compat, metrics
 from .dataset import DatasetLovasz
 from .functional import (
     cross_entropy,
@@ -43,6 +44,7 @@ from .functional import (
     soft_jaccard,
 )
 from .functions import lovasz, prox
+from .metrics import MeanIoU
 from .modules import (
     CrossEntropy,
     Hinge,
@@ -62,6 +64,7 @@ __all__ = [
     "LovaszHinge",
     "LovaszSigmoid",
     "LovaszSoftmax",
+    "MeanIoU",
     "ProxLovaszHinge",
     "RahmanWang",
     "SoftDice",
@@ -73,6 +76,7 @@ __all__ = [
     "lovasz_hinge",
     "lovasz_sigmoid",
     "lovasz_softmax",
+    "metrics",
     "prox",
     "prox_lovasz_hinge",
     "rahman_wang",
