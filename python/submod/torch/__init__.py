@@ -12,8 +12,10 @@ Metrics      MeanIoU; metrics has it and the others of submod.metrics
 compat       the names and arguments of the file that accompanies the paper
 
 Tensors are used in place, in any memory format whose pixels are evenly spaced (channels_last too).
-float32, float16 and bfloat16 are read as they are, float64 is rounded to float32; the gradient is
-computed in float32 and has the type of the logits. Loss and gradient are computed in one call, in
+float32, float16 and bfloat16 are read as they are; the gradient is computed in float32 and has the
+type of the logits. float64 is computed in float64, by PyTorch's operations, in the Lovász losses
+with engine="exact" and a measure that is built in: for torch.autograd.gradcheck and the like, as it
+is slower. Elsewhere float64 is rounded to float32. Loss and gradient are computed in one call, in
 forward. There is no second derivative.
 
 Every device: CUDA tensors are used in place, on PyTorch's current stream, by the library's kernels

@@ -79,12 +79,13 @@ def _operator(name: str, arguments: str, results: str = "(Tensor, Tensor)") -> _
     )
 
 
-def _fake_groups(scores: Tensor, *options_and_need: Any) -> tuple[Tensor, Tensor]:
+def _fake_groups(name: str, scores: Tensor, *options_and_need: Any) -> tuple[Tensor, Tensor]:
     """Losses of groups, as reduction has them, and their gradient."""
-    _, _, per_image, *_, reduction, need_gradient = options_and_need
+    _, _, per_image, _, _, engine, *_, measure, _, _, _, reduction, need = options_and_need
     groups = scores.shape[0] if per_image else 1
     losses = scores.new_empty((groups,) if reduction == "none" else (), dtype=loss_type(scores))
-    return losses, new_gradient(scores, need_gradient)
+    number = _anywhere.number_type(name, scores, engine, measure)
+    return losses, new_gradient(scores, need, number)
 
 
 def _loss_tensor(scores: Tensor, loss: float) -> Tensor:
@@ -108,7 +109,18 @@ def loss(
     """submod_<name>"""
     if _anywhere.FORCED and name in _anywhere.LOSSES:
         return _anywhere.lovasz(name, scores, labels, pixel_weights, *_taken(options_and_need))
-    rest = (labels, pixel_weights, *_taken(options_and_need))
+    options, need_gradient = _taken(options_and_need)
+    batch = (name, scores, labels, pixel_weights, options)
+    number = _anywhere.number_type(name, scores, options.engine, options.measure)
+    if number == torch.float32:
+        return _of_floats(*batch, need_gradient)
+    found = _anywhere.lovasz(*batch, need_gradient)
+    if bool(found[0].isnan().any()):
+        _of_floats(*batch, False)  # for the words of the library
+    return found
+
+
+def _of_floats(name: str, scores: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
     try:
         return _by_library(name, scores, *rest)
     except NonFiniteError:
@@ -174,13 +186,14 @@ def loss_on_cuda(
     scores: Tensor, labels: Tensor, pixel_weights: Tensor | None, name: str, *options_and_need: Any
 ) -> Any:
     options, need_gradient = _taken(options_and_need)
-    where = _cuda if _cuda.can_do(options) else _anywhere
+    number = _anywhere.number_type(name, scores, options.engine, options.measure)
+    where = _cuda if _cuda.can_do(options) and number == torch.float32 else _anywhere
     return where.lovasz(name, scores, labels, pixel_weights, options, need_gradient)
 
 
 @loss.register_fake
 def _(scores: Tensor, labels: Tensor, weights: Any, name: str, *rest: Any) -> Any:
-    return _fake_groups(scores, *rest)
+    return _fake_groups(name, scores, *rest)
 
 
 _autograd.register(loss)
@@ -228,7 +241,7 @@ def prox_lovasz_hinge_on_cuda(
 
 @prox_lovasz_hinge.register_fake
 def _(scores: Tensor, labels: Tensor, weights: Any, lam: float, *rest: Any) -> Any:
-    return _fake_groups(scores, *rest)
+    return _fake_groups("prox_lovasz_hinge", scores, *rest)
 
 
 _autograd.register(prox_lovasz_hinge)
