@@ -25,6 +25,7 @@ def choices(kind: type[IntEnum]) -> dict[str, int]:
 ENGINES = choices(Engine)
 REDUCTIONS = ("mean", "none", "sum")
 NONFINITE = ("raise", "propagate")
+NORMALIZE = ("weights", "classes")
 _CLASSES_ARE = "it must be 'present', 'all' or a list of classes, as [0, 3]"
 
 
@@ -52,6 +53,11 @@ def _reduction(value: Any, name: str) -> str:
 
 def _nonfinite(value: Any, name: str) -> str:
     pick(name, value, dict.fromkeys(NONFINITE, 0))
+    return str(value)
+
+
+def _normalize(value: Any, name: str) -> str:
+    pick(name, value, dict.fromkeys(NORMALIZE, 0))
     return str(value)
 
 
@@ -89,6 +95,7 @@ _KINDS: dict[str, Callable[[Any, str], Any]] = {
     "lam": real,
     "measure": as_measure,
     "nonfinite": _nonfinite,
+    "normalize": _normalize,
     "num_classes": integer,
     "per_image": flag,
     "probabilities": flag,

@@ -21,6 +21,7 @@ from ._errors import NonFiniteError
 from ._library import workspace
 from ._masked import unmasked
 from ._measures import Measure
+from ._one_hot import channel_of, class_numbers, no_class, not_one_hot
 from ._options import DELTA, Classes, LossOptions, call_loss, loss_options
 from ._views import KINDS, canonical, gradient_view, is_list, weights_of
 
@@ -65,7 +66,12 @@ def run_loss(
     """submod_<name> of arrays; options: fields of LossOptions."""
     (want_gradient,) = checked(return_grad=return_grad).values()
     chosen = loss_options(**options)
-    given = scores_array(scores)
+    given, labels = scores_array(scores), labels_array(labels)
+    channel = channel_of(given, labels) if KINDS[name] == "multiclass" else None
+    if channel is not None:
+        labels, valid = class_numbers(labels, channel, no_class(chosen.ignore_index))
+        if not valid.all():
+            raise not_one_hot()
     rest = (labels, want_gradient, pixel_weights, chosen)
     try:
         return _run(name, given, *rest)
@@ -90,7 +96,7 @@ def _run(
 ) -> Result:
     kind = KINDS[name]
     listed = is_list(kind, given, chosen.per_image)
-    scores, labels = canonical(kind, given, labels_array(labels), chosen.per_image)
+    scores, labels = canonical(kind, given, labels, chosen.per_image)
     scores_, scores = view_scores(scores)
     labels_, labels = view_labels(labels, own_classes=kind == "multilabel")
     weights_, _kept = view_weights(pixel_weights, scores.shape, listed)

@@ -197,7 +197,8 @@ def test_modules_say_what_they_are():
     )
     assert repr(lovasz.SoftDice([1, 0], smoothing=1)) == (
         "SoftDice(classes=[1, 0], per_image=False, ignore_index=None, class_weight=None, "
-        "smoothing=1.0, from_logits=True, reduction='mean', nonfinite='raise')"
+        "smoothing=1.0, from_logits=True, reduction='mean', "
+        "nonfinite='raise', normalize='weights')"
     )
     assert repr(lovasz.RahmanWang()) == (
         "RahmanWang(per_image=False, ignore_index=None, from_logits=True, reduction='mean', "

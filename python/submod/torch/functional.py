@@ -11,10 +11,12 @@ from torch import Tensor
 from .. import _tokens
 from .._door import checked
 from .._measures import Measure, Tversky
+from .._one_hot import channel_of, class_numbers, no_class, not_one_hot
 from .._options import DELTA, Classes, LossOptions, loss_options
 from .._views import KINDS, canonical, canonical_weights, is_list
 from . import _autograd, _ops
 from ._anywhere import LOSSES
+from ._class_weight import mean_weights, reduced
 from ._memory import require_pair
 
 Weight = Union[Tensor, "list[float]", None]
@@ -53,8 +55,10 @@ def lovasz_softmax(
     pixel_weights: Tensor | None = None,
     reduction: str = "mean",
     nonfinite: str = "raise",
+    normalize: str = "weights",
 ) -> Tensor:
-    """Lovász-Softmax loss: logits (N, C, ..), labels (N, ..) or (N, 1, ..) with values in [0, C).
+    """Lovász-Softmax loss: logits (N, C, ..), labels (N, ..) or (N, 1, ..) with values in [0, C);
+    or one-hot labels, (N, C, ..) or (N, .., C), unless they could be both.
     C = 1 is refused, as the softmax is always 1: lovasz_hinge and lovasz_sigmoid are for one score
     per pixel.
 
@@ -73,6 +77,8 @@ def lovasz_softmax(
     reduction: "mean" over the images, their "sum", or "none" for a loss each; with per_image=False
         the batch is one group: "none" gives one number in a tensor (1,), "sum" is "mean".
 
+    normalize: what class_weight is divided by: the sum of the "weights" of the classes that the
+        mean is over, or the number of these "classes", as kornia and mmseg have it.
     nonfinite: "raise" an exception when NaN or Inf is among the logits, or "propagate": loss and
         gradient are NaN, by which a GradScaler sees that it has to skip a step.
 
@@ -101,6 +107,7 @@ def lovasz_softmax(
         pixel_weights=pixel_weights,
         reduction=reduction,
         nonfinite=nonfinite,
+        normalize=normalize,
     )
 
 
@@ -119,6 +126,7 @@ def lovasz_sigmoid(
     pixel_weights: Tensor | None = None,
     reduction: str = "mean",
     nonfinite: str = "raise",
+    normalize: str = "weights",
 ) -> Tensor:
     """Lovász-Sigmoid loss, a binary problem per class: logits and labels (N, C, ..), labels 0 or 1.
     For a single class logits are (N, 1, ..), and labels may be without that dimension. Both of
@@ -140,6 +148,7 @@ def lovasz_sigmoid(
         pixel_weights=pixel_weights,
         reduction=reduction,
         nonfinite=nonfinite,
+        normalize=normalize,
     )
 
 
@@ -305,6 +314,7 @@ def soft_dice(
     pixel_weights: Tensor | None = None,
     reduction: str = "mean",
     nonfinite: str = "raise",
+    normalize: str = "weights",
 ) -> Tensor:
     """Soft Dice loss: the mean over the classes of 1 - (2 I + s) / (sum of p + sum of y + s), with
     p the probability of the class, y = 1 where it is the label, I = sum of p y and s = smoothing.
@@ -322,6 +332,7 @@ def soft_dice(
         pixel_weights=pixel_weights,
         reduction=reduction,
         nonfinite=nonfinite,
+        normalize=normalize,
     )
 
 
@@ -338,6 +349,7 @@ def soft_jaccard(
     pixel_weights: Tensor | None = None,
     reduction: str = "mean",
     nonfinite: str = "raise",
+    normalize: str = "weights",
 ) -> Tensor:
     """Soft Jaccard loss: the mean over the classes of 1 - (I + s) / (U + s), with U = sum of p +
     sum of y - I. The rest as in soft_dice."""
@@ -354,6 +366,7 @@ def soft_jaccard(
         pixel_weights=pixel_weights,
         reduction=reduction,
         nonfinite=nonfinite,
+        normalize=normalize,
     )
 
 
@@ -391,6 +404,19 @@ def weights_for(
     return shaped
 
 
+def _numbers(logits: Tensor, labels: Tensor, ignore_index: int | None) -> Tensor:
+    """Class numbers of one-hot labels; all other labels as they are. On devices what is not one-hot
+    becomes a label that is refused."""
+    channel = channel_of(logits, labels)
+    if channel is None:
+        return labels
+    numbers, valid = class_numbers(labels, channel, no_class(ignore_index))
+    looks = labels.device.type == "cpu" and not torch.compiler.is_compiling()
+    if looks and not torch._C._are_functorch_transforms_active() and not bool(valid.all()):
+        raise not_one_hot()
+    return numbers  # type: ignore[no-any-return]
+
+
 def _loss(
     name: str,
     logits: Tensor,
@@ -398,16 +424,26 @@ def _loss(
     class_weight: Weight = None,
     *,
     pixel_weights: Tensor | None,
+    normalize: str = "weights",
     **given: Any,
 ) -> Tensor:
     """given: the other fields of LossOptions."""
     require_pair(logits, labels)
     options = loss_options(class_weight=weight_tensor(class_weight), **given)
-    scores, kind = logits, KINDS[name]
+    scores, kind, reduction = logits, KINDS[name], options.reduction
+    counts_classes = checked(normalize=normalize)["normalize"] == "classes"
+    counts_classes = counts_classes and options.class_weight is not None
+    if counts_classes:
+        options = options._replace(reduction="none")
+    if kind == "multiclass":
+        labels = _numbers(logits, labels, options.ignore_index)
     if name not in LOSSES:  # there is none but for the CPU
         scores, labels = logits.cpu(), labels.cpu()
     scores, labels = canonical(kind, scores, labels, options.per_image)
     weights = weights_for(pixel_weights, kind, logits, scores, options.per_image)
     flat, held = flattened(options)
     loss = _autograd.apply(_ops.loss, scores, labels, weights, name, *flat, keep=held)
+    if counts_classes:
+        factor = mean_weights(kind, scores, labels, weights, options)
+        loss = reduced(loss * factor.to(loss.dtype), reduction)
     return loss if loss.device == logits.device else loss.to(logits.device)

@@ -99,6 +99,7 @@ class _LovaszLoss(_Loss):
         measure: Measure = "jaccard",
         reduction: str = "mean",
         nonfinite: str = "raise",
+        normalize: str = "weights",
     ) -> None:
         super().__init__()
         self._keep(
@@ -112,6 +113,7 @@ class _LovaszLoss(_Loss):
             measure=measure,
             reduction=reduction,
             nonfinite=nonfinite,
+            normalize=normalize,
         )
 
 
@@ -257,6 +259,7 @@ class _OverlapLoss(_Loss):
         from_logits: bool = True,
         reduction: str = "mean",
         nonfinite: str = "raise",
+        normalize: str = "weights",
     ) -> None:
         super().__init__()
         self._keep(
@@ -268,6 +271,7 @@ class _OverlapLoss(_Loss):
             from_logits=from_logits,
             reduction=reduction,
             nonfinite=nonfinite,
+            normalize=normalize,
         )
 
 
