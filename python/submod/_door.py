@@ -25,6 +25,8 @@ def choices(kind: type[IntEnum]) -> dict[str, int]:
 ENGINES = choices(Engine)
 OVERLAPS = choices(Overlap)
 REDUCTIONS = ("mean", "none", "sum")
+NONFINITE = ("raise", "propagate")
+NORMALIZE = ("weights", "classes")
 _CLASSES_ARE = "it must be 'present', 'all' or a list of classes, as [0, 3]"
 
 
@@ -52,6 +54,16 @@ def _overlap(value: Any, name: str) -> str:
 
 def _reduction(value: Any, name: str) -> str:
     pick(name, value, dict.fromkeys(REDUCTIONS, 0))
+    return str(value)
+
+
+def _nonfinite(value: Any, name: str) -> str:
+    pick(name, value, dict.fromkeys(NONFINITE, 0))
+    return str(value)
+
+
+def _normalize(value: Any, name: str) -> str:
+    pick(name, value, dict.fromkeys(NORMALIZE, 0))
     return str(value)
 
 
@@ -88,6 +100,8 @@ _KINDS: dict[str, Callable[[Any, str], Any]] = {
     "ignore_index": _number_or_none,
     "lam": real,
     "measure": as_measure,
+    "nonfinite": _nonfinite,
+    "normalize": _normalize,
     "num_classes": integer,
     "overlap": _overlap,
     "per_image": flag,

@@ -93,10 +93,17 @@ def test_no_label_maps():
 
 
 def test_one_hot_labels():
+    expected = submod.lovasz_softmax(SCORES, ONE_HOT.argmax(1))
+    for given in (ONE_HOT, ONE_HOT.astype(float), np.moveaxis(ONE_HOT, 1, -1).astype(bool)):
+        assert submod.lovasz_softmax(SCORES, given) == expected > 0
+    pixels, rows = SCORES.transpose(0, 2, 3, 1).reshape(-1, 3), np.moveaxis(ONE_HOT, 1, -1)
+    assert submod.lovasz_softmax(pixels, rows.reshape(-1, 3)) == pytest.approx(expected)
+    for wrong in (ONE_HOT * 0, ONE_HOT * 2, ONE_HOT + 1):
+        with pytest.raises(ValueError, match="a single 1 and else zeros"):
+            submod.lovasz_softmax(SCORES, wrong)
+    cube = np.zeros((2, 3, 3), int)
     with pytest.raises(ValueError, match=r"one-hot labels, labels.argmax\(1\)"):
-        submod.lovasz_softmax(SCORES, ONE_HOT)
-    with pytest.raises(ValueError, match=r"one-hot labels, labels.argmax\(-1\)"):
-        submod.lovasz_softmax(SCORES, np.moveaxis(ONE_HOT, 1, -1))
+        submod.lovasz_softmax(cube, cube)  # which dimension is it?
     with pytest.raises(ValueError, match=r"\(2, 4, 5\) are needed.*argmax\(1\)"):
         submod.DatasetJaccard(3).add(SCORES, ONE_HOT)
     assert submod.lovasz_softmax(SCORES, ONE_HOT.argmax(1)) > 0

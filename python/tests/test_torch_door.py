@@ -101,12 +101,24 @@ def test_settings_of_the_dataset(options, words):
 
 
 def test_one_hot_labels():
-    for function in (lovasz.lovasz_softmax, lovasz.LovaszSoftmax(), lovasz.DatasetLovasz(3)):
-        with pytest.raises(ValueError, match=r"one-hot labels, labels.argmax\(1\)"):
-            function(LOGITS, ONE_HOT)
-        with pytest.raises(ValueError, match=r"one-hot labels, labels.argmax\(-1\)"):
-            function(LOGITS, ONE_HOT.movedim(1, -1))
-        assert function(LOGITS, ONE_HOT.argmax(1)) > 0
+    for function in (lovasz.lovasz_softmax, lovasz.LovaszSoftmax(), lovasz.cross_entropy):
+        expected = function(LOGITS, ONE_HOT.argmax(1))
+        for given in (ONE_HOT, ONE_HOT.float(), ONE_HOT.movedim(1, -1).bool()):
+            assert function(LOGITS, given) == expected > 0
+            compiled = torch.compile(function, fullgraph=True, backend="aot_eager")
+            assert compiled(LOGITS, given) == expected
+        for wrong in (ONE_HOT * 0, ONE_HOT * 2, ONE_HOT + 1, ONE_HOT * 0.5):
+            with pytest.raises(ValueError, match="a single 1 and else zeros"):
+                function(LOGITS, wrong)
+            with pytest.raises(ValueError, match="-2"):  # what a device is told
+                torch._dynamo.reset()
+                compiled = torch.compile(lovasz.lovasz_softmax, backend="aot_eager")
+                compiled(LOGITS, wrong, ignore_index=-1)
+    with pytest.raises(ValueError, match=r"one-hot labels, labels.argmax\(1\)"):
+        lovasz.DatasetLovasz(3)(LOGITS, ONE_HOT)
+    cube = torch.zeros((2, 3, 3))
+    with pytest.raises(ValueError, match=r"one-hot labels, labels.argmax\(1\)"):
+        lovasz.lovasz_softmax(cube, cube.long())  # which dimension is it?
 
 
 def test_one_class():
@@ -147,19 +159,20 @@ def test_repr():
     assert repr(lovasz.LovaszSigmoid([1, 0], class_weight=torch.tensor([2.0, 1]))) == (
         "LovaszSigmoid(classes=[1, 0], per_image=False, ignore_index=None, "
         "class_weight=[2.0, 1.0], engine='exact', delta=0.0001220703125, from_logits=True, "
-        "measure='jaccard', reduction='mean')"
+        "measure='jaccard', reduction='mean', nonfinite='raise', normalize='weights')"
     )
     assert repr(lovasz.LovaszSoftmax("all", True, 255, None, "histogram", 0.5, False)) == (
         "LovaszSoftmax(classes='all', per_image=True, ignore_index=255, class_weight=None, "
-        "engine='histogram', delta=0.5, from_logits=False, measure='jaccard', reduction='mean')"
+        "engine='histogram', delta=0.5, from_logits=False, measure='jaccard', reduction='mean', "
+        "nonfinite='raise', normalize='weights')"
     )
     assert repr(lovasz.LovaszHinge(engine="histogram", delta=0.25)) == (
         "LovaszHinge(per_image=True, ignore_index=None, engine='histogram', delta=0.25, "
-        "measure='jaccard', reduction='mean')"
+        "measure='jaccard', reduction='mean', nonfinite='raise')"
     )
     assert repr(lovasz.ProxLovaszHinge(0.5, False, 9)) == (
         "ProxLovaszHinge(lam=0.5, per_image=False, ignore_index=9, measure='jaccard', "
-        "reduction='mean')"
+        "reduction='mean', nonfinite='raise')"
     )
     assert repr(lovasz.DatasetLovasz(3, 0.25, 0.9, "all", 255, [1, 2, 3], False)) == (
         "DatasetLovasz(num_classes=3, bins=2, delta=0.25, decay=0.9, stochastic=False, "

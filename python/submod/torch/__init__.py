@@ -9,12 +9,15 @@ Baselines    cross_entropy, hinge, rahman_wang, soft_dice, soft_jaccard
              CrossEntropy, Hinge, RahmanWang, SoftDice, SoftJaccard
 Soft labels  jaccard_metric_loss, dice_metric_loss, JaccardMetricLoss, DiceMetricLoss
 Any function lovasz, prox: of every submod.Function, differentiable
+Metrics      MeanIoU; metrics has it and the others of submod.metrics
 compat       the names and arguments of the file that accompanies the paper, and those of
              segmentation-models-pytorch, kornia, mmsegmentation and MONAI
 
 Tensors are used in place, in any memory format whose pixels are evenly spaced (channels_last too).
-float32, float16 and bfloat16 are read as they are, float64 is rounded to float32; the gradient is
-computed in float32 and has the type of the logits. Loss and gradient are computed in one call, in
+float32, float16 and bfloat16 are read as they are; the gradient is computed in float32 and has the
+type of the logits. float64 is computed in float64, by PyTorch's operations, in the Lovász losses
+with engine="exact" and a measure that is built in: for torch.autograd.gradcheck and the like, as it
+is slower. Elsewhere float64 is rounded to float32. Loss and gradient are computed in one call, in
 forward. There is no second derivative.
 
 Every device: CUDA tensors are used in place, on PyTorch's current stream, by the library's kernels
@@ -31,7 +34,7 @@ except ImportError as error:
 if tuple(int(part) for part in _torch.__version__.split(".")[:2]) < (2, 4):
     raise ImportError(f"submod.torch needs PyTorch 2.4 or newer, this is {_torch.__version__}")
 
-from . import compat
+from . import compat, metrics
 from .dataset import DatasetLovasz
 from .functional import (
     cross_entropy,
@@ -45,6 +48,7 @@ from .functional import (
     soft_jaccard,
 )
 from .functions import lovasz, prox
+from .metrics import MeanIoU
 from .modules import (
     CrossEntropy,
     Hinge,
@@ -67,6 +71,7 @@ __all__ = [
     "LovaszHinge",
     "LovaszSigmoid",
     "LovaszSoftmax",
+    "MeanIoU",
     "ProxLovaszHinge",
     "RahmanWang",
     "SoftDice",
@@ -80,6 +85,7 @@ __all__ = [
     "lovasz_hinge",
     "lovasz_sigmoid",
     "lovasz_softmax",
+    "metrics",
     "prox",
     "prox_lovasz_hinge",
     "rahman_wang",

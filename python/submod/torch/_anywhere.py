@@ -37,7 +37,7 @@ class _Batch(NamedTuple):
     """A batch with its pixels in one dimension."""
 
     kind: str  # as in KINDS
-    v: Tensor  # what errors are made of: (batch, classes, pixels), float32
+    v: Tensor  # what errors are made of: (batch, classes, pixels), of number_type
     codes: Tensor  # labels: (batch, 1 or classes, pixels), _IGNORED where they have no part
     weights: _Weights | None  # of pixels; None: all 1
     bad: Tensor  # whether anything has to be refused
@@ -80,6 +80,16 @@ def _steps(number: int, step: int) -> Iterator[slice]:
         yield slice(first, min(first + step, number))
 
 
+def number_type(name: str, scores: Tensor, engine: str, measure: Any) -> torch.dtype:
+    """Of errors and gradients of a loss: float64 for scores of that type where they are sorted,
+    except by a measure that is a function ("custom" to operators): that is the library's to call,
+    with arrays."""
+    sorts = name in LOSSES and engine == "exact"
+    built_in = measure != "custom" and not callable(measure)
+    double = sorts and built_in and scores.dtype == torch.float64
+    return torch.float64 if double else torch.float32
+
+
 def errors_of(kind: str, v: Tensor, foreground: Tensor) -> Tensor:
     return torch.where(foreground, 1 - v, 1 + v if kind == "binary" else v).clamp_(min=0)
 
@@ -88,18 +98,25 @@ def errors_of(kind: str, v: Tensor, foreground: Tensor) -> Tensor:
 
 
 def _batch(
-    kind: str, scores: Tensor, labels: Tensor, weights: Tensor | None, options: LossOptions
+    kind: str,
+    scores: Tensor,
+    labels: Tensor,
+    weights: Tensor | None,
+    options: LossOptions,
+    number: torch.dtype = torch.float32,
 ) -> _Batch:
-    flat = scores.reshape(*scores.shape[:2], -1)
+    flat = scores.reshape(*scores.shape[:2], -1).to(number)
     lowest, highest = flat.amin(), flat.amax()
     bad = ~(lowest.isfinite() & highest.isfinite())
     if kind == "binary":
-        v = flat.to(torch.float32)
+        v = flat
+    elif options.from_logits and kind == "multiclass":
+        v = flat.softmax(1)
+        bad = v.isnan().any()  # NaN, Inf, or nothing but -Inf: of a masked class 0
     elif options.from_logits:
-        v = flat.to(torch.float32)
-        v = v.softmax(1) if kind == "multiclass" else v.sigmoid()
+        v = flat.sigmoid()
     else:
-        v = flat.to(torch.float32).clamp(0, 1)
+        v = flat.clamp(0, 1)
         bad = bad | (lowest < -_SLACK) | (highest > 1 + _SLACK)
     codes, bad_label = _codes(kind, flat.shape, labels, options.ignore_index)
     bad = bad | bad_label
@@ -219,11 +236,12 @@ def lovasz(
     """submod_<name>; results as those of the CPU's operator."""
     refuse_settings(name, scores, options)
     kind, groups = KINDS[name], options.groups(scores.shape[0])
-    gradient = new_gradient(scores, need_gradient)
+    number = number_type(name, scores, options.engine, options.measure)
+    gradient = new_gradient(scores, need_gradient, number)
     if scores.numel() == 0:
         losses = scores.new_zeros(groups, dtype=real_type(scores))
         return reduced(losses, scores, options), gradient.zero_()
-    batch = _batch(kind, scores, labels, weights, options)
+    batch = _batch(kind, scores, labels, weights, options, number)
     total = _totals(batch)
     share = shares(kind, total.P[..., 0] > 0, options).unsqueeze(-1)
     scale = 1 / groups if options.reduction == "mean" else 1
@@ -288,7 +306,7 @@ def _through(scores: Tensor, batch: _Batch, options: LossOptions, gradient: Tens
         g.sub_((batch.v * g).sum(1, keepdim=True)).mul_(batch.v)
     elif options.from_logits and batch.kind == "multilabel":
         # 1 - v would be 0 from a score of 17 on.
-        other = scores.reshape(g.shape).to(torch.float32).neg().sigmoid_()
+        other = scores.reshape(g.shape).to(g.dtype).neg().sigmoid_()
         g.mul_(batch.v).mul_(other)
 
 

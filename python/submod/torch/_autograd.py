@@ -46,7 +46,7 @@ def needs_gradient(scores: Tensor) -> bool:
 
 
 def register(operator: Any) -> None:
-    """The derivative of operator(scores, ..) -> (loss, gradient by the scores in float32)."""
+    """The derivative of operator(scores, ..) -> (loss, gradient by the scores)."""
     operator.register_autograd(_backward, setup_context=_setup_context)
 
 

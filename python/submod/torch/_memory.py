@@ -106,13 +106,15 @@ def view_weights(tensor: Tensor | None) -> tuple[PixelWeights | None, Tensor | N
     return view, tensor
 
 
-def new_gradient(scores: Tensor, need_gradient: bool) -> Tensor:
+def new_gradient(
+    scores: Tensor, need_gradient: bool, number: torch.dtype = torch.float32
+) -> Tensor:
     """In the memory layout of the scores, if its pixels are evenly spaced: channels_last stays."""
     if not need_gradient:
-        return scores.new_empty((0,), dtype=torch.float32)
-    gradient = torch.empty_like(scores, dtype=torch.float32)
+        return scores.new_empty((0,), dtype=number)
+    gradient = torch.empty_like(scores, dtype=number)
     if pixels(tuple(gradient.shape[2:]), tuple(gradient.stride()[2:])) is None:
-        gradient = torch.empty(scores.shape, dtype=torch.float32, device=scores.device)
+        gradient = torch.empty(scores.shape, dtype=number, device=scores.device)
     return gradient
 
 

@@ -9,6 +9,7 @@ empty.
 from __future__ import annotations
 
 import ctypes
+import math
 from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
@@ -17,7 +18,9 @@ from torch import Tensor
 
 from .. import _tokens
 from .._dataset import Dataset, solve
+from .._errors import NonFiniteError
 from .._library import workspace
+from .._masked import unmasked
 from .._measures import Measure, Tversky
 from .._options import LossOptions, call_loss
 from .._views import KINDS
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
 OPTIONS = (
     "str classes, SymInt[]? class_list, bool per_image, SymInt? ignore_index, "
     "Tensor? class_weight, str engine, float delta, bool from_logits, float smoothing, "
-    "str measure, float alpha, float beta, SymInt token, str reduction"
+    "str nonfinite, str measure, float alpha, float beta, SymInt token, str reduction"
 )
 
 
@@ -76,12 +79,13 @@ def _operator(name: str, arguments: str, results: str = "(Tensor, Tensor)") -> _
     )
 
 
-def _fake_groups(scores: Tensor, *options_and_need: Any) -> tuple[Tensor, Tensor]:
+def _fake_groups(name: str, scores: Tensor, *options_and_need: Any) -> tuple[Tensor, Tensor]:
     """Losses of groups, as reduction has them, and their gradient."""
-    _, _, per_image, *_, reduction, need_gradient = options_and_need
+    _, _, per_image, _, _, engine, *_, measure, _, _, _, reduction, need = options_and_need
     groups = scores.shape[0] if per_image else 1
     losses = scores.new_empty((groups,) if reduction == "none" else (), dtype=loss_type(scores))
-    return losses, new_gradient(scores, need_gradient)
+    number = _anywhere.number_type(name, scores, engine, measure)
+    return losses, new_gradient(scores, need, number)
 
 
 def _loss_tensor(scores: Tensor, loss: float) -> Tensor:
@@ -105,7 +109,22 @@ def loss(
     """submod_<name>"""
     if _anywhere.FORCED and name in _anywhere.LOSSES:
         return _anywhere.lovasz(name, scores, labels, pixel_weights, *_taken(options_and_need))
-    return _by_library(name, scores, labels, pixel_weights, *_taken(options_and_need))
+    options, need_gradient = _taken(options_and_need)
+    batch = (name, scores, labels, pixel_weights, options)
+    number = _anywhere.number_type(name, scores, options.engine, options.measure)
+    if number == torch.float32:
+        return _of_floats(*batch, need_gradient)
+    found = _anywhere.lovasz(*batch, need_gradient)
+    if bool(found[0].isnan().any()):
+        _of_floats(*batch, False)  # for the words of the library
+    return found
+
+
+def _of_floats(name: str, scores: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
+    try:
+        return _by_library(name, scores, *rest)
+    except NonFiniteError:
+        return _not_finite(name, scores, *rest)
 
 
 def _by_library(
@@ -127,6 +146,35 @@ def _by_library(
     return _loss_tensor(scores, found.value * scale), c.gradient
 
 
+def _not_finite(
+    name: str,
+    scores: Tensor,
+    labels: Tensor,
+    pixel_weights: Tensor | None,
+    options: LossOptions,
+    need_gradient: bool,
+) -> tuple[Tensor, Tensor]:
+    """What the library has refused: classes that are masked by -Inf, or the exception goes on, or
+    NaN, as options.nonfinite has it."""
+    rest = (labels, pixel_weights, options, need_gradient)
+    known = scores.to(torch.float32)
+    try:
+        found = unmasked(name, known.numpy(), labels, options.from_logits, options.ignore_index)
+        if found is None:
+            return _by_library(name, scores, *rest)  # to hear of it again
+        filled = torch.from_numpy(found[0]).to(loss_type(scores))
+        loss, gradient = _by_library(name, filled, *rest)
+    except NonFiniteError:
+        if options.nonfinite == "raise" or bool(known.isfinite().all()):
+            raise
+        groups = (options.groups(scores.shape[0]),) if options.reduction == "none" else ()
+        nothing = scores.new_full(groups, math.nan, dtype=loss_type(scores))
+        return nothing, new_gradient(scores, need_gradient).fill_(math.nan)
+    if need_gradient:
+        gradient.masked_fill_(torch.from_numpy(found[1]), 0)
+    return loss, gradient
+
+
 @loss.register_kernel(None)
 def loss_anywhere(
     scores: Tensor, labels: Tensor, pixel_weights: Tensor | None, name: str, *options_and_need: Any
@@ -139,13 +187,14 @@ def loss_on_cuda(
     scores: Tensor, labels: Tensor, pixel_weights: Tensor | None, name: str, *options_and_need: Any
 ) -> Any:
     options, need_gradient = _taken(options_and_need)
-    where = _cuda if _cuda.can_do(options) else _anywhere
+    number = _anywhere.number_type(name, scores, options.engine, options.measure)
+    where = _cuda if _cuda.can_do(options) and number == torch.float32 else _anywhere
     return where.lovasz(name, scores, labels, pixel_weights, options, need_gradient)
 
 
 @loss.register_fake
 def _(scores: Tensor, labels: Tensor, weights: Any, name: str, *rest: Any) -> Any:
-    return _fake_groups(scores, *rest)
+    return _fake_groups(name, scores, *rest)
 
 
 _autograd.register(loss)
@@ -167,7 +216,7 @@ def soft_loss(
 
 @soft_loss.register_fake
 def _(scores: Tensor, labels: Tensor, weights: Any, name: str, overlap: str, *rest: Any) -> Any:
-    return _fake_groups(scores, *rest)
+    return _fake_groups(name, scores, *rest)
 
 
 _autograd.register(soft_loss)
@@ -181,7 +230,9 @@ def prox_lovasz_hinge(
     options, need_gradient = _taken(options_and_need)
     found, _ = loss(scores, labels, None, "lovasz_hinge", *options_and_need[:-1], False)
     c = loss_call("binary", scores, labels, None, options, need_gradient, _scale(scores, options))
-    if need_gradient:
+    if need_gradient and bool(found.isnan().any()):
+        c.gradient.fill_(math.nan)
+    elif need_gradient:
         call_loss("prox_lovasz_hinge", **c.arguments, lam=lam, work=workspace())
     return found, c.gradient
 
@@ -213,7 +264,7 @@ def prox_lovasz_hinge_on_cuda(
 
 @prox_lovasz_hinge.register_fake
 def _(scores: Tensor, labels: Tensor, weights: Any, lam: float, *rest: Any) -> Any:
-    return _fake_groups(scores, *rest)
+    return _fake_groups("prox_lovasz_hinge", scores, *rest)
 
 
 _autograd.register(prox_lovasz_hinge)

@@ -1,8 +1,9 @@
 """The two engines as tensor operations, on segments: the errors of one class in one group.
 
-Errors are (groups, classes, pixels), float32 and >= 0, with their labels and, in integers, what
-each pixel counts for: 0 where it has no part. For each segment an engine returns its loss, and for
-each pixel what a unit of it weighs. Nothing here waits for the device: shapes depend on shapes.
+Errors are (groups, classes, pixels), float32 or float64, and >= 0, with their labels and, in
+integers, what each pixel counts for: 0 where it has no part. For each segment an engine returns its
+loss, and for each pixel what a unit of it weighs. Nothing here waits for the device: shapes depend
+on shapes.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ class Segments(NamedTuple):
     share: Tensor  # (groups, classes, 1): what a class counts for; 0: nothing of it is looked at
 
     def shared(self, gains: Tensor) -> Tensor:
-        """What pixels weigh, as a float: the sign is left to others."""
+        """What pixels weigh, in the type of the errors: the sign is left to others."""
         share = self.share.view(self.share.shape + (1,) * (gains.ndim - self.share.ndim))
-        return torch.where(share > 0, share * gains, 0).to(torch.float32)
+        return torch.where(share > 0, share * gains, 0).to(self.error.dtype)
 
 
 class Bins(NamedTuple):
@@ -84,15 +85,17 @@ def weigh_bins(
     return (middle * (total.real(counts) * gains).sum(-2)).sum(-1), gains
 
 
-_OFFSET = 1 << 30  # puts the bits of floats >= 0 in the middle of the integers
+# By type: integers of that size, and what moves the bits of numbers >= 0 to their middle.
+_BITS = {torch.float32: (torch.int32, 1 << 30), torch.float64: (torch.int64, 1 << 62)}
 
 
 def by_sorting(x: Segments, measure: Measure) -> tuple[Tensor, Tensor]:
     """The exact engine. Errors are sorted by their bits, foreground first among equals; a run of
     equal keys shares what it adds."""
-    keys = (x.error.contiguous().view(torch.int32) - _OFFSET) * 2 + x.foreground
+    integer, offset = _BITS[x.error.dtype]
+    keys = (x.error.contiguous().view(integer) - offset) * 2 + x.foreground
     keys, order = keys.sort(-1, descending=True)
-    foreground, error = (keys & 1).bool(), ((keys >> 1) + _OFFSET).view(torch.float32)
+    foreground, error = (keys & 1).bool(), ((keys >> 1) + offset).view(x.error.dtype)
     units = x.units.expand_as(order).gather(-1, order)
     before, after = _runs(keys, units)
     a = torch.where(foreground, units, 0).cumsum(-1)

@@ -11,10 +11,12 @@ from torch import Tensor
 from .. import _tokens
 from .._door import checked
 from .._measures import Measure, Tversky
+from .._one_hot import channel_of, class_numbers, no_class, not_one_hot
 from .._options import DELTA, Classes, LossOptions, loss_options
 from .._views import KINDS, canonical, canonical_weights, is_list
 from . import _autograd, _ops
 from ._anywhere import LOSSES
+from ._class_weight import mean_weights, reduced
 from ._memory import require_pair
 
 Weight = Union[Tensor, "list[float]", None]
@@ -52,8 +54,11 @@ def lovasz_softmax(
     measure: Measure = "jaccard",
     pixel_weights: Tensor | None = None,
     reduction: str = "mean",
+    nonfinite: str = "raise",
+    normalize: str = "weights",
 ) -> Tensor:
-    """Lovász-Softmax loss: logits (N, C, ..), labels (N, ..) or (N, 1, ..) with values in [0, C).
+    """Lovász-Softmax loss: logits (N, C, ..), labels (N, ..) or (N, 1, ..) with values in [0, C);
+    or one-hot labels, (N, C, ..) or (N, .., C), unless they could be both.
     C = 1 is refused, as the softmax is always 1: lovasz_hinge and lovasz_sigmoid are for one score
     per pixel.
 
@@ -71,6 +76,15 @@ def lovasz_softmax(
         to that. There is no gradient by them.
     reduction: "mean" over the images, their "sum", or "none" for a loss each; with per_image=False
         the batch is one group: "none" gives one number in a tensor (1,), "sum" is "mean".
+
+    normalize: what class_weight is divided by: the sum of the "weights" of the classes that the
+        mean is over, or the number of these "classes", as kornia and mmseg have it.
+    nonfinite: "raise" an exception when NaN or Inf is among the logits, or "propagate": loss and
+        gradient are NaN, by which a GradScaler sees that it has to skip a step.
+
+    A logit of -Inf masks a class: its probability and gradient are 0. All classes of a pixel may
+    not be masked. It costs a copy of the logits and a second try, where there is one. The library's
+    CUDA kernels do not have that: there -Inf gives NaN.
 
     NaN or Inf among the logits, or a label that is no class, raises an exception that says where.
     On devices, where looking would wait for them, the loss is NaN instead, and so is its gradient;
@@ -92,6 +106,8 @@ def lovasz_softmax(
         measure=measure,
         pixel_weights=pixel_weights,
         reduction=reduction,
+        nonfinite=nonfinite,
+        normalize=normalize,
     )
 
 
@@ -109,6 +125,8 @@ def lovasz_sigmoid(
     measure: Measure = "jaccard",
     pixel_weights: Tensor | None = None,
     reduction: str = "mean",
+    nonfinite: str = "raise",
+    normalize: str = "weights",
 ) -> Tensor:
     """Lovász-Sigmoid loss, a binary problem per class: logits and labels (N, C, ..), labels 0 or 1.
     For a single class logits are (N, 1, ..), and labels may be without that dimension. Both of
@@ -129,6 +147,8 @@ def lovasz_sigmoid(
         measure=measure,
         pixel_weights=pixel_weights,
         reduction=reduction,
+        nonfinite=nonfinite,
+        normalize=normalize,
     )
 
 
@@ -143,6 +163,7 @@ def lovasz_hinge(
     measure: Measure = "jaccard",
     pixel_weights: Tensor | None = None,
     reduction: str = "mean",
+    nonfinite: str = "raise",
 ) -> Tensor:
     """Lovász hinge loss: logits (N, ..) or (N, 1, ..), labels (N, ..), 0 or 1; or both (pixels,).
     The rest as in lovasz_softmax."""
@@ -157,6 +178,7 @@ def lovasz_hinge(
         measure=measure,
         pixel_weights=pixel_weights,
         reduction=reduction,
+        nonfinite=nonfinite,
     )
 
 
@@ -169,6 +191,7 @@ def prox_lovasz_hinge(
     *,
     measure: Measure = "jaccard",
     reduction: str = "mean",
+    nonfinite: str = "raise",
 ) -> Tensor:
     """The Lovász hinge loss whose backward pass sends lam (logits - prox(logits)) in place of the
     gradient, prox(x) = argmin over z of loss(z) + lam/2 |z - x|^2: the paper's modified
@@ -179,7 +202,11 @@ def prox_lovasz_hinge(
     and the result back. Pixels have no weights here. The rest as in lovasz_hinge."""
     lam = checked_lam(lam)
     options = loss_options(
-        per_image=per_image, ignore_index=ignore_index, measure=measure, reduction=reduction
+        per_image=per_image,
+        ignore_index=ignore_index,
+        measure=measure,
+        reduction=reduction,
+        nonfinite=nonfinite,
     )
     require_pair(logits, labels)
     scores, labels = canonical("binary", logits, labels, options.per_image)
@@ -200,10 +227,12 @@ def cross_entropy(
     *,
     pixel_weights: Tensor | None = None,
     reduction: str = "mean",
+    nonfinite: str = "raise",
 ) -> Tensor:
     """Cross-entropy: logits (N, C, ..), labels (N, ..) or (N, 1, ..) with values in [0, C). The
     mean over the pixels, each weighted by the weight of its label, as PyTorch's has it, which is
-    NaN where this is 0: without pixels. Baselines are computed in CPU memory: CUDA tensors are
+    NaN where this is 0: without pixels. A label on a class that is masked by -Inf is refused, as
+    the loss would be Inf. Baselines are computed in CPU memory: CUDA tensors are
     copied there, and the result back. The rest as in lovasz_softmax."""
     return _loss(
         "cross_entropy",
@@ -214,6 +243,7 @@ def cross_entropy(
         ignore_index=ignore_index,
         pixel_weights=pixel_weights,
         reduction=reduction,
+        nonfinite=nonfinite,
     )
 
 
@@ -226,6 +256,7 @@ def hinge(
     *,
     pixel_weights: Tensor | None = None,
     reduction: str = "mean",
+    nonfinite: str = "raise",
 ) -> Tensor:
     """Hinge loss: logits (N, ..) or (N, 1, ..), labels (N, ..), 0 or 1; or both (pixels,). The mean
     over the pixels of max(0, 1 - logit) at label 1 and max(0, 1 + logit) at label 0.
@@ -239,6 +270,7 @@ def hinge(
         ignore_index=ignore_index,
         pixel_weights=pixel_weights,
         reduction=reduction,
+        nonfinite=nonfinite,
     )
 
 
@@ -251,6 +283,7 @@ def rahman_wang(
     from_logits: bool = True,
     pixel_weights: Tensor | None = None,
     reduction: str = "mean",
+    nonfinite: str = "raise",
 ) -> Tensor:
     """The loss of Rahman and Wang (2016), binary: 1 - I/U of the probabilities p, a sigmoid of the
     logits: I = sum of p y, U = sum of p + y, minus I. Shapes as in hinge; from_logits: False when
@@ -264,6 +297,7 @@ def rahman_wang(
         ignore_index=ignore_index,
         pixel_weights=pixel_weights,
         reduction=reduction,
+        nonfinite=nonfinite,
     )
 
 
@@ -279,6 +313,8 @@ def soft_dice(
     from_logits: bool = True,
     pixel_weights: Tensor | None = None,
     reduction: str = "mean",
+    nonfinite: str = "raise",
+    normalize: str = "weights",
 ) -> Tensor:
     """Soft Dice loss: the mean over the classes of 1 - (2 I + s) / (sum of p + sum of y + s), with
     p the probability of the class, y = 1 where it is the label, I = sum of p y and s = smoothing.
@@ -295,6 +331,8 @@ def soft_dice(
         from_logits=from_logits,
         pixel_weights=pixel_weights,
         reduction=reduction,
+        nonfinite=nonfinite,
+        normalize=normalize,
     )
 
 
@@ -310,6 +348,8 @@ def soft_jaccard(
     from_logits: bool = True,
     pixel_weights: Tensor | None = None,
     reduction: str = "mean",
+    nonfinite: str = "raise",
+    normalize: str = "weights",
 ) -> Tensor:
     """Soft Jaccard loss: the mean over the classes of 1 - (I + s) / (U + s), with U = sum of p +
     sum of y - I. The rest as in soft_dice."""
@@ -325,6 +365,8 @@ def soft_jaccard(
         from_logits=from_logits,
         pixel_weights=pixel_weights,
         reduction=reduction,
+        nonfinite=nonfinite,
+        normalize=normalize,
     )
 
 
@@ -362,6 +404,19 @@ def weights_for(
     return shaped
 
 
+def _numbers(logits: Tensor, labels: Tensor, ignore_index: int | None) -> Tensor:
+    """Class numbers of one-hot labels; all other labels as they are. On devices what is not one-hot
+    becomes a label that is refused."""
+    channel = channel_of(logits, labels)
+    if channel is None:
+        return labels
+    numbers, valid = class_numbers(labels, channel, no_class(ignore_index))
+    looks = labels.device.type == "cpu" and not torch.compiler.is_compiling()
+    if looks and not torch._C._are_functorch_transforms_active() and not bool(valid.all()):
+        raise not_one_hot()
+    return numbers  # type: ignore[no-any-return]
+
+
 def _loss(
     name: str,
     logits: Tensor,
@@ -369,16 +424,26 @@ def _loss(
     class_weight: Weight = None,
     *,
     pixel_weights: Tensor | None,
+    normalize: str = "weights",
     **given: Any,
 ) -> Tensor:
     """given: the other fields of LossOptions."""
     require_pair(logits, labels)
     options = loss_options(class_weight=weight_tensor(class_weight), **given)
-    scores, kind = logits, KINDS[name]
+    scores, kind, reduction = logits, KINDS[name], options.reduction
+    counts_classes = checked(normalize=normalize)["normalize"] == "classes"
+    counts_classes = counts_classes and options.class_weight is not None
+    if counts_classes:
+        options = options._replace(reduction="none")
+    if kind == "multiclass":
+        labels = _numbers(logits, labels, options.ignore_index)
     if name not in LOSSES:  # there is none but for the CPU
         scores, labels = logits.cpu(), labels.cpu()
     scores, labels = canonical(kind, scores, labels, options.per_image)
     weights = weights_for(pixel_weights, kind, logits, scores, options.per_image)
     flat, held = flattened(options)
     loss = _autograd.apply(_ops.loss, scores, labels, weights, name, *flat, keep=held)
+    if counts_classes:
+        factor = mean_weights(kind, scores, labels, weights, options)
+        loss = reduced(loss * factor.to(loss.dtype), reduction)
     return loss if loss.device == logits.device else loss.to(logits.device)

@@ -99,6 +99,8 @@ class _LovaszLoss(_Loss):
         from_logits: bool = True,
         measure: Measure = "jaccard",
         reduction: str = "mean",
+        nonfinite: str = "raise",
+        normalize: str = "weights",
     ) -> None:
         super().__init__()
         self._keep(
@@ -111,6 +113,8 @@ class _LovaszLoss(_Loss):
             from_logits=from_logits,
             measure=measure,
             reduction=reduction,
+            nonfinite=nonfinite,
+            normalize=normalize,
         )
 
 
@@ -139,6 +143,7 @@ class LovaszHinge(_Loss):
         delta: float = DELTA,
         measure: Measure = "jaccard",
         reduction: str = "mean",
+        nonfinite: str = "raise",
     ) -> None:
         super().__init__()
         self._keep(
@@ -148,6 +153,7 @@ class LovaszHinge(_Loss):
             delta=delta,
             measure=measure,
             reduction=reduction,
+            nonfinite=nonfinite,
         )
 
 
@@ -163,6 +169,7 @@ class ProxLovaszHinge(_Loss):
         ignore_index: int | None = None,
         measure: Measure = "jaccard",
         reduction: str = "mean",
+        nonfinite: str = "raise",
     ) -> None:
         super().__init__()
         self._keep(
@@ -171,6 +178,7 @@ class ProxLovaszHinge(_Loss):
             ignore_index=ignore_index,
             measure=measure,
             reduction=reduction,
+            nonfinite=nonfinite,
         )
 
     def forward(  # type: ignore[override]
@@ -192,6 +200,7 @@ class _MeanLoss(_Loss):
         ignore_index: int | None = None,
         class_weight: Weight = None,
         reduction: str = "mean",
+        nonfinite: str = "raise",
     ) -> None:
         super().__init__()
         self._keep(
@@ -199,6 +208,7 @@ class _MeanLoss(_Loss):
             ignore_index=ignore_index,
             class_weight=class_weight,
             reduction=reduction,
+            nonfinite=nonfinite,
         )
 
 
@@ -225,6 +235,7 @@ class RahmanWang(_Loss):
         ignore_index: int | None = None,
         from_logits: bool = True,
         reduction: str = "mean",
+        nonfinite: str = "raise",
     ) -> None:
         super().__init__()
         self._keep(
@@ -232,6 +243,7 @@ class RahmanWang(_Loss):
             ignore_index=ignore_index,
             from_logits=from_logits,
             reduction=reduction,
+            nonfinite=nonfinite,
         )
 
 
@@ -247,6 +259,8 @@ class _OverlapLoss(_Loss):
         smoothing: float = 0.0,
         from_logits: bool = True,
         reduction: str = "mean",
+        nonfinite: str = "raise",
+        normalize: str = "weights",
     ) -> None:
         super().__init__()
         self._keep(
@@ -257,6 +271,8 @@ class _OverlapLoss(_Loss):
             smoothing=smoothing,
             from_logits=from_logits,
             reduction=reduction,
+            nonfinite=nonfinite,
+            normalize=normalize,
         )
 
 
