@@ -174,3 +174,26 @@ def edge_ends(edges: Any) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
     if ends.ndim != 2 or ends.shape[1] != 2:
         raise ValueError(f"edges of shape {ends.shape}; (m, 2) is needed, a row per edge")
     return np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1])
+
+
+def is_sparse(value: Any) -> bool:
+    """A matrix or array of scipy.sparse, which is not imported for that."""
+    return hasattr(value, "tocoo") and hasattr(value, "tocsr")
+
+
+def sparse_edges(matrix: Any, weights: Any, n: int, directed: bool) -> tuple[Array, Array]:
+    """Edges and their weights. Entries [i, i] cut nothing."""
+    if weights is not None:
+        raise ValueError("weights beside a sparse matrix; its entries are the weights")
+    if matrix.shape != (n, n):
+        raise ValueError(f"a sparse matrix of shape {matrix.shape}; {(n, n)} is needed")
+    summed = matrix.tocsr()  # entries that are there twice are added up
+    if not directed and (summed != summed.T).nnz:
+        raise ValueError(
+            "a sparse matrix that is not symmetric; W + W.T makes one of edges that it has once, "
+            "and directed=True is for those with a direction"
+        )
+    entries = summed.tocoo()
+    kept = entries.row != entries.col if directed else entries.row < entries.col
+    ends = np.stack([entries.row[kept], entries.col[kept]], 1)
+    return ends, np.asarray(entries.data[kept], np.float64)

@@ -24,6 +24,7 @@ def choices(kind: type[IntEnum]) -> dict[str, int]:
 
 ENGINES = choices(Engine)
 REDUCTIONS = ("mean", "none", "sum")
+NONFINITE = ("raise", "propagate")
 _CLASSES_ARE = "it must be 'present', 'all' or a list of classes, as [0, 3]"
 
 
@@ -46,6 +47,11 @@ def _engine(value: Any, name: str) -> str:
 
 def _reduction(value: Any, name: str) -> str:
     pick(name, value, dict.fromkeys(REDUCTIONS, 0))
+    return str(value)
+
+
+def _nonfinite(value: Any, name: str) -> str:
+    pick(name, value, dict.fromkeys(NONFINITE, 0))
     return str(value)
 
 
@@ -82,6 +88,7 @@ _KINDS: dict[str, Callable[[Any, str], Any]] = {
     "ignore_index": _number_or_none,
     "lam": real,
     "measure": as_measure,
+    "nonfinite": _nonfinite,
     "num_classes": integer,
     "per_image": flag,
     "probabilities": flag,

@@ -11,7 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _errors, _maximize, _prox
-from ._arrays import as_array, edge_ends, elements, flags, int32, vector
+from ._arrays import (
+    as_array,
+    edge_ends,
+    elements,
+    flags,
+    int32,
+    is_sparse,
+    sparse_edges,
+    vector,
+)
 from ._bindings import (
     CheckReport,
     CheckSettings,
@@ -95,7 +104,7 @@ class Check:
 
 class Function(Immutable):
     """A set function F on {0, .., n-1}, immutable. Made by the static methods below, by f + g,
-    2 * f and f + w (a vector), f.restrict(..), f.contract(..) and f.embed(..)."""
+    2 * f, f / 2, f + w and f - w (a vector), f.restrict(..), f.contract(..) and f.embed(..)."""
 
     def __init__(
         self, handle: Handle, callbacks: Iterable[Trap] = (), check: str = "never"
@@ -251,7 +260,10 @@ class Function(Immutable):
     @staticmethod
     def cut(n: int, edges: Any, weights: Any = None, *, directed: bool = False) -> Function:
         """Weight of the edges that leave A (directed), or have one end in A. edges: m pairs,
-        or an array (m, 2)."""
+        or an array (m, 2); or a matrix (n, n) of scipy.sparse, whose entry [i, j] is the weight of
+        the edge from i to j: a symmetric one, unless directed, with each edge in it twice."""
+        if is_sparse(edges):
+            edges, weights = sparse_edges(edges, weights, whole(n, "n"), directed)
         tail, head = edge_ends(edges)
         count = tail.size
         weight = vector(np.ones(count) if weights is None else weights, "weights", count)
@@ -351,6 +363,26 @@ class Function(Immutable):
         return self._derive("fn_scale", c=float(c))
 
     __rmul__ = __mul__
+
+    def __truediv__(self, c: float) -> Function:
+        if not isinstance(c, (int, float, np.number)):
+            return NotImplemented
+        if c == 0:
+            raise ZeroDivisionError("a function divided by 0")
+        return self * (1 / float(c))
+
+    def __sub__(self, other: Any) -> Function:
+        """Of a vector, or of Function.modular: any other difference need not be submodular."""
+        if isinstance(other, Function):
+            if other.name != "modular":
+                raise TypeError(
+                    f"f - g with a g that is {other.name}: the difference need not be submodular; "
+                    "what can be subtracted is a vector, or Function.modular of one"
+                )
+            other = other.chain(np.arange(other.n))
+        if np.isscalar(other):
+            return NotImplemented
+        return self + -vector(other, "w", self.n)
 
     def restrict(self, S: Iterable[int]) -> Function:
         """F on the subsets of S; new element j stands for S[j]."""

@@ -17,9 +17,11 @@ from ._arrays import (
     view_weights,
 )
 from ._door import checked, from_logits_of
+from ._errors import NonFiniteError
 from ._library import workspace
+from ._masked import unmasked
 from ._measures import Measure
-from ._options import DELTA, Classes, call_loss, loss_options
+from ._options import DELTA, Classes, LossOptions, call_loss, loss_options
 from ._views import KINDS, canonical, gradient_view, is_list, weights_of
 
 if TYPE_CHECKING:
@@ -62,8 +64,31 @@ def run_loss(
 ) -> Result:
     """submod_<name> of arrays; options: fields of LossOptions."""
     (want_gradient,) = checked(return_grad=return_grad).values()
-    chosen, kind = loss_options(**options), KINDS[name]
+    chosen = loss_options(**options)
     given = scores_array(scores)
+    rest = (labels, want_gradient, pixel_weights, chosen)
+    try:
+        return _run(name, given, *rest)
+    except NonFiniteError:
+        found = unmasked(name, given, labels, chosen.from_logits, chosen.ignore_index)
+        if found is None:
+            raise
+    filled, mask = found
+    result = _run(name, filled, *rest)
+    if isinstance(result, tuple):
+        result[1][mask] = 0
+    return result
+
+
+def _run(
+    name: str,
+    given: npt.NDArray[Any],
+    labels: Any,
+    want_gradient: bool,
+    pixel_weights: Any,
+    chosen: LossOptions,
+) -> Result:
+    kind = KINDS[name]
     listed = is_list(kind, given, chosen.per_image)
     scores, labels = canonical(kind, given, labels_array(labels), chosen.per_image)
     scores_, scores = view_scores(scores)
@@ -172,6 +197,9 @@ def lovasz_softmax(
     reduction: "mean" over the groups, the images with per_image and else the one batch; "sum";
         "none": an array of their losses, of one number without per_image. The gradient is then that
         of the sum: in image i it is that of loss i.
+
+    A score of -Inf masks a class: its probability and gradient are 0. All classes of a pixel may
+    not be masked. It costs a copy of the scores and a second call, where there is one.
     """
     return run_loss(
         "lovasz_softmax",

@@ -40,6 +40,7 @@ class LossOptions(NamedTuple):
     delta: float = DELTA
     from_logits: bool = True
     smoothing: float = 0.0
+    nonfinite: str = "raise"  # or "propagate": in PyTorch alone, see torch.functional
     measure: Measure = "jaccard"
     reduction: str = "mean"
 

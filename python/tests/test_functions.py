@@ -139,6 +139,50 @@ def test_values(name):
     assert f(iter([1, 3])) == f([1, 3])
 
 
+def test_differences_and_quotients_that_are_refused():
+    f, g = BUILT_IN["jaccard"][0], BUILT_IN["cut"][0]
+    with pytest.raises(TypeError, match="need not be submodular"):
+        f - g
+    for wrong in (lambda: f - 1, lambda: WEIGHT - f, lambda: 2 / f, lambda: f / WEIGHT):
+        with pytest.raises(TypeError):
+            wrong()
+    with pytest.raises(ZeroDivisionError):
+        f / 0
+    with pytest.raises(ValueError, match=">= 0"):
+        f / -2
+    with pytest.raises(ValueError, match="5 numbers"):
+        f - WEIGHT[:3]
+
+
+@pytest.mark.parametrize("form", ["coo_array", "csr_matrix", "csc_array", "dok_array"])
+def test_cut_of_a_sparse_matrix(form):
+    sparse = pytest.importorskip("scipy.sparse", reason="for want of SciPy")
+    tail, head = np.array(EDGES).T
+    W = sparse.coo_array((EDGE_WEIGHT, (tail, head)), (N, N))
+    # One edge in two parts, and in both directions.
+    parts = sparse.coo_array(([0.25, 0.5, 2.0], ([1, 1, 2], [2, 2, 1])), (N, N))
+    edges, weights = [*EDGES, (1, 2), (2, 1)], [*EDGE_WEIGHT, 0.75, 2.0]
+    both = sparse.coo_array(
+        (np.r_[W.data, parts.data], (np.r_[tail, 1, 1, 2], np.r_[head, 2, 2, 1])), (N, N)
+    )
+    given = getattr(sparse, form)(both)
+    found = Function.cut(N, given, directed=True)
+    expected = Function.cut(N, edges, weights, directed=True)
+    symmetric = Function.cut(N, getattr(sparse, form)(both + both.T))
+    undirected = Function.cut(N, edges, weights)
+    for S in subsets():
+        assert found(S) == pytest.approx(expected(S), abs=1e-15)
+        assert symmetric(S) == pytest.approx(undirected(S), abs=1e-15)
+    with pytest.raises(ValueError, match=r"W \+ W.T"):
+        Function.cut(N, given)
+    with pytest.raises(ValueError, match=r"\(5, 5\); \(4, 4\) is needed"):
+        Function.cut(4, given, directed=True)
+    with pytest.raises(ValueError, match="its entries are the weights"):
+        Function.cut(N, given, [1.0], directed=True)
+    with pytest.raises(ValueError, match=">= 0"):
+        Function.cut(N, -given, directed=True)
+
+
 def test_combinations():
     f, g = BUILT_IN["jaccard"][0], BUILT_IN["cut"][0]
     for S in subsets():
@@ -146,6 +190,9 @@ def test_combinations():
         assert (2 * f)(S) == (f * 2)(S) == pytest.approx(2 * f(S))
         assert (f + WEIGHT)(S) == (WEIGHT + f)(S) == pytest.approx(f(S) + WEIGHT[S].sum())
         assert sum([f, g, f])(S) == pytest.approx(2 * f(S) + g(S))
+        assert (f / 2)(S) == (0.5 * f)(S) and (f / np.float32(3))(S) == pytest.approx(f(S) / 3)
+        rest = f(S) - WEIGHT[S].sum()
+        assert (f - WEIGHT)(S) == (f - Function.modular(WEIGHT))(S) == pytest.approx(rest)
     for S in subsets(2):
         assert f.restrict([3, 1])(S) == pytest.approx(f([[3, 1][i] for i in S]))
         contracted = f.contract([0, 2, 3])

@@ -192,14 +192,16 @@ def test_mixes_with_lovasz(module, case):
 
 def test_modules_say_what_they_are():
     assert repr(lovasz.CrossEntropy(True, 255, [1, 2])) == (
-        "CrossEntropy(per_image=True, ignore_index=255, class_weight=[1.0, 2.0], reduction='mean')"
+        "CrossEntropy(per_image=True, ignore_index=255, class_weight=[1.0, 2.0], "
+        "reduction='mean', nonfinite='raise')"
     )
     assert repr(lovasz.SoftDice([1, 0], smoothing=1)) == (
         "SoftDice(classes=[1, 0], per_image=False, ignore_index=None, class_weight=None, "
-        "smoothing=1.0, from_logits=True, reduction='mean')"
+        "smoothing=1.0, from_logits=True, reduction='mean', nonfinite='raise')"
     )
     assert repr(lovasz.RahmanWang()) == (
-        "RahmanWang(per_image=False, ignore_index=None, from_logits=True, reduction='mean')"
+        "RahmanWang(per_image=False, ignore_index=None, from_logits=True, reduction='mean', "
+        "nonfinite='raise')"
     )
 
 

@@ -8,6 +8,7 @@ Modules      LovaszSoftmax, LovaszSigmoid, LovaszHinge, ProxLovaszHinge, Dataset
 Baselines    cross_entropy, hinge, rahman_wang, soft_dice, soft_jaccard
              CrossEntropy, Hinge, RahmanWang, SoftDice, SoftJaccard
 Any function lovasz, prox: of every submod.Function, differentiable
+Metrics      MeanIoU; metrics has it and the others of submod.metrics
 compat       the names and arguments of the file that accompanies the paper, and those of
              segmentation-models-pytorch, kornia, mmsegmentation and MONAI
 
@@ -30,7 +31,7 @@ except ImportError as error:
 if tuple(int(part) for part in _torch.__version__.split(".")[:2]) < (2, 4):
     raise ImportError(f"submod.torch needs PyTorch 2.4 or newer, this is {_torch.__version__}")
 
-from . import compat
+from . import compat, metrics
 from .dataset import DatasetLovasz
 from .functional import (
     cross_entropy,
@@ -44,6 +45,7 @@ from .functional import (
     soft_jaccard,
 )
 from .functions import lovasz, prox
+from .metrics import MeanIoU
 from .modules import (
     CrossEntropy,
     Hinge,
@@ -63,6 +65,7 @@ __all__ = [
     "LovaszHinge",
     "LovaszSigmoid",
     "LovaszSoftmax",
+    "MeanIoU",
     "ProxLovaszHinge",
     "RahmanWang",
     "SoftDice",
@@ -74,6 +77,7 @@ __all__ = [
     "lovasz_hinge",
     "lovasz_sigmoid",
     "lovasz_softmax",
+    "metrics",
     "prox",
     "prox_lovasz_hinge",
     "rahman_wang",

@@ -95,9 +95,11 @@ def _batch(
     bad = ~(lowest.isfinite() & highest.isfinite())
     if kind == "binary":
         v = flat.to(torch.float32)
+    elif options.from_logits and kind == "multiclass":
+        v = flat.to(torch.float32).softmax(1)
+        bad = v.isnan().any()  # NaN, Inf, or nothing but -Inf: of a masked class 0
     elif options.from_logits:
-        v = flat.to(torch.float32)
-        v = v.softmax(1) if kind == "multiclass" else v.sigmoid()
+        v = flat.to(torch.float32).sigmoid()
     else:
         v = flat.to(torch.float32).clamp(0, 1)
         bad = bad | (lowest < -_SLACK) | (highest > 1 + _SLACK)

@@ -9,6 +9,7 @@ empty.
 from __future__ import annotations
 
 import ctypes
+import math
 from typing import TYPE_CHECKING, Any, Callable
 
 import numpy as np
@@ -17,7 +18,9 @@ from torch import Tensor
 
 from .. import _tokens
 from .._dataset import Dataset, solve
+from .._errors import NonFiniteError
 from .._library import workspace
+from .._masked import unmasked
 from .._measures import Measure, Tversky
 from .._options import LossOptions, call_loss
 from .._views import KINDS
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
 OPTIONS = (
     "str classes, SymInt[]? class_list, bool per_image, SymInt? ignore_index, "
     "Tensor? class_weight, str engine, float delta, bool from_logits, float smoothing, "
-    "str measure, float alpha, float beta, SymInt token, str reduction"
+    "str nonfinite, str measure, float alpha, float beta, SymInt token, str reduction"
 )
 
 
@@ -105,7 +108,21 @@ def loss(
     """submod_<name>"""
     if _anywhere.FORCED and name in _anywhere.LOSSES:
         return _anywhere.lovasz(name, scores, labels, pixel_weights, *_taken(options_and_need))
-    options, need_gradient = _taken(options_and_need)
+    rest = (labels, pixel_weights, *_taken(options_and_need))
+    try:
+        return _by_library(name, scores, *rest)
+    except NonFiniteError:
+        return _not_finite(name, scores, *rest)
+
+
+def _by_library(
+    name: str,
+    scores: Tensor,
+    labels: Tensor,
+    pixel_weights: Tensor | None,
+    options: LossOptions,
+    need_gradient: bool,
+) -> tuple[Tensor, Tensor]:
     losses, scale = np.zeros(options.groups(scores.shape[0])), _scale(scores, options)
     inputs = (KINDS[name], scores, labels, pixel_weights, options)
     c = loss_call(*inputs, need_gradient, scale, losses)
@@ -114,6 +131,35 @@ def loss(
     if options.reduction == "none":
         return torch.from_numpy(losses).to(loss_type(scores)), c.gradient
     return _loss_tensor(scores, found.value * scale), c.gradient
+
+
+def _not_finite(
+    name: str,
+    scores: Tensor,
+    labels: Tensor,
+    pixel_weights: Tensor | None,
+    options: LossOptions,
+    need_gradient: bool,
+) -> tuple[Tensor, Tensor]:
+    """What the library has refused: classes that are masked by -Inf, or the exception goes on, or
+    NaN, as options.nonfinite has it."""
+    rest = (labels, pixel_weights, options, need_gradient)
+    known = scores.to(torch.float32)
+    try:
+        found = unmasked(name, known.numpy(), labels, options.from_logits, options.ignore_index)
+        if found is None:
+            return _by_library(name, scores, *rest)  # to hear of it again
+        filled = torch.from_numpy(found[0]).to(loss_type(scores))
+        loss, gradient = _by_library(name, filled, *rest)
+    except NonFiniteError:
+        if options.nonfinite == "raise" or bool(known.isfinite().all()):
+            raise
+        groups = (options.groups(scores.shape[0]),) if options.reduction == "none" else ()
+        nothing = scores.new_full(groups, math.nan, dtype=loss_type(scores))
+        return nothing, new_gradient(scores, need_gradient).fill_(math.nan)
+    if need_gradient:
+        gradient.masked_fill_(torch.from_numpy(found[1]), 0)
+    return loss, gradient
 
 
 @loss.register_kernel(None)
@@ -148,7 +194,9 @@ def prox_lovasz_hinge(
     options, need_gradient = _taken(options_and_need)
     found, _ = loss(scores, labels, None, "lovasz_hinge", *options_and_need[:-1], False)
     c = loss_call("binary", scores, labels, None, options, need_gradient, _scale(scores, options))
-    if need_gradient:
+    if need_gradient and bool(found.isnan().any()):
+        c.gradient.fill_(math.nan)
+    elif need_gradient:
         call_loss("prox_lovasz_hinge", **c.arguments, lam=lam, work=workspace())
     return found, c.gradient
 

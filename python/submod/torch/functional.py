@@ -52,6 +52,7 @@ def lovasz_softmax(
     measure: Measure = "jaccard",
     pixel_weights: Tensor | None = None,
     reduction: str = "mean",
+    nonfinite: str = "raise",
 ) -> Tensor:
     """Lovász-Softmax loss: logits (N, C, ..), labels (N, ..) or (N, 1, ..) with values in [0, C).
     C = 1 is refused, as the softmax is always 1: lovasz_hinge and lovasz_sigmoid are for one score
@@ -71,6 +72,13 @@ def lovasz_softmax(
         to that. There is no gradient by them.
     reduction: "mean" over the images, their "sum", or "none" for a loss each; with per_image=False
         the batch is one group: "none" gives one number in a tensor (1,), "sum" is "mean".
+
+    nonfinite: "raise" an exception when NaN or Inf is among the logits, or "propagate": loss and
+        gradient are NaN, by which a GradScaler sees that it has to skip a step.
+
+    A logit of -Inf masks a class: its probability and gradient are 0. All classes of a pixel may
+    not be masked. It costs a copy of the logits and a second try, where there is one. The library's
+    CUDA kernels do not have that: there -Inf gives NaN.
 
     NaN or Inf among the logits, or a label that is no class, raises an exception that says where.
     On devices, where looking would wait for them, the loss is NaN instead, and so is its gradient;
@@ -92,6 +100,7 @@ def lovasz_softmax(
         measure=measure,
         pixel_weights=pixel_weights,
         reduction=reduction,
+        nonfinite=nonfinite,
     )
 
 
@@ -109,6 +118,7 @@ def lovasz_sigmoid(
     measure: Measure = "jaccard",
     pixel_weights: Tensor | None = None,
     reduction: str = "mean",
+    nonfinite: str = "raise",
 ) -> Tensor:
     """Lovász-Sigmoid loss, a binary problem per class: logits and labels (N, C, ..), labels 0 or 1.
     For a single class logits are (N, 1, ..), and labels may be without that dimension. Both of
@@ -129,6 +139,7 @@ def lovasz_sigmoid(
         measure=measure,
         pixel_weights=pixel_weights,
         reduction=reduction,
+        nonfinite=nonfinite,
     )
 
 
@@ -143,6 +154,7 @@ def lovasz_hinge(
     measure: Measure = "jaccard",
     pixel_weights: Tensor | None = None,
     reduction: str = "mean",
+    nonfinite: str = "raise",
 ) -> Tensor:
     """Lovász hinge loss: logits (N, ..) or (N, 1, ..), labels (N, ..), 0 or 1; or both (pixels,).
     The rest as in lovasz_softmax."""
@@ -157,6 +169,7 @@ def lovasz_hinge(
         measure=measure,
         pixel_weights=pixel_weights,
         reduction=reduction,
+        nonfinite=nonfinite,
     )
 
 
@@ -169,6 +182,7 @@ def prox_lovasz_hinge(
     *,
     measure: Measure = "jaccard",
     reduction: str = "mean",
+    nonfinite: str = "raise",
 ) -> Tensor:
     """The Lovász hinge loss whose backward pass sends lam (logits - prox(logits)) in place of the
     gradient, prox(x) = argmin over z of loss(z) + lam/2 |z - x|^2: the paper's modified
@@ -179,7 +193,11 @@ def prox_lovasz_hinge(
     and the result back. Pixels have no weights here. The rest as in lovasz_hinge."""
     lam = checked_lam(lam)
     options = loss_options(
-        per_image=per_image, ignore_index=ignore_index, measure=measure, reduction=reduction
+        per_image=per_image,
+        ignore_index=ignore_index,
+        measure=measure,
+        reduction=reduction,
+        nonfinite=nonfinite,
     )
     require_pair(logits, labels)
     scores, labels = canonical("binary", logits, labels, options.per_image)
@@ -200,10 +218,12 @@ def cross_entropy(
     *,
     pixel_weights: Tensor | None = None,
     reduction: str = "mean",
+    nonfinite: str = "raise",
 ) -> Tensor:
     """Cross-entropy: logits (N, C, ..), labels (N, ..) or (N, 1, ..) with values in [0, C). The
     mean over the pixels, each weighted by the weight of its label, as PyTorch's has it, which is
-    NaN where this is 0: without pixels. Baselines are computed in CPU memory: CUDA tensors are
+    NaN where this is 0: without pixels. A label on a class that is masked by -Inf is refused, as
+    the loss would be Inf. Baselines are computed in CPU memory: CUDA tensors are
     copied there, and the result back. The rest as in lovasz_softmax."""
     return _loss(
         "cross_entropy",
@@ -214,6 +234,7 @@ def cross_entropy(
         ignore_index=ignore_index,
         pixel_weights=pixel_weights,
         reduction=reduction,
+        nonfinite=nonfinite,
     )
 
 
@@ -226,6 +247,7 @@ def hinge(
     *,
     pixel_weights: Tensor | None = None,
     reduction: str = "mean",
+    nonfinite: str = "raise",
 ) -> Tensor:
     """Hinge loss: logits (N, ..) or (N, 1, ..), labels (N, ..), 0 or 1; or both (pixels,). The mean
     over the pixels of max(0, 1 - logit) at label 1 and max(0, 1 + logit) at label 0.
@@ -239,6 +261,7 @@ def hinge(
         ignore_index=ignore_index,
         pixel_weights=pixel_weights,
         reduction=reduction,
+        nonfinite=nonfinite,
     )
 
 
@@ -251,6 +274,7 @@ def rahman_wang(
     from_logits: bool = True,
     pixel_weights: Tensor | None = None,
     reduction: str = "mean",
+    nonfinite: str = "raise",
 ) -> Tensor:
     """The loss of Rahman and Wang (2016), binary: 1 - I/U of the probabilities p, a sigmoid of the
     logits: I = sum of p y, U = sum of p + y, minus I. Shapes as in hinge; from_logits: False when
@@ -264,6 +288,7 @@ def rahman_wang(
         ignore_index=ignore_index,
         pixel_weights=pixel_weights,
         reduction=reduction,
+        nonfinite=nonfinite,
     )
 
 
@@ -279,6 +304,7 @@ def soft_dice(
     from_logits: bool = True,
     pixel_weights: Tensor | None = None,
     reduction: str = "mean",
+    nonfinite: str = "raise",
 ) -> Tensor:
     """Soft Dice loss: the mean over the classes of 1 - (2 I + s) / (sum of p + sum of y + s), with
     p the probability of the class, y = 1 where it is the label, I = sum of p y and s = smoothing.
@@ -295,6 +321,7 @@ def soft_dice(
         from_logits=from_logits,
         pixel_weights=pixel_weights,
         reduction=reduction,
+        nonfinite=nonfinite,
     )
 
 
@@ -310,6 +337,7 @@ def soft_jaccard(
     from_logits: bool = True,
     pixel_weights: Tensor | None = None,
     reduction: str = "mean",
+    nonfinite: str = "raise",
 ) -> Tensor:
     """Soft Jaccard loss: the mean over the classes of 1 - (I + s) / (U + s), with U = sum of p +
     sum of y - I. The rest as in soft_dice."""
@@ -325,6 +353,7 @@ def soft_jaccard(
         from_logits=from_logits,
         pixel_weights=pixel_weights,
         reduction=reduction,
+        nonfinite=nonfinite,
     )
 
 

@@ -98,6 +98,7 @@ class _LovaszLoss(_Loss):
         from_logits: bool = True,
         measure: Measure = "jaccard",
         reduction: str = "mean",
+        nonfinite: str = "raise",
     ) -> None:
         super().__init__()
         self._keep(
@@ -110,6 +111,7 @@ class _LovaszLoss(_Loss):
             from_logits=from_logits,
             measure=measure,
             reduction=reduction,
+            nonfinite=nonfinite,
         )
 
 
@@ -138,6 +140,7 @@ class LovaszHinge(_Loss):
         delta: float = DELTA,
         measure: Measure = "jaccard",
         reduction: str = "mean",
+        nonfinite: str = "raise",
     ) -> None:
         super().__init__()
         self._keep(
@@ -147,6 +150,7 @@ class LovaszHinge(_Loss):
             delta=delta,
             measure=measure,
             reduction=reduction,
+            nonfinite=nonfinite,
         )
 
 
@@ -162,6 +166,7 @@ class ProxLovaszHinge(_Loss):
         ignore_index: int | None = None,
         measure: Measure = "jaccard",
         reduction: str = "mean",
+        nonfinite: str = "raise",
     ) -> None:
         super().__init__()
         self._keep(
@@ -170,6 +175,7 @@ class ProxLovaszHinge(_Loss):
             ignore_index=ignore_index,
             measure=measure,
             reduction=reduction,
+            nonfinite=nonfinite,
         )
 
     def forward(  # type: ignore[override]
@@ -191,6 +197,7 @@ class _MeanLoss(_Loss):
         ignore_index: int | None = None,
         class_weight: Weight = None,
         reduction: str = "mean",
+        nonfinite: str = "raise",
     ) -> None:
         super().__init__()
         self._keep(
@@ -198,6 +205,7 @@ class _MeanLoss(_Loss):
             ignore_index=ignore_index,
             class_weight=class_weight,
             reduction=reduction,
+            nonfinite=nonfinite,
         )
 
 
@@ -224,6 +232,7 @@ class RahmanWang(_Loss):
         ignore_index: int | None = None,
         from_logits: bool = True,
         reduction: str = "mean",
+        nonfinite: str = "raise",
     ) -> None:
         super().__init__()
         self._keep(
@@ -231,6 +240,7 @@ class RahmanWang(_Loss):
             ignore_index=ignore_index,
             from_logits=from_logits,
             reduction=reduction,
+            nonfinite=nonfinite,
         )
 
 
@@ -246,6 +256,7 @@ class _OverlapLoss(_Loss):
         smoothing: float = 0.0,
         from_logits: bool = True,
         reduction: str = "mean",
+        nonfinite: str = "raise",
     ) -> None:
         super().__init__()
         self._keep(
@@ -256,6 +267,7 @@ class _OverlapLoss(_Loss):
             smoothing=smoothing,
             from_logits=from_logits,
             reduction=reduction,
+            nonfinite=nonfinite,
         )
 
 
