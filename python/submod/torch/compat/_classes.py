@@ -12,6 +12,7 @@ from .. import functional
 from .._memory import require_tensors
 
 IGNORED = 2  # in the truth of a class, beside 0 and 1; small, for every type
+NONFINITE = "propagate"  # as frameworks do: a GradScaler looks for it
 OUTSIDE = 3  # no class: the loss is NaN where nobody looks at labels
 
 
@@ -31,7 +32,12 @@ def hinge(
             "a label per logit is needed"
         )
     return functional.lovasz_hinge(
-        rows(logits), rows(labels), per_image, ignore_index, reduction=reduction
+        rows(logits),
+        rows(labels),
+        per_image,
+        ignore_index,
+        reduction=reduction,
+        nonfinite=NONFINITE,
     )
 
 
@@ -77,6 +83,7 @@ def class_losses(probabilities: Tensor, truth: Tensor, per_image: bool) -> Tenso
         ignore_index=IGNORED,
         from_logits=False,
         reduction="none",
+        nonfinite=NONFINITE,
     )
     return losses.view(-1, number)
 

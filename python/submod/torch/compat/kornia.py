@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from .. import functional
 from .._memory import require_tensors
-from ._classes import class_losses, one_hot
+from ._classes import NONFINITE, class_losses, one_hot
 
 __all__ = ["LovaszHingeLoss", "LovaszSoftmaxLoss", "lovasz_hinge_loss", "lovasz_softmax_loss"]
 
@@ -35,7 +35,7 @@ def lovasz_softmax_loss(pred: Tensor, target: Tensor, weight: Tensor | None = No
     _require_match(pred, target, one_for_all=True)
     pred = pred.expand(target.shape[0], -1, -1, -1)
     if weight is None:
-        loss = functional.lovasz_softmax(pred, target.long(), "all", per_image=True)
+        loss = functional.lovasz_softmax(pred, target.long(), "all", True, nonfinite=NONFINITE)
         return loss.to(pred.dtype)
     _require_weight(weight, pred)
     truth = one_hot(target.long(), pred.shape[1])
@@ -51,8 +51,8 @@ def lovasz_hinge_loss(pred: Tensor, target: Tensor) -> Tensor:
         raise _shape_error(pred, "pred", "B", "1", "H", "W")
     _require_match(pred, target, one_for_all=False)
     if not pred.is_floating_point():
-        return functional.lovasz_hinge(pred.float(), target)
-    return functional.lovasz_hinge(pred, target).to(pred.dtype)
+        return functional.lovasz_hinge(pred.float(), target, nonfinite=NONFINITE)
+    return functional.lovasz_hinge(pred, target, nonfinite=NONFINITE).to(pred.dtype)
 
 
 class LovaszSoftmaxLoss(nn.Module):

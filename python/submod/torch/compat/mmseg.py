@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import functional
-from ._classes import class_losses, hinge, label_map, one_hot, one_of, present
+from ._classes import NONFINITE, class_losses, hinge, label_map, one_hot, one_of, present
 
 __all__ = ["LovaszLoss"]
 
@@ -93,6 +93,7 @@ class LovaszLoss(nn.Module):
             self.per_image,
             ignore_index,
             reduction="none",
+            nonfinite=NONFINITE,
         )
 
     def _weighted(self, logits: Tensor, labels: Tensor, ignore_index: int | None) -> Tensor:

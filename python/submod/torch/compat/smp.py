@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.modules.loss import _Loss
 
 from .. import functional
-from ._classes import hinge, label_map, one_of
+from ._classes import NONFINITE, hinge, label_map, one_of
 
 __all__ = ["LovaszLoss"]
 
@@ -48,4 +48,5 @@ class LovaszLoss(_Loss):
             label_map(y_true, y_pred),
             per_image=self.per_image,
             ignore_index=self.ignore_index,
+            nonfinite=NONFINITE,
         )
