@@ -1,10 +1,8 @@
 /* The report of submod_fn_check: freeing it, and writing it as text. */
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 
-#include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include <submod/function.h>
 
 static void clear_example(submod_counterexample *x)
@@ -23,71 +21,57 @@ void submod_check_report_clear(submod_check_report *report)
     }
 }
 
-/* A text under construction. As with snprintf, length counts what does not fit too. */
-typedef struct writer {
-    char *text;
-    size_t size, length;
-} writer;
-
-static void SUBMODI_PRINTF(2, 3) put(writer *w, const char *format, ...)
-{
-    bool room = w->length < w->size;
-    va_list args;
-    va_start(args, format);
-    int written =
-        vsnprintf(room ? w->text + w->length : NULL, room ? w->size - w->length : 0, format, args);
-    va_end(args);
-    w->length += written > 0 ? (size_t)written : 0;
-}
-
-static void put_set(writer *w, const submod_counterexample *x)
+static void put_set(submodi_text *w, const submod_counterexample *x)
 {
     enum { SHOWN = 20 };
-    put(w, "A = {");
+    submodi_put(w, "A = {");
     for (size_t i = 0; i < x->set_size && i < SHOWN; i++) {
-        put(w, i ? ", %d" : "%d", (int)x->set[i]);
+        submodi_put(w, i ? ", %d" : "%d", (int)x->set[i]);
     }
-    put(w, x->set_size > SHOWN ? ", .. %zu elements}" : "}", x->set_size);
+    submodi_put(w, x->set_size > SHOWN ? ", .. %zu elements}" : "}", x->set_size);
 }
 
 size_t submod_check_report_text(const submod_check_report *r, char *text, size_t size)
 {
-    writer w = {text, text ? size : 0, 0};
+    submodi_text w = {text, text ? size : 0, 0};
     if (!r) {
-        put(&w, "no report");
+        submodi_put(&w, "no report");
         return w.length;
     }
     const char *yes = r->exhaustive ? "yes" : "no counterexample found";
-    put(&w, "%s, %" PRIu64 " evaluations in %.3g s\n",
-        r->exhaustive ? "all subsets tried" : "some subsets tried", r->evaluations, r->seconds);
-    put(&w, "normalised: %s (F of the empty set is %g)\n", r->normalised ? "yes" : "no",
-        r->empty_value);
+    submodi_put(&w, "%s, %" PRIu64 " evaluations in %.3g s\n",
+                r->exhaustive ? "all subsets tried" : "some subsets tried", r->evaluations,
+                r->seconds);
+    submodi_put(&w, "normalised: %s (F of the empty set is %g)\n", r->normalised ? "yes" : "no",
+                r->empty_value);
 
     const submod_counterexample *x = &r->not_submodular;
-    put(&w, "submodular: %s", r->submodular ? yes : "no, ");
+    submodi_put(&w, "submodular: %s", r->submodular ? yes : "no, ");
     if (!r->submodular) {
         put_set(&w, x);
-        put(&w, ": element %d adds %.9g to A, but %.9g to A + %d", (int)x->e, x->left, x->right,
-            (int)x->f);
+        submodi_put(&w, ": element %d adds %.9g to A, but %.9g to A + %d", (int)x->e, x->left,
+                    x->right, (int)x->f);
     }
     x = &r->not_monotone;
-    put(&w, "\nmonotone: %s", r->monotone ? yes : "no, ");
+    submodi_put(&w, "\nmonotone: %s", r->monotone ? yes : "no, ");
     if (!r->monotone) {
         put_set(&w, x);
-        put(&w, ": element %d adds %.9g", (int)x->e, x->left);
+        submodi_put(&w, ": element %d adds %.9g", (int)x->e, x->left);
     }
     x = &r->not_symmetric;
-    put(&w, "\nsymmetric: %s", r->symmetric ? yes : "no, ");
+    submodi_put(&w, "\nsymmetric: %s", r->symmetric ? yes : "no, ");
     if (!r->symmetric) {
         put_set(&w, x);
-        put(&w, ": F(A) = %.9g, F(V - A) = %.9g", x->left, x->right);
+        submodi_put(&w, ": F(A) = %.9g, F(V - A) = %.9g", x->left, x->right);
     }
     x = &r->not_consistent;
-    put(&w, "\ncallbacks agree with eval: %s", r->consistent ? "no counterexample found" : "no, ");
+    submodi_put(&w, "\ncallbacks agree with eval: %s",
+                r->consistent ? "no counterexample found" : "no, ");
     if (!r->consistent) {
         put_set(&w, x);
-        put(&w, ": element %d adds %.17g by callback, %.17g by eval", (int)x->e, x->left, x->right);
+        submodi_put(&w, ": element %d adds %.17g by callback, %.17g by eval", (int)x->e, x->left,
+                    x->right);
     }
-    put(&w, "\n");
+    submodi_put(&w, "\n");
     return w.length;
 }

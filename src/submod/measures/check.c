@@ -6,12 +6,11 @@
  * step is found over many. */
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 
 #include "base/cancel.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "submod/measures/values.h"
 
 static const char who[] = "submod_measure_check";
@@ -273,52 +272,36 @@ submod_status submod_measure_check(const submod_measure *measure, uint64_t P, ui
 
 /* ---- as text ---- */
 
-/* A text under construction. As with snprintf, length counts what does not fit too. */
-typedef struct writer {
-    char *text;
-    size_t size, length;
-} writer;
-
-static void SUBMODI_PRINTF(2, 3) put(writer *w, const char *format, ...)
-{
-    bool room = w->length < w->size;
-    va_list args;
-    va_start(args, format);
-    int written =
-        vsnprintf(room ? w->text + w->length : NULL, room ? w->size - w->length : 0, format, args);
-    va_end(args);
-    w->length += written > 0 ? (size_t)written : 0;
-}
-
 size_t submod_measure_report_text(const submod_measure_report *r, char *text, size_t size)
 {
-    writer w = {text, text ? size : 0, 0};
+    submodi_text w = {text, text ? size : 0, 0};
     if (!r) {
-        put(&w, "no report");
+        submodi_put(&w, "no report");
         return w.length;
     }
     const char *yes = r->proved ? "yes" : "no counterexample found";
-    put(&w, "%s of P = %g, N = %g, %" PRIu64 " evaluations\n",
-        r->proved ? "all pairs" : "some pairs", r->P, r->N, r->evaluations);
+    submodi_put(&w, "%s of P = %g, N = %g, %" PRIu64 " evaluations\n",
+                r->proved ? "all pairs" : "some pairs", r->P, r->N, r->evaluations);
     const submod_measure_failure *f = &r->not_finite;
-    put(&w, "finite: %s", r->finite ? yes : "no, ");
+    submodi_put(&w, "finite: %s", r->finite ? yes : "no, ");
     if (!r->finite) {
-        put(&w, "F(%g, %g) = %g", f->a, f->b, f->left);
+        submodi_put(&w, "F(%g, %g) = %g", f->a, f->b, f->left);
     }
-    put(&w, "\nnormalised: %s (F(0, 0) is %g)\n", r->normalised ? "yes" : "no", r->empty_value);
+    submodi_put(&w, "\nnormalised: %s (F(0, 0) is %g)\n", r->normalised ? "yes" : "no",
+                r->empty_value);
     f = &r->not_increasing;
-    put(&w, "increasing: %s", r->increasing ? yes : "no, ");
+    submodi_put(&w, "increasing: %s", r->increasing ? yes : "no, ");
     if (!r->increasing) {
-        put(&w, "F(%g, %g) = %.9g, but F(%g, %g) = %.9g", f->a, f->b, f->right, f->a + f->da,
-            f->b + f->db, f->left);
+        submodi_put(&w, "F(%g, %g) = %.9g, but F(%g, %g) = %.9g", f->a, f->b, f->right,
+                    f->a + f->da, f->b + f->db, f->left);
     }
     f = &r->not_submodular;
-    put(&w, "\nsubmodular: %s", r->submodular ? yes : "no, ");
+    submodi_put(&w, "\nsubmodular: %s", r->submodular ? yes : "no, ");
     if (!r->submodular) {
-        put(&w, "%g more of the %s add %.9g to F(%g, %g), but %.9g to F(%g, %g)",
-            f->da > 0 ? f->da : f->db, f->da > 0 ? "foreground" : "background", f->left, f->a, f->b,
-            f->right, f->a + f->ea, f->b + f->eb);
+        submodi_put(&w, "%g more of the %s add %.9g to F(%g, %g), but %.9g to F(%g, %g)",
+                    f->da > 0 ? f->da : f->db, f->da > 0 ? "foreground" : "background", f->left,
+                    f->a, f->b, f->right, f->a + f->ea, f->b + f->eb);
     }
-    put(&w, "\n");
+    submodi_put(&w, "\n");
     return w.length;
 }
