@@ -1,7 +1,8 @@
 /* Every instruction set gives the same results: compares the bits of many results under each.
  *
  *   test_isa          compares them
- *   test_isa --print  prints them, to compare builds by different compilers */
+ *   test_isa --print  prints them, to compare builds by different compilers
+ *   test_isa --name   prints which one this machine takes by itself */
 #include "base/isa.h"
 
 #include <stdio.h>
@@ -449,6 +450,9 @@ int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "--print") == 0) {
         return RUN_TESTS("bits", print_bits);
+    }
+    if (argc > 1 && strcmp(argv[1], "--name") == 0) {
+        return puts(submod_isa()) < 0;
     }
     return RUN_TESTS("isa", the_environment_is_read_at_the_first_call, a_wish_is_an_upper_bound,
                      fused_multiplications_show_which_copy_runs,
