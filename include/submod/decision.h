@@ -31,8 +31,9 @@
  *   all q_i = 0                      S is empty (RANK and GREEDY with empty = 0 too)
  *   q_i all 0 or 1                   S is the truth, the score 1
  *   q_i is NaN or Inf                SUBMOD_ENONFINITE: "probabilities[0][2][17] is nan"
- *   q_i < 0 or q_i > 1               SUBMOD_EINVAL: "probabilities[0][2][17] = 1.5 is not in [0,
- * 1]" classes = 0                      SUBMOD_EINVAL batch = 0                        nothing to do
+ *   q_i < 0 or q_i > 1               SUBMOD_EINVAL: "probabilities[0][2][17] = 1.5 is not .."
+ *   classes = 0                      SUBMOD_EINVAL
+ *   batch = 0                        nothing to do
  *   more than 2^31 - 1 pixels        SUBMOD_EINVAL, in an image
  *   memory runs out                  SUBMOD_ENOMEM
  *   any error                        outputs untouched
@@ -40,9 +41,11 @@
  * Which settings give what others do:
  *
  *   RankSEG (2023), Dice             RANK, DICE, empty = 0; it approximates the expectations
- * (blind, or a refined normal), drops classes whose q_i are all <= 1/2 (pruning_prob) and smooths
- * (smooth = 0: as here) RankSEG-RMA (2025)               nearly THRESHOLD: IoU by the ratio of
- * expectations, Dice with 1 more in the denominator Nowozin (2014), no prior         THRESHOLD, IOU
+ *                                    (blind, or a refined normal), drops classes whose q_i are
+ *                                    all <= 1/2 (pruning_prob) and smooths (smooth = 0: as here)
+ *   RankSEG-RMA (2025)               nearly THRESHOLD: IoU by the ratio of expectations, Dice
+ *                                    with 1 more in the denominator
+ *   Nowozin (2014), no prior         THRESHOLD, IOU
  */
 #ifndef SUBMOD_DECISION_H
 #define SUBMOD_DECISION_H

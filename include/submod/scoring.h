@@ -67,7 +67,8 @@
  *
  *   bin of a confidence p           floor(p bins); p = 1 in the last, or in one of its own
  *   torchmetrics                    MulticlassCalibrationError(n_bins, norm 'l1', 'max', 'l2'):
- * ones apart; binary_calibration_error of each class likewise no pixels                       NaN
+ *                                   ones apart; binary_calibration_error of each class likewise
+ *   no pixels                       NaN
  */
 #ifndef SUBMOD_SCORING_H
 #define SUBMOD_SCORING_H

@@ -83,16 +83,13 @@ def run_loss(
     (want_gradient,) = checked(return_grad=return_grad).values()
     chosen = loss_options(**options)
     given = scores_array(scores)
-    if name not in KINDS:
-        soft = scores_array(labels, "soft_labels")
-        return _run(name, given, soft, want_gradient, pixel_weights, chosen, overlap)
-    labels = labels_array(labels)
-    channel = channel_of(given, labels) if KINDS[name] == "multiclass" else None
+    labels = labels_array(labels) if name in KINDS else scores_array(labels, "soft_labels")
+    channel = channel_of(given, labels) if KINDS.get(name) == "multiclass" else None
     if channel is not None:
         labels, valid = class_numbers(labels, channel, no_class(chosen.ignore_index))
         if not valid.all():
             raise not_one_hot()
-    rest = (labels, want_gradient, pixel_weights, chosen)
+    rest = (labels, want_gradient, pixel_weights, chosen, overlap)
     try:
         return _run(name, given, *rest)
     except NonFiniteError:

@@ -25,7 +25,7 @@ def unmasked(
     """Finite scores, and which of them were -Inf; classes are dimension 1. None if there is nothing
     to be done: no softmax, no -Inf, or NaN or Inf too. The derivative is that by the given scores
     where these were finite, and has to be set to 0 where not."""
-    if KINDS[name] != "multiclass" or not from_logits:
+    if KINDS.get(name, "soft") not in ("multiclass", "soft") or not from_logits:
         return None
     given = np.asarray(scores, np.float32)
     mask: Mask = given == -np.inf

@@ -8,6 +8,7 @@ the scores; canonical() brings them there by indexing alone, for arrays of both 
 from __future__ import annotations
 
 import ctypes
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -67,9 +68,17 @@ def pixels(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, int] 
     return count, step
 
 
+def _spaced(memory: Memory, first: int) -> tuple[int, int] | None:
+    """pixels() of the dimensions from `first` on. Without elements any step will do: a copy would
+    not change the strides, since NumPy and PyTorch call such arrays contiguous."""
+    if 0 in memory.shape:
+        return math.prod(memory.shape[first:]), 1
+    return pixels(memory.shape[first:], memory.strides[first:])
+
+
 def scores_view(memory: Memory) -> Scores | None:
     """None when the pixels are not evenly spaced."""
-    spaced = pixels(memory.shape[2:], memory.strides[2:])
+    spaced = _spaced(memory, 2)
     if spaced is None:
         return None
     batch, classes = memory.shape[:2]
@@ -89,7 +98,7 @@ def scores_view(memory: Memory) -> Scores | None:
 def labels_view(memory: Memory, own_classes: bool) -> Labels | None:
     """None when the pixels are not evenly spaced, or the classes share their labels."""
     first = 2 if own_classes else 1
-    spaced = pixels(memory.shape[first:], memory.strides[first:])
+    spaced = _spaced(memory, first)
     if spaced is None:
         return None
     class_stride = 0
@@ -106,7 +115,7 @@ def labels_view(memory: Memory, own_classes: bool) -> Labels | None:
 def pixel_weights_view(memory: Memory) -> PixelWeights | None:
     """Of (batch, pixels..), float32. None when the pixels are not evenly spaced."""
     assert memory.type == "float32"
-    spaced = pixels(memory.shape[1:], memory.strides[1:])
+    spaced = _spaced(memory, 1)
     if spaced is None:
         return None
     data = ctypes.cast(memory.address, ctypes.POINTER(ctypes.c_float))

@@ -268,6 +268,16 @@ def test_labels_that_classes_share_without_pixels(shape):
     assert submod.lovasz_sigmoid(np.zeros(shape, np.float32), labels) == 0
 
 
+def test_parts_of_arrays_without_images():
+    """NumPy calls them contiguous, whatever their strides are."""
+    scores = np.zeros((2, 3, 6, 8), np.float32)[:0, :, :3, :4]
+    labels, weights = np.zeros((2, 6, 8), np.int64), np.ones((2, 6, 8), np.float32)
+    labels, weights = labels[:0, :3, :4], weights[:0, :3, :4]
+    assert submod.lovasz_softmax(scores, labels, pixel_weights=weights) == 0
+    assert np.isnan(submod.miou(labels, labels, 3))
+    assert submod.decide(scores[:, 0]).segmentation.shape == (0, 3, 4)
+
+
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_after_a_fork():

@@ -217,6 +217,11 @@ def test_shapes():
         lovasz.lovasz_softmax, randn(0, 3, 5), torch.zeros(0, 5, dtype=torch.long)
     )
     assert empty == 0 and gradient.shape == (0, 3, 5)
+    part = randn(2, 3, 6, 8)[:0, :, :3, :4]  # "contiguous", but its pixels are not evenly spaced
+    empty, gradient = loss_and_gradient(
+        lovasz.lovasz_softmax, part, randint(3, (2, 6, 8))[:0, :3, :4]
+    )
+    assert empty == 0 and gradient.shape == part.shape
 
 
 def test_errors():

@@ -138,3 +138,14 @@ def test_refused():
     with pytest.raises(ValueError, match="truth"):
         metric.update(labels, labels + 3)
     assert metric.values().pixels == 0
+
+
+def test_torchmetrics_leaves_an_ignored_class_out():
+    """As docs/switching.md says."""
+    torchmetrics = pytest.importorskip("torchmetrics")
+    prediction, truth = torch.randint(3, (2, 2, 5, 5), generator=torch.Generator().manual_seed(1))
+    theirs = torchmetrics.JaccardIndex("multiclass", num_classes=3, ignore_index=0)
+    ours = submod.torch.MeanIoU(3, ignore_index=0, leave_out=0, absent="skip")
+    theirs.update(prediction, truth)
+    ours.update(prediction, truth)
+    assert ours.compute().item() == pytest.approx(theirs.compute().item())

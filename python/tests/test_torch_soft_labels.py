@@ -1,11 +1,14 @@
 """The metric losses of submod.torch: formulas that PyTorch differentiates."""
 
+import math
+
 import pytest
 
 torch = pytest.importorskip("torch")
 
 import torch.nn.functional as F  # noqa: E402
 
+import submod  # noqa: E402
 import submod.torch as lovasz  # noqa: E402
 from submod._options import LossOptions  # noqa: E402
 from submod.torch import _ops  # noqa: E402
@@ -154,7 +157,7 @@ def test_compile_and_opcheck(name, module):
 def test_modules_say_what_they_are():
     assert repr(lovasz.JaccardMetricLoss([1, 0], smoothing=1)) == (
         "JaccardMetricLoss(classes=[1, 0], per_image=False, class_weight=None, smoothing=1.0, "
-        "overlap='min', from_logits=True, reduction='mean')"
+        "overlap='min', from_logits=True, reduction='mean', nonfinite='raise')"
     )
 
 
@@ -185,3 +188,32 @@ def test_refused_with_words():
         loss(logits, labels.detach() + 1j)
     with pytest.raises(ValueError, match="labels of shape"):
         loss(logits, labels.detach()[:, 0])
+
+
+@pytest.mark.parametrize("name", ["jaccard_metric_loss", "dice_metric_loss"])
+def test_masked_classes_and_what_is_not_finite(name):
+    generator = torch.Generator().manual_seed(4)
+    logits = torch.randn(2, 3, 4, 5, generator=generator)
+    labels = torch.rand(2, 3, 4, 5, generator=generator)
+    logits[0, 1, 2, 3] = -math.inf
+    far = logits.clamp(min=-200).requires_grad_()
+    expected = getattr(submod.torch, name)(far, labels)
+    expected.backward()
+    masked = logits.clone().requires_grad_()
+    loss = getattr(submod.torch, name)(masked, labels)
+    loss.backward()
+    assert loss.item() == pytest.approx(expected.item(), rel=1e-6)
+    torch.testing.assert_close(masked.grad, far.grad)
+    arrays = logits.numpy(), labels.numpy()
+    value, gradient = getattr(submod, name)(*arrays, return_grad=True)
+    assert value == pytest.approx(expected.item(), rel=1e-6)
+    assert gradient[0, 1, 2, 3] == 0 and masked.grad[0, 1, 2, 3] == 0
+
+    wrong = torch.full_like(logits, math.nan).requires_grad_()
+    with pytest.raises(submod.NonFiniteError, match="is nan"):
+        getattr(submod.torch, name)(wrong, labels)
+    loss = getattr(submod.torch, name)(wrong, labels, nonfinite="propagate")
+    loss.backward()
+    assert loss.isnan() and wrong.grad.isnan().all()
+    with pytest.raises(submod.NonFiniteError, match="soft_labels"):
+        getattr(submod.torch, name)(far, labels * math.nan, nonfinite="propagate")

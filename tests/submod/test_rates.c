@@ -135,6 +135,26 @@ START_TEST(rates_that_are_others)
 }
 END_TEST
 
+/* A perfect prediction has rates of 1, without rounding, and none is above. */
+START_TEST(perfect_rates)
+{
+    enum { MOST = 200 };
+    const uint8_t zeros[MOST] = {0};
+    const double b[6] = {0, 0.1, 0.5, 2, 3, 1e200};
+    for (size_t n = 1; n <= MOST; n++) {
+        submod_confusion *c = count(zeros, zeros, n, 1);
+        for (int k = 0; k < 6; k++) {
+            submod_rates_values means;
+            ck_assert_ok(
+                submod_confusion_rates(c, b[k], 0.3, 0.7, NULL, NULL, NULL, NULL, &means, NULL));
+            ck_assert_double_eq(means.f_score, 1);
+            ck_assert_double_eq(means.tversky, 1);
+        }
+        submod_confusion_free(c);
+    }
+}
+END_TEST
+
 START_TEST(bad_rates)
 {
     const uint8_t x[2] = {0, 1};
@@ -224,6 +244,6 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("rates", rates_by_definition, rates_that_are_others, bad_rates,
+    return RUN_TESTS("rates", rates_by_definition, rates_that_are_others, perfect_rates, bad_rates,
                      groups_as_labels, bad_groups);
 }

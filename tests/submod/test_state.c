@@ -181,13 +181,14 @@ START_TEST(saved_and_loaded)
 }
 END_TEST
 
-/* Whether a word that is much too large must be noticed: counts, but no parts of fractions, and no
- * IoUs. */
+/* Whether a word that is much too large must be noticed: counts, and whole instances, but no parts
+ * of fractions, and no IoUs: to them it may be NaN, or nearly 0. */
 static bool must_notice(int kind, size_t i)
 {
     size_t first = (size_t)C * C;
     const size_t whole[KINDS] = {first + 2 * C, first + 3 * C, first, 0};
-    return kind == 3 ? i % 4 != 3 : i < whole[kind];
+    bool instances = kind == 0 && i >= whole[0] && (i - whole[0]) % 2 == 0;
+    return kind == 3 ? i % 4 != 3 : i < whole[kind] || instances;
 }
 
 /* Every word is changed in turn: refused, and nothing has changed; or loaded.
@@ -238,6 +239,32 @@ START_TEST(words_of_nobody)
 }
 END_TEST
 
+/* What no image has as an IoU. */
+START_TEST(ious_of_nobody)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 3);
+    stream s = make(2);
+    ck_assert_ok(add(&s, &rng));
+    double wanted[VALUES];
+    values(&s, wanted);
+    size_t count;
+    uint64_t *words = words_of(&s, &count);
+    const double bad[] = {-0.5, 1.5, INFINITY, -INFINITY};
+    for (size_t i = (size_t)C * C; i < count; i++) {
+        for (int k = 0; k < 4; k++) {
+            uint64_t kept = words[i];
+            memcpy(&words[i], &bad[k], sizeof bad[k]);
+            assert_error(load(&s, words, count), SUBMOD_EINVAL, "not IoUs");
+            words[i] = kept;
+        }
+    }
+    assert_values(&s, wanted);
+    free(words);
+    discard(&s);
+}
+END_TEST
+
 START_TEST(no_stream)
 {
     uint64_t word = 0;
@@ -256,5 +283,5 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("state", saved_and_loaded, words_of_nobody, no_stream);
+    return RUN_TESTS("state", saved_and_loaded, words_of_nobody, ious_of_nobody, no_stream);
 }

@@ -153,10 +153,11 @@ def _not_finite(
     pixel_weights: Tensor | None,
     options: LossOptions,
     need_gradient: bool,
+    overlap: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """What the library has refused: classes that are masked by -Inf, or the exception goes on, or
     NaN, as options.nonfinite has it."""
-    rest = (labels, pixel_weights, options, need_gradient)
+    rest = (labels, pixel_weights, options, need_gradient, overlap)
     known = scores.to(torch.float32)
     try:
         found = unmasked(name, known.numpy(), labels, options.from_logits, options.ignore_index)
@@ -211,7 +212,7 @@ def soft_loss(
 ) -> tuple[Tensor, Tensor]:
     """submod_<name> of soft labels, in CPU memory alone."""
     options = _taken(options_and_need)
-    return _by_library(name, scores, labels, pixel_weights, *options, overlap)
+    return _of_floats(name, scores, labels, pixel_weights, *options, overlap)
 
 
 @soft_loss.register_fake

@@ -27,6 +27,7 @@ def jaccard_metric_loss(
     from_logits: bool = True,
     pixel_weights: Tensor | None = None,
     reduction: str = "mean",
+    nonfinite: str = "raise",
 ) -> Tensor:
     """Jaccard metric loss (Wang, Ning and Blaschko 2023): logits and soft_labels (N, C, ..), labels
     from 0 to 1, which need not add up to 1; there is no gradient by them. The mean over the classes
@@ -49,6 +50,7 @@ def jaccard_metric_loss(
         smoothing=smoothing,
         from_logits=from_logits,
         reduction=reduction,
+        nonfinite=nonfinite,
     )
 
 
@@ -64,6 +66,7 @@ def dice_metric_loss(
     from_logits: bool = True,
     pixel_weights: Tensor | None = None,
     reduction: str = "mean",
+    nonfinite: str = "raise",
 ) -> Tensor:
     """Dice metric loss: 1 - (2 I + s) / (2 I + D + s); with labels of 0 and 1 it is soft_dice. The
     rest as in jaccard_metric_loss."""
@@ -79,6 +82,7 @@ def dice_metric_loss(
         smoothing=smoothing,
         from_logits=from_logits,
         reduction=reduction,
+        nonfinite=nonfinite,
     )
 
 
@@ -130,6 +134,7 @@ class _MetricLoss(modules._Loss):
         overlap: str = "min",
         from_logits: bool = True,
         reduction: str = "mean",
+        nonfinite: str = "raise",
     ) -> None:
         super().__init__()
         self._keep(
@@ -140,6 +145,7 @@ class _MetricLoss(modules._Loss):
             overlap=overlap,
             from_logits=from_logits,
             reduction=reduction,
+            nonfinite=nonfinite,
         )
 
 

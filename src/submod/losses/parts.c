@@ -6,8 +6,7 @@
  * Tversky with 1/2 <= beta < 1: only the difference in aa is above 0, and it is largest at b = 0.
  * So every such g is at least the one that has it there and depends on a alone:
  *
- *     g(a) = F(a, 0) - a F(1, 0) = beta (1 - beta) a (a - 1) / ((P - (1 - beta) a) (P - (1 -
- * beta))) .
+ *     g(a) = F(a, 0) - a F(1, 0) = beta r a (a - 1) / ((P - r a) (P - r)),   r = 1 - beta.
  *
  * Any other F: a scan of all pairs (a, b) for the largest second differences along each line.
  */

@@ -180,6 +180,19 @@ submod_status submod_fine_grained_save(const submod_fine_grained *fine, uint64_t
     return submodi_state_save(who, fine->dataset, &span, 1, words, count);
 }
 
+/* Whether these words are IoUs, or NaN for what is left out. */
+static bool are_ious(const uint64_t *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        double iou;
+        memcpy(&iou, words + i, sizeof iou);
+        if (iou < 0 || iou > 1) {
+            return false;
+        }
+    }
+    return true;
+}
+
 submod_status submod_fine_grained_load(submod_fine_grained *fine, const uint64_t *words,
                                        size_t count)
 {
@@ -190,6 +203,10 @@ submod_status submod_fine_grained_load(submod_fine_grained *fine, const uint64_t
     }
     size_t cells = submodi_confusion_cells(fine->dataset);
     size_t images = count < cells ? 0 : (count - cells) / fine->averaging.classes;
+    bool whole = count == cells + images * fine->averaging.classes;
+    if (words && whole && !are_ious(words + cells, count - cells)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: words are not IoUs of images", who);
+    }
     status = reserve(who, fine, images); /* more than is needed, if there are some already */
     if (status != SUBMOD_OK) {
         return status;

@@ -254,6 +254,20 @@ submod_status submod_instances_save(const submod_instances *instances, uint64_t 
     return submodi_state_save(who, instances->pixels, spans, SPANS, words, count);
 }
 
+/* Whether no share is above the number of instances of its class; words behind those of pixels. */
+static bool are_shares(const submod_instances *s, const uint64_t *words)
+{
+    size_t C = classes_of(s);
+    const uint64_t *share = words + 2 * C;
+    for (size_t i = 0; i < C * C; i++, share += 2) {
+        uint64_t most = words[i / C];
+        if (share[0] > most || (share[0] == most && share[1] > 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 submod_status submod_instances_load(submod_instances *instances, const uint64_t *words,
                                     size_t count)
 {
@@ -264,6 +278,11 @@ submod_status submod_instances_load(submod_instances *instances, const uint64_t 
         return status;
     }
     spans_of(instances, spans);
+    size_t cells = submodi_confusion_cells(instances->pixels);
+    if (words && count == cells + spans[0].words + spans[1].words &&
+        !are_shares(instances, words + cells)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: words are not shares of instances", who);
+    }
     return submodi_state_load(who, instances->pixels, instances->batch, spans, SPANS,
                               spans[0].words, words, count);
 }

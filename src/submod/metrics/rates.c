@@ -30,6 +30,13 @@ static double rate(submod_absent absent, double numerator, double denominator)
     return isnan(value) ? 0 : value;
 }
 
+/* What I is divided by for F: (b^2 T + P) / (1 + b^2), which no b makes too large; exactly T if T
+ * and P are the same, so that a perfect prediction has F = 1. */
+static double f_denominator(double b, double T, double P)
+{
+    return b < 1 ? P + b * b / (1 + b * b) * (T - P) : T + (P - T) / (1 + b * b);
+}
+
 static void class_rates(const submodi_averaging *a, const submod_confusion *c, const weights *w,
                         size_t k, double rates[RATES])
 {
@@ -42,11 +49,9 @@ static void class_rates(const submodi_averaging *a, const submod_confusion *c, c
         rates[PRECISION] = rates[RECALL] = rates[F_SCORE] = rates[TVERSKY] = NAN;
         return;
     }
-    /* F = I / (s T + (1 - s) P) for s = b^2 / (1 + b^2), which no b makes too large. */
-    double rest = 1 / (1 + w->b * w->b);
     rates[PRECISION] = rate(absent, I, P);
     rates[RECALL] = rate(absent, I, T);
-    rates[F_SCORE] = rate(absent, I, (1 - rest) * T + rest * P);
+    rates[F_SCORE] = rate(absent, I, f_denominator(w->b, T, P));
     rates[TVERSKY] = rate(absent, I, I + w->alpha * (P - I) + w->beta * (T - I));
 }
 
