@@ -8,7 +8,7 @@ from typing import Any
 
 _alive: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 _numbers = itertools.count(1)
-_kept: dict[int, Held] = {}
+_kept: dict[int, Held] = {}  # by the id of what they hold, which is nobody else's then
 
 
 def new_token(thing: Any) -> int:
@@ -36,8 +36,8 @@ class Held:
         self.token = new_token(self)
 
 
-def keep(what: Any, identity: int) -> int:
-    """A token for ever, as graphs of torch.compile need it. identity: id(what)."""
-    if identity not in _kept:
-        _kept[identity] = Held(what)
-    return _kept[identity].token
+def keep(what: Any, _identity: int) -> int:
+    """A token for ever, as graphs of torch.compile need it. _identity: id(what), which compilers
+    look at; that of a function which they make themselves is of something else, and soon of another
+    thing, so that we ask again."""
+    return _kept.setdefault(id(what), Held(what)).token

@@ -454,3 +454,46 @@ def test_every_device_is_served():
         assert torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeExplicitAutograd")
     parts = (_ops.loss_anywhere, _ops.dataset_counts_anywhere, _ops.dataset_loss_anywhere)
     assert all(callable(part) for part in parts)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("power", [-149, -127, -126, 0, 125, 126, 127])
+def test_weights_at_the_ends_of_float32(forced, engine, power):
+    """Measures are of ratios: the size of all weights does not matter, as far as float32 goes."""
+    function, scores, labels, _ = case("hinge")
+    small = torch.randint(2, labels.shape, generator=GENERATOR).float()  # 0 and 1; then up to 1.75
+    for weights in (small, small * 1.75) if power > -126 else (small,):
+        sized = (weights.double() * 2.0**power).float()
+        assert sized.max() > 0
+        options = {"engine": engine, "per_image": False, "measure": "jaccard"}
+        wanted, slope = loss_and_gradient(
+            function, scores, labels, pixel_weights=weights, **options
+        )
+        for forced_scores in (scores, scores.double()):
+            with forced:
+                found, gradient = loss_and_gradient(
+                    function, forced_scores, labels, pixel_weights=sized, **options
+                )
+            torch.testing.assert_close(found.float(), wanted)
+            torch.testing.assert_close(gradient.float(), slope)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_measures_that_do_not_start_at_0_are_refused(forced, engine):
+    """On the CPU in words, elsewhere by NaN; 0 / 0 is 0."""
+    function, scores, labels, _ = case("softmax")
+
+    def shifted(a, b, P, N):
+        return (a + b) / (P + N) + 0.25
+
+    def undefined(a, b, P, N):
+        return (a + b) * (a + b) / ((a + b) * (P + N))
+
+    with pytest.raises(ValueError, match="it must be 0 there"):
+        function(scores, labels, measure=shifted, engine=engine)
+    with forced:
+        loss, gradient = loss_and_gradient(function, scores, labels, measure=shifted, engine=engine)
+        assert loss.isnan() and gradient.isnan().all()
+        found = function(scores, labels, measure=undefined, engine=engine)
+    wanted = function(scores, labels, measure="hamming", engine=engine)
+    torch.testing.assert_close(found, wanted)

@@ -93,3 +93,15 @@ def test_of_equal_weights_the_mean_is_scaled():
     assert compiled(logits, labels, normalize="classes", **options) == tripled
     with pytest.raises(ValueError, match="'weights', 'classes'"):
         lovasz.LovaszSoftmax(normalize="mean")
+
+
+def test_in_double_precision():
+    """Weights that float32 does not have."""
+    logits, labels, _ = case("lovasz_softmax")
+    logits, weight = logits.double(), [0.1, 0.2, 0.7, 0.3, 0.9]
+    options = {"ignore_index": 255}
+    each = [lovasz.lovasz_softmax(logits, labels, classes=[c], **options) for c in range(5)]
+    wanted = sum(w * loss for w, loss in zip(weight, each)) / 5
+    options |= {"classes": "all", "class_weight": weight, "normalize": "classes"}
+    found = lovasz.lovasz_softmax(logits, labels, **options)
+    torch.testing.assert_close(found, wanted, rtol=1e-14, atol=0)

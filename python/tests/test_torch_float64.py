@@ -105,3 +105,14 @@ def test_what_stays_float32():
         assert found.float() == same and found.dtype == torch.float64
     assert seen and torch.Tensor not in seen
     assert _anywhere.number_type("soft_dice", logits, "exact", "jaccard") == torch.float32
+
+
+@pytest.mark.parametrize("loss", ["softmax", "sigmoid", "hinge"])
+def test_labels_that_are_not_whole(loss):
+    """As refused as those of float32 logits, and not rounded down."""
+    function, logits, labels = case(loss)
+    labels = labels.float()
+    function(logits, labels, ignore_index=255)
+    for scores in (logits, logits.float()):
+        with pytest.raises(ValueError, match="not whole numbers"):
+            function(scores, labels * 0.9, ignore_index=255)

@@ -196,6 +196,11 @@ def test_bad_lam():
             lovasz.prox(f, x, torch.ones(shape))
     with pytest.raises(ValueError, match="method"):
         lovasz.prox(f, x, 1.0, method="magic")
+    for wrong in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(ValueError, match=r"lam\[1\] = .*; it must be finite and > 0"):
+            lovasz.prox(f, x, torch.tensor([1.0, wrong]))
+        with pytest.raises(ValueError, match=r"lam = .*; it must be finite and > 0"):
+            lovasz.prox(f, x[0], torch.tensor(wrong))
 
 
 def test_tokens_do_not_keep_functions():

@@ -407,3 +407,16 @@ def test_dataset():
         assert np.allclose(leaf.grad.numpy(), expected)
     assert np.array_equal(module.counts.numpy(), plain.counts)
     assert module.value() == pytest.approx(plain.loss())
+
+
+def test_measures_that_compilers_make_have_tokens_of_their_own():
+    """id() of a function that is made in compiled code is that of something which lives no longer
+    than the compilation: another measure may have the same number later."""
+    keep, of = submod._tokens.keep, submod._tokens.of
+
+    def other(a, b, P, N):
+        return mine(a, b, P, N) / 2
+
+    first, second = keep(mine, 5), keep(other, 5)
+    assert of(first) is mine and of(second) is other
+    assert keep(mine, id(mine)) == first and keep(other, 7) == second

@@ -151,11 +151,12 @@ class _Weights(NamedTuple):
     relative: Tensor  # (batch, 1, pixels), float32: with the power below divided out, at most 1
     units: Tensor  # the same in units, int64
     unit: float
-    power: Tensor  # of two, at least as large as all weights that count
+    power: Tensor  # of two, at least as large as all weights that count, 2^127 at most
 
 
 def _weights(given: Tensor, codes: Tensor) -> tuple[_Weights, Tensor]:
-    """And whether any is bad. The multiples are so small that sums reach 2^52 at most."""
+    """And whether any is bad. The multiples are so small that sums reach 2^52 at most; 2^53 for
+    weights above 2^127, where the power ends, which doubles still hold exactly."""
     given = given.reshape(codes.shape[0], 1, -1).to(torch.float32)
     bad = ~((given >= 0) & given.isfinite())
     counting = (codes != _IGNORED).any(1, keepdim=True) & ~bad
@@ -163,7 +164,8 @@ def _weights(given: Tensor, codes: Tensor) -> tuple[_Weights, Tensor]:
     above = (bits >> 23) - 127 + ((bits & 0x7FFFFF) != 0)  # log2 of the largest, rounded up
     above = above.clamp(-126, 127)
     steps = 2.0 ** (52 - (given.numel() - 1).bit_length())  # per power
-    relative = torch.where(counting, given, 0) * _power_of_two(-above)
+    half = above >> 1  # 2^-127 is no normal number: in two steps
+    relative = torch.where(counting, given, 0) * _power_of_two(-half) * _power_of_two(half - above)
     units = (relative.to(real_type(given)) * steps).round().to(torch.int64)
     return _Weights(relative, units, 1 / steps, _power_of_two(above)), bad.any()
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from .._options import LossOptions
+from ._memory import loss_type
 
 
 def mean_weights(
@@ -16,7 +17,7 @@ def mean_weights(
     """(groups,): of the classes that the mean of a group is over; 0 if there are none. A weighted
     mean times this is the mean of weight times loss. Arguments as the operators have them."""
     taken = _taken(kind, scores, labels, pixel_weights, options)
-    weight = torch.as_tensor(options.class_weight).to(scores.device, torch.float32)
+    weight = torch.as_tensor(options.class_weight).to(scores.device, loss_type(scores))
     number = taken.sum(1)
     return torch.where(taken, weight, 0).sum(1) / number.clamp(min=1)
 

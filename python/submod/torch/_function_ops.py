@@ -7,6 +7,7 @@ that it takes is computed in forward.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -81,6 +82,16 @@ _autograd.register(extension)
 HOW = "SymInt function, str method, bool hinge, float? tolerance, bool need_gradient"
 
 
+def _lams(lam: Tensor) -> list[float]:
+    """Of the rows."""
+    numbers: list[float] = lam.detach().to(torch.float64).reshape(-1).tolist()
+    for i, number in enumerate(numbers):
+        if not 0 < number < math.inf:
+            place = f"[{i}]" if len(numbers) > 1 else ""
+            raise ValueError(f"lam{place} = {number}; it must be finite and > 0")
+    return numbers
+
+
 @torch.library.custom_op(
     "submod::prox",
     mutates_args=(),
@@ -98,7 +109,7 @@ def prox(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The prox of each row with the lam of that row; for backward, its dual and its blocks."""
     f = _tokens.of(function)
-    rows, lams = _rows(f, "x", x), lam.detach().to(torch.float64).reshape(-1).tolist()
+    rows, lams = _rows(f, "x", x), _lams(lam)
     kept = rows.shape if need_gradient else 0
     u, s, block = np.empty(rows.shape), np.empty(kept), np.empty(kept, np.int64)
     for i, row in _each("x", rows):

@@ -9,12 +9,16 @@ stays exact, and only then becomes real.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Callable, NamedTuple
 
 import torch
 from torch import Tensor
 
 from .._measures import Measure, Tversky
+
+# What F(0, 0) may be off by.
+_ROUNDING = {torch.float64: 1e-12, torch.float32: 1e-6}
 
 
 def real_type(tensor: Tensor) -> torch.dtype:
@@ -84,7 +88,10 @@ def _differences(
     def value(a: Tensor, b: Tensor) -> Tensor:
         a, b = total.given(a), total.given(b)
         a, b = a + torch.zeros_like(b), b + torch.zeros_like(a)  # of one shape
-        return torch.where((a == 0) & (b == 0), 0, F(a, b, P, N))  # 0 / 0 is 0
+        found = torch.as_tensor(F(a, b, P, N), dtype=a.dtype, device=a.device)
+        # 0 / 0 is 0; another number than 0 is refused, as on the CPU.
+        nothing = torch.where(found.abs() > _ROUNDING[a.dtype], math.nan, 0)
+        return torch.where((a == 0) & (b == 0), nothing, found)
 
     after = value(torch.where(background, a, a + t), torch.where(background, b + t, b))
     return (after - value(a, b)) / total.real(t)

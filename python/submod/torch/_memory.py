@@ -67,14 +67,19 @@ def view_scores(tensor: Tensor) -> tuple[Scores, Tensor]:
     return view, tensor
 
 
-def view_labels(tensor: Tensor, own_classes: bool = False) -> tuple[Labels, Tensor]:
+def whole_labels(tensor: Tensor) -> Tensor:
     """uint8, bool, int32 and int64 as they are; other types become int64, if that changes none: on
-    CUDA it is not looked at, since that would wait for the device."""
-    if str(tensor.dtype)[len("torch.") :] not in LABEL_TYPES:
-        whole = tensor.long()
-        if tensor.device.type == "cpu" and not torch.equal(whole.to(tensor.dtype), tensor):
-            raise ValueError(f"labels of type {tensor.dtype} that are not whole numbers")
-        tensor = whole
+    devices it is not looked at, since that would wait for them."""
+    if str(tensor.dtype)[len("torch.") :] in LABEL_TYPES:
+        return tensor
+    whole = tensor.long()
+    if tensor.device.type == "cpu" and not torch.equal(whole.to(tensor.dtype), tensor):
+        raise ValueError(f"labels of type {tensor.dtype} that are not whole numbers")
+    return whole
+
+
+def view_labels(tensor: Tensor, own_classes: bool = False) -> tuple[Labels, Tensor]:
+    tensor = whole_labels(tensor)
     view = labels_view(memory(tensor), own_classes)
     if view is None:
         tensor = tensor.contiguous()

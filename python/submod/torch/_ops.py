@@ -26,7 +26,7 @@ from .._options import LossOptions, call_loss
 from .._views import KINDS
 from . import _anywhere, _autograd, _cuda
 from ._gains import real_type
-from ._memory import loss_call, loss_type, new_gradient
+from ._memory import loss_call, loss_type, new_gradient, whole_labels
 
 if TYPE_CHECKING:
     from torch._library.custom_ops import CustomOpDef
@@ -110,7 +110,7 @@ def loss(
     if _anywhere.FORCED and name in _anywhere.LOSSES:
         return _anywhere.lovasz(name, scores, labels, pixel_weights, *_taken(options_and_need))
     options, need_gradient = _taken(options_and_need)
-    batch = (name, scores, labels, pixel_weights, options)
+    batch = (name, scores, whole_labels(labels), pixel_weights, options)
     number = _anywhere.number_type(name, scores, options.engine, options.measure)
     if number == torch.float32:
         return _of_floats(*batch, need_gradient)
