@@ -149,3 +149,12 @@ def test_torchmetrics_leaves_an_ignored_class_out():
     theirs.update(prediction, truth)
     ours.update(prediction, truth)
     assert ours.compute().item() == pytest.approx(theirs.compute().item())
+
+
+def test_mean_of_no_pixels():
+    metric = submod.torch.MeanIoU(3)
+    assert metric.compute().isnan()
+    metric.update(torch.tensor([[0, 1]]), torch.tensor([[0, 1]]))
+    assert metric.compute() == 1
+    metric.reset()
+    assert metric.compute().isnan()

@@ -13,6 +13,7 @@ CPU memory: tensors of other devices are copied there, predictions without their
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -142,12 +143,13 @@ class MeanIoU(Confusion):
     of each class, NaN for classes that are left out, and values() all that the counts give.
 
     Options as in submod.MeanIoU. absent: "one" counts a class that is nowhere as 1; torchmetrics's
-    multiclass Jaccard index leaves it out: "skip". The means over images: FineGrainedIoU. update as
-    in Confusion.
+    multiclass Jaccard index leaves it out: "skip". Without any pixel the mean is NaN. The means
+    over images: FineGrainedIoU. update as in Confusion.
     """
 
     def _values(self, stream: Any) -> Any:
-        return self._tensors(stream.compute().mean.iou)
+        found = stream.compute()
+        return self._tensors(found.mean.iou if found.pixels else math.nan)
 
     def values(self) -> _streams.ConfusionValues:
         """As Confusion.compute() has them."""
