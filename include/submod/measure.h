@@ -30,17 +30,17 @@ extern "C" {
 
 /* Which measure it is. */
 typedef enum submod_measure_type {
-    SUBMOD_MEASURE_JACCARD = 0,
-    SUBMOD_MEASURE_HAMMING = 1,
-    SUBMOD_MEASURE_TVERSKY = 2,
-    SUBMOD_MEASURE_CUSTOM = 3
+    SUBMOD_MEASURE_JACCARD = 0, /* 1 - intersection / union */
+    SUBMOD_MEASURE_HAMMING = 1, /* the share of wrong pixels */
+    SUBMOD_MEASURE_TVERSKY = 2, /* by alpha and beta */
+    SUBMOD_MEASURE_CUSTOM = 3   /* a function of yours */
 } submod_measure_type;
 
 /* A measure. Best made by one of the functions below, so that nothing is forgotten. */
 typedef struct submod_measure {
-    size_t struct_size; /* set by those functions: base.h, structs that grow */
-    submod_measure_type type;
-    double alpha, beta; /* Tversky: alpha 0 or from 1e-12, beta from 1, to 1e12 */
+    size_t struct_size;       /* set by those functions: base.h, structs that grow */
+    submod_measure_type type; /* which one */
+    double alpha, beta;       /* Tversky: alpha 0 or from 1e-12, beta from 1, to 1e12 */
     /* Custom: F(a, b). It must be finite, F(0, 0) = 0, and give the same number whenever it is
      * asked the same; threads of the library call it side by side. NaN tells that it failed: the
      * call that needed it returns SUBMOD_ECALLBACK. */
@@ -52,9 +52,11 @@ typedef struct submod_measure {
     void *ctx; /* custom: handed on; borrowed */
 } submod_measure;
 
+/* Built in. Tversky's numbers are checked where the measure is used. */
 SUBMOD_API submod_measure submod_measure_jaccard(void);
 SUBMOD_API submod_measure submod_measure_hamming(void);
 SUBMOD_API submod_measure submod_measure_tversky(double alpha, double beta);
+/* By one function of yours; values can be set afterwards. */
 SUBMOD_API submod_measure submod_measure_custom(double (*value)(double a, double b, double P,
                                                                 double N, void *ctx),
                                                 void *ctx);
