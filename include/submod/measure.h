@@ -52,9 +52,10 @@ typedef struct submod_measure {
     void *ctx; /* custom: handed on; borrowed */
 } submod_measure;
 
-/* Built in. Tversky's numbers are checked where the measure is used. */
+/* Built in. */
 SUBMOD_API submod_measure submod_measure_jaccard(void);
 SUBMOD_API submod_measure submod_measure_hamming(void);
+/* Its numbers are checked where the measure is used. */
 SUBMOD_API submod_measure submod_measure_tversky(double alpha, double beta);
 /* By one function of yours; values can be set afterwards. */
 SUBMOD_API submod_measure submod_measure_custom(double (*value)(double a, double b, double P,
