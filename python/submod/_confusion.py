@@ -188,7 +188,7 @@ class Confusion(PixelStream):
         del kept
 
     def add_counts(self, counts: Any) -> None:
-        """What was counted elsewhere, laid out as `confusion` is."""
+        """What was counted elsewhere, laid out as the property confusion has them."""
         array = np.ascontiguousarray(labels_array(counts, "counts"), np.int64)
         if array.shape != (self.classes, self.classes):
             raise ValueError(f"counts of shape {array.shape}; {(self.classes,) * 2} is needed")

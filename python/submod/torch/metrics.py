@@ -31,6 +31,7 @@ __all__ = [
     "Confusion",
     "FineGrainedIoU",
     "InstanceIoU",
+    "LabelMetric",
     "MeanIoU",
     "Metric",
 ]
@@ -104,11 +105,13 @@ class Metric(nn.Module):
     # ---- the counts, in state_dict(), copies and pickles ----
 
     def get_extra_state(self) -> dict[str, Any]:
+        """The counts, for the module's state."""
         state: dict[str, Any] = self.stream.state_dict()
         words = torch.from_numpy(state["words"].view(np.int64).copy())
         return {**state, "words": words}
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
+        """The counts that the module's state has."""
         words = state["words"].cpu().contiguous().numpy().view(np.uint64)
         self.stream.load_state_dict({**state, "words": words})
 
@@ -123,14 +126,14 @@ class Metric(nn.Module):
         self.set_extra_state(counts)
 
 
-class _OfLabels(Metric):
+class LabelMetric(Metric):
     """Of label maps, which scores of the classes may stand for."""
 
     def _arrays(self, tensors: tuple[Tensor, ...]) -> list[Any]:
         return super()._arrays(_predicted(tensors, self.stream.classes))
 
 
-class Confusion(_OfLabels):
+class Confusion(LabelMetric):
     """See submod.metrics.Confusion: IoU, Dice, accuracy, precision, recall, F and Tversky, of each
     class and as means. update(prediction, truth): label maps (N, ..), or scores (N, C, ..) of the
     classes, real numbers of which the largest is predicted, for truth (N, ..)."""
@@ -181,13 +184,13 @@ class InstanceIoU(Metric):
     _kind = _streams.InstanceIoU
 
 
-class BoundaryIoU(_OfLabels):
+class BoundaryIoU(LabelMetric):
     """See submod.metrics.BoundaryIoU. update as in Confusion, of images (N, H, W)."""
 
     _kind = _streams.BoundaryIoU
 
 
-class FineGrainedIoU(_OfLabels):
+class FineGrainedIoU(LabelMetric):
     """See submod.metrics.FineGrainedIoU. update as in Confusion."""
 
     _kind = _streams.FineGrainedIoU
