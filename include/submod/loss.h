@@ -125,8 +125,8 @@ typedef struct submod_loss_settings {
     /* One number >= 0 per class, not all 0, borrowed; NULL: all 1. The loss of a group is the
      * weighted mean, sum of weight * loss over the classes taken / sum of their weights. */
     const double *class_weight;
-    double smoothing; /* 0, or at least 1e-30; only of overlaps, soft or metric (baseline.h) */
-    int has_ignore;   /* 0; 1: pixels with the label ignore_index are left out */
+    double smoothing;     /* 0, or at least 1e-30; only of overlaps, soft or metric (baseline.h) */
+    int has_ignore;       /* 0; 1: pixels with the label ignore_index are left out */
     int64_t ignore_index; /* the label that is left out, in the range of classes or not */
     /* What wrong pixels cost; borrowed. NULL: Jaccard (measure.h). Only of the Lovász losses. Of a
      * custom one weights are differences of its values, so they are as exact as those. It is asked

@@ -187,8 +187,8 @@ SUBMOD_API submod_status submod_confusion_metrics(const submod_confusion *confus
 /* The means of submod_confusion_rates over the chosen classes. */
 typedef struct submod_rates_values {
     double precision, recall, f_score, tversky; /* as the outputs of the same names */
-    size_t averaged;      /* classes in them: not left out */
-    uint64_t reserved[4]; /* 0 */
+    size_t averaged;                            /* classes in them: not left out */
+    uint64_t reserved[4];                       /* 0 */
 } submod_rates_values;
 
 /* Precision, recall, F with this b, and the Tversky index with weights alpha of false positives and

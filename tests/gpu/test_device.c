@@ -105,11 +105,13 @@ static queued make_call(const views *v, const submod_loss_settings *s, double la
     q.device.x = to_device(&v->x);
     q.device.y = to_device(&v->y);
     q.device.g = to_device(&v->g);
-    q.device.w = to_device(&v->w);
     q.device.scores.data = q.device.x.data;
     q.device.labels.data = q.device.y.data;
     q.device.gradient.data = q.device.g.data;
-    q.device.weights.data = (float *)q.device.w.data + (v->weights.data - (float *)v->w.data);
+    if (v->w.data) {
+        q.device.w = to_device(&v->w);
+        q.device.weights.data = (float *)q.device.w.data + (v->weights.data - (float *)v->w.data);
+    }
     submod_loss_settings of_call = settings_of_views(&q.device, s);
     q.result = machine_memory(sizeof *q.result);
     size_t *bytes = &q.place.workspace_bytes;
