@@ -15,34 +15,12 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/sort.h"
-#include "submod/functions/lowest.h"
 #include "submod/inseparable.h"
 #include "submod/measures/values.h"
 
 typedef submodi_two_counts two_counts;
 
-static inline bool is_foreground(const two_counts *t, int32_t e)
-{
-    return t->foreground[e >> 5] >> (e & 31) & 1;
-}
-
-static inline double weight_of(const two_counts *t, int32_t e)
-{
-    return t->weight ? t->weight[e] : 1;
-}
-
-typedef struct counts {
-    double a, b;
-    double value; /* F(a, b); custom measures only */
-} counts;
-
-static void add(const two_counts *t, counts *c, const int32_t *set, size_t k)
-{
-    for (size_t i = 0; i < k; i++) {
-        *(is_foreground(t, set[i]) ? &c->a : &c->b) += weight_of(t, set[i]);
-    }
-}
+typedef submodi_wrong counts;
 
 static bool is_custom(const two_counts *t)
 {
@@ -72,7 +50,7 @@ static submod_status eval(const void *ctx, const int32_t *set, size_t k, double 
 {
     const two_counts *t = ctx;
     counts c = {0};
-    add(t, &c, set, k);
+    submodi_add_wrong(t, &c, set, k);
     return value_at(t, c, value);
 }
 
@@ -106,8 +84,8 @@ static submod_status move_on(const two_counts *t, counts *c, double more, bool f
 static submod_status push(const void *ctx, void *state, int32_t e, double *result)
 {
     const two_counts *t = ctx;
-    double w = weight_of(t, e);
-    submod_status status = move_on(t, state, w, is_foreground(t, e), result);
+    double w = submodi_element_weight(t, e);
+    submod_status status = move_on(t, state, w, submodi_in_foreground(t, e), result);
     *result *= w;
     return status;
 }
@@ -137,157 +115,13 @@ static submod_status tied(const void *ctx, void *state, const int32_t *elements,
     const two_counts *t = ctx;
     counts more = {0};
     double each[2];
-    add(t, &more, elements, k);
+    submodi_add_wrong(t, &more, elements, k);
     submod_status status = move_on(t, state, more.a, true, &each[1]);
     status = status ? status : move_on(t, state, more.b, false, &each[0]);
     for (size_t i = 0; status == SUBMOD_OK && i < k; i++) {
-        gains[i] = each[is_foreground(t, elements[i])] * weight_of(t, elements[i]);
+        gains[i] =
+            each[submodi_in_foreground(t, elements[i])] * submodi_element_weight(t, elements[i]);
     }
-    return status;
-}
-
-/* ---- minimize ----
- *
- * Let A minimise F(base + A) - z(A). With the background of A fixed, what its foreground adds is a
- * concave function of a, so the foreground of the smallest (largest) minimiser is a prefix of the
- * order of z / w (concave.c); and so is its background. What weighs nothing is decided by z.
- * lowest.c finds the two prefixes. */
-
-static const char minimiser[] = "minimize of a function of two counts";
-
-/* One kind of a block, in the order of z / w. */
-typedef struct list {
-    submodi_prefixes prefixes;
-    double *amount, *sum; /* room for all of the block */
-} list;
-
-static void start_list(list *l, bool weighted, double first)
-{
-    l->prefixes =
-        (submodi_prefixes){.amount = weighted ? l->amount : NULL, .first = first, .sum = l->sum};
-    l->amount[0] = first;
-    l->sum[0] = 0;
-}
-
-static void append(list *l, double w, double z)
-{
-    size_t k = l->prefixes.count++;
-    l->amount[k + 1] = l->amount[k] + w;
-    l->sum[k + 1] = l->sum[k] + z;
-}
-
-typedef struct block {
-    const int32_t *elements;
-    size_t count;
-    const double *z;
-    double *ratio; /* z / w */
-    list kind[2];  /* background, foreground */
-} block;
-
-static bool take_block(block *b, size_t room, submod_work *w)
-{
-    double **vectors[] = {&b->ratio,          &b->kind[0].amount, &b->kind[0].sum,
-                          &b->kind[1].amount, &b->kind[1].sum,    NULL};
-    return submodi_take_vectors(w, room + 1, vectors);
-}
-
-/* Takes the first of each kind, as many as found says. */
-static void mark(const two_counts *t, const block *b, const submodi_sorted *sorted, int largest,
-                 const submodi_corner *found, uint8_t *in)
-{
-    size_t left[2] = {found->bg, found->fg};
-    for (size_t rank = 0; rank < b->count; rank++) {
-        int32_t i = submodi_sorted_index(sorted, rank);
-        int32_t e = b->elements[i];
-        bool weighs = weight_of(t, e) > 0;
-        size_t *of_kind = &left[is_foreground(t, e)];
-        in[i] = weighs ? *of_kind > 0 : largest ? b->z[i] >= 0 : b->z[i] > 0;
-        *of_kind -= weighs && *of_kind > 0;
-    }
-}
-
-static submod_status minimize_after(const two_counts *t, counts base, block *b, int largest,
-                                    uint8_t *in, submod_work *work)
-{
-    if (!b->count) {
-        return SUBMOD_OK;
-    }
-    for (size_t i = 0; i < b->count; i++) {
-        double weight = weight_of(t, b->elements[i]);
-        b->ratio[i] = weight > 0 ? b->z[i] / weight : 0;
-    }
-    submodi_scope scope;
-    submodi_sorted sorted;
-    submodi_rise rise;
-    submodi_corner found;
-    uint64_t evaluations = 0;
-    submod_work *w = submodi_scope_open(&scope, work);
-    submod_status status = submodi_sort_f64(b->ratio, b->count, w, &sorted);
-    status = status ? submodi_nomem(minimiser)
-                    : submodi_rise_from(minimiser, &t->measure, t->P, t->N, base.a, base.b, &rise);
-    if (status == SUBMOD_OK) {
-        start_list(&b->kind[0], t->weight, base.b);
-        start_list(&b->kind[1], t->weight, base.a);
-        for (size_t rank = 0; rank < b->count; rank++) {
-            int32_t i = submodi_sorted_index(&sorted, rank);
-            double weight = weight_of(t, b->elements[i]);
-            if (weight > 0) {
-                append(&b->kind[is_foreground(t, b->elements[i])], weight, b->z[i]);
-            }
-        }
-        status = submodi_find_lowest(&rise, &b->kind[1].prefixes, &b->kind[0].prefixes, largest,
-                                     &found, &evaluations, w);
-    }
-    if (status == SUBMOD_OK) {
-        mark(t, b, &sorted, largest, &found, in);
-    }
-    submodi_scope_close(&scope);
-    return status;
-}
-
-static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase,
-                              const int32_t *elements, size_t count, const double *z, int largest,
-                              uint8_t *in)
-{
-    const two_counts *t = ctx;
-    counts before = {0};
-    add(t, &before, base, nbase);
-    submodi_scope scope;
-    submod_work *w = submodi_scope_open(&scope, NULL);
-    block b = {.elements = elements, .count = count, .z = z};
-    submod_status status = take_block(&b, count, w) ? minimize_after(t, before, &b, largest, in, w)
-                                                    : submodi_nomem(minimiser);
-    submodi_scope_close(&scope);
-    return status;
-}
-
-static submod_status minimize_parts(const void *ctx, const int32_t *order, const int32_t *rank,
-                                    const submodi_part *parts, size_t nparts, const double *z,
-                                    uint8_t *in)
-{
-    const two_counts *t = ctx;
-    (void)rank;
-    size_t longest = 0;
-    for (size_t j = 0; j < nparts; j++) {
-        size_t size = parts[j].end - parts[j].begin;
-        longest = size > longest ? size : longest;
-    }
-    submodi_scope scope;
-    submod_work *w = submodi_scope_open(&scope, NULL);
-    block b = {0};
-    submod_status status = take_block(&b, longest, w) ? SUBMOD_OK : submodi_nomem(minimiser);
-    counts before = {0};
-    size_t done = 0;
-    for (size_t j = 0; status == SUBMOD_OK && j < nparts; j++) {
-        size_t begin = parts[j].begin;
-        add(t, &before, order + done, begin - done);
-        done = begin;
-        b.elements = order + begin;
-        b.count = parts[j].end - begin;
-        b.z = z + begin;
-        status = minimize_after(t, before, &b, 0, in + begin, w);
-    }
-    submodi_scope_close(&scope);
     return status;
 }
 
@@ -361,8 +195,8 @@ static void join_kind(const two_counts *t, const int32_t *level, size_t k, int k
 {
     int32_t first = -1;
     for (size_t i = 0; i < k; i++) {
-        bool meant = kind == 2 || is_foreground(t, level[i]) == kind;
-        if (meant && weight_of(t, level[i]) > 0) {
+        bool meant = kind == 2 || submodi_in_foreground(t, level[i]) == kind;
+        if (meant && submodi_element_weight(t, level[i]) > 0) {
             first = first < 0 ? level[i] : first;
             submodi_forest_join(forest, first, level[i]);
         }
@@ -381,7 +215,7 @@ static submod_status join(const void *ctx, const submodi_ties *ties, int32_t *fo
         size_t k = ties->start[l + 1] - ties->start[l];
         counts more = {0};
         curvature found;
-        add(t, &more, level, k);
+        submodi_add_wrong(t, &more, level, k);
         status = k > 1 ? curvature_at(t, before, more, &found) : SUBMOD_OK;
         if (status == SUBMOD_OK && k > 1) {
             const bool apply[] = {found.within_bg, found.within_fg, found.across};
@@ -447,7 +281,7 @@ static two_counts *make(size_t n, const uint8_t *foreground, const double *weigh
     for (size_t e = 0; e < n; e++) {
         uint32_t bit = foreground[e] != 0;
         t->foreground[e / 32] |= bit << e % 32;
-        *(bit ? &t->P : &t->N) += weight_of(t, (int32_t)e);
+        *(bit ? &t->P : &t->N) += submodi_element_weight(t, (int32_t)e);
     }
     return t;
 }
@@ -486,10 +320,11 @@ static submod_status finish(const char *who, size_t n, const uint8_t *foreground
                          .gain = gain,
                          .chain = chain,
                          .tied = tied,
-                         .minimize = minimize,
+                         .minimize = submodi_minimize_two_counts,
                          .destroy = submodi_free};
-    submodi_traits traits = {
-        .join = join, .minimize_parts = minimize_parts, .calls_back = is_custom(t)};
+    submodi_traits traits = {.join = join,
+                             .minimize_parts = submodi_minimize_two_counts_parts,
+                             .calls_back = is_custom(t)};
     return submodi_fn_new("two counts", n, &ops, &traits, t, fn);
 }
 
