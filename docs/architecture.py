@@ -37,6 +37,7 @@ ROOMS = {
     "prox": Place(2, 1, ["one entry, a table of methods,", "gaps, minimisation"]),
     "prox/wolfe": Place(2, 2, ["minimum-norm points:", "for any function"]),
     "gpu": Place(2, 3, ["the losses and the", "Jaccard prox on CUDA"]),
+    "dist": Place(0, 3, ["losses and counts", "over ranks"]),
     "submod/measures": Place(4, 2, ["what wrong pixels cost,", "by their counts"]),
     "submod/functions": Place(3, 0, ["Jaccard, cut, coverage, ..,", "sums and minors"]),
     "submod/losses": Place(3, 1, ["Lovász losses by two engines,", "baselines, dataset"]),
@@ -54,6 +55,7 @@ LAYERS = {
     "prox": (1, 2, 0, 2),
     "submod": (3, 4, 0, 3),
     "gpu": (2, 2, 3, 3),
+    "dist": (0, 0, 3, 3),
 }
 
 LEGEND = [
@@ -75,6 +77,7 @@ WIDTH, GAP, LEFT, TOP = 250, 70, 20, 56
 HEIGHT, ROW = 112, 184
 PALETTE = {
     "optim": "#fdf0d5",
+    "dist": "#fdf0d5",
     "prox": "#e3f1e5",
     "submod": "#e2ecf9",
     "gpu": "#f3e6f5",

@@ -10,6 +10,7 @@
  *   submod/baseline.h   cross-entropy, hinge, Rahman-Wang, soft Dice, soft Jaccard
  *   submod/surrogate.h  a convex surrogate for losses that are not submodular, such as Dice
  *   submod/dataset.h    the Lovász-Softmax loss of a whole dataset
+ *   submod/dist.h       losses and counts over ranks: MPI, torch.distributed, your own
  *   submod/prox.h       proximal operators of Lovász extensions
  *   submod/derivative.h  their derivatives
  *   submod/sfm.h        minimisation of submodular functions
@@ -30,6 +31,7 @@
 #include <submod/dataset.h>
 #include <submod/decision.h>
 #include <submod/derivative.h>
+#include <submod/dist.h>
 #include <submod/function.h>
 #include <submod/gpu.h>
 #include <submod/loss.h>

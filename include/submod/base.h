@@ -115,7 +115,9 @@ typedef enum submod_status {
     SUBMOD_ECALLBACK = -4,    /* a user's callback failed or returned NaN or Inf */
     SUBMOD_ENUMERIC = -5,     /* numerical breakdown: not positive definite, overflow to Inf */
     SUBMOD_EUNSUPPORTED = -6, /* this function, size or build has no way to do it */
-    SUBMOD_ECANCELLED = -7    /* the flag came before there was anything to hand back */
+    SUBMOD_ECANCELLED = -7,   /* the flag came before there was anything to hand back */
+    SUBMOD_ECOMM = -8,        /* other processes could not be reached (dist.h) */
+    SUBMOD_EFILE = -9         /* a file cannot be read or written, or holds something else */
 } submod_status;
 
 /* A short constant text for any value, known or not. Never NULL. */

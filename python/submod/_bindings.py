@@ -27,9 +27,9 @@ VERSION_PATCH = 0
 VERSION_STRING = "0.1.0"
 DEPTH_MAX = 256
 EXHAUSTIVE_MAX = 24
+PROX_BINS_MAX = 1 << 22
 GPU_NONE = 2**64 - 1
 FULL_BATCH = 2**64 - 1
-PROX_BINS_MAX = 1 << 22
 
 
 class Status(IntEnum):
@@ -47,6 +47,8 @@ class Status(IntEnum):
     ENUMERIC = -5
     EUNSUPPORTED = -6
     ECANCELLED = -7
+    ECOMM = -8
+    EFILE = -9
 
 
 class MeasureType(IntEnum):
@@ -144,6 +146,40 @@ class NoBlock(IntEnum):
     FREE = -2
 
 
+class Absent(IntEnum):
+    """submod_absent"""
+
+    ONE = 0
+    ZERO = 1
+    SKIP = 2
+    TRUTH = 3
+
+
+class ProxMethod(IntEnum):
+    """submod_prox_method"""
+
+    AUTO = 0
+    CLOSED_FORM = 1
+    CARDINALITY = 2
+    JACCARD = 3
+    CHAIN = 4
+    DECOMPOSITION = 5
+    MIN_NORM = 6
+    FRANK_WOLFE = 7
+    AWAY_STEPS = 8
+    GREEDY_PATH = 9
+    SUM = 10
+    CHAINS = 11
+    TWO_COUNTS = 12
+
+
+class CommType(IntEnum):
+    """submod_comm_type"""
+
+    I32 = 0
+    F64 = 1
+
+
 class GpuLoss(IntEnum):
     """submod_gpu_loss"""
 
@@ -165,15 +201,6 @@ class MaximizeMethod(IntEnum):
     LAZY = 0
     PLAIN = 1
     STOCHASTIC = 2
-
-
-class Absent(IntEnum):
-    """submod_absent"""
-
-    ONE = 0
-    ZERO = 1
-    SKIP = 2
-    TRUTH = 3
 
 
 class ScheduleKind(IntEnum):
@@ -214,24 +241,6 @@ class BatchOrder(IntEnum):
     FULL = 0
     CYCLIC = 1
     SHUFFLED = 2
-
-
-class ProxMethod(IntEnum):
-    """submod_prox_method"""
-
-    AUTO = 0
-    CLOSED_FORM = 1
-    CARDINALITY = 2
-    JACCARD = 3
-    CHAIN = 4
-    DECOMPOSITION = 5
-    MIN_NORM = 6
-    FRANK_WOLFE = 7
-    AWAY_STEPS = 8
-    GREEDY_PATH = 9
-    SUM = 10
-    CHAINS = 11
-    TWO_COUNTS = 12
 
 
 class SfmMethod(IntEnum):
@@ -550,6 +559,111 @@ class BlocksInfo(Structure):
     ]
 
 
+class MetricSettings(Structure):
+    """submod_metric_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("has_ignore", c_int),
+        ("ignore_index", c_int64),
+        ("absent", c_int),
+        ("class_list", POINTER(c_int32)),
+        ("class_count", c_size_t),
+        ("has_leave_out", c_int),
+        ("leave_out", c_int32),
+    ]
+
+
+class Metrics(Structure):
+    """submod_metrics"""
+
+    _fields_ = [
+        ("mean_iou", c_double),
+        ("mean_dice", c_double),
+        ("mean_accuracy", c_double),
+        ("pixel_accuracy", c_double),
+        ("frequency_weighted_iou", c_double),
+        ("averaged", c_size_t),
+        ("pixels", c_int64),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
+class RatesValues(Structure):
+    """submod_rates_values"""
+
+    _fields_ = [
+        ("precision", c_double),
+        ("recall", c_double),
+        ("f_score", c_double),
+        ("tversky", c_double),
+        ("averaged", c_size_t),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
+class MiouValues(Structure):
+    """submod_miou_values"""
+
+    _fields_ = [
+        ("image", c_double),
+        ("batch", c_double),
+        ("dataset", c_double),
+        ("images", c_uint64),
+        ("batches", c_uint64),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
+class ProxSettings(Structure):
+    """submod_prox_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("method", c_int),
+        ("hinge", c_int),
+        ("tolerance", c_double),
+        ("max_iterations", c_size_t),
+        ("time_limit", c_double),
+        ("combination", c_void_p),
+        ("progress", CFUNCTYPE(None, c_void_p, c_size_t, c_double)),
+        ("progress_ctx", c_void_p),
+    ]
+
+
+class ProxInfo(Structure):
+    """submod_prox_info"""
+
+    _fields_ = [
+        ("method", c_int),
+        ("primal", c_double),
+        ("dual", c_double),
+        ("gap", c_double),
+        ("iterations", c_size_t),
+        ("minor_cycles", c_size_t),
+        ("oracle_calls", c_uint64),
+        ("work", c_uint64),
+        ("seconds", c_double),
+        ("reserved", c_uint64 * 4),
+    ]
+
+
+class Comm(Structure):
+    """submod_comm"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("context", c_void_p),
+        ("rank", c_int),
+        ("ranks", c_int),
+        ("sum", CFUNCTYPE(c_int, c_void_p, c_void_p, c_int, c_size_t)),
+        ("start_sum", CFUNCTYPE(c_int, c_void_p, c_void_p, c_int, c_size_t, POINTER(c_void_p))),
+        ("finish_sum", CFUNCTYPE(c_int, c_void_p, c_void_p)),
+        ("gather", CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t, c_void_p)),
+        ("exchange", CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p)),
+    ]
+
+
 class GpuPlace(Structure):
     """submod_gpu_place"""
 
@@ -614,62 +728,6 @@ class MaximizeInfo(Structure):
         ("evaluations", c_uint64),
         ("bound_evaluations", c_uint64),
         ("seconds", c_double),
-        ("reserved", c_uint64 * 4),
-    ]
-
-
-class MetricSettings(Structure):
-    """submod_metric_settings"""
-
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("has_ignore", c_int),
-        ("ignore_index", c_int64),
-        ("absent", c_int),
-        ("class_list", POINTER(c_int32)),
-        ("class_count", c_size_t),
-        ("has_leave_out", c_int),
-        ("leave_out", c_int32),
-    ]
-
-
-class Metrics(Structure):
-    """submod_metrics"""
-
-    _fields_ = [
-        ("mean_iou", c_double),
-        ("mean_dice", c_double),
-        ("mean_accuracy", c_double),
-        ("pixel_accuracy", c_double),
-        ("frequency_weighted_iou", c_double),
-        ("averaged", c_size_t),
-        ("pixels", c_int64),
-        ("reserved", c_uint64 * 4),
-    ]
-
-
-class RatesValues(Structure):
-    """submod_rates_values"""
-
-    _fields_ = [
-        ("precision", c_double),
-        ("recall", c_double),
-        ("f_score", c_double),
-        ("tversky", c_double),
-        ("averaged", c_size_t),
-        ("reserved", c_uint64 * 4),
-    ]
-
-
-class MiouValues(Structure):
-    """submod_miou_values"""
-
-    _fields_ = [
-        ("image", c_double),
-        ("batch", c_double),
-        ("dataset", c_double),
-        ("images", c_uint64),
-        ("batches", c_uint64),
         ("reserved", c_uint64 * 4),
     ]
 
@@ -802,39 +860,6 @@ class BundleSettings(Structure):
         ("max_planes", c_size_t),
         ("lam", c_double),
         ("bmrm", c_int),
-    ]
-
-
-class ProxSettings(Structure):
-    """submod_prox_settings"""
-
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("method", c_int),
-        ("hinge", c_int),
-        ("tolerance", c_double),
-        ("max_iterations", c_size_t),
-        ("time_limit", c_double),
-        ("combination", c_void_p),
-        ("progress", CFUNCTYPE(None, c_void_p, c_size_t, c_double)),
-        ("progress_ctx", c_void_p),
-    ]
-
-
-class ProxInfo(Structure):
-    """submod_prox_info"""
-
-    _fields_ = [
-        ("method", c_int),
-        ("primal", c_double),
-        ("dual", c_double),
-        ("gap", c_double),
-        ("iterations", c_size_t),
-        ("minor_cycles", c_size_t),
-        ("oracle_calls", c_uint64),
-        ("work", c_uint64),
-        ("seconds", c_double),
-        ("reserved", c_uint64 * 4),
     ]
 
 
@@ -1470,6 +1495,277 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "work": c_void_p,
         },
     ),
+    "jaccard_index": (
+        c_int,
+        {"prediction": c_void_p, "truth": c_void_p, "n": c_size_t, "value": c_void_p},
+    ),
+    "metric_defaults": (MetricSettings, {}),
+    "confusion_create": (
+        c_int,
+        {"classes": c_size_t, "confusion": POINTER(c_void_p), "settings": POINTER(MetricSettings)},
+    ),
+    "confusion_free": (None, {"confusion": c_void_p}),
+    "confusion_add": (
+        c_int,
+        {"confusion": c_void_p, "prediction": POINTER(Labels), "truth": POINTER(Labels)},
+    ),
+    "confusion_merge": (c_int, {"confusion": c_void_p, "other": c_void_p}),
+    "confusion_add_counts": (c_int, {"confusion": c_void_p, "counts": c_void_p}),
+    "confusion_reset": (None, {"confusion": c_void_p}),
+    "confusion_counts": (c_void_p, {"confusion": c_void_p}),
+    "confusion_classes": (c_size_t, {"confusion": c_void_p}),
+    "confusion_regroup": (
+        c_int,
+        {
+            "confusion": c_void_p,
+            "truth_group": c_void_p,
+            "prediction_group": c_void_p,
+            "groups": c_size_t,
+            "coarse": POINTER(c_void_p),
+        },
+    ),
+    "confusion_metrics": (
+        c_int,
+        {
+            "confusion": c_void_p,
+            "iou": c_void_p,
+            "dice": c_void_p,
+            "accuracy": c_void_p,
+            "metrics": POINTER(Metrics),
+            "settings": POINTER(MetricSettings),
+        },
+    ),
+    "confusion_rates": (
+        c_int,
+        {
+            "confusion": c_void_p,
+            "b": c_double,
+            "alpha": c_double,
+            "beta": c_double,
+            "precision": c_void_p,
+            "recall": c_void_p,
+            "f_score": c_void_p,
+            "tversky": c_void_p,
+            "means": POINTER(RatesValues),
+            "settings": POINTER(MetricSettings),
+        },
+    ),
+    "miou_image": (
+        c_int,
+        {
+            "prediction": POINTER(Labels),
+            "truth": POINTER(Labels),
+            "classes": c_size_t,
+            "value": c_void_p,
+            "settings": POINTER(MetricSettings),
+        },
+    ),
+    "miou_batch": (
+        c_int,
+        {
+            "prediction": POINTER(Labels),
+            "truth": POINTER(Labels),
+            "classes": c_size_t,
+            "value": c_void_p,
+            "settings": POINTER(MetricSettings),
+        },
+    ),
+    "miou_create": (
+        c_int,
+        {"classes": c_size_t, "miou": POINTER(c_void_p), "settings": POINTER(MetricSettings)},
+    ),
+    "miou_free": (None, {"miou": c_void_p}),
+    "miou_add": (
+        c_int,
+        {"miou": c_void_p, "prediction": POINTER(Labels), "truth": POINTER(Labels)},
+    ),
+    "miou_merge": (c_int, {"miou": c_void_p, "other": c_void_p}),
+    "miou_reset": (None, {"miou": c_void_p}),
+    "miou_get": (c_int, {"miou": c_void_p, "values": POINTER(MiouValues)}),
+    "miou_confusion": (c_void_p, {"miou": c_void_p}),
+    "equibatch_create": (
+        c_int,
+        {
+            "images": c_size_t,
+            "start": c_void_p,
+            "class_ids": c_void_p,
+            "classes": c_size_t,
+            "seed": c_uint64,
+            "sampler": POINTER(c_void_p),
+        },
+    ),
+    "equibatch_free": (None, {"sampler": c_void_p}),
+    "equibatch_next": (c_int, {"sampler": c_void_p, "image": c_void_p, "drawn_for": c_void_p}),
+    "equibatch_window": (c_size_t, {"sampler": c_void_p}),
+    "prox_defaults": (ProxSettings, {}),
+    "prox": (
+        c_int,
+        {
+            "fn": c_void_p,
+            "x": c_void_p,
+            "lam": c_double,
+            "u": c_void_p,
+            "s": c_void_p,
+            "settings": POINTER(ProxSettings),
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_path": (
+        c_int,
+        {
+            "fn": c_void_p,
+            "x": c_void_p,
+            "lam": c_void_p,
+            "count": c_size_t,
+            "u": c_void_p,
+            "s": c_void_p,
+            "settings": POINTER(ProxSettings),
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_level_sets": (
+        c_int,
+        {
+            "fn": c_void_p,
+            "x": c_void_p,
+            "lam": c_double,
+            "alpha": c_void_p,
+            "count": c_size_t,
+            "smallest": c_void_p,
+            "largest": c_void_p,
+            "settings": POINTER(ProxSettings),
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_max_affine": (
+        c_int,
+        {
+            "m": c_size_t,
+            "n": c_size_t,
+            "a": c_void_p,
+            "b": c_void_p,
+            "x": c_void_p,
+            "lam": c_double,
+            "u": c_void_p,
+            "weights": c_void_p,
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_jaccard_points": (
+        c_int,
+        {
+            "count": c_size_t,
+            "value": c_void_p,
+            "foreground": c_void_p,
+            "multiplicity": c_void_p,
+            "lam": c_double,
+            "u": c_void_p,
+            "s": c_void_p,
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_jaccard_histogram": (
+        c_int,
+        {
+            "n": c_size_t,
+            "x": c_void_p,
+            "foreground": c_void_p,
+            "lam": c_double,
+            "delta": c_double,
+            "u": c_void_p,
+            "error": c_void_p,
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_two_counts_points": (
+        c_int,
+        {
+            "count": c_size_t,
+            "value": c_void_p,
+            "foreground": c_void_p,
+            "multiplicity": c_void_p,
+            "measure": POINTER(Measure),
+            "lam": c_double,
+            "u": c_void_p,
+            "s": c_void_p,
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_two_counts_histogram": (
+        c_int,
+        {
+            "n": c_size_t,
+            "x": c_void_p,
+            "foreground": c_void_p,
+            "measure": POINTER(Measure),
+            "lam": c_double,
+            "delta": c_double,
+            "u": c_void_p,
+            "error": c_void_p,
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_lovasz_hinge": (
+        c_int,
+        {
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "lam": c_double,
+            "prox": POINTER(Gradient),
+            "gradient": POINTER(Gradient),
+            "settings": POINTER(LossSettings),
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "comm_alone": (Comm, {}),
+    "dist_lovasz_softmax": (
+        c_int,
+        {
+            "comm": POINTER(Comm),
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "loss": c_void_p,
+            "gradient": POINTER(Gradient),
+            "settings": POINTER(LossSettings),
+            "info": POINTER(LossInfo),
+            "work": c_void_p,
+        },
+    ),
+    "dist_lovasz_sigmoid": (
+        c_int,
+        {
+            "comm": POINTER(Comm),
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "loss": c_void_p,
+            "gradient": POINTER(Gradient),
+            "settings": POINTER(LossSettings),
+            "info": POINTER(LossInfo),
+            "work": c_void_p,
+        },
+    ),
+    "dist_lovasz_hinge": (
+        c_int,
+        {
+            "comm": POINTER(Comm),
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "loss": c_void_p,
+            "gradient": POINTER(Gradient),
+            "settings": POINTER(LossSettings),
+            "info": POINTER(LossInfo),
+            "work": c_void_p,
+        },
+    ),
     "gpu_available": (c_int, {"devices": c_void_p}),
     "gpu_result_status": (c_int, {"result": POINTER(GpuResult)}),
     "gpu_loss_workspace": (
@@ -1654,108 +1950,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "work": c_void_p,
         },
     ),
-    "jaccard_index": (
-        c_int,
-        {"prediction": c_void_p, "truth": c_void_p, "n": c_size_t, "value": c_void_p},
-    ),
-    "metric_defaults": (MetricSettings, {}),
-    "confusion_create": (
-        c_int,
-        {"classes": c_size_t, "confusion": POINTER(c_void_p), "settings": POINTER(MetricSettings)},
-    ),
-    "confusion_free": (None, {"confusion": c_void_p}),
-    "confusion_add": (
-        c_int,
-        {"confusion": c_void_p, "prediction": POINTER(Labels), "truth": POINTER(Labels)},
-    ),
-    "confusion_merge": (c_int, {"confusion": c_void_p, "other": c_void_p}),
-    "confusion_add_counts": (c_int, {"confusion": c_void_p, "counts": c_void_p}),
-    "confusion_reset": (None, {"confusion": c_void_p}),
-    "confusion_counts": (c_void_p, {"confusion": c_void_p}),
-    "confusion_classes": (c_size_t, {"confusion": c_void_p}),
-    "confusion_regroup": (
-        c_int,
-        {
-            "confusion": c_void_p,
-            "truth_group": c_void_p,
-            "prediction_group": c_void_p,
-            "groups": c_size_t,
-            "coarse": POINTER(c_void_p),
-        },
-    ),
-    "confusion_metrics": (
-        c_int,
-        {
-            "confusion": c_void_p,
-            "iou": c_void_p,
-            "dice": c_void_p,
-            "accuracy": c_void_p,
-            "metrics": POINTER(Metrics),
-            "settings": POINTER(MetricSettings),
-        },
-    ),
-    "confusion_rates": (
-        c_int,
-        {
-            "confusion": c_void_p,
-            "b": c_double,
-            "alpha": c_double,
-            "beta": c_double,
-            "precision": c_void_p,
-            "recall": c_void_p,
-            "f_score": c_void_p,
-            "tversky": c_void_p,
-            "means": POINTER(RatesValues),
-            "settings": POINTER(MetricSettings),
-        },
-    ),
-    "miou_image": (
-        c_int,
-        {
-            "prediction": POINTER(Labels),
-            "truth": POINTER(Labels),
-            "classes": c_size_t,
-            "value": c_void_p,
-            "settings": POINTER(MetricSettings),
-        },
-    ),
-    "miou_batch": (
-        c_int,
-        {
-            "prediction": POINTER(Labels),
-            "truth": POINTER(Labels),
-            "classes": c_size_t,
-            "value": c_void_p,
-            "settings": POINTER(MetricSettings),
-        },
-    ),
-    "miou_create": (
-        c_int,
-        {"classes": c_size_t, "miou": POINTER(c_void_p), "settings": POINTER(MetricSettings)},
-    ),
-    "miou_free": (None, {"miou": c_void_p}),
-    "miou_add": (
-        c_int,
-        {"miou": c_void_p, "prediction": POINTER(Labels), "truth": POINTER(Labels)},
-    ),
-    "miou_merge": (c_int, {"miou": c_void_p, "other": c_void_p}),
-    "miou_reset": (None, {"miou": c_void_p}),
-    "miou_get": (c_int, {"miou": c_void_p, "values": POINTER(MiouValues)}),
-    "miou_confusion": (c_void_p, {"miou": c_void_p}),
-    "equibatch_create": (
-        c_int,
-        {
-            "images": c_size_t,
-            "start": c_void_p,
-            "class_ids": c_void_p,
-            "classes": c_size_t,
-            "seed": c_uint64,
-            "sampler": POINTER(c_void_p),
-        },
-    ),
-    "equibatch_free": (None, {"sampler": c_void_p}),
-    "equibatch_next": (c_int, {"sampler": c_void_p, "image": c_void_p, "drawn_for": c_void_p}),
-    "equibatch_window": (c_size_t, {"sampler": c_void_p}),
     "problem_clear": (None, {"problem": POINTER(Problem)}),
     "problem_max_affine": (
         c_int,
@@ -1806,135 +2000,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "x": c_void_p,
             "settings": POINTER(BundleSettings),
             "info": POINTER(OptimInfo),
-            "work": c_void_p,
-        },
-    ),
-    "prox_defaults": (ProxSettings, {}),
-    "prox": (
-        c_int,
-        {
-            "fn": c_void_p,
-            "x": c_void_p,
-            "lam": c_double,
-            "u": c_void_p,
-            "s": c_void_p,
-            "settings": POINTER(ProxSettings),
-            "info": POINTER(ProxInfo),
-            "work": c_void_p,
-        },
-    ),
-    "prox_path": (
-        c_int,
-        {
-            "fn": c_void_p,
-            "x": c_void_p,
-            "lam": c_void_p,
-            "count": c_size_t,
-            "u": c_void_p,
-            "s": c_void_p,
-            "settings": POINTER(ProxSettings),
-            "info": POINTER(ProxInfo),
-            "work": c_void_p,
-        },
-    ),
-    "prox_level_sets": (
-        c_int,
-        {
-            "fn": c_void_p,
-            "x": c_void_p,
-            "lam": c_double,
-            "alpha": c_void_p,
-            "count": c_size_t,
-            "smallest": c_void_p,
-            "largest": c_void_p,
-            "settings": POINTER(ProxSettings),
-            "info": POINTER(ProxInfo),
-            "work": c_void_p,
-        },
-    ),
-    "prox_max_affine": (
-        c_int,
-        {
-            "m": c_size_t,
-            "n": c_size_t,
-            "a": c_void_p,
-            "b": c_void_p,
-            "x": c_void_p,
-            "lam": c_double,
-            "u": c_void_p,
-            "weights": c_void_p,
-            "info": POINTER(ProxInfo),
-            "work": c_void_p,
-        },
-    ),
-    "prox_jaccard_points": (
-        c_int,
-        {
-            "count": c_size_t,
-            "value": c_void_p,
-            "foreground": c_void_p,
-            "multiplicity": c_void_p,
-            "lam": c_double,
-            "u": c_void_p,
-            "s": c_void_p,
-            "info": POINTER(ProxInfo),
-            "work": c_void_p,
-        },
-    ),
-    "prox_jaccard_histogram": (
-        c_int,
-        {
-            "n": c_size_t,
-            "x": c_void_p,
-            "foreground": c_void_p,
-            "lam": c_double,
-            "delta": c_double,
-            "u": c_void_p,
-            "error": c_void_p,
-            "info": POINTER(ProxInfo),
-            "work": c_void_p,
-        },
-    ),
-    "prox_two_counts_points": (
-        c_int,
-        {
-            "count": c_size_t,
-            "value": c_void_p,
-            "foreground": c_void_p,
-            "multiplicity": c_void_p,
-            "measure": POINTER(Measure),
-            "lam": c_double,
-            "u": c_void_p,
-            "s": c_void_p,
-            "info": POINTER(ProxInfo),
-            "work": c_void_p,
-        },
-    ),
-    "prox_two_counts_histogram": (
-        c_int,
-        {
-            "n": c_size_t,
-            "x": c_void_p,
-            "foreground": c_void_p,
-            "measure": POINTER(Measure),
-            "lam": c_double,
-            "delta": c_double,
-            "u": c_void_p,
-            "error": c_void_p,
-            "info": POINTER(ProxInfo),
-            "work": c_void_p,
-        },
-    ),
-    "prox_lovasz_hinge": (
-        c_int,
-        {
-            "scores": POINTER(Scores),
-            "labels": POINTER(Labels),
-            "lam": c_double,
-            "prox": POINTER(Gradient),
-            "gradient": POINTER(Gradient),
-            "settings": POINTER(LossSettings),
-            "info": POINTER(ProxInfo),
             "work": c_void_p,
         },
     ),

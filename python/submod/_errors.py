@@ -33,6 +33,14 @@ class UnsupportedError(SubmodError, NotImplementedError):
     """This function, size or build has no way to do it."""
 
 
+class CommunicationError(SubmodError, RuntimeError):
+    """Other processes could not be reached."""
+
+
+class FileError(SubmodError, OSError):
+    """A file cannot be read or written, or holds something else."""
+
+
 class AccuracyWarning(RuntimeWarning):
     """A result is usable, but less than what was asked for; its gap says how much less."""
 
@@ -44,4 +52,6 @@ BY_STATUS: dict[int, type[SubmodError]] = {
     Status.ECALLBACK: CallbackError,
     Status.ENUMERIC: NumericError,
     Status.EUNSUPPORTED: UnsupportedError,
+    Status.ECOMM: CommunicationError,
+    Status.EFILE: FileError,
 }

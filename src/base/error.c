@@ -170,6 +170,8 @@ const char *submod_status_string(int status)
     case SUBMOD_ENUMERIC: return "numerical breakdown";
     case SUBMOD_EUNSUPPORTED: return "not supported";
     case SUBMOD_ECANCELLED: return "cancelled by the caller, without a result";
+    case SUBMOD_ECOMM: return "other processes could not be reached";
+    case SUBMOD_EFILE: return "a file cannot be read or written, or holds something else";
     default: return "unknown status";
     }
 }

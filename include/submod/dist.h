@@ -1,0 +1,105 @@
+/* The Lovász losses of a batch, and the counts of a dataset, that are spread over processes.
+ *
+ * The Jaccard index of a batch is not a mean over its parts, so a loss that each rank computes of
+ * its own images is another loss. Here the ranks compute the loss of all their pixels together, and
+ * each gets it, with the gradient by its own scores. What travels are counts of errors, not pixels:
+ * histogram engine, 2 * classes * bins numbers per rank, however large the images are. The exact
+ * engine sends each error that has to be ranked once.
+ *
+ *     every rank:  submod_dist_lovasz_softmax(comm, scores, labels, &loss, gradient, ..);
+ *
+ * How the ranks reach each other is a table of functions, submod_comm: submod/mpi.h has one for MPI
+ * (library submod_mpi), the Python package has one for torch.distributed, and one of your own needs
+ * four functions. The library itself needs none of them.
+ *
+ * All calls but those that free are collective: every rank of the comm makes the same call, with
+ * the same settings and the same number of classes; the images, their number and their size are its
+ * own. A rank may have no images, or none with a pixel that counts. The batch is that of rank 0,
+ * then that of rank 1, and so on; whether a class is present, its pixels, weights and the number of
+ * images are those of all of them. Settings that differ are an error, SUBMOD_EINVAL, on all.
+ *
+ * Same bits: the histogram engine gives, for any number of ranks and any split of the images, the
+ * bits that one process with all images gets; also of each gradient. The exact engine gives the
+ * same weights, and a loss that is the same up to the order in which it is added up.
+ *
+ * Errors: when a rank cannot go on (bad labels, NaN among its scores, no memory), all ranks return
+ * its status and its words, behind "rank 2: ", and write nothing; of several ranks, the lowest.
+ * SUBMOD_ECOMM: a function of the comm has failed, so a rank has died or the net is down; the
+ * others may not know, and the comm is not to be used again. A custom measure that fails on one
+ * rank alone fails there alone.
+ */
+#ifndef SUBMOD_DIST_H
+#define SUBMOD_DIST_H
+
+#include <submod/dataset.h>
+#include <submod/metric.h>
+#include <submod/prox.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- how ranks reach each other ---- */
+
+/* The type of numbers that are added up. */
+typedef enum submod_comm_type {
+    SUBMOD_COMM_I32 = 0, /* int32_t; no sum overflows */
+    SUBMOD_COMM_F64 = 1  /* double */
+} submod_comm_type;
+
+/* Collective functions over the ranks 0 .. ranks - 1, from the calling thread; each returns 0, or
+ * not 0 when it has failed, and is called by all ranks in the same order. Start from
+ * submod_comm_alone(), so that struct_size is right. With one rank none of them is called, and all
+ * may be NULL. */
+typedef struct submod_comm {
+    size_t struct_size; /* set by submod_comm_alone: base.h, structs that grow */
+    void *context;      /* handed to the functions */
+    int rank, ranks;    /* which one this is, of how many */
+    /* Adds up in place: count numbers of all ranks, entry by entry, the same bits on all. */
+    int (*sum)(void *context, void *numbers, submod_comm_type type, size_t count);
+    /* The same in two halves, so that something can be done meanwhile; both may be NULL: sum is
+     * then called in the first. *request is for the second. */
+    int (*start_sum)(void *context, void *numbers, submod_comm_type type, size_t count,
+                     void **request);
+    int (*finish_sum)(void *context, void *request);
+    /* all[0 .. ranks * bytes - 1] = the bytes of all ranks, rank after rank; equally many each. */
+    int (*gather)(void *context, const void *mine, size_t bytes, void *all);
+    /* send[r] bytes go to rank r, receive[r] bytes come from it, one after the other. */
+    int (*exchange)(void *context, const void *mine, const size_t *send, void *theirs,
+                    const size_t *receive);
+} submod_comm;
+
+/* Rank 0 of 1, without functions. */
+SUBMOD_API submod_comm submod_comm_alone(void);
+
+/* ---- losses of the global batch ---- */
+
+/* As the functions of loss.h without dist, of all ranks' images; gradient, its scale and its layout
+ * are this rank's. comm NULL: this process alone. settings.group_loss gets the losses of this
+ * rank's images (per_image), or that of the batch. info: of all ranks, but for workspace.
+ * More than 2^31 - 1 pixels in all are fine, on one rank they are not; 2^52 in all are the limit
+ * (SUBMOD_EINVAL). */
+SUBMOD_API submod_status submod_dist_lovasz_softmax(const submod_comm *comm,
+                                                    const submod_scores *scores,
+                                                    const submod_labels *labels, double *loss,
+                                                    const submod_gradient *gradient,
+                                                    const submod_loss_settings *settings,
+                                                    submod_loss_info *info, submod_work *work);
+SUBMOD_API submod_status submod_dist_lovasz_sigmoid(const submod_comm *comm,
+                                                    const submod_scores *scores,
+                                                    const submod_labels *labels, double *loss,
+                                                    const submod_gradient *gradient,
+                                                    const submod_loss_settings *settings,
+                                                    submod_loss_info *info, submod_work *work);
+SUBMOD_API submod_status submod_dist_lovasz_hinge(const submod_comm *comm,
+                                                  const submod_scores *scores,
+                                                  const submod_labels *labels, double *loss,
+                                                  const submod_gradient *gradient,
+                                                  const submod_loss_settings *settings,
+                                                  submod_loss_info *info, submod_work *work);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
