@@ -54,6 +54,7 @@ def pieces(tensors, rank, size):
     return [x[first:last] for x in tensors]
 
 
+ENGINES = ("histogram",)
 WEIGHT = [0.5, 1.0, 2.0, 0.25]
 # By name: the loss and its settings.
 SETTINGS = {
@@ -134,7 +135,7 @@ def case_losses(rank, size, group):
     found = {}
     for name, (kind, settings) in SETTINGS.items():
         mine = pieces(inputs(kind), rank, size)
-        for engine in ("histogram", "exact"):
+        for engine in ENGINES:
             given = {"engine": engine, "group": group, **settings}
             found[engine, name] = loss_and_gradient(kind, *mine, **given)
         with forced():
@@ -226,7 +227,6 @@ def case_refused(rank, size, group):
     attempt("pixel weight", x, y, wrong(-w, w))
     attempt("no pixel weights", x, y, wrong(None, w))
     attempt("class weight", x, y, class_weight=wrong([1.0], [1.0] * CLASSES))
-    attempt("exact", x, wrong(bad, y), engine="exact")
     with forced():
         attempt("forced shape", x, wrong(y[:, :3], y))
         attempt("forced settings", x, y, delta=wrong(0.01, 0.1))
@@ -356,7 +356,6 @@ def case_compile(rank, size, group):
 
     for name, more in {
         "plain": {},
-        "ddp": {"ddp": True},
         "normalized": {"class_weight": torch.tensor(WEIGHT), "normalize": "classes"},
     }.items():
         compiled = torch.compile(step, fullgraph=True, backend="aot_eager")
@@ -396,14 +395,16 @@ def small_network():
     for block in [*network.down, *network.merge]:
         for i in (1, 4):
             block[i] = torch.nn.Identity()
+        for i in (0, 3):  # as wide as batch normalisation would make it
+            torch.nn.init.kaiming_normal_(block[i].weight, nonlinearity="relu")
     return network
 
 
-def train(rank, size, group, steps=6):
+def train(rank, size, group, steps=10):
     """Of the batch of all ranks; with one rank that of one process."""
     network = small_network()
     wrapped = torch.nn.parallel.DistributedDataParallel(network) if size > 1 else network
-    optimizer = torch.optim.SGD(network.parameters(), lr=0.3, momentum=0.9)
+    optimizer = torch.optim.SGD(network.parameters(), lr=3, momentum=0.9)
     loss_of = lovasz.LovaszSoftmax(ignore_index=255, engine="histogram", group=group, ddp=True)
     losses = []
     for step in range(steps):

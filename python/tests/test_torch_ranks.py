@@ -17,7 +17,6 @@ import submod.torch as lovasz
 from submod.torch import _ranks
 
 SIZES = (1, 2, 3, 4)
-SEVERAL = SIZES[1:]
 SECONDS = 150
 
 
@@ -42,30 +41,25 @@ def folder(tmp_path_factory):
     return place
 
 
-@pytest.fixture(scope="module", params=SIZES)
-def size(request):
-    return request.param
-
-
-@pytest.fixture(scope="module")
-def ranks(folder, size):
-    """What each rank has found, by case."""
+def load(folder, size):
     files = [folder / f"{size}-{rank}.pt" for rank in range(size)]
     return [torch.load(file, weights_only=False)["found"] for file in files]
 
 
+@pytest.fixture(scope="module", params=SIZES)
+def ranks(folder, request):
+    """What each rank has found, by case."""
+    return load(folder, request.param)
+
+
+@pytest.fixture(scope="module", params=SIZES[1:])
+def several(folder, request):
+    """The same, where there are others."""
+    return load(folder, request.param)
+
+
 def of(ranks, case):
     return [found[case] for found in ranks]
-
-
-def several(ranks):
-    if len(ranks) == 1:
-        pytest.skip("there are no others")
-    return ranks
-
-
-def same(found, expected):
-    return torch.equal(found, expected) or bool(found.isnan().all() and expected.isnan().all())
 
 
 def assert_as_one(found, expected, exact=False):
@@ -86,7 +80,7 @@ def assert_as_one(found, expected, exact=False):
 
 
 @pytest.mark.parametrize("name", cases.SETTINGS)
-@pytest.mark.parametrize("engine", ["histogram", "exact", "forced"])
+@pytest.mark.parametrize("engine", [*cases.ENGINES, "forced"])
 def test_as_one_process(ranks, engine, name):
     """The bits of one process, for any split: of the histogram engine in the library and by tensor
     operations; the exact one to rounding."""
@@ -104,8 +98,7 @@ def test_as_one_process(ranks, engine, name):
 
 def test_another_loss_than_that_of_a_rank(folder):
     """Which would be a mean over parts."""
-    files = [folder / f"2-{rank}.pt" for rank in range(2)]
-    both = [torch.load(f, weights_only=False)["found"]["losses"] for f in files]
+    both = of(load(folder, 2), "losses")
     whole = cases.inputs("softmax")
     parts = [
         cases.loss_and_gradient("softmax", *cases.pieces(whole, rank, 2), engine="histogram")[0]
@@ -125,7 +118,6 @@ def test_custom_measure(ranks):
 
 
 def test_factor_for_ddp(ranks):
-    """A power of two is exact."""
     for way in range(2):
         found = [each[way] for each in of(ranks, "ddp")]
         plain = [
@@ -133,7 +125,9 @@ def test_factor_for_ddp(ranks):
         ]
         for (loss, gradient), (without, of_loss) in zip(found, plain):
             assert torch.equal(loss, without)
-            torch.testing.assert_close(gradient, len(ranks) * of_loss, rtol=3e-7, atol=0)
+            # The factor comes before the softmax's derivative, which takes differences.
+            rounding = 4e-7 * gradient.abs().max().item() if gradient.numel() else 0
+            torch.testing.assert_close(gradient, len(ranks) * of_loss, rtol=0, atol=rounding)
 
 
 def test_modules(ranks):
@@ -180,7 +174,6 @@ REFUSED = {
     "pixel weight": ("InvalidArgumentError", "weight"),
     "no pixel weights": ("InvalidArgumentError", "without pixel_weights"),
     "class weight": ("ValueError", "class_weight of shape"),
-    "exact": ("InvalidArgumentError", "labels[0][0] = 9"),
     "forced shape": ("ValueError", "labels of shape"),
     "forced settings": ("InvalidArgumentError", "delta=0.01"),
     "forced class weight": ("ValueError", "class_weight of shape"),
@@ -188,15 +181,15 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refusal_reaches_all_ranks(ranks, name):
+def test_refusal_reaches_all_ranks(several, name):
     """Nobody waits for a rank that raises: all raise the same, and go on together afterwards."""
-    found = [each[name] for each in of(several(ranks), "refused")]
+    found = [each[name] for each in of(several, "refused")]
     kind, words = REFUSED[name]
-    last = len(ranks) - 1
+    last = len(several) - 1
     for raised in found:
         assert raised[:2] == found[0][:2]
         assert raised[0] == kind and words in raised[1] and f"rank {last}" in raised[1]
-    assert all(each["good"] is None for each in of(ranks, "refused"))
+    assert all(each["good"] is None for each in of(several, "refused"))
 
 
 @pytest.mark.parametrize("per_image", [False, True])
@@ -246,9 +239,9 @@ def test_dataset(ranks):
     torch.testing.assert_close(whole, gradient, rtol=1e-6, atol=1e-9)
 
 
-def test_dataset_refuses_on_all_ranks(ranks):
+def test_dataset_refuses_on_all_ranks(several):
     """In the same words, and nothing is counted. In evaluation nobody waits in any case."""
-    found, last = of(several(ranks), "dataset"), len(ranks) - 1
+    found, last = of(several, "dataset"), len(several) - 1
     kinds = ("NonFiniteError", "InvalidArgumentError", "ValueError")
     words = ("nan", "labels[", "logits of 2 classes")
     for rank, (_, _, _, raised, alone, unchanged) in enumerate(found):
@@ -316,9 +309,8 @@ def test_equibatch_refuses_ranks(rank, ranks):
 
 def test_compile(folder):
     """fullgraph=True: without a group, compiled and not, all have the same bits."""
-    for rank in range(2):
-        found = torch.load(folder / f"2-{rank}.pt", weights_only=False)["found"]["compile"]
-        for name in ("plain", "ddp", "normalized", "dataset"):
+    for found in of(load(folder, 2), "compile"):
+        for name in ("plain", "normalized", "dataset"):
             loss, gradient, expected, plain = found[name]
             assert torch.equal(loss, expected) and torch.equal(gradient, plain)
             assert gradient.abs().sum() > 0
@@ -331,16 +323,15 @@ def test_training_by_ddp(folder):
     of the same scores; convolutions add up the gradients of the weights in another order, of which
     rounding is left: 2^-24 relative, times the sums' some thousand terms and the steps."""
     expected, weights = cases.train(0, 1, None)
-    assert expected[-1] < 0.9 * expected[0]
-    for rank in range(2):
-        found = torch.load(folder / f"2-{rank}.pt", weights_only=False)["found"]["training"]
+    assert expected[-1] < expected[0] - 0.01
+    for found in of(load(folder, 2), "training"):
         assert found[0] == pytest.approx(expected, rel=1e-4)
         for a, b in zip(found[1], weights):
             torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)
 
 
-def test_killed_rank(ranks):
-    *others, last = of(several(ranks), "killed")
+def test_killed_rank(several):
+    *others, last = of(several, "killed")
     assert last == "dies"
     for kind, words, has_cause in others:
         assert kind == "CommunicationError" and "has failed" in words and has_cause

@@ -99,6 +99,11 @@ def number_type(
     return torch.float64 if double else torch.float32
 
 
+def _flat(scores: Tensor) -> tuple[int, int, int]:
+    """The shape with the pixels in one dimension; of no images, too."""
+    return scores.shape[0], scores.shape[1], math.prod(scores.shape[2:])
+
+
 def errors_of(kind: str, v: Tensor, foreground: Tensor) -> Tensor:
     return torch.where(foreground, 1 - v, 1 + v if kind == "binary" else v).clamp_(min=0)
 
@@ -115,8 +120,7 @@ def _batch(
     number: torch.dtype = torch.float32,
     others: _Others | None = None,
 ) -> _Batch:
-    shape = (*scores.shape[:2], math.prod(scores.shape[2:]))
-    flat = scores.reshape(shape).to(number)
+    flat = scores.reshape(_flat(scores)).to(number)
     lowest, highest = -_largest(-flat), _largest(flat)
     bad = ~(lowest.isfinite() & highest.isfinite())
     if kind == "binary":
@@ -361,13 +365,13 @@ def _put(
 ) -> None:
     """The derivatives by v."""
     signed = torch.where(x.foreground, -weight, weight).masked_fill_(x.units == 0, 0)
-    to = batch.view(gradient.view(*gradient.shape[:2], -1), *part)
+    to = batch.view(gradient.view(_flat(gradient)), *part)
     to.copy_(signed.view(to.shape))
 
 
 def _through(scores: Tensor, batch: _Batch, options: LossOptions, gradient: Tensor) -> None:
     """From derivatives by v to those by the scores, in place."""
-    g = gradient.view(*gradient.shape[:2], -1)
+    g = gradient.view(_flat(gradient))
     if batch.weights is not None:
         g.mul_(batch.weights.relative)
     if options.from_logits and batch.kind == "multiclass":
