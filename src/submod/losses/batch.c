@@ -348,6 +348,7 @@ static submod_status ask_measure(submodi_batch *batch)
         double P = batch->foreground[s];
         bool used = batch->coefficient[s] > 0 && P + batch->background[s] > 0;
         bool all = used && !custom && submodi_form_foreground_is_all(form, P);
+        batch->worst[s] = 1;
         if (used && custom) {
             double F[3];
             submodi_measure_failure failure;
@@ -355,6 +356,7 @@ static submod_status ask_measure(submodi_batch *batch)
                 return submodi_measure_failed(batch->who, &failure);
             }
             all = P > 0 && F[1] == F[2];
+            batch->worst[s] = F[2];
             batch->most += batch->coefficient[s] * F[2];
         }
         batch->foreground_is_all[s] = all;
@@ -393,6 +395,7 @@ submod_status submodi_batch_shape(submodi_batch *batch, const submod_gradient *g
     batch->images_per_group =
         batch->settings.per_image || batch->scores.batch == 0 ? 1 : batch->scores.batch;
     batch->groups = batch->scores.batch / batch->images_per_group;
+    batch->group_pixels = (uint64_t)batch->images_per_group * batch->scores.pixels;
     batch->tile = submodi_tile_pixels(batch->scores.classes);
     batch->tiles_per_image = (batch->scores.pixels + batch->tile - 1) / batch->tile;
     return SUBMOD_OK;
@@ -408,8 +411,9 @@ submod_status submodi_batch_open(submodi_batch *batch, submod_work *work)
     batch->background = submodi_take(work, segments, sizeof *batch->background);
     batch->coefficient = submodi_take(work, segments, sizeof *batch->coefficient);
     batch->foreground_is_all = submodi_take(work, segments, sizeof *batch->foreground_is_all);
+    batch->worst = submodi_take(work, segments, sizeof *batch->worst);
     if (!batch->memory || !batch->foreground || !batch->background || !batch->coefficient ||
-        !batch->foreground_is_all) {
+        !batch->foreground_is_all || !batch->worst) {
         return submodi_nomem(batch->who);
     }
     batch->valid = 0;

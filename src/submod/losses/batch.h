@@ -65,7 +65,8 @@ typedef struct submodi_batch {
     /* ---- from its shape ---- */
     submodi_label_rule rule;
     size_t groups, images_per_group;
-    size_t tile; /* pixels of a tile */
+    uint64_t group_pixels; /* of a group, ignored ones too; on all ranks, if they share it */
+    size_t tile;           /* pixels of a tile */
     size_t tiles_per_image;
 
     /* ---- once it is open ---- */
@@ -84,6 +85,7 @@ typedef struct submodi_batch {
     /* groups x classes: nothing more can be lost once all of the foreground is wrong, so that
      * background pixels ranked below it have no weight. False where the class is left out. */
     bool *foreground_is_all;
+    double *worst;  /* groups x classes: F(P, N); 1, but for custom measures */
     double most;    /* the loss of errors that are all 1: at most 1, but for custom measures */
     uint64_t valid; /* pixels not ignored; multilabel: over all classes */
     size_t terms;   /* coefficients that are not 0 */
