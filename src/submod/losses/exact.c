@@ -11,12 +11,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/losses/exact_passes.h"
-
-typedef struct exact {
-    submodi_exact passes;
-    submodi_rank_memory *rank; /* per thread */
-} exact;
+#include "submod/losses/exact.h"
 
 /* ---- rankings ---- */
 
@@ -43,19 +38,19 @@ static size_t rank_segment(const submodi_exact *x, size_t segment, submodi_rank_
 }
 
 /* All classes and groups; value has one entry for each. */
-static uint64_t rank_segments(const exact *x, submodi_fixed_sum *value)
+static uint64_t rank_segments(const submodi_exact *x, submodi_fixed_sum *value)
 {
-    const submodi_batch *batch = x->passes.batch;
-    size_t segments = submodi_exact_segments(&x->passes);
+    const submodi_batch *batch = x->batch;
+    size_t segments = submodi_exact_segments(x);
     uint64_t sorted = 0;
     if (batch->terms >= (size_t)batch->threads) {
 #pragma omp parallel for num_threads(batch->threads) schedule(dynamic) reduction(+ : sorted)
         for (size_t s = 0; s < segments; s++) {
-            sorted += rank_segment(&x->passes, s, &x->rank[omp_get_thread_num()], &value[s]);
+            sorted += rank_segment(x, s, &x->rank[omp_get_thread_num()], &value[s]);
         }
     } else {
         for (size_t s = 0; s < segments; s++) {
-            sorted += rank_segment(&x->passes, s, &x->rank[0], &value[s]);
+            sorted += rank_segment(x, s, &x->rank[0], &value[s]);
         }
     }
     return sorted;
@@ -77,17 +72,17 @@ static bool is_direct(const submodi_batch *batch, const submod_gradient *g)
 }
 
 /* Rankings that run side by side need memory each; one that uses all threads needs all counters. */
-static bool take_memory(exact *x, submod_work *work)
+static bool take_memory(submodi_exact *x, submod_work *work)
 {
-    const submodi_batch *batch = x->passes.batch;
+    const submodi_batch *batch = x->batch;
     size_t threads = (size_t)batch->threads;
     bool side_by_side = batch->terms >= threads;
     x->rank = submodi_take(work, threads, sizeof *x->rank);
-    bool good = submodi_exact_take(&x->passes, work) && x->rank;
+    bool good = submodi_exact_take(x, work) && x->rank;
     for (size_t t = 0; good && t < threads; t++) {
         x->rank[t] = (submodi_rank_memory){.threads = side_by_side ? 1 : (int)threads};
         if (t == 0 || side_by_side) {
-            good = submodi_rank_take(&x->rank[t], submodi_exact_per_group(&x->passes), work);
+            good = submodi_rank_take(&x->rank[t], submodi_exact_per_group(x), work);
         }
     }
     return good;
@@ -95,9 +90,9 @@ static bool take_memory(exact *x, submod_work *work)
 
 /* Of the rankings that threads have done side by side, each in ascending order: the first failure.
  */
-static submod_status find_failure(const exact *x)
+static submod_status find_failure(const submodi_exact *x)
 {
-    const submodi_batch *batch = x->passes.batch;
+    const submodi_batch *batch = x->batch;
     const submodi_rank_memory *first = NULL;
     for (int t = 0; t < batch->threads; t++) {
         const submodi_rank_memory *r = &x->rank[t];
@@ -106,30 +101,39 @@ static submod_status find_failure(const exact *x)
     return first ? submodi_measure_failed(batch->who, &first->failure) : SUBMOD_OK;
 }
 
+submod_status submodi_exact_rank(submodi_exact *x, double *group_loss, uint64_t *sorted,
+                                 submod_work *work)
+{
+    submodi_batch *batch = x->batch;
+    submodi_fixed_sum *value = submodi_take(work, submodi_exact_segments(x), sizeof *value);
+    bool again = x->gradient && !is_final(x);
+    if (!value || (again && !submodi_notes_take(batch, work)) || !take_memory(x, work)) {
+        return submodi_nomem(batch->who);
+    }
+    if (!submodi_exact_errors(x)) {
+        return submodi_batch_bad_score(batch);
+    }
+    *sorted = rank_segments(x, value);
+    submodi_exact_add_up(batch, value, group_loss);
+    return find_failure(x);
+}
+
 submod_status submodi_loss_exact(submodi_batch *batch, double *loss, double *group_loss,
                                  const submod_gradient *gradient, submod_loss_info *info,
                                  submod_work *work)
 {
-    exact x = {
-        .passes = {.batch = batch, .gradient = gradient, .direct = is_direct(batch, gradient)}};
-    submodi_exact *passes = &x.passes;
-    passes->streams = passes->direct && submodi_gradient_streams(batch, gradient);
-    submodi_fixed_sum *value = submodi_take(work, submodi_exact_segments(passes), sizeof *value);
-    bool twice = gradient && !is_final(passes); /* the scores are visited */
-    if (!value || (twice && !submodi_notes_take(batch, work)) || !take_memory(&x, work)) {
-        return submodi_nomem(batch->who);
-    }
-    if (!submodi_exact_errors(passes)) {
-        return submodi_batch_bad_score(batch);
-    }
-    info->sorted = rank_segments(&x, value);
-    submod_status status = find_failure(&x);
+    submodi_exact x = {.batch = batch, .gradient = gradient, .direct = is_direct(batch, gradient)};
+    x.streams = x.direct && submodi_gradient_streams(batch, gradient);
+    submod_status status = submodi_exact_rank(&x, group_loss, &info->sorted, work);
     if (status != SUBMOD_OK) {
         return status;
     }
-    submodi_exact_add_up(batch, batch->groups, value, loss, group_loss);
-    if (twice) {
-        submodi_exact_write(passes);
+    *loss = 0;
+    for (size_t g = 0; g < batch->groups; g++) {
+        *loss += group_loss[g];
+    }
+    if (gradient && !is_final(&x)) {
+        submodi_exact_write(&x);
     }
     return SUBMOD_OK;
 }

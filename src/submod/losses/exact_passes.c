@@ -1,4 +1,4 @@
-/* The passes of the exact engine over the scores (see exact_passes.h).
+/* The passes of the exact engine over the scores (see exact.h).
  *
  *   pass 1     scores -> errors, and their limits
  *   last pass  scores and weights -> gradient
@@ -6,7 +6,7 @@
  * Errors and weights live in the gradient itself where it has room for them: memory then grows with
  * the pixels only. As nothing may be written if a score is bad, all are looked at first.
  */
-#include "submod/losses/exact_passes.h"
+#include "submod/losses/exact.h"
 
 #include <string.h>
 
@@ -113,16 +113,15 @@ bool submodi_exact_errors(const submodi_exact *x)
 
 /* ---- after the rankings ---- */
 
-void submodi_exact_add_up(const submodi_batch *batch, size_t groups, const submodi_fixed_sum *value,
-                          double *loss, double *group_loss)
+void submodi_exact_add_up(const submodi_batch *batch, const submodi_fixed_sum *value,
+                          double *group_loss)
 {
     size_t C = batch->scores.classes;
-    *loss = 0;
-    for (size_t g = 0; g < groups; g++) {
+    for (size_t g = 0; g < batch->groups; g++) {
+        group_loss[g] = 0;
         for (size_t s = g * C; s < (g + 1) * C; s++) {
             group_loss[g] += batch->coefficient[s] * submodi_fixed_value(value[s]);
         }
-        *loss += group_loss[g];
     }
 }
 

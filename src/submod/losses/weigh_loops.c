@@ -1,6 +1,8 @@
 /* From sorted records to what their pixels add (see weigh_loops.h). */
 #include "submod/losses/weigh_loops.h"
 
+#include <string.h>
+
 #include "base/float_bits.h"
 #include "base/vector.h"
 #include "submod/losses/activation_loops.h"
@@ -31,20 +33,19 @@ static size_t chunk_length(const uint64_t *record, size_t n, bool joins)
     return length;
 }
 
-/* Keys, as if nothing were tied. */
-static void open_chunk(const uint64_t *record, size_t n, chunk *x)
+/* n keys, as if nothing were tied. */
+static void open_chunk(chunk *x, size_t n)
 {
     int32_t background = 0;
     x->n = n;
     x->ties = 0;
     for (size_t j = 0; j < n; j++) {
-        x->key[j] = submodi_key_of(record[j]);
         x->first[j] = (int32_t)j;
         x->length[j] = 1;
     }
     for (size_t j = 0; j < n; j++) {
         x->before[j] = background;
-        background += (int32_t)(record[j] >> SUBMODI_OFFSET_BITS & 1);
+        background += (int32_t)(x->key[j] & 1);
     }
 }
 
@@ -222,6 +223,15 @@ static inline void add_value(double value, submodi_fixed_point by, size_t lane, 
     to->fine[lane] += submodi_fixed_part(value - coarse, by.fine);
 }
 
+static submodi_fixed_sum add_lanes(const lanes *x)
+{
+    submodi_fixed_sum total = {0, 0};
+    for (size_t l = 0; l < VALUE_LANES; l++) {
+        total = submodi_fixed_join(total, (submodi_fixed_sum){x->coarse[l], x->fine[l]});
+    }
+    return total;
+}
+
 /* What each run adds to the value, by its first record: a run is one number, whoever has its
  * records. */
 static void add_values(const chunk *x, const runs *r, const double *gain, int32_t largest,
@@ -348,7 +358,10 @@ static bool count_chunk(const uint64_t *record, const chunk *x, weighing *w)
 static bool do_chunk(const uint64_t *record, size_t n, weighing *w)
 {
     chunk x;
-    open_chunk(record, n, &x);
+    for (size_t j = 0; j < n; j++) {
+        x.key[j] = submodi_key_of(record[j]);
+    }
+    open_chunk(&x, n);
     if (submodi_rank_needs_order(w->measure->how)) {
         join_runs(&x);
     }
@@ -426,12 +439,25 @@ static submodi_fixed_sum weigh(const uint64_t *record, size_t n, submodi_rank_co
             good = length > 0;
         }
     }
-    submodi_fixed_sum total = {0, 0};
-    for (size_t l = 0; l < VALUE_LANES; l++) {
-        total = submodi_fixed_join(total, (submodi_fixed_sum){w.value.coarse[l], w.value.fine[l]});
-    }
     *before = w.before;
-    return total;
+    return add_lanes(&w.value);
 }
 
-const submodi_weigh_loops SUBMODI_TABLE(submodi_weighers) = {.weigh = weigh};
+static submodi_fixed_sum gains(const uint32_t *key, const double *count, size_t n,
+                               submodi_rank_counts *before, const submodi_rank_measure *measure,
+                               int32_t largest, double *gain, submodi_measure_failure *failure)
+{
+    weighing w = {.measure = measure, .largest = largest, .before = *before, .failure = failure};
+    bool good = ask_custom(&w);
+    for (size_t i = 0; good && i < n; i += CHUNK) {
+        size_t length = n - i < CHUNK ? n - i : CHUNK;
+        chunk x;
+        memcpy(x.key, key + i, length * sizeof *key);
+        open_chunk(&x, length);
+        good = chunk_gains(&x, count + i, &w, gain + i);
+    }
+    *before = w.before;
+    return add_lanes(&w.value);
+}
+
+const submodi_weigh_loops SUBMODI_TABLE(submodi_weighers) = {.weigh = weigh, .gains = gains};
