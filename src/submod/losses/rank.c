@@ -259,6 +259,8 @@ submodi_rank_measure submodi_rank_measure_of(const submodi_batch *batch, size_t 
                                              int32_t largest)
 {
     double error = (double)submodi_from_bits((uint32_t)largest);
+    size_t pixels = batch->images_per_group * batch->scores.pixels;
+    double most = error * batch->worst[segment];
     return (submodi_rank_measure){.how = &batch->measure,
                                   .unit = batch->unit,
                                   .P = batch->foreground[segment],
