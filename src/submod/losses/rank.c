@@ -258,15 +258,14 @@ const uint64_t *submodi_rank_records(const submodi_batch *batch, size_t group,
 submodi_rank_measure submodi_rank_measure_of(const submodi_batch *batch, size_t segment,
                                              int32_t largest)
 {
-    double error = (double)submodi_from_bits((uint32_t)largest);
-    size_t pixels = batch->images_per_group * batch->scores.pixels;
-    double most = error * batch->worst[segment];
+    double most = (double)submodi_from_bits((uint32_t)largest) * batch->worst[segment];
+    double pixels =
+        batch->settings.per_image ? (double)batch->scores.pixels : (double)batch->all_pixels;
     return (submodi_rank_measure){.how = &batch->measure,
                                   .unit = batch->unit,
                                   .P = batch->foreground[segment],
                                   .N = batch->background[segment],
-                                  .values = submodi_fixed_point_for(error * batch->worst[segment],
-                                                                    (double)batch->group_pixels)};
+                                  .values = submodi_fixed_point_for(most, pixels)};
 }
 
 size_t submodi_rank(const submodi_batch *batch, size_t group, size_t c,
