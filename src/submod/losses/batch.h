@@ -65,7 +65,7 @@ typedef struct submodi_batch {
     /* ---- from its shape ---- */
     submodi_label_rule rule;
     size_t groups, images_per_group;
-    size_t tile;           /* pixels of a tile */
+    size_t tile; /* pixels of a tile */
     size_t tiles_per_image;
     /* Of the whole batch, of which this may be the part of one process (src/dist/): the groups that
      * the loss is averaged over, and all pixels. */

@@ -105,8 +105,7 @@ bool submodi_exact_errors(const submodi_exact *x)
     }
     for (size_t s = segments; s < threads * segments; s++) {
         submodi_rank_range *r = &x->range[s % segments];
-        r->smallest = x->range[s].smallest < r->smallest ? x->range[s].smallest : r->smallest;
-        r->largest = x->range[s].largest > r->largest ? x->range[s].largest : r->largest;
+        *r = submodi_rank_range_of(*r, x->range[s]);
     }
     return true;
 }
