@@ -220,6 +220,51 @@ START_TEST(hamming_sends_no_error)
 }
 END_TEST
 
+/* ---- who wants what ---- */
+
+static void call_odd(const submod_comm *comm, void *context)
+{
+    spread *x = context;
+    spread mine = *x;
+    int r = comm->rank;
+    mine.derives = r % 2;
+    call_part(comm, &mine);
+    x->status[r] = mine.status[r];
+    x->loss[r] = mine.loss[r];
+}
+
+/* A rank may want the loss alone. */
+START_TEST(some_want_a_gradient)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 12);
+    batch d = shaped_batch(&rng, SOFTMAX, 3, 700, SPREAD);
+    size_t of_image = d.C * d.N;
+    float *floats = as_floats(&d);
+    spread x = {.d = &d, .k = SOFTMAX, .s = submod_loss_defaults(), .x = floats, .derives = true};
+    result r = alone(&x);
+    x.gradient = calloc(3 * of_image, sizeof(float));
+    x.group_loss = malloc(3 * sizeof(double));
+    for (size_t k = 0; k <= 3; k++) {
+        x.cut[k] = k;
+    }
+    run_ranks(3, NULL, call_odd, &x);
+    for (int k = 0; k < 3; k++) {
+        ck_assert_int_eq(x.status[k], SUBMOD_OK);
+        ck_assert(x.loss[k] == r.loss);
+    }
+    ck_assert(memcmp(x.gradient + of_image, r.gradient + of_image, of_image * sizeof(float)) == 0);
+    for (size_t i = 0; i < of_image; i++) {
+        ck_assert(x.gradient[i] == 0 && x.gradient[2 * of_image + i] == 0);
+    }
+    free(x.gradient);
+    free(x.group_loss);
+    free_result(&r);
+    free(floats);
+    free_batch(&d);
+}
+END_TEST
+
 /* ---- failures ---- */
 
 enum { RANKS = 4 };
@@ -382,6 +427,6 @@ int main(void)
 {
     return RUN_TESTS("dist_exact", small_problems, large_problems, several_threads, each_error_once,
                      equal_errors_are_one_record, the_rest_does_not_grow, hamming_sends_no_error,
-                     bad_scores_on_one_rank, custom_measure_fails_on_one_owner,
-                     memory_fails_on_one_rank, transport_fails);
+                     some_want_a_gradient, bad_scores_on_one_rank,
+                     custom_measure_fails_on_one_owner, memory_fails_on_one_rank, transport_fails);
 }
