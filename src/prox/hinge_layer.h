@@ -18,12 +18,12 @@ typedef struct submodi_layer {
 } submodi_layer;
 
 /* Checks lambda, settings (NULL: per image) and that the views are there. */
-submod_status submodi_layer_start(submodi_layer *layer, const char *who,
-                                  const submod_scores *scores, const submod_labels *labels,
-                                  double lambda, const submod_loss_settings *settings);
+submod_status submodi_layer_start(submodi_layer *x, const char *who, const submod_scores *scores,
+                                  const submod_labels *labels, double lambda,
+                                  const submod_loss_settings *settings);
 
 /* Checks shapes and labels, and takes memory. prox and gradient may be NULL. */
-submod_status submodi_layer_open(submodi_layer *layer, const submod_gradient *prox,
+submod_status submodi_layer_open(submodi_layer *x, const submod_gradient *prox,
                                  const submod_gradient *gradient, submod_work *w);
 
 static inline submod_prox_method submodi_layer_method(const submodi_layer *layer)
@@ -47,10 +47,10 @@ static inline double submodi_hinge_dual(double s, double margin, double lambda)
 }
 
 /* Solves each group exactly. */
-submod_status submodi_layer_solve(submodi_layer *layer, submod_prox_info *info, submod_work *w);
+submod_status submodi_layer_solve(submodi_layer *x, submod_prox_info *info, submod_work *w);
 
 /* Writes prox and gradient; if not `store`, only checks that no number overflows a float. */
-submod_status submodi_layer_put(const submodi_layer *layer, const submod_gradient *prox,
+submod_status submodi_layer_put(const submodi_layer *x, const submod_gradient *prox,
                                 const submod_gradient *gradient, bool store);
 
 #endif
