@@ -99,6 +99,23 @@ SUBMOD_API submod_status submod_dist_lovasz_hinge(const submod_comm *comm,
                                                   const submod_loss_settings *settings,
                                                   submod_loss_info *info, submod_work *work);
 
+/* ---- the same in two halves ---- */
+
+/* A loss, or counts of a dataset, on the way. */
+typedef struct submod_dist_call submod_dist_call;
+
+SUBMOD_API submod_status submod_dist_lovasz_softmax_start(
+    const submod_comm *comm, const submod_scores *scores, const submod_labels *labels,
+    const submod_gradient *gradient, submod_dist_call **call, const submod_loss_settings *settings);
+SUBMOD_API submod_status submod_dist_lovasz_sigmoid_start(
+    const submod_comm *comm, const submod_scores *scores, const submod_labels *labels,
+    const submod_gradient *gradient, submod_dist_call **call, const submod_loss_settings *settings);
+SUBMOD_API submod_status submod_dist_lovasz_hinge_start(
+    const submod_comm *comm, const submod_scores *scores, const submod_labels *labels,
+    const submod_gradient *gradient, submod_dist_call **call, const submod_loss_settings *settings);
+SUBMOD_API submod_status submod_dist_finish(submod_dist_call *call, double *loss,
+                                            submod_loss_info *info);
+
 #ifdef __cplusplus
 }
 #endif
