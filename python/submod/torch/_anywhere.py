@@ -327,7 +327,7 @@ def _added_up(
         counts[part] = count(x, bin_of(x, bins), K)
     parts = [counts, total.P, total.N, batch.bad.view(1).to(counts.dtype)]
     message = ranks.sum(torch.cat([each.flatten() for each in parts]))
-    split = message.split([each.numel() for each in parts])
+    split = torch.split(message, [each.numel() for each in parts])
     counts, P, N, bad = (each.view(part.shape) for each, part in zip(split, parts))
     return total._replace(P=P, N=N), bad[0] > 0, counts
 
