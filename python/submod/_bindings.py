@@ -1767,6 +1767,40 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "work": c_void_p,
         },
     ),
+    "dist_lovasz_softmax_start": (
+        c_int,
+        {
+            "comm": POINTER(Comm),
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "gradient": POINTER(Gradient),
+            "call": POINTER(c_void_p),
+            "settings": POINTER(LossSettings),
+        },
+    ),
+    "dist_lovasz_sigmoid_start": (
+        c_int,
+        {
+            "comm": POINTER(Comm),
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "gradient": POINTER(Gradient),
+            "call": POINTER(c_void_p),
+            "settings": POINTER(LossSettings),
+        },
+    ),
+    "dist_lovasz_hinge_start": (
+        c_int,
+        {
+            "comm": POINTER(Comm),
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "gradient": POINTER(Gradient),
+            "call": POINTER(c_void_p),
+            "settings": POINTER(LossSettings),
+        },
+    ),
+    "dist_finish": (c_int, {"call": c_void_p, "loss": c_void_p, "info": POINTER(LossInfo)}),
     "gpu_available": (c_int, {"devices": c_void_p}),
     "gpu_result_status": (c_int, {"result": POINTER(GpuResult)}),
     "gpu_loss_workspace": (
