@@ -1801,6 +1801,30 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
         },
     ),
     "dist_finish": (c_int, {"call": c_void_p, "loss": c_void_p, "info": POINTER(LossInfo)}),
+    "dist_dataset_add": (
+        c_int,
+        {
+            "comm": POINTER(Comm),
+            "dataset": c_void_p,
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "settings": POINTER(LossSettings),
+            "work": c_void_p,
+        },
+    ),
+    "dist_dataset_add_start": (
+        c_int,
+        {
+            "comm": POINTER(Comm),
+            "dataset": c_void_p,
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "call": POINTER(c_void_p),
+            "settings": POINTER(LossSettings),
+        },
+    ),
+    "dist_dataset_sum": (c_int, {"comm": POINTER(Comm), "dataset": c_void_p}),
+    "dist_confusion_sum": (c_int, {"comm": POINTER(Comm), "confusion": c_void_p}),
     "gpu_available": (c_int, {"devices": c_void_p}),
     "gpu_result_status": (c_int, {"result": POINTER(GpuResult)}),
     "gpu_loss_workspace": (

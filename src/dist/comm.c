@@ -7,6 +7,9 @@
 #include "base/error.h"
 #include "base/settings.h"
 
+/* So that sums of their 32-bit parts are exact in doubles. */
+enum { MOST_RANKS = 1 << 20 };
+
 submod_comm submod_comm_alone(void)
 {
     return (submod_comm){.struct_size = sizeof(submod_comm), .rank = 0, .ranks = 1};
@@ -36,10 +39,12 @@ submod_status submodi_comm_read(const char *who, const submod_comm *given, submo
 {
     submod_comm c = submod_comm_alone();
     submod_status status = submodi_read_settings(who, "submod_comm_alone", given, &c);
-    if (status == SUBMOD_OK && (c.ranks < 1 || c.rank < 0 || c.rank >= c.ranks)) {
-        status =
-            submodi_fail(SUBMOD_EINVAL, "%s: comm is rank %d of %d; it must be in 0 .. ranks - 1",
-                         who, c.rank, c.ranks);
+    if (status == SUBMOD_OK &&
+        (c.ranks < 1 || c.ranks > MOST_RANKS || c.rank < 0 || c.rank >= c.ranks)) {
+        status = submodi_fail(SUBMOD_EINVAL,
+                              "%s: comm is rank %d of %d; ranks must be from 1 to 2^20, rank in "
+                              "0 .. ranks - 1",
+                              who, c.rank, c.ranks);
     }
     if (status == SUBMOD_OK && c.ranks > 1) {
         status = require_functions(who, &c);
