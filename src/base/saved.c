@@ -104,7 +104,7 @@ static void write_head(submodi_new_file *file, checksum *sum, const char *kind, 
     const uint64_t format = FORMAT;
     memcpy(head, magic, sizeof magic);
     to_bytes(&format, 1, head + 8);
-    memcpy(head + 16, kind, strlen(kind));
+    memcpy(head + 16, kind, strlen(kind) + 1); /* fits: require_kind */
     to_bytes(&count, 1, head + 16 + KIND);
     write_bytes(file, sum, head, HEAD);
 }
@@ -259,7 +259,7 @@ submod_status submod_file_save(const char *path, const char *kind, const uint64_
 {
     static const char who[] = "submod_file_save";
     submod_status status = count ? submodi_require_given(who, "words", words) : SUBMOD_OK;
-    const submodi_span span = {(void *)(uintptr_t)words, count}; /* spans are for loading too */
+    const submodi_span span = {(void *)words, count}; /* spans are for loading too */
     return status ? status : submodi_saved_write(who, path, kind, &span, 1);
 }
 

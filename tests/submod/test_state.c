@@ -274,6 +274,8 @@ START_TEST(no_stream)
     assert_error(submod_fine_grained_words(NULL, NULL, &count), SUBMOD_EINVAL, "fine is NULL");
     assert_error(submod_calibration_words(NULL, NULL, &count), SUBMOD_EINVAL,
                  "calibration is NULL");
+    assert_error(submod_miou_words(NULL, NULL, &count), SUBMOD_EINVAL, "miou is NULL");
+    assert_error(submod_miou_set_words(NULL, &word, 1), SUBMOD_EINVAL, "miou is NULL");
     assert_error(submod_instances_set_words(NULL, &word, 1), SUBMOD_EINVAL, "instances is NULL");
     assert_error(submod_boundary_set_words(NULL, &word, 1), SUBMOD_EINVAL, "boundary is NULL");
     assert_error(submod_fine_grained_set_words(NULL, &word, 1), SUBMOD_EINVAL, "fine is NULL");

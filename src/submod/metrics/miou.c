@@ -173,8 +173,7 @@ submod_status submod_miou_get(const submod_miou *miou, submod_miou_values *value
 size_t submodi_miou_spans(const submod_miou *miou, submodi_span *spans)
 {
     spans[0] = submodi_confusion_span(miou->dataset);
-    spans[1] =
-        (submodi_span){(void *)(uintptr_t)miou->seen, 2 * sizeof *miou->seen / sizeof(uint64_t)};
+    spans[1] = (submodi_span){(void *)miou->seen, 2 * sizeof *miou->seen / sizeof(uint64_t)};
     return 2;
 }
 
