@@ -1,7 +1,110 @@
-/* A comm of one (see dist.h). */
-#include <submod/dist.h>
+/* The functions by which ranks reach each other, checked and called (see comm.h). */
+#include "dist/comm.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/settings.h"
+
+/* So that sums of their 32-bit parts are exact in doubles. */
+enum { MOST_RANKS = 1 << 20 };
 
 submod_comm submod_comm_alone(void)
 {
     return (submod_comm){.struct_size = sizeof(submod_comm), .rank = 0, .ranks = 1};
+}
+
+/* ---- the table ---- */
+
+static submod_status require_functions(const char *who, const submod_comm *c)
+{
+    const char *missing = !c->sum        ? "sum"
+                          : !c->gather   ? "gather"
+                          : !c->exchange ? "exchange"
+                                         : NULL;
+    if (missing) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: comm.%s is NULL; with %d ranks it must be given",
+                            who, missing, c->ranks);
+    }
+    if (!c->start_sum != !c->finish_sum) {
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: comm.start_sum and comm.finish_sum must both be given, or none",
+                            who);
+    }
+    return SUBMOD_OK;
+}
+
+submod_status submodi_comm_read(const char *who, const submod_comm *given, submod_comm *comm)
+{
+    submod_comm c = submod_comm_alone();
+    submod_status status = submodi_read_settings(who, "submod_comm_alone", given, &c);
+    if (status == SUBMOD_OK &&
+        (c.ranks < 1 || c.ranks > MOST_RANKS || c.rank < 0 || c.rank >= c.ranks)) {
+        status = submodi_fail(SUBMOD_EINVAL,
+                              "%s: comm is rank %d of %d; ranks must be from 1 to 2^20, rank in "
+                              "0 .. ranks - 1",
+                              who, c.rank, c.ranks);
+    }
+    if (status == SUBMOD_OK && c.ranks > 1) {
+        status = require_functions(who, &c);
+    }
+    if (status == SUBMOD_OK) {
+        *comm = c;
+    }
+    return status;
+}
+
+/* ---- the calls ---- */
+
+static submod_status outcome(const char *who, const char *name, int code)
+{
+    return code == 0 ? SUBMOD_OK
+                     : submodi_fail(SUBMOD_ECOMM,
+                                    "%s: comm.%s returned %d: other ranks could not be reached; "
+                                    "this comm must not be used again",
+                                    who, name, code);
+}
+
+submod_status submodi_comm_sum(const char *who, const submod_comm *comm, void *numbers,
+                               submod_comm_type type, size_t count)
+{
+    return comm->ranks == 1 ? SUBMOD_OK
+                            : outcome(who, "sum", comm->sum(comm->context, numbers, type, count));
+}
+
+submod_status submodi_comm_start_sum(const char *who, const submod_comm *comm, void *numbers,
+                                     submod_comm_type type, size_t count, void **request)
+{
+    *request = NULL;
+    if (comm->ranks == 1 || !comm->start_sum) {
+        return submodi_comm_sum(who, comm, numbers, type, count);
+    }
+    return outcome(who, "start_sum", comm->start_sum(comm->context, numbers, type, count, request));
+}
+
+submod_status submodi_comm_finish_sum(const char *who, const submod_comm *comm, void *request)
+{
+    return comm->ranks == 1 || !comm->finish_sum
+               ? SUBMOD_OK
+               : outcome(who, "finish_sum", comm->finish_sum(comm->context, request));
+}
+
+submod_status submodi_comm_gather(const char *who, const submod_comm *comm, const void *mine,
+                                  size_t bytes, void *all)
+{
+    if (comm->ranks == 1) {
+        memcpy(all, mine, bytes);
+        return SUBMOD_OK;
+    }
+    return outcome(who, "gather", comm->gather(comm->context, mine, bytes, all));
+}
+
+submod_status submodi_comm_exchange(const char *who, const submod_comm *comm, const void *mine,
+                                    const size_t *send, void *theirs, const size_t *receive)
+{
+    if (comm->ranks == 1) {
+        memcpy(theirs, mine, receive[0]);
+        return SUBMOD_OK;
+    }
+    return outcome(who, "exchange", comm->exchange(comm->context, mine, send, theirs, receive));
 }

@@ -1,13 +1,29 @@
-/* The Lovász losses of a batch that is spread over ranks (see dist.h). */
+/* The Lovász losses of a batch that is spread over ranks: the entries (see dist.h). */
 #include "base/error.h"
-#include <submod/dist.h>
+#include "dist/loss_call.h"
 
-static submod_status alone(const char *who, const submod_comm *comm)
+static submod_status call_at_once(const submodi_loss_arguments *x, double *loss,
+                                  submod_loss_info *info, submod_work *work)
 {
-    return !comm || comm->ranks == 1
-               ? SUBMOD_OK
-               : submodi_fail(SUBMOD_EUNSUPPORTED, "%s: not written yet", who);
+    submod_dist_call call;
+    submod_status status = submodi_loss_begin(&call, SUBMOD_OK, x, true, work);
+    return submodi_call_end(&call, status, loss, info);
 }
+
+/* Without a place for the call no rank can be told anything: that fails alone, as a wrong comm. */
+static submod_status start(const submodi_loss_arguments *x, submod_dist_call **call)
+{
+    submodi_new_call made;
+    submod_status status = submodi_require_given(x->who, "call", call);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    submodi_call_make(x->who, &made);
+    status = submodi_loss_begin(made.call, made.status, x, false, NULL);
+    return submodi_call_hand_out(&made, status, call);
+}
+
+/* ---- softmax ---- */
 
 submod_status submod_dist_lovasz_softmax(const submod_comm *comm, const submod_scores *scores,
                                          const submod_labels *labels, double *loss,
@@ -15,10 +31,33 @@ submod_status submod_dist_lovasz_softmax(const submod_comm *comm, const submod_s
                                          const submod_loss_settings *settings,
                                          submod_loss_info *info, submod_work *work)
 {
-    submod_status status = alone("submod_dist_lovasz_softmax", comm);
-    return status ? status
-                  : submod_lovasz_softmax(scores, labels, loss, gradient, settings, info, work);
+    const submodi_loss_arguments x = {"submod_dist_lovasz_softmax",
+                                      SUBMODI_LOVASZ_SOFTMAX,
+                                      comm,
+                                      scores,
+                                      labels,
+                                      gradient,
+                                      settings};
+    return call_at_once(&x, loss, info, work);
 }
+
+submod_status submod_dist_lovasz_softmax_start(const submod_comm *comm, const submod_scores *scores,
+                                               const submod_labels *labels,
+                                               const submod_gradient *gradient,
+                                               submod_dist_call **call,
+                                               const submod_loss_settings *settings)
+{
+    const submodi_loss_arguments x = {"submod_dist_lovasz_softmax_start",
+                                      SUBMODI_LOVASZ_SOFTMAX,
+                                      comm,
+                                      scores,
+                                      labels,
+                                      gradient,
+                                      settings};
+    return start(&x, call);
+}
+
+/* ---- sigmoid ---- */
 
 submod_status submod_dist_lovasz_sigmoid(const submod_comm *comm, const submod_scores *scores,
                                          const submod_labels *labels, double *loss,
@@ -26,10 +65,33 @@ submod_status submod_dist_lovasz_sigmoid(const submod_comm *comm, const submod_s
                                          const submod_loss_settings *settings,
                                          submod_loss_info *info, submod_work *work)
 {
-    submod_status status = alone("submod_dist_lovasz_sigmoid", comm);
-    return status ? status
-                  : submod_lovasz_sigmoid(scores, labels, loss, gradient, settings, info, work);
+    const submodi_loss_arguments x = {"submod_dist_lovasz_sigmoid",
+                                      SUBMODI_LOVASZ_SIGMOID,
+                                      comm,
+                                      scores,
+                                      labels,
+                                      gradient,
+                                      settings};
+    return call_at_once(&x, loss, info, work);
 }
+
+submod_status submod_dist_lovasz_sigmoid_start(const submod_comm *comm, const submod_scores *scores,
+                                               const submod_labels *labels,
+                                               const submod_gradient *gradient,
+                                               submod_dist_call **call,
+                                               const submod_loss_settings *settings)
+{
+    const submodi_loss_arguments x = {"submod_dist_lovasz_sigmoid_start",
+                                      SUBMODI_LOVASZ_SIGMOID,
+                                      comm,
+                                      scores,
+                                      labels,
+                                      gradient,
+                                      settings};
+    return start(&x, call);
+}
+
+/* ---- hinge ---- */
 
 submod_status submod_dist_lovasz_hinge(const submod_comm *comm, const submod_scores *scores,
                                        const submod_labels *labels, double *loss,
@@ -37,7 +99,23 @@ submod_status submod_dist_lovasz_hinge(const submod_comm *comm, const submod_sco
                                        const submod_loss_settings *settings, submod_loss_info *info,
                                        submod_work *work)
 {
-    submod_status status = alone("submod_dist_lovasz_hinge", comm);
-    return status ? status
-                  : submod_lovasz_hinge(scores, labels, loss, gradient, settings, info, work);
+    const submodi_loss_arguments x = {
+        "submod_dist_lovasz_hinge", SUBMODI_LOVASZ_HINGE, comm, scores, labels, gradient, settings};
+    return call_at_once(&x, loss, info, work);
+}
+
+submod_status submod_dist_lovasz_hinge_start(const submod_comm *comm, const submod_scores *scores,
+                                             const submod_labels *labels,
+                                             const submod_gradient *gradient,
+                                             submod_dist_call **call,
+                                             const submod_loss_settings *settings)
+{
+    const submodi_loss_arguments x = {"submod_dist_lovasz_hinge_start",
+                                      SUBMODI_LOVASZ_HINGE,
+                                      comm,
+                                      scores,
+                                      labels,
+                                      gradient,
+                                      settings};
+    return start(&x, call);
 }

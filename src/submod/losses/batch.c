@@ -320,7 +320,7 @@ void submodi_write_groups(const submodi_batch *batch, size_t images, const doubl
     double *to = batch->settings.group_loss;
     size_t groups = batch->settings.per_image ? images : 1;
     for (size_t g = 0; to && g < groups; g++) {
-        to[g] = batch->groups ? (double)batch->groups * share[g] : 0;
+        to[g] = batch->groups ? (double)batch->all_groups * share[g] : 0;
     }
 }
 
@@ -339,27 +339,44 @@ static bool ask_custom(const submodi_batch *batch, size_t segment, double *F,
 
 /* Of a custom measure we know that it is increasing: if it has the same value at both ends it does
  * not change between them. */
+static submod_status ask_custom_segment(submodi_batch *batch, size_t s, double *most)
+{
+    double F[3];
+    submodi_measure_failure failure;
+    if (!ask_custom(batch, s, F, &failure)) {
+        return submodi_measure_failed(batch->who, &failure);
+    }
+    batch->foreground_is_all[s] = batch->foreground[s] > 0 && F[1] == F[2];
+    batch->worst[s] = F[2];
+    *most += batch->coefficient[s] * F[2];
+    return SUBMOD_OK;
+}
+
+/* group_most is added up group by group, so that it is the same for any split of a batch. */
 static submod_status ask_measure(submodi_batch *batch)
 {
     bool custom = batch->measure.type == SUBMOD_MEASURE_CUSTOM;
     submodi_form form = submodi_form_of(&batch->measure);
-    batch->most = custom ? 0 : 1;
-    for (size_t s = 0; s < batch->groups * batch->scores.classes; s++) {
-        double P = batch->foreground[s];
-        bool used = batch->coefficient[s] > 0 && P + batch->background[s] > 0;
-        bool all = used && !custom && submodi_form_foreground_is_all(form, P);
-        if (used && custom) {
-            double F[3];
-            submodi_measure_failure failure;
-            if (!ask_custom(batch, s, F, &failure)) {
-                return submodi_measure_failed(batch->who, &failure);
+    size_t C = batch->scores.classes;
+    submod_status status = SUBMOD_OK;
+    for (size_t g = 0; g < batch->groups; g++) {
+        batch->group_most[g] = 0;
+        for (size_t s = g * C; status == SUBMOD_OK && s < (g + 1) * C; s++) {
+            double P = batch->foreground[s];
+            bool used = batch->coefficient[s] > 0 && P + batch->background[s] > 0;
+            batch->worst[s] = 1;
+            batch->foreground_is_all[s] =
+                used && !custom && submodi_form_foreground_is_all(form, P);
+            if (used && custom) {
+                status = ask_custom_segment(batch, s, &batch->group_most[g]);
             }
-            all = P > 0 && F[1] == F[2];
-            batch->most += batch->coefficient[s] * F[2];
         }
-        batch->foreground_is_all[s] = all;
     }
-    return SUBMOD_OK;
+    batch->most = custom ? 0 : 1;
+    for (size_t g = 0; custom && g < batch->groups; g++) {
+        batch->most += batch->group_most[g];
+    }
+    return status;
 }
 
 /* ---- shape and memory ---- */
@@ -395,10 +412,12 @@ submod_status submodi_batch_shape(submodi_batch *batch, const submod_gradient *g
     batch->groups = batch->scores.batch / batch->images_per_group;
     batch->tile = submodi_tile_pixels(batch->scores.classes);
     batch->tiles_per_image = (batch->scores.pixels + batch->tile - 1) / batch->tile;
+    batch->all_groups = batch->groups;
+    batch->all_pixels = batch->scores.batch * batch->scores.pixels;
     return SUBMOD_OK;
 }
 
-submod_status submodi_batch_open(submodi_batch *batch, submod_work *work)
+submod_status submodi_batch_look(submodi_batch *batch, submod_work *work)
 {
     size_t C = batch->scores.classes;
     size_t segments = submodi_times(batch->groups, C);
@@ -408,19 +427,37 @@ submod_status submodi_batch_open(submodi_batch *batch, submod_work *work)
     batch->background = submodi_take(work, segments, sizeof *batch->background);
     batch->coefficient = submodi_take(work, segments, sizeof *batch->coefficient);
     batch->foreground_is_all = submodi_take(work, segments, sizeof *batch->foreground_is_all);
+    batch->worst = submodi_take(work, segments, sizeof *batch->worst);
+    batch->group_most = submodi_take(work, batch->groups, sizeof *batch->group_most);
     if (!batch->memory || !batch->foreground || !batch->background || !batch->coefficient ||
-        !batch->foreground_is_all) {
+        !batch->foreground_is_all || !batch->worst || !batch->group_most) {
         return submodi_nomem(batch->who);
     }
-    batch->valid = 0;
+    return submodi_weights_look(batch, work);
+}
+
+submod_status submodi_batch_count(submodi_batch *batch, submod_work *work)
+{
+    submodi_weights_keep(batch);
+    return submodi_labels_count(batch, work);
+}
+
+submod_status submodi_batch_decide(submodi_batch *batch)
+{
+    size_t C = batch->scores.classes;
     batch->terms = 0;
-    submod_status status = submodi_weights_open(batch, !batch->plain_weights, work);
-    status = status ? status : submodi_labels_count(batch, work);
-    for (size_t g = 0; status == SUBMOD_OK && g < batch->groups; g++) {
+    for (size_t g = 0; g < batch->groups; g++) {
         batch->terms += submodi_class_coefficients(&batch->settings, C, batch->foreground + g * C,
-                                                   batch->groups, batch->coefficient + g * C);
+                                                   batch->all_groups, batch->coefficient + g * C);
     }
-    return status ? status : ask_measure(batch);
+    return ask_measure(batch);
+}
+
+submod_status submodi_batch_open(submodi_batch *batch, submod_work *work)
+{
+    submod_status status = submodi_batch_look(batch, work);
+    status = status ? status : submodi_batch_count(batch, work);
+    return status ? status : submodi_batch_decide(batch);
 }
 
 submod_status submodi_batch_prepare(submodi_batch *batch, const submod_gradient *gradient,

@@ -67,6 +67,10 @@ typedef struct submodi_batch {
     size_t groups, images_per_group;
     size_t tile; /* pixels of a tile */
     size_t tiles_per_image;
+    /* Of the whole batch, of which this may be the part of one process (src/dist/): the groups that
+     * the loss is averaged over, and all pixels. */
+    size_t all_groups;
+    uint64_t all_pixels;
 
     /* ---- once it is open ---- */
     int threads;
@@ -77,14 +81,17 @@ typedef struct submodi_batch {
     float *weight;
     double rounder;       /* sums are of weights rounded by this (tensors/pixel_weights.h) */
     double unit;          /* a power of two, from the largest weight on; 1 without weights */
-    float largest_weight; /* as given; 0 without weights */
+    float largest_weight; /* of the whole batch, as given; 0 without weights */
     double *foreground;   /* P: groups x classes; whole numbers, or sums of weights in units */
     double *background;   /* likewise: the other pixels that are not ignored */
     double *coefficient;  /* groups x classes; 0: the class is left out */
     /* groups x classes: nothing more can be lost once all of the foreground is wrong, so that
      * background pixels ranked below it have no weight. False where the class is left out. */
     bool *foreground_is_all;
-    double most;    /* the loss of errors that are all 1: at most 1, but for custom measures */
+    double *worst; /* groups x classes: F(P, N), by a custom measure; 1 by others */
+    /* Custom measures, per group: the loss of errors that are all 1. Else not set. */
+    double *group_most;
+    double most;    /* all of them together; 1 if the measure is built in, which is never more */
     uint64_t valid; /* pixels not ignored; multilabel: over all classes */
     size_t terms;   /* coefficients that are not 0 */
 } submodi_batch;
@@ -106,7 +113,14 @@ submod_status submodi_batch_shape(submodi_batch *batch, const submod_gradient *g
  * coefficients, asks the measure what all of the foreground costs. SUBMOD_ECALLBACK: a custom
  * measure failed. */
 submod_status submodi_batch_open(submodi_batch *batch, submod_work *work);
-/* Both. */
+/* The same in three steps, for a batch that is part of a larger one. First what can be known of the
+ * part alone: memory, and the largest weight of its pixels. */
+submod_status submodi_batch_look(submodi_batch *batch, submod_work *work);
+/* When all_groups, all_pixels and largest_weight are of the whole: checks and counts the labels. */
+submod_status submodi_batch_count(submodi_batch *batch, submod_work *work);
+/* When the counts of its groups are of the whole: coefficients, and what the measure says. */
+submod_status submodi_batch_decide(submodi_batch *batch);
+/* Both, shape and open. */
 submod_status submodi_batch_prepare(submodi_batch *batch, const submod_gradient *gradient,
                                     submod_work *work);
 
@@ -150,6 +164,14 @@ static inline size_t submodi_label_rows(const submodi_batch *batch)
 {
     return batch->multilabel ? batch->scores.classes : 1;
 }
+
+/* A whole call, under the name of a public function. */
+submod_status submodi_lovasz(const char *who, submodi_kind kind, const submod_scores *scores,
+                             const submod_labels *labels, double *loss,
+                             const submod_gradient *gradient, const submod_loss_settings *settings,
+                             submod_loss_info *info, submod_work *work);
+/* SUBMOD_ENUMERIC: derivatives of a custom measure, times the scale, may be too large. */
+submod_status submodi_require_slopes(const submodi_batch *batch, const submod_gradient *gradient);
 
 /* The engines: the loss, what each group adds to it (group_loss is 0 before), and the gradient if
  * it is wanted. Nothing is written to the gradient unless they succeed. */

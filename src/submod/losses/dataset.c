@@ -109,11 +109,6 @@ submod_status submod_dataset_merge(submod_dataset *dataset, const submod_dataset
 
 /* ---- batches ---- */
 
-static submodi_binning binning_of(const submod_dataset *d)
-{
-    return (submodi_binning){.K = (uint32_t)d->bins, .scale = (float)d->bins};
-}
-
 /* Checks a batch against the dataset and prepares it as one group; memory from work. */
 static submod_status open_batch(const char *who, const submod_dataset *d,
                                 const submod_scores *scores, const submod_labels *labels,
@@ -143,7 +138,7 @@ submod_status submod_dataset_add(submod_dataset *dataset, const submod_scores *s
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     submodi_batch batch;
-    submodi_histogram h = {.batch = &batch, .how = binning_of(dataset)};
+    submodi_histogram h = {.batch = &batch, .how = submodi_unit_bins((uint32_t)dataset->bins)};
     submod_status status = open_batch(who, dataset, scores, labels, NULL, settings, w, &batch);
     if (status == SUBMOD_OK && !submodi_histogram_take(&h, true, w)) {
         status = submodi_nomem(who);
@@ -188,7 +183,7 @@ submod_status submod_dataset_gradient(const submod_dataset *dataset, const submo
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     submodi_batch batch;
-    submodi_histogram h = {.batch = &batch, .how = binning_of(dataset)};
+    submodi_histogram h = {.batch = &batch, .how = submodi_unit_bins((uint32_t)dataset->bins)};
     submod_status status = open_batch(who, dataset, scores, labels, gradient, settings, w, &batch);
     status = status ? status : require_steepness(who, dataset, &batch, gradient->scale);
     if (status == SUBMOD_OK &&
@@ -275,7 +270,7 @@ static double nothing_of(const submod_dataset *d, size_t c)
 
 static submod_status solve_classes(const char *who, const submod_dataset *d, solving *x)
 {
-    const submodi_binning how = binning_of(d);
+    const submodi_binning how = submodi_unit_bins((uint32_t)d->bins);
     for (size_t c = 0; c < d->classes; c++) {
         submodi_measure_failure failure = {.found = false};
         submodi_bin_counts counts = {.count = d->count + 2 * d->bins * c,

@@ -99,12 +99,11 @@ static void keep_weights(const submodi_batch *batch)
     }
 }
 
-submod_status submodi_weights_open(submodi_batch *batch, bool in_units, submod_work *work)
+submod_status submodi_weights_look(submodi_batch *batch, submod_work *work)
 {
     const submod_pixel_weights *view = batch->settings.pixel_weights;
     size_t count = batch->scores.batch * batch->scores.pixels;
     size_t threads = (size_t)batch->threads;
-    batch->unit = 1;
     if (!view || count == 0) {
         return SUBMOD_OK;
     }
@@ -126,17 +125,27 @@ submod_status submodi_weights_open(submodi_batch *batch, bool in_units, submod_w
         return submodi_pixel_weights_bad(batch->who, view);
     }
     batch->weight = weight;
-    memset(weight + count, 0, SUBMODI_LANES * sizeof *weight);
-    if (all.largest == 0) {
-        memset(weight, 0, count * sizeof *weight);
-        return SUBMOD_OK;
-    }
     batch->largest_weight = all.largest;
-    double most = submodi_power_above((double)all.largest);
-    batch->unit = in_units ? most : 1;
-    batch->rounder = submodi_weight_rounder(most / batch->unit, count);
-    keep_weights(batch);
     return SUBMOD_OK;
+}
+
+void submodi_weights_keep(submodi_batch *batch)
+{
+    size_t count = batch->scores.batch * batch->scores.pixels;
+    batch->unit = 1;
+    if (batch->largest_weight > 0) {
+        double most = submodi_power_above((double)batch->largest_weight);
+        batch->unit = batch->plain_weights ? 1 : most;
+        batch->rounder = submodi_weight_rounder(most / batch->unit, batch->all_pixels);
+    }
+    if (batch->weight) {
+        memset(batch->weight + count, 0, SUBMODI_LANES * sizeof *batch->weight);
+        if (batch->largest_weight > 0) {
+            keep_weights(batch);
+        } else {
+            memset(batch->weight, 0, count * sizeof *batch->weight);
+        }
+    }
 }
 
 /* ---- counts ---- */
@@ -261,6 +270,7 @@ submod_status submodi_labels_count(submodi_batch *batch, submod_work *work)
         return submodi_nomem(batch->who);
     }
     bool good = true;
+    batch->valid = 0;
     for (size_t g = 0; good && g < batch->groups; g++) {
         good = count_group(&x, batch, g);
     }

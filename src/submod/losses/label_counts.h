@@ -4,9 +4,12 @@
 
 #include "submod/losses/batch.h"
 
-/* Checks the weights, if there are any, and keeps them: sets batch->weight, what rounds them, and
- * their unit, which is 1 unless in_units. */
-submod_status submodi_weights_open(submodi_batch *batch, bool in_units, submod_work *work);
+/* Checks the weights, if there are any, and takes memory for them: sets batch->weight and
+ * largest_weight. */
+submod_status submodi_weights_look(submodi_batch *batch, submod_work *work);
+/* After that, when largest_weight and all_pixels are those of the whole batch: keeps the weights,
+ * sets what rounds them, and their unit. */
+void submodi_weights_keep(submodi_batch *batch);
 
 /* After that: checks the labels; sets foreground, background and valid. */
 submod_status submodi_labels_count(submodi_batch *batch, submod_work *work);

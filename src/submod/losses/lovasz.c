@@ -34,11 +34,10 @@ static submod_status run_engine(submodi_batch *batch, double *loss, double *grou
 }
 
 /* No derivative by a probability or score exceeds F(P, N), which is 1 unless the measure is custom.
- * What a unit of weight adds is more, if a bin has less of it; but not less than 2^-52.
- */
-static submod_status require_slopes(const submodi_batch *batch, const submod_gradient *gradient)
+ * What a unit of weight adds is more, if a bin has less of it; but not less than 2^-52. */
+submod_status submodi_require_slopes(const submodi_batch *batch, const submod_gradient *gradient)
 {
-    double of_unit = batch->weight ? 0x1p52 : 1;
+    double of_unit = batch->largest_weight > 0 ? 0x1p52 : 1;
     if (!gradient || batch->measure.type != SUBMOD_MEASURE_CUSTOM ||
         2 * fmax(fabs(gradient->scale), of_unit) * batch->most <= (double)FLT_MAX) {
         return SUBMOD_OK;
@@ -49,10 +48,10 @@ static submod_status require_slopes(const submodi_batch *batch, const submod_gra
                         batch->who, gradient->scale, batch->most);
 }
 
-static submod_status solve(const char *who, submodi_kind kind, const submod_scores *scores,
-                           const submod_labels *labels, double *loss,
-                           const submod_gradient *gradient, const submod_loss_settings *settings,
-                           submod_loss_info *info, submod_work *work)
+submod_status submodi_lovasz(const char *who, submodi_kind kind, const submod_scores *scores,
+                             const submod_labels *labels, double *loss,
+                             const submod_gradient *gradient, const submod_loss_settings *settings,
+                             submod_loss_info *info, submod_work *work)
 {
     submodi_batch batch;
     submod_status status = submodi_batch_start(&batch, who, kind, scores, labels, settings);
@@ -65,7 +64,7 @@ static submod_status solve(const char *who, submodi_kind kind, const submod_scor
     double value = 0;
     double *group_loss = NULL;
     status = submodi_batch_prepare(&batch, gradient, w);
-    status = status ? status : require_slopes(&batch, gradient);
+    status = status ? status : submodi_require_slopes(&batch, gradient);
     if (status == SUBMOD_OK) {
         group_loss = submodi_take(w, batch.groups, sizeof *group_loss);
         status = run_engine(&batch, &value, group_loss, gradient, &i, w);
@@ -89,8 +88,8 @@ submod_status submod_lovasz_softmax(const submod_scores *scores, const submod_la
                                     const submod_loss_settings *settings, submod_loss_info *info,
                                     submod_work *work)
 {
-    return solve("submod_lovasz_softmax", SUBMODI_LOVASZ_SOFTMAX, scores, labels, loss, gradient,
-                 settings, info, work);
+    return submodi_lovasz("submod_lovasz_softmax", SUBMODI_LOVASZ_SOFTMAX, scores, labels, loss,
+                          gradient, settings, info, work);
 }
 
 submod_status submod_lovasz_sigmoid(const submod_scores *scores, const submod_labels *labels,
@@ -98,8 +97,8 @@ submod_status submod_lovasz_sigmoid(const submod_scores *scores, const submod_la
                                     const submod_loss_settings *settings, submod_loss_info *info,
                                     submod_work *work)
 {
-    return solve("submod_lovasz_sigmoid", SUBMODI_LOVASZ_SIGMOID, scores, labels, loss, gradient,
-                 settings, info, work);
+    return submodi_lovasz("submod_lovasz_sigmoid", SUBMODI_LOVASZ_SIGMOID, scores, labels, loss,
+                          gradient, settings, info, work);
 }
 
 submod_status submod_lovasz_hinge(const submod_scores *scores, const submod_labels *labels,
@@ -107,8 +106,8 @@ submod_status submod_lovasz_hinge(const submod_scores *scores, const submod_labe
                                   const submod_loss_settings *settings, submod_loss_info *info,
                                   submod_work *work)
 {
-    return solve("submod_lovasz_hinge", SUBMODI_LOVASZ_HINGE, scores, labels, loss, gradient,
-                 settings, info, work);
+    return submodi_lovasz("submod_lovasz_hinge", SUBMODI_LOVASZ_HINGE, scores, labels, loss,
+                          gradient, settings, info, work);
 }
 
 /* ---- the hinge of any set function ---- */

@@ -1,0 +1,208 @@
+/* How ranks come to the same status and the same words (see agree.h).
+ *
+ * Who has failed is gathered, 8 bytes a rank. The words travel as a sum, to which the lowest rank
+ * that failed adds their letters and all others nothing: of one size, and without more memory. */
+#include "dist/agree.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+/* Ranks for whose facts there is always room: no allocation that could fail. */
+enum { FEW_RANKS = 64, MANY_STATUSES = 1024, LETTERS = 255 };
+
+/* ---- words ---- */
+
+/* After all have seen that `lowest` has failed, with this status. */
+static submod_status share_words(const char *who, const submod_comm *comm, int lowest,
+                                 submod_status failed)
+{
+    int32_t letter[LETTERS] = {0};
+    char words[LETTERS + 1] = {0};
+    if (comm->rank == lowest) {
+        const char *mine = submod_last_error();
+        for (size_t i = 0; i < LETTERS && mine[i]; i++) {
+            letter[i] = (unsigned char)mine[i];
+        }
+    }
+    submod_status status = submodi_comm_sum(who, comm, letter, SUBMOD_COMM_I32, LETTERS);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    for (size_t i = 0; i < LETTERS; i++) {
+        words[i] = (char)letter[i];
+    }
+    return submodi_fail(failed, "rank %d: %s", lowest, words);
+}
+
+void submodi_outcome_keep(submodi_outcome *outcome, submod_status status)
+{
+    const char *words = status == SUBMOD_OK ? "" : submod_last_error();
+    size_t length = strlen(words);
+    length = length < sizeof outcome->words ? length : sizeof outcome->words - 1;
+    outcome->status = status;
+    memcpy(outcome->words, words, length);
+    outcome->words[length] = 0;
+}
+
+submod_status submodi_outcome_again(const submodi_outcome *outcome)
+{
+    return outcome->status == SUBMOD_OK ? SUBMOD_OK
+                                        : submodi_fail(outcome->status, "%s", outcome->words);
+}
+
+/* ---- statuses ---- */
+
+typedef struct opinion {
+    int32_t status;
+    float number;
+} opinion;
+
+static submod_status hear(const char *who, const submod_comm *comm, opinion mine, opinion *all,
+                          float *largest)
+{
+    submod_status status = submodi_comm_gather(who, comm, &mine, sizeof mine, all);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    for (int r = 0; r < comm->ranks; r++) {
+        if (all[r].status != SUBMOD_OK) {
+            return share_words(who, comm, r, (submod_status)all[r].status);
+        }
+    }
+    float most = all[0].number;
+    for (int r = 1; r < comm->ranks; r++) {
+        most = fmaxf(most, all[r].number);
+    }
+    *largest = most;
+    return SUBMOD_OK;
+}
+
+submod_status submodi_agree_largest(const char *who, const submod_comm *comm, submod_status mine,
+                                    float number, float *largest)
+{
+    const opinion me = {mine, number};
+    opinion few[MANY_STATUSES];
+    if (comm->ranks == 1) {
+        *largest = number;
+        return mine;
+    }
+    if (comm->ranks <= MANY_STATUSES) {
+        return hear(who, comm, me, few, largest);
+    }
+    opinion *many = submodi_alloc((size_t)comm->ranks, sizeof *many);
+    submod_status status = many ? hear(who, comm, me, many, largest) : submodi_nomem(who);
+    submodi_free(many);
+    return status;
+}
+
+submod_status submodi_agree_status(const char *who, const submod_comm *comm, submod_status mine)
+{
+    float largest;
+    return submodi_agree_largest(who, comm, mine, 0, &largest);
+}
+
+/* ---- facts ---- */
+
+uint64_t submodi_hash(const void *bytes, size_t count)
+{
+    const unsigned char *byte = bytes;
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (size_t i = 0; i < count; i++) {
+        hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
+    }
+    return hash;
+}
+
+uint64_t submodi_field_of(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+
+/* With the name of the call, which comes before the fields. */
+typedef struct sheet {
+    uint64_t call;
+    submodi_facts facts;
+} sheet;
+
+static submod_status compare(const char *who, int rank, const char *const *names,
+                             const sheet *first, const sheet *other)
+{
+    if (first->call != other->call) {
+        return submodi_fail(SUBMOD_EINVAL,
+                            "rank %d makes another call than rank 0; all ranks must make the same "
+                            "calls in the same order",
+                            rank);
+    }
+    for (size_t i = 0; names[i]; i++) {
+        if (first->facts.field[i] != other->facts.field[i]) {
+            return submodi_fail(SUBMOD_EINVAL,
+                                "%s: %s of rank %d is not that of rank 0; all ranks must have the "
+                                "same",
+                                who, names[i], rank);
+        }
+    }
+    return SUBMOD_OK;
+}
+
+/* UINT64_MAX if it overflows. */
+static uint64_t plus(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+static void add_up(const sheet *all, int ranks, submodi_totals *totals)
+{
+    *totals = (submodi_totals){0};
+    for (int r = 0; r < ranks; r++) {
+        const submodi_facts *f = &all[r].facts;
+        totals->groups = plus(totals->groups, f->groups);
+        totals->pixels = plus(totals->pixels, f->pixels);
+        totals->most_groups = f->groups > totals->most_groups ? f->groups : totals->most_groups;
+        totals->largest = fmaxf(totals->largest, f->largest);
+    }
+}
+
+/* First that all are well, then that all want the same: what a rank wants that has failed is not
+ * known. */
+static submod_status weigh(const char *who, const submod_comm *comm, const char *const *names,
+                           const sheet *mine, sheet *all, submodi_totals *totals)
+{
+    submod_status status = submodi_comm_gather(who, comm, mine, sizeof *mine, all);
+    for (int r = 0; status == SUBMOD_OK && r < comm->ranks; r++) {
+        if (all[r].facts.status != SUBMOD_OK) {
+            status = share_words(who, comm, r, (submod_status)all[r].facts.status);
+        }
+    }
+    for (int r = 1; status == SUBMOD_OK && r < comm->ranks; r++) {
+        status = compare(who, r, names, &all[0], &all[r]);
+    }
+    if (status == SUBMOD_OK) {
+        add_up(all, comm->ranks, totals);
+    }
+    return status;
+}
+
+submod_status submodi_agree(const char *who, const submod_comm *comm, submod_status mine,
+                            const char *const *names, const submodi_facts *facts,
+                            submodi_totals *totals)
+{
+    sheet few[FEW_RANKS];
+    sheet me = {submodi_hash(who, strlen(who)), *facts};
+    me.facts.status = mine;
+    if (comm->ranks == 1) {
+        add_up(&me, 1, totals);
+        return mine;
+    }
+    if (comm->ranks <= FEW_RANKS) {
+        return weigh(who, comm, names, &me, few, totals);
+    }
+    sheet *many = submodi_alloc((size_t)comm->ranks, sizeof *many);
+    submod_status status = many ? weigh(who, comm, names, &me, many, totals) : submodi_nomem(who);
+    submodi_free(many);
+    return status;
+}

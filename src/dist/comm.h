@@ -1,0 +1,23 @@
+/* The caller's table of functions, checked, and called: a failure becomes SUBMOD_ECOMM in words.
+ * With one rank nothing is called: a sum stays as it is, and what is gathered is copied. */
+#ifndef SUBMODI_DIST_COMM_H
+#define SUBMODI_DIST_COMM_H
+
+#include <submod/dist.h>
+
+/* *comm = what is given; NULL: this process alone. SUBMOD_EINVAL: a struct_size that base.h does
+ * not allow, no rank of ranks, or, with several ranks, a function that is missing. */
+submod_status submodi_comm_read(const char *who, const submod_comm *given, submod_comm *comm);
+
+submod_status submodi_comm_sum(const char *who, const submod_comm *comm, void *numbers,
+                               submod_comm_type type, size_t count);
+/* In two halves; where the table has none, all of it is done in the first. */
+submod_status submodi_comm_start_sum(const char *who, const submod_comm *comm, void *numbers,
+                                     submod_comm_type type, size_t count, void **request);
+submod_status submodi_comm_finish_sum(const char *who, const submod_comm *comm, void *request);
+submod_status submodi_comm_gather(const char *who, const submod_comm *comm, const void *mine,
+                                  size_t bytes, void *all);
+submod_status submodi_comm_exchange(const char *who, const submod_comm *comm, const void *mine,
+                                    const size_t *send, void *theirs, const size_t *receive);
+
+#endif

@@ -1,0 +1,137 @@
+/* Opening a batch that is spread over ranks (see global_batch.h). */
+#include "dist/global_batch.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+/* So that counts, and sums of rounded weights, are exact in doubles. */
+#define MOST_PIXELS (UINT64_C(1) << 52)
+
+submod_status submodi_global_start(submodi_global *g, const char *who, const submod_comm *comm,
+                                   submodi_kind kind, const submod_scores *scores,
+                                   const submod_labels *labels, const submod_gradient *gradient,
+                                   const submod_loss_settings *settings, bool *usable)
+{
+    *g = (submodi_global){.who = who};
+    submod_status status = submodi_comm_read(who, comm, &g->comm);
+    *usable = status == SUBMOD_OK;
+    status = status ? status : submodi_batch_start(&g->batch, who, kind, scores, labels, settings);
+    status = status ? status : submodi_batch_shape(&g->batch, gradient);
+    if (status == SUBMOD_OK && !g->batch.settings.per_image) {
+        g->batch.groups = 1;
+        g->batch.images_per_group = g->batch.scores.batch;
+    }
+    return status;
+}
+
+/* ---- facts ---- */
+
+static const char *const names[] = {"the number of classes",
+                                    "the number of bins of the dataset",
+                                    "settings.from_logits",
+                                    "settings.engine",
+                                    "settings.delta",
+                                    "settings.bins",
+                                    "settings.per_image",
+                                    "settings.classes",
+                                    "settings.class_list",
+                                    "settings.class_weight",
+                                    "settings.has_ignore",
+                                    "settings.ignore_index",
+                                    "settings.measure",
+                                    "settings.measure.alpha",
+                                    "settings.measure.beta",
+                                    "settings.pixel_weights (given or not)",
+                                    NULL};
+
+/* In the order of names. What the loss does not look at is the default, and the same on all; so is
+ * what another setting makes idle. */
+static void write_fields(const submodi_batch *batch, size_t bins, uint64_t *field)
+{
+    const submod_loss_settings *s = &batch->settings;
+    const submod_measure *m = &batch->measure;
+    size_t C = batch->scores.classes;
+    bool histogram = s->engine == SUBMOD_ENGINE_HISTOGRAM;
+    bool listed = s->classes == SUBMOD_CLASSES_LIST;
+    bool tversky = m->type == SUBMOD_MEASURE_TVERSKY;
+    size_t i = 0;
+    field[i++] = C;
+    field[i++] = bins;
+    field[i++] = s->from_logits != 0;
+    field[i++] = (uint64_t)s->engine;
+    field[i++] = histogram && !s->bins ? submodi_field_of(s->delta) : 0;
+    field[i++] = histogram ? s->bins : 0;
+    field[i++] = s->per_image != 0;
+    field[i++] = (uint64_t)s->classes;
+    field[i++] = listed ? submodi_hash(s->class_list, s->class_count * sizeof *s->class_list) : 0;
+    field[i++] = s->class_weight ? submodi_hash(s->class_weight, C * sizeof *s->class_weight) : 0;
+    field[i++] = s->has_ignore != 0;
+    field[i++] = s->has_ignore ? (uint64_t)s->ignore_index : 0;
+    field[i++] = (uint64_t)m->type;
+    field[i++] = tversky ? submodi_field_of(m->alpha) : 0;
+    field[i++] = tversky ? submodi_field_of(m->beta) : 0;
+    field[i++] = s->pixel_weights != NULL;
+}
+
+submod_status submodi_global_agree(submodi_global *g, submod_status mine, size_t bins)
+{
+    submodi_batch *batch = &g->batch;
+    submodi_facts facts = {.status = SUBMOD_OK};
+    submodi_totals totals;
+    if (mine == SUBMOD_OK) {
+        write_fields(batch, bins, facts.field);
+        facts.pixels = batch->all_pixels;
+        facts.groups = batch->settings.per_image ? batch->groups : 0;
+        facts.largest = batch->largest_weight;
+    }
+    submod_status status = submodi_agree(g->who, &g->comm, mine, names, &facts, &totals);
+    if (status == SUBMOD_OK && totals.pixels >= MOST_PIXELS) {
+        status = submodi_fail(SUBMOD_EINVAL,
+                              "%s: all ranks together have %llu pixels; they must be fewer than "
+                              "2^52",
+                              g->who, (unsigned long long)totals.pixels);
+    }
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    if (!batch->settings.per_image) { /* all are one group, if there is anything */
+        batch->groups = totals.pixels > 0;
+        totals.groups = batch->groups;
+    }
+    batch->all_groups = (size_t)totals.groups;
+    batch->all_pixels = totals.pixels;
+    batch->largest_weight = totals.largest;
+    g->most_groups = totals.most_groups;
+    return SUBMOD_OK;
+}
+
+/* ---- sums of labels ---- */
+
+void submodi_label_sums_write(const submodi_batch *batch, submod_status status, double *sum)
+{
+    size_t C = batch->scores.classes;
+    memset(sum, 0, submodi_label_sums(batch) * sizeof *sum);
+    if (status != SUBMOD_OK || batch->groups == 0) {
+        sum[2 * C + 1] = status != SUBMOD_OK;
+        return;
+    }
+    memcpy(sum, batch->foreground, C * sizeof *sum);
+    memcpy(sum + C, batch->background, C * sizeof *sum);
+    sum[2 * C] = (double)batch->valid;
+}
+
+submod_status submodi_label_sums_read(submodi_global *g, submod_status mine, const double *sum)
+{
+    submodi_batch *batch = &g->batch;
+    size_t C = batch->scores.classes;
+    if (sum[2 * C + 1] > 0) {
+        return submodi_agree_status(g->who, &g->comm, mine);
+    }
+    if (batch->groups) {
+        memcpy(batch->foreground, sum, C * sizeof *sum);
+        memcpy(batch->background, sum + C, C * sizeof *sum);
+    }
+    batch->valid = (uint64_t)sum[2 * C];
+    return SUBMOD_OK;
+}
