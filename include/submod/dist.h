@@ -177,6 +177,61 @@ SUBMOD_API submod_status submod_dist_lovasz_hinge_start(
  * there is no other way to free it, as the other ranks wait for this one. SUBMOD_EINVAL: NULL. */
 SUBMOD_API submod_status submod_dist_finish(submod_dist_call *call, double *loss,
                                             submod_loss_info *info);
+/* ---- the prox of the global batch ---- */
+
+/* The Lovász hinge as a layer, submod_prox_lovasz_hinge, of all ranks' images: prox and gradient
+ * are this rank's. comm NULL: this process alone.
+ *
+ * per_image = 1 (or settings NULL): exact, on each rank by itself; the gradient is the mean over
+ * the images of all ranks.
+ *
+ * per_image = 0: one group, the batch of all ranks, up to an error that is known. Margins (1 -
+ * score at label 1, 1 + score at label 0) move to the nearest point of a grid of `bins` steps, from
+ * 0 to the power of two at or above the largest margin; what is counted there is added up over the
+ * ranks, 8 (bins + 1) bytes, and solved exactly. bins: settings.bins, or if that is 0, 2^16, or
+ * more if settings.delta asks for that, which is then relative to the largest margin. With p the
+ * pixels that count, each score of prox is within info.error <= range / bins of the exact one, all
+ * together within info.error / 2 * sqrt(p) in the 2-norm, and the gradient within lambda times
+ * these; plus the rounding to floats. Scores that all lie on the grid (few different halves, say)
+ * have info.error = 0. However coarse the grid, the gradient is a feasible dual, as that of the
+ * exact prox is: lambda |x - prox| adds up to at most F(A) over any set A of pixels.
+ * The same bits for any number of ranks and any split of the images.
+ *
+ * settings: per_image, has_ignore, ignore_index, measure, bins and delta are looked at. lambda must
+ * be the same on all ranks, as settings. info: method; iterations and work, per_image of this
+ * rank's images; error. Errors as there, on all ranks alike, also when an output overflows on one
+ * of them or a custom measure fails there; nothing is then written. Also SUBMOD_EINVAL: bins or
+ * delta out of range; 2^52 pixels or more in all. */
+SUBMOD_API submod_status submod_dist_prox_lovasz_hinge(
+    const submod_comm *comm, const submod_scores *scores, const submod_labels *labels,
+    double lambda, const submod_gradient *prox, const submod_gradient *gradient,
+    const submod_loss_settings *settings, submod_prox_info *info, submod_work *work);
+
+/* ---- the prox of a sum whose terms are spread over ranks ---- */
+
+/* u = argmin over u of  sum of f_j(u) + lambda/2 |u - x|^2,  over the terms F_j of all ranks.
+ *
+ * terms: this rank's, count of them, each a function of the same n elements; count 0 is fine. x,
+ * lambda, n, tolerance and max_iterations must be the same on all ranks (SUBMOD_EINVAL on all
+ * otherwise). Each iteration projects on the base polytope of every term, all ranks at the same
+ * time, and adds up n + 7 doubles over the ranks, in one call of comm.sum. Iterations depend on how
+ * many terms share an element (submod_fn_embed says that a term has few), not on how many there
+ * are; a term that is a sum itself (submod_fn_sum) is one, solved by its own prox. It pays where
+ * the proxes of terms take longer than adding up n numbers: docs/scale.md has a table.
+ *
+ * u, s (n numbers each, s that of the whole sum) and info are the same on all ranks, bit by bit,
+ * but for seconds and oracle_calls, which are this rank's. They do depend on how terms are split,
+ * within what the gap allows. Each may be NULL; they may not overlap x or each other. primal, dual,
+ * gap, tolerance and statuses as in submod_prox. settings: hinge must be 0, method SUBMOD_PROX_AUTO
+ * or SUBMOD_PROX_SUM (SUBMOD_EUNSUPPORTED); combination is not looked at; time_limit and the flag
+ * of submod_set_cancel_flag may differ, and the first rank to stop stops all. comm NULL: this
+ * process alone. Also SUBMOD_EINVAL: n = 0 or n > 2^31 - 1, a term of another n. Errors of the
+ * terms, on all ranks alike; outputs are then untouched. */
+SUBMOD_API submod_status submod_dist_prox_sum(const submod_comm *comm, size_t n,
+                                              submod_fn *const *terms, size_t count,
+                                              const double *x, double lambda, double *u, double *s,
+                                              const submod_prox_settings *settings,
+                                              submod_prox_info *info, submod_work *work);
 
 /* ---- counts ---- */
 

@@ -644,7 +644,8 @@ class ProxInfo(Structure):
         ("oracle_calls", c_uint64),
         ("work", c_uint64),
         ("seconds", c_double),
-        ("reserved", c_uint64 * 4),
+        ("error", c_double),
+        ("reserved", c_uint64 * 3),
     ]
 
 
@@ -1809,6 +1810,36 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
         },
     ),
     "dist_finish": (c_int, {"call": c_void_p, "loss": c_void_p, "info": POINTER(LossInfo)}),
+    "dist_prox_lovasz_hinge": (
+        c_int,
+        {
+            "comm": POINTER(Comm),
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "lam": c_double,
+            "prox": POINTER(Gradient),
+            "gradient": POINTER(Gradient),
+            "settings": POINTER(LossSettings),
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "dist_prox_sum": (
+        c_int,
+        {
+            "comm": POINTER(Comm),
+            "n": c_size_t,
+            "terms": POINTER(c_void_p),
+            "count": c_size_t,
+            "x": c_void_p,
+            "lam": c_double,
+            "u": c_void_p,
+            "s": c_void_p,
+            "settings": POINTER(ProxSettings),
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
     "dist_dataset_add": (
         c_int,
         {

@@ -9,14 +9,14 @@
  * and back in scores  lambda (score - score') = -y d,  score' = score + y d / lambda.  Where no two
  * margins meet or reach 0, d is the greedy vector: the modified gradient is the gradient.
  * Cost: one exact prox of the measure per group, for Jaccard about a sort of its pixels. */
-#include <math.h>
+#include "prox/hinge_layer.h"
+
 #include <omp.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "prox/two_counts/two_counts_prox.h"
-#include "submod/losses/tile.h"
 #include "submod/measures/values.h"
 #include "submod/tensors/rows.h"
 
@@ -28,26 +28,13 @@ typedef struct memory {
     submod_work work; /* for the solver: one block that is large enough */
 } memory;
 
-typedef struct layer {
-    submodi_batch batch;
-    submod_measure measure;
-    double lambda;
-    size_t pixels; /* per group */
-    memory *memory;
-    /* First y of each pixel, 0 if it is ignored; then -y d. In double: a small lambda makes d
-     * smaller than any float, but d / lambda still moves the score. */
-    double *derivative;
-} layer;
-
-static bool take_memory(layer *x, size_t solvers, submod_work *w)
+static memory *take_memory(const submodi_layer *x, size_t solvers, submod_work *w)
 {
     size_t bytes = submodi_two_counts_prox_bytes(&x->measure, x->pixels, x->batch.threads);
-    x->derivative =
-        submodi_take(w, x->batch.scores.batch * x->batch.scores.pixels, sizeof *x->derivative);
-    x->memory = submodi_take(w, solvers, sizeof *x->memory);
-    bool good = x->derivative && x->memory;
+    memory *all = submodi_take(w, solvers, sizeof *all);
+    bool good = all;
     for (size_t t = 0; good && t < solvers; t++) {
-        memory *m = &x->memory[t];
+        memory *m = &all[t];
         *m = (memory){
             .margin = submodi_take(w, x->pixels, sizeof *m->margin),
             .pair = submodi_take(w, x->pixels, sizeof *m->pair),
@@ -55,12 +42,12 @@ static bool take_memory(layer *x, size_t solvers, submod_work *w)
             .work = {.block = submodi_take(w, bytes, 1), .capacity = bytes, .borrowed = true}};
         good = m->margin && m->pair && m->mask && m->work.block;
     }
-    return good;
+    return good ? all : NULL;
 }
 
 /* The margins of a group, read in the order of its pixels. */
 typedef struct margins {
-    layer *layer;
+    const submodi_layer *layer;
     memory *memory;
     size_t *count; /* how many there are */
 } margins;
@@ -72,7 +59,7 @@ static void read_margins(const void *context, const submodi_tile *tile)
     size_t count = *r->count;
     double *side = r->layer->derivative + tile->image * r->layer->batch.scores.pixels + tile->first;
     for (size_t i = 0; i < tile->n; i++) {
-        side[i] = tile->codes[i] == 1 ? 1 : tile->codes[i] == 0 ? -1 : 0;
+        side[i] = submodi_side(tile->codes[i]);
         if (side[i] != 0) {
             m->mask[count / 32] |= (uint32_t)(side[i] > 0) << count % 32;
             m->margin[count++] = 1 - side[i] * (double)tile->v[i];
@@ -82,9 +69,9 @@ static void read_margins(const void *context, const submodi_tile *tile)
 }
 
 /* Solves one group with the memory of this thread; no other thread reads the group. */
-static submod_status solve_group(layer *x, size_t group, int thread, submod_prox_info *info)
+static submod_status solve_group(const submodi_layer *x, size_t group, int thread, memory *m,
+                                 submod_prox_info *info)
 {
-    memory *m = &x->memory[thread];
     submodi_batch alone = x->batch;
     alone.threads = 1;
     alone.memory += thread;
@@ -111,8 +98,7 @@ static submod_status solve_group(layer *x, size_t group, int thread, submod_prox
     size_t k = 0;
     for (size_t i = 0; i < x->pixels; i++) {
         if (side[i] != 0) {
-            double d = fmin(m->pair[k].s, x->lambda * fmax(m->margin[k], 0));
-            side[i] *= -fmax(d, 0);
+            side[i] *= -submodi_hinge_dual(m->pair[k].s, m->margin[k], x->lambda);
             k++;
         }
     }
@@ -125,17 +111,19 @@ static submod_status solve_group(layer *x, size_t group, int thread, submod_prox
 
 /* Many groups: each thread solves one at a time. Few groups: one after the other, with all threads
  * on its sort. The worst status is returned, so it does not depend on which thread was first. */
-static submod_status solve_groups(layer *x, submod_prox_info *info, submod_work *w)
+submod_status submodi_layer_solve(submodi_layer *x, submod_prox_info *info, submod_work *w)
 {
     bool side_by_side = x->batch.groups >= (size_t)x->batch.threads;
     size_t solvers = side_by_side ? (size_t)x->batch.threads : 1;
     int worst = SUBMOD_OK;
-    if (!take_memory(x, solvers, w)) {
+    memory *all = take_memory(x, solvers, w);
+    if (!all) {
         return submodi_nomem(x->batch.who);
     }
 #pragma omp parallel for num_threads((int)solvers) schedule(dynamic) reduction(min : worst)
     for (size_t g = 0; g < x->batch.groups; g++) {
-        int status = solve_group(x, g, omp_get_thread_num(), info);
+        int thread = omp_get_thread_num();
+        int status = solve_group(x, g, thread, &all[thread], info);
         worst = status < worst ? status : worst;
     }
     if (worst == SUBMOD_ENONFINITE) {
@@ -164,7 +152,7 @@ static bool put(const submod_gradient *to, size_t image, size_t first, size_t n,
     return true;
 }
 
-static bool put_image(const layer *x, size_t image, float *row, const submod_gradient *prox,
+static bool put_image(const submodi_layer *x, size_t image, float *row, const submod_gradient *prox,
                       const submod_gradient *gradient, bool store)
 {
     size_t n = x->batch.scores.pixels;
@@ -182,7 +170,7 @@ static bool put_image(const layer *x, size_t image, float *row, const submod_gra
         }
         if (gradient) {
             for (size_t i = 0; i < count; i++) {
-                row[i] = (float)(d[i] / (double)x->batch.groups);
+                row[i] = (float)(d[i] / x->groups);
             }
             good = put(gradient, image, first, count, row, store) && good;
         }
@@ -190,28 +178,23 @@ static bool put_image(const layer *x, size_t image, float *row, const submod_gra
     return good;
 }
 
-/* Checks that everything fits before it writes anything. */
-static submod_status put_all(const layer *x, const submod_gradient *prox,
-                             const submod_gradient *gradient)
+submod_status submodi_layer_put(const submodi_layer *x, const submod_gradient *prox,
+                                const submod_gradient *gradient, bool store)
 {
     float *row = x->batch.memory[0].v;
-    for (int store = 0; store < 2; store++) {
-        bool good = true;
-        for (size_t b = 0; b < x->batch.scores.batch; b++) {
-            good = put_image(x, b, row, prox, gradient, store) && good;
-        }
-        if (!good) {
-            return submodi_fail(SUBMOD_ENUMERIC,
-                                "%s: an output, scaled or added to what is there, "
-                                "overflows a float",
-                                x->batch.who);
-        }
+    bool good = true;
+    for (size_t b = 0; b < x->batch.scores.batch; b++) {
+        good = put_image(x, b, row, prox, gradient, store) && good;
     }
-    return SUBMOD_OK;
+    return good ? SUBMOD_OK
+                : submodi_fail(SUBMOD_ENUMERIC,
+                               "%s: an output, scaled or added to what is there, "
+                               "overflows a float",
+                               x->batch.who);
 }
 
-static submod_status run(layer *x, const submod_gradient *prox, const submod_gradient *gradient,
-                         submod_prox_info *info, submod_work *w)
+submod_status submodi_layer_open(submodi_layer *x, const submod_gradient *prox,
+                                 const submod_gradient *gradient, submod_work *w)
 {
     submodi_batch *batch = &x->batch;
     submod_status status = submodi_batch_prepare(batch, gradient, w);
@@ -220,8 +203,44 @@ static submod_status run(layer *x, const submod_gradient *prox, const submod_gra
         return status;
     }
     x->pixels = batch->images_per_group * batch->scores.pixels;
-    status = solve_groups(x, info, w);
-    return status == SUBMOD_OK ? put_all(x, prox, gradient) : status;
+    x->groups = (double)batch->groups;
+    x->derivative =
+        submodi_take(w, batch->scores.batch * batch->scores.pixels, sizeof *x->derivative);
+    return x->derivative ? SUBMOD_OK : submodi_nomem(batch->who);
+}
+
+submod_status submodi_layer_start(submodi_layer *x, const char *who, const submod_scores *scores,
+                                  const submod_labels *labels, double lambda,
+                                  const submod_loss_settings *settings)
+{
+    submod_loss_settings per_image = submod_loss_defaults();
+    per_image.per_image = 1;
+    *x = (submodi_layer){.lambda = lambda};
+    submod_status status = submodi_require_positive(who, "lambda", lambda);
+    if (status == SUBMOD_OK) {
+        status = submodi_batch_start(&x->batch, who, SUBMODI_HINGE, scores, labels,
+                                     settings ? settings : &per_image);
+    }
+    if (status == SUBMOD_OK && x->batch.given.pixel_weights) {
+        status = submodi_fail(SUBMOD_EUNSUPPORTED,
+                              "%s: pixel_weights must be NULL: the prox in the plain norm has no "
+                              "fast way then; take submod_lovasz_hinge and its gradient, or "
+                              "submod_prox_two_counts_points in the norm of the weights",
+                              who);
+    }
+    return status
+               ? status
+               : submodi_read_measure(who, "settings.measure", x->batch.given.measure, &x->measure);
+}
+
+/* Checks that everything fits before it writes anything. */
+static submod_status run(submodi_layer *x, const submod_gradient *prox,
+                         const submod_gradient *gradient, submod_prox_info *info, submod_work *w)
+{
+    submod_status status = submodi_layer_open(x, prox, gradient, w);
+    status = status ? status : submodi_layer_solve(x, info, w);
+    status = status ? status : submodi_layer_put(x, prox, gradient, false);
+    return status ? status : submodi_layer_put(x, prox, gradient, true);
 }
 
 submod_status submod_prox_lovasz_hinge(const submod_scores *scores, const submod_labels *labels,
@@ -230,33 +249,15 @@ submod_status submod_prox_lovasz_hinge(const submod_scores *scores, const submod
                                        const submod_loss_settings *settings, submod_prox_info *info,
                                        submod_work *work)
 {
-    static const char who[] = "submod_prox_lovasz_hinge";
-    submod_loss_settings per_image = submod_loss_defaults();
-    per_image.per_image = 1;
-    layer x = {.lambda = lambda};
-    submod_status status = submodi_require_positive(who, "lambda", lambda);
-    if (status == SUBMOD_OK) {
-        status = submodi_batch_start(&x.batch, who, SUBMODI_HINGE, scores, labels,
-                                     settings ? settings : &per_image);
-    }
-    if (status == SUBMOD_OK && x.batch.given.pixel_weights) {
-        status = submodi_fail(SUBMOD_EUNSUPPORTED,
-                              "%s: pixel_weights must be NULL: the prox in the plain norm has no "
-                              "fast way then; take submod_lovasz_hinge and its gradient, or "
-                              "submod_prox_two_counts_points in the norm of the weights",
-                              who);
-    }
-    if (status == SUBMOD_OK) {
-        status = submodi_read_measure(who, "settings.measure", x.batch.given.measure, &x.measure);
-    }
+    submodi_layer x;
+    submod_status status =
+        submodi_layer_start(&x, "submod_prox_lovasz_hinge", scores, labels, lambda, settings);
     if (status != SUBMOD_OK) {
         return status;
     }
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
-    submod_prox_info found = {.method = x.measure.type == SUBMOD_MEASURE_JACCARD
-                                            ? SUBMOD_PROX_JACCARD
-                                            : SUBMOD_PROX_TWO_COUNTS};
+    submod_prox_info found = {.method = submodi_layer_method(&x)};
     status = run(&x, prox, gradient, &found, w);
     submodi_scope_close(&scope);
     if (status == SUBMOD_OK && info) {

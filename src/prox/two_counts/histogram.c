@@ -244,6 +244,7 @@ static submod_status solve(bins *h, submod_prox_info *info, double *error, submo
     double rounding = round_points(h);
     sums total = sum_pixels(h);
     *error = total.moved + rounding;
+    info->error = *error;
     info->primal = f.value + h->lambda / 2 * total.distance;
     info->gap = f.excess + h->lambda / 2 * total.miss;
     info->dual = info->primal - info->gap;
