@@ -8,16 +8,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "submod/losses/count_limits.h"
+#include "submod/losses/dataset_counts.h"
 #include "submod/losses/histogram.h"
-
-struct submod_dataset {
-    size_t classes;
-    size_t bins;
-    bool solved;
-    double *count;  /* classes x 2 bins */
-    float *weight;  /* classes x 2 bins */
-    uint32_t *flat; /* classes */
-};
 
 submod_status submod_dataset_create(size_t classes, double delta, submod_dataset **dataset)
 {
@@ -211,7 +203,7 @@ submod_status submod_dataset_gradient(const submod_dataset *dataset, const submo
 
 /* ---- solve ---- */
 
-static submod_status require_counts(const char *who, const submod_dataset *d)
+submod_status submodi_dataset_require_counts(const char *who, const submod_dataset *d)
 {
     for (size_t k = 0; k < d->classes * 2 * d->bins; k++) {
         if (!(d->count[k] >= 0 && d->count[k] <= SUBMODI_LARGEST_COUNT)) {
@@ -339,7 +331,7 @@ submod_status submod_dataset_solve(submod_dataset *dataset, double *loss, double
     solving x = {.points = NULL};
     submod_loss_settings s;
     submod_status status = submodi_require_given(who, "dataset", dataset);
-    status = status ? status : require_counts(who, dataset);
+    status = status ? status : submodi_dataset_require_counts(who, dataset);
     status = status ? status : read_settings(who, settings, dataset->classes, &s, &x.measure);
     if (status != SUBMOD_OK) {
         return status;
