@@ -79,8 +79,10 @@ def default(group: Any) -> tuple[str, int]:
 
 
 def of(name: str) -> Ranks:
+    if not name:
+        return Ranks()
     found: Any = dist.distributed_c10d  # of which the types say less than what there is
-    return Ranks(found._resolve_process_group(name) if name else None)
+    return Ranks(found._resolve_process_group(name))
 
 
 class _Named(NamedTuple):
