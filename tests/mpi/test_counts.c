@@ -108,6 +108,27 @@ static void different_datasets(void)
     submod_dataset_free(mine);
 }
 
+static int no_sum(void *context, void *numbers, submod_comm_type type, size_t count)
+{
+    (void)context, (void)numbers, (void)type, (void)count;
+    return submod_fail(SUBMOD_ECOMM, "the net is down");
+}
+
+/* What a function of the comm says reaches the caller. */
+static void words_of_the_transport(void)
+{
+    submod_comm broken = *comm;
+    submod_dataset *mine = new_dataset();
+    broken.sum = no_sum;
+    broken.start_sum = NULL;
+    broken.finish_sum = NULL;
+    if (comm->ranks > 1) {
+        EXPECT_ERROR(submod_dist_dataset_sum(&broken, mine), SUBMOD_ECOMM,
+                     "submod_dist_dataset_sum: comm.sum: the net is down");
+    }
+    submod_dataset_free(mine);
+}
+
 int main(int argc, char **argv)
 {
     int provided;
@@ -120,6 +141,7 @@ int main(int argc, char **argv)
         confusions(seed);
     }
     different_datasets();
+    words_of_the_transport();
     submod_mpi_comm_free(ranks);
     MPI_Finalize();
     return 0;
