@@ -1,6 +1,7 @@
 /* The functions by which ranks reach each other, checked and called (see comm.h). */
 #include "dist/comm.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -56,13 +57,22 @@ submod_status submodi_comm_read(const char *who, const submod_comm *given, submo
 
 /* ---- the calls ---- */
 
+/* SUBMOD_ECOMM: the function has called submod_fail, so that there are words of its own. */
 static submod_status outcome(const char *who, const char *name, int code)
 {
-    return code == 0 ? SUBMOD_OK
-                     : submodi_fail(SUBMOD_ECOMM,
-                                    "%s: comm.%s returned %d: other ranks could not be reached; "
-                                    "this comm must not be used again",
-                                    who, name, code);
+    char why[128];
+    if (code == 0) {
+        return SUBMOD_OK;
+    }
+    if (code == SUBMOD_ECOMM) {
+        snprintf(why, sizeof why, "%s", submod_last_error());
+    } else {
+        snprintf(why, sizeof why, "it returned %d", code);
+    }
+    return submodi_fail(SUBMOD_ECOMM,
+                        "%s: comm.%s: %s: other ranks could not be reached; this comm must not be "
+                        "used again",
+                        who, name, why);
 }
 
 submod_status submodi_comm_sum(const char *who, const submod_comm *comm, void *numbers,
