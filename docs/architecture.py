@@ -37,7 +37,8 @@ ROOMS = {
     "prox": Place(2, 1, ["one entry, a table of methods,", "gaps, minimisation"]),
     "prox/wolfe": Place(2, 2, ["minimum-norm points:", "for any function"]),
     "gpu": Place(2, 3, ["the losses and the", "Jaccard prox on CUDA"]),
-    "dist": Place(0, 3, ["losses and counts", "over ranks"]),
+    "mpi": Place(0, 3, ["ranks of MPI: a library", "of its own"]),
+    "dist": Place(1, 3, ["losses and counts", "over ranks"]),
     "submod/measures": Place(4, 2, ["what wrong pixels cost,", "by their counts"]),
     "submod/functions": Place(3, 0, ["Jaccard, cut, coverage, ..,", "sums and minors"]),
     "submod/losses": Place(3, 1, ["Lovász losses by two engines,", "baselines, dataset"]),
@@ -55,21 +56,14 @@ LAYERS = {
     "prox": (1, 2, 0, 2),
     "submod": (3, 4, 0, 3),
     "gpu": (2, 2, 3, 3),
-    "dist": (0, 0, 3, 3),
+    "dist": (0, 1, 3, 3),
 }
 
 LEGEND = [
-    "An arrow: some file of this room",
-    "includes a header of that one.",
-    "",
-    "In blue: the public headers that",
-    "a room implements. They are all",
-    "that python/, examples/, bench/",
-    "and tools/ include.",
-    "",
-    "Arrows point downwards, or to a",
-    "room of the same layer. A check",
-    "holds this.",
+    "An arrow: some file of this room includes a header of that one. Arrows point downwards, or to"
+    " a room of the same layer. A check holds this.",
+    "In blue: the public headers that a room implements. They are all that python/, examples/,"
+    " bench/ and tools/ include.",
 ]
 
 # Pixels.
@@ -241,7 +235,7 @@ def picture() -> str:
     if rooms != set(ROOMS):
         sys.exit(f"docs/architecture.py: rooms to draw, or to drop: {rooms ^ set(ROOMS)}")
     width = 2 * LEFT + 4 * WIDTH + 3 * GAP + 40
-    height = TOP + 5 * ROW + HEIGHT + 34
+    height = TOP + 5 * ROW + HEIGHT + 34 + 22 * len(LEGEND)
     users = {a for a, b in pairs if b == "base"}
     everyone = "every room above" if users == rooms - {"base"} else ", ".join(sorted(users))
     ROOMS["base"].words.append(f"Used by {everyone}.")
@@ -263,7 +257,7 @@ def picture() -> str:
     for room in ROOMS:
         out += box(room, [name for name, where in headers.items() if room in where])
     out += draw_arrows(pairs)
-    x, y = LEFT + 3 * (WIDTH + GAP) + 20, TOP - 14
+    x, y = LEFT + 20, TOP + 5 * ROW + HEIGHT + 38
     out += [text(x, y + 22 * i, words, "words") for i, words in enumerate(LEGEND)]
     return "\n".join(out) + "\n</svg>\n"
 

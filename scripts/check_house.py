@@ -51,6 +51,7 @@ ALLOWED = {
     "optim": ["base", *SUBMOD, *PROX],
     "gpu": ["base", *SUBMOD],
     "dist": ["base", *SUBMOD, *PROX],
+    "mpi": ["base", "dist"],
 }
 
 

@@ -8,6 +8,7 @@
 #   scripts/setup.sh python         and a Python that can make virtual environments
 #   scripts/setup.sh docs           and what renders the documents, scripts/docs.sh
 #   scripts/setup.sh clang          and clang, the other compiler that the tests build with
+#   scripts/setup.sh mpi            and MPI, for the library submod_mpi and its tests
 #   scripts/setup.sh lint study     and both, as any combination
 #
 # On Debian and its relatives by apt, as root or through sudo. Nothing is touched, and no network
@@ -29,6 +30,10 @@ for group in "$@"; do
     clang)
         packages+=(clang libomp-dev)
         tools+=(clang)
+        ;;
+    mpi)
+        packages+=(libopenmpi-dev openmpi-bin)
+        tools+=(mpicc mpirun)
         ;;
     study)
         # The last two: the volumes of study brain and what reads them.

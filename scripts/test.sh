@@ -7,6 +7,7 @@
 #   scripts/test.sh --no-lint     all but the linters
 #   scripts/test.sh --no-docs     all but the site of the documents
 #   scripts/test.sh --no-clang    all but what is built with clang
+#   scripts/test.sh --no-mpi      all but what is built with MPI
 #   scripts/test.sh --no-python   all but the Python package
 #   scripts/test.sh --no-torch    all but its PyTorch part, which fetches 3 GB the first time
 #   scripts/test.sh --help        this text
@@ -18,6 +19,7 @@ clang=yes
 first_steps=yes
 lint=yes
 docs=yes
+mpi=AUTO
 python=yes
 torch=()
 for option in "$@"; do
@@ -26,6 +28,7 @@ for option in "$@"; do
     --no-lint) lint=no ;;
     --no-docs) docs=no ;;
     --no-clang) clang=no ;;
+    --no-mpi) mpi=OFF ;;
     --no-python) python=no ;;
     --no-torch) torch=(--no-torch) ;;
     --help | -h)
@@ -68,7 +71,7 @@ trap summary EXIT
 build_and_test() {
     local directory=$1
     shift
-    cmake -S . -B "$directory" -DSUBMOD_WERROR=ON "$@"
+    cmake -S . -B "$directory" -DSUBMOD_WERROR=ON -DSUBMOD_MPI=$mpi "$@"
     cmake --build "$directory" --parallel "$jobs"
     # The instruction set that this machine takes by itself is tested once, not twice.
     ctest --test-dir "$directory" --output-on-failure --no-tests=error --parallel "$jobs" \
@@ -85,6 +88,9 @@ if [ $docs = yes ]; then
 fi
 if [ $clang = yes ]; then
     groups+=(clang)
+fi
+if [ $mpi = AUTO ]; then
+    groups+=(mpi)
 fi
 if [ $python = yes ]; then
     groups+=(python)
@@ -111,7 +117,7 @@ build_with_clang() {
     read -ra tests <<<"$2"
     targets=("${tests[@]/#/test_}")
     shift 2
-    cmake -S . -B "$directory" -DCMAKE_C_COMPILER=clang -DSUBMOD_WERROR=ON -DSUBMOD_CUDA=OFF \
+    cmake -S . -B "$directory" -DCMAKE_C_COMPILER=clang -DSUBMOD_WERROR=ON -DSUBMOD_CUDA=OFF -DSUBMOD_MPI=OFF \
         -DSUBMOD_BUILD_BENCH=OFF -DSUBMOD_BUILD_TOOLS=OFF -DSUBMOD_BUILD_EXAMPLES=OFF "$@"
     cmake --build "$directory" --parallel "$jobs" --target "${targets[@]}"
     ctest --test-dir "$directory" --output-on-failure --no-tests=error --parallel "$jobs" \
@@ -176,5 +182,8 @@ fi
 
 if ! grep -q '^CMAKE_CUDA_COMPILER:.*=/' build/CMakeCache.txt; then
     echo "test: SKIPPED: what needs nvcc; the GPU path was tested on fibers alone" >&2
+fi
+if ! ctest --test-dir build -N | grep ' mpi_' >/dev/null; then
+    echo "test: SKIPPED: what needs MPI: tests/mpi, and its part of tests/install" >&2
 fi
 printf '\ntest: all passed in %s s:%s\n' "$SECONDS" "$(printf ' [%s]' "${passed[@]}")"

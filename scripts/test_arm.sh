@@ -113,8 +113,8 @@ configure() {
     PKG_CONFIG_SYSROOT_DIR=$sysroot PKG_CONFIG_DIR='' \
         PKG_CONFIG_LIBDIR=$sysroot/usr/lib/aarch64-linux-gnu/pkgconfig:$sysroot/usr/share/pkgconfig \
         cmake -S . -B "$build" -DCMAKE_TOOLCHAIN_FILE="$toolchain" \
-        -DCMAKE_BUILD_TYPE=Release -DSUBMOD_WERROR=ON -DSUBMOD_CUDA=OFF -DSUBMOD_BUILD_BENCH=OFF \
-        -DSUBMOD_BUILD_TOOLS=OFF -DSUBMOD_BUILD_EXAMPLES=OFF
+        -DCMAKE_BUILD_TYPE=Release -DSUBMOD_WERROR=ON -DSUBMOD_CUDA=OFF -DSUBMOD_MPI=OFF \
+        -DSUBMOD_BUILD_BENCH=OFF -DSUBMOD_BUILD_TOOLS=OFF -DSUBMOD_BUILD_EXAMPLES=OFF
 }
 
 # Those tests that there are, as a regular expression for ctest in `wanted`, as targets in `targets`.

@@ -128,6 +128,11 @@ SUBMOD_API const char *submod_status_string(int status);
  * failure in the same thread. */
 SUBMOD_API const char *submod_last_error(void);
 
+/* Makes words the error message of this thread, cut after 255 bytes, and returns status. For what
+ * stands on the library and reports as it does: functions of a submod_comm (dist.h), libraries of
+ * your own. words may be NULL, for "", and may be those of submod_last_error(). */
+SUBMOD_API submod_status submod_fail(submod_status status, const char *words);
+
 /* ---- memory ---- */
 
 /* Where the library gets its memory from: two functions with the signatures of C11's

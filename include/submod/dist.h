@@ -48,7 +48,8 @@ typedef enum submod_comm_type {
 } submod_comm_type;
 
 /* Collective functions over the ranks 0 .. ranks - 1, from the calling thread; each returns 0, or
- * not 0 when it has failed, and is called by all ranks in the same order. Start from
+ * not 0 when it has failed, and is called by all ranks in the same order. One that has failed may
+ * say why by submod_fail(SUBMOD_ECOMM, ..): its words become part of the error message. Start from
  * submod_comm_alone(), so that struct_size is right. With one rank none of them is called, and all
  * may be NULL. */
 typedef struct submod_comm {

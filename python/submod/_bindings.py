@@ -952,6 +952,7 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     "isa": (c_char_p, {}),
     "status_string": (c_char_p, {"status": c_int}),
     "last_error": (c_char_p, {}),
+    "fail": (c_int, {"status": c_int, "words": c_void_p}),
     "set_allocator": (c_int, {"allocator": POINTER(Allocator)}),
     "work_create": (c_int, {"work": POINTER(c_void_p)}),
     "work_free": (None, {"work": c_void_p}),

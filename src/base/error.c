@@ -16,6 +16,16 @@ const char *submod_last_error(void)
     return last_error;
 }
 
+submod_status submod_fail(submod_status status, const char *words)
+{
+    size_t length = words ? strnlen(words, sizeof last_error - 1) : 0;
+    if (length > 0) {
+        memmove(last_error, words, length);
+    }
+    last_error[length] = '\0';
+    return status;
+}
+
 /* The C library prints a NaN with its sign bit, which means nothing. */
 static void drop_sign_of_nan(char *text)
 {

@@ -47,6 +47,21 @@ START_TEST(errors_belong_to_a_thread)
 }
 END_TEST
 
+START_TEST(words_of_others)
+{
+    char many[1000];
+    memset(many, 'x', sizeof many);
+    many[sizeof many - 1] = '\0';
+    assert_error(submod_fail(SUBMOD_ECOMM, "the net is down"), SUBMOD_ECOMM, "the net is down");
+    ck_assert_int_eq(submod_fail(SUBMOD_EFILE, submod_last_error() + 4), SUBMOD_EFILE);
+    ck_assert_str_eq(submod_last_error(), "net is down");
+    ck_assert_int_eq(submod_fail(SUBMOD_EINVAL, many), SUBMOD_EINVAL);
+    ck_assert_uint_eq(strlen(submod_last_error()), 255);
+    ck_assert_int_eq(submod_fail(SUBMOD_EINVAL, NULL), SUBMOD_EINVAL);
+    ck_assert_str_eq(submod_last_error(), "");
+}
+END_TEST
+
 START_TEST(nan_has_no_sign)
 {
     const double x[2] = {0, copysign(NAN, -1)};
@@ -179,6 +194,6 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("base", version, status_strings_are_total, errors_belong_to_a_thread,
-                     nan_has_no_sign, threads, bad_numbers_are_found, sizes_do_not_overflow,
-                     workspaces_nest_and_settle, random_numbers);
+                     words_of_others, nan_has_no_sign, threads, bad_numbers_are_found,
+                     sizes_do_not_overflow, workspaces_nest_and_settle, random_numbers);
 }

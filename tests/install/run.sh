@@ -46,14 +46,16 @@ pc=$(installed submod.pc)
 libdir=$(dirname "$shared")
 
 step "CMake package"
-cmake -S "$consumer" -B "$scratch/consumer" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
+# Who asks for no component needs no MPI.
+cmake -S "$consumer" -B "$scratch/consumer" -DCMAKE_PREFIX_PATH="$prefix" \
+    -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON >/dev/null
 cmake --build "$scratch/consumer" >"$scratch/log" || fail "$(cat "$scratch/log")"
 "$scratch/consumer/shared"
 "$scratch/consumer/static"
 
-# The flags of submod.pc, one per line.
+# flags PACKAGE OPTION..: one per line.
 flags() {
-    PKG_CONFIG_PATH=$(dirname "$pc") pkg-config "$@" submod | xargs -n 1
+    PKG_CONFIG_PATH=$(dirname "$pc") pkg-config "${@:2}" "$1" | xargs -n 1
 }
 
 needs_shared() {
@@ -61,13 +63,13 @@ needs_shared() {
 }
 
 step "pkg-config, shared"
-mapfile -t shared_flags < <(flags --cflags --libs)
+mapfile -t shared_flags < <(flags submod --cflags --libs)
 "$cc" "$consumer/main.c" "${shared_flags[@]}" -o "$scratch/shared"
 LD_LIBRARY_PATH=$libdir "$scratch/shared"
 needs_shared "$scratch/shared" || fail "pkg-config --libs did not link the shared library"
 
 step "pkg-config, static"
-mapfile -t static_flags < <(flags --cflags --libs --static | sed 's/^-lsubmod$/-l:libsubmod.a/')
+mapfile -t static_flags < <(flags submod --cflags --libs --static | sed 's/^-lsubmod$/-l:libsubmod.a/')
 "$cc" "$consumer/main.c" "${static_flags[@]}" -o "$scratch/static"
 "$scratch/static"
 ! needs_shared "$scratch/static" || fail "pkg-config --static linked the shared library"
@@ -96,6 +98,40 @@ END
     "$scratch/cpp-build/main"
 fi
 
+# Ranks of MPI: the component, the flags, and libsubmod that knows nothing of it.
+use_mpi() {
+    local mpi_flags soname
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    export OMPI_MCA_rmaps_base_oversubscribe=1
+    step "MPI: CMake component"
+    cmake -S "$consumer/mpi" -B "$scratch/mpi" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
+    cmake --build "$scratch/mpi" >"$scratch/log" || fail "$(cat "$scratch/log")"
+    mpirun -n 2 "$scratch/mpi/shared"
+    mpirun -n 2 "$scratch/mpi/static"
+    ! cmake -S "$consumer/mpi" -B "$scratch/no-mpi" -DCMAKE_PREFIX_PATH="$prefix" \
+        -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON >"$scratch/log" 2>&1 ||
+        fail "the component mpi was found without MPI"
+    grep 'component mpi needs MPI' "$scratch/log" >/dev/null || fail "$(cat "$scratch/log")"
+    step "MPI: pkg-config"
+    mapfile -t mpi_flags < <(flags submod_mpi --cflags --libs)
+    "$cc" "$consumer/mpi/main.c" "${mpi_flags[@]}" -o "$scratch/mpi-shared"
+    LD_LIBRARY_PATH=$libdir mpirun -n 2 "$scratch/mpi-shared"
+    step "MPI: names and soname"
+    nm -D --defined-only "$(installed libsubmod_mpi.so)" |
+        awk 'NF == 3 && $3 != "SUBMOD_0.1" { print $3 }' >"$scratch/exported"
+    printf 'submod_mpi_comm_%s@@SUBMOD_0.1\n' create free | diff - "$scratch/exported" >&2 ||
+        fail "submod/mpi.h (<) and libsubmod_mpi (>) differ in names or versions"
+    soname=$(readelf -d "$(installed libsubmod_mpi.so)" | sed -n 's/.*SONAME.*\[\(.*\)\].*/\1/p')
+    [ "$soname" = libsubmod_mpi.so.0.1 ] || fail "the soname is '$soname'"
+}
+! readelf -d "$shared" | grep 'NEEDED.*libmpi' >/dev/null || fail "libsubmod needs MPI"
+if [ -e "$libdir/libsubmod_mpi.so" ]; then
+    use_mpi
+else
+    step "SKIPPED: what needs MPI: the library was built without"
+    [ ! -e "$prefix/include/submod/mpi.h" ] || fail "submod/mpi.h was installed without its library"
+fi
+
 # names_not PATTERN: from the output of nm, the defined symbols that do not match.
 names_not() {
     awk -v pattern="$1" 'NF == 3 && $3 !~ pattern { print $3 }'
@@ -118,7 +154,7 @@ foreign=$(nm -g --defined-only "$static" | names_not '^(submod|\.gomp_critical_u
 
 step "hardening"
 mapfile -t programs < <(find "$prefix" -path '*/bin/*' -type f)
-for file in "$shared" "${programs[@]}"; do
+for file in "$libdir"/libsubmod*.so "${programs[@]}"; do
     readelf -lW "$file" | grep GNU_RELRO >/dev/null || fail "$file has no RELRO"
     readelf -d "$file" | grep -E '\(FLAGS\).*BIND_NOW|\(FLAGS_1\).*NOW' >/dev/null ||
         fail "$file binds its names late"
