@@ -21,7 +21,7 @@
 #include <submod.h>
 #include <submod/mpi.h>
 
-enum { PATCH = 8, STRIDE = 6 };
+enum { PATCH = 8, STRIDE = 6, LEAST = 16 };
 
 static void require(submod_status status)
 {
@@ -82,7 +82,8 @@ static submod_fn *make_region(size_t h, size_t j)
     double radius = (double)h / 6;
     size_t k = 0;
     for (size_t i = 0; i < h * h; i++) {
-        double down = (double)(i / h) - row; /* NOLINT(bugprone-integer-division) */
+        size_t here = i / h;
+        double down = (double)here - row;
         double right = (double)(i % h) - column;
         if (down * down + right * right <= radius * radius) {
             at[k++] = (int32_t)i;
@@ -116,9 +117,9 @@ static submod_fn *make_kernel(size_t h, size_t j)
     for (size_t i = 0; i < K; i++) {
         at[i] = (int32_t)((top + i / PATCH) * h + left + i % PATCH);
         for (size_t l = 0; l < K; l++) {
-            double down = (double)(i / PATCH) - (double)(l / PATCH); /* NOLINT */
-            double right = (double)(i % PATCH) - (double)(l % PATCH);
-            kernel[i * K + l] = exp(-(down * down + right * right) / 4) + (i == l ? 1 : 0);
+            int down = (int)i / PATCH - (int)l / PATCH;
+            int right = (int)i % PATCH - (int)l % PATCH;
+            kernel[i * K + l] = exp(-0.25 * (down * down + right * right)) + (i == l ? 1 : 0);
         }
     }
     require(submod_fn_logdet(K, kernel, &inner));
@@ -149,7 +150,8 @@ static void fill_image(size_t h, double *x)
     submod_rng rng;
     submod_rng_seed(&rng, 1);
     for (size_t i = 0; i < h * h; i++) {
-        double down = (double)(i / h) / (double)h; /* NOLINT(bugprone-integer-division) */
+        size_t row = i / h;
+        double down = (double)row / (double)h;
         double right = (double)(i % h) / (double)h;
         double disc = (right - 0.35) * (right - 0.35) + (down - 0.4) * (down - 0.4);
         x[i] = (disc < 0.06 ? 0.9 : 0.2) + 0.2 * submod_rng_normal(&rng);
@@ -169,7 +171,7 @@ static submod_fn **make_terms(const problem *p, int part, int parts, size_t *cou
     size_t all = terms_of(p->what, p->h);
     size_t first = all * (size_t)part / (size_t)parts;
     *count = all * (size_t)(part + 1) / (size_t)parts - first;
-    submod_fn **terms = allocate(*count, sizeof *terms);
+    submod_fn **terms = allocate(*count, sizeof(submod_fn *));
     for (size_t j = 0; j < *count; j++) {
         terms[j] = p->what->make(p->h, first + j);
     }
@@ -242,7 +244,7 @@ static const kind *find_kind(const char *name)
     }
     fprintf(stderr, "sum_over_ranks: '%s' must be lines, regions or kernels\n", name);
     MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
-    return NULL;
+    exit(EXIT_FAILURE);
 }
 
 int main(int argc, char **argv)
@@ -252,7 +254,7 @@ int main(int argc, char **argv)
     problem p = {.what = find_kind(argc > 1 ? argv[1] : "lines"),
                  .settings = submod_prox_defaults()};
     p.h = argc > 2 ? strtoul(argv[2], NULL, 10) : p.what->size;
-    p.h = p.h < 2 * PATCH ? 2 * PATCH : p.h;
+    p.h = p.h < LEAST ? LEAST : p.h;
     p.settings.tolerance = argc > 3 ? strtod(argv[3], NULL) : 1e-6;
     p.n = p.h * p.h;
     p.x = allocate(p.n, sizeof *p.x);
