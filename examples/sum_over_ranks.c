@@ -12,7 +12,8 @@
  * Each rank owns a run of the terms, so that those that overlap are mostly together, and never sees
  * the others. Prints what an iteration costs, and
  * what one process with the whole sum needs (submod_prox, as many threads as OMP_NUM_THREADS says).
- * The exit code says whether both results agree as closely as their gaps promise. */
+ * Times are the shortest of 5. The exit code says whether both results agree as closely as their
+ * gaps promise. */
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@
 #include <submod.h>
 #include <submod/mpi.h>
 
-enum { PATCH = 8, STRIDE = 6, LEAST = 16 };
+enum { PATCH = 8, STRIDE = 6, LEAST = 16, TIMES = 5 };
 
 static void require(submod_status status)
 {
@@ -193,9 +194,14 @@ static submod_prox_info over_ranks(const problem *p, const submod_comm *comm, do
     size_t count;
     submod_prox_info info;
     submod_fn **terms = make_terms(p, comm->rank, comm->ranks, &count);
-    require(submod_dist_prox_sum(comm, p->n, terms, count, p->x, p->what->lambda, u, NULL,
-                                 &p->settings, &info, NULL));
+    double least = INFINITY;
+    for (int i = 0; i < TIMES; i++) {
+        require(submod_dist_prox_sum(comm, p->n, terms, count, p->x, p->what->lambda, u, NULL,
+                                     &p->settings, &info, NULL));
+        least = fmin(least, info.seconds);
+    }
     free_terms(terms, count);
+    info.seconds = least;
     return info;
 }
 
@@ -206,9 +212,14 @@ static submod_prox_info in_one_process(const problem *p, double *u)
     submod_fn *sum = NULL;
     submod_fn **terms = make_terms(p, 0, 1, &count);
     require(submod_fn_sum(terms, NULL, count, &sum));
-    require(submod_prox(sum, p->x, p->what->lambda, u, NULL, &p->settings, &info, NULL));
+    double least = INFINITY;
+    for (int i = 0; i < TIMES; i++) {
+        require(submod_prox(sum, p->x, p->what->lambda, u, NULL, &p->settings, &info, NULL));
+        least = fmin(least, info.seconds);
+    }
     submod_fn_free(sum);
     free_terms(terms, count);
+    info.seconds = least;
     return info;
 }
 
