@@ -20,6 +20,7 @@
  *   submod/gpu.h        the losses and the Jaccard prox on a GPU (CUDA)
  *   submod/metric.h     confusion counts, IoU, Dice, mIoU of images and datasets, equibatch
  *   submod/scoring.h    IoU of instances, boundaries, single images; calibration
+ *   submod/file.h       counts in files: save, load
  *   submod/decision.h   from probabilities to the segmentation with the best expected IoU or Dice
  */
 #ifndef SUBMOD_H
@@ -32,6 +33,7 @@
 #include <submod/decision.h>
 #include <submod/derivative.h>
 #include <submod/dist.h>
+#include <submod/file.h>
 #include <submod/function.h>
 #include <submod/gpu.h>
 #include <submod/loss.h>

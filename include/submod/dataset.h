@@ -12,6 +12,7 @@
  *                 submod_dataset_solve(d, &loss, NULL, settings);
  *                 submod_dataset_gradient(d, scores, labels, gradient, settings, work);
  *     across processes: all-reduce (sum) the numbers of submod_dataset_counts, then solve.
+ *     across machines: save, load and merge (file.h), then solve.
  *
  * Counts are doubles: whole numbers, exact up to 2^53, unless they were scaled. Errors move by at
  * most delta when they are put into a bin, so the loss is within delta; for a custom measure
@@ -55,6 +56,11 @@ SUBMOD_API submod_status submod_dataset_add(submod_dataset *dataset, const submo
 SUBMOD_API submod_status submod_dataset_scale(submod_dataset *dataset, double factor);
 /* Adds the counts of another one with the same classes and bins. */
 SUBMOD_API submod_status submod_dataset_merge(submod_dataset *dataset, const submod_dataset *other);
+/* Counts, classes and bins to a file, and a new dataset from it, not yet solved: file.h. *dataset
+ * is untouched when that fails. SUBMOD_EINVAL: NULL, a count that is negative or not finite.
+ * SUBMOD_EFILE. SUBMOD_ENOMEM. */
+SUBMOD_API submod_status submod_dataset_save(const submod_dataset *dataset, const char *path);
+SUBMOD_API submod_status submod_dataset_load(const char *path, submod_dataset **dataset);
 
 /* The counts themselves, classes x 2 x bins (background, then foreground; errors ascending):
  * borrowed, and the caller may change them, to restore or all-reduce them. NULL for NULL. */

@@ -10,23 +10,59 @@
  *
  * How the ranks reach each other is a table of functions, submod_comm: submod/mpi.h has one for MPI
  * (library submod_mpi), the Python package has one for torch.distributed, and one of your own needs
- * four functions. The library itself needs none of them.
+ * three functions. The library itself needs none of them.
  *
- * All calls but those that free are collective: every rank of the comm makes the same call, with
- * the same settings and the same number of classes; the images, their number and their size are its
- * own. A rank may have no images, or none with a pixel that counts. The batch is that of rank 0,
- * then that of rank 1, and so on; whether a class is present, its pixels, weights and the number of
- * images are those of all of them. Settings that differ are an error, SUBMOD_EINVAL, on all.
+ * All calls but those that free are collective: every rank of the comm makes the same calls in the
+ * same order, with the same settings and the same number of classes; the images, their number and
+ * their size are its own. A rank may have no images, or none with a pixel that counts. The batch is
+ * that of rank 0, then that of rank 1, and so on; whether a class is present, its pixels, weights
+ * and the number of images are those of all of them.
  *
  * Same bits: the histogram engine gives, for any number of ranks and any split of the images, the
- * bits that one process with all images gets; also of each gradient. The exact engine gives the
- * same weights, and a loss that is the same up to the order in which it is added up.
+ * bits that one process with all images gets; also of each gradient, and of the counts of datasets.
+ * The exact engine gives the same weights, and a loss that is the same up to the order in which it
+ * is added up.
  *
- * Errors: when a rank cannot go on (bad labels, NaN among its scores, no memory), all ranks return
- * its status and its words, behind "rank 2: ", and write nothing; of several ranks, the lowest.
- * SUBMOD_ECOMM: a function of the comm has failed, so a rank has died or the net is down; the
- * others may not know, and the comm is not to be used again. A custom measure that fails on one
- * rank alone fails there alone.
+ * What happens in special cases; the rest is as in loss.h and dataset.h:
+ *
+ *   comm NULL, or of one rank                   this process alone; nothing of comm is called
+ *   a comm that cannot be used: struct_size,    SUBMOD_EINVAL, on this rank alone
+ *     rank or ranks out of range, a function
+ *     that is missing
+ *   a rank cannot go on: bad labels, NaN        on all ranks its status and its words, behind
+ *     among its scores, no memory, NULL           "rank 2: "; of several ranks the lowest of those
+ *     where something must be given               that were found first
+ *   settings or classes differ, pixel_weights   SUBMOD_EINVAL on all: "settings.delta of rank 1 is
+ *     are given on some ranks only                not that of rank 0"; of a custom measure only
+ *                                                 that it is custom can be compared
+ *   ranks make different calls                  SUBMOD_EINVAL on all, if the comm can tell: when
+ *                                                 both begin with the gather that all of these do
+ *   no rank has a pixel                         loss 0, info as of an empty batch
+ *   images without pixels                       have no part in the mean over images
+ *   images of different sizes                   one size per rank; ranks may differ
+ *   2^31 pixels or more                         fine in all, SUBMOD_EINVAL on one rank; in all they
+ *                                                 must be fewer than 2^52 (SUBMOD_EINVAL)
+ *   a custom measure fails on one rank          as any other failure: on all ranks
+ *   a function of the comm fails                SUBMOD_ECOMM: a rank has died or the net is down.
+ *                                                 The others may not know, or may wait: that is up
+ *                                                 to the transport. The comm is not to be used
+ *                                                 again
+ *   any error                                   on all ranks nothing is written
+ *
+ * What cannot be told to the others: with more than 64 ranks a call needs 200 bytes per rank at its
+ * beginning; if even these are not to be had it returns SUBMOD_ENOMEM alone.
+ *
+ * What a rank hands to the comm, in bytes; T is 4 while all pixels (sigmoid: times the classes) are
+ * fewer than 2^31 and have no weights, else 8:
+ *
+ *   histogram engine    gather 192, sum T (2 classes bins + 2 classes + 2); hinge: gather 8 more
+ *     with per_image    gather 192 + 8 + 8 (3 + 2 the most images of a rank); hinge: 8 more
+ *     custom measure    gather 8 more
+ *   datasets            add as above; sum: gather 192, sum 16 classes bins
+ *   confusions          gather 192, sum 4 classes^2, or 16 classes^2 from 2^31 pixels on
+ *   after a failure     sum of 1020 more, and often a gather of 8
+ *
+ * None of it grows with the pixels. bins are info.bins.
  */
 #ifndef SUBMOD_DIST_H
 #define SUBMOD_DIST_H
@@ -48,14 +84,14 @@ typedef enum submod_comm_type {
 } submod_comm_type;
 
 /* Collective functions over the ranks 0 .. ranks - 1, from the calling thread; each returns 0, or
- * not 0 when it has failed, and is called by all ranks in the same order. One that has failed may
- * say why by submod_fail(SUBMOD_ECOMM, ..): its words become part of the error message. Start from
+ * not 0 when it has failed, and is called by all ranks in the same order. One that ends by
+ * `return submod_fail(SUBMOD_ECOMM, words)` gets its words into the error message. Start from
  * submod_comm_alone(), so that struct_size is right. With one rank none of them is called, and all
  * may be NULL. */
 typedef struct submod_comm {
     size_t struct_size; /* set by submod_comm_alone: base.h, structs that grow */
     void *context;      /* handed to the functions */
-    int rank, ranks;    /* which one this is, of how many */
+    int rank, ranks;    /* which one this is, of how many: at most 2^20 */
     /* Adds up in place: count numbers of all ranks, entry by entry, the same bits on all. */
     int (*sum)(void *context, void *numbers, submod_comm_type type, size_t count);
     /* The same in two halves, so that something can be done meanwhile; both may be NULL: sum is
@@ -76,10 +112,9 @@ SUBMOD_API submod_comm submod_comm_alone(void);
 /* ---- losses of the global batch ---- */
 
 /* As the functions of loss.h without dist, of all ranks' images; gradient, its scale and its layout
- * are this rank's. comm NULL: this process alone. settings.group_loss gets the losses of this
- * rank's images (per_image), or that of the batch. info: of all ranks, but for workspace.
- * More than 2^31 - 1 pixels in all are fine, on one rank they are not; 2^52 in all are the limit
- * (SUBMOD_EINVAL). */
+ * are this rank's, also whether there is one. loss, gradient and info may be NULL. comm NULL: this
+ * process alone. settings.group_loss gets the losses of this rank's images (per_image), or that of
+ * the batch. info: of all ranks, but for workspace. comm is borrowed for the call. */
 SUBMOD_API submod_status submod_dist_lovasz_softmax(const submod_comm *comm,
                                                     const submod_scores *scores,
                                                     const submod_labels *labels, double *loss,
@@ -101,9 +136,22 @@ SUBMOD_API submod_status submod_dist_lovasz_hinge(const submod_comm *comm,
 
 /* ---- the same in two halves ---- */
 
-/* A loss, or counts of a dataset, on the way. */
+/* A loss, or a batch for a dataset, on its way. Its memory is its own. */
 typedef struct submod_dist_call submod_dist_call;
 
+/* The first half: checks, the one pass over the scores that counts, and the start of the sum
+ * (comm.start_sum), which can go on while this process does something else. It contains one or two
+ * small gathers, for which ranks wait for each other. What is left for submod_dist_finish is to
+ * wait for the sum, to solve, and the pass that writes the gradient. With per_image there is no
+ * sum, and losses are gathered in the second half; the exact engine, and one rank alone, do all of
+ * it there.
+ *
+ * Until then all that was given must stay as it is: the context of comm, the scores, the labels,
+ * and what the settings point to. The structs themselves are copied. gradient and
+ * settings.group_loss are written by the second half. Several calls may be on their way; all ranks
+ * start and finish them in the same order. Fails as the blocking calls do, on all ranks, and *call
+ * is then untouched; errors in labels and scores may also come from submod_dist_finish.
+ * SUBMOD_EINVAL, on this rank alone: call is NULL. */
 SUBMOD_API submod_status submod_dist_lovasz_softmax_start(
     const submod_comm *comm, const submod_scores *scores, const submod_labels *labels,
     const submod_gradient *gradient, submod_dist_call **call, const submod_loss_settings *settings);
@@ -113,6 +161,10 @@ SUBMOD_API submod_status submod_dist_lovasz_sigmoid_start(
 SUBMOD_API submod_status submod_dist_lovasz_hinge_start(
     const submod_comm *comm, const submod_scores *scores, const submod_labels *labels,
     const submod_gradient *gradient, submod_dist_call **call, const submod_loss_settings *settings);
+
+/* The second half of any call above or below, on all ranks: writes what the blocking call writes.
+ * loss and info may be NULL; a dataset leaves them as they are. Frees the call, also when it fails;
+ * there is no other way to free it, as the other ranks wait for this one. SUBMOD_EINVAL: NULL. */
 SUBMOD_API submod_status submod_dist_finish(submod_dist_call *call, double *loss,
                                             submod_loss_info *info);
 /* ---- the prox of the global batch ---- */
@@ -171,6 +223,34 @@ SUBMOD_API submod_status submod_dist_prox_sum(const submod_comm *comm, size_t n,
                                               const double *x, double lambda, double *u, double *s,
                                               const submod_prox_settings *settings,
                                               submod_prox_info *info, submod_work *work);
+
+/* ---- counts ---- */
+
+/* Adds the batch of all ranks to the dataset of each, so that all have the same counts if they had
+ * before. Special cases and settings as for submod_dataset_add; pixel weights are rounded by the
+ * batch of all ranks. Datasets must have the same classes and bins. */
+SUBMOD_API submod_status submod_dist_dataset_add(const submod_comm *comm, submod_dataset *dataset,
+                                                 const submod_scores *scores,
+                                                 const submod_labels *labels,
+                                                 const submod_loss_settings *settings,
+                                                 submod_work *work);
+/* In two halves: the dataset is changed by submod_dist_finish, which adds to what is there then. It
+ * must not be freed before. */
+SUBMOD_API submod_status submod_dist_dataset_add_start(
+    const submod_comm *comm, submod_dataset *dataset, const submod_scores *scores,
+    const submod_labels *labels, submod_dist_call **call, const submod_loss_settings *settings);
+
+/* The counts of all ranks' datasets, added up, become those of each; weights that were solved for
+ * stay. For datasets that each rank has filled by itself: a second time it would add up sums.
+ * Exact while counts are whole and their sums below 2^53, as in dataset.h; others are rounded, the
+ * same way on all ranks. The counts themselves are not looked at: submod_dataset_solve refuses what
+ * it cannot use. SUBMOD_EINVAL on all: NULL; classes or bins differ. SUBMOD_ENOMEM on all. */
+SUBMOD_API submod_status submod_dist_dataset_sum(const submod_comm *comm, submod_dataset *dataset);
+
+/* The same of confusions (metric.h), always exact. SUBMOD_EINVAL on all: NULL; classes differ; more
+ * than 2^63 - 1 pixels in all. SUBMOD_ENOMEM on all. */
+SUBMOD_API submod_status submod_dist_confusion_sum(const submod_comm *comm,
+                                                   submod_confusion *confusion);
 
 #ifdef __cplusplus
 }

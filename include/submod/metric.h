@@ -162,6 +162,10 @@ SUBMOD_API submod_status submod_confusion_regroup(const submod_confusion *confus
                                                   const int32_t *truth_group,
                                                   const int32_t *prediction_group, size_t groups,
                                                   submod_confusion **coarse);
+/* The counts, classes and the ignored label to a file, and a new confusion from it: file.h.
+ * *confusion is untouched when that fails. SUBMOD_EINVAL: NULL. SUBMOD_EFILE. SUBMOD_ENOMEM. */
+SUBMOD_API submod_status submod_confusion_save(const submod_confusion *confusion, const char *path);
+SUBMOD_API submod_status submod_confusion_load(const char *path, submod_confusion **confusion);
 
 /* ---- metrics from the counts ---- */
 
@@ -245,6 +249,16 @@ SUBMOD_API submod_status submod_miou_add(submod_miou *miou, const submod_labels 
 SUBMOD_API submod_status submod_miou_merge(submod_miou *miou, const submod_miou *other);
 /* Back to no images. Accepts NULL. */
 SUBMOD_API void submod_miou_reset(submod_miou *miou);
+/* What was seen as *count words; words = NULL: how many that are. SUBMOD_EINVAL: NULL. */
+SUBMOD_API submod_status submod_miou_words(const submod_miou *miou, uint64_t *words, size_t *count);
+/* Back to what these words say, of a stream that was created with the same numbers. SUBMOD_EINVAL:
+ * NULL, words that cannot be from such a stream; it is then as it was. */
+SUBMOD_API submod_status submod_miou_set_words(submod_miou *miou, const uint64_t *words,
+                                               size_t count);
+/* What was seen, and the settings, to a file, and a new stream from it: file.h. *miou is untouched
+ * when that fails. SUBMOD_EINVAL: NULL. SUBMOD_EFILE. SUBMOD_ENOMEM. */
+SUBMOD_API submod_status submod_miou_save(const submod_miou *miou, const char *path);
+SUBMOD_API submod_status submod_miou_load(const char *path, submod_miou **miou);
 /* The means of what was added so far. SUBMOD_EINVAL: NULL. */
 SUBMOD_API submod_status submod_miou_get(const submod_miou *miou, submod_miou_values *values);
 /* The counts of the whole stream, for the other metrics; borrowed, as long as miou lives. NULL for

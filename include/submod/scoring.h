@@ -1,8 +1,8 @@
 /* Scores that the counts of all pixels do not give: of instances, of boundaries, of the images one
  * by one, and of how sure a prediction is. Each is a stream like submod_confusion: create, add
- * batches, merge, read at any time. save and load make whole numbers of what a stream has counted,
- * and a stream of those, for files and other processes: load them into a stream of their own, and
- * merge that.
+ * batches, merge, read at any time, save and load (file.h). words and set_words make whole numbers
+ * of what a stream has counted, and a stream of those, for other processes: set them in a stream of
+ * its own, and merge that.
  *
  *   submod_instances      iIoU: each instance of a class counts the same (Cordts et al. 2016)
  *   submod_boundary       IoU of the pixels near contours (Cheng et al. 2021)
@@ -103,12 +103,16 @@ SUBMOD_API submod_status submod_instances_merge(submod_instances *instances,
 /* Back to no counts. Accepts NULL. */
 SUBMOD_API void submod_instances_reset(submod_instances *instances);
 /* What was counted as *count words; words = NULL: how many that are. SUBMOD_EINVAL: NULL. */
-SUBMOD_API submod_status submod_instances_save(const submod_instances *instances, uint64_t *words,
-                                               size_t *count);
+SUBMOD_API submod_status submod_instances_words(const submod_instances *instances, uint64_t *words,
+                                                size_t *count);
 /* Back to what was saved by a stream that was created with the same numbers. SUBMOD_EINVAL: NULL,
  * words that cannot be from such a stream; it is then as it was. SUBMOD_ENOMEM. */
-SUBMOD_API submod_status submod_instances_load(submod_instances *instances, const uint64_t *words,
-                                               size_t count);
+SUBMOD_API submod_status submod_instances_set_words(submod_instances *instances,
+                                                    const uint64_t *words, size_t count);
+/* What was counted, and what that depends on, to a file, and a new one from it: file.h. *instances
+ * is untouched when that fails. SUBMOD_EINVAL: NULL. SUBMOD_EFILE. SUBMOD_ENOMEM. */
+SUBMOD_API submod_status submod_instances_save(const submod_instances *instances, const char *path);
+SUBMOD_API submod_status submod_instances_load(const char *path, submod_instances **instances);
 /* The pixels that were counted, as in metric.h; borrowed. NULL for NULL. */
 SUBMOD_API const submod_confusion *submod_instances_confusion(const submod_instances *instances);
 /* Per class, each may be NULL: the instances seen, and their average size; 0 where there are none.
@@ -155,12 +159,16 @@ SUBMOD_API submod_status submod_boundary_merge(submod_boundary *boundary,
 /* Back to no counts. Accepts NULL. */
 SUBMOD_API void submod_boundary_reset(submod_boundary *boundary);
 /* What was counted as *count words; words = NULL: how many that are. SUBMOD_EINVAL: NULL. */
-SUBMOD_API submod_status submod_boundary_save(const submod_boundary *boundary, uint64_t *words,
-                                              size_t *count);
+SUBMOD_API submod_status submod_boundary_words(const submod_boundary *boundary, uint64_t *words,
+                                               size_t *count);
 /* Back to what was saved by a stream that was created with the same numbers. SUBMOD_EINVAL: NULL,
  * words that cannot be from such a stream; it is then as it was. SUBMOD_ENOMEM. */
-SUBMOD_API submod_status submod_boundary_load(submod_boundary *boundary, const uint64_t *words,
-                                              size_t count);
+SUBMOD_API submod_status submod_boundary_set_words(submod_boundary *boundary, const uint64_t *words,
+                                                   size_t count);
+/* What was counted, and what that depends on, to a file, and a new one from it: file.h. *boundary
+ * is untouched when that fails. SUBMOD_EINVAL: NULL. SUBMOD_EFILE. SUBMOD_ENOMEM. */
+SUBMOD_API submod_status submod_boundary_save(const submod_boundary *boundary, const char *path);
+SUBMOD_API submod_status submod_boundary_load(const char *path, submod_boundary **boundary);
 /* All pixels that were counted, in bands or not, as in metric.h; borrowed. NULL for NULL. */
 SUBMOD_API const submod_confusion *submod_boundary_confusion(const submod_boundary *boundary);
 /* The boundary IoU of each class, and their mean (each may be NULL). settings: absent, class_list,
@@ -200,12 +208,17 @@ SUBMOD_API submod_status submod_fine_grained_merge(submod_fine_grained *fine,
 /* Back to no images. Accepts NULL. */
 SUBMOD_API void submod_fine_grained_reset(submod_fine_grained *fine);
 /* What was counted as *count words; words = NULL: how many that are. SUBMOD_EINVAL: NULL. */
-SUBMOD_API submod_status submod_fine_grained_save(const submod_fine_grained *fine, uint64_t *words,
-                                                  size_t *count);
+SUBMOD_API submod_status submod_fine_grained_words(const submod_fine_grained *fine, uint64_t *words,
+                                                   size_t *count);
 /* Back to what was saved by a stream that was created with the same numbers. SUBMOD_EINVAL: NULL,
  * words that cannot be from such a stream; it is then as it was. SUBMOD_ENOMEM. */
-SUBMOD_API submod_status submod_fine_grained_load(submod_fine_grained *fine, const uint64_t *words,
-                                                  size_t count);
+SUBMOD_API submod_status submod_fine_grained_set_words(submod_fine_grained *fine,
+                                                       const uint64_t *words, size_t count);
+/* What was counted, and what that depends on, to a file, and a new one from it: file.h. *fine is
+ * untouched when that fails. SUBMOD_EINVAL: NULL. SUBMOD_EFILE. SUBMOD_ENOMEM. */
+SUBMOD_API submod_status submod_fine_grained_save(const submod_fine_grained *fine,
+                                                  const char *path);
+SUBMOD_API submod_status submod_fine_grained_load(const char *path, submod_fine_grained **fine);
 /* The means of what was added so far. SUBMOD_EINVAL: NULL. SUBMOD_ENOMEM. */
 SUBMOD_API submod_status submod_fine_grained_get(const submod_fine_grained *fine,
                                                  submod_fine_grained_values *values);
@@ -256,12 +269,18 @@ SUBMOD_API submod_status submod_calibration_merge(submod_calibration *calibratio
 /* Back to no counts. Accepts NULL. */
 SUBMOD_API void submod_calibration_reset(submod_calibration *calibration);
 /* What was counted as *count words; words = NULL: how many that are. SUBMOD_EINVAL: NULL. */
-SUBMOD_API submod_status submod_calibration_save(const submod_calibration *calibration,
-                                                 uint64_t *words, size_t *count);
+SUBMOD_API submod_status submod_calibration_words(const submod_calibration *calibration,
+                                                  uint64_t *words, size_t *count);
 /* Back to what was saved by a stream that was created with the same numbers. SUBMOD_EINVAL: NULL,
  * words that cannot be from such a stream; it is then as it was. SUBMOD_ENOMEM. */
-SUBMOD_API submod_status submod_calibration_load(submod_calibration *calibration,
-                                                 const uint64_t *words, size_t count);
+SUBMOD_API submod_status submod_calibration_set_words(submod_calibration *calibration,
+                                                      const uint64_t *words, size_t count);
+/* What was counted, and what that depends on, to a file, and a new one from it: file.h.
+ * *calibration is untouched when that fails. SUBMOD_EINVAL: NULL. SUBMOD_EFILE. SUBMOD_ENOMEM. */
+SUBMOD_API submod_status submod_calibration_save(const submod_calibration *calibration,
+                                                 const char *path);
+SUBMOD_API submod_status submod_calibration_load(const char *path,
+                                                 submod_calibration **calibration);
 /* The errors; class_error: one number per class. Both outputs may be NULL. ones_apart: 1, p = 1 has
  * a bin of its own. settings: class_list, class_count, leave_out. SUBMOD_EINVAL: NULL calibration,
  * settings as for submod_confusion_metrics. SUBMOD_ENOMEM. */

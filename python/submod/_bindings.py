@@ -1386,6 +1386,8 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "dataset_scale": (c_int, {"dataset": c_void_p, "factor": c_double}),
     "dataset_merge": (c_int, {"dataset": c_void_p, "other": c_void_p}),
+    "dataset_save": (c_int, {"dataset": c_void_p, "path": c_void_p}),
+    "dataset_load": (c_int, {"path": c_void_p, "dataset": POINTER(c_void_p)}),
     "dataset_counts": (c_void_p, {"dataset": c_void_p, "classes": c_void_p, "bins": c_void_p}),
     "dataset_delta": (c_double, {"dataset": c_void_p}),
     "dataset_solve": (
@@ -1526,6 +1528,8 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "coarse": POINTER(c_void_p),
         },
     ),
+    "confusion_save": (c_int, {"confusion": c_void_p, "path": c_void_p}),
+    "confusion_load": (c_int, {"path": c_void_p, "confusion": POINTER(c_void_p)}),
     "confusion_metrics": (
         c_int,
         {
@@ -1583,6 +1587,10 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "miou_merge": (c_int, {"miou": c_void_p, "other": c_void_p}),
     "miou_reset": (None, {"miou": c_void_p}),
+    "miou_words": (c_int, {"miou": c_void_p, "words": c_void_p, "count": c_void_p}),
+    "miou_set_words": (c_int, {"miou": c_void_p, "words": c_void_p, "count": c_size_t}),
+    "miou_save": (c_int, {"miou": c_void_p, "path": c_void_p}),
+    "miou_load": (c_int, {"path": c_void_p, "miou": POINTER(c_void_p)}),
     "miou_get": (c_int, {"miou": c_void_p, "values": POINTER(MiouValues)}),
     "miou_confusion": (c_void_p, {"miou": c_void_p}),
     "equibatch_create": (
@@ -1832,6 +1840,39 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "work": c_void_p,
         },
     ),
+    "dist_dataset_add": (
+        c_int,
+        {
+            "comm": POINTER(Comm),
+            "dataset": c_void_p,
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "settings": POINTER(LossSettings),
+            "work": c_void_p,
+        },
+    ),
+    "dist_dataset_add_start": (
+        c_int,
+        {
+            "comm": POINTER(Comm),
+            "dataset": c_void_p,
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "call": POINTER(c_void_p),
+            "settings": POINTER(LossSettings),
+        },
+    ),
+    "dist_dataset_sum": (c_int, {"comm": POINTER(Comm), "dataset": c_void_p}),
+    "dist_confusion_sum": (c_int, {"comm": POINTER(Comm), "confusion": c_void_p}),
+    "file_save": (
+        c_int,
+        {"path": c_void_p, "kind": c_void_p, "words": c_void_p, "count": c_size_t},
+    ),
+    "file_load": (
+        c_int,
+        {"path": c_void_p, "kind": c_void_p, "words": POINTER(c_void_p), "count": c_void_p},
+    ),
+    "file_free": (None, {"words": c_void_p}),
     "gpu_available": (c_int, {"devices": c_void_p}),
     "gpu_result_status": (c_int, {"result": POINTER(GpuResult)}),
     "gpu_loss_workspace": (
@@ -2090,8 +2131,10 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "instances_merge": (c_int, {"instances": c_void_p, "other": c_void_p}),
     "instances_reset": (None, {"instances": c_void_p}),
-    "instances_save": (c_int, {"instances": c_void_p, "words": c_void_p, "count": c_void_p}),
-    "instances_load": (c_int, {"instances": c_void_p, "words": c_void_p, "count": c_size_t}),
+    "instances_words": (c_int, {"instances": c_void_p, "words": c_void_p, "count": c_void_p}),
+    "instances_set_words": (c_int, {"instances": c_void_p, "words": c_void_p, "count": c_size_t}),
+    "instances_save": (c_int, {"instances": c_void_p, "path": c_void_p}),
+    "instances_load": (c_int, {"path": c_void_p, "instances": POINTER(c_void_p)}),
     "instances_confusion": (c_void_p, {"instances": c_void_p}),
     "instances_sizes": (
         c_int,
@@ -2128,8 +2171,10 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "boundary_merge": (c_int, {"boundary": c_void_p, "other": c_void_p}),
     "boundary_reset": (None, {"boundary": c_void_p}),
-    "boundary_save": (c_int, {"boundary": c_void_p, "words": c_void_p, "count": c_void_p}),
-    "boundary_load": (c_int, {"boundary": c_void_p, "words": c_void_p, "count": c_size_t}),
+    "boundary_words": (c_int, {"boundary": c_void_p, "words": c_void_p, "count": c_void_p}),
+    "boundary_set_words": (c_int, {"boundary": c_void_p, "words": c_void_p, "count": c_size_t}),
+    "boundary_save": (c_int, {"boundary": c_void_p, "path": c_void_p}),
+    "boundary_load": (c_int, {"path": c_void_p, "boundary": POINTER(c_void_p)}),
     "boundary_confusion": (c_void_p, {"boundary": c_void_p}),
     "boundary_iou": (
         c_int,
@@ -2151,8 +2196,10 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "fine_grained_merge": (c_int, {"fine": c_void_p, "other": c_void_p}),
     "fine_grained_reset": (None, {"fine": c_void_p}),
-    "fine_grained_save": (c_int, {"fine": c_void_p, "words": c_void_p, "count": c_void_p}),
-    "fine_grained_load": (c_int, {"fine": c_void_p, "words": c_void_p, "count": c_size_t}),
+    "fine_grained_words": (c_int, {"fine": c_void_p, "words": c_void_p, "count": c_void_p}),
+    "fine_grained_set_words": (c_int, {"fine": c_void_p, "words": c_void_p, "count": c_size_t}),
+    "fine_grained_save": (c_int, {"fine": c_void_p, "path": c_void_p}),
+    "fine_grained_load": (c_int, {"path": c_void_p, "fine": POINTER(c_void_p)}),
     "fine_grained_get": (c_int, {"fine": c_void_p, "values": POINTER(FineGrainedValues)}),
     "fine_grained_worst": (
         c_int,
@@ -2177,8 +2224,13 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "calibration_merge": (c_int, {"calibration": c_void_p, "other": c_void_p}),
     "calibration_reset": (None, {"calibration": c_void_p}),
-    "calibration_save": (c_int, {"calibration": c_void_p, "words": c_void_p, "count": c_void_p}),
-    "calibration_load": (c_int, {"calibration": c_void_p, "words": c_void_p, "count": c_size_t}),
+    "calibration_words": (c_int, {"calibration": c_void_p, "words": c_void_p, "count": c_void_p}),
+    "calibration_set_words": (
+        c_int,
+        {"calibration": c_void_p, "words": c_void_p, "count": c_size_t},
+    ),
+    "calibration_save": (c_int, {"calibration": c_void_p, "path": c_void_p}),
+    "calibration_load": (c_int, {"path": c_void_p, "calibration": POINTER(c_void_p)}),
     "calibration_errors": (
         c_int,
         {

@@ -82,9 +82,9 @@ class Stream(Uncopied):
         of the same options, and merge that."""
         count = ctypes.c_size_t()
         with self._handle.lock:
-            self._call("save", count=ctypes.byref(count))
+            self._call("words", count=ctypes.byref(count))
             words = np.empty(count.value, np.uint64)
-            self._call("save", words=words, count=ctypes.byref(count))
+            self._call("words", words=words, count=ctypes.byref(count))
         return {"kind": self._kind, "classes": self.classes, "words": words}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -98,7 +98,7 @@ class Stream(Uncopied):
         self._load(words)
 
     def _load(self, words: npt.NDArray[np.uint64]) -> None:
-        self._call("load", words=words, count=words.size)
+        self._call("set_words", words=words, count=words.size)
 
 
 class PixelStream(Stream):

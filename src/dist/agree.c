@@ -149,13 +149,19 @@ static submod_status compare(const char *who, int rank, const char *const *names
     return SUBMOD_OK;
 }
 
+/* UINT64_MAX if it overflows. */
+static uint64_t plus(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
 static void add_up(const sheet *all, int ranks, submodi_totals *totals)
 {
     *totals = (submodi_totals){0};
     for (int r = 0; r < ranks; r++) {
         const submodi_facts *f = &all[r].facts;
-        totals->groups += f->groups;
-        totals->pixels += f->pixels;
+        totals->groups = plus(totals->groups, f->groups);
+        totals->pixels = plus(totals->pixels, f->pixels);
         totals->most_groups = f->groups > totals->most_groups ? f->groups : totals->most_groups;
         totals->largest = fmaxf(totals->largest, f->largest);
     }

@@ -40,7 +40,7 @@ typedef struct submodi_facts {
 
 /* What all ranks say together. */
 typedef struct submodi_totals {
-    uint64_t groups, pixels; /* sums */
+    uint64_t groups, pixels; /* sums, at most UINT64_MAX */
     uint64_t most_groups;    /* of a rank */
     float largest;
 } submodi_totals;

@@ -1,10 +1,14 @@
 /* The functions by which ranks reach each other, checked and called (see comm.h). */
 #include "dist/comm.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/settings.h"
+
+/* So that sums of their 32-bit parts are exact in doubles. */
+enum { MOST_RANKS = 1 << 20 };
 
 submod_comm submod_comm_alone(void)
 {
@@ -35,10 +39,12 @@ submod_status submodi_comm_read(const char *who, const submod_comm *given, submo
 {
     submod_comm c = submod_comm_alone();
     submod_status status = submodi_read_settings(who, "submod_comm_alone", given, &c);
-    if (status == SUBMOD_OK && (c.ranks < 1 || c.rank < 0 || c.rank >= c.ranks)) {
-        status =
-            submodi_fail(SUBMOD_EINVAL, "%s: comm is rank %d of %d; it must be in 0 .. ranks - 1",
-                         who, c.rank, c.ranks);
+    if (status == SUBMOD_OK &&
+        (c.ranks < 1 || c.ranks > MOST_RANKS || c.rank < 0 || c.rank >= c.ranks)) {
+        status = submodi_fail(SUBMOD_EINVAL,
+                              "%s: comm is rank %d of %d; ranks must be from 1 to 2^20, rank in "
+                              "0 .. ranks - 1",
+                              who, c.rank, c.ranks);
     }
     if (status == SUBMOD_OK && c.ranks > 1) {
         status = require_functions(who, &c);
@@ -51,13 +57,22 @@ submod_status submodi_comm_read(const char *who, const submod_comm *given, submo
 
 /* ---- the calls ---- */
 
+/* SUBMOD_ECOMM: the function has called submod_fail, so that there are words of its own. */
 static submod_status outcome(const char *who, const char *name, int code)
 {
-    return code == 0 ? SUBMOD_OK
-                     : submodi_fail(SUBMOD_ECOMM,
-                                    "%s: comm.%s returned %d: other ranks could not be reached; "
-                                    "this comm must not be used again",
-                                    who, name, code);
+    char why[128];
+    if (code == 0) {
+        return SUBMOD_OK;
+    }
+    if (code == SUBMOD_ECOMM) {
+        snprintf(why, sizeof why, "%s", submod_last_error());
+    } else {
+        snprintf(why, sizeof why, "it returned %d", code);
+    }
+    return submodi_fail(SUBMOD_ECOMM,
+                        "%s: comm.%s: %s: other ranks could not be reached; this comm must not be "
+                        "used again",
+                        who, name, why);
 }
 
 submod_status submodi_comm_sum(const char *who, const submod_comm *comm, void *numbers,

@@ -476,8 +476,8 @@ static submod_status scores_of_images(submod_rng *rng)
     status = status ? status : submod_fine_grained_merge(f, f);
     uint64_t words[45]; /* 12 images of 3 classes, 9 counts */
     size_t count = 0;
-    status = status ? status : submod_fine_grained_save(f, words, &count);
-    status = status ? status : submod_fine_grained_load(f, words, count);
+    status = status ? status : submod_fine_grained_words(f, words, &count);
+    status = status ? status : submod_fine_grained_set_words(f, words, count);
     status = status ? status : submod_boundary_iou(b, NULL, &mean, NULL);
     status = status ? status : submod_fine_grained_get(f, &values);
     status = status ? status : submod_calibration_errors(c, 0, NULL, &errors, NULL);

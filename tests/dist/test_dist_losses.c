@@ -47,93 +47,15 @@ static float *random_weights(submod_rng *rng, size_t n)
     return w;
 }
 
-/* ---- one process ---- */
-
-typedef struct result {
-    double loss;
-    float *gradient;
-    double *group_loss;
-    submod_loss_info info;
-} result;
-
-static void fill(float *g, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        g[i] = 0.25F * (float)(i % 7);
-    }
-}
-
-static result alone(const spread *x)
-{
-    const batch *d = x->d;
-    size_t n = d->B * d->C * d->N;
-    result r = {.gradient = malloc((n + 1) * sizeof(float)),
-                .group_loss = malloc((d->B + 1) * sizeof(double))};
-    submod_scores scores = scores_part(x, 0, d->B);
-    submod_labels labels = labels_part(x, 0, d->B);
-    submod_pixel_weights weights = submod_pixel_weights_f32(x->weights, d->B, d->N);
-    submod_loss_settings s = x->s;
-    s.pixel_weights = x->weights ? &weights : NULL;
-    s.group_loss = r.group_loss;
-    submod_gradient g = submod_gradient_dense(r.gradient, d->C, d->N);
-    g.scale = 0.75;
-    g.accumulate = x->accumulates;
-    fill(r.gradient, n);
-    ck_assert_ok(call_views(x->k, &scores, &labels, &r.loss, x->derives ? &g : NULL, &r.info, &s));
-    return r;
-}
-
-static void assert_same(const spread *x, int ranks, const result *r)
-{
-    size_t n = x->d->B * x->d->C * x->d->N;
-    for (int k = 0; k < ranks; k++) {
-        ck_assert_msg(x->status[k] == SUBMOD_OK, "rank %d of %d: %s", k, ranks, x->words[k]);
-        ck_assert_msg(memcmp(&x->loss[k], &r->loss, sizeof r->loss) == 0,
-                      "rank %d of %d: loss %.17g, alone %.17g", k, ranks, x->loss[k], r->loss);
-        ck_assert_uint_eq(x->info[k].bins, r->info.bins);
-        ck_assert_msg(x->info[k].delta == r->info.delta, "delta %.17g, alone %.17g",
-                      x->info[k].delta, r->info.delta);
-        ck_assert_uint_eq(x->info[k].pixels, r->info.pixels);
-        ck_assert_uint_eq(x->info[k].terms, r->info.terms);
-        if (!x->s.per_image) {
-            ck_assert_msg(x->group_loss[k] == r->group_loss[0], "group loss");
-        }
-    }
-    if (x->s.per_image) {
-        ck_assert_msg(memcmp(x->group_loss, r->group_loss, x->d->B * sizeof(double)) == 0,
-                      "losses of images");
-    }
-    ck_assert_msg(memcmp(x->gradient, r->gradient, n * sizeof(float)) == 0, "gradient, %d ranks",
-                  ranks);
-}
-
-static void spread_and_compare(spread *x, int ranks, const result *r)
-{
-    size_t n = x->d->B * x->d->C * x->d->N;
-    x->gradient = malloc((n + 1) * sizeof(float));
-    x->group_loss = malloc((x->d->B + MOST_RANKS) * sizeof(double));
-    fill(x->gradient, n);
-    run_ranks(ranks, NULL, call_part, x);
-    assert_same(x, ranks, r);
-    free(x->gradient);
-    free(x->group_loss);
-}
-
-static void free_result(result *r)
-{
-    free(r->gradient);
-    free(r->group_loss);
-}
-
 /* ---- tests ---- */
 
-/* All losses, measures, classes and weights, in one call and in two halves. */
+/* Both engines, all losses, measures, classes and weights, in one call and in two halves. */
 START_TEST(same_bits)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 19);
     submod_set_num_threads(1);
-    for (int trial = 0; trial < 250; trial++) {
+    for (int trial = 0; trial < 500; trial++) {
         kind k = (kind)submod_rng_below(&rng, 5);
         bool ignore = submod_rng_below(&rng, 2);
         size_t C = k == HINGE ? 1 : 3 + submod_rng_below(&rng, 2);
@@ -146,7 +68,7 @@ START_TEST(same_bits)
         float *floats = as_floats(&d);
         float *weights = random_weights(&rng, d.B * d.N);
         spread x = {.d = &d, .k = k, .s = random_settings(&rng, ignore), .x = floats};
-        x.s.engine = SUBMOD_ENGINE_HISTOGRAM;
+        x.s.engine = trial % 2 ? SUBMOD_ENGINE_HISTOGRAM : SUBMOD_ENGINE_EXACT;
         x.s.measure = submod_rng_below(&rng, 3) ? &measure : NULL;
         x.s.bins = submod_rng_below(&rng, 2) ? 16 : 0;
         x.s.delta = 0.01;
@@ -158,7 +80,7 @@ START_TEST(same_bits)
         for (size_t i = 0; i < sizeof rank_counts / sizeof *rank_counts; i++) {
             x.halves = submod_rng_below(&rng, 2);
             cut_at_random(&rng, &x, rank_counts[i]);
-            spread_and_compare(&x, rank_counts[i], &r);
+            spread_and_compare(&x, rank_counts[i], NULL, &r);
         }
         free_result(&r);
         free(weights);

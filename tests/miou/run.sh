@@ -327,11 +327,118 @@ expect 0 p t --cityscapes --train-ids --absent skip --json - --instances t
 field mean_instance_iou 1
 field mean_category_iou 7/8
 
+# ---- in parts: an evaluation that is cut and merged gives the same bytes as the whole ----
+# labels SEED COUNT FACTOR ADD: pseudo-random numbers in 0 .. 3, times FACTOR, plus ADD
+labels() {
+    awk -v seed="$1" -v n="$2" -v by="$3" -v add="$4" 'BEGIN {
+        x = seed * 7919 + 1
+        for (i = 0; i < n; i++) { x = (x * 16807) % 2147483647; printf "%d ", (int(x / 1000) % 4) * by + add } }'
+}
+rm -rf p t ids parts
+mkdir parts
+images='a-b a c/d c/d1 e f/g/h z'
+seed=0
+for name in $images; do
+    seed=$((seed + 1))
+    # shellcheck disable=SC2046
+    png "t/$name.png" gray8 6 4 $(labels $seed 24 1 0)
+    # shellcheck disable=SC2046
+    png "p/$name.png" gray8 6 4 $(labels $((seed + 50)) 24 1 0)
+    # shellcheck disable=SC2046
+    png "ids/$name.png" gray8 6 4 $(labels $((seed + 90)) 24 1 0)
+done
+printf 'c/d\nz\n' >parts/list1
+printf 'a\na-b\nf/g/h\n' >parts/list2
+printf 'e\nc/d1\n' >parts/list3
+printf 'x\ny\nx\nz\n' >parts/categories
+printf 'one\ntwo\nthree\nfour "4"\n' >parts/names
+all='--classes 4 --ignore 3 --names parts/names --categories parts/categories --instances ids
+    --boundary 0.1 --fine-grained 40 --f-beta 0.7'
+# cut_in_three ARGUMENTS...: counts three parts, and the whole to whole.table, whole.json
+cut_in_three() {
+    expect 0 "$@" --json whole.json
+    mv out whole.table
+    for part in 1 2 3; do
+        expect 0 "$@" --list "parts/list$part" --save "parts/$part.submod" --quiet
+    done
+}
+for absent in one zero skip truth; do
+    # shellcheck disable=SC2086
+    cut_in_three p t $all --absent $absent
+    expect 0 --merge parts/1.submod parts/2.submod parts/3.submod --json merged.json
+    cmp out whole.table || fail "the table of parts"
+    cmp merged.json whole.json || fail "the JSON of parts"
+    expect 0 --merge parts/3.submod parts/1.submod parts/2.submod --json -
+    cmp out whole.json || fail "the order of parts shows"
+    expect 0 --merge parts/2.submod parts/1.submod --save parts/12.submod --quiet
+    expect 0 --merge parts/3.submod parts/12.submod --json merged.json
+    cmp out whole.table || fail "the table of merged parts"
+    cmp merged.json whole.json || fail "the JSON of merged parts"
+done
+#   The whole, saved and merged alone; a part that is damaged, cut off, foreign or not there.
+expect 0 p t --classes 4 --save parts/whole.submod --json whole.json
+expect 0 --merge parts/whole.submod --json -
+cmp out whole.json || fail "the whole as one file"
+expect 2 --merge parts/1.submod parts/whole.submod
+says 'parts/whole.submod was counted with "ignore 255", but parts/1.submod with "ignore 3"'
+[ ! -s out ] || fail "a report of parts that do not fit"
+expect 2 --merge parts/1.submod parts/2.submod parts/12.submod
+says "parts/12.submod and parts/2.submod have both counted the image a"
+expect 2 --merge parts/1.submod parts/1.submod
+expect 2 --merge parts/1.submod parts/4.submod
+says "parts/4.submod cannot be read: No such file"
+head -c 100 parts/2.submod >parts/cut.submod
+expect 2 --merge parts/1.submod parts/cut.submod
+says "parts/cut.submod is cut off"
+{ head -c 300 parts/2.submod && printf X && tail -c +302 parts/2.submod; } >parts/bad.submod
+expect 2 --merge parts/bad.submod
+says "parts/bad.submod is damaged: its checksum is wrong"
+expect 2 --merge names
+says "names is not a file of libsubmod"
+expect 2 --merge parts/1.submod --classes 4
+says "--classes cannot be given with --merge"
+expect 2 --merge parts/1.submod --absent skip
+expect 2 --merge
+says "--merge needs files"
+expect 2 --merge parts/1.submod --cityscapes-json city.json
+says "--cityscapes-json needs --cityscapes"
+expect 1 p t --classes 4 --quiet --save nowhere/1.submod
+says "nowhere/1.submod cannot be written: No such file or directory"
+#   Problems go with the part.
+rm p/e.png
+expect 1 p t --classes 4 --json whole.json --save parts/some.submod
+cp err whole.err
+expect 1 --merge parts/some.submod --json -
+cmp out whole.json || fail "problems of a part in the JSON"
+cmp err whole.err || fail "problems of a part on stderr"
+#   Cityscapes, with what its own script would write.
+rm -rf p t
+for frame in a_000000_000001 a_000000_000002 b_000000_000001 c_000000_000001; do
+    seed=$((seed + 1))
+    # shellcheck disable=SC2046
+    png "t/${frame%%_*}/${frame}_gtFine_labelIds.png" gray8 6 4 $(labels $seed 24 1 24)
+    # shellcheck disable=SC2046
+    png "t/${frame%%_*}/${frame}_gtFine_instanceIds.png" gray16 6 4 $(labels $seed 24 1000 24001)
+    # shellcheck disable=SC2046
+    png "p/$frame.png" gray8 6 4 $(labels $((seed + 9)) 24 1 24)
+done
+echo a_000000_000002 >parts/list1
+printf 'c_000000_000001\na_000000_000001\n' >parts/list2
+echo b_000000_000001 >parts/list3
+cut_in_three p t --cityscapes --instances t --absent skip --fine-grained 50 --cityscapes-json city.json
+expect 0 --merge parts/[123].submod --json merged.json --cityscapes-json city.json
+cmp out whole.table || fail "the table of parts of Cityscapes"
+cmp merged.json whole.json || fail "the JSON of parts of Cityscapes"
+expect 0 p t --cityscapes --instances t --quiet --cityscapes-json whole.city
+cmp city.json whole.city || fail "the file of Cityscapes of parts"
+
 # ---- the calls of docs/miou.md, as they stand ----
 png GT_DIR/a.png gray8 4 1 0 0 1 1
 png "gtFine/val/aachen/${frame}_gtFine_labelIds.png" gray8 4 1 7 7 8 8
 mkdir -p ImageSets/Segmentation
 echo a >ImageSets/Segmentation/val.txt
+export PART=1
+cp ImageSets/Segmentation/val.txt part-1.txt
 seq 8 >names.txt
 printf '%s\n' a a a a b b b b >categories.txt
 png IDS_DIR/a.png gray8 4 1 0 0 1 2

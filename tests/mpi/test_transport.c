@@ -1,6 +1,6 @@
 /* The functions of submod/mpi.h, each rank against what it can compute by itself. Run with 1 to 4
  * ranks, and once more with the pieces of a message cut to a few bytes (CMakeLists.txt here). */
-#include "ranks.h"
+#include "expect.h"
 
 enum { COUNT = 23 };
 

@@ -70,18 +70,18 @@ static void discard(stream *s)
 
 static submod_status save(const stream *s, uint64_t *words, size_t *count)
 {
-    return s->instances  ? submod_instances_save(s->instances, words, count)
-           : s->boundary ? submod_boundary_save(s->boundary, words, count)
-           : s->fine     ? submod_fine_grained_save(s->fine, words, count)
-                         : submod_calibration_save(s->calibration, words, count);
+    return s->instances  ? submod_instances_words(s->instances, words, count)
+           : s->boundary ? submod_boundary_words(s->boundary, words, count)
+           : s->fine     ? submod_fine_grained_words(s->fine, words, count)
+                         : submod_calibration_words(s->calibration, words, count);
 }
 
 static submod_status load(stream *s, const uint64_t *words, size_t count)
 {
-    return s->instances  ? submod_instances_load(s->instances, words, count)
-           : s->boundary ? submod_boundary_load(s->boundary, words, count)
-           : s->fine     ? submod_fine_grained_load(s->fine, words, count)
-                         : submod_calibration_load(s->calibration, words, count);
+    return s->instances  ? submod_instances_set_words(s->instances, words, count)
+           : s->boundary ? submod_boundary_set_words(s->boundary, words, count)
+           : s->fine     ? submod_fine_grained_set_words(s->fine, words, count)
+                         : submod_calibration_set_words(s->calibration, words, count);
 }
 
 static submod_status merge(stream *s, const stream *other)
@@ -269,14 +269,18 @@ START_TEST(no_stream)
 {
     uint64_t word = 0;
     size_t count = 7;
-    assert_error(submod_instances_save(NULL, NULL, &count), SUBMOD_EINVAL, "instances is NULL");
-    assert_error(submod_boundary_save(NULL, NULL, &count), SUBMOD_EINVAL, "boundary is NULL");
-    assert_error(submod_fine_grained_save(NULL, NULL, &count), SUBMOD_EINVAL, "fine is NULL");
-    assert_error(submod_calibration_save(NULL, NULL, &count), SUBMOD_EINVAL, "calibration is NULL");
-    assert_error(submod_instances_load(NULL, &word, 1), SUBMOD_EINVAL, "instances is NULL");
-    assert_error(submod_boundary_load(NULL, &word, 1), SUBMOD_EINVAL, "boundary is NULL");
-    assert_error(submod_fine_grained_load(NULL, &word, 1), SUBMOD_EINVAL, "fine is NULL");
-    assert_error(submod_calibration_load(NULL, &word, 1), SUBMOD_EINVAL, "calibration is NULL");
+    assert_error(submod_instances_words(NULL, NULL, &count), SUBMOD_EINVAL, "instances is NULL");
+    assert_error(submod_boundary_words(NULL, NULL, &count), SUBMOD_EINVAL, "boundary is NULL");
+    assert_error(submod_fine_grained_words(NULL, NULL, &count), SUBMOD_EINVAL, "fine is NULL");
+    assert_error(submod_calibration_words(NULL, NULL, &count), SUBMOD_EINVAL,
+                 "calibration is NULL");
+    assert_error(submod_miou_words(NULL, NULL, &count), SUBMOD_EINVAL, "miou is NULL");
+    assert_error(submod_miou_set_words(NULL, &word, 1), SUBMOD_EINVAL, "miou is NULL");
+    assert_error(submod_instances_set_words(NULL, &word, 1), SUBMOD_EINVAL, "instances is NULL");
+    assert_error(submod_boundary_set_words(NULL, &word, 1), SUBMOD_EINVAL, "boundary is NULL");
+    assert_error(submod_fine_grained_set_words(NULL, &word, 1), SUBMOD_EINVAL, "fine is NULL");
+    assert_error(submod_calibration_set_words(NULL, &word, 1), SUBMOD_EINVAL,
+                 "calibration is NULL");
     ck_assert_uint_eq(count, 7);
 }
 END_TEST

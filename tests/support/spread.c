@@ -1,7 +1,10 @@
 /* Losses of a batch that is spread over ranks (see spread.h). */
 #include "spread.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "support.h"
 
 void cut_at_random(submod_rng *rng, spread *x, int ranks)
 {
@@ -83,4 +86,76 @@ void call_part(const submod_comm *comm, void *context)
             at_once[x->k](comm, &scores, &labels, &x->loss[r], to, &s, &x->info[r], NULL);
     }
     strncpy(x->words[r], x->status[r] ? submod_last_error() : "", sizeof x->words[r] - 1);
+}
+
+/* ---- one process ---- */
+
+static void fill(float *g, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        g[i] = 0.25F * (float)(i % 7);
+    }
+}
+
+result alone(const spread *x)
+{
+    const batch *d = x->d;
+    size_t n = d->B * d->C * d->N;
+    result r = {.gradient = malloc((n + 1) * sizeof(float)),
+                .group_loss = malloc((d->B + 1) * sizeof(double))};
+    submod_scores scores = scores_part(x, 0, d->B);
+    submod_labels labels = labels_part(x, 0, d->B);
+    submod_pixel_weights weights = submod_pixel_weights_f32(x->weights, d->B, d->N);
+    submod_loss_settings s = x->s;
+    s.pixel_weights = x->weights ? &weights : NULL;
+    s.group_loss = r.group_loss;
+    submod_gradient g = submod_gradient_dense(r.gradient, d->C, d->N);
+    g.scale = 0.75;
+    g.accumulate = x->accumulates;
+    fill(r.gradient, n);
+    ck_assert_ok(call_views(x->k, &scores, &labels, &r.loss, x->derives ? &g : NULL, &r.info, &s));
+    return r;
+}
+
+static void assert_same(const spread *x, int ranks, const result *r)
+{
+    size_t n = x->d->B * x->d->C * x->d->N;
+    for (int k = 0; k < ranks; k++) {
+        ck_assert_msg(x->status[k] == SUBMOD_OK, "rank %d of %d: %s", k, ranks, x->words[k]);
+        ck_assert_msg(memcmp(&x->loss[k], &r->loss, sizeof r->loss) == 0,
+                      "rank %d of %d: loss %.17g, alone %.17g", k, ranks, x->loss[k], r->loss);
+        ck_assert_uint_eq(x->info[k].bins, r->info.bins);
+        ck_assert_msg(x->info[k].delta == r->info.delta, "delta %.17g, alone %.17g",
+                      x->info[k].delta, r->info.delta);
+        ck_assert_uint_eq(x->info[k].pixels, r->info.pixels);
+        ck_assert_uint_eq(x->info[k].terms, r->info.terms);
+        ck_assert_uint_eq(x->info[k].sorted, r->info.sorted);
+        if (!x->s.per_image) {
+            ck_assert_msg(x->group_loss[k] == r->group_loss[0], "group loss");
+        }
+    }
+    if (x->s.per_image) {
+        ck_assert_msg(memcmp(x->group_loss, r->group_loss, x->d->B * sizeof(double)) == 0,
+                      "losses of images");
+    }
+    ck_assert_msg(memcmp(x->gradient, r->gradient, n * sizeof(float)) == 0, "gradient, %d ranks",
+                  ranks);
+}
+
+void spread_and_compare(spread *x, int ranks, ranks_plan *plan, const result *r)
+{
+    size_t n = x->d->B * x->d->C * x->d->N;
+    x->gradient = malloc((n + 1) * sizeof(float));
+    x->group_loss = malloc((x->d->B + MOST_RANKS) * sizeof(double));
+    fill(x->gradient, n);
+    run_ranks(ranks, plan, call_part, x);
+    assert_same(x, ranks, r);
+    free(x->gradient);
+    free(x->group_loss);
+}
+
+void free_result(result *r)
+{
+    free(r->gradient);
+    free(r->group_loss);
 }

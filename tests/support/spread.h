@@ -30,4 +30,17 @@ void call_part(const submod_comm *comm, void *spread);
 submod_scores scores_part(const spread *x, size_t first, size_t last);
 submod_labels labels_part(const spread *x, size_t first, size_t last);
 
+/* What one process with all images gets; fails the test if that fails. */
+typedef struct result {
+    double loss;
+    float *gradient;
+    double *group_loss;
+    submod_loss_info info;
+} result;
+
+result alone(const spread *x);
+void free_result(result *r);
+/* Runs the ranks, and fails the test unless each gets the bits of r. plan may be NULL. */
+void spread_and_compare(spread *x, int ranks, ranks_plan *plan, const result *r);
+
 #endif

@@ -240,48 +240,6 @@ static void hide_progress(void)
 
 /* ---- all pairs ---- */
 
-static submod_status streams_create(const options *o, streams *s)
-{
-    size_t n = o->counted_classes;
-    const submod_metric_settings *metric = &o->metric;
-    submod_status status = submod_confusion_create(n, &s->counts, metric);
-    if (status == SUBMOD_OK && o->boundary) {
-        status = submod_boundary_create(n, &s->boundary, metric);
-    }
-    if (status == SUBMOD_OK && o->worst > 0) {
-        status = submod_fine_grained_create(n, &s->fine, metric);
-    }
-    if (status == SUBMOD_OK && o->instance_dir) {
-        status = o->cityscapes
-                     ? submod_instances_create(CITYSCAPES_IDS, o->first_id, &s->instances, NULL)
-                     : submod_instances_create(n, o->first_id, &s->instances, metric);
-    }
-    return status;
-}
-
-static submod_status streams_merge(streams *s, const streams *other)
-{
-    submod_status status = submod_confusion_merge(s->counts, other->counts);
-    if (status == SUBMOD_OK && s->boundary) {
-        status = submod_boundary_merge(s->boundary, other->boundary);
-    }
-    if (status == SUBMOD_OK && s->fine) {
-        status = submod_fine_grained_merge(s->fine, other->fine);
-    }
-    if (status == SUBMOD_OK && s->instances) {
-        status = submod_instances_merge(s->instances, other->instances);
-    }
-    return status;
-}
-
-static void streams_free(streams *s)
-{
-    submod_confusion_free(s->counts);
-    submod_boundary_free(s->boundary);
-    submod_fine_grained_free(s->fine);
-    submod_instances_free(s->instances);
-}
-
 static bool workers_create(const options *o, worker *workers, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -320,27 +278,37 @@ static void run(const options *o, const pair_list *pairs, const worker *workers,
     }
 }
 
-static void collect(const outcome *outcomes, size_t n, evaluation *e, string_list *problems)
+/* The scores of the images without a problem. */
+static void collect(const pair_list *pairs, const outcome *outcomes, evaluation *e,
+                    string_list *problems)
+{
+    e->scores = checked_alloc(NULL, pairs->count, sizeof *e->scores);
+    for (size_t i = 0; i < pairs->count; i++) {
+        if (outcomes[i].fine) {
+            list_add(&e->names, pairs->items[i].key);
+            e->scores[e->names.count - 1] = outcomes[i].miou;
+        } else {
+            list_addf(problems, "%s: %s", outcomes[i].path, outcomes[i].words);
+        }
+    }
+}
+
+double image_miou(const evaluation *e)
 {
     double sum = 0;
     size_t averaged = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (!outcomes[i].fine) {
-            list_addf(problems, "%s: %s", outcomes[i].path, outcomes[i].words);
-            continue;
-        }
-        e->images++;
-        if (!isnan(outcomes[i].miou)) {
-            sum += outcomes[i].miou;
+    for (size_t i = 0; i < e->names.count; i++) {
+        if (!isnan(e->scores[i])) {
+            sum += e->scores[i];
             averaged++;
         }
     }
-    e->image_miou = averaged ? sum / (double)averaged : NAN;
+    return averaged ? sum / (double)averaged : (double)NAN;
 }
 
 bool evaluate(const options *o, const pair_list *pairs, evaluation *e, string_list *problems)
 {
-    *e = (evaluation){.image_miou = NAN};
+    *e = (evaluation){.scores = NULL};
     int threads = submod_get_num_threads();
     submod_set_num_threads(1); /* files are read in parallel already */
     worker *workers = checked_alloc(NULL, (size_t)threads, sizeof *workers);
@@ -352,7 +320,7 @@ bool evaluate(const options *o, const pair_list *pairs, evaluation *e, string_li
         streams_create(o, &e->sum) == SUBMOD_OK && workers_create(o, workers, (size_t)threads);
     if (ok) {
         run(o, pairs, workers, threads, outcomes);
-        collect(outcomes, pairs->count, e, problems);
+        collect(pairs, outcomes, e, problems);
         for (int i = 0; i < threads; i++) {
             ok = ok && streams_merge(&e->sum, &workers[i].sum) == SUBMOD_OK;
         }
@@ -368,4 +336,6 @@ bool evaluate(const options *o, const pair_list *pairs, evaluation *e, string_li
 void evaluation_free(evaluation *e)
 {
     streams_free(&e->sum);
+    list_free(&e->names);
+    free(e->scores);
 }

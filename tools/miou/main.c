@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counts_file.h"
 #include "evaluate.h"
 #include "options.h"
 #include "pairs.h"
@@ -46,36 +47,59 @@ static bool report(const options *o, const results *r)
     return (fflush(stdout) == 0 && !ferror(stdout)) ? ok : write_failed("stdout");
 }
 
-/* Evaluates and reports. Problems go to stderr, one per line. */
-static int run(const options *o, const pair_list *pairs, string_list *problems)
+/* Reports what was counted. Problems go to stderr, one per line. */
+static int finish(const options *o, const evaluation *e, const string_list *problems)
 {
-    evaluation e;
     results r = {.iou = NULL};
-    if (pairs->count == 0) {
-        list_addf(problems, "%s: no ground truth with a prediction", o->truth_dir);
-    }
-    bool ok = evaluate(o, pairs, &e, problems) && results_fill(o, &e, problems, &r);
+    bool ok = results_fill(o, e, problems, &r);
     for (size_t i = 0; i < problems->count; i++) {
         fprintf(stderr, "submod-miou: %s\n", problems->items[i]);
     }
     ok = ok && report(o, &r);
+    ok = (!o->save || counts_save(o->save, o, e, problems)) && ok;
     results_free(&r);
-    evaluation_free(&e);
     return ok && problems->count == 0 ? ALL_FINE : SOME_WRONG;
+}
+
+/* Of folders. */
+static int run(const options *o)
+{
+    evaluation e = {.scores = NULL};
+    pair_list pairs = {NULL, 0};
+    string_list problems = {NULL, 0, 0};
+    int code = BAD_CALL;
+    if (pairs_find(o, &pairs, &problems)) {
+        if (pairs.count == 0) {
+            list_addf(&problems, "%s: no ground truth with a prediction", o->truth_dir);
+        }
+        code = evaluate(o, &pairs, &e, &problems) ? finish(o, &e, &problems) : SOME_WRONG;
+    }
+    evaluation_free(&e);
+    pairs_free(&pairs);
+    list_free(&problems);
+    return code;
+}
+
+/* Of counts that were saved. */
+static int merge(options *o)
+{
+    evaluation e;
+    string_list problems = {NULL, 0, 0};
+    bool ok = counts_merge(o, &e, &problems) && options_require_report(o) == PARSED_RUN;
+    int code = ok ? finish(o, &e, &problems) : BAD_CALL;
+    evaluation_free(&e);
+    list_free(&problems);
+    return code;
 }
 
 int main(int argc, char **argv)
 {
     options o;
-    pair_list pairs = {NULL, 0};
-    string_list problems = {NULL, 0, 0};
     parsed call = options_parse(argc, argv, &o);
     int code = call == PARSED_WRONG ? BAD_CALL : ALL_FINE;
     if (call == PARSED_RUN) {
-        code = pairs_find(&o, &pairs, &problems) ? run(&o, &pairs, &problems) : BAD_CALL;
+        code = o.merge ? merge(&o) : run(&o);
     }
-    pairs_free(&pairs);
-    list_free(&problems);
     options_free(&o);
     return code;
 }

@@ -14,7 +14,8 @@
 #include "datasets.h"
 
 static const char usage[] =
-    "Usage: submod-miou PRED_DIR GT_DIR --classes N | --voc | --cityscapes [options]\n";
+    "Usage: submod-miou PRED_DIR GT_DIR --classes N | --voc | --cityscapes [options]\n"
+    "       submod-miou --merge FILE... [options for output]\n";
 
 static const char help[] =
     "\n"
@@ -59,6 +60,12 @@ static const char help[] =
     "the\n"
     "                    worst 10, 20 .. 100 %; as published with --absent truth\n"
     "\n"
+    "In parts, on several machines:\n"
+    "  --save FILE       also write what was counted to FILE, for --merge\n"
+    "  --merge           report what these files have counted together, as if it had been counted\n"
+    "                    at once; what to count is in the files, and must be the same in all;\n"
+    "                    an image that is in two of them is refused. With --save: as one file\n"
+    "\n"
     "Output:\n"
     "  --json FILE|-     write the results as JSON; - is stdout, in place of the table\n"
     "  --cityscapes-json FILE\n"
@@ -68,7 +75,8 @@ static const char help[] =
     "  --help            this text\n"
     "\n"
     "Exit code: 0 all files were fine; 1 some were missing, mis-sized, corrupt or held labels out\n"
-    "of range (each is named on stderr, the others are evaluated); 2 the call was wrong.\n";
+    "of range (each is named on stderr, the others are evaluated), or a result could not be\n"
+    "written; 2 the call was wrong, or a file of --merge cannot be used.\n";
 
 static parsed wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -107,6 +115,7 @@ typedef struct given {
     long classes; /* 0: not given */
     bool voc;
     bool first_id;
+    const char *counting; /* an option about what to count, which --merge cannot have */
     const char *ignore, *names, *list, *categories;
 } given;
 
@@ -125,6 +134,8 @@ enum {
     FIRST_ID,
     BOUNDARY,
     FINE_GRAINED,
+    SAVE,
+    MERGE,
     JSON,
     CITYSCAPES_JSON,
     QUIET,
@@ -146,6 +157,8 @@ static const struct option known[] = {{"classes", required_argument, NULL, CLASS
                                       {"first-id", required_argument, NULL, FIRST_ID},
                                       {"boundary", required_argument, NULL, BOUNDARY},
                                       {"fine-grained", required_argument, NULL, FINE_GRAINED},
+                                      {"save", required_argument, NULL, SAVE},
+                                      {"merge", no_argument, NULL, MERGE},
                                       {"json", required_argument, NULL, JSON},
                                       {"cityscapes-json", required_argument, NULL, CITYSCAPES_JSON},
                                       {"quiet", no_argument, NULL, QUIET},
@@ -222,6 +235,8 @@ static parsed take(int option, const char *value, options *o, given *g)
     case FIRST_ID:
     case BOUNDARY:
     case FINE_GRAINED: return take_metric(option, value, o, g);
+    case SAVE: o->save = value; return PARSED_RUN;
+    case MERGE: o->merge = true; return PARSED_RUN;
     case JSON: o->json = value; return PARSED_RUN;
     case CITYSCAPES_JSON: o->cityscapes_json = value; return PARSED_RUN;
     case QUIET: o->quiet = true; return PARSED_RUN;
@@ -355,9 +370,6 @@ static parsed settle_instances(options *o, const given *g)
     if (g->first_id && (o->cityscapes || !o->instance_dir)) {
         return wrong("--first-id needs --instances, and is known with --cityscapes");
     }
-    if (o->cityscapes_json && !(o->cityscapes && o->instance_dir)) {
-        return wrong("--cityscapes-json needs --cityscapes and --instances");
-    }
     if (!g->first_id) {
         o->first_id = o->cityscapes ? CITYSCAPES_FIRST_INSTANCE : 1;
     }
@@ -383,22 +395,51 @@ static parsed settle(options *o, const given *g)
     return result;
 }
 
+parsed options_require_report(const options *o)
+{
+    return o->cityscapes_json && !(o->cityscapes && o->instance_dir)
+               ? wrong("--cityscapes-json needs --cityscapes and --instances")
+               : PARSED_RUN;
+}
+
+/* Files of counts, with options for output alone: the rest is in them. */
+static parsed settle_merge(options *o, const given *g, char *const *files, int count)
+{
+    if (g->counting) {
+        return wrong(
+            "--%s cannot be given with --merge: what was counted, and how, is in the files",
+            g->counting);
+    }
+    if (count == 0) {
+        return wrong("--merge needs files that --save has written");
+    }
+    o->files = files;
+    o->file_count = (size_t)count;
+    return PARSED_RUN;
+}
+
 parsed options_parse(int argc, char **argv, options *o)
 {
     given g = {.classes = 0};
+    int index = 0;
     *o = (options){.f_beta = 1, .metric = submod_metric_defaults()};
-    for (int option; (option = getopt_long(argc, argv, "", known, NULL)) != -1;) {
+    for (int option; (option = getopt_long(argc, argv, "", known, &index)) != -1;) {
         parsed result = take(option, optarg, o, &g);
         if (result != PARSED_RUN) {
             return result;
         }
+        g.counting = option < SAVE ? known[index].name : g.counting;
+    }
+    if (o->merge) {
+        return settle_merge(o, &g, argv + optind, argc - optind);
     }
     if (argc - optind != 2) {
         return wrong("two folders are needed, not %d: PRED_DIR and GT_DIR", argc - optind);
     }
     o->prediction_dir = argv[optind];
     o->truth_dir = argv[optind + 1];
-    return settle(o, &g);
+    parsed result = settle(o, &g);
+    return result == PARSED_RUN ? options_require_report(o) : result;
 }
 
 void options_free(options *o)

@@ -9,7 +9,11 @@
 
 typedef struct options {
     const char *prediction_dir, *truth_dir;
-    const char *instance_dir;    /* NULL: no iIoU */
+    const char *instance_dir; /* NULL: no iIoU; "" when counts are merged */
+    bool merge;               /* a report of counts that were saved: */
+    char *const *files;       /* of them */
+    size_t file_count;
+    const char *save;            /* NULL or a path for the counts */
     const char *json;            /* NULL, a path or "-" */
     const char *cityscapes_json; /* NULL or a path */
     bool quiet;
@@ -36,6 +40,8 @@ typedef enum parsed { PARSED_RUN, PARSED_HELP, PARSED_WRONG } parsed;
 
 /* Fills *o. PARSED_WRONG: a message on stderr says what is wrong. */
 parsed options_parse(int argc, char **argv, options *o);
+/* Refuses an output that needs what was not counted. */
+parsed options_require_report(const options *o);
 void options_free(options *o);
 
 #endif

@@ -133,11 +133,11 @@ static void name_all(const entry *entries, size_t n, const char *what, string_li
     }
 }
 
-static char *take_path(entry *e)
+static char *take(char **text)
 {
-    char *path = e->path;
-    e->path = NULL;
-    return path;
+    char *taken = *text;
+    *text = NULL;
+    return taken;
 }
 
 static void merge(side *predictions, side *truths, pair_list *pairs, string_list *problems)
@@ -156,7 +156,8 @@ static void merge(side *predictions, side *truths, pair_list *pairs, string_list
         p += of_p;
         t += of_t;
         if (of_p == 1 && of_t == 1) {
-            pairs->items[pairs->count++] = (pair){take_path(first_p), take_path(first_t), NULL};
+            pairs->items[pairs->count++] =
+                (pair){take(&first_t->key), take(&first_p->path), take(&first_t->path), NULL};
         } else if (of_t == 0) {
             name_all(first_p, of_p, "no ground truth for this prediction", problems);
         } else if (of_p == 0) {
@@ -179,31 +180,33 @@ static void name_without_truth(const string_list *wanted, const side *truths, st
     }
 }
 
+static void pair_free(pair *p)
+{
+    free(p->key);
+    free(p->prediction);
+    free(p->truth);
+    free(p->instances);
+}
+
 /* Gives each pair the file of its instances; pairs without one, or with several, are dropped. */
-static void add_instances(const options *o, side *instances, pair_list *pairs,
-                          string_list *problems)
+static void add_instances(side *instances, pair_list *pairs, string_list *problems)
 {
     size_t kept = 0;
     size_t at = 0; /* both are sorted by key */
-    size_t root = strlen(o->truth_dir);
     for (size_t i = 0; i < pairs->count; i++) {
         pair *p = &pairs->items[i];
-        const char *path = p->truth + root; /* relative to the folder */
-        char *key = key_of(o, path + strspn(path, "/"));
-        while (at < instances->count && strcmp(instances->entries[at].key, key) < 0) {
+        while (at < instances->count && strcmp(instances->entries[at].key, p->key) < 0) {
             at++;
         }
-        size_t count = run_length(instances, at, key);
-        free(key);
+        size_t count = run_length(instances, at, p->key);
         if (count == 1) {
-            p->instances = take_path(&instances->entries[at]);
+            p->instances = take(&instances->entries[at].path);
             pairs->items[kept++] = *p;
             continue;
         }
         list_addf(problems, "%s: %s", p->truth,
                   count ? "several files of instances" : "no instances for this ground truth");
-        free(p->prediction);
-        free(p->truth);
+        pair_free(p);
     }
     pairs->count = kept;
 }
@@ -222,7 +225,7 @@ bool pairs_find(const options *o, pair_list *pairs, string_list *problems)
         merge(&predictions, &truths, pairs, problems);
     }
     if (ok && o->instance_dir) {
-        add_instances(o, &instances, pairs, problems);
+        add_instances(&instances, pairs, problems);
     }
     side_free(&predictions);
     side_free(&truths);
@@ -233,9 +236,7 @@ bool pairs_find(const options *o, pair_list *pairs, string_list *problems)
 void pairs_free(pair_list *pairs)
 {
     for (size_t i = 0; i < pairs->count; i++) {
-        free(pairs->items[i].prediction);
-        free(pairs->items[i].truth);
-        free(pairs->items[i].instances);
+        pair_free(&pairs->items[i]);
     }
     free(pairs->items);
 }

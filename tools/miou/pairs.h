@@ -5,6 +5,7 @@
 #include "options.h"
 
 typedef struct pair {
+    char *key;                /* what both have in common: the name of the image */
     char *prediction, *truth; /* paths */
     char *instances;          /* NULL when not asked for */
 } pair;

@@ -55,7 +55,7 @@ bool print_json(const results *r, FILE *out)
     result_line lines[MOST_LINES];
     size_t count = result_lines(r, lines);
     fprintf(out, "{\n  \"absent\": \"%s\",\n  \"images\": %zu,\n  \"pixels\": %" PRId64 ",\n",
-            conventions[o->metric.absent], r->evaluation->images, r->means.pixels);
+            conventions[o->metric.absent], r->evaluation->names.count, r->means.pixels);
     if (o->worst > 0) {
         fprintf(out, "  \"worst_percent\": %.17g,\n", o->worst);
     }

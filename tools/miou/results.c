@@ -155,7 +155,7 @@ size_t result_lines(const results *r, result_line *lines)
     line_list l = {lines, 0};
     bool fine = o->worst > 0;
     add(&l, true, "dataset-mIoU", "dataset_miou", r->means.mean_iou);
-    add(&l, true, "image-mIoU", "image_miou", r->evaluation->image_miou);
+    add(&l, true, "image-mIoU", "image_miou", image_miou(r->evaluation));
     add(&l, true, "mean Dice", "mean_dice", r->means.mean_dice);
     add(&l, true, "pixel accuracy", "pixel_accuracy", r->means.pixel_accuracy);
     add(&l, true, "mean class accuracy", "mean_class_accuracy", r->means.mean_accuracy);

@@ -76,7 +76,7 @@ void print_table(const results *r, FILE *out)
         print_percent(out, lines[i].value);
         fputs(" %\n", out);
     }
-    fprintf(out, "%-24s%9zu\n%-24s%9" PRId64 "\n", "images", r->evaluation->images, "pixels",
+    fprintf(out, "%-24s%9zu\n%-24s%9" PRId64 "\n", "images", r->evaluation->names.count, "pixels",
             r->means.pixels);
     if (r->problems->count) {
         fprintf(out, "%-24s%9zu  (named on stderr, not counted above)\n", "problems",

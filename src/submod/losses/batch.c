@@ -347,6 +347,7 @@ static submod_status ask_custom_segment(submodi_batch *batch, size_t s, double *
         return submodi_measure_failed(batch->who, &failure);
     }
     batch->foreground_is_all[s] = batch->foreground[s] > 0 && F[1] == F[2];
+    batch->worst[s] = F[2];
     *most += batch->coefficient[s] * F[2];
     return SUBMOD_OK;
 }
@@ -363,6 +364,7 @@ static submod_status ask_measure(submodi_batch *batch)
         for (size_t s = g * C; status == SUBMOD_OK && s < (g + 1) * C; s++) {
             double P = batch->foreground[s];
             bool used = batch->coefficient[s] > 0 && P + batch->background[s] > 0;
+            batch->worst[s] = 1;
             batch->foreground_is_all[s] =
                 used && !custom && submodi_form_foreground_is_all(form, P);
             if (used && custom) {
@@ -425,9 +427,10 @@ submod_status submodi_batch_look(submodi_batch *batch, submod_work *work)
     batch->background = submodi_take(work, segments, sizeof *batch->background);
     batch->coefficient = submodi_take(work, segments, sizeof *batch->coefficient);
     batch->foreground_is_all = submodi_take(work, segments, sizeof *batch->foreground_is_all);
+    batch->worst = submodi_take(work, segments, sizeof *batch->worst);
     batch->group_most = submodi_take(work, batch->groups, sizeof *batch->group_most);
     if (!batch->memory || !batch->foreground || !batch->background || !batch->coefficient ||
-        !batch->foreground_is_all || !batch->group_most) {
+        !batch->foreground_is_all || !batch->worst || !batch->group_most) {
         return submodi_nomem(batch->who);
     }
     return submodi_weights_look(batch, work);

@@ -88,6 +88,7 @@ typedef struct submodi_batch {
     /* groups x classes: nothing more can be lost once all of the foreground is wrong, so that
      * background pixels ranked below it have no weight. False where the class is left out. */
     bool *foreground_is_all;
+    double *worst; /* groups x classes: F(P, N), by a custom measure; 1 by others */
     /* Custom measures, per group: the loss of errors that are all 1. Else not set. */
     double *group_most;
     double most;    /* all of them together; 1 if the measure is built in, which is never more */

@@ -8,16 +8,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "submod/losses/count_limits.h"
+#include "submod/losses/dataset_counts.h"
 #include "submod/losses/histogram.h"
-
-struct submod_dataset {
-    size_t classes;
-    size_t bins;
-    bool solved;
-    double *count;  /* classes x 2 bins */
-    float *weight;  /* classes x 2 bins */
-    uint32_t *flat; /* classes */
-};
 
 submod_status submod_dataset_create(size_t classes, double delta, submod_dataset **dataset)
 {
@@ -117,11 +109,6 @@ submod_status submod_dataset_merge(submod_dataset *dataset, const submod_dataset
 
 /* ---- batches ---- */
 
-static submodi_binning binning_of(const submod_dataset *d)
-{
-    return (submodi_binning){.K = (uint32_t)d->bins, .scale = (float)d->bins};
-}
-
 /* Checks a batch against the dataset and prepares it as one group; memory from work. */
 static submod_status open_batch(const char *who, const submod_dataset *d,
                                 const submod_scores *scores, const submod_labels *labels,
@@ -151,7 +138,7 @@ submod_status submod_dataset_add(submod_dataset *dataset, const submod_scores *s
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     submodi_batch batch;
-    submodi_histogram h = {.batch = &batch, .how = binning_of(dataset)};
+    submodi_histogram h = {.batch = &batch, .how = submodi_unit_bins((uint32_t)dataset->bins)};
     submod_status status = open_batch(who, dataset, scores, labels, NULL, settings, w, &batch);
     if (status == SUBMOD_OK && !submodi_histogram_take(&h, true, w)) {
         status = submodi_nomem(who);
@@ -196,7 +183,7 @@ submod_status submod_dataset_gradient(const submod_dataset *dataset, const submo
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     submodi_batch batch;
-    submodi_histogram h = {.batch = &batch, .how = binning_of(dataset)};
+    submodi_histogram h = {.batch = &batch, .how = submodi_unit_bins((uint32_t)dataset->bins)};
     submod_status status = open_batch(who, dataset, scores, labels, gradient, settings, w, &batch);
     status = status ? status : require_steepness(who, dataset, &batch, gradient->scale);
     if (status == SUBMOD_OK &&
@@ -216,7 +203,7 @@ submod_status submod_dataset_gradient(const submod_dataset *dataset, const submo
 
 /* ---- solve ---- */
 
-static submod_status require_counts(const char *who, const submod_dataset *d)
+submod_status submodi_dataset_require_counts(const char *who, const submod_dataset *d)
 {
     for (size_t k = 0; k < d->classes * 2 * d->bins; k++) {
         if (!(d->count[k] >= 0 && d->count[k] <= SUBMODI_LARGEST_COUNT)) {
@@ -283,7 +270,7 @@ static double nothing_of(const submod_dataset *d, size_t c)
 
 static submod_status solve_classes(const char *who, const submod_dataset *d, solving *x)
 {
-    const submodi_binning how = binning_of(d);
+    const submodi_binning how = submodi_unit_bins((uint32_t)d->bins);
     for (size_t c = 0; c < d->classes; c++) {
         submodi_measure_failure failure = {.found = false};
         submodi_bin_counts counts = {.count = d->count + 2 * d->bins * c,
@@ -344,7 +331,7 @@ submod_status submod_dataset_solve(submod_dataset *dataset, double *loss, double
     solving x = {.points = NULL};
     submod_loss_settings s;
     submod_status status = submodi_require_given(who, "dataset", dataset);
-    status = status ? status : require_counts(who, dataset);
+    status = status ? status : submodi_dataset_require_counts(who, dataset);
     status = status ? status : read_settings(who, settings, dataset->classes, &s, &x.measure);
     if (status != SUBMOD_OK) {
         return status;

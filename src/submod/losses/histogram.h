@@ -17,6 +17,12 @@ typedef struct submodi_binning {
     bool drops_zero; /* errors of 0 take no part: in the hinge loss */
 } submodi_binning;
 
+/* K bins of errors from 0 to 1: of a dataset. */
+static inline submodi_binning submodi_unit_bins(uint32_t K)
+{
+    return (submodi_binning){.K = K, .scale = (float)K};
+}
+
 /* The number of bins, a power of two, that keeps every error within delta of its bin's middle. */
 uint32_t submodi_histogram_bins(double delta);
 

@@ -17,7 +17,8 @@
 
 #include <string.h>
 
-#include "submod/losses/weigh_loops.h"
+#include "base/float_bits.h"
+#include "base/memory.h"
 #include "submod/tensors/pixel_weights.h"
 
 enum { MOST_PARTS = 64, PART_FROM = 1 << 14 };
@@ -26,6 +27,14 @@ static size_t parts_of(size_t n)
 {
     size_t parts = n / PART_FROM + 1;
     return parts < MOST_PARTS ? parts : MOST_PARTS;
+}
+
+bool submodi_rank_take(submodi_rank_memory *memory, size_t n, submod_work *work)
+{
+    memory->record = submodi_take(work, n, sizeof *memory->record);
+    memory->spare = submodi_take(work, n, sizeof *memory->spare);
+    memory->count = submodi_take(work, (size_t)memory->threads, sizeof *memory->count);
+    return memory->record && memory->spare && memory->count;
 }
 
 /* One ranking on its way. */
@@ -38,8 +47,8 @@ typedef struct ranking {
     submodi_digit_counts *count; /* NULL: records are not counted on the way */
 } ranking;
 
-static submodi_rank_limits limits_of(const submodi_batch *batch, size_t segment,
-                                     const submodi_rank_range *range)
+submodi_rank_limits submodi_rank_limits_of(const submodi_batch *batch, size_t segment,
+                                           const submodi_rank_range *range)
 {
     int32_t floor = batch->activation == SUBMODI_SCORE ? 0 : -1;
     int32_t background = batch->foreground_is_all[segment] ? range->smallest : floor;
@@ -126,12 +135,6 @@ static submodi_rank_counts count(const weighing *x, size_t begin, size_t end)
     return c;
 }
 
-/* With Hamming all pixels weigh the same: nothing is sorted. */
-static bool needs_order(const submod_measure *measure)
-{
-    return measure->type != SUBMOD_MEASURE_HAMMING;
-}
-
 /* Moves a boundary between parts to the end of the tied block that it cuts, by bisection. */
 static size_t next_block(const uint64_t *record, size_t n, size_t i)
 {
@@ -152,8 +155,8 @@ static size_t next_block(const uint64_t *record, size_t n, size_t i)
 }
 
 /* A part of the records; *before is what is ranked before it, and then after it. */
-static double weigh(const weighing *x, size_t begin, size_t end, submodi_rank_counts *before,
-                    submodi_measure_failure *failure)
+static submodi_fixed_sum weigh(const weighing *x, size_t begin, size_t end,
+                               submodi_rank_counts *before, submodi_measure_failure *failure)
 {
     failure->found = false;
     return submodi_weighers()->weigh(x->record + begin, end - begin, before, &x->measure,
@@ -163,7 +166,7 @@ static double weigh(const weighing *x, size_t begin, size_t end, submodi_rank_co
 /* All parts, in parallel: what is ranked before each has to be counted first. Nothing of that is
  * rounded, so it does not matter how. */
 static void weigh_parts(const weighing *x, size_t parts, const size_t *begin, int threads,
-                        double *value, submodi_measure_failure *failed)
+                        submodi_fixed_sum *value, submodi_measure_failure *failed)
 {
     submodi_rank_counts before[MOST_PARTS + 1];
     before[0] = (submodi_rank_counts){0, 0};
@@ -186,15 +189,16 @@ static void weigh_parts(const weighing *x, size_t parts, const size_t *begin, in
     }
 }
 
-static double weigh_all(const weighing *x, size_t n, int threads, submodi_measure_failure *failure)
+static submodi_fixed_sum weigh_all(const weighing *x, size_t n, int threads,
+                                   submodi_measure_failure *failure)
 {
     size_t parts = parts_of(n);
     size_t begin[MOST_PARTS + 1];
-    double value[MOST_PARTS];
+    submodi_fixed_sum value[MOST_PARTS];
     submodi_measure_failure failed[MOST_PARTS];
     for (size_t p = 0; p <= parts; p++) {
         size_t even = n * p / parts;
-        begin[p] = needs_order(x->measure.how) ? next_block(x->record, n, even) : even;
+        begin[p] = submodi_rank_needs_order(x->measure.how) ? next_block(x->record, n, even) : even;
     }
     if (threads > 1) {
         weigh_parts(x, parts, begin, threads, value, failed);
@@ -204,12 +208,12 @@ static double weigh_all(const weighing *x, size_t n, int threads, submodi_measur
             value[p] = weigh(x, begin[p], begin[p + 1], &before, &failed[p]);
         }
     }
-    double total = 0;
+    submodi_fixed_sum total = {0, 0};
     for (size_t p = parts; p-- > 0;) { /* the first that failed is left */
         *failure = failed[p].found ? failed[p] : *failure;
     }
     for (size_t p = 0; p < parts; p++) {
-        total += value[p];
+        total = submodi_fixed_join(total, value[p]);
     }
     return total;
 }
@@ -230,34 +234,56 @@ static const uint64_t *sort(const ranking *x, size_t n, const submodi_rank_memor
                                            key_bits(&x->limits), memory->count, threads);
 }
 
-size_t submodi_rank(const submodi_batch *batch, size_t group, size_t c,
-                    const submodi_rank_errors *errors, float scale, submodi_rank_memory *memory,
-                    double *value)
+const uint64_t *submodi_rank_records(const submodi_batch *batch, size_t group,
+                                     const submodi_rank_errors *errors,
+                                     const submodi_rank_limits *limits,
+                                     const submodi_rank_memory *memory, size_t *kept)
 {
     int threads = memory->threads;
-    size_t segment = group * batch->scores.classes + c;
     size_t n = batch->images_per_group * batch->scores.pixels;
     ranking x = {.errors = errors,
                  .weight = batch->weight ? batch->weight + group * n : NULL,
                  .pixels = batch->scores.pixels,
-                 .limits = limits_of(batch, segment, &errors->range)};
-    x.digits = submodi_digits_of(n, SUBMODI_OFFSET_BITS, key_bits(&x.limits));
-    bool ordered = needs_order(&batch->measure);
+                 .limits = *limits};
+    x.digits = submodi_digits_of(n, SUBMODI_OFFSET_BITS, key_bits(limits));
+    bool ordered = submodi_rank_needs_order(&batch->measure);
     if (threads == 1 && x.digits.fit && ordered) {
         x.count = memory->count;
         memset(*x.count, 0, ((size_t)x.digits.number << x.digits.width) * sizeof **x.count);
     }
-    size_t kept = make_records(&x, n, memory, threads);
-    *value = 0;
+    *kept = make_records(&x, n, memory, threads);
+    return ordered && *kept > 0 ? sort(&x, *kept, memory, threads) : memory->record;
+}
+
+submodi_rank_measure submodi_rank_measure_of(const submodi_batch *batch, size_t segment,
+                                             int32_t largest)
+{
+    double most = (double)submodi_from_bits((uint32_t)largest) * batch->worst[segment];
+    double pixels =
+        batch->settings.per_image ? (double)batch->scores.pixels : (double)batch->all_pixels;
+    return (submodi_rank_measure){.how = &batch->measure,
+                                  .unit = batch->unit,
+                                  .P = batch->foreground[segment],
+                                  .N = batch->background[segment],
+                                  .values = submodi_fixed_point_for(most, pixels)};
+}
+
+size_t submodi_rank(const submodi_batch *batch, size_t group, size_t c,
+                    const submodi_rank_errors *errors, float scale, submodi_rank_memory *memory,
+                    submodi_fixed_sum *value)
+{
+    size_t segment = group * batch->scores.classes + c;
+    submodi_rank_limits limits = submodi_rank_limits_of(batch, segment, &errors->range);
+    size_t kept;
+    const uint64_t *record = submodi_rank_records(batch, group, errors, &limits, memory, &kept);
+    weighing x = {.record = record,
+                  .measure = submodi_rank_measure_of(batch, segment, limits.largest),
+                  .largest = limits.largest,
+                  .out = {batch->coefficient[segment], scale, batch->weight ? batch->rounder : 0},
+                  .weight = errors->error};
+    *value = (submodi_fixed_sum){0, 0};
     if (kept > 0) {
-        weighing y = {
-            .record = ordered ? sort(&x, kept, memory, threads) : memory->record,
-            .measure = {&batch->measure, batch->unit, batch->foreground[segment],
-                        batch->background[segment]},
-            .largest = x.limits.largest,
-            .out = {batch->coefficient[segment], scale, batch->weight ? batch->rounder : 0},
-            .weight = errors->error};
-        *value = weigh_all(&y, kept, threads, &memory->failure);
+        *value = weigh_all(&x, kept, memory->threads, &memory->failure);
     }
-    return ordered ? kept : 0;
+    return submodi_rank_needs_order(&batch->measure) ? kept : 0;
 }

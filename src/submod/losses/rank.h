@@ -6,6 +6,7 @@
 #include "base/sort.h"
 #include "submod/losses/rank_loops.h"
 #include "submod/losses/tile.h"
+#include "submod/losses/weigh_loops.h"
 
 /* Memory of one ranking by so many threads. */
 typedef struct submodi_rank_memory {
@@ -16,6 +17,9 @@ typedef struct submodi_rank_memory {
     size_t segment;                  /* where that was */
 } submodi_rank_memory;
 
+/* Memory for n errors and so many threads as it says. False: out of memory. */
+bool submodi_rank_take(submodi_rank_memory *memory, size_t n, submod_work *work);
+
 /* The errors of a class in a group: pixel i of its image b is at error[b * stride + i]. */
 typedef struct submodi_rank_errors {
     float *error;
@@ -23,12 +27,31 @@ typedef struct submodi_rank_errors {
     submodi_rank_range range;
 } submodi_rank_errors;
 
-/* *value = f(errors of class c in the group). In place of each error: the coefficient of the class
- * times what the pixel adds, times scale, negative at foreground pixels, 0 where there is none.
- * Returns how many errors had to be sorted. The result does not depend on threads. If a custom
- * measure fails, memory->failure says where. */
+/* *value = f(errors of class c in the group), or, where other ranks have errors too, their part in
+ * it, if the measure needs no order. In place of each error: the coefficient of the class times
+ * what the pixel adds, times scale, negative at foreground pixels, 0 where there is none. Returns
+ * how many errors had to be sorted. The result does not depend on threads. If a custom measure
+ * fails, memory->failure says where. */
 size_t submodi_rank(const submodi_batch *batch, size_t group, size_t c,
                     const submodi_rank_errors *errors, float scale, submodi_rank_memory *memory,
-                    double *value);
+                    submodi_fixed_sum *value);
+
+/* ---- its parts ---- */
+
+/* What can carry weight, of errors in a range. segment: group * classes + c. */
+submodi_rank_limits submodi_rank_limits_of(const submodi_batch *batch, size_t segment,
+                                           const submodi_rank_range *range);
+
+/* The records of the errors within the limits, sorted if the measure needs that; their number is
+ * *kept. They are in memory->record or memory->spare. In place of each error: 0, or the weight of
+ * a pixel that is kept, if pixels have weights. */
+const uint64_t *submodi_rank_records(const submodi_batch *batch, size_t group,
+                                     const submodi_rank_errors *errors,
+                                     const submodi_rank_limits *limits,
+                                     const submodi_rank_memory *memory, size_t *kept);
+
+/* What weighs the records of a segment. largest: of the limits. */
+submodi_rank_measure submodi_rank_measure_of(const submodi_batch *batch, size_t segment,
+                                             int32_t largest);
 
 #endif

@@ -25,6 +25,13 @@ typedef struct submodi_rank_row {
 typedef struct submodi_rank_range {
     int32_t smallest, largest;
 } submodi_rank_range;
+/* Both together. */
+static inline submodi_rank_range submodi_rank_range_of(submodi_rank_range x, submodi_rank_range y)
+{
+    return (submodi_rank_range){x.smallest < y.smallest ? x.smallest : y.smallest,
+                                x.largest > y.largest ? x.largest : y.largest};
+}
+
 /* The smallest error of no foreground. */
 #define SUBMODI_NO_ERROR INT32_C(0x7f800000)
 

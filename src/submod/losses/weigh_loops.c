@@ -1,13 +1,15 @@
 /* From sorted records to what their pixels add (see weigh_loops.h). */
 #include "submod/losses/weigh_loops.h"
 
+#include <string.h>
+
 #include "base/float_bits.h"
 #include "base/vector.h"
 #include "submod/losses/activation_loops.h"
 #include "submod/tensors/pixel_weights.h"
 
 /* Records are weighed in chunks. A tied block, a run of equal keys, shares what it adds; a chunk
- * ends where a run ends. */
+ * ends where a run ends. Of Hamming each record is a run. */
 enum { CHUNK = 256, VALUE_LANES = 8 };
 
 typedef struct chunk {
@@ -21,36 +23,35 @@ typedef struct chunk {
 } chunk;
 
 /* How many of the next records make a chunk: up to the end of a run; 0 if one run is longer. */
-static size_t chunk_length(const uint64_t *record, size_t n)
+static size_t chunk_length(const uint64_t *record, size_t n, bool joins)
 {
     size_t length = n < CHUNK ? n : CHUNK;
-    while (length < n && length > 0 &&
+    while (joins && length < n && length > 0 &&
            submodi_key_of(record[length]) == submodi_key_of(record[length - 1])) {
         length--;
     }
     return length;
 }
 
-/* Keys, as if nothing were tied. */
-static void open_chunk(const uint64_t *record, size_t n, chunk *x)
+/* n keys, as if nothing were tied. */
+static void open_chunk(chunk *x, size_t n)
 {
     int32_t background = 0;
     x->n = n;
+    x->ties = 0;
     for (size_t j = 0; j < n; j++) {
-        x->key[j] = submodi_key_of(record[j]);
         x->first[j] = (int32_t)j;
         x->length[j] = 1;
     }
     for (size_t j = 0; j < n; j++) {
         x->before[j] = background;
-        background += (int32_t)(record[j] >> SUBMODI_OFFSET_BITS & 1);
+        background += (int32_t)(x->key[j] & 1);
     }
 }
 
 /* Where a key is that of the record before. */
 static void find_ties(chunk *x)
 {
-    x->ties = 0;
     for (size_t j = 1; j < x->n; j += V_LANES) {
         v_int lane = v_lane_numbers() + (int32_t)j;
         v_int key = v_load_int((const int32_t *)x->key + j);
@@ -210,18 +211,48 @@ static inline double error_of(uint32_t key, int32_t largest)
     return (double)submodi_from_bits((uint32_t)largest - (key >> 1));
 }
 
-/* Entry j of the value goes to lane j % VALUE_LANES: a fixed order for all instruction sets. */
-static void add_values(const chunk *x, const double *gain, int32_t largest, double *value)
+/* Lanes are for speed: the sums are exact in any order. */
+typedef struct lanes {
+    double coarse[VALUE_LANES], fine[VALUE_LANES];
+} lanes;
+
+static inline void add_value(double value, submodi_fixed_point by, size_t lane, lanes *to)
 {
+    double coarse = submodi_fixed_part(value, by.coarse);
+    to->coarse[lane] += coarse;
+    to->fine[lane] += submodi_fixed_part(value - coarse, by.fine);
+}
+
+static submodi_fixed_sum add_lanes(const lanes *x)
+{
+    submodi_fixed_sum total = {0, 0};
+    for (size_t l = 0; l < VALUE_LANES; l++) {
+        total = submodi_fixed_join(total, (submodi_fixed_sum){x->coarse[l], x->fine[l]});
+    }
+    return total;
+}
+
+/* What each run adds to the value, by its first record: a run is one number, whoever has its
+ * records. */
+static void add_values(const chunk *x, const runs *r, const double *gain, int32_t largest,
+                       submodi_fixed_point by, lanes *to)
+{
+    double value[CHUNK];
+    for (size_t j = 0; j < x->n; j++) {
+        double of_run = x->first[j] == (int32_t)j ? gain[j] * r->t[j] : 0;
+        value[j] = of_run * error_of(x->key[j], largest);
+    }
+    lanes sum = *to;
     size_t j = 0;
     for (; j + VALUE_LANES <= x->n; j += VALUE_LANES) {
         for (size_t l = 0; l < VALUE_LANES; l++) {
-            value[l] += gain[j + l] * error_of(x->key[j + l], largest);
+            add_value(value[j + l], by, l, &sum);
         }
     }
     for (size_t l = 0; j + l < x->n; l++) {
-        value[l] += gain[j + l] * error_of(x->key[j + l], largest);
+        add_value(value[j + l], by, l, &sum);
     }
+    *to = sum;
 }
 
 static inline float weight_of(double gain, uint32_t key, const submodi_rank_out *out)
@@ -247,8 +278,8 @@ typedef struct weighing {
     submodi_rank_out out;
     float *to;
     submodi_rank_counts before;
-    double F;                  /* custom: the measure by these counts */
-    double value[VALUE_LANES]; /* so far */
+    double F;    /* custom: the measure by these counts */
+    lanes value; /* so far */
     submodi_measure_failure *failure;
 } weighing;
 
@@ -260,8 +291,8 @@ static void gather(const volatile uint64_t *record, const float *from, size_t n,
     }
 }
 
-/* What the records of a chunk add for a weight of 1; they then count as ranked. count: what they
- * count for, NULL: all 1. */
+/* What the records of a chunk add for a weight of 1; they then count as ranked, and are in the
+ * value. count: what they count for, NULL: all 1. */
 static bool chunk_gains(const chunk *x, const double *count, weighing *w, double *gain)
 {
     runs r;
@@ -276,7 +307,11 @@ static bool chunk_gains(const chunk *x, const double *count, weighing *w, double
         w->before.a = r.a[last] + (background ? 0 : r.t[last]);
         w->before.b = r.b[last] + (background ? r.t[last] : 0);
     }
-    return find_gains(x, &r, w->measure, &w->F, gain, w->failure);
+    if (!find_gains(x, &r, w->measure, &w->F, gain, w->failure)) {
+        return false;
+    }
+    add_values(x, &r, gain, w->largest, w->measure->values, &w->value);
+    return true;
 }
 
 static void put_weights(const uint64_t *record, const chunk *x, const double *gain,
@@ -295,7 +330,6 @@ static bool weigh_chunk(const uint64_t *record, const chunk *x, weighing *w)
 {
     double gain[CHUNK];
     double count[CHUNK] = {0}; /* compilers do not see that there are records */
-    double of_count[CHUNK] = {0};
     float weight[CHUNK];
     gather(record, w->to, x->n, weight);
     for (size_t j = 0; j < x->n; j++) {
@@ -305,10 +339,8 @@ static bool weigh_chunk(const uint64_t *record, const chunk *x, weighing *w)
         return false;
     }
     for (size_t j = 0; j < x->n; j++) {
-        of_count[j] = gain[j] * count[j];
         gain[j] *= (double)weight[j];
     }
-    add_values(x, of_count, w->largest, w->value);
     put_weights(record, x, gain, w);
     return true;
 }
@@ -319,7 +351,6 @@ static bool count_chunk(const uint64_t *record, const chunk *x, weighing *w)
     if (!chunk_gains(x, NULL, w, gain)) {
         return false;
     }
-    add_values(x, gain, w->largest, w->value);
     put_weights(record, x, gain, w);
     return true;
 }
@@ -327,8 +358,13 @@ static bool count_chunk(const uint64_t *record, const chunk *x, weighing *w)
 static bool do_chunk(const uint64_t *record, size_t n, weighing *w)
 {
     chunk x;
-    open_chunk(record, n, &x);
-    join_runs(&x);
+    for (size_t j = 0; j < n; j++) {
+        x.key[j] = submodi_key_of(record[j]);
+    }
+    open_chunk(&x, n);
+    if (submodi_rank_needs_order(w->measure->how)) {
+        join_runs(&x);
+    }
     return w->out.rounder > 0 ? weigh_chunk(record, &x, w) : count_chunk(record, &x, w);
 }
 
@@ -373,7 +409,7 @@ static size_t do_run(const uint64_t *record, size_t n, weighing *w)
     if (!run_gain(w, t, key & 1, &gain)) {
         return 0;
     }
-    w->value[0] += gain * t * error_of(key, w->largest);
+    add_value(gain * t * error_of(key, w->largest), w->measure->values, 0, &w->value);
     for (size_t j = 0; j < length; j++) {
         float *to = &w->to[(uint32_t)record[j]];
         *to = weight_of(rounder > 0 ? gain * (double)*to : gain, key, &w->out);
@@ -381,9 +417,10 @@ static size_t do_run(const uint64_t *record, size_t n, weighing *w)
     return length;
 }
 
-static double weigh(const uint64_t *record, size_t n, submodi_rank_counts *before,
-                    const submodi_rank_measure *measure, int32_t largest,
-                    const submodi_rank_out *out, float *to, submodi_measure_failure *failure)
+static submodi_fixed_sum weigh(const uint64_t *record, size_t n, submodi_rank_counts *before,
+                               const submodi_rank_measure *measure, int32_t largest,
+                               const submodi_rank_out *out, float *to,
+                               submodi_measure_failure *failure)
 {
     weighing w = {.measure = measure,
                   .largest = largest,
@@ -391,9 +428,10 @@ static double weigh(const uint64_t *record, size_t n, submodi_rank_counts *befor
                   .to = to,
                   .before = *before,
                   .failure = failure};
+    bool joins = submodi_rank_needs_order(measure->how);
     bool good = ask_custom(&w);
     for (size_t i = 0, length; good && i < n; i += length) {
-        length = chunk_length(record + i, n - i);
+        length = chunk_length(record + i, n - i, joins);
         if (length > 0) {
             good = do_chunk(record + i, length, &w);
         } else {
@@ -401,12 +439,25 @@ static double weigh(const uint64_t *record, size_t n, submodi_rank_counts *befor
             good = length > 0;
         }
     }
-    double total = 0;
-    for (size_t l = 0; l < VALUE_LANES; l++) {
-        total += w.value[l];
-    }
     *before = w.before;
-    return total;
+    return add_lanes(&w.value);
 }
 
-const submodi_weigh_loops SUBMODI_TABLE(submodi_weighers) = {.weigh = weigh};
+static submodi_fixed_sum gains(const uint32_t *key, const double *count, size_t n,
+                               submodi_rank_counts *before, const submodi_rank_measure *measure,
+                               int32_t largest, double *gain, submodi_measure_failure *failure)
+{
+    weighing w = {.measure = measure, .largest = largest, .before = *before, .failure = failure};
+    bool good = ask_custom(&w);
+    for (size_t i = 0; good && i < n; i += CHUNK) {
+        size_t length = n - i < CHUNK ? n - i : CHUNK;
+        chunk x;
+        memcpy(x.key, key + i, length * sizeof *key);
+        open_chunk(&x, length);
+        good = chunk_gains(&x, count + i, &w, gain + i);
+    }
+    *before = w.before;
+    return add_lanes(&w.value);
+}
+
+const submodi_weigh_loops SUBMODI_TABLE(submodi_weighers) = {.weigh = weigh, .gains = gains};

@@ -3,6 +3,7 @@
 #ifndef SUBMODI_LOSSES_WEIGH_LOOPS_H
 #define SUBMODI_LOSSES_WEIGH_LOOPS_H
 
+#include "base/fixed_sum.h"
 #include "base/isa.h"
 #include "submod/losses/rank_loops.h"
 #include "submod/measures/values.h"
@@ -21,7 +22,15 @@ typedef struct submodi_rank_measure {
     const submod_measure *how;
     double unit;
     double P, N;
+    submodi_fixed_point values; /* by which what runs add is added up */
 } submodi_rank_measure;
+
+/* With Hamming all pixels weigh the same: nothing is sorted, and each record is a run of its own.
+ */
+static inline bool submodi_rank_needs_order(const submod_measure *measure)
+{
+    return measure->type != SUBMOD_MEASURE_HAMMING;
+}
 
 /* The records ranked before, of the foreground and of the background: their number, or the sum of
  * their weights. Both are exact. */
@@ -32,10 +41,16 @@ typedef struct submodi_rank_counts {
 typedef struct submodi_weigh_loops {
     /* The weights of sorted records that begin and end with a tied block go to their places;
      * returns their share of the value. They are added to *before. If a custom measure fails, which
-     * is noted in *failure, neither means anything. */
-    double (*weigh)(const uint64_t *record, size_t n, submodi_rank_counts *before,
-                    const submodi_rank_measure *measure, int32_t largest,
-                    const submodi_rank_out *out, float *to, submodi_measure_failure *failure);
+     * is noted in *failure, neither means anything. Of Hamming records need not be sorted. */
+    submodi_fixed_sum (*weigh)(const uint64_t *record, size_t n, submodi_rank_counts *before,
+                               const submodi_rank_measure *measure, int32_t largest,
+                               const submodi_rank_out *out, float *to,
+                               submodi_measure_failure *failure);
+    /* The same of runs, keys that ascend and what each counts for: what a unit of each adds,
+     * without coefficient and sign. */
+    submodi_fixed_sum (*gains)(const uint32_t *key, const double *count, size_t n,
+                               submodi_rank_counts *before, const submodi_rank_measure *measure,
+                               int32_t largest, double *gain, submodi_measure_failure *failure);
 } submodi_weigh_loops;
 
 extern const submodi_weigh_loops submodi_weighers_baseline, submodi_weighers_avx2,

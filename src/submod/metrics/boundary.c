@@ -258,32 +258,37 @@ submod_status submod_boundary_merge(submod_boundary *boundary, const submod_boun
     return status;
 }
 
-static submodi_span span_of(const submod_boundary *s)
+size_t submodi_boundary_spans(const submod_boundary *boundary, submodi_span *spans)
 {
-    return (submodi_span){s->truth, 3 * classes_of(s)};
+    spans[0] = submodi_confusion_span(boundary->pixels);
+    spans[1] = (submodi_span){boundary->truth, 3 * classes_of(boundary)};
+    return 2;
 }
 
-submod_status submod_boundary_save(const submod_boundary *boundary, uint64_t *words, size_t *count)
+submod_status submod_boundary_words(const submod_boundary *boundary, uint64_t *words, size_t *count)
 {
-    static const char who[] = "submod_boundary_save";
+    static const char who[] = "submod_boundary_words";
     submod_status status = submodi_require_given(who, "boundary", boundary);
     if (status != SUBMOD_OK) {
         return status;
     }
-    submodi_span span = span_of(boundary);
-    return submodi_state_save(who, boundary->pixels, &span, 1, words, count);
+    submodi_span spans[SUBMODI_MOST_SPANS];
+    size_t n = submodi_boundary_spans(boundary, spans);
+    return submodi_state_save(who, spans, n, words, count);
 }
 
-submod_status submod_boundary_load(submod_boundary *boundary, const uint64_t *words, size_t count)
+submod_status submod_boundary_set_words(submod_boundary *boundary, const uint64_t *words,
+                                        size_t count)
 {
-    static const char who[] = "submod_boundary_load";
+    static const char who[] = "submod_boundary_set_words";
     submod_status status = submodi_require_given(who, "boundary", boundary);
     if (status != SUBMOD_OK) {
         return status;
     }
-    submodi_span span = span_of(boundary);
-    return submodi_state_load(who, boundary->pixels, boundary->batch, &span, 1, span.words, words,
-                              count);
+    submodi_span spans[SUBMODI_MOST_SPANS];
+    size_t n = submodi_boundary_spans(boundary, spans);
+    return submodi_state_load(who, boundary->pixels, boundary->batch, spans, n, spans[1].words,
+                              words, count);
 }
 
 /* ---- IoU ---- */

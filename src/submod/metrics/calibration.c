@@ -96,9 +96,11 @@ submod_status submod_calibration_merge(submod_calibration *calibration,
     return SUBMOD_OK;
 }
 
-static submodi_span span_of(const submod_calibration *s)
+size_t submodi_calibration_spans(const submod_calibration *calibration, submodi_span *spans)
 {
-    return (submodi_span){s->rows, submodi_calibration_cells(s) * (sizeof *s->rows / 8)};
+    size_t words = sizeof *calibration->rows / sizeof(uint64_t);
+    spans[0] = (submodi_span){calibration->rows, submodi_calibration_cells(calibration) * words};
+    return 1;
 }
 
 /* Whether all rows have the same number of pixels, and no bin more that were right than it has. */
@@ -121,31 +123,33 @@ static bool are_bins(const submod_calibration *s, const uint64_t *words)
     return true;
 }
 
-submod_status submod_calibration_save(const submod_calibration *calibration, uint64_t *words,
-                                      size_t *count)
+submod_status submod_calibration_words(const submod_calibration *calibration, uint64_t *words,
+                                       size_t *count)
 {
-    static const char who[] = "submod_calibration_save";
+    static const char who[] = "submod_calibration_words";
     submod_status status = submodi_require_given(who, "calibration", calibration);
     if (status != SUBMOD_OK) {
         return status;
     }
-    submodi_span span = span_of(calibration);
-    return submodi_state_save(who, NULL, &span, 1, words, count);
+    submodi_span spans[SUBMODI_MOST_SPANS];
+    size_t n = submodi_calibration_spans(calibration, spans);
+    return submodi_state_save(who, spans, n, words, count);
 }
 
-submod_status submod_calibration_load(submod_calibration *calibration, const uint64_t *words,
-                                      size_t count)
+submod_status submod_calibration_set_words(submod_calibration *calibration, const uint64_t *words,
+                                           size_t count)
 {
-    static const char who[] = "submod_calibration_load";
+    static const char who[] = "submod_calibration_set_words";
     submod_status status = submodi_require_given(who, "calibration", calibration);
     if (status != SUBMOD_OK) {
         return status;
     }
-    submodi_span span = span_of(calibration);
-    if (words && count == span.words && !are_bins(calibration, words)) {
+    submodi_span spans[SUBMODI_MOST_SPANS];
+    size_t n = submodi_calibration_spans(calibration, spans);
+    if (words && count == spans[0].words && !are_bins(calibration, words)) {
         return submodi_fail(SUBMOD_EINVAL, "%s: words are not bins of confidences", who);
     }
-    return submodi_state_load(who, NULL, NULL, &span, 1, 0, words, count);
+    return submodi_state_load(who, NULL, NULL, spans, n, 0, words, count);
 }
 
 /* ---- errors ---- */

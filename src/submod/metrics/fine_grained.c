@@ -78,6 +78,11 @@ const submod_confusion *submod_fine_grained_confusion(const submod_fine_grained 
     return fine ? fine->dataset : NULL;
 }
 
+const submodi_averaging *submodi_fine_grained_averaging(const submod_fine_grained *fine)
+{
+    return &fine->averaging;
+}
+
 /* ---- streaming ---- */
 
 /* Room for so many more images. */
@@ -163,21 +168,24 @@ submod_status submod_fine_grained_merge(submod_fine_grained *fine, const submod_
 }
 
 /* The table is as long as there are images. */
-static submodi_span span_of(const submod_fine_grained *f, size_t images)
+size_t submodi_fine_grained_spans(const submod_fine_grained *fine, submodi_span *spans)
 {
-    return (submodi_span){f->iou, images * f->averaging.classes};
+    spans[0] = submodi_confusion_span(fine->dataset);
+    spans[1] = (submodi_span){fine->iou, fine->images * fine->averaging.classes};
+    return 2;
 }
 
-submod_status submod_fine_grained_save(const submod_fine_grained *fine, uint64_t *words,
-                                       size_t *count)
+submod_status submod_fine_grained_words(const submod_fine_grained *fine, uint64_t *words,
+                                        size_t *count)
 {
-    static const char who[] = "submod_fine_grained_save";
+    static const char who[] = "submod_fine_grained_words";
     submod_status status = submodi_require_given(who, "fine", fine);
     if (status != SUBMOD_OK) {
         return status;
     }
-    submodi_span span = span_of(fine, fine->images);
-    return submodi_state_save(who, fine->dataset, &span, 1, words, count);
+    submodi_span spans[SUBMODI_MOST_SPANS];
+    size_t n = submodi_fine_grained_spans(fine, spans);
+    return submodi_state_save(who, spans, n, words, count);
 }
 
 /* Whether these words are IoUs, or NaN for what is left out. */
@@ -193,10 +201,10 @@ static bool are_ious(const uint64_t *words, size_t n)
     return true;
 }
 
-submod_status submod_fine_grained_load(submod_fine_grained *fine, const uint64_t *words,
-                                       size_t count)
+submod_status submod_fine_grained_set_words(submod_fine_grained *fine, const uint64_t *words,
+                                            size_t count)
 {
-    static const char who[] = "submod_fine_grained_load";
+    static const char who[] = "submod_fine_grained_set_words";
     submod_status status = submodi_require_given(who, "fine", fine);
     if (status != SUBMOD_OK) {
         return status;
@@ -211,8 +219,10 @@ submod_status submod_fine_grained_load(submod_fine_grained *fine, const uint64_t
     if (status != SUBMOD_OK) {
         return status;
     }
-    submodi_span span = span_of(fine, images);
-    status = submodi_state_load(who, fine->dataset, fine->batch, &span, 1, 0, words, count);
+    submodi_span spans[SUBMODI_MOST_SPANS];
+    size_t n = submodi_fine_grained_spans(fine, spans);
+    spans[1].words = images * fine->averaging.classes;
+    status = submodi_state_load(who, fine->dataset, fine->batch, spans, n, 0, words, count);
     fine->images = status ? fine->images : images;
     return status;
 }

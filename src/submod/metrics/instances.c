@@ -88,6 +88,11 @@ const submod_confusion *submod_instances_confusion(const submod_instances *insta
     return instances ? instances->pixels : NULL;
 }
 
+int64_t submodi_instances_first_id(const submod_instances *instances)
+{
+    return instances->first_id;
+}
+
 /* ---- runs ---- */
 
 /* Pixels that follow each other and are the same in everything. */
@@ -232,26 +237,26 @@ submod_status submod_instances_merge(submod_instances *instances, const submod_i
 }
 
 /* Counts and areas first, which are never negative. */
-enum { SPANS = 2 };
-
-static void spans_of(const submod_instances *s, submodi_span spans[SPANS])
+size_t submodi_instances_spans(const submod_instances *instances, submodi_span *spans)
 {
-    size_t C = classes_of(s);
-    spans[0] = (submodi_span){s->count, 2 * C};
-    spans[1] = (submodi_span){s->share, 2 * C * C};
+    size_t C = classes_of(instances);
+    spans[0] = submodi_confusion_span(instances->pixels);
+    spans[1] = (submodi_span){instances->count, 2 * C};
+    spans[2] = (submodi_span){instances->share, 2 * C * C};
+    return 3;
 }
 
-submod_status submod_instances_save(const submod_instances *instances, uint64_t *words,
-                                    size_t *count)
+submod_status submod_instances_words(const submod_instances *instances, uint64_t *words,
+                                     size_t *count)
 {
-    static const char who[] = "submod_instances_save";
-    submodi_span spans[SPANS];
+    static const char who[] = "submod_instances_words";
     submod_status status = submodi_require_given(who, "instances", instances);
     if (status != SUBMOD_OK) {
         return status;
     }
-    spans_of(instances, spans);
-    return submodi_state_save(who, instances->pixels, spans, SPANS, words, count);
+    submodi_span spans[SUBMODI_MOST_SPANS];
+    size_t n = submodi_instances_spans(instances, spans);
+    return submodi_state_save(who, spans, n, words, count);
 }
 
 /* Whether no share is above the number of instances of its class; words behind those of pixels. */
@@ -268,23 +273,22 @@ static bool are_shares(const submod_instances *s, const uint64_t *words)
     return true;
 }
 
-submod_status submod_instances_load(submod_instances *instances, const uint64_t *words,
-                                    size_t count)
+submod_status submod_instances_set_words(submod_instances *instances, const uint64_t *words,
+                                         size_t count)
 {
-    static const char who[] = "submod_instances_load";
-    submodi_span spans[SPANS];
+    static const char who[] = "submod_instances_set_words";
     submod_status status = submodi_require_given(who, "instances", instances);
     if (status != SUBMOD_OK) {
         return status;
     }
-    spans_of(instances, spans);
-    size_t cells = submodi_confusion_cells(instances->pixels);
-    if (words && count == cells + spans[0].words + spans[1].words &&
-        !are_shares(instances, words + cells)) {
+    submodi_span spans[SUBMODI_MOST_SPANS];
+    size_t n = submodi_instances_spans(instances, spans);
+    if (words && count == spans[0].words + spans[1].words + spans[2].words &&
+        !are_shares(instances, words + spans[0].words)) {
         return submodi_fail(SUBMOD_EINVAL, "%s: words are not shares of instances", who);
     }
-    return submodi_state_load(who, instances->pixels, instances->batch, spans, SPANS,
-                              spans[0].words, words, count);
+    return submodi_state_load(who, instances->pixels, instances->batch, spans, n, spans[1].words,
+                              words, count);
 }
 
 /* ---- iIoU ---- */

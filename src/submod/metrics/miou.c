@@ -7,16 +7,19 @@
  * added all at once.
  */
 #include <math.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/metrics/confusion.h"
+#include "submod/metrics/state.h"
 
 struct submod_miou {
     submodi_averaging averaging;
     submod_confusion *dataset, *batch, *image; /* batch and image: during a call only */
-    submodi_mean images, batches;
+    submodi_mean seen[2];                      /* of images, of batches */
 };
+
+enum { IMAGES, BATCHES };
 
 /* ---- create and free ---- */
 
@@ -27,7 +30,7 @@ static submod_status miou_new(const char *who, size_t classes, submod_miou **mio
     if (!m) {
         return submodi_nomem(who);
     }
-    *m = (submod_miou){.images = {0, 0}};
+    *m = (submod_miou){.seen = {{0, 0}, {0, 0}}};
     submod_status status = submodi_confusion_new(who, classes, &m->dataset, settings);
     status = status ? status : submodi_confusion_new(who, classes, &m->batch, settings);
     status = status ? status : submodi_confusion_new(who, classes, &m->image, settings);
@@ -63,13 +66,18 @@ void submod_miou_reset(submod_miou *miou)
 {
     if (miou) {
         submod_confusion_reset(miou->dataset);
-        miou->images = miou->batches = (submodi_mean){0, 0};
+        miou->seen[IMAGES] = miou->seen[BATCHES] = (submodi_mean){0, 0};
     }
 }
 
 const submod_confusion *submod_miou_confusion(const submod_miou *miou)
 {
     return miou ? miou->dataset : NULL;
+}
+
+const submodi_averaging *submodi_miou_averaging(const submod_miou *miou)
+{
+    return &miou->averaging;
 }
 
 /* ---- streaming ---- */
@@ -103,15 +111,15 @@ static submod_status miou_add(const char *who, submod_miou *m, const submod_labe
     if (status != SUBMOD_OK || truth->batch == 0) {
         return status;
     }
-    submodi_mean images = m->images;
+    submodi_mean images = m->seen[IMAGES];
     if (truth->batch > UINT64_MAX - images.count) {
         return submodi_fail(SUBMOD_ENUMERIC, "%s: there would be more than 2^64 - 1 images", who);
     }
     status = count_batch(who, m, prediction, truth, &images);
     status = status ? status : submod_confusion_merge(m->dataset, m->batch);
     if (status == SUBMOD_OK) {
-        m->images = images;
-        submodi_mean_add(&m->batches, submodi_mean_iou(&m->averaging, m->batch));
+        m->seen[IMAGES] = images;
+        submodi_mean_add(&m->seen[BATCHES], submodi_mean_iou(&m->averaging, m->batch));
     }
     return status;
 }
@@ -129,16 +137,16 @@ submod_status submod_miou_merge(submod_miou *miou, const submod_miou *other)
     if (!miou || !other) {
         return submodi_fail(SUBMOD_EINVAL, "submod_miou_merge: miou or other is NULL");
     }
-    if (other->images.count > UINT64_MAX - miou->images.count) {
+    if (other->seen[IMAGES].count > UINT64_MAX - miou->seen[IMAGES].count) {
         return submodi_fail(SUBMOD_ENUMERIC,
                             "submod_miou_merge: there would be more than 2^64 - 1 images");
     }
     submod_status status = submod_confusion_merge(miou->dataset, other->dataset);
     if (status == SUBMOD_OK) {
-        miou->images.sum += other->images.sum;
-        miou->images.count += other->images.count;
-        miou->batches.sum += other->batches.sum;
-        miou->batches.count += other->batches.count;
+        miou->seen[IMAGES].sum += other->seen[IMAGES].sum;
+        miou->seen[IMAGES].count += other->seen[IMAGES].count;
+        miou->seen[BATCHES].sum += other->seen[BATCHES].sum;
+        miou->seen[BATCHES].count += other->seen[BATCHES].count;
     }
     return status;
 }
@@ -149,15 +157,60 @@ submod_status submod_miou_get(const submod_miou *miou, submod_miou_values *value
     if (!miou || !values) {
         return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, miou ? "values" : "miou");
     }
-    submodi_averaging a = miou->averaging; /* the sums it points to are scratch */
-    bool some = miou->images.count > 0;    /* without images there is no mean */
+    submodi_averaging a = miou->averaging;    /* the sums it points to are scratch */
+    bool some = miou->seen[IMAGES].count > 0; /* without images there is no mean */
     *values =
-        (submod_miou_values){.image = submodi_mean_value(&miou->images),
-                             .batch = submodi_mean_value(&miou->batches),
+        (submod_miou_values){.image = submodi_mean_value(&miou->seen[IMAGES]),
+                             .batch = submodi_mean_value(&miou->seen[BATCHES]),
                              .dataset = some ? submodi_mean_iou(&a, miou->dataset) : (double)NAN,
-                             .images = miou->images.count,
-                             .batches = miou->batches.count};
+                             .images = miou->seen[IMAGES].count,
+                             .batches = miou->seen[BATCHES].count};
     return SUBMOD_OK;
+}
+
+/* ---- as words ---- */
+
+size_t submodi_miou_spans(const submod_miou *miou, submodi_span *spans)
+{
+    spans[0] = submodi_confusion_span(miou->dataset);
+    spans[1] = (submodi_span){(void *)miou->seen, 2 * sizeof *miou->seen / sizeof(uint64_t)};
+    return 2;
+}
+
+submod_status submod_miou_words(const submod_miou *miou, uint64_t *words, size_t *count)
+{
+    static const char who[] = "submod_miou_words";
+    submod_status status = submodi_require_given(who, "miou", miou);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    submodi_span spans[SUBMODI_MOST_SPANS];
+    size_t n = submodi_miou_spans(miou, spans);
+    return submodi_state_save(who, spans, n, words, count);
+}
+
+/* Whether these can be two sums of numbers in [0, 1], each with how many they are. */
+static bool are_means(const uint64_t *words)
+{
+    submodi_mean m[2];
+    memcpy(m, words, sizeof m);
+    return m[0].sum >= 0 && m[0].sum <= (double)m[0].count && m[1].sum >= 0 &&
+           m[1].sum <= (double)m[1].count;
+}
+
+submod_status submod_miou_set_words(submod_miou *miou, const uint64_t *words, size_t count)
+{
+    static const char who[] = "submod_miou_set_words";
+    submod_status status = submodi_require_given(who, "miou", miou);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    submodi_span spans[SUBMODI_MOST_SPANS];
+    size_t n = submodi_miou_spans(miou, spans);
+    if (words && count == spans[0].words + spans[1].words && !are_means(words + spans[0].words)) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: words are not means of IoUs", who);
+    }
+    return submodi_state_load(who, miou->dataset, miou->batch, spans, n, 0, words, count);
 }
 
 /* ---- at once ---- */

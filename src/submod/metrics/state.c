@@ -7,33 +7,24 @@
 
 #include "base/error.h"
 
-static size_t words_of(const submod_confusion *counts, const submodi_span *spans, size_t n)
+static size_t words_of(const submodi_span *spans, size_t n)
 {
-    size_t sum = counts ? submodi_confusion_cells(counts) : 0;
+    size_t sum = 0;
     for (size_t i = 0; i < n; i++) {
         sum += spans[i].words;
     }
     return sum;
 }
 
-submod_status submodi_state_save(const char *who, const submod_confusion *counts,
-                                 const submodi_span *spans, size_t n, uint64_t *words,
-                                 size_t *count)
+submod_status submodi_state_save(const char *who, const submodi_span *spans, size_t n,
+                                 uint64_t *words, size_t *count)
 {
     submod_status status = submodi_require_given(who, "count", count);
     if (status != SUBMOD_OK) {
         return status;
     }
-    *count = words_of(counts, spans, n);
-    if (!words) {
-        return SUBMOD_OK;
-    }
-    if (counts) {
-        size_t cells = submodi_confusion_cells(counts);
-        memcpy(words, counts->counts, cells * sizeof *words);
-        words += cells;
-    }
-    for (size_t i = 0; i < n; i++) {
+    *count = words_of(spans, n);
+    for (size_t i = 0; words && i < n; i++) {
         if (spans[i].words) { /* data may be NULL */
             memcpy(words, spans[i].data, spans[i].words * sizeof *words);
         }
@@ -51,7 +42,7 @@ submod_status submodi_state_load(const char *who, submod_confusion *counts,
         return status;
     }
     size_t cells = counts ? submodi_confusion_cells(counts) : 0;
-    bool fine = count == words_of(counts, spans, n);
+    bool fine = count == words_of(spans, n);
     if (fine && counts) {
         submod_confusion_reset(scratch);
         fine = submod_confusion_add_counts(scratch, (const int64_t *)words) == SUBMOD_OK;
@@ -66,9 +57,8 @@ submod_status submodi_state_load(const char *who, submod_confusion *counts,
         submod_confusion_reset(counts);
         (void)submod_confusion_merge(counts, scratch); /* to nothing: cannot fail */
     }
-    words += cells;
     for (size_t i = 0; i < n; i++) {
-        if (spans[i].words) {
+        if (spans[i].words && !(counts && i == 0)) {
             memcpy(spans[i].data, words, spans[i].words * sizeof *words);
         }
         words += spans[i].words;

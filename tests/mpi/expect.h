@@ -1,7 +1,7 @@
 /* What the tests under mpirun share: a check that ends the whole job, so that no rank waits for one
  * that has failed. */
-#ifndef SUBMOD_TESTS_RANKS_H
-#define SUBMOD_TESTS_RANKS_H
+#ifndef SUBMOD_TESTS_EXPECT_H
+#define SUBMOD_TESTS_EXPECT_H
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,0 +1,122 @@
+/* Counts that ranks have made by themselves, added up: datasets and confusions (see dist.h).
+ *
+ * What is there stays until the sums are known: the numbers travel in a copy. Counts of a confusion
+ * are whole numbers of 63 bits: as int32 if their total fits, else as two doubles each, its upper
+ * and its lower 32 bits. Sums of those are exact for up to 2^20 ranks. */
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "dist/agree.h"
+#include "submod/metrics/confusion.h"
+
+/* ---- datasets ---- */
+
+submod_status submod_dist_dataset_sum(const submod_comm *comm, submod_dataset *dataset)
+{
+    static const char who[] = "submod_dist_dataset_sum";
+    static const char *const names[] = {"the number of classes", "the number of bins", NULL};
+    submod_comm c;
+    submod_status status = submodi_comm_read(who, comm, &c);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    size_t classes = 0;
+    size_t bins = 0;
+    double *count = submod_dataset_counts(dataset, &classes, &bins);
+    size_t numbers = 2 * classes * bins;
+    double *sum = submodi_alloc(numbers, sizeof *sum);
+    status = submodi_require_given(who, "dataset", dataset);
+    status = status || sum ? status : submodi_nomem(who);
+    const submodi_facts facts = {.field = {classes, bins}};
+    submodi_totals totals;
+    status = submodi_agree(who, &c, status, names, &facts, &totals);
+    if (status == SUBMOD_OK) {
+        memcpy(sum, count, numbers * sizeof *sum);
+        status = submodi_comm_sum(who, &c, sum, SUBMOD_COMM_F64, numbers);
+    }
+    if (status == SUBMOD_OK) {
+        memcpy(count, sum, numbers * sizeof *sum);
+    }
+    submodi_free(sum);
+    return status;
+}
+
+/* ---- confusions ---- */
+
+static submod_status sum_small(const char *who, const submod_comm *comm, int64_t *count, size_t n,
+                               void *room)
+{
+    int32_t *number = room;
+    for (size_t i = 0; i < n; i++) {
+        number[i] = (int32_t)count[i];
+    }
+    submod_status status = submodi_comm_sum(who, comm, number, SUBMOD_COMM_I32, n);
+    for (size_t i = 0; status == SUBMOD_OK && i < n; i++) {
+        count[i] = number[i];
+    }
+    return status;
+}
+
+/* Their total is known to fit, so no sum overflows. */
+static submod_status sum_large(const char *who, const submod_comm *comm, int64_t *count, size_t n,
+                               void *room)
+{
+    double *half = room;
+    for (size_t i = 0; i < n; i++) {
+        half[2 * i] = (double)(count[i] >> 32);
+        half[2 * i + 1] = (double)(count[i] & UINT32_MAX);
+    }
+    submod_status status = submodi_comm_sum(who, comm, half, SUBMOD_COMM_F64, 2 * n);
+    for (size_t i = 0; status == SUBMOD_OK && i < n; i++) {
+        count[i] = ((int64_t)half[2 * i] << 32) + (int64_t)half[2 * i + 1];
+    }
+    return status;
+}
+
+/* Memory for a copy of the counts and for the numbers that travel. */
+typedef struct copies {
+    int64_t *count;
+    void *room;
+} copies;
+
+static submod_status sum_counts(const char *who, const submod_comm *comm,
+                                submod_confusion *confusion, const copies *x, uint64_t total)
+{
+    size_t cells = submodi_confusion_cells(confusion);
+    memcpy(x->count, confusion->counts, cells * sizeof *x->count);
+    submod_status status = total <= INT32_MAX ? sum_small(who, comm, x->count, cells, x->room)
+                                              : sum_large(who, comm, x->count, cells, x->room);
+    if (status == SUBMOD_OK) {
+        memcpy(confusion->counts, x->count, cells * sizeof *x->count);
+        confusion->total = (int64_t)total;
+    }
+    return status;
+}
+
+submod_status submod_dist_confusion_sum(const submod_comm *comm, submod_confusion *confusion)
+{
+    static const char who[] = "submod_dist_confusion_sum";
+    static const char *const names[] = {"the number of classes", NULL};
+    submod_comm c;
+    submod_status status = submodi_comm_read(who, comm, &c);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    size_t cells = confusion ? submodi_confusion_cells(confusion) : 0;
+    const copies x = {submodi_alloc(cells, sizeof *x.count), submodi_alloc(cells, 16)};
+    status = submodi_require_given(who, "confusion", confusion);
+    status = status || (x.count && x.room) ? status : submodi_nomem(who);
+    const submodi_facts facts = {.field = {cells},
+                                 .pixels = confusion ? (uint64_t)confusion->total : 0};
+    submodi_totals totals = {0};
+    status = submodi_agree(who, &c, status, names, &facts, &totals);
+    if (status == SUBMOD_OK && totals.pixels > INT64_MAX) {
+        status = submodi_fail(SUBMOD_EINVAL,
+                              "%s: all ranks together have counted more than 2^63 - 1 pixels", who);
+    }
+    status = status ? status : sum_counts(who, &c, confusion, &x, totals.pixels);
+    submodi_free(x.count);
+    submodi_free(x.room);
+    return status;
+}
