@@ -10,10 +10,9 @@
  *           prox, Fujishige-Wolfe for each; a term costs milliseconds
  *
  * Each rank owns a run of the terms, so that those that overlap are mostly together, and never sees
- * the others. Prints what an iteration costs, and
- * what one process with the whole sum needs (submod_prox, as many threads as OMP_NUM_THREADS says).
- * Times are the shortest of 5. The exit code says whether both results agree as closely as their
- * gaps promise. */
+ * the others. Prints what an iteration costs, and what one process with the whole sum needs
+ * (submod_prox, as many threads as OMP_NUM_THREADS says). Times are the shortest of 5. The exit
+ * code says whether both results agree as closely as their gaps promise. */
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>
