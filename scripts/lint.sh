@@ -56,7 +56,8 @@ run_cppcheck() {
 
 run_shellcheck() {
     shellcheck scripts/*.sh .ci/run tests/docs/first_steps.sh tests/gpu/ptxas.sh \
-        tests/install/run.sh tests/miou/run.sh tests/mpi/killed.sh tests/report/run.sh tests/studies/check.sh
+        tests/install/run.sh tests/miou/run.sh tests/mpi/killed.sh tests/report/run.sh tests/studies/check.sh \
+        bench/ranks/run.sh
 }
 
 # Layout, documents, and the picture of the architecture.

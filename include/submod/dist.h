@@ -18,10 +18,9 @@
  * that of rank 0, then that of rank 1, and so on; whether a class is present, its pixels, weights
  * and the number of images are those of all of them.
  *
- * Same bits: the histogram engine gives, for any number of ranks and any split of the images, the
- * bits that one process with all images gets; also of each gradient, and of the counts of datasets.
- * The exact engine gives the same weights, and a loss that is the same up to the order in which it
- * is added up.
+ * Same bits: both engines give, for any number of ranks and any split of the images, the bits that
+ * one process with all images gets; also of each gradient, and of the counts of datasets. A custom
+ * measure has to be increasing for that, and the same function on all ranks.
  *
  * What happens in special cases; the rest is as in loss.h and dataset.h:
  *
@@ -47,6 +46,8 @@
  *                                                 The others may not know, or may wait: that is up
  *                                                 to the transport. The comm is not to be used
  *                                                 again
+ *   exact engine: 2^31 errors or more that      SUBMOD_EUNSUPPORTED on all: take more ranks, or
+ *     one rank would have to rank                 the histogram engine
  *   any error                                   on all ranks nothing is written
  *
  * What cannot be told to the others: with more than 64 ranks a call needs 200 bytes per rank at its
@@ -58,11 +59,20 @@
  *   histogram engine    gather 192, sum T (2 classes bins + 2 classes + 2); hinge: gather 8 more
  *     with per_image    gather 192 + 8 + 8 (3 + 2 the most images of a rank); hinge: 8 more
  *     custom measure    gather 8 more
+ *   exact engine        gather 1264 + 8 classes, sum 8 (4 classes + 3), exchange at most
+ *                       24 (classes + ranks) and for each record 8 on its way out and 4 back, or 12
+ *                       and 8 with pixel weights; custom measure: gather 16 more
+ *     Hamming           gather 200 + 8 + 8 classes, sum as above, nothing is exchanged
+ *     with per_image    gather 192 + 16 + 8 (3 + 2 the most images of a rank), sum 8;
+ *                       custom measure: gather 16 more
  *   datasets            add as above; sum: gather 192, sum 16 classes bins
  *   confusions          gather 192, sum 4 classes^2, or 16 classes^2 from 2^31 pixels on
  *   after a failure     sum of 1020 more, and often a gather of 8
  *
- * None of it grows with the pixels. bins are info.bins.
+ * None of it grows with the pixels, but for the records of the exact engine: a record is all the
+ * errors of a rank that are equal, in one class and of one label, and have to be ranked. Each is
+ * ranked by one of the ranks, all of which rank about equally many: of n records at most n / ranks
+ * + 3 n / 128. Records come back only if some rank wants a gradient. bins are info.bins.
  */
 #ifndef SUBMOD_DIST_H
 #define SUBMOD_DIST_H

@@ -85,6 +85,11 @@ def _weight(value: Any, name: str) -> Any:
     return value
 
 
+def _group(value: Any, name: str) -> str:
+    """By its name: torch._ranks has checked it."""
+    return str(value)
+
+
 def _number_or_none(value: Any, name: str) -> Any:
     return None if value is None else integer(value, name)
 
@@ -93,10 +98,12 @@ def _number_or_none(value: Any, name: str) -> Any:
 _KINDS: dict[str, Callable[[Any, str], Any]] = {
     "class_weight": _weight,
     "classes": _classes,
+    "ddp": flag,
     "decay": real,
     "delta": real,
     "engine": _engine,
     "from_logits": flag,
+    "group": _group,
     "ignore_index": _number_or_none,
     "lam": real,
     "measure": as_measure,

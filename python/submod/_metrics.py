@@ -135,9 +135,21 @@ def miou(
 
 class Equibatch(Uncopied, Iterator[int]):
     """Draws images such that each class is visited once every `window` draws, for ever (paper,
-    Sec. 3.1). image_classes[i]: the classes that image i contains. Equal seeds, equal draws."""
+    Sec. 3.1). image_classes[i]: the classes that image i contains. Equal seeds, equal draws.
 
-    def __init__(self, image_classes: Sequence[Iterable[int]], classes: int, seed: int = 0) -> None:
+    rank, ranks: of several processes, which share the draws of one sampler with this seed: the
+    first is for rank 0, the next for rank 1, and so on. So the batches of equal size that the ranks
+    draw at a step are, together, the batch that one process would draw."""
+
+    def __init__(
+        self,
+        image_classes: Sequence[Iterable[int]],
+        classes: int,
+        seed: int = 0,
+        *,
+        rank: int = 0,
+        ranks: int = 1,
+    ) -> None:
         lists = [list(ids) for ids in image_classes]
         start = np.zeros(len(lists) + 1, np.uintp)
         np.cumsum([len(ids) for ids in lists], out=start[1:])
@@ -145,21 +157,27 @@ class Equibatch(Uncopied, Iterator[int]):
         count, start_seed = whole(classes, "classes"), whole(seed, "seed", ctypes.c_uint64)
         images = {"images": len(lists), "start": start, "class_ids": ids}
         create = {"classes": count, "seed": start_seed, **images}
+        self._rank, self._ranks = whole(rank, "rank"), whole(ranks, "ranks")
+        if not self._rank < self._ranks:
+            raise ValueError(f"rank = {rank} of ranks = {ranks}; it must be in [0, ranks)")
         self._handle = Handle("equibatch_create", free="equibatch_free", **create)
 
     @property
     def window(self) -> int:
-        """Every class is visited once in so many draws."""
+        """Every class is visited once in so many draws, of all ranks together."""
         window: int = function("equibatch_window")(self._handle)
         return window
 
     def draw(self) -> tuple[int, int]:
         """The next image, and the class it was drawn for."""
         image, drawn_for = ctypes.c_int32(), ctypes.c_int32()
+        places = {"image": ctypes.byref(image), "drawn_for": ctypes.byref(drawn_for)}
+        mine = (0, 0)
         with self._handle.lock:
-            places = {"image": ctypes.byref(image), "drawn_for": ctypes.byref(drawn_for)}
-            call("equibatch_next", sampler=self._handle, **places)
-        return image.value, drawn_for.value
+            for rank in range(self._ranks):
+                call("equibatch_next", sampler=self._handle, **places)
+                mine = (image.value, drawn_for.value) if rank == self._rank else mine
+        return mine
 
     def __next__(self) -> int:
         return self.draw()[0]

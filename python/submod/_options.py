@@ -43,6 +43,8 @@ class LossOptions(NamedTuple):
     nonfinite: str = "raise"  # or "propagate": in PyTorch alone, see torch.functional
     measure: Measure = "jaccard"
     reduction: str = "mean"
+    group: str = ""  # of ranks, by its name: in PyTorch alone, see torch._ranks
+    ddp: bool = False
 
     def settings(
         self,

@@ -22,8 +22,6 @@
  */
 #include "dist/exact.h"
 
-#include <string.h>
-
 #include "base/error.h"
 #include "base/memory.h"
 #include "dist/group_losses.h"

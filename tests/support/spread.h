@@ -24,8 +24,8 @@ typedef struct spread {
 
 /* Random cuts; ranks may be left without images. */
 void cut_at_random(submod_rng *rng, spread *x, int ranks);
-/* The call of one rank, to be given to run_ranks. */
-void call_part(const submod_comm *comm, void *spread);
+/* The call of one rank, to be given to run_ranks; context: a spread. */
+void call_part(const submod_comm *comm, void *context);
 /* The view of the images first .. last - 1. */
 submod_scores scores_part(const spread *x, size_t first, size_t last);
 submod_labels labels_part(const spread *x, size_t first, size_t last);

@@ -6,6 +6,10 @@ same from the same probabilities. Softmax and sigmoid are the device's own: thei
 so that now and then an error falls into the bin beside. Losses and gradients agree up to rounding:
 some 1e-7, and on MPS, which has no float64, some 1e-6.
 
+Of the batches of several ranks, which add up their counts. The counts of each are integers, so the
+order of the ranks does not matter, and all decide the same: what is present, which bins, what a
+unit of weight is. What only the host knows they agree on first (_ranks).
+
 Nothing waits for the device. Data that would be refused make the loss NaN, as on CUDA. Memory: 12
 bytes per score, the gradient among them, and of a chunk some 40 per score for the histogram engine,
 some 150 for the exact one; a chunk is CHUNK scores, or a class of a group if that is more.
@@ -23,7 +27,8 @@ from torch import Tensor
 from .._options import LossOptions, call_loss
 from .._views import KINDS
 from ._gains import Totals, real_type
-from ._memory import loss_call, loss_type, new_gradient
+from ._memory import key_of, loss_call, loss_type, new_gradient
+from ._ranks import Ranks, of
 from ._segments import Bins, Segments, bin_of, by_counting, by_sorting, count, weigh_bins
 
 CHUNK = 1 << 20
@@ -46,17 +51,19 @@ class _Batch(NamedTuple):
     def chunks(self) -> Iterator[tuple[slice, slice]]:
         """Groups, and classes of them."""
         batch, classes, pixels = self.v.shape
-        fit = max(CHUNK // (batch // self.groups * pixels), 1)  # segments
+        of_group = batch // max(self.groups, 1) * pixels
+        fit = max(CHUNK // max(of_group, 1), 1)  # segments
         for g in _steps(self.groups, max(fit // classes, 1)):
             for c in _steps(classes, fit):
                 yield g, c
 
     def view(self, tensor: Tensor, groups: slice, classes: slice) -> Tensor:
         """Of a chunk: (groups, classes, images of a group, pixels)."""
-        images = tensor.shape[0] // self.groups
+        images = tensor.shape[0] // max(self.groups, 1)
         chosen = tensor[groups.start * images : groups.stop * images]
         chosen = chosen if tensor.shape[1] == 1 else chosen[:, classes]
-        return chosen.view(-1, images, *chosen.shape[1:]).transpose(1, 2)
+        number = groups.stop - groups.start
+        return chosen.view(number, images, *chosen.shape[1:]).transpose(1, 2)
 
     def segments(self, part: tuple[slice, slice], total: Totals, share: Tensor) -> Segments:
         v, codes = self.view(self.v, *part).flatten(2), self.view(self.codes, *part).flatten(2)
@@ -80,14 +87,21 @@ def _steps(number: int, step: int) -> Iterator[slice]:
         yield slice(first, min(first + step, number))
 
 
-def number_type(name: str, scores: Tensor, engine: str, measure: Any) -> torch.dtype:
+def number_type(
+    name: str, scores: Tensor, engine: str, measure: Any, group: str = ""
+) -> torch.dtype:
     """Of errors and gradients of a loss: float64 for scores of that type where they are sorted,
-    except by a measure that is a function ("custom" to operators): that is the library's to call,
-    with arrays."""
-    sorts = name in LOSSES and engine == "exact"
+    except by a measure that is a function ("custom" to operators), which is the library's to call,
+    with arrays; and of ranks, whose errors it sorts."""
+    sorts = name in LOSSES and engine == "exact" and not group
     built_in = measure != "custom" and not callable(measure)
     double = sorts and built_in and scores.dtype == torch.float64
     return torch.float64 if double else torch.float32
+
+
+def _flat(scores: Tensor) -> tuple[int, int, int]:
+    """The shape with the pixels in one dimension; of no images, too."""
+    return scores.shape[0], scores.shape[1], math.prod(scores.shape[2:])
 
 
 def errors_of(kind: str, v: Tensor, foreground: Tensor) -> Tensor:
@@ -104,9 +118,10 @@ def _batch(
     weights: Tensor | None,
     options: LossOptions,
     number: torch.dtype = torch.float32,
+    others: _Others | None = None,
 ) -> _Batch:
-    flat = scores.reshape(*scores.shape[:2], -1).to(number)
-    lowest, highest = flat.amin(), flat.amax()
+    flat = scores.reshape(_flat(scores)).to(number)
+    lowest, highest = -_largest(-flat), _largest(flat)
     bad = ~(lowest.isfinite() & highest.isfinite())
     if kind == "binary":
         v = flat
@@ -122,7 +137,7 @@ def _batch(
     bad = bad | bad_label
     held = None
     if weights is not None:
-        held, bad_weight = _weights(weights, codes)
+        held, bad_weight = _weights(weights, codes, others or _Others(Ranks(), codes[:, 0].numel()))
         bad = bad | bad_weight
     return _Batch(kind, v, codes, held, bad, options.groups(v.shape[0]))
 
@@ -154,16 +169,29 @@ class _Weights(NamedTuple):
     power: Tensor  # of two, at least as large as all weights that count, 2^127 at most
 
 
-def _weights(given: Tensor, codes: Tensor) -> tuple[_Weights, Tensor]:
+class _Others(NamedTuple):
+    """Those whose batches are part of the same."""
+
+    ranks: Ranks
+    pixels: int  # of all of them
+
+
+def _largest(numbers: Tensor) -> Tensor:
+    """0 of none."""
+    return numbers.amax() if numbers.numel() else numbers.new_zeros(())
+
+
+def _weights(given: Tensor, codes: Tensor, others: _Others) -> tuple[_Weights, Tensor]:
     """And whether any is bad. The multiples are so small that sums reach 2^52 at most; 2^53 for
     weights above 2^127, where the power ends, which doubles still hold exactly."""
-    given = given.reshape(codes.shape[0], 1, -1).to(torch.float32)
+    given = given.reshape(codes.shape[0], 1, codes.shape[2]).to(torch.float32)
     bad = ~((given >= 0) & given.isfinite())
     counting = (codes != _IGNORED).any(1, keepdim=True) & ~bad
-    bits = torch.where(counting, given, 0).amax().view(torch.int32)
+    largest = _largest(torch.where(counting, given, 0))
+    bits = others.ranks.largest(largest).view(torch.int32)
     above = (bits >> 23) - 127 + ((bits & 0x7FFFFF) != 0)  # log2 of the largest, rounded up
     above = above.clamp(-126, 127)
-    steps = 2.0 ** (52 - (given.numel() - 1).bit_length())  # per power
+    steps = 2.0 ** (52 - max(others.pixels - 1, 0).bit_length())  # per power
     half = above >> 1  # 2^-127 is no normal number: in two steps
     relative = torch.where(counting, given, 0) * _power_of_two(-half) * _power_of_two(half - above)
     units = (relative.to(real_type(given)) * steps).round().to(torch.int64)
@@ -236,30 +264,72 @@ def lovasz(
     need_gradient: bool,
 ) -> tuple[Tensor, Tensor]:
     """submod_<name>; results as those of the CPU's operator."""
-    refuse_settings(name, scores, options)
-    kind, groups = KINDS[name], options.groups(scores.shape[0])
-    number = number_type(name, scores, options.engine, options.measure)
+    ranks, images = of(options.group), scores.shape[0]
+    _, sizes = ranks.together(
+        lambda: refuse_settings(name, scores, options),
+        lambda: key_of(name, scores, weights, options),
+        (images, images * math.prod(scores.shape[2:])),
+    )
+    every_image, every_pixel = (sum(column) for column in zip(*sizes))
+    number = number_type(name, scores, options.engine, options.measure, options.group)
     gradient = new_gradient(scores, need_gradient, number)
-    if scores.numel() == 0:
-        losses = scores.new_zeros(groups, dtype=real_type(scores))
+    if every_pixel * scores.shape[1] == 0:
+        losses = scores.new_zeros(options.groups(images), dtype=real_type(scores))
         return reduced(losses, scores, options), gradient.zero_()
-    batch = _batch(kind, scores, labels, weights, options, number)
-    total = _totals(batch)
-    share = shares(kind, total.P[..., 0] > 0, options).unsqueeze(-1)
-    scale = 1 / groups if options.reduction == "mean" else 1
-    bins = _bins(batch, options.delta) if options.engine == "histogram" else None
+    others = _Others(ranks, every_pixel)
+    batch = _batch(KINDS[name], scores, labels, weights, options, number, others)
+    scale = 1 / options.groups(every_image) if options.reduction == "mean" else 1
+    scale = scale * ranks.size if options.ddp else scale
+    losses = _solve(batch, options, ranks, scale, gradient if need_gradient else None)
+    if need_gradient:
+        _through(scores, batch, options, gradient)
+    if options.per_image and ranks.size > 1:
+        every_loss = ranks.gather_rows(losses, [count for count, _ in sizes])
+        bad = every_loss.isnan().any()
+        losses = losses.masked_fill(bad, math.nan) if options.reduction == "none" else every_loss
+    return reduced(losses, scores, options), gradient
+
+
+def _solve(
+    batch: _Batch, options: LossOptions, ranks: Ranks, scale: float, gradient: Tensor | None
+) -> Tensor:
+    """The losses of the groups, and scale times the derivatives by v."""
+    bins = _bins(batch, options.delta, ranks) if options.engine == "histogram" else None
+    total, bad, counts = _totals(batch), batch.bad, None
+    if ranks.size > 1 and not options.per_image:
+        assert bins is not None  # errors of several ranks are sorted elsewhere
+        total, bad, counts = _added_up(batch, total, bins, ranks)
+    share = shares(batch.kind, total.P[..., 0] > 0, options).unsqueeze(-1)
     values = torch.zeros_like(share)
     for part in batch.chunks():
         x = batch.segments(part, total, share * scale)
-        how = (x, options.measure)
-        value, weight = by_sorting(*how) if bins is None else by_counting(*how, bins)
+        if bins is None:
+            value, weight = by_sorting(x, options.measure)
+        else:
+            known = counts if counts is None else counts[part]
+            value, weight = by_counting(x, options.measure, bins, known)
         values[part] = value.unsqueeze(-1)
-        if need_gradient:
+        if gradient is not None:
             _put(batch, part, x, weight, gradient)
-    if need_gradient:
-        _through(scores, batch, options, gradient)
     losses = torch.where(share > 0, share * values, 0).sum((1, 2))
-    return reduced(losses.masked_fill(batch.bad, math.nan), scores, options), gradient
+    return losses.masked_fill(bad, math.nan)
+
+
+def _added_up(
+    batch: _Batch, total: Totals, bins: Bins, ranks: Ranks
+) -> tuple[Totals, Tensor, Tensor]:
+    """Totals, whether anything is bad, and the counts, (1, classes, 2, bins), of all ranks: one
+    message of integers."""
+    K, none = bins.number, torch.zeros_like(total.P)
+    counts = none.new_zeros((*none.shape[:2], 2, K))
+    for part in batch.chunks():
+        x = batch.segments(part, total, none)
+        counts[part] = count(x, bin_of(x, bins), K)
+    parts = [counts, total.P, total.N, batch.bad.view(1).to(counts.dtype)]
+    message = ranks.sum(torch.cat([each.flatten() for each in parts]))
+    split = message.split([each.numel() for each in parts])
+    counts, P, N, bad = (each.view(part.shape) for each, part in zip(split, parts))
+    return total._replace(P=P, N=N), bad[0] > 0, counts
 
 
 def refuse_settings(name: str, scores: Tensor, options: LossOptions) -> None:
@@ -270,7 +340,7 @@ def refuse_settings(name: str, scores: Tensor, options: LossOptions) -> None:
     call_loss(name, **loss_call(kind, nothing, labels, None, options, False).arguments)
 
 
-def _bins(batch: _Batch, delta: float) -> Bins:
+def _bins(batch: _Batch, delta: float, ranks: Ranks) -> Bins:
     """As many as delta needs. For the hinge they cover a power of two above all margins."""
     K = number_of_bins(delta)
     if batch.kind != "binary":
@@ -279,7 +349,7 @@ def _bins(batch: _Batch, delta: float) -> Bins:
     left_out = batch.codes == _IGNORED
     if batch.weights is not None:
         left_out = left_out | (batch.weights.units == 0)
-    bits = margin.masked_fill(left_out, 0).amax().view(torch.int32)
+    bits = ranks.largest(_largest(margin.masked_fill(left_out, 0))).view(torch.int32)
     log2_range = (bits >> 23) - 126
     power = (2 * K).bit_length() - 1 - torch.where(bits > 0, log2_range, 0)
     return Bins(2 * K, ((power + 127) << 23).to(torch.int32).view(torch.float32))
@@ -295,13 +365,13 @@ def _put(
 ) -> None:
     """The derivatives by v."""
     signed = torch.where(x.foreground, -weight, weight).masked_fill_(x.units == 0, 0)
-    to = batch.view(gradient.view(*gradient.shape[:2], -1), *part)
+    to = batch.view(gradient.view(_flat(gradient)), *part)
     to.copy_(signed.view(to.shape))
 
 
 def _through(scores: Tensor, batch: _Batch, options: LossOptions, gradient: Tensor) -> None:
     """From derivatives by v to those by the scores, in place."""
-    g = gradient.view(*gradient.shape[:2], -1)
+    g = gradient.view(_flat(gradient))
     if batch.weights is not None:
         g.mul_(batch.weights.relative)
     if options.from_logits and batch.kind == "multiclass":

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from .._options import LossOptions
 from ._memory import loss_type
+from ._rank_ops import reduced_over_ranks, sum_over_ranks
 
 
 def mean_weights(
@@ -22,10 +23,13 @@ def mean_weights(
     return torch.where(taken, weight, 0).sum(1) / number.clamp(min=1)
 
 
-def reduced(losses: Tensor, reduction: str) -> Tensor:
-    """Of the losses of groups."""
+def reduced(losses: Tensor, reduction: str, options: LossOptions) -> Tensor:
+    """Of the losses of groups, which with per_image are those of all ranks."""
     if reduction == "none":
         return losses
+    if options.group and options.per_image:
+        found: Tensor = reduced_over_ranks(losses, reduction == "mean", options.group)[0]
+        return found
     total = losses.sum()
     return total / max(losses.shape[0], 1) if reduction == "mean" else total
 
@@ -41,7 +45,12 @@ def _taken(
         listed: Any = [c in options.classes for c in range(classes)]
         return torch.tensor(listed, device=scores.device).expand(groups, classes)
     there = _there(kind, classes, labels, pixel_weights, options.ignore_index)
-    return there if options.per_image else there.any(0, keepdim=True)
+    if options.per_image:
+        return there
+    there = there.any(0, keepdim=True)
+    if options.group:
+        there = sum_over_ranks(there.to(torch.int32), options.group) > 0
+    return there
 
 
 def _there(

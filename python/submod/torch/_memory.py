@@ -128,6 +128,20 @@ def loss_type(scores: Tensor) -> torch.dtype:
     return torch.float64 if scores.dtype == torch.float64 else torch.float32
 
 
+def key_of(name: str, scores: Tensor, weights: Tensor | None, options: LossOptions) -> str:
+    """What has to be the same on all ranks, in words."""
+    weight, measure = options.class_weight, options.measure
+    shown = options._replace(
+        class_weight=weight.tolist() if isinstance(weight, Tensor) else weight,
+        measure="custom" if callable(measure) else measure,
+        group="",
+    )
+    given = "without" if weights is None else "with"
+    where = f"on {scores.device.type}"
+    settings = ", ".join(f"{key}={value!r}" for key, value in shown._asdict().items())
+    return f"{name} of {scores.shape[1]} classes {where} {given} pixel_weights, {settings}"
+
+
 class LossCall(NamedTuple):
     """The arguments that submod_<loss> and submod_gpu_<loss> share, and what they are views of."""
 

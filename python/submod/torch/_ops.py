@@ -24,9 +24,9 @@ from .._masked import unmasked
 from .._measures import Measure, Tversky
 from .._options import LossOptions, call_loss
 from .._views import KINDS
-from . import _anywhere, _autograd, _cuda
+from . import _anywhere, _autograd, _cuda, _ranks
 from ._gains import real_type
-from ._memory import loss_call, loss_type, new_gradient, whole_labels
+from ._memory import key_of, loss_call, loss_type, new_gradient, whole_labels
 
 if TYPE_CHECKING:
     from torch._library.custom_ops import CustomOpDef
@@ -38,15 +38,16 @@ if TYPE_CHECKING:
 OPTIONS = (
     "str classes, SymInt[]? class_list, bool per_image, SymInt? ignore_index, "
     "Tensor? class_weight, str engine, float delta, bool from_logits, float smoothing, "
-    "str nonfinite, str measure, float alpha, float beta, SymInt token, str reduction"
+    "str nonfinite, str measure, float alpha, float beta, SymInt token, str reduction, "
+    "str group, bool ddp"
 )
 
 
 def flat(options: LossOptions, token: int = 0) -> tuple[Any, ...]:
     """As OPTIONS has them. token: of the measure."""
-    classes, *rest, measure, reduction = options
+    classes, *rest, measure, reduction, group, ddp = options
     chosen = (classes, None) if isinstance(classes, str) else ("list", classes)
-    return (*chosen, *rest, *_flat_measure(measure, token), reduction)
+    return (*chosen, *rest, *_flat_measure(measure, token), reduction, group, ddp)
 
 
 def _flat_measure(measure: Measure, token: int) -> tuple[str, float, float, int]:
@@ -58,14 +59,14 @@ def _flat_measure(measure: Measure, token: int) -> tuple[str, float, float, int]
 
 
 def _options(classes: str, class_list: Any, *rest: Any) -> LossOptions:
-    *others, name, alpha, beta, token, reduction = rest
+    *others, name, alpha, beta, token, reduction, group, ddp = rest
     measure: Measure = name
     if name == "tversky":
         measure = Tversky(alpha, beta)
     elif name == "custom":
         measure = _tokens.of(token)
     chosen = classes if class_list is None else list(class_list)
-    return LossOptions._make((chosen, *others, measure, reduction))
+    return LossOptions._make((chosen, *others, measure, reduction, group, ddp))
 
 
 def _operator(name: str, arguments: str, results: str = "(Tensor, Tensor)") -> _Decorator:
@@ -81,10 +82,12 @@ def _operator(name: str, arguments: str, results: str = "(Tensor, Tensor)") -> _
 
 def _fake_groups(name: str, scores: Tensor, *options_and_need: Any) -> tuple[Tensor, Tensor]:
     """Losses of groups, as reduction has them, and their gradient."""
-    _, _, per_image, _, _, engine, *_, measure, _, _, _, reduction, need = options_and_need
+    _, _, per_image, _, _, engine, *_, measure, _, _, _, reduction, group, _, need = (
+        options_and_need
+    )
     groups = scores.shape[0] if per_image else 1
     losses = scores.new_empty((groups,) if reduction == "none" else (), dtype=loss_type(scores))
-    number = _anywhere.number_type(name, scores, engine, measure)
+    number = _anywhere.number_type(name, scores, engine, measure, group)
     return losses, new_gradient(scores, need, number)
 
 
@@ -97,27 +100,32 @@ def _taken(options_and_need: tuple[Any, ...]) -> tuple[LossOptions, bool]:
     return _options(*options), need_gradient
 
 
-def _scale(scores: Tensor, options: LossOptions) -> float:
+def _scale(images: int, options: LossOptions) -> float:
     """Of loss and gradient, which the library has of the mean over the groups."""
-    return 1.0 if options.reduction == "mean" else max(options.groups(scores.shape[0]), 1)
+    return 1.0 if options.reduction == "mean" else max(options.groups(images), 1)
 
 
 @_operator("loss", f"str name, {OPTIONS}, bool need_gradient")
 def loss(
     scores: Tensor, labels: Tensor, pixel_weights: Tensor | None, name: str, *options_and_need: Any
 ) -> tuple[Tensor, Tensor]:
-    """submod_<name>"""
-    if _anywhere.FORCED and name in _anywhere.LOSSES:
-        return _anywhere.lovasz(name, scores, labels, pixel_weights, *_taken(options_and_need))
+    """submod_<name>, or that of the ranks of a group"""
     options, need_gradient = _taken(options_and_need)
-    batch = (name, scores, whole_labels(labels), pixel_weights, options)
-    number = _anywhere.number_type(name, scores, options.engine, options.measure)
-    if number == torch.float32:
+    by_library = options.group != "" and options.engine == "exact"
+    if _anywhere.FORCED and name in _anywhere.LOSSES and not by_library:
+        return _anywhere.lovasz(name, scores, labels, pixel_weights, options, need_gradient)
+    batch = (name, scores, labels, pixel_weights, options)
+    if _number_type(name, scores, options) == torch.float32:
         return _of_floats(*batch, need_gradient)
+    whole_labels(labels)  # what is refused there
     found = _anywhere.lovasz(*batch, need_gradient)
     if bool(found[0].isnan().any()):
         _of_floats(*batch, False)  # for the words of the library
     return found
+
+
+def _number_type(name: str, scores: Tensor, options: LossOptions) -> torch.dtype:
+    return _anywhere.number_type(name, scores, options.engine, options.measure, options.group)
 
 
 def _of_floats(name: str, scores: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
@@ -136,11 +144,18 @@ def _by_library(
     need_gradient: bool,
     overlap: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    losses, scale = np.zeros(options.groups(scores.shape[0])), _scale(scores, options)
+    losses, ranks = np.zeros(options.groups(scores.shape[0])), _ranks.of(options.group)
     inputs = (KINDS.get(name, "soft"), scores, labels, pixel_weights, options)
-    c = loss_call(*inputs, need_gradient, scale, losses, overlap)
+    c, counts = ranks.together(
+        lambda: loss_call(*inputs, need_gradient, losses=losses, overlap=overlap),
+        lambda: key_of(name, scores, pixel_weights, options),
+        (scores.shape[0], 0),
+    )
+    scale = _scale(sum(images for images, _ in counts), options)
+    if need_gradient:
+        c.arguments["gradient"].scale = scale * (ranks.size if options.ddp else 1)
     found = ctypes.c_double()
-    call_loss(name, **c.arguments, loss=ctypes.byref(found), work=workspace())
+    ranks.call(name, **c.arguments, loss=ctypes.byref(found), work=workspace())
     if options.reduction == "none":
         return torch.from_numpy(losses).to(loss_type(scores)), c.gradient
     return _loss_tensor(scores, found.value * scale), c.gradient
@@ -156,22 +171,23 @@ def _not_finite(
     overlap: str | None = None,
 ) -> tuple[Tensor, Tensor]:
     """What the library has refused: classes that are masked by -Inf, or the exception goes on, or
-    NaN, as options.nonfinite has it."""
-    rest = (labels, pixel_weights, options, need_gradient, overlap)
-    known = scores.to(torch.float32)
+    NaN, as options.nonfinite has it. All ranks come here, if one has refused something."""
+    ranks, known = _ranks.of(options.group), scores.to(torch.float32)
+    how = (options.from_logits, options.ignore_index)
     try:
-        found = unmasked(name, known.numpy(), labels, options.from_logits, options.ignore_index)
-        if found is None:
-            return _by_library(name, scores, *rest)  # to hear of it again
-        filled = torch.from_numpy(found[0]).to(loss_type(scores))
+        found, _ = ranks.together(lambda: unmasked(name, known.numpy(), labels, *how))
+        # None: it hears of the same again, unless that was of another rank.
+        filled = scores if found is None else torch.from_numpy(found[0]).to(loss_type(scores))
+        rest = (labels, pixel_weights, options, need_gradient, overlap)
         loss, gradient = _by_library(name, filled, *rest)
     except NonFiniteError:
-        if options.nonfinite == "raise" or bool(known.isfinite().all()):
+        not_finite = ranks.any(not bool(known.isfinite().all()))
+        if options.nonfinite == "raise" or not not_finite:
             raise
         groups = (options.groups(scores.shape[0]),) if options.reduction == "none" else ()
         nothing = scores.new_full(groups, math.nan, dtype=loss_type(scores))
         return nothing, new_gradient(scores, need_gradient).fill_(math.nan)
-    if need_gradient:
+    if need_gradient and found is not None:
         gradient.masked_fill_(torch.from_numpy(found[1]), 0)
     return loss, gradient
 
@@ -180,17 +196,26 @@ def _not_finite(
 def loss_anywhere(
     scores: Tensor, labels: Tensor, pixel_weights: Tensor | None, name: str, *options_and_need: Any
 ) -> Any:
-    return _anywhere.lovasz(name, scores, labels, pixel_weights, *_taken(options_and_need))
+    """Errors of several ranks are sorted by the library alone, in CPU memory."""
+    options, need_gradient = _taken(options_and_need)
+    batch = (scores, labels, pixel_weights)
+    if not (options.group and options.engine == "exact"):
+        return _anywhere.lovasz(name, *batch, options, need_gradient)
+    moved = [x if x is None else x.cpu() for x in batch]
+    found, slope = loss(*moved, name, *options_and_need)
+    return found.to(scores.device), new_gradient(scores, need_gradient).copy_(slope)
 
 
 @loss.register_kernel("cuda")
 def loss_on_cuda(
     scores: Tensor, labels: Tensor, pixel_weights: Tensor | None, name: str, *options_and_need: Any
 ) -> Any:
+    """Kernels know of no other ranks."""
     options, need_gradient = _taken(options_and_need)
-    number = _anywhere.number_type(name, scores, options.engine, options.measure)
-    where = _cuda if _cuda.can_do(options) and number == torch.float32 else _anywhere
-    return where.lovasz(name, scores, labels, pixel_weights, options, need_gradient)
+    number = _number_type(name, scores, options)
+    if options.group or not _cuda.can_do(options) or number != torch.float32:
+        return loss_anywhere(scores, labels, pixel_weights, name, *options_and_need)
+    return _cuda.lovasz(name, scores, labels, pixel_weights, options, need_gradient)
 
 
 @loss.register_fake
@@ -230,7 +255,8 @@ def prox_lovasz_hinge(
     """The Lovász hinge, and lam (scores - prox(scores)) / groups in place of its gradient."""
     options, need_gradient = _taken(options_and_need)
     found, _ = loss(scores, labels, None, "lovasz_hinge", *options_and_need[:-1], False)
-    c = loss_call("binary", scores, labels, None, options, need_gradient, _scale(scores, options))
+    scale = _scale(scores.shape[0], options)
+    c = loss_call("binary", scores, labels, None, options, need_gradient, scale)
     if need_gradient and bool(found.isnan().any()):
         c.gradient.fill_(math.nan)
     elif need_gradient:
@@ -259,7 +285,8 @@ def prox_lovasz_hinge_on_cuda(
     found, _ = _cuda.lovasz("lovasz_hinge", scores, labels, None, options, False)
     gradient = new_gradient(scores, need_gradient)
     if need_gradient:
-        _cuda.prox_gradient(scores, labels, lam, options, gradient, _scale(scores, options))
+        scale = _scale(scores.shape[0], options)
+        _cuda.prox_gradient(scores, labels, lam, options, gradient, scale)
     return found, gradient
 
 
@@ -278,21 +305,18 @@ _autograd.register(prox_lovasz_hinge)
 def dataset_counts(
     scores: Tensor, labels: Tensor, pixel_weights: Tensor | None, bins: int, *options: Any
 ) -> Tensor:
-    """The errors of a batch counted in bins: (classes, 2, bins), float64."""
-    if _anywhere.FORCED:
-        return _anywhere.dataset_counts(scores, labels, pixel_weights, bins, _options(*options))
-    c = loss_call("multiclass", scores, labels, pixel_weights, _options(*options), False)
-    del c.arguments["gradient"]
-    dataset = Dataset(scores.shape[1], 0.5 / bins)
-    call_loss("dataset_add", dataset=dataset, **c.arguments, work=workspace())
-    return torch.from_numpy(dataset.counts())
+    """The errors of a batch, or of the batches of all ranks, counted in bins: (classes, 2, bins),
+    float64."""
+    how = _anywhere.dataset_counts if _anywhere.FORCED else _counts_by_library
+    return _counted(how, scores, labels, pixel_weights, bins, _options(*options))
 
 
 @dataset_counts.register_kernel(None)
 def dataset_counts_anywhere(
     scores: Tensor, labels: Tensor, pixel_weights: Tensor | None, bins: int, *options: Any
 ) -> Tensor:
-    return _anywhere.dataset_counts(scores, labels, pixel_weights, bins, _options(*options))
+    how = _anywhere.dataset_counts
+    return _counted(how, scores, labels, pixel_weights, bins, _options(*options))
 
 
 @dataset_counts.register_kernel("cuda")
@@ -301,7 +325,34 @@ def dataset_counts_on_cuda(
 ) -> Any:
     chosen = _options(*options)
     where: Any = _cuda if _cuda.can_do(chosen) else _anywhere
-    return where.dataset_counts(scores, labels, pixel_weights, bins, chosen)
+    return _counted(where.dataset_counts, scores, labels, pixel_weights, bins, chosen)
+
+
+def _counts_by_library(
+    scores: Tensor, labels: Tensor, weights: Tensor | None, bins: int, options: LossOptions
+) -> Tensor:
+    c = loss_call("multiclass", scores, labels, weights, options, False)
+    del c.arguments["gradient"]
+    dataset = Dataset(scores.shape[1], 0.5 / bins)
+    call_loss("dataset_add", dataset=dataset, **c.arguments, work=workspace())
+    return torch.from_numpy(dataset.counts())
+
+
+def _counted(
+    how: Callable[..., Tensor],
+    scores: Tensor,
+    labels: Tensor,
+    weights: Tensor | None,
+    bins: int,
+    options: LossOptions,
+) -> Tensor:
+    """What devices refuse is NaN, in all sums of it too."""
+    ranks = _ranks.of(options.group)
+    counts, _ = ranks.together(
+        lambda: how(scores, labels, weights, bins, options),
+        lambda: f"dataset_counts of {scores.shape[1]} classes in {bins} bins",
+    )
+    return ranks.sum(counts)
 
 
 @dataset_counts.register_fake

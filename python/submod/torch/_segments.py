@@ -35,10 +35,13 @@ class Bins(NamedTuple):
     scale: Tensor | int  # bins per unit of error, a power of two
 
 
-def by_counting(x: Segments, measure: Measure, bins: Bins) -> tuple[Tensor, Tensor]:
-    """The histogram engine."""
+def by_counting(
+    x: Segments, measure: Measure, bins: Bins, counts: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """The histogram engine. counts: those of these and of pixels elsewhere, where there are any."""
     place = bin_of(x, bins)
-    value, gains = weigh_bins(count(x, place, bins.number), x.total, measure, bins)
+    counts = count(x, place, bins.number) if counts is None else counts
+    value, gains = weigh_bins(counts, x.total, measure, bins)
     return value, x.shared(gains).take(place)
 
 

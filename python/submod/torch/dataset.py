@@ -6,21 +6,20 @@ import math
 from typing import Any
 
 import torch
-import torch.distributed as dist
-from torch import Tensor, nn
+from torch import Tensor
 
 from .._door import checked
 from .._measures import Measure
 from .._options import DELTA, Classes, loss_options
 from .._views import canonical
-from . import _autograd, _ops
+from . import _autograd, _ops, _ranks
 from ._gains import real_type
 from ._memory import require_pair
 from .functional import Weight, flattened, lovasz_softmax, weight_tensor, weights_for
 from .modules import refuse_now, shown
 
 
-class DatasetLovasz(nn.Module):
+class DatasetLovasz(_ranks.Grouped):
     """Keeps histograms of the errors of all batches so far, and returns the loss of all of them
     together, differentiable by the current batch's logits.
 
@@ -37,7 +36,7 @@ class DatasetLovasz(nn.Module):
         counts its own batches alone. Counts are whole numbers, so they are the same bits for any
         number of ranks. DistributedDataParallel takes the mean of the gradients over the ranks, for
         which stochastic=True is made. When a rank refuses its batch (NaN, a label that is no
-        class), it raises that, all others a RuntimeError, and none has counted anything.
+        class), all raise that, behind "rank 1: ", and none has counted anything.
 
     In evaluation mode a batch is counted for its own loss only: that of all batches so far and this
     one, which is then forgotten, without decay and without other ranks. To evaluate on a dataset,
@@ -46,7 +45,7 @@ class DatasetLovasz(nn.Module):
     The counts are float64 whatever .half() or .to(dtype) make of other modules. Errors are counted
     where the logits are, and added up where the module is: best on the same device, by .to(device).
     On devices nothing waits, and a batch that has to be refused makes the loss NaN and is not
-    counted. torch.compile takes all of it into one graph, as long as there are no other ranks.
+    counted. torch.compile takes all of it into one graph.
     """
 
     num_classes: int
@@ -135,20 +134,17 @@ class DatasetLovasz(nn.Module):
     def forward(
         self, logits: Tensor, labels: Tensor, pixel_weights: Tensor | None = None
     ) -> Tensor:
-        options, held = flattened(loss_options(**self._loss_settings()))
+        group, ranks = _ranks.default(self.process_group) if self.training else ("", 1)
+        chosen = loss_options(**self._loss_settings(), group=group)
+        options, held = flattened(chosen)
         try:
             inputs = self._canonical(logits, labels, pixel_weights)
-            scores, *rest = inputs
-            batch = _ops.dataset_counts(scores.detach(), *rest, self.bins, *options)
-        except Exception:
-            if self.training:
-                self._over_ranks(None)
+        except Exception as error:
+            _ranks.refuse(group, error)
             raise
-        batch, ranks = batch.to(self.counts), 1
-        counts = self.counts
-        if self.training:
-            batch, ranks = self._over_ranks(batch)
-            counts = counts * self.decay
+        scores, *rest = inputs
+        batch = _ops.dataset_counts(scores.detach(), *rest, self.bins, *options).to(self.counts)
+        counts = self.counts * self.decay if self.training else self.counts
         counts = counts + batch
         scale = self._scale(counts, batch, ranks)
         known = counts.to(device=scores.device, dtype=real_type(scores))
@@ -173,26 +169,3 @@ class DatasetLovasz(nn.Module):
         if scores.shape[1] != self.num_classes:
             raise ValueError(f"logits of {scores.shape[1]} classes, not {self.num_classes}")
         return scores, labels, weights_for(pixel_weights, "multiclass", logits, scores, False)
-
-    def _over_ranks(self, batch: Tensor | None) -> tuple[Any, int]:
-        """The sum over the ranks, and how many they are. None: this rank has refused its batch,
-        which the others, who wait for it, have to hear of."""
-        if not (dist.is_available() and dist.is_initialized()):
-            return batch, 1
-        ranks = dist.get_world_size(self.process_group)
-        if ranks < 1:  # this one is not of the group
-            return batch, 1
-        counts = torch.zeros_like(self.counts) if batch is None else batch
-        message = torch.cat([counts.flatten(), counts.new_tensor([float(batch is None)])])
-        if dist.get_backend(self.process_group) == "nccl":
-            message = message.cuda()
-        elif message.device.type != "cpu":
-            message = message.cpu()
-        dist.all_reduce(message, group=self.process_group)
-        # On devices batches are refused by NaN, and nobody has to be asked.
-        if batch is not None and batch.device.type == "cpu" and message[-1] > 0:
-            raise RuntimeError(
-                f"submod.torch: {int(message[-1])} of {ranks} ranks have refused their batches, "
-                "and say why; nothing was counted"
-            )
-        return message[:-1].view_as(counts).to(counts.device), ranks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
 
 import torch
 from torch import Tensor
@@ -14,12 +14,16 @@ from .._measures import Measure, Tversky
 from .._one_hot import channel_of, class_numbers, no_class, not_one_hot
 from .._options import DELTA, Classes, LossOptions, loss_options
 from .._views import KINDS, canonical, canonical_weights, is_list
-from . import _autograd, _ops
+from . import _autograd, _ops, _ranks
 from ._anywhere import LOSSES
 from ._class_weight import mean_weights, reduced
 from ._memory import require_pair
 
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
+
 Weight = Union[Tensor, "list[float]", None]
+Group = Optional["ProcessGroup"]
 
 
 def weight_tensor(weight: Weight) -> Tensor | None:
@@ -56,6 +60,8 @@ def lovasz_softmax(
     reduction: str = "mean",
     nonfinite: str = "raise",
     normalize: str = "weights",
+    group: Group = None,
+    ddp: bool = False,
 ) -> Tensor:
     """Lovász-Softmax loss: logits (N, C, ..), labels (N, ..) or (N, 1, ..) with values in [0, C);
     or one-hot labels, (N, C, ..) or (N, .., C), unless they could be both.
@@ -108,6 +114,8 @@ def lovasz_softmax(
         reduction=reduction,
         nonfinite=nonfinite,
         normalize=normalize,
+        group=group,
+        ddp=ddp,
     )
 
 
@@ -127,6 +135,8 @@ def lovasz_sigmoid(
     reduction: str = "mean",
     nonfinite: str = "raise",
     normalize: str = "weights",
+    group: Group = None,
+    ddp: bool = False,
 ) -> Tensor:
     """Lovász-Sigmoid loss, a binary problem per class: logits and labels (N, C, ..), labels 0 or 1.
     For a single class logits are (N, 1, ..), and labels may be without that dimension. Both of
@@ -149,6 +159,8 @@ def lovasz_sigmoid(
         reduction=reduction,
         nonfinite=nonfinite,
         normalize=normalize,
+        group=group,
+        ddp=ddp,
     )
 
 
@@ -164,6 +176,8 @@ def lovasz_hinge(
     pixel_weights: Tensor | None = None,
     reduction: str = "mean",
     nonfinite: str = "raise",
+    group: Group = None,
+    ddp: bool = False,
 ) -> Tensor:
     """Lovász hinge loss: logits (N, ..) or (N, 1, ..), labels (N, ..), 0 or 1; or both (pixels,).
     The rest as in lovasz_softmax."""
@@ -179,6 +193,8 @@ def lovasz_hinge(
         pixel_weights=pixel_weights,
         reduction=reduction,
         nonfinite=nonfinite,
+        group=group,
+        ddp=ddp,
     )
 
 
@@ -423,10 +439,44 @@ def _loss(
     labels: Tensor,
     class_weight: Weight = None,
     *,
+    group: Group = None,
+    **given: Any,
+) -> Tensor:
+    """given: the other arguments. What this rank refuses, all ranks raise."""
+    ranks = _ranks.named(group)
+    try:
+        call = _prepared(name, logits, labels, class_weight, group=ranks, **given)
+    except Exception as error:
+        _ranks.refuse(ranks, error)
+        raise
+    loss = _autograd.apply(_ops.loss, *call.inputs, keep=call.held)
+    if call.counts_classes:
+        scores, labels, weights, *_ = call.inputs
+        factor = mean_weights(KINDS[name], scores, labels, weights, call.options)
+        loss = reduced(loss * factor.to(loss.dtype), call.reduction, call.options)
+    return loss if loss.device == logits.device else loss.to(logits.device)
+
+
+class _Call(NamedTuple):
+    """Of a loss: all that has been checked."""
+
+    inputs: tuple[Any, ...]
+    held: Any  # what tokens among them stand for
+    options: LossOptions
+    counts_classes: bool  # normalize="classes": the inputs ask for the losses of all groups
+    reduction: str
+
+
+def _prepared(
+    name: str,
+    logits: Tensor,
+    labels: Tensor,
+    class_weight: Weight,
+    *,
     pixel_weights: Tensor | None,
     normalize: str = "weights",
     **given: Any,
-) -> Tensor:
+) -> _Call:
     """given: the other fields of LossOptions."""
     require_pair(logits, labels)
     options = loss_options(class_weight=weight_tensor(class_weight), **given)
@@ -442,8 +492,4 @@ def _loss(
     scores, labels = canonical(kind, scores, labels, options.per_image)
     weights = weights_for(pixel_weights, kind, logits, scores, options.per_image)
     flat, held = flattened(options)
-    loss = _autograd.apply(_ops.loss, scores, labels, weights, name, *flat, keep=held)
-    if counts_classes:
-        factor = mean_weights(kind, scores, labels, weights, options)
-        loss = reduced(loss * factor.to(loss.dtype), reduction)
-    return loss if loss.device == logits.device else loss.to(logits.device)
+    return _Call((scores, labels, weights, name, *flat), held, options, counts_classes, reduction)

@@ -6,6 +6,10 @@ and reset.
         metric.update(logits, labels)
     print(metric.compute(), metric.iou)
 
+Several processes: metric.sync() is a metric with the counts of all of them, on each.
+
+    print(metric.sync().compute())
+
 metric(..) updates, and returns the value of that batch alone. A metric that is part of a model is
 saved with it: its counts are in state_dict(). Copies and pickles have them too. Counting is done in
 CPU memory: tensors of other devices are copied there, predictions without their scores.
@@ -13,6 +17,7 @@ CPU memory: tensors of other devices are copied there, predictions without their
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any, ClassVar, TypeVar
 
@@ -24,6 +29,7 @@ from .. import metrics as _streams
 from .._confusion import Stream
 from ._gains import real_type
 from ._memory import require_tensors
+from ._ranks import default, of
 
 __all__ = [
     "BoundaryIoU",
@@ -84,6 +90,26 @@ class Metric(nn.Module):
     def merge(self: Self, other: Self) -> None:
         """What other has counted is counted here too."""
         self.stream.merge(other.stream)
+
+    def sync(self: Self, group: Any = None) -> Self:
+        """A metric like this one, with the counts of all ranks added up, the same on each of them.
+        This one keeps its own counts: whoever goes on with update() and calls sync() again counts
+        nothing twice. What sync() gave is not for another sync(), which would add up what all ranks
+        have in common.
+
+        group: of torch.distributed; None: all processes, or this one, if there are no others. All
+        ranks call it, with metrics of the same options; those that differ are an error on all."""
+        ranks = of(default(group)[0])
+        words = self.get_extra_state()["words"].numpy()
+        ranks.together(lambda: None, lambda: f"{type(self).__name__}({self.extra_repr()}).sync")
+        everything = copy.deepcopy(self)
+        everything.reset()
+        for data in ranks.gather_bytes(words.tobytes()):
+            part = self._new_stream()
+            counts = np.frombuffer(data, np.uint64).reshape(-1, *words.shape[1:])
+            part.load_state_dict({**self.stream.state_dict(), "words": counts})
+            everything.stream.merge(part)
+        return everything
 
     def reset(self) -> None:
         """Back to no counts."""

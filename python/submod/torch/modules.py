@@ -8,14 +8,15 @@ import reprlib
 from typing import Any, Callable, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from .._door import checked
 from .._measures import Measure
 from .._options import DELTA, Classes
 from .._views import KINDS
 from . import functional
-from .functional import Weight, weight_tensor
+from ._ranks import Grouped, named
+from .functional import Group, Weight, weight_tensor
 
 
 def shown(settings: dict[str, Any]) -> str:
@@ -25,6 +26,8 @@ def shown(settings: dict[str, Any]) -> str:
 
 def _brief(value: Any) -> str:
     value = value.tolist() if isinstance(value, Tensor) else value
+    if hasattr(value, "group_name"):
+        return f"<group {value.group_name!r}>"
     if inspect.isroutine(value):
         return value.__qualname__
     return reprlib.repr(value) if isinstance(value, list) else repr(value)
@@ -38,7 +41,7 @@ def refuse_now(loss: Callable[..., Tensor], kind: str, number: int, /, **setting
     loss(logits, torch.zeros(shape, dtype=torch.uint8, device="cpu"), **settings)
 
 
-class _Loss(nn.Module):
+class _Loss(Grouped):
     """One of the functions, with its settings as attributes. class_weight stays in CPU memory, from
     where the library reads it, and in its own type, wherever the module goes."""
 
@@ -46,6 +49,7 @@ class _Loss(nn.Module):
     _names: ClassVar[tuple[str, ...]]  # of the settings
     _kind: ClassVar[str] = "binary"  # of the labels, where KINDS does not say it
     class_weight: Tensor | None
+    group: Group
 
     def __init_subclass__(cls) -> None:
         if hasattr(cls, "_function"):
@@ -54,13 +58,18 @@ class _Loss(nn.Module):
 
     def _keep(self, **settings: Any) -> None:
         """In __init__: what is refused at all is refused here."""
+        group = settings.pop("group", None)
+        named(group)  # or it is refused
         if "class_weight" in settings:
             settings["class_weight"] = weight_tensor(settings["class_weight"])
         for name, value in checked(**settings).items():
             setattr(self, name, value)
         function = type(self)._function
         kind = KINDS.get(function.__name__, self._kind)
-        refuse_now(function, kind, self._some_classes(kind), **self._settings())
+        if "group" in self._names:
+            self.group = group
+        alone = {name: value for name, value in self._settings().items() if name != "group"}
+        refuse_now(function, kind, self._some_classes(kind), **alone)
 
     def _some_classes(self, kind: str) -> int:
         """As many as may be: those that class_weight has, or as many as are listed."""
@@ -101,6 +110,8 @@ class _LovaszLoss(_Loss):
         reduction: str = "mean",
         nonfinite: str = "raise",
         normalize: str = "weights",
+        group: Group = None,
+        ddp: bool = False,
     ) -> None:
         super().__init__()
         self._keep(
@@ -115,6 +126,8 @@ class _LovaszLoss(_Loss):
             reduction=reduction,
             nonfinite=nonfinite,
             normalize=normalize,
+            group=group,
+            ddp=ddp,
         )
 
 
@@ -144,6 +157,8 @@ class LovaszHinge(_Loss):
         measure: Measure = "jaccard",
         reduction: str = "mean",
         nonfinite: str = "raise",
+        group: Group = None,
+        ddp: bool = False,
     ) -> None:
         super().__init__()
         self._keep(
@@ -154,6 +169,8 @@ class LovaszHinge(_Loss):
             measure=measure,
             reduction=reduction,
             nonfinite=nonfinite,
+            group=group,
+            ddp=ddp,
         )
 
 
