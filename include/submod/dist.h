@@ -67,6 +67,8 @@
  *                       custom measure: gather 16 more
  *   datasets            add as above; sum: gather 192, sum 16 classes bins
  *   confusions          gather 192, sum 4 classes^2, or 16 classes^2 from 2^31 pixels on
+ *   prox of the hinge   gather 192 + 8, sum T (2 bins + 2); with per_image no sum
+ *   prox of a sum       gather 192, sum 4 n; then sum 8 (n + 7) an iteration, and once more
  *   after a failure     sum of 1020 more, and often a gather of 8
  *
  * None of it grows with the pixels, but for the records of the exact engine: a record is all the
