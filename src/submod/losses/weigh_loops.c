@@ -1,6 +1,8 @@
 /* From sorted records to what their pixels add (see weigh_loops.h). */
 #include "submod/losses/weigh_loops.h"
 
+#include <string.h>
+
 #include "base/float_bits.h"
 #include "base/vector.h"
 #include "submod/losses/activation_loops.h"
@@ -210,18 +212,22 @@ static inline double error_of(uint32_t key, int32_t largest)
     return (double)submodi_from_bits((uint32_t)largest - (key >> 1));
 }
 
-/* Entry j of the value goes to lane j % VALUE_LANES: a fixed order for all instruction sets. */
+/* Entry j of the value goes to lane j % VALUE_LANES: a fixed order for all instruction sets. The
+ * lanes stay in registers on the way. */
 static void add_values(const chunk *x, const double *gain, int32_t largest, double *value)
 {
+    double lane[VALUE_LANES];
     size_t j = 0;
+    memcpy(lane, value, sizeof lane);
     for (; j + VALUE_LANES <= x->n; j += VALUE_LANES) {
         for (size_t l = 0; l < VALUE_LANES; l++) {
-            value[l] += gain[j + l] * error_of(x->key[j + l], largest);
+            lane[l] += gain[j + l] * error_of(x->key[j + l], largest);
         }
     }
     for (size_t l = 0; j + l < x->n; l++) {
-        value[l] += gain[j + l] * error_of(x->key[j + l], largest);
+        lane[l] += gain[j + l] * error_of(x->key[j + l], largest);
     }
+    memcpy(value, lane, sizeof lane);
 }
 
 static inline float weight_of(double gain, uint32_t key, const submodi_rank_out *out)
