@@ -8,6 +8,7 @@
 #   scripts/setup.sh python         and a Python that can make virtual environments
 #   scripts/setup.sh docs           and what renders the documents, scripts/docs.sh
 #   scripts/setup.sh clang          and clang, the other compiler that the tests build with
+#   scripts/setup.sh ccache         and ccache, so that builds share what they compile
 #   scripts/setup.sh lint study     and both, as any combination
 #
 # On Debian and its relatives by apt, as root or through sudo. Nothing is touched, and no network
@@ -30,6 +31,7 @@ for group in "$@"; do
         packages+=(clang libomp-dev)
         tools+=(clang)
         ;;
+    ccache) packages+=(ccache) ;; # not among the tools: builds do without
     study)
         # The last two: the volumes of study brain and what reads them.
         packages+=(gnuplot-nox python3 libnifti-dev mricron-data)
