@@ -9,6 +9,7 @@
 #   scripts/setup.sh docs           and what renders the documents, scripts/docs.sh
 #   scripts/setup.sh clang          and clang, the other compiler that the tests build with
 #   scripts/setup.sh mpi            and MPI, for the library submod_mpi and its tests
+#   scripts/setup.sh ccache         and ccache, so that builds share what they compile
 #   scripts/setup.sh lint study     and both, as any combination
 #
 # On Debian and its relatives by apt, as root or through sudo. Nothing is touched, and no network
@@ -35,6 +36,7 @@ for group in "$@"; do
         packages+=(libopenmpi-dev openmpi-bin)
         tools+=(mpicc mpirun)
         ;;
+    ccache) packages+=(ccache) ;; # not among the tools: builds do without
     study)
         # The last two: the volumes of study brain and what reads them.
         packages+=(gnuplot-nox python3 libnifti-dev mricron-data)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Sets up, builds and tests everything: release build, clang, sanitizers, the first steps of README,
-# Python package, linters, the documents as a site.
+# Python package, linters, the documents as a site. The linters run beside everything else, with what
+# is left of the cores.
 #
 #   scripts/test.sh               all of it
 #   scripts/test.sh --quick       the release tests only
@@ -45,27 +46,41 @@ done
 jobs=$(nproc 2>/dev/null || echo 2)
 passed=()
 stage=
+started=0
 
 begin() {
     stage=$1
+    started=$SECONDS
     printf '\n==== %s ====\n' "$stage"
 }
 
 end() {
-    passed+=("$stage")
+    passed+=("$stage: $((SECONDS - started)) s")
     stage=
 }
 
+# What runs beside the stages, each in a process group of its own.
 packages=
+linters=
+scratch=$(mktemp -d)
 summary() {
-    if [ -n "$packages" ]; then
-        kill "$packages" 2>/dev/null || true
-    fi
+    local group
+    for group in $packages $linters; do
+        kill -- "-$group" 2>/dev/null || true
+    done
+    rm -rf "$scratch"
     if [ -n "$stage" ]; then
         echo "test: FAILED in '$stage' after $SECONDS s" >&2
     fi
 }
 trap summary EXIT
+
+# beside COMMAND...: starts it; its process group is $!.
+beside() {
+    set -m
+    "$@" &
+    set +m
+}
 
 # build_and_test DIRECTORY CMAKE_OPTIONS...
 build_and_test() {
@@ -79,7 +94,7 @@ build_and_test() {
 }
 
 begin "set-up"
-groups=()
+groups=(ccache)
 if [ $lint = yes ]; then
     groups+=(lint study browser)
 fi
@@ -100,9 +115,17 @@ scripts/setup.sh "${groups[@]}"
 if command -v ninja >/dev/null; then
     export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
 fi
+# The library is compiled by gcc three times: for the release tests, by the first steps of README in
+# another folder, and for Python. ccache does so once, if paths count from the folder.
+if command -v ccache >/dev/null; then
+    export CMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER:-ccache}
+    export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+fi
+# Two tests at a time, with threads of their own: those that wait should not keep a core busy.
+export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 # The net and the compiler work at the same time.
 if [ $python = yes ]; then
-    scripts/test_python.sh --packages "${torch[@]}" &
+    beside scripts/test_python.sh --packages "${torch[@]}"
     packages=$!
 fi
 end
@@ -110,6 +133,12 @@ end
 begin "release build and tests"
 build_and_test build -DCMAKE_BUILD_TYPE=Release
 end
+
+# From here on, since they read what build/ is made of.
+if [ $lint = yes ]; then
+    beside nice -n 19 scripts/lint.sh >"$scratch/lint" 2>&1
+    linters=$!
+fi
 
 # build_with_clang DIRECTORY TESTS CMAKE_OPTIONS...: the library and these tests alone.
 build_with_clang() {
@@ -163,12 +192,6 @@ if [ $python = yes ]; then
     end
 fi
 
-if [ $lint = yes ]; then
-    begin "lint"
-    scripts/lint.sh
-    end
-fi
-
 # Without the Python package: whether the headers document everything.
 if [ $docs = yes ]; then
     begin "documents"
@@ -180,10 +203,21 @@ if [ $docs = yes ]; then
     end
 fi
 
+if [ $lint = yes ]; then
+    begin "lint"
+    clean=yes
+    wait "$linters" || clean=no
+    linters=
+    cat "$scratch/lint"
+    [ $clean = yes ]
+    end
+fi
+
 if ! grep -q '^CMAKE_CUDA_COMPILER:.*=/' build/CMakeCache.txt; then
     echo "test: SKIPPED: what needs nvcc; the GPU path was tested on fibers alone" >&2
 fi
 if ! ctest --test-dir build -N | grep ' mpi_' >/dev/null; then
     echo "test: SKIPPED: what needs MPI: tests/mpi, and its part of tests/install" >&2
 fi
-printf '\ntest: all passed in %s s:%s\n' "$SECONDS" "$(printf ' [%s]' "${passed[@]}")"
+printf '\ntest: all passed in %s s:\n' "$SECONDS"
+printf '    %s\n' "${passed[@]}"

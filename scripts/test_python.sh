@@ -96,7 +96,9 @@ if [ $torch = yes ] && ! has_torch $python; then
     echo "test: SKIPPED: the tests of submod.torch, for want of PyTorch" >&2
     torch=no
 fi
-$python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall .
+# By the compiler and the options of scripts/test.sh: then ccache finds what that has compiled.
+CC=${CC:-cc} $python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall \
+    --config-settings=cmake.define.SUBMOD_WERROR=ON .
 if [ $torch = yes ]; then
     { cmake -S . -B build && cmake --build build --target submod_on_fibers --parallel 2; } >/dev/null ||
         echo "test: SKIPPED: CUDA tensors on a device made of fibers" >&2

@@ -148,14 +148,16 @@ static uint32_t *find_places(const submodi_histogram *h, const submodi_tile *til
 static void count_foreground(const submodi_histogram *h, const submodi_tile *tile)
 {
     const uint32_t *place = find_places(h, tile);
+    const int32_t classes = h->batch->rule.classes;
+    const float *weight = tile->weight;
     uint32_t *count = h->count[tile->thread] + h->how.K;
     double *sum = h->sum[tile->thread] + h->how.K;
     for (size_t i = 0; i < tile->n; i++) {
-        if (tile->codes[i] < h->batch->rule.classes) {
+        if (tile->codes[i] < classes) {
             size_t c = (size_t)tile->codes[i];
             size_t at = c * submodi_table_size(h) + place[i];
-            if (tile->weight) {
-                sum[at] += submodi_rounded_weight(tile->weight[i], h->batch->rounder);
+            if (weight) {
+                sum[at] += submodi_rounded_weight(weight[i], h->batch->rounder);
             } else {
                 count[at]++;
             }
