@@ -135,8 +135,8 @@ static void assert_same(const spread *x, int ranks, const result *r)
     size_t n = x->d->B * x->d->C * x->d->N;
     for (int k = 0; k < ranks; k++) {
         ck_assert_msg(x->status[k] == SUBMOD_OK, "rank %d of %d: %s", k, ranks, x->words[k]);
-        ck_assert_msg(memcmp(&x->loss[k], &r->loss, sizeof r->loss) == 0,
-                      "rank %d of %d: loss %.17g, alone %.17g", k, ranks, x->loss[k], r->loss);
+        ck_assert_msg(x->loss[k] == r->loss, "rank %d of %d: loss %.17g, alone %.17g", k, ranks,
+                      x->loss[k], r->loss);
         ck_assert_uint_eq(x->info[k].bins, r->info.bins);
         ck_assert_msg(x->info[k].delta == r->info.delta, "delta %.17g, alone %.17g",
                       x->info[k].delta, r->info.delta);
