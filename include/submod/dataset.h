@@ -11,7 +11,8 @@
  *                 submod_dataset_add(d, scores, labels, settings, work);
  *                 submod_dataset_solve(d, &loss, NULL, settings);
  *                 submod_dataset_gradient(d, scores, labels, gradient, settings, work);
- *     across processes: all-reduce (sum) the numbers of submod_dataset_counts, then solve.
+ *     across processes: submod_dist_dataset_add in place of submod_dataset_add (dist.h), or any sum
+ *                 of the numbers of submod_dataset_counts, then solve.
  *
  * Counts are doubles: whole numbers, exact up to 2^53, unless they were scaled. Errors move by at
  * most delta when they are put into a bin, so the loss is within delta; for a custom measure

@@ -31,12 +31,10 @@ submod_status submod_dist_dataset_sum(const submod_comm *comm, submod_dataset *d
     const submodi_facts facts = {.field = {classes, bins}};
     submodi_totals totals;
     status = submodi_agree(who, &c, status, names, &facts, &totals);
-    if (status == SUBMOD_OK) {
+    if (status == SUBMOD_OK && count && sum) { /* they are: said again for static analysis */
         memcpy(sum, count, numbers * sizeof *sum);
         status = submodi_comm_sum(who, &c, sum, SUBMOD_COMM_F64, numbers);
-    }
-    if (status == SUBMOD_OK) {
-        memcpy(count, sum, numbers * sizeof *sum);
+        submodi_copy_out(status ? NULL : count, sum, numbers, sizeof *sum);
     }
     submodi_free(sum);
     return status;
@@ -115,7 +113,9 @@ submod_status submod_dist_confusion_sum(const submod_comm *comm, submod_confusio
         status = submodi_fail(SUBMOD_EINVAL,
                               "%s: all ranks together have counted more than 2^63 - 1 pixels", who);
     }
-    status = status ? status : sum_counts(who, &c, confusion, &x, totals.pixels);
+    if (status == SUBMOD_OK && confusion && x.count && x.room) { /* they are, again */
+        status = sum_counts(who, &c, confusion, &x, totals.pixels);
+    }
     submodi_free(x.count);
     submodi_free(x.room);
     return status;

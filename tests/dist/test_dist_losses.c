@@ -47,6 +47,18 @@ static float *random_weights(submod_rng *rng, size_t n)
     return w;
 }
 
+/* As halves, after the floats were made such. */
+static uint16_t *as_halves(float *x, size_t n, submod_score_type type)
+{
+    uint16_t *half = malloc((n + 1) * sizeof *half);
+    for (size_t i = 0; i < n; i++) {
+        x[i] = roundf(64 * x[i]) / 64; /* exact in either type up to 2 */
+        x[i] = fabsf(x[i]) < 2 ? x[i] : 0.5F;
+        half[i] = type == SUBMOD_SCORE_F16 ? f16_of(x[i]) : bf16_of(x[i]);
+    }
+    return half;
+}
+
 /* ---- tests ---- */
 
 /* Both engines, all losses, measures, classes and weights, in one call and in two halves. */
@@ -76,6 +88,11 @@ START_TEST(same_bits)
         x.weights = submod_rng_below(&rng, 2) ? weights : NULL;
         x.derives = submod_rng_below(&rng, 4);
         x.accumulates = submod_rng_below(&rng, 2);
+        x.type = (submod_score_type)submod_rng_below(&rng, 3);
+        x.channels_last = submod_rng_below(&rng, 2);
+        uint16_t *half = as_halves(floats, x.type ? d.B * d.C * d.N : 0, x.type);
+        x.half = half;
+        submod_set_num_threads(trial % 5 ? 1 : 2);
         result r = alone(&x);
         for (size_t i = 0; i < sizeof rank_counts / sizeof *rank_counts; i++) {
             x.halves = submod_rng_below(&rng, 2);
@@ -83,6 +100,7 @@ START_TEST(same_bits)
             spread_and_compare(&x, rank_counts[i], NULL, &r);
         }
         free_result(&r);
+        free(half);
         free(weights);
         free(floats);
         free_batch(&d);

@@ -380,9 +380,9 @@ static void release(void *memory)
 
 const submod_allocator rank_allocator = {take, release};
 
-void set_rank_allocations(long succeed)
+void set_rank_allocations(long allocations)
 {
-    left = succeed;
+    left = allocations;
 }
 
 long live_rank_allocations(void)

@@ -29,7 +29,7 @@ void run_ranks(int ranks, ranks_plan *plan, void (*body)(const submod_comm *comm
 /* An allocator for threads: each has its own number of allocations that still succeed. */
 extern const submod_allocator rank_allocator;
 /* This thread's: negative: no limit. Then one fails, and the limit is gone. */
-void set_rank_allocations(long left);
+void set_rank_allocations(long allocations);
 /* Not yet freed, of all threads. */
 long live_rank_allocations(void);
 

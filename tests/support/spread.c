@@ -26,7 +26,21 @@ void cut_at_random(submod_rng *rng, spread *x, int ranks)
 submod_scores scores_part(const spread *x, size_t first, size_t last)
 {
     const batch *d = x->d;
-    return submod_scores_f32(x->x + first * d->C * d->N, last - first, d->C, d->N);
+    size_t at = first * d->C * d->N;
+    const void *data = x->type == SUBMOD_SCORE_F32 ? (const void *)(x->x + at) : x->half + at;
+    return x->channels_last ? submod_scores_channels_last(data, x->type, last - first, d->C, d->N)
+                            : submod_scores_dense(data, x->type, last - first, d->C, d->N);
+}
+
+submod_gradient gradient_part(const spread *x, float *gradient, size_t first)
+{
+    const batch *d = x->d;
+    float *data = gradient + first * d->C * d->N;
+    submod_gradient g = x->channels_last ? submod_gradient_channels_last(data, d->C, d->N)
+                                         : submod_gradient_dense(data, d->C, d->N);
+    g.scale = 0.75;
+    g.accumulate = x->accumulates;
+    return g;
 }
 
 submod_labels labels_part(const spread *x, size_t first, size_t last)
@@ -71,9 +85,10 @@ void call_part(const submod_comm *comm, void *context)
     s.group_loss = x->group_loss + (s.per_image ? first : (size_t)r);
     submod_scores scores = scores_part(x, first, first + images);
     submod_labels labels = labels_part(x, first, first + images);
-    submod_gradient g = submod_gradient_dense(x->gradient + first * d->C * d->N, d->C, d->N);
-    g.scale = 0.75;
-    g.accumulate = x->accumulates;
+    submod_gradient g = {0};
+    if (x->derives) {
+        g = gradient_part(x, x->gradient, first);
+    }
     const submod_gradient *to = x->derives ? &g : NULL;
     if (x->halves) {
         submod_dist_call *call = NULL;
@@ -109,9 +124,7 @@ result alone(const spread *x)
     submod_loss_settings s = x->s;
     s.pixel_weights = x->weights ? &weights : NULL;
     s.group_loss = r.group_loss;
-    submod_gradient g = submod_gradient_dense(r.gradient, d->C, d->N);
-    g.scale = 0.75;
-    g.accumulate = x->accumulates;
+    submod_gradient g = gradient_part(x, r.gradient, 0);
     fill(r.gradient, n);
     ck_assert_ok(call_views(x->k, &scores, &labels, &r.loss, x->derives ? &g : NULL, &r.info, &s));
     return r;

@@ -8,8 +8,11 @@
 typedef struct spread {
     const batch *d;
     kind k;
-    submod_loss_settings s;     /* pixel_weights and group_loss are set per rank */
-    const float *x;             /* scores */
+    submod_loss_settings s; /* pixel_weights and group_loss are set per rank */
+    const float *x;         /* scores, as submod_scores_f32 has them, */
+    const uint16_t *half;   /* or of this type, if it is not SUBMOD_SCORE_F32, */
+    submod_score_type type;
+    bool channels_last;         /* or in this order, of any type */
     const float *weights;       /* per pixel, or NULL */
     bool derives, accumulates;  /* gradient wanted; added to what is there */
     bool halves;                /* start, then finish */
@@ -26,6 +29,8 @@ typedef struct spread {
 void cut_at_random(submod_rng *rng, spread *x, int ranks);
 /* The call of one rank, to be given to run_ranks; context: a spread. */
 void call_part(const submod_comm *comm, void *context);
+/* Where the gradient of these images goes, in the layout of the scores. */
+submod_gradient gradient_part(const spread *x, float *gradient, size_t first);
 /* The view of the images first .. last - 1. */
 submod_scores scores_part(const spread *x, size_t first, size_t last);
 submod_labels labels_part(const spread *x, size_t first, size_t last);
