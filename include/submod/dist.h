@@ -75,6 +75,10 @@
  * errors of a rank that are equal, in one class and of one label, and have to be ranked. Each is
  * ranked by one of the ranks, all of which rank about equally many: of n records at most n / ranks
  * + 3 n / 128. Records come back only if some rank wants a gradient. bins are info.bins.
+ *
+ * Scratch memory of the exact engine: 4 bytes per score, 16 per pixel, 12 more of a softmax with a
+ * gradient, 8 per error that has to be ranked, 8 per record of this rank and 24 per record that it
+ * ranks; with pixel weights 4 more per pixel and 4 per record of either sort.
  */
 #ifndef SUBMOD_DIST_H
 #define SUBMOD_DIST_H

@@ -131,7 +131,15 @@ static batch same_images(submod_rng *rng, kind k, size_t ranks, size_t N, shape 
     return d;
 }
 
-static ranks_plan traffic(kind k, int ranks, size_t N, shape how, const submod_measure *measure,
+static submod_loss_settings all_classes(const submod_measure *measure)
+{
+    submod_loss_settings s = submod_loss_defaults();
+    s.classes = SUBMOD_CLASSES_ALL;
+    s.measure = measure;
+    return s;
+}
+
+static ranks_plan traffic(kind k, int ranks, size_t N, shape how, submod_loss_settings s,
                           bool weighted, uint64_t *sorted)
 {
     submod_rng rng;
@@ -143,9 +151,7 @@ static ranks_plan traffic(kind k, int ranks, size_t N, shape how, const submod_m
     for (size_t i = 0; i < d.B * N; i++) {
         weights[i] = 1.5F;
     }
-    spread x = {.d = &d, .k = k, .s = submod_loss_defaults(), .x = floats, .derives = true};
-    x.s.measure = measure;
-    x.s.classes = SUBMOD_CLASSES_ALL;
+    spread x = {.d = &d, .k = k, .s = s, .x = floats, .derives = true};
     x.weights = weighted ? weights : NULL;
     for (int r = 0; r <= ranks; r++) {
         x.cut[r] = (size_t)r;
@@ -169,7 +175,8 @@ START_TEST(each_error_once)
     for (int ranks = 2; ranks <= 7; ranks++) {
         for (int weighted = 0; weighted < 2; weighted++) {
             uint64_t sorted;
-            ranks_plan p = traffic(SIGMOID, ranks, 5000, SPREAD, &tversky, weighted, &sorted);
+            ranks_plan p =
+                traffic(SIGMOID, ranks, 5000, SPREAD, all_classes(&tversky), weighted, &sorted);
             double all = (double)sorted;
             double own = all / ranks;
             double number = weighted ? 8 : 4;
@@ -190,7 +197,7 @@ START_TEST(equal_errors_are_one_record)
 {
     for (int ranks = 2; ranks <= 7; ranks++) {
         uint64_t sorted;
-        ranks_plan p = traffic(HINGE, ranks, 20000, FEW, NULL, false, &sorted);
+        ranks_plan p = traffic(HINGE, ranks, 20000, FEW, all_classes(NULL), false, &sorted);
         ck_assert_uint_gt(sorted, 10000);
         /* Five scores, two labels; at worst rank 0 answers all ranks. */
         double bytes = 10 * 8 + 10 * 4 * ranks + 24 * (1 + ranks);
@@ -203,13 +210,32 @@ END_TEST
 START_TEST(the_rest_does_not_grow)
 {
     uint64_t sorted;
-    ranks_plan small = traffic(SOFTMAX, 3, 100, SPREAD, NULL, false, &sorted);
-    ranks_plan large = traffic(SOFTMAX, 3, 10000, SPREAD, NULL, false, &sorted);
+    ranks_plan small = traffic(SOFTMAX, 3, 100, SPREAD, all_classes(NULL), false, &sorted);
+    ranks_plan large = traffic(SOFTMAX, 3, 10000, SPREAD, all_classes(NULL), false, &sorted);
     ck_assert_uint_eq(small.calls, large.calls);
     ck_assert_uint_eq(small.gather_bytes, 1264 + 8 * 4);
     ck_assert_uint_eq(large.gather_bytes, 1264 + 8 * 4);
     ck_assert_uint_eq(small.sum_bytes, 8 * (4 * 4 + 3));
     ck_assert_uint_eq(large.sum_bytes, 8 * (4 * 4 + 3));
+    submod_measure custom = submod_measure_custom(root, NULL);
+    large = traffic(SOFTMAX, 3, 1000, SPREAD, all_classes(&custom), false, &sorted);
+    ck_assert_uint_eq(large.gather_bytes, 1264 + 8 * 4 + 16);
+}
+END_TEST
+
+START_TEST(images_send_their_losses)
+{
+    submod_measure custom = submod_measure_custom(root, NULL);
+    submod_loss_settings s = all_classes(NULL);
+    s.per_image = 1;
+    uint64_t sorted;
+    ranks_plan p = traffic(SOFTMAX, 3, 1000, SPREAD, s, false, &sorted);
+    ck_assert_uint_eq(p.gather_bytes, 192 + 16 + 8 * (3 + 2));
+    ck_assert_uint_eq(p.sum_bytes, 8);
+    ck_assert_uint_eq(p.exchange_bytes, 0);
+    s.measure = &custom;
+    p = traffic(SOFTMAX, 3, 1000, SPREAD, s, false, &sorted);
+    ck_assert_uint_eq(p.gather_bytes, 192 + 16 + 8 * (3 + 2) + 16);
 }
 END_TEST
 
@@ -217,7 +243,7 @@ START_TEST(hamming_sends_no_error)
 {
     const submod_measure hamming = submod_measure_hamming();
     uint64_t sorted;
-    ranks_plan p = traffic(SIGMOID, 4, 5000, SPREAD, &hamming, true, &sorted);
+    ranks_plan p = traffic(SIGMOID, 4, 5000, SPREAD, all_classes(&hamming), true, &sorted);
     ck_assert_uint_eq(p.exchange_bytes, 0);
     ck_assert_uint_eq(p.gather_bytes, 200 + 8 * 4);
     ck_assert_uint_eq(p.sum_bytes, 8 * (4 * 4 + 3));
@@ -431,7 +457,7 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("dist_exact", small_problems, large_problems, several_threads, each_error_once,
-                     equal_errors_are_one_record, the_rest_does_not_grow, hamming_sends_no_error,
-                     some_want_a_gradient, bad_scores_on_one_rank,
+                     equal_errors_are_one_record, the_rest_does_not_grow, images_send_their_losses,
+                     hamming_sends_no_error, some_want_a_gradient, bad_scores_on_one_rank,
                      custom_measure_fails_on_one_owner, memory_fails_on_one_rank, transport_fails);
 }
