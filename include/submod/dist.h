@@ -108,6 +108,7 @@ typedef struct submod_comm {
      * then called in the first. *request is for the second. */
     int (*start_sum)(void *context, void *numbers, submod_comm_type type, size_t count,
                      void **request);
+    /* Waits until the numbers are added up, and frees the request. */
     int (*finish_sum)(void *context, void *request);
     /* all[0 .. ranks * bytes - 1] = the bytes of all ranks, rank after rank; equally many each. */
     int (*gather)(void *context, const void *mine, size_t bytes, void *all);
