@@ -27,6 +27,7 @@ from torch import Tensor, nn
 
 from .. import metrics as _streams
 from .._confusion import Stream
+from .._files import Path
 from ._gains import real_type
 from ._memory import require_tensors
 from ._ranks import default, of
@@ -124,6 +125,20 @@ class Metric(nn.Module):
                 "one rank adds would be lost to the others; update the metric that sync() was "
                 "called on"
             )
+
+    def save(self, path: Path) -> None:
+        """Writes the counts to a file; see submod.metrics.Confusion.save."""
+        self.stream.save(path)
+
+    @classmethod
+    def load(cls: type[Self], path: Path, **options: Any) -> Self:
+        """One with the counts of a file that save() has written, of this module or of the stream
+        of submod.metrics. What counts depend on is in the file, other options are as for a new
+        one."""
+        made_of, words = cls._kind._read(path, options)
+        loaded = cls(**made_of)
+        loaded.stream._take(words, path)
+        return loaded
 
     def reset(self) -> None:
         """Back to no counts."""
