@@ -44,12 +44,7 @@ def options(arguments: list[str] | None) -> argparse.Namespace:
         description=words, epilog=more, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("--data", choices=list(RECIPES), default="shapes")
-    add("--root", type=Path, metavar="DIR", help="where the data are")
-    add("--train-list", default="train", metavar="NAME", help="voc: list of training images")
-    add("--label-folder", default="SegmentationClass", metavar="NAME", help="voc: label maps")
-    add("--fold", type=int, choices=range(3), default=0, help="ibsr: which third is tested")
-    add("--images", type=int, default=800, metavar="N", help="shapes: how many images")
+    add_data(parser)
     add("--model", metavar="NAME", help="unet, ibsr or MODULE:FUNCTION, called with num_classes")
     add("--weights", type=Path, metavar="FILE", help="a state_dict to start from")
     add("--steps", type=int, metavar="N", help="of cross-entropy first")
@@ -70,6 +65,17 @@ def options(arguments: list[str] | None) -> argparse.Namespace:
     add("--pictures", type=Path, metavar="FILE", help="a PNG of some images and their label maps")
     add("--quick", action="store_true", help="a few steps on a few small images: for tests")
     return parser.parse_args(arguments)
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """The options that load() looks at; and --seed and --quick."""
+    add = parser.add_argument
+    add("--data", choices=list(RECIPES), default="shapes")
+    add("--root", type=Path, metavar="DIR", help="where the data are")
+    add("--train-list", default="train", metavar="NAME", help="voc: list of training images")
+    add("--label-folder", default="SegmentationClass", metavar="NAME", help="voc: label maps")
+    add("--fold", type=int, choices=range(3), default=0, help="ibsr: which third is tested")
+    add("--images", type=int, default=800, metavar="N", help="shapes: how many images")
 
 
 def make_recipe(chosen: argparse.Namespace) -> Recipe:

@@ -135,7 +135,7 @@ if [ $clang = yes ]; then
     begin "ThreadSanitizer"
     # clang's OpenMP tells the sanitizer how its threads wait for each other, if asked to.
     TSAN_OPTIONS=ignore_noninstrumented_modules=1 build_with_clang build-tsan \
-        "isa loss loss_engines min_norm dist_losses dist_errors dist_counts" \
+        "isa loss loss_engines min_norm dist_losses dist_errors dist_counts dist_prox dist_sum" \
         -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_C_FLAGS=-O1 -fsanitize=thread"
     end
 fi

@@ -1,4 +1,4 @@
-"""The parts of examples/train_unet.py.
+"""The parts of examples/train_unet.py and examples/train_ddp.py.
 
 recipes    how long, how fast, on which crops, with which losses: ours and the paper's
 data       what a dataset is; random crops, equibatch, batches

@@ -88,9 +88,13 @@ def batches(
     image_classes: list[list[int]] | None,
     seed: int,
     workers: int,
+    rank: int = 0,
+    ranks: int = 1,
 ) -> Iterator[Example]:
+    """Of several ranks each has its share of the batches that one process would have."""
     stream = draws(len(data.train), image_classes, len(data.classes), seed)
-    chosen = [[next(stream) for _ in range(recipe.batch)] for _ in range(steps)]
+    whole = ([next(stream) for _ in range(recipe.batch)] for _ in range(steps))
+    chosen = [batch[rank::ranks] for batch in whole]
     loader = DataLoader(Crops(data, recipe), batch_sampler=chosen, num_workers=workers)
     return iter(loader)
 

@@ -67,6 +67,8 @@
  *                       custom measure: gather 16 more
  *   datasets            add as above; sum: gather 192, sum 16 classes bins
  *   confusions          gather 192, sum 4 classes^2, or 16 classes^2 from 2^31 pixels on
+ *   prox of the hinge   gather 192 + 8, sum T (2 bins + 2); with per_image no sum
+ *   prox of a sum       gather 192, sum 4 n; then sum 8 (n + 7) an iteration, and once more
  *   after a failure     sum of 1020 more, and often a gather of 8
  *
  * None of it grows with the pixels, but for the records of the exact engine: a record is all the
@@ -108,8 +110,7 @@ typedef struct submod_comm {
      * then called in the first. *request is for the second. */
     int (*start_sum)(void *context, void *numbers, submod_comm_type type, size_t count,
                      void **request);
-    /* Waits until the numbers are added up, and frees the request. */
-    int (*finish_sum)(void *context, void *request);
+    int (*finish_sum)(void *context, void *request); /* the second half: waits for the sums */
     /* all[0 .. ranks * bytes - 1] = the bytes of all ranks, rank after rank; equally many each. */
     int (*gather)(void *context, const void *mine, size_t bytes, void *all);
     /* send[r] bytes go to rank r, receive[r] bytes come from it, one after the other. */
@@ -214,11 +215,12 @@ SUBMOD_API submod_status submod_dist_prox_lovasz_hinge(
  *
  * terms: this rank's, count of them, each a function of the same n elements; count 0 is fine. x,
  * lambda, n, tolerance and max_iterations must be the same on all ranks (SUBMOD_EINVAL on all
- * otherwise). Each iteration projects on the base polytope of every term, all ranks at the same
- * time, and adds up n + 7 doubles over the ranks, in one call of comm.sum. Iterations depend on how
- * many terms share an element (submod_fn_embed says that a term has few), not on how many there
- * are; a term that is a sum itself (submod_fn_sum) is one, solved by its own prox. It pays where
- * the proxes of terms take longer than adding up n numbers: docs/scale.md has a table.
+ * otherwise). In an iteration each rank projects on the base polytope of one of its terms after the
+ * other, all ranks at the same time, and n + 7 doubles are added up in one call of comm.sum. The
+ * more ranks share an element (submod_fn_embed says that a term has few), the more iterations it
+ * takes; so give terms that overlap to the same rank. It pays where the proxes of terms take longer
+ * than adding up n numbers: docs/scale.md has a table. On one rank it is what submod_prox does with
+ * a sum, but for folding: there cuts become one graph first, and are solved by flow.
  *
  * u, s (n numbers each, s that of the whole sum) and info are the same on all ranks, bit by bit,
  * but for seconds and oracle_calls, which are this rank's. They do depend on how terms are split,

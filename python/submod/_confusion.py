@@ -1,7 +1,8 @@
 """Streams of counts that metrics are made of, and the counts of pixels: metric.h.
 
-Each takes batches by update(), gives its values by compute(), adds up with others by merge() and
-starts again by reset(). Several threads may update.
+Each takes batches by update(), gives its values by compute(), adds up with others by merge(),
+starts again by reset(), goes to a file by save() and comes back by load(). Several threads may
+update.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from ._arrays import Array, int32, labels_array, view_labels
 from ._bindings import Labels, Metrics, MetricSettings, RatesValues
+from ._files import Saved
 from ._library import Handle, Uncopied, both_locked, call, function
 from ._metrics import metric_settings
 from ._numbers import real, whole
@@ -39,11 +41,8 @@ def label_maps(
     return {name: view for name, (view, _) in views.items()}, kept, shapes.pop()
 
 
-class Stream(Uncopied):
-    """What the streams share. _kind: their name in C."""
-
-    _kind: str
-    _argument: str
+class Stream(Saved, Uncopied):
+    """What the streams share."""
 
     def __init__(
         self,
@@ -94,11 +93,7 @@ class Stream(Uncopied):
                 f"a state of {state['kind']} with {state['classes']} classes, this is "
                 f"{self._kind} with {self.classes}"
             )
-        words = np.ascontiguousarray(state["words"], np.uint64)
-        self._load(words)
-
-    def _load(self, words: npt.NDArray[np.uint64]) -> None:
-        self._call("set_words", words=words, count=words.size)
+        self._set_words(np.ascontiguousarray(state["words"], np.uint64))
 
 
 class PixelStream(Stream):
@@ -160,6 +155,7 @@ class Confusion(PixelStream):
     """
 
     _kind = _argument = "confusion"
+    _in_file = "confusion counts"
 
     def __init__(
         self,
@@ -199,10 +195,10 @@ class Confusion(PixelStream):
         words = self.confusion.view(np.uint64)
         return {"kind": self._kind, "classes": self.classes, "words": words}
 
-    def _load(self, words: npt.NDArray[np.uint64]) -> None:
+    def _set_words(self, words: npt.NDArray[np.uint64]) -> None:
         create = {"classes": self.classes, "settings": self._settings}
         loaded = Handle("confusion_create", free="confusion_free", **create)
-        if words.shape != (self.classes, self.classes):
+        if words.size != self.classes**2:
             raise ValueError(f"words of shape {words.shape}; {(self.classes,) * 2} is needed")
         call("confusion_add_counts", confusion=loaded, counts=words.view(np.int64))
         with self._handle.lock:

@@ -18,6 +18,7 @@ from ._arrays import (
     view_weights,
 )
 from ._door import classes_of, from_logits_of
+from ._files import Path, Saved, Words, impossible
 from ._library import Handle, both_locked, call, function, workspace
 from ._measures import Measure
 from ._numbers import real, whole
@@ -64,7 +65,7 @@ class _Batch:
         self.weights_view, self.weights = view_weights(pixel_weights, shape, self.is_list)
 
 
-class DatasetJaccard:
+class DatasetJaccard(Saved):
     """Histograms of errors that add up over batches, processes and machines, the loss of all of
     them together, and its gradient by the scores of any batch.
 
@@ -81,6 +82,9 @@ class DatasetJaccard:
     Several threads may add. Deprecated: average is the old name of classes, and
     probabilities=True that of from_logits=False.
     """
+
+    _kind = _argument = "dataset"
+    _in_file = "dataset counts"
 
     def __init__(
         self,
@@ -190,6 +194,22 @@ class DatasetJaccard:
         if batch.is_list:
             gradient = np.ascontiguousarray(gradient[0].T)
         return gradient.reshape(batch.given.shape)
+
+    @property
+    def _handle(self) -> Dataset:
+        return self._dataset
+
+    @classmethod
+    def _settings_in(cls, words: Words, path: Path) -> tuple[dict[str, Any], int]:
+        classes, bins = map(int, words[:2]) if words.size > 2 else (0, 0)
+        if 2 * classes * bins != words.size - 2 or bins < 2:
+            raise impossible(path)
+        return {"num_classes": classes, "delta": 0.5 / bins}, 2
+
+    def _set_words(self, words: Words) -> None:
+        shape = self._dataset.shape
+        counts = words.view(np.float64).reshape(shape)
+        self.load_state_dict({"classes": shape[0], "bins": shape[2], "counts": counts})
 
     def state_dict(self) -> dict[str, Any]:
         """What load_state_dict takes to be as this is."""

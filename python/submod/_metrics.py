@@ -12,6 +12,7 @@ import numpy.typing as npt
 from ._arrays import int32, labels_array, view_labels
 from ._bindings import Absent, MetricSettings, MiouValues
 from ._door import choices, pick
+from ._files import Path, Saved, Words
 from ._library import Handle, Uncopied, both_locked, call, function
 from ._numbers import whole
 from ._options import set_classes
@@ -42,7 +43,7 @@ def metric_settings(
     return settings
 
 
-class MeanIoU(Uncopied):
+class MeanIoU(Saved, Uncopied):
     """Image-, batch- and dataset-mIoU of a dataset that comes batch by batch.
 
     absent: what a class without pixels counts for: "one" (0/0 = 1, as in the paper), "zero",
@@ -50,6 +51,9 @@ class MeanIoU(Uncopied):
     truth). class_list: the classes to average over; leave_out: one not to, such as the background.
     Before the first image all three means are NaN. Several threads may add.
     """
+
+    _kind = _argument = "miou"
+    _in_file = "mean IoU counts"
 
     def __init__(
         self,
@@ -64,6 +68,10 @@ class MeanIoU(Uncopied):
         self.classes = whole(classes, "classes")
         create = {"classes": self.classes, "settings": settings}
         self._handle = Handle("miou_create", free="miou_free", **create)
+
+    @classmethod
+    def _settings_in(cls, words: Words, path: Path) -> tuple[dict[str, Any], int]:
+        return cls._means_in(words, path, list(ABSENT))
 
     def add(self, prediction: Any, truth: Any) -> None:
         """A batch: label maps (batch, ..) of the same shape."""

@@ -13,7 +13,9 @@ from ._bindings import CalibrationValues as CValues
 from ._bindings import FineGrainedValues as FValues
 from ._confusion import Counts, Floats, PixelStream, Stream, group_numbers, label_maps
 from ._door import flag
+from ._files import Path, Words, impossible, whole_number
 from ._library import function
+from ._metrics import ABSENT
 from ._numbers import real, whole
 from ._views import canonical
 
@@ -35,6 +37,7 @@ class InstanceIoU(PixelStream):
     """
 
     _kind = _argument = "instances"
+    _in_file = "instance counts"
 
     def __init__(
         self,
@@ -50,6 +53,11 @@ class InstanceIoU(PixelStream):
         if average_size is not None:
             self._size = vector(average_size, "average_size", self.classes).copy()
         self.compute()
+
+    @classmethod
+    def _settings_in(cls, words: Words, path: Path) -> tuple[dict[str, Any], int]:
+        found, used = super()._settings_in(words, path)
+        return {**found, "first_id": whole_number(words[used])}, used + 1
 
     def update(self, prediction: Any, truth: Any, ids: Any) -> None:
         """Label maps (batch, ..) of the same shape, and the ids of instances."""
@@ -95,6 +103,7 @@ class BoundaryIoU(PixelStream):
     diagonal of the image, rounded, or `distance` pixels. Other options as in MeanIoU."""
 
     _kind = _argument = "boundary"
+    _in_file = "boundary counts"
 
     def __init__(
         self,
@@ -153,6 +162,7 @@ class FineGrainedIoU(PixelStream):
     truth does not have it: absent="truth". Other options as in MeanIoU."""
 
     _kind, _argument = "fine_grained", "fine"
+    _in_file = "fine-grained IoUs"
 
     def __init__(
         self,
@@ -164,6 +174,10 @@ class FineGrainedIoU(PixelStream):
         leave_out: int | None = None,
     ) -> None:
         super().__init__(classes, ignore_index, absent, class_list, leave_out)
+
+    @classmethod
+    def _settings_in(cls, words: Words, path: Path) -> tuple[dict[str, Any], int]:
+        return cls._means_in(words, path, list(ABSENT))
 
     def update(self, prediction: Any, truth: Any) -> None:
         """Label maps (batch, ..) of the same shape."""
@@ -216,6 +230,7 @@ class CalibrationError(Stream):
     class_mean, as in MeanIoU."""
 
     _kind = _argument = "calibration"
+    _in_file = "calibration counts"
 
     def __init__(
         self,
@@ -233,6 +248,15 @@ class CalibrationError(Stream):
         super().__init__(classes, ignore_index, "one", class_list, leave_out, **create)
         self._apart = flag(ones_apart, "ones_apart")
         self.compute()
+
+    @classmethod
+    def _settings_in(cls, words: Words, path: Path) -> tuple[dict[str, Any], int]:
+        found, used = super()._settings_in(words, path)
+        bins, logits = map(int, words[used : used + 2]) if words.size > used + 1 else (0, 0)
+        # As many counters as there are words, before any memory is taken.
+        if logits > 1 or 4 * (found["classes"] + 1) * (bins + 1) != words.size - used - 2:
+            raise impossible(path)
+        return {**found, "bins": bins, "from_logits": bool(logits)}, used + 2
 
     def update(self, scores: Any, truth: Any) -> None:
         """Scores (batch, classes, ..) and labels (batch, ..), as for lovasz_softmax."""

@@ -6,12 +6,15 @@
         metric.update(prediction, truth)
     print(metric.compute().mean)
 
+Counts add up over processes and machines: merge(), and save() and load() for files.
+
 Pixels             precision, recall, f_score, tversky, category_iou; Confusion
 Instances          instance_iou; InstanceIoU
 Contours           boundary_iou; BoundaryIoU
 Images one by one  fine_grained_miou; FineGrainedIoU
 Confidences        calibration_error; CalibrationError
 Means of the IoU   miou, MeanIoU
+In shards          Evaluator: many processes and machines, counts in files, goes on after a kill
 
 Label maps are (batch, ..) of whole numbers. The functions give the mean over classes, or a number
 per class with average=False. CITYSCAPES: names, categories and sizes of its label ids.
@@ -37,6 +40,7 @@ from ._scoring import (
     InstanceIoU,
     InstanceValues,
 )
+from ._shards import Evaluator
 
 __all__ = [
     "CITYSCAPES",
@@ -46,6 +50,7 @@ __all__ = [
     "CalibrationValues",
     "Confusion",
     "ConfusionValues",
+    "Evaluator",
     "FineGrainedIoU",
     "FineGrainedValues",
     "InstanceIoU",

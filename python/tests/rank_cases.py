@@ -54,7 +54,7 @@ def pieces(tensors, rank, size):
     return [x[first:last] for x in tensors]
 
 
-ENGINES = ("histogram",)
+ENGINES = ("histogram", "exact")
 WEIGHT = [0.5, 1.0, 2.0, 0.25]
 # By name: the loss and its settings.
 SETTINGS = {
@@ -227,6 +227,7 @@ def case_refused(rank, size, group):
     attempt("pixel weight", x, y, wrong(-w, w))
     attempt("no pixel weights", x, y, wrong(None, w))
     attempt("class weight", x, y, class_weight=wrong([1.0], [1.0] * CLASSES))
+    attempt("exact", x, wrong(bad, y), engine="exact")
     with forced():
         attempt("forced shape", x, wrong(y[:, :3], y))
         attempt("forced settings", x, y, delta=wrong(0.01, 0.1))
@@ -269,6 +270,35 @@ def case_again(rank, size, group):
     several = torch.stack([logits, -logits])
     mapped = torch.func.vmap(lambda x: lovasz.lovasz_softmax(x, labels, **given))(several)
     return first, second, by_function, mapped
+
+
+def case_prox(rank, size, group):
+    """By per_image: loss and gradient; and what all raise when one has another lam."""
+    logits, labels, _ = pieces(inputs("hinge"), rank, size)
+    found = {}
+    for per_image in (False, True):
+        for reduction in ("mean", "sum"):
+            leaf = logits.clone().requires_grad_(True)
+            module = lovasz.ProxLovaszHinge(
+                0.05, per_image, 255, reduction=reduction, group=group, ddp=reduction == "sum"
+            )
+            loss = module(leaf, labels)
+            loss.backward()
+            found[per_image, reduction] = loss.detach(), leaf.grad
+    last = rank == size - 1
+
+    def other():
+        leaf = logits.clone().requires_grad_(True)
+        lam = 0.5 if last else 0.25
+        return lovasz.prox_lovasz_hinge(leaf, labels, lam, ignore_index=255, group=group)
+
+    return (
+        found,
+        words_of(other),
+        words_of(
+            lambda: lovasz.prox_lovasz_hinge(logits, labels, -1.0 if last else 1.0, group=group)
+        ),
+    )
 
 
 def case_dataset(rank, size, group):
@@ -325,6 +355,7 @@ def case_metrics(rank, size, group):
             flat(twice.compute()),
             torch.equal(before, metric.get_extra_state()["words"]),
             type(first) is kind,
+            words_of(lambda synced=first: synced.update(*batch()[:2])),
         )
     other = lovasz.MeanIoU(CLASSES + (rank == size - 1))
     found["refused"] = words_of(other.sync)
@@ -376,10 +407,8 @@ def case_compile(rank, size, group):
 
 
 def case_training(rank, size, group):
-    """Losses and the last weights of a few steps, by DistributedDataParallel."""
-    if size != 2:
-        return None
-    return train(rank, size, group)
+    """Losses and the last weights of a few steps: of one process, and of two."""
+    return train(rank, size, group) if size <= 2 else None
 
 
 def small_network():
@@ -441,7 +470,7 @@ CASES = {name[5:]: case for name, case in list(globals().items()) if name.starts
 
 def run_rank(folder, rank, size):
     # The cases before the last take seconds; a rank that hangs should say where.
-    limit = datetime.timedelta(seconds=60)
+    limit = datetime.timedelta(seconds=120)
     place = f"file://{folder}/meet{size}"
     dist.init_process_group("gloo", init_method=place, rank=rank, world_size=size, timeout=limit)
     group, found, seconds = dist.group.WORLD, {}, {}

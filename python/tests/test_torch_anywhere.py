@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 import submod  # noqa: E402
 import submod.torch as lovasz  # noqa: E402
 from submod._options import LossOptions  # noqa: E402
-from submod.torch import _anywhere, _gains, _ops  # noqa: E402
+from submod.torch import _anywhere, _batches, _gains, _ops  # noqa: E402
 
 GENERATOR = torch.Generator().manual_seed(13)
 ENGINES = ["exact", "histogram"]
@@ -186,7 +186,7 @@ def test_chunks_do_not_matter(forced, monkeypatch, loss, engine, per_image):
     with forced:
         expected, slope = loss_and_gradient(function, scores, labels, **options)
         for chunk in (1, 42, 100, 300, 500):
-            monkeypatch.setattr(_anywhere, "CHUNK", chunk)
+            monkeypatch.setattr(_batches, "CHUNK", chunk)
             found, gradient = loss_and_gradient(function, scores, labels, **options)
             assert torch.equal(found, expected) and torch.equal(gradient, slope)
 
@@ -424,7 +424,7 @@ def test_nothing_waits(loss, engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_without_float64(forced, monkeypatch, engine):
     """As on MPS: what accuracy remains, and that no number is a double."""
-    for module in (_gains, _anywhere, _ops):
+    for module in (_gains, _batches, _anywhere, _ops):
         monkeypatch.setattr(module, "real_type", lambda _: torch.float32)
     for loss in LOSSES:
         function, scores, labels, options = case(loss, (2, 3, 60, 70))

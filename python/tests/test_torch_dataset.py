@@ -1,9 +1,4 @@
-"""DatasetLovasz: batches add up, and ranks add up to the same bits."""
-
-import os
-import subprocess
-import sys
-from pathlib import Path
+"""DatasetLovasz: batches add up. test_torch_ranks.py has several ranks."""
 
 import pytest
 
@@ -141,25 +136,6 @@ def test_errors():
             lovasz.DatasetLovasz(4, class_weight=weight)
 
 
-def test_nccl_wants_device_memory(monkeypatch):
-    """Two ranks with the same batch, as NCCL would add them up; the device is CPU memory."""
-    moved = []
-
-    def all_reduce(message, group):
-        assert message is moved[-1]
-        message *= 2
-
-    monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
-    monkeypatch.setattr(torch.distributed, "get_world_size", lambda group: 2)
-    monkeypatch.setattr(torch.distributed, "get_backend", lambda group: "nccl")
-    monkeypatch.setattr(torch.distributed, "all_reduce", all_reduce)
-    monkeypatch.setattr(torch.Tensor, "cuda", lambda self: moved.append(self.clone()) or moved[-1])
-    module = lovasz.DatasetLovasz(4)
-    logits, labels = batches(1)[0]
-    module(logits, labels)
-    assert len(moved) == 1 and module.counts[0].sum() == 2 * labels.numel()
-
-
 def test_refused_batch_is_not_counted():
     module = lovasz.DatasetLovasz(4)
     logits, labels = batches(1)[0]
@@ -202,113 +178,3 @@ def test_compile():
         (loss + expected).backward()
         assert loss == expected and torch.equal(leaf.grad, other.grad)
         assert torch.equal(module.counts, plain.counts)
-
-
-# One process for each of two ranks, which take their shares of batches of 4 images.
-SCRIPT = """
-import sys, torch, torch.distributed as dist
-import submod, submod.torch as lovasz
-import test_torch_dataset as tests
-rank, folder = int(sys.argv[1]), sys.argv[2]
-dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
-found = {name: getattr(tests, "rank_" + name)(rank) for name in ("trains", "refuses", "outside")}
-torch.save(found, f"{folder}/{rank}.pt")
-dist.destroy_process_group()
-"""
-
-
-def rank_trains(rank, ranks=2):
-    """Counts, losses and the last gradient as DistributedDataParallel divides it."""
-    generator = torch.Generator().manual_seed(4)
-    module, losses = lovasz.DatasetLovasz(3, decay=0.75), []
-    mine = slice(rank * 4 // ranks, (rank + 1) * 4 // ranks)
-    for _ in range(5):
-        logits = torch.randn((4, 3, 16, 16), generator=generator)
-        labels = torch.randint(3, (4, 16, 16), generator=generator)
-        leaf = logits[mine].clone().requires_grad_(True)
-        loss = module(leaf, labels[mine])
-        loss.backward()
-        losses.append(loss.item())
-    return module.counts, losses, leaf.grad / ranks
-
-
-def rank_refuses(rank):
-    """Its exceptions, what was counted by then, and the counts of a last, good batch."""
-    module, words = lovasz.DatasetLovasz(4), []
-    logits, labels = batches(1)[0]
-    bad = logits * float("nan")
-
-    def attempt(logits, labels):
-        try:
-            module(logits, labels)
-        except (submod.SubmodError, ValueError, RuntimeError) as error:
-            words.append(f"{type(error).__name__}: {error}")
-
-    attempt(bad if rank == 0 else logits, labels)
-    attempt(logits, labels + 4 if rank == 1 else labels)
-    attempt(logits[:, :2] if rank == 1 else logits, labels)
-    counted = module.counts.sum().item()
-    module.eval()
-    attempt(bad if rank == 0 else logits, labels)
-    module.train()
-    module(logits, labels)
-    return words, counted, module.counts
-
-
-def rank_outside(rank):
-    """Rank 1 is not of the group: counts, gradient and the gradient of that batch alone."""
-    module = lovasz.DatasetLovasz(4, process_group=torch.distributed.new_group([0]))
-    logits, labels = batches(2)[rank]
-    leaf, alone = (logits.clone().requires_grad_(True) for _ in range(2))
-    module(leaf, labels).backward()
-    lovasz.lovasz_softmax(alone, labels, engine="histogram").backward()
-    return module.counts, leaf.grad, alone.grad
-
-
-@pytest.fixture(scope="module")
-def ranks(tmp_path_factory):
-    """What each of the two has found."""
-    if not torch.distributed.is_available() or not torch.distributed.is_gloo_available():
-        pytest.skip("this PyTorch has no gloo")
-    folder = tmp_path_factory.mktemp("ranks")
-    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path}
-    processes = [
-        subprocess.Popen([sys.executable, "-B", "-c", SCRIPT, str(rank), folder], env=environment)
-        for rank in range(2)
-    ]
-    try:
-        assert [p.wait(timeout=240) for p in processes] == [0, 0]
-    finally:
-        for process in processes:
-            process.kill()
-    return [torch.load(folder / f"{rank}.pt", weights_only=True) for rank in range(2)]
-
-
-def test_two_ranks_as_one(ranks):
-    one = rank_trains(0, ranks=1)
-    for found in ranks:
-        counts, losses, _ = found["trains"]
-        assert torch.equal(counts, one[0]) and losses == one[1]
-    gradient = torch.cat([found["trains"][2] for found in ranks])
-    assert torch.allclose(gradient, one[2], atol=1e-9)
-
-
-def test_refusal_reaches_all_ranks(ranks):
-    """Nobody waits for a rank that raises: NaN, a label that is no class, a wrong shape. Then all
-    go on together. In evaluation nobody waits in any case."""
-    (first, empty, counts), (second, none, same) = (found["refuses"] for found in ranks)
-    assert empty == none == 0 and counts[0].sum() == 2 * 2 * 8 * 8 and torch.equal(counts, same)
-    others = "RuntimeError: submod.torch: 1 of 2 ranks have refused their batches"
-    assert first[0].startswith("NonFiniteError") and second[0].startswith(others)
-    assert first[1].startswith(others) and "labels[" in second[1]
-    assert first[2].startswith(others) and second[2].startswith("ValueError: logits of 2 classes")
-    assert len(first) == 4 and first[3].startswith("NonFiniteError") and len(second) == 3
-
-
-def test_rank_outside_the_group(ranks):
-    """It counts its own batches, and so does the group."""
-    for found in ranks:
-        counts, gradient, alone = found["outside"]
-        assert counts[0].sum() == 2 * 8 * 8
-        assert torch.allclose(gradient, alone, rtol=1e-3, atol=1e-6)

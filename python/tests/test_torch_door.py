@@ -159,20 +159,21 @@ def test_repr():
     assert repr(lovasz.LovaszSigmoid([1, 0], class_weight=torch.tensor([2.0, 1]))) == (
         "LovaszSigmoid(classes=[1, 0], per_image=False, ignore_index=None, "
         "class_weight=[2.0, 1.0], engine='exact', delta=0.0001220703125, from_logits=True, "
-        "measure='jaccard', reduction='mean', nonfinite='raise', normalize='weights')"
+        "measure='jaccard', reduction='mean', nonfinite='raise', normalize='weights', group=None, "
+        "ddp=False)"
     )
     assert repr(lovasz.LovaszSoftmax("all", True, 255, None, "histogram", 0.5, False)) == (
         "LovaszSoftmax(classes='all', per_image=True, ignore_index=255, class_weight=None, "
         "engine='histogram', delta=0.5, from_logits=False, measure='jaccard', reduction='mean', "
-        "nonfinite='raise', normalize='weights')"
+        "nonfinite='raise', normalize='weights', group=None, ddp=False)"
     )
     assert repr(lovasz.LovaszHinge(engine="histogram", delta=0.25)) == (
         "LovaszHinge(per_image=True, ignore_index=None, engine='histogram', delta=0.25, "
-        "measure='jaccard', reduction='mean', nonfinite='raise')"
+        "measure='jaccard', reduction='mean', nonfinite='raise', group=None, ddp=False)"
     )
     assert repr(lovasz.ProxLovaszHinge(0.5, False, 9)) == (
         "ProxLovaszHinge(lam=0.5, per_image=False, ignore_index=9, measure='jaccard', "
-        "reduction='mean', nonfinite='raise')"
+        "reduction='mean', nonfinite='raise', group=None, ddp=False)"
     )
     assert repr(lovasz.DatasetLovasz(3, 0.25, 0.9, "all", 255, [1, 2, 3], False)) == (
         "DatasetLovasz(num_classes=3, bins=2, delta=0.25, decay=0.9, stochastic=False, "

@@ -31,8 +31,9 @@ def test_schema_has_all_options():
     parameters and a token."""
     names = [argument.rsplit(" ", 1)[1] for argument in _ops.OPTIONS.split(", ")]
     fields = list(LossOptions._fields)
-    fields[-1:-1] = ["alpha", "beta", "token"]
-    assert fields[-5] == "measure" and names == ["classes", "class_list", *fields[1:]]
+    behind = fields.index("measure") + 1
+    fields[behind:behind] = ["alpha", "beta", "token"]
+    assert names == ["classes", "class_list", *fields[1:]]
     assert len(names) == len(_ops.flat(LossOptions()))
 
 

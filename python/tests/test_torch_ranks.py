@@ -4,20 +4,21 @@ it. rank_cases.py has what each rank does."""
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
-import rank_cases as cases
+import rank_cases as cases  # noqa: E402
 
-import submod
-import submod.torch as lovasz
-from submod.torch import _ranks
+import submod  # noqa: E402
+import submod.torch as lovasz  # noqa: E402
+from submod._options import LossOptions  # noqa: E402
+from submod.torch import _ranks  # noqa: E402
+from submod.torch._memory import loss_call  # noqa: E402
 
 SIZES = (1, 2, 3, 4)
-SECONDS = 150
+SECONDS = 400  # so that nothing hangs; it takes a tenth of that
 
 
 @pytest.fixture(scope="module")
@@ -120,13 +121,11 @@ def test_custom_measure(ranks):
 def test_factor_for_ddp(ranks):
     for way in range(2):
         found = [each[way] for each in of(ranks, "ddp")]
-        plain = [
-            each["forced" if way else "histogram", "plain"] for each in of(ranks, "losses")
-        ]
+        plain = [each["forced" if way else "histogram", "plain"] for each in of(ranks, "losses")]
         for (loss, gradient), (without, of_loss) in zip(found, plain):
             assert torch.equal(loss, without)
             # The factor comes before the softmax's derivative, which takes differences.
-            rounding = 4e-7 * gradient.abs().max().item() if gradient.numel() else 0
+            rounding = 2e-6 * gradient.abs().max().item() if gradient.numel() else 0
             torch.testing.assert_close(gradient, len(ranks) * of_loss, rtol=0, atol=rounding)
 
 
@@ -174,6 +173,7 @@ REFUSED = {
     "pixel weight": ("InvalidArgumentError", "weight"),
     "no pixel weights": ("InvalidArgumentError", "without pixel_weights"),
     "class weight": ("ValueError", "class_weight of shape"),
+    "exact": ("InvalidArgumentError", "labels[0][0] = 9"),
     "forced shape": ("ValueError", "labels of shape"),
     "forced settings": ("InvalidArgumentError", "delta=0.01"),
     "forced class weight": ("ValueError", "class_weight of shape"),
@@ -231,6 +231,36 @@ def test_second_pass_and_transforms(ranks):
     assert all(torch.equal(each[3], torch.stack(values)) for each in found)
 
 
+@pytest.mark.parametrize("per_image", [False, True])
+def test_prox(ranks, per_image):
+    """Of a whole batch on a grid of some 2^-13, which lam and the mean make small."""
+    logits, labels, _ = cases.inputs("hinge")
+    for reduction in ("mean", "sum"):
+        leaf = logits.clone().requires_grad_(True)
+        given = {"ignore_index": 255, "reduction": reduction}
+        loss = lovasz.prox_lovasz_hinge(leaf, labels, 0.05, per_image, **given)
+        loss.backward()
+        found = [each[0][per_image, reduction] for each in of(ranks, "prox")]
+        factor = len(ranks) if reduction == "sum" else 1  # ddp=True
+        whole = torch.cat([each[1] for each in found]) / factor
+        torch.testing.assert_close(whole, leaf.grad, rtol=1e-5, atol=1e-7 if per_image else 1e-5)
+        for each in found:
+            torch.testing.assert_close(each[0], loss, rtol=1e-6, atol=0)
+
+
+def test_prox_has_the_same_bits(folder, several):
+    """For any number of ranks."""
+    ((alone, _, _),) = of(load(folder, 1), "prox")
+    found = [each[0][False, "mean"] for each in of(several, "prox")]
+    assert torch.equal(torch.cat([each[1] for each in found]), alone[False, "mean"][1])
+
+
+def test_prox_refuses_on_all_ranks(several):
+    for which, words in ((1, "lam = 0.5"), (2, "it must be finite and > 0")):
+        raised = {each[which][:2] for each in of(several, "prox")}
+        assert len(raised) == 1 and words in raised.pop()[1]
+
+
 def test_dataset(ranks):
     counts, losses, gradient, *_ = cases.case_dataset(0, 1, None)
     for each in of(ranks, "dataset"):
@@ -269,26 +299,28 @@ def test_metrics(ranks):
         metric.update(prediction, truth)
         expected = cases.flat(metric.compute())
         for each in of(ranks, "metrics"):
-            first, second, _, unchanged, kind = each[name]
-            for a, b, c in zip(expected, first, second):
+            first, second, twice, unchanged, kind, refused = each[name]
+            for a, b, c, d in zip(expected, first, second, twice):
                 torch.testing.assert_close(b, a, rtol=1e-12, atol=0, equal_nan=True)
-                assert torch.equal(b, c) or (b.isnan().all() and c.isnan().all())
-            assert unchanged and kind
+                assert torch.equal(b.nan_to_num(7), c.nan_to_num(7))
+                assert torch.equal(b.nan_to_num(7), d.nan_to_num(7))
+            assert unchanged and kind and "counts of all ranks" in refused[1]
     if len(ranks) > 1:
         raised = {each["refused"][:2] for each in of(ranks, "metrics")}
         assert len(raised) == 1 and "MeanIoU(5)" in raised.pop()[1]
 
 
-def test_metrics_count_what_is_there(ranks):
-    """sync() of a metric that has been synchronised counts everything once more on each rank."""
-    pixels = [each["Confusion"][i][-1] for each in of(ranks, "metrics") for i in (0, 2)]
-    assert pixels == [pixels[0], len(ranks) * pixels[0]] * len(ranks)
-
-
 def test_metrics_alone():
+    """Here, too, sync() gives a copy."""
     metric = lovasz.MeanIoU(cases.CLASSES, ignore_index=255)
     metric.update(*cases.batch()[:2])
-    assert torch.equal(metric.sync().compute(), metric.compute())
+    synced = metric.sync()
+    assert torch.equal(synced.compute(), metric.compute())
+    with pytest.raises(RuntimeError, match="counts of all ranks"):
+        synced.merge(metric)
+    synced.reset()
+    synced.update(*cases.batch(1)[:2])
+    assert synced.compute() != metric.compute()
 
 
 def test_equibatch(ranks):
@@ -322,7 +354,7 @@ def test_training_by_ddp(folder):
     """Two ranks follow one process with the whole batch, step by step. The loss has the same bits
     of the same scores; convolutions add up the gradients of the weights in another order, of which
     rounding is left: 2^-24 relative, times the sums' some thousand terms and the steps."""
-    expected, weights = cases.train(0, 1, None)
+    ((expected, weights),) = of(load(folder, 1), "training")
     assert expected[-1] < expected[0] - 0.01
     for found in of(load(folder, 2), "training"):
         assert found[0] == pytest.approx(expected, rel=1e-4)
@@ -391,14 +423,16 @@ def test_exceptions_of_other_ranks(monkeypatch, error, kind):
         ranks.together(attempt)
 
 
-def test_interrupt_is_not_kept(monkeypatch):
-    """Ctrl-C in a function of the table comes out as what it is."""
+@pytest.mark.parametrize("error", [submod.CommunicationError("lost"), KeyboardInterrupt("now")])
+def test_what_is_raised_below_the_library(monkeypatch, error):
+    """In a function of its table: it comes out as it is."""
     ranks = _ranks.Ranks(OneDevice())
-    table = _ranks._Table(ranks)
 
-    def interrupted(*_):
-        raise KeyboardInterrupt
+    def gather(_):
+        raise error
 
-    monkeypatch.setattr(ranks, "sum", interrupted)
-    assert table.comm.sum(None, None, 0, 0) != 0
-    assert isinstance(table.take(), KeyboardInterrupt)
+    monkeypatch.setattr(ranks, "gather", gather)
+    logits, labels = torch.zeros(1, 1, 4), torch.zeros(1, 4, dtype=torch.uint8)
+    c = loss_call("binary", logits, labels, None, LossOptions(engine="histogram"), False)
+    with pytest.raises(type(error), match=str(error)):
+        ranks.call("lovasz_hinge", **c.arguments)

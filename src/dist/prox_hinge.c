@@ -7,7 +7,7 @@
  *
  * The ranks meet three times: before they count, to add up, and before anything is written, as an
  * output of one rank may overflow. The last time they also tell how far margins have moved. Bytes
- * sent: 8 (K + 1), whatever the number of pixels, and some 200. */
+ * sent: 8 (K + 1), whatever the number of pixels, and 200. */
 #include <math.h>
 
 #include "base/error.h"

@@ -1,15 +1,20 @@
 /* The prox of a sum of functions whose terms are spread over ranks (see dist.h).
  *
  * The dual is  min |x - sum of N_j|^2  over N_j in B(F_j) / lambda, all terms j of all ranks. All
- * ranks at once take a step of FISTA, each on its own terms, from extrapolated points Y_j:
+ * ranks at once take a step, each on its own terms, from extrapolated points Y_j. With R_r the sum
+ * of N_j - Y_j over the terms of rank r, and m the number of ranks that share an element,
  *
- *     r = (x - sum of Y_j) / L,     N_j = Y_j + r projected on B(F_j) / lambda,
- *     Y = N + (t - 1) / t' (N - N before),     t' = (1 + sqrt(1 + 4 t^2)) / 2 .
+ *     |x - sum of N_j|^2  <=  sum over r of sum over elements of m (g / m - R_r)^2 + const.,
  *
- * L is the largest number of terms that share an element: for each element by itself the gradient
- * has that Lipschitz constant. t goes back to 1 as in prox/sums/cyclic.c. The sum of the N_j is all
- * that ranks have to know of each other, n numbers in one sum an iteration; the sum of the Y_j
- * follows from the last two.
+ * g = x - sum of Y_j, with equality at N = Y: (sum of R_r)^2 <= m sum of R_r^2. Each rank makes its
+ * part of the right side smaller by moving one of its terms after the other to the best point for
+ * that, if m were the largest m of the term at all its elements (terms.c). Where no other rank has
+ * an element, that is a sweep of prox/sums/cyclic.c; with one term of all elements a rank it is
+ * FISTA. Then Y = N + (t - 1) / t' (N - N before), t' = (1 + sqrt(1 + 4 t^2)) / 2, and t goes back
+ * to 1 as in cyclic.c: a step without extrapolation never makes |x - sum of N_j| grow.
+ *
+ * The sum of the N_j is all that ranks have to know of each other, n numbers in one sum an
+ * iteration; the sum of the Y_j follows from the last two.
  *
  * Certificate: with u = x - sum of N_j the gap is the sum of f_j(u) - <N_j, u> >= 0, of which each
  * rank adds its own part to the next message. So an iterate is known to be good enough one message
@@ -44,10 +49,9 @@ typedef struct call {
     submod_prox_settings settings;
     double start, deadline;
     submodi_terms terms;
-    int32_t *cover;
-    double share;         /* 1 / L */
+    int32_t *ranks;       /* that share each element */
     double *sum, *before; /* of the last two steps, over all ranks */
-    double *u, *r;        /* x - sum; the step down the gradient */
+    double *u, *r;        /* x - sum; x - sum of the Y_j */
     double *message;      /* n + SCALARS numbers; its first n are the next sum */
     double t, momentum;   /* Nesterov's */
     double last_length;   /* |x - sum|^2 */
@@ -68,11 +72,11 @@ static submod_status write_message(call *c)
     memset(c->message, 0, (c->n + SCALARS) * sizeof *c->message);
     for (size_t i = 0; i < c->n; i++) {
         double y = c->sum[i] + c->momentum * (c->sum[i] - c->before[i]);
-        c->r[i] = (c->x[i] - y) * c->share;
+        c->r[i] = c->x[i] - y;
     }
     submod_status status =
         c->info.iterations ? submodi_terms_extension(&c->terms, c->u, &f, c->work) : SUBMOD_OK;
-    submodi_projection p = {c->r, c->momentum, c->tolerance, c->deadline};
+    submodi_projection p = {c->r, c->ranks, c->momentum, c->tolerance, c->deadline};
     status = status ? status : submodi_terms_project(&c->terms, &p, c->message, &turn, c->work);
     c->info.oracle_calls += c->terms.count;
     scalar[VALUE] = f.value;
@@ -222,8 +226,8 @@ static submod_status take_memory(call *c, submod_fn *const *terms, size_t count)
 {
     double **vectors[] = {&c->sum, &c->before, &c->u, &c->r, NULL};
     c->message = submodi_take(c->work, c->n + SCALARS, sizeof *c->message);
-    c->cover = submodi_take(c->work, c->n, sizeof *c->cover);
-    if (!submodi_take_vectors(c->work, c->n, vectors) || !c->message || !c->cover) {
+    c->ranks = submodi_take(c->work, c->n, sizeof *c->ranks);
+    if (!submodi_take_vectors(c->work, c->n, vectors) || !c->message || !c->ranks) {
         return submodi_nomem(c->who);
     }
     memset(c->sum, 0, c->n * sizeof *c->sum);
@@ -234,7 +238,8 @@ static submod_status take_memory(call *c, submod_fn *const *terms, size_t count)
 static const char *const names[] = {
     "n", "lambda", "x", "settings.tolerance", "settings.max_iterations", NULL};
 
-/* All meet: are all well, and do they mean the same problem? Then finds L. */
+/* All meet: are all well, and do they mean the same problem? Then finds out who
+ * shares what. */
 static submod_status agree(call *c, submod_status mine)
 {
     submodi_facts facts = {.status = SUBMOD_OK};
@@ -250,13 +255,11 @@ static submod_status agree(call *c, submod_status mine)
     if (status != SUBMOD_OK) {
         return status;
     }
-    submodi_terms_cover(&c->terms, c->n, c->cover);
-    status = submodi_comm_sum(c->who, &c->comm, c->cover, SUBMOD_COMM_I32, c->n);
-    int32_t most = 1;
-    for (size_t i = 0; status == SUBMOD_OK && i < c->n; i++) {
-        most = c->cover[i] > most ? c->cover[i] : most;
+    submodi_terms_touch(&c->terms, c->n, c->ranks);
+    status = submodi_comm_sum(c->who, &c->comm, c->ranks, SUBMOD_COMM_I32, c->n);
+    if (status == SUBMOD_OK) {
+        submodi_terms_share(&c->terms, c->ranks);
     }
-    c->share = 1.0 / most;
     return status;
 }
 

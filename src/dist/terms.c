@@ -53,13 +53,26 @@ void submodi_terms_clear(submodi_terms *t)
     }
 }
 
-void submodi_terms_cover(const submodi_terms *t, size_t n, int32_t *cover)
+void submodi_terms_touch(const submodi_terms *t, size_t n, int32_t *ranks)
 {
-    memset(cover, 0, n * sizeof *cover);
+    memset(ranks, 0, n * sizeof *ranks);
     for (size_t j = 0; j < t->count; j++) {
         for (size_t i = 0; i < t->term[j].k; i++) {
-            cover[element(&t->term[j], i)]++;
+            ranks[element(&t->term[j], i)] = 1;
         }
+    }
+}
+
+void submodi_terms_share(submodi_terms *t, const int32_t *ranks)
+{
+    for (size_t j = 0; j < t->count; j++) {
+        submodi_term *m = &t->term[j];
+        int32_t most = 1;
+        for (size_t i = 0; i < m->k; i++) {
+            int32_t here = ranks[element(m, i)];
+            most = here > most ? here : most;
+        }
+        m->share = 1.0 / most;
     }
 }
 
@@ -88,14 +101,17 @@ static submod_status project(submodi_terms *t, submodi_term *m, const submodi_pr
                              double *sum, double *turn, submod_work *w)
 {
     for (size_t i = 0; i < m->k; i++) {
-        t->v[i] = extrapolated(m, p->momentum, i) + p->r[element(m, i)];
+        t->v[i] = extrapolated(m, p->momentum, i) + m->share * p->r[element(m, i)];
     }
     submod_status status = solve(t, m, p, w);
     for (size_t i = 0; status == SUBMOD_OK && i < m->k; i++) {
+        size_t e = element(m, i);
+        double from = extrapolated(m, p->momentum, i);
         double new = t->s[i] / t->lambda;
-        *turn += (extrapolated(m, p->momentum, i) - new) * (new - m->now[i]);
+        p->r[e] -= p->ranks[e] * (new - from);
+        sum[e] += new;
+        *turn += (from - new) * (new - m->now[i]);
         m->before[i] = new;
-        sum[element(m, i)] += new;
     }
     return status;
 }

@@ -12,6 +12,7 @@ typedef struct submodi_term {
     const submod_fn *fn;     /* what is inside, if the term is embedded */
     const int32_t *elements; /* its elements among all; NULL: they are all */
     size_t k;                /* how many */
+    double share;            /* 1 / the largest number of ranks that share one of them */
     double *now, *before;    /* the last two steps; before any, 0 */
     submod_combination warm; /* where Wolfe's method starts next time */
 } submodi_term;
@@ -29,20 +30,24 @@ submod_status submodi_terms_take(submodi_terms *t, submod_fn *const *fns, size_t
                                  submod_work *w);
 void submodi_terms_clear(submodi_terms *t);
 
-/* cover[e] += 1 for each term that has element e. */
-void submodi_terms_cover(const submodi_terms *t, size_t n, int32_t *cover);
+/* ranks[e] = 1 if some term has element e, else 0: to be added up over the ranks. Then each term is
+ * told what these sums are. */
+void submodi_terms_touch(const submodi_terms *t, size_t n, int32_t *ranks);
+void submodi_terms_share(submodi_terms *t, const int32_t *ranks);
 
 /* How terms are projected. */
 typedef struct submodi_projection {
-    const double *r;  /* n numbers: the step down the gradient */
-    double momentum;  /* Y = now + momentum (now - before) */
-    double tolerance; /* of terms without an exact prox */
-    double deadline;  /* INFINITY: none */
+    double *r;            /* n numbers: x - sum of Y, over all ranks; then what is left of it */
+    const int32_t *ranks; /* that share each element */
+    double momentum;      /* Y = now + momentum (now - before) */
+    double tolerance;     /* of terms without an exact prox */
+    double deadline;      /* INFINITY: none */
 } submodi_projection;
 
-/* For each term: before = Y + r projected on its polytope; submodi_terms_advance makes that the
- * step. sum (n numbers) gets all of them added, *turn the sum of (Y - new) (new - now): > 0 says
- * that extrapolation went too far. Errors of the terms. */
+/* For one term after the other: before = Y + share * r projected on its polytope, and r goes down
+ * by `ranks` times how far that is from Y; submodi_terms_advance makes it the step. sum (n numbers)
+ * gets all steps added, *turn the sum of (Y - new) (new - now): > 0 says that extrapolation went
+ * too far. Errors of the terms. */
 submod_status submodi_terms_project(submodi_terms *t, const submodi_projection *p, double *sum,
                                     double *turn, submod_work *w);
 void submodi_terms_advance(submodi_terms *t);

@@ -287,6 +287,32 @@ START_TEST(iterations_depend_on_sharing_alone)
 }
 END_TEST
 
+/* Ranks without terms change nothing. */
+START_TEST(idle_ranks_cost_no_iterations)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 8);
+    static problem p;
+    static outcome one, many;
+    p = (problem){.n = 100, .lambda = 0.3, .settings = submod_prox_defaults()};
+    make_lines(&p, 10);
+    random_vector(&rng, p.x, p.n, 0);
+    one = many = (outcome){.cancelled = 0};
+    solve(&one, &p, 1, NULL);
+    for (size_t j = 0; j < p.count; j++) {
+        p.owner[j] = 2;
+    }
+    solve(&many, &p, 4, NULL);
+    assert_all(&one, 1, SUBMOD_OK, NULL);
+    assert_all(&many, 4, SUBMOD_OK, NULL);
+    ck_assert_uint_eq(one.info[0].iterations, many.info[0].iterations);
+    for (size_t i = 0; i < p.n; i++) {
+        ck_assert(one.u[0][i] == many.u[0][i]);
+    }
+    free_terms(&p);
+}
+END_TEST
+
 START_TEST(no_terms_at_all)
 {
     static problem p;
@@ -456,6 +482,7 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("dist_sum", certified_over_all_subsets, total_variation_by_lines,
-                     iterations_depend_on_sharing_alone, no_terms_at_all, limits_stop_all_ranks,
-                     failures_are_shared, arguments, memory_runs_out_on_one_rank, transport_fails);
+                     iterations_depend_on_sharing_alone, idle_ranks_cost_no_iterations,
+                     no_terms_at_all, limits_stop_all_ranks, failures_are_shared, arguments,
+                     memory_runs_out_on_one_rank, transport_fails);
 }

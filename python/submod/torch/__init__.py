@@ -20,6 +20,9 @@ with engine="exact" and a measure that is built in: for torch.autograd.gradcheck
 is slower. Elsewhere float64 is rounded to float32. Loss and gradient are computed in one call, in
 forward. There is no second derivative.
 
+Several processes: the Lovász losses take group=, for the loss of the batch of all ranks; see
+lovasz_softmax. DatasetLovasz and the metrics add up over ranks as well.
+
 Every device: CUDA tensors are used in place, on PyTorch's current stream, by the library's kernels
 if submod.gpu_available(). Where there is no kernel (CUDA without them, ROCm, MPS, XPU) the Lovász
 losses and DatasetLovasz are computed on the device by PyTorch's operations. The baselines, lovasz

@@ -6,7 +6,7 @@ same from the same probabilities. Softmax and sigmoid are the device's own: thei
 so that now and then an error falls into the bin beside. Losses and gradients agree up to rounding:
 some 1e-7, and on MPS, which has no float64, some 1e-6.
 
-Of the batches of several ranks, which add up their counts. The counts of each are integers, so the
+Batches may be spread over ranks, which add up their counts. These are integers, so that the
 order of the ranks does not matter, and all decide the same: what is present, which bins, what a
 unit of weight is. What only the host knows they agree on first (_ranks).
 
@@ -18,73 +18,21 @@ some 150 for the exact one; a chunk is CHUNK scores, or a class of a group if th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from .._options import LossOptions, call_loss
 from .._views import KINDS
+from ._batches import IGNORED, Batch, Others, batch_of, errors_of, flat_shape, largest_of, totals_of
 from ._gains import Totals, real_type
 from ._memory import key_of, loss_call, loss_type, new_gradient
 from ._ranks import Ranks, of
 from ._segments import Bins, Segments, bin_of, by_counting, by_sorting, count, weigh_bins
 
-CHUNK = 1 << 20
 FORCED = False  # for tests: on the CPU, too
-_SLACK = 1e-3  # how far rounding may carry a probability out of [0, 1]
-_IGNORED = -1
 LOSSES = ("lovasz_softmax", "lovasz_sigmoid", "lovasz_hinge")
-
-
-class _Batch(NamedTuple):
-    """A batch with its pixels in one dimension."""
-
-    kind: str  # as in KINDS
-    v: Tensor  # what errors are made of: (batch, classes, pixels), of number_type
-    codes: Tensor  # labels: (batch, 1 or classes, pixels), _IGNORED where they have no part
-    weights: _Weights | None  # of pixels; None: all 1
-    bad: Tensor  # whether anything has to be refused
-    groups: int
-
-    def chunks(self) -> Iterator[tuple[slice, slice]]:
-        """Groups, and classes of them."""
-        batch, classes, pixels = self.v.shape
-        of_group = batch // max(self.groups, 1) * pixels
-        fit = max(CHUNK // max(of_group, 1), 1)  # segments
-        for g in _steps(self.groups, max(fit // classes, 1)):
-            for c in _steps(classes, fit):
-                yield g, c
-
-    def view(self, tensor: Tensor, groups: slice, classes: slice) -> Tensor:
-        """Of a chunk: (groups, classes, images of a group, pixels)."""
-        images = tensor.shape[0] // max(self.groups, 1)
-        chosen = tensor[groups.start * images : groups.stop * images]
-        chosen = chosen if tensor.shape[1] == 1 else chosen[:, classes]
-        number = groups.stop - groups.start
-        return chosen.view(number, images, *chosen.shape[1:]).transpose(1, 2)
-
-    def segments(self, part: tuple[slice, slice], total: Totals, share: Tensor) -> Segments:
-        v, codes = self.view(self.v, *part).flatten(2), self.view(self.codes, *part).flatten(2)
-        own: Any = 1
-        if self.kind == "multiclass":
-            numbers = range(self.v.shape[1])[part[1]]
-            own = torch.arange(numbers.start, numbers.stop, device=v.device).view(-1, 1)
-        foreground = codes == own
-        units = (codes != _IGNORED).to(torch.int64)
-        if self.weights is not None:
-            units = units * self.view(self.weights.units, *part).flatten(2)
-        error = errors_of(self.kind, v, foreground)
-        if self.kind == "binary":  # where right pixels have no part
-            units = torch.where(error > 0, units, 0)
-        of_part = total._replace(P=total.P[part], N=total.N[part])
-        return Segments(error, foreground, units, of_part, share[part])
-
-
-def _steps(number: int, step: int) -> Iterator[slice]:
-    for first in range(0, number, step):
-        yield slice(first, min(first + step, number))
 
 
 def number_type(
@@ -97,131 +45,6 @@ def number_type(
     built_in = measure != "custom" and not callable(measure)
     double = sorts and built_in and scores.dtype == torch.float64
     return torch.float64 if double else torch.float32
-
-
-def _flat(scores: Tensor) -> tuple[int, int, int]:
-    """The shape with the pixels in one dimension; of no images, too."""
-    return scores.shape[0], scores.shape[1], math.prod(scores.shape[2:])
-
-
-def errors_of(kind: str, v: Tensor, foreground: Tensor) -> Tensor:
-    return torch.where(foreground, 1 - v, 1 + v if kind == "binary" else v).clamp_(min=0)
-
-
-# ---- batches ----
-
-
-def _batch(
-    kind: str,
-    scores: Tensor,
-    labels: Tensor,
-    weights: Tensor | None,
-    options: LossOptions,
-    number: torch.dtype = torch.float32,
-    others: _Others | None = None,
-) -> _Batch:
-    flat = scores.reshape(_flat(scores)).to(number)
-    lowest, highest = -_largest(-flat), _largest(flat)
-    bad = ~(lowest.isfinite() & highest.isfinite())
-    if kind == "binary":
-        v = flat
-    elif options.from_logits and kind == "multiclass":
-        v = flat.softmax(1)
-        bad = v.isnan().any()  # NaN, Inf, or nothing but -Inf: of a masked class 0
-    elif options.from_logits:
-        v = flat.sigmoid()
-    else:
-        v = flat.clamp(0, 1)
-        bad = bad | (lowest < -_SLACK) | (highest > 1 + _SLACK)
-    codes, bad_label = _codes(kind, flat.shape, labels, options.ignore_index)
-    bad = bad | bad_label
-    held = None
-    if weights is not None:
-        held, bad_weight = _weights(weights, codes, others or _Others(Ranks(), codes[:, 0].numel()))
-        bad = bad | bad_weight
-    return _Batch(kind, v, codes, held, bad, options.groups(v.shape[0]))
-
-
-def _codes(
-    kind: str, shape: torch.Size, labels: Tensor, ignore_index: int | None
-) -> tuple[Tensor, Tensor]:
-    """And whether any label is bad."""
-    batch, classes, pixels = shape
-    own = kind == "multilabel"
-    numbers = labels.reshape(batch, classes if own else 1, pixels).to(torch.int64)
-    limit = classes if kind == "multiclass" else 2
-    bad = (numbers < 0) | (numbers >= limit)
-    ignored = bad
-    if ignore_index is not None:
-        chosen = numbers == ignore_index
-        bad, ignored = bad & ~chosen, bad | chosen
-    codes = numbers.masked_fill(ignored, _IGNORED)
-    return codes.to(torch.int32 if kind == "multiclass" else torch.int8), bad.any()
-
-
-class _Weights(NamedTuple):
-    """What is added up is rounded to whole multiples of a power of two, so that sums do not depend
-    on their order."""
-
-    relative: Tensor  # (batch, 1, pixels), float32: with the power below divided out, at most 1
-    units: Tensor  # the same in units, int64
-    unit: float
-    power: Tensor  # of two, at least as large as all weights that count, 2^127 at most
-
-
-class _Others(NamedTuple):
-    """Those whose batches are part of the same."""
-
-    ranks: Ranks
-    pixels: int  # of all of them
-
-
-def _largest(numbers: Tensor) -> Tensor:
-    """0 of none."""
-    return numbers.amax() if numbers.numel() else numbers.new_zeros(())
-
-
-def _weights(given: Tensor, codes: Tensor, others: _Others) -> tuple[_Weights, Tensor]:
-    """And whether any is bad. The multiples are so small that sums reach 2^52 at most; 2^53 for
-    weights above 2^127, where the power ends, which doubles still hold exactly."""
-    given = given.reshape(codes.shape[0], 1, codes.shape[2]).to(torch.float32)
-    bad = ~((given >= 0) & given.isfinite())
-    counting = (codes != _IGNORED).any(1, keepdim=True) & ~bad
-    largest = _largest(torch.where(counting, given, 0))
-    bits = others.ranks.largest(largest).view(torch.int32)
-    above = (bits >> 23) - 127 + ((bits & 0x7FFFFF) != 0)  # log2 of the largest, rounded up
-    above = above.clamp(-126, 127)
-    steps = 2.0 ** (52 - max(others.pixels - 1, 0).bit_length())  # per power
-    half = above >> 1  # 2^-127 is no normal number: in two steps
-    relative = torch.where(counting, given, 0) * _power_of_two(-half) * _power_of_two(half - above)
-    units = (relative.to(real_type(given)) * steps).round().to(torch.int64)
-    return _Weights(relative, units, 1 / steps, _power_of_two(above)), bad.any()
-
-
-def _power_of_two(exponent: Tensor) -> Tensor:
-    """By its bits, so that it is exact everywhere."""
-    return ((exponent.to(torch.int32) + 127) << 23).view(torch.float32)
-
-
-def _totals(batch: _Batch) -> Totals:
-    """(groups, classes, 1)"""
-    groups, classes = batch.groups, batch.v.shape[1]
-    P = batch.codes.new_zeros(groups, classes, 1, dtype=torch.int64)
-    N = torch.zeros_like(P)
-    everything = slice(0, groups), slice(0, classes)
-    for part in [everything] if batch.kind == "multiclass" else batch.chunks():
-        codes = batch.view(batch.codes, *part).flatten(2)
-        units = (codes != _IGNORED).to(torch.int64)
-        if batch.weights is not None:
-            units = units * batch.view(batch.weights.units, *part).flatten(2)
-        if batch.kind == "multiclass":  # one label for all classes
-            P[..., 0].scatter_add_(1, codes[:, 0].to(torch.int64).clamp(min=0), units[:, 0])
-        else:
-            P[part] = torch.where(codes == 1, units, 0).sum(-1, keepdim=True)
-        N[part] = units.sum(-1, keepdim=True) - P[part]
-    if batch.weights is None:
-        return Totals(P, N)
-    return Totals(P, N, batch.weights.unit, batch.weights.power)
 
 
 # ---- classes ----
@@ -276,8 +99,8 @@ def lovasz(
     if every_pixel * scores.shape[1] == 0:
         losses = scores.new_zeros(options.groups(images), dtype=real_type(scores))
         return reduced(losses, scores, options), gradient.zero_()
-    others = _Others(ranks, every_pixel)
-    batch = _batch(KINDS[name], scores, labels, weights, options, number, others)
+    others = Others(ranks, every_pixel)
+    batch = batch_of(KINDS[name], scores, labels, weights, options, number, others)
     scale = 1 / options.groups(every_image) if options.reduction == "mean" else 1
     scale = scale * ranks.size if options.ddp else scale
     losses = _solve(batch, options, ranks, scale, gradient if need_gradient else None)
@@ -291,11 +114,11 @@ def lovasz(
 
 
 def _solve(
-    batch: _Batch, options: LossOptions, ranks: Ranks, scale: float, gradient: Tensor | None
+    batch: Batch, options: LossOptions, ranks: Ranks, scale: float, gradient: Tensor | None
 ) -> Tensor:
     """The losses of the groups, and scale times the derivatives by v."""
     bins = _bins(batch, options.delta, ranks) if options.engine == "histogram" else None
-    total, bad, counts = _totals(batch), batch.bad, None
+    total, bad, counts = totals_of(batch), batch.bad, None
     if ranks.size > 1 and not options.per_image:
         assert bins is not None  # errors of several ranks are sorted elsewhere
         total, bad, counts = _added_up(batch, total, bins, ranks)
@@ -316,7 +139,7 @@ def _solve(
 
 
 def _added_up(
-    batch: _Batch, total: Totals, bins: Bins, ranks: Ranks
+    batch: Batch, total: Totals, bins: Bins, ranks: Ranks
 ) -> tuple[Totals, Tensor, Tensor]:
     """Totals, whether anything is bad, and the counts, (1, classes, 2, bins), of all ranks: one
     message of integers."""
@@ -327,7 +150,7 @@ def _added_up(
         counts[part] = count(x, bin_of(x, bins), K)
     parts = [counts, total.P, total.N, batch.bad.view(1).to(counts.dtype)]
     message = ranks.sum(torch.cat([each.flatten() for each in parts]))
-    split = message.split([each.numel() for each in parts])
+    split = torch.split(message, [each.numel() for each in parts])
     counts, P, N, bad = (each.view(part.shape) for each, part in zip(split, parts))
     return total._replace(P=P, N=N), bad[0] > 0, counts
 
@@ -340,16 +163,16 @@ def refuse_settings(name: str, scores: Tensor, options: LossOptions) -> None:
     call_loss(name, **loss_call(kind, nothing, labels, None, options, False).arguments)
 
 
-def _bins(batch: _Batch, delta: float, ranks: Ranks) -> Bins:
+def _bins(batch: Batch, delta: float, ranks: Ranks) -> Bins:
     """As many as delta needs. For the hinge they cover a power of two above all margins."""
     K = number_of_bins(delta)
     if batch.kind != "binary":
         return Bins(K, K)
     margin = errors_of(batch.kind, batch.v, batch.codes == 1)
-    left_out = batch.codes == _IGNORED
+    left_out = batch.codes == IGNORED
     if batch.weights is not None:
         left_out = left_out | (batch.weights.units == 0)
-    bits = ranks.largest(_largest(margin.masked_fill(left_out, 0))).view(torch.int32)
+    bits = ranks.largest(largest_of(margin.masked_fill(left_out, 0))).view(torch.int32)
     log2_range = (bits >> 23) - 126
     power = (2 * K).bit_length() - 1 - torch.where(bits > 0, log2_range, 0)
     return Bins(2 * K, ((power + 127) << 23).to(torch.int32).view(torch.float32))
@@ -361,17 +184,17 @@ def number_of_bins(delta: float) -> int:
 
 
 def _put(
-    batch: _Batch, part: tuple[slice, slice], x: Segments, weight: Tensor, gradient: Tensor
+    batch: Batch, part: tuple[slice, slice], x: Segments, weight: Tensor, gradient: Tensor
 ) -> None:
     """The derivatives by v."""
     signed = torch.where(x.foreground, -weight, weight).masked_fill_(x.units == 0, 0)
-    to = batch.view(gradient.view(_flat(gradient)), *part)
+    to = batch.view(gradient.view(flat_shape(gradient)), *part)
     to.copy_(signed.view(to.shape))
 
 
-def _through(scores: Tensor, batch: _Batch, options: LossOptions, gradient: Tensor) -> None:
+def _through(scores: Tensor, batch: Batch, options: LossOptions, gradient: Tensor) -> None:
     """From derivatives by v to those by the scores, in place."""
-    g = gradient.view(_flat(gradient))
+    g = gradient.view(flat_shape(gradient))
     if batch.weights is not None:
         g.mul_(batch.weights.relative)
     if options.from_logits and batch.kind == "multiclass":
@@ -399,9 +222,9 @@ _SMALLEST = 1e-20  # counts may decay; what is below has gone
 
 def _of_dataset(
     scores: Tensor, labels: Tensor, weights: Tensor | None, options: LossOptions
-) -> tuple[_Batch, Totals, Tensor]:
+) -> tuple[Batch, Totals, Tensor]:
     """As one group, of whose segments only the errors matter: no totals, no shares."""
-    batch = _batch("multiclass", scores, labels, weights, options._replace(per_image=False))
+    batch = batch_of("multiclass", scores, labels, weights, options._replace(per_image=False))
     none = batch.v.new_zeros(1, batch.v.shape[1], 1, dtype=torch.int64)
     if batch.weights is None:
         return batch, Totals(none, none), none

@@ -255,12 +255,19 @@ def prox_lovasz_hinge(
     """The Lovász hinge, and lam (scores - prox(scores)) / groups in place of its gradient."""
     options, need_gradient = _taken(options_and_need)
     found, _ = loss(scores, labels, None, "lovasz_hinge", *options_and_need[:-1], False)
-    scale = _scale(scores.shape[0], options)
-    c = loss_call("binary", scores, labels, None, options, need_gradient, scale)
-    if need_gradient and bool(found.isnan().any()):
-        c.gradient.fill_(math.nan)
-    elif need_gradient:
-        call_loss("prox_lovasz_hinge", **c.arguments, lam=lam, work=workspace())
+    ranks = _ranks.of(options.group)
+    c, counts = ranks.together(
+        lambda: loss_call("binary", scores, labels, None, options, need_gradient),
+        lambda: f"prox_lovasz_hinge with lam = {lam} and need_gradient = {need_gradient}",
+        (scores.shape[0], 0),
+    )
+    if not need_gradient:
+        return found, c.gradient
+    if ranks.any(bool(found.isnan().any())):
+        return found, c.gradient.fill_(math.nan)
+    scale = _scale(sum(images for images, _ in counts), options)
+    c.arguments["gradient"].scale = scale * (ranks.size if options.ddp else 1)
+    ranks.call("prox_lovasz_hinge", **c.arguments, lam=lam, work=workspace())
     return found, c.gradient
 
 
@@ -280,7 +287,7 @@ def prox_lovasz_hinge_on_cuda(
     scores: Tensor, labels: Tensor, pixel_weights: None, lam: float, *options_and_need: Any
 ) -> Any:
     options, need_gradient = _taken(options_and_need)
-    if not _cuda.can_prox(options):
+    if options.group or not _cuda.can_prox(options):
         return prox_lovasz_hinge_anywhere(scores, labels, None, lam, *options_and_need)
     found, _ = _cuda.lovasz("lovasz_hinge", scores, labels, None, options, False)
     gradient = new_gradient(scores, need_gradient)

@@ -79,7 +79,10 @@ def default(group: Any) -> tuple[str, int]:
 
 
 def of(name: str) -> Ranks:
-    return Ranks(dist.distributed_c10d._resolve_process_group(name) if name else None)
+    if not name:
+        return Ranks()
+    found: Any = dist.distributed_c10d  # of which the types say less than what there is
+    return Ranks(found._resolve_process_group(name))
 
 
 class _Named(NamedTuple):
@@ -122,7 +125,8 @@ class Ranks:
 
     def __init__(self, group: Any = None) -> None:
         self.group = group
-        self.rank, self.size = (group.rank(), group.size()) if group is not None else (0, 1)
+        self.rank: int = 0 if group is None else group.rank()
+        self.size: int = 1 if group is None else group.size()
 
     # ---- agreement ----
 
@@ -176,7 +180,7 @@ class Ranks:
 
     def _numbers(self, mine: list[int]) -> list[list[int]]:
         """Those of all ranks, rank after rank: on the host, if the group can."""
-        return self.gather(torch.tensor(mine, dtype=torch.int64)).tolist()  # type: ignore[no-any-return]
+        return self.gather(torch.tensor(mine, dtype=torch.int64)).tolist()
 
     def gather(self, tensor: Tensor) -> Tensor:
         """(ranks, ..) of equally shaped tensors."""
@@ -231,9 +235,9 @@ class Ranks:
     # ---- the library's way ----
 
     def call(self, name: str, /, *, settings: Any, **arguments: Any) -> int:
-        """submod_<name>(..), or submod_dist_<name>(comm, ..) where there are others."""
+        """submod_<name>(..), or submod_dist_<name>(comm, ..) of a group, if it is only one rank."""
         traps = settings.traps
-        if self.size > 1:
+        if self.group is not None:
             table = _Table(self)
             name, arguments = f"dist_{name}", {"comm": table.comm, **arguments}
             traps = (*traps, table)
@@ -256,9 +260,9 @@ class _Table(Trap):
         self._ranks = ranks
         self.comm: Comm = function("comm_alone")()
         self.comm.rank, self.comm.ranks = ranks.rank, ranks.size
-        slots = {"sum": self._sum, "gather": self._gather, "exchange": self._exchange}
-        for name, slot in slots.items():
-            put_callback(self.comm, name, self.guard(slot))
+        put_callback(self.comm, "sum", self.guard(self._sum))
+        put_callback(self.comm, "gather", self.guard(self._gather))
+        put_callback(self.comm, "exchange", self.guard(self._exchange))
 
     def _sum(self, _: Any, numbers: int, kind: int, count: int) -> None:
         here = _memory(numbers, count, _TYPES[CommType(kind)])

@@ -87,6 +87,20 @@ def lovasz_softmax(
         mean is over, or the number of these "classes", as kornia and mmseg have it.
     nonfinite: "raise" an exception when NaN or Inf is among the logits, or "propagate": loss and
         gradient are NaN, by which a GradScaler sees that it has to skip a step.
+    group: of torch.distributed, as torch.distributed.group.WORLD: the loss is that of the images of
+        all its ranks, as one process with all of them has it, and the gradient is by the logits of
+        this rank. None: this process alone; so is WORLD before init_process_group.
+    ddp: multiplies the gradient, not the loss, by the number of ranks, by which
+        DistributedDataParallel divides it again when it takes the mean over the ranks.
+
+    With a group all ranks make the same call, with the same settings and classes; images are each
+    rank's own, in number and size, and there may be none. What is present, the weights of classes
+    and the mean over images are those of all ranks; reduction="none" gives this rank's losses. With
+    engine="histogram" loss and gradient have the bits that one process gets, for any split; the
+    exact engine agrees up to rounding, and takes tensors of other devices by way of CPU memory.
+    float64 is rounded to float32. When a rank refuses its data or arguments, all raise what it has
+    to say, behind "rank 1: ", or have NaN, as above; CommunicationError: a rank has died. A second
+    backward pass over the same graph, and each sample of a vmap, is such a call again.
 
     A logit of -Inf masks a class: its probability and gradient are 0. All classes of a pixel may
     not be masked. It costs a copy of the logits and a second try, where there is one. The library's
@@ -208,6 +222,8 @@ def prox_lovasz_hinge(
     measure: Measure = "jaccard",
     reduction: str = "mean",
     nonfinite: str = "raise",
+    group: Group = None,
+    ddp: bool = False,
 ) -> Tensor:
     """The Lovász hinge loss whose backward pass sends lam (logits - prox(logits)) in place of the
     gradient, prox(x) = argmin over z of loss(z) + lam/2 |z - x|^2: the paper's modified
@@ -215,20 +231,32 @@ def prox_lovasz_hinge(
     smaller lam > 0, the further it looks. On CUDA, if submod.gpu_available(), the prox is that of
     margins moved to the middles of 2^16 bins between the smallest and the largest of an image;
     tensors of other devices, and all with another measure than Jaccard, are copied to CPU memory,
-    and the result back. Pixels have no weights here. The rest as in lovasz_hinge."""
-    lam = checked_lam(lam)
-    options = loss_options(
-        per_image=per_image,
-        ignore_index=ignore_index,
-        measure=measure,
-        reduction=reduction,
-        nonfinite=nonfinite,
-    )
-    require_pair(logits, labels)
-    scores, labels = canonical("binary", logits, labels, options.per_image)
-    flat, held = flattened(options)
-    inputs = (scores, labels, None, lam, *flat)
-    return _autograd.apply(_ops.prox_lovasz_hinge, *inputs, keep=held)
+    and the result back. Pixels have no weights here. With a group and per_image=False the prox is
+    that of margins moved to a grid of 2^16 steps up to the power of two above the largest of all
+    ranks. The rest as in lovasz_hinge."""
+    ranks = _ranks.named(group)
+    try:
+        lam = checked_lam(lam)
+        call = _prepared(
+            "lovasz_hinge",
+            logits,
+            labels,
+            None,
+            per_image=per_image,
+            ignore_index=ignore_index,
+            measure=measure,
+            pixel_weights=None,
+            reduction=reduction,
+            nonfinite=nonfinite,
+            group=ranks,
+            ddp=ddp,
+        )
+    except Exception as error:
+        _ranks.refuse(ranks, error)
+        raise
+    scores, labels, weights, _, *flat = call.inputs
+    inputs = (scores, labels, weights, lam, *flat)
+    return _autograd.apply(_ops.prox_lovasz_hinge, *inputs, keep=call.held)
 
 
 # ---- what the Lovász losses are compared and mixed with ----

@@ -27,6 +27,7 @@ from torch import Tensor, nn
 
 from .. import metrics as _streams
 from .._confusion import Stream
+from .._files import Path
 from ._gains import real_type
 from ._memory import require_tensors
 from ._ranks import default, of
@@ -56,6 +57,7 @@ class Metric(nn.Module):
         self._made_of = arguments, options
         self.stream = self._new_stream()
         self._like = torch.empty(0)  # where results go: the device of what was given last
+        self._of_all_ranks = False  # it came from sync()
 
     def _new_stream(self) -> Any:
         arguments, options = self._made_of
@@ -63,6 +65,7 @@ class Metric(nn.Module):
 
     def _arrays(self, tensors: tuple[Tensor, ...]) -> list[Any]:
         """In CPU memory, of types that NumPy has."""
+        self._refuse_of_all()
         require_tensors(**{f"argument {i + 1}": x for i, x in enumerate(tensors)})
         if tensors:
             self._like = tensors[0].detach().new_empty(0)
@@ -89,16 +92,19 @@ class Metric(nn.Module):
 
     def merge(self: Self, other: Self) -> None:
         """What other has counted is counted here too."""
+        self._refuse_of_all()
         self.stream.merge(other.stream)
 
     def sync(self: Self, group: Any = None) -> Self:
         """A metric like this one, with the counts of all ranks added up, the same on each of them.
         This one keeps its own counts: whoever goes on with update() and calls sync() again counts
-        nothing twice. What sync() gave is not for another sync(), which would add up what all ranks
-        have in common.
+        nothing twice. What sync() gave is for reading: another sync() gives it as it is, and
+        update() is refused until reset().
 
         group: of torch.distributed; None: all processes, or this one, if there are no others. All
         ranks call it, with metrics of the same options; those that differ are an error on all."""
+        if self._of_all_ranks:
+            return self
         ranks = of(default(group)[0])
         words = self.get_extra_state()["words"].numpy()
         ranks.together(lambda: None, lambda: f"{type(self).__name__}({self.extra_repr()}).sync")
@@ -109,11 +115,35 @@ class Metric(nn.Module):
             counts = np.frombuffer(data, np.uint64).reshape(-1, *words.shape[1:])
             part.load_state_dict({**self.stream.state_dict(), "words": counts})
             everything.stream.merge(part)
+        everything._of_all_ranks = True
         return everything
+
+    def _refuse_of_all(self) -> None:
+        if self._of_all_ranks:
+            raise RuntimeError(
+                f"{type(self).__name__}: this has the counts of all ranks, from sync(), and what "
+                "one rank adds would be lost to the others; update the metric that sync() was "
+                "called on"
+            )
+
+    def save(self, path: Path) -> None:
+        """Writes the counts to a file; see submod.metrics.Confusion.save."""
+        self.stream.save(path)
+
+    @classmethod
+    def load(cls: type[Self], path: Path, **options: Any) -> Self:
+        """One with the counts of a file that save() has written, of this module or of the stream
+        of submod.metrics. What counts depend on is in the file, other options are as for a new
+        one."""
+        made_of, words = cls._kind._read(path, options)
+        loaded = cls(**made_of)
+        loaded.stream._take(words, path)
+        return loaded
 
     def reset(self) -> None:
         """Back to no counts."""
         self.stream.reset()
+        self._of_all_ranks = False
 
     def extra_repr(self) -> str:
         arguments, options = self._made_of
