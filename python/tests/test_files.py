@@ -190,6 +190,23 @@ def test_numbers_of_nobody(kind: Kind, tmp_path: Path) -> None:
             type(metric).load(path)
 
 
+def test_modules_of_torch(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    import submod.torch
+
+    x, path = batch(0), tmp_path / "counts.submod"
+    metric = submod.torch.MeanIoU(C, ignore_index=VOID, absent="skip")
+    metric.update(torch.from_numpy(x.prediction), torch.from_numpy(x.truth))
+    metric.save(path)
+    loaded = submod.torch.MeanIoU.load(path, absent="skip")
+    assert torch.equal(loaded.iou, metric.iou) and loaded.compute() == metric.compute()
+    assert metrics.Confusion.load(path, absent="skip").compute().mean.iou == pytest.approx(
+        float(metric.compute())
+    )
+    with pytest.raises(submod.FileError, match="holds confusion counts, not boundary counts"):
+        submod.torch.metrics.BoundaryIoU.load(path)
+
+
 # ---- shards ----
 
 
