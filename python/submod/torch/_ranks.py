@@ -210,17 +210,19 @@ class Ranks:
         ends = [sum(sizes[: rank + 1]) for rank in range(self.size)]
         return [joined[end - size : end] for end, size in zip(ends, sizes)]
 
-    def sum(self, tensor: Tensor) -> Tensor:
-        return self._reduced(tensor, dist.ReduceOp.SUM)
+    def sum(self, tensor: Tensor, in_place: bool = False) -> Tensor:
+        return self._reduced(tensor, dist.ReduceOp.SUM, in_place)
 
     def largest(self, tensor: Tensor) -> Tensor:
         return self._reduced(tensor, dist.ReduceOp.MAX)
 
-    def _reduced(self, tensor: Tensor, how: Any) -> Tensor:
-        """A new tensor."""
+    def _reduced(self, tensor: Tensor, how: Any, in_place: bool = False) -> Tensor:
+        """A new tensor, or the given one, if it may be used and is where the backend reads it."""
         if self.size == 1:
             return tensor
-        total = self._placed(tensor).clone(memory_format=torch.contiguous_format)
+        total = self._placed(tensor)
+        if not in_place:
+            total = total.clone(memory_format=torch.contiguous_format)
         with _lost("all_reduce"):
             dist.all_reduce(total, how, group=self.group)
         return total.to(tensor.device)
@@ -266,7 +268,9 @@ class _Table(Trap):
 
     def _sum(self, _: Any, numbers: int, kind: int, count: int) -> None:
         here = _memory(numbers, count, _TYPES[CommType(kind)])
-        here.copy_(self._ranks.sum(here))
+        total = self._ranks.sum(here, in_place=True)
+        if total is not here:
+            here.copy_(total)
 
     def _gather(self, _: Any, mine: int, size: int, every: int) -> None:
         found = self._ranks.gather(_memory(mine, size))
