@@ -68,7 +68,7 @@ static float score(submod_rng *rng, size_t mood)
     case 1: return (float)rint(2 * u);    /* many ties; margins of 0 */
     case 2: return (float)(u * 0x1p-135); /* denormal */
     case 3: return (float)(u * 1e30);     /* saturated */
-    case 4: return below(rng, 4) ? (float)rint(u) : FLT_MAX * (u > 0 ? 1 : -1);
+    case 4: return below(rng, 4) ? (float)rint(u) : FLT_MAX * (u > 0 ? 1.0F : -1.0F);
     case 5: return (float)(1 + u * 0x1p-22); /* margins next to 0 */
     default: return (float)(4 * u);
     }
@@ -287,6 +287,13 @@ static void assert_info(const submod_loss_info *a, const submod_loss_info *b)
     ck_assert_msg(a->delta == b->delta, "delta %.17g, alone %.17g", a->delta, b->delta);
 }
 
+static uint32_t bits(float x)
+{
+    uint32_t b;
+    memcpy(&b, &x, sizeof b);
+    return b;
+}
+
 /* The gradient of a rank's own pixels is that of one process, all others are as they were. */
 static void assert_gradient(const trial *t, int r, const float *expected, const float *before)
 {
@@ -295,7 +302,7 @@ static void assert_gradient(const trial *t, int r, const float *expected, const 
         size_t at = p->s.per_image ? i / (p->C * p->N) : i % p->N;
         bool own = t->derives[r] && at >= t->cut[r] && at < t->cut[r + 1];
         const float *wanted = own ? expected : before;
-        ck_assert_msg(memcmp(&t->of_rank[r].gradient[i], &wanted[i], sizeof *wanted) == 0,
+        ck_assert_msg(bits(t->of_rank[r].gradient[i]) == bits(wanted[i]),
                       "rank %d: gradient[%zu] = %.9g, alone %.9g", r, i,
                       (double)t->of_rank[r].gradient[i], (double)wanted[i]);
     }
@@ -311,7 +318,9 @@ static void assert_success(const trial *t, int ranks, const outcome *alone, cons
         assert_info(&o->info, &alone->info);
         size_t first = t->p->s.per_image ? t->cut[r] : 0;
         size_t groups = t->p->s.per_image ? t->cut[r + 1] - first : 1;
-        ck_assert_mem_eq(o->group_loss, alone->group_loss + first, groups * sizeof(double));
+        ck_assert_msg(memcmp(o->group_loss, alone->group_loss + first, groups * sizeof(double)) ==
+                          0,
+                      "rank %d of %d: group_loss", r, ranks);
         assert_gradient(t, r, alone->gradient, before->gradient);
     }
 }
@@ -326,7 +335,8 @@ static void assert_failure(const trial *t, int ranks, submod_status wanted, cons
         ck_assert_str_eq(o->words, t->of_rank[0].words);
         ck_assert_msg(o->loss == before->loss, "loss was written");
         ck_assert_msg(o->group_loss[0] == before->group_loss[0], "group_loss was written");
-        ck_assert_mem_eq(o->gradient, before->gradient, numbers(t->p) * sizeof(float));
+        ck_assert_msg(memcmp(o->gradient, before->gradient, numbers(t->p) * sizeof(float)) == 0,
+                      "the gradient was written");
     }
 }
 
