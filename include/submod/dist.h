@@ -50,8 +50,9 @@
  *     one rank would have to rank                 the histogram engine
  *   any error                                   on all ranks nothing is written
  *
- * What cannot be told to the others: with more than 64 ranks a call needs 200 bytes per rank at its
- * beginning; if even these are not to be had it returns SUBMOD_ENOMEM alone.
+ * What cannot be told to the others: with more than 64 ranks a call needs 192 bytes per rank at its
+ * beginning, and with more than 1024 ranks 8 bytes per rank whenever they tell how they are. If
+ * even these are not to be had it returns SUBMOD_ENOMEM alone.
  *
  * What a rank hands to the comm, in bytes; T is 4 while all pixels (sigmoid: times the classes) are
  * fewer than 2^31 and have no weights, else 8:
@@ -183,6 +184,7 @@ SUBMOD_API submod_status submod_dist_lovasz_hinge_start(
  * there is no other way to free it, as the other ranks wait for this one. SUBMOD_EINVAL: NULL. */
 SUBMOD_API submod_status submod_dist_finish(submod_dist_call *call, double *loss,
                                             submod_loss_info *info);
+
 /* ---- the prox of the global batch ---- */
 
 /* The Lovász hinge as a layer, submod_prox_lovasz_hinge, of all ranks' images: prox and gradient

@@ -39,9 +39,11 @@
  *   it was changed                               "is damaged: its checksum is wrong"
  *   another kind                                 "holds confusion counts, not dataset counts"
  *   a later format                               "was written by a newer libsubmod, .."
- *   numbers that no stream has                   "holds numbers that .. cannot have"
+ *   numbers that no stream has: negative         "holds numbers that .. cannot have"
+ *     counts, no classes ..
  *
  * The checksum finds all changes of up to 8 bytes in a row, and others but for one in 2^64.
+ *
  * Memory is taken when the length of the file fits what it says, not before: SUBMOD_ENOMEM.
  * Nothing is written to outputs then, and a file at `path` stays as it was.
  */

@@ -105,8 +105,8 @@ SUBMOD_API void submod_instances_reset(submod_instances *instances);
 /* What was counted as *count words; words = NULL: how many that are. SUBMOD_EINVAL: NULL. */
 SUBMOD_API submod_status submod_instances_words(const submod_instances *instances, uint64_t *words,
                                                 size_t *count);
-/* Back to what was saved by a stream that was created with the same numbers. SUBMOD_EINVAL: NULL,
- * words that cannot be from such a stream; it is then as it was. SUBMOD_ENOMEM. */
+/* Back to what these words say, of a stream that was created with the same numbers. SUBMOD_EINVAL:
+ * NULL, words that cannot be from such a stream; it is then as it was. SUBMOD_ENOMEM. */
 SUBMOD_API submod_status submod_instances_set_words(submod_instances *instances,
                                                     const uint64_t *words, size_t count);
 /* What was counted, and what that depends on, to a file, and a new one from it: file.h. *instances
@@ -161,8 +161,8 @@ SUBMOD_API void submod_boundary_reset(submod_boundary *boundary);
 /* What was counted as *count words; words = NULL: how many that are. SUBMOD_EINVAL: NULL. */
 SUBMOD_API submod_status submod_boundary_words(const submod_boundary *boundary, uint64_t *words,
                                                size_t *count);
-/* Back to what was saved by a stream that was created with the same numbers. SUBMOD_EINVAL: NULL,
- * words that cannot be from such a stream; it is then as it was. SUBMOD_ENOMEM. */
+/* Back to what these words say, of a stream that was created with the same numbers. SUBMOD_EINVAL:
+ * NULL, words that cannot be from such a stream; it is then as it was. SUBMOD_ENOMEM. */
 SUBMOD_API submod_status submod_boundary_set_words(submod_boundary *boundary, const uint64_t *words,
                                                    size_t count);
 /* What was counted, and what that depends on, to a file, and a new one from it: file.h. *boundary
@@ -210,8 +210,8 @@ SUBMOD_API void submod_fine_grained_reset(submod_fine_grained *fine);
 /* What was counted as *count words; words = NULL: how many that are. SUBMOD_EINVAL: NULL. */
 SUBMOD_API submod_status submod_fine_grained_words(const submod_fine_grained *fine, uint64_t *words,
                                                    size_t *count);
-/* Back to what was saved by a stream that was created with the same numbers. SUBMOD_EINVAL: NULL,
- * words that cannot be from such a stream; it is then as it was. SUBMOD_ENOMEM. */
+/* Back to what these words say, of a stream that was created with the same numbers. SUBMOD_EINVAL:
+ * NULL, words that cannot be from such a stream; it is then as it was. SUBMOD_ENOMEM. */
 SUBMOD_API submod_status submod_fine_grained_set_words(submod_fine_grained *fine,
                                                        const uint64_t *words, size_t count);
 /* What was counted, and what that depends on, to a file, and a new one from it: file.h. *fine is
@@ -271,8 +271,8 @@ SUBMOD_API void submod_calibration_reset(submod_calibration *calibration);
 /* What was counted as *count words; words = NULL: how many that are. SUBMOD_EINVAL: NULL. */
 SUBMOD_API submod_status submod_calibration_words(const submod_calibration *calibration,
                                                   uint64_t *words, size_t *count);
-/* Back to what was saved by a stream that was created with the same numbers. SUBMOD_EINVAL: NULL,
- * words that cannot be from such a stream; it is then as it was. SUBMOD_ENOMEM. */
+/* Back to what these words say, of a stream that was created with the same numbers. SUBMOD_EINVAL:
+ * NULL, words that cannot be from such a stream; it is then as it was. SUBMOD_ENOMEM. */
 SUBMOD_API submod_status submod_calibration_set_words(submod_calibration *calibration,
                                                       const uint64_t *words, size_t count);
 /* What was counted, and what that depends on, to a file, and a new one from it: file.h.

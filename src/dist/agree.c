@@ -206,3 +206,13 @@ submod_status submodi_agree(const char *who, const submod_comm *comm, submod_sta
     submodi_free(many);
     return status;
 }
+
+submod_status submodi_totals_require_exact(const char *who, const submodi_totals *totals)
+{
+    return totals->pixels < UINT64_C(1) << 52
+               ? SUBMOD_OK
+               : submodi_fail(SUBMOD_EINVAL,
+                              "%s: all ranks together have %llu pixels; they must be fewer than "
+                              "2^52",
+                              who, (unsigned long long)totals->pixels);
+}

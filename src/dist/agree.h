@@ -53,6 +53,10 @@ submod_status submodi_agree(const char *who, const submod_comm *comm, submod_sta
                             const char *const *names, const submodi_facts *facts,
                             submodi_totals *totals);
 
+/* SUBMOD_EINVAL: 2^52 pixels or more. Counts of fewer, and sums of their rounded weights, are exact
+ * in doubles. */
+submod_status submodi_totals_require_exact(const char *who, const submodi_totals *totals);
+
 /* A hash of bytes (FNV-1a): different ones for different bytes, but for accidents. */
 uint64_t submodi_hash(const void *bytes, size_t count);
 

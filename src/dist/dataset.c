@@ -59,7 +59,7 @@ static submod_status begin_add(submod_dist_call *call, submod_status mine, const
         return status;
     }
     whole->batch.plain_weights = true; /* their sums outlive the batch */
-    status = mine ? mine : status;
+    status = status ? status : mine;   /* what failed last: its words are the error message */
     status = status ? status : open_part(call, x, &bins);
     status = submodi_global_agree(whole, status, bins);
     if (status != SUBMOD_OK) {

@@ -1,16 +1,19 @@
 /* The exact engine over ranks (see exact.h): a sample sort.
  *
- *   each rank   errors of its pixels                              agree: all scores are good
- *                                                                 gather: limits of the errors
- *               those that can carry weight, sorted, equal ones
- *               made one record                                   agree: there was memory
- *               every so-manyth record                            gather: samples
- *               who owns what, the same on all                    exchange: sizes of pieces
- *                                                                 agree: there is memory
- *                                                                 exchange: keys, numbers
- *   each owner  merges, weighs                                    agree, if a custom measure was
- * asked sum: value of each class exchange: numbers, back each rank   weights to their pixels,
- * gradient
+ *   errors of this rank's pixels                 agree: all scores are good
+ *                                                gather: limits of the errors
+ *   those that can carry weight, sorted, equal
+ *     ones made one record                       agree: there was memory
+ *   every so-manyth record                       gather: samples
+ *   who owns what, the same on all               agree: there was memory
+ *                                                exchange: sizes of pieces
+ *   memory for what comes in                     agree: there was enough
+ *                                                exchange: keys
+ *                                                exchange: numbers
+ *   as an owner: merges, weighs                  agree, if a custom measure was asked
+ *                                                exchange: numbers, back
+ *   weights to their pixels                      sum: value of each class
+ *   gradient
  *
  * Each record is sent once and answered once, if some rank wants a gradient: 12 bytes, 20 if pixels
  * have weights. All else is small: 8 bytes a class for limits, 1 KiB of samples, 24 for each of at

@@ -5,9 +5,6 @@
 
 #include "base/error.h"
 
-/* So that counts, and sums of rounded weights, are exact in doubles. */
-#define MOST_PIXELS (UINT64_C(1) << 52)
-
 submod_status submodi_global_start(submodi_global *g, const char *who, const submod_comm *comm,
                                    submodi_kind kind, const submod_scores *scores,
                                    const submod_labels *labels, const submod_gradient *gradient,
@@ -86,12 +83,7 @@ submod_status submodi_global_agree(submodi_global *g, submod_status mine, size_t
         facts.largest = batch->largest_weight;
     }
     submod_status status = submodi_agree(g->who, &g->comm, mine, names, &facts, &totals);
-    if (status == SUBMOD_OK && totals.pixels >= MOST_PIXELS) {
-        status = submodi_fail(SUBMOD_EINVAL,
-                              "%s: all ranks together have %llu pixels; they must be fewer than "
-                              "2^52",
-                              g->who, (unsigned long long)totals.pixels);
-    }
+    status = status ? status : submodi_totals_require_exact(g->who, &totals);
     if (status != SUBMOD_OK) {
         return status;
     }

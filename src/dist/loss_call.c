@@ -246,7 +246,7 @@ submod_status submodi_loss_begin(submod_dist_call *call, submod_status mine,
     if (!usable) {
         return status;
     }
-    status = mine ? mine : status;
+    status = status ? status : mine; /* what failed last: its words are the error message */
     if (status == SUBMOD_OK) {
         call->scores = *x->scores;
         call->labels = *x->labels;

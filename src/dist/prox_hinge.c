@@ -16,10 +16,8 @@
 #include "dist/margin_counts.h"
 #include "submod/losses/histogram.h"
 
-/* Grid points unless bins or delta ask for others; and what counts that are exact as doubles, and
- * sums of them, may come to. */
+/* Grid points unless bins or delta ask for others. */
 enum { USUAL_BINS = 1 << 16 };
-#define MOST_PIXELS (UINT64_C(1) << 52)
 
 typedef struct call {
     const char *who;
@@ -100,13 +98,9 @@ static submod_status agree(call *c, submod_status mine)
         facts.largest = c->largest;
     }
     submod_status status = submodi_agree(c->who, &c->comm, mine, names, &facts, &totals);
+    status = status ? status : submodi_totals_require_exact(c->who, &totals);
     if (status != SUBMOD_OK) {
         return status;
-    }
-    if (totals.pixels >= MOST_PIXELS) {
-        return submodi_fail(SUBMOD_EINVAL,
-                            "%s: all ranks together have %llu pixels; they must be fewer than 2^52",
-                            c->who, (unsigned long long)totals.pixels);
     }
     c->layer.groups = c->per_image ? (double)totals.groups : 1;
     c->counts_fit = totals.pixels <= INT32_MAX;

@@ -25,14 +25,16 @@ void submodi_samples_choose(const submodi_records *x, int rank, int ranks, submo
     }
 }
 
+/* Of samples at one place, by what they stand for: all ranks must come to the same cuts, and what
+ * qsort makes of equals differs from system to system, and with the memory that is left. */
 static int by_place(const void *a, const void *b)
 {
-    uint64_t x = ((const submodi_sample *)a)->place;
-    uint64_t y = ((const submodi_sample *)b)->place;
-    return (x > y) - (x < y);
+    const submodi_sample *x = a;
+    const submodi_sample *y = b;
+    int order = (x->place > y->place) - (x->place < y->place);
+    return order ? order : (x->stands_for > y->stands_for) - (x->stands_for < y->stands_for);
 }
 
-/* Samples at one place come together; the order among them does not matter. */
 void submodi_split(const submodi_samples *all, int ranks, size_t classes, submodi_sample *scratch,
                    uint64_t *split)
 {

@@ -2,11 +2,10 @@
  * ranges, one for each rank, its owner, that hold about equally many.
  *
  * Where to cut is found by regular samples: each rank says how many records it has and shows every
- * so-manyth of them, ranks at different places. Of n records in all, an owner gets at most n /
- * ranks
- * + 3 n / SUBMODI_SAMPLES, as no cut is further off than what is between two samples; and hardly
- * more than n / ranks if the ranks have errors alike. It is enough to be right anyway: cuts change
- * who ranks what, not the result. */
+ * so-manyth of them, ranks at different places. Of n records in all, an owner gets no more than
+ * n / ranks + 3 n / SUBMODI_SAMPLES, as no cut is further off than what is between two samples; and
+ * hardly more than n / ranks if the ranks have errors alike. Cuts change who ranks what, not the
+ * result: all that matters is that all ranks make the same. */
 #ifndef SUBMODI_DIST_SPLITTERS_H
 #define SUBMODI_DIST_SPLITTERS_H
 

@@ -144,7 +144,36 @@ START_TEST(alike_ranks)
 }
 END_TEST
 
+/* All ranks must make the same cuts, whatever their qsort does with equals: so the order in which
+ * samples at one place come in has no part in them. */
+START_TEST(same_cuts_in_any_order)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 129);
+    submodi_samples samples[MOST_RANKS];
+    submodi_sample scratch[MOST_RANKS * SUBMODI_SAMPLES];
+    uint64_t split[MOST_RANKS + 1], other[MOST_RANKS + 1];
+    for (int trial = 0; trial < 200; trial++) {
+        size_t places = 1 + submod_rng_below(&rng, 20);
+        for (int r = 0; r < MOST_RANKS; r++) {
+            samples[r].records = submod_rng_below(&rng, 1000);
+            for (size_t j = 0; j < SUBMODI_SAMPLES; j++) {
+                samples[r].place[j] = j * places / SUBMODI_SAMPLES;
+            }
+        }
+        submodi_split(samples, MOST_RANKS, 1, scratch, split);
+        for (int r = 0; r < MOST_RANKS / 2; r++) { /* the other way round */
+            submodi_samples swap = samples[r];
+            samples[r] = samples[MOST_RANKS - 1 - r];
+            samples[MOST_RANKS - 1 - r] = swap;
+        }
+        submodi_split(samples, MOST_RANKS, 1, scratch, other);
+        ck_assert_mem_eq(split, other, sizeof split);
+    }
+}
+END_TEST
+
 int main(void)
 {
-    return RUN_TESTS("splitters", pieces_and_balance, alike_ranks);
+    return RUN_TESTS("splitters", pieces_and_balance, alike_ranks, same_cuts_in_any_order);
 }

@@ -6,86 +6,18 @@
 #include "base/float_bits.h"
 #include "base/vector.h"
 #include "submod/losses/activation_loops.h"
+#include "submod/losses/weigh_chunk.h"
 #include "submod/tensors/pixel_weights.h"
-
-/* Records are weighed in chunks. A tied block, a run of equal keys, shares what it adds; a chunk
- * ends where a run ends. Of Hamming each record is a run. */
-enum { CHUNK = 256, VALUE_LANES = 8 };
-
-typedef struct chunk {
-    size_t n;
-    uint32_t key[CHUNK + SUBMODI_LANES];
-    int32_t before[CHUNK]; /* background records of the chunk that come before the run */
-    int32_t first[CHUNK];  /* where the run of a record begins */
-    int32_t length[CHUNK]; /* of the run */
-    size_t ties;
-    int32_t tie[CHUNK + SUBMODI_LANES]; /* records with the key of the one before */
-} chunk;
-
-/* How many of the next records make a chunk: up to the end of a run; 0 if one run is longer. */
-static size_t chunk_length(const uint64_t *record, size_t n, bool joins)
-{
-    size_t length = n < CHUNK ? n : CHUNK;
-    while (joins && length < n && length > 0 &&
-           submodi_key_of(record[length]) == submodi_key_of(record[length - 1])) {
-        length--;
-    }
-    return length;
-}
-
-/* n keys, as if nothing were tied. */
-static void open_chunk(chunk *x, size_t n)
-{
-    int32_t background = 0;
-    x->n = n;
-    x->ties = 0;
-    for (size_t j = 0; j < n; j++) {
-        x->first[j] = (int32_t)j;
-        x->length[j] = 1;
-    }
-    for (size_t j = 0; j < n; j++) {
-        x->before[j] = background;
-        background += (int32_t)(x->key[j] & 1);
-    }
-}
-
-/* Where a key is that of the record before. */
-static void find_ties(chunk *x)
-{
-    for (size_t j = 1; j < x->n; j += V_LANES) {
-        v_int lane = v_lane_numbers() + (int32_t)j;
-        v_int key = v_load_int((const int32_t *)x->key + j);
-        v_mask same = v_equal(key, v_load_int((const int32_t *)x->key + j - 1));
-        x->ties +=
-            v_compress(same & v_below(lane, v_all_int((int32_t)x->n)), lane, x->tie + x->ties);
-    }
-}
-
-static void join_runs(chunk *x)
-{
-    find_ties(x);
-    for (size_t k = 0; k < x->ties; k++) {
-        int32_t j = x->tie[k];
-        int32_t first = x->first[j - 1];
-        x->first[j] = first;
-        x->before[j] = x->before[first];
-        if (k + 1 == x->ties || x->tie[k + 1] > j + 1) { /* the last of its run */
-            for (int32_t i = first; i <= j; i++) {
-                x->length[i] = j + 1 - first;
-            }
-        }
-    }
-}
 
 /* For each record of a chunk: what is ranked before its run, of the foreground and of the
  * background, and what the run counts for. */
 typedef struct runs {
-    double a[CHUNK], b[CHUNK], t[CHUNK];
+    double a[SUBMODI_CHUNK], b[SUBMODI_CHUNK], t[SUBMODI_CHUNK];
     bool ones; /* all t are 1 */
 } runs;
 
 /* By counts. All in doubles: then compilers vectorise it. */
-static void count_runs(const chunk *x, submodi_rank_counts counts, runs *r)
+static void count_runs(const submodi_chunk *x, submodi_rank_counts counts, runs *r)
 {
     r->ones = x->ties == 0;
     for (size_t j = 0; j < x->n; j++) {
@@ -98,9 +30,10 @@ static void count_runs(const chunk *x, submodi_rank_counts counts, runs *r)
 }
 
 /* By the weights of the records. Their sums are exact, and so are the differences of sums. */
-static void weigh_runs(const chunk *x, submodi_rank_counts counts, const double *weight, runs *r)
+static void weigh_runs(const submodi_chunk *x, submodi_rank_counts counts, const double *weight,
+                       runs *r)
 {
-    double all[CHUNK + 1], background[CHUNK]; /* before each record */
+    double all[SUBMODI_CHUNK + 1], background[SUBMODI_CHUNK]; /* before each record */
     double so_far = 0;
     double of_background = 0;
     r->ones = false;
@@ -120,7 +53,7 @@ static void weigh_runs(const chunk *x, submodi_rank_counts counts, const double 
 }
 
 /* What is ranked up to the end of each record's run. */
-static void find_ends(const chunk *x, const runs *r, double *a, double *b)
+static void find_ends(const submodi_chunk *x, const runs *r, double *a, double *b)
 {
     for (size_t j = 0; j < x->n; j++) {
         double background = (double)(int32_t)(x->key[j] & 1);
@@ -131,8 +64,8 @@ static void find_ends(const chunk *x, const runs *r, double *a, double *b)
 
 /* What each record of a chunk adds, for a weight of 1, by what is before its run. What is true or
  * not is a double, too: then compilers vectorise it, in a copy for each type of measure. */
-static inline void form_gains(const chunk *x, const runs *r, submodi_form form, double P, double N,
-                              double *gain)
+static inline void form_gains(const submodi_chunk *x, const runs *r, submodi_form form, double P,
+                              double N, double *gain)
 {
     for (size_t j = 0; j < x->n; j++) {
         double background = (double)(int32_t)(x->key[j] & 1);
@@ -140,42 +73,15 @@ static inline void form_gains(const chunk *x, const runs *r, submodi_form form, 
     }
 }
 
-/* Where the records that follow tie k end: at the next tie. */
-static size_t stretch_end(const chunk *x, size_t k)
-{
-    return k + 1 < x->ties ? (size_t)x->tie[k + 1] : x->n;
-}
-
-/* From a number per record to one per run. */
-static void drop_ties(const chunk *x, double *number)
-{
-    for (size_t k = 0; k < x->ties; k++) {
-        size_t end = stretch_end(x, k);
-        for (size_t j = (size_t)x->tie[k] + 1; j < end; j++) {
-            number[j - k - 1] = number[j];
-        }
-    }
-}
-
-/* And back. */
-static void repeat_ties(const chunk *x, double *number)
-{
-    for (size_t k = x->ties; k-- > 0;) {
-        for (size_t j = stretch_end(x, k); j-- > (size_t)x->tie[k];) {
-            number[j] = number[j - k - 1];
-        }
-    }
-}
-
 /* A custom measure is asked once per run. *F: its value before the chunk, and then after it. */
-static bool custom_gains(const chunk *x, const runs *r, const submodi_rank_measure *m, double *F,
-                         double *gain, submodi_measure_failure *failure)
+static bool custom_gains(const submodi_chunk *x, const runs *r, const submodi_rank_measure *m,
+                         double *F, double *gain, submodi_measure_failure *failure)
 {
-    double a[CHUNK], b[CHUNK], value[CHUNK + 1];
+    double a[SUBMODI_CHUNK], b[SUBMODI_CHUNK], value[SUBMODI_CHUNK + 1];
     size_t ends = x->n - x->ties;
     find_ends(x, r, a, b);
-    drop_ties(x, a);
-    drop_ties(x, b);
+    submodi_chunk_drop_ties(x, a);
+    submodi_chunk_drop_ties(x, b);
     value[0] = *F;
     if (!submodi_measure_values(m->how, m->unit, ends, a, b, m->P, m->N, value + 1, failure)) {
         return false;
@@ -183,7 +89,7 @@ static bool custom_gains(const chunk *x, const runs *r, const submodi_rank_measu
     for (size_t k = 0; k < ends; k++) {
         gain[k] = value[k + 1] - value[k];
     }
-    repeat_ties(x, gain);
+    submodi_chunk_repeat_ties(x, gain);
     for (size_t j = 0; !r->ones && j < x->n; j++) {
         gain[j] /= r->t[j];
     }
@@ -191,8 +97,8 @@ static bool custom_gains(const chunk *x, const runs *r, const submodi_rank_measu
     return true;
 }
 
-static bool find_gains(const chunk *x, const runs *r, const submodi_rank_measure *m, double *F,
-                       double *gain, submodi_measure_failure *failure)
+static bool find_gains(const submodi_chunk *x, const runs *r, const submodi_rank_measure *m,
+                       double *F, double *gain, submodi_measure_failure *failure)
 {
     const submodi_form jaccard = {SUBMOD_MEASURE_JACCARD, 0, 0};
     const submodi_form hamming = {SUBMOD_MEASURE_HAMMING, 0, 0};
@@ -212,6 +118,8 @@ static inline double error_of(uint32_t key, int32_t largest)
 }
 
 /* Lanes are for speed: the sums are exact in any order. */
+enum { VALUE_LANES = 8 };
+
 typedef struct lanes {
     double coarse[VALUE_LANES], fine[VALUE_LANES];
 } lanes;
@@ -234,10 +142,10 @@ static submodi_fixed_sum add_lanes(const lanes *x)
 
 /* What each run adds to the value, by its first record: a run is one number, whoever has its
  * records. */
-static void add_values(const chunk *x, const runs *r, const double *gain, int32_t largest,
+static void add_values(const submodi_chunk *x, const runs *r, const double *gain, int32_t largest,
                        submodi_fixed_point by, lanes *to)
 {
-    double value[CHUNK];
+    double value[SUBMODI_CHUNK];
     for (size_t j = 0; j < x->n; j++) {
         double of_run = x->first[j] == (int32_t)j ? gain[j] * r->t[j] : 0;
         value[j] = of_run * error_of(x->key[j], largest);
@@ -293,7 +201,7 @@ static void gather(const volatile uint64_t *record, const float *from, size_t n,
 
 /* What the records of a chunk add for a weight of 1; they then count as ranked, and are in the
  * value. count: what they count for, NULL: all 1. */
-static bool chunk_gains(const chunk *x, const double *count, weighing *w, double *gain)
+static bool chunk_gains(const submodi_chunk *x, const double *count, weighing *w, double *gain)
 {
     runs r;
     if (count) {
@@ -314,11 +222,11 @@ static bool chunk_gains(const chunk *x, const double *count, weighing *w, double
     return true;
 }
 
-static void put_weights(const uint64_t *record, const chunk *x, const double *gain,
+static void put_weights(const uint64_t *record, const submodi_chunk *x, const double *gain,
                         const weighing *w)
 {
     const submodi_rank_out out = w->out;
-    float weight[CHUNK];
+    float weight[SUBMODI_CHUNK];
     for (size_t j = 0; j < x->n; j++) {
         weight[j] = weight_of(gain[j], x->key[j], &out);
     }
@@ -326,11 +234,11 @@ static void put_weights(const uint64_t *record, const chunk *x, const double *ga
 }
 
 /* The value by what records count for, the gradient by their weights as they are. */
-static bool weigh_chunk(const uint64_t *record, const chunk *x, weighing *w)
+static bool weigh_chunk(const uint64_t *record, const submodi_chunk *x, weighing *w)
 {
-    double gain[CHUNK];
-    double count[CHUNK] = {0}; /* compilers do not see that there are records */
-    float weight[CHUNK];
+    double gain[SUBMODI_CHUNK];
+    double count[SUBMODI_CHUNK] = {0}; /* compilers do not see that there are records */
+    float weight[SUBMODI_CHUNK];
     gather(record, w->to, x->n, weight);
     for (size_t j = 0; j < x->n; j++) {
         count[j] = submodi_rounded_weight(weight[j], w->out.rounder);
@@ -345,9 +253,9 @@ static bool weigh_chunk(const uint64_t *record, const chunk *x, weighing *w)
     return true;
 }
 
-static bool count_chunk(const uint64_t *record, const chunk *x, weighing *w)
+static bool count_chunk(const uint64_t *record, const submodi_chunk *x, weighing *w)
 {
-    double gain[CHUNK];
+    double gain[SUBMODI_CHUNK];
     if (!chunk_gains(x, NULL, w, gain)) {
         return false;
     }
@@ -357,13 +265,13 @@ static bool count_chunk(const uint64_t *record, const chunk *x, weighing *w)
 
 static bool do_chunk(const uint64_t *record, size_t n, weighing *w)
 {
-    chunk x;
+    submodi_chunk x;
     for (size_t j = 0; j < n; j++) {
         x.key[j] = submodi_key_of(record[j]);
     }
-    open_chunk(&x, n);
+    submodi_chunk_open(&x, n);
     if (submodi_rank_needs_order(w->measure->how)) {
-        join_runs(&x);
+        submodi_chunk_join(&x);
     }
     return w->out.rounder > 0 ? weigh_chunk(record, &x, w) : count_chunk(record, &x, w);
 }
@@ -431,7 +339,7 @@ static submodi_fixed_sum weigh(const uint64_t *record, size_t n, submodi_rank_co
     bool joins = submodi_rank_needs_order(measure->how);
     bool good = ask_custom(&w);
     for (size_t i = 0, length; good && i < n; i += length) {
-        length = chunk_length(record + i, n - i, joins);
+        length = submodi_chunk_length(record + i, n - i, joins);
         if (length > 0) {
             good = do_chunk(record + i, length, &w);
         } else {
@@ -449,11 +357,11 @@ static submodi_fixed_sum gains(const uint32_t *key, const double *count, size_t 
 {
     weighing w = {.measure = measure, .largest = largest, .before = *before, .failure = failure};
     bool good = ask_custom(&w);
-    for (size_t i = 0; good && i < n; i += CHUNK) {
-        size_t length = n - i < CHUNK ? n - i : CHUNK;
-        chunk x;
+    for (size_t i = 0; good && i < n; i += SUBMODI_CHUNK) {
+        size_t length = n - i < SUBMODI_CHUNK ? n - i : SUBMODI_CHUNK;
+        submodi_chunk x;
         memcpy(x.key, key + i, length * sizeof *key);
-        open_chunk(&x, length);
+        submodi_chunk_open(&x, length);
         good = chunk_gains(&x, count + i, &w, gain + i);
     }
     *before = w.before;
