@@ -36,12 +36,12 @@
  *   `path` is no regular file                    a folder, a device, a pipe
  *   it begins otherwise                          "is not a file of libsubmod"
  *   its end is missing, or there is more         "is cut off: ..", "has .. bytes too many"
- *   it was changed                               "is damaged: its checksum is wrong". All changes
- * of up to 8 bytes in a row are found, and others but for one in 2^64 another kind "holds confusion
- * counts, not dataset counts" a later format                               "was written by a newer
- * libsubmod, .." numbers that no stream has                   "holds numbers that .. cannot have":
- * negative counts, no classes ..
+ *   it was changed                               "is damaged: its checksum is wrong"
+ *   another kind                                 "holds confusion counts, not dataset counts"
+ *   a later format                               "was written by a newer libsubmod, .."
+ *   numbers that no stream has                   "holds numbers that .. cannot have"
  *
+ * The checksum finds all changes of up to 8 bytes in a row, and others but for one in 2^64.
  * Memory is taken when the length of the file fits what it says, not before: SUBMOD_ENOMEM.
  * Nothing is written to outputs then, and a file at `path` stays as it was.
  */

@@ -127,7 +127,7 @@ class Metric(nn.Module):
             )
 
     def save(self, path: Path) -> None:
-        """Writes the counts to a file; see submod.metrics.Confusion.save."""
+        """Writes the counts to a file, as the streams of submod.metrics do: whole or not at all."""
         self.stream.save(path)
 
     @classmethod
