@@ -42,8 +42,11 @@ install(EXPORT submodMpiTargets NAMESPACE submod:: DESTINATION ${package_dir})
 # The flags of this MPI, as it is the one that the library was compiled for.
 set(mpi_cflags ${MPI_C_INCLUDE_DIRS})
 list(TRANSFORM mpi_cflags PREPEND -I)
-list(APPEND mpi_cflags ${MPI_C_COMPILE_OPTIONS})
+set(mpi_definitions ${MPI_C_COMPILE_DEFINITIONS})
+list(TRANSFORM mpi_definitions PREPEND -D)
+list(APPEND mpi_cflags ${mpi_definitions} ${MPI_C_COMPILE_OPTIONS})
 list(JOIN mpi_cflags " " mpi_cflags)
-list(JOIN MPI_C_LIBRARIES " " mpi_libs)
+set(mpi_libs ${MPI_C_LIBRARIES} ${MPI_C_LINK_FLAGS}) # flags: where the loader finds an MPI of its own
+list(JOIN mpi_libs " " mpi_libs)
 configure_file(cmake/submod_mpi.pc.in submod_mpi.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/submod_mpi.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

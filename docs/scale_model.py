@@ -8,10 +8,11 @@ Seconds of one call with p ranks, each with its own pixels n:
     local    GAMMA n C                   two passes over the scores: count, write the gradient
     counts   SIGMA 2 C K                 every rank clears, collects and solves for all of them
     gather   log2(p) a + 192 (p - 1) b   facts of all ranks (Bruck's algorithm)
-    sum      2 log2(p) a + 2 m b + m d   halving and doubling (Rabenseifner)
-             2 (p - 1) a + 2 m b + m d   ring
-             log2(p) (a + m b + m d)     doubling of all counts
-                                         the best of these; an MPI chooses by m and p
+    sum      2 log2(p) a + q m (2 b + d)   halving and doubling (Rabenseifner)
+             2 (p - 1) a + q m (2 b + d)   ring
+             log2(p) (a + m b + m d)       doubling of all counts
+                                           the best of these; an MPI chooses by m and p
+    q        (p - 1) / p
     m        4 (2 C K + 2 C + 2) bytes
 
 with a the latency of a message, b the time per byte of a link, d that of adding up a byte.

@@ -217,7 +217,7 @@ if ! grep -q '^CMAKE_CUDA_COMPILER:.*=/' build/CMakeCache.txt; then
     echo "test: SKIPPED: what needs nvcc; the GPU path was tested on fibers alone" >&2
 fi
 if ! ctest --test-dir build -N | grep ' mpi_' >/dev/null; then
-    echo "test: SKIPPED: what needs MPI: tests/mpi, and its part of tests/install" >&2
+    echo "test: SKIPPED: what needs MPI: tests/mpi, its examples, and its part of tests/install" >&2
 fi
 printf '\ntest: all passed in %s s:\n' "$SECONDS"
 printf '    %s\n' "${passed[@]}"

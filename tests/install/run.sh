@@ -98,6 +98,16 @@ END
     "$scratch/cpp-build/main"
 fi
 
+# CMake finds MPI in the languages of a project alone, which we say.
+refuse_mpi_without_c() {
+    local log=$scratch/no-c/log
+    mkdir "$scratch/no-c"
+    sed 's/LANGUAGES C/LANGUAGES CXX/' "$consumer/mpi/CMakeLists.txt" >"$scratch/no-c/CMakeLists.txt"
+    ! cmake -S "$scratch/no-c" -B "$scratch/no-c/build" -DCMAKE_PREFIX_PATH="$prefix" >"$log" 2>&1 ||
+        fail "the component mpi was found without C"
+    grep 'component mpi needs the language C' "$log" >/dev/null || fail "$(cat "$log")"
+}
+
 # Ranks of MPI: the component, the flags, and libsubmod that knows nothing of it.
 use_mpi() {
     local mpi_flags soname
@@ -112,6 +122,7 @@ use_mpi() {
         -DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON >"$scratch/log" 2>&1 ||
         fail "the component mpi was found without MPI"
     grep 'component mpi needs MPI' "$scratch/log" >/dev/null || fail "$(cat "$scratch/log")"
+    [ -z "$cxx" ] || refuse_mpi_without_c
     step "MPI: pkg-config"
     mapfile -t mpi_flags < <(flags submod_mpi --cflags --libs)
     "$cc" "$consumer/mpi/main.c" "${mpi_flags[@]}" -o "$scratch/mpi-shared"
@@ -125,11 +136,13 @@ use_mpi() {
     [ "$soname" = libsubmod_mpi.so.0.1 ] || fail "the soname is '$soname'"
 }
 ! readelf -d "$shared" | grep 'NEEDED.*libmpi' >/dev/null || fail "libsubmod needs MPI"
-if [ -e "$libdir/libsubmod_mpi.so" ]; then
-    use_mpi
-else
+if [ ! -e "$libdir/libsubmod_mpi.so" ]; then
     step "SKIPPED: what needs MPI: the library was built without"
     [ ! -e "$prefix/include/submod/mpi.h" ] || fail "submod/mpi.h was installed without its library"
+elif ! command -v mpirun >/dev/null; then
+    step "SKIPPED: what needs MPI: there is no mpirun"
+else
+    use_mpi
 fi
 
 # names_not PATTERN: from the output of nm, the defined symbols that do not match.

@@ -1,8 +1,10 @@
 /* The file of a run, as submod_file_save has it, of these numbers:
  *
  *   how many texts of each sort: of the set-up (setup.h), names of images, problems
- *   how many words the texts take; the texts, each ended by a 0, lowest byte first, filled up with
- * 0 the mIoU of each image, as the bits of a double what was counted (streams.h)
+ *   how many words the texts take
+ *   the texts, each ended by a 0, lowest byte first, filled up with 0
+ *   the mIoU of each image, as the bits of a double
+ *   what was counted (streams.h)
  *
  * Images are merged in the order of their names, whatever the order of files. So a report of parts
  * has the same bits as that of the whole.
