@@ -426,7 +426,7 @@ START_TEST(left_behind)
     for (int i = 0; i < 3; i++) {
         char name[64];
         snprintf(name, sizeof name, "a.%ld-%d.tmp", (long)getpid(), i);
-        put_bytes(name, NULL, 0);
+        put_bytes(name, (const unsigned char *)"", 0);
     }
     ck_assert_ok(submod_file_save("a", kind, &word, 1));
     ck_assert_int_eq(names(), 4);

@@ -4,20 +4,8 @@
 
 #include "cases.h"
 #include "gpu/losses.h"
+#include "sanitized.h"
 #include "shim.h"
-
-/* Sanitizers make fibers slow: fewer random problems then. And no mutants, whose crashes they would
- * report. */
-#if defined(__SANITIZE_ADDRESS__)
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
-#endif
-
-static inline int repeats(int wanted)
-{
-    return SANITIZED ? wanted / 5 : wanted;
-}
 
 /* Runs `well` in a process of its own, because a broken kernel may do anything, and returns its
  * answer; false if it crashed. Not under sanitizers, which would report the crash. */

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "problems.h"
+#include "sanitized.h"
 #include "submod/functions/cut_network.h"
 #include "support.h"
 
@@ -18,7 +19,7 @@ START_TEST(ties_by_all_subsets)
     submod_rng rng;
     submod_rng_seed(&rng, 1);
     int several = 0;
-    for (int repeat = 0; repeat < 2000; repeat++) {
+    for (int repeat = 0; repeat < repeats(2000); repeat++) {
         int32_t tail[EDGES], head[EDGES], block[N];
         double weight[EDGES], z[N];
         submod_fn *fn = NULL;
@@ -63,7 +64,7 @@ START_TEST(ties_by_all_subsets)
         free(F);
         submod_fn_free(fn);
     }
-    ck_assert_int_ge(several, 500);
+    ck_assert_int_ge(several, repeats(2000) / 4);
 }
 END_TEST
 
@@ -421,7 +422,7 @@ START_TEST(methods_agree)
     enum { METHODS = 4, LARGEST = 60 };
     submod_rng rng;
     submod_rng_seed(&rng, 6);
-    for (int repeat = 0; repeat < 1500; repeat++) {
+    for (int repeat = 0; repeat < repeats(1500); repeat++) {
         size_t n = 2 + submod_rng_below(&rng, LARGEST - 1);
         size_t pairs = 1 + submod_rng_below(&rng, 4 * n);
         int64_t capacity = repeat % 3 ? 10 : (int64_t)1 << 59;
