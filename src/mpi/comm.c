@@ -177,12 +177,13 @@ static int post_pieces(channel *c, const char *mine, const size_t *send, char *t
         int out = other ? piece(send[rank], begin) : 0;
         int code = MPI_SUCCESS;
         if (in > 0) {
-            code = MPI_Irecv(theirs + begin, in, MPI_BYTE, rank, 0, c->mpi,
-                             &c->requests[(*requests)++]);
+            code =
+                MPI_Irecv(theirs + begin, in, MPI_BYTE, rank, 0, c->mpi, &c->requests[*requests]);
+            *requests += code == MPI_SUCCESS;
         }
         if (out > 0 && code == MPI_SUCCESS) {
-            code = MPI_Isend(mine + begin, out, MPI_BYTE, rank, 0, c->mpi,
-                             &c->requests[(*requests)++]);
+            code = MPI_Isend(mine + begin, out, MPI_BYTE, rank, 0, c->mpi, &c->requests[*requests]);
+            *requests += code == MPI_SUCCESS;
         }
         if (code != MPI_SUCCESS) {
             return fail("MPI_Irecv or MPI_Isend", code);
@@ -206,6 +207,17 @@ static void copy_own(const channel *c, const char *mine, const size_t *send, cha
     }
 }
 
+/* After a failure the caller may free what messages on their way would still be written to. */
+static void withdraw(channel *c, int requests)
+{
+    for (int i = 0; i < requests; i++) {
+        if (c->requests[i] != MPI_REQUEST_NULL) {
+            MPI_Cancel(&c->requests[i]);
+            MPI_Request_free(&c->requests[i]);
+        }
+    }
+}
+
 /* Not MPI_Alltoallv, whose places are int too. This one sends nothing where there is nothing. */
 static int exchange(void *context, const void *mine, const size_t *send, void *theirs,
                     const size_t *receive)
@@ -216,6 +228,7 @@ static int exchange(void *context, const void *mine, const size_t *send, void *t
     do {
         if (post_pieces(c, mine, send, theirs, receive, begin, &requests) ||
             wait_for_all(c, requests)) {
+            withdraw(c, requests);
             return SUBMOD_ECOMM;
         }
         begin += SUBMODI_MPI_MOST;
