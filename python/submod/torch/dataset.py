@@ -165,6 +165,7 @@ class DatasetLovasz(_ranks.Grouped):
         self, logits: Tensor, labels: Tensor, pixel_weights: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         require_pair(logits, labels)
+        _autograd.refuse_dual(logits)
         scores, labels = canonical("multiclass", logits, labels, False)
         if scores.shape[1] != self.num_classes:
             raise ValueError(f"logits of {scores.shape[1]} classes, not {self.num_classes}")

@@ -507,6 +507,7 @@ def _prepared(
 ) -> _Call:
     """given: the other fields of LossOptions."""
     require_pair(logits, labels)
+    _autograd.refuse_dual(logits)
     options = loss_options(class_weight=weight_tensor(class_weight), **given)
     scores, kind, reduction = logits, KINDS[name], options.reduction
     counts_classes = checked(normalize=normalize)["normalize"] == "classes"
