@@ -61,6 +61,10 @@ class Evaluator:
     ) -> None:
         self.folder = Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
+        if isinstance(shards, (str, bytes)):
+            raise TypeError(
+                f"shards = {shards!r}; a list of names is needed, or how many there are"
+            )
         names = range(whole(shards, "shards")) if isinstance(shards, int) else shards
         self.shards: list[Shard] = list(names)
         if len({str(shard) for shard in self.shards}) < len(self.shards):
@@ -153,8 +157,11 @@ class Evaluator:
         named = {"": made} if self._single else dict(made)
         for name, metric in named.items():
             if not isinstance(metric, Saved):
-                kind = type(metric).__name__
-                raise TypeError(f"metrics() must give metrics of submod, or a dict of them: {kind}")
+                kind = f"{type(metric).__module__}.{type(metric).__qualname__}"
+                raise TypeError(
+                    "metrics() must give metrics of submod.metrics, submod.MeanIoU or "
+                    f"submod.DatasetJaccard, or a dict of them, not {kind}"
+                )
             if not (self._single or name.isidentifier()):
                 raise ValueError(f"{name!r} is part of file names; it must be an identifier")
         return named

@@ -228,7 +228,24 @@ def case_refused(rank, size, group):
     attempt("no pixel weights", x, y, wrong(None, w))
     attempt("class weight", x, y, class_weight=wrong([1.0], [1.0] * CLASSES))
     attempt("exact", x, wrong(bad, y), engine="exact")
+
+    def measure(a, b, P, N):
+        if last:
+            raise KeyError("mine")
+        return mixed(a, b, P, N)
+
+    for engine, images in itertools.product(ENGINES, (False, True)):
+        given = {"measure": measure, "engine": engine, "per_image": images}
+        attempt(f"measure {engine} {images}", x, y, **given)
+    nan = x.clone()
+    nan[0, 0, 0, 0] = torch.nan
+    attempt("measure nan", wrong(nan, x), y, measure=mixed)
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(x, x)
+        attempt("forward mode", wrong(dual, x), y)
     with forced():
+        for images in (False, True):
+            attempt(f"measure forced {images}", x, y, measure=measure, per_image=images)
         attempt("forced shape", x, wrong(y[:, :3], y))
         attempt("forced settings", x, y, delta=wrong(0.01, 0.1))
         attempt("forced class weight", x, y, class_weight=wrong([1.0], [1.0] * CLASSES))
@@ -357,8 +374,20 @@ def case_metrics(rank, size, group):
             type(first) is kind,
             words_of(lambda synced=first: synced.update(*batch()[:2])),
         )
-    other = lovasz.MeanIoU(CLASSES + (rank == size - 1))
+    last = rank == size - 1
+    other = lovasz.MeanIoU(CLASSES + last)
     found["refused"] = words_of(other.sync)
+    # Options that mean the same.
+    first = lovasz.MeanIoU(CLASSES) if last else lovasz.MeanIoU(classes=CLASSES, ignore_index=None)
+    found["same"] = words_of(first.sync)
+    # What sync() gave, by way of a state: nothing is counted twice.
+    metric = lovasz.MeanIoU(CLASSES, ignore_index=255)
+    if len(truth):
+        metric.update(prediction, truth)
+    loaded = lovasz.MeanIoU(CLASSES, ignore_index=255)
+    loaded.load_state_dict(metric.sync().state_dict())
+    found["pixels"] = loaded.sync().values().pixels
+    found["mixed"] = words_of((loaded if last else metric).sync)
     return found
 
 

@@ -329,6 +329,8 @@ def test_what_an_evaluator_refuses(tmp_path: Path) -> None:
     one = KINDS[0].make
     with pytest.raises(ValueError, match="the same name"):
         metrics.Evaluator(tmp_path, one, ["1", 1])
+    with pytest.raises(TypeError, match="a list of names"):
+        metrics.Evaluator(tmp_path, one, "train")
     with pytest.raises(TypeError, match="must give metrics"):
         metrics.Evaluator(tmp_path, lambda: 3, 1)
     with pytest.raises(ValueError, match="identifier"):

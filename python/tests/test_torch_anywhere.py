@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 import submod  # noqa: E402
 import submod.torch as lovasz  # noqa: E402
 from submod._options import LossOptions  # noqa: E402
-from submod.torch import _anywhere, _batches, _gains, _ops  # noqa: E402
+from submod.torch import _anywhere, _batches, _dataset_ops, _flat, _gains, _ops  # noqa: E402
 
 GENERATOR = torch.Generator().manual_seed(13)
 ENGINES = ["exact", "histogram"]
@@ -153,11 +153,11 @@ def test_counts_are_the_same_bits(weighted):
         weights = some_weights(labels) if weighted else None
         options = LossOptions(ignore_index=255, from_logits=False)
         inputs = (p, labels, weights, bins)
-        expected = _ops.dataset_counts(*inputs, *_ops.flat(options))
+        expected = _dataset_ops.dataset_counts(*inputs, *_flat.flat(options))
         assert torch.equal(_anywhere.dataset_counts(*inputs, options), expected)
         if not weighted:
             inputs, options = (scores, labels, None, bins), LossOptions(ignore_index=255)
-            expected = _ops.dataset_counts(*inputs, *_ops.flat(options))
+            expected = _dataset_ops.dataset_counts(*inputs, *_flat.flat(options))
             moved = _anywhere.dataset_counts(*inputs, options) - expected
             assert moved.abs().sum() <= 0.001 * expected.sum() and (moved.sum(-1) == 0).all()
             assert moved.cumsum(-1).abs().sum() == moved.abs().sum() / 2  # to the bin beside
@@ -335,7 +335,7 @@ def test_counts_that_have_decayed(forced):
             counts[2, :, 3:] *= factor
             options = LossOptions(classes="all", measure=MEASURES[measure])
             loss, table = _anywhere.dataset_solve(counts, options)
-            assert loss.item() == pytest.approx(_ops.solved(counts, options)[1], rel=1e-12)
+            assert loss.item() == pytest.approx(_dataset_ops.solved(counts, options)[1], rel=1e-12)
             assert table.isfinite().all()
 
 
@@ -364,7 +364,7 @@ def test_opcheck(forced, engine):
     options = LossOptions(engine=engine, per_image=True, reduction="none", delta=2.0**-6)
     inputs = (scores.requires_grad_(True), labels, weights, "lovasz_softmax")
     with forced:
-        torch.library.opcheck(_ops.loss, (*inputs, *_ops.flat(options), True))
+        torch.library.opcheck(_ops.loss, (*inputs, *_flat.flat(options), True))
 
 
 @of_themselves
@@ -424,7 +424,7 @@ def test_nothing_waits(loss, engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_without_float64(forced, monkeypatch, engine):
     """As on MPS: what accuracy remains, and that no number is a double."""
-    for module in (_gains, _batches, _anywhere, _ops):
+    for module in (_gains, _batches, _anywhere, _dataset_ops):
         monkeypatch.setattr(module, "real_type", lambda _: torch.float32)
     for loss in LOSSES:
         function, scores, labels, options = case(loss, (2, 3, 60, 70))
@@ -449,10 +449,14 @@ def test_every_device_is_served():
     _, scores, labels, _ = case("softmax")
     found = lovasz.lovasz_softmax(scores.to("meta"), labels.to("meta"), engine="histogram")
     assert found.is_meta and found.shape == ()
-    for operator in (_ops.loss, _ops.dataset_counts, _ops.dataset_loss):
+    for operator in (_ops.loss, _dataset_ops.dataset_counts, _dataset_ops.dataset_loss):
         name = operator._qualname
         assert torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeExplicitAutograd")
-    parts = (_ops.loss_anywhere, _ops.dataset_counts_anywhere, _ops.dataset_loss_anywhere)
+    parts = (
+        _ops.loss_anywhere,
+        _dataset_ops.dataset_counts_anywhere,
+        _dataset_ops.dataset_loss_anywhere,
+    )
     assert all(callable(part) for part in parts)
 
 

@@ -6,7 +6,7 @@ torch = pytest.importorskip("torch")
 
 import submod.torch as lovasz  # noqa: E402
 from submod._options import LossOptions  # noqa: E402
-from submod.torch import _ops  # noqa: E402
+from submod.torch import _flat  # noqa: E402
 
 GENERATOR = torch.Generator().manual_seed(12)
 of_themselves = pytest.mark.filterwarnings("ignore")  # PyTorch's compilers warn about themselves
@@ -87,7 +87,7 @@ def test_operator_keeps_its_outputs():
     """Who calls the operator itself sees the gradient, which backward leaves alone."""
     scores, labels = case()
     leaf = scores.clone().requires_grad_(True)
-    options = _ops.flat(LossOptions(classes="all"))
+    options = _flat.flat(LossOptions(classes="all"))
     loss, gradient = torch.ops.submod.loss(leaf, labels, None, "lovasz_softmax", *options, True)
     before = gradient.clone()
     loss.backward(retain_graph=True)
@@ -98,7 +98,7 @@ def test_operator_keeps_its_outputs():
 
 
 def operator(scores, labels):
-    options = _ops.flat(LossOptions(classes=[0, 2]))
+    options = _flat.flat(LossOptions(classes=[0, 2]))
     return torch.ops.submod.loss(scores, labels, None, "lovasz_softmax", *options, True)[0]
 
 

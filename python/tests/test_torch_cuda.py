@@ -16,7 +16,7 @@ import submod  # noqa: E402
 import submod.torch as lovasz  # noqa: E402
 from submod import _library  # noqa: E402
 from submod._options import LossOptions  # noqa: E402
-from submod.torch import _cuda, _ops  # noqa: E402
+from submod.torch import _cuda, _flat, _ops  # noqa: E402
 
 BUILT = Path(__file__).resolve().parents[2] / "build/tests/gpu/libsubmod_on_fibers.so"
 GENERATOR = torch.Generator().manual_seed(21)
@@ -444,7 +444,7 @@ class TestOnDevice:
     @pytest.mark.filterwarnings("ignore")
     def test_operator(self):
         scores, labels = (x.cuda() for x in case())
-        options = _ops.flat(LossOptions(delta=2.0**-10))
+        options = _flat.flat(LossOptions(delta=2.0**-10))
         arguments = (scores.requires_grad_(True), labels, None, "lovasz_softmax", *options, True)
         torch.library.opcheck(_ops.loss, arguments)
 

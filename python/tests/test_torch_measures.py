@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 import submod  # noqa: E402
 import submod.torch as lovasz  # noqa: E402
 from submod._options import LossOptions  # noqa: E402
-from submod.torch import _ops  # noqa: E402
+from submod.torch import _dataset_ops, _flat, _ops  # noqa: E402
 
 GENERATOR = torch.Generator().manual_seed(3)
 ENGINES = ["exact", "histogram"]
@@ -232,7 +232,7 @@ def test_opcheck(measure, reduction):
     scores, labels, weights = case()
     held = submod._tokens.Held(mine)
     options = LossOptions(measure=MEASURES[measure], reduction=reduction, per_image=True)
-    flat = _ops.flat(options, held.token)
+    flat = _flat.flat(options, held.token)
     inputs = (scores.requires_grad_(True), labels, weights, "lovasz_softmax", *flat, True)
     torch.library.opcheck(_ops.loss, inputs)
 
@@ -240,12 +240,12 @@ def test_opcheck(measure, reduction):
 @of_themselves
 def test_opcheck_dataset_with_weights():
     scores, labels, weights = case()
-    options = _ops.flat(LossOptions(measure="hamming"))
+    options = _flat.flat(LossOptions(measure="hamming"))
     counting = (scores, labels, weights, 64, *options)
-    torch.library.opcheck(_ops.dataset_counts, counting)
-    counts, scale = _ops.dataset_counts(*counting), torch.ones((), dtype=torch.float64)
+    torch.library.opcheck(_dataset_ops.dataset_counts, counting)
+    counts, scale = _dataset_ops.dataset_counts(*counting), torch.ones((), dtype=torch.float64)
     inputs = (scores.requires_grad_(True), labels, weights, counts, scale, *options, True)
-    torch.library.opcheck(_ops.dataset_loss, inputs)
+    torch.library.opcheck(_dataset_ops.dataset_loss, inputs)
 
 
 @of_themselves

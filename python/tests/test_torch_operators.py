@@ -7,7 +7,7 @@ torch = pytest.importorskip("torch")
 import submod.torch as lovasz  # noqa: E402
 from submod._options import LossOptions  # noqa: E402
 from submod._views import KINDS, weights_of  # noqa: E402
-from submod.torch import _ops  # noqa: E402
+from submod.torch import _dataset_ops, _flat, _ops  # noqa: E402
 
 GENERATOR = torch.Generator().manual_seed(8)
 # PyTorch's checkers and compilers warn about themselves.
@@ -23,18 +23,18 @@ def case(shape=(2, 3, 6, 5), kind=torch.float32):
 def arguments(scores, labels, name="lovasz_softmax", engine="exact"):
     weight = torch.ones(weights_of(KINDS[name], scores.shape[1]), dtype=torch.float64)
     options = LossOptions(ignore_index=255, class_weight=weight, engine=engine, delta=2.0**-10)
-    return (scores, labels, None, name, *_ops.flat(options), scores.requires_grad)
+    return (scores, labels, None, name, *_flat.flat(options), scores.requires_grad)
 
 
 def test_schema_has_all_options():
     """In the order of LossOptions; the classes are a name and a list, the measure is a name, two
     parameters and a token."""
-    names = [argument.rsplit(" ", 1)[1] for argument in _ops.OPTIONS.split(", ")]
+    names = [argument.rsplit(" ", 1)[1] for argument in _flat.OPTIONS.split(", ")]
     fields = list(LossOptions._fields)
     behind = fields.index("measure") + 1
     fields[behind:behind] = ["alpha", "beta", "token"]
     assert names == ["classes", "class_list", *fields[1:]]
-    assert len(names) == len(_ops.flat(LossOptions()))
+    assert len(names) == len(_flat.flat(LossOptions()))
 
 
 @of_themselves
@@ -75,13 +75,13 @@ def test_opcheck_all_losses(name):
 @of_themselves
 def test_opcheck_dataset():
     scores, labels = case()
-    options = _ops.flat(LossOptions(classes=[0, 2]))
+    options = _flat.flat(LossOptions(classes=[0, 2]))
     counting = (scores, labels, None, 64, *options)
-    torch.library.opcheck(_ops.dataset_counts, counting)
-    counts = _ops.dataset_counts(*counting)
+    torch.library.opcheck(_dataset_ops.dataset_counts, counting)
+    counts = _dataset_ops.dataset_counts(*counting)
     scale = torch.tensor(2.0, dtype=torch.float64)
     looking_up = (scores.requires_grad_(True), labels, None, counts, scale, *options, True)
-    torch.library.opcheck(_ops.dataset_loss, looking_up)
+    torch.library.opcheck(_dataset_ops.dataset_loss, looking_up)
 
 
 def gradient_of(function, scores, labels):
@@ -177,6 +177,6 @@ def test_data_parallel_threads():
 def test_opcheck_prox():
     scores, labels = case((2, 1, 6, 5))
     labels = torch.randint(2, labels.shape, generator=GENERATOR)
-    options = _ops.flat(LossOptions(per_image=True))
+    options = _flat.flat(LossOptions(per_image=True))
     inputs = (scores.requires_grad_(True), labels, None, 0.5, *options, True)
     torch.library.opcheck(_ops.prox_lovasz_hinge, inputs)

@@ -174,6 +174,13 @@ REFUSED = {
     "no pixel weights": ("InvalidArgumentError", "without pixel_weights"),
     "class weight": ("ValueError", "class_weight of shape"),
     "exact": ("InvalidArgumentError", "labels[0][0] = 9"),
+    **{
+        f"measure {engine} {images}": ("RuntimeError", "KeyError: 'mine'")
+        for engine in (*cases.ENGINES, "forced")
+        for images in (False, True)
+    },
+    "measure nan": ("NonFiniteError", "scores[0][0][0] is nan"),
+    "forward mode": ("RuntimeError", "forward-mode"),
     "forced shape": ("ValueError", "labels of shape"),
     "forced settings": ("InvalidArgumentError", "delta=0.01"),
     "forced class weight": ("ValueError", "class_weight of shape"),
@@ -307,7 +314,11 @@ def test_metrics(ranks):
             assert unchanged and kind and "counts of all ranks" in refused[1]
     if len(ranks) > 1:
         raised = {each["refused"][:2] for each in of(ranks, "metrics")}
-        assert len(raised) == 1 and "MeanIoU(5)" in raised.pop()[1]
+        assert len(raised) == 1 and "MeanIoU(classes=5" in raised.pop()[1]
+        raised = {each["mixed"][:2] for each in of(ranks, "metrics")}
+        assert len(raised) == 1 and "with what sync() gave" in raised.pop()[1]
+    for each in of(ranks, "metrics"):
+        assert each["same"] is None and each["pixels"] == (truth != 255).sum()
 
 
 def test_metrics_alone():

@@ -11,7 +11,7 @@ import torch.nn.functional as F  # noqa: E402
 import submod  # noqa: E402
 import submod.torch as lovasz  # noqa: E402
 from submod._options import LossOptions  # noqa: E402
-from submod.torch import _ops  # noqa: E402
+from submod.torch import _flat, _ops  # noqa: E402
 
 GENERATOR = torch.Generator().manual_seed(31)
 FORMS = [
@@ -150,7 +150,7 @@ def test_compile_and_opcheck(name, module):
     value, slope = with_gradient(compiled, logits, labels)
     assert value == expected[0]
     torch.testing.assert_close(slope, 2 * expected[1])
-    arguments = (labels, None, name[:-5], "min", *_ops.flat(LossOptions()), True)
+    arguments = (labels, None, name[:-5], "min", *_flat.flat(LossOptions()), True)
     torch.library.opcheck(_ops.soft_loss, (logits.requires_grad_(True), *arguments))
 
 

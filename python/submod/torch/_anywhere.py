@@ -103,7 +103,11 @@ def lovasz(
     batch = batch_of(KINDS[name], scores, labels, weights, options, number, others)
     scale = 1 / options.groups(every_image) if options.reduction == "mean" else 1
     scale = scale * ranks.size if options.ddp else scale
-    losses = _solve(batch, options, ranks, scale, gradient if need_gradient else None)
+    solving = (batch, options, ranks, scale, gradient if need_gradient else None)
+    if callable(options.measure):  # which may raise on one rank
+        losses, _ = ranks.together(lambda: _solve(*solving))
+    else:
+        losses = _solve(*solving)
     if need_gradient:
         _through(scores, batch, options, gradient)
     if options.per_image and ranks.size > 1:

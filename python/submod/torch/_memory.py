@@ -134,11 +134,11 @@ def key_of(name: str, scores: Tensor, weights: Tensor | None, options: LossOptio
     shown = options._replace(
         class_weight=weight.tolist() if isinstance(weight, Tensor) else weight,
         measure="custom" if callable(measure) else measure,
-        group="",
-    )
+    )._asdict()
+    del shown["group"]
     given = "without" if weights is None else "with"
     where = f"on {scores.device.type}"
-    settings = ", ".join(f"{key}={value!r}" for key, value in shown._asdict().items())
+    settings = ", ".join(f"{key}={value!r}" for key, value in shown.items())
     return f"{name} of {scores.shape[1]} classes {where} {given} pixel_weights, {settings}"
 
 

@@ -1,83 +1,27 @@
 """The operators: torch.ops.submod.*, opaque to torch.compile, each with a fake and a derivative.
 
-Shapes are canonical (see _views). Operators have flat arguments: flat() takes LossOptions apart,
-_options() puts them together again, and OPTIONS is what their schemas say of them.
-need_gradient = False, when nobody will ask for it, saves its computation; the second output is then
-empty.
+Shapes are canonical (see _views), options flat (see _flat). need_gradient = False, when nobody will
+ask for it, saves its computation; the second output is then empty.
 """
 
 from __future__ import annotations
 
 import ctypes
 import math
-from typing import TYPE_CHECKING, Any, Callable
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from .. import _tokens
-from .._dataset import Dataset, solve
 from .._errors import NonFiniteError
 from .._library import workspace
 from .._masked import unmasked
-from .._measures import Measure, Tversky
-from .._options import LossOptions, call_loss
+from .._options import LossOptions
 from .._views import KINDS
 from . import _anywhere, _autograd, _cuda, _ranks
-from ._gains import real_type
+from ._flat import OPTIONS, loss_tensor, operator, taken
 from ._memory import key_of, loss_call, loss_type, new_gradient, whole_labels
-
-if TYPE_CHECKING:
-    from torch._library.custom_ops import CustomOpDef
-
-    _Decorator = Callable[[Callable[..., Any]], CustomOpDef]
-
-# The fields of LossOptions in their order, but for the classes: a name, or "list" and the list; and
-# for the measure: its name, its parameters, and the token of one that is a function.
-OPTIONS = (
-    "str classes, SymInt[]? class_list, bool per_image, SymInt? ignore_index, "
-    "Tensor? class_weight, str engine, float delta, bool from_logits, float smoothing, "
-    "str nonfinite, str measure, float alpha, float beta, SymInt token, str reduction, "
-    "str group, bool ddp"
-)
-
-
-def flat(options: LossOptions, token: int = 0) -> tuple[Any, ...]:
-    """As OPTIONS has them. token: of the measure."""
-    classes, *rest, measure, reduction, group, ddp = options
-    chosen = (classes, None) if isinstance(classes, str) else ("list", classes)
-    return (*chosen, *rest, *_flat_measure(measure, token), reduction, group, ddp)
-
-
-def _flat_measure(measure: Measure, token: int) -> tuple[str, float, float, int]:
-    if isinstance(measure, str):
-        return measure, 0.0, 0.0, 0
-    if isinstance(measure, Tversky):
-        return "tversky", measure.alpha, measure.beta, 0
-    return "custom", 0.0, 0.0, token
-
-
-def _options(classes: str, class_list: Any, *rest: Any) -> LossOptions:
-    *others, name, alpha, beta, token, reduction, group, ddp = rest
-    measure: Measure = name
-    if name == "tversky":
-        measure = Tversky(alpha, beta)
-    elif name == "custom":
-        measure = _tokens.of(token)
-    chosen = classes if class_list is None else list(class_list)
-    return LossOptions._make((chosen, *others, measure, reduction, group, ddp))
-
-
-def _operator(name: str, arguments: str, results: str = "(Tensor, Tensor)") -> _Decorator:
-    """torch.ops.submod.<name> of a function that takes scores, labels and weights of pixels."""
-    first = "Tensor scores, Tensor labels, Tensor? pixel_weights"
-    return torch.library.custom_op(
-        f"submod::{name}",
-        mutates_args=(),
-        device_types="cpu",
-        schema=f"({first}, {arguments}) -> {results}",
-    )
 
 
 def _fake_groups(name: str, scores: Tensor, *options_and_need: Any) -> tuple[Tensor, Tensor]:
@@ -91,26 +35,17 @@ def _fake_groups(name: str, scores: Tensor, *options_and_need: Any) -> tuple[Ten
     return losses, new_gradient(scores, need, number)
 
 
-def _loss_tensor(scores: Tensor, loss: float) -> Tensor:
-    return torch.tensor(loss, dtype=loss_type(scores))
-
-
-def _taken(options_and_need: tuple[Any, ...]) -> tuple[LossOptions, bool]:
-    *options, need_gradient = options_and_need
-    return _options(*options), need_gradient
-
-
 def _scale(images: int, options: LossOptions) -> float:
     """Of loss and gradient, which the library has of the mean over the groups."""
     return 1.0 if options.reduction == "mean" else max(options.groups(images), 1)
 
 
-@_operator("loss", f"str name, {OPTIONS}, bool need_gradient")
+@operator("loss", f"str name, {OPTIONS}, bool need_gradient")
 def loss(
     scores: Tensor, labels: Tensor, pixel_weights: Tensor | None, name: str, *options_and_need: Any
 ) -> tuple[Tensor, Tensor]:
     """submod_<name>, or that of the ranks of a group"""
-    options, need_gradient = _taken(options_and_need)
+    options, need_gradient = taken(options_and_need)
     by_library = options.group != "" and options.engine == "exact"
     if _anywhere.FORCED and name in _anywhere.LOSSES and not by_library:
         return _anywhere.lovasz(name, scores, labels, pixel_weights, options, need_gradient)
@@ -158,7 +93,7 @@ def _by_library(
     ranks.call(name, **c.arguments, loss=ctypes.byref(found), work=workspace())
     if options.reduction == "none":
         return torch.from_numpy(losses).to(loss_type(scores)), c.gradient
-    return _loss_tensor(scores, found.value * scale), c.gradient
+    return loss_tensor(scores, found.value * scale), c.gradient
 
 
 def _not_finite(
@@ -197,7 +132,7 @@ def loss_anywhere(
     scores: Tensor, labels: Tensor, pixel_weights: Tensor | None, name: str, *options_and_need: Any
 ) -> Any:
     """Errors of several ranks are sorted by the library alone, in CPU memory."""
-    options, need_gradient = _taken(options_and_need)
+    options, need_gradient = taken(options_and_need)
     batch = (scores, labels, pixel_weights)
     if not (options.group and options.engine == "exact"):
         return _anywhere.lovasz(name, *batch, options, need_gradient)
@@ -211,7 +146,7 @@ def loss_on_cuda(
     scores: Tensor, labels: Tensor, pixel_weights: Tensor | None, name: str, *options_and_need: Any
 ) -> Any:
     """Kernels know of no other ranks."""
-    options, need_gradient = _taken(options_and_need)
+    options, need_gradient = taken(options_and_need)
     number = _number_type(name, scores, options)
     if options.group or not _cuda.can_do(options) or number != torch.float32:
         return loss_anywhere(scores, labels, pixel_weights, name, *options_and_need)
@@ -226,7 +161,7 @@ def _(scores: Tensor, labels: Tensor, weights: Any, name: str, *rest: Any) -> An
 _autograd.register(loss)
 
 
-@_operator("soft_loss", f"str name, str overlap, {OPTIONS}, bool need_gradient")
+@operator("soft_loss", f"str name, str overlap, {OPTIONS}, bool need_gradient")
 def soft_loss(
     scores: Tensor,
     labels: Tensor,
@@ -236,7 +171,7 @@ def soft_loss(
     *options_and_need: Any,
 ) -> tuple[Tensor, Tensor]:
     """submod_<name> of soft labels, in CPU memory alone."""
-    options = _taken(options_and_need)
+    options = taken(options_and_need)
     return _of_floats(name, scores, labels, pixel_weights, *options, overlap)
 
 
@@ -248,12 +183,12 @@ def _(scores: Tensor, labels: Tensor, weights: Any, name: str, overlap: str, *re
 _autograd.register(soft_loss)
 
 
-@_operator("prox_lovasz_hinge", f"float lam, {OPTIONS}, bool need_gradient")
+@operator("prox_lovasz_hinge", f"float lam, {OPTIONS}, bool need_gradient")
 def prox_lovasz_hinge(
     scores: Tensor, labels: Tensor, pixel_weights: None, lam: float, *options_and_need: Any
 ) -> tuple[Tensor, Tensor]:
     """The Lovász hinge, and lam (scores - prox(scores)) / groups in place of its gradient."""
-    options, need_gradient = _taken(options_and_need)
+    options, need_gradient = taken(options_and_need)
     found, _ = loss(scores, labels, None, "lovasz_hinge", *options_and_need[:-1], False)
     ranks = _ranks.of(options.group)
     c, counts = ranks.together(
@@ -286,7 +221,7 @@ def prox_lovasz_hinge_anywhere(
 def prox_lovasz_hinge_on_cuda(
     scores: Tensor, labels: Tensor, pixel_weights: None, lam: float, *options_and_need: Any
 ) -> Any:
-    options, need_gradient = _taken(options_and_need)
+    options, need_gradient = taken(options_and_need)
     if options.group or not _cuda.can_prox(options):
         return prox_lovasz_hinge_anywhere(scores, labels, None, lam, *options_and_need)
     found, _ = _cuda.lovasz("lovasz_hinge", scores, labels, None, options, False)
@@ -303,130 +238,3 @@ def _(scores: Tensor, labels: Tensor, weights: Any, lam: float, *rest: Any) -> A
 
 
 _autograd.register(prox_lovasz_hinge)
-
-
-# ---- datasets ----
-
-
-@_operator("dataset_counts", f"SymInt bins, {OPTIONS}", "Tensor")
-def dataset_counts(
-    scores: Tensor, labels: Tensor, pixel_weights: Tensor | None, bins: int, *options: Any
-) -> Tensor:
-    """The errors of a batch, or of the batches of all ranks, counted in bins: (classes, 2, bins),
-    float64."""
-    how = _anywhere.dataset_counts if _anywhere.FORCED else _counts_by_library
-    return _counted(how, scores, labels, pixel_weights, bins, _options(*options))
-
-
-@dataset_counts.register_kernel(None)
-def dataset_counts_anywhere(
-    scores: Tensor, labels: Tensor, pixel_weights: Tensor | None, bins: int, *options: Any
-) -> Tensor:
-    how = _anywhere.dataset_counts
-    return _counted(how, scores, labels, pixel_weights, bins, _options(*options))
-
-
-@dataset_counts.register_kernel("cuda")
-def dataset_counts_on_cuda(
-    scores: Tensor, labels: Tensor, pixel_weights: Tensor | None, bins: int, *options: Any
-) -> Any:
-    chosen = _options(*options)
-    where: Any = _cuda if _cuda.can_do(chosen) else _anywhere
-    return _counted(where.dataset_counts, scores, labels, pixel_weights, bins, chosen)
-
-
-def _counts_by_library(
-    scores: Tensor, labels: Tensor, weights: Tensor | None, bins: int, options: LossOptions
-) -> Tensor:
-    c = loss_call("multiclass", scores, labels, weights, options, False)
-    del c.arguments["gradient"]
-    dataset = Dataset(scores.shape[1], 0.5 / bins)
-    call_loss("dataset_add", dataset=dataset, **c.arguments, work=workspace())
-    return torch.from_numpy(dataset.counts())
-
-
-def _counted(
-    how: Callable[..., Tensor],
-    scores: Tensor,
-    labels: Tensor,
-    weights: Tensor | None,
-    bins: int,
-    options: LossOptions,
-) -> Tensor:
-    """What devices refuse is NaN, in all sums of it too."""
-    ranks = _ranks.of(options.group)
-    counts, _ = ranks.together(
-        lambda: how(scores, labels, weights, bins, options),
-        lambda: f"dataset_counts of {scores.shape[1]} classes in {bins} bins",
-    )
-    return ranks.sum(counts)
-
-
-@dataset_counts.register_fake
-def _(scores: Tensor, labels: Tensor, weights: Any, bins: int, *_: Any) -> Tensor:
-    return scores.new_empty((scores.shape[1], 2, bins), dtype=real_type(scores))
-
-
-def solved(counts: Tensor, options: LossOptions) -> tuple[Dataset, float]:
-    """A dataset of these counts, and its loss."""
-    number, _, bins = counts.shape
-    dataset = Dataset(number, 0.5 / bins)
-    dataset.set_counts(counts.numpy())
-    return dataset, solve(dataset, options.settings(number))
-
-
-@_operator("dataset_loss", f"Tensor counts, Tensor scale, {OPTIONS}, bool need_gradient")
-def dataset_loss(
-    scores: Tensor,
-    labels: Tensor,
-    pixel_weights: Tensor | None,
-    counts: Tensor,
-    scale: Tensor,
-    *options_and_need: Any,
-) -> tuple[Tensor, Tensor]:
-    """The loss of all counts, and scale times its gradient by these scores."""
-    options, need_gradient = _taken(options_and_need)
-    batch = (scores, labels, pixel_weights)
-    if _anywhere.FORCED:
-        return _anywhere.dataset_loss(*batch, counts, scale, options, need_gradient)
-    dataset, found = solved(counts, options)
-    c = loss_call("multiclass", *batch, options, need_gradient, scale.item())
-    if need_gradient:
-        call_loss("dataset_gradient", dataset=dataset, **c.arguments, work=workspace())
-    return _loss_tensor(scores, found), c.gradient
-
-
-@dataset_loss.register_kernel(None)
-def dataset_loss_anywhere(
-    scores: Tensor,
-    labels: Tensor,
-    pixel_weights: Tensor | None,
-    counts: Tensor,
-    scale: Tensor,
-    *options_and_need: Any,
-) -> Any:
-    batch = (scores, labels, pixel_weights)
-    return _anywhere.dataset_loss(*batch, counts, scale, *_taken(options_and_need))
-
-
-@dataset_loss.register_kernel("cuda")
-def dataset_loss_on_cuda(
-    scores: Tensor,
-    labels: Tensor,
-    pixel_weights: Tensor | None,
-    counts: Tensor,
-    scale: Tensor,
-    *options_and_need: Any,
-) -> Any:
-    options, need_gradient = _taken(options_and_need)
-    where = _cuda if _cuda.can_do(options) else _anywhere
-    batch = (scores, labels, pixel_weights)
-    return where.dataset_loss(*batch, counts, scale, options, need_gradient)
-
-
-@dataset_loss.register_fake
-def _(scores: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
-    return scores.new_empty((), dtype=loss_type(scores)), new_gradient(scores, rest[-1])
-
-
-_autograd.register(dataset_loss)

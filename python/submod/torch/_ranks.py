@@ -19,7 +19,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from .._bindings import Comm, CommType
+from .._bindings import Comm, CommType, Status
 from .._callbacks import Trap, call_trapped, put_callback
 from .._errors import (
     CallbackError,
@@ -29,6 +29,7 @@ from .._errors import (
     NonFiniteError,
     NumericError,
     OutOfMemoryError,
+    SubmodError,
     UnsupportedError,
 )
 from .._library import function
@@ -117,6 +118,13 @@ def refuse(name: str, error: Exception) -> None:
 
 def _raise(error: Exception) -> NoReturn:
     raise error
+
+
+def _raise_kept(traps: Sequence[Trap]) -> None:
+    """What was raised in callbacks, if anything."""
+    for error in [trap.take() for trap in traps]:
+        if error is not None:
+            raise error
 
 
 class Ranks:
@@ -237,13 +245,25 @@ class Ranks:
     # ---- the library's way ----
 
     def call(self, name: str, /, *, settings: Any, **arguments: Any) -> int:
-        """submod_<name>(..), or submod_dist_<name>(comm, ..) of a group, if it is only one rank."""
-        traps = settings.traps
-        if self.group is not None:
-            table = _Table(self)
-            name, arguments = f"dist_{name}", {"comm": table.comm, **arguments}
-            traps = (*traps, table)
-        return call_trapped(traps, name, settings=settings, **arguments)
+        """submod_<name>(..), or submod_dist_<name>(comm, ..) of a group, if it is only one rank.
+        The library cannot tell other ranks what a measure in Python has raised; this can."""
+        if self.group is None:
+            return call_trapped(settings.traps, name, settings=settings, **arguments)
+        table = _Table(self)
+        arguments = {"comm": table.comm, "settings": settings, **arguments}
+        failure: SubmodError | None = None
+        status: int = Status.OK
+        try:
+            status = call_trapped((table,), f"dist_{name}", **arguments)
+        except SubmodError as error:
+            if not settings.traps or isinstance(error, CommunicationError):
+                raise
+            failure = error
+        if settings.traps:
+            self.together(lambda: _raise_kept(settings.traps))
+        if failure is not None:
+            raise failure
+        return status
 
     def exchange(self, mine: Tensor, send: list[int], receive: list[int]) -> Tensor:
         """Bytes: send[r] go to rank r, receive[r] come from it."""

@@ -12,10 +12,11 @@ from .._door import checked
 from .._measures import Measure
 from .._options import DELTA, Classes, loss_options
 from .._views import canonical
-from . import _autograd, _ops, _ranks
+from . import _autograd, _dataset_ops, _ranks
+from ._calls import Weight, flattened, weight_tensor, weights_for
 from ._gains import real_type
 from ._memory import require_pair
-from .functional import Weight, flattened, lovasz_softmax, weight_tensor, weights_for
+from .functional import lovasz_softmax
 from .modules import refuse_now, shown
 
 
@@ -119,7 +120,7 @@ class DatasetLovasz(_ranks.Grouped):
 
     def value(self) -> float:
         """The loss of all batches counted so far, 0 when there are none."""
-        return _ops.solved(self.counts.cpu(), loss_options(**self._loss_settings()))[1]
+        return _dataset_ops.solved(self.counts.cpu(), loss_options(**self._loss_settings()))[1]
 
     def _apply(self, fn: Any, *args: Any, **kwargs: Any) -> Any:
         """Counts go to other devices, but not to other types; on MPS, which has no float64, they
@@ -143,13 +144,15 @@ class DatasetLovasz(_ranks.Grouped):
             _ranks.refuse(group, error)
             raise
         scores, *rest = inputs
-        batch = _ops.dataset_counts(scores.detach(), *rest, self.bins, *options).to(self.counts)
+        batch = _dataset_ops.dataset_counts(scores.detach(), *rest, self.bins, *options).to(
+            self.counts
+        )
         counts = self.counts * self.decay if self.training else self.counts
         counts = counts + batch
         scale = self._scale(counts, batch, ranks)
         known = counts.to(device=scores.device, dtype=real_type(scores))
         solving = (*inputs, known, scale.to(known), *options)
-        loss = _autograd.apply(_ops.dataset_loss, *solving, keep=held)
+        loss = _autograd.apply(_dataset_ops.dataset_loss, *solving, keep=held)
         if self.training:  # a batch that a device has refused is NaN
             self._keep(torch.where(batch[0, 0, 0].isnan(), self.counts, counts))
         return loss
@@ -165,6 +168,7 @@ class DatasetLovasz(_ranks.Grouped):
         self, logits: Tensor, labels: Tensor, pixel_weights: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor | None]:
         require_pair(logits, labels)
+        _autograd.refuse_dual(logits)
         scores, labels = canonical("multiclass", logits, labels, False)
         if scores.shape[1] != self.num_classes:
             raise ValueError(f"logits of {scores.shape[1]} classes, not {self.num_classes}")

@@ -3,38 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
+from typing import Any
 
-import torch
 from torch import Tensor
 
-from .. import _tokens
 from .._door import checked
-from .._measures import Measure, Tversky
-from .._one_hot import channel_of, class_numbers, no_class, not_one_hot
-from .._options import DELTA, Classes, LossOptions, loss_options
-from .._views import KINDS, canonical, canonical_weights, is_list
+from .._measures import Measure
+from .._options import DELTA, Classes
 from . import _autograd, _ops, _ranks
-from ._anywhere import LOSSES
-from ._class_weight import mean_weights, reduced
-from ._memory import require_pair
-
-if TYPE_CHECKING:
-    from torch.distributed import ProcessGroup
-
-Weight = Union[Tensor, "list[float]", None]
-Group = Optional["ProcessGroup"]
-
-
-def weight_tensor(weight: Weight) -> Tensor | None:
-    """In CPU memory, where the library reads it."""
-    if weight is None:
-        return None
-    try:
-        numbers = torch.as_tensor(weight, dtype=torch.float64)
-    except (TypeError, ValueError, RuntimeError):
-        raise TypeError(f"class_weight = {weight!r}; a number per class is needed") from None
-    return numbers.detach().cpu()
+from ._calls import Group, Weight, call_loss, prepared
 
 
 def checked_lam(lam: Any) -> float:
@@ -112,7 +89,7 @@ def lovasz_softmax(
     submod.gpu_available(), except with a measure that is a function. That, and tensors of all other
     devices (ROCm, MPS, XPU), is computed there by PyTorch's operations, with the same semantics.
     """
-    return _loss(
+    return call_loss(
         "lovasz_softmax",
         logits,
         labels,
@@ -157,7 +134,7 @@ def lovasz_sigmoid(
     three dimensions, which could mean (N, H, W) or (N, C, L), is refused: logits[:, None] or
     logits[..., None] says which, and labels likewise.
     The rest as in lovasz_softmax; from_logits: False when logits are a sigmoid's output."""
-    return _loss(
+    return call_loss(
         "lovasz_sigmoid",
         logits,
         labels,
@@ -195,7 +172,7 @@ def lovasz_hinge(
 ) -> Tensor:
     """Lovász hinge loss: logits (N, ..) or (N, 1, ..), labels (N, ..), 0 or 1; or both (pixels,).
     The rest as in lovasz_softmax."""
-    return _loss(
+    return call_loss(
         "lovasz_hinge",
         logits,
         labels,
@@ -237,7 +214,7 @@ def prox_lovasz_hinge(
     ranks = _ranks.named(group)
     try:
         lam = checked_lam(lam)
-        call = _prepared(
+        call = prepared(
             "lovasz_hinge",
             logits,
             labels,
@@ -278,7 +255,7 @@ def cross_entropy(
     NaN where this is 0: without pixels. A label on a class that is masked by -Inf is refused, as
     the loss would be Inf. Baselines are computed in CPU memory: CUDA tensors are
     copied there, and the result back. The rest as in lovasz_softmax."""
-    return _loss(
+    return call_loss(
         "cross_entropy",
         logits,
         labels,
@@ -305,7 +282,7 @@ def hinge(
     """Hinge loss: logits (N, ..) or (N, 1, ..), labels (N, ..), 0 or 1; or both (pixels,). The mean
     over the pixels of max(0, 1 - logit) at label 1 and max(0, 1 + logit) at label 0.
     class_weight: two numbers, of background and foreground. The rest as in cross_entropy."""
-    return _loss(
+    return call_loss(
         "hinge",
         logits,
         labels,
@@ -332,7 +309,7 @@ def rahman_wang(
     """The loss of Rahman and Wang (2016), binary: 1 - I/U of the probabilities p, a sigmoid of the
     logits: I = sum of p y, U = sum of p + y, minus I. Shapes as in hinge; from_logits: False when
     logits are p already. The rest as in cross_entropy."""
-    return _loss(
+    return call_loss(
         "rahman_wang",
         logits,
         labels,
@@ -363,7 +340,7 @@ def soft_dice(
     """Soft Dice loss: the mean over the classes of 1 - (2 I + s) / (sum of p + sum of y + s), with
     p the probability of the class, y = 1 where it is the label, I = sum of p y and s = smoothing.
     Shapes and other arguments as in lovasz_softmax; computed where cross_entropy is."""
-    return _loss(
+    return call_loss(
         "soft_dice",
         logits,
         labels,
@@ -397,7 +374,7 @@ def soft_jaccard(
 ) -> Tensor:
     """Soft Jaccard loss: the mean over the classes of 1 - (I + s) / (U + s), with U = sum of p +
     sum of y - I. The rest as in soft_dice."""
-    return _loss(
+    return call_loss(
         "soft_jaccard",
         logits,
         labels,
@@ -412,112 +389,3 @@ def soft_jaccard(
         nonfinite=nonfinite,
         normalize=normalize,
     )
-
-
-def flattened(options: LossOptions) -> tuple[tuple[Any, ...], Any]:
-    """As operators take them, and what has to be kept meanwhile: a measure goes by its token."""
-    measure = options.measure
-    if isinstance(measure, (str, Tversky)):
-        return _ops.flat(options), None
-    if torch.compiler.is_compiling():
-        return _ops.flat(options, _kept(measure, id(measure))), None
-    held = _tokens.Held(measure)
-    return _ops.flat(options, held.token), held
-
-
-# To compilers a number; that id(measure) is looked at makes them look again for another measure.
-_kept = torch.compiler.assume_constant_result(_tokens.keep)  # type: ignore[no-untyped-call]
-
-
-def weights_for(
-    weights: Any, kind: str, logits: Tensor, scores: Tensor, per_image: bool
-) -> Tensor | None:
-    """Of pixels: (batch, pixels..), on the device of the canonical scores."""
-    if weights is None:
-        return None
-    require_pair(logits, logits, pixel_weights=weights)
-    if weights.requires_grad and torch.is_grad_enabled():
-        raise ValueError(
-            "pixel_weights require a gradient, and there is none by them; give "
-            "pixel_weights.detach()"
-        )
-    if weights.is_complex():
-        raise TypeError(f"pixel_weights of type {weights.dtype}; real numbers are needed")
-    listed = is_list(kind, logits, per_image)
-    shaped: Tensor = canonical_weights(weights.to(scores.device), tuple(scores.shape), listed)
-    return shaped
-
-
-def _numbers(logits: Tensor, labels: Tensor, ignore_index: int | None) -> Tensor:
-    """Class numbers of one-hot labels; all other labels as they are. On devices what is not one-hot
-    becomes a label that is refused."""
-    channel = channel_of(logits, labels)
-    if channel is None:
-        return labels
-    numbers, valid = class_numbers(labels, channel, no_class(ignore_index))
-    looks = labels.device.type == "cpu" and not torch.compiler.is_compiling()
-    if looks and not torch._C._are_functorch_transforms_active() and not bool(valid.all()):
-        raise not_one_hot()
-    return numbers  # type: ignore[no-any-return]
-
-
-def _loss(
-    name: str,
-    logits: Tensor,
-    labels: Tensor,
-    class_weight: Weight = None,
-    *,
-    group: Group = None,
-    **given: Any,
-) -> Tensor:
-    """given: the other arguments. What this rank refuses, all ranks raise."""
-    ranks = _ranks.named(group)
-    try:
-        call = _prepared(name, logits, labels, class_weight, group=ranks, **given)
-    except Exception as error:
-        _ranks.refuse(ranks, error)
-        raise
-    loss = _autograd.apply(_ops.loss, *call.inputs, keep=call.held)
-    if call.counts_classes:
-        scores, labels, weights, *_ = call.inputs
-        factor = mean_weights(KINDS[name], scores, labels, weights, call.options)
-        loss = reduced(loss * factor.to(loss.dtype), call.reduction, call.options)
-    return loss if loss.device == logits.device else loss.to(logits.device)
-
-
-class _Call(NamedTuple):
-    """Of a loss: all that has been checked."""
-
-    inputs: tuple[Any, ...]
-    held: Any  # what tokens among them stand for
-    options: LossOptions
-    counts_classes: bool  # normalize="classes": the inputs ask for the losses of all groups
-    reduction: str
-
-
-def _prepared(
-    name: str,
-    logits: Tensor,
-    labels: Tensor,
-    class_weight: Weight,
-    *,
-    pixel_weights: Tensor | None,
-    normalize: str = "weights",
-    **given: Any,
-) -> _Call:
-    """given: the other fields of LossOptions."""
-    require_pair(logits, labels)
-    options = loss_options(class_weight=weight_tensor(class_weight), **given)
-    scores, kind, reduction = logits, KINDS[name], options.reduction
-    counts_classes = checked(normalize=normalize)["normalize"] == "classes"
-    counts_classes = counts_classes and options.class_weight is not None
-    if counts_classes:
-        options = options._replace(reduction="none")
-    if kind == "multiclass":
-        labels = _numbers(logits, labels, options.ignore_index)
-    if name not in LOSSES:  # there is none but for the CPU
-        scores, labels = logits.cpu(), labels.cpu()
-    scores, labels = canonical(kind, scores, labels, options.per_image)
-    weights = weights_for(pixel_weights, kind, logits, scores, options.per_image)
-    flat, held = flattened(options)
-    return _Call((scores, labels, weights, name, *flat), held, options, counts_classes, reduction)

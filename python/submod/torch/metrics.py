@@ -18,6 +18,7 @@ CPU memory: tensors of other devices are copied there, predictions without their
 from __future__ import annotations
 
 import copy
+import inspect
 import math
 from typing import Any, ClassVar, TypeVar
 
@@ -98,16 +99,16 @@ class Metric(nn.Module):
     def sync(self: Self, group: Any = None) -> Self:
         """A metric like this one, with the counts of all ranks added up, the same on each of them.
         This one keeps its own counts: whoever goes on with update() and calls sync() again counts
-        nothing twice. What sync() gave is for reading: another sync() gives it as it is, and
-        update() is refused until reset().
+        nothing twice. What sync() gave is for reading, and so is its state_dict() where that is
+        loaded: another sync() gives it as it is, and update() is refused until reset().
 
         group: of torch.distributed; None: all processes, or this one, if there are no others. All
         ranks call it, with metrics of the same options; those that differ are an error on all."""
+        ranks = of(default(group)[0])
+        ranks.together(lambda: None, self._sync_in_words)
         if self._of_all_ranks:
             return self
-        ranks = of(default(group)[0])
         words = self.get_extra_state()["words"].numpy()
-        ranks.together(lambda: None, lambda: f"{type(self).__name__}({self.extra_repr()}).sync")
         everything = copy.deepcopy(self)
         everything.reset()
         for data in ranks.gather_bytes(words.tobytes()):
@@ -117,6 +118,16 @@ class Metric(nn.Module):
             everything.stream.merge(part)
         everything._of_all_ranks = True
         return everything
+
+    def _sync_in_words(self) -> str:
+        """The same however options were given: by place or by name, as lists or as arrays."""
+        arguments, options = self._made_of
+        bound = inspect.signature(type(self)._kind).bind(*arguments, **options)
+        bound.apply_defaults()
+        given = {name: np.asarray(value).tolist() for name, value in bound.arguments.items()}
+        shown = ", ".join(f"{name}={value!r}" for name, value in given.items())
+        what = "what sync() gave" if self._of_all_ranks else "its own counts"
+        return f"sync() of {type(self).__name__}({shown}) with {what}"
 
     def _refuse_of_all(self) -> None:
         if self._of_all_ranks:
@@ -161,15 +172,16 @@ class Metric(nn.Module):
     # ---- the counts, in state_dict(), copies and pickles ----
 
     def get_extra_state(self) -> dict[str, Any]:
-        """The counts, for the module's state."""
+        """The counts, for the module's state, and whether they are those of all ranks."""
         state: dict[str, Any] = self.stream.state_dict()
         words = torch.from_numpy(state["words"].view(np.int64).copy())
-        return {**state, "words": words}
+        return {**state, "words": words, "of_all_ranks": self._of_all_ranks}
 
     def set_extra_state(self, state: dict[str, Any]) -> None:
         """The counts that the module's state has."""
         words = state["words"].cpu().contiguous().numpy().view(np.uint64)
         self.stream.load_state_dict({**state, "words": words})
+        self._of_all_ranks = state.get("of_all_ranks", False)  # older states do not say
 
     def __getstate__(self) -> dict[str, Any]:
         kept = {name: value for name, value in self.__dict__.items() if name != "stream"}

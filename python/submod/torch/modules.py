@@ -15,8 +15,8 @@ from .._measures import Measure
 from .._options import DELTA, Classes
 from .._views import KINDS
 from . import functional
+from ._calls import Group, Weight, weight_tensor
 from ._ranks import Grouped, named
-from .functional import Group, Weight, weight_tensor
 
 
 def shown(settings: dict[str, Any]) -> str:

@@ -11,8 +11,8 @@ from .._door import checked
 from .._options import Classes, loss_options
 from .._views import canonical
 from . import _autograd, _ops, modules
+from ._calls import Weight, flattened, weight_tensor, weights_for
 from ._memory import require_pair
-from .functional import Weight, flattened, weight_tensor, weights_for
 
 
 def jaccard_metric_loss(
