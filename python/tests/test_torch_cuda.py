@@ -16,7 +16,7 @@ import submod  # noqa: E402
 import submod.torch as lovasz  # noqa: E402
 from submod import _library  # noqa: E402
 from submod._options import LossOptions  # noqa: E402
-from submod.torch import _cuda, _flat, _ops  # noqa: E402
+from submod.torch import _cuda, _dataset_ops, _flat, _ops  # noqa: E402
 
 BUILT = Path(__file__).resolve().parents[2] / "build/tests/gpu/libsubmod_on_fibers.so"
 GENERATOR = torch.Generator().manual_seed(21)
@@ -44,8 +44,13 @@ def fibers():
             patch.setattr(_library, "_library", library)
             patch.setattr(_cuda, "place_of", lambda tensor: nullcontext((0, 0)))
             patch.setattr(_cuda, "is_there", lambda: True)
-            for name in ("loss", "prox_lovasz_hinge", "dataset_counts", "dataset_loss"):
-                patch.setattr(_ops, name, getattr(_ops, name + "_on_cuda"))
+            for module, name in (
+                (_ops, "loss"),
+                (_ops, "prox_lovasz_hinge"),
+                (_dataset_ops, "dataset_counts"),
+                (_dataset_ops, "dataset_loss"),
+            ):
+                patch.setattr(module, name, getattr(module, name + "_on_cuda"))
             yield
 
     return context
