@@ -1,0 +1,7 @@
+"""The experiments, in the order of the report."""
+
+from __future__ import annotations
+
+from . import batch_size, binary, multiclass
+
+ALL = (binary, multiclass, batch_size)

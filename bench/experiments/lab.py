@@ -1,0 +1,111 @@
+"""Data, networks and results, by name. Every worker has one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from . import camvid, intervals, losses, scoring, training
+from .plan import Plan
+from .runs import Folder, Training
+
+# One class or more of CamVid against the rest.
+BINARY = {"camvid-car": ("car",), "camvid-people": ("pedestrian", "bicyclist")}
+
+
+@dataclass
+class Lab:
+    data: Path  # with folders camvid and ibsr
+    out: Path
+    plan: Plan
+
+    @cached_property
+    def splits(self) -> dict[str, camvid.Split]:
+        return {part: camvid.read(self.data / "camvid", part) for part in ("train", "val", "test")}
+
+    @cached_property
+    def pixels(self) -> Tensor:
+        """Of each class in the training images."""
+        return training.pixels_of(self.splits["train"], len(camvid.CLASSES))
+
+    def split(self, data: str, part: str) -> camvid.Split:
+        whole = self.splits[part]
+        if data not in BINARY:
+            return whole
+        ours = torch.tensor([camvid.CLASSES.index(name) for name in BINARY[data]])
+        labels = torch.isin(whole.labels, ours).to(torch.uint8)
+        labels[whole.labels == camvid.IGNORE] = camvid.IGNORE
+        return camvid.Split(whole.names, whole.images, labels)
+
+    def loss(self, data: str, name: str) -> nn.Module:
+        return losses.BINARY[name]() if data in BINARY else losses.MULTICLASS[name](self.pixels)
+
+    def folder(self, run: Training) -> Folder:
+        return Folder(self.out / "runs", run)
+
+    def pretraining(self, seed: int) -> Training:
+        plan = self.plan
+        steps = plan.pretraining_images // plan.batch
+        return Training(
+            "camvid", "cross_entropy", seed, steps, plan.batch, plan.pretraining_rate,
+            width=plan.width,
+        )  # fmt: skip
+
+    def network(self, run: Training) -> nn.Module:
+        """As the run starts."""
+        network = training.new_network(len(camvid.CLASSES), run.width, run.seed)
+        if not run.start:
+            return network
+        network.load_state_dict(self.folder(self.pretraining(run.seed)).read_state("weights.pt"))
+        if run.data in BINARY:
+            network.score = against_the_rest(network.score, BINARY[run.data])
+        return network
+
+    def trained(self, run: Training) -> nn.Module:
+        network = self.network(run)
+        network.load_state_dict(self.folder(run).read_state("weights.pt"))
+        return network.eval()
+
+    def train(self, run: Training) -> Folder:
+        folder = self.folder(run)
+        if not folder.has("weights.pt"):
+            split = self.split(run.data, "train")
+            training.train(folder, split, self.network(run), self.loss(run.data, run.loss))
+        return folder
+
+    def scores(self, run: Training, part: str) -> dict[str, Any]:
+        """On val or test; computed once."""
+        folder = self.folder(run)
+        file = f"{part}.npz"
+        if not folder.has(file):
+            score = scoring.binary if run.data in BINARY else scoring.multiclass
+            everything = part == "test"
+            found = score(self.trained(run), self.split(run.data, part), everything)
+            folder.write_arrays(file, found)
+        return folder.read_arrays(file)
+
+    def index(self, run: Training, part: str) -> float:
+        """What rates are picked by: the dataset's mIoU, or the IoU of the foreground."""
+        counts = self.scores(run, part)["confusion"]
+        of: Callable[[Any], float] = intervals.dataset_miou
+        if run.data in BINARY:
+            of = intervals.dataset_iou
+        return of(np.asarray(counts))
+
+
+def against_the_rest(score: nn.Conv2d, ours: tuple[str, ...]) -> nn.Conv2d:
+    """A layer of one score: the mean of our classes' less the mean of the others'."""
+    mine = torch.tensor([name in ours for name in camvid.CLASSES])
+    one = nn.Conv2d(score.in_channels, 1, 1)
+    with torch.no_grad():
+        one.weight[0] = score.weight[mine].mean(0) - score.weight[~mine].mean(0)
+        if score.bias is not None and one.bias is not None:
+            one.bias[0] = score.bias[mine].mean() - score.bias[~mine].mean()
+    return one
