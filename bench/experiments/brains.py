@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .brain_runs import LOSSES, MODELS, TUNED_WITH, VALIDATED, Case
+from . import brain_claims, brain_figures, brain_results
+from .brain_runs import LOSSES, MODELS, VALIDATED, Case
 from .jobs import Job
 from .lab import Lab
+from .section import Figure, Section
 
 NAME = "ibsr"
 VOXELS_OF_AN_IMAGE = 16384  # by the time that they take
@@ -51,3 +53,35 @@ class WholeFold(Job):
 
 def jobs(lab: Lab) -> list[Job]:
     return [WholeFold(model, fold) for model in MODELS for fold in range(lab.plan.folds)]
+
+
+def section(lab: Lab) -> Section:
+    results = brain_results.read(lab)
+    return Section(
+        "IBSR: tissues of the brain (the paper's supplement B)",
+        brain_claims.text(results),
+        brain_results.tables(results),
+        figures(results),
+        brain_claims.claims(results),
+    )
+
+
+def figures(results: brain_results.Results) -> list[Figure]:
+    k, y = brain_figures.typical(results)
+    return [
+        Figure(
+            "ibsr_differences",
+            "What Lovász-Softmax, alone and added to cross-entropy, gains over cross-entropy on "
+            "whole volumes: a dot is a test head (mean over the seeds), a diamond the mean with "
+            "its 95 % interval.",
+            lambda: brain_figures.draw_differences(results),
+        ),
+        Figure(
+            "ibsr_slice",
+            f"Coronal slice {y} of {results.heads[k]}, by the U-Net, with the Jaccard indices of "
+            "this slice. The rule: the test head at which Lovász-Softmax gains the median of all "
+            "heads in the mean index, and of its slices that show all three tissues the one with "
+            "the median gain.",
+            lambda: brain_figures.draw_slice(results),
+        ),
+    ]

@@ -21,7 +21,9 @@ def ibsr(folder: Path) -> None:
         centre = np.array(SHAPE) / 2 + rng.uniform(-1, 1, 3)
         away = (np.indices(SHAPE).T - centre) / SHAPE
         distance = np.sqrt(np.square(away).sum(-1)).T
-        tissue = np.select([distance < 0.08, distance < 0.25, distance < 0.36], [1, 3, 2]).astype("i2")
+        tissue = np.select([distance < 0.08, distance < 0.25, distance < 0.36], [1, 3, 2]).astype(
+            "i2"
+        )
         noise = rng.normal(0, 8, SHAPE)
         image = np.where(tissue > 0, np.take(LIGHT, tissue) + noise, 0).clip(0).astype("i2")
         write(folder / f"IBSR_{k + 1:02}.nii.gz", image)

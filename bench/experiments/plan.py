@@ -48,6 +48,6 @@ QUICK = Plan(
     width=2,
     folds=3,
     linear=Effort(0, (0, 1), 256, 4, 3e-2, 2, (3e-2, 1e-2)),
-    hidden=Effort(4, (0, 1), 256, 4, 1e-2, 2, (1e-2, 3e-3)),
+    hidden=Effort(4, (0,), 256, 4, 1e-2, 2, (1e-2, 3e-3)),
     unet=Effort(2, (0,), 2, 2, 1e-2, 1, (1e-2, 3e-3)),
 )
