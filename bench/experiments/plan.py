@@ -31,8 +31,8 @@ class Plan:
     images: int = 1104  # of a fine-tuning: 3 times CamVid's training images
     width: int = 8  # channels of the U-Net's first level
     folds: int = 5  # of IBSR's heads
-    linear: Effort = Effort(0, (0, 1, 2), 16384, 600, 3e-2, 200, (3e-2, 1e-2, 3e-3))
-    hidden: Effort = Effort(32, (0, 1, 2), 16384, 600, 1e-2, 200, (1e-2, 3e-3, 1e-3))
+    linear: Effort = Effort(0, (0, 1, 2), 16384, 800, 3e-1, 200, (3e-1, 1e-1, 3e-2))
+    hidden: Effort = Effort(32, (0, 1, 2), 16384, 800, 3e-2, 200, (3e-2, 1e-2, 3e-3))
     unet: Effort = Effort(8, (0,), 8, 400, 3e-3, 75, (3e-3, 1e-3, 3e-4))
 
 
