@@ -17,12 +17,13 @@ class Plan:
     pretraining_rate: float = 2e-3
     images: int = 1104  # of a fine-tuning: 3 times CamVid's training images
     width: int = 8  # channels of the U-Net's first level
+    checkpoint_seconds: float = 30.0  # between two; decides nothing but what a kill costs
 
 
 # For tests: the same path in seconds, on a few small images.
 QUICK = Plan(
     seeds=(0, 1),
-    rates=(1e-2, 1e-3),
+    rates=(1e-2,),
     batch=4,
     batches=(1, 4),
     pretraining_images=32,
