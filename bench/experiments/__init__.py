@@ -9,6 +9,10 @@ With what
     lab         data, networks and results by name
     runs        a run's folder: settings, log, checkpoint, scores
     camvid      street scenes: reading, augmentation, batches
+    ibsr        heads: reading, folds
+    voxels      of heads, one by one: features, and the models of study `brain`
+    slices      of heads: batches, and a U-Net
+    brain_runs  trainings on heads, by model and fold
     losses      what networks are trained with
     training    one run; killed, it goes on where it was
     scoring     what a network gets right, image by image

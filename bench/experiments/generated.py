@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from .generated_heads import ibsr
+
 SIZES = {"train": 8, "val": 3, "test": 5}  # images
 BLOCK = 8  # pixels that have one label
 SHAPE = (5, 6)  # of an image, in blocks
@@ -41,3 +43,4 @@ def coloured(labels: npt.NDArray[np.uint8], rng: np.random.Generator) -> npt.NDA
 
 if __name__ == "__main__":
     camvid(Path(sys.argv[1]) / "camvid")
+    ibsr(Path(sys.argv[1]) / "ibsr")

@@ -78,3 +78,18 @@ def paired(
     ]
     low, high = np.percentile(found, [2.5, 97.5])
     return Interval(whole, float(low), float(high))
+
+
+def paired_means(differences: npt.NDArray[np.float64], seed: int = 0) -> list[Interval]:
+    """What paired finds where the index is a mean over the images, for several columns at once:
+    differences (seeds, images, columns)."""
+    rng = np.random.default_rng(seed)
+    seeds, images, _ = differences.shape
+
+    def resampled() -> npt.NDArray[np.float64]:
+        picked, of = rng.integers(images, size=images), rng.integers(seeds, size=seeds)
+        return differences[np.ix_(of, picked)].mean((0, 1))
+
+    found = np.stack([resampled() for _ in range(RESAMPLES)])
+    low, high = np.percentile(found, [2.5, 97.5], axis=0)
+    return [Interval(*map(float, of)) for of in zip(differences.mean((0, 1)), low, high)]

@@ -6,6 +6,19 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class Effort:
+    """Of the trainings of one model on one fold of IBSR."""
+
+    size: int  # of the model: hidden units, or channels of the U-Net's first level
+    seeds: tuple[int, ...]
+    batch: int  # voxels or slices
+    pretraining_steps: int
+    pretraining_rate: float
+    steps: int  # of a fine-tuning
+    rates: tuple[float, ...]  # one of them is picked for each loss, on the validation heads
+
+
+@dataclass(frozen=True)
 class Plan:
     """The whole experiment. Images count as often as they are shown to a network."""
 
@@ -18,6 +31,10 @@ class Plan:
     images: int = 1104  # of a fine-tuning: 3 times CamVid's training images
     width: int = 8  # channels of the U-Net's first level
     checkpoint_seconds: float = 30.0  # between two; decides nothing but what a kill costs
+    folds: int = 5  # of IBSR's heads
+    linear: Effort = Effort(0, (0, 1, 2), 16384, 600, 3e-2, 200, (3e-2, 1e-2, 3e-3))
+    hidden: Effort = Effort(32, (0, 1, 2), 16384, 600, 1e-2, 200, (1e-2, 3e-3, 1e-3))
+    unet: Effort = Effort(8, (0,), 8, 400, 3e-3, 75, (3e-3, 1e-3, 3e-4))
 
 
 # For tests: the same path in seconds, on a few small images.
@@ -30,4 +47,8 @@ QUICK = Plan(
     pretraining_rate=1e-2,
     images=8,
     width=2,
+    folds=3,
+    linear=Effort(0, (0, 1), 256, 4, 3e-2, 2, (3e-2, 1e-2)),
+    hidden=Effort(4, (0,), 256, 4, 1e-2, 2, (1e-2, 3e-3)),
+    unet=Effort(2, (0,), 2, 2, 1e-2, 1, (1e-2, 3e-3)),
 )
