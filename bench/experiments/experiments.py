@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import batch_size, binary, multiclass
+from . import batch_size, binary, multiclass, test_time
 
-ALL = (binary, multiclass, batch_size)
+ALL = (binary, multiclass, batch_size, test_time)

@@ -60,7 +60,9 @@ def worst_tenth(counts: Counts) -> float:
     return float(of_images[: max(1, len(of_images) // 10)].mean())
 
 
-def paired(index: Index, ours: Sequence[Counts], theirs: Sequence[Counts], seed: int = 0) -> Interval:
+def paired(
+    index: Index, ours: Sequence[Counts], theirs: Sequence[Counts], seed: int = 0
+) -> Interval:
     """The mean over the seeds of index(ours) - index(theirs). ours[k] and theirs[k] are of one seed
     and of the same images."""
     rng = np.random.default_rng(seed)
