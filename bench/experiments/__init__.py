@@ -16,6 +16,7 @@ With what
     losses      what networks are trained with
     training    one run; killed, it goes on where it was
     scoring     what a network gets right, image by image
+    predictions what can be made of a trained network at test time
     intervals   paired differences and their bootstrap intervals
 
 The experiments, one file each, are listed in experiments.py.

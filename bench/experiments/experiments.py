@@ -12,6 +12,7 @@ READS = {
     "binary": "camvid",
     "multiclass": "camvid",
     "batch_size": "camvid",
+    "test_time": "camvid",
     "ibsr": "ibsr",
 }
 MODULES = {"ibsr": "brains"}  # others are named like the experiment
