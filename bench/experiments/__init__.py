@@ -14,5 +14,11 @@ With what
     scoring     what a network gets right, image by image
     intervals   paired differences and their bootstrap intervals
 
+A convex problem
+    layer_data      features that networks hand to their last layer
+    layer_problem   the Lovász hinge of that layer: subgradients, prox directions
+    layer_methods   its optimisers, and its minimum
+    layer_jobs      the pieces of work
+
 The experiments, one file each, are listed in experiments.py.
 """

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import batch_size, binary, multiclass
+from . import batch_size, binary, last_layer, multiclass
 
-ALL = (binary, multiclass, batch_size)
+ALL = (binary, multiclass, batch_size, last_layer)

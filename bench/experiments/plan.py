@@ -17,6 +17,11 @@ class Plan:
     pretraining_rate: float = 2e-3
     images: int = 1104  # of a fine-tuning: 3 times CamVid's training images
     width: int = 8  # channels of the U-Net's first level
+    # Of experiment last_layer: draws of each network, beside the one that steps are picked with.
+    layer_draws: int = 3
+    layer_images: int = 32
+    layer_pixels: int = 1024  # of each image
+    layer_epochs: int = 60
 
 
 # For tests: the same path in seconds, on a few small images.
@@ -29,4 +34,8 @@ QUICK = Plan(
     pretraining_rate=1e-2,
     images=8,
     width=2,
+    layer_draws=1,
+    layer_images=8,
+    layer_pixels=64,
+    layer_epochs=2,
 )
