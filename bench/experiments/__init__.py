@@ -19,5 +19,11 @@ With what
     predictions what can be made of a trained network at test time
     intervals   paired differences and their bootstrap intervals
 
+A convex problem
+    layer_data      features that networks hand to their last layer
+    layer_problem   the Lovász hinge of that layer: subgradients, prox directions
+    layer_methods   its optimisers, and its minimum
+    layer_jobs      the pieces of work
+
 The experiments, one file each, are listed in experiments.py.
 """

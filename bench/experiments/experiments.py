@@ -14,6 +14,7 @@ READS = {
     "batch_size": "camvid",
     "test_time": "camvid",
     "ibsr": "ibsr",
+    "last_layer": "camvid",
 }
 MODULES = {"ibsr": "brains"}  # others are named like the experiment
 

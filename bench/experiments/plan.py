@@ -35,6 +35,11 @@ class Plan:
     linear: Effort = Effort(0, (0, 1, 2), 16384, 600, 3e-2, 200, (3e-2, 1e-2, 3e-3))
     hidden: Effort = Effort(32, (0, 1, 2), 16384, 600, 1e-2, 200, (1e-2, 3e-3, 1e-3))
     unet: Effort = Effort(8, (0,), 8, 400, 3e-3, 75, (3e-3, 1e-3, 3e-4))
+    # Of experiment last_layer: draws of each network, beside the one that steps are picked with.
+    layer_draws: int = 3
+    layer_images: int = 32
+    layer_pixels: int = 1024  # of each image
+    layer_epochs: int = 60
 
 
 # For tests: the same path in seconds, on a few small images.
@@ -51,4 +56,8 @@ QUICK = Plan(
     linear=Effort(0, (0, 1), 256, 4, 3e-2, 2, (3e-2, 1e-2)),
     hidden=Effort(4, (0,), 256, 4, 1e-2, 2, (1e-2, 3e-3)),
     unet=Effort(2, (0,), 2, 2, 1e-2, 1, (1e-2, 3e-3)),
+    layer_draws=1,
+    layer_images=8,
+    layer_pixels=64,
+    layer_epochs=2,
 )
