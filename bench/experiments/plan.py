@@ -15,7 +15,7 @@ class Plan:
     batches: tuple[int, ...] = (1, 2, 4, 8, 16)
     pretraining_images: int = 14720  # 40 times CamVid's training images
     pretraining_rate: float = 2e-3
-    images: int = 1104  # of a fine-tuning: 3 times CamVid's training images
+    images: int = 736  # of a fine-tuning: twice CamVid's training images
     width: int = 8  # channels of the U-Net's first level
 
 
