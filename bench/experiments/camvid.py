@@ -24,6 +24,7 @@ IGNORE = 255
 SEEN = 1 / 2  # networks see images at half the size of the labels, and are scored at their size
 CROP = 2 / 3  # of an image's height and width, in training
 ZOOM = (1.0, 1.5)  # of what a crop shows, in training
+LIGHT = (0.8, 1.2)  # what each colour is multiplied by, in training
 MEAN, SPREAD = (0.41, 0.42, 0.43), (0.30, 0.31, 0.30)
 
 
@@ -108,5 +109,5 @@ def augmented(image: Tensor, labels: Tensor, rng: np.random.Generator) -> tuple[
     truth = F.interpolate(labels[there][None, None].float(), size, mode="nearest-exact")[0, 0]
     if rng.random() < 0.5:
         seen, truth = seen.flip(-1), truth.flip(-1)
-    light = torch.from_numpy(rng.uniform(0.8, 1.2, 3)).float().view(3, 1, 1)
+    light = torch.from_numpy(rng.uniform(*LIGHT, 3)).float().view(3, 1, 1)
     return seen * light, truth

@@ -12,15 +12,17 @@ from .results import Results
 from .section import Figure, Section, Table
 
 TITLE = "# Experiments on real images"
-COMMAND = """\
-The paper's experiments, repeated on CamVid and IBSR, which everybody has to get by themselves:
-
-    scripts/experiments.sh DATA_DIR
-
-`DATA_DIR` has folders `camvid` (the split and the 11 classes of the SegNet tutorial) and `ibsr` (from NITRC); the command says
-what it misses, and where that is found. What is done is not done again: ended at any time, the same command goes on. Results are
-in `out/experiments/`: a folder for each run with its settings, log, scores and weights, and `report.html` over all of them.
-`scripts/experiments.sh DATA_DIR --document docs` writes this page from them; the same weights give the same page."""
+COMMAND = (
+    "The paper's experiments, repeated on CamVid and IBSR, which everybody has to get by "
+    "themselves:",
+    "    scripts/experiments.sh DATA_DIR",
+    "`DATA_DIR` has folders `camvid` (the split and the 11 classes of the SegNet tutorial) and "
+    "`ibsr` (from NITRC); the command says what it misses, and where that is found. What is done "
+    "is not done again: ended at any time, the same command goes on. Results are in "
+    "`out/experiments/`: a folder for each run with its settings, log, scores and weights, and "
+    "`report.html` over all of them. `scripts/experiments.sh DATA_DIR --document docs` writes this "
+    "page from them, and the same weights give the same page.",
+)
 
 
 def write(results: Results, docs: Path) -> None:
@@ -43,7 +45,7 @@ def image(figure: Figure) -> str:
 
 def page(results: Results) -> str:
     made = f"This page was made on: {'; '.join(results.machines)}."
-    parts = [TITLE, COMMAND, made]
+    parts = [TITLE, *COMMAND, made]
     if results.missing:
         parts.append(f"Not run yet: {', '.join(results.missing)}.")
     parts += ["## Claims of the paper", *table(results.claims()), *section(results.method)]

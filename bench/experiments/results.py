@@ -38,11 +38,7 @@ def gather(lab: Lab, studies: Path) -> Results:
     sections, missing = {}, []
     for name, experiment in zip(READS, load(READS)):
         if all(job.done(lab) for job in closure(lab, experiment.jobs(lab))):
-            sections[name] = (
-                experiment.section(lab)
-                if hasattr(experiment, "section")
-                else __import__("experiments.section").section.Section(name, ["x"])
-            )
+            sections[name] = experiment.section(lab)
         else:
             missing.append(name)
     machines = machine.noted(lab.out) or [machine.here()]
