@@ -14,11 +14,11 @@ JUDGED = (
     "How a difference is judged. Two ways of training are compared by the same seeds on the same "
     "test images, so that both results are known of each seed and each image. The difference is "
     "the mean over the seeds, and its 95 % interval allows for other images and for other seeds. "
-    f"Images are drawn anew {intervals.RESAMPLES} times, with replacement, neighbouring frames of a "
-    "video together, and the index is computed anew each time. Seeds are too few to be drawn from; what "
-    "Student's t says about the mean of so few is added. `better` or `worse` is written only where "
-    "the interval leaves out 0, and `not shown` otherwise. Of twenty comparisons of equals, one "
-    "leaves out 0 by chance.",
+    f"Images are drawn anew {intervals.RESAMPLES} times, with replacement, neighbouring frames of "
+    "a video together, and the index is computed anew each time. Seeds are too few to be drawn "
+    "from; what Student's t says about the mean of so few is added. `better` or `worse` is written "
+    "only where the interval leaves out 0, and `not shown` otherwise. Of twenty comparisons of "
+    "equals, one leaves out 0 by chance.",
     "The parts of the data. Networks learn from `train`. Every choice, the learning rate of each "
     "loss among them, is made on `val`. `test` is looked at once, with the networks that are in "
     "the tables.",

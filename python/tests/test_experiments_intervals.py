@@ -3,13 +3,8 @@ against differences that are known."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 from experiments import intervals
 from experiments.intervals import Interval
 
