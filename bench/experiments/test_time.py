@@ -12,8 +12,7 @@ import numpy as np
 from torch import nn
 
 from . import predictions
-from .intervals import dataset_miou
-from .jobs import TUNED_WITH, Final, Job, Way
+from .jobs import Final, Job, Way
 from .lab import BINARY, Lab
 from .runs import Folder
 
@@ -21,13 +20,7 @@ NAME = "test_time"
 AVERAGED = (Way("camvid", "cross_entropy"), Way("camvid", "lovasz"))
 DECIDED = tuple(Way(data, "cross_entropy") for data in ("camvid", *BINARY))
 RIVALS = ("lovasz_hinge", "lovasz_sigmoid")  # of the binary decisions
-# Decisions: how many images are decided as one, and whether their probabilities are calibrated.
-DECISIONS = {
-    "decided": (1, False),
-    "decided, calibrated": (1, True),
-    "decided in batches": (predictions.TOGETHER, False),
-    "decided in batches, calibrated": (predictions.TOGETHER, True),
-}
+DECISIONS = {"decided": 1, "decided in batches": predictions.TOGETHER}  # images that are one
 
 
 @dataclass(frozen=True)
@@ -62,50 +55,28 @@ class AfterFinal(Job):
     def found(self, lab: Lab, network: nn.Module) -> dict[str, Any]: ...
 
 
-class PickScales(AfterFinal):
-    """What scales are worth on val."""
-
-    file = "scales.npz"
-
-    def found(self, lab: Lab, network: nn.Module) -> dict[str, Any]:
-        return predictions.scaled(network, lab.split(self.way.data, "val"))
-
-    def best(self, lab: Lab) -> str:
-        counts = self.folder(lab).read_arrays(self.file)
-        return max(predictions.SCALES, key=lambda name: dataset_miou(counts[name]))
-
-
 class Average(AfterFinal):
     """Mirrored, scaled, both."""
 
     file = "averaged.npz"
 
-    def picked(self) -> PickScales:
-        return PickScales(self.way, TUNED_WITH)
-
-    def needs(self, lab: Lab) -> list[Job]:
-        return [self.final(lab), self.picked()]
-
     def found(self, lab: Lab, network: nn.Module) -> dict[str, Any]:
-        scales = predictions.SCALES[self.picked().best(lab)]
-        return dict(predictions.averaged(network, lab.split(self.way.data, "test"), scales))
+        return dict(predictions.averaged(network, lab.split(self.way.data, "test")))
 
 
 class Decide(AfterFinal):
-    """Decisions, with a temperature from val where they are calibrated."""
+    """Decisions, from probabilities that are calibrated on val."""
 
     file = "decided.npz"
 
     def found(self, lab: Lab, network: nn.Module) -> dict[str, Any]:
         data = self.way.data
         fitted = predictions.temperature(network, lab.split(data, "val"))
-        found: dict[str, Any] = {
-            name: predictions.decided(
-                network, lab.split(data, "test"), together, fitted if calibrated else 1.0
-            )
-            for name, (together, calibrated) in DECISIONS.items()
-        }
-        return {**found, "temperature": np.array(fitted)}
+        found: dict[str, Any] = {"temperature": np.array(fitted)}
+        for name, together in DECISIONS.items():
+            test = lab.split(data, "test")
+            found[name] = predictions.decided(network, test, together, fitted)
+        return found
 
 
 def jobs(lab: Lab) -> list[Job]:
