@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from .trouble import Trouble
+
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 from unet.brain import read_nifti
 
@@ -46,7 +48,7 @@ def names_in(root: Path) -> list[str]:
     ending = "_seg.nii.gz"
     found = sorted(file.name[: -len(ending)] for file in root.glob(f"*{ending}"))
     if not found:
-        raise FileNotFoundError(
+        raise Trouble(
             f"there is no NAME{ending} in {root}: IBSR's volumes NAME.nii.gz and their tissues "
             "NAME_seg.nii.gz are needed"
         )
@@ -66,7 +68,7 @@ def read(root: Path, name: str) -> Head:
     image = np.asarray(read_nifti(root / f"{name}.nii.gz"), np.float32)
     tissue = np.asarray(read_nifti(root / f"{name}_seg.nii.gz")).astype(np.uint8)
     if image.shape != tissue.shape or tissue.max() >= len(TISSUES):
-        raise ValueError(f"{name}: image and tissues must have one size, and tissues be 0 .. 3")
+        raise Trouble(f"{name}: image and tissues must have one size, and tissues be 0 .. 3")
     head = image > 0
     low, high = np.array([extent(head, axis) for axis in range(3)]).T
     cut = low - MARGIN

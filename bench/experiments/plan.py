@@ -28,18 +28,24 @@ class Plan:
     batches: tuple[int, ...] = (1, 2, 4, 8, 16)
     pretraining_images: int = 14720  # 40 times CamVid's training images
     pretraining_rate: float = 2e-3
-    images: int = 1104  # of a fine-tuning: 3 times CamVid's training images
+    images: int = 736  # of a fine-tuning: twice CamVid's training images
     width: int = 8  # channels of the U-Net's first level
+    checkpoint_seconds: float = 30.0  # between two; decides nothing but what a kill costs
     folds: int = 5  # of IBSR's heads
     linear: Effort = Effort(0, (0, 1, 2), 16384, 800, 3e-1, 200, (3e-1, 1e-1, 3e-2))
     hidden: Effort = Effort(32, (0, 1, 2), 16384, 800, 3e-2, 200, (3e-2, 1e-2, 3e-3))
     unet: Effort = Effort(8, (0,), 8, 400, 3e-3, 75, (3e-3, 1e-3, 3e-4))
+    # Of experiment last_layer: draws of each network, beside the one that steps are picked with.
+    layer_draws: int = 3
+    layer_images: int = 32
+    layer_pixels: int = 1024  # of each image
+    layer_epochs: int = 60
 
 
 # For tests: the same path in seconds, on a few small images.
 QUICK = Plan(
     seeds=(0, 1),
-    rates=(1e-2, 1e-3),
+    rates=(1e-2,),
     batch=4,
     batches=(1, 4),
     pretraining_images=32,
@@ -50,4 +56,8 @@ QUICK = Plan(
     linear=Effort(0, (0, 1), 256, 4, 3e-2, 2, (3e-2, 1e-2)),
     hidden=Effort(4, (0,), 256, 4, 1e-2, 2, (1e-2, 3e-3)),
     unet=Effort(2, (0,), 2, 2, 1e-2, 1, (1e-2, 3e-3)),
+    layer_draws=1,
+    layer_images=8,
+    layer_pixels=64,
+    layer_epochs=2,
 )

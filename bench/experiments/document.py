@@ -1,0 +1,78 @@
+"""experiments.md for the repository: the same as the report, with the command that makes it.
+Figures go to img/experiments_NAME.png beside it, tables to experiments/NAME.csv."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from . import tables
+from .figures import write_png
+from .results import Results
+from .section import Figure, Section, Table
+
+TITLE = "# Experiments on real images"
+COMMAND = (
+    "The paper's experiments, repeated on CamVid and IBSR, which everybody has to get by "
+    "themselves:",
+    "    scripts/experiments.sh DATA_DIR",
+    "`DATA_DIR` has folders `camvid` (the split and the 11 classes of the SegNet tutorial) and "
+    "`ibsr` (from NITRC); the command says what it misses, and where that is found. What is done "
+    "is not done again: ended at any time, the same command goes on. Results are in "
+    "`out/experiments/`: a folder for each run with its settings, log, scores and weights, and "
+    "`report.html` over all of them. `scripts/experiments.sh DATA_DIR --document docs` writes this "
+    "page from them, and the same weights give the same page.",
+)
+
+
+def write(results: Results, docs: Path) -> None:
+    """What an earlier page had, and this one has not, goes."""
+    for folder, old in ((docs / "experiments", "*.csv"), (docs / "img", "experiments_*.png")):
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in folder.glob(old):
+            file.unlink()
+    for table in results.tables():
+        tables.write_csv(table, docs / "experiments")
+    for part in results.sections.values():
+        for figure in part.figures:
+            write_png(figure, docs / image(figure))
+    (docs / "experiments.md").write_text(page(results), encoding="utf-8")
+
+
+def image(figure: Figure) -> str:
+    return f"img/experiments_{figure.name}.png"
+
+
+def page(results: Results) -> str:
+    made = f"This page was made on: {'; '.join(results.machines)}."
+    parts = [TITLE, *COMMAND, made]
+    if results.missing:
+        parts.append(f"Not run yet: {', '.join(results.missing)}.")
+    parts += ["## Claims of the paper", *table(results.claims()), *section(results.method)]
+    for part in results.sections.values():
+        parts += section(part)
+    return "\n\n".join(parts) + "\n"
+
+
+def section(part: Section) -> list[str]:
+    """Its paragraphs."""
+    paragraphs = [f"## {part.title}", *part.text]
+    for figure in part.figures:
+        paragraphs += [f"![{figure.name.replace('_', ' ')}]({image(figure)})", figure.caption]
+    for one in part.tables:
+        paragraphs += table(one) if one.shown else [link(one)]
+    return paragraphs
+
+
+def link(one: Table) -> str:
+    return f"[{one.name}.csv](experiments/{one.name}.csv): {one.caption}"
+
+
+def table(one: Table) -> list[str]:
+    numeric = [tables.is_numeric(column) for column in tables.columns_of(one)]
+    lines = [line(one.columns), line(["---:" if number else "---" for number in numeric])]
+    return [link(one), "\n".join([*lines, *map(line, tables.shown(one))])]
+
+
+def line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(text.replace("|", "\\|") for text in cells) + " |"
