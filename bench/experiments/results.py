@@ -37,7 +37,9 @@ class Results:
 def gather(lab: Lab, studies: Path) -> Results:
     sections, missing = {}, []
     for name, experiment in zip(READS, load(READS)):
-        if hasattr(experiment, "section") and all(job.done(lab) for job in closure(lab, experiment.jobs(lab))):
+        if hasattr(experiment, "section") and all(
+            job.done(lab) for job in closure(lab, experiment.jobs(lab))
+        ):
             sections[name] = experiment.section(lab)
         else:
             missing.append(name)
