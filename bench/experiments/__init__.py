@@ -33,12 +33,12 @@ A convex problem
 
 What is told
     section     tables, figures and claims of an experiment
-    results     those of all that are done
+    story       those of all that are done
     method      how it was done, in words
     machine     on what
     report      as a page of HTML
     document    as Markdown, for the repository
-    tables, figures     as CSV and PNG files
+    cells, figures  as texts and CSV, as PNG
 
     generated   small folders of the shape of the real ones, for tests
 

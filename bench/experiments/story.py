@@ -16,7 +16,7 @@ CLAIMS = ("claim of the paper", "measured here", "verdict", "on which data")
 
 
 @dataclass(frozen=True)
-class Results:
+class Story:
     sections: dict[str, Section]  # of the experiments that are done
     missing: list[str]  # the others
     studies: list[Claim]  # what the older studies say, if they have been run
@@ -34,15 +34,17 @@ class Results:
         return [self.claims(), *(table for part in parts for table in part.tables)]
 
 
-def gather(lab: Lab, studies: Path) -> Results:
+def gather(lab: Lab, studies: Path) -> Story:
     sections, missing = {}, []
     for name, experiment in zip(READS, load(READS)):
-        if hasattr(experiment, "section") and all(job.done(lab) for job in closure(lab, experiment.jobs(lab))):
+        if hasattr(experiment, "section") and all(
+            job.done(lab) for job in closure(lab, experiment.jobs(lab))
+        ):
             sections[name] = experiment.section(lab)
         else:
             missing.append(name)
     machines = machine.noted(lab.out) or [machine.here()]
-    return Results(sections, missing, claims_of(studies), machines, method.section(lab.plan))
+    return Story(sections, missing, claims_of(studies), machines, method.section(lab.plan))
 
 
 def claims_of(studies: Path) -> list[Claim]:
