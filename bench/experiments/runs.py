@@ -44,15 +44,12 @@ class Training:
 
 
 class Folder:
-    """The folder of a run under root, made if it is not there."""
+    """The folder of a run under root. It is made when something is written."""
 
     def __init__(self, root: Path, run: Training) -> None:
         self.path, self.run = root / run.name, run
-        self.path.mkdir(parents=True, exist_ok=True)
-        known, asked = self.read_json("settings.json"), asdict(run)
-        if known is None:
-            self.write_json("settings.json", asked)
-        elif known != asked:
+        known = self.read_json("settings.json")
+        if known is not None and known != asdict(run):
             raise RuntimeError(f"{self.path} holds another run; move it away")
 
     def has(self, name: str) -> bool:
@@ -94,6 +91,9 @@ class Folder:
 
     def _replace(self, name: str, write: Any) -> None:
         """Whole or not at all, whenever the run is killed."""
+        if not self.path.is_dir():
+            self.path.mkdir(parents=True)
+            self.write_json("settings.json", asdict(self.run))
         file = self.path / (name + ".new")
         write(file)
         os.replace(file, self.path / name)

@@ -65,8 +65,7 @@ def train(folder: Folder, split: camvid.Split, network: nn.Module, loss: nn.Modu
     saved = time.monotonic()
     drawn = None
     if run.sampling == "equibatch":
-        classes = int(network.score.out_channels)
-        drawn = equibatch(split, classes, run.seed, run.steps * run.batch)
+        drawn = equibatch(split, len(camvid.CLASSES), run.seed, run.steps * run.batch)
     for step in range(first, run.steps):
         chosen = chosen_at(run.seed, step, len(split.names), run.batch)
         if drawn is not None:
