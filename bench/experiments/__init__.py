@@ -23,6 +23,7 @@ With what
     training    one run; killed, it goes on where it was
     scoring     what a network gets right, image by image
     predictions what can be made of a trained network at test time
+    afterwards  the jobs of that
     intervals   paired differences and their bootstrap intervals
 
 A convex problem
@@ -33,6 +34,13 @@ A convex problem
 
 What is told
     section     tables, figures and claims of an experiment
+    results     scores on test by way of training, and differences
+    measures    indices of CamVid's classes
+    verdicts    whether a claim of the paper held
+    words       names and numbers in text
+    tables      tables of scores
+    drawing     figures of differences, tables in colours
+    masks       the figure of segmentations
     story       those of all that are done
     method      how it was done, in words
     machine     on what

@@ -23,7 +23,7 @@ class Plan:
     """The whole experiment. Images count as often as they are shown to a network."""
 
     seeds: tuple[int, ...] = (0, 1, 2)
-    rates: tuple[float, ...] = (1e-3, 3e-4, 1e-4)  # one of them is picked for each loss, on val
+    rates: tuple[float, ...] = (3e-3, 1e-3, 3e-4)  # one of them is picked for each loss, on val
     batch: int = 8
     batches: tuple[int, ...] = (1, 2, 4, 8, 16)
     pretraining_images: int = 14720  # 40 times CamVid's training images
