@@ -12,6 +12,7 @@ With what
     losses      what networks are trained with
     training    one run; killed, it goes on where it was
     scoring     what a network gets right, image by image
+    predictions what can be made of a trained network at test time
     intervals   paired differences and their bootstrap intervals
 
 A convex problem
@@ -19,6 +20,7 @@ A convex problem
     layer_problem   the Lovász hinge of that layer: subgradients, prox directions
     layer_methods   its optimisers, and its minimum
     layer_jobs      the pieces of work
+    layer_results   what came out; then layer_tables, layer_figure, layer_claims
 
 The experiments, one file each, are listed in experiments.py.
 """

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import batch_size, binary, last_layer, multiclass
+from . import batch_size, binary, last_layer, multiclass, test_time
 
-ALL = (binary, multiclass, batch_size, last_layer)
+ALL = (binary, multiclass, batch_size, test_time, last_layer)
