@@ -31,6 +31,8 @@ A convex problem
     layer_problem   the Lovász hinge of that layer: subgradients, prox directions
     layer_methods   its optimisers, and its minimum
     layer_jobs      the pieces of work
+    layer_results, layer_tables, layer_figure, layer_claims   what is told
+    layer_results   what came out; then layer_tables, layer_figure, layer_claims
 
 What is told
     section     tables, figures and claims of an experiment
