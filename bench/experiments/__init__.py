@@ -23,6 +23,7 @@ With what
     training    one run; killed, it goes on where it was
     scoring     what a network gets right, image by image
     predictions what can be made of a trained network at test time
+    afterwards  the jobs of that
     intervals   paired differences and their bootstrap intervals
 
 A convex problem
@@ -30,15 +31,24 @@ A convex problem
     layer_problem   the Lovász hinge of that layer: subgradients, prox directions
     layer_methods   its optimisers, and its minimum
     layer_jobs      the pieces of work
+    layer_results, layer_tables, layer_figure, layer_claims   what is told
+    layer_results   what came out; then layer_tables, layer_figure, layer_claims
 
 What is told
     section     tables, figures and claims of an experiment
-    results     those of all that are done
+    results     scores on test by way of training, and differences
+    measures    indices of CamVid's classes
+    verdicts    whether a claim of the paper held
+    words       names and numbers in text
+    tables      tables of scores
+    drawing     figures of differences, tables in colours
+    masks       the figure of segmentations
+    story       those of all that are done
     method      how it was done, in words
     machine     on what
     report      as a page of HTML
     document    as Markdown, for the repository
-    tables, figures     as CSV and PNG files
+    cells, figures  as texts and CSV, as PNG
 
     generated   small folders of the shape of the real ones, for tests
 

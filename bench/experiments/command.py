@@ -11,7 +11,7 @@ from .lab import Lab
 from .plan import QUICK, Plan
 from .pool import do
 from .progress import Progress
-from .results import gather
+from .story import gather
 
 
 def run(asked: argparse.Namespace) -> Path:
@@ -21,7 +21,7 @@ def run(asked: argparse.Namespace) -> Path:
         jobs = [job for one in load(asked.only or READS) for job in one.jobs(lab)]
         machine.note(lab.out)
         do(lab, jobs, asked.jobs, Progress())
-    results = gather(lab, asked.studies or lab.out.parent)
+    story = gather(lab, asked.studies or lab.out.parent)
     if asked.document:
-        document.write(results, asked.document)
-    return report.write(results, lab.out)
+        document.write(story, asked.document)
+    return report.write(story, lab.out)

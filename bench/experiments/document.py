@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from . import tables
+from . import cells
 from .figures import write_png
-from .results import Results
 from .section import Figure, Section, Table
+from .story import Story
 
 TITLE = "# Experiments on real images"
 COMMAND = (
@@ -25,31 +25,31 @@ COMMAND = (
 )
 
 
-def write(results: Results, docs: Path) -> None:
+def write(story: Story, docs: Path) -> None:
     """What an earlier page had, and this one has not, goes."""
     for folder, old in ((docs / "experiments", "*.csv"), (docs / "img", "experiments_*.png")):
         folder.mkdir(parents=True, exist_ok=True)
         for file in folder.glob(old):
             file.unlink()
-    for table in results.tables():
-        tables.write_csv(table, docs / "experiments")
-    for part in results.sections.values():
+    for table in story.tables():
+        cells.write_csv(table, docs / "experiments")
+    for part in story.sections.values():
         for figure in part.figures:
             write_png(figure, docs / image(figure))
-    (docs / "experiments.md").write_text(page(results), encoding="utf-8")
+    (docs / "experiments.md").write_text(page(story), encoding="utf-8")
 
 
 def image(figure: Figure) -> str:
     return f"img/experiments_{figure.name}.png"
 
 
-def page(results: Results) -> str:
-    made = f"This page was made on: {'; '.join(results.machines)}."
+def page(story: Story) -> str:
+    made = f"This page was made on: {'; '.join(story.machines)}."
     parts = [TITLE, *COMMAND, made]
-    if results.missing:
-        parts.append(f"Not run yet: {', '.join(results.missing)}.")
-    parts += ["## Claims of the paper", *table(results.claims()), *section(results.method)]
-    for part in results.sections.values():
+    if story.missing:
+        parts.append(f"Not run yet: {', '.join(story.missing)}.")
+    parts += ["## Claims of the paper", *table(story.claims()), *section(story.method)]
+    for part in story.sections.values():
         parts += section(part)
     return "\n\n".join(parts) + "\n"
 
@@ -69,9 +69,9 @@ def link(one: Table) -> str:
 
 
 def table(one: Table) -> list[str]:
-    numeric = [tables.is_numeric(column) for column in tables.columns_of(one)]
+    numeric = [cells.is_numeric(column) for column in cells.columns_of(one)]
     lines = [line(one.columns), line(["---:" if number else "---" for number in numeric])]
-    return [link(one), "\n".join([*lines, *map(line, tables.shown(one))])]
+    return [link(one), "\n".join([*lines, *map(line, cells.shown(one))])]
 
 
 def line(cells: Sequence[str]) -> str:

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-HEADS = 6
-SHAPE = (32, 16, 32)
+HEADS = 3
+SHAPE = (24, 12, 24)
 LIGHT = (0.0, 40.0, 70.0, 100.0)  # of background, CSF, grey and white matter
 
 

@@ -71,13 +71,11 @@ class Lab:
 
     def network(self, run: Training, start: bool = True) -> nn.Module:
         """As the run starts, or without the weights that it starts from."""
-        network = training.new_network(len(camvid.CLASSES), run.width, run.seed)
+        network: nn.Module = training.new_network(len(camvid.CLASSES), run.width, run.seed)
         if run.start and start:
             weights = self.folder(self.pretraining(run.seed)).read_state("weights.pt")
             network.load_state_dict(weights)
-        if run.data in BINARY:
-            network.score = against_the_rest(network.score, BINARY[run.data])
-        return network
+        return AgainstTheRest(network, BINARY[run.data]) if run.data in BINARY else network
 
     def trained(self, run: Training) -> nn.Module:
         network = self.network(run, start=False)
@@ -115,12 +113,17 @@ class Lab:
         return of(np.asarray(counts))
 
 
-def against_the_rest(score: nn.Conv2d, ours: tuple[str, ...]) -> nn.Conv2d:
-    """A layer of one score: the mean of our classes' less the mean of the others'."""
-    mine = torch.tensor([name in ours for name in camvid.CLASSES])
-    one = nn.Conv2d(score.in_channels, 1, 1)
-    with torch.no_grad():
-        one.weight[0] = score.weight[mine].mean(0) - score.weight[~mine].mean(0)
-        if score.bias is not None and one.bias is not None:
-            one.bias[0] = score.bias[mine].mean() - score.bias[~mine].mean()
-    return one
+class AgainstTheRest(nn.Module):
+    """One score per pixel, the log-odds of our classes by a network of many: it starts as good as
+    that network is."""
+
+    def __init__(self, network: nn.Module, ours: tuple[str, ...]) -> None:
+        super().__init__()
+        self.network = network
+        self.ours = [k for k, name in enumerate(camvid.CLASSES) if name in ours]
+        self.others = [k for k, name in enumerate(camvid.CLASSES) if name not in ours]
+
+    def forward(self, images: Tensor) -> Tensor:
+        scores = self.network(images)
+        mine, rest = scores[:, self.ours], scores[:, self.others]
+        return mine.logsumexp(1, keepdim=True) - rest.logsumexp(1, keepdim=True)

@@ -11,12 +11,12 @@ import numpy as np
 from .layer_methods import ALGORITHM_2, PROX, RULES, SUBGRADIENT, Method
 from .layer_results import Curves
 
-COLOURS = {SUBGRADIENT: "#d55e00", PROX: "#0072b2", ALGORITHM_2: "#009e73"}
-DASHES = {SUBGRADIENT: "-", PROX: "--", ALGORITHM_2: ":"}
-LABELS = {
-    SUBGRADIENT: "subgradients",
-    PROX: "directions of the exact prox",
-    ALGORITHM_2: "directions of Algorithm 2",
+TITLES = {"gradient": "gradient descent", "momentum": "momentum", "Adam": "Adam"}
+# Colour, dashes and name.
+STYLES = {
+    SUBGRADIENT: ("#d55e00", "-", "subgradients"),
+    PROX: ("#0072b2", "--", "directions of the exact prox"),
+    ALGORITHM_2: ("#111111", ":", "directions of Algorithm 2"),
 }
 BUNDLE = "bundle method (all images at once)"
 
@@ -28,14 +28,14 @@ def draw(methods: Mapping[Method, Curves], bundle: Curves) -> Any:
         2, len(RULES), figsize=(11, 6.4), sharex=True, sharey="row", layout="constrained"
     )
     for (above, under), rule in zip(axes.T, RULES):
-        above.set_title(f"steps by {rule}" if rule == "Adam" else f"{rule} steps")
-        for axis, key in ((above, "left"), (under, "iou")):
-            line(axis, getattr(bundle, key), "#777777", "-", BUNDLE)
-            for method, found in methods.items():
-                if method.rule == rule:
-                    kind = method.direction
-                    band(axis, getattr(found, key), COLOURS[kind])
-                    line(axis, getattr(found, key), COLOURS[kind], DASHES[kind], LABELS[kind])
+        above.set_title(TITLES[rule])
+        for method, found in methods.items():
+            if method.rule == rule:
+                style = STYLES[method.direction]
+                curve(above, found.left, *style)
+                curve(under, 100 * found.iou, *style)
+        for axis, values in ((above, bundle.left), (under, 100 * bundle.iou)):
+            axis.plot(np.median(values, 0), color="#777777", label=BUNDLE, linewidth=1.2)
             axis.grid(alpha=0.3)
         above.set_yscale("log")
         under.set_xlabel("passes over the images")
@@ -46,15 +46,8 @@ def draw(methods: Mapping[Method, Curves], bundle: Curves) -> Any:
     return figure
 
 
-def flat(values: Any) -> Any:
-    return values.reshape(-1, values.shape[-1])
-
-
-def line(axis: Any, values: Any, colour: str, dashes: str, label: str) -> None:
-    axis.plot(np.median(flat(values), 0), dashes, color=colour, label=label, linewidth=1.8)
-
-
-def band(axis: Any, values: Any, colour: str) -> None:
-    all_draws = flat(values)
-    passes = np.arange(all_draws.shape[-1])
-    axis.fill_between(passes, all_draws.min(0), all_draws.max(0), color=colour, alpha=0.18, lw=0)
+def curve(axis: Any, values: Any, colour: str, dashes: str, label: str) -> None:
+    """Of all draws."""
+    passes = np.arange(values.shape[1])
+    axis.fill_between(passes, values.min(0), values.max(0), color=colour, alpha=0.18, linewidth=0)
+    axis.plot(np.median(values, 0), dashes, color=colour, label=label, linewidth=1.8)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from . import layer_methods
 from .jobs import Job, Pretrain
@@ -35,12 +36,17 @@ def folder_of(lab: Lab, draw: Draw) -> Folder:
     return Folder(lab.out / "last_layer", draw)
 
 
-def picked(lab: Lab, method: Method) -> tuple[float, float]:
-    """The step and the look that are best in the mean over the draws for that."""
+def tried(lab: Lab, method: Method) -> npt.NDArray[np.float64]:
+    """Steps, looks, and the log10 of J - J* at the end, in the mean over the draws for that."""
     files = [
         folder_of(lab, draw).read_json(f"tried-{method.file}.json") for draw in draws(lab, True)
     ]
-    rows = np.mean(np.array(files), axis=0)
+    return np.mean(np.array(files), axis=0)
+
+
+def picked(lab: Lab, method: Method) -> tuple[float, float]:
+    """The best step and look."""
+    rows = tried(lab, method)
     step, look, _ = rows[np.argmin(rows[:, 2])]
     return float(step), float(look)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .intervals import RESAMPLES, Interval
+from .intervals import Interval, paired_seeds
 from .lab import Lab
 from .layer_jobs import draws, folder_of
 from .layer_methods import Method, left
@@ -19,7 +19,7 @@ NEAR = 0.01  # of what was left at the start
 
 @dataclass(frozen=True)
 class Curves:
-    """Of a method on all draws: arrays (networks, draws, passes over the images)."""
+    """Of a method on all draws: arrays (draws, passes over the images)."""
 
     left: Values  # J - J*
     iou: Values  # on val
@@ -29,20 +29,18 @@ class Curves:
 
     def passes_until_near(self) -> Values:
         """After which J - J* stays below NEAR of its first value; infinite: never."""
-        far = self.left > NEAR * self.left[..., :1]
-        last = far.shape[-1] - 1 - np.argmax(far[..., ::-1], axis=-1)
-        return np.where(far[..., -1], np.inf, last + 1.0)
+        far = self.left > NEAR * self.left[:, :1]
+        last = far.shape[1] - 1 - np.argmax(far[:, ::-1], axis=1)
+        return np.where(far[:, -1], np.inf, last + 1.0)
 
 
 def curves(lab: Lab, method: Method | None) -> Curves:
     """None: the bundle method, after whose last pass nothing changes."""
     file = "bundle.npz" if method is None else f"run-{method.file}.npz"
     found = [one_curve(lab, draw, file) for draw in draws(lab, False)]
-    shape = (len(lab.plan.seeds), lab.plan.layer_draws, lab.plan.layer_epochs + 1)
-    together = {key: np.stack([one[key] for one in found]) for key in ("left", "iou")}
+    values = {key: np.stack([one[key] for one in found]) for key in ("left", "iou")}
     picked = {key: float(found[0].get(key, 0.0)) for key in ("step", "look")}
     inexact = np.mean([one.get("inexact", 0.0) for one in found])
-    values = {key: one.reshape(shape) for key, one in together.items()}
     return Curves(**values, **picked, inexact=float(inexact))
 
 
@@ -54,26 +52,15 @@ def one_curve(lab: Lab, draw: Any, file: str) -> dict[str, Any]:
     return {**found, "left": left(found["J"], bound)[here], "iou": found["iou"][here]}
 
 
-def over_draws(differences: Values) -> Interval:
-    """The mean of (networks, draws), with its bootstrap interval: networks are resampled, and the
-    draws of each."""
-    rng = np.random.default_rng(0)
-    networks, number = differences.shape
-    which = rng.integers(networks, size=(RESAMPLES, networks, 1))
-    draw = rng.integers(number, size=(RESAMPLES, networks, number))
-    low, high = np.percentile(differences[which, draw].mean((1, 2)), [2.5, 97.5])
-    return Interval(float(differences.mean()), float(low), float(high))
-
-
 def ratio(ours: Curves, theirs: Curves) -> Interval:
     """What is left of J at the end, ours over theirs: the geometric mean over the draws."""
-    logs = over_draws(np.log(ours.left[..., -1] / theirs.left[..., -1]))
-    return Interval(*np.exp(logs).tolist())
+    found = paired_seeds(*(np.log(one.left[:, -1]).tolist() for one in (ours, theirs)))
+    return Interval(*np.exp(found).tolist())
 
 
 def iou_difference(ours: Curves, theirs: Curves) -> Interval:
     """At the end, in points."""
-    return over_draws(100 * (ours.iou[..., -1] - theirs.iou[..., -1]))
+    return paired_seeds(*((100 * one.iou[:, -1]).tolist() for one in (ours, theirs)))
 
 
 def below(found: Interval, most: float = 1.0) -> str:

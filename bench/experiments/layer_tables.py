@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from .lab import Lab
-from .layer_jobs import draws, folder_of
-from .layer_methods import ALGORITHM_2, METHODS, PROX, RULES, Method
+from .layer_jobs import draws, folder_of, tried
+from .layer_methods import ALGORITHM_2, LOOKS, METHODS, PROX, RULES, SUBGRADIENT, Method
 from .layer_results import NEAR, Curves, Values, iou_difference, ratio
 from .section import Table
 
@@ -43,15 +43,20 @@ def row_of(name: str, found: Curves) -> list[Any]:
         name,
         f"{found.step:g}" if found.step else None,
         f"{found.look:g}" if found.look else None,
-        spread(1000 * found.left[..., -1], ".2g"),
-        spread(found.passes_until_near(), ".0f"),
-        spread(100 * found.iou[..., -1], ".1f"),
+        spread(1000 * found.left[:, -1], two_digits),
+        spread(found.passes_until_near(), "{:.0f}".format),
+        spread(100 * found.iou[:, -1], "{:.1f}".format),
     ]
 
 
-def spread(values: Values, kind: str) -> str:
-    texts = (f"{x:{kind}}" for x in (np.median(values), values.min(), values.max()))
-    middle, least, most = (text.replace("inf", "never") for text in texts)
+def two_digits(x: float) -> str:
+    """That count."""
+    return f"{float(f'{x:.2g}'):g}"
+
+
+def spread(values: Values, text: Callable[[float], str]) -> str:
+    found = (np.median(values), values.min(), values.max())
+    middle, least, most = (text(x) if np.isfinite(x) else "never" for x in found)
     return f"{middle} ({least} .. {most})"
 
 
@@ -61,8 +66,8 @@ def pairs_table(found: Mapping[Method, Curves]) -> Table:
         "What is left of J - J* at the end, ours over theirs (geometric mean over the draws; below "
         "1, ours is nearer to the minimum), and the difference of the IoU on val in points.",
         (
-            "ours", "theirs", "ratio of J - J*", "95 % interval", "nearer to the minimum",
-            "IoU, points", "95 % interval", "IoU",
+            "ours", "theirs", "ratio of J - J*", "95 % of the ratio", "nearer to J*",
+            "IoU, points", "95 % of the points", "higher IoU",
         ),
         [pair_row(ours, theirs, found) for ours, theirs in PAIRS],
     )  # fmt: skip
@@ -75,8 +80,8 @@ def pair_row(ours: Method, theirs: Method, found: Mapping[Method, Curves]) -> li
     return [
         ours.name,
         theirs.name,
-        f"{rate.value:.2g}",
-        f"{rate.low:.2g} .. {rate.high:.2g}",
+        f"{rate.value:.3g}",
+        f"{rate.low:.3g} .. {rate.high:.3g}",
         nearer,
         f"{points.value:+.2f}",
         f"{points.low:+.2f} .. {points.high:+.2f}",
@@ -96,17 +101,40 @@ def curves_table(lab: Lab, found: Mapping[Method, Curves], bundle: Curves) -> Ta
 
 
 def curve_rows(lab: Lab, name: str, found: Curves) -> Iterator[list[Any]]:
-    for place, draw in zip(np.ndindex(found.left.shape[:2]), draws(lab, False)):
-        for k, (left, iou) in enumerate(zip(found.left[place], found.iou[place])):
-            yield [name, draw.network, draw.number, k, float(left), float(iou)]
+    for draw, left, iou in zip(draws(lab, False), found.left, found.iou):
+        for k in range(len(left)):
+            yield [name, draw.network, draw.number, k, float(left[k]), float(iou[k])]
+
+
+def looks_table(lab: Lab) -> Table:
+    """How much it matters how far prox looks: at the best step for each."""
+    looks = (0.0, *sorted(LOOKS))
+    rows = []
+    for method in METHODS:
+        if method.direction != SUBGRADIENT:
+            found = {**best_of_looks(lab, Method(method.rule)), **best_of_looks(lab, method)}
+            rows.append([method.name, *(two_digits(1000 * found[look]) for look in looks)])
+    return Table(
+        "last_layer_looks",
+        "How far prox looks, compared with the step: J - J* at the end, in thousandths, with the "
+        "best step for each look; geometric means over the draws that steps are picked with.",
+        ("optimiser", "look 0: subgradients", *(f"look {look:g}" for look in looks[1:])),
+        rows,
+    )
+
+
+def best_of_looks(lab: Lab, method: Method) -> dict[float, float]:
+    """J - J* by look."""
+    rows = tried(lab, method)
+    return {look: 10 ** rows[rows[:, 1] == look, 2].min() for look in method.looks}
 
 
 def steps_table(lab: Lab) -> Table:
     rows = []
     for method in METHODS:
         for draw in draws(lab, True):
-            tried = folder_of(lab, draw).read_json(f"tried-{method.file}.json")
-            rows += [[method.name, draw.network, *values] for values in tried]
+            found = folder_of(lab, draw).read_json(f"tried-{method.file}.json")
+            rows += [[method.name, draw.network, *values] for values in found]
     return Table(
         "last_layer_steps",
         "Every step that was tried.",

@@ -23,7 +23,7 @@ class Plan:
     """The whole experiment. Images count as often as they are shown to a network."""
 
     seeds: tuple[int, ...] = (0, 1, 2)
-    rates: tuple[float, ...] = (1e-3, 3e-4, 1e-4)  # one of them is picked for each loss, on val
+    rates: tuple[float, ...] = (3e-3, 1e-3, 3e-4)  # one of them is picked for each loss, on val
     batch: int = 8
     batches: tuple[int, ...] = (1, 2, 4, 8, 16)
     pretraining_images: int = 14720  # 40 times CamVid's training images
@@ -53,9 +53,9 @@ QUICK = Plan(
     images=8,
     width=2,
     folds=3,
-    linear=Effort(0, (0, 1), 256, 4, 3e-2, 2, (3e-2, 1e-2)),
-    hidden=Effort(4, (0,), 256, 4, 1e-2, 2, (1e-2, 3e-3)),
-    unet=Effort(2, (0,), 2, 2, 1e-2, 1, (1e-2, 3e-3)),
+    linear=Effort(0, (0, 1), 256, 2, 3e-2, 1, (3e-2,)),
+    hidden=Effort(4, (0,), 256, 2, 1e-2, 1, (1e-2,)),
+    unet=Effort(2, (0,), 2, 2, 1e-2, 1, (1e-2,)),
     layer_draws=1,
     layer_images=8,
     layer_pixels=64,

@@ -8,10 +8,10 @@ import html
 import re
 from pathlib import Path
 
-from . import tables
+from . import cells
 from .figures import write_png
-from .results import Results
 from .section import Figure, Section, Table
+from .story import Story
 
 CSS = Path(__file__).parents[1] / "report" / "page.css"
 MORE_CSS = "td.number, th.number { text-align: right; } figcaption, caption { text-align: left; }\n"
@@ -20,21 +20,21 @@ COLOURED = {"held": "good", "better": "good", "not held": "bad", "worse": "bad"}
 TITLE = "libsubmod: experiments on real images"
 
 
-def write(results: Results, out: Path) -> Path:
+def write(story: Story, out: Path) -> Path:
     for name in ("tables", "figures"):
         (out / name).mkdir(parents=True, exist_ok=True)
-    for table in results.tables():
-        tables.write_csv(table, out / "tables")
-    for part in results.sections.values():
+    for table in story.tables():
+        cells.write_csv(table, out / "tables")
+    for part in story.sections.values():
         for figure in part.figures:
             write_png(figure, out / "figures" / f"{figure.name}.png")
     file = out / "report.html"
-    file.write_text(page(results, out / "figures"), encoding="utf-8")
+    file.write_text(page(story, out / "figures"), encoding="utf-8")
     return file
 
 
-def page(results: Results, drawn: Path) -> str:
-    parts = {"claims": claims(results), "method": results.method, **results.sections}
+def page(story: Story, drawn: Path) -> str:
+    parts = {"claims": claims(story), "method": story.method, **story.sections}
     contents = "".join(
         f'<li><a href="#{n}">{escaped(p.title)}</a></li>\n' for n, p in parts.items()
     )
@@ -48,11 +48,11 @@ def page(results: Results, drawn: Path) -> str:
     )
 
 
-def claims(results: Results) -> Section:
-    text = [f"Made on: {'; '.join(results.machines)}."]
-    if results.missing:
-        text.append(f"Not run yet: {', '.join(results.missing)}.")
-    return Section("Claims of the paper", text, [results.claims()])
+def claims(story: Story) -> Section:
+    text = [f"Made on: {'; '.join(story.machines)}."]
+    if story.missing:
+        text.append(f"Not run yet: {', '.join(story.missing)}.")
+    return Section("Claims of the paper", text, [story.claims()])
 
 
 def section(name: str, part: Section, drawn: Path) -> str:
@@ -74,13 +74,13 @@ def figure(one: Figure, drawn: Path) -> str:
 
 
 def table(one: Table) -> str:
-    numeric = [tables.is_numeric(column) for column in tables.columns_of(one)]
+    numeric = [cells.is_numeric(column) for column in cells.columns_of(one)]
     head = "".join(tagged("th", name, number) for name, number in zip(one.columns, numeric))
     body = "".join(
         "<tr>"
         + "".join(tagged("td", text, number) for text, number in zip(row, numeric))
         + "</tr>\n"
-        for row in tables.shown(one)
+        for row in cells.shown(one)
     )
     whole = (
         f'<div class="wide"><table><caption>{marked(one.caption)}</caption>\n'

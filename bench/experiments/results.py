@@ -1,59 +1,59 @@
-"""Everything that is known of the experiments, in the order in which it is told."""
+"""What finished runs have found, for tables: the scores on test of a way of training, seed by
+seed, and differences between two ways."""
 
 from __future__ import annotations
 
-import csv
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Sequence
+from typing import Any
 
-from . import machine, method
-from .experiments import READS, load
+import numpy as np
+import numpy.typing as npt
+
+from . import intervals
+from .intervals import Index, Interval
+from .jobs import Way
 from .lab import Lab
-from .pool import closure
-from .section import Claim, Section, Table
+from .runs import Folder
 
-CLAIMS = ("claim of the paper", "measured here", "verdict", "on which data")
-
-
-@dataclass(frozen=True)
-class Results:
-    sections: dict[str, Section]  # of the experiments that are done
-    missing: list[str]  # the others
-    studies: list[Claim]  # what the older studies say, if they have been run
-    machines: list[str]
-    method: Section
-
-    def claims(self) -> Table:
-        ours = [claim for section in self.sections.values() for claim in section.claims]
-        rows = [(c.paper, c.measured, c.verdict, c.data) for c in [*ours, *self.studies]]
-        return Table("claims", "What the paper says, and what came out here.", CLAIMS, rows)
-
-    def tables(self) -> list[Table]:
-        """All, the claims first."""
-        parts = [self.method, *self.sections.values()]
-        return [self.claims(), *(table for part in parts for table in part.tables)]
+NEIGHBOURS = 10  # frames of CamVid, a second apart, that are drawn together
 
 
-def gather(lab: Lab, studies: Path) -> Results:
-    sections, missing = {}, []
-    for name, experiment in zip(READS, load(READS)):
-        if hasattr(experiment, "section") and all(
-            job.done(lab) for job in closure(lab, experiment.jobs(lab))
-        ):
-            sections[name] = experiment.section(lab)
-        else:
-            missing.append(name)
-    machines = machine.noted(lab.out) or [machine.here()]
-    return Results(sections, missing, claims_of(studies), machines, method.section(lab.plan))
+def folder(lab: Lab, way: Way, seed: int, batch: int | None = None) -> Folder:
+    return lab.folder(way.final(lab, seed, lab.plan.batch if batch is None else batch))
 
 
-def claims_of(studies: Path) -> list[Claim]:
-    """From the tables that scripts/study.sh leaves in this folder."""
+def read(lab: Lab, way: Way, file: str, batch: int | None = None) -> list[dict[str, Any]]:
+    """Of every seed."""
     found = []
-    for file in sorted(studies.glob("*/table_claims.csv")):
-        with open(file, encoding="utf-8", newline="") as lines:
-            for row in csv.DictReader(lines):
-                paper, measured = list(row.values())[:2]
-                data = row.get("data") or f"study {file.parent.name}"
-                found.append(Claim(paper, measured, row["verdict"], data))
+    for seed in lab.plan.seeds:
+        of = folder(lab, way, seed, batch)
+        if not of.has(file):
+            raise RuntimeError(f"{of.path.name} has no {file}: its jobs must be done first")
+        found.append(of.read_arrays(file))
     return found
+
+
+def counts(lab: Lab, way: Way, batch: int | None = None) -> list[npt.NDArray[Any]]:
+    """Confusion counts on test, (images, truth, prediction), of every seed."""
+    return [one["confusion"] for one in read(lab, way, "test.npz", batch)]
+
+
+def each(index: Index, found: Sequence[npt.NDArray[Any]]) -> list[float]:
+    """Of every seed."""
+    return [index(one) for one in found]
+
+
+def compared(
+    index: Index, ours: Sequence[npt.NDArray[Any]], theirs: Sequence[npt.NDArray[Any]]
+) -> Interval:
+    return intervals.paired(index, ours, theirs, NEIGHBOURS)
+
+
+def where(lab: Lab, images: int) -> str:
+    """On which data something was found."""
+    return f"CamVid test, {images} images, {len(lab.plan.seeds)} seeds"
+
+
+def spread(values: Sequence[float]) -> float:
+    """Half of what lies between the smallest and the largest."""
+    return float(np.ptp(values) / 2)

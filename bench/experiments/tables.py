@@ -1,58 +1,54 @@
-"""Tables as texts: numbers of a column with the same decimals for people, all digits that count
-for programs."""
+"""Tables of scores: a row for each way, a column for each measure, the best of a column marked; and
+the same with every seed in rows of its own, for CSV."""
 
 from __future__ import annotations
 
-import csv
-import math
 from collections.abc import Sequence
-from numbers import Integral, Real
-from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
+import numpy as np
+
+from . import words
 from .section import Table
 
-DIGITS = 4  # of the largest number of a column
+BEST = " *"  # after the best of a column
 
 
-def is_fraction(value: Any) -> bool:
-    """Of Python or of NumPy."""
-    return isinstance(value, Real) and not isinstance(value, Integral)
+class Column(NamedTuple):
+    title: str
+    values: Sequence[Sequence[float]]  # of each row, of each seed
+    scale: float = 100.0
+    digits: int = 1
+    rising: bool = True  # larger is better
+
+    def texts(self) -> list[str]:
+        means = np.array([np.mean(of_row) for of_row in self.values])
+        best = means.max() if self.rising else means.min()
+        return [
+            words.mean_and_spread(of_row, self.scale, self.digits) + (BEST if mean == best else "")
+            for of_row, mean in zip(self.values, means)
+        ]
 
 
-def is_numeric(column: Sequence[Any]) -> bool:
-    """Then it is set to the right."""
-    return all(value is None or isinstance(value, Real) for value in column)
+def scored(
+    name: str, caption: str, rows: Sequence[Sequence[str]], heads: Sequence[str],
+    columns: Sequence[Column],
+) -> Table:  # fmt: skip
+    """rows: what stands before the scores, under heads."""
+    texts = [column.texts() for column in columns]
+    body = [[*row, *(text[k] for text in texts)] for k, row in enumerate(rows)]
+    note = "Mean over the seeds ± half of their spread; * the best of a column."
+    return Table(name, f"{caption} {note}", [*heads, *(c.title for c in columns)], body)
 
 
-def decimals(column: Sequence[Any]) -> int:
-    sizes = [abs(x) for x in column if is_fraction(x) and math.isfinite(x) and x != 0]
-    return min(max(DIGITS - 1 - math.floor(math.log10(max(sizes))), 0), 6) if sizes else 0
-
-
-def shown(table: Table) -> list[list[str]]:
-    """The cells, row by row."""
-    columns = [formatted(column) for column in columns_of(table)]
-    return [list(row) for row in zip(*columns)]
-
-
-def columns_of(table: Table) -> list[list[Any]]:
-    return [[row[i] for row in table.rows] for i in range(len(table.columns))]
-
-
-def formatted(column: Sequence[Any]) -> list[str]:
-    places = decimals(column)
-    return [cell(value, f".{places}f") for value in column]
-
-
-def cell(value: Any, kind: str) -> str:
-    if value is None:
-        return ""
-    return format(value, kind) if is_fraction(value) else str(value)
-
-
-def write_csv(table: Table, folder: Path) -> None:
-    with open(folder / f"{table.name}.csv", "w", encoding="utf-8", newline="") as to:
-        rows = csv.writer(to, lineterminator="\n")
-        rows.writerow(table.columns)
-        rows.writerows([cell(value, ".6g") for value in row] for row in table.rows)
+def raw(
+    name: str, caption: str, rows: Sequence[Sequence[str]], heads: Sequence[str],
+    columns: Sequence[Column], seeds: Sequence[int],
+) -> Table:  # fmt: skip
+    """Every seed by itself, unrounded but for noise, for CSV."""
+    body = [
+        [*row, seed, *(f"{column.values[k][j]:.6f}" for column in columns)]
+        for k, row in enumerate(rows)
+        for j, seed in enumerate(seeds)
+    ]
+    return Table(name, caption, [*heads, "seed", *(c.title for c in columns)], body, shown=False)

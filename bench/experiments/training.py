@@ -58,8 +58,7 @@ def train(
     run = folder.run
     drawn = None
     if run.sampling == "equibatch":
-        classes = int(network.score.out_channels)
-        drawn = equibatch(split, classes, run.seed, run.steps * run.batch)
+        drawn = equibatch(split, len(camvid.CLASSES), run.seed, run.steps * run.batch)
 
     def batch_at(step: int) -> tuple[Tensor, Tensor]:
         chosen = chosen_at(run.seed, step, len(split.names), run.batch)

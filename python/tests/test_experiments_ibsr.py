@@ -4,6 +4,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import experiments_path  # noqa: F401
@@ -218,7 +219,8 @@ def test_indices_of_volumes_and_of_slices():
 
 
 def test_the_rate_with_the_best_validation_is_taken(tmp_path):
-    case = brain_runs.Case(Lab(tmp_path, tmp_path, QUICK), "linear", 0)
+    plan = replace(QUICK, linear=replace(QUICK.linear, rates=(3e-2, 1e-2)))
+    case = brain_runs.Case(Lab(tmp_path, tmp_path, plan), "linear", 0)
     first, second = case.tunings("lovasz")
     for run, right in ((first, 1), (second, 5)):
         counts = np.ones((2, 3, 4, 4), int) + right * np.eye(4, dtype=int)
