@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +26,16 @@ class Lab:
     data: Path  # with folders camvid and ibsr
     out: Path
     plan: Plan
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """For work, on one thread."""
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
 
     @cached_property
     def splits(self) -> dict[str, camvid.Split]:
@@ -58,16 +69,16 @@ class Lab:
             width=plan.width,
         )  # fmt: skip
 
-    def network(self, run: Training) -> nn.Module:
-        """As the run starts."""
+    def network(self, run: Training, start: bool = True) -> nn.Module:
+        """As the run starts, or without the weights that it starts from."""
         network: nn.Module = training.new_network(len(camvid.CLASSES), run.width, run.seed)
-        if not run.start:
-            return network
-        network.load_state_dict(self.folder(self.pretraining(run.seed)).read_state("weights.pt"))
+        if run.start and start:
+            weights = self.folder(self.pretraining(run.seed)).read_state("weights.pt")
+            network.load_state_dict(weights)
         return AgainstTheRest(network, BINARY[run.data]) if run.data in BINARY else network
 
     def trained(self, run: Training) -> nn.Module:
-        network = self.network(run)
+        network = self.network(run, start=False)
         network.load_state_dict(self.folder(run).read_state("weights.pt"))
         return network.eval()
 
@@ -75,8 +86,12 @@ class Lab:
         folder = self.folder(run)
         if not folder.has("weights.pt"):
             split = self.split(run.data, "train")
-            training.train(folder, split, self.network(run), self.loss(run.data, run.loss))
+            loss = self.loss(run.data, run.loss)
+            training.train(folder, split, self.network(run), loss, self.plan.checkpoint_seconds)
         return folder
+
+    def trained_share(self, run: Training) -> float:
+        return self.folder(run).steps() / run.steps
 
     def scores(self, run: Training, part: str) -> dict[str, Any]:
         """On val or test; computed once."""

@@ -48,8 +48,8 @@ def of(function: Any, **settings: Any) -> Callable[..., nn.Module]:
 
 
 # Of so many classes, with so many pixels each in the training images. The soft-label losses
-# jaccard_metric and dice_metric are missing: labels are hard here, where they equal soft_jaccard and
-# soft_dice.
+# jaccard_metric and dice_metric are missing: labels are hard here, where they equal soft_jaccard
+# and soft_dice.
 MULTICLASS: dict[str, Callable[[Tensor], nn.Module]] = {
     "cross_entropy": lambda pixels: cross_entropy(),
     "weighted_cross_entropy": lambda pixels: cross_entropy(balanced(pixels)),

@@ -20,9 +20,10 @@ Predict = Callable[[Tensor], Tensor]
 
 
 @torch.no_grad()
-def scores_of(network: nn.Module, images: Tensor) -> Tensor:
-    """At the size of the images."""
-    seen = camvid.resized(images.float(), camvid.part_of(images.shape, camvid.SEEN))
+def scores_of(network: nn.Module, images: Tensor, scale: float = 1.0) -> Tensor:
+    """At the size of the images. scale: of what the network sees, against what it was trained
+    for."""
+    seen = camvid.resized(images.float(), camvid.part_of(images.shape, camvid.SEEN * scale))
     scores = network(camvid.normalised(seen))
     return F.interpolate(scores, images.shape[-2:], mode="bilinear", align_corners=False)
 
