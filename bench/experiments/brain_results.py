@@ -74,7 +74,7 @@ class Results:
         return np.subtract(ours, theirs)
 
     def difference(self, model: str, loss: str, level: str) -> Difference:
-        """Heads and seeds are resampled."""
+        """Heads are resampled."""
         found = intervals.paired_means(self.gains(model, loss, level))
         return Difference(model, loss, level, found)
 
@@ -137,7 +137,7 @@ def differences(results: Results) -> Table:
     return Table(
         "ibsr_differences",
         "Jaccard index less that of cross-entropy, in percentage points, with 95 % intervals "
-        "(paired by head and seed; heads and seeds resampled).",
+        "(paired by head and seed: heads are resampled; what seeds vary is added by Student's t).",
         ["model", "trained with", "index of", *COLUMNS],
         rows,
     )
