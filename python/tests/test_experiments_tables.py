@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("scipy")
 
-import submod  # noqa: E402
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 from experiments import camvid, measures, predictions, tables, verdicts, words  # noqa: E402
 from experiments.intervals import Interval  # noqa: E402
+
+import submod  # noqa: E402
 
 ABOVE, BELOW, AROUND = Interval(2, 1, 3), Interval(-2, -3, -1), Interval(0, -1, 1)
 TINY = Interval(0.0, -0.005, 0.005)
