@@ -169,7 +169,7 @@ def differences(less: dict[str, dict[str, dict[str, Interval]]]) -> Table:
 
 def figures(tasks: list[Task], less: dict[str, dict[str, dict[str, Interval]]]) -> list[Figure]:
     panels = {
-        f"{words.TASKS[data]}:\n{index}": {words.LOSSES[loss]: one for loss, one in found.items()}
+        f"{words.TASKS[data]}: {index}": {words.LOSSES[loss]: one for loss, one in found.items()}
         for data, of_task in less.items()
         for index, found in of_task.items()
     }
@@ -178,7 +178,7 @@ def figures(tasks: list[Task], less: dict[str, dict[str, dict[str, Interval]]]) 
             "binary_differences",
             "Each loss against cross-entropy: mean over the seeds and 95 % interval, paired by "
             "seed and test image.",
-            partial(drawing.forest, panels, "cross-entropy"),
+            partial(drawing.forest, panels, "cross-entropy", 2),
         ),
         Figure(
             "binary_losses",

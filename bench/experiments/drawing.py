@@ -26,11 +26,15 @@ def new(width: float, height: float, rows: int = 1, columns: int = 1, **settings
         return figure, figure.subplots(rows, columns, squeeze=False, **settings)
 
 
-def forest(panels: Mapping[str, Mapping[str, Interval]], against: str) -> Any:
-    """A panel for each index: by name, the difference to what it is against, and its interval."""
+def forest(panels: Mapping[str, Mapping[str, Interval]], against: str, across: int = 3) -> Any:
+    """A panel for each index, so many of them across: by name, the difference to what it is
+    against, and its interval."""
     names = list(next(iter(panels.values())))
-    figure, axes = new(3.2 + 2.9 * len(panels), 1.4 + 0.3 * len(names), 1, len(panels), sharey=True)
-    for axis, (title, found) in zip(axes[0], panels.items()):
+    across = min(across, len(panels))
+    rows = -(-len(panels) // across)
+    height = rows * (0.9 + 0.3 * len(names)) + 0.4
+    figure, axes = new(2.6 + 2.7 * across, height, rows, across, sharey=True)
+    for axis, (title, found) in zip(axes.flat, panels.items()):
         for k, name in enumerate(names):
             value, low, high = (100 * x for x in found[name])
             colour = VERDICTS[found[name].verdict]
@@ -42,7 +46,7 @@ def forest(panels: Mapping[str, Mapping[str, Interval]], against: str) -> Any:
         axis.grid(axis="x", color="#dddddd", lw=0.6)
         axis.set_axisbelow(True)
     axes[0][0].set_yticks(range(len(names)), names)
-    axes[0][0].invert_yaxis()
+    axes[0][0].set_ylim(len(names) - 0.5, -0.5)
     verdict_legend(figure)
     return figure
 

@@ -206,7 +206,10 @@ def draw_classes(found: Found) -> Any:
     less = (means[own] - base)[:, order]
     figure, [[axis]] = drawing.new(10, 5.2)
     shown = np.vstack([np.zeros(len(order)), less])
-    texts = [[f"{x:.0f} %" for x in base[order]], *([f"{x:+.1f}" for x in row] for row in less)]
+    texts = [
+        [f"{x:.0f} %" for x in base[order]],
+        *([words.signed(x, 1) for x in row] for row in less),
+    ]
     most = max(1.0, float(np.abs(less).max()))
     labels = [found.base, *(names[k] for k in own)]
     classes = [f"{CLASSES[c]} ({100 * shares[c] / shares.sum():.1f} %)" for c in order]

@@ -51,9 +51,18 @@ def claims_of(studies: Path) -> list[Claim]:
     """From the tables that scripts/study.sh leaves in this folder."""
     found = []
     for file in sorted(studies.glob("*/table_claims.csv")):
+        data = f"study `{file.parent.name}`: {data_of(file.parent)}".rstrip(": ")
         with open(file, encoding="utf-8", newline="") as lines:
             for row in csv.DictReader(lines):
                 paper, measured = list(row.values())[:2]
-                data = row.get("data") or f"study {file.parent.name}"
                 found.append(Claim(paper, measured, row["verdict"], data))
     return found
+
+
+def data_of(study: Path) -> str:
+    """The paragraph of its notes that says so."""
+    notes = study / "notes.md"
+    text = notes.read_text(encoding="utf-8") if notes.is_file() else ""
+    paragraphs = [" ".join(one.split()) for one in text.split("\n\n")]
+    told = [one.removeprefix("Data: ") for one in paragraphs if one.startswith("Data: ")]
+    return told[0].rstrip(".") if told else ""

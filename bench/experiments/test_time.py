@@ -221,9 +221,7 @@ def figures(
 ) -> list[Figure]:
     several = changes["camvid"]
     single = {
-        f"{task(data)}:\n{index}": found
-        for data in BINARY
-        for index, found in changes[data].items()
+        f"{task(data)}: {index}": found for data in BINARY for index, found in changes[data].items()
     }
     return [
         Figure(
@@ -241,7 +239,7 @@ def figures(
             "test_time_decisions_binary",
             "One class against the rest: deciding for the expected IoU, and training with Lovász, "
             "against cross-entropy's threshold 1/2; 95 % intervals.",
-            partial(drawing.forest, single, "threshold 1/2"),
+            partial(drawing.forest, single, "threshold 1/2", 2),
         ),
     ]
 

@@ -20,8 +20,6 @@ LOSSES = {
     "dataset_lovasz": "dataset-level Lovász",
     "soft_jaccard": "soft Jaccard",
     "soft_dice": "soft Dice",
-    "jaccard_metric": "Jaccard metric loss",
-    "dice_metric": "Dice metric loss",
     "hinge": "hinge",
     "lovasz_hinge": "Lovász hinge",
     "prox_lovasz_hinge": "Lovász hinge (prox layer)",
