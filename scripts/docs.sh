@@ -61,6 +61,7 @@ pages() {
     page CHANGELOG.md changelog
     page python/README.md python
     page bench/studies/README.md add_a_study
+    page bench/experiments/README.md add_an_experiment
     for document in docs/*.md; do
         page "$document" "$(basename "$document" .md)"
     done

@@ -13,6 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from .trouble import Trouble
+
 CLASSES = (
     "sky", "building", "pole", "road", "pavement", "tree", "sign", "fence", "car", "pedestrian",
     "bicyclist",
@@ -22,6 +24,7 @@ IGNORE = 255
 SEEN = 1 / 2  # networks see images at half the size of the labels, and are scored at their size
 CROP = 2 / 3  # of an image's height and width, in training
 ZOOM = (1.0, 1.5)  # of what a crop shows, in training
+LIGHT = (0.8, 1.2)  # what each colour is multiplied by, in training
 MEAN, SPREAD = (0.41, 0.42, 0.43), (0.30, 0.31, 0.30)
 
 
@@ -32,25 +35,46 @@ class Split(NamedTuple):
 
 
 def read(root: Path, part: str) -> Split:
-    from PIL import Image
-
+    """A part that is not as it should be is Trouble."""
     listing = root / f"{part}.txt"
     if not listing.is_file():
-        raise FileNotFoundError(
-            f"there is no {listing}: CamVid as the SegNet tutorial has it is needed, folders "
-            "train, trainannot, .. and lists train.txt, .."
-        )
-    files = [Path(line.split()[0]) for line in listing.read_text().splitlines() if line.strip()]
-    images, labels = [], []
-    for file in files:
-        [image] = sorted((root / part).glob(f"{file.stem}.*"))
-        with Image.open(image) as pixels:
-            images.append(torch.from_numpy(np.array(pixels.convert("RGB"))).permute(2, 0, 1))
-        with Image.open(root / f"{part}annot" / f"{file.stem}.png") as pixels:
-            labels.append(torch.from_numpy(np.array(pixels)))
+        raise Trouble(f"there is no {listing}, which lists the images of {root / part}")
+    names = [
+        Path(line.split()[0]).stem for line in listing.read_text().splitlines() if line.strip()
+    ]
+    if not names:
+        raise Trouble(f"{listing} lists no images")
+    images, labels = zip(*(read_pair(root, part, name) for name in names))
+    sizes = {tuple(truth.shape) for truth in labels}
+    if len(sizes) > 1:
+        raise Trouble(f"the images of {root / part} must have one size, and have {len(sizes)}")
     truth = torch.stack(labels)
     truth[truth == VOID] = IGNORE
-    return Split([file.stem for file in files], torch.stack(images), truth)
+    return Split(names, torch.stack(images), truth)
+
+
+def read_pair(root: Path, part: str, name: str) -> tuple[Tensor, Tensor]:
+    """An image and its label map."""
+    from PIL import Image
+
+    [file, *_] = [*sorted((root / part).glob(f"{name}.*")), root / part / f"{name}.png"]
+    label_file = root / f"{part}annot" / f"{name}.png"
+    for needed in (file, label_file):
+        if not needed.is_file():
+            raise Trouble(f"there is no {needed}, though {part}.txt lists {name}")
+    with Image.open(file) as pixels:
+        image = np.array(pixels.convert("RGB"))
+    with Image.open(label_file) as pixels:
+        labels = np.array(pixels)
+    if labels.shape != image.shape[:2]:
+        sizes = [" x ".join(map(str, x.shape[1::-1])) for x in (labels, image)]
+        raise Trouble(
+            f"{label_file} is {sizes[0]}, its image {sizes[1]} pixels: both must have one size, "
+            "and a label map one number a pixel"
+        )
+    if labels.max() > VOID:
+        raise Trouble(f"{label_file} has label {labels.max()}; 0 to 10 are classes, {VOID} is void")
+    return torch.from_numpy(image).permute(2, 0, 1), torch.from_numpy(labels)
 
 
 def normalised(images: Tensor) -> Tensor:
@@ -85,5 +109,5 @@ def augmented(image: Tensor, labels: Tensor, rng: np.random.Generator) -> tuple[
     truth = F.interpolate(labels[there][None, None].float(), size, mode="nearest-exact")[0, 0]
     if rng.random() < 0.5:
         seen, truth = seen.flip(-1), truth.flip(-1)
-    light = torch.from_numpy(rng.uniform(0.8, 1.2, 3)).float().view(3, 1, 1)
+    light = torch.from_numpy(rng.uniform(*LIGHT, 3)).float().view(3, 1, 1)
     return seen * light, truth

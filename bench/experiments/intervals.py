@@ -151,6 +151,13 @@ def paired(
     return around(float(np.mean(seen)), np.mean(again, 0) + of_seeds(seen))
 
 
+def paired_means(differences: Numbers) -> list[Interval]:
+    """What paired finds where differences are known image by image and their mean counts, for
+    several columns at once: differences (seeds, images, columns)."""
+    columns = np.moveaxis(differences, -1, 0)
+    return [paired(mean, list(column), list(np.zeros_like(column))) for column in columns]
+
+
 def paired_seeds(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
     """Of numbers that are known for whole test sets only: seeds vary, images do not."""
     seen = [one - other for one, other in zip(ours, theirs)]

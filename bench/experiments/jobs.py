@@ -4,7 +4,8 @@ nothing when its results are there."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
 
 from .lab import Lab
 from .runs import Training
@@ -22,6 +23,13 @@ class Job(ABC):
         """In images shown to a network in training; guides the time left, nothing else."""
         return 1.0
 
+    def share(self, lab: Lab) -> float:
+        """Of it that is done, asked while it runs; guides the time left too."""
+        return 0.0
+
+    def __str__(self) -> str:
+        return " ".join([type(self).__name__.lower(), *words_of(self)])
+
     @abstractmethod
     def done(self, lab: Lab) -> bool: ...
 
@@ -29,11 +37,26 @@ class Job(ABC):
     def run(self, lab: Lab) -> None: ...
 
 
+def words_of(values: Any) -> list[str]:
+    """What a dataclass holds, for people: texts as they are, numbers with their names."""
+    words = []
+    for field in fields(values):
+        value = getattr(values, field.name)
+        if is_dataclass(value):
+            words += words_of(value)
+        elif value != field.default:
+            words += [value] if isinstance(value, str) else [field.name, str(value)]
+    return words
+
+
 @dataclass(frozen=True)
 class Pretrain(Job):
     """Cross-entropy from scratch: the start of everything with this seed."""
 
     seed: int
+
+    def share(self, lab: Lab) -> float:
+        return lab.trained_share(lab.pretraining(self.seed))
 
     def cost(self, lab: Lab) -> float:
         return lab.plan.pretraining_images
@@ -88,6 +111,9 @@ class Tune(Job):
     def done(self, lab: Lab) -> bool:
         return lab.folder(self.training(lab)).has("val.npz")
 
+    def share(self, lab: Lab) -> float:
+        return lab.trained_share(self.training(lab))
+
     def run(self, lab: Lab) -> None:
         run = self.training(lab)
         lab.train(run)
@@ -111,6 +137,9 @@ class Final(Job):
     def done(self, lab: Lab) -> bool:
         tuned = all(need.done(lab) for need in self.needs(lab))
         return tuned and lab.folder(self.way.final(lab, self.seed, self.batch)).has("test.npz")
+
+    def share(self, lab: Lab) -> float:
+        return lab.trained_share(self.way.final(lab, self.seed, self.batch))
 
     def run(self, lab: Lab) -> None:
         run = self.way.final(lab, self.seed, self.batch)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +26,16 @@ class Lab:
     data: Path  # with folders camvid and ibsr
     out: Path
     plan: Plan
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """For work, on one thread."""
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
 
     @cached_property
     def splits(self) -> dict[str, camvid.Split]:
@@ -58,18 +69,16 @@ class Lab:
             width=plan.width,
         )  # fmt: skip
 
-    def network(self, run: Training) -> nn.Module:
-        """As the run starts."""
-        network = training.new_network(len(camvid.CLASSES), run.width, run.seed)
-        if not run.start:
-            return network
-        network.load_state_dict(self.folder(self.pretraining(run.seed)).read_state("weights.pt"))
-        if run.data in BINARY:
-            network.score = against_the_rest(network.score, BINARY[run.data])
-        return network
+    def network(self, run: Training, start: bool = True) -> nn.Module:
+        """As the run starts, or without the weights that it starts from."""
+        network: nn.Module = training.new_network(len(camvid.CLASSES), run.width, run.seed)
+        if run.start and start:
+            weights = self.folder(self.pretraining(run.seed)).read_state("weights.pt")
+            network.load_state_dict(weights)
+        return AgainstTheRest(network, BINARY[run.data]) if run.data in BINARY else network
 
     def trained(self, run: Training) -> nn.Module:
-        network = self.network(run)
+        network = self.network(run, start=False)
         network.load_state_dict(self.folder(run).read_state("weights.pt"))
         return network.eval()
 
@@ -77,8 +86,12 @@ class Lab:
         folder = self.folder(run)
         if not folder.has("weights.pt"):
             split = self.split(run.data, "train")
-            training.train(folder, split, self.network(run), self.loss(run.data, run.loss))
+            loss = self.loss(run.data, run.loss)
+            training.train(folder, split, self.network(run), loss, self.plan.checkpoint_seconds)
         return folder
+
+    def trained_share(self, run: Training) -> float:
+        return self.folder(run).steps() / run.steps
 
     def scores(self, run: Training, part: str) -> dict[str, Any]:
         """On val or test; computed once."""
@@ -100,12 +113,17 @@ class Lab:
         return of(np.asarray(counts))
 
 
-def against_the_rest(score: nn.Conv2d, ours: tuple[str, ...]) -> nn.Conv2d:
-    """A layer of one score: the mean of our classes' less the mean of the others'."""
-    mine = torch.tensor([name in ours for name in camvid.CLASSES])
-    one = nn.Conv2d(score.in_channels, 1, 1)
-    with torch.no_grad():
-        one.weight[0] = score.weight[mine].mean(0) - score.weight[~mine].mean(0)
-        if score.bias is not None and one.bias is not None:
-            one.bias[0] = score.bias[mine].mean() - score.bias[~mine].mean()
-    return one
+class AgainstTheRest(nn.Module):
+    """One score per pixel, the log-odds of our classes by a network of many: it starts as good as
+    that network is."""
+
+    def __init__(self, network: nn.Module, ours: tuple[str, ...]) -> None:
+        super().__init__()
+        self.network = network
+        self.ours = [k for k, name in enumerate(camvid.CLASSES) if name in ours]
+        self.others = [k for k, name in enumerate(camvid.CLASSES) if name not in ours]
+
+    def forward(self, images: Tensor) -> Tensor:
+        scores = self.network(images)
+        mine, rest = scores[:, self.ours], scores[:, self.others]
+        return mine.logsumexp(1, keepdim=True) - rest.logsumexp(1, keepdim=True)

@@ -47,7 +47,9 @@ def of(function: Any, **settings: Any) -> Callable[..., nn.Module]:
     return lambda *_: Of(partial(function, ignore_index=IGNORE, **settings))
 
 
-# Of so many classes, with so many pixels each in the training images.
+# Of so many classes, with so many pixels each in the training images. The soft-label losses
+# jaccard_metric and dice_metric are missing: labels are hard here, where they equal soft_jaccard
+# and soft_dice.
 MULTICLASS: dict[str, Callable[[Tensor], nn.Module]] = {
     "cross_entropy": lambda pixels: cross_entropy(),
     "weighted_cross_entropy": lambda pixels: cross_entropy(balanced(pixels)),
@@ -60,16 +62,7 @@ MULTICLASS: dict[str, Callable[[Tensor], nn.Module]] = {
     ),
     "soft_jaccard": of(st.soft_jaccard),
     "soft_dice": of(st.soft_dice),
-    "jaccard_metric": lambda pixels: Of(partial(metric_loss, st.jaccard_metric_loss)),
-    "dice_metric": lambda pixels: Of(partial(metric_loss, st.dice_metric_loss)),
 }
-
-
-def metric_loss(function: Any, scores: Tensor, labels: Tensor) -> Tensor:
-    """Of soft labels, which are hard ones here; void pixels have the weight 0."""
-    counts = labels != IGNORE
-    hard = F.one_hot(labels.where(counts, 0), scores.shape[1]).movedim(-1, 1)
-    return function(scores, hard.to(scores), pixel_weights=counts.to(scores))
 
 
 def binary_cross_entropy(scores: Tensor, labels: Tensor) -> Tensor:

@@ -16,7 +16,7 @@ import submod
 from . import camvid
 from .scoring import confusion, in_parts, scores_of
 
-SCALES = {"the paper's": (0.5, 0.75, 1.0), "around 1": (0.75, 1.0, 1.25)}
+SCALES = (0.5, 0.75, 1.0)  # the paper's
 TEMPERATURES = tuple(round(0.5 * 1.05**k, 3) for k in range(40))  # to 3.4
 THINNED = 4  # every so many rows and columns of val tell the temperature
 TOGETHER = 21  # images whose decision is one, as in the paper's comparison
@@ -30,7 +30,7 @@ def class_scores(network: nn.Module, images: Tensor, scale: float = 1.0) -> Tens
     return scores if scores.shape[1] > 1 else torch.cat([torch.zeros_like(scores), scores], 1)
 
 
-def probabilities(network: nn.Module, images: Tensor, scale: float = 1.0) -> Tensor:
+def probabilities(network: nn.Module, images: Tensor, scale: float) -> Tensor:
     return class_scores(network, images, scale).softmax(1)
 
 
@@ -42,10 +42,10 @@ def mean(parts: list[Tensor]) -> Tensor:
     return torch.stack(parts).mean(0)
 
 
-def averages(network: nn.Module, images: Tensor, scales: tuple[float, ...]) -> dict[str, Tensor]:
+def averages(network: nn.Module, images: Tensor) -> dict[str, Tensor]:
     """Means of probabilities, as in the paper."""
-    straight = {scale: probabilities(network, images, scale) for scale in scales}
-    turned = {scale: mirrored(network, images, scale) for scale in scales}
+    straight = {scale: probabilities(network, images, scale) for scale in SCALES}
+    turned = {scale: mirrored(network, images, scale) for scale in SCALES}
     return {
         "mirrored": mean([straight[1.0], turned[1.0]]),
         "scaled": mean(list(straight.values())),
@@ -53,26 +53,12 @@ def averages(network: nn.Module, images: Tensor, scales: tuple[float, ...]) -> d
     }
 
 
-def averaged(
-    network: nn.Module, split: camvid.Split, scales: tuple[float, ...]
-) -> dict[str, Counts]:
+def averaged(network: nn.Module, split: camvid.Split) -> dict[str, Counts]:
     """Confusion counts of every image, by what was averaged."""
     found: dict[str, list[Any]] = {}
     for images, labels in in_parts(split):
-        for name, p in averages(network, images, scales).items():
+        for name, p in averages(network, images).items():
             found.setdefault(name, []).extend(counted(p.argmax(1).numpy(), labels, p.shape[1]))
-    return {name: np.stack(counts) for name, counts in found.items()}
-
-
-def scaled(network: nn.Module, split: camvid.Split) -> dict[str, Counts]:
-    """Confusion counts of every image, by the name of the scales."""
-    every = sorted({scale for scales in SCALES.values() for scale in scales})
-    found: dict[str, list[Any]] = {name: [] for name in SCALES}
-    for images, labels in in_parts(split):
-        at = {scale: probabilities(network, images, scale) for scale in every}
-        for name, scales in SCALES.items():
-            p = mean([at[scale] for scale in scales])
-            found[name] += counted(p.argmax(1).numpy(), labels, p.shape[1])
     return {name: np.stack(counts) for name, counts in found.items()}
 
 

@@ -10,36 +10,54 @@ BAR = 30
 
 
 class Progress:
-    def __init__(self, to: TextIO = sys.stderr) -> None:
-        self.to, self.live = to, to.isatty()
+    """Of costs in any unit. Only what is done from the start on counts for the pace: jobs that were
+    found done, and what a killed job had done before, cost no time now."""
+
+    def __init__(self, to: TextIO | None = None) -> None:
+        self.to = sys.stderr if to is None else to
+        self.live = self.to.isatty()
 
     def start(self, cost: float, jobs: int, done: int) -> None:
-        self.cost, self.jobs, self.done = cost, jobs, done
-        self.spent, self.began = 0.0, time.monotonic()
-        print(f"{jobs} pieces of work, {done} of them done before", file=self.to)
+        """So much to do; of so many jobs, so many were done before."""
+        self.cost = self.left = cost
+        self.jobs, self.done, self.began = jobs, done, time.monotonic()
+        print(f"{jobs} jobs, {done} of them done before", file=self.to, flush=True)
 
-    def advance(self, cost: float, seconds: float, name: str) -> None:
-        self.spent += cost
+    def found(self, cost: float) -> None:
+        """So much of a job turns out to be done already."""
+        self.cost -= cost
+        self.left -= cost
+
+    def advance(self, seconds: float, name: str) -> None:
+        """A job has ended."""
         self.done += 1
         if not self.live:
             print(f"{self.line()}  {name}, {seconds:.0f} s", file=self.to, flush=True)
 
-    def show(self) -> None:
+    def show(self, left: float) -> None:
+        """So much is still to do."""
+        self.left = left
         if self.live:
             print(f"\r\033[K{self.line()}", end="", file=self.to, flush=True)
 
     def end(self) -> None:
         if self.live:
-            print(file=self.to)
+            print(file=self.to, flush=True)
 
     def line(self) -> str:
-        share = self.spent / self.cost if self.cost else 1.0
+        share = 1 - self.left / self.cost if self.cost > 0 else 1.0
         bar = "#" * round(BAR * share)
-        return f"[{bar:<{BAR}}] {self.done}/{self.jobs} {self.left(share)}"
+        return f"[{bar:<{BAR}}] {self.done}/{self.jobs} {self.time_left(share)}"
 
-    def left(self, share: float) -> str:
+    def time_left(self, share: float) -> str:
         """By the pace so far."""
-        if share == 0:
-            return "?"
-        seconds = (time.monotonic() - self.began) * (1 - share) / share
-        return f"{seconds / 60:.0f} min left" if seconds >= 60 else f"{seconds:.0f} s left"
+        if share <= 0:
+            return "time left: ?"
+        return f"{duration((time.monotonic() - self.began) * (1 - share) / share)} left"
+
+
+def duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"

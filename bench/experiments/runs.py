@@ -1,10 +1,11 @@
 """A run is a folder: what was asked for, how it went, what came out.
 
-    settings.json   what the run is, written first; another run never goes into the same folder
-    log.csv         the loss of every step
-    checkpoint.pt   while it runs: where to go on
-    weights.pt      when it is done
-    scores.json     when it has been evaluated
+settings.json   what the run is, written first; another run never goes into the same folder
+log.csv         the loss of every step
+checkpoint.pt   while it runs: where to go on
+weights.pt      when it is done
+val.npz         when it has been scored there
+test.npz        likewise
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from typing import Any
 
 import numpy as np
 import torch
+
+from .trouble import Trouble
 
 
 @dataclass(frozen=True)
@@ -44,16 +47,18 @@ class Training:
 
 
 class Folder:
-    """The folder of a run under root, made if it is not there."""
+    """The folder of a run under root, made when the first file is written."""
 
     def __init__(self, root: Path, run: Training) -> None:
         self.path, self.run = root / run.name, run
-        self.path.mkdir(parents=True, exist_ok=True)
         known, asked = self.read_json("settings.json"), asdict(run)
-        if known is None:
-            self.write_json("settings.json", asked)
-        elif known != asked:
-            raise RuntimeError(f"{self.path} holds another run; move it away")
+        if known is not None and known != asked:
+            other = ", ".join(
+                f"{key} {known.get(key)}" for key in asked if known.get(key) != asked[key]
+            )
+            raise Trouble(
+                f"{self.path} holds another run, with {other}; move it away, or take another --out"
+            )
 
     def has(self, name: str) -> bool:
         return (self.path / name).is_file()
@@ -65,6 +70,11 @@ class Folder:
     def write_json(self, name: str, values: Any) -> None:
         text = json.dumps(values, indent=1) + "\n"
         self._replace(name, lambda file: file.write_text(text, encoding="utf-8"))
+
+    def steps(self) -> int:
+        """That the log has; it is written with every checkpoint."""
+        file = self.path / "log.csv"
+        return max(0, file.read_text(encoding="utf-8").count("\n") - 1) if file.is_file() else 0
 
     def read_state(self, name: str) -> Any:
         file = self.path / name
@@ -93,7 +103,10 @@ class Folder:
         (self.path / name).unlink(missing_ok=True)
 
     def _replace(self, name: str, write: Any) -> None:
-        """Whole or not at all, whenever the run is killed."""
-        file = self.path / (name + ".new")
+        """Whole or not at all, whenever the run is killed. The settings come first."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        if name != "settings.json" and not self.has("settings.json"):
+            self.write_json("settings.json", asdict(self.run))
+        file = self.path / f"{name}.{os.getpid()}.new"
         write(file)
         os.replace(file, self.path / name)

@@ -20,12 +20,13 @@ from .runs import Folder
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 from unet.model import UNet
 
-LAYOUT = torch.channels_last  # a sixth faster on CPUs
+POWER = 0.9  # of the fall of the learning rate
 EVERY = 30.0  # seconds between checkpoints
+LAYOUT = torch.channels_last  # a sixth faster on CPUs
 
 
 def rate_at(rate: float, step: int, steps: int) -> float:
-    return rate * float(1 - step / steps) ** 0.9
+    return rate * float(1 - step / steps) ** POWER
 
 
 def pixels_of(split: camvid.Split, classes: int) -> Tensor:
@@ -50,8 +51,33 @@ def chosen_at(run_seed: int, step: int, images: int, batch: int) -> np.ndarray:
     return np.array([order[place // images][place % images] for place in places])
 
 
-def train(folder: Folder, split: camvid.Split, network: nn.Module, loss: nn.Module) -> None:
-    """Leaves weights.pt in the folder."""
+def train(
+    folder: Folder, split: camvid.Split, network: nn.Module, loss: nn.Module, seconds: float
+) -> None:
+    """On images of CamVid."""
+    run = folder.run
+    drawn = None
+    if run.sampling == "equibatch":
+        drawn = equibatch(split, len(camvid.CLASSES), run.seed, run.steps * run.batch)
+
+    def batch_at(step: int) -> tuple[Tensor, Tensor]:
+        chosen = chosen_at(run.seed, step, len(split.names), run.batch)
+        if drawn is not None:
+            chosen = drawn[step * run.batch : (step + 1) * run.batch]
+        return camvid.batch(split, chosen, np.random.default_rng((run.seed, 2, step)))
+
+    fit(folder, network, loss, batch_at, seconds)
+
+
+def fit(
+    folder: Folder,
+    network: nn.Module,
+    loss: nn.Module,
+    batch_at: Callable[[int], tuple[Tensor, Tensor]],
+    seconds: float = EVERY,
+) -> None:
+    """On the inputs and labels of each step. Leaves weights.pt in the folder, and a checkpoint
+    every so many seconds."""
     run = folder.run
     optimizer = torch.optim.Adam(network.parameters(), lr=run.rate, fused=True)
     first, log = 0, []
@@ -63,23 +89,16 @@ def train(folder: Folder, split: camvid.Split, network: nn.Module, loss: nn.Modu
         first, log = state["step"], state["log"]
     network.train()
     saved = time.monotonic()
-    drawn = None
-    if run.sampling == "equibatch":
-        classes = int(network.score.out_channels)
-        drawn = equibatch(split, classes, run.seed, run.steps * run.batch)
     for step in range(first, run.steps):
-        chosen = chosen_at(run.seed, step, len(split.names), run.batch)
-        if drawn is not None:
-            chosen = drawn[step * run.batch : (step + 1) * run.batch]
-        images, labels = camvid.batch(split, chosen, np.random.default_rng((run.seed, 2, step)))
+        inputs, labels = batch_at(step)
         for group in optimizer.param_groups:
             group["lr"] = rate_at(run.rate, step, run.steps)
         optimizer.zero_grad()
-        found = loss(network(images.to(memory_format=LAYOUT)), labels)
+        found = loss(network(inputs.to(memory_format=LAYOUT)), labels)
         found.backward()
         optimizer.step()
         log.append(found.item())
-        if time.monotonic() - saved > EVERY:
+        if time.monotonic() - saved > seconds:
             save(folder, network, optimizer, loss, log)
             saved = time.monotonic()
     folder.write_state("weights.pt", network.state_dict())

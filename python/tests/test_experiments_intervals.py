@@ -3,18 +3,12 @@ against differences that are known."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
+import numpy as np
 import pytest
-
-np = pytest.importorskip("numpy")
-pytest.importorskip("scipy")
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 from experiments import intervals
 from experiments.intervals import Interval
 
+pytest.importorskip("scipy")
 CLASSES = 3
 
 

@@ -3,22 +3,17 @@ computations, and the pixels that are drawn."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 pytest.importorskip("torch")
 import torch
-
-import submod
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 from experiments import camvid, layer_data, layer_methods, layer_problem
 from experiments.layer_data import TOGETHER, Data
 from experiments.layer_methods import ALGORITHM_2, PROX, Method
 from experiments.layer_problem import DECAY, GreedyPath, Layer, exact_prox
+
+import submod
 
 IMAGES, PIXELS, FEATURES = 2 * TOGETHER, 30, 4
 
