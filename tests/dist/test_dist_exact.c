@@ -113,7 +113,7 @@ END_TEST
 
 START_TEST(several_threads)
 {
-    all_shapes(15, 9000, 3);
+    all_shapes(FEWER ? 6 : 15, 9000, 3);
     submod_set_num_threads(1);
 }
 END_TEST

@@ -456,7 +456,7 @@ START_TEST(sums_of_different_kinds)
     submod_rng rng;
     submod_rng_seed(&rng, 31);
     for (size_t a = 0; a < family_count; a++) {
-        for (size_t b = 0; b < family_count; b++) {
+        for (size_t b = a % (size_t)each(4); b < family_count; b += (size_t)each(4)) {
             submod_fn *const f[2] = {families[a].make(N, &rng), families[b].make(N, &rng)};
             submod_fn *sum = NULL;
             double x[N], u[N], s[N];

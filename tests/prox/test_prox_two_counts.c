@@ -346,7 +346,7 @@ static int label(int kind, size_t i, size_t n, submod_rng *rng)
 
 START_TEST(work_is_bounded)
 {
-    enum { N = 30000 };
+    enum { N = FEWER ? 3000 : 30000 };
     make_x *const makers[] = {geometric, geometric_both_signs, harmonic, critical, normal};
     double *x = calloc(N, sizeof *x);
     uint8_t *mask = calloc(N, 1);

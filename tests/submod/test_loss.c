@@ -161,7 +161,7 @@ START_TEST(histogram_gradient_is_a_subgradient)
     submod_rng rng;
     submod_rng_seed(&rng, 18);
     double closest = INFINITY; /* in deltas */
-    for (int repeat = 0; repeat < repeats(1200); repeat++) {
+    for (int repeat = 0; repeat < 1200; repeat++) {
         const kind k = (kind[]){PROBABILITY, SIGMOID_PROBABILITY, HINGE}[repeat % 3];
         batch p = random_batch(&rng, k, 2, k == HINGE ? 1 : 4, 15, repeat % 2), q = p;
         submod_loss_settings s = random_settings(&rng, repeat % 2);
