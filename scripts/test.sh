@@ -4,8 +4,9 @@
 # is left of the cores, and the documents beside Python. Under 20 minutes on two cores.
 #
 #   scripts/test.sh               all of it
-#   scripts/test.sh --all         and at full depth: sanitizers on all random problems of the tests,
-#                                 and all paths that the static analyzer would walk; takes twice as long
+#   scripts/test.sh --all         and at full depth: sanitizers on all random problems of the tests and
+#                                 on the studies, and all paths that the static analyzer would walk;
+#                                 takes twice as long
 #   scripts/test.sh --quick       the release tests only
 #   scripts/test.sh --no-lint     all but the linters
 #   scripts/test.sh --no-docs     all but the site of the documents
@@ -18,6 +19,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 all_problems=
+long_tests='study_quick|study_files|report'
 depth=()
 sanitize=yes
 clang=yes
@@ -29,7 +31,7 @@ python=yes
 torch=()
 for option in "$@"; do
     case $option in
-    --all) all_problems=' -DSUBMOD_ALL_PROBLEMS' depth=(--deep) ;;
+    --all) all_problems=' -DSUBMOD_ALL_PROBLEMS' long_tests='' depth=(--deep) ;;
     --quick) sanitize=no clang=no first_steps=no lint=no docs=no python=no ;;
     --no-lint) lint=no ;;
     --no-docs) docs=no ;;
@@ -96,15 +98,15 @@ until_done() {
     return $status
 }
 
-# build_and_test DIRECTORY CMAKE_OPTIONS...
+# build_and_test DIRECTORY LEFT_OUT CMAKE_OPTIONS...: all tests but those of these names.
 build_and_test() {
-    local directory=$1
-    shift
+    local directory=$1 left_out=$2
+    shift 2
     cmake -S . -B "$directory" -DSUBMOD_WERROR=ON -DSUBMOD_MPI=$mpi "$@"
     cmake --build "$directory" --parallel "$jobs"
     # The instruction set that this machine takes by itself is tested once, not twice.
     ctest --test-dir "$directory" --output-on-failure --no-tests=error --parallel "$jobs" \
-        -E "^isa_$("$directory/tests/test_isa" --name)_"
+        -E "^isa_$("$directory/tests/test_isa" --name)_|^($left_out)\$"
 }
 
 begin "set-up"
@@ -147,7 +149,7 @@ fi
 end
 
 begin "release build and tests"
-build_and_test build -DCMAKE_BUILD_TYPE=Release
+build_and_test build "" -DCMAKE_BUILD_TYPE=Release
 end
 
 # From here on, since they read what build/ is made of.
@@ -191,8 +193,8 @@ if [ $sanitize = yes ]; then
     # The library has to survive a failing allocation, so the sanitizer must let one fail.
     export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
     export UBSAN_OPTIONS=print_stacktrace=1
-    # Lines are all that its reports need to know of the sources.
-    build_and_test build-asan -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-g1 \
+    # Its reports need to know the lines of the sources, no more. Of the studies their own test runs.
+    build_and_test build-asan "$long_tests" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-g1 \
         "-DCMAKE_C_FLAGS=-O1$all_problems" -DSUBMOD_SANITIZE=ON
     end
 fi
