@@ -6,8 +6,8 @@ set encoding utf8
 array colour[6] = ['#9ecae1', '#fdbf6f', '#b2df8a', '#0072b2', '#e66a00', '#1b8a5a']
 terminal(n) = n eq 'png' ? 'pngcairo' : 'svg background rgb "white"'
 array heading[4] = ['T1 image', 'truth', 'cross-entropy', 'Lovász-Softmax']
-array below[4] = ['', '', sprintf('Jaccard %.1f %%', shown_entropy), \
-  sprintf('Jaccard %.1f %%', shown_lovasz)]
+array below[4] = ['', '', sprintf('Jaccard index %.1f %%', shown_entropy), \
+  sprintf('Jaccard index %.1f %%', shown_lovasz)]
 do for [format in 'png svg'] {
   eval 'set terminal '.terminal(format).' size 1200,450 font "sans,16"'
   set output 'slice.'.format
@@ -26,7 +26,7 @@ do for [format in 'png svg'] {
     set lmargin at screen 0.005 + 0.25 * (k - 1)
     set rmargin at screen 0.245 + 0.25 * (k - 1)
     set title heading[k] offset 0,-0.5
-    set xlabel below[k] offset 0,0.8 font ',17'
+    set xlabel below[k] offset 0,0 font ',17'
     plot 'slice.csv' every ::1 using 1:2:(column(3*k)):(column(3*k+1)):(column(3*k+2)) \
       with rgbimage
   }

@@ -9,7 +9,7 @@ array colour[3] = ['#0072b2', '#d55e00', '#009e73']
 # The method of this rule and kind of direction, 1 to 7 as in the files; 0: there is none.
 method(rule, kind) = kind == 1 ? rule : kind == 2 ? 3 + rule : rule == 1 ? 7 : 0
 terminal(n) = n eq 'png' ? 'pngcairo' : 'svg background rgb "white"'
-height = 150 + 340 * rows
+height = 115 + 340 * rows
 of(m) = $1 == m
 do for [format in 'png svg'] {
   eval 'set terminal '.terminal(format).sprintf(' size 1350,%d font "sans,14"', height)
@@ -52,15 +52,17 @@ do for [format in 'png svg'] {
     set title word(titles, k).': at the end' offset 0,-0.4
     set xlabel 'held-out Jaccard index, %' offset 0,0.5
     unset ylabel
-    set xrange [*:*]
+    set yrange [*:*]
+    stats file every ::1 using ($3 == epochs ? 100*$8 : NaN) nooutput
+    low = floor(STATS_min - 0.5)
+    stats file every ::1 using ($3 == epochs ? 100*$9 : NaN) nooutput
+    set xrange [low:ceil(STATS_max + 0.5)]
     set yrange [3.6:0.4]
     set ytics ('SGD' 1, 'momentum' 2, 'Adam' 3)
     set xtics autofreq
-    set offsets graph 0.1,graph 0.1,0,0
     plot for [d=1:3] for [r=1:3] file every ::1 using \
         (of(method(r, d)) && $3 == epochs ? 100*$7 : NaN):(r + (d - 2) * 0.22):(100*$8):(100*$9) \
         with xerrorbars pt 7 ps 1.3 lw 2 lc rgb colour[d]
-    unset offsets
     set ytics autofreq
   }
   # One key for all panels, below them.
