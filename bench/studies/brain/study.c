@@ -9,8 +9,10 @@
 
 #include "brain/results.h"
 
-enum { ETAS = 3 };
-static const double etas[ETAS] = {0.03, 0.1, 0.3};
+/* The linear model starts at zero and needs long steps: with 0.3 cross-entropy is far from done. */
+enum { ETAS = 5 };
+static const double etas[BRAIN_MODELS][ETAS] = {
+    [BRAIN_LINEAR] = {0.1, 0.3, 1, 3, 10}, [BRAIN_HIDDEN] = {0.01, 0.03, 0.1, 0.3, 1}};
 
 /* Models x losses x folds: one task each. */
 enum { TASKS = BRAIN_MODELS * BRAIN_LOSSES * BRAIN_FOLDS };
@@ -58,7 +60,7 @@ static bool run_task(const study_options *options, brain_results *r, size_t k)
         size_t seed = trial < ETAS ? 0 : trial - ETAS + 1;
         brain_run run = {.hidden = model == BRAIN_LINEAR ? 0 : hidden,
                          .loss = (brain_loss)loss,
-                         .eta = trial < ETAS ? etas[trial] : *eta,
+                         .eta = trial < ETAS ? etas[model][trial] : *eta,
                          .fold = fold,
                          .epochs = options->quick ? 1 : 60,
                          .seed = options->seed + seed};
