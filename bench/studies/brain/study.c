@@ -9,10 +9,13 @@
 
 #include "brain/results.h"
 
-/* The linear model starts at zero and needs long steps: with 0.3 cross-entropy is far from done. */
-enum { ETAS = 5 };
-static const double etas[BRAIN_MODELS][ETAS] = {
-    [BRAIN_LINEAR] = {0.1, 0.3, 1, 3, 10}, [BRAIN_HIDDEN] = {0.01, 0.03, 0.1, 0.3, 1}};
+/* The step sizes that are tried. The linear model starts at zero and needs long ones: with 0.3
+ * cross-entropy is far from done. */
+static const struct {
+    size_t count;
+    double eta[5];
+} steps[BRAIN_MODELS] = {
+    [BRAIN_LINEAR] = {5, {0.1, 0.3, 1, 3, 10}}, [BRAIN_HIDDEN] = {3, {0.03, 0.1, 0.3}}};
 
 /* Models x losses x folds: one task each. */
 enum { TASKS = BRAIN_MODELS * BRAIN_LOSSES * BRAIN_FOLDS };
@@ -52,15 +55,15 @@ static bool run_task(const study_options *options, brain_results *r, size_t k)
     size_t fold = k % BRAIN_FOLDS;
     size_t loss = k / BRAIN_FOLDS % BRAIN_LOSSES;
     size_t model = k / BRAIN_FOLDS / BRAIN_LOSSES;
-    size_t hidden = options->quick ? 8 : 32;
+    size_t hidden = options->quick ? 8 : 32, tried = steps[model].count;
     double validation, best = -1, *eta = &r->eta[model][loss][fold];
     uint8_t *prediction = calloc(r->slices.slices, r->slices.pixels);
     bool good = study_got(prediction);
-    for (size_t trial = 0; trial < ETAS + r->seeds - 1 && good; trial++) {
-        size_t seed = trial < ETAS ? 0 : trial - ETAS + 1;
+    for (size_t trial = 0; trial < tried + r->seeds - 1 && good; trial++) {
+        size_t seed = trial < tried ? 0 : trial - tried + 1;
         brain_run run = {.hidden = model == BRAIN_LINEAR ? 0 : hidden,
                          .loss = (brain_loss)loss,
-                         .eta = trial < ETAS ? etas[model][trial] : *eta,
+                         .eta = trial < tried ? steps[model].eta[trial] : *eta,
                          .fold = fold,
                          .epochs = options->quick ? 1 : 60,
                          .seed = options->seed + seed};
@@ -115,7 +118,8 @@ static bool publish(const study_options *options, const brain_results *r, study_
     study_set(values, "slab", "%d", BRAIN_SLAB);
     study_set(values, "folds", "%zu", r->folds);
     study_set(values, "seeds", "%zu", r->seeds);
-    study_set(values, "steps", "%d", ETAS);
+    study_set(values, "linear_steps", "%zu", steps[BRAIN_LINEAR].count);
+    study_set(values, "hidden_steps", "%zu", steps[BRAIN_HIDDEN].count);
     return study_publish(options, values);
 }
 
