@@ -11,8 +11,8 @@ array below[4] = ['', '', sprintf('Jaccard index %.1f %%', shown_entropy), \
 do for [format in 'png svg'] {
   eval 'set terminal '.terminal(format).' size 1200,450 font "sans,16"'
   set output 'slice.'.format
-  set multiplot title sprintf('One hidden layer, first seed. Of the %d held-out slices with the most ' \
-    .'structures, the one where the losses differ by the median', among) font ',15'
+  set multiplot title sprintf('One hidden layer: a typical slice, the median difference of the ' \
+    .'losses among %d held-out slices', among) font ',15'
   unset key
   unset tics
   unset grid
