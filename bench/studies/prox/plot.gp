@@ -29,7 +29,7 @@ do for [format in 'png svg'] {
   set multiplot layout 2,3 margins 0.055,0.92,0.075,0.86 spacing 0.065,0.16 title \
     "In large problems Algorithm 2 misses the prox, unless steps are too short for two pixels ".\
     "to meet, or the hinge takes all margins to 0\n{/*0.8 Jaccard loss, random margins and masks; a problem ".\
-    'fails if more than '.sprintf('%g', negligible).\
+    'fails if more than '.sprintf('10^{%.0f}', log10(negligible)).\
     ' of the decrease to the exact minimum is missed}' font ',16'
 
   set title sprintf('How often it fails: p = %d, margins 1 ± 0.1', curve_p)
@@ -75,6 +75,7 @@ do for [format in 'png svg'] {
   set grid lc rgb '#dddddd'
   set arrow 1 from graph 0, first 1 to graph 1, first 1 nohead lw 1.5 dt (3,3) lc rgb '#555555'
   set label 1 'above: worse than to stay at x' at graph 0.02, first 3 left tc rgb '#555555'
+  set label 2 'hinge: nothing' at 12, 3e-6 right tc rgb '#2166ac'
   plot for [i=1:3] 'sweep_hinge.csv' skip 1 \
          using 4:(curve(versions[i], $12 > 0 ? $12 : NaN)) with lines \
          lw widths[i] lc rgb colours[i], \
@@ -99,7 +100,7 @@ do for [format in 'png svg'] {
   unset logscale y
   set yrange [-3.5:2.5]
   set label 2 at 4.6, -1
-  set label 1 at 1.1e-4, -2
+  set label 1 'few margins are above 0' at 0.03, -2.5 center
   plot 'sweep_centre.csv' skip 1 \
     using 4:(cell($2)):(left($4)):(right($4)):($2-0.5):($2+0.5):8 with boxxyerror fs solid lc palette
   unset label
