@@ -21,6 +21,7 @@ do for [format in 'png svg'] {
   set tmargin at screen 0.84
   set bmargin at screen 0.13
   set xrange [0:iterations]
+  set xtics iterations > 100 ? 100 : 2
   set xlabel 'iteration'
 
   set lmargin at screen 0.055
@@ -53,6 +54,7 @@ do for [format in 'png svg'] {
   set lmargin at screen 0.755
   set rmargin at screen 0.985
   set xrange [0:100]
+  set xtics 20
   set yrange [7.6:0.4]
   set xlabel 'mIoU, %'
   unset ylabel
