@@ -114,12 +114,13 @@ def test_greedy_path_tells_how_far_it_is_off():
 def test_nothing_is_below_the_minimum(seed):
     data = made(seed)
     found = layer_methods.minimum(data)
-    assert abs(found["gap"]) <= layer_methods.CERTIFIED  # scores are floats: it may be below 0
+    assert abs(found["gap"]) <= layer_methods.CERTIFIED
     layer = Layer(data)
     rng = np.random.default_rng(seed)
     for size in (0.0, 0.1, 1.0, 3.0):
         w = size * rng.normal(size=FEATURES)
-        assert layer.subgradient(w, None)[0] + DECAY / 2 * w @ w >= found["bound"]
+        value = layer.subgradient(w, None)[0] + DECAY / 2 * w @ w
+        assert value >= found["bound"] - 1e-6  # scores are floats
     assert found["J"][-1] - found["bound"] <= 2 * layer_methods.CERTIFIED
 
 
