@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import html
 import re
+import shutil
 from pathlib import Path
 
 from . import cells
@@ -22,7 +23,8 @@ TITLE = "libsubmod: experiments on real images"
 
 def write(story: Story, out: Path) -> Path:
     for name in ("tables", "figures"):
-        (out / name).mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(out / name, ignore_errors=True)  # what an earlier report had
+        (out / name).mkdir(parents=True)
     for table in story.tables():
         cells.write_csv(table, out / "tables")
     for part in story.sections.values():
