@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from . import cells
+from .figures import emptied
 from .section import Figure, Section, Table
 from .story import Story
 
@@ -29,9 +30,7 @@ def write(story: Story, drawn: Path, docs: Path) -> None:
     """With the figures of the report, which are in the folder drawn. What an earlier page had, and
     this one has not, goes."""
     for folder, old in ((docs / "experiments", "*.csv"), (docs / "img", "experiments_*.png")):
-        folder.mkdir(parents=True, exist_ok=True)
-        for file in folder.glob(old):
-            file.unlink()
+        emptied(folder, old)
     for table in story.tables():
         cells.write_csv(table, docs / "experiments")
     for part in story.sections.values():

@@ -6,11 +6,10 @@ from __future__ import annotations
 import base64
 import html
 import re
-import shutil
 from pathlib import Path
 
 from . import cells
-from .figures import write_png
+from .figures import emptied, write_png
 from .section import Figure, Section, Table
 from .story import Story
 
@@ -22,9 +21,8 @@ TITLE = "libsubmod: experiments on real images"
 
 
 def write(story: Story, out: Path) -> Path:
-    for name in ("tables", "figures"):
-        shutil.rmtree(out / name, ignore_errors=True)  # what an earlier report had
-        (out / name).mkdir(parents=True)
+    for folder, old in ((out / "tables", "*.csv"), (out / "figures", "*.png")):
+        emptied(folder, old)
     for table in story.tables():
         cells.write_csv(table, out / "tables")
     for part in story.sections.values():
