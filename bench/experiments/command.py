@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from . import document, machine, report
 from .experiments import READS, load
 from .lab import Lab
 from .plan import QUICK, Plan
 from .pool import do
 from .progress import Progress
-from .story import gather
+from .telling import document, machine, report
+from .telling.story import gather
 
 
 def run(asked: argparse.Namespace) -> Path:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
-# With the folder that each of them reads. Listed by name, as the modules need PyTorch and whether
-# the data is there is asked before that is installed.
+# With the folder of data that each reads, and its module. By name, as the modules need PyTorch,
+# and whether the data is there is asked before that is installed.
 READS = {
     "binary": "camvid",
     "multiclass": "camvid",
@@ -16,8 +16,15 @@ READS = {
     "ibsr": "ibsr",
     "last_layer": "camvid",
 }
-MODULES = {"ibsr": "brains"}  # others are named like the experiment
+MODULES = {
+    "binary": "street.binary",
+    "multiclass": "street.multiclass",
+    "batch_size": "street.batch_size",
+    "test_time": "street.test_time",
+    "ibsr": "brain.experiment",
+    "last_layer": "layer.experiment",
+}
 
 
 def load(names: Iterable[str]) -> list[Any]:
-    return [import_module(f".{MODULES.get(name, name)}", __package__) for name in names]
+    return [import_module(f".{MODULES[name]}", __package__) for name in names]

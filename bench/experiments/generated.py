@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from .generated_heads import ibsr
+from .brain.generated import ibsr
 
 SIZES = {"train": 8, "val": 3, "test": 5}  # images
 BLOCK = 8  # pixels that have one label

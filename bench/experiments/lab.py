@@ -13,9 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from . import camvid, intervals, losses, scoring, training
+from . import intervals, training
 from .plan import Plan
 from .runs import Folder, Training
+from .street import camvid, losses, scoring
 
 # One class or more of CamVid against the rest.
 BINARY = {"camvid-car": ("car",), "camvid-people": ("pedestrian", "bicyclist")}

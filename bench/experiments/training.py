@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 import submod
 
-from . import camvid
 from .runs import Folder
+from .street import camvid
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 from unet.model import UNet

@@ -14,16 +14,13 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("scipy")
 
-from experiments import (
-    brain_claims,
-    brain_figures,
-    brain_results,
-    brain_runs,
-    generated_heads,
-    ibsr,
-    slices,
-    voxels,
-)
+from experiments.brain import claims as brain_claims
+from experiments.brain import figures as brain_figures
+from experiments.brain import generated as generated_heads
+from experiments.brain import heads as ibsr
+from experiments.brain import results as brain_results
+from experiments.brain import runs as brain_runs
+from experiments.brain import slices, voxels
 from experiments.intervals import Interval
 from experiments.lab import Lab
 from experiments.plan import QUICK

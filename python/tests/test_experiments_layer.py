@@ -8,10 +8,13 @@ import pytest
 
 pytest.importorskip("torch")
 import torch
-from experiments import camvid, layer_data, layer_methods, layer_problem
-from experiments.layer_data import TOGETHER, Data
-from experiments.layer_methods import ALGORITHM_2, PROX, Method
-from experiments.layer_problem import DECAY, GreedyPath, Layer, exact_prox
+from experiments.layer import data as layer_data
+from experiments.layer import methods as layer_methods
+from experiments.layer import problem as layer_problem
+from experiments.layer.data import TOGETHER, Data
+from experiments.layer.methods import ALGORITHM_2, PROX, Method
+from experiments.layer.problem import DECAY, GreedyPath, Layer, exact_prox
+from experiments.street import camvid
 
 import submod
 

@@ -23,15 +23,16 @@ pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 pytest.importorskip("matplotlib")
 pytest.importorskip("scipy")
 
-from experiments import batch_size, generated
+from experiments import generated
 from experiments.__main__ import main
-from experiments.cells import write_csv
 from experiments.experiments import READS
 from experiments.jobs import Pretrain, Tune, Way
 from experiments.lab import Lab
 from experiments.plan import QUICK
 from experiments.pool import do
 from experiments.progress import Progress
+from experiments.street import batch_size
+from experiments.telling.cells import write_csv
 from experiments.trouble import Failed, Trouble
 
 

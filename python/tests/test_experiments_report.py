@@ -8,10 +8,10 @@ import pytest
 torch = pytest.importorskip("torch")
 matplotlib = pytest.importorskip("matplotlib")
 
-from experiments import cells, document, method, report
 from experiments.plan import QUICK, Plan
-from experiments.section import Claim, Figure, Section, Table
-from experiments.story import CLAIMS, Story, claims_of
+from experiments.telling import cells, document, method, report
+from experiments.telling.section import Claim, Figure, Section, Table
+from experiments.telling.story import CLAIMS, Story, claims_of
 
 SCORES = Table(
     "made_up",

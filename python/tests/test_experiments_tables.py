@@ -8,8 +8,9 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("scipy")
 
-from experiments import camvid, measures, predictions, tables, verdicts, words  # noqa: E402
 from experiments.intervals import Interval  # noqa: E402
+from experiments.street import camvid, measures, predictions  # noqa: E402
+from experiments.telling import tables, verdicts, words  # noqa: E402
 
 import submod  # noqa: E402
 
