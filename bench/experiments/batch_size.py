@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from . import drawing, results, tables, verdicts, words
-from .intervals import Index, dataset_miou, image_miou
+from .intervals import Index, Interval, dataset_miou, image_miou
 from .jobs import Final, Job, Way
 from .lab import Lab
 from .section import Claim, Figure, Section, Table
@@ -48,7 +48,7 @@ def section(lab: Lab) -> Section:
             f"{lab.plan.batch} images in a batch. The dashed line is cross-entropy with "
             f"{lab.plan.batch} images.",
         ],
-        [*shown(lab, found), raw(lab, found), changes(lab, found)],
+        [*shown(lab, found), raw(lab, found), *changes(lab, found)],
         [
             Figure(
                 "batch_size",
@@ -88,26 +88,23 @@ def raw(lab: Lab, found: Counts) -> Table:
     return tables.raw("batch_size_seeds", caption, rows, heads, columns, lab.plan.seeds)
 
 
-def ends(lab: Lab, found: Counts, way: Way, index: Index) -> Any:
+def ends(lab: Lab, found: Counts, way: Way, index: Index) -> Interval:
     """The largest batch less the smallest."""
     first, last = min(lab.plan.batches), max(lab.plan.batches)
     return results.compared(index, found[way, last], found[way, first])
 
 
-def changes(lab: Lab, found: Counts) -> Table:
-    body = [
-        [
-            words.title(way),
-            *(words.points_and_verdict(ends(lab, found, way, index)) for index in INDICES.values()),
-        ]
-        for way in WAYS
-    ]
+def changes(lab: Lab, found: Counts) -> list[Table]:
+    of = {
+        name: {words.title(way): ends(lab, found, way, index) for way in WAYS}
+        for name, index in INDICES.items()
+    }
     first, last = min(lab.plan.batches), max(lab.plan.batches)
     caption = (
         f"{last} images in a batch less {first}, in percentage points, with 95 % intervals: paired "
         "by seed and image."
     )
-    return Table("batch_size_changes", caption, ["trained with", *INDICES], body)
+    return tables.differences("batch_size_changes", caption, "trained with", of)
 
 
 def draw(batches: Sequence[int], found: Counts, base: Any) -> Any:

@@ -45,6 +45,7 @@ def forest(panels: Mapping[str, Mapping[str, Interval]], against: str, across: i
         axis.set_xlabel(f"points more than {against}")
         axis.grid(axis="x", color="#dddddd", lw=0.6)
         axis.set_axisbelow(True)
+        axis.locator_params(axis="x", nbins=6)
     axes[0][0].set_yticks(range(len(names)), names)
     axes[0][0].set_ylim(len(names) - 0.5, -0.5)
     verdict_legend(figure)

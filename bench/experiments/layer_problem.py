@@ -73,18 +73,18 @@ class Layer:
         )
 
     def batch(self, w: Vector, number: int | None) -> tuple[Features, Features, Labels]:
-        """Features, scores and labels of a minibatch; None: of all."""
+        """Features, scores and labels of a minibatch; None: of all, as where there is but one."""
         first = None if number is None else number * TOGETHER
         here = slice(first, None if first is None else first + TOGETHER)
         features = self.data.features[here]
         return features, scores_of(features, w), self.data.labels[here]
 
-    def subgradient(self, w: Vector, number: int | None) -> tuple[Any, Vector]:
+    def subgradient(self, w: Vector, number: int | None = None) -> tuple[Any, Vector]:
         features, scores, labels = self.batch(w, number)
         value, by_scores = submod.lovasz_hinge(scores, labels, return_grad=True)
         return value, by_weights(features, by_scores)
 
-    def direction(self, w: Vector, per_step: float, number: int | None) -> Vector:
+    def direction(self, w: Vector, per_step: float, number: int | None = None) -> Vector:
         assert self.sent is not None
         features, scores, labels = self.batch(w, number)
         return by_weights(features, self.sent(scores, labels, per_step / self.reach))

@@ -49,6 +49,14 @@ def compared(
     return intervals.paired(index, ours, theirs, NEIGHBOURS)
 
 
+def in_seeds(
+    index: Index, ours: Sequence[npt.NDArray[Any]], theirs: Sequence[npt.NDArray[Any]]
+) -> str:
+    """How often ours is higher."""
+    pairs = zip(each(index, ours), each(index, theirs))
+    return f"higher in {sum(one > other for one, other in pairs)} of {len(ours)} seeds"
+
+
 def where(lab: Lab, images: int) -> str:
     """On which data something was found."""
     return f"CamVid test, {images} images, {len(lab.plan.seeds)} seeds"

@@ -1,14 +1,15 @@
 """Tables of scores: a row for each way, a column for each measure, the best of a column marked; and
-the same with every seed in rows of its own, for CSV."""
+the same with every seed in rows of its own, for CSV. And tables of differences."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from . import words
+from .intervals import Interval
 from .section import Table
 
 BEST = " *"  # after the best of a column
@@ -52,3 +53,21 @@ def raw(
         for j, seed in enumerate(seeds)
     ]
     return Table(name, caption, [*heads, "seed", *(c.title for c in columns)], body, shown=False)
+
+
+def differences(
+    name: str, caption: str, head: str, found: Mapping[str, Mapping[str, Interval]]
+) -> list[Table]:
+    """found: by column, by row. As text, and as numbers for CSV."""
+    rows = list(next(iter(found.values())))
+    body = [[row, *(words.points_and_verdict(of[row]) for of in found.values())] for row in rows]
+    numbers = [
+        [column, row, *of[row], of[row].verdict] for column, of in found.items() for row in rows
+    ]
+    return [
+        Table(name, caption, [head, *found], body),
+        Table(
+            f"{name}_numbers", f"The same as fractions of 1. {caption}",
+            ["index", head, "difference", "low", "high", "verdict"], numbers, shown=False,
+        ),
+    ]  # fmt: skip

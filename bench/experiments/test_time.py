@@ -47,9 +47,9 @@ def section(lab: Lab) -> Section:
         texts(temperatures),
         [
             average_table(means),
-            average_changes(means),
+            *average_changes(means),
             *(decision_table(data, of) for data, of in decisions.items()),
-            decision_changes(changes),
+            *decision_changes(changes),
             *raw(lab, means, decisions),
         ],
         figures(means, changes),
@@ -156,23 +156,27 @@ def trained_intervals(means: dict[tuple[Way, str], Counts], index: Index) -> dic
     return {name: results.compared(index, means[LOVASZ, name], means[BASE, name]) for name in MEANS}
 
 
-def average_changes(means: dict[tuple[Way, str], Counts]) -> Table:
-    found = average_intervals(means)
-    body = [
-        [name, "plain", *(words.points_and_verdict(of[name]) for of in found.values())]
-        for name in next(iter(found.values()))
+def average_changes(means: dict[tuple[Way, str], Counts]) -> list[Table]:
+    alike = {
+        title: {MEANS[name]: one for name, one in trained_intervals(means, index).items()}
+        for title, index in indices("camvid").items()
+    }
+    return [
+        *tables.differences(
+            "test_time_changes",
+            "Averaged less plain predictions of the same networks: percentage points with 95 % "
+            "intervals.",
+            "prediction",
+            average_intervals(means),
+        ),
+        *tables.differences(
+            "test_time_trained",
+            "Trained with Lovász-Softmax less trained with cross-entropy, predicted alike: "
+            "percentage points with 95 % intervals.",
+            "prediction",
+            alike,
+        ),
     ]
-    both = [trained_intervals(means, index) for index in indices("camvid").values()]
-    body += [
-        [f"{words.title(LOVASZ)}, {MEANS[name]}", f"{words.title(BASE)}, {MEANS[name]}",
-         *(words.points_and_verdict(of[name]) for of in both)]
-        for name in MEANS
-    ]  # fmt: skip
-    caption = (
-        "Averaged against plain predictions of the same networks, and Lovász against cross-entropy "
-        "predicted alike: percentage points with 95 % intervals."
-    )
-    return Table("test_time_changes", caption, ["prediction", "against", *found], body)
 
 
 def decision_table(data: str, of: dict[str, Counts]) -> Table:
@@ -184,18 +188,16 @@ def decision_table(data: str, of: dict[str, Counts]) -> Table:
     )
 
 
-def decision_changes(changes: dict[str, dict[str, dict[str, Interval]]]) -> Table:
-    body = []
-    for data, of in changes.items():
-        for name in next(iter(of.values())):
-            found = [words.points_and_verdict(one[name]) for one in of.values()]
-            body.append([task(data), name, *found])
+def decision_changes(changes: dict[str, dict[str, dict[str, Interval]]]) -> list[Table]:
+    of: dict[str, dict[str, Interval]] = {"image-(m)IoU": {}, "dataset-(m)IoU": {}}
+    for data, found in changes.items():
+        for column, rows in zip(of.values(), found.values()):
+            column.update({f"{task(data)}: {name}": one for name, one in rows.items()})
     caption = (
         "Against cross-entropy's most probable class (two classes: threshold 1/2), in percentage "
         "points with 95 % intervals."
     )
-    heads = ["task", "trained with, decided by", "image-(m)IoU", "dataset-(m)IoU"]
-    return Table("decision_changes", caption, heads, body)
+    return tables.differences("decision_changes", caption, "trained with, decided by", of)
 
 
 def raw(

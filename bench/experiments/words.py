@@ -46,9 +46,9 @@ def points(found: Interval, digits: int = 1) -> str:
 
 
 def signed(x: float, digits: int) -> str:
-    """0 has no sign, whatever it was before it was rounded."""
+    """What is not 0 keeps its sign when it is rounded to 0: it says on which side it is."""
     text = f"{x:+.{digits}f}"
-    return text if float(text) else text[1:]
+    return text if abs(x) > 1e-9 else text[1:]
 
 
 def points_and_verdict(found: Interval) -> str:

@@ -57,7 +57,8 @@ def test_a_general_claim():
 
 
 def test_numbers_in_words():
-    assert words.points(Interval(0.0123, -0.0004, 0.02)) == "+1.2 [0.0, +2.0]"
+    assert words.points(Interval(0.0123, -0.0004, 0.02)) == "+1.2 [-0.0, +2.0]"
+    assert words.points(Interval(0.0, 0.0, 1e-17)) == "0.0 [0.0, 0.0]"
     assert words.mean_and_spread([0.5, 0.6, 0.55]) == "55.0 ± 5.0"
     assert words.listed([]) == "none"
     assert words.listed(["a", "b", "c"]) == "a, b and c"
