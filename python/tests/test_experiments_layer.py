@@ -131,7 +131,7 @@ def test_nothing_is_below_the_minimum(seed):
 def test_runs_descend_and_repeat(direction):
     data = made(1)
     method = Method("gradient", direction)
-    first, second = (layer_methods.run(method, data, 5, 0.1, 0.1) for _ in range(2))
+    first, second = (layer_methods.run(method, data, 5, 0.1, 0.1, 7) for _ in range(2))
     assert first["passes"].tolist() == [0, 1, 2, 3, 4, 5]
     assert first["J"][-1] < first["J"][0]
     assert all(np.array_equal(first[key], second[key]) for key in first)

@@ -23,7 +23,8 @@ Labels = npt.NDArray[np.uint8]  # (images, pixels), 0 or 1
 
 @dataclass(frozen=True)
 class Draw:
-    """Which network, which images and pixels, which start: all follow from the number."""
+    """Which network, which images and pixels, which start, which order of minibatches: all follow
+    from the number."""
 
     number: int
     network: int  # its seed
@@ -34,6 +35,11 @@ class Draw:
     @property
     def name(self) -> str:
         return f"draw-{self.number}-of-network-{self.network}"
+
+    @property
+    def seed(self) -> int:
+        """Of the order of the minibatches."""
+        return 1000 * self.network + self.number
 
 
 @dataclass(frozen=True)

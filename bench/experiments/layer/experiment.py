@@ -61,8 +61,8 @@ def text(lab: Lab, found: Mapping[Method, Curves]) -> list[str]:
         f"bias, at {plan.layer_pixels} pixels of each of {plan.layer_images} training images: some "
         f"of the labelled ones of images with cars on {SHARE:.0%} of their pixels or more. "
         f"There are {len(plan.seeds)} networks with {plan.layer_draws} draws each; a draw has its "
-        "own images, pixels and start. The IoU is the mean over all such images of val, at as many "
-        "pixels of each.",
+        "own images, pixels, start and order of minibatches. The IoU is the mean over all such "
+        "images of val, at as many pixels of each.",
         f"J* is a lower bound of the minimum, by the bundle method: {min(bounds):.3f} to "
         f"{max(bounds):.3f}, certified to {max(gaps):.1g}. All optimisers pass {plan.layer_epochs} "
         f"times over the images, in minibatches of {TOGETHER}; the bundle method looks at all of "

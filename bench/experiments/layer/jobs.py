@@ -93,7 +93,8 @@ class TryAll(Job):
         folder = folder_of(lab, self.draw)
         bound = float(folder.read_arrays("bundle.npz")["bound"])
         data = Data(**folder.read_arrays("data.npz"))
-        rows = layer_methods.tried(self.method, data, self.draw.epochs, bound)
+        draw = self.draw
+        rows = layer_methods.tried(self.method, data, draw.epochs, draw.seed, bound)
         folder.write_json(f"tried-{self.method.file}.json", rows)
 
 
@@ -116,5 +117,7 @@ class Run(Job):
     def run(self, lab: Lab) -> None:
         folder = folder_of(lab, self.draw)
         data = Data(**folder.read_arrays("data.npz"))
-        found = layer_methods.run(self.method, data, self.draw.epochs, *picked(lab, self.method))
+        step, look = picked(lab, self.method)
+        draw = self.draw
+        found = layer_methods.run(self.method, data, draw.epochs, step, look, draw.seed)
         folder.write_arrays(f"run-{self.method.file}.npz", found)

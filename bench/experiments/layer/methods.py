@@ -57,9 +57,10 @@ METHODS = (
 
 
 def run(
-    method: Method, data: Data, epochs: int, step: float, look: float, every: int = 1
+    method: Method, data: Data, epochs: int, step: float, look: float, seed: int, every: int = 1
 ) -> dict[str, Any]:
-    """J and the IoU on val after every so many epochs, and at the start."""
+    """J and the IoU on val after every so many epochs, and at the start. seed: of the order of the
+    minibatches."""
     sent = method.sent()
     problem = Layer(data, sent, look).problem
     iterations = epochs * problem.batches
@@ -70,7 +71,7 @@ def run(
         step=RULES[method.rule],
         direction="subgradient" if sent is None else "prox",
         order="shuffled",
-        seed=0,
+        seed=seed,
         trace=True,
         max_iterations=iterations,
         weight_decay=DECAY,
@@ -108,11 +109,11 @@ def left(values: Any, bound: float) -> Any:
     return np.maximum(values - bound, CERTIFIED)
 
 
-def tried(method: Method, data: Data, epochs: int, bound: float) -> list[list[float]]:
+def tried(method: Method, data: Data, epochs: int, seed: int, bound: float) -> list[list[float]]:
     """Of every step and look: these, and the log10 of what is left of J at the end."""
     rows = []
     for look in method.looks:
         for step in STEPS:
-            last = run(method, data, epochs, step, look, every=epochs)["J"][-1]
+            last = run(method, data, epochs, step, look, seed, epochs)["J"][-1]
             rows.append([step, look, float(np.log10(left(last, bound)))])
     return rows
