@@ -57,7 +57,8 @@ fetch_packages() {
         python3 -m venv $venv
         echo '*' >$venv/.gitignore
     fi
-    $python -m pip install --quiet --disable-pip-version-check numpy pytest mypy
+    # The last is for scripts/docs.sh, which may run beside the tests.
+    $python -m pip install --quiet --disable-pip-version-check numpy pytest pytest-xdist mypy pdoc
     $python -c 'import pyproximal' 2>/dev/null ||
         timeout 120 $python -m pip install --quiet --disable-pip-version-check pyproximal ||
         echo "test: SKIPPED: the solvers of PyProximal" >&2
@@ -115,7 +116,8 @@ tests=(python/tests)
 if [ $torch = no ]; then
     tests+=(--ignore-glob='*/test_torch*')
 fi
-$python -B -m pytest -q -p no:cacheprovider "${tests[@]}"
+# One file after another on each core: the tests of a file may share what it sets up.
+$python -B -m pytest -q -p no:cacheprovider -n "$(nproc 2>/dev/null || echo 2)" --dist loadfile "${tests[@]}"
 if [ $torch = yes ]; then
     (cd python && ../$python -m mypy --config-file ../pyproject.toml --cache-dir=/dev/null)
 fi

@@ -22,6 +22,7 @@ def run(asked: argparse.Namespace) -> Path:
         machine.note(lab.out)
         do(lab, jobs, asked.jobs, Progress())
     story = gather(lab, asked.studies or lab.out.parent)
+    page = report.write(story, lab.out)
     if asked.document:
-        document.write(story, asked.document)
-    return report.write(story, lab.out)
+        document.write(story, lab.out / "figures", asked.document)
+    return page

@@ -3,11 +3,12 @@ Figures go to img/experiments_NAME.png beside it, tables to experiments/NAME.csv
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 from . import cells
-from .figures import write_png
+from .figures import emptied
 from .section import Figure, Section, Table
 from .story import Story
 
@@ -25,17 +26,16 @@ COMMAND = (
 )
 
 
-def write(story: Story, docs: Path) -> None:
-    """What an earlier page had, and this one has not, goes."""
+def write(story: Story, drawn: Path, docs: Path) -> None:
+    """With the figures of the report, which are in the folder drawn. What an earlier page had, and
+    this one has not, goes."""
     for folder, old in ((docs / "experiments", "*.csv"), (docs / "img", "experiments_*.png")):
-        folder.mkdir(parents=True, exist_ok=True)
-        for file in folder.glob(old):
-            file.unlink()
+        emptied(folder, old)
     for table in story.tables():
         cells.write_csv(table, docs / "experiments")
     for part in story.sections.values():
         for figure in part.figures:
-            write_png(figure, docs / image(figure))
+            shutil.copyfile(drawn / f"{figure.name}.png", docs / image(figure))
     (docs / "experiments.md").write_text(page(story), encoding="utf-8")
 
 

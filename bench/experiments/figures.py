@@ -21,3 +21,10 @@ def write_png(figure: Figure, file: Path) -> None:
         # Without the version of matplotlib, which is there otherwise.
         drawn.savefig(file, dpi=DPI, metadata={"Software": None})
         plt.close(drawn)
+
+
+def emptied(folder: Path, old: str) -> None:
+    """A folder for files, without those of an earlier report that match."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in folder.glob(old):
+        file.unlink()

@@ -3,7 +3,7 @@ direction; medians and, as bands, the least and the most of all draws."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ def draw(methods: Mapping[Method, Curves], bundle: Curves) -> Any:
             axis.grid(alpha=0.3)
         above.set_yscale("log")
         under.set_xlabel("passes over the images")
+    axes[1, 0].set_ylim(bottom=floor(list(methods.values())))
     axes[0, 0].set_ylabel("J - J*, training images")
     axes[1, 0].set_ylabel("mean IoU, validation images, %")
     handles, labels = axes[0, 0].get_legend_handles_labels()
@@ -51,3 +52,9 @@ def curve(axis: Any, values: Any, colour: str, dashes: str, label: str) -> None:
     passes = np.arange(values.shape[1])
     axis.fill_between(passes, values.min(0), values.max(0), color=colour, alpha=0.18, linewidth=0)
     axis.plot(np.median(values, 0), dashes, color=colour, label=label, linewidth=1.8)
+
+
+def floor(found: Sequence[Curves]) -> float:
+    """Of the IoU: the first passes, which all begin at some chance, may leave the picture."""
+    later = found[0].iou.shape[1] // 5
+    return min(100 * float(np.median(one.iou, 0)[later:].min()) for one in found) - 10

@@ -77,8 +77,8 @@ def run(
         keep_best=False,
         trace_every=every * problem.batches,
     )
-    inexact = sent.inexact / sent.images if isinstance(sent, GreedyPath) else 0.0
-    return {**curve(found, problem.batches), "step": step, "look": look, "inexact": inexact}
+    errors = sent.errors if isinstance(sent, GreedyPath) else []
+    return {**curve(found, problem.batches), "step": step, "look": look, "errors": errors}
 
 
 def minimum(data: Data) -> dict[str, Any]:

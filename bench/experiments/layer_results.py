@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ class Curves:
     iou: Values  # on val
     step: float = 0.0
     look: float = 0.0
-    inexact: float = 0.0  # share of Algorithm 2's proxes
+    errors: Values = field(default_factory=lambda: np.empty(0))  # of Algorithm 2's directions
 
     def passes_until_near(self) -> Values:
         """After which J - J* stays below NEAR of its first value; infinite: never."""
@@ -40,8 +40,8 @@ def curves(lab: Lab, method: Method | None) -> Curves:
     found = [one_curve(lab, draw, file) for draw in draws(lab, False)]
     values = {key: np.stack([one[key] for one in found]) for key in ("left", "iou")}
     picked = {key: float(found[0].get(key, 0.0)) for key in ("step", "look")}
-    inexact = np.mean([one.get("inexact", 0.0) for one in found])
-    return Curves(**values, **picked, inexact=float(inexact))
+    errors = np.concatenate([one.get("errors", np.empty(0)) for one in found])
+    return Curves(**values, **picked, errors=errors)
 
 
 def one_curve(lab: Lab, draw: Any, file: str) -> dict[str, Any]:

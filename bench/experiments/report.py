@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from . import cells
-from .figures import write_png
+from .figures import emptied, write_png
 from .section import Figure, Section, Table
 from .story import Story
 
@@ -21,8 +21,8 @@ TITLE = "libsubmod: experiments on real images"
 
 
 def write(story: Story, out: Path) -> Path:
-    for name in ("tables", "figures"):
-        (out / name).mkdir(parents=True, exist_ok=True)
+    for folder, old in ((out / "tables", "*.csv"), (out / "figures", "*.png")):
+        emptied(folder, old)
     for table in story.tables():
         cells.write_csv(table, out / "tables")
     for part in story.sections.values():

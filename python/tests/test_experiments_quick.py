@@ -23,8 +23,9 @@ pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 pytest.importorskip("matplotlib")
 pytest.importorskip("scipy")
 
-from experiments import generated
+from experiments import batch_size, generated
 from experiments.__main__ import main
+from experiments.cells import write_csv
 from experiments.experiments import READS
 from experiments.jobs import Pretrain, Tune, Way
 from experiments.lab import Lab
@@ -52,9 +53,12 @@ def data(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def out(data, tmp_path_factory):
-    """Of everything, quickly, in this process."""
+    """Of everything, quickly, in this process; with the document in the folder docs beside it."""
     folder = tmp_path_factory.mktemp("out") / "experiments"
-    status, told = run(data, "--quick", "--jobs", 0, "--out", folder)
+    docs = folder.parent / "docs"
+    (docs / "experiments").mkdir(parents=True)
+    (docs / "experiments" / "old.csv").write_text("of an earlier page", encoding="utf-8")
+    status, told = run(data, "--quick", "--jobs", 0, "--out", folder, "--document", docs)
     assert status == 0, told
     assert told.splitlines()[-1] == f"report: {folder / 'report.html'}"
     return folder
@@ -93,43 +97,37 @@ def test_the_report_has_everything(out):
     assert str(out) not in page
 
 
-def test_again_does_nothing(data, out):
-    before = {file: file.stat().st_mtime_ns for file in (out / "runs").glob("*/*")}
-    status, told = run(data, "--quick", "--jobs", 0, "--out", out, "--only", "multiclass")
+def test_a_copy_has_nothing_to_do_and_the_same_document(data, out, tmp_path):
+    copy, docs = tmp_path / "elsewhere", tmp_path / "docs"
+    shutil.copytree(out, copy, ignore=shutil.ignore_patterns("tables", "figures"))
+    before = {file: file.stat().st_mtime_ns for file in (copy / "runs").glob("*/*")}
+    status, told = run(data, "--quick", "--jobs", 0, "--out", copy, "--document", docs)
     assert status == 0
     jobs, done = re.match(r"(\d+) jobs, (\d+) of them done before\n", told).groups()
     assert jobs == done
-    assert before == {file: file.stat().st_mtime_ns for file in (out / "runs").glob("*/*")}
-
-
-def test_the_document_is_the_same_from_a_copy(data, out, tmp_path):
-    copy = tmp_path / "elsewhere"
-    shutil.copytree(out, copy)
-    written = []
-    for source in (out, copy):
-        docs = tmp_path / f"docs-{source.name}"
-        (docs / "experiments").mkdir(parents=True)
-        (docs / "experiments" / "old.csv").write_text("of an earlier page", encoding="utf-8")
-        words = (data, "--quick", "--out", source, "--report", "--document", docs)
-        assert run(*words)[0] == 0
-        written.append(contents(docs))
-    assert written[0] == written[1]
-    assert "experiments/old.csv" not in written[0]
-    page = written[0]["experiments.md"].decode()
-    assert all(f"]({name})" in page for name in written[0] if name != "experiments.md")
-    for text in written[0].values():
+    assert before == {file: file.stat().st_mtime_ns for file in (copy / "runs").glob("*/*")}
+    assert contents(copy / "tables") == contents(out / "tables")
+    written = contents(docs)
+    assert written == contents(out.parent / "docs")
+    assert "experiments/old.csv" not in written
+    page = written["experiments.md"].decode()
+    assert all(f"]({name})" in page for name in written if name != "experiments.md")
+    for text in written.values():
         assert str(tmp_path).encode() not in text and str(data).encode() not in text
 
 
 def test_scores_are_the_same_from_the_weights(data, out, tmp_path):
     """Two clones with the same weights have the same tables."""
-    copy = tmp_path / "copy"
-    shutil.copytree(out, copy, ignore=shutil.ignore_patterns("test.npz", "report.html", "tables"))
-    assert run(data, "--quick", "--jobs", 0, "--out", copy, "--only", "batch_size")[0] == 0
-    ours, theirs = contents(out / "tables"), contents(copy / "tables")
-    names = [name for name in theirs if name.startswith("batch")]
-    assert names
-    assert {name: ours[name] for name in names} == {name: theirs[name] for name in names}
+    copy = Lab(data, tmp_path / "copy", QUICK)
+    shutil.copytree(out / "runs", copy.out / "runs", ignore=shutil.ignore_patterns("test.npz"))
+    told = io.StringIO()
+    do(copy, batch_size.jobs(copy), 0, Progress(told))
+    assert " 0 of them done before" not in told.getvalue()  # the weights were taken
+    assert "final camvid lovasz seed 1" in told.getvalue()  # and scored
+    for table in batch_size.section(copy).tables:
+        write_csv(table, tmp_path)
+        file = f"{table.name}.csv"
+        assert (tmp_path / file).read_bytes() == (out / "tables" / file).read_bytes()
 
 
 # ---- killed, and again ---------------------------------------------------------------------------

@@ -90,8 +90,10 @@ def test_page(story, tmp_path):
 
 
 def test_document(story, tmp_path):
-    document.write(story, tmp_path)
-    page = (tmp_path / "experiments.md").read_text(encoding="utf-8")
+    docs, drawn = tmp_path / "docs", tmp_path / "figures"
+    report.write(story, tmp_path)
+    document.write(story, drawn, docs)
+    page = (docs / "experiments.md").read_text(encoding="utf-8")
     assert (
         "| loss | mIoU | images | against cross-entropy | verdict |\n| --- | ---: | ---: |" in page
     )
@@ -99,10 +101,10 @@ def test_document(story, tmp_path):
     assert "![made up curve](img/experiments_made_up_curve.png)" in page
     assert "(experiments/made_up_raw.csv)" in page
     assert "a machine" in page
-    before = (tmp_path / "img" / "experiments_made_up_curve.png").read_bytes()
-    document.write(story, tmp_path)
-    assert (tmp_path / "img" / "experiments_made_up_curve.png").read_bytes() == before
-    assert matplotlib.__version__.encode() not in before
+    picture = (docs / "img" / "experiments_made_up_curve.png").read_bytes()
+    report.write(story, tmp_path)
+    assert (drawn / "made_up_curve.png").read_bytes() == picture
+    assert matplotlib.__version__.encode() not in picture
 
 
 def test_the_plan_is_told_in_numbers():

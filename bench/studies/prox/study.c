@@ -232,21 +232,23 @@ static bool judge(const study_options *options, const sweep *all)
     total printed = add_up(all, HINGE, HINGE, PROX_PRINTED);
     total turned = add_up(all, HINGE, HINGE, PROX_TURNED);
     printf("\n");
-    fprintf(file, "the paper says,measured,verdict\n");
+    fprintf(file, "claim,measured,verdict\n");
     snprintf(text, sizeof text, "it misses it in %d of %d problems of all settings with the hinge",
              path.fails, path.cases);
-    study_claim(file, "Algorithm 2, repaired, returns the prox (its output line)", text,
+    study_claim(file, "paper: Algorithm 2, repaired, returns the prox (its output line)", text,
                 path.fails == 0);
     snprintf(text, sizeof text, "at worst %.2g %% of the way are missed, as a mean of one setting",
              100 * path.worst_mean);
-    study_claim(file, "it approximates the prox (the text): more than half of the way is done",
+    study_claim(file,
+                "paper: it approximates the prox (the text): more than half of the way is done",
                 text, path.worst_mean < 0.5);
     snprintf(text, sizeof text, "it ends above where it began in %d of %d problems", printed.worse,
              printed.cases);
-    study_claim(file, "as printed, it goes down", text, printed.worse == 0);
+    study_claim(file, "paper: as printed, it goes down", text, printed.worse == 0);
     snprintf(text, sizeof text, "off in %d of %d problems, above the start in %d", turned.fails,
              turned.cases, turned.worse);
-    study_claim(file, "with only its signs turned, it returns the prox", text, turned.fails == 0);
+    study_claim(file, "ours: with only its signs turned, it returns the prox", text,
+                turned.fails == 0);
     return study_close(file);
 }
 
