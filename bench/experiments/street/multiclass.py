@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -28,6 +29,7 @@ from .measures import CATEGORIES, category_iou, class_iou, small_against_large
 NAME = "multiclass"
 WAYS = (*(Way("camvid", loss) for loss in losses.MULTICLASS), Way("camvid", "lovasz", "equibatch"))
 BASE = Way("camvid", "cross_entropy")
+SELDOM = 1e-4  # of all pixels
 INDICES: dict[str, Index] = {
     "dataset-mIoU": dataset_miou,
     "image-mIoU": image_miou,
@@ -75,14 +77,14 @@ def section(lab: Lab) -> Section:
     }
     return Section(
         "Multiclass: eleven classes of CamVid",
-        texts(less),
+        texts(found, less),
         [scores(found), *differences(less), class_table(found), *raw(found)],
         figures(found, less),
         claims(found),
     )
 
 
-def texts(less: dict[str, dict[str, Interval]]) -> list[str]:
+def texts(found: Found, less: dict[str, dict[str, Interval]]) -> list[str]:
     return [
         "A U-Net is pre-trained with cross-entropy once per seed and fine-tuned with each loss for "
         "the same number of images; each loss has the learning rate that is best for it on val. "
@@ -90,8 +92,32 @@ def texts(less: dict[str, dict[str, Interval]]) -> list[str]:
         "batch unless the name says otherwise. Class IoU, as Cityscapes calls it, is the "
         "dataset-mIoU; its categories are " + categories() + ". Its iIoU needs instances, which "
         "CamVid does not have.",
+        *left_out(found),
+        *at_the_edge(found),
         *(words.by_verdict(f"{name}, against cross-entropy", less[name]) for name in less),
     ]
+
+
+def left_out(found: Found) -> list[str]:
+    """Which classes cross-entropy hardly ever predicts, if there are any."""
+    shares = [x.sum((0, 1)) / x.sum() for x in found.counts[found.base]]
+    never = [name for c, name in enumerate(CLASSES) if all(share[c] < SELDOM for share in shares)]
+    if not never:
+        return []
+    return [
+        f"Cross-entropy predicts {words.listed(never)} in less than {100 * SELDOM:g} % of the "
+        "pixels, with every seed. In an image without such a class that is right and counts as 1; "
+        "who begins to predict it gains dataset-mIoU, and loses image-mIoU wherever it is absent."
+    ]
+
+
+def at_the_edge(found: Found) -> Iterator[str]:
+    """Whose rate might be better outside of the grid."""
+    rates = found.lab.plan.rates
+    for word, edge in (("largest", max(rates)), ("smallest", min(rates))):
+        names = [name for name, way in found.titles.items() if way.rate(found.lab) == edge]
+        if names:
+            yield f"The best rate is the {word} of the grid for {words.listed(names)}."
 
 
 def categories() -> str:
