@@ -38,9 +38,7 @@ class Story:
 def gather(lab: Lab, studies: Path | None) -> Story:
     sections, missing = {}, []
     for name, experiment in zip(READS, load(READS)):
-        if hasattr(experiment, "section") and all(
-            job.done(lab) for job in closure(lab, experiment.jobs(lab))
-        ):
+        if all(job.done(lab) for job in closure(lab, experiment.jobs(lab))):
             sections[name] = experiment.section(lab)
         else:
             missing.append(name)
