@@ -23,7 +23,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 
-out=(--out "$root/out/experiments")
+out=(--studies "$root/out" --out "$root/out/experiments")
 check=no
 for option in "$@"; do
     case $option in
@@ -31,7 +31,7 @@ for option in "$@"; do
         sed -n '2,/^set/s/^# \{0,1\}//p' "$root/scripts/experiments.sh"
         exit 0
         ;;
-    --quick) out=(--out "$root/out/experiments-quick") ;;
+    --quick) out=(--studies "$root/out" --out "$root/out/experiments-quick") ;;
     --check) check=yes ;;
     esac
 done

@@ -21,7 +21,7 @@ def run(asked: argparse.Namespace) -> Path:
         jobs = [job for one in load(asked.only or READS) for job in one.jobs(lab)]
         machine.note(lab.out)
         do(lab, jobs, asked.jobs, Progress())
-    story = gather(lab, asked.studies or lab.out.parent)
+    story = gather(lab, asked.studies)
     page = report.write(story, lab.out)
     if asked.document:
         document.write(story, lab.out / "figures", asked.document)

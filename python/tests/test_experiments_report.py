@@ -2,6 +2,8 @@
 
 # ruff: noqa: E402, as nothing of this runs without PyTorch
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -123,4 +125,6 @@ def test_claims_of_studies(tmp_path):
     notes = "# Nu\n\nText.\n\nData: drawn,\n100 times.\n\nMore."
     (tmp_path / "nu" / "notes.md").write_text(notes, encoding="utf-8")
     assert claims_of(tmp_path)[0].data == "study `nu`: drawn, 100 times"
+    shutil.copytree(tmp_path / "nu", tmp_path / "no_study_of_ours")
+    assert len(claims_of(tmp_path)) == 1
     assert claims_of(tmp_path / "nowhere") == []

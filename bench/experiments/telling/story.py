@@ -12,6 +12,7 @@ from ..pool import closure
 from . import machine, method
 from .section import Claim, Section, Table
 
+LISTED = Path(__file__).parents[1] / "studies" / "studies.list"
 CLAIMS = ("claim of the paper", "measured here", "verdict", "on which data")
 
 
@@ -34,23 +35,23 @@ class Story:
         return [self.claims(), *(table for part in parts for table in part.tables)]
 
 
-def gather(lab: Lab, studies: Path) -> Story:
+def gather(lab: Lab, studies: Path | None) -> Story:
     sections, missing = {}, []
     for name, experiment in zip(READS, load(READS)):
-        if hasattr(experiment, "section") and all(
-            job.done(lab) for job in closure(lab, experiment.jobs(lab))
-        ):
+        if all(job.done(lab) for job in closure(lab, experiment.jobs(lab))):
             sections[name] = experiment.section(lab)
         else:
             missing.append(name)
     machines = machine.noted(lab.out) or [machine.here()]
-    return Story(sections, missing, claims_of(studies), machines, method.section(lab.plan))
+    old = claims_of(studies) if studies else []
+    return Story(sections, missing, old, machines, method.section(lab.plan))
 
 
 def claims_of(studies: Path) -> list[Claim]:
-    """From the tables that scripts/study.sh leaves in this folder."""
+    """From the tables that scripts/study.sh leaves in this folder, in its order."""
     found = []
-    for file in sorted(studies.glob("*/table_claims.csv")):
+    files = [studies / name / "table_claims.csv" for name in LISTED.read_text().split()]
+    for file in filter(Path.is_file, files):
         data = f"study `{file.parent.name}`: {data_of(file.parent)}".rstrip(": ")
         with open(file, encoding="utf-8", newline="") as lines:
             for row in csv.DictReader(lines):
