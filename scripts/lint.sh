@@ -3,7 +3,7 @@
 # named. Needs: scripts/setup.sh lint; ruff is fetched into .venv-lint/ where there is none.
 #
 #   scripts/lint.sh               all of it; clang's static analyzer gives up early on long paths
-#   scripts/lint.sh --deep        the analyzer walks them as far as it does by default, four times as long
+#   scripts/lint.sh --deep        the analyzer walks them as far as it does by default, which takes longer
 #   scripts/lint.sh --help        this text
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Sets up, builds and tests everything: release build, clang, sanitizers, the first steps of README,
 # Python package, linters, the documents as a site. The linters run beside everything else, with what
-# is left of the cores, and the documents beside Python. Under 20 minutes on two cores.
+# is left of the cores, and the documents beside Python. Meant to take under 20 minutes on two cores.
 #
 #   scripts/test.sh               all of it
 #   scripts/test.sh --all         and at full depth: sanitizers on all random problems of the tests and
 #                                 on the studies, and all paths that the static analyzer would walk;
-#                                 takes twice as long
+#                                 takes much longer
 #   scripts/test.sh --quick       the release tests only
 #   scripts/test.sh --no-lint     all but the linters
 #   scripts/test.sh --no-docs     all but the site of the documents

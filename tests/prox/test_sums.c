@@ -180,7 +180,7 @@ START_TEST(folding_keeps_values)
     submod_rng rng;
     submod_rng_seed(&rng, 22);
     for (size_t i = 0; i < family_count; i++) {
-        for (size_t j = 0; j < family_count; j++) {
+        for (size_t j = i % (size_t)each(4); j < family_count; j += (size_t)each(4)) {
             double w[N];
             submodi_folded folded;
             random_vector(&rng, w, N, 0);
@@ -397,7 +397,7 @@ START_TEST(minima_of_pairs)
     submod_rng_seed(&rng, 30);
     int proved = 0, all = 0;
     for (size_t i = 0; i < family_count; i++) {
-        for (size_t j = 0; j <= i; j++) {
+        for (size_t j = i % (size_t)each(4); j <= i; j += (size_t)each(4)) {
             double w[N], s[N];
             uint8_t smallest[N], largest[N], small[N], large[N];
             submod_sfm_info info, exact;
