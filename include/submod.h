@@ -16,7 +16,8 @@
  *   submod/sfm.h        minimisation of submodular functions
  *   submod/maximize.h   greedy maximisation
  *   submod/certificate.h  checks of what those return
- *   submod/optim.h      problems, step rules, schedules, descent, FISTA, the bundle method
+ *   submod/steps.h      step rules and schedules
+ *   submod/optim.h      problems, descent by a step rule, FISTA, the bundle method
  *   submod/gpu.h        the losses and the Jaccard prox on a GPU (CUDA)
  *   submod/metric.h     confusion counts, IoU, Dice, mIoU of images and datasets, equibatch
  *   submod/scoring.h    IoU of instances, boundaries, single images; calibration
@@ -45,6 +46,7 @@
 #include <submod/prox.h>
 #include <submod/scoring.h>
 #include <submod/sfm.h>
+#include <submod/steps.h>
 #include <submod/surrogate.h>
 #include <submod/tensor.h>
 

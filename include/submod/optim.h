@@ -7,8 +7,10 @@
  * called
  *
  *     gradient descent, SGD     submod_descend with submod_step_gd
- *     momentum, Nesterov, Adam  submod_descend with that step rule
+ *     momentum, Nesterov, Adam, AdaGrad, dual averaging, schedule-free methods, averages of
+ *       iterates, restarts      submod_descend with that step rule: steps.h
  *     Polyak's subgradient      submod_descend, SUBMOD_SCHEDULE_POLYAK
+ *     stochastic Polyak         submod_descend, SUBMOD_SCHEDULE_STOCHASTIC_POLYAK
  *     proximal point            submod_descend, SUBMOD_DIRECTION_PROX and submod_step_gd
  *     proximal gradient         the same on a problem with a smooth part
  *     the paper's modified      submod_descend, SUBMOD_DIRECTION_PROX with any step rule
@@ -22,6 +24,7 @@
 #define SUBMOD_OPTIM_H
 
 #include <submod/base.h>
+#include <submod/steps.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -79,88 +82,15 @@ SUBMOD_API void submod_problem_clear(submod_problem *problem);
 SUBMOD_API submod_status submod_problem_max_affine(size_t m, size_t n, const double *a,
                                                    const double *b, submod_problem *problem);
 
-/* ---- step rules ----
- *
- * Each holds its own vectors for dimension n. *step is to be freed.
- * SUBMOD_EINVAL: step is NULL, n = 0, a setting out of range. SUBMOD_ENOMEM. */
-/* A step rule with its memory of past directions. */
-typedef struct submod_step submod_step;
-
-/* x <- x - eta g */
-SUBMOD_API submod_status submod_step_gd(size_t n, submod_step **step);
-/* v <- alpha v + g,  x <- x - eta v: the paper's form. 0 <= alpha < 1; v = 0 at the start. */
-SUBMOD_API submod_status submod_step_momentum(size_t n, double alpha, submod_step **step);
-/* v <- alpha v + g,  x <- x - eta (g + alpha v): Nesterov's, where x is the point looked ahead to,
- * so that the gradient is wanted at x and nowhere else. 0 <= alpha < 1. */
-SUBMOD_API submod_status submod_step_nesterov(size_t n, double alpha, submod_step **step);
-
-/* Settings of submod_step_adam. */
-typedef struct submod_adam_settings {
-    size_t struct_size; /* set by the defaults: base.h, structs that grow */
-    double beta1;       /* 0.9, in [0, 1) */
-    double beta2;       /* 0.999, in [0, 1) */
-    double epsilon;     /* 1e-8, > 0 */
-    /* AdamW: x <- (1 - eta decay) x before each step, apart from the gradients. 0; >= 0. This is
-     * not the weight_decay of the objective, which goes through the gradients. */
-    double decay;
-} submod_adam_settings;
-
-/* The values that stand in the comments of the struct. */
-SUBMOD_API submod_adam_settings submod_adam_defaults(void);
-/* m <- beta1 m + (1 - beta1) g,  v <- beta2 v + (1 - beta2) g^2,
- * x <- x - eta (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon),  t = 1, 2, .. */
-SUBMOD_API submod_status submod_step_adam(size_t n, submod_step **step,
-                                          const submod_adam_settings *settings);
-
-/* One step: x (n numbers) moves along the direction g, with step size eta > 0.
- * SUBMOD_EINVAL: NULL, eta not > 0. SUBMOD_ENONFINITE: NaN or Inf in eta, g or x: the rule is as
- * before. SUBMOD_ENUMERIC: the step overflows; x is as before, the rule has to be reset. */
-SUBMOD_API submod_status submod_step_apply(submod_step *step, double eta, const double *g,
-                                           double *x);
-/* As new: forgets all gradients. Accepts NULL. */
-SUBMOD_API void submod_step_reset(submod_step *step);
-/* Accepts NULL. */
-SUBMOD_API void submod_step_free(submod_step *step);
-
-/* ---- schedules: the step size eta_k of iteration k = 0, 1, .. ---- */
-
-/* The formula of a schedule. */
-typedef enum submod_schedule_kind {
-    SUBMOD_SCHEDULE_CONSTANT = 0,     /* eta */
-    SUBMOD_SCHEDULE_STEP = 1,         /* eta factor^floor(k / period) */
-    SUBMOD_SCHEDULE_EXPONENTIAL = 2,  /* eta factor^(k / period) */
-    SUBMOD_SCHEDULE_POLY = 3,         /* eta (1 - k / period)^power, 0 from k = period on */
-    SUBMOD_SCHEDULE_INVERSE_SQRT = 4, /* eta / sqrt(1 + k / period) */
-    /* eta (J(x) - f_star) / |g|^2, in submod_descend with the full batch, subgradients and f_star
-     * known; eta < 2 (Polyak: 1). */
-    SUBMOD_SCHEDULE_POLYAK = 5
-} submod_schedule_kind;
-
-/* A formula and its numbers. */
-typedef struct submod_schedule {
-    submod_schedule_kind kind; /* which formula */
-    double eta;                /* > 0 */
-    double factor;             /* STEP, EXPONENTIAL: in (0, 1] */
-    double power;              /* POLY: > 0; 0 means 0.9, as in the paper */
-    size_t period;             /* in iterations; 0 means 1, but is refused for POLY */
-} submod_schedule;
-
-/* eta for ever. */
-SUBMOD_API submod_schedule submod_schedule_constant(double eta);
-/* SUBMOD_EINVAL or SUBMOD_ENONFINITE, with an error message, for NULL and settings out of range. */
-SUBMOD_API submod_status submod_schedule_check(const submod_schedule *schedule);
-/* eta_k; NaN for a schedule that does not pass the check, and for SUBMOD_SCHEDULE_POLYAK. May
- * underflow to 0. */
-SUBMOD_API double submod_schedule_eta(const submod_schedule *schedule, size_t k);
-
 /* ---- what all runs share: when to stop, what to tell ---- */
 
-/* One line of the trace, about the point x that iteration k starts from. */
+/* One line of the trace, about the point x that iteration k starts from; with a step rule that
+ * answers with another point (steps.h), about that one. */
 typedef struct submod_trace {
     size_t iteration;     /* k */
     const double *x;      /* borrowed during the call */
     double f;             /* J(x) */
-    double gradient_norm; /* |direction| at x */
+    double gradient_norm; /* |direction|, at the point where it was taken */
     double step;          /* the step size to be taken from x; 0 at the last point */
     double seconds; /* since the start, without the time spent in metric and trace callbacks */
     double metric;  /* the problem's; NaN without one */
@@ -251,6 +181,9 @@ typedef struct submod_descent_settings {
     double lambda;
     submod_batch_order order; /* SUBMOD_BATCH_FULL */
     uint64_t seed;            /* of the shuffling */
+    /* Below all values of minibatches, for SUBMOD_SCHEDULE_STOCHASTIC_POLYAK. 0, which serves
+     * losses; finite. */
+    double lower_bound;
 } submod_descent_settings;
 
 /* No schedule yet: set at least schedule, for example to submod_schedule_constant(0.1). */
@@ -258,6 +191,9 @@ SUBMOD_API submod_descent_settings submod_descent_defaults(void);
 
 /* x <- step(x, direction of batch k), k = 0, 1, .. step is driven as it is, reset it before a new
  * run. Iterations whose step size is 0 leave x and the rule alone.
+ * A step rule with an answer of its own (submod_step_answer): directions are taken at x; J, trace,
+ * keep_best and the point handed back are about the answer, where J takes one more value each time.
+ * Only a run that ends by gradient_tolerance hands back the point with that direction.
  * SUBMOD_EINVAL also when settings is NULL (a step size has no default), and when the dimensions of
  * problem and step differ. */
 SUBMOD_API submod_status submod_descend(const submod_problem *problem, submod_step *step, double *x,

@@ -212,6 +212,8 @@ class ScheduleKind(IntEnum):
     POLY = 3
     INVERSE_SQRT = 4
     POLYAK = 5
+    INVERSE = 6
+    STOCHASTIC_POLYAK = 7
 
 
 class Stop(IntEnum):
@@ -733,6 +735,43 @@ class MaximizeInfo(Structure):
     ]
 
 
+class AdamSettings(Structure):
+    """submod_adam_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("beta1", c_double),
+        ("beta2", c_double),
+        ("epsilon", c_double),
+        ("decay", c_double),
+    ]
+
+
+class ScheduleFreeSettings(Structure):
+    """submod_schedule_free_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("beta", c_double),
+        ("power", c_double),
+        ("decay", c_double),
+        ("beta2", c_double),
+        ("epsilon", c_double),
+    ]
+
+
+class Schedule(Structure):
+    """submod_schedule"""
+
+    _fields_ = [
+        ("kind", c_int),
+        ("eta", c_double),
+        ("factor", c_double),
+        ("power", c_double),
+        ("period", c_size_t),
+    ]
+
+
 class Problem(Structure):
     """submod_problem"""
 
@@ -748,30 +787,6 @@ class Problem(Structure):
         ("direction", CFUNCTYPE(c_int, c_void_p, c_size_t, c_void_p, c_double, c_void_p)),
         ("metric", CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p)),
         ("destroy", CFUNCTYPE(None, c_void_p)),
-    ]
-
-
-class AdamSettings(Structure):
-    """submod_adam_settings"""
-
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("beta1", c_double),
-        ("beta2", c_double),
-        ("epsilon", c_double),
-        ("decay", c_double),
-    ]
-
-
-class Schedule(Structure):
-    """submod_schedule"""
-
-    _fields_ = [
-        ("kind", c_int),
-        ("eta", c_double),
-        ("factor", c_double),
-        ("power", c_double),
-        ("period", c_size_t),
     ]
 
 
@@ -837,6 +852,7 @@ class DescentSettings(Structure):
         ("lam", c_double),
         ("order", c_int),
         ("seed", c_uint64),
+        ("lower_bound", c_double),
     ]
 
 
@@ -2057,11 +2073,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "work": c_void_p,
         },
     ),
-    "problem_clear": (None, {"problem": POINTER(Problem)}),
-    "problem_max_affine": (
-        c_int,
-        {"m": c_size_t, "n": c_size_t, "a": c_void_p, "b": c_void_p, "problem": POINTER(Problem)},
-    ),
     "step_gd": (c_int, {"n": c_size_t, "step": POINTER(c_void_p)}),
     "step_momentum": (c_int, {"n": c_size_t, "alpha": c_double, "step": POINTER(c_void_p)}),
     "step_nesterov": (c_int, {"n": c_size_t, "alpha": c_double, "step": POINTER(c_void_p)}),
@@ -2070,12 +2081,32 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
         c_int,
         {"n": c_size_t, "step": POINTER(c_void_p), "settings": POINTER(AdamSettings)},
     ),
+    "step_adagrad": (c_int, {"n": c_size_t, "epsilon": c_double, "step": POINTER(c_void_p)}),
+    "step_adagrad_norm": (c_int, {"n": c_size_t, "b0": c_double, "step": POINTER(c_void_p)}),
+    "step_dual_averaging": (c_int, {"n": c_size_t, "step": POINTER(c_void_p)}),
+    "schedule_free_defaults": (ScheduleFreeSettings, {}),
+    "step_schedule_free_sgd": (
+        c_int,
+        {"n": c_size_t, "step": POINTER(c_void_p), "settings": POINTER(ScheduleFreeSettings)},
+    ),
+    "step_schedule_free_adam": (
+        c_int,
+        {"n": c_size_t, "step": POINTER(c_void_p), "settings": POINTER(ScheduleFreeSettings)},
+    ),
+    "step_averaged": (c_int, {"inner": c_void_p, "power": c_double, "step": POINTER(c_void_p)}),
+    "step_restarted": (c_int, {"inner": c_void_p, "period": c_size_t, "step": POINTER(c_void_p)}),
     "step_apply": (c_int, {"step": c_void_p, "eta": c_double, "g": c_void_p, "x": c_void_p}),
+    "step_answer": (c_int, {"step": c_void_p, "x": c_void_p, "answer": c_void_p}),
     "step_reset": (None, {"step": c_void_p}),
     "step_free": (None, {"step": c_void_p}),
     "schedule_constant": (Schedule, {"eta": c_double}),
     "schedule_check": (c_int, {"schedule": POINTER(Schedule)}),
     "schedule_eta": (c_double, {"schedule": POINTER(Schedule), "k": c_size_t}),
+    "problem_clear": (None, {"problem": POINTER(Problem)}),
+    "problem_max_affine": (
+        c_int,
+        {"m": c_size_t, "n": c_size_t, "a": c_void_p, "b": c_void_p, "problem": POINTER(Problem)},
+    ),
     "descent_defaults": (DescentSettings, {}),
     "descend": (
         c_int,

@@ -115,6 +115,10 @@ class Handle(Uncopied):
         call(name, **{place: ctypes.byref(handle)}, **arguments)
         self._as_parameter_ = handle
 
+    def disown(self) -> None:
+        """Something else in the library frees the object from now on."""
+        self._as_parameter_ = None
+
     def __del__(self) -> None:
         if getattr(self, "_as_parameter_", None) is not None:
             self._free(self._as_parameter_)

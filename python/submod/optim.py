@@ -4,34 +4,57 @@
     result = submod.optim.descend(problem, [3.0, 1.0], 0.05, step=Momentum(0.9), f_star=0.0)
 
 A problem says what f is: Problem(n, subgradient, ..) or max_affine(a, b). descend drives a step
-rule (GD, Momentum, Nesterov, Adam) by subgradients or by the prox direction; fista and bundle are
-methods of their own, bundle's minimum comes with a certified gap.
+rule by subgradients or by the prox direction: GD, Momentum, Nesterov, Adam, AdaGrad, AdaGradNorm,
+DualAveraging, ScheduleFreeSGD, ScheduleFreeAdam; Averaged and Restarted go around any of these.
+fista and bundle are methods of their own, bundle's minimum comes with a certified gap.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Callable, Union
+from typing import Any, Callable
 
 from . import _bindings
 from ._arrays import vector
-from ._bindings import BatchOrder, Direction, ScheduleKind, Stop
+from ._bindings import BatchOrder, Direction, Stop
 from ._callbacks import Trap, call_trapped, put_callback
 from ._door import choices, pick
 from ._interruptible import call_interruptibly
-from ._library import Handle, call, function, status_string, warn
-from ._numbers import real, set_fields, whole
+from ._library import function, status_string, warn
+from ._numbers import set_fields
 from ._problem import MaxAffine, Problem, Vector, max_affine, nu_problem
 from ._prox import name_of, prox_max_affine
+from ._steps import (
+    GD,
+    AdaGrad,
+    AdaGradNorm,
+    Adam,
+    Averaged,
+    DualAveraging,
+    Momentum,
+    Nesterov,
+    Restarted,
+    Schedule,
+    ScheduleFreeAdam,
+    ScheduleFreeSGD,
+    Step,
+)
 
 __all__ = [
     "GD",
+    "AdaGrad",
+    "AdaGradNorm",
     "Adam",
+    "Averaged",
+    "DualAveraging",
     "Momentum",
     "Nesterov",
     "Problem",
+    "Restarted",
     "Result",
     "Schedule",
+    "ScheduleFreeAdam",
+    "ScheduleFreeSGD",
     "TraceLine",
     "bundle",
     "descend",
@@ -42,107 +65,7 @@ __all__ = [
 ]
 
 DIRECTIONS, ORDERS, STOPS = choices(Direction), choices(BatchOrder), choices(Stop)
-
-
-# ---- step rules ----
-
-
-@dataclass(frozen=True)
-class GD:
-    """x <- x - eta g"""
-
-    def create(self, n: int) -> Handle:
-        """The rule in the library, for n variables."""
-        return Handle("step_gd", n=n, free="step_free")
-
-
-@dataclass(frozen=True)
-class Momentum:
-    """v <- alpha v + g, x <- x - eta v"""
-
-    alpha: float = 0.9
-
-    def create(self, n: int) -> Handle:
-        """The rule in the library, for n variables."""
-        return Handle("step_momentum", n=n, alpha=real(self.alpha, "alpha"), free="step_free")
-
-
-@dataclass(frozen=True)
-class Nesterov:
-    """v <- alpha v + g, x <- x - eta (g + alpha v)"""
-
-    alpha: float = 0.9
-
-    def create(self, n: int) -> Handle:
-        """The rule in the library, for n variables."""
-        return Handle("step_nesterov", n=n, alpha=real(self.alpha, "alpha"), free="step_free")
-
-
-@dataclass(frozen=True)
-class Adam:
-    """decay > 0: AdamW."""
-
-    beta1: float = 0.9
-    beta2: float = 0.999
-    epsilon: float = 1e-8
-    decay: float = 0.0
-
-    def create(self, n: int) -> Handle:
-        """The rule in the library, for n variables."""
-        settings: _bindings.AdamSettings = function("adam_defaults")()
-        set_fields(settings, vars(self))
-        return Handle("step_adam", n=n, settings=settings, free="step_free")
-
-
-Step = Union[GD, Momentum, Nesterov, Adam]
 _GD = GD()
-
-
-# ---- schedules ----
-
-
-class Schedule:
-    """The step size eta_k of iteration k: made by the static methods; schedule(k) is eta_k."""
-
-    def __init__(self, kind: int, eta: float, factor: float, power: float, period: int) -> None:
-        self._struct = _bindings.Schedule()
-        wanted = {"kind": kind, "eta": eta, "factor": factor, "power": power, "period": period}
-        set_fields(self._struct, wanted)
-        call("schedule_check", schedule=self._struct)
-
-    def __call__(self, k: int) -> float:
-        """NaN for Polyak's, which depends on where the run is."""
-        eta: float = function("schedule_eta")(self._struct, whole(k, "k"))
-        return eta
-
-    @staticmethod
-    def constant(eta: float) -> Schedule:
-        return Schedule(ScheduleKind.CONSTANT, eta, 1, 1, 1)
-
-    @staticmethod
-    def step(eta: float, factor: float, period: int) -> Schedule:
-        """eta factor^floor(k / period)"""
-        return Schedule(ScheduleKind.STEP, eta, factor, 1, period)
-
-    @staticmethod
-    def exponential(eta: float, factor: float, period: int = 1) -> Schedule:
-        """eta factor^(k / period)"""
-        return Schedule(ScheduleKind.EXPONENTIAL, eta, factor, 1, period)
-
-    @staticmethod
-    def poly(eta: float, period: int, power: float = 0.9) -> Schedule:
-        """eta (1 - k / period)^power"""
-        return Schedule(ScheduleKind.POLY, eta, 1, power, period)
-
-    @staticmethod
-    def inverse_sqrt(eta: float, period: int = 1) -> Schedule:
-        """eta / sqrt(1 + k / period)"""
-        return Schedule(ScheduleKind.INVERSE_SQRT, eta, 1, 1, period)
-
-    @staticmethod
-    def polyak(eta: float = 1.0) -> Schedule:
-        """eta (J(x) - f_star) / |g|^2"""
-        return Schedule(ScheduleKind.POLYAK, eta, 1, 1, 1)
 
 
 # ---- runs ----
@@ -150,7 +73,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class TraceLine:
-    """About the point x that an iteration starts from."""
+    """About the point x that an iteration starts from, or the answer of a rule that has one."""
 
     iteration: int
     x: Vector
@@ -257,6 +180,7 @@ def descend(
     lam: float | None = None,
     order: str = "full",
     seed: int | None = None,
+    lower_bound: float | None = None,
     trace: bool | Callable[[TraceLine], Any] = False,
     max_iterations: int | None = None,
     time_limit: float | None = None,
@@ -271,6 +195,9 @@ def descend(
 
     direction: "subgradient", or "prox": lam (x - prox(x)), lam = 1/eta unless given.
     order: of the minibatches: "full" (none), "cyclic" or "shuffled".
+    lower_bound: of all values of minibatches (0), for Schedule.stochastic_polyak.
+    Averaged and schedule-free rules take gradients at one point and answer with another: trace and
+    result are about the answer.
     trace: True: all lines are in the result; or a function of one line: true stops the run.
     Ctrl-C is then raised in the next callback, which with max_affine is this function.
     Stops after max_iterations (1000) or time_limit seconds, at J - f_star <= tolerance, or where
@@ -281,7 +208,7 @@ def descend(
     settings.schedule = schedule._struct
     settings.direction = pick("direction", direction, DIRECTIONS)
     settings.order = pick("order", order, ORDERS)
-    set_fields(settings, {"lambda": lam, "seed": seed})
+    set_fields(settings, {"lambda": lam, "seed": seed, "lower_bound": lower_bound})
     limits = {
         "max_iterations": max_iterations,
         "time_limit": time_limit,

@@ -51,13 +51,118 @@ def test_step_rules():
         assert np.array_equal(start, before)
 
 
+def test_rules_of_all_gradients():
+    """AdaGrad, its norm form and dual averaging, written out."""
+    center, start, eta, n = RNG.normal(size=4), RNG.normal(size=4), 0.1, 6
+    adagrad, norm, dual = start.copy(), start.copy(), start.copy()
+    squares, length, total = np.zeros(4), 0.25, np.zeros(4)
+    for k in range(1, n + 1):
+        squares += (adagrad - center) ** 2
+        adagrad = adagrad - eta * (adagrad - center) / (np.sqrt(squares) + 1e-3)
+        length += ((norm - center) ** 2).sum()
+        norm = norm - eta * (norm - center) / np.sqrt(length)
+        total += dual - center
+        dual = start - eta / np.sqrt(k) * total
+    for rule, expected in (
+        (optim.AdaGrad(1e-3), adagrad),
+        (optim.AdaGradNorm(0.5), norm),
+        (optim.DualAveraging(), dual),
+    ):
+        run = optim.descend(quadratic(center), start, eta, step=rule, max_iterations=n)
+        assert run.x == pytest.approx(expected, abs=1e-12), rule
+
+
+def test_answers():
+    """Rules that answer with another point than that of their gradients: the run tells of it."""
+    center, start, eta, n = RNG.normal(size=4), RNG.normal(size=4), 0.1, 6
+    points = [start]
+    while len(points) <= n:
+        points.append(points[-1] - eta * (points[-1] - center))
+    mean = optim.descend(
+        quadratic(center), start, eta, step=optim.Averaged(), max_iterations=n, trace=True
+    )
+    for k, line in enumerate(mean.trace):
+        assert line.x == pytest.approx(np.mean(points[: k + 1], axis=0), abs=1e-12)
+        assert line.f == pytest.approx(((line.x - center) ** 2).sum() / 2)
+    assert np.array_equal(mean.x, mean.trace[-1].x) and mean.f == mean.trace[-1].f
+    late = optim.Averaged(optim.GD(), power=1)
+    run = optim.descend(quadratic(center), start, eta, step=late, max_iterations=n)
+    assert run.x == pytest.approx(np.average(points, axis=0, weights=range(1, n + 2)), abs=1e-12)
+    again = optim.Restarted(2, optim.Averaged())
+    run = optim.descend(quadratic(center), start, eta, step=again, max_iterations=2 * n)
+    x = start
+    for _ in range(n):
+        one = x - eta * (x - center)
+        x = (x + one + one - eta * (one - center)) / 3
+    assert run.x == pytest.approx(x, abs=1e-12)
+
+
+@pytest.mark.parametrize("adam", [False, True])
+def test_schedule_free(adam):
+    center, start, eta, n = RNG.normal(size=4), RNG.normal(size=4), 0.1, 9
+    x = y = z = start
+    v = np.zeros(4)
+    for t in range(1, n + 1):
+        g = y - center
+        v = 0.99 * v + 0.01 * g**2
+        scale = np.sqrt(v / (1 - 0.99**t)) + 1e-8 if adam else 1
+        z = z - eta * (g / scale + 0.1 * y)
+        x = x + (z - x) / t
+        y = 0.3 * z + 0.7 * x
+    rule = optim.ScheduleFreeSGD(0.7, decay=0.1)
+    if adam:
+        rule = optim.ScheduleFreeAdam(0.7, decay=0.1, beta2=0.99)
+    run = optim.descend(quadratic(center), start, eta, step=rule, max_iterations=n)
+    assert run.x == pytest.approx(x, abs=1e-12)
+
+
+def test_stochastic_polyak():
+    """Least squares that can be solved, row by row: found without knowing a step size."""
+    rows, x = RNG.normal(size=(6, 3)), RNG.normal(size=3)
+    right = rows @ x
+
+    def subgradient(at, batch):
+        chosen = slice(None) if batch is None else slice(batch, batch + 1)
+        r = rows[chosen] @ at - right[chosen]
+        return (r @ r) / 2 / len(r) + 1, rows[chosen].T @ r / len(r)
+
+    problem = optim.Problem(3, subgradient, batches=6)
+    steps = optim.Schedule.stochastic_polyak(1e3, c=0.51)
+    run = optim.descend(
+        problem, np.zeros(3), steps, order="shuffled", lower_bound=1.0, max_iterations=3000
+    )
+    assert run.x == pytest.approx(x, abs=1e-6)
+    unaware = optim.descend(problem, np.zeros(3), steps, order="shuffled", max_iterations=3000)
+    assert unaware.x != pytest.approx(x, abs=1e-6)  # takes the values for losses that could be 0
+
+
+def test_restarts_are_exact_on_a_sharp_function():
+    """RSG with the step sizes of its theorem: 20 stages make 20 bits."""
+    a = np.vstack([np.eye(3), -np.eye(3)])
+    run = optim.descend(
+        optim.max_affine(a),
+        [1.0, -0.7, 0.3],
+        optim.Schedule.step(0.5, 0.5, 12),
+        step=optim.Restarted(12),
+        max_iterations=240,
+    )
+    assert run.f <= 2.0**-20
+    plain = optim.descend(optim.max_affine(a), [1.0, -0.7, 0.3], 0.5, max_iterations=240)
+    assert plain.f > 1e-3
+
+
 def test_schedules():
     assert optim.Schedule.constant(0.5)(9) == 0.5
     assert optim.Schedule.step(1, 0.1, 10)(25) == pytest.approx(0.01)
     assert optim.Schedule.exponential(1, 0.5, 2)(4) == pytest.approx(0.25)
     assert optim.Schedule.poly(2, 10)(5) == pytest.approx(2 * 0.5**0.9)
     assert optim.Schedule.inverse_sqrt(3)(8) == pytest.approx(1)
+    assert optim.Schedule.inverse(3, 2)(4) == pytest.approx(1)
     assert np.isnan(optim.Schedule.polyak()(1))
+    assert np.isnan(optim.Schedule.stochastic_polyak(1.0)(1))
+    for c in (0.5, np.inf, np.nan):
+        with pytest.raises(submod.InvalidArgumentError, match="c = "):
+            optim.Schedule.stochastic_polyak(1.0, c=c)
     with pytest.raises(submod.InvalidArgumentError):
         optim.Schedule.constant(-1)
 
@@ -195,3 +300,13 @@ def test_errors():
         optim.descend(quadratic(np.ones(2)), [0.0, 0.0], 0.1, direction="up")
     with pytest.raises(submod.InvalidArgumentError):
         optim.descend(quadratic(np.ones(2)), [0.0, 0.0], 0.1, step=optim.Momentum(2.0))
+    for rule in (
+        optim.Averaged(optim.GD(), power=-1),
+        optim.Averaged(optim.Momentum(2.0)),
+        optim.Restarted(0),
+        optim.AdaGrad(-1),
+        optim.AdaGradNorm(np.nan),
+        optim.ScheduleFreeSGD(beta=2),
+    ):
+        with pytest.raises(submod.InvalidArgumentError):
+            optim.descend(quadratic(np.ones(2)), [0.0, 0.0], 0.1, step=rule)

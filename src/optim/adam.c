@@ -1,5 +1,5 @@
 /* Adam (Kingma and Ba, Algorithm 1), with the decoupled weight decay of AdamW (Loshchilov and
- * Hutter). The formulas stand in optim.h. O(n) per step, two vectors of memory. */
+ * Hutter). The formulas stand in steps.h. O(n) per step, two vectors of memory. */
 #include <math.h>
 
 #include "base/error.h"

@@ -1,6 +1,7 @@
 /* x <- step(x, direction): every method whose step rule only sees directions. Cost of an iteration:
  * one subgradient or one prox of a minibatch, and O(n). */
 #include <math.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
@@ -22,6 +23,26 @@ static submod_status check_prox(const submod_problem *problem, const submod_desc
         return submodi_fail(SUBMOD_EINVAL, "%s: the problem needs a prox or a direction", who);
     }
     return submodi_require_at_least_zero(who, "lambda", s->lambda);
+}
+
+static submod_status check_schedule(const submod_descent_settings *s)
+{
+    submod_status status = submod_schedule_check(&s->schedule);
+    status = status ? status : submodi_require_finite(who, "lower_bound", &s->lower_bound, 1);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    if (s->schedule.kind == SUBMOD_SCHEDULE_POLYAK &&
+        (isnan(s->run.f_star) || s->direction || s->order)) {
+        return submodi_fail(
+            SUBMOD_EINVAL,
+            "%s: Polyak's schedule needs run.f_star, subgradients and the full batch", who);
+    }
+    if (s->schedule.kind == SUBMOD_SCHEDULE_STOCHASTIC_POLYAK && s->direction) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: the stochastic Polyak schedule needs subgradients",
+                            who);
+    }
+    return SUBMOD_OK;
 }
 
 static submod_status check(const submod_problem *problem, const submod_step *step, const double *x,
@@ -46,13 +67,7 @@ static submod_status check(const submod_problem *problem, const submod_step *ste
                             who, (int)s->direction, (int)s->order);
     }
     status = submodi_run_check(who, &s->run);
-    status = status ? status : submod_schedule_check(&s->schedule);
-    if (status == SUBMOD_OK && s->schedule.kind == SUBMOD_SCHEDULE_POLYAK &&
-        (isnan(s->run.f_star) || s->direction || s->order)) {
-        return submodi_fail(
-            SUBMOD_EINVAL,
-            "%s: Polyak's schedule needs run.f_star, subgradients and the full batch", who);
-    }
+    status = status ? status : check_schedule(s);
     if (status == SUBMOD_OK && s->direction == SUBMOD_DIRECTION_PROX) {
         status = check_prox(problem, s);
     }
@@ -109,6 +124,22 @@ typedef struct run {
     double *d, *point; /* the direction; scratch for the prox */
 } run;
 
+/* The step size along a subgradient of this norm, where the value of the minibatch is known. */
+static double step_size(const submod_descent_settings *s, size_t k, double value, double norm)
+{
+    const submod_schedule *schedule = &s->schedule;
+    if (schedule->kind == SUBMOD_SCHEDULE_POLYAK) {
+        double ahead = fmax(value - s->run.f_star, 0);
+        return norm > 0 ? schedule->eta * ahead / norm / norm : 0;
+    }
+    if (schedule->kind == SUBMOD_SCHEDULE_STOCHASTIC_POLYAK) {
+        double factor = schedule->factor > 0 ? schedule->factor : 1;
+        double ahead = fmax(value - s->lower_bound, 0);
+        return norm > 0 ? fmin(factor * ahead / norm / norm, schedule->eta) : 0;
+    }
+    return submod_schedule_eta(schedule, k);
+}
+
 /* Computes the direction at x, its norm and the step size. *f: J(x) if it comes along, else NaN. */
 static submod_status look_around(run *r, size_t k, const double *x, double *f, double *norm,
                                  double *eta)
@@ -118,10 +149,10 @@ static submod_status look_around(run *r, size_t k, const double *x, double *f, d
     size_t batch = deck_draw(&r->deck, k);
     double value = NAN;
     submod_status status;
-    *eta = submod_schedule_eta(&s->schedule, k);
     if (s->direction == SUBMOD_DIRECTION_PROX) {
         /* If the schedule has run out, any lambda will do, because no step is taken. */
-        double lambda = s->lambda > 0 ? s->lambda : 1 / (*eta > 0 ? *eta : s->schedule.eta);
+        double planned = submod_schedule_eta(&s->schedule, k);
+        double lambda = s->lambda > 0 ? s->lambda : 1 / (planned > 0 ? planned : s->schedule.eta);
         status = submodi_oracle_direction(o, batch, x, lambda, r->point, r->d);
     } else {
         status = submodi_oracle_gradient(o, batch, x, &value, r->d);
@@ -135,11 +166,18 @@ static submod_status look_around(run *r, size_t k, const double *x, double *f, d
     }
     *norm = submodi_norm(r->d, r->step->n);
     *f = batch == SUBMOD_FULL_BATCH ? value : NAN;
-    if (s->schedule.kind == SUBMOD_SCHEDULE_POLYAK) {
-        double ahead = fmax(*f - s->run.f_star, 0);
-        *eta = *norm > 0 ? s->schedule.eta * ahead / *norm / *norm : 0;
-    }
+    *eta = step_size(s, k, value, *norm);
     return SUBMOD_OK;
+}
+
+/* The point that iteration k is about; *f = NaN unless it is x. A direction that is short enough to
+ * end the run speaks for x, and for no average. */
+static const double *point_of(const run *r, const double *x, double norm, double *f)
+{
+    bool done = r->monitor.full && norm <= r->settings->run.gradient_tolerance;
+    const double *answer = done ? x : submodi_step_answer(r->step, x);
+    *f = answer == x ? *f : NAN;
+    return answer;
 }
 
 static submod_status iterate(run *r, double *x, double *f)
@@ -149,12 +187,15 @@ static submod_status iterate(run *r, double *x, double *f)
         bool stop = false;
         r->monitor.oracle.iteration = k;
         submod_status status = look_around(r, k, x, &here, &norm, &eta);
-        status = status ? status : submodi_monitor_look(&r->monitor, k, x, norm, eta, &here, &stop);
+        const double *point = status ? x : point_of(r, x, norm, &here);
+        status =
+            status ? status : submodi_monitor_look(&r->monitor, k, point, norm, eta, &here, &stop);
         if (status != SUBMOD_OK || stop) {
+            memmove(x, point, r->step->n * sizeof *x);
             *f = here;
             return status;
         }
-        submodi_monitor_keep(&r->monitor, x, here);
+        submodi_monitor_keep(&r->monitor, point, here);
         status = eta > 0 ? submod_step_apply(r->step, eta, r->d, x) : SUBMOD_OK;
         if (status != SUBMOD_OK) {
             return status;

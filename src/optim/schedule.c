@@ -1,8 +1,8 @@
-/* Step sizes as functions of the iteration; the formulas stand in optim.h. O(1). */
+/* Step sizes as functions of the iteration; the formulas stand in steps.h. O(1). */
 #include <math.h>
 
 #include "base/error.h"
-#include <submod/optim.h>
+#include <submod/steps.h>
 
 static const double paper_power = 0.9; /* Sec. 4: lr (1 - k/K)^0.9 */
 
@@ -21,7 +21,8 @@ submod_status submod_schedule_check(const submod_schedule *s)
     }
     switch (s->kind) {
     case SUBMOD_SCHEDULE_CONSTANT:
-    case SUBMOD_SCHEDULE_INVERSE_SQRT: return SUBMOD_OK;
+    case SUBMOD_SCHEDULE_INVERSE_SQRT:
+    case SUBMOD_SCHEDULE_INVERSE: return SUBMOD_OK;
     case SUBMOD_SCHEDULE_STEP:
     case SUBMOD_SCHEDULE_EXPONENTIAL:
         status = submodi_require_positive(who, "factor", s->factor);
@@ -36,6 +37,11 @@ submod_status submod_schedule_check(const submod_schedule *s)
     case SUBMOD_SCHEDULE_POLYAK:
         return s->eta < 2 ? SUBMOD_OK
                           : submodi_fail(SUBMOD_EINVAL, "%s: eta = %g must be < 2", who, s->eta);
+    case SUBMOD_SCHEDULE_STOCHASTIC_POLYAK:
+        status = submodi_require_at_least_zero(who, "factor", s->factor);
+        return status || s->factor < 2
+                   ? status
+                   : submodi_fail(SUBMOD_EINVAL, "%s: factor = %g must be < 2", who, s->factor);
     }
     return submodi_fail(SUBMOD_EINVAL, "%s: kind = %d is unknown; see submod_schedule_kind", who,
                         (int)s->kind);
@@ -56,7 +62,9 @@ double submod_schedule_eta(const submod_schedule *s, size_t k)
     case SUBMOD_SCHEDULE_POLY:
         return k < period ? s->eta * pow(1 - periods, s->power == 0 ? paper_power : s->power) : 0;
     case SUBMOD_SCHEDULE_INVERSE_SQRT: return s->eta / sqrt(1 + periods);
-    case SUBMOD_SCHEDULE_POLYAK: break; /* depends on the point: see descend.c */
+    case SUBMOD_SCHEDULE_INVERSE: return s->eta / (1 + periods);
+    case SUBMOD_SCHEDULE_POLYAK:
+    case SUBMOD_SCHEDULE_STOCHASTIC_POLYAK: break; /* depend on the point: see descend.c */
     }
     return NAN;
 }

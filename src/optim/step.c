@@ -31,10 +31,23 @@ submod_status submodi_step_create(const char *who, size_t n, submodi_step_move *
     return SUBMOD_OK;
 }
 
+submod_status submodi_step_wrap(const char *who, submod_step *inner, submodi_step_move *move,
+                                size_t vectors, submod_step **step)
+{
+    submod_status status = submodi_require_given(who, "inner", inner);
+    status = status ? status : submodi_step_create(who, inner->n, move, vectors, step);
+    if (status == SUBMOD_OK) {
+        (*step)->inner = inner;
+        submod_step_reset(inner);
+    }
+    return status;
+}
+
 void submod_step_reset(submod_step *step)
 {
-    if (step) {
+    for (; step; step = step->inner) {
         step->count = 0;
+        memset(step->number, 0, sizeof step->number);
         for (size_t i = 0; i < step->vectors * step->n; i++) {
             step->memory[i] = 0;
         }
@@ -43,10 +56,39 @@ void submod_step_reset(submod_step *step)
 
 void submod_step_free(submod_step *step)
 {
-    if (step) {
+    while (step) {
+        submod_step *inner = step->inner;
         submodi_free(step->memory);
         submodi_free(step);
+        step = inner;
     }
+}
+
+const double *submodi_step_answer(const submod_step *step, const double *x)
+{
+    while (!step->answer && step->inner) {
+        step = step->inner;
+    }
+    return step->answer && step->count > 0 ? step->answer : x;
+}
+
+submod_status submod_step_answer(const submod_step *step, const double *x, double *answer)
+{
+    static const char who[] = "submod_step_answer";
+    submod_status status = submodi_require_given(who, "step", step);
+    status = status ? status : submodi_require_given(who, "x", x);
+    status = status ? status : submodi_require_given(who, "answer", answer);
+    if (status == SUBMOD_OK) {
+        memmove(answer, submodi_step_answer(step, x), step->n * sizeof *x);
+    }
+    return status;
+}
+
+void submodi_step_move_on(submod_step *step, double eta, const double *g, const double *x,
+                          double *next)
+{
+    step->count++;
+    step->move(step, eta, g, x, next);
 }
 
 submod_status submod_step_apply(submod_step *step, double eta, const double *g, double *x)
@@ -61,8 +103,7 @@ submod_status submod_step_apply(submod_step *step, double eta, const double *g, 
     if (status != SUBMOD_OK) {
         return status;
     }
-    step->count++;
-    step->move(step, eta, g, x, step->next);
+    submodi_step_move_on(step, eta, g, x, step->next);
     if (!submodi_all_finite(step->next, step->n)) {
         return submodi_fail(SUBMOD_ENUMERIC, "%s: the step overflows", who);
     }

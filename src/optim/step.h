@@ -2,9 +2,9 @@
 #ifndef SUBMODI_OPTIM_STEP_H
 #define SUBMODI_OPTIM_STEP_H
 
-#include <submod/optim.h>
+#include <submod/steps.h>
 
-enum { SUBMODI_STEP_PARAMETERS = 4 };
+enum { SUBMODI_STEP_PARAMETERS = 5, SUBMODI_STEP_NUMBERS = 2 };
 
 /* Writes x moved along g to next, and updates the memory. g, x and next have n numbers; g, x and
  * eta are checked already. */
@@ -15,15 +15,29 @@ struct submod_step {
     size_t n;
     submodi_step_move *move;
     double parameter[SUBMODI_STEP_PARAMETERS];
-    uint64_t count; /* moves since the last reset */
-    size_t vectors; /* how many vectors of n numbers the rule remembers */
-    double *memory; /* vectors * n numbers, 0 at the start */
-    double *next;   /* n numbers */
+    uint64_t count;                      /* moves since the last reset */
+    double number[SUBMODI_STEP_NUMBERS]; /* what else the rule remembers, 0 at the start */
+    size_t vectors;                      /* how many vectors of n numbers the rule remembers */
+    double *memory;                      /* vectors * n numbers, 0 at the start */
+    double *next;                        /* n numbers */
+    const double *answer; /* in memory, valid after the first move; NULL: that of inner, or x */
+    uint64_t period;      /* moves of inner between restarts; restarted.c alone */
+    submod_step *inner;   /* the rule that this one is around, owned; or NULL */
 };
 
 /* A rule with room for its vectors and no parameters yet. who: the public function, for error
  * messages. */
 submod_status submodi_step_create(const char *who, size_t n, submodi_step_move *move,
                                   size_t vectors, submod_step **step);
+/* The same around a rule, which it takes over and resets if it succeeds. */
+submod_status submodi_step_wrap(const char *who, submod_step *inner, submodi_step_move *move,
+                                size_t vectors, submod_step **step);
+
+/* Moves without any check: for rules around others. */
+void submodi_step_move_on(submod_step *step, double eta, const double *g, const double *x,
+                          double *next);
+
+/* The answer of a rule that has led to x: x, or a vector of the rule's. */
+const double *submodi_step_answer(const submod_step *step, const double *x);
 
 #endif

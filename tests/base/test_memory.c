@@ -561,6 +561,22 @@ static submod_status optimisers(submod_rng *rng)
     return status;
 }
 
+/* A rule around a rule around a rule: whichever fails, those inside are freed once. */
+static submod_status wrapped_steps(submod_rng *rng)
+{
+    submod_step *step = NULL;
+    double x[2] = {1, 2}, g[2];
+    random_vector(rng, g, 2, 0);
+    submod_status status = submod_step_schedule_free_adam(2, &step, NULL);
+    status = status ? status : submod_step_averaged(step, 1, &step);
+    status = status ? status : submod_step_restarted(step, 2, &step);
+    for (int k = 0; k < 3 && status == SUBMOD_OK; k++) {
+        status = submod_step_apply(step, 0.1, g, x);
+    }
+    submod_step_free(step);
+    return status;
+}
+
 /* The prox of scaled and shifted cuts part by part, and one that is stopped. */
 static submod_status cuts(submod_rng *rng)
 {
@@ -627,11 +643,11 @@ static submod_status shuffled_batches(submod_rng *rng)
 }
 
 static scenario *const scenarios[] = {
-    losses,     baselines,         metrics, scores_of_images, jaccard,        hamming,
-    modular,    square_root,       iwata,   concave,          concave_custom, groups,
-    hypergraph, coverage,          cut,     facility,         logdet,         combined,
-    embedded,   wrapped_minimiser, path,    jaccard_proxes,   optimisers,     cuts,
-    large,      shuffled_batches};
+    losses,     baselines,         metrics,      scores_of_images, jaccard,        hamming,
+    modular,    square_root,       iwata,        concave,          concave_custom, groups,
+    hypergraph, coverage,          cut,          facility,         logdet,         combined,
+    embedded,   wrapped_minimiser, path,         jaccard_proxes,   optimisers,     cuts,
+    large,      shuffled_batches,  wrapped_steps};
 
 START_TEST(every_allocation_fails_once)
 {

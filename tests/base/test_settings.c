@@ -19,6 +19,7 @@ typedef union any_settings {
     submod_sfm_settings sfm;
     submod_maximize_settings maximize;
     submod_adam_settings adam;
+    submod_schedule_free_settings schedule_free;
     submod_descent_settings descent;
     submod_fista_settings fista;
     submod_bundle_settings bundle;
@@ -133,6 +134,27 @@ static submod_status adam_call(const any_settings *s)
 {
     submod_step *step = NULL;
     submod_status status = submod_step_adam(2, &step, &s->adam);
+    submod_step_free(step);
+    return status;
+}
+
+static void schedule_free_fill(any_settings *s)
+{
+    s->schedule_free = submod_schedule_free_defaults();
+}
+
+static submod_status schedule_free_sgd_call(const any_settings *s)
+{
+    submod_step *step = NULL;
+    submod_status status = submod_step_schedule_free_sgd(2, &step, &s->schedule_free);
+    submod_step_free(step);
+    return status;
+}
+
+static submod_status schedule_free_adam_call(const any_settings *s)
+{
+    submod_step *step = NULL;
+    submod_status status = submod_step_schedule_free_adam(2, &step, &s->schedule_free);
     submod_step_free(step);
     return status;
 }
@@ -463,6 +485,10 @@ static const row rows[] = {
      maximize_call, true},
     {"submod_adam_defaults", sizeof(submod_adam_settings), sizeof(size_t), adam_fill, adam_call,
      true},
+    {"submod_schedule_free_defaults", sizeof(submod_schedule_free_settings), sizeof(size_t),
+     schedule_free_fill, schedule_free_sgd_call, true},
+    {"submod_schedule_free_defaults", sizeof(submod_schedule_free_settings), sizeof(size_t),
+     schedule_free_fill, schedule_free_adam_call, true},
     {"submod_descent_defaults", sizeof(submod_descent_settings),
      offsetof(submod_descent_settings, direction), descent_fill, descent_call, true},
     {"submod_fista_defaults", sizeof(submod_fista_settings),

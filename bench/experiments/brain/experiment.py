@@ -85,5 +85,6 @@ def figures(results: brain_results.Results) -> list[Figure]:
             "heads in the mean index, and of its slices that show all three tissues the one with "
             "the median gain.",
             lambda: brain_figures.draw_slice(results),
+            shows_data=True,
         ),
     ]

@@ -215,7 +215,7 @@ def figures(found: Found, less: dict[str, dict[str, Interval]]) -> list[Figure]:
             "classes to the right. The first row is cross-entropy's own IoU.",
             partial(draw_classes, found),
         ),
-        Figure("multiclass_masks", masks.CAPTION, partial(masks.draw, found.lab)),
+        Figure("multiclass_masks", masks.CAPTION, partial(masks.draw, found.lab), shows_data=True),
     ]
 
 

@@ -1,5 +1,6 @@
 """experiments.md for the repository: the same as the report, with the command that makes it.
-Figures go to img/experiments_NAME.png beside it, tables to experiments/NAME.csv."""
+Figures go to img/experiments_NAME.png beside it, tables to experiments/NAME.csv. Figures that show
+images or labels of the data are in the report alone."""
 
 from __future__ import annotations
 
@@ -34,9 +35,13 @@ def write(story: Story, drawn: Path, docs: Path) -> None:
     for table in story.tables():
         cells.write_csv(table, docs / "experiments")
     for part in story.sections.values():
-        for figure in part.figures:
+        for figure in published(part):
             shutil.copyfile(drawn / f"{figure.name}.png", docs / image(figure))
     (docs / "experiments.md").write_text(page(story), encoding="utf-8")
+
+
+def published(part: Section) -> list[Figure]:
+    return [figure for figure in part.figures if not figure.shows_data]
 
 
 def image(figure: Figure) -> str:
@@ -57,7 +62,7 @@ def page(story: Story) -> str:
 def section(part: Section) -> list[str]:
     """Its paragraphs."""
     paragraphs = [f"## {part.title}", *part.text]
-    for figure in part.figures:
+    for figure in published(part):
         paragraphs += [f"![{figure.name.replace('_', ' ')}]({image(figure)})", figure.caption]
     for one in part.tables:
         paragraphs += table(one) if one.shown else [link(one)]

@@ -22,6 +22,7 @@ class Figure:
     name: str  # of its PNG file
     caption: str
     draw: Callable[[], Any]  # a matplotlib figure
+    shows_data: bool = False  # then it stays out of the repository
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ Baselines    cross_entropy, hinge, rahman_wang, soft_dice, soft_jaccard
 Soft labels  jaccard_metric_loss, dice_metric_loss, JaccardMetricLoss, DiceMetricLoss
 Any function lovasz, prox: of every submod.Function, differentiable
 Metrics      MeanIoU; metrics has it and the others of submod.metrics
+optim        optimisers that torch.optim does not have: schedule-free SGD and AdamW, stochastic
+             Polyak step sizes
 compat       the names and arguments of the file that accompanies the paper, and those of
              segmentation-models-pytorch, kornia, mmsegmentation and MONAI
 
@@ -37,7 +39,7 @@ except ImportError as error:
 if tuple(int(part) for part in _torch.__version__.split(".")[:2]) < (2, 4):
     raise ImportError(f"submod.torch needs PyTorch 2.4 or newer, this is {_torch.__version__}")
 
-from . import compat, metrics
+from . import compat, metrics, optim
 from .dataset import DatasetLovasz
 from .functional import (
     cross_entropy,
@@ -89,6 +91,7 @@ __all__ = [
     "lovasz_sigmoid",
     "lovasz_softmax",
     "metrics",
+    "optim",
     "prox",
     "prox_lovasz_hinge",
     "rahman_wang",
