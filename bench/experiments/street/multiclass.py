@@ -166,7 +166,7 @@ def class_table(found: Found) -> Table:
     means = 100 * class_means(found)
     best = means.max(0)
     body = [
-        [name, *(f"{x:.1f}{tables.BEST if x == most else ''}" for x, most in zip(row, best))]
+        [name, *(f"{x:.1f}{tables.BEST if x == most > 0 else ''}" for x, most in zip(row, best))]
         for name, row in zip(found.titles, means)
     ]
     caption = (

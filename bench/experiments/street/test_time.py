@@ -122,7 +122,7 @@ def texts(temperatures: dict[str, list[float]]) -> list[str]:
         "Decided per image, they maximise the expected image-IoU, not the dataset's; decided for "
         f"{predictions.TOGETHER} random images as one, as the paper compares, they come closer to "
         "the dataset's. The probabilities are cross-entropy's, with the temperature that makes "
-        f"val's labels most likely ({found}, by seed: near 1, they are calibrated already).",
+        f"val's labels most likely. By seed: {found}; 1 is no change.",
     ]
 
 

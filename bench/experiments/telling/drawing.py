@@ -33,7 +33,9 @@ def forest(panels: Mapping[str, Mapping[str, Interval]], against: str, across: i
     across = min(across, len(panels))
     rows = -(-len(panels) // across)
     height = rows * (0.9 + 0.3 * len(names)) + 0.4
-    figure, axes = new(2.6 + 2.7 * across, height, rows, across, sharey=True)
+    figure, axes = new(
+        2.6 + (2.7 if across > 2 else 3.2) * across, height, rows, across, sharey=True
+    )
     for axis, (title, found) in zip(axes.flat, panels.items()):
         for k, name in enumerate(names):
             value, low, high = (100 * x for x in found[name])
