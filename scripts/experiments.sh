@@ -38,12 +38,11 @@ done
 
 venv=$root/.venv-experiments
 python=$venv/bin/python
-packages=(numpy pillow scipy matplotlib)
 
 # Lets the environment see the packages of another one with PyTorch, if both are of the same Python.
 borrow_torch() {
     local other theirs ours
-    ours=$($python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    ours=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
     for other in "$root/.venv-test" "$root/.venv-bench"; do
         "$other/bin/python" -c 'import torch' 2>/dev/null || continue
         theirs=$("$other/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
@@ -55,21 +54,25 @@ borrow_torch() {
     done
 }
 
-# What is there already is left alone, so that a second run needs no network.
+# install PACKAGE...
+install() {
+    echo "experiments: installing Python packages in $venv/: $*"
+    if ! "$python" -m pip install --quiet --disable-pip-version-check "$@"; then
+        echo "experiments: that did not work; the reason stands above. $venv/ can be removed." >&2
+        exit 1
+    fi
+}
+
+# What is there already is left alone, so that a second run needs no network. PyTorch comes last, as
+# pip complains about what other environments lack.
 make_venv() {
     if ! [ -x "$python" ]; then
         python3 -m venv "$venv"
         echo '*' >"$venv/.gitignore"
     fi
-    $python -c 'import torch' 2>/dev/null || borrow_torch
-    if ! $python -c 'import matplotlib, numpy, PIL, scipy, torch' 2>/dev/null; then
-        echo "experiments: installing Python packages in $venv/ (large, once)"
-        $python -c 'import torch' 2>/dev/null || packages+=(torch)
-        if ! $python -m pip install --quiet --disable-pip-version-check "${packages[@]}"; then
-            echo "experiments: that did not work; the reason stands above. $venv/ can be removed." >&2
-            exit 1
-        fi
-    fi
+    "$python" -c 'import matplotlib, numpy, PIL, scipy' 2>/dev/null || install matplotlib numpy pillow scipy
+    "$python" -c 'import torch' 2>/dev/null || borrow_torch
+    "$python" -c 'import torch' 2>/dev/null || install torch
 }
 
 # Not for all commands: bench/ has a folder torch too.

@@ -25,14 +25,16 @@ pytest.importorskip("scipy")
 
 from experiments import generated
 from experiments.__main__ import main
-from experiments.experiments import READS
+from experiments.experiments import READS, load
 from experiments.jobs import Pretrain, Tune, Way
 from experiments.lab import Lab
 from experiments.plan import QUICK
 from experiments.pool import do
 from experiments.progress import Progress
 from experiments.street import batch_size
+from experiments.telling import document
 from experiments.telling.cells import write_csv
+from experiments.telling.story import gather
 from experiments.trouble import Failed, Trouble
 
 
@@ -98,23 +100,31 @@ def test_the_report_has_everything(out):
     assert str(out) not in page
 
 
-def test_a_copy_has_nothing_to_do_and_the_same_document(data, out, tmp_path):
-    copy, docs = tmp_path / "elsewhere", tmp_path / "docs"
-    shutil.copytree(out, copy, ignore=shutil.ignore_patterns("tables", "figures"))
-    before = {file: file.stat().st_mtime_ns for file in (copy / "runs").glob("*/*")}
-    status, told = run(data, "--quick", "--jobs", 0, "--out", copy, "--document", docs)
-    assert status == 0
-    jobs, done = re.match(r"(\d+) jobs, (\d+) of them done before\n", told).groups()
+def test_a_copy_has_nothing_to_do_and_the_same_page(data, out, tmp_path):
+    copy = Lab(data, tmp_path / "elsewhere", QUICK)
+    shutil.copytree(out, copy.out, ignore=shutil.ignore_patterns("tables", "figures"))
+    before = {file: file.stat().st_mtime_ns for file in (copy.out / "runs").glob("*/*")}
+    told = io.StringIO()
+    do(copy, [job for one in load(READS) for job in one.jobs(copy)], 0, Progress(told))
+    jobs, done = re.fullmatch(r"(\d+) jobs, (\d+) of them done before\n", told.getvalue()).groups()
     assert jobs == done
-    assert before == {file: file.stat().st_mtime_ns for file in (copy / "runs").glob("*/*")}
-    assert contents(copy / "tables") == contents(out / "tables")
-    written = contents(docs)
-    assert written == contents(out.parent / "docs")
-    assert "experiments/old.csv" not in written
-    page = written["experiments.md"].decode()
-    assert all(f"]({name})" in page for name in written if name != "experiments.md")
-    for text in written.values():
-        assert str(tmp_path).encode() not in text and str(data).encode() not in text
+    story = gather(copy, None)
+    assert before == {file: file.stat().st_mtime_ns for file in (copy.out / "runs").glob("*/*")}
+    for table in story.tables():
+        write_csv(table, tmp_path)
+        file = f"{table.name}.csv"
+        assert (tmp_path / file).read_bytes() == (out / "tables" / file).read_bytes()
+    page = (out.parent / "docs" / "experiments.md").read_text(encoding="utf-8")
+    assert document.page(story) == page
+
+
+def test_the_document_has_everything(data, out):
+    docs = contents(out.parent / "docs")
+    assert "experiments/old.csv" not in docs
+    page = docs["experiments.md"].decode()
+    assert all(f"]({name})" in page for name in docs if name != "experiments.md")
+    for text in docs.values():
+        assert str(out.parent).encode() not in text and str(data).encode() not in text
 
 
 def test_scores_are_the_same_from_the_weights(data, out, tmp_path):

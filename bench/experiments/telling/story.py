@@ -12,7 +12,7 @@ from ..pool import closure
 from . import machine, method
 from .section import Claim, Section, Table
 
-LISTED = Path(__file__).parents[1] / "studies" / "studies.list"
+LISTED = Path(__file__).parents[2] / "studies" / "studies.list"
 CLAIMS = ("claim of the paper", "measured here", "verdict", "on which data")
 
 
