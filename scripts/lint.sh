@@ -1,27 +1,9 @@
 #!/usr/bin/env bash
 # Layout, static analysis, shell scripts and Python. All linters run, then those that failed are
 # named. Needs: scripts/setup.sh lint; ruff is fetched into .venv-lint/ where there is none.
-#
-#   scripts/lint.sh               all of it; clang's static analyzer gives up early on long paths
-#   scripts/lint.sh --deep        the analyzer walks them as far as it does by default, which takes longer
-#   scripts/lint.sh --help        this text
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cd "$root"
-
-shallow=(--extra-arg=-Xclang --extra-arg=-analyzer-config --extra-arg=-Xclang --extra-arg=mode=shallow)
-case ${1-} in
-'') ;;
---deep) shallow=() ;;
---help | -h)
-    sed -n '2,/^set/s/^# \{0,1\}//p' scripts/lint.sh
-    exit 0
-    ;;
-*)
-    echo "lint: unknown option '$1', see scripts/lint.sh --help" >&2
-    exit 2
-    ;;
-esac
 
 jobs=$(nproc 2>/dev/null || echo 2)
 failed=()
@@ -63,7 +45,7 @@ run_clang_format() {
 
 # One process per file: with several, version 14 takes every second va_list to be uninitialised.
 run_clang_tidy() {
-    compiled_files | xargs -r -P "$jobs" -n 1 clang-tidy -p build --quiet "${shallow[@]}" 2>&1 |
+    compiled_files | xargs -r -P "$jobs" -n 1 clang-tidy -p build --quiet 2>&1 |
         sed '/^[0-9]* warnings\{0,1\} generated\.$/d'
 }
 

@@ -5,8 +5,7 @@
 #
 #   scripts/test.sh               all of it
 #   scripts/test.sh --all         and at full depth: sanitizers on all random problems of the tests and
-#                                 on the studies, and all paths that the static analyzer would walk;
-#                                 takes much longer
+#                                 on the studies; takes much longer
 #   scripts/test.sh --quick       the release tests only
 #   scripts/test.sh --no-lint     all but the linters
 #   scripts/test.sh --no-docs     all but the site of the documents
@@ -20,7 +19,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 all_problems=
 long_tests='study_quick|study_files|report'
-depth=()
 sanitize=yes
 clang=yes
 first_steps=yes
@@ -31,7 +29,7 @@ python=yes
 torch=()
 for option in "$@"; do
     case $option in
-    --all) all_problems=' -DSUBMOD_ALL_PROBLEMS' long_tests='' depth=(--deep) ;;
+    --all) all_problems=' -DSUBMOD_ALL_PROBLEMS' long_tests='' ;;
     --quick) sanitize=no clang=no first_steps=no lint=no docs=no python=no ;;
     --no-lint) lint=no ;;
     --no-docs) docs=no ;;
@@ -154,7 +152,7 @@ end
 
 # From here on, since they read what build/ is made of.
 if [ $lint = yes ]; then
-    beside nice -n 19 scripts/lint.sh "${depth[@]}" >"$scratch/lint" 2>&1
+    beside nice -n 19 scripts/lint.sh >"$scratch/lint" 2>&1
     linters=$!
 fi
 
