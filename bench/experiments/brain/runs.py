@@ -125,7 +125,7 @@ class Case:
             network.load_state_dict(start.read_state("weights.pt"))
         batch_at = self.model.batches(root_of(self.lab), self.heads.train, run.seed, run.batch)
         loss = losses.MULTICLASS[run.loss](torch.ones(len(ibsr.TISSUES)))
-        training.fit(folder, network, loss, batch_at)
+        training.fit(folder, network, loss, batch_at, self.lab.plan.checkpoint_seconds)
 
     def score(self, runs: list[Training], part: str, every: int = 1) -> None:
         """Confusion counts (heads, slices, truth, prediction) of runs that have none yet."""
