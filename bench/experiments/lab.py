@@ -64,10 +64,10 @@ class Lab:
 
     def pretraining(self, seed: int) -> Training:
         plan = self.plan
-        steps = plan.pretraining_images // plan.batch
+        steps = plan.pretraining_images // plan.pretraining_batch
         return Training(
-            "camvid", "cross_entropy", seed, steps, plan.batch, plan.pretraining_rate,
-            width=plan.width,
+            "camvid", "cross_entropy", seed, steps, plan.pretraining_batch,
+            plan.pretraining_rate, width=plan.width,
         )  # fmt: skip
 
     def network(self, run: Training, start: bool = True) -> nn.Module:

@@ -23,10 +23,16 @@ class Plan:
     """The whole experiment. Images count as often as they are shown to a network."""
 
     seeds: tuple[int, ...] = (0, 1, 2)
-    rates: tuple[float, ...] = (3e-3, 1e-3, 3e-4)  # one of them is picked for each loss, on val
+    rates: tuple[float, ...] = (
+        3e-3,
+        1e-3,
+        3e-4,
+        1e-4,
+    )  # one of them is picked for each loss, on val
     batch: int = 8
     batches: tuple[int, ...] = (1, 2, 4, 8, 16)
-    pretraining_images: int = 14720  # 40 times CamVid's training images
+    pretraining_images: int = 36700  # 100 times CamVid's training images
+    pretraining_batch: int = 4
     pretraining_rate: float = 2e-3
     images: int = 736  # of a fine-tuning: twice CamVid's training images
     width: int = 8  # channels of the U-Net's first level
@@ -49,6 +55,7 @@ QUICK = Plan(
     batch=4,
     batches=(1, 4),
     pretraining_images=32,
+    pretraining_batch=4,
     pretraining_rate=1e-2,
     images=8,
     width=2,

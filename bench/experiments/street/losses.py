@@ -11,11 +11,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+import submod
 import submod.torch as st
 
 from .camvid import IGNORE
 
 PROX_LAMBDA = 1e-4  # of the prox layer: how far it looks, against |score - score'|^2
+TVERSKY = submod.Tversky(alpha=0.5, beta=2)  # a missed pixel costs more than one too many
 DECAY = 0.98  # of the dataset's counts: half of what counts is from the last 35 batches
 
 
@@ -56,6 +58,7 @@ MULTICLASS: dict[str, Callable[[Tensor], nn.Module]] = {
     "lovasz": of(st.lovasz_softmax),
     "lovasz_all": of(st.lovasz_softmax, classes="all"),
     "lovasz_per_image": of(st.lovasz_softmax, per_image=True),
+    "lovasz_tversky": of(st.lovasz_softmax, measure=TVERSKY),
     "lovasz+cross_entropy": lambda pixels: Sum(cross_entropy(), of(st.lovasz_softmax)()),
     "dataset_lovasz": lambda pixels: st.DatasetLovasz(
         len(pixels), decay=DECAY, ignore_index=IGNORE

@@ -27,7 +27,11 @@ from .camvid import CLASSES
 from .measures import CATEGORIES, category_iou, class_iou, small_against_large
 
 NAME = "multiclass"
-WAYS = (*(Way("camvid", loss) for loss in losses.MULTICLASS), Way("camvid", "lovasz", "equibatch"))
+WAYS = (
+    *(Way("camvid", loss) for loss in losses.MULTICLASS),
+    Way("camvid", "cross_entropy", "equibatch"),
+    Way("camvid", "lovasz", "equibatch"),
+)
 BASE = Way("camvid", "cross_entropy")
 SELDOM = 1e-4  # of all pixels
 INDICES: dict[str, Index] = {

@@ -50,7 +50,8 @@ def rows(plan: Plan) -> list[tuple[str, str]]:
             f"width, shown at {crop:.2f} of the size of images; mirroring; each colour times "
             f"{camvid.LIGHT[0]:g} to {camvid.LIGHT[1]:g}"),
         ("pre-training", f"cross-entropy from scratch, once for each seed: "
-            f"{plan.pretraining_images} images, learning rate {plan.pretraining_rate:g}"),
+            f"{plan.pretraining_images} images in batches of {plan.pretraining_batch}, learning "
+            f"rate {plan.pretraining_rate:g}"),
         ("fine-tuning", f"from there with each loss: {plan.images} images in batches of "
             f"{plan.batch}, {plan.images // plan.batch} steps"),
         ("optimiser", f"Adam; the rate falls as (1 - step / steps)^{POWER:g}"),

@@ -16,6 +16,7 @@ LOSSES = {
     "lovasz": "Lovász-Softmax",
     "lovasz_all": "Lovász-Softmax (all classes)",
     "lovasz_per_image": "Lovász-Softmax (per image)",
+    "lovasz_tversky": "Lovász-Softmax (Tversky 0.5, 2)",
     "lovasz+cross_entropy": "Lovász + cross-entropy",
     "dataset_lovasz": "dataset-level Lovász",
     "soft_jaccard": "soft Jaccard",
