@@ -4,8 +4,8 @@
 # is left of the cores, and the documents beside Python. Meant to take under 20 minutes on two cores.
 #
 #   scripts/test.sh               all of it
-#   scripts/test.sh --all         and at full depth: sanitizers on all random problems of the tests and
-#                                 on the studies; takes much longer
+#   scripts/test.sh --all         and at full depth: all random problems of the tests, sanitizers on
+#                                 the studies too; takes much longer
 #   scripts/test.sh --quick       the release tests only
 #   scripts/test.sh --no-lint     all but the linters
 #   scripts/test.sh --no-docs     all but the site of the documents
@@ -147,7 +147,7 @@ fi
 end
 
 begin "release build and tests"
-build_and_test build "" -DCMAKE_BUILD_TYPE=Release
+build_and_test build "" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_C_FLAGS=$all_problems"
 end
 
 # From here on, since they read what build/ is made of.

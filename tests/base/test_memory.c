@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "allocations.h"
-#include "sanitized.h"
+#include "depth.h"
 #include "support.h"
 
 /* One thing a user does: makes what it needs, frees all of it, returns the first failure. */

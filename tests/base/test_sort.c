@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "sanitized.h"
+#include "depth.h"
 #include "support.h"
 
 static const double *keys;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "ranks.h"
-#include "sanitized.h"
+#include "depth.h"
 #include "support.h"
 
 enum { TRIALS = FEWER ? 80 : 600, MOST_CLASSES = 5, IGNORED = 200 };

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sanitized.h"
+#include "depth.h"
 #include "spread.h"
 #include "support.h"
 

@@ -7,7 +7,7 @@
 
 #include "dist/agree.h"
 #include "ranks.h"
-#include "sanitized.h"
+#include "depth.h"
 #include "support.h"
 
 enum { IMAGES = 7, PIXELS = 90, ALL = IMAGES * PIXELS, IGNORED = 255, KINDS = 6 };

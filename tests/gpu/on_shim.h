@@ -4,7 +4,7 @@
 
 #include "cases.h"
 #include "gpu/losses.h"
-#include "sanitized.h"
+#include "depth.h"
 #include "shim.h"
 
 /* Runs `well` in a process of its own, because a broken kernel may do anything, and returns its

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "machine.h"
-#include "sanitized.h"
+#include "depth.h"
 #include "support.h"
 #include "views.h"
 

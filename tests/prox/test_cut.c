@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "prox/cut_flow.h"
-#include "sanitized.h"
+#include "depth.h"
 #include "support.h"
 
 enum { N = 9, MOST = 60, SHAPES = 8 };

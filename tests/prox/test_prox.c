@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "prox/gap.h"
-#include "sanitized.h"
+#include "depth.h"
 #include "support.h"
 
 enum { N = 9 };

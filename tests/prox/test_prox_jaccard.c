@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "allocations.h"
-#include "sanitized.h"
+#include "depth.h"
 #include "support.h"
 
 /* ---- two slow references ---- */

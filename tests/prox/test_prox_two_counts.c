@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "allocations.h"
-#include "sanitized.h"
+#include "depth.h"
 #include "support.h"
 
 enum { KINDS = 6 };

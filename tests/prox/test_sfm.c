@@ -6,7 +6,7 @@
 
 #include "allocations.h"
 #include "problems.h"
-#include "sanitized.h"
+#include "depth.h"
 #include "submod/handle.h"
 #include "support.h"
 

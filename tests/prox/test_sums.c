@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "prox/sums/fold.h"
-#include "sanitized.h"
+#include "depth.h"
 #include "support.h"
 
 enum { N = 7 };

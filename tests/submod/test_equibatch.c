@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sanitized.h"
+#include "depth.h"
 #include "support.h"
 
 /* ---- equibatch ---- */

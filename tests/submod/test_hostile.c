@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "sanitized.h"
+#include "depth.h"
 #include "support.h"
 
 /* ---- sizes ---- */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "losses.h"
-#include "sanitized.h"
+#include "depth.h"
 #include "support.h"
 
 START_TEST(values_and_gradients)

@@ -10,7 +10,7 @@
 #include "base/float_bits.h"
 #include "base/isa.h"
 #include "defined.h"
-#include "sanitized.h"
+#include "depth.h"
 #include "support.h"
 
 static const char *const isas[] = {"baseline", "avx2", "avx512"};

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sanitized.h"
+#include "depth.h"
 #include "support.h"
 
 enum { N = 10 };

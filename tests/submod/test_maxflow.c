@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "problems.h"
-#include "sanitized.h"
+#include "depth.h"
 #include "submod/functions/cut_network.h"
 #include "support.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/isa.h"
 #include "defined.h"
-#include "sanitized.h"
+#include "depth.h"
 #include "support.h"
 
 /* ---- measures, by their definitions ---- */

@@ -7,7 +7,7 @@
 
 #include "allocations.h"
 #include "defined.h"
-#include "sanitized.h"
+#include "depth.h"
 #include "support.h"
 
 /* ---- measures ---- */

@@ -9,7 +9,7 @@
 
 #include "base/float_bits.h"
 #include "base/isa.h"
-#include "sanitized.h"
+#include "depth.h"
 #include "submod/tensors/labels.h"
 #include "support.h"
 
