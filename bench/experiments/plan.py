@@ -34,7 +34,7 @@ class Plan:
     pretraining_images: int = 36700  # 100 times CamVid's training images
     pretraining_batch: int = 4
     pretraining_rate: float = 2e-3
-    images: int = 736  # of a fine-tuning: twice CamVid's training images
+    images: int = 552  # of a fine-tuning: 1.5 times CamVid's training images
     width: int = 8  # channels of the U-Net's first level
     checkpoint_seconds: float = 30.0  # between two; decides nothing but what a kill costs
     folds: int = 5  # of IBSR's heads
