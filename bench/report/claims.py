@@ -21,7 +21,8 @@ class Claim(NamedTuple):
 
 
 def data_of(folder: pathlib.Path) -> str:
-    notes = (folder / "notes.md").read_text(encoding="utf-8")
+    file = folder / "notes.md"
+    notes = file.read_text(encoding="utf-8") if file.exists() else ""
     found = re.search(r"^Data: (.*?)\s*(\n\n|\Z)", notes, re.MULTILINE | re.DOTALL)
     return " ".join(found[1].split()).rstrip(".") if found else ""
 
