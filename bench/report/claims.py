@@ -34,7 +34,8 @@ def claims_of(folder: pathlib.Path) -> list[Claim]:
         return []
     with file.open(encoding="utf-8", newline="") as opened:
         rows = [row for row in csv.reader(opened) if row][1:]
-    return [Claim(folder.name, *row, data_of(folder)) for row in rows]
+    data = data_of(folder)
+    return [Claim(folder.name, text, seen, verdict, data) for text, seen, verdict in rows]
 
 
 def markdown(claims: list[Claim]) -> str:
