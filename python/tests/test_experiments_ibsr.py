@@ -14,14 +14,12 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("scipy")
 
-from experiments.brain import claims as brain_claims
 from experiments.brain import figures as brain_figures
 from experiments.brain import generated as generated_heads
 from experiments.brain import heads as ibsr
 from experiments.brain import results as brain_results
 from experiments.brain import runs as brain_runs
 from experiments.brain import slices, voxels
-from experiments.intervals import Interval
 from experiments.lab import Lab
 from experiments.plan import QUICK
 from experiments.trouble import Trouble
@@ -79,6 +77,15 @@ def test_files_that_are_not_there_or_do_not_fit(volume, tmp_path):
         made(tmp_path, image, tissue[:-1])
     with pytest.raises(Trouble, match=r"be 0 \.\. 3"):
         made(tmp_path, image, tissue + 1)
+    with pytest.raises(Trouble, match="no voxel above 0"):
+        made(tmp_path, 0 * image, tissue)
+    with pytest.raises(Trouble, match=r"there is no .*B\.nii\.gz"):
+        ibsr.read(tmp_path, "B")
+    (tmp_path / "A.nii.gz").write_bytes(b"no volume")
+    with pytest.raises(Trouble, match=r"A\.nii\.gz cannot be read"):
+        ibsr.read(tmp_path, "A")
+    with pytest.raises(Trouble, match="5 folds need as many heads"):
+        ibsr.fold_of(["A", "B", "C"], 5, 0)
 
 
 # ---- features ------------------------------------------------------------------------------------
@@ -229,10 +236,3 @@ def test_the_median_is_one_of_the_values():
     assert brain_figures.median_at([5.0, 1.0, 3.0]) == 2
     assert brain_figures.median_at([5.0, 1.0, 3.0, 4.0]) == 2
     assert brain_figures.median_at([7.0]) == 0
-
-
-def test_a_claim_about_all_structures_needs_all():
-    better, worse, open_ = Interval(1, 0.5, 2), Interval(-1, -2, -0.5), Interval(0, -1, 1)
-    assert brain_claims.of_all([better, better]) == "held"
-    assert brain_claims.of_all([better, open_]) == "not shown"
-    assert brain_claims.of_all([better, open_, worse]) == "not held"

@@ -1,4 +1,4 @@
-"""bench/experiments/layer_*.py: the objective, its directions and its minimum against slow or other
+"""bench/experiments/layer: the objective, its directions and its minimum against slow or other
 computations, and the pixels that are drawn."""
 
 from __future__ import annotations

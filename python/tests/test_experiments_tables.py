@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,8 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("scipy")
 
 from experiments.intervals import Interval  # noqa: E402
-from experiments.street import camvid, measures, predictions  # noqa: E402
+from experiments.plan import QUICK  # noqa: E402
+from experiments.street import batch_size, camvid, measures, predictions, test_time  # noqa: E402
 from experiments.telling import tables, verdicts, words  # noqa: E402
 
 import submod  # noqa: E402
@@ -24,7 +27,7 @@ TINY = Interval(0.0, -0.005, 0.005)
         ([ABOVE], "held"),
         ([ABOVE, ABOVE], "held"),
         ([ABOVE, AROUND], "not shown"),
-        ([ABOVE, BELOW], "not shown"),
+        ([ABOVE, BELOW], "not held"),
         ([AROUND], "not shown"),
         ([AROUND, BELOW], "not held"),
         ([BELOW], "not held"),
@@ -153,6 +156,44 @@ def test_images_that_are_decided_together_are_one_image():
     for k in range(3):
         right = (data.labels[k].numpy() == chosen[k]).sum()
         assert np.trace(found[k]) == right
+
+
+def test_the_miou_of_batches_is_the_mean_over_those_decided_as_one():
+    rng = np.random.default_rng(4)
+    counts = rng.integers(1, 9, (2 * predictions.TOGETHER + 3, 3, 3))
+    batches = predictions.groups(len(counts), predictions.TOGETHER)
+    assert sorted(np.concatenate(batches)) == list(range(len(counts)))
+    slow = []
+    for batch in batches:
+        sums = counts[batch].sum(0)
+        either = [sums[c].sum() + sums[:, c].sum() - sums[c, c] for c in range(3)]
+        slow.append(np.mean([sums[c, c] / either[c] for c in range(3)]))
+    assert len(slow) == 2
+    assert test_time.batch_miou(counts) == pytest.approx(np.mean(slow))
+
+
+def test_what_batches_gain_beyond_the_control():
+    """So many of 10 pixels of the first class are right: an IoU of a tenth each, and 0."""
+
+    def counts(right):
+        return np.tile(np.array([[right, 10 - right], [0, 0]]), (6, 1, 1))
+
+    found = {
+        (way, batch): [counts(right)] * 2
+        for way, rights in ((batch_size.PER_BATCH, (2, 8)), (batch_size.PER_IMAGE, (4, 5)))
+        for batch, right in zip((1, 4), rights)
+    }
+    gained = batch_size.beyond_control(SimpleNamespace(plan=QUICK), found)
+    assert gained == pytest.approx((0.05 * (6 - 1),) * 3)
+
+
+def test_the_edge_of_a_grid_is_told():
+    picked = {"a": 1.0, "b": 0.1, "c": 0.01, "d": 1.0}
+    assert list(words.at_the_edge("Rates", (1.0, 0.1, 0.01), picked)) == [
+        "Rates: the largest of the grid is best for a and d.",
+        "Rates: the smallest of the grid is best for c.",
+    ]
+    assert list(words.at_the_edge("Rates", (1.0,), {"a": 1.0})) == []
 
 
 def test_the_temperature_undoes_a_scale():

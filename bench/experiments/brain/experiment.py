@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from ..jobs import Job
 from ..lab import Lab
+from ..runs import Training
 from ..telling.section import Figure, Section
 from . import claims as brain_claims
 from . import figures as brain_figures
 from . import results as brain_results
 from .runs import LOSSES, MODELS, VALIDATED, Case
 
-NAME = "ibsr"
 VOXELS_OF_AN_IMAGE = 16384  # by the time that they take
 
 
@@ -31,26 +31,44 @@ class WholeFold(Job):
         share = 1.0 if self.model == "unet" else 1 / VOXELS_OF_AN_IMAGE
         return (seeds * effort.pretraining_steps + tuned) * effort.batch * share
 
+    def share(self, lab: Lab) -> float:
+        case = Case(lab, self.model, self.fold)
+        known = {*starts(case), *tunings(case)}
+        other_seeds = len(LOSSES) * (len(case.effort.seeds) - 1) * case.effort.steps
+        steps = sum(run.steps for run in known) + other_seeds
+        if validated(case):
+            known |= {*finals(case)}
+        return sum(case.folder(run).steps() for run in known) / steps
+
     def done(self, lab: Lab) -> bool:
         case = Case(lab, self.model, self.fold)
-        tuned = [run for loss in LOSSES for run in case.tunings(loss)]
-        if not all(case.folder(run).has("val.npz") for run in tuned):
-            return False
-        finals = [case.final(loss, seed) for loss in LOSSES for seed in case.effort.seeds]
-        return all(case.folder(run).has("test.npz") for run in finals)
+        return validated(case) and all(case.folder(run).has("test.npz") for run in finals(case))
 
     def run(self, lab: Lab) -> None:
         case = Case(lab, self.model, self.fold)
-        for seed in case.effort.seeds:
-            case.train(case.pretraining(seed))
-        tuned = [run for loss in LOSSES for run in case.tunings(loss)]
-        for run in tuned:
+        for run in [*starts(case), *tunings(case)]:
             case.train(run)
-        case.score(tuned, "val", VALIDATED)
-        finals = [case.final(loss, seed) for loss in LOSSES for seed in case.effort.seeds]
-        for run in finals:
+        case.score(tunings(case), "val", VALIDATED)
+        for run in finals(case):
             case.train(run)
-        case.score(finals, "test")
+        case.score(finals(case), "test")
+
+
+def starts(case: Case) -> list[Training]:
+    return [case.pretraining(seed) for seed in case.effort.seeds]
+
+
+def tunings(case: Case) -> list[Training]:
+    return [run for loss in LOSSES for run in case.tunings(loss)]
+
+
+def validated(case: Case) -> bool:
+    """Then rates can be picked."""
+    return all(case.folder(run).has("val.npz") for run in tunings(case))
+
+
+def finals(case: Case) -> list[Training]:
+    return [case.final(loss, seed) for loss in LOSSES for seed in case.effort.seeds]
 
 
 def jobs(lab: Lab) -> list[Job]:

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..jobs import TUNED_WITH
 from .heads import TISSUES
 from .results import BASE, CALLED, COLUMNS, COMPARED, SHOWN, Results
-from .runs import TUNED_WITH, Case, jaccard
+from .runs import Case, jaccard
 
 COLOURS = {"lovasz": "#0072b2", "lovasz+cross_entropy": "#d55e00"}
 TINTS = ("#000000", "#e69f00", "#8a8a8a", "#ffffff")  # of the tissues

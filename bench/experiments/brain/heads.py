@@ -17,6 +17,7 @@ import numpy.typing as npt
 from ..trouble import Trouble
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))
+from unet import UserError
 from unet.brain import read_nifti
 
 TISSUES = ("background", "CSF", "grey matter", "white matter")
@@ -56,7 +57,9 @@ def names_in(root: Path) -> list[str]:
 
 
 def fold_of(names: list[str], folds: int, fold: int) -> Fold:
-    """Every so-manieth head is tested; the heads of the next fold choose the rates."""
+    """With five folds every fifth head is tested; the heads of the next fold choose the rates."""
+    if len(names) < folds:
+        raise Trouble(f"{folds} folds need as many heads, and there are {len(names)}")
     parts = [names[first::folds] for first in range(folds)]
     val = parts[(fold + 1) % folds]
     train = [name for name in names if name not in (*parts[fold], *val)]
@@ -65,11 +68,13 @@ def fold_of(names: list[str], folds: int, fold: int) -> Fold:
 
 @lru_cache(maxsize=15)  # 15 MB each
 def read(root: Path, name: str) -> Head:
-    image = np.asarray(read_nifti(root / f"{name}.nii.gz"), np.float32)
-    tissue = np.asarray(read_nifti(root / f"{name}_seg.nii.gz")).astype(np.uint8)
+    image = volume(root / f"{name}.nii.gz").astype(np.float32)
+    tissue = volume(root / f"{name}_seg.nii.gz").astype(np.uint8)
     if image.shape != tissue.shape or tissue.max() >= len(TISSUES):
         raise Trouble(f"{name}: image and tissues must have one size, and tissues be 0 .. 3")
     head = image > 0
+    if not head.any():
+        raise Trouble(f"{root / name}.nii.gz has no voxel above 0, and so no head")
     low, high = np.array([extent(head, axis) for axis in range(3)]).T
     cut = low - MARGIN
     cut[1] = 0
@@ -79,6 +84,13 @@ def read(root: Path, name: str) -> Head:
     kept = tissue[box]
     beyond = by_slice(tissue) - by_slice(kept)
     return Head(name, image[box].copy(), kept.copy(), low - cut, high - cut, beyond)
+
+
+def volume(file: Path) -> npt.NDArray[Any]:
+    try:
+        return np.asarray(read_nifti(file))
+    except UserError as error:
+        raise Trouble(str(error)) from None
 
 
 def extent(head: npt.NDArray[np.bool_], axis: int) -> tuple[int, int]:

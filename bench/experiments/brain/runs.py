@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from .. import intervals, training
+from ..jobs import TUNED_WITH
 from ..lab import Lab
 from ..plan import Effort
 from ..runs import Folder, Training
@@ -23,8 +24,7 @@ from .voxels import Voxels
 
 LOSSES = ("cross_entropy", "lovasz", "lovasz+cross_entropy")
 STRUCTURES = slice(1, len(ibsr.TISSUES))
-TUNED_WITH = 0  # the seed that rates are picked with
-VALIDATED = 4  # every so-manieth slice of the validation heads
+VALIDATED = 4  # of so many slices of the validation heads, one is scored
 
 
 class Model(Protocol):
@@ -142,8 +142,8 @@ class Case:
 
 
 def confusion(model: Model, networks: list[nn.Module], head: ibsr.Head, every: int) -> Any:
-    """(networks, slices, truth, prediction): of every slice of the volume, or of every so-manieth.
-    What was cut away is taken for background."""
+    """(networks, slices, truth, prediction): of every slice of the volume, or of one in every so
+    many. What was cut away is taken for background."""
     slices = range(0, head.image.shape[1], every)
     truth = head.tissue.transpose(1, 0, 2)[slices]
     counts = np.stack(

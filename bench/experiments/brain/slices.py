@@ -63,7 +63,8 @@ class Slices:
         def batch_at(step: int) -> tuple[Tensor, Tensor]:
             rng = np.random.default_rng((seed, 2, step))
             chosen = training.chosen_at(seed, step, len(places), batch)
-            images, tissues = zip(*(cropped(*places[k], rng) for k in chosen))
+            pairs = [cropped(head, y, rng) for head, y in (places[k] for k in chosen)]
+            images, tissues = zip(*pairs)
             return torch.stack(images), torch.stack(tissues)
 
         return batch_at

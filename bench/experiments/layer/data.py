@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from ..lab import Lab
 from ..street import camvid
+from ..trouble import Trouble
 
 DATA = "camvid-car"
 SHARE = 0.01  # an image is drawn if cars fill so much of it
@@ -64,10 +65,12 @@ def collect(lab: Lab, draw: Draw) -> Data:
     ours = [sampled(network, train, i, draw.pixels, rng) for i in chosen]
     others = [sampled(network, val, i, draw.pixels, rng) for i in with_cars(val)]
     if not ours or not others:
-        raise ValueError(f"too few images of train or val have cars on {SHARE:.0%} of their pixels")
+        raise Trouble(f"too few images of train or val have cars on {SHARE:.0%} of their pixels")
     size = ours[0][0].shape[1]
     start = rng.uniform(-1, 1, size) / np.sqrt(size - 1)  # as PyTorch starts a layer
-    return Data(*map(np.stack, zip(*ours)), *map(np.stack, zip(*others)), start)
+    features, labels = map(np.stack, zip(*ours))
+    val_features, val_labels = map(np.stack, zip(*others))
+    return Data(features, labels, val_features, val_labels, start)
 
 
 def with_cars(split: camvid.Split) -> npt.NDArray[np.int64]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..jobs import Job
 from ..lab import Lab
+from ..telling import words
 from ..telling.section import Figure, Section
 from . import figure as layer_figure
 from . import tables as layer_tables
@@ -20,7 +21,6 @@ from .methods import ALGORITHM_2, LOOKS, METHODS, STEPS, Method
 from .problem import DECAY
 from .results import Curves, curves
 
-NAME = "last_layer"
 OFF = 0.01  # an error of a direction that counts
 
 
@@ -73,6 +73,7 @@ def text(lab: Lab, found: Mapping[Method, Curves]) -> list[str]:
         "else. Those with prox have a second parameter picked in the same way, how far prox looks "
         f"compared with the step ({', '.join(f'{look:g}' for look in LOOKS)}): they are tuned "
         f"{len(LOOKS)} times as much.",
+        *words.at_the_edge("Steps", STEPS, {one.name: of.step for one, of in found.items()}),
         "Prox directions are the supplement's modified backpropagation: the loss layer sends "
         "λ (s - prox(s)) back in place of the gradient by the scores s. That is the gradient of a "
         "smoothed loss, whose minimum lies elsewhere; it becomes the subgradient as the look tends "

@@ -14,11 +14,11 @@ from .data import Data
 from .problem import DECAY, GreedyPath, Layer, Sent, exact_prox
 
 STEPS = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0, 3.0)  # of all methods
-LOOKS = (1.0, 0.1, 0.01)  # how far prox looks, against the step: layer_problem.Layer
+LOOKS = (1.0, 0.1, 0.01)  # how far prox looks, against the step: problem.Layer
 CERTIFIED = 2e-6  # the gap at which the minimum counts as known
 PLANES = 2000  # of the bundle method, at most
 
-RULES: dict[str, optim.Step] = {
+RULES: dict[str, Any] = {
     "gradient": optim.GD(),
     "momentum": optim.Momentum(0.9),
     "Adam": optim.Adam(),

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from ..intervals import Interval, paired_seeds
 from ..lab import Lab
 from .jobs import draws, folder_of
-from .methods import Method, left
+from .methods import Method
+from .methods import left as left_of
 
 Values = npt.NDArray[np.float64]
 NEAR = 0.01  # of what was left at the start
@@ -38,10 +39,10 @@ def curves(lab: Lab, method: Method | None) -> Curves:
     """None: the bundle method, after whose last pass nothing changes."""
     file = "bundle.npz" if method is None else f"run-{method.file}.npz"
     found = [one_curve(lab, draw, file) for draw in draws(lab, False)]
-    values = {key: np.stack([one[key] for one in found]) for key in ("left", "iou")}
-    picked = {key: float(found[0].get(key, 0.0)) for key in ("step", "look")}
+    left, iou = (np.stack([one[key] for one in found]) for key in ("left", "iou"))
+    step, look = (float(found[0].get(key, 0.0)) for key in ("step", "look"))
     errors = np.concatenate([one.get("errors", np.empty(0)) for one in found])
-    return Curves(**values, **picked, errors=errors)
+    return Curves(left, iou, step, look, errors)
 
 
 def one_curve(lab: Lab, draw: Any, file: str) -> dict[str, Any]:
@@ -49,7 +50,7 @@ def one_curve(lab: Lab, draw: Any, file: str) -> dict[str, Any]:
     found = folder.read_arrays(file)
     here = np.minimum(np.arange(draw.epochs + 1), len(found["J"]) - 1)
     bound = float(folder.read_arrays("bundle.npz")["bound"])
-    return {**found, "left": left(found["J"], bound)[here], "iou": found["iou"][here]}
+    return {**found, "left": left_of(found["J"], bound)[here], "iou": found["iou"][here]}
 
 
 def ratio(ours: Curves, theirs: Curves) -> Interval:

@@ -7,20 +7,18 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from ..intervals import Index, Interval, dataset_miou, image_miou
+import numpy as np
+
+from ..intervals import Index, Interval, Numbers, Weights, dataset_miou, image_miou
 from ..jobs import Final, Job, Way
 from ..lab import Lab
 from ..telling import drawing, tables, verdicts, words
 from ..telling.section import Claim, Figure, Section, Table
 from . import results
 
-NAME = "batch_size"
-WAYS = (
-    Way("camvid", "lovasz"),
-    Way("camvid", "lovasz_per_image"),
-    Way("camvid", "lovasz", "equibatch"),
-    Way("camvid", "dataset_lovasz"),
-)
+PER_BATCH, PER_IMAGE = Way("camvid", "lovasz"), Way("camvid", "lovasz_per_image")
+EQUIBATCH = Way("camvid", "lovasz", "equibatch")
+WAYS = (PER_BATCH, PER_IMAGE, EQUIBATCH, Way("camvid", "dataset_lovasz"))
 BASE = Way("camvid", "cross_entropy")
 INDICES: dict[str, Index] = {"dataset-mIoU": dataset_miou, "image-mIoU": image_miou}
 Counts = dict[tuple[Way, int], Any]  # of every seed
@@ -97,6 +95,24 @@ def ends(lab: Lab, found: Counts, way: Way, index: Index) -> Interval:
     return results.compared(index, found[way, last], found[way, first])
 
 
+@Index
+def change(both: Any, weights: Weights) -> Numbers:
+    """In dataset-mIoU, from one to the other of two counts (images, 2, truth, prediction)."""
+    before, after = (dataset_miou.resampled(both[:, k], weights) for k in (0, 1))
+    return after - before
+
+
+def beyond_control(lab: Lab, found: Counts) -> Interval:
+    """What the loss of a batch gains from the smallest batch to the largest, less what the loss of
+    an image gains, which does not depend on the batch."""
+    first, last = min(lab.plan.batches), max(lab.plan.batches)
+    ours, control = (
+        [np.stack(pair, 1) for pair in zip(found[way, first], found[way, last])]
+        for way in (PER_BATCH, PER_IMAGE)
+    )
+    return results.compared(change, ours, control)
+
+
 def changes(lab: Lab, found: Counts) -> list[Table]:
     of = {
         name: {words.title(way): ends(lab, found, way, index) for way in WAYS}
@@ -134,15 +150,14 @@ def draw(batches: Sequence[int], found: Counts, base: Any) -> Any:
 
 
 def claims(lab: Lab, found: Counts) -> list[Claim]:
-    per_batch, per_image, equibatch, _ = WAYS
-    data = results.where(lab, len(found[per_batch, lab.plan.batch][0]))
-    larger, control = (ends(lab, found, way, dataset_miou) for way in (per_batch, per_image))
+    data = results.where(lab, len(found[PER_BATCH, lab.plan.batch][0]))
+    larger, control = (ends(lab, found, way, dataset_miou) for way in (PER_BATCH, PER_IMAGE))
     [of_images, of_dataset] = [
-        results.compared(index, found[per_image, lab.plan.batch], found[per_batch, lab.plan.batch])
+        results.compared(index, found[PER_IMAGE, lab.plan.batch], found[PER_BATCH, lab.plan.batch])
         for index in (image_miou, dataset_miou)
     ]
     cycled = [
-        results.compared(dataset_miou, found[equibatch, b], found[per_batch, b])
+        results.compared(dataset_miou, found[EQUIBATCH, b], found[PER_BATCH, b])
         for b in lab.plan.batches
     ]
     return [
@@ -151,7 +166,8 @@ def claims(lab: Lab, found: Counts) -> list[Claim]:
             "per batch, dataset-mIoU, as many images in all)",
             f"{words.points(larger)} points from {min(lab.plan.batches)} to "
             f"{max(lab.plan.batches)} images; per image, where the loss is the same, "
-            f"{words.points(control)}",
+            f"{words.points(control)}; the former less the latter "
+            f"{words.points(beyond_control(lab, found))}",
             verdicts.rises([larger]), data,
         ),
         Claim(

@@ -15,7 +15,6 @@ from ..telling import drawing, tables, verdicts, words
 from ..telling.section import Claim, Figure, Section, Table
 from . import losses, results
 
-NAME = "binary"
 WAYS = {data: [Way(data, loss) for loss in losses.BINARY] for data in BINARY}
 INDICES: dict[str, Index] = {"image-IoU": image_iou, "dataset-IoU": dataset_iou}
 BASE = "cross_entropy"
@@ -67,7 +66,7 @@ def section(lab: Lab) -> Section:
     less = {of.data: against_base(of) for of in tasks}
     return Section(
         "Binary: losses against losses",
-        texts(tasks, less),
+        texts(lab, tasks, less),
         [
             *(scores(lab, of) for of in tasks),
             *differences(less),
@@ -86,7 +85,9 @@ def against_base(of: Task) -> dict[str, dict[str, Interval]]:
     }
 
 
-def texts(tasks: list[Task], less: dict[str, dict[str, dict[str, Interval]]]) -> list[str]:
+def texts(
+    lab: Lab, tasks: list[Task], less: dict[str, dict[str, dict[str, Interval]]]
+) -> list[str]:
     said = [
         "The pre-trained network gets one score, foreground against the rest, and is fine-tuned "
         "with each loss, at the learning rate that is best for it on val. Losses are of single "
@@ -95,6 +96,9 @@ def texts(tasks: list[Task], less: dict[str, dict[str, dict[str, Interval]]]) ->
     ]
     for panel, found in by_panel(less).items():
         said.append(words.by_verdict(f"{panel}, against cross-entropy", found))
+    for of in tasks:
+        picked = {words.LOSSES[way.loss]: way.rate(lab) for way in WAYS[of.data]}
+        said += words.at_the_edge(f"{words.TASKS[of.data]}, learning rates", lab.plan.rates, picked)
     said += [text for of in tasks for text in nothing_found(of)]
     for of in tasks:
         best = [judge for judge in JUDGES if lowest(of, judge) == judge]

@@ -75,16 +75,20 @@ def temperature(network: nn.Module, split: camvid.Split) -> float:
     return TEMPERATURES[int(lost.argmin())]
 
 
+def groups(images: int, together: int) -> list[npt.NDArray[np.int64]]:
+    """The images that are decided as one: at random, as neighbours in the list look alike."""
+    order = np.random.default_rng(0).permutation(images)
+    return np.array_split(order, max(1, round(images / together)))
+
+
 def decided(network: nn.Module, split: camvid.Split, together: int, temperature: float) -> Counts:
     """Confusion counts of every image, where groups of so many images are decided as one: of two
     classes by the best expected IoU of class 1, of more by that of each class, conflicts solved.
     Every pixel takes part, void ones too: a decision does not know the truth."""
-    images = len(split.names)
-    order = np.random.default_rng(0).permutation(images)  # neighbours in the list look alike
-    found: list[Any] = [None] * images
-    for group in np.array_split(order, max(1, round(images / together))):
-        p = torch.cat([class_scores(network, split.images[i : i + 1]) for i in group])
-        p = (p / temperature).softmax(1).numpy()
+    found: list[Any] = [None] * len(split.names)
+    for group in groups(len(split.names), together):
+        scores = torch.cat([class_scores(network, split.images[i : i + 1]) for i in group])
+        p = (scores / temperature).softmax(1).numpy()
         chosen = decide(np.concatenate(list(p), 1)).reshape(len(group), *p.shape[2:])
         for i, one in zip(group, counted(chosen, split.labels[group], p.shape[1])):
             found[i] = one

@@ -7,7 +7,18 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from ..intervals import Index, Interval, dataset_iou, dataset_miou, image_iou, image_miou
+import numpy as np
+
+from ..intervals import (
+    Index,
+    Interval,
+    Numbers,
+    Weights,
+    dataset_iou,
+    dataset_miou,
+    image_iou,
+    image_miou,
+)
 from ..jobs import Final, Job, Way
 from ..lab import BINARY, Lab
 from ..telling import drawing, tables, verdicts, words
@@ -15,7 +26,6 @@ from ..telling.section import Claim, Figure, Section, Table
 from . import predictions, results
 from .afterwards import Average, Decide
 
-NAME = "test_time"
 BASE, LOVASZ = Way("camvid", "cross_entropy"), Way("camvid", "lovasz")
 AVERAGED = (BASE, LOVASZ)
 DECIDED = tuple(Way(data, "cross_entropy") for data in ("camvid", *BINARY))
@@ -96,6 +106,14 @@ def indices(data: str) -> dict[str, Index]:
     return {"image-mIoU": image_miou, "dataset-mIoU": dataset_miou}
 
 
+@Index
+def batch_miou(counts: Any, weights: Weights) -> Numbers:
+    """The mean over the batches that are decided as one of their mIoU."""
+    batches = predictions.groups(len(counts), predictions.TOGETHER)
+    of = [dataset_miou.resampled(counts[one], weights[:, one]) for one in batches]
+    return np.mean(of, axis=0)
+
+
 def compare(data: str, of: dict[str, Counts]) -> dict[str, dict[str, Interval]]:
     """By index: each against the first."""
     first, *others = of
@@ -118,11 +136,12 @@ def texts(temperatures: dict[str, list[float]]) -> list[str]:
         f"Multi-scale is the mean of the probabilities at {scales} times the size that the network "
         "was trained for, as in the paper; mirrored the mean over the image and its mirror image.",
         "Decisions take the segmentation with the best expected IoU for independent pixels "
-        "(submod.decide; of several classes submod.decide_classes, which solves conflicts). "
+        "(submod.decide; of several classes submod.decide_classes, which solves conflicts). The "
+        "expectation is exact; Nowozin takes the ratio of two expectations for it. "
         "Decided per image, they maximise the expected image-IoU, not the dataset's; decided for "
         f"{predictions.TOGETHER} random images as one, as the paper compares, they come closer to "
         "the dataset's. The probabilities are cross-entropy's, with the temperature that makes "
-        f"val's labels most likely. By seed: {found}; 1 is no change.",
+        f"val's labels most likely, which the paper did not do. By seed: {found}; 1 is no change.",
     ]
 
 
@@ -258,8 +277,11 @@ def claims(
         for way in AVERAGED
     ]
     alike = trained_intervals(means, dataset_miou)
-    worse = results.compared(dataset_miou, several[batches], several[plain])
-    rival = results.compared(dataset_miou, several[lovasz], several[batches])
+    worse, whole = (
+        results.compared(index, several[batches], several[plain])
+        for index in (batch_miou, dataset_miou)
+    )
+    rival = results.compared(batch_miou, several[lovasz], several[batches])
     return [
         Claim(
             "Table 2: multi-scale prediction raises the dataset-mIoU (74.6 to 76.2 % with "
@@ -273,9 +295,11 @@ def claims(
             verdicts.rises(list(alike.values())), data,
         ),
         Claim(
-            "Sec. 4.3: Nowozin's decision on cross-entropy's probabilities degrades the mIoU "
-            f"(68.7 to 65.1 %, batches of {predictions.TOGETHER})",
-            f"{words.points(worse)} points", verdicts.falls([worse]), data,
+            "Sec. 4.3: Nowozin's decision on cross-entropy's probabilities degrades the mIoU of "
+            f"batches of {predictions.TOGETHER} images (68.7 to 65.1 %)",
+            f"{words.points(worse)} points, calibrated on val; in dataset-mIoU "
+            f"{words.points(whole)}",
+            verdicts.falls([worse]), data,
         ),
         Claim(
             "Sec. 4.3: training with Lovász beats that decision (72.5 against 65.1 %)",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import csv
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,9 @@ from ..lab import Lab
 from ..pool import closure
 from . import machine, method
 from .section import Claim, Section, Table
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "report"))
+from claims import claims_of as claims_of_study
 
 LISTED = Path(__file__).parents[2] / "studies" / "studies.list"
 CLAIMS = ("claim of the paper", "measured here", "verdict", "on which data")
@@ -49,21 +52,9 @@ def gather(lab: Lab, studies: Path | None) -> Story:
 
 def claims_of(studies: Path) -> list[Claim]:
     """From the tables that scripts/study.sh leaves in this folder, in its order."""
-    found = []
-    files = [studies / name / "table_claims.csv" for name in LISTED.read_text().split()]
-    for file in filter(Path.is_file, files):
-        data = f"study `{file.parent.name}`: {data_of(file.parent)}".rstrip(": ")
-        with open(file, encoding="utf-8", newline="") as lines:
-            for row in csv.DictReader(lines):
-                paper, measured = list(row.values())[:2]
-                found.append(Claim(paper, measured, row["verdict"], data))
-    return found
-
-
-def data_of(study: Path) -> str:
-    """The paragraph of its notes that says so."""
-    notes = study / "notes.md"
-    text = notes.read_text(encoding="utf-8") if notes.is_file() else ""
-    paragraphs = [" ".join(one.split()) for one in text.split("\n\n")]
-    told = [one.removeprefix("Data: ") for one in paragraphs if one.startswith("Data: ")]
-    return told[0].rstrip(".") if told else ""
+    names = LISTED.read_text(encoding="utf-8").split()
+    return [
+        Claim(one.text, one.measured, one.verdict, f"study `{name}`: {one.data}".rstrip(": "))
+        for name in names
+        for one in claims_of_study(studies / name)
+    ]

@@ -67,7 +67,7 @@ def differences(
     return [
         Table(name, caption, [head, *found], body),
         Table(
-            f"{name}_numbers", f"The same as fractions of 1. {caption}",
+            f"{name}_numbers", f"The differences of {name}.csv as numbers, in fractions of 1.",
             ["index", head, "difference", "low", "high", "verdict"], numbers, shown=False,
         ),
     ]  # fmt: skip

@@ -10,12 +10,10 @@ MARGIN = 0.01  # a difference of the index that is called none: one percentage p
 
 
 def rises(found: Sequence[Interval]) -> str:
-    """That all are above 0. Not held: some are below and none above."""
-    above = [one.low > 0 for one in found]
-    below = [one.high < 0 for one in found]
-    if all(above):
+    """That all are above 0. Not held: one is below."""
+    if all(one.low > 0 for one in found):
         return "held"
-    return "not held" if any(below) and not any(above) else "not shown"
+    return "not held" if any(one.high < 0 for one in found) else "not shown"
 
 
 def negative(found: Interval) -> Interval:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -60,6 +60,14 @@ def listed(names: Sequence[str]) -> str:
     if len(names) < 2:
         return "".join(names) or "none"
     return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def at_the_edge(what: str, grid: Sequence[float], picked: Mapping[str, float]) -> Iterator[str]:
+    """picked: by name, from the grid; at its edge, something outside of it might be better."""
+    for word, edge in (("largest", max(grid)), ("smallest", min(grid))):
+        names = [name for name, one in picked.items() if one == edge]
+        if names and len(grid) > 1:
+            yield f"{what}: the {word} of the grid is best for {listed(names)}."
 
 
 def by_verdict(what: str, found: dict[str, Interval]) -> str:

@@ -218,10 +218,11 @@ static bool judge(const study_options *options, const results *r)
     fprintf(file, "claim,measured,verdict\n");
     compare(file, r, "paper: the loss over present classes beats cross-entropy", SET_BATCH_PRESENT,
             SET_CROSS_ENTROPY);
-    compare(file, r, "paper: the loss per image degrades dataset-mIoU against cross-entropy",
+    compare(file, r,
+            "paper: the loss per image degrades dataset-mIoU (cross-entropy's less its own)",
             SET_CROSS_ENTROPY, SET_IMAGE);
-    compare(file, r, "paper: so does the loss over all classes of the batch", SET_CROSS_ENTROPY,
-            SET_BATCH_ALL);
+    compare(file, r, "paper: so does the loss over all classes of the batch (likewise)",
+            SET_CROSS_ENTROPY, SET_BATCH_ALL);
     compare(file, r, "paper: equibatch helps cross-entropy", SET_CROSS_ENTROPY_EQUI,
             SET_CROSS_ENTROPY);
     compare_close(file, r,
