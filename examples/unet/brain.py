@@ -30,8 +30,8 @@ TYPES = {2: "u1", 4: "i2", 8: "i4", 16: "f4", 64: "f8", 256: "i1", 512: "u2", 76
 Volume = np.ndarray  # (x, y, z); axial slices are [:, :, z]
 
 
-def read_nifti(file: Path) -> Volume:
-    """The voxels of a NIfTI-1 file, times its slope: three dimensions, all that we need of it."""
+def raw_nifti(file: Path) -> tuple[bytes, str]:
+    """What a NIfTI-1 file holds, and its order of bytes."""
     try:
         raw = file.read_bytes()
         raw = gzip.decompress(raw) if file.suffix == ".gz" else raw
@@ -42,6 +42,23 @@ def read_nifti(file: Path) -> Volume:
     order = "<" if raw[:4] == struct.pack("<i", 348) else ">"
     if len(raw) < 352 or struct.unpack_from(order + "i", raw)[0] != 348:
         raise UserError(f"{file} is no NIfTI-1 file")
+    return raw, order
+
+
+def read_spacing(file: Path) -> tuple[float, float, float]:
+    """Of the voxels of a NIfTI-1 file, in the unit of its header."""
+    raw, order = raw_nifti(file)
+    x, y, z = struct.unpack_from(order + "3f", raw, 80)
+    if not 0 < min(x, y, z) <= max(x, y, z) < np.inf:
+        raise UserError(
+            f"{file}: the size of a voxel must be above 0, and is {x:g} x {y:g} x {z:g}"
+        )
+    return x, y, z
+
+
+def read_nifti(file: Path) -> Volume:
+    """The voxels of a NIfTI-1 file, times its slope: three dimensions, all that we need of it."""
+    raw, order = raw_nifti(file)
     dims = struct.unpack_from(order + "8h", raw, 40)
     kind = TYPES.get(struct.unpack_from(order + "h", raw, 70)[0])
     start, slope, shift = struct.unpack_from(order + "3f", raw, 108)

@@ -94,7 +94,7 @@ def test_files_that_are_not_there_or_do_not_fit(volume, tmp_path):
 def slow_blur(image, sigma):
     """Voxel by voxel; beyond an end, its voxel repeats; nothing beyond 3 deviations."""
     kernels = []
-    for spacing in ibsr.SPACING:
+    for spacing in generated_heads.SPACING:
         width = sigma / spacing
         reach = int(3 * width + 0.5)
         weights = {k: math.exp(-0.5 * (k / width) ** 2) for k in range(-reach, reach + 1)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ..telling import verdicts
 from ..telling.section import Claim
-from .heads import SPACING
 from .results import COLUMNS, SHOWN, Results, in_words
 from .runs import VALIDATED
 
@@ -21,9 +20,7 @@ def text(results: Results) -> list[str]:
         "The linear model and the hidden layer take the 29 features of study `brain` (here in "
         "Python, with lengths in millimetres, places in the box of the image instead of that of "
         "the labels, and intensities standardised within each head); their batches are voxels "
-        "drawn at random from all training heads. Voxels are taken for "
-        f"{' x '.join(f'{x:g}' for x in SPACING)} mm in every head; within a slice some of IBSR's "
-        "heads have 0.84 or 1 mm, so that their features look up to an eighth too near or too far. "
+        "drawn at random from all training heads. "
         "The U-Net takes coronal slices with their two "
         "neighbours as channels. All are pre-trained with cross-entropy, then fine-tuned with each "
         "loss for the same number of steps. All four classes, background among them, are in the "

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 HEADS = 3
 SHAPE = (24, 12, 24)
+SPACING = (0.9375, 1.5, 0.9375)  # in millimetres
 LIGHT = (0.0, 40.0, 70.0, 100.0)  # of background, CSF, grey and white matter
 
 
@@ -36,6 +37,7 @@ def write(file: Path, voxels: npt.NDArray[np.int16]) -> None:
     struct.pack_into("<i", header, 0, 348)
     struct.pack_into("<8h", header, 40, 3, *voxels.shape, 1, 1, 1, 1)
     struct.pack_into("<2h", header, 70, 4, 16)
+    struct.pack_into("<3f", header, 80, *SPACING)
     struct.pack_into("<3f", header, 108, 352, 1, 0)
     header[344:348] = b"n+1\0"
     file.write_bytes(gzip.compress(bytes(header) + voxels.astype("<i2").tobytes("F"), mtime=0))

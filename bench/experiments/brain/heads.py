@@ -7,9 +7,10 @@ are [:, y, :]. Only what lies outside the head is cut away, within the slices.""
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +19,10 @@ from ..trouble import Trouble
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))
 from unet import UserError
-from unet.brain import read_nifti
+from unet.brain import read_nifti, read_spacing
 
 TISSUES = ("background", "CSF", "grey matter", "white matter")
-SPACING = (0.9375, 1.5, 0.9375)  # of voxels, in millimetres
+T = TypeVar("T")
 MARGIN = 4  # voxels kept around the head
 
 
@@ -32,6 +33,7 @@ class Head(NamedTuple):
     low: npt.NDArray[np.int64]  # the box of the head: its first voxel ..
     high: npt.NDArray[np.int64]  # .. and the one past its last, by axis
     beyond: npt.NDArray[np.int64]  # (slices, tissues): voxels that were cut away
+    spacing: tuple[float, float, float]  # of voxels by axis, in millimetres
 
     @property
     def slices(self) -> npt.NDArray[np.int64]:
@@ -68,8 +70,8 @@ def fold_of(names: list[str], folds: int, fold: int) -> Fold:
 
 @lru_cache(maxsize=15)  # 15 MB each
 def read(root: Path, name: str) -> Head:
-    image = volume(root / f"{name}.nii.gz").astype(np.float32)
-    tissue = volume(root / f"{name}_seg.nii.gz").astype(np.uint8)
+    image = asked(read_nifti, root / f"{name}.nii.gz").astype(np.float32)
+    tissue = asked(read_nifti, root / f"{name}_seg.nii.gz").astype(np.uint8)
     if image.shape != tissue.shape or tissue.max() >= len(TISSUES):
         raise Trouble(f"{name}: image and tissues must have one size, and tissues be 0 .. 3")
     head = image > 0
@@ -83,12 +85,13 @@ def read(root: Path, name: str) -> Head:
     image = (image - image[head].mean()) / image[head].std()
     kept = tissue[box]
     beyond = by_slice(tissue) - by_slice(kept)
-    return Head(name, image[box].copy(), kept.copy(), low - cut, high - cut, beyond)
+    spacing = asked(read_spacing, root / f"{name}.nii.gz")
+    return Head(name, image[box].copy(), kept.copy(), low - cut, high - cut, beyond, spacing)
 
 
-def volume(file: Path) -> npt.NDArray[Any]:
+def asked(read: Callable[[Path], T], file: Path) -> T:
     try:
-        return np.asarray(read_nifti(file))
+        return read(file)
     except UserError as error:
         raise Trouble(str(error)) from None
 

@@ -32,7 +32,7 @@ class Scales(NamedTuple):
 
 def scales_of(head: ibsr.Head) -> Scales:
     def blurred(sigma: float) -> Image:
-        width = [sigma / spacing for spacing in ibsr.SPACING]
+        width = [sigma / spacing for spacing in head.spacing]
         return gaussian_filter(head.image, width, mode="nearest", truncate=3)
 
     return Scales(head, [head.image, *(blurred(sigma) for sigma in SIGMAS)])
@@ -56,7 +56,8 @@ def features(scales: Scales, at: Places) -> Image:
     for axis in range(3):
         for side in (-1, 1):
             for scale, distance in ((image[1], NEAR), (image[2], FAR)):
-                columns.append(near(scale, axis, side * round(distance / ibsr.SPACING[axis])))
+                by = round(distance / scales.head.spacing[axis])
+                columns.append(near(scale, axis, side * by))
     return np.stack([*columns, *place_of(scales.head, at)], 1).astype(np.float32)
 
 

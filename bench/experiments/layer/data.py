@@ -29,6 +29,7 @@ class Draw:
 
     number: int
     network: int  # its seed
+    trained: str  # the name of its run
     images: int
     pixels: int  # of each image
     epochs: int  # that optimisers get

@@ -26,7 +26,14 @@ def draws(lab: Lab, tuning: bool) -> list[Draw]:
     plan = lab.plan
     numbers = [0] if tuning else range(1, 1 + plan.layer_draws)
     return [
-        Draw(number, network, plan.layer_images, plan.layer_pixels, plan.layer_epochs)
+        Draw(
+            number,
+            network,
+            lab.pretraining(network).name,
+            plan.layer_images,
+            plan.layer_pixels,
+            plan.layer_epochs,
+        )
         for network in plan.seeds
         for number in numbers
     ]
