@@ -17,6 +17,7 @@
  *       backpropagation
  *     FISTA                     submod_fista
  *     BMRM, proximal bundle     submod_bundle: a minimum with a certified gap, to compare with
+ *     block-coordinate Frank-Wolfe, smoothing, primal-dual, ADMM, variance reduction: solvers.h
  *
  * Nothing here is thread safe per object: one run, one step rule, one problem at a time. Results do
  * not depend on the number of threads if the callbacks' do not. */
@@ -101,7 +102,7 @@ typedef enum submod_stop {
     SUBMOD_STOP_NONE = 0,       /* did not start: bad arguments */
     SUBMOD_STOP_ITERATIONS = 1, /* max_iterations done */
     SUBMOD_STOP_TIME = 2,       /* time_limit */
-    SUBMOD_STOP_TARGET = 3,     /* J - f_star <= tolerance; bundle: gap <= tolerance */
+    SUBMOD_STOP_TARGET = 3,     /* J - f_star <= tolerance, or gap <= tolerance where certified */
     SUBMOD_STOP_GRADIENT = 4,   /* |direction| <= gradient_tolerance */
     SUBMOD_STOP_CALLBACK = 5,   /* the trace callback said so */
     SUBMOD_STOP_STALLED = 6,    /* no further progress in double precision */
@@ -132,12 +133,13 @@ typedef struct submod_optim_info {
     size_t iterations;    /* steps taken */
     double f;             /* J at the x that is handed back; NaN when it was never evaluated */
     double gradient_norm; /* of the last direction */
-    double lower_bound;   /* submod_bundle: a bound on the minimum; else -Inf */
+    double lower_bound;   /* a bound on the minimum, from methods that certify; else -Inf */
     double gap;           /* f - lower_bound */
     uint64_t values, gradients, proxes; /* calls of the callbacks; a direction counts as a prox */
     size_t planes;                      /* submod_bundle: in use at the end */
     double seconds;                     /* without the time spent in metric and trace callbacks */
-    uint64_t reserved[4];               /* 0 */
+    double primal_residual, dual_residual; /* solvers.h, splitting; else NaN */
+    uint64_t reserved[2];                  /* 0 */
 } submod_optim_info;
 
 /* Common to submod_descend, submod_fista and submod_bundle. problem is borrowed. x: n finite
@@ -166,9 +168,10 @@ typedef enum submod_direction {
 
 /* Which minibatch an iteration looks at. */
 typedef enum submod_batch_order {
-    SUBMOD_BATCH_FULL = 0,    /* no minibatches */
-    SUBMOD_BATCH_CYCLIC = 1,  /* one after the other, again and again */
-    SUBMOD_BATCH_SHUFFLED = 2 /* each epoch in its own random order */
+    SUBMOD_BATCH_FULL = 0,     /* no minibatches */
+    SUBMOD_BATCH_CYCLIC = 1,   /* one after the other, again and again */
+    SUBMOD_BATCH_SHUFFLED = 2, /* each epoch in its own random order */
+    SUBMOD_BATCH_RANDOM = 3    /* each drawn at random, whatever came before */
 } submod_batch_order;
 
 /* Settings of submod_descend. */

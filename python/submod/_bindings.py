@@ -243,6 +243,7 @@ class BatchOrder(IntEnum):
     FULL = 0
     CYCLIC = 1
     SHUFFLED = 2
+    RANDOM = 3
 
 
 class SfmMethod(IntEnum):
@@ -837,7 +838,9 @@ class OptimInfo(Structure):
         ("proxes", c_uint64),
         ("planes", c_size_t),
         ("seconds", c_double),
-        ("reserved", c_uint64 * 4),
+        ("primal_residual", c_double),
+        ("dual_residual", c_double),
+        ("reserved", c_uint64 * 2),
     ]
 
 
@@ -937,6 +940,18 @@ class SfmInfo(Structure):
         ("oracle_calls", c_uint64),
         ("seconds", c_double),
         ("reserved", c_uint64 * 4),
+    ]
+
+
+class BcfwSettings(Structure):
+    """submod_bcfw_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("run", RunSettings),
+        ("order", c_int),
+        ("seed", c_uint64),
+        ("average", c_int),
     ]
 
 
@@ -2292,6 +2307,17 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "s": c_void_p,
             "settings": POINTER(SfmSettings),
             "info": POINTER(SfmInfo),
+            "work": c_void_p,
+        },
+    ),
+    "bcfw_defaults": (BcfwSettings, {}),
+    "bcfw": (
+        c_int,
+        {
+            "problem": POINTER(Problem),
+            "x": c_void_p,
+            "settings": POINTER(BcfwSettings),
+            "info": POINTER(OptimInfo),
             "work": c_void_p,
         },
     ),

@@ -48,7 +48,12 @@ submod_status submodi_monitor_start(submodi_monitor *w, const char *who,
     *w = (submodi_monitor){
         .oracle = {.who = who, .problem = problem, .decay = settings->weight_decay},
         .settings = settings,
-        .info = {.f = NAN, .gradient_norm = NAN, .lower_bound = -INFINITY, .gap = INFINITY},
+        .info = {.f = NAN,
+                 .gradient_norm = NAN,
+                 .lower_bound = -INFINITY,
+                 .gap = INFINITY,
+                 .primal_residual = NAN,
+                 .dual_residual = NAN},
         .started = submodi_seconds(),
         .full = true,
         .best_f = INFINITY,
@@ -124,7 +129,9 @@ submod_status submodi_monitor_look(submodi_monitor *w, size_t k, const double *x
         w->best_f = *f;
         memcpy(w->best, x, w->oracle.problem->dimension * sizeof *x);
     }
-    if (*f - s->f_star <= s->tolerance) { /* false if f_star is NaN */
+    w->info.gap = *f - w->info.lower_bound;
+    bool proved = w->certified && w->info.gap <= s->tolerance;
+    if (proved || *f - s->f_star <= s->tolerance) { /* false if f_star is NaN */
         why = SUBMOD_STOP_TARGET;
         *stop = true;
     }
