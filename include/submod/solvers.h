@@ -2,6 +2,7 @@
  * share ("Common to" there):
  *
  *     submod_bcfw               block-coordinate Frank-Wolfe, with its duality gap
+ *     submod_problem_smoothed   Nesterov smoothing, for submod_fista and all who want gradients
  *
  * Each follows a theorem, which stands with it. There J* is the minimum of J, x* a point that has
  * it, and x_0 the start. */
@@ -49,6 +50,27 @@ SUBMOD_API submod_bcfw_settings submod_bcfw_defaults(void);
 SUBMOD_API submod_status submod_bcfw(const submod_problem *problem, double *x,
                                      const submod_bcfw_settings *settings, submod_optim_info *info,
                                      submod_work *work);
+
+/* ---- smoothing ---- */
+/* *out = the problem with the Moreau envelope e(x) = min over u of h(u) + lambda/2 |u - x|^2 in
+ * place of h, by the problem's prox: a problem that is smooth all through, where h = 0 is left for
+ * the prox. With minibatches it is the mean of their envelopes, of which each has a prox of its
+ * own. For convex h with |h(x) - h(y)| <= L |x - y| h(x) - L^2 / (2 lambda) <= e(x) <= h(x) and the
+ * gradient lambda (x - u) of e is lambda-Lipschitz. So without smooth part and weight decay
+ * submod_fista with lipschitz = lambda and no restarts has, by Theorem 4.4 of Beck and Teboulle
+ * (2009), for R = |x_0 - x*|
+ *     f(x_k) - f(x*) <= 2 lambda R^2 / (k + 1)^2 + L^2 / (2 lambda)
+ * and 2 L R / (K + 1) at k = K with lambda = L (K + 1) / (2 R): the 1/k of Nesterov (2005), where
+ * subgradients have 1/sqrt(k). For an accuracy eps: lambda = L^2 / eps and 2 L R / eps iterations.
+ *
+ * Values of J are now those of the envelope; for a point x of the run f(x) is the problem's own
+ * business. A prox that is not exact gives values above e. Runs count a gradient where a prox is
+ * made. The table *problem is copied, its ctx is borrowed: it must outlive *out, which is to be
+ * cleared. metric is passed on.
+ * SUBMOD_EINVAL: NULL, a problem without prox, lambda not > 0. SUBMOD_ENONFINITE: lambda is NaN or
+ * Inf. SUBMOD_ENOMEM. */
+SUBMOD_API submod_status submod_problem_smoothed(const submod_problem *problem, double lambda,
+                                                 submod_problem *out);
 
 #ifdef __cplusplus
 }
