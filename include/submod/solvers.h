@@ -3,6 +3,9 @@
  *
  *     submod_bcfw               block-coordinate Frank-Wolfe, with its duality gap
  *     submod_problem_smoothed   Nesterov smoothing, for submod_fista and all who want gradients
+ *     submod_problem_composed   f(A x) + g(x), for all the others
+ *     submod_primal_dual        the same by Chambolle and Pock, from the proxes of f and g
+ *     submod_admm               the same by ADMM
  *
  * Each follows a theorem, which stands with it. There J* is the minimum of J, x* a point that has
  * it, and x_0 the start. */
@@ -71,6 +74,81 @@ SUBMOD_API submod_status submod_bcfw(const submod_problem *problem, double *x,
  * Inf. SUBMOD_ENOMEM. */
 SUBMOD_API submod_status submod_problem_smoothed(const submod_problem *problem, double lambda,
                                                  submod_problem *out);
+
+/* ---- splitting: minimise J(x) = f(A x) + g(x) + weight_decay/2 |x|^2 ---- */
+/* A linear map from R^columns to R^rows: a matrix, or callbacks. */
+typedef struct submod_map {
+    size_t struct_size;   /* sizeof(submod_map), so that the table can grow */
+    size_t rows, columns; /* >= 1 */
+    const double *matrix; /* rows x columns, row by row; borrowed. NULL: the callbacks */
+    void *ctx;            /* handed to the callbacks */
+    /* y = A x and x = A'y, with the statuses of problems' callbacks. Not used with a matrix. */
+    submod_status (*forward)(void *ctx, const double *x, double *y);
+    submod_status (*adjoint)(void *ctx, const double *y, double *x);
+} submod_map;
+
+/* *out = f(A x) + g(x), with value, subgradient and the minibatches of f; g counts in full in each.
+ * f: a problem in rows variables. g: one in columns variables, or NULL for 0. Tables are copied;
+ * matrix and all ctx are borrowed, and must outlive *out, which is to be cleared.
+ * SUBMOD_EINVAL: NULL for f, map or out; struct_size; no rows or columns, or too many to be
+ * addressed; neither matrix nor both callbacks; dimensions that do not fit. SUBMOD_ENONFINITE: NaN
+ * or Inf in the matrix. SUBMOD_ENOMEM. */
+SUBMOD_API submod_status submod_problem_composed(const submod_problem *f, const submod_map *map,
+                                                 const submod_problem *g, submod_problem *out);
+
+/* Settings of submod_primal_dual and submod_admm. */
+typedef struct submod_split_settings {
+    size_t struct_size; /* set by the defaults: base.h, structs that grow */
+    /* gradient_tolerance: of both residuals, unless average. tolerance (1e-6): of the gap, if there
+     * is a bound. */
+    submod_run_settings run;
+    /* Primal-dual: the step tau of x; that of y is 1 / (tau norm^2). ADMM: 1 / rho. 0: 1 / norm for
+     * primal-dual, 1 for ADMM. >= 0. */
+    double step;
+    /* Not below |A|, for primal-dual. 0: sqrt(|A|_1 |A|_inf) or the Frobenius norm, whichever is
+     * smaller; must be given for callbacks. >= 0. */
+    double norm;
+    /* As in submod_bundle: without weight decay lower_bound is one on J in |y - start| <= radius.
+     * 0: then there is no bound. >= 0. */
+    double radius;
+    int average; /* 1: x is the mean of all points, which the theorems are about; 0: the last */
+} submod_split_settings;
+
+/* The values that stand in the comments of the struct. */
+SUBMOD_API submod_split_settings submod_split_defaults(void);
+
+/* The primal-dual method of Chambolle and Pock (2011, Algorithm 1 with theta = 1), from y = 0:
+ *     y <- prox of sigma f* at y + sigma A (2 x - x before),   x <- prox of tau g at x - tau A'y
+ * Needs the proxes of f and g; full batches. Theorem 1: with tau sigma |A|^2 <= 1, convex f and g,
+ * |subgradients of f| <= L, and average,
+ *     J(x_k) - J* <= (|x_0 - x*|^2 / (2 tau) + L^2 / (2 sigma)) / k
+ *
+ * Residuals: info->primal_residual = |r|, info->dual_residual = |q| with r in A'y + dg(x), g with
+ * decay, and q in df*(y) - A x, of the last x and y (not of the mean): where both are 0, x is a
+ * minimum. gradient_norm in the trace is the larger one, Inf at first; step is tau.
+ * lower_bound: proxes give subgradients s of f at A-side points and t of g, hence planes below
+ * both; as in submod_bundle they bound J everywhere (weight_decay > 0) or within radius. Takes a
+ * value of f and of g in each iteration. It trusts the proxes to be exact. SUBMOD_EINVAL also: as
+ * submod_problem_composed; no prox in f or g; callbacks without norm. */
+SUBMOD_API submod_status submod_primal_dual(const submod_problem *f, const submod_map *map,
+                                            const submod_problem *g, double *x,
+                                            const submod_split_settings *settings,
+                                            submod_optim_info *info, submod_work *work);
+
+/* ADMM (Boyd et al. 2011; in graph form Parikh and Boyd 2014) on w = (x, z), F(w) = g(x) + f(z),
+ * which is to lie in {z = A x}. From v = (x_0, A x_0), u = 0, with rho = 1 / step:
+ *     w <- prox of F at v - u, weight rho;   v <- projection of w + u onto z = A x;   u += w - v
+ * The projection needs (I + A'A)^-1, factorised once: columns^3 / 3 operations, columns^2 numbers
+ * of memory. So it needs a matrix. Few iterations where A is ill-conditioned or steps are hard to
+ * choose. Ergodic rate of He and Yuan (2012): with |subgradients of F| <= L, and average,
+ *     J(x_k) - J* <= (rho |v_0 - v*|^2 + L^2 / rho) / (2 k)
+ * where x_k is the mean of the x in v, |v_0 - v*|^2 = |x_0 - x*|^2 + |A x_0 - A x*|^2.
+ * Residuals: primal |w - v|, dual rho |v - v before|. The rest is as in submod_primal_dual.
+ * SUBMOD_EINVAL also: no matrix. SUBMOD_ENUMERIC also: I + A'A overflows. */
+SUBMOD_API submod_status submod_admm(const submod_problem *f, const submod_map *map,
+                                     const submod_problem *g, double *x,
+                                     const submod_split_settings *settings, submod_optim_info *info,
+                                     submod_work *work);
 
 #ifdef __cplusplus
 }

@@ -955,6 +955,33 @@ class BcfwSettings(Structure):
     ]
 
 
+class Map(Structure):
+    """submod_map"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("rows", c_size_t),
+        ("columns", c_size_t),
+        ("matrix", POINTER(c_double)),
+        ("ctx", c_void_p),
+        ("forward", CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p)),
+        ("adjoint", CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p)),
+    ]
+
+
+class SplitSettings(Structure):
+    """submod_split_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("run", RunSettings),
+        ("step", c_double),
+        ("norm", c_double),
+        ("radius", c_double),
+        ("average", c_int),
+    ]
+
+
 class SurrogateSettings(Structure):
     """submod_surrogate_settings"""
 
@@ -2317,6 +2344,44 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "problem": POINTER(Problem),
             "x": c_void_p,
             "settings": POINTER(BcfwSettings),
+            "info": POINTER(OptimInfo),
+            "work": c_void_p,
+        },
+    ),
+    "problem_smoothed": (
+        c_int,
+        {"problem": POINTER(Problem), "lam": c_double, "out": POINTER(Problem)},
+    ),
+    "problem_composed": (
+        c_int,
+        {
+            "f": POINTER(Problem),
+            "map": POINTER(Map),
+            "g": POINTER(Problem),
+            "out": POINTER(Problem),
+        },
+    ),
+    "split_defaults": (SplitSettings, {}),
+    "primal_dual": (
+        c_int,
+        {
+            "f": POINTER(Problem),
+            "map": POINTER(Map),
+            "g": POINTER(Problem),
+            "x": c_void_p,
+            "settings": POINTER(SplitSettings),
+            "info": POINTER(OptimInfo),
+            "work": c_void_p,
+        },
+    ),
+    "admm": (
+        c_int,
+        {
+            "f": POINTER(Problem),
+            "map": POINTER(Map),
+            "g": POINTER(Problem),
+            "x": c_void_p,
+            "settings": POINTER(SplitSettings),
             "info": POINTER(OptimInfo),
             "work": c_void_p,
         },

@@ -23,6 +23,8 @@ typedef union any_settings {
     submod_descent_settings descent;
     submod_fista_settings fista;
     submod_bundle_settings bundle;
+    submod_bcfw_settings bcfw;
+    submod_split_settings split;
     submod_metric_settings metric;
     submod_decision_settings decision;
     submod_surrogate_settings surrogate;
@@ -69,7 +71,7 @@ static void check_fill(any_settings *s)
 static submod_status check_call(const any_settings *s)
 {
     submod_fn *fn = some_function();
-    submod_check_report report = {.reserved = {1, 1}};
+    submod_check_report report = {.reserved = {1, 1, 1, 1}};
     submod_status status = submod_fn_check(fn, &report, &s->check);
     submod_fn_free(fn);
     if (status == SUBMOD_OK) {
@@ -102,9 +104,9 @@ static void sfm_fill(any_settings *s)
 static submod_status sfm_call(const any_settings *s)
 {
     submod_fn *fn = some_function();
-    submod_sfm_info info = {.reserved = {1, 1}};
+    submod_sfm_info info = {.reserved = {1, 1, 1, 1}};
     submod_status status = submod_sfm(fn, NULL, NULL, NULL, &s->sfm, &info, NULL);
-    ck_assert_uint_eq(info.reserved[0] | info.reserved[1], status ? 1 : 0);
+    ck_assert_uint_eq(info.reserved[0] | info.reserved[3], status ? 1 : 0);
     submod_fn_free(fn);
     return status;
 }
@@ -117,10 +119,10 @@ static void maximize_fill(any_settings *s)
 static submod_status maximize_call(const any_settings *s)
 {
     submod_fn *fn = some_function();
-    submod_maximize_info info = {.reserved = {1, 1}};
+    submod_maximize_info info = {.reserved = {1, 1, 1, 1}};
     submod_status status =
         submod_maximize(fn, 2, NULL, 0, NULL, NULL, NULL, &s->maximize, &info, NULL);
-    ck_assert_uint_eq(info.reserved[0] | info.reserved[1], status ? 1 : 0);
+    ck_assert_uint_eq(info.reserved[0] | info.reserved[3], status ? 1 : 0);
     submod_fn_free(fn);
     return status;
 }
@@ -210,6 +212,49 @@ static submod_status bundle_call(const any_settings *s)
     return status;
 }
 
+static void bcfw_fill(any_settings *s)
+{
+    s->bcfw = submod_bcfw_defaults();
+    s->bcfw.run.weight_decay = 1;
+}
+
+static submod_status bcfw_call(const any_settings *s)
+{
+    submod_problem problem = some_problem();
+    double x[2] = {1, 1};
+    submod_status status = submod_bcfw(&problem, x, &s->bcfw, NULL, NULL);
+    submod_problem_clear(&problem);
+    return status;
+}
+
+static void split_fill(any_settings *s)
+{
+    s->split = submod_split_defaults();
+    s->split.run.max_iterations = 2;
+}
+
+static submod_status split_call(const any_settings *s, int admm)
+{
+    submod_problem problem = some_problem();
+    const double matrix[4] = {1, 2, 3, 4};
+    const submod_map map = {.struct_size = sizeof map, .rows = 2, .columns = 2, .matrix = matrix};
+    double x[2] = {1, 1};
+    submod_status status =
+        (admm ? submod_admm : submod_primal_dual)(&problem, &map, NULL, x, &s->split, NULL, NULL);
+    submod_problem_clear(&problem);
+    return status;
+}
+
+static submod_status primal_dual_call(const any_settings *s)
+{
+    return split_call(s, 0);
+}
+
+static submod_status admm_call(const any_settings *s)
+{
+    return split_call(s, 1);
+}
+
 static void metric_fill(any_settings *s)
 {
     s->metric = submod_metric_defaults();
@@ -226,9 +271,9 @@ static submod_status decide_call(const any_settings *s)
 {
     uint8_t mask[3];
     submod_scores view = submod_scores_f32(probability, 1, 1, 3);
-    submod_decision_info info = {.reserved = {1, 1}};
+    submod_decision_info info = {.reserved = {1, 1, 1, 1}};
     submod_status status = submod_decide(&view, mask, &s->decision, &info, NULL);
-    ck_assert_uint_eq(info.reserved[0] | info.reserved[1], status ? 1 : 0);
+    ck_assert_uint_eq(info.reserved[0] | info.reserved[3], status ? 1 : 0);
     return status;
 }
 
@@ -253,10 +298,10 @@ static void surrogate_fill(any_settings *s)
 static submod_status surrogate_call(const any_settings *s)
 {
     double value;
-    submod_surrogate_info info = {.reserved = {1, 1}};
+    submod_surrogate_info info = {.reserved = {1, 1, 1, 1}};
     submod_status status = submod_general_surrogate(NULL, (uint8_t[]){1, 0, 1}, point, 3, &value,
                                                     NULL, &s->surrogate, &info, NULL);
-    ck_assert_uint_eq(info.reserved[0] | info.reserved[1], status ? 1 : 0);
+    ck_assert_uint_eq(info.reserved[0] | info.reserved[3], status ? 1 : 0);
     return status;
 }
 
@@ -265,7 +310,7 @@ static submod_status miou_call(const any_settings *s)
     submod_miou *miou = NULL;
     submod_status status = submod_miou_create(2, &miou, &s->metric);
     if (status == SUBMOD_OK) {
-        submod_miou_values values = {.reserved = {1, 1}};
+        submod_miou_values values = {.reserved = {1, 1, 1, 1}};
         ck_assert_ok(submod_miou_get(miou, &values));
         ck_assert_uint_eq(values.reserved[0] | values.reserved[3], 0);
     }
@@ -276,7 +321,7 @@ static submod_status miou_call(const any_settings *s)
 static submod_status confusion_call(const any_settings *s)
 {
     submod_confusion *confusion = NULL;
-    submod_metrics metrics = {.reserved = {1, 1}};
+    submod_metrics metrics = {.reserved = {1, 1, 1, 1}};
     ck_assert_ok(submod_confusion_create(2, &confusion, NULL));
     submod_status status =
         submod_confusion_metrics(confusion, NULL, NULL, NULL, &metrics, &s->metric);
@@ -375,10 +420,10 @@ static submod_status lovasz_softmax_call(const any_settings *s)
 {
     submod_scores scores = submod_scores_f32(numbers, 1, 2, 2);
     submod_labels labels = submod_labels_u8(zero_one, 1, 2);
-    submod_loss_info info = {.reserved = {1, 1}};
+    submod_loss_info info = {.reserved = {1, 1, 1, 1}};
     submod_status status =
         submod_lovasz_softmax(&scores, &labels, NULL, NULL, &s->loss, &info, NULL);
-    ck_assert_uint_eq(info.reserved[0] | info.reserved[1], status ? 1 : 0);
+    ck_assert_uint_eq(info.reserved[0] | info.reserved[3], status ? 1 : 0);
     return status;
 }
 
@@ -495,6 +540,12 @@ static const row rows[] = {
      offsetof(submod_fista_settings, lipschitz), fista_fill, fista_call, true},
     {"submod_bundle_defaults", sizeof(submod_bundle_settings),
      offsetof(submod_bundle_settings, max_planes), bundle_fill, bundle_call, true},
+    {"submod_bcfw_defaults", sizeof(submod_bcfw_settings), offsetof(submod_bcfw_settings, order),
+     bcfw_fill, bcfw_call, true},
+    {"submod_split_defaults", sizeof(submod_split_settings), offsetof(submod_split_settings, step),
+     split_fill, primal_dual_call, true},
+    {"submod_split_defaults", sizeof(submod_split_settings), offsetof(submod_split_settings, step),
+     split_fill, admm_call, true},
     {"submod_metric_defaults", sizeof(submod_metric_settings), sizeof(size_t), metric_fill,
      miou_call, true},
     {"submod_metric_defaults", sizeof(submod_metric_settings), sizeof(size_t), metric_fill,
