@@ -310,3 +310,77 @@ def test_errors():
     ):
         with pytest.raises(submod.InvalidArgumentError):
             optim.descend(quadratic(np.ones(2)), [0.0, 0.0], 0.1, step=rule)
+
+
+def hinges(center):
+    """The mean over k of |x - center_k|_1, with everything that solvers ask for."""
+    m, n = center.shape
+
+    def subgradient(x, k):
+        c = center if k is None else center[k : k + 1]
+        return np.abs(x - c).sum() / len(c), np.sign(x - c).mean(axis=0)
+
+    def prox(x, lam, k):
+        c = center[0] if k is None else center[k]
+        return c + np.sign(x - c) * np.maximum(np.abs(x - c) - 1 / lam, 0)
+
+    return optim.Problem(n, subgradient, prox=prox, batches=m)
+
+
+def test_bcfw():
+    """Its gap closes, around the minimum that the bundle method finds."""
+    problem = hinges(RNG.normal(size=(5, 3)))
+    best = optim.bundle(problem, np.zeros(3), weight_decay=0.5, tolerance=1e-9)
+    for order in ("full", "cyclic", "shuffled", "random"):
+        found = optim.bcfw(
+            problem, np.ones(3), weight_decay=0.5, order=order, tolerance=1e-3, max_iterations=20000
+        )
+        assert found.stop == "target" and found.gap <= 1e-3
+        assert found.lower_bound <= best.f + 1e-9 <= found.f + 2e-9
+    with pytest.raises(submod.SubmodError):
+        optim.bcfw(problem, np.ones(3), weight_decay=0)
+
+
+def test_smoothed():
+    """The envelope of |x|_1 is Huber's function; exceptions come through it."""
+    problem = optim.Problem(
+        3,
+        lambda x: (np.abs(x).sum(), np.sign(x)),
+        prox=lambda x, lam: np.sign(x) * np.maximum(np.abs(x) - 1 / lam, 0),
+    )
+    found = optim.fista(
+        optim.smoothed(problem, 4.0), [2.0, 0.1, 0.0], lipschitz=4, max_iterations=0
+    )
+    assert found.f == pytest.approx(2 - 1 / 8 + 4 * 0.01 / 2)
+
+    def fails(x, lam):
+        raise ZeroDivisionError
+
+    broken = optim.smoothed(optim.Problem(1, lambda x: (0.0, x), prox=fails), 1.0)
+    with pytest.raises(ZeroDivisionError):
+        optim.fista(broken, [1.0])
+
+
+def test_splitting():
+    """Chambolle-Pock and ADMM, against the bundle method on the same function."""
+    A = RNG.normal(size=(4, 2))
+    f = optim.max_affine(np.vstack([np.eye(4), -np.eye(4)]), RNG.normal(size=8))
+    g = optim.Problem(
+        2,
+        lambda x: (np.abs(x).sum() / 5, np.sign(x) / 5),
+        prox=lambda x, lam: np.sign(x) * np.maximum(np.abs(x) - 0.2 / lam, 0),
+    )
+    for part in (None, g):
+        whole = optim.composed(f, A, part)
+        best = optim.bundle(whole, np.zeros(2), weight_decay=0.1, tolerance=1e-10)
+        for method in (optim.primal_dual, optim.admm):
+            found = method(
+                f, A, [1.0, 1.0], part, weight_decay=0.1, max_iterations=50000, tolerance=1e-6
+            )
+            assert found.gap <= 1e-6 and found.f == pytest.approx(best.f, abs=2e-6)
+            assert found.lower_bound <= best.f + 1e-9 and np.isfinite(found.dual_residual)
+            assert found.proxes >= found.iterations
+            with pytest.raises(TypeError):
+                method(f, A, [1.0, 1.0], rho=3)
+    with pytest.raises(submod.SubmodError):
+        optim.admm(f, A.T, [1.0] * 4)
