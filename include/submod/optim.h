@@ -17,7 +17,7 @@
  *       backpropagation
  *     FISTA                     submod_fista
  *     BMRM, proximal bundle     submod_bundle: a minimum with a certified gap, to compare with
- *     block-coordinate Frank-Wolfe, smoothing, primal-dual, ADMM: solvers.h
+ *     block-coordinate Frank-Wolfe, smoothing, primal-dual, ADMM, SVRG: solvers.h
  *
  * Nothing here is thread safe per object: one run, one step rule, one problem at a time. Results do
  * not depend on the number of threads if the callbacks' do not. */

@@ -6,6 +6,7 @@
  *     submod_problem_composed   f(A x) + g(x), for all the others
  *     submod_primal_dual        the same by Chambolle and Pock, from the proxes of f and g
  *     submod_admm               the same by ADMM
+ *     submod_svrg               proximal gradient on minibatches with variance reduction
  *
  * Each follows a theorem, which stands with it. There J* is the minimum of J, x* a point that has
  * it, and x_0 the start. */
@@ -148,6 +149,36 @@ SUBMOD_API submod_status submod_primal_dual(const submod_problem *f, const submo
 SUBMOD_API submod_status submod_admm(const submod_problem *f, const submod_map *map,
                                      const submod_problem *g, double *x,
                                      const submod_split_settings *settings, submod_optim_info *info,
+                                     submod_work *work);
+
+/* ---- proximal gradient with variance reduction ---- */
+/* Settings of submod_svrg. */
+typedef struct submod_svrg_settings {
+    size_t struct_size;       /* set by the defaults: base.h, structs that grow */
+    submod_run_settings run;  /* when to stop; an iteration is a stage */
+    double eta;               /* step size; > 0, has no default: below 1 / (4 L), best 1 / (10 L) */
+    size_t inner;             /* steps of a stage; 0: twice the number of minibatches */
+    submod_batch_order order; /* SUBMOD_BATCH_RANDOM, which the theorem is about */
+    uint64_t seed;            /* 1, of the order */
+} submod_svrg_settings;
+
+/* The values that stand in the comments of the struct; no step size yet. */
+SUBMOD_API submod_svrg_settings submod_svrg_defaults(void);
+
+/* Prox-SVRG, for smooth = mean of s_k, and an h with a prox, which with the decay counts in full in
+ * every step. A stage takes the full gradient at its anchor x, then inner steps
+ *     y <- prox of h + decay at y - eta (ds_k(y) - ds_k(x) + d smooth(x)),   from y = x,
+ * whose mean is the next x. Theorem 3.1 of Xiao and Zhang (2014): for convex s_k with L-Lipschitz
+ * gradients, J with strong convexity mu (the decay, say), eta < 1 / (4 L) and q steps a stage
+ *     E[J(x_k) - J*] <= r^k (J(x_0) - J*),
+ *     r = 1 / (mu eta (1 - 4 L eta) q) + 4 L eta (q + 1) / ((1 - 4 L eta) q)
+ * where r < 1 for eta < 1 / (8 L) and q large enough. With one minibatch there is no chance in it.
+ * gradient_norm in the trace is |x - u| / eta, u the full proximal gradient step from x. Without
+ * minibatches, or with SUBMOD_BATCH_FULL, each step is a full one. A prox gets SUBMOD_FULL_BATCH.
+ * SUBMOD_EINVAL also: settings is NULL, for eta has no default; no smooth part or no prox; an
+ * unknown order. SUBMOD_ENUMERIC also: a step overflows. */
+SUBMOD_API submod_status submod_svrg(const submod_problem *problem, double *x,
+                                     const submod_svrg_settings *settings, submod_optim_info *info,
                                      submod_work *work);
 
 #ifdef __cplusplus

@@ -982,6 +982,19 @@ class SplitSettings(Structure):
     ]
 
 
+class SvrgSettings(Structure):
+    """submod_svrg_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("run", RunSettings),
+        ("eta", c_double),
+        ("inner", c_size_t),
+        ("order", c_int),
+        ("seed", c_uint64),
+    ]
+
+
 class SurrogateSettings(Structure):
     """submod_surrogate_settings"""
 
@@ -2382,6 +2395,17 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "g": POINTER(Problem),
             "x": c_void_p,
             "settings": POINTER(SplitSettings),
+            "info": POINTER(OptimInfo),
+            "work": c_void_p,
+        },
+    ),
+    "svrg_defaults": (SvrgSettings, {}),
+    "svrg": (
+        c_int,
+        {
+            "problem": POINTER(Problem),
+            "x": c_void_p,
+            "settings": POINTER(SvrgSettings),
             "info": POINTER(OptimInfo),
             "work": c_void_p,
         },

@@ -8,7 +8,7 @@ rule by subgradients or by the prox direction: GD, Momentum, Nesterov, Adam, Ada
 DualAveraging, ScheduleFreeSGD, ScheduleFreeAdam; Averaged and Restarted go around any of these.
 fista and bundle are methods of their own, bundle's minimum comes with a certified gap. So does that
 of bcfw, block-coordinate Frank-Wolfe; primal_dual and admm minimise f(A x) + g(x) by proxes, and
-smoothed makes of a problem with a prox a smooth one.
+smoothed makes of a problem with a prox a smooth one; svrg takes its minibatches one at a time.
 """
 
 from __future__ import annotations
@@ -78,6 +78,7 @@ __all__ = [
     "primal_dual",
     "prox_max_affine",
     "smoothed",
+    "svrg",
 ]
 
 DIRECTIONS, ORDERS, STOPS = choices(Direction), choices(BatchOrder), choices(Stop)
@@ -298,6 +299,26 @@ def bcfw(
     set_fields(settings, {"seed": seed, "average": average})
     limits = _known(limits) | {"weight_decay": weight_decay}
     return _Run(problem, x, settings.run, trace, limits).go("bcfw", settings=settings)
+
+
+def svrg(
+    problem: Problem,
+    x: Any,
+    eta: float,
+    *,
+    inner: int | None = None,
+    order: str = "random",
+    seed: int | None = None,
+    trace: bool | Callable[[TraceLine], Any] = False,
+    **limits: Any,
+) -> Result:
+    """Proximal gradient with variance reduction, for a problem with smooth minibatches and a prox.
+    An iteration is a stage: a full gradient and inner steps (twice the number of minibatches) of
+    size eta, below 1 / (4 L). limits as in descend."""
+    settings: _bindings.SvrgSettings = function("svrg_defaults")()
+    settings.order = pick("order", order, ORDERS)
+    set_fields(settings, {"eta": eta, "inner": inner, "seed": seed})
+    return _Run(problem, x, settings.run, trace, _known(limits)).go("svrg", settings=settings)
 
 
 def primal_dual(f: Problem, A: Any, x: Any, g: Problem | None = None, **options: Any) -> Result:

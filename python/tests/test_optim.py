@@ -384,3 +384,29 @@ def test_splitting():
                 method(f, A, [1.0, 1.0], rho=3)
     with pytest.raises(submod.SubmodError):
         optim.admm(f, A.T, [1.0] * 4)
+
+
+def test_svrg():
+    """The lasso with decay, against FISTA."""
+    A, c = RNG.normal(size=(6, 3)), RNG.normal(size=6)
+
+    def smooth(x, k):
+        rows = slice(None) if k is None else slice(k, k + 1)
+        rest = A[rows] @ x - c[rows]
+        return (rest**2).mean() / 2, A[rows].T @ rest / len(rest)
+
+    def whole(x, k):
+        value, g = smooth(x, k)
+        return value + np.abs(x).sum() / 10, g + np.sign(x) / 10
+
+    def prox(x, lam, k):
+        assert k is None
+        return np.sign(x) * np.maximum(np.abs(x) - 0.1 / lam, 0)
+
+    problem = optim.Problem(3, whole, prox=prox, smooth=smooth, batches=6)
+    # FISTA asks for the full batch alone.
+    best = optim.fista(problem, np.zeros(3), weight_decay=0.3, max_iterations=500)
+    eta = 0.1 / (A**2).sum(axis=1).max()
+    found = optim.svrg(problem, np.ones(3), eta, inner=50, weight_decay=0.3, max_iterations=60)
+    assert found.f == pytest.approx(best.f, abs=1e-8)
+    assert found.gradients == 60 * 100 + 61 + 61  # stages, their anchors, and J

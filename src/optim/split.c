@@ -165,8 +165,8 @@ static submod_status iterate(submodi_split *s, const submodi_split_method *metho
     }
 }
 
-static submod_status open(submodi_split *s, const submodi_split_method *method, void *state,
-                          submod_work *work)
+static submod_status set_out(submodi_split *s, const submodi_split_method *method, void *state,
+                             submod_work *work)
 {
     submod_status status =
         submodi_monitor_start(&s->monitor, s->who, &s->whole, &s->settings->run, work);
@@ -206,7 +206,7 @@ submod_status submodi_split_run(const submodi_split_method *method, void *state,
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     status = submod_problem_composed(f, map, g, &s.whole);
-    status = status ? status : open(&s, method, state, w);
+    status = status ? status : set_out(&s, method, state, w);
     if (status == SUBMOD_OK) {
         double value = NAN;
         status = iterate(&s, method, state, &value);

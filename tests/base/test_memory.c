@@ -569,11 +569,15 @@ static submod_status solvers(submod_rng *rng)
     random_vector(rng, a, 12, 0);
     submod_bcfw_settings b = submod_bcfw_defaults();
     submod_split_settings s = submod_split_defaults();
+    submod_svrg_settings v = submod_svrg_defaults();
+    v.eta = 0.1;
+    v.run.max_iterations = 2;
     b.run.max_iterations = s.run.max_iterations = 3;
     b.run.weight_decay = s.run.weight_decay = 0.1;
     submod_status status = submod_problem_max_affine(6, 2, a, NULL, &p);
     status = status < 0 ? status : submod_problem_smoothed(&p, 2, &e);
     status = status < 0 ? status : submod_bcfw(&e, x, &b, NULL, NULL);
+    status = status < 0 ? status : submod_svrg(&e, x, &v, NULL, NULL);
     status = status < 0 ? status : submod_primal_dual(&p, &map, &p, x, &s, NULL, NULL);
     status = status < 0 ? status : submod_admm(&p, &map, NULL, x, &s, NULL, NULL);
     submod_problem_clear(&e);

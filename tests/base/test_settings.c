@@ -25,6 +25,7 @@ typedef union any_settings {
     submod_bundle_settings bundle;
     submod_bcfw_settings bcfw;
     submod_split_settings split;
+    submod_svrg_settings svrg;
     submod_metric_settings metric;
     submod_decision_settings decision;
     submod_surrogate_settings surrogate;
@@ -253,6 +254,24 @@ static submod_status primal_dual_call(const any_settings *s)
 static submod_status admm_call(const any_settings *s)
 {
     return split_call(s, 1);
+}
+
+static void svrg_fill(any_settings *s)
+{
+    s->svrg = submod_svrg_defaults();
+    s->svrg.run.max_iterations = 2;
+    s->svrg.eta = 0.1;
+}
+
+static submod_status svrg_call(const any_settings *s)
+{
+    submod_problem problem = some_problem(), smoothed;
+    double x[2] = {1, 1};
+    ck_assert_ok(submod_problem_smoothed(&problem, 1, &smoothed));
+    submod_status status = submod_svrg(&smoothed, x, &s->svrg, NULL, NULL);
+    submod_problem_clear(&smoothed);
+    submod_problem_clear(&problem);
+    return status;
 }
 
 static void metric_fill(any_settings *s)
@@ -546,6 +565,8 @@ static const row rows[] = {
      split_fill, primal_dual_call, true},
     {"submod_split_defaults", sizeof(submod_split_settings), offsetof(submod_split_settings, step),
      split_fill, admm_call, true},
+    {"submod_svrg_defaults", sizeof(submod_svrg_settings), offsetof(submod_svrg_settings, inner),
+     svrg_fill, svrg_call, true},
     {"submod_metric_defaults", sizeof(submod_metric_settings), sizeof(size_t), metric_fill,
      miou_call, true},
     {"submod_metric_defaults", sizeof(submod_metric_settings), sizeof(size_t), metric_fill,

@@ -92,10 +92,13 @@ static void make(instance *c, submod_rng *rng, int trial)
         }
         c->L = fmax(c->L, sqrt(norm2(a + j * ROWS, ROWS)));
     }
-    for (size_t i = 0; i < (size_t)ROWS * COLUMNS; i++) {
-        c->matrix[i] = trial % 3 == 2   ? c->matrix[i % COLUMNS]
-                       : trial % 4 == 3 ? c->matrix[i] * pow(10, (double)(i / COLUMNS) - 4)
-                                        : c->matrix[i];
+    for (size_t r = 0; r < ROWS; r++) {
+        for (size_t i = 0; i < COLUMNS; i++) {
+            double *entry = &c->matrix[r * COLUMNS + i];
+            *entry = trial % 3 == 2   ? c->matrix[i]
+                     : trial % 4 == 3 ? *entry * pow(10, (double)r - 4)
+                                      : *entry;
+        }
     }
     ck_assert_ok(submod_problem_max_affine((size_t)2 * PLANES, ROWS, a, b, &c->f));
     c->mu = 0.1 + 0.3 * submod_rng_uniform(rng);
