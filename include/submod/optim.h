@@ -142,8 +142,8 @@ typedef struct submod_optim_info {
     uint64_t reserved[2];                  /* 0 */
 } submod_optim_info;
 
-/* Common to submod_descend, submod_fista and submod_bundle. problem is borrowed. x: n finite
- * numbers, the start; afterwards what was found. info and work may be NULL.
+/* Common to submod_descend, submod_fista, submod_bundle, and solvers.h. problem is borrowed. x: n
+ * finite numbers, the start; afterwards what was found. info and work may be NULL.
  *
  * SUBMOD_OK: a tolerance was met, the trace callback stopped the run, or all iterations were done
  * where no tolerance was asked for. SUBMOD_MAXITER: all done, none met. SUBMOD_TIMELIMIT,

@@ -2,9 +2,6 @@
  * the other. The projection of (c, d) onto the graph has x = (I + A'A)^-1 (c + A'd), by a Cholesky
  * factor. Cost of an iteration: both proxes, two products with A' and one with A, and 2 columns^2.
  */
-#include <cblas.h>
-#include <lapacke.h>
-#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -37,27 +34,50 @@ static void gram(const submod_map *map, double *gram)
     }
 }
 
+/* The lower triangle of a becomes its Cholesky factor. LAPACK's would depend on its threads. */
+static bool cholesky(double *a, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j <= i; j++) {
+            double rest = a[i * n + j] - submodi_dot(a + i * n, a + j * n, j);
+            a[i * n + j] = j < i ? rest / a[j * n + j] : sqrt(rest);
+        }
+        if (!(a[i * n + i] > 0) || !isfinite(a[i * n + i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* x <- (L L')^-1 x */
+static void solve(const double *factor, size_t n, double *x)
+{
+    for (size_t i = 0; i < n; i++) {
+        x[i] = (x[i] - submodi_dot(factor + i * n, x, i)) / factor[i * n + i];
+    }
+    for (size_t i = n; i-- > 0;) {
+        x[i] /= factor[i * n + i];
+        for (size_t j = 0; j < i; j++) {
+            x[j] -= x[i] * factor[i * n + j];
+        }
+    }
+}
+
 static submod_status factorise(const submodi_split *s, state *a)
 {
-    size_t n = s->columns;
     gram(s->map, a->factor);
-    bool good = submodi_all_finite(a->factor, n * n);
-    /* A row-major lower triangle is a column-major upper one: so LAPACKE works in place. */
-    good =
-        good && LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', (lapack_int)n, a->factor, (lapack_int)n) == 0;
-    return good ? SUBMOD_OK
-                : submodi_fail(SUBMOD_ENUMERIC, "%s: I + A'A overflows or cannot be factorised",
-                               s->who);
+    return cholesky(a->factor, s->columns)
+               ? SUBMOD_OK
+               : submodi_fail(SUBMOD_ENUMERIC, "%s: I + A'A overflows", s->who);
 }
 
 static submod_status begin(submodi_split *s, void *context, submod_work *work)
 {
     state *a = context;
     size_t n = s->columns;
-    if (!s->map->matrix || n > INT_MAX) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s", s->who,
-                            s->map->matrix ? "the map has too many columns for LAPACK"
-                                           : "the map must be a matrix, which is factorised");
+    if (!s->map->matrix) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: the map must be a matrix, which is factorised",
+                            s->who);
     }
     double **wide[] = {&a->x, &a->ux, &a->new, NULL}, **tall[] = {&a->z, &a->uz, &a->v, NULL};
     a->factor = submodi_take(work, submodi_times(n, n), sizeof *a->factor);
@@ -92,7 +112,6 @@ static submod_status move_w(submodi_split *s, state *a)
 /* (new, v) <- the projection of w + u; s->point is scratch. */
 static submod_status project(submodi_split *s, state *a)
 {
-    int n = (int)s->columns;
     for (size_t r = 0; r < s->rows; r++) {
         a->v[r] = s->at_f[r] + a->uz[r];
     }
@@ -103,8 +122,7 @@ static submod_status project(submodi_split *s, state *a)
     for (size_t i = 0; i < s->columns; i++) {
         a->new[i] += s->at_g[i] + a->ux[i];
     }
-    cblas_dtrsv(CblasRowMajor, CblasLower, CblasNoTrans, CblasNonUnit, n, a->factor, n, a->new, 1);
-    cblas_dtrsv(CblasRowMajor, CblasLower, CblasTrans, CblasNonUnit, n, a->factor, n, a->new, 1);
+    solve(a->factor, s->columns, a->new);
     return submodi_forward(s, a->new, a->v);
 }
 
