@@ -2,9 +2,10 @@
 
     python docs/pictures.py [--curves FILE --masks FILE]
     python docs/pictures.py --measures
+    python docs/pictures.py --prox-path
 
 Needs submod, PyTorch, Pillow and gnuplot, and the minutes that examples/train_unet.py takes, unless
-what it wrote by --csv and --pictures is given. With --measures the picture of measures alone.
+what it wrote by --csv and --pictures is given. With --measures or --prox-path that picture alone.
 """
 
 import argparse
@@ -32,29 +33,69 @@ def plot(png, data, commands, size="800,420"):
     print(f"wrote {png}")
 
 
-def prox_path(work):
-    """The prox against lambda. Thin foreground above thick background: ties show both."""
-    file = work / "prox.csv"
-    run_example("prox_path.py", "--csv", file)
-    with open(file, newline="", encoding="utf-8") as opened:
-        rows = list(csv.reader(opened))[1:]
-    sys.path.insert(0, str(EXAMPLES))
-    from prox_path import MASK
+PROX_PATH_STYLE = """
+set multiplot layout 1,2 margins 0.06,0.985,0.13,0.77 spacing 0.05
+set label 100 'The prox parts again what has met. Algorithm 2 never does.' at screen 0.5,0.955 \
+center font ',16'
+set label 101 'two foreground pixels' at screen 0.5,0.9 right offset -2,0 tc rgb '#d55e00'
+set label 102 'three background pixels' at screen 0.5,0.9 left offset 2,0 tc rgb '#2f8fc7'
+unset key
+set xrange [0:3.6]
+set yrange [-0.03:1]
+set grid y lc rgb '#e4e4e4'
+set style line 1 lw 2.5 lc rgb '#d55e00'
+set style line 2 lw 8 lc rgb '#9ed2f2'
+set xlabel 'how far the prox may go: 1/λ'
+"""
+PROX_PANEL = """
+set title 'Exact prox of the Lovász hinge' font ',13'
+set ylabel 'margins of the pixels' offset 1,0
+set object 1 circle at 0.6,0.3 size 0.05 front fc rgb 'black' fs solid
+set object 2 circle at 1,0.25 size 0.05 front fc rgb 'white' fs solid border rgb 'black'
+set label 1 'meet' at 0.55,0.24 center front
+set label 2 'part again:' at 0.08,0.13 left front
+set label 3 'foreground falls through' at 0.08,0.08 left front
+"""
+GREEDY_PANEL = """
+set title 'Algorithm 2 of the supplement, repaired' font ',13'
+unset ylabel
+unset object 2
+unset label 100
+unset label 101
+unset label 102
+set label 2 'tied for good' at 0.72,0.33 left front
+set label 3 'dashed: where' at 0.08,0.13 left front
+set label 4 'the two should be' at 0.08,0.08 left front
+"""
 
-    data = "\n".join(" ".join([row[0], *row[2:]]) for row in rows)
-    shown, named = [], set()
-    for foreground, i in sorted((bool(inside), i) for i, inside in enumerate(MASK)):
-        colour, width = (COLOURS[1], 1.5) if foreground else ("#8cc6ec", 5)
-        title = "foreground pixels" if foreground else "background pixels"
-        legend = "notitle" if foreground in named else f"title '{title}'"
-        named.add(foreground)
-        shown.append(f"$data using 1:{i + 2} with lines lw {width} lc rgb '{colour}' {legend}")
-    commands = (
-        "set logscale x\nset xlabel 'lambda (log scale)'\nset ylabel 'entries of prox(x)'\n"
-        f"set xrange [{rows[0][0]}:{rows[-1][0]}]\nset key outside top center horizontal\n"
-        "plot " + ", \\\n".join(shown)
-    )
-    plot(IMAGES / "prox_path.png", data, commands)
+
+def prox_path():
+    """The prox and Algorithm 2 against 1 / lambda. Thin foreground above thick background: ties
+    show both."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "prox.csv"
+        run_example("prox_path.py", "--csv", file)
+        with open(file, newline="", encoding="utf-8") as opened:
+            rows = list(csv.reader(opened))[1:]
+    sys.path.insert(0, str(EXAMPLES))
+    from prox_path import MARGINS, MASK
+
+    start = " ".join(["0", *(str(x) for x in (*MARGINS, *MARGINS))])
+    data = "\n".join([start, *(" ".join([str(1 / float(r[0])), *r[2:]]) for r in rows)])
+    backwards = sorted(range(len(MASK)), key=lambda i: MASK[i])  # background first, below
+
+    def lines(first):
+        return [f"$data using 1:{i + first} with lines ls {1 if MASK[i] else 2}" for i in backwards]
+
+    parted = [
+        f"$data using 1:{i + 2} with lines lw 2.5 dt (6,5) lc rgb '{colour}'"
+        for i, colour in ((3, "#d55e00"), (4, "#2f8fc7"))
+    ]
+    plots = [
+        PROX_PATH_STYLE, PROX_PANEL, "plot " + ", ".join(lines(2)),
+        GREEDY_PANEL, "plot " + ", ".join([*lines(2 + len(MASK)), *parted]),
+    ]  # fmt: skip
+    plot(IMAGES / "prox_path.png", data, "\n".join([*plots, "unset multiplot"]), "1100,470")
 
 
 def learning_curves(file):
@@ -175,9 +216,13 @@ def main():
     parser.add_argument("--curves", type=Path, metavar="FILE")
     parser.add_argument("--masks", type=Path, metavar="FILE")
     parser.add_argument("--measures", action="store_true", help="that picture alone")
+    parser.add_argument("--prox-path", action="store_true", help="that picture alone")
     chosen = parser.parse_args()
-    measures()
-    if chosen.measures:
+    if chosen.measures or not chosen.prox_path:
+        measures()
+    if chosen.prox_path or not chosen.measures:
+        prox_path()
+    if chosen.measures or chosen.prox_path:
         return
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
@@ -188,7 +233,6 @@ def main():
                 "train_unet.py", "--fine-tune", "ce", "ce+lovasz", "dataset",
                 "--evaluate-every", "100", "--csv", curves, "--pictures", masks,
             )  # fmt: skip
-        prox_path(work)
         learning_curves(curves)
         shutil.copy(masks, IMAGES / "masks.png")
 

@@ -1,79 +1,83 @@
-"""The path of a prox: what happens to the scores of a small image as lambda falls.
+"""The path of a prox: what happens to the margins of a small image as lambda falls.
 
     python examples/prox_path.py [--csv FILE]
 
-u(lambda) = argmin over u of f(u) + lambda/2 |u - x|^2 for the Jaccard loss f of one image's errors.
-From the right to the left the errors sink, meet and go on together. The path is computed at many
-lambdas by the exact method, certified by its gaps, held against Fujishige-Wolfe, and against the
-greedy path of the paper's supplement, which is off where a tie should dissolve.
+u(lambda) = argmin over u of f(max(u, 0)) + lambda/2 |u - x|^2 for the Jaccard loss f of five
+margins: the prox of the Lovász hinge. From the left to the right 1 / lambda grows, and the path is
+straight between its corners: margins sink, meet and go on together, part again, and end at 0. It is
+computed by the exact method, certified by its gaps and held against Fujishige-Wolfe. Algorithm 2 of
+the paper's supplement (the greedy path) follows it too, but never parts what has met.
 """
 
 import argparse
 import csv
+import warnings
 
 import numpy as np
 
 import submod
 
-PIXELS = 12
-LAMBDAS = np.geomspace(0.3, 20, 60)
+MASK = np.array([False, True, False, True, False])
+MARGINS = np.array([0.95, 0.8, 0.6, 0.45, 0.3])
+STEPS = 0.05 * np.arange(1, 73)  # 1 / lambda
 
 
-def draw(x, path, height=16):
-    """The entries of u against log(lambda), as letters: capitals are foreground."""
-    low, high = path.min(), x.max()
-    rows = [[" "] * len(LAMBDAS) for _ in range(height)]
-    names = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-    for i in range(PIXELS):
+def draw(path, height=16):
+    """The entries of u against 1 / lambda, as letters: capitals are foreground."""
+    high = MARGINS.max()
+    rows = [[" "] * len(STEPS) for _ in range(height)]
+    for i, name in enumerate("ABCDE"):
         for k, u in enumerate(path[:, i]):
-            row = round((high - u) / (high - low) * (height - 1))
-            rows[row][k] = names[i] if MASK[i] else names[i].lower()
-    print(f"{high:6.2f} |" + "".join(rows[0]))
-    for row in rows[1:-1]:
-        print("       |" + "".join(row))
-    print(f"{low:6.2f} |" + "".join(rows[-1]))
-    print("        " + f"{LAMBDAS[0]:g}".ljust(len(LAMBDAS) - 4) + f"{LAMBDAS[-1]:g}  lambda")
+            rows[round((high - u) / high * (height - 1))][k] = name if MASK[i] else name.lower()
+    for number, row in enumerate(rows):
+        height_here = {0: f"{high:6.2f}", height - 1: f"{0:6.2f}"}.get(number, " " * 6)
+        print(f"{height_here} |" + "".join(row))
+    print("        " + f"{STEPS[0]:g}".ljust(len(STEPS) - 4) + f"{STEPS[-1]:g}  1 / lambda")
 
 
-RNG = np.random.default_rng(4)
-MASK = RNG.random(PIXELS) < 0.4
+def ties(path, above, below):
+    """Where two pixels are together above 0."""
+    return (abs(path[:, above] - path[:, below]) < 1e-9) & (path[:, below] > 1e-9)
+
+
+def by_algorithm_2(f):
+    """It tells by its status that it is not optimal, which is no surprise here."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", submod.AccuracyWarning)
+        return [f.prox(MARGINS, 1 / step, "greedy_path", hinge=True) for step in STEPS]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--csv", metavar="FILE", help="lambda, gap and all entries")
+    parser.add_argument(
+        "--csv", metavar="FILE", help="lambda, gap, all entries, by Algorithm 2 too"
+    )
     options = parser.parse_args()
 
-    x = RNG.uniform(-0.2, 1, size=PIXELS)
     f = submod.Function.jaccard(MASK)
-    results = [f.prox(x, lam) for lam in LAMBDAS]
+    results = [f.prox(MARGINS, 1 / step, hinge=True) for step in STEPS]
     path = np.array([result.u for result in results])
-    print(f"{PIXELS} pixels, {MASK.sum()} in the foreground (capitals); method {results[0].method}")
-    draw(x, path)
+    print(f"{len(MASK)} pixels, {MASK.sum()} foreground (capitals); method {results[0].method}")
+    draw(path)
 
     print(f"largest gap {max(result.gap for result in results):.1e}")
-    wolfe = np.array([f.prox(x, lam, "min_norm").u for lam in LAMBDAS])
-    print(f"largest difference to Fujishige-Wolfe {abs(wolfe - path).max():.1e}")
-    pieces = [len(np.unique(u.round(9))) for u in path]
-    print(f"distinct values along the path: {pieces[-1]} at the right, {pieces[0]} at the left")
-    print(f"largest excess of the greedy path's objective: {greedy_excess(f, x, results):.1e}")
+    wolfe = [f.prox(MARGINS, 1 / step, "min_norm", hinge=True).u for step in STEPS]
+    print(f"largest difference to Fujishige-Wolfe {abs(np.array(wolfe) - path).max():.1e}")
+    greedy = by_algorithm_2(f)
+    excess = max(g.primal - result.primal for g, result in zip(greedy, results))
+    print(f"largest excess of Algorithm 2's objective {excess:.1e}")
+    greedy = np.array([g.u for g in greedy])
+    for name, u in (("the prox", path), ("Algorithm 2", greedy)):
+        together = STEPS[ties(u, 3, 4)]
+        print(f"D and e are together from {together[0]:.2f} to {together[-1]:.2f} by {name}")
 
     if options.csv:
+        columns = [f"{kind}{i}" for kind in "ua" for i in range(len(MASK))]
         with open(options.csv, "w", newline="", encoding="utf-8") as file:
             table = csv.writer(file)
-            table.writerow(["lambda", "gap", *(f"u{i}" for i in range(PIXELS))])
-            for lam, result in zip(LAMBDAS, results):
-                table.writerow([lam, result.gap, *result.u])
-
-
-def greedy_excess(f, x, results):
-    """The greedy path tells by its status that it is not optimal, which is no surprise here."""
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", submod.AccuracyWarning)
-        greedy = [f.prox(x, lam, "greedy_path").primal for lam in LAMBDAS]
-    return max(g - result.primal for g, result in zip(greedy, results))
+            table.writerow(["lambda", "gap", *columns])
+            for step, result, other in zip(STEPS, results, greedy):
+                table.writerow([1 / step, result.gap, *result.u, *other])
 
 
 if __name__ == "__main__":

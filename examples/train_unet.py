@@ -31,9 +31,11 @@ from textwrap import shorten
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import torch
-from unet import UserError, brain, folders, model, shapes, show, train
-from unet.data import Segmentation, batches, classes_of
+from unet import UserError, brain, folders, model, shapes, sheet, show, train
+from unet.data import IGNORE, Example, Segmentation, batches, classes_of
 from unet.recipes import LOSSES, RECIPES, Recipe, quick
+
+import submod
 
 QUICK_IMAGES = 4
 
@@ -203,21 +205,37 @@ class Session:
         if chosen.pictures:
             self.draw(chosen.pictures)
 
-    def draw(self, file: Path, images: int = 4) -> None:
-        """The validation images of the first one's size with most classes, as long as they last."""
+    def draw(self, file: Path) -> None:
+        """Typical images: sorted by what the last network gains over the first one that was trained
+        for as long, the one in the middle, and those with a tenth of the images below and above."""
+        names = list(self.trained)
+        rival = names[1] if len(names) > 2 else names[0]
         first = self.data.val[0]()[1].shape
         examples = [example for example in (read() for read in self.data.val[:200])
                     if example[1].shape == first]  # fmt: skip
-        examples.sort(key=lambda example: -len(example[1].unique()))
+        gains = [self.score(names[-1], e)[1] - self.score(rival, e)[1] for e in examples]
+        order = sorted(range(len(gains)), key=gains.__getitem__)
         rows = []
-        for example in examples[:images]:
-            row = [example[0].numpy(), example[1].numpy()]
-            for network in self.trained.values():
-                network.eval()
-                predicted, _ = train.predict(network, example, self.recipe, self.chosen.device)
-                row.append(predicted.numpy())
-            rows.append(tuple(row))
-        show.save_rows(file, ["image", "truth", *self.trained], rows, len(self.data.classes))
+        for share, words in ((0.1, "10 %"), (0.5, "median"), (0.9, "90 %")):
+            chosen = order[round(share * (len(order) - 1))]
+            image, labels = examples[chosen]
+            scores = [self.score(name, examples[chosen]) for name in names]
+            texts = [f"{words}: {100 * gains[chosen]:+.1f} points", ""]
+            texts += [f"mIoU {100 * miou:.1f} %" for _, miou in scores]
+            maps = [labels.numpy(), *(predicted.numpy() for predicted, _ in scores)]
+            rows.append(sheet.Row(image.numpy(), maps, texts))
+        sheet.save(file, ["image", "truth", *names], rows, self.data.classes)
+        print(f"{file}: where '{names[-1]}' gains over '{rival}' as in 10, 50, 90 % of the images")
+
+    def score(self, name: str, example: Example) -> tuple[torch.Tensor, float]:
+        """The label map of a trained network, and its mean IoU over the classes that the truth or
+        the map shows."""
+        network = self.trained[name].eval()
+        predicted, labels = train.predict(network, example, self.recipe, self.chosen.device)
+        measure = submod.MeanIoU(len(self.data.classes), ignore_index=IGNORE, absent="skip",
+                                 leave_out=self.data.leave_out)  # fmt: skip
+        measure.add(predicted[None].numpy(), labels[None].numpy())
+        return predicted, measure.compute().image
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -24,6 +24,7 @@ PATTERNS = [
     "docs/*.md",
     "python/README.md",
     "bench/studies/README.md",
+    "bench/experiments/README.md",
 ]
 FOLDERS = "src|include|tests|bench|docs|examples|python|scripts|tools|cmake"
 FILE = re.compile(rf"`((?:{FOLDERS})/[\w./-]*|[\w-]+\.(?:c|h|cu|py|sh))`")

@@ -7,7 +7,8 @@
 #
 # Pages by pandoc, the reference of C by Doxygen from the headers, that of Python by pdoc from its
 # docstrings. Needs: scripts/setup.sh docs, and for Python scripts/test_python.sh --packages. Where
-# PyTorch is not there, submod.torch is left out, and the script says so.
+# PyTorch is not there, submod.torch is left out, and the script says so. The library is that of
+# build/, made first, or the one that SUBMOD_LIBRARY names.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -61,25 +62,28 @@ pages() {
     page CHANGELOG.md changelog
     page python/README.md python
     page bench/studies/README.md add_a_study
+    page bench/experiments/README.md add_an_experiment
     for document in docs/*.md; do
         page "$document" "$(basename "$document" .md)"
     done
 }
 
-# From the sources, with the library of build/.
+# From the sources, with the library of build/ or another one that is there already.
 python_reference() {
     local python=.venv-test/bin/python modules=(submod)
     [ -x $python ] || scripts/test_python.sh --packages --no-torch
     $python -c 'import pdoc' 2>/dev/null || $python -m pip install --quiet --disable-pip-version-check pdoc
-    cmake -S . -B build >/dev/null
-    cmake --build build --target submod --parallel 2 >/dev/null
+    if [ -z "${SUBMOD_LIBRARY-}" ]; then
+        cmake -S . -B build >/dev/null
+        cmake --build build --target submod --parallel 2 >/dev/null
+    fi
     if $python -c 'import torch' 2>/dev/null; then
         modules+=(submod.torch)
     else
         echo "docs: SKIPPED: the reference of submod.torch, for want of PyTorch" >&2
         modules+=('!submod.torch')
     fi
-    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=python SUBMOD_LIBRARY=$PWD/build/libsubmod.so \
+    PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=python SUBMOD_LIBRARY=${SUBMOD_LIBRARY:-$PWD/build/libsubmod.so} \
         $python -m pdoc --no-show-source --template-directory docs/site/pdoc \
         --output-directory "$site/python" "${modules[@]}"
 }

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # Sets up, builds and tests everything: release build, clang, sanitizers, the first steps of README,
 # Python package, linters, the documents as a site. The linters run beside everything else, with what
-# is left of the cores.
+# is left of the cores, and the documents beside Python. Meant to take under 20 minutes on two cores.
 #
 #   scripts/test.sh               all of it
+#   scripts/test.sh --all         and at full depth: sanitizers on all random problems of the tests and
+#                                 on the studies; takes much longer
 #   scripts/test.sh --quick       the release tests only
 #   scripts/test.sh --no-lint     all but the linters
 #   scripts/test.sh --no-docs     all but the site of the documents
@@ -15,6 +17,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
+all_problems=
+long_tests='study_quick|study_files|report'
 sanitize=yes
 clang=yes
 first_steps=yes
@@ -25,6 +29,7 @@ python=yes
 torch=()
 for option in "$@"; do
     case $option in
+    --all) all_problems=' -DSUBMOD_ALL_PROBLEMS' long_tests='' ;;
     --quick) sanitize=no clang=no first_steps=no lint=no docs=no python=no ;;
     --no-lint) lint=no ;;
     --no-docs) docs=no ;;
@@ -62,10 +67,11 @@ end() {
 # What runs beside the stages, each in a process group of its own.
 packages=
 linters=
+site=
 scratch=$(mktemp -d)
 summary() {
     local group
-    for group in $packages $linters; do
+    for group in $packages $linters $site; do
         kill -- "-$group" 2>/dev/null || true
     done
     rm -rf "$scratch"
@@ -82,15 +88,23 @@ beside() {
     set +m
 }
 
-# build_and_test DIRECTORY CMAKE_OPTIONS...
+# until_done GROUP LOG: shows what it has said, and ends as it has ended.
+until_done() {
+    local status=0
+    wait "$1" || status=$?
+    cat "$2"
+    return $status
+}
+
+# build_and_test DIRECTORY LEFT_OUT CMAKE_OPTIONS...: all tests but those of these names.
 build_and_test() {
-    local directory=$1
-    shift
+    local directory=$1 left_out=$2
+    shift 2
     cmake -S . -B "$directory" -DSUBMOD_WERROR=ON -DSUBMOD_MPI=$mpi "$@"
     cmake --build "$directory" --parallel "$jobs"
     # The instruction set that this machine takes by itself is tested once, not twice.
     ctest --test-dir "$directory" --output-on-failure --no-tests=error --parallel "$jobs" \
-        -E "^isa_$("$directory/tests/test_isa" --name)_"
+        -E "^isa_$("$directory/tests/test_isa" --name)_|^($left_out)\$"
 }
 
 begin "set-up"
@@ -116,9 +130,11 @@ if command -v ninja >/dev/null; then
     export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
 fi
 # The library is compiled by gcc three times: for the release tests, by the first steps of README in
-# another folder, and for Python. ccache does so once, if paths count from the folder.
+# another folder, and for Python. ccache does so once, if paths count from the folder. So it is with
+# nvcc.
 if command -v ccache >/dev/null; then
     export CMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER:-ccache}
+    export CMAKE_CUDA_COMPILER_LAUNCHER=${CMAKE_CUDA_COMPILER_LAUNCHER:-ccache}
     export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 fi
 # Two tests at a time, with threads of their own: those that wait should not keep a core busy.
@@ -131,7 +147,7 @@ fi
 end
 
 begin "release build and tests"
-build_and_test build -DCMAKE_BUILD_TYPE=Release
+build_and_test build "" -DCMAKE_BUILD_TYPE=Release
 end
 
 # From here on, since they read what build/ is made of.
@@ -165,7 +181,8 @@ if [ $clang = yes ]; then
     # clang's OpenMP tells the sanitizer how its threads wait for each other, if asked to.
     TSAN_OPTIONS=ignore_noninstrumented_modules=1 build_with_clang build-tsan \
         "isa loss loss_engines min_norm dist_losses dist_errors dist_counts dist_exact dist_prox dist_sum" \
-        -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_C_FLAGS=-O1 -fsanitize=thread"
+        -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-g1 \
+        "-DCMAKE_C_FLAGS=-O1 -fsanitize=thread$all_problems"
     end
 fi
 
@@ -174,7 +191,9 @@ if [ $sanitize = yes ]; then
     # The library has to survive a failing allocation, so the sanitizer must let one fail.
     export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
     export UBSAN_OPTIONS=print_stacktrace=1
-    build_and_test build-asan -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-O1 -DSUBMOD_SANITIZE=ON
+    # Its reports need to know the lines of the sources, no more. Of the studies their own test runs.
+    build_and_test build-asan "$long_tests" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-g1 \
+        "-DCMAKE_C_FLAGS=-O1$all_problems" -DSUBMOD_SANITIZE=ON
     end
 fi
 
@@ -185,31 +204,39 @@ if [ $first_steps = yes ]; then
 fi
 
 if [ $python = yes ]; then
-    begin "Python package and tests"
+    begin "packages for Python"
     wait "$packages"
     packages=
-    scripts/test_python.sh "${torch[@]}"
     end
 fi
 
 # Without the Python package: whether the headers document everything.
 if [ $docs = yes ]; then
-    begin "documents"
     if [ $python = yes ]; then
-        scripts/docs.sh
+        SUBMOD_LIBRARY=$PWD/build/libsubmod.so beside nice -n 5 scripts/docs.sh >"$scratch/docs" 2>&1
     else
-        scripts/docs.sh --check
+        beside nice -n 5 scripts/docs.sh --check >"$scratch/docs" 2>&1
     fi
+    site=$!
+fi
+
+if [ $python = yes ]; then
+    begin "Python package and tests"
+    scripts/test_python.sh "${torch[@]}"
+    end
+fi
+
+if [ $docs = yes ]; then
+    begin "documents"
+    until_done "$site" "$scratch/docs"
+    site=
     end
 fi
 
 if [ $lint = yes ]; then
     begin "lint"
-    clean=yes
-    wait "$linters" || clean=no
+    until_done "$linters" "$scratch/lint"
     linters=
-    cat "$scratch/lint"
-    [ $clean = yes ]
     end
 fi
 

@@ -11,7 +11,7 @@
 # within 7 minutes the tests of submod.torch are skipped, and the script says so. So are those of its
 # CUDA part where build/ has no library with a device made of fibers, and none can be built, and
 # those in the solvers of PyProximal where that cannot be had; those against scikit-learn, torchmetrics,
-# cityscapesScripts and MONAI likewise.
+# cityscapesScripts and MONAI, and the quick path of the experiments, likewise.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -57,7 +57,8 @@ fetch_packages() {
         python3 -m venv $venv
         echo '*' >$venv/.gitignore
     fi
-    $python -m pip install --quiet --disable-pip-version-check numpy pytest mypy
+    # The last is for scripts/docs.sh, which may run beside the tests.
+    $python -m pip install --quiet --disable-pip-version-check numpy pytest pytest-xdist mypy pdoc
     $python -c 'import pyproximal' 2>/dev/null ||
         timeout 120 $python -m pip install --quiet --disable-pip-version-check pyproximal ||
         echo "test: SKIPPED: the solvers of PyProximal" >&2
@@ -80,6 +81,10 @@ fetch_packages() {
             timeout 120 $python -m pip install --quiet --disable-pip-version-check \
                 kornia segmentation-models-pytorch pillow ||
             echo "test: SKIPPED: the comparison with kornia and segmentation-models-pytorch" >&2
+        # What the experiments draw and judge with.
+        $python -c 'import matplotlib, scipy, PIL' 2>/dev/null ||
+            timeout 120 $python -m pip install --quiet --disable-pip-version-check matplotlib scipy pillow ||
+            echo "test: SKIPPED: the quick path of the experiments" >&2
         # Of MONAI the losses alone, 2 MB, which need nothing but NumPy and PyTorch.
         $python -c 'import monai.losses' 2>/dev/null ||
             timeout 60 $python -m pip install --quiet --disable-pip-version-check --no-deps monai ||
@@ -111,7 +116,8 @@ tests=(python/tests)
 if [ $torch = no ]; then
     tests+=(--ignore-glob='*/test_torch*')
 fi
-$python -B -m pytest -q -p no:cacheprovider "${tests[@]}"
+# One file after another on each core: the tests of a file may share what it sets up.
+$python -B -m pytest -q -p no:cacheprovider -n "$(nproc 2>/dev/null || echo 2)" --dist loadfile "${tests[@]}"
 if [ $torch = yes ]; then
     (cd python && ../$python -m mypy --config-file ../pyproject.toml --cache-dir=/dev/null)
 fi

@@ -1,23 +1,28 @@
 #!/usr/bin/env python3
 """Makes OUT/report.html from whatever studies are in OUT: one file, no network needed.
 
-    report.py [OUT]          OUT: out
+    report.py [OUT] [--claims FILE]          OUT: out
+
+With --claims it also rewrites the table of claims in FILE, which is docs/studies.md.
 
 What it takes from each folder of OUT:
     notes.md            the title after "# " in the first line, then paragraphs, separated by empty
                         lines, with `code` in backquotes; a folder without notes.md is left out
     NAME.svg            figures, in alphabetical order, the one named like the study first
     table*.csv          tables; a column called "verdict" is coloured
+The page begins with the claims of all studies in one table: claims.py says where they are from.
 The order is that of bench/studies/studies.list. A study whose folder in bench/studies holds
 figure.html and figure.js gets this interactive figure besides.
 """
 
+import argparse
 import base64
 import csv
 import html
 import pathlib
 import re
-import sys
+
+from claims import claims_of, put_into
 
 HERE = pathlib.Path(__file__).resolve().parent
 STUDIES = HERE.parent / "studies"
@@ -40,9 +45,19 @@ def figure(path):
     return f'<figure><img alt="{label}" src="data:image/{kind};base64,{data}"></figure>\n'
 
 
+VERDICTS = {"held": "good", "not shown": "open"}
+
+
 def cell(text, column):
-    verdict = f' class="{"good" if text == "held" else "bad"}"' if column == "verdict" else ""
+    verdict = f' class="{VERDICTS.get(text, "bad")}"' if column == "verdict" else ""
     return f"<td{verdict}>{html.escape(text)}</td>"
+
+
+def markup(rows):
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in rows[0])
+    body = "".join("<tr>" + "".join(map(cell, row, rows[0])) + "</tr>\n" for row in rows[1:])
+    table = f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
+    return f'<div class="wide">{table}</div>\n'
 
 
 def table(path):
@@ -50,10 +65,7 @@ def table(path):
         rows = [row for row in csv.reader(file) if row]
     if not rows:
         return ""
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in rows[0])
-    body = "".join("<tr>" + "".join(map(cell, row, rows[0])) + "</tr>\n" for row in rows[1:])
-    table = f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>"
-    text = f'<div class="wide">{table}</div>\n'
+    text = markup(rows)
     if len(rows) > LONG_TABLE:
         summary = f"{html.escape(path.name)}, {len(rows) - 1} rows"
         return f"<details><summary>{summary}</summary>{text}</details>\n"
@@ -90,6 +102,15 @@ def studies(out):
     return sorted(folders, key=lambda path: (rank.get(path.name, len(rank)), path.name))
 
 
+def all_claims(out):
+    return [claim for folder in studies(out) for claim in claims_of(folder)]
+
+
+def overview(out):
+    rows = [["study", "claim", "measured here", "verdict", "data"], *all_claims(out)]
+    return f'<h2 id="claims">Claims</h2>\n{markup(rows)}' if len(rows) > 1 else ""
+
+
 def page(out):
     folders = studies(out)
     contents = "".join(
@@ -103,6 +124,7 @@ def page(out):
         "<title>libsubmod: studies</title>\n"
         f"<style>\n{read(HERE / 'page.css')}</style>\n</head>\n<body>\n"
         f"<h1>libsubmod: studies</h1>\n<nav><ul>\n{contents}</ul></nav>\n"
+        + overview(out)
         + "".join(map(section, folders))
         + "".join(f"<script>\n{script}</script>\n" for script in scripts if script)
         + "</body>\n</html>\n"
@@ -110,12 +132,17 @@ def page(out):
 
 
 def main():
-    out = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else "out")
-    if not out.is_dir():
-        sys.exit(f"report: there is no folder {out}")
-    target = out / "report.html"
-    target.write_text(page(out), encoding="utf-8")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("out", nargs="?", type=pathlib.Path, default="out", metavar="OUT")
+    parser.add_argument("--claims", type=pathlib.Path, metavar="FILE")
+    chosen = parser.parse_args()
+    if not chosen.out.is_dir():
+        raise SystemExit(f"report: there is no folder {chosen.out}")
+    target = chosen.out / "report.html"
+    target.write_text(page(chosen.out), encoding="utf-8")
     print(f"report: {target}")
+    if chosen.claims:
+        put_into(chosen.claims, all_claims(chosen.out))
 
 
 if __name__ == "__main__":

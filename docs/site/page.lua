@@ -34,6 +34,7 @@ local pages = {
   ["README.md"] = "index.html",
   ["python/README.md"] = "python.html",
   ["bench/studies/README.md"] = "add_a_study.html",
+  ["bench/experiments/README.md"] = "add_an_experiment.html",
   ["CONTRIBUTING.md"] = "contributing.html",
   ["CHANGELOG.md"] = "changelog.html",
 }

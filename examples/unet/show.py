@@ -1,4 +1,4 @@
-"""What the user sees: progress, tables, label maps."""
+"""What the user sees: progress and tables. Label maps are in sheet.py."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from math import isnan
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from . import UserError
 
@@ -75,50 +73,3 @@ def write_curves(file: Path, parts: Sequence[Any]) -> None:
         for part in parts:
             for row in part.curve:
                 table.writerow({"part": part.name, **row})
-
-
-# ---- label maps as a picture -------------------------------------------------------------------
-
-# Colours that stay apart, the background dark; more classes than colours begin again.
-COLOURS = np.array(
-    [
-        (40, 40, 44), (230, 159, 0), (86, 180, 233), (0, 158, 115), (240, 228, 66), (0, 114, 178),
-        (213, 94, 0), (204, 121, 167), (250, 190, 190), (140, 86, 75), (150, 220, 130),
-        (170, 130, 255),
-    ],
-    np.uint8,
-)  # fmt: skip
-VOID, ZOOM, GAP, TITLE = (120, 120, 120), 2, 6, 18
-
-
-def label_colours(labels: Any, classes: int) -> Any:
-    colours = COLOURS[1 + (np.arange(256) - 1) % (len(COLOURS) - 1)]
-    colours[0] = COLOURS[0]
-    colours[classes:] = VOID
-    return colours[np.asarray(labels)]
-
-
-def save_rows(file: Path, titles: list[str], rows: list[tuple[Any, ...]], classes: int) -> None:
-    """One row per image: the grey or colour image (channels, height, width), then label maps."""
-    from PIL import Image, ImageDraw
-
-    height, width = (ZOOM * side for side in rows[0][1].shape)
-    size = (len(titles) * (width + GAP) + GAP, TITLE + len(rows) * (height + GAP))
-    sheet = Image.new("RGB", size, "white")
-    text = ImageDraw.Draw(sheet)
-    for column, title in enumerate(titles):
-        left = GAP + column * (width + GAP)
-        text.text((left, 3), title, fill="black")
-        for number, row in enumerate(rows):
-            shown = grey(row[0]) if column == 0 else label_colours(row[column], classes)
-            picture = Image.fromarray(shown).resize((width, height), Image.Resampling.NEAREST)
-            sheet.paste(picture, (left, TITLE + number * (height + GAP)))
-    sheet.save(file, "PNG")
-
-
-def grey(image: Any) -> Any:
-    """All channels into the range of a picture."""
-    image = np.asarray(image)
-    low, high = np.percentile(image, (1, 99))
-    image = np.clip((image - low) / max(high - low, 1e-6), 0, 1)
-    return (255 * np.broadcast_to(image, (3, *image.shape[1:])).transpose(1, 2, 0)).astype(np.uint8)

@@ -29,10 +29,17 @@ def test_prox_path(tmp_path):
     gap = float(printed.split("largest gap ")[1].split()[0])
     difference = float(printed.split("Fujishige-Wolfe ")[1].split()[0])
     assert gap < 1e-9 and difference < 1e-6
-    lines = table.read_text().splitlines()
-    assert len(lines) == 61 and lines[0].startswith("lambda,gap,u0")
-    largest = [float(line.split(",")[0]) for line in lines[1:]]
-    assert largest == sorted(largest)
+    assert "D and e are together from 0.60 to 1.00 by the prox" in printed
+    assert "D and e are together from 0.60 to 2.95 by Algorithm 2" in printed
+    head, *lines = table.read_text().splitlines()
+    assert head == "lambda,gap,u0,u1,u2,u3,u4,a0,a1,a2,a3,a4" and len(lines) == 72
+    rows = np.array([[float(number) for number in line.split(",")] for line in lines])
+    lam, gaps, exact, greedy = rows[:, 0], rows[:, 1], rows[:, 2:7], rows[:, 7:]
+    assert (np.diff(lam) < 0).all() and gaps.max() < 1e-9
+    parted = (lam < 1 / 1.01) & (lam > 1 / 2.2)  # by hand: D falls by 1/5 of 1/lambda, e by 1/20
+    for pixel, start, fall in ((3, 0.45, 1 / 5), (4, 0.3, 1 / 20)):
+        assert np.allclose(exact[parted, pixel], start - fall / lam[parted], atol=1e-12)
+        assert np.allclose(greedy[parted, pixel], (0.75 - 0.25 / lam[parted]) / 2, atol=1e-12)
 
 
 def test_tv_denoise():

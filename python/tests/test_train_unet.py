@@ -148,6 +148,7 @@ def test_shapes(tmp_path):
     assert rows[0] == "part,step,loss,image_miou,dataset_miou"
     assert len(rows) == 1 + 4 * 2  # steps 2 and 4, then thrice steps 2 and 3
     assert files[1].read_bytes().startswith(b"\x89PNG")
+    assert "'ce, then dataset' gains over 'ce, then ce' as in 10, 50, 90 %" in result.stdout
 
 
 def test_voc_by_the_papers_recipe(voc, tmp_path):
@@ -277,6 +278,7 @@ def parts(monkeypatch):
     import unet.model
     import unet.recipes
     import unet.shapes
+    import unet.sheet
 
     return unet
 
@@ -344,3 +346,26 @@ def test_devices_that_are_not_there(option):
     assert_refused(run(option, "meta"), f"{option} meta cannot be used here")
     if not torch.cuda.is_available():
         assert_refused(run(option, "cuda"), f"{option} cuda cannot be used here")
+
+
+def test_sheet_of_label_maps(parts, tmp_path):
+    """Panels in their places, in the colours that the legend below them has."""
+    image = pytest.importorskip("PIL.Image")
+    sheet = parts.sheet
+    labels = np.arange(6).reshape(2, 3)
+    names = [f"class {number}" for number in range(6)]
+    rows = [sheet.Row(np.zeros((1, 2, 3)), [labels, 5 - labels], ["", "one", "two"])] * 2
+    sheet.save(tmp_path / "sheet.png", ["image", "truth", "found"], rows, names)
+    with image.open(tmp_path / "sheet.png") as opened:
+        pixels = np.array(opened)
+    colours, zoom = sheet.class_colours(6), sheet.PANEL // 3
+    for column, shown in ((1, labels), (2, 5 - labels)):
+        left = sheet.GAP + column * (3 * zoom + sheet.GAP)
+        for row in range(2):
+            top = sheet.LINE + row * (2 * zoom + sheet.LINE + sheet.GAP)
+            panel = pixels[top : top + 2 * zoom, left : left + 3 * zoom]
+            assert (panel == np.kron(colours[shown], np.ones((zoom, zoom, 1)))).all()
+    legend = pixels[sheet.LINE + 2 * (2 * zoom + sheet.LINE + sheet.GAP) :].reshape(-1, 3)
+    for number in range(6):
+        assert (legend == colours[number]).all(1).sum() >= sheet.SIZE**2
+    assert (colours[6:] == sheet.VOID).all()

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sanitized.h"
 #include "spread.h"
 #include "support.h"
 
@@ -99,20 +100,20 @@ static void all_shapes(int trials, size_t pixels, int threads)
 
 START_TEST(small_problems)
 {
-    all_shapes(300, 60, 1);
+    all_shapes(repeats(300), 60, 1);
 }
 END_TEST
 
 /* More records than samples, several owners in a class, several classes of an owner. */
 START_TEST(large_problems)
 {
-    all_shapes(45, 6000, 1);
+    all_shapes(FEWER ? 15 : 45, 6000, 1);
 }
 END_TEST
 
 START_TEST(several_threads)
 {
-    all_shapes(15, 9000, 3);
+    all_shapes(FEWER ? 6 : 15, 9000, 3);
     submod_set_num_threads(1);
 }
 END_TEST

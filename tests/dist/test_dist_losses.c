@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sanitized.h"
 #include "spread.h"
 #include "support.h"
 
@@ -67,7 +68,7 @@ START_TEST(same_bits)
     submod_rng rng;
     submod_rng_seed(&rng, 19);
     submod_set_num_threads(1);
-    for (int trial = 0; trial < 500; trial++) {
+    for (int trial = 0; trial < repeats(500); trial++) {
         kind k = (kind)submod_rng_below(&rng, 5);
         bool ignore = submod_rng_below(&rng, 2);
         size_t C = k == HINGE ? 1 : 3 + submod_rng_below(&rng, 2);
@@ -114,7 +115,7 @@ START_TEST(loss_by_definition)
     submod_rng rng;
     submod_rng_seed(&rng, 20);
     submod_set_num_threads(1);
-    for (int trial = 0; trial < 60; trial++) {
+    for (int trial = 0; trial < repeats(60); trial++) {
         kind k = (kind)submod_rng_below(&rng, 3);
         batch d = random_batch(&rng, k, 1 + submod_rng_below(&rng, 6), k == HINGE ? 1 : 3,
                                1 + submod_rng_below(&rng, 40), true);

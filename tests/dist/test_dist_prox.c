@@ -7,6 +7,7 @@
 
 #include "dist/agree.h"
 #include "ranks.h"
+#include "sanitized.h"
 #include "support.h"
 
 enum { IMAGES = 7, PIXELS = 90, ALL = IMAGES * PIXELS, IGNORED = 255, KINDS = 6 };
@@ -187,7 +188,7 @@ START_TEST(within_its_error)
     static problem p;
     static outcome o;
     o = (outcome){.allocations = -1};
-    for (int trial = 0; trial < 80; trial++) {
+    for (int trial = 0; trial < repeats(80); trial++) {
         size_t K = bins[trial % 5];
         fill(&p, &rng, trial % 3 == 0);
         take_measure(&p, trial % KINDS);
@@ -209,7 +210,7 @@ START_TEST(exact_on_the_grid)
     static problem p;
     static outcome o;
     o = (outcome){.allocations = -1};
-    for (int trial = 0; trial < 30; trial++) {
+    for (int trial = 0; trial < repeats(30); trial++) {
         fill(&p, &rng, 1);
         take_measure(&p, trial % KINDS);
         split(&o, 3, &rng);
@@ -248,7 +249,7 @@ START_TEST(gradient_is_a_feasible_dual)
     enum { N = 11 };
     submod_rng rng;
     submod_rng_seed(&rng, 4);
-    for (int trial = 0; trial < 100; trial++) {
+    for (int trial = 0; trial < repeats(100); trial++) {
         float scores[N], z[N], g[N];
         uint8_t labels[N];
         double d[N];
@@ -290,7 +291,7 @@ START_TEST(same_bits_for_any_split)
     static problem p;
     static outcome one, many;
     one = many = (outcome){.allocations = -1};
-    for (int trial = 0; trial < 24; trial++) {
+    for (int trial = 0; trial < repeats(24); trial++) {
         fill(&p, &rng, trial % 2);
         take_measure(&p, trial % KINDS);
         p.settings.per_image = trial % 4 == 3;

@@ -43,9 +43,17 @@ say() {
 }
 
 # What four of README's words mean here. Warnings are errors, as in scripts/test.sh: then ccache
-# finds the library that it has compiled. All tests run there; two will do.
+# finds the library that it has compiled. There everything is built and all tests run; here what is
+# installed and two tests will do.
 cmake() {
-    [ "$1" = -S ] && set -- "$@" -DSUBMOD_WERROR=ON
+    case $1 in
+    -S) set -- "$@" -DSUBMOD_WERROR=ON ;;
+    --build)
+        mapfile -t targets < <(command cmake "$@" --target help | sed 's/^\.\.\. //' |
+            grep -Ex 'submod(_mpi)?(_static)?|submod-miou|test_lovasz')
+        set -- "$@" --target "${targets[@]}"
+        ;;
+    esac
     CCACHE_BASEDIR=$copy command cmake "$@"
 }
 ctest() {

@@ -6,14 +6,15 @@
 #include <string.h>
 
 #include "machine.h"
+#include "sanitized.h"
 #include "support.h"
 #include "views.h"
 
 enum { SKIPPED = 77 };
 
-static int repeats(int wanted)
+static int problems(int wanted)
 {
-    return machine_is_slow() ? wanted / 10 : wanted;
+    return machine_is_slow() ? wanted / (FEWER ? 30 : 10) : wanted;
 }
 
 /* The bits of a softmax or sigmoid are those of a CPU that fuses multiplications and additions
@@ -57,7 +58,7 @@ START_TEST(host_pointers)
     static const size_t sizes[] = {1, 31, 33, 257, 2048, 2049, 70001};
     submod_rng rng;
     submod_rng_seed(&rng, 95);
-    for (int repeat = 0; repeat < repeats(700); repeat++) {
+    for (int repeat = 0; repeat < problems(700); repeat++) {
         size_t N = sizes[repeat % (machine_is_slow() ? 4 : 7)];
         size_t C = 1 + submod_rng_below(&rng, machine_is_slow() ? 8 : 30);
         example d = random_example(&rng, random_kind(&rng), submod_rng_below(&rng, 4), C, N,
@@ -183,7 +184,7 @@ START_TEST(device_pointers)
     static const size_t sizes[] = {1, 33, 300, 2049, 70001};
     submod_rng rng;
     submod_rng_seed(&rng, 97);
-    for (int repeat = 0; repeat < repeats(500); repeat++) {
+    for (int repeat = 0; repeat < problems(500); repeat++) {
         size_t N = sizes[repeat % (machine_is_slow() ? 3 : 5)];
         views v = random_views(&rng, random_kind(&rng), 2, 5, N, true);
         submod_loss_settings s = random_settings(&rng, true);
@@ -201,7 +202,7 @@ START_TEST(refused_data)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 98);
-    for (int repeat = 0; repeat < repeats(200); repeat++) {
+    for (int repeat = 0; repeat < problems(200); repeat++) {
         bool bad_label = repeat % 2;
         views v = random_views(&rng, random_kind(&rng), 2, 3, 300, false);
         submod_loss_settings s = random_settings(&rng, false);
@@ -248,7 +249,7 @@ START_TEST(prox)
     enum { B = 2, C = 3 };
     submod_rng rng;
     submod_rng_seed(&rng, 99);
-    for (int repeat = 0; repeat < repeats(100); repeat++) {
+    for (int repeat = 0; repeat < problems(100); repeat++) {
         size_t N = 1 + submod_rng_below(&rng, machine_is_slow() ? 200 : 5000), n = B * C * N;
         double lambda = exp(2 * submod_rng_normal(&rng)), delta;
         float *x = malloc(n * sizeof *x), *u = malloc(n * sizeof *u);

@@ -54,7 +54,7 @@ START_TEST(default_tuning)
     submod_rng_seed(&rng, 72);
     submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
     const size_t sizes[] = {2047, 2048, 2049, 5000};
-    for (int repeat = 0; repeat < 4 * KINDS * 2; repeat += SANITIZED ? 3 : 1) {
+    for (int repeat = 0; repeat < 4 * KINDS * 2; repeat += each(7)) {
         kind k = (kind)(repeat / 2 % KINDS);
         example d = random_example(&rng, k, 2, 5, sizes[repeat / 2 / KINDS], repeat % 3 == 0, true);
         submod_loss_settings s = random_settings(&rng, true);
@@ -74,7 +74,7 @@ START_TEST(many_classes)
     submod_rng_seed(&rng, 73);
     submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
     const size_t classes[] = {23, 24, 25, 48, 97, 192, 193, 400, 7000};
-    for (int repeat = 0; repeat < 18; repeat += SANITIZED ? 5 : 1) {
+    for (int repeat = 0; repeat < 18; repeat += each(5)) {
         size_t C = classes[repeat / 2];
         example d = random_example(&rng, SOFTMAX, 1, C, C > 1000 ? 40 : 260, false, false);
         t.threads = C > 1000 ? SUBMODI_WARP : SUBMODI_GPU_THREADS;
@@ -174,7 +174,7 @@ START_TEST(special_cases)
     submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
     submod_rng rng;
     submod_rng_seed(&rng, 75);
-    for (int variant = 0; variant < 2 * KINDS * SUBMOD_CLASSES_LIST; variant += SANITIZED ? 3 : 1) {
+    for (int variant = 0; variant < 2 * KINDS * SUBMOD_CLASSES_LIST; variant += each(7)) {
         submod_loss_settings s = submod_loss_defaults();
         s.engine = (submod_engine)(variant % 2);
         s.classes = (submod_classes)(variant / 2 % 2);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "allocations.h"
+#include "sanitized.h"
 #include "support.h"
 
 /* ---- two slow references ---- */
@@ -233,7 +234,7 @@ START_TEST(brute_force)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 1);
-    for (int trial = 0; trial < 2000; trial++) {
+    for (int trial = 0; trial < repeats(2000); trial++) {
         size_t n = 1 + submod_rng_below(&rng, 10);
         double x[10], u[10], s[10], slow[10] = {0};
         uint8_t fg[10];
@@ -277,7 +278,7 @@ START_TEST(larger_instances)
     enum { MOST = 120 };
     submod_rng rng;
     submod_rng_seed(&rng, 2);
-    for (int trial = 0; trial < 600; trial++) {
+    for (int trial = 0; trial < repeats(600); trial++) {
         size_t n = 20 + submod_rng_below(&rng, MOST - 20);
         double x[MOST], u[MOST], s[MOST], slow[MOST];
         uint8_t fg[MOST];
@@ -298,7 +299,7 @@ START_TEST(laws)
     enum { N = 200 };
     submod_rng rng;
     submod_rng_seed(&rng, 3);
-    for (int trial = 0; trial < 200; trial++) {
+    for (int trial = 0; trial < repeats(200); trial++) {
         double x[N], y[N], u[N], v[N], s[N], t[N];
         uint8_t fg[N];
         make(trial % SHAPES, &rng, N, x, fg);
@@ -406,7 +407,7 @@ START_TEST(work_is_bounded)
     double *x = malloc(most * sizeof *x), *u = malloc(most * sizeof *u), worst = 0;
     uint8_t *fg = malloc(most);
     for (int shape = 0; shape < SHAPES; shape++) {
-        for (int bits = 10; bits <= 18; bits += 4) {
+        for (int bits = 10; bits <= (FEWER ? 14 : 18); bits += 4) {
             size_t n = (size_t)1 << bits;
             make(shape, &rng, n, x, fg);
             for (int power = -9; power <= 9; power += bits < 18 ? 3 : 6) {
@@ -453,7 +454,7 @@ START_TEST(points_are_many_pixels)
     enum { POINTS = 40, MOST = POINTS * 20 };
     submod_rng rng;
     submod_rng_seed(&rng, 7);
-    for (int trial = 0; trial < 400; trial++) {
+    for (int trial = 0; trial < repeats(400); trial++) {
         size_t count = 1 + submod_rng_below(&rng, POINTS), n = 0;
         double value[POINTS], u[POINTS], s[POINTS], x[MOST], all_u[MOST], all_s[MOST];
         uint8_t label[POINTS], fg[MOST];
@@ -515,7 +516,7 @@ START_TEST(histogram_keeps_its_word)
     float x[N], u[N];
     double wide[N], best[N], far = 0;
     uint8_t fg[N];
-    for (int trial = 0; trial < 200; trial++) {
+    for (int trial = 0; trial < repeats(200); trial++) {
         make(trial % SHAPES, &rng, N, wide, fg);
         for (size_t i = 0; i < N; i++) {
             x[i] = (float)wide[i];
@@ -603,7 +604,7 @@ START_TEST(layer_is_the_prox_of_each_image)
     enum { B = 3, N = 700 };
     submod_rng rng;
     submod_rng_seed(&rng, 9);
-    for (int trial = 0; trial < 60; trial++) {
+    for (int trial = 0; trial < repeats(60); trial++) {
         float scores[B * N], z[B * N], g[B * N];
         int32_t labels[B * N];
         double lambda = pow(10, 5 * submod_rng_uniform(&rng) - 3);
@@ -698,7 +699,7 @@ END_TEST
 START_TEST(levels_below_rounding)
 {
     enum { M = 80 };
-    for (uint64_t seed = 8000; seed < 9000; seed++) {
+    for (uint64_t seed = 8000; seed < 8000 + (uint64_t)repeats(1000); seed++) {
         double x[M], u[M], s[M];
         uint8_t fg[M];
         submod_rng rng;

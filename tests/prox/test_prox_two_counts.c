@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "allocations.h"
+#include "sanitized.h"
 #include "support.h"
 
 enum { KINDS = 6 };
@@ -160,7 +161,7 @@ START_TEST(against_wolfe)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 1);
-    for (int repeat = 0; repeat < 420; repeat++) {
+    for (int repeat = 0; repeat < repeats(420); repeat++) {
         enum { MOST = 24 };
         size_t n = 1 + submod_rng_below(&rng, MOST);
         uint8_t mask[MOST];
@@ -205,7 +206,7 @@ START_TEST(certificates)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 2);
-    for (int repeat = 0; repeat < 120; repeat++) {
+    for (int repeat = 0; repeat < repeats(120); repeat++) {
         enum { N = 9 };
         uint8_t mask[N];
         double x[N], u[N] = {0}, s[N] = {0};
@@ -238,7 +239,7 @@ START_TEST(larger_instances)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 3);
-    for (int repeat = 0; repeat < 90; repeat++) {
+    for (int repeat = 0; repeat < repeats(90); repeat++) {
         enum { MOST = 90 };
         size_t n = 20 + submod_rng_below(&rng, MOST - 20);
         uint8_t mask[MOST];
@@ -345,7 +346,7 @@ static int label(int kind, size_t i, size_t n, submod_rng *rng)
 
 START_TEST(work_is_bounded)
 {
-    enum { N = 30000 };
+    enum { N = FEWER ? 3000 : 30000 };
     make_x *const makers[] = {geometric, geometric_both_signs, harmonic, critical, normal};
     double *x = calloc(N, sizeof *x);
     uint8_t *mask = calloc(N, 1);
@@ -412,7 +413,7 @@ START_TEST(points_are_copies)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 7);
-    for (int repeat = 0; repeat < 120; repeat++) {
+    for (int repeat = 0; repeat < repeats(120); repeat++) {
         enum { MOST = 12 };
         size_t count = 1 + submod_rng_below(&rng, MOST), n = 0;
         uint8_t mask[MOST], copies[4 * MOST];
@@ -454,7 +455,7 @@ START_TEST(weighted_points_are_optimal)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 8);
-    for (int repeat = 0; repeat < 150; repeat++) {
+    for (int repeat = 0; repeat < repeats(150); repeat++) {
         enum { N = 8 };
         uint8_t mask[N];
         double x[N], w[N], u[N], s[N], base[N];
@@ -492,7 +493,7 @@ START_TEST(histogram_keeps_its_word)
     uint8_t mask[N];
     submod_rng rng;
     submod_rng_seed(&rng, 9);
-    for (int repeat = 0; repeat < 24; repeat++) {
+    for (int repeat = 0; repeat < repeats(24); repeat++) {
         submod_measure m = measure_of(repeat % KINDS);
         double lambda = pow(10, 4 * submod_rng_uniform(&rng) - 3), delta = 1e-3, error = -1;
         submod_fn *fn;

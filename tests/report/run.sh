@@ -29,6 +29,19 @@ sections=$(sed -n 's/^<section id="\(.*\)">$/\1/p' "$page")
 [ "$sections" = "$(cat "$here/../../bench/studies/studies.list")" ] ||
     fail "the sections are not those of studies.list: ${sections//$'\n'/ }"
 
+# The claims of all studies in one table at the top of the page, and the same ones in the document.
+# What is measured differs there: it is from a full run.
+doc=$here/../../docs/studies.md
+claims=0
+for table in "$out"/*/table_claims.csv; do
+    while IFS= read -r claim; do
+        claims=$((claims + 1))
+        grep -qF "| $claim |" "$doc" || fail "docs/studies.md lacks the claim: $claim"
+    done < <(tail -n +2 "$table" | sed 's/^"\([^"]*\)".*/\1/')
+done
+rows=$(sed -n '/<h2 id="claims">/,/<\/table>/p' "$page" | grep -c '^<tr>\|<tbody><tr>')
+[ "$rows" -eq "$claims" ] || fail "the page shows $rows claims of $claims"
+
 # The page with a probe at its end, whose findings are read from the DOM.
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

@@ -5,9 +5,12 @@
 #include <string.h>
 
 #include "bias/model.h"
+#include "brain/results.h"
 #include "brain/train.h"
 #include "common/learner.h"
 #include "common/net.h"
+#include "common/paired.h"
+#include "common/quantile.h"
 #include "common/study.h"
 #include "common/summary.h"
 #include "dataset/train.h"
@@ -22,6 +25,69 @@ START_TEST(means_and_deviations)
     ck_assert_double_eq_tol(s.sd, sqrt(13), 1e-12);
     s = summary_of(x, 1, 1);
     ck_assert(s.mean == 1 && s.sd == 0);
+}
+END_TEST
+
+/* The density of Student's t, integrated by Simpson's rule: half of what lies within [-x, x]. */
+static double below_quantile(size_t freedom, double x)
+{
+    enum { PARTS = 20000 };
+    double n = (double)freedom, sum = 0, width = x / PARTS;
+    double scale = exp(lgamma((n + 1) / 2) - lgamma(n / 2)) / sqrt(n * acos(-1));
+    for (int k = 0; k <= PARTS; k++) {
+        double t = k * width;
+        double weight = k == 0 || k == PARTS ? 1 : k % 2 ? 4 : 2;
+        sum += weight * pow(1 + t * t / n, -(n + 1) / 2);
+    }
+    return 0.5 + scale * sum * width / 3;
+}
+
+START_TEST(student_quantiles)
+{
+    for (size_t freedom = 1; freedom < 200; freedom += freedom < 12 ? 1 : 17) {
+        double q = paired_quantile(freedom);
+        ck_assert_double_lt(below_quantile(freedom, q - 0.002), 0.975);
+        ck_assert_double_gt(below_quantile(freedom, q + 0.002), 0.975);
+    }
+}
+END_TEST
+
+START_TEST(paired_differences)
+{
+    const double d[] = {1, 2, 3, 6};
+    paired p = paired_of(d, 4); /* deviation sqrt(14/3), so the error of the mean is sqrt(14/12) */
+    ck_assert_double_eq_tol(p.mean, 3, 1e-12);
+    ck_assert_double_eq_tol(p.high - 3, 3.182 * sqrt(14.0 / 12), 1e-9);
+    ck_assert_double_eq_tol(3 - p.low, p.high - 3, 1e-12);
+    ck_assert_int_eq(paired_above(p, -1), STUDY_HELD);
+    ck_assert_int_eq(paired_above(p, 0), STUDY_NOT_SHOWN);
+    ck_assert_int_eq(paired_above(p, 7), STUDY_NOT_HELD);
+    p = paired_of(d, 1);
+    ck_assert(p.mean == 1 && isinf(p.low) && isinf(p.high));
+    ck_assert_int_eq(paired_above(p, 0), STUDY_NOT_SHOWN);
+    /* The jackknife of a mean is the interval of the mean. */
+    double without[4];
+    for (int i = 0; i < 4; i++) {
+        without[i] = (12 - d[i]) / 3;
+    }
+    paired j = paired_jackknife(3, without, 4);
+    p = paired_of(d, 4);
+    ck_assert_double_eq_tol(j.low, p.low, 1e-9);
+    ck_assert_double_eq_tol(j.high, p.high, 1e-9);
+}
+END_TEST
+
+START_TEST(quantiles)
+{
+    double x[] = {5, 1, 4, 2, 3};
+    ck_assert(quantile(x, 5, 0) == 1);
+    ck_assert(quantile(x, 5, 0.5) == 3);
+    ck_assert_double_eq_tol(quantile(x, 5, 0.1), 1.4, 1e-12);
+    ck_assert(quantile(x, 5, 1) == 5);
+    ck_assert(quantile(x, 1, 0.7) == 1);
+    double y[] = {INFINITY, 2, 1};
+    ck_assert(quantile(y, 3, 0.5) == 2);
+    ck_assert(isinf(quantile(y, 3, 0.9)));
 }
 END_TEST
 
@@ -213,8 +279,8 @@ END_TEST
 /* Training by what the study does lowers the loss it trains. */
 START_TEST(learner_learns)
 {
-    image_set train, test;
-    ck_assert(image_sets_make(7, SET_BATCH, &train, &test));
+    image_sets sets;
+    ck_assert(image_sets_make(7, SET_BATCH, &sets));
     net_shape shape = {SET_FEATURES, 4, SET_CLASSES};
     submod_rng rng;
     submod_rng_seed(&rng, 1);
@@ -223,8 +289,8 @@ START_TEST(learner_learns)
     double first = 0, last = 0;
     for (int k = 0; k < 20; k++) {
         for (size_t slot = 0; slot < SET_BATCH; slot++) {
-            learner_show(&l, slot, train.x + slot * SET_FEATURES * SET_PIXELS,
-                         train.label + slot * SET_PIXELS);
+            learner_show(&l, slot, sets.train.x + slot * SET_FEATURES * SET_PIXELS,
+                         sets.train.label + slot * SET_PIXELS);
         }
         submod_scores scores = learner_scores(&l);
         submod_labels labels = learner_labels(&l);
@@ -236,8 +302,7 @@ START_TEST(learner_learns)
     }
     ck_assert_double_lt(last, 0.6 * first);
     learner_free(&l);
-    image_set_free(&train);
-    image_set_free(&test);
+    image_sets_free(&sets);
 }
 END_TEST
 
@@ -256,13 +321,13 @@ END_TEST
 
 START_TEST(set_scores)
 {
-    image_set train, test;
-    set_score a[SET_CHECKS], b[SET_CHECKS];
-    ck_assert(image_sets_make(7, 16, &train, &test));
+    image_sets sets;
+    set_score a[SET_CHECKS], b[SET_CHECKS], va, vb;
+    ck_assert(image_sets_make(7, 16, &sets));
     for (int method = 0; method < SET_METHODS; method++) {
-        ck_assert(set_train(&train, &test, (set_method)method, 0.1, 6, 3, a));
+        ck_assert(set_train(&sets, (set_method)method, 0.1, 6, 3, a, &va));
         submod_set_num_threads(1);
-        ck_assert(set_train(&train, &test, (set_method)method, 0.1, 6, 3, b));
+        ck_assert(set_train(&sets, (set_method)method, 0.1, 6, 3, b, &vb));
         submod_set_num_threads(0);
         for (int k = 0; k < SET_CHECKS; k++) {
             ck_assert(a[k].image >= 0 && a[k].image <= 1);
@@ -271,9 +336,27 @@ START_TEST(set_scores)
             ck_assert(a[k].image == b[k].image && a[k].batch == b[k].batch &&
                       a[k].dataset == b[k].dataset);
         }
+        ck_assert(va.image == vb.image && va.batch == vb.batch && va.dataset == vb.dataset);
     }
-    image_set_free(&train);
-    image_set_free(&test);
+    image_sets_free(&sets);
+}
+END_TEST
+
+/* The validation score is of the validation images: with these in the place of the test images it
+ * is the last test score. */
+START_TEST(set_validation)
+{
+    image_sets sets, swapped;
+    set_score of[SET_CHECKS], other[SET_CHECKS], validation, unused;
+    ck_assert(image_sets_make(8, 12, &sets));
+    swapped = (image_sets){.train = sets.train, .validation = sets.test, .test = sets.validation};
+    ck_assert(set_train(&sets, SET_CROSS_ENTROPY, 0.1, 6, 3, of, &validation));
+    ck_assert(set_train(&swapped, SET_CROSS_ENTROPY, 0.1, 6, 3, other, &unused));
+    ck_assert(validation.image == other[SET_CHECKS - 1].image);
+    ck_assert(validation.dataset == other[SET_CHECKS - 1].dataset);
+    ck_assert(unused.dataset == of[SET_CHECKS - 1].dataset);
+    ck_assert(memcmp(sets.test.label, sets.validation.label, 12 * SET_PIXELS) != 0);
+    image_sets_free(&sets);
 }
 END_TEST
 
@@ -316,6 +399,36 @@ START_TEST(brain_folds)
         }
         ck_assert_int_eq(tested, 1);
     }
+}
+END_TEST
+
+/* Indices of chosen slices, counted once more by hand: classes 1 and 2 are left and right of one
+ * structure, class 3 is another one. */
+START_TEST(brain_scores)
+{
+    enum { SLICES = 3, WIDE = 4 };
+    uint8_t label[SLICES * WIDE] = {0, 1, 1, 0, /**/ 2, 2, 3, 3, /**/ 0, 0, 1, 0};
+    const uint8_t prediction[SLICES * WIDE] = {1, 1, 0, 0, /**/ 2, 3, 3, 3, /**/ 3, 0, 1, 0};
+    static brain_results r;
+    r = (brain_results){.slices = {.pixels = WIDE, .slices = SLICES, .label = label}};
+    ck_assert(brain_classes_parse("10=a,11=a,12=b", &r.classes));
+    brain_index of;
+    const bool all[SLICES] = {true, true, true}, second[SLICES] = {false, true, false};
+    ck_assert(brain_score(&r, prediction, all, of));
+    const double iou[] = {0, 50, 50, 50}, dice[] = {0, 200.0 / 3, 200.0 / 3, 200.0 / 3};
+    for (int c = 1; c < 4; c++) {
+        ck_assert_double_eq_tol(of[BRAIN_JACCARD][c], iou[c], 1e-9);
+        ck_assert_double_eq_tol(of[BRAIN_DICE][c], dice[c], 1e-9);
+    }
+    ck_assert(brain_score(&r, prediction, second, of));
+    ck_assert(isnan(of[BRAIN_JACCARD][1])); /* not in this slice */
+    ck_assert_double_eq_tol(of[BRAIN_JACCARD][2], 50, 1e-9);
+    ck_assert_double_eq_tol(of[BRAIN_JACCARD][3], 200.0 / 3, 1e-9);
+    ck_assert_double_eq_tol(brain_mean(&r.classes, of[BRAIN_JACCARD], 1), 50, 1e-9);
+    ck_assert_double_eq_tol(brain_mean(&r.classes, of[BRAIN_JACCARD], 0), 175.0 / 3, 1e-9);
+    const double some[] = {0, 10, 30, 40};
+    ck_assert_double_eq_tol(brain_mean(&r.classes, some, 0), 30, 1e-12);
+    ck_assert(brain_is_column(&r.classes, 1) && !brain_is_column(&r.classes, 2));
 }
 END_TEST
 
@@ -479,8 +592,9 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("studies", means_and_deviations, notes_are_filled, values_that_do_not_fit,
-                     studies_have_titles, bias_minima, bias_circles, model_gradient, model_scores,
-                     learner_learns, set_times, set_scores, brain_ids, brain_folds, brain_cut,
-                     layer_gradient, layer_directions, layer_metric);
+    return RUN_TESTS("studies", means_and_deviations, student_quantiles, paired_differences,
+                     quantiles, notes_are_filled, values_that_do_not_fit, studies_have_titles,
+                     bias_minima, bias_circles, model_gradient, model_scores, learner_learns,
+                     set_times, set_scores, set_validation, brain_ids, brain_folds, brain_scores,
+                     brain_cut, layer_gradient, layer_directions, layer_metric);
 }

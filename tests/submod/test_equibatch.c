@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sanitized.h"
 #include "support.h"
 
 /* ---- equibatch ---- */
@@ -45,7 +46,7 @@ START_TEST(equibatch_visits_every_class)
     enum { DRAWS = 2000 };
     submod_rng rng;
     submod_rng_seed(&rng, 7);
-    for (int repeat = 0; repeat < 60; repeat++) {
+    for (int repeat = 0; repeat < repeats(60); repeat++) {
         dataset d;
         submod_equibatch *s = NULL;
         long last_visit[MAX_CLASSES];
@@ -78,7 +79,7 @@ START_TEST(equibatch_uses_all_images)
     submod_rng rng;
     submod_rng_seed(&rng, 8);
     int other_order = 0;
-    for (int repeat = 0; repeat < 20; repeat++) {
+    for (int repeat = 0; repeat < repeats(20); repeat++) {
         dataset d;
         submod_equibatch *s = NULL, *twin = NULL;
         int drawn[MAX_CLASSES][MAX_IMAGES] = {{0}};

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sanitized.h"
 #include "support.h"
 
 /* ---- sizes ---- */
@@ -261,7 +262,7 @@ static void *at_the_edge(size_t bytes)
     return memory + page - bytes;
 }
 
-enum { RACED = 16, TRIES = 100000 };
+enum { RACED = 16, TRIES = FEWER ? 5000 : 100000 };
 static double *raced_f64;
 static float *raced_f32;
 static uint8_t *raced_labels;
@@ -335,7 +336,7 @@ END_TEST
 
 /* ---- nesting ---- */
 
-enum { NESTED = 200000, N = 6 };
+enum { NESTED = FEWER ? 40000 : 200000, N = 6 };
 
 static submod_fn *replace(submod_fn *old, submod_fn *new)
 {

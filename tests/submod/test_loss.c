@@ -6,13 +6,14 @@
 #include <string.h>
 
 #include "losses.h"
+#include "sanitized.h"
 #include "support.h"
 
 START_TEST(values_and_gradients)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 1);
-    for (int repeat = 0; repeat < 240; repeat++) {
+    for (int repeat = 0; repeat < repeats(240); repeat++) {
         kind k = (kind)(repeat % 3);
         bool ignore = repeat % 2;
         size_t C = k == HINGE ? 1 : 3 + submod_rng_below(&rng, 2);
@@ -43,7 +44,7 @@ START_TEST(from_probabilities)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 2);
-    for (int repeat = 0; repeat < 40; repeat++) {
+    for (int repeat = 0; repeat < repeats(40); repeat++) {
         batch d = random_batch(&rng, SOFTMAX, 2, 4, 7, false), p = d;
         submod_loss_settings s = random_settings(&rng, false);
         size_t n = d.B * d.C * d.N;
@@ -75,7 +76,7 @@ START_TEST(histogram_within_delta)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 3);
-    for (int repeat = 0; repeat < 90; repeat++) {
+    for (int repeat = 0; repeat < repeats(90); repeat++) {
         kind k = (kind)(repeat % 3);
         bool ignore = repeat % 2;
         batch d = random_batch(&rng, k, 1 + submod_rng_below(&rng, 3), k == HINGE ? 1 : 4,
@@ -112,7 +113,7 @@ START_TEST(bins_given)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 16);
-    for (int repeat = 0; repeat < 30; repeat++) {
+    for (int repeat = 0; repeat < repeats(30); repeat++) {
         kind k = (kind)(repeat % 3);
         batch d = random_batch(&rng, k, 2, k == HINGE ? 1 : 4, 200, false);
         submod_loss_settings s = random_settings(&rng, false);
@@ -199,7 +200,7 @@ START_TEST(engines_agree_on_gradients)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 4);
-    for (int repeat = 0; repeat < 60; repeat++) {
+    for (int repeat = 0; repeat < repeats(60); repeat++) {
         kind k = (kind)(repeat % 3);
         batch d = random_batch(&rng, k, 2, k == HINGE ? 1 : 4, 9, repeat % 2);
         submod_loss_settings s = random_settings(&rng, repeat % 2);

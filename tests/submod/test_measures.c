@@ -6,6 +6,7 @@
 
 #include "base/isa.h"
 #include "defined.h"
+#include "sanitized.h"
 #include "support.h"
 
 /* ---- measures, by their definitions ---- */
@@ -165,7 +166,7 @@ START_TEST(losses_are_those_of_the_definition)
     submod_rng rng;
     submod_rng_seed(&rng, 171);
     for (int i = 0; i < ROWS; i++) {
-        for (int j = 0; j < 60; j++) {
+        for (int j = 0; j < repeats(60); j++) {
             kind k = kinds[j % 5];
             bool ignore = submod_rng_below(&rng, 2), coarse = k >= HINGE && j % 3 == 0;
             size_t C = k == HINGE ? 1 : 3 + submod_rng_below(&rng, 2);

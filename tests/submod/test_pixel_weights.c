@@ -7,6 +7,7 @@
 
 #include "allocations.h"
 #include "defined.h"
+#include "sanitized.h"
 #include "support.h"
 
 /* ---- measures ---- */
@@ -178,7 +179,7 @@ START_TEST(losses_are_those_of_the_definition)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 181);
-    for (int j = 0; j < ROWS * KINDS * WAYS * 4; j++) {
+    for (int j = 0; j < ROWS * KINDS * WAYS * 4; j += each(11)) {
         kind k = kinds[j % KINDS];
         bool ignore = submod_rng_below(&rng, 2);
         bool coarse = k != SOFTMAX && k != SIGMOID && submod_rng_below(&rng, 2);
@@ -202,7 +203,7 @@ START_TEST(many_pixels)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 182);
-    for (int j = 0; j < 3 * ROWS; j++) {
+    for (int j = 0; j < 3 * ROWS; j += each(5)) {
         kind k = kinds[2 + j % 3];
         batch d = some_batch(&rng, k, 2, 40000, j % 2, j % 4 < 2);
         /* What tiny weights add is lost in the differences of a custom measure. */
@@ -275,7 +276,7 @@ START_TEST(whole_weights_are_copies)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 183);
-    for (int j = 0; j < 2 * KINDS * ROWS * 4; j++) {
+    for (int j = 0; j < 2 * KINDS * ROWS * 4; j += each(7)) {
         kind k = kinds[j / 2 % KINDS];
         bool ignore = submod_rng_below(&rng, 2);
         batch d = some_batch(&rng, k, 1, 1 + submod_rng_below(&rng, 500), ignore, j % 3 == 0);
@@ -309,7 +310,7 @@ START_TEST(weights_of_1_are_none)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 184);
-    for (int j = 0; j < 2 * KINDS * ROWS * 2; j++) {
+    for (int j = 0; j < 2 * KINDS * ROWS * 2; j += each(7)) {
         kind k = kinds[j / 2 % KINDS];
         batch d = some_batch(&rng, k, 2, 1 + submod_rng_below(&rng, 3000), j % 3, j % 4 == 0);
         submod_loss_settings s = engine_settings((submod_engine)(j % 2), j % 3);
@@ -361,7 +362,7 @@ START_TEST(a_power_of_two_changes_nothing)
     static const double powers[] = {0x1p-100, 0x1p-1, 0x1p20, 0x1p100};
     submod_rng rng;
     submod_rng_seed(&rng, 186);
-    for (int j = 0; j < 2 * KINDS * 3; j++) {
+    for (int j = 0; j < 2 * KINDS * 3; j += each(7)) {
         kind k = kinds[j / 2 % KINDS];
         batch d = some_batch(&rng, k, 2, 1 + submod_rng_below(&rng, 2000), j % 3, j % 4 == 0);
         float *w = some_weights(&rng, j % 3 ? UNIFORM : SPREAD, d.B * d.N);
@@ -452,7 +453,7 @@ START_TEST(huge_and_tiny_weights)
     static const float sizes[] = {1e30F, FLT_MAX, 1e-30F, FLT_MIN, FLT_TRUE_MIN};
     submod_rng rng;
     submod_rng_seed(&rng, 189);
-    for (int j = 0; j < 2 * KINDS * ROWS; j++) {
+    for (int j = 0; j < 2 * KINDS * ROWS; j += each(7)) {
         kind k = kinds[j / 2 % KINDS];
         const row *r = &rows[j / 2 / KINDS];
         batch d = some_batch(&rng, k, 2, 600, false, false);

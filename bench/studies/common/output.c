@@ -78,8 +78,15 @@ void study_progress(const study_options *options, size_t done, size_t total)
     fflush(stderr);
 }
 
+void study_judge(FILE *csv, const char *text, const char *measured, study_verdict verdict)
+{
+    static const char *const names[] = {
+        [STUDY_HELD] = "held", [STUDY_NOT_SHOWN] = "not shown", [STUDY_NOT_HELD] = "not held"};
+    printf("  %-9s %s: %s\n", names[verdict], text, measured);
+    fprintf(csv, "\"%s\",\"%s\",%s\n", text, measured, names[verdict]);
+}
+
 void study_claim(FILE *csv, const char *text, const char *measured, bool held)
 {
-    printf("  %-8s %s: %s\n", held ? "held" : "NOT held", text, measured);
-    fprintf(csv, "\"%s\",\"%s\",%s\n", text, measured, held ? "held" : "not held");
+    study_judge(csv, text, measured, held ? STUDY_HELD : STUDY_NOT_HELD);
 }

@@ -56,7 +56,13 @@ bool study_close(FILE *file);
 /* A bar on stderr if that is a terminal, else nothing. The bar disappears at done = total. */
 void study_progress(const study_options *options, size_t done, size_t total);
 
-/* One line of a table of claims ("the paper says,measured,verdict"), printed as well. */
+/* What was measured shows the claim, shows that it is wrong, or shows neither. */
+typedef enum study_verdict { STUDY_HELD, STUDY_NOT_SHOWN, STUDY_NOT_HELD } study_verdict;
+
+/* One line of a table of claims ("claim,measured,verdict"), printed as well. The report begins with
+ * the claims of all studies, and adds on which data: the paragraph "Data: .." of notes.md. */
+void study_judge(FILE *csv, const char *text, const char *measured, study_verdict verdict);
+/* Where there is nothing random to doubt. */
 void study_claim(FILE *csv, const char *text, const char *measured, bool held);
 
 /* ---- the way to the report (publish.c) ---- */

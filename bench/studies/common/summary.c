@@ -1,4 +1,4 @@
-/* Mean and standard deviation. */
+/* Mean, standard deviation, and the interval of a share. */
 #include "common/summary.h"
 
 #include <math.h>
@@ -14,4 +14,13 @@ summary summary_of(const double *x, size_t count, size_t stride)
         squares += d * d;
     }
     return (summary){mean, count > 1 ? sqrt(squares / (double)(count - 1)) : 0};
+}
+
+interval summary_share(size_t hits, size_t count)
+{
+    const double z = 1.959963984540054; /* 97.5 % of a normal lie below */
+    double n = (double)count, share = (double)hits / n;
+    double middle = (share + z * z / (2 * n)) / (1 + z * z / n);
+    double half = z / (1 + z * z / n) * sqrt(share * (1 - share) / n + z * z / (4 * n * n));
+    return (interval){hits > 0 ? middle - half : 0, hits < count ? middle + half : 1};
 }

@@ -92,24 +92,27 @@ static bool draw_images(const world *w, submod_rng *rng, size_t images, image_se
     return true;
 }
 
-bool image_sets_make(uint64_t seed, size_t images, image_set *train, image_set *test)
+bool image_sets_make(uint64_t seed, size_t images, image_sets *sets)
 {
     world w;
     submod_rng rng;
     submod_rng_seed(&rng, seed);
     draw_world(&rng, &w);
-    *train = *test = (image_set){0};
-    if (draw_images(&w, &rng, images, train) && draw_images(&w, &rng, images, test)) {
+    *sets = (image_sets){0};
+    if (draw_images(&w, &rng, images, &sets->train) && draw_images(&w, &rng, images, &sets->test) &&
+        draw_images(&w, &rng, images, &sets->validation)) {
         return true;
     }
-    image_set_free(train);
-    image_set_free(test);
+    image_sets_free(sets);
     return false;
 }
 
-void image_set_free(image_set *set)
+void image_sets_free(image_sets *sets)
 {
-    free(set->x);
-    free(set->label);
-    *set = (image_set){0};
+    image_set *all[] = {&sets->train, &sets->validation, &sets->test};
+    for (size_t k = 0; k < sizeof all / sizeof all[0]; k++) {
+        free(all[k]->x);
+        free(all[k]->label);
+    }
+    *sets = (image_sets){0};
 }

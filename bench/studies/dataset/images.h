@@ -13,11 +13,16 @@ typedef struct image_set {
     uint8_t *label; /* images x pixels */
 } image_set;
 
-/* Draws a world, that is, how each class looks and how frequent it is. From it draws images to
- * train on and as many to measure with; free both with image_set_free. An object is of class k = 1,
- * 2, .. with probability proportional to 1/k. Its features are the mean of its class, plus noise of
- * this object, plus noise of each pixel. False after saying why. */
-bool image_sets_make(uint64_t seed, size_t images, image_set *train, image_set *test);
-void image_set_free(image_set *set);
+/* To train on, to choose step sizes with, and to measure with. */
+typedef struct image_sets {
+    image_set train, validation, test;
+} image_sets;
+
+/* Draws a world, that is, how each class looks and how frequent it is, and from it three sets of as
+ * many images; free them with image_sets_free. An object is of class k = 1, 2, .. with probability
+ * proportional to 1/k. Its features are the mean of its class, plus noise of this object, plus
+ * noise of each pixel. False after saying why. */
+bool image_sets_make(uint64_t seed, size_t images, image_sets *sets);
+void image_sets_free(image_sets *sets);
 
 #endif

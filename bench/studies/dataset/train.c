@@ -168,8 +168,8 @@ size_t set_check_time(size_t iterations, size_t k)
     return (iterations * (k + 1) * (k + 1) + squares - 1) / squares;
 }
 
-static submod_status train_all(trainer *t, const image_set *test, double eta, size_t iterations,
-                               set_score *scores)
+static submod_status train_all(trainer *t, const image_sets *sets, double eta, size_t iterations,
+                               set_score *scores, set_score *validation)
 {
     submod_metric_settings settings = submod_metric_defaults();
     submod_miou *one = NULL, *present = NULL;
@@ -185,8 +185,11 @@ static submod_status train_all(trainer *t, const image_set *test, double eta, si
         status = one_batch(t, submod_schedule_eta(&schedule, k));
         while (status == SUBMOD_OK && check < SET_CHECKS &&
                k + 1 == set_check_time(iterations, check)) {
-            status = measure(t, test, one, present, &scores[check++]);
+            status = measure(t, &sets->test, one, present, &scores[check++]);
         }
+    }
+    if (status == SUBMOD_OK) {
+        status = measure(t, &sets->validation, one, present, validation);
     }
     submod_miou_free(one);
     submod_miou_free(present);
@@ -220,13 +223,13 @@ static void free_trainer(trainer *t)
     free(t->order);
 }
 
-bool set_train(const image_set *train, const image_set *test, set_method method, double eta,
-               size_t iterations, uint64_t seed, set_score scores[SET_CHECKS])
+bool set_train(const image_sets *sets, set_method method, double eta, size_t iterations,
+               uint64_t seed, set_score scores[SET_CHECKS], set_score *validation)
 {
-    trainer t = {.train = train, .method = method};
+    trainer t = {.train = &sets->train, .method = method};
     submod_status status = make_trainer(&t, seed);
     if (status == SUBMOD_OK) {
-        status = train_all(&t, test, eta, iterations, scores);
+        status = train_all(&t, sets, eta, iterations, scores, validation);
     }
     free_trainer(&t);
     return status == SUBMOD_OK

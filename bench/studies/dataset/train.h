@@ -35,8 +35,9 @@ typedef struct set_score {
 /* Step sizes fall as (1 - k / iterations)^set_power. */
 extern const double set_power;
 
-/* Trains with Adam for `iterations` batches. False after saying why. */
-bool set_train(const image_set *train, const image_set *test, set_method method, double eta,
-               size_t iterations, uint64_t seed, set_score scores[SET_CHECKS]);
+/* Trains with Adam for `iterations` batches. scores: of the test images; *validation: of the
+ * validation images, at the end. False after saying why. */
+bool set_train(const image_sets *sets, set_method method, double eta, size_t iterations,
+               uint64_t seed, set_score scores[SET_CHECKS], set_score *validation);
 
 #endif

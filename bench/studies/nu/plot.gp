@@ -1,63 +1,69 @@
 # nu: nu.png and nu.svg show the paths (paths.csv), sweep.png and sweep.svg the sweep (sweep.csv).
 load 'values.gp' # numbers from the run
 begin = 'reset; set datafile separator ","; set datafile missing NaN; set tics nomirror; ' \
-    .'set border 3 lc rgb "#888888"; set encoding utf8'
+    .'set border 3 lc rgb "#888888"; set encoding utf8; set dashtype 2 (9,5)'
 methods = "'gradient descent' momentum Nesterov Adam prox"
-array colour[5] = ['#009e73', '#e69f00', '#cc79a7', '#0072b2', '#a8000000']
-array dash[5] = [1, 1, 1, 1, 1]
-array width[5] = [1.3, 1.8, 1.5, 1.5, 6]
+# As in the paper: gradient descent dashed, momentum plain, prox in the colour of its own.
+array colour[5] = ['#004d3a', '#e69f00', '#b0307a', '#0072b2', '#5ec99a']
+array dash[5] = [2, 1, 1, 1, 1]
+array width[5] = [2, 2.5, 2, 2, 6]
 near(a, b) = abs(a - b) < 1e-9
 terminal(n) = n eq 'png' ? 'pngcairo' : 'svg background rgb "white"'
 # One key for all panels, below them.
 key = 'unset title; unset xlabel; unset ylabel; unset tics; unset border; unset arrow; ' \
     .'unset object; unset label; unset logscale; set lmargin at screen 0.05; ' \
-    .'set rmargin at screen 0.95; set bmargin at screen 0; set tmargin at screen 0.07; ' \
+    .'set rmargin at screen 0.95; set bmargin at screen 0; set tmargin at screen 0.06; ' \
     .'set key center center horizontal maxrows 1 samplen 3 width -1; set xrange [0:1]; ' \
     .'set yrange [0:1]; ' \
     .'plot for [m=1:5] NaN with lines lc rgb colour[m] dt dash[m] lw width[m] ' \
     .'title word(methods, m)'
 
-right = 2.3
-top = 1.2
-low = -0.5
+# The first row is the paper's figure; the second shows the other optimisers beside prox.
+left = -0.2
+right = 1.22
+low = -0.15
+top = 0.82
+rows = "'5 2 1' '5 3 4'"
 do for [format in 'png svg'] {
   eval begin
-  eval 'set terminal '.terminal(format).' size 1350,400 font "sans,13"'
+  eval 'set terminal '.terminal(format).' size 1350,800 font "sans,14"'
   set output 'nu.'.format
-  set multiplot layout 1,3 margins 0.04,0.99,0.18,0.83 spacing 0.04 title \
-    sprintf('Paths on f(x) = max(0, νx_1, x_2): step size %g, momentum %g; ' \
-      .'dotted: the ridge', eta, alpha) font ',15'
+  set multiplot layout 2,3 margins 0.05,0.99,0.13,0.88 spacing 0.035,0.1 title \
+    sprintf('The ridge of f(x) = max(0, νx_1, x_2) and paths along it from (2, 0.73): step size ' \
+      .'%g, momentum %g', eta, alpha) font ',16'
   unset key
   set size ratio -1
-  do for [i=1:3] {
-    nu = word('0.7 1 1.3', i) + 0
-    set xrange [low:right]
-    set yrange [low:top]
-    set xtics 1 offset 0,0.3
-    set ytics 1
-    set title sprintf('ν = %.1f', nu) font ',13' offset 0,-0.5
-    set xlabel 'x_1' offset 0,1
-    if (i == 1) { set ylabel 'x_2' offset 1.5,0 } else { unset ylabel }
-    unset arrow
-    unset object
-    unset label
-    set object 1 rectangle from low,low to 0,0 fc rgb '#e8eef4' fs solid noborder behind
-    set label 'f = 0' at low / 2,low / 2 center tc rgb '#607080' font ',12'
-    set arrow from 0,0 to (top < nu * right ? top / nu : right),(top < nu * right ? top : nu * right) \
-      nohead lc rgb '#404040' dt 3
-    do for [k=1:15] {
-      c = 0.2 * k
-      if (c / nu < right) {
-        set arrow from c / nu,low to c / nu,(c < top ? c : top) nohead lc rgb '#d4d4d4' back
+  do for [row=1:2] {
+    do for [i=1:3] {
+      nu = word('0.7 1 1.3', i) + 0
+      set xrange [left:right]
+      set yrange [low:top]
+      set xtics 0.5 offset 0,0.3
+      set ytics 0.5
+      set title sprintf('ν = %.1f: %s', nu, row == 1 ? "as in the paper" : "others") font ',15' offset 0,-0.5
+      if (row == 2) { set xlabel 'x_1' offset 0,1 } else { unset xlabel }
+      if (i == 1) { set ylabel 'x_2' offset 2.5,0 } else { unset ylabel }
+      unset arrow
+      unset object
+      unset label
+      set object 1 rectangle from left,low to 0,0 fc rgb '#dfe8f1' fs solid noborder behind
+      set label 'f = 0' at left * 0.95,low * 0.8 left tc rgb '#506070' font ',12'
+      set arrow from 0,0 to (top < nu * right ? top / nu : right),(top < nu * right ? top : nu * right) \
+        nohead lc rgb '#404040' dt 3 lw 1.5
+      do for [k=1:15] {
+        c = 0.1 * k
+        if (c / nu < right) {
+          set arrow from c / nu,low to c / nu,(c < top ? c : top) nohead lc rgb '#dcdcdc' back
+        }
+        if (c < top) { set arrow from left,c to c / nu,c nohead lc rgb '#dcdcdc' back }
       }
-      if (c < top) { set arrow from low,c to c / nu,c nohead lc rgb '#d4d4d4' back }
+      plot for [m in word(rows, row)] 'paths.csv' every ::1 \
+          using ($1 == nu && strcol(2) eq word(methods, m + 0) ? $4 : NaN):5 with lines \
+          lc rgb colour[m + 0] dt dash[m + 0] lw width[m + 0], \
+        for [m in (row == 1 ? '2' : '3 4')] 'paths.csv' every ::1 \
+          using ($1 == nu && strcol(2) eq word(methods, m + 0) ? $4 : NaN):5 \
+          with points pt 7 ps 0.6 lc rgb colour[m + 0]
     }
-    plot for [m in '5 1 2 3 4'] 'paths.csv' every ::1 \
-        using ($1 == nu && strcol(2) eq word(methods, m + 0) ? $4 : NaN):5 with lines \
-        lc rgb colour[m + 0] dt dash[m + 0] lw width[m + 0], \
-      'paths.csv' every ::1 using ($1 == nu && strcol(2) eq 'momentum' ? $4 : NaN):5 \
-        with points pt 7 ps 0.4 lc rgb colour[2], \
-      'paths.csv' every ::1::1 using 4:5 with points pt 7 ps 1.1 lc rgb '#303030'
   }
   set size noratio
   eval key

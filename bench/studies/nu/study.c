@@ -193,15 +193,17 @@ static void judge(FILE *csv, const evidence *e, const sweep *s)
              "%zu, %zu, %zu ridge crossings; two or more in %d of the %d settings of the sweep",
              of[0][NU_MOMENTUM].crossings, of[1][NU_MOMENTUM].crossings,
              of[2][NU_MOMENTUM].crossings, s->oscillating, s->momentum);
-    study_claim(csv, "momentum oscillates around the edge for each of the three nu", text, all);
+    study_claim(csv, "paper: momentum oscillates around the edge for each of the three nu", text,
+                all);
     all = of[0][NU_GD].crossings >= 2 && of[1][NU_GD].crossings >= 2 && of[2][NU_GD].crossings >= 2;
     snprintf(text, sizeof text, "%zu, %zu, %zu ridge crossings", of[0][NU_GD].crossings,
              of[1][NU_GD].crossings, of[2][NU_GD].crossings);
-    study_claim(csv, "so does gradient descent", text, all);
+    study_claim(csv, "paper: so does gradient descent", text, all);
     snprintf(text, sizeof text, "%zu steps in a row (nu = 0.7: %zu, nu = 1: %zu)",
              of[2][NU_MOMENTUM].away, of[0][NU_MOMENTUM].away, of[1][NU_MOMENTUM].away);
-    study_claim(csv, "at nu = 1.3 momentum takes several steps away from the edge before returning",
-                text, of[2][NU_MOMENTUM].away >= 2);
+    study_claim(
+        csv, "paper: at nu = 1.3 momentum takes several steps away from the edge before returning",
+        text, of[2][NU_MOMENTUM].away >= 2);
     all = true;
     for (size_t i = 0; i < DRAWN; i++) {
         all = all && of[i][NU_PROX].crossings == 0 && e->angle[i] < 1e-3;
@@ -210,13 +212,14 @@ static void judge(FILE *csv, const evidence *e, const sweep *s)
              "%zu, %zu, %zu crossings; first step on the edge %.1g, %.1g, %.1g degrees off",
              of[0][NU_PROX].crossings, of[1][NU_PROX].crossings, of[2][NU_PROX].crossings,
              e->angle[0], e->angle[1], e->angle[2]);
-    study_claim(csv, "prox takes the best direction at once", text, all);
+    study_claim(csv, "paper: prox takes the best direction at once", text, all);
     snprintf(text, sizeof text,
              "%.0f, %.0f, %.0f iterations to 1e-6 against %.0f, %.0f, %.0f; "
              "%.1f%% fewer over the sweep",
              of[0][NU_PROX].to_1e6, of[1][NU_PROX].to_1e6, of[2][NU_PROX].to_1e6,
              of[0][NU_GD].to_1e6, of[1][NU_GD].to_1e6, of[2][NU_GD].to_1e6, 100 * saved_share(s));
-    study_claim(csv, "prox needs strictly fewer steps than gradient descent of the same step size",
+    study_claim(csv,
+                "ours: prox needs strictly fewer steps than gradient descent of the same step size",
                 text, fewer);
 }
 
@@ -253,7 +256,7 @@ bool study_nu(const study_options *options)
         return false;
     }
     printf("\n");
-    fprintf(claims, "the paper says,measured,verdict\n");
+    fprintf(claims, "claim,measured,verdict\n");
     judge(claims, &e, &s);
     return study_close(claims) && publish(options, &e);
 }

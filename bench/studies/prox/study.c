@@ -1,172 +1,278 @@
-/* The greedy path (Algorithm 2 of the paper's supplement) against the exact prox of the Jaccard
- * extension, over the number of pixels p and the strength lambda.
+/* How often Algorithm 2 of the paper's supplement misses the prox of the Jaccard loss: with the
+ * hinge, for which the paper has it, and without; repaired, as src/prox/greedy_path.c has it, and
+ * as printed.
  *
- * x is standard normal, each pixel foreground with probability 1/2. The entries of x - prox(x) add
- * up to F(V) / lambda = 1 / lambda whatever the method, so 1 / (lambda p) is the mean step of a
- * pixel, which can be compared across p. A case is suboptimal if the path misses more
- * than 1e-9 of the decrease of the objective f(u) + lambda/2 |u - x|^2 from u = x to its minimum;
- * the share of the decrease that it misses says by how much.
+ * The entries of x - prox(x) add up to F(V) / lambda = 1 / lambda without the hinge, so
+ * 1 / (lambda p) is the mean step of a pixel, which can be compared across p. Every sweep goes
+ * over this step and over one more axis: p, the spread of the margins or their centre. More is not
+ * needed: f is positively homogeneous, so margins, steps and 1 / lambda may be scaled together.
+ * Without the hinge the centre does not matter either, and step / spread is all there is.
  */
 #include <math.h>
 #include <stdlib.h>
 
 #include "common/study.h"
+#include "common/summary.h"
+#include "prox/cell.h"
 
-static const double steps[] = {0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10};
-static const double negligible = 1e-9; /* share of the decrease */
-enum { STEPS = sizeof steps / sizeof steps[0] };
+enum { STEPS = 21, MOST_ROWS = 7, PRINTED_UP_TO = 256, CURVE_P = 64 };
+static const char *const version_names[PROX_VERSIONS] = {"repaired", "signs turned", "printed"};
 
-/* All cases with one p and one step. */
-typedef struct cell {
-    size_t p;
-    double lambda;
-    int cases, suboptimal;
-    double mean_missed, most_missed; /* share of the decrease */
-    double most_above;               /* largest difference of objectives */
-    double path_seconds, exact_seconds;
-} cell;
-
-typedef struct arrays {
-    double *x, *u;
-    uint8_t *foreground;
-} arrays;
-
-static submod_status solve(const submod_fn *fn, const arrays *a, double lambda,
-                           submod_prox_method method, submod_prox_info *info)
+/* 1e-4 to 10, four to the decade. */
+static double step_at(int k)
 {
-    submod_prox_settings settings = submod_prox_defaults();
-    settings.method = method;
-    return submod_prox(fn, a->x, lambda, a->u, NULL, &settings, info, NULL);
+    return pow(10, k / 4.0 - 4);
 }
 
-static bool add_case(submod_rng *rng, const arrays *a, cell *c)
+typedef enum axis { PIXELS, SPREAD, CENTRE } axis;
+
+typedef struct setting {
+    const char *name, *title; /* of its file; in the table */
+    axis along;
+    bool hinge;
+    double centre, spread;
+    int versions;
+} setting;
+
+/* What was measured over one more axis and the step. */
+typedef struct sweep {
+    const setting *of;
+    size_t rows;
+    prox_cell cells[MOST_ROWS][STEPS];
+} sweep;
+
+enum { PLAIN, HINGE, WIDE, RIGHT, SPREADS, CENTRES, SWEEPS };
+static const setting settings[SWEEPS] = {
+    [PLAIN] = {"plain", "no hinge, margins 1 ± 0.1", PIXELS, false, 1, 0.1, 1},
+    [HINGE] = {"hinge", "hinge, margins 1 ± 0.1", PIXELS, true, 1, 0.1, PROX_VERSIONS},
+    [WIDE] = {"wide", "hinge, margins 1 ± 1", PIXELS, true, 1, 1, 1},
+    [RIGHT] = {"right", "hinge, margins -1 ± 1", PIXELS, true, -1, 1, 1},
+    [SPREADS] = {"spread", "hinge, margins 1", SPREAD, true, 1, 0, 1},
+    [CENTRES] = {"centre", "hinge, spread 1", CENTRE, true, 0, 1, 1},
+};
+
+static size_t middle_p(const study_options *options)
 {
-    submod_fn *fn = NULL;
-    submod_prox_info path, best;
-    double start = 0;
-    for (size_t i = 0; i < c->p; i++) {
-        a->x[i] = submod_rng_normal(rng);
-        a->foreground[i] = (uint8_t)submod_rng_below(rng, 2);
-    }
-    bool good = submod_fn_jaccard(c->p, a->foreground, &fn) == SUBMOD_OK &&
-                submod_lovasz(fn, a->x, &start, NULL, NULL, NULL, NULL) == SUBMOD_OK &&
-                solve(fn, a, c->lambda, SUBMOD_PROX_GREEDY_PATH, &path) >= 0 &&
-                solve(fn, a, c->lambda, SUBMOD_PROX_JACCARD, &best) >= 0;
-    submod_fn_free(fn);
-    if (!good) {
-        return study_fail("%s", submod_last_error());
-    }
-    double above = path.primal - best.primal;
-    double missed = fmax(above, 0) / (start - best.primal);
-    c->cases++;
-    c->suboptimal += missed > negligible;
-    c->mean_missed += missed;
-    c->most_missed = fmax(c->most_missed, missed);
-    c->most_above = fmax(c->most_above, above);
-    c->path_seconds += path.seconds;
-    c->exact_seconds += best.seconds;
-    return true;
+    return options->quick ? 64 : 256;
 }
 
-static bool run_cell(submod_rng *rng, size_t p, double step, int cases, cell *c)
+/* The value of a row on the axis of its sweep: 4, 16, 64 .. pixels; spreads 0.01, 0.032, 0.1 ..;
+ * centres -3, -2, -1 .. */
+static double row_value(axis along, size_t row)
 {
-    arrays a = {malloc(p * sizeof *a.x), malloc(p * sizeof *a.u), malloc(p)};
-    *c = (cell){.p = p, .lambda = 1 / (step * (double)p)};
-    bool good = true;
-    if (!a.x || !a.u || !a.foreground) {
-        good = study_fail("out of memory");
-    } else {
-        for (int i = 0; good && i < cases; i++) {
-            good = add_case(rng, &a, c);
-        }
+    switch (along) {
+    case PIXELS: return pow(4, (double)row + 1);
+    case SPREAD: return pow(10, (double)row / 2 - 2);
+    default: return (double)row - 3;
     }
-    c->mean_missed /= cases;
-    c->path_seconds /= cases;
-    c->exact_seconds /= cases;
-    free(a.x);
-    free(a.u);
-    free(a.foreground);
-    return good;
 }
 
-/* One line of the table: the results for each step, and the mean times of this p. */
-static void write_row(const cell *cells, FILE *table)
+static bool run_sweep(const study_options *options, const setting *of, sweep *s)
 {
-    printf("  %6zu |", cells[0].p);
-    fprintf(table, "%zu", cells[0].p);
-    for (size_t i = 0; i < STEPS; i++) {
-        printf(" %5.0f", 100.0 * cells[i].suboptimal / cells[i].cases);
-        fprintf(table, ",%.0f", 100.0 * cells[i].suboptimal / cells[i].cases);
-    }
-    printf(" |");
-    double path = 0, exact = 0, most = 0;
-    for (size_t i = 0; i < STEPS; i++) {
-        printf(" %7.1e", cells[i].most_missed);
-        most = fmax(most, cells[i].most_missed);
-        path += cells[i].path_seconds / STEPS;
-        exact += cells[i].exact_seconds / STEPS;
-    }
-    printf(" | %9.1f %9.1f\n", 1e6 * path, 1e6 * exact);
-    fprintf(table, ",%.1f,%.1f,%.1f\n", 100 * most, 1e6 * path, 1e6 * exact);
-}
-
-static bool write_cells(const study_options *options, FILE *csv, FILE *table)
-{
-    submod_rng rng;
-    submod_rng_seed(&rng, options->seed);
-    fprintf(csv, "p,step,lambda,cases,suboptimal_percent,mean_missed,most_missed,most_above,"
-                 "path_seconds,exact_seconds\n");
-    fprintf(table, "pixels");
-    for (size_t i = 0; i < STEPS; i++) {
-        fprintf(table, ",%% off at %g", steps[i]);
-    }
-    fprintf(table, ",most missed %%,path µs,exact µs\n");
-    size_t largest = options->quick ? 64 : 16384;
-    for (size_t p = 4; p <= largest; p *= 4) {
-        cell cells[STEPS];
-        fputs(p > 4 ? "\n\n" : "", csv); /* blocks of gnuplot */
-        size_t cases = options->quick ? 20 : p <= 100 ? 400 : 40000 / p + 10;
-        for (size_t i = 0; i < STEPS; i++) {
-            cell *c = &cells[i];
-            study_progress(options, i, STEPS);
-            if (!run_cell(&rng, p, steps[i], (int)cases, c)) {
+    s->of = of;
+    s->rows = of->along != PIXELS ? 6 : options->quick ? 3 : MOST_ROWS;
+    for (size_t row = 0; row < s->rows; row++) {
+        double value = row_value(of->along, row);
+        for (int k = 0; k < STEPS; k++) {
+            prox_cell *c = &s->cells[row][k];
+            study_progress(options, row * STEPS + (size_t)k, s->rows * STEPS);
+            *c = (prox_cell){.hinge = of->hinge,
+                             .centre = of->along == CENTRE ? value : of->centre,
+                             .spread = of->along == SPREAD ? value : of->spread,
+                             .p = of->along == PIXELS ? (size_t)value : middle_p(options),
+                             .step = step_at(k)};
+            c->versions = c->p <= PRINTED_UP_TO ? of->versions : 1;
+            size_t cases = options->quick ? 4 : c->p <= 256 ? 400 : 102400 / c->p + 10;
+            if (!prox_measure(c, (int)cases, options->seed)) {
                 return false;
             }
-            fprintf(csv, "%zu,%g,%.6g,%d,%.4g,%.4e,%.4e,%.4e,%.4e,%.4e\n", p, steps[i], c->lambda,
-                    c->cases, 100.0 * c->suboptimal / c->cases, c->mean_missed, c->most_missed,
-                    c->most_above, c->path_seconds, c->exact_seconds);
         }
-        study_progress(options, 1, 1);
-        write_row(cells, table);
     }
+    study_progress(options, 1, 1);
     return true;
 }
 
-static void print_head(void)
+static double percent(int hits, int cases)
 {
-    printf("  columns: mean step of a pixel, 1 / (lambda p)\n"
-           "         | %% of cases in which the path is suboptimal            |"
-           " largest share of the decrease that it misses                           |"
-           " microseconds a call\n  pixels |");
-    for (size_t i = 0; i < STEPS; i++) {
-        printf(" %5g", steps[i]);
+    return 100.0 * hits / cases;
+}
+
+static void write_line(FILE *file, const prox_cell *c, int version)
+{
+    const prox_tally *t = &c->tally[version];
+    interval i = summary_share((size_t)t->fails, (size_t)c->cases);
+    fprintf(file, "%zu,%g,%.4g,%.4g,%.4g,%s,%d,%.4g,%.4g,%.4g,%.4g,%.4e,%.4e\n", c->p, c->centre,
+            c->spread, c->step, prox_lambda(c), version_names[version], c->cases,
+            percent(t->fails, c->cases), 100 * i.low, 100 * i.high, percent(t->worse, c->cases),
+            t->mean_missed, t->most_missed);
+}
+
+/* All that was measured: one version after the other, a line for each cell. */
+static bool write_sweep(const study_options *options, const sweep *s)
+{
+    char name[40];
+    snprintf(name, sizeof name, "sweep_%s.csv", s->of->name);
+    FILE *file = study_open(options, name);
+    if (!file) {
+        return false;
     }
-    printf(" |");
-    for (size_t i = 0; i < STEPS; i++) {
-        printf(" %7g", steps[i]);
+    fprintf(file, "p,centre,spread,step,lambda,version,cases,fails_percent,fails_low,fails_high,"
+                  "worse_than_x_percent,mean_missed,most_missed\n");
+    for (int version = 0; version < s->of->versions; version++) {
+        for (size_t row = 0; row < s->rows; row++) {
+            for (int k = 0; k < STEPS && version < s->cells[row][k].versions; k++) {
+                write_line(file, &s->cells[row][k], version);
+            }
+        }
     }
-    printf(" |      path     exact\n");
+    return study_close(file);
+}
+
+/* ---- tables ---- */
+
+static const int shown[] = {0, 4, 8, 12, 14, 16, 17, 18, 20}; /* steps of the table */
+enum { SHOWN = sizeof shown / sizeof *shown };
+
+/* A line for each p of one sweep and version. */
+static void write_rows(const sweep *s, int version, const char *title, FILE *table)
+{
+    for (size_t row = 0; row < s->rows && version < s->cells[row][0].versions; row++) {
+        const prox_cell *cells = s->cells[row];
+        printf("  %-38s %6zu %5d |", title, cells[0].p, cells[0].cases);
+        fprintf(table, "\"%s\",%zu,%d", title, cells[0].p, cells[0].cases);
+        double most = 0;
+        for (int k = 0; k < STEPS; k++) {
+            most = fmax(most, cells[k].tally[version].mean_missed);
+        }
+        for (int k = 0; k < SHOWN; k++) {
+            const prox_cell *c = &cells[shown[k]];
+            printf(" %4.0f", percent(c->tally[version].fails, c->cases));
+            fprintf(table, ",%.0f", percent(c->tally[version].fails, c->cases));
+        }
+        printf(" | %8.2g\n", 100 * most);
+        fprintf(table, ",%.2g\n", 100 * most);
+    }
+}
+
+static bool write_table(const study_options *options, const sweep *all)
+{
+    FILE *table = study_open(options, "table.csv");
+    if (!table) {
+        return false;
+    }
+    printf("  %% of cases that fail, by mean step of a pixel, 1 / (lambda p)\n"
+           "  %-38s %6s %5s |",
+           "setting", "pixels", "cases");
+    fprintf(table, "setting,pixels,cases");
+    for (int k = 0; k < SHOWN; k++) {
+        printf(" %4.2g", step_at(shown[k]));
+        fprintf(table, ",%% fail at %.2g", step_at(shown[k]));
+    }
+    printf(" | missed %%\n");
+    fprintf(table, ",missed %% (mean; worst step)\n");
+    for (int s = PLAIN; s <= RIGHT; s++) {
+        write_rows(&all[s], PROX_REPAIRED, all[s].of->title, table);
+    }
+    write_rows(&all[HINGE], PROX_TURNED, "as printed but downhill, 1 ± 0.1", table);
+    write_rows(&all[HINGE], PROX_PRINTED, "as printed, 1 ± 0.1", table);
+    return study_close(table);
+}
+
+static bool write_times(const study_options *options, const sweep *s)
+{
+    FILE *file = study_open(options, "table_time.csv");
+    if (!file) {
+        return false;
+    }
+    fprintf(file, "pixels,Algorithm 2 µs,exact prox µs\n");
+    for (size_t row = 0; row < s->rows; row++) {
+        double path = 0, exact = 0;
+        for (int k = 0; k < STEPS; k++) {
+            path += 1e6 * s->cells[row][k].path_seconds / STEPS;
+            exact += 1e6 * s->cells[row][k].exact_seconds / STEPS;
+        }
+        fprintf(file, "%zu,%.1f,%.1f\n", s->cells[row][0].p, path, exact);
+    }
+    return study_close(file);
+}
+
+/* ---- claims ---- */
+
+/* One version over all steps of all rows of the sweeps first .. last. */
+typedef struct total {
+    int cases, fails, worse;
+    double worst_mean; /* largest mean share missed of all cells */
+} total;
+
+static total add_up(const sweep *all, int first, int last, int version)
+{
+    total t = {0};
+    for (int s = first; s <= last; s++) {
+        for (size_t row = 0; row < all[s].rows; row++) {
+            for (int k = 0; k < STEPS && version < all[s].cells[row][k].versions; k++) {
+                const prox_cell *c = &all[s].cells[row][k];
+                t.cases += c->cases;
+                t.fails += c->tally[version].fails;
+                t.worse += c->tally[version].worse;
+                t.worst_mean = fmax(t.worst_mean, c->tally[version].mean_missed);
+            }
+        }
+    }
+    return t;
+}
+
+static bool judge(const study_options *options, const sweep *all)
+{
+    char text[200];
+    FILE *file = study_open(options, "table_claims.csv");
+    if (!file) {
+        return false;
+    }
+    total path = add_up(all, HINGE, CENTRES, PROX_REPAIRED);
+    total printed = add_up(all, HINGE, HINGE, PROX_PRINTED);
+    total turned = add_up(all, HINGE, HINGE, PROX_TURNED);
+    printf("\n");
+    fprintf(file, "claim,measured,verdict\n");
+    snprintf(text, sizeof text, "it misses it in %d of %d problems of all settings with the hinge",
+             path.fails, path.cases);
+    study_claim(file, "paper: Algorithm 2, repaired, returns the prox (its output line)", text,
+                path.fails == 0);
+    snprintf(text, sizeof text, "at worst %.2g %% of the way are missed, as a mean of one setting",
+             100 * path.worst_mean);
+    study_claim(file,
+                "paper: it approximates the prox (the text): more than half of the way is done",
+                text, path.worst_mean < 0.5);
+    snprintf(text, sizeof text, "it ends above where it began in %d of %d problems", printed.worse,
+             printed.cases);
+    study_claim(file, "paper: as printed, it goes down", text, printed.worse == 0);
+    snprintf(text, sizeof text, "off in %d of %d problems, above the start in %d", turned.fails,
+             turned.cases, turned.worse);
+    study_claim(file, "ours: with only its signs turned, it returns the prox", text,
+                turned.fails == 0);
+    return study_close(file);
+}
+
+static bool publish(const study_options *options, const sweep *all)
+{
+    study_values values = {0};
+    study_set(&values, "negligible", "%g", prox_negligible);
+    study_set(&values, "curve_p", "%d", CURVE_P);
+    study_set(&values, "middle", "%zu", middle_p(options));
+    study_set(&values, "cases", "%d", all[SPREADS].cells[0][0].cases);
+    study_set(&values, "largest", "%zu", all[HINGE].cells[all[HINGE].rows - 1][0].p);
+    study_set(&values, "fewest", "%d", all[HINGE].cells[all[HINGE].rows - 1][0].cases);
+    return study_publish(options, &values);
 }
 
 bool study_prox(const study_options *options)
 {
-    FILE *csv = study_open(options, "prox.csv");
-    FILE *table = study_open(options, "table.csv");
-    print_head();
-    bool good = csv && table && write_cells(options, csv, table);
-    good = (!csv || study_close(csv)) && good;
-    study_values values = {0};
-    study_set(&values, "negligible", "%g", negligible);
-    good = (!table || study_close(table)) && good;
-    return good && study_publish(options, &values);
+    sweep *all = calloc(SWEEPS, sizeof *all);
+    bool good = study_got(all);
+    for (int s = 0; s < SWEEPS && good; s++) {
+        good = run_sweep(options, &settings[s], &all[s]) && write_sweep(options, &all[s]);
+    }
+    good = good && write_table(options, all) && write_times(options, &all[HINGE]) &&
+           judge(options, all) && publish(options, all);
+    free(all);
+    return good;
 }

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from .._errors import InvalidArgumentError
 
-__all__ = ["AdamWScheduleFree", "SGDScheduleFree", "StochasticPolyak"]
+__all__ = ["AdamWScheduleFree", "SGDScheduleFree", "ScheduleFree", "StochasticPolyak"]
 
 Closure = Optional[Callable[[], Any]]
 
@@ -52,9 +52,9 @@ def _norm(gradients: list[Tensor]) -> Tensor:
     return norm
 
 
-class _ScheduleFree(torch.optim.Optimizer):
-    """z moves along the gradient at y, x is the average of all z, y = (1 - beta) z + beta x. In
-    training mode the parameters hold y, in evaluation mode x."""
+class ScheduleFree(torch.optim.Optimizer):
+    """What both have in common: z moves along the gradient at y, x is the average of all z, and
+    y = (1 - beta) z + beta x. In training mode the parameters hold y, in evaluation mode x."""
 
     def __init__(
         self,
@@ -153,7 +153,7 @@ class _ScheduleFree(torch.optim.Optimizer):
         self._place(p, group)
 
 
-class SGDScheduleFree(_ScheduleFree):
+class SGDScheduleFree(ScheduleFree):
     """Schedule-free SGD. momentum: in [0, 1], how near to the average gradients are taken; 0 is SGD
     that answers with its average. r: weights k^r in the average. warmup_steps: lr grows linearly
     for so long, and points count as lr^weight_lr_power meanwhile."""
@@ -186,7 +186,7 @@ class SGDScheduleFree(_ScheduleFree):
         return gradient
 
 
-class AdamWScheduleFree(_ScheduleFree):
+class AdamWScheduleFree(ScheduleFree):
     """Schedule-free AdamW: SGDScheduleFree with gradients divided by the root of their mean square.
     betas: (momentum of SGDScheduleFree, beta2 of Adam)."""
 
