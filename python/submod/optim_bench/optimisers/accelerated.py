@@ -12,6 +12,7 @@ class Fista(Optimiser):
 
     name = "fista"
     title = "FISTA"
+    group = "proxes"
     needs = ("prox", "convex")
 
     def run(self, task: Task) -> None:
@@ -24,6 +25,7 @@ class SmoothedFista(Optimiser):
 
     name = "smoothed-fista"
     title = "smoothed, FISTA"
+    group = "proxes"
     needs = ("prox", "convex")
 
     def run(self, task: Task) -> None:

@@ -10,6 +10,7 @@ from ..task import Task
 class Bundle(Optimiser):
     name = "bundle"
     title = "proximal bundle"
+    group = "solvers"
     needs = ("convex", "bound")
     tuned = False
 
@@ -21,6 +22,7 @@ class Bundle(Optimiser):
 class Bmrm(Optimiser):
     name = "bmrm"
     title = "BMRM"
+    group = "solvers"
     needs = ("convex", "weight decay")
     tuned = False
 
@@ -31,6 +33,7 @@ class Bmrm(Optimiser):
 class Bcfw(Optimiser):
     name = "bcfw"
     title = "block-coordinate Frank-Wolfe"
+    group = "solvers"
     needs = ("convex", "minibatches", "weight decay")
     tuned = False
 

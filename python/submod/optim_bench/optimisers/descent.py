@@ -27,6 +27,7 @@ class Descent(Optimiser):
     needs: tuple[str, ...] = ()
     tuned: bool = True
     full: bool = False  # never takes minibatches
+    group: str = "subgradients"
 
     def run(self, task: Task) -> None:
         parts = task.batches > 1 and not self.full
@@ -51,3 +52,4 @@ class ProxDescent(Descent):
 
     direction: str = "prox"
     needs: tuple[str, ...] = ("prox direction",)
+    group: str = "proxes"

@@ -11,7 +11,8 @@ RESTARTS = 8
 
 class Restarted(Optimiser):
     name = "restarted"
-    title = "gradient descent, restarted"
+    title = "restarted gd"
+    group = "averages"
 
     def run(self, task: Task) -> None:
         cost = 1 / task.batches

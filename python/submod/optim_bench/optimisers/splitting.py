@@ -10,6 +10,7 @@ from ..task import Task
 class PrimalDual(Optimiser):
     name = "primal-dual"
     title = "primal-dual"
+    group = "solvers"
     needs = ("parts", "convex")
     split = staticmethod(optim.primal_dual)
 
@@ -23,4 +24,5 @@ class PrimalDual(Optimiser):
 class Admm(PrimalDual):
     name = "admm"
     title = "ADMM"
+    group = "solvers"
     split = staticmethod(optim.admm)

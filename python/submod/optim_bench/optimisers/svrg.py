@@ -12,6 +12,7 @@ INNER = 2  # passes of a stage, of which each step takes two gradients; and ther
 class Svrg(Optimiser):
     name = "svrg"
     title = "prox-SVRG"
+    group = "solvers"
     needs = ("smooth part", "prox", "minibatches")
 
     def run(self, task: Task) -> None:
