@@ -231,7 +231,7 @@ def descend(
     settings.schedule = schedule._struct
     settings.direction = pick("direction", direction, DIRECTIONS)
     settings.order = pick("order", order, ORDERS)
-    set_fields(settings, {"lambda": lam, "seed": seed, "lower_bound": lower_bound})
+    set_fields(settings, {"lam": lam, "seed": seed, "lower_bound": lower_bound})
     limits = {
         "max_iterations": max_iterations,
         "time_limit": time_limit,
@@ -275,7 +275,7 @@ def bundle(
     """A minimum of a convex problem with a certified gap: f - gap is below J everywhere, or without
     weight_decay everywhere within radius of x, which is then required. limits as in descend."""
     settings: _bindings.BundleSettings = function("bundle_defaults")()
-    wanted = {"radius": radius, "max_planes": max_planes, "lambda": lam, "bmrm": bmrm}
+    wanted = {"radius": radius, "max_planes": max_planes, "lam": lam, "bmrm": bmrm}
     set_fields(settings, wanted)
     return _Run(problem, x, settings.run, trace, _known(limits)).go("bundle", settings=settings)
 

@@ -410,3 +410,16 @@ def test_svrg():
     found = optim.svrg(problem, np.ones(3), eta, inner=50, weight_decay=0.3, max_iterations=60)
     assert found.f == pytest.approx(best.f, abs=1e-8)
     assert found.gradients == 60 * 100 + 61 + 61  # stages, their anchors, and J
+
+
+def test_weight_of_the_prox():
+    """lam is not 1/eta unless it is left out: a step eta lam (x - u), u the prox of |x| at x."""
+    problem = optim.Problem(
+        1,
+        lambda x: (abs(x[0]), np.sign(x)),
+        prox=lambda x, lam: np.sign(x) * np.maximum(abs(x) - 1 / lam, 0),
+    )
+    run = optim.descend(problem, [0.3], 0.05, direction="prox", lam=2.0, max_iterations=1)
+    assert run.x == pytest.approx([0.3 - 0.05 * 2.0 * 0.3])  # the prox is 0: 1/lam > 0.3
+    best = optim.bundle(problem, [0.3], radius=1.0, lam=4.0, trace=True)
+    assert best.trace[0].step == pytest.approx(1 / 4) and best.gap <= 1e-6

@@ -114,6 +114,7 @@ class Optimiser(ABC):
     title: str
     needs: tuple[str, ...] = ()  # of Instance.has; who lacks it is skipped, and shown as such
     tuned: bool = True  # False: it has no size
+    group: str = "yours"  # those of a group share a panel in figures
 
     def grid(self, quick: bool) -> tuple[float, ...]:
         """The sizes that are tried: the same for all, unless there is none."""

@@ -7,6 +7,7 @@ at about LINES points: that costs no calls, and its seconds do not count either.
 from __future__ import annotations
 
 import ctypes
+import math
 import time
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +20,7 @@ from .._bindings import FULL_BATCH
 from .._numbers import whole
 from .interfaces import Instance, Reference, Vector
 
-LINES = 200  # of a curve
+LINES = 100  # of a curve
 SOLVED = 1e-10  # a run ends when J - f* has become this small, as a share of what it was
 SMALL = 20  # up to so many variables all points are kept
 
@@ -56,7 +57,7 @@ class Task:
         self.calls, self.curve = 0.0, Curve()
         self.keeps_points = self.n <= SMALL and self.batches <= 1
         self._objective = Objective(instance)
-        self._first, self.start_slope = self._objective.subgradient(self.start, None)
+        self.first, self.start_slope = self._objective.subgradient(self.start, None)
         self._solved, self._due, self._aside = False, 0.0, 0.0
         self._began = time.perf_counter()
         self.tell(self.start)
@@ -109,30 +110,37 @@ class Task:
         if self.calls >= self._due or self.keeps_points or not self.left:
             aside = time.perf_counter()
             self._record(x, self._objective.value(x), aside - self._began - self._aside)
-            self._due = self.calls + self.budget / LINES
+            self._due = self.calls + self._pause
             self._aside += time.perf_counter() - aside
 
     # ---- for those in C ----
 
-    def limits(self, cost: float = 1.0) -> dict[str, Any]:
-        """For submod.optim's functions, where an iteration costs so many calls."""
+    def limits(self, cost: float = 1.0, own_values: bool = True) -> dict[str, Any]:
+        """For submod.optim's functions, where an iteration costs so many calls. own_values: their
+        values are those of J."""
         iterations = max(1, round(self.budget / cost))
         self.curve = Curve()  # it tells of its start itself
         return {
             "max_iterations": iterations,
-            "trace_every": 1 if self.keeps_points else max(1, iterations // LINES),
+            "trace_every": 1 if self.keeps_points else max(1, math.ceil(self._pause / cost)),
             "keep_best": False,
             "weight_decay": self.weight_decay,
-            "trace": self._follow(cost),
+            "trace": self._follow(cost, own_values),
         }
 
-    def _follow(self, cost: float) -> Callable[[optim.TraceLine], bool]:
+    def _follow(self, cost: float, own_values: bool) -> Callable[[optim.TraceLine], bool]:
         def follow(line: optim.TraceLine) -> bool:
             self.calls = line.iteration * cost
-            self._record(line.x, line.f, line.seconds)
+            f = line.f if own_values else self._objective.value(line.x)
+            self._record(line.x, f, line.seconds)
             return self._solved
 
         return follow
+
+    @property
+    def _pause(self) -> float:
+        """Calls between two evaluations of J; one costs as much as a pass over all minibatches."""
+        return max(self.budget / LINES, 1.0 if self.batches > 1 else 0.0)
 
     def _record(self, x: Vector, f: float, seconds: float) -> None:
         curve = self.curve
@@ -141,7 +149,7 @@ class Task:
         curve.f.append(f)
         if self.keeps_points:
             curve.points.append(np.array(x))
-        self._solved = f - self.f_star <= SOLVED * (self._first - self.f_star)
+        self._solved = f - self.f_star <= SOLVED * (self.first - self.f_star)
 
     def _count(self, batch: int | None) -> None:
         self.calls += 1.0 if batch is None else 1.0 / self.batches
