@@ -1,0 +1,42 @@
+"""Random piecewise-linear functions, f(x) = max over j of <a_j, x> + b_j, made around a minimum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ... import optim
+from ..interfaces import Instance, Reference, Settings
+from . import known
+
+
+class MaxAffine(known.KnownFamily):
+    name = "max_affine"
+    title = "random max-affine"
+    calls = (200, 1000)
+    sources = (Path(known.__file__),)
+
+    def instances(self, quick: bool) -> Sequence[Settings]:
+        sizes = [(5, 1), (20, 100)] if quick else [(5, 1), (20, 1), (20, 100), (60, 1), (60, 100)]
+        return [{"dimension": n, "condition": c} for n, c in sizes]
+
+    def make(self, settings: Settings, seed: int) -> Instance:
+        """n + 1 planes meet at the minimum x, where a mean of them with weights w is flat: so
+        f >= 0 = f(x). As many again lie below. The slopes along the last axis are `condition`
+        times smaller than along the first."""
+        n, condition = int(settings["dimension"]), float(settings["condition"])
+        rng = np.random.default_rng([seed, n])
+        scale = np.geomspace(1, 1 / condition, n)
+        x = rng.normal(size=n)
+        a = rng.normal(size=(2 * (n + 1), n)) * scale
+        w = rng.dirichlet(np.ones(n + 1))
+        a[: n + 1] -= w @ a[: n + 1]
+        below = np.concatenate([np.zeros(n + 1), rng.exponential(size=n + 1)])
+        return known.Known(
+            optim.max_affine(a, -a @ x - below),
+            np.zeros(n),
+            radius=2 * float(np.linalg.norm(x)),
+            minimum=Reference(x, 0.0, 0.0),
+        )
