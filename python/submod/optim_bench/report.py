@@ -98,7 +98,8 @@ def _told(plan: Plan, summary: Summary) -> str:
     seeds = ", ".join(map(str, plan.all_seeds))
     return (
         f"<p>{len(summary.optimisers)} optimisers on {len(summary.wheres)} problems, "
-        f"seeds {seeds}; libsubmod {__version__}{', quick' if plan.quick else ''}. {words.METHOD}</p>\n"
+        f"seeds {seeds}; libsubmod {__version__}{', quick' if plan.quick else ''}. "
+        f"{words.METHOD}</p>\n"
     )
 
 
