@@ -12,6 +12,7 @@ from .interfaces import Vector
 from .profiles import performance_ratios, share_within, times
 from .records import TARGETS, Record, median_final
 from .summary import Place, Summary
+from .task import SOLVED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -55,17 +56,18 @@ def _panels(summary: Summary, rows: int, height: float) -> tuple[Figure, Any]:
     from matplotlib.figure import Figure
 
     columns = len(summary.groups)
-    figure = Figure(figsize=(3.1 * columns + 0.4, height * rows + 0.5), layout="constrained")
+    figure = Figure(figsize=(3.1 * columns + 0.4, height * rows + 2.0), layout="constrained")
     axes = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)
     for axis, group in zip(axes[0], summary.groups):
         axis.set_title(group, fontsize=10)
     return figure, axes
 
 
-def _legends(axes: Sequence[Any], place: str) -> None:
+def _legends(axes: Sequence[Any]) -> None:
+    """Below the panels, where they hide nothing."""
     for axis in axes:
         if axis.get_legend_handles_labels()[0]:
-            axis.legend(loc=place, **TIGHT)
+            axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.22), **TIGHT)
 
 
 # ---- profiles ----
@@ -82,7 +84,7 @@ def data_profiles(summary: Summary) -> Figure:
 
 
 def _profiles(summary: Summary, limits: Vector, of: Callable[[Any], Any], name: str) -> Figure:
-    figure, axes = _panels(summary, len(TARGETS), 2.6)
+    figure, axes = _panels(summary, len(TARGETS), 2.4)
     names = [optimiser.name for optimiser in summary.optimisers]
     for row, target in zip(axes, TARGETS):
         shares = share_within(of(times(summary.tuned, names, target)), limits)
@@ -92,7 +94,7 @@ def _profiles(summary: Summary, limits: Vector, of: Callable[[Any], Any], name: 
     axes[0, 0].set(xscale="log", ylim=(-0.03, 1.03), xlim=(limits[0], limits[-1]))
     for axis in axes[-1]:
         axis.set_xlabel(name)
-    _legends(axes[0], "upper left" if name == "calls" else "lower right")
+    _legends(axes[-1])
     return figure
 
 
@@ -101,14 +103,14 @@ def _profiles(summary: Summary, limits: Vector, of: Callable[[Any], Any], name: 
 
 def sensitivity(summary: Summary) -> Figure:
     """The median over all problems, around each one's best size."""
-    figure, axes = _panels(summary, 1, 3.4)
+    figure, axes = _panels(summary, 1, 3.0)
     lines = {one.name: _around_best(summary.of(one.name)) for one in summary.optimisers}
     _by_group(axes[0], summary, lines.get, "plot")
     axes[0, 0].set(xscale="log", yscale="log", ylabel="accuracy / best accuracy", ylim=(0.8, 1e4))
     for axis in axes[0]:
         axis.set_xlabel("size / best size")
         axis.axhline(10, color="0.5", linewidth=0.6, linestyle=":")
-    _legends(axes[0], "upper center")
+    _legends(axes[0])
     return figure
 
 
@@ -147,10 +149,11 @@ def problem(summary: Summary, where: str) -> Figure:
         if place.basin is not None:
             grid = sorted(place.sizes)
             sizes.plot(grid, [median_final(place.sizes[s]) for s in grid], marker=".", **style)
-    calls.set(yscale="log", xlabel="calls", ylabel="accuracy: (f - f*) / (f₀ - f*)")
+    calls.set(yscale="log", ylim=(SOLVED / 2, 2.0), xlabel="calls", ylabel="accuracy: (f - f*) / (f₀ - f*)")
     seconds.set(xscale="log", xlabel="seconds")
     sizes.set(xscale="log", xlabel="size, as a multiple of the natural one")
-    figure.legend(*calls.get_legend_handles_labels(), loc="outside right center", **TIGHT)
+    handles = calls.get_legend_handles_labels()
+    sizes.legend(*handles, loc="center left", bbox_to_anchor=(1.02, 0.5), **TIGHT)
     return figure
 
 
