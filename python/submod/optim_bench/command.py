@@ -56,7 +56,7 @@ def _list(extras: Extras) -> int:
     found = load(extras)
     for what, members in (("problems", found.problems), ("optimisers", found.optimisers)):
         print(f"{what}:")
-        for member in members.values():  # type: ignore[attr-defined]
+        for member in members.values():
             print(f"  {member.name:22} {member.title}")
     return 0
 

@@ -13,6 +13,8 @@ from .interfaces import Optimiser
 from .oscillation import MEASURES
 from .records import TARGETS, Record, Sizes, best_size, by_size, records_of
 
+GROUPS = ("subgradients", "averages", "proxes", "solvers")  # in figures, others after these
+
 
 @dataclass(frozen=True)
 class Quartiles:
@@ -65,7 +67,9 @@ class Summary:
         names = {place.optimiser for place in self.places}
         known = outcome.catalogue.optimisers
         self.optimisers: list[Optimiser] = [known[name] for name in known if name in names]
-        self.groups = list(dict.fromkeys(optimiser.group for optimiser in self.optimisers))
+        there = dict.fromkeys(optimiser.group for optimiser in self.optimisers)
+        first = [group for group in GROUPS if group in there]
+        self.groups = first + [group for group in there if group not in GROUPS]
         self.wheres = list(dict.fromkeys(place.where for place in self.places))
         self.tuned = [run for place in self.places for run in place.best]
 
