@@ -273,9 +273,8 @@ def test_the_minimum_of_the_logistic_loss_has_no_gradient():
 
 def test_total_variation_without_weights_is_one_prox():
     problem = PROBLEMS["total_variation"]
-    for settings in problem.instances(True)[::2]:
-        assert settings["condition"] == 1
-        instance = problem.make(settings, 0)
+    for rows in (1, 5):
+        instance = problem.make({"rows": rows, "columns": 9, "condition": 1}, 0)
         exact = instance.cut.prox(instance.y, 1.0)
         found = problem.reference(instance)
         assert found.x == pytest.approx(exact.u, abs=1e-8)
