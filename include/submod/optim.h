@@ -17,7 +17,7 @@
  *       backpropagation
  *     FISTA                     submod_fista
  *     BMRM, proximal bundle     submod_bundle: a minimum with a certified gap, to compare with
- *     block-coordinate Frank-Wolfe, smoothing, primal-dual, ADMM, SVRG: solvers.h
+ *     block-coordinate Frank-Wolfe, smoothing, primal-dual, ADMM, SVRG, level bundle: solvers.h
  *
  * Nothing here is thread safe per object: one run, one step rule, one problem at a time. Results do
  * not depend on the number of threads if the callbacks' do not. */
@@ -136,7 +136,7 @@ typedef struct submod_optim_info {
     double lower_bound;   /* a bound on the minimum, from methods that certify; else -Inf */
     double gap;           /* f - lower_bound */
     uint64_t values, gradients, proxes; /* calls of the callbacks; a direction counts as a prox */
-    size_t planes;                      /* submod_bundle: in use at the end */
+    size_t planes;                      /* bundle methods: in use at the end */
     double seconds;                     /* without the time spent in metric and trace callbacks */
     double primal_residual, dual_residual; /* solvers.h, splitting; else NaN */
     uint64_t reserved[2];                  /* 0 */

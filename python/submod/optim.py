@@ -6,8 +6,8 @@
 A problem says what f is: Problem(n, subgradient, ..) or max_affine(a, b). descend drives a step
 rule by subgradients or by the prox direction: GD, Momentum, Nesterov, Adam, AdaGrad, AdaGradNorm,
 DualAveraging, ScheduleFreeSGD, ScheduleFreeAdam; Averaged and Restarted go around any of these.
-fista and bundle are methods of their own, bundle's minimum comes with a certified gap. So does that
-of bcfw, block-coordinate Frank-Wolfe; primal_dual and admm minimise f(A x) + g(x) by proxes, and
+fista and bundle are methods of their own, bundle's minimum comes with a certified gap. So do those
+of level_bundle and of bcfw, block-coordinate Frank-Wolfe; primal_dual and admm minimise f(A x) + g(x) by proxes, and
 smoothed makes of a problem with a prox a smooth one; svrg takes its minibatches one at a time.
 """
 
@@ -73,6 +73,7 @@ __all__ = [
     "composed",
     "descend",
     "fista",
+    "level_bundle",
     "max_affine",
     "nu_problem",
     "primal_dual",
@@ -278,6 +279,23 @@ def bundle(
     wanted = {"radius": radius, "max_planes": max_planes, "lambda": lam, "bmrm": bmrm}
     set_fields(settings, wanted)
     return _Run(problem, x, settings.run, trace, _known(limits)).go("bundle", settings=settings)
+
+
+def level_bundle(
+    problem: Problem,
+    x: Any,
+    *,
+    radius: float | None = None,
+    max_planes: int | None = None,
+    trace: bool | Callable[[TraceLine], Any] = False,
+    **limits: Any,
+) -> Result:
+    """The same by levels: nothing to tune, and a gap of at most 6.2 L radius / sqrt(k) after k
+    subgradients that are no longer than L, in any dimension. limits as in descend."""
+    settings: _bindings.LevelBundleSettings = function("level_bundle_defaults")()
+    set_fields(settings, {"radius": radius, "max_planes": max_planes})
+    run = _Run(problem, x, settings.run, trace, _known(limits))
+    return run.go("level_bundle", settings=settings)
 
 
 def bcfw(

@@ -19,6 +19,7 @@
 #include "base/settings.h"
 #include "optim/deck.h"
 #include "optim/monitor.h"
+#include "optim/planes.h"
 #include <submod/solvers.h>
 
 static const char who[] = "submod_bcfw";
@@ -89,7 +90,7 @@ static submod_status refresh(run *r)
         }
     }
     submod_optim_info *info = &r->monitor.info;
-    double bound = r->level - submodi_dot(r->mean, r->mean, r->n) / (2 * r->decay);
+    double bound = submodi_plane_lowest(r->n, r->mean, r->level, r->decay, NULL, 0);
     info->lower_bound = fmax(info->lower_bound, bound);
     return place_w(r);
 }

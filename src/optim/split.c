@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/settings.h"
 #include "optim/composed.h"
+#include "optim/planes.h"
 
 submod_split_settings submod_split_defaults(void)
 {
@@ -69,10 +70,8 @@ submod_status submodi_split_prox_g(submodi_split *s, const double *v, double wei
 
 static double lowest(const submodi_split *s, const double *slope, double offset)
 {
-    double decay = s->monitor.oracle.decay;
-    return decay > 0 ? offset - submodi_dot(slope, slope, s->columns) / (2 * decay)
-                     : offset + submodi_dot(slope, s->start, s->columns) -
-                           submodi_norm(slope, s->columns) * s->settings->radius;
+    return submodi_plane_lowest(s->columns, slope, offset, s->monitor.oracle.decay, s->start,
+                                s->settings->radius);
 }
 
 submod_status submodi_split_bound(submodi_split *s, const double *of_f_back)
