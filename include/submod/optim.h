@@ -242,7 +242,9 @@ typedef struct submod_bundle_settings {
     /* Weight of lambda/2 |u - best point|^2 in the first step, adapted on the way; 0: such that the
      * step has the length of radius, or 1 without one. >= 0. */
     double lambda;
-    /* 1: plain BMRM, lambda = 0 throughout; needs weight_decay > 0. The less there is of that, the
+    /* 1: plain BMRM, lambda = 0 throughout; needs weight_decay > 0. From the start 0, and with
+     * |subgradients of f| <= G, gap <= 8 G^2 / (weight_decay (k + 2)) after k iterations, as in
+     * Teo, Vishwanathan, Smola and Le (2010). The less there is of weight decay, the
      * slower: a mean hinge in 30 variables with 1e-4 took 1100 iterations to a gap of 1e-6, 80 with
      * the proximal term. 0. */
     int bmrm;

@@ -211,9 +211,10 @@ SUBMOD_API submod_level_bundle_settings submod_level_bundle_defaults(void);
  *     info->gap <= 49 L^2 / (weight_decay k)        with it.
  * So O((L radius / eps)^2) subgradients for a gap of eps in any dimension, and 3 planes are enough.
  * With more than k variables no method that is told subgradients can promise more than a constant
- * times L radius / sqrt(k). With few the planes soon know f, and the gap falls much faster. The centre is the best point, or the point of
- * the ball next to it, whenever the gap has halved. The planes are those of J with its weight
- * decay; submod_bundle has planes of f only, and needs fewer iterations where that counts.
+ * times L radius / sqrt(k). With few the planes soon know f, and the gap falls much faster. The
+ * centre is the best point, or the point of the ball next to it, whenever the gap has halved. The
+ * planes are those of J with its weight decay; submod_bundle has planes of f only, and needs fewer
+ * iterations where that counts.
  *
  * gradient_norm in the trace is that of the subgradient at x; step is the distance of the next
  * point from the centre. A problem that is not convex makes the bound meaningless. SUBMOD_EINVAL

@@ -184,11 +184,12 @@ static bool advances(run *r)
     return further;
 }
 
-/* Finds the next u, raising the lower bound as long as there is none. */
+/* Finds the next u, raising the lower bound as long as there is none. A phase that rounding has
+ * stopped is followed by one with a better centre, if it has found out anything. */
 static submod_status aim(run *r)
 {
     submod_optim_info *info = &r->monitor.info;
-    r->monitor.end = SUBMOD_STOP_NONE;
+    submod_status status = SUBMOD_OK;
     for (;;) {
         bool found = false;
         info->gap = r->f - info->lower_bound;
@@ -197,14 +198,23 @@ static submod_status aim(run *r)
             return SUBMOD_OK;
         }
         set_level(r);
-        submod_status status = SUBMOD_OK;
         if (r->low < r->level && r->level < r->f) {
             status = project(r, &found);
         }
-        if (status != SUBMOD_OK || info->lower_bound < r->level || !found) {
-            bool stalled = (!found || !advances(r)) && !submodi_cancelled();
-            r->monitor.end = stalled ? SUBMOD_STOP_STALLED : SUBMOD_STOP_NONE;
+        bool refuted = found && info->lower_bound >= r->level;
+        if (status != SUBMOD_OK || (found && !refuted && advances(r))) {
             return status;
+        }
+        if (submodi_cancelled()) { /* the projection may have been cut short */
+            r->monitor.end = SUBMOD_STOP_CANCELLED;
+            return SUBMOD_OK;
+        }
+        if (!refuted && r->f - info->lower_bound >= r->width) {
+            r->monitor.end = SUBMOD_STOP_STALLED;
+            return SUBMOD_OK;
+        }
+        if (!refuted) {
+            begin_phase(r);
         }
     }
 }
