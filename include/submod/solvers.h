@@ -25,7 +25,8 @@ extern "C" {
 typedef struct submod_bcfw_settings {
     size_t struct_size; /* set by the defaults: base.h, structs that grow */
     /* weight_decay > 0 is required. tolerance 1e-6: ends when gap <= tolerance, where J is
-     * evaluated. An iteration is a pass: as many steps as there are minibatches. */
+     * evaluated. An iteration is a pass: as many steps as there are minibatches, fewer only where
+     * time_limit or the cancel flag cuts the last one short. */
     submod_run_settings run;
     /* SUBMOD_BATCH_SHUFFLED. SUBMOD_BATCH_RANDOM is what the theorem is about. SUBMOD_BATCH_FULL is
      * Frank-Wolfe without blocks, one step a pass. */
@@ -50,7 +51,7 @@ SUBMOD_API submod_bcfw_settings submod_bcfw_defaults(void);
  * For m = 1 there is no chance in it, and both hold as they are.
  * gradient_norm in the trace is how far s has moved in the last pass; step is the mean of that
  * pass's line searches, in [0, 1]; both 0 at first. SUBMOD_INACCURATE: a pass in which nothing
- * moved. Uses (m + 5) n numbers of memory. SUBMOD_EINVAL also: settings is NULL, for the defaults
+ * moved. Uses (m + 6) n numbers of memory. SUBMOD_EINVAL also: settings is NULL, for the defaults
  * have no weight decay; weight_decay = 0; an unknown order. SUBMOD_ENUMERIC also: w overflows. */
 SUBMOD_API submod_status submod_bcfw(const submod_problem *problem, double *x,
                                      const submod_bcfw_settings *settings, submod_optim_info *info,
@@ -130,8 +131,10 @@ SUBMOD_API submod_split_settings submod_split_defaults(void);
  * minimum. gradient_norm in the trace is the larger one, Inf at first; step is tau.
  * lower_bound: proxes give subgradients s of f at A-side points and t of g, hence planes below
  * both; as in submod_bundle they bound J everywhere (weight_decay > 0) or within radius. Takes a
- * value of f and of g in each iteration. It trusts the proxes to be exact. SUBMOD_EINVAL also: as
- * submod_problem_composed; no prox in f or g; callbacks without norm. */
+ * value of f and of g in each iteration. It trusts the proxes to be exact: where steps are so
+ * small that x - prox is lost in rounding, it says nothing. SUBMOD_EINVAL also: as
+ * submod_problem_composed; no prox in f or g, or a smooth part beside it; callbacks without norm; a
+ * step that does not go with norm in double precision. */
 SUBMOD_API submod_status submod_primal_dual(const submod_problem *f, const submod_map *map,
                                             const submod_problem *g, double *x,
                                             const submod_split_settings *settings,
@@ -155,8 +158,9 @@ SUBMOD_API submod_status submod_admm(const submod_problem *f, const submod_map *
 /* ---- proximal gradient with variance reduction ---- */
 /* Settings of submod_svrg. */
 typedef struct submod_svrg_settings {
-    size_t struct_size;       /* set by the defaults: base.h, structs that grow */
-    submod_run_settings run;  /* when to stop; an iteration is a stage */
+    size_t struct_size; /* set by the defaults: base.h, structs that grow */
+    /* When to stop; an iteration is a stage, which time_limit or the cancel flag may cut short. */
+    submod_run_settings run;
     double eta;               /* step size; > 0, has no default: below 1 / (4 L), best 1 / (10 L) */
     size_t inner;             /* steps of a stage; 0: twice the number of minibatches */
     submod_batch_order order; /* SUBMOD_BATCH_RANDOM, which the theorem is about */

@@ -218,7 +218,7 @@ def descend(
     """x <- step(x, direction), from x on, which is copied. eta: a number or a Schedule.
 
     direction: "subgradient", or "prox": lam (x - prox(x)), lam = 1/eta unless given.
-    order: of the minibatches: "full" (none), "cyclic" or "shuffled".
+    order: of the minibatches: "full" (none), "cyclic", "shuffled" or "random".
     lower_bound: of all values of minibatches (0), for Schedule.stochastic_polyak.
     Averaged and schedule-free rules take gradients at one point and answer with another: trace and
     result are about the answer.
@@ -310,7 +310,7 @@ def bcfw(
     **limits: Any,
 ) -> Result:
     """Block-coordinate Frank-Wolfe for a mean of convex minibatches: no step size, and a duality
-    gap. An iteration is a pass over the minibatches; order as in descend, or "random".
+    gap. An iteration is a pass over the minibatches; order as in descend.
     average: x is a weighted average of all points. limits as in descend."""
     settings: _bindings.BcfwSettings = function("bcfw_defaults")()
     settings.order = pick("order", order, ORDERS)

@@ -410,3 +410,18 @@ def test_svrg():
     found = optim.svrg(problem, np.ones(3), eta, inner=50, weight_decay=0.3, max_iterations=60)
     assert found.f == pytest.approx(best.f, abs=1e-8)
     assert found.gradients == 60 * 100 + 61 + 61  # stages, their anchors, and J
+
+
+def test_level_bundle():
+    """Its gap closes around the minimum that the bundle method finds, within a radius or not."""
+    problem = optim.max_affine(RNG.normal(size=(20, 4)), RNG.normal(size=20))
+    for limits in ({"weight_decay": 0.3}, {"radius": 3.0}):
+        found = optim.level_bundle(problem, np.ones(4), **limits, tolerance=1e-8)
+        best = optim.bundle(problem, np.ones(4), **limits, tolerance=1e-8)
+        assert found.stop == "target" and found.gap <= 1e-8
+        assert found.lower_bound <= best.f + 1e-9 and best.lower_bound <= found.f + 1e-9
+        assert found.gradients == found.iterations + 1
+    with pytest.raises(submod.InvalidArgumentError):
+        optim.level_bundle(problem, np.ones(4))
+    with pytest.raises(TypeError):
+        optim.level_bundle(problem, np.ones(4), radius=1.0, lamda=3)
