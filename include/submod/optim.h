@@ -17,7 +17,7 @@
  *       backpropagation
  *     FISTA                     submod_fista
  *     BMRM, proximal bundle     submod_bundle: a minimum with a certified gap, to compare with
- *     block-coordinate Frank-Wolfe, smoothing, primal-dual, ADMM, SVRG: solvers.h
+ *     block-coordinate Frank-Wolfe, smoothing, primal-dual, ADMM, SVRG, level bundle: solvers.h
  *
  * Nothing here is thread safe per object: one run, one step rule, one problem at a time. Results do
  * not depend on the number of threads if the callbacks' do not. */
@@ -136,7 +136,7 @@ typedef struct submod_optim_info {
     double lower_bound;   /* a bound on the minimum, from methods that certify; else -Inf */
     double gap;           /* f - lower_bound */
     uint64_t values, gradients, proxes; /* calls of the callbacks; a direction counts as a prox */
-    size_t planes;                      /* submod_bundle: in use at the end */
+    size_t planes;                      /* bundle methods: in use at the end */
     double seconds;                     /* without the time spent in metric and trace callbacks */
     double primal_residual, dual_residual; /* solvers.h, splitting; else NaN */
     uint64_t reserved[2];                  /* 0 */
@@ -242,7 +242,9 @@ typedef struct submod_bundle_settings {
     /* Weight of lambda/2 |u - best point|^2 in the first step, adapted on the way; 0: such that the
      * step has the length of radius, or 1 without one. >= 0. */
     double lambda;
-    /* 1: plain BMRM, lambda = 0 throughout; needs weight_decay > 0. The less there is of that, the
+    /* 1: plain BMRM, lambda = 0 throughout; needs weight_decay > 0. From the start 0, and with
+     * |subgradients of f| <= G, gap <= 8 G^2 / (weight_decay (k + 2)) after k iterations, as in
+     * Teo, Vishwanathan, Smola and Le (2010). The less there is of weight decay, the
      * slower: a mean hinge in 30 variables with 1e-4 took 1100 iterations to a gap of 1e-6, 80 with
      * the proximal term. 0. */
     int bmrm;

@@ -7,6 +7,7 @@
  *     submod_primal_dual        the same by Chambolle and Pock, from the proxes of f and g
  *     submod_admm               the same by ADMM
  *     submod_svrg               proximal gradient on minibatches with variance reduction
+ *     submod_level_bundle       a minimum with a certified gap, as submod_bundle, by levels
  *
  * Each follows a theorem, which stands with it. There J* is the minimum of J, x* a point that has
  * it, and x_0 the start. */
@@ -24,7 +25,8 @@ extern "C" {
 typedef struct submod_bcfw_settings {
     size_t struct_size; /* set by the defaults: base.h, structs that grow */
     /* weight_decay > 0 is required. tolerance 1e-6: ends when gap <= tolerance, where J is
-     * evaluated. An iteration is a pass: as many steps as there are minibatches. */
+     * evaluated. An iteration is a pass: as many steps as there are minibatches, fewer only where
+     * time_limit or the cancel flag cuts the last one short. */
     submod_run_settings run;
     /* SUBMOD_BATCH_SHUFFLED. SUBMOD_BATCH_RANDOM is what the theorem is about. SUBMOD_BATCH_FULL is
      * Frank-Wolfe without blocks, one step a pass. */
@@ -49,7 +51,7 @@ SUBMOD_API submod_bcfw_settings submod_bcfw_defaults(void);
  * For m = 1 there is no chance in it, and both hold as they are.
  * gradient_norm in the trace is how far s has moved in the last pass; step is the mean of that
  * pass's line searches, in [0, 1]; both 0 at first. SUBMOD_INACCURATE: a pass in which nothing
- * moved. Uses (m + 5) n numbers of memory. SUBMOD_EINVAL also: settings is NULL, for the defaults
+ * moved. Uses (m + 6) n numbers of memory. SUBMOD_EINVAL also: settings is NULL, for the defaults
  * have no weight decay; weight_decay = 0; an unknown order. SUBMOD_ENUMERIC also: w overflows. */
 SUBMOD_API submod_status submod_bcfw(const submod_problem *problem, double *x,
                                      const submod_bcfw_settings *settings, submod_optim_info *info,
@@ -129,8 +131,10 @@ SUBMOD_API submod_split_settings submod_split_defaults(void);
  * minimum. gradient_norm in the trace is the larger one, Inf at first; step is tau.
  * lower_bound: proxes give subgradients s of f at A-side points and t of g, hence planes below
  * both; as in submod_bundle they bound J everywhere (weight_decay > 0) or within radius. Takes a
- * value of f and of g in each iteration. It trusts the proxes to be exact. SUBMOD_EINVAL also: as
- * submod_problem_composed; no prox in f or g; callbacks without norm. */
+ * value of f and of g in each iteration. It trusts the proxes to be exact: where steps are so
+ * small that x - prox is lost in rounding, it says nothing. SUBMOD_EINVAL also: as
+ * submod_problem_composed; no prox in f or g, or a smooth part beside it; callbacks without norm; a
+ * step that does not go with norm in double precision. */
 SUBMOD_API submod_status submod_primal_dual(const submod_problem *f, const submod_map *map,
                                             const submod_problem *g, double *x,
                                             const submod_split_settings *settings,
@@ -154,8 +158,9 @@ SUBMOD_API submod_status submod_admm(const submod_problem *f, const submod_map *
 /* ---- proximal gradient with variance reduction ---- */
 /* Settings of submod_svrg. */
 typedef struct submod_svrg_settings {
-    size_t struct_size;       /* set by the defaults: base.h, structs that grow */
-    submod_run_settings run;  /* when to stop; an iteration is a stage */
+    size_t struct_size; /* set by the defaults: base.h, structs that grow */
+    /* When to stop; an iteration is a stage, which time_limit or the cancel flag may cut short. */
+    submod_run_settings run;
     double eta;               /* step size; > 0, has no default: below 1 / (4 L), best 1 / (10 L) */
     size_t inner;             /* steps of a stage; 0: twice the number of minibatches */
     submod_batch_order order; /* SUBMOD_BATCH_RANDOM, which the theorem is about */
@@ -180,6 +185,48 @@ SUBMOD_API submod_svrg_settings submod_svrg_defaults(void);
 SUBMOD_API submod_status submod_svrg(const submod_problem *problem, double *x,
                                      const submod_svrg_settings *settings, submod_optim_info *info,
                                      submod_work *work);
+
+/* ---- the level bundle method ---- */
+/* Settings of submod_level_bundle. */
+typedef struct submod_level_bundle_settings {
+    size_t struct_size; /* set by the defaults: base.h, structs that grow */
+    /* tolerance 1e-6: ends when gap <= tolerance. x is the best point so far: keep_best changes
+     * nothing. */
+    submod_run_settings run;
+    /* Without weight decay f may have no minimum: the bound is then one on the minimum of f over
+     * |y - start| <= radius. > 0, required if weight_decay = 0. Not used with weight decay. */
+    double radius;
+    /* Planes kept; beyond that inactive ones are dropped, or active ones merged. 100; >= 3. */
+    size_t max_planes;
+} submod_level_bundle_settings;
+
+/* The values that stand in the comments of the struct. */
+SUBMOD_API submod_level_bundle_settings submod_level_bundle_defaults(void);
+
+/* The level method of Lemarechal, Nemirovskii and Nesterov (1995), for convex f. Lower-bounds J by
+ * planes, as submod_bundle does, and asks next where all planes are halfway between
+ * info->lower_bound and J(x) or below, at the point nearest to a centre. If there is none in the
+ * ball, that raises the bound by half of the gap. Nothing has to be tuned or adapted:
+ *     J(x) - info->gap = info->lower_bound <= J(y)   for all y, or for all |y - start| <= radius
+ * without weight decay, up to rounding. The gap may be negative: x has left that ball and is better
+ * than anything in it; it is never further away than 3 radius.
+ * Theorem: if |subgradients of J| <= L, then after k >= 1 iterations, of one subgradient each,
+ *     info->gap <= sqrt(115/3) L radius / sqrt(k)   without weight decay,
+ *     info->gap <= 49 L^2 / (weight_decay k)        with it.
+ * So O((L radius / eps)^2) subgradients for a gap of eps in any dimension, and 3 planes are enough.
+ * With more than k variables no method that is told subgradients can promise more than a constant
+ * times L radius / sqrt(k). With few the planes soon know f, and the gap falls much faster. The
+ * centre is the best point, or the point of the ball next to it, whenever the gap has halved. The
+ * planes are those of J with its weight decay; submod_bundle has planes of f only, and needs fewer
+ * iterations where that counts.
+ *
+ * gradient_norm in the trace is that of the subgradient at x; step is the distance of the next
+ * point from the centre. A problem that is not convex makes the bound meaningless. SUBMOD_EINVAL
+ * also when settings is NULL, for the defaults have neither weight decay nor radius.
+ * SUBMOD_INACCURATE: no further progress in double precision; info->gap holds all the same. */
+SUBMOD_API submod_status submod_level_bundle(const submod_problem *problem, double *x,
+                                             const submod_level_bundle_settings *settings,
+                                             submod_optim_info *info, submod_work *work);
 
 #ifdef __cplusplus
 }

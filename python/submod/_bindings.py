@@ -995,6 +995,17 @@ class SvrgSettings(Structure):
     ]
 
 
+class LevelBundleSettings(Structure):
+    """submod_level_bundle_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("run", RunSettings),
+        ("radius", c_double),
+        ("max_planes", c_size_t),
+    ]
+
+
 class SurrogateSettings(Structure):
     """submod_surrogate_settings"""
 
@@ -2406,6 +2417,17 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "problem": POINTER(Problem),
             "x": c_void_p,
             "settings": POINTER(SvrgSettings),
+            "info": POINTER(OptimInfo),
+            "work": c_void_p,
+        },
+    ),
+    "level_bundle_defaults": (LevelBundleSettings, {}),
+    "level_bundle": (
+        c_int,
+        {
+            "problem": POINTER(Problem),
+            "x": c_void_p,
+            "settings": POINTER(LevelBundleSettings),
             "info": POINTER(OptimInfo),
             "work": c_void_p,
         },

@@ -6,8 +6,8 @@
 A problem says what f is: Problem(n, subgradient, ..) or max_affine(a, b). descend drives a step
 rule by subgradients or by the prox direction: GD, Momentum, Nesterov, Adam, AdaGrad, AdaGradNorm,
 DualAveraging, ScheduleFreeSGD, ScheduleFreeAdam; Averaged and Restarted go around any of these.
-fista and bundle are methods of their own, bundle's minimum comes with a certified gap. So does that
-of bcfw, block-coordinate Frank-Wolfe; primal_dual and admm minimise f(A x) + g(x) by proxes, and
+fista and bundle are methods of their own, bundle's minimum comes with a certified gap. So do those
+of level_bundle and of bcfw, block-coordinate Frank-Wolfe; primal_dual and admm minimise f(A x) + g(x) by proxes, and
 smoothed makes of a problem with a prox a smooth one; svrg takes its minibatches one at a time.
 """
 
@@ -73,6 +73,7 @@ __all__ = [
     "composed",
     "descend",
     "fista",
+    "level_bundle",
     "max_affine",
     "nu_problem",
     "primal_dual",
@@ -217,7 +218,7 @@ def descend(
     """x <- step(x, direction), from x on, which is copied. eta: a number or a Schedule.
 
     direction: "subgradient", or "prox": lam (x - prox(x)), lam = 1/eta unless given.
-    order: of the minibatches: "full" (none), "cyclic" or "shuffled".
+    order: of the minibatches: "full" (none), "cyclic", "shuffled" or "random".
     lower_bound: of all values of minibatches (0), for Schedule.stochastic_polyak.
     Averaged and schedule-free rules take gradients at one point and answer with another: trace and
     result are about the answer.
@@ -280,6 +281,23 @@ def bundle(
     return _Run(problem, x, settings.run, trace, _known(limits)).go("bundle", settings=settings)
 
 
+def level_bundle(
+    problem: Problem,
+    x: Any,
+    *,
+    radius: float | None = None,
+    max_planes: int | None = None,
+    trace: bool | Callable[[TraceLine], Any] = False,
+    **limits: Any,
+) -> Result:
+    """The same by levels: nothing to tune, and a gap of at most 6.2 L radius / sqrt(k) after k
+    subgradients that are no longer than L, in any dimension. limits as in descend."""
+    settings: _bindings.LevelBundleSettings = function("level_bundle_defaults")()
+    set_fields(settings, {"radius": radius, "max_planes": max_planes})
+    run = _Run(problem, x, settings.run, trace, _known(limits))
+    return run.go("level_bundle", settings=settings)
+
+
 def bcfw(
     problem: Problem,
     x: Any,
@@ -292,7 +310,7 @@ def bcfw(
     **limits: Any,
 ) -> Result:
     """Block-coordinate Frank-Wolfe for a mean of convex minibatches: no step size, and a duality
-    gap. An iteration is a pass over the minibatches; order as in descend, or "random".
+    gap. An iteration is a pass over the minibatches; order as in descend.
     average: x is a weighted average of all points. limits as in descend."""
     settings: _bindings.BcfwSettings = function("bcfw_defaults")()
     settings.order = pick("order", order, ORDERS)

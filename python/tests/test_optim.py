@@ -423,3 +423,18 @@ def test_weight_of_the_prox():
     assert run.x == pytest.approx([0.3 - 0.05 * 2.0 * 0.3])  # the prox is 0: 1/lam > 0.3
     best = optim.bundle(problem, [0.3], radius=1.0, lam=4.0, trace=True)
     assert best.trace[0].step == pytest.approx(1 / 4) and best.gap <= 1e-6
+
+
+def test_level_bundle():
+    """Its gap closes around the minimum that the bundle method finds, within a radius or not."""
+    problem = optim.max_affine(RNG.normal(size=(20, 4)), RNG.normal(size=20))
+    for limits in ({"weight_decay": 0.3}, {"radius": 3.0}):
+        found = optim.level_bundle(problem, np.ones(4), **limits, tolerance=1e-8)
+        best = optim.bundle(problem, np.ones(4), **limits, tolerance=1e-8)
+        assert found.stop == "target" and found.gap <= 1e-8
+        assert found.lower_bound <= best.f + 1e-9 and best.lower_bound <= found.f + 1e-9
+        assert found.gradients == found.iterations + 1
+    with pytest.raises(submod.InvalidArgumentError):
+        optim.level_bundle(problem, np.ones(4))
+    with pytest.raises(TypeError):
+        optim.level_bundle(problem, np.ones(4), radius=1.0, lamda=3)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from submod.optim_bench import basins, oscillation, profiles
-from submod.optim_bench.records import Record, best_size, by_size, tuned
+from submod.optim_bench.records import Record, best_size, by_size, tuned, untuned
 from submod.optim_bench.summary import quartiles
 
 INF = math.inf
@@ -63,6 +63,13 @@ def test_tuning():
     assert best_size(sizes) == 0.1  # its median is that of 2.0, which takes a call more
     elsewhere = record([1.0, 0.9], size=1.0, where="q")
     assert {(run.where, run.size) for run in tuned([*runs, elsewhere])} == {("p", 0.1), ("q", 1.0)}
+
+
+def test_one_size_for_all():
+    """0.1 has 4 + 1 digits, 1.0 has 2 + 2: the mean decides."""
+    finals = {("p", 0.1): 1e-4, ("q", 0.1): 1e-1, ("p", 1.0): 1e-2, ("q", 1.0): 1e-2}
+    runs = [record([1.0, f], size=size, where=where) for (where, size), f in finals.items()]
+    assert {(run.where, run.size) for run in untuned(runs)} == {("p", 0.1), ("q", 0.1)}
 
 
 def test_basin():

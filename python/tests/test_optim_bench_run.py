@@ -146,7 +146,7 @@ def test_report(tiny, tmp_path, capsys):
     assert command.main([*arguments, "--optimisers", "gd,bundle", "--out", str(out)]) == 0
     assert "report.html" in capsys.readouterr().out
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert page.count("data:image/png;base64,") == 4 and "http" not in page
+    assert page.count("data:image/png;base64,") == 5 and "http" not in page
     assert "gradient descent" in page and "crossings" in page
 
 

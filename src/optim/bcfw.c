@@ -19,6 +19,7 @@
 #include "base/settings.h"
 #include "optim/deck.h"
 #include "optim/monitor.h"
+#include "optim/planes.h"
 #include <submod/solvers.h>
 
 static const char who[] = "submod_bcfw";
@@ -89,7 +90,7 @@ static submod_status refresh(run *r)
         }
     }
     submod_optim_info *info = &r->monitor.info;
-    double bound = r->level - submodi_dot(r->mean, r->mean, r->n) / (2 * r->decay);
+    double bound = submodi_plane_lowest(r->n, r->mean, r->level, r->decay, NULL, 0);
     info->lower_bound = fmax(info->lower_bound, bound);
     return place_w(r);
 }
@@ -160,7 +161,7 @@ static submod_status pass(run *r)
     submod_status status = SUBMOD_OK;
     memcpy(r->before, r->mean, r->n * sizeof *r->mean);
     r->searched = 0;
-    for (size_t j = 0; status == SUBMOD_OK && j < r->m; j++) {
+    for (size_t j = 0; status == SUBMOD_OK && j < r->m && !submodi_monitor_over(&r->monitor); j++) {
         status = step(r);
         if (status == SUBMOD_OK) {
             answer(r);
@@ -171,6 +172,7 @@ static submod_status pass(run *r)
 
 static submod_status iterate(run *r, double *f)
 {
+    submodi_monitor_keep(&r->monitor, r->x, NAN);
     submod_status status = begin(r);
     for (size_t k = 0; status == SUBMOD_OK; k++) {
         bool stop = false;
@@ -180,7 +182,8 @@ static submod_status iterate(run *r, double *f)
             r->g[i] = r->mean[i] - r->before[i];
         }
         /* Every block was tried at this very w, and none moved. */
-        bool idle = k > 0 && r->searched == 0 && r->deck.order != SUBMOD_BATCH_RANDOM;
+        bool idle = k > 0 && r->searched == 0 && r->deck.order != SUBMOD_BATCH_RANDOM &&
+                    !submodi_monitor_over(&r->monitor);
         r->monitor.end = idle ? SUBMOD_STOP_STALLED : SUBMOD_STOP_NONE;
         status = submodi_monitor_look(&r->monitor, k, r->x, submodi_norm(r->g, r->n),
                                       r->searched / (double)r->m, f, &stop);

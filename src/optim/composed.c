@@ -85,17 +85,24 @@ static void destroy(void *ctx)
     submodi_free(c);
 }
 
+/* z = A x. f may rely on numbers that are finite. */
+static submod_status reach(composed *c, const double *x)
+{
+    submod_status status = submodi_map_forward(&c->map, x, c->z);
+    return status < 0 || submodi_all_finite(c->z, c->map.rows) ? status : SUBMOD_ENUMERIC;
+}
+
 /* Statuses below 0 end the call; NaN is for whoever called to find. */
 static submod_status subgradient(void *ctx, size_t batch, const double *x, double *value, double *g)
 {
     composed *c = ctx;
     double of_g = 0;
-    submod_status status = submodi_map_forward(&c->map, x, c->z);
+    submod_status status = reach(c, x);
     status = status < 0 ? status : c->f.subgradient(c->f.ctx, batch, c->z, value, c->s);
     status = status < 0 ? status : submodi_map_adjoint(&c->map, c->s, g);
     if (status >= 0 && c->g.subgradient) {
         status = c->g.subgradient(c->g.ctx, SUBMOD_FULL_BATCH, x, &of_g, c->t);
-        for (size_t i = 0; i < c->map.columns; i++) {
+        for (size_t i = 0; status >= 0 && i < c->map.columns; i++) {
             g[i] += c->t[i];
         }
     }
@@ -114,7 +121,7 @@ static submod_status value(void *ctx, const double *x, double *result)
 {
     composed *c = ctx;
     double of_g = 0;
-    submod_status status = submodi_map_forward(&c->map, x, c->z);
+    submod_status status = reach(c, x);
     status = status < 0 ? status : value_of(&c->f, c->z, result, c->s);
     if (status >= 0 && c->g.subgradient) {
         status = value_of(&c->g, x, &of_g, c->t);

@@ -72,6 +72,21 @@ static double elapsed(const submodi_monitor *w)
     return submodi_seconds() - w->started - w->paused;
 }
 
+/* What interrupts a run. */
+static submod_stop interruption(const submodi_monitor *w)
+{
+    double limit = w->settings->time_limit;
+    if (limit > 0 && elapsed(w) >= limit) {
+        return SUBMOD_STOP_TIME;
+    }
+    return submodi_cancelled() ? SUBMOD_STOP_CANCELLED : SUBMOD_STOP_NONE;
+}
+
+bool submodi_monitor_over(const submodi_monitor *w)
+{
+    return interruption(w) != SUBMOD_STOP_NONE;
+}
+
 /* The reason to stop at this point, as far as it is known without J. */
 static submod_stop reason(const submodi_monitor *w, size_t k, double norm)
 {
@@ -85,10 +100,7 @@ static submod_stop reason(const submodi_monitor *w, size_t k, double norm)
     if (k >= s->max_iterations) {
         return SUBMOD_STOP_ITERATIONS;
     }
-    if (s->time_limit > 0 && elapsed(w) >= s->time_limit) {
-        return SUBMOD_STOP_TIME;
-    }
-    return submodi_cancelled() ? SUBMOD_STOP_CANCELLED : SUBMOD_STOP_NONE;
+    return interruption(w);
 }
 
 /* Calls metric and trace, and stops the clock meanwhile. */

@@ -14,6 +14,7 @@
 #include "base/memory.h"
 #include "base/settings.h"
 #include "optim/composed.h"
+#include "optim/planes.h"
 
 submod_split_settings submod_split_defaults(void)
 {
@@ -42,6 +43,14 @@ submod_status submodi_adjoint(submodi_split *s, const double *y, double *x)
     return judge(s, "adjoint", submodi_map_adjoint(s->map, y, x), x, s->columns);
 }
 
+/* What a prox ended with is about to be used. */
+static submod_status require_finite(const submodi_split *s, const double *x, size_t n)
+{
+    return submodi_all_finite(x, n)
+               ? SUBMOD_OK
+               : submodi_fail(SUBMOD_ENUMERIC, "%s: a subgradient or point overflows", s->who);
+}
+
 submod_status submodi_split_prox_f(submodi_split *s, const double *v, double weight)
 {
     memcpy(s->point, v, s->rows * sizeof *v);
@@ -49,7 +58,7 @@ submod_status submodi_split_prox_f(submodi_split *s, const double *v, double wei
     for (size_t r = 0; status == SUBMOD_OK && r < s->rows; r++) {
         s->of_f[r] = weight * (v[r] - s->at_f[r]);
     }
-    return status;
+    return status ? status : require_finite(s, s->of_f, s->rows);
 }
 
 submod_status submodi_split_prox_g(submodi_split *s, const double *v, double weight)
@@ -64,15 +73,14 @@ submod_status submodi_split_prox_g(submodi_split *s, const double *v, double wei
         s->at_g[i] = s->g.problem ? s->at_g[i] : shrink * v[i];
         s->of_g[i] = s->g.problem ? weight * (v[i] - s->at_g[i]) - decay * s->at_g[i] : 0;
     }
-    return status;
+    status = status ? status : require_finite(s, s->at_g, s->columns);
+    return status ? status : require_finite(s, s->of_g, s->columns);
 }
 
 static double lowest(const submodi_split *s, const double *slope, double offset)
 {
-    double decay = s->monitor.oracle.decay;
-    return decay > 0 ? offset - submodi_dot(slope, slope, s->columns) / (2 * decay)
-                     : offset + submodi_dot(slope, s->start, s->columns) -
-                           submodi_norm(slope, s->columns) * s->settings->radius;
+    return submodi_plane_lowest(s->columns, slope, offset, s->monitor.oracle.decay, s->start,
+                                s->settings->radius);
 }
 
 submod_status submodi_split_bound(submodi_split *s, const double *of_f_back)
@@ -94,6 +102,10 @@ submod_status submodi_split_bound(submodi_split *s, const double *of_f_back)
     }
     s->offset = at_f - submodi_dot(s->of_f, s->at_f, s->rows) + at_g -
                 submodi_dot(s->of_g, s->at_g, s->columns);
+    status = require_finite(s, &s->offset, 1);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
     for (size_t i = 0; i < s->columns; i++) {
         s->slope[i] = of_f_back[i] + s->of_g[i];
         s->mean[i] += share * (s->slope[i] - s->mean[i]);

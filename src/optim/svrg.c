@@ -92,15 +92,17 @@ static submod_status step(run *r)
 static submod_status stage(run *r)
 {
     submod_status status = SUBMOD_OK;
+    size_t j = 0;
     memcpy(r->x, r->anchor, r->n * sizeof *r->x);
     memset(r->mean, 0, r->n * sizeof *r->mean);
-    for (size_t j = 0; status == SUBMOD_OK && j < r->inner; j++) {
+    while (status == SUBMOD_OK && j < r->inner && !submodi_monitor_over(&r->monitor)) {
         status = step(r);
+        j++;
         for (size_t i = 0; status == SUBMOD_OK && i < r->n; i++) {
-            r->mean[i] += (r->x[i] - r->mean[i]) / (double)(j + 1);
+            r->mean[i] += (r->x[i] - r->mean[i]) / (double)j;
         }
     }
-    if (status == SUBMOD_OK) {
+    if (status == SUBMOD_OK && j > 0) {
         memcpy(r->anchor, r->mean, r->n * sizeof *r->mean);
     }
     return status;

@@ -571,8 +571,10 @@ static submod_status solvers(submod_rng *rng)
     submod_bcfw_settings b = submod_bcfw_defaults();
     submod_split_settings s = submod_split_defaults();
     submod_svrg_settings v = submod_svrg_defaults();
+    submod_level_bundle_settings l = submod_level_bundle_defaults();
+    l.radius = 1;
     v.eta = 0.1;
-    v.run.max_iterations = 2;
+    v.run.max_iterations = l.run.max_iterations = 2;
     b.run.max_iterations = s.run.max_iterations = 3;
     b.run.weight_decay = s.run.weight_decay = 0.1;
     submod_status status = submod_problem_max_affine(6, 2, a, NULL, &p);
@@ -581,6 +583,8 @@ static submod_status solvers(submod_rng *rng)
     status = status < 0 ? status : submod_svrg(&e, x, &v, NULL, NULL);
     status = status < 0 ? status : submod_primal_dual(&p, &map, &p, x, &s, NULL, NULL);
     status = status < 0 ? status : submod_admm(&p, &map, NULL, x, &s, NULL, NULL);
+    x[0] = 100;
+    status = status < 0 ? status : submod_level_bundle(&e, x, &l, NULL, NULL);
     submod_problem_clear(&e);
     submod_problem_clear(&p);
     return status < 0 ? status : SUBMOD_OK;

@@ -26,6 +26,7 @@ typedef union any_settings {
     submod_bcfw_settings bcfw;
     submod_split_settings split;
     submod_svrg_settings svrg;
+    submod_level_bundle_settings level_bundle;
     submod_metric_settings metric;
     submod_decision_settings decision;
     submod_surrogate_settings surrogate;
@@ -270,6 +271,21 @@ static submod_status svrg_call(const any_settings *s)
     ck_assert_ok(submod_problem_smoothed(&problem, 1, &smoothed));
     submod_status status = submod_svrg(&smoothed, x, &s->svrg, NULL, NULL);
     submod_problem_clear(&smoothed);
+    submod_problem_clear(&problem);
+    return status;
+}
+
+static void level_bundle_fill(any_settings *s)
+{
+    s->level_bundle = submod_level_bundle_defaults();
+    s->level_bundle.run.weight_decay = 1;
+}
+
+static submod_status level_bundle_call(const any_settings *s)
+{
+    submod_problem problem = some_problem();
+    double x[2] = {1, 1};
+    submod_status status = submod_level_bundle(&problem, x, &s->level_bundle, NULL, NULL);
     submod_problem_clear(&problem);
     return status;
 }
@@ -567,6 +583,8 @@ static const row rows[] = {
      split_fill, admm_call, true},
     {"submod_svrg_defaults", sizeof(submod_svrg_settings), offsetof(submod_svrg_settings, inner),
      svrg_fill, svrg_call, true},
+    {"submod_level_bundle_defaults", sizeof(submod_level_bundle_settings),
+     offsetof(submod_level_bundle_settings, radius), level_bundle_fill, level_bundle_call, true},
     {"submod_metric_defaults", sizeof(submod_metric_settings), sizeof(size_t), metric_fill,
      miou_call, true},
     {"submod_metric_defaults", sizeof(submod_metric_settings), sizeof(size_t), metric_fill,

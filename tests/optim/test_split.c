@@ -377,8 +377,54 @@ START_TEST(bad_arguments_and_answers)
 }
 END_TEST
 
+/* |x|, which insists on numbers that are finite. */
+static submod_status strict(void *ctx, size_t batch, const double *x, double *value, double *g)
+{
+    (void)ctx;
+    (void)batch;
+    ck_assert(isfinite(x[0]));
+    *value = fabs(x[0]);
+    g[0] = x[0] < 0 ? -1 : 1;
+    return SUBMOD_OK;
+}
+
+static submod_status strict_prox(void *ctx, size_t batch, const double *x, double lambda, double *u)
+{
+    (void)ctx;
+    (void)batch;
+    ck_assert(isfinite(x[0]) && lambda > 0);
+    u[0] = copysign(fmax(fabs(x[0]) - 1 / lambda, 0), x[0]);
+    return SUBMOD_OK;
+}
+
+/* Products, subgradients and planes that overflow end in an error, before any callback sees them
+ * or a bound is made of them. */
+START_TEST(nothing_but_finite_numbers)
+{
+    const double sizes[] = {1e-300, 1e-160, 1, 1e160, 1e300};
+    submod_problem f = {sizeof f, .dimension = 1, .subgradient = strict, .prox = strict_prox};
+    int errors = 0;
+    for (int trial = 0; trial < 5 * 5 * 5 * 2; trial++) {
+        double x = sizes[trial % 5];
+        submod_map map = {
+            .struct_size = sizeof map, .rows = 1, .columns = 1, .matrix = &sizes[trial / 5 % 5]};
+        submod_split_settings s = submod_split_defaults();
+        submod_optim_info info = {.lower_bound = 0};
+        s.step = sizes[trial / 25 % 5];
+        s.radius = 2 * x;
+        s.run.max_iterations = 20;
+        submod_status status = splitters[trial / 125](&f, &map, &f, &x, &s, &info, NULL);
+        ck_assert(status >= 0 || status == SUBMOD_ENUMERIC || status == SUBMOD_ECALLBACK ||
+                  status == SUBMOD_EINVAL);
+        ck_assert(isfinite(x) && info.lower_bound < INFINITY);
+        errors += status < 0;
+    }
+    ck_assert_int_gt(errors, 10);
+}
+END_TEST
+
 int main(void)
 {
     return RUN_TESTS("split", ergodic_rates_at_every_iteration, bounds_and_residuals, step_by_step,
-                     bad_arguments_and_answers);
+                     bad_arguments_and_answers, nothing_but_finite_numbers);
 }

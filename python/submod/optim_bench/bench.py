@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, TypeVar
+from typing import Callable, TypeVar
 
 from . import jobs, pool
 from .cache import Cache, Result
 from .catalogue import Catalogue, Extras, load
 from .jobs import Bench, Job, Member, label, member_of
+from .mistakes import Mistake
 from .progress import Progress
 
 Kind = TypeVar("Kind")
@@ -26,7 +27,7 @@ class Plan:
     extras: Extras = field(default_factory=Extras)
     seed: int = 1
     seeds: int | None = None
-    processes: int = 1
+    processes: int = 0  # 0: this one
     quiet: bool = False
 
     @property
@@ -60,11 +61,12 @@ def compare(plan: Plan, cache: Path) -> Outcome:
     catalogue = load(plan.extras)
     bench, outcome = Bench(catalogue, Cache(cache)), Outcome(catalogue)
     members = _members(plan, catalogue, outcome)
-    new = [member for member in members if bench.cache.get(bench.member_key(member)) is None]
-    _do(plan, cache, "minima", new, jobs.find_minimum)
-    wanted = _jobs(plan, bench, members, outcome)
-    todo = [job for job in wanted if bench.cache.get(bench.job_key(job)) is None]
-    _do(plan, cache, "runs", todo, jobs.run)
+    with pool.Pool(plan.processes, jobs.open_worker, (plan.extras, cache)) as workers:
+        new = [member for member in members if bench.cache.get(bench.member_key(member)) is None]
+        workers.do(new, jobs.find_minimum, _shown("minima", new, plan.quiet))
+        wanted = _jobs(plan, bench, members, outcome)
+        todo = [job for job in wanted if bench.cache.get(bench.job_key(job)) is None]
+        workers.do(todo, jobs.run, _shown("runs", todo, plan.quiet))
     outcome.new_minima, outcome.new_jobs = len(new), len(todo)
     outcome.minima = {member: bench.minimum(member) for member in members}
     for job in wanted:
@@ -74,21 +76,9 @@ def compare(plan: Plan, cache: Path) -> Outcome:
     return outcome
 
 
-def _do(
-    plan: Plan, cache: Path, what: str, todo: Sequence[Kind], run: Callable[[Kind], Any]
-) -> None:
-    progress = Progress(what, float(sum(map(_cost, todo))), plan.quiet)
-    try:
-        pool.do(
-            todo,
-            run,
-            jobs.open_worker,
-            (plan.extras, cache),
-            min(plan.processes, len(todo)),
-            lambda job: progress.advance(_cost(job)),
-        )
-    finally:
-        progress.end()
+def _shown(what: str, todo: Sequence[Kind], quiet: bool) -> Callable[[Kind], None]:
+    progress = Progress(what, sum(map(_cost, todo)), quiet)
+    return lambda job: progress.advance(_cost(job))
 
 
 def _cost(job: object) -> float:
@@ -134,5 +124,5 @@ def _chosen(there: dict[str, Kind], names: tuple[str, ...] | None, what: str) ->
         return list(there.values())
     for name in names:
         if name not in there:
-            raise ValueError(f"there is no {what} {name!r}; there are {', '.join(there)}")
+            raise Mistake(f"there is no {what} {name!r}; there are {', '.join(there)}")
     return [there[name] for name in names]

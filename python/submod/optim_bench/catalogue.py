@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from . import optimisers, problems
 from .interfaces import Optimiser, Problem
+from .mistakes import Mistake
 
 Kind = TypeVar("Kind", Problem, Optimiser)
 
@@ -57,7 +58,10 @@ def load(extras: Extras) -> Catalogue:
     if extras.npz is not None:
         from .problems.features import from_npz
 
-        _put(found.problems, from_npz(Path(extras.npz)))
+        try:
+            _put(found.problems, from_npz(Path(extras.npz)))
+        except (OSError, ValueError) as error:
+            raise Mistake(f"{extras.npz}: {error}") from error
     return found
 
 
@@ -72,17 +76,17 @@ def _members(module: ModuleType, kind: type[Kind], table: str) -> Iterator[Kind]
 
 def _put(members: dict[str, Kind], member: Kind) -> None:
     if member.name in members:
-        raise ValueError(f"there are two called {member.name!r}: give one another name")
+        raise Mistake(f"there are two called {member.name!r}: give one another name")
     members[member.name] = member
 
 
 def _user_module(file: Path) -> ModuleType:
     if not file.is_file():
-        raise ValueError(f"there is no file {file}")
+        raise Mistake(f"there is no file {file}")
     name = f"submod_optim_bench_{file.stem}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise ValueError(f"{file} is no Python file: its name must end in .py")
+        raise Mistake(f"{file} is no Python file: its name must end in .py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # where inspect looks for it
     spec.loader.exec_module(module)

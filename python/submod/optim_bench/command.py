@@ -11,6 +11,7 @@ from pathlib import Path
 from . import report, tables
 from .bench import Plan, compare
 from .catalogue import Extras, load
+from .mistakes import Mistake
 from .summary import Summary
 
 ABOUT = """Tunes every optimiser on every problem on the same grid of sizes, with the same budget
@@ -25,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if given.list:
             return _list(extras)
         return _compare(given, extras)
-    except (ValueError, OSError) as error:
+    except Mistake as error:
         print(f"submod-optim-bench: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

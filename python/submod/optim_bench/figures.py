@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Callable
 import numpy as np
 
 from .interfaces import Vector
-from .profiles import performance_ratios, share_within, times
+from .profiles import Table, performance_ratios, share_within, times
 from .records import TARGETS, Record, median_final
 from .summary import Place, Summary
 from .task import SOLVED
@@ -73,21 +73,27 @@ def _legends(axes: Sequence[Any]) -> None:
 # ---- profiles ----
 
 
-def performance_profiles(summary: Summary) -> Figure:
+def performance_profiles(summary: Summary, runs: Sequence[Record]) -> Figure:
     limits = np.geomspace(1, 100, 200)
-    return _profiles(summary, limits, performance_ratios, "calls / calls of the fastest")
+    return _profiles(summary, runs, limits, performance_ratios, "calls / calls of the fastest")
 
 
-def data_profiles(summary: Summary) -> Figure:
-    longest = max(float(run.calls[-1]) for run in summary.tuned)
-    return _profiles(summary, np.geomspace(1, max(longest, 2), 200), lambda table: table, "calls")
+def data_profiles(summary: Summary, runs: Sequence[Record]) -> Figure:
+    limits = np.geomspace(1, max(2.0, *(float(run.calls[-1]) for run in runs)), 200)
+    return _profiles(summary, runs, limits, lambda table: table, "calls")
 
 
-def _profiles(summary: Summary, limits: Vector, of: Callable[[Any], Any], name: str) -> Figure:
+def _profiles(
+    summary: Summary,
+    runs: Sequence[Record],
+    limits: Vector,
+    of: Callable[[Table], Table],
+    name: str,
+) -> Figure:
     figure, axes = _panels(summary, len(TARGETS), 2.4)
     names = [optimiser.name for optimiser in summary.optimisers]
     for row, target in zip(axes, TARGETS):
-        shares = share_within(of(times(summary.tuned, names, target)), limits)
+        shares = share_within(of(times(runs, names, target)), limits)
         lines = {name: (limits, shares[:, k]) for k, name in enumerate(names)}
         _by_group(row, summary, lines.get, "step")
         row[0].set_ylabel(f"share solved to {target:g}")
@@ -149,7 +155,12 @@ def problem(summary: Summary, where: str) -> Figure:
         if place.basin is not None:
             grid = sorted(place.sizes)
             sizes.plot(grid, [median_final(place.sizes[s]) for s in grid], marker=".", **style)
-    calls.set(yscale="log", ylim=(SOLVED / 2, 2.0), xlabel="calls", ylabel="accuracy: (f - f*) / (f₀ - f*)")
+    calls.set(
+        yscale="log",
+        ylim=(SOLVED / 2, 2.0),
+        xlabel="calls",
+        ylabel="accuracy: (f - f*) / (f₀ - f*)",
+    )
     seconds.set(xscale="log", xlabel="seconds")
     sizes.set(xscale="log", xlabel="size, as a multiple of the natural one")
     handles = calls.get_legend_handles_labels()

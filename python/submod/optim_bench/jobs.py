@@ -119,6 +119,8 @@ def run_once(optimiser: Optimiser, task: Task) -> Result:
             optimiser.run(task)
         except DIVERGED as error:
             status = f"diverged: {error}"
+        except Exception as error:
+            raise RuntimeError(f"{optimiser.name} failed, with size {task.size:g}") from error
     curve, reference, ridge = task.curve, task.reference, task.instance.ridge
     return {
         "size": task.size,

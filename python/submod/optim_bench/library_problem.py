@@ -14,6 +14,7 @@ from .. import _bindings
 from .._callbacks import Trap
 from .._problem import _Made
 from .interfaces import Instance, Problem, Settings
+from .mistakes import Mistake
 
 RADIUS = 100.0
 
@@ -32,12 +33,12 @@ class LibraryProblem(Problem):
     def __init__(self, where: str) -> None:
         path, found, symbol = where.rpartition(":")
         if not found or not Path(path).is_file():
-            raise ValueError(f"{where!r}: a library and a function are needed, as in lib.so:make")
+            raise Mistake(f"{where!r}: a library and a function are needed, as in lib.so:make")
         self.path, self.symbol = Path(path).resolve(), symbol
         self.name = self.title = f"{self.path.stem}:{symbol}"
         self.sources = (self.path,)
         if not hasattr(ctypes.CDLL(str(self.path)), symbol):
-            raise ValueError(f"{path} has no function {symbol}")
+            raise Mistake(f"{path} has no function {symbol}")
 
     def instances(self, quick: bool) -> Sequence[Settings]:
         return ({},)
@@ -46,7 +47,7 @@ class LibraryProblem(Problem):
         table = _bindings.Problem()
         status = getattr(ctypes.CDLL(str(self.path)), self.symbol)(ctypes.byref(table))
         if status != 0 or table.dimension < 1 or not table.subgradient:
-            raise ValueError(f"{self.name} returned {status}, or left dimension or subgradient out")
+            raise Mistake(f"{self.name} returned {status}, or left dimension or subgradient out")
         problem = FromTable(table)
         start = np.zeros(problem.n)
         if seed:

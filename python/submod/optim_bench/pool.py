@@ -1,4 +1,4 @@
-"""Does jobs in processes of one thread each, or in this one."""
+"""Does jobs in processes of one thread each."""
 
 from __future__ import annotations
 
@@ -15,36 +15,47 @@ Job = TypeVar("Job")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
-def do(
-    jobs: Sequence[Job],
-    run: Callable[[Job], Any],
-    open_worker: Callable[..., None],
-    given: tuple[Any, ...],
-    processes: int,
-    ended: Callable[[Job], None],
-) -> None:
-    """run(job) for each, where open_worker(*given) was called; ended(job) here after each. Ctrl-C
-    ends all processes at once: whoever writes results must do so whole or not at all."""
-    if not jobs:
-        return
-    if processes <= 1:
-        open_worker(*given)
-        for job in jobs:
-            run(job)
-            ended(job)
-        return
-    context = multiprocessing.get_context("spawn")
-    with _one_thread_each(), Workers(processes, context, open_worker, given) as workers:
-        try:
-            waiting = {workers.submit(run, job): job for job in jobs}
-            for future in as_completed(waiting):
-                future.result()
-                ended(waiting[future])
-        except BaseException:
-            workers.shutdown(wait=False, cancel_futures=True)
+class Pool:
+    """open_worker(*given) is called in each process first. processes = 0: all is done in this one,
+    where NumPy may use several threads, and add up in another order."""
+
+    def __init__(
+        self, processes: int, open_worker: Callable[..., None], given: tuple[Any, ...]
+    ) -> None:
+        self.workers = None
+        if processes:
+            context = multiprocessing.get_context("spawn")
+            self.workers = Workers(processes, context, open_worker, given)
+        else:
+            open_worker(*given)
+
+    def do(
+        self, jobs: Sequence[Job], run: Callable[[Job], Any], ended: Callable[[Job], None]
+    ) -> None:
+        """run(job) for each, and ended(job) here after each."""
+        if self.workers is None:
+            for job in jobs:
+                run(job)
+                ended(job)
+            return
+        with _one_thread_each():
+            waiting = {self.workers.submit(run, job): job for job in jobs}
+        for future in as_completed(waiting):
+            future.result()
+            ended(waiting[future])
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+        """After an exception, Ctrl-C for one, all processes end at once: whoever writes results
+        must do so whole or not at all."""
+        if self.workers is None:
+            return
+        if kind is not None:
             for child in multiprocessing.active_children():
                 child.terminate()
-            raise
+        self.workers.shutdown(cancel_futures=kind is not None)
 
 
 class Workers(ProcessPoolExecutor):

@@ -23,7 +23,8 @@ class Progress:
         if self.quiet or (not self.live and now - self.shown < PAUSE):
             return
         self.shown = now
-        start, end = ("\r\033[K", "") if self.live else ("", "\n")
+        over = not self.live or self.done >= self.cost
+        start, end = "\r\033[K" if self.live else "", "\n" if over else ""
         print(f"{start}{self.line(now)}", end=end, file=sys.stderr, flush=True)
 
     def line(self, now: float) -> str:
@@ -31,10 +32,6 @@ class Progress:
         bar = "#" * round(BAR * share)
         left = duration((now - self.began) * (1 - share) / share) if share > 0 else "?"
         return f"{self.what} [{bar:<{BAR}}] {share:4.0%}, {left} left"
-
-    def end(self) -> None:
-        if self.live and not self.quiet:
-            print(file=sys.stderr, flush=True)
 
 
 def duration(seconds: float) -> str:

@@ -95,5 +95,16 @@ def tuned(records: Sequence[Record]) -> list[Record]:
     return [run for sizes in by_size(records).values() for run in sizes[best_size(sizes)]]
 
 
+def untuned(records: Sequence[Record]) -> list[Record]:
+    """Of each optimiser, the runs of the one size that serves it best on all its problems: the mean
+    over problems of the digits that are right."""
+    found: dict[str, dict[float, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for (_, optimiser), sizes in by_size(records).items():
+        for size, runs in sizes.items():
+            found[optimiser][size].append(float(np.log10(median_final(runs))))
+    best = {name: min(sizes, key=lambda s: np.mean(sizes[s])) for name, sizes in found.items()}
+    return [record for record in records if record.size == best[record.optimiser]]
+
+
 def median_final(runs: Sequence[Record]) -> float:
     return float(np.median([run.final for run in runs]))

@@ -40,6 +40,7 @@ def write(folder: Path, plan: Plan, summary: Summary) -> str:
 def page(plan: Plan, summary: Summary) -> str:
     from . import figures
 
+    performance = figures.performance_profiles
     problems = "".join(
         f"<h3>{_text(where)}</h3>{_figure(figures.problem(summary, where))}"
         + _ranking(summary, where)
@@ -47,8 +48,9 @@ def page(plan: Plan, summary: Summary) -> str:
     )
     sections = (
         ("What was compared", _told(plan, summary) + _overview(summary)),
-        ("Performance profiles", words.PERFORMANCE, figures.performance_profiles(summary)),
-        ("Data profiles", words.DATA, figures.data_profiles(summary)),
+        ("Performance profiles", words.PERFORMANCE, performance(summary, summary.tuned)),
+        ("Data profiles", words.DATA, figures.data_profiles(summary, summary.tuned)),
+        ("One size for all problems", words.UNTUNED, performance(summary, summary.untuned)),
         ("How well must the size be known?", words.SIZES, figures.sensitivity(summary)),
         ("Basins", words.BASINS + _basins(summary)),
         ("Problem by problem", words.PROBLEMS + problems),

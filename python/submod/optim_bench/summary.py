@@ -11,7 +11,7 @@ from .basins import Basin, basin
 from .bench import Outcome
 from .interfaces import Optimiser
 from .oscillation import MEASURES
-from .records import TARGETS, Record, Sizes, best_size, by_size, records_of
+from .records import TARGETS, Record, Sizes, best_size, by_size, records_of, untuned
 
 GROUPS = ("subgradients", "averages", "proxes", "solvers")  # in figures, others after these
 
@@ -72,6 +72,7 @@ class Summary:
         self.groups = first + [group for group in there if group not in GROUPS]
         self.wheres = list(dict.fromkeys(place.where for place in self.places))
         self.tuned = [run for place in self.places for run in place.best]
+        self.untuned = untuned(self.records)
 
     def of(self, optimiser: str) -> list[Place]:
         return [place for place in self.places if place.optimiser == optimiser]

@@ -23,6 +23,10 @@ are tuned for each problem.</p>
 DATA = """<p>Moré and Wild (2009). The share of all problems that is solved after so many calls.</p>
 """
 
+UNTUNED = """<p>The performance profiles once more, but each optimiser has one size for all
+problems, that with the best mean of log accuracy: what is left of it when nobody tunes.</p>
+"""
+
 SIZES = """<p>Accuracy with another size, against that with the best one: the median over problems.
 The flatter the line, the less the size matters. Dotted: ten times worse than the best.</p>
 """

@@ -19,6 +19,18 @@ class Bundle(Optimiser):
         optim.bundle(task.problem, task.start, radius=radius, tolerance=0.0, **task.limits())
 
 
+class LevelBundle(Optimiser):
+    name = "level-bundle"
+    title = "level bundle"
+    group = "solvers"
+    needs = ("convex", "bound")
+    tuned = False
+
+    def run(self, task: Task) -> None:
+        radius = task.instance.radius
+        optim.level_bundle(task.problem, task.start, radius=radius, tolerance=0.0, **task.limits())
+
+
 class Bmrm(Optimiser):
     name = "bmrm"
     title = "BMRM"
