@@ -109,7 +109,7 @@ class Logistic(Layer):
             step = v - rest / (1 + reach * p * (1 - p))
             new = np.where((step >= low) & (step <= high), step, (low + high) / 2)
             moved, v = np.abs(new - v), new
-            if (moved <= 1e-15 * (1 + np.abs(v))).all():
+            if (moved <= 1e-13 * (1 + np.abs(v))).all():
                 break
         return -side * _sigmoid(-v) / scores.size
 
