@@ -146,7 +146,8 @@ def problem(summary: Summary, where: str) -> Figure:
     known = summary.outcome.catalogue.optimisers
     places = summary.at(where)
     shown = places[:SHOWN] + [p for p in places[SHOWN:] if known[p.optimiser].group == "yours"]
-    figure = Figure(figsize=(12.5, 3.5), layout="constrained")
+    figure = Figure(figsize=(12.5, 3.5))
+    figure.subplots_adjust(left=0.06, right=0.82, bottom=0.14, top=0.97, wspace=0.06)
     calls, seconds, sizes = figure.subplots(1, 3, sharey=True)
     for k, place in enumerate(shown):
         style = look(k) | {"label": known[place.optimiser].title, "linewidth": 1.5}
