@@ -80,10 +80,10 @@ def _blur(voxels: Array, sigma: float) -> Array:
     """By a normal density along each axis; beyond an end, its voxel repeats."""
     reach = 3 * int(sigma)
     kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) / sigma) ** 2)
-    for axis in range(3):
+    kernel /= kernel.sum()
+    for axis, size in enumerate(voxels.shape):
         around = [(reach, reach) if a == axis else (0, 0) for a in range(3)]
-        windows = np.lib.stride_tricks.sliding_window_view(
-            np.pad(voxels, around, "edge"), kernel.size, axis
-        )
-        voxels = windows @ (kernel / kernel.sum())
+        wide = np.moveaxis(np.pad(voxels, around, "edge"), axis, 0)
+        line = sum(weight * wide[k : k + size] for k, weight in enumerate(kernel))
+        voxels = np.moveaxis(line, 0, axis)
     return voxels

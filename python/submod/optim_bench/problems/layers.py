@@ -115,7 +115,7 @@ class Logistic(Layer):
 
 
 def _sigmoid(t: Array) -> Array:
-    return 1 / (1 + np.exp(-np.clip(t, -700, 700)))
+    return np.asarray(1 / (1 + np.exp(-np.clip(t, -700, 700))))
 
 
 class Extension(Layer):

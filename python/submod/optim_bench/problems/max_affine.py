@@ -10,6 +10,7 @@ import numpy as np
 from ... import optim
 from ..interfaces import Instance, Reference, Settings
 from . import known
+from .linear import Array
 
 
 class MaxAffine(known.KnownFamily):
@@ -23,20 +24,22 @@ class MaxAffine(known.KnownFamily):
         return [{"dimension": n, "condition": c} for n, c in sizes]
 
     def make(self, settings: Settings, seed: int) -> Instance:
-        """n + 1 planes meet at the minimum x, where a mean of them with weights w is flat: so
-        f >= 0 = f(x). As many again lie below. The slopes along the last axis are `condition`
-        times smaller than along the first."""
-        n, condition = int(settings["dimension"]), float(settings["condition"])
-        rng = np.random.default_rng([seed, n])
-        scale = np.geomspace(1, 1 / condition, n)
-        x = rng.normal(size=n)
-        a = rng.normal(size=(2 * (n + 1), n)) * scale
-        w = rng.dirichlet(np.ones(n + 1))
-        a[: n + 1] -= w @ a[: n + 1]
-        below = np.concatenate([np.zeros(n + 1), rng.exponential(size=n + 1)])
+        a, b, x = planes(int(settings["dimension"]), float(settings["condition"]), seed)
         return known.Known(
-            optim.max_affine(a, -a @ x - below),
-            np.zeros(n),
+            optim.max_affine(a, b),
+            np.zeros(x.size),
             radius=2 * float(np.linalg.norm(x)),
             minimum=Reference(x, 0.0, 0.0),
         )
+
+
+def planes(n: int, condition: float, seed: int) -> tuple[Array, Array, Array]:
+    """a, b and the minimum x. n + 1 planes meet there, and a mean of them is flat: so f >= 0, and
+    f(x) = 0. As many again lie below. The slopes along the last axis are `condition` times smaller
+    than along the first."""
+    rng = np.random.default_rng([seed, n])
+    x = rng.normal(size=n)
+    a = rng.normal(size=(2 * (n + 1), n)) * np.geomspace(1, 1 / condition, n)
+    a[: n + 1] -= rng.dirichlet(np.ones(n + 1)) @ a[: n + 1]
+    below = np.concatenate([np.zeros(n + 1), rng.exponential(size=n + 1)])
+    return a, -a @ x - below, x

@@ -32,8 +32,11 @@ class TotalVariation(Problem):
     calls = (100, 400)
 
     def instances(self, quick: bool) -> Sequence[Settings]:
-        shapes = [(1, 32), (6, 6)] if quick else [(1, 64), (1, 256), (16, 16)]
-        return [{"rows": r, "columns": c, "condition": k} for r, c in shapes for k in (1, 100)]
+        if quick:
+            members = [(1, 32, 1), (6, 6, 100)]
+        else:
+            members = [(r, c, k) for r, c in ((1, 64), (1, 256), (16, 16)) for k in (1, 100)]
+        return [{"rows": r, "columns": c, "condition": k} for r, c, k in members]
 
     def make(self, settings: Settings, seed: int) -> Instance:
         rows, columns = int(settings["rows"]), int(settings["columns"])
@@ -63,8 +66,9 @@ class TotalVariation(Problem):
         assert isinstance(instance, Denoising)
         cut, y, q = instance.cut, instance.y, instance.q
         assert cut is not None and y is not None and q is not None
-        limits = {"max_iterations": 5000, "gradient_tolerance": 1e-9}
-        x = optim.fista(instance.problem, y, lipschitz=1.0, **limits).x
+        x = optim.fista(
+            instance.problem, y, lipschitz=1.0, max_iterations=5000, gradient_tolerance=1e-9
+        ).x
         s = cut.prox(x - q * (x - y), 1.0).s
         value = cut.lovasz(x)[0] + float(q @ (x - y) ** 2) / 2
         return Reference(x, value, min(value, float(s @ y - (s**2 / (2 * q)).sum())))
@@ -81,4 +85,5 @@ def _edges(rows: int, columns: int) -> Array:
 def _steps(rows: int, columns: int) -> Array:
     """A picture of a few flat pieces."""
     i, j = np.indices((rows, columns))
-    return (np.sign(j - columns / 3) + (i > rows / 2) - (j > columns * 0.8)).ravel().astype(float)
+    steps = np.sign(j - columns / 3) + (i > rows / 2) - (j > columns * 0.8)
+    return np.asarray(steps, dtype=float).ravel()
