@@ -66,7 +66,12 @@ def tiny(tmp_path):
 
 
 def compare(tiny, cache, optimisers=FEW, *more, **settings):
-    plan = {"quick": True, "problems": ("ridge", "tiny-hinge"), "quiet": True} | settings
+    plan = {
+        "quick": True,
+        "problems": ("ridge", "tiny-hinge"),
+        "quiet": True,
+        "seeds": 2,
+    } | settings
     extras = Extras((tiny, *map(str, more)))
     return bench.compare(bench.Plan(**plan, optimisers=optimisers, extras=extras), cache)
 
@@ -131,7 +136,7 @@ def test_the_same_every_time(tiny, tmp_path, capsys, no_matplotlib):
     for processes in ("1", "2"):
         out = tmp_path / processes
         code = command.main(
-            ["--quick", "--with", tiny, "--problems", "ridge,tiny-hinge", "--seed", "5",
+            ["--quick", "--with", tiny, "--problems", "ridge,tiny-hinge", "--seed", "5", "--seeds", "2",
              "--optimisers", ",".join(FEW), "--jobs", processes, "--out", str(out)]
         )  # fmt: skip
         assert code == 0
