@@ -136,8 +136,8 @@ def test_the_same_every_time(tiny, tmp_path, capsys, no_matplotlib):
     for processes in ("1", "2"):
         out = tmp_path / processes
         code = command.main(
-            ["--quick", "--with", tiny, "--problems", "ridge,tiny-hinge", "--seed", "5", "--seeds", "2",
-             "--optimisers", ",".join(FEW), "--jobs", processes, "--out", str(out)]
+            ["--quick", "--with", tiny, "--problems", "ridge,tiny-hinge", "--seed", "5",
+             "--seeds", "2", "--optimisers", ",".join(FEW), "--jobs", processes, "--out", str(out)]
         )  # fmt: skip
         assert code == 0
         found.append(json.loads((out / "results.json").read_text(encoding="utf-8")))
