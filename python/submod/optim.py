@@ -7,8 +7,9 @@ A problem says what f is: Problem(n, subgradient, ..) or max_affine(a, b). desce
 rule by subgradients or by the prox direction: GD, Momentum, Nesterov, Adam, AdaGrad, AdaGradNorm,
 DualAveraging, ScheduleFreeSGD, ScheduleFreeAdam; Averaged and Restarted go around any of these.
 fista and bundle are methods of their own, bundle's minimum comes with a certified gap. So do those
-of level_bundle and of bcfw, block-coordinate Frank-Wolfe; primal_dual and admm minimise f(A x) + g(x) by proxes, and
-smoothed makes of a problem with a prox a smooth one; svrg takes its minibatches one at a time.
+of level_bundle and of bcfw, block-coordinate Frank-Wolfe; primal_dual and admm minimise
+f(A x) + g(x) by proxes, and smoothed makes of a problem with a prox a smooth one; svrg takes its
+minibatches one at a time.
 """
 
 from __future__ import annotations

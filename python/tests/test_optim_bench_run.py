@@ -66,7 +66,12 @@ def tiny(tmp_path):
 
 
 def compare(tiny, cache, optimisers=FEW, *more, **settings):
-    plan = {"quick": True, "problems": ("ridge", "tiny-hinge"), "quiet": True} | settings
+    plan = {
+        "quick": True,
+        "problems": ("ridge", "tiny-hinge"),
+        "quiet": True,
+        "seeds": 2,
+    } | settings
     extras = Extras((tiny, *map(str, more)))
     return bench.compare(bench.Plan(**plan, optimisers=optimisers, extras=extras), cache)
 
@@ -120,14 +125,19 @@ def without_seconds(value):
     return [without_seconds(inner) for inner in value] if isinstance(value, list) else value
 
 
-def test_the_same_every_time(tiny, tmp_path, capsys):
-    """Two runs, in this process and in two others: the same tables, but for the seconds."""
+@pytest.fixture()
+def no_matplotlib(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+
+
+def test_the_same_every_time(tiny, tmp_path, capsys, no_matplotlib):
+    """Two runs, in one process and in two: the same tables, but for the seconds."""
     found = []
     for processes in ("1", "2"):
         out = tmp_path / processes
         code = command.main(
             ["--quick", "--with", tiny, "--problems", "ridge,tiny-hinge", "--seed", "5",
-             "--optimisers", ",".join(FEW), "--jobs", processes, "--out", str(out)]
+             "--seeds", "2", "--optimisers", ",".join(FEW), "--jobs", processes, "--out", str(out)]
         )  # fmt: skip
         assert code == 0
         found.append(json.loads((out / "results.json").read_text(encoding="utf-8")))
@@ -150,9 +160,8 @@ def test_report(tiny, tmp_path, capsys):
     assert "gradient descent" in page and "crossings" in page
 
 
-def test_no_matplotlib(tiny, tmp_path, capsys, monkeypatch):
+def test_no_matplotlib(tiny, tmp_path, capsys, no_matplotlib):
     """Tables all the same, and a sentence."""
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
     arguments = ["--quick", "--with", tiny, "--problems", "ridge", "--seeds", "1", "--jobs", "1"]
     assert command.main([*arguments, "--optimisers", "gd", "--out", str(tmp_path / "o")]) == 0
     assert "need matplotlib" in capsys.readouterr().out

@@ -32,7 +32,7 @@ class Plan:
 
     @property
     def all_seeds(self) -> range:
-        count = self.seeds or (2 if self.quick else 5)
+        count = self.seeds or (1 if self.quick else 5)
         return range(self.seed, self.seed + count)
 
 

@@ -73,7 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--problem-library", action="append", default=[], dest="libraries", metavar="LIB.so:make")
     add("--out", default="out/optim_bench", metavar="DIR", help="out/optim_bench unless given")
     add("--seed", type=int, default=1, metavar="N", help="the first seed (1)")
-    add("--seeds", type=_count, metavar="N", help="how many (5, quick: 2)")
+    add("--seeds", type=_count, metavar="N", help="how many (5, quick: 1)")
     add("--jobs", type=_count, default=os.cpu_count() or 1, metavar="N", help="processes")
     add("--list", action="store_true", help="says who there is")
     return parser

@@ -139,16 +139,28 @@ def _around_best(places: Sequence[Place]) -> Line | None:
 # ---- one problem ----
 
 
+def _shown(summary: Summary, where: str) -> list[Place]:
+    """The best, the best of each group, and the user's own."""
+    known = summary.outcome.catalogue.optimisers
+    shown: list[Place] = []
+    groups: set[str] = set()
+    for place in summary.at(where):
+        group = known[place.optimiser].group
+        if len(shown) < SHOWN or group not in groups or group == "yours":
+            shown.append(place)
+        groups.add(group)
+    return shown
+
+
 def problem(summary: Summary, where: str) -> Figure:
-    """Accuracy against calls, seconds and size, of the best and of the user's own."""
+    """Accuracy against calls, seconds and size."""
     from matplotlib.figure import Figure
 
     known = summary.outcome.catalogue.optimisers
-    places = summary.at(where)
-    shown = places[:SHOWN] + [p for p in places[SHOWN:] if known[p.optimiser].group == "yours"]
-    figure = Figure(figsize=(12.5, 3.5), layout="constrained")
+    figure = Figure(figsize=(12.5, 3.5))
+    figure.subplots_adjust(left=0.06, right=0.82, bottom=0.14, top=0.97, wspace=0.06)
     calls, seconds, sizes = figure.subplots(1, 3, sharey=True)
-    for k, place in enumerate(shown):
+    for k, place in enumerate(_shown(summary, where)):
         style = look(k) | {"label": known[place.optimiser].title, "linewidth": 1.5}
         _band(calls, place.best, "calls", style)
         _band(seconds, place.best, "seconds", style)

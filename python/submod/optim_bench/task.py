@@ -54,7 +54,7 @@ class Task:
         self.n, self.batches = self.problem.n, self.problem.batches
         self.budget, self.size, self.seed = calls, size, seed
         self.f_star, self.weight_decay = reference.f_star, instance.weight_decay
-        self.calls, self.curve = 0.0, Curve()
+        self.calls, self._looks, self.curve = 0.0, 0, Curve()
         self.keeps_points = self.n <= SMALL and self.batches <= 1
         self._objective = Objective(instance)
         self.first, self.start_slope = self._objective.subgradient(self.start, None)
@@ -152,7 +152,9 @@ class Task:
         self._solved = f - self.f_star <= SOLVED * (self.first - self.f_star)
 
     def _count(self, batch: int | None) -> None:
-        self.calls += 1.0 if batch is None else 1.0 / self.batches
+        """In minibatches, which are whole numbers."""
+        self._looks += self.batches if batch is None else 1
+        self.calls = self._looks / self.batches
 
 
 class Objective:

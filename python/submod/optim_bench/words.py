@@ -35,9 +35,9 @@ BASINS = """<p>Decades of sizes within a factor of 10 of the best accuracy, the 
 plus: the basin goes on where the grid ends.</p>
 """
 
-PROBLEMS = """<p>The best eight on each problem, and yours: medians over the seeds, with quartiles
-as bands. Seconds are without those of the evaluations for these curves. Optimisers written in
-Python pay for it in seconds, not in calls.</p>
+PROBLEMS = """<p>The best eight on each problem, the best of each group, and yours: medians over the
+seeds, with quartiles as bands. Seconds are without those of the evaluations for these curves.
+Optimisers written in Python pay for it in seconds, not in calls.</p>
 """
 
 OSCILLATION = """<p>Of the paths with the best sizes, on problems of up to 20 variables without
