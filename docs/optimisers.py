@@ -212,13 +212,14 @@ def quartiles(values):
 
 
 def draw_profiles(results, axes, target="0.01"):
-    """The share of problems and seeds that are solved within so many calls."""
+    """The share solved within so many calls, of the problems and seeds where all take part."""
     lines = {"bundle": ("proximal bundle", {"color": "black"})}
     for colour, ((plain, prox), title) in zip(COLOURS, PAIRS.items()):
         lines[plain] = title, {"color": colour, "linestyle": "--"}
         lines[prox] = f"{title}, prox direction", {"color": colour}
+    common = [n for n in results.names if all((n, who) in results.places for who in lines)]
     for who, (title, style) in lines.items():
-        calls = [c for name in results.names for c in results.calls(name, who, target)]
+        calls = [c for name in common for c in results.calls(name, who, target)]
         reached = sorted(c for c in calls if c < float("inf"))
         shares = [(k + 1) / len(calls) for k in range(len(reached))]
         axes.step(
