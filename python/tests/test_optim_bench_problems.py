@@ -151,6 +151,21 @@ def _bare(problem):
     return Instance(problem, np.zeros(problem.n))
 
 
+@pytest.mark.parametrize("lam", [1e-6, 1e-4, 1e-2, 1.0, 1e3])
+def test_the_prox_of_the_logistic_loss_is_a_root(lam):
+    """Also where Newton's method alone goes to and fro: far looks from large margins."""
+    labels = np.arange(40)[None] % 2
+    scores = 5 * np.random.default_rng(0).normal(size=(1, 40))
+    found = layers.Logistic(labels).direction(scores, lam, linear.ALL)[0]
+    for y, s, d in zip(2 * labels[0] - 1, scores[0], found):
+
+        def rest(v, t=y * s):
+            return v - t - 1 / (lam * 40 * (1 + np.exp(min(v, 700))))
+
+        v = scipy_optimize.brentq(rest, y * s, y * s + 1 / (lam * 40) + 1e-9, xtol=1e-13)
+        assert d == pytest.approx(-y / (1 + np.exp(v)) / 40, rel=1e-6, abs=1e-12)
+
+
 def test_the_prox_of_a_batch_is_that_of_the_library():
     """Of single precision, there."""
     X, labels = discs(4, 3, 6, 5)
