@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from submod import optim
-from submod.optim_bench import Instance, Task, bench, command, jobs, reference
+from submod.optim_bench import Instance, Reference, Task, bench, command, jobs, reference
 from submod.optim_bench.catalogue import Extras, load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -306,3 +306,20 @@ def test_ctrl_c(tiny, tmp_path, processes):
     _, printed = child.communicate(timeout=50)
     assert child.returncode == 130, printed
     assert "the same command goes on" in printed and "Traceback" not in printed
+
+
+def test_everyone_runs_everywhere():
+    """Every optimiser on every problem that has what it needs: a few calls, and none fails."""
+    catalogue, pairs = load(Extras()), set()
+    for problem in catalogue.problems.values():
+        for settings in [] if problem.missing() else problem.instances(quick=True):
+            instance = problem.make(settings, 1)
+            somewhere = Reference(instance.start + 1.0, -1e9, -1e9)
+            for optimiser in catalogue.optimisers.values():
+                if instance.has.issuperset(optimiser.needs):
+                    run = jobs.run_once(optimiser, Task(instance, somewhere, 5, 1e-3, 1))
+                    assert run["status"] == "ran", (problem.name, optimiser.name, run["status"])
+                    assert np.isfinite(run["f"]).all() and max(run["calls"]) <= 5
+                    pairs.add((problem.name, optimiser.name))
+    assert {optimiser for _, optimiser in pairs} == set(catalogue.optimisers)
+    assert len(catalogue.problems) >= 10 and len(catalogue.optimisers) >= 20
