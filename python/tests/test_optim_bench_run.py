@@ -274,38 +274,64 @@ def test_mistakes(tiny, tmp_path, capsys):
 
 
 SLOW = """
-import time
+import os, time
 from pathlib import Path
 from submod.optim_bench import Optimiser
 
 class Slow(Optimiser):
     name, title, tuned = "slow", "sleeps", False
     def run(self, task):
-        Path(__file__).with_name("running").touch()
-        time.sleep(60)
+        Path(__file__).with_name(f"running.{os.getpid()}").touch()
+        time.sleep(100)
 """
 
 
-@pytest.mark.parametrize("processes", ["1", "2"])
-def test_ctrl_c(tiny, tmp_path, processes):
-    """Ends at once, with a sentence and no traceback."""
-    slow = tmp_path / "slow.py"
+def interrupted(tiny, folder, processes, number):
+    """The bench after a signal in the middle of a run: its code, what it printed, its processes."""
+    slow = folder / "slow.py"
     slow.write_text(SLOW, encoding="utf-8")
     arguments = ["--quick", "--with", tiny, "--with", str(slow), "--problems", "ridge"]
-    arguments += ["--optimisers", "slow", "--jobs", processes, "--out", str(tmp_path / "out")]
+    arguments += ["--seeds", "2", "--optimisers", "slow", "--jobs", processes, "--out", folder]
     child = subprocess.Popen(
         [sys.executable, "-B", "-m", "submod.optim_bench", *arguments],
         stderr=subprocess.PIPE,
         text=True,
     )
     for _ in range(600):
-        if (tmp_path / "running").exists() or child.poll() is not None:
+        if any(folder.glob("running.*")) or child.poll() is not None:
             break
         time.sleep(0.2)
-    child.send_signal(signal.SIGINT)
+    child.send_signal(number)
     _, printed = child.communicate(timeout=50)
-    assert child.returncode == 130, printed
+    return child.returncode, printed, [int(file.suffix[1:]) for file in folder.glob("running.*")]
+
+
+@pytest.mark.parametrize("processes", ["1", "2"])
+def test_ctrl_c(tiny, tmp_path, processes):
+    """Ends at once, with a sentence and no traceback."""
+    code, printed, _ = interrupted(tiny, tmp_path, processes, signal.SIGINT)
+    assert code == 130, printed
     assert "the same command goes on" in printed and "Traceback" not in printed
+
+
+def alive(process):
+    """A zombie is not: whoever should bury it may take its time."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(") ")[2]
+    except OSError:
+        return False
+    return not state.startswith("Z")
+
+
+def test_killed(tiny, tmp_path):
+    """Its processes do not outlive it: they close what we read, and are gone."""
+    code, _, processes = interrupted(tiny, tmp_path, "1", signal.SIGKILL)
+    assert code == -signal.SIGKILL and processes
+    for _ in range(100):
+        if not any(map(alive, processes)):
+            return
+        time.sleep(0.2)
+    pytest.fail(f"still there: {processes}")
 
 
 def test_everyone_runs_everywhere():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.connection
 import os
 import signal
+import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -25,7 +27,7 @@ class Pool:
         self.workers = None
         if processes:
             context = multiprocessing.get_context("spawn")
-            self.workers = Workers(processes, context, open_worker, given)
+            self.workers = Workers(processes, context, _open, (open_worker, given))
         else:
             open_worker(*given)
 
@@ -67,6 +69,20 @@ class Workers(ProcessPoolExecutor):
             return super().submit(function, *arguments, **named)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _open(open_worker: Callable[..., None], given: tuple[Any, ...]) -> None:
+    """In a new process."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    open_worker(*given)
+
+
+def _end_with_parent() -> None:
+    """Nobody waits for results when the parent has been killed."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    multiprocessing.connection.wait([parent.sentinel])
+    os._exit(1)
 
 
 @contextmanager
