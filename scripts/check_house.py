@@ -169,7 +169,7 @@ def check_heads() -> list[str]:
 # Filled by the library: room at the end. run_settings lies inside other settings.
 FILLED = re.compile(r"submod_(\w+_(info|report|result|values)|metrics|run_settings)")
 # Settings and tables of callbacks.
-SIZED = re.compile(r"submod_(\w+_settings|fn_ops|concave_ops|measure|problem|comm)")
+SIZED = re.compile(r"submod_(\w+_settings|fn_ops|concave_ops|measure|problem|map|comm)")
 # These keep their size.
 KEPT = (
     "allocator|rng|counterexample|measure_failure|labels|scores|pixel_weights|gradient|gpu_place|"

@@ -39,7 +39,7 @@ for group in "$@"; do
     ccache) packages+=(ccache) ;; # not among the tools: builds do without
     study)
         # The last two: the volumes of study brain and what reads them.
-        packages+=(gnuplot-nox python3 libnifti-dev mricron-data)
+        packages+=(gnuplot-nox python3 python3-numpy python3-matplotlib libnifti-dev mricron-data)
         tools+=(gnuplot python3)
         ;;
     docs)

@@ -8,6 +8,7 @@
 #   scripts/study.sh --out FOLDER       results go there instead of out/
 #   scripts/study.sh --seed N           other random numbers
 #
+# Without names the optimisers are compared too, quickly: submod-optim-bench, into out/optim_bench/.
 # Paths count from where it is called; out/ and build/ are those of this folder's parent.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
@@ -18,20 +19,41 @@ if command -v ninja >/dev/null; then
     export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
 fi
 cmake -S "$root" -B "$root/build" -DCMAKE_BUILD_TYPE=Release -DSUBMOD_BUILD_BENCH=ON >/dev/null
-cmake --build "$root/build" --parallel "$(nproc 2>/dev/null || echo 2)" --target submod-study
+cmake --build "$root/build" --parallel "$(nproc 2>/dev/null || echo 2)" --target submod submod-study
 
 out=$root/out
+seed=1
+named=no
 previous=
 for argument in "$@"; do
-    if [ "$previous" = --out ]; then
-        out=$argument
-    fi
+    case $previous in
+    --out) out=$argument ;;
+    --seed) seed=$argument ;;
+    *)
+        case $argument in
+        --*) ;;
+        *) named=yes ;;
+        esac
+        ;;
+    esac
     previous=$argument
 done
+
+compare_optimisers() {
+    if ! python3 -c 'import numpy' 2>/dev/null; then
+        echo "study: optimisers are not compared, for there is no NumPy; run scripts/setup.sh study" >&2
+        return
+    fi
+    PYTHONPATH=$root/python SUBMOD_LIBRARY=$root/build/libsubmod.so \
+        python3 -B -m submod.optim_bench --quick --seed "$seed" --out "$out/optim_bench"
+}
 
 # What there is gets its report, also when a study has failed.
 status=0
 "$root/build/bench/submod-study" run --out "$out" "$@" || status=$?
+if [ $named = no ]; then
+    compare_optimisers || status=$?
+fi
 if [ -d "$out" ]; then
     python3 -B "$root/bench/report/report.py" "$out"
 fi

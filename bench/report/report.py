@@ -11,6 +11,7 @@ What it takes from each folder of OUT:
     NAME.svg            figures, in alphabetical order, the one named like the study first
     table*.csv          tables; a column called "verdict" is coloured
 The page begins with the claims of all studies in one table: claims.py says where they are from.
+A report OUT/optim_bench/report.html is linked.
 The order is that of bench/studies/studies.list. A study whose folder in bench/studies holds
 figure.html and figure.js gets this interactive figure besides.
 """
@@ -111,6 +112,14 @@ def overview(out):
     return f'<h2 id="claims">Claims</h2>\n{markup(rows)}' if len(rows) > 1 else ""
 
 
+def link_to_optimisers(out):
+    """To what submod-optim-bench has left."""
+    report = pathlib.Path("optim_bench", "report.html")
+    if not (out / report).exists():
+        return ""
+    return f'<li><a href="{report.as_posix()}">Optimisers compared</a></li>\n'
+
+
 def page(out):
     folders = studies(out)
     contents = "".join(
@@ -123,7 +132,7 @@ def page(out):
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         "<title>libsubmod: studies</title>\n"
         f"<style>\n{read(HERE / 'page.css')}</style>\n</head>\n<body>\n"
-        f"<h1>libsubmod: studies</h1>\n<nav><ul>\n{contents}</ul></nav>\n"
+        f"<h1>libsubmod: studies</h1>\n<nav><ul>\n{contents}{link_to_optimisers(out)}</ul></nav>\n"
         + overview(out)
         + "".join(map(section, folders))
         + "".join(f"<script>\n{script}</script>\n" for script in scripts if script)

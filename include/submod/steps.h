@@ -25,12 +25,27 @@ extern "C" {
 /* A step rule with its memory of past directions. */
 typedef struct submod_step submod_step;
 
-/* x <- x - eta g */
+/* x <- x - eta g. The best of x_0 .. x_k has, whatever the step sizes,
+ *     f(best) - f(u) <= (|x_0 - u|^2 + G^2 sum of eta_j^2) / (2 sum of eta_j)
+ * and Polyak's, with eta = 1, f(best) - min f <= G |x_0 - u| / sqrt(k + 1). For L-Lipschitz
+ * gradients and constant eta <= 1 / L the last point has f(x_k) - f(u) <= |x_0 - u|^2 / (eta (4 k +
+ * 2)), u a minimiser (Drori and Teboulle 2014). By the prox direction it has |x_0 - u|^2 / (2 eta
+ * k), for any eta without smooth part (Gueler 1991), else for eta <= 1 / L (Beck and Teboulle
+ * 2009). */
 SUBMOD_API submod_status submod_step_gd(size_t n, submod_step **step);
-/* v <- alpha v + g,  x <- x - eta v: the paper's form. 0 <= alpha < 1; v = 0 at the start. */
+/* v <- alpha v + g,  x <- x - eta v: the paper's form. 0 <= alpha < 1; v = 0 at the start. The mean
+ * of x_0 .. x_k, averaged with power 0, has for constant eta f(mean) - f(u) <= m / (k + 1) + noise,
+ *     m = (1 - alpha) |x_0 - u|^2 / (2 eta) + alpha / (1 - alpha) (f(x_0) - f(x_k)),
+ *     noise = eta G^2 / (2 (1 - alpha))
+ * and no noise for L-Lipschitz gradients and eta <= (1 - alpha) / L (Ghadimi, Feyzmahdavian and
+ * Johansson 2015). */
 SUBMOD_API submod_status submod_step_momentum(size_t n, double alpha, submod_step **step);
 /* v <- alpha v + g,  x <- x - eta (g + alpha v): Nesterov's, where x is the point looked ahead to,
- * so that the gradient is wanted at x and nowhere else. 0 <= alpha < 1. */
+ * so that the gradient is wanted at x and nowhere else. 0 <= alpha < 1. As momentum, with
+ * noise = eta G^2 (1 + 2 alpha) / (2 (1 - alpha)). It is accelerated where f has strong convexity
+ * mu and L-Lipschitz gradients: with eta = 1 / L, q = sqrt(mu / L) and alpha = (1 - q) / (1 + q)
+ * (Nesterov 2004, Section 2.2)
+ *     f(x_k - eta g_k) - f(u) <= (1 - q)^(k + 1) (f(x_0) - f(u) + mu/2 |x_0 - u|^2) */
 SUBMOD_API submod_status submod_step_nesterov(size_t n, double alpha, submod_step **step);
 
 /* Settings of submod_step_adam. */
@@ -47,7 +62,11 @@ typedef struct submod_adam_settings {
 /* The values that stand in the comments of the struct. */
 SUBMOD_API submod_adam_settings submod_adam_defaults(void);
 /* m <- beta1 m + (1 - beta1) g,  v <- beta2 v + (1 - beta2) g^2,
- * x <- x - eta (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon),  t = 1, 2, .. */
+ * x <- x - eta (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon),  t = 1, 2, ..
+ * No rate holds for all convex f and minibatches (Reddi, Kale and Kumar 2018). With beta1 = 0,
+ * constant eta, L-Lipschitz gradients, f convex or not, and M >= |entries of g_j|, after k steps
+ *     mean of |g_j|^2 <= (M + epsilon) ((f(x_0) - min f) / (eta k) + n L eta / (2 (1 - beta2)))
+ * which is Theorem 2 of Defossez, Bottou, Bach and Usunier (2022) without chance. */
 SUBMOD_API submod_status submod_step_adam(size_t n, submod_step **step,
                                           const submod_adam_settings *settings);
 

@@ -243,6 +243,7 @@ class BatchOrder(IntEnum):
     FULL = 0
     CYCLIC = 1
     SHUFFLED = 2
+    RANDOM = 3
 
 
 class SfmMethod(IntEnum):
@@ -837,7 +838,9 @@ class OptimInfo(Structure):
         ("proxes", c_uint64),
         ("planes", c_size_t),
         ("seconds", c_double),
-        ("reserved", c_uint64 * 4),
+        ("primal_residual", c_double),
+        ("dual_residual", c_double),
+        ("reserved", c_uint64 * 2),
     ]
 
 
@@ -937,6 +940,69 @@ class SfmInfo(Structure):
         ("oracle_calls", c_uint64),
         ("seconds", c_double),
         ("reserved", c_uint64 * 4),
+    ]
+
+
+class BcfwSettings(Structure):
+    """submod_bcfw_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("run", RunSettings),
+        ("order", c_int),
+        ("seed", c_uint64),
+        ("average", c_int),
+    ]
+
+
+class Map(Structure):
+    """submod_map"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("rows", c_size_t),
+        ("columns", c_size_t),
+        ("matrix", POINTER(c_double)),
+        ("ctx", c_void_p),
+        ("forward", CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p)),
+        ("adjoint", CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p)),
+    ]
+
+
+class SplitSettings(Structure):
+    """submod_split_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("run", RunSettings),
+        ("step", c_double),
+        ("norm", c_double),
+        ("radius", c_double),
+        ("average", c_int),
+    ]
+
+
+class SvrgSettings(Structure):
+    """submod_svrg_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("run", RunSettings),
+        ("eta", c_double),
+        ("inner", c_size_t),
+        ("order", c_int),
+        ("seed", c_uint64),
+    ]
+
+
+class LevelBundleSettings(Structure):
+    """submod_level_bundle_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("run", RunSettings),
+        ("radius", c_double),
+        ("max_planes", c_size_t),
     ]
 
 
@@ -2292,6 +2358,77 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "s": c_void_p,
             "settings": POINTER(SfmSettings),
             "info": POINTER(SfmInfo),
+            "work": c_void_p,
+        },
+    ),
+    "bcfw_defaults": (BcfwSettings, {}),
+    "bcfw": (
+        c_int,
+        {
+            "problem": POINTER(Problem),
+            "x": c_void_p,
+            "settings": POINTER(BcfwSettings),
+            "info": POINTER(OptimInfo),
+            "work": c_void_p,
+        },
+    ),
+    "problem_smoothed": (
+        c_int,
+        {"problem": POINTER(Problem), "lam": c_double, "out": POINTER(Problem)},
+    ),
+    "problem_composed": (
+        c_int,
+        {
+            "f": POINTER(Problem),
+            "map": POINTER(Map),
+            "g": POINTER(Problem),
+            "out": POINTER(Problem),
+        },
+    ),
+    "split_defaults": (SplitSettings, {}),
+    "primal_dual": (
+        c_int,
+        {
+            "f": POINTER(Problem),
+            "map": POINTER(Map),
+            "g": POINTER(Problem),
+            "x": c_void_p,
+            "settings": POINTER(SplitSettings),
+            "info": POINTER(OptimInfo),
+            "work": c_void_p,
+        },
+    ),
+    "admm": (
+        c_int,
+        {
+            "f": POINTER(Problem),
+            "map": POINTER(Map),
+            "g": POINTER(Problem),
+            "x": c_void_p,
+            "settings": POINTER(SplitSettings),
+            "info": POINTER(OptimInfo),
+            "work": c_void_p,
+        },
+    ),
+    "svrg_defaults": (SvrgSettings, {}),
+    "svrg": (
+        c_int,
+        {
+            "problem": POINTER(Problem),
+            "x": c_void_p,
+            "settings": POINTER(SvrgSettings),
+            "info": POINTER(OptimInfo),
+            "work": c_void_p,
+        },
+    ),
+    "level_bundle_defaults": (LevelBundleSettings, {}),
+    "level_bundle": (
+        c_int,
+        {
+            "problem": POINTER(Problem),
+            "x": c_void_p,
+            "settings": POINTER(LevelBundleSettings),
+            "info": POINTER(OptimInfo),
             "work": c_void_p,
         },
     ),

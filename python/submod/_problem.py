@@ -58,6 +58,12 @@ class Problem(Trap, Immutable):
             if given is not None:
                 put_callback(self._table, name, self.guard(wrap(given)))
 
+    _native = False  # whether no callback is Python's
+
+    def _traps(self) -> tuple[Trap, ...]:
+        """Where exceptions of callbacks are kept."""
+        return (self,)
+
     def _point(self, address: Any) -> Vector:
         """A copy, which may be kept and changed."""
         return np.frombuffer(bytearray(ctypes.string_at(address, 8 * self.n)))
@@ -92,7 +98,24 @@ class Problem(Trap, Immutable):
         return callback
 
 
-class MaxAffine(Problem):
+class _Made(Problem):
+    """Made by the library, of other problems or none."""
+
+    _inner: tuple[Problem, ...] = ()
+
+    @property
+    def _native(self) -> bool:  # type: ignore[override]
+        return all(inner._native for inner in self._inner)
+
+    def _traps(self) -> tuple[Trap, ...]:
+        return (self, *(trap for inner in self._inner for trap in inner._traps()))
+
+    def __del__(self) -> None:
+        if hasattr(self, "_table"):
+            function("problem_clear")(ctypes.byref(self._table))
+
+
+class MaxAffine(_Made):
     """The library's own, without Python in it."""
 
     def __init__(self, a: Any, b: Any) -> None:
@@ -106,9 +129,32 @@ class MaxAffine(Problem):
         self._table = _bindings.Problem()
         call("problem_max_affine", m=m, n=self.n, a=matrix, b=offset, problem=self._table)
 
-    def __del__(self) -> None:
-        if hasattr(self, "_table"):
-            function("problem_clear")(ctypes.byref(self._table))
+
+class Smoothed(_Made):
+    """A problem's Moreau envelope."""
+
+    def __init__(self, problem: Problem, lam: float) -> None:
+        Trap.__init__(self)
+        self.n, self.batches, self._inner = problem.n, problem.batches, (problem,)
+        self._table = _bindings.Problem()
+        call("problem_smoothed", problem=problem._table, lam=lam, out=self._table)
+
+
+class Composed(_Made):
+    """f(A x) + g(x)."""
+
+    def __init__(self, f: Problem, matrix: Any, g: Problem | None) -> None:
+        Trap.__init__(self)
+        self._matrix = np.ascontiguousarray(as_array(matrix), dtype=np.float64)
+        if self._matrix.ndim != 2:
+            raise ValueError(f"A of shape {self._matrix.shape}; a matrix is needed")
+        rows, self.n = self._matrix.shape
+        self.batches, self._inner = f.batches, (f,) if g is None else (f, g)
+        pointer = self._matrix.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+        self._map = _bindings.Map(ctypes.sizeof(_bindings.Map), rows, self.n, pointer)
+        self._parts = {"f": f._table, "map": self._map, "g": g._table if g else None}
+        self._table = _bindings.Problem()
+        call("problem_composed", **self._parts, out=self._table)
 
 
 def max_affine(a: Any, b: Any = None) -> Problem:
@@ -119,3 +165,15 @@ def max_affine(a: Any, b: Any = None) -> Problem:
 def nu_problem(nu: float) -> Problem:
     """The paper's example of bad conditioning: f(x) = max(0, nu x_1, x_2)."""
     return max_affine([[0.0, 0.0], [nu, 0.0], [0.0, 1.0]])
+
+
+def smoothed(problem: Problem, lam: float) -> Problem:
+    """The problem with its Moreau envelope, min over u of f(u) + lam/2 |u - x|^2, in place of f: at
+    most L^2 / (2 lam) below an f with Lipschitz constant L, with a gradient that is lam-Lipschitz.
+    For fista(.., lipschitz=lam). The problem needs a prox."""
+    return Smoothed(problem, lam)
+
+
+def composed(f: Problem, A: Any, g: Problem | None = None) -> Problem:
+    """f(A x) + g(x), A a matrix, for the methods that need subgradients alone."""
+    return Composed(f, A, g)

@@ -6,11 +6,15 @@
 A problem says what f is: Problem(n, subgradient, ..) or max_affine(a, b). descend drives a step
 rule by subgradients or by the prox direction: GD, Momentum, Nesterov, Adam, AdaGrad, AdaGradNorm,
 DualAveraging, ScheduleFreeSGD, ScheduleFreeAdam; Averaged and Restarted go around any of these.
-fista and bundle are methods of their own, bundle's minimum comes with a certified gap.
+fista and bundle are methods of their own, bundle's minimum comes with a certified gap. So do those
+of level_bundle and of bcfw, block-coordinate Frank-Wolfe; primal_dual and admm minimise
+f(A x) + g(x) by proxes, and smoothed makes of a problem with a prox a smooth one; svrg takes its
+minibatches one at a time.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Callable
 
@@ -22,7 +26,15 @@ from ._door import choices, pick
 from ._interruptible import call_interruptibly
 from ._library import function, status_string, warn
 from ._numbers import set_fields
-from ._problem import MaxAffine, Problem, Vector, max_affine, nu_problem
+from ._problem import (
+    Composed,
+    Problem,
+    Vector,
+    composed,
+    max_affine,
+    nu_problem,
+    smoothed,
+)
 from ._prox import name_of, prox_max_affine
 from ._steps import (
     GD,
@@ -56,12 +68,19 @@ __all__ = [
     "ScheduleFreeAdam",
     "ScheduleFreeSGD",
     "TraceLine",
+    "admm",
+    "bcfw",
     "bundle",
+    "composed",
     "descend",
     "fista",
+    "level_bundle",
     "max_affine",
     "nu_problem",
+    "primal_dual",
     "prox_max_affine",
+    "smoothed",
+    "svrg",
 ]
 
 DIRECTIONS, ORDERS, STOPS = choices(Direction), choices(BatchOrder), choices(Stop)
@@ -87,7 +106,7 @@ class TraceLine:
 @dataclass(frozen=True)
 class Result:
     """x is the last point, or the best one (keep_best). stop: why it ended. lower_bound and gap:
-    bundle only, else -inf and inf."""
+    of methods that certify, else -inf and inf. Residuals: primal_dual and admm, else nan."""
 
     x: Vector
     f: float
@@ -102,6 +121,8 @@ class Result:
     proxes: int
     seconds: float
     trace: list[TraceLine]
+    primal_residual: float = math.nan
+    dual_residual: float = math.nan
 
 
 class _Run(Trap):
@@ -144,14 +165,16 @@ class _Run(Trap):
             return False
         return callable(self._trace) and bool(self._trace(line))
 
-    def go(self, name: str, **arguments: Any) -> Result:
-        """arguments: the settings, and what else this method has."""
+    def go(self, name: str, parts: dict[str, Any] | None = None, **arguments: Any) -> Result:
+        """parts: what stands in the place of the problem. arguments: the settings, and what else
+        this method has."""
         info = _bindings.OptimInfo()
-        arguments |= {"problem": self.problem._table, "x": self.x, "info": info}
-        if isinstance(self.problem, MaxAffine) and not callable(self._trace):
+        arguments |= parts or {"problem": self.problem._table}
+        arguments |= {"x": self.x, "info": info}
+        if self.problem._native and not callable(self._trace):
             status = call_interruptibly([self], name, **arguments)
         else:
-            status = call_trapped((self.problem, self), name, **arguments)
+            status = call_trapped((*self.problem._traps(), self), name, **arguments)
         warn(status, f"{name}, {info.iterations} iterations", stacklevel=4)
         return Result(
             self.x,
@@ -167,6 +190,8 @@ class _Run(Trap):
             info.proxes,
             info.seconds,
             self.lines,
+            info.primal_residual,
+            info.dual_residual,
         )
 
 
@@ -194,7 +219,7 @@ def descend(
     """x <- step(x, direction), from x on, which is copied. eta: a number or a Schedule.
 
     direction: "subgradient", or "prox": lam (x - prox(x)), lam = 1/eta unless given.
-    order: of the minibatches: "full" (none), "cyclic" or "shuffled".
+    order: of the minibatches: "full" (none), "cyclic", "shuffled" or "random".
     lower_bound: of all values of minibatches (0), for Schedule.stochastic_polyak.
     Averaged and schedule-free rules take gradients at one point and answer with another: trace and
     result are about the answer.
@@ -208,7 +233,7 @@ def descend(
     settings.schedule = schedule._struct
     settings.direction = pick("direction", direction, DIRECTIONS)
     settings.order = pick("order", order, ORDERS)
-    set_fields(settings, {"lambda": lam, "seed": seed, "lower_bound": lower_bound})
+    set_fields(settings, {"lam": lam, "seed": seed, "lower_bound": lower_bound})
     limits = {
         "max_iterations": max_iterations,
         "time_limit": time_limit,
@@ -252,9 +277,102 @@ def bundle(
     """A minimum of a convex problem with a certified gap: f - gap is below J everywhere, or without
     weight_decay everywhere within radius of x, which is then required. limits as in descend."""
     settings: _bindings.BundleSettings = function("bundle_defaults")()
-    wanted = {"radius": radius, "max_planes": max_planes, "lambda": lam, "bmrm": bmrm}
+    wanted = {"radius": radius, "max_planes": max_planes, "lam": lam, "bmrm": bmrm}
     set_fields(settings, wanted)
     return _Run(problem, x, settings.run, trace, _known(limits)).go("bundle", settings=settings)
+
+
+def level_bundle(
+    problem: Problem,
+    x: Any,
+    *,
+    radius: float | None = None,
+    max_planes: int | None = None,
+    trace: bool | Callable[[TraceLine], Any] = False,
+    **limits: Any,
+) -> Result:
+    """The same by levels: nothing to tune, and a gap of at most 6.2 L radius / sqrt(k) after k
+    subgradients that are no longer than L, in any dimension. limits as in descend."""
+    settings: _bindings.LevelBundleSettings = function("level_bundle_defaults")()
+    set_fields(settings, {"radius": radius, "max_planes": max_planes})
+    run = _Run(problem, x, settings.run, trace, _known(limits))
+    return run.go("level_bundle", settings=settings)
+
+
+def bcfw(
+    problem: Problem,
+    x: Any,
+    *,
+    weight_decay: float,
+    order: str = "shuffled",
+    seed: int | None = None,
+    average: bool | None = None,
+    trace: bool | Callable[[TraceLine], Any] = False,
+    **limits: Any,
+) -> Result:
+    """Block-coordinate Frank-Wolfe for a mean of convex minibatches: no step size, and a duality
+    gap. An iteration is a pass over the minibatches; order as in descend.
+    average: x is a weighted average of all points. limits as in descend."""
+    settings: _bindings.BcfwSettings = function("bcfw_defaults")()
+    settings.order = pick("order", order, ORDERS)
+    set_fields(settings, {"seed": seed, "average": average})
+    limits = _known(limits) | {"weight_decay": weight_decay}
+    return _Run(problem, x, settings.run, trace, limits).go("bcfw", settings=settings)
+
+
+def svrg(
+    problem: Problem,
+    x: Any,
+    eta: float,
+    *,
+    inner: int | None = None,
+    order: str = "random",
+    seed: int | None = None,
+    trace: bool | Callable[[TraceLine], Any] = False,
+    **limits: Any,
+) -> Result:
+    """Proximal gradient with variance reduction, for a problem with smooth minibatches and a prox.
+    An iteration is a stage: a full gradient and inner steps (twice the number of minibatches) of
+    size eta, below 1 / (4 L). limits as in descend."""
+    settings: _bindings.SvrgSettings = function("svrg_defaults")()
+    settings.order = pick("order", order, ORDERS)
+    set_fields(settings, {"eta": eta, "inner": inner, "seed": seed})
+    return _Run(problem, x, settings.run, trace, _known(limits)).go("svrg", settings=settings)
+
+
+def primal_dual(f: Problem, A: Any, x: Any, g: Problem | None = None, **options: Any) -> Result:
+    """min over x of f(A x) + g(x) by the method of Chambolle and Pock; f and g need a prox.
+
+    step: of x (1 / norm); norm: not below that of the matrix A; average: x is the mean of all
+    points; radius: where lower_bound holds if there is no weight_decay. trace and limits as in
+    descend; gradient_tolerance is one of both residuals."""
+    return _split("primal_dual", f, A, x, g, **options)
+
+
+def admm(f: Problem, A: Any, x: Any, g: Problem | None = None, **options: Any) -> Result:
+    """The same by ADMM, with I + A'A factorised once; step: 1 / rho (1). norm is not used."""
+    return _split("admm", f, A, x, g, **options)
+
+
+def _split(
+    name: str,
+    f: Problem,
+    A: Any,
+    x: Any,
+    g: Problem | None,
+    *,
+    step: float | None = None,
+    norm: float | None = None,
+    radius: float | None = None,
+    average: bool | None = None,
+    trace: bool | Callable[[TraceLine], Any] = False,
+    **limits: Any,
+) -> Result:
+    settings: _bindings.SplitSettings = function("split_defaults")()
+    set_fields(settings, {"step": step, "norm": norm, "radius": radius, "average": average})
+    whole = Composed(f, A, g)
+    run = _Run(whole, x, settings.run, trace, _known(limits))
+    return run.go(name, whole._parts, settings=settings)
 
 
 def _known(limits: dict[str, Any]) -> dict[str, Any]:

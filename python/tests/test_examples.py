@@ -119,3 +119,11 @@ def test_decide():
     assert expected[0] < expected[1] - 0.01 and expected[1] <= expected[2]
     assert np.allclose(expected, drawn, atol=0.01)
     assert float(lines[3].split(" by ")[1]) < 1e-9
+
+
+def test_torch_prox_direction():
+    """Adam takes both directions, and gets below what it starts from: 1, at scores of 0."""
+    pytest.importorskip("torch")
+    printed = run("optim_bench/torch_prox_direction.py", "--steps", 40)
+    by_gradient, by_prox = (float(part.split()[0]) for part in printed.split(": ")[1].split(", "))
+    assert by_gradient < 0.95 and by_prox < 0.95

@@ -310,3 +310,131 @@ def test_errors():
     ):
         with pytest.raises(submod.InvalidArgumentError):
             optim.descend(quadratic(np.ones(2)), [0.0, 0.0], 0.1, step=rule)
+
+
+def hinges(center):
+    """The mean over k of |x - center_k|_1, with everything that solvers ask for."""
+    m, n = center.shape
+
+    def subgradient(x, k):
+        c = center if k is None else center[k : k + 1]
+        return np.abs(x - c).sum() / len(c), np.sign(x - c).mean(axis=0)
+
+    def prox(x, lam, k):
+        c = center[0] if k is None else center[k]
+        return c + np.sign(x - c) * np.maximum(np.abs(x - c) - 1 / lam, 0)
+
+    return optim.Problem(n, subgradient, prox=prox, batches=m)
+
+
+def test_bcfw():
+    """Its gap closes, around the minimum that the bundle method finds."""
+    problem = hinges(RNG.normal(size=(5, 3)))
+    best = optim.bundle(problem, np.zeros(3), weight_decay=0.5, tolerance=1e-9)
+    for order in ("full", "cyclic", "shuffled", "random"):
+        found = optim.bcfw(
+            problem, np.ones(3), weight_decay=0.5, order=order, tolerance=1e-3, max_iterations=20000
+        )
+        assert found.stop == "target" and found.gap <= 1e-3
+        assert found.lower_bound <= best.f + 1e-9 <= found.f + 2e-9
+    with pytest.raises(submod.SubmodError):
+        optim.bcfw(problem, np.ones(3), weight_decay=0)
+
+
+def test_smoothed():
+    """The envelope of |x|_1 is Huber's function; exceptions come through it."""
+    problem = optim.Problem(
+        3,
+        lambda x: (np.abs(x).sum(), np.sign(x)),
+        prox=lambda x, lam: np.sign(x) * np.maximum(np.abs(x) - 1 / lam, 0),
+    )
+    found = optim.fista(
+        optim.smoothed(problem, 4.0), [2.0, 0.1, 0.0], lipschitz=4, max_iterations=0
+    )
+    assert found.f == pytest.approx(2 - 1 / 8 + 4 * 0.01 / 2)
+
+    def fails(x, lam):
+        raise ZeroDivisionError
+
+    broken = optim.smoothed(optim.Problem(1, lambda x: (0.0, x), prox=fails), 1.0)
+    with pytest.raises(ZeroDivisionError):
+        optim.fista(broken, [1.0])
+
+
+def test_splitting():
+    """Chambolle-Pock and ADMM, against the bundle method on the same function."""
+    A = RNG.normal(size=(4, 2))
+    f = optim.max_affine(np.vstack([np.eye(4), -np.eye(4)]), RNG.normal(size=8))
+    g = optim.Problem(
+        2,
+        lambda x: (np.abs(x).sum() / 5, np.sign(x) / 5),
+        prox=lambda x, lam: np.sign(x) * np.maximum(np.abs(x) - 0.2 / lam, 0),
+    )
+    for part in (None, g):
+        whole = optim.composed(f, A, part)
+        best = optim.bundle(whole, np.zeros(2), weight_decay=0.1, tolerance=1e-10)
+        for method in (optim.primal_dual, optim.admm):
+            found = method(
+                f, A, [1.0, 1.0], part, weight_decay=0.1, max_iterations=50000, tolerance=1e-6
+            )
+            assert found.gap <= 1e-6 and found.f == pytest.approx(best.f, abs=2e-6)
+            assert found.lower_bound <= best.f + 1e-9 and np.isfinite(found.dual_residual)
+            assert found.proxes >= found.iterations
+            with pytest.raises(TypeError):
+                method(f, A, [1.0, 1.0], rho=3)
+    with pytest.raises(submod.SubmodError):
+        optim.admm(f, A.T, [1.0] * 4)
+
+
+def test_svrg():
+    """The lasso with decay, against FISTA."""
+    A, c = RNG.normal(size=(6, 3)), RNG.normal(size=6)
+
+    def smooth(x, k):
+        rows = slice(None) if k is None else slice(k, k + 1)
+        rest = A[rows] @ x - c[rows]
+        return (rest**2).mean() / 2, A[rows].T @ rest / len(rest)
+
+    def whole(x, k):
+        value, g = smooth(x, k)
+        return value + np.abs(x).sum() / 10, g + np.sign(x) / 10
+
+    def prox(x, lam, k):
+        assert k is None
+        return np.sign(x) * np.maximum(np.abs(x) - 0.1 / lam, 0)
+
+    problem = optim.Problem(3, whole, prox=prox, smooth=smooth, batches=6)
+    # FISTA asks for the full batch alone.
+    best = optim.fista(problem, np.zeros(3), weight_decay=0.3, max_iterations=500)
+    eta = 0.1 / (A**2).sum(axis=1).max()
+    found = optim.svrg(problem, np.ones(3), eta, inner=50, weight_decay=0.3, max_iterations=60)
+    assert found.f == pytest.approx(best.f, abs=1e-8)
+    assert found.gradients == 60 * 100 + 61 + 61  # stages, their anchors, and J
+
+
+def test_weight_of_the_prox():
+    """lam is not 1/eta unless it is left out: a step eta lam (x - u), u the prox of |x| at x."""
+    problem = optim.Problem(
+        1,
+        lambda x: (abs(x[0]), np.sign(x)),
+        prox=lambda x, lam: np.sign(x) * np.maximum(abs(x) - 1 / lam, 0),
+    )
+    run = optim.descend(problem, [0.3], 0.05, direction="prox", lam=2.0, max_iterations=1)
+    assert run.x == pytest.approx([0.3 - 0.05 * 2.0 * 0.3])  # the prox is 0: 1/lam > 0.3
+    best = optim.bundle(problem, [0.3], radius=1.0, lam=4.0, trace=True)
+    assert best.trace[0].step == pytest.approx(1 / 4) and best.gap <= 1e-6
+
+
+def test_level_bundle():
+    """Its gap closes around the minimum that the bundle method finds, within a radius or not."""
+    problem = optim.max_affine(RNG.normal(size=(20, 4)), RNG.normal(size=20))
+    for limits in ({"weight_decay": 0.3}, {"radius": 3.0}):
+        found = optim.level_bundle(problem, np.ones(4), **limits, tolerance=1e-8)
+        best = optim.bundle(problem, np.ones(4), **limits, tolerance=1e-8)
+        assert found.stop == "target" and found.gap <= 1e-8
+        assert found.lower_bound <= best.f + 1e-9 and best.lower_bound <= found.f + 1e-9
+        assert found.gradients == found.iterations + 1
+    with pytest.raises(submod.InvalidArgumentError):
+        optim.level_bundle(problem, np.ones(4))
+    with pytest.raises(TypeError):
+        optim.level_bundle(problem, np.ones(4), radius=1.0, lamda=3)

@@ -19,7 +19,6 @@
 #include "base/settings.h"
 #include "optim/monitor.h"
 #include "optim/planes.h"
-#include <submod/prox.h>
 
 static const char who[] = "submod_bundle";
 
@@ -62,78 +61,52 @@ static submod_status check(const submod_problem *problem, const double *x,
     submod_status status = submodi_problem_check(who, problem);
     status = status ? status : submodi_require_given(who, "x", x);
     status = status ? status : submodi_require_given(who, "settings", s);
-    if (status == SUBMOD_OK && (!isfinite(s->radius) || !isfinite(s->lambda))) {
-        status = submodi_fail(SUBMOD_ENONFINITE, "%s: radius = %g and lambda = %g must be finite",
-                              who, s->radius, s->lambda);
-    }
     status = status ? status : submodi_run_check(who, &s->run);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    if (!(s->radius > 0) && s->run.weight_decay == 0) {
-        return submodi_fail(SUBMOD_EINVAL,
-                            "%s: radius = %g must be > 0, unless run.weight_decay is", who,
-                            s->radius);
-    }
-    if (s->bmrm && s->run.weight_decay == 0) {
+    status = status ? status : submodi_require_at_least_zero(who, "lambda", s->lambda);
+    status =
+        status ? status : submodi_planes_check(who, s->radius, s->run.weight_decay, s->max_planes);
+    if (status == SUBMOD_OK && s->bmrm && s->run.weight_decay == 0) {
         return submodi_fail(SUBMOD_EINVAL, "%s: bmrm needs run.weight_decay > 0", who);
     }
-    if (s->lambda < 0 || s->radius < 0 || s->max_planes < 3) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s", who,
-                            s->max_planes < 3 ? "max_planes must be >= 3"
-                                              : "lambda and radius must be >= 0");
-    }
-    return submodi_require_finite(who, "x", x, problem->dimension);
+    return status ? status : submodi_require_finite(who, "x", x, problem->dimension);
 }
 
 /* Evaluates J(u) and the norm of its subgradient, and adds the plane of f at u. */
 static submod_status explore(run *r, const double *u, double *f, double *norm)
 {
     submodi_oracle *o = &r->monitor.oracle;
-    double value;
-    submod_status status = submodi_oracle_gradient(o, SUBMOD_FULL_BATCH, u, &value, r->g);
+    double offset;
+    submod_status status = submodi_oracle_gradient(o, SUBMOD_FULL_BATCH, u, f, r->g);
     if (status != SUBMOD_OK) {
         return status;
     }
-    *f = value;
     *norm = submodi_norm(r->g, r->n);
-    value -= r->decay / 2 * submodi_dot(u, u, r->n);
     for (size_t i = 0; i < r->n; i++) {
         r->g[i] -= r->decay * u[i];
     }
-    value -= submodi_dot(r->g, u, r->n);
-    if (!isfinite(value)) {
-        return submodi_fail(SUBMOD_ENUMERIC, "%s: a plane overflows", who);
+    double value = *f - r->decay / 2 * submodi_dot(u, u, r->n);
+    status = submodi_oracle_offset(o, u, value, r->g, &offset);
+    if (status != SUBMOD_OK) {
+        return status;
     }
-    return submodi_planes_add(&r->planes, r->g, value) ? SUBMOD_OK : submodi_nomem(who);
+    return submodi_planes_add(&r->planes, r->g, offset) ? SUBMOD_OK : submodi_nomem(who);
 }
 
 /* Solves the master problem: u and the combined plane. */
 static submod_status master(run *r)
 {
-    submodi_planes *p = &r->planes;
     double weight = r->lambda + r->decay;
     for (size_t i = 0; i < r->n; i++) {
         r->point[i] = r->lambda / weight * r->x[i];
     }
-    submod_status status = submod_prox_max_affine(p->count, r->n, p->a, p->b, r->point, weight,
-                                                  r->u, p->weight, NULL, r->work);
-    if (status < 0) {
-        return status; /* with the error message of the prox */
-    }
-    submodi_planes_combine(p);
-    return SUBMOD_OK;
+    return submodi_planes_prox(&r->planes, -INFINITY, r->point, weight, r->u, r->work);
 }
 
 /* The lower bound on the minimum that the combined plane gives. */
 static double bound(const run *r)
 {
     const submodi_planes *p = &r->planes;
-    if (r->decay > 0) {
-        return p->offset - submodi_dot(p->slope, p->slope, r->n) / (2 * r->decay);
-    }
-    return p->offset + submodi_dot(p->slope, r->start, r->n) -
-           submodi_norm(p->slope, r->n) * r->settings->radius;
+    return submodi_plane_lowest(r->n, p->slope, p->offset, r->decay, r->start, r->settings->radius);
 }
 
 /* Takes the step or not, and adapts lambda to how good the promise was. */

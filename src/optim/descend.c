@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/settings.h"
+#include "optim/deck.h"
 #include "optim/monitor.h"
 #include "optim/step.h"
 
@@ -59,14 +60,12 @@ static submod_status check(const submod_problem *problem, const submod_step *ste
         return submodi_fail(SUBMOD_EINVAL, "%s: the step rule is for dimension %zu, not %zu", who,
                             step->n, problem->dimension);
     }
-    if ((unsigned)s->direction > SUBMOD_DIRECTION_PROX ||
-        (unsigned)s->order > SUBMOD_BATCH_SHUFFLED) {
-        return submodi_fail(SUBMOD_EINVAL,
-                            "%s: direction = %d or order = %d is unknown; see submod_direction and "
-                            "submod_batch_order",
-                            who, (int)s->direction, (int)s->order);
+    if ((unsigned)s->direction > SUBMOD_DIRECTION_PROX) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: direction = %d is unknown; see submod_direction",
+                            who, (int)s->direction);
     }
-    status = submodi_run_check(who, &s->run);
+    status = submodi_order_check(who, s->order);
+    status = status ? status : submodi_run_check(who, &s->run);
     status = status ? status : check_schedule(s);
     if (status == SUBMOD_OK && s->direction == SUBMOD_DIRECTION_PROX) {
         status = check_prox(problem, s);
@@ -74,53 +73,11 @@ static submod_status check(const submod_problem *problem, const submod_step *ste
     return status ? status : submodi_require_finite(who, "x", x, problem->dimension);
 }
 
-/* The order in which minibatches are drawn. */
-typedef struct deck {
-    submod_batch_order order;
-    size_t count;
-    size_t *cards; /* SUBMOD_BATCH_SHUFFLED only */
-    submod_rng rng;
-} deck;
-
-static submod_status deck_open(deck *d, const submod_problem *problem,
-                               const submod_descent_settings *s, submod_work *work)
-{
-    d->count = problem->batches;
-    d->order = d->count > 1 ? s->order : SUBMOD_BATCH_FULL;
-    submod_rng_seed(&d->rng, s->seed);
-    if (d->order != SUBMOD_BATCH_SHUFFLED) {
-        return SUBMOD_OK;
-    }
-    d->cards = submodi_take(work, d->count, sizeof *d->cards);
-    if (!d->cards) {
-        return submodi_nomem(who);
-    }
-    for (size_t i = 0; i < d->count; i++) {
-        d->cards[i] = i;
-    }
-    return SUBMOD_OK;
-}
-
-static size_t deck_draw(deck *d, size_t k)
-{
-    size_t at = d->count > 1 ? k % d->count : 0;
-    if (d->order != SUBMOD_BATCH_SHUFFLED) {
-        return d->order == SUBMOD_BATCH_CYCLIC ? at : SUBMOD_FULL_BATCH;
-    }
-    for (size_t i = d->count; at == 0 && i > 1; i--) {
-        size_t j = submod_rng_below(&d->rng, i);
-        size_t card = d->cards[i - 1];
-        d->cards[i - 1] = d->cards[j];
-        d->cards[j] = card;
-    }
-    return d->cards[at];
-}
-
 typedef struct run {
     const submod_descent_settings *settings;
     submod_step *step;
     submodi_monitor monitor;
-    deck deck;
+    submodi_deck deck;
     double *d, *point; /* the direction; scratch for the prox */
 } run;
 
@@ -146,7 +103,7 @@ static submod_status look_around(run *r, size_t k, const double *x, double *f, d
 {
     const submod_descent_settings *s = r->settings;
     submodi_oracle *o = &r->monitor.oracle;
-    size_t batch = deck_draw(&r->deck, k);
+    size_t batch = submodi_deck_draw(&r->deck, k);
     double value = NAN;
     submod_status status;
     if (s->direction == SUBMOD_DIRECTION_PROX) {
@@ -220,7 +177,7 @@ submod_status submod_descend(const submod_problem *problem, submod_step *step, d
     r.d = submodi_take(w, n, sizeof *r.d);
     r.point = submodi_take(w, n, sizeof *r.point);
     status = r.d && r.point ? SUBMOD_OK : submodi_nomem(who);
-    status = status ? status : deck_open(&r.deck, problem, &s, w);
+    status = status ? status : submodi_deck_open(&r.deck, who, problem, s.order, s.seed, w);
     status = status ? status : submodi_monitor_start(&r.monitor, who, problem, &s.run, w);
     if (status == SUBMOD_OK) {
         double f = NAN;

@@ -48,7 +48,12 @@ submod_status submodi_monitor_start(submodi_monitor *w, const char *who,
     *w = (submodi_monitor){
         .oracle = {.who = who, .problem = problem, .decay = settings->weight_decay},
         .settings = settings,
-        .info = {.f = NAN, .gradient_norm = NAN, .lower_bound = -INFINITY, .gap = INFINITY},
+        .info = {.f = NAN,
+                 .gradient_norm = NAN,
+                 .lower_bound = -INFINITY,
+                 .gap = INFINITY,
+                 .primal_residual = NAN,
+                 .dual_residual = NAN},
         .started = submodi_seconds(),
         .full = true,
         .best_f = INFINITY,
@@ -67,6 +72,21 @@ static double elapsed(const submodi_monitor *w)
     return submodi_seconds() - w->started - w->paused;
 }
 
+/* What interrupts a run. */
+static submod_stop interruption(const submodi_monitor *w)
+{
+    double limit = w->settings->time_limit;
+    if (limit > 0 && elapsed(w) >= limit) {
+        return SUBMOD_STOP_TIME;
+    }
+    return submodi_cancelled() ? SUBMOD_STOP_CANCELLED : SUBMOD_STOP_NONE;
+}
+
+bool submodi_monitor_over(const submodi_monitor *w)
+{
+    return interruption(w) != SUBMOD_STOP_NONE;
+}
+
 /* The reason to stop at this point, as far as it is known without J. */
 static submod_stop reason(const submodi_monitor *w, size_t k, double norm)
 {
@@ -80,10 +100,7 @@ static submod_stop reason(const submodi_monitor *w, size_t k, double norm)
     if (k >= s->max_iterations) {
         return SUBMOD_STOP_ITERATIONS;
     }
-    if (s->time_limit > 0 && elapsed(w) >= s->time_limit) {
-        return SUBMOD_STOP_TIME;
-    }
-    return submodi_cancelled() ? SUBMOD_STOP_CANCELLED : SUBMOD_STOP_NONE;
+    return interruption(w);
 }
 
 /* Calls metric and trace, and stops the clock meanwhile. */
@@ -124,7 +141,9 @@ submod_status submodi_monitor_look(submodi_monitor *w, size_t k, const double *x
         w->best_f = *f;
         memcpy(w->best, x, w->oracle.problem->dimension * sizeof *x);
     }
-    if (*f - s->f_star <= s->tolerance) { /* false if f_star is NaN */
+    w->info.gap = *f - w->info.lower_bound;
+    bool proved = w->certified && w->info.gap <= s->tolerance;
+    if (proved || *f - s->f_star <= s->tolerance) { /* false if f_star is NaN */
         why = SUBMOD_STOP_TARGET;
         *stop = true;
     }

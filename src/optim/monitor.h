@@ -37,6 +37,10 @@ submod_status submodi_monitor_start(submodi_monitor *w, const char *who,
 submod_status submodi_monitor_look(submodi_monitor *w, size_t k, const double *x, double norm,
                                    double eta, double *f, bool *stop);
 
+/* Whether time_limit or the cancel flag ends the run at the next look. For methods whose iterations
+ * are long: they may then cut one short. */
+bool submodi_monitor_over(const submodi_monitor *w);
+
 /* Keeps x as the last good point, before a step changes it. f: J(x), or NaN. */
 void submodi_monitor_keep(submodi_monitor *w, const double *x, double f);
 

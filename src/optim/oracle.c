@@ -122,6 +122,21 @@ submod_status submodi_oracle_gradient(submodi_oracle *o, size_t batch, const dou
     return status;
 }
 
+submod_status submodi_oracle_offset(const submodi_oracle *o, const double *x, double value,
+                                    const double *g, double *offset)
+{
+    *offset = value - submodi_dot(g, x, o->problem->dimension);
+    return isfinite(*offset) ? SUBMOD_OK
+                             : submodi_fail(SUBMOD_ENUMERIC, "%s: a plane overflows", o->who);
+}
+
+submod_status submodi_oracle_plane(submodi_oracle *o, size_t batch, const double *x, double *value,
+                                   double *g, double *offset)
+{
+    submod_status status = ask(o, "subgradient", o->problem->subgradient, batch, x, value, g);
+    return status ? status : submodi_oracle_offset(o, x, *value, g, offset);
+}
+
 submod_status submodi_oracle_smooth(submodi_oracle *o, size_t batch, const double *x, double *value,
                                     double *g)
 {

@@ -25,6 +25,13 @@ submod_status submodi_oracle_value(submodi_oracle *o, const double *x, double *v
 /* J and a subgradient of it, on a minibatch. */
 submod_status submodi_oracle_gradient(submodi_oracle *o, size_t batch, const double *x,
                                       double *value, double *g);
+/* The offset of the plane <g, .> + offset with this value at x. SUBMOD_ENUMERIC: overflow. */
+submod_status submodi_oracle_offset(const submodi_oracle *o, const double *x, double value,
+                                    const double *g, double *offset);
+/* f and a subgradient of it, without the decay, and the offset of the plane <g, .> + offset that
+ * they put below f. Fails as those above, and with SUBMOD_ENUMERIC if the plane overflows. */
+submod_status submodi_oracle_plane(submodi_oracle *o, size_t batch, const double *x, double *value,
+                                   double *g, double *offset);
 /* The smooth part and its gradient, without the decay; 0 if the problem has none. */
 submod_status submodi_oracle_smooth(submodi_oracle *o, size_t batch, const double *x, double *value,
                                     double *g);

@@ -7,8 +7,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/memory.h"
 #include "optim/oracle.h"
+#include <submod/prox.h>
 
 enum { FIRST_CAPACITY = 16 };
 
@@ -32,21 +34,25 @@ static bool grow(submodi_planes *p)
 {
     size_t capacity = p->capacity ? 2 * p->capacity : FIRST_CAPACITY;
     capacity = capacity < p->limit ? capacity : p->limit;
-    if (p->n > SIZE_MAX / sizeof(double) / capacity) {
+    if (p->n > SIZE_MAX / sizeof(double) / 2 / capacity) {
         return false;
     }
-    bool good = enlarge(&p->a, p->count, capacity, p->n * sizeof *p->a) &&
-                enlarge(&p->b, p->count, capacity, sizeof *p->b) &&
-                enlarge(&p->weight, p->count, capacity, sizeof *p->weight) &&
-                enlarge(&p->idle, p->count, capacity, sizeof *p->idle);
+    size_t rows = capacity + 1; /* the last one is for the floor */
+    bool good = enlarge(&p->a, p->count, rows, p->n * sizeof *p->a) &&
+                enlarge(&p->b, p->count, rows, sizeof *p->b) &&
+                enlarge(&p->weight, p->count, rows, sizeof *p->weight) &&
+                enlarge(&p->idle, p->count, rows, sizeof *p->idle);
     p->capacity = good ? capacity : p->capacity;
     return good;
 }
 
 int submodi_planes_open(submodi_planes *p, size_t n, size_t limit)
 {
-    *p = (submodi_planes){.n = n, .limit = limit};
+    *p = (submodi_planes){.n = n, .limit = limit, .offset = -INFINITY};
     p->slope = submodi_alloc(n, sizeof *p->slope);
+    if (p->slope) {
+        memset(p->slope, 0, n * sizeof *p->slope);
+    }
     return p->slope && grow(p);
 }
 
@@ -60,23 +66,60 @@ void submodi_planes_clear(submodi_planes *p)
     *p = (submodi_planes){0};
 }
 
-void submodi_planes_combine(submodi_planes *p)
+submod_status submodi_planes_check(const char *who, double radius, double decay, size_t limit)
+{
+    submod_status status = submodi_require_at_least_zero(who, "radius", radius);
+    if (status == SUBMOD_OK && radius == 0 && decay == 0) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: radius must be > 0, unless run.weight_decay is",
+                            who);
+    }
+    if (status == SUBMOD_OK && limit < 3) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: max_planes = %zu must be >= 3", who, limit);
+    }
+    return status;
+}
+
+/* Makes the weights a convex combination; slope and offset. */
+static void combine(submodi_planes *p)
 {
     double sum = 0;
     for (size_t j = 0; j < p->count; j++) {
         p->weight[j] = fmax(p->weight[j], 0);
+        p->idle[j] = p->weight[j] > 0 ? 0 : p->idle[j] + 1;
         sum += p->weight[j];
+    }
+    if (sum == 0) { /* the floor has it all */
+        return;
     }
     memset(p->slope, 0, p->n * sizeof *p->slope);
     p->offset = 0;
     for (size_t j = 0; j < p->count; j++) {
         p->weight[j] /= sum;
-        p->idle[j] = p->weight[j] > 0 ? 0 : p->idle[j] + 1;
         p->offset += p->weight[j] * p->b[j];
         for (size_t i = 0; p->weight[j] > 0 && i < p->n; i++) {
             p->slope[i] += p->weight[j] * p->a[j * p->n + i];
         }
     }
+}
+
+submod_status submodi_planes_prox(submodi_planes *p, double floor, const double *x, double lambda,
+                                  double *u, submod_work *work)
+{
+    size_t m = p->count;
+    if (floor > -INFINITY) {
+        memset(p->a + m * p->n, 0, p->n * sizeof *p->a);
+        p->b[m] = floor;
+        p->weight[m++] =
+            p->above < 1 ? p->above / (1 - p->above) : 1; /* the others sum to 1, or 0 */
+    }
+    submod_status status =
+        submod_prox_max_affine(m, p->n, p->a, p->b, x, lambda, u, p->weight, NULL, work);
+    if (status < 0) {
+        return status;
+    }
+    p->above = m > p->count ? p->weight[p->count] : 0;
+    combine(p);
+    return SUBMOD_OK;
 }
 
 /* The last plane takes the place of plane j. */
@@ -144,4 +187,11 @@ double submodi_planes_value(const submodi_planes *p, const double *x)
         highest = fmax(highest, submodi_dot(p->a + j * p->n, x, p->n) + p->b[j]);
     }
     return highest;
+}
+
+double submodi_plane_lowest(size_t n, const double *slope, double offset, double decay,
+                            const double *centre, double radius)
+{
+    return decay > 0 ? offset - submodi_dot(slope, slope, n) / (2 * decay)
+                     : offset + submodi_dot(slope, centre, n) - submodi_norm(slope, n) * radius;
 }

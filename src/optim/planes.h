@@ -6,20 +6,28 @@
 
 typedef struct submodi_planes {
     size_t n, count, capacity, limit;
-    double *a, *b;  /* count rows of n numbers, count numbers */
+    double *a, *b;  /* count rows of n numbers, count numbers; all have room for one more */
     double *weight; /* the multipliers of the last master problem; 0 for later planes */
     size_t *idle;   /* master problems since the weight was last above 0 */
     double *slope;  /* n numbers: sum of weight_j a_j, */
     double offset;  /* and of weight_j b_j: itself a plane below the function */
+    double above;   /* the weight of the floor in the last master problem, 0 to 1 */
 } submodi_planes;
+
+/* Refuses what both bundle methods do: no radius where there is no decay, less than 3 planes. */
+submod_status submodi_planes_check(const char *who, double radius, double decay, size_t limit);
 
 /* False: no memory. submodi_planes_clear must be called in any case. */
 int submodi_planes_open(submodi_planes *p, size_t n, size_t limit);
 void submodi_planes_clear(submodi_planes *p);
 
-/* Call after a master problem has filled weight. Makes the weights a convex combination, computes
- * slope and offset, and counts for how long planes are idle. */
-void submodi_planes_combine(submodi_planes *p);
+/* Solves the master problem, the prox of max(planes, floor) at x, into u; floor = -INFINITY: none.
+ * Its multipliers are then the weights, made a convex combination of the planes alone, which slope
+ * and offset are; if the floor has all the weight, these two stay as they were (at first 0 and
+ * -INFINITY). Counts for how long
+ * planes are idle. Fails as submod_prox_max_affine does, with its error message. */
+submod_status submodi_planes_prox(submodi_planes *p, double floor, const double *x, double lambda,
+                                  double *u, submod_work *work);
 
 /* Adds a plane. If the bundle is full, it first drops the plane that was idle longest, or merges
  * the two lightest. The combined plane stays below the maximum of those left: without that,
@@ -28,5 +36,10 @@ int submodi_planes_add(submodi_planes *p, const double *a, double b);
 
 /* max over j of <a_j, x> + b_j */
 double submodi_planes_value(const submodi_planes *p, const double *x);
+
+/* The minimum of <slope, y> + offset + decay/2 |y|^2 over all y; with decay = 0 over those within
+ * radius of the centre. */
+double submodi_plane_lowest(size_t n, const double *slope, double offset, double decay,
+                            const double *centre, double radius);
 
 #endif

@@ -561,6 +561,35 @@ static submod_status optimisers(submod_rng *rng)
     return status;
 }
 
+/* Those of solvers.h, where statuses above 0 are no failures. */
+static submod_status solvers(submod_rng *rng)
+{
+    double a[12], x[2] = {1, 2}, matrix[4] = {1, 2, 0, 1};
+    submod_problem p = {0}, e = {0};
+    const submod_map map = {.struct_size = sizeof map, .rows = 2, .columns = 2, .matrix = matrix};
+    random_vector(rng, a, 12, 0);
+    submod_bcfw_settings b = submod_bcfw_defaults();
+    submod_split_settings s = submod_split_defaults();
+    submod_svrg_settings v = submod_svrg_defaults();
+    submod_level_bundle_settings l = submod_level_bundle_defaults();
+    l.radius = 1;
+    v.eta = 0.1;
+    v.run.max_iterations = l.run.max_iterations = 2;
+    b.run.max_iterations = s.run.max_iterations = 3;
+    b.run.weight_decay = s.run.weight_decay = 0.1;
+    submod_status status = submod_problem_max_affine(6, 2, a, NULL, &p);
+    status = status < 0 ? status : submod_problem_smoothed(&p, 2, &e);
+    status = status < 0 ? status : submod_bcfw(&e, x, &b, NULL, NULL);
+    status = status < 0 ? status : submod_svrg(&e, x, &v, NULL, NULL);
+    status = status < 0 ? status : submod_primal_dual(&p, &map, &p, x, &s, NULL, NULL);
+    status = status < 0 ? status : submod_admm(&p, &map, NULL, x, &s, NULL, NULL);
+    x[0] = 100;
+    status = status < 0 ? status : submod_level_bundle(&e, x, &l, NULL, NULL);
+    submod_problem_clear(&e);
+    submod_problem_clear(&p);
+    return status < 0 ? status : SUBMOD_OK;
+}
+
 /* A rule around a rule around a rule: whichever fails, those inside are freed once. */
 static submod_status wrapped_steps(submod_rng *rng)
 {
@@ -643,11 +672,11 @@ static submod_status shuffled_batches(submod_rng *rng)
 }
 
 static scenario *const scenarios[] = {
-    losses,     baselines,         metrics,      scores_of_images, jaccard,        hamming,
-    modular,    square_root,       iwata,        concave,          concave_custom, groups,
-    hypergraph, coverage,          cut,          facility,         logdet,         combined,
-    embedded,   wrapped_minimiser, path,         jaccard_proxes,   optimisers,     cuts,
-    large,      shuffled_batches,  wrapped_steps};
+    losses,     baselines,         metrics,       scores_of_images, jaccard,        hamming,
+    modular,    square_root,       iwata,         concave,          concave_custom, groups,
+    hypergraph, coverage,          cut,           facility,         logdet,         combined,
+    embedded,   wrapped_minimiser, path,          jaccard_proxes,   optimisers,     cuts,
+    large,      shuffled_batches,  wrapped_steps, solvers};
 
 START_TEST(every_allocation_fails_once)
 {

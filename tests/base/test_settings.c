@@ -23,6 +23,10 @@ typedef union any_settings {
     submod_descent_settings descent;
     submod_fista_settings fista;
     submod_bundle_settings bundle;
+    submod_bcfw_settings bcfw;
+    submod_split_settings split;
+    submod_svrg_settings svrg;
+    submod_level_bundle_settings level_bundle;
     submod_metric_settings metric;
     submod_decision_settings decision;
     submod_surrogate_settings surrogate;
@@ -171,10 +175,10 @@ static submod_status descent_call(const any_settings *s)
     submod_problem problem = some_problem();
     submod_step *step = NULL;
     double x[2] = {1, 1};
-    submod_optim_info info = {.reserved = {1, 1, 1, 1}};
+    submod_optim_info info = {.reserved = {1, 1}};
     ck_assert_ok(submod_step_gd(2, &step));
     submod_status status = submod_descend(&problem, step, x, &s->descent, &info, NULL);
-    ck_assert_uint_eq(info.reserved[0] | info.reserved[3], status ? 1 : 0);
+    ck_assert_uint_eq(info.reserved[0] | info.reserved[1], status ? 1 : 0);
     submod_step_free(step);
     submod_problem_clear(&problem);
     return status;
@@ -206,6 +210,82 @@ static submod_status bundle_call(const any_settings *s)
     submod_problem problem = some_problem();
     double x[2] = {1, 1};
     submod_status status = submod_bundle(&problem, x, &s->bundle, NULL, NULL);
+    submod_problem_clear(&problem);
+    return status;
+}
+
+static void bcfw_fill(any_settings *s)
+{
+    s->bcfw = submod_bcfw_defaults();
+    s->bcfw.run.weight_decay = 1;
+}
+
+static submod_status bcfw_call(const any_settings *s)
+{
+    submod_problem problem = some_problem();
+    double x[2] = {1, 1};
+    submod_status status = submod_bcfw(&problem, x, &s->bcfw, NULL, NULL);
+    submod_problem_clear(&problem);
+    return status;
+}
+
+static void split_fill(any_settings *s)
+{
+    s->split = submod_split_defaults();
+    s->split.run.max_iterations = 2;
+}
+
+static submod_status split_call(const any_settings *s, int admm)
+{
+    submod_problem problem = some_problem();
+    const double matrix[4] = {1, 2, 3, 4};
+    const submod_map map = {.struct_size = sizeof map, .rows = 2, .columns = 2, .matrix = matrix};
+    double x[2] = {1, 1};
+    submod_status status =
+        (admm ? submod_admm : submod_primal_dual)(&problem, &map, NULL, x, &s->split, NULL, NULL);
+    submod_problem_clear(&problem);
+    return status;
+}
+
+static submod_status primal_dual_call(const any_settings *s)
+{
+    return split_call(s, 0);
+}
+
+static submod_status admm_call(const any_settings *s)
+{
+    return split_call(s, 1);
+}
+
+static void svrg_fill(any_settings *s)
+{
+    s->svrg = submod_svrg_defaults();
+    s->svrg.run.max_iterations = 2;
+    s->svrg.eta = 0.1;
+}
+
+static submod_status svrg_call(const any_settings *s)
+{
+    submod_problem problem = some_problem(), smoothed;
+    double x[2] = {1, 1};
+    ck_assert_ok(submod_problem_smoothed(&problem, 1, &smoothed));
+    submod_status status = submod_svrg(&smoothed, x, &s->svrg, NULL, NULL);
+    submod_problem_clear(&smoothed);
+    submod_problem_clear(&problem);
+    return status;
+}
+
+static void level_bundle_fill(any_settings *s)
+{
+    s->level_bundle = submod_level_bundle_defaults();
+    s->level_bundle.run.weight_decay = 1;
+}
+
+static submod_status level_bundle_call(const any_settings *s)
+{
+    submod_problem problem = some_problem();
+    double x[2] = {1, 1};
+    submod_status status = submod_level_bundle(&problem, x, &s->level_bundle, NULL, NULL);
     submod_problem_clear(&problem);
     return status;
 }
@@ -495,6 +575,16 @@ static const row rows[] = {
      offsetof(submod_fista_settings, lipschitz), fista_fill, fista_call, true},
     {"submod_bundle_defaults", sizeof(submod_bundle_settings),
      offsetof(submod_bundle_settings, max_planes), bundle_fill, bundle_call, true},
+    {"submod_bcfw_defaults", sizeof(submod_bcfw_settings), offsetof(submod_bcfw_settings, order),
+     bcfw_fill, bcfw_call, true},
+    {"submod_split_defaults", sizeof(submod_split_settings), offsetof(submod_split_settings, step),
+     split_fill, primal_dual_call, true},
+    {"submod_split_defaults", sizeof(submod_split_settings), offsetof(submod_split_settings, step),
+     split_fill, admm_call, true},
+    {"submod_svrg_defaults", sizeof(submod_svrg_settings), offsetof(submod_svrg_settings, inner),
+     svrg_fill, svrg_call, true},
+    {"submod_level_bundle_defaults", sizeof(submod_level_bundle_settings),
+     offsetof(submod_level_bundle_settings, radius), level_bundle_fill, level_bundle_call, true},
     {"submod_metric_defaults", sizeof(submod_metric_settings), sizeof(size_t), metric_fill,
      miou_call, true},
     {"submod_metric_defaults", sizeof(submod_metric_settings), sizeof(size_t), metric_fill,

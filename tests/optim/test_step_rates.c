@@ -47,11 +47,15 @@ static size_t highest(const spy *s, const double *x)
     return at;
 }
 
+static double height_at(const spy *s, const double *x)
+{
+    size_t j = highest(s, x);
+    return dot(s->a[j], x) + s->b[j];
+}
+
 static submod_status spy_value(void *ctx, const double *x, double *value)
 {
-    const spy *s = ctx;
-    size_t j = highest(s, x);
-    *value = dot(s->a[j], x) + s->b[j];
+    *value = height_at(ctx, x);
     return SUBMOD_OK;
 }
 
@@ -71,11 +75,9 @@ static submod_status spy_subgradient(void *ctx, size_t batch, const double *x, d
 }
 
 /* f(u) + mu/2 |u|^2 */
-static double objective(spy *s, const double *u)
+static double objective(const spy *s, const double *u)
 {
-    double f = NAN;
-    ck_assert_ok(spy_value(s, u, &f));
-    return f + s->mu / 2 * dot(u, u);
+    return height_at(s, u) + s->mu / 2 * dot(u, u);
 }
 
 /* ---- the bounds, from steps.h; g_k is known when iteration k is told of ---- */
@@ -102,6 +104,26 @@ static double mean_bound(const spy *s, size_t k, const double *u)
 {
     double points = (double)(k + 1);
     return squared_distance(s->x[0], u) / (2 * s->eta * points) + s->eta * largest_square(s, k) / 2;
+}
+
+/* Of rules with momentum alpha, where steps add up to 1 / (1 - alpha) times as much. */
+enum { MOMENTUM_PARTS = 4 }; /* alpha = 3/4 */
+static double heavy_bound(const spy *s, size_t k, const double *u, double noise)
+{
+    const double parts = MOMENTUM_PARTS, points = (double)(k + 1);
+    double fall = height_at(s, s->x[0]) - height_at(s, s->x[k]);
+    return (squared_distance(s->x[0], u) / (2 * s->eta * parts) + (parts - 1) * fall) / points +
+           s->eta * largest_square(s, k) * noise;
+}
+
+static double momentum_bound(const spy *s, size_t k, const double *u)
+{
+    return heavy_bound(s, k, u, MOMENTUM_PARTS / 2.0);
+}
+
+static double nesterov_bound(const spy *s, size_t k, const double *u)
+{
+    return heavy_bound(s, k, u, MOMENTUM_PARTS / 2.0 + MOMENTUM_PARTS - 1);
 }
 
 static double strongly_convex_bound(const spy *s, size_t k, const double *u)
@@ -280,6 +302,16 @@ static submod_status gd_weighted(submod_step **step)
     return status ? status : submod_step_averaged(*step, 1, step);
 }
 
+static submod_status momentum(submod_step **step)
+{
+    return with_mean(submod_step_momentum(N, 1 - 1.0 / MOMENTUM_PARTS, step), step);
+}
+
+static submod_status nesterov(submod_step **step)
+{
+    return with_mean(submod_step_nesterov(N, 1 - 1.0 / MOMENTUM_PARTS, step), step);
+}
+
 static submod_status adagrad(submod_step **step)
 {
     return with_mean(submod_step_adagrad(N, 0, step), step);
@@ -324,6 +356,8 @@ static submod_status schedule_free_adam(submod_step **step)
 
 static const rule rules[] = {
     {gd_mean, mean_bound, 0.999, 0},
+    {momentum, momentum_bound, 0.9, 0},
+    {nesterov, nesterov_bound, 0.9, 0},
     {gd_weighted, strongly_convex_bound, 0.4, 0.5},
     {adagrad, adagrad_bound, 0.5, 0},
     {adagrad_norm, adagrad_norm_bound, 0.6, 0},

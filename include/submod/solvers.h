@@ -1,0 +1,235 @@
+/* Solvers beside those of optim.h, whose problems, run settings, info and rules about errors they
+ * share ("Common to" there):
+ *
+ *     submod_bcfw               block-coordinate Frank-Wolfe, with its duality gap
+ *     submod_problem_smoothed   Nesterov smoothing, for submod_fista and all who want gradients
+ *     submod_problem_composed   f(A x) + g(x), for all the others
+ *     submod_primal_dual        the same by Chambolle and Pock, from the proxes of f and g
+ *     submod_admm               the same by ADMM
+ *     submod_svrg               proximal gradient on minibatches with variance reduction
+ *     submod_level_bundle       a minimum with a certified gap, as submod_bundle, by levels
+ *
+ * Each follows a theorem, which stands with it. There J* is the minimum of J, x* a point that has
+ * it, and x_0 the start. */
+#ifndef SUBMOD_SOLVERS_H
+#define SUBMOD_SOLVERS_H
+
+#include <submod/optim.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- block-coordinate Frank-Wolfe ---- */
+/* Settings of submod_bcfw. */
+typedef struct submod_bcfw_settings {
+    size_t struct_size; /* set by the defaults: base.h, structs that grow */
+    /* weight_decay > 0 is required. tolerance 1e-6: ends when gap <= tolerance, where J is
+     * evaluated. An iteration is a pass: as many steps as there are minibatches, fewer only where
+     * time_limit or the cancel flag cuts the last one short. */
+    submod_run_settings run;
+    /* SUBMOD_BATCH_SHUFFLED. SUBMOD_BATCH_RANDOM is what the theorem is about. SUBMOD_BATCH_FULL is
+     * Frank-Wolfe without blocks, one step a pass. */
+    submod_batch_order order;
+    uint64_t seed; /* 1, of the order */
+    /* 1: x is the average of the w of all steps, with weights 1, 2, 3, ..; 0: the last w. */
+    int average;
+} submod_bcfw_settings;
+
+/* The values that stand in the comments of the struct; there is no weight decay yet. */
+SUBMOD_API submod_bcfw_settings submod_bcfw_defaults(void);
+
+/* For f = mean of m convex f_k, of which each has a plane <s_k, .> + b_k below it. With their mean
+ * <s, .> + b, J >= b - |s|^2 / (2 decay), and w = -s / decay is where that is attained. A step asks
+ * for the subgradient of one f_k at w, and moves the plane of f_k towards the new one, as far as
+ * raises the bound most. The first planes are those at x. No step size, and the bound never falls:
+ *     J(x) - info->gap = info->lower_bound <= J(y)   for all y, up to rounding.
+ * Theorem 2 of Lacoste-Julien, Jaggi, Schmidt and Pletscher (2013): with |subgradients| <= G, after
+ * k steps in random order
+ *     E[J* - bound_k] <= 2 m / (k + 2 m) (4 G^2 / (decay m) + J* - bound_0)
+ * and E[gap] <= 6 m / (k + 1) (the same bracket) at some step up to k, or with average at k itself.
+ * For m = 1 there is no chance in it, and both hold as they are.
+ * gradient_norm in the trace is how far s has moved in the last pass; step is the mean of that
+ * pass's line searches, in [0, 1]; both 0 at first. SUBMOD_INACCURATE: a pass in which nothing
+ * moved. Uses (m + 6) n numbers of memory. SUBMOD_EINVAL also: settings is NULL, for the defaults
+ * have no weight decay; weight_decay = 0; an unknown order. SUBMOD_ENUMERIC also: w overflows. */
+SUBMOD_API submod_status submod_bcfw(const submod_problem *problem, double *x,
+                                     const submod_bcfw_settings *settings, submod_optim_info *info,
+                                     submod_work *work);
+
+/* ---- smoothing ---- */
+/* *out = the problem with the Moreau envelope e(x) = min over u of h(u) + lambda/2 |u - x|^2 in
+ * place of h, by the problem's prox: a problem that is smooth all through, where h = 0 is left for
+ * the prox. With minibatches it is the mean of their envelopes, of which each has a prox of its
+ * own. For convex h with |h(x) - h(y)| <= L |x - y| h(x) - L^2 / (2 lambda) <= e(x) <= h(x) and the
+ * gradient lambda (x - u) of e is lambda-Lipschitz. So without smooth part and weight decay
+ * submod_fista with lipschitz = lambda and no restarts has, by Theorem 4.4 of Beck and Teboulle
+ * (2009), for R = |x_0 - x*|
+ *     f(x_k) - f(x*) <= 2 lambda R^2 / (k + 1)^2 + L^2 / (2 lambda)
+ * and 2 L R / (K + 1) at k = K with lambda = L (K + 1) / (2 R): the 1/k of Nesterov (2005), where
+ * subgradients have 1/sqrt(k). For an accuracy eps: lambda = L^2 / eps and 2 L R / eps iterations.
+ *
+ * Values of J are now those of the envelope; for a point x of the run f(x) is the problem's own
+ * business. A prox that is not exact gives values above e. Runs count a gradient where a prox is
+ * made. The table *problem is copied, its ctx is borrowed: it must outlive *out, which is to be
+ * cleared. metric is passed on.
+ * SUBMOD_EINVAL: NULL, a problem without prox, lambda not > 0. SUBMOD_ENONFINITE: lambda is NaN or
+ * Inf. SUBMOD_ENOMEM. */
+SUBMOD_API submod_status submod_problem_smoothed(const submod_problem *problem, double lambda,
+                                                 submod_problem *out);
+
+/* ---- splitting: minimise J(x) = f(A x) + g(x) + weight_decay/2 |x|^2 ---- */
+/* A linear map from R^columns to R^rows: a matrix, or callbacks. */
+typedef struct submod_map {
+    size_t struct_size;   /* sizeof(submod_map), so that the table can grow */
+    size_t rows, columns; /* >= 1 */
+    const double *matrix; /* rows x columns, row by row; borrowed. NULL: the callbacks */
+    void *ctx;            /* handed to the callbacks */
+    /* y = A x and x = A'y, with the statuses of problems' callbacks. Not used with a matrix. */
+    submod_status (*forward)(void *ctx, const double *x, double *y);
+    submod_status (*adjoint)(void *ctx, const double *y, double *x);
+} submod_map;
+
+/* *out = f(A x) + g(x), with value, subgradient and the minibatches of f; g counts in full in each.
+ * f: a problem in rows variables. g: one in columns variables, or NULL for 0. Tables are copied;
+ * matrix and all ctx are borrowed, and must outlive *out, which is to be cleared.
+ * SUBMOD_EINVAL: NULL for f, map or out; struct_size; no rows or columns, or too many to be
+ * addressed; neither matrix nor both callbacks; dimensions that do not fit. SUBMOD_ENONFINITE: NaN
+ * or Inf in the matrix. SUBMOD_ENOMEM. */
+SUBMOD_API submod_status submod_problem_composed(const submod_problem *f, const submod_map *map,
+                                                 const submod_problem *g, submod_problem *out);
+
+/* Settings of submod_primal_dual and submod_admm. */
+typedef struct submod_split_settings {
+    size_t struct_size; /* set by the defaults: base.h, structs that grow */
+    /* gradient_tolerance: of both residuals, unless average. tolerance (1e-6): of the gap, if there
+     * is a bound. */
+    submod_run_settings run;
+    /* Primal-dual: the step tau of x; that of y is 1 / (tau norm^2). ADMM: 1 / rho. 0: 1 / norm for
+     * primal-dual, 1 for ADMM. >= 0. */
+    double step;
+    /* Not below |A|, for primal-dual. 0: sqrt(|A|_1 |A|_inf) or the Frobenius norm, whichever is
+     * smaller; must be given for callbacks. >= 0. */
+    double norm;
+    /* As in submod_bundle: without weight decay lower_bound is one on J in |y - start| <= radius.
+     * 0: then there is no bound. >= 0. */
+    double radius;
+    int average; /* 1: x is the mean of all points, which the theorems are about; 0: the last */
+} submod_split_settings;
+
+/* The values that stand in the comments of the struct. */
+SUBMOD_API submod_split_settings submod_split_defaults(void);
+
+/* The primal-dual method of Chambolle and Pock (2011, Algorithm 1 with theta = 1), from y = 0:
+ *     y <- prox of sigma f* at y + sigma A (2 x - x before),   x <- prox of tau g at x - tau A'y
+ * Needs the proxes of f and g; full batches. Theorem 1: with tau sigma |A|^2 <= 1, convex f and g,
+ * |subgradients of f| <= L, and average,
+ *     J(x_k) - J* <= (|x_0 - x*|^2 / (2 tau) + L^2 / (2 sigma)) / k
+ *
+ * Residuals: info->primal_residual = |r|, info->dual_residual = |q| with r in A'y + dg(x), g with
+ * decay, and q in df*(y) - A x, of the last x and y (not of the mean): where both are 0, x is a
+ * minimum. gradient_norm in the trace is the larger one, Inf at first; step is tau.
+ * lower_bound: proxes give subgradients s of f at A-side points and t of g, hence planes below
+ * both; as in submod_bundle they bound J everywhere (weight_decay > 0) or within radius. Takes a
+ * value of f and of g in each iteration. It trusts the proxes to be exact: where steps are so
+ * small that x - prox is lost in rounding, it says nothing. SUBMOD_EINVAL also: as
+ * submod_problem_composed; no prox in f or g, or a smooth part beside it; callbacks without norm; a
+ * step that does not go with norm in double precision. */
+SUBMOD_API submod_status submod_primal_dual(const submod_problem *f, const submod_map *map,
+                                            const submod_problem *g, double *x,
+                                            const submod_split_settings *settings,
+                                            submod_optim_info *info, submod_work *work);
+
+/* ADMM (Boyd et al. 2011; in graph form Parikh and Boyd 2014) on w = (x, z), F(w) = g(x) + f(z),
+ * which is to lie in {z = A x}. From v = (x_0, A x_0), u = 0, with rho = 1 / step:
+ *     w <- prox of F at v - u, weight rho;   v <- projection of w + u onto z = A x;   u += w - v
+ * The projection needs (I + A'A)^-1, factorised once: columns^3 / 3 operations, columns^2 numbers
+ * of memory. So it needs a matrix. Few iterations where A is ill-conditioned or steps are hard to
+ * choose. Ergodic rate of He and Yuan (2012): with |subgradients of F| <= L, and average,
+ *     J(x_k) - J* <= (rho |v_0 - v*|^2 + L^2 / rho) / (2 k)
+ * where x_k is the mean of the x in v, |v_0 - v*|^2 = |x_0 - x*|^2 + |A x_0 - A x*|^2.
+ * Residuals: primal |w - v|, dual rho |v - v before|. The rest is as in submod_primal_dual.
+ * SUBMOD_EINVAL also: no matrix. SUBMOD_ENUMERIC also: I + A'A overflows. */
+SUBMOD_API submod_status submod_admm(const submod_problem *f, const submod_map *map,
+                                     const submod_problem *g, double *x,
+                                     const submod_split_settings *settings, submod_optim_info *info,
+                                     submod_work *work);
+
+/* ---- proximal gradient with variance reduction ---- */
+/* Settings of submod_svrg. */
+typedef struct submod_svrg_settings {
+    size_t struct_size; /* set by the defaults: base.h, structs that grow */
+    /* When to stop; an iteration is a stage, which time_limit or the cancel flag may cut short. */
+    submod_run_settings run;
+    double eta;               /* step size; > 0, has no default: below 1 / (4 L), best 1 / (10 L) */
+    size_t inner;             /* steps of a stage; 0: twice the number of minibatches */
+    submod_batch_order order; /* SUBMOD_BATCH_RANDOM, which the theorem is about */
+    uint64_t seed;            /* 1, of the order */
+} submod_svrg_settings;
+
+/* The values that stand in the comments of the struct; no step size yet. */
+SUBMOD_API submod_svrg_settings submod_svrg_defaults(void);
+
+/* Prox-SVRG, for smooth = mean of s_k, and an h with a prox, which with the decay counts in full in
+ * every step. A stage takes the full gradient at its anchor x, then inner steps
+ *     y <- prox of h + decay at y - eta (ds_k(y) - ds_k(x) + d smooth(x)),   from y = x,
+ * whose mean is the next x. Theorem 3.1 of Xiao and Zhang (2014): for convex s_k with L-Lipschitz
+ * gradients, J with strong convexity mu (the decay, say), eta < 1 / (4 L) and q steps a stage
+ *     E[J(x_k) - J*] <= r^k (J(x_0) - J*),
+ *     r = 1 / (mu eta (1 - 4 L eta) q) + 4 L eta (q + 1) / ((1 - 4 L eta) q)
+ * where r < 1 for eta < 1 / (8 L) and q large enough. With one minibatch there is no chance in it.
+ * gradient_norm in the trace is |x - u| / eta, u the full proximal gradient step from x. Without
+ * minibatches, or with SUBMOD_BATCH_FULL, each step is a full one. A prox gets SUBMOD_FULL_BATCH.
+ * SUBMOD_EINVAL also: settings is NULL, for eta has no default; no smooth part or no prox; an
+ * unknown order. SUBMOD_ENUMERIC also: a step overflows. */
+SUBMOD_API submod_status submod_svrg(const submod_problem *problem, double *x,
+                                     const submod_svrg_settings *settings, submod_optim_info *info,
+                                     submod_work *work);
+
+/* ---- the level bundle method ---- */
+/* Settings of submod_level_bundle. */
+typedef struct submod_level_bundle_settings {
+    size_t struct_size; /* set by the defaults: base.h, structs that grow */
+    /* tolerance 1e-6: ends when gap <= tolerance. x is the best point so far: keep_best changes
+     * nothing. */
+    submod_run_settings run;
+    /* Without weight decay f may have no minimum: the bound is then one on the minimum of f over
+     * |y - start| <= radius. > 0, required if weight_decay = 0. Not used with weight decay. */
+    double radius;
+    /* Planes kept; beyond that inactive ones are dropped, or active ones merged. 100; >= 3. */
+    size_t max_planes;
+} submod_level_bundle_settings;
+
+/* The values that stand in the comments of the struct. */
+SUBMOD_API submod_level_bundle_settings submod_level_bundle_defaults(void);
+
+/* The level method of Lemarechal, Nemirovskii and Nesterov (1995), for convex f. Lower-bounds J by
+ * planes, as submod_bundle does, and asks next where all planes are halfway between
+ * info->lower_bound and J(x) or below, at the point nearest to a centre. If there is none in the
+ * ball, that raises the bound by half of the gap. Nothing has to be tuned or adapted:
+ *     J(x) - info->gap = info->lower_bound <= J(y)   for all y, or for all |y - start| <= radius
+ * without weight decay, up to rounding. The gap may be negative: x has left that ball and is better
+ * than anything in it; it is never further away than 3 radius.
+ * Theorem: if |subgradients of J| <= L, then after k >= 1 iterations, of one subgradient each,
+ *     info->gap <= sqrt(115/3) L radius / sqrt(k)   without weight decay,
+ *     info->gap <= 49 L^2 / (weight_decay k)        with it.
+ * So O((L radius / eps)^2) subgradients for a gap of eps in any dimension, and 3 planes are enough.
+ * With more than k variables no method that is told subgradients can promise more than a constant
+ * times L radius / sqrt(k). With few the planes soon know f, and the gap falls much faster. The
+ * centre is the best point, or the point of the ball next to it, whenever the gap has halved. The
+ * planes are those of J with its weight decay; submod_bundle has planes of f only, and needs fewer
+ * iterations where that counts.
+ *
+ * gradient_norm in the trace is that of the subgradient at x; step is the distance of the next
+ * point from the centre. A problem that is not convex makes the bound meaningless. SUBMOD_EINVAL
+ * also when settings is NULL, for the defaults have neither weight decay nor radius.
+ * SUBMOD_INACCURATE: no further progress in double precision; info->gap holds all the same. */
+SUBMOD_API submod_status submod_level_bundle(const submod_problem *problem, double *x,
+                                             const submod_level_bundle_settings *settings,
+                                             submod_optim_info *info, submod_work *work);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,1 @@
+"""The problems that take part: one file, one family."""

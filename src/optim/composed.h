@@ -1,0 +1,15 @@
+/* The map of solvers.h, and f(A x) + g(x) as a problem. */
+#ifndef SUBMODI_OPTIM_COMPOSED_H
+#define SUBMODI_OPTIM_COMPOSED_H
+
+#include <submod/solvers.h>
+
+/* y = A x, x = A'y; the status of the callback. */
+submod_status submodi_map_forward(const submod_map *map, const double *x, double *y);
+submod_status submodi_map_adjoint(const submod_map *map, const double *y, double *x);
+
+/* Refuses what submod_problem_composed does. */
+submod_status submodi_composed_check(const char *who, const submod_problem *f,
+                                     const submod_map *map, const submod_problem *g);
+
+#endif
