@@ -46,6 +46,7 @@ typedef struct search {
     submod_work *work;
     submod_sfm_info *info;
     submod_combination found; /* min-norm: s as a combination, if asked for */
+    submod_status failed;     /* sum: why it could not be watched; ends the call */
 } search;
 
 submod_sfm_settings submod_sfm_defaults(void)
@@ -269,7 +270,8 @@ static bool watch_base(void *ctx, const double *s)
                           .sigma = 1,
                           .low = -INFINITY,
                           .high = INFINITY};
-    bool enough = along && gains_along(f, s, along) == SUBMOD_OK && watch(f, &whole);
+    f->failed = along ? gains_along(f, s, along) : submodi_nomem(who);
+    bool enough = f->failed || watch(f, &whole);
     submodi_scope_close(&scope);
     return enough;
 }
@@ -299,12 +301,12 @@ static submod_status by_sum(search *f)
     memset(f->best, 0, f->n);
     problem.x = zero;
     submod_status status = submodi_prox_sum(&problem, u, f->s, &prox, f->work);
-    if (status >= 0 && watch_base(f, f->s)) {
+    if (status >= 0 && !f->failed && watch_base(f, f->s)) {
         status = SUBMOD_OK;
     }
     f->info->iterations = prox.iterations;
     f->info->oracle_calls += prox.oracle_calls;
-    return status;
+    return status < 0 ? status : f->failed ? f->failed : status;
 }
 
 /* Finds the smallest and largest minimiser as prefixes of the order of s that attain the value. */

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "allocations.h"
-#include "problems.h"
 #include "depth.h"
+#include "problems.h"
 #include "submod/handle.h"
 #include "support.h"
 
@@ -387,9 +387,43 @@ START_TEST(allocations_fail)
 }
 END_TEST
 
+/* Of a sum that one prox solves: the best set is looked for afterwards, with memory of its own.
+ * When that cannot be had, the set must not be a worse one. */
+START_TEST(one_allocation_of_a_sum_fails)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 9);
+    double w[8] = {-0.1, 0.3, -0.2, 0.1, -0.4, 0.2, 0.1, -0.1};
+    submod_fn *terms[2] = {NULL, families[0].make(8, &rng)}, *fn = NULL;
+    ck_assert_ok(submod_fn_modular(8, w, &terms[0]));
+    ck_assert_ok(submod_fn_sum(terms, NULL, 2, &fn));
+    submod_sfm_settings settings = submod_sfm_defaults();
+    settings.method = SUBMOD_SFM_SUM;
+    submod_sfm_info wanted, info;
+    ck_assert_ok(submod_sfm(fn, NULL, NULL, NULL, &settings, &wanted, NULL));
+    ck_assert(wanted.value < 0);
+    ck_assert_ok(submod_set_allocator(&counting_allocator));
+    allocations.only_one = true;
+    bool reached = true;
+    for (long allowed = 0; reached; allowed++) {
+        allocations.left = allowed;
+        submod_status status = submod_sfm(fn, NULL, NULL, NULL, &settings, &info, NULL);
+        reached = allocations.left < 0;
+        ck_assert(status == SUBMOD_OK || (reached && status == SUBMOD_ENOMEM));
+        ck_assert(status != SUBMOD_OK || info.value == wanted.value);
+        ck_assert_int_eq(allocations.live, 0);
+    }
+    allocations.only_one = false;
+    ck_assert_ok(submod_set_allocator(NULL));
+    submod_fn_free(fn);
+    submod_fn_free(terms[0]);
+    submod_fn_free(terms[1]);
+}
+END_TEST
+
 int main(void)
 {
     return RUN_TESTS("sfm", all_families, twelve_elements, many_minimisers, iwata_optima,
                      custom_functions, gap_below_zero, degenerate, limits_and_arguments,
-                     allocations_fail);
+                     allocations_fail, one_allocation_of_a_sum_fails);
 }
