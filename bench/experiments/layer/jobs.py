@@ -48,7 +48,10 @@ def tried(lab: Lab, method: Method) -> npt.NDArray[np.float64]:
     files = [
         folder_of(lab, draw).read_json(f"tried-{method.file}.json") for draw in draws(lab, True)
     ]
-    return np.mean(np.array(files), axis=0)
+    rows = np.array(files)
+    found: npt.NDArray[np.float64] = rows[0].copy()
+    found[:, 2] = rows[:, :, 2].mean(0)  # not of the others: a mean of equals may be rounded
+    return found
 
 
 def picked(lab: Lab, method: Method) -> tuple[float, float]:
