@@ -1,6 +1,6 @@
 """Makes the tables and pictures of docs/optimisers.md from the results of the bench of optimisers.
 
-    submod-optim-bench --quick --seeds 3 --optimisers NAMES
+    submod-optim-bench --quick --seeds 5 --optimisers NAMES
     python docs/optimisers.py [FOLDER]          FOLDER: out/optim_bench, where the bench wrote
 
 NAMES are those of PAIRS and CERTIFY below. Needs matplotlib.
