@@ -2,6 +2,7 @@
 
     submod-optim-bench --quick --seeds 5 --optimisers NAMES
     python docs/optimisers.py [FOLDER]          FOLDER: out/optim_bench, where the bench wrote
+    python docs/optimisers.py --everyone [FOLDER]   the table of all optimisers alone
 
 NAMES are those of PAIRS and CERTIFY below. Needs matplotlib.
 """
@@ -138,6 +139,23 @@ def sizes(results):
     return table(["optimiser", "problems", *shares, "basin, in decades"], lines)
 
 
+def everyone(results):
+    """All optimisers, by what they solve to 0.01."""
+    rows = sorted(results.optimisers, key=lambda row: (-row["solved to 0.01"], row["title"]))
+    shares = [key for key in rows[0] if key.startswith("solved to")]
+    lines = [
+        [
+            row["title"],
+            row["group"],
+            str(row["problems"]),
+            *(f"{100 * row[key]:.0f} %" for key in shares),
+            "{median:.1f}".format(**row["basin in decades"]) if row["basin in decades"] else "",
+        ]
+        for row in rows
+    ]
+    return table(["optimiser", "driven by", "problems", *shares, "basin, in decades"], lines)
+
+
 def bounds(results, target="0.0001"):
     """Calls of the median seed to the target."""
     rows = []
@@ -259,7 +277,12 @@ def picture(name, draw, results, size):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", nargs="?", default=HERE.parent / "out" / "optim_bench")
-    results = Results(parser.parse_args().folder)
+    parser.add_argument("--everyone", action="store_true")
+    asked = parser.parse_args()
+    results = Results(asked.folder)
+    if asked.everyone:
+        put_into(PAGE, "everyone", everyone(results))
+        return
     for make in (problems, directions, sizes, bounds):
         put_into(PAGE, make.__name__, make(results))
     picture("directions", draw_directions, results, (8, 1.5 + 0.38 * len(results.names)))
