@@ -39,13 +39,20 @@ for argument in "$@"; do
     previous=$argument
 done
 
+# By your Python, or by Debian's, if yours has no NumPy.
 compare_optimisers() {
-    if ! python3 -c 'import numpy' 2>/dev/null; then
-        echo "study: optimisers are not compared, for there is no NumPy; run scripts/setup.sh study" >&2
+    local python
+    for python in python3 /usr/bin/python3 none; do
+        if "$python" -c 'import numpy, matplotlib' 2>/dev/null; then
+            break
+        fi
+    done
+    if [ $python = none ]; then
+        echo "study: optimisers are not compared, for there is no NumPy or no matplotlib; run scripts/setup.sh study" >&2
         return
     fi
     PYTHONPATH=$root/python SUBMOD_LIBRARY=$root/build/libsubmod.so \
-        python3 -B -m submod.optim_bench --quick --seed "$seed" --out "$out/optim_bench"
+        "$python" -B -m submod.optim_bench --quick --seed "$seed" --out "$out/optim_bench"
 }
 
 # What there is gets its report, also when a study has failed.

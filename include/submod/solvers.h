@@ -85,8 +85,9 @@ typedef struct submod_map {
     size_t rows, columns; /* >= 1 */
     const double *matrix; /* rows x columns, row by row; borrowed. NULL: the callbacks */
     void *ctx;            /* handed to the callbacks */
-    /* y = A x and x = A'y, with the statuses of problems' callbacks. Not used with a matrix. */
+    /* y = A x, with the statuses of problems' callbacks. Not used with a matrix. */
     submod_status (*forward)(void *ctx, const double *x, double *y);
+    /* x = A'y, likewise. */
     submod_status (*adjoint)(void *ctx, const double *y, double *x);
 } submod_map;
 
