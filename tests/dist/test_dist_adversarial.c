@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ranks.h"
 #include "depth.h"
+#include "ranks.h"
 #include "support.h"
 
 enum { TRIALS = FEWER ? 80 : 600, MOST_CLASSES = 5, IGNORED = 200 };

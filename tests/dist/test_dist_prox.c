@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "depth.h"
 #include "dist/agree.h"
 #include "ranks.h"
-#include "depth.h"
 #include "support.h"
 
 enum { IMAGES = 7, PIXELS = 90, ALL = IMAGES * PIXELS, IGNORED = 255, KINDS = 6 };

@@ -3,8 +3,8 @@
 #define SUBMOD_TESTS_GPU_ON_SHIM_H
 
 #include "cases.h"
-#include "gpu/losses.h"
 #include "depth.h"
+#include "gpu/losses.h"
 #include "shim.h"
 
 /* Runs `well` in a process of its own, because a broken kernel may do anything, and returns its

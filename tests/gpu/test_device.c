@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "machine.h"
 #include "depth.h"
+#include "machine.h"
 #include "support.h"
 #include "views.h"
 

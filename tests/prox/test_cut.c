@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "prox/cut_flow.h"
 #include "depth.h"
+#include "prox/cut_flow.h"
 #include "support.h"
 
 enum { N = 9, MOST = 60, SHAPES = 8 };

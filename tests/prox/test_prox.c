@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "prox/gap.h"
 #include "depth.h"
+#include "prox/gap.h"
 #include "support.h"
 
 enum { N = 9 };

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "prox/sums/fold.h"
 #include "depth.h"
+#include "prox/sums/fold.h"
 #include "support.h"
 
 enum { N = 7 };

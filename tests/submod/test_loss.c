@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "losses.h"
 #include "depth.h"
+#include "losses.h"
 #include "support.h"
 
 START_TEST(values_and_gradients)

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "problems.h"
 #include "depth.h"
+#include "problems.h"
 #include "submod/functions/cut_network.h"
 #include "support.h"
 
