@@ -2,15 +2,16 @@
 # submod-miou on small label maps: all file types, conventions, Cityscapes, and every way in which
 # a file can be wrong. The expected scores were computed by hand and stand as fractions.
 #
-#   tests/miou/run.sh SUBMOD_MIOU MAKE_PNG
+#   tests/miou/run.sh SUBMOD_MIOU MAKE_PNG MAKE_COUNTS
 set -euo pipefail
 
-if [ $# -ne 2 ]; then
-    echo "usage: $0 SUBMOD_MIOU MAKE_PNG" >&2
+if [ $# -ne 3 ]; then
+    echo "usage: $0 SUBMOD_MIOU MAKE_PNG MAKE_COUNTS" >&2
     exit 2
 fi
 miou=$1
 make_png=$2
+make_counts=$3
 page=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)/docs/miou.md
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
@@ -431,6 +432,49 @@ cmp out whole.table || fail "the table of parts of Cityscapes"
 cmp merged.json whole.json || fail "the JSON of parts of Cityscapes"
 expect 0 p t --cityscapes --instances t --quiet --cityscapes-json whole.city
 cmp city.json whole.city || fail "the file of Cityscapes of parts"
+#   Files with a right checksum that submod-miou cannot have written. The counts of Cityscapes would go
+#   to 20 classes and 8 categories, where there is memory for those that the file has.
+# craft CLASSES COUNTED CITYSCAPES TRAIN_IDS INSTANCES TEXT... -- NUMBER...
+craft() {
+    local classes=$1 counted=$2 cityscapes=$3 ids=$4 instances=$5
+    shift 5
+    "$make_counts" parts/crafted.submod "submod-miou format 1" "classes $classes" "counted classes $counted" \
+        "ignore none" "absent 0" "f-beta 1" "cityscapes $cityscapes" "train ids $ids" "instances from $instances" \
+        "boundary none" "fine-grained none" "$@"
+}
+of_ids="$((34 * 34 * 3 + 2 * 34)) $((34 * 34 * 3 + 2 * 34))*0"
+names=()
+for class in {0..18}; do
+    names+=("class c$class")
+done
+# shellcheck disable=SC2086
+craft 1 1 1 0 0 "categories none" "class x" -- 1 0 $of_ids
+expect 2 --merge parts/crafted.submod
+says 'says "cityscapes 1", but has other classes or categories than Cityscapes'
+# shellcheck disable=SC2086
+craft 19 20 1 0 0 "categories none" "${names[@]}" -- 400 400*0 $of_ids
+expect 2 --merge parts/crafted.submod --cityscapes-json city.json
+says 'says "cityscapes 1", but has other classes or categories than Cityscapes'
+# shellcheck disable=SC2086
+craft 19 20 1 0 0 "categories 1" "${names[@]}" "category flat" "in category "{0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1} \
+    -- 400 400*0 $of_ids
+expect 2 --merge parts/crafted.submod
+says 'says "cityscapes 1", but has other classes or categories than Cityscapes'
+# shellcheck disable=SC2086
+craft 19 20 0 0 none "categories none" "${names[@]}" -- 400 400*0
+expect 2 --merge parts/crafted.submod
+says 'says "cityscapes 0", but has train ids or void predictions'
+craft 1 1 0 0 none "categories none" "class x" -- 1 7
+expect 0 --merge parts/crafted.submod
+#   Many classes without their counts: refused before there is memory for them, 6.4 GB.
+mapfile -t names < <(yes "class x" | head -n 20000)
+craft 20000 20000 0 0 none "categories none" "${names[@]}" -- 1 0
+(
+    ulimit -S -v 4000000 2>/dev/null || true # sanitizers need more to begin with
+    { "$miou" --help >out; } 2>/dev/null || ulimit -S -v unlimited 2>/dev/null || true
+    expect 2 --merge parts/crafted.submod
+    says "parts/crafted.submod: holds other numbers than submod-miou writes"
+)
 
 # ---- the calls of docs/miou.md, as they stand ----
 png GT_DIR/a.png gray8 4 1 0 0 1 1

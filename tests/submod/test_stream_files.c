@@ -391,6 +391,7 @@ START_TEST(impossible)
     assert_impossible(1, (uint64_t[]){2, 0, 0, INT64_MAX, 1, 0, 0}, 7);
     assert_impossible(2, (uint64_t[]){1, 0, 0, 4, 1, 0, 0, 0, 0, 0}, 10); /* no such convention */
     assert_impossible(2, (uint64_t[]){1, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 10); /* no class chosen */
+    assert_impossible(2, (uint64_t[]){1, 0, 0, 0, 2, 0, 0, 0, 0, 0}, 10); /* 0 or 1 */
     assert_impossible(2, (uint64_t[]){1, 0, 0, 0, 1, 0, nan, 1, 0, 0}, 10);
     assert_impossible(6, (uint64_t[]){1, 0, 0, UINT64_MAX, 0, 0, 0, 0, 0}, 9);
     uint64_t words[21] = {1, 0, 0, 1, 2}; /* one bin */

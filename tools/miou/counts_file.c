@@ -214,8 +214,9 @@ static bool add_part(options *o, const char *path, part *p, string_list *setup, 
     bool first = setup->count == 0;
     streams own = {.counts = NULL};
     if (first) {
-        if (!setup_read(&p->texts[0], o)) {
-            return refuse(path, "was written by another version of submod-miou");
+        const char *wrong = setup_read(&p->texts[0], o);
+        if (wrong) {
+            return refuse(path, wrong);
         }
         for (size_t i = 0; i < p->texts[0].count; i++) {
             list_add(setup, p->texts[0].items[i]);
@@ -226,6 +227,9 @@ static bool add_part(options *o, const char *path, part *p, string_list *setup, 
     }
     for (size_t i = 0; i < p->texts[2].count; i++) {
         list_add(problems, p->texts[2].items[i]);
+    }
+    if (!streams_fit(o, p->words + p->at, p->count - p->at)) { /* before memory is taken */
+        return refuse(path, "holds other numbers than submod-miou writes");
     }
     submod_status status = first ? streams_create(o, &e->sum) : SUBMOD_OK;
     status = status ? status : streams_create(o, &own);

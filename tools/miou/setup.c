@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "datasets.h"
+
 /* A number that may be missing. */
 static void add_real(string_list *texts, const char *name, bool given, double value)
 {
@@ -132,10 +134,42 @@ static void read_names(reader *r, options *o)
     }
 }
 
-bool setup_read(const string_list *texts, options *o)
+/* Whether these are the classes and categories of Cityscapes: its metrics are written to as many.
+ */
+static bool is_of_cityscapes(const options *o)
+{
+    if (o->classes != CITYSCAPES_CLASSES || o->counted_classes != CITYSCAPES_CLASSES + 1 ||
+        !o->category || o->categories.count != CITYSCAPES_CATEGORIES ||
+        o->category[CITYSCAPES_CLASSES] != CITYSCAPES_CATEGORIES) {
+        return false;
+    }
+    for (size_t i = 0; i < CITYSCAPES_CATEGORIES; i++) {
+        if (strcmp(o->categories.items[i], cityscapes_categories[i]) != 0) {
+            return false;
+        }
+    }
+    for (size_t id = 0; id < CITYSCAPES_IDS; id++) {
+        size_t train_id = cityscapes_labels[id].train_id;
+        if (train_id != VOID_LABEL && o->category[train_id] != cityscapes_labels[id].category) {
+            return false;
+        }
+    }
+    return true;
+}
+
+const char *setup_read(const string_list *texts, options *o)
 {
     reader r = {texts, 0, false};
     read_numbers(&r, o);
     read_names(&r, o);
-    return !r.failed && r.at == texts->count;
+    if (r.failed || r.at != texts->count) {
+        return "was written by another version of submod-miou";
+    }
+    if (o->cityscapes && !is_of_cityscapes(o)) {
+        return "says \"cityscapes 1\", but has other classes or categories than Cityscapes";
+    }
+    if (!o->cityscapes && (o->train_ids || o->counted_classes > o->classes)) {
+        return "says \"cityscapes 0\", but has train ids or void predictions, as Cityscapes alone";
+    }
+    return NULL;
 }

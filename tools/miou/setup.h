@@ -7,7 +7,8 @@
 /* Adds them: equal texts, equal set-ups. */
 void setup_write(const options *o, string_list *texts);
 
-/* Fills in what setup_write has written; false if it has not written these. */
-bool setup_read(const string_list *texts, options *o);
+/* Fills in what setup_write has written. NULL, or words for texts that it cannot have written:
+ * those of a file are anybody's, and memory is taken by what they say. */
+const char *setup_read(const string_list *texts, options *o);
 
 #endif

@@ -128,6 +128,22 @@ static const uint64_t *next(const uint64_t **words, size_t *left, size_t *count)
     return found;
 }
 
+/* Whether the next stream is there, with the counts of so many classes. */
+static bool next_fits(const uint64_t **words, size_t *left, size_t classes)
+{
+    size_t count = 0;
+    return next(words, left, &count) && count >= classes * classes;
+}
+
+bool streams_fit(const options *o, const uint64_t *words, size_t count)
+{
+    size_t n = o->counted_classes; /* at most 65537: its square does not wrap */
+    return next_fits(&words, &count, n) && (!o->boundary || next_fits(&words, &count, n)) &&
+           (o->worst <= 0 || next_fits(&words, &count, n)) &&
+           (!o->instance_dir || next_fits(&words, &count, o->cityscapes ? CITYSCAPES_IDS : n)) &&
+           count == 0;
+}
+
 submod_status streams_load(streams *s, const uint64_t *words, size_t count)
 {
     size_t n = 0;

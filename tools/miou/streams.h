@@ -30,6 +30,10 @@ uint64_t *words_add(word_list *words, size_t count);
 
 /* Adds what each stream has counted, with how many words that are before it. */
 submod_status streams_save(const streams *s, word_list *words);
+/* Whether the front of `count` words can be what such streams have saved, by its lengths: at least
+ * the counts of pixels of each are there, so that streams take no more memory than a few times what
+ * the words do. */
+bool streams_fit(const options *o, const uint64_t *words, size_t count);
 /* Into new streams, from the front of `count` words; there must not be more or fewer. */
 submod_status streams_load(streams *s, const uint64_t *words, size_t count);
 

@@ -221,6 +221,9 @@ static submod_status take_averaging(loading *l)
     }
     l->settings.class_list = l->list;
     for (size_t c = 0; c < l->classes; c++) {
+        if (chosen[c] > 1) {
+            return SUBMOD_EINVAL;
+        }
         if (chosen[c]) {
             l->list[l->settings.class_count++] = (int32_t)c;
         }
