@@ -1,6 +1,6 @@
 /* Sums over vectors of doubles, in an order that depends on n alone: the same bits on every
- * machine, by every compiler. Linear algebra whose bits matter is built on these and not on BLAS,
- * whose order depends on the CPU. */
+ * machine, by every compiler. Linear algebra is built on these and on products_loops.h, not on
+ * BLAS, whose order depends on the CPU. */
 #ifndef SUBMODI_SUMS_LOOPS_H
 #define SUBMODI_SUMS_LOOPS_H
 

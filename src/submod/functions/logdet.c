@@ -3,18 +3,18 @@
  * The state holds the factor L of K over the elements in order of arrival, K_AA = L L'. Adding e
  * appends the row y with L y = K_Ae and the diagonal entry d = sqrt(K_ee - <y, y>); the gain is
  * 2 log d. A chain appends a whole block: a triangular solve, a symmetric rank-k update, a
- * Cholesky factorisation (BLAS 3, LAPACK).
+ * Cholesky factorisation (base/cholesky.h).
  *
  * With k elements present: push, gain O(k^2); chain of r more O((k + r)^2 r); eval O(k^3).
  * State: n^2 + n doubles, n elements.
  */
-#include <cblas.h>
-#include <lapacke.h>
 #include <math.h>
 #include <string.h>
 
+#include "base/cholesky.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/sums_loops.h"
 #include "submod/handle.h"
 
 typedef struct logdet {
@@ -45,11 +45,9 @@ static submod_status not_definite(void)
                         "logdet: K must be positive definite, also when rounded to doubles");
 }
 
-/* A row-major lower triangle is a column-major upper one: so LAPACKE works in place. */
 static submod_status cholesky(double *a, size_t k, size_t stride)
 {
-    lapack_int info = LAPACKE_dpotrf(LAPACK_COL_MAJOR, 'U', (lapack_int)k, a, (lapack_int)stride);
-    return info == 0 ? SUBMOD_OK : not_definite();
+    return submodi_cholesky(a, k, stride) ? SUBMOD_OK : not_definite();
 }
 
 static submod_status reset(const void *ctx, void *state)
@@ -68,9 +66,8 @@ static submod_status gain(const void *ctx, void *state, int32_t e, double *resul
     for (size_t i = 0; i < f->k; i++) {
         f->row[i] = l->K[(size_t)e * l->n + (size_t)elements[i]];
     }
-    cblas_dtrsv(CblasRowMajor, CblasLower, CblasNoTrans, CblasNonUnit, (int)f->k,
-                factor_row(f, l->n, 0), (int)l->n, f->row, 1);
-    double rest = l->K[(size_t)e * l->n + (size_t)e] - cblas_ddot((int)f->k, f->row, 1, f->row, 1);
+    submodi_cholesky_solve(factor_row(f, l->n, 0), f->row, 1, f->k, l->n);
+    double rest = l->K[(size_t)e * l->n + (size_t)e] - submodi_sums()->dot(f->row, f->row, f->k);
     if (!(rest > 0)) {
         return not_definite();
     }
@@ -107,12 +104,8 @@ static submod_status chain(const void *ctx, void *state, const int32_t *new_elem
     }
     double *below = factor_row(f, n, k); /* the new rows, left of the new square */
     double *square = below + k;
-    if (k) {
-        cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, (int)r, (int)k,
-                    1, factor_row(f, n, 0), (int)n, below, (int)n);
-        cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (int)r, (int)k, -1, below, (int)n, 1,
-                    square, (int)n);
-    }
+    submodi_cholesky_solve(factor_row(f, n, 0), below, r, k, n);
+    submodi_subtract_gram(square, below, r, k, n);
     submod_status status = cholesky(square, r, n);
     if (status == SUBMOD_OK) {
         for (size_t i = 0; i < r; i++) {
@@ -173,11 +166,10 @@ static submod_status minor_of(const double *L, size_t n, submodi_part part, subm
     if (!l) {
         return submodi_nomem("minors of a logdet function");
     }
-    cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (int)k, (int)k, 1, C, (int)n, 0, l->K,
-                (int)k);
+    const submodi_sums_loops *sums = submodi_sums();
     for (size_t i = 0; i < k; i++) {
-        for (size_t j = 0; j < i; j++) {
-            l->K[j * k + i] = l->K[i * k + j];
+        for (size_t j = 0; j <= i; j++) {
+            l->K[i * k + j] = l->K[j * k + i] = sums->dot(C + i * n, C + j * n, j + 1);
         }
     }
     return logdet_of(l, fn);
@@ -193,9 +185,8 @@ static submod_status minors(const void *ctx, const int32_t *order, const submodi
     double *L = submodi_take(w, l->n * l->n, sizeof *L);
     submod_status status = L ? SUBMOD_OK : submodi_nomem(who);
     for (size_t i = 0; status == SUBMOD_OK && i < l->n; i++) {
-        for (size_t j = 0; j < l->n; j++) {
-            double entry = l->K[(size_t)order[i] * l->n + (size_t)order[j]];
-            L[i * l->n + j] = j <= i ? entry : 0;
+        for (size_t j = 0; j <= i; j++) {
+            L[i * l->n + j] = l->K[(size_t)order[i] * l->n + (size_t)order[j]];
         }
     }
     status = status ? status : cholesky(L, l->n, l->n);
@@ -258,7 +249,7 @@ submod_status submod_fn_logdet(size_t n, const double *K, submod_fn **fn)
     static const char who[] = "submod_fn_logdet";
     submod_status status = submodi_require_size(who, n, fn);
     status = status ? status : submodi_require_given(who, "K", K);
-    if (status == SUBMOD_OK && n > 46340) { /* LAPACK may index with int */
+    if (status == SUBMOD_OK && n > 46340) { /* K alone then takes 17 GB */
         status = submodi_fail(SUBMOD_EUNSUPPORTED, "%s: n = %zu must be at most 46340", who, n);
     }
     status = status ? status : submodi_require_finite(who, "K", K, n * n);
