@@ -151,7 +151,7 @@ static range find_range(const source *s, size_t n, int threads)
 static bool are_short(const double *x, size_t n, unsigned low, int threads)
 {
     uint64_t used = 0;
-#pragma omp parallel for simd num_threads(threads) reduction(| : used)
+#pragma omp parallel for num_threads(threads) reduction(| : used)
     for (size_t i = 0; i < n; i++) {
         uint64_t bits;
         memcpy(&bits, &x[i], sizeof bits);

@@ -11,7 +11,11 @@
 
 enum { MOST_THREADS = 256 };
 
-static atomic_int wanted; /* 0: OpenMP decides */
+static const size_t worth_it = (size_t)1 << 16; /* 0.1 ms of work, ten times the start-up */
+
+static atomic_int wanted;           /* 0: OpenMP decides */
+static atomic_size_t parallel_from; /* 0: worth_it */
+static atomic_size_t parallel_count;
 
 static _Thread_local bool has_team; /* this thread has run a parallel section */
 static _Thread_local bool alone;    /* its team was lost in a fork */
@@ -48,11 +52,24 @@ int submod_get_num_threads(void)
 
 int submodi_threads_for(size_t items)
 {
-    const size_t worth_it = (size_t)1 << 16; /* 0.1 ms of work, ten times the start-up */
-    int threads = items < worth_it ? 1 : submod_get_num_threads();
+    size_t from = atomic_load_explicit(&parallel_from, memory_order_relaxed);
+    int threads = items < (from ? from : worth_it) ? 1 : submod_get_num_threads();
+    if (threads > 1) {
+        atomic_fetch_add_explicit(&parallel_count, 1, memory_order_relaxed);
+    }
     if (threads > 1 && !has_team) {
         static pthread_once_t once = PTHREAD_ONCE_INIT;
         has_team = pthread_once(&once, watch_forks) == 0;
     }
     return threads;
+}
+
+void submodi_set_parallel_from(size_t items)
+{
+    atomic_store(&parallel_from, items);
+}
+
+size_t submodi_parallel_count(void)
+{
+    return atomic_load(&parallel_count);
 }

@@ -28,8 +28,10 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/settings.h"
+#include "base/sums_loops.h"
 #include "dist/agree.h"
 #include "dist/terms.h"
+#include "prox/gap.h"
 
 enum {
     DEFAULT_ITERATIONS = 100000,
@@ -301,6 +303,10 @@ submod_status submod_dist_prox_sum(const submod_comm *comm, size_t n, submod_fn 
     c.deadline = c.settings.time_limit > 0 ? c.start + c.settings.time_limit : INFINITY;
     status = agree(&c, status);
     status = status ? status : iterate(&c);
+    if (status == SUBMOD_OK &&
+        submodi_gap_is_blind(lambda, submodi_largest(x, n), submodi_largest(c.sum, n))) {
+        status = SUBMOD_INACCURATE; /* on all ranks: they have the same x and sum */
+    }
     if (status >= 0) {
         c.info.seconds = submodi_seconds() - c.start;
         write_outputs(&c, u, s, info);

@@ -104,7 +104,9 @@ submod_status submod_dist_confusion_sum(const submod_comm *comm, submod_confusio
     size_t cells = confusion ? submodi_confusion_cells(confusion) : 0;
     const copies x = {submodi_alloc(cells, sizeof *x.count), submodi_alloc(cells, 16)};
     status = submodi_require_given(who, "confusion", confusion);
-    status = status || (x.count && x.room) ? status : submodi_nomem(who);
+    if (status == SUBMOD_OK && (!x.count || !x.room)) {
+        status = submodi_nomem(who);
+    }
     const submodi_facts facts = {.field = {cells},
                                  .pixels = confusion ? (uint64_t)confusion->total : 0};
     submodi_totals totals = {0};

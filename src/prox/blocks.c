@@ -23,11 +23,13 @@
 static const char who[] = "submod_prox_blocks";
 
 /* The rounding of a value, relative to the size of x and of F's gains / lambda; the tolerances that
- * are tried: first, factor, last, relative to the size of x and u. */
+ * are tried: first and factor, relative to the size of x and u, and how many. */
 static const double ROUNDING = 1e-12;
 static const double FIRST = 1e-13;
 static const double GROWTH = 8;
-static const double LAST = 1e-2;
+enum {
+    MOST_ROUNDS = 13
+}; /* the last tolerance is about 1e-2; not by size, which may be 0 or Inf */
 
 typedef struct search {
     const submod_fn *fn;
@@ -182,7 +184,7 @@ static submod_status choose_tolerance(search *b, double given, submod_blocks_inf
         *info = (submod_blocks_info){tolerance, b->error, info->rounds + 1, {0}};
         fits = given >= 0 || b->error <= 2 * tolerance + b->rounding;
         tolerance *= GROWTH;
-        if (status == SUBMOD_OK && !fits && tolerance > LAST * size) {
+        if (status == SUBMOD_OK && !fits && info->rounds == MOST_ROUNDS) {
             return SUBMOD_INACCURATE;
         }
     }

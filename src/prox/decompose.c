@@ -168,14 +168,24 @@ static size_t partition(decomposition *d, submodi_part part)
     return front == part.end ? 0 : front - part.begin;
 }
 
+/* The mean of a - from: exact where all are equal, however large they are. */
+static double mean_from(double from, const double *a, size_t k)
+{
+    double sum = 0;
+    for (size_t i = 0; i < k; i++) {
+        sum += a[i] - from;
+    }
+    return sum / (double)k;
+}
+
 /* Whether alpha falls from the first side of a split to the second, as it must. */
 static bool falls(const decomposition *d, submodi_part part, size_t split)
 {
     const double *x = d->x + part.begin;
     const double *g = d->gain + part.begin;
     size_t others = part.end - part.begin - split;
-    return d->p->lambda * (mean(x, split) - mean(x + split, others)) >
-           mean(g, split) - mean(g + split, others);
+    double apart = mean_from(x[0], x, split) - mean_from(x[0], x + split, others);
+    return d->p->lambda * apart > mean(g, split) - mean(g + split, others);
 }
 
 /* Writes u and s of a part that is constant. */

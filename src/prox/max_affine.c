@@ -52,16 +52,26 @@ static bool allocate(pieces *p)
            submodi_take_vectors(p->work, p->m, per_piece);
 }
 
+/* a b 2^exponent, where a b alone might overflow or vanish. */
+static double scaled_product(double a, double b, int exponent)
+{
+    int of_a = 0;
+    int of_b = 0;
+    double mantissa = frexp(a, &of_a) * frexp(b, &of_b);
+    return ldexp(mantissa, of_a + of_b + exponent);
+}
+
 /* Chooses sigma and converts the problem to its units. */
 static submod_status scale(pieces *p)
 {
     double largest = submodi_largest(p->a, p->m * p->n);
     int exponent = 0;
     frexp(largest, &exponent);
-    exponent = exponent < -500 ? -500 : exponent;
-    p->sigma = ldexp(1, exponent > 500 ? 500 : exponent);
+    exponent = exponent < -1000 ? -1000 : exponent;
+    exponent = exponent > 500 ? 500 : exponent;
+    p->sigma = ldexp(1, exponent);
     for (size_t i = 0; i < p->n; i++) {
-        p->y[i] = p->lambda * p->x[i] / p->sigma;
+        p->y[i] = scaled_product(p->lambda, p->x[i], -exponent);
     }
     for (size_t i = 0; i < p->n; i++) {
         double c = 0;
@@ -71,7 +81,7 @@ static submod_status scale(pieces *p)
         p->reach += c * (fabs(p->y[i]) + c);
     }
     for (size_t j = 0; j < p->m; j++) {
-        p->offsets[j] = p->lambda * p->b[j] / p->sigma / p->sigma;
+        p->offsets[j] = scaled_product(p->lambda, p->b[j], -2 * exponent);
     }
     double size = submodi_largest(p->y, p->n) * (double)p->n + submodi_largest(p->offsets, p->m);
     return isfinite(size) && largest / p->sigma <= 0x1p400

@@ -428,6 +428,28 @@ static int never(void *context, const void *mine, size_t bytes, void *all)
     return 1;
 }
 
+static int never_sum(void *context, void *numbers, submod_comm_type type, size_t count)
+{
+    (void)numbers;
+    (void)type;
+    return never(context, NULL, count, NULL);
+}
+
+static int never_start(void *context, void *numbers, submod_comm_type type, size_t count,
+                       void **request)
+{
+    (void)request;
+    return never_sum(context, numbers, type, count);
+}
+
+static int never_exchange(void *context, const void *mine, const size_t *send, void *theirs,
+                          const size_t *receive)
+{
+    (void)send;
+    (void)receive;
+    return never(context, mine, 0, theirs);
+}
+
 START_TEST(bad_comms)
 {
     spoiled t = make(SOFTMAX, 9);
@@ -448,6 +470,13 @@ START_TEST(bad_comms)
     c.rank = 2;
     assert_error(submod_dist_lovasz_softmax(&c, &scores, &labels, &loss, NULL, NULL, NULL, NULL),
                  SUBMOD_EINVAL, "comm is rank 2 of 2");
+    c.rank = 0;
+    c.sum = never_sum;
+    c.exchange = never_exchange;
+    c.start_sum = never_start;
+    assert_error(submod_dist_lovasz_softmax(&c, &scores, &labels, &loss, NULL, NULL, NULL, NULL),
+                 SUBMOD_EINVAL, "must both be given, or none");
+    ck_assert_int_eq(called, 0);
     c = submod_comm_alone();
     c.struct_size = 0;
     assert_error(submod_dist_lovasz_softmax(&c, &scores, &labels, &loss, NULL, NULL, NULL, NULL),

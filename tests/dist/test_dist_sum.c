@@ -313,6 +313,30 @@ START_TEST(idle_ranks_cost_no_iterations)
 }
 END_TEST
 
+/* All numbers are about 1e-300: no square is left, the gap is 0, and all ranks say that it proves
+ * nothing. Found by a fuzzer. */
+START_TEST(squares_that_vanish)
+{
+    static problem p;
+    static outcome o;
+    submod_rng rng;
+    submod_rng_seed(&rng, 77);
+    p = (problem){.n = 6, .count = 2, .lambda = 4, .settings = submod_prox_defaults()};
+    for (size_t j = 0; j < p.count; j++) {
+        submod_fn *plain = family_named(j ? "coverage" : "facility")->make(p.n, &rng);
+        ck_assert_ok(submod_fn_scale(plain, 1e-300, &p.term[j]));
+        submod_fn_free(plain);
+        p.owner[j] = (int)j;
+    }
+    for (size_t i = 0; i < p.n; i++) {
+        p.x[i] = 1e-300 * submod_rng_normal(&rng);
+    }
+    solve(&o, &p, 2, NULL);
+    assert_all(&o, 2, SUBMOD_INACCURATE, NULL);
+    free_terms(&p);
+}
+END_TEST
+
 START_TEST(no_terms_at_all)
 {
     static problem p;
@@ -483,6 +507,6 @@ int main(void)
 {
     return RUN_TESTS("dist_sum", certified_over_all_subsets, total_variation_by_lines,
                      iterations_depend_on_sharing_alone, idle_ranks_cost_no_iterations,
-                     no_terms_at_all, limits_stop_all_ranks, failures_are_shared, arguments,
-                     memory_runs_out_on_one_rank, transport_fails);
+                     squares_that_vanish, no_terms_at_all, limits_stop_all_ranks,
+                     failures_are_shared, arguments, memory_runs_out_on_one_rank, transport_fails);
 }

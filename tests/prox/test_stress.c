@@ -1,6 +1,7 @@
 /* Numbers at all ends of their range: lambda and x from 1e-300 to 1e300, denormals, entries that
- * are all equal, and heavy ties, for the prox, sums, minimisers and losses. Either the certificate
- * holds, or the status says that it does not; never a wrong answer with SUBMOD_OK, never a NaN.
+ * are all equal, and heavy ties, for the prox, sums, minimisers, losses and optimisers. Either the
+ * certificate holds, or the status says that it does not; never a wrong answer with SUBMOD_OK,
+ * never a NaN.
  *
  *   test_stress --table     prints how often what happened (scripts/stress.sh, docs/reliability.md)
  */
@@ -20,9 +21,10 @@ enum { N = 7 };
 /* ---- what happened ---- */
 
 typedef enum outcome { HOLDS, SAYS_SO, REFUSED, WRONG, OUTCOMES } outcome;
-enum { PROX, WOLFE, SUMS, MINIMA, LOSSES, WHATS };
+enum { PROX, WOLFE, SUMS, MINIMA, LOSSES, PLANES, BUNDLE, WHATS };
 static const char *const whats[WHATS] = {"prox, best method", "prox, min-norm", "prox, sums",
-                                         "minimum", "losses"};
+                                         "minimum",           "losses",         "prox, max-affine",
+                                         "bundle method"};
 
 /* What the numbers are like. */
 enum { ORDINARY, TINY, HUGE_ONES, DENORMAL, EQUAL, TIED, WIDE, KINDS };
@@ -95,17 +97,20 @@ static bool certificate_holds(const double *F, const double *x, double lambda, c
         size = fmax(size, fabs(away[i]));
         reach = fmax(reach, fabs(x[i]) + fabs(s[i] / lambda));
     }
-    if (!isfinite(size) || size <= 1e-9 * scale) {
-        return true; /* too far to judge, or lambda x is a base itself, up to rounding */
+    /* Where lambda x is a base itself, up to rounding, lambda u is 0 as far as one can tell. */
+    bool is_base = size <= 1e-9 * scale;
+    for (size_t i = 0; i < N; i++) {
+        if (is_base ? !(fabs(lambda * u[i]) <= 1e-8 * scale)
+                    : !(fabs(u[i] - (x[i] - s[i] / lambda)) <= 1e-4 * reach)) {
+            return false;
+        }
+    }
+    if (is_base || !isfinite(size)) {
+        return true; /* or lambda x overflows: no more to judge by */
     }
     for (size_t i = 0; i < N; i++) {
         away[i] /= size;
         own += away[i] * s[i];
-    }
-    for (size_t i = 0; i < N; i++) {
-        if (!(fabs(u[i] - (x[i] - s[i] / lambda)) <= 1e-4 * reach)) {
-            return false;
-        }
     }
     /* The most that a base can have in this direction; a gap of tolerance allows for the rest. */
     return choquet(F, N, away) - own <= 1e-5 * scale + 1e-8 * far * (far / size);
@@ -141,7 +146,7 @@ static void stress_prox(submod_rng *rng)
     for (size_t f = 0; f < family_count; f++) {
         submod_fn *fn = families[f].make(N, rng);
         double *F = subset_values(fn), x[N];
-        for (int k = 0; k < KINDS; k++) {
+        for (int k = 0; k < KINDS; k++) { /* of x; minima have F of all sizes */
             for (int l = 0; l < LAMBDAS; l++) {
                 for (size_t i = 0; i < N; i++) {
                     x[i] = of_kind(rng, k);
@@ -256,13 +261,124 @@ static void stress_losses(submod_rng *rng)
     }
 }
 
+/* ---- optimisers ---- */
+
+enum { ROWS = 5, COLUMNS = 4 };
+
+/* J(u) = max_j (<a_j, u> + b_j) + lambda/2 |u|^2. */
+static double max_affine_at(const double *a, const double *b, double lambda, const double *u)
+{
+    double largest = -INFINITY, squares = 0;
+    for (size_t j = 0; j < ROWS; j++) {
+        double value = b[j];
+        for (size_t i = 0; i < COLUMNS; i++) {
+            value += a[j * COLUMNS + i] * u[i];
+        }
+        largest = fmax(largest, value);
+    }
+    for (size_t i = 0; i < COLUMNS; i++) {
+        squares += lambda * u[i] * u[i];
+    }
+    return largest + squares / 2;
+}
+
+/* By its weights: J is nowhere below sum of w_j b_j - |A' w|^2 / (2 lambda). *size: of its terms.
+ */
+static double max_affine_bound(const double *a, const double *b, double lambda, const double *w,
+                               double *size)
+{
+    double bound = 0;
+    *size = 0;
+    for (size_t j = 0; j < ROWS; j++) {
+        bound += w[j] * b[j];
+        *size += w[j] * fabs(b[j]);
+    }
+    for (size_t i = 0; i < COLUMNS; i++) {
+        double sum = 0;
+        for (size_t j = 0; j < ROWS; j++) {
+            sum += w[j] * a[j * COLUMNS + i];
+        }
+        bound -= sum / lambda * sum / 2;
+        *size += sum / lambda * sum / 2;
+    }
+    return bound;
+}
+
+static outcome judge_planes(const double *a, const double *b, double lambda, double *lowest)
+{
+    double x[COLUMNS] = {0}, u[COLUMNS] = {7}, w[ROWS] = {0}, size;
+    submod_status status = submod_prox_max_affine(ROWS, COLUMNS, a, b, x, lambda, u, w, NULL, NULL);
+    *lowest = NAN;
+    if (status < 0) {
+        return u[0] == 7 && submod_last_error()[0] ? REFUSED : WRONG;
+    }
+    if (!all_finite(u, COLUMNS) || !all_finite(w, ROWS)) {
+        return WRONG;
+    }
+    if (status != SUBMOD_OK) {
+        return SAYS_SO;
+    }
+    *lowest = max_affine_at(a, b, lambda, u);
+    double bound = max_affine_bound(a, b, lambda, w, &size);
+    double steepest = max_abs(a, ROWS * COLUMNS); /* rounding is relative to it */
+    size += 1e-6 * (steepest / lambda * steepest + max_abs(b, ROWS));
+    return *lowest - bound <= 1e-7 * size + DBL_MIN ? HOLDS : WRONG;
+}
+
+/* lowest: the minimum, or NaN where nobody knows it. */
+static outcome judge_bundle(const double *a, const double *b, double lambda, double lowest)
+{
+    double x[COLUMNS] = {0};
+    submod_problem problem;
+    submod_optim_info info;
+    submod_bundle_settings settings = submod_bundle_defaults();
+    settings.run.weight_decay = lambda;
+    settings.run.max_iterations = 200;
+    submod_status status = submod_problem_max_affine(ROWS, COLUMNS, a, b, &problem);
+    if (status != SUBMOD_OK) {
+        return submod_last_error()[0] ? REFUSED : WRONG;
+    }
+    status = submod_bundle(&problem, x, &settings, &info, NULL);
+    submod_problem_clear(&problem);
+    if (status < 0) {
+        return submod_last_error()[0] ? REFUSED : WRONG;
+    }
+    if (!all_finite(x, COLUMNS)) {
+        return WRONG;
+    }
+    double at = max_affine_at(a, b, lambda, x), steepest = max_abs(a, ROWS * COLUMNS);
+    double size = 1e-7 * (fabs(at) + fabs(lowest)) + 1e-9 * settings.run.tolerance +
+                  1e-12 * (steepest / lambda * steepest + max_abs(b, ROWS));
+    bool bounds = isnan(lowest) || (info.lower_bound <= lowest + size && at >= lowest - size);
+    bool told = info.stop == SUBMOD_STOP_TARGET ? info.gap <= settings.run.tolerance : true;
+    return !bounds || !told ? WRONG : info.stop == SUBMOD_STOP_TARGET ? HOLDS : SAYS_SO;
+}
+
+static void stress_optimisers(submod_rng *rng)
+{
+    for (int k = 0; k < KINDS; k++) {
+        for (int l = 0; l < LAMBDAS; l++) {
+            double a[ROWS * COLUMNS], b[ROWS], lowest;
+            for (size_t i = 0; i < ROWS * COLUMNS; i++) {
+                a[i] = of_kind(rng, k);
+            }
+            for (size_t j = 0; j < ROWS; j++) {
+                b[j] = of_kind(rng, k);
+            }
+            outcome planes = judge_planes(a, b, lambdas[l], &lowest);
+            note(PLANES, k, planes, "planes", lambdas[l]);
+            note(BUNDLE, k, judge_bundle(a, b, lambdas[l], lowest), "planes", lambdas[l]);
+        }
+    }
+}
+
 /* ---- tests ---- */
 
 static void run(void (*stress)(submod_rng *rng), uint64_t seed)
 {
     submod_rng rng;
     submod_rng_seed(&rng, seed);
-    for (int repeat = 0; repeat < repeats(8) / 10; repeat++) {
+    for (int repeat = 0; repeat < (ALL_PROBLEMS ? 20 : 1); repeat++) {
         stress(&rng);
     }
     ck_assert_msg(!wrong[0], "%s", wrong);
@@ -286,6 +402,12 @@ START_TEST(losses_hold_or_say_so)
 }
 END_TEST
 
+START_TEST(optimisers_hold_or_say_so)
+{
+    run(stress_optimisers, 4);
+}
+END_TEST
+
 static void print_table(void)
 {
     printf("what\tnumbers\tproblems\tcertificate holds\tstatus says so\trefused\twrong\n");
@@ -305,8 +427,8 @@ int main(int argc, char **argv)
     if (table) {
         setenv("CK_FORK", "no", 1); /* counts of other processes would be lost */
     }
-    int code =
-        RUN_TESTS("stress", prox_holds_or_says_so, minimum_holds_or_says_so, losses_hold_or_say_so);
+    int code = RUN_TESTS("stress", prox_holds_or_says_so, minimum_holds_or_says_so,
+                         losses_hold_or_say_so, optimisers_hold_or_say_so);
     if (table) {
         print_table();
     }

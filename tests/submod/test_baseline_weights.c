@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "allocations.h"
-#include "baselines.h"
+#include "soft_labels.h"
 #include "support.h"
 
 /* Between 0 and 2; whole: 0, 1, 2 or 3. */
@@ -247,6 +247,40 @@ static void assert_refused(int kind, problem *p, int status, const char *words)
     ck_assert_mem_eq(&o, &untouched, sizeof o);
 }
 
+/* In units of the weights this smoothing is beyond a double. Found by a fuzzer. */
+START_TEST(huge_smoothing_beside_tiny_weights)
+{
+    const float tiny = 1e-30F;
+    const submod_pixel_weights weights = {&tiny, B, N, 0, 0};
+    static soft_instance e;
+    submod_rng rng;
+    submod_rng_seed(&rng, 209);
+    for (int form = 0; form < FORMS; form++) {
+        float g[SIZE];
+        double loss = 7;
+        soft_problem p = fill_soft(&e, &rng, form % 2);
+        p.settings.pixel_weights = &weights;
+        p.settings.smoothing = 1e298;
+        const submod_gradient to = submod_gradient_dense(g, p.scores.classes, N);
+        ck_assert_ok(run_metric(form, &p, &loss, &to, NULL));
+        ck_assert(loss >= 0 && loss < 1e-200);
+        for (size_t i = 0; i < B * p.scores.classes * N; i++) {
+            ck_assert(g[i] == 0);
+        }
+    }
+    for (int kind = DICE; kind <= JACCARD; kind++) {
+        float g[SIZE];
+        problem p = some_problem(&e.of_scores, kind, &rng, 0);
+        p.settings.pixel_weights = &weights;
+        p.settings.smoothing = 1e298;
+        ck_assert(evaluate(kind, &p, g) < 1e-200);
+        for (size_t i = 0; i < B * p.scores.classes * N; i++) {
+            ck_assert(g[i] == 0);
+        }
+    }
+}
+END_TEST
+
 START_TEST(refused_with_words)
 {
     float w[LABELS] = {0};
@@ -320,5 +354,5 @@ int main(void)
     return RUN_TESTS("baseline_weights", weights_of_1_are_none, a_power_of_two_changes_nothing,
                      a_pixel_of_weight_0_is_ignored, whole_weights_are_copies,
                      threads_and_losses_of_groups, groups_without_pixels, huge_and_tiny_weights,
-                     refused_with_words, out_of_memory);
+                     huge_smoothing_beside_tiny_weights, refused_with_words, out_of_memory);
 }

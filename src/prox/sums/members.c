@@ -210,9 +210,10 @@ static void add_extension(submodi_extension *to, const submodi_extension *f, dou
 
 /* Adds what one line has: f(u) = sum of weights times falls or rises of u, and
  * f(u) - <s, u> = sum of (out - flow) falls + (in + flow) rises, flow the sum of s so far: terms
- * >= 0, unlike those of <s, u>. */
+ * >= 0, unlike those of <s, u>. Weights and s come divided by lambda, and are multiplied by it
+ * before anything else: with a large lambda, products of what is left would vanish. */
 static void add_line(size_t n, const double *u, const double *s, const double *out,
-                     const double *in, submodi_extension *f)
+                     const double *in, double lambda, submodi_extension *f)
 {
     double flow = 0;
     double weight = 0;
@@ -222,11 +223,11 @@ static void add_line(size_t n, const double *u, const double *s, const double *o
         flow += s[i];
         weight += fabs(s[i]);
         largest = fmax(largest, fabs(u[i]));
-        f->value += fall > 0 ? out[i] * fall : -in[i] * fall;
-        f->excess += fall > 0 ? (out[i] - flow) * fall : (-in[i] - flow) * fall;
+        f->value += lambda * (fall > 0 ? out[i] : -in[i]) * fall;
+        f->excess += lambda * ((fall > 0 ? out[i] : -in[i]) - flow) * fall;
     }
-    f->excess -= (flow + s[n - 1]) * u[n - 1]; /* 0 up to rounding */
-    f->size += (weight + fabs(s[n - 1])) * largest;
+    f->excess -= lambda * (flow + s[n - 1]) * u[n - 1]; /* 0 up to rounding */
+    f->size += lambda * (weight + fabs(s[n - 1])) * largest;
 }
 
 static submod_status extension_of_family(const submodi_member *m, const submodi_cycle *c,
@@ -236,17 +237,16 @@ static submod_status extension_of_family(const submodi_member *m, const submodi_
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     double *v = submodi_take(w, family->longest, sizeof *v);
-    submodi_extension sum = {0};
     for (size_t j = 0; v && j < family->nbundles; j++) {
         const submodi_bundle *bundle = &family->bundles[j];
         submodi_bundle_gather(family, bundle, u, v);
         for (size_t i = bundle->first; i < bundle->last; i++) {
             const submodi_line *line = &family->lines[i];
             add_line(line->length, v + line->at - family->lines[bundle->first].at,
-                     m->now + line->at, family->out + line->at, family->in + line->at, &sum);
+                     m->now + line->at, family->out + line->at, family->in + line->at, c->lambda,
+                     f);
         }
     }
-    add_extension(f, &sum, c->lambda);
     submodi_scope_close(&scope);
     return v ? SUBMOD_OK : submodi_nomem(c->who);
 }

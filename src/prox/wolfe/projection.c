@@ -122,7 +122,12 @@ submod_status submodi_projection_start(submodi_projection *p, const submodi_prox
     if (status != SUBMOD_OK) {
         return status;
     }
-    double largest = fmax(submodi_largest(p->gains, p->n), submodi_largest(p->y, p->n));
+    double gain = submodi_largest(p->gains, p->n);
+    double largest = fmax(gain, submodi_largest(p->y, p->n));
+    if (gain > 0 && gain / largest < 0x1p-1010) { /* in these units s would be 0, no base */
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: lambda x is too large for the gains of F",
+                            problem->who);
+    }
     int exponent = 0;
     frexp(largest, &exponent);
     p->sigma = ldexp(1, exponent < -1000  ? -1000

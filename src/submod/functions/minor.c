@@ -172,7 +172,10 @@ static submod_status new_minor(const char *who, const char *name, const submod_f
         submodi_free(m);
         submodi_free(base);
         submodi_free(original);
-        return status != SUBMOD_OK ? status : submodi_nomem(who);
+        if (status != SUBMOD_OK) {
+            return status;
+        }
+        return submodi_nomem(who);
     }
     *m = (minor){.fn = submod_fn_share(f),
                  .n = n,

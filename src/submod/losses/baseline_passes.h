@@ -55,6 +55,13 @@ submod_status submodi_soft_baseline_call(const submodi_baseline *baseline,
 /* For losses with a smoothing: no slope exceeds the larger of 2 and most / smoothing, times the
  * unit of weights. */
 submod_status submodi_require_smoothing(const submodi_baseline_run *x, double most);
+/* The smoothing in units of the weights, which may be as small as floats are: kept finite. Where it
+ * is cut, losses and gradients are below 2^-900 in any case. */
+static inline double submodi_smoothing(const submodi_baseline_run *x)
+{
+    double smoothing = x->batch.given.smoothing / x->batch.unit;
+    return smoothing < 0x1p1000 ? smoothing : 0x1p1000;
+}
 
 /* The Lovász hinge of the Hamming loss: no order, no sort. settings: ignored labels. */
 submod_status submodi_hamming_hinge(const submod_scores *scores, const submod_labels *labels,

@@ -78,6 +78,7 @@ static double solve_class(const double *sum, double P, double smoothing, bool di
     return coefficient * wrong / D;
 }
 
+/* smoothing: in units of the weights. */
 static double solve(const submodi_baseline_run *x, size_t group, const double *sum,
                     double smoothing, bool dice)
 {
@@ -85,8 +86,8 @@ static double solve(const submodi_baseline_run *x, size_t group, const double *s
     double loss = 0;
     for (size_t c = 0; c < C; c++) {
         size_t at = group * C + c;
-        loss += solve_class(sum + c * SUMS, x->batch.foreground[at], smoothing / x->batch.unit,
-                            dice, x->batch.coefficient[at], x->slope[at]);
+        loss += solve_class(sum + c * SUMS, x->batch.foreground[at], smoothing, dice,
+                            x->batch.coefficient[at], x->slope[at]);
     }
     return loss;
 }
@@ -98,12 +99,12 @@ static double solve_rahman_wang(const submodi_baseline_run *x, size_t group, con
 
 static double solve_jaccard(const submodi_baseline_run *x, size_t group, const double *sum)
 {
-    return solve(x, group, sum, x->batch.given.smoothing, false);
+    return solve(x, group, sum, submodi_smoothing(x), false);
 }
 
 static double solve_dice(const submodi_baseline_run *x, size_t group, const double *sum)
 {
-    return solve(x, group, sum, x->batch.given.smoothing, true);
+    return solve(x, group, sum, submodi_smoothing(x), true);
 }
 
 /* ---- backward ---- */

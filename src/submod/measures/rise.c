@@ -1,12 +1,6 @@
-/* How far a measure rises (see rise.h). With D = P + (beta - 1) a + alpha b, the denominator of
- * Tversky's measure, subtracting two of its values gives
- *
- *     ((beta P + alpha b) f + alpha (P - a) g) / (D (D + (beta - 1) f + alpha g)),
- *
- * of which Jaccard is the case alpha = beta = 1. O(1) each. */
+/* How far a measure rises (see rise.h), O(1) each. */
 #include "submod/measures/rise.h"
 
-#include <float.h>
 #include <math.h>
 
 #include "base/error.h"
@@ -20,35 +14,13 @@ static submod_status failed(const submodi_rise *r, double a, double b, double va
                         r->who, value, a, b, r->P, r->N);
 }
 
-static void start_tversky(submodi_rise *r, double alpha, double beta)
-{
-    double D = r->P + (beta - 1) * r->a + alpha * r->b;
-    r->per_fg = beta - 1;
-    r->per_bg = alpha;
-    if (D > 0) {
-        r->of_fg = (beta * r->P + alpha * r->b) / D;
-        r->of_bg = alpha * fmax(r->P - r->a, 0) / D;
-        r->none = D;
-    } else { /* no foreground: the first pixels are all, unless alpha = 0; 0 / none is 0 */
-        r->of_fg = 0;
-        r->of_bg = alpha;
-        r->none = DBL_MIN;
-    }
-}
-
 submod_status submodi_rise_from(const char *who, const submod_measure *measure, double P, double N,
                                 double a, double b, submodi_rise *rise)
 {
     submodi_rise r = {.who = who, .measure = measure, .P = P, .N = N, .a = a, .b = b};
     r.value = submodi_measure_value(measure, a, b, P, N);
-    switch (measure->type) {
-    case SUBMOD_MEASURE_CUSTOM: break;
-    case SUBMOD_MEASURE_HAMMING:
-        r.of_fg = r.of_bg = 1;
-        r.none = P + N > 0 ? P + N : 1;
-        break;
-    case SUBMOD_MEASURE_TVERSKY: start_tversky(&r, measure->alpha, measure->beta); break;
-    default: start_tversky(&r, 1, 1); break;
+    if (measure->type != SUBMOD_MEASURE_CUSTOM) {
+        r.form = submodi_form_rise_from(submodi_form_of(measure), P, N, a, b);
     }
     *rise = r;
     return isfinite(r.value) ? SUBMOD_OK : failed(rise, a, b, r.value);
@@ -79,9 +51,7 @@ submod_status submodi_rises(const submodi_rise *rise, size_t count, const double
     }
     const submodi_rise r = *rise; /* so that the compiler need not read it again */
     for (size_t i = 0; i < count; i++) {
-        double f = a[i] - r.a;
-        double g = b[i] - r.b;
-        rises[i] = (r.of_fg * f + r.of_bg * g) / (r.none + r.per_fg * f + r.per_bg * g);
+        rises[i] = submodi_form_rise_by(&r.form, a[i] - r.a, b[i] - r.b);
     }
     return SUBMOD_OK;
 }
@@ -93,6 +63,6 @@ submod_status submodi_rise_by(const submodi_rise *rise, double f, double g, doub
     if (rise->measure->type == SUBMOD_MEASURE_CUSTOM) {
         return rises_of_custom(rise, 1, &a, &b, by);
     }
-    *by = (rise->of_fg * f + rise->of_bg * g) / (rise->none + rise->per_fg * f + rise->per_bg * g);
+    *by = submodi_form_rise_by(&rise->form, f, g);
     return SUBMOD_OK;
 }

@@ -2,20 +2,16 @@
 #ifndef SUBMODI_MEASURES_RISE_H
 #define SUBMODI_MEASURES_RISE_H
 
-#include <submod/measure.h>
+#include "submod/measures/form_rise.h"
 
-/* With f and g more pixels of each kind, a built-in measure rises by
- *
- *     (of_fg f + of_bg g) / (none + per_fg f + per_bg g),
- *
- * all of it >= 0: nothing cancels. A custom one is evaluated. */
+/* A built-in measure has a formula for it, a custom one is evaluated. */
 typedef struct submodi_rise {
     const char *who; /* the public function, for error messages */
     const submod_measure *measure;
     double P, N;
-    double a, b;  /* where it starts */
-    double value; /* F(a, b) */
-    double of_fg, of_bg, none, per_fg, per_bg;
+    double a, b;            /* where it starts */
+    double value;           /* F(a, b) */
+    submodi_form_rise form; /* of one that is built in */
 } submodi_rise;
 
 /* The measure must be checked (values.h). SUBMOD_ECALLBACK: a custom one failed. */
