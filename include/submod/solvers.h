@@ -109,8 +109,9 @@ typedef struct submod_split_settings {
     /* Primal-dual: the step tau of x; that of y is 1 / (tau norm^2). ADMM: 1 / rho. 0: 1 / norm for
      * primal-dual, 1 for ADMM. >= 0. */
     double step;
-    /* Not below |A|, for primal-dual. 0: sqrt(|A|_1 |A|_inf) or the Frobenius norm, whichever is
-     * smaller; must be given for callbacks. >= 0. */
+    /* Not below |A|: for the steps of primal-dual, and for what rounding does to both bounds. 0:
+     * sqrt(|A|_1 |A|_inf) or the Frobenius norm, whichever is smaller; must be given for callbacks.
+     * >= 0. */
     double norm;
     /* As in submod_bundle: without weight decay lower_bound is one on J in |y - start| <= radius.
      * 0: then there is no bound. >= 0. */
@@ -132,10 +133,16 @@ SUBMOD_API submod_split_settings submod_split_defaults(void);
  * minimum. gradient_norm in the trace is the larger one, Inf at first; step is tau.
  * lower_bound: proxes give subgradients s of f at A-side points and t of g, hence planes below
  * both; as in submod_bundle they bound J everywhere (weight_decay > 0) or within radius. Takes a
- * value of f and of g in each iteration. It trusts the proxes to be exact: where steps are so
- * small that x - prox is lost in rounding, it says nothing. SUBMOD_EINVAL also: as
- * submod_problem_composed; no prox in f or g, or a smooth part beside it; callbacks without norm; a
- * step that does not go with norm in double precision. */
+ * subgradient of f and of g in each iteration.
+ * Both come from weight (v - prox of v), and with steps that are far too short or too long that is
+ * mostly rounding. A prox u of v is trusted to be off by no more than 4096 DBL_EPSILON times
+ * (1 + |v| + |u| + |subgradient at u| / weight), about what submod_prox_max_affine calls SUBMOD_OK.
+ * What that can do is taken off the bound and added to both residuals, so that with steps like
+ * 1e-300 they say nothing. The subgradients are those of the bound; where gradient_tolerance alone
+ * asks, they are taken for it, and where nobody does, the residuals go without that last term.
+ *
+ * SUBMOD_EINVAL also: as submod_problem_composed; no prox in f or g, or a smooth part beside it;
+ * callbacks without norm; a step that does not go with norm in double precision. */
 SUBMOD_API submod_status submod_primal_dual(const submod_problem *f, const submod_map *map,
                                             const submod_problem *g, double *x,
                                             const submod_split_settings *settings,
@@ -149,8 +156,9 @@ SUBMOD_API submod_status submod_primal_dual(const submod_problem *f, const submo
  * choose. Ergodic rate of He and Yuan (2012): with |subgradients of F| <= L, and average,
  *     J(x_k) - J* <= (rho |v_0 - v*|^2 + L^2 / rho) / (2 k)
  * where x_k is the mean of the x in v, |v_0 - v*|^2 = |x_0 - x*|^2 + |A x_0 - A x*|^2.
- * Residuals: primal |w - v|, dual rho |v - v before|. The rest is as in submod_primal_dual.
- * SUBMOD_EINVAL also: no matrix. SUBMOD_ENUMERIC also: I + A'A overflows. */
+ * Residuals: primal |w - v|, dual rho |v - v before|, and rounding. The rest is as in
+ * submod_primal_dual. SUBMOD_EINVAL also: no matrix. SUBMOD_ENUMERIC also: I + A'A overflows, or is
+ * singular in doubles, because A'A is and has numbers so large that I is lost beside them. */
 SUBMOD_API submod_status submod_admm(const submod_problem *f, const submod_map *map,
                                      const submod_problem *g, double *x,
                                      const submod_split_settings *settings, submod_optim_info *info,

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/cholesky.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "optim/split.h"
@@ -34,27 +35,10 @@ static void gram(const submod_map *map, double *gram)
     }
 }
 
-/* The lower triangle of a becomes its Cholesky factor. LAPACK's would depend on its threads. */
-static bool cholesky(double *a, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        for (size_t j = 0; j <= i; j++) {
-            double rest = a[i * n + j] - submodi_dot(a + i * n, a + j * n, j);
-            a[i * n + j] = j < i ? rest / a[j * n + j] : sqrt(rest);
-        }
-        if (!(a[i * n + i] > 0) || !isfinite(a[i * n + i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* x <- (L L')^-1 x */
 static void solve(const double *factor, size_t n, double *x)
 {
-    for (size_t i = 0; i < n; i++) {
-        x[i] = (x[i] - submodi_dot(factor + i * n, x, i)) / factor[i * n + i];
-    }
+    submodi_cholesky_solve(factor, x, 1, n, n);
     for (size_t i = n; i-- > 0;) {
         x[i] /= factor[i * n + i];
         for (size_t j = 0; j < i; j++) {
@@ -66,9 +50,12 @@ static void solve(const double *factor, size_t n, double *x)
 static submod_status factorise(const submodi_split *s, state *a)
 {
     gram(s->map, a->factor);
-    return cholesky(a->factor, s->columns)
+    return submodi_cholesky(a->factor, s->columns, s->columns)
                ? SUBMOD_OK
-               : submodi_fail(SUBMOD_ENUMERIC, "%s: I + A'A overflows", s->who);
+               : submodi_fail(SUBMOD_ENUMERIC,
+                              "%s: the numbers of A are too large: I + A'A must be positive "
+                              "definite in doubles; scale A down",
+                              s->who);
 }
 
 static submod_status begin(submodi_split *s, void *context, submod_work *work)
@@ -145,7 +132,7 @@ static submod_status step(submodi_split *s, void *context)
     state *a = context;
     double squares[2] = {0, 0};
     submod_status status = move_w(s, a);
-    if (status == SUBMOD_OK && s->monitor.certified) {
+    if (status == SUBMOD_OK && s->measured) {
         status = submodi_adjoint(s, s->of_f, a->new);
         status = status ? status : submodi_split_bound(s, a->new);
     }
@@ -155,8 +142,8 @@ static submod_status step(submodi_split *s, void *context)
     }
     update(s->columns, s->at_g, a->new, a->x, a->ux, squares);
     update(s->rows, s->at_f, a->v, a->z, a->uz, squares);
-    s->monitor.info.primal_residual = sqrt(squares[0]);
-    s->monitor.info.dual_residual = a->rho * sqrt(squares[1]);
+    s->monitor.info.primal_residual = sqrt(squares[0]) + s->off_f + s->off_g;
+    s->monitor.info.dual_residual = a->rho * (sqrt(squares[1]) + s->off_f) + s->weight_g * s->off_g;
     submodi_split_answer(s, a->x);
     return SUBMOD_OK;
 }

@@ -26,12 +26,10 @@ static const char who[] = "submod_bcfw";
 
 submod_bcfw_settings submod_bcfw_defaults(void)
 {
-    submod_bcfw_settings s = {.struct_size = sizeof(submod_bcfw_settings),
-                              .run = submodi_run_defaults(),
-                              .order = SUBMOD_BATCH_SHUFFLED,
-                              .seed = 1};
-    s.run.tolerance = 1e-6;
-    return s;
+    return (submod_bcfw_settings){.struct_size = sizeof(submod_bcfw_settings),
+                                  .run = submodi_gap_defaults(),
+                                  .order = SUBMOD_BATCH_SHUFFLED,
+                                  .seed = 1};
 }
 
 typedef struct run {

@@ -33,11 +33,9 @@ static const double rounding = 4e-16;
 
 submod_bundle_settings submod_bundle_defaults(void)
 {
-    submod_bundle_settings s = {.struct_size = sizeof(submod_bundle_settings),
-                                .run = submodi_run_defaults(),
-                                .max_planes = 100};
-    s.run.tolerance = 1e-6;
-    return s;
+    return (submod_bundle_settings){.struct_size = sizeof(submod_bundle_settings),
+                                    .run = submodi_gap_defaults(),
+                                    .max_planes = SUBMODI_MAX_PLANES};
 }
 
 typedef struct run {

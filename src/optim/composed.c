@@ -41,6 +41,25 @@ submod_status submodi_map_adjoint(const submod_map *map, const double *y, double
     return SUBMOD_OK;
 }
 
+double submodi_map_norm(const submod_map *map, double *columns)
+{
+    double rows = 0, most = 0;
+    size_t n = map->columns;
+    memset(columns, 0, n * sizeof *columns);
+    for (size_t r = 0; r < map->rows; r++) {
+        double sum = 0;
+        for (size_t i = 0; i < n; i++) {
+            sum += fabs(map->matrix[r * n + i]);
+            columns[i] += fabs(map->matrix[r * n + i]);
+        }
+        rows = fmax(rows, sum);
+    }
+    for (size_t i = 0; i < n; i++) {
+        most = fmax(most, columns[i]);
+    }
+    return fmin(sqrt(rows) * sqrt(most), submodi_norm(map->matrix, map->rows * n));
+}
+
 static submod_status check_map(const char *who, const submod_map *map)
 {
     if (!map || map->struct_size != sizeof *map) {

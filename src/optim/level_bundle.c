@@ -35,11 +35,9 @@ enum { MOST_TRIES = 60 };
 
 submod_level_bundle_settings submod_level_bundle_defaults(void)
 {
-    submod_level_bundle_settings s = {.struct_size = sizeof(submod_level_bundle_settings),
-                                      .run = submodi_run_defaults(),
-                                      .max_planes = 100};
-    s.run.tolerance = 1e-6;
-    return s;
+    return (submod_level_bundle_settings){.struct_size = sizeof(submod_level_bundle_settings),
+                                          .run = submodi_gap_defaults(),
+                                          .max_planes = SUBMODI_MAX_PLANES};
 }
 
 typedef struct run {

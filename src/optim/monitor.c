@@ -15,6 +15,13 @@ submod_run_settings submodi_run_defaults(void)
     return (submod_run_settings){.max_iterations = 1000, .f_star = NAN, .trace_every = 1};
 }
 
+submod_run_settings submodi_gap_defaults(void)
+{
+    submod_run_settings s = submodi_run_defaults();
+    s.tolerance = 1e-6;
+    return s;
+}
+
 submod_status submodi_run_check(const char *who, const submod_run_settings *s)
 {
     submod_status status = submodi_require_at_least_zero(who, "time_limit", s->time_limit);

@@ -4,6 +4,9 @@
 
 #include <submod/base.h>
 
+/* Kept, unless the caller says otherwise. */
+enum { SUBMODI_MAX_PLANES = 100 };
+
 typedef struct submodi_planes {
     size_t n, count, capacity, limit;
     double *a, *b;  /* count rows of n numbers, count numbers; all have room for one more */

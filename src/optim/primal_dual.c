@@ -15,34 +15,13 @@ typedef struct state {
     double *y, *ax, *ax_before, *v; /* y, A x, that before, y / sigma + A (2 x - x before) */
 } state;
 
-/* Not below the largest singular value. */
-static double norm_bound(const submod_map *map, double *columns)
-{
-    double rows = 0, most = 0;
-    size_t n = map->columns;
-    memset(columns, 0, n * sizeof *columns);
-    for (size_t r = 0; r < map->rows; r++) {
-        double sum = 0;
-        for (size_t i = 0; i < n; i++) {
-            sum += fabs(map->matrix[r * n + i]);
-            columns[i] += fabs(map->matrix[r * n + i]);
-        }
-        rows = fmax(rows, sum);
-    }
-    for (size_t i = 0; i < n; i++) {
-        most = fmax(most, columns[i]);
-    }
-    return fmin(sqrt(rows) * sqrt(most), submodi_norm(map->matrix, map->rows * n));
-}
-
 static submod_status choose_steps(submodi_split *s, state *p)
 {
     const submod_split_settings *given = s->settings;
     if (!(given->norm > 0) && !s->map->matrix) {
         return submodi_fail(SUBMOD_EINVAL, "%s: norm must be given with callbacks for A", s->who);
     }
-    double norm = given->norm > 0 ? given->norm : norm_bound(s->map, s->slope);
-    norm = norm > 0 ? norm : 1; /* A = 0: any steps will do */
+    double norm = s->norm > 0 ? s->norm : 1; /* A = 0: any steps will do */
     p->tau = given->step > 0 ? given->step : 1 / norm;
     p->sigma = 1 / p->tau / norm / norm;
     if (!isfinite(p->tau) || !isfinite(p->sigma) || !(p->tau > 0) || !(p->sigma > 0)) {
@@ -98,15 +77,16 @@ static submod_status step(submodi_split *s, void *context)
     if (status != SUBMOD_OK) {
         return status;
     }
-    /* (x - x new) / tau is in A'y + dg(x new); at_f, in df*(y), is that far from A x new. */
+    /* This is (x - x new) / tau; at_f, in df*(y), is that far from A x new. */
     for (size_t i = 0; i < s->columns; i++) {
-        p->ahead[i] = (p->x[i] - s->at_g[i]) / p->tau;
+        p->ahead[i] = p->back[i] + s->of_g[i] + s->monitor.oracle.decay * s->at_g[i];
     }
     for (size_t r = 0; r < s->rows; r++) {
         p->v[r] = s->at_f[r] - p->ax[r];
     }
-    s->monitor.info.primal_residual = submodi_norm(p->ahead, s->columns);
-    s->monitor.info.dual_residual = submodi_norm(p->v, s->rows);
+    s->monitor.info.primal_residual =
+        submodi_norm(p->ahead, s->columns) + s->norm * p->sigma * s->off_f + s->weight_g * s->off_g;
+    s->monitor.info.dual_residual = submodi_norm(p->v, s->rows) + s->off_f + s->norm * s->off_g;
     memcpy(p->x, s->at_g, s->columns * sizeof *p->x);
     memcpy(p->y, s->of_f, s->rows * sizeof *p->y);
     submodi_split_answer(s, p->x);

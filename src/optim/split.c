@@ -4,9 +4,14 @@
  *     J(y) >= f(z) + <s, A y - z> + g(x) + <t, y - x> + decay/2 |y|^2,
  *
  * a plane with slope A's + t, plus the decay: its minimum is in closed form, as in the bundle
- * method. The mean of such planes is one as well, and is what the ergodic theorems are about. */
+ * method. The mean of such planes is one as well, and is what the ergodic theorems are about.
+ *
+ * Rounding: the z that a prox of v hands back is off by e, say, so s = weight (v - z) is by weight
+ * e. The larger the weight, the more of s that is; the smaller, the larger e. With a subgradient d
+ * of f at z, the plane is below f if it loses |e| (|d| + |s|) + weight |e| |A y - z|. */
 #include "optim/split.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -16,12 +21,14 @@
 #include "optim/composed.h"
 #include "optim/planes.h"
 
+/* What a prox u of v may be off by, as a share of 1 + |v| + |u| + |subgradient at u| / weight:
+ * solvers.h says so. submod_prox_max_affine ends with SUBMOD_OK up to a gap of 4000 DBL_EPSILON. */
+static const double prox_rounding = 4096 * DBL_EPSILON;
+
 submod_split_settings submod_split_defaults(void)
 {
-    submod_split_settings s = {.struct_size = sizeof(submod_split_settings),
-                               .run = submodi_run_defaults()};
-    s.run.tolerance = 1e-6;
-    return s;
+    return (submod_split_settings){.struct_size = sizeof(submod_split_settings),
+                                   .run = submodi_gap_defaults()};
 }
 
 static submod_status judge(const submodi_split *s, const char *name, submod_status status,
@@ -51,6 +58,11 @@ static submod_status require_finite(const submodi_split *s, const double *x, siz
                : submodi_fail(SUBMOD_ENUMERIC, "%s: a subgradient or point overflows", s->who);
 }
 
+static double off_by(const double *v, const double *u, size_t n)
+{
+    return prox_rounding * (1 + submodi_norm(v, n) + submodi_norm(u, n));
+}
+
 submod_status submodi_split_prox_f(submodi_split *s, const double *v, double weight)
 {
     memcpy(s->point, v, s->rows * sizeof *v);
@@ -58,6 +70,8 @@ submod_status submodi_split_prox_f(submodi_split *s, const double *v, double wei
     for (size_t r = 0; status == SUBMOD_OK && r < s->rows; r++) {
         s->of_f[r] = weight * (v[r] - s->at_f[r]);
     }
+    s->weight_f = weight;
+    s->off_f = off_by(v, s->at_f, s->rows);
     return status ? status : require_finite(s, s->of_f, s->rows);
 }
 
@@ -73,47 +87,69 @@ submod_status submodi_split_prox_g(submodi_split *s, const double *v, double wei
         s->at_g[i] = s->g.problem ? s->at_g[i] : shrink * v[i];
         s->of_g[i] = s->g.problem ? weight * (v[i] - s->at_g[i]) - decay * s->at_g[i] : 0;
     }
+    s->weight_g = weight + decay;
+    s->off_g = s->g.problem ? off_by(v, s->at_g, s->columns) : 0;
     status = status ? status : require_finite(s, s->at_g, s->columns);
     return status ? status : require_finite(s, s->of_g, s->columns);
 }
 
-static double lowest(const submodi_split *s, const double *slope, double offset)
+/* A slope that is off by doubt is at worst that much longer. */
+static double lowest(const submodi_split *s, const double *slope, double offset, double doubt)
 {
-    return submodi_plane_lowest(s->columns, slope, offset, s->monitor.oracle.decay, s->start,
-                                s->settings->radius);
+    double decay = s->monitor.oracle.decay, radius = s->settings->radius;
+    double plane = submodi_plane_lowest(s->columns, slope, offset, decay, s->start, radius);
+    double more = decay > 0 ? (submodi_norm(slope, s->columns) + doubt / 2) / decay
+                            : submodi_norm(s->start, s->columns) + radius;
+    return plane - doubt * more;
+}
+
+/* Adds the height at 0 of the plane of f or of g, and takes off what rounding may have added to it.
+ * *off gets its share of the subgradient at `at`. *doubt: how far `of` may be from a subgradient.
+ */
+static submod_status add_plane(submodi_oracle *o, const double *at, const double *of, double weight,
+                               double *off, double *offset, double *doubt)
+{
+    double value, other;
+    size_t n = o->problem->dimension;
+    submod_status status =
+        submodi_oracle_plane(o, SUBMOD_FULL_BATCH, at, &value, o->scratch, &other);
+    if (status == SUBMOD_OK) {
+        double steep = submodi_norm(o->scratch, n);
+        *off += prox_rounding * steep / weight;
+        *doubt = weight * *off;
+        *offset += value - submodi_dot(of, at, n);
+        *offset -= *off * (steep + submodi_norm(of, n)) + *doubt * submodi_norm(at, n);
+    }
+    return status;
 }
 
 submod_status submodi_split_bound(submodi_split *s, const double *of_f_back)
 {
-    double at_f = 0, at_g = 0, share = 1 / (double)(s->steps + 1);
-    if (!s->monitor.certified) {
+    double doubt_f = 0, doubt_g = 0;
+    if (!s->measured) {
         return SUBMOD_OK;
     }
-    /* The oracle of g adds the decay, which the plane has not. */
-    double decay = s->g.decay;
-    s->g.decay = 0;
-    submod_status status = submodi_oracle_value(&s->f, s->at_f, &at_f);
+    s->offset = 0;
+    submod_status status =
+        add_plane(&s->f, s->at_f, s->of_f, s->weight_f, &s->off_f, &s->offset, &doubt_f);
     if (status == SUBMOD_OK && s->g.problem) {
-        status = submodi_oracle_value(&s->g, s->at_g, &at_g);
+        status = add_plane(&s->g, s->at_g, s->of_g, s->weight_g, &s->off_g, &s->offset, &doubt_g);
     }
-    s->g.decay = decay;
-    if (status != SUBMOD_OK) {
-        return status;
+    double doubt = (s->norm > 0 ? s->norm * doubt_f : 0) + doubt_g;
+    if (status != SUBMOD_OK || !s->monitor.certified || !isfinite(s->offset) || !isfinite(doubt)) {
+        return status; /* a plane with so much doubt says nothing */
     }
-    s->offset = at_f - submodi_dot(s->of_f, s->at_f, s->rows) + at_g -
-                submodi_dot(s->of_g, s->at_g, s->columns);
-    status = require_finite(s, &s->offset, 1);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
+    double share = 1 / (double)++s->planes;
     for (size_t i = 0; i < s->columns; i++) {
         s->slope[i] = of_f_back[i] + s->of_g[i];
         s->mean[i] += share * (s->slope[i] - s->mean[i]);
     }
     s->mean_offset += share * (s->offset - s->mean_offset);
+    s->mean_doubt += share * (doubt - s->mean_doubt);
     submod_optim_info *info = &s->monitor.info;
-    info->lower_bound = fmax(info->lower_bound, lowest(s, s->slope, s->offset));
-    info->lower_bound = fmax(info->lower_bound, lowest(s, s->mean, s->mean_offset));
+    double last = lowest(s, s->slope, s->offset, doubt);
+    double mean = lowest(s, s->mean, s->mean_offset, s->mean_doubt);
+    info->lower_bound = fmax(info->lower_bound, fmax(last, mean));
     return SUBMOD_OK;
 }
 
@@ -188,7 +224,12 @@ static submod_status set_out(submodi_split *s, const submodi_split_method *metho
     }
     s->f.info = s->g.info = &s->monitor.info;
     s->monitor.certified = s->settings->run.weight_decay > 0 || s->settings->radius > 0;
+    s->measured = s->monitor.certified || s->settings->run.gradient_tolerance > 0;
     s->monitor.full = !s->settings->average; /* residuals say nothing about the mean */
+    s->norm = s->settings->norm;
+    if (!(s->norm > 0) && s->map->matrix) {
+        s->norm = submodi_map_norm(s->map, s->mean);
+    }
     memset(s->mean, 0, s->columns * sizeof *s->mean);
     memcpy(s->start, s->x, s->columns * sizeof *s->x);
     return method->begin(s, state, work);

@@ -18,9 +18,15 @@ typedef struct submodi_split {
     double *start;             /* the first x; columns numbers, as all up to slope */
     double *slope;             /* of the lower plane of f(A x) + g(x), */
     double offset;             /* and its height at 0 */
-    double *mean, mean_offset; /* the mean of those planes */
-    double *at_f, *at_g;       /* where the proxes ended: rows, columns numbers */
-    double *of_f, *of_g;       /* subgradients there */
+    double *mean, mean_offset; /* the mean of those planes, */
+    double mean_doubt;         /* and how far their slopes may be from right ones, in the mean */
+    size_t planes;             /* so many */
+    bool measured;             /* the bound or the residuals are asked for */
+    double norm;               /* not below |A|; 0: not known */
+    double *at_f, *at_g;       /* where the proxes ended: rows, columns numbers, */
+    double weight_f, weight_g; /* their weights, that of g with the decay */
+    double off_f, off_g;       /* what rounding moves at by, at most: solvers.h */
+    double *of_f, *of_g;       /* subgradients there, off by the same times the weight */
     double *point;             /* scratch for proxes: the larger of both */
     size_t steps;              /* so far */
 } submodi_split;
@@ -34,7 +40,8 @@ submod_status submodi_adjoint(submodi_split *s, const double *y, double *x);
 submod_status submodi_split_prox_f(submodi_split *s, const double *v, double weight);
 submod_status submodi_split_prox_g(submodi_split *s, const double *v, double weight);
 
-/* Raises the lower bound by the planes of f at at_f and of g at at_g. of_f_back: A' of_f. */
+/* Raises the lower bound by the planes of f at at_f and of g at at_g, if there is one, and off_f
+ * and off_g by the shares of their subgradients, if measured. of_f_back: A' of_f. */
 submod_status submodi_split_bound(submodi_split *s, const double *of_f_back);
 
 /* x <- the new point, or the mean of all points so far. */

@@ -166,11 +166,13 @@ START_TEST(rate_in_expectation)
     submod_rng rng;
     submod_rng_seed(&rng, 2);
     enum { SEEDS = 100 };
+    static const size_t counts[] = {0, 1, 2, 3, 4, 6, 10, 20, 40};
     for (int trial = 1; trial < 8; trial++) {
         blocks f;
         submod_problem p = random_blocks(&f, &rng, trial);
         double decay = 0.1, star = minimum(&p, decay), m = (double)f.m, scale = 0;
-        for (size_t passes = 0; passes < 8; passes++) {
+        for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+            const size_t passes = counts[c];
             double ahead = 0, gap = 0;
             for (size_t seed = 0; seed < SEEDS; seed++) {
                 double x[SIZE] = {0};
@@ -188,6 +190,66 @@ START_TEST(rate_in_expectation)
             ck_assert(passes == 0 || gap <= 6 * m / (k + 1) * scale + 1e-9);
         }
     }
+}
+END_TEST
+
+/* f_k = the largest of so many variables of its own, the first of them: from 0, every step of block
+ * k hears of one more, and its plane becomes their mean. */
+enum { GROUPS = 5, EACH = 64 };
+
+static submod_status largest(void *ctx, size_t batch, const double *x, double *value, double *g)
+{
+    size_t first = batch == SUBMOD_FULL_BATCH ? 0 : batch;
+    size_t end = batch == SUBMOD_FULL_BATCH ? GROUPS : batch + 1;
+    (void)ctx;
+    *value = 0;
+    memset(g, 0, sizeof(double) * GROUPS * EACH);
+    for (size_t k = first; k < end; k++) {
+        size_t best = k * EACH;
+        for (size_t i = best + 1; i < (k + 1) * EACH; i++) {
+            best = x[i] > x[best] ? i : best;
+        }
+        *value += x[best] / (double)(end - first);
+        g[best] = 1 / (double)(end - first);
+    }
+    return SUBMOD_OK;
+}
+
+/* After t_k steps of block k the bound is - sum of 1 / (2 decay m^2 (t_k + 1)), and with t_k of a
+ * binomial distribution its mean is known: so it is what the theorem says, and no more than a
+ * tenth of that. */
+START_TEST(rate_in_expectation_where_blocks_resist)
+{
+    enum { SEEDS = 200 };
+    static const size_t counts[] = {0, 1, 2, 4, 8, 20};
+    const double decay = 0.1, m = GROUPS, unit = 1 / (2 * decay * m);
+    double star = -unit / EACH, closest = 0, closest_gap = 0;
+    submod_problem p = {sizeof p, .dimension = GROUPS * EACH, .batches = GROUPS,
+                        .subgradient = largest};
+    for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
+        double ahead = 0, squares = 0, gap = 0, k = (double)counts[c] * m;
+        for (size_t seed = 0; seed < SEEDS; seed++) {
+            double x[GROUPS * EACH] = {0};
+            submod_bcfw_settings s = settings_for(decay, SUBMOD_BATCH_RANDOM, counts[c]);
+            s.seed = seed;
+            s.average = 1;
+            submod_optim_info info = run(&p, x, &s);
+            double here = star - info.lower_bound;
+            ahead += here / SEEDS;
+            squares += here * here / SEEDS;
+            gap += info.gap / SEEDS;
+        }
+        double error = sqrt(fmax(squares - ahead * ahead, 0) / SEEDS);
+        double mean = unit * m / (k + 1) * (1 - pow(1 - 1 / m, k + 1)) + star;
+        ck_assert_near(ahead, mean, 4 * error + 1e-12);
+        double scale = 4 / (decay * m) + unit + star;
+        double bound = 2 * m / (k + 2 * m) * scale, bound_gap = 6 * m / (k + 1) * scale;
+        ck_assert(ahead <= bound && (counts[c] == 0 || gap <= bound_gap));
+        closest = counts[c] ? fmax(closest, ahead / bound) : closest;
+        closest_gap = counts[c] ? fmax(closest_gap, gap / bound_gap) : closest_gap;
+    }
+    ck_assert(2. / 22 * (4 / (decay * m) + unit) < unit); /* standing still would not do */
+    ck_assert_msg(closest > 0.09 && closest_gap > 0.04, "%g %g", closest, closest_gap);
 }
 END_TEST
 
@@ -413,6 +475,6 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("bcfw", rate_of_frank_wolfe_at_every_pass, rate_in_expectation,
-                     as_with_all_dual_variables, lovasz_hinge_of_a_linear_model, single_plane,
-                     bad_arguments_and_answers);
+                     rate_in_expectation_where_blocks_resist, as_with_all_dual_variables,
+                     lovasz_hinge_of_a_linear_model, single_plane, bad_arguments_and_answers);
 }

@@ -90,6 +90,7 @@ typedef struct rows {
     double gained, fitted;     /* sums over iterations: J_j(x_j) - J_j(u); J_j(u) - offset */
     double value, value_there; /* J_j at x_j and u, of the last iteration */
     size_t seen;
+    double closest; /* of gained to its bound */
 } rows;
 
 static double loss_of(const rows *r, size_t batch, const double *x, double *g)
@@ -158,6 +159,7 @@ static int watch(void *ctx, const submod_trace *line)
         double a = fmin(1 / (2 * r->lipschitz), cap);
         double bound = r->start / a + 2 * cap / a * r->fitted;
         ck_assert(r->gained <= bound * (1 + 1e-12) + 1e-12);
+        r->closest = fmax(r->closest, r->gained / bound);
     }
     r->seen++;
     return 0;
@@ -184,6 +186,7 @@ START_TEST(stochastic_polyak)
     const double caps[] = {0.01, 0.5, 100}, factors[] = {0, 0.5, 1.9};
     submod_rng rng;
     submod_rng_seed(&rng, 8);
+    double closest[2] = {0}; /* where u does not fit all minibatches, and where it does */
     for (int trial = 0; trial < 72; trial++) {
         rows r = random_rows(&rng, trial % 2);
         r.hinge = trial % 4 == 3;
@@ -210,7 +213,9 @@ START_TEST(stochastic_polyak)
         ck_assert_ok(submod_descend(&p, step, x, &s, NULL, NULL));
         ck_assert_uint_eq(r.seen, STEPS + 1);
         submod_step_free(step);
+        closest[r.fits] = fmax(closest[r.fits], r.closest);
     }
+    ck_assert_msg(closest[0] > 0.09 && closest[1] > 0.25, "%g %g", closest[0], closest[1]);
 }
 END_TEST
 

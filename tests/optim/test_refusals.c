@@ -1,6 +1,7 @@
 /* Refusals that the other tests do not come across, layer by layer: sizes beyond what is possible,
  * numbers that overflow on the way, certificates that are none, NULL. */
 #include <math.h>
+#include <string.h>
 
 #include "prox/combination.h"
 #include "support.h"
@@ -38,6 +39,11 @@ START_TEST(datasets)
     assert_error(submod_dataset_gradient(NULL, &scores, &labels, &to, NULL, NULL), SUBMOD_EINVAL,
                  "dataset is NULL");
     ck_assert(loss == 7);
+    submod_dataset *of_three = NULL;
+    ck_assert_ok(submod_dataset_create(3, 0.1, &of_three));
+    assert_error(submod_dist_dataset_add(NULL, of_three, &scores, &labels, NULL, NULL),
+                 SUBMOD_EINVAL, "scores have 2 classes, the dataset has 3");
+    submod_dataset_free(of_three);
 }
 END_TEST
 
@@ -53,6 +59,109 @@ START_TEST(counts)
                  "would exceed 2^63 - 1");
     ck_assert(submod_confusion_counts(confusion)[3] == 0);
     submod_confusion_free(confusion);
+}
+END_TEST
+
+/* Of one pixel, doubled again and again: full has seen 2^63 - 1 of them. */
+START_TEST(confidences)
+{
+    const float x[2] = {1, 0};
+    const uint8_t y[1] = {0};
+    submod_scores scores = submod_scores_f32(x, 1, 2, 1);
+    submod_labels labels = submod_labels_u8(y, 1, 1);
+    submod_calibration *full = NULL, *power = NULL;
+    ck_assert_ok(submod_calibration_create(2, 1, 0, &full, NULL));
+    ck_assert_ok(submod_calibration_create(2, 1, 0, &power, NULL));
+    ck_assert_ok(submod_calibration_add(power, &scores, &labels));
+    for (int k = 0; k < 63; k++) {
+        ck_assert_ok(submod_calibration_merge(full, power));
+        ck_assert(k == 62 || submod_calibration_merge(power, power) == SUBMOD_OK);
+    }
+    assert_error(submod_calibration_merge(full, power), SUBMOD_ENUMERIC, "would exceed 2^63 - 1");
+    assert_error(submod_calibration_add(full, &scores, &labels), SUBMOD_ENUMERIC,
+                 "would exceed 2^63 - 1");
+    submod_calibration_free(full);
+    submod_calibration_free(power);
+}
+END_TEST
+
+START_TEST(words_of_another_stream)
+{
+    enum { CLASSES = 2, WORDS = 64 };
+    uint64_t words[WORDS] = {0};
+    size_t count = WORDS;
+    submod_miou *miou = NULL;
+    const double mean = -1;
+    ck_assert_ok(submod_miou_create(CLASSES, &miou, NULL));
+    ck_assert_ok(submod_miou_words(miou, NULL, &count));
+    ck_assert_uint_le(count, WORDS);
+    ck_assert_ok(submod_miou_words(miou, words, &count));
+    for (size_t i = 0; i < 4; i++) {
+        uint64_t kept = words[count - 1 - i];
+        memcpy(&words[count - 1 - i], &mean, sizeof mean);
+        submod_status status = submod_miou_set_words(miou, words, count);
+        ck_assert(status == SUBMOD_OK || strstr(submod_last_error(), "not means of IoUs"));
+        ck_assert(i % 2 == 0 || status == SUBMOD_EINVAL); /* sums come before their counts */
+        words[count - 1 - i] = kept;
+    }
+    submod_miou_free(miou);
+}
+END_TEST
+
+/* Breaks after *ctx calls. */
+static double breaking(double a, double b, double P, double N, void *ctx)
+{
+    int *left = ctx;
+    *left -= *left >= 0;
+    return *left < 0 ? NAN : (a + b) / (P + N);
+}
+
+START_TEST(measures)
+{
+    enum { HALF = 10000 };
+    static uint8_t labels[2 * HALF];
+    static double errors[2 * HALF];
+    int left = 1 << 30;
+    submod_measure measure = submod_measure_custom(breaking, &left), strange = measure;
+    submod_measure_report report;
+    double value = 7;
+    strange.type = (submod_measure_type)9;
+    assert_error(submod_measure_check(&strange, 1, 1, 1, &report), SUBMOD_EINVAL, "type = 9");
+    assert_error(submod_measure_check(&measure, UINT64_MAX, 1, 1, &report), SUBMOD_EINVAL,
+                 "at most 2^53");
+    assert_error(submod_measure_check(&measure, 1 << 20, 1 << 20, 0, &report), SUBMOD_EUNSUPPORTED,
+                 "give a number of samples");
+    for (int i = 0; i < 2 * HALF; i++) {
+        labels[i] = i < HALF;
+    }
+    assert_error(submod_general_surrogate(&measure, labels, errors, 2 * HALF, &value, NULL, NULL,
+                                          NULL, NULL),
+                 SUBMOD_EUNSUPPORTED, "too many to look for the parts");
+    ck_assert(value == 7);
+}
+END_TEST
+
+/* First where it is looked at beforehand, later where it is used. */
+START_TEST(measures_that_break)
+{
+    const uint8_t labels[4] = {1, 1, 0, 0};
+    const double errors[4] = {0.5, 0.25, 0.75, 0.1};
+    int left, late[2] = {0};
+    submod_measure measure = submod_measure_custom(breaking, &left);
+    for (int which = 0; which < 2; which++) {
+        submod_status status = SUBMOD_ECALLBACK;
+        for (int calls = 0; status != SUBMOD_OK; calls++) {
+            double value = 7, table[9] = {7};
+            left = calls;
+            status = which ? submod_general_parts(&measure, 2, 2, table, NULL, NULL)
+                           : submod_general_surrogate(&measure, labels, errors, 4, &value, NULL,
+                                                      NULL, NULL, NULL);
+            ck_assert(status == SUBMOD_OK ||
+                      (status == SUBMOD_ECALLBACK && value == 7 && table[0] == 7));
+            late[which] += strstr(submod_last_error(), "the measure gives NaN or Inf") != NULL;
+        }
+        ck_assert_int_gt(late[which], 0);
+    }
 }
 END_TEST
 
@@ -190,6 +299,54 @@ START_TEST(planes_of_a_wild_problem)
 }
 END_TEST
 
+static submod_status no_direction(void *ctx, size_t batch, const double *x, double *value,
+                                  double *g)
+{
+    steep(ctx, batch, x, value, g);
+    *g = NAN;
+    return SUBMOD_OK;
+}
+
+START_TEST(a_problem_without_a_direction)
+{
+    submod_problem problem = wild;
+    problem.subgradient = no_direction;
+    submod_descent_settings s = submod_descent_defaults();
+    submod_step *step = NULL;
+    double x = 1;
+    ck_assert_ok(submod_step_gd(1, &step));
+    s.schedule = submod_schedule_constant(1);
+    assert_error(submod_descend(&problem, step, &x, &s, NULL, NULL), SUBMOD_ECALLBACK,
+                 "the problem's subgradient returned nan at iteration 0");
+    ck_assert(x == 1);
+    submod_step_free(step);
+}
+END_TEST
+
+START_TEST(admm_with_a_tiny_step)
+{
+    const double one[1] = {1};
+    submod_map map = {.struct_size = sizeof map, .rows = 1, .columns = 1, .matrix = one};
+    submod_split_settings s = submod_split_defaults();
+    double x = 1;
+    s.step = 1e-310;
+    assert_error(submod_admm(&wild, &map, NULL, &x, &s, NULL, NULL), SUBMOD_EINVAL, "is too small");
+    ck_assert(x == 1);
+}
+END_TEST
+
+/* 1e20 + 1 = 1e20: I + A'A is singular in doubles, though it does not overflow. */
+START_TEST(admm_with_a_large_matrix)
+{
+    const double matrix[2] = {1e10, 1e10};
+    double x[2] = {7, 7};
+    submod_map map = {.struct_size = sizeof map, .rows = 1, .columns = 2, .matrix = matrix};
+    assert_error(submod_admm(&wild, &map, NULL, x, NULL, NULL, NULL), SUBMOD_ENUMERIC,
+                 "scale A down");
+    ck_assert(x[0] == 7 && x[1] == 7);
+}
+END_TEST
+
 /* ---- the GPU's calls, up to where a device is needed ---- */
 
 START_TEST(gpu)
@@ -225,7 +382,9 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("refusals", functions, datasets, counts, sizes_of_prox, overflow_in_prox,
+    return RUN_TESTS("refusals", functions, datasets, counts, confidences, words_of_another_stream,
+                     measures, measures_that_break, sizes_of_prox, overflow_in_prox,
                      certificates_that_are_none, descent_of_a_wild_problem, fista_on_a_wild_problem,
-                     planes_of_a_wild_problem, gpu);
+                     planes_of_a_wild_problem, a_problem_without_a_direction, admm_with_a_tiny_step,
+                     admm_with_a_large_matrix, gpu);
 }

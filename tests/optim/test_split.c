@@ -4,15 +4,10 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "splitting.h"
 #include "support.h"
 
 enum { ROWS = 6, COLUMNS = 4, PLANES = 8 };
-
-typedef submod_status splitter(const submod_problem *f, const submod_map *map,
-                               const submod_problem *g, double *x,
-                               const submod_split_settings *settings, submod_optim_info *info,
-                               submod_work *work);
-static splitter *const splitters[2] = {submod_primal_dual, submod_admm};
 
 static double norm2(const double *x, size_t n)
 {
@@ -116,20 +111,6 @@ static void clear(instance *c)
     submod_problem_clear(&c->f);
 }
 
-/* The minimum of J, to 1e-9, and where it is. */
-static double minimum(const instance *c, double decay, double *best)
-{
-    submod_optim_info info;
-    submod_bundle_settings s = submod_bundle_defaults();
-    memset(best, 0, COLUMNS * sizeof *best);
-    s.run.weight_decay = decay;
-    s.radius = 1e3;
-    s.run.tolerance = 1e-9;
-    s.run.max_iterations = 3000;
-    ck_assert_ok(submod_bundle(&c->whole, best, &s, &info, NULL));
-    return info.f;
-}
-
 static double spectral_norm(const instance *c)
 {
     double x[COLUMNS] = {1, 0.7, -0.4, 0.2}, y[ROWS], norm = 0;
@@ -174,7 +155,7 @@ START_TEST(ergodic_rates_at_every_iteration)
     for (int trial = 0; trial < 16; trial++) {
         instance c;
         make(&c, &rng, trial);
-        double best[COLUMNS], image[ROWS], star = minimum(&c, 0, best);
+        double best[COLUMNS], image[ROWS], star = bundle_minimum(&c.whole, 0, best);
         double norm = spectral_norm(&c), step = pow(3, trial % 5 - 2) / norm;
         for (int which = 0; which < 2; which++) {
             double x[COLUMNS] = {2, -1, 0.5, 1}, apart[COLUMNS];
@@ -213,7 +194,8 @@ START_TEST(bounds_and_residuals)
     for (int trial = 0; trial < 12; trial++) {
         instance c;
         make(&c, &rng, trial);
-        double decay = trial % 4 < 2 ? 0.3 : 0, best[COLUMNS], star = minimum(&c, decay, best);
+        double decay = trial % 4 < 2 ? 0.3 : 0, best[COLUMNS],
+               star = bundle_minimum(&c.whole, decay, best);
         for (int which = 0; which < 2; which++) {
             submod_split_settings s = submod_split_defaults();
             submod_optim_info info;
@@ -377,54 +359,8 @@ START_TEST(bad_arguments_and_answers)
 }
 END_TEST
 
-/* |x|, which insists on numbers that are finite. */
-static submod_status strict(void *ctx, size_t batch, const double *x, double *value, double *g)
-{
-    (void)ctx;
-    (void)batch;
-    ck_assert(isfinite(x[0]));
-    *value = fabs(x[0]);
-    g[0] = x[0] < 0 ? -1 : 1;
-    return SUBMOD_OK;
-}
-
-static submod_status strict_prox(void *ctx, size_t batch, const double *x, double lambda, double *u)
-{
-    (void)ctx;
-    (void)batch;
-    ck_assert(isfinite(x[0]) && lambda > 0);
-    u[0] = copysign(fmax(fabs(x[0]) - 1 / lambda, 0), x[0]);
-    return SUBMOD_OK;
-}
-
-/* Products, subgradients and planes that overflow end in an error, before any callback sees them
- * or a bound is made of them. */
-START_TEST(nothing_but_finite_numbers)
-{
-    const double sizes[] = {1e-300, 1e-160, 1, 1e160, 1e300};
-    submod_problem f = {sizeof f, .dimension = 1, .subgradient = strict, .prox = strict_prox};
-    int errors = 0;
-    for (int trial = 0; trial < 5 * 5 * 5 * 2; trial++) {
-        double x = sizes[trial % 5];
-        submod_map map = {
-            .struct_size = sizeof map, .rows = 1, .columns = 1, .matrix = &sizes[trial / 5 % 5]};
-        submod_split_settings s = submod_split_defaults();
-        submod_optim_info info = {.lower_bound = 0};
-        s.step = sizes[trial / 25 % 5];
-        s.radius = 2 * x;
-        s.run.max_iterations = 20;
-        submod_status status = splitters[trial / 125](&f, &map, &f, &x, &s, &info, NULL);
-        ck_assert(status >= 0 || status == SUBMOD_ENUMERIC || status == SUBMOD_ECALLBACK ||
-                  status == SUBMOD_EINVAL);
-        ck_assert(isfinite(x) && info.lower_bound < INFINITY);
-        errors += status < 0;
-    }
-    ck_assert_int_gt(errors, 10);
-}
-END_TEST
-
 int main(void)
 {
     return RUN_TESTS("split", ergodic_rates_at_every_iteration, bounds_and_residuals, step_by_step,
-                     bad_arguments_and_answers, nothing_but_finite_numbers);
+                     bad_arguments_and_answers);
 }
