@@ -350,7 +350,7 @@ def primal_dual(f: Problem, A: Any, x: Any, g: Problem | None = None, **options:
 
 
 def admm(f: Problem, A: Any, x: Any, g: Problem | None = None, **options: Any) -> Result:
-    """The same by ADMM, with I + A'A factorised once; step: 1 / rho (1). norm is not used."""
+    """The same by ADMM, with I + A'A factorised once; step: 1 / rho (1)."""
     return _split("admm", f, A, x, g, **options)
 
 

@@ -353,9 +353,18 @@ def test_a_file_of_features_that_is_wrong_is_refused(tmp_path, arrays, what):
 
 def test_a_start_of_the_wrong_size_is_refused(tmp_path):
     X, y = discs(0, 2, 4, 3)
-    problem = write(tmp_path / "mine.npz", X=X, y=y, start=np.ones(4))
-    with pytest.raises(ValueError, match="start must have 3 finite numbers"):
-        problem.make({"batches": 1}, 0)
+    with pytest.raises(ValueError, match="start has 4 numbers; it must have 3 finite ones"):
+        write(tmp_path / "mine.npz", X=X, y=y, start=np.ones(4))
+    with pytest.raises(ValueError, match="must have 3 finite ones"):
+        write(tmp_path / "mine.npz", X=X, y=y, start=np.full(3, np.inf))
+
+
+@pytest.mark.parametrize("content", [None, b"hello", b"PK\x03\x04 and no more"])
+def test_a_file_that_is_no_npz_is_refused(tmp_path, content):
+    if content is not None:
+        (tmp_path / "mine.npz").write_bytes(content)
+    with pytest.raises(ValueError, match=r"must be there and be a \.npz file"):
+        from_npz(tmp_path / "mine.npz")
 
 
 # ---- the brain ----

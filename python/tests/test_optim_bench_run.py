@@ -14,7 +14,17 @@ import numpy as np
 import pytest
 
 from submod import optim
-from submod.optim_bench import Instance, Reference, Task, bench, command, jobs, reference
+from submod.optim_bench import (
+    Instance,
+    Parts,
+    Reference,
+    Task,
+    bench,
+    cache,
+    command,
+    jobs,
+    reference,
+)
 from submod.optim_bench.catalogue import Extras, load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,7 +75,7 @@ def tiny(tmp_path):
     return str(file)
 
 
-def compare(tiny, cache, optimisers=FEW, *more, **settings):
+def compare(tiny, folder, optimisers=FEW, *more, **settings):
     plan = {
         "quick": True,
         "problems": ("ridge", "tiny-hinge"),
@@ -73,7 +83,7 @@ def compare(tiny, cache, optimisers=FEW, *more, **settings):
         "seeds": 2,
     } | settings
     extras = Extras((tiny, *map(str, more)))
-    return bench.compare(bench.Plan(**plan, optimisers=optimisers, extras=extras), cache)
+    return bench.compare(bench.Plan(**plan, optimisers=optimisers, extras=extras), folder)
 
 
 def test_who_runs(tiny, tmp_path):
@@ -100,22 +110,96 @@ def test_who_runs(tiny, tmp_path):
 
 def test_cache_counts(tiny, tmp_path):
     """Only what is new runs: for one more optimiser, one more seed, and one class that changes."""
-    cache, more = tmp_path / "cache", tmp_path / "more.py"
-    first = compare(tiny, cache, ("gd", "bundle"))
+    folder, more = tmp_path / "cache", tmp_path / "more.py"
+    first = compare(tiny, folder, ("gd", "bundle"))
     assert (first.new_minima, first.new_jobs) == (4, 8)
-    again = compare(tiny, cache, ("gd", "bundle"))
+    again = compare(tiny, folder, ("gd", "bundle"))
     assert (again.new_minima, again.new_jobs) == (0, 0) and again.runs == first.runs
     more.write_text(ONE_MORE, encoding="utf-8")
-    assert compare(tiny, cache, ("gd", "bundle", "lazy"), more).new_jobs == 4
-    seeds = compare(tiny, cache, ("gd", "bundle"), seeds=3)
+    assert compare(tiny, folder, ("gd", "bundle", "lazy"), more).new_jobs == 4
+    seeds = compare(tiny, folder, ("gd", "bundle"), seeds=3)
     assert (seeds.new_minima, seeds.new_jobs) == (2, 4)
     more.write_text(ONE_MORE.replace("0.1", "0.2"), encoding="utf-8")
-    assert compare(tiny, cache, ("gd", "bundle", "lazy"), more).new_jobs == 4
+    assert compare(tiny, folder, ("gd", "bundle", "lazy"), more).new_jobs == 4
     more.write_text("# why\n" + ONE_MORE.replace("0.1", "0.2"), encoding="utf-8")
-    assert compare(tiny, cache, ("gd", "bundle", "lazy"), more).new_jobs == 0
+    assert compare(tiny, folder, ("gd", "bundle", "lazy"), more).new_jobs == 0
     Path(tiny).write_text(TINY.replace("+ 0.5", "+ 0.4"), encoding="utf-8")
-    changed = compare(tiny, cache, ("gd", "bundle"))
+    changed = compare(tiny, folder, ("gd", "bundle"))
     assert (changed.new_minima, changed.new_jobs) == (2, 4)  # those of the hinge
+
+
+def test_a_start_that_is_a_minimum_is_skipped(tmp_path):
+    """It would count as solved, by everyone and at once."""
+    file = tmp_path / "there.py"
+    file.write_text(TINY.replace("uniform(1, 2, size=2)", "uniform(-2, -1, size=2)"))
+    outcome = compare(str(file), tmp_path / "cache", ("gd", "bundle"))
+    assert {job.member.problem for job in outcome.runs} == {"tiny-hinge"}
+    found = [one for one in outcome.skipped if one.why == "its start is a minimum"]
+    assert [one.problem for one in found] == [f"ridge (nu = 0.5), seed {k}" for k in (1, 2)]
+
+
+def test_results_depend_on_the_package():
+    """A change of how minima are found or of a step rule's default must not go unseen."""
+    names = {file.name for file in cache.machinery_files()}
+    assert {"reference.py", "task.py", "jobs.py", "_steps.py", "_problem.py", "optim.py"} <= names
+    assert {"interfaces.py", "oscillation.py"} <= names
+
+
+def modules_of(member):
+    return {name.rpartition(".")[2] for name in cache.modules_of(member)}
+
+
+def test_results_depend_on_what_a_problem_imports():
+    """On all of it, and on no other problem: one more in problems/ runs nothing anew."""
+    members = load(Extras())
+    linear = {"linear_family", "discs", "layers", "linear", "means", "short_prox"}
+    assert modules_of(members.problems["lovasz_hinge"]) == {"lovasz_hinge", *linear}
+    assert modules_of(members.problems["worst_case"]) == {
+        "worst_case", "known", "linear", "short_prox",
+    }  # fmt: skip
+    assert modules_of(members.optimisers["gd"]) == {"descent"}
+    for kind, folder in ((members.problems, "problems"), (members.optimisers, "optimisers")):
+        room = Path(cache.__file__).parent / folder
+        reached = set().union(*map(modules_of, kind.values()))
+        tables = {"step_rules", "features", "__init__"}  # rows are fields; --npz alone makes those
+        assert {file.stem for file in room.glob("*.py")} - tables == reached
+
+
+def test_a_helper_that_changes_is_seen(tmp_path, monkeypatch):
+    """Each module that a problem's code is made of changes its content."""
+    problem = load(Extras()).problems["cardinality"]
+    before, real = cache.content(problem), cache.inspect.getsource
+    for name in cache.modules_of(problem):
+
+        def getsource(module, changed=name):
+            return real(module) + "\nNEW = 1\n" * (module.__name__ == changed)
+
+        monkeypatch.setattr(cache.inspect, "getsource", getsource)
+        assert cache.content(problem) != before, name
+        monkeypatch.undo()
+    assert cache.content(problem) == before
+
+
+@pytest.mark.parametrize("name", ["primal-dual", "admm"])
+def test_the_best_size_of_splitting_is_no_end_of_the_grid(name):
+    catalogue = load(Extras())
+    family = catalogue.problems["hinge"]
+    instance = family.make(family.instances(True)[0], 1)
+    minimum = family.reference(instance)
+
+    def least(size):
+        run = jobs.run_once(catalogue.optimisers[name], Task(instance, minimum, 60, size, 0))
+        return min(run["f"]) - minimum.f_star
+
+    assert 2 * least(1.0) < min(least(0.1), least(10.0))
+
+
+def test_bcfw_pays_for_its_first_planes(tiny):
+    catalogue = load(Extras((tiny,)))
+    instance = catalogue.problems["tiny-hinge"].make({}, 3)
+    task = Task(instance, reference.by_bundle(instance), 6, 1.0, 0)
+    run = jobs.run_once(catalogue.optimisers["bcfw"], task)
+    assert run["calls"][0] == 1 and run["calls"][-1] <= 6 and run["f"][0] != task.first
 
 
 def without_seconds(value):
@@ -189,6 +273,21 @@ def test_divergence_is_a_result():
     assert run["status"].startswith("diverged") and math.isfinite(run["f"][-1])
 
 
+@pytest.mark.parametrize("name", ["bundle", "level-bundle", "bmrm", "primal-dual", "admm"])
+def test_no_run_ends_at_a_gap_of_its_own(name):
+    """The defaults end at a gap of 1e-6, which all of this J is below."""
+    a = 1e-8 * np.random.default_rng(1).normal(size=(12, 4))
+    problem = optim.max_affine(a, 1e-8 * np.arange(12.0))
+    instance = Instance(
+        problem, np.ones(4), weight_decay=1e-8, parts=Parts(problem, np.eye(4)), radius=9.0
+    )
+    minimum = optim.bundle(problem, np.ones(4), weight_decay=1e-8, tolerance=1e-20)
+    found = Reference(minimum.x, minimum.f, minimum.lower_bound)
+    run = jobs.run_once(load(Extras()).optimisers[name], Task(instance, found, 20, 1.0, 0))
+    accuracy = (run["f"][-1] - minimum.f) / (run["f"][0] - minimum.f)
+    assert run["status"] == "ran" and (run["calls"][-1] == 20 or accuracy < 1e-9)
+
+
 def test_task_counts_calls(tiny):
     """A minibatch is a part of a call; J of the task has the decay in it."""
     catalogue = load(Extras((tiny,)))
@@ -208,6 +307,39 @@ def test_task_counts_calls(tiny):
         task.subgradient(x, 3)
     with pytest.raises(ValueError, match="3 entries"):
         task.subgradient(x[:2])
+
+
+@pytest.mark.parametrize("name", ["gd", "bcfw", "stochastic-polyak"])
+def test_points_of_minibatches(tiny, name):
+    """One at the end of each pass; the curve is the same without them, but that BCFW sees sooner
+    that its gap is closed."""
+    catalogue = load(Extras((tiny,)))
+    instance = catalogue.problems["tiny-hinge"].make({}, 3)
+    minimum = reference.by_bundle(instance)
+    tasks = [Task(instance, minimum, 600, 0.01, 0) for _ in range(2)]
+    tasks[1].keeps_points = False
+    runs = [jobs.run_once(catalogue.optimisers[name], task) for task in tasks]
+    kept, first = tasks[0].curve, 1 if name == "bcfw" else 0
+    assert len(kept.points) == len(kept.at_points) == runs[0]["calls"][-1] - first + 1
+    for x, f in zip(kept.points[::50], kept.at_points[::50]):
+        assert tasks[0]._objective.value(x) == pytest.approx(f)
+    assert runs[0]["calls"][:2] == [first, first + 6]
+    for key in ("calls", "f"):
+        end = -1 if name == "bcfw" else None
+        assert runs[0][key][:end] == runs[1][key][:end]
+    assert {"detour", "reversals", "uphill"} == set(runs[0]["oscillation"])
+    assert runs[1]["oscillation"] == {}
+
+
+def test_points_of_stages():
+    """Prox-SVRG tells of its stages, five calls each."""
+    catalogue = load(Extras())
+    family = catalogue.problems["logistic"]
+    instance = family.make(family.instances(True)[1], 1)
+    task = Task(instance, family.reference(instance), 50, 1.0, 0)
+    run = jobs.run_once(catalogue.optimisers["svrg"], task)
+    assert run["calls"] == [5.0 * k for k in range(11)] and len(task.curve.points) == 11
+    assert set(run["oscillation"]) == {"detour", "reversals", "uphill"}
 
 
 def test_task_prox():
@@ -264,8 +396,17 @@ def test_problem_library(tmp_path):
 def test_mistakes(tiny, tmp_path, capsys):
     assert command.main(["--problems", "nope", "--out", str(tmp_path)]) == 2
     assert "there is no problem 'nope'; there are" in capsys.readouterr().err
+    assert command.main(["--out", f"{tiny}/results"]) == 2  # tiny is a file
+    assert "results cannot be written to" in capsys.readouterr().err
     assert command.main(["--list", "--with", str(tmp_path / "absent.py")]) == 2
     assert "there is no file" in capsys.readouterr().err
+    (tmp_path / "text.so").write_text("no library")
+    assert command.main(["--list", "--problem-library", f"{tmp_path}/text.so:make"]) == 2
+    assert "cannot be loaded as a library" in capsys.readouterr().err
+    for wrong in (["--seed", "-1"], ["--seeds", "0"], ["--jobs", "two"]):
+        with pytest.raises(SystemExit):
+            command.main(wrong)
+        assert "it must be a whole number" in capsys.readouterr().err
     assert command.main(["--list", "--with", tiny, "--with", tiny]) == 2
     assert "two called 'ridge'" in capsys.readouterr().err
     assert command.main(["--list", "--with", tiny]) == 0

@@ -16,6 +16,8 @@ from .progress import Progress
 
 Kind = TypeVar("Kind")
 
+NOTHING = 1e-12  # what J falls by, as a share of J, where there is nothing to solve
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -64,6 +66,7 @@ def compare(plan: Plan, cache: Path) -> Outcome:
     with pool.Pool(plan.processes, jobs.open_worker, (plan.extras, cache)) as workers:
         new = [member for member in members if bench.cache.get(bench.member_key(member)) is None]
         workers.do(new, jobs.find_minimum, _shown("minima", new, plan.quiet))
+        members = _to_solve(bench, members, outcome)
         wanted = _jobs(plan, bench, members, outcome)
         todo = [job for job in wanted if bench.cache.get(bench.job_key(job)) is None]
         workers.do(todo, jobs.run, _shown("runs", todo, plan.quiet))
@@ -97,6 +100,19 @@ def _members(plan: Plan, catalogue: Catalogue, outcome: Outcome) -> list[Member]
             for settings in problem.instances(plan.quick)
             for seed in plan.all_seeds
         ]
+    return found
+
+
+def _to_solve(bench: Bench, members: list[Member], outcome: Outcome) -> list[Member]:
+    """Without those that start at their minimum, which everyone would have solved."""
+    found = []
+    for member in members:
+        kept = bench.minimum(member)
+        if kept["first"] - kept["f_star"] > NOTHING * max(1.0, abs(kept["first"])):
+            found.append(member)
+        else:
+            where = f"{member}, seed {member.seed}"
+            outcome.skipped.append(Skipped(where, "", "its start is a minimum"))
     return found
 
 

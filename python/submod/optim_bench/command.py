@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from . import report, tables
 from .bench import Plan, compare
@@ -44,13 +45,26 @@ def _compare(given: argparse.Namespace, extras: Extras) -> int:
         seeds=given.seeds,
         processes=given.jobs,
     )
-    out = Path(given.out)
+    out = _writable(Path(given.out))
     outcome = compare(plan, out / "cache")
     summary = Summary(outcome)
     tables.write(out, plan, summary)
     print(f"{len(outcome.runs)} jobs, {outcome.new_jobs} of them new; tables are in {out}")
     print(report.write(out, plan, summary))
     return 0
+
+
+def _writable(folder: Path) -> Path:
+    """The folder, made if it is not there; refused before anything has been computed."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryFile(dir=folder):
+            return folder
+    except OSError as error:
+        words = (
+            f"results cannot be written to {folder} ({error.strerror}); --out names another folder"
+        )
+        raise Mistake(words) from error
 
 
 def _list(extras: Extras) -> int:
@@ -70,9 +84,16 @@ def _parser() -> argparse.ArgumentParser:
     add("--optimisers", type=_names, metavar="X,Y", help="these only; see --list")
     add("--with", action="append", default=[], dest="files", metavar="FILE.py", help=WITH)
     add("--npz", metavar="FILE.npz", help="a problem with your features and labels")
-    add("--problem-library", action="append", default=[], dest="libraries", metavar="LIB.so:make")
+    add(
+        "--problem-library",
+        action="append",
+        default=[],
+        dest="libraries",
+        metavar="LIB.so:make",
+        help="a problem in C: make(submod_problem *) fills its table",
+    )
     add("--out", default="out/optim_bench", metavar="DIR", help="out/optim_bench unless given")
-    add("--seed", type=int, default=1, metavar="N", help="the first seed (1)")
+    add("--seed", type=_seed, default=1, metavar="N", help="the first seed (1)")
     add("--seeds", type=_count, metavar="N", help="how many (5, quick: 1)")
     add("--jobs", type=_count, default=os.cpu_count() or 1, metavar="N", help="processes")
     add("--list", action="store_true", help="says who there is")
@@ -87,7 +108,14 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _count(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number}; it must be at least 1")
-    return number
+    return _whole(text, 1)
+
+
+def _seed(text: str) -> int:
+    return _whole(text, 0)
+
+
+def _whole(text: str, least: int) -> int:
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"{text!r}; it must be a whole number, {least} or more")
+    return int(text)

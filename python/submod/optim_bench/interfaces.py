@@ -61,7 +61,7 @@ class Instance:
             "weight decay": self.weight_decay > 0,
             "parts": self.parts is not None,
             "bound": self.weight_decay > 0 or self.radius is not None,
-            "convex": self.convex,
+            "convexity": self.convex,
         }
         return frozenset(name for name, there in found.items() if there)
 
@@ -81,7 +81,7 @@ class Problem(ABC):
     name: str
     title: str  # for tables and figures
     calls: tuple[int, int] = (200, 1000)  # the budget of each run, quick and not; see task.py
-    sources: tuple[Path, ...] = ()  # files whose content counts, beside that of the class's own
+    sources: tuple[Path, ...] = ()  # files of data; the code it is made of is found by itself
 
     @abstractmethod
     def instances(self, quick: bool) -> Sequence[Settings]:

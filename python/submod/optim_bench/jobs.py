@@ -121,14 +121,17 @@ def run_once(optimiser: Optimiser, task: Task) -> Result:
             status = f"diverged: {error}"
         except Exception as error:
             raise RuntimeError(f"{optimiser.name} failed, with size {task.size:g}") from error
+    task.finish()
     curve, reference, ridge = task.curve, task.reference, task.instance.ridge
+    with np.errstate(over="ignore", invalid="ignore"):  # of paths that diverge
+        oscillation = measure(curve.points, curve.at_points, ridge, reference.f_star)
     return {
         "size": task.size,
         "status": status,
         "calls": curve.calls,
         "seconds": curve.seconds,
         "f": curve.f,
-        "oscillation": measure(curve.points, curve.f, ridge, reference.f_star),
+        "oscillation": oscillation,
     }
 
 

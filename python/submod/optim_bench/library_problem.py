@@ -37,7 +37,11 @@ class LibraryProblem(Problem):
         self.path, self.symbol = Path(path).resolve(), symbol
         self.name = self.title = f"{self.path.stem}:{symbol}"
         self.sources = (self.path,)
-        if not hasattr(ctypes.CDLL(str(self.path)), symbol):
+        try:
+            known = hasattr(ctypes.CDLL(str(self.path)), symbol)
+        except OSError as error:
+            raise Mistake(f"{path} cannot be loaded as a library: {error}") from error
+        if not known:
             raise Mistake(f"{path} has no function {symbol}")
 
     def instances(self, quick: bool) -> Sequence[Settings]:

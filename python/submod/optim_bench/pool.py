@@ -1,4 +1,4 @@
-"""Does jobs in processes of one thread each."""
+"""Does jobs in processes of one thread each. bench/experiments has its processes from here too."""
 
 from __future__ import annotations
 
@@ -73,12 +73,18 @@ class Workers(ProcessPoolExecutor):
 
 def _open(open_worker: Callable[..., None], given: tuple[Any, ...]) -> None:
     """In a new process."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    watch_parent()
     open_worker(*given)
 
 
+def watch_parent() -> None:
+    """In a process of a pool: it ends when its parent does."""
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
 def _end_with_parent() -> None:
-    """Nobody waits for results when the parent has been killed."""
+    """Nobody waits for results when the parent has been killed, and its successor may want to write
+    into the same folders."""
     parent = multiprocessing.parent_process()
     assert parent is not None
     multiprocessing.connection.wait([parent.sentinel])

@@ -1,5 +1,5 @@
 """How far the work is, and how long it will take: a bar on a terminal, a line now and then
-elsewhere."""
+elsewhere. bench/experiments takes its bar from here too."""
 
 from __future__ import annotations
 
@@ -29,9 +29,16 @@ class Progress:
 
     def line(self, now: float) -> str:
         share = min(1.0, self.done / self.cost)
-        bar = "#" * round(BAR * share)
-        left = duration((now - self.began) * (1 - share) / share) if share > 0 else "?"
-        return f"{self.what} [{bar:<{BAR}}] {share:4.0%}, {left} left"
+        return f"{self.what} {bar(share)} {share:4.0%}, {time_left(now - self.began, share)}"
+
+
+def bar(share: float) -> str:
+    return f"[{'#' * round(BAR * share):<{BAR}}]"
+
+
+def time_left(seconds: float, share: float) -> str:
+    """By the pace so far: this share took so many seconds."""
+    return f"{duration(seconds * (1 - share) / share)} left" if share > 0 else "time left: ?"
 
 
 def duration(seconds: float) -> str:

@@ -15,7 +15,7 @@ SEARCH = 1000  # steps of each run of a search
 
 def by_bundle(instance: Instance) -> Reference:
     """Of a convex problem with weight decay or a radius."""
-    if not {"bound", "convex"} <= instance.has:
+    if not {"bound", "convexity"} <= instance.has:
         raise ValueError(
             "the bundle method needs a convex problem with weight_decay or radius: give the "
             "problem a method reference"

@@ -21,8 +21,6 @@ from .tables import problem_rows
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PROVED = 1e-3  # a certified gap above this share of the fall is none
-
 
 def write(folder: Path, plan: Plan, summary: Summary) -> str:
     """Says where the report is, or why there is none."""
@@ -161,23 +159,23 @@ def _basins(summary: Summary) -> str:
 
 
 def _oscillation(summary: Summary) -> str:
-    rows = []
-    for one in summary.optimisers:
-        found = summary.oscillation(one.name)
-        if found:
-            rows.append([one.title, *(found.get(name, words.NONE) for name in MEASURES)])
     meaning = "".join(f"<li>{name}: {_text(what)}</li>" for name, what in MEASURES.items())
-    return f"<ul>{meaning}</ul>" + _table(["optimiser", *MEASURES], rows)
+    told = f"<ul>{meaning}</ul>"
+    for minibatches, title in ((False, words.BY_STEPS), (True, words.BY_PASSES)):
+        rows = []
+        for one in summary.optimisers:
+            found = summary.oscillation(one.name, minibatches)
+            if found:
+                rows.append([one.title, *(found.get(name, words.NONE) for name in MEASURES)])
+        if rows:
+            told += title + _table(["optimiser", *MEASURES], rows)
+    return told
 
 
 def _minima(summary: Summary) -> str:
-    rows = []
-    for row in problem_rows(summary.outcome):
-        fall = row["J at the start"] - row["f*"]
-        proved = row["certified gap"] <= PROVED * fall
-        rows.append([*row.values(), "yes" if proved else "best known"])
-        head = [*row, "proved"]
-    return _folded(f"{len(rows)} minima", _table(head, rows))
+    found = problem_rows(summary.outcome)
+    rows = [[*row.values()][:-1] + ["yes" if row["proved"] else "best known"] for row in found]
+    return _folded(f"{len(rows)} minima", _table([*found[0]], rows))
 
 
 def _skipped(summary: Summary) -> str:

@@ -71,6 +71,7 @@ class Summary:
         first = [group for group in GROUPS if group in there]
         self.groups = first + [group for group in there if group not in GROUPS]
         self.wheres = list(dict.fromkeys(place.where for place in self.places))
+        self.in_parts = {str(m) for m, found in outcome.minima.items() if found["batches"] > 1}
         self.tuned = [run for place in self.places for run in place.best]
         self.untuned = untuned(self.records)
 
@@ -90,9 +91,10 @@ class Summary:
         found = [place.basin.decades for place in self.of(optimiser) if place.basin is not None]
         return quartiles(found) if found else None
 
-    def oscillation(self, optimiser: str) -> dict[str, Quartiles]:
-        """Over all tuned runs whose points were kept."""
-        kept = [run.oscillation for place in self.of(optimiser) for run in place.best]
+    def oscillation(self, optimiser: str, minibatches: bool) -> dict[str, Quartiles]:
+        """Over all tuned runs whose points were kept, on problems with minibatches or without."""
+        places = [p for p in self.of(optimiser) if (p.where in self.in_parts) == minibatches]
+        kept = [run.oscillation for place in places for run in place.best]
         values = {name: [one[name] for one in kept if name in one] for name in MEASURES}
         return {name: quartiles(found) for name, found in values.items() if found}
 

@@ -12,11 +12,14 @@ from typing import Any
 
 from .. import __version__
 from .bench import Outcome, Plan
+from .cache import Result
 from .oscillation import MEASURES
 from .records import TARGETS, Record
 from .summary import Summary
 
 Row = dict[str, Any]
+
+PROVED = 1e-6  # a certified gap above this share of the fall proves nothing
 
 
 def write(folder: Path, plan: Plan, summary: Summary) -> None:
@@ -65,9 +68,16 @@ def problem_rows(outcome: Outcome) -> list[Row]:
             "f*": found["f_star"],
             "lower bound": found["lower_bound"],
             "certified gap": found["f_star"] - found["lower_bound"],
+            "proved": is_proved(found),
         }
         for member, found in outcome.minima.items()
     ]
+
+
+def is_proved(found: Result) -> bool:
+    """Whether f* is known: up to PROVED of what J falls by."""
+    gap = found["f_star"] - found["lower_bound"]
+    return bool(gap <= PROVED * (found["first"] - found["f_star"]))
 
 
 def optimiser_row(summary: Summary, name: str) -> Row:
@@ -77,7 +87,9 @@ def optimiser_row(summary: Summary, name: str) -> Row:
     row["problems"] = len(summary.of(name))
     row |= {f"solved to {t:g}": share for t, share in zip(TARGETS, summary.solved(name))}
     row["basin in decades"] = vars(basins) if basins else None
-    row["oscillation"] = {key: vars(found) for key, found in summary.oscillation(name).items()}
+    for minibatches, title in ((False, "oscillation"), (True, "oscillation by passes")):
+        found = summary.oscillation(name, minibatches)
+        row[title] = {key: vars(one) for key, one in found.items()}
     return row
 
 

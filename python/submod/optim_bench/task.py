@@ -22,18 +22,22 @@ from .interfaces import Instance, Reference, Vector
 
 LINES = 100  # of a curve
 SOLVED = 1e-10  # a run ends when J - f* has become this small, as a share of what it was
-SMALL = 20  # up to so many variables all points are kept
+SMALL = 20  # up to so many variables points are kept
+EXACT = 1e-9  # calls are sums of parts
 
 
 @dataclass
 class Curve:
-    """How a run went: after these calls and seconds, this J. points: all of them, of problems with
-    few variables and no minibatches, for the measures of oscillation."""
+    """How a run went: after these calls and seconds, this J. points, and J there: of problems with
+    few variables, for the measures of oscillation. Without minibatches these are the points after
+    every step; with them those at the end of every pass, or of every iteration where one is longer
+    than a pass."""
 
     calls: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     f: list[float] = field(default_factory=list)
     points: list[Vector] = field(default_factory=list)
+    at_points: list[float] = field(default_factory=list)
 
 
 class Task:
@@ -55,10 +59,12 @@ class Task:
         self.budget, self.size, self.seed = calls, size, seed
         self.f_star, self.weight_decay = reference.f_star, instance.weight_decay
         self.calls, self._looks, self.curve = 0.0, 0, Curve()
-        self.keeps_points = self.n <= SMALL and self.batches <= 1
+        self.keeps_points = self.n <= SMALL
         self._objective = Objective(instance)
         self.first, self.start_slope = self._objective.subgradient(self.start, None)
-        self._solved, self._due, self._aside = False, 0.0, 0.0
+        self._solved, self._aside = False, 0.0
+        self._due = self._point_due = 0.0  # calls at which J, and a point, are written down next
+        self._last = (0.0, 0.0, self.first)  # calls, seconds and J, last told
         self._began = time.perf_counter()
         self.tell(self.start)
 
@@ -107,49 +113,88 @@ class Task:
 
     def tell(self, x: Vector) -> None:
         """The answer is now x."""
-        if self.calls >= self._due or self.keeps_points or not self.left:
+        if self._is_due or self._is_point_due or not self.left:
             aside = time.perf_counter()
             self._record(x, self._objective.value(x), aside - self._began - self._aside)
-            self._due = self.calls + self._pause
             self._aside += time.perf_counter() - aside
 
     # ---- for those in C ----
 
-    def limits(self, cost: float = 1.0, own_values: bool = True) -> dict[str, Any]:
-        """For submod.optim's functions, where an iteration costs so many calls. own_values: their
-        values are those of J."""
-        iterations = max(1, round(self.budget / cost))
+    def limits(
+        self, cost: float = 1.0, own_values: bool = True, before: float = 0.0
+    ) -> dict[str, Any]:
+        """For submod.optim's functions, where an iteration costs so many calls, after so many
+        before the first point. own_values: their values are those of J."""
+        iterations = max(1, round((self.budget - before) / cost))
         self.curve = Curve()  # it tells of its start itself
+        self._due = self._point_due = 0.0
         return {
             "max_iterations": iterations,
-            "trace_every": 1 if self.keeps_points else max(1, math.ceil(self._pause / cost)),
+            "trace_every": max(1, math.ceil(self._trace_pause / cost)),
+            "tolerance": 0.0,  # it ends where all others end, not at a gap of its own
             "keep_best": False,
             "weight_decay": self.weight_decay,
-            "trace": self._follow(cost, own_values),
+            "trace": self._follow(cost, own_values, before),
         }
 
-    def _follow(self, cost: float, own_values: bool) -> Callable[[optim.TraceLine], bool]:
+    def _follow(
+        self, cost: float, own_values: bool, before: float
+    ) -> Callable[[optim.TraceLine], bool]:
         def follow(line: optim.TraceLine) -> bool:
-            self.calls = line.iteration * cost
+            self.calls = before + line.iteration * cost
             f = line.f if own_values else self._objective.value(line.x)
             self._record(line.x, f, line.seconds)
             return self._solved
 
         return follow
 
+    # ---- when J is evaluated, and points are kept ----
+
     @property
     def _pause(self) -> float:
-        """Calls between two evaluations of J; one costs as much as a pass over all minibatches."""
+        """Calls between two lines of the curve: a line costs as much as a pass over minibatches."""
+        if self.keeps_points and self.batches <= 1:
+            return 0.0
         return max(self.budget / LINES, 1.0 if self.batches > 1 else 0.0)
 
+    @property
+    def _point_pause(self) -> float:
+        """Calls between two points: a step, or a pass over all minibatches."""
+        return 1.0 if self.batches > 1 else 0.0
+
+    @property
+    def _trace_pause(self) -> float:
+        return min(self._pause, self._point_pause) if self.keeps_points else self._pause
+
+    @property
+    def _is_due(self) -> bool:
+        return self.calls >= self._due - EXACT
+
+    @property
+    def _is_point_due(self) -> bool:
+        return self.keeps_points and self.calls >= self._point_due - EXACT
+
     def _record(self, x: Vector, f: float, seconds: float) -> None:
-        curve = self.curve
-        curve.calls.append(self.calls)
-        curve.seconds.append(seconds)
-        curve.f.append(f)
-        if self.keeps_points:
+        """What a run is judged by, the curve, does not depend on whether points are kept."""
+        curve, self._last = self.curve, (self.calls, seconds, f)
+        if self._is_point_due:
             curve.points.append(np.array(x))
+            curve.at_points.append(f)
+            self._point_due = self.calls + self._point_pause
+        if self._is_due or not self.left:
+            self._write_down(*self._last)
+            self._due = self.calls + self._pause
+
+    def _write_down(self, calls: float, seconds: float, f: float) -> None:
+        self.curve.calls.append(calls)
+        self.curve.seconds.append(seconds)
+        self.curve.f.append(f)
         self._solved = f - self.f_star <= SOLVED * (self.first - self.f_star)
+
+    def finish(self) -> None:
+        """The run is over: the last that was told of belongs to the curve."""
+        if self.curve.calls and self._last[0] > self.curve.calls[-1]:
+            self._write_down(*self._last)
 
     def _count(self, batch: int | None) -> None:
         """In minibatches, which are whole numbers."""

@@ -13,7 +13,7 @@ class Fista(Optimiser):
     name = "fista"
     title = "FISTA"
     group = "proxes"
-    needs = ("prox", "convex")
+    needs = ("prox", "convexity")
 
     def run(self, task: Task) -> None:
         lipschitz = 1 / (task.size * task.step)
@@ -26,7 +26,7 @@ class SmoothedFista(Optimiser):
     name = "smoothed-fista"
     title = "smoothed, FISTA"
     group = "proxes"
-    needs = ("prox", "convex")
+    needs = ("prox", "convexity")
 
     def run(self, task: Task) -> None:
         lam = 1 / (task.size * task.step)

@@ -11,43 +11,39 @@ class Bundle(Optimiser):
     name = "bundle"
     title = "proximal bundle"
     group = "solvers"
-    needs = ("convex", "bound")
+    needs = ("convexity", "bound")
     tuned = False
+    method = staticmethod(optim.bundle)
 
     def run(self, task: Task) -> None:
-        radius = task.instance.radius
-        optim.bundle(task.problem, task.start, radius=radius, tolerance=0.0, **task.limits())
+        self.method(task.problem, task.start, radius=task.instance.radius, **task.limits())
 
 
-class LevelBundle(Optimiser):
+class LevelBundle(Bundle):
     name = "level-bundle"
     title = "level bundle"
-    group = "solvers"
-    needs = ("convex", "bound")
-    tuned = False
-
-    def run(self, task: Task) -> None:
-        radius = task.instance.radius
-        optim.level_bundle(task.problem, task.start, radius=radius, tolerance=0.0, **task.limits())
+    method = staticmethod(optim.level_bundle)
 
 
 class Bmrm(Optimiser):
     name = "bmrm"
     title = "BMRM"
     group = "solvers"
-    needs = ("convex", "weight decay")
+    needs = ("convexity", "weight decay")
     tuned = False
 
     def run(self, task: Task) -> None:
-        optim.bundle(task.problem, task.start, bmrm=True, tolerance=0.0, **task.limits())
+        optim.bundle(task.problem, task.start, bmrm=True, **task.limits())
 
 
 class Bcfw(Optimiser):
+    """Its first point comes from planes at the start: a call for all of them."""
+
     name = "bcfw"
     title = "block-coordinate Frank-Wolfe"
     group = "solvers"
-    needs = ("convex", "minibatches", "weight decay")
+    needs = ("convexity", "minibatches", "weight decay")
     tuned = False
 
     def run(self, task: Task) -> None:
-        optim.bcfw(task.problem, task.start, seed=task.seed, tolerance=0.0, **task.limits())
+        optim.bcfw(task.problem, task.start, seed=task.seed, **task.limits(before=1))

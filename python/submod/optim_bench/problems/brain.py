@@ -4,19 +4,18 @@ and one class each by Lovász-Softmax."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from ..interfaces import Settings
 from . import brain_slices, layers
 from .linear import Array, Layer
-from .linear_family import SOURCES, LinearFamily
+from .linear_family import LinearFamily
 
 
 class BrainHinge(LinearFamily):
     name = "brain_hinge"
     title = "Lovász hinge, brain slices"
     calls = (60, 400)
-    sources = (*SOURCES, Path(brain_slices.__file__))
+    sources = (brain_slices.IMAGE, brain_slices.LABELS)
     decay = 1e-3
 
     def instances(self, quick: bool) -> Sequence[Settings]:

@@ -10,18 +10,21 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from zipfile import is_zipfile
 
 import numpy as np
 
 from ..interfaces import Instance, Settings
 from . import layers
 from .linear import Array, Layer
-from .linear_family import SOURCES, LinearFamily
+from .linear_family import LinearFamily
 
 
 def from_npz(path: str | Path) -> Features:
     """What `--npz FILE` adds to the bench. ValueError: a file that is not as this module says."""
     file = Path(path)
+    if not is_zipfile(file):
+        raise ValueError("it must be there and be a .npz file; np.savez(FILE, X=X, y=y) writes one")
     with np.load(file) as arrays:
         given = {key: arrays[key] for key in arrays.files}
     if not {"X", "y"} <= set(given):
@@ -52,10 +55,14 @@ class Features(LinearFamily):
         self, name: str, X: Array, y: Array, start: Any = None, files: tuple[Path, ...] = ()
     ) -> None:
         self.name, self.title = f"npz_{name}", f"features of {name}"
-        self.X, self.y, self.start = X, y, start
         self.classes = int(y.max()) + 1
         self.convex = self.classes == 2
-        self.sources = (*SOURCES, *files)
+        self.X, self.y = X, y
+        self.start = None if start is None else np.asarray(start, dtype=float).ravel()
+        n = X.shape[-1] * (1 if self.convex else self.classes)
+        if self.start is not None and (self.start.size != n or not np.isfinite(self.start).all()):
+            raise ValueError(f"start has {self.start.size} numbers; it must have {n} finite ones")
+        self.sources = files
 
     def instances(self, quick: bool) -> Sequence[Settings]:
         return [{"batches": batches} for batches in sorted({1, len(self.X)})]
@@ -71,11 +78,4 @@ class Features(LinearFamily):
 
     def make(self, settings: Settings, seed: int) -> Instance:
         instance = super().make(settings, seed)
-        if self.start is None:
-            return instance
-        start = np.asarray(self.start, dtype=float).ravel()
-        if start.size != instance.problem.n or not np.isfinite(start).all():
-            raise ValueError(
-                f"start must have {instance.problem.n} finite numbers, not {start.size}"
-            )
-        return replace(instance, start=start)
+        return instance if self.start is None else replace(instance, start=self.start)

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
 from ..interfaces import Instance, Problem, Reference, Settings
 from ..reference import by_bundle, by_search
-from . import discs, layers, linear
+from . import discs, linear
 from .linear import Array, Layer
-
-SOURCES = tuple(
-    Path(str(file)) for file in (__file__, discs.__file__, layers.__file__, linear.__file__)
-)
 
 
 class LinearFamily(Problem):
     """The mean loss of images under a linear model. A family says which loss it is."""
 
     calls = (100, 600)
-    sources = SOURCES
     decay = 1e-2
     convex = True
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -17,7 +16,6 @@ class MaxAffine(known.KnownFamily):
     name = "max_affine"
     title = "random max-affine"
     calls = (200, 1000)
-    sources = (Path(known.__file__),)
 
     def instances(self, quick: bool) -> Sequence[Settings]:
         sizes = [(5, 1), (20, 100)] if quick else [(5, 1), (20, 1), (20, 100), (60, 1), (60, 100)]

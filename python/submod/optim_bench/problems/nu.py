@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -16,7 +15,6 @@ class Nu(known.KnownFamily):
     name = "nu"
     title = "max(0, nu x1, x2)"
     calls = (100, 300)
-    sources = (Path(known.__file__),)
 
     def instances(self, quick: bool) -> Sequence[Settings]:
         return [{"nu": nu} for nu in ((0.1, 1.3) if quick else (0.01, 0.1, 0.7, 1.0, 1.3))]

@@ -4,7 +4,6 @@ answers with the first of the largest entries shows one new variable a call."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -19,7 +18,6 @@ class WorstCase(known.KnownFamily):
     name = "worst_case"
     title = "max of coordinates, resisting"
     calls = (150, 1000)
-    sources = (Path(known.__file__),)
 
     def instances(self, quick: bool) -> Sequence[Settings]:
         return [{"dimension": n} for n in ((20, 60) if quick else (20, 100, 500))]
