@@ -19,6 +19,13 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 EXAMPLES, IMAGES = HERE.parent / "examples", HERE / "img"
 COLOURS = ["#777777", "#d55e00", "#0072b2", "#009e73"]
+# The losses of examples/train_unet.py.
+NAMES = {
+    "ce": "cross-entropy",
+    "ce+lovasz": "cross-entropy + Lovász",
+    "lovasz": "Lovász",
+    "dataset": "cross-entropy + Lovász of the dataset",
+}
 
 
 def run_example(name, *arguments):
@@ -114,9 +121,11 @@ def learning_curves(file):
             if row["part"] == part
         ]
         blocks.append("\n".join(points))
+        loss = part.removeprefix("ce, then ")
+        title = NAMES[loss] if loss == part else f"then {NAMES[loss]}"
         shown.append(
             f"$data index {number} using 1:(100*$2) with linespoints pt 7 ps 0.7 lw 2 "
-            f"lc rgb '{COLOURS[number % len(COLOURS)]}' title '{part}'"
+            f"lc rgb '{COLOURS[number % len(COLOURS)]}' title '{title}'"
         )
     commands = (
         "set xlabel 'steps'\nset ylabel 'dataset-mIoU, %'\nset key bottom right\nset grid y\n"

@@ -33,11 +33,12 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 import torch
 from unet import UserError, brain, folders, model, shapes, sheet, show, train
 from unet.data import IGNORE, Example, Segmentation, batches, classes_of
-from unet.recipes import LOSSES, RECIPES, Recipe, quick
+from unet.recipes import IN_WORDS, LOSSES, RECIPES, Recipe, quick
 
 import submod
 
 QUICK_IMAGES = 4
+THEN = "ce, then "  # before the loss of a part that starts from cross-entropy's weights
 
 
 def options(arguments: list[str] | None) -> argparse.Namespace:
@@ -197,7 +198,7 @@ class Session:
         if recipe.fine_epochs:
             steps = -(-recipe.fine_epochs * len(data.train) // recipe.batch)
         for loss in recipe.fine_tune if steps else ():
-            name = f"{'ce, then ' if recipe.steps else ''}{loss}"
+            name = f"{THEN if recipe.steps else ''}{loss}"
             self.part(name, loss, steps, recipe.fine_rate, chosen.seed + 1)
         show.print_classes(data.classes, self.results)
         if chosen.csv:
@@ -216,15 +217,18 @@ class Session:
         gains = [self.score(names[-1], e)[1] - self.score(rival, e)[1] for e in examples]
         order = sorted(range(len(gains)), key=gains.__getitem__)
         rows = []
-        for share, words in ((0.1, "10 %"), (0.5, "median"), (0.9, "90 %")):
+        for share, words in ((0.1, "10th percentile"), (0.5, "median"), (0.9, "90th percentile")):
             chosen = order[round(share * (len(order) - 1))]
             image, labels = examples[chosen]
             scores = [self.score(name, examples[chosen]) for name in names]
-            texts = [f"{words}: {100 * gains[chosen]:+.1f} points", ""]
+            texts = [f"{words} of the gain: {100 * gains[chosen]:+.1f} points", ""]
             texts += [f"mIoU {100 * miou:.1f} %" for _, miou in scores]
             maps = [labels.numpy(), *(predicted.numpy() for predicted, _ in scores)]
             rows.append(sheet.Row(image.numpy(), maps, texts))
-        sheet.save(file, ["image", "truth", *names], rows, self.data.classes)
+        titles = [in_words(name) for name in names]
+        note = f"Gain: mIoU of '{titles[-1]}' less that of '{in_words(rival)}'."
+        note += " +: added to cross-entropy."
+        sheet.save(file, ["image", "truth", *titles], rows, self.data.classes, note)
         print(f"{file}: where '{names[-1]}' gains over '{rival}' as in 10, 50, 90 % of the images")
 
     def score(self, name: str, example: Example) -> tuple[torch.Tensor, float]:
@@ -236,6 +240,12 @@ class Session:
                                  leave_out=self.data.leave_out)  # fmt: skip
         measure.add(predicted[None].numpy(), labels[None].numpy())
         return predicted, measure.compute().image
+
+
+def in_words(name: str) -> str:
+    """Of a part, for a picture."""
+    loss = name.removeprefix(THEN)
+    return IN_WORDS[loss] if loss == name else f"then {IN_WORDS[loss]}"
 
 
 def main(arguments: list[str] | None = None) -> int:

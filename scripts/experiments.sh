@@ -84,12 +84,7 @@ if [ $check = yes ]; then
     exit
 fi
 "$root/scripts/setup.sh" python
-# Counts for a new build directory only; an old one stays with what it was made with.
-if command -v ninja >/dev/null; then
-    export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
-fi
-cmake -S "$root" -B "$root/build" -DCMAKE_BUILD_TYPE=Release >/dev/null
-cmake --build "$root/build" --parallel "$(nproc 2>/dev/null || echo 2)" --target submod
+"$root/scripts/build.sh" submod
 make_venv
 # In the place of this shell, so that Ctrl-C reaches Python alone.
 exec "${in_place[@]}" "$python" -B -m experiments "${out[@]}" "$@"

@@ -7,7 +7,8 @@ neighbours, so runs of neighbours are drawn.
 What another training would give: the difference varies from seed to seed. Three seeds drawn with
 replacement would claim far too much (the interval would end at the smallest and the largest of
 them, which hold the truth in 75 % of cases); so to each resample is added what Student's t says
-about a mean of so few."""
+about a mean of so few. The same goes for what is known in a few groups only, whose members share
+their networks: folds of heads, networks with several draws of features."""
 
 from __future__ import annotations
 
@@ -121,17 +122,18 @@ def drawn(images: int, neighbours: int) -> Weights:
     return weights
 
 
-def of_seeds(differences: Sequence[float]) -> Numbers:
-    """How far the mean over all possible seeds may be from the mean over these: Student's t at
-    evenly spaced levels, in random order. Nothing for a single seed, which tells nothing."""
+def of_few(differences: Sequence[float]) -> Numbers:
+    """How far the mean over all possible seeds, or groups, may be from the mean over these:
+    Student's t at evenly spaced levels, in random order. Nothing for a single one, which tells
+    nothing."""
     from scipy import stats
 
-    seeds = len(differences)
-    if seeds == 1:
+    few = len(differences)
+    if few == 1:
         return np.zeros(RESAMPLES)
     levels = (np.random.default_rng(1).permutation(RESAMPLES) + 0.5) / RESAMPLES
-    error = np.std(differences, ddof=1) / np.sqrt(seeds)
-    return np.asarray(error * stats.t.ppf(levels, seeds - 1))
+    error = np.std(differences, ddof=1) / np.sqrt(few)
+    return np.asarray(error * stats.t.ppf(levels, few - 1))
 
 
 def paired(
@@ -148,21 +150,30 @@ def paired(
         index.resampled(one, weights) - index.resampled(other, weights)
         for one, other in zip(ours, theirs)
     ]
-    return around(float(np.mean(seen)), np.mean(again, 0) + of_seeds(seen))
+    return around(float(np.mean(seen)), np.mean(again, 0) + of_few(seen))
 
 
-def paired_means(differences: Numbers) -> list[Interval]:
-    """What paired finds where differences are known image by image and their mean counts, for
-    several columns at once: differences (seeds, images, columns)."""
-    columns = np.moveaxis(differences, -1, 0)
-    return [paired(mean, list(column), list(np.zeros_like(column))) for column in columns]
+def means_of(groups: Sequence[int], values: npt.NDArray[Any]) -> Numbers:
+    """Of each group, over the last axis of values, which are in these groups: (.., groups)."""
+    own = np.asarray(groups)
+    return np.stack([values[..., own == group].mean(-1) for group in np.unique(own)], -1)
+
+
+def paired_groups(differences: Numbers, groups: Sequence[int]) -> Interval:
+    """The mean over seeds and groups of differences (seeds, members). Members of a group share
+    their networks, so a group counts once, with its mean: groups vary, and seeds do. What varies
+    with both counts twice, which makes the interval rather too wide than too narrow."""
+    cells = means_of(groups, differences)
+    value = float(cells.mean())
+    spread = np.add.outer(of_few(cells.mean(0).tolist()), of_few(cells.mean(1).tolist()))
+    return around(value, value + spread)
 
 
 def paired_seeds(ours: Sequence[float], theirs: Sequence[float]) -> Interval:
     """Of numbers that are known for whole test sets only: seeds vary, images do not."""
     seen = [one - other for one, other in zip(ours, theirs)]
     value = float(np.mean(seen))
-    return around(value, value + of_seeds(seen))
+    return around(value, value + of_few(seen))
 
 
 def around(value: float, found: Numbers) -> Interval:

@@ -38,9 +38,11 @@ class Plan:
     width: int = 8  # channels of the U-Net's first level
     checkpoint_seconds: float = 30.0  # between two; decides nothing but what a kill costs
     folds: int = 5  # of IBSR's heads
-    linear: Effort = Effort(0, (0, 1, 2), 16384, 800, 3e-1, 200, (3e-1, 1e-1, 3e-2))
-    hidden: Effort = Effort(32, (0, 1, 2), 16384, 800, 3e-2, 200, (3e-2, 1e-2, 3e-3))
-    unet: Effort = Effort(8, (0,), 8, 400, 3e-3, 75, (3e-3, 1e-3, 3e-4))
+    linear: Effort = Effort(
+        0, (0, 1, 2), 16384, 800, 3e-1, 200, (1.0, 3e-1, 1e-1, 3e-2, 1e-2, 3e-3)
+    )
+    hidden: Effort = Effort(32, (0, 1, 2), 16384, 800, 3e-2, 200, (3e-1, 1e-1, 3e-2, 1e-2, 3e-3))
+    unet: Effort = Effort(8, (0, 1, 2), 8, 1000, 3e-3, 100, (3e-3, 1e-3, 3e-4))
     # Of experiment last_layer: draws of each network, beside the one that steps are picked with.
     layer_draws: int = 3
     layer_images: int = 32

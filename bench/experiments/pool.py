@@ -4,19 +4,18 @@
 from __future__ import annotations
 
 import multiprocessing
-import multiprocessing.connection
 import os
 import re
-import signal
-import threading
 import time
 import traceback
 from collections.abc import Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from submod.optim_bench.pool import Workers, watch_parent
 
 from .progress import Progress
 from .trouble import Failed, Trouble
@@ -115,17 +114,6 @@ class Work:
 # ---- processes ----
 
 
-class Processes(ProcessPoolExecutor):
-    """They never see Ctrl-C, as it is blocked when they are started; we end them."""
-
-    def submit(self, function: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-        try:
-            return super().submit(function, *arguments, **named)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 class Here(Executor):
     """This process, one job after the other."""
 
@@ -147,27 +135,18 @@ def executor(lab: Lab, processes: int) -> Iterator[Executor]:
     else:
         os.environ["OMP_NUM_THREADS"] = "1"  # PyTorch's threads in each process
         context = multiprocessing.get_context("spawn")
-        with Processes(processes, context, _open, (lab,)) as workers:
+        with Workers(processes, context, _open, (lab,)) as workers:
             yield workers
 
 
 def _open(lab: Lab) -> None:
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    watch_parent()
     _set(lab)
 
 
 def _set(lab: Lab) -> None:
     global _lab
     _lab = lab
-
-
-def _end_with_parent() -> None:
-    """Nobody waits for results when the parent has been killed, and its successor may want to write
-    into the same folders."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    multiprocessing.connection.wait([parent.sentinel])
-    os._exit(1)
 
 
 def _run(job: Job) -> float:

@@ -6,7 +6,7 @@ import sys
 import time
 from typing import TextIO
 
-BAR = 30
+from submod.optim_bench.progress import bar, time_left
 
 
 class Progress:
@@ -46,18 +46,5 @@ class Progress:
 
     def line(self) -> str:
         share = 1 - self.left / self.cost if self.cost > 0 else 1.0
-        bar = "#" * round(BAR * share)
-        return f"[{bar:<{BAR}}] {self.done}/{self.jobs} {self.time_left(share)}"
-
-    def time_left(self, share: float) -> str:
-        """By the pace so far."""
-        if share <= 0:
-            return "time left: ?"
-        return f"{duration((time.monotonic() - self.began) * (1 - share) / share)} left"
-
-
-def duration(seconds: float) -> str:
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+        took = time.monotonic() - self.began
+        return f"{bar(share)} {self.done}/{self.jobs} {time_left(took, share)}"

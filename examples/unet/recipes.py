@@ -5,6 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 LOSSES = ("ce", "ce+lovasz", "lovasz", "dataset")
+# In pictures, whose font has ASCII alone; + is added to cross-entropy.
+IN_WORDS = {
+    "ce": "cross-entropy",
+    "ce+lovasz": "+ Lovasz",
+    "lovasz": "Lovasz",
+    "dataset": "+ dataset Lovasz",
+}
 
 
 @dataclass(frozen=True)

@@ -65,8 +65,10 @@ def places(names: Sequence[str], words: Any, width: int) -> list[tuple[float, in
     return found
 
 
-def save(file: Path, titles: Sequence[str], rows: Sequence[Row], names: Sequence[str]) -> None:
-    """titles: of the columns, the image's first. names: of the classes."""
+def save(
+    file: Path, titles: Sequence[str], rows: Sequence[Row], names: Sequence[str], note: str = ""
+) -> None:
+    """titles: of the columns, the image's first. names: of the classes. note: the last line."""
     from PIL import Image, ImageDraw
 
     height, width = rows[0].labels[0].shape
@@ -75,9 +77,8 @@ def save(file: Path, titles: Sequence[str], rows: Sequence[Row], names: Sequence
     words, colours = font(), class_colours(len(names))
     legend = places(names, words, len(titles) * step[0] + GAP)
     below = LINE + len(rows) * step[1]
-    sheet = Image.new(
-        "RGB", (len(titles) * step[0] + GAP, below + (1 + legend[-1][1]) * LINE), "white"
-    )
+    end = below + (1 + legend[-1][1]) * LINE
+    sheet = Image.new("RGB", (len(titles) * step[0] + GAP, end + (LINE if note else 0)), "white")
     drawn = ImageDraw.Draw(sheet)
     for column, title in enumerate(titles):
         left = GAP + column * step[0]
@@ -94,4 +95,5 @@ def save(file: Path, titles: Sequence[str], rows: Sequence[Row], names: Sequence
         y = below + line * LINE
         drawn.rectangle((x, y + 2, x + SIZE, y + 2 + SIZE), fill=tuple(map(int, colours[number])))
         drawn.text((x + LINE - 4, y), names[number], fill="black", font=words)
+    drawn.text((GAP, end), note, fill="black", font=words)
     sheet.save(file, "PNG", optimize=True)

@@ -14,12 +14,14 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("scipy")
 
+from experiments.brain import claims as brain_claims
 from experiments.brain import figures as brain_figures
 from experiments.brain import generated as generated_heads
 from experiments.brain import heads as ibsr
 from experiments.brain import results as brain_results
 from experiments.brain import runs as brain_runs
 from experiments.brain import slices, voxels
+from experiments.brain.runs import LOSSES
 from experiments.lab import Lab
 from experiments.plan import QUICK
 from experiments.trouble import Trouble
@@ -232,7 +234,52 @@ def test_the_rate_with_the_best_validation_is_taken(tmp_path):
     assert case.rate("lovasz") == second.rate
 
 
+def test_heads_of_a_fold_count_once(tmp_path, monkeypatch):
+    """Two folds that disagree show nothing, however many heads each has."""
+    fold = [0] * 6 + [1] * 6
+    results = brain_results.Results(Lab(tmp_path, tmp_path, QUICK), list("abcdefghijkl"), fold, {})
+    gains = np.ones((2, 12, 4))
+    gains[:, 6:] = 3.0
+    monkeypatch.setattr(brain_results.Results, "gains", lambda *_: gains)
+    for one in results.difference("linear", "lovasz", "volume").found:
+        assert one.value == 2.0
+        # 12.7 of Student's t with one degree of freedom; the standard error is 1
+        assert (one.low, one.high) == pytest.approx((2 - 12.7, 2 + 12.7), rel=0.1)
+
+
+def test_rates_at_the_edge_of_their_grid_are_told(tmp_path, monkeypatch):
+    plan = replace(QUICK, linear=replace(QUICK.linear, rates=(3e-2, 1e-2, 3e-3)))
+    results = brain_results.Results(Lab(tmp_path, tmp_path, plan), [], [], {})
+    picked = {"cross_entropy": [3e-3, 3e-3, 1e-2], "lovasz": [1e-2] * 3}
+    monkeypatch.setattr(
+        brain_runs.Case, "rate", lambda self, loss: picked.get(loss, [3e-2] * 3)[self.fold]
+    )
+    assert brain_claims.edges(results) == [
+        "linear, learning rates: the largest of the grid is best for Lovász-Softmax + "
+        "cross-entropy in 3 of 3 folds.",
+        "linear, learning rates: the smallest of the grid is best for cross-entropy in 2 of 3 "
+        "folds.",
+    ]
+
+
 def test_the_median_is_one_of_the_values():
     assert brain_figures.median_at([5.0, 1.0, 3.0]) == 2
     assert brain_figures.median_at([5.0, 1.0, 3.0, 4.0]) == 2
     assert brain_figures.median_at([7.0]) == 0
+
+
+def test_a_tissue_that_is_never_predicted_is_told(tmp_path):
+    heads, fold = ["a", "b", "c"], [0, 1, 1]
+    full = np.ones((3, 2, 4, 4), int)
+    without = full.copy()
+    without[1:, ..., 1] = 0  # fold 1 has no CSF, with one of two seeds
+    half = full.copy()
+    half[1, ..., 1] = 0  # one head of the fold has some
+    counts = {(model, loss): [full, full] for model in brain_results.SHOWN for loss in LOSSES}
+    counts["unet", "cross_entropy"] = [full, without]
+    counts["unet", "lovasz"] = [full, half]
+    counts["unet", "lovasz+cross_entropy"] = [full, without]
+    results = brain_results.Results(Lab(tmp_path, tmp_path, QUICK), heads, fold, counts)
+    [told] = brain_claims.lost(results)
+    assert "in 1 of 4 trainings" in told and "no CSF" in told
+    assert "Lovász-Softmax finds it in 1 and Lovász-Softmax + cross-entropy finds it in 0" in told

@@ -87,6 +87,44 @@ def test_seeds_alone_give_students_interval():
     assert (found.low, found.high) == pytest.approx((2 - half, 2 + half), abs=0.02 * half)
 
 
+def test_groups_count_and_not_their_members():
+    """Heads of a fold that all say the same are no more than one."""
+    groups, of_group = [0, 1, 2, 0, 1, 2], np.array([1.0, 2.0, 6.0])
+    differences = np.tile(of_group[groups], (2, 1))  # two seeds that agree
+    found = intervals.paired_groups(differences, groups)
+    half = 4.302652729911275 * of_group.std(ddof=1) / 3**0.5
+    assert found.value == 3.0
+    assert (found.low, found.high) == pytest.approx((3 - half, 3 + half), abs=0.02 * half)
+    once = intervals.paired_groups(differences[:, :3], groups[:3])
+    assert once == pytest.approx(found)
+
+
+def in_folds(rng, fold_noise, seed_noise, head_noise):
+    """Whether intervals hold the true difference, 0.3: by folds, and by heads."""
+    folds = np.repeat(np.arange(5), 3)
+    seeds = rng.normal(size=(3, 1)) * seed_noise
+    differences = 0.3 + (rng.normal(size=5) * fold_noise)[folds] + seeds
+    differences = differences + rng.normal(size=15) * head_noise
+    found = [intervals.paired_groups(differences, groups) for groups in (folds, np.arange(15))]
+    return [one.low <= 0.3 <= one.high for one in found]
+
+
+@pytest.mark.parametrize("noise", [(1.0, 0.0, 0.5), (1.0, 0.5, 0.5), (0.0, 0.3, 1.0)])
+def test_intervals_over_folds_hold_the_true_difference(noise, monkeypatch):
+    monkeypatch.setattr(intervals, "RESAMPLES", 200)
+    rng = np.random.default_rng(13)
+    share = np.mean([in_folds(rng, *noise)[0] for _ in range(300)])
+    assert 0.9 <= share <= 0.995
+
+
+def test_folds_are_needed(monkeypatch):
+    """Heads that share their networks, taken for independent, claim too much."""
+    monkeypatch.setattr(intervals, "RESAMPLES", 200)
+    rng = np.random.default_rng(14)
+    share = np.mean([in_folds(rng, 1.0, 0.0, 0.3)[1] for _ in range(300)])
+    assert share < 0.85
+
+
 def alike(rng, images, length):
     """Noise of variance 1 that neighbours share."""
     return np.repeat(rng.normal(size=-(-images // length)), length)[:images]

@@ -11,6 +11,7 @@ import torch
 from experiments.layer import data as layer_data
 from experiments.layer import methods as layer_methods
 from experiments.layer import problem as layer_problem
+from experiments.layer import results as layer_results
 from experiments.layer.data import TOGETHER, Data
 from experiments.layer.methods import ALGORITHM_2, PROX, Method
 from experiments.layer.problem import DECAY, GreedyPath, Layer, exact_prox
@@ -135,6 +136,23 @@ def test_runs_descend_and_repeat(direction):
     assert first["passes"].tolist() == [0, 1, 2, 3, 4, 5]
     assert first["J"][-1] < first["J"][0]
     assert all(np.array_equal(first[key], second[key]) for key in first)
+
+
+def curves(left, iou, networks):
+    """That end so."""
+    ends = (np.array([[1.0, x] for x in left]), np.array([[0.0, x] for x in iou]))
+    return layer_results.Curves(*ends, networks)
+
+
+def test_networks_count_and_not_their_draws():
+    networks = [0, 0, 1, 1, 2, 2]
+    ours = curves(np.exp([1.0, 3, 3, 5, 5, 7]), [0.1, 0.3, 0.3, 0.5, 0.5, 0.7], networks)
+    theirs = curves(np.ones(6), np.zeros(6), networks)
+    half = 4.302652729911275 * 2 / 3**0.5  # Student's t of the means 2, 4 and 6
+    found = layer_results.ratio(ours, theirs)
+    assert np.log(found) == pytest.approx([4, 4 - half, 4 + half], abs=0.1)
+    points = layer_results.iou_difference(ours, theirs)
+    assert points == pytest.approx([40, 40 - 10 * half, 40 + 10 * half], abs=1)
 
 
 def test_images_are_drawn_by_their_share_of_cars():

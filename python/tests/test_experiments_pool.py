@@ -14,9 +14,11 @@ from pathlib import Path
 
 import pytest
 from experiments.pool import closure, do
-from experiments.progress import Progress, duration
+from experiments.progress import Progress
 from experiments.trouble import Failed, Trouble
 from experiments_path import BENCH
+
+from submod.optim_bench.progress import duration
 
 
 @dataclass
@@ -71,7 +73,9 @@ class Light:
 def desk(tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     monkeypatch.syspath_prepend(BENCH)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(BENCH), str(Path(__file__).parent)]))
+    folders = [str(BENCH), str(Path(__file__).parent)]
+    before = os.environ.get("PYTHONPATH")  # it may say where submod is
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([*folders, before] if before else folders))
     return Desk(tmp_path)
 
 

@@ -61,7 +61,11 @@ def test_a_general_claim():
 
 
 def test_numbers_in_words():
-    assert words.points(Interval(0.0123, -0.0004, 0.02)) == "+1.2 [-0.0, +2.0]"
+    assert words.points(Interval(0.0123, -0.0021, 0.02)) == "+1.2 [-0.2, +2.0]"
+    # An end that would be rounded to 0 has more decimals; the difference itself may be 0.0.
+    assert words.points(Interval(0.0123, -0.0004, 0.02)) == "+1.23 [-0.04, +2.00]"
+    assert words.points(Interval(0.0123, 0.00002, 0.02)) == "+1.230 [+0.002, +2.000]"
+    assert words.points(Interval(0.0001, -0.02, 0.02)) == "+0.0 [-2.0, +2.0]"
     assert words.points(Interval(0.0, 0.0, 1e-17)) == "0.0 [0.0, 0.0]"
     assert words.mean_and_spread([0.5, 0.6, 0.55]) == "55.0 ± 5.0"
     assert words.listed([]) == "none"
@@ -194,6 +198,40 @@ def test_the_edge_of_a_grid_is_told():
         "Rates: the smallest of the grid is best for c.",
     ]
     assert list(words.at_the_edge("Rates", (1.0,), {"a": 1.0})) == []
+
+
+def test_the_edge_of_a_grid_is_told_fold_by_fold():
+    picked = {"a": [1.0, 1.0, 0.1], "b": [0.1, 0.1, 0.1], "c": [0.01, 1.0, 0.1]}
+    assert list(words.at_the_edge_in_folds("Rates", (1.0, 0.1, 0.01), picked)) == [
+        "Rates: the largest of the grid is best for a in 2 of 3 folds and c in 1 of 3 folds.",
+        "Rates: the smallest of the grid is best for c in 1 of 3 folds.",
+    ]
+
+
+def test_only_what_is_shown_is_told():
+    found = {"x": {"a": ABOVE, "b": AROUND, "c": BELOW}, "y": dict.fromkeys("abc", AROUND)}
+    told = words.shown("d", found)
+    assert "in 2 of 6 comparisons with d" in told
+    assert told.endswith("By index: x: a better, c worse; y: nothing.")
+    many = {"x": {f"{k}": AROUND for k in range(40)}}
+    assert "in 0 of 40" in words.shown("d", many)
+    assert "in about 2, by chance" in words.shown("d", many)
+
+
+def test_what_could_have_been_shown():
+    found = {"x": {"a": Interval(0, -0.01, 0.03), "b": Interval(0, -0.01, 0.01), "c": ABOVE}}
+    assert "in points, 2.0 in x" in words.power(found)  # the median of 2, 1 and 100 points
+
+
+def test_it_is_told_where_the_index_that_is_decided_for_falls():
+    worse, other = f"cross-entropy, {test_time.PER_IMAGE}", "Lovász-Softmax, argmax"
+    of = {
+        "camvid": {"image-mIoU": {worse: BELOW, other: BELOW}, "dataset-mIoU": {worse: BELOW}},
+        "camvid-car": {"image-IoU": {worse: AROUND}, "dataset-IoU": {worse: BELOW}},
+    }
+    [told] = test_time.fallen(of)
+    assert "eleven classes -200.0 [-300.0, -100.0]. Known" in told
+    assert test_time.fallen({"camvid-car": of["camvid-car"]}) == []
 
 
 def test_the_temperature_undoes_a_scale():

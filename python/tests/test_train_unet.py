@@ -369,3 +369,18 @@ def test_sheet_of_label_maps(parts, tmp_path):
     for number in range(6):
         assert (legend == colours[number]).all(1).sum() >= sheet.SIZE**2
     assert (colours[6:] == sheet.VOID).all()
+    sheet.save(tmp_path / "noted.png", ["image", "truth", "found"], rows, names, "a note")
+    with image.open(tmp_path / "noted.png") as opened:
+        noted = np.array(opened)
+    assert (noted[: len(pixels)] == pixels).all()
+    assert len(noted) == len(pixels) + sheet.LINE
+    assert (noted[len(pixels) :] < 128).any()
+
+
+def test_parts_in_words(parts):
+    """In ASCII: the font of the sheet has nothing else."""
+    import train_unet
+
+    assert train_unet.in_words("ce") == "cross-entropy"
+    assert train_unet.in_words("ce, then ce+lovasz") == "then + Lovasz"
+    assert all(name.isascii() for name in map(train_unet.in_words, train_unet.LOSSES))

@@ -93,7 +93,7 @@ def figures(results: brain_results.Results) -> list[Figure]:
             "ibsr_differences",
             "What Lovász-Softmax, alone and added to cross-entropy, gains over cross-entropy on "
             "whole volumes: a dot is a test head (mean over the seeds), a diamond the mean with "
-            "its 95 % interval.",
+            "its 95 % interval. Each model has its own scale.",
             lambda: brain_figures.draw_differences(results),
         ),
         Figure(

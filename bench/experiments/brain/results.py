@@ -13,6 +13,7 @@ import numpy.typing as npt
 from .. import intervals
 from ..intervals import Interval
 from ..lab import Lab
+from ..telling import words
 from ..telling.section import Table
 from .heads import TISSUES
 from .runs import LOSSES, MODELS, Case, jaccard
@@ -74,8 +75,9 @@ class Results:
         return np.subtract(ours, theirs)
 
     def difference(self, model: str, loss: str, level: str) -> Difference:
-        """Heads are resampled."""
-        found = intervals.paired_means(self.gains(model, loss, level))
+        """Heads of a fold share their networks, so folds are what counts."""
+        columns = np.moveaxis(self.gains(model, loss, level), -1, 0)
+        found = [intervals.paired_groups(column, self.fold) for column in columns]
         return Difference(model, loss, level, found)
 
     @cached_property
@@ -108,7 +110,8 @@ def of_seed(lab: Lab, model: str, loss: str, seed: int) -> Any:
 
 
 def tables(results: Results) -> list[Table]:
-    return [scores(results), differences(results), details(results), rates(results), raw(results)]
+    told = (scores, differences, details, rates, plan, raw)
+    return [table(results) for table in told]
 
 
 def scores(results: Results) -> Table:
@@ -137,14 +140,15 @@ def differences(results: Results) -> Table:
     return Table(
         "ibsr_differences",
         "Jaccard index less that of cross-entropy, in percentage points, with 95 % intervals "
-        "(paired by head and seed: heads are resampled; what seeds vary is added by Student's t).",
+        "(paired by head and seed; Student's t over the folds' means, and over the seeds').",
         ["model", "trained with", "index of", *COLUMNS],
         rows,
     )
 
 
 def in_words(found: Interval) -> str:
-    return f"{found.value:+.2f} ({found.low:+.2f} to {found.high:+.2f}) {found.verdict}"
+    value, low, high = words.in_digits(found, 2)
+    return f"{value} ({low} to {high}) {found.verdict}"
 
 
 def details(results: Results) -> Table:
@@ -161,18 +165,36 @@ def details(results: Results) -> Table:
     return Table("ibsr_intervals", "The same with more digits.", columns, rows, shown=False)
 
 
+def picked(results: Results, model: str, loss: str) -> list[float]:
+    """The rate of each fold."""
+    return [Case(results.lab, model, k).rate(loss) for k in range(results.lab.plan.folds)]
+
+
 def rates(results: Results) -> Table:
-    folds = range(results.lab.plan.folds)
     rows = [
-        [
-            SHOWN[model],
-            CALLED[loss],
-            *(f"{Case(results.lab, model, k).rate(loss):g}" for k in folds),
-        ]
+        [SHOWN[model], CALLED[loss], *(f"{rate:g}" for rate in picked(results, model, loss))]
         for model, loss in results.counts
     ]
+    folds = range(results.lab.plan.folds)
     columns = ["model", "trained with", *(f"fold {k + 1}" for k in folds)]
     return Table("ibsr_rates", "Learning rates that the validation heads picked.", columns, rows)
+
+
+def plan(results: Results) -> Table:
+    of_batch = {"linear": "voxels", "hidden": "voxels", "unet": "slices"}
+    rows = []
+    for model, effort in ((name, getattr(results.lab.plan, name)) for name in SHOWN):
+        pretraining = f"{effort.pretraining_steps} steps, rate {effort.pretraining_rate:g}"
+        tried = ", ".join(f"{rate:g}" for rate in effort.rates)
+        batch = f"{effort.batch} {of_batch[model]}"
+        rows.append([SHOWN[model], effort.size or None, batch, pretraining, effort.steps, tried])
+    return Table(
+        "ibsr_plan",
+        "How each model is trained, on each fold and with each seed: Adam, the rate falls as "
+        "(1 - step / steps)^0.9. Size: hidden units, or channels of the U-Net's first level.",
+        ["model", "size", "batch", "pre-training", "steps of fine-tuning", "rates tried"],
+        rows,
+    )
 
 
 def raw(results: Results) -> Table:

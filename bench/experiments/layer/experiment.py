@@ -19,7 +19,7 @@ from .data import SHARE, TOGETHER
 from .jobs import Run, draws, folder_of
 from .methods import ALGORITHM_2, LOOKS, METHODS, STEPS, Method
 from .problem import DECAY
-from .results import Curves, curves
+from .results import Curves, curves, ratio
 
 OFF = 0.01  # an error of a direction that counts
 
@@ -41,7 +41,8 @@ def section(lab: Lab) -> Section:
     picture = Figure(
         "last_layer",
         "Optimisers of the last layer: medians and, as bands, the least and the most of all draws. "
-        "Above, how far J is from its minimum; below, the mean IoU on val.",
+        "Above, how far J is from its minimum; below, the mean IoU on val, of which what is under "
+        f"{layer_figure.floor(list(found.values()))} % is cut off, curves and bands.",
         partial(layer_figure.draw, found, bundle),
     )
     return Section(
@@ -73,13 +74,30 @@ def text(lab: Lab, found: Mapping[Method, Curves]) -> list[str]:
         "else. Those with prox have a second parameter picked in the same way, how far prox looks "
         f"compared with the step ({', '.join(f'{look:g}' for look in LOOKS)}): they are tuned "
         f"{len(LOOKS)} times as much.",
-        *words.at_the_edge("Steps", STEPS, {one.name: of.step for one, of in found.items()}),
+        *words.at_the_edge("Steps", STEPS, {called(one): of.step for one, of in found.items()}),
+        *words.at_the_edge("How far prox looks", LOOKS, {called(m): found[m].look for m in found}),
         "Prox directions are the supplement's modified backpropagation: the loss layer sends "
         "λ (s - prox(s)) back in place of the gradient by the scores s. That is the gradient of a "
         "smoothed loss, whose minimum lies elsewhere; it becomes the subgradient as the look tends "
         f"to 0. Algorithm 2's directions were off by more than {OFF:.0%} for "
         f"{(errors > OFF).mean():.0%} of the images on the way, and by {np.median(errors):.0%} in "
         "the median: |direction - exact one| / |exact one|.",
-        "Intervals are Student's t over the draws. That counts every draw as a problem of its own: "
-        f"what differs from network to network is seen in {len(plan.seeds)} of them only.",
+        "Draws of a network have its features in common. So each network counts once, with the "
+        f"mean of its draws, and intervals are Student's t over the {len(plan.seeds)} networks. "
+        + power(found),
     ]
+
+
+def called(method: Method) -> str:
+    """In a list, where a comma would mislead."""
+    return method.name.replace(", ", " with ")
+
+
+def power(found: Mapping[Method, Curves]) -> str:
+    """What could have been shown."""
+    rates = [ratio(found[ours], found[theirs]) for ours, theirs in layer_tables.PAIRS]
+    factor = np.median([np.sqrt(rate.high / rate.low) for rate in rates])
+    return (
+        "With so few, a ratio of J - J* must be beyond a factor of "
+        f"{factor:.2g}, in the median, to be shown."
+    )

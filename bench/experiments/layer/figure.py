@@ -39,9 +39,10 @@ def draw(methods: Mapping[Method, Curves], bundle: Curves) -> Any:
             axis.grid(alpha=0.3)
         above.set_yscale("log")
         under.set_xlabel("passes over the images")
-    axes[1, 0].set_ylim(bottom=floor(list(methods.values())))
+    bottom = floor(list(methods.values()))
+    axes[1, 0].set_ylim(bottom=bottom)
     axes[0, 0].set_ylabel("J - J*, training images")
-    axes[1, 0].set_ylabel("mean IoU, validation images, %")
+    axes[1, 0].set_ylabel(f"mean IoU, validation images, %\n(below {bottom}: cut off)")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
     return figure
@@ -54,7 +55,8 @@ def curve(axis: Any, values: Any, colour: str, dashes: str, label: str) -> None:
     axis.plot(np.median(values, 0), dashes, color=colour, label=label, linewidth=1.8)
 
 
-def floor(found: Sequence[Curves]) -> float:
-    """Of the IoU: the first passes, which all begin at some chance, may leave the picture."""
+def floor(found: Sequence[Curves]) -> int:
+    """Of the IoU, in percent: the first passes, which all begin at some chance, and draws that fall
+    far for a moment may leave the picture."""
     later = found[0].iou.shape[1] // 5
-    return min(100 * float(np.median(one.iou, 0)[later:].min()) for one in found) - 10
+    return round(min(100 * float(np.median(one.iou, 0)[later:].min()) for one in found) - 10)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..intervals import Interval, paired_seeds
+from ..intervals import Interval, means_of, paired_seeds
 from ..lab import Lab
 from .jobs import draws, folder_of
 from .methods import Method
@@ -24,6 +25,7 @@ class Curves:
 
     left: Values  # J - J*
     iou: Values  # on val
+    networks: Sequence[int]  # whose features each draw has
     step: float = 0.0
     look: float = 0.0
     errors: Values = field(default_factory=lambda: np.empty(0))  # of Algorithm 2's directions
@@ -38,11 +40,12 @@ class Curves:
 def curves(lab: Lab, method: Method | None) -> Curves:
     """None: the bundle method, after whose last pass nothing changes."""
     file = "bundle.npz" if method is None else f"run-{method.file}.npz"
-    found = [one_curve(lab, draw, file) for draw in draws(lab, False)]
+    every = draws(lab, False)
+    found = [one_curve(lab, draw, file) for draw in every]
     left, iou = (np.stack([one[key] for one in found]) for key in ("left", "iou"))
     step, look = (float(found[0].get(key, 0.0)) for key in ("step", "look"))
     errors = np.concatenate([one.get("errors", np.empty(0)) for one in found])
-    return Curves(left, iou, step, look, errors)
+    return Curves(left, iou, [draw.network for draw in every], step, look, errors)
 
 
 def one_curve(lab: Lab, draw: Any, file: str) -> dict[str, Any]:
@@ -55,13 +58,20 @@ def one_curve(lab: Lab, draw: Any, file: str) -> dict[str, Any]:
 
 def ratio(ours: Curves, theirs: Curves) -> Interval:
     """What is left of J at the end, ours over theirs: the geometric mean over the draws."""
-    found = paired_seeds(*(np.log(one.left[:, -1]).tolist() for one in (ours, theirs)))
+    found = by_network(np.log(ours.left[:, -1] / theirs.left[:, -1]), ours.networks)
     return Interval(*np.exp(found).tolist())
 
 
 def iou_difference(ours: Curves, theirs: Curves) -> Interval:
     """At the end, in points."""
-    return paired_seeds(*((100 * one.iou[:, -1]).tolist() for one in (ours, theirs)))
+    return by_network(100 * (ours.iou[:, -1] - theirs.iou[:, -1]), ours.networks)
+
+
+def by_network(differences: Values, networks: Sequence[int]) -> Interval:
+    """Draws of one network have its features in common, so a network counts once, with the mean of
+    its draws."""
+    means = means_of(networks, differences).tolist()
+    return paired_seeds(means, [0.0] * len(means))
 
 
 def below(found: Interval, most: float = 1.0) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..lab import Lab
+from ..telling import words
 from ..telling.section import Table
 from .jobs import draws, folder_of, tried
 from .methods import ALGORITHM_2, LOOKS, METHODS, PROX, RULES, SUBGRADIENT, Method
@@ -64,7 +65,8 @@ def pairs_table(found: Mapping[Method, Curves]) -> Table:
     return Table(
         "last_layer_pairs",
         "What is left of J - J* at the end, ours over theirs (geometric mean over the draws; below "
-        "1, ours is nearer to the minimum), and the difference of the IoU on val in points.",
+        "1, ours is nearer to the minimum), and the difference of the IoU on val in points. "
+        "Intervals are over the networks.",
         (
             "ours", "theirs", "ratio of J - J*", "95 % of the ratio", "nearer to J*",
             "IoU, points", "95 % of the points", "higher IoU",
@@ -76,6 +78,7 @@ def pairs_table(found: Mapping[Method, Curves]) -> Table:
 def pair_row(ours: Method, theirs: Method, found: Mapping[Method, Curves]) -> list[Any]:
     rate = ratio(found[ours], found[theirs])
     points = iou_difference(found[ours], found[theirs])
+    value, low, high = words.in_digits(points, 2)
     nearer = "better" if rate.high < 1 else "worse" if rate.low > 1 else "not shown"
     return [
         ours.name,
@@ -83,8 +86,8 @@ def pair_row(ours: Method, theirs: Method, found: Mapping[Method, Curves]) -> li
         f"{rate.value:.3g}",
         f"{rate.low:.3g} .. {rate.high:.3g}",
         nearer,
-        f"{points.value:+.2f}",
-        f"{points.low:+.2f} .. {points.high:+.2f}",
+        value,
+        f"{low} .. {high}",
         points.verdict,
     ]
 

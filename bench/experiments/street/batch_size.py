@@ -39,6 +39,8 @@ def section(lab: Lab) -> Section:
         (way, batch): results.counts(lab, way, batch) for way in WAYS for batch in lab.plan.batches
     }
     base = results.counts(lab, BASE)
+    gained = gains(lab, found)
+    first, last = min(lab.plan.batches), max(lab.plan.batches)
     return Section(
         "Batch size",
         [
@@ -48,8 +50,9 @@ def section(lab: Lab) -> Section:
             "batch too. So a batch of one image is hard for other reasons than the loss: taken per "
             "image, the loss does not depend on the batch, and what that curve gains is due to "
             f"these. The dashed line is cross-entropy with {lab.plan.batch} images.",
+            words.power(gained, f"the intervals of {last} images less {first}"),
         ],
-        [*shown(lab, found), raw(lab, found), *changes(lab, found)],
+        [*shown(lab, found), raw(lab, found), *changes(lab, gained)],
         [
             Figure(
                 "batch_size",
@@ -113,11 +116,15 @@ def beyond_control(lab: Lab, found: Counts) -> Interval:
     return results.compared(change, ours, control)
 
 
-def changes(lab: Lab, found: Counts) -> list[Table]:
-    of = {
+def gains(lab: Lab, found: Counts) -> dict[str, dict[str, Interval]]:
+    """By index, by way."""
+    return {
         name: {words.title(way): ends(lab, found, way, index) for way in WAYS}
         for name, index in INDICES.items()
     }
+
+
+def changes(lab: Lab, of: dict[str, dict[str, Interval]]) -> list[Table]:
     first, last = min(lab.plan.batches), max(lab.plan.batches)
     caption = (
         f"{last} images in a batch less {first}, in percentage points, with 95 % intervals: paired "

@@ -94,8 +94,8 @@ def texts(
         "images at full resolution. The IoU of an image without foreground is 1 if none is "
         "predicted, else 0. The prox layer's value is the Lovász hinge's: it has no column."
     ]
-    for panel, found in by_panel(less).items():
-        said.append(words.by_verdict(f"{panel}, against cross-entropy", found))
+    named = {" of ".join(reversed(name.split(": "))): of for name, of in by_panel(less).items()}
+    said += [words.shown("cross-entropy", named), words.power(named)]
     for of in tasks:
         picked = {words.LOSSES[way.loss]: way.rate(lab) for way in WAYS[of.data]}
         said += words.at_the_edge(f"{words.TASKS[of.data]}, learning rates", lab.plan.rates, picked)

@@ -30,6 +30,7 @@ BASE, LOVASZ = Way("camvid", "cross_entropy"), Way("camvid", "lovasz")
 AVERAGED = (BASE, LOVASZ)
 DECIDED = tuple(Way(data, "cross_entropy") for data in ("camvid", *BINARY))
 MEANS = {"plain": "plain", "mirrored": "mirrored", "scaled": "multi-scale", "both": "both"}
+PER_IMAGE = "decided per image"
 RIVALS = ("lovasz_hinge", "lovasz_sigmoid")  # of the binary decisions
 
 
@@ -55,7 +56,7 @@ def section(lab: Lab) -> Section:
     changes = {data: compare(data, of) for data, of in decisions.items()}
     return Section(
         "Test time",
-        texts(temperatures),
+        [*texts(temperatures), *fallen(changes)],
         [
             average_table(means),
             *average_changes(means),
@@ -85,7 +86,7 @@ def decided(lab: Lab, data: str) -> dict[str, Counts]:
     plain = "threshold 1/2" if data in BINARY else "argmax"
     return {
         f"cross-entropy, {plain}": results.counts(lab, own),
-        "cross-entropy, decided per image": [one["decided"] for one in found],
+        f"cross-entropy, {PER_IMAGE}": [one["decided"] for one in found],
         f"cross-entropy, decided per {predictions.TOGETHER} images": [
             one["decided in batches"] for one in found
         ],
@@ -138,10 +139,33 @@ def texts(temperatures: dict[str, list[float]]) -> list[str]:
         "Decisions take the segmentation with the best expected IoU for independent pixels "
         "(submod.decide; of several classes submod.decide_classes, which solves conflicts). The "
         "expectation is exact; Nowozin takes the ratio of two expectations for it. "
-        "Decided per image, they maximise the expected image-IoU, not the dataset's; decided for "
+        "Decided per image, they maximise the image-IoU that is expected if the probabilities are "
+        "right and pixels independent, not the dataset's; decided for "
         f"{predictions.TOGETHER} random images as one, as the paper compares, they come closer to "
         "the dataset's. The probabilities are cross-entropy's, with the temperature that makes "
         f"val's labels most likely, which the paper did not do. By seed: {found}; 1 is no change.",
+    ]
+
+
+def fallen(changes: dict[str, dict[str, dict[str, Interval]]]) -> list[str]:
+    """Says where the index that is decided for falls all the same, and what is known of why."""
+    names = [
+        f"{task(data)} {words.points(one)}"
+        for data, of in changes.items()
+        for index, found in of.items()
+        for name, one in found.items()
+        if index.startswith("image") and name.endswith(PER_IMAGE) and one.verdict == "worse"
+    ]
+    if not names:
+        return []
+    return [
+        f"Decided per image, the image-(m)IoU falls all the same: {words.listed(names)}. Known is "
+        "what the decision supposes: that pixels are independent, which they are not. An object "
+        "that is absent and not predicted counts as 1 (0/0). But for independent pixels the "
+        "chance that it is in none of them is a product over all pixels, and next to 0 as soon "
+        "as ten pixels of it are expected; then it is given pixels, and where it is absent its "
+        "index is 0. How much of the fall is due to this, and how much to probabilities that are "
+        "wrong, was not checked."
     ]
 
 

@@ -39,11 +39,30 @@ static bool is_known(int datatype)
            datatype == DT_FLOAT32 || datatype == DT_FLOAT64;
 }
 
-static bool convert(const char *path, const nifti_image *image, volume *v)
+/* More voxels, of all dimensions, than any volume has: libnifti would ask for that much memory. */
+static bool is_too_large(const nifti_image *image)
+{
+    const int64_t size[] = {image->nx, image->ny, image->nz, image->nt,
+                            image->nu, image->nv, image->nw};
+    int64_t left = INT64_C(1) << 28;
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
+        left /= size[i] > 1 ? size[i] : 1;
+    }
+    return left < 1;
+}
+
+/* From the head of the file alone. */
+static bool check(const char *path, const nifti_image *image)
 {
     if (image->nx < 1 || image->ny < 1 || image->nz < 1 || !is_known(image->datatype)) {
         return study_fail("%s: not a volume of real numbers", path);
     }
+    return !is_too_large(image) ||
+           study_fail("%s: too large: at most 2^28 voxels are supported", path);
+}
+
+static bool convert(const nifti_image *image, volume *v)
+{
     *v = (volume){.n = {(size_t)image->nx, (size_t)image->ny, (size_t)image->nz}};
     size_t count = v->n[0] * v->n[1] * v->n[2];
     v->voxel = malloc(count * sizeof *v->voxel);
@@ -62,11 +81,13 @@ bool volume_read(const char *path, volume *v)
 {
     *v = (volume){0};
     nifti_set_debug_level(0); /* errors are reported below */
-    nifti_image *image = nifti_image_read(path, 1);
+    nifti_image *image = nifti_image_read(path, 0);
     if (!image) {
         return study_fail("%s: not readable as NIfTI", path);
     }
-    bool good = convert(path, image, v);
+    bool good = check(path, image) &&
+                (nifti_image_load(image) == 0 || study_fail("%s: its voxels are missing", path)) &&
+                convert(image, v);
     nifti_image_free(image);
     return good;
 }

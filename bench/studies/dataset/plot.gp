@@ -18,14 +18,14 @@ do for [format in 'png svg'] {
   set tics nomirror textcolor rgb 'black'
   set grid lc rgb '#e0e0e0'
   set style fill transparent solid 0.18 noborder
-  set tmargin at screen 0.84
+  set tmargin at screen 0.82
   set bmargin at screen 0.13
   set xrange [0:iterations]
   set xtics iterations > 100 ? 100 : 2
   set xlabel 'iteration'
 
   set lmargin at screen 0.055
-  set rmargin at screen 0.29
+  set rmargin at screen 0.275
   set yrange [0:70]
   set ylabel 'dataset-mIoU, %' offset 1,0
   set title 'Each loss: dataset-mIoU' offset 0,-0.3
@@ -35,7 +35,7 @@ do for [format in 'png svg'] {
     for [m=1:7] 'curves.csv' every ::1 using (of(m) ? $3 : NaN):(100*$8) with lines lw 2.5 \
       lc rgb colour[m]
 
-  set lmargin at screen 0.345
+  set lmargin at screen 0.355
   set rmargin at screen 0.58
   set yrange [0:100]
   set ylabel 'mIoU, %' offset 1,0
