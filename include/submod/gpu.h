@@ -84,6 +84,8 @@ typedef struct submod_gpu_result {
 /* Positions count images, classes and pixels as (b * classes + c) * pixels + i, whatever the
  * strides; labels of multiclass problems and pixel weights as b * pixels + i. */
 #define SUBMOD_GPU_NONE UINT64_MAX
+/* bad_count, global batches: some device has refused its data. */
+#define SUBMOD_GPU_ELSEWHERE (UINT64_MAX - 1)
 
 /* The status of a result that has been copied to the host, with a message for submod_last_error().
  * SUBMOD_EINVAL for NULL. */
@@ -184,8 +186,9 @@ SUBMOD_API submod_status submod_gpu_prox_jaccard_host(
     const submod_gradient *u, double *delta, const submod_loss_settings *settings, int device);
 
 /* The Lovász hinge as a layer (submod_prox_lovasz_hinge in prox.h, which is exact), with the prox
- * of each group, an image or the batch, up to half a bin. scores: classes = 1; labels: 0 or 1. prox
- * and gradient, in device memory, may be NULL.
+ * of each group, an image or the batch, up to half a bin. Of any measure that is built in: Jaccard,
+ * which is the fastest, Hamming, Tversky. scores: classes = 1; labels: 0 or 1. prox and gradient,
+ * in device memory, may be NULL.
  *
  * The margins above 0 of a group are counted in so many bins between the smallest and the largest
  * of them. The prox is within result->delta of that of the scores in every entry. The gradient,
@@ -194,9 +197,10 @@ SUBMOD_API submod_status submod_gpu_prox_jaccard_host(
  * Scores that are right by more than the margin, and ignored ones, stay and have gradient 0.
  *
  * bins, result and errors as for submod_gpu_prox_jaccard; submod_gpu_prox_workspace has the size of
- * the workspace for either kind of groups. Of the settings per_image, has_ignore and ignore_index
- * count; NULL: per image, nothing ignored. Also SUBMOD_EUNSUPPORTED: pixel_weights, a measure other
- * than Jaccard. Inf where an output is too large for a float. */
+ * the workspace for either kind of groups and any measure. Of the settings measure, per_image,
+ * has_ignore and ignore_index count; NULL: Jaccard, per image, nothing ignored. Also
+ * SUBMOD_EUNSUPPORTED: pixel_weights, a custom measure. Inf where an output is too large for a
+ * float. */
 SUBMOD_API submod_status submod_gpu_prox_lovasz_hinge(
     const submod_scores *scores, const submod_labels *labels, double lambda, size_t bins,
     const submod_gradient *prox, const submod_gradient *gradient, submod_gpu_result *result,
@@ -237,6 +241,73 @@ SUBMOD_API submod_status submod_gpu_dataset_loss(const submod_scores *scores,
 SUBMOD_API submod_status submod_gpu_dataset_workspace(const submod_scores *scores, size_t bins,
                                                       size_t *bytes,
                                                       const submod_loss_settings *settings);
+
+/* ---- global batches ---- */
+
+/* The loss of a batch that is spread over devices, as dist.h has it for processes: each device
+ * counts its own images, the caller adds up the counts of all of them where they are
+ * (ncclAllReduce, torch.distributed, or a kernel), and each gets the loss of the whole batch and
+ * the gradient by its own scores.
+ *
+ *     submod_gpu_global_workspace(SUBMOD_GPU_SOFTMAX, &scores, &numbers, &bytes, &settings);
+ *     submod_gpu_global_counts(SUBMOD_GPU_SOFTMAX, &scores, &labels, NULL, all_pixels, counts,
+ *                              result, &settings, &place);
+ *     counts = sum of the counts of all devices          ncclAllReduce(.., ncclInt64, ncclSum, ..)
+ *     submod_gpu_global_loss(SUBMOD_GPU_SOFTMAX, &scores, &labels, NULL, counts, all_pixels,
+ * result, &gradient, &settings, &place);
+ *
+ * The hinge, and weights of pixels, need one thing more before: range, two floats on each device,
+ * of which the caller takes the maximum over all (ncclMax).
+ *
+ * loss, settings and all_pixels are the same on all devices, and weights of pixels are given on all
+ * or on none; nothing checks that. all_pixels: those of all devices, ignored ones too (images x
+ * pixels, added up), below 2^52. A device may have no pixels, but has classes. Settings, special
+ * cases, refused data and memory as for the losses of this header; the histogram engine and
+ * per_image = 0 alone. Between the calls scores, labels and settings stay as they are; the
+ * workspace may be used for something else. All calls can be captured.
+ *
+ * Same bits as the loss of one device with all images, however they are spread; with weights and
+ * the hinge together, unless a pixel's weight is below 2^-52 of the largest on another device.
+ *
+ * When a device refuses its data, the result of its submod_gpu_global_counts says why, and it adds
+ * nothing but that to the sums: submod_gpu_global_loss then gives NaN on all of them, with
+ * bad_count = SUBMOD_GPU_ELSEWHERE and status SUBMOD_EINVAL.
+ *
+ * SUBMOD_EINVAL: as for the losses; range NULL where it is needed, counts NULL, all_pixels less
+ * than those of this device or 2^52. SUBMOD_EUNSUPPORTED: as for the losses; the exact engine (take
+ * submod_dist_lovasz_softmax on the CPU), per_image = 1 (each device has its own images' losses:
+ * their mean is that of the batch). */
+
+/* *numbers: how many counts there are; *bytes: of workspace, for each of the three calls. Needs no
+ * device. Errors as for submod_gpu_loss_workspace, and those above. */
+SUBMOD_API submod_status submod_gpu_global_workspace(submod_gpu_loss loss,
+                                                     const submod_scores *scores, size_t *numbers,
+                                                     size_t *bytes,
+                                                     const submod_loss_settings *settings);
+/* range[0]: the largest weight of a pixel that is not ignored, range[1]: the largest margin; 0
+ * where there is none. */
+SUBMOD_API submod_status submod_gpu_global_range(submod_gpu_loss loss, const submod_scores *scores,
+                                                 const submod_labels *labels, uint64_t all_pixels,
+                                                 float *range, submod_gpu_result *result,
+                                                 const submod_loss_settings *settings,
+                                                 const submod_gpu_place *place);
+/* Counts of this device, overwritten. range: of all devices; not looked at without weights and
+ * hinge. result->loss is 0. */
+SUBMOD_API submod_status submod_gpu_global_counts(submod_gpu_loss loss, const submod_scores *scores,
+                                                  const submod_labels *labels, const float *range,
+                                                  uint64_t all_pixels, int64_t *counts,
+                                                  submod_gpu_result *result,
+                                                  const submod_loss_settings *settings,
+                                                  const submod_gpu_place *place);
+/* counts: of all devices, added up. result and settings->group_loss: of the whole batch. gradient
+ * may be NULL. */
+SUBMOD_API submod_status submod_gpu_global_loss(submod_gpu_loss loss, const submod_scores *scores,
+                                                const submod_labels *labels, const float *range,
+                                                const int64_t *counts, uint64_t all_pixels,
+                                                submod_gpu_result *result,
+                                                const submod_gradient *gradient,
+                                                const submod_loss_settings *settings,
+                                                const submod_gpu_place *place);
 
 #ifdef __cplusplus
 }

@@ -171,10 +171,13 @@ def test_a_measure_of_mine(fibers):
 
 @pytest.mark.parametrize("per_image", [True, False])
 @pytest.mark.parametrize("reduction", ["mean", "none"])
-def test_prox_lovasz_hinge(fibers, per_image, reduction):
-    """The exact loss, and the direction of margins moved by half a bin: so does their prox."""
+@pytest.mark.parametrize("measure", ["jaccard", "hamming", submod.Tversky(alpha=0.3, beta=2)])
+def test_prox_lovasz_hinge(fibers, per_image, reduction, measure, monkeypatch):
+    """The exact loss, and the direction of margins moved by half a bin: so does their prox. Nothing
+    is copied to CPU memory."""
     scores, labels = case((3, 2, 20, 21))
-    options = {"lam": 0.5, "per_image": per_image, "reduction": reduction}
+    options = {"lam": 0.5, "per_image": per_image, "reduction": reduction, "measure": measure}
+    monkeypatch.delattr(_ops, "prox_lovasz_hinge_anywhere")
     found = []
     for where in (nullcontext, fibers):
         leaf = scores[:, 0].clone().requires_grad_(True)
@@ -365,16 +368,17 @@ class TestOnDevice:
         own = torch.randint(2, scores.shape, generator=GENERATOR)
         assert_same_on_cuda(lovasz.lovasz_sigmoid, scores, own)
         assert_same_on_cuda(lovasz.lovasz_hinge, scores[:, 0], labels == 1)
-        options = {"lam": 0.5}
-        expected, slope = loss_and_gradient(
-            lovasz.prox_lovasz_hinge, scores[:, 0], labels == 1, **options
-        )
-        loss, gradient = loss_and_gradient(
-            lovasz.prox_lovasz_hinge, scores[:, 0].cuda(), (labels == 1).cuda(), **options
-        )
-        assert loss.item() == pytest.approx(expected.item(), abs=1e-6)
-        near = 0.5 * (1 + scores.abs().max().item()) / _cuda.PROX_BINS
-        assert gradient.is_cuda and torch.allclose(gradient.cpu(), slope, rtol=1e-4, atol=near)
+        for measure in ("jaccard", "hamming", submod.Tversky(alpha=0.3, beta=2)):
+            options = {"lam": 0.5, "measure": measure}
+            expected, slope = loss_and_gradient(
+                lovasz.prox_lovasz_hinge, scores[:, 0], labels == 1, **options
+            )
+            loss, gradient = loss_and_gradient(
+                lovasz.prox_lovasz_hinge, scores[:, 0].cuda(), (labels == 1).cuda(), **options
+            )
+            assert loss.item() == pytest.approx(expected.item(), abs=1e-6)
+            near = 0.5 * (1 + scores.abs().max().item()) / _cuda.PROX_BINS
+            assert gradient.is_cuda and torch.allclose(gradient.cpu(), slope, rtol=1e-4, atol=near)
         dataset = lovasz.DatasetLovasz(3).cuda()
         loss, gradient = loss_and_gradient(dataset, scores.cuda(), labels.cuda())
         expected, slope = loss_and_gradient(lovasz.DatasetLovasz(3), scores, labels)

@@ -21,6 +21,15 @@ SIZES = (1, 2, 3, 4)
 SECONDS = 400  # so that nothing hangs; it takes a tenth of that
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """As the ranks have: PyTorch's own operations round otherwise on more."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """Where all ranks of all sizes have left what they found."""

@@ -25,9 +25,15 @@
     X(weigh) \
     X(tile_sum) \
     X(gradient) \
+    X(few_count) \
+    X(few_collect) \
+    X(few_gradient) \
     X(dataset_counts) \
     X(dataset_classes) \
     X(dataset_solve) \
+    X(global_range) \
+    X(global_counts) \
+    X(global_totals) \
     X(prox_range) \
     X(prox_count) \
     X(prox_solve) \

@@ -1,6 +1,7 @@
 /* What the threads of a block do together: scans and sums, in an order that is always the same.
  * The number of threads is a multiple of the warp, at most 1024. scratch is shared memory of
- * SUBMODI_BLOCK_SCRATCH bytes; a call may follow another one at once. */
+ * SUBMODI_BLOCK_SCRATCH bytes. Others may follow a scan at once; after a sum a barrier has to come
+ * before scratch is used again. */
 #ifndef SUBMODI_GPU_BLOCK_H
 #define SUBMODI_GPU_BLOCK_H
 
@@ -23,6 +24,7 @@ SUBMODI_DEVICE uint64_t submodi_block_scan(uint64_t x, uint64_t *scratch, uint64
         uint64_t below = submodi_shuffle_up(sum, d);
         sum += lane >= d ? below : 0;
     }
+    uint64_t *before = scratch + SUBMODI_WARP; /* of each warp, then the total */
     if (lane == SUBMODI_WARP - 1) {
         scratch[warp] = sum;
     }
@@ -34,16 +36,16 @@ SUBMODI_DEVICE uint64_t submodi_block_scan(uint64_t x, uint64_t *scratch, uint64
             uint64_t below = submodi_shuffle_up(upto, d);
             upto += lane >= d ? below : 0;
         }
-        scratch[lane] = upto - of_warp;
+        before[lane] = upto - of_warp;
         if (lane == SUBMODI_WARP - 1) {
-            scratch[SUBMODI_WARP] = upto;
+            before[SUBMODI_WARP] = upto;
         }
     }
     SUBMODI_BARRIER();
-    /* The next call may follow without a barrier: until its own first one, a warp writes only where
-     * nobody but itself still reads. */
-    *total = scratch[SUBMODI_WARP];
-    return scratch[warp] + sum - x;
+    /* The next scan or sum may follow without a barrier: until its own first one, nobody writes
+     * what is read here. */
+    *total = before[SUBMODI_WARP];
+    return before[warp] + sum - x;
 }
 
 /* The sum of x over the threads before this one, added up in their order; *total that over all.
@@ -58,7 +60,6 @@ SUBMODI_DEVICE double submodi_block_scan_doubles(double x, double *shared, doubl
         before = t == submodi_thread() ? *total : before;
         *total += shared[t];
     }
-    SUBMODI_BARRIER(); /* shared is free again */
     return before;
 }
 
@@ -79,7 +80,6 @@ SUBMODI_DEVICE double submodi_block_sum(double x, double *scratch)
     for (uint32_t w = 0; submodi_thread() == 0 && w < warps; w++) {
         sum += scratch[w];
     }
-    SUBMODI_BARRIER(); /* scratch is free again */
     return sum;
 }
 

@@ -9,6 +9,8 @@ extern "C" {
 }
 #include "gpu/kernel_dataset.h"
 #include "gpu/kernel_exact.h"
+#include "gpu/kernel_few.h"
+#include "gpu/kernel_global.h"
 #include "gpu/kernel_gradient.h"
 #include "gpu/kernel_hinge.h"
 #include "gpu/kernel_labels.h"

@@ -15,7 +15,8 @@
 enum {
     SUBMODI_WARP = 32,
     SUBMODI_GPU_THREADS = 256,     /* of a block, at most, on a device */
-    SUBMODI_BLOCK_SCRATCH = 33 * 8 /* bytes of shared memory for scans and sums (block.h) */
+    SUBMODI_GPU_FEW = 22,          /* classes whose scores a thread has in registers */
+    SUBMODI_BLOCK_SCRATCH = 65 * 8 /* bytes of shared memory for scans and sums (block.h) */
 };
 
 /* What the kernels do. */
@@ -25,7 +26,10 @@ typedef enum submodi_gpu_method {
     SUBMODI_GPU_PROX,
     SUBMODI_GPU_PROX_HINGE,
     SUBMODI_GPU_DATASET_COUNTS,
-    SUBMODI_GPU_DATASET_LOSS
+    SUBMODI_GPU_DATASET_LOSS,
+    SUBMODI_GPU_GLOBAL_RANGE,
+    SUBMODI_GPU_GLOBAL_COUNTS,
+    SUBMODI_GPU_GLOBAL_LOSS
 } submodi_gpu_method;
 
 /* Where numbers of the shape of the scores go. */
@@ -45,6 +49,8 @@ typedef struct submodi_gpu_job {
     submodi_gpu_output prox; /* of the hinge */
     const double *dataset;   /* its counts: classes x 2 x bins */
     double *counts;          /* likewise, where those of the batch go */
+    int64_t *global;         /* numbers that are added up over devices (kernel_global.h) */
+    float *reach;            /* the largest weight and margin of all of them; or NULL */
     double *group_loss;      /* NULL: not wanted */
     uint32_t group_losses;   /* so many, also of images without pixels */
     int64_t score_stride[3], label_stride[3], weight_stride[3];
@@ -66,21 +72,26 @@ typedef struct submodi_gpu_job {
     submodi_form measure;
     /* What pixels count for is added up in whole numbers of a unit: 1, or, with weights, 2^-bits of
      * the power of two above the largest weight, which itself counts as 1. */
+    int32_t wide_counters; /* of 64 bits */
     int32_t unit_bits;
     double unit;
 
     /* ---- how work is cut: block = (group * chunks + chunk) * slices + slice ---- */
-    uint32_t slices;          /* classes are cut into so many slices: 1 for the softmax, else C */
-    uint32_t chunks;          /* the pixels of a group are cut into so many chunks */
-    uint32_t first_group;     /* of this wave */
-    int32_t staged;           /* shared memory has room for the exponentials of the softmax */
-    uint32_t window;          /* first so many bins of a class are counted in shared memory */
-    uint32_t bins;            /* K */
-    int32_t doubled;          /* K is twice what delta needs, for the range of the hinge */
-    uint32_t label_counters;  /* classes whose labels are counted in shared memory */
-    uint32_t tiles;           /* of a sorted segment */
-    uint32_t tile;            /* sorted errors of a tile */
-    uint32_t first_segment;   /* of the segments being sorted */
+    uint32_t slices;         /* classes are cut into so many slices: 1 for the softmax, else C */
+    uint32_t chunks;         /* the pixels of a group are cut into so many chunks */
+    uint32_t first_group;    /* of this wave */
+    int32_t staged;          /* shared memory has room for the exponentials of the softmax */
+    uint32_t window;         /* first so many bins of a class are counted in shared memory */
+    uint32_t bins;           /* K */
+    uint32_t table_window;   /* few classes: so many weights of a class are in shared memory */
+    int32_t score_rows;      /* few classes: those of a pixel are next to each other, and turned */
+    int32_t gradient_rows;   /* likewise of the gradient */
+    uint32_t parts;          /* few classes: the chunks of a group are collected in so many parts */
+    int32_t doubled;         /* K is twice what delta needs, for the range of the hinge */
+    uint32_t label_counters; /* classes whose labels are counted in shared memory */
+    uint32_t tiles;          /* of a sorted segment */
+    uint32_t tile;           /* sorted errors of a tile */
+    uint32_t first_segment;  /* of the segments being sorted */
     uint32_t sorted_segments; /* being sorted at once */
     uint32_t padded;          /* small segments: power of two that holds per_group */
 
@@ -97,6 +108,8 @@ typedef struct submodi_gpu_job {
     uint32_t *heaviest;    /* bits of the largest weight of a pixel that is not ignored */
     void *count;           /* histogram: 2 K per segment of the wave; see submodi_gpu_add */
     float *table;          /* histogram: 2 K + 1 weights per segment of the wave */
+    uint32_t *partial;     /* few classes: window / 2 words per class and block */
+    uint32_t *flat;        /* few classes: first bins of the background with one weight, a table */
     uint32_t *key;         /* exact: per_group per segment; keys, then weights as floats */
     void *sorting[2];      /* exact: keys being sorted, 32 or 64 bits, and the spare */
     uint32_t *position[2]; /* exact: where they came from */

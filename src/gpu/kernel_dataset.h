@@ -51,14 +51,23 @@ SUBMODI_KERNEL void submodi_gpu_kernel_dataset_classes(const submodi_gpu_job *j)
         P += j->dataset[first + j->bins + k];
     }
     P = submodi_block_sum(P, (double *)submodi_shared());
+    SUBMODI_BARRIER();
     N = submodi_block_sum(N, (double *)submodi_shared());
     if (submodi_thread() == 0) {
         j->foreground[submodi_block()] = submodi_is_present(P, N);
     }
 }
 
+/* Bins [begin, end) from the largest errors down, for this thread. */
+SUBMODI_DEVICE void submodi_gpu_run_of_bins(uint32_t K, uint32_t *begin, uint32_t *end)
+{
+    uint32_t run = (K + submodi_threads() - 1) / submodi_threads();
+    *begin = submodi_thread() * run < K ? submodi_thread() * run : K;
+    *end = K - *begin < run ? K : *begin + run;
+}
+
 /* As submodi_gpu_kernel_solve, of numbers that need not be whole. Shared memory: scratch of the
- * block, then a number per thread. */
+ * block, then a number per thread, then for few classes one counter. */
 SUBMODI_KERNEL void submodi_gpu_kernel_dataset_solve(const submodi_gpu_job *j)
 {
     uint32_t K = j->bins;
@@ -66,6 +75,10 @@ SUBMODI_KERNEL void submodi_gpu_kernel_dataset_solve(const submodi_gpu_job *j)
     float *table = j->table + (uint64_t)submodi_block() * (2 * (uint64_t)K + 1);
     double *scratch = (double *)submodi_shared();
     double *per_thread = scratch + SUBMODI_BLOCK_SCRATCH / sizeof *scratch;
+    uint32_t *unlike = (uint32_t *)(per_thread + submodi_threads());
+    if (j->flat && submodi_thread() == 0) {
+        *unlike = 0;
+    }
     double coefficient = j->coefficient[submodi_block()];
     double a = 0;
     double b = 0;
@@ -77,6 +90,7 @@ SUBMODI_KERNEL void submodi_gpu_kernel_dataset_solve(const submodi_gpu_job *j)
         b += count[K - 1 - r];
     }
     a = submodi_block_scan_doubles(a, per_thread, &P);
+    SUBMODI_BARRIER();
     b = submodi_block_scan_doubles(b, per_thread, &N);
     double nothing = submodi_nothing(P + N);
     P = j->foreground[submodi_block()] ? P : 0;
@@ -98,6 +112,7 @@ SUBMODI_KERNEL void submodi_gpu_kernel_dataset_solve(const submodi_gpu_job *j)
         table[2 * K] = 0;
         j->value[submodi_block()] = coefficient * value;
     }
+    submodi_gpu_write_flat(j, table, unlike);
 }
 
 #endif

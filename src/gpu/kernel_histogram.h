@@ -119,65 +119,95 @@ SUBMODI_DEVICE submodi_gpu_pair submodi_gpu_bin_counts(const submodi_gpu_job *j,
     return pair;
 }
 
-/* Bins [begin, end) from the largest errors down, for this thread. */
-SUBMODI_DEVICE void submodi_gpu_run_of_bins(uint32_t K, uint32_t *begin, uint32_t *end)
+/* For few classes: how many of the first bins of this block's table have the weight of bin 0, once
+ * all have been written. unlike: shared, 0 before. */
+SUBMODI_DEVICE void submodi_gpu_write_flat(const submodi_gpu_job *j, const float *table,
+                                           uint32_t *unlike)
 {
-    uint32_t run = (K + submodi_threads() - 1) / submodi_threads();
-    *begin = submodi_thread() * run < K ? submodi_thread() * run : K;
-    *end = K - *begin < run ? K : *begin + run;
+    uint32_t K = j->bins;
+    if (!j->flat) {
+        return;
+    }
+    float first = table[0];
+    for (uint32_t k = submodi_thread(); k < K; k += submodi_threads()) {
+        if (table[k] != first) {
+            submodi_atomic_max(unlike, K - k);
+            break;
+        }
+    }
+    SUBMODI_BARRIER();
+    if (submodi_thread() == 0) {
+        j->flat[submodi_block()] = K - *unlike;
+    }
 }
 
-/* A block per segment of the wave: weights of its bins from the largest errors down, as
- * submodi_histogram_solve. Each thread has a run of bins; a scan says what comes before it. */
+/* Weights of the bins of a table, from the largest errors down, as submodi_histogram_solve: so many
+ * bins at a time as there are threads; a scan says what comes before each. Returns this thread's
+ * part of the loss. */
+SUBMODI_DEVICE double submodi_gpu_weigh_bins(const submodi_gpu_job *j, submodi_gpu_pair totals,
+                                             double coefficient, float *table, uint64_t *scratch)
+{
+    uint32_t K = j->bins;
+    double scale = (double)submodi_gpu_scale(j);
+    submodi_gpu_pair before = {0, 0};
+    double value = 0;
+    for (uint32_t base = 0; base < K; base += submodi_threads()) {
+        uint32_t r = base + submodi_thread();
+        uint32_t k = r < K ? K - 1 - r : 0;
+        bool derived = k == 0 && j->activation != SUBMODI_SCORE; /* not counted: what is missing */
+        submodi_gpu_pair own = {0, 0};
+        if (r < K && !derived) {
+            own = submodi_gpu_bin_counts(j, submodi_block(), k);
+        }
+        submodi_gpu_pair upto = before;
+        submodi_gpu_pair here;
+        upto.foreground += submodi_block_scan(own.foreground, scratch, &here.foreground);
+        upto.background += submodi_block_scan(own.background, scratch, &here.background);
+        before.foreground += here.foreground;
+        before.background += here.background;
+        if (r < K) {
+            if (derived) {
+                own.foreground = totals.foreground - upto.foreground;
+                own.background = totals.background - upto.background;
+            }
+            double foreground = (double)own.foreground * j->unit;
+            double background = (double)own.background * j->unit;
+            double of_foreground, of_background;
+            submodi_form_weigh_bin(j->measure, (double)totals.foreground * j->unit,
+                                   (double)totals.background * j->unit,
+                                   (double)upto.foreground * j->unit,
+                                   (double)upto.background * j->unit, foreground, background, 0,
+                                   &of_foreground, &of_background);
+            value += ((double)k + 0.5) / scale *
+                     (foreground * of_foreground + background * of_background);
+            table[K + k] = (float)(-coefficient * of_foreground);
+            table[k] = (float)(coefficient * of_background);
+        }
+    }
+    return value;
+}
+
+/* A block per segment of the wave. Shared memory: scratch of the block, and for few classes one
+ * counter. */
 SUBMODI_KERNEL void submodi_gpu_kernel_solve(const submodi_gpu_job *j)
 {
     uint32_t K = j->bins;
     uint64_t segment = (uint64_t)j->first_group * j->classes + submodi_block();
     float *table = j->table + (uint64_t)submodi_block() * (2 * (uint64_t)K + 1);
     uint64_t *scratch = (uint64_t *)submodi_shared();
-    submodi_gpu_pair totals = submodi_gpu_totals(j, segment);
-    submodi_gpu_pair before = {0, 0};
-    submodi_gpu_pair counted;
-    uint32_t begin, end;
-    submodi_gpu_run_of_bins(K, &begin, &end);
-    for (uint32_t r = begin; r < end && r < K - 1; r++) { /* bin 0 is before none */
-        submodi_gpu_pair pair = submodi_gpu_bin_counts(j, submodi_block(), K - 1 - r);
-        before.foreground += pair.foreground;
-        before.background += pair.background;
+    uint32_t *unlike = (uint32_t *)(scratch + SUBMODI_BLOCK_SCRATCH / sizeof *scratch);
+    if (j->flat && submodi_thread() == 0) {
+        *unlike = 0;
     }
-    before.foreground = submodi_block_scan(before.foreground, scratch, &counted.foreground);
-    before.background = submodi_block_scan(before.background, scratch, &counted.background);
-    double P = (double)totals.foreground * j->unit;
-    double N = (double)totals.background * j->unit;
     double coefficient = j->coefficient[segment];
-    double scale = (double)submodi_gpu_scale(j);
-    double a = (double)before.foreground * j->unit;
-    double b = (double)before.background * j->unit;
-    double value = 0;
-    for (uint32_t r = begin; r < end; r++) {
-        uint32_t k = K - 1 - r;
-        submodi_gpu_pair pair = submodi_gpu_bin_counts(j, submodi_block(), k);
-        if (k == 0 && j->activation != SUBMODI_SCORE) { /* not counted: what is missing */
-            pair.foreground = totals.foreground - counted.foreground;
-            pair.background = totals.background - counted.background;
-        }
-        double foreground = (double)pair.foreground * j->unit;
-        double background = (double)pair.background * j->unit;
-        double of_foreground, of_background;
-        submodi_form_weigh_bin(j->measure, P, N, a, b, foreground, background, 0, &of_foreground,
-                               &of_background);
-        a += foreground;
-        b += background;
-        value +=
-            ((double)k + 0.5) / scale * (foreground * of_foreground + background * of_background);
-        table[K + k] = (float)(-coefficient * of_foreground);
-        table[k] = (float)(coefficient * of_background);
-    }
+    double value =
+        submodi_gpu_weigh_bins(j, submodi_gpu_totals(j, segment), coefficient, table, scratch);
     value = submodi_block_sum(value, (double *)submodi_shared());
     if (submodi_thread() == 0) {
         table[2 * K] = 0;
         j->value[segment] = coefficient * value;
     }
+    submodi_gpu_write_flat(j, table, unlike);
 }
 
 #endif

@@ -14,8 +14,9 @@ SUBMODI_KERNEL void submodi_gpu_kernel_begin(const submodi_gpu_job *j)
         j->result->bad_score = SUBMOD_GPU_NONE;
         j->result->bad_weight = SUBMOD_GPU_NONE;
         j->result->bad_count = SUBMOD_GPU_NONE;
-        *j->largest = 0;
-        *j->heaviest = 0;
+        bool known = j->reach && j->method != SUBMODI_GPU_GLOBAL_RANGE;
+        *j->heaviest = known ? submodi_to_bits(j->reach[0]) : 0;
+        *j->largest = known ? submodi_to_bits(j->reach[1]) : 0;
     }
 }
 
@@ -155,6 +156,9 @@ SUBMODI_DEVICE double submodi_gpu_delta(const submodi_gpu_job *j, uint32_t bins)
     switch (j->method) {
     case SUBMODI_GPU_EXACT: return 0;
     case SUBMODI_GPU_HISTOGRAM:
+    case SUBMODI_GPU_GLOBAL_RANGE:
+    case SUBMODI_GPU_GLOBAL_COUNTS:
+    case SUBMODI_GPU_GLOBAL_LOSS:
     case SUBMODI_GPU_DATASET_COUNTS:
     case SUBMODI_GPU_DATASET_LOSS:
         return 0.5 / (double)submodi_scale_for(bins, submodi_from_bits(*j->largest));
@@ -195,6 +199,7 @@ SUBMODI_KERNEL void submodi_gpu_kernel_finish(const submodi_gpu_job *j)
         submodi_gpu_write_group_losses(j);
     }
     loss = submodi_block_sum(loss, (double *)submodi_shared());
+    SUBMODI_BARRIER();
     submodi_block_scan(pixels, (uint64_t *)submodi_shared(), &pixels);
     submodi_block_scan(terms, (uint64_t *)submodi_shared(), &terms);
     if (submodi_thread() == 0) {

@@ -1,4 +1,4 @@
-/* The Jaccard prox of every segment, up to the width of its bins:
+/* The prox of a measure for every segment, up to the width of its bins:
  *
  *     u = argmin over u of  f(u) + lambda/2 |u - x|^2
  *
@@ -12,9 +12,8 @@
  *     alpha = mean of Y - (F(S1) - F(S0)) / (lambda pixels),
  * unless some set between them has F - lambda sum of (Y - alpha) below that of its ends: then the
  * best one is in the chain too. Such pieces know nothing of each other: they are split in rounds,
- * a warp per piece, all pieces of a round at once. For given j the best i is known,
- * Y > alpha + 1 / (lambda (P + b)), so the lanes of the warp try all j. Sums of Y are whole
- * numbers, exact in doubles.
+ * a warp per piece, all pieces of a round at once; kernel_prox_search.h finds the set. Sums of Y
+ * are whole numbers, exact in doubles.
  *
  * The hinge (docs/mathematics.md, section 6): x are its margins, as far as they are above 0, as the
  * others do not move; F is what it is, of sets of those. The prox is max(u, 0), and its gradient
@@ -23,7 +22,7 @@
 #ifndef SUBMODI_GPU_KERNEL_PROX_H
 #define SUBMODI_GPU_KERNEL_PROX_H
 
-#include "gpu/block.h"
+#include "gpu/kernel_prox_search.h"
 #include "gpu/pixel.h"
 
 /* ---- the range of x ---- */
@@ -90,6 +89,7 @@ SUBMODI_KERNEL void submodi_gpu_kernel_prox_range(const submodi_gpu_job *j)
 /* The bins of a segment. */
 typedef struct submodi_gpu_grid {
     double low, width; /* width 0: all x are the same */
+    double unit;       /* of levels: half a bin; without width any number would do */
 } submodi_gpu_grid;
 
 SUBMODI_DEVICE submodi_gpu_grid submodi_gpu_grid_of(const submodi_gpu_job *j, uint64_t segment)
@@ -98,6 +98,7 @@ SUBMODI_DEVICE submodi_gpu_grid submodi_gpu_grid_of(const submodi_gpu_job *j, ui
     submodi_gpu_grid g;
     g.low = (double)submodi_gpu_unordered(~j->range[2 * segment + 1]);
     g.width = (high - g.low) / j->bins;
+    g.unit = g.width > 0 ? g.width / 2 : 1;
     return g;
 }
 
@@ -142,24 +143,6 @@ SUBMODI_KERNEL void submodi_gpu_kernel_prox_count(const submodi_gpu_job *j)
 
 /* ---- solving: one block per segment ---- */
 
-/* Of the r top bins of a label: pixels and sum of Y, for r = 0 .. K. */
-typedef struct submodi_gpu_tops {
-    double *pixels, *sum;
-} submodi_gpu_tops;
-
-typedef struct submodi_gpu_prox {
-    uint32_t K;
-    bool hinge;
-    double P, lambda;    /* lambda in units of half a bin */
-    double given_lambda; /* as it is */
-    submodi_gpu_tops foreground, background;
-} submodi_gpu_prox;
-
-/* A set of the chain: so many top bins of foreground and background. */
-typedef struct submodi_gpu_set {
-    uint32_t i, j;
-} submodi_gpu_set;
-
 /* The ends of a piece. */
 typedef struct submodi_gpu_ends {
     submodi_gpu_set from, to;
@@ -190,100 +173,6 @@ SUBMODI_DEVICE void submodi_gpu_fill_tops(const submodi_gpu_tops *t, const uint3
     }
 }
 
-/* F of a set. */
-SUBMODI_DEVICE double submodi_gpu_loss_of(const submodi_gpu_prox *p, submodi_gpu_set s)
-{
-    double a = p->foreground.pixels[s.i];
-    double b = p->background.pixels[s.j];
-    return p->P + b > 0 ? (a + b) / (p->P + b) : 0;
-}
-
-SUBMODI_DEVICE double submodi_gpu_pixels_of(const submodi_gpu_prox *p, submodi_gpu_set s)
-{
-    return p->foreground.pixels[s.i] + p->background.pixels[s.j];
-}
-
-SUBMODI_DEVICE double submodi_gpu_sum_of(const submodi_gpu_prox *p, submodi_gpu_set s)
-{
-    return p->foreground.sum[s.i] + p->background.sum[s.j];
-}
-
-/* The pixels between two sets, if all of them are at one level. */
-typedef struct submodi_gpu_piece {
-    submodi_gpu_set from, to;
-    double pixels;
-    double F;         /* of from */
-    double ref;       /* a whole number near the mean of Y */
-    double level;     /* alpha - ref */
-    double tolerance; /* rounding of what is compared with 0 */
-} submodi_gpu_piece;
-
-SUBMODI_DEVICE submodi_gpu_piece submodi_gpu_piece_of(const submodi_gpu_prox *p,
-                                                      submodi_gpu_set from, submodi_gpu_set to)
-{
-    submodi_gpu_piece s;
-    s.from = from;
-    s.to = to;
-    s.F = submodi_gpu_loss_of(p, from);
-    s.pixels = submodi_gpu_pixels_of(p, to) - submodi_gpu_pixels_of(p, from);
-    double sum = submodi_gpu_sum_of(p, to) - submodi_gpu_sum_of(p, from);
-    s.ref = s.pixels > 0 ? floor(sum / s.pixels) : 0;
-    double rest = sum - s.ref * s.pixels; /* exact */
-    double gain = submodi_gpu_loss_of(p, to) - s.F;
-    s.level = s.pixels > 0 ? (rest - gain / p->lambda) / s.pixels : 0;
-    s.tolerance = 0x1p-49 * (1 + p->lambda * s.pixels * (1 + fabs(s.level)));
-    return s;
-}
-
-/* What a set between the ends would gain: F - lambda sum of (Y - alpha), against `from`. */
-SUBMODI_DEVICE double submodi_gpu_gain(const submodi_gpu_prox *p, const submodi_gpu_piece *s,
-                                       submodi_gpu_set t)
-{
-    double pixels = submodi_gpu_pixels_of(p, t) - submodi_gpu_pixels_of(p, s->from);
-    double sum = submodi_gpu_sum_of(p, t) - submodi_gpu_sum_of(p, s->from) - s->ref * pixels;
-    bool inside = pixels > 0 && pixels < s->pixels;
-    return inside ? submodi_gpu_loss_of(p, t) - s->F - p->lambda * (sum - s->level * pixels) : 0;
-}
-
-/* The best set with j bins of background: foreground with Y > alpha + 1 / (lambda (P + b)). */
-SUBMODI_DEVICE submodi_gpu_set submodi_gpu_best_with(const submodi_gpu_prox *p,
-                                                     const submodi_gpu_piece *s, uint32_t j)
-{
-    double U = p->P + p->background.pixels[j];
-    double threshold = s->ref + s->level + (U > 0 ? 1 / (p->lambda * U) : 0);
-    double bins = ceil(p->K - (threshold + 1) / 2); /* Y of rank r is 2 (K - r) - 1 */
-    submodi_gpu_set t;
-    t.i = bins <= s->from.i ? s->from.i : bins >= s->to.i ? s->to.i : (uint32_t)bins;
-    t.j = j;
-    return t;
-}
-
-/* The set between the ends that gains most below 0, the one with least background of several;
- * `from` if none does. All lanes of the warp get it. */
-SUBMODI_DEVICE submodi_gpu_set submodi_gpu_split(const submodi_gpu_prox *p,
-                                                 const submodi_gpu_piece *s)
-{
-    double best = -s->tolerance;
-    double at = -1; /* none */
-    for (uint32_t j = s->from.j + submodi_lane(); j <= s->to.j; j += SUBMODI_WARP) {
-        double gain = submodi_gpu_gain(p, s, submodi_gpu_best_with(p, s, j));
-        if (gain < best) {
-            best = gain;
-            at = j;
-        }
-    }
-    for (uint32_t half = SUBMODI_WARP / 2; half > 0; half /= 2) {
-        double other = submodi_shuffle_down(best, half);
-        double other_at = submodi_shuffle_down(at, half);
-        if (other < best || (other == best && other_at < at)) {
-            best = other;
-            at = other_at;
-        }
-    }
-    uint64_t found = submodi_shuffle_first(at < 0 ? UINT64_MAX : (uint64_t)at);
-    return found == UINT64_MAX ? s->from : submodi_gpu_best_with(p, s, (uint32_t)found);
-}
-
 /* For the hinge the table has how far a margin x falls, by s / lambda and to 0 at most, times
  * lambda if that is above 1: so a float holds both the way and s. */
 SUBMODI_DEVICE float submodi_gpu_fall(double lambda, double x, double s)
@@ -297,7 +186,7 @@ SUBMODI_DEVICE float submodi_gpu_entry(const submodi_gpu_prox *p, const submodi_
                                        const submodi_gpu_piece *s, uint32_t r)
 {
     if (!p->hinge) {
-        return (float)(g->low + g->width / 2 * (s->ref + s->level));
+        return (float)(g->low + g->width / 2 * s->ref + g->unit * s->level);
     }
     double Y = 2 * (double)(p->K - r) - 1;
     return submodi_gpu_fall(p->given_lambda, g->low + g->width / 2 * Y,
@@ -306,14 +195,14 @@ SUBMODI_DEVICE float submodi_gpu_entry(const submodi_gpu_prox *p, const submodi_
 
 /* A piece that cannot be split is at one level: the lanes write it to the table. */
 SUBMODI_DEVICE void submodi_gpu_write_piece(const submodi_gpu_prox *p, const submodi_gpu_grid *g,
-                                            const submodi_gpu_piece *s, float *table)
+                                            const submodi_gpu_piece *s)
 {
     uint32_t K = p->K;
     for (uint32_t r = s->from.i + submodi_lane(); r < s->to.i; r += SUBMODI_WARP) {
-        table[K + K - 1 - r] = submodi_gpu_entry(p, g, s, r);
+        p->table[K + K - 1 - r] = submodi_gpu_entry(p, g, s, r);
     }
     for (uint32_t r = s->from.j + submodi_lane(); r < s->to.j; r += SUBMODI_WARP) {
-        table[K - 1 - r] = submodi_gpu_entry(p, g, s, r);
+        p->table[K - 1 - r] = submodi_gpu_entry(p, g, s, r);
     }
 }
 
@@ -326,14 +215,14 @@ typedef struct submodi_gpu_round {
 } submodi_gpu_round;
 
 SUBMODI_DEVICE void submodi_gpu_split_all(const submodi_gpu_prox *p, const submodi_gpu_grid *g,
-                                          const submodi_gpu_round *r, float *table)
+                                          const submodi_gpu_round *r)
 {
     uint32_t warps = submodi_threads() / SUBMODI_WARP;
     for (uint32_t k = submodi_thread() / SUBMODI_WARP; k < r->count; k += warps) {
         submodi_gpu_piece s = submodi_gpu_piece_of(p, r->now[k].from, r->now[k].to);
         submodi_gpu_set t = submodi_gpu_split(p, &s);
         if (t.i == s.from.i && t.j == s.from.j) {
-            submodi_gpu_write_piece(p, g, &s, table);
+            submodi_gpu_write_piece(p, g, &s);
         } else if (submodi_lane() == 0) {
             uint32_t at = submodi_atomic_add(r->next_count, 2);
             r->next[at].from = s.from;
@@ -346,7 +235,7 @@ SUBMODI_DEVICE void submodi_gpu_split_all(const submodi_gpu_prox *p, const submo
 /* All rounds. ends: room for two rounds of 2 K pieces, which is what there can be; count: shared,
  * of these two. */
 SUBMODI_DEVICE void submodi_gpu_solve_pieces(const submodi_gpu_prox *p, const submodi_gpu_grid *g,
-                                             submodi_gpu_ends *ends, uint32_t *count, float *table)
+                                             submodi_gpu_ends *ends, uint32_t *count)
 {
     submodi_gpu_ends *of_round[2] = {ends, ends + 2 * (uint64_t)p->K};
     if (submodi_thread() == 0) {
@@ -364,39 +253,30 @@ SUBMODI_DEVICE void submodi_gpu_solve_pieces(const submodi_gpu_prox *p, const su
         r.count = pieces;
         r.next = of_round[1 - turn];
         r.next_count = &count[1 - turn];
-        submodi_gpu_split_all(p, g, &r, table);
+        submodi_gpu_split_all(p, g, &r);
         SUBMODI_BARRIER(); /* the next round has been written */
         pieces = count[1 - turn];
     }
 }
 
-/* How far u may be off: half a bin, what a piece of so many pixels can hide by rounding (tolerance
- * and threshold: at worst a single pixel's level), and the rounding of u to float; all rounded up.
- * Inf where u may leave the range of float. */
+/* How far u may be off: half a bin, what a piece of so many pixels can hide by rounding (at worst a
+ * single pixel's level: what M is tolerated and rounded by, and the threshold of Jaccard, in units
+ * of half a bin and relative to how far u falls), and the rounding of u to float; all rounded up.
+ * The search in rows can miss some 40 roundings of M more, which are 5 tolerances. Inf where u may
+ * leave the range of float. */
 SUBMODI_DEVICE float submodi_gpu_prox_delta(const submodi_gpu_job *j, const submodi_gpu_grid *g,
                                             uint64_t pixels)
 {
-    double hidden = (0x1p-46 + 0x1p-51 * j->bins) * (double)pixels;
+    double times = j->measure.type == SUBMOD_MEASURE_JACCARD ? 1 : 8;
+    double hidden = times * (0x1p-46 + 0x1p-51 * j->bins) * (double)pixels;
     double largest = fmax(fabs(g->low), fabs(g->low + g->width * j->bins));
     /* A margin falls, to 0 at most, and is rounded on its way from a score and back. */
     bool hinge = j->method == SUBMODI_GPU_PROX_HINGE;
     largest += hinge ? 1 : 1 / j->lambda;
-    double rounding = (hinge ? 0x1p-22 : 0x1p-24) * largest + 0x1p-149;
+    double relative = (hinge ? 0x1p-22 : 0x1p-24) + times * 0x1p-47 * (double)pixels;
+    double rounding = relative * largest + 0x1p-149;
     double delta = (g->width / 2 * (1 + hidden) + rounding) * (1 + 0x1p-20);
     return largest < 0x1.fffffep127 ? (float)delta : INFINITY;
-}
-
-/* Without a range the bins say nothing: all fall by 1 / (lambda (P + b)). */
-SUBMODI_DEVICE void submodi_gpu_write_constant(const submodi_gpu_job *j, const submodi_gpu_prox *p,
-                                               const submodi_gpu_grid *g, uint32_t background,
-                                               float *table)
-{
-    double s = 1 / (p->P + background);
-    float entry = p->hinge ? submodi_gpu_fall(j->lambda, g->low, s)
-                           : (float)(g->low - 1 / (j->lambda * (p->P + background)));
-    for (uint32_t k = submodi_thread(); k < 2 * p->K; k += submodi_threads()) {
-        table[k] = entry;
-    }
 }
 
 SUBMODI_KERNEL void submodi_gpu_kernel_prox_solve(const submodi_gpu_job *j)
@@ -405,7 +285,6 @@ SUBMODI_KERNEL void submodi_gpu_kernel_prox_solve(const submodi_gpu_job *j)
     uint64_t segment = (uint64_t)j->first_group * j->classes + submodi_block();
     submodi_gpu_grid g = submodi_gpu_grid_of(j, segment);
     const uint32_t *count = (const uint32_t *)j->count + (uint64_t)submodi_block() * 2 * K;
-    float *table = j->table + (uint64_t)submodi_block() * (2 * (uint64_t)K + 1);
     double *tops = j->tops + (uint64_t)submodi_block() * 4 * (K + (uint64_t)1);
     submodi_gpu_ends *ends = (submodi_gpu_ends *)j->ends + (uint64_t)submodi_block() * 4 * K;
     uint64_t *scratch = (uint64_t *)submodi_shared();
@@ -421,20 +300,20 @@ SUBMODI_KERNEL void submodi_gpu_kernel_prox_solve(const submodi_gpu_job *j)
     submodi_gpu_prox p;
     p.K = K;
     p.hinge = j->method == SUBMODI_GPU_PROX_HINGE;
+    p.measure = j->measure;
     p.P = (double)j->foreground[segment];
-    p.lambda = fmin(j->lambda * (g.width / 2), 0x1p200); /* u does not change long before that */
+    p.N = (double)(j->valid[segment] - j->foreground[segment]);
+    /* u does not change long before that, and is beyond all floats long before that */
+    p.lambda = fmax(fmin(j->lambda * g.unit, 0x1p200), 0x1p-400);
     p.given_lambda = j->lambda;
     p.foreground.pixels = tops;
     p.foreground.sum = tops + (K + 1);
     p.background.pixels = tops + 2 * ((uint64_t)K + 1);
     p.background.sum = tops + 3 * ((uint64_t)K + 1);
-    if (!(g.width > 0)) {
-        submodi_gpu_write_constant(j, &p, &g, count[0], table);
-        return;
-    }
+    p.table = j->table + (uint64_t)submodi_block() * (2 * (uint64_t)K + 1);
     submodi_gpu_fill_tops(&p.foreground, count + K, K, scratch);
     submodi_gpu_fill_tops(&p.background, count, K, scratch);
-    submodi_gpu_solve_pieces(&p, &g, ends, counters, table);
+    submodi_gpu_solve_pieces(&p, &g, ends, counters);
 }
 
 /* ---- looking up ---- */

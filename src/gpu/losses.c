@@ -35,6 +35,12 @@ submod_status submod_gpu_result_status(const submod_gpu_result *result)
         return submodi_fail(SUBMOD_EINVAL, "%s: the label at position %llu is out of range", who,
                             (unsigned long long)result->bad_label);
     }
+    if (result->bad_count == SUBMOD_GPU_ELSEWHERE) {
+        return submodi_fail(SUBMOD_EINVAL,
+                            "%s: the data of this or of another device were refused; the result of "
+                            "its submod_gpu_global_counts says why",
+                            who);
+    }
     if (result->bad_count != SUBMOD_GPU_NONE) {
         return submodi_fail(SUBMOD_EINVAL, "%s: the count at position %llu must be in [0, %g]", who,
                             (unsigned long long)result->bad_count, SUBMODI_LARGEST_COUNT);
@@ -89,6 +95,19 @@ submod_status submodi_gpu_workspace(submodi_gpu_task *task, size_t *bytes)
     return status;
 }
 
+submod_status submodi_gpu_require_loss(const char *who, submod_gpu_loss loss)
+{
+    _Static_assert((int)SUBMODI_LOVASZ_SOFTMAX == SUBMOD_GPU_SOFTMAX &&
+                       (int)SUBMODI_LOVASZ_SIGMOID == SUBMOD_GPU_SIGMOID &&
+                       (int)SUBMODI_LOVASZ_HINGE == SUBMOD_GPU_HINGE,
+                   "the numbers of the public enum are those of the table of losses");
+    bool known =
+        loss == SUBMOD_GPU_SOFTMAX || loss == SUBMOD_GPU_SIGMOID || loss == SUBMOD_GPU_HINGE;
+    return known ? SUBMOD_OK
+                 : submodi_fail(SUBMOD_EINVAL, "%s: loss = %d is unknown; see submod_gpu_loss", who,
+                                (int)loss);
+}
+
 submod_status submod_gpu_loss_workspace(submod_gpu_loss loss, const submod_scores *scores,
                                         size_t *bytes, const submod_loss_settings *settings)
 {
@@ -96,20 +115,14 @@ submod_status submod_gpu_loss_workspace(submod_gpu_loss loss, const submod_score
     if (!scores || !bytes) {
         return submodi_fail(SUBMOD_EINVAL, "%s: %s is NULL", who, scores ? "bytes" : "scores");
     }
-    _Static_assert((int)SUBMODI_LOVASZ_SOFTMAX == SUBMOD_GPU_SOFTMAX &&
-                       (int)SUBMODI_LOVASZ_SIGMOID == SUBMOD_GPU_SIGMOID &&
-                       (int)SUBMODI_LOVASZ_HINGE == SUBMOD_GPU_HINGE,
-                   "the numbers of the public enum are those of the table of losses");
-    if (loss != SUBMOD_GPU_SOFTMAX && loss != SUBMOD_GPU_SIGMOID && loss != SUBMOD_GPU_HINGE) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: loss = %d is unknown; see submod_gpu_loss", who,
-                            (int)loss);
-    }
     submodi_gpu_task task;
     submod_scores view = *scores;
     submod_labels labels;
     submodi_gpu_without_data(&view, &labels, loss == SUBMOD_GPU_SIGMOID);
-    submod_status status =
-        submodi_gpu_loss_start(&task, who, (submodi_kind)loss, &view, &labels, settings);
+    submod_status status = submodi_gpu_require_loss(who, loss);
+    status = status
+                 ? status
+                 : submodi_gpu_loss_start(&task, who, (submodi_kind)loss, &view, &labels, settings);
     return status == SUBMOD_OK ? submodi_gpu_workspace(&task, bytes) : status;
 }
 

@@ -12,6 +12,11 @@ submod_status submodi_gpu_dataset_start(submodi_gpu_task *task, const char *who,
                                         submodi_gpu_method method, const submod_scores *scores,
                                         const submod_labels *labels, size_t bins,
                                         const submod_loss_settings *settings);
+submod_status submodi_gpu_global_start(submodi_gpu_task *task, const char *who,
+                                       submodi_gpu_method method, submod_gpu_loss loss,
+                                       const submod_scores *scores, const submod_labels *labels,
+                                       const float *range, uint64_t all_pixels,
+                                       const submod_loss_settings *settings);
 submod_status submodi_gpu_hinge_start(submodi_gpu_task *task, const char *who,
                                       const submod_scores *scores, const submod_labels *labels,
                                       double lambda, size_t bins,
@@ -21,6 +26,8 @@ submod_status submodi_gpu_prox_start(submodi_gpu_task *task, const char *who,
                                      double lambda, size_t bins,
                                      const submod_loss_settings *settings);
 
+/* SUBMOD_EINVAL for a number that is none of the public enum. */
+submod_status submodi_gpu_require_loss(const char *who, submod_gpu_loss loss);
 /* SUBMOD_EUNSUPPORTED for a custom measure. */
 submod_status submodi_gpu_require_form(const submodi_batch *batch);
 /* SUBMOD_EINVAL for bins = 0, where they have to be given; other numbers are looked at later. */

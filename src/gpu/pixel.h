@@ -21,9 +21,13 @@ SUBMODI_DEVICE submodi_gpu_share submodi_gpu_share_of_block(const submodi_gpu_jo
     uint32_t chunk = rest % j->chunks;
     uint64_t n = j->per_group;
     submodi_gpu_share s;
+    uint64_t warps =
+        (n + SUBMODI_WARP - 1) / SUBMODI_WARP; /* whole ones, so that all are aligned */
+    uint64_t begin = warps * chunk / j->chunks * SUBMODI_WARP;
+    uint64_t end = warps * (chunk + 1) / j->chunks * SUBMODI_WARP;
     s.group = j->first_group + rest / j->chunks;
-    s.begin = (uint32_t)(n * chunk / j->chunks);
-    s.end = (uint32_t)(n * (chunk + 1) / j->chunks);
+    s.begin = (uint32_t)begin; /* of the last chunk before the last warp, so below n */
+    s.end = (uint32_t)(end < n ? end : n);
     s.first_class = j->slices == 1 ? 0 : slice;
     s.end_class = j->slices == 1 ? j->classes : slice + 1;
     return s;
@@ -114,11 +118,11 @@ SUBMODI_DEVICE int32_t submodi_gpu_code(const submodi_gpu_job *j, submodi_gpu_pi
     return code < j->label_classes && x->units == 0 ? j->label_classes : code;
 }
 
-/* Counters have 32 bits, and 64 where pixels have weights. */
+/* Counters have 32 bits, and 64 where pixels have weights or are those of many devices. */
 SUBMODI_DEVICE void submodi_gpu_add(const submodi_gpu_job *j, void *counters, uint64_t at,
                                     uint64_t units)
 {
-    if (j->pixel_weights) {
+    if (j->wide_counters) {
         submodi_atomic_add64((uint64_t *)counters + at, units);
     } else {
         submodi_atomic_add((uint32_t *)counters + at, (uint32_t)units);
@@ -128,7 +132,7 @@ SUBMODI_DEVICE void submodi_gpu_add(const submodi_gpu_job *j, void *counters, ui
 SUBMODI_DEVICE uint64_t submodi_gpu_counter(const submodi_gpu_job *j, const void *counters,
                                             uint64_t at)
 {
-    return j->pixel_weights ? ((const uint64_t *)counters)[at] : ((const uint32_t *)counters)[at];
+    return j->wide_counters ? ((const uint64_t *)counters)[at] : ((const uint32_t *)counters)[at];
 }
 
 /* Counts of a dataset outlive the batch and its largest weight. */
@@ -164,7 +168,7 @@ SUBMODI_DEVICE float submodi_gpu_factor(const submodi_gpu_job *j, const submodi_
 SUBMODI_DEVICE void submodi_gpu_clear(const submodi_gpu_job *j, void *counters, uint32_t n)
 {
     for (uint32_t k = submodi_thread(); k < n; k += submodi_threads()) {
-        if (j->pixel_weights) {
+        if (j->wide_counters) {
             ((uint64_t *)counters)[k] = 0;
         } else {
             ((uint32_t *)counters)[k] = 0;

@@ -33,13 +33,27 @@ static bool is_of_dataset(submodi_gpu_method method)
     return method == SUBMODI_GPU_DATASET_COUNTS || method == SUBMODI_GPU_DATASET_LOSS;
 }
 
-/* A dataset is one group, also if this batch adds nothing to it. */
+static bool is_global(submodi_gpu_method method)
+{
+    return method == SUBMODI_GPU_GLOBAL_RANGE || method == SUBMODI_GPU_GLOBAL_COUNTS ||
+           method == SUBMODI_GPU_GLOBAL_LOSS;
+}
+
+/* A dataset is one group, also if this batch adds nothing to it; so is a batch on several devices.
+ */
+static size_t groups_of(const submodi_gpu_task *task)
+{
+    return is_of_dataset(task->method) ? 1
+           : is_global(task->method)   ? task->all_pixels > 0
+                                       : task->batch.groups;
+}
+
 static submodi_gpu_job describe(const submodi_gpu_task *task)
 {
     const submodi_batch *batch = &task->batch;
     return (submodi_gpu_job){.classes = (uint32_t)batch->scores.classes,
                              .pixels = (uint32_t)batch->scores.pixels,
-                             .groups = is_of_dataset(task->method) ? 1 : (uint32_t)batch->groups,
+                             .groups = (uint32_t)groups_of(task),
                              .per_group =
                                  (uint32_t)(batch->images_per_group * batch->scores.pixels),
                              .activation = batch->activation,
@@ -51,15 +65,18 @@ static submodi_gpu_job describe(const submodi_gpu_task *task)
                              .prox = output(task->prox),
                              .dataset = task->dataset,
                              .counts = task->counts,
+                             .global = task->global,
+                             .reach = task->reach,
                              .measure = submodi_form_of(&batch->measure)};
 }
 
 /* So many bits that the weights of all pixels, 1 at most each, add up to 2^52 units at most. */
-static int unit_bits(const submodi_batch *batch)
+static int unit_bits(const submodi_gpu_task *task)
 {
-    size_t pixels = batch->scores.batch * batch->scores.pixels;
+    uint64_t own = task->batch.scores.batch * task->batch.scores.pixels;
+    uint64_t pixels = is_global(task->method) ? task->all_pixels : own;
     int bits = 52;
-    for (size_t n = 1; n < pixels; n *= 2) {
+    for (uint64_t n = 1; n < pixels; n *= 2) {
         bits--;
     }
     return bits;
@@ -109,6 +126,61 @@ static void cut_pixels(submodi_gpu_plan *plan)
     plan->stage = j->staged ? plan->pixel_threads * per_thread : 0;
 }
 
+/* Threads and shared memory where classes are few. Each warp may have to turn rows round, in odd
+ * numbers of floats (kernel_few.h); what is left is for counters of 16 bits, and later for weights.
+ * Blocks are cut here, as each has its place in the workspace: of fewer than 2^16 pixels. */
+static void cut_few(submodi_gpu_plan *plan)
+{
+    submodi_gpu_job *j = &plan->job;
+    const submodi_gpu_tuning *t = &plan->tuning;
+    size_t per_thread = (j->classes | 1) * sizeof(float);
+    plan->pixel_threads = t->threads;
+    while (plan->pixel_threads > SUBMODI_WARP &&
+           plan->pixel_threads * per_thread > t->stage_bytes) {
+        plan->pixel_threads /= 2;
+    }
+    plan->stage = plan->pixel_threads * per_thread;
+    j->staged = plan->stage <= t->stage_bytes;
+    plan->stage = j->staged ? plan->stage : 0;
+    size_t room = t->stage_bytes - plan->stage + t->window_bytes;
+    size_t window = room / (j->classes * sizeof(uint32_t)) * 2;
+    j->window = (uint32_t)(window < j->bins ? window : j->bins);
+    plan->window = (size_t)j->classes * (j->window / 2) * sizeof(uint32_t);
+    uint64_t most = t->few_blocks / plan->wave + 1;
+    uint64_t pixels = (uint64_t)plan->pixel_threads * t->few_pixels;
+    uint64_t wanted = (j->per_group + pixels - 1) / pixels;
+    uint64_t largest = UINT16_MAX / SUBMODI_WARP * SUBMODI_WARP; /* chunks are whole warps */
+    uint64_t least = (j->per_group + largest - 1) / largest;
+    j->chunks = (uint32_t)(wanted < most ? wanted : most);
+    j->chunks = (uint32_t)(j->chunks < least ? least : j->chunks);
+    enum { TOGETHER = 16 };
+    j->parts = (j->chunks + TOGETHER - 1) / TOGETHER;
+}
+
+/* Whether the classes of a pixel are next to each other, and pixels after that. */
+static bool has_rows(const int64_t *stride)
+{
+    int64_t of_class = stride[1] < 0 ? -stride[1] : stride[1];
+    int64_t of_pixel = stride[2] < 0 ? -stride[2] : stride[2];
+    return of_class < of_pixel;
+}
+
+/* Once the arrays are known: whether rows are turned round, and the room for weights then. */
+static void turn_rows(submodi_gpu_plan *plan)
+{
+    submodi_gpu_job *j = &plan->job;
+    const submodi_gpu_tuning *t = &plan->tuning;
+    j->score_rows = j->staged && has_rows(j->score_stride);
+    j->gradient_rows = j->staged && j->gradient.data && has_rows(j->gradient.stride);
+    size_t stage = j->score_rows || j->gradient_rows ? plan->stage : 0;
+    size_t room = t->stage_bytes - stage + t->window_bytes;
+    size_t slots = room / sizeof(float) / j->classes; /* a place for how many are the same, too */
+    size_t window = slots < 2 ? 0 : slots - 2;
+    j->table_window = (uint32_t)(window < j->bins ? window : j->bins);
+    plan->weights = (size_t)j->classes * (j->table_window + (size_t)2) * sizeof(float) + stage;
+    plan->stage = j->score_rows ? plan->stage : 0;
+}
+
 /* As many as the CPU takes. Where delta decides, the range of the hinge may be twice the largest
  * margin; if there is none, the CPU takes half as many and the result says so. */
 static void choose_bins(const submodi_batch *batch, submodi_gpu_job *j)
@@ -138,6 +210,9 @@ static void cut_bins(const submodi_batch *batch, submodi_gpu_plan *plan)
     size_t wave = t->table_bytes / of_group;
     plan->wave = (uint32_t)(wave < j->groups ? wave : j->groups);
     plan->wave = plan->wave > 0 ? plan->wave : 1;
+    if (plan->few) {
+        cut_few(plan);
+    }
 }
 
 static void cut_sorting(submodi_gpu_plan *plan)
@@ -203,6 +278,12 @@ static void place_all(submodi_gpu_plan *plan, layout *l)
         size_t tables = submodi_times(plan->wave, j->classes);
         j->count = place(l, tables, 2 * (size_t)j->bins * plan->counter);
         j->table = place(l, tables, (2 * (size_t)j->bins + 1) * sizeof *j->table);
+        if (plan->few) {
+            size_t blocks = submodi_times(plan->wave, j->chunks);
+            size_t words = plan->window / sizeof *j->partial;
+            j->partial = place(l, submodi_times(blocks, words), sizeof *j->partial);
+            j->flat = place(l, tables, sizeof *j->flat);
+        }
         if (plan->prox) {
             j->tops = place(l, tables, 4 * ((size_t)j->bins + 1) * sizeof *j->tops);
             j->ends = place(l, tables, 16 * (size_t)j->bins * sizeof *j->ends);
@@ -243,10 +324,14 @@ submod_status submodi_gpu_plan_make(const submodi_gpu_task *task, const submodi_
                                .prox = task->method == SUBMODI_GPU_PROX ||
                                        task->method == SUBMODI_GPU_PROX_HINGE,
                                .dataset = is_of_dataset(task->method),
+                               .global = is_global(task->method),
                                .segments = (size_t)job.groups * job.classes,
                                .weighted = weighted,
                                .counter = weighted ? sizeof(uint64_t) : sizeof(uint32_t)};
-    plan->job.unit_bits = weighted ? unit_bits(batch) : 0;
+    plan->few = (plan->global || plan->dataset || task->method == SUBMODI_GPU_HISTOGRAM) &&
+                job.activation == SUBMODI_SOFTMAX && !weighted && job.classes <= tuning->few;
+    plan->job.wide_counters = weighted || task->method == SUBMODI_GPU_GLOBAL_LOSS;
+    plan->job.unit_bits = weighted ? unit_bits(task) : 0;
     plan->job.unit = ldexp(1, -plan->job.unit_bits);
     cut_pixels(plan);
     if (task->method == SUBMODI_GPU_EXACT) {
@@ -268,4 +353,10 @@ void submodi_gpu_plan_place(submodi_gpu_plan *plan, const submodi_batch *batch,
     view(batch, gradient, &plan->job);
     plan->job.result = result;
     place_all(plan, &l);
+    if (plan->few) {
+        turn_rows(plan);
+    }
+    if (plan->job.method == SUBMODI_GPU_GLOBAL_LOSS) {
+        plan->job.count = plan->job.global; /* begins with them */
+    }
 }

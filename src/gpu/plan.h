@@ -10,6 +10,10 @@ typedef struct submodi_gpu_tuning {
     size_t stage_bytes;  /* shared memory for the exponentials of a block's pixels */
     size_t window_bytes; /* shared memory for counters */
     uint32_t blocks;     /* about so many for a pass over the pixels */
+    uint32_t pixels;     /* about so many per thread */
+    uint32_t few;        /* classes whose scores are kept in registers, SUBMODI_GPU_FEW at most */
+    uint32_t few_blocks; /* as blocks and pixels, where classes are few: a block's counters are */
+    uint32_t few_pixels; /* written and read again, so it should have many pixels */
     size_t table_bytes;  /* about so much workspace for histograms; else the groups go in waves */
     uint32_t small;      /* segments up to here are sorted by one block */
     uint32_t large;      /* segments from here on are sorted one by one */
@@ -25,6 +29,10 @@ static inline submodi_gpu_tuning submodi_gpu_tuning_defaults(void)
     t.stage_bytes = 24 << 10;
     t.window_bytes = 24 << 10;
     t.blocks = 2048;
+    t.pixels = 8;
+    t.few = SUBMODI_GPU_FEW;
+    t.few_blocks = 1024;
+    t.few_pixels = 32;
     t.table_bytes = (size_t)256 << 20;
     t.small = 2048;
     t.large = 1 << 16;
@@ -42,21 +50,26 @@ typedef struct submodi_gpu_task {
     const submod_gradient *prox; /* of the hinge, where it goes; or NULL */
     const double *dataset;       /* counts of a dataset, on the device */
     double *counts;              /* where those of the batch go */
+    uint64_t all_pixels;         /* of a batch on several devices, */
+    int64_t *global;             /* and its counts, */
+    float *reach;                /* and the largest weight and margin, on the device; or NULL */
 } submodi_gpu_task;
 
 typedef struct submodi_gpu_plan {
     submodi_gpu_job job;
     submodi_gpu_tuning tuning;
-    bool prox, dataset;     /* which kinds of methods it is one of */
-    uint32_t pixel_threads; /* of kernels that may stage */
-    size_t stage, window;   /* bytes of shared memory */
-    size_t segments;        /* groups x classes */
-    bool weighted;          /* pixels have weights */
-    size_t counter;         /* bytes of a counter */
-    uint32_t wave;          /* groups whose histograms are in memory at once */
-    uint32_t sort_together; /* segments sorted at once; 0: by one block each */
-    size_t cleared;         /* bytes from job.value on that start at 0 */
-    void *scratch;          /* of the sort */
+    bool prox, dataset, global; /* which kinds of methods it is one of */
+    bool few;                   /* its passes are those of kernel_few.h */
+    uint32_t pixel_threads;     /* of kernels that may stage */
+    size_t stage, window;       /* bytes of shared memory */
+    size_t weights;             /* few classes: likewise */
+    size_t segments;            /* groups x classes */
+    bool weighted;              /* pixels have weights */
+    size_t counter;             /* bytes of a counter */
+    uint32_t wave;              /* groups whose histograms are in memory at once */
+    uint32_t sort_together;     /* segments sorted at once; 0: by one block each */
+    size_t cleared;             /* bytes from job.value on that start at 0 */
+    void *scratch;              /* of the sort */
     size_t scratch_bytes;
     size_t bytes; /* of the workspace in all */
 } submodi_gpu_plan;

@@ -1,7 +1,7 @@
-/* The public Jaccard prox, on device and on host pointers, and that of the Lovász hinge. */
+/* The public Jaccard prox, on device and on host pointers, and that of the Lovász hinge with any
+ * built-in measure. */
 #include "base/error.h"
 #include "gpu/losses.h"
-#include "submod/measures/values.h"
 
 submod_status submodi_gpu_require_bins(const char *who, size_t bins)
 {
@@ -48,14 +48,12 @@ submod_status submodi_gpu_hinge_start(submodi_gpu_task *task, const char *who,
                               "submod_gpu_lovasz_hinge and its gradient",
                               who);
     }
-    submod_measure measure;
-    status =
-        status ? status
-               : submodi_read_measure(who, "settings.measure", task->batch.given.measure, &measure);
-    if (status == SUBMOD_OK && measure.type != SUBMOD_MEASURE_JACCARD) {
+    status = status ? status
+                    : submodi_read_measure(who, "settings.measure", task->batch.given.measure,
+                                           &task->batch.measure);
+    if (status == SUBMOD_OK && task->batch.measure.type == SUBMOD_MEASURE_CUSTOM) {
         status = submodi_fail(SUBMOD_EUNSUPPORTED,
-                              "%s: settings.measure must be Jaccard here; for others take "
-                              "submod_gpu_lovasz_hinge and its gradient, or "
+                              "%s: a device cannot call the function of a custom measure; take "
                               "submod_prox_lovasz_hinge on the CPU",
                               who);
     }

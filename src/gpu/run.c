@@ -44,7 +44,8 @@ static void pass(queue *q, submodi_gpu_kernel kernel, const submodi_gpu_plan *pl
                  uint32_t groups, uint32_t threads, size_t shared, submodi_gpu_job job)
 {
     uint64_t most = plan->tuning.blocks / ((uint64_t)groups * job.slices) + 1;
-    uint64_t wanted = job.per_group / ((uint64_t)threads * 8) + 1; /* 8 pixels per thread */
+    uint64_t pixels = (uint64_t)threads * plan->tuning.pixels;
+    uint64_t wanted = (job.per_group + pixels - 1) / pixels;
     job.first_group = first;
     job.chunks = (uint32_t)(wanted < most ? wanted : most);
     launch(q, kernel, (uint64_t)groups * job.slices * job.chunks, threads, shared, &job);
@@ -77,6 +78,9 @@ static void count_labels(queue *q, const submodi_gpu_plan *plan)
 static void share_out(queue *q, const submodi_gpu_plan *plan)
 {
     uint32_t threads = plan->tuning.threads;
+    if (plan->job.method == SUBMODI_GPU_GLOBAL_LOSS) {
+        launch(q, SUBMODI_GPU_KERNEL_global_totals, 1, threads, 0, &plan->job);
+    }
     if (plan->job.method == SUBMODI_GPU_DATASET_LOSS) {
         launch(q, SUBMODI_GPU_KERNEL_dataset_classes, plan->job.classes, threads,
                SUBMODI_BLOCK_SCRATCH, &plan->job);
@@ -114,6 +118,92 @@ static void run_histogram(queue *q, const submodi_gpu_plan *plan, const histogra
     }
 }
 
+/* A softmax of few classes (kernel_few.h). Blocks have been cut; each has its place for counters.
+ */
+static void count_few(queue *q, const submodi_gpu_plan *plan, uint32_t groups,
+                      const submodi_gpu_job *job)
+{
+    uint64_t blocks = (uint64_t)groups * job->chunks;
+    uint64_t tables = (uint64_t)groups * job->classes;
+    launch(q, SUBMODI_GPU_KERNEL_few_count, blocks, plan->pixel_threads, plan->window + plan->stage,
+           job);
+    launch(q, SUBMODI_GPU_KERNEL_few_collect, tables * job->parts, plan->tuning.threads, 0, job);
+}
+
+static void write_few(queue *q, const submodi_gpu_plan *plan, uint32_t groups,
+                      const submodi_gpu_job *job)
+{
+    if (job->gradient.data && has_pixels(job)) {
+        launch(q, SUBMODI_GPU_KERNEL_few_gradient, (uint64_t)groups * job->chunks,
+               plan->pixel_threads, plan->weights, job);
+    }
+}
+
+/* Weights of bins, and the gradient. */
+static void solve_few(queue *q, const submodi_gpu_plan *plan, uint32_t groups,
+                      const submodi_gpu_job *job)
+{
+    launch(q, SUBMODI_GPU_KERNEL_solve, (uint64_t)groups * job->classes, plan->tuning.threads,
+           SUBMODI_BLOCK_SCRATCH + sizeof(uint32_t), job);
+    write_few(q, plan, groups, job);
+}
+
+static void run_few(queue *q, const submodi_gpu_plan *plan)
+{
+    const submodi_gpu_job *j = &plan->job;
+    if (plan->wave < j->groups) {
+        pass(q, SUBMODI_GPU_KERNEL_check, plan, 0, j->groups, plan->pixel_threads, sizeof(uint32_t),
+             *j);
+    }
+    for (uint32_t first = 0; first < j->groups; first += plan->wave) {
+        submodi_gpu_job job = *j;
+        uint32_t groups = j->groups - first < plan->wave ? j->groups - first : plan->wave;
+        job.first_group = first;
+        clear(q, j->count, (size_t)groups * j->classes * 2 * j->bins * plan->counter);
+        count_few(q, plan, groups, &job);
+        solve_few(q, plan, groups, &job);
+    }
+}
+
+/* ---- a batch on several devices: the largest weight and margin, the counts, the loss ---- */
+
+static void run_global_range(queue *q, const submodi_gpu_plan *plan)
+{
+    const submodi_gpu_job *j = &plan->job;
+    if (has_pixels(j) && j->activation == SUBMODI_SCORE) {
+        pass(q, SUBMODI_GPU_KERNEL_check, plan, 0, 1, plan->pixel_threads, sizeof(uint32_t), *j);
+    }
+    launch(q, SUBMODI_GPU_KERNEL_global_range, 1, SUBMODI_WARP, 0, j);
+}
+
+static void run_global_counts(queue *q, const submodi_gpu_plan *plan)
+{
+    const submodi_gpu_job *j = &plan->job;
+    enum { BLOCKS = 128 };
+    clear(q, j->count, (size_t)j->classes * 2 * j->bins * plan->counter);
+    if (has_pixels(j) && plan->few) {
+        count_few(q, plan, 1, j);
+    } else if (has_pixels(j)) {
+        pass(q, SUBMODI_GPU_KERNEL_count, plan, 0, 1, plan->pixel_threads,
+             plan->window + plan->stage, *j);
+    }
+    launch(q, SUBMODI_GPU_KERNEL_global_counts, BLOCKS, plan->tuning.threads, 0, j);
+}
+
+static void run_global_loss(queue *q, const submodi_gpu_plan *plan)
+{
+    const submodi_gpu_job *j = &plan->job;
+    uint64_t tables = (uint64_t)j->groups * j->classes; /* none, if no device has pixels */
+    if (plan->few) {
+        solve_few(q, plan, j->groups, j);
+        return;
+    }
+    launch(q, SUBMODI_GPU_KERNEL_solve, tables, plan->tuning.threads, SUBMODI_BLOCK_SCRATCH, j);
+    if (has_pixels(j) && j->gradient.data) {
+        pass(q, SUBMODI_GPU_KERNEL_gradient, plan, 0, 1, plan->pixel_threads, plan->stage, *j);
+    }
+}
+
 static void run_loss_histogram(queue *q, const submodi_gpu_plan *plan)
 {
     const histogram h = {.before = SUBMODI_GPU_KERNEL_check,
@@ -143,7 +233,9 @@ static void run_dataset_counts(queue *q, const submodi_gpu_plan *plan)
 {
     const submodi_gpu_job *j = &plan->job;
     clear(q, j->count, (size_t)j->classes * 2 * j->bins * plan->counter);
-    if (has_pixels(j)) {
+    if (has_pixels(j) && plan->few) {
+        count_few(q, plan, 1, j);
+    } else if (has_pixels(j)) {
         pass(q, SUBMODI_GPU_KERNEL_count, plan, 0, 1, plan->pixel_threads,
              plan->window + plan->stage, *j);
     }
@@ -158,11 +250,13 @@ static void run_dataset_loss(queue *q, const submodi_gpu_plan *plan)
     const submodi_gpu_job *j = &plan->job;
     uint32_t threads = plan->tuning.threads;
     launch(q, SUBMODI_GPU_KERNEL_dataset_solve, j->classes, threads,
-           SUBMODI_BLOCK_SCRATCH + threads * sizeof(double), j);
+           SUBMODI_BLOCK_SCRATCH + threads * sizeof(double) + sizeof(uint32_t), j);
     if (has_pixels(j)) {
         pass(q, SUBMODI_GPU_KERNEL_check, plan, 0, 1, plan->pixel_threads, sizeof(uint32_t), *j);
     }
-    if (has_pixels(j) && j->gradient.data) {
+    if (plan->few) {
+        write_few(q, plan, 1, j);
+    } else if (has_pixels(j) && j->gradient.data) {
         pass(q, SUBMODI_GPU_KERNEL_gradient, plan, 0, 1, plan->pixel_threads, plan->stage, *j);
     }
 }
@@ -228,11 +322,20 @@ static void run_method(queue *q, const submodi_gpu_plan *plan)
 {
     switch (plan->job.method) {
     case SUBMODI_GPU_EXACT: run_exact(q, plan); break;
-    case SUBMODI_GPU_HISTOGRAM: run_loss_histogram(q, plan); break;
+    case SUBMODI_GPU_HISTOGRAM:
+        if (plan->few) {
+            run_few(q, plan);
+        } else {
+            run_loss_histogram(q, plan);
+        }
+        break;
     case SUBMODI_GPU_PROX:
     case SUBMODI_GPU_PROX_HINGE: run_prox(q, plan); break;
     case SUBMODI_GPU_DATASET_COUNTS: run_dataset_counts(q, plan); break;
     case SUBMODI_GPU_DATASET_LOSS: run_dataset_loss(q, plan); break;
+    case SUBMODI_GPU_GLOBAL_RANGE: run_global_range(q, plan); break;
+    case SUBMODI_GPU_GLOBAL_COUNTS: run_global_counts(q, plan); break;
+    case SUBMODI_GPU_GLOBAL_LOSS: run_global_loss(q, plan); break;
     }
 }
 
@@ -244,9 +347,11 @@ submod_status submodi_gpu_run(const submodi_gpu_backend *b, const submodi_batch 
     clear(&q, j->value, plan->cleared);
     launch(&q, SUBMODI_GPU_KERNEL_begin, 1, SUBMODI_WARP, 0, j);
     upload_weights(&q, batch, j->class_weight);
-    count_labels(&q, plan);
+    if (j->method != SUBMODI_GPU_GLOBAL_LOSS) { /* all are counted already */
+        count_labels(&q, plan);
+    }
     share_out(&q, plan);
-    if (has_pixels(j) || plan->dataset) {
+    if (has_pixels(j) || plan->dataset || plan->global) {
         run_method(&q, plan);
     }
     launch(&q, SUBMODI_GPU_KERNEL_finish, 1, plan->tuning.threads, SUBMODI_BLOCK_SCRATCH, j);

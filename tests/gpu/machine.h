@@ -6,8 +6,10 @@
 #include <stdbool.h>
 #include <submod.h>
 
-/* Fibers: fewer and smaller problems will do. */
+/* Fibers: smaller problems will do. */
 bool machine_is_slow(void);
+/* How many of so many problems it has time for. */
+int machine_problems(int wanted);
 
 /* Device memory; a failure fails the test. */
 void *machine_memory(size_t bytes);

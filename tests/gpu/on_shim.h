@@ -7,6 +7,10 @@
 #include "gpu/losses.h"
 #include "shim.h"
 
+/* Whether this machine cannot have the bits of the kernels, and says so: PTX rounds a * b + c once,
+ * a CPU without an instruction for it twice. The test is then skipped (77). */
+bool cannot_compare(void);
+
 /* Runs `well` in a process of its own, because a broken kernel may do anything, and returns its
  * answer; false if it crashed. Not under sanitizers, which would report the crash. */
 bool is_well_in_a_child(bool (*well)(void));
@@ -21,6 +25,10 @@ submod_status start_task(submodi_gpu_task *task, kind k, const submod_scores *sc
  * rubbish. task: started. */
 submod_status queue_on_shim(submodi_gpu_task *task, submod_gpu_result *r, const submod_gradient *to,
                             const submodi_gpu_tuning *t);
+
+/* A problem of few classes next to each other in memory (channels last), of scores, of gradients or
+ * of both by number: whether the results are the CPU's. */
+bool rows_are_right(submod_rng *rng, int number);
 
 /* By the device pipeline on host pointers; context: a submodi_gpu_tuning. */
 submod_status on_shim(const example *d, double *loss, const submod_gradient *g,

@@ -5,17 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "depth.h"
 #include "machine.h"
 #include "support.h"
 #include "views.h"
 
 enum { SKIPPED = 77 };
-
-static int problems(int wanted)
-{
-    return machine_is_slow() ? wanted / (FEWER ? 30 : 10) : wanted;
-}
 
 /* The bits of a softmax or sigmoid are those of a CPU that fuses multiplications and additions
  * (table in base.h); of another one, other kinds of problems are compared. Fibers
@@ -58,7 +52,7 @@ START_TEST(host_pointers)
     static const size_t sizes[] = {1, 31, 33, 257, 2048, 2049, 70001};
     submod_rng rng;
     submod_rng_seed(&rng, 95);
-    for (int repeat = 0; repeat < problems(700); repeat++) {
+    for (int repeat = 0; repeat < machine_problems(700); repeat++) {
         size_t N = sizes[repeat % (machine_is_slow() ? 4 : 7)];
         size_t C = 1 + submod_rng_below(&rng, machine_is_slow() ? 8 : 30);
         example d = random_example(&rng, random_kind(&rng), submod_rng_below(&rng, 4), C, N,
@@ -184,7 +178,7 @@ START_TEST(device_pointers)
     static const size_t sizes[] = {1, 33, 300, 2049, 70001};
     submod_rng rng;
     submod_rng_seed(&rng, 97);
-    for (int repeat = 0; repeat < problems(500); repeat++) {
+    for (int repeat = 0; repeat < machine_problems(500); repeat++) {
         size_t N = sizes[repeat % (machine_is_slow() ? 3 : 5)];
         views v = random_views(&rng, random_kind(&rng), 2, 5, N, true);
         submod_loss_settings s = random_settings(&rng, true);
@@ -202,7 +196,7 @@ START_TEST(refused_data)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 98);
-    for (int repeat = 0; repeat < problems(200); repeat++) {
+    for (int repeat = 0; repeat < machine_problems(200); repeat++) {
         bool bad_label = repeat % 2;
         views v = random_views(&rng, random_kind(&rng), 2, 3, 300, false);
         submod_loss_settings s = random_settings(&rng, false);
@@ -249,7 +243,7 @@ START_TEST(prox)
     enum { B = 2, C = 3 };
     submod_rng rng;
     submod_rng_seed(&rng, 99);
-    for (int repeat = 0; repeat < problems(100); repeat++) {
+    for (int repeat = 0; repeat < machine_problems(100); repeat++) {
         size_t N = 1 + submod_rng_below(&rng, machine_is_slow() ? 200 : 5000), n = B * C * N;
         double lambda = exp(2 * submod_rng_normal(&rng)), delta;
         float *x = malloc(n * sizeof *x), *u = malloc(n * sizeof *u);
@@ -294,7 +288,9 @@ START_TEST(captured_losses)
     static const size_t sizes[] = {300, 3000, 70001};
     submod_rng rng;
     submod_rng_seed(&rng, 96);
-    for (int variant = 0; variant < 2 * 3 * KINDS; variant++) {
+    const int variants = 2 * 3 * KINDS;
+    const int step = variants / machine_problems(12 * variants) | 1; /* odd: both engines */
+    for (int variant = 0; variant < variants; variant += step) {
         kind k = (kind)(variant / 6);
         size_t N = sizes[machine_is_slow() ? 0 : variant / 2 % 3];
         submod_loss_settings s = submod_loss_defaults();

@@ -13,15 +13,35 @@ typedef struct layer {
     size_t B, N;
     float x[MOST], prox[MOST], gradient[MOST];
     int64_t y[MOST];
+    submod_measure measure;
     submod_loss_settings settings;
     double lambda;
 } layer;
 
+/* Jaccard, Hamming, and Tversky with factors at all ends of their range. */
+static submod_measure wide_measure(submod_rng *rng)
+{
+    static const double alpha[] = {0, 1e-12, 1e-3, 0.5, 1, 3, 1e12};
+    static const double beta[] = {1, 1.5, 20, 1e12};
+    switch (submod_rng_below(rng, 5)) {
+    case 0: return submod_measure_jaccard();
+    case 1: return submod_measure_hamming();
+    default:
+        return submod_measure_tversky(alpha[submod_rng_below(rng, 7)],
+                                      beta[submod_rng_below(rng, 4)]);
+    }
+}
+
 static layer random_layer(submod_rng *rng, int repeat)
 {
-    layer l = {.B = 1 + submod_rng_below(rng, 3), .N = 1 + submod_rng_below(rng, MOST / 3)};
+    layer l = {.B = 1 + submod_rng_below(rng, 3),
+               .N = 1 + submod_rng_below(rng, repeat % 9 == 0 ? 2 : MOST / 3),
+               .measure = wide_measure(rng)};
     double share = submod_rng_uniform(rng) * 1.2 - 0.1; /* also none, also all */
     l.lambda = exp(3 * submod_rng_normal(rng));
+    if (submod_rng_below(rng, 4) == 0) { /* where a tiny part of F decides */
+        l.lambda *= l.measure.alpha > 0 ? fmin(l.measure.alpha, 1 / l.measure.alpha) : 1;
+    }
     for (size_t i = 0; i < l.B * l.N; i++) {
         l.x[i] = (float)(repeat % 4 == 0 ? (double)submod_rng_below(rng, 4) - 1.5
                                          : 2 * submod_rng_normal(rng));
@@ -35,6 +55,13 @@ static layer random_layer(submod_rng *rng, int repeat)
     return l;
 }
 
+/* Layers are copied, so this is done where they are used. */
+static const submod_loss_settings *settings_of(layer *l)
+{
+    l->settings.measure = &l->measure;
+    return &l->settings;
+}
+
 static submod_status on_fibers(layer *l, size_t bins, submod_gpu_result *r,
                                const submodi_gpu_tuning *t)
 {
@@ -44,7 +71,7 @@ static submod_status on_fibers(layer *l, size_t bins, submod_gpu_result *r,
     submod_gradient gradient = submod_gradient_dense(l->gradient, 1, l->N);
     submodi_gpu_task task;
     submod_status status =
-        submodi_gpu_hinge_start(&task, "test", &scores, &labels, l->lambda, bins, &l->settings);
+        submodi_gpu_hinge_start(&task, "test", &scores, &labels, l->lambda, bins, settings_of(l));
     task.prox = &prox;
     return status == SUBMOD_OK ? queue_on_shim(&task, r, &gradient, t) : status;
 }
@@ -55,7 +82,7 @@ static submod_status exactly(layer *l)
     submod_labels labels = submod_labels_i64(l->y, l->B, l->N);
     submod_gradient prox = submod_gradient_dense(l->prox, 1, l->N);
     submod_gradient gradient = submod_gradient_dense(l->gradient, 1, l->N);
-    return submod_prox_lovasz_hinge(&scores, &labels, l->lambda, &prox, &gradient, &l->settings,
+    return submod_prox_lovasz_hinge(&scores, &labels, l->lambda, &prox, &gradient, settings_of(l),
                                     NULL, NULL);
 }
 
@@ -118,35 +145,83 @@ START_TEST(as_on_the_cpu)
 }
 END_TEST
 
+/* Compares with the exact layer at lambda = 10^-307 .. 10^293. slack: of the gradient for lambda <=
+ * 1, in multiples of lambda and delta. */
+static void compare_at_all_lambda(layer *l, size_t bins, double slack)
+{
+    submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
+    t.threads = 64;
+    submod_gpu_result r;
+    for (int e = -307; e <= 300; e += 20 * each(3)) {
+        l->lambda = pow(10, e);
+        layer exact = *l;
+        ck_assert_ok(on_fibers(l, bins, &r, &t));
+        ck_assert_ok(submod_gpu_result_status(&r));
+        ck_assert(isfinite(r.delta) && r.delta < 8 / (double)bins);
+        ck_assert_ok(exactly(&exact));
+        for (size_t i = 0; i < l->N; i++) {
+            ck_assert_near((double)l->prox[i], (double)exact.prox[i], r.delta);
+            double near = e > 0 ? 0 : slack * l->lambda * r.delta + 1e-45;
+            ck_assert_near((double)l->gradient[i], (double)exact.gradient[i],
+                           1e-6 * fabs((double)exact.gradient[i]) + near);
+        }
+    }
+}
+
+/* The measures that are as different as can be. */
+enum { EXTREMES = 6 };
+
+static submod_measure extreme_measure(int k)
+{
+    const submod_measure m[EXTREMES] = {
+        submod_measure_jaccard(),           submod_measure_hamming(),
+        submod_measure_tversky(0, 1),       submod_measure_tversky(1e-12, 3),
+        submod_measure_tversky(1e12, 1e12), submod_measure_tversky(0.5, 1)};
+    return m[k];
+}
+
 /* Margins far apart, so that no two meet: the gradient is that of the loss, whatever lambda is. And
  * lambda so large or so small that one of the way and s leaves the range of floats. */
 START_TEST(extreme_lambda)
 {
     enum { N = 5 };
-    submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
-    t.threads = 64;
-    layer l = {.B = 1, .N = N, .settings = submod_loss_defaults()};
     const float x[N] = {-3, 2, 0.5F, 4, 7};
     const int64_t y[N] = {1, 0, 1, 1, 0};
-    memcpy(l.x, x, sizeof x);
-    memcpy(l.y, y, sizeof y);
-    submod_gpu_result r;
-    for (int e = -300; e <= 300; e += 20) {
-        l.lambda = pow(10, e);
-        layer exact = l;
-        ck_assert_ok(on_fibers(&l, 1 << 12, &r, &t));
-        ck_assert_ok(submod_gpu_result_status(&r));
-        ck_assert(isfinite(r.delta) && r.delta < 2e-3);
-        ck_assert_ok(exactly(&exact));
-        for (size_t i = 0; i < N; i++) {
-            ck_assert_near((double)l.prox[i], (double)exact.prox[i], r.delta);
-            double slack =
-                e > 0 ? 1e-6 * fabs((double)exact.gradient[i]) : l.lambda * r.delta + 1e-45;
-            ck_assert_near((double)l.gradient[i], (double)exact.gradient[i], slack);
-        }
+    for (int k = 0; k < EXTREMES; k++) {
+        layer l = {
+            .B = 1, .N = N, .measure = extreme_measure(k), .settings = submod_loss_defaults()};
+        memcpy(l.x, x, sizeof x);
+        memcpy(l.y, y, sizeof y);
+        compare_at_all_lambda(&l, 1 << 8, 1);
     }
 }
 END_TEST
+
+/* Equal margins have no bins, and those that are equal but for one share a bin: the labels may part
+ * there all the same, also where lambda times a bin is much more than F. Both labels, and one. */
+START_TEST(equal_margins)
+{
+    enum { N = 7 };
+    const int64_t y[N] = {1, 0, 0, 1, 0, 0, 1};
+    for (int k = 0; k < EXTREMES * 6; k++) {
+        layer l = {
+            .B = 1, .N = N, .measure = extreme_measure(k / 6), .settings = submod_loss_defaults()};
+        for (size_t i = 0; i < N; i++) {
+            bool far = i == 0 && k % 2;
+            l.y[i] = k % 6 < 2 ? y[i] : k % 6 < 4;
+            float score = far ? 15 : -0.75F; /* of the background */
+            l.x[i] = l.y[i] == 1 ? -score : score;
+        }
+        compare_at_all_lambda(&l, 16, k % 2);
+    }
+}
+END_TEST
+
+static double hamming(double a, double b, double P, double N, void *ctx)
+{
+    (void)ctx;
+    return (a + b) / (P + N);
+}
 
 START_TEST(refusals)
 {
@@ -192,10 +267,13 @@ START_TEST(refusals)
     REFUSE(SUBMOD_EUNSUPPORTED, 1, 256, &prox, &place);
     ck_assert(strstr(submod_last_error(), "pixel_weights"));
     s.pixel_weights = NULL;
-    submod_measure hamming = submod_measure_hamming();
-    s.measure = &hamming;
+    submod_measure measure = submod_measure_custom(hamming, NULL);
+    s.measure = &measure;
     REFUSE(SUBMOD_EUNSUPPORTED, 1, 256, &prox, &place);
-    ck_assert(strstr(submod_last_error(), "measure must be Jaccard"));
+    ck_assert(strstr(submod_last_error(), "the function of a custom measure"));
+    measure = submod_measure_tversky(0.5, 0.5);
+    REFUSE(SUBMOD_EINVAL, 1, 256, &prox, &place);
+    ck_assert(strstr(submod_last_error(), "Dice"));
     s.measure = NULL;
     scores.classes = 3;
     REFUSE(SUBMOD_EINVAL, 1, 256, &prox, &place);
@@ -207,5 +285,8 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("gpu_hinge", as_on_the_cpu, extreme_lambda, refusals);
+    if (cannot_compare()) {
+        return 77;
+    }
+    return RUN_TESTS("gpu_hinge", as_on_the_cpu, extreme_lambda, equal_margins, refusals);
 }

@@ -76,7 +76,6 @@ static void make_batch(submod_rng *rng, kind k, batch *x)
         x->weights[i] = submod_pixel_weights_f32(d->w, d->B, d->N);
         x->settings[i] = settings_for(k, &s);
         x->settings[i].pixel_weights = d->w && k != HINGE ? &x->weights[i] : NULL;
-        x->settings[i].measure = k == HINGE ? NULL : x->settings[i].measure;
     }
     x->scores[1].data = to_device(&x->memory, d->x, d->B * d->C * d->N * sizeof *d->x);
     x->labels[1].data = to_device(&x->memory, d->y, d->B * d->N * sizeof *d->y);
@@ -96,7 +95,7 @@ START_TEST(dataset)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 140);
-    for (int repeat = 0; repeat < (machine_is_slow() ? 10 : 60); repeat++) {
+    for (int repeat = 0; repeat < machine_problems(60); repeat++) {
         batch x;
         make_batch(&rng, SOFTMAX_P, &x);
         size_t n = B * C * x.d.N, size = 0;
@@ -142,7 +141,7 @@ START_TEST(hinge)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 141);
-    for (int repeat = 0; repeat < (machine_is_slow() ? 10 : 60); repeat++) {
+    for (int repeat = 0; repeat < machine_problems(60); repeat++) {
         batch x;
         make_batch(&rng, HINGE, &x);
         size_t n = B * x.d.N, size = 0;

@@ -49,10 +49,6 @@ def can_do(options: LossOptions) -> bool:
     return is_there() and isinstance(options.measure, (str, Tversky))
 
 
-def can_prox(options: LossOptions) -> bool:
-    return is_there() and options.measure == "jaccard"
-
-
 class _Run:
     """Workspace and result of one call. Both are freed when this is, for whatever the stream does
     after the kernels."""

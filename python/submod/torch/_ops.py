@@ -145,7 +145,8 @@ def loss_anywhere(
 def loss_on_cuda(
     scores: Tensor, labels: Tensor, pixel_weights: Tensor | None, name: str, *options_and_need: Any
 ) -> Any:
-    """Kernels know of no other ranks."""
+    """Batches over ranks are PyTorch's operations: the kernels of submod_gpu_global_counts and its
+    like are for callers of C."""
     options, need_gradient = taken(options_and_need)
     number = _number_type(name, scores, options)
     if options.group or not _cuda.can_do(options) or number != torch.float32:
@@ -222,7 +223,7 @@ def prox_lovasz_hinge_on_cuda(
     scores: Tensor, labels: Tensor, pixel_weights: None, lam: float, *options_and_need: Any
 ) -> Any:
     options, need_gradient = taken(options_and_need)
-    if options.group or not _cuda.can_prox(options):
+    if options.group or not _cuda.can_do(options):
         return prox_lovasz_hinge_anywhere(scores, labels, None, lam, *options_and_need)
     found, _ = _cuda.lovasz("lovasz_hinge", scores, labels, None, options, False)
     gradient = new_gradient(scores, need_gradient)

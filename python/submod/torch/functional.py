@@ -207,7 +207,7 @@ def prox_lovasz_hinge(
     backpropagation. Where the loss is linear around the logits that is the gradient itself; the
     smaller lam > 0, the further it looks. On CUDA, if submod.gpu_available(), the prox is that of
     margins moved to the middles of 2^16 bins between the smallest and the largest of an image;
-    tensors of other devices, and all with another measure than Jaccard, are copied to CPU memory,
+    tensors of other devices, and all with a measure that is a function, are copied to CPU memory,
     and the result back. Pixels have no weights here. With a group and per_image=False the prox is
     that of margins moved to a grid of 2^16 steps up to the power of two above the largest of all
     ranks. The rest as in lovasz_hinge."""

@@ -1,0 +1,255 @@
+"""The work of scripts/mutate_ptx.sh, which says what it does and with which options."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import re
+import resource
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Callable
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+
+# A pattern of an instruction, and what may stand there instead.
+CHANGES: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
+    (r"\badd\.(?=[suf]|rn)", "sub."),
+    (r"\bsub\.(?=[suf]|rn)", "add."),
+    (r"\bmul\.rn\.", "add.rn."),
+    (r"\bdiv\.rn\.", "mul.rn."),
+    (r"\bfma\.rn\.(f\d\d)\s+(\S+), (\S+), (\S+), (\S+);", r"fma.rn.\1 \2, \3, \5, \4;"),
+    (r"\bmul\.lo\.", "add."),
+    (r"\bmax\.", "min."),
+    (r"\bmin\.", "max."),
+    (r"\bsetp\.lt\.", "setp.le."),
+    (r"\bsetp\.le\.", "setp.lt."),
+    (r"\bsetp\.gt\.", "setp.ge."),
+    (r"\bsetp\.ge\.", "setp.gt."),
+    (r"\bsetp\.eq\.", "setp.ne."),
+    (r"\bsetp\.ne\.", "setp.eq."),
+    (r"\bsetp\.leu\.", "setp.geu."),
+    (r"\bsetp\.geu\.", "setp.leu."),
+    (r"\band\.(?=b\d|pred)", "or."),
+    (r"\bor\.(?=b\d|pred)", "and."),
+    (r"\bshr\.u", "shr.s"),
+    (r"\bselp\.(\w+)\s+(\S+), (\S+), (\S+), (\S+);", r"selp.\1 \2, \4, \3, \5;"),
+    (r"^(\s*)@%", r"\1@!%"),
+    (r"^(\s*)@!%", r"\1@%"),
+    (r"^(\s*)bar\.sync\s+0;", r"\1"),
+    (r"^(\s*)st\.[^;]*;", r"\1"),
+    (r"\batom\.(shared|global)\.add\.", r"atom.\1.max."),
+    (r"\bshfl\.sync\.up\.", "shfl.sync.down."),
+    (r"\bshfl\.sync\.down\.", "shfl.sync.up."),
+    (r"\bcvt\.rni\.", "cvt.rmi."),
+    (r", (\d+);", lambda m: f", {int(m[1]) + 1};"),
+    (r"(\[%\w+)\+(\d+)\]", lambda m: f"{m[1]}+{int(m[2]) + 8}]"),
+]
+
+# Which tests look at a kernel, after those of races.
+OTHERWISE = ["gpu", "weights", "dataset", "prox"]
+TESTS = {"prox": ["prox"], "hinge": ["hinge"], "dataset": ["dataset"], "global": ["global"]}
+
+
+@dataclass
+class Mutant:
+    kernel: str
+    line: int
+    before: str
+    after: str
+    place: str
+    make: Callable[[], str]  # the PTX of the whole kernel, changed
+    is_control: bool = False  # nothing is changed
+
+    def __str__(self) -> str:
+        return f"{self.kernel}, {self.place}, line {self.line}: {self.before} -> {self.after}"
+
+
+def kernels_of(ptx: str) -> tuple[str, str, list[tuple[str, int, str]]]:
+    """What stands before and after the kernels, and each of ours: name, first line, text."""
+    head = re.search(r"^\.version.*?^\.address_size \d+$", ptx, re.S | re.M)
+    files = "\n".join(re.findall(r"^\s*\.file\s.*$", ptx, re.M))
+    if not head:
+        raise SystemExit("this is no PTX")
+    shared = "\n".join(re.findall(r"^\.extern \.shared.*$", ptx, re.M))
+    found = []
+    for m in re.finditer(
+        r"^(?:\.visible )?\.entry \w*submodi_gpu_global_(\w+?)E\w*\(.*?^}$", ptx, re.S | re.M
+    ):
+        found.append((m[1], 1 + ptx.count("\n", 0, m.start()), m[0]))
+    return f"{head[0]}\n{shared}\n", files, found
+
+
+def changed_kernel(head: str, files: str, lines: list[str], i: int, changed: str) -> str:
+    mutated = "\n".join([*lines[:i], changed, *lines[i + 1 :]])
+    return f"{head}{mutated}\n{files}\n"
+
+
+def unchanged(ptx: str) -> Mutant:
+    """All kernels as they are. What the tests notice there is wrong with the harness."""
+    head, files, kernels = kernels_of(ptx)
+    lines = "\n".join(text for _, _, text in kernels).split("\n")
+    make = partial(changed_kernel, head, files, lines, 0, lines[0])
+    return Mutant("all kernels", 0, "as they are", "the same", "", make, is_control=True)
+
+
+def mutants_of(ptx: str) -> list[Mutant]:
+    head, files, kernels = kernels_of(ptx)
+    names = {int(m[1]): Path(m[2]).name for m in re.finditer(r'\.file\s+(\d+)\s+"([^"]*)"', files)}
+    found = []
+    for name, first, text in kernels:
+        lines = text.split("\n")
+        place = ""
+        for i, line in enumerate(lines):
+            at = re.match(r"\s*\.loc\s+(\d+) (\d+)", line)
+            if at:
+                place = f"{names.get(int(at[1]), '')}:{at[2]}"
+            if not re.match(r"\s+(@!?%\w+\s+)?[a-z]", line):
+                continue
+            for pattern, new in CHANGES:
+                changed = re.sub(pattern, new, line, count=1)
+                if changed != line:
+                    before, after = " ".join(line.split()), " ".join(changed.split())
+                    make = partial(changed_kernel, head, files, lines, i, changed)
+                    found.append(Mutant(name, first + i, before, after, place, make))
+    return found
+
+
+def limit() -> None:
+    """A test that takes longer has noticed: it takes a few seconds otherwise."""
+    resource.setrlimit(resource.RLIMIT_CPU, (90, 90))
+
+
+def compile_mutant(mutant: Mutant, folder: Path) -> Path | None:
+    """A library with the changed kernel; None where the translator or the compiler refuses it.
+    A function that is not declared is one that no program has: the library would not load, and the
+    tests would take that for a fault that they noticed."""
+    (folder / "m.ptx").write_text(mutant.make())
+    translate = [sys.executable, "-B", str(HERE / "translate.py"), str(folder / "m.ptx")]
+    translate += [str(folder / "m.c"), "--name", "ptx_mutant"]
+    done = subprocess.run(translate, capture_output=True, check=False)
+    if done.returncode:
+        return None
+    includes = [f"-I{d}" for d in (HERE, HERE.parent, ROOT / "src", ROOT / "include")]
+    command = ["cc", "-std=c11", "-O1", "-ffp-contract=off", "-shared", "-fPIC", *includes]
+    command += [
+        "-Werror=implicit-function-declaration",
+        "-DPTX_WATCH_ACCESSES",
+        str(folder / "m.c"),
+        "-o",
+        str(folder / "m.so"),
+    ]
+    done = subprocess.run(command, capture_output=True, check=False)
+    return None if done.returncode else folder / "m.so"
+
+
+def tests_of(mutant: Mutant) -> list[str]:
+    if mutant.is_control:
+        return ["races", *OTHERWISE, *(test for tests in TESTS.values() for test in tests)]
+    return ["races", *TESTS.get(mutant.kernel.split("_")[0], OTHERWISE)]
+
+
+def judge(mutant: Mutant, tests: Path, arch: str) -> str:
+    """Who noticed; empty: nobody; "-": it is no program."""
+    with tempfile.TemporaryDirectory() as name:
+        library = compile_mutant(mutant, Path(name))
+        if library is None:
+            return "-"
+        environment = {"SUBMOD_PTX_MUTANT": str(library), "CK_TIMEOUT_MULTIPLIER": "20"}
+        for test in dict.fromkeys(tests_of(mutant)):
+            done = subprocess.run(
+                [tests / f"test_gpu_ptx_{arch}_{test}"],
+                env={**os.environ, **environment},
+                preexec_fn=limit,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                check=False,
+            )
+            if done.returncode == 77 and mutant.is_control:
+                return f"{test} was skipped, so it cannot notice anything"
+            if done.returncode not in (0, 77):
+                return test
+    return ""
+
+
+def leave_row(tried: int, survivors: int, a: argparse.Namespace) -> None:
+    """The row of docs/reliability.md."""
+    texts = {
+        "what": f"small mistakes in nvcc's PTX for compute_{a.arch}, one instruction at a time: "
+        "do the tests of PTX notice?",
+        "cases": f"{tried} changes, drawn with seed {a.seed}",
+        "found": f"{tried - survivors} noticed, {100 * (tried - survivors) / tried:.1f} %",
+        "remains": f"{survivors} that nobody noticed; other changes; CUB's kernels",
+        "command": f"scripts/mutate_ptx.sh --number {a.number} --seed {a.seed} --arch {a.arch}",
+    }
+    words = [word for name, text in texts.items() for word in (f"--{name}", text)]
+    subprocess.run([ROOT / "docs" / "reliability.py", "row", "mutate_ptx", *words], check=True)
+
+
+def check_harness(ptx: str, a: argparse.Namespace) -> None:
+    """Else a compiler that is not there, or programs of another version, would score 100 %."""
+    who = judge(unchanged(ptx), a.build / "tests" / "gpu" / "ptx", a.arch)
+    if who:
+        why = "they do not compile" if who == "-" else f"noticed by {who}"
+        raise SystemExit(f"mutate: the kernels are as they are, and yet {why}; build the tests")
+    print("the kernels as they are: nobody notices anything", flush=True)
+
+
+def try_all(mutants: list[Mutant], a: argparse.Namespace) -> tuple[int, list[Mutant]]:
+    """As many as are asked for: where one does not translate, the next is taken."""
+    tests = a.build / "tests" / "gpu" / "ptx"
+    tried, survivors, left = 0, [], iter(mutants)
+    with ThreadPoolExecutor(a.jobs) as pool:
+
+        def start(number: int) -> dict[Future[str], Mutant]:
+            return {pool.submit(judge, m, tests, a.arch): m for m in islice(left, number)}
+
+        running = start(a.number)
+        while running:
+            done = next(as_completed(running))
+            mutant, who = running.pop(done), done.result()
+            if who == "-":
+                running |= start(1)
+                continue
+            tried += 1
+            print(f"{tried}: {'noticed by ' + who if who else 'SURVIVED'}: {mutant}", flush=True)
+            if not who:
+                survivors.append(mutant)
+    return tried, survivors
+
+
+def main() -> int:
+    p = argparse.ArgumentParser()
+    p.add_argument("--number", type=int, default=200)
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--arch", default="80")
+    p.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    p.add_argument("--build", type=Path, default=ROOT / "build")
+    p.add_argument("--kernels", default="", help="regular expression")
+    p.add_argument("--list", action="store_true")
+    a = p.parse_args()
+    ptx = (a.build / "tests" / "gpu" / "ptx" / a.arch / "cuda.ptx").read_text()
+    mutants = [m for m in mutants_of(ptx) if re.search(a.kernels, m.kernel)]
+    random.Random(a.seed).shuffle(mutants)
+    if a.list:
+        print(*mutants[: a.number], sep="\n")
+        return 0
+    check_harness(ptx, a)
+    tried, survivors = try_all(mutants, a)
+    print(f"\n{tried - len(survivors)} of {tried} changes were noticed; the others:")
+    print(*survivors, sep="\n")
+    if tried and not a.kernels:
+        leave_row(tried, len(survivors), a)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
