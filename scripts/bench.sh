@@ -89,13 +89,7 @@ make_venv() {
 if [ $limits = no ]; then
     require_python
 fi
-scripts/setup.sh
-# Counts for a new build directory only; an old one stays with what it was made with.
-if command -v ninja >/dev/null; then
-    export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
-fi
-cmake -S . -B build -DCMAKE_BUILD_TYPE=Release >/dev/null
-cmake --build build --parallel "$(nproc 2>/dev/null || echo 2)" --target submod bench-losses
+scripts/build.sh submod bench-losses
 if [ $limits = yes ]; then
     build/bench/bench-losses "${quick[@]}" "${compare[@]}"
     exit

@@ -4,7 +4,8 @@ files that comments in C name.
 
     files      `src/base/sort.c`, and `sort.c` beside it, are in the repository
     links      [text](path) leads to a file
-    commands   lines indented by four: the script is there and knows its options, CMake its -D
+    commands   lines indented by four: the script is there and knows its options, CMake its -D, and
+               RUN_BY says which test or workflow runs the command
 
 Code between fences is run by tests. Exit status 1 if anything is found.
 """
@@ -21,6 +22,7 @@ from check_house import ROOT, sources
 PATTERNS = [
     "README.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
     "docs/*.md",
     "python/README.md",
     "bench/studies/README.md",
@@ -34,8 +36,35 @@ LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 SCRIPT = re.compile(r"(?:\./)?((?:scripts|examples|docs)/[\w/]+\.(?:sh|py))")
 OPTION = re.compile(r" (--[a-z][a-z-]*)")
 CMAKE = re.compile(r"-D(\w+)=")
+# A line that begins so is a command.
+COMMAND = re.compile(
+    r"    ((?:\./)?(?:scripts|docs|build|examples|tests)/\S+|(?:cmake|ctest|cc|pip|python3?"
+    r"|torchrun|mpirun|git|submod-[\w-]+)\b)"
+)
+# Who runs it, word by word or with smaller data. The first that fits counts.
+RUN_BY = {
+    r"(\./)?scripts/test\.sh": ".ci/run",
+    r"(\./)?scripts/(lint|docs)\.sh": "scripts/test.sh",
+    r"(\./)?scripts/(release|fuzz|study)\.sh": ".github/workflows/test.yml",
+    r"scripts/(soak|stress|large|failures|wraps|mutate)\.sh": ".github/workflows/test.yml",
+    r"scripts/(wheel|package)\.sh|scripts/sbom\.py": "scripts/release.sh",
+    r"scripts/experiments\.sh": "python/tests/test_experiments_quick.py",
+    r"submod-miou ": "tests/miou/run.sh",
+    r"submod-optim-bench": "python/tests/test_docs.py",
+    r"pip install (\.|'\.\[bench\]')": "scripts/test_python.sh",
+    r"torchrun .*train_ddp": "python/tests/test_train_ddp.py",
+    r"python examples/train_unet": "python/tests/test_train_unet.py",
+    r"build/bench/bench-gpu --count": "tests/gpu/ptx/CMakeLists.txt",
+    r"mpirun .*sum_over_ranks|cc loss\.c .*submod_mpi": "tests/CMakeLists.txt",
+    r"cmake|cc loss\.c": "tests/docs/first_steps.sh",
+}
+# By hand, since they take hours, another machine, or make what is committed.
+BY_HAND = re.compile(
+    r"scripts/(bench|gpu_check|mutate_ptx|test_arm|coverage)\.sh"
+    r"|(python )?docs/(optimisers|reliability)\.py|git tag"
+)
 # What documents name that is not in the repository: files of users and of others.
-OTHERS = {"loss.c", "lovasz_losses.py", "omp.h"}
+OTHERS = {"loss.c", "lovasz_losses.py", "mine.py", "omp.h"}
 
 
 def named_files(line: str, folder: Path, names: set[str]) -> list[str]:
@@ -72,6 +101,20 @@ def command(line: str, known: str) -> list[str]:
     return wrong
 
 
+def runner(line: str) -> list[str]:
+    """Whether somebody runs the command, if the line is one."""
+    if not COMMAND.match(line) or BY_HAND.match(line.strip()):
+        return []
+    who = next((test for words, test in RUN_BY.items() if re.match(words, line.strip())), None)
+    if who is None:
+        return [f"nothing runs '{line.strip()}'; scripts/check_docs.py has the list RUN_BY"]
+    script = SCRIPT.search(line)
+    named = (script[1] if script else "").removeprefix("scripts/")
+    if not (ROOT / who).exists() or named not in (ROOT / who).read_text(encoding="utf-8"):
+        return [f"'{line.strip()}' is run by {who}, which is not there or does not name it"]
+    return []
+
+
 def check(path: Path, names: set[str], known: str) -> list[str]:
     wrong = []
     fenced = False
@@ -82,7 +125,7 @@ def check(path: Path, names: set[str], known: str) -> list[str]:
             continue
         found = [*named_files(line, path.parent, names), *links(line, path.parent)]
         if line.startswith("    "):
-            found += command(line, known)
+            found += command(line, known) + runner(line)
         wrong += [f"{path.relative_to(ROOT)}:{number}: {words}" for words in found]
     return wrong
 

@@ -6,6 +6,7 @@
     heads       every C file opens with a comment that says what it is
     structs     settings begin with struct_size, what the library fills ends with reserved words
     arguments   public functions take: handle, inputs, outputs, settings, info, workspace
+    pins        workflows name actions by their commit, with the version beside it
 
 Exit status 1 if anything is found.
 """
@@ -240,8 +241,26 @@ def check_arguments() -> list[str]:
 EXCEPTIONS = {"submod_check_report_text", "submod_measure_report_text"}
 
 
+# ---- pins ----
+
+PINNED = re.compile(r"[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
+
+
+def unpinned(workflow: str) -> list[str]:
+    used = re.findall(r"^[ -]*uses: *(.*?) *$", workflow, re.MULTILINE)
+    return [action for action in used if not PINNED.fullmatch(action)]
+
+
+def check_pins() -> list[str]:
+    return [
+        f"{path.relative_to(ROOT)}: '{action}' must be NAME@COMMIT # vVERSION: tags can be moved"
+        for path in sorted((ROOT / ".github").rglob("*.y*ml"))
+        for action in unpinned(path.read_text(encoding="utf-8"))
+    ]
+
+
 def check_all() -> list[str]:
-    wrong = [*check_includes(), *check_names(), *check_heads()]
+    wrong = [*check_includes(), *check_names(), *check_heads(), *check_pins()]
     return [*wrong, *check_structs(read_headers().structs), *check_arguments()]
 
 

@@ -88,6 +88,15 @@ python_reference() {
         --output-directory "$site/python" "${modules[@]}"
 }
 
+scripts/writable.sh
+tools=(doxygen)
+[ $only_check = yes ] || tools+=(pandoc python3)
+for tool in "${tools[@]}"; do
+    if ! command -v "$tool" >/dev/null; then
+        echo "docs: there is no $tool; run scripts/setup.sh docs python" >&2
+        exit 1
+    fi
+done
 if [ $only_check = yes ]; then
     c_reference "$scratch"
     exit

@@ -4,6 +4,7 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cd "$root"
+scripts/writable.sh
 
 jobs=$(nproc 2>/dev/null || echo 2)
 failed=()
@@ -55,16 +56,19 @@ run_cppcheck() {
 }
 
 run_shellcheck() {
-    shellcheck scripts/*.sh .ci/run tests/docs/first_steps.sh tests/gpu/ptxas.sh \
+    shellcheck scripts/*.sh .ci/run tests/docs/first_steps.sh tests/failures/run.sh tests/gpu/check.sh \
+        tests/gpu/count/check.sh tests/gpu/ptxas.sh \
         tests/install/run.sh tests/miou/run.sh tests/mpi/killed.sh tests/report/run.sh tests/studies/check.sh \
         bench/ranks/run.sh
 }
 
-# Layout, documents, and the picture of the architecture.
+# Layout, documents, the picture of the architecture, numbers of the bench, and what was tried.
 run_house() {
     python3 -B scripts/check_house.py &&
         python3 -B scripts/check_docs.py &&
-        python3 -B docs/architecture.py --check
+        python3 -B docs/architecture.py --check &&
+        python3 -B docs/optimisers.py --check &&
+        python3 -B docs/reliability.py --check
 }
 
 # A version of its own, so that all machines agree about the layout.

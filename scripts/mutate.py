@@ -1,17 +1,25 @@
 """The work of mutate.sh, which says what it does and with which options."""
 
 import argparse
+import collections
+import concurrent.futures
+import json
 import os
 import pathlib
+import queue
 import random
 import re
-import resource
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree
+
+FILES = "src/**/*.c"
+SURVIVORS = pathlib.Path("tests/survivors.tsv")
+LIKELY = 8  # so many tests of a mutation are linked by themselves
+QUIET = ("killed", "did not compile")  # the others are shown whole
 
 # What is no code to change: comments, strings, preprocessor lines, messages.
 HIDDEN = re.compile(
@@ -102,8 +110,8 @@ class Tree:
 
     def __init__(self, directory, options):
         self.source, self.build = directory, directory / "build"
-        self.timeout, self.jobs = options.timeout, str(os.cpu_count() or 2)
-        self.memory = resource.RLIM_INFINITY if options.sanitize else 1 << 34  # sanitizers map more
+        self.timeout = options.timeout
+        self.memory = "unlimited" if options.sanitize else 1 << 34  # sanitizers map more
         self.environment = dict(os.environ, CCACHE_BASEDIR=str(directory), CCACHE_NOHASHDIR="1")
         tracked = ["git", "ls-files", "-z", "-co", "--exclude-standard"]
         for name in subprocess.check_output(tracked, text=True).split("\0"):
@@ -114,21 +122,16 @@ class Tree:
         flags = [f"-DSUBMOD_{part}=OFF" for part in parts]
         flags += ["-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_C_FLAGS_RELEASE=-O1"]
         flags += ["-DSUBMOD_SANITIZE=ON"] if options.sanitize else []
-        self.run("cmake", "-S", ".", "-B", "build", *flags)
+        if not self.run("cmake", "-S", ".", "-B", "build", *flags) or not self.compile():
+            sys.exit(f"{self.output}\nmutate: the tests do not compile as they are")
 
     def run(self, *command):
         """Whether it worked. Nothing it starts eats all memory, or computes for ever."""
-
-        def limit():
-            seconds = 60 * int(self.timeout)
-            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-            resource.setrlimit(resource.RLIMIT_AS, (self.memory, self.memory))
-
+        limits = [f"--cpu={60 * int(self.timeout)}", f"--as={self.memory}"]
         done = subprocess.run(
-            command,
+            ["prlimit", *limits, *command],
             cwd=self.source,
             env=self.environment,
-            preexec_fn=limit,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             errors="replace",
@@ -136,60 +139,144 @@ class Tree:
         self.output = done.stdout
         return done.returncode == 0
 
-    def compile(self):
-        return self.run("cmake", "--build", "build", "--parallel", self.jobs)
+    def compile(self, *targets):
+        targets = ["--target", *targets] if targets else []
+        return self.run("cmake", "--build", "build", *targets)
 
     def test(self, *how):
-        command = ["ctest", "--test-dir", "build", "--parallel", self.jobs, "--stop-on-failure"]
-        return self.run(*command, *how)
+        return self.run("ctest", "--test-dir", "build", "--stop-on-failure", *how)
 
-    def start(self, with_gpu):
-        """Builds what is not mutated, and learns how long each test takes."""
-        # Nothing in src/ is about installation or documents. The simulated GPU is slow, and the
-        # same tests under another instruction set would only say the same.
-        skip = "^install$|^docs_|^isa_" + ("" if with_gpu else "|^gpu")
-        if not self.compile() or not self.test("-E", skip, "--output-junit", "times.xml"):
-            sys.exit(f"{self.output}\nmutate: the tests fail as they are")
-        cases = xml.etree.ElementTree.parse(self.build / "times.xml").iter("testcase")
-        self.seconds = {case.get("name"): float(case.get("time")) for case in cases}
-
-    def passes(self, names):
-        """The other load of the machine may change: four times as long is not yet too long."""
-        timeout = max([self.timeout] + [4 * self.seconds[name] for name in names])
-        which = "|".join(re.escape(name) for name in names)
-        return not names or self.test("--timeout", f"{timeout:.0f}", "-R", f"^({which})$")
-
-    def verdict(self, mutation):
+    def verdict(self, mutation, tests):
+        """Links the likeliest tests one by one, as most mutations are noticed there; then all."""
         path = self.source / mutation.path
         original = path.read_text()
         path.write_text(mutation.mutated)
         try:
-            if not self.compile():
+            if not self.compile("submod_static"):
                 return "did not compile"
-            of_gpu = "gpu" in mutation.path.parts
-            names = [name for name in self.seconds if of_gpu or not name.startswith("gpu")]
-            quick = [name for name in names if self.seconds[name] < 1]
-            slow = [name for name in names if self.seconds[name] >= 1]
-            return "survived" if self.passes(quick) and self.passes(slow) else "killed"
+            for i, test in enumerate(tests.in_order(mutation)):
+                linked = i > LIKELY or self.compile(*(test.targets if i < LIKELY else []))
+                if not linked or not self.test(*test.how(self.timeout)):
+                    tests.noticed(test, mutation)
+                    return "killed"
+            return "survived"
         finally:
             path.write_text(original)
 
 
-def try_all(mutations, tree, counts):
-    tree.start(any("gpu" in mutation.path.parts for mutation in mutations))
-    for i, mutation in enumerate(mutations, 1):
-        verdict = tree.verdict(mutation)
-        counts[verdict] += 1
-        shown = mutation if verdict == "survived" else f"{mutation.path}:{mutation.line}"
-        print(f"{i:3} {verdict}: {shown}", flush=True)
+class Test:
+    def __init__(self, name, program, seconds):
+        self.name, self.seconds = name, seconds
+        self.targets = [program.name] if program.name.startswith(("test_", "fuzz_")) else []
+
+    def how(self, timeout):
+        """The other load of the machine may change: four times as long is not yet too long."""
+        timeout = max(timeout, 4 * self.seconds)
+        return "--timeout", f"{timeout:.0f}", "-R", f"^{re.escape(self.name)}$"
+
+
+class Tests:
+    """All tests, how long each takes, and which of them have noticed what."""
+
+    def __init__(self, tree, with_gpu):
+        # Nothing in src/ is about installation or documents. The simulated GPU is slow, and the
+        # same tests under another instruction set would only say the same.
+        skip = "^install$|^docs_|^isa_" + ("" if with_gpu else "|gpu|^fuzz_device$")
+        jobs = ["--parallel", str(os.cpu_count() or 2)]
+        if not tree.test("-E", skip, "--output-junit", "times.xml", *jobs):
+            sys.exit(f"{tree.output}\nmutate: the tests fail as they are")
+        cases = xml.etree.ElementTree.parse(tree.build / "times.xml").iter("testcase")
+        seconds = {case.get("name"): float(case.get("time")) for case in cases}
+        tree.run("ctest", "--test-dir", "build", "--show-only=json-v1")
+        told = json.loads(tree.output[tree.output.index("{") :])["tests"]
+        self.all = [
+            Test(test["name"], pathlib.Path(test["command"][0]), seconds[test["name"]])
+            for test in told
+            if test["name"] in seconds
+        ]
+        self.kills = collections.Counter()
+
+    def in_order(self, mutation):
+        """First who noticed others in this file, has its name, noticed others in this folder."""
+        path = mutation.path
+
+        def key(test):
+            in_file, in_folder = (self.kills[test.name, place] for place in (path, path.parent))
+            words = set(test.name.split("_")) & set(path.stem.split("_"))
+            return -in_file, -len(words), -in_folder, test.seconds
+
+        of_gpu = "gpu" in mutation.path.parts
+        return sorted((t for t in self.all if of_gpu or "gpu" not in t.name), key=key)
+
+    def noticed(self, test, mutation):
+        for place in (mutation.path, mutation.path.parent):
+            self.kills[test.name, place] += 1
+
+
+def known():
+    """What may survive, with its reason: the line's file, text and changed text."""
+    rows = SURVIVORS.read_text().splitlines()
+    return {tuple(row.split("\t")[:3]): row.split("\t")[3] for row in rows if "\t" in row}
+
+
+def try_all(mutations, directory, options, counts):
+    trees = queue.Queue()
+    for i in range(options.jobs):
+        (directory / str(i)).mkdir()
+        trees.put(Tree(directory / str(i), options))
+    tests = Tests(trees.queue[0], any("gpu" in mutation.path.parts for mutation in mutations))
+    reasons = known()
+
+    def judge(mutation):
+        tree = trees.get()
+        try:
+            return tree.verdict(mutation, tests)
+        finally:
+            trees.put(tree)
+
+    pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
+    try:
+        verdicts = {pool.submit(judge, mutation): mutation for mutation in mutations}
+        for i, done in enumerate(concurrent.futures.as_completed(verdicts), 1):
+            mutation, verdict = verdicts[done], done.result()
+            reason = reasons.get(
+                (str(mutation.path), mutation.before.strip(), mutation.after.strip())
+            )
+            if verdict == "survived" and reason:
+                verdict = "survived for a known reason"
+            counts[verdict] += 1
+            shown = f"{mutation.path}:{mutation.line}" if verdict in QUIET else mutation
+            print(f"{i:3} {verdict}: {shown}", *([f"({reason})"] if reason else []), flush=True)
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def leave_row(counts, options):
+    """The row of docs/reliability.md."""
+    tried = sum(counts.values()) - counts["did not compile"]
+    named = counts["survived for a known reason"]
+    found = f"{counts['killed']} noticed, {100 * counts['killed'] / tried:.1f} %; survived: "
+    found += f"{named} that tests/survivors.tsv names with the reason, {counts['survived']} others"
+    texts = {
+        "what": f"small mistakes in {options.files}, one at a time: does a C test notice?",
+        "cases": f"{tried} changes of one token, drawn with seed {options.seed}; "
+        f"{counts['did not compile']} more did not compile",
+        "found": found,
+        "remains": "other changes; headers, tools and Python",
+        "command": f"scripts/mutate.sh --number {options.number} --seed {options.seed}"
+        + (f" --files '{options.files}'" if options.files != FILES else ""),
+    }
+    arguments = [word for name, text in texts.items() for word in (f"--{name}", text)]
+    subprocess.run(["docs/reliability.py", "row", "mutate", *arguments], check=True)
 
 
 def main():
     parser = argparse.ArgumentParser(prog="scripts/mutate.sh")
-    parser.add_argument("--number", type=int, default=60)
+    parser.add_argument("--number", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--files", default="src/**/*.c")
+    parser.add_argument("--files", default=FILES)
     parser.add_argument("--at", nargs="+", metavar="FILE:LINE")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
     parser.add_argument("--sanitize", action="store_true")
     parser.add_argument("--timeout", type=float, default=60)
     parser.add_argument("--list", action="store_true")
@@ -201,14 +288,16 @@ def main():
         print(*mutations, sep="\n")
         return
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # not without tidying up
-    counts = {"killed": 0, "survived": 0, "did not compile": 0}
+    counts = collections.Counter()
     try:
         with tempfile.TemporaryDirectory(prefix="mutate-") as directory:
-            try_all(mutations, Tree(pathlib.Path(directory), options), counts)
+            try_all(mutations, pathlib.Path(directory), options, counts)
+        if not options.at:
+            leave_row(counts, options)
     finally:
-        tried = max(1, counts["survived"] + counts["killed"])
+        tried = max(1, sum(counts.values()) - counts["did not compile"])
         print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
-        print(f"killed: {100 * counts['killed'] / tried:.0f} %")
+        print(f"killed: {100 * counts['killed'] / tried:.1f} %")
 
 
 if __name__ == "__main__":

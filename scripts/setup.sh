@@ -8,15 +8,19 @@
 #   scripts/setup.sh python         and a Python that can make virtual environments
 #   scripts/setup.sh docs           and what renders the documents, scripts/docs.sh
 #   scripts/setup.sh clang          and clang, the other compiler that the tests build with
+#   scripts/setup.sh fuzz           and what the fuzzers need, scripts/fuzz.sh
 #   scripts/setup.sh mpi            and MPI, for the library submod_mpi and its tests
+#   scripts/setup.sh package        and what scripts/package.sh makes and compares packages with
 #   scripts/setup.sh ccache         and ccache, so that builds share what they compile
 #   scripts/setup.sh lint study     and both, as any combination
 #
 # On Debian and its relatives by apt, as root or through sudo. Nothing is touched, and no network
 # is used, when everything is there already.
 set -euo pipefail
+"$(dirname "${BASH_SOURCE[0]}")/writable.sh"
 
-packages=(build-essential cmake ninja-build pkg-config libopenblas-dev liblapacke-dev libpng-dev check)
+# Python writes wrappers of failing calls and the rows of docs/reliability.md.
+packages=(build-essential cmake ninja-build pkg-config libpng-dev check iproute2 python3)
 tools=(cc cmake pkg-config)
 need_venv=no
 
@@ -29,12 +33,22 @@ for group in "$@"; do
         need_venv=yes # for ruff
         ;;
     clang)
-        packages+=(clang libomp-dev)
+        # libclang-rt-dev has the sanitizers, which Debian's clang only recommends.
+        packages+=(clang libomp-dev libclang-rt-dev)
         tools+=(clang)
+        ;;
+    fuzz)
+        # libclang-rt-dev has libFuzzer too; the last two are fuzzed, and for Python's calls.
+        packages+=(clang libomp-dev libclang-rt-dev libnifti-dev python3-numpy)
+        tools+=(clang python3)
         ;;
     mpi)
         packages+=(libopenmpi-dev openmpi-bin)
         tools+=(mpicc mpirun)
+        ;;
+    package)
+        packages+=(abigail-tools file)
+        tools+=(abidw abidiff dpkg-deb file)
         ;;
     ccache) packages+=(ccache) ;; # not among the tools: builds do without
     study)

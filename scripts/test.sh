@@ -2,6 +2,7 @@
 # Sets up, builds and tests everything: release build, clang, sanitizers, the first steps of README,
 # Python package, linters, the documents as a site. The linters run beside everything else, with what
 # is left of the cores, and the documents beside Python. Meant to take under 20 minutes on two cores.
+# Tests have no network (scripts/offline.sh); what they need is fetched before.
 #
 #   scripts/test.sh               all of it
 #   scripts/test.sh --all         and at full depth: all random problems of the tests, sanitizers on
@@ -103,7 +104,7 @@ build_and_test() {
     cmake -S . -B "$directory" -DSUBMOD_WERROR=ON -DSUBMOD_MPI=$mpi "$@"
     cmake --build "$directory" --parallel "$jobs"
     # The instruction set that this machine takes by itself is tested once, not twice.
-    ctest --test-dir "$directory" --output-on-failure --no-tests=error --parallel "$jobs" \
+    scripts/offline.sh ctest --test-dir "$directory" --output-on-failure --no-tests=error --parallel "$jobs" \
         -E "^isa_$("$directory/tests/test_isa" --name)_|^($left_out)\$"
 }
 
@@ -165,7 +166,7 @@ build_with_clang() {
     cmake -S . -B "$directory" -DCMAKE_C_COMPILER=clang -DSUBMOD_WERROR=ON -DSUBMOD_CUDA=OFF -DSUBMOD_MPI=OFF \
         -DSUBMOD_BUILD_BENCH=OFF -DSUBMOD_BUILD_TOOLS=OFF -DSUBMOD_BUILD_EXAMPLES=OFF "$@"
     cmake --build "$directory" --parallel "$jobs" --target "${targets[@]}"
-    ctest --test-dir "$directory" --output-on-failure --no-tests=error --parallel "$jobs" \
+    scripts/offline.sh ctest --test-dir "$directory" --output-on-failure --no-tests=error --parallel "$jobs" \
         -R "^(isa_(baseline|avx2|avx512)_)?($(IFS='|' && echo "${tests[*]}"))\$" \
         -E "^isa_$("$directory/tests/test_isa" --name)_"
 }
@@ -179,8 +180,8 @@ if [ $clang = yes ]; then
     end
     begin "ThreadSanitizer"
     # clang's OpenMP tells the sanitizer how its threads wait for each other, if asked to.
-    TSAN_OPTIONS=ignore_noninstrumented_modules=1 build_with_clang build-tsan \
-        "isa loss loss_engines min_norm dist_losses dist_errors dist_counts dist_exact dist_prox dist_sum" \
+    TSAN_OPTIONS=ignore_noninstrumented_modules=1:die_after_fork=0 build_with_clang build-tsan \
+        "isa threads confusion loss loss_engines min_norm dist_losses dist_errors dist_counts dist_exact dist_prox dist_sum" \
         -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-g1 \
         "-DCMAKE_C_FLAGS=-O1 -fsanitize=thread$all_problems"
     end

@@ -33,7 +33,7 @@ jobs=$(nproc 2>/dev/null || echo 2)
 build=$PWD/build-arm
 sysroot=$build/sysroot
 toolchain=$build/toolchain.cmake
-libraries=(libc6-dev libgomp1 libopenblas-dev liblapacke-dev check)
+libraries=(libc6-dev libgomp1 check)
 
 if [ "$(uname -m)" != x86_64 ] || ! command -v apt-get >/dev/null; then
     echo "test_arm: this needs Debian or a relative of it on x86-64" >&2
@@ -68,11 +68,10 @@ apt_get_arm() {
         -o "Dir::Cache=$apt/cache" "$@"
 }
 
-# The libraries for ARM, unpacked and not installed: what their scripts would do is done here, which
-# is to choose OpenBLAS among the BLAS and LAPACK libraries. Links to /lib/... have to stay inside,
-# else the linker takes libm.a for want of libm.so.
+# The libraries for ARM, unpacked and not installed. Links to /lib/... have to stay inside, else the
+# linker takes libm.a for want of libm.so.
 make_sysroot() {
-    local package link usr=$sysroot/usr
+    local package link
     if [ "$(cat "$sysroot/made_of" 2>/dev/null)" = "${libraries[*]}" ]; then
         return
     fi
@@ -83,9 +82,6 @@ make_sysroot() {
     for package in "$build"/apt/cache/archives/*.deb; do
         dpkg -x "$package" "$sysroot"
     done
-    ln -s openblas-pthread/{libopenblas.so,libopenblas.so.0,libblas.so.3,liblapack.so.3} \
-        "$usr/lib/aarch64-linux-gnu"
-    ln -s openblas-pthread/{cblas.h,openblas_config.h} "$usr/include/aarch64-linux-gnu"
     find "$sysroot" -lname '/*' | while read -r link; do
         ln -sf "$sysroot$(readlink "$link")" "$link"
     done

@@ -14,6 +14,7 @@
 # cityscapesScripts and MONAI, and the quick path of the experiments, likewise.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+scripts/writable.sh
 
 torch=yes
 only_packages=no
@@ -92,6 +93,10 @@ fetch_packages() {
     fi
 }
 
+if ! command -v python3 >/dev/null; then
+    echo "test: there is no python3; run scripts/setup.sh python, or scripts/test.sh --no-python" >&2
+    exit 1
+fi
 fetch_packages
 if [ $only_packages = yes ]; then
     exit
@@ -117,7 +122,7 @@ if [ $torch = no ]; then
     tests+=(--ignore-glob='*/test_torch*')
 fi
 # One file after another on each core: the tests of a file may share what it sets up.
-$python -B -m pytest -q -p no:cacheprovider -n "$(nproc 2>/dev/null || echo 2)" --dist loadfile "${tests[@]}"
+scripts/offline.sh $python -B -m pytest -q -p no:cacheprovider -n "$(nproc 2>/dev/null || echo 2)" --dist loadfile "${tests[@]}"
 if [ $torch = yes ]; then
     (cd python && ../$python -m mypy --config-file ../pyproject.toml --cache-dir=/dev/null)
 fi

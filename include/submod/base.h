@@ -49,13 +49,10 @@
  *   set functions, Lovász
  *   extension, prox,         yes        yes (1)               yes (1)    Jaccard prox: other bins,
  *   minimisation, optimisers                                             up to both deltas
- *   log-det, and what is     (2)        last bits             last bits  not there
- *   computed from it
  *
  * The baseline of x86-64 has no instruction that rounds a * b + c once; all others have, GPUs too.
- * (1) Where a function calls exp, log1p, hypot or pow, the same libm is needed too; so it is for
- * the user's own callbacks. (2) OpenBLAS does the work: last bits may depend on the CPU and on its
- * own number of threads.
+ * (1) Where a function calls exp, log, log1p, hypot or pow, the same libm is needed too; so it is
+ * for the user's own callbacks.
  */
 #ifndef SUBMOD_BASE_H
 #define SUBMOD_BASE_H
@@ -76,16 +73,16 @@ extern "C" {
 /* ---- version ---- */
 
 #define SUBMOD_VERSION_MAJOR 0        /* of this header, as are the others */
-#define SUBMOD_VERSION_MINOR 1        /* grows when something is added */
+#define SUBMOD_VERSION_MINOR 2        /* grows when something is added */
 #define SUBMOD_VERSION_PATCH 0        /* grows when something is mended */
-#define SUBMOD_VERSION_STRING "0.1.0" /* all three as text */
+#define SUBMOD_VERSION_STRING "0.2.0" /* all three as text */
 /* One number to compare with: major * 10000 + minor * 100 + patch. */
 #define SUBMOD_VERSION \
     (SUBMOD_VERSION_MAJOR * 10000 + SUBMOD_VERSION_MINOR * 100 + SUBMOD_VERSION_PATCH)
 
 /* The version of the library that is running, which may differ from the macros of this header. */
 SUBMOD_API int submod_version(void);
-/* The same as text, such as "0.1.0"; never NULL. */
+/* The same as text, such as "0.2.0"; never NULL. */
 SUBMOD_API const char *submod_version_string(void);
 
 /* ---- instruction set ---- */

@@ -248,8 +248,7 @@ SUBMOD_API submod_status submod_fn_facility(size_t n, size_t m, const double *be
 
 /* F(A) = log det K_AA for a symmetric positive definite n x n matrix.
  * SUBMOD_EINVAL: K_ij and K_ji differ by more than 1e-12 sqrt(K_ii K_jj). SUBMOD_ENUMERIC: not
- * positive definite in double precision. The last bits follow OpenBLAS and may change with its own
- * number of threads. */
+ * positive definite in double precision. SUBMOD_EUNSUPPORTED: n > 46340. */
 SUBMOD_API submod_status submod_fn_logdet(size_t n, const double *K, submod_fn **fn);
 
 /* Iwata's test function for minimisers: F(A) = |A| (n - |A|) - sum over j in A of (5 j - 2 n),

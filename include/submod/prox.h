@@ -12,7 +12,8 @@
  *
  * certificate.h checks such results without trusting the solver. That s is a base is what the
  * methods promise and nothing here checks. For cuts s is a flow within the weights, a base up to
- * rounding however large they are. */
+ * rounding however large they are. Paths and cyclic projections (sums, chains) give a base up to
+ * the rounding of lambda x, where that is more. */
 #ifndef SUBMOD_PROX_H
 #define SUBMOD_PROX_H
 
@@ -94,11 +95,13 @@ typedef struct submod_prox_info {
  * SUBMOD_MAXITER, SUBMOD_TIMELIMIT: the limit came first. SUBMOD_CANCELLED: base.h, cancelling.
  * SUBMOD_INACCURATE: the gap is larger than the tolerance (for exact methods: than 1e-10, if that
  * is more, and rounding) and there is no further progress, or it is as far below 0: F is not
- * submodular, or the method is not exact. With all four u, s and info are what was reached.
+ * submodular, or the method is not exact; or, for cyclic projections, its squares are below the
+ * normal numbers, so that it shows nothing. With all four u, s and info are what was reached.
  * SUBMOD_EINVAL: fn or x NULL, lambda <= 0, unknown method, tolerance or time_limit negative, NaN
  * or Inf; hinge, and s shows that F is not monotone. SUBMOD_ENONFINITE: NaN or Inf in x or lambda.
  * SUBMOD_EUNSUPPORTED: the method asked for, or any, cannot do this function. SUBMOD_ENUMERIC: u, s
- * or the objective overflows. SUBMOD_ECALLBACK: a callback failed. SUBMOD_ENOMEM. */
+ * or the objective overflows, or, for methods marked "any F", lambda x is 2^1010 times what F
+ * gains. SUBMOD_ECALLBACK: a callback failed. SUBMOD_ENOMEM. */
 SUBMOD_API submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, double *u,
                                      double *s, const submod_prox_settings *settings,
                                      submod_prox_info *info, submod_work *work);

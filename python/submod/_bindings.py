@@ -22,9 +22,9 @@ from enum import IntEnum
 from typing import Any
 
 VERSION_MAJOR = 0
-VERSION_MINOR = 1
+VERSION_MINOR = 2
 VERSION_PATCH = 0
-VERSION_STRING = "0.1.0"
+VERSION_STRING = "0.2.0"
 DEPTH_MAX = 256
 EXHAUSTIVE_MAX = 24
 PROX_BINS_MAX = 1 << 22
@@ -2108,6 +2108,58 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "bins": c_size_t,
             "bytes": c_void_p,
             "settings": POINTER(LossSettings),
+        },
+    ),
+    "gpu_global_workspace": (
+        c_int,
+        {
+            "loss": c_int,
+            "scores": POINTER(Scores),
+            "numbers": c_void_p,
+            "bytes": c_void_p,
+            "settings": POINTER(LossSettings),
+        },
+    ),
+    "gpu_global_range": (
+        c_int,
+        {
+            "loss": c_int,
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "all_pixels": c_uint64,
+            "range": c_void_p,
+            "result": POINTER(GpuResult),
+            "settings": POINTER(LossSettings),
+            "place": POINTER(GpuPlace),
+        },
+    ),
+    "gpu_global_counts": (
+        c_int,
+        {
+            "loss": c_int,
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "range": c_void_p,
+            "all_pixels": c_uint64,
+            "counts": c_void_p,
+            "result": POINTER(GpuResult),
+            "settings": POINTER(LossSettings),
+            "place": POINTER(GpuPlace),
+        },
+    ),
+    "gpu_global_loss": (
+        c_int,
+        {
+            "loss": c_int,
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "range": c_void_p,
+            "counts": c_void_p,
+            "all_pixels": c_uint64,
+            "result": POINTER(GpuResult),
+            "gradient": POINTER(Gradient),
+            "settings": POINTER(LossSettings),
+            "place": POINTER(GpuPlace),
         },
     ),
     "lovasz_defaults": (LovaszSettings, {}),

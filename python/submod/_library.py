@@ -27,7 +27,7 @@ def load(path: str) -> ctypes.CDLL:
     except OSError as error:
         raise ImportError(
             f"{path} cannot be loaded: {error}. `pip install .` in the source tree builds it; "
-            "it needs OpenBLAS and LAPACKE (Debian: libopenblas0 liblapacke)"
+            "it needs the runtime of OpenMP (Debian: libgomp1)"
         ) from error
     for name, (result, arguments) in PROTOTYPES.items():
         function = getattr(library, "submod_" + name)
@@ -181,7 +181,7 @@ def gpu_available() -> GpuAvailability:
 
 
 def version() -> str:
-    """The version of the library, such as "0.1.0"."""
+    """The version of the library, such as "0.2.0"."""
     text: bytes = function("version_string")()
     return text.decode()
 

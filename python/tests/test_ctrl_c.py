@@ -46,7 +46,7 @@ try:
     run()
 except KeyboardInterrupt:
     caught = time.monotonic()
-    time.sleep(0.3)  # OpenBLAS keeps its threads awake for a moment
+    time.sleep(0.3)  # threads that wait stay awake for a moment
     used = time.process_time()
     time.sleep(0.3)
     assert time.process_time() - used < 0.1, "something runs on"

@@ -3,11 +3,14 @@
 import importlib
 import inspect
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from submod.optim_bench import catalogue, command
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = sorted(
@@ -80,6 +83,35 @@ def test_options_of_the_tutorial():
     named = set(OPTION.findall((ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")))
     assert "--train-list" in named
     assert named <= set(OPTION.findall(printed))
+
+
+def test_commands_of_the_bench(capsys):
+    """Those of docs/optimisers.md name optimisers, problems and options that are there."""
+    text = (ROOT / "docs" / "optimisers.md").read_text(encoding="utf-8")
+    calls = re.findall(r"^    submod-optim-bench(.*?)(?:#.*)?$", text, re.MULTILINE)
+    known = catalogue.load(catalogue.Extras((), None, ()))
+    for call in calls:
+        given = command._parser().parse_args(shlex.split(call))
+        assert set(given.problems or ()) <= set(known.problems)
+        assert set(given.optimisers or ()) <= set(known.optimisers)
+    assert any("--list" in call for call in calls)
+    assert command.main(["--list"]) == 0
+    assert "bundle" in capsys.readouterr().out
+
+
+def test_numbers_of_the_optimisers():
+    """Tables and sentences of docs/optimisers.md are those of the results beside it; and verdicts
+    of five seeds are by Student's t with four degrees of freedom."""
+    script = [sys.executable, "-B", str(ROOT / "docs" / "optimisers.py"), "--check"]
+    subprocess.run(script, check=True)
+    by_hand = (
+        f"import sys; sys.path.insert(0, {str(ROOT / 'docs' / 'optimisers')!r})\n"
+        "from results import interval\n"
+        "low, middle, high = interval([1, 2, 3, 4, 5])\n"
+        "assert middle == 3 and abs(high - 3 - 2.776 * (2.5 / 5) ** 0.5) < 1e-12\n"
+        "assert abs(low + high - 6) < 1e-12"
+    )
+    subprocess.run([sys.executable, "-B", "-c", by_hand], check=True)
 
 
 def undocumented(module):

@@ -64,3 +64,17 @@ def test_structs_can_grow(declared, problem):
     header.read(f"typedef struct {declared};")
     found = check_house.check_structs(header.structs)
     assert (problem in found[0]) if problem else not found
+
+
+@pytest.mark.parametrize(
+    "line, pinned",
+    [
+        (f"      - uses: actions/checkout@{'0123456789' * 4} # v4.2.2", True),
+        ("      - uses: actions/checkout@v4", False),
+        (f"        uses: actions/cache@{'0123456789' * 4}", False),
+        (f"      - uses: actions/cache@{'01234567' * 4} # v4.2.2", False),
+        ("      - run: echo uses", True),
+    ],
+)
+def test_workflows_name_actions_by_their_commit(line, pinned):
+    assert (check_house.unpinned(f"jobs:\n{line}\n") == []) == pinned

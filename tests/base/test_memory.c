@@ -104,6 +104,54 @@ static submod_status use(submod_fn *fn, submod_rng *rng)
     return status;
 }
 
+/* Decomposition by the minimiser of what is inside: until the time is up, or to the end. */
+static submod_status decompose(const submod_fn *fn, double time_limit, submod_rng *rng)
+{
+    submod_prox_settings settings = submod_prox_defaults();
+    settings.method = SUBMOD_PROX_DECOMPOSITION;
+    settings.time_limit = time_limit;
+    double x[N], u[N], s[N];
+    random_vector(rng, x, N, 0);
+    submod_status status = submod_prox(fn, x, 2, u, s, &settings, NULL, NULL);
+    ck_assert(status < 0 || (status == SUBMOD_TIMELIMIT) == (time_limit > 0));
+    return status < 0 ? status : SUBMOD_OK;
+}
+
+static submod_status decompositions(submod_rng *rng)
+{
+    int32_t tail[N], head[N];
+    double weight[N], w[N];
+    for (int i = 0; i < N; i++) { /* a circle */
+        tail[i] = i;
+        head[i] = (i + 1) % N;
+        weight[i] = 1 + i % 3;
+        w[i] = i % 5;
+    }
+    submod_fn *cut = NULL, *scaled = NULL, *shifted = NULL;
+    submod_status status = submod_fn_cut(N, N, tail, head, weight, 0, &cut);
+    status = status ? status : submod_fn_scale(cut, 2, &scaled);
+    status = status ? status : submod_fn_add_modular(cut, w, &shifted);
+    status = status ? status : decompose(scaled, 1e-12, rng); /* first: later ones are skipped */
+    status = status ? status : decompose(cut, 0, rng);
+    status = status ? status : decompose(scaled, 0, rng);
+    status = status ? status : decompose(shifted, 0, rng);
+    submod_fn_free(cut);
+    submod_fn_free(scaled);
+    submod_fn_free(shifted);
+    return status;
+}
+
+static submod_status no_groups(submod_rng *rng)
+{
+    (void)rng;
+    const size_t start[1] = {0};
+    submod_fn *fn = NULL;
+    submod_status status =
+        submod_fn_groups(N, 0, start, NULL, NULL, NULL, SUBMOD_CONCAVE_SQRT, 0, &fn);
+    submod_fn_free(fn);
+    return status;
+}
+
 static submod_status jaccard(submod_rng *rng)
 {
     uint8_t mask[N];
@@ -676,7 +724,7 @@ static scenario *const scenarios[] = {
     modular,    square_root,       iwata,         concave,          concave_custom, groups,
     hypergraph, coverage,          cut,           facility,         logdet,         combined,
     embedded,   wrapped_minimiser, path,          jaccard_proxes,   optimisers,     cuts,
-    large,      shuffled_batches,  wrapped_steps, solvers};
+    large,      shuffled_batches,  wrapped_steps, solvers,          decompositions, no_groups};
 
 START_TEST(every_allocation_fails_once)
 {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The first steps of README, word by word, in a copy: configure, build, test, install, compile a
-# program and start it. With the default generator, as on this machine, and where that has nvcc once
-# more as on a machine without.
+# program and start it. With the default generator, as on this machine, and where that has nvcc, MPI or
+# Python once more as on a machine without.
 #
 #   tests/docs/first_steps.sh
 #
@@ -19,6 +19,7 @@ unset CMAKE_GENERATOR LD_LIBRARY_PATH
 CMAKE_BUILD_PARALLEL_LEVEL=$(nproc 2>/dev/null || echo 2)
 PATH=$PATH:/usr/sbin:/sbin
 export CMAKE_BUILD_PARALLEL_LEVEL PATH
+without=()
 
 fail() {
     echo "first steps: $*" >&2
@@ -47,7 +48,7 @@ say() {
 # installed and two tests will do.
 cmake() {
     case $1 in
-    -S) set -- "$@" -DSUBMOD_WERROR=ON ;;
+    -S) set -- "$@" -DSUBMOD_WERROR=ON "${without[@]}" ;;
     --build)
         mapfile -t targets < <(command cmake "$@" --target help | sed 's/^\.\.\. //' |
             grep -Ex 'submod(_mpi)?(_static)?|submod-miou|test_lovasz')
@@ -116,10 +117,16 @@ echo "---- as this machine is"
 steps
 if command -v nvcc >/dev/null; then
     has_cuda || fail "there is nvcc, but CUDA is not in the build"
-    echo "---- without CUDA"
-    export CUDACXX=/nowhere/nvcc
-    steps
-    ! has_cuda || fail "CUDA is in the build that was to be without"
 else
     echo "first steps: SKIPPED: the build with CUDA, for want of nvcc" >&2
+fi
+if command -v nvcc mpicc python3 >/dev/null; then
+    echo "---- without CUDA, MPI and Python"
+    export CUDACXX=/nowhere/nvcc
+    without=(-DCMAKE_DISABLE_FIND_PACKAGE_MPI=ON -DCMAKE_DISABLE_FIND_PACKAGE_Python3=ON)
+    steps
+    ! has_cuda || fail "CUDA is in the build that was to be without"
+    [ ! -e build/libsubmod_mpi.so ] || fail "MPI is in the build that was to be without"
+    command cmake build | grep 'No MPI: the library submod_mpi and its tests are left out' >/dev/null ||
+        fail "CMake does not say that MPI is missing"
 fi

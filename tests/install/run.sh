@@ -26,7 +26,7 @@ step() {
     echo "---- $*"
 }
 
-for tool in cmake pkg-config nm readelf; do
+for tool in cmake pkg-config ar nm objdump readelf; do
     command -v "$tool" >/dev/null || fail "$tool is not installed; run scripts/setup.sh"
 done
 
@@ -129,11 +129,11 @@ use_mpi() {
     LD_LIBRARY_PATH=$libdir mpirun -n 2 "$scratch/mpi-shared"
     step "MPI: names and soname"
     nm -D --defined-only "$(installed libsubmod_mpi.so)" |
-        awk 'NF == 3 && $3 != "SUBMOD_0.1" { print $3 }' >"$scratch/exported"
-    printf 'submod_mpi_comm_%s@@SUBMOD_0.1\n' create free | diff - "$scratch/exported" >&2 ||
+        awk 'NF == 3 && $3 != "SUBMOD_0.2" { print $3 }' >"$scratch/exported"
+    printf 'submod_mpi_comm_%s@@SUBMOD_0.2\n' create free | diff - "$scratch/exported" >&2 ||
         fail "submod/mpi.h (<) and libsubmod_mpi (>) differ in names or versions"
     soname=$(readelf -d "$(installed libsubmod_mpi.so)" | sed -n 's/.*SONAME.*\[\(.*\)\].*/\1/p')
-    [ "$soname" = libsubmod_mpi.so.0.1 ] || fail "the soname is '$soname'"
+    [ "$soname" = libsubmod_mpi.so.0.2 ] || fail "the soname is '$soname'"
 }
 ! readelf -d "$shared" | grep 'NEEDED.*libmpi' >/dev/null || fail "libsubmod needs MPI"
 if [ ! -e "$libdir/libsubmod_mpi.so" ]; then
@@ -154,9 +154,9 @@ step "names"
 # Every public function, each with the version that brought it, and nothing else.
 echo '#include <submod.h>' | "$cc" -E -P -I "$prefix/include" - |
     tr '\n' ' ' | sed 's/[;{}]/\n/g' |
-    sed -n 's/.*visibility("default"))) *[^(]*\(submod_[a-z0-9_]*\)(.*/\1@@SUBMOD_0.1/p' |
+    sed -n 's/.*visibility("default"))) *[^(]*\(submod_[a-z0-9_]*\)(.*/\1@@SUBMOD_0.2/p' |
     sort >"$scratch/declared"
-nm -D --defined-only "$shared" | awk 'NF == 3 && $3 != "SUBMOD_0.1" { print $3 }' |
+nm -D --defined-only "$shared" | awk 'NF == 3 && $3 != "SUBMOD_0.2" { print $3 }' |
     sort >"$scratch/exported"
 [ "$(wc -l <"$scratch/declared")" -gt 100 ] || fail "the headers declare few functions"
 diff "$scratch/declared" "$scratch/exported" >&2 ||
@@ -165,21 +165,44 @@ diff "$scratch/declared" "$scratch/exported" >&2 ||
 foreign=$(nm -g --defined-only "$static" | names_not '^(submod|\.gomp_critical_user_)')
 [ -z "$foreign" ] || fail "the static library defines names that are not ours: $foreign"
 
-step "hardening"
-mapfile -t programs < <(find "$prefix" -path '*/bin/*' -type f)
-for file in "$libdir"/libsubmod*.so "${programs[@]}"; do
-    readelf -lW "$file" | grep GNU_RELRO >/dev/null || fail "$file has no RELRO"
-    readelf -d "$file" | grep -E '\(FLAGS\).*BIND_NOW|\(FLAGS_1\).*NOW' >/dev/null ||
-        fail "$file binds its names late"
-    ! readelf -lW "$file" | grep 'GNU_STACK.*RWE' >/dev/null ||
-        fail "$file has an executable stack"
-    nm -D --undefined-only "$file" | grep __stack_chk_fail >/dev/null ||
-        fail "$file has no stack protector"
-    ! grep -qx 'CMAKE_BUILD_TYPE:[A-Z]*=Release' "$build/CMakeCache.txt" ||
-        nm -D --undefined-only "$file" | grep '_chk\(@\|$\)' >/dev/null ||
-        fail "$file was built without FORTIFY"
-done
+# cached NAME: what CMake was told, or found out.
+cached() {
+    sed -n "s/^$1:[A-Z]*=//p" "$build/CMakeCache.txt"
+}
+
+# hardened FILE: a shared library or a program.
+hardened() {
+    readelf -lW "$1" | grep GNU_RELRO >/dev/null || fail "$1 has no RELRO"
+    readelf -d "$1" | grep -E '\(FLAGS\).*BIND_NOW|\(FLAGS_1\).*NOW' >/dev/null ||
+        fail "$1 binds its names late"
+    readelf -lW "$1" | grep 'GNU_STACK.* RW ' >/dev/null || fail "$1 has an executable stack"
+    readelf -hW "$1" | grep 'Type: *DYN' >/dev/null || fail "$1 always lies at the same address"
+    nm -D --undefined-only "$1" | grep __stack_chk_fail >/dev/null ||
+        fail "$1 has no stack protector"
+    [ "$(cached CMAKE_BUILD_TYPE)" != Release ] ||
+        nm -D --undefined-only "$1" | grep '_chk\(@\|$\)' >/dev/null ||
+        fail "$1 was built without FORTIFY"
+}
+
+if [ "$(cached SUBMOD_HARDENING)" = ON ]; then
+    step "hardening"
+    mapfile -t programs < <(find "$prefix" -path '*/bin/*' -type f)
+    for file in "$libdir"/libsubmod*.so "${programs[@]}"; do
+        hardened "$file"
+    done
+    if [ "$(uname -m)" = x86_64 ] && [ "$(cached SUBMOD_HAS_fcf_protection)" = 1 ]; then
+        members=$(ar t "$static" | wc -l)
+        marked=$(readelf -nW "$static" | grep -c 'x86 feature:.*IBT.*SHSTK' || true)
+        [ "$marked" -eq "$members" ] ||
+            fail "of $members objects in the static library only $marked mark where jumps may go"
+    fi
+    if [ "$(uname -m)" = x86_64 ] && [ "$(cached SUBMOD_HAS_fstack_clash_protection)" = 1 ]; then
+        # gcc ors, clang stores.
+        objdump -d "$shared" | grep -E '(or|mov)[ql] +[$]0x0,(0x0)?[(]%rsp' >/dev/null ||
+            fail "no function of $shared touches the pages of its stack one by one"
+    fi
+fi
 
 step "soname"
 soname=$(readelf -d "$shared" | sed -n 's/.*SONAME.*\[\(.*\)\].*/\1/p')
-[ "$soname" = libsubmod.so.0.1 ] || fail "the soname is '$soname' instead of libsubmod.so.0.1"
+[ "$soname" = libsubmod.so.0.2 ] || fail "the soname is '$soname' instead of libsubmod.so.0.2"

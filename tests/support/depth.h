@@ -6,11 +6,17 @@
 #define SUBMOD_TESTS_DEPTH_H
 
 #if defined(__has_feature) /* clang's way to say so */
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#if __has_feature(address_sanitizer)
 #define SUBMOD_TESTS_SANITIZED 1
+#elif __has_feature(thread_sanitizer)
+#define SUBMOD_TESTS_SANITIZED 1
+#define SUBMOD_TESTS_WATCH_RACES 1
 #endif
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#elif defined(__SANITIZE_ADDRESS__)
 #define SUBMOD_TESTS_SANITIZED 1
+#elif defined(__SANITIZE_THREAD__)
+#define SUBMOD_TESTS_SANITIZED 1
+#define SUBMOD_TESTS_WATCH_RACES 1
 #endif
 
 #if defined(SUBMOD_TESTS_SANITIZED)

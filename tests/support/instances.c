@@ -559,6 +559,16 @@ const family families[] = {
 };
 const size_t family_count = sizeof families / sizeof families[0];
 
+const family *family_named(const char *name)
+{
+    size_t f = 0;
+    while (f < family_count && strcmp(families[f].name, name) != 0) {
+        f++;
+    }
+    ck_assert_msg(f < family_count, "no family is called %s", name);
+    return &families[f];
+}
+
 void random_labels(submod_rng *rng, size_t n, size_t classes, int64_t ignore, int64_t *prediction,
                    int64_t *truth)
 {

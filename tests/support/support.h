@@ -42,6 +42,7 @@ typedef struct family {
 /* All families of the library and a custom one, random in all they leave open. n >= 2. */
 extern const family families[];
 extern const size_t family_count;
+const family *family_named(const char *name);
 
 /* ---- oracles over all subsets, n <= 20: bit e of a mask is element e ---- */
 

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Every allocation fails once in every C test program, and after it all (tests/failures/failing.h).
+#
+#   scripts/failures.sh                 all of them, under AddressSanitizer: about an hour
+#   scripts/failures.sh --release       without sanitizers: several times faster, and blind to leaks
+#   scripts/failures.sh NAME..          of these tests alone, such as sums
+#   scripts/failures.sh --help          this text
+#
+# A line per program: its name, how memory fails (once, or from then on), the failures that the call
+# reported as SUBMOD_ENOMEM, those that it survived, those that went wrong. Also in
+# out/reliability/failures.tsv. Fails when something is wrong.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+folder=build-asan
+names=()
+for option in "$@"; do
+    case $option in
+    --release) folder=build ;;
+    --help | -h)
+        sed -n '2,/^set/s/^# \{0,1\}//p' scripts/failures.sh
+        exit 0
+        ;;
+    -*)
+        echo "failures: unknown option '$option', see scripts/failures.sh --help" >&2
+        exit 2
+        ;;
+    *) names+=("$option") ;;
+    esac
+done
+
+scripts/setup.sh
+jobs=$(nproc 2>/dev/null || echo 2)
+if command -v ninja >/dev/null; then
+    export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
+fi
+if [ $folder = build ]; then
+    cmake -S . -B build
+else
+    cmake -S . -B build-asan -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-g1 -DCMAKE_C_FLAGS=-O1 -DSUBMOD_SANITIZE=ON
+    export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
+    export UBSAN_OPTIONS=print_stacktrace=1
+fi
+programs=()
+if [ ${#names[@]} -eq 0 ]; then
+    cmake --build $folder --parallel "$jobs" --target failing_programs
+    mapfile -t programs < <(find $folder/tests/failures -maxdepth 1 -name 'failing_*' -type f -perm -u+x | sort)
+else
+    cmake --build $folder --parallel "$jobs" --target "${names[@]/#/failing_}"
+    programs=("${names[@]/#/$folder/tests/failures/failing_}")
+fi
+
+mkdir -p out/reliability
+table=out/reliability/failures.tsv
+printf 'program\tmemory fails\treported\tsurvived\twrong\n' | tee $table
+status=0
+printf '%s\n' "${programs[@]}" | xargs -P "$jobs" -n 1 tests/failures/run.sh | tee -a $table || status=1
+
+# The sum of a column of the table.
+sum() {
+    awk -F '\t' -v column="$1" 'NR > 1 { all += $column } END { print all + 0 }' $table
+}
+if [ ${#names[@]} -eq 0 ]; then
+    docs/reliability.py row failures \
+        --what "every allocation fails, by call stack, in every C test program: that one alone, and all after it" \
+        --cases "$(($(sum 3) + $(sum 4) + $(sum 5))) failures in ${#programs[@]} programs" \
+        --found "reported as SUBMOD_ENOMEM, and right when tried again: $(sum 3); survived: $(sum 4); wrong: $(sum 5)" \
+        --remains "at most the first three of one call stack in a call; tests that set an allocator of their own; GPU, MPI and Python" \
+        --command "scripts/failures.sh$([ $folder = build ] && echo ' --release')"
+fi
+exit $status
