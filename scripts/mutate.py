@@ -16,6 +16,8 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
+from verdicts import Verdicts
+
 FILES = "src/**/*.c"
 SURVIVORS = pathlib.Path("tests/survivors.tsv")
 LIKELY = 8  # so many tests of a mutation are linked by themselves
@@ -226,8 +228,11 @@ def try_all(mutations, directory, options, counts):
         trees.put(Tree(directory / str(i), options))
     tests = Tests(trees.queue[0], any("gpu" in mutation.path.parts for mutation in mutations))
     reasons = known()
+    verdicts = Verdicts("at" if options.at else options.seed, options.again)
 
     def judge(mutation):
+        if verdicts[mutation] in QUIET:
+            return verdicts[mutation]
         tree = trees.get()
         try:
             return tree.verdict(mutation, tests)
@@ -236,9 +241,10 @@ def try_all(mutations, directory, options, counts):
 
     pool = concurrent.futures.ThreadPoolExecutor(options.jobs)
     try:
-        verdicts = {pool.submit(judge, mutation): mutation for mutation in mutations}
-        for i, done in enumerate(concurrent.futures.as_completed(verdicts), 1):
-            mutation, verdict = verdicts[done], done.result()
+        judged = {pool.submit(judge, mutation): mutation for mutation in mutations}
+        for i, done in enumerate(concurrent.futures.as_completed(judged), 1):
+            mutation, verdict = judged[done], done.result()
+            verdicts.add(mutation, verdict)
             reason = reasons.get(
                 (str(mutation.path), mutation.before.strip(), mutation.after.strip())
             )
@@ -279,6 +285,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
     parser.add_argument("--sanitize", action="store_true")
     parser.add_argument("--timeout", type=float, default=60)
+    parser.add_argument("--again", action="store_true")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
     mutations = chosen(options)

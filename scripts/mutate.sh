@@ -12,6 +12,7 @@
 #   scripts/mutate.sh --sanitize         with the sanitizers: slower, notices bad memory accesses
 #   scripts/mutate.sh --timeout S        a test has noticed when it takes longer than this (60) and
 #                                        than four times what it took before
+#   scripts/mutate.sh --again            goes on: what a run before has noticed counts, the rest is tried
 #   scripts/mutate.sh --list             print the changes, try none
 #   scripts/mutate.sh --help             this text
 #

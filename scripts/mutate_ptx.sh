@@ -12,6 +12,7 @@
 #   scripts/mutate_ptx.sh --kernels REGEX  in these kernels only
 #   scripts/mutate_ptx.sh --jobs N         so many at a time
 #   scripts/mutate_ptx.sh --build FOLDER   with the programs there instead of build/
+#   scripts/mutate_ptx.sh --again          goes on: what a run before has noticed counts, the rest is tried
 #   scripts/mutate_ptx.sh --list           print the changes, try none
 #   scripts/mutate_ptx.sh --help           this text
 #
@@ -40,7 +41,7 @@ if [ $built = no ]; then
         echo "mutate: there is no nvcc, which makes the PTX; put it on the PATH" >&2
         exit 1
     fi
-    targets=(gpu prox weights dataset hinge global races)
+    targets=(gpu views prox weights dataset hinge global races)
     scripts/build.sh "${targets[@]/#/test_gpu_ptx_${arch}_}"
 fi
-exec nice python3 -B tests/gpu/ptx/mutate.py "$@"
+exec nice python3 -B scripts/mutate_ptx.py "$@"

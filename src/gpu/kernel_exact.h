@@ -31,7 +31,7 @@ SUBMODI_KERNEL void submodi_gpu_kernel_keys(const submodi_gpu_job *j)
     for (uint32_t n = s.begin + submodi_thread(); n < s.end; n += submodi_threads()) {
         submodi_gpu_pixel x = submodi_gpu_pixel_at(j, s.group, n, (float *)submodi_shared());
         int32_t code = submodi_gpu_code(j, &x, s.first_class);
-        bool good = submodi_gpu_open(j, &x, s.first_class, s.end_class) && code < j->label_classes;
+        bool good = submodi_gpu_open(j, &x, s.first_class) && code < j->label_classes;
         for (uint32_t c = s.first_class; c < s.end_class; c++) {
             uint32_t key = submodi_gpu_last_key(j);
             if (good) {

@@ -161,9 +161,9 @@ SUBMODI_DEVICE void submodi_gpu_write_rows(const submodi_gpu_job *j, uint32_t gr
 /* ---- the softmax ---- */
 
 /* From scores to exponentials, of which *inverse is 1 / sum: bit by bit as submodi_gpu_normalise.
- * False if some score is bad, which is then reported. */
-SUBMODI_DEVICE bool submodi_gpu_few_softmax(const submodi_gpu_job *j, const submodi_gpu_pixel *x,
-                                            submodi_gpu_row *row, float *inverse)
+ * False if some score is bad; then they stay as they are. */
+SUBMODI_DEVICE bool submodi_gpu_few_softmax(const submodi_gpu_job *j, submodi_gpu_row *row,
+                                            float *inverse)
 {
     uint32_t size = 0; /* absolute values order as their bits do, NaN last */
     SUBMODI_UNROLL
@@ -171,18 +171,16 @@ SUBMODI_DEVICE bool submodi_gpu_few_softmax(const submodi_gpu_job *j, const subm
         uint32_t bits = submodi_to_bits(row->of[c]) & UINT32_C(0x7fffffff);
         size = bits > size ? bits : size;
     }
-    bool good = !submodi_is_special(submodi_from_bits(size));
+    if (submodi_is_special(submodi_from_bits(size))) {
+        return false;
+    }
     float shift = 0;
-    if (submodi_from_bits(size) > SUBMODI_UNSHIFTED || !good) { /* rare */
-        float largest = row->of[0];
+    if (submodi_from_bits(size) > SUBMODI_UNSHIFTED) { /* rare */
+        shift = row->of[0];
         SUBMODI_UNROLL
-        for (uint32_t c = 0; c < SUBMODI_GPU_FEW; c++) {
-            if (c < j->classes) {
-                submodi_gpu_check_score(j, x, c, row->of[c]);
-                largest = row->of[c] > largest ? row->of[c] : largest;
-            }
+        for (uint32_t c = 1; c < SUBMODI_GPU_FEW; c++) {
+            shift = c < j->classes && row->of[c] > shift ? row->of[c] : shift;
         }
-        shift = largest;
     }
     float sum = 0;
     SUBMODI_UNROLL
@@ -193,7 +191,19 @@ SUBMODI_DEVICE bool submodi_gpu_few_softmax(const submodi_gpu_job *j, const subm
         }
     }
     *inverse = 1 / sum;
-    return good;
+    return true;
+}
+
+/* Reports the first bad score of a pixel. */
+SUBMODI_DEVICE void submodi_gpu_few_refuse(const submodi_gpu_job *j, const submodi_gpu_pixel *x,
+                                           const submodi_gpu_row *row)
+{
+    uint32_t first = 0;
+    SUBMODI_UNROLL
+    for (uint32_t c = SUBMODI_GPU_FEW; c-- > 0;) {
+        first = c < j->classes && submodi_is_special(row->of[c]) ? c : first;
+    }
+    submodi_gpu_refuse_score(j, x, first, false);
 }
 
 /* ---- counting ---- */
@@ -261,7 +271,9 @@ SUBMODI_KERNEL void submodi_gpu_kernel_few_count(const submodi_gpu_job *j)
                                   ? submodi_gpu_read_rows(j, s.group, (uint32_t)first, s.end, stage)
                                   : submodi_gpu_read_pixel(j, &x);
         float inverse;
-        if (inside && submodi_gpu_few_softmax(j, &x, &row, &inverse) && code < j->label_classes) {
+        if (inside && !submodi_gpu_few_softmax(j, &row, &inverse)) {
+            submodi_gpu_few_refuse(j, &x, &row);
+        } else if (inside && code < j->label_classes) {
             submodi_gpu_count_few(j, count, &row, inverse, code, counters);
         }
     }
@@ -411,7 +423,7 @@ SUBMODI_KERNEL void submodi_gpu_kernel_few_gradient(const submodi_gpu_job *j)
                                   : submodi_gpu_read_pixel(j, &x);
         float inverse = 0;
         if (inside) {
-            submodi_gpu_few_softmax(j, &x, &row, &inverse);
+            (void)submodi_gpu_few_softmax(j, &row, &inverse); /* good: they were counted */
             submodi_gpu_few_derivative(j, &near, inverse, code, &row);
         }
         if (j->gradient_rows) {

@@ -65,7 +65,7 @@ SUBMODI_DEVICE void submodi_gpu_count_pixel(const submodi_gpu_job *j, const subm
 {
     submodi_gpu_pixel x = submodi_gpu_pixel_at(j, s->group, n, stage);
     int32_t code = submodi_gpu_code(j, &x, s->first_class);
-    if (!submodi_gpu_open(j, &x, s->first_class, s->end_class) || code >= j->label_classes) {
+    if (!submodi_gpu_open(j, &x, s->first_class) || code >= j->label_classes) {
         return; /* what NaN leaves behind has no bin */
     }
     bool derived = j->activation != SUBMODI_SCORE; /* bins 0 and K follow from the others */

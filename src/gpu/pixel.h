@@ -253,18 +253,13 @@ SUBMODI_DEVICE bool submodi_gpu_normalise(const submodi_gpu_job *j, submodi_gpu_
     return good;
 }
 
-/* Looks at the scores of classes [first, end); false if some is bad. To be called before values. */
-SUBMODI_DEVICE bool submodi_gpu_open(const submodi_gpu_job *j, submodi_gpu_pixel *x, uint32_t first,
-                                     uint32_t end)
+/* Looks at the scores that class c depends on: all for the softmax, otherwise its own, as blocks
+ * then have one class. False if some is bad. To be called before values. */
+SUBMODI_DEVICE bool submodi_gpu_open(const submodi_gpu_job *j, submodi_gpu_pixel *x, uint32_t c)
 {
-    if (j->activation == SUBMODI_SOFTMAX) {
-        return submodi_gpu_normalise(j, x);
-    }
-    bool good = true;
-    for (uint32_t c = first; c < end; c++) {
-        good = submodi_gpu_check_score(j, x, c, submodi_gpu_score(j, x, c)) && good;
-    }
-    return good;
+    return j->activation == SUBMODI_SOFTMAX
+               ? submodi_gpu_normalise(j, x)
+               : submodi_gpu_check_score(j, x, c, submodi_gpu_score(j, x, c));
 }
 
 /* Softmax: the probability of class c up to the factor x->inverse. */

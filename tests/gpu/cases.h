@@ -31,7 +31,9 @@ submod_loss_settings settings_for(kind k, const submod_loss_settings *s);
 submod_scores scores_of(const example *d);
 submod_labels labels_of(const example *d);
 
-/* Engine, groups, classes, weights, all random; bins few enough for the tests to be quick. */
+/* Engine, groups, classes, weights (of so many classes), all random; bins few enough for the tests
+ * to be quick. */
+enum { MOST_WEIGHTED = 24 };
 submod_loss_settings random_settings(submod_rng *rng, bool ignore);
 
 /* One of those that are built in. */

@@ -12,11 +12,29 @@ static array make_array(size_t count, size_t size)
     return a;
 }
 
-static void put_score(submod_rng *rng, const views *v, size_t at)
+size_t score_at(const views *v, size_t image, size_t c, size_t i)
 {
-    bool single = v->scores.type == SUBMOD_SCORE_F32; /* halves hold 256ths exactly */
-    double u = single ? submod_rng_uniform(rng) : (double)submod_rng_below(rng, 257) / 256;
-    float value = (float)(from_logits(v->kind) ? 8 * u - 4 : u);
+    const submod_scores *x = &v->scores;
+    return (size_t)((int64_t)image * x->batch_stride + (int64_t)c * x->class_stride +
+                    (int64_t)i * x->pixel_stride);
+}
+
+size_t label_at(const views *v, size_t image, size_t c, size_t i)
+{
+    const submod_labels *y = &v->labels;
+    return (size_t)((int64_t)image * y->batch_stride + (int64_t)c * y->class_stride +
+                    (int64_t)i * y->pixel_stride);
+}
+
+size_t weight_at(const views *v, size_t image, size_t i)
+{
+    const submod_pixel_weights *w = &v->weights;
+    int64_t first = w->data - (const float *)v->w.data;
+    return (size_t)(first + (int64_t)image * w->batch_stride + (int64_t)i * w->pixel_stride);
+}
+
+void put_score(const views *v, size_t at, float value)
+{
     switch (v->scores.type) {
     case SUBMOD_SCORE_F16: ((uint16_t *)v->x.data)[at] = f16_of(value); break;
     case SUBMOD_SCORE_BF16: ((uint16_t *)v->x.data)[at] = bf16_of(value); break;
@@ -24,16 +42,36 @@ static void put_score(submod_rng *rng, const views *v, size_t at)
     }
 }
 
-static void put_label(submod_rng *rng, const views *v, size_t at, bool ignore)
+void put_label(const views *v, size_t at, int64_t value)
 {
-    uint64_t classes = is_multilabel(v->kind) ? 2 : v->scores.classes;
-    uint8_t value = (uint8_t)submod_rng_below(rng, classes);
-    value = ignore && submod_rng_below(rng, 4) == 0 ? 9 : value;
     switch (v->labels.type) {
-    case SUBMOD_LABEL_U8: ((uint8_t *)v->y.data)[at] = value; break;
-    case SUBMOD_LABEL_I32: ((int32_t *)v->y.data)[at] = value; break;
+    case SUBMOD_LABEL_U8: ((uint8_t *)v->y.data)[at] = (uint8_t)value; break;
+    case SUBMOD_LABEL_I32: ((int32_t *)v->y.data)[at] = (int32_t)value; break;
     default: ((int64_t *)v->y.data)[at] = value;
     }
+}
+
+static float random_score(submod_rng *rng, const views *v, bool steep)
+{
+    bool single = v->scores.type == SUBMOD_SCORE_F32; /* halves hold 256ths exactly */
+    double u = single ? submod_rng_uniform(rng) : (double)submod_rng_below(rng, 257) / 256;
+    return (float)(from_logits(v->kind) ? (8 * u - 4) * (steep ? 32 : 1) : u);
+}
+
+static int64_t random_label(submod_rng *rng, const views *v, bool ignore)
+{
+    uint64_t classes = is_multilabel(v->kind) ? 2 : v->scores.classes;
+    int64_t value = (int64_t)submod_rng_below(rng, classes);
+    return ignore && submod_rng_below(rng, 4) == 0 ? 9 : value;
+}
+
+/* Channels last. */
+static void turn(views *v)
+{
+    int64_t C = (int64_t)v->scores.classes, N = (int64_t)v->scores.pixels;
+    v->scores.class_stride = v->gradient.class_stride = 1;
+    v->scores.pixel_stride = v->gradient.pixel_stride = C;
+    v->scores.batch_stride = v->gradient.batch_stride = C * N;
 }
 
 /* Channels last, every other entry. */
@@ -76,8 +114,10 @@ views random_views(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool i
     v.labels.data = v.y.data;
     v.gradient = submod_gradient_dense(v.g.data, C, N);
     v.gradient.scale = submod_rng_below(rng, 2) ? 1 : -1; /* and zeros stay +0 */
-    if (submod_rng_below(rng, 2)) {
-        stretch(&v);
+    switch (submod_rng_below(rng, 3)) {
+    case 0: break;
+    case 1: turn(&v); break;
+    default: stretch(&v);
     }
     for (size_t i = 0; i < entries; i++) {
         ((float *)v.g.data)[i] = (float)i;
@@ -88,11 +128,12 @@ views random_views(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool i
 
 void renew_views(submod_rng *rng, const views *v, bool ignore)
 {
+    bool steep = submod_rng_below(rng, 3) == 0;
     for (size_t i = 0; i < v->x.bytes / sizeof(float); i++) {
-        put_score(rng, v, i);
+        put_score(v, i, random_score(rng, v, steep));
     }
     for (size_t i = 0; i < v->y.bytes / sizeof(int64_t); i++) {
-        put_label(rng, v, i, ignore);
+        put_label(v, i, random_label(rng, v, ignore));
     }
     random_weights(rng, v->w.bytes / sizeof(float), v->w.data);
 }

@@ -20,10 +20,19 @@ typedef struct views {
     array x, y, g, w; /* what they look at */
 } views;
 
-/* Random types, strides, scale; every label 9 is to be ignored. Scores fit their type. */
+/* Random types, strides, scale; every label 9 is to be ignored. Scores fit their type; those of
+ * every third batch are steep: softmax shifts them, and some exponentials are the least there is. */
 views random_views(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool ignore);
 /* Other scores and labels in the same memory. */
 void renew_views(submod_rng *rng, const views *v, bool ignore);
+/* Where a pixel's score, label and weight are in their arrays. */
+size_t score_at(const views *v, size_t image, size_t c, size_t i);
+size_t label_at(const views *v, size_t image, size_t c, size_t i);
+size_t weight_at(const views *v, size_t image, size_t i);
+/* Any value, bad ones too, cut to the type. */
+void put_score(const views *v, size_t at, float value);
+void put_label(const views *v, size_t at, int64_t value);
+
 /* The same views of copies. */
 views copy_views(const views *v);
 void free_views(views *v);

@@ -81,7 +81,8 @@ void random_order(submod_rng *rng, int32_t *order, size_t n);
 void random_labels(submod_rng *rng, size_t n, size_t classes, int64_t ignore, int64_t *prediction,
                    int64_t *truth);
 
-/* x as an upper half of a float, and as IEEE binary16: for normal numbers that fit exactly. */
+/* x as an upper half of a float, and as IEEE binary16: for numbers that are normal there,
+ * cut to its bits, 0, Inf and NaN. */
 uint16_t bf16_of(float x);
 uint16_t f16_of(float x);
 double max_abs(const double *x, size_t n);

@@ -17,8 +17,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Callable
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[2]
+from verdicts import Verdicts
+
+ROOT = Path(__file__).resolve().parents[1]
+TESTS_OF_PTX = ROOT / "tests" / "gpu" / "ptx"
 
 # A pattern of an instruction, and what may stand there instead.
 CHANGES: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
@@ -40,7 +42,7 @@ CHANGES: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"\bsetp\.geu\.", "setp.leu."),
     (r"\band\.(?=b\d|pred)", "or."),
     (r"\bor\.(?=b\d|pred)", "and."),
-    (r"\bshr\.u", "shr.s"),
+    (r"\bshr\.[us](?=\d)", "shl.b"),  # not another shr: most numbers have no sign
     (r"\bselp\.(\w+)\s+(\S+), (\S+), (\S+), (\S+);", r"selp.\1 \2, \4, \3, \5;"),
     (r"^(\s*)@%", r"\1@!%"),
     (r"^(\s*)@!%", r"\1@%"),
@@ -55,8 +57,8 @@ CHANGES: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
 ]
 
 # Which tests look at a kernel, after those of races.
-OTHERWISE = ["gpu", "weights", "dataset", "prox"]
-TESTS = {"prox": ["prox"], "hinge": ["hinge"], "dataset": ["dataset"], "global": ["global"]}
+OTHERWISE = ["views", "gpu", "weights", "dataset", "prox"]
+TESTS = {"prox": ["prox", "views", "hinge"], "hinge": ["hinge", "views"], "dataset": ["dataset"], "global": ["global"]}
 
 
 @dataclass
@@ -133,12 +135,13 @@ def compile_mutant(mutant: Mutant, folder: Path) -> Path | None:
     A function that is not declared is one that no program has: the library would not load, and the
     tests would take that for a fault that they noticed."""
     (folder / "m.ptx").write_text(mutant.make())
-    translate = [sys.executable, "-B", str(HERE / "translate.py"), str(folder / "m.ptx")]
+    translate = [sys.executable, "-B", str(TESTS_OF_PTX / "translate.py"), str(folder / "m.ptx")]
     translate += [str(folder / "m.c"), "--name", "ptx_mutant"]
     done = subprocess.run(translate, capture_output=True, check=False)
     if done.returncode:
         return None
-    includes = [f"-I{d}" for d in (HERE, HERE.parent, ROOT / "src", ROOT / "include")]
+    folders = (TESTS_OF_PTX, TESTS_OF_PTX.parent, ROOT / "src", ROOT / "include")
+    includes = [f"-I{d}" for d in folders]
     command = ["cc", "-std=c11", "-O1", "-ffp-contract=off", "-shared", "-fPIC", *includes]
     command += [
         "-Werror=implicit-function-declaration",
@@ -207,15 +210,21 @@ def try_all(mutants: list[Mutant], a: argparse.Namespace) -> tuple[int, list[Mut
     """As many as are asked for: where one does not translate, the next is taken."""
     tests = a.build / "tests" / "gpu" / "ptx"
     tried, survivors, left = 0, [], iter(mutants)
+    verdicts = Verdicts(f"ptx_{a.arch}_{a.seed}", a.again)
+
+    def judge_once(mutant: Mutant) -> str:
+        return verdicts[mutant] or judge(mutant, tests, a.arch)
+
     with ThreadPoolExecutor(a.jobs) as pool:
 
         def start(number: int) -> dict[Future[str], Mutant]:
-            return {pool.submit(judge, m, tests, a.arch): m for m in islice(left, number)}
+            return {pool.submit(judge_once, m): m for m in islice(left, number)}
 
         running = start(a.number)
         while running:
             done = next(as_completed(running))
             mutant, who = running.pop(done), done.result()
+            verdicts.add(mutant, who)
             if who == "-":
                 running |= start(1)
                 continue
@@ -234,6 +243,7 @@ def main() -> int:
     p.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     p.add_argument("--build", type=Path, default=ROOT / "build")
     p.add_argument("--kernels", default="", help="regular expression")
+    p.add_argument("--again", action="store_true")
     p.add_argument("--list", action="store_true")
     a = p.parse_args()
     ptx = (a.build / "tests" / "gpu" / "ptx" / a.arch / "cuda.ptx").read_text()

@@ -1,0 +1,176 @@
+/* Problems in every form in which a caller may have them, on fibers and on the CPU: all types and
+ * layouts, every number of classes that has code of its own, steep scores, and one bad score, label
+ * or weight now and then, whose place the device has to tell. */
+#include <math.h>
+#include <string.h>
+
+#include "on_shim.h"
+#include "support.h"
+#include "views.h"
+
+enum { WELL, BAD_SCORE, BAD_LABEL, BAD_WEIGHT, SPOILS };
+
+/* What was spoilt, and where the result has to say so. */
+typedef struct spoil {
+    int what;
+    uint64_t at;
+} spoil;
+
+static size_t below(submod_rng *rng, size_t n)
+{
+    return (size_t)submod_rng_below(rng, n);
+}
+
+/* Makes one entry bad. */
+static spoil spoil_one(submod_rng *rng, const views *v)
+{
+    const submod_scores *s = &v->scores;
+    size_t image = below(rng, s->batch), c = below(rng, s->classes), i = below(rng, s->pixels);
+    size_t label_class = is_multilabel(v->kind) ? c : 0;
+    size_t label_classes = is_multilabel(v->kind) ? s->classes : 1;
+    const float scores[] = {NAN, INFINITY, -INFINITY, 1.5F, -0.5F};
+    const int64_t labels[] = {s->classes > 2 ? (int64_t)s->classes : 2, 200, -1};
+    const float weights[] = {NAN, INFINITY, -1, -1e-30F};
+    spoil bad = {(int)submod_rng_below(rng, v->weighted ? SPOILS : SPOILS - 1), 0};
+    switch (bad.what) {
+    case BAD_SCORE:
+        put_score(v, score_at(v, image, c, i), scores[below(rng, from_logits(v->kind) ? 3 : 5)]);
+        bad.at = (image * s->classes + c) * s->pixels + i;
+        break;
+    case BAD_LABEL:
+        put_label(v, label_at(v, image, label_class, i),
+                  labels[below(rng, v->labels.type == SUBMOD_LABEL_U8 ? 2 : 3)]);
+        bad.at = (image * label_classes + label_class) * s->pixels + i;
+        break;
+    case BAD_WEIGHT:
+        ((float *)v->w.data)[weight_at(v, image, i)] = weights[below(rng, 4)];
+        bad.at = image * s->pixels + i;
+        break;
+    default: break;
+    }
+    return bad;
+}
+
+/* The same status; the place of what was spoilt, if that was refused; and the same bits of the
+ * gradient, or none written. */
+static void compare_views(submod_rng *rng, views *v, submod_loss_settings s)
+{
+    submodi_gpu_tuning t = random_tuning(rng);
+    spoil bad = submod_rng_below(rng, 3) ? (spoil){WELL, 0} : spoil_one(rng, v);
+    views w = copy_views(v);
+    submodi_gpu_task task;
+    submod_gpu_result r;
+    double loss = 0;
+    submod_status status = views_on_cpu(v, &loss, &s);
+    s = settings_of_views(&w, &s);
+    ck_assert_ok(start_task(&task, w.kind, &w.scores, &w.labels, &s));
+    ck_assert_ok(queue_on_shim(&task, &r, &w.gradient, &t));
+    ck_assert_int_eq(submod_gpu_result_status(&r), status);
+    bool refused = status != SUBMOD_OK;
+    ck_assert_uint_eq(r.bad_score, refused && bad.what == BAD_SCORE ? bad.at : SUBMOD_GPU_NONE);
+    ck_assert_uint_eq(r.bad_label, refused && bad.what == BAD_LABEL ? bad.at : SUBMOD_GPU_NONE);
+    ck_assert_uint_eq(r.bad_weight, refused && bad.what == BAD_WEIGHT ? bad.at : SUBMOD_GPU_NONE);
+    if (!refused) {
+        ck_assert_near(r.loss, loss, 1e-13 * fmax(1, fabs(loss)));
+    }
+    ck_assert(memcmp(v->g.data, w.g.data, v->g.bytes) == 0);
+    free_views(&w);
+}
+
+static void set_order(int repeat)
+{
+    shim.order = (shim_order)(repeat % SHIM_ORDERS);
+    submod_rng_seed(&shim.rng, (uint64_t)repeat);
+}
+
+START_TEST(losses)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 78);
+    for (int repeat = 0; repeat < repeats(800); repeat++) {
+        kind k = (kind)(repeat % KINDS);
+        size_t C = 2 + below(&rng, repeat % 2 ? 3 : 14), N = 1 + below(&rng, 80);
+        views v = random_views(&rng, k, 1 + below(&rng, 3), C, N, true);
+        set_order(repeat);
+        compare_views(&rng, &v, random_settings(&rng, true));
+        free_views(&v);
+    }
+}
+END_TEST
+
+/* Their kernels have code of its own for each class. */
+START_TEST(few_classes)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 79);
+    for (int repeat = 0; repeat < repeats(480); repeat++) {
+        size_t C = 2 + (size_t)repeat % SUBMODI_GPU_FEW; /* one more than few, too */
+        views v = random_views(&rng, SOFTMAX, 1 + below(&rng, 5), C, 1 + below(&rng, 100), true);
+        v.weighted = false;
+        submod_loss_settings s = random_settings(&rng, true);
+        s.engine = SUBMOD_ENGINE_HISTOGRAM;
+        s.bins = repeat % 2 ? s.bins : 512; /* more than a small window has */
+        set_order(repeat);
+        compare_views(&rng, &v, s);
+        free_views(&v);
+    }
+}
+END_TEST
+
+/* The prox and the layer of the hinge by scores of any type: the bits are those by floats. */
+START_TEST(proxes)
+{
+    enum { B = 2, N = 90 };
+    submod_rng rng;
+    submod_rng_seed(&rng, 82);
+    for (int repeat = 0; repeat < repeats(200); repeat++) {
+        views v = random_views(&rng, HINGE, B, 1, N, true);
+        float x[B * N], of_views[2][B * N], of_floats[2][B * N];
+        int64_t y[B * N];
+        for (size_t k = 0; k < B * N; k++) {
+            x[k] = (float)submod_rng_below(&rng, 257) / 64 - 2;
+            y[k] = submod_rng_below(&rng, 8) ? (int64_t)submod_rng_below(&rng, 2) : 9;
+            put_score(&v, score_at(&v, k / N, 0, k % N), x[k]);
+            put_label(&v, label_at(&v, k / N, 0, k % N), y[k]);
+        }
+        submod_scores floats = submod_scores_f32(x, B, 1, N);
+        submod_labels labels = submod_labels_i64(y, B, N);
+        submod_loss_settings s = submod_loss_defaults();
+        s.has_ignore = 1;
+        s.ignore_index = 9;
+        s.per_image = 1;
+        submod_status (*start)(submodi_gpu_task *, const char *, const submod_scores *,
+                               const submod_labels *, double, size_t,
+                               const submod_loss_settings *) =
+            repeat % 2 ? submodi_gpu_hinge_start : submodi_gpu_prox_start;
+        double lambda = exp(2 * submod_rng_normal(&rng));
+        for (int dense = 0; dense < 2; dense++) {
+            float(*out)[B * N] = dense ? of_floats : of_views;
+            submod_gradient prox = submod_gradient_dense(out[0], 1, N);
+            submod_gradient gradient = submod_gradient_dense(out[1], 1, N);
+            submodi_gpu_task task;
+            submod_gpu_result r;
+            submodi_gpu_tuning t = random_tuning(&rng);
+            t.threads = 64;
+            set_order(repeat);
+            ck_assert_ok(start(&task, "test", dense ? &floats : &v.scores,
+                               dense ? &labels : &v.labels, lambda, 64, &s));
+            task.prox = repeat % 2 ? &prox : NULL;
+            ck_assert_ok(queue_on_shim(&task, &r, repeat % 2 ? &gradient : &prox, &t));
+            ck_assert_ok(submod_gpu_result_status(&r));
+        }
+        for (int k = 0; k <= repeat % 2; k++) {
+            ck_assert(same_floats(of_views[k], of_floats[k], B * N));
+        }
+        free_views(&v);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    if (cannot_compare()) {
+        return 77;
+    }
+    return RUN_TESTS("gpu_views", losses, few_classes, proxes);
+}
