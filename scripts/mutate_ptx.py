@@ -56,6 +56,8 @@ CHANGES: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"(\[%\w+)\+(\d+)\]", lambda m: f"{m[1]}+{int(m[2]) + 8}]"),
 ]
 
+SKIPPED = 77  # the exit status of a test that is
+
 # Which tests look at a kernel, after those of races.
 OTHERWISE = ["views", "gpu", "weights", "dataset", "prox"]
 TESTS = {"prox": ["prox", "views", "hinge"], "hinge": ["hinge", "views"], "dataset": ["dataset"], "global": ["global"]}
@@ -130,7 +132,7 @@ def limit() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (90, 90))
 
 
-def compile_mutant(mutant: Mutant, folder: Path) -> Path | None:
+def compile_mutant(mutant: Mutant, folder: Path, *options: str) -> Path | None:
     """A library with the changed kernel; None where the translator or the compiler refuses it.
     A function that is not declared is one that no program has: the library would not load, and the
     tests would take that for a fault that they noticed."""
@@ -146,6 +148,7 @@ def compile_mutant(mutant: Mutant, folder: Path) -> Path | None:
     command += [
         "-Werror=implicit-function-declaration",
         "-DPTX_WATCH_ACCESSES",
+        *options,
         str(folder / "m.c"),
         "-o",
         str(folder / "m.so"),
@@ -156,35 +159,73 @@ def compile_mutant(mutant: Mutant, folder: Path) -> Path | None:
 
 def tests_of(mutant: Mutant) -> list[str]:
     if mutant.is_control:
-        return ["races", *OTHERWISE, *(test for tests in TESTS.values() for test in tests)]
+        every = ["races", *OTHERWISE, *(test for tests in TESTS.values() for test in tests)]
+        return list(dict.fromkeys(every))
     return ["races", *TESTS.get(mutant.kernel.split("_")[0], OTHERWISE)]
 
 
-def judge(mutant: Mutant, tests: Path, arch: str) -> str:
+def run_test(name: str, a: argparse.Namespace, **environment: str) -> int:
+    """Its exit status."""
+    return subprocess.run(
+        [a.build / "tests" / "gpu" / "ptx" / f"test_gpu_ptx_{a.arch}_{name}"],
+        env={**os.environ, "CK_TIMEOUT_MULTIPLIER": "20", **environment},
+        preexec_fn=limit,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=False,
+    ).returncode
+
+
+def judge(mutant: Mutant, a: argparse.Namespace) -> str:
     """Who noticed; empty: nobody; "-": it is no program."""
     with tempfile.TemporaryDirectory() as name:
         library = compile_mutant(mutant, Path(name))
         if library is None:
             return "-"
-        environment = {"SUBMOD_PTX_MUTANT": str(library), "CK_TIMEOUT_MULTIPLIER": "20"}
-        for test in dict.fromkeys(tests_of(mutant)):
-            done = subprocess.run(
-                [tests / f"test_gpu_ptx_{arch}_{test}"],
-                env={**os.environ, **environment},
-                preexec_fn=limit,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                check=False,
-            )
-            if done.returncode == 77 and mutant.is_control:
+        for test in tests_of(mutant):
+            status = run_test(test, a, SUBMOD_PTX_MUTANT=str(library))
+            if status == SKIPPED and mutant.is_control:
                 return f"{test} was skipped, so it cannot notice anything"
-            if done.returncode not in (0, 77):
+            if status not in (0, SKIPPED):
                 return test
     return ""
 
 
-def leave_row(tried: int, survivors: int, a: argparse.Namespace) -> None:
-    """The row of docs/reliability.md."""
+def tell_unreached(ptx: str, a: argparse.Namespace) -> None:
+    """Counts instructions that no test runs, by kernel, and prints them."""
+    with tempfile.TemporaryDirectory() as name:
+        everything = unchanged(ptx)
+        library = compile_mutant(everything, Path(name), "-DPTX_WATCH_INSTRUCTIONS")
+        reached = Path(name) / "reached"
+        files = {"SUBMOD_PTX_MUTANT": str(library), "SUBMOD_PTX_REACHED": str(reached)}
+        for test in tests_of(everything):
+            if run_test(test, a, **files):
+                raise SystemExit(f"mutate: {test} fails with the kernels as they are")
+        has_run = reached.read_bytes()
+        names = Path(f"{reached}.names").read_text().splitlines()
+    rows = [row.split("\t") for row, run in zip(names, has_run) if not run]
+    kernel = re.compile(r"submodi_gpu_global_(\w+?)E")
+    for mangled, place, text in rows:
+        print(kernel.findall(mangled)[0], place, text, sep="\t")
+    share = 100 * (1 - len(rows) / len(names))
+    print(f"{len(names)} instructions, {len(rows)} of them run by no test: {share:.1f} % are run")
+    texts = {
+        "what": f"instructions of nvcc's PTX for compute_{a.arch} that the tests of PTX run",
+        "cases": f"{len(names)} instructions of {len(set(map(kernel.search, names)))} kernels",
+        "found": f"{share:.1f} % are run",
+        "remains": f"{len(rows)}, which the script prints; CUB's kernels",
+        "command": f"scripts/mutate_ptx.sh --unreached --arch {a.arch}",
+    }
+    leave_row("reached_ptx", texts)
+
+
+def leave_row(name: str, texts: dict[str, str]) -> None:
+    """A row of docs/reliability.md."""
+    words = [word for key, text in texts.items() for word in (f"--{key}", text)]
+    subprocess.run([ROOT / "docs" / "reliability.py", "row", name, *words], check=True)
+
+
+def leave_row_of_mutants(tried: int, survivors: int, a: argparse.Namespace) -> None:
     texts = {
         "what": f"small mistakes in nvcc's PTX for compute_{a.arch}, one instruction at a time: "
         "do the tests of PTX notice?",
@@ -193,13 +234,12 @@ def leave_row(tried: int, survivors: int, a: argparse.Namespace) -> None:
         "remains": f"{survivors} that nobody noticed; other changes; CUB's kernels",
         "command": f"scripts/mutate_ptx.sh --number {a.number} --seed {a.seed} --arch {a.arch}",
     }
-    words = [word for name, text in texts.items() for word in (f"--{name}", text)]
-    subprocess.run([ROOT / "docs" / "reliability.py", "row", "mutate_ptx", *words], check=True)
+    leave_row("mutate_ptx", texts)
 
 
 def check_harness(ptx: str, a: argparse.Namespace) -> None:
     """Else a compiler that is not there, or programs of another version, would score 100 %."""
-    who = judge(unchanged(ptx), a.build / "tests" / "gpu" / "ptx", a.arch)
+    who = judge(unchanged(ptx), a)
     if who:
         why = "they do not compile" if who == "-" else f"noticed by {who}"
         raise SystemExit(f"mutate: the kernels are as they are, and yet {why}; build the tests")
@@ -208,12 +248,11 @@ def check_harness(ptx: str, a: argparse.Namespace) -> None:
 
 def try_all(mutants: list[Mutant], a: argparse.Namespace) -> tuple[int, list[Mutant]]:
     """As many as are asked for: where one does not translate, the next is taken."""
-    tests = a.build / "tests" / "gpu" / "ptx"
     tried, survivors, left = 0, [], iter(mutants)
     verdicts = Verdicts(f"ptx_{a.arch}_{a.seed}", a.again)
 
     def judge_once(mutant: Mutant) -> str:
-        return verdicts[mutant] or judge(mutant, tests, a.arch)
+        return verdicts[mutant] or judge(mutant, a)
 
     with ThreadPoolExecutor(a.jobs) as pool:
 
@@ -244,6 +283,7 @@ def main() -> int:
     p.add_argument("--build", type=Path, default=ROOT / "build")
     p.add_argument("--kernels", default="", help="regular expression")
     p.add_argument("--again", action="store_true")
+    p.add_argument("--unreached", action="store_true")
     p.add_argument("--list", action="store_true")
     a = p.parse_args()
     ptx = (a.build / "tests" / "gpu" / "ptx" / a.arch / "cuda.ptx").read_text()
@@ -252,12 +292,15 @@ def main() -> int:
     if a.list:
         print(*mutants[: a.number], sep="\n")
         return 0
+    if a.unreached:
+        tell_unreached(ptx, a)
+        return 0
     check_harness(ptx, a)
     tried, survivors = try_all(mutants, a)
     print(f"\n{tried - len(survivors)} of {tried} changes were noticed; the others:")
     print(*survivors, sep="\n")
     if tried and not a.kernels:
-        leave_row(tried, len(survivors), a)
+        leave_row_of_mutants(tried, len(survivors), a)
     return 0
 
 

@@ -13,6 +13,7 @@
 #   scripts/mutate_ptx.sh --jobs N         so many at a time
 #   scripts/mutate_ptx.sh --build FOLDER   with the programs there instead of build/
 #   scripts/mutate_ptx.sh --again          goes on: what a run before has noticed counts, the rest is tried
+#   scripts/mutate_ptx.sh --unreached      instead: which instructions does no test run?
 #   scripts/mutate_ptx.sh --list           print the changes, try none
 #   scripts/mutate_ptx.sh --help           this text
 #

@@ -53,10 +53,8 @@ static spoil spoil_one(submod_rng *rng, const views *v)
 
 /* The same status; the place of what was spoilt, if that was refused; and the same bits of the
  * gradient, or none written. */
-static void compare_views(submod_rng *rng, views *v, submod_loss_settings s)
+static void compare_views(views *v, spoil bad, submod_loss_settings s, const submodi_gpu_tuning *t)
 {
-    submodi_gpu_tuning t = random_tuning(rng);
-    spoil bad = submod_rng_below(rng, 3) ? (spoil){WELL, 0} : spoil_one(rng, v);
     views w = copy_views(v);
     submodi_gpu_task task;
     submod_gpu_result r;
@@ -64,7 +62,7 @@ static void compare_views(submod_rng *rng, views *v, submod_loss_settings s)
     submod_status status = views_on_cpu(v, &loss, &s);
     s = settings_of_views(&w, &s);
     ck_assert_ok(start_task(&task, w.kind, &w.scores, &w.labels, &s));
-    ck_assert_ok(queue_on_shim(&task, &r, &w.gradient, &t));
+    ck_assert_ok(queue_on_shim(&task, &r, &w.gradient, t));
     ck_assert_int_eq(submod_gpu_result_status(&r), status);
     bool refused = status != SUBMOD_OK;
     ck_assert_uint_eq(r.bad_score, refused && bad.what == BAD_SCORE ? bad.at : SUBMOD_GPU_NONE);
@@ -75,6 +73,17 @@ static void compare_views(submod_rng *rng, views *v, submod_loss_settings s)
     }
     ck_assert(memcmp(v->g.data, w.g.data, v->g.bytes) == 0);
     free_views(&w);
+}
+
+/* Every third one has been spoilt. */
+static void compare_some(submod_rng *rng, views *v, const submod_loss_settings *s)
+{
+    submodi_gpu_tuning t = random_tuning(rng);
+    spoil bad = {WELL, 0};
+    if (submod_rng_below(rng, 3) == 0) {
+        bad = spoil_one(rng, v);
+    }
+    compare_views(v, bad, *s, &t);
 }
 
 static void set_order(int repeat)
@@ -91,8 +100,9 @@ START_TEST(losses)
         kind k = (kind)(repeat % KINDS);
         size_t C = 2 + below(&rng, repeat % 2 ? 3 : 14), N = 1 + below(&rng, 80);
         views v = random_views(&rng, k, 1 + below(&rng, 3), C, N, true);
+        submod_loss_settings s = random_settings(&rng, true);
         set_order(repeat);
-        compare_views(&rng, &v, random_settings(&rng, true));
+        compare_some(&rng, &v, &s);
         free_views(&v);
     }
 }
@@ -111,7 +121,27 @@ START_TEST(few_classes)
         s.engine = SUBMOD_ENGINE_HISTOGRAM;
         s.bins = repeat % 2 ? s.bins : 512; /* more than a small window has */
         set_order(repeat);
-        compare_views(&rng, &v, s);
+        compare_some(&rng, &v, &s);
+        free_views(&v);
+    }
+}
+END_TEST
+
+/* Where tables of all groups are too large, the scores are looked at before the first of them. */
+START_TEST(one_group_at_a_time)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 80);
+    for (int repeat = 0; repeat < repeats(400); repeat++) {
+        kind k = (kind)(repeat % 4); /* not the hinge, which always looks first */
+        views v = random_views(&rng, k, 2 + below(&rng, 3), 2 + below(&rng, 10), 40, true);
+        submod_loss_settings s = random_settings(&rng, true);
+        submodi_gpu_tuning t = random_tuning(&rng);
+        s.engine = SUBMOD_ENGINE_HISTOGRAM;
+        s.per_image = 1;
+        t.table_bytes = 1;
+        set_order(repeat);
+        compare_views(&v, spoil_one(&rng, &v), s, &t);
         free_views(&v);
     }
 }
@@ -172,5 +202,5 @@ int main(void)
     if (cannot_compare()) {
         return 77;
     }
-    return RUN_TESTS("gpu_views", losses, few_classes, proxes);
+    return RUN_TESTS("gpu_views", losses, few_classes, one_group_at_a_time, proxes);
 }

@@ -9,6 +9,7 @@
 #include "kernels.h"
 #include "ptx.h"
 #include "races.h"
+#include "reached.h"
 
 extern const ptx_module ptx_ours;
 
@@ -40,6 +41,7 @@ static const ptx_module *mutant(void)
             fprintf(stderr, "%s\n", dlerror());
             abort();
         }
+        reached_watch(found);
     }
     return found;
 }
