@@ -54,7 +54,7 @@ example random_example(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bo
     }
     for (size_t i = 0; i < labels; i++) {
         d.y[i] = (int64_t)submod_rng_below(rng, is_multilabel(k) ? 2 : C);
-        d.y[i] = ignore && submod_rng_below(rng, 4) == 0 ? 9 : d.y[i];
+        d.y[i] = ignore && submod_rng_below(rng, 4) == 0 ? IGNORED : d.y[i];
     }
     if (submod_rng_below(rng, 2)) {
         d.w = malloc((B * N + 1) * sizeof *d.w);
@@ -112,7 +112,7 @@ submod_loss_settings random_settings(submod_rng *rng, bool ignore)
     s.class_count = s.classes == SUBMOD_CLASSES_LIST ? 1 : 0;
     s.class_weight = submod_rng_below(rng, 2) ? weight : NULL;
     s.has_ignore = ignore;
-    s.ignore_index = 9;
+    s.ignore_index = IGNORED;
     return s;
 }
 

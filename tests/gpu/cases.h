@@ -7,6 +7,8 @@
 
 typedef enum { SOFTMAX, SOFTMAX_P, SIGMOID, SIGMOID_P, HINGE, KINDS } kind;
 
+enum { IGNORED = 99 }; /* the label; no class where some labels are to be ignored */
+
 /* A batch and how to look at it; dense, labels int64. */
 typedef struct example {
     kind kind;
@@ -16,8 +18,8 @@ typedef struct example {
     float *w; /* weights of the pixels, or NULL */
 } example;
 
-/* coarse: few different scores, many ties. Every label 9 is to be ignored. Every other example has
- * weights; `compare` looks at them. */
+/* coarse: few different scores, many ties. With `ignore`, some labels are IGNORED. Every other
+ * example has weights; `compare` looks at them. */
 example random_example(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool coarse,
                        bool ignore);
 void free_example(example *d);

@@ -146,7 +146,7 @@ bool rows_are_right(submod_rng *rng, int number)
     s.engine = SUBMOD_ENGINE_HISTOGRAM;
     s.delta = 0x1p-7;
     s.has_ignore = 1;
-    s.ignore_index = 9;
+    s.ignore_index = IGNORED;
     submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
     t.threads = 32U << number % 2; /* so that a warp goes round several times */
     submodi_gpu_task task;

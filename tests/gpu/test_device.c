@@ -325,7 +325,7 @@ START_TEST(captured_prox)
     views v = random_views(&rng, SIGMOID_P, 2, 3, 200, true);
     submod_loss_settings s = submod_loss_defaults();
     s.has_ignore = 1;
-    s.ignore_index = 9;
+    s.ignore_index = IGNORED;
     queued once = make_call(&v, &s, 2, 256), graph_call = make_call(&v, &s, 2, 256);
     machine_graph *graph = machine_capture(queue, &graph_call);
     renew_views(&rng, &v, true);

@@ -210,7 +210,7 @@ START_TEST(special_cases)
         for (int images = 0; images < 2; images++) {
             s.per_image = images;
             s.has_ignore = 1;
-            s.ignore_index = 9;
+            s.ignore_index = IGNORED;
             const size_t shapes[][2] = {{0, 5}, {3, 0}, {0, 0}, {1, 1}, {3, 7}};
             for (size_t i = 0; i < 5; i++) {
                 example d = random_example(&rng, k, shapes[i][0], 3, shapes[i][1], false, false);
@@ -225,11 +225,11 @@ START_TEST(special_cases)
                 }
                 ck_assert_same(&d, &s, &t);
                 for (size_t n = 0; n < labels; n++) { /* the first image ignored, then all */
-                    d.y[n] = n < labels / 2 ? 9 : 0;
+                    d.y[n] = n < labels / 2 ? IGNORED : 0;
                 }
                 ck_assert_same(&d, &s, &t);
                 for (size_t n = 0; n < labels; n++) {
-                    d.y[n] = 9;
+                    d.y[n] = IGNORED;
                 }
                 ck_assert_same(&d, &s, &t);
                 free_example(&d);

@@ -159,7 +159,7 @@ START_TEST(proxes)
         int64_t y[B * N];
         for (size_t k = 0; k < B * N; k++) {
             x[k] = (float)submod_rng_below(&rng, 257) / 64 - 2;
-            y[k] = submod_rng_below(&rng, 8) ? (int64_t)submod_rng_below(&rng, 2) : 9;
+            y[k] = submod_rng_below(&rng, 8) ? (int64_t)submod_rng_below(&rng, 2) : IGNORED;
             put_score(&v, score_at(&v, k / N, 0, k % N), x[k]);
             put_label(&v, label_at(&v, k / N, 0, k % N), y[k]);
         }
@@ -167,7 +167,7 @@ START_TEST(proxes)
         submod_labels labels = submod_labels_i64(y, B, N);
         submod_loss_settings s = submod_loss_defaults();
         s.has_ignore = 1;
-        s.ignore_index = 9;
+        s.ignore_index = IGNORED;
         s.per_image = 1;
         submod_status (*start)(submodi_gpu_task *, const char *, const submod_scores *,
                                const submod_labels *, double, size_t,

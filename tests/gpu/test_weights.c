@@ -156,7 +156,7 @@ static sums expected_sums(const example *d, const float *w)
     float largest = 0;
     for (size_t b = 0; b < d->B; b++) {
         for (size_t k = 0; k < rows * d->N; k++) {
-            bool ignored = d->y[b * rows * d->N + k] == 9;
+            bool ignored = d->y[b * rows * d->N + k] == IGNORED;
             largest = ignored ? largest : fmaxf(largest, w[b * d->N + k % d->N]);
         }
     }
@@ -172,10 +172,10 @@ static sums expected_sums(const example *d, const float *w)
             int64_t y = d->y[b * rows * d->N + k];
             double weight = (double)w[b * d->N + k % d->N];
             uint64_t units =
-                y == 9 ? 0 : (uint64_t)rint(weight / power * (0x1p52 / (double)pixels));
+                y == IGNORED ? 0 : (uint64_t)rint(weight / power * (0x1p52 / (double)pixels));
             x.all[k / d->N] += units;
             x.valid[k / d->N] += units > 0;
-            x.foreground[multilabel ? (int64_t)(k / d->N) : y % 9] +=
+            x.foreground[multilabel ? (int64_t)(k / d->N) : y % IGNORED] +=
                 multilabel && y != 1 ? 0 : units;
         }
     }
@@ -195,7 +195,7 @@ static bool sums_are_right(submod_rng *rng, int repeat)
     submod_pixel_weights weights = submod_pixel_weights_f32(w, B, N);
     s.pixel_weights = &weights;
     s.has_ignore = 1;
-    s.ignore_index = 9;
+    s.ignore_index = IGNORED;
     submod_scores scores = scores_of(&d);
     submod_labels labels = labels_of(&d);
     submodi_gpu_tuning t = random_tuning(rng);

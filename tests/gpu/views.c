@@ -62,7 +62,7 @@ static int64_t random_label(submod_rng *rng, const views *v, bool ignore)
 {
     uint64_t classes = is_multilabel(v->kind) ? 2 : v->scores.classes;
     int64_t value = (int64_t)submod_rng_below(rng, classes);
-    return ignore && submod_rng_below(rng, 4) == 0 ? 9 : value;
+    return ignore && submod_rng_below(rng, 4) == 0 ? IGNORED : value;
 }
 
 /* Channels last. */

@@ -20,8 +20,9 @@ typedef struct views {
     array x, y, g, w; /* what they look at */
 } views;
 
-/* Random types, strides, scale; every label 9 is to be ignored. Scores fit their type; those of
- * every third batch are steep: softmax shifts them, and some exponentials are the least there is. */
+/* Random types, strides, scale; with `ignore`, some labels are IGNORED. Scores fit their type;
+ * those of every third batch are steep: softmax shifts them, and some exponentials are the least
+ * there is. */
 views random_views(submod_rng *rng, kind k, size_t B, size_t C, size_t N, bool ignore);
 /* Other scores and labels in the same memory. */
 void renew_views(submod_rng *rng, const views *v, bool ignore);

@@ -59,7 +59,7 @@ static bool few_is_right(submod_rng *rng, int number)
     s.engine = SUBMOD_ENGINE_HISTOGRAM;
     s.delta = 0x1p-7;
     s.has_ignore = 1;
-    s.ignore_index = 9;
+    s.ignore_index = IGNORED;
     submodi_gpu_tuning t = tuning(rng, number);
     const char *what = compare(&d, &s, on_shim, &t);
     free_example(&d);
@@ -101,7 +101,7 @@ static bool dataset_runs(submod_rng *rng, int number)
     submod_labels labels = labels_of(&d);
     submod_loss_settings s = settings_for(SOFTMAX, NULL);
     s.has_ignore = 1;
-    s.ignore_index = 9;
+    s.ignore_index = IGNORED;
     submodi_gpu_tuning t = tuning(rng, number);
     bool good = true;
     for (int half = 0; good && half < 2; half++) {
