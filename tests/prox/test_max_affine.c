@@ -1,5 +1,7 @@
 /* The prox of max-affine functions against all active sets, and against closed forms. */
+#include <float.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -227,6 +229,31 @@ START_TEST(large)
 }
 END_TEST
 
+/* The corral's factor wears out where pieces are almost equal; a new one brings the gap down. */
+START_TEST(almost_equal_pieces)
+{
+    enum { M = 20, N = 10 };
+    submod_rng rng;
+    submod_rng_seed(&rng, 64);
+    for (int repeat = 0; repeat < 2000; repeat++) {
+        double a[M * N], b[M], x[N], u[N];
+        for (size_t j = 0; j < M; j++) {
+            const size_t other = j ? submod_rng_below(&rng, j) : 0;
+            const bool near = j && submod_rng_below(&rng, 2);
+            for (size_t i = 0; i < N; i++) {
+                double z = submod_rng_normal(&rng);
+                a[j * N + i] = near ? a[other * N + i] * (1 + 1e-9 * z) : z;
+            }
+            b[j] = near ? b[other] + 1e-9 * submod_rng_normal(&rng) : submod_rng_normal(&rng);
+        }
+        random_vector(&rng, x, N, 0);
+        submod_prox_info info;
+        ck_assert_ok(submod_prox_max_affine(M, N, a, b, x, 1, u, NULL, &info, NULL));
+        ck_assert_double_le(info.gap, 100 * DBL_EPSILON * (1 + fabs(info.primal)));
+    }
+}
+END_TEST
+
 START_TEST(bad_arguments)
 {
     const double a[4] = {1, 2, 3, 4}, b[2] = {0, 1}, x[2] = {0, 0}, bad[2] = {0, NAN};
@@ -257,5 +284,5 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("max_affine", all_sets, nu_problem, large, bad_arguments);
+    return RUN_TESTS("max_affine", all_sets, nu_problem, large, almost_equal_pieces, bad_arguments);
 }
