@@ -127,6 +127,25 @@ START_TEST(few_classes)
 }
 END_TEST
 
+START_TEST(bad_score_of_each_class)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 81);
+    submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
+    submod_loss_settings s = submod_loss_defaults();
+    s.engine = SUBMOD_ENGINE_HISTOGRAM;
+    s.delta = 0x1p-6;
+    for (size_t k = 0; k < 2 * SUBMODI_GPU_FEW; k++) {
+        size_t c = k % SUBMODI_GPU_FEW, i = below(&rng, 40);
+        views v = random_views(&rng, SOFTMAX, 1, SUBMODI_GPU_FEW, 40, false);
+        v.weighted = false;
+        put_score(&v, score_at(&v, 0, c, i), k < SUBMODI_GPU_FEW ? -INFINITY : NAN);
+        compare_views(&v, (spoil){BAD_SCORE, c * 40 + i}, s, &t);
+        free_views(&v);
+    }
+}
+END_TEST
+
 /* Where tables of all groups are too large, the scores are looked at before the first of them. */
 START_TEST(one_group_at_a_time)
 {
@@ -202,5 +221,6 @@ int main(void)
     if (cannot_compare()) {
         return 77;
     }
-    return RUN_TESTS("gpu_views", losses, few_classes, one_group_at_a_time, proxes);
+    return RUN_TESTS("gpu_views", losses, few_classes, bad_score_of_each_class, one_group_at_a_time,
+                     proxes);
 }
