@@ -671,10 +671,63 @@ START_TEST(workspace)
 }
 END_TEST
 
+/* ---- a minor keeps the state of its base, and does not push it again for each chain ---- */
+
+static int base_pushes; /* of element 0 */
+
+static submod_status root_eval(const void *ctx, const int32_t *set, size_t k, double *value)
+{
+    (void)ctx;
+    (void)set;
+    *value = sqrt((double)k);
+    return SUBMOD_OK;
+}
+
+static submod_status root_reset(const void *ctx, void *state)
+{
+    (void)ctx;
+    *(double *)state = 0;
+    return SUBMOD_OK;
+}
+
+static submod_status root_push(const void *ctx, void *state, int32_t e, double *gain)
+{
+    double *k = state;
+    (void)ctx;
+    base_pushes += e == 0;
+    *gain = sqrt(*k + 1) - sqrt(*k);
+    *k += 1;
+    return SUBMOD_OK;
+}
+
+START_TEST(base_is_not_pushed_by_chains)
+{
+    submod_fn_ops ops = {.struct_size = sizeof ops,
+                         .eval = root_eval,
+                         .state_size = sizeof(double),
+                         .reset = root_reset,
+                         .push = root_push};
+    submod_prox_settings settings = by(SUBMOD_PROX_MIN_NORM);
+    const int32_t base[1] = {0};
+    const double x[N - 1] = {0.3, -0.1, 0.2, 0, 0.35, 0.15, 0.05};
+    double u[N - 1];
+    submod_prox_info info;
+    submod_fn *fn = NULL, *minor = NULL;
+    ck_assert_ok(submod_fn_custom(N, &ops, NULL, &fn));
+    ck_assert_ok(submod_fn_contract(fn, base, 1, &minor));
+    base_pushes = 0;
+    ck_assert_ok(submod_prox(minor, x, 0.3, u, NULL, &settings, &info, NULL));
+    ck_assert_uint_gt(info.oracle_calls, 3);
+    ck_assert_int_le(base_pushes, 2);
+    submod_fn_free(fn);
+    submod_fn_free(minor);
+}
+END_TEST
+
 int main(void)
 {
     return RUN_TESTS("min_norm", level_sets_minimise, methods_agree, iwata_is_a_vertex, large_cuts,
                      odd_warm_starts, scales, constants, extreme_lambda, awkward_places, limits,
                      not_submodular_ends, bad_callbacks, allocations_fail, threads, factor,
-                     workspace);
+                     workspace, base_is_not_pushed_by_chains);
 }
