@@ -16,10 +16,10 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
-from verdicts import Verdicts
+from verdicts import KNOWN, Verdicts, known, score
 
 FILES = "src/**/*.c"
-SURVIVORS = pathlib.Path("tests/survivors.tsv")
+SURVIVORS = "tests/survivors.tsv"
 LIKELY = 8  # so many tests of a mutation are linked by themselves
 QUIET = ("killed", "did not compile")  # the others are shown whole
 
@@ -215,19 +215,13 @@ class Tests:
             self.kills[test.name, place] += 1
 
 
-def known():
-    """What may survive, with its reason: the line's file, text and changed text."""
-    rows = SURVIVORS.read_text().splitlines()
-    return {tuple(row.split("\t")[:3]): row.split("\t")[3] for row in rows if "\t" in row}
-
-
 def try_all(mutations, directory, options, counts):
     trees = queue.Queue()
     for i in range(options.jobs):
         (directory / str(i)).mkdir()
         trees.put(Tree(directory / str(i), options))
     tests = Tests(trees.queue[0], any("gpu" in mutation.path.parts for mutation in mutations))
-    reasons = known()
+    reasons = known(SURVIVORS)
     verdicts = Verdicts("at" if options.at else options.seed, options.again)
 
     def judge(mutation):
@@ -249,7 +243,7 @@ def try_all(mutations, directory, options, counts):
                 (str(mutation.path), mutation.before.strip(), mutation.after.strip())
             )
             if verdict == "survived" and reason:
-                verdict = "survived for a known reason"
+                verdict = KNOWN
             counts[verdict] += 1
             shown = f"{mutation.path}:{mutation.line}" if verdict in QUIET else mutation
             print(f"{i:3} {verdict}: {shown}", *([f"({reason})"] if reason else []), flush=True)
@@ -260,15 +254,12 @@ def try_all(mutations, directory, options, counts):
 def leave_row(counts, options):
     """The row of docs/reliability.md."""
     tried = sum(counts.values()) - counts["did not compile"]
-    named = counts["survived for a known reason"]
-    found = f"{counts['killed']} noticed, {100 * counts['killed'] / tried:.1f} %; survived: "
-    found += f"{named} that tests/survivors.tsv names with the reason, {counts['survived']} others"
     texts = {
         "what": f"small mistakes in {options.files}, one at a time: does a C test notice?",
         "cases": f"{tried} changes of one token, drawn with seed {options.seed}; "
         f"{counts['did not compile']} more did not compile",
-        "found": found,
-        "remains": "other changes; headers, tools and Python",
+        "found": score(counts),
+        "remains": f"{SURVIVORS} names those with a reason; other changes; headers, tools and Python",
         "command": f"scripts/mutate.sh --number {options.number} --seed {options.seed}"
         + (f" --files '{options.files}'" if options.files != FILES else ""),
     }
@@ -302,9 +293,7 @@ def main():
         if not options.at:
             leave_row(counts, options)
     finally:
-        tried = max(1, sum(counts.values()) - counts["did not compile"])
-        print(", ".join(f"{count} {verdict}" for verdict, count in counts.items()))
-        print(f"killed: {100 * counts['killed'] / tried:.1f} %")
+        print(score(counts) if sum(counts.values()) else "nothing was tried")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import partial
@@ -17,10 +18,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Callable
 
-from verdicts import Verdicts
+from verdicts import KNOWN, Verdicts, known, score
 
 ROOT = Path(__file__).resolve().parents[1]
 TESTS_OF_PTX = ROOT / "tests" / "gpu" / "ptx"
+SURVIVORS = TESTS_OF_PTX / "survivors.tsv"
 
 # A pattern of an instruction, and what may stand there instead.
 CHANGES: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
@@ -225,13 +227,13 @@ def leave_row(name: str, texts: dict[str, str]) -> None:
     subprocess.run([ROOT / "docs" / "reliability.py", "row", name, *words], check=True)
 
 
-def leave_row_of_mutants(tried: int, survivors: int, a: argparse.Namespace) -> None:
+def leave_row_of_mutants(counts: Counter[str], a: argparse.Namespace) -> None:
     texts = {
         "what": f"small mistakes in nvcc's PTX for compute_{a.arch}, one instruction at a time: "
         "do the tests of PTX notice?",
-        "cases": f"{tried} changes, drawn with seed {a.seed}",
-        "found": f"{tried - survivors} noticed, {100 * (tried - survivors) / tried:.1f} %",
-        "remains": f"{survivors} that nobody noticed; other changes; CUB's kernels",
+        "cases": f"{counts.total()} changes, drawn with seed {a.seed}",
+        "found": score(counts),
+        "remains": "tests/gpu/ptx/survivors.tsv names those with a reason; other changes; CUB's kernels",
         "command": f"scripts/mutate_ptx.sh --number {a.number} --seed {a.seed} --arch {a.arch}",
     }
     leave_row("mutate_ptx", texts)
@@ -246,9 +248,10 @@ def check_harness(ptx: str, a: argparse.Namespace) -> None:
     print("the kernels as they are: nobody notices anything", flush=True)
 
 
-def try_all(mutants: list[Mutant], a: argparse.Namespace) -> tuple[int, list[Mutant]]:
+def try_all(mutants: list[Mutant], a: argparse.Namespace) -> Counter[str]:
     """As many as are asked for: where one does not translate, the next is taken."""
-    tried, survivors, left = 0, [], iter(mutants)
+    counts: Counter[str] = Counter()
+    left, reasons = iter(mutants), known(SURVIVORS)
     verdicts = Verdicts(f"ptx_{a.arch}_{a.seed}", a.again)
 
     def judge_once(mutant: Mutant) -> str:
@@ -267,11 +270,11 @@ def try_all(mutants: list[Mutant], a: argparse.Namespace) -> tuple[int, list[Mut
             if who == "-":
                 running |= start(1)
                 continue
-            tried += 1
-            print(f"{tried}: {'noticed by ' + who if who else 'SURVIVED'}: {mutant}", flush=True)
-            if not who:
-                survivors.append(mutant)
-    return tried, survivors
+            why = reasons.get((mutant.kernel, mutant.place, mutant.before, mutant.after), "")
+            counts["killed" if who else KNOWN if why else "survived"] += 1
+            told = f"noticed by {who}" if who else f"survived, as {why}" if why else "SURVIVED"
+            print(f"{counts.total()}: {told}: {mutant}", flush=True)
+    return counts
 
 
 def main() -> int:
@@ -296,11 +299,10 @@ def main() -> int:
         tell_unreached(ptx, a)
         return 0
     check_harness(ptx, a)
-    tried, survivors = try_all(mutants, a)
-    print(f"\n{tried - len(survivors)} of {tried} changes were noticed; the others:")
-    print(*survivors, sep="\n")
-    if tried and not a.kernels:
-        leave_row_of_mutants(tried, len(survivors), a)
+    counts = try_all(mutants, a)
+    print(score(counts) if counts else "nothing was tried")
+    if counts and not a.kernels:
+        leave_row_of_mutants(counts, a)
     return 0
 
 

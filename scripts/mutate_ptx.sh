@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Asks the tests of PTX whether they notice small mistakes in what nvcc compiled: changes one
 # instruction of a kernel's PTX at a time, translates it, and runs the tests of that kernel with it
-# (tests/gpu/ptx). Who noticed is printed, and at the end what nobody noticed. All kernels are
+# (tests/gpu/ptx). Who noticed is printed. tests/gpu/ptx/survivors.tsv names
+# changes that none can notice, and why. All kernels are
 # first tried as they are: if a test notices anything then, the harness is broken and the script stops.
 # Leaves the row of docs/reliability.md. Needs nvcc. Options:
 #

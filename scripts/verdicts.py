@@ -2,6 +2,25 @@
 
 import pathlib
 
+KNOWN = "survived for a known reason"
+
+
+def known(path):
+    """Changes that no test can notice, a row each: its texts, and why."""
+    rows = [row.split("\t") for row in pathlib.Path(path).read_text().splitlines() if "\t" in row]
+    return {tuple(row[:-1]): row[-1] for row in rows}
+
+
+def score(counts):
+    """What a row says: how many were noticed, and why the others were not."""
+    noticed, named, others = counts["killed"], counts[KNOWN], counts["survived"]
+    tried = noticed + named + others
+    return (
+        f"{noticed} noticed, {100 * noticed / tried:.1f} %; {named} that none can notice, each "
+        f"named with its reason; {others} others: {100 * noticed / max(1, noticed + others):.1f} % "
+        "of what can be noticed"
+    )
+
 
 class Verdicts:
     """out/mutate/NAME.tsv: each change with its verdict, in the order in which they came."""
