@@ -222,7 +222,7 @@ def try_all(mutations, directory, options, counts):
         trees.put(Tree(directory / str(i), options))
     tests = Tests(trees.queue[0], any("gpu" in mutation.path.parts for mutation in mutations))
     reasons = known(SURVIVORS)
-    verdicts = Verdicts("at" if options.at else options.seed, options.again)
+    verdicts = Verdicts("at" if options.at else str(options.seed), options.again)
 
     def judge(mutation):
         if verdicts[mutation] in QUIET:
@@ -259,7 +259,7 @@ def leave_row(counts, options):
         "cases": f"{tried} changes of one token, drawn with seed {options.seed}; "
         f"{counts['did not compile']} more did not compile",
         "found": score(counts),
-        "remains": f"{SURVIVORS} names those with a reason; other changes; headers, tools and Python",
+        "remains": f"what {SURVIVORS} names; other changes; headers, tools and Python",
         "command": f"scripts/mutate.sh --number {options.number} --seed {options.seed}"
         + (f" --files '{options.files}'" if options.files != FILES else ""),
     }
@@ -293,7 +293,7 @@ def main():
         if not options.at:
             leave_row(counts, options)
     finally:
-        print(score(counts) if sum(counts.values()) else "nothing was tried")
+        print(score(counts))
 
 
 if __name__ == "__main__":

@@ -62,7 +62,12 @@ SKIPPED = 77  # the exit status of a test that is
 
 # Which tests look at a kernel, after those of races.
 OTHERWISE = ["views", "gpu", "weights", "dataset", "prox"]
-TESTS = {"prox": ["prox", "views", "hinge"], "hinge": ["hinge", "views"], "dataset": ["dataset"], "global": ["global"]}
+TESTS = {
+    "prox": ["prox", "views", "hinge"],
+    "hinge": ["hinge", "views"],
+    "dataset": ["dataset"],
+    "global": ["global"],
+}
 
 
 @dataclass
@@ -231,9 +236,9 @@ def leave_row_of_mutants(counts: Counter[str], a: argparse.Namespace) -> None:
     texts = {
         "what": f"small mistakes in nvcc's PTX for compute_{a.arch}, one instruction at a time: "
         "do the tests of PTX notice?",
-        "cases": f"{counts.total()} changes, drawn with seed {a.seed}",
+        "cases": f"{sum(counts.values())} changes, drawn with seed {a.seed}",
         "found": score(counts),
-        "remains": "tests/gpu/ptx/survivors.tsv names those with a reason; other changes; CUB's kernels",
+        "remains": "what tests/gpu/ptx/survivors.tsv names; other changes; CUB's kernels",
         "command": f"scripts/mutate_ptx.sh --number {a.number} --seed {a.seed} --arch {a.arch}",
     }
     leave_row("mutate_ptx", texts)
@@ -273,7 +278,7 @@ def try_all(mutants: list[Mutant], a: argparse.Namespace) -> Counter[str]:
             why = reasons.get((mutant.kernel, mutant.place, mutant.before, mutant.after), "")
             counts["killed" if who else KNOWN if why else "survived"] += 1
             told = f"noticed by {who}" if who else f"survived, as {why}" if why else "SURVIVED"
-            print(f"{counts.total()}: {told}: {mutant}", flush=True)
+            print(f"{sum(counts.values())}: {told}: {mutant}", flush=True)
     return counts
 
 
@@ -300,7 +305,7 @@ def main() -> int:
         return 0
     check_harness(ptx, a)
     counts = try_all(mutants, a)
-    print(score(counts) if counts else "nothing was tried")
+    print(score(counts))
     if counts and not a.kernels:
         leave_row_of_mutants(counts, a)
     return 0
