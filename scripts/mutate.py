@@ -222,7 +222,8 @@ def try_all(mutations, directory, options, counts):
         trees.put(Tree(directory / str(i), options))
     tests = Tests(trees.queue[0], any("gpu" in mutation.path.parts for mutation in mutations))
     reasons = known(SURVIVORS)
-    verdicts = Verdicts("at" if options.at else str(options.seed), options.again)
+    where = "at" if options.at else f"{options.seed}_{options.files}"
+    verdicts = Verdicts(where + ("_sanitize" if options.sanitize else ""), options.again)
 
     def judge(mutation):
         if verdicts[mutation] in QUIET:
@@ -261,7 +262,8 @@ def leave_row(counts, options):
         "found": score(counts),
         "remains": f"what {SURVIVORS} names; other changes; headers, tools and Python",
         "command": f"scripts/mutate.sh --number {options.number} --seed {options.seed}"
-        + (f" --files '{options.files}'" if options.files != FILES else ""),
+        + (f" --files '{options.files}'" if options.files != FILES else "")
+        + (" --again" if options.again else ""),
     }
     arguments = [word for name, text in texts.items() for word in (f"--{name}", text)]
     subprocess.run(["docs/reliability.py", "row", "mutate", *arguments], check=True)
@@ -293,7 +295,8 @@ def main():
         if not options.at:
             leave_row(counts, options)
     finally:
-        print(score(counts))
+        if counts:
+            print(f"{score(counts)}; {counts['did not compile']} did not compile")
 
 
 if __name__ == "__main__":

@@ -61,7 +61,7 @@ CHANGES: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
 SKIPPED = 77  # the exit status of a test that is
 
 # Which tests look at a kernel, after those of races.
-OTHERWISE = ["views", "gpu", "weights", "dataset", "prox"]
+OTHERWISE = ["views", "gpu", "weights", "dataset", "prox", "hinge", "global"]
 TESTS = {
     "prox": ["prox", "views", "hinge"],
     "hinge": ["hinge", "views"],
@@ -198,8 +198,13 @@ def judge(mutant: Mutant, a: argparse.Namespace) -> str:
     return ""
 
 
+def short_name(mangled: str) -> str:
+    return re.sub(r".*submodi_gpu_global_(\w+?)E.*", r"\1", mangled)
+
+
 def tell_unreached(ptx: str, a: argparse.Namespace) -> None:
-    """Counts instructions that no test runs, by kernel, and prints them."""
+    """Counts instructions that no test runs, and prints them."""
+    check_harness(ptx, a)
     with tempfile.TemporaryDirectory() as name:
         everything = unchanged(ptx)
         library = compile_mutant(everything, Path(name), "-DPTX_WATCH_INSTRUCTIONS")
@@ -207,18 +212,18 @@ def tell_unreached(ptx: str, a: argparse.Namespace) -> None:
         files = {"SUBMOD_PTX_MUTANT": str(library), "SUBMOD_PTX_REACHED": str(reached)}
         for test in tests_of(everything):
             if run_test(test, a, **files):
-                raise SystemExit(f"mutate: {test} fails with the kernels as they are")
+                raise SystemExit(f"mutate: {test} fails when it is watched")
         has_run = reached.read_bytes()
         names = Path(f"{reached}.names").read_text().splitlines()
     rows = [row.split("\t") for row, run in zip(names, has_run) if not run]
-    kernel = re.compile(r"submodi_gpu_global_(\w+?)E")
-    for mangled, place, text in rows:
-        print(kernel.findall(mangled)[0], place, text, sep="\t")
+    for kernel, place, text in rows:
+        print(short_name(kernel), place, text, sep="\t")
+    kernels = {short_name(row.split("\t")[0]) for row in names}
     share = 100 * (1 - len(rows) / len(names))
     print(f"{len(names)} instructions, {len(rows)} of them run by no test: {share:.1f} % are run")
     texts = {
         "what": f"instructions of nvcc's PTX for compute_{a.arch} that the tests of PTX run",
-        "cases": f"{len(names)} instructions of {len(set(map(kernel.search, names)))} kernels",
+        "cases": f"{len(names)} instructions of {len(kernels)} kernels",
         "found": f"{share:.1f} % are run",
         "remains": f"{len(rows)}, which the script prints; CUB's kernels",
         "command": f"scripts/mutate_ptx.sh --unreached --arch {a.arch}",
@@ -239,7 +244,8 @@ def leave_row_of_mutants(counts: Counter[str], a: argparse.Namespace) -> None:
         "cases": f"{sum(counts.values())} changes, drawn with seed {a.seed}",
         "found": score(counts),
         "remains": "what tests/gpu/ptx/survivors.tsv names; other changes; CUB's kernels",
-        "command": f"scripts/mutate_ptx.sh --number {a.number} --seed {a.seed} --arch {a.arch}",
+        "command": f"scripts/mutate_ptx.sh --number {a.number} --seed {a.seed} --arch {a.arch}"
+        + (" --again" if a.again else ""),
     }
     leave_row("mutate_ptx", texts)
 
@@ -257,7 +263,7 @@ def try_all(mutants: list[Mutant], a: argparse.Namespace) -> Counter[str]:
     """As many as are asked for: where one does not translate, the next is taken."""
     counts: Counter[str] = Counter()
     left, reasons = iter(mutants), known(SURVIVORS)
-    verdicts = Verdicts(f"ptx_{a.arch}_{a.seed}", a.again)
+    verdicts = Verdicts(f"ptx_{a.arch}_{a.seed}_{a.kernels}", a.again)
 
     def judge_once(mutant: Mutant) -> str:
         return verdicts[mutant] or judge(mutant, a)

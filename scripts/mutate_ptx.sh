@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # Asks the tests of PTX whether they notice small mistakes in what nvcc compiled: changes one
 # instruction of a kernel's PTX at a time, translates it, and runs the tests of that kernel with it
-# (tests/gpu/ptx). Who noticed is printed. tests/gpu/ptx/survivors.tsv names
-# changes that none can notice, and why. All kernels are
-# first tried as they are: if a test notices anything then, the harness is broken and the script stops.
-# Leaves the row of docs/reliability.md. Needs nvcc. Options:
+# (tests/gpu/ptx). Who noticed is printed. tests/gpu/ptx/survivors.tsv names changes that none can
+# notice, and why. All kernels are first tried as they are: if a test notices anything then, the harness
+# is broken and the script stops. Leaves the row of docs/reliability.md. Needs nvcc. Options:
 #
 #   scripts/mutate_ptx.sh                  200 random changes, a few seconds each
 #   scripts/mutate_ptx.sh --number N       so many
@@ -13,7 +12,8 @@
 #   scripts/mutate_ptx.sh --kernels REGEX  in these kernels only
 #   scripts/mutate_ptx.sh --jobs N         so many at a time
 #   scripts/mutate_ptx.sh --build FOLDER   with the programs there instead of build/
-#   scripts/mutate_ptx.sh --again          goes on: what a run before has noticed counts, the rest is tried
+#   scripts/mutate_ptx.sh --again          goes on: what a run with the same kernels has noticed counts, the
+#                                          rest is tried; for tests that were added since
 #   scripts/mutate_ptx.sh --unreached      instead: which instructions does no test run?
 #   scripts/mutate_ptx.sh --list           print the changes, try none
 #   scripts/mutate_ptx.sh --help           this text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 from collections import Counter
 
 KNOWN = "survived for a known reason"
@@ -29,18 +30,22 @@ class Verdicts:
     """out/mutate/NAME.tsv: each change with its verdict, in the order in which they came."""
 
     def __init__(self, name: str, go_on: bool) -> None:
-        self.path = pathlib.Path(__file__).resolve().parents[1] / "out" / "mutate" / f"{name}.tsv"
+        folder = pathlib.Path(__file__).resolve().parents[1] / "out" / "mutate"
+        self.path = folder / (re.sub(r"\W+", "-", name).strip("-_") + ".tsv")
         self.path.parent.mkdir(parents=True, exist_ok=True)
         if not go_on:
             self.path.unlink(missing_ok=True)
         rows = self.path.read_text().splitlines() if self.path.exists() else []
-        self.found = {row.rsplit("\t", 1)[0]: row.rsplit("\t", 1)[1] for row in rows}
+        whole = [row.rpartition("\t") for row in rows if "\t" in row]  # the last may be cut
+        self.found = {change: verdict for change, _, verdict in whole}
 
     def __getitem__(self, change: object) -> str | None:
         """The last verdict; None: not tried yet."""
         return self.found.get(self.key(change))
 
     def add(self, change: object, verdict: str) -> None:
+        if self[change] == verdict:
+            return
         self.found[self.key(change)] = verdict
         with self.path.open("a") as file:
             print(self.key(change), verdict, sep="\t", file=file)

@@ -423,7 +423,7 @@ SUBMODI_KERNEL void submodi_gpu_kernel_few_gradient(const submodi_gpu_job *j)
                                   : submodi_gpu_read_pixel(j, &x);
         float inverse = 0;
         if (inside) {
-            (void)submodi_gpu_few_softmax(j, &row, &inverse); /* good: they were counted */
+            (void)submodi_gpu_few_softmax(j, &row, &inverse); /* good: all were looked at */
             submodi_gpu_few_derivative(j, &near, inverse, code, &row);
         }
         if (j->gradient_rows) {

@@ -128,7 +128,7 @@ START_TEST(eight_callers_at_once)
 }
 END_TEST
 
-#ifndef SUBMOD_TESTS_WATCH_RACES /* it knows no threads after a fork */
+#ifndef SUBMOD_TESTS_WATCH_RACES /* ThreadSanitizer knows no threads after a fork */
 /* 0 if the child finds what the parent has found, by itself and by two threads at once. */
 static int in_child(const plan *p)
 {
@@ -178,7 +178,7 @@ START_TEST(child_of_a_fork)
 END_TEST
 #endif
 
-#ifndef SUBMOD_TESTS_SANITIZED /* its locks may be held by others at the fork: the child hangs */
+#ifndef SUBMOD_TESTS_SANITIZED /* others may hold AddressSanitizer's locks at the fork */
 /* The thread that forks has computed in parallel; others are in the middle of their calls. */
 START_TEST(fork_while_others_call)
 {

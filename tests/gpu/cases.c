@@ -97,8 +97,8 @@ submod_measure random_measure(submod_rng *rng)
 submod_loss_settings random_settings(submod_rng *rng, bool ignore)
 {
     static const int32_t list[] = {0};
-    static const double weight[MOST_WEIGHTED] = {0.5, 0, 3, 1e300, 1, 2, 0.1, 1e-300,
-                                                 1,   7, 0, 0.25,  1, 0, 9,   1};
+    static const double weight[MOST_WEIGHTED] = {0.5, 0, 3, 1e300, 1, 2, 0.1, 1e-300, 1, 7, 0, 0.25,
+                                                 1,   0, 9, 1,     4, 2, 1,   0.75,   3, 1, 0, 6};
     static submod_measure measure; /* the settings borrow it */
     measure = random_measure(rng);
     submod_loss_settings s = submod_loss_defaults();

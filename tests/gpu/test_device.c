@@ -58,7 +58,7 @@ START_TEST(host_pointers)
         example d = random_example(&rng, random_kind(&rng), submod_rng_below(&rng, 4), C, N,
                                    submod_rng_below(&rng, 2), true);
         submod_loss_settings s = random_settings(&rng, true);
-        s.class_weight = C > 8 ? NULL : s.class_weight; /* it has 8 */
+        s.class_weight = C > MOST_WEIGHTED ? NULL : s.class_weight;
         const char *what = compare(&d, &s, with_host_pointers, NULL);
         ck_assert_msg(!what, "kind %d, engine %d, %zu x %zu x %zu: %s", (int)d.kind, (int)s.engine,
                       d.B, d.C, d.N, what);

@@ -8,7 +8,7 @@
 #include "support.h"
 #include "views.h"
 
-enum { WELL, BAD_SCORE, BAD_LABEL, BAD_WEIGHT, SPOILS };
+enum { WELL, BAD_SCORE, BAD_LABEL, BAD_WEIGHT };
 
 /* What was spoilt, and where the result has to say so. */
 typedef struct spoil {
@@ -31,7 +31,7 @@ static spoil spoil_one(submod_rng *rng, const views *v)
     const float scores[] = {NAN, INFINITY, -INFINITY, 1.5F, -0.5F};
     const int64_t labels[] = {s->classes > 2 ? (int64_t)s->classes : 2, 200, -1};
     const float weights[] = {NAN, INFINITY, -1, -1e-30F};
-    spoil bad = {(int)submod_rng_below(rng, v->weighted ? SPOILS : SPOILS - 1), 0};
+    spoil bad = {1 + (int)submod_rng_below(rng, v->weighted ? BAD_WEIGHT : BAD_LABEL), 0};
     switch (bad.what) {
     case BAD_SCORE:
         put_score(v, score_at(v, image, c, i), scores[below(rng, from_logits(v->kind) ? 3 : 5)]);
@@ -42,11 +42,9 @@ static spoil spoil_one(submod_rng *rng, const views *v)
                   labels[below(rng, v->labels.type == SUBMOD_LABEL_U8 ? 2 : 3)]);
         bad.at = (image * label_classes + label_class) * s->pixels + i;
         break;
-    case BAD_WEIGHT:
+    default:
         ((float *)v->w.data)[weight_at(v, image, i)] = weights[below(rng, 4)];
         bad.at = image * s->pixels + i;
-        break;
-    default: break;
     }
     return bad;
 }
@@ -75,7 +73,7 @@ static void compare_views(views *v, spoil bad, submod_loss_settings s, const sub
     free_views(&w);
 }
 
-/* Every third one has been spoilt. */
+/* Every third one is spoilt. */
 static void compare_some(submod_rng *rng, views *v, const submod_loss_settings *s)
 {
     submodi_gpu_tuning t = random_tuning(rng);
@@ -127,8 +125,10 @@ START_TEST(few_classes)
 }
 END_TEST
 
+/* And others behind it, in the same pixel and in another: the first one is told. */
 START_TEST(bad_score_of_each_class)
 {
+    enum { N = 400 };
     submod_rng rng;
     submod_rng_seed(&rng, 81);
     submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
@@ -136,11 +136,20 @@ START_TEST(bad_score_of_each_class)
     s.engine = SUBMOD_ENGINE_HISTOGRAM;
     s.delta = 0x1p-6;
     for (size_t k = 0; k < 2 * SUBMODI_GPU_FEW; k++) {
-        size_t c = k % SUBMODI_GPU_FEW, i = below(&rng, 40);
-        views v = random_views(&rng, SOFTMAX, 1, SUBMODI_GPU_FEW, 40, false);
+        size_t c = k % SUBMODI_GPU_FEW, i = below(&rng, N - 1);
+        size_t later_class = c + below(&rng, SUBMODI_GPU_FEW - c);
+        size_t later = i + 1 + below(&rng, N - 1 - i);
+        views v = random_views(&rng, SOFTMAX, 1, SUBMODI_GPU_FEW, N, false);
         v.weighted = false;
+        put_score(&v, score_at(&v, 0, later_class, i), INFINITY);
+        put_score(&v, score_at(&v, 0, later_class, later), INFINITY);
         put_score(&v, score_at(&v, 0, c, i), k < SUBMODI_GPU_FEW ? -INFINITY : NAN);
-        compare_views(&v, (spoil){BAD_SCORE, c * 40 + i}, s, &t);
+        t.few_blocks = 1 + (uint32_t)k;
+        t.few_pixels = 1;
+        set_order((int)k);
+        double loss;
+        ck_assert_int_eq(views_on_cpu(&v, &loss, &s), SUBMOD_ENONFINITE);
+        compare_views(&v, (spoil){BAD_SCORE, c * N + i}, s, &t);
         free_views(&v);
     }
 }
@@ -160,7 +169,7 @@ START_TEST(one_group_at_a_time)
         s.per_image = 1;
         t.table_bytes = 1;
         set_order(repeat);
-        compare_views(&v, spoil_one(&rng, &v), s, &t);
+        compare_views(&v, repeat % 4 ? spoil_one(&rng, &v) : (spoil){WELL, 0}, s, &t);
         free_views(&v);
     }
 }

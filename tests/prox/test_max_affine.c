@@ -229,7 +229,8 @@ START_TEST(large)
 }
 END_TEST
 
-/* The corral's factor wears out where pieces are almost equal; a new one brings the gap down. */
+/* The corral's factor wears out where pieces are almost equal; a new one brings the gap down. That
+ * is so in few of these problems, so all are taken: without it, gaps are up to 8e5 last bits. */
 START_TEST(almost_equal_pieces)
 {
     enum { M = 20, N = 10 };
@@ -249,7 +250,7 @@ START_TEST(almost_equal_pieces)
         random_vector(&rng, x, N, 0);
         submod_prox_info info;
         ck_assert_ok(submod_prox_max_affine(M, N, a, b, x, 1, u, NULL, &info, NULL));
-        ck_assert_double_le(info.gap, 100 * DBL_EPSILON * (1 + fabs(info.primal)));
+        ck_assert_double_le(info.gap, 1e4 * DBL_EPSILON * (1 + fabs(info.primal)));
     }
 }
 END_TEST
