@@ -106,21 +106,31 @@ START_TEST(losses)
 }
 END_TEST
 
+static void compare_few(submod_rng *rng, size_t B, size_t C, size_t N, size_t bins)
+{
+    views v = random_views(rng, SOFTMAX, B, C, N, true);
+    v.weighted = false;
+    submod_loss_settings s = random_settings(rng, true);
+    s.engine = SUBMOD_ENGINE_HISTOGRAM;
+    s.bins = bins;
+    compare_some(rng, &v, &s);
+    free_views(&v);
+}
+
 /* Their kernels have code of its own for each class. */
 START_TEST(few_classes)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 79);
     for (int repeat = 0; repeat < repeats(480); repeat++) {
-        size_t C = 2 + (size_t)repeat % SUBMODI_GPU_FEW; /* one more than few, too */
-        views v = random_views(&rng, SOFTMAX, 1 + below(&rng, 5), C, 1 + below(&rng, 100), true);
-        v.weighted = false;
-        submod_loss_settings s = random_settings(&rng, true);
-        s.engine = SUBMOD_ENGINE_HISTOGRAM;
-        s.bins = repeat % 2 ? s.bins : 512; /* more than a small window has */
+        size_t C = 2 + (size_t)repeat % SUBMODI_GPU_FEW;              /* one more than few, too */
+        size_t bins = repeat % 2 ? (size_t)2 << below(&rng, 8) : 512; /* more than small windows */
         set_order(repeat);
-        compare_some(&rng, &v, &s);
-        free_views(&v);
+        compare_few(&rng, 1 + below(&rng, 5), C, 1 + below(&rng, 100), bins);
+    }
+    for (int repeat = 0; repeat < 6; repeat++) { /* finer: small mistakes of exp show */
+        set_order(repeat);
+        compare_few(&rng, 1, SUBMODI_GPU_FEW, 300, 1 << 12);
     }
 }
 END_TEST
