@@ -638,6 +638,39 @@ START_TEST(tolerance_zero)
 }
 END_TEST
 
+static submod_status square(const void *ctx, const int32_t *set, size_t k, double *value)
+{
+    (void)ctx;
+    (void)set;
+    *value = (double)(k * k);
+    return SUBMOD_OK;
+}
+
+/* A part that is not submodular has no projection, and the gap falls no more: the method gives up
+ * long before its limit of 100000 sweeps. */
+START_TEST(gives_up)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 29);
+    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = square};
+    int given_up = 0;
+    for (int repeat = 0; repeat < 5; repeat++) {
+        double x[N];
+        submod_prox_info info;
+        submod_prox_settings settings = by(SUBMOD_PROX_SUM);
+        submod_fn *convex = NULL;
+        ck_assert_ok(submod_fn_custom(N, &ops, NULL, &convex));
+        submod_fn *fn = combine(convex, 1, make("undirected cut", N, &rng), 1);
+        random_vector(&rng, x, N, 0);
+        submod_status status = submod_prox(fn, x, 1, NULL, NULL, &settings, &info, NULL);
+        given_up += status == SUBMOD_INACCURATE;
+        ck_assert_int_ne(status, SUBMOD_MAXITER);
+        submod_fn_free(fn);
+    }
+    ck_assert_int_ge(given_up, 2); /* chains alone may not show it */
+}
+END_TEST
+
 START_TEST(threads_change_nothing)
 {
     enum { H = 272, PIXELS = H * H, EACH = 16 };
@@ -749,5 +782,6 @@ int main(void)
                      what_folds_to_one, grids_as_chains, other_graphs, embedded_parts,
                      minima_of_pairs, minimum_of_one_small_part, decided_minima_are_exact,
                      early_gap_of_an_embedded_cut, limits_leave_a_proof, progress_is_told,
-                     tolerance_zero, threads_change_nothing, callbacks_stay_in_their_thread);
+                     tolerance_zero, gives_up, threads_change_nothing,
+                     callbacks_stay_in_their_thread);
 }
