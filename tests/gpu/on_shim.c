@@ -81,6 +81,12 @@ submodi_gpu_tuning random_tuning(submod_rng *rng)
     return t;
 }
 
+void set_order(int number)
+{
+    shim.order = (shim_order)(number % SHIM_ORDERS);
+    submod_rng_seed(&shim.rng, (uint64_t)number);
+}
+
 submod_status start_task(submodi_gpu_task *task, kind k, const submod_scores *scores,
                          const submod_labels *labels, const submod_loss_settings *s)
 {

@@ -17,6 +17,9 @@ bool is_well_in_a_child(bool (*well)(void));
 
 submodi_gpu_tuning random_tuning(submod_rng *rng);
 
+/* The schedule of this number: one order after the other, and other random ones. */
+void set_order(int number);
+
 /* As the public functions start. */
 submod_status start_task(submodi_gpu_task *task, kind k, const submod_scores *scores,
                          const submod_labels *labels, const submod_loss_settings *s);

@@ -8,12 +8,6 @@
 
 enum { CLASSES = 4, MOST_PIXELS = 300, MOST_BINS = 512 };
 
-static void set_order(int repeat)
-{
-    shim.order = (shim_order)(repeat % SHIM_ORDERS);
-    submod_rng_seed(&shim.rng, (uint64_t)repeat);
-}
-
 /* One call of either kind on fibers. */
 typedef struct call {
     example d;

@@ -125,8 +125,7 @@ static problem random_problem(submod_rng *rng, int repeat)
     p.settings = settings_for(k, &s);
     p.settings.engine = SUBMOD_ENGINE_HISTOGRAM;
     p.settings.per_image = 0;
-    shim.order = (shim_order)(repeat % SHIM_ORDERS);
-    submod_rng_seed(&shim.rng, (uint64_t)repeat);
+    set_order(repeat);
     return p;
 }
 

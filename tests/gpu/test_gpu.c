@@ -17,12 +17,6 @@ static const size_t odd_sizes[] = {1, 2, 31, 32, 33, 63, 64, 65, 255, 256, 257, 
                       (int)(settings)->engine, (int)shim.order, what_); \
     } while (0)
 
-static void set_order(int repeat)
-{
-    shim.order = (shim_order)(repeat % SHIM_ORDERS);
-    submod_rng_seed(&shim.rng, (uint64_t)repeat);
-}
-
 /* ---- everything at once ---- */
 
 START_TEST(random_problems)

@@ -118,8 +118,7 @@ static bool layers_are_right(submod_rng *rng, int repeat)
     submodi_gpu_tuning t = random_tuning(rng);
     submod_gpu_result r;
     t.threads = 32U << submod_rng_below(rng, 3);
-    shim.order = (shim_order)(repeat % SHIM_ORDERS);
-    submod_rng_seed(&shim.rng, (uint64_t)repeat);
+    set_order(repeat);
     bool good = on_fibers(&l, K, &r, &t) == SUBMOD_OK && r.status == SUBMOD_OK;
     ck_assert_ok(exactly(&exact));
     quantise(&middles, K);

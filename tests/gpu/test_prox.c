@@ -121,8 +121,7 @@ static bool random_problems_are_solved(int problems)
         }
         submodi_gpu_tuning t = random_tuning(&rng);
         t.threads = 32U << submod_rng_below(&rng, 3);
-        shim.order = (shim_order)(repeat % SHIM_ORDERS);
-        submod_rng_seed(&shim.rng, (uint64_t)repeat);
+        set_order(repeat);
         submod_gpu_result r;
         good = prox(x, y, n, lambda, K, u, &r, &t) == SUBMOD_OK && r.status == SUBMOD_OK;
         quantise(x, n, K, middle);

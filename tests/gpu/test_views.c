@@ -84,12 +84,6 @@ static void compare_some(submod_rng *rng, views *v, const submod_loss_settings *
     compare_views(v, bad, *s, &t);
 }
 
-static void set_order(int repeat)
-{
-    shim.order = (shim_order)(repeat % SHIM_ORDERS);
-    submod_rng_seed(&shim.rng, (uint64_t)repeat);
-}
-
 START_TEST(losses)
 {
     submod_rng rng;

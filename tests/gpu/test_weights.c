@@ -6,12 +6,6 @@
 #include "on_shim.h"
 #include "support.h"
 
-static void set_order(int repeat)
-{
-    shim.order = (shim_order)(repeat % SHIM_ORDERS);
-    submod_rng_seed(&shim.rng, (uint64_t)repeat);
-}
-
 /* ---- whole weights ---- */
 
 /* A batch with weights from 0 to 3, and the one where each pixel stands so many times. */

@@ -13,12 +13,6 @@ extern const ptx_module ptx_ours;
 
 enum { PROBLEMS = 72, PIXELS = 300, MOST_CLASSES = 40, BINS = 256 };
 
-static void set_order(int number)
-{
-    shim.order = (shim_order)(number % SHIM_ORDERS);
-    submod_rng_seed(&shim.rng, (uint64_t)number);
-}
-
 /* ---- small problems that reach every barrier; each says whether all is well ---- */
 
 static submodi_gpu_tuning tuning(submod_rng *rng, int number)
