@@ -225,9 +225,14 @@ def try_all(mutations, directory, options, counts):
     where = "at" if options.at else f"{options.seed}_{options.files}"
     verdicts = Verdicts(where + ("_sanitize" if options.sanitize else ""), options.again)
 
+    def reason_of(mutation):
+        texts = mutation.path, mutation.before.strip(), mutation.after.strip()
+        return reasons.get(tuple(map(str, texts)))
+
     def judge(mutation):
-        if verdicts[mutation] in QUIET:
-            return verdicts[mutation]
+        before = verdicts[mutation]
+        if before in QUIET or (before and reason_of(mutation)):
+            return before
         tree = trees.get()
         try:
             return tree.verdict(mutation, tests)
@@ -240,9 +245,7 @@ def try_all(mutations, directory, options, counts):
         for i, done in enumerate(concurrent.futures.as_completed(judged), 1):
             mutation, verdict = judged[done], done.result()
             verdicts.add(mutation, verdict)
-            reason = reasons.get(
-                (str(mutation.path), mutation.before.strip(), mutation.after.strip())
-            )
+            reason = reason_of(mutation)
             if verdict == "survived" and reason:
                 verdict = KNOWN
             counts[verdict] += 1

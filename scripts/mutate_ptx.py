@@ -263,10 +263,16 @@ def try_all(mutants: list[Mutant], a: argparse.Namespace) -> Counter[str]:
     """As many as are asked for: where one does not translate, the next is taken."""
     counts: Counter[str] = Counter()
     left, reasons = iter(mutants), known(SURVIVORS)
+
+    def why_unnoticed(mutant: Mutant) -> str:
+        return reasons.get((mutant.kernel, mutant.place, mutant.before, mutant.after), "")
+
     verdicts = Verdicts(f"ptx_{a.arch}_{a.seed}_{a.kernels}", a.again)
 
     def judge_once(mutant: Mutant) -> str:
-        return verdicts[mutant] or judge(mutant, a)
+        before = verdicts[mutant]
+        settled = before or (before == "" and why_unnoticed(mutant))
+        return before if settled and before is not None else judge(mutant, a)
 
     with ThreadPoolExecutor(a.jobs) as pool:
 
@@ -281,7 +287,7 @@ def try_all(mutants: list[Mutant], a: argparse.Namespace) -> Counter[str]:
             if who == "-":
                 running |= start(1)
                 continue
-            why = reasons.get((mutant.kernel, mutant.place, mutant.before, mutant.after), "")
+            why = why_unnoticed(mutant)
             counts["killed" if who else KNOWN if why else "survived"] += 1
             told = f"noticed by {who}" if who else f"survived, as {why}" if why else "SURVIVED"
             print(f"{sum(counts.values())}: {told}: {mutant}", flush=True)

@@ -122,9 +122,11 @@ START_TEST(few_classes)
         set_order(repeat);
         compare_few(&rng, 1 + below(&rng, 5), C, 1 + below(&rng, 100), bins);
     }
-    for (int repeat = 0; repeat < 6; repeat++) { /* finer: small mistakes of exp show */
+    for (int repeat = 0; repeat < 12; repeat++) {
+        /* Finer, where small mistakes of exp show; or with many pixels in a bin of any class. */
+        size_t bins = repeat % 2 ? 1 << 12 : 1 << 7;
         set_order(repeat);
-        compare_few(&rng, 1, SUBMODI_GPU_FEW, 300, 1 << 12);
+        compare_few(&rng, 1, SUBMODI_GPU_FEW, 400, bins);
     }
 }
 END_TEST
@@ -154,6 +156,26 @@ START_TEST(bad_score_of_each_class)
         double loss;
         ck_assert_int_eq(views_on_cpu(&v, &loss, &s), SUBMOD_ENONFINITE);
         compare_views(&v, (spoil){BAD_SCORE, c * N + i}, s, &t);
+        free_views(&v);
+    }
+}
+END_TEST
+
+/* Ranks in so many tiles that a warp scans all of its lanes, with weights of more than 32 bits. */
+START_TEST(many_tiles)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 83);
+    for (int repeat = 0; repeat < repeats(100); repeat++) {
+        views v = random_views(&rng, (kind)(repeat % KINDS), 1, 2, 600 + below(&rng, 600), true);
+        submod_loss_settings s = random_settings(&rng, true);
+        submodi_gpu_tuning t = random_tuning(&rng);
+        s.engine = SUBMOD_ENGINE_EXACT;
+        s.per_image = 0;
+        t.small = 0;
+        t.tile = 1 + (uint32_t)below(&rng, 20);
+        set_order(repeat);
+        compare_views(&v, (spoil){WELL, 0}, s, &t);
         free_views(&v);
     }
 }
@@ -234,6 +256,6 @@ int main(void)
     if (cannot_compare()) {
         return 77;
     }
-    return RUN_TESTS("gpu_views", losses, few_classes, bad_score_of_each_class, one_group_at_a_time,
-                     proxes);
+    return RUN_TESTS("gpu_views", losses, few_classes, bad_score_of_each_class, many_tiles,
+                     one_group_at_a_time, proxes);
 }
