@@ -271,8 +271,9 @@ def try_all(mutants: list[Mutant], a: argparse.Namespace) -> Counter[str]:
 
     def judge_once(mutant: Mutant) -> str:
         before = verdicts[mutant]
-        settled = before or (before == "" and why_unnoticed(mutant))
-        return before if settled and before is not None else judge(mutant, a)
+        if before is None or (before == "" and not why_unnoticed(mutant)):
+            return judge(mutant, a)
+        return before
 
     with ThreadPoolExecutor(a.jobs) as pool:
 
