@@ -100,33 +100,42 @@ START_TEST(losses)
 }
 END_TEST
 
-static void compare_few(submod_rng *rng, size_t B, size_t C, size_t N, size_t bins)
-{
-    views v = random_views(rng, SOFTMAX, B, C, N, true);
-    v.weighted = false;
-    submod_loss_settings s = random_settings(rng, true);
-    s.engine = SUBMOD_ENGINE_HISTOGRAM;
-    s.bins = bins;
-    compare_some(rng, &v, &s);
-    free_views(&v);
-}
-
 /* Their kernels have code of its own for each class. */
 START_TEST(few_classes)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 79);
     for (int repeat = 0; repeat < repeats(480); repeat++) {
-        size_t C = 2 + (size_t)repeat % SUBMODI_GPU_FEW;              /* one more than few, too */
-        size_t bins = repeat % 2 ? (size_t)2 << below(&rng, 8) : 512; /* more than small windows */
+        size_t C = 2 + (size_t)repeat % SUBMODI_GPU_FEW; /* one more than few, too */
+        views v = random_views(&rng, SOFTMAX, 1 + below(&rng, 5), C, 1 + below(&rng, 100), true);
+        submod_loss_settings s = random_settings(&rng, true);
+        v.weighted = false;
+        s.engine = SUBMOD_ENGINE_HISTOGRAM;
+        s.bins = repeat % 2 ? s.bins : 512; /* more than a small window has */
         set_order(repeat);
-        compare_few(&rng, 1 + below(&rng, 5), C, 1 + below(&rng, 100), bins);
+        compare_some(&rng, &v, &s);
+        free_views(&v);
     }
-    for (int repeat = 0; repeat < 12; repeat++) {
-        /* Finer, where small mistakes of exp show; or with many pixels in a bin of any class. */
-        size_t bins = repeat % 2 ? 1 << 12 : 1 << 7;
+}
+END_TEST
+
+/* With the shared memory that there is: bins so fine that small mistakes of exp show, or many
+ * pixels in each. */
+START_TEST(full_shared_memory)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 84);
+    submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
+    for (int repeat = 0; repeat < 16; repeat++) {
+        views v = random_views(&rng, SOFTMAX, 1, SUBMODI_GPU_FEW, 400, true);
+        submod_loss_settings s = random_settings(&rng, true);
+        v.weighted = false;
+        s.engine = SUBMOD_ENGINE_HISTOGRAM;
+        s.bins = repeat % 2 ? 1 << 12 : 1 << 7;
+        t.window_bytes = repeat % 4 ? 24 << 10 : 1000;
         set_order(repeat);
-        compare_few(&rng, 1, SUBMODI_GPU_FEW, 400, bins);
+        compare_views(&v, (spoil){WELL, 0}, s, &t);
+        free_views(&v);
     }
 }
 END_TEST
@@ -174,6 +183,25 @@ START_TEST(many_tiles)
         s.per_image = 0;
         t.small = 0;
         t.tile = 1 + (uint32_t)below(&rng, 20);
+        set_order(repeat);
+        compare_views(&v, (spoil){WELL, 0}, s, &t);
+        free_views(&v);
+    }
+}
+END_TEST
+
+/* So many that all lanes of a warp have some to add up at the end. */
+START_TEST(many_images)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 85);
+    for (int repeat = 0; repeat < 20; repeat++) {
+        views v = random_views(&rng, (kind)(repeat % KINDS), 30 + below(&rng, 60), 2, 5, true);
+        submod_loss_settings s = random_settings(&rng, true);
+        submodi_gpu_tuning t = random_tuning(&rng);
+        s.engine = (submod_engine)(repeat / KINDS % 2);
+        s.per_image = 1;
+        s.bins = 16;
         set_order(repeat);
         compare_views(&v, (spoil){WELL, 0}, s, &t);
         free_views(&v);
@@ -256,6 +284,6 @@ int main(void)
     if (cannot_compare()) {
         return 77;
     }
-    return RUN_TESTS("gpu_views", losses, few_classes, bad_score_of_each_class, many_tiles,
-                     one_group_at_a_time, proxes);
+    return RUN_TESTS("gpu_views", losses, few_classes, full_shared_memory, bad_score_of_each_class,
+                     many_tiles, many_images, one_group_at_a_time, proxes);
 }
