@@ -170,7 +170,8 @@ START_TEST(bad_score_of_each_class)
 }
 END_TEST
 
-/* Ranks in so many tiles that a warp scans all of its lanes, with weights of more than 32 bits. */
+/* Ranks in so many tiles, or in such large ones, that all lanes and warps have some to scan, with
+ * weights of more than 32 bits. */
 START_TEST(many_tiles)
 {
     submod_rng rng;
@@ -182,7 +183,8 @@ START_TEST(many_tiles)
         s.engine = SUBMOD_ENGINE_EXACT;
         s.per_image = 0;
         t.small = 0;
-        t.tile = 1 + (uint32_t)below(&rng, 20);
+        t.tile = (uint32_t)(repeat % 2 ? 1 + below(&rng, 20) : 250 + below(&rng, 300));
+        t.threads = repeat % 2 ? t.threads : 512;
         set_order(repeat);
         compare_views(&v, (spoil){WELL, 0}, s, &t);
         free_views(&v);
