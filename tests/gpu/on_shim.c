@@ -159,7 +159,7 @@ bool rows_are_right(submod_rng *rng, int number)
     submod_gpu_result r;
     double loss;
     submod_loss_settings of_views = settings_of_views(&w, &s);
-    ck_assert_ok(views_on_cpu(&v, &loss, &s));
+    ck_assert_ok(views_on_cpu(&v, &loss, NULL, &s));
     ck_assert_ok(start_task(&task, SOFTMAX, &w.scores, &w.labels, &of_views));
     bool good = queue_on_shim(&task, &r, &w.gradient, &t) == SUBMOD_OK && r.status == SUBMOD_OK &&
                 fabs(r.loss - loss) <= 1e-13 && memcmp(v.g.data, w.g.data, v.g.bytes) == 0;

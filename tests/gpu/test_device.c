@@ -167,7 +167,7 @@ static void check_loss(const queued *q, views *v)
     float *g = malloc(v->g.bytes + 1);
     submod_gpu_result r = fetch(q, g);
     ck_assert_ok(submod_gpu_result_status(&r));
-    ck_assert_ok(views_on_cpu(v, &loss, &q->settings));
+    ck_assert_ok(views_on_cpu(v, &loss, NULL, &q->settings));
     ck_assert_near(r.loss, loss, 1e-13);
     ck_assert(memcmp(g, v->g.data, v->g.bytes) == 0);
     free(g);

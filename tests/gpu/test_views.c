@@ -57,7 +57,8 @@ static void compare_views(views *v, spoil bad, submod_loss_settings s, const sub
     submodi_gpu_task task;
     submod_gpu_result r;
     double loss = 0;
-    submod_status status = views_on_cpu(v, &loss, &s);
+    submod_loss_info info;
+    submod_status status = views_on_cpu(v, &loss, &info, &s);
     s = settings_of_views(&w, &s);
     ck_assert_ok(start_task(&task, w.kind, &w.scores, &w.labels, &s));
     ck_assert_ok(queue_on_shim(&task, &r, &w.gradient, t));
@@ -68,6 +69,8 @@ static void compare_views(views *v, spoil bad, submod_loss_settings s, const sub
     ck_assert_uint_eq(r.bad_weight, refused && bad.what == BAD_WEIGHT ? bad.at : SUBMOD_GPU_NONE);
     if (!refused) {
         ck_assert_near(r.loss, loss, 1e-13 * fmax(1, fabs(loss)));
+        ck_assert_uint_eq(r.pixels, info.pixels);
+        ck_assert_uint_eq(r.terms, info.terms);
     }
     ck_assert(memcmp(v->g.data, w.g.data, v->g.bytes) == 0);
     free_views(&w);
@@ -163,7 +166,7 @@ START_TEST(bad_score_of_each_class)
         t.few_pixels = 1;
         set_order((int)k);
         double loss;
-        ck_assert_int_eq(views_on_cpu(&v, &loss, &s), SUBMOD_ENONFINITE);
+        ck_assert_int_eq(views_on_cpu(&v, &loss, NULL, &s), SUBMOD_ENONFINITE);
         compare_views(&v, (spoil){BAD_SCORE, c * N + i}, s, &t);
         free_views(&v);
     }

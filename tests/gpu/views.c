@@ -174,16 +174,17 @@ submod_loss_settings settings_of_views(const views *v, const submod_loss_setting
     return own;
 }
 
-submod_status views_on_cpu(const views *v, double *loss, const submod_loss_settings *s)
+submod_status views_on_cpu(const views *v, double *loss, submod_loss_info *info,
+                           const submod_loss_settings *s)
 {
     const submod_scores *x = &v->scores;
     const submod_labels *y = &v->labels;
     const submod_gradient *g = &v->gradient;
     submod_loss_settings own = settings_of_views(v, s);
     switch (v->kind) {
-    case HINGE: return submod_lovasz_hinge(x, y, loss, g, &own, NULL, NULL);
+    case HINGE: return submod_lovasz_hinge(x, y, loss, g, &own, info, NULL);
     case SIGMOID:
-    case SIGMOID_P: return submod_lovasz_sigmoid(x, y, loss, g, &own, NULL, NULL);
-    default: return submod_lovasz_softmax(x, y, loss, g, &own, NULL, NULL);
+    case SIGMOID_P: return submod_lovasz_sigmoid(x, y, loss, g, &own, info, NULL);
+    default: return submod_lovasz_softmax(x, y, loss, g, &own, info, NULL);
     }
 }

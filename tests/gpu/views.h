@@ -42,6 +42,7 @@ void free_views(views *v);
 submod_loss_settings settings_of_views(const views *v, const submod_loss_settings *s);
 
 /* By the public functions of loss.h. */
-submod_status views_on_cpu(const views *v, double *loss, const submod_loss_settings *s);
+submod_status views_on_cpu(const views *v, double *loss, submod_loss_info *info,
+                           const submod_loss_settings *s);
 
 #endif
