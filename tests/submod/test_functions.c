@@ -303,6 +303,26 @@ START_TEST(concave_by_definition)
 END_TEST
 
 /* Small steps far out do not cancel. */
+/* Points of a line, some of them close together: what their rounding does to slopes is allowed. */
+START_TEST(concave_points_are_rounded)
+{
+    const double w[2] = {1, 1};
+    submod_rng rng;
+    submod_rng_seed(&rng, 65);
+    for (int repeat = 0; repeat < 100; repeat++) {
+        double near = ldexp(1 + submod_rng_uniform(&rng), -(int)submod_rng_below(&rng, 40));
+        const double t[5] = {0, 1, 1 + near, 3 + near, 3 + 2 * near};
+        double slope = submod_rng_normal(&rng), g[5];
+        submod_fn *fn = NULL;
+        for (size_t i = 0; i < 5; i++) {
+            g[i] = slope * t[i];
+        }
+        ck_assert_ok(submod_fn_concave_points(2, w, 5, t, g, &fn));
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
 START_TEST(concave_gains_are_accurate)
 {
     const double w[2] = {1e12, 1e-3};
@@ -777,10 +797,10 @@ int main(void)
 {
     return RUN_TESTS("functions", callbacks_agree, chain_continues, tied_gains_are_fair,
                      tied_gains_are_equal, jaccard_by_definition, jaccard_gains_are_accurate,
-                     cardinality_by_definition, concave_by_definition, concave_gains_are_accurate,
-                     groups_by_definition, hypergraph_by_definition, coverage_by_definition,
-                     cut_by_definition, facility_by_definition, logdet_by_definition,
-                     iwata_by_definition, embeddings_by_definition,
+                     cardinality_by_definition, concave_by_definition, concave_points_are_rounded,
+                     concave_gains_are_accurate, groups_by_definition, hypergraph_by_definition,
+                     coverage_by_definition, cut_by_definition, facility_by_definition,
+                     logdet_by_definition, iwata_by_definition, embeddings_by_definition,
                      embedded_terms_cost_what_they_touch, combinations_by_definition,
                      not_normalised, custom_with_state);
 }
