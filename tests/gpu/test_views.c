@@ -234,6 +234,31 @@ START_TEST(one_group_at_a_time)
 }
 END_TEST
 
+/* Nothing is written when the bad score is in the last one of them. */
+START_TEST(bad_score_of_the_last_group)
+{
+    enum { B = 3, N = 20, MOST_CLASSES = 8 };
+    submod_rng rng;
+    submod_rng_seed(&rng, 86);
+    submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
+    submod_loss_settings s = submod_loss_defaults();
+    s.engine = SUBMOD_ENGINE_HISTOGRAM;
+    s.per_image = 1;
+    s.bins = 16;
+    t.table_bytes = 1;
+    for (size_t k = 0; k < 12 * MOST_CLASSES; k++) {
+        size_t c = k % MOST_CLASSES, i = below(&rng, N);
+        views v = random_views(&rng, SOFTMAX, B, c + 1 + below(&rng, MOST_CLASSES - c) + (c == 0),
+                               N, false);
+        v.weighted = false;
+        put_score(&v, score_at(&v, B - 1, c, i), k % 2 ? INFINITY : NAN);
+        uint64_t at = ((B - 1) * v.scores.classes + c) * N + i;
+        compare_views(&v, (spoil){BAD_SCORE, at}, s, &t);
+        free_views(&v);
+    }
+}
+END_TEST
+
 /* The prox and the layer of the hinge by scores of any type: the bits are those by floats. */
 START_TEST(proxes)
 {
@@ -290,5 +315,6 @@ int main(void)
         return 77;
     }
     return RUN_TESTS("gpu_views", losses, few_classes, full_shared_memory, bad_score_of_each_class,
-                     many_tiles, many_images, one_group_at_a_time, proxes);
+                     many_tiles, many_images, one_group_at_a_time, bad_score_of_the_last_group,
+                     proxes);
 }

@@ -503,6 +503,11 @@ START_TEST(points_are_very_many_pixels)
     ck_assert_int_eq(submod_prox_jaccard_points(2, (double[]){1, 0}, (uint8_t[]){1, 0}, none, 1, u,
                                                 s, &info, NULL),
                      SUBMOD_EINVAL);
+    /* Each number is fine, and the sum of all pixels overflows. */
+    ck_assert_int_eq(submod_prox_jaccard_points(2, (double[]){1e294, 2e294}, (uint8_t[]){1, 0},
+                                                (uint64_t[]){many, many}, 1e-294, u, s, &info,
+                                                NULL),
+                     SUBMOD_ENUMERIC);
     ck_assert_ok(submod_prox_jaccard_points(0, NULL, NULL, NULL, 1, NULL, NULL, &info, NULL));
     ck_assert(info.primal == 0 && info.gap == 0);
 }
