@@ -260,7 +260,8 @@ def check_harness(ptx: str, a: argparse.Namespace) -> None:
 
 
 def try_all(mutants: list[Mutant], a: argparse.Namespace) -> Counter[str]:
-    """As many as are asked for: where one does not translate, the next is taken."""
+    """As many as are asked for: where one does not translate, or none can notice it, the next is
+    taken."""
     counts: Counter[str] = Counter()
     left, reasons = iter(mutants), known(SURVIVORS)
 
@@ -292,6 +293,8 @@ def try_all(mutants: list[Mutant], a: argparse.Namespace) -> Counter[str]:
             counts["killed" if who else KNOWN if why else "survived"] += 1
             told = f"noticed by {who}" if who else f"survived, as {why}" if why else "SURVIVED"
             print(f"{sum(counts.values())}: {told}: {mutant}", flush=True)
+            if not who and why:
+                running |= start(1)
     return counts
 
 

@@ -19,10 +19,10 @@ def score(counts: Counter[str]) -> str:
     """What a row says: how many were noticed, and why the others were not."""
     noticed, named, others = counts["killed"], counts[KNOWN], counts["survived"]
     tried = max(1, noticed + named + others)
+    share = 100 * noticed / max(1, noticed + others)
     return (
-        f"{noticed} noticed, {100 * noticed / tried:.1f} %; {named} that none can notice, each "
-        f"named with its reason; {others} others: {100 * noticed / max(1, noticed + others):.1f} % "
-        "of what can be noticed"
+        f"{noticed} noticed, {100 * noticed / tried:.1f} %, {share:.1f} % of what can be noticed; "
+        f"{named} that none can notice, each named with its reason; {others} others"
     )
 
 
