@@ -295,11 +295,11 @@ def main():
     try:
         with tempfile.TemporaryDirectory(prefix="mutate-") as directory:
             try_all(mutations, pathlib.Path(directory), options, counts)
-        if not options.at:
-            leave_row(counts, options)
-    finally:
+    finally:  # also of a run that was stopped
         if counts:
             print(f"{score(counts)}; {counts['did not compile']} did not compile")
+        if counts and not options.at:
+            leave_row(counts, options)
 
 
 if __name__ == "__main__":
