@@ -101,6 +101,8 @@ def collect() -> None:
 
 def write_note(name: str, text: str) -> None:
     path = ROWS / f"{name}.json"
+    if not path.exists():
+        sys.exit(f"reliability: there is no row {name} yet; docs/reliability.py takes new ones in")
     row = {**read(path), "note": text}
     path.write_text(json.dumps(row, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
