@@ -105,6 +105,7 @@ def write_note(name: str, text: str) -> None:
         sys.exit(f"reliability: there is no row {name} yet; docs/reliability.py takes new ones in")
     row = {**read(path), "note": text}
     path.write_text(json.dumps(row, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")
 
 
 def main() -> int:
