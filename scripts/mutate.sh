@@ -3,7 +3,8 @@
 # copy of the tree, and runs the tests. What no test notices is printed as a diff. tests/survivors.tsv
 # names changes that none can notice, and why. Leaves the row of docs/reliability.md. Options:
 #
-#   scripts/mutate.sh                    200 random changes, some ten seconds each; an hour on two cores
+#   scripts/mutate.sh                    200 random changes, half a minute each, and minutes where no test
+#                                        notices; one to two hours on two cores
 #   scripts/mutate.sh --number N         so many
 #   scripts/mutate.sh --seed S           others than those of seed 1
 #   scripts/mutate.sh --files GLOB       in these files only, as in 'src/prox/**/*.c'

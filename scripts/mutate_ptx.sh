@@ -5,7 +5,8 @@
 # notice, and why. All kernels are first tried as they are: if a test notices anything then, the harness
 # is broken and the script stops. Leaves the row of docs/reliability.md. Needs nvcc. Options:
 #
-#   scripts/mutate_ptx.sh                  200 random changes, a few seconds each
+#   scripts/mutate_ptx.sh                  200 random changes that can be noticed, some 15 seconds each, and over
+#                                          a minute where no test notices
 #   scripts/mutate_ptx.sh --number N       so many
 #   scripts/mutate_ptx.sh --seed S         others than those of seed 1
 #   scripts/mutate_ptx.sh --arch A         PTX of compute_75 instead of compute_80

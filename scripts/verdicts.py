@@ -22,7 +22,7 @@ def score(counts: Counter[str]) -> str:
     share = 100 * noticed / max(1, noticed + others)
     return (
         f"{noticed} noticed, {100 * noticed / tried:.1f} %, {share:.1f} % of what can be noticed; "
-        f"{named} that none can notice, each named with its reason; {others} others"
+        f"{named} that none can notice, each named with its reason; others: {others}"
     )
 
 
