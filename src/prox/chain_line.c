@@ -329,6 +329,7 @@ size_t submodi_chain_line(size_t n, const double *x, const double *out, const do
 void submodi_chain_extension(size_t n, const double *u, const double *s, const double *out,
                              const double *in, double lambda, submodi_extension *f)
 {
+    const double root = 1 / sqrt(lambda); /* squares of d alone may overflow */
     double flow = 0;
     double beyond = 0;
     double weight = 0; /* of all terms */
@@ -340,16 +341,16 @@ void submodi_chain_extension(size_t n, const double *u, const double *s, const d
         const double same = 1 - (falls + rises);
         const double must = falls * out[i] - rises * in[i];
         flow += s[i];
-        const double above = (flow > out[i]) * (flow - out[i]);
-        const double below = (flow < -in[i]) * (flow + in[i]);
+        const double above = same * (flow > out[i]) * (flow - out[i]) * root;
+        const double below = same * (flow < -in[i]) * (flow + in[i]) * root;
         f->value += must * step;
         f->excess += (1 - same) * (u[i] * (must - flow));
-        beyond += same * (above * above + below * below);
+        beyond += above * above + below * below;
         weight += fabs(s[i]) + fabs(must);
         largest = fabs(u[i]) > largest ? fabs(u[i]) : largest;
         flow = same * flow + must;
     }
     weight += fabs(s[n - 1]);
-    f->excess += 2 * beyond / lambda - u[n - 1] * (flow + s[n - 1]);
+    f->excess += 2 * beyond - u[n - 1] * (flow + s[n - 1]);
     f->size += weight * (largest + 8 * DBL_EPSILON * weight / lambda);
 }

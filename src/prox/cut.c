@@ -157,9 +157,7 @@ static submod_status aim(levels *l, submod_work *w)
         } else {
             aim_at_mean(l, part);
         }
-        if (status == SUBMOD_OK && !submodi_cut_flow_aim(&l->flow, part, l->z)) {
-            status = submodi_fail(SUBMOD_ENUMERIC, "%s: lambda x overflows", l->p->who);
-        }
+        status = status ? status : submodi_cut_flow_aim(l->p->who, &l->flow, part, l->z);
         if (status != SUBMOD_OK) {
             return status;
         }

@@ -14,6 +14,7 @@
 
 #include <string.h>
 
+#include "base/error.h"
 #include "base/memory.h"
 
 /* A part gets a new scaling when its numbers have become this much smaller. */
@@ -93,19 +94,18 @@ static void rescale(submodi_cut_flow *f, submodi_flow_part *part, submodi_scalin
 
 /* What the vertices of a part want if they aim at z. */
 typedef struct wishes {
-    double largest, sum; /* of |z - cross| */
-    double missing;      /* sum of what the flow that is there leaves of it */
+    submodi_excesses wanted; /* z - cross */
+    double missing;          /* sum of what the flow that is there leaves of it */
 } wishes;
 
 static wishes measure(const submodi_cut_flow *f, const submodi_flow_part *part, const double *z)
 {
-    wishes w = {0, 0, 0};
+    wishes w = {.missing = 0};
     for (size_t i = part->begin; i < part->end; i++) {
         int32_t v = f->order[i];
         double wanted = z[i] - f->cross[v];
         double flow = submodi_amount(&part->scaling, f->want[v] - f->net.excess[v]);
-        w.largest = fmax(w.largest, fabs(wanted));
-        w.sum += fabs(wanted);
+        submodi_add_excess(&w.wanted, v, wanted);
         w.missing += fabs(wanted - flow);
     }
     return w;
@@ -113,36 +113,42 @@ static wishes measure(const submodi_cut_flow *f, const submodi_flow_part *part, 
 
 /* Chooses a new scaling if the numbers no longer fit into the present one, or have become too small
  * for it. A flow that came near its limit, where weights are larger than that, is dropped. */
-static void fit(submodi_cut_flow *f, submodi_flow_part *part, const wishes *w)
+static submod_status fit(const char *who, submodi_cut_flow *f, submodi_flow_part *part,
+                         const wishes *w)
 {
     double heaviest = f->cut->heaviest;
-    submodi_scaling best = submodi_scaling_for(w->largest, ROOM * w->sum, heaviest);
+    submodi_scaling best;
+    submod_status status = submodi_find_scaling(who, f->cut, &w->wanted, ROOM, &best);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
     double ratio = best.root / part->scaling.root; /* finer by its square */
     bool limited = part->scaling.limit < heaviest;
     bool kept = part->used + w->missing <= part->scaling.limit || !limited;
     if (kept && ratio * ratio >= 0.5 && ratio * ratio <= COARSE) {
         part->used += w->missing;
-        return;
+        return SUBMOD_OK;
     }
     bool keep = best.limit >= heaviest;
     rescale(f, part, best, keep);
-    part->used = keep ? w->missing : w->sum;
+    part->used = keep ? w->missing : w->wanted.sum;
+    return SUBMOD_OK;
 }
 
-bool submodi_cut_flow_aim(submodi_cut_flow *f, submodi_flow_part *part, const double *z)
+submod_status submodi_cut_flow_aim(const char *who, submodi_cut_flow *f, submodi_flow_part *part,
+                                   const double *z)
 {
     wishes w = measure(f, part, z);
-    if (!isfinite(w.largest)) {
-        return false;
-    }
-    fit(f, part, &w);
-    for (size_t i = part->begin; i < part->end; i++) {
+    submod_status status = isfinite(w.wanted.largest)
+                               ? fit(who, f, part, &w)
+                               : submodi_fail(SUBMOD_ENUMERIC, "%s: lambda x overflows", who);
+    for (size_t i = part->begin; status == SUBMOD_OK && i < part->end; i++) {
         int32_t v = f->order[i];
         int64_t flow = f->want[v] - f->net.excess[v];
         f->want[v] = submodi_whole(&part->scaling, z[i] - f->cross[v]);
         f->net.excess[v] = f->want[v] - flow;
     }
-    return true;
+    return status;
 }
 
 double submodi_cut_flow_base(const submodi_cut_flow *f, const submodi_flow_part *part, int32_t v)

@@ -31,8 +31,9 @@ bool submodi_cut_flow_start(submodi_cut_flow *f, const submodi_cut *cut, submodi
                             submod_work *w);
 
 /* Makes the excess of each vertex of a part what z (by rank, from part->begin on) leaves beside
- * `cross` and the flow. false: z is too large. */
-bool submodi_cut_flow_aim(submodi_cut_flow *f, submodi_flow_part *part, const double *z);
+ * `cross` and the flow. SUBMOD_ENUMERIC: z is too large, or the weights are. */
+submod_status submodi_cut_flow_aim(const char *who, submodi_cut_flow *f, submodi_flow_part *part,
+                                   const double *z);
 
 /* What flows out of the vertex, to other parts and within its own: a base of the cut function. */
 double submodi_cut_flow_base(const submodi_cut_flow *f, const submodi_flow_part *part, int32_t v);

@@ -15,6 +15,7 @@
  *
  * O(edges at the block) and the flow, which prune.c finds in O(edges) if there is no cycle.
  */
+#include <float.h>
 #include <string.h>
 
 #include "base/cancel.h"
@@ -23,22 +24,6 @@
 #include "submod/functions/cut_network.h"
 
 static const char who[] = "minimize of a cut function";
-
-static submod_status out_of_range(void)
-{
-    return submodi_fail(SUBMOD_ENUMERIC, "%s: the numbers at a vertex overflow", who);
-}
-
-/* What is known of some excesses. */
-typedef struct sizes {
-    double largest, sum;
-} sizes;
-
-static void count_in(sizes *s, double excess)
-{
-    s->largest = fmax(s->largest, fabs(excess));
-    s->sum += fabs(excess);
-}
 
 /* Lists of nodes. */
 typedef struct scratch {
@@ -121,10 +106,9 @@ static void add_node(const source *s, submodi_part part, size_t i, target *t)
 }
 
 /* Makes the nodes from `begin` on, a part, whole. */
-static void set_capacities(const source *s, size_t begin, sizes of, target *t)
+static void set_capacities(const source *s, size_t begin, submodi_scaling scaling, target *t)
 {
     submodi_network *net = &t->net;
-    submodi_scaling scaling = submodi_scaling_for(of.largest, of.sum, s->cut->heaviest);
     for (size_t v = begin; v < net->nodes; v++) {
         net->excess[v] = submodi_whole(&scaling, t->excess[v]);
         for (size_t a = net->first[v]; a < net->first[v + 1]; a++) {
@@ -163,15 +147,17 @@ static submod_status build(const source *s, const submodi_part *parts, size_t np
     t->first[0] = 0;
     for (size_t j = 0; j < nparts; j++) {
         size_t begin = t->net.nodes;
-        sizes of = {0, 0};
+        submodi_excesses of = {0};
+        submodi_scaling scaling;
         for (size_t i = parts[j].begin; i < parts[j].end; i++) {
             add_node(s, parts[j], i, t);
-            count_in(&of, t->excess[t->net.nodes - 1]);
+            submodi_add_excess(&of, s->order[i], t->excess[t->net.nodes - 1]);
         }
-        if (!isfinite(of.largest)) {
-            return out_of_range();
+        submod_status status = submodi_find_scaling(who, s->cut, &of, 1, &scaling);
+        if (status != SUBMOD_OK) {
+            return status;
         }
-        set_capacities(s, begin, of, t);
+        set_capacities(s, begin, scaling, t);
     }
     return SUBMOD_OK;
 }
@@ -245,14 +231,14 @@ submod_status submodi_cut_minimize(const void *ctx, const int32_t *base, size_t 
 static submod_status whole_network(const submodi_cut *c, const double *z, submodi_network *net,
                                    submodi_scaling *scaling, submod_work *w)
 {
-    sizes of = {0, 0};
+    submodi_excesses of = {0};
     for (size_t v = 0; v < c->n; v++) {
-        count_in(&of, z[v]);
+        submodi_add_excess(&of, (int32_t)v, z[v]);
     }
-    if (!isfinite(of.largest)) {
-        return out_of_range();
+    submod_status status = submodi_find_scaling(who, c, &of, 1, scaling);
+    if (status != SUBMOD_OK) {
+        return status;
     }
-    *scaling = submodi_scaling_for(of.largest, of.sum, c->heaviest);
     net->arcs = submodi_take(w, c->start[c->n], sizeof *net->arcs);
     net->excess = submodi_take(w, c->n, sizeof *net->excess);
     if (!net->arcs || !net->excess) {
@@ -291,7 +277,7 @@ submod_status submodi_cut_minimum(const void *ctx, const double *z, uint8_t *sma
             s[v] = -submodi_amount(&scaling, net.excess[v]);
         }
     }
-    *size = scaling.limit; /* F(A) <= z(A) <= sum of |z| */
+    *size = fmin(scaling.limit, DBL_MAX); /* F(A) <= z(A) <= sum of |z| */
     submodi_scope_close(&scope);
     return status;
 }

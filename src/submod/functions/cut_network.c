@@ -8,12 +8,45 @@
  */
 #include "submod/functions/cut_network.h"
 
-submodi_scaling submodi_scaling_for(double largest, double sum, double heaviest)
+#include "base/error.h"
+
+/* Reports that the numbers at a vertex overflow. */
+static submod_status too_heavy(const char *who, const submodi_cut *cut,
+                               const submodi_excesses *sizes)
+{
+    double weight = 0;
+    int32_t tail = 0, head = 0;
+    for (size_t v = 0; v < cut->n; v++) {
+        for (size_t j = cut->start[v]; j < cut->start[v + 1]; j++) {
+            if (cut->neighbours[j].out > weight) {
+                weight = cut->neighbours[j].out;
+                tail = (int32_t)v;
+                head = cut->neighbours[j].vertex;
+            }
+        }
+    }
+    return submodi_fail(
+        SUBMOD_ENUMERIC,
+        "%s: the weights overflow: %g on the edge of elements %d and %d, with %g at "
+        "element %d; an element's weight and those of its edges, both ways, must "
+        "add up to a finite number",
+        who, weight, (int)tail, (int)head, sizes->largest, (int)sizes->vertex);
+}
+
+submod_status submodi_find_scaling(const char *who, const submodi_cut *cut,
+                                   const submodi_excesses *sizes, double room,
+                                   submodi_scaling *scaling)
 {
     int exponent;
-    frexp(largest + fmin(sum, heaviest), &exponent);
+    double limit = room * sizes->sum;
+    double largest = sizes->largest + fmin(limit, cut->heaviest);
+    if (!isfinite(largest)) {
+        return too_heavy(who, cut, sizes);
+    }
+    (void)frexp(largest, &exponent);
     double root = ldexp(1, (int)floor((SUBMODI_FLOW_BITS - exponent) / 2.0));
-    return (submodi_scaling){.limit = sum, .root = root, .inverse = 1 / root};
+    *scaling = (submodi_scaling){.limit = limit, .root = root, .inverse = 1 / root};
+    return SUBMOD_OK;
 }
 
 void submodi_cut_arcs(const submodi_cut *cut, const submodi_scaling *scaling, submodi_arc *arcs)

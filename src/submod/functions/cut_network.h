@@ -17,9 +17,27 @@ typedef struct submodi_scaling {
 
 enum { SUBMODI_FLOW_BITS = 60, SUBMODI_FLOW_NOISE = 1 << 12 };
 
-/* For excesses of at most `largest` that add up to `sum`, in absolute value, and weights that add
- * up to at most `heaviest` at a vertex. */
-submodi_scaling submodi_scaling_for(double largest, double sum, double heaviest);
+/* The sizes of the excesses in a network. */
+typedef struct submodi_excesses {
+    double largest, sum; /* of |excess|; the sum may overflow */
+    int32_t vertex;      /* where the largest is */
+} submodi_excesses;
+
+static inline void submodi_add_excess(submodi_excesses *sizes, int32_t vertex, double excess)
+{
+    if (fabs(excess) > sizes->largest) {
+        sizes->largest = fabs(excess);
+        sizes->vertex = vertex;
+    }
+    sizes->sum += fabs(excess);
+}
+
+/* Finds the scaling for excesses of these sizes in the network of a cut, if flows of up to
+ * room * sum have to fit. SUBMOD_ENUMERIC: the largest excess plus the capacities at a vertex
+ * overflow; the message names the excess and the heaviest edge. */
+submod_status submodi_find_scaling(const char *who, const submodi_cut *cut,
+                                   const submodi_excesses *sizes, double room,
+                                   submodi_scaling *scaling);
 
 /* x times the factor. */
 static inline int64_t submodi_whole(const submodi_scaling *scaling, double x)
