@@ -38,6 +38,9 @@ enum {
     PATIENCE = 100    /* looks without a smaller gap, after which the method gives up */
 };
 
+/* The smallest relative gap asked of a member: above (8 eps)^2 = 3e-30, where rounding begins. */
+static const double FINEST = 1e-26;
+
 typedef struct cyclic {
     const submodi_prox_problem *p;
     const submodi_folded *folded;
@@ -189,6 +192,13 @@ static submod_status add_extensions(cyclic *c, const double *u)
     return status;
 }
 
+/* Returns the tolerance of the members' iterative proxes, given the relative gap of the sum. An
+ * inner gap of eps moves a member's step by up to sqrt(eps), and the gap of the sum by as much. */
+static double inner_tolerance(double gap)
+{
+    return fmax(FINEST, 1e-3 * fmin(1, gap) * fmin(1, gap));
+}
+
 /* The gap of u = r and the sum of all steps, and what is allowed. */
 static submod_status look(cyclic *c)
 {
@@ -213,7 +223,7 @@ static submod_status look(cyclic *c)
     }
     c->gap = c->f.excess + residual / 2;
     c->allowed = c->p->settings->tolerance * terms / 2 + 8 * DBL_EPSILON * c->f.size;
-    c->cycle.tolerance = fmax(1e-14, 1e-3 * fmin(1, c->gap / fmax(terms / 2, DBL_MIN)));
+    c->cycle.tolerance = inner_tolerance(c->gap / fmax(terms / 2, DBL_MIN));
     if (status == SUBMOD_OK && c->p->enough) {
         for (size_t i = 0; i < n; i++) {
             c->s[i] = lambda * c->total[i] + m[i];
@@ -279,6 +289,9 @@ static submod_status run(cyclic *c)
         if (status != SUBMOD_OK) {
             return status;
         }
+        if (!isfinite(c->gap) || !isfinite(c->allowed)) {
+            return submodi_fail(SUBMOD_ENUMERIC, "%s: the objective overflows", c->p->who);
+        }
         submodi_tell_progress(c->p->settings, c->info->iterations, c->gap);
         bool done = c->enough || c->gap <= c->allowed;
         if (done || stop != SUBMOD_OK) {
@@ -286,7 +299,7 @@ static submod_status run(cyclic *c)
         }
         c->unimproved = c->gap < c->best_gap ? 0 : c->unimproved + 1;
         c->best_gap = fmin(c->gap, c->best_gap);
-        if (c->unimproved == PATIENCE || !isfinite(c->gap)) {
+        if (c->unimproved == PATIENCE) {
             return SUBMOD_INACCURATE;
         }
         plan_next_look(c, gap_before);
