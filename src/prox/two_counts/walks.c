@@ -59,7 +59,7 @@ INLINE void go_on(submodi_path *s, place *w, bool fg, offer taken)
     w->value = taken.value;
 }
 
-/* A walk by the gains at each place itself; false: a custom measure has failed. */
+/* Walks by the gains at each place itself. Returns false as soon as a custom measure fails. */
 INLINE bool walk_greedily(submodi_path *s, const submodi_span *p, submodi_form form, double value)
 {
     const submodi_blocks *b = s->b;
@@ -69,17 +69,17 @@ INLINE bool walk_greedily(submodi_path *s, const submodi_span *p, submodi_form f
         {submodi_pixels_before(&b->bg, p->bg_begin), submodi_pixels_before(&b->fg, p->fg_begin)},
         value,
         false};
-    while (w.at[1] < p->fg_end && w.at[0] < p->bg_end) {
+    while (!w.failed && w.at[1] < p->fg_end && w.at[0] < p->bg_end) {
         offer of_fg = offer_of(b, form, &w, true);
-        offer of_bg = offer_of(b, form, &w, false);
+        offer of_bg = w.failed ? of_fg : offer_of(b, form, &w, false);
         bool fg = lambda * b->fg.value[w.at[1]] - of_fg.gain >=
                   lambda * b->bg.value[w.at[0]] - of_bg.gain;
         go_on(s, &w, fg, fg ? of_fg : of_bg);
     }
-    while (w.at[1] < p->fg_end) {
+    while (!w.failed && w.at[1] < p->fg_end) {
         go_on(s, &w, true, offer_of(b, form, &w, true));
     }
-    while (w.at[0] < p->bg_end) {
+    while (!w.failed && w.at[0] < p->bg_end) {
         go_on(s, &w, false, offer_of(b, form, &w, false));
     }
     return !w.failed;

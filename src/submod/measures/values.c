@@ -134,6 +134,7 @@ bool submodi_measure_values(const submod_measure *m, double unit, size_t count, 
     } else {
         for (size_t i = 0; i < count; i++) {
             F[i] = m->value(a[i], b[i], P, N, m->ctx);
+            count = is_bad(a[i], b[i], F[i]) ? i + 1 : count; /* no call after a failure */
         }
     }
     int64_t bad = 0;
