@@ -150,6 +150,16 @@ static bool gap_is_blind(const submodi_prox_problem *p, submod_prox_method m, co
                                 submodi_largest(s, n) / p->lambda);
 }
 
+/* A gap below 0 by more than rounding: s is no base. */
+static submod_status contradiction(const submod_fn *fn, double gap)
+{
+    return submodi_fail(SUBMOD_INACCURATE,
+                        fn->traits.calls_back
+                            ? "%s: F is not submodular: the gap is %g; submod_fn_check tells more"
+                            : "%s: rounding errors of F make the gap %g, below 0",
+                        who, gap);
+}
+
 static submod_status solve(const submodi_prox_problem *p, const method *m, double *u, double *s,
                            submod_prox_info *info, submod_work *w)
 {
@@ -163,9 +173,13 @@ static submod_status solve(const submodi_prox_problem *p, const method *m, doubl
     if (status != SUBMOD_OK) {
         return status;
     }
+    if (info->gap < -allowed) {
+        status = contradiction(p->fn, info->gap);
+        return outcome == SUBMOD_OK ? status : outcome;
+    }
     /* The method reports success, but the gap is too large: F is not submodular, or the method is
-     * not exact. A gap far below 0 proves that s is no base; one that is blind proves nothing. */
-    bool shown = fabs(info->gap) <= allowed && !gap_is_blind(p, info->method, s);
+     * not exact. A gap that is blind proves nothing. */
+    bool shown = info->gap <= allowed && !gap_is_blind(p, info->method, s);
     return outcome == SUBMOD_OK && !shown ? SUBMOD_INACCURATE : outcome;
 }
 

@@ -8,7 +8,8 @@
  * element with s_i < -gap, or holds one with s_i > gap, has F(A) > value. So every minimiser holds
  * all elements with s_i < -gap and none with s_i > gap. If {s < -gap} attains the value, it is the
  * smallest minimiser; if {s <= gap} attains it, that is the largest. If no element is left between,
- * {s < 0} is the only minimiser, however large the gap.
+ * {s < 0} is the only minimiser, however large the gap. All of this needs a submodular F: where
+ * user's code runs inside F, only the search of all subsets proves anything.
  * Cost: that of the method; the proof needs one more chain and O(n). */
 #include <submod/sfm.h>
 
@@ -29,6 +30,10 @@ static const char who[] = "submod_sfm";
 
 /* Smallest and largest minimiser, in this order. */
 enum { SMALLEST, LARGEST, EXTREMES };
+
+/* AUTO searches all subsets of up to so many elements if user's code runs inside F and there is no
+ * minimize slot. That takes 2^11 pushes, about what min-norm takes for 20 elements. */
+enum { SMALL = 10 };
 
 typedef struct search {
     const submod_fn *fn;
@@ -74,7 +79,8 @@ static double margin(const search *f)
 
 static bool close_enough(const search *f, double gap, double size)
 {
-    return gap <= f->settings->tolerance * (fabs(f->value) + size) + margin(f);
+    double tolerance = f->settings->tolerance;
+    return gap <= tolerance * fabs(f->value) + tolerance * size + margin(f);
 }
 
 /* Finds the shortest and the longest prefix of order that attain the value; order goes from the
@@ -137,13 +143,13 @@ static sight look_at(search *f, const submodi_view *v)
     for (size_t k = 0; k < v->n; k++) {
         sum += v->gains[k];
         size_of_gains += fabs(v->gains[k]);
-        seen.size += fabs(v->s[k]) * v->sigma;
+        seen.size = fmin(seen.size + fabs(v->s[k]) * v->sigma, DBL_MAX);
         seen.dual += fmin(v->s[k], 0) * v->sigma;
         best = sum < lowest ? k + 1 : best;
         lowest = fmin(sum, lowest);
     }
     keep_best(f, v, v->before + lowest * v->sigma, best);
-    f->scale = v->n == f->n ? fmax(f->scale, size_of_gains * v->sigma) : f->scale;
+    f->scale = v->n == f->n ? fmin(fmax(f->scale, size_of_gains * v->sigma), DBL_MAX) : f->scale;
     seen.value = v->low >= 0 ? sum * v->sigma : v->high <= 0 ? 0 : f->value - v->before;
     return seen;
 }
@@ -170,7 +176,8 @@ static bool watch(void *ctx, const submodi_view *v)
     double gap = seen.value - seen.dual;
     if (v->n < f->n) {
         bool whole = f->settings->integer_valued && !f->extremes;
-        double allowed = f->settings->tolerance * (fabs(f->value) * seen.share + seen.size) +
+        double tolerance = f->settings->tolerance;
+        double allowed = tolerance * fabs(f->value) * seen.share + tolerance * seen.size +
                          margin(f) * seen.share;
         return gap <= fmax(allowed, whole ? 0.99 * seen.share : 0) && signs_are_clear(v);
     }
@@ -182,23 +189,6 @@ static bool watch(void *ctx, const submodi_view *v)
            (!f->extremes || find_extremes(f, v->order, v->gains, v->s, v->sigma, gap, attained));
 }
 
-/* Finds the base as the projection of 0: the prox of 0 for lambda = 1 is -s. */
-static submod_status base_by_prox(search *f)
-{
-    submod_prox_settings settings = submod_prox_defaults();
-    submod_prox_info prox;
-    settings.max_iterations = f->settings->max_iterations;
-    settings.time_limit = f->settings->time_limit;
-    memset(f->gains, 0, f->n * sizeof *f->gains);
-    submod_status status = submod_prox(f->fn, f->gains, 1, NULL, f->s, &settings, &prox, f->work);
-    if (status >= 0) {
-        f->info->iterations = prox.iterations;
-        f->info->minor_cycles = prox.minor_cycles;
-        f->info->oracle_calls += prox.oracle_calls;
-    }
-    return status;
-}
-
 /* Measures the size of F, which rounding errors are relative to, with one chain. */
 static submod_status measure_scale(search *f)
 {
@@ -207,7 +197,37 @@ static submod_status measure_scale(search *f)
     f->info->oracle_calls++;
     f->scale = 0;
     for (size_t i = 0; status == SUBMOD_OK && i < f->n; i++) {
-        f->scale += fabs(f->gains[i]);
+        f->scale = fmin(f->scale + fabs(f->gains[i]), DBL_MAX);
+    }
+    return status;
+}
+
+/* The projection of 0 is the same for every lambda. With this one, a power of two, u = -s / lambda
+ * is of the size of 1, and f(u) and |s|^2 / lambda of that of F. */
+static double lambda_for(const search *f)
+{
+    int exponent;
+    (void)frexp(f->scale, &exponent);
+    return ldexp(1, exponent < -1000 ? -1000 : exponent > 1000 ? 1000 : exponent);
+}
+
+/* Finds the base as the projection of 0: the prox of 0 is -s / lambda. */
+static submod_status base_by_prox(search *f)
+{
+    submod_prox_settings settings = submod_prox_defaults();
+    submod_prox_info prox;
+    settings.max_iterations = f->settings->max_iterations;
+    settings.time_limit = f->settings->time_limit;
+    submod_status status = measure_scale(f);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    memset(f->gains, 0, f->n * sizeof *f->gains);
+    status = submod_prox(f->fn, f->gains, lambda_for(f), NULL, f->s, &settings, &prox, f->work);
+    if (status >= 0) {
+        f->info->iterations = prox.iterations;
+        f->info->minor_cycles = prox.minor_cycles;
+        f->info->oracle_calls += prox.oracle_calls;
     }
     return status;
 }
@@ -276,22 +296,22 @@ static bool watch_base(void *ctx, const double *s)
     return enough;
 }
 
-/* The prox of 0 for lambda = 1 by the parts of a sum. A single part is solved at one go, as well as
+/* The prox of 0 by the parts of a sum. A single part is solved at one go, as well as
  * it can be, and watched at the end only: then it is the watch that says whether that is enough. */
 static submod_status by_sum(search *f)
 {
     submod_prox_settings settings = submod_prox_defaults();
-    submodi_prox_problem problem = {.who = who,
-                                    .fn = f->fn,
-                                    .lambda = 1,
-                                    .settings = &settings,
-                                    .enough = watch_base,
-                                    .enough_ctx = f};
+    submodi_prox_problem problem = {
+        .who = who, .fn = f->fn, .settings = &settings, .enough = watch_base, .enough_ctx = f};
     submod_prox_info prox = {0};
     double *zero = submodi_take(f->work, f->n, sizeof *zero);
     double *u = submodi_take(f->work, f->n, sizeof *u);
     if (!zero || !u) {
         return submodi_nomem(who);
+    }
+    submod_status status = measure_scale(f);
+    if (status != SUBMOD_OK) {
+        return status;
     }
     settings.method = SUBMOD_PROX_SUM;
     settings.tolerance = 0; /* the watch decides */
@@ -300,7 +320,8 @@ static submod_status by_sum(search *f)
     memset(zero, 0, f->n * sizeof *zero);
     memset(f->best, 0, f->n);
     problem.x = zero;
-    submod_status status = submodi_prox_sum(&problem, u, f->s, &prox, f->work);
+    problem.lambda = lambda_for(f);
+    status = submodi_prox_sum(&problem, u, f->s, &prox, f->work);
     if (status >= 0 && !f->failed && watch_base(f, f->s)) {
         status = SUBMOD_OK;
     }
@@ -361,6 +382,12 @@ static submod_status by_minimizer(search *f)
     return status;
 }
 
+static submod_status not_submodular(const char *proof)
+{
+    return submodi_fail(SUBMOD_INACCURATE,
+                        "%s: F is not submodular: %s; submod_fn_check tells more", who, proof);
+}
+
 static submod_status by_all_subsets(search *f)
 {
     submodi_ascending(f->list, f->n);
@@ -371,6 +398,9 @@ static submod_status by_all_subsets(search *f)
         submodi_flags_from_bits(found.smallest, f->n, f->set[SMALLEST]);
         submodi_flags_from_bits(found.largest, f->n, f->set[LARGEST]);
         f->info->extremes_proved = found.extreme;
+    }
+    if (status == SUBMOD_OK && !found.extreme && f->fn->traits.calls_back) {
+        status = not_submodular("the union or intersection of two minimisers is none");
     }
     return status;
 }
@@ -444,9 +474,9 @@ static bool leaves_no_choice(const search *f, double gap)
     return none;
 }
 
-/* Evaluates the value with eval and the bound with s, and says what they prove. The gap, and what
- * it is compared with, do not depend on F(empty), however large that is. A gap far below 0 proves
- * that s is no base: F is not submodular, and s bounds nothing. */
+/* Evaluates the value with eval and the bound with s, and decides what they prove. The gap, and
+ * what it is compared with, do not depend on F(empty), however large that is. A gap far below 0
+ * proves that s is no base: F is not submodular, and s bounds nothing. */
 static submod_status judge(search *f, submod_status outcome)
 {
     submod_sfm_info *info = f->info;
@@ -459,18 +489,29 @@ static submod_status judge(search *f, submod_status outcome)
     }
     for (size_t i = 0; i < f->n; i++) {
         below += fmin(f->s[i], 0);
-        size += fabs(f->s[i]);
+        size = fmin(size + fabs(f->s[i]), DBL_MAX); /* F may be finite all the same */
     }
     f->value = info->value - empty;
     info->gap = f->value - below;
     info->dual = empty + below;
     f->scale = fmax(f->scale, size);
+    if (!isfinite(info->gap) || !isfinite(info->dual)) {
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: value - dual overflows", who);
+    }
     bool sound = close_enough(f, -info->gap, size);
+    bool all_tried = info->method == SUBMOD_SFM_EXHAUSTIVE;
+    bool proof = sound && !f->fn->traits.calls_back; /* s bounds F from below */
     bool small = info->gap <= 0 || (f->settings->integer_valued && info->gap < 1) ||
                  is_only_minimiser(f, f->set[SMALLEST], info->gap);
-    info->exact = info->method == SUBMOD_SFM_EXHAUSTIVE || (sound && small);
-    info->extremes_proved = info->extremes_proved || (sound && leaves_no_choice(f, info->gap));
-    bool good = sound && (info->exact || close_enough(f, info->gap, size));
+    info->exact = all_tried || (proof && small);
+    info->extremes_proved =
+        all_tried ? info->extremes_proved
+                  : proof && (info->extremes_proved || leaves_no_choice(f, info->gap));
+    if (!sound && f->fn->traits.calls_back) {
+        status = not_submodular("the value is below the bound by s");
+        return outcome == SUBMOD_OK ? status : outcome;
+    }
+    bool good = sound && (small || all_tried || close_enough(f, info->gap, size));
     return outcome == SUBMOD_OK && !good ? SUBMOD_INACCURATE : outcome;
 }
 
@@ -492,12 +533,12 @@ static submod_status solve(search *f, bool with_base)
         }
         return outcome < 0 ? outcome : judge(f, outcome);
     }
-    if (outcome != SUBMOD_OK || !with_base) {
+    if (outcome < 0 || !with_base) {
         return outcome;
     }
-    outcome = base_by_prox(f);
-    submod_status status = outcome < 0 ? outcome : measure_scale(f);
-    return status != SUBMOD_OK ? status : judge(f, outcome);
+    submod_status status = base_by_prox(f);
+    outcome = status < 0 || outcome == SUBMOD_OK ? status : outcome;
+    return outcome < 0 ? outcome : judge(f, outcome);
 }
 
 submod_status submod_sfm(const submod_fn *fn, uint8_t *smallest, uint8_t *largest, double *s,
@@ -513,9 +554,10 @@ submod_status submod_sfm(const submod_fn *fn, uint8_t *smallest, uint8_t *larges
     }
     submod_sfm_info found = {.method = chosen.method};
     if (chosen.method == SUBMOD_SFM_AUTO) {
-        found.method = fn->ops.minimize            ? SUBMOD_SFM_MINIMIZER
-                       : submodi_sum_is_easier(fn) ? SUBMOD_SFM_SUM
-                                                   : SUBMOD_SFM_MIN_NORM;
+        found.method = fn->ops.minimize                          ? SUBMOD_SFM_MINIMIZER
+                       : fn->traits.calls_back && fn->n <= SMALL ? SUBMOD_SFM_EXHAUSTIVE
+                       : submodi_sum_is_easier(fn)               ? SUBMOD_SFM_SUM
+                                                                 : SUBMOD_SFM_MIN_NORM;
     }
     search f = {.fn = fn, .settings = &chosen, .n = fn->n, .info = &found};
     f.extremes = smallest || largest;

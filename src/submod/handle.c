@@ -86,7 +86,11 @@ submod_status submod_fn_custom(size_t n, const submod_fn_ops *ops, void *ctx, su
         return submodi_fail(SUBMOD_EINVAL, "%s: ops.state_size = %zu must be at most %zu", who,
                             ops->state_size, SIZE_MAX / 8);
     }
-    return new_handle("custom", n, ops, ctx, true, fn);
+    status = new_handle("custom", n, ops, ctx, true, fn);
+    if (status == SUBMOD_OK) {
+        (*fn)->traits.calls_back = true;
+    }
+    return status;
 }
 
 submod_fn *submod_fn_share(const submod_fn *fn)

@@ -60,8 +60,10 @@ typedef struct submodi_traits {
     bool based;               /* reset pushes elements: a copy of the state is cheaper */
     submodi_join *join;       /* NULL: levels are whole, unless F is modular there */
     submodi_minimum *minimum; /* NULL: two calls of minimize, and a prox */
-    bool calls_back;          /* not custom, yet user's code runs inside: in the caller's thread */
-    size_t depth;             /* 0, and for a combination one more than the deepest of its parts */
+    /* User's code runs inside, at any depth: in the caller's thread alone, and nothing proves that
+     * F is submodular. */
+    bool calls_back;
+    size_t depth; /* 0, and for a combination one more than the deepest of its parts */
 } submodi_traits;
 
 struct submod_fn {

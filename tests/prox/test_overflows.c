@@ -1,7 +1,10 @@
 /* Numbers that are fine by themselves and overflow on the way: SUBMOD_ENUMERIC with an error
  * message, outputs untouched. And what no method can do: SUBMOD_EUNSUPPORTED. */
 #include <math.h>
+#include <stdbool.h>
+#include <string.h>
 
+#include "depth.h"
 #include "support.h"
 
 enum { N = 3 };
@@ -151,6 +154,140 @@ START_TEST(weights_that_overflow)
 }
 END_TEST
 
+/* An undirected edge of weight 8e307 counts twice at its ends, and with their own weights that
+ * overflows. So does a triangle. */
+START_TEST(minimum_of_a_heavy_cut)
+{
+    const int32_t tail[3] = {0, 1, 2}, head[3] = {1, 2, 0}, all[N] = {0, 1, 2};
+    const double weight[3] = {8e307, 1e308, 1e308}, triangle[3] = {1e308, 1e308, 1e308};
+    const double zero[N] = {0};
+    const struct {
+        size_t n, m;
+        const double *weight;
+        double modular[N];
+        const char *words;
+    } cases[] = {
+        {2, 1, weight, {-1e308, 1.2e308}, "8e+307 on the edge of elements 0 and 1"},
+        {3, 3, triangle, {-1.2e308, 1e308, -1.1e308}, "with 1.2e+308 at element 0"},
+    };
+    for (size_t i = 0; i < 2; i++) {
+        submod_fn *cut = NULL, *fn = NULL;
+        uint8_t in[N] = {7, 7, 7};
+        submod_sfm_info info = {.exact = 7};
+        size_t n = cases[i].n;
+        ck_assert_ok(submod_fn_cut(n, cases[i].m, tail, head, cases[i].weight, 0, &cut));
+        ck_assert_ok(submod_fn_add_modular(cut, cases[i].modular, &fn));
+        assert_error(submod_sfm(fn, in, NULL, NULL, NULL, &info, NULL), SUBMOD_ENUMERIC,
+                     cases[i].words);
+        assert_error(submod_fn_minimize(fn, NULL, 0, all, n, zero, 0, in, NULL), SUBMOD_ENUMERIC,
+                     cases[i].words);
+        ck_assert(in[0] == 7 && info.exact == 7);
+        submod_fn_free(cut);
+        submod_fn_free(fn);
+    }
+}
+END_TEST
+
+/* Values are finite, but no sum of absolute values is. */
+START_TEST(minimum_of_large_opposites)
+{
+    const double w[N] = {1.5e308, -1.5e308, 1e308};
+    submod_fn *fn = NULL;
+    uint8_t small[N], large[N];
+    submod_sfm_info info;
+    submod_sfm_settings settings = submod_sfm_defaults();
+    settings.method = SUBMOD_SFM_MIN_NORM;
+    ck_assert_ok(submod_fn_modular(N, w, &fn));
+    ck_assert_ok(submod_sfm(fn, small, large, NULL, &settings, &info, NULL));
+    ck_assert(info.value == -1.5e308 && info.exact && info.extremes_proved);
+    ck_assert(!small[0] && small[1] && !small[2]);
+    ck_assert_mem_eq(small, large, N);
+    submod_fn_free(fn);
+}
+END_TEST
+
+/* A random graph: a path now and then, so that its prox is that of a chain. */
+typedef struct graph {
+    size_t n, m;
+    int32_t tail[16], head[16];
+    double weight[16], modular[8];
+} graph;
+
+static graph random_graph(submod_rng *rng)
+{
+    graph g = {.n = 2 + submod_rng_below(rng, 6)};
+    bool path = submod_rng_below(rng, 3) == 0;
+    double heavy = 1.79e308 * exp2(-(double)submod_rng_below(rng, 8));
+    double size = 1.79e308 * exp2(-(double)submod_rng_below(rng, 8));
+    g.m = path ? g.n - 1 : 1 + submod_rng_below(rng, 2 * g.n);
+    for (size_t i = 0; i < g.m; i++) {
+        g.tail[i] = (int32_t)(path ? i : submod_rng_below(rng, g.n));
+        g.head[i] = (int32_t)(path ? i + 1 : submod_rng_below(rng, g.n));
+        g.weight[i] = heavy * submod_rng_uniform(rng);
+    }
+    for (size_t i = 0; i < g.n; i++) {
+        g.modular[i] = size * (2 * submod_rng_uniform(rng) - 1);
+    }
+    return g;
+}
+
+/* c times the cut of g, alone or beside the square root of the cardinality, plus a modular
+ * function. c is a power of two. */
+static submod_fn *cut_plus_modular(const graph *g, double c, bool sum)
+{
+    submod_fn *cut = NULL, *root = NULL, *both = NULL, *fn = NULL;
+    double weight[16], modular[8];
+    for (size_t i = 0; i < g->m; i++) {
+        weight[i] = c * g->weight[i];
+    }
+    for (size_t i = 0; i < g->n; i++) {
+        modular[i] = c * g->modular[i];
+    }
+    ck_assert_ok(submod_fn_cut(g->n, g->m, g->tail, g->head, weight, 0, &cut));
+    ck_assert_ok(submod_fn_sqrt(g->n, &root));
+    submod_fn *const terms[2] = {cut, root};
+    ck_assert_ok(submod_fn_sum(terms, (double[]){1, c * 5e306}, sum ? 2 : 1, &both));
+    ck_assert_ok(submod_fn_add_modular(both, modular, &fn));
+    submod_fn_free(cut);
+    submod_fn_free(root);
+    submod_fn_free(both);
+    return fn;
+}
+
+/* Near the end of the range of a double, the minimum and the prox are those of the same problem
+ * scaled down, or there is an error. */
+START_TEST(heavy_cuts_and_scaled_ones)
+{
+    const double c = 0x1p-60;
+    submod_rng rng;
+    submod_rng_seed(&rng, 61);
+    int solved = 0;
+    for (int repeat = 0; repeat < repeats(3000); repeat++) {
+        graph g = random_graph(&rng);
+        bool sum = repeat % 2;
+        submod_fn *heavy = cut_plus_modular(&g, 1, sum), *light = cut_plus_modular(&g, c, sum);
+        uint8_t in[8], expected[8];
+        double x[8], u[8], near[8], lambda = 1e306 * (1 + 9 * submod_rng_uniform(&rng));
+        random_vector(&rng, x, g.n, 0);
+        ck_assert_ok(submod_sfm(light, expected, NULL, NULL, NULL, NULL, NULL));
+        submod_status status = submod_sfm(heavy, in, NULL, NULL, NULL, NULL, NULL);
+        ck_assert(status == SUBMOD_OK || status == SUBMOD_ENUMERIC);
+        ck_assert(status || memcmp(in, expected, g.n) == 0);
+        solved += status == SUBMOD_OK;
+        ck_assert_ok(submod_prox(light, x, c * lambda, near, NULL, NULL, NULL, NULL));
+        status = submod_prox(heavy, x, lambda, u, NULL, NULL, NULL, NULL);
+        ck_assert(status == SUBMOD_OK || status == SUBMOD_ENUMERIC);
+        for (size_t i = 0; status == SUBMOD_OK && i < g.n; i++) {
+            ck_assert_near(u[i], near[i], 3e-4 * (1 + fabs(near[i])));
+        }
+        solved += status == SUBMOD_OK;
+        submod_fn_free(heavy);
+        submod_fn_free(light);
+    }
+    ck_assert_int_ge(5 * solved, repeats(3000)); /* of twice as many */
+}
+END_TEST
+
 static double no_number(double a, double b, double P, double n, void *ctx)
 {
     (void)ctx;
@@ -179,5 +316,6 @@ int main(void)
     return RUN_TESTS("overflows", prox_of_large_numbers, prox_of_large_sums, minimum_of_no_sum,
                      minimum_of_a_scaled_function, minimum_of_what_is_scaled_and_moved,
                      minimum_of_a_large_difference, sum_of_heavy_cuts, weights_that_overflow,
+                     minimum_of_a_heavy_cut, minimum_of_large_opposites, heavy_cuts_and_scaled_ones,
                      hinge_of_a_measure_that_fails);
 }

@@ -274,9 +274,155 @@ START_TEST(gap_below_zero)
     submod_sfm_settings settings = submod_sfm_defaults();
     settings.method = SUBMOD_SFM_EXHAUSTIVE;
     ck_assert_ok(submod_fn_custom(3, &ops, NULL, &fn));
-    ck_assert_int_eq(submod_sfm(fn, NULL, NULL, NULL, &settings, &info, NULL), SUBMOD_INACCURATE);
+    assert_error(submod_sfm(fn, NULL, NULL, NULL, &settings, &info, NULL), SUBMOD_INACCURATE,
+                 "F is not submodular");
     ck_assert(info.value == -1 && info.gap == -1 && info.exact);
     submod_fn_free(fn);
+}
+END_TEST
+
+static submod_status three_and_seven(const void *ctx, const int32_t *set, size_t k, double *value)
+{
+    (void)ctx;
+    *value = k == 2 && set[0] + set[1] == 10 && set[0] * set[1] == 21 ? -1 : 0;
+    return SUBMOD_OK;
+}
+
+/* F({3, 7}) = -1, else 0, is not submodular, which a gap of 0 hides: only the search of all subsets
+ * proves anything. Few elements are searched without being asked for, also in combinations. */
+START_TEST(exact_means_proved)
+{
+    for (size_t n = 9; n <= 11; n++) {
+        submod_fn_ops ops = {.struct_size = sizeof ops, .eval = three_and_seven};
+        submod_fn *made[4] = {NULL};
+        double zero[11] = {0};
+        int32_t order[11];
+        for (int32_t i = 0; i < 11; i++) {
+            order[i] = i;
+        }
+        ck_assert_ok(submod_fn_custom(n, &ops, NULL, &made[0]));
+        ck_assert_ok(submod_fn_add_modular(made[0], zero, &made[1]));
+        ck_assert_ok(submod_fn_scale(made[0], 1, &made[2]));
+        ck_assert_ok(submod_fn_embed(made[0], n, order, &made[3]));
+        for (int i = 0; i < 4; i++) {
+            submod_sfm_settings settings = submod_sfm_defaults();
+            submod_sfm_info info;
+            uint8_t small[11];
+            submod_status status = submod_sfm(made[i], small, NULL, NULL, &settings, &info, NULL);
+            if (n <= 10) {
+                assert_error(status, SUBMOD_INACCURATE, "F is not submodular");
+                ck_assert(info.value == -1 && info.exact);
+                ck_assert_uint_eq(mask_of(small, n), 1u << 3 | 1u << 7);
+            } else {
+                ck_assert(status >= 0 && !info.exact && !info.extremes_proved);
+            }
+            settings.integer_valued = 1;
+            settings.method = SUBMOD_SFM_MIN_NORM;
+            ck_assert_int_ge(submod_sfm(made[i], small, NULL, NULL, &settings, &info, NULL), 0);
+            ck_assert(!info.exact && !info.extremes_proved);
+            submod_fn_free(made[i]);
+        }
+    }
+}
+END_TEST
+
+/* Two minimisers, {0} and {1}, whose union and intersection are none. */
+static submod_status one_of_two(const void *ctx, const int32_t *set, size_t k, double *value)
+{
+    (void)ctx;
+    *value = k == 1 && set[0] < 2 ? -1 : 0;
+    return SUBMOD_OK;
+}
+
+/* Values for which the base and the prox that Wolfe's method ends with contradict each other. */
+static submod_status table(const void *ctx, const int32_t *set, size_t k, double *value)
+{
+    const double F[8] = {0, 2, 1, -1, -2, 1, 2, 2};
+    size_t mask = 0;
+    (void)ctx;
+    for (size_t i = 0; i < k; i++) {
+        mask |= (size_t)1 << set[i];
+    }
+    *value = F[mask];
+    return SUBMOD_OK;
+}
+
+/* Contradictions have a message, with and without a base. */
+START_TEST(contradictions_are_named)
+{
+    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = one_of_two};
+    submod_fn *fn = NULL;
+    uint8_t small[4], large[4];
+    const double x[3] = {2, 3, 3};
+    ck_assert_ok(submod_fn_custom(4, &ops, NULL, &fn));
+    assert_error(submod_sfm(fn, small, large, NULL, NULL, NULL, NULL), SUBMOD_INACCURATE,
+                 "F is not submodular");
+    submod_fn_free(fn);
+    ops.eval = table;
+    ck_assert_ok(submod_fn_custom(3, &ops, NULL, &fn));
+    submod_prox_info info;
+    assert_error(submod_prox(fn, x, 1, NULL, NULL, NULL, &info, NULL), SUBMOD_INACCURATE,
+                 "F is not submodular");
+    ck_assert(info.gap < 0);
+    submod_fn_free(fn);
+}
+END_TEST
+
+/* c (f + w) for all c where its values are finite: the same minimisers, by every method. */
+static void minimise_at_all_scales(submod_fn *f, const double *w)
+{
+    enum { N = 8 };
+    submod_fn *shifted = NULL;
+    ck_assert_ok(submod_fn_add_modular(f, w, &shifted));
+    double *F = subset_values(shifted);
+    uint32_t expected[2];
+    double lowest = all_subsets(F, N, 1e-12, &expected[0], &expected[1]);
+    for (int m = SUBMOD_SFM_AUTO; m <= SUBMOD_SFM_SUM; m++) {
+        for (int power = -300; power <= 300; power += 20) {
+            double c = pow(10, power);
+            submod_fn *fn = NULL;
+            uint8_t small[N], large[N];
+            submod_sfm_info info;
+            submod_sfm_settings settings = submod_sfm_defaults();
+            settings.method = (submod_sfm_method)m;
+            ck_assert_ok(submod_fn_scale(shifted, c, &fn));
+            submod_status status = submod_sfm(fn, small, large, NULL, &settings, &info, NULL);
+            if (status != SUBMOD_EUNSUPPORTED) {
+                ck_assert_msg(status == SUBMOD_OK, "method %d, 1e%d: %s", m, power,
+                              submod_last_error());
+                ck_assert_near(info.value / c, lowest, 1e-9);
+                ck_assert_uint_eq(mask_of(small, N), expected[0]);
+                ck_assert_uint_eq(mask_of(large, N), expected[1]);
+            }
+            submod_fn_free(fn);
+        }
+    }
+    free(F);
+    submod_fn_free(shifted);
+    submod_fn_free(f);
+}
+
+START_TEST(all_scales)
+{
+    enum { N = 8 };
+    submod_rng rng;
+    submod_rng_seed(&rng, 8);
+    for (int repeat = 0; repeat < repeats(20); repeat++) {
+        const char *const names[] = {"sqrt", "facility", "undirected cut", "jaccard", "logdet"};
+        submod_fn *parts[5], *sums[3] = {NULL};
+        double w[N];
+        random_vector(&rng, w, N, 0);
+        for (int i = 0; i < 5; i++) {
+            parts[i] = family_named(names[i])->make(N, &rng);
+        }
+        for (size_t i = 0; i < 3; i++) {
+            ck_assert_ok(submod_fn_sum(parts + i, NULL, 3, &sums[i]));
+            minimise_at_all_scales(sums[i], w);
+        }
+        for (int i = 0; i < 5; i++) {
+            minimise_at_all_scales(parts[i], w);
+        }
+    }
 }
 END_TEST
 
@@ -424,6 +570,7 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("sfm", all_families, twelve_elements, many_minimisers, iwata_optima,
-                     custom_functions, gap_below_zero, degenerate, limits_and_arguments,
-                     allocations_fail, one_allocation_of_a_sum_fails);
+                     custom_functions, gap_below_zero, exact_means_proved, contradictions_are_named,
+                     degenerate, all_scales, limits_and_arguments, allocations_fail,
+                     one_allocation_of_a_sum_fails);
 }

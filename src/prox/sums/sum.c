@@ -55,17 +55,15 @@ bool submodi_sum_is_easier(const submod_fn *fn)
     return easier;
 }
 
-/* The part by itself as a member. User's code runs in the thread that called, and combinations may
- * hold some. */
+/* The part by itself as a member. User's code runs in the caller's thread. */
 static submodi_member member_of(const submodi_sum_part *part)
 {
     const submodi_traits *traits = &part->fn->traits;
-    bool is_users = part->fn->custom || traits->calls_back;
     return (submodi_member){.part = part,
                             .k = part->fn->n,
                             .full = !part->elements,
                             .fast = submodi_is_fast(part->fn),
-                            .parallel = traits->depth == 0 && !is_users};
+                            .parallel = traits->depth == 0 && !traits->calls_back};
 }
 
 /* Appends the families of a part that is a cut of all elements; false: out of memory. */

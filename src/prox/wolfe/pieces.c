@@ -29,7 +29,8 @@ typedef struct solver {
     submod_work *work;
     size_t n;
     double deadline;
-    double allowance;  /* per element: lambda times the gap that it may leave */
+    double allowance;  /* per element: lambda times the gap that it may leave, in unit^2 */
+    double unit;       /* sigma of the first run */
     int32_t *sequence; /* the elements, piece by piece */
     double *x, *u, *s; /* of the piece that runs; room for n each */
     double *out_u;     /* the results, by element */
@@ -75,8 +76,9 @@ static void set_allowance(solver *d, const submodi_projection *p)
 {
     double y2 = submodi_sums()->dot(p->y, p->y, p->n);
     double length = sqrt(submodi_sums()->dot(p->s, p->s, p->n)) - sqrt(2 * fmax(p->gap, 0));
-    double size = (y2 + pow(fmax(length, 0), 2)) / 2 * p->sigma * p->sigma;
+    double size = (y2 + pow(fmax(length, 0), 2)) / 2;
     d->allowance = d->problem->settings->tolerance / 2 * size / (double)d->n;
+    d->unit = p->sigma;
 }
 
 /* The base of an element alone in its piece is its gain. Until the other pieces are solved, u is
@@ -128,7 +130,7 @@ static submod_status run(solver *d, submodi_piece *q, const submodi_prox_problem
         return status;
     }
     m.p.deadline = d->deadline;
-    m.p.allowance = d->allowance * (double)n / m.p.sigma / m.p.sigma;
+    m.p.allowance = d->allowance > 0 ? d->allowance * (double)n * pow(d->unit / m.p.sigma, 2) : 0;
     m.p.view.sequence = d->sequence;
     m.p.view.begin = q->part.begin;
     m.p.view.before = q->before;

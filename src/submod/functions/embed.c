@@ -239,6 +239,7 @@ submod_status submodi_fn_embed(const char *who, const submod_fn *f, size_t n,
                              .cardinality =
                                  m->fn->traits.modular || (m->fn->traits.cardinality && k == n),
                              .join = join,
+                             .calls_back = m->fn->traits.calls_back,
                              .depth = m->fn->traits.depth + 1};
     return submodi_fn_new("embed", n, &ops, &traits, m, fn);
 }

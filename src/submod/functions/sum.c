@@ -570,6 +570,7 @@ static submodi_traits common_traits(const sum *s, bool *all_tied)
         t.cardinality = t.cardinality && f->traits.cardinality;
         t.minors = f->traits.minors ? t.minors : NULL;
         t.based = t.based || f->traits.based;
+        t.calls_back = t.calls_back || f->traits.calls_back;
         t.depth = f->traits.depth > t.depth ? f->traits.depth : t.depth;
     }
     return t;
