@@ -2,7 +2,9 @@
  *
  * Dual: F(empty) + max over bases s in B(F) of  s^-(V) = sum of min(s_i, 0). Every base bounds the
  * minimum from below, so value - dual is a gap that proves how good a set is. The proof holds for
- * submodular F only. Nothing here checks that F is; submod_fn_check does. */
+ * submodular F only. Built-in functions and their combinations are submodular. Where F calls a
+ * function of yours (submod_fn_custom, a custom measure or concave function, any combination with
+ * one of these), nothing here checks it: submod_fn_check does. */
 #ifndef SUBMOD_SFM_H
 #define SUBMOD_SFM_H
 
@@ -15,7 +17,9 @@ extern "C" {
 
 /* How the minimum is found. */
 typedef enum submod_sfm_method {
-    SUBMOD_SFM_AUTO = 0,       /* the minimize slot if there is one, else sum or min-norm */
+    /* The minimize slot if there is one; else all subsets, if F calls a function of yours and
+     * n <= 10; else sum or min-norm. */
+    SUBMOD_SFM_AUTO = 0,
     SUBMOD_SFM_MINIMIZER = 1,  /* the function's own minimize slot */
     SUBMOD_SFM_MIN_NORM = 2,   /* Fujishige-Wolfe: the best prefix of all greedy orders seen */
     SUBMOD_SFM_EXHAUSTIVE = 3, /* all subsets, n <= SUBMOD_EXHAUSTIVE_MAX */
@@ -46,13 +50,13 @@ typedef struct submod_sfm_info {
     double value;             /* F of the set returned, as submod_fn_eval says it */
     double dual;              /* F(empty) + sum of min(s_i, 0): no set of a submodular F is below */
     double gap;               /* value - dual, without the rounding of F(empty) */
-    /* 1: proved optimal: exhaustive, which holds for any F; or, if F is submodular, integer_valued
-     * and gap < 1, or gap <= 0, or |s_i| > gap for all i and the set is {s < 0}. For an F that is
-     * not, 1 may stand beside a wrong set. A gap below 0 by more than rounding proves nothing but
-     * that F is not submodular. */
+    /* 1 means proved optimal. All subsets were tried; or F is built-in, or a combination of
+     * built-in functions, and integer_valued and gap < 1, or gap <= 0, or |s_i| > gap for all i and
+     * the set is {s < 0}. If F calls a function of yours, only the search of all subsets proves
+     * anything: other methods return 0, whatever the gap. */
     int exact;
-    /* 1: s proves, up to the rounding of F's values, that no minimiser is smaller than smallest and
-     * none larger than largest; see submod_sfm. */
+    /* 1: proved in the same way, up to the rounding of F's values: no minimiser is smaller than
+     * smallest and none larger than largest; see submod_sfm. */
     int extremes_proved;
     size_t iterations, minor_cycles; /* of Fujishige-Wolfe; sum: sweeps */
     uint64_t oracle_calls;           /* greedy chains, or calls of minimize */
@@ -76,7 +80,9 @@ typedef struct submod_sfm_info {
  *
  * SUBMOD_MAXITER, SUBMOD_TIMELIMIT, SUBMOD_INACCURATE, SUBMOD_CANCELLED: usable, info->gap tells
  * how good. SUBMOD_ECANCELLED: cancelled before there was a set, by any method but min-norm and
- * sum. SUBMOD_INACCURATE also for functions that are not submodular, as far as it shows.
+ * sum. SUBMOD_INACCURATE also for functions that are not submodular, as far as it shows: a gap
+ * below 0 by more than rounding, or minimisers whose union or intersection is none; then
+ * submod_last_error() says that F is not submodular, and submod_fn_check finds a counterexample.
  * SUBMOD_EINVAL: fn is NULL, bad settings. SUBMOD_EUNSUPPORTED: no minimize slot, or n too large
  * for the exhaustive search. SUBMOD_ENUMERIC: overflow. SUBMOD_ECALLBACK, SUBMOD_ENOMEM. */
 SUBMOD_API submod_status submod_sfm(const submod_fn *fn, uint8_t *smallest, uint8_t *largest,
