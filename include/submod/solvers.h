@@ -42,8 +42,10 @@ SUBMOD_API submod_bcfw_settings submod_bcfw_defaults(void);
 /* For f = mean of m convex f_k, of which each has a plane <s_k, .> + b_k below it. With their mean
  * <s, .> + b, J >= b - |s|^2 / (2 decay), and w = -s / decay is where that is attained. A step asks
  * for the subgradient of one f_k at w, and moves the plane of f_k towards the new one, as far as
- * raises the bound most. The first planes are those at x. No step size, and the bound never falls:
- *     J(x) - info->gap = info->lower_bound <= J(y)   for all y, up to rounding.
+ * raises the bound most. The first planes are those at x; if x is so far away that their rounding
+ * errors are above the tolerance and hide half of the bound's digits, they are replaced by those at
+ * w, for one more subgradient of each f_k. No step size, and the bound never falls:
+ *     J(x) - info->gap = info->lower_bound <= J(y)   for all y.
  * Theorem 2 of Lacoste-Julien, Jaggi, Schmidt and Pletscher (2013): with |subgradients| <= G, after
  * k steps in random order
  *     E[J* - bound_k] <= 2 m / (k + 2 m) (4 G^2 / (decay m) + J* - bound_0)
@@ -217,8 +219,8 @@ SUBMOD_API submod_level_bundle_settings submod_level_bundle_defaults(void);
  * info->lower_bound and J(x) or below, at the point nearest to a centre. If there is none in the
  * ball, that raises the bound by half of the gap. Nothing has to be tuned or adapted:
  *     J(x) - info->gap = info->lower_bound <= J(y)   for all y, or for all |y - start| <= radius
- * without weight decay, up to rounding. The gap may be negative: x has left that ball and is better
- * than anything in it; it is never further away than 3 radius.
+ * without weight decay, up to rounding. The gap is 0 if x has left that ball and is better
+ * than anything in it; x is never further away than 3 radius.
  * Theorem: if |subgradients of J| <= L, then after k >= 1 iterations, of one subgradient each,
  *     info->gap <= sqrt(115/3) L radius / sqrt(k)   without weight decay,
  *     info->gap <= 49 L^2 / (weight_decay k)        with it.

@@ -10,7 +10,11 @@
  *
  * Moving the plane of f_k by gamma towards the plane <g, .> + c of f_k at w changes D by
  *     gamma / m (f_k(w) - <s_k, w> - b_k) - gamma^2 |g - s_k|^2 / (2 decay m^2),
- * which is largest at a gamma in closed form. Cost of a step: a subgradient of f_k, and O(n). */
+ * which is largest at a gamma in closed form. Cost of a step: a subgradient of f_k, and O(n).
+ *
+ * D is a bound in double precision, too: each plane is lowered by its rounding error as it is made
+ * and moved, and D by those of the sums. */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -38,16 +42,15 @@ typedef struct run {
     int average;
     submodi_monitor monitor;
     submodi_deck deck;
-    double *x;       /* the answer: the caller's */
-    double *w;       /* -mean / decay */
-    double *slope;   /* m rows: s_k */
-    double *offset;  /* m numbers: b_k */
-    double *mean;    /* s */
-    double *g;       /* a subgradient */
-    double *before;  /* s at the start of the pass */
-    double level;    /* b */
-    size_t steps;    /* so far */
-    double searched; /* the sum of this pass's line searches */
+    double *x;            /* the answer: the caller's */
+    double *w;            /* -mean / decay */
+    double *slope;        /* m rows: s_k */
+    submodi_plane *plane; /* m planes <s_k, .> + b_k */
+    double *mean;         /* s */
+    double *g;            /* a subgradient */
+    double *before;       /* s at the start of the pass */
+    size_t steps;         /* so far */
+    double searched;      /* the sum of this pass's line searches */
 } run;
 
 static submod_status check(const submod_problem *problem, const double *x,
@@ -75,72 +78,101 @@ static submod_status place_w(run *r)
                               who, r->decay);
 }
 
-/* The mean plane, from the planes themselves: rounding of the steps does not add up. */
+/* Computes the mean plane from the planes themselves: rounding errors of the steps do not add up.
+ * Those of a mean of m terms t_k are below (m + 2) DBL_EPSILON mean of |t_k|; one more DBL_EPSILON
+ * is for the last bits of the subgradients. */
 static submod_status refresh(run *r)
 {
-    double weight = 1 / (double)r->m;
+    double weight = 1 / (double)r->m, share = (double)(r->m + 2) * DBL_EPSILON;
+    submodi_plane mean = {r->mean, 0, 0};
     memset(r->mean, 0, r->n * sizeof *r->mean);
-    r->level = 0;
     for (size_t k = 0; k < r->m; k++) {
-        r->level += weight * r->offset[k];
+        const submodi_plane *plane = &r->plane[k];
+        mean.offset += weight * plane->offset;
         for (size_t i = 0; i < r->n; i++) {
-            r->mean[i] += weight * r->slope[k * r->n + i];
+            r->mean[i] += weight * plane->slope[i];
         }
     }
+    for (size_t k = 0; k < r->m; k++) {
+        const submodi_plane *plane = &r->plane[k];
+        double norm = submodi_norm(plane->slope, r->n);
+        mean.offset -= share * weight * fabs(plane->offset);
+        mean.tilt += weight * (plane->tilt + (share + DBL_EPSILON) * norm);
+    }
     submod_optim_info *info = &r->monitor.info;
-    double bound = submodi_plane_lowest(r->n, r->mean, r->level, r->decay, NULL, 0);
+    double bound = submodi_plane_lowest(&mean, r->n, r->decay, NULL, 0);
     info->lower_bound = fmax(info->lower_bound, bound);
     return place_w(r);
 }
 
-/* The planes at x. */
-static submod_status begin(run *r)
+/* Computes the planes at x, their mean, and the mean of their rounding errors. */
+static submod_status planes_at_x(run *r, double *error)
 {
     submod_status status = SUBMOD_OK;
+    *error = 0;
     for (size_t k = 0; status == SUBMOD_OK && k < r->m; k++) {
-        double value;
+        double value, lowered = 0;
         size_t batch = r->deck.order == SUBMOD_BATCH_FULL ? SUBMOD_FULL_BATCH : k;
-        status = submodi_oracle_plane(&r->monitor.oracle, batch, r->x, &value, r->slope + k * r->n,
-                                      &r->offset[k]);
+        r->plane[k] = (submodi_plane){.slope = r->slope + k * r->n};
+        status = submodi_oracle_plane(&r->monitor.oracle, batch, r->x, &value, r->plane[k].slope,
+                                      &r->plane[k].offset, &lowered);
+        *error += lowered / (double)r->m;
     }
     status = status ? status : refresh(r);
     if (status == SUBMOD_OK) {
         memcpy(r->x, r->w, r->n * sizeof *r->x);
-        memcpy(r->before, r->mean, r->n * sizeof *r->mean);
     }
+    return status;
+}
+
+/* Begins with the planes at x. Where x is so far away that their rounding errors are above the
+ * tolerance, and hide half of the digits of D, it takes the planes at w in their place: steps would
+ * forget these errors only slowly, and |w| is at most G / decay from any start. */
+static submod_status begin(run *r)
+{
+    double error, half = sqrt(DBL_EPSILON);
+    submod_status status = planes_at_x(r, &error);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
+    double norm = submodi_norm(r->mean, r->n), size = norm / (2 * r->decay) * norm;
+    if (error > r->monitor.settings->tolerance && error > half * size) {
+        status = planes_at_x(r, &error);
+    }
+    memcpy(r->before, r->mean, r->n * sizeof *r->mean);
     return status;
 }
 
 /* argmax over gamma in [0, 1] of gamma gap - gamma^2 length2 / (2 scale). */
 static double line_search(double gap, double length2, double scale)
 {
-    if (!(gap > 0)) { /* the plane is above what the subgradient gave, by rounding */
-        return 0;
-    }
     return length2 > 0 ? fmin(gap / length2 * scale, 1) : 1;
 }
 
 static submod_status step(run *r)
 {
     size_t batch = submodi_deck_draw(&r->deck, r->steps++);
-    size_t k = batch == SUBMOD_FULL_BATCH ? 0 : batch;
-    double *s = r->slope + k * r->n;
-    double value, offset, m = (double)r->m;
+    submodi_plane *plane = &r->plane[batch == SUBMOD_FULL_BATCH ? 0 : batch];
+    submodi_plane found = {.slope = r->g};
+    double value, error, length2 = 0, m = (double)r->m;
     submod_status status =
-        submodi_oracle_plane(&r->monitor.oracle, batch, r->w, &value, r->g, &offset);
+        submodi_oracle_plane(&r->monitor.oracle, batch, r->w, &value, r->g, &found.offset, &error);
     if (status != SUBMOD_OK) {
         return status;
     }
-    double gap = value - submodi_dot(s, r->w, r->n) - r->offset[k];
-    for (size_t i = 0; i < r->n; i++) {
-        r->g[i] -= s[i];
+    double gap = value - submodi_dot(plane->slope, r->w, r->n) - error - plane->offset;
+    if (!(gap > error)) { /* up to rounding, the plane is as high at w as the new one */
+        return SUBMOD_OK;
     }
-    double gamma = line_search(gap, submodi_dot(r->g, r->g, r->n), m * r->decay);
     for (size_t i = 0; i < r->n; i++) {
-        s[i] += gamma * r->g[i];
-        r->mean[i] += gamma / m * r->g[i];
+        double change = r->g[i] - plane->slope[i];
+        length2 += change * change;
     }
-    r->offset[k] += gamma * (offset - r->offset[k]);
+    double gamma = line_search(gap, length2, m * r->decay);
+    for (size_t i = 0; i < r->n; i++) {
+        r->mean[i] += gamma / m * (r->g[i] - plane->slope[i]);
+    }
+    submodi_plane_move(plane, r->n, &found, gamma);
     r->searched += gamma;
     return place_w(r);
 }
@@ -198,8 +230,8 @@ static submod_status take_memory(run *r, submod_work *work)
 {
     double **vectors[] = {&r->w, &r->mean, &r->g, &r->before, NULL};
     r->slope = submodi_take(work, submodi_times(r->m, r->n), sizeof *r->slope);
-    r->offset = submodi_take(work, r->m, sizeof *r->offset);
-    bool good = submodi_take_vectors(work, r->n, vectors) && r->slope && r->offset;
+    r->plane = submodi_take(work, r->m, sizeof *r->plane);
+    bool good = submodi_take_vectors(work, r->n, vectors) && r->slope && r->plane;
     return good ? SUBMOD_OK : submodi_nomem(who);
 }
 

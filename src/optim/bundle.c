@@ -9,6 +9,9 @@
  *     J(y) >= <s, y> + beta + decay/2 |y|^2 >= beta - |s|^2 / (2 decay)                for all y,
  *     f(y) >= <s, start> + beta - |s| radius               for |y - start| <= radius, decay = 0.
  *
+ * Both hold in double precision: each plane is lowered by its rounding error, which is that of f
+ * alone without the decay, and the bound by the rounding errors of the sums above.
+ *
  * lambda = 0 is BMRM. The proximal term keeps u near x, where the planes say something about f.
  * Cost of an iteration: one subgradient, and one max-affine prox with at most max_planes planes. */
 #include <math.h>
@@ -49,7 +52,8 @@ typedef struct run {
     double norm;   /* |subgradient of J at x| */
     double *start; /* the first x */
     double *u, *g; /* the new point, the subgradient of f there */
-    double *point; /* centre of the master problem */
+    double *point; /* centre of the master problem; the subgradient of J at u */
+    double noise;  /* a promise that an exploration found to be rounding error; else 0 */
     submod_work *work;
 } run;
 
@@ -69,25 +73,25 @@ static submod_status check(const submod_problem *problem, const double *x,
     return status ? status : submodi_require_finite(who, "x", x, problem->dimension);
 }
 
-/* Evaluates J(u) and the norm of its subgradient, and adds the plane of f at u. */
-static submod_status explore(run *r, const double *u, double *f, double *norm)
+/* Evaluates J(u) and the norm of its subgradient, and adds the plane of f at u. *error: how much
+ * that plane was lowered. */
+static submod_status explore(run *r, const double *u, double *f, double *norm, double *error)
 {
     submodi_oracle *o = &r->monitor.oracle;
     double offset;
-    submod_status status = submodi_oracle_gradient(o, SUBMOD_FULL_BATCH, u, f, r->g);
+    submod_status status = submodi_oracle_plane(o, SUBMOD_FULL_BATCH, u, f, r->g, &offset, error);
+    status = status ? status : submodi_oracle_add_decay(o, u, f);
+    for (size_t i = 0; status == SUBMOD_OK && i < r->n; i++) {
+        r->point[i] = r->g[i] + r->decay * u[i];
+    }
+    status = status ? status
+                    : submodi_oracle_judge(o, "subgradient with weight decay", SUBMOD_OK, r->point,
+                                           r->n);
     if (status != SUBMOD_OK) {
         return status;
     }
-    *norm = submodi_norm(r->g, r->n);
-    for (size_t i = 0; i < r->n; i++) {
-        r->g[i] -= r->decay * u[i];
-    }
-    double value = *f - r->decay / 2 * submodi_dot(u, u, r->n);
-    status = submodi_oracle_offset(o, u, value, r->g, &offset);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    return submodi_planes_add(&r->planes, r->g, offset) ? SUBMOD_OK : submodi_nomem(who);
+    *norm = submodi_norm(r->point, r->n);
+    return submodi_planes_add(&r->planes, r->g, offset, *error) ? SUBMOD_OK : submodi_nomem(who);
 }
 
 /* Solves the master problem: u and the combined plane. */
@@ -103,15 +107,17 @@ static submod_status master(run *r)
 /* The lower bound on the minimum that the combined plane gives. */
 static double bound(const run *r)
 {
-    const submodi_planes *p = &r->planes;
-    return submodi_plane_lowest(r->n, p->slope, p->offset, r->decay, r->start, r->settings->radius);
+    return submodi_plane_lowest(&r->planes.combined, r->n, r->decay, r->start, r->settings->radius);
 }
 
-/* Takes the step or not, and adapts lambda to how good the promise was. */
-static void judge_step(run *r, double f, double norm, double promised)
+/* Takes the step or not, and adapts lambda to how good the promise was. The planes at u are lowered
+ * by error: a step that gains nothing although they knew J(u) up to that shows a promise made of
+ * rounding errors. */
+static void judge_step(run *r, double f, double norm, double promised, double error)
 {
     double gained = r->f - f;
     double share = r->lambda > 0 ? serious_share : 0;
+    r->noise = 0;
     if (gained > share * promised) {
         memcpy(r->x, r->u, r->n * sizeof *r->x);
         r->f = f;
@@ -119,6 +125,10 @@ static void judge_step(run *r, double f, double norm, double promised)
         if (gained >= good_share * promised) {
             r->lambda = fmax(r->lambda / 2, r->lambda0 / lambda_range);
         }
+        return;
+    }
+    if (promised - gained <= error) {
+        r->noise = promised;
     } else if (gained < -promised) {
         r->lambda = fmin(r->lambda * 2, r->lambda0 * lambda_range);
     }
@@ -139,7 +149,7 @@ static submod_status advance(run *r, size_t k, bool *stop)
     info->lower_bound = fmax(info->lower_bound, bound(r));
     info->gap = r->f - info->lower_bound;
     double promised = promise(r);
-    double floor = rounding * fmax(fabs(r->f), fabs(info->lower_bound));
+    double floor = fmax(rounding * fmax(fabs(r->f), fabs(info->lower_bound)), r->noise);
     bool further = r->lambda > r->lambda0 / lambda_range; /* can lambda still fall? */
     r->monitor.end = info->gap <= s->tolerance       ? SUBMOD_STOP_TARGET
                      : promised <= floor && !further ? SUBMOD_STOP_STALLED
@@ -153,10 +163,10 @@ static submod_status advance(run *r, size_t k, bool *stop)
         r->lambda /= 10; /* near x all is known: the rest of the gap lies further away */
         return SUBMOD_OK;
     }
-    double f, norm;
-    status = explore(r, r->u, &f, &norm);
+    double f, norm, error;
+    status = explore(r, r->u, &f, &norm, &error);
     if (status == SUBMOD_OK) {
-        judge_step(r, f, norm, promised);
+        judge_step(r, f, norm, promised, error + floor);
     }
     return status;
 }
@@ -174,8 +184,9 @@ static double first_lambda(const run *r)
 static submod_status iterate(run *r)
 {
     bool stop = false;
+    double error;
     memcpy(r->start, r->x, r->n * sizeof *r->x);
-    submod_status status = explore(r, r->x, &r->f, &r->norm);
+    submod_status status = explore(r, r->x, &r->f, &r->norm, &error);
     r->lambda = first_lambda(r);
     r->lambda0 = r->lambda;
     for (size_t k = 0; status == SUBMOD_OK && !stop; k++) {

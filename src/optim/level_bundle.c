@@ -74,17 +74,18 @@ static submod_status check(const submod_problem *problem, const double *x,
  * |y - u|^2. */
 static double bound_at(const run *r, double f, double norm, double offset)
 {
+    submodi_plane plane = {r->g, offset, 0};
     return r->decay > 0 ? f - norm * norm / (2 * r->decay)
-                        : submodi_plane_lowest(r->n, r->g, offset, 0, r->middle, r->radius);
+                        : submodi_plane_lowest(&plane, r->n, 0, r->middle, r->radius);
 }
 
 /* Evaluates J(u), adds its plane, and keeps u if it is the best so far. */
 static submod_status explore(run *r, const double *u)
 {
     submodi_oracle *o = &r->monitor.oracle;
-    double f, offset;
+    double f, offset, error;
     submod_status status = submodi_oracle_gradient(o, SUBMOD_FULL_BATCH, u, &f, r->g);
-    status = status ? status : submodi_oracle_offset(o, u, f, r->g, &offset);
+    status = status ? status : submodi_oracle_offset(o, u, f, r->g, &offset, &error);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -95,7 +96,7 @@ static submod_status explore(run *r, const double *u)
         r->f = f;
         r->norm = norm;
     }
-    return submodi_planes_add(&r->planes, r->g, offset) ? SUBMOD_OK : submodi_nomem(who);
+    return submodi_planes_add(&r->planes, r->g, offset, error) ? SUBMOD_OK : submodi_nomem(who);
 }
 
 /* c = the point of the ball that is nearest to the best one. */
@@ -139,7 +140,7 @@ static void set_level(run *r)
 /* A larger push; the combined plane alone would need a multiplier of excess / |slope|^2. */
 static double more_push(const run *r)
 {
-    const submodi_planes *p = &r->planes;
+    const submodi_plane *p = &r->planes.combined;
     double excess = p->offset + submodi_dot(p->slope, r->centre, r->n) - r->level;
     double slope = submodi_norm(p->slope, r->n);
     return 2 * fmax(r->push, slope > 0 ? excess / slope / slope : 0);
@@ -157,7 +158,7 @@ static submod_status project(run *r, bool *found)
         if (status != SUBMOD_OK) {
             return status;
         }
-        double lowest = submodi_plane_lowest(r->n, p->slope, p->offset, 0, r->middle, r->radius);
+        double lowest = submodi_plane_lowest(&p->combined, r->n, 0, r->middle, r->radius);
         *bound = fmax(*bound, lowest);
         *found = p->above > 0 || *bound >= r->level;
         if (*found) {

@@ -64,6 +64,7 @@ submod_status submodi_monitor_start(submodi_monitor *w, const char *who,
         .started = submodi_seconds(),
         .full = true,
         .best_f = INFINITY,
+        .lowest_f = INFINITY,
         .last_f = NAN,
     };
     w->oracle.info = &w->info;
@@ -127,6 +128,17 @@ static submod_status tell(submodi_monitor *w, submod_trace *line, bool *stop)
     return status;
 }
 
+/* Sets the gap of a point with J = f, NaN if f is not known. No bound is above the lowest value:
+ * such a value is the better bound, as it then lies outside of the ball that the bound is about, or
+ * within the rounding error of J. */
+static void certify(submodi_monitor *w, double f)
+{
+    submod_optim_info *info = &w->info;
+    w->lowest_f = fmin(w->lowest_f, f);
+    info->lower_bound = fmin(info->lower_bound, w->lowest_f);
+    info->gap = isnan(f) ? INFINITY : f - info->lower_bound;
+}
+
 submod_status submodi_monitor_look(submodi_monitor *w, size_t k, const double *x, double norm,
                                    double eta, double *f, bool *stop)
 {
@@ -148,7 +160,7 @@ submod_status submodi_monitor_look(submodi_monitor *w, size_t k, const double *x
         w->best_f = *f;
         memcpy(w->best, x, w->oracle.problem->dimension * sizeof *x);
     }
-    w->info.gap = *f - w->info.lower_bound;
+    certify(w, *f);
     bool proved = w->certified && w->info.gap <= s->tolerance;
     if (proved || *f - s->f_star <= s->tolerance) { /* false if f_star is NaN */
         why = SUBMOD_STOP_TARGET;
@@ -207,7 +219,7 @@ submod_status submodi_monitor_finish(submodi_monitor *w, submod_status status, d
         f = w->best_f;
     }
     w->info.f = f;
-    w->info.gap = f - w->info.lower_bound;
+    certify(w, f);
     w->info.seconds = elapsed(w);
     if (info) {
         *info = w->info;

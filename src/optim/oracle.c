@@ -3,6 +3,7 @@
  */
 #include "optim/oracle.h"
 
+#include <float.h>
 #include <math.h>
 
 #include "base/error.h"
@@ -84,8 +85,7 @@ submod_status submodi_oracle_judge(const submodi_oracle *o, const char *callback
                         o->who, callback, i < n ? x[i] : NAN, o->iteration);
 }
 
-/* Turns a value of f into one of J. Fails if J overflows. */
-static submod_status add_decay(const submodi_oracle *o, const double *x, double *value)
+submod_status submodi_oracle_add_decay(const submodi_oracle *o, const double *x, double *value)
 {
     if (o->decay > 0) {
         *value += o->decay / 2 * submodi_dot(x, x, o->problem->dimension);
@@ -114,7 +114,7 @@ submod_status submodi_oracle_gradient(submodi_oracle *o, size_t batch, const dou
         for (size_t i = 0; i < o->problem->dimension; i++) {
             g[i] += o->decay * x[i];
         }
-        status = add_decay(o, x, value);
+        status = submodi_oracle_add_decay(o, x, value);
         status = status ? status
                         : submodi_oracle_judge(o, "subgradient with weight decay", SUBMOD_OK, g,
                                                o->problem->dimension);
@@ -122,19 +122,30 @@ submod_status submodi_oracle_gradient(submodi_oracle *o, size_t batch, const dou
     return status;
 }
 
-submod_status submodi_oracle_offset(const submodi_oracle *o, const double *x, double value,
-                                    const double *g, double *offset)
+double submodi_plane_error(size_t n, const double *x, double value, const double *g)
 {
-    *offset = value - submodi_dot(g, x, o->problem->dimension);
+    double size = fabs(value);
+    for (size_t i = 0; i < n; i++) {
+        size += fabs(g[i] * x[i]);
+    }
+    return (double)(n + 2) * DBL_EPSILON * size;
+}
+
+submod_status submodi_oracle_offset(const submodi_oracle *o, const double *x, double value,
+                                    const double *g, double *offset, double *error)
+{
+    size_t n = o->problem->dimension;
+    *error = submodi_plane_error(n, x, value, g);
+    *offset = value - submodi_dot(g, x, n) - *error;
     return isfinite(*offset) ? SUBMOD_OK
                              : submodi_fail(SUBMOD_ENUMERIC, "%s: a plane overflows", o->who);
 }
 
 submod_status submodi_oracle_plane(submodi_oracle *o, size_t batch, const double *x, double *value,
-                                   double *g, double *offset)
+                                   double *g, double *offset, double *error)
 {
     submod_status status = ask(o, "subgradient", o->problem->subgradient, batch, x, value, g);
-    return status ? status : submodi_oracle_offset(o, x, *value, g, offset);
+    return status ? status : submodi_oracle_offset(o, x, *value, g, offset, error);
 }
 
 submod_status submodi_oracle_smooth(submodi_oracle *o, size_t batch, const double *x, double *value,
@@ -159,7 +170,7 @@ submod_status submodi_oracle_value(submodi_oracle *o, const double *x, double *v
     o->info->values++;
     int answer = o->problem->value(o->problem->ctx, x, value);
     submod_status status = submodi_oracle_judge(o, "value", answer, value, 1);
-    return status ? status : add_decay(o, x, value);
+    return status ? status : submodi_oracle_add_decay(o, x, value);
 }
 
 submod_status submodi_oracle_prox(submodi_oracle *o, size_t batch, double *x, double lambda,

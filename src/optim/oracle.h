@@ -25,13 +25,20 @@ submod_status submodi_oracle_value(submodi_oracle *o, const double *x, double *v
 /* J and a subgradient of it, on a minibatch. */
 submod_status submodi_oracle_gradient(submodi_oracle *o, size_t batch, const double *x,
                                       double *value, double *g);
-/* The offset of the plane <g, .> + offset with this value at x. SUBMOD_ENUMERIC: overflow. */
+/* Turns *value = f(x) into J(x). SUBMOD_ECALLBACK: J overflows. */
+submod_status submodi_oracle_add_decay(const submodi_oracle *o, const double *x, double *value);
+/* Bounds the rounding error of value - <g, x>, the height at 0 of a plane:
+ * (n + 2) DBL_EPSILON (|value| + sum of |g_i x_i|). One half covers the subtraction and the scalar
+ * product; the other half is the error that the callback's value may have (optim.h). */
+double submodi_plane_error(size_t n, const double *x, double value, const double *g);
+/* Computes the plane <g, .> + offset with this value at x, and lowers it by its rounding error, so
+ * that it is below the function. SUBMOD_ENUMERIC: overflow. */
 submod_status submodi_oracle_offset(const submodi_oracle *o, const double *x, double value,
-                                    const double *g, double *offset);
-/* f and a subgradient of it, without the decay, and the offset of the plane <g, .> + offset that
- * they put below f. Fails as those above, and with SUBMOD_ENUMERIC if the plane overflows. */
+                                    const double *g, double *offset, double *error);
+/* Evaluates f and a subgradient of it, without the decay, and the plane that they put below f.
+ * Fails as those above, and with SUBMOD_ENUMERIC if the plane overflows. */
 submod_status submodi_oracle_plane(submodi_oracle *o, size_t batch, const double *x, double *value,
-                                   double *g, double *offset);
+                                   double *g, double *offset, double *error);
 /* The smooth part and its gradient, without the decay; 0 if the problem has none. */
 submod_status submodi_oracle_smooth(submodi_oracle *o, size_t batch, const double *x, double *value,
                                     double *g);

@@ -4,6 +4,7 @@
  */
 #include "optim/planes.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -40,6 +41,9 @@ static bool grow(submodi_planes *p)
     size_t rows = capacity + 1; /* the last one is for the floor */
     bool good = enlarge(&p->a, p->count, rows, p->n * sizeof *p->a) &&
                 enlarge(&p->b, p->count, rows, sizeof *p->b) &&
+                enlarge(&p->error, p->count, rows, sizeof *p->error) &&
+                enlarge(&p->tilt, p->count, rows, sizeof *p->tilt) &&
+                enlarge(&p->norm, p->count, rows, sizeof *p->norm) &&
                 enlarge(&p->weight, p->count, rows, sizeof *p->weight) &&
                 enlarge(&p->idle, p->count, rows, sizeof *p->idle);
     p->capacity = good ? capacity : p->capacity;
@@ -48,21 +52,24 @@ static bool grow(submodi_planes *p)
 
 int submodi_planes_open(submodi_planes *p, size_t n, size_t limit)
 {
-    *p = (submodi_planes){.n = n, .limit = limit, .offset = -INFINITY};
-    p->slope = submodi_alloc(n, sizeof *p->slope);
-    if (p->slope) {
-        memset(p->slope, 0, n * sizeof *p->slope);
+    double *slope = submodi_alloc(n, sizeof *slope);
+    if (slope) {
+        memset(slope, 0, n * sizeof *slope);
     }
-    return p->slope && grow(p);
+    *p = (submodi_planes){.n = n, .limit = limit, .combined = {slope, -INFINITY, 0}};
+    return slope && grow(p);
 }
 
 void submodi_planes_clear(submodi_planes *p)
 {
     submodi_free(p->a);
     submodi_free(p->b);
+    submodi_free(p->error);
+    submodi_free(p->tilt);
+    submodi_free(p->norm);
     submodi_free(p->weight);
     submodi_free(p->idle);
-    submodi_free(p->slope);
+    submodi_free(p->combined.slope);
     *p = (submodi_planes){0};
 }
 
@@ -79,27 +86,49 @@ submod_status submodi_planes_check(const char *who, double radius, double decay,
     return status;
 }
 
-/* Makes the weights a convex combination; slope and offset. */
+/* Adds up the planes by their weights. With k terms that are not 0, rounding changes a sum of terms
+ * t_j, and the weights' own sum of 1, by less than (k + 2) DBL_EPSILON sum of |t_j|. One more
+ * DBL_EPSILON is for the last bits of the subgradients. */
+static void add_up(submodi_planes *p, size_t terms)
+{
+    submodi_plane *c = &p->combined;
+    double heights = 0, norms = 0, share = (double)(terms + 2) * DBL_EPSILON;
+    memset(c->slope, 0, p->n * sizeof *c->slope);
+    c->offset = c->tilt = p->lowered = 0;
+    for (size_t j = 0; j < p->count; j++) {
+        double weight = p->weight[j];
+        c->offset += weight * p->b[j];
+        c->tilt += weight * p->tilt[j];
+        p->lowered += weight * p->error[j];
+        heights += weight * fabs(p->b[j]);
+        norms += weight * p->norm[j];
+        for (size_t i = 0; weight > 0 && i < p->n; i++) {
+            c->slope[i] += weight * p->a[j * p->n + i];
+        }
+    }
+    c->offset -= share * heights;
+    c->tilt += (share + DBL_EPSILON) * norms;
+    p->lowered += share * heights;
+}
+
+/* Makes the weights a convex combination, and combines the planes. */
 static void combine(submodi_planes *p)
 {
     double sum = 0;
+    size_t terms = 0;
     for (size_t j = 0; j < p->count; j++) {
         p->weight[j] = fmax(p->weight[j], 0);
         p->idle[j] = p->weight[j] > 0 ? 0 : p->idle[j] + 1;
         sum += p->weight[j];
+        terms += p->weight[j] > 0;
     }
     if (sum == 0) { /* the floor has it all */
         return;
     }
-    memset(p->slope, 0, p->n * sizeof *p->slope);
-    p->offset = 0;
     for (size_t j = 0; j < p->count; j++) {
         p->weight[j] /= sum;
-        p->offset += p->weight[j] * p->b[j];
-        for (size_t i = 0; p->weight[j] > 0 && i < p->n; i++) {
-            p->slope[i] += p->weight[j] * p->a[j * p->n + i];
-        }
     }
+    add_up(p, terms);
 }
 
 submod_status submodi_planes_prox(submodi_planes *p, double floor, const double *x, double lambda,
@@ -129,17 +158,23 @@ static void drop(submodi_planes *p, size_t j)
     if (j != last) {
         memcpy(p->a + j * p->n, p->a + last * p->n, p->n * sizeof *p->a);
         p->b[j] = p->b[last];
+        p->error[j] = p->error[last];
+        p->tilt[j] = p->tilt[last];
+        p->norm[j] = p->norm[last];
         p->weight[j] = p->weight[last];
         p->idle[j] = p->idle[last];
     }
 }
 
-static void append(submodi_planes *p, const double *a, double b, double weight)
+static void append(submodi_planes *p, const double *a, double b, double error)
 {
     size_t j = p->count++;
     memcpy(p->a + j * p->n, a, p->n * sizeof *a);
     p->b[j] = b;
-    p->weight[j] = weight;
+    p->error[j] = error;
+    p->tilt[j] = 0;
+    p->norm[j] = submodi_norm(a, p->n);
+    p->weight[j] = 0;
     p->idle[j] = 0;
 }
 
@@ -165,10 +200,12 @@ static void make_room(submodi_planes *p)
     /* All are in use: the combined plane replaces the two lightest. */
     drop(p, lightest(p));
     drop(p, lightest(p));
-    append(p, p->slope, p->offset, 1);
+    append(p, p->combined.slope, p->combined.offset, p->lowered);
+    p->tilt[p->count - 1] = p->combined.tilt;
+    p->weight[p->count - 1] = 1;
 }
 
-int submodi_planes_add(submodi_planes *p, const double *a, double b)
+int submodi_planes_add(submodi_planes *p, const double *a, double b, double error)
 {
     if (p->count == p->capacity && p->capacity < p->limit && !grow(p)) {
         return 0;
@@ -176,7 +213,7 @@ int submodi_planes_add(submodi_planes *p, const double *a, double b)
     if (p->count == p->limit) {
         make_room(p);
     }
-    append(p, a, b, 0);
+    append(p, a, b, error);
     return 1;
 }
 
@@ -189,9 +226,41 @@ double submodi_planes_value(const submodi_planes *p, const double *x)
     return highest;
 }
 
-double submodi_plane_lowest(size_t n, const double *slope, double offset, double decay,
+/* Rounding changes an entry s + share (t - s) by less than 2 DBL_EPSILON (|s| + |t|). */
+void submodi_plane_move(submodi_plane *plane, size_t n, const submodi_plane *target, double share)
+{
+    if (share == 1) {
+        memcpy(plane->slope, target->slope, n * sizeof *plane->slope);
+        plane->offset = target->offset;
+        plane->tilt = target->tilt;
+        return;
+    }
+    double heights = fabs(plane->offset) + fabs(target->offset);
+    double norms = submodi_norm(plane->slope, n) + submodi_norm(target->slope, n);
+    for (size_t i = 0; i < n; i++) {
+        plane->slope[i] += share * (target->slope[i] - plane->slope[i]);
+    }
+    plane->offset += share * (target->offset - plane->offset) - 2 * DBL_EPSILON * heights;
+    plane->tilt += share * (target->tilt - plane->tilt);
+    plane->tilt += 2 * DBL_EPSILON * (norms + plane->tilt);
+}
+
+/* A slope that is off by tilt is at worst that much longer. fall: how far below its height at 0 or
+ * at the centre the plane gets; (n + 4) DBL_EPSILON of it cover the scalar products and norms. */
+double submodi_plane_lowest(const submodi_plane *plane, size_t n, double decay,
                             const double *centre, double radius)
 {
-    return decay > 0 ? offset - submodi_dot(slope, slope, n) / (2 * decay)
-                     : offset + submodi_dot(slope, centre, n) - submodi_norm(slope, n) * radius;
+    double length = submodi_norm(plane->slope, n), share = (double)(n + 4) * DBL_EPSILON;
+    double low, fall, loss;
+    if (decay > 0) {
+        fall = length / (2 * decay) * length;
+        low = plane->offset - fall;
+        loss = plane->tilt / decay * (length + plane->tilt / 2);
+    } else {
+        double reach = submodi_norm(centre, n) + radius;
+        fall = length * reach;
+        low = plane->offset + submodi_dot(plane->slope, centre, n) - length * radius;
+        loss = plane->tilt * reach;
+    }
+    return low - loss - share * (fall + loss) - 2 * DBL_EPSILON * fabs(plane->offset);
 }

@@ -7,14 +7,32 @@
 /* Kept, unless the caller says otherwise. */
 enum { SUBMODI_MAX_PLANES = 100 };
 
+/* <slope, .> + offset, below a function for a slope that is at most tilt from this one. tilt is the
+ * rounding error of the slope; offset has already been lowered by its own. */
+typedef struct submodi_plane {
+    double *slope, offset, tilt;
+} submodi_plane;
+
+/* Moves the plane by the share, in [0, 1], of its way to the target. */
+void submodi_plane_move(submodi_plane *plane, size_t n, const submodi_plane *target, double share);
+
+/* Returns a number not above the minimum of <slope, y> + offset + decay/2 |y|^2 over all y; with
+ * decay = 0 over the y within radius of the centre. Takes off the rounding errors: those of the
+ * plane and its own. */
+double submodi_plane_lowest(const submodi_plane *plane, size_t n, double decay,
+                            const double *centre, double radius);
+
 typedef struct submodi_planes {
     size_t n, count, capacity, limit;
-    double *a, *b;  /* count rows of n numbers, count numbers; all have room for one more */
-    double *weight; /* the multipliers of the last master problem; 0 for later planes */
-    size_t *idle;   /* master problems since the weight was last above 0 */
-    double *slope;  /* n numbers: sum of weight_j a_j, */
-    double offset;  /* and of weight_j b_j: itself a plane below the function */
-    double above;   /* the weight of the floor in the last master problem, 0 to 1 */
+    double *a, *b;          /* count rows of n numbers, count numbers; all have room for one more */
+    double *error;          /* count numbers: how much b_j was lowered for its rounding error */
+    double *tilt;           /* count numbers: the rounding error of the slope a_j */
+    double *norm;           /* count numbers: |a_j| */
+    double *weight;         /* the multipliers of the last master problem; 0 for later planes */
+    size_t *idle;           /* master problems since the weight was last above 0 */
+    submodi_plane combined; /* the sum of weight_j times plane j: itself below the function */
+    double lowered;         /* how much rounding errors have lowered combined.offset */
+    double above;           /* the weight of the floor in the last master problem, 0 to 1 */
 } submodi_planes;
 
 /* Refuses what both bundle methods do: no radius where there is no decay, less than 3 planes. */
@@ -25,24 +43,20 @@ int submodi_planes_open(submodi_planes *p, size_t n, size_t limit);
 void submodi_planes_clear(submodi_planes *p);
 
 /* Solves the master problem, the prox of max(planes, floor) at x, into u; floor = -INFINITY: none.
- * Its multipliers are then the weights, made a convex combination of the planes alone, which slope
- * and offset are; if the floor has all the weight, these two stay as they were (at first 0 and
- * -INFINITY). Counts for how long
- * planes are idle. Fails as submod_prox_max_affine does, with its error message. */
+ * Its multipliers are then the weights, made a convex combination of the planes alone, which
+ * combined is; if the floor has all the weight, combined stays as it was (at first with slope 0 and
+ * offset -INFINITY). Counts for how long planes are idle. Fails as submod_prox_max_affine does,
+ * with its error message. */
 submod_status submodi_planes_prox(submodi_planes *p, double floor, const double *x, double lambda,
                                   double *u, submod_work *work);
 
-/* Adds a plane. If the bundle is full, it first drops the plane that was idle longest, or merges
- * the two lightest. The combined plane stays below the maximum of those left: without that,
- * dropping planes could go round in circles. False: no memory, and nothing has changed. */
-int submodi_planes_add(submodi_planes *p, const double *a, double b);
+/* Adds the plane <a, .> + b, which was lowered by error (submodi_oracle_offset). If the bundle is
+ * full, it first drops the plane that was idle longest, or merges the two lightest. The combined
+ * plane stays below the maximum of those left: without that, dropping planes could go round in
+ * circles. False: no memory, and nothing has changed. */
+int submodi_planes_add(submodi_planes *p, const double *a, double b, double error);
 
 /* max over j of <a_j, x> + b_j */
 double submodi_planes_value(const submodi_planes *p, const double *x);
-
-/* The minimum of <slope, y> + offset + decay/2 |y|^2 over all y; with decay = 0 over those within
- * radius of the centre. */
-double submodi_plane_lowest(size_t n, const double *slope, double offset, double decay,
-                            const double *centre, double radius);
 
 #endif

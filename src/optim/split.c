@@ -19,7 +19,6 @@
 #include "base/memory.h"
 #include "base/settings.h"
 #include "optim/composed.h"
-#include "optim/planes.h"
 
 /* What a prox u of v may be off by, as a share of 1 + |v| + |u| + |subgradient at u| / weight:
  * solvers.h says so. submod_prox_max_affine ends with SUBMOD_OK up to a gap of 4000 DBL_EPSILON. */
@@ -93,14 +92,10 @@ submod_status submodi_split_prox_g(submodi_split *s, const double *v, double wei
     return status ? status : require_finite(s, s->of_g, s->columns);
 }
 
-/* A slope that is off by doubt is at worst that much longer. */
-static double lowest(const submodi_split *s, const double *slope, double offset, double doubt)
+static double lowest(const submodi_split *s, const submodi_plane *plane)
 {
-    double decay = s->monitor.oracle.decay, radius = s->settings->radius;
-    double plane = submodi_plane_lowest(s->columns, slope, offset, decay, s->start, radius);
-    double more = decay > 0 ? (submodi_norm(slope, s->columns) + doubt / 2) / decay
-                            : submodi_norm(s->start, s->columns) + radius;
-    return plane - doubt * more;
+    return submodi_plane_lowest(plane, s->columns, s->monitor.oracle.decay, s->start,
+                                s->settings->radius);
 }
 
 /* Adds the height at 0 of the plane of f or of g, and takes off what rounding may have added to it.
@@ -109,15 +104,15 @@ static double lowest(const submodi_split *s, const double *slope, double offset,
 static submod_status add_plane(submodi_oracle *o, const double *at, const double *of, double weight,
                                double *off, double *offset, double *doubt)
 {
-    double value, other;
+    double value, other, error;
     size_t n = o->problem->dimension;
     submod_status status =
-        submodi_oracle_plane(o, SUBMOD_FULL_BATCH, at, &value, o->scratch, &other);
+        submodi_oracle_plane(o, SUBMOD_FULL_BATCH, at, &value, o->scratch, &other, &error);
     if (status == SUBMOD_OK) {
         double steep = submodi_norm(o->scratch, n);
         *off += prox_rounding * steep / weight;
         *doubt = weight * *off;
-        *offset += value - submodi_dot(of, at, n);
+        *offset += value - submodi_dot(of, at, n) - submodi_plane_error(n, at, value, of);
         *offset -= *off * (steep + submodi_norm(of, n)) + *doubt * submodi_norm(at, n);
     }
     return status;
@@ -129,27 +124,26 @@ submod_status submodi_split_bound(submodi_split *s, const double *of_f_back)
     if (!s->measured) {
         return SUBMOD_OK;
     }
-    s->offset = 0;
+    submodi_plane *plane = &s->plane;
+    plane->offset = 0;
     submod_status status =
-        add_plane(&s->f, s->at_f, s->of_f, s->weight_f, &s->off_f, &s->offset, &doubt_f);
+        add_plane(&s->f, s->at_f, s->of_f, s->weight_f, &s->off_f, &plane->offset, &doubt_f);
     if (status == SUBMOD_OK && s->g.problem) {
-        status = add_plane(&s->g, s->at_g, s->of_g, s->weight_g, &s->off_g, &s->offset, &doubt_g);
+        status =
+            add_plane(&s->g, s->at_g, s->of_g, s->weight_g, &s->off_g, &plane->offset, &doubt_g);
     }
-    double doubt = (s->norm > 0 ? s->norm * doubt_f : 0) + doubt_g;
-    if (status != SUBMOD_OK || !s->monitor.certified || !isfinite(s->offset) || !isfinite(doubt)) {
+    plane->tilt = (s->norm > 0 ? s->norm * doubt_f : 0) + doubt_g;
+    if (status != SUBMOD_OK || !s->monitor.certified || !isfinite(plane->offset) ||
+        !isfinite(plane->tilt)) {
         return status; /* a plane with so much doubt says nothing */
     }
-    double share = 1 / (double)++s->planes;
     for (size_t i = 0; i < s->columns; i++) {
-        s->slope[i] = of_f_back[i] + s->of_g[i];
-        s->mean[i] += share * (s->slope[i] - s->mean[i]);
+        plane->slope[i] = of_f_back[i] + s->of_g[i];
     }
-    s->mean_offset += share * (s->offset - s->mean_offset);
-    s->mean_doubt += share * (doubt - s->mean_doubt);
+    submodi_plane_move(&s->mean, s->columns, plane, 1 / (double)++s->planes);
     submod_optim_info *info = &s->monitor.info;
-    double last = lowest(s, s->slope, s->offset, doubt);
-    double mean = lowest(s, s->mean, s->mean_offset, s->mean_doubt);
-    info->lower_bound = fmax(info->lower_bound, fmax(last, mean));
+    double better = fmax(lowest(s, plane), lowest(s, &s->mean));
+    info->lower_bound = fmax(info->lower_bound, better);
     return SUBMOD_OK;
 }
 
@@ -180,7 +174,7 @@ static submod_status check(const char *who, const submod_problem *f, const submo
 static submod_status take_memory(submodi_split *s, submod_work *work)
 {
     size_t larger = s->rows > s->columns ? s->rows : s->columns;
-    double **vectors[] = {&s->start, &s->slope, &s->mean, &s->at_g, &s->of_g, NULL};
+    double **vectors[] = {&s->start, &s->plane.slope, &s->mean.slope, &s->at_g, &s->of_g, NULL};
     double **tall[] = {&s->at_f, &s->of_f, NULL};
     s->point = submodi_take(work, larger, sizeof *s->point);
     s->f.scratch = submodi_take(work, larger, sizeof *s->f.scratch);
@@ -228,9 +222,9 @@ static submod_status set_out(submodi_split *s, const submodi_split_method *metho
     s->monitor.full = !s->settings->average; /* residuals say nothing about the mean */
     s->norm = s->settings->norm;
     if (!(s->norm > 0) && s->map->matrix) {
-        s->norm = submodi_map_norm(s->map, s->mean);
+        s->norm = submodi_map_norm(s->map, s->mean.slope);
     }
-    memset(s->mean, 0, s->columns * sizeof *s->mean);
+    memset(s->mean.slope, 0, s->columns * sizeof *s->mean.slope);
     memcpy(s->start, s->x, s->columns * sizeof *s->x);
     return method->begin(s, state, work);
 }

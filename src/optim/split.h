@@ -4,6 +4,7 @@
 #define SUBMODI_OPTIM_SPLIT_H
 
 #include "optim/monitor.h"
+#include "optim/planes.h"
 #include <submod/solvers.h>
 
 typedef struct submodi_split {
@@ -16,10 +17,8 @@ typedef struct submodi_split {
     const submod_split_settings *settings;
     double *x;                 /* the answer: the caller's */
     double *start;             /* the first x; columns numbers, as all up to slope */
-    double *slope;             /* of the lower plane of f(A x) + g(x), */
-    double offset;             /* and its height at 0 */
-    double *mean, mean_offset; /* the mean of those planes, */
-    double mean_doubt;         /* and how far their slopes may be from right ones, in the mean */
+    submodi_plane plane;       /* below f(A x) + g(x), from the last proxes */
+    submodi_plane mean;        /* the mean of those planes */
     size_t planes;             /* so many */
     bool measured;             /* the bound or the residuals are asked for */
     double norm;               /* not below |A|; 0: not known */
