@@ -1,0 +1,189 @@
+/* Bounds on the minimum at all scales: problems whose minima are known exactly, starts from near to
+ * 1e12 times too far. No bound is above the minimum by a single bit. */
+#include <float.h>
+#include <math.h>
+
+#include "depth.h"
+#include "minima.h"
+#include "support.h"
+
+static size_t draw(void *ctx, size_t k)
+{
+    return submod_rng_below(ctx, k);
+}
+
+/* 10^-most .. 10^most */
+static double any_scale(submod_rng *rng, double most)
+{
+    return pow(10, most * (2 * submod_rng_uniform(rng) - 1));
+}
+
+static double any_power_of_two(submod_rng *rng, size_t most)
+{
+    return ldexp(1, (int)submod_rng_below(rng, 2 * most + 1) - (int)most);
+}
+
+static void any_start(submod_rng *rng, double scale, size_t n, double *x)
+{
+    random_vector(rng, x, n, 0);
+    for (size_t i = 0; i < n; i++) {
+        x[i] *= scale;
+    }
+}
+
+/* Returns 1 if the tolerance was met. */
+static int check(submod_status status, const submod_optim_info *info, double tolerance,
+                 long double minimum)
+{
+    ck_assert_msg(status == SUBMOD_OK || status == SUBMOD_MAXITER || status == SUBMOD_INACCURATE,
+                  "%d: %s", (int)status, submod_last_error());
+    ck_assert_msg(info->lower_bound <= minimum, "bound %.17g is above the minimum %.21Lg",
+                  info->lower_bound, minimum);
+    ck_assert(info->gap >= 0 && info->gap == info->f - info->lower_bound);
+    ck_assert(info->stop != SUBMOD_STOP_TARGET || info->gap <= tolerance);
+    return info->stop == SUBMOD_STOP_TARGET;
+}
+
+static submod_status run_bundle(const submod_problem *p, double *x, double decay, double radius,
+                                double tolerance, submod_optim_info *info)
+{
+    submod_bundle_settings s = submod_bundle_defaults();
+    s.run.weight_decay = decay;
+    s.run.max_iterations = 200;
+    s.run.tolerance = tolerance;
+    s.radius = radius;
+    return submod_bundle(p, x, &s, info, NULL);
+}
+
+static submod_status run_bcfw(const submod_problem *p, double *x, double decay, double tolerance,
+                              int average, submod_optim_info *info)
+{
+    submod_bcfw_settings s = submod_bcfw_defaults();
+    s.run.weight_decay = decay;
+    s.run.max_iterations = 100;
+    s.run.tolerance = tolerance;
+    s.average = average;
+    return submod_bcfw(p, x, &s, info, NULL);
+}
+
+/* |x|_1 from far away: bounds were 3.7e-6, 7.7 and 62081 with SUBMOD_OK, the minimum is 0. */
+START_TEST(modulus_from_far_away)
+{
+    for (double far = 1e-12; far < 2e12; far *= 10) {
+        separable f = {.n = 3, .w = {1, 1, 1}};
+        submod_problem p = separable_problem(&f, false);
+        submod_optim_info info;
+        double x[] = {far, -0.7 * far, 0.3 * far}, y[] = {far, -0.7 * far, 0.3 * far};
+        ck_assert_ok(run_bundle(&p, x, 10, 0, 1e-6, &info));
+        check(SUBMOD_OK, &info, 1e-6, 0);
+        ck_assert_ok(run_bcfw(&p, y, 10, 1e-6, 0, &info));
+        check(SUBMOD_OK, &info, 1e-6, 0);
+    }
+}
+END_TEST
+
+static void any_separable(separable *f, submod_rng *rng, int trial)
+{
+    double weights = any_scale(rng, 4), places = any_scale(rng, 4);
+    *f = (separable){.n = 1 + submod_rng_below(rng, MINIMA_SIZE)};
+    f->batches = trial % 3 == 0 ? 1 + submod_rng_below(rng, f->n) : 0;
+    f->height = trial % 5 == 0 ? weights * places * submod_rng_uniform(rng) : 0;
+    for (size_t i = 0; i < f->n; i++) {
+        f->w[i] = weights * submod_rng_uniform(rng);
+        f->c[i] = trial % 2 ? 0 : places * submod_rng_normal(rng);
+        f->q[i] = trial % 7 == 0 ? weights / places * submod_rng_uniform(rng) : 0;
+        f->e[i] = places * submod_rng_normal(rng);
+    }
+}
+
+START_TEST(separable_functions)
+{
+    submod_rng rng;
+    int met = 0;
+    submod_rng_seed(&rng, 1);
+    for (int trial = 0; trial < repeats(6000); trial++) {
+        separable f;
+        submod_optim_info info;
+        double x[MINIMA_SIZE], y[MINIMA_SIZE];
+        long double slack;
+        any_separable(&f, &rng, trial);
+        double decay = any_scale(&rng, 3), scale = any_scale(&rng, 12);
+        any_start(&rng, scale, f.n, x);
+        any_start(&rng, scale, f.n, y);
+        long double minimum = separable_minimum(&f, decay, &slack);
+        double tolerance = trial % 4 ? 1e-6 * (double)minimum : 0;
+        submod_problem p = separable_problem(&f, false);
+        submod_status status = run_bundle(&p, x, decay, 0, tolerance, &info);
+        met += check(status, &info, tolerance, minimum + slack);
+        status = run_bcfw(&p, y, decay, tolerance, trial % 2, &info);
+        met += check(status, &info, tolerance, minimum + slack);
+    }
+    ck_assert_int_gt(met, repeats(6000) / 4);
+}
+END_TEST
+
+/* Without weight decay the bound is one on the ball around the start. */
+START_TEST(corners)
+{
+    submod_rng rng;
+    int met = 0;
+    submod_rng_seed(&rng, 2);
+    for (int trial = 0; trial < repeats(6000); trial++) {
+        corner t;
+        submod_optim_info info;
+        double x[MINIMA_SIZE], apart = 0;
+        double decay = trial % 2 ? any_power_of_two(&rng, 10) : 0;
+        corner_draw(&t, 1 + submod_rng_below(&rng, MINIMA_SIZE), any_power_of_two(&rng, 40),
+                    any_power_of_two(&rng, 40), decay, draw, &rng);
+        any_start(&rng, any_scale(&rng, 12), t.n, x);
+        for (size_t i = 0; i < t.n; i++) {
+            apart = hypot(apart, x[i] - t.best[i]);
+        }
+        submod_problem p = corner_problem(&t);
+        long double minimum = corner_minimum(&t, decay);
+        double tolerance = trial % 4 ? 1e-6 * (double)fabsl(minimum) : 0;
+        double radius = decay > 0 ? 0 : apart * 1.01 + DBL_MIN;
+        submod_status status = run_bundle(&p, x, decay, radius, tolerance, &info);
+        met += check(status, &info, tolerance, minimum);
+        any_start(&rng, any_scale(&rng, 12), t.n, x);
+        if (decay > 0) {
+            status = run_bcfw(&p, x, decay, tolerance, trial % 4 < 2, &info);
+            met += check(status, &info, tolerance, minimum);
+        }
+    }
+    ck_assert_int_gt(met, repeats(6000) / 4);
+}
+END_TEST
+
+START_TEST(regressions)
+{
+    submod_rng rng;
+    int met = 0;
+    submod_rng_seed(&rng, 3);
+    for (int trial = 0; trial < repeats(4000); trial++) {
+        regression t;
+        submod_optim_info info;
+        double x[MINIMA_SIZE], decay = any_power_of_two(&rng, 20);
+        regression_draw(&t, 1 + submod_rng_below(&rng, MINIMA_SIZE),
+                        1 + submod_rng_below(&rng, MINIMA_SIZE), any_power_of_two(&rng, 40), decay,
+                        draw, &rng);
+        any_start(&rng, any_scale(&rng, 12), t.columns, x);
+        submod_problem f = separable_problem(&t.f, false), g = separable_problem(&t.g, false);
+        submod_map map = regression_map(&t);
+        submod_split_settings s = submod_split_defaults();
+        s.run.weight_decay = decay;
+        s.run.max_iterations = 100;
+        s.run.tolerance = trial % 4 ? 1e-6 * (double)t.minimum : 0;
+        s.step = trial % 3 ? any_scale(&rng, 3) / decay : 0;
+        s.average = trial % 2;
+        submod_status status = submod_primal_dual(&f, &map, &g, x, &s, &info, NULL);
+        met += check(status, &info, s.run.tolerance, t.minimum);
+    }
+    ck_assert_int_gt(met, 0);
+}
+END_TEST
+
+int main(void)
+{
+    return RUN_TESTS("bounds", modulus_from_far_away, separable_functions, corners, regressions);
+}
