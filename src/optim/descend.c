@@ -124,7 +124,9 @@ static submod_status look_around(run *r, size_t k, const double *x, double *f, d
     *norm = submodi_norm(r->d, r->step->n);
     *f = batch == SUBMOD_FULL_BATCH ? value : NAN;
     *eta = step_size(s, k, value, *norm);
-    return SUBMOD_OK;
+    return isfinite(*eta) ? SUBMOD_OK
+                          : submodi_fail(SUBMOD_ENUMERIC,
+                                         "%s: the step size of iteration %zu overflows", who, k);
 }
 
 /* The point that iteration k is about; *f = NaN unless it is x. A direction that is short enough to

@@ -239,7 +239,25 @@ START_TEST(bad_stochastic_polyak)
 }
 END_TEST
 
+/* A step size that overflows ends the run like a step that does. */
+START_TEST(polyak_with_a_slope_near_zero)
+{
+    submod_problem p;
+    submod_optim_info info;
+    record r;
+    double x = 1;
+    ck_assert_ok(submod_problem_max_affine(1, 1, (double[]){1e-200}, NULL, &p));
+    submod_descent_settings s = settings_of(1, &r);
+    s.schedule.kind = SUBMOD_SCHEDULE_POLYAK;
+    s.run.f_star = -1;
+    assert_error(run(&p, &x, &s, &info), SUBMOD_ENUMERIC, "step size");
+    ck_assert(x == 1 && info.stop == SUBMOD_STOP_FAILURE && info.gap == INFINITY);
+    submod_problem_clear(&p);
+}
+END_TEST
+
 int main(void)
 {
-    return RUN_TESTS("polyak", keeping_the_best, polyak, stochastic_polyak, bad_stochastic_polyak);
+    return RUN_TESTS("polyak", keeping_the_best, polyak, stochastic_polyak, bad_stochastic_polyak,
+                     polyak_with_a_slope_near_zero);
 }
