@@ -129,11 +129,15 @@ static submod_status subgradient(void *ctx, size_t batch, const double *x, doubl
     return status;
 }
 
+/* A subgradient that is not finite ends the call, although only the value is needed. */
 static submod_status value_of(const submod_problem *p, const double *x, double *value,
                               double *scratch)
 {
-    return p->value ? p->value(p->ctx, x, value)
-                    : p->subgradient(p->ctx, SUBMOD_FULL_BATCH, x, value, scratch);
+    if (p->value) {
+        return p->value(p->ctx, x, value);
+    }
+    submod_status status = p->subgradient(p->ctx, SUBMOD_FULL_BATCH, x, value, scratch);
+    return status < 0 || submodi_all_finite(scratch, p->dimension) ? status : SUBMOD_ENUMERIC;
 }
 
 static submod_status value(void *ctx, const double *x, double *result)

@@ -39,16 +39,26 @@ static bool usable(submod_status status)
     return status >= SUBMOD_OK;
 }
 
+/* Fails for a gradient that is not finite, although only the value beside it is needed. */
+static submod_status require_finite(const smoothed *s, submod_status status)
+{
+    bool good = !usable(status) || submodi_all_finite(s->slope, s->inner.dimension);
+    return good ? status : SUBMOD_ENUMERIC;
+}
+
 /* *value = h(u) of a minibatch. s->slope is overwritten. */
 static submod_status value_of_h(smoothed *s, size_t batch, double *value)
 {
     const submod_problem *p = &s->inner;
-    submod_status status = batch == SUBMOD_FULL_BATCH && p->value
-                               ? p->value(p->ctx, s->u, value)
-                               : p->subgradient(p->ctx, batch, s->u, value, s->slope);
+    submod_status status;
+    if (batch == SUBMOD_FULL_BATCH && p->value) {
+        status = p->value(p->ctx, s->u, value);
+    } else {
+        status = require_finite(s, p->subgradient(p->ctx, batch, s->u, value, s->slope));
+    }
     if (usable(status) && p->smooth) {
         double smooth = NAN;
-        status = p->smooth(p->ctx, batch, s->u, &smooth, s->slope);
+        status = require_finite(s, p->smooth(p->ctx, batch, s->u, &smooth, s->slope));
         *value -= smooth;
     }
     return status;

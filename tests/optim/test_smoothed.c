@@ -327,9 +327,52 @@ START_TEST(bad_arguments_and_answers)
 }
 END_TEST
 
+static submod_status no_gradient(void *ctx, size_t batch, const double *x, double *value, double *g)
+{
+    submod_status status = modulus(ctx, batch, x, value, g);
+    g[0] = NAN;
+    return status;
+}
+
+static submod_status stay(void *ctx, size_t batch, const double *x, double lambda, double *u)
+{
+    (void)ctx;
+    (void)batch;
+    (void)lambda;
+    u[0] = x[0];
+    return SUBMOD_OK;
+}
+
+/* NaN in a gradient ends the run, too, where only the value beside it is needed. */
+START_TEST(values_with_broken_gradients)
+{
+    const double one = 1;
+    double x = 1;
+    submod_problem e, good = {sizeof good, .dimension = 1, .subgradient = modulus, .prox = stay};
+    submod_problem bad = good, bad_smooth = good;
+    bad.subgradient = no_gradient;
+    bad_smooth.smooth = no_gradient;
+    const submod_problem *inner[] = {&bad, &bad_smooth};
+    for (size_t k = 0; k < 2; k++) {
+        double value = 0, g = 0;
+        ck_assert_ok(submod_problem_smoothed(inner[k], 1, &e));
+        ck_assert_int_lt(e.subgradient(e.ctx, SUBMOD_FULL_BATCH, &x, &value, &g), 0);
+        ck_assert_int_eq(submod_fista(&e, &x, NULL, NULL, NULL), SUBMOD_ECALLBACK);
+        submod_problem_clear(&e);
+    }
+    submod_map map = {.struct_size = sizeof map, .rows = 1, .columns = 1, .matrix = &one};
+    for (int of_g = 0; of_g < 2; of_g++) {
+        double value = 0;
+        ck_assert_ok(submod_problem_composed(of_g ? &good : &bad, &map, of_g ? &bad : NULL, &e));
+        ck_assert_int_lt(e.value(e.ctx, &x, &value), 0);
+        submod_problem_clear(&e);
+    }
+}
+END_TEST
+
 int main(void)
 {
     return RUN_TESTS("smoothed", huber, envelope_is_what_it_should_be,
                      rate_of_nesterov_at_every_iteration, minibatches_and_smooth_parts,
-                     bad_arguments_and_answers);
+                     bad_arguments_and_answers, values_with_broken_gradients);
 }
