@@ -115,17 +115,20 @@ static long double term(const separable *s, double decay, size_t i, long double 
 long double separable_minimum(const separable *s, double decay, long double *slack)
 {
     long double sum = s->height;
+    *slack = 0;
     for (size_t i = 0; i < s->n; i++) {
         /* q (x - e) + decay x + w sign(x - c) = 0, or x = c. */
         long double curve = (long double)s->q[i] + decay, w = s->w[i], c = s->c[i];
         long double lowest = INFINITY;
         for (int sign = -1; sign <= 1 && curve > 0; sign += 2) {
             long double x = ((long double)s->q[i] * s->e[i] - sign * w) / curve;
+            long double off = 4 * LDBL_EPSILON * (fabsl(s->e[i]) + w / curve);
+            *slack += curve * off * off; /* the term is flat at its minimum */
             lowest = (x - c) * sign >= 0 ? fminl(lowest, term(s, decay, i, x)) : lowest;
         }
         sum += fminl(lowest, term(s, decay, i, c));
     }
-    *slack = 16 * (long double)(s->n + 1) * LDBL_EPSILON * sum; /* no term is negative */
+    *slack += 16 * (long double)(s->n + 1) * LDBL_EPSILON * sum; /* no term is negative */
     return sum;
 }
 
