@@ -140,6 +140,34 @@ def test_refused():
     assert metric.values().pixels == 0
 
 
+@pytest.mark.parametrize("name", ["MeanIoU", "Confusion", "BoundaryIoU", "FineGrainedIoU"])
+@pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_scores_that_are_not_numbers(name, kind):
+    """NaN has no place in the order, and its class is predicted by nobody; Inf has one."""
+    metric = getattr(metrics, name)(CLASSES)
+    scores, truth = batch_for("CalibrationError", 1)
+    scores = scores.to(kind)
+    for how in (metric.update, metric):
+        for c in range(CLASSES):
+            spoiled = scores.clone()
+            spoiled[1, c, 3, 2] = torch.nan
+            spoiled[1, c, 4, 1] = torch.nan
+            with pytest.raises(
+                submod.NonFiniteError, match=rf"scores\[1\]\[{c}\]\[3\]\[2\] is nan"
+            ):
+                how(spoiled, truth)
+    assert metric.stream.confusion.sum() == 0
+    scores[0, 0] = torch.inf
+    scores[1, 1] = -torch.inf
+    metric.update(scores, truth)
+    expected = np.zeros((CLASSES, CLASSES), int)
+    np.add.at(expected, (truth.numpy(), scores.double().numpy().argmax(1)), 1)
+    assert np.array_equal(metric.stream.confusion, expected)
+    nan = np.where(truth == 0, np.nan, truth)
+    with pytest.raises(TypeError, match="prediction of type float64; not all are whole numbers"):
+        getattr(submod.metrics, name.replace("MeanIoU", "Confusion"))(CLASSES).update(nan, truth)
+
+
 def test_torchmetrics_leaves_an_ignored_class_out():
     """As docs/switching.md says."""
     torchmetrics = pytest.importorskip("torchmetrics")
