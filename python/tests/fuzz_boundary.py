@@ -148,11 +148,11 @@ def call_of_function(rng: np.random.Generator) -> Call:
     call, args, options = pick(
         rng,
         [
-            (f.prox, [x, 2.0], {"method": pick(rng, ["auto", "min-norm", "sum", "jaccard"])}),
+            (f.prox, [x, 2.0], {"method": pick(rng, ["auto", "min_norm", "sum", "jaccard"])}),
             (f.prox, [x, 1e-3], {"hinge": True, "max_iterations": 50}),
             (f.prox_path, [x, [1.0, 2.0]], {}),
             (f.level_sets, [x, 1.0, [0.0, 0.5]], {}),
-            (f.minimize, [], {"method": pick(rng, ["auto", "min-norm", "exhaustive"])}),
+            (f.minimize, [], {"method": pick(rng, ["auto", "min_norm", "exhaustive"])}),
             (f.maximize, [3], {"candidates": [0, 2, 4]}),
             (f.lovasz, [x], {}),
             (f.check, [], {"samples": 50, "time_limit": 1.0}),
