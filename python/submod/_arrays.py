@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ._bindings import Labels, PixelWeights, Scores
-from ._door import wrong_type
+from ._numbers import Array, as_array, real_array, require_real
 from ._views import (
     LABEL_TYPES,
     SCORE_TYPES,
@@ -19,25 +18,6 @@ from ._views import (
     pixel_weights_view,
     scores_view,
 )
-
-Array = npt.NDArray[Any]
-
-
-def as_array(value: Any, name: str = "this") -> Array:
-    """Lists, arrays, and whatever speaks DLPack or NumPy's protocols."""
-    if value is None or isinstance(value, Mapping):
-        raise wrong_type(value, name, "an array")
-    if not hasattr(value, "__dlpack__") or isinstance(value, np.ndarray):
-        return np.asarray(value)
-    try:
-        return np.from_dlpack(value)
-    except (BufferError, RuntimeError) as error:
-        kind = f"{type(value).__module__}.{type(value).__qualname__}"
-        words = str(error).rstrip(".")
-        raise TypeError(
-            f"a {kind} that NumPy cannot read: {words}. The losses in submod.torch take tensors "
-            "that require a gradient, and bfloat16; elsewhere x.detach().cpu().float() will do"
-        ) from error
 
 
 def memory(array: Array) -> Memory:
@@ -56,22 +36,33 @@ def scores_array(value: Any, name: str = "scores") -> Array:
     numbers are rounded to float32."""
     array = as_array(value, name)
     if array.dtype.name not in SCORE_TYPES or not _plain(array):
-        if array.dtype.kind not in "fiub":
-            raise TypeError(f"{name} of type {array.dtype}; real numbers are needed")
-        array = array.astype(np.float32)
+        array = real_array(array, name, np.float32)
     return array
+
+
+def _integers(array: Array, name: str, kind: Any) -> Array | None:
+    """The same numbers as a contiguous array of this type; None where it cannot hold one."""
+    require_real(array, name, "whole")
+    try:
+        with np.errstate(invalid="ignore"):
+            whole = np.ascontiguousarray(array, dtype=kind).reshape(array.shape)
+    except (OverflowError, ValueError):  # of objects
+        return None
+    return whole if np.array_equal(whole, array) else None
+
+
+def not_whole(name: str, kind: Any) -> TypeError:
+    """The exception for labels of arrays and tensors that int64 cannot hold."""
+    return TypeError(f"{name} of type {kind}; not all are whole numbers of 64 bits with a sign")
 
 
 def labels_array(value: Any, name: str = "labels") -> Array:
     """uint8, bool, int32 and int64 as they are; other whole numbers become int64."""
     array = as_array(value, name)
     if array.dtype.name not in LABEL_TYPES or not _plain(array):
-        if array.dtype.kind not in "iubf":
-            raise TypeError(f"{name} of type {array.dtype}; whole numbers are needed")
-        with np.errstate(invalid="ignore"):
-            whole = array.astype(np.int64)
-        if not np.array_equal(whole, array):
-            raise TypeError(f"{name} of type {array.dtype}; not all are whole numbers of 64 bits")
+        whole = _integers(array, name, np.int64)
+        if whole is None:
+            raise not_whole(name, array.dtype)
         array = whole
     return array
 
@@ -103,11 +94,8 @@ def view_weights(
     if value is None:
         return None, None
     array = as_array(value, "pixel_weights")
-    if array.dtype.kind not in "fiub":
-        raise TypeError(f"pixel_weights of type {array.dtype}; real numbers are needed")
     if array.dtype != np.float32 or not _plain(array):
-        with np.errstate(over="ignore"):
-            array = array.astype(np.float32)
+        array = real_array(array, "pixel_weights", np.float32)
     array = canonical_weights(array, shape, is_list)
     view = pixel_weights_view(memory(array))
     if view is None:
@@ -119,10 +107,18 @@ def view_weights(
 
 def vector(value: Any, name: str, size: int | None = None) -> npt.NDArray[np.float64]:
     """A contiguous vector of doubles."""
-    array = np.ascontiguousarray(as_array(value, name), dtype=np.float64)
+    array = real_array(value, name)
     if array.ndim != 1 or (size is not None and array.size != size):
         wanted = "a vector is" if size is None else f"{size} numbers are"
         raise ValueError(f"{name} of shape {array.shape}; {wanted} needed")
+    return array
+
+
+def matrix(value: Any, name: str, needed: str = "a matrix is needed") -> Array:
+    """A contiguous matrix of doubles."""
+    array = real_array(value, name)
+    if array.ndim != 2:
+        raise ValueError(f"{name} of shape {array.shape}; {needed}")
     return array
 
 
@@ -130,20 +126,21 @@ def flags(value: Any, name: str, size: int | None = None) -> npt.NDArray[np.uint
     """A contiguous vector, 1 where there is anything but 0; of an array of any shape if there may
     be as many as there are."""
     array = as_array(value, name)
+    require_real(array, name)
     if size is not None and array.shape != (size,):
         raise ValueError(f"{name} of shape {array.shape}; {size} flags are needed")
     return np.ascontiguousarray(array.reshape(-1) != 0).view(np.uint8)
 
 
-def listed(value: Any) -> Array:
+def listed(value: Any, name: str) -> Array:
     """Sets and generators too."""
     arrays = hasattr(value, "__array__") or hasattr(value, "__dlpack__")
-    return as_array(value if arrays else list(value))
+    return as_array(value if arrays else list(value), name)
 
 
 def elements(value: Any, name: str, n: int) -> npt.NDArray[np.int32]:
     """Elements of a ground set of n: numbers, or n flags."""
-    array = listed(value)
+    array = listed(value, name)
     if array.dtype == np.bool_:
         if array.shape != (n,):
             raise ValueError(f"{name}: flags of shape {array.shape} for {n} elements")
@@ -155,20 +152,18 @@ def elements(value: Any, name: str, n: int) -> npt.NDArray[np.int32]:
 
 def int32(value: Any, name: str) -> npt.NDArray[np.int32]:
     """Contiguous; whole numbers that fit."""
-    array = as_array(value)
+    array = as_array(value, name)
     if array.size == 0:
         return np.zeros(array.shape, np.int32)
-    if array.dtype.kind in "iubf":
-        with np.errstate(invalid="ignore"):
-            whole = np.ascontiguousarray(array, dtype=np.int32)
-        if np.array_equal(whole, array):
-            return whole
-    raise ValueError(f"{name} holds what is no whole number of 32 bits")
+    whole = _integers(array, name, np.int32)
+    if whole is None:
+        raise ValueError(f"{name} holds what is no whole number of 32 bits")
+    return whole
 
 
 def edge_ends(edges: Any) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Tails and heads of m pairs, or of an array (m, 2)."""
-    ends = int32(listed(edges), "edges")
+    ends = int32(listed(edges, "edges"), "edges")
     if ends.size == 0:
         ends = ends.reshape(0, 2)
     if ends.ndim != 2 or ends.shape[1] != 2:
@@ -196,4 +191,4 @@ def sparse_edges(matrix: Any, weights: Any, n: int, directed: bool) -> tuple[Arr
     entries = summed.tocoo()
     kept = entries.row != entries.col if directed else entries.row < entries.col
     ends = np.stack([entries.row[kept], entries.col[kept]], 1)
-    return ends, np.asarray(entries.data[kept], np.float64)
+    return ends, real_array(entries.data[kept], "the weights of a sparse matrix")

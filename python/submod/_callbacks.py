@@ -24,6 +24,7 @@ import numpy as np
 from . import _errors
 from ._bindings import ConcaveOps, FnOps, Measure, MeasureType, Status
 from ._library import call
+from ._numbers import real, real_array
 
 _NUMBERS = tuple(map(int, signal.valid_signals()))
 
@@ -194,7 +195,7 @@ class Callbacks(Trap):
             put_callback(self.ops, name, self.guard(slot))
 
     def _eval(self, _: Any, members: int, count: int, value: int) -> None:
-        put_number(value, float(self._f(copy_int32(members, count))))
+        put_number(value, real(self._f(copy_int32(members, count)), "the value of f"))
 
     @staticmethod
     def _reset(_: Any, state: int) -> None:
@@ -212,7 +213,7 @@ class Callbacks(Trap):
 
     def _ask(self, members: Any, order: Any) -> Any:
         assert self._gains is not None
-        found = np.ascontiguousarray(self._gains(members, order), dtype=np.float64)
+        found = real_array(self._gains(members, order), "the result of gains")
         if found.shape != order.shape:
             raise ValueError(f"gains of shape {found.shape} for {order.size} elements")
         return found
@@ -240,7 +241,7 @@ class ShapeCallbacks(Trap):
         self.ops = ConcaveOps(struct_size=ctypes.sizeof(ConcaveOps))
 
         def value(_: Any, t: float, value: int) -> None:
-            put_number(value, float(g(t)))
+            put_number(value, real(g(t), "the value of g"))
 
         put_callback(self.ops, "value", self.guard(value))
 
@@ -290,14 +291,14 @@ class MeasureCallbacks(Trap):
         a, b = (a.copy(), b.copy()) if size > 1 else (a.repeat(2), b.repeat(2))
         try:
             with np.errstate(all="ignore"):
-                found = np.array(self._f(a, b, P, N), dtype=np.float64)
+                found = real_array(self._f(a, b, P, N), "the value of the measure").copy()
         except (TypeError, ValueError):
             return None
         return found[:size] if found.shape == a.shape else None
 
     def _of_numbers(self, a: float, b: float, P: float, N: float) -> float:
         try:
-            return float(self._f(a, b, P, N))
+            return real(self._f(a, b, P, N), "the value of the measure")
         except ZeroDivisionError:
             if a == b == 0:
                 return 0.0

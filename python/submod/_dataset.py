@@ -21,7 +21,7 @@ from ._door import classes_of, from_logits_of
 from ._files import Path, Saved, Words, impossible
 from ._library import Handle, both_locked, call, function, workspace
 from ._measures import Measure
-from ._numbers import real, whole
+from ._numbers import real, real_array, whole
 from ._options import DELTA, Classes, LossOptions, Settings, call_loss, loss_options
 from ._views import canonical, gradient_view, is_list
 
@@ -45,7 +45,7 @@ class Dataset(Handle):
         return copy
 
     def set_counts(self, counts: Any) -> None:
-        counts = np.ascontiguousarray(counts, dtype=np.float64)
+        counts = real_array(counts, "counts")
         if counts.shape != self.shape:
             raise ValueError(f"counts of shape {counts.shape}; {self.shape} is needed")
         ctypes.memmove(self._address, counts.ctypes.data, counts.nbytes)
@@ -222,7 +222,7 @@ class DatasetJaccard(Saved):
                 f"a state of {state['classes']} classes and {state['bins']} bins, "
                 f"here are {self.num_classes} and {self.bins}"
             )
-        counts = np.asarray(state["counts"], dtype=np.float64)
+        counts = real_array(state["counts"], "counts")
         if not (np.isfinite(counts).all() and (counts >= 0).all()):
             raise ValueError("a state with counts that are negative or not finite")
         with self._dataset.lock:

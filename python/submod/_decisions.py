@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, Union
 import numpy as np
 import numpy.typing as npt
 
-from ._arrays import Array, as_array, scores_array, view_scores
+from ._arrays import flags, scores_array, view_scores
 from ._bindings import DecisionInfo, DecisionMethod, DecisionScore, DecisionSettings
 from ._door import choices, flag, pick
 from ._library import call, function, workspace
-from ._numbers import real
+from ._numbers import Array, as_array, real
 
 MEASURES = choices(DecisionScore)
 METHODS = choices(DecisionMethod)
@@ -147,13 +147,13 @@ def expected_score(
     between the two numbers, or arrays of numbers, that are returned. The rest as in decide."""
     array = _images(probabilities)
     given = as_array(probabilities).shape
-    flags = as_array(segmentation, "segmentation")
-    if flags.shape != given:
+    chosen = as_array(segmentation, "segmentation")
+    if chosen.shape != given:
         raise ValueError(
-            f"a segmentation of shape {flags.shape} for probabilities of shape {given}; "
+            f"a segmentation of shape {chosen.shape} for probabilities of shape {given}; "
             "the same is needed"
         )
-    masks = np.ascontiguousarray(flags != 0)
+    masks = flags(chosen, "segmentation")
     view, array = view_scores(array)
     lower, upper = np.empty(view.batch), np.empty(view.batch)
     call(

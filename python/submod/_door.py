@@ -148,33 +148,3 @@ def classes_of(classes: Any, average: Any) -> Any:
     text = "average= is deprecated: write classes= for it"
     warnings.warn(text, DeprecationWarning, stacklevel=3)
     return average
-
-
-# What else people have in their hands, and how to get from there to what is needed.
-_ADVICE: list[tuple[Any, str]] = [
-    (Mapping, "a dict with the keys {keys}; give what is behind one of them, {name}[{first}]"),
-    (
-        np.ndarray,
-        "a NumPy array; torch.from_numpy({name}) makes a tensor of it, and the functions "
-        "of submod itself take arrays",
-    ),
-    (
-        (list, tuple),
-        "a {type}; give one of its items, or make one of them all by torch.stack or torch.tensor",
-    ),
-    (str, "a string"),
-    (type(None), "None"),
-]
-
-
-def wrong_type(value: Any, name: str, needed: str) -> TypeError:
-    """The exception for an array or tensor that is none."""
-    words = next((words for kind, words in _ADVICE if isinstance(value, kind)), "a {type}")
-    keys = [repr(key) for key in value] if isinstance(value, Mapping) else []
-    found = words.format(
-        name=name,
-        type=type(value).__qualname__,
-        keys=", ".join(keys[:5]) or "(none)",
-        first=next(iter(keys), "key"),
-    )
-    return TypeError(f"{name}: {needed} is needed, this is {found}")

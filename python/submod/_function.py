@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from . import _errors, _maximize, _prox
 from ._arrays import (
-    as_array,
     edge_ends,
     elements,
     flags,
     int32,
     is_sparse,
+    matrix,
     sparse_edges,
     vector,
 )
@@ -38,7 +38,7 @@ from ._library import Handle, Immutable, function, warn
 from ._maximize import MaximizeResult
 from ._measure_check import require_measure
 from ._measures import Measure, Tversky, as_measure, measure_struct
-from ._numbers import real, set_fields, whole
+from ._numbers import real, real_array, set_fields, whole
 from ._prox import (
     Certificate,
     CertificateCheck,
@@ -149,7 +149,7 @@ class Function(Immutable):
             require_measure(measure, P, n - P, advice)
         given = {"n": n, "foreground": foreground, "measure": struct}
         if weights is not None:
-            given["weight"] = vector(as_array(weights, "weights").reshape(-1), "weights", n)
+            given["weight"] = vector(real_array(weights, "weights").reshape(-1), "weights", n)
             name = "fn_two_counts_weighted"
         return Function(Handle(name, **given, free="fn_free"), traps)
 
@@ -284,19 +284,17 @@ class Function(Immutable):
     @staticmethod
     def facility(benefit: Any) -> Function:
         """Facility location: the sum over clients i of the largest benefit[i, j], j in A."""
-        matrix = np.ascontiguousarray(as_array(benefit), dtype=np.float64)
-        if matrix.ndim != 2:
-            raise ValueError(f"benefit of shape {matrix.shape}; (clients, n) is needed")
-        clients, n = matrix.shape
-        return Function._make("fn_facility", n=n, m=clients, benefit=matrix)
+        table = matrix(benefit, "benefit", "(clients, n) is needed")
+        clients, n = table.shape
+        return Function._make("fn_facility", n=n, m=clients, benefit=table)
 
     @staticmethod
     def logdet(K: Any) -> Function:
         """log det K[A, A] for a symmetric positive definite K."""
-        matrix = np.ascontiguousarray(as_array(K), dtype=np.float64)
-        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-            raise ValueError(f"K of shape {matrix.shape}; a square matrix is needed")
-        return Function._make("fn_logdet", n=matrix.shape[0], K=matrix)
+        kernel = matrix(K, "K", "a square matrix is needed")
+        if kernel.shape[0] != kernel.shape[1]:
+            raise ValueError(f"K of shape {kernel.shape}; a square matrix is needed")
+        return Function._make("fn_logdet", n=kernel.shape[0], K=kernel)
 
     @staticmethod
     def iwata(n: int) -> Function:
@@ -339,7 +337,7 @@ class Function(Immutable):
         if isinstance(other, Function):
             return self._sum([self, other])
         if np.isscalar(other):
-            if other == 0:  # where sum() starts
+            if other == 0 and not np.iscomplexobj(other):  # where sum() starts
                 return self
             return NotImplemented
         weight = vector(other, "w", self.n)
@@ -360,16 +358,17 @@ class Function(Immutable):
     def __mul__(self, c: float) -> Function:
         if not isinstance(c, (int, float, np.number)):
             return NotImplemented
-        return self._derive("fn_scale", c=float(c))
+        return self._derive("fn_scale", c=real(c, "c"))
 
     __rmul__ = __mul__
 
     def __truediv__(self, c: float) -> Function:
         if not isinstance(c, (int, float, np.number)):
             return NotImplemented
-        if c == 0:
+        divisor = real(c, "c")
+        if divisor == 0:
             raise ZeroDivisionError("a function divided by 0")
-        return self * (1 / float(c))
+        return self * (1 / divisor)
 
     def __sub__(self, other: Any) -> Function:
         """Of a vector, or of Function.modular: any other difference need not be submodular."""

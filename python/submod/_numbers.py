@@ -1,14 +1,21 @@
-"""Numbers that users hand over. ctypes would cut off what does not fit, and names no argument."""
+"""Numbers and arrays of numbers that users hand over. ctypes would cut off what does not fit, and
+NumPy reads text as numbers and drops imaginary parts and masks; neither names the argument."""
 
 from __future__ import annotations
 
 import ctypes
 import operator
+from collections.abc import Mapping
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ._errors import InvalidArgumentError
+
+Array = npt.NDArray[Any]
 
 
 def integer(value: Any, name: str) -> int:
@@ -30,7 +37,8 @@ def whole(value: Any, name: str, kind: Any = ctypes.c_size_t) -> int:
 
 
 def real(value: Any, name: str) -> float:
-    if not isinstance(value, (str, bytes)):
+    """Of anything that is a real number; float() would take text, and drop imaginary parts."""
+    if _is_real(value):
         try:
             return float(value)
         except OverflowError:
@@ -38,6 +46,13 @@ def real(value: Any, name: str) -> float:
         except (TypeError, ValueError):
             pass
     raise TypeError(f"{name} = {value!r}; a number is needed")
+
+
+def _is_real(value: Any) -> bool:
+    """Whether float(value) is the whole of it, if it has one."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.dtype.kind in "fiub" and not isinstance(value, np.ma.MaskedArray)
+    return not isinstance(value, (str, bytes, bytearray, memoryview))
 
 
 def set_fields(settings: ctypes.Structure, values: dict[str, Any]) -> None:
@@ -48,3 +63,83 @@ def set_fields(settings: ctypes.Structure, values: dict[str, Any]) -> None:
             kind = kinds[name]
             number = real(value, name) if kind is ctypes.c_double else whole(value, name, kind)
             setattr(settings, name, number)
+
+
+# ---- arrays ----
+
+# What else people have in their hands, and how to get from there to what is needed.
+_ADVICE: list[tuple[Any, str]] = [
+    (Mapping, "a dict with the keys {keys}; give what is behind one of them, {name}[{first}]"),
+    (
+        np.ndarray,
+        "a NumPy array; torch.from_numpy({name}) makes a tensor of it, and the functions "
+        "of submod itself take arrays",
+    ),
+    (
+        (list, tuple),
+        "a {type}; give one of its items, or make one of them all by torch.stack or torch.tensor",
+    ),
+    (str, "a string"),
+    (type(None), "None"),
+]
+
+
+def wrong_type(value: Any, name: str, needed: str) -> TypeError:
+    """The exception for an array or tensor that is none."""
+    words = next((words for kind, words in _ADVICE if isinstance(value, kind)), "a {type}")
+    keys = [repr(key) for key in value] if isinstance(value, Mapping) else []
+    found = words.format(
+        name=name,
+        type=type(value).__qualname__,
+        keys=", ".join(keys[:5]) or "(none)",
+        first=next(iter(keys), "key"),
+    )
+    return TypeError(f"{name}: {needed} is needed, this is {found}")
+
+
+def as_array(value: Any, name: str = "this") -> Array:
+    """Lists, arrays, and whatever speaks DLPack or NumPy's protocols."""
+    if value is None or isinstance(value, Mapping):
+        raise wrong_type(value, name, "an array")
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(
+            f"{name}: a masked array, and its mask would be lost; give an array of what is to be "
+            "used, such as the result of filled() or compressed()"
+        )
+    if not hasattr(value, "__dlpack__") or isinstance(value, np.ndarray):
+        return np.asarray(value)
+    try:
+        return np.from_dlpack(value)
+    except (BufferError, RuntimeError) as error:
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        words = str(error).rstrip(".")
+        raise TypeError(
+            f"a {kind} that NumPy cannot read: {words}. The losses in submod.torch take tensors "
+            "that require a gradient, and bfloat16; elsewhere x.detach().cpu().float() will do"
+        ) from error
+
+
+def require_real(array: Array, name: str, needed: str = "real") -> None:
+    """Refuses complex numbers, strings, dates, records and objects. Accepts the objects that are
+    real numbers: Python's integers beyond 64 bits, fractions and decimals; and the number types of
+    ml_dtypes, whose kind is "V" like that of records."""
+    kind = array.dtype.kind
+    if kind == "O":
+        accepted = all(isinstance(x, (Real, Decimal)) for x in array.flat)
+    else:
+        accepted = kind in "fiub" or (kind == "V" and not issubclass(array.dtype.type, np.void))
+    if not accepted:
+        raise TypeError(f"{name} of type {array.dtype}; {needed} numbers are needed")
+
+
+def real_array(value: Any, name: str, kind: Any = np.float64) -> Array:
+    """Real numbers of any type as a contiguous array of this one."""
+    array = as_array(value, name)
+    require_real(array, name)
+    try:
+        with np.errstate(over="ignore"):
+            return np.ascontiguousarray(array, dtype=kind).reshape(array.shape)
+    except OverflowError:
+        raise InvalidArgumentError(
+            f"{name} holds a number that is larger than any double"
+        ) from None

@@ -14,7 +14,7 @@ from ._callbacks import Trap, call_trapped
 from ._door import ENGINES, checked, choices
 from ._library import function
 from ._measures import Measure, measure_struct
-from ._numbers import whole
+from ._numbers import real_array, whole
 
 Classes = Union[str, Iterable[int]]
 
@@ -110,6 +110,6 @@ def set_classes(
 
 def _numbers(class_weight: Any) -> Any:
     try:
-        return np.asarray(class_weight, dtype=np.float64)
+        return real_array(class_weight, "class_weight")
     except (TypeError, ValueError):
         raise TypeError(f"class_weight = {class_weight!r}; a number per class is needed") from None

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _bindings
-from ._arrays import as_array, vector
+from ._arrays import matrix, vector
 from ._bindings import FULL_BATCH
 from ._callbacks import Trap, put_callback, put_number
 from ._library import Immutable, call, function
-from ._numbers import whole
+from ._numbers import real, whole
 
 Vector = npt.NDArray[np.float64]
 
@@ -80,14 +80,14 @@ class Problem(Trap, Immutable):
     def _slope(self, given: Callable[..., Any]) -> Callable[..., None]:
         def callback(_: Any, batch: int, x: int, value: int, g: int) -> None:
             found, slope = given(self._point(x), *self._batch(batch))
-            put_number(value, float(found))
+            put_number(value, real(found, "the value of a callback"))
             self._put(slope, g)
 
         return callback
 
     def _number(self, given: Callable[..., Any]) -> Callable[..., None]:
         def callback(_: Any, x: int, value: int) -> None:
-            put_number(value, float(given(self._point(x))))
+            put_number(value, real(given(self._point(x)), "the value of a callback"))
 
         return callback
 
@@ -120,14 +120,12 @@ class MaxAffine(_Made):
 
     def __init__(self, a: Any, b: Any) -> None:
         Trap.__init__(self)
-        matrix = np.ascontiguousarray(as_array(a), dtype=np.float64)
-        if matrix.ndim != 2:
-            raise ValueError(f"a of shape {matrix.shape}; a matrix is needed")
-        m, self.n = matrix.shape
+        rows = matrix(a, "a")
+        m, self.n = rows.shape
         self.batches = 1
         offset = np.zeros(m) if b is None else vector(b, "b", m)
         self._table = _bindings.Problem()
-        call("problem_max_affine", m=m, n=self.n, a=matrix, b=offset, problem=self._table)
+        call("problem_max_affine", m=m, n=self.n, a=rows, b=offset, problem=self._table)
 
 
 class Smoothed(_Made):
@@ -143,11 +141,9 @@ class Smoothed(_Made):
 class Composed(_Made):
     """f(A x) + g(x)."""
 
-    def __init__(self, f: Problem, matrix: Any, g: Problem | None) -> None:
+    def __init__(self, f: Problem, A: Any, g: Problem | None) -> None:
         Trap.__init__(self)
-        self._matrix = np.ascontiguousarray(as_array(matrix), dtype=np.float64)
-        if self._matrix.ndim != 2:
-            raise ValueError(f"A of shape {self._matrix.shape}; a matrix is needed")
+        self._matrix = matrix(A, "A")
         rows, self.n = self._matrix.shape
         self.batches, self._inner = f.batches, (f,) if g is None else (f, g)
         pointer = self._matrix.ctypes.data_as(ctypes.POINTER(ctypes.c_double))

@@ -11,7 +11,7 @@ from typing import Any, Callable
 import numpy as np
 import numpy.typing as npt
 
-from ._arrays import as_array, edge_ends, int32, vector
+from ._arrays import edge_ends, int32, matrix, vector
 from ._bindings import (
     BlocksInfo,
     BlocksSettings,
@@ -428,13 +428,11 @@ def verify(
 
 def prox_max_affine(a: Any, b: Any, x: Any, lam: float) -> tuple[Vector, float]:
     """u = argmin over u of max_j (<a_j, u> + b_j) + lam/2 |u - x|^2, and its gap. b may be None."""
-    matrix = np.ascontiguousarray(as_array(a), dtype=np.float64)
-    if matrix.ndim != 2:
-        raise ValueError(f"a of shape {matrix.shape}; a matrix is needed")
-    m, n = matrix.shape
+    rows = matrix(a, "a")
+    m, n = rows.shape
     offset = np.zeros(m) if b is None else vector(b, "b", m)
     point, u, info = vector(x, "x", n), np.empty(n), ProxInfo()
-    planes = {"m": m, "n": n, "a": matrix, "b": offset}
+    planes = {"m": m, "n": n, "a": rows, "b": offset}
     objective = {"x": point, "lam": real(lam, "lam")}
     status = call_interruptibly((), "prox_max_affine", **planes, **objective, u=u, info=info)
     warn(status, f"prox_max_affine, gap {info.gap:.3g}")

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._arrays import as_array, flags, vector
+from ._arrays import flags, vector
 from ._bindings import ProxInfo
 from ._callbacks import call_trapped
 from ._library import warn, workspace
 from ._measures import Measure, as_measure, measure_struct
-from ._numbers import real
+from ._numbers import real, real_array
 
 Vector = npt.NDArray[np.float64]
 
@@ -43,7 +43,7 @@ def prox_two_counts_histogram(
     """u = argmin over u of f(u) + lam/2 |u - x|^2 up to delta, from counts in bins, without a sort:
     u, how far any of its entries can be off, and the gap. x: float32; f and mask as in
     prox_two_counts_points."""
-    point = np.ascontiguousarray(as_array(x, "x"), dtype=np.float32)
+    point = real_array(x, "x", np.float32)
     if point.ndim != 1:
         raise ValueError(f"x of shape {point.shape}; a vector is needed")
     foreground = flags(mask, "mask", point.size)

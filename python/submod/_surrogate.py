@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ._arrays import as_array
+from ._arrays import flags
 from ._bindings import Measure as Struct
 from ._bindings import SurrogateInfo
 from ._callbacks import Trap, call_trapped
 from ._door import flag
 from ._library import function, workspace
 from ._measures import as_measure, measure_struct
-from ._numbers import real, whole
+from ._numbers import as_array, real, real_array, whole
 
 
 class Surrogate(NamedTuple):
@@ -54,12 +54,10 @@ def general_surrogate(
     take: "jaccard", "hamming", submod.Tversky, a function F(a, b, P, N), submodular or not.
     hinge: for margins 1 -+ score rather than errors: the submodular part is cut off at 0.
     """
-    array = as_array(errors, "errors")
-    m = np.ascontiguousarray(array, dtype=np.float64)
-    flags = as_array(labels, "labels")
-    if flags.shape != m.shape:
-        raise ValueError(f"labels of shape {flags.shape} for errors of shape {m.shape}")
-    foreground = np.ascontiguousarray(flags != 0)
+    m, given = real_array(errors, "errors"), as_array(labels, "labels")
+    if given.shape != m.shape:
+        raise ValueError(f"labels of shape {given.shape} for errors of shape {m.shape}")
+    foreground = flags(given, "labels")
     struct, traps = _struct(measure)
     settings = function("surrogate_defaults")()
     settings.hinge = flag(hinge, "hinge")

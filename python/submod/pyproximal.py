@@ -20,11 +20,10 @@ try:
 except ImportError as error:
     raise ImportError("submod.pyproximal needs PyProximal: pip install pyproximal") from error
 
-from ._arrays import as_array
 from ._door import flag
 from ._errors import InvalidArgumentError
 from ._function import Function
-from ._numbers import real
+from ._numbers import real, real_array
 
 Vector = npt.NDArray[np.float64]
 
@@ -64,10 +63,10 @@ class LovaszExtension(ProxOperator):
         return self.sigma * found.s.reshape(np.shape(x))
 
     def _vector(self, x: Any) -> Vector:
-        array = as_array(x, "x")
+        array = real_array(x, "x")
         if array.size != self.function.n:
             raise ValueError(f"x of shape {array.shape}; {self.function.n} numbers are needed")
-        return np.ascontiguousarray(array, dtype=np.float64).reshape(-1)
+        return array.reshape(-1)
 
 
 def _positive(value: Any, name: str) -> float:

@@ -1,5 +1,9 @@
 """What is refused where it comes in, and whether the words say what to do: NumPy's face."""
 
+import warnings
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -154,3 +158,153 @@ def test_probabilities_is_deprecated():
         submod.lovasz_softmax(p, LABELS, from_logits=False, probabilities=True)
     with pytest.warns(DeprecationWarning), pytest.raises(TypeError, match="True or False"):
         submod.lovasz_softmax(p, LABELS, probabilities="yes")
+
+
+# ---- what is no number ----
+
+N = 4
+REAL = np.linspace(0.1, 1.0, N)
+SQUARE = np.eye(N)
+F = submod.Function
+NOT_REAL = {
+    "complex numbers": lambda x: x + 0j,
+    "strings": lambda x: x.astype(str),
+    "dates": lambda x: x.astype("datetime64[s]"),
+    "spans of time": lambda x: x.astype("timedelta64[s]"),
+    "records": lambda x: x.astype([("a", float)]),
+    "a masked array": lambda x: np.ma.masked_array(x, x > 0),
+    "objects": lambda x: np.full(x.shape, None),
+}
+# What takes an array: how, and a good one.
+REAL_TAKERS = {
+    "lovasz": (F.sqrt(N).lovasz, REAL),
+    "prox": (lambda x: F.sqrt(N).prox(x, 1.0), REAL),
+    "prox_path": (lambda x: F.sqrt(N).prox_path(REAL, x), REAL),
+    "level_sets": (lambda x: F.sqrt(N).level_sets(REAL, 1.0, x), REAL),
+    "f + w": (lambda x: F.sqrt(N) + x, REAL),
+    "f - w": (lambda x: F.sqrt(N) - x, REAL),
+    "modular": (F.modular, REAL),
+    "cardinality": (F.cardinality, REAL - REAL[0]),
+    "concave": (F.concave, REAL),
+    "concave points": (lambda x: F.concave(REAL, (x - x[0], REAL - REAL[0])), REAL),
+    "groups": (lambda x: F.groups(N, [[0], [1], [2], [3]], weights=x), REAL),
+    "hypergraph": (lambda x: F.hypergraph(N, [[0, 1]] * N, x), REAL),
+    "cut": (lambda x: F.cut(N, [(0, 1)] * N, x), REAL),
+    "coverage": (lambda x: F.coverage([[0], [1, 2]], x), REAL),
+    "facility": (F.facility, SQUARE),
+    "logdet": (F.logdet, SQUARE),
+    "two_counts": (lambda x: F.two_counts([0, 1, 1, 0], weights=x), REAL),
+    "mask": (F.jaccard, np.array([1, 0, 1, 0])),
+    "elements": (F.sqrt(N), np.arange(N)),
+    "chain": (F.sqrt(N).chain, np.arange(N)),
+    "restrict": (F.sqrt(N).restrict, np.arange(N)),
+    "contract": (F.sqrt(N + 1).contract, np.arange(N)),
+    "embed": (lambda x: F.sqrt(N).embed(9, x), np.arange(N)),
+    "candidates": (lambda x: F.sqrt(N).maximize(2, candidates=x), np.arange(N)),
+    "edges": (lambda x: F.cut(N, x), np.array([[0, 1], [1, 2]])),
+    "max_affine": (submod.optim.max_affine, SQUARE),
+    "composed": (lambda x: submod.optim.composed(submod.optim.max_affine(SQUARE), x), SQUARE),
+    "prox_max_affine": (lambda x: submod.prox_max_affine(x, None, REAL, 1.0), SQUARE),
+    "points": (lambda x: submod.prox_two_counts_points(x, [0, 1, 1, 0], REAL, 1.0), REAL),
+    "histogram": (lambda x: submod.prox_two_counts_histogram(x, [0, 1, 1, 0], 1.0, 0.1), REAL),
+    "surrogate": (lambda x: submod.general_surrogate(x, [0, 1, 1, 0]), REAL),
+    "surrogate labels": (lambda x: submod.general_surrogate(REAL, x), np.array([0, 1, 1, 0])),
+    "segmentation": (lambda x: submod.expected_iou(REAL, x), np.array([0, 1, 1, 0])),
+    "average_size": (lambda x: submod.metrics.InstanceIoU(N, average_size=x), REAL),
+    "scores": (lambda x: submod.lovasz_hinge(x, [0, 1, 1, 0]), REAL),
+    "labels": (lambda x: submod.lovasz_hinge(REAL, x), np.array([0, 1, 1, 0])),
+    "pixel_weights": (lambda x: submod.lovasz_hinge(REAL, [0, 1, 1, 0], pixel_weights=x), REAL),
+    "class_weight": (
+        lambda x: submod.lovasz_softmax(np.zeros((1, N, 2)), [[0, 1]], class_weight=x),
+        REAL,
+    ),
+}
+
+
+@pytest.mark.parametrize("taker", REAL_TAKERS)
+def test_arrays_of_real_numbers(taker):
+    """Nothing else is read as numbers, and no imaginary part or mask is dropped."""
+    take, good = REAL_TAKERS[taker]
+    take(good)
+    take(good.astype(object))
+    for what, spoil in NOT_REAL.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(TypeError) as caught:
+                take(spoil(good))
+        assert str(caught.value), what
+
+
+def test_callbacks_of_real_numbers():
+    for wrong in (1 + 1j, np.complex128(1 + 1j), "1", None, np.datetime64(1, "s"), np.ma.masked):
+        with pytest.raises(TypeError, match="the value of f = "):
+            F.custom(3, lambda S, wrong=wrong: wrong)([1])
+        with pytest.raises(TypeError, match="the value of g = "):
+            F.concave([1, 2], lambda t, wrong=wrong: wrong)([1])
+        with pytest.raises(TypeError, match="the value of the measure = "):
+            submod.lovasz_hinge(REAL, [0, 1, 1, 0], measure=lambda a, b, P, N, wrong=wrong: wrong)
+        with pytest.raises(TypeError, match="the value of a callback = "):
+            problem = submod.optim.Problem(1, lambda x, wrong=wrong: (wrong, x))
+            submod.optim.descend(problem, [1.0], 0.1, max_iterations=1)
+    with pytest.raises(TypeError, match="the result of gains of type complex128"):
+        F.custom(3, len, lambda A, order: np.ones(order.size) + 1j).chain([0, 1])
+    with pytest.raises(TypeError, match="the value of the measure"):
+        submod.lovasz_hinge(REAL, [0, 1, 1, 0], measure=lambda a, b, P, N: (a + b) * 1j)
+
+
+def test_numbers_that_are_not_real():
+    f = F.sqrt(2)
+    for wrong in (
+        1j,
+        np.complex64(1 + 1j),
+        np.array(1j),
+        "1",
+        b"1",
+        bytearray(b"1"),
+        np.array("1"),
+    ):
+        with pytest.raises(TypeError):
+            f.prox([1, 2], wrong)
+        with pytest.raises(TypeError):
+            f * wrong
+        with pytest.raises(TypeError):
+            f / wrong
+    with pytest.raises(TypeError):
+        f + 0j
+    for wrong in (np.datetime64(1, "s"), np.timedelta64(1, "s"), np.ma.masked):
+        with pytest.raises(TypeError, match="lam = "):
+            f.prox([1, 2], wrong)
+
+
+def test_numbers_of_other_types_are_taken():
+    expected = F.modular([0.5, 2.0**70])([0, 1])
+    for given in ([Fraction(1, 2), 2**70], [Decimal("0.5"), 2**70], [np.float32(0.5), 2.0**70]):
+        assert F.modular(given)([0, 1]) == expected
+    with pytest.raises(submod.InvalidArgumentError, match="w holds a number that is larger than"):
+        F.modular([1, 10**400])
+
+
+@pytest.mark.parametrize("ignore_index", [None, -1, 0])
+def test_labels_that_would_wrap_around(ignore_index):
+    """No value of an unsigned type becomes another label."""
+    options = {"ignore_index": ignore_index}
+    takers = {
+        "loss": lambda labels: submod.lovasz_softmax(SCORES, labels, **options),
+        "baseline": lambda labels: submod.cross_entropy(SCORES, labels, **options),
+        "hinge": lambda labels: submod.lovasz_hinge(SCORES[:, 0], labels, **options),
+        "dataset": lambda labels: submod.DatasetJaccard(3, **options).add(SCORES, labels),
+        "truth": lambda labels: submod.MeanIoU(3, **options).add(LABELS, labels),
+        "prediction": lambda labels: submod.MeanIoU(3, **options).add(labels, LABELS),
+        "confusion": lambda labels: submod.metrics.Confusion(3, **options).update(LABELS, labels),
+    }
+    for kind in (np.uint8, np.uint16, np.uint32, np.uint64):
+        values = [np.iinfo(kind).max] + ([2**63, 2**64 - 2] if kind is np.uint64 else [])
+        for value in values:
+            labels = np.ones(LABELS.shape, kind)
+            labels[0, 0, 0] = value
+            for name, take in takers.items():
+                with pytest.raises((TypeError, ValueError)) as caught:
+                    take(labels)
+                beyond = value >= 2**63
+                assert isinstance(caught.value, TypeError) == beyond, (name, kind, value)
+                assert "not all are whole numbers of 64 bits" in str(caught.value) or not beyond

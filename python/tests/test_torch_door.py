@@ -9,7 +9,7 @@ from test_door import OF_CLASSES, SETTINGS  # noqa: E402
 
 import submod  # noqa: E402
 import submod.torch as lovasz  # noqa: E402
-from submod.torch import compat  # noqa: E402
+from submod.torch import _anywhere, compat  # noqa: E402
 
 LOGITS = torch.zeros(2, 3, 4, 5)
 LABELS = torch.ones(2, 4, 5, dtype=torch.int64)
@@ -183,3 +183,60 @@ def test_repr():
     assert "class_weight=[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, ...]" in repr(
         lovasz.LovaszSoftmax(class_weight=[1.0] * 150)
     )
+
+
+@pytest.mark.parametrize("ignore_index", [None, -1, 0])
+def test_labels_that_would_wrap_around(ignore_index):
+    """No value of an unsigned type becomes another label; on devices the loss is NaN."""
+    options = {"ignore_index": ignore_index}
+    takers = {
+        "loss": lambda labels: lovasz.lovasz_softmax(LOGITS, labels, **options),
+        "float64": lambda labels: lovasz.lovasz_softmax(LOGITS.double(), labels, **options),
+        "hinge": lambda labels: lovasz.lovasz_hinge(LOGITS[:, 0], labels, **options),
+        "prox": lambda labels: lovasz.prox_lovasz_hinge(LOGITS[:, 0], labels, 1.0, **options),
+        "baseline": lambda labels: lovasz.cross_entropy(LOGITS, labels, **options),
+        "dataset": lambda labels: lovasz.DatasetLovasz(3, **options)(LOGITS, labels),
+        "metric": lambda labels: lovasz.MeanIoU(3, **options).update(LABELS, labels),
+    }
+    for kind in (torch.uint8, torch.uint16, torch.uint32, torch.uint64):
+        most = torch.iinfo(kind).max
+        for value in {most, min(most, 2**63), min(most, 2**64 - 2)}:
+            labels = np.ones(LABELS.shape, str(kind)[len("torch.") :])
+            labels[0, 0, 0] = value
+            for name, take in takers.items():
+                with pytest.raises((TypeError, ValueError)) as caught:
+                    take(torch.from_numpy(labels))
+                beyond = value >= 2**63
+                assert isinstance(caught.value, TypeError) == beyond, (name, kind, value)
+                assert "not all are whole numbers of 64 bits" in str(caught.value) or not beyond
+
+
+@pytest.mark.parametrize("ignore_index", [None, -1, 0])
+def test_labels_that_would_wrap_around_on_devices(monkeypatch, ignore_index):
+    monkeypatch.setattr(_anywhere, "FORCED", True)
+    labels = LABELS.to(torch.uint64)
+    assert lovasz.lovasz_softmax(LOGITS, labels, ignore_index=ignore_index) > 0
+    for value in (2**63, 2**64 - 1):
+        labels[0, 0, 0] = value
+        assert lovasz.lovasz_softmax(LOGITS, labels, ignore_index=ignore_index).isnan()
+
+
+@pytest.mark.parametrize("wrong", [0.5, np.nan, np.inf, 2.0**63, 1e300])
+def test_labels_that_are_no_whole_numbers(wrong):
+    """The same exception in NumPy and here."""
+    labels = LABELS.double()
+    labels[0, 0, 0] = wrong
+    words = "labels of type .*float64; not all are whole numbers of 64 bits"
+    with pytest.raises(TypeError, match=words):
+        lovasz.lovasz_softmax(LOGITS, labels)
+    with pytest.raises(TypeError, match=words):
+        submod.lovasz_softmax(LOGITS.numpy(), labels.numpy())
+
+
+def test_complex_numbers():
+    ones = torch.ones(2, 4, 5, dtype=torch.complex64)
+    with pytest.raises(TypeError, match=r"labels of type torch\.complex64; whole numbers"):
+        lovasz.lovasz_softmax(LOGITS, ones)
+    for weight in ([1j, 1, 1], ones[0, 0, :3], ones[0, 0, :3].numpy(), np.array(["1", "1", "1"])):
+        with pytest.raises(TypeError, match="a number per class is needed"):
+            lovasz.lovasz_softmax(LOGITS, LABELS, class_weight=weight)

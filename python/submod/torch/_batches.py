@@ -11,6 +11,7 @@ from torch import Tensor
 
 from .._options import LossOptions
 from ._gains import Totals, real_type
+from ._memory import as_int64
 from ._ranks import Ranks
 from ._segments import Segments
 
@@ -115,7 +116,7 @@ def _codes(
     """And whether any label is bad."""
     batch, classes, pixels = shape
     own = kind == "multilabel"
-    numbers = labels.reshape(batch, classes if own else 1, pixels).to(torch.int64)
+    numbers = as_int64(labels.reshape(batch, classes if own else 1, pixels))
     limit = classes if kind == "multiclass" else 2
     bad = (numbers < 0) | (numbers >= limit)
     ignored = bad

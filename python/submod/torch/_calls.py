@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from .. import _tokens
 from .._door import checked
 from .._measures import Tversky
+from .._numbers import real_array
 from .._one_hot import channel_of, class_numbers, no_class, not_one_hot
 from .._options import LossOptions, loss_options
 from .._views import KINDS, canonical, canonical_weights, is_list
@@ -32,6 +34,10 @@ def weight_tensor(weight: Weight) -> Tensor | None:
     if weight is None:
         return None
     try:
+        if isinstance(weight, np.ndarray):
+            weight = torch.from_numpy(real_array(weight, "class_weight"))
+        if isinstance(weight, Tensor) and weight.is_complex():
+            raise TypeError
         numbers = torch.as_tensor(weight, dtype=torch.float64)
     except (TypeError, ValueError, RuntimeError):
         raise TypeError(f"class_weight = {weight!r}; a number per class is needed") from None

@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from .._arrays import not_whole
 from .._bindings import Labels, PixelWeights, Scores
-from .._door import OVERLAPS, wrong_type
+from .._door import OVERLAPS
 from .._errors import UnsupportedError
+from .._numbers import wrong_type
 from .._options import LossOptions
 from .._views import (
     LABEL_TYPES,
@@ -67,14 +69,26 @@ def view_scores(tensor: Tensor) -> tuple[Scores, Tensor]:
     return view, tensor
 
 
+# Stands for labels beyond int64. It is no class, and nobody's ignore_index.
+_NO_LABEL = torch.iinfo(torch.int64).min
+
+
+def as_int64(labels: Tensor) -> Tensor:
+    """Rounds fractions towards zero. uint64 would wrap around, so that 2^64 - 1 became -1."""
+    whole = labels.to(torch.int64)
+    return whole.masked_fill(whole < 0, _NO_LABEL) if labels.dtype == torch.uint64 else whole
+
+
 def whole_labels(tensor: Tensor) -> Tensor:
-    """uint8, bool, int32 and int64 as they are; other types become int64, if that changes none: on
-    devices it is not looked at, since that would wait for them."""
+    """Returns uint8, bool, int32 and int64 as they are, and other real types as int64. Refuses
+    labels that this would change, except on devices, as it would wait for them."""
     if str(tensor.dtype)[len("torch.") :] in LABEL_TYPES:
         return tensor
-    whole = tensor.long()
-    if tensor.device.type == "cpu" and not torch.equal(whole.to(tensor.dtype), tensor):
-        raise ValueError(f"labels of type {tensor.dtype} that are not whole numbers")
+    if tensor.is_complex():
+        raise TypeError(f"labels of type {tensor.dtype}; whole numbers are needed")
+    whole = as_int64(tensor)
+    if tensor.device.type == "cpu" and not torch.equal(whole.double(), tensor.double()):
+        raise not_whole("labels", tensor.dtype)
     return whole
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .._door import flag, pick, wrong_type
+from .._door import flag, pick
 from .._function import Function
-from .._numbers import real
+from .._numbers import real, wrong_type
 from .._prox import PROX_METHODS
 from . import _autograd, _function_ops
 from ._memory import require_tensors
