@@ -5,7 +5,7 @@ Set functions      Function
 Optimisers         optim: descend, fista, bundle, the nu problem
 Losses             lovasz_softmax, lovasz_sigmoid, lovasz_hinge, DatasetJaccard
 Measures           Tversky, and any function of the counts of wrong pixels: measure= in the losses;
-                   check_measure
+                   check_measure, CustomMeasure
 Baselines          cross_entropy, hinge, rahman_wang, soft_dice, soft_jaccard
 Soft labels        jaccard_metric_loss, dice_metric_loss
 Not submodular     general_surrogate (Dice), measure_parts
@@ -37,6 +37,7 @@ from ._errors import (
     NumericError,
     OutOfMemoryError,
     SubmodError,
+    SubmodularityWarning,
     UnsupportedError,
 )
 from ._function import Check, Counterexample, Function
@@ -51,7 +52,7 @@ from ._library import (
 from ._losses import lovasz_hinge, lovasz_sigmoid, lovasz_softmax, prox_lovasz_hinge
 from ._maximize import MaximizeResult
 from ._measure_check import MeasureCheck, MeasureFailure, check_measure
-from ._measures import Tversky
+from ._measures import CustomMeasure, Tversky
 from ._metric_losses import dice_metric_loss, jaccard_metric_loss
 from ._metrics import Equibatch, MeanIoU, MeanIoUValues, miou
 from ._prox import (
@@ -79,6 +80,7 @@ __all__ = [
     "Check",
     "CommunicationError",
     "Counterexample",
+    "CustomMeasure",
     "DatasetJaccard",
     "Decision",
     "Equibatch",
@@ -101,6 +103,7 @@ __all__ = [
     "ProxResult",
     "ProxVjp",
     "SubmodError",
+    "SubmodularityWarning",
     "Surrogate",
     "Tversky",
     "UnsupportedError",

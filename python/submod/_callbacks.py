@@ -158,6 +158,19 @@ def call_trapped(traps: Sequence[Trap], name: str, /, **arguments: Any) -> int:
     return status
 
 
+def call_inside(name: str, /, **arguments: Any) -> int:
+    """submod_<name>(..) from within a callback. The traps of what it calls back are for the caller
+    of the library to take, as are signals that arrive meanwhile."""
+    main = _in_main_thread()
+    if main:
+        _signals.noting = True
+    try:
+        return call(name, **arguments)
+    finally:
+        if main:
+            _signals.noting = False
+
+
 def put_callback(table: ctypes.Structure, name: str, function: Callable[..., Any]) -> None:
     """In the slot of this name, which then keeps it alive."""
     kinds: dict[str, Any] = {field[0]: field[1] for field in table._fields_}
@@ -256,7 +269,9 @@ class MeasureCallbacks(Trap):
     ) -> None:
         super().__init__()
         self._zero_is_zero = zero_is_zero
-        self._f, self._takes_arrays = f, True  # until it turns out otherwise
+        self.f, self._takes_arrays = f, True  # until it turns out otherwise
+        self.largest = 0.0  # |F| seen
+        self._sizes = (0.0, 0.0, 0.0, 0.0)
         self.struct = Measure(struct_size=ctypes.sizeof(Measure), type=MeasureType.CUSTOM)
         guarded = self.guard(self._fill)
 
@@ -269,7 +284,14 @@ class MeasureCallbacks(Trap):
     def _fill(self, count: int, a: int, b: int, P: float, N: float, F: int) -> None:
         wrong, also = (np.frombuffer(ctypes.string_at(each, 8 * count)) for each in (a, b))
         found = self._ask(wrong, also, P, N)
+        self.largest = max(self.largest, float(np.abs(found).max(initial=0)))
+        self._sizes = max(self._sizes, (P * N, P + N, P, N))
         ctypes.memmove(F, found.ctypes.data, found.nbytes)
+
+    @property
+    def sizes(self) -> tuple[float, float]:
+        """The P and N with the most pairs of counts that it was asked for; 0 and 0 before."""
+        return self._sizes[2:]
 
     def _ask(self, a: Any, b: Any, P: float, N: float) -> Any:
         found = self._of_arrays(a, b, P, N) if self._takes_arrays else None
@@ -291,14 +313,14 @@ class MeasureCallbacks(Trap):
         a, b = (a.copy(), b.copy()) if size > 1 else (a.repeat(2), b.repeat(2))
         try:
             with np.errstate(all="ignore"):
-                found = real_array(self._f(a, b, P, N), "the value of the measure").copy()
+                found = real_array(self.f(a, b, P, N), "the value of the measure").copy()
         except (TypeError, ValueError):
             return None
         return found[:size] if found.shape == a.shape else None
 
     def _of_numbers(self, a: float, b: float, P: float, N: float) -> float:
         try:
-            return real(self._f(a, b, P, N), "the value of the measure")
+            return real(self.f(a, b, P, N), "the value of the measure")
         except ZeroDivisionError:
             if a == b == 0:
                 return 0.0

@@ -14,12 +14,12 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from ._arrays import Array, int32, labels_array, view_labels
+from ._arrays import int32, labels_array, view_labels
 from ._bindings import Labels, Metrics, MetricSettings, RatesValues
 from ._files import Saved
 from ._library import Handle, Uncopied, both_locked, call, function
 from ._metrics import metric_settings
-from ._numbers import real, whole
+from ._numbers import Array, real, whole
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]

@@ -45,6 +45,11 @@ class AccuracyWarning(RuntimeWarning):
     """A result is usable, but less than what was asked for; its gap says how much less."""
 
 
+class SubmodularityWarning(UserWarning):
+    """A function or measure of the user's is not submodular, or a measure is not increasing: what
+    the library computes from it need not be right. The message has a counterexample."""
+
+
 BY_STATUS: dict[int, type[SubmodError]] = {
     Status.EINVAL: InvalidArgumentError,
     Status.ENONFINITE: NonFiniteError,

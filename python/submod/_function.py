@@ -31,12 +31,19 @@ from ._bindings import (
     Ties,
 )
 from ._bindings import Counterexample as RawCounterexample
-from ._callbacks import Callbacks, ShapeCallbacks, Trap, call_trapped, copy_int32
+from ._callbacks import (
+    Callbacks,
+    ShapeCallbacks,
+    Trap,
+    call_inside,
+    call_trapped,
+    copy_int32,
+)
 from ._door import choices, pick
 from ._interruptible import call_interruptibly
 from ._library import Handle, Immutable, function, warn
 from ._maximize import MaximizeResult
-from ._measure_check import require_measure
+from ._measure_check import check_measure_once, require_measure, wants_check
 from ._measures import Measure, Tversky, as_measure, measure_struct
 from ._numbers import real, real_array, set_fields, whole
 from ._prox import (
@@ -47,6 +54,7 @@ from ._prox import (
     ProxPath,
     ProxResult,
 )
+from ._sampling import TOLERANCE, Sampled, silent_process, warn_of
 from ._tokens import new_token
 
 Vector = npt.NDArray[np.float64]
@@ -56,6 +64,8 @@ HYPERGRAPH_KINDS = choices(HypergraphKind)
 CHECKS = {"never": 0, "small": 1, "always": 2}  # from the laxest to the strictest
 SMALL = 8  # elements: 256 calls of a Python function, about a millisecond
 SMALL_LATTICE = 4096  # pairs of counts, likewise
+# Of larger functions all sets up to 10 elements, else 5 sets for each of 200 samples: 1025 calls.
+SAMPLE = {"exhaustive_max": 10, "samples": 200, "time_limit": 0.5, "tolerance": TOLERANCE}
 
 
 @dataclass(frozen=True)
@@ -107,12 +117,17 @@ class Function(Immutable):
     2 * f, f / 2, f + w and f - w (a vector), f.restrict(..), f.contract(..) and f.embed(..)."""
 
     def __init__(
-        self, handle: Handle, callbacks: Iterable[Trap] = (), check: str = "never"
+        self,
+        handle: Handle,
+        callbacks: Iterable[Trap] = (),
+        check: str = "never",
+        sampled: Sampled | None = None,
     ) -> None:
         self._handle = handle
         self._callbacks = tuple(dict.fromkeys(callbacks))
         self._policy = check  # one of CHECKS
         self._found: Check | None = None  # what came of it
+        self._sampled = sampled or Sampled()
         self._token = new_token(self)
 
     # ---- constructors ----
@@ -129,24 +144,33 @@ class Function(Immutable):
 
     @staticmethod
     def two_counts(
-        mask: Any, measure: Measure = "jaccard", *, weights: Any = None, check: str = "small"
+        mask: Any,
+        measure: Measure = "jaccard",
+        *,
+        weights: Any = None,
+        check: str | bool = "small",
     ) -> Function:
         """What the measure says of a set of mispredicted pixels, by how many of them are foreground
         and background; mask: which pixels are foreground. measure: as in lovasz_softmax.
 
         weights: what each pixel counts for, numbers >= 0. Then the counts are sums of weights.
-        check: whether a measure of your own is looked at first, and refused with a counterexample:
-        "small": where there are up to 4096 pairs of counts, at all of them; "always": as by
-        submod.check_measure; "never". It is looked at without the weights.
+        check: whether a measure of your own is checked first, without the weights. "small" refuses
+        it with a counterexample where there are up to 4096 pairs of counts, by trying all of them,
+        and for more pairs warns once, as in lovasz_softmax; "always" refuses it as found by
+        submod.check_measure; "never" or False evaluates nothing.
         """
-        policy = pick("check", check, CHECKS)
+        policy = CHECKS[_policy(check)]
         foreground, name = flags(mask, "mask"), "fn_two_counts"
         n, P = foreground.size, int(np.count_nonzero(foreground))
         struct, traps = measure_struct(as_measure(measure))
         pairs = (P + 1) * (n - P + 1)
+        if policy == CHECKS["small"] and not wants_check(measure):
+            policy = CHECKS["never"]
         if traps and (policy == CHECKS["always"] or (policy and pairs <= SMALL_LATTICE)):
             advice = "check='never' in Function.two_counts lets it pass"
             require_measure(measure, P, n - P, advice)
+        elif policy and callable(measure):
+            check_measure_once(measure, P, n - P)
         given = {"n": n, "foreground": foreground, "measure": struct}
         if weights is not None:
             given["weight"] = vector(real_array(weights, "weights").reshape(-1), "weights", n)
@@ -197,7 +221,7 @@ class Function(Immutable):
         """g(w(A)) for weights w >= 0 and a concave g: "sqrt", "log1p", "min" (of w(A) and the
         parameter), "power" (with the parameter as exponent, in (0, 1]); a pair of arrays
         (t, values), between whose points g is linear; or a function of one number. That the last
-        one is concave is tried out as in Function.custom, with check = "small"."""
+        one is concave is checked as in Function.custom, with check = "small"."""
         weight = vector(w, "w")
         given = {"n": weight.size, "w": weight}
         if isinstance(g, str):
@@ -307,7 +331,7 @@ class Function(Immutable):
         f: Callable[[npt.NDArray[np.int32]], float],
         gains: Callable[[npt.NDArray[np.int32], npt.NDArray[np.int32]], Any] | None = None,
         *,
-        check: str = "small",
+        check: str | bool = "small",
     ) -> Function:
         """A function of your own: f(A) for an array A of distinct elements in any order.
 
@@ -319,17 +343,22 @@ class Function(Immutable):
         the set A one after the other; one call instead of len(order) calls of f.
         Exceptions in f and gains come through to whoever called the library.
 
-        check: whether prox and minimize, whose results are right for submodular functions only,
-        look first, once, and refuse a function with a counterexample (or gains that disagree):
-        "small": up to 8 elements, in all cases, which takes 2^n calls of f; "always": by
-        Function.check, in all cases up to 16 elements, in random ones beyond; "never". What is made
-        of this function, as by f + g, is looked at in its turn.
+        check: how prox and minimize, whose results are right for submodular functions only, check
+        the function before its first use, once. "small", or True: up to 8 elements they try all
+        cases, by 2^n calls of f, and refuse a function with a counterexample (or gains that
+        disagree); beyond, they try all cases up to 10 elements and 200 random ones of more, by at
+        most 1025 calls of f, some 10 microseconds each besides the time in f, or half a second, and
+        warn of a counterexample by a SubmodularityWarning. "always": they refuse what
+        Function.check finds, in all cases up to 16 elements, in random ones beyond. "never", or
+        False: f is not called. Functions made of this one are checked in their turn; f + w, 2 * f
+        and f.embed(..) share its one warning. Daemon processes, such as the workers of a
+        DataLoader, and ranks of torch.distributed other than 0 do not warn.
         """
-        pick("check", check, CHECKS)
+        policy = _policy(check)
         n = whole(n, "n")
         callbacks = Callbacks(n, f, gains)
         handle = Handle("fn_custom", n=n, ops=callbacks.ops, free="fn_free")
-        return Function(handle, [callbacks], check)
+        return Function(handle, [callbacks], policy)
 
     # ---- combinations ----
 
@@ -353,7 +382,12 @@ class Function(Immutable):
         )
         handle = Handle("fn_sum", f=handles, count=len(functions), free="fn_free")
         strictest = max((f._policy for f in functions), key=lambda name: CHECKS[name])
-        return Function(handle, [c for f in functions for c in f._callbacks], strictest)
+        sampled = Sampled()
+        # Sums of submodular functions are submodular; built-in functions are.
+        sampled.claimed = sampled.submodular = all(
+            f._sampled.submodular or not f._callbacks for f in functions
+        )
+        return Function(handle, [c for f in functions for c in f._callbacks], strictest, sampled)
 
     def __mul__(self, c: float) -> Function:
         if not isinstance(c, (int, float, np.number)):
@@ -386,12 +420,12 @@ class Function(Immutable):
     def restrict(self, S: Iterable[int]) -> Function:
         """F on the subsets of S; new element j stands for S[j]."""
         kept = elements(S, "S", self.n)
-        return self._derive("fn_restrict", elements=kept, k=kept.size)
+        return self._derive("fn_restrict", self._of_part(), elements=kept, k=kept.size)
 
     def contract(self, S: Iterable[int]) -> Function:
         """A -> F(A + S) - F(S) on the elements outside S, in ascending order."""
         fixed = elements(S, "S", self.n)
-        return self._derive("fn_contract", elements=fixed, k=fixed.size)
+        return self._derive("fn_contract", self._of_part(), elements=fixed, k=fixed.size)
 
     def embed(self, n: int, S: Iterable[int]) -> Function:
         """A -> F(A intersected with S) on n elements; element j of F stands for S[j]. Costs what
@@ -402,9 +436,14 @@ class Function(Immutable):
             raise ValueError(f"S has {places.size} elements, but the function has {self.n}")
         return self._derive("fn_embed", n=n, elements=places)
 
-    def _derive(self, name: str, /, **arguments: Any) -> Function:
+    def _derive(self, name: str, sampled: Sampled | None = None, /, **arguments: Any) -> Function:
+        """sampled: of the result, if that can be submodular without this function."""
         handle = Handle(name, f=self._handle, free="fn_free", **arguments)
-        return Function(handle, self._callbacks, self._policy)
+        return Function(handle, self._callbacks, self._policy, sampled or self._sampled)
+
+    def _of_part(self) -> Sampled:
+        """Restrictions and contractions need no check, or no second warning, after this one's."""
+        return self._sampled if self._sampled.claimed else Sampled()
 
     # ---- evaluation ----
 
@@ -457,23 +496,26 @@ class Function(Immutable):
         """Looks for a counterexample to submodularity and other properties: in all cases up to
         exhaustive_max elements (16), else in so many random samples (20000), for at most
         time_limit seconds (10)."""
+        found, status = self._checked(
+            exhaustive_max=exhaustive_max,
+            samples=samples,
+            time_limit=time_limit,
+            tolerance=tolerance,
+            seed=seed,
+        )
+        warn(status, "check")
+        return found
+
+    def _checked(self, **wanted: Any) -> tuple[Check, int]:
+        """wanted: fields of submod_check_settings; None stands for the default."""
         settings: CheckSettings = function("check_defaults")()
-        wanted = {
-            "exhaustive_max": exhaustive_max,
-            "samples": samples,
-            "time_limit": time_limit,
-            "tolerance": tolerance,
-            "seed": seed,
-        }
         set_fields(settings, wanted)
         report = CheckReport()
         try:
             status = self._call_long("fn_check", report=report, settings=settings)
-            found = _check(report, status)
+            return _check(report, status), status
         finally:
             function("check_report_clear")(ctypes.byref(report))
-        warn(status, "check")
-        return found
 
     def prox(
         self,
@@ -629,19 +671,41 @@ class Function(Immutable):
 
     def _require_submodular(self, what: str) -> None:
         """As far as the policy of custom functions says."""
-        if self._policy == "never" or (self._policy == "small" and self.n > SMALL):
+        if self._policy == "never":
+            return
+        if self._policy == "small" and self.n > SMALL:
+            self._warn_unless_submodular(what)
             return
         if self._found is None:
             self._found = self.check()
-        beginnings = {"submodular": "submodular: no", "consistent": "callbacks agree with eval: no"}
-        for name, beginning in beginnings.items():
+        for name in ("submodular", "consistent"):
             if name in self._found.counterexamples:
-                report = self._found.text.splitlines()
-                line = next(line for line in report if line.startswith(beginning))
                 raise _errors.InvalidArgumentError(
-                    f"{what} would be wrong for this function. {line}. check='never' in "
-                    "Function.custom lets it pass"
+                    f"{what} would be wrong for this function. {_line(self._found, name)}. "
+                    "check='never' in Function.custom lets it pass"
                 )
+
+    def _warn_unless_submodular(self, what: str) -> None:
+        """Checks a sample of sets, once, by evaluations alone, so that gains are not called."""
+        if silent_process() or not self._sampled.claim():
+            return
+        values = Callbacks(self.n, self._value, None)
+        handle = Handle("fn_custom", n=self.n, ops=values.ops, free="fn_free")
+        # Their exceptions come first: that of values says only that one was raised.
+        found, _ = Function(handle, [*self._callbacks, values])._checked(**SAMPLE)
+        self._sampled.submodular = found.submodular
+        if not found.submodular:
+            warn_of(
+                f"{what} may be wrong for this function. {_line(found, 'submodular')}. check=False "
+                "in Function.custom skips this check"
+            )
+
+    def _value(self, members: npt.NDArray[np.int32]) -> float:
+        """F(members), for a callback."""
+        value = ctypes.c_double()
+        arguments = {"set": members, "k": members.size, "value": ctypes.byref(value)}
+        call_inside("fn_eval", fn=self._handle, **arguments)
+        return value.value
 
     def _call(self, name: str, /, **arguments: Any) -> int:
         """A call with this function as fn. With callbacks, Ctrl-C arrives in one of them, and what
@@ -673,6 +737,19 @@ def _amounts(amounts: Iterable[Iterable[float]], start: Any) -> Vector:
     if [len(each) for each in kept] != np.diff(start).tolist():
         raise ValueError("amounts must be lists like groups, as many and as long")
     return vector([amount for each in kept for amount in each], "amounts")
+
+
+def _policy(check: str | bool) -> str:
+    """True and False for those who want no more of a choice."""
+    given = ("small" if check else "never") if isinstance(check, bool) else check
+    pick("check", given, CHECKS)
+    return str(given)
+
+
+def _line(found: Check, name: str) -> str:
+    """How a property fails, in the words of the report."""
+    words = {"submodular": "submodular: no", "consistent": "callbacks agree with eval: no"}
+    return next(line for line in found.text.splitlines() if line.startswith(words[name]))
 
 
 def _shape(g: str, parameter: float | None) -> dict[str, Any]:

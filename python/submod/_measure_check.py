@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Callable
 
 from ._bindings import MeasureFailure as RawFailure
 from ._bindings import MeasureReport, Status
-from ._callbacks import call_trapped
+from ._callbacks import MeasureCallbacks, Trap, call_trapped
 from ._errors import InvalidArgumentError
 from ._interruptible import call_interruptibly
 from ._library import function, warn
-from ._measures import Measure, as_measure, measure_struct
+from ._measures import CustomMeasure, Measure, as_measure, measure_struct
 from ._numbers import whole
+from ._sampling import TOLERANCE, claim, silent_process, warn_of
 
 ALL_PAIRS = 10**6  # as many are tried one by one; of more there are samples
 SAMPLES = 10**5
+FEW = 100  # samples after the first use: 4 evaluations each, and 4 more at both ends
 _PROPERTIES = ("finite", "normalised", "increasing", "submodular")
 
 
@@ -87,9 +90,65 @@ def require_measure(measure: Measure, P: int, N: int, advice: str) -> None:
     """Refuses a function that is none."""
     found = check_measure(measure, P, N)
     if not found.ok:
-        failed = tuple(f"{name}: no" for name in _PROPERTIES if not getattr(found, name))
-        lines = [line for line in found.text.splitlines() if line.startswith(failed)]
+        lines = _lines(found, [name for name in _PROPERTIES if not getattr(found, name)])
         raise InvalidArgumentError(f"this is no measure. {'; '.join(lines)}. {advice}")
+
+
+def check_used(traps: Sequence[Trap]) -> None:
+    """After a call that evaluated measures in Python: checks each once, for the largest P and N
+    that it was evaluated for."""
+    for trap in traps:
+        if isinstance(trap, MeasureCallbacks) and trap.sizes != (0, 0):
+            check_measure_once(trap.f, *trap.sizes)
+
+
+def check_measure_once(
+    measure: Callable[..., Any],
+    P: float,
+    N: float,
+    evaluate: Callable[..., Any] | None = None,
+) -> None:
+    """Warns with a counterexample if the measure is not increasing and submodular at FEW samples of
+    whole counts up to P and N, in the first call with this measure. evaluate: a function with the
+    same values, if not the measure itself is to be called. Exceptions end the check in silence: the
+    sampled counts need not be among those that the user asks for."""
+    if not wants_check(measure) or not max(P, N) < 2**53 or silent_process() or not claim(measure):
+        return
+    callbacks = MeasureCallbacks(evaluate or measure, zero_is_zero=False)
+    report = MeasureReport()
+    given = {"P": int(P), "N": int(N), "samples": FEW, "measure": callbacks.struct}
+    try:
+        call_trapped((callbacks,), "measure_check", **given, report=report)
+    except Exception:
+        return
+    found, rounding = _found(report, Status.OK), TOLERANCE * callbacks.largest
+    failures = {
+        name: failure
+        for name, failure in found.failures.items()
+        if name in ("increasing", "submodular") and failure.right - failure.left > rounding
+    }
+    if failures:
+        warn_of(
+            f"the measure {_name_of(measure)} makes no convex loss for P = {int(P)} and "
+            f"N = {int(N)}. {'; '.join(_lines(found, failures))}. submod.general_surrogate is for "
+            "losses that are not submodular; submod.CustomMeasure(f, check=False) skips this check"
+        )
+
+
+def wants_check(measure: Any) -> bool:
+    """Whether the user has left it on."""
+    return not isinstance(measure, CustomMeasure) or measure.check
+
+
+def _name_of(measure: Any) -> str:
+    inner = measure.f if isinstance(measure, CustomMeasure) else measure
+    return str(getattr(inner, "__qualname__", None) or repr(inner))
+
+
+def _lines(found: MeasureCheck, names: Iterable[str]) -> list[str]:
+    """Those of the report that say how these properties fail."""
+    failed = tuple(f"{name}: no" for name in names)
+    return [line for line in found.text.splitlines() if line.startswith(failed)]
 
 
 def _found(report: MeasureReport, status: int) -> MeasureCheck:

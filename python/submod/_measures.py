@@ -46,6 +46,27 @@ class Tversky:
         object.__setattr__(self, "beta", beta)
 
 
+class CustomMeasure:
+    """A function F(a, b, P, N) as a measure, with a choice: check=False keeps the losses from
+    evaluating it at sampled counts after its first use, and so from a SubmodularityWarning.
+
+        submod.lovasz_softmax(scores, labels, measure=submod.CustomMeasure(f, check=False))
+    """
+
+    def __init__(self, f: Callable[[Any, Any, float, float], Any], *, check: bool = True) -> None:
+        if not callable(f):
+            raise TypeError(f"f = {f!r}; a function F(a, b, P, N) is needed")
+        if not isinstance(check, bool):
+            raise TypeError(f"check = {check!r}; True or False is needed")
+        self.f, self.check = f, check
+
+    def __call__(self, a: Any, b: Any, P: float, N: float) -> Any:
+        return self.f(a, b, P, N)
+
+    def __repr__(self) -> str:
+        return f"CustomMeasure({self.f!r}, check={self.check})"
+
+
 Measure = Union[str, Tversky, Callable[[Any, Any, float, float], Any]]
 _NEEDED = (
     "'jaccard', 'hamming', submod.Tversky(alpha=, beta=) or a function F(a, b, P, N) is needed"

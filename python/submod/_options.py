@@ -13,6 +13,7 @@ from ._bindings import LossSettings, MetricSettings, PixelWeights
 from ._callbacks import Trap, call_trapped
 from ._door import ENGINES, checked, choices
 from ._library import function
+from ._measure_check import check_used
 from ._measures import Measure, measure_struct
 from ._numbers import real_array, whole
 
@@ -90,7 +91,9 @@ def loss_options(**given: Any) -> LossOptions:
 
 def call_loss(name: str, /, *, settings: Settings, **arguments: Any) -> int:
     """submod_<name>(..), which may ask a measure in Python. What that raises is raised here."""
-    return call_trapped(settings.traps, name, settings=settings, **arguments)
+    status = call_trapped(settings.traps, name, settings=settings, **arguments)
+    check_used(settings.traps)
+    return status
 
 
 def set_classes(

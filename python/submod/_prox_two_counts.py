@@ -12,6 +12,7 @@ from ._arrays import flags, vector
 from ._bindings import ProxInfo
 from ._callbacks import call_trapped
 from ._library import warn, workspace
+from ._measure_check import check_used
 from ._measures import Measure, as_measure, measure_struct
 from ._numbers import real, real_array
 
@@ -34,6 +35,7 @@ def prox_two_counts_points(
     outputs = {"u": u, "s": s, "info": info, "work": workspace()}
     problem = {"measure": struct, "lam": real(lam, "lam")}
     call_trapped(traps, "prox_two_counts_points", **points, **problem, **outputs)
+    check_used(traps)
     return u, s, info.gap
 
 
@@ -53,5 +55,6 @@ def prox_two_counts_histogram(
     numbers = {"lam": real(lam, "lam"), "delta": real(delta, "delta")}
     outputs = {"u": u, "error": ctypes.byref(error), "info": info, "work": workspace()}
     status = call_trapped(traps, "prox_two_counts_histogram", **problem, **numbers, **outputs)
+    check_used(traps)
     warn(status, f"prox_two_counts_histogram, error {error.value:.3g}")
     return u, error.value, info.gap

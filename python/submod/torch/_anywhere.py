@@ -26,7 +26,7 @@ from torch import Tensor
 from .._options import LossOptions, call_loss
 from .._views import KINDS
 from ._batches import IGNORED, Batch, Others, batch_of, errors_of, flat_shape, largest_of, totals_of
-from ._gains import Totals, real_type
+from ._gains import Totals, check_of_tensors, real_type
 from ._memory import key_of, loss_call, loss_type, new_gradient
 from ._ranks import Ranks, of
 from ._segments import Bins, Segments, bin_of, by_counting, by_sorting, count, weigh_bins
@@ -106,6 +106,7 @@ def lovasz(
     solving = (batch, options, ranks, scale, gradient if need_gradient else None)
     if callable(options.measure):  # which may raise on one rank
         losses, _ = ranks.together(lambda: _solve(*solving))
+        check_of_tensors(options.measure, every_pixel // options.groups(every_image))
     else:
         losses = _solve(*solving)
     if need_gradient:
@@ -262,6 +263,8 @@ def dataset_loss(
     """submod_dataset_solve and submod_dataset_gradient."""
     K = counts.shape[-1]
     value, table = dataset_solve(counts, options)
+    if callable(options.measure):
+        check_of_tensors(options.measure, scores.numel() // max(scores.shape[1], 1))
     gradient = new_gradient(scores, need_gradient)
     loss = value.to(loss_type(scores))
     if not need_gradient or scores.numel() == 0:

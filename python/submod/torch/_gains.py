@@ -15,6 +15,7 @@ from typing import Any, Callable, NamedTuple
 import torch
 from torch import Tensor
 
+from .._measure_check import check_measure_once
 from .._measures import Measure, Tversky
 
 # What F(0, 0) may be off by.
@@ -78,6 +79,17 @@ def _tversky(
     of_background = torch.where(D > 0, of_background, 1 / times if alpha > 0 else 0)
     of_foreground = (beta * P + alpha * total.real(b)) / (D * (D + (beta - 1) * times))
     return torch.where(background, of_background, of_foreground)
+
+
+def check_of_tensors(F: Callable[..., Any], pixels: int) -> None:
+    """Checks a measure after its first use, with tensors in CPU memory and as many pixels in the
+    foreground as in the background: their numbers are on a device, which nothing waits for."""
+
+    def evaluate(a: Any, b: Any, P: float, N: float) -> Any:
+        a, b = torch.from_numpy(a), torch.from_numpy(b)
+        return F(a, b, torch.full_like(a, P), torch.full_like(b, N))
+
+    check_measure_once(F, pixels // 2, pixels // 2, evaluate)
 
 
 def _differences(

@@ -33,6 +33,8 @@ from .._errors import (
     UnsupportedError,
 )
 from .._library import function
+from .._measure_check import check_used
+from .._options import call_loss
 
 T = TypeVar("T")
 
@@ -248,7 +250,7 @@ class Ranks:
         """submod_<name>(..), or submod_dist_<name>(comm, ..) of a group, if it is only one rank.
         The library cannot tell other ranks what a measure in Python has raised; this can."""
         if self.group is None:
-            return call_trapped(settings.traps, name, settings=settings, **arguments)
+            return call_loss(name, settings=settings, **arguments)
         table = _Table(self)
         arguments = {"comm": table.comm, "settings": settings, **arguments}
         failure: SubmodError | None = None
@@ -263,6 +265,7 @@ class Ranks:
             self.together(lambda: _raise_kept(settings.traps))
         if failure is not None:
             raise failure
+        check_used(settings.traps)
         return status
 
     def exchange(self, mine: Tensor, send: list[int], receive: list[int]) -> Tensor:
