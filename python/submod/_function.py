@@ -538,7 +538,7 @@ class Function(Immutable):
         start: where an iterative method starts: the certificate of another result. The limits and
         the relative tolerance of the gap (1e-10) are for iterative methods.
         progress(iterations, gap): is called each time an iterative method has looked at its gap.
-        What it raises comes out when the method is done.
+        What it raises ends the method at its next look at the cancel flag, and is raised here.
         """
         self._require_submodular("prox")
         return _prox.prox(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -248,22 +249,38 @@ def _result(
     )
 
 
-def _tell(
-    settings: ProxSettings, progress: Callable[[int, float], None] | None
-) -> list[BaseException]:
-    """Puts progress into the settings. What it raises is kept, and it is not called again."""
-    trap: list[BaseException] = []
+class _Progress:
+    """Puts progress into the settings for the call made within. What it raises cancels the call,
+    whose callback cannot fail, by the thread's cancel flag, and is raised when that has ended."""
 
-    def guarded(_: Any, iterations: int, gap: float) -> None:
+    def __init__(
+        self, settings: ProxSettings, progress: Callable[[int, float], None] | None
+    ) -> None:
+        self._progress = progress
+        self._raised: BaseException | None = None
+        self._cancel = ctypes.c_int(1)
+        self._thread, self._flag_before = 0, None
+        if progress is not None:
+            put_callback(settings, "progress", self._call)
+
+    def _call(self, _: Any, iterations: int, gap: float) -> None:
+        assert self._progress is not None
         try:
-            if progress is not None and not trap:
-                progress(iterations, gap)
+            if self._raised is None:
+                self._progress(iterations, gap)
         except BaseException as error:
-            trap.append(error)
+            self._raised, self._thread = error, threading.get_ident()
+            self._flag_before = function("set_cancel_flag")(ctypes.byref(self._cancel))
 
-    if progress is not None:
-        put_callback(settings, "progress", guarded)
-    return trap
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: Any) -> None:
+        if self._raised is None:
+            return
+        if self._thread == threading.get_ident():  # else the thread of the call has ended
+            function("set_cancel_flag")(self._flag_before)
+        raise self._raised
 
 
 def prox(
@@ -278,15 +295,14 @@ def prox(
     **limits: Any,
 ) -> ProxResult:
     settings = _settings(method, hinge, limits)
-    trap = _tell(settings, progress)
+    watched = _Progress(settings, progress)
     combination = Combination(start)
     settings.combination = combination._as_parameter_
     problem = ProxProblem(function_call, vector(x, "x", n).copy(), real(lam, "lam"), bool(hinge))
     u, s, info = np.empty(n), np.empty(n), ProxInfo()
     arguments = {"x": problem.x, "lam": problem.lam, "settings": settings}
-    status = function_call("prox", u=u, s=s, info=info, **arguments)
-    if trap:
-        raise trap[0]
+    with watched:
+        status = function_call("prox", u=u, s=s, info=info, **arguments)
     warn(status, f"prox, gap {info.gap:.3g}", stacklevel=4)
     return _result(problem, u, s, info, status, combination.certificate())
 
