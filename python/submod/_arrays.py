@@ -51,18 +51,15 @@ def _integers(array: Array, name: str, kind: Any) -> Array | None:
     return whole if np.array_equal(whole, array) else None
 
 
-def not_whole(name: str, kind: Any) -> TypeError:
-    """The exception for labels of arrays and tensors that int64 cannot hold."""
-    return TypeError(f"{name} of type {kind}; not all are whole numbers of 64 bits with a sign")
-
-
 def labels_array(value: Any, name: str = "labels") -> Array:
     """uint8, bool, int32 and int64 as they are; other whole numbers become int64."""
     array = as_array(value, name)
     if array.dtype.name not in LABEL_TYPES or not _plain(array):
         whole = _integers(array, name, np.int64)
         if whole is None:
-            raise not_whole(name, array.dtype)
+            raise TypeError(
+                f"{name} of type {array.dtype}; not all are whole numbers of 64 bits with a sign"
+            )
         array = whole
     return array
 

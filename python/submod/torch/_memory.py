@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from .._arrays import not_whole
 from .._bindings import Labels, PixelWeights, Scores
 from .._door import OVERLAPS
 from .._errors import UnsupportedError
@@ -88,7 +87,9 @@ def whole_labels(tensor: Tensor) -> Tensor:
         raise TypeError(f"labels of type {tensor.dtype}; whole numbers are needed")
     whole = as_int64(tensor)
     if tensor.device.type == "cpu" and not torch.equal(whole.double(), tensor.double()):
-        raise not_whole("labels", tensor.dtype)
+        raise ValueError(
+            f"labels of type {tensor.dtype} that are not whole numbers of 64 bits with a sign"
+        )
     return whole
 
 
