@@ -51,10 +51,12 @@
 extern "C" {
 #endif
 
-/* SUBMOD_OK when there is a device that can run this library's kernels. Otherwise
- * SUBMOD_EUNSUPPORTED, and submod_last_error() explains. *devices (may be NULL): how many numbers
- * CUDA has given to devices, those that cannot be used included (a call says so); 0 on failure. The
- * first call initialises the devices, which takes time. */
+/* Returns SUBMOD_OK when there is a device that can run this library's kernels, by its compute
+ * capability and the driver's version; a call on the device still checks it. Otherwise returns
+ * SUBMOD_EUNSUPPORTED, and submod_last_error() explains. Sets *devices (may be NULL) to the number
+ * of CUDA's devices, including those that cannot be used, and to 0 on failure. Creates no context
+ * on any device, so every process of a job can call it. The first call starts CUDA, which takes
+ * time. */
 SUBMOD_API submod_status submod_gpu_available(int *devices);
 
 /* Where a call runs. */

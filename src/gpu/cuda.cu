@@ -5,6 +5,7 @@
 
 extern "C" {
 #include "base/error.h"
+#include "gpu/architectures.h"
 #include "gpu/backend.h"
 }
 #include "gpu/kernel_dataset.h"
@@ -196,10 +197,14 @@ submod_status allocate(const submodi_gpu_backend *b, size_t bytes, void **memory
     return status_of(b->who, "allocation", here.error);
 }
 
+/* Leaves the error message alone: it may be that of the call which failed before. Nothing is lost when
+ * there is none: cudaFree reports what was queued earlier, and the copies have waited for that. */
 void release(const submodi_gpu_backend *b, void *memory)
 {
     on_device here(b);
-    (void)status_of(b->who, "freeing", cudaFree(memory));
+    if (cudaFree(memory) != cudaSuccess) {
+        (void)cudaGetLastError();
+    }
 }
 
 submod_status copy(const submodi_gpu_backend *b, void *to, const void *from, size_t bytes,
@@ -229,11 +234,11 @@ submod_status copy_out(const submodi_gpu_backend *b, void *to, const void *from,
 
 /* ---- this machine ---- */
 
-static submod_status count_devices(const char *who, int *devices)
+static submod_status count_devices(const char *who, int *driver, int *devices)
 {
     *devices = 0;
-    int driver = 0;
-    if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) {
+    *driver = 0;
+    if (cudaDriverGetVersion(driver) != cudaSuccess || *driver == 0) {
         return submodi_fail(SUBMOD_EUNSUPPORTED, "%s: there is no CUDA driver on this machine",
                             who);
     }
@@ -246,7 +251,7 @@ static submod_status count_devices(const char *who, int *devices)
     return e == cudaErrorInsufficientDriver
                ? submodi_fail(SUBMOD_EUNSUPPORTED,
                               "%s: the CUDA driver (%d.%d) is older than this library's CUDA", who,
-                              driver / 1000, driver % 1000 / 10)
+                              *driver / 1000, *driver % 1000 / 10)
                : submodi_fail(SUBMOD_EUNSUPPORTED, "%s: there is no CUDA device (%s)", who,
                               cudaGetErrorString(e == cudaSuccess ? cudaErrorNoDevice : e));
 }
@@ -265,8 +270,8 @@ static submod_status require_kernels(const submodi_gpu_backend *b)
 extern "C" submod_status submodi_gpu_connect(const char *who, int device, void *stream,
                                              submodi_gpu_backend *b)
 {
-    int devices;
-    submod_status status = count_devices(who, &devices);
+    int driver, devices;
+    submod_status status = count_devices(who, &driver, &devices);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -278,15 +283,53 @@ extern "C" submod_status submodi_gpu_connect(const char *who, int device, void *
     return require_kernels(b);
 }
 
+/* ---- which devices there are: no call below creates a context ---- */
+
+/* What CMake was asked for. Compilers that are called without CMake name their architectures alone. */
+#ifndef SUBMODI_CUDA_ARCHITECTURES
+#define SUBMODI_CUDA_ARCHITECTURES "all"
+#endif
+
+/* The oldest architecture that is compiled for, as 75 for 7.5. */
+static int oldest_architecture(void)
+{
+    const int compiled[] = {__CUDA_ARCH_LIST__};
+    int oldest = compiled[0];
+    for (int architecture : compiled) {
+        oldest = architecture < oldest ? architecture : oldest;
+    }
+    return oldest / 10;
+}
+
+/* Whether the device is of a kind that our kernels were compiled for. */
+static submod_status require_capability(const char *who, int device, int driver)
+{
+    int major = 0, minor = 0;
+    cudaError_t e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+    if (e == cudaSuccess) {
+        e = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+    }
+    if (e != cudaSuccess) {
+        return status_of(who, "compute capability", e);
+    }
+    return submodi_gpu_runs_on(SUBMODI_CUDA_ARCHITECTURES, oldest_architecture(),
+                               10 * major + minor, driver >= CUDART_VERSION)
+               ? SUBMOD_OK
+               : submodi_fail(SUBMOD_EUNSUPPORTED,
+                              "%s: this library was not built for devices of compute capability "
+                              "%d.%d with the CUDA driver %d.%d",
+                              who, major, minor, driver / 1000, driver % 1000 / 10);
+}
+
 extern "C" submod_status submodi_gpu_devices(const char *who, int *devices)
 {
-    submod_status status = count_devices(who, devices);
+    int driver;
+    submod_status status = count_devices(who, &driver, devices);
     if (status != SUBMOD_OK) {
         return status;
     }
     for (int device = 0; device < *devices; device++) {
-        submodi_gpu_backend b;
-        if (submodi_gpu_connect(who, device, nullptr, &b) == SUBMOD_OK) {
+        if (require_capability(who, device, driver) == SUBMOD_OK) {
             return SUBMOD_OK;
         }
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "allocations.h"
+#include "gpu/architectures.h"
 #include "on_shim.h"
 #include "support.h"
 
@@ -430,6 +431,42 @@ START_TEST(workspace_needs_no_device)
 }
 END_TEST
 
+/* By CUDA's rules: machine code runs within a major version, PTX on everything later. */
+START_TEST(which_devices_run_what_was_compiled)
+{
+    static const struct {
+        const char *architectures;
+        int capability;
+        bool compiles_ptx, runs;
+    } cases[] = {{"75-virtual 80", 70, true, false},
+                 {"75-virtual 80", 75, true, true},
+                 {"75-virtual 80", 75, false, false},
+                 {"75-virtual 80", 86, false, true},
+                 {"75-virtual 80", 90, true, true},
+                 {"75-virtual 80", 90, false, false},
+                 {"80-real 100-real", 75, true, false},
+                 {"80-real 100-real", 90, true, false},
+                 {"80-real 100-real", 89, false, true},
+                 {"80-real 100-real", 103, false, true},
+                 {"86", 80, true, false},
+                 {"90a", 90, false, true},
+                 {"90a", 100, true, false},
+                 {"90a-virtual 80", 100, true, true},
+                 {"all-major", 70, true, false},
+                 {"all-major", 75, false, true},
+                 {"native", 120, true, true},
+                 {" 80 ", 80, false, true},
+                 {"", 80, true, false}};
+    const int oldest = 75;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        ck_assert_msg(submodi_gpu_runs_on(cases[i].architectures, oldest, cases[i].capability,
+                                          cases[i].compiles_ptx) == cases[i].runs,
+                      "\"%s\" on %d, PTX %s", cases[i].architectures, cases[i].capability,
+                      cases[i].compiles_ptx ? "compiled" : "not compiled");
+    }
+}
+END_TEST
+
 /* This program has the static library inside, which has no CUDA. What the arguments are refused for
  * comes first. */
 START_TEST(without_cuda)
@@ -547,5 +584,6 @@ int main(void)
     return RUN_TESTS("gpu", random_problems, default_tuning, many_classes, counts_bit_identical,
                      full_counters, other_rounding, special_cases, refusals, device_side_errors,
                      extreme_margins, device_memory_fails, every_barrier_is_needed,
-                     workspace_needs_no_device, without_cuda, host_memory_fails);
+                     workspace_needs_no_device, which_devices_run_what_was_compiled, without_cuda,
+                     host_memory_fails);
 }

@@ -5,9 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "runtime.h"
 #include "stream.h"
 
 extern const ptx_module ptx_ours, ptx_others;
+
+runtime_state runtime = {.driver = CUDART_VERSION};
 
 /* ---- kernels: nvcc's code registers a function of the host's for each ---- */
 
@@ -142,6 +145,7 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void 
                                size_t shared, cudaStream_t stream)
 {
     (void)stream;
+    runtime.has_context = true;
     const registered *r = (const registered *)kernel;
     const ptx_kernel *k = r->kernel;
     if (grid.x == 0 || grid.x > MOST_GRID || grid.y != 1 || grid.z != 1 || block.x == 0 ||
@@ -168,6 +172,7 @@ cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void 
 
 cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
+    runtime.has_context = true;
     *memory = aligned_alloc(256, bytes / 256 * 256 + 256);
     if (!*memory) {
         return keep(cudaErrorMemoryAllocation);
@@ -178,14 +183,16 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
 
 cudaError_t cudaFree(void *memory)
 {
+    runtime.has_context = true;
     cudaError_t e = stream_wait();
     free(memory);
-    return keep(e);
+    return keep(runtime.free_error != cudaSuccess ? runtime.free_error : e);
 }
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
 {
     (void)stream;
+    runtime.has_context = true;
     return keep(stream_queue((work){.kind = SET, .to = to, .value = value, .bytes = bytes}));
 }
 
@@ -199,6 +206,10 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
                             cudaStream_t stream)
 {
     (void)kind, (void)stream;
+    runtime.has_context = true;
+    if (runtime.copy_error != cudaSuccess) {
+        return keep(runtime.copy_error);
+    }
     return keep(stream_queue((work){.kind = COPY, .to = to, .from = from, .bytes = bytes}));
 }
 
@@ -212,7 +223,7 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpy
 
 cudaError_t cudaDriverGetVersion(int *version)
 {
-    *version = CUDART_VERSION;
+    *version = runtime.driver;
     return cudaSuccess;
 }
 
@@ -230,16 +241,18 @@ cudaError_t cudaGetDevice(int *device)
 
 cudaError_t cudaSetDevice(int device)
 {
+    runtime.has_context = true; /* from CUDA 12 on */
     return keep(device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
 }
 
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
 {
     (void)device;
+    int capability = runtime.capability ? runtime.capability : ptx_ours.architecture;
     switch ((int)attribute) {
     case cudaDevAttrMultiProcessorCount: *value = 4; break;
-    case cudaDevAttrComputeCapabilityMajor: *value = ptx_ours.architecture / 10; break;
-    case cudaDevAttrComputeCapabilityMinor: *value = ptx_ours.architecture % 10; break;
+    case cudaDevAttrComputeCapabilityMajor: *value = capability / 10; break;
+    case cudaDevAttrComputeCapabilityMinor: *value = capability % 10; break;
     case cudaDevAttrMaxGridDimX: *value = MOST_GRID; break;
     default:
         fprintf(stderr, "the stand-in device has no attribute %d\n", (int)attribute);
@@ -250,6 +263,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
 
 cudaError_t cudaFuncGetAttributes(struct cudaFuncAttributes *a, const void *host)
 {
+    runtime.has_context = true;
     const registered *r = registered_as(host);
     if (!r) {
         return keep(cudaErrorInvalidDeviceFunction);
