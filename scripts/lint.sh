@@ -58,8 +58,8 @@ run_cppcheck() {
 run_shellcheck() {
     shellcheck scripts/*.sh .ci/run tests/docs/first_steps.sh tests/failures/run.sh tests/gpu/check.sh \
         tests/gpu/count/check.sh tests/gpu/ptxas.sh \
-        tests/install/run.sh tests/miou/run.sh tests/mpi/killed.sh tests/report/run.sh tests/studies/check.sh \
-        bench/ranks/run.sh
+        tests/install/run.sh tests/makefiles/run.sh tests/miou/run.sh tests/mpi/killed.sh tests/report/run.sh \
+        tests/studies/check.sh tests/studies/terminal.sh bench/ranks/run.sh
 }
 
 # Layout, documents, the picture of the architecture, numbers of the bench, and what was tried.

@@ -1,12 +1,13 @@
 """One table over all studies: claim, what was measured, verdict, on which data.
 
-The rows are those of table_claims.csv of each study; what the data are is the paragraph of its
-notes.md that begins with "Data: ".
+The rows are those of table_claims.csv of each study. Two paragraphs of its notes.md tell the rest:
+"Data: .." is the column of the data, "Run: .." the stamp of the run, with version, seed and date.
 """
 
 import csv
 import pathlib
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 BEGIN, END = "<!-- claims: made by bench/report/report.py -->", "<!-- end of claims -->"
@@ -20,11 +21,27 @@ class Claim(NamedTuple):
     data: str
 
 
-def data_of(folder: pathlib.Path) -> str:
+def paragraph(folder: pathlib.Path, name: str) -> str:
+    """Reads the paragraph of notes.md that begins with "NAME: "; "" if there is none."""
     file = folder / "notes.md"
     notes = file.read_text(encoding="utf-8") if file.exists() else ""
-    found = re.search(r"^Data: (.*?)\s*(\n\n|\Z)", notes, re.MULTILINE | re.DOTALL)
+    found = re.search(rf"^{name}: (.*?)\s*(\n\n|\Z)", notes, re.MULTILINE | re.DOTALL)
     return " ".join(found[1].split()).rstrip(".") if found else ""
+
+
+def is_quick(folder: pathlib.Path) -> bool:
+    """Whether the study was run with --quick: its verdicts mean nothing."""
+    return paragraph(folder, "Run").startswith("quick run")
+
+
+def refuse_quick(folders: Iterable[pathlib.Path]) -> None:
+    """Ends the program if one of the studies is from a quick run: documents take full runs only."""
+    quick = [folder.name for folder in folders if is_quick(folder)]
+    if quick:
+        raise SystemExit(
+            f"report: verdicts of a quick run are not meaningful; run scripts/study.sh without "
+            f"--quick first ({', '.join(quick)})"
+        )
 
 
 def claims_of(folder: pathlib.Path) -> list[Claim]:
@@ -34,8 +51,8 @@ def claims_of(folder: pathlib.Path) -> list[Claim]:
         return []
     with file.open(encoding="utf-8", newline="") as opened:
         rows = [row for row in csv.reader(opened) if row][1:]
-    data = data_of(folder)
-    return [Claim(folder.name, text, seen, verdict, data) for text, seen, verdict in rows]
+    data = paragraph(folder, "Data")
+    return [Claim(folder.name, text, seen, verdict, data) for text, seen, verdict, *_ in rows]
 
 
 def markdown(claims: list[Claim]) -> str:

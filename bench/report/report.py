@@ -3,13 +3,17 @@
 
     report.py [OUT] [--claims FILE]          OUT: out
 
-With --claims it also rewrites the table of claims in FILE, which is docs/studies.md.
+With --claims it also rewrites the table of claims in FILE, which is docs/studies.md; it refuses the
+verdicts of quick runs.
 
 What it takes from each folder of OUT:
     notes.md            the title after "# " in the first line, then paragraphs, separated by empty
-                        lines, with `code` in backquotes; a folder without notes.md is left out
+                        lines, with `code` in backquotes; a folder without notes.md is left out.
+                        The page begins with the paragraphs "Run: ..": version, seed and date, and
+                        whether it was a quick run
     NAME.svg            figures, in alphabetical order, the one named like the study first
-    table*.csv          tables; a column called "verdict" is coloured
+    table*.csv          tables; a column called "verdict" is coloured, "run" is left out, since the
+                        notes have it
 The page begins with the claims of all studies in one table: claims.py says where they are from.
 A report OUT/optim_bench/report.html is linked.
 The order is that of bench/studies/studies.list. A study whose folder in bench/studies holds
@@ -23,7 +27,7 @@ import html
 import pathlib
 import re
 
-from claims import claims_of, put_into
+from claims import claims_of, is_quick, paragraph, put_into, refuse_quick
 
 HERE = pathlib.Path(__file__).resolve().parent
 STUDIES = HERE.parent / "studies"
@@ -66,7 +70,8 @@ def table(path):
         rows = [row for row in csv.reader(file) if row]
     if not rows:
         return ""
-    text = markup(rows)
+    shown = [i for i, name in enumerate(rows[0]) if name != "run"]
+    text = markup([[row[i] for i in shown] for row in rows])
     if len(rows) > LONG_TABLE:
         summary = f"{html.escape(path.name)}, {len(rows) - 1} rows"
         return f"<details><summary>{summary}</summary>{text}</details>\n"
@@ -107,6 +112,20 @@ def all_claims(out):
     return [claim for folder in studies(out) for claim in claims_of(folder)]
 
 
+def runs(folders):
+    """The stamp of each run, with the studies that it is of if there are several runs."""
+    studies_of = {}
+    for folder in folders:
+        studies_of.setdefault(paragraph(folder, "Run"), []).append(folder)
+    studies_of.pop("", None)
+    lines = []
+    for run, of_run in studies_of.items():
+        kind = "quick" if is_quick(of_run[0]) else "hint"
+        names = ", ".join(folder.name for folder in of_run) + ": " if len(studies_of) > 1 else ""
+        lines.append(f'<p class="{kind}">{html.escape(names + run)}</p>\n')
+    return "".join(lines)
+
+
 def overview(out):
     rows = [["study", "claim", "measured here", "verdict", "data"], *all_claims(out)]
     return f'<h2 id="claims">Claims</h2>\n{markup(rows)}' if len(rows) > 1 else ""
@@ -132,7 +151,7 @@ def page(out):
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         "<title>libsubmod: studies</title>\n"
         f"<style>\n{read(HERE / 'page.css')}</style>\n</head>\n<body>\n"
-        f"<h1>libsubmod: studies</h1>\n<nav><ul>\n{contents}{link_to_optimisers(out)}</ul></nav>\n"
+        f"<h1>libsubmod: studies</h1>\n{runs(folders)}<nav><ul>\n{contents}{link_to_optimisers(out)}</ul></nav>\n"
         + overview(out)
         + "".join(map(section, folders))
         + "".join(f"<script>\n{script}</script>\n" for script in scripts if script)
@@ -151,6 +170,7 @@ def main():
     target.write_text(page(chosen.out), encoding="utf-8")
     print(f"report: {target}")
     if chosen.claims:
+        refuse_quick(studies(chosen.out))
         put_into(chosen.claims, all_claims(chosen.out))
 
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/study.h"
 
@@ -81,9 +82,31 @@ static const char **text_option(const char *option, study_options *options)
     return NULL;
 }
 
+/* Runs the named studies, or all if there is no name. Returns how many failed. */
+static int run_all(study_options *options, char **names, size_t count)
+{
+    char stamp[120];
+    int failed = 0;
+    time_t begun = time(NULL);
+    size_t all = count ? count : studies_count;
+    printf("submod-study: %s\n", study_stamp(options, stamp, sizeof stamp));
+    for (size_t i = 0; i < all; i++) {
+        const study *s = count ? find(names[i]) : &studies[i];
+        fflush(stdout);
+        fprintf(stderr, "submod-study: %zu of %zu, %s; %.0f s so far\n", i + 1, all, s->name,
+                difftime(time(NULL), begun));
+        failed += !run_one(s, options);
+    }
+    printf("\nsubmod-study: %s\n", stamp);
+    return failed;
+}
+
 static int run(int argc, char **argv)
 {
-    study_options options = {.out = "out", .seed = 1};
+    char date[sizeof "YYYY-MM-DD"];
+    time_t now = time(NULL);
+    strftime(date, sizeof date, "%Y-%m-%d", localtime(&now));
+    study_options options = {.out = "out", .seed = 1, .date = date};
     int names = 0; /* of studies; they are gathered at the beginning of argv */
     for (int i = 0; i < argc; i++) {
         const char **text = text_option(argv[i], &options);
@@ -104,11 +127,7 @@ static int run(int argc, char **argv)
             argv[names++] = argv[i];
         }
     }
-    int failed = 0;
-    for (size_t i = 0; i < (names ? (size_t)names : studies_count); i++) {
-        failed += !run_one(names ? find(argv[i]) : &studies[i], &options);
-    }
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+    return run_all(&options, argv, (size_t)names) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 int main(int argc, char **argv)

@@ -119,7 +119,7 @@ def test_the_plan_is_told_in_numbers():
 
 def test_claims_of_studies(tmp_path):
     (tmp_path / "nu").mkdir()
-    table = 'claim,measured,verdict\n"a, b",3 of 4,not held\n'
+    table = 'claim,measured,verdict,run\n"a, b",3 of 4,not held,"version 0.2.1, seed 1"\n'
     (tmp_path / "nu" / "table_claims.csv").write_text(table, encoding="utf-8")
     assert claims_of(tmp_path) == [Claim("a, b", "3 of 4", "not held", "study `nu`")]
     notes = "# Nu\n\nText.\n\nData: drawn,\n100 times.\n\nMore."
@@ -128,3 +128,6 @@ def test_claims_of_studies(tmp_path):
     shutil.copytree(tmp_path / "nu", tmp_path / "no_study_of_ours")
     assert len(claims_of(tmp_path)) == 1
     assert claims_of(tmp_path / "nowhere") == []
+    run = "\n\nRun: quick run: verdicts are not meaningful; version 0.2.1, seed 1, 2026-11-18.\n"
+    (tmp_path / "nu" / "notes.md").write_text(notes + run, encoding="utf-8")
+    assert claims_of(tmp_path) == []

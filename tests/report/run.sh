@@ -42,6 +42,23 @@ done
 rows=$(sed -n '/<h2 id="claims">/,/<\/table>/p' "$page" | grep -c '^<tr>\|<tbody><tr>')
 [ "$rows" -eq "$claims" ] || fail "the page shows $rows claims of $claims"
 
+# A quick run says so at the top of the page, in each study's text and in each row with a verdict, and
+# does not get into the document.
+stamp="quick run: verdicts are not meaningful; version $(sed -n 's/.*SUBMOD_VERSION_STRING "\([^"]*\)".*/\1/p' \
+    "$here/../../include/submod/base.h"), seed 1, $(date +%Y)-"
+head -n 100 "$page" | sed -n '/<h1>/,/<nav>/p' | grep -qF "<p class=\"quick\">$stamp" ||
+    fail "the page does not begin with '$stamp..'"
+[ "$(grep -c "<p>Run: $stamp" "$page")" -eq "$(wc -l <"$here/../../bench/studies/studies.list")" ] ||
+    fail "not every study on the page says '$stamp..'"
+for table in "$out"/*/table_claims.csv; do
+    [ "$(tail -n +2 "$table" | grep -cvF ",\"$stamp")" -eq 0 ] || fail "$table lacks '$stamp..' in a row"
+done
+cp "$doc" "$out/studies.md"
+! python3 -B "$here/../../bench/report/report.py" "$out" --claims "$out/studies.md" 2>"$out/refusal" ||
+    fail "the claims of a quick run get into docs/studies.md"
+grep -q "quick run" "$out/refusal" || fail "$(cat "$out/refusal")"
+cmp "$doc" "$out/studies.md" || fail "docs/studies.md was written with the claims of a quick run"
+
 # The page with a probe at its end, whose findings are read from the DOM.
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

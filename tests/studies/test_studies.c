@@ -62,6 +62,13 @@ START_TEST(paired_differences)
     ck_assert_int_eq(paired_above(p, -1), STUDY_HELD);
     ck_assert_int_eq(paired_above(p, 0), STUDY_NOT_SHOWN);
     ck_assert_int_eq(paired_above(p, 7), STUDY_NOT_HELD);
+    ck_assert_int_eq(paired_below(p, 7), STUDY_HELD);
+    ck_assert_int_eq(paired_below(p, 0), STUDY_NOT_SHOWN);
+    ck_assert_int_eq(paired_below(p, -1), STUDY_NOT_HELD);
+    /* Equal numbers show neither that one is larger nor that it is not. */
+    const double none[] = {0, 0, 0};
+    ck_assert_int_eq(paired_above(paired_of(none, 3), 0), STUDY_NOT_SHOWN);
+    ck_assert_int_eq(paired_below(paired_of(none, 3), 0), STUDY_NOT_SHOWN);
     p = paired_of(d, 1);
     ck_assert(p.mean == 1 && isinf(p.low) && isinf(p.high));
     ck_assert_int_eq(paired_above(p, 0), STUDY_NOT_SHOWN);
@@ -119,6 +126,21 @@ START_TEST(notes_are_filled)
     ck_assert(!fill("{}", &values, text, sizeof text));
     ck_assert(!fill("{draws\n}", &values, text, sizeof text));
     ck_assert(!fill("at the end {draws", &values, text, sizeof text));
+}
+END_TEST
+
+/* A quick run cannot be taken for a real one. */
+START_TEST(stamps)
+{
+    char text[120];
+    study_options options = {.seed = 18446744073709551615u, .date = "2026-11-18"};
+    study_stamp(&options, text, sizeof text);
+    ck_assert_str_eq(text,
+                     "version " SUBMOD_VERSION_STRING ", seed 18446744073709551615, 2026-11-18");
+    options.quick = true;
+    study_stamp(&options, text, sizeof text);
+    ck_assert_str_eq(text, "quick run: verdicts are not meaningful; version " SUBMOD_VERSION_STRING
+                           ", seed 18446744073709551615, 2026-11-18");
 }
 END_TEST
 
@@ -593,8 +615,8 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("studies", means_and_deviations, student_quantiles, paired_differences,
-                     quantiles, notes_are_filled, values_that_do_not_fit, studies_have_titles,
-                     bias_minima, bias_circles, model_gradient, model_scores, learner_learns,
-                     set_times, set_scores, set_validation, brain_ids, brain_folds, brain_scores,
-                     brain_cut, layer_gradient, layer_directions, layer_metric);
+                     quantiles, notes_are_filled, stamps, values_that_do_not_fit,
+                     studies_have_titles, bias_minima, bias_circles, model_gradient, model_scores,
+                     learner_learns, set_times, set_scores, set_validation, brain_ids, brain_folds,
+                     brain_scores, brain_cut, layer_gradient, layer_directions, layer_metric);
 }

@@ -14,6 +14,7 @@ from .section import Claim, Section, Table
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "report"))
 from claims import claims_of as claims_of_study
+from claims import is_quick
 
 LISTED = Path(__file__).parents[2] / "studies" / "studies.list"
 CLAIMS = ("claim of the paper", "measured here", "verdict", "on which data")
@@ -51,10 +52,12 @@ def gather(lab: Lab, studies: Path | None) -> Story:
 
 
 def claims_of(studies: Path) -> list[Claim]:
-    """From the tables that scripts/study.sh leaves in this folder, in its order."""
+    """From the tables that scripts/study.sh leaves in this folder, in its order. Studies of a quick run
+    are left out: their verdicts mean nothing."""
     names = LISTED.read_text(encoding="utf-8").split()
     return [
         Claim(one.text, one.measured, one.verdict, f"study `{name}`: {one.data}".rstrip(": "))
         for name in names
+        if not is_quick(studies / name)
         for one in claims_of_study(studies / name)
     ]

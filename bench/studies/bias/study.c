@@ -162,30 +162,26 @@ static bool judge(const study_options *options, const results *r)
         !excess_of(r, BIAS_CROSS_ENTROPY, &entropy)) {
         return false;
     }
-    FILE *file = study_open(options, "table_claims.csv");
-    if (!file) {
+    study_claims claims;
+    if (!study_claims_open(options, &claims)) {
         return false;
     }
-    printf("\n");
-    fprintf(file, "claim,measured,verdict\n");
     snprintf(text, sizeof text,
              "loss %.4f above the minimum, 95 %% interval [%.4f, %.4f] (landed: < %g)", lovasz.mean,
              lovasz.low, lovasz.high, landed);
-    study_judge(file, "paper: the Lovász hinge lands at the minimum of the Jaccard loss", text,
-                lovasz.high < landed   ? STUDY_HELD
-                : lovasz.low >= landed ? STUDY_NOT_HELD
-                                       : STUDY_NOT_SHOWN);
+    study_judge(&claims, "paper: the Lovász hinge lands at the minimum of the Jaccard loss", text,
+                paired_below(lovasz, landed));
     snprintf(text, sizeof text,
              "cross-entropy %.3f [%.3f, %.3f], hinge %.3f [%.3f, %.3f] above the minimum",
              entropy.mean, entropy.low, entropy.high, hinge.mean, hinge.low, hinge.high);
     study_verdict one = paired_above(entropy, landed), two = paired_above(hinge, landed);
-    study_judge(file, "paper: cross-entropy and hinge do not", text, one > two ? one : two);
+    study_judge(&claims, "paper: cross-entropy and hinge do not", text, one > two ? one : two);
     size_t won = draws_won(r);
     snprintf(text, sizeof text,
              "the Lovász hinge has the best bias of the three in %zu of %zu draws", won, r->seeds);
-    study_claim(file, "ours: and this in at least nine draws of ten", text,
+    study_claim(&claims, "ours: and this in at least nine draws of ten", text,
                 10 * won >= 9 * r->seeds);
-    return study_close(file);
+    return study_claims_close(&claims);
 }
 
 static bool publish(const study_options *options, const results *r)

@@ -199,7 +199,7 @@ static bool count_wins(const brain_results *r, rivals v, size_t *folds, size_t *
     return true;
 }
 
-static bool compare(FILE *file, const brain_results *r, rivals v, const char *text)
+static bool compare(study_claims *claims, const brain_results *r, rivals v, const char *text)
 {
     char claim[160], measured[240];
     paired jaccard, dice;
@@ -215,30 +215,28 @@ static bool compare(FILE *file, const brain_results *r, rivals v, const char *te
         "in %zu of %zu folds, in %zu of %zu runs (fold and seed)",
         jaccard.mean, jaccard.low, jaccard.high, slabs, dice.mean, folds, r->folds, runs,
         r->folds * r->seeds);
-    study_judge(file, claim, measured, paired_above(jaccard, 0));
+    study_judge(claims, claim, measured, paired_above(jaccard, 0));
     return true;
 }
 
 static bool judge(const study_options *options, const brain_results *r)
 {
-    FILE *file = study_open(options, "table_claims.csv");
-    if (!file) {
+    study_claims claims;
+    if (!study_claims_open(options, &claims)) {
         return false;
     }
-    printf("\n");
-    fprintf(file, "claim,measured,verdict\n");
     bool good = true;
     for (size_t model = 0; model < BRAIN_MODELS && good; model++) {
-        good = compare(file, r, (rivals){model, BRAIN_LOVASZ, BRAIN_CROSS_ENTROPY},
+        good = compare(&claims, r, (rivals){model, BRAIN_LOVASZ, BRAIN_CROSS_ENTROPY},
                        "paper: Lovász-Softmax beats cross-entropy");
     }
     for (size_t model = 0; model < BRAIN_MODELS && good; model++) {
-        good = compare(file, r, (rivals){model, BRAIN_BOTH, BRAIN_LOVASZ},
+        good = compare(&claims, r, (rivals){model, BRAIN_BOTH, BRAIN_LOVASZ},
                        "ours: the sum of both losses beats Lovász-Softmax alone") &&
-               compare(file, r, (rivals){model, BRAIN_BOTH, BRAIN_CROSS_ENTROPY},
+               compare(&claims, r, (rivals){model, BRAIN_BOTH, BRAIN_CROSS_ENTROPY},
                        "ours: the sum of both losses beats cross-entropy");
     }
-    return study_close(file) && good;
+    return study_claims_close(&claims) && good;
 }
 
 bool brain_write_tables(const study_options *options, const brain_results *r)

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/study.h"
@@ -61,32 +62,89 @@ bool study_close(FILE *file)
     return failed ? study_fail("writing failed: %s", strerror(errno)) : true;
 }
 
-void study_progress(const study_options *options, size_t done, size_t total)
+/* ---- the terminal ---- */
+
+static double seconds_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void draw_bar(const study_options *options, size_t done, size_t total, double left)
 {
     enum { WIDTH = 40 };
-    if (!isatty(STDERR_FILENO)) {
-        return;
-    }
-    if (done >= total) {
-        fprintf(stderr, "\r\033[K");
-        return;
-    }
     static const char full[] = "########################################";
     int filled = (int)(WIDTH * done / total);
     fprintf(stderr, "\r  %s [%.*s%*s] %3zu %%", options->current->name, filled, full,
             WIDTH - filled, "", 100 * done / total);
+    if (done > 0) {
+        fprintf(stderr, ", about %.0f s left", left);
+    }
+    fprintf(stderr, "\033[K");
     fflush(stderr);
 }
 
-void study_judge(FILE *csv, const char *text, const char *measured, study_verdict verdict)
+void study_progress(const study_options *options, size_t done, size_t total)
+{
+    static const double between = 10; /* seconds from line to line */
+    static double begun, shown;
+    double now = seconds_now();
+    if (done == 0) {
+        begun = shown = now;
+    }
+    double left = done > 0 ? (now - begun) * (double)(total - done) / (double)done : 0;
+    if (isatty(STDERR_FILENO) && done < total) {
+        draw_bar(options, done, total, left);
+    } else if (isatty(STDERR_FILENO)) {
+        fprintf(stderr, "\r\033[K");
+    } else if (done < total && now - shown >= between) {
+        fprintf(stderr, "  %s: %zu of %zu done, about %.0f s left\n", options->current->name, done,
+                total, left);
+        shown = now;
+    }
+}
+
+const char *study_stamp(const study_options *options, char *text, size_t size)
+{
+    snprintf(text, size, "%sversion %s, seed %llu, %s",
+             options->quick ? "quick run: verdicts are not meaningful; " : "",
+             SUBMOD_VERSION_STRING, (unsigned long long)options->seed, options->date);
+    return text;
+}
+
+/* ---- claims ---- */
+
+bool study_claims_open(const study_options *options, study_claims *claims)
+{
+    study_stamp(options, claims->run, sizeof claims->run);
+    claims->file = study_open(options, "table_claims.csv");
+    if (!claims->file) {
+        return false;
+    }
+    printf("\n");
+    if (options->quick) {
+        printf("  %s\n", claims->run);
+    }
+    fprintf(claims->file, "claim,measured,verdict,run\n");
+    return true;
+}
+
+void study_judge(study_claims *claims, const char *text, const char *measured,
+                 study_verdict verdict)
 {
     static const char *const names[] = {
         [STUDY_HELD] = "held", [STUDY_NOT_SHOWN] = "not shown", [STUDY_NOT_HELD] = "not held"};
     printf("  %-9s %s: %s\n", names[verdict], text, measured);
-    fprintf(csv, "\"%s\",\"%s\",%s\n", text, measured, names[verdict]);
+    fprintf(claims->file, "\"%s\",\"%s\",%s,\"%s\"\n", text, measured, names[verdict], claims->run);
 }
 
-void study_claim(FILE *csv, const char *text, const char *measured, bool held)
+void study_claim(study_claims *claims, const char *text, const char *measured, bool held)
 {
-    study_judge(csv, text, measured, held ? STUDY_HELD : STUDY_NOT_HELD);
+    study_judge(claims, text, measured, held ? STUDY_HELD : STUDY_NOT_HELD);
+}
+
+bool study_claims_close(study_claims *claims)
+{
+    return study_close(claims->file);
 }

@@ -41,5 +41,10 @@ paired paired_jackknife(double whole, const double *without, size_t count)
 
 study_verdict paired_above(paired d, double limit)
 {
-    return d.low > limit ? STUDY_HELD : d.high <= limit ? STUDY_NOT_HELD : STUDY_NOT_SHOWN;
+    return d.low > limit ? STUDY_HELD : d.high < limit ? STUDY_NOT_HELD : STUDY_NOT_SHOWN;
+}
+
+study_verdict paired_below(paired d, double limit)
+{
+    return paired_above((paired){-d.mean, -d.high, -d.low}, -limit);
 }

@@ -56,6 +56,14 @@ bool study_fill(FILE *file, const char *text, const study_values *values)
 }
 
 /* ---- notes.md ---- */
+
+/* The last paragraph: which run this is. */
+static void write_run(const study_options *options, FILE *file)
+{
+    char run[120];
+    fprintf(file, "\nRun: %s.\n", study_stamp(options, run, sizeof run));
+}
+
 static bool write_notes(const study_options *options, const study_values *values)
 {
     FILE *file = study_open(options, "notes.md");
@@ -63,6 +71,7 @@ static bool write_notes(const study_options *options, const study_values *values
         return false;
     }
     bool good = study_fill(file, options->current->notes, values);
+    write_run(options, file);
     return study_close(file) && good;
 }
 
@@ -82,6 +91,7 @@ bool study_excuse(const study_options *options, const char *text)
     size_t length;
     const char *title = study_title(options->current, &length);
     fprintf(file, "# %.*s\n\n%s\n", (int)length, title, text);
+    write_run(options, file);
     return study_close(file);
 }
 

@@ -131,31 +131,28 @@ static paired advantage(const results *r, set_method a, set_method b)
     return paired_of(difference, r->seeds);
 }
 
-static void compare(FILE *file, const results *r, const char *text, set_method a, set_method b)
+static void compare(study_claims *claims, const results *r, const char *text, set_method a,
+                    set_method b)
 {
     char measured[160];
     paired d = advantage(r, a, b);
     snprintf(measured, sizeof measured,
              "dataset-mIoU %+.2f points, 95 %% interval [%+.2f, %+.2f] over %zu seeds", d.mean,
              d.low, d.high, r->seeds);
-    study_judge(file, text, measured, paired_above(d, 0));
+    study_judge(claims, text, measured, paired_above(d, 0));
 }
 
 /* Claims that the difference is less than one point, whatever its sign. */
-static void compare_close(FILE *file, const results *r, const char *text, set_method a,
+static void compare_close(study_claims *claims, const results *r, const char *text, set_method a,
                           set_method b)
 {
     char measured[160];
     paired d = advantage(r, a, b);
-    bool close = d.low > -1 && d.high < 1;
-    bool apart = d.low >= 1 || d.high <= -1;
+    study_verdict above = paired_above(d, -1), below = paired_below(d, 1);
     snprintf(measured, sizeof measured,
              "dataset-mIoU %+.2f points, 95 %% interval [%+.2f, %+.2f] over %zu seeds", d.mean,
              d.low, d.high, r->seeds);
-    study_judge(file, text, measured,
-                close   ? STUDY_HELD
-                : apart ? STUDY_NOT_HELD
-                        : STUDY_NOT_SHOWN);
+    study_judge(claims, text, measured, above > below ? above : below);
 }
 
 /* Correlation of the dataset-mIoU with another one, `which` of set_score, during one training. */
@@ -187,51 +184,44 @@ static void correlations(const results *r, size_t method, size_t which, double *
     }
 }
 
-static void judge_correlations(FILE *file, const results *r)
+static void judge_correlations(study_claims *claims, const results *r)
 {
     char text[160];
     double least, most;
     correlations(r, SET_BATCH_PRESENT, 1, &least, &most);
     snprintf(text, sizeof text, "correlation %.2f to %.2f over %zu seeds (follows: > 0.9)", least,
              most, r->seeds);
-    study_judge(file, "paper: batch-mIoU follows dataset-mIoU while the batch loss is trained",
-                text,
-                least > 0.9   ? STUDY_HELD
-                : most <= 0.9 ? STUDY_NOT_HELD
-                              : STUDY_NOT_SHOWN);
+    study_judge(claims, "paper: batch-mIoU follows dataset-mIoU while the batch loss is trained",
+                text, paired_above((paired){.low = least, .high = most}, 0.9));
     correlations(r, SET_IMAGE, 0, &least, &most);
     snprintf(text, sizeof text, "correlation %.2f to %.2f over %zu seeds (does not: < 0.5)", least,
              most, r->seeds);
-    study_judge(file, "paper: image-mIoU does not while the loss per image is trained", text,
-                most < 0.5     ? STUDY_HELD
-                : least >= 0.5 ? STUDY_NOT_HELD
-                               : STUDY_NOT_SHOWN);
+    study_judge(claims, "paper: image-mIoU does not while the loss per image is trained", text,
+                paired_below((paired){.low = least, .high = most}, 0.5));
 }
 
 static bool judge(const study_options *options, const results *r)
 {
-    FILE *file = study_open(options, "table_claims.csv");
-    if (!file) {
+    study_claims claims;
+    if (!study_claims_open(options, &claims)) {
         return false;
     }
-    printf("\n");
-    fprintf(file, "claim,measured,verdict\n");
-    compare(file, r, "paper: the loss over present classes beats cross-entropy", SET_BATCH_PRESENT,
-            SET_CROSS_ENTROPY);
-    compare(file, r,
+    compare(&claims, r, "paper: the loss over present classes beats cross-entropy",
+            SET_BATCH_PRESENT, SET_CROSS_ENTROPY);
+    compare(&claims, r,
             "paper: the loss per image degrades dataset-mIoU (cross-entropy's less its own)",
             SET_CROSS_ENTROPY, SET_IMAGE);
-    compare(file, r, "paper: so does the loss over all classes of the batch (likewise)",
+    compare(&claims, r, "paper: so does the loss over all classes of the batch (likewise)",
             SET_CROSS_ENTROPY, SET_BATCH_ALL);
-    compare(file, r, "paper: equibatch helps cross-entropy", SET_CROSS_ENTROPY_EQUI,
+    compare(&claims, r, "paper: equibatch helps cross-entropy", SET_CROSS_ENTROPY_EQUI,
             SET_CROSS_ENTROPY);
-    compare_close(file, r,
+    compare_close(&claims, r,
                   "paper: to the Lovász loss equibatch makes little difference (below 1 point)",
                   SET_BATCH_PRESENT_EQUI, SET_BATCH_PRESENT);
-    judge_correlations(file, r);
-    compare(file, r, "ours: the surrogate of the dataset beats the paper's heuristic", SET_DATASET,
-            SET_BATCH_PRESENT);
-    return study_close(file);
+    judge_correlations(&claims, r);
+    compare(&claims, r, "ours: the surrogate of the dataset beats the paper's heuristic",
+            SET_DATASET, SET_BATCH_PRESENT);
+    return study_claims_close(&claims);
 }
 
 static bool publish(const study_options *options, const results *r)

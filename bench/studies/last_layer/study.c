@@ -149,8 +149,8 @@ static void write_rows(const setting *s, FILE *file)
 /* Claims that the final J - J* of method a is below `factor` times that of b. Compared are
  * logarithms, seed by seed. Differences below the gap count as the gap: the minimum is not known
  * better. */
-static void compare(FILE *file, const setting *s, const char *text, layer_method a, layer_method b,
-                    double factor)
+static void compare(study_claims *claims, const setting *s, const char *text, layer_method a,
+                    layer_method b, double factor)
 {
     char claim[160], measured[240];
     double gain[SEEDS];
@@ -168,10 +168,10 @@ static void compare(FILE *file, const setting *s, const char *text, layer_method
         "J - J* at the end: %.3g times that of %s, 95 %% interval [%.3g, %.3g]; smaller in %zu "
         "of %zu seeds",
         exp(-d.mean), layer_methods[b].name, exp(-d.high), exp(-d.low), smaller, s->seeds);
-    study_judge(file, claim, measured, paired_above(d, -log(factor)));
+    study_judge(claims, claim, measured, paired_above(d, -log(factor)));
 }
 
-static void judge(FILE *claims, const setting *s)
+static void judge(study_claims *claims, const setting *s)
 {
     compare(claims, s, "paper: prox converges better than SGD", BY_PROX, BY_SGD, 1);
     compare(claims, s, "paper: prox is similar (within 10 %) to or better than momentum", BY_PROX,
@@ -181,29 +181,34 @@ static void judge(FILE *claims, const setting *s)
     compare(claims, s, "ours: the exact prox beats Algorithm 2", BY_PROX, BY_PATH, 1);
 }
 
-static bool write_tables(const study_options *options, const setting *all, size_t count)
+static bool write_table(const study_options *options, const setting *all, size_t count)
 {
     FILE *table = study_open(options, "table.csv");
-    FILE *claims = study_open(options, "table_claims.csv");
-    bool good = table && claims;
-    if (good) {
-        printf("\n  data       method            step   look  J-J* at the end (10 to 90 %%)   "
-               "epochs to  seconds  held-out\n"
-               "                                                                          "
-               "1 %% left   in all   Jaccard, %%\n");
-        fprintf(table, "data,method,step,look,J - J* at the end (median),10 %%,90 %%,epochs to 1%% "
-                       "left,seconds in all,held-out Jaccard %%\n");
-        fprintf(claims, "claim,measured,verdict\n");
+    if (!table) {
+        return false;
     }
-    for (size_t k = 0; k < count && good; k++) {
+    printf("\n  data       method            step   look  J-J* at the end (10 to 90 %%)   "
+           "epochs to  seconds  held-out\n"
+           "                                                                          "
+           "1 %% left   in all   Jaccard, %%\n");
+    fprintf(table, "data,method,step,look,J - J* at the end (median),10 %%,90 %%,epochs to 1%% "
+                   "left,seconds in all,held-out Jaccard %%\n");
+    for (size_t k = 0; k < count; k++) {
         write_rows(&all[k], table);
     }
-    printf("\n");
-    for (size_t k = 0; k < count && good; k++) {
-        judge(claims, &all[k]);
+    return study_close(table);
+}
+
+static bool write_claims(const study_options *options, const setting *all, size_t count)
+{
+    study_claims claims;
+    if (!study_claims_open(options, &claims)) {
+        return false;
     }
-    good = (!table || study_close(table)) && good;
-    return (!claims || study_close(claims)) && good;
+    for (size_t k = 0; k < count; k++) {
+        judge(&claims, &all[k]);
+    }
+    return study_claims_close(&claims);
 }
 
 static bool publish(const study_options *options, const setting *all, size_t count)
@@ -244,7 +249,8 @@ bool study_last_layer(const study_options *options)
     for (size_t k = 0; k < count && good; k++) {
         good = run_setting(options, &all[k]) && write_curves(options, &all[k], k + 1);
     }
-    good = good && write_tables(options, all, count) && publish(options, all, count);
+    good = good && write_table(options, all, count) && write_claims(options, all, count) &&
+           publish(options, all, count);
     for (size_t k = 0; k < 2; k++) {
         layer_data_free(&all[k].task.train);
         layer_data_free(&all[k].task.held_out);

@@ -3,7 +3,7 @@ load 'values.gp' # numbers from the run
 begin = 'reset; set datafile separator ","; set datafile missing NaN; set tics nomirror; ' \
     .'set border 3 lc rgb "#888888"; set encoding utf8; set dashtype 2 (9,5)'
 methods = "'gradient descent' momentum Nesterov Adam prox"
-# As in the paper: gradient descent dashed, momentum plain, prox in the colour of its own.
+# The paper's line styles: gradient descent dashed, momentum plain, prox in the colour of its own.
 array colour[5] = ['#004d3a', '#e69f00', '#b0307a', '#0072b2', '#5ec99a']
 array dash[5] = [2, 1, 1, 1, 1]
 array width[5] = [2, 2.5, 2, 2, 6]
@@ -18,7 +18,8 @@ key = 'unset title; unset xlabel; unset ylabel; unset tics; unset border; unset 
     .'plot for [m=1:5] NaN with lines lc rgb colour[m] dt dash[m] lw width[m] ' \
     .'title word(methods, m)'
 
-# The first row is the paper's figure; the second shows the other optimisers beside prox.
+# The first row follows the figure of the paper's supplement, with a start, step size and momentum of
+# ours, for the paper does not tell its own. The second row shows the other optimisers beside prox.
 left = -0.2
 right = 1.22
 low = -0.15
@@ -40,7 +41,7 @@ do for [format in 'png svg'] {
       set yrange [low:top]
       set xtics 0.5 offset 0,0.3
       set ytics 0.5
-      set title sprintf('ν = %.1f: %s', nu, row == 1 ? "as in the paper" : "others") font ',15' offset 0,-0.5
+      set title sprintf('ν = %.1f: %s', nu, row == 1 ? "after the supplement's figure" : "others") font ',15' offset 0,-0.5
       if (row == 2) { set xlabel 'x_1' offset 0,1 } else { unset xlabel }
       if (i == 1) { set ylabel 'x_2' offset 2.5,0 } else { unset ylabel }
       unset arrow

@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-/* The paths that are drawn. The paper does not tell its start, step size or momentum. */
+/* The paths that are drawn. The paper does not tell its start, step size or momentum: these are
+ * ours. */
 static const double drawn_nu[] = {0.7, 1.0, 1.3};
 enum { DRAWN = sizeof drawn_nu / sizeof drawn_nu[0] };
 static const double drawn_start[2] = {2, 0.73};
@@ -180,7 +181,7 @@ static double saved_share(const sweep *s)
 }
 
 /* ---- the claims ---- */
-static void judge(FILE *csv, const evidence *e, const sweep *s)
+static void judge(study_claims *claims, const evidence *e, const sweep *s)
 {
     char text[200];
     const nu_measure(*of)[NU_METHODS] = e->of;
@@ -193,17 +194,18 @@ static void judge(FILE *csv, const evidence *e, const sweep *s)
              "%zu, %zu, %zu ridge crossings; two or more in %d of the %d settings of the sweep",
              of[0][NU_MOMENTUM].crossings, of[1][NU_MOMENTUM].crossings,
              of[2][NU_MOMENTUM].crossings, s->oscillating, s->momentum);
-    study_claim(csv, "paper: momentum oscillates around the edge for each of the three nu", text,
+    study_claim(claims, "paper: momentum oscillates around the edge for each of the three nu", text,
                 all);
     all = of[0][NU_GD].crossings >= 2 && of[1][NU_GD].crossings >= 2 && of[2][NU_GD].crossings >= 2;
     snprintf(text, sizeof text, "%zu, %zu, %zu ridge crossings", of[0][NU_GD].crossings,
              of[1][NU_GD].crossings, of[2][NU_GD].crossings);
-    study_claim(csv, "paper: so does gradient descent", text, all);
+    study_claim(claims, "paper: so does gradient descent", text, all);
     snprintf(text, sizeof text, "%zu steps in a row (nu = 0.7: %zu, nu = 1: %zu)",
              of[2][NU_MOMENTUM].away, of[0][NU_MOMENTUM].away, of[1][NU_MOMENTUM].away);
     study_claim(
-        csv, "paper: at nu = 1.3 momentum takes several steps away from the edge before returning",
-        text, of[2][NU_MOMENTUM].away >= 2);
+        claims,
+        "paper: at nu = 1.3 momentum takes several steps away from the edge before returning", text,
+        of[2][NU_MOMENTUM].away >= 2);
     all = true;
     for (size_t i = 0; i < DRAWN; i++) {
         all = all && of[i][NU_PROX].crossings == 0 && e->angle[i] < 1e-3;
@@ -212,14 +214,13 @@ static void judge(FILE *csv, const evidence *e, const sweep *s)
              "%zu, %zu, %zu crossings; first step on the edge %.1g, %.1g, %.1g degrees off",
              of[0][NU_PROX].crossings, of[1][NU_PROX].crossings, of[2][NU_PROX].crossings,
              e->angle[0], e->angle[1], e->angle[2]);
-    study_claim(csv, "paper: prox takes the best direction at once", text, all);
+    study_claim(claims, "paper: prox takes the best direction at once", text, all);
     snprintf(text, sizeof text,
              "%.0f, %.0f, %.0f iterations to 1e-6 against %.0f, %.0f, %.0f; "
              "%.1f%% fewer over the sweep",
              of[0][NU_PROX].to_1e6, of[1][NU_PROX].to_1e6, of[2][NU_PROX].to_1e6,
              of[0][NU_GD].to_1e6, of[1][NU_GD].to_1e6, of[2][NU_GD].to_1e6, 100 * saved_share(s));
-    study_claim(csv,
-                "ours: prox needs strictly fewer steps than gradient descent of the same step size",
+    study_claim(claims, "paper: prox needs fewer steps than gradient descent of the same step size",
                 text, fewer);
 }
 
@@ -229,7 +230,7 @@ static double further(const evidence *e, size_t i)
     return 100 * (e->of[i][NU_GD].detour / e->of[i][NU_PROX].detour - 1);
 }
 
-static bool publish(const study_options *options, const evidence *e)
+static bool publish(const study_options *options, const evidence *e, const sweep *s)
 {
     study_values values = {0};
     double least = further(e, 0), most = least;
@@ -239,6 +240,7 @@ static bool publish(const study_options *options, const evidence *e)
     }
     study_set(&values, "eta", "%g", drawn_eta);
     study_set(&values, "alpha", "%g", drawn_alpha);
+    study_set(&values, "starts", "%d", s->starts);
     study_set(&values, "least_further", "%.0f", least);
     study_set(&values, "most_further", "%.0f", most);
     return study_publish(options, &values);
@@ -251,12 +253,10 @@ bool study_nu(const study_options *options)
     if (!draw_paths(options, &e) || !sweep_all(options, &s)) {
         return false;
     }
-    FILE *claims = study_open(options, "table_claims.csv");
-    if (!claims) {
+    study_claims claims;
+    if (!study_claims_open(options, &claims)) {
         return false;
     }
-    printf("\n");
-    fprintf(claims, "claim,measured,verdict\n");
-    judge(claims, &e, &s);
-    return study_close(claims) && publish(options, &e);
+    judge(&claims, &e, &s);
+    return study_claims_close(&claims) && publish(options, &e, &s);
 }

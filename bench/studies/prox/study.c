@@ -224,32 +224,30 @@ static total add_up(const sweep *all, int first, int last, int version)
 static bool judge(const study_options *options, const sweep *all)
 {
     char text[200];
-    FILE *file = study_open(options, "table_claims.csv");
-    if (!file) {
+    study_claims claims;
+    if (!study_claims_open(options, &claims)) {
         return false;
     }
     total path = add_up(all, HINGE, CENTRES, PROX_REPAIRED);
     total printed = add_up(all, HINGE, HINGE, PROX_PRINTED);
     total turned = add_up(all, HINGE, HINGE, PROX_TURNED);
-    printf("\n");
-    fprintf(file, "claim,measured,verdict\n");
     snprintf(text, sizeof text, "it misses it in %d of %d problems of all settings with the hinge",
              path.fails, path.cases);
-    study_claim(file, "paper: Algorithm 2, repaired, returns the prox (its output line)", text,
+    study_claim(&claims, "paper: Algorithm 2, repaired, returns the prox (its output line)", text,
                 path.fails == 0);
     snprintf(text, sizeof text, "at worst %.2g %% of the way are missed, as a mean of one setting",
              100 * path.worst_mean);
-    study_claim(file,
+    study_claim(&claims,
                 "paper: it approximates the prox (the text): more than half of the way is done",
                 text, path.worst_mean < 0.5);
     snprintf(text, sizeof text, "it ends above where it began in %d of %d problems", printed.worse,
              printed.cases);
-    study_claim(file, "paper: as printed, it goes down", text, printed.worse == 0);
+    study_claim(&claims, "paper: as printed, it goes down", text, printed.worse == 0);
     snprintf(text, sizeof text, "off in %d of %d problems, above the start in %d", turned.fails,
              turned.cases, turned.worse);
-    study_claim(file, "ours: with only its signs turned, it returns the prox", text,
+    study_claim(&claims, "ours: with only its signs turned, it returns the prox", text,
                 turned.fails == 0);
-    return study_close(file);
+    return study_claims_close(&claims);
 }
 
 static bool publish(const study_options *options, const sweep *all)

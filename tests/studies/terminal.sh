@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# What submod-study shows: the stamp of the run on stdout, and on stderr which study of how many runs,
+# without control characters when that is a file.
+#
+#   terminal.sh PROGRAM
+set -euo pipefail
+program=$1
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+
+fail() {
+    echo "terminal: FAILED: $1" >&2
+    cat "$scratch/stdout" "$scratch/stderr" >&2
+    exit 1
+}
+
+# show OPTIONS..: runs two short studies.
+show() {
+    "$program" run surfaces nu --out "$scratch/out" "$@" >"$scratch/stdout" 2>"$scratch/stderr"
+}
+
+quick='quick run: verdicts are not meaningful'
+stamp="version [0-9.]*, seed 7, $(date +%Y)-[0-9-]*"
+show --seed 7 --quick
+[ "$(grep -cx "submod-study: $quick; $stamp" "$scratch/stdout")" -eq 2 ] ||
+    fail "a quick run must say so at its beginning and at its end"
+grep -qx "  $quick; $stamp" "$scratch/stdout" || fail "a quick run must say so above its verdicts"
+grep -q '^submod-study: 1 of 2, surfaces; ' "$scratch/stderr" || fail "the first study has no counter"
+grep -q '^submod-study: 2 of 2, nu; ' "$scratch/stderr" || fail "the second study has no counter"
+! LC_ALL=C grep '[[:cntrl:]]' "$scratch/stderr" || fail "stderr has control characters"
+show --seed 7
+[ "$(grep -cx "submod-study: $stamp" "$scratch/stdout")" -eq 2 ] || fail "a run must say which one it is"
+! grep -rqi 'quick run' "$scratch" || fail "a full run must not be called a quick one"
