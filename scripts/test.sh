@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Sets up, builds and tests everything: release build, clang, sanitizers, the first steps of README,
 # Python package, linters, the documents as a site. The linters run beside everything else, with what
-# is left of the cores, and the documents beside Python. Meant to take under 20 minutes on two cores.
+# is left of the cores, and the documents beside Python. Takes 20 to 25 minutes on two cores.
 # Tests have no network (scripts/offline.sh); what they need is fetched before.
 #
 #   scripts/test.sh               all of it

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The first steps of README, word by word, in a copy: configure, build, test, install, compile a
-# program and start it. With the default generator, as on this machine, and where that has nvcc, MPI or
+# program by hand and with CMake, and start both. With the default generator, as on this machine, and where that has nvcc, MPI or
 # Python once more as on a machine without.
 #
 #   tests/docs/first_steps.sh
@@ -34,6 +34,11 @@ words() {
     echo "${found[0]#    }"
 }
 
+# block LANGUAGE: README's first block of code in that language.
+block() {
+    awk -v fence="\`\`\`$1" '/^```$/ && on { exit } on { print } $0 == fence { on = 1 }' "$root/README.md"
+}
+
 # say COMMAND: shows it and runs it.
 say() {
     printf '$ %s\n' "$1"
@@ -43,13 +48,18 @@ say() {
     }
 }
 
-# What four of README's words mean here. Warnings are errors, as in scripts/test.sh: then ccache
+# What five of README's words mean here: of the copy and of the program that uses it. Warnings are errors, as in scripts/test.sh: then ccache
 # finds the library that it has compiled. There everything is built and all tests run; here what is
 # installed and two tests will do.
 cmake() {
     case $1 in
     -S) set -- "$@" -DSUBMOD_WERROR=ON "${without[@]}" ;;
+    -B) set -- "$@" "-DCMAKE_PREFIX_PATH=$system$(words 'cmake --install' | sed 's/.*--prefix \([^ ]*\).*/\1/')" ;;
     --build)
+        if [ "$PWD" != "$copy" ]; then
+            command cmake "$@"
+            return
+        fi
         mapfile -t targets < <(command cmake "$@" --target help | sed 's/^\.\.\. //' |
             grep -Ex 'submod(_mpi)?(_static)?|submod-miou|test_lovasz')
         set -- "$@" --target "${targets[@]}"
@@ -89,9 +99,34 @@ has_cuda() {
     grep -q '^CMAKE_CUDA_COMPILER:.*=/' build/CMakeCache.txt
 }
 
+# compile BEGINNING PROGRAM: README's command that begins so, up to where it starts the program.
+compile() {
+    local command
+    command=$(words "$1")
+    [[ $command = *" && $2" ]] || fail "README does not start what it compiles: $command"
+    say "${command% && "$2"}"
+}
+
+# A program of README's that uses the installed library, by hand and with CMake, in a folder of its own.
+use_library() {
+    local program
+    block c >loss.c
+    block cmake >CMakeLists.txt
+    compile 'cc loss.c' ./a.out
+    compile 'cmake -B' ./build/app
+    if ! under / true 2>/dev/null; then
+        echo "first steps: SKIPPED: the start of the program; chroot is not allowed here" >&2
+        return
+    fi
+    for program in ./a.out ./build/app; do
+        cp "$program" "$system"
+        say "under $system ./${program##*/}"
+        cat "$scratch/log"
+    done
+}
+
 # The steps, from a fresh copy on.
 steps() {
-    local compile
     rm -rf "$copy" "$system"
     mkdir "$copy" "$system"
     cd "$copy"
@@ -99,18 +134,10 @@ steps() {
     say "$(words 'cmake -S')"
     make_system
     DESTDIR=$system say "$(words 'cmake --install')"
-
-    awk '/^```$/ && on { exit } on { print } /^```c$/ { on = 1 }' README.md >loss.c
-    compile=$(words 'cc loss.c')
-    [[ $compile = *' && ./a.out' ]] || fail "README does not start what it compiles"
-    say "${compile% && ./a.out}"
-    if ! under / true 2>/dev/null; then
-        echo "first steps: SKIPPED: the start of the program; chroot is not allowed here" >&2
-        return
-    fi
-    cp a.out "$system"
-    say "under $system ./a.out"
-    cat "$scratch/log"
+    mkdir app
+    cd app
+    use_library
+    cd "$copy"
 }
 
 echo "---- as this machine is"
