@@ -52,12 +52,15 @@ def fences(text):
 
 # tests/docs/CMakeLists.txt runs those in C; scripts/docs.sh renders the mathematics.
 RUN = ("```python", "```c", "```math", "   ```math")
+# tests/docs/first_steps.sh builds with the one in README.
+CMAKE = "```cmake"
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_each_block_is_run_by_someone(document):
     text = (ROOT / document).read_text(encoding="utf-8")
-    assert [fence for fence in fences(text) if fence not in RUN] == []
+    others = [fence for fence in fences(text) if fence not in RUN]
+    assert others == ([CMAKE] if document == "README.md" else [])
 
 
 def test_fences_that_nobody_runs_are_seen():
