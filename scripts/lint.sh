@@ -57,8 +57,7 @@ run_cppcheck() {
 
 run_shellcheck() {
     shellcheck scripts/*.sh .ci/run tests/docs/first_steps.sh tests/failures/run.sh tests/gpu/check.sh \
-        tests/gpu/count/check.sh tests/gpu/ptxas.sh \
-        tests/install/run.sh tests/miou/run.sh tests/mpi/killed.sh tests/report/run.sh tests/studies/check.sh \
+        tests/gpu/ptxas.sh tests/install/run.sh tests/miou/run.sh tests/mpi/killed.sh tests/report/run.sh tests/studies/check.sh \
         bench/ranks/run.sh
 }
 
