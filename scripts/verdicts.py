@@ -1,4 +1,4 @@
-"""What mutate.sh and mutate_ptx.sh have found so far, a line a change, so that a run can go on."""
+"""What mutate.sh has found so far, a line a change, so that a run can go on."""
 
 from __future__ import annotations
 
