@@ -6,7 +6,7 @@
 #   scripts/coverage.sh --help        this text
 #
 # Without optimisation, in build-coverage/, so that branches are those of the source: it takes an
-# hour or two. The table is also in out/reliability/coverage.tsv.
+# hour or two.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -57,16 +57,4 @@ run_failing() {
 export -f run_failing
 find build-coverage/tests/failures -maxdepth 1 -name 'failing_*' -type f -perm -u+x -print0 |
     xargs -0 -P "$jobs" -I{} bash -c 'run_failing {}' >&2
-mkdir -p out/reliability
-status=0
-python3 -B scripts/coverage.py build-coverage "${options[@]}" | tee out/reliability/coverage.tsv ||
-    status=1
-all=$(grep "^all$(printf '\t')" out/reliability/coverage.tsv)
-messages=$(grep "^messages$(printf '\t')" out/reliability/coverage.tsv)
-docs/reliability.py row coverage \
-    --what "lines, branches and error messages of src/ that the C tests run" \
-    --cases "$(cut -f2 <<<"$all") lines, $(cut -f4 <<<"$all") branches, $(cut -f2 <<<"$messages") messages" \
-    --found "$(cut -f3 <<<"$all") % of lines; $(cut -f5 <<<"$all") % of branches; messages $(cut -f3 <<<"$messages")" \
-    --remains "messages and branches that \`scripts/coverage.sh --branches\` names" \
-    --command scripts/coverage.sh
-exit $status
+exec python3 -B scripts/coverage.py build-coverage "${options[@]}"

@@ -255,23 +255,6 @@ def try_all(mutations, directory, options, counts):
         pool.shutdown(cancel_futures=True)
 
 
-def leave_row(counts, options):
-    """The row of docs/reliability.md."""
-    tried = sum(counts.values()) - counts["did not compile"]
-    texts = {
-        "what": f"small mistakes in {options.files}, one at a time: does a C test notice?",
-        "cases": f"{tried} changes of one token, drawn with seed {options.seed}; "
-        f"{counts['did not compile']} more did not compile",
-        "found": score(counts),
-        "remains": f"what {SURVIVORS} names; other changes; headers, tools and Python",
-        "command": f"scripts/mutate.sh --number {options.number} --seed {options.seed}"
-        + (f" --files '{options.files}'" if options.files != FILES else "")
-        + (" --again" if options.again else ""),
-    }
-    arguments = [word for name, text in texts.items() for word in (f"--{name}", text)]
-    subprocess.run(["docs/reliability.py", "row", "mutate", *arguments], check=True)
-
-
 def main():
     parser = argparse.ArgumentParser(prog="scripts/mutate.sh")
     parser.add_argument("--number", type=int, default=200)
@@ -298,8 +281,6 @@ def main():
     finally:  # also of a run that was stopped
         if counts:
             print(f"{score(counts)}; {counts['did not compile']} did not compile")
-        if counts and not options.at:
-            leave_row(counts, options)
 
 
 if __name__ == "__main__":

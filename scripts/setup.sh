@@ -19,7 +19,7 @@
 set -euo pipefail
 "$(dirname "${BASH_SOURCE[0]}")/writable.sh"
 
-# Python writes wrappers of failing calls and the rows of docs/reliability.md.
+# Python writes the wrappers of failing calls.
 packages=(build-essential cmake ninja-build pkg-config libpng-dev check iproute2 python3)
 tools=(cc cmake pkg-config)
 need_venv=no
