@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All that a release gives out, made, tried and described: wheel and source archive, tarball and
-# package for Debian, list of parts, checksums. docs/releasing.md has the rest.
+# All that a release gives out, made and tried: wheel and source archive, tarball and
+# package for Debian, checksums. docs/releasing.md has the rest.
 #
 #   scripts/release.sh           everything, in out/dist/
 #   scripts/release.sh --ready   only says whether the sources are ready to be tagged
@@ -33,7 +33,6 @@ case ${1-} in
     rm -rf $dist
     scripts/wheel.sh
     scripts/package.sh
-    scripts/sbom.py out/package/libsubmod.so out/package/tools/submod-miou $dist/*.whl --output "$dist/libsubmod-$version.cdx.json"
     (cd $dist && sha256sum -- * >SHA256SUMS && cat SHA256SUMS)
     ready || echo "release: all is made; the sources are not ready to be tagged yet" >&2
     ;;
