@@ -13,8 +13,6 @@
 #   scripts/mutate.sh --sanitize         with the sanitizers: slower, notices bad memory accesses
 #   scripts/mutate.sh --timeout S        a test has noticed when it takes longer than this (60) and
 #                                        than four times what it took before
-#   scripts/mutate.sh --again            goes on: what a run with the same sources has noticed counts, the rest
-#                                        is tried; for tests that were added since
 #   scripts/mutate.sh --list             print the changes, try none
 #   scripts/mutate.sh --help             this text
 #
