@@ -59,7 +59,7 @@ RUN_BY = {
 }
 # By hand, since they take hours, another machine, or make what is committed.
 BY_HAND = re.compile(
-    r"scripts/(bench|gpu_check|test_arm|coverage)\.sh"
+    r"scripts/(bench|gpu_check|coverage)\.sh"
     r"|(python )?docs/optimisers\.py|git tag"
 )
 # What documents name that is not in the repository: files of users and of others.
