@@ -88,7 +88,6 @@ python_reference() {
         --output-directory "$site/python" "${modules[@]}"
 }
 
-scripts/writable.sh
 tools=(doxygen)
 [ $only_check = yes ] || tools+=(pandoc python3)
 for tool in "${tools[@]}"; do

@@ -4,7 +4,6 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cd "$root"
-scripts/writable.sh
 
 jobs=$(nproc 2>/dev/null || echo 2)
 failed=()

@@ -17,7 +17,6 @@
 # On Debian and its relatives by apt, as root or through sudo. Nothing is touched, and no network
 # is used, when everything is there already.
 set -euo pipefail
-"$(dirname "${BASH_SOURCE[0]}")/writable.sh"
 
 # Python writes the wrappers of failing calls.
 packages=(build-essential cmake ninja-build pkg-config libpng-dev check iproute2 python3)

@@ -14,7 +14,6 @@
 # cityscapesScripts and MONAI, and the quick path of the experiments, likewise.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-scripts/writable.sh
 
 torch=yes
 only_packages=no
