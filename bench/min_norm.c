@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "instances.h"
+#include "iwata.h"
 
 static void require(submod_status status)
 {
@@ -208,7 +209,7 @@ static void compare(const char *name, submod_fn *fn, int repeats)
 static submod_fn *iwata(size_t n)
 {
     submod_fn *fn = NULL;
-    require(submod_fn_iwata(n, &fn));
+    require(make_iwata(n, &fn));
     return fn;
 }
 

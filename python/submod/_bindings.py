@@ -1192,7 +1192,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
         {"n": c_size_t, "m": c_size_t, "benefit": c_void_p, "fn": POINTER(c_void_p)},
     ),
     "fn_logdet": (c_int, {"n": c_size_t, "K": c_void_p, "fn": POINTER(c_void_p)}),
-    "fn_iwata": (c_int, {"n": c_size_t, "fn": POINTER(c_void_p)}),
     "fn_sum": (
         c_int,
         {

@@ -299,11 +299,6 @@ class Function(Immutable):
         return Function._make("fn_logdet", n=matrix.shape[0], K=matrix)
 
     @staticmethod
-    def iwata(n: int) -> Function:
-        """Iwata's test function for minimisers."""
-        return Function._make("fn_iwata", n=whole(n, "n"))
-
-    @staticmethod
     def custom(
         n: int,
         f: Callable[[npt.NDArray[np.int32]], float],

@@ -177,9 +177,11 @@ def test_warnings_name_the_line_that_asked():
 
 @pytest.mark.parametrize("n, minimum", [(3, -12), (10, -84), (100, -6834)])
 def test_iwata(n, minimum):
-    """Known minima."""
+    """Iwata's test function: known minima."""
     for method in ("auto", "min_norm"):
-        assert Function.iwata(n).minimize(method, integer_valued=True).value == minimum
+        size, number = np.arange(n + 1), np.arange(1, n + 1)
+        iwata = Function.cardinality(size * (n - size)) + (2 * n - 5 * number)
+        assert iwata.minimize(method, integer_valued=True).value == minimum
 
 
 def test_errors_come_through():

@@ -189,7 +189,7 @@ static submod_status square_root(submod_rng *rng)
 static submod_status iwata(submod_rng *rng)
 {
     submod_fn *fn = NULL;
-    submod_status status = submod_fn_iwata(N, &fn);
+    submod_status status = make_iwata(N, &fn);
     return status ? status : use(fn, rng);
 }
 
@@ -365,7 +365,7 @@ static submod_status embedded(submod_rng *rng)
     submod_fn *small = NULL, *a = NULL, *b = NULL, *sum = NULL;
     int32_t order[N];
     random_order(rng, order, N);
-    submod_status status = submod_fn_iwata(N - 6, &small);
+    submod_status status = make_iwata(N - 6, &small);
     status = status ? status : submod_fn_embed(small, N, order, &a);
     status = status ? status : submod_fn_embed(small, N, order + 6, &b);
     if (!status) {
@@ -388,7 +388,7 @@ static submod_status wrapped_minimiser(submod_rng *rng)
     submod_fn *a = NULL, *b = NULL, *c = NULL, *d = NULL;
     int32_t order[N];
     random_order(rng, order, N);
-    submod_status status = submod_fn_iwata(N, &a);
+    submod_status status = make_iwata(N, &a);
     status = status ? status : submod_fn_scale(a, 2, &b);
     status = status ? status : submod_fn_contract(b, order, 5, &c);
     status = status ? status

@@ -104,7 +104,7 @@ START_TEST(iwata_is_a_vertex)
     double *x = calloc(LARGE, sizeof *x), *u = malloc(LARGE * sizeof *u),
            *s = malloc(LARGE * sizeof *s);
     submod_prox_settings settings = by(SUBMOD_PROX_MIN_NORM);
-    ck_assert_ok(submod_fn_iwata(LARGE, &fn));
+    ck_assert_ok(make_iwata(LARGE, &fn));
     ck_assert_ok(submod_prox(fn, x, 1, u, s, &settings, NULL, NULL));
     for (size_t i = 0; i < LARGE; i++) {
         double j = (double)i + 1, rank = LARGE - j;
