@@ -165,12 +165,10 @@ class ProxMethod(IntEnum):
     CHAIN = 4
     DECOMPOSITION = 5
     MIN_NORM = 6
-    FRANK_WOLFE = 7
-    AWAY_STEPS = 8
-    GREEDY_PATH = 9
-    SUM = 10
-    CHAINS = 11
-    TWO_COUNTS = 12
+    GREEDY_PATH = 7
+    SUM = 8
+    CHAINS = 9
+    TWO_COUNTS = 10
 
 
 class CommType(IntEnum):
@@ -1711,21 +1709,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "count": c_size_t,
             "u": c_void_p,
             "s": c_void_p,
-            "settings": POINTER(ProxSettings),
-            "info": POINTER(ProxInfo),
-            "work": c_void_p,
-        },
-    ),
-    "prox_level_sets": (
-        c_int,
-        {
-            "fn": c_void_p,
-            "x": c_void_p,
-            "lam": c_double,
-            "alpha": c_void_p,
-            "count": c_size_t,
-            "smallest": c_void_p,
-            "largest": c_void_p,
             "settings": POINTER(ProxSettings),
             "info": POINTER(ProxInfo),
             "work": c_void_p,
