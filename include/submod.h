@@ -8,7 +8,6 @@
  *   submod/measure.h    what wrong pixels cost: Jaccard, Tversky, your own
  *   submod/loss.h       Lovász-Softmax, Lovász-Sigmoid, Lovász hinge
  *   submod/baseline.h   cross-entropy, hinge, Rahman-Wang, soft Dice, soft Jaccard
- *   submod/surrogate.h  a convex surrogate for losses that are not submodular, such as Dice
  *   submod/dataset.h    the Lovász-Softmax loss of a whole dataset
  *   submod/dist.h       losses and counts over ranks: MPI, torch.distributed, your own
  *   submod/prox.h       proximal operators of Lovász extensions
@@ -49,7 +48,6 @@
 #include <submod/sfm.h>
 #include <submod/solvers.h>
 #include <submod/steps.h>
-#include <submod/surrogate.h>
 #include <submod/tensor.h>
 
 #endif

@@ -8,7 +8,6 @@ Measures           Tversky, and any function of the counts of wrong pixels: meas
                    check_measure
 Baselines          cross_entropy, hinge, rahman_wang, soft_dice, soft_jaccard
 Soft labels        jaccard_metric_loss, dice_metric_loss
-Not submodular     general_surrogate (Dice), measure_parts
 Metrics            miou, MeanIoU, Equibatch
                    metrics: precision, recall, F, Tversky, iIoU, boundary IoU, calibration, ...
 Decisions          decide, decide_classes, expected_score, expected_iou, expected_dice
@@ -66,7 +65,6 @@ from ._prox import (
     prox_max_affine,
 )
 from ._prox_two_counts import prox_two_counts_histogram, prox_two_counts_points
-from ._surrogate import MeasureParts, Surrogate, general_surrogate, measure_parts
 
 __version__ = version()
 
@@ -92,7 +90,6 @@ __all__ = [
     "MeanIoUValues",
     "MeasureCheck",
     "MeasureFailure",
-    "MeasureParts",
     "MinimizeResult",
     "NonFiniteError",
     "NumericError",
@@ -101,7 +98,6 @@ __all__ = [
     "ProxResult",
     "ProxVjp",
     "SubmodError",
-    "Surrogate",
     "Tversky",
     "UnsupportedError",
     "check_measure",
@@ -112,7 +108,6 @@ __all__ = [
     "expected_dice",
     "expected_iou",
     "expected_score",
-    "general_surrogate",
     "get_num_threads",
     "gpu_available",
     "hinge",
@@ -121,7 +116,6 @@ __all__ = [
     "lovasz_hinge",
     "lovasz_sigmoid",
     "lovasz_softmax",
-    "measure_parts",
     "metrics",
     "miou",
     "optim",

@@ -1004,27 +1004,6 @@ class LevelBundleSettings(Structure):
     ]
 
 
-class SurrogateSettings(Structure):
-    """submod_surrogate_settings"""
-
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("hinge", c_int),
-    ]
-
-
-class SurrogateInfo(Structure):
-    """submod_surrogate_info"""
-
-    _fields_ = [
-        ("submodular", c_double),
-        ("supermodular", c_double),
-        ("foreground", c_size_t),
-        ("background", c_size_t),
-        ("reserved", c_uint64 * 4),
-    ]
-
-
 # Name without submod_: what it returns, and the arguments by name, in C's order.
 PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     "version": (c_int, {}),
@@ -2463,32 +2442,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "x": c_void_p,
             "settings": POINTER(LevelBundleSettings),
             "info": POINTER(OptimInfo),
-            "work": c_void_p,
-        },
-    ),
-    "surrogate_defaults": (SurrogateSettings, {}),
-    "general_surrogate": (
-        c_int,
-        {
-            "measure": POINTER(Measure),
-            "labels": c_void_p,
-            "errors": c_void_p,
-            "n": c_size_t,
-            "value": c_void_p,
-            "gradient": c_void_p,
-            "settings": POINTER(SurrogateSettings),
-            "info": POINTER(SurrogateInfo),
-            "work": c_void_p,
-        },
-    ),
-    "general_parts": (
-        c_int,
-        {
-            "measure": POINTER(Measure),
-            "P": c_size_t,
-            "N": c_size_t,
-            "submodular": c_void_p,
-            "supermodular": c_void_p,
             "work": c_void_p,
         },
     ),

@@ -209,7 +209,6 @@ def call_of_rest(rng: np.random.Generator) -> Call:
             (submod.prox_two_counts_histogram, [p[0], mask, 2.0, 0.01], {}),
             (submod.decide, [p], {"measure": "dice"}),
             (submod.expected_iou, [p, p > 0.5], {}),
-            (submod.general_surrogate, [p[0], mask], {}),
             (submod.check_measure, ["jaccard", 4, 5], {}),
             (submod.metrics.precision, [a, b, 3], {}),
             (submod.metrics.calibration_error, [rng.random((2, 3, 7)), a], {}),

@@ -23,6 +23,12 @@ def test_custom_function():
     assert "adding 1 gains 1 at [], but 3 once 0 is there" in printed
 
 
+def test_dice_surrogate():
+    printed = run("dice_surrogate.py")
+    equal, tangent = (float(line.split(": ")[1]) for line in printed.splitlines())
+    assert equal < 1e-12 and tangent < 1e-12
+
+
 def test_prox_path(tmp_path):
     table = tmp_path / "path.csv"
     printed = run("prox_path.py", "--csv", table)
