@@ -35,7 +35,7 @@ fi
 # a fork keep what they have counted (SUBMOD_TESTS_COVERAGE).
 cmake -S . -B build-coverage -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-g1 \
     "-DCMAKE_C_FLAGS=-O0 --coverage -fprofile-update=atomic -Dalways_inline= -DSUBMOD_TESTS_COVERAGE" \
-    -DSUBMOD_CUDA=OFF -DSUBMOD_BUILD_EXAMPLES=OFF -DSUBMOD_BUILD_BENCH=OFF
+    -DSUBMOD_CUDA=OFF -DBUILD_TESTING=ON -DSUBMOD_BUILD_TOOLS=ON
 cmake --build build-coverage --parallel "$jobs"
 find build-coverage -name '*.gcda' -delete
 export OMP_WAIT_POLICY=passive CK_TIMEOUT_MULTIPLIER=10

@@ -35,9 +35,9 @@ if command -v ninja >/dev/null; then
     export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
 fi
 if [ $folder = build ]; then
-    cmake -S . -B build
+    cmake --preset dev
 else
-    cmake -S . -B build-asan -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-g1 -DCMAKE_C_FLAGS=-O1 -DSUBMOD_SANITIZE=ON
+    cmake --preset asan
     export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
     export UBSAN_OPTIONS=print_stacktrace=1
 fi

@@ -51,9 +51,7 @@ if command -v ccache >/dev/null; then
     export CMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER:-ccache}
     export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 fi
-cmake -S . -B build-fuzz -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-O1 \
-    -DCMAKE_C_FLAGS_DEBUG=-g1 -DSUBMOD_WERROR=ON -DSUBMOD_SANITIZE=ON -DSUBMOD_FUZZ=ON \
-    -DSUBMOD_CUDA=OFF -DSUBMOD_MPI=OFF -DSUBMOD_BUILD_EXAMPLES=OFF >/dev/null
+cmake --preset fuzz >/dev/null
 cmake --build build-fuzz --parallel "$(nproc 2>/dev/null || echo 2)" --target fuzzers
 # For Python the library as it is: sanitizers would have to be loaded before Python itself.
 scripts/build.sh submod

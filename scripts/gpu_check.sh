@@ -61,7 +61,7 @@ describe_machine() {
 
 build_all() {
     scripts/setup.sh &&
-        cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DSUBMOD_CUDA=ON -DSUBMOD_MPI=OFF \
+        cmake --preset dev -B "$build" -DSUBMOD_CUDA=ON -DSUBMOD_MPI=OFF \
             -DCMAKE_CUDA_ARCHITECTURES=native >/dev/null &&
         compile
 }

@@ -95,7 +95,7 @@ run_bindings() {
 if command -v ninja >/dev/null; then
     export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
 fi
-cmake -S . -B build >/dev/null
+cmake --preset dev >/dev/null
 
 check python3 run_house
 check clang-format run_clang_format

@@ -40,8 +40,8 @@ step() {
 
 make_packages() {
     cmake -S . -B "$build" -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_BUILD_TYPE=Release \
-        -DSUBMOD_WERROR=ON -DSUBMOD_CUDA=OFF -DSUBMOD_MPI=OFF -DBUILD_TESTING=OFF \
-        -DSUBMOD_BUILD_BENCH=OFF -DSUBMOD_BUILD_EXAMPLES=OFF >"$scratch/log" || fail "$(cat "$scratch/log")"
+        -DSUBMOD_WERROR=ON -DSUBMOD_CUDA=OFF -DSUBMOD_MPI=OFF \
+        -DSUBMOD_BUILD_TOOLS=ON >"$scratch/log" || fail "$(cat "$scratch/log")"
     cmake --build "$build" --parallel "$(nproc 2>/dev/null || echo 2)"
     mkdir -p "$dist"
     rm -f "$dist"/libsubmod*

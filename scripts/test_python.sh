@@ -109,11 +109,11 @@ fi
 CC=${CC:-cc} $python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall \
     --config-settings=cmake.define.SUBMOD_WERROR=ON .
 if [ $torch = yes ]; then
-    { cmake -S . -B build && cmake --build build --target submod_on_fibers --parallel 2; } >/dev/null ||
+    { cmake --preset dev && cmake --build build --target submod_on_fibers --parallel 2; } >/dev/null ||
         echo "test: SKIPPED: CUDA tensors on a device made of fibers" >&2
 fi
 # The program whose scores are compared with those of cityscapesScripts.
-{ cmake -S . -B build && cmake --build build --target submod-miou --parallel 2; } >/dev/null ||
+{ cmake --preset dev && cmake --build build --target submod-miou --parallel 2; } >/dev/null ||
     echo "test: SKIPPED: submod-miou beside cityscapesScripts" >&2
 # From the installed package; -B: no __pycache__ beside the sources.
 tests=(python/tests)
