@@ -20,7 +20,7 @@
  *   submod/solvers.h    Frank-Wolfe by blocks, smoothing, primal-dual, ADMM, SVRG, levels
  *   submod/gpu.h        the losses and the Jaccard prox on a GPU (CUDA)
  *   submod/metric.h     confusion counts, IoU, Dice, mIoU of images and datasets, equibatch
- *   submod/scoring.h    IoU of instances, boundaries, single images; calibration
+ *   submod/scoring.h    IoU of instances, boundaries, single images
  *   submod/file.h       counts in files: save, load
  *   submod/decision.h   from probabilities to the segmentation with the best expected IoU or Dice
  */

@@ -896,19 +896,6 @@ class FineGrainedValues(Structure):
     ]
 
 
-class CalibrationValues(Structure):
-    """submod_calibration_values"""
-
-    _fields_ = [
-        ("expected", c_double),
-        ("maximum", c_double),
-        ("root_mean_square", c_double),
-        ("class_mean", c_double),
-        ("pixels", c_int64),
-        ("reserved", c_uint64 * 4),
-    ]
-
-
 class SfmSettings(Structure):
     """submod_sfm_settings"""
 
@@ -2317,50 +2304,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "fine_grained_table": (c_void_p, {"fine": c_void_p, "images": c_void_p}),
     "fine_grained_confusion": (c_void_p, {"fine": c_void_p}),
-    "calibration_create": (
-        c_int,
-        {
-            "classes": c_size_t,
-            "bins": c_size_t,
-            "from_logits": c_int,
-            "calibration": POINTER(c_void_p),
-            "settings": POINTER(MetricSettings),
-        },
-    ),
-    "calibration_free": (None, {"calibration": c_void_p}),
-    "calibration_add": (
-        c_int,
-        {"calibration": c_void_p, "scores": POINTER(Scores), "truth": POINTER(Labels)},
-    ),
-    "calibration_merge": (c_int, {"calibration": c_void_p, "other": c_void_p}),
-    "calibration_reset": (None, {"calibration": c_void_p}),
-    "calibration_words": (c_int, {"calibration": c_void_p, "words": c_void_p, "count": c_void_p}),
-    "calibration_set_words": (
-        c_int,
-        {"calibration": c_void_p, "words": c_void_p, "count": c_size_t},
-    ),
-    "calibration_save": (c_int, {"calibration": c_void_p, "path": c_void_p}),
-    "calibration_load": (c_int, {"path": c_void_p, "calibration": POINTER(c_void_p)}),
-    "calibration_errors": (
-        c_int,
-        {
-            "calibration": c_void_p,
-            "ones_apart": c_int,
-            "class_error": c_void_p,
-            "values": POINTER(CalibrationValues),
-            "settings": POINTER(MetricSettings),
-        },
-    ),
-    "calibration_bins": (
-        c_int,
-        {
-            "calibration": c_void_p,
-            "row": c_size_t,
-            "count": c_void_p,
-            "right": c_void_p,
-            "confidence": c_void_p,
-        },
-    ),
     "sfm_defaults": (SfmSettings, {}),
     "sfm": (
         c_int,

@@ -95,12 +95,8 @@ class Stream(Saved, Uncopied):
             )
         self._set_words(np.ascontiguousarray(state["words"], np.uint64))
 
-
-class PixelStream(Stream):
-    """One that has the counts of pixels, too."""
-
     def _confusion(self) -> Any:
-        """Their handle."""
+        """The handle of the counts of pixels."""
         return function(f"{self._kind}_confusion")(self._handle)
 
     @property
@@ -145,7 +141,7 @@ def group_numbers(groups: Any, name: str, classes: int) -> npt.NDArray[np.int32]
     return np.ascontiguousarray(numbers)
 
 
-class Confusion(PixelStream):
+class Confusion(Stream):
     """Counts of pixels: IoU, Dice, accuracy, precision, recall, F and Tversky, per class and as
     means.
 

@@ -12,7 +12,6 @@ Pixels             precision, recall, f_score, tversky, category_iou; Confusion
 Instances          instance_iou; InstanceIoU
 Contours           boundary_iou; BoundaryIoU
 Images one by one  fine_grained_miou; FineGrainedIoU
-Confidences        calibration_error; CalibrationError
 Means of the IoU   miou, MeanIoU
 In shards          Evaluator: many processes and machines, counts in files, goes on after a kill
 
@@ -25,16 +24,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ._confusion import Confusion, ConfusionValues, Floats, Rates, labels_of
 from ._door import flag
 from ._metrics import MeanIoU, MeanIoUValues, miou
 from ._scoring import (
     BoundaryIoU,
     BoundaryValues,
-    CalibrationError,
-    CalibrationValues,
     FineGrainedIoU,
     FineGrainedValues,
     InstanceIoU,
@@ -46,8 +41,6 @@ __all__ = [
     "CITYSCAPES",
     "BoundaryIoU",
     "BoundaryValues",
-    "CalibrationError",
-    "CalibrationValues",
     "Confusion",
     "ConfusionValues",
     "Evaluator",
@@ -60,7 +53,6 @@ __all__ = [
     "MeanIoUValues",
     "Rates",
     "boundary_iou",
-    "calibration_error",
     "category_iou",
     "f_score",
     "fine_grained_miou",
@@ -218,31 +210,6 @@ def fine_grained_miou(
         leave_out=leave_out,
     )
     stream.update(prediction, truth)
-    return stream.compute()
-
-
-def calibration_error(
-    scores: Any,
-    truth: Any,
-    *,
-    bins: int = 15,
-    from_logits: bool = True,
-    ones_apart: bool = False,
-    ignore_index: int | None = None,
-) -> CalibrationValues:
-    """Expected, maximum and root mean square calibration error, and that of each class, of scores
-    (batch, classes, ..); see CalibrationError."""
-    shape = np.shape(scores)
-    if len(shape) < 2:
-        raise ValueError(f"scores of shape {shape}: (batch, classes, ..) is needed")
-    stream = CalibrationError(
-        shape[1],
-        bins=bins,
-        from_logits=from_logits,
-        ones_apart=ones_apart,
-        ignore_index=ignore_index,
-    )
-    stream.update(scores, truth)
     return stream.compute()
 
 

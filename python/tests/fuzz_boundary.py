@@ -211,7 +211,6 @@ def call_of_rest(rng: np.random.Generator) -> Call:
             (submod.expected_iou, [p, p > 0.5], {}),
             (submod.check_measure, ["jaccard", 4, 5], {}),
             (submod.metrics.precision, [a, b, 3], {}),
-            (submod.metrics.calibration_error, [rng.random((2, 3, 7)), a], {}),
         ],
     )
     return call, args, options

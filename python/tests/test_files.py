@@ -67,12 +67,6 @@ KINDS = [
         {"first_id": 1},
     ),
     Kind(
-        lambda: metrics.CalibrationError(C, ignore_index=VOID, bins=7, ones_apart=True),
-        lambda m, x: m.update(x.scores, x.truth),
-        {"ones_apart": True},
-        {"from_logits": False},
-    ),
-    Kind(
         lambda: submod.MeanIoU(C, ignore_index=VOID, absent="zero", class_list=[2, 0]),
         lambda m, x: m.add(x.prediction, x.truth),
         {"class_list": np.array([0, 2])},
@@ -85,7 +79,7 @@ KINDS = [
         {"num_classes": C + 1},
     ),
 ]
-NAMES = ["confusion", "boundary", "fine", "instances", "calibration", "miou", "dataset"]
+NAMES = ["confusion", "boundary", "fine", "instances", "miou", "dataset"]
 
 
 def values(metric: Any) -> str:
@@ -251,7 +245,7 @@ def test_shards_are_the_whole(tmp_path: Path) -> None:
     assert np.allclose(shards.compute()["miou"], miou, rtol=1e-14, atol=0)
     assert {**found, "miou": ""} == {**wanted, "miou": ""}
     assert shards.compute()["dataset"] == whole["dataset"].loss()
-    assert len(list((tmp_path / "new" / "counts").iterdir())) == 7 * len(SHARDS)
+    assert len(list((tmp_path / "new" / "counts").iterdir())) == 6 * len(SHARDS)
 
     def nothing(shard: str) -> Any:
         raise AssertionError(f"{shard} is counted already")
@@ -337,7 +331,7 @@ def test_what_an_evaluator_refuses(tmp_path: Path) -> None:
         metrics.Evaluator(tmp_path, lambda: {"a/b": one()}, 1)
     with pytest.raises(ValueError, match=r"rank = 2 of ranks = 2"):
         metrics.Evaluator(tmp_path, one, 1).count(batches, rank=2, ranks=2)
-    assert math.isnan(metrics.Evaluator(tmp_path, KINDS[5].make, 0).compute().image)
+    assert math.isnan(metrics.Evaluator(tmp_path, KINDS[4].make, 0).compute().image)
 
 
 def counting(folder: Path, rank: int, ranks: int, nap: float) -> None:

@@ -184,54 +184,6 @@ def test_fine_grained_by_definition(trial):
     assert metrics.fine_grained_miou(*stacked, classes, ignore_index=255) == values
 
 
-# ---- calibration ----
-
-
-@pytest.mark.parametrize("trial", range(24))
-def test_calibration_of_torchmetrics(trial):
-    torch = pytest.importorskip("torch", reason="for want of PyTorch")
-    theirs = pytest.importorskip(
-        "torchmetrics.functional.classification", reason="for want of torchmetrics"
-    )
-    rng = np.random.default_rng(trial)
-    classes, bins = 4, [1, 5, 10, 15, 20, 100][trial % 6]
-    logits = rng.normal(0, [1, 4, 30][trial % 3], size=(2, classes, 9, 11)).astype(np.float32)
-    truth = rng.integers(classes, size=(2, 9, 11))
-    truth[rng.random(truth.shape) < 0.1] = 255
-    scores = torch.softmax(torch.tensor(logits), 1)
-    given = {"n_bins": bins, "ignore_index": 255}
-    tensors = scores, torch.tensor(truth)
-    ours = metrics.calibration_error(
-        scores.numpy(), truth, bins=bins, from_logits=False, ones_apart=True, ignore_index=255
-    )
-    for norm, value in (
-        ("l1", ours.expected),
-        ("max", ours.maximum),
-        ("l2", ours.root_mean_square),
-    ):
-        wanted = theirs.multiclass_calibration_error(*tensors, classes, norm=norm, **given)
-        assert value == pytest.approx(float(wanted), abs=2e-6)
-    for c in range(classes):
-        one = torch.where(tensors[1] == 255, 255, (tensors[1] == c).long())
-        wanted = theirs.binary_calibration_error(scores[:, c], one, **given)
-        assert ours.classes[c] == pytest.approx(float(wanted), abs=2e-6)
-    assert ours.class_mean == pytest.approx(ours.classes.mean())
-    same = metrics.calibration_error(logits, truth, bins=bins, ones_apart=True, ignore_index=255)
-    assert same.expected == pytest.approx(ours.expected, abs=1e-4) and same.pixels == ours.pixels
-
-
-def test_reliability_table():
-    scores = np.array([[[0.9, 0.7, 1.0, 0.2], [0.1, 0.3, 0.0, 0.8]]])
-    stream = metrics.CalibrationError(2, bins=2, from_logits=False)
-    stream.update(scores, [[0, 1, 0, 1]])
-    count, right, confidence = stream.table()
-    assert count.tolist() == [0, 3, 1] and right.tolist() == [0, 2, 1]
-    np.testing.assert_allclose(confidence, [0, 0.9 + 0.7 + 0.8, 1], atol=1e-6)
-    count, right, _ = stream.table(1)
-    assert count.tolist() == [3, 1, 0] and right.tolist() == [1, 1, 0]
-    assert stream.compute().expected == pytest.approx(abs(3 - 3.4) / 4)
-
-
 # ---- streams ----
 
 STREAMS = {
@@ -239,7 +191,6 @@ STREAMS = {
     "InstanceIoU": lambda: metrics.InstanceIoU(4, ignore_index=255),
     "BoundaryIoU": lambda: metrics.BoundaryIoU(4, ignore_index=255),
     "FineGrainedIoU": lambda: metrics.FineGrainedIoU(4, ignore_index=255),
-    "CalibrationError": lambda: metrics.CalibrationError(4, ignore_index=255),
 }
 
 
@@ -247,9 +198,7 @@ def batches(kind, count):
     rng = np.random.default_rng(1)
     for _ in range(count):
         prediction, truth = label_maps((2, 7, 8), 4, rng, ignore=255)
-        if kind == "CalibrationError":
-            yield rng.normal(size=(2, 4, 7, 8)).astype(np.float32), truth
-        elif kind == "InstanceIoU":
+        if kind == "InstanceIoU":
             yield prediction, truth, rng.integers(3, size=truth.shape)
         else:
             yield prediction, truth
@@ -375,19 +324,6 @@ def test_counts_from_elsewhere():
         (lambda: metrics.BoundaryIoU(3, distance=-1), ValueError, "distance = -1"),
         (lambda: metrics.boundary_iou([[0, 1]], [[0, 1]]), ValueError, "height, width"),
         (lambda: metrics.FineGrainedIoU(3).worst(0), ValueError, "percent = 0"),
-        (lambda: metrics.CalibrationError(3, bins=0), ValueError, "bins = 0"),
-        (lambda: metrics.CalibrationError(3, from_logits=2), TypeError, "from_logits"),
-        (lambda: metrics.calibration_error([1.0], [1]), ValueError, "batch, classes"),
-        (
-            lambda: metrics.calibration_error([[2.0, 0.0]], [1], from_logits=False),
-            ValueError,
-            "must be in",
-        ),
-        (
-            lambda: metrics.calibration_error([[np.nan, 0.0]], [1]),
-            submod.NonFiniteError,
-            "must be finite",
-        ),
     ],
 )
 def test_errors(make, error, words):

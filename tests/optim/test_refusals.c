@@ -62,29 +62,6 @@ START_TEST(counts)
 }
 END_TEST
 
-/* Of one pixel, doubled again and again: full has seen 2^63 - 1 of them. */
-START_TEST(confidences)
-{
-    const float x[2] = {1, 0};
-    const uint8_t y[1] = {0};
-    submod_scores scores = submod_scores_f32(x, 1, 2, 1);
-    submod_labels labels = submod_labels_u8(y, 1, 1);
-    submod_calibration *full = NULL, *power = NULL;
-    ck_assert_ok(submod_calibration_create(2, 1, 0, &full, NULL));
-    ck_assert_ok(submod_calibration_create(2, 1, 0, &power, NULL));
-    ck_assert_ok(submod_calibration_add(power, &scores, &labels));
-    for (int k = 0; k < 63; k++) {
-        ck_assert_ok(submod_calibration_merge(full, power));
-        ck_assert(k == 62 || submod_calibration_merge(power, power) == SUBMOD_OK);
-    }
-    assert_error(submod_calibration_merge(full, power), SUBMOD_ENUMERIC, "would exceed 2^63 - 1");
-    assert_error(submod_calibration_add(full, &scores, &labels), SUBMOD_ENUMERIC,
-                 "would exceed 2^63 - 1");
-    submod_calibration_free(full);
-    submod_calibration_free(power);
-}
-END_TEST
-
 START_TEST(words_of_another_stream)
 {
     enum { CLASSES = 2, WORDS = 64 };
@@ -347,8 +324,8 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("refusals", functions, datasets, counts, confidences, words_of_another_stream,
-                     measures, sizes_of_prox, overflow_in_prox, certificates_that_are_none,
+    return RUN_TESTS("refusals", functions, datasets, counts, words_of_another_stream, measures,
+                     sizes_of_prox, overflow_in_prox, certificates_that_are_none,
                      descent_of_a_wild_problem, fista_on_a_wild_problem, planes_of_a_wild_problem,
                      a_problem_without_a_direction, admm_with_a_tiny_step, admm_with_a_large_matrix,
                      gpu);

@@ -35,7 +35,6 @@ from ._ranks import default, of
 
 __all__ = [
     "BoundaryIoU",
-    "CalibrationError",
     "Confusion",
     "FineGrainedIoU",
     "InstanceIoU",
@@ -262,12 +261,6 @@ class FineGrainedIoU(LabelMetric):
     """See submod.metrics.FineGrainedIoU. update as in Confusion."""
 
     _kind = _streams.FineGrainedIoU
-
-
-class CalibrationError(Metric):
-    """See submod.metrics.CalibrationError. update(scores, truth): (N, C, ..) and (N, ..)."""
-
-    _kind = _streams.CalibrationError
 
 
 def _predicted(tensors: tuple[Tensor, ...], classes: int) -> tuple[Tensor, ...]:
