@@ -13,7 +13,6 @@ Instances          instance_iou; InstanceIoU
 Contours           boundary_iou; BoundaryIoU
 Images one by one  fine_grained_miou; FineGrainedIoU
 Means of the IoU   miou, MeanIoU
-In shards          Evaluator: many processes and machines, counts in files, goes on after a kill
 
 Label maps are (batch, ..) of whole numbers. The functions give the mean over classes, or a number
 per class with average=False. CITYSCAPES: names, categories and sizes of its label ids.
@@ -35,7 +34,6 @@ from ._scoring import (
     InstanceIoU,
     InstanceValues,
 )
-from ._shards import Evaluator
 
 __all__ = [
     "CITYSCAPES",
@@ -43,7 +41,6 @@ __all__ = [
     "BoundaryValues",
     "Confusion",
     "ConfusionValues",
-    "Evaluator",
     "FineGrainedIoU",
     "FineGrainedValues",
     "InstanceIoU",

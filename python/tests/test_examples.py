@@ -76,16 +76,6 @@ def test_isotonic():
         assert u[i] == pytest.approx(max(least), abs=1e-12)
 
 
-def test_evaluate_shards(tmp_path):
-    one = run("evaluate_shards.py", "--folder", tmp_path / "one", "--shards", 5, "--processes", 1)
-    two = run("evaluate_shards.py", "--folder", tmp_path / "two", "--shards", 5)
-    assert one.splitlines()[-2:] == two.splitlines()[-2:]
-    assert one.splitlines()[-2] == f"{5 * 4 * 2 * 94 * 128} pixels of 5 shards"
-    (tmp_path / "two" / "3.iou.submod").unlink()
-    again = run("evaluate_shards.py", "--folder", tmp_path / "two", "--shards", 5)
-    assert again.splitlines()[-2:] == two.splitlines()[-2:]
-
-
 def test_segment():
     printed = run("segment.py", "--size", 16, "--count", 2)
     rough = float(printed.split("rough mask ")[1].split(",")[0])
