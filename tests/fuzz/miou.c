@@ -186,8 +186,6 @@ static const char *argument(dice *d, char *text)
                                         "names.txt",
                                         "--cityscapes",
                                         "--train-ids",
-                                        "--cityscapes-json",
-                                        "out.json",
                                         "--help",
                                         "--threads",
                                         "1",
@@ -485,9 +483,8 @@ static bool same_files(const char *left, const char *right)
 static void merge_changed(dice *d)
 {
     static counts c;
-    static const char *const first[] = {
-        "submod-miou", "--merge", "changed",           "--save",   "again", "--json",
-        "1.json",      "--quiet", "--cityscapes-json", "city.json"};
+    static const char *const first[] = {"submod-miou", "--merge", "changed", "--save",
+                                        "again",       "--json",  "1.json",  "--quiet"};
     static const char *const second[] = {"submod-miou", "--merge", "again",
                                          "--json",      "2.json",  "--quiet"};
     int code = save_part(d);

@@ -68,8 +68,6 @@ static const char help[] =
     "\n"
     "Output:\n"
     "  --json FILE|-     write the results as JSON; - is stdout, in place of the table\n"
-    "  --cityscapes-json FILE\n"
-    "                    write what Cityscapes' own script would; needs --cityscapes, --instances\n"
     "  --quiet           no table, no progress bar\n"
     "  --threads N       files read at a time; default: as many as there are cores\n"
     "  --help            this text\n"
@@ -137,7 +135,6 @@ enum {
     SAVE,
     MERGE,
     JSON,
-    CITYSCAPES_JSON,
     QUIET,
     THREADS,
     HELP
@@ -160,7 +157,6 @@ static const struct option known[] = {{"classes", required_argument, NULL, CLASS
                                       {"save", required_argument, NULL, SAVE},
                                       {"merge", no_argument, NULL, MERGE},
                                       {"json", required_argument, NULL, JSON},
-                                      {"cityscapes-json", required_argument, NULL, CITYSCAPES_JSON},
                                       {"quiet", no_argument, NULL, QUIET},
                                       {"threads", required_argument, NULL, THREADS},
                                       {"help", no_argument, NULL, HELP},
@@ -238,7 +234,6 @@ static parsed take(int option, const char *value, options *o, given *g)
     case SAVE: o->save = value; return PARSED_RUN;
     case MERGE: o->merge = true; return PARSED_RUN;
     case JSON: o->json = value; return PARSED_RUN;
-    case CITYSCAPES_JSON: o->cityscapes_json = value; return PARSED_RUN;
     case QUIET: o->quiet = true; return PARSED_RUN;
     case THREADS:
         if (!to_number(value, 1, 4096, &number)) {
@@ -395,13 +390,6 @@ static parsed settle(options *o, const given *g)
     return result;
 }
 
-parsed options_require_report(const options *o)
-{
-    return o->cityscapes_json && !(o->cityscapes && o->instance_dir)
-               ? wrong("--cityscapes-json needs --cityscapes and --instances")
-               : PARSED_RUN;
-}
-
 /* Files of counts, with options for output alone: the rest is in them. */
 static parsed settle_merge(options *o, const given *g, char *const *files, int count)
 {
@@ -438,8 +426,7 @@ parsed options_parse(int argc, char **argv, options *o)
     }
     o->prediction_dir = argv[optind];
     o->truth_dir = argv[optind + 1];
-    parsed result = settle(o, &g);
-    return result == PARSED_RUN ? options_require_report(o) : result;
+    return settle(o, &g);
 }
 
 void options_free(options *o)

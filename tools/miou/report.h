@@ -41,9 +41,6 @@ enum { MOST_LINES = 32 };
 size_t result_lines(const results *r, result_line *lines);
 
 void print_table(const results *r, FILE *out);
-bool print_json(const results *r, FILE *out);
-
-/* The file that Cityscapes' own script writes. False, with a message, when the library fails. */
-bool print_cityscapes_json(const results *r, FILE *out);
+void print_json(const results *r, FILE *out);
 
 #endif
