@@ -9,7 +9,7 @@ Measures           Tversky, and any function of the counts of wrong pixels: meas
 Baselines          cross_entropy, hinge, rahman_wang, soft_dice, soft_jaccard
 Soft labels        jaccard_metric_loss, dice_metric_loss
 Metrics            miou, MeanIoU, Equibatch
-                   metrics: precision, recall, F, Tversky, iIoU, boundary IoU, ...
+                   metrics: IoU, Dice, iIoU, boundary IoU, ...
 Decisions          decide, decide_classes, expected_score, expected_iou, expected_dice
 GPU                gpu_available
 PyTorch            submod.torch, which has to be imported by name and needs PyTorch

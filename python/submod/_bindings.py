@@ -590,19 +590,6 @@ class Metrics(Structure):
     ]
 
 
-class RatesValues(Structure):
-    """submod_rates_values"""
-
-    _fields_ = [
-        ("precision", c_double),
-        ("recall", c_double),
-        ("f_score", c_double),
-        ("tversky", c_double),
-        ("averaged", c_size_t),
-        ("reserved", c_uint64 * 4),
-    ]
-
-
 class MiouValues(Structure):
     """submod_miou_values"""
 
@@ -1583,21 +1570,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "dice": c_void_p,
             "accuracy": c_void_p,
             "metrics": POINTER(Metrics),
-            "settings": POINTER(MetricSettings),
-        },
-    ),
-    "confusion_rates": (
-        c_int,
-        {
-            "confusion": c_void_p,
-            "b": c_double,
-            "alpha": c_double,
-            "beta": c_double,
-            "precision": c_void_p,
-            "recall": c_void_p,
-            "f_score": c_void_p,
-            "tversky": c_void_p,
-            "means": POINTER(RatesValues),
             "settings": POINTER(MetricSettings),
         },
     ),

@@ -1,6 +1,6 @@
 """Metrics of segmentations: functions for arrays at hand, objects for batches that come one by one.
 
-    submod.metrics.f_score(prediction, truth, 19, b=2)
+    submod.metrics.miou(prediction, truth, 19)
     metric = submod.metrics.BoundaryIoU(19, ignore_index=255)
     for prediction, truth in batches:
         metric.update(prediction, truth)
@@ -8,7 +8,7 @@
 
 Counts add up over processes and machines: merge(), and save() and load() for files.
 
-Pixels             precision, recall, f_score, tversky, category_iou; Confusion
+Pixels             category_iou; Confusion: IoU, Dice and accuracy
 Instances          instance_iou; InstanceIoU
 Contours           boundary_iou; BoundaryIoU
 Images one by one  fine_grained_miou; FineGrainedIoU
@@ -51,79 +51,13 @@ __all__ = [
     "Rates",
     "boundary_iou",
     "category_iou",
-    "f_score",
     "fine_grained_miou",
     "instance_iou",
     "miou",
-    "precision",
-    "recall",
-    "tversky",
 ]
 
 
 # ---- counts of pixels ----
-
-
-def _rate(
-    name: str,
-    prediction: Any,
-    truth: Any,
-    classes: int,
-    average: bool,
-    options: dict[str, Any],
-) -> float | Floats:
-    counts = Confusion(classes, **options)
-    counts.update(prediction, truth)
-    values = counts.compute()
-    wanted: float | Floats = getattr(
-        values.mean if flag(average, "average") else values.classes, name
-    )
-    return wanted
-
-
-def precision(
-    prediction: Any, truth: Any, classes: int, *, average: bool = True, **options: Any
-) -> float | Floats:
-    """Which part of the pixels that were predicted as a class is of it. Options: ignore_index,
-    absent, class_list, leave_out, as in MeanIoU."""
-    return _rate("precision", prediction, truth, classes, average, options)
-
-
-def recall(
-    prediction: Any, truth: Any, classes: int, *, average: bool = True, **options: Any
-) -> float | Floats:
-    """Which part of the pixels of a class was predicted as it. Options as in precision."""
-    return _rate("recall", prediction, truth, classes, average, options)
-
-
-def f_score(
-    prediction: Any,
-    truth: Any,
-    classes: int,
-    *,
-    b: float = 1.0,
-    average: bool = True,
-    **options: Any,
-) -> float | Floats:
-    """F: the harmonic mean of precision and recall, in which recall weighs b^2 times as much.
-    b = 1 is Dice. Options as in precision."""
-    return _rate("f_score", prediction, truth, classes, average, {"b": b, **options})
-
-
-def tversky(
-    prediction: Any,
-    truth: Any,
-    classes: int,
-    *,
-    alpha: float = 0.5,
-    beta: float = 0.5,
-    average: bool = True,
-    **options: Any,
-) -> float | Floats:
-    """I / (I + alpha FP + beta FN): Dice for 1/2 and 1/2, IoU for 1 and 1. Options as in
-    precision."""
-    weights = {"alpha": alpha, "beta": beta}
-    return _rate("tversky", prediction, truth, classes, average, {**weights, **options})
 
 
 def category_iou(

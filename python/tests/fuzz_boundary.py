@@ -210,7 +210,7 @@ def call_of_rest(rng: np.random.Generator) -> Call:
             (submod.decide, [p], {"measure": "dice"}),
             (submod.expected_iou, [p, p > 0.5], {}),
             (submod.check_measure, ["jaccard", 4, 5], {}),
-            (submod.metrics.precision, [a, b, 3], {}),
+            (submod.metrics.category_iou, [a, b, ["x", "y", "x"]], {}),
         ],
     )
     return call, args, options

@@ -38,9 +38,9 @@ class Kind(NamedTuple):
 
 KINDS = [
     Kind(
-        lambda: metrics.Confusion(C, ignore_index=VOID, absent="skip", b=2),
+        lambda: metrics.Confusion(C, ignore_index=VOID, absent="skip"),
         lambda m, x: m.update(x.prediction, x.truth),
-        {"absent": "skip", "b": 2},
+        {"absent": "skip"},
         {"ignore_index": None},
     ),
     Kind(

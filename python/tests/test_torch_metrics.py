@@ -17,7 +17,7 @@ from submod.torch import metrics  # noqa: E402
 CLASSES = 4
 # Each with its arguments, and what it is updated with beside prediction and truth.
 KINDS = {
-    "Confusion": {"b": 2.0, "ignore_index": 255},
+    "Confusion": {"ignore_index": 255},
     "InstanceIoU": {},
     "BoundaryIoU": {"distance": 1},
     "FineGrainedIoU": {},

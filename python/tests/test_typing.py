@@ -54,7 +54,7 @@ def test_metrics() -> None:
     labels = np.zeros((1, 4, 4), np.int64)
     counts = submod.metrics.Confusion(2, ignore_index=255)
     counts.update(labels, labels)
-    assert counts.compute().classes.f_score[0] == 1
+    assert counts.compute().classes.iou[0] == 1
     boundary = submod.metrics.BoundaryIoU(2)
     boundary.update(labels, labels)
     boundary.merge(submod.metrics.BoundaryIoU(2))

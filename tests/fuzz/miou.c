@@ -163,8 +163,6 @@ static const char *argument(dice *d, char *text)
                                         "skip",
                                         "--absent",
                                         "truth",
-                                        "--f-beta",
-                                        "0.5",
                                         "--instances",
                                         "i",
                                         "--first-id",
@@ -361,21 +359,10 @@ static void other_classes(dice *d, counts *c)
 
 static void change_text(dice *d, counts *c)
 {
-    static const char *const names[] = {"submod-miou format",
-                                        "classes",
-                                        "counted classes",
-                                        "ignore",
-                                        "absent",
-                                        "f-beta",
-                                        "cityscapes",
-                                        "train ids",
-                                        "instances from",
-                                        "boundary",
-                                        "fine-grained",
-                                        "categories",
-                                        "class",
-                                        "category",
-                                        "in category"};
+    static const char *const names[] = {
+        "submod-miou format", "classes",   "counted classes", "ignore",     "absent",
+        "cityscapes",         "train ids", "instances from",  "boundary",   "fine-grained",
+        "categories",         "class",     "category",        "in category"};
     static const char *const values[] = {"0",  "1",   "2",    "none",  "3",     "4",  "19",
                                          "20", "255", "1001", "65536", "65537", "-1", "0.5",
                                          "",   "nan", "inf",  "1e400", "x"};

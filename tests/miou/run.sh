@@ -139,11 +139,7 @@ problems 1
 says "sub/c: in the list, but not in the ground truth"
 
 # ---- more metrics ----
-expect 0 pred gt --classes 3 --json - --f-beta 2
-field mean_precision 7/9
-field mean_recall 13/18
-field mean_f_score 211/297
-class 2 recall 0.5
+expect 0 pred gt --classes 3 --json -
 ! grep -E 'instance|boundary|categor|miou_c' out >/dev/null || fail "metrics that nobody asked for"
 
 #   of each image: a 1/2, 2/3; b 1/2, 1/2, of the classes 0, 2. The worst of two images is one.
@@ -346,7 +342,7 @@ printf 'e\nc/d1\n' >parts/list3
 printf 'x\ny\nx\nz\n' >parts/categories
 printf 'one\ntwo\nthree\nfour "4"\n' >parts/names
 all='--classes 4 --ignore 3 --names parts/names --categories parts/categories --instances ids
-    --boundary 0.1 --fine-grained 40 --f-beta 0.7'
+    --boundary 0.1 --fine-grained 40'
 # cut_in_three ARGUMENTS...: counts three parts, and the whole to whole.table, whole.json
 cut_in_three() {
     expect 0 "$@" --json whole.json
@@ -426,8 +422,8 @@ cmp merged.json whole.json || fail "the JSON of parts of Cityscapes"
 craft() {
     local classes=$1 counted=$2 cityscapes=$3 ids=$4 instances=$5
     shift 5
-    "$make_counts" parts/crafted.submod "submod-miou format 1" "classes $classes" "counted classes $counted" \
-        "ignore none" "absent 0" "f-beta 1" "cityscapes $cityscapes" "train ids $ids" "instances from $instances" \
+    "$make_counts" parts/crafted.submod "submod-miou format 2" "classes $classes" "counted classes $counted" \
+        "ignore none" "absent 0" "cityscapes $cityscapes" "train ids $ids" "instances from $instances" \
         "boundary none" "fine-grained none" "$@"
 }
 of_ids="$((34 * 34 * 3 + 2 * 34)) $((34 * 34 * 3 + 2 * 34))*0"
@@ -504,8 +500,6 @@ expect 2 pred gt --classes 3 --ignore x
 expect 2 pred gt --cityscapes --ignore 3
 expect 2 pred gt --classes 3 --threads 0
 expect 2 pred gt --classes 3 --nonsense
-expect 2 pred gt --classes 3 --f-beta -1
-expect 2 pred gt --classes 3 --f-beta x
 expect 2 pred gt --classes 3 --boundary 0
 expect 2 pred gt --classes 3 --boundary nan
 expect 2 pred gt --classes 3 --fine-grained 101

@@ -28,7 +28,6 @@ typedef struct options {
     bool boundary;          /* boundary IoU: */
     double boundary_ratio;  /* distance / diagonal */
     double worst;           /* percent; 0: no fine-grained mIoUs */
-    double f_beta;
     submod_metric_settings metric;
 } options;
 

@@ -14,8 +14,7 @@ typedef struct results {
     const evaluation *evaluation;
     const string_list *problems;
     submod_metrics means;
-    submod_rates_values rates;
-    double *iou, *dice, *accuracy, *precision, *recall, *f_score; /* per class */
+    double *iou, *dice, *accuracy; /* per class */
     double *boundary_iou, *instance_iou;
     double *category_iou, *category_instance_iou; /* per category */
     double mean_boundary, mean_instance, mean_category, mean_category_instance;

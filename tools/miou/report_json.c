@@ -19,9 +19,6 @@ static void json_class(FILE *out, const results *r, size_t c)
     json_item(out, "iou", r->iou, c);
     json_item(out, "dice", r->dice, c);
     json_item(out, "accuracy", r->accuracy, c);
-    json_item(out, "precision", r->precision, c);
-    json_item(out, "recall", r->recall, c);
-    json_item(out, "f_score", r->f_score, c);
     json_item(out, "instance_iou", r->instance_iou, c);
     json_item(out, "boundary_iou", r->boundary_iou, c);
     fprintf(out, ", \"true_pixels\": %" PRId64 "}", truth_pixels(r, c));

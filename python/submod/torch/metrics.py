@@ -201,9 +201,9 @@ class LabelMetric(Metric):
 
 
 class Confusion(LabelMetric):
-    """See submod.metrics.Confusion: IoU, Dice, accuracy, precision, recall, F and Tversky, of each
-    class and as means. update(prediction, truth): label maps (N, ..), or scores (N, C, ..) of the
-    classes, real numbers of which the largest is predicted, for truth (N, ..)."""
+    """See submod.metrics.Confusion: IoU, Dice and accuracy, of each class and as means.
+    update(prediction, truth): label maps (N, ..), or scores (N, C, ..) of the classes, real numbers
+    of which the largest is predicted, for truth (N, ..)."""
 
     _kind = _streams.Confusion
 
