@@ -10,8 +10,8 @@
 # segmentation-models-pytorch, which the tests compare with if they are there. Where it cannot be had
 # within 7 minutes the tests of submod.torch are skipped, and the script says so. So are those of its
 # CUDA part where build/ has no library with a device made of fibers, and none can be built, and
-# those in the solvers of PyProximal where that cannot be had; those against scikit-learn, torchmetrics,
-# cityscapesScripts and MONAI, and the quick path of the experiments, likewise.
+# those in the solvers of PyProximal where that cannot be had; those against scikit-learn, torchmetrics and
+# cityscapesScripts, and the quick path of the experiments, likewise.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -85,10 +85,6 @@ fetch_packages() {
         $python -c 'import matplotlib, scipy, PIL' 2>/dev/null ||
             timeout 120 $python -m pip install --quiet --disable-pip-version-check matplotlib scipy pillow ||
             echo "test: SKIPPED: the quick path of the experiments" >&2
-        # Of MONAI the losses alone, 2 MB, which need nothing but NumPy and PyTorch.
-        $python -c 'import monai.losses' 2>/dev/null ||
-            timeout 60 $python -m pip install --quiet --disable-pip-version-check --no-deps monai ||
-            echo "test: SKIPPED: the comparison with MONAI" >&2
     fi
 }
 

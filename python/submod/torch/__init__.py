@@ -13,7 +13,7 @@ Metrics      MeanIoU; metrics has it and the others of submod.metrics
 optim        optimisers that torch.optim does not have: schedule-free SGD and AdamW, stochastic
              Polyak step sizes
 compat       the names and arguments of the file that accompanies the paper, and those of
-             segmentation-models-pytorch, kornia, mmsegmentation and MONAI
+             segmentation-models-pytorch, kornia and mmsegmentation
 
 Tensors are used in place, in any memory format whose pixels are evenly spaced (channels_last too).
 float32, float16 and bfloat16 are read as they are; the gradient is computed in float32 and has the
