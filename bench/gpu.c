@@ -1,22 +1,18 @@
 /* Time, traffic and fraction of the roofline of the losses and the prox on a GPU.
  *
  *   bench-gpu [BATCH CLASSES HEIGHT WIDTH]    default: 8 21 1024 2048; up to 256 classes
- *   bench-gpu --count ..                      what a GPU would be asked for, counted without one,
- * and the times that a model makes of it (tests/gpu/count)
  *
- * Losses are those of the batches that --count counts: scores that are random (standard normal),
- * trained (labels in squares of 32 x 32 pixels, whose scores are lifted by 3) and confident (by
- * 12). The prox takes the trained ones. Each engine is warmed up, then CUDA's events time some
- * calls; the fastest counts. Bytes are those of the traffic model in docs/gpu.md, and bandwidth is
- * bytes / time. The roofline is the bandwidth of a copy within the device in the same run. Without
- * a device the program says so and stops.
+ * Losses are measured on three batches: scores that are random (standard normal), trained (labels
+ * in squares of 32 x 32 pixels, whose scores are lifted by 3) and confident (by 12). The prox takes
+ * the trained ones. Each engine is warmed up, then CUDA's events time some calls; the fastest
+ * counts. Bytes are those of the traffic model in docs/gpu.md, and bandwidth is bytes / time. The
+ * roofline is the bandwidth of a copy within the device in the same run. Without a device the
+ * program says so and stops.
  */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <submod.h>
-#include <unistd.h>
 
 #include "losses/data.h"
 
@@ -193,28 +189,6 @@ static double measure(const char *which, const subject *s, const data *d, double
     return rate;
 }
 
-/* Counting needs nvcc's code as C, in a program of its own beside this one, which takes its place.
- */
-static int count(char **argv)
-{
-    static const char name[] = "bench-gpu-count";
-    const char *slash = strrchr(argv[0], '/');
-    size_t folder = slash ? (size_t)(slash - argv[0]) + 1 : 0;
-    char *program = malloc(folder + sizeof name);
-    if (program) {
-        memcpy(program, argv[0], folder);
-        memcpy(program + folder, name, sizeof name);
-        argv[1] = program;
-        execvp(program, argv + 1);
-    }
-    fprintf(stderr,
-            "bench-gpu: --count needs %s beside this program; it is built where there are "
-            "nvcc, Python and the tests\n",
-            name);
-    return EXIT_FAILURE;
-}
-
-/* The batches of tests/gpu/count. */
 static const struct {
     const char *name;
     size_t block;
@@ -253,16 +227,13 @@ static void measure_all(const size_t shape[4])
 
 int main(int argc, char **argv)
 {
-    if (argc > 1 && strcmp(argv[1], "--count") == 0) {
-        return count(argv);
-    }
     size_t shape[4] = {8, 21, 1024, 2048};
     for (int i = 0; i < 4 && argc == 5; i++) {
         shape[i] = (size_t)strtoull(argv[i + 1], NULL, 10);
     }
     if ((argc != 1 && argc != 5) || !shape[0] || !shape[1] || !shape[2] || !shape[3] ||
         shape[1] > 256) {
-        fprintf(stderr, "usage: bench-gpu [BATCH CLASSES HEIGHT WIDTH], or bench-gpu --count ..\n");
+        fprintf(stderr, "usage: bench-gpu [BATCH CLASSES HEIGHT WIDTH]\n");
         return 2;
     }
     if (submod_gpu_available(NULL) != SUBMOD_OK) {

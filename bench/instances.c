@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "iwata.h"
+
 static void require(submod_status status)
 {
     if (status < 0) {
@@ -73,7 +75,7 @@ submod_fn *instance_groupwise_iwata(size_t n, size_t copies)
     submod_fn **terms = allocate(copies, sizeof(submod_fn *));
     submod_fn *one = NULL;
     submod_fn *fn = NULL;
-    require(submod_fn_iwata(k, &one));
+    require(make_iwata(k, &one));
     for (size_t c = 0; c < copies; c++) {
         for (size_t j = 0; j < k; j++) {
             elements[j] = (int32_t)(j * copies + c);

@@ -144,9 +144,17 @@ static submod_fn *sum_of(submod_fn *a, submod_fn *b)
 
 static const char *name_of(submod_prox_method method)
 {
-    static const char *const names[] = {"auto",  "closed form",   "cardinality", "jaccard",
-                                        "chain", "decomposition", "min-norm",    "frank-wolfe",
-                                        "away",  "greedy path",   "sum",         "chains"};
+    static const char *const names[] = {
+        [SUBMOD_PROX_CLOSED_FORM] = "closed form",
+        [SUBMOD_PROX_CARDINALITY] = "cardinality",
+        [SUBMOD_PROX_JACCARD] = "jaccard",
+        [SUBMOD_PROX_CHAIN] = "chain",
+        [SUBMOD_PROX_DECOMPOSITION] = "decomposition",
+        [SUBMOD_PROX_MIN_NORM] = "min-norm",
+        [SUBMOD_PROX_SUM] = "sum",
+        [SUBMOD_PROX_CHAINS] = "chains",
+        [SUBMOD_PROX_TWO_COUNTS] = "two counts",
+    };
     return names[method];
 }
 

@@ -8,7 +8,6 @@
  *   submod/measure.h    what wrong pixels cost: Jaccard, Tversky, your own
  *   submod/loss.h       Lovász-Softmax, Lovász-Sigmoid, Lovász hinge
  *   submod/baseline.h   cross-entropy, hinge, Rahman-Wang, soft Dice, soft Jaccard
- *   submod/surrogate.h  a convex surrogate for losses that are not submodular, such as Dice
  *   submod/dataset.h    the Lovász-Softmax loss of a whole dataset
  *   submod/dist.h       losses and counts over ranks: MPI, torch.distributed, your own
  *   submod/prox.h       proximal operators of Lovász extensions
@@ -21,7 +20,7 @@
  *   submod/solvers.h    Frank-Wolfe by blocks, smoothing, primal-dual, ADMM, SVRG, levels
  *   submod/gpu.h        the losses and the Jaccard prox on a GPU (CUDA)
  *   submod/metric.h     confusion counts, IoU, Dice, mIoU of images and datasets, equibatch
- *   submod/scoring.h    IoU of instances, boundaries, single images; calibration
+ *   submod/scoring.h    IoU of instances, boundaries, single images
  *   submod/file.h       counts in files: save, load
  *   submod/decision.h   from probabilities to the segmentation with the best expected IoU or Dice
  */
@@ -49,7 +48,6 @@
 #include <submod/sfm.h>
 #include <submod/solvers.h>
 #include <submod/steps.h>
-#include <submod/surrogate.h>
 #include <submod/tensor.h>
 
 #endif

@@ -14,5 +14,5 @@ scripts/setup.sh
 if command -v ninja >/dev/null; then
     export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
 fi
-cmake -S . -B build -DCMAKE_BUILD_TYPE=Release >/dev/null
+cmake --preset dev >/dev/null
 cmake --build build --parallel "$(nproc 2>/dev/null || echo 2)" --target "$@"

@@ -46,22 +46,21 @@ RUN_BY = {
     r"(\./)?scripts/test\.sh": ".ci/run",
     r"(\./)?scripts/(lint|docs)\.sh": "scripts/test.sh",
     r"(\./)?scripts/(release|fuzz|study)\.sh": ".github/workflows/test.yml",
-    r"scripts/(soak|stress|large|failures|wraps|mutate)\.sh": ".github/workflows/test.yml",
-    r"scripts/(wheel|package)\.sh|scripts/sbom\.py": "scripts/release.sh",
+    r"scripts/(soak|stress|large|failures|mutate)\.sh": ".github/workflows/test.yml",
+    r"scripts/(wheel|package)\.sh": "scripts/release.sh",
     r"scripts/experiments\.sh": "python/tests/test_experiments_quick.py",
     r"submod-miou ": "tests/miou/run.sh",
     r"submod-optim-bench": "python/tests/test_docs.py",
     r"pip install (\.|'\.\[bench\]')": "scripts/test_python.sh",
     r"torchrun .*train_ddp": "python/tests/test_train_ddp.py",
     r"python examples/train_unet": "python/tests/test_train_unet.py",
-    r"build/bench/bench-gpu --count": "tests/gpu/ptx/CMakeLists.txt",
     r"mpirun .*sum_over_ranks|cc loss\.c .*submod_mpi": "tests/CMakeLists.txt",
     r"cmake|cc loss\.c": "tests/docs/first_steps.sh",
 }
 # By hand, since they take hours, another machine, or make what is committed.
 BY_HAND = re.compile(
-    r"scripts/(bench|gpu_check|mutate_ptx|test_arm|coverage)\.sh"
-    r"|(python )?docs/(optimisers|reliability)\.py|git tag"
+    r"scripts/(bench|gpu_check|coverage)\.sh"
+    r"|(python )?docs/optimisers\.py|git tag"
 )
 # What documents name that is not in the repository: files of users and of others.
 OTHERS = {"loss.c", "lovasz_losses.py", "mine.py", "omp.h"}

@@ -1,12 +1,10 @@
 #!/usr/bin/env python3
 """Lines and branches of src/ that the tests run, and the error messages that none of them reaches.
 
-    coverage.py FOLDER              a table, and the messages: fails if one is not reached
+    coverage.py FOLDER              a table by file, and the messages that no test reaches
     coverage.py FOLDER --branches   and every line with a branch that is never taken
 
 FOLDER is a build with --coverage in which the tests have run (scripts/coverage.sh).
-tests/unreachable.tsv names what no test can reach, a line each: the file, the text of the line, and
-why. Its messages do not count, and branches of its lines are counted by themselves.
 """
 
 from __future__ import annotations
@@ -15,7 +13,6 @@ import argparse
 import json
 import re
 import subprocess
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
-UNREACHABLE = ROOT / "tests" / "unreachable.tsv"
 # What leaves an error message; the first two are in turn called with a text by others.
 MESSAGE = re.compile(r"\b(submodi_fail|submodi_nomem|refuse\w*)\(")
 
@@ -41,7 +37,6 @@ class Sums(NamedTuple):
     run: int
     branches: int
     taken: int
-    unreachable: int  # branches
 
 
 def gcov(folder: Path) -> Iterator[dict[str, Any]]:
@@ -90,15 +85,6 @@ def add(a: Line | None, b: Line) -> Line:
     return more._replace(count=a.count + b.count, branches=branches)
 
 
-def unreachable() -> dict[tuple[str, str], str]:
-    rows = UNREACHABLE.read_text(encoding="utf-8").splitlines()
-    parts = [row.split("\t") for row in rows if row and not row.startswith("#")]
-    for row in parts:
-        if len(row) != 3 or not all(row):
-            sys.exit(f"coverage: {UNREACHABLE.name}: a row is file, text, why: {row}")
-    return {(file, text): why for file, text, why in parts}
-
-
 def reached(message: Line, lines: dict[tuple[str, int], Line]) -> bool:
     """Whether a line of its statement was run: gcov may count it at another one than its first. A
     choice on the same line says by its branches which of both it was."""
@@ -112,12 +98,10 @@ def reached(message: Line, lines: dict[tuple[str, int], Line]) -> bool:
     return count > 0 and not (choice and 0 in message.branches)
 
 
-def add_up(lines: list[Line], named: dict[tuple[str, str], str]) -> Sums:
+def add_up(lines: list[Line]) -> Sums:
     branches = sum(len(line.branches) for line in lines)
     taken = sum(count > 0 for line in lines for count in line.branches)
-    beyond = [line for line in lines if (line.file, line.text) in named]
-    never = sum(count == 0 for line in beyond for count in line.branches)
-    return Sums(len(lines), sum(line.count > 0 for line in lines), branches, taken, never)
+    return Sums(len(lines), sum(line.count > 0 for line in lines), branches, taken)
 
 
 def percent(part: int, whole: int) -> str:
@@ -125,9 +109,8 @@ def percent(part: int, whole: int) -> str:
 
 
 def row(name: str, sums: Sums) -> str:
-    reachable = sums.branches - sums.unreachable
-    cells = [name, sums.lines, percent(sums.run, sums.lines), sums.branches, sums.unreachable]
-    return "\t".join(map(str, [*cells, percent(sums.taken, reachable)]))
+    cells = [name, sums.lines, percent(sums.run, sums.lines), sums.branches]
+    return "\t".join(map(str, [*cells, percent(sums.taken, sums.branches)]))
 
 
 def main() -> None:
@@ -135,30 +118,24 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--branches", action="store_true", help="name the lines")
     wanted = parser.parse_args()
-    lines, named = read(wanted.folder), unreachable()
+    lines = read(wanted.folder)
     files = sorted({line.file for line in lines})
-    print("file\tlines\t% run\tbranches\tunreachable\t% of the others taken")
+    print("file\tlines\t% run\tbranches\t% taken")
     for file in files:
-        print(row(file, add_up([line for line in lines if line.file == file], named)))
-    print(row("all", add_up(lines, named)))
+        print(row(file, add_up([line for line in lines if line.file == file])))
+    print(row("all", add_up(lines)))
 
-    stale = set(named) - {(line.file, line.text) for line in lines}
     messages = [line for line in lines if MESSAGE.search(line.text)]
     places = {(line.file, line.number): line for line in lines}
-    unseen = [m for m in messages if not reached(m, places)]
-    missing = [m for m in unseen if (m.file, m.text) not in named]
-    excused = len(unseen) - len(missing)
-    print(f"messages\t{len(messages)}\treached by no test: {len(missing)}; unreachable: {excused}")
+    missing = [m for m in messages if not reached(m, places)]
+    print(f"messages\t{len(messages)}\treached by no test: {len(missing)}")
     for line in missing:
         print(f"{line.file}:{line.number}: no test reaches: {line.text}")
-    for file, text in sorted(stale):
-        print(f"{UNREACHABLE.name}: {file} has no such line: {text}")
     if wanted.branches:
         for line in lines:
-            if line.count and 0 in line.branches and (line.file, line.text) not in named:
+            if line.count and 0 in line.branches:
                 never = line.branches.count(0)
                 print(f"{line.file}:{line.number}: {never} of {len(line.branches)}: {line.text}")
-    sys.exit(1 if missing or stale else 0)
 
 
 main()

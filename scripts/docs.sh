@@ -74,7 +74,7 @@ python_reference() {
     [ -x $python ] || scripts/test_python.sh --packages --no-torch
     $python -c 'import pdoc' 2>/dev/null || $python -m pip install --quiet --disable-pip-version-check pdoc
     if [ -z "${SUBMOD_LIBRARY-}" ]; then
-        cmake -S . -B build >/dev/null
+        cmake --preset dev >/dev/null
         cmake --build build --target submod --parallel 2 >/dev/null
     fi
     if $python -c 'import torch' 2>/dev/null; then
@@ -88,7 +88,6 @@ python_reference() {
         --output-directory "$site/python" "${modules[@]}"
 }
 
-scripts/writable.sh
 tools=(doxygen)
 [ $only_check = yes ] || tools+=(pandoc python3)
 for tool in "${tools[@]}"; do

@@ -9,7 +9,6 @@
 #   scripts/fuzz.sh --only NAME         this one alone; may be given several times
 #   scripts/fuzz.sh --jobs N            so many at once
 #   scripts/fuzz.sh --minimize FILE     makes an input that was found smaller; --only says whose it is
-#   scripts/fuzz.sh --row               leaves the row of docs/reliability.md
 #   scripts/fuzz.sh --build             only builds
 #   scripts/fuzz.sh --help              this text
 #
@@ -23,7 +22,6 @@ each=
 only=()
 jobs=$(nproc 2>/dev/null || echo 2)
 smaller=
-row=no
 run=yes
 while [ $# -gt 0 ]; do
     case $1 in
@@ -32,7 +30,6 @@ while [ $# -gt 0 ]; do
     --only) only+=("${2:?--only needs the name of a fuzzer}") && shift ;;
     --jobs) jobs=${2:?--jobs needs a number} && shift ;;
     --minimize) smaller=${2:?--minimize needs a file} && shift ;;
-    --row) row=yes ;;
     --build) run=no ;;
     --help | -h)
         sed -n '2,/^set/s/^# \{0,1\}//p' scripts/fuzz.sh
@@ -54,9 +51,7 @@ if command -v ccache >/dev/null; then
     export CMAKE_C_COMPILER_LAUNCHER=${CMAKE_C_COMPILER_LAUNCHER:-ccache}
     export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 fi
-cmake -S . -B build-fuzz -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS=-O1 \
-    -DCMAKE_C_FLAGS_DEBUG=-g1 -DSUBMOD_WERROR=ON -DSUBMOD_SANITIZE=ON -DSUBMOD_FUZZ=ON \
-    -DSUBMOD_CUDA=OFF -DSUBMOD_MPI=OFF -DSUBMOD_BUILD_EXAMPLES=OFF >/dev/null
+cmake --preset fuzz >/dev/null
 cmake --build build-fuzz --parallel "$(nproc 2>/dev/null || echo 2)" --target fuzzers
 # For Python the library as it is: sanitizers would have to be loaded before Python itself.
 scripts/build.sh submod
@@ -142,25 +137,4 @@ while [ $running -gt 0 ]; do
     running=$((running - 1))
 done
 
-if [ $row = yes ]; then
-    # executed LOG..: how many inputs or calls these say.
-    executed() {
-        cat /dev/null "$@" | sed -n 's/^stat::number_of_executed_units: *//p' | awk '{ n += $1 } END { print n + 0 }'
-    }
-    logs=() calls=()
-    for name in "${only[@]}"; do
-        if [ "$name" = python ]; then
-            calls+=("out/fuzz/$name.log")
-        else
-            logs+=("out/fuzz/$name.log")
-        fi
-    done
-    before=$(find tests/fuzz/seeds -name 'found-*' | wc -l)
-    docs/reliability.py row fuzz \
-        --what "fuzzers with AddressSanitizer and UBSan (Python: without), each against another way to the same result: ${only[*]}" \
-        --cases "$(executed "${logs[@]}") inputs, $(executed "${calls[@]}") calls of Python; up to $each s for each of ${#only[@]} fuzzers" \
-        --found "fuzzers that found something in this run: $found; by those before: $before inputs, kept as tests/fuzz/seeds/*/found-*, and mended" \
-        --remains "OpenMP's threads and libpng's and libnifti's own code are not instrumented" \
-        --command "scripts/fuzz.sh --each $each"
-fi
 exit $((found > 0))

@@ -6,8 +6,8 @@
 #   scripts/gpu_check.sh --report FILE    it goes there
 #   scripts/gpu_check.sh --help           this text
 #
-# The report has the machine, driver and toolkit; the result of every test; measured times; and the
-# counts of docs/gpu.md with the times that its model predicts. It names no user, host or folder.
+# The report has the machine, driver and toolkit; the result of every test; and measured times. It
+# names no user, host or folder.
 # The tests of Python run where there is a PyTorch for CUDA; the report says if not.
 # Exit status: 0 if all tests passed, or if there is no GPU to check (a sentence says so); 1 if some
 # C test failed or was skipped, or a test of Python failed; 2 for a bad option.
@@ -61,7 +61,7 @@ describe_machine() {
 
 build_all() {
     scripts/setup.sh &&
-        cmake -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DSUBMOD_CUDA=ON -DSUBMOD_MPI=OFF \
+        cmake --preset dev -B "$build" -DSUBMOD_CUDA=ON -DSUBMOD_MPI=OFF \
             -DCMAKE_CUDA_ARCHITECTURES=native >/dev/null &&
         compile
 }
@@ -127,8 +127,6 @@ title "measured, 8 x 21 x 1024 x 2048"
 "$build/bench/bench-gpu" 2>&1 | note || status=1
 title "measured, 4 x 21 x 512 x 512"
 "$build/bench/bench-gpu" 4 21 512 512 2>&1 | note || status=1
-title "counted and predicted, 4 x 21 x 512 x 512"
-"$build/bench/bench-gpu" --count 2>&1 | note || status=1
 echo
 if [ $status -eq 0 ]; then
     echo "gpu_check: all passed. Please send $report to the project: open an issue and attach it."

@@ -16,12 +16,11 @@ import sys
 import tempfile
 import xml.etree.ElementTree
 
-from verdicts import KNOWN, Verdicts, known, score
-
 FILES = "src/**/*.c"
-SURVIVORS = "tests/survivors.tsv"
+SURVIVORS = pathlib.Path("tests/survivors.tsv")
 LIKELY = 8  # so many tests of a mutation are linked by themselves
 QUIET = ("killed", "did not compile")  # the others are shown whole
+KNOWN = "survived for a known reason"
 
 # What is no code to change: comments, strings, preprocessor lines, messages.
 HIDDEN = re.compile(
@@ -120,8 +119,7 @@ class Tree:
             if name and os.path.exists(name):
                 (directory / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(name, directory / name)
-        parts = ["CUDA", "BUILD_BENCH", "BUILD_EXAMPLES", "BUILD_TOOLS"]
-        flags = [f"-DSUBMOD_{part}=OFF" for part in parts]
+        flags = ["-DSUBMOD_CUDA=OFF", "-DBUILD_TESTING=ON"]
         flags += ["-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_C_FLAGS_RELEASE=-O1"]
         flags += ["-DSUBMOD_SANITIZE=ON"] if options.sanitize else []
         if not self.run("cmake", "-S", ".", "-B", "build", *flags) or not self.compile():
@@ -215,24 +213,36 @@ class Tests:
             self.kills[test.name, place] += 1
 
 
+def known_survivors():
+    """Reasons of the equivalent mutants, by file, line before and line after."""
+    rows = [row.split("\t") for row in SURVIVORS.read_text().splitlines() if "\t" in row]
+    return {tuple(row[:-1]): row[-1] for row in rows}
+
+
+def score(counts):
+    noticed, named, others = counts["killed"], counts[KNOWN], counts["survived"]
+    tried = max(1, noticed + named + others)
+    share = 100 * noticed / max(1, noticed + others)
+    return (
+        f"{noticed} noticed, {100 * noticed / tried:.1f} %, {share:.1f} % of what can be noticed; "
+        f"{named} equivalent mutants in {SURVIVORS}; others: {others}; "
+        f"{counts['did not compile']} did not compile"
+    )
+
+
 def try_all(mutations, directory, options, counts):
     trees = queue.Queue()
     for i in range(options.jobs):
         (directory / str(i)).mkdir()
         trees.put(Tree(directory / str(i), options))
     tests = Tests(trees.queue[0], any("gpu" in mutation.path.parts for mutation in mutations))
-    reasons = known(SURVIVORS)
-    where = "at" if options.at else f"{options.seed}_{options.files}"
-    verdicts = Verdicts(where + ("_sanitize" if options.sanitize else ""), options.again)
+    reasons = known_survivors()
 
     def reason_of(mutation):
         texts = mutation.path, mutation.before.strip(), mutation.after.strip()
         return reasons.get(tuple(map(str, texts)))
 
     def judge(mutation):
-        before = verdicts[mutation]
-        if before in QUIET or (before and reason_of(mutation)):
-            return before
         tree = trees.get()
         try:
             return tree.verdict(mutation, tests)
@@ -244,7 +254,6 @@ def try_all(mutations, directory, options, counts):
         judged = {pool.submit(judge, mutation): mutation for mutation in mutations}
         for i, done in enumerate(concurrent.futures.as_completed(judged), 1):
             mutation, verdict = judged[done], done.result()
-            verdicts.add(mutation, verdict)
             reason = reason_of(mutation)
             if verdict == "survived" and reason:
                 verdict = KNOWN
@@ -253,23 +262,6 @@ def try_all(mutations, directory, options, counts):
             print(f"{i:3} {verdict}: {shown}", *([f"({reason})"] if reason else []), flush=True)
     finally:
         pool.shutdown(cancel_futures=True)
-
-
-def leave_row(counts, options):
-    """The row of docs/reliability.md."""
-    tried = sum(counts.values()) - counts["did not compile"]
-    texts = {
-        "what": f"small mistakes in {options.files}, one at a time: does a C test notice?",
-        "cases": f"{tried} changes of one token, drawn with seed {options.seed}; "
-        f"{counts['did not compile']} more did not compile",
-        "found": score(counts),
-        "remains": f"what {SURVIVORS} names; other changes; headers, tools and Python",
-        "command": f"scripts/mutate.sh --number {options.number} --seed {options.seed}"
-        + (f" --files '{options.files}'" if options.files != FILES else "")
-        + (" --again" if options.again else ""),
-    }
-    arguments = [word for name, text in texts.items() for word in (f"--{name}", text)]
-    subprocess.run(["docs/reliability.py", "row", "mutate", *arguments], check=True)
 
 
 def main():
@@ -281,7 +273,6 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 2)
     parser.add_argument("--sanitize", action="store_true")
     parser.add_argument("--timeout", type=float, default=60)
-    parser.add_argument("--again", action="store_true")
     parser.add_argument("--list", action="store_true")
     options = parser.parse_args()
     mutations = chosen(options)
@@ -297,9 +288,7 @@ def main():
             try_all(mutations, pathlib.Path(directory), options, counts)
     finally:  # also of a run that was stopped
         if counts:
-            print(f"{score(counts)}; {counts['did not compile']} did not compile")
-        if counts and not options.at:
-            leave_row(counts, options)
+            print(score(counts))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Asks the C tests whether they notice small mistakes: changes one token of src/ at a time, in a
 # copy of the tree, and runs the tests. What no test notices is printed as a diff. tests/survivors.tsv
-# names changes that none can notice, and why. Leaves the row of docs/reliability.md. Options:
+# names changes that none can notice, and why. Options:
 #
 #   scripts/mutate.sh                    200 random changes, half a minute each, and minutes where no test
 #                                        notices; one to two hours on two cores
@@ -13,8 +13,6 @@
 #   scripts/mutate.sh --sanitize         with the sanitizers: slower, notices bad memory accesses
 #   scripts/mutate.sh --timeout S        a test has noticed when it takes longer than this (60) and
 #                                        than four times what it took before
-#   scripts/mutate.sh --again            goes on: what a run with the same sources has noticed counts, the rest
-#                                        is tried; for tests that were added since
 #   scripts/mutate.sh --list             print the changes, try none
 #   scripts/mutate.sh --help             this text
 #

@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
-# Makes a tarball and a package for Debian, tries both as a stranger would, and compares the binary
-# interface of the library with the one that was given out last, abi/libsubmod-MAJOR.MINOR.abi.
+# Makes a tarball and a package for Debian, and tries both as a stranger would.
 #
-#   scripts/package.sh              makes, tries, compares
-#   scripts/package.sh --record     and writes the interface down, for a release
+#   scripts/package.sh              makes and tries
 #   scripts/package.sh --help       this text
 #
 # Results go to out/dist/. The package is installed on a copy of this system that goes away when
@@ -11,10 +9,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-record=no
 for option in "$@"; do
     case $option in
-    --record) record=yes ;;
     --help | -h)
         sed -n '2,/^set/s/^# \{0,1\}//p' scripts/package.sh
         exit 0
@@ -42,14 +38,11 @@ step() {
     printf '\n---- %s\n' "$*"
 }
 
-# With what a debugger knows, which abidw reads from the shared library in the build. What is given
-# out has none of it: cpack strips the shared library and the programs.
 make_packages() {
-    cmake -S . -B "$build" -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS=-g \
-        -DSUBMOD_WERROR=ON -DSUBMOD_CUDA=OFF -DSUBMOD_MPI=OFF -DBUILD_TESTING=OFF \
-        -DSUBMOD_BUILD_BENCH=OFF -DSUBMOD_BUILD_EXAMPLES=OFF >"$scratch/log" || fail "$(cat "$scratch/log")"
+    cmake -S . -B "$build" -DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_BUILD_TYPE=Release \
+        -DSUBMOD_WERROR=ON -DSUBMOD_CUDA=OFF -DSUBMOD_MPI=OFF \
+        -DSUBMOD_BUILD_TOOLS=ON >"$scratch/log" || fail "$(cat "$scratch/log")"
     cmake --build "$build" --parallel "$(nproc 2>/dev/null || echo 2)"
-    strip --strip-debug "$build/libsubmod.a"
     mkdir -p "$dist"
     rm -f "$dist"/libsubmod*
     (cd "$build" && cpack -B "$dist" >"$scratch/log") || fail "$(cat "$scratch/log")"
@@ -105,35 +98,6 @@ try_debian_package() {
         ! find /usr /etc -name '*submod*' -newer '$package' ! -name submod-consumer | grep ."
 }
 
-# The interface as abidw sees it, without names of folders and lines.
-interface() {
-    abidw --no-corpus-path --no-comp-dir-path --no-show-locs --headers-dir include --drop-private-types \
-        --exported-interfaces-only "$build"/libsubmod.so >"$1"
-}
-
-# What may change is in docs/releasing.md: below 1.0 the same minor version keeps its interface.
-compared=
-compare_interfaces() {
-    local before version
-    version=$(sed -n 's/.*SUBMOD_VERSION_STRING "\([0-9]*\.[0-9]*\)\..*/\1/p' include/submod/base.h)
-    before=abi/libsubmod-$version.abi
-    interface "$scratch/now.abi"
-    if [ $record = yes ]; then
-        mkdir -p abi
-        cp "$scratch/now.abi" "$before"
-        compared="the interface of $version is written down in $before"
-    elif [ ! -e "$before" ]; then
-        compared="no interface of $version is written down yet: nothing to compare with"
-    elif abidiff --no-added-syms "$before" "$scratch/now.abi" >"$scratch/differences"; then
-        compared="the interface is the one written down"
-    else
-        cat "$scratch/differences" >&2
-        fail "the interface is not that of $before: give the library another minor version," \
-            "or say --record, if structs have only grown where submod/base.h lets them"
-    fi
-    echo "$compared"
-}
-
 scripts/setup.sh package
 step "tarball and package"
 make_packages
@@ -141,12 +105,5 @@ step "tarball"
 try_tarball
 step "package for Debian"
 try_debian_package
-step "binary interface"
-compare_interfaces
-docs/reliability.py row package \
-    --what "tarball and Debian package: installed on a copy of the system, linked with, removed; binary interface by abidiff" \
-    --cases "$(nm -D --defined-only "$build/libsubmod.so" | grep -c ' T submod_') functions" \
-    --found "programs link and start, removing leaves nothing; $compared" \
-    --remains "other systems than this one; libsubmod_mpi is not in the package" --command scripts/package.sh
 echo
 ls -l "$dist"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# All that a release gives out, made, tried and described: wheel and source archive, tarball and
-# package for Debian, binary interface, list of parts, checksums. docs/releasing.md has the rest.
+# All that a release gives out, made and tried: wheel and source archive, tarball and
+# package for Debian, checksums. docs/releasing.md has the rest.
 #
 #   scripts/release.sh           everything, in out/dist/
 #   scripts/release.sh --ready   only says whether the sources are ready to be tagged
@@ -19,8 +19,6 @@ ready() {
     [ "$(sed -n 's/^## \([0-9.]*\) .*/\1/p' CHANGELOG.md | head -n 1)" = "$version" ] ||
         wrong+=("the first version in CHANGELOG.md is not $version, that of include/submod/base.h")
     grep -q "^SUBMOD_${version%.*} {" cmake/submod.map || wrong+=("cmake/submod.map has no block SUBMOD_${version%.*}")
-    [ -e "abi/libsubmod-${version%.*}.abi" ] ||
-        wrong+=("abi/ has no interface of ${version%.*}: scripts/package.sh --record")
     [ -z "$(git status --porcelain)" ] || wrong+=("not everything is committed")
     ! git rev-parse --quiet --verify "refs/tags/v$version" >/dev/null || wrong+=("v$version is tagged already")
     if [ ${#wrong[@]} -gt 0 ]; then
@@ -35,7 +33,6 @@ case ${1-} in
     rm -rf $dist
     scripts/wheel.sh
     scripts/package.sh
-    scripts/sbom.py out/package/libsubmod.so out/package/tools/submod-miou $dist/*.whl --output "$dist/libsubmod-$version.cdx.json"
     (cd $dist && sha256sum -- * >SHA256SUMS && cat SHA256SUMS)
     ready || echo "release: all is made; the sources are not ready to be tagged yet" >&2
     ;;

@@ -10,16 +10,15 @@
 #   scripts/setup.sh clang          and clang, the other compiler that the tests build with
 #   scripts/setup.sh fuzz           and what the fuzzers need, scripts/fuzz.sh
 #   scripts/setup.sh mpi            and MPI, for the library submod_mpi and its tests
-#   scripts/setup.sh package        and what scripts/package.sh makes and compares packages with
+#   scripts/setup.sh package        and what scripts/package.sh makes packages with
 #   scripts/setup.sh ccache         and ccache, so that builds share what they compile
 #   scripts/setup.sh lint study     and both, as any combination
 #
 # On Debian and its relatives by apt, as root or through sudo. Nothing is touched, and no network
 # is used, when everything is there already.
 set -euo pipefail
-"$(dirname "${BASH_SOURCE[0]}")/writable.sh"
 
-# Python writes wrappers of failing calls and the rows of docs/reliability.md.
+# Python writes the wrappers of failing calls.
 packages=(build-essential cmake ninja-build pkg-config libpng-dev check iproute2 python3)
 tools=(cc cmake pkg-config)
 need_venv=no
@@ -47,8 +46,8 @@ for group in "$@"; do
         tools+=(mpicc mpirun)
         ;;
     package)
-        packages+=(abigail-tools file)
-        tools+=(abidw abidiff dpkg-deb file)
+        packages+=(file)
+        tools+=(dpkg-deb file)
         ;;
     ccache) packages+=(ccache) ;; # not among the tools: builds do without
     study)

@@ -6,8 +6,8 @@
 #   scripts/soak.sh --threads 8      so many callers
 #   scripts/soak.sh --help           this text
 #
-# A line every ten seconds, also in out/reliability/soak.tsv. Fails when a call finds something else
-# than it found alone, when the library keeps an allocation, or when the process grows.
+# Prints a line every ten seconds. Fails when a call finds something else than it found alone, when
+# the library keeps an allocation, or when the process grows.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -31,13 +31,4 @@ while [ $# -gt 0 ]; do
 done
 
 scripts/build.sh submod-soak
-mkdir -p out/reliability
-status=0
-OMP_WAIT_POLICY=passive build/tests/soak/submod-soak "$minutes" "$threads" | tee out/reliability/soak.tsv || status=1
-docs/reliability.py row soak \
-    --what "mixed calls of all kinds from several threads for a long time, against what one thread found" \
-    --cases "$minutes minutes, $threads threads" \
-    --found "$(sed -n 's/^soak: [0-9]* threads, //p' out/reliability/soak.tsv)" \
-    --remains "one machine; the GPU and MPI" \
-    --command "scripts/soak.sh --minutes $minutes --threads $threads"
-exit $status
+OMP_WAIT_POLICY=passive exec build/tests/soak/submod-soak "$minutes" "$threads"

@@ -10,11 +10,10 @@
 # segmentation-models-pytorch, which the tests compare with if they are there. Where it cannot be had
 # within 7 minutes the tests of submod.torch are skipped, and the script says so. So are those of its
 # CUDA part where build/ has no library with a device made of fibers, and none can be built, and
-# those in the solvers of PyProximal where that cannot be had; those against scikit-learn, torchmetrics,
-# cityscapesScripts and MONAI, and the quick path of the experiments, likewise.
+# those in the solvers of PyProximal where that cannot be had; those against scikit-learn, torchmetrics and
+# cityscapesScripts, and the quick path of the experiments, likewise.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-scripts/writable.sh
 
 torch=yes
 only_packages=no
@@ -86,10 +85,6 @@ fetch_packages() {
         $python -c 'import matplotlib, scipy, PIL' 2>/dev/null ||
             timeout 120 $python -m pip install --quiet --disable-pip-version-check matplotlib scipy pillow ||
             echo "test: SKIPPED: the quick path of the experiments" >&2
-        # Of MONAI the losses alone, 2 MB, which need nothing but NumPy and PyTorch.
-        $python -c 'import monai.losses' 2>/dev/null ||
-            timeout 60 $python -m pip install --quiet --disable-pip-version-check --no-deps monai ||
-            echo "test: SKIPPED: the comparison with MONAI" >&2
     fi
 }
 
@@ -110,11 +105,11 @@ fi
 CC=${CC:-cc} $python -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall \
     --config-settings=cmake.define.SUBMOD_WERROR=ON .
 if [ $torch = yes ]; then
-    { cmake -S . -B build && cmake --build build --target submod_on_fibers --parallel 2; } >/dev/null ||
+    { cmake --preset dev && cmake --build build --target submod_on_fibers --parallel 2; } >/dev/null ||
         echo "test: SKIPPED: CUDA tensors on a device made of fibers" >&2
 fi
 # The program whose scores are compared with those of cityscapesScripts.
-{ cmake -S . -B build && cmake --build build --target submod-miou --parallel 2; } >/dev/null ||
+{ cmake --preset dev && cmake --build build --target submod-miou --parallel 2; } >/dev/null ||
     echo "test: SKIPPED: submod-miou beside cityscapesScripts" >&2
 # From the installed package; -B: no __pycache__ beside the sources.
 tests=(python/tests)

@@ -158,14 +158,12 @@ print('bare: submod', submod.version(), 'on', submod.isa(), 'log-det', f(range(5
     in_bare /home/venv/bin/submod-optim-bench --help >/dev/null
     # Without conftest.py, which looks for the sources of the experiments.
     in_bare /home/venv/bin/python -B -m pytest -q -p no:cacheprovider --noconftest \
-        /home/tests/test_{losses,baselines,prox,two_counts,metrics,scoring,dataset,decisions,files}.py |
-        tee "$work/log"
+        /home/tests/test_{losses,baselines,prox,two_counts,metrics,scoring,dataset,decisions,files}.py
 }
 
 # Any Python from 3.9 on takes the same wheel.
-tried=()
 try_versions() {
-    local minor
+    local minor tried=()
     for minor in 9 10 11 12 13 14; do
         "python3.$minor" -c 'import venv, ensurepip' 2>/dev/null || continue
         rm -rf "$work/venv"
@@ -194,10 +192,5 @@ make_bare
 try_bare
 step "versions of Python"
 try_versions
-docs/reliability.py row wheel \
-    --what "the wheel in a system of Python alone, without compiler, BLAS, OpenMP or network" \
-    --cases "$(grep -Eo '[0-9]+ passed' "$work/log" | grep -Eo '[0-9]+') tests; imported by Python ${tried[*]}" \
-    --found "all pass" --remains "other machines than x86-64, glibc older than that of its tag" \
-    --command scripts/wheel.sh
 echo
 ls -l "$dist"

@@ -9,7 +9,7 @@
  *     submod_confusion_merge(all, part);
  *
  *   dataset.h   submod_dataset         metric.h    submod_confusion, submod_miou
- *   scoring.h   submod_instances, submod_boundary, submod_fine_grained, submod_calibration
+ *   scoring.h   submod_instances, submod_boundary, submod_fine_grained
  *
  * A file has what was counted, and what that depends on: classes, ignored label, bins .. So load
  * makes a new stream as the saved one was. It has the same bits.

@@ -256,10 +256,6 @@ SUBMOD_API submod_status submod_fn_facility(size_t n, size_t m, const double *be
  * positive definite in double precision. SUBMOD_EUNSUPPORTED: n > 46340. */
 SUBMOD_API submod_status submod_fn_logdet(size_t n, const double *K, submod_fn **fn);
 
-/* Iwata's test function for minimisers: F(A) = |A| (n - |A|) - sum over j in A of (5 j - 2 n),
- * where j = 1 .. n is the element's number plus one. */
-SUBMOD_API submod_status submod_fn_iwata(size_t n, submod_fn **fn);
-
 /* ---- combinations ----
  *
  * They keep their own share of the functions they are made of: you may free yours at once.
@@ -319,7 +315,7 @@ SUBMOD_API submod_status submod_fn_chain(const submod_fn *fn, const int32_t *ord
  * minimum. in[j] = 1 where block[j] is in it. largest: which one when there are several, as in the
  * minimize slot; values that differ by rounding only count as equal, and a function that is not
  * submodular may have no such one, then it is any. value may be NULL. Needs a function with a
- * minimiser of its own (Jaccard, Hamming, two counts, modular, cardinality, concave, Iwata, cut,
+ * minimiser of its own (Jaccard, Hamming, two counts, modular, cardinality, concave, cut,
  * and scaled, shifted, restricted, contracted or embedded ones), or at most SUBMOD_EXHAUSTIVE_MAX
  * elements in block, when all subsets are tried; else SUBMOD_EUNSUPPORTED. SUBMOD_ENUMERIC also
  * when sums of z overflow. SUBMOD_ECANCELLED: base.h, cancelling. */

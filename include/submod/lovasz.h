@@ -19,7 +19,7 @@ extern "C" {
 /* Which order tied entries of x are taken in. The value f(x) does not depend on it, g does. */
 typedef enum submod_ties {
     /* A mean over orders of each tied block where F has a closed form for it (the tied slot:
-     * Jaccard, Hamming, cardinality, modular, Iwata and functions made of these), else as
+     * Jaccard, Hamming, cardinality, modular and functions made of these), else as
      * SUBMOD_TIES_INDEX. Elements that F cannot tell apart get equal weights at equal entries.
      * Jaccard: foreground before background, averaged within each. g is then a mean of vertices of
      * B(F), still a subgradient. */

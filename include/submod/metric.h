@@ -1,6 +1,6 @@
-/* How good a segmentation is: Jaccard index (IoU), Dice, accuracies, precision, recall, F and
- * Tversky from exact counts, the means over images, batches and datasets, and the equibatch
- * sampler. scoring.h goes on with instances, boundaries, images one by one, and confidences.
+/* How good a segmentation is: Jaccard index (IoU), Dice and accuracies from exact counts, the means
+ * over images, batches and datasets, and the equibatch sampler. scoring.h goes on with instances,
+ * boundaries and images one by one.
  *
  *   submod_jaccard_index   two binary masks: paper, Eq. 3
  *   submod_confusion       counts of (truth, prediction) pairs, streamed; every metric from them
@@ -11,8 +11,6 @@
  * the pixels whose truth is not the ignored label:
  *
  *   IoU = I / (T + P - I)      Dice = 2 I / (T + P)      accuracy = I / T
- *   precision = I / P          recall = I / T            F = (1 + b^2) I / (b^2 T + P)
- *   Tversky = I / (I + alpha (P - I) + beta (T - I))
  *
  *   mean IoU, Dice, accuracy   the mean over the chosen classes, where a 0/0 is what `absent` says
  *   pixel accuracy             sum of I / sum of T over all classes, chosen or not
@@ -24,12 +22,6 @@
  *   IoU, Dice: T + P = 0                 1      0      left out   left out
  *   IoU, Dice: T = 0, P > 0              0      0      0          left out
  *   accuracy:  T = 0                     1      0      left out   left out
- *   precision, recall, F, Tversky:
- *     T + P = 0                          1      0      left out   left out
- *     recall:    T = 0, P > 0            1      0      0          left out
- *     the others: T = 0, P > 0           0      0      0          left out
- *     precision: P = 0, T > 0            1      0      0          0
- *     (and so F for b = 0, or Tversky for weights of 0, where they are 0/0)
  *   every class left out                 -      -      NaN        NaN
  *   pixel accuracy and frequency-
  *     weighted IoU of no pixels          1      0      NaN        NaN
@@ -55,8 +47,6 @@
  *     without labels=                    SKIP (it takes the labels seen in truth or prediction)
  *     average='weighted'                 frequency-weighted IoU
  *     f1_score, recall_score             Dice and accuracy, by the same rules
- *     precision_score, recall_score,
- *       fbeta_score                        submod_confusion_rates, by the same rules
  *   torchmetrics (from 1.0 on), MulticlassJaccardIndex(num_classes=C, average='macro')
  *     any zero_division                  SKIP: absent classes get weight 0 in the mean, whatever
  *                                        zero_division says
@@ -65,8 +55,6 @@
  *     ignore_index = k in [0, C)         ignore_index = k and leave_out = k: predictions of k
  *                                        elsewhere stay wrong, class k is not averaged
  *     versions before 1.0, macro         ZERO
- *     MulticlassPrecision, -Recall,
- *       -FBetaScore, average='macro'       submod_confusion_rates, SKIP
  *   mmsegmentation, IoUMetric
  *     nan_to_num=None                    SKIP; mIoU, mDice, mAcc, aAcc are the means and the
  *                                        pixel accuracy (printed in percent)
@@ -187,24 +175,6 @@ SUBMOD_API submod_status submod_confusion_metrics(const submod_confusion *confus
                                                   double *dice, double *accuracy,
                                                   submod_metrics *metrics,
                                                   const submod_metric_settings *settings);
-
-/* The means of submod_confusion_rates over the chosen classes. */
-typedef struct submod_rates_values {
-    double precision, recall, f_score, tversky; /* as the outputs of the same names */
-    size_t averaged;                            /* classes in them: not left out */
-    uint64_t reserved[4];                       /* 0 */
-} submod_rates_values;
-
-/* Precision, recall, F with this b, and the Tversky index with weights alpha of false positives and
- * beta of false negatives, by the formulas and the table above, all three finite and >= 0.
- * F with b = 1 is Dice, and so is Tversky with 1/2, 1/2; with 1, 1 it is the IoU. Outputs and
- * settings as for submod_confusion_metrics; b, alpha or beta negative: SUBMOD_EINVAL, too, not
- * finite: SUBMOD_ENONFINITE. */
-SUBMOD_API submod_status submod_confusion_rates(const submod_confusion *confusion, double b,
-                                                double alpha, double beta, double *precision,
-                                                double *recall, double *f_score, double *tversky,
-                                                submod_rates_values *means,
-                                                const submod_metric_settings *settings);
 
 /* ---- mIoU over images, batches, a dataset ---- */
 

@@ -27,22 +27,20 @@ extern "C" {
 
 /* How a prox is computed. */
 typedef enum submod_prox_method {
-    SUBMOD_PROX_AUTO = 0,          /* the best of 1 .. 6, 10 and 12 */
+    SUBMOD_PROX_AUTO = 0,          /* the best of 1 .. 6, 8 and 10 */
     SUBMOD_PROX_CLOSED_FORM = 1,   /* modular, Hamming: s = F itself */
     SUBMOD_PROX_CARDINALITY = 2,   /* F(A) = h(|A|) + w(A): one sort, pool adjacent violators */
     SUBMOD_PROX_JACCARD = 3,       /* exact, O(n log n): a sort, then linear passes */
     SUBMOD_PROX_CHAIN = 4,         /* cut of a path (1-D total variation): O(n) */
     SUBMOD_PROX_DECOMPOSITION = 5, /* F with a minimize slot: exact divide and conquer */
     SUBMOD_PROX_MIN_NORM = 6,      /* any F: Fujishige-Wolfe */
-    SUBMOD_PROX_FRANK_WOLFE = 7,   /* any F, slow: a baseline to compare with */
-    SUBMOD_PROX_AWAY_STEPS = 8,    /* any F: the same with away steps */
-    SUBMOD_PROX_GREEDY_PATH = 9,   /* Algorithm 2 of the paper's supplement: not always optimal */
+    SUBMOD_PROX_GREEDY_PATH = 7,   /* Algorithm 2 of the paper's supplement: not always optimal */
     /* Combinations: what folds is folded (modular and Hamming parts, several cuts, coefficients).
      * If one part is left, its own method solves it, and info names that; else cyclic projections
      * on the parts, with a certificate from bases of the parts. */
-    SUBMOD_PROX_SUM = 10,
-    SUBMOD_PROX_CHAINS = 11,    /* cut of a grid: the same on its lines; the flow is faster */
-    SUBMOD_PROX_TWO_COUNTS = 12 /* measures of two counts (function.h): a sort, then walks along the
+    SUBMOD_PROX_SUM = 8,
+    SUBMOD_PROX_CHAINS = 9,     /* cut of a grid: the same on its lines; the flow is faster */
+    SUBMOD_PROX_TWO_COUNTS = 10 /* measures of two counts (function.h): a sort, then walks along the
                                    sorted pixels; exact */
 } submod_prox_method;
 
@@ -64,7 +62,7 @@ typedef struct submod_prox_settings {
      * greedy vectors, from the methods marked "any F"; emptied by the others, untouched when an
      * error is returned. With hinge it is the base that s was cut down from, not s.
      * Any orders of the same n will do to start from, those of another x, lambda or F too; of
-     * another n they are ignored. May be NULL. Frank-Wolfe keeps an order per iteration for it. */
+     * another n they are ignored. May be NULL. */
     submod_combination *combination;
     /* Is told how far an iterative method has come, each time it has looked at its gap: the
      * iterations so far, and the gap (Wolfe: that of the piece it works on). From the calling
@@ -121,21 +119,6 @@ SUBMOD_API submod_status submod_prox_path(const submod_fn *fn, const double *x,
                                           const double *lambda, size_t count, double *u, double *s,
                                           const submod_prox_settings *settings,
                                           submod_prox_info *info, submod_work *work);
-
-/* Minimisers of  F(A) - lambda sum over A of (x_i - alpha)  for many alphas (count finite numbers)
- * from one prox: {u > alpha} is the smallest, {u >= alpha} the largest. Row k of smallest and
- * largest (count x n flags, row-major; each may be NULL) belongs to alpha[k].
- *
- * u is known up to some error: rounding for exact methods, sqrt(2 gap / lambda) for iterative ones.
- * Entries that close to alpha are in largest and not in smallest. So, if F is submodular, every
- * minimiser holds all of smallest and lies within largest; they are minimisers themselves where no
- * other value of u is that close. Settings, info and status as in submod_prox. Also SUBMOD_EINVAL:
- * hinge, alpha NULL. SUBMOD_ENONFINITE: NaN or Inf among the alphas. */
-SUBMOD_API submod_status submod_prox_level_sets(const submod_fn *fn, const double *x, double lambda,
-                                                const double *alpha, size_t count,
-                                                uint8_t *smallest, uint8_t *largest,
-                                                const submod_prox_settings *settings,
-                                                submod_prox_info *info, submod_work *work);
 
 /* The prox of a maximum of m affine functions,
  *

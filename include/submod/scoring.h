@@ -1,13 +1,11 @@
-/* Scores that the counts of all pixels do not give: of instances, of boundaries, of the images one
- * by one, and of how sure a prediction is. Each is a stream like submod_confusion: create, add
- * batches, merge, read at any time, save and load (file.h). words and set_words make whole numbers
- * of what a stream has counted, and a stream of those, for other processes: set them in a stream of
- * its own, and merge that.
+/* Scores that the counts of all pixels do not give: of instances, of boundaries and of the images
+ * one by one. Each is a stream like submod_confusion: create, add batches, merge, read at any time,
+ * save and load (file.h). words and set_words make whole numbers of what a stream has counted, and
+ * a stream of those, for other processes: set them in a stream of its own, and merge that.
  *
  *   submod_instances      iIoU: each instance of a class counts the same (Cordts et al. 2016)
  *   submod_boundary       IoU of the pixels near contours (Cheng et al. 2021)
  *   submod_fine_grained   mIoU^D, mIoU^I, mIoU^C and their worst cases (Wang et al. 2023)
- *   submod_calibration    expected calibration error, of the predicted class and of each class
  *
  * Classes, ignored labels, the convention for absent classes and the letters T, P and I are those
  * of metric.h. All counts are whole numbers, and sums of fractions are kept in 128 bits: neither
@@ -55,20 +53,6 @@
  *   Wang et al.                     SUBMOD_ABSENT_TRUTH; binary: class_list {1}, ONE for mIoU^I,
  *                                   SKIP for mIoU^C
  *   no image, or all left out       NaN
- *
- * Calibration error of n pixels in bins b of confidence, n_b of them with mean confidence conf_b,
- * of which the fraction acc_b was right:
- *
- *   expected  sum n_b / n |acc_b - conf_b|      maximum  max |acc_b - conf_b|
- *   root mean square  sqrt(sum n_b / n (acc_b - conf_b)^2)
- *
- * of the predicted class (the first with the highest probability, which is the confidence), and the
- * expected one of each class: the confidence is its probability, right is a truth of this class.
- *
- *   bin of a confidence p           floor(p bins); p = 1 in the last, or in one of its own
- *   torchmetrics                    MulticlassCalibrationError(n_bins, norm 'l1', 'max', 'l2'):
- *                                   ones apart; binary_calibration_error of each class likewise
- *   no pixels                       NaN
  */
 #ifndef SUBMOD_SCORING_H
 #define SUBMOD_SCORING_H
@@ -232,68 +216,6 @@ SUBMOD_API submod_status submod_fine_grained_worst(const submod_fine_grained *fi
 SUBMOD_API const double *submod_fine_grained_table(const submod_fine_grained *fine, size_t *images);
 /* The counts of all images; borrowed. NULL for NULL. */
 SUBMOD_API const submod_confusion *submod_fine_grained_confusion(const submod_fine_grained *fine);
-
-/* ---- calibration ---- */
-
-/* Confidences in bins, for the predicted class and for each class. One thread at a time; its own
- * work is parallel. */
-typedef struct submod_calibration submod_calibration;
-
-/* What submod_calibration_errors fills. */
-typedef struct submod_calibration_values {
-    double expected, maximum, root_mean_square; /* of the predicted class */
-    double class_mean;    /* mean over the chosen classes of their expected errors */
-    int64_t pixels;       /* counted */
-    uint64_t reserved[4]; /* 0 */
-} submod_calibration_values;
-
-/* For labels 0 .. classes-1 and bins in [1, 65536]. from_logits: 1, scores become probabilities by
- * a softmax; 0, they are probabilities (whose sum is not looked at). settings: has_ignore and
- * ignore_index. Fails as submod_confusion_create does. */
-SUBMOD_API submod_status submod_calibration_create(size_t classes, size_t bins, int from_logits,
-                                                   submod_calibration **calibration,
-                                                   const submod_metric_settings *settings);
-/* Accepts NULL. */
-SUBMOD_API void submod_calibration_free(submod_calibration *calibration);
-/* Counts a batch. A logit of -Inf is a probability of 0. SUBMOD_ENONFINITE: another score that is
- * NaN or Inf, or a pixel of -Inf alone; SUBMOD_EINVAL: a probability outside [0, 1], a label
- * neither in range nor ignored, shapes that differ. Each names the first such place; scores of
- * ignored pixels are not looked at. Then nothing is counted. SUBMOD_ENOMEM. */
-SUBMOD_API submod_status submod_calibration_add(submod_calibration *calibration,
-                                                const submod_scores *scores,
-                                                const submod_labels *truth);
-/* Adds the counts of another one with as many classes and bins. SUBMOD_ENUMERIC: beyond 2^63 - 1
- * pixels. */
-SUBMOD_API submod_status submod_calibration_merge(submod_calibration *calibration,
-                                                  const submod_calibration *other);
-/* Back to no counts. Accepts NULL. */
-SUBMOD_API void submod_calibration_reset(submod_calibration *calibration);
-/* What was counted as *count words; words = NULL: how many that are. SUBMOD_EINVAL: NULL. */
-SUBMOD_API submod_status submod_calibration_words(const submod_calibration *calibration,
-                                                  uint64_t *words, size_t *count);
-/* Back to what these words say, of a stream that was created with the same numbers. SUBMOD_EINVAL:
- * NULL, words that cannot be from such a stream; it is then as it was. SUBMOD_ENOMEM. */
-SUBMOD_API submod_status submod_calibration_set_words(submod_calibration *calibration,
-                                                      const uint64_t *words, size_t count);
-/* What was counted, and what that depends on, to a file, and a new one from it: file.h.
- * *calibration is untouched when that fails. SUBMOD_EINVAL: NULL. SUBMOD_EFILE. SUBMOD_ENOMEM. */
-SUBMOD_API submod_status submod_calibration_save(const submod_calibration *calibration,
-                                                 const char *path);
-SUBMOD_API submod_status submod_calibration_load(const char *path,
-                                                 submod_calibration **calibration);
-/* The errors; class_error: one number per class. Both outputs may be NULL. ones_apart: 1, p = 1 has
- * a bin of its own. settings: class_list, class_count, leave_out. SUBMOD_EINVAL: NULL calibration,
- * settings as for submod_confusion_metrics. SUBMOD_ENOMEM. */
-SUBMOD_API submod_status submod_calibration_errors(const submod_calibration *calibration,
-                                                   int ones_apart, double *class_error,
-                                                   submod_calibration_values *values,
-                                                   const submod_metric_settings *settings);
-/* What a reliability diagram shows: per bin the pixels, those that were right, and the sum of their
- * confidences (each may be NULL), bins + 1 numbers each, p = 1 last. row 0: of the predicted class;
- * row 1 + c: of class c. SUBMOD_EINVAL: NULL calibration, no such row. */
-SUBMOD_API submod_status submod_calibration_bins(const submod_calibration *calibration, size_t row,
-                                                 int64_t *count, int64_t *right,
-                                                 double *confidence);
 
 #ifdef __cplusplus
 }

@@ -8,9 +8,8 @@ Measures           Tversky, and any function of the counts of wrong pixels: meas
                    check_measure, CustomMeasure
 Baselines          cross_entropy, hinge, rahman_wang, soft_dice, soft_jaccard
 Soft labels        jaccard_metric_loss, dice_metric_loss
-Not submodular     general_surrogate (Dice), measure_parts
 Metrics            miou, MeanIoU, Equibatch
-                   metrics: precision, recall, F, Tversky, iIoU, boundary IoU, calibration, ...
+                   metrics: IoU, Dice, iIoU, boundary IoU, ...
 Decisions          decide, decide_classes, expected_score, expected_iou, expected_dice
 GPU                gpu_available
 PyTorch            submod.torch, which has to be imported by name and needs PyTorch
@@ -67,7 +66,6 @@ from ._prox import (
     prox_max_affine,
 )
 from ._prox_two_counts import prox_two_counts_histogram, prox_two_counts_points
-from ._surrogate import MeasureParts, Surrogate, general_surrogate, measure_parts
 
 __version__ = version()
 
@@ -94,7 +92,6 @@ __all__ = [
     "MeanIoUValues",
     "MeasureCheck",
     "MeasureFailure",
-    "MeasureParts",
     "MinimizeResult",
     "NonFiniteError",
     "NumericError",
@@ -104,7 +101,6 @@ __all__ = [
     "ProxVjp",
     "SubmodError",
     "SubmodularityWarning",
-    "Surrogate",
     "Tversky",
     "UnsupportedError",
     "check_measure",
@@ -115,7 +111,6 @@ __all__ = [
     "expected_dice",
     "expected_iou",
     "expected_score",
-    "general_surrogate",
     "get_num_threads",
     "gpu_available",
     "hinge",
@@ -124,7 +119,6 @@ __all__ = [
     "lovasz_hinge",
     "lovasz_sigmoid",
     "lovasz_softmax",
-    "measure_parts",
     "metrics",
     "miou",
     "optim",

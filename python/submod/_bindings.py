@@ -165,12 +165,10 @@ class ProxMethod(IntEnum):
     CHAIN = 4
     DECOMPOSITION = 5
     MIN_NORM = 6
-    FRANK_WOLFE = 7
-    AWAY_STEPS = 8
-    GREEDY_PATH = 9
-    SUM = 10
-    CHAINS = 11
-    TWO_COUNTS = 12
+    GREEDY_PATH = 7
+    SUM = 8
+    CHAINS = 9
+    TWO_COUNTS = 10
 
 
 class CommType(IntEnum):
@@ -592,19 +590,6 @@ class Metrics(Structure):
     ]
 
 
-class RatesValues(Structure):
-    """submod_rates_values"""
-
-    _fields_ = [
-        ("precision", c_double),
-        ("recall", c_double),
-        ("f_score", c_double),
-        ("tversky", c_double),
-        ("averaged", c_size_t),
-        ("reserved", c_uint64 * 4),
-    ]
-
-
 class MiouValues(Structure):
     """submod_miou_values"""
 
@@ -898,19 +883,6 @@ class FineGrainedValues(Structure):
     ]
 
 
-class CalibrationValues(Structure):
-    """submod_calibration_values"""
-
-    _fields_ = [
-        ("expected", c_double),
-        ("maximum", c_double),
-        ("root_mean_square", c_double),
-        ("class_mean", c_double),
-        ("pixels", c_int64),
-        ("reserved", c_uint64 * 4),
-    ]
-
-
 class SfmSettings(Structure):
     """submod_sfm_settings"""
 
@@ -1003,27 +975,6 @@ class LevelBundleSettings(Structure):
         ("run", RunSettings),
         ("radius", c_double),
         ("max_planes", c_size_t),
-    ]
-
-
-class SurrogateSettings(Structure):
-    """submod_surrogate_settings"""
-
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("hinge", c_int),
-    ]
-
-
-class SurrogateInfo(Structure):
-    """submod_surrogate_info"""
-
-    _fields_ = [
-        ("submodular", c_double),
-        ("supermodular", c_double),
-        ("foreground", c_size_t),
-        ("background", c_size_t),
-        ("reserved", c_uint64 * 4),
     ]
 
 
@@ -1192,7 +1143,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
         {"n": c_size_t, "m": c_size_t, "benefit": c_void_p, "fn": POINTER(c_void_p)},
     ),
     "fn_logdet": (c_int, {"n": c_size_t, "K": c_void_p, "fn": POINTER(c_void_p)}),
-    "fn_iwata": (c_int, {"n": c_size_t, "fn": POINTER(c_void_p)}),
     "fn_sum": (
         c_int,
         {
@@ -1623,21 +1573,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "settings": POINTER(MetricSettings),
         },
     ),
-    "confusion_rates": (
-        c_int,
-        {
-            "confusion": c_void_p,
-            "b": c_double,
-            "alpha": c_double,
-            "beta": c_double,
-            "precision": c_void_p,
-            "recall": c_void_p,
-            "f_score": c_void_p,
-            "tversky": c_void_p,
-            "means": POINTER(RatesValues),
-            "settings": POINTER(MetricSettings),
-        },
-    ),
     "miou_image": (
         c_int,
         {
@@ -1712,21 +1647,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "count": c_size_t,
             "u": c_void_p,
             "s": c_void_p,
-            "settings": POINTER(ProxSettings),
-            "info": POINTER(ProxInfo),
-            "work": c_void_p,
-        },
-    ),
-    "prox_level_sets": (
-        c_int,
-        {
-            "fn": c_void_p,
-            "x": c_void_p,
-            "lam": c_double,
-            "alpha": c_void_p,
-            "count": c_size_t,
-            "smallest": c_void_p,
-            "largest": c_void_p,
             "settings": POINTER(ProxSettings),
             "info": POINTER(ProxInfo),
             "work": c_void_p,
@@ -2356,50 +2276,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "fine_grained_table": (c_void_p, {"fine": c_void_p, "images": c_void_p}),
     "fine_grained_confusion": (c_void_p, {"fine": c_void_p}),
-    "calibration_create": (
-        c_int,
-        {
-            "classes": c_size_t,
-            "bins": c_size_t,
-            "from_logits": c_int,
-            "calibration": POINTER(c_void_p),
-            "settings": POINTER(MetricSettings),
-        },
-    ),
-    "calibration_free": (None, {"calibration": c_void_p}),
-    "calibration_add": (
-        c_int,
-        {"calibration": c_void_p, "scores": POINTER(Scores), "truth": POINTER(Labels)},
-    ),
-    "calibration_merge": (c_int, {"calibration": c_void_p, "other": c_void_p}),
-    "calibration_reset": (None, {"calibration": c_void_p}),
-    "calibration_words": (c_int, {"calibration": c_void_p, "words": c_void_p, "count": c_void_p}),
-    "calibration_set_words": (
-        c_int,
-        {"calibration": c_void_p, "words": c_void_p, "count": c_size_t},
-    ),
-    "calibration_save": (c_int, {"calibration": c_void_p, "path": c_void_p}),
-    "calibration_load": (c_int, {"path": c_void_p, "calibration": POINTER(c_void_p)}),
-    "calibration_errors": (
-        c_int,
-        {
-            "calibration": c_void_p,
-            "ones_apart": c_int,
-            "class_error": c_void_p,
-            "values": POINTER(CalibrationValues),
-            "settings": POINTER(MetricSettings),
-        },
-    ),
-    "calibration_bins": (
-        c_int,
-        {
-            "calibration": c_void_p,
-            "row": c_size_t,
-            "count": c_void_p,
-            "right": c_void_p,
-            "confidence": c_void_p,
-        },
-    ),
     "sfm_defaults": (SfmSettings, {}),
     "sfm": (
         c_int,
@@ -2481,32 +2357,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "x": c_void_p,
             "settings": POINTER(LevelBundleSettings),
             "info": POINTER(OptimInfo),
-            "work": c_void_p,
-        },
-    ),
-    "surrogate_defaults": (SurrogateSettings, {}),
-    "general_surrogate": (
-        c_int,
-        {
-            "measure": POINTER(Measure),
-            "labels": c_void_p,
-            "errors": c_void_p,
-            "n": c_size_t,
-            "value": c_void_p,
-            "gradient": c_void_p,
-            "settings": POINTER(SurrogateSettings),
-            "info": POINTER(SurrogateInfo),
-            "work": c_void_p,
-        },
-    ),
-    "general_parts": (
-        c_int,
-        {
-            "measure": POINTER(Measure),
-            "P": c_size_t,
-            "N": c_size_t,
-            "submodular": c_void_p,
-            "supermodular": c_void_p,
             "work": c_void_p,
         },
     ),

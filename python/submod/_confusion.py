@@ -15,11 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ._arrays import int32, labels_array, view_labels
-from ._bindings import Labels, Metrics, MetricSettings, RatesValues
+from ._bindings import Labels, Metrics, MetricSettings
 from ._files import Saved
 from ._library import Handle, Uncopied, both_locked, call, function
 from ._metrics import metric_settings
-from ._numbers import Array, real, whole
+from ._numbers import Array, whole
 
 Floats = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
@@ -95,12 +95,8 @@ class Stream(Saved, Uncopied):
             )
         self._set_words(np.ascontiguousarray(state["words"], np.uint64))
 
-
-class PixelStream(Stream):
-    """One that has the counts of pixels, too."""
-
     def _confusion(self) -> Any:
-        """Their handle."""
+        """The handle of the counts of pixels."""
         return function(f"{self._kind}_confusion")(self._handle)
 
     @property
@@ -122,10 +118,6 @@ class Rates(NamedTuple):
     iou: Any
     dice: Any
     accuracy: Any
-    precision: Any
-    recall: Any
-    f_score: Any
-    tversky: Any
 
 
 class ConfusionValues(NamedTuple):
@@ -145,13 +137,11 @@ def group_numbers(groups: Any, name: str, classes: int) -> npt.NDArray[np.int32]
     return np.ascontiguousarray(numbers)
 
 
-class Confusion(PixelStream):
-    """Counts of pixels: IoU, Dice, accuracy, precision, recall, F and Tversky, per class and as
-    means.
+class Confusion(Stream):
+    """Counts of pixels: IoU, Dice and accuracy, per class and as means.
 
-    ignore_index, absent, class_list, leave_out: as in MeanIoU. b: of F, 1 is Dice. alpha, beta:
-    what false positives and false negatives weigh in the Tversky index. metric.h has the formulas,
-    and the table of what happens to absent classes.
+    ignore_index, absent, class_list, leave_out: as in MeanIoU. metric.h has the formulas, and the
+    table of what happens to absent classes.
     """
 
     _kind = _argument = "confusion"
@@ -165,13 +155,8 @@ class Confusion(PixelStream):
         absent: str = "one",
         class_list: Iterable[int] | None = None,
         leave_out: int | None = None,
-        b: float = 1.0,
-        alpha: float = 0.5,
-        beta: float = 0.5,
     ) -> None:
         super().__init__(classes, ignore_index, absent, class_list, leave_out)
-        weights = {"b": b, "alpha": alpha, "beta": beta}
-        self._weights: dict[str, Any] = {name: real(x, name) for name, x in weights.items()}
         self.compute()  # what would be refused later, is now
 
     def _confusion(self) -> Any:
@@ -207,27 +192,12 @@ class Confusion(PixelStream):
 
     def compute(self) -> ConfusionValues:
         """The metrics of what was counted so far."""
-        names = Rates._fields
-        values = {name: np.empty(self.classes) for name in names}
-        means, rates = Metrics(), RatesValues()
-        settings = {"settings": self._settings}
-        with self._handle.lock:
-            given = {name: values[name] for name in names[:3]}
-            self._call("metrics", metrics=means, **given, **settings)
-            given = {name: values[name] for name in names[3:]}
-            self._call("rates", means=rates, **self._weights, **given, **settings)
-        mean = Rates(
-            means.mean_iou,
-            means.mean_dice,
-            means.mean_accuracy,
-            rates.precision,
-            rates.recall,
-            rates.f_score,
-            rates.tversky,
-        )
+        values = Rates(*(np.empty(self.classes) for _ in Rates._fields))
+        means = Metrics()
+        self._call("metrics", metrics=means, **values._asdict(), settings=self._settings)
         return ConfusionValues(
-            Rates(**values),
-            mean,
+            values,
+            Rates(means.mean_iou, means.mean_dice, means.mean_accuracy),
             means.pixel_accuracy,
             means.frequency_weighted_iou,
             means.pixels,
@@ -249,7 +219,7 @@ class Confusion(PixelStream):
         given = truth if prediction_group is None else prediction_group
         predicted = group_numbers(given, "prediction_group", self.classes)
         count = whole(max(truth.max(), predicted.max()) + 1 if groups is None else groups, "groups")
-        coarse = Confusion(count, absent=absent, leave_out=leave_out, **self._weights)
+        coarse = Confusion(count, absent=absent, leave_out=leave_out)
         arguments = {"truth_group": truth, "prediction_group": predicted, "groups": count}
         with self._handle.lock:
             coarse._handle = Handle(

@@ -17,7 +17,6 @@ from ._arrays import (
     view_scores,
     view_weights,
 )
-from ._door import classes_of, from_logits_of
 from ._files import Path, Saved, Words, impossible
 from ._library import Handle, both_locked, call, function, workspace
 from ._measures import Measure
@@ -79,8 +78,7 @@ class DatasetJaccard(Saved):
     which ones the mean is over, as in lovasz_softmax; class_weight and ignore_index too.
     from_logits: False when what add and gradient get is a softmax's output already.
     measure: as in lovasz_softmax, of the counts of the whole dataset, which do not depend on it.
-    Several threads may add. Deprecated: average is the old name of classes, and
-    probabilities=True that of from_logits=False.
+    Several threads may add.
     """
 
     _kind = _argument = "dataset"
@@ -95,16 +93,14 @@ class DatasetJaccard(Saved):
         class_weight: Any = None,
         ignore_index: int | None = None,
         from_logits: bool = True,
-        average: Classes | None = None,
-        probabilities: bool | None = None,
         measure: Measure = "jaccard",
     ) -> None:
         self._dataset = Dataset(num_classes, delta)
         self._options = loss_options(
-            classes=classes_of(classes, average),
+            classes=classes,
             class_weight=None if class_weight is None else copy(class_weight),
             ignore_index=ignore_index,
-            from_logits=from_logits_of(from_logits, probabilities),
+            from_logits=from_logits,
             measure=measure,
         )
         self._solved = False

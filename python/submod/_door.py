@@ -5,7 +5,6 @@ torch.compile has to be able to look into all this: plain Python, no ctypes.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any, Callable
@@ -112,7 +111,6 @@ _KINDS: dict[str, Callable[[Any, str], Any]] = {
     "num_classes": integer,
     "overlap": _overlap,
     "per_image": flag,
-    "probabilities": flag,
     "reduction": _reduction,
     "return_grad": flag,
     "smoothing": real,
@@ -123,28 +121,3 @@ _KINDS: dict[str, Callable[[Any, str], Any]] = {
 def checked(**settings: Any) -> dict[str, Any]:
     """The settings, each as the type that it has to be, or a TypeError or ValueError."""
     return {name: _KINDS[name](value, name) for name, value in settings.items()}
-
-
-def from_logits_of(from_logits: bool, probabilities: bool | None) -> bool:
-    """What the option was called before, in NumPy alone, still works. For direct callers of what
-    users call: the warning names the users' line."""
-    if probabilities is None:
-        return from_logits
-    if from_logits is not True:
-        raise TypeError(
-            "probabilities is the old name of from_logits=False; give from_logits alone"
-        )
-    text = "probabilities= is deprecated: write from_logits=False for probabilities=True"
-    warnings.warn(text, DeprecationWarning, stacklevel=3)
-    return not flag(probabilities, "probabilities")
-
-
-def classes_of(classes: Any, average: Any) -> Any:
-    """The argument classes, which DatasetJaccard called average before."""
-    if average is None:
-        return classes
-    if classes != "present":
-        raise TypeError("average is the old name of classes; give classes alone")
-    text = "average= is deprecated: write classes= for it"
-    warnings.warn(text, DeprecationWarning, stacklevel=3)
-    return average

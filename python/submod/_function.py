@@ -321,11 +321,6 @@ class Function(Immutable):
         return Function._make("fn_logdet", n=kernel.shape[0], K=kernel)
 
     @staticmethod
-    def iwata(n: int) -> Function:
-        """Iwata's test function for minimisers."""
-        return Function._make("fn_iwata", n=whole(n, "n"))
-
-    @staticmethod
     def custom(
         n: int,
         f: Callable[[npt.NDArray[np.int32]], float],
@@ -533,7 +528,7 @@ class Function(Immutable):
         """argmin over u of f(u) + lam/2 |u - x|^2, f the Lovász extension; F submodular.
 
         method: "auto", "closed_form", "cardinality", "jaccard", "two_counts", "chain",
-        "decomposition", "sum", "chains", "min_norm", "frank_wolfe", "away_steps" or "greedy_path".
+        "decomposition", "sum", "chains", "min_norm" or "greedy_path".
         hinge: of f(max(u, 0)) instead, for a monotone F.
         start: where an iterative method starts: the certificate of another result. The limits and
         the relative tolerance of the gap (1e-10) are for iterative methods.
@@ -594,18 +589,15 @@ class Function(Immutable):
     ) -> LevelSets:
         """The smallest and largest minimisers of F(A) - lam sum over A of (x - alpha) for many
         alphas, from one prox: {u > alpha} and {u >= alpha}."""
-        self._require_submodular("level_sets")
-        return _prox.level_sets(
-            self._call_long,
-            self.n,
+        found = self.prox(
             x,
             lam,
-            alphas,
             method,
             tolerance=tolerance,
             max_iterations=max_iterations,
             time_limit=time_limit,
         )
+        return _prox.level_sets(found, alphas)
 
     def minimize(
         self,

@@ -16,7 +16,7 @@ from ._arrays import (
     view_scores,
     view_weights,
 )
-from ._door import OVERLAPS, checked, from_logits_of
+from ._door import OVERLAPS, checked
 from ._errors import NonFiniteError
 from ._library import workspace
 from ._masked import unmasked
@@ -57,7 +57,7 @@ class HingeOptions(GroupOptions, total=False):
 
 
 class LovaszOptions(ClassOptions, HingeOptions, total=False):
-    probabilities: bool | None
+    """What lovasz_softmax and lovasz_sigmoid take."""
 
 
 def _truth(kind: str, labels: Any, overlap: str | None) -> tuple[dict[str, Any], Any]:
@@ -194,7 +194,6 @@ def lovasz_softmax(
     delta: float = DELTA,
     from_logits: bool = True,
     return_grad: bool = False,
-    probabilities: bool | None = None,
     measure: Measure = "jaccard",
     pixel_weights: Any = None,
     reduction: str = "mean",
@@ -210,7 +209,6 @@ def lovasz_softmax(
     engine: "exact" sorts; "histogram" counts in bins, and the loss is off by at most delta.
     from_logits: False when scores are a softmax's output already.
     return_grad: (loss, gradient by the scores, float32) instead of the loss.
-    probabilities: deprecated; True is from_logits=False.
     measure: what wrong pixels cost: "jaccard", "hamming", submod.Tversky(alpha=, beta=), or a
         function F(a, b, P, N) of yours: the cost when, of P pixels in the foreground and N in the
         background, a and b are wrong. It must be increasing and submodular, with F(0, 0) = 0
@@ -240,7 +238,7 @@ def lovasz_softmax(
         class_weight=class_weight,
         engine=engine,
         delta=delta,
-        from_logits=from_logits_of(from_logits, probabilities),
+        from_logits=from_logits,
         measure=measure,
         reduction=reduction,
     )
@@ -303,7 +301,6 @@ def lovasz_sigmoid(
     delta: float = DELTA,
     from_logits: bool = True,
     return_grad: bool = False,
-    probabilities: bool | None = None,
     measure: Measure = "jaccard",
     pixel_weights: Any = None,
     reduction: str = "mean",
@@ -324,7 +321,7 @@ def lovasz_sigmoid(
         class_weight=class_weight,
         engine=engine,
         delta=delta,
-        from_logits=from_logits_of(from_logits, probabilities),
+        from_logits=from_logits,
         measure=measure,
         reduction=reduction,
     )

@@ -26,6 +26,7 @@ from ._bindings import (
 )
 from ._callbacks import put_callback
 from ._door import choices, flag, pick
+from ._errors import NonFiniteError
 from ._interruptible import call_interruptibly
 from ._library import Handle, Immutable, call, function, status_string, warn
 from ._numbers import real, set_fields
@@ -336,18 +337,18 @@ def prox_path(
     return ProxPath(lam, u, s, gap, iterations, status_string(status), results)
 
 
-def level_sets(
-    function_call: FunctionCall, n: int, x: Any, lam: float, alphas: Any, method: str, **limits: Any
-) -> LevelSets:
-    settings, info = _settings(method, False, limits), ProxInfo()
-    alpha = vector(alphas, "alphas")
-    smallest, largest = np.empty((2, alpha.size, n), np.uint8)
-    problem = {"x": vector(x, "x", n), "lam": real(lam, "lam")}
-    wanted = {"alpha": alpha, "count": alpha.size, "smallest": smallest, "largest": largest}
-    status = function_call("prox_level_sets", **problem, **wanted, settings=settings, info=info)
-    warn(status, f"level_sets, gap {info.gap:.3g}", stacklevel=4)
-    flags = smallest.view(np.bool_), largest.view(np.bool_)
-    return LevelSets(*flags, info.gap, name_of(info.method, PROX_METHODS), status_string(status))
+def level_sets(result: ProxResult, alphas: Any) -> LevelSets:
+    """Thresholds u at alphas, allowing for its error: rounding, and the gap of iterative methods."""
+    alpha = vector(alphas, "alphas")[:, None]
+    if not np.isfinite(alpha).all():
+        raise NonFiniteError("alphas must be finite")
+    lam, x = result._problem.lam, result._problem.x
+    size = np.abs(x).max(initial=0) + np.abs(result.s).max(initial=0) / lam
+    error = 8 * np.finfo(float).eps * size
+    if result.method in ("sum", "chains", "min_norm", "greedy_path") or result.status != "ok":
+        error += np.sqrt(2 * max(result.gap, 0) / lam)
+    smallest, largest = result.u > alpha + error, result.u >= alpha - error
+    return LevelSets(smallest, largest, result.gap, result.method, result.status)
 
 
 def find_blocks(problem: ProxProblem, u: Vector) -> Blocks:

@@ -8,16 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._arrays import labels_array, scores_array, vector, view_labels, view_scores
-from ._bindings import CalibrationValues as CValues
+from ._arrays import vector
 from ._bindings import FineGrainedValues as FValues
-from ._confusion import Counts, Floats, PixelStream, Stream, group_numbers, label_maps
-from ._door import flag
-from ._files import Path, Words, impossible, whole_number
+from ._confusion import Counts, Floats, Stream, group_numbers, label_maps
+from ._files import Path, Words, whole_number
 from ._library import function
 from ._metrics import ABSENT
 from ._numbers import real, whole
-from ._views import canonical
 
 # ---- instances ----
 
@@ -29,7 +26,7 @@ class InstanceValues(NamedTuple):
     mean: float
 
 
-class InstanceIoU(PixelStream):
+class InstanceIoU(Stream):
     """iIoU: each instance of a class counts the same, whatever its size (Cityscapes).
 
     An instance is what has one id, from first_id on, and one truth in an image. average_size: the
@@ -98,7 +95,7 @@ class BoundaryValues(NamedTuple):
     mean: float
 
 
-class BoundaryIoU(PixelStream):
+class BoundaryIoU(Stream):
     """IoU of the pixels within a distance of contours (Cheng et al. 2021): ratio times the
     diagonal of the image, rounded, or `distance` pixels. Other options as in MeanIoU."""
 
@@ -157,7 +154,7 @@ class FineGrainedValues(NamedTuple):
     classes: int
 
 
-class FineGrainedIoU(PixelStream):
+class FineGrainedIoU(Stream):
     """Fine-grained mIoUs (Wang et al. 2023), of which the paper leaves a class out in images whose
     truth does not have it: absent="truth". Other options as in MeanIoU."""
 
@@ -208,83 +205,3 @@ class FineGrainedIoU(PixelStream):
             if address:
                 ctypes.memmove(iou.ctypes.data, address, iou.nbytes)
         return iou
-
-
-# ---- calibration ----
-
-
-class CalibrationValues(NamedTuple):
-    """Errors of the predicted class, and the expected ones of each class with their mean."""
-
-    expected: float
-    maximum: float
-    root_mean_square: float
-    class_mean: float
-    classes: Floats
-    pixels: int
-
-
-class CalibrationError(Stream):
-    """Calibration errors in bins of confidence. from_logits: False for probabilities. ones_apart:
-    whether a probability of 1 has a bin of its own, as in torchmetrics. class_list, leave_out: for
-    class_mean, as in MeanIoU."""
-
-    _kind = _argument = "calibration"
-    _in_file = "calibration counts"
-
-    def __init__(
-        self,
-        classes: int,
-        *,
-        bins: int = 15,
-        from_logits: bool = True,
-        ones_apart: bool = False,
-        ignore_index: int | None = None,
-        class_list: Iterable[int] | None = None,
-        leave_out: int | None = None,
-    ) -> None:
-        self.bins = whole(bins, "bins")
-        create = {"bins": self.bins, "from_logits": flag(from_logits, "from_logits")}
-        super().__init__(classes, ignore_index, "one", class_list, leave_out, **create)
-        self._apart = flag(ones_apart, "ones_apart")
-        self.compute()
-
-    @classmethod
-    def _settings_in(cls, words: Words, path: Path) -> tuple[dict[str, Any], int]:
-        found, used = super()._settings_in(words, path)
-        bins, logits = map(int, words[used : used + 2]) if words.size > used + 1 else (0, 0)
-        # As many counters as there are words, before any memory is taken.
-        if logits > 1 or 4 * (found["classes"] + 1) * (bins + 1) != words.size - used - 2:
-            raise impossible(path)
-        return {**found, "bins": bins, "from_logits": bool(logits)}, used + 2
-
-    def update(self, scores: Any, truth: Any) -> None:
-        """Scores (batch, classes, ..) and labels (batch, ..), as for lovasz_softmax."""
-        labels = labels_array(truth, "truth")
-        scores, labels = canonical("multiclass", scores_array(scores), labels, False)
-        scores_, scores = view_scores(scores)
-        labels_, labels = view_labels(labels)
-        self._call("add", scores=scores_, truth=labels_)
-
-    def compute(self) -> CalibrationValues:
-        """Of what was counted so far; NaN without pixels."""
-        values, of_class = CValues(), np.empty(self.classes)
-        outputs = {"class_error": of_class, "values": values}
-        self._call("errors", ones_apart=self._apart, settings=self._settings, **outputs)
-        return CalibrationValues(
-            values.expected,
-            values.maximum,
-            values.root_mean_square,
-            values.class_mean,
-            of_class,
-            values.pixels,
-        )
-
-    def table(self, of_class: int | None = None) -> tuple[Counts, Counts, Floats]:
-        """What a reliability diagram shows: pixels, those that were right, and the sum of their
-        confidences in each bin, confidences of 1 last; of the predicted class, or of one class."""
-        row = 0 if of_class is None else 1 + whole(of_class, "of_class")
-        count, right = np.empty((2, self.bins + 1), np.int64)
-        confidence = np.empty(self.bins + 1)
-        self._call("bins", row=row, count=count, right=right, confidence=confidence)
-        return count, right, confidence

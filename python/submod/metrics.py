@@ -1,6 +1,6 @@
 """Metrics of segmentations: functions for arrays at hand, objects for batches that come one by one.
 
-    submod.metrics.f_score(prediction, truth, 19, b=2)
+    submod.metrics.miou(prediction, truth, 19)
     metric = submod.metrics.BoundaryIoU(19, ignore_index=255)
     for prediction, truth in batches:
         metric.update(prediction, truth)
@@ -8,13 +8,11 @@
 
 Counts add up over processes and machines: merge(), and save() and load() for files.
 
-Pixels             precision, recall, f_score, tversky, category_iou; Confusion
+Pixels             category_iou; Confusion: IoU, Dice and accuracy
 Instances          instance_iou; InstanceIoU
 Contours           boundary_iou; BoundaryIoU
 Images one by one  fine_grained_miou; FineGrainedIoU
-Confidences        calibration_error; CalibrationError
 Means of the IoU   miou, MeanIoU
-In shards          Evaluator: many processes and machines, counts in files, goes on after a kill
 
 Label maps are (batch, ..) of whole numbers. The functions give the mean over classes, or a number
 per class with average=False. CITYSCAPES: names, categories and sizes of its label ids.
@@ -25,32 +23,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ._confusion import Confusion, ConfusionValues, Floats, Rates, labels_of
 from ._door import flag
 from ._metrics import MeanIoU, MeanIoUValues, miou
 from ._scoring import (
     BoundaryIoU,
     BoundaryValues,
-    CalibrationError,
-    CalibrationValues,
     FineGrainedIoU,
     FineGrainedValues,
     InstanceIoU,
     InstanceValues,
 )
-from ._shards import Evaluator
 
 __all__ = [
     "CITYSCAPES",
     "BoundaryIoU",
     "BoundaryValues",
-    "CalibrationError",
-    "CalibrationValues",
     "Confusion",
     "ConfusionValues",
-    "Evaluator",
     "FineGrainedIoU",
     "FineGrainedValues",
     "InstanceIoU",
@@ -60,81 +50,14 @@ __all__ = [
     "MeanIoUValues",
     "Rates",
     "boundary_iou",
-    "calibration_error",
     "category_iou",
-    "f_score",
     "fine_grained_miou",
     "instance_iou",
     "miou",
-    "precision",
-    "recall",
-    "tversky",
 ]
 
 
 # ---- counts of pixels ----
-
-
-def _rate(
-    name: str,
-    prediction: Any,
-    truth: Any,
-    classes: int,
-    average: bool,
-    options: dict[str, Any],
-) -> float | Floats:
-    counts = Confusion(classes, **options)
-    counts.update(prediction, truth)
-    values = counts.compute()
-    wanted: float | Floats = getattr(
-        values.mean if flag(average, "average") else values.classes, name
-    )
-    return wanted
-
-
-def precision(
-    prediction: Any, truth: Any, classes: int, *, average: bool = True, **options: Any
-) -> float | Floats:
-    """Which part of the pixels that were predicted as a class is of it. Options: ignore_index,
-    absent, class_list, leave_out, as in MeanIoU."""
-    return _rate("precision", prediction, truth, classes, average, options)
-
-
-def recall(
-    prediction: Any, truth: Any, classes: int, *, average: bool = True, **options: Any
-) -> float | Floats:
-    """Which part of the pixels of a class was predicted as it. Options as in precision."""
-    return _rate("recall", prediction, truth, classes, average, options)
-
-
-def f_score(
-    prediction: Any,
-    truth: Any,
-    classes: int,
-    *,
-    b: float = 1.0,
-    average: bool = True,
-    **options: Any,
-) -> float | Floats:
-    """F: the harmonic mean of precision and recall, in which recall weighs b^2 times as much.
-    b = 1 is Dice. Options as in precision."""
-    return _rate("f_score", prediction, truth, classes, average, {"b": b, **options})
-
-
-def tversky(
-    prediction: Any,
-    truth: Any,
-    classes: int,
-    *,
-    alpha: float = 0.5,
-    beta: float = 0.5,
-    average: bool = True,
-    **options: Any,
-) -> float | Floats:
-    """I / (I + alpha FP + beta FN): Dice for 1/2 and 1/2, IoU for 1 and 1. Options as in
-    precision."""
-    weights = {"alpha": alpha, "beta": beta}
-    return _rate("tversky", prediction, truth, classes, average, {**weights, **options})
 
 
 def category_iou(
@@ -218,31 +141,6 @@ def fine_grained_miou(
         leave_out=leave_out,
     )
     stream.update(prediction, truth)
-    return stream.compute()
-
-
-def calibration_error(
-    scores: Any,
-    truth: Any,
-    *,
-    bins: int = 15,
-    from_logits: bool = True,
-    ones_apart: bool = False,
-    ignore_index: int | None = None,
-) -> CalibrationValues:
-    """Expected, maximum and root mean square calibration error, and that of each class, of scores
-    (batch, classes, ..); see CalibrationError."""
-    shape = np.shape(scores)
-    if len(shape) < 2:
-        raise ValueError(f"scores of shape {shape}: (batch, classes, ..) is needed")
-    stream = CalibrationError(
-        shape[1],
-        bins=bins,
-        from_logits=from_logits,
-        ones_apart=ones_apart,
-        ignore_index=ignore_index,
-    )
-    stream.update(scores, truth)
     return stream.compute()
 
 

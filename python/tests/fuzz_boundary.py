@@ -133,7 +133,6 @@ def some_function(rng: np.random.Generator) -> submod.Function:
             lambda: submod.Function.sqrt(n),
             lambda: submod.Function.cut(n, rng.integers(0, n, (9, 2)), rng.random(9)),
             lambda: submod.Function.facility(rng.random((4, n))),
-            lambda: submod.Function.iwata(n),
             lambda: submod.Function.concave(rng.random(n), "log1p"),
             lambda: submod.Function.custom(n, lambda S: float(len(S)) ** 0.5),
             lambda: submod.Function.sqrt(n) + submod.Function.modular(rng.standard_normal(n)),
@@ -186,7 +185,6 @@ def call_of_maker(rng: np.random.Generator) -> Call:
             (F.coverage, [[[0, 1], [2], [], [1], [0], [2]], rng.random(3)], {}),
             (F.facility, [rng.random((4, 6))], {}),
             (F.logdet, [np.eye(6)], {}),
-            (F.iwata, [6], {}),
         ],
     )
     return call, args, options
@@ -211,10 +209,8 @@ def call_of_rest(rng: np.random.Generator) -> Call:
             (submod.prox_two_counts_histogram, [p[0], mask, 2.0, 0.01], {}),
             (submod.decide, [p], {"measure": "dice"}),
             (submod.expected_iou, [p, p > 0.5], {}),
-            (submod.general_surrogate, [p[0], mask], {}),
             (submod.check_measure, ["jaccard", 4, 5], {}),
-            (submod.metrics.precision, [a, b, 3], {}),
-            (submod.metrics.calibration_error, [rng.random((2, 3, 7)), a], {}),
+            (submod.metrics.category_iou, [a, b, ["x", "y", "x"]], {}),
         ],
     )
     return call, args, options

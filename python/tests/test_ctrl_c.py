@@ -66,9 +66,6 @@ LONG = {
     "run = lambda: f.prox(10 * rng.normal(size=300), 1e-3, 'min_norm', tolerance=0,"
     " start=submod.Certificate(np.stack([rng.permutation(300) for _ in range(3000)]),"
     " np.ones(3000)))",
-    "frank wolfe": "f = Function.logdet(kernel(300))\n"
-    "run = lambda: f.prox(10 * rng.normal(size=300), 1e-3, 'frank_wolfe', tolerance=0,"
-    " max_iterations=10**9)",
     "exhaustive": "f = Function.logdet(kernel(24)); run = lambda: f.minimize('exhaustive')",
     "check": "f = Function.logdet(kernel(200))\n"
     "run = lambda: f.check(samples=10**9, time_limit=60)",

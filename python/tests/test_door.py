@@ -128,38 +128,6 @@ def test_one_class(engine):
     assert submod.DatasetJaccard(1, from_logits=False).loss() == 0
 
 
-def test_probabilities_is_deprecated():
-    """The old name works and says what to write; the warning names the line that has it."""
-    p = np.zeros((2, 3, 4, 5), np.float32) + np.array([0.5, 0.125, 0.375])[:, None, None]
-    expected = submod.lovasz_softmax(p, LABELS, from_logits=False)
-    with pytest.warns(DeprecationWarning, match="from_logits=False") as warned:
-        assert submod.lovasz_softmax(p, LABELS, probabilities=True) == expected
-    assert warned[0].filename == __file__
-    with pytest.warns(DeprecationWarning):
-        assert submod.lovasz_softmax(p, LABELS, probabilities=False) != expected
-    with pytest.warns(DeprecationWarning):
-        found = submod.lovasz_sigmoid(p, ONE_HOT, probabilities=True)
-    assert found == submod.lovasz_sigmoid(p, ONE_HOT, from_logits=False)
-    with pytest.warns(DeprecationWarning) as warned:
-        dataset = submod.DatasetJaccard(3, probabilities=True)
-    assert warned[0].filename == __file__
-    dataset.add(p, LABELS)
-    assert dataset.loss() == pytest.approx(expected, abs=2 * dataset.delta)
-    with pytest.warns(DeprecationWarning) as warned:
-        old = submod.DatasetJaccard(3, average="all")
-    assert warned[0].filename == __file__
-    new = submod.DatasetJaccard(3, classes="all")
-    for dataset in (old, new):
-        dataset.add(SCORES, LABELS)
-    assert old.loss() == new.loss()
-    with pytest.raises(TypeError, match="give classes alone"):
-        submod.DatasetJaccard(3, classes="all", average="present")
-    with pytest.raises(TypeError, match="give from_logits alone"):
-        submod.lovasz_softmax(p, LABELS, from_logits=False, probabilities=True)
-    with pytest.warns(DeprecationWarning), pytest.raises(TypeError, match="True or False"):
-        submod.lovasz_softmax(p, LABELS, probabilities="yes")
-
-
 # ---- what is no number ----
 
 N = 4
@@ -207,8 +175,6 @@ REAL_TAKERS = {
     "prox_max_affine": (lambda x: submod.prox_max_affine(x, None, REAL, 1.0), SQUARE),
     "points": (lambda x: submod.prox_two_counts_points(x, [0, 1, 1, 0], REAL, 1.0), REAL),
     "histogram": (lambda x: submod.prox_two_counts_histogram(x, [0, 1, 1, 0], 1.0, 0.1), REAL),
-    "surrogate": (lambda x: submod.general_surrogate(x, [0, 1, 1, 0]), REAL),
-    "surrogate labels": (lambda x: submod.general_surrogate(REAL, x), np.array([0, 1, 1, 0])),
     "segmentation": (lambda x: submod.expected_iou(REAL, x), np.array([0, 1, 1, 0])),
     "average_size": (lambda x: submod.metrics.InstanceIoU(N, average_size=x), REAL),
     "scores": (lambda x: submod.lovasz_hinge(x, [0, 1, 1, 0]), REAL),

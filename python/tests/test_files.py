@@ -1,12 +1,7 @@
-"""Counts in files, and evaluations in shards."""
+"""Counts in files."""
 
 from __future__ import annotations
 
-import math
-import multiprocessing
-import os
-import signal
-import time
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
@@ -43,9 +38,9 @@ class Kind(NamedTuple):
 
 KINDS = [
     Kind(
-        lambda: metrics.Confusion(C, ignore_index=VOID, absent="skip", b=2),
+        lambda: metrics.Confusion(C, ignore_index=VOID, absent="skip"),
         lambda m, x: m.update(x.prediction, x.truth),
-        {"absent": "skip", "b": 2},
+        {"absent": "skip"},
         {"ignore_index": None},
     ),
     Kind(
@@ -67,12 +62,6 @@ KINDS = [
         {"first_id": 1},
     ),
     Kind(
-        lambda: metrics.CalibrationError(C, ignore_index=VOID, bins=7, ones_apart=True),
-        lambda m, x: m.update(x.scores, x.truth),
-        {"ones_apart": True},
-        {"from_logits": False},
-    ),
-    Kind(
         lambda: submod.MeanIoU(C, ignore_index=VOID, absent="zero", class_list=[2, 0]),
         lambda m, x: m.add(x.prediction, x.truth),
         {"class_list": np.array([0, 2])},
@@ -85,7 +74,7 @@ KINDS = [
         {"num_classes": C + 1},
     ),
 ]
-NAMES = ["confusion", "boundary", "fine", "instances", "calibration", "miou", "dataset"]
+NAMES = ["confusion", "boundary", "fine", "instances", "miou", "dataset"]
 
 
 def values(metric: Any) -> str:
@@ -205,189 +194,3 @@ def test_modules_of_torch(tmp_path: Path) -> None:
     )
     with pytest.raises(submod.FileError, match="holds confusion counts, not boundary counts"):
         submod.torch.metrics.BoundaryIoU.load(path)
-
-
-# ---- shards ----
-
-
-def made() -> dict[str, Any]:
-    return {name: kind.make() for kind, name in zip(KINDS, NAMES)}
-
-
-def add_all(made: dict[str, Any], x: Batch) -> None:
-    for kind, name in zip(KINDS, NAMES):
-        kind.add(made[name], x)
-
-
-SHARDS = ["train/0", "train/1", "a b", "c.d", "ä", "..", "6"]
-
-
-def batches(shard: str) -> Any:
-    first = 10 * SHARDS.index(shard)
-    return (batch(first + i) for i in range(first % 3 + 1))
-
-
-def evaluator(folder: Path) -> metrics.Evaluator:
-    return metrics.Evaluator(folder, made, SHARDS, update=add_all)
-
-
-def all_values(found: dict[str, Any]) -> dict[str, str]:
-    return {name: values(metric) for name, metric in found.items()}
-
-
-def test_shards_are_the_whole(tmp_path: Path) -> None:
-    whole = made()
-    for shard in SHARDS:
-        for x in batches(shard):
-            add_all(whole, x)
-    seen: list[tuple[int, int, Any]] = []
-    shards = evaluator(tmp_path / "new" / "counts")
-    assert shards.missing() == SHARDS
-    shards.count(batches, progress=lambda *about: seen.append(about))
-    assert seen == [(i + 1, 7, shard) for i, shard in enumerate(SHARDS)]
-    assert shards.missing() == []
-    found, wanted = all_values(shards.merge()), all_values(whole)
-    miou = whole["miou"].compute()
-    assert np.allclose(shards.compute()["miou"], miou, rtol=1e-14, atol=0)
-    assert {**found, "miou": ""} == {**wanted, "miou": ""}
-    assert shards.compute()["dataset"] == whole["dataset"].loss()
-    assert len(list((tmp_path / "new" / "counts").iterdir())) == 7 * len(SHARDS)
-
-    def nothing(shard: str) -> Any:
-        raise AssertionError(f"{shard} is counted already")
-
-    shards.count(nothing)
-    evaluator(tmp_path / "new" / "counts").count(nothing)
-    assert all_values(shards.merge()) == found
-
-
-def test_one_metric(tmp_path: Path) -> None:
-    def pairs(shard: int) -> Any:
-        yield batch(shard)[:2]
-
-    confusion = KINDS[0].make
-    shards = metrics.Evaluator(tmp_path, confusion, 3)
-    shards.count(pairs, rank=1, ranks=2)
-    assert shards.missing() == [0, 2]
-    with pytest.raises(submod.FileError, match="2 of 3 shards are not counted yet: 0, 2"):
-        shards.compute()
-    one = confusion()
-    one.update(*batch(1)[:2])
-    assert repr(shards.compute(partial=True)) == repr(one.compute())
-    shards.count(pairs, rank=0, ranks=2)
-    for shard in (0, 2):
-        one.update(*batch(shard)[:2])
-    assert repr(shards.compute()) == repr(one.compute())
-    loaded = metrics.Confusion.load(tmp_path / "1.submod", absent="skip", b=2)
-    assert loaded.compute().pixels == int((batch(1).truth != VOID).sum())
-
-
-def test_an_error_leaves_the_shard_uncounted(tmp_path: Path) -> None:
-    def broken(shard: str) -> Any:
-        yield batch(1)
-        raise KeyError(shard)
-
-    shards = evaluator(tmp_path)
-    with pytest.raises(KeyError):
-        shards.count(broken)
-    assert not list(tmp_path.iterdir())
-    assert shards.missing() == SHARDS
-
-
-def test_damaged_and_foreign_files(tmp_path: Path) -> None:
-    shards = evaluator(tmp_path)
-    shards.count(batches)
-    wanted = all_values(shards.merge())
-    path = tmp_path / "a%20b.confusion.submod"
-    whole = path.read_bytes()
-    path.write_bytes(whole[:-1])
-    for call in (lambda: shards.count(batches), shards.merge):
-        with pytest.raises(submod.FileError, match=r"a%20b\.confusion\.submod is cut off"):
-            call()
-    with pytest.raises(submod.FileError, match=r"recount=True\) counts this shard again"):
-        shards.count(batches)
-    again: list[str] = []
-
-    def noted(shard: str) -> Any:
-        again.append(shard)
-        return batches(shard)
-
-    shards.count(noted, recount=True)
-    assert again == ["a b"]
-    assert path.read_bytes() == whole
-    assert all_values(shards.merge()) == wanted
-
-    other = metrics.Evaluator(
-        tmp_path, lambda: {"confusion": metrics.Confusion(C, ignore_index=1)}, SHARDS
-    )
-    said = r"was counted with classes=4, ignore_index=255, not classes=4, ignore_index=1"
-    with pytest.raises(submod.FileError, match=said):
-        other.compute()
-
-
-def test_what_an_evaluator_refuses(tmp_path: Path) -> None:
-    one = KINDS[0].make
-    with pytest.raises(ValueError, match="the same name"):
-        metrics.Evaluator(tmp_path, one, ["1", 1])
-    with pytest.raises(TypeError, match="a list of names"):
-        metrics.Evaluator(tmp_path, one, "train")
-    with pytest.raises(TypeError, match="must give metrics"):
-        metrics.Evaluator(tmp_path, lambda: 3, 1)
-    with pytest.raises(ValueError, match="identifier"):
-        metrics.Evaluator(tmp_path, lambda: {"a/b": one()}, 1)
-    with pytest.raises(ValueError, match=r"rank = 2 of ranks = 2"):
-        metrics.Evaluator(tmp_path, one, 1).count(batches, rank=2, ranks=2)
-    assert math.isnan(metrics.Evaluator(tmp_path, KINDS[5].make, 0).compute().image)
-
-
-def counting(folder: Path, rank: int, ranks: int, nap: float) -> None:
-    """What a process does."""
-
-    def slow(shard: str) -> Any:
-        for x in batches(shard):
-            time.sleep(nap)
-            yield x
-
-    evaluator(folder).count(slow, rank=rank, ranks=ranks)
-
-
-def start(*arguments: Any) -> Any:
-    process = multiprocessing.get_context("spawn").Process(target=counting, args=arguments)
-    process.start()
-    return process
-
-
-def test_two_processes_side_by_side(tmp_path: Path) -> None:
-    evaluator(tmp_path / "one").count(batches)
-    processes = [start(tmp_path / "two", rank, 2, 0.0) for rank in range(2)]
-    processes.append(start(tmp_path / "two", 0, 1, 0.0))  # by accident: all of it once more
-    for process in processes:
-        process.join()
-        assert process.exitcode == 0
-    names = sorted(p.name for p in (tmp_path / "one").iterdir())
-    assert names == sorted(p.name for p in (tmp_path / "two").iterdir())
-    for name in names:
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
-
-
-def test_goes_on_after_a_kill(tmp_path: Path) -> None:
-    folder = tmp_path / "counts"
-    process = start(folder, 0, 1, 0.1)
-    while not folder.exists() or len(list(folder.glob("*.dataset.submod"))) < 2:
-        assert process.is_alive()
-        time.sleep(0.01)
-    os.kill(process.pid, signal.SIGKILL)
-    process.join()
-    assert process.exitcode == -signal.SIGKILL
-    shards, again = evaluator(folder), []
-    left = shards.missing()
-    assert 0 < len(left) <= len(SHARDS) - 2
-
-    def noted(shard: str) -> Any:
-        again.append(shard)
-        return batches(shard)
-
-    shards.count(noted)
-    assert again == left
-    evaluator(tmp_path / "one").count(batches)
-    assert all_values(shards.merge()) == all_values(evaluator(tmp_path / "one").merge())

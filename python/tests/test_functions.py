@@ -117,10 +117,6 @@ BUILT_IN = {
         lambda S: sum(max((row[j] for j in S), default=0) for row in BENEFIT),
     ),
     "logdet": (Function.logdet(KERNEL), logdet),
-    "iwata": (
-        Function.iwata(N),
-        lambda S: len(S) * (N - len(S)) - sum(5 * (j + 1) - 2 * N for j in S),
-    ),
     "custom": (Function.custom(N, lambda S: len(S) ** 0.3), lambda S: len(S) ** 0.3),
 }
 

@@ -177,9 +177,11 @@ def test_warnings_name_the_line_that_asked():
 
 @pytest.mark.parametrize("n, minimum", [(3, -12), (10, -84), (100, -6834)])
 def test_iwata(n, minimum):
-    """Known minima."""
+    """Iwata's test function: known minima."""
     for method in ("auto", "min_norm"):
-        assert Function.iwata(n).minimize(method, integer_valued=True).value == minimum
+        size, number = np.arange(n + 1), np.arange(1, n + 1)
+        iwata = Function.cardinality(size * (n - size)) + (2 * n - 5 * number)
+        assert iwata.minimize(method, integer_valued=True).value == minimum
 
 
 def test_errors_come_through():
@@ -209,11 +211,18 @@ def test_ctrl_c(custom):
     if custom:
         slow = Function.custom(n, lambda S: time.sleep(1e-4) or float(np.sqrt(len(S))))
         f = f + slow
+    orders = np.stack([RNG.permutation(n) for _ in range(3000)])  # takes seconds to start from
     timer = threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT))
     start = time.monotonic()
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        f.prox(10 * RNG.normal(size=n), 1e-3, "frank_wolfe", tolerance=0, max_iterations=10**9)
+        f.prox(
+            10 * RNG.normal(size=n),
+            1e-3,
+            "min_norm",
+            tolerance=0,
+            start=submod.Certificate(orders, np.ones(len(orders))),
+        )
     timer.join()
     assert time.monotonic() - start < 2
 

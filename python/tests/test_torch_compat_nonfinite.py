@@ -6,7 +6,7 @@ torch = pytest.importorskip("torch")
 
 from compat_cases import SHAPES, case, result  # noqa: E402
 
-from submod.torch.compat import kornia, mmseg, monai, smp  # noqa: E402
+from submod.torch.compat import kornia, mmseg, smp  # noqa: E402
 
 WEIGHT = [1.0, 2.0, 3.0]
 SOFTMAX = {
@@ -15,7 +15,6 @@ SOFTMAX = {
     "kornia, weight": kornia.LovaszSoftmaxLoss(torch.tensor(WEIGHT)),
     "mmseg": mmseg.LovaszLoss(),
     "mmseg, weight": mmseg.LovaszLoss(class_weight=WEIGHT, per_image=True),
-    "monai": lambda x, y: monai.LovaszLoss(softmax=True, to_onehot_y=True)(x, y[:, None]),
 }
 HINGE = {
     "smp": smp.LovaszLoss("binary"),

@@ -17,21 +17,17 @@ from submod.torch import metrics  # noqa: E402
 CLASSES = 4
 # Each with its arguments, and what it is updated with beside prediction and truth.
 KINDS = {
-    "Confusion": {"b": 2.0, "ignore_index": 255},
+    "Confusion": {"ignore_index": 255},
     "InstanceIoU": {},
     "BoundaryIoU": {"distance": 1},
     "FineGrainedIoU": {},
-    "CalibrationError": {"bins": 5},
 }
 
 
 def batch_for(name, seed):
     generator = torch.Generator().manual_seed(seed)
     truth = torch.randint(CLASSES, (2, 6, 7), generator=generator)
-    scores = torch.randn((2, CLASSES, 6, 7), generator=generator)
-    if name == "CalibrationError":
-        return scores, truth
-    prediction = scores.argmax(1)
+    prediction = torch.randn((2, CLASSES, 6, 7), generator=generator).argmax(1)
     if name == "InstanceIoU":
         return prediction, truth, torch.randint(5, truth.shape, generator=generator)
     return prediction, truth

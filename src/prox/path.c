@@ -1,17 +1,14 @@
-/* Many proxes of one function at one x: for a list of lambdas, and as level sets over alpha.
+/* The proxes of one function at one x for a list of lambdas.
  *
  * The base polytope does not depend on lambda, so a base found for one lambda is a base for the
  * next: methods that can start somewhere start from the last combination. Exact methods have
  * nothing to start from. Cost: that of the proxes, and O(count n).
  */
-#include <float.h>
-#include <math.h>
 #include <stdbool.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/settings.h"
-#include "base/sums_loops.h"
 #include "prox/combination.h"
 #include "submod/handle.h"
 #include <submod/prox.h>
@@ -71,76 +68,12 @@ submod_status submod_prox_path(const submod_fn *fn, const double *x, const doubl
         return status;
     }
     submod_combination own = {0};
-    bool starts = chosen.method == SUBMOD_PROX_AUTO || chosen.method == SUBMOD_PROX_MIN_NORM ||
-                  chosen.method == SUBMOD_PROX_AWAY_STEPS;
+    bool starts = chosen.method == SUBMOD_PROX_AUTO || chosen.method == SUBMOD_PROX_MIN_NORM;
     chosen.combination = chosen.combination || !starts ? chosen.combination : &own;
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     status = follow(fn, x, lambda, count, u, s, &chosen, info, w);
     submodi_scope_close(&scope);
     submodi_combination_clear(&own);
-    return status;
-}
-
-/* ---- level sets ---- */
-
-/* A bound of |u_i - the true one|: rounding for exact methods, the gap for the others. */
-static double error_bound(const submod_prox_info *info, submod_status status, double lambda,
-                          const double *x, const double *s, size_t n)
-{
-    double size = submodi_largest(x, n) + submodi_largest(s, n) / lambda;
-    double rounding = 8 * DBL_EPSILON * size;
-    bool exact =
-        status == SUBMOD_OK &&
-        ((info->method >= SUBMOD_PROX_CLOSED_FORM && info->method <= SUBMOD_PROX_DECOMPOSITION) ||
-         info->method == SUBMOD_PROX_TWO_COUNTS);
-    return rounding + (exact ? 0 : sqrt(2 * fmax(info->gap, 0) / lambda));
-}
-
-/* {u > bound}, or {u >= bound} for the largest set: where x = s = 0 the error is 0, too. */
-static void threshold(const double *u, size_t n, double bound, bool largest, uint8_t *in)
-{
-    for (size_t i = 0; in && i < n; i++) {
-        in[i] = largest ? u[i] >= bound : u[i] > bound;
-    }
-}
-
-static submod_status require_alphas(const char *who, const double *alpha, size_t count)
-{
-    submod_status status = count ? submodi_require_given(who, "alpha", alpha) : SUBMOD_OK;
-    return status || !count ? status : submodi_require_finite(who, "alpha", alpha, count);
-}
-
-submod_status submod_prox_level_sets(const submod_fn *fn, const double *x, double lambda,
-                                     const double *alpha, size_t count, uint8_t *smallest,
-                                     uint8_t *largest, const submod_prox_settings *settings,
-                                     submod_prox_info *info, submod_work *work)
-{
-    static const char who[] = "submod_prox_level_sets";
-    submod_prox_settings chosen = submod_prox_defaults();
-    submod_status status = submodi_read_settings(who, "submod_prox_defaults", settings, &chosen);
-    status = status ? status : submodi_require_given(who, "fn", fn);
-    status = status ? status : require_alphas(who, alpha, count);
-    if (status == SUBMOD_OK && chosen.hinge) {
-        status = submodi_fail(SUBMOD_EINVAL, "%s: hinge must be 0", who);
-    }
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    submodi_scope scope;
-    submod_work *w = submodi_scope_open(&scope, work);
-    submod_prox_info found;
-    double *u = submodi_take(w, fn->n, sizeof *u);
-    double *s = submodi_take(w, fn->n, sizeof *s);
-    status = u && s ? submod_prox(fn, x, lambda, u, s, &chosen, &found, w) : submodi_nomem(who);
-    if (status >= 0) {
-        double error = error_bound(&found, status, lambda, x, s, fn->n);
-        for (size_t k = 0; k < count; k++) {
-            threshold(u, fn->n, alpha[k] + error, false, smallest ? smallest + k * fn->n : NULL);
-            threshold(u, fn->n, alpha[k] - error, true, largest ? largest + k * fn->n : NULL);
-        }
-        submodi_copy_out(info, &found, 1, sizeof *info);
-    }
-    submodi_scope_close(&scope);
     return status;
 }

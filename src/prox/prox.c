@@ -34,9 +34,6 @@ static const method methods[] = {
     {SUBMOD_PROX_DECOMPOSITION, "decomposition", submodi_can_cut, submodi_prox_cut},
     {SUBMOD_PROX_DECOMPOSITION, "decomposition", submodi_can_decompose, submodi_prox_decompose},
     {SUBMOD_PROX_MIN_NORM, "Fujishige-Wolfe", submodi_can_any, submodi_prox_min_norm},
-    {SUBMOD_PROX_FRANK_WOLFE, "Frank-Wolfe", submodi_can_any, submodi_prox_frank_wolfe},
-    {SUBMOD_PROX_AWAY_STEPS, "Frank-Wolfe with away steps", submodi_can_any,
-     submodi_prox_away_steps},
     {SUBMOD_PROX_GREEDY_PATH, "greedy path", submodi_can_greedy_path, submodi_prox_greedy_path},
     {SUBMOD_PROX_CHAINS, "chains", submodi_can_chains, submodi_prox_chains},
 };

@@ -84,8 +84,6 @@ bool submodi_can_decompose(const submod_fn *fn);
 submodi_prox_solve submodi_prox_decompose;
 bool submodi_can_any(const submod_fn *fn);
 submodi_prox_solve submodi_prox_min_norm;
-submodi_prox_solve submodi_prox_frank_wolfe;
-submodi_prox_solve submodi_prox_away_steps;
 bool submodi_can_greedy_path(const submod_fn *fn);
 submodi_prox_solve submodi_prox_greedy_path;
 

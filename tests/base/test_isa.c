@@ -256,12 +256,6 @@ static uint64_t min_norm(const images *d)
     return prox_by(SUBMOD_PROX_MIN_NORM, 0);
 }
 
-static uint64_t away_steps(const images *d)
-{
-    (void)d;
-    return prox_by(SUBMOD_PROX_AWAY_STEPS, 200);
-}
-
 static uint64_t max_affine(const images *d)
 {
     (void)d;
@@ -358,7 +352,6 @@ static const struct result {
                {"lovasz extension", extension, 0},
                {"jaccard prox", jaccard_prox, 0},
                {"min-norm", min_norm, 0},
-               {"away steps", away_steps, 0},
                {"max-affine", max_affine, 0},
                {"fista", fista, 0},
                {"bundle", bundle, 0}};

@@ -189,7 +189,7 @@ static submod_status square_root(submod_rng *rng)
 static submod_status iwata(submod_rng *rng)
 {
     submod_fn *fn = NULL;
-    submod_status status = submod_fn_iwata(N, &fn);
+    submod_status status = make_iwata(N, &fn);
     return status ? status : use(fn, rng);
 }
 
@@ -365,7 +365,7 @@ static submod_status embedded(submod_rng *rng)
     submod_fn *small = NULL, *a = NULL, *b = NULL, *sum = NULL;
     int32_t order[N];
     random_order(rng, order, N);
-    submod_status status = submod_fn_iwata(N - 6, &small);
+    submod_status status = make_iwata(N - 6, &small);
     status = status ? status : submod_fn_embed(small, N, order, &a);
     status = status ? status : submod_fn_embed(small, N, order + 6, &b);
     if (!status) {
@@ -388,7 +388,7 @@ static submod_status wrapped_minimiser(submod_rng *rng)
     submod_fn *a = NULL, *b = NULL, *c = NULL, *d = NULL;
     int32_t order[N];
     random_order(rng, order, N);
-    submod_status status = submod_fn_iwata(N, &a);
+    submod_status status = make_iwata(N, &a);
     status = status ? status : submod_fn_scale(a, 2, &b);
     status = status ? status : submod_fn_contract(b, order, 5, &c);
     status = status ? status
@@ -498,29 +498,21 @@ static submod_status metrics(submod_rng *rng)
 /* Streams of scoring.h: all or nothing. */
 static submod_status scores_of_images(submod_rng *rng)
 {
+    (void)rng;
     const uint8_t p[8] = {0, 1, 2, 0, 1, 2, 0, 1}, t[8] = {0, 1, 1, 2, 0, 0, 1, 2};
     submod_labels prediction = submod_labels_u8(p, 2, 4), truth = submod_labels_u8(t, 2, 4);
-    float x[24];
-    for (int i = 0; i < 24; i++) {
-        x[i] = (float)submod_rng_normal(rng);
-    }
-    submod_scores scores = submod_scores_f32(x, 2, 3, 4);
     submod_instances *i = NULL;
     submod_boundary *b = NULL;
     submod_fine_grained *f = NULL;
-    submod_calibration *c = NULL;
     submod_fine_grained_values values;
-    submod_calibration_values errors;
     double mean;
     submod_status status = submod_instances_create(3, 1, &i, NULL);
     status = status ? status : submod_boundary_create(3, &b, NULL);
     status = status ? status : submod_fine_grained_create(3, &f, NULL);
-    status = status ? status : submod_calibration_create(3, 5, 1, &c, NULL);
     for (int k = 0; k < 3; k++) {
         status = status ? status : submod_instances_add(i, &prediction, &truth, &truth);
         status = status ? status : submod_boundary_add(b, &prediction, &truth, 2, 2, 1);
         status = status ? status : submod_fine_grained_add(f, &prediction, &truth);
-        status = status ? status : submod_calibration_add(c, &scores, &truth);
     }
     status = status ? status : submod_fine_grained_merge(f, f);
     uint64_t words[45]; /* 12 images of 3 classes, 9 counts */
@@ -529,7 +521,6 @@ static submod_status scores_of_images(submod_rng *rng)
     status = status ? status : submod_fine_grained_set_words(f, words, count);
     status = status ? status : submod_boundary_iou(b, NULL, &mean, NULL);
     status = status ? status : submod_fine_grained_get(f, &values);
-    status = status ? status : submod_calibration_errors(c, 0, NULL, &errors, NULL);
     const submod_confusion *counts[] = {submod_instances_confusion(i), submod_boundary_confusion(b),
                                         submod_fine_grained_confusion(f)};
     for (int k = 0; k < 3; k++) {
@@ -542,7 +533,6 @@ static submod_status scores_of_images(submod_rng *rng)
     submod_instances_free(i);
     submod_boundary_free(b);
     submod_fine_grained_free(f);
-    submod_calibration_free(c);
     return status;
 }
 

@@ -29,7 +29,6 @@ typedef union any_settings {
     submod_level_bundle_settings level_bundle;
     submod_metric_settings metric;
     submod_decision_settings decision;
-    submod_surrogate_settings surrogate;
     submod_loss_settings loss;
 } any_settings;
 
@@ -325,21 +324,6 @@ static submod_status expected_score_call(const any_settings *s)
     return submod_expected_score(&view, (uint8_t[]){1, 0, 1}, NULL, NULL, &s->decision, NULL);
 }
 
-static void surrogate_fill(any_settings *s)
-{
-    s->surrogate = submod_surrogate_defaults();
-}
-
-static submod_status surrogate_call(const any_settings *s)
-{
-    double value;
-    submod_surrogate_info info = {.reserved = {1, 1, 1, 1}};
-    submod_status status = submod_general_surrogate(NULL, (uint8_t[]){1, 0, 1}, point, 3, &value,
-                                                    NULL, &s->surrogate, &info, NULL);
-    ck_assert_uint_eq(info.reserved[0] | info.reserved[3], status ? 1 : 0);
-    return status;
-}
-
 static submod_status miou_call(const any_settings *s)
 {
     submod_miou *miou = NULL;
@@ -601,8 +585,6 @@ static const row rows[] = {
      decide_classes_call, true},
     {"submod_decision_defaults", sizeof(submod_decision_settings), sizeof(size_t), decision_fill,
      expected_score_call, true},
-    {"submod_surrogate_defaults", sizeof(submod_surrogate_settings), sizeof(size_t), surrogate_fill,
-     surrogate_call, false},
     LOSS(lovasz_softmax_call, true),
     LOSS(lovasz_sigmoid_call, true),
     LOSS(gpu_workspace_call, true),

@@ -146,25 +146,6 @@ static void use_fine(void *made, void *again)
     MUST(submod_fine_grained_worst(made, 10, NULL, NULL));
 }
 
-static void *make_calibration(dice *d, size_t classes)
-{
-    submod_calibration *made = NULL;
-    submod_metric_settings s = settings_of(d);
-    batch b;
-    fill(d, classes, &b);
-    submod_scores scores = submod_scores_f32(b.scores, 2, classes, PIXELS / 2);
-    MUST(submod_calibration_create(classes, 1 + dice_below(d, 9), 1, &made, &s));
-    MUST(submod_calibration_add(made, &scores, &b.true_ones));
-    return made;
-}
-
-static void use_calibration(void *made, void *again)
-{
-    submod_calibration_values values;
-    (void)submod_calibration_merge(made, again);
-    MUST(submod_calibration_errors(made, 1, NULL, &values, NULL));
-}
-
 static void *make_dataset(dice *d, size_t classes)
 {
     submod_dataset *made = NULL;
@@ -205,7 +186,6 @@ OF(miou, miou)
 OF(instances, instances)
 OF(boundary, boundary)
 OF(fine, fine_grained)
-OF(calibration, calibration)
 OF(dataset, dataset)
 
 #define ROW(kind, name) \
@@ -215,8 +195,7 @@ OF(dataset, dataset)
 static const stream streams[] = {
     ROW("confusion counts", confusion), ROW("mean IoU counts", miou),
     ROW("instance counts", instances),  ROW("boundary counts", boundary),
-    ROW("fine-grained IoUs", fine),     ROW("calibration counts", calibration),
-    ROW("dataset counts", dataset)};
+    ROW("fine-grained IoUs", fine),     ROW("dataset counts", dataset)};
 enum { STREAMS = sizeof streams / sizeof *streams };
 
 /* ---- what is done with a file ---- */

@@ -123,8 +123,7 @@ static void check_same(const tree *t, const double *x, double lambda, const answ
 static void fuzz_prox(dice *d, const tree *t, const double *F)
 {
     static const submod_prox_method others[] = {SUBMOD_PROX_MIN_NORM, SUBMOD_PROX_SUM,
-                                                SUBMOD_PROX_DECOMPOSITION, SUBMOD_PROX_CHAINS,
-                                                SUBMOD_PROX_AWAY_STEPS};
+                                                SUBMOD_PROX_DECOMPOSITION, SUBMOD_PROX_CHAINS};
     double x[TREES_MOST], lambda = tree_lambda(d);
     numbers kind = dice_numbers(d);
     submod_prox_method other = others[dice_below(d, sizeof others / sizeof *others)];
@@ -281,9 +280,8 @@ static void fuzz_lies(dice *d, const tree *t, const double *F)
     submod_status status;
     if (dice_below(d, 2)) {
         static const submod_prox_method methods[] = {SUBMOD_PROX_AUTO, SUBMOD_PROX_MIN_NORM,
-                                                     SUBMOD_PROX_DECOMPOSITION,
-                                                     SUBMOD_PROX_AWAY_STEPS};
-        status = solve(&liars, x, lambda, methods[dice_below(d, 4)], 0).status;
+                                                     SUBMOD_PROX_DECOMPOSITION};
+        status = solve(&liars, x, lambda, methods[dice_below(d, 3)], 0).status;
     } else {
         submod_sfm_settings settings = submod_sfm_defaults();
         settings.method = (submod_sfm_method)dice_below(d, 5);

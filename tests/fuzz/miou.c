@@ -163,8 +163,6 @@ static const char *argument(dice *d, char *text)
                                         "skip",
                                         "--absent",
                                         "truth",
-                                        "--f-beta",
-                                        "0.5",
                                         "--instances",
                                         "i",
                                         "--first-id",
@@ -186,8 +184,6 @@ static const char *argument(dice *d, char *text)
                                         "names.txt",
                                         "--cityscapes",
                                         "--train-ids",
-                                        "--cityscapes-json",
-                                        "out.json",
                                         "--help",
                                         "--threads",
                                         "1",
@@ -363,21 +359,10 @@ static void other_classes(dice *d, counts *c)
 
 static void change_text(dice *d, counts *c)
 {
-    static const char *const names[] = {"submod-miou format",
-                                        "classes",
-                                        "counted classes",
-                                        "ignore",
-                                        "absent",
-                                        "f-beta",
-                                        "cityscapes",
-                                        "train ids",
-                                        "instances from",
-                                        "boundary",
-                                        "fine-grained",
-                                        "categories",
-                                        "class",
-                                        "category",
-                                        "in category"};
+    static const char *const names[] = {
+        "submod-miou format", "classes",   "counted classes", "ignore",     "absent",
+        "cityscapes",         "train ids", "instances from",  "boundary",   "fine-grained",
+        "categories",         "class",     "category",        "in category"};
     static const char *const values[] = {"0",  "1",   "2",    "none",  "3",     "4",  "19",
                                          "20", "255", "1001", "65536", "65537", "-1", "0.5",
                                          "",   "nan", "inf",  "1e400", "x"};
@@ -485,9 +470,8 @@ static bool same_files(const char *left, const char *right)
 static void merge_changed(dice *d)
 {
     static counts c;
-    static const char *const first[] = {
-        "submod-miou", "--merge", "changed",           "--save",   "again", "--json",
-        "1.json",      "--quiet", "--cityscapes-json", "city.json"};
+    static const char *const first[] = {"submod-miou", "--merge", "changed", "--save",
+                                        "again",       "--json",  "1.json",  "--quiet"};
     static const char *const second[] = {"submod-miou", "--merge", "again",
                                          "--json",      "2.json",  "--quiet"};
     int code = save_part(d);

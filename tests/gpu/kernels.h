@@ -1,5 +1,4 @@
-/* The kernels of backend.h on fibers: compiled from their source (kernels_source.c), or as nvcc
- * compiled them (ptx/kernels_ptx.c). */
+/* The kernels of backend.h on fibers, compiled from their source. */
 #ifndef SUBMOD_TESTS_GPU_KERNELS_H
 #define SUBMOD_TESTS_GPU_KERNELS_H
 

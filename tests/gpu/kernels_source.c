@@ -42,7 +42,7 @@ void *submodi_shared(void)
 
 void submodi_barrier(const char *file, int line)
 {
-    threads_barrier(&(shim_site){.file = file, .line = line}, false);
+    threads_barrier(&(shim_site){file, line});
 }
 
 /* What is beyond the warp does harm. Lanes that meet in different shuffles wait for ever. */
@@ -51,7 +51,7 @@ typedef enum { UP, DOWN, TO_FIRST, BALLOT, OF_BARRIERS } shuffle_kind;
 static uint64_t shuffle(shuffle_kind kind, uint64_t x, int64_t distance, uint64_t outside)
 {
     int64_t lane = submodi_thread() % SUBMODI_WARP + distance;
-    const uint64_t *of_warp = threads_meet(kind, UINT32_MAX, x, false);
+    const uint64_t *of_warp = threads_meet(kind, x);
     return lane >= 0 && lane < SUBMODI_WARP ? of_warp[lane] : outside;
 }
 
@@ -78,7 +78,7 @@ uint64_t submodi_shuffle_first(uint64_t x)
 
 uint32_t submodi_ballot(bool yes)
 {
-    const uint64_t *of_warp = threads_meet(BALLOT, UINT32_MAX, yes, false);
+    const uint64_t *of_warp = threads_meet(BALLOT, yes);
     uint32_t all = 0;
     for (uint32_t lane = 0; lane < SUBMODI_WARP; lane++) {
         all |= (uint32_t)of_warp[lane] << lane;
@@ -88,8 +88,7 @@ uint32_t submodi_ballot(bool yes)
 
 void submodi_warp_barrier(const char *file, int line)
 {
-    threads_warp_barrier(&(shim_site){.file = file, .line = line}, OF_BARRIERS + (uint32_t)line,
-                         UINT32_MAX);
+    threads_warp_barrier(&(shim_site){file, line}, OF_BARRIERS + (uint32_t)line);
 }
 
 float submodi_multiply_add(float a, float b, float c)
@@ -151,10 +150,5 @@ const char *kernels_run(submodi_gpu_kernel kernel, uint32_t blocks, uint32_t thr
                         const submodi_gpu_job *job)
 {
     call c = {kernels[kernel], *job};
-    return threads_run(&(threads_launch){run, &c, blocks, threads, shared, false});
-}
-
-bool shim_runs_ptx(void)
-{
-    return false;
+    return threads_run(&(threads_launch){run, &c, blocks, threads, shared});
 }

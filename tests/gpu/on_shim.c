@@ -2,7 +2,6 @@
 #include "on_shim.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -11,15 +10,6 @@
 
 #include "support.h"
 #include "views.h"
-
-bool cannot_compare(void)
-{
-    bool differs = shim_runs_ptx() && shim_cpu_rounding() != SHIM_ONCE;
-    if (differs) {
-        printf("skipped: this CPU rounds a * b + c twice\n");
-    }
-    return differs;
-}
 
 /* seconds: of its own time, as it may wait for ever; 0: as long as it takes. */
 static bool ends_well(bool (*well)(void), rlim_t seconds)

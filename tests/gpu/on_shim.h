@@ -7,10 +7,6 @@
 #include "gpu/losses.h"
 #include "shim.h"
 
-/* Whether this machine cannot have the bits of the kernels, and says so: PTX rounds a * b + c once,
- * a CPU without an instruction for it twice. The test is then skipped (77). */
-bool cannot_compare(void);
-
 /* Runs `well` in a process of its own, because a broken kernel may do anything, and returns its
  * answer; false if it crashed. Not under sanitizers, which would report the crash. */
 bool is_well_in_a_child(bool (*well)(void));

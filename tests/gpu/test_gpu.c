@@ -166,9 +166,6 @@ END_TEST
  * by no more than the largest error does. */
 START_TEST(other_rounding)
 {
-    if (shim_runs_ptx()) {
-        return; /* nvcc has decided */
-    }
     submod_rng rng;
     submod_rng_seed(&rng, 81);
     submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
@@ -373,9 +370,6 @@ static bool all_is_well(void)
  * each time something must be wrong. */
 START_TEST(every_barrier_is_needed)
 {
-    if (shim_runs_ptx()) {
-        return; /* ptx/test_races.c leaves out copies, and looks for races */
-    }
     ck_assert(all_is_well());
     const shim_site *sites;
     size_t count = shim_sites(&sites);
@@ -578,9 +572,6 @@ END_TEST
 
 int main(void)
 {
-    if (cannot_compare()) {
-        return 77;
-    }
     return RUN_TESTS("gpu", random_problems, default_tuning, many_classes, counts_bit_identical,
                      full_counters, other_rounding, special_cases, refusals, device_side_errors,
                      extreme_margins, device_memory_fails, every_barrier_is_needed,

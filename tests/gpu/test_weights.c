@@ -357,9 +357,6 @@ static bool all_is_well(void)
 /* The barriers of kernels that weights make use of otherwise, and their shared memory. */
 START_TEST(every_barrier_is_needed)
 {
-    if (shim_runs_ptx()) {
-        return; /* ptx/test_races.c leaves out copies, and looks for races */
-    }
     ck_assert(all_is_well());
     const shim_site *sites;
     size_t count = shim_sites(&sites);
@@ -386,9 +383,6 @@ END_TEST
 
 int main(void)
 {
-    if (cannot_compare()) {
-        return 77;
-    }
     return RUN_TESTS("gpu_weights", whole_weights_repeat_pixels, sums_of_weights,
                      hamming_is_the_mean, custom_measures_are_refused, bad_weights,
                      every_barrier_is_needed);

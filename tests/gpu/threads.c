@@ -11,21 +11,15 @@ shim_options shim = {
 
 enum { STACK = 128 << 10, MOST_SITES = 256, WARP = 32, RUBBISH = 0xa5 };
 
-typedef enum { READY, AT_BARRIER, AT_MEETING, SPINNING, DONE } state;
+typedef enum { READY, AT_BARRIER, AT_MEETING, DONE } state;
 
 typedef struct fiber {
     stack *stack; /* where it goes on */
     state state;
     shim_site site;       /* of the barrier it waits at */
-    bool yes, any;        /* what it said there, and whether somebody said yes */
     uint32_t meeting;     /* the site of the meeting it waits at */
-    uint32_t mask;        /* who should come */
-    bool orders_memory;   /* the meeting does */
     uint64_t offered;     /* what it brought */
     uint64_t taken[WARP]; /* what its warp brought */
-    uint32_t barriers;    /* passed */
-    uint32_t clock;       /* orderings of the warp that it passed */
-    uint32_t seen[WARP];  /* clocks of the lanes as of the last ordering with each */
 } fiber;
 
 /* A block that is being run: its threads are fibers[first..]. */
@@ -100,62 +94,21 @@ static uint32_t turn(uint32_t n)
     return shim.order == SHIM_RANDOM ? (uint32_t)submod_rng_below(&shim.rng, n) : 0;
 }
 
-/* Whether all lanes that this one waits for wait for the same lanes at the same place. */
-static bool is_complete(const fiber *warp, const fiber *f)
+/* Lets the warp go on if all its lanes wait at the same meeting. Returns whether they do. */
+static bool release_meeting(fiber *warp)
 {
+    uint64_t offered[WARP];
     for (uint32_t lane = 0; lane < WARP; lane++) {
-        const fiber *g = warp + lane;
-        if ((f->mask >> lane & 1) &&
-            (g->state != AT_MEETING || g->meeting != f->meeting || g->mask != f->mask)) {
+        if (warp[lane].state != AT_MEETING || warp[lane].meeting != warp[0].meeting) {
             return false;
         }
+        offered[lane] = warp[lane].offered;
+    }
+    for (uint32_t lane = 0; lane < WARP; lane++) {
+        memcpy(warp[lane].taken, offered, sizeof offered);
+        warp[lane].state = READY;
     }
     return true;
-}
-
-/* What lanes know of each other after a meeting that orders memory: all that any of them knew. */
-static void join_clocks(fiber *warp, uint32_t mask)
-{
-    uint32_t known[WARP] = {0};
-    for (uint32_t lane = 0; lane < WARP; lane++) {
-        for (uint32_t k = 0; (mask >> lane & 1) && k < WARP; k++) {
-            uint32_t seen = k == lane ? warp[k].clock + 1 : warp[lane].seen[k];
-            known[k] = seen > known[k] ? seen : known[k];
-        }
-    }
-    for (uint32_t lane = 0; lane < WARP; lane++) {
-        if (mask >> lane & 1) {
-            memcpy(warp[lane].seen, known, sizeof known);
-            warp[lane].clock++;
-        }
-    }
-}
-
-/* Lets those lanes go on that have all met. Returns whether there were some. */
-static bool release_meetings(fiber *warp)
-{
-    bool released = false;
-    for (uint32_t first = 0; first < WARP; first++) {
-        if (warp[first].state != AT_MEETING || !is_complete(warp, warp + first)) {
-            continue;
-        }
-        uint64_t offered[WARP];
-        uint32_t mask = warp[first].mask;
-        for (uint32_t lane = 0; lane < WARP; lane++) {
-            offered[lane] = warp[lane].offered;
-        }
-        if (the.launch->clocks && warp[first].orders_memory) {
-            join_clocks(warp, mask);
-        }
-        for (uint32_t lane = 0; lane < WARP; lane++) {
-            if (mask >> lane & 1) {
-                memcpy(warp[lane].taken, offered, sizeof offered);
-                warp[lane].state = READY;
-            }
-        }
-        released = true;
-    }
-    return released;
 }
 
 /* Runs the ready threads of a warp once. Returns whether something happened. */
@@ -163,50 +116,34 @@ static bool step_warp(uint32_t first)
 {
     bool ran = false;
     uint32_t turned = turn(WARP);
-    for (uint32_t k = 0; k < WARP && !the.wrong; k++) {
+    for (uint32_t k = 0; k < WARP; k++) {
         uint32_t lane = in_order(k, WARP, turned);
         if (the.fiber[first + lane].state == READY) {
             go_on(first + lane);
             ran = true;
         }
     }
-    return release_meetings(the.fiber + first) || ran;
+    return release_meeting(the.fiber + first) || ran;
 }
 
 static bool same_site(const shim_site *a, const shim_site *b)
 {
-    return a->line == b->line && a->copy == b->copy && strcmp(a->file, b->file) == 0;
+    return a->line == b->line && strcmp(a->file, b->file) == 0;
 }
 
 /* Lets the block go on if all its threads wait at the same barrier. */
 static bool release_block(const resident *r)
 {
     fiber *f = the.fiber + r->first;
-    bool any = false;
     for (uint32_t t = 0; t < the.launch->threads; t++) {
         if (f[t].state != AT_BARRIER || !same_site(&f[t].site, &f[0].site)) {
             return false;
         }
-        any = any || f[t].yes;
     }
     for (uint32_t t = 0; t < the.launch->threads; t++) {
         f[t].state = READY;
-        f[t].any = any;
-        f[t].barriers++;
     }
     return true;
-}
-
-/* Those that waited for a write look again. */
-static bool wake_spinning(const resident *r)
-{
-    bool some = false;
-    for (uint32_t t = 0; t < the.launch->threads; t++) {
-        fiber *f = &the.fiber[r->first + t];
-        some = some || f->state == SPINNING;
-        f->state = f->state == SPINNING ? READY : f->state;
-    }
-    return some;
 }
 
 static bool is_done(const resident *r)
@@ -240,10 +177,7 @@ static void begin_block(resident *r)
     r->block = in_order(the.started++, the.launch->blocks, 0);
     memset(r->shared, RUBBISH, sizeof r->shared);
     for (uint32_t t = 0; t < the.launch->threads; t++) {
-        fiber *f = &the.fiber[r->first + t];
-        f->state = READY;
-        f->barriers = f->clock = 0;
-        memset(f->seen, 0, sizeof f->seen);
+        the.fiber[r->first + t].state = READY;
     }
 }
 
@@ -251,20 +185,17 @@ static void begin_block(resident *r)
 static void step_block(resident *r)
 {
     uint32_t warps = the.launch->threads / WARP;
-    bool moved = wake_spinning(r);
+    bool moved = false;
     uint32_t turned = turn(warps);
     the.home = r;
     for (uint32_t k = 0; k < warps; k++) {
         uint32_t first = r->first + in_order(k, warps, turned) * WARP;
-        while (!the.wrong && step_warp(first)) {
+        while (step_warp(first)) {
             moved = true;
             if (shim.order == SHIM_RANDOM && submod_rng_below(&shim.rng, 2)) {
                 break;
             }
         }
-    }
-    if (the.wrong) {
-        return;
     }
     if (is_done(r)) {
         the.wrong = is_untouched(r) ? NULL : "more shared memory was used than asked for";
@@ -331,11 +262,6 @@ unsigned char *threads_shared(void)
     return (unsigned char *)the.home->shared;
 }
 
-size_t threads_shared_bytes(void)
-{
-    return the.launch->shared;
-}
-
 static shim_site sites[MOST_SITES];
 static size_t site_count;
 
@@ -363,36 +289,27 @@ static bool is_left_out(const shim_site *site)
     return shim.left_out.line && same_site(&shim.left_out, site);
 }
 
-bool threads_barrier(const shim_site *site, bool yes)
+void threads_barrier(const shim_site *site)
 {
-    fiber *f = &the.fiber[the.current];
-    if (is_left_out(site)) {
-        return yes;
+    if (!is_left_out(site)) {
+        the.fiber[the.current].site = *site;
+        give_way(AT_BARRIER);
     }
-    f->site = *site;
-    f->yes = yes;
-    give_way(AT_BARRIER);
-    return f->any;
 }
 
-const uint64_t *threads_meet(uint32_t site, uint32_t mask, uint64_t x, bool orders_memory)
+const uint64_t *threads_meet(uint32_t meeting, uint64_t x)
 {
     fiber *f = &the.fiber[the.current];
-    if (!(mask >> (the.current - the.home->first) % WARP & 1)) {
-        threads_fail("a lane met others that do not wait for it");
-    }
-    f->meeting = site;
-    f->mask = mask;
+    f->meeting = meeting;
     f->offered = x;
-    f->orders_memory = orders_memory;
     give_way(AT_MEETING);
     return f->taken;
 }
 
-void threads_warp_barrier(const shim_site *site, uint32_t meeting, uint32_t mask)
+void threads_warp_barrier(const shim_site *site, uint32_t meeting)
 {
     if (!is_left_out(site)) {
-        threads_meet(meeting, mask, 0, true);
+        threads_meet(meeting, 0);
     }
 }
 
@@ -401,38 +318,4 @@ void threads_maybe_give_way(void)
     if (shim.order == SHIM_RANDOM && submod_rng_below(&shim.rng, 8) == 0) {
         give_way(READY);
     }
-}
-
-void threads_spin(void)
-{
-    give_way(SPINNING);
-}
-
-void threads_fail(const char *what)
-{
-    the.wrong = what;
-    for (;;) {
-        give_way(SPINNING); /* nobody comes back to it */
-    }
-}
-
-/* ---- what happened before what ---- */
-
-thread_moment threads_now(void)
-{
-    const fiber *f = &the.fiber[the.current];
-    return (thread_moment){the.home->block, the.current - the.home->first, f->barriers, f->clock};
-}
-
-bool threads_was_before(const thread_moment *then)
-{
-    const fiber *f = &the.fiber[the.current];
-    uint32_t self = the.current - the.home->first;
-    if (then->block != the.home->block) {
-        return false;
-    }
-    if (then->thread == self || then->barriers < f->barriers) {
-        return true;
-    }
-    return then->thread / WARP == self / WARP && then->clock < f->seen[then->thread % WARP];
 }

@@ -139,11 +139,7 @@ problems 1
 says "sub/c: in the list, but not in the ground truth"
 
 # ---- more metrics ----
-expect 0 pred gt --classes 3 --json - --f-beta 2
-field mean_precision 7/9
-field mean_recall 13/18
-field mean_f_score 211/297
-class 2 recall 0.5
+expect 0 pred gt --classes 3 --json -
 ! grep -E 'instance|boundary|categor|miou_c' out >/dev/null || fail "metrics that nobody asked for"
 
 #   of each image: a 1/2, 2/3; b 1/2, 1/2, of the classes 0, 2. The worst of two images is one.
@@ -309,20 +305,12 @@ says "no ground truth with a prediction"
 rm -r p t/train/aachen/*_color.png
 png "p/${frame}.png" gray8 6 1 7 7 0 7 7 29
 png "t/train/aachen/${frame}_gtFine_instanceIds.png" gray16 6 1 7 7 7 8 0 26001
-expect 0 p t --cityscapes --absent skip --json - --instances t --cityscapes-json city.json
+expect 0 p t --cityscapes --absent skip --json - --instances t
 field mean_category_iou 3/8
 field mean_instance_iou 0
 field mean_category_instance_iou 1
 class 13 instance_iou 0
 class 11 instance_iou null
-grep -F '"categoryInstScores": {"void": NaN, "flat": NaN' city.json >/dev/null || fail "city.json"
-grep -F '"averageScoreInstCategories": 1' city.json >/dev/null || fail "averages in city.json"
-if command -v python3 >/dev/null; then
-    python3 -m json.tool <city.json >/dev/null || fail "city.json is not JSON"
-fi
-cp city.json before
-expect 0 p t --cityscapes --quiet --instances t --cityscapes-json city.json
-cmp -s city.json before || fail "--absent shows in what Cityscapes' script would write"
 png "p/${frame}.png" gray8 6 1 0 0 255 0 0 13
 expect 0 p t --cityscapes --train-ids --absent skip --json - --instances t
 field mean_instance_iou 1
@@ -354,7 +342,7 @@ printf 'e\nc/d1\n' >parts/list3
 printf 'x\ny\nx\nz\n' >parts/categories
 printf 'one\ntwo\nthree\nfour "4"\n' >parts/names
 all='--classes 4 --ignore 3 --names parts/names --categories parts/categories --instances ids
-    --boundary 0.1 --fine-grained 40 --f-beta 0.7'
+    --boundary 0.1 --fine-grained 40'
 # cut_in_three ARGUMENTS...: counts three parts, and the whole to whole.table, whole.json
 cut_in_three() {
     expect 0 "$@" --json whole.json
@@ -401,8 +389,6 @@ says "--classes cannot be given with --merge"
 expect 2 --merge parts/1.submod --absent skip
 expect 2 --merge
 says "--merge needs files"
-expect 2 --merge parts/1.submod --cityscapes-json city.json
-says "--cityscapes-json needs --cityscapes"
 expect 1 p t --classes 4 --quiet --save nowhere/1.submod
 says "nowhere/1.submod cannot be written: No such file or directory"
 #   Problems go with the part.
@@ -412,7 +398,7 @@ cp err whole.err
 expect 1 --merge parts/some.submod --json -
 cmp out whole.json || fail "problems of a part in the JSON"
 cmp err whole.err || fail "problems of a part on stderr"
-#   Cityscapes, with what its own script would write.
+#   Cityscapes.
 rm -rf p t
 for frame in a_000000_000001 a_000000_000002 b_000000_000001 c_000000_000001; do
     seed=$((seed + 1))
@@ -426,20 +412,18 @@ done
 echo a_000000_000002 >parts/list1
 printf 'c_000000_000001\na_000000_000001\n' >parts/list2
 echo b_000000_000001 >parts/list3
-cut_in_three p t --cityscapes --instances t --absent skip --fine-grained 50 --cityscapes-json city.json
-expect 0 --merge parts/[123].submod --json merged.json --cityscapes-json city.json
+cut_in_three p t --cityscapes --instances t --absent skip --fine-grained 50
+expect 0 --merge parts/[123].submod --json merged.json
 cmp out whole.table || fail "the table of parts of Cityscapes"
 cmp merged.json whole.json || fail "the JSON of parts of Cityscapes"
-expect 0 p t --cityscapes --instances t --quiet --cityscapes-json whole.city
-cmp city.json whole.city || fail "the file of Cityscapes of parts"
 #   Files with a right checksum that submod-miou cannot have written. The counts of Cityscapes would go
 #   to 20 classes and 8 categories, where there is memory for those that the file has.
 # craft CLASSES COUNTED CITYSCAPES TRAIN_IDS INSTANCES TEXT... -- NUMBER...
 craft() {
     local classes=$1 counted=$2 cityscapes=$3 ids=$4 instances=$5
     shift 5
-    "$make_counts" parts/crafted.submod "submod-miou format 1" "classes $classes" "counted classes $counted" \
-        "ignore none" "absent 0" "f-beta 1" "cityscapes $cityscapes" "train ids $ids" "instances from $instances" \
+    "$make_counts" parts/crafted.submod "submod-miou format 2" "classes $classes" "counted classes $counted" \
+        "ignore none" "absent 0" "cityscapes $cityscapes" "train ids $ids" "instances from $instances" \
         "boundary none" "fine-grained none" "$@"
 }
 of_ids="$((34 * 34 * 3 + 2 * 34)) $((34 * 34 * 3 + 2 * 34))*0"
@@ -453,7 +437,7 @@ expect 2 --merge parts/crafted.submod
 says 'says "cityscapes 1", but has other classes or categories than Cityscapes'
 # shellcheck disable=SC2086
 craft 19 20 1 0 0 "categories none" "${names[@]}" -- 400 400*0 $of_ids
-expect 2 --merge parts/crafted.submod --cityscapes-json city.json
+expect 2 --merge parts/crafted.submod
 says 'says "cityscapes 1", but has other classes or categories than Cityscapes'
 # shellcheck disable=SC2086
 craft 19 20 1 0 0 "categories 1" "${names[@]}" "category flat" "in category "{0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,1} \
@@ -516,15 +500,11 @@ expect 2 pred gt --classes 3 --ignore x
 expect 2 pred gt --cityscapes --ignore 3
 expect 2 pred gt --classes 3 --threads 0
 expect 2 pred gt --classes 3 --nonsense
-expect 2 pred gt --classes 3 --f-beta -1
-expect 2 pred gt --classes 3 --f-beta x
 expect 2 pred gt --classes 3 --boundary 0
 expect 2 pred gt --classes 3 --boundary nan
 expect 2 pred gt --classes 3 --fine-grained 101
 expect 2 pred gt --classes 3 --first-id 3
 expect 2 pred gt --classes 3 --instances gt --first-id -3
-expect 2 pred gt --classes 3 --instances gt --cityscapes-json city.json
-expect 2 pred gt --cityscapes --cityscapes-json city.json
 expect 2 pred gt --cityscapes --categories categories
 expect 2 pred gt --classes 3 --categories nowhere
 expect 2 pred gt --classes 4 --categories categories

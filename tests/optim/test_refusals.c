@@ -62,29 +62,6 @@ START_TEST(counts)
 }
 END_TEST
 
-/* Of one pixel, doubled again and again: full has seen 2^63 - 1 of them. */
-START_TEST(confidences)
-{
-    const float x[2] = {1, 0};
-    const uint8_t y[1] = {0};
-    submod_scores scores = submod_scores_f32(x, 1, 2, 1);
-    submod_labels labels = submod_labels_u8(y, 1, 1);
-    submod_calibration *full = NULL, *power = NULL;
-    ck_assert_ok(submod_calibration_create(2, 1, 0, &full, NULL));
-    ck_assert_ok(submod_calibration_create(2, 1, 0, &power, NULL));
-    ck_assert_ok(submod_calibration_add(power, &scores, &labels));
-    for (int k = 0; k < 63; k++) {
-        ck_assert_ok(submod_calibration_merge(full, power));
-        ck_assert(k == 62 || submod_calibration_merge(power, power) == SUBMOD_OK);
-    }
-    assert_error(submod_calibration_merge(full, power), SUBMOD_ENUMERIC, "would exceed 2^63 - 1");
-    assert_error(submod_calibration_add(full, &scores, &labels), SUBMOD_ENUMERIC,
-                 "would exceed 2^63 - 1");
-    submod_calibration_free(full);
-    submod_calibration_free(power);
-}
-END_TEST
-
 START_TEST(words_of_another_stream)
 {
     enum { CLASSES = 2, WORDS = 64 };
@@ -118,50 +95,15 @@ static double breaking(double a, double b, double P, double N, void *ctx)
 
 START_TEST(measures)
 {
-    enum { HALF = 10000 };
-    static uint8_t labels[2 * HALF];
-    static double errors[2 * HALF];
     int left = 1 << 30;
     submod_measure measure = submod_measure_custom(breaking, &left), strange = measure;
     submod_measure_report report;
-    double value = 7;
     strange.type = (submod_measure_type)9;
     assert_error(submod_measure_check(&strange, 1, 1, 1, &report), SUBMOD_EINVAL, "type = 9");
     assert_error(submod_measure_check(&measure, UINT64_MAX, 1, 1, &report), SUBMOD_EINVAL,
                  "at most 2^53");
     assert_error(submod_measure_check(&measure, 1 << 20, 1 << 20, 0, &report), SUBMOD_EUNSUPPORTED,
                  "give a number of samples");
-    for (int i = 0; i < 2 * HALF; i++) {
-        labels[i] = i < HALF;
-    }
-    assert_error(submod_general_surrogate(&measure, labels, errors, 2 * HALF, &value, NULL, NULL,
-                                          NULL, NULL),
-                 SUBMOD_EUNSUPPORTED, "too many to look for the parts");
-    ck_assert(value == 7);
-}
-END_TEST
-
-/* First where it is looked at beforehand, later where it is used. */
-START_TEST(measures_that_break)
-{
-    const uint8_t labels[4] = {1, 1, 0, 0};
-    const double errors[4] = {0.5, 0.25, 0.75, 0.1};
-    int left, late[2] = {0};
-    submod_measure measure = submod_measure_custom(breaking, &left);
-    for (int which = 0; which < 2; which++) {
-        submod_status status = SUBMOD_ECALLBACK;
-        for (int calls = 0; status != SUBMOD_OK; calls++) {
-            double value = 7, table[9] = {7};
-            left = calls;
-            status = which ? submod_general_parts(&measure, 2, 2, table, NULL, NULL)
-                           : submod_general_surrogate(&measure, labels, errors, 4, &value, NULL,
-                                                      NULL, NULL, NULL);
-            ck_assert(status == SUBMOD_OK ||
-                      (status == SUBMOD_ECALLBACK && value == 7 && table[0] == 7));
-            late[which] += strstr(submod_last_error(), "the measure gives NaN or Inf") != NULL;
-        }
-        ck_assert_int_gt(late[which], 0);
-    }
 }
 END_TEST
 
@@ -382,9 +324,9 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("refusals", functions, datasets, counts, confidences, words_of_another_stream,
-                     measures, measures_that_break, sizes_of_prox, overflow_in_prox,
-                     certificates_that_are_none, descent_of_a_wild_problem, fista_on_a_wild_problem,
-                     planes_of_a_wild_problem, a_problem_without_a_direction, admm_with_a_tiny_step,
-                     admm_with_a_large_matrix, gpu);
+    return RUN_TESTS("refusals", functions, datasets, counts, words_of_another_stream, measures,
+                     sizes_of_prox, overflow_in_prox, certificates_that_are_none,
+                     descent_of_a_wild_problem, fista_on_a_wild_problem, planes_of_a_wild_problem,
+                     a_problem_without_a_direction, admm_with_a_tiny_step, admm_with_a_large_matrix,
+                     gpu);
 }

@@ -197,12 +197,9 @@ static submod_status all_prox(const submod_fn *fn)
 
 static submod_status path(const submod_fn *fn)
 {
-    const double lambda[2] = {2, 1}, alpha[2] = {-0.5, 0.5};
+    const double lambda[2] = {2, 1};
     double u[2 * N];
-    uint8_t small[2 * N], large[2 * N];
-    submod_status status = submod_prox_path(fn, x, lambda, 2, u, NULL, NULL, NULL, NULL);
-    return status < 0 ? status
-                      : submod_prox_level_sets(fn, x, 1, alpha, 2, small, large, NULL, NULL, NULL);
+    return submod_prox_path(fn, x, lambda, 2, u, NULL, NULL, NULL, NULL);
 }
 
 static submod_status blocks(const submod_fn *fn)

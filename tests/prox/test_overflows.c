@@ -35,7 +35,7 @@ START_TEST(prox_of_large_numbers)
     const double large[N] = {1e200, -1e200, 0}, small[N] = {1, 2, 3};
     refuse_prox(cut_of(1), large, 1e200, SUBMOD_PROX_DECOMPOSITION, "lambda x overflows");
     submod_fn *iwata = NULL;
-    ck_assert_ok(submod_fn_iwata(N, &iwata));
+    ck_assert_ok(make_iwata(N, &iwata));
     refuse_prox(iwata, large, 1e200, SUBMOD_PROX_DECOMPOSITION, "lambda x overflows");
     refuse_prox(cut_of(1e200), small, 1e-200, SUBMOD_PROX_MIN_NORM, "s / lambda overflows");
 }

@@ -546,7 +546,7 @@ START_TEST(threads_change_nothing)
             for (size_t i = 0; i < n; i++) {
                 x[i] = x[i] * 1e-3 + (double)(i % 3);
             }
-            ck_assert_ok(submod_fn_iwata(n, &fn));
+            ck_assert_ok(make_iwata(n, &fn));
         } else {
             fn = kernel(n, &rng);
         }

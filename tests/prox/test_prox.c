@@ -74,8 +74,7 @@ static int expected(submod_prox_method m, const char *name)
 /* Exact to rounding, or to the tolerance asked for. */
 static int is_exact(submod_prox_method m)
 {
-    return m != SUBMOD_PROX_FRANK_WOLFE && m != SUBMOD_PROX_AWAY_STEPS &&
-           m != SUBMOD_PROX_GREEDY_PATH && m != SUBMOD_PROX_MIN_NORM;
+    return m != SUBMOD_PROX_GREEDY_PATH && m != SUBMOD_PROX_MIN_NORM;
 }
 
 /* Runs one method; 0 if it cannot do the function and need not. */

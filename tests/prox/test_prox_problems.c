@@ -20,7 +20,7 @@ START_TEST(cardinality_against_decomposition)
         int32_t few[5] = {5, 17, 3, 99, 1000};
         ck_assert_ok(submod_fn_sqrt(SIZE + 5, &terms[0]));
         ck_assert_ok(submod_fn_truncation(SIZE + 5, SIZE / 3, &terms[1]));
-        ck_assert_ok(repeat % 2 ? submod_fn_iwata(SIZE + 5, &sum)
+        ck_assert_ok(repeat % 2 ? make_iwata(SIZE + 5, &sum)
                                 : submod_fn_sum(terms, (double[]){40, 1}, 2, &sum));
         ck_assert_ok(submod_fn_contract(sum, few, 5, &shifted));
         random_vector(&rng, w, SIZE, repeat % 4 == 0);
@@ -65,7 +65,7 @@ START_TEST(iwata_by_its_least_norm_point)
         double *x = calloc(n, sizeof *x), *s = malloc(n * sizeof *s), value;
         int32_t *set = malloc(n * sizeof *set);
         ck_assert(x && s && set);
-        ck_assert_ok(submod_fn_iwata(n, &fn));
+        ck_assert_ok(make_iwata(n, &fn));
         ck_assert_ok(submod_prox(fn, x, 1, NULL, s, NULL, NULL, NULL));
         for (size_t e = 0; e < n; e++) {
             if (s[e] < -1e-9) {

@@ -183,7 +183,7 @@ START_TEST(iwata_optima)
         submod_fn *fn = NULL;
         uint8_t *small = malloc(n), *large = malloc(n);
         double *s = malloc(n * sizeof *s);
-        ck_assert_ok(submod_fn_iwata(n, &fn));
+        ck_assert_ok(make_iwata(n, &fn));
         for (int m = 0; m < 2; m++) {
             submod_sfm_settings settings = submod_sfm_defaults();
             submod_sfm_info info;
@@ -441,7 +441,7 @@ START_TEST(degenerate)
     ck_assert(mask_of(small, N) == 0 && mask_of(large, N) == (1U << N) - 1);
     ck_assert(info.value == 0 && info.gap == 0 && info.exact);
     submod_fn_free(fn);
-    ck_assert_ok(submod_fn_iwata(N, &iwata));
+    ck_assert_ok(make_iwata(N, &iwata));
     for (int k = -1; k < 2; k += 2) {
         ck_assert_ok(submod_fn_scale(iwata, pow(10, 150 * k), &fn));
         ck_assert_ok(submod_sfm(fn, small, large, NULL, &settings, &info, NULL));
@@ -521,7 +521,7 @@ START_TEST(allocations_fail)
             settings.method = (submod_sfm_method)m;
             ck_assert_int_lt(allowed, 10000);
             allocations.left = allowed;
-            status = submod_fn_iwata(8, &fn);
+            status = make_iwata(8, &fn);
             status = status ? status : submod_sfm(fn, small, large, s, &settings, &info, NULL);
             ck_assert(status == SUBMOD_OK || (small[0] == 7 && s[0] == 7));
             ck_assert(status == SUBMOD_OK || status == SUBMOD_ENOMEM);

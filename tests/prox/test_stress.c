@@ -3,7 +3,7 @@
  * certificate holds, or the status says that it does not; never a wrong answer with SUBMOD_OK,
  * never a NaN.
  *
- *   test_stress --table     prints how often what happened (scripts/stress.sh, docs/reliability.md)
+ *   test_stress --table     prints how often what happened (scripts/stress.sh)
  */
 #include <float.h>
 #include <math.h>

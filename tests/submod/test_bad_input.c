@@ -43,7 +43,6 @@ START_TEST(sizes)
     ck_assert_not_made(submod_fn_cut(0, 0, NULL, NULL, NULL, 1, &fn), SUBMOD_EINVAL, "n = 0");
     ck_assert_not_made(submod_fn_facility(0, 0, NULL, &fn), SUBMOD_EINVAL, "n = 0");
     ck_assert_not_made(submod_fn_logdet(0, w, &fn), SUBMOD_EINVAL, "n = 0");
-    ck_assert_not_made(submod_fn_iwata(0, &fn), SUBMOD_EINVAL, "n = 0");
     ck_assert_not_made(submod_fn_hamming(big, &fn), SUBMOD_EINVAL, "2^31");
     ck_assert_refused(submod_fn_hamming(3, NULL), SUBMOD_EINVAL, "NULL");
     ck_assert_not_made(submod_fn_logdet(50000, w, &fn), SUBMOD_EUNSUPPORTED, "50000");

@@ -156,7 +156,7 @@ START_TEST(many_minimisers)
         case 2: ck_assert_ok(submod_fn_jaccard(N, mask, &fn)); break;
         case 3: ck_assert_ok(submod_fn_concave(N, w, SUBMOD_CONCAVE_MIN, 1.5, &fn)); break;
         case 4: ck_assert_ok(submod_fn_concave_points(N, w, 3, t, g, &fn)); break;
-        default: ck_assert_ok(submod_fn_iwata(N, &fn)); break;
+        default: ck_assert_ok(make_iwata(N, &fn)); break;
         }
         double *F = subset_values(fn);
         compare(fn, F, &rng, 1);
@@ -179,7 +179,7 @@ START_TEST(iwata_optima)
             block[e] = (int32_t)e;
         }
         size_t size[2] = {0, 0};
-        ck_assert_ok(submod_fn_iwata(n, &fn));
+        ck_assert_ok(make_iwata(n, &fn));
         for (int largest = 0; largest < 2; largest++) {
             double value;
             ck_assert_ok(submod_fn_minimize(fn, NULL, 0, block, n, z, largest, in, &value));

@@ -17,7 +17,6 @@ START_TEST(others_to_merge)
     submod_instances *instances = NULL;
     submod_boundary *boundary = NULL;
     submod_fine_grained *fine = NULL;
-    submod_calibration *calibration = NULL, *more = NULL;
     ck_assert_ok(submod_dataset_create(3, 0.01, &dataset));
     ck_assert_ok(submod_dataset_create(3, 0.001, &finer));
     ck_assert_ok(submod_confusion_create(3, &confusion, NULL));
@@ -25,8 +24,6 @@ START_TEST(others_to_merge)
     ck_assert_ok(submod_instances_create(3, 0, &instances, NULL));
     ck_assert_ok(submod_boundary_create(3, &boundary, NULL));
     ck_assert_ok(submod_fine_grained_create(3, &fine, NULL));
-    ck_assert_ok(submod_calibration_create(3, 10, 1, &calibration, NULL));
-    ck_assert_ok(submod_calibration_create(3, 15, 1, &more, NULL));
     assert_refused(submod_dataset_merge(dataset, NULL), "NULL");
     assert_refused(submod_dataset_merge(dataset, finer), "bins");
     assert_refused(submod_confusion_merge(confusion, NULL), "NULL");
@@ -34,8 +31,6 @@ START_TEST(others_to_merge)
     assert_refused(submod_instances_merge(instances, NULL), "other is NULL");
     assert_refused(submod_boundary_merge(boundary, NULL), "other is NULL");
     assert_refused(submod_fine_grained_merge(fine, NULL), "other is NULL");
-    assert_refused(submod_calibration_merge(calibration, NULL), "other is NULL");
-    assert_refused(submod_calibration_merge(calibration, more), "bins");
     submod_dataset_free(dataset);
     submod_dataset_free(finer);
     submod_confusion_free(confusion);
@@ -43,8 +38,6 @@ START_TEST(others_to_merge)
     submod_instances_free(instances);
     submod_boundary_free(boundary);
     submod_fine_grained_free(fine);
-    submod_calibration_free(calibration);
-    submod_calibration_free(more);
 }
 END_TEST
 

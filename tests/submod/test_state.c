@@ -7,24 +7,21 @@
 
 #include "support.h"
 
-enum { C = 4, N = 60, BINS = 5, VOID = 255 };
+enum { C = 4, N = 60, VOID = 255 };
 
-/* One of the four streams: the one that is not NULL. */
+/* One of the three streams: the one that is not NULL. */
 typedef struct stream {
     submod_instances *instances;
     submod_boundary *boundary;
     submod_fine_grained *fine;
-    submod_calibration *calibration;
 } stream;
 
-enum { KINDS = 4, VALUES = C + 2 };
+enum { KINDS = 3, VALUES = C + 2 };
 
 /* Random images. */
 typedef struct batch {
     uint8_t p[2 * N], t[2 * N], id[2 * N];
-    float x[2 * C * N];
     submod_labels prediction, truth, ids;
-    submod_scores scores;
 } batch;
 
 static void make_batch(submod_rng *rng, batch *b)
@@ -34,28 +31,23 @@ static void make_batch(submod_rng *rng, batch *b)
         b->p[i] = (uint8_t)submod_rng_below(rng, C);
         b->id[i] = (uint8_t)submod_rng_below(rng, 4);
     }
-    for (int i = 0; i < 2 * C * N; i++) {
-        b->x[i] = (float)submod_rng_normal(rng);
-    }
     b->prediction = submod_labels_u8(b->p, 2, N);
     b->truth = submod_labels_u8(b->t, 2, N);
     b->ids = submod_labels_u8(b->id, 2, N);
-    b->scores = submod_scores_f32(b->x, 2, C, N);
 }
 
-/* ---- the four ---- */
+/* ---- the three ---- */
 
 static stream make(int kind)
 {
-    stream s = {NULL, NULL, NULL, NULL};
+    stream s = {NULL, NULL, NULL};
     submod_metric_settings settings = submod_metric_defaults();
     settings.has_ignore = 1;
     settings.ignore_index = VOID;
     switch (kind) {
     case 0: ck_assert_ok(submod_instances_create(C, 1, &s.instances, &settings)); break;
     case 1: ck_assert_ok(submod_boundary_create(C, &s.boundary, &settings)); break;
-    case 2: ck_assert_ok(submod_fine_grained_create(C, &s.fine, &settings)); break;
-    default: ck_assert_ok(submod_calibration_create(C, BINS, 1, &s.calibration, &settings));
+    default: ck_assert_ok(submod_fine_grained_create(C, &s.fine, &settings));
     }
     return s;
 }
@@ -65,31 +57,27 @@ static void discard(stream *s)
     submod_instances_free(s->instances);
     submod_boundary_free(s->boundary);
     submod_fine_grained_free(s->fine);
-    submod_calibration_free(s->calibration);
 }
 
 static submod_status save(const stream *s, uint64_t *words, size_t *count)
 {
     return s->instances  ? submod_instances_words(s->instances, words, count)
            : s->boundary ? submod_boundary_words(s->boundary, words, count)
-           : s->fine     ? submod_fine_grained_words(s->fine, words, count)
-                         : submod_calibration_words(s->calibration, words, count);
+                         : submod_fine_grained_words(s->fine, words, count);
 }
 
 static submod_status load(stream *s, const uint64_t *words, size_t count)
 {
     return s->instances  ? submod_instances_set_words(s->instances, words, count)
            : s->boundary ? submod_boundary_set_words(s->boundary, words, count)
-           : s->fine     ? submod_fine_grained_set_words(s->fine, words, count)
-                         : submod_calibration_set_words(s->calibration, words, count);
+                         : submod_fine_grained_set_words(s->fine, words, count);
 }
 
 static submod_status merge(stream *s, const stream *other)
 {
     return s->instances  ? submod_instances_merge(s->instances, other->instances)
            : s->boundary ? submod_boundary_merge(s->boundary, other->boundary)
-           : s->fine     ? submod_fine_grained_merge(s->fine, other->fine)
-                         : submod_calibration_merge(s->calibration, other->calibration);
+                         : submod_fine_grained_merge(s->fine, other->fine);
 }
 
 static submod_status add(stream *s, submod_rng *rng)
@@ -98,8 +86,7 @@ static submod_status add(stream *s, submod_rng *rng)
     make_batch(rng, &b);
     return s->instances  ? submod_instances_add(s->instances, &b.prediction, &b.truth, &b.ids)
            : s->boundary ? submod_boundary_add(s->boundary, &b.prediction, &b.truth, 6, N / 6, 1)
-           : s->fine     ? submod_fine_grained_add(s->fine, &b.prediction, &b.truth)
-                         : submod_calibration_add(s->calibration, &b.scores, &b.truth);
+                         : submod_fine_grained_add(s->fine, &b.prediction, &b.truth);
 }
 
 /* Values of all kinds, and a count of pixels or images. */
@@ -112,16 +99,11 @@ static void values(const stream *s, double v[VALUES])
     } else if (s->boundary) {
         ck_assert_ok(submod_boundary_iou(s->boundary, v, v + C, NULL));
         v[C + 1] = (double)submod_confusion_counts(submod_boundary_confusion(s->boundary))[1];
-    } else if (s->fine) {
+    } else {
         submod_fine_grained_values x;
         ck_assert_ok(submod_fine_grained_get(s->fine, &x));
         const double all[VALUES] = {x.dataset, x.image, x.of_class, x.class_mean, (double)x.images};
         memcpy(v, all, sizeof all);
-    } else {
-        submod_calibration_values x;
-        ck_assert_ok(submod_calibration_errors(s->calibration, 0, v, &x, NULL));
-        v[C] = x.expected;
-        v[C + 1] = (double)x.pixels;
     }
 }
 
@@ -186,9 +168,9 @@ END_TEST
 static bool must_notice(int kind, size_t i)
 {
     size_t first = (size_t)C * C;
-    const size_t whole[KINDS] = {first + 2 * C, first + 3 * C, first, 0};
+    const size_t whole[KINDS] = {first + 2 * C, first + 3 * C, first};
     bool instances = kind == 0 && i >= whole[0] && (i - whole[0]) % 2 == 0;
-    return kind == 3 ? i % 4 != 3 : i < whole[kind] || instances;
+    return i < whole[kind] || instances;
 }
 
 /* Every word is changed in turn: refused, and nothing has changed; or loaded.
@@ -216,7 +198,7 @@ START_TEST(words_of_nobody)
                 }
                 submod_status status = load(&s, words, count);
                 words[i] = kept;
-                bool one_count = kind != 3 && i < (size_t)C * C && k != 0 && k != 2;
+                bool one_count = i < (size_t)C * C && k != 0 && k != 2;
                 ck_assert(!must_notice(kind, i) || one_count || status == SUBMOD_EINVAL);
                 if (status != SUBMOD_OK) {
                     ck_assert_int_eq(status, SUBMOD_EINVAL);
@@ -272,15 +254,11 @@ START_TEST(no_stream)
     assert_error(submod_instances_words(NULL, NULL, &count), SUBMOD_EINVAL, "instances is NULL");
     assert_error(submod_boundary_words(NULL, NULL, &count), SUBMOD_EINVAL, "boundary is NULL");
     assert_error(submod_fine_grained_words(NULL, NULL, &count), SUBMOD_EINVAL, "fine is NULL");
-    assert_error(submod_calibration_words(NULL, NULL, &count), SUBMOD_EINVAL,
-                 "calibration is NULL");
     assert_error(submod_miou_words(NULL, NULL, &count), SUBMOD_EINVAL, "miou is NULL");
     assert_error(submod_miou_set_words(NULL, &word, 1), SUBMOD_EINVAL, "miou is NULL");
     assert_error(submod_instances_set_words(NULL, &word, 1), SUBMOD_EINVAL, "instances is NULL");
     assert_error(submod_boundary_set_words(NULL, &word, 1), SUBMOD_EINVAL, "boundary is NULL");
     assert_error(submod_fine_grained_set_words(NULL, &word, 1), SUBMOD_EINVAL, "fine is NULL");
-    assert_error(submod_calibration_set_words(NULL, &word, 1), SUBMOD_EINVAL,
-                 "calibration is NULL");
     ck_assert_uint_eq(count, 7);
 }
 END_TEST

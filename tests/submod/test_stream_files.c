@@ -11,11 +11,11 @@
 #include "allocations.h"
 #include "support.h"
 
-enum { C = 3, N = 24, BINS = 4, VOID = 255, KINDS = 7 };
+enum { C = 3, N = 24, VOID = 255, KINDS = 6 };
 
-static const char *const names[KINDS] = {
-    "dataset counts",  "confusion counts",  "mean IoU counts",   "instance counts",
-    "boundary counts", "fine-grained IoUs", "calibration counts"};
+static const char *const names[KINDS] = {"dataset counts",  "confusion counts",
+                                         "mean IoU counts", "instance counts",
+                                         "boundary counts", "fine-grained IoUs"};
 
 static char path[64];
 
@@ -26,7 +26,7 @@ static void new_path(void)
     snprintf(path, sizeof path, "%s/submod-stream-%ld", folder, (long)getpid());
 }
 
-/* ---- all seven ---- */
+/* ---- all six ---- */
 
 typedef struct stream {
     int kind;
@@ -43,7 +43,6 @@ static stream make(int kind)
     submod_instances *i = NULL;
     submod_boundary *b = NULL;
     submod_fine_grained *f = NULL;
-    submod_calibration *a = NULL;
     submod_metric_settings settings = submod_metric_defaults();
     settings.has_ignore = 1;
     settings.ignore_index = VOID;
@@ -71,11 +70,7 @@ static stream make(int kind)
         ck_assert_ok(submod_boundary_create(C, &b, &settings));
         s.of = b;
         break;
-    case 5:
-        ck_assert_ok(submod_fine_grained_create(C, &f, &settings));
-        s.of = f;
-        break;
-    default: ck_assert_ok(submod_calibration_create(C, BINS, 1, &a, &settings)); s.of = a;
+    default: ck_assert_ok(submod_fine_grained_create(C, &f, &settings)); s.of = f;
     }
     return s;
 }
@@ -88,8 +83,7 @@ static void discard(stream s)
     case 2: submod_miou_free(s.of); break;
     case 3: submod_instances_free(s.of); break;
     case 4: submod_boundary_free(s.of); break;
-    case 5: submod_fine_grained_free(s.of); break;
-    default: submod_calibration_free(s.of);
+    default: submod_fine_grained_free(s.of);
     }
 }
 
@@ -101,8 +95,7 @@ static submod_status save(stream s, const char *to)
     case 2: return submod_miou_save(s.of, to);
     case 3: return submod_instances_save(s.of, to);
     case 4: return submod_boundary_save(s.of, to);
-    case 5: return submod_fine_grained_save(s.of, to);
-    default: return submod_calibration_save(s.of, to);
+    default: return submod_fine_grained_save(s.of, to);
     }
 }
 
@@ -115,7 +108,6 @@ static submod_status load(const char *from, stream *s)
     submod_instances *i = s->of;
     submod_boundary *b = s->of;
     submod_fine_grained *f = s->of;
-    submod_calibration *a = s->of;
     submod_status status;
     switch (s->kind) {
     case 0:
@@ -138,11 +130,7 @@ static submod_status load(const char *from, stream *s)
         status = submod_boundary_load(from, &b);
         s->of = b;
         break;
-    case 5:
-        status = submod_fine_grained_load(from, &f);
-        s->of = f;
-        break;
-    default: status = submod_calibration_load(from, &a); s->of = a;
+    default: status = submod_fine_grained_load(from, &f); s->of = f;
     }
     return status;
 }
@@ -155,8 +143,7 @@ static submod_status merge(stream s, stream other)
     case 2: return submod_miou_merge(s.of, other.of);
     case 3: return submod_instances_merge(s.of, other.of);
     case 4: return submod_boundary_merge(s.of, other.of);
-    case 5: return submod_fine_grained_merge(s.of, other.of);
-    default: return submod_calibration_merge(s.of, other.of);
+    default: return submod_fine_grained_merge(s.of, other.of);
     }
 }
 
@@ -185,8 +172,7 @@ static void add(stream s, submod_rng *rng)
     case 2: ck_assert_ok(submod_miou_add(s.of, &prediction, &truth)); break;
     case 3: ck_assert_ok(submod_instances_add(s.of, &prediction, &truth, &ids)); break;
     case 4: ck_assert_ok(submod_boundary_add(s.of, &prediction, &truth, 4, N / 4, 1)); break;
-    case 5: ck_assert_ok(submod_fine_grained_add(s.of, &prediction, &truth)); break;
-    default: ck_assert_ok(submod_calibration_add(s.of, &scores, &truth));
+    default: ck_assert_ok(submod_fine_grained_add(s.of, &prediction, &truth));
     }
 }
 
@@ -198,7 +184,6 @@ static void values(stream s, double v[VALUES])
     submod_metrics metrics;
     submod_miou_values m;
     submod_fine_grained_values f;
-    submod_calibration_values a;
     switch (s.kind) {
     case 0: ck_assert_ok(submod_dataset_solve(s.of, v, v + 1, NULL)); break;
     case 1:
@@ -212,15 +197,10 @@ static void values(stream s, double v[VALUES])
         break;
     case 3: ck_assert_ok(submod_instances_iou(s.of, NULL, NULL, NULL, C, v, v + C)); break;
     case 4: ck_assert_ok(submod_boundary_iou(s.of, v, v + C, NULL)); break;
-    case 5:
+    default:
         ck_assert_ok(submod_fine_grained_get(s.of, &f));
         memcpy(v, (double[]){f.dataset, f.image, f.of_class, f.image_mean, f.class_mean},
                5 * sizeof *v);
-        break;
-    default:
-        ck_assert_ok(submod_calibration_errors(s.of, 0, v, &a, NULL));
-        v[C] = a.expected;
-        v[C + 1] = (double)a.pixels;
     }
 }
 
@@ -393,14 +373,6 @@ START_TEST(impossible)
     assert_impossible(2, (uint64_t[]){1, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 10); /* no class chosen */
     assert_impossible(2, (uint64_t[]){1, 0, 0, 0, 2, 0, 0, 0, 0, 0}, 10); /* 0 or 1 */
     assert_impossible(2, (uint64_t[]){1, 0, 0, 0, 1, 0, nan, 1, 0, 0}, 10);
-    assert_impossible(6, (uint64_t[]){1, 0, 0, UINT64_MAX, 0, 0, 0, 0, 0}, 9);
-    uint64_t words[21] = {1, 0, 0, 1, 2}; /* one bin */
-    assert_impossible(6, words, 21);      /* from_logits = 2 */
-    stream fine = {6, NULL};
-    words[4] = 1;
-    ck_assert_ok(submod_file_save(path, names[6], words, 21));
-    ck_assert_ok(load(path, &fine));
-    discard(fine);
 
     submod_dataset *d;
     ck_assert_ok(submod_dataset_create(1, 0.25, &d));
@@ -505,7 +477,6 @@ START_TEST(nothing_given)
     assert_error(submod_instances_load(path, NULL), SUBMOD_EINVAL, "instances is NULL");
     assert_error(submod_boundary_load(path, NULL), SUBMOD_EINVAL, "boundary is NULL");
     assert_error(submod_fine_grained_load(path, NULL), SUBMOD_EINVAL, "fine is NULL");
-    assert_error(submod_calibration_load(path, NULL), SUBMOD_EINVAL, "calibration is NULL");
 }
 END_TEST
 

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "iwata.h"
+
 size_t errand_count(void)
 {
     return tensor_errand_count + function_errand_count;
@@ -120,7 +122,7 @@ static submod_status make_functions(errand_data *d)
     submod_fn *const both[2] = {d->grid, d->cardinal};
     status = status ? status : submod_fn_sum(both, NULL, 2, &d->sum);
     status = status ? status : make_covering(&rng, &d->covering);
-    status = status ? status : submod_fn_iwata(20, &d->iwata);
+    status = status ? status : make_iwata(20, &d->iwata);
     status = status ? status : make_grid(&rng, true, &d->rows);
     status = status ? status : make_squares(&d->squares);
     submod_measure measure = submod_measure_tversky(0.7, 1.5);

@@ -234,21 +234,6 @@ static submod_status fine_grained(const errand_data *d, digest *found, submod_wo
     return status;
 }
 
-static submod_status calibration(const errand_data *d, digest *found, submod_work *work)
-{
-    (void)work;
-    submod_calibration *c = NULL;
-    double error[ERRAND_CLASSES] = {0};
-    submod_scores scores = scores_of(d, d->scores, ERRAND_CLASSES);
-    submod_labels truth = labels_of(d, d->truth);
-    submod_status status = submod_calibration_create(ERRAND_CLASSES, 15, 1, &c, NULL);
-    status = status ? status : submod_calibration_add(c, &scores, &truth);
-    status = status ? status : submod_calibration_errors(c, 0, error, NULL, NULL);
-    digest_bytes(found, error, sizeof error);
-    submod_calibration_free(c);
-    return status;
-}
-
 static submod_status decision(const errand_data *d, digest *found, submod_work *work)
 {
     submod_scores scores = scores_of(d, d->probabilities, ERRAND_CLASSES);
@@ -273,6 +258,5 @@ const errand tensor_errands[] = {{"softmax, exact", softmax_exact},
                                  {"boundary", boundary},
                                  {"instances", instances},
                                  {"fine grained", fine_grained},
-                                 {"calibration", calibration},
                                  {"decision", decision}};
 const size_t tensor_errand_count = sizeof tensor_errands / sizeof *tensor_errands;

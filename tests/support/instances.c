@@ -169,7 +169,7 @@ static submod_fn *iwata(size_t n, submod_rng *rng)
 {
     submod_fn *fn = NULL;
     (void)rng;
-    ck_assert_ok(submod_fn_iwata(n, &fn));
+    ck_assert_ok(make_iwata(n, &fn));
     return fn;
 }
 

@@ -5,6 +5,8 @@
 #include <check.h>
 #include <submod.h>
 
+#include "iwata.h"
+
 /* Runs the tests under ctest: one suite, prints failures, returns main's exit code: 77, skipped,
  * when SUBMOD_ISA asks for an instruction set that this machine does not have. */
 int run_tests(const char *name, const TTest *const *tests, size_t count);

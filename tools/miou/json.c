@@ -36,10 +36,10 @@ void json_string(FILE *out, const char *text)
     fputc('"', out);
 }
 
-void json_number(FILE *out, double value, const char *nan)
+void json_number(FILE *out, double value)
 {
     if (isnan(value)) {
-        fputs(nan, out);
+        fputs("null", out);
     } else {
         fprintf(out, "%.17g", value);
     }

@@ -7,7 +7,7 @@
 /* A string in quotes; what is not UTF-8 in it is replaced. */
 void json_string(FILE *out, const char *text);
 
-/* A number; NaN is what `nan` says, null or NaN. */
-void json_number(FILE *out, double value, const char *nan);
+/* A number; NaN becomes null. */
+void json_number(FILE *out, double value);
 
 #endif

@@ -18,27 +18,27 @@ static bool write_failed(const char *path)
     return false;
 }
 
-static bool write_file(const results *r, const char *path, bool (*print)(const results *, FILE *))
+static bool write_json(const results *r, const char *path)
 {
     FILE *out = fopen(path, "w");
     if (!out) {
         return write_failed(path);
     }
-    bool printed = print(r, out);
+    print_json(r, out);
     bool ok = !ferror(out);
     ok = fclose(out) == 0 && ok;
-    return (ok || write_failed(path)) && printed;
+    return ok || write_failed(path);
 }
 
 static bool report(const options *o, const results *r)
 {
     bool json_on_stdout = o->json && strcmp(o->json, "-") == 0;
-    bool ok = !o->cityscapes_json || write_file(r, o->cityscapes_json, print_cityscapes_json);
+    bool ok = true;
     if (json_on_stdout) {
         print_json(r, stdout);
     } else {
         if (o->json) {
-            ok = write_file(r, o->json, print_json) && ok;
+            ok = write_json(r, o->json);
         }
         if (!o->quiet) {
             print_table(r, stdout);
@@ -85,8 +85,7 @@ static int merge(options *o)
 {
     evaluation e;
     string_list problems = {NULL, 0, 0};
-    bool ok = counts_merge(o, &e, &problems) && options_require_report(o) == PARSED_RUN;
-    int code = ok ? finish(o, &e, &problems) : BAD_CALL;
+    int code = counts_merge(o, &e, &problems) ? finish(o, &e, &problems) : BAD_CALL;
     evaluation_free(&e);
     list_free(&problems);
     return code;

@@ -47,7 +47,6 @@ static const char help[] =
     "                    IoU of a class that is neither in the truth nor predicted: 1 (the\n"
     "                    default, 0/0 = 1), 0, or left out of the mean; truth: leave out every\n"
     "                    class that is not in the truth. For the dataset and for each image\n"
-    "  --f-beta B        of the F-score; default: 1, which is Dice\n"
     "  --instances DIR   adds iIoU, where each instance counts the same: DIR has a file of ids "
     "for\n"
     "                    each of GT_DIR, with the same name (with --cityscapes: that ends in\n"
@@ -68,8 +67,6 @@ static const char help[] =
     "\n"
     "Output:\n"
     "  --json FILE|-     write the results as JSON; - is stdout, in place of the table\n"
-    "  --cityscapes-json FILE\n"
-    "                    write what Cityscapes' own script would; needs --cityscapes, --instances\n"
     "  --quiet           no table, no progress bar\n"
     "  --threads N       files read at a time; default: as many as there are cores\n"
     "  --help            this text\n"
@@ -100,12 +97,12 @@ static bool to_number(const char *text, long low, long high, long *number)
     return errno == 0 && end != text && *end == 0 && *number >= low && *number <= high;
 }
 
-/* A number in (0, high], or 0 if that is fine. */
-static bool to_real(const char *text, bool zero, double high, double *number)
+/* A number in (0, high]. */
+static bool to_real(const char *text, double high, double *number)
 {
     char *end;
     *number = strtod(text, &end);
-    return end != text && *end == 0 && (*number > 0 || (zero && *number == 0)) && *number <= high;
+    return end != text && *end == 0 && *number > 0 && *number <= high;
 }
 
 /* ---- one option at a time ---- */
@@ -129,7 +126,6 @@ enum {
     LIST,
     CATEGORIES,
     ABSENT,
-    F_BETA,
     INSTANCES,
     FIRST_ID,
     BOUNDARY,
@@ -137,7 +133,6 @@ enum {
     SAVE,
     MERGE,
     JSON,
-    CITYSCAPES_JSON,
     QUIET,
     THREADS,
     HELP
@@ -152,7 +147,6 @@ static const struct option known[] = {{"classes", required_argument, NULL, CLASS
                                       {"list", required_argument, NULL, LIST},
                                       {"categories", required_argument, NULL, CATEGORIES},
                                       {"absent", required_argument, NULL, ABSENT},
-                                      {"f-beta", required_argument, NULL, F_BETA},
                                       {"instances", required_argument, NULL, INSTANCES},
                                       {"first-id", required_argument, NULL, FIRST_ID},
                                       {"boundary", required_argument, NULL, BOUNDARY},
@@ -160,7 +154,6 @@ static const struct option known[] = {{"classes", required_argument, NULL, CLASS
                                       {"save", required_argument, NULL, SAVE},
                                       {"merge", no_argument, NULL, MERGE},
                                       {"json", required_argument, NULL, JSON},
-                                      {"cityscapes-json", required_argument, NULL, CITYSCAPES_JSON},
                                       {"quiet", no_argument, NULL, QUIET},
                                       {"threads", required_argument, NULL, THREADS},
                                       {"help", no_argument, NULL, HELP},
@@ -190,10 +183,6 @@ static parsed take_metric(int option, const char *value, options *o, given *g)
     long number;
     switch (option) {
     case ABSENT: return take_absent(value, o);
-    case F_BETA:
-        return to_real(value, true, 1e6, &o->f_beta)
-                   ? PARSED_RUN
-                   : wrong("--f-beta %s must be a number in [0, 1e6]", value);
     case INSTANCES: o->instance_dir = value; return PARSED_RUN;
     case FIRST_ID:
         if (!to_number(value, 0, 65535, &number)) {
@@ -204,11 +193,11 @@ static parsed take_metric(int option, const char *value, options *o, given *g)
         return PARSED_RUN;
     case BOUNDARY:
         o->boundary = true;
-        return to_real(value, false, 1, &o->boundary_ratio)
+        return to_real(value, 1, &o->boundary_ratio)
                    ? PARSED_RUN
                    : wrong("--boundary %s must be a number in (0, 1]", value);
     default: /* FINE_GRAINED */
-        return to_real(value, false, 100, &o->worst)
+        return to_real(value, 100, &o->worst)
                    ? PARSED_RUN
                    : wrong("--fine-grained %s must be a percentage in (0, 100]", value);
     }
@@ -230,7 +219,6 @@ static parsed take(int option, const char *value, options *o, given *g)
     case LIST: g->list = value; return PARSED_RUN;
     case CATEGORIES: g->categories = value; return PARSED_RUN;
     case ABSENT:
-    case F_BETA:
     case INSTANCES:
     case FIRST_ID:
     case BOUNDARY:
@@ -238,7 +226,6 @@ static parsed take(int option, const char *value, options *o, given *g)
     case SAVE: o->save = value; return PARSED_RUN;
     case MERGE: o->merge = true; return PARSED_RUN;
     case JSON: o->json = value; return PARSED_RUN;
-    case CITYSCAPES_JSON: o->cityscapes_json = value; return PARSED_RUN;
     case QUIET: o->quiet = true; return PARSED_RUN;
     case THREADS:
         if (!to_number(value, 1, 4096, &number)) {
@@ -395,13 +382,6 @@ static parsed settle(options *o, const given *g)
     return result;
 }
 
-parsed options_require_report(const options *o)
-{
-    return o->cityscapes_json && !(o->cityscapes && o->instance_dir)
-               ? wrong("--cityscapes-json needs --cityscapes and --instances")
-               : PARSED_RUN;
-}
-
 /* Files of counts, with options for output alone: the rest is in them. */
 static parsed settle_merge(options *o, const given *g, char *const *files, int count)
 {
@@ -422,7 +402,7 @@ parsed options_parse(int argc, char **argv, options *o)
 {
     given g = {.classes = 0};
     int index = 0;
-    *o = (options){.f_beta = 1, .metric = submod_metric_defaults()};
+    *o = (options){.metric = submod_metric_defaults()};
     for (int option; (option = getopt_long(argc, argv, "", known, &index)) != -1;) {
         parsed result = take(option, optarg, o, &g);
         if (result != PARSED_RUN) {
@@ -438,8 +418,7 @@ parsed options_parse(int argc, char **argv, options *o)
     }
     o->prediction_dir = argv[optind];
     o->truth_dir = argv[optind + 1];
-    parsed result = settle(o, &g);
-    return result == PARSED_RUN ? options_require_report(o) : result;
+    return settle(o, &g);
 }
 
 void options_free(options *o)

@@ -13,9 +13,8 @@ typedef struct options {
     bool merge;               /* a report of counts that were saved: */
     char *const *files;       /* of them */
     size_t file_count;
-    const char *save;            /* NULL or a path for the counts */
-    const char *json;            /* NULL, a path or "-" */
-    const char *cityscapes_json; /* NULL or a path */
+    const char *save; /* NULL or a path for the counts */
+    const char *json; /* NULL, a path or "-" */
     bool quiet;
     bool cityscapes;        /* names and ids of Cityscapes */
     bool train_ids;         /* with cityscapes: the predictions hold train ids */
@@ -29,7 +28,6 @@ typedef struct options {
     bool boundary;          /* boundary IoU: */
     double boundary_ratio;  /* distance / diagonal */
     double worst;           /* percent; 0: no fine-grained mIoUs */
-    double f_beta;
     submod_metric_settings metric;
 } options;
 
@@ -40,8 +38,6 @@ typedef enum parsed { PARSED_RUN, PARSED_HELP, PARSED_WRONG } parsed;
 
 /* Fills *o. PARSED_WRONG: a message on stderr says what is wrong. */
 parsed options_parse(int argc, char **argv, options *o);
-/* Refuses an output that needs what was not counted. */
-parsed options_require_report(const options *o);
 void options_free(options *o);
 
 #endif

@@ -14,8 +14,7 @@ typedef struct results {
     const evaluation *evaluation;
     const string_list *problems;
     submod_metrics means;
-    submod_rates_values rates;
-    double *iou, *dice, *accuracy, *precision, *recall, *f_score; /* per class */
+    double *iou, *dice, *accuracy; /* per class */
     double *boundary_iou, *instance_iou;
     double *category_iou, *category_instance_iou; /* per category */
     double mean_boundary, mean_instance, mean_category, mean_category_instance;
@@ -41,9 +40,6 @@ enum { MOST_LINES = 32 };
 size_t result_lines(const results *r, result_line *lines);
 
 void print_table(const results *r, FILE *out);
-bool print_json(const results *r, FILE *out);
-
-/* The file that Cityscapes' own script writes. False, with a message, when the library fails. */
-bool print_cityscapes_json(const results *r, FILE *out);
+void print_json(const results *r, FILE *out);
 
 #endif

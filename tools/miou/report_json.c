@@ -8,7 +8,7 @@ static void json_item(FILE *out, const char *name, const double *values, size_t 
 {
     if (values) {
         fprintf(out, ", \"%s\": ", name);
-        json_number(out, values[i], "null");
+        json_number(out, values[i]);
     }
 }
 
@@ -19,9 +19,6 @@ static void json_class(FILE *out, const results *r, size_t c)
     json_item(out, "iou", r->iou, c);
     json_item(out, "dice", r->dice, c);
     json_item(out, "accuracy", r->accuracy, c);
-    json_item(out, "precision", r->precision, c);
-    json_item(out, "recall", r->recall, c);
-    json_item(out, "f_score", r->f_score, c);
     json_item(out, "instance_iou", r->instance_iou, c);
     json_item(out, "boundary_iou", r->boundary_iou, c);
     fprintf(out, ", \"true_pixels\": %" PRId64 "}", truth_pixels(r, c));
@@ -48,7 +45,7 @@ static void json_list(FILE *out, const char *name, const results *r, size_t coun
     fputs("\n  ],\n", out);
 }
 
-bool print_json(const results *r, FILE *out)
+void print_json(const results *r, FILE *out)
 {
     static const char *const conventions[] = {"one", "zero", "skip", "truth"};
     const options *o = r->options;
@@ -61,7 +58,7 @@ bool print_json(const results *r, FILE *out)
     }
     for (size_t i = 0; i < count; i++) {
         fprintf(out, "  \"%s\": ", lines[i].json_name);
-        json_number(out, lines[i].value, "null");
+        json_number(out, lines[i].value);
         fputs(",\n", out);
     }
     json_list(out, "classes", r, o->classes, json_class);
@@ -74,5 +71,4 @@ bool print_json(const results *r, FILE *out)
         json_string(out, r->problems->items[i]);
     }
     fputs(r->problems->count ? "\n  ]\n}\n" : "]\n}\n", out);
-    return true;
 }

@@ -21,12 +21,9 @@ static void take_memory(results *r)
     const options *o = r->options;
     size_t n = o->counted_classes;
     size_t groups = o->category ? category_groups(o) : 0;
-    r->iou = numbers(6 * n);
+    r->iou = numbers(3 * n);
     r->dice = r->iou + n;
     r->accuracy = r->dice + n;
-    r->precision = r->accuracy + n;
-    r->recall = r->precision + n;
-    r->f_score = r->recall + n;
     r->boundary_iou = o->boundary ? numbers(n) : NULL;
     r->instance_iou = o->instance_dir ? numbers(n) : NULL;
     r->category_iou = groups ? numbers(groups) : NULL;
@@ -47,12 +44,8 @@ void results_free(results *r)
 static submod_status fill_counts(results *r)
 {
     const options *o = r->options;
-    const submod_confusion *counts = r->evaluation->sum.counts;
-    submod_status status =
-        submod_confusion_metrics(counts, r->iou, r->dice, r->accuracy, &r->means, &o->metric);
-    return status ? status
-                  : submod_confusion_rates(counts, o->f_beta, 0.5, 0.5, r->precision, r->recall,
-                                           r->f_score, NULL, &r->rates, &o->metric);
+    return submod_confusion_metrics(r->evaluation->sum.counts, r->iou, r->dice, r->accuracy,
+                                    &r->means, &o->metric);
 }
 
 static submod_status fill_categories(results *r)
@@ -161,9 +154,6 @@ size_t result_lines(const results *r, result_line *lines)
     add(&l, true, "mean class accuracy", "mean_class_accuracy", r->means.mean_accuracy);
     add(&l, true, "frequency-weighted IoU", "frequency_weighted_iou",
         r->means.frequency_weighted_iou);
-    add(&l, true, "mean precision", "mean_precision", r->rates.precision);
-    add(&l, true, "mean recall", "mean_recall", r->rates.recall);
-    add(&l, true, "mean F-score", "mean_f_score", r->rates.f_score);
     add(&l, r->category_iou, "mean category IoU", "mean_category_iou", r->mean_category);
     add(&l, r->instance_iou, "mean iIoU", "mean_instance_iou", r->mean_instance);
     add(&l, r->category_instance_iou, "mean category iIoU", "mean_category_instance_iou",

@@ -31,12 +31,11 @@ static void add_whole(string_list *texts, const char *name, bool given, long lon
 
 void setup_write(const options *o, string_list *texts)
 {
-    add_whole(texts, "submod-miou format", true, 1);
+    add_whole(texts, "submod-miou format", true, 2);
     add_whole(texts, "classes", true, (long long)o->classes);
     add_whole(texts, "counted classes", true, (long long)o->counted_classes);
     add_whole(texts, "ignore", o->metric.has_ignore, o->metric.ignore_index);
     add_whole(texts, "absent", true, o->metric.absent);
-    add_real(texts, "f-beta", true, o->f_beta);
     add_whole(texts, "cityscapes", true, o->cityscapes);
     add_whole(texts, "train ids", true, o->train_ids);
     add_whole(texts, "instances from", o->instance_dir != NULL, o->first_id);
@@ -97,14 +96,13 @@ static double next_number(reader *r, const char *name, double low, double high, 
 static void read_numbers(reader *r, options *o)
 {
     bool has_ignore, has_instances, has_worst;
-    (void)next_number(r, "submod-miou format", 1, 1, NULL);
+    (void)next_number(r, "submod-miou format", 2, 2, NULL);
     o->classes = (size_t)next_number(r, "classes", 1, 65536, NULL);
     o->counted_classes =
         (size_t)next_number(r, "counted classes", (double)o->classes, (double)o->classes + 1, NULL);
     o->metric.ignore_index = (int64_t)next_number(r, "ignore", 0, 65535, &has_ignore);
     o->metric.has_ignore = has_ignore;
     o->metric.absent = (submod_absent)next_number(r, "absent", 0, SUBMOD_ABSENT_TRUTH, NULL);
-    o->f_beta = next_number(r, "f-beta", 0, 1e6, NULL);
     o->cityscapes = next_number(r, "cityscapes", 0, 1, NULL) > 0;
     o->train_ids = next_number(r, "train ids", 0, 1, NULL) > 0;
     o->first_id = (int64_t)next_number(r, "instances from", 0, 65535, &has_instances);

@@ -73,6 +73,11 @@ def binary_cross_entropy(scores: Tensor, labels: Tensor) -> Tensor:
     return F.binary_cross_entropy_with_logits(scores[:, 0][counts], labels[counts].float())
 
 
+def hinge(scores: Tensor, labels: Tensor) -> Tensor:
+    counts = labels != IGNORE
+    return F.relu(1 - (2 * labels[counts].float() - 1) * scores[:, 0][counts]).mean()
+
+
 def single(function: Any, **settings: Any) -> Callable[[], nn.Module]:
     """Of one score per pixel."""
     return of(lambda scores, labels, **more: function(scores[:, 0], labels, **more), **settings)
@@ -80,7 +85,7 @@ def single(function: Any, **settings: Any) -> Callable[[], nn.Module]:
 
 BINARY: dict[str, Callable[[], nn.Module]] = {
     "cross_entropy": lambda: Of(binary_cross_entropy),
-    "hinge": single(st.hinge),
+    "hinge": lambda: Of(hinge),
     "lovasz_hinge": single(st.lovasz_hinge),
     "prox_lovasz_hinge": single(st.prox_lovasz_hinge, lam=PROX_LAMBDA),
     "lovasz_sigmoid": of(

@@ -16,6 +16,7 @@ import submod
 from . import camvid, losses
 
 AT_ONCE = 4  # images
+BINS = 15  # of confidence, for the calibration error
 Predict = Callable[[Tensor], Tensor]
 
 
@@ -38,21 +39,30 @@ def predicted(predict: Predict, split: camvid.Split, everything: bool) -> dict[s
     """Of probabilities (images, classes, height, width)."""
     classes, counts = len(camvid.CLASSES), []
     boundary = submod.metrics.BoundaryIoU(classes, ignore_index=camvid.IGNORE)
-    calibration = submod.metrics.CalibrationError(
-        classes, from_logits=False, ignore_index=camvid.IGNORE
-    )
+    reliability = np.zeros((3, BINS))
     for images, labels in in_parts(split):
         p = predict(images).numpy()
         chosen, truth = p.argmax(1).astype(np.uint8), labels.numpy()
         counts += [confusion(one, own, classes) for one, own in zip(chosen, truth)]
         if everything:
             boundary.update(chosen, truth)
-            calibration.update(p, truth)
+            reliability += by_confidence(p, truth)
     found: dict[str, Any] = {"confusion": np.stack(counts)}
     if everything:
         found["boundary"] = boundary.compute().iou
-        found["calibration"] = calibration.compute().expected
+        pixels, right, confidence = reliability
+        found["calibration"] = np.abs(right - confidence).sum() / pixels.sum()
     return found
+
+
+def by_confidence(p: Any, truth: Any) -> Any:
+    """(3, BINS): pixels, correct predictions and the sum of confidences in each bin of confidence,
+    the probability of the predicted class."""
+    counted = truth != camvid.IGNORE
+    confidence = p.max(1)[counted].astype(np.float64)
+    right = (p.argmax(1) == truth)[counted]
+    bins = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
+    return np.stack([np.bincount(bins, weights, BINS) for weights in (None, right, confidence)])
 
 
 def binary(network: nn.Module, split: camvid.Split, everything: bool) -> dict[str, Any]:

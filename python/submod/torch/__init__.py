@@ -5,15 +5,14 @@
 
 Functions    lovasz_softmax, lovasz_sigmoid, lovasz_hinge, prox_lovasz_hinge
 Modules      LovaszSoftmax, LovaszSigmoid, LovaszHinge, ProxLovaszHinge, DatasetLovasz
-Baselines    cross_entropy, hinge, rahman_wang, soft_dice, soft_jaccard
-             CrossEntropy, Hinge, RahmanWang, SoftDice, SoftJaccard
+Baselines    rahman_wang, soft_dice, soft_jaccard, RahmanWang, SoftDice, SoftJaccard
 Soft labels  jaccard_metric_loss, dice_metric_loss, JaccardMetricLoss, DiceMetricLoss
 Any function lovasz, prox: of every submod.Function, differentiable
 Metrics      MeanIoU; metrics has it and the others of submod.metrics
 optim        optimisers that torch.optim does not have: schedule-free SGD and AdamW, stochastic
              Polyak step sizes
 compat       the names and arguments of the file that accompanies the paper, and those of
-             segmentation-models-pytorch, kornia, mmsegmentation and MONAI
+             segmentation-models-pytorch, kornia and mmsegmentation
 
 Tensors are used in place, in any memory format whose pixels are evenly spaced (channels_last too).
 float32, float16 and bfloat16 are read as they are; the gradient is computed in float32 and has the
@@ -42,8 +41,6 @@ if tuple(int(part) for part in _torch.__version__.split(".")[:2]) < (2, 4):
 from . import compat, metrics, optim
 from .dataset import DatasetLovasz
 from .functional import (
-    cross_entropy,
-    hinge,
     lovasz_hinge,
     lovasz_sigmoid,
     lovasz_softmax,
@@ -55,8 +52,6 @@ from .functional import (
 from .functions import lovasz, prox
 from .metrics import MeanIoU
 from .modules import (
-    CrossEntropy,
-    Hinge,
     LovaszHinge,
     LovaszSigmoid,
     LovaszSoftmax,
@@ -68,10 +63,8 @@ from .modules import (
 from .soft_labels import DiceMetricLoss, JaccardMetricLoss, dice_metric_loss, jaccard_metric_loss
 
 __all__ = [
-    "CrossEntropy",
     "DatasetLovasz",
     "DiceMetricLoss",
-    "Hinge",
     "JaccardMetricLoss",
     "LovaszHinge",
     "LovaszSigmoid",
@@ -82,9 +75,7 @@ __all__ = [
     "SoftDice",
     "SoftJaccard",
     "compat",
-    "cross_entropy",
     "dice_metric_loss",
-    "hinge",
     "jaccard_metric_loss",
     "lovasz",
     "lovasz_hinge",

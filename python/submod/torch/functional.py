@@ -240,62 +240,6 @@ def prox_lovasz_hinge(
 # ---- what the Lovász losses are compared and mixed with ----
 
 
-def cross_entropy(
-    logits: Tensor,
-    labels: Tensor,
-    per_image: bool = False,
-    ignore_index: int | None = None,
-    class_weight: Weight = None,
-    *,
-    pixel_weights: Tensor | None = None,
-    reduction: str = "mean",
-    nonfinite: str = "raise",
-) -> Tensor:
-    """Cross-entropy: logits (N, C, ..), labels (N, ..) or (N, 1, ..) with values in [0, C). The
-    mean over the pixels, each weighted by the weight of its label, as PyTorch's has it, which is
-    NaN where this is 0: without pixels. A label on a class that is masked by -Inf is refused, as
-    the loss would be Inf. Baselines are computed in CPU memory: CUDA tensors are
-    copied there, and the result back. The rest as in lovasz_softmax."""
-    return call_loss(
-        "cross_entropy",
-        logits,
-        labels,
-        class_weight,
-        per_image=per_image,
-        ignore_index=ignore_index,
-        pixel_weights=pixel_weights,
-        reduction=reduction,
-        nonfinite=nonfinite,
-    )
-
-
-def hinge(
-    logits: Tensor,
-    labels: Tensor,
-    per_image: bool = False,
-    ignore_index: int | None = None,
-    class_weight: Weight = None,
-    *,
-    pixel_weights: Tensor | None = None,
-    reduction: str = "mean",
-    nonfinite: str = "raise",
-) -> Tensor:
-    """Hinge loss: logits (N, ..) or (N, 1, ..), labels (N, ..), 0 or 1; or both (pixels,). The mean
-    over the pixels of max(0, 1 - logit) at label 1 and max(0, 1 + logit) at label 0.
-    class_weight: two numbers, of background and foreground. The rest as in cross_entropy."""
-    return call_loss(
-        "hinge",
-        logits,
-        labels,
-        class_weight,
-        per_image=per_image,
-        ignore_index=ignore_index,
-        pixel_weights=pixel_weights,
-        reduction=reduction,
-        nonfinite=nonfinite,
-    )
-
-
 def rahman_wang(
     logits: Tensor,
     labels: Tensor,
@@ -308,8 +252,9 @@ def rahman_wang(
     nonfinite: str = "raise",
 ) -> Tensor:
     """The loss of Rahman and Wang (2016), binary: 1 - I/U of the probabilities p, a sigmoid of the
-    logits: I = sum of p y, U = sum of p + y, minus I. Shapes as in hinge; from_logits: False when
-    logits are p already. The rest as in cross_entropy."""
+    logits: I = sum of p y, U = sum of p + y, minus I. from_logits: False when logits are p already.
+    Computed in CPU memory: tensors of other devices are copied there, and the result back. Shapes
+    and the rest as in lovasz_hinge."""
     return call_loss(
         "rahman_wang",
         logits,
@@ -340,7 +285,7 @@ def soft_dice(
 ) -> Tensor:
     """Soft Dice loss: the mean over the classes of 1 - (2 I + s) / (sum of p + sum of y + s), with
     p the probability of the class, y = 1 where it is the label, I = sum of p y and s = smoothing.
-    Shapes and other arguments as in lovasz_softmax; computed where cross_entropy is."""
+    Shapes and other arguments as in lovasz_softmax; computed where rahman_wang is."""
     return call_loss(
         "soft_dice",
         logits,

@@ -36,7 +36,6 @@ from ._ranks import default, of
 
 __all__ = [
     "BoundaryIoU",
-    "CalibrationError",
     "Confusion",
     "FineGrainedIoU",
     "InstanceIoU",
@@ -203,10 +202,10 @@ class LabelMetric(Metric):
 
 
 class Confusion(LabelMetric):
-    """See submod.metrics.Confusion: IoU, Dice, accuracy, precision, recall, F and Tversky, of each
-    class and as means. update(prediction, truth): label maps (N, ..), or scores (N, C, ..) of the
-    classes, real numbers of which the largest is predicted, for truth (N, ..). A score that is NaN
-    raises an exception that says where."""
+    """See submod.metrics.Confusion: IoU, Dice and accuracy, of each class and as means.
+    update(prediction, truth): label maps (N, ..), or scores (N, C, ..) of the classes, real numbers
+    of which the largest is predicted, for truth (N, ..). A score that is NaN raises an exception
+    with its position."""
 
     _kind = _streams.Confusion
 
@@ -264,12 +263,6 @@ class FineGrainedIoU(LabelMetric):
     """See submod.metrics.FineGrainedIoU. update as in Confusion."""
 
     _kind = _streams.FineGrainedIoU
-
-
-class CalibrationError(Metric):
-    """See submod.metrics.CalibrationError. update(scores, truth): (N, C, ..) and (N, ..)."""
-
-    _kind = _streams.CalibrationError
 
 
 def _predicted(tensors: tuple[Tensor, ...], classes: int) -> tuple[Tensor, ...]:

@@ -212,39 +212,6 @@ class ProxLovaszHinge(_Loss):
 # ---- what the Lovász losses are compared and mixed with ----
 
 
-class _MeanLoss(_Loss):
-    """What cross-entropy and hinge share: means over the pixels."""
-
-    def __init__(
-        self,
-        per_image: bool = False,
-        ignore_index: int | None = None,
-        class_weight: Weight = None,
-        reduction: str = "mean",
-        nonfinite: str = "raise",
-    ) -> None:
-        super().__init__()
-        self._keep(
-            per_image=per_image,
-            ignore_index=ignore_index,
-            class_weight=class_weight,
-            reduction=reduction,
-            nonfinite=nonfinite,
-        )
-
-
-class CrossEntropy(_MeanLoss):
-    """See submod.torch.cross_entropy."""
-
-    _function = staticmethod(functional.cross_entropy)
-
-
-class Hinge(_MeanLoss):
-    """See submod.torch.hinge."""
-
-    _function = staticmethod(functional.hinge)
-
-
 class RahmanWang(_Loss):
     """See submod.torch.rahman_wang."""
 

@@ -37,7 +37,7 @@ def jaccard_metric_loss(
 
     classes: "present" are those with a label > 0. Pixels are left out by pixel_weights of 0, as no
     label says that they are ignored. For one class give (N, 1, ..), logits.sigmoid() and
-    from_logits=False. Other arguments as in lovasz_softmax; computed where cross_entropy is."""
+    from_logits=False. Other arguments as in lovasz_softmax; computed where rahman_wang is."""
     return _metric_loss(
         "jaccard_metric",
         logits,

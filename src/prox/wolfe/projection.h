@@ -44,7 +44,7 @@ typedef struct submodi_projection {
     double *t;       /* y - s, by submodi_projection_look */
     double *vertex;  /* the greedy vector for t, by element */
     int32_t *order;  /* the order of vertex */
-    double improves; /* <vertex - s, t>: what Frank-Wolfe calls its gap */
+    double improves; /* <vertex - s, t>, the Frank-Wolfe gap */
     double noise;    /* rounding error of improves */
     double *best_t;  /* the best primal point so far */
     double *best_g;  /* its greedy vector, by element */

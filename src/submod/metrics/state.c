@@ -41,9 +41,9 @@ submod_status submodi_state_load(const char *who, submod_confusion *counts,
     if (status != SUBMOD_OK) {
         return status;
     }
-    size_t cells = counts ? submodi_confusion_cells(counts) : 0;
+    size_t cells = submodi_confusion_cells(counts);
     bool fine = count == words_of(spans, n);
-    if (fine && counts) {
+    if (fine) {
         submod_confusion_reset(scratch);
         fine = submod_confusion_add_counts(scratch, (const int64_t *)words) == SUBMOD_OK;
     }
@@ -53,12 +53,11 @@ submod_status submodi_state_load(const char *who, submod_confusion *counts,
     if (!fine) {
         return submodi_fail(SUBMOD_EINVAL, "%s: words are not what such a stream would save", who);
     }
-    if (counts) {
-        submod_confusion_reset(counts);
-        (void)submod_confusion_merge(counts, scratch); /* to nothing: cannot fail */
-    }
-    for (size_t i = 0; i < n; i++) {
-        if (spans[i].words && !(counts && i == 0)) {
+    submod_confusion_reset(counts);
+    (void)submod_confusion_merge(counts, scratch); /* to nothing: cannot fail */
+    words += cells;
+    for (size_t i = 1; i < n; i++) {
+        if (spans[i].words) { /* data may be NULL */
             memcpy(spans[i].data, words, spans[i].words * sizeof *words);
         }
         words += spans[i].words;

@@ -7,13 +7,12 @@
 #include <submod/scoring.h>
 
 /* What a stream has counted lies in so many spans at most; these fill them in, and return how many
- * there are. Where there are counts of pixels, they are the first. */
+ * there are. The first are the counts of pixels. */
 enum { SUBMODI_MOST_SPANS = 3 };
 size_t submodi_miou_spans(const submod_miou *miou, submodi_span *spans);
 size_t submodi_instances_spans(const submod_instances *instances, submodi_span *spans);
 size_t submodi_boundary_spans(const submod_boundary *boundary, submodi_span *spans);
 size_t submodi_fine_grained_spans(const submod_fine_grained *fine, submodi_span *spans);
-size_t submodi_calibration_spans(const submod_calibration *calibration, submodi_span *spans);
 
 static inline submodi_span submodi_confusion_span(const submod_confusion *c)
 {
@@ -24,8 +23,8 @@ static inline submodi_span submodi_confusion_span(const submod_confusion *c)
 submod_status submodi_state_save(const char *who, const submodi_span *spans, size_t n,
                                  uint64_t *words, size_t *count);
 
-/* Reads them again. counts (may be NULL) are those of the first span, and go through scratch, which
- * has the same classes. Refuses a wrong number of words, counts that are negative or too large, and
+/* Reads them again. counts are those of the first span, and go through scratch, which has the same
+ * classes. Refuses a wrong number of words, counts that are negative or too large, and
  * anything else than parts of all counted pixels in the first `whole` words behind them. Nothing is
  * changed then. */
 submod_status submodi_state_load(const char *who, submod_confusion *counts,

@@ -2,7 +2,7 @@
  *
  *   all           classes; 1 if a label is ignored, or 0; that label
  *   miou, fine    the convention for absent classes; for each class 1 if it is in means, or 0
- *   instances     the first id                   calibration   bins; 1 if from logits, or 0
+ *   instances     the first id
  *
  * and then what the stream has counted: the numbers of its function ..._words. Those of a confusion
  * are its counts.
@@ -12,7 +12,6 @@
 #include "base/disk.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "submod/metrics/calibration.h"
 #include "submod/metrics/state.h"
 
 static const char of_confusion[] = "confusion counts";
@@ -20,26 +19,22 @@ static const char of_miou[] = "mean IoU counts";
 static const char of_instances[] = "instance counts";
 static const char of_boundary[] = "boundary counts";
 static const char of_fine_grained[] = "fine-grained IoUs";
-static const char of_calibration[] = "calibration counts";
 
-enum {
-    RULE = 3,    /* words that all have */
-    MOST_OWN = 2 /* words of one stream's own, but for one per class */
-};
+enum { RULE = 3 }; /* words that all have */
 
 /* ---- saving ---- */
 
 /* What counts depend on. */
 typedef struct settings {
     const submodi_label_rule *rule;
-    uint64_t own[MOST_OWN];
-    size_t own_count;
+    bool has_own;
+    uint64_t own;                       /* the stream's own, but for one per class */
     const submodi_averaging *averaging; /* may be NULL */
 } settings;
 
 static settings of_means(const submod_confusion *counts, const submodi_averaging *averaging)
 {
-    return (settings){&counts->rule, {(uint64_t)averaging->absent}, 1, averaging};
+    return (settings){&counts->rule, true, (uint64_t)averaging->absent, averaging};
 }
 
 static void write_settings(const settings *s, uint64_t *words)
@@ -47,9 +42,12 @@ static void write_settings(const settings *s, uint64_t *words)
     words[0] = (uint64_t)s->rule->classes;
     words[1] = s->rule->has_ignore;
     words[2] = (uint64_t)s->rule->ignore_index;
-    memcpy(words + RULE, s->own, s->own_count * sizeof *words);
+    words += RULE;
+    if (s->has_own) {
+        *words++ = s->own;
+    }
     for (size_t c = 0; s->averaging && c < s->averaging->classes; c++) {
-        words[RULE + s->own_count + c] = s->averaging->chosen[c];
+        words[c] = s->averaging->chosen[c];
     }
 }
 
@@ -57,7 +55,7 @@ static void write_settings(const settings *s, uint64_t *words)
 static submod_status save(const char *who, const char *path, const char *kind, const settings *s,
                           const submodi_span *spans, size_t n)
 {
-    size_t count = RULE + s->own_count + (s->averaging ? s->averaging->classes : 0);
+    size_t count = RULE + s->has_own + (s->averaging ? s->averaging->classes : 0);
     uint64_t *words = submodi_alloc(count, sizeof *words);
     if (!words) {
         return submodi_nomem(who);
@@ -103,8 +101,8 @@ submod_status submod_instances_save(const submod_instances *instances, const cha
         return status;
     }
     const settings s = {.rule = &submod_instances_confusion(instances)->rule,
-                        .own = {(uint64_t)submodi_instances_first_id(instances)},
-                        .own_count = 1};
+                        .has_own = true,
+                        .own = (uint64_t)submodi_instances_first_id(instances)};
     submodi_span spans[SUBMODI_MOST_SPANS];
     size_t n = submodi_instances_spans(instances, spans);
     return save(who, path, of_instances, &s, spans, n);
@@ -135,23 +133,6 @@ submod_status submod_fine_grained_save(const submod_fine_grained *fine, const ch
     submodi_span spans[SUBMODI_MOST_SPANS];
     size_t n = submodi_fine_grained_spans(fine, spans);
     return save(who, path, of_fine_grained, &s, spans, n);
-}
-
-submod_status submod_calibration_save(const submod_calibration *calibration, const char *path)
-{
-    static const char who[] = "submod_calibration_save";
-    submod_status status = submodi_require_given(who, "calibration", calibration);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    const settings s = {
-        .rule = &calibration->rule,
-        .own = {(uint64_t)calibration->bins, calibration->from_logits},
-        .own_count = 2,
-    };
-    submodi_span spans[SUBMODI_MOST_SPANS];
-    size_t n = submodi_calibration_spans(calibration, spans);
-    return save(who, path, of_calibration, &s, spans, n);
 }
 
 /* ---- loading ---- */
@@ -236,8 +217,6 @@ typedef struct layout {
     const char *kind;
     size_t own;     /* words */
     bool averaging; /* whether there is one per class then */
-    bool pairs;     /* whether there is a count per pair of classes: so nobody takes memory for more
-                       classes than the file warrants */
 } layout;
 
 /* Reads a file and its settings. To be finished in any case. place: where the stream goes. */
@@ -256,7 +235,8 @@ static submod_status start(loading *l, const char *path, const layout *of, const
         return SUBMOD_EINVAL;
     }
     status = of->averaging ? take_averaging(l) : SUBMOD_OK;
-    bool enough = !of->pairs || l->count >= submodi_times(l->classes, l->classes);
+    /* All have a count per pair of classes: nobody takes memory for more classes than that. */
+    bool enough = l->count >= submodi_times(l->classes, l->classes);
     return status || enough ? status : SUBMOD_EINVAL;
 }
 
@@ -270,7 +250,7 @@ static submod_status set_counts(submod_confusion *made, const loading *l)
 
 submod_status submod_confusion_load(const char *path, submod_confusion **confusion)
 {
-    static const layout of = {of_confusion, 0, false, true};
+    static const layout of = {of_confusion, 0, false};
     loading l = {.who = "submod_confusion_load"};
     submod_confusion *made = NULL;
     submod_status status = start(&l, path, &of, "confusion", confusion);
@@ -287,7 +267,7 @@ submod_status submod_confusion_load(const char *path, submod_confusion **confusi
 
 submod_status submod_miou_load(const char *path, submod_miou **miou)
 {
-    static const layout of = {of_miou, 1, true, true};
+    static const layout of = {of_miou, 1, true};
     loading l = {.who = "submod_miou_load"};
     submod_miou *made = NULL;
     submod_status status = start(&l, path, &of, "miou", miou);
@@ -304,7 +284,7 @@ submod_status submod_miou_load(const char *path, submod_miou **miou)
 
 submod_status submod_instances_load(const char *path, submod_instances **instances)
 {
-    static const layout of = {of_instances, 1, false, true};
+    static const layout of = {of_instances, 1, false};
     loading l = {.who = "submod_instances_load"};
     submod_instances *made = NULL;
     submod_status status = start(&l, path, &of, "instances", instances);
@@ -322,7 +302,7 @@ submod_status submod_instances_load(const char *path, submod_instances **instanc
 
 submod_status submod_boundary_load(const char *path, submod_boundary **boundary)
 {
-    static const layout of = {of_boundary, 0, false, true};
+    static const layout of = {of_boundary, 0, false};
     loading l = {.who = "submod_boundary_load"};
     submod_boundary *made = NULL;
     submod_status status = start(&l, path, &of, "boundary", boundary);
@@ -339,7 +319,7 @@ submod_status submod_boundary_load(const char *path, submod_boundary **boundary)
 
 submod_status submod_fine_grained_load(const char *path, submod_fine_grained **fine)
 {
-    static const layout of = {of_fine_grained, 1, true, true};
+    static const layout of = {of_fine_grained, 1, true};
     loading l = {.who = "submod_fine_grained_load"};
     submod_fine_grained *made = NULL;
     submod_status status = start(&l, path, &of, "fine", fine);
@@ -350,37 +330,6 @@ submod_status submod_fine_grained_load(const char *path, submod_fine_grained **f
         *fine = made;
     } else {
         submod_fine_grained_free(made);
-    }
-    return status;
-}
-
-/* Bins, and whether from logits; as many counters as there are words. */
-static bool are_calibration_settings(const loading *l)
-{
-    size_t bins = (size_t)l->own[0];
-    size_t cells = submodi_times(l->classes + 1, bins + 1);
-    return l->own[0] > 0 && l->own[0] <= l->count && l->own[1] <= 1 &&
-           submodi_times(cells, sizeof(submodi_bin) / sizeof(uint64_t)) == l->count;
-}
-
-submod_status submod_calibration_load(const char *path, submod_calibration **calibration)
-{
-    static const layout of = {of_calibration, 2, false, false};
-    loading l = {.who = "submod_calibration_load"};
-    submod_calibration *made = NULL;
-    submod_status status = start(&l, path, &of, "calibration", calibration);
-    if (status == SUBMOD_OK && !are_calibration_settings(&l)) {
-        status = SUBMOD_EINVAL;
-    }
-    status = status ? status
-                    : submod_calibration_create(l.classes, (size_t)l.own[0], (int)l.own[1], &made,
-                                                &l.settings);
-    status = status ? status : submod_calibration_set_words(made, l.words, l.count);
-    status = finish(&l, status);
-    if (status == SUBMOD_OK) {
-        *calibration = made;
-    } else {
-        submod_calibration_free(made);
     }
     return status;
 }

@@ -14,7 +14,6 @@ A module for each framework that has the loss in its own manner, with its names 
 
     compat.kornia    lovasz_softmax_loss, lovasz_hinge_loss, LovaszSoftmaxLoss, LovaszHingeLoss
     compat.mmseg     LovaszLoss
-    compat.monai     LovaszLoss, in the manner of its DiceLoss: MONAI itself has none
     compat.smp       LovaszLoss, for segmentation-models-pytorch
 
 None of them imports the framework. Values and gradients are the framework's wherever it has any;
@@ -34,7 +33,7 @@ from torch import Tensor, nn
 from ..._function import Function
 from .. import functional
 from .._memory import require_tensors
-from . import kornia, mmseg, monai, smp
+from . import kornia, mmseg, smp
 
 __all__ = [
     "StableBCELoss",
@@ -52,7 +51,6 @@ __all__ = [
     "lovasz_softmax_flat",
     "mean",
     "mmseg",
-    "monai",
     "smp",
     "xloss",
 ]
