@@ -69,7 +69,6 @@
  *   datasets            add as above; sum: gather 192, sum 16 classes bins
  *   confusions          gather 192, sum 4 classes^2, or 16 classes^2 from 2^31 pixels on
  *   prox of the hinge   gather 192 + 8, sum T (2 bins + 2); with per_image no sum
- *   prox of a sum       gather 192, sum 4 n; then sum 8 (n + 7) an iteration, and once more
  *   after a failure     sum of 1020 more, and often a gather of 8
  *
  * None of it grows with the pixels, but for the records of the exact engine: a record is all the
@@ -214,33 +213,6 @@ SUBMOD_API submod_status submod_dist_prox_lovasz_hinge(
     const submod_comm *comm, const submod_scores *scores, const submod_labels *labels,
     double lambda, const submod_gradient *prox, const submod_gradient *gradient,
     const submod_loss_settings *settings, submod_prox_info *info, submod_work *work);
-
-/* ---- the prox of a sum whose terms are spread over ranks ---- */
-
-/* u = argmin over u of  sum of f_j(u) + lambda/2 |u - x|^2,  over the terms F_j of all ranks.
- *
- * terms: this rank's, count of them, each a function of the same n elements; count 0 is fine. x,
- * lambda, n, tolerance and max_iterations must be the same on all ranks (SUBMOD_EINVAL on all
- * otherwise). In an iteration each rank projects on the base polytope of one of its terms after the
- * other, all ranks at the same time, and n + 7 doubles are added up in one call of comm.sum. The
- * more ranks share an element (submod_fn_embed says that a term has few), the more iterations it
- * takes; so give terms that overlap to the same rank. It pays where the proxes of terms take longer
- * than adding up n numbers: docs/scale.md has a table. On one rank it is what submod_prox does with
- * a sum, but for folding: there cuts become one graph first, and are solved by flow.
- *
- * u, s (n numbers each, s that of the whole sum) and info are the same on all ranks, bit by bit,
- * but for seconds and oracle_calls, which are this rank's. They do depend on how terms are split,
- * within what the gap allows. Each may be NULL; they may not overlap x or each other. primal, dual,
- * gap, tolerance and statuses as in submod_prox. settings: hinge must be 0, method SUBMOD_PROX_AUTO
- * or SUBMOD_PROX_SUM (SUBMOD_EUNSUPPORTED); combination is not looked at; time_limit and the flag
- * of submod_set_cancel_flag may differ, and the first rank to stop stops all. comm NULL: this
- * process alone. Also SUBMOD_EINVAL: n = 0 or n > 2^31 - 1, a term of another n. Errors of the
- * terms, on all ranks alike; outputs are then untouched. */
-SUBMOD_API submod_status submod_dist_prox_sum(const submod_comm *comm, size_t n,
-                                              submod_fn *const *terms, size_t count,
-                                              const double *x, double lambda, double *u, double *s,
-                                              const submod_prox_settings *settings,
-                                              submod_prox_info *info, submod_work *work);
 
 /* ---- counts ---- */
 

@@ -1906,22 +1906,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "work": c_void_p,
         },
     ),
-    "dist_prox_sum": (
-        c_int,
-        {
-            "comm": POINTER(Comm),
-            "n": c_size_t,
-            "terms": POINTER(c_void_p),
-            "count": c_size_t,
-            "x": c_void_p,
-            "lam": c_double,
-            "u": c_void_p,
-            "s": c_void_p,
-            "settings": POINTER(ProxSettings),
-            "info": POINTER(ProxInfo),
-            "work": c_void_p,
-        },
-    ),
     "dist_dataset_add": (
         c_int,
         {
