@@ -68,7 +68,6 @@
  *                       custom measure: gather 16 more
  *   datasets            add as above; sum: gather 192, sum 16 classes bins
  *   confusions          gather 192, sum 4 classes^2, or 16 classes^2 from 2^31 pixels on
- *   prox of the hinge   gather 192 + 8, sum T (2 bins + 2); with per_image no sum
  *   after a failure     sum of 1020 more, and often a gather of 8
  *
  * None of it grows with the pixels, but for the records of the exact engine: a record is all the
@@ -85,7 +84,6 @@
 
 #include <submod/dataset.h>
 #include <submod/metric.h>
-#include <submod/prox.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -183,36 +181,6 @@ SUBMOD_API submod_status submod_dist_lovasz_hinge_start(
  * there is no other way to free it, as the other ranks wait for this one. SUBMOD_EINVAL: NULL. */
 SUBMOD_API submod_status submod_dist_finish(submod_dist_call *call, double *loss,
                                             submod_loss_info *info);
-
-/* ---- the prox of the global batch ---- */
-
-/* The Lovász hinge as a layer, submod_prox_lovasz_hinge, of all ranks' images: prox and gradient
- * are this rank's. comm NULL: this process alone.
- *
- * per_image = 1 (or settings NULL): exact, on each rank by itself; the gradient is the mean over
- * the images of all ranks.
- *
- * per_image = 0: one group, the batch of all ranks, up to an error that is known. Margins (1 -
- * score at label 1, 1 + score at label 0) move to the nearest point of a grid of `bins` steps, from
- * 0 to the power of two at or above the largest margin; what is counted there is added up over the
- * ranks, 8 (bins + 1) bytes, and solved exactly. bins: settings.bins, or if that is 0, 2^16, or
- * more if settings.delta asks for that, which is then relative to the largest margin. With p the
- * pixels that count, each score of prox is within info.error <= range / bins of the exact one, all
- * together within info.error / 2 * sqrt(p) in the 2-norm, and the gradient within lambda times
- * these; plus the rounding to floats. Scores that all lie on the grid (few different halves, say)
- * have info.error = 0. However coarse the grid, the gradient is a feasible dual, as that of the
- * exact prox is: lambda |x - prox| adds up to at most F(A) over any set A of pixels.
- * The same bits for any number of ranks and any split of the images.
- *
- * settings: per_image, has_ignore, ignore_index, measure, bins and delta are looked at. lambda must
- * be the same on all ranks, as settings. info: method; iterations and work, per_image of this
- * rank's images; error. Errors as there, on all ranks alike, also when an output overflows on one
- * of them or a custom measure fails there; nothing is then written. Also SUBMOD_EINVAL: bins or
- * delta out of range; 2^52 pixels or more in all. */
-SUBMOD_API submod_status submod_dist_prox_lovasz_hinge(
-    const submod_comm *comm, const submod_scores *scores, const submod_labels *labels,
-    double lambda, const submod_gradient *prox, const submod_gradient *gradient,
-    const submod_loss_settings *settings, submod_prox_info *info, submod_work *work);
 
 /* ---- counts ---- */
 

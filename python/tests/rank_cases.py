@@ -289,35 +289,6 @@ def case_again(rank, size, group):
     return first, second, by_function, mapped
 
 
-def case_prox(rank, size, group):
-    """By per_image: loss and gradient; and what all raise when one has another lam."""
-    logits, labels, _ = pieces(inputs("hinge"), rank, size)
-    found = {}
-    for per_image in (False, True):
-        for reduction in ("mean", "sum"):
-            leaf = logits.clone().requires_grad_(True)
-            module = lovasz.ProxLovaszHinge(
-                0.05, per_image, 255, reduction=reduction, group=group, ddp=reduction == "sum"
-            )
-            loss = module(leaf, labels)
-            loss.backward()
-            found[per_image, reduction] = loss.detach(), leaf.grad
-    last = rank == size - 1
-
-    def other():
-        leaf = logits.clone().requires_grad_(True)
-        lam = 0.5 if last else 0.25
-        return lovasz.prox_lovasz_hinge(leaf, labels, lam, ignore_index=255, group=group)
-
-    return (
-        found,
-        words_of(other),
-        words_of(
-            lambda: lovasz.prox_lovasz_hinge(logits, labels, -1.0 if last else 1.0, group=group)
-        ),
-    )
-
-
 def case_dataset(rank, size, group):
     """Counts, losses and the last gradient as DistributedDataParallel divides it; then the words
     of what a rank refuses."""

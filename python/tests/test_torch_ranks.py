@@ -247,36 +247,6 @@ def test_second_pass_and_transforms(ranks):
     assert all(torch.equal(each[3], torch.stack(values)) for each in found)
 
 
-@pytest.mark.parametrize("per_image", [False, True])
-def test_prox(ranks, per_image):
-    """Of a whole batch on a grid of some 2^-13, which lam and the mean make small."""
-    logits, labels, _ = cases.inputs("hinge")
-    for reduction in ("mean", "sum"):
-        leaf = logits.clone().requires_grad_(True)
-        given = {"ignore_index": 255, "reduction": reduction}
-        loss = lovasz.prox_lovasz_hinge(leaf, labels, 0.05, per_image, **given)
-        loss.backward()
-        found = [each[0][per_image, reduction] for each in of(ranks, "prox")]
-        factor = len(ranks) if reduction == "sum" else 1  # ddp=True
-        whole = torch.cat([each[1] for each in found]) / factor
-        torch.testing.assert_close(whole, leaf.grad, rtol=1e-5, atol=1e-7 if per_image else 1e-5)
-        for each in found:
-            torch.testing.assert_close(each[0], loss, rtol=1e-6, atol=0)
-
-
-def test_prox_has_the_same_bits(folder, several):
-    """For any number of ranks."""
-    ((alone, _, _),) = of(load(folder, 1), "prox")
-    found = [each[0][False, "mean"] for each in of(several, "prox")]
-    assert torch.equal(torch.cat([each[1] for each in found]), alone[False, "mean"][1])
-
-
-def test_prox_refuses_on_all_ranks(several):
-    for which, words in ((1, "lam = 0.5"), (2, "it must be finite and > 0")):
-        raised = {each[which][:2] for each in of(several, "prox")}
-        assert len(raised) == 1 and words in raised.pop()[1]
-
-
 def test_dataset(ranks):
     counts, losses, gradient, *_ = cases.case_dataset(0, 1, None)
     for each in of(ranks, "dataset"):

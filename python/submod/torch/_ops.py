@@ -17,7 +17,7 @@ from torch import Tensor
 from .._errors import NonFiniteError
 from .._library import workspace
 from .._masked import unmasked
-from .._options import LossOptions
+from .._options import LossOptions, call_loss
 from .._views import KINDS
 from . import _anywhere, _autograd, _cuda, _ranks
 from ._flat import OPTIONS, loss_tensor, operator, taken
@@ -191,19 +191,13 @@ def prox_lovasz_hinge(
     """The Lovász hinge, and lam (scores - prox(scores)) / groups in place of its gradient."""
     options, need_gradient = taken(options_and_need)
     found, _ = loss(scores, labels, None, "lovasz_hinge", *options_and_need[:-1], False)
-    ranks = _ranks.of(options.group)
-    c, counts = ranks.together(
-        lambda: loss_call("binary", scores, labels, None, options, need_gradient),
-        lambda: f"prox_lovasz_hinge with lam = {lam} and need_gradient = {need_gradient}",
-        (scores.shape[0], 0),
-    )
+    c = loss_call("binary", scores, labels, None, options, need_gradient)
     if not need_gradient:
         return found, c.gradient
-    if ranks.any(bool(found.isnan().any())):
+    if bool(found.isnan().any()):
         return found, c.gradient.fill_(math.nan)
-    scale = _scale(sum(images for images, _ in counts), options)
-    c.arguments["gradient"].scale = scale * (ranks.size if options.ddp else 1)
-    ranks.call("prox_lovasz_hinge", **c.arguments, lam=lam, work=workspace())
+    c.arguments["gradient"].scale = _scale(scores.shape[0], options)
+    call_loss("prox_lovasz_hinge", **c.arguments, lam=lam, work=workspace())
     return found, c.gradient
 
 
@@ -223,7 +217,7 @@ def prox_lovasz_hinge_on_cuda(
     scores: Tensor, labels: Tensor, pixel_weights: None, lam: float, *options_and_need: Any
 ) -> Any:
     options, need_gradient = taken(options_and_need)
-    if options.group or not _cuda.can_do(options):
+    if not _cuda.can_do(options):
         return prox_lovasz_hinge_anywhere(scores, labels, None, lam, *options_and_need)
     found, _ = _cuda.lovasz("lovasz_hinge", scores, labels, None, options, False)
     gradient = new_gradient(scores, need_gradient)

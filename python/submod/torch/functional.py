@@ -10,7 +10,7 @@ from torch import Tensor
 from .._door import checked
 from .._measures import Measure
 from .._options import DELTA, Classes
-from . import _autograd, _ops, _ranks
+from . import _autograd, _ops
 from ._calls import Group, Weight, call_loss, prepared
 
 
@@ -199,8 +199,6 @@ def prox_lovasz_hinge(
     measure: Measure = "jaccard",
     reduction: str = "mean",
     nonfinite: str = "raise",
-    group: Group = None,
-    ddp: bool = False,
 ) -> Tensor:
     """The Lovász hinge loss whose backward pass sends lam (logits - prox(logits)) in place of the
     gradient, prox(x) = argmin over z of loss(z) + lam/2 |z - x|^2: the paper's modified
@@ -208,29 +206,21 @@ def prox_lovasz_hinge(
     smaller lam > 0, the further it looks. On CUDA, if submod.gpu_available(), the prox is that of
     margins moved to the middles of 2^16 bins between the smallest and the largest of an image;
     tensors of other devices, and all with a measure that is a function, are copied to CPU memory,
-    and the result back. Pixels have no weights here. With a group and per_image=False the prox is
-    that of margins moved to a grid of 2^16 steps up to the power of two above the largest of all
-    ranks. The rest as in lovasz_hinge."""
-    ranks = _ranks.named(group)
-    try:
-        lam = checked_lam(lam)
-        call = prepared(
-            "lovasz_hinge",
-            logits,
-            labels,
-            None,
-            per_image=per_image,
-            ignore_index=ignore_index,
-            measure=measure,
-            pixel_weights=None,
-            reduction=reduction,
-            nonfinite=nonfinite,
-            group=ranks,
-            ddp=ddp,
-        )
-    except Exception as error:
-        _ranks.refuse(ranks, error)
-        raise
+    and the result back. Pixels have no weights here, and there is no group. The rest as in
+    lovasz_hinge."""
+    lam = checked_lam(lam)
+    call = prepared(
+        "lovasz_hinge",
+        logits,
+        labels,
+        None,
+        per_image=per_image,
+        ignore_index=ignore_index,
+        measure=measure,
+        pixel_weights=None,
+        reduction=reduction,
+        nonfinite=nonfinite,
+    )
     scores, labels, weights, _, *flat = call.inputs
     inputs = (scores, labels, weights, lam, *flat)
     return _autograd.apply(_ops.prox_lovasz_hinge, *inputs, keep=call.held)

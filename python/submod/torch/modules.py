@@ -187,8 +187,6 @@ class ProxLovaszHinge(_Loss):
         measure: Measure = "jaccard",
         reduction: str = "mean",
         nonfinite: str = "raise",
-        group: Group = None,
-        ddp: bool = False,
     ) -> None:
         super().__init__()
         self._keep(
@@ -198,8 +196,6 @@ class ProxLovaszHinge(_Loss):
             measure=measure,
             reduction=reduction,
             nonfinite=nonfinite,
-            group=group,
-            ddp=ddp,
         )
 
     def forward(  # type: ignore[override]
