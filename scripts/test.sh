@@ -181,7 +181,7 @@ if [ $clang = yes ]; then
     begin "ThreadSanitizer"
     # clang's OpenMP tells the sanitizer how its threads wait for each other, if asked to.
     TSAN_OPTIONS=ignore_noninstrumented_modules=1:die_after_fork=0 build_with_clang build-tsan \
-        "isa threads confusion loss loss_engines min_norm dist_losses dist_errors dist_counts dist_exact" \
+        "isa threads confusion loss loss_engines min_norm dist_losses dist_errors dist_counts" \
         -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-g1 \
         "-DCMAKE_C_FLAGS=-O1 -fsanitize=thread$all_problems"
     end

@@ -1,7 +1,7 @@
 /* The Lovász-Softmax loss of a batch over ranks of MPI: what it sends, and where its time goes.
  *
  *   mpirun -n 2 bench-ranks bytes                          bytes that rank 0 hands to its comm
- *   mpirun -n 2 bench-ranks time IMAGES SIDE CLASSES BINS  seconds, as one line; BINS 0: exact
+ *   mpirun -n 2 bench-ranks time IMAGES SIDE CLASSES BINS  seconds, as one line
  *
  * time: images of SIDE x SIDE pixels in all, dealt out to the ranks in order, scores as a network
  * has them that is mostly right; loss and gradient. The best of several calls, from a barrier to
@@ -145,7 +145,7 @@ static double call(const submod_comm *comm, const part *p, size_t bins, submod_w
 {
     watched *w = comm->context;
     submod_loss_settings settings = submod_loss_defaults();
-    settings.engine = bins ? SUBMOD_ENGINE_HISTOGRAM : SUBMOD_ENGINE_EXACT;
+    settings.engine = SUBMOD_ENGINE_HISTOGRAM;
     settings.bins = bins;
     submod_scores scores = submod_scores_f32(p->scores, p->images, p->classes, p->pixels);
     submod_labels labels = submod_labels_i64(p->labels, p->images, p->pixels);
@@ -166,7 +166,7 @@ static double call(const submod_comm *comm, const part *p, size_t bins, submod_w
 static void count_bytes(const submod_comm *comm)
 {
     const size_t sides[] = {64, 128, 256, 512};
-    const size_t bins[] = {1024, 4096, 0};
+    const size_t bins[] = {1024, 4096};
     if (comm->rank == 0) {
         printf("%d ranks, 4 images, 21 classes; bytes that rank 0 hands to its comm\n"
                "bins     side   pixels      sum   gather   exchange\n",
@@ -179,9 +179,7 @@ static void count_bytes(const submod_comm *comm)
             part p = make_part(comm, 4, 21, sides[i] * sides[i]);
             call(&counted, &p, bins[k], NULL);
             if (comm->rank == 0) {
-                char name[16];
-                snprintf(name, sizeof name, "%zu", bins[k]);
-                printf("%-6s %6zu %8zu %8zu %8zu %10zu\n", bins[k] ? name : "exact", sides[i],
+                printf("%-6zu %6zu %8zu %8zu %8zu %10zu\n", bins[k], sides[i],
                        4 * sides[i] * sides[i], w.sum, w.gather, w.exchange);
             }
             free_part(&p);

@@ -2,9 +2,9 @@
  *
  * The Jaccard index of a batch is not a mean over its parts, so a loss that each rank computes of
  * its own images is another loss. Here the ranks compute the loss of all their pixels together, and
- * each gets it, with the gradient by its own scores. What travels are counts of errors, not pixels:
- * histogram engine, 2 * classes * bins numbers per rank, however large the images are. The exact
- * engine sends each error that has to be ranked once.
+ * each gets it, with the gradient by its own scores. Counts of errors travel, not pixels: 2 *
+ * classes * bins numbers per rank, however large the images are. So with several ranks
+ * settings.engine must be SUBMOD_ENGINE_HISTOGRAM.
  *
  *     every rank:  submod_dist_lovasz_softmax(comm, scores, labels, &loss, gradient, ..);
  *
@@ -18,9 +18,9 @@
  * that of rank 0, then that of rank 1, and so on; whether a class is present, its pixels, weights
  * and the number of images are those of all of them.
  *
- * Same bits: both engines give, for any number of ranks and any split of the images, the bits that
- * one process with all images gets; also of each gradient, and of the counts of datasets. A custom
- * measure has to be increasing for that, and the same function on all ranks.
+ * Same bits: for any number of ranks and any split of the images, loss, gradients and the counts of
+ * datasets have the bits that one process with all images gets. A custom measure must be the same
+ * function on all ranks, and increasing.
  *
  * What happens in special cases; the rest is as in loss.h and dataset.h:
  *
@@ -46,8 +46,7 @@
  *                                                 The others may not know, or may wait: that is up
  *                                                 to the transport. The comm is not to be used
  *                                                 again
- *   exact engine: 2^31 errors or more that      SUBMOD_EUNSUPPORTED on all: take more ranks, or
- *     one rank would have to rank                 the histogram engine
+ *   several ranks and the exact engine          SUBMOD_EUNSUPPORTED on all
  *   any error                                   on all ranks nothing is written
  *
  * What cannot be told to the others: with more than 64 ranks a call needs 192 bytes per rank at its
@@ -60,24 +59,11 @@
  *   histogram engine    gather 192, sum T (2 classes bins + 2 classes + 2); hinge: gather 8 more
  *     with per_image    gather 192 + 8 + 8 (3 + 2 the most images of a rank); hinge: 8 more
  *     custom measure    gather 8 more
- *   exact engine        gather 1264 + 8 classes, sum 8 (4 classes + 3), exchange at most
- *                       24 (classes + ranks) and for each record 8 on its way out and 4 back, or 12
- *                       and 8 with pixel weights; custom measure: gather 16 more
- *     Hamming           gather 200 + 8 + 8 classes, sum as above, nothing is exchanged
- *     with per_image    gather 192 + 16 + 8 (3 + 2 the most images of a rank), sum 8;
- *                       custom measure: gather 16 more
  *   datasets            add as above; sum: gather 192, sum 16 classes bins
  *   confusions          gather 192, sum 4 classes^2, or 16 classes^2 from 2^31 pixels on
  *   after a failure     sum of 1020 more, and often a gather of 8
  *
- * None of it grows with the pixels, but for the records of the exact engine: a record is all the
- * errors of a rank that are equal, in one class and of one label, and have to be ranked. Each is
- * ranked by one of the ranks, all of which rank about equally many: of n records at most n / ranks
- * + 3 n / 128. Records come back only if some rank wants a gradient. bins are info.bins.
- *
- * Scratch memory of the exact engine: 4 bytes per score, 16 per pixel, 12 more of a softmax with a
- * gradient, 8 per error that has to be ranked, 8 per record of this rank and 24 per record that it
- * ranks; with pixel weights 4 more per pixel and 4 per record of either sort.
+ * None of it grows with the pixels. bins are info.bins.
  */
 #ifndef SUBMOD_DIST_H
 #define SUBMOD_DIST_H
@@ -157,8 +143,7 @@ typedef struct submod_dist_call submod_dist_call;
  * (comm.start_sum), which can go on while this process does something else. It contains one or two
  * small gathers, for which ranks wait for each other. What is left for submod_dist_finish is to
  * wait for the sum, to solve, and the pass that writes the gradient. With per_image there is no
- * sum, and losses are gathered in the second half; the exact engine, and one rank alone, do all of
- * it there.
+ * sum, and losses are gathered in the second half; one rank alone does all of it there.
  *
  * Until then all that was given must stay as it is: the context of comm, the scores, the labels,
  * and what the settings point to. The structs themselves are copied. gradient and

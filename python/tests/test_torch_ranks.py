@@ -14,7 +14,7 @@ import rank_cases as cases  # noqa: E402
 import submod  # noqa: E402
 import submod.torch as lovasz  # noqa: E402
 from submod._options import LossOptions  # noqa: E402
-from submod.torch import _ranks  # noqa: E402
+from submod.torch import _calls, _ranks  # noqa: E402
 from submod.torch._memory import loss_call  # noqa: E402
 
 SIZES = (1, 2, 3, 4)
@@ -72,38 +72,30 @@ def of(ranks, case):
     return [found[case] for found in ranks]
 
 
-def assert_as_one(found, expected, exact=False):
+def assert_as_one(found, expected):
     """found: (loss, gradient) of each rank. Losses that are not reduced are those of a rank."""
     loss, gradient = expected
     losses = [each[0] for each in found]
     if loss.ndim and loss.numel() > 1:
         losses = [torch.cat(losses)]
     whole = torch.cat([each[1] for each in found])
-    if exact:
-        for each in losses:
-            torch.testing.assert_close(each, loss, rtol=1e-6, atol=0)
-        # Weights are the same; the softmax, the sums of its derivative and their scale round.
-        torch.testing.assert_close(whole, gradient, rtol=1e-5, atol=1e-9)
-    else:
-        assert all(torch.equal(each, loss) for each in losses)
-        assert torch.equal(whole, gradient)
+    assert all(torch.equal(each, loss) for each in losses)
+    assert torch.equal(whole, gradient)
 
 
 @pytest.mark.parametrize("name", cases.SETTINGS)
-@pytest.mark.parametrize("engine", [*cases.ENGINES, "forced"])
-def test_as_one_process(ranks, engine, name):
-    """The bits of one process, for any split: of the histogram engine in the library and by tensor
-    operations; the exact one to rounding."""
+@pytest.mark.parametrize("way", ["library", "forced"])
+def test_as_one_process(ranks, way, name):
+    """The bits of one process, for any split: in the library and by tensor operations."""
     kind, settings = cases.SETTINGS[name]
-    given = {"engine": "histogram" if engine == "forced" else engine, **settings}
-    if engine == "forced":
+    given = {"engine": "histogram", **settings}
+    if way == "forced":
         with cases.forced():
             expected = cases.loss_and_gradient(kind, *cases.inputs(kind), **given)
     else:
         expected = cases.loss_and_gradient(kind, *cases.inputs(kind), **given)
     assert expected[0].abs().sum() > 0 and expected[1].abs().sum() > 0
-    found = [each[engine, name] for each in of(ranks, "losses")]
-    assert_as_one(found, expected, exact=engine == "exact")
+    assert_as_one([each[way, name] for each in of(ranks, "losses")], expected)
 
 
 def test_another_loss_than_that_of_a_rank(folder):
@@ -114,7 +106,7 @@ def test_another_loss_than_that_of_a_rank(folder):
         cases.loss_and_gradient("softmax", *cases.pieces(whole, rank, 2), engine="histogram")[0]
         for rank in range(2)
     ]
-    assert abs(sum(parts) / 2 - both[0]["histogram", "plain"][0]) > 1e-3
+    assert abs(sum(parts) / 2 - both[0]["library", "plain"][0]) > 1e-3
 
 
 def test_custom_measure(ranks):
@@ -130,7 +122,7 @@ def test_custom_measure(ranks):
 def test_factor_for_ddp(ranks):
     for way in range(2):
         found = [each[way] for each in of(ranks, "ddp")]
-        plain = [each["forced" if way else "histogram", "plain"] for each in of(ranks, "losses")]
+        plain = [each["forced" if way else "library", "plain"] for each in of(ranks, "losses")]
         for (loss, gradient), (without, of_loss) in zip(found, plain):
             assert torch.equal(loss, without)
             # The factor comes before the softmax's derivative, which takes differences.
@@ -182,10 +174,10 @@ REFUSED = {
     "pixel weight": ("InvalidArgumentError", "weight"),
     "no pixel weights": ("InvalidArgumentError", "without pixel_weights"),
     "class weight": ("ValueError", "class_weight of shape"),
-    "exact": ("InvalidArgumentError", "labels[0][0] = 9"),
+    "exact": ("ValueError", 'give engine="histogram"'),
     **{
-        f"measure {engine} {images}": ("RuntimeError", "KeyError: 'mine'")
-        for engine in (*cases.ENGINES, "forced")
+        f"measure {way}{images}": ("RuntimeError", "KeyError: 'mine'")
+        for way in ("", "forced ")
         for images in (False, True)
     },
     "measure nan": ("NonFiniteError", "scores[0][0][0] is nan"),
@@ -370,6 +362,13 @@ def test_group_is_a_group():
         lovasz.LovaszSoftmax(group=0)
     with pytest.raises(TypeError, match="ddp"):
         lovasz.LovaszSoftmax(ddp="yes")
+
+
+def test_exact_engine_has_no_group():
+    with pytest.raises(ValueError, match='give engine="histogram"'):
+        _calls.require_counts("exact", "a group")
+    _calls.require_counts("exact", "")
+    _calls.require_counts("histogram", "a group")
 
 
 def test_ddp_alone():

@@ -25,7 +25,7 @@ struct submod_dist_call {
     submodi_outcome mine; /* per_image: whether this rank's images are fine */
     float *margin;        /* per thread */
     double *group_loss;   /* what each group adds to the loss */
-    double *room;         /* exact: sums of labels; per_image: for all losses of images */
+    double *room;         /* per_image: for all losses of images */
 
     /* ---- datasets ---- */
     submod_dataset *dataset;

@@ -8,14 +8,12 @@
  *          gradient of its own scores
  *
  * With per_image there is no sum: each rank solves for its images, ranks agree that all are well,
- * and losses are gathered. The exact engine has nothing to begin with. One rank alone: the call of
- * loss.h. */
+ * and losses are gathered. One rank alone: the call of loss.h. */
 #include "dist/loss_call.h"
 
 #include <string.h>
 
 #include "base/error.h"
-#include "dist/exact.h"
 #include "dist/group_losses.h"
 
 static bool is_hinge(const submodi_batch *batch)
@@ -40,10 +38,8 @@ static submod_status agree_on_measure(submod_dist_call *call, submod_status mine
 static void fill_info(submod_dist_call *call, submod_loss_info *info)
 {
     const submodi_batch *batch = &call->whole.batch;
-    if (batch->settings.engine == SUBMOD_ENGINE_HISTOGRAM) {
-        info->bins = call->tally.h.how.K;
-        info->delta = 0.5 / (double)call->tally.h.how.scale * batch->most;
-    }
+    info->bins = call->tally.h.how.K;
+    info->delta = 0.5 / (double)call->tally.h.how.scale * batch->most;
     info->pixels = batch->valid;
     info->terms = batch->terms;
     info->workspace =
@@ -131,40 +127,6 @@ static submod_status end_images(submod_dist_call *call, double *loss, submod_los
     return status;
 }
 
-/* ---- the exact engine ---- */
-
-/* The batch as one group: its labels over all ranks. */
-static submod_status sum_labels(submod_dist_call *call, submod_status mine)
-{
-    submodi_global *whole = &call->whole;
-    submodi_label_sums_write(&whole->batch, mine, call->room);
-    submod_status status = submodi_comm_sum(whole->who, &whole->comm, call->room, SUBMOD_COMM_F64,
-                                            submodi_label_sums(&whole->batch));
-    return status ? status : submodi_label_sums_read(whole, mine, call->room);
-}
-
-static submod_status end_exact(submod_dist_call *call, double *loss, submod_loss_info *info)
-{
-    submodi_global *whole = &call->whole;
-    submodi_batch *batch = &whole->batch;
-    submod_status status = submodi_batch_count(batch, call->work);
-    status = batch->settings.per_image ? submodi_agree_status(whole->who, &whole->comm, status)
-                                       : sum_labels(call, status);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    status = submodi_batch_decide(batch);
-    status = status ? status : submodi_require_slopes(batch, gradient_of(call));
-    status = agree_on_measure(call, status);
-    status = status ? status
-                    : submodi_dist_exact(whole, loss, call->group_loss, gradient_of(call), info,
-                                         call->work);
-    if (status == SUBMOD_OK) {
-        fill_info(call, info);
-    }
-    return status;
-}
-
 /* ---- the beginning ---- */
 
 static submod_status take_histogram(submod_dist_call *call)
@@ -183,21 +145,31 @@ static submod_status take_histogram(submod_dist_call *call)
                : submodi_nomem(batch->who);
 }
 
+static submod_status require_histogram(const submodi_batch *batch)
+{
+    return batch->settings.engine == SUBMOD_ENGINE_HISTOGRAM
+               ? SUBMOD_OK
+               : submodi_fail(SUBMOD_EUNSUPPORTED,
+                              "%s: settings.engine must be SUBMOD_ENGINE_HISTOGRAM with several "
+                              "ranks, which add up counts",
+                              batch->who);
+}
+
 /* All that the end needs on every rank, and what is to be known of its part. */
 static submod_status take(submod_dist_call *call)
 {
     submodi_batch *batch = &call->whole.batch;
-    submod_status status = submodi_batch_look(batch, call->work);
+    submod_status status = require_histogram(batch);
+    status = status ? status : submodi_batch_look(batch, call->work);
     if (status != SUBMOD_OK) {
         return status;
     }
     call->group_loss = submodi_take(call->work, batch->groups, sizeof *call->group_loss);
-    call->room = submodi_take(call->work, submodi_label_sums(batch), sizeof *call->room);
-    if (!call->group_loss || !call->room) {
+    if (!call->group_loss) {
         return submodi_nomem(batch->who);
     }
     memset(call->group_loss, 0, batch->groups * sizeof *call->group_loss);
-    return batch->settings.engine == SUBMOD_ENGINE_EXACT ? SUBMOD_OK : take_histogram(call);
+    return take_histogram(call);
 }
 
 /* The margin of the whole batch; 0 where it does not matter. */
@@ -259,9 +231,5 @@ submod_status submodi_loss_begin(submod_dist_call *call, submod_status mine,
     }
     status = status ? status : take(call);
     status = submodi_global_agree(whole, status, 0);
-    if (status == SUBMOD_OK && whole->batch.settings.engine == SUBMOD_ENGINE_EXACT) {
-        call->end = end_exact;
-        return SUBMOD_OK;
-    }
     return status ? status : begin_histogram(call);
 }

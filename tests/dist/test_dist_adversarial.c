@@ -129,7 +129,7 @@ static void choose_settings(submod_rng *rng, problem *p)
     *s = submod_loss_defaults();
     p->measure = some_measure(rng);
     s->measure = below(rng, 3) ? &p->measure : NULL;
-    s->engine = below(rng, 2) ? SUBMOD_ENGINE_HISTOGRAM : SUBMOD_ENGINE_EXACT;
+    s->engine = SUBMOD_ENGINE_HISTOGRAM;
     s->bins = below(rng, 2) ? (size_t)2 << below(rng, 9) : 0;
     s->delta = ldexp(1, -(int)below(rng, 12));
     s->from_logits = below(rng, 2) > 0;

@@ -127,6 +127,16 @@ START_TEST(bad_weights)
 }
 END_TEST
 
+START_TEST(exact_engine)
+{
+    spoiled t = make(SOFTMAX, 10);
+    t.x.s.engine = SUBMOD_ENGINE_EXACT;
+    assert_all_fail(&t, SUBMOD_EUNSUPPORTED,
+                    "settings.engine must be SUBMOD_ENGINE_HISTOGRAM with several ranks");
+    drop(&t);
+}
+END_TEST
+
 /* ---- custom measures ---- */
 
 static double fails_above(double a, double b, double P, double N_, void *ctx)
@@ -216,10 +226,6 @@ static void bins(submod_loss_settings *s, bool other)
 {
     s->bins = other ? 32 : 64;
 }
-static void engine(submod_loss_settings *s, bool other)
-{
-    s->engine = other ? SUBMOD_ENGINE_EXACT : SUBMOD_ENGINE_HISTOGRAM;
-}
 static void per_image(submod_loss_settings *s, bool other)
 {
     s->per_image = other;
@@ -260,7 +266,6 @@ static const difference differences[] = {
     {from_logits, "settings.from_logits"},
     {delta, "settings.delta"},
     {bins, "settings.bins"},
-    {engine, "settings.engine"},
     {per_image, "settings.per_image"},
     {classes, "settings.classes"},
     {class_list, "settings.class_list"},
@@ -493,7 +498,7 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("dist_errors", bad_labels_and_scores, bad_weights, failing_measure,
-                     measure_that_fails_on_one_rank, settings_that_differ, calls_that_differ,
-                     no_memory_on_one_rank, failing_transport, bad_comms);
+    return RUN_TESTS("dist_errors", bad_labels_and_scores, bad_weights, exact_engine,
+                     failing_measure, measure_that_fails_on_one_rank, settings_that_differ,
+                     calls_that_differ, no_memory_on_one_rank, failing_transport, bad_comms);
 }

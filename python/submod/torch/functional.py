@@ -66,16 +66,16 @@ def lovasz_softmax(
         gradient are NaN, by which a GradScaler sees that it has to skip a step.
     group: of torch.distributed, as torch.distributed.group.WORLD: the loss is that of the images of
         all its ranks, as one process with all of them has it, and the gradient is by the logits of
-        this rank. None: this process alone; so is WORLD before init_process_group.
+        this rank. It needs engine="histogram". None: this process alone; so is WORLD before
+        init_process_group.
     ddp: multiplies the gradient, not the loss, by the number of ranks, by which
         DistributedDataParallel divides it again when it takes the mean over the ranks.
 
     With a group all ranks make the same call, with the same settings and classes; images are each
     rank's own, in number and size, and there may be none. What is present, the weights of classes
-    and the mean over images are those of all ranks; reduction="none" gives this rank's losses. With
-    engine="histogram" loss and gradient have the bits that one process gets, for any split; the
-    exact engine agrees up to rounding, and takes tensors of other devices by way of CPU memory.
-    float64 is rounded to float32. When a rank refuses its data or arguments, all raise what it has
+    and the mean over images are those of all ranks; reduction="none" gives this rank's losses. Loss
+    and gradient have the bits that one process gets, for any split. float64 is rounded to float32.
+    When a rank refuses its data or arguments, all raise what it has
     to say, behind "rank 1: ", or have NaN, as above; CommunicationError: a rank has died. A second
     backward pass over the same graph, and each sample of a vmap, is such a call again.
 
