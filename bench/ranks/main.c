@@ -9,8 +9,8 @@
  *
  *   ranks threads images side classes bins total check+count talk rest
  *
- * check+count: until the sum begins, without its gathers. talk: gathers, sum and exchanges, waiting
- * for others included. rest: solve, gradient. Of rank 0, in the call that was the best. With one
+ * check+count: until the sum begins, without its gathers. talk: gathers and sum, waiting for
+ * others included. rest: solve, gradient. Of rank 0, in the call that was the best. With one
  * rank the library is not asked to talk, and only the total is known. run.sh makes a table of it.
  */
 #include <stdio.h>
@@ -23,7 +23,7 @@
 
 typedef struct watched {
     const submod_comm *inner;
-    size_t sum, gather, exchange;    /* bytes */
+    size_t sum, gather;              /* bytes */
     double talk;                     /* seconds inside */
     double begins, sum_begins, ends; /* of the call, of its sum */
     double talk_before_sum;
@@ -53,19 +53,6 @@ static int watch_gather(void *context, const void *mine, size_t bytes, void *all
     return code;
 }
 
-static int watch_exchange(void *context, const void *mine, const size_t *send, void *theirs,
-                          const size_t *receive)
-{
-    watched *w = context;
-    double start = MPI_Wtime();
-    int code = w->inner->exchange(w->inner->context, mine, send, theirs, receive);
-    w->talk += MPI_Wtime() - start;
-    for (int r = 0; r < w->inner->ranks; r++) {
-        w->exchange += r == w->inner->rank ? 0 : send[r];
-    }
-    return code;
-}
-
 /* Without halves: what is watched is the call that waits. */
 static submod_comm watch(watched *w, const submod_comm *inner)
 {
@@ -76,7 +63,6 @@ static submod_comm watch(watched *w, const submod_comm *inner)
     comm.start_sum = NULL;
     comm.finish_sum = NULL;
     comm.gather = watch_gather;
-    comm.exchange = watch_exchange;
     return comm;
 }
 
@@ -169,7 +155,7 @@ static void count_bytes(const submod_comm *comm)
     const size_t bins[] = {1024, 4096};
     if (comm->rank == 0) {
         printf("%d ranks, 4 images, 21 classes; bytes that rank 0 hands to its comm\n"
-               "bins     side   pixels      sum   gather   exchange\n",
+               "bins     side   pixels      sum   gather\n",
                comm->ranks);
     }
     for (size_t k = 0; k < sizeof bins / sizeof *bins; k++) {
@@ -179,8 +165,8 @@ static void count_bytes(const submod_comm *comm)
             part p = make_part(comm, 4, 21, sides[i] * sides[i]);
             call(&counted, &p, bins[k], NULL);
             if (comm->rank == 0) {
-                printf("%-6zu %6zu %8zu %8zu %8zu %10zu\n", bins[k], sides[i],
-                       4 * sides[i] * sides[i], w.sum, w.gather, w.exchange);
+                printf("%-6zu %6zu %8zu %8zu %8zu\n", bins[k], sides[i], 4 * sides[i] * sides[i],
+                       w.sum, w.gather);
             }
             free_part(&p);
         }

@@ -10,7 +10,7 @@
  *
  * How the ranks reach each other is a table of functions, submod_comm: submod/mpi.h has one for MPI
  * (library submod_mpi), the Python package has one for torch.distributed, and one of your own needs
- * three functions. The library itself needs none of them.
+ * two functions. The library itself needs none of them.
  *
  * All calls but those that free are collective: every rank of the comm makes the same calls in the
  * same order, with the same settings and the same number of classes; the images, their number and
@@ -101,9 +101,6 @@ typedef struct submod_comm {
     int (*finish_sum)(void *context, void *request); /* the second half: waits for the sums */
     /* all[0 .. ranks * bytes - 1] = the bytes of all ranks, rank after rank; equally many each. */
     int (*gather)(void *context, const void *mine, size_t bytes, void *all);
-    /* send[r] bytes go to rank r, receive[r] bytes come from it, one after the other. */
-    int (*exchange)(void *context, const void *mine, const size_t *send, void *theirs,
-                    const size_t *receive);
 } submod_comm;
 
 /* Rank 0 of 1, without functions. */

@@ -630,7 +630,6 @@ class Comm(Structure):
         ("start_sum", CFUNCTYPE(c_int, c_void_p, c_void_p, c_int, c_size_t, POINTER(c_void_p))),
         ("finish_sum", CFUNCTYPE(c_int, c_void_p, c_void_p)),
         ("gather", CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t, c_void_p)),
-        ("exchange", CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p)),
     ]
 
 

@@ -19,10 +19,7 @@ submod_comm submod_comm_alone(void)
 
 static submod_status require_functions(const char *who, const submod_comm *c)
 {
-    const char *missing = !c->sum        ? "sum"
-                          : !c->gather   ? "gather"
-                          : !c->exchange ? "exchange"
-                                         : NULL;
+    const char *missing = !c->sum ? "sum" : !c->gather ? "gather" : NULL;
     if (missing) {
         return submodi_fail(SUBMOD_EINVAL, "%s: comm.%s is NULL; with %d ranks it must be given",
                             who, missing, c->ranks);
@@ -107,14 +104,4 @@ submod_status submodi_comm_gather(const char *who, const submod_comm *comm, cons
         return SUBMOD_OK;
     }
     return outcome(who, "gather", comm->gather(comm->context, mine, bytes, all));
-}
-
-submod_status submodi_comm_exchange(const char *who, const submod_comm *comm, const void *mine,
-                                    const size_t *send, void *theirs, const size_t *receive)
-{
-    if (comm->ranks == 1) {
-        memcpy(theirs, mine, receive[0]);
-        return SUBMOD_OK;
-    }
-    return outcome(who, "exchange", comm->exchange(comm->context, mine, send, theirs, receive));
 }

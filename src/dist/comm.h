@@ -17,7 +17,5 @@ submod_status submodi_comm_start_sum(const char *who, const submod_comm *comm, v
 submod_status submodi_comm_finish_sum(const char *who, const submod_comm *comm, void *request);
 submod_status submodi_comm_gather(const char *who, const submod_comm *comm, const void *mine,
                                   size_t bytes, void *all);
-submod_status submodi_comm_exchange(const char *who, const submod_comm *comm, const void *mine,
-                                    const size_t *send, void *theirs, const size_t *receive);
 
 #endif

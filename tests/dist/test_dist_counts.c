@@ -371,17 +371,6 @@ static int sum_imagined(void *context, void *numbers, submod_comm_type type, siz
     return 0;
 }
 
-static int no_exchange(void *context, const void *mine, const size_t *send, void *theirs,
-                       const size_t *receive)
-{
-    (void)context;
-    (void)mine;
-    (void)send;
-    (void)theirs;
-    (void)receive;
-    return 1;
-}
-
 START_TEST(large_sums_are_doubles)
 {
     submod_rng rng;
@@ -399,7 +388,6 @@ START_TEST(large_sums_are_doubles)
     c.context = &x;
     c.gather = gather_imagined;
     c.sum = sum_imagined;
-    c.exchange = no_exchange;
     const struct {
         uint64_t pixels;
         submod_comm_type type;

@@ -447,14 +447,6 @@ static int never_start(void *context, void *numbers, submod_comm_type type, size
     return never_sum(context, numbers, type, count);
 }
 
-static int never_exchange(void *context, const void *mine, const size_t *send, void *theirs,
-                          const size_t *receive)
-{
-    (void)send;
-    (void)receive;
-    return never(context, mine, 0, theirs);
-}
-
 START_TEST(bad_comms)
 {
     spoiled t = make(SOFTMAX, 9);
@@ -477,7 +469,6 @@ START_TEST(bad_comms)
                  SUBMOD_EINVAL, "comm is rank 2 of 2");
     c.rank = 0;
     c.sum = never_sum;
-    c.exchange = never_exchange;
     c.start_sum = never_start;
     assert_error(submod_dist_lovasz_softmax(&c, &scores, &labels, &loss, NULL, NULL, NULL, NULL),
                  SUBMOD_EINVAL, "must both be given, or none");

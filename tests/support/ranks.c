@@ -8,7 +8,7 @@
 
 /* ---- the world ---- */
 
-typedef enum operation { SUM, GATHER, EXCHANGE } operation;
+typedef enum operation { SUM, GATHER } operation;
 
 /* What a rank shows to the others. */
 typedef struct slot {
@@ -16,7 +16,6 @@ typedef struct slot {
     submod_comm_type type;
     size_t count;
     const void *mine;
-    const size_t *send;
 } slot;
 
 enum { MOST_PENDING = 16 };
@@ -135,8 +134,7 @@ static int show(rank *r, slot mine)
     bool same = true;
     for (int k = 0; k < w->ranks; k++) {
         const slot *s = &w->slot[k];
-        same = same && s->what == mine.what && s->type == mine.type &&
-               (mine.what == EXCHANGE || s->count == mine.count);
+        same = same && s->what == mine.what && s->type == mine.type && s->count == mine.count;
     }
     if (!same) {
         break_world(w);
@@ -269,41 +267,6 @@ static int gather(void *context, const void *mine, size_t bytes, void *all)
     return meet(w);
 }
 
-static int exchange(void *context, const void *mine, const size_t *send, void *theirs,
-                    const size_t *receive)
-{
-    rank *r = context;
-    world *w = r->world;
-    bool fits = true;
-    if (w->plan && r->me == 0) {
-        w->plan->calls++;
-        for (int k = 0; k < w->ranks; k++) {
-            w->plan->exchange_bytes += send[k];
-        }
-    }
-    if (show(r, (slot){.what = EXCHANGE, .mine = mine, .send = send})) {
-        return 1;
-    }
-    char *to = theirs;
-    for (int k = 0; k < w->ranks; k++) {
-        const slot *s = &w->slot[k];
-        const char *from = s->mine;
-        for (int before = 0; before < r->me; before++) {
-            from += s->send[before];
-        }
-        fits = fits && s->send[r->me] == receive[k];
-        if (fits && receive[k]) {
-            memcpy(to, from, receive[k]);
-            to += receive[k];
-        }
-    }
-    int failed = meet(w); /* others may be reading from mine */
-    if (!fits) {
-        break_world(w);
-    }
-    return failed || !fits;
-}
-
 /* ---- threads ---- */
 
 static void *run(void *context)
@@ -316,7 +279,6 @@ static void *run(void *context)
     comm.ranks = w->ranks;
     comm.sum = sum;
     comm.gather = gather;
-    comm.exchange = exchange;
     if (!w->plan || !w->plan->without_halves) {
         comm.start_sum = start_sum;
         comm.finish_sum = finish_sum;

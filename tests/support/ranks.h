@@ -17,7 +17,7 @@ typedef struct ranks_plan {
     int failing_call;    /* in this one of its calls, from 1 on; 0: never */
     bool without_halves; /* the table has no start_sum and finish_sum */
     /* Counted on rank 0: calls, bytes handed to sums and gathers, and numbers of either type. */
-    size_t calls, sum_bytes, gather_bytes, exchange_bytes;
+    size_t calls, sum_bytes, gather_bytes;
     size_t int32_sums, double_sums;
 } ranks_plan;
 

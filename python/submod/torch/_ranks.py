@@ -265,14 +265,6 @@ class Ranks:
             raise failure
         return status
 
-    def exchange(self, mine: Tensor, send: list[int], receive: list[int]) -> Tensor:
-        """Bytes: send[r] go to rank r, receive[r] come from it."""
-        mine = self._placed(mine)
-        theirs = mine.new_empty(sum(receive))
-        with _lost("all_to_all_single"):
-            dist.all_to_all_single(theirs, mine, receive, send, group=self.group)
-        return theirs
-
 
 class _Table(Trap):
     """submod_comm. Memory of the library's is used in place, or copied where the backend needs."""
@@ -284,7 +276,6 @@ class _Table(Trap):
         self.comm.rank, self.comm.ranks = ranks.rank, ranks.size
         put_callback(self.comm, "sum", self.guard(self._sum))
         put_callback(self.comm, "gather", self.guard(self._gather))
-        put_callback(self.comm, "exchange", self.guard(self._exchange))
 
     def _sum(self, _: Any, numbers: int, kind: int, count: int) -> None:
         here = _memory(numbers, count, _TYPES[CommType(kind)])
@@ -296,21 +287,12 @@ class _Table(Trap):
         found = self._ranks.gather(_memory(mine, size))
         _memory(every, size * self._ranks.size).copy_(found.flatten())
 
-    def _exchange(self, _: Any, mine: int, send: int, theirs: int, receive: int) -> None:
-        sizes = [_sizes(address, self._ranks.size) for address in (send, receive)]
-        found = self._ranks.exchange(_memory(mine, sum(sizes[0])), *sizes)
-        _memory(theirs, sum(sizes[1])).copy_(found)
-
 
 def _memory(address: int | None, count: int, kind: torch.dtype = torch.uint8) -> Tensor:
     if count == 0 or address is None:
         return torch.empty(0, dtype=kind)
     buffer = (ctypes.c_char * (count * kind.itemsize)).from_address(address)
     return torch.frombuffer(buffer, dtype=kind)
-
-
-def _sizes(address: int, count: int) -> list[int]:
-    return list((ctypes.c_size_t * count).from_address(address))
 
 
 def _number_of(error: Exception) -> int:
