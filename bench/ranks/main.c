@@ -53,15 +53,12 @@ static int watch_gather(void *context, const void *mine, size_t bytes, void *all
     return code;
 }
 
-/* Without halves: what is watched is the call that waits. */
 static submod_comm watch(watched *w, const submod_comm *inner)
 {
     submod_comm comm = *inner;
     *w = (watched){.inner = inner};
     comm.context = w;
     comm.sum = watch_sum;
-    comm.start_sum = NULL;
-    comm.finish_sum = NULL;
     comm.gather = watch_gather;
     return comm;
 }

@@ -94,11 +94,6 @@ typedef struct submod_comm {
     int rank, ranks;    /* which one this is, of how many: at most 2^20 */
     /* Adds up in place: count numbers of all ranks, entry by entry, the same bits on all. */
     int (*sum)(void *context, void *numbers, submod_comm_type type, size_t count);
-    /* The same in two halves, so that something can be done meanwhile; both may be NULL: sum is
-     * then called in the first. *request is for the second. */
-    int (*start_sum)(void *context, void *numbers, submod_comm_type type, size_t count,
-                     void **request);
-    int (*finish_sum)(void *context, void *request); /* the second half: waits for the sums */
     /* all[0 .. ranks * bytes - 1] = the bytes of all ranks, rank after rank; equally many each. */
     int (*gather)(void *context, const void *mine, size_t bytes, void *all);
 } submod_comm;
@@ -131,39 +126,6 @@ SUBMOD_API submod_status submod_dist_lovasz_hinge(const submod_comm *comm,
                                                   const submod_loss_settings *settings,
                                                   submod_loss_info *info, submod_work *work);
 
-/* ---- the same in two halves ---- */
-
-/* A loss, or a batch for a dataset, on its way. Its memory is its own. */
-typedef struct submod_dist_call submod_dist_call;
-
-/* The first half: checks, the one pass over the scores that counts, and the start of the sum
- * (comm.start_sum), which can go on while this process does something else. It contains one or two
- * small gathers, for which ranks wait for each other. What is left for submod_dist_finish is to
- * wait for the sum, to solve, and the pass that writes the gradient. With per_image there is no
- * sum, and losses are gathered in the second half; one rank alone does all of it there.
- *
- * Until then all that was given must stay as it is: the context of comm, the scores, the labels,
- * and what the settings point to. The structs themselves are copied. gradient and
- * settings.group_loss are written by the second half. Several calls may be on their way; all ranks
- * start and finish them in the same order. Fails as the blocking calls do, on all ranks, and *call
- * is then untouched; errors in labels and scores may also come from submod_dist_finish.
- * SUBMOD_EINVAL, on this rank alone: call is NULL. */
-SUBMOD_API submod_status submod_dist_lovasz_softmax_start(
-    const submod_comm *comm, const submod_scores *scores, const submod_labels *labels,
-    const submod_gradient *gradient, submod_dist_call **call, const submod_loss_settings *settings);
-SUBMOD_API submod_status submod_dist_lovasz_sigmoid_start(
-    const submod_comm *comm, const submod_scores *scores, const submod_labels *labels,
-    const submod_gradient *gradient, submod_dist_call **call, const submod_loss_settings *settings);
-SUBMOD_API submod_status submod_dist_lovasz_hinge_start(
-    const submod_comm *comm, const submod_scores *scores, const submod_labels *labels,
-    const submod_gradient *gradient, submod_dist_call **call, const submod_loss_settings *settings);
-
-/* The second half of any call above or below, on all ranks: writes what the blocking call writes.
- * loss and info may be NULL; a dataset leaves them as they are. Frees the call, also when it fails;
- * there is no other way to free it, as the other ranks wait for this one. SUBMOD_EINVAL: NULL. */
-SUBMOD_API submod_status submod_dist_finish(submod_dist_call *call, double *loss,
-                                            submod_loss_info *info);
-
 /* ---- counts ---- */
 
 /* Adds the batch of all ranks to the dataset of each, so that all have the same counts if they had
@@ -174,11 +136,6 @@ SUBMOD_API submod_status submod_dist_dataset_add(const submod_comm *comm, submod
                                                  const submod_labels *labels,
                                                  const submod_loss_settings *settings,
                                                  submod_work *work);
-/* In two halves: the dataset is changed by submod_dist_finish, which adds to what is there then. It
- * must not be freed before. */
-SUBMOD_API submod_status submod_dist_dataset_add_start(
-    const submod_comm *comm, submod_dataset *dataset, const submod_scores *scores,
-    const submod_labels *labels, submod_dist_call **call, const submod_loss_settings *settings);
 
 /* The counts of all ranks' datasets, added up, become those of each; weights that were solved for
  * stay. For datasets that each rank has filled by itself: a second time it would add up sums.

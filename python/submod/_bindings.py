@@ -627,8 +627,6 @@ class Comm(Structure):
         ("rank", c_int),
         ("ranks", c_int),
         ("sum", CFUNCTYPE(c_int, c_void_p, c_void_p, c_int, c_size_t)),
-        ("start_sum", CFUNCTYPE(c_int, c_void_p, c_void_p, c_int, c_size_t, POINTER(c_void_p))),
-        ("finish_sum", CFUNCTYPE(c_int, c_void_p, c_void_p)),
         ("gather", CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t, c_void_p)),
     ]
 
@@ -1728,40 +1726,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "work": c_void_p,
         },
     ),
-    "dist_lovasz_softmax_start": (
-        c_int,
-        {
-            "comm": POINTER(Comm),
-            "scores": POINTER(Scores),
-            "labels": POINTER(Labels),
-            "gradient": POINTER(Gradient),
-            "call": POINTER(c_void_p),
-            "settings": POINTER(LossSettings),
-        },
-    ),
-    "dist_lovasz_sigmoid_start": (
-        c_int,
-        {
-            "comm": POINTER(Comm),
-            "scores": POINTER(Scores),
-            "labels": POINTER(Labels),
-            "gradient": POINTER(Gradient),
-            "call": POINTER(c_void_p),
-            "settings": POINTER(LossSettings),
-        },
-    ),
-    "dist_lovasz_hinge_start": (
-        c_int,
-        {
-            "comm": POINTER(Comm),
-            "scores": POINTER(Scores),
-            "labels": POINTER(Labels),
-            "gradient": POINTER(Gradient),
-            "call": POINTER(c_void_p),
-            "settings": POINTER(LossSettings),
-        },
-    ),
-    "dist_finish": (c_int, {"call": c_void_p, "loss": c_void_p, "info": POINTER(LossInfo)}),
     "dist_dataset_add": (
         c_int,
         {
@@ -1771,17 +1735,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "labels": POINTER(Labels),
             "settings": POINTER(LossSettings),
             "work": c_void_p,
-        },
-    ),
-    "dist_dataset_add_start": (
-        c_int,
-        {
-            "comm": POINTER(Comm),
-            "dataset": c_void_p,
-            "scores": POINTER(Scores),
-            "labels": POINTER(Labels),
-            "call": POINTER(c_void_p),
-            "settings": POINTER(LossSettings),
         },
     ),
     "dist_dataset_sum": (c_int, {"comm": POINTER(Comm), "dataset": c_void_p}),

@@ -37,22 +37,6 @@ static submod_status share_words(const char *who, const submod_comm *comm, int l
     return submodi_fail(failed, "rank %d: %s", lowest, words);
 }
 
-void submodi_outcome_keep(submodi_outcome *outcome, submod_status status)
-{
-    const char *words = status == SUBMOD_OK ? "" : submod_last_error();
-    size_t length = strlen(words);
-    length = length < sizeof outcome->words ? length : sizeof outcome->words - 1;
-    outcome->status = status;
-    memcpy(outcome->words, words, length);
-    outcome->words[length] = 0;
-}
-
-submod_status submodi_outcome_again(const submodi_outcome *outcome)
-{
-    return outcome->status == SUBMOD_OK ? SUBMOD_OK
-                                        : submodi_fail(outcome->status, "%s", outcome->words);
-}
-
 /* ---- statuses ---- */
 
 typedef struct opinion {

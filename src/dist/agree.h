@@ -17,17 +17,6 @@ submod_status submodi_agree_status(const char *who, const submod_comm *comm, sub
 submod_status submodi_agree_largest(const char *who, const submod_comm *comm, submod_status mine,
                                     float number, float *largest);
 
-/* A status with its words, kept while this thread may have other failures. */
-typedef struct submodi_outcome {
-    submod_status status;
-    char words[256];
-} submodi_outcome;
-
-/* Keeps the status and the error message that goes with it. */
-void submodi_outcome_keep(submodi_outcome *outcome, submod_status status);
-/* Makes them the last error again, and returns the status. */
-submod_status submodi_outcome_again(const submodi_outcome *outcome);
-
 enum { SUBMODI_FIELDS = 20 };
 
 /* What a rank says of itself before all else; all 0 in the beginning. */

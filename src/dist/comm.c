@@ -24,11 +24,6 @@ static submod_status require_functions(const char *who, const submod_comm *c)
         return submodi_fail(SUBMOD_EINVAL, "%s: comm.%s is NULL; with %d ranks it must be given",
                             who, missing, c->ranks);
     }
-    if (!c->start_sum != !c->finish_sum) {
-        return submodi_fail(SUBMOD_EINVAL,
-                            "%s: comm.start_sum and comm.finish_sum must both be given, or none",
-                            who);
-    }
     return SUBMOD_OK;
 }
 
@@ -77,23 +72,6 @@ submod_status submodi_comm_sum(const char *who, const submod_comm *comm, void *n
 {
     return comm->ranks == 1 ? SUBMOD_OK
                             : outcome(who, "sum", comm->sum(comm->context, numbers, type, count));
-}
-
-submod_status submodi_comm_start_sum(const char *who, const submod_comm *comm, void *numbers,
-                                     submod_comm_type type, size_t count, void **request)
-{
-    *request = NULL;
-    if (comm->ranks == 1 || !comm->start_sum) {
-        return submodi_comm_sum(who, comm, numbers, type, count);
-    }
-    return outcome(who, "start_sum", comm->start_sum(comm->context, numbers, type, count, request));
-}
-
-submod_status submodi_comm_finish_sum(const char *who, const submod_comm *comm, void *request)
-{
-    return comm->ranks == 1 || !comm->finish_sum
-               ? SUBMOD_OK
-               : outcome(who, "finish_sum", comm->finish_sum(comm->context, request));
 }
 
 submod_status submodi_comm_gather(const char *who, const submod_comm *comm, const void *mine,

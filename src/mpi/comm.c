@@ -1,8 +1,7 @@
 /* The table submod_comm over MPI (see submod/mpi.h).
  *
  * Uses the public headers of libsubmod alone, as it is a library of its own. All memory is taken
- * when the comm is made, but for a request, which can do without: what fails on one rank alone
- * would leave the others waiting. */
+ * when the comm is made: what fails on one rank alone would leave the others waiting. */
 #include <submod/mpi.h>
 
 #include <limits.h>
@@ -69,54 +68,6 @@ static int sum(void *context, void *numbers, submod_comm_type type, size_t count
         }
     }
     return 0;
-}
-
-typedef struct pending {
-    MPI_Request last; /* of the last piece */
-} pending;
-
-static int wait_for(MPI_Request *request)
-{
-    int code = MPI_Wait(request, MPI_STATUS_IGNORE);
-    return code == MPI_SUCCESS ? 0 : fail("MPI_Wait", code);
-}
-
-/* All pieces are added up here but the last, which is under way when this returns; without memory
- * for its request it is waited for too. MPI_Iallreduce throughout: it does not meet MPI_Allreduce,
- * and other ranks may have memory. */
-static int start_sum(void *context, void *numbers, submod_comm_type type, size_t count,
-                     void **request)
-{
-    const channel *c = context;
-    pending sums = {MPI_REQUEST_NULL};
-    int part;
-    for (size_t begin = 0; (part = piece(count, begin)) > 0; begin += (size_t)part) {
-        char *at = (char *)numbers + begin * number_size(type);
-        if (wait_for(&sums.last)) {
-            return SUBMOD_ECOMM;
-        }
-        int code =
-            MPI_Iallreduce(MPI_IN_PLACE, at, part, number_type(type), MPI_SUM, c->mpi, &sums.last);
-        if (code != MPI_SUCCESS) {
-            return fail("MPI_Iallreduce", code);
-        }
-    }
-    pending *kept = malloc(sizeof *kept);
-    *request = kept;
-    if (!kept) {
-        return wait_for(&sums.last);
-    }
-    *kept = sums;
-    return 0;
-}
-
-static int finish_sum(void *context, void *request)
-{
-    (void)context;
-    pending *kept = request;
-    int failed = kept ? wait_for(&kept->last) : 0;
-    free(kept);
-    return failed;
 }
 
 /* ---- bytes ---- */
@@ -204,8 +155,6 @@ static channel *allocate(int rank, int ranks)
     c->comm.rank = rank;
     c->comm.ranks = ranks;
     c->comm.sum = sum;
-    c->comm.start_sum = start_sum;
-    c->comm.finish_sum = finish_sum;
     c->comm.gather = gather;
     return c;
 }

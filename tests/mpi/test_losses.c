@@ -25,7 +25,6 @@ static spread make(submod_rng *rng, batch *d, float **weights)
     x.s.class_weight = k == HINGE ? NULL : x.s.class_weight;
     x.weights = submod_rng_below(rng, 2) ? *weights : NULL;
     x.derives = true;
-    x.halves = submod_rng_below(rng, 2);
     x.gradient = calloc(n + 1, sizeof *x.gradient);
     x.group_loss = calloc(d->B + MOST_RANKS, sizeof *x.group_loss);
     EXPECT(x.gradient && x.group_loss && x.x);

@@ -51,24 +51,6 @@ static void sums(const submod_comm *comm)
     EXPECT(comm->sum(comm->context, NULL, SUBMOD_COMM_F64, 0) == 0);
 }
 
-/* Two under way at a time, another collective between them, finished in the other order. */
-static void sums_in_two_halves(const submod_comm *comm)
-{
-    int32_t small[COUNT + 1];
-    double large[COUNT + 1];
-    void *first = NULL, *second = NULL, *none = NULL;
-    fill(comm, small, large);
-    EXPECT(comm->start_sum(comm->context, small, SUBMOD_COMM_I32, COUNT, &first) == 0);
-    EXPECT(comm->start_sum(comm->context, large, SUBMOD_COMM_F64, COUNT, &second) == 0);
-    int32_t one = 1;
-    EXPECT(comm->sum(comm->context, &one, SUBMOD_COMM_I32, 1) == 0 && one == comm->ranks);
-    EXPECT(comm->finish_sum(comm->context, second) == 0);
-    EXPECT(comm->finish_sum(comm->context, first) == 0);
-    expect_sums(comm, small, large);
-    EXPECT(comm->start_sum(comm->context, NULL, SUBMOD_COMM_F64, 0, &none) == 0);
-    EXPECT(comm->finish_sum(comm->context, none) == 0);
-}
-
 static void gathers(const submod_comm *comm)
 {
     size_t ranks = (size_t)comm->ranks;
@@ -136,7 +118,6 @@ static void everything(MPI_Comm mpi, int world_rank)
     EXPECT(submod_mpi_comm_create(mpi, &comm) == SUBMOD_OK);
     EXPECT(comm->rank == rank && comm->ranks == ranks);
     sums(comm);
-    sums_in_two_halves(comm);
     gathers(comm);
     submod_mpi_comm_free(comm);
     own = 12345 + world_rank;
