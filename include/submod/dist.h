@@ -28,9 +28,9 @@
  *   a comm that cannot be used: struct_size,    SUBMOD_EINVAL, on this rank alone
  *     rank or ranks out of range, a function
  *     that is missing
- *   a rank cannot go on: bad labels, NaN        on all ranks its status and its words, behind
- *     among its scores, no memory, NULL           "rank 2: "; of several ranks the lowest of those
- *     where something must be given               that were found first
+ *   a rank cannot go on: bad labels, NaN        on all ranks the status of the lowest rank that
+ *     among its scores, no memory, NULL           failed; its error message says why, that of the
+ *     where something must be given               others names the rank
  *   settings or classes differ, pixel_weights   SUBMOD_EINVAL on all: "settings.delta of rank 1 is
  *     are given on some ranks only                not that of rank 0"; of a custom measure only
  *                                                 that it is custom can be compared
@@ -61,7 +61,7 @@
  *     custom measure    gather 8 more
  *   datasets            add as above; sum: gather 192, sum 16 classes bins
  *   confusions          gather 192, sum 4 classes^2, or 16 classes^2 from 2^31 pixels on
- *   after a failure     sum of 1020 more, and often a gather of 8
+ *   after a failure     gather 8 more at most
  *
  * None of it grows with the pixels. bins are info.bins.
  */

@@ -1,6 +1,6 @@
 /* Losses over ranks where it hurts: ties, denormals, weights of all sizes, pieces of any size and
  * shape, gradients on some ranks only, and no memory at any point. Each trial has the bits of one
- * process, or on all ranks the same failure. */
+ * process, or on all ranks the same status. */
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -318,7 +318,6 @@ static void assert_failure(const trial *t, int ranks, submod_status wanted, cons
         const outcome *o = &t->of_rank[r];
         ck_assert_msg(o->status == wanted, "rank %d of %d: %d, not %d: %s", r, ranks, o->status,
                       wanted, o->words);
-        ck_assert_str_eq(o->words, t->of_rank[0].words);
         ck_assert_msg(o->loss == before->loss, "loss was written");
         ck_assert_msg(o->group_loss[0] == before->group_loss[0], "group_loss was written");
         ck_assert_msg(memcmp(o->gradient, before->gradient, numbers(t->p) * sizeof(float)) == 0,
@@ -409,8 +408,8 @@ START_TEST(no_memory_at_any_point)
             poor = t.of_rank[0].status == SUBMOD_ENOMEM;
             if (poor) {
                 assert_failure(&t, RANKS, SUBMOD_ENOMEM, &before);
-                ck_assert_msg(strstr(t.of_rank[0].words, "out of memory"), "\"%s\"",
-                              t.of_rank[0].words);
+                ck_assert_msg(strstr(t.of_rank[t.poor].words, "out of memory"), "\"%s\"",
+                              t.of_rank[t.poor].words);
             }
             ck_assert_int_eq(live_rank_allocations(), 0);
             free_outcomes(&t, RANKS);

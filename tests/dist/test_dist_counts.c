@@ -1,5 +1,6 @@
 /* Counts over ranks: datasets, confusions, images of other sizes, numbers that are large. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,8 +27,18 @@ static void assert_notes(const notes *n, int ranks, submod_status wanted, const 
 {
     for (int r = 0; r < ranks; r++) {
         ck_assert_msg(n->status[r] == wanted, "rank %d: %s", r, n->words[r]);
-        ck_assert_str_eq(n->words[r], n->words[0]);
         ck_assert_msg(strstr(n->words[r], words), "\"%s\"", n->words[r]);
+    }
+}
+
+/* Rank `bad` failed, and says so in these words; the others name it. */
+static void assert_failed(const notes *n, submod_status wanted, int bad, const char *words)
+{
+    char names[64];
+    snprintf(names, sizeof names, ": rank %d failed: ", bad);
+    for (int r = 0; r < RANKS; r++) {
+        ck_assert_msg(n->status[r] == wanted, "rank %d: %s", r, n->words[r]);
+        ck_assert_msg(strstr(n->words[r], r == bad ? words : names), "\"%s\"", n->words[r]);
     }
 }
 
@@ -160,11 +171,9 @@ START_TEST(datasets_are_summed)
     submod_dataset_free(t.of_rank[2]);
     t.of_rank[2] = NULL;
     run_ranks(RANKS, NULL, sum_part, &t);
-    assert_notes(&t.notes, RANKS, SUBMOD_EINVAL,
-                 "rank 2: submod_dist_dataset_sum: dataset is NULL");
+    assert_failed(&t.notes, SUBMOD_EINVAL, 2, "submod_dist_dataset_sum: dataset is NULL");
     run_ranks(RANKS, NULL, add_part, &t);
-    assert_notes(&t.notes, RANKS, SUBMOD_EINVAL,
-                 "rank 2: submod_dist_dataset_add: dataset is NULL");
+    assert_failed(&t.notes, SUBMOD_EINVAL, 2, "submod_dist_dataset_add: dataset is NULL");
     for (int r = 0; r < RANKS; r++) {
         submod_dataset_free(t.of_rank[r]);
     }
@@ -254,7 +263,7 @@ START_TEST(confusions_without_memory)
     fill_confusions(&t, ones);
     for (t.allocations = 0; t.allocations < 2; t.allocations++) {
         run_ranks(RANKS, NULL, sum_confusion, &t);
-        assert_notes(&t.notes, RANKS, SUBMOD_ENOMEM, "rank 1: submod_dist_confusion_sum: out of");
+        assert_failed(&t.notes, SUBMOD_ENOMEM, 1, "submod_dist_confusion_sum: out of memory");
     }
     for (int r = 0; r < RANKS; r++) {
         ck_assert_int_eq(submod_confusion_counts(t.of_rank[r])[0], 1);

@@ -75,8 +75,8 @@ def lovasz_softmax(
     rank's own, in number and size, and there may be none. What is present, the weights of classes
     and the mean over images are those of all ranks; reduction="none" gives this rank's losses. Loss
     and gradient have the bits that one process gets, for any split. float64 is rounded to float32.
-    When a rank refuses its data or arguments, all raise what it has
-    to say, behind "rank 1: ", or have NaN, as above; CommunicationError: a rank has died. A second
+    When a rank refuses its data or arguments, all raise, or have NaN, as above: its own exception
+    says why, those of the others name the rank. CommunicationError: a rank has died. A second
     backward pass over the same graph, and each sample of a vmap, is such a call again.
 
     A logit of -Inf masks a class: its probability and gradient are 0. All classes of a pixel may
