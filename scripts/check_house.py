@@ -51,7 +51,7 @@ ALLOWED = {
     "prox": ["base", *SUBMOD, *PROX],
     "optim": ["base", *SUBMOD, *PROX],
     "gpu": ["base", *SUBMOD],
-    "dist": ["base", *SUBMOD, *PROX],
+    "dist": ["base", *SUBMOD],
     "mpi": ["base", "dist"],
 }
 

@@ -1,7 +1,7 @@
 /* The Lovász-Softmax loss of a batch over ranks of MPI: what it sends, and where its time goes.
  *
  *   mpirun -n 2 bench-ranks bytes                          bytes that rank 0 hands to its comm
- *   mpirun -n 2 bench-ranks time IMAGES SIDE CLASSES BINS  seconds, as one line; BINS 0: exact
+ *   mpirun -n 2 bench-ranks time IMAGES SIDE CLASSES BINS  seconds, as one line
  *
  * time: images of SIDE x SIDE pixels in all, dealt out to the ranks in order, scores as a network
  * has them that is mostly right; loss and gradient. The best of several calls, from a barrier to
@@ -9,8 +9,8 @@
  *
  *   ranks threads images side classes bins total check+count talk rest
  *
- * check+count: until the sum begins, without its gathers. talk: gathers, sum and exchanges, waiting
- * for others included. rest: solve, gradient. Of rank 0, in the call that was the best. With one
+ * check+count: until the sum begins, without its gathers. talk: gathers and sum, waiting for
+ * others included. rest: solve, gradient. Of rank 0, in the call that was the best. With one
  * rank the library is not asked to talk, and only the total is known. run.sh makes a table of it.
  */
 #include <stdio.h>
@@ -23,7 +23,7 @@
 
 typedef struct watched {
     const submod_comm *inner;
-    size_t sum, gather, exchange;    /* bytes */
+    size_t sum, gather;              /* bytes */
     double talk;                     /* seconds inside */
     double begins, sum_begins, ends; /* of the call, of its sum */
     double talk_before_sum;
@@ -53,30 +53,13 @@ static int watch_gather(void *context, const void *mine, size_t bytes, void *all
     return code;
 }
 
-static int watch_exchange(void *context, const void *mine, const size_t *send, void *theirs,
-                          const size_t *receive)
-{
-    watched *w = context;
-    double start = MPI_Wtime();
-    int code = w->inner->exchange(w->inner->context, mine, send, theirs, receive);
-    w->talk += MPI_Wtime() - start;
-    for (int r = 0; r < w->inner->ranks; r++) {
-        w->exchange += r == w->inner->rank ? 0 : send[r];
-    }
-    return code;
-}
-
-/* Without halves: what is watched is the call that waits. */
 static submod_comm watch(watched *w, const submod_comm *inner)
 {
     submod_comm comm = *inner;
     *w = (watched){.inner = inner};
     comm.context = w;
     comm.sum = watch_sum;
-    comm.start_sum = NULL;
-    comm.finish_sum = NULL;
     comm.gather = watch_gather;
-    comm.exchange = watch_exchange;
     return comm;
 }
 
@@ -145,7 +128,7 @@ static double call(const submod_comm *comm, const part *p, size_t bins, submod_w
 {
     watched *w = comm->context;
     submod_loss_settings settings = submod_loss_defaults();
-    settings.engine = bins ? SUBMOD_ENGINE_HISTOGRAM : SUBMOD_ENGINE_EXACT;
+    settings.engine = SUBMOD_ENGINE_HISTOGRAM;
     settings.bins = bins;
     submod_scores scores = submod_scores_f32(p->scores, p->images, p->classes, p->pixels);
     submod_labels labels = submod_labels_i64(p->labels, p->images, p->pixels);
@@ -166,10 +149,10 @@ static double call(const submod_comm *comm, const part *p, size_t bins, submod_w
 static void count_bytes(const submod_comm *comm)
 {
     const size_t sides[] = {64, 128, 256, 512};
-    const size_t bins[] = {1024, 4096, 0};
+    const size_t bins[] = {1024, 4096};
     if (comm->rank == 0) {
         printf("%d ranks, 4 images, 21 classes; bytes that rank 0 hands to its comm\n"
-               "bins     side   pixels      sum   gather   exchange\n",
+               "bins     side   pixels      sum   gather\n",
                comm->ranks);
     }
     for (size_t k = 0; k < sizeof bins / sizeof *bins; k++) {
@@ -179,10 +162,8 @@ static void count_bytes(const submod_comm *comm)
             part p = make_part(comm, 4, 21, sides[i] * sides[i]);
             call(&counted, &p, bins[k], NULL);
             if (comm->rank == 0) {
-                char name[16];
-                snprintf(name, sizeof name, "%zu", bins[k]);
-                printf("%-6s %6zu %8zu %8zu %8zu %10zu\n", bins[k] ? name : "exact", sides[i],
-                       4 * sides[i] * sides[i], w.sum, w.gather, w.exchange);
+                printf("%-6zu %6zu %8zu %8zu %8zu\n", bins[k], sides[i], 4 * sides[i] * sides[i],
+                       w.sum, w.gather);
             }
             free_part(&p);
         }

@@ -2,15 +2,15 @@
  *
  * The Jaccard index of a batch is not a mean over its parts, so a loss that each rank computes of
  * its own images is another loss. Here the ranks compute the loss of all their pixels together, and
- * each gets it, with the gradient by its own scores. What travels are counts of errors, not pixels:
- * histogram engine, 2 * classes * bins numbers per rank, however large the images are. The exact
- * engine sends each error that has to be ranked once.
+ * each gets it, with the gradient by its own scores. Counts of errors travel, not pixels: 2 *
+ * classes * bins numbers per rank, however large the images are. So with several ranks
+ * settings.engine must be SUBMOD_ENGINE_HISTOGRAM.
  *
  *     every rank:  submod_dist_lovasz_softmax(comm, scores, labels, &loss, gradient, ..);
  *
  * How the ranks reach each other is a table of functions, submod_comm: submod/mpi.h has one for MPI
  * (library submod_mpi), the Python package has one for torch.distributed, and one of your own needs
- * three functions. The library itself needs none of them.
+ * two functions. The library itself needs none of them.
  *
  * All calls but those that free are collective: every rank of the comm makes the same calls in the
  * same order, with the same settings and the same number of classes; the images, their number and
@@ -18,9 +18,9 @@
  * that of rank 0, then that of rank 1, and so on; whether a class is present, its pixels, weights
  * and the number of images are those of all of them.
  *
- * Same bits: both engines give, for any number of ranks and any split of the images, the bits that
- * one process with all images gets; also of each gradient, and of the counts of datasets. A custom
- * measure has to be increasing for that, and the same function on all ranks.
+ * Same bits: for any number of ranks and any split of the images, loss, gradients and the counts of
+ * datasets have the bits that one process with all images gets. A custom measure must be the same
+ * function on all ranks, and increasing.
  *
  * What happens in special cases; the rest is as in loss.h and dataset.h:
  *
@@ -28,9 +28,9 @@
  *   a comm that cannot be used: struct_size,    SUBMOD_EINVAL, on this rank alone
  *     rank or ranks out of range, a function
  *     that is missing
- *   a rank cannot go on: bad labels, NaN        on all ranks its status and its words, behind
- *     among its scores, no memory, NULL           "rank 2: "; of several ranks the lowest of those
- *     where something must be given               that were found first
+ *   a rank cannot go on: bad labels, NaN        on all ranks the status of the lowest rank that
+ *     among its scores, no memory, NULL           failed; its error message says why, that of the
+ *     where something must be given               others names the rank
  *   settings or classes differ, pixel_weights   SUBMOD_EINVAL on all: "settings.delta of rank 1 is
  *     are given on some ranks only                not that of rank 0"; of a custom measure only
  *                                                 that it is custom can be compared
@@ -46,8 +46,7 @@
  *                                                 The others may not know, or may wait: that is up
  *                                                 to the transport. The comm is not to be used
  *                                                 again
- *   exact engine: 2^31 errors or more that      SUBMOD_EUNSUPPORTED on all: take more ranks, or
- *     one rank would have to rank                 the histogram engine
+ *   several ranks and the exact engine          SUBMOD_EUNSUPPORTED on all
  *   any error                                   on all ranks nothing is written
  *
  * What cannot be told to the others: with more than 64 ranks a call needs 192 bytes per rank at its
@@ -60,33 +59,17 @@
  *   histogram engine    gather 192, sum T (2 classes bins + 2 classes + 2); hinge: gather 8 more
  *     with per_image    gather 192 + 8 + 8 (3 + 2 the most images of a rank); hinge: 8 more
  *     custom measure    gather 8 more
- *   exact engine        gather 1264 + 8 classes, sum 8 (4 classes + 3), exchange at most
- *                       24 (classes + ranks) and for each record 8 on its way out and 4 back, or 12
- *                       and 8 with pixel weights; custom measure: gather 16 more
- *     Hamming           gather 200 + 8 + 8 classes, sum as above, nothing is exchanged
- *     with per_image    gather 192 + 16 + 8 (3 + 2 the most images of a rank), sum 8;
- *                       custom measure: gather 16 more
  *   datasets            add as above; sum: gather 192, sum 16 classes bins
  *   confusions          gather 192, sum 4 classes^2, or 16 classes^2 from 2^31 pixels on
- *   prox of the hinge   gather 192 + 8, sum T (2 bins + 2); with per_image no sum
- *   prox of a sum       gather 192, sum 4 n; then sum 8 (n + 7) an iteration, and once more
- *   after a failure     sum of 1020 more, and often a gather of 8
+ *   after a failure     gather 8 more at most
  *
- * None of it grows with the pixels, but for the records of the exact engine: a record is all the
- * errors of a rank that are equal, in one class and of one label, and have to be ranked. Each is
- * ranked by one of the ranks, all of which rank about equally many: of n records at most n / ranks
- * + 3 n / 128. Records come back only if some rank wants a gradient. bins are info.bins.
- *
- * Scratch memory of the exact engine: 4 bytes per score, 16 per pixel, 12 more of a softmax with a
- * gradient, 8 per error that has to be ranked, 8 per record of this rank and 24 per record that it
- * ranks; with pixel weights 4 more per pixel and 4 per record of either sort.
+ * None of it grows with the pixels. bins are info.bins.
  */
 #ifndef SUBMOD_DIST_H
 #define SUBMOD_DIST_H
 
 #include <submod/dataset.h>
 #include <submod/metric.h>
-#include <submod/prox.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -111,16 +94,8 @@ typedef struct submod_comm {
     int rank, ranks;    /* which one this is, of how many: at most 2^20 */
     /* Adds up in place: count numbers of all ranks, entry by entry, the same bits on all. */
     int (*sum)(void *context, void *numbers, submod_comm_type type, size_t count);
-    /* The same in two halves, so that something can be done meanwhile; both may be NULL: sum is
-     * then called in the first. *request is for the second. */
-    int (*start_sum)(void *context, void *numbers, submod_comm_type type, size_t count,
-                     void **request);
-    int (*finish_sum)(void *context, void *request); /* the second half: waits for the sums */
     /* all[0 .. ranks * bytes - 1] = the bytes of all ranks, rank after rank; equally many each. */
     int (*gather)(void *context, const void *mine, size_t bytes, void *all);
-    /* send[r] bytes go to rank r, receive[r] bytes come from it, one after the other. */
-    int (*exchange)(void *context, const void *mine, const size_t *send, void *theirs,
-                    const size_t *receive);
 } submod_comm;
 
 /* Rank 0 of 1, without functions. */
@@ -151,97 +126,6 @@ SUBMOD_API submod_status submod_dist_lovasz_hinge(const submod_comm *comm,
                                                   const submod_loss_settings *settings,
                                                   submod_loss_info *info, submod_work *work);
 
-/* ---- the same in two halves ---- */
-
-/* A loss, or a batch for a dataset, on its way. Its memory is its own. */
-typedef struct submod_dist_call submod_dist_call;
-
-/* The first half: checks, the one pass over the scores that counts, and the start of the sum
- * (comm.start_sum), which can go on while this process does something else. It contains one or two
- * small gathers, for which ranks wait for each other. What is left for submod_dist_finish is to
- * wait for the sum, to solve, and the pass that writes the gradient. With per_image there is no
- * sum, and losses are gathered in the second half; the exact engine, and one rank alone, do all of
- * it there.
- *
- * Until then all that was given must stay as it is: the context of comm, the scores, the labels,
- * and what the settings point to. The structs themselves are copied. gradient and
- * settings.group_loss are written by the second half. Several calls may be on their way; all ranks
- * start and finish them in the same order. Fails as the blocking calls do, on all ranks, and *call
- * is then untouched; errors in labels and scores may also come from submod_dist_finish.
- * SUBMOD_EINVAL, on this rank alone: call is NULL. */
-SUBMOD_API submod_status submod_dist_lovasz_softmax_start(
-    const submod_comm *comm, const submod_scores *scores, const submod_labels *labels,
-    const submod_gradient *gradient, submod_dist_call **call, const submod_loss_settings *settings);
-SUBMOD_API submod_status submod_dist_lovasz_sigmoid_start(
-    const submod_comm *comm, const submod_scores *scores, const submod_labels *labels,
-    const submod_gradient *gradient, submod_dist_call **call, const submod_loss_settings *settings);
-SUBMOD_API submod_status submod_dist_lovasz_hinge_start(
-    const submod_comm *comm, const submod_scores *scores, const submod_labels *labels,
-    const submod_gradient *gradient, submod_dist_call **call, const submod_loss_settings *settings);
-
-/* The second half of any call above or below, on all ranks: writes what the blocking call writes.
- * loss and info may be NULL; a dataset leaves them as they are. Frees the call, also when it fails;
- * there is no other way to free it, as the other ranks wait for this one. SUBMOD_EINVAL: NULL. */
-SUBMOD_API submod_status submod_dist_finish(submod_dist_call *call, double *loss,
-                                            submod_loss_info *info);
-
-/* ---- the prox of the global batch ---- */
-
-/* The Lovász hinge as a layer, submod_prox_lovasz_hinge, of all ranks' images: prox and gradient
- * are this rank's. comm NULL: this process alone.
- *
- * per_image = 1 (or settings NULL): exact, on each rank by itself; the gradient is the mean over
- * the images of all ranks.
- *
- * per_image = 0: one group, the batch of all ranks, up to an error that is known. Margins (1 -
- * score at label 1, 1 + score at label 0) move to the nearest point of a grid of `bins` steps, from
- * 0 to the power of two at or above the largest margin; what is counted there is added up over the
- * ranks, 8 (bins + 1) bytes, and solved exactly. bins: settings.bins, or if that is 0, 2^16, or
- * more if settings.delta asks for that, which is then relative to the largest margin. With p the
- * pixels that count, each score of prox is within info.error <= range / bins of the exact one, all
- * together within info.error / 2 * sqrt(p) in the 2-norm, and the gradient within lambda times
- * these; plus the rounding to floats. Scores that all lie on the grid (few different halves, say)
- * have info.error = 0. However coarse the grid, the gradient is a feasible dual, as that of the
- * exact prox is: lambda |x - prox| adds up to at most F(A) over any set A of pixels.
- * The same bits for any number of ranks and any split of the images.
- *
- * settings: per_image, has_ignore, ignore_index, measure, bins and delta are looked at. lambda must
- * be the same on all ranks, as settings. info: method; iterations and work, per_image of this
- * rank's images; error. Errors as there, on all ranks alike, also when an output overflows on one
- * of them or a custom measure fails there; nothing is then written. Also SUBMOD_EINVAL: bins or
- * delta out of range; 2^52 pixels or more in all. */
-SUBMOD_API submod_status submod_dist_prox_lovasz_hinge(
-    const submod_comm *comm, const submod_scores *scores, const submod_labels *labels,
-    double lambda, const submod_gradient *prox, const submod_gradient *gradient,
-    const submod_loss_settings *settings, submod_prox_info *info, submod_work *work);
-
-/* ---- the prox of a sum whose terms are spread over ranks ---- */
-
-/* u = argmin over u of  sum of f_j(u) + lambda/2 |u - x|^2,  over the terms F_j of all ranks.
- *
- * terms: this rank's, count of them, each a function of the same n elements; count 0 is fine. x,
- * lambda, n, tolerance and max_iterations must be the same on all ranks (SUBMOD_EINVAL on all
- * otherwise). In an iteration each rank projects on the base polytope of one of its terms after the
- * other, all ranks at the same time, and n + 7 doubles are added up in one call of comm.sum. The
- * more ranks share an element (submod_fn_embed says that a term has few), the more iterations it
- * takes; so give terms that overlap to the same rank. It pays where the proxes of terms take longer
- * than adding up n numbers: docs/scale.md has a table. On one rank it is what submod_prox does with
- * a sum, but for folding: there cuts become one graph first, and are solved by flow.
- *
- * u, s (n numbers each, s that of the whole sum) and info are the same on all ranks, bit by bit,
- * but for seconds and oracle_calls, which are this rank's. They do depend on how terms are split,
- * within what the gap allows. Each may be NULL; they may not overlap x or each other. primal, dual,
- * gap, tolerance and statuses as in submod_prox. settings: hinge must be 0, method SUBMOD_PROX_AUTO
- * or SUBMOD_PROX_SUM (SUBMOD_EUNSUPPORTED); combination is not looked at; time_limit and the flag
- * of submod_set_cancel_flag may differ, and the first rank to stop stops all. comm NULL: this
- * process alone. Also SUBMOD_EINVAL: n = 0 or n > 2^31 - 1, a term of another n. Errors of the
- * terms, on all ranks alike; outputs are then untouched. */
-SUBMOD_API submod_status submod_dist_prox_sum(const submod_comm *comm, size_t n,
-                                              submod_fn *const *terms, size_t count,
-                                              const double *x, double lambda, double *u, double *s,
-                                              const submod_prox_settings *settings,
-                                              submod_prox_info *info, submod_work *work);
-
 /* ---- counts ---- */
 
 /* Adds the batch of all ranks to the dataset of each, so that all have the same counts if they had
@@ -252,11 +136,6 @@ SUBMOD_API submod_status submod_dist_dataset_add(const submod_comm *comm, submod
                                                  const submod_labels *labels,
                                                  const submod_loss_settings *settings,
                                                  submod_work *work);
-/* In two halves: the dataset is changed by submod_dist_finish, which adds to what is there then. It
- * must not be freed before. */
-SUBMOD_API submod_status submod_dist_dataset_add_start(
-    const submod_comm *comm, submod_dataset *dataset, const submod_scores *scores,
-    const submod_labels *labels, submod_dist_call **call, const submod_loss_settings *settings);
 
 /* The counts of all ranks' datasets, added up, become those of each; weights that were solved for
  * stay. For datasets that each rank has filled by itself: a second time it would add up sums.

@@ -11,9 +11,6 @@
  * Threads: MPI is called from the thread that calls the library, from no other, while the library
  * computes with threads of its own. MPI_THREAD_FUNNELED is enough when that is the main thread.
  *
- * Progress: what start_sum has begun goes on while MPI is called, or by itself if the MPI has a
- * thread or hardware for it. Where it has not, a call of MPI_Iprobe now and then keeps it going.
- *
  * Sizes: more than 2^31 - 1 numbers or bytes go in several pieces.
  *
  * Errors: a function of MPI that fails makes the call of dist.h fail with SUBMOD_ECOMM and MPI's
@@ -37,7 +34,7 @@ extern "C" {
  * MPI has failed. */
 SUBMOD_API submod_status submod_mpi_comm_create(MPI_Comm mpi, submod_comm **comm);
 
-/* Collective, as MPI_Comm_free is, when no sum is under way. Accepts NULL. After MPI_Finalize it
+/* Collective, as MPI_Comm_free is. Accepts NULL. After MPI_Finalize it
  * frees what is left. */
 SUBMOD_API void submod_mpi_comm_free(submod_comm *comm);
 

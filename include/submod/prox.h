@@ -83,7 +83,7 @@ typedef struct submod_prox_info {
     uint64_t oracle_calls;     /* greedy chains, or calls of minimize */
     uint64_t work;             /* decompositions: elements looked at, over all blocks */
     double seconds;            /* taken */
-    double error;              /* histograms and grids: |u - prox| <= this in all entries; else 0 */
+    double error;              /* histograms: |u - prox| <= this in all entries; else 0 */
     uint64_t reserved[3];      /* 0 */
 } submod_prox_info;
 

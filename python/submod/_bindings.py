@@ -27,9 +27,9 @@ VERSION_PATCH = 0
 VERSION_STRING = "0.2.0"
 DEPTH_MAX = 256
 EXHAUSTIVE_MAX = 24
-PROX_BINS_MAX = 1 << 22
 GPU_NONE = 2**64 - 1
 FULL_BATCH = 2**64 - 1
+PROX_BINS_MAX = 1 << 22
 
 
 class Status(IntEnum):
@@ -155,22 +155,6 @@ class Absent(IntEnum):
     TRUTH = 3
 
 
-class ProxMethod(IntEnum):
-    """submod_prox_method"""
-
-    AUTO = 0
-    CLOSED_FORM = 1
-    CARDINALITY = 2
-    JACCARD = 3
-    CHAIN = 4
-    DECOMPOSITION = 5
-    MIN_NORM = 6
-    GREEDY_PATH = 7
-    SUM = 8
-    CHAINS = 9
-    TWO_COUNTS = 10
-
-
 class CommType(IntEnum):
     """submod_comm_type"""
 
@@ -242,6 +226,22 @@ class BatchOrder(IntEnum):
     CYCLIC = 1
     SHUFFLED = 2
     RANDOM = 3
+
+
+class ProxMethod(IntEnum):
+    """submod_prox_method"""
+
+    AUTO = 0
+    CLOSED_FORM = 1
+    CARDINALITY = 2
+    JACCARD = 3
+    CHAIN = 4
+    DECOMPOSITION = 5
+    MIN_NORM = 6
+    GREEDY_PATH = 7
+    SUM = 8
+    CHAINS = 9
+    TWO_COUNTS = 10
 
 
 class SfmMethod(IntEnum):
@@ -603,40 +603,6 @@ class MiouValues(Structure):
     ]
 
 
-class ProxSettings(Structure):
-    """submod_prox_settings"""
-
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("method", c_int),
-        ("hinge", c_int),
-        ("tolerance", c_double),
-        ("max_iterations", c_size_t),
-        ("time_limit", c_double),
-        ("combination", c_void_p),
-        ("progress", CFUNCTYPE(None, c_void_p, c_size_t, c_double)),
-        ("progress_ctx", c_void_p),
-    ]
-
-
-class ProxInfo(Structure):
-    """submod_prox_info"""
-
-    _fields_ = [
-        ("method", c_int),
-        ("primal", c_double),
-        ("dual", c_double),
-        ("gap", c_double),
-        ("iterations", c_size_t),
-        ("minor_cycles", c_size_t),
-        ("oracle_calls", c_uint64),
-        ("work", c_uint64),
-        ("seconds", c_double),
-        ("error", c_double),
-        ("reserved", c_uint64 * 3),
-    ]
-
-
 class Comm(Structure):
     """submod_comm"""
 
@@ -646,10 +612,7 @@ class Comm(Structure):
         ("rank", c_int),
         ("ranks", c_int),
         ("sum", CFUNCTYPE(c_int, c_void_p, c_void_p, c_int, c_size_t)),
-        ("start_sum", CFUNCTYPE(c_int, c_void_p, c_void_p, c_int, c_size_t, POINTER(c_void_p))),
-        ("finish_sum", CFUNCTYPE(c_int, c_void_p, c_void_p)),
         ("gather", CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t, c_void_p)),
-        ("exchange", CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_void_p, c_void_p)),
     ]
 
 
@@ -865,6 +828,40 @@ class BundleSettings(Structure):
         ("max_planes", c_size_t),
         ("lam", c_double),
         ("bmrm", c_int),
+    ]
+
+
+class ProxSettings(Structure):
+    """submod_prox_settings"""
+
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("method", c_int),
+        ("hinge", c_int),
+        ("tolerance", c_double),
+        ("max_iterations", c_size_t),
+        ("time_limit", c_double),
+        ("combination", c_void_p),
+        ("progress", CFUNCTYPE(None, c_void_p, c_size_t, c_double)),
+        ("progress_ctx", c_void_p),
+    ]
+
+
+class ProxInfo(Structure):
+    """submod_prox_info"""
+
+    _fields_ = [
+        ("method", c_int),
+        ("primal", c_double),
+        ("dual", c_double),
+        ("gap", c_double),
+        ("iterations", c_size_t),
+        ("minor_cycles", c_size_t),
+        ("oracle_calls", c_uint64),
+        ("work", c_uint64),
+        ("seconds", c_double),
+        ("error", c_double),
+        ("reserved", c_uint64 * 3),
     ]
 
 
@@ -1624,120 +1621,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     "equibatch_free": (None, {"sampler": c_void_p}),
     "equibatch_next": (c_int, {"sampler": c_void_p, "image": c_void_p, "drawn_for": c_void_p}),
     "equibatch_window": (c_size_t, {"sampler": c_void_p}),
-    "prox_defaults": (ProxSettings, {}),
-    "prox": (
-        c_int,
-        {
-            "fn": c_void_p,
-            "x": c_void_p,
-            "lam": c_double,
-            "u": c_void_p,
-            "s": c_void_p,
-            "settings": POINTER(ProxSettings),
-            "info": POINTER(ProxInfo),
-            "work": c_void_p,
-        },
-    ),
-    "prox_path": (
-        c_int,
-        {
-            "fn": c_void_p,
-            "x": c_void_p,
-            "lam": c_void_p,
-            "count": c_size_t,
-            "u": c_void_p,
-            "s": c_void_p,
-            "settings": POINTER(ProxSettings),
-            "info": POINTER(ProxInfo),
-            "work": c_void_p,
-        },
-    ),
-    "prox_max_affine": (
-        c_int,
-        {
-            "m": c_size_t,
-            "n": c_size_t,
-            "a": c_void_p,
-            "b": c_void_p,
-            "x": c_void_p,
-            "lam": c_double,
-            "u": c_void_p,
-            "weights": c_void_p,
-            "info": POINTER(ProxInfo),
-            "work": c_void_p,
-        },
-    ),
-    "prox_jaccard_points": (
-        c_int,
-        {
-            "count": c_size_t,
-            "value": c_void_p,
-            "foreground": c_void_p,
-            "multiplicity": c_void_p,
-            "lam": c_double,
-            "u": c_void_p,
-            "s": c_void_p,
-            "info": POINTER(ProxInfo),
-            "work": c_void_p,
-        },
-    ),
-    "prox_jaccard_histogram": (
-        c_int,
-        {
-            "n": c_size_t,
-            "x": c_void_p,
-            "foreground": c_void_p,
-            "lam": c_double,
-            "delta": c_double,
-            "u": c_void_p,
-            "error": c_void_p,
-            "info": POINTER(ProxInfo),
-            "work": c_void_p,
-        },
-    ),
-    "prox_two_counts_points": (
-        c_int,
-        {
-            "count": c_size_t,
-            "value": c_void_p,
-            "foreground": c_void_p,
-            "multiplicity": c_void_p,
-            "measure": POINTER(Measure),
-            "lam": c_double,
-            "u": c_void_p,
-            "s": c_void_p,
-            "info": POINTER(ProxInfo),
-            "work": c_void_p,
-        },
-    ),
-    "prox_two_counts_histogram": (
-        c_int,
-        {
-            "n": c_size_t,
-            "x": c_void_p,
-            "foreground": c_void_p,
-            "measure": POINTER(Measure),
-            "lam": c_double,
-            "delta": c_double,
-            "u": c_void_p,
-            "error": c_void_p,
-            "info": POINTER(ProxInfo),
-            "work": c_void_p,
-        },
-    ),
-    "prox_lovasz_hinge": (
-        c_int,
-        {
-            "scores": POINTER(Scores),
-            "labels": POINTER(Labels),
-            "lam": c_double,
-            "prox": POINTER(Gradient),
-            "gradient": POINTER(Gradient),
-            "settings": POINTER(LossSettings),
-            "info": POINTER(ProxInfo),
-            "work": c_void_p,
-        },
-    ),
     "comm_alone": (Comm, {}),
     "dist_lovasz_softmax": (
         c_int,
@@ -1778,70 +1661,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "work": c_void_p,
         },
     ),
-    "dist_lovasz_softmax_start": (
-        c_int,
-        {
-            "comm": POINTER(Comm),
-            "scores": POINTER(Scores),
-            "labels": POINTER(Labels),
-            "gradient": POINTER(Gradient),
-            "call": POINTER(c_void_p),
-            "settings": POINTER(LossSettings),
-        },
-    ),
-    "dist_lovasz_sigmoid_start": (
-        c_int,
-        {
-            "comm": POINTER(Comm),
-            "scores": POINTER(Scores),
-            "labels": POINTER(Labels),
-            "gradient": POINTER(Gradient),
-            "call": POINTER(c_void_p),
-            "settings": POINTER(LossSettings),
-        },
-    ),
-    "dist_lovasz_hinge_start": (
-        c_int,
-        {
-            "comm": POINTER(Comm),
-            "scores": POINTER(Scores),
-            "labels": POINTER(Labels),
-            "gradient": POINTER(Gradient),
-            "call": POINTER(c_void_p),
-            "settings": POINTER(LossSettings),
-        },
-    ),
-    "dist_finish": (c_int, {"call": c_void_p, "loss": c_void_p, "info": POINTER(LossInfo)}),
-    "dist_prox_lovasz_hinge": (
-        c_int,
-        {
-            "comm": POINTER(Comm),
-            "scores": POINTER(Scores),
-            "labels": POINTER(Labels),
-            "lam": c_double,
-            "prox": POINTER(Gradient),
-            "gradient": POINTER(Gradient),
-            "settings": POINTER(LossSettings),
-            "info": POINTER(ProxInfo),
-            "work": c_void_p,
-        },
-    ),
-    "dist_prox_sum": (
-        c_int,
-        {
-            "comm": POINTER(Comm),
-            "n": c_size_t,
-            "terms": POINTER(c_void_p),
-            "count": c_size_t,
-            "x": c_void_p,
-            "lam": c_double,
-            "u": c_void_p,
-            "s": c_void_p,
-            "settings": POINTER(ProxSettings),
-            "info": POINTER(ProxInfo),
-            "work": c_void_p,
-        },
-    ),
     "dist_dataset_add": (
         c_int,
         {
@@ -1851,17 +1670,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "labels": POINTER(Labels),
             "settings": POINTER(LossSettings),
             "work": c_void_p,
-        },
-    ),
-    "dist_dataset_add_start": (
-        c_int,
-        {
-            "comm": POINTER(Comm),
-            "dataset": c_void_p,
-            "scores": POINTER(Scores),
-            "labels": POINTER(Labels),
-            "call": POINTER(c_void_p),
-            "settings": POINTER(LossSettings),
         },
     ),
     "dist_dataset_sum": (c_int, {"comm": POINTER(Comm), "dataset": c_void_p}),
@@ -2176,6 +1984,120 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "x": c_void_p,
             "settings": POINTER(BundleSettings),
             "info": POINTER(OptimInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_defaults": (ProxSettings, {}),
+    "prox": (
+        c_int,
+        {
+            "fn": c_void_p,
+            "x": c_void_p,
+            "lam": c_double,
+            "u": c_void_p,
+            "s": c_void_p,
+            "settings": POINTER(ProxSettings),
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_path": (
+        c_int,
+        {
+            "fn": c_void_p,
+            "x": c_void_p,
+            "lam": c_void_p,
+            "count": c_size_t,
+            "u": c_void_p,
+            "s": c_void_p,
+            "settings": POINTER(ProxSettings),
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_max_affine": (
+        c_int,
+        {
+            "m": c_size_t,
+            "n": c_size_t,
+            "a": c_void_p,
+            "b": c_void_p,
+            "x": c_void_p,
+            "lam": c_double,
+            "u": c_void_p,
+            "weights": c_void_p,
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_jaccard_points": (
+        c_int,
+        {
+            "count": c_size_t,
+            "value": c_void_p,
+            "foreground": c_void_p,
+            "multiplicity": c_void_p,
+            "lam": c_double,
+            "u": c_void_p,
+            "s": c_void_p,
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_jaccard_histogram": (
+        c_int,
+        {
+            "n": c_size_t,
+            "x": c_void_p,
+            "foreground": c_void_p,
+            "lam": c_double,
+            "delta": c_double,
+            "u": c_void_p,
+            "error": c_void_p,
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_two_counts_points": (
+        c_int,
+        {
+            "count": c_size_t,
+            "value": c_void_p,
+            "foreground": c_void_p,
+            "multiplicity": c_void_p,
+            "measure": POINTER(Measure),
+            "lam": c_double,
+            "u": c_void_p,
+            "s": c_void_p,
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_two_counts_histogram": (
+        c_int,
+        {
+            "n": c_size_t,
+            "x": c_void_p,
+            "foreground": c_void_p,
+            "measure": POINTER(Measure),
+            "lam": c_double,
+            "delta": c_double,
+            "u": c_void_p,
+            "error": c_void_p,
+            "info": POINTER(ProxInfo),
+            "work": c_void_p,
+        },
+    ),
+    "prox_lovasz_hinge": (
+        c_int,
+        {
+            "scores": POINTER(Scores),
+            "labels": POINTER(Labels),
+            "lam": c_double,
+            "prox": POINTER(Gradient),
+            "gradient": POINTER(Gradient),
+            "settings": POINTER(LossSettings),
+            "info": POINTER(ProxInfo),
             "work": c_void_p,
         },
     ),

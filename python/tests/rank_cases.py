@@ -54,7 +54,6 @@ def pieces(tensors, rank, size):
     return [x[first:last] for x in tensors]
 
 
-ENGINES = ("histogram", "exact")
 WEIGHT = [0.5, 1.0, 2.0, 0.25]
 # By name: the loss and its settings.
 SETTINGS = {
@@ -131,15 +130,13 @@ def words_of(call):
 
 
 def case_losses(rank, size, group):
-    """By engine, and by name: loss and gradient of the batch of all ranks."""
+    """By way, and by name: loss and gradient of the batch of all ranks."""
     found = {}
     for name, (kind, settings) in SETTINGS.items():
         mine = pieces(inputs(kind), rank, size)
-        for engine in ENGINES:
-            given = {"engine": engine, "group": group, **settings}
-            found[engine, name] = loss_and_gradient(kind, *mine, **given)
+        given = {"engine": "histogram", "group": group, **settings}
+        found["library", name] = loss_and_gradient(kind, *mine, **given)
         with forced():
-            given = {"engine": "histogram", "group": group, **settings}
             found["forced", name] = loss_and_gradient(kind, *mine, **given)
     return found
 
@@ -227,16 +224,15 @@ def case_refused(rank, size, group):
     attempt("pixel weight", x, y, wrong(-w, w))
     attempt("no pixel weights", x, y, wrong(None, w))
     attempt("class weight", x, y, class_weight=wrong([1.0], [1.0] * CLASSES))
-    attempt("exact", x, wrong(bad, y), engine="exact")
+    attempt("exact", x, y, engine=wrong("exact", "histogram"))
 
     def measure(a, b, P, N):
         if last:
             raise KeyError("mine")
         return mixed(a, b, P, N)
 
-    for engine, images in itertools.product(ENGINES, (False, True)):
-        given = {"measure": measure, "engine": engine, "per_image": images}
-        attempt(f"measure {engine} {images}", x, y, **given)
+    for images in (False, True):
+        attempt(f"measure {images}", x, y, measure=measure, per_image=images)
     nan = x.clone()
     nan[0, 0, 0, 0] = torch.nan
     attempt("measure nan", wrong(nan, x), y, measure=mixed)
@@ -289,35 +285,6 @@ def case_again(rank, size, group):
     return first, second, by_function, mapped
 
 
-def case_prox(rank, size, group):
-    """By per_image: loss and gradient; and what all raise when one has another lam."""
-    logits, labels, _ = pieces(inputs("hinge"), rank, size)
-    found = {}
-    for per_image in (False, True):
-        for reduction in ("mean", "sum"):
-            leaf = logits.clone().requires_grad_(True)
-            module = lovasz.ProxLovaszHinge(
-                0.05, per_image, 255, reduction=reduction, group=group, ddp=reduction == "sum"
-            )
-            loss = module(leaf, labels)
-            loss.backward()
-            found[per_image, reduction] = loss.detach(), leaf.grad
-    last = rank == size - 1
-
-    def other():
-        leaf = logits.clone().requires_grad_(True)
-        lam = 0.5 if last else 0.25
-        return lovasz.prox_lovasz_hinge(leaf, labels, lam, ignore_index=255, group=group)
-
-    return (
-        found,
-        words_of(other),
-        words_of(
-            lambda: lovasz.prox_lovasz_hinge(logits, labels, -1.0 if last else 1.0, group=group)
-        ),
-    )
-
-
 def case_dataset(rank, size, group):
     """Counts, losses and the last gradient as DistributedDataParallel divides it; then the words
     of what a rank refuses."""
@@ -351,7 +318,8 @@ def case_outside(rank, size, group):
     leaf, alone = (logits.clone().requires_grad_(True) for _ in range(2))
     module(leaf, labels).backward()
     lovasz.lovasz_softmax(alone, labels, ignore_index=255, engine="histogram").backward()
-    refused = words_of(lambda: lovasz.lovasz_softmax(logits, labels, ignore_index=255, group=first))
+    given = {"ignore_index": 255, "engine": "histogram", "group": first}
+    refused = words_of(lambda: lovasz.lovasz_softmax(logits, labels, **given))
     return module.counts, leaf.grad, alone.grad, refused
 
 

@@ -173,7 +173,7 @@ def test_repr():
     )
     assert repr(lovasz.ProxLovaszHinge(0.5, False, 9)) == (
         "ProxLovaszHinge(lam=0.5, per_image=False, ignore_index=9, measure='jaccard', "
-        "reduction='mean', nonfinite='raise', group=None, ddp=False)"
+        "reduction='mean', nonfinite='raise')"
     )
     assert repr(lovasz.DatasetLovasz(3, 0.25, 0.9, "all", 255, [1, 2, 3], False)) == (
         "DatasetLovasz(num_classes=3, bins=2, delta=0.25, decay=0.9, stochastic=False, "

@@ -2,7 +2,7 @@
  *
  * Each number is rounded to a multiple of a step, and what that leaves to a multiple of a much
  * finer one. Sums of such multiples are exact as long as they fit into 53 bits, so it does not
- * matter who adds up what: threads, vectors and ranks all come to the same bits. */
+ * matter who adds up what: threads and vectors all come to the same bits. */
 #ifndef SUBMODI_FIXED_SUM_H
 #define SUBMODI_FIXED_SUM_H
 

@@ -1,7 +1,4 @@
-/* How ranks come to the same status and the same words (see agree.h).
- *
- * Who has failed is gathered, 8 bytes a rank. The words travel as a sum, to which the lowest rank
- * that failed adds their letters and all others nothing: of one size, and without more memory. */
+/* How ranks come to the same status (see agree.h): each rank gathers the statuses of all. */
 #include "dist/agree.h"
 
 #include <math.h>
@@ -11,49 +8,19 @@
 #include "base/memory.h"
 
 /* Ranks for whose facts there is always room: no allocation that could fail. */
-enum { FEW_RANKS = 64, MANY_STATUSES = 1024, LETTERS = 255 };
-
-/* ---- words ---- */
-
-/* After all have seen that `lowest` has failed, with this status. */
-static submod_status share_words(const char *who, const submod_comm *comm, int lowest,
-                                 submod_status failed)
-{
-    int32_t letter[LETTERS] = {0};
-    char words[LETTERS + 1] = {0};
-    if (comm->rank == lowest) {
-        const char *mine = submod_last_error();
-        for (size_t i = 0; i < LETTERS && mine[i]; i++) {
-            letter[i] = (unsigned char)mine[i];
-        }
-    }
-    submod_status status = submodi_comm_sum(who, comm, letter, SUBMOD_COMM_I32, LETTERS);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    for (size_t i = 0; i < LETTERS; i++) {
-        words[i] = (char)letter[i];
-    }
-    return submodi_fail(failed, "rank %d: %s", lowest, words);
-}
-
-void submodi_outcome_keep(submodi_outcome *outcome, submod_status status)
-{
-    const char *words = status == SUBMOD_OK ? "" : submod_last_error();
-    size_t length = strlen(words);
-    length = length < sizeof outcome->words ? length : sizeof outcome->words - 1;
-    outcome->status = status;
-    memcpy(outcome->words, words, length);
-    outcome->words[length] = 0;
-}
-
-submod_status submodi_outcome_again(const submodi_outcome *outcome)
-{
-    return outcome->status == SUBMOD_OK ? SUBMOD_OK
-                                        : submodi_fail(outcome->status, "%s", outcome->words);
-}
+enum { FEW_RANKS = 64, MANY_STATUSES = 1024 };
 
 /* ---- statuses ---- */
+
+/* Fails with the status of the lowest rank that failed. A rank that failed so keeps its own error
+ * message. */
+static submod_status fail_with(const char *who, submod_status mine, int lowest,
+                               submod_status failed)
+{
+    return mine == failed ? mine
+                          : submodi_fail(failed, "%s: rank %d failed: %s; see its error message",
+                                         who, lowest, submod_status_string(failed));
+}
 
 typedef struct opinion {
     int32_t status;
@@ -69,7 +36,7 @@ static submod_status hear(const char *who, const submod_comm *comm, opinion mine
     }
     for (int r = 0; r < comm->ranks; r++) {
         if (all[r].status != SUBMOD_OK) {
-            return share_words(who, comm, r, (submod_status)all[r].status);
+            return fail_with(who, mine.status, r, (submod_status)all[r].status);
         }
     }
     float most = all[0].number;
@@ -175,7 +142,7 @@ static submod_status weigh(const char *who, const submod_comm *comm, const char 
     submod_status status = submodi_comm_gather(who, comm, mine, sizeof *mine, all);
     for (int r = 0; status == SUBMOD_OK && r < comm->ranks; r++) {
         if (all[r].facts.status != SUBMOD_OK) {
-            status = share_words(who, comm, r, (submod_status)all[r].facts.status);
+            status = fail_with(who, mine->facts.status, r, (submod_status)all[r].facts.status);
         }
     }
     for (int r = 1; status == SUBMOD_OK && r < comm->ranks; r++) {

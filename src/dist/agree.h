@@ -1,5 +1,5 @@
-/* Ranks agree: on whether all can go on, and if not, in which words; on what must be the same
- * everywhere; and on the sizes of the whole.
+/* Ranks agree on whether all can go on, on what must be the same everywhere, and on the sizes of
+ * the whole.
  *
  * A rank that cannot go on does not leave: it says so where all meet next. So nothing that can fail
  * on one rank alone may stand between a call of these and the next collective call, unless its
@@ -9,24 +9,13 @@
 
 #include "dist/comm.h"
 
-/* All ranks return the same: SUBMOD_OK if all did so well, else the status and the words, behind
- * "rank R: ", of the lowest rank that failed, which are then the error message of all. With one
- * rank the message stays as it is. One gather of 8 bytes; after a failure one sum more. */
+/* All ranks return the same: SUBMOD_OK if all did so well, else the status of the lowest rank that
+ * failed. Ranks that failed with that status keep their error message; the others get one that
+ * names the rank. One gather of 8 bytes. */
 submod_status submodi_agree_status(const char *who, const submod_comm *comm, submod_status mine);
 /* The same, and the largest of all their numbers. */
 submod_status submodi_agree_largest(const char *who, const submod_comm *comm, submod_status mine,
                                     float number, float *largest);
-
-/* A status with its words, kept while this thread may have other failures. */
-typedef struct submodi_outcome {
-    submod_status status;
-    char words[256];
-} submodi_outcome;
-
-/* Keeps the status and the error message that goes with it. */
-void submodi_outcome_keep(submodi_outcome *outcome, submod_status status);
-/* Makes them the last error again, and returns the status. */
-submod_status submodi_outcome_again(const submodi_outcome *outcome);
 
 enum { SUBMODI_FIELDS = 20 };
 

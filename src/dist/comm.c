@@ -19,18 +19,10 @@ submod_comm submod_comm_alone(void)
 
 static submod_status require_functions(const char *who, const submod_comm *c)
 {
-    const char *missing = !c->sum        ? "sum"
-                          : !c->gather   ? "gather"
-                          : !c->exchange ? "exchange"
-                                         : NULL;
+    const char *missing = !c->sum ? "sum" : !c->gather ? "gather" : NULL;
     if (missing) {
         return submodi_fail(SUBMOD_EINVAL, "%s: comm.%s is NULL; with %d ranks it must be given",
                             who, missing, c->ranks);
-    }
-    if (!c->start_sum != !c->finish_sum) {
-        return submodi_fail(SUBMOD_EINVAL,
-                            "%s: comm.start_sum and comm.finish_sum must both be given, or none",
-                            who);
     }
     return SUBMOD_OK;
 }
@@ -82,23 +74,6 @@ submod_status submodi_comm_sum(const char *who, const submod_comm *comm, void *n
                             : outcome(who, "sum", comm->sum(comm->context, numbers, type, count));
 }
 
-submod_status submodi_comm_start_sum(const char *who, const submod_comm *comm, void *numbers,
-                                     submod_comm_type type, size_t count, void **request)
-{
-    *request = NULL;
-    if (comm->ranks == 1 || !comm->start_sum) {
-        return submodi_comm_sum(who, comm, numbers, type, count);
-    }
-    return outcome(who, "start_sum", comm->start_sum(comm->context, numbers, type, count, request));
-}
-
-submod_status submodi_comm_finish_sum(const char *who, const submod_comm *comm, void *request)
-{
-    return comm->ranks == 1 || !comm->finish_sum
-               ? SUBMOD_OK
-               : outcome(who, "finish_sum", comm->finish_sum(comm->context, request));
-}
-
 submod_status submodi_comm_gather(const char *who, const submod_comm *comm, const void *mine,
                                   size_t bytes, void *all)
 {
@@ -107,14 +82,4 @@ submod_status submodi_comm_gather(const char *who, const submod_comm *comm, cons
         return SUBMOD_OK;
     }
     return outcome(who, "gather", comm->gather(comm->context, mine, bytes, all));
-}
-
-submod_status submodi_comm_exchange(const char *who, const submod_comm *comm, const void *mine,
-                                    const size_t *send, void *theirs, const size_t *receive)
-{
-    if (comm->ranks == 1) {
-        memcpy(theirs, mine, receive[0]);
-        return SUBMOD_OK;
-    }
-    return outcome(who, "exchange", comm->exchange(comm->context, mine, send, theirs, receive));
 }

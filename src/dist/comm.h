@@ -11,13 +11,7 @@ submod_status submodi_comm_read(const char *who, const submod_comm *given, submo
 
 submod_status submodi_comm_sum(const char *who, const submod_comm *comm, void *numbers,
                                submod_comm_type type, size_t count);
-/* In two halves; where the table has none, all of it is done in the first. */
-submod_status submodi_comm_start_sum(const char *who, const submod_comm *comm, void *numbers,
-                                     submod_comm_type type, size_t count, void **request);
-submod_status submodi_comm_finish_sum(const char *who, const submod_comm *comm, void *request);
 submod_status submodi_comm_gather(const char *who, const submod_comm *comm, const void *mine,
                                   size_t bytes, void *all);
-submod_status submodi_comm_exchange(const char *who, const submod_comm *comm, const void *mine,
-                                    const size_t *send, void *theirs, const size_t *receive);
 
 #endif

@@ -27,7 +27,6 @@ submod_status submodi_global_start(submodi_global *g, const char *who, const sub
 static const char *const names[] = {"the number of classes",
                                     "the number of bins of the dataset",
                                     "settings.from_logits",
-                                    "settings.engine",
                                     "settings.delta",
                                     "settings.bins",
                                     "settings.per_image",
@@ -49,16 +48,14 @@ static void write_fields(const submodi_batch *batch, size_t bins, uint64_t *fiel
     const submod_loss_settings *s = &batch->settings;
     const submod_measure *m = &batch->measure;
     size_t C = batch->scores.classes;
-    bool histogram = s->engine == SUBMOD_ENGINE_HISTOGRAM;
     bool listed = s->classes == SUBMOD_CLASSES_LIST;
     bool tversky = m->type == SUBMOD_MEASURE_TVERSKY;
     size_t i = 0;
     field[i++] = C;
     field[i++] = bins;
     field[i++] = s->from_logits != 0;
-    field[i++] = (uint64_t)s->engine;
-    field[i++] = histogram && !s->bins ? submodi_field_of(s->delta) : 0;
-    field[i++] = histogram ? s->bins : 0;
+    field[i++] = s->bins ? 0 : submodi_field_of(s->delta);
+    field[i++] = s->bins;
     field[i++] = s->per_image != 0;
     field[i++] = (uint64_t)s->classes;
     field[i++] = listed ? submodi_hash(s->class_list, s->class_count * sizeof *s->class_list) : 0;

@@ -44,8 +44,8 @@ static inline size_t submodi_label_sums(const submodi_batch *batch)
 
 /* What this rank adds to them; status not SUBMOD_OK: nothing but that it has failed. */
 void submodi_label_sums_write(const submodi_batch *batch, submod_status status, double *sum);
-/* Makes the sums of all ranks those of the batch, or finds the words of the rank that failed. mine
- * is its own status. */
+/* Makes the sums of all ranks those of the batch, unless a rank has failed. mine is the status of
+ * this one. */
 submod_status submodi_label_sums_read(submodi_global *g, submod_status mine, const double *sum);
 
 #endif

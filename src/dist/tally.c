@@ -11,11 +11,6 @@ static size_t bins_of(const submodi_tally *t)
     return t->whole->batch.scores.classes * submodi_table_size(&t->h);
 }
 
-static size_t numbers_of(const submodi_tally *t)
-{
-    return bins_of(t) + submodi_label_sums(&t->whole->batch);
-}
-
 bool submodi_tally_take(submodi_tally *tally, submodi_global *whole, uint32_t most_bins,
                         submod_work *work)
 {
@@ -82,36 +77,27 @@ static submod_status count(submodi_tally *t, submod_work *work)
     return SUBMOD_OK;
 }
 
-submod_status submodi_tally_start(submodi_tally *tally, submod_status mine, bool at_once,
-                                  submod_work *work)
-{
-    const submodi_global *whole = tally->whole;
-    tally->type = type_for(&whole->batch);
-    mine = mine ? mine : count(tally, work);
-    submodi_outcome_keep(&tally->mine, mine);
-    if (mine != SUBMOD_OK) {
-        memset(tally->numbers, 0, bins_of(tally) * sizeof(double));
-    }
-    submodi_label_sums_write(&whole->batch, mine, tally->labels);
-    write_numbers(tally, bins_of(tally), tally->labels, submodi_label_sums(&whole->batch));
-    return at_once ? submodi_comm_sum(whole->who, &whole->comm, tally->numbers, tally->type,
-                                      numbers_of(tally))
-                   : submodi_comm_start_sum(whole->who, &whole->comm, tally->numbers, tally->type,
-                                            numbers_of(tally), &tally->request);
-}
-
-submod_status submodi_tally_finish(submodi_tally *tally, bool at_once)
+submod_status submodi_tally_sum(submodi_tally *tally, submod_status mine, submod_work *work)
 {
     submodi_global *whole = tally->whole;
+    size_t bins = bins_of(tally);
+    size_t labels = submodi_label_sums(&whole->batch);
+    tally->type = type_for(&whole->batch);
+    mine = mine ? mine : count(tally, work);
+    if (mine != SUBMOD_OK) {
+        memset(tally->numbers, 0, bins * sizeof(double));
+    }
+    submodi_label_sums_write(&whole->batch, mine, tally->labels);
+    write_numbers(tally, bins, tally->labels, labels);
     submod_status status =
-        at_once ? SUBMOD_OK : submodi_comm_finish_sum(whole->who, &whole->comm, tally->request);
+        submodi_comm_sum(whole->who, &whole->comm, tally->numbers, tally->type, bins + labels);
     if (status != SUBMOD_OK) {
         return status;
     }
-    for (size_t i = 0; i < submodi_label_sums(&whole->batch); i++) {
-        tally->labels[i] = number(tally, bins_of(tally) + i);
+    for (size_t i = 0; i < labels; i++) {
+        tally->labels[i] = number(tally, bins + i);
     }
-    return submodi_label_sums_read(whole, submodi_outcome_again(&tally->mine), tally->labels);
+    return submodi_label_sums_read(whole, mine, tally->labels);
 }
 
 void submodi_tally_add_to(const void *tally, size_t group, size_t c, double *total)

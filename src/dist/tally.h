@@ -16,20 +16,14 @@ typedef struct submodi_tally {
     void *numbers;
     double *labels; /* their sums */
     submod_comm_type type;
-    void *request;
-    submodi_outcome mine; /* what has become of this rank */
 } submodi_tally;
 
 /* Memory for the numbers, for up to so many bins; before ranks agree. False: out of memory. */
 bool submodi_tally_take(submodi_tally *tally, submodi_global *whole, uint32_t most_bins,
                         submod_work *work);
-/* Counts by h.how, unless this rank has failed already, and starts the sum. SUBMOD_ECOMM only:
- * other failures are told to all by submodi_tally_finish. at_once: blocking. */
-submod_status submodi_tally_start(submodi_tally *tally, submod_status mine, bool at_once,
-                                  submod_work *work);
-/* All ranks: the same status and words if one of them has failed. Else the labels of the batch are
- * those of all ranks. */
-submod_status submodi_tally_finish(submodi_tally *tally, bool at_once);
+/* Counts by h.how, unless this rank has failed already, and adds up over all ranks. If a rank has
+ * failed, all fail; else the labels of the batch are those of all ranks. */
+submod_status submodi_tally_sum(submodi_tally *tally, submod_status mine, submod_work *work);
 /* The counts of class c of all ranks are added to total[0 .. 2 K - 1]. */
 void submodi_tally_add_to(const void *tally, size_t group, size_t c, double *total);
 

@@ -9,7 +9,7 @@ static submod_status require_whole(const submodi_batch *batch)
         return submodi_fail(
             SUBMOD_EUNSUPPORTED,
             "%s: settings.engine must be SUBMOD_ENGINE_HISTOGRAM: ranks of errors do "
-            "not add up over devices; submod_dist_lovasz_softmax has them on the CPU",
+            "not add up over devices",
             batch->who);
     }
     if (batch->settings.per_image) {

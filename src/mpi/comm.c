@@ -1,12 +1,10 @@
 /* The table submod_comm over MPI (see submod/mpi.h).
  *
  * Uses the public headers of libsubmod alone, as it is a library of its own. All memory is taken
- * when the comm is made, but for a request, which can do without: what fails on one rank alone
- * would leave the others waiting. */
+ * when the comm is made: what fails on one rank alone would leave the others waiting. */
 #include <submod/mpi.h>
 
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +18,8 @@
 #endif
 
 typedef struct channel {
-    submod_comm comm;       /* what the caller has; its context is the channel */
-    MPI_Comm mpi;           /* a duplicate of the caller's */
-    MPI_Request requests[]; /* 2 * ranks, for an exchange: what comes in, and what goes out */
+    submod_comm comm; /* what the caller has; its context is the channel */
+    MPI_Comm mpi;     /* a duplicate of the caller's */
 } channel;
 
 static submod_status fail(const char *function, int code)
@@ -73,54 +70,6 @@ static int sum(void *context, void *numbers, submod_comm_type type, size_t count
     return 0;
 }
 
-typedef struct pending {
-    MPI_Request last; /* of the last piece */
-} pending;
-
-static int wait_for(MPI_Request *request)
-{
-    int code = MPI_Wait(request, MPI_STATUS_IGNORE);
-    return code == MPI_SUCCESS ? 0 : fail("MPI_Wait", code);
-}
-
-/* All pieces are added up here but the last, which is under way when this returns; without memory
- * for its request it is waited for too. MPI_Iallreduce throughout: it does not meet MPI_Allreduce,
- * and other ranks may have memory. */
-static int start_sum(void *context, void *numbers, submod_comm_type type, size_t count,
-                     void **request)
-{
-    const channel *c = context;
-    pending sums = {MPI_REQUEST_NULL};
-    int part;
-    for (size_t begin = 0; (part = piece(count, begin)) > 0; begin += (size_t)part) {
-        char *at = (char *)numbers + begin * number_size(type);
-        if (wait_for(&sums.last)) {
-            return SUBMOD_ECOMM;
-        }
-        int code =
-            MPI_Iallreduce(MPI_IN_PLACE, at, part, number_type(type), MPI_SUM, c->mpi, &sums.last);
-        if (code != MPI_SUCCESS) {
-            return fail("MPI_Iallreduce", code);
-        }
-    }
-    pending *kept = malloc(sizeof *kept);
-    *request = kept;
-    if (!kept) {
-        return wait_for(&sums.last);
-    }
-    *kept = sums;
-    return 0;
-}
-
-static int finish_sum(void *context, void *request)
-{
-    (void)context;
-    pending *kept = request;
-    int failed = kept ? wait_for(&kept->last) : 0;
-    free(kept);
-    return failed;
-}
-
 /* ---- bytes ---- */
 
 /* More than one call can take: rank after rank tells the others. */
@@ -151,90 +100,6 @@ static int gather(void *context, const void *mine, size_t bytes, void *all)
     int count = (int)bytes;
     int code = MPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, c->mpi);
     return code == MPI_SUCCESS ? 0 : fail("MPI_Allgather", code);
-}
-
-/* One by one: when a message fails, MPI_Waitall of Open MPI 4.1 may wait for ever. */
-static int wait_for_all(channel *c, int requests)
-{
-    for (int i = 0; i < requests; i++) {
-        if (wait_for(&c->requests[i])) {
-            return SUBMOD_ECOMM;
-        }
-    }
-    return 0;
-}
-
-/* The pieces that begin at `begin` of what goes between this rank and each other one; how many
- * messages that makes in *requests. Messages between two ranks keep their order, so nobody has to
- * know how many pieces third ranks have. */
-static int post_pieces(channel *c, const char *mine, const size_t *send, char *theirs,
-                       const size_t *receive, size_t begin, int *requests)
-{
-    *requests = 0;
-    for (int rank = 0; rank < c->comm.ranks; rank++) {
-        bool other = rank != c->comm.rank;
-        int in = other ? piece(receive[rank], begin) : 0;
-        int out = other ? piece(send[rank], begin) : 0;
-        int code = MPI_SUCCESS;
-        if (in > 0) {
-            code =
-                MPI_Irecv(theirs + begin, in, MPI_BYTE, rank, 0, c->mpi, &c->requests[*requests]);
-            *requests += code == MPI_SUCCESS;
-        }
-        if (out > 0 && code == MPI_SUCCESS) {
-            code = MPI_Isend(mine + begin, out, MPI_BYTE, rank, 0, c->mpi, &c->requests[*requests]);
-            *requests += code == MPI_SUCCESS;
-        }
-        if (code != MPI_SUCCESS) {
-            return fail("MPI_Irecv or MPI_Isend", code);
-        }
-        theirs += receive[rank];
-        mine += send[rank];
-    }
-    return 0;
-}
-
-static void copy_own(const channel *c, const char *mine, const size_t *send, char *theirs,
-                     const size_t *receive)
-{
-    int own = c->comm.rank;
-    for (int rank = 0; rank < own; rank++) {
-        mine += send[rank];
-        theirs += receive[rank];
-    }
-    if (send[own] > 0) {
-        memcpy(theirs, mine, send[own]);
-    }
-}
-
-/* After a failure the caller may free what messages on their way would still be written to. */
-static void withdraw(channel *c, int requests)
-{
-    for (int i = 0; i < requests; i++) {
-        if (c->requests[i] != MPI_REQUEST_NULL) {
-            MPI_Cancel(&c->requests[i]);
-            MPI_Request_free(&c->requests[i]);
-        }
-    }
-}
-
-/* Not MPI_Alltoallv, whose places are int too. This one sends nothing where there is nothing. */
-static int exchange(void *context, const void *mine, const size_t *send, void *theirs,
-                    const size_t *receive)
-{
-    channel *c = context;
-    int requests;
-    size_t begin = 0;
-    do {
-        if (post_pieces(c, mine, send, theirs, receive, begin, &requests) ||
-            wait_for_all(c, requests)) {
-            withdraw(c, requests);
-            return SUBMOD_ECOMM;
-        }
-        begin += SUBMODI_MPI_MOST;
-    } while (requests > 0);
-    copy_own(c, mine, send, theirs, receive);
-    return 0;
 }
 
 /* ---- making one ---- */
@@ -281,7 +146,7 @@ static int duplicate(MPI_Comm theirs, MPI_Comm *own)
 /* NULL when memory runs out. */
 static channel *allocate(int rank, int ranks)
 {
-    channel *c = malloc(sizeof *c + 2 * (size_t)ranks * sizeof(MPI_Request));
+    channel *c = malloc(sizeof *c);
     if (!c) {
         return NULL;
     }
@@ -290,10 +155,7 @@ static channel *allocate(int rank, int ranks)
     c->comm.rank = rank;
     c->comm.ranks = ranks;
     c->comm.sum = sum;
-    c->comm.start_sum = start_sum;
-    c->comm.finish_sum = finish_sum;
     c->comm.gather = gather;
-    c->comm.exchange = exchange;
     return c;
 }
 

@@ -9,16 +9,45 @@
  * and back in scores  lambda (score - score') = -y d,  score' = score + y d / lambda.  Where no two
  * margins meet or reach 0, d is the greedy vector: the modified gradient is the gradient.
  * Cost: one exact prox of the measure per group, for Jaccard about a sort of its pixels. */
-#include "prox/hinge_layer.h"
-
 #include <omp.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "prox/two_counts/two_counts_prox.h"
+#include "submod/losses/tile.h"
 #include "submod/measures/values.h"
 #include "submod/tensors/rows.h"
+#include <submod/prox.h>
+
+typedef struct layer {
+    submodi_batch batch;
+    submod_measure measure;
+    double lambda;
+    size_t pixels; /* per group */
+    /* Of all pixels: first y, 0 if it is ignored; then -y d. In double: a small lambda makes d
+     * smaller than any float, but d / lambda still moves the score. */
+    double *derivative;
+} layer;
+
+static submod_prox_method method_of(const layer *x)
+{
+    return x->measure.type == SUBMOD_MEASURE_JACCARD ? SUBMOD_PROX_JACCARD : SUBMOD_PROX_TWO_COUNTS;
+}
+
+/* y of label code 1 or 0; 0 for any other, an ignored pixel. */
+static double side_of(int32_t code)
+{
+    return code == 1 ? 1 : code == 0 ? -1 : 0;
+}
+
+/* d of a pixel with this margin, from the base s of the plain prox. */
+static double hinge_dual(double s, double margin, double lambda)
+{
+    double most = lambda * (margin > 0 ? margin : 0);
+    double d = s < most ? s : most;
+    return d > 0 ? d : 0;
+}
 
 /* Memory of one thread that solves groups. */
 typedef struct memory {
@@ -28,7 +57,7 @@ typedef struct memory {
     submod_work work; /* for the solver: one block that is large enough */
 } memory;
 
-static memory *take_memory(const submodi_layer *x, size_t solvers, submod_work *w)
+static memory *take_memory(const layer *x, size_t solvers, submod_work *w)
 {
     size_t bytes = submodi_two_counts_prox_bytes(&x->measure, x->pixels, x->batch.threads);
     memory *all = submodi_take(w, solvers, sizeof *all);
@@ -47,7 +76,7 @@ static memory *take_memory(const submodi_layer *x, size_t solvers, submod_work *
 
 /* The margins of a group, read in the order of its pixels. */
 typedef struct margins {
-    const submodi_layer *layer;
+    const layer *layer;
     memory *memory;
     size_t *count; /* how many there are */
 } margins;
@@ -59,7 +88,7 @@ static void read_margins(const void *context, const submodi_tile *tile)
     size_t count = *r->count;
     double *side = r->layer->derivative + tile->image * r->layer->batch.scores.pixels + tile->first;
     for (size_t i = 0; i < tile->n; i++) {
-        side[i] = submodi_side(tile->codes[i]);
+        side[i] = side_of(tile->codes[i]);
         if (side[i] != 0) {
             m->mask[count / 32] |= (uint32_t)(side[i] > 0) << count % 32;
             m->margin[count++] = 1 - side[i] * (double)tile->v[i];
@@ -69,7 +98,7 @@ static void read_margins(const void *context, const submodi_tile *tile)
 }
 
 /* Solves one group with the memory of this thread; no other thread reads the group. */
-static submod_status solve_group(const submodi_layer *x, size_t group, int thread, memory *m,
+static submod_status solve_group(const layer *x, size_t group, int thread, memory *m,
                                  submod_prox_info *info)
 {
     submodi_batch alone = x->batch;
@@ -98,7 +127,7 @@ static submod_status solve_group(const submodi_layer *x, size_t group, int threa
     size_t k = 0;
     for (size_t i = 0; i < x->pixels; i++) {
         if (side[i] != 0) {
-            side[i] *= -submodi_hinge_dual(m->pair[k].s, m->margin[k], x->lambda);
+            side[i] *= -hinge_dual(m->pair[k].s, m->margin[k], x->lambda);
             k++;
         }
     }
@@ -111,7 +140,7 @@ static submod_status solve_group(const submodi_layer *x, size_t group, int threa
 
 /* Many groups: each thread solves one at a time. Few groups: one after the other, with all threads
  * on its sort. The worst status is returned, so it does not depend on which thread was first. */
-submod_status submodi_layer_solve(submodi_layer *x, submod_prox_info *info, submod_work *w)
+static submod_status solve_groups(layer *x, submod_prox_info *info, submod_work *w)
 {
     bool side_by_side = x->batch.groups >= (size_t)x->batch.threads;
     size_t solvers = side_by_side ? (size_t)x->batch.threads : 1;
@@ -152,7 +181,7 @@ static bool put(const submod_gradient *to, size_t image, size_t first, size_t n,
     return true;
 }
 
-static bool put_image(const submodi_layer *x, size_t image, float *row, const submod_gradient *prox,
+static bool put_image(const layer *x, size_t image, float *row, const submod_gradient *prox,
                       const submod_gradient *gradient, bool store)
 {
     size_t n = x->batch.scores.pixels;
@@ -170,7 +199,7 @@ static bool put_image(const submodi_layer *x, size_t image, float *row, const su
         }
         if (gradient) {
             for (size_t i = 0; i < count; i++) {
-                row[i] = (float)(d[i] / x->groups);
+                row[i] = (float)(d[i] / (double)x->batch.groups);
             }
             good = put(gradient, image, first, count, row, store) && good;
         }
@@ -178,8 +207,8 @@ static bool put_image(const submodi_layer *x, size_t image, float *row, const su
     return good;
 }
 
-submod_status submodi_layer_put(const submodi_layer *x, const submod_gradient *prox,
-                                const submod_gradient *gradient, bool store)
+static submod_status put_all(const layer *x, const submod_gradient *prox,
+                             const submod_gradient *gradient, bool store)
 {
     float *row = x->batch.memory[0].v;
     bool good = true;
@@ -193,8 +222,8 @@ submod_status submodi_layer_put(const submodi_layer *x, const submod_gradient *p
                                x->batch.who);
 }
 
-submod_status submodi_layer_open(submodi_layer *x, const submod_gradient *prox,
-                                 const submod_gradient *gradient, submod_work *w)
+static submod_status open_layer(layer *x, const submod_gradient *prox,
+                                const submod_gradient *gradient, submod_work *w)
 {
     submodi_batch *batch = &x->batch;
     submod_status status = submodi_batch_prepare(batch, gradient, w);
@@ -203,19 +232,18 @@ submod_status submodi_layer_open(submodi_layer *x, const submod_gradient *prox,
         return status;
     }
     x->pixels = batch->images_per_group * batch->scores.pixels;
-    x->groups = (double)batch->groups;
     x->derivative =
         submodi_take(w, batch->scores.batch * batch->scores.pixels, sizeof *x->derivative);
     return x->derivative ? SUBMOD_OK : submodi_nomem(batch->who);
 }
 
-submod_status submodi_layer_start(submodi_layer *x, const char *who, const submod_scores *scores,
-                                  const submod_labels *labels, double lambda,
-                                  const submod_loss_settings *settings)
+static submod_status start_layer(layer *x, const char *who, const submod_scores *scores,
+                                 const submod_labels *labels, double lambda,
+                                 const submod_loss_settings *settings)
 {
     submod_loss_settings per_image = submod_loss_defaults();
     per_image.per_image = 1;
-    *x = (submodi_layer){.lambda = lambda};
+    *x = (layer){.lambda = lambda};
     submod_status status = submodi_require_positive(who, "lambda", lambda);
     if (status == SUBMOD_OK) {
         status = submodi_batch_start(&x->batch, who, SUBMODI_HINGE, scores, labels,
@@ -234,13 +262,13 @@ submod_status submodi_layer_start(submodi_layer *x, const char *who, const submo
 }
 
 /* Checks that everything fits before it writes anything. */
-static submod_status run(submodi_layer *x, const submod_gradient *prox,
-                         const submod_gradient *gradient, submod_prox_info *info, submod_work *w)
+static submod_status run(layer *x, const submod_gradient *prox, const submod_gradient *gradient,
+                         submod_prox_info *info, submod_work *w)
 {
-    submod_status status = submodi_layer_open(x, prox, gradient, w);
-    status = status ? status : submodi_layer_solve(x, info, w);
-    status = status ? status : submodi_layer_put(x, prox, gradient, false);
-    return status ? status : submodi_layer_put(x, prox, gradient, true);
+    submod_status status = open_layer(x, prox, gradient, w);
+    status = status ? status : solve_groups(x, info, w);
+    status = status ? status : put_all(x, prox, gradient, false);
+    return status ? status : put_all(x, prox, gradient, true);
 }
 
 submod_status submod_prox_lovasz_hinge(const submod_scores *scores, const submod_labels *labels,
@@ -249,15 +277,15 @@ submod_status submod_prox_lovasz_hinge(const submod_scores *scores, const submod
                                        const submod_loss_settings *settings, submod_prox_info *info,
                                        submod_work *work)
 {
-    submodi_layer x;
+    layer x;
     submod_status status =
-        submodi_layer_start(&x, "submod_prox_lovasz_hinge", scores, labels, lambda, settings);
+        start_layer(&x, "submod_prox_lovasz_hinge", scores, labels, lambda, settings);
     if (status != SUBMOD_OK) {
         return status;
     }
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
-    submod_prox_info found = {.method = submodi_layer_method(&x)};
+    submod_prox_info found = {.method = method_of(&x)};
     status = run(&x, prox, gradient, &found, w);
     submodi_scope_close(&scope);
     if (status == SUBMOD_OK && info) {

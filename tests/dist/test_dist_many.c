@@ -26,22 +26,11 @@ static int gather(void *context, const void *mine, size_t bytes, void *all)
     return 0;
 }
 
-/* Sums are asked for after failures alone, of the words: only one rank has any. */
-static int sum(void *context, void *numbers, submod_comm_type type, size_t count)
-{
-    (void)context;
-    (void)numbers;
-    (void)type;
-    (void)count;
-    return 0;
-}
-
 static mirror mirror_of(int ranks)
 {
     mirror m = {.comm = submod_comm_alone()};
     m.comm.ranks = ranks;
     m.comm.gather = gather;
-    m.comm.sum = sum;
     return m;
 }
 

@@ -227,9 +227,10 @@ static void end(failing_call *call, submod_status status)
 bool failing_again(failing_call *call, submod_status status)
 {
     bool again = call->failed && look(call, status);
-    /* A rank whose neighbour has failed fails with it, and both begin anew. */
+    /* All ranks return one status. Those whose own allocations succeeded repeat the call after
+     * SUBMOD_ENOMEM alone, so the rank that failed must do the same. */
     bool ranks = strncmp(call->name, "submod_dist_", strlen("submod_dist_")) == 0;
-    again = again || (ranks && installed && status == SUBMOD_ENOMEM);
+    again = ranks && installed ? status == SUBMOD_ENOMEM : again;
     if (again && call->begin_size) {
         memcpy(call->begin, call->begin_copy, call->begin_size);
     }

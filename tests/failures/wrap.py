@@ -19,9 +19,8 @@ sys.dont_write_bytecode = True
 
 from generate_bindings import statements  # noqa: E402
 
-# failing.c has the first; the second returns what it is given. A call in two halves tells in its
-# second one what has failed in the first, and cannot be made again then: tests/dist does that.
-NOT_WRAPPED = {"submod_set_allocator", "submod_fail", "submod_dist_finish"}
+# failing.c has the first; the second returns what it is given.
+NOT_WRAPPED = {"submod_set_allocator", "submod_fail"}
 # Hands out what it has reached when it fails (prox.h).
 PARTLY_WRITTEN = {"submod_prox_path"}
 # Outputs of as many elements as fn has; of the others the first is watched.

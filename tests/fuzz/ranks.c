@@ -1,5 +1,5 @@
-/* Fuzzes losses over ranks, which are threads here: for any number of ranks, any split of the
- * images and both engines the bits that one process with all images gets. Then one rank differs in
+/* Fuzzes losses over ranks, which are threads here: for any number of ranks and any split of the
+ * images the bits that one process with all images gets. Then one rank differs in
  * its settings or sizes: all get the same status, and words if that is an error. */
 #include "ranks.h"
 
@@ -76,7 +76,7 @@ static void compare(dice *d, tensors *t, loss *alone, dist *spread_out)
     spread s = {.call = spread_out, .t = t, .view = &t->dense, .settings = t->settings};
     submod_loss_settings settings = t->settings;
     double value = -1;
-    settings.engine = s.settings.engine = (submod_engine)dice_below(d, 2);
+    settings.engine = s.settings.engine = SUBMOD_ENGINE_HISTOGRAM;
     settings.pixel_weights = t->weighted ? &t->any.weights : NULL;
     cut(d, &s, ranks);
     clear(&t->any);
@@ -114,7 +114,7 @@ static void call_otherwise(const submod_comm *comm, void *context)
     const submod_gradient *gradient = s->t->derives ? &own.gradient : NULL;
     if (r == g->odd) {
         switch (g->kind) {
-        case 0: settings.engine = (submod_engine)(1 - settings.engine); break;
+        case 0: settings.engine = SUBMOD_ENGINE_EXACT; break;
         case 1: settings.per_image = !settings.per_image; break;
         case 2: settings.delta /= 2; break;
         case 3: settings.bins += 2; break;
@@ -136,7 +136,7 @@ static void disagree(dice *d, tensors *t, dist *call)
 {
     int ranks = 2 + (int)dice_below(d, 3);
     disagreement g = {.s = {.call = call, .t = t, .view = &t->dense, .settings = t->settings}};
-    g.s.settings.engine = (submod_engine)dice_below(d, 2);
+    g.s.settings.engine = SUBMOD_ENGINE_HISTOGRAM;
     g.odd = (int)dice_below(d, (size_t)ranks);
     g.kind = dice_below(d, 11);
     cut(d, &g.s, ranks);

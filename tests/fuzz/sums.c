@@ -1,12 +1,10 @@
 /* Fuzzes sums of set functions: their parts against Fujishige-Wolfe on the whole.
  *
- * The prox by parts and that by Wolfe differ by no more than their gaps allow; so do the minima.
- * The same terms spread over ranks, which are threads here, give the same prox within the gaps. */
+ * The prox by parts and that by Wolfe differ by no more than their gaps allow; so do the minima. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "ranks.h"
 #include "support.h"
 #include "trees.h"
 
@@ -114,45 +112,6 @@ static void fuzz_minima(dice *d, const problem *p)
                value[0], value[1], (int)methods[1]);
 }
 
-/* ---- over ranks ---- */
-
-typedef struct spread {
-    const problem *p;
-    int ranks;
-    answer of[MOST_RANKS];
-} spread;
-
-/* Term k belongs to rank k % ranks. */
-static void solve_part(const submod_comm *comm, void *context)
-{
-    spread *s = context;
-    const problem *p = s->p;
-    submod_fn *own[TERMS];
-    size_t count = 0;
-    for (size_t k = (size_t)comm->rank; k < p->count; k += (size_t)s->ranks) {
-        own[count++] = p->terms[k];
-    }
-    submod_prox_settings settings = submod_prox_defaults();
-    settings.max_iterations = 300;
-    answer *a = &s->of[comm->rank];
-    a->status = submod_dist_prox_sum(comm, p->n, own, count, p->x, p->lambda, a->u, a->s, &settings,
-                                     &a->info, NULL);
-}
-
-static void fuzz_ranks(dice *d, const problem *p, const answer *alone)
-{
-    spread s = {.p = p, .ranks = 1 + (int)dice_below(d, 3)};
-    run_ranks(s.ranks, NULL, solve_part, &s);
-    for (int r = 0; r < s.ranks; r++) {
-        FUZZ_CHECK(s.of[r].status == s.of[0].status, "status %d on rank %d, %d on rank 0",
-                   (int)s.of[r].status, r, (int)s.of[0].status);
-        for (size_t i = 0; i < p->n && s.of[r].status >= 0; i++) {
-            FUZZ_CHECK(s.of[r].u[i] == s.of[0].u[i], "rank %d has another u than rank 0", r);
-        }
-    }
-    check_same(p, alone, &s.of[0], "over ranks");
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     dice d = dice_of(bytes, size);
@@ -168,9 +127,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         check_same(&p, &parts, &wolfe, "by parts");
         check_same(&p, &best, &wolfe, "by itself");
         fuzz_minima(&d, &p);
-        if (dice_once_in(&d, 4)) {
-            fuzz_ranks(&d, &p, &wolfe);
-        }
     }
     for (size_t k = 0; k < p.count; k++) {
         submod_fn_free(p.terms[k]);

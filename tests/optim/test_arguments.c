@@ -227,14 +227,6 @@ static int no_sum(void *context, void *numbers, submod_comm_type type, size_t co
     return count ? 1 : 2;
 }
 
-static int no_gather(void *context, const void *mine, size_t bytes, void *all)
-{
-    (void)context;
-    (void)mine;
-    (void)all;
-    return bytes ? 1 : 2;
-}
-
 START_TEST(comms)
 {
     submod_confusion *confusion = NULL;
@@ -250,9 +242,6 @@ START_TEST(comms)
     comm.ranks = 2;
     comm.sum = no_sum;
     assert_error(submod_dist_confusion_sum(&comm, confusion), SUBMOD_EINVAL, "comm.gather is NULL");
-    comm.gather = no_gather;
-    assert_error(submod_dist_confusion_sum(&comm, confusion), SUBMOD_EINVAL,
-                 "comm.exchange is NULL");
     submod_confusion_free(confusion);
 }
 END_TEST

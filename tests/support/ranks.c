@@ -8,7 +8,7 @@
 
 /* ---- the world ---- */
 
-typedef enum operation { SUM, GATHER, EXCHANGE } operation;
+typedef enum operation { SUM, GATHER } operation;
 
 /* What a rank shows to the others. */
 typedef struct slot {
@@ -16,18 +16,7 @@ typedef struct slot {
     submod_comm_type type;
     size_t count;
     const void *mine;
-    const size_t *send;
 } slot;
-
-enum { MOST_PENDING = 16 };
-
-/* A sum in two halves: copies of what each rank has started it with. */
-typedef struct pending {
-    void *copy[MOST_RANKS];
-    submod_comm_type type[MOST_RANKS];
-    size_t count[MOST_RANKS];
-    int started, finished;
-} pending;
 
 typedef struct world {
     pthread_mutex_t lock;
@@ -36,22 +25,15 @@ typedef struct world {
     unsigned round;
     bool broken;
     slot slot[MOST_RANKS];
-    pending pending[MOST_PENDING];
     ranks_plan *plan;
 } world;
 
 typedef struct rank {
     world *world;
     int me, calls;
-    size_t started;
     void (*body)(const submod_comm *comm, void *context);
     void *context;
 } rank;
-
-typedef struct request {
-    size_t number;
-    void *numbers;
-} request;
 
 /* Waits for all; 0, or 1 when something is broken. */
 static int meet(world *w)
@@ -135,8 +117,7 @@ static int show(rank *r, slot mine)
     bool same = true;
     for (int k = 0; k < w->ranks; k++) {
         const slot *s = &w->slot[k];
-        same = same && s->what == mine.what && s->type == mine.type &&
-               (mine.what == EXCHANGE || s->count == mine.count);
+        same = same && s->what == mine.what && s->type == mine.type && s->count == mine.count;
     }
     if (!same) {
         break_world(w);
@@ -177,79 +158,6 @@ static int sum(void *context, void *numbers, submod_comm_type type, size_t count
     return failed;
 }
 
-static int start_sum(void *context, void *numbers, submod_comm_type type, size_t count, void **out)
-{
-    rank *r = context;
-    world *w = r->world;
-    size_t bytes = count * size_of(type);
-    if (fails_now(r)) {
-        return 1;
-    }
-    note_sum(r, type, count);
-    void *copy = malloc(bytes + 1);
-    memcpy(copy, numbers, bytes);
-    memset(numbers, 0x5a, bytes); /* nobody may look at them now */
-    request *q = malloc(sizeof *q);
-    *q = (request){r->started++, numbers};
-    pthread_mutex_lock(&w->lock);
-    pending *p = &w->pending[q->number % MOST_PENDING];
-    p->copy[r->me] = copy;
-    p->type[r->me] = type;
-    p->count[r->me] = count;
-    p->started++;
-    pthread_cond_broadcast(&w->changed);
-    pthread_mutex_unlock(&w->lock);
-    *out = q;
-    return 0;
-}
-
-/* With the lock. Whether all have started the same sum. */
-static bool is_whole(world *w, const pending *p)
-{
-    while (!w->broken && p->started < w->ranks) {
-        if (w->gone) {
-            w->broken = true;
-            pthread_cond_broadcast(&w->changed);
-        } else {
-            pthread_cond_wait(&w->changed, &w->lock);
-        }
-    }
-    bool same = !w->broken;
-    for (int k = 0; same && k < w->ranks; k++) {
-        same = p->count[k] == p->count[0] && p->type[k] == p->type[0];
-    }
-    return same;
-}
-
-static int finish_sum(void *context, void *token)
-{
-    rank *r = context;
-    world *w = r->world;
-    request q = *(request *)token;
-    free(token);
-    if (fails_now(r)) {
-        return 1;
-    }
-    pthread_mutex_lock(&w->lock);
-    pending *p = &w->pending[q.number % MOST_PENDING];
-    bool whole = is_whole(w, p);
-    if (whole) {
-        memset(q.numbers, 0, p->count[0] * size_of(p->type[0]));
-        for (int k = 0; k < w->ranks; k++) {
-            add_to(q.numbers, p->copy[k], p->type[k], p->count[k]);
-        }
-        p->finished++;
-        if (p->finished == w->ranks) {
-            for (int k = 0; k < w->ranks; k++) {
-                free(p->copy[k]);
-            }
-            *p = (pending){.started = 0};
-        }
-    }
-    pthread_mutex_unlock(&w->lock);
-    return !whole;
-}
-
 /* ---- bytes ---- */
 
 static int gather(void *context, const void *mine, size_t bytes, void *all)
@@ -269,41 +177,6 @@ static int gather(void *context, const void *mine, size_t bytes, void *all)
     return meet(w);
 }
 
-static int exchange(void *context, const void *mine, const size_t *send, void *theirs,
-                    const size_t *receive)
-{
-    rank *r = context;
-    world *w = r->world;
-    bool fits = true;
-    if (w->plan && r->me == 0) {
-        w->plan->calls++;
-        for (int k = 0; k < w->ranks; k++) {
-            w->plan->exchange_bytes += send[k];
-        }
-    }
-    if (show(r, (slot){.what = EXCHANGE, .mine = mine, .send = send})) {
-        return 1;
-    }
-    char *to = theirs;
-    for (int k = 0; k < w->ranks; k++) {
-        const slot *s = &w->slot[k];
-        const char *from = s->mine;
-        for (int before = 0; before < r->me; before++) {
-            from += s->send[before];
-        }
-        fits = fits && s->send[r->me] == receive[k];
-        if (fits && receive[k]) {
-            memcpy(to, from, receive[k]);
-            to += receive[k];
-        }
-    }
-    int failed = meet(w); /* others may be reading from mine */
-    if (!fits) {
-        break_world(w);
-    }
-    return failed || !fits;
-}
-
 /* ---- threads ---- */
 
 static void *run(void *context)
@@ -316,11 +189,6 @@ static void *run(void *context)
     comm.ranks = w->ranks;
     comm.sum = sum;
     comm.gather = gather;
-    comm.exchange = exchange;
-    if (!w->plan || !w->plan->without_halves) {
-        comm.start_sum = start_sum;
-        comm.finish_sum = finish_sum;
-    }
     r->body(&comm, r->context);
     pthread_mutex_lock(&w->lock);
     w->gone++;
@@ -345,11 +213,6 @@ void run_ranks(int ranks, ranks_plan *plan, void (*body)(const submod_comm *comm
     }
     for (int k = 0; k < ranks; k++) {
         pthread_join(thread[k], NULL);
-    }
-    for (int i = 0; i < MOST_PENDING; i++) {
-        for (int k = 0; k < ranks; k++) {
-            free(w.pending[i].copy[k]);
-        }
     }
     pthread_cond_destroy(&w.changed);
     pthread_mutex_destroy(&w.lock);

@@ -2,7 +2,7 @@
  *
  * All functions check that the ranks make the same call with the same sizes, and fail instead of
  * hanging: when they do not, when a rank has ended, and when a failure was asked for. Once one has
- * failed, all fail. A sum in two halves is really late: meanwhile the numbers are rubbish. */
+ * failed, all fail. */
 #ifndef SUBMOD_TESTS_RANKS_H
 #define SUBMOD_TESTS_RANKS_H
 
@@ -13,11 +13,10 @@ enum { MOST_RANKS = 8 };
 
 /* What is to happen, and what has happened. All 0: nothing special. */
 typedef struct ranks_plan {
-    int failing_rank;    /* whose transport fails, */
-    int failing_call;    /* in this one of its calls, from 1 on; 0: never */
-    bool without_halves; /* the table has no start_sum and finish_sum */
+    int failing_rank; /* whose transport fails, */
+    int failing_call; /* in this one of its calls, from 1 on; 0: never */
     /* Counted on rank 0: calls, bytes handed to sums and gathers, and numbers of either type. */
-    size_t calls, sum_bytes, gather_bytes, exchange_bytes;
+    size_t calls, sum_bytes, gather_bytes;
     size_t int32_sums, double_sums;
 } ranks_plan;
 

@@ -53,22 +53,14 @@ submod_labels labels_part(const spread *x, size_t first, size_t last)
 
 /* ---- by kind ---- */
 
-typedef submod_status blocking(const submod_comm *comm, const submod_scores *scores,
-                               const submod_labels *labels, double *loss,
-                               const submod_gradient *gradient,
-                               const submod_loss_settings *settings, submod_loss_info *info,
-                               submod_work *work);
-typedef submod_status starting(const submod_comm *comm, const submod_scores *scores,
-                               const submod_labels *labels, const submod_gradient *gradient,
-                               submod_dist_call **call, const submod_loss_settings *settings);
-
-static blocking *const at_once[] = {submod_dist_lovasz_softmax, submod_dist_lovasz_sigmoid,
-                                    submod_dist_lovasz_hinge, submod_dist_lovasz_softmax,
-                                    submod_dist_lovasz_sigmoid};
-static starting *const in_halves[] = {
-    submod_dist_lovasz_softmax_start, submod_dist_lovasz_sigmoid_start,
-    submod_dist_lovasz_hinge_start, submod_dist_lovasz_softmax_start,
-    submod_dist_lovasz_sigmoid_start};
+typedef submod_status loss_of_ranks(const submod_comm *comm, const submod_scores *scores,
+                                    const submod_labels *labels, double *loss,
+                                    const submod_gradient *gradient,
+                                    const submod_loss_settings *settings, submod_loss_info *info,
+                                    submod_work *work);
+static loss_of_ranks *const losses[] = {submod_dist_lovasz_softmax, submod_dist_lovasz_sigmoid,
+                                        submod_dist_lovasz_hinge, submod_dist_lovasz_softmax,
+                                        submod_dist_lovasz_sigmoid};
 
 void call_part(const submod_comm *comm, void *context)
 {
@@ -90,16 +82,7 @@ void call_part(const submod_comm *comm, void *context)
         g = gradient_part(x, x->gradient, first);
     }
     const submod_gradient *to = x->derives ? &g : NULL;
-    if (x->halves) {
-        submod_dist_call *call = NULL;
-        x->status[r] = in_halves[x->k](comm, &scores, &labels, to, &call, &s);
-        if (x->status[r] == SUBMOD_OK) {
-            x->status[r] = submod_dist_finish(call, &x->loss[r], &x->info[r]);
-        }
-    } else {
-        x->status[r] =
-            at_once[x->k](comm, &scores, &labels, &x->loss[r], to, &s, &x->info[r], NULL);
-    }
+    x->status[r] = losses[x->k](comm, &scores, &labels, &x->loss[r], to, &s, &x->info[r], NULL);
     strncpy(x->words[r], x->status[r] ? submod_last_error() : "", sizeof x->words[r] - 1);
 }
 

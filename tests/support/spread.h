@@ -15,7 +15,6 @@ typedef struct spread {
     bool channels_last;         /* or in this order, of any type */
     const float *weights;       /* per pixel, or NULL */
     bool derives, accumulates;  /* gradient wanted; added to what is there */
-    bool halves;                /* start, then finish */
     size_t cut[MOST_RANKS + 1]; /* images of rank r: cut[r] .. cut[r + 1] - 1 */
     float *gradient;            /* of all images */
     double *group_loss;         /* of all images, or one per rank */

@@ -35,13 +35,11 @@ FORCED = False  # for tests: on the CPU, too
 LOSSES = ("lovasz_softmax", "lovasz_sigmoid", "lovasz_hinge")
 
 
-def number_type(
-    name: str, scores: Tensor, engine: str, measure: Any, group: str = ""
-) -> torch.dtype:
+def number_type(name: str, scores: Tensor, engine: str, measure: Any) -> torch.dtype:
     """Of errors and gradients of a loss: float64 for scores of that type where they are sorted,
     except by a measure that is a function ("custom" to operators), which is the library's to call,
-    with arrays; and of ranks, whose errors it sorts."""
-    sorts = name in LOSSES and engine == "exact" and not group
+    with arrays."""
+    sorts = name in LOSSES and engine == "exact"
     built_in = measure != "custom" and not callable(measure)
     double = sorts and built_in and scores.dtype == torch.float64
     return torch.float64 if double else torch.float32
@@ -94,7 +92,7 @@ def lovasz(
         (images, images * math.prod(scores.shape[2:])),
     )
     every_image, every_pixel = (sum(column) for column in zip(*sizes))
-    number = number_type(name, scores, options.engine, options.measure, options.group)
+    number = number_type(name, scores, options.engine, options.measure)
     gradient = new_gradient(scores, need_gradient, number)
     if every_pixel * scores.shape[1] == 0:
         losses = scores.new_zeros(options.groups(images), dtype=real_type(scores))
@@ -125,7 +123,7 @@ def _solve(
     bins = _bins(batch, options.delta, ranks) if options.engine == "histogram" else None
     total, bad, counts = totals_of(batch), batch.bad, None
     if ranks.size > 1 and not options.per_image:
-        assert bins is not None  # errors of several ranks are sorted elsewhere
+        assert bins is not None  # require_counts
         total, bad, counts = _added_up(batch, total, bins, ranks)
     share = shares(batch.kind, total.P[..., 0] > 0, options).unsqueeze(-1)
     values = torch.zeros_like(share)

@@ -91,6 +91,14 @@ def _numbers(logits: Tensor, labels: Tensor, ignore_index: int | None) -> Tensor
     return numbers  # type: ignore[no-any-return]
 
 
+def require_counts(engine: str, group: str) -> None:
+    """Ranks add up counts; ranks of errors do not add up."""
+    if group and engine != "histogram":
+        raise ValueError(
+            f'engine = {engine!r} has no group: ranks add up counts; give engine="histogram"'
+        )
+
+
 def call_loss(
     name: str,
     logits: Tensor,
@@ -139,6 +147,7 @@ def prepared(
     require_pair(logits, labels)
     _autograd.refuse_dual(logits)
     options = loss_options(class_weight=weight_tensor(class_weight), **given)
+    require_counts(options.engine, options.group)
     scores, kind, reduction = logits, KINDS[name], options.reduction
     counts_classes = checked(normalize=normalize)["normalize"] == "classes"
     counts_classes = counts_classes and options.class_weight is not None

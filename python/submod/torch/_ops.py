@@ -17,7 +17,7 @@ from torch import Tensor
 from .._errors import NonFiniteError
 from .._library import workspace
 from .._masked import unmasked
-from .._options import LossOptions
+from .._options import LossOptions, call_loss
 from .._views import KINDS
 from . import _anywhere, _autograd, _cuda, _ranks
 from ._flat import OPTIONS, loss_tensor, operator, taken
@@ -26,12 +26,10 @@ from ._memory import key_of, loss_call, loss_type, new_gradient, whole_labels
 
 def _fake_groups(name: str, scores: Tensor, *options_and_need: Any) -> tuple[Tensor, Tensor]:
     """Losses of groups, as reduction has them, and their gradient."""
-    _, _, per_image, _, _, engine, *_, measure, _, _, _, reduction, group, _, need = (
-        options_and_need
-    )
+    _, _, per_image, _, _, engine, *_, measure, _, _, _, reduction, _, _, need = options_and_need
     groups = scores.shape[0] if per_image else 1
     losses = scores.new_empty((groups,) if reduction == "none" else (), dtype=loss_type(scores))
-    number = _anywhere.number_type(name, scores, engine, measure, group)
+    number = _anywhere.number_type(name, scores, engine, measure)
     return losses, new_gradient(scores, need, number)
 
 
@@ -46,8 +44,7 @@ def loss(
 ) -> tuple[Tensor, Tensor]:
     """submod_<name>, or that of the ranks of a group"""
     options, need_gradient = taken(options_and_need)
-    by_library = options.group != "" and options.engine == "exact"
-    if _anywhere.FORCED and name in _anywhere.LOSSES and not by_library:
+    if _anywhere.FORCED and name in _anywhere.LOSSES:
         return _anywhere.lovasz(name, scores, labels, pixel_weights, options, need_gradient)
     batch = (name, scores, labels, pixel_weights, options)
     if _number_type(name, scores, options) == torch.float32:
@@ -60,7 +57,7 @@ def loss(
 
 
 def _number_type(name: str, scores: Tensor, options: LossOptions) -> torch.dtype:
-    return _anywhere.number_type(name, scores, options.engine, options.measure, options.group)
+    return _anywhere.number_type(name, scores, options.engine, options.measure)
 
 
 def _of_floats(name: str, scores: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:
@@ -131,14 +128,7 @@ def _not_finite(
 def loss_anywhere(
     scores: Tensor, labels: Tensor, pixel_weights: Tensor | None, name: str, *options_and_need: Any
 ) -> Any:
-    """Errors of several ranks are sorted by the library alone, in CPU memory."""
-    options, need_gradient = taken(options_and_need)
-    batch = (scores, labels, pixel_weights)
-    if not (options.group and options.engine == "exact"):
-        return _anywhere.lovasz(name, *batch, options, need_gradient)
-    moved = [x if x is None else x.cpu() for x in batch]
-    found, slope = loss(*moved, name, *options_and_need)
-    return found.to(scores.device), new_gradient(scores, need_gradient).copy_(slope)
+    return _anywhere.lovasz(name, scores, labels, pixel_weights, *taken(options_and_need))
 
 
 @loss.register_kernel("cuda")
@@ -191,19 +181,13 @@ def prox_lovasz_hinge(
     """The Lovász hinge, and lam (scores - prox(scores)) / groups in place of its gradient."""
     options, need_gradient = taken(options_and_need)
     found, _ = loss(scores, labels, None, "lovasz_hinge", *options_and_need[:-1], False)
-    ranks = _ranks.of(options.group)
-    c, counts = ranks.together(
-        lambda: loss_call("binary", scores, labels, None, options, need_gradient),
-        lambda: f"prox_lovasz_hinge with lam = {lam} and need_gradient = {need_gradient}",
-        (scores.shape[0], 0),
-    )
+    c = loss_call("binary", scores, labels, None, options, need_gradient)
     if not need_gradient:
         return found, c.gradient
-    if ranks.any(bool(found.isnan().any())):
+    if bool(found.isnan().any()):
         return found, c.gradient.fill_(math.nan)
-    scale = _scale(sum(images for images, _ in counts), options)
-    c.arguments["gradient"].scale = scale * (ranks.size if options.ddp else 1)
-    ranks.call("prox_lovasz_hinge", **c.arguments, lam=lam, work=workspace())
+    c.arguments["gradient"].scale = _scale(scores.shape[0], options)
+    call_loss("prox_lovasz_hinge", **c.arguments, lam=lam, work=workspace())
     return found, c.gradient
 
 
@@ -223,7 +207,7 @@ def prox_lovasz_hinge_on_cuda(
     scores: Tensor, labels: Tensor, pixel_weights: None, lam: float, *options_and_need: Any
 ) -> Any:
     options, need_gradient = taken(options_and_need)
-    if options.group or not _cuda.can_do(options):
+    if not _cuda.can_do(options):
         return prox_lovasz_hinge_anywhere(scores, labels, None, lam, *options_and_need)
     found, _ = _cuda.lovasz("lovasz_hinge", scores, labels, None, options, False)
     gradient = new_gradient(scores, need_gradient)

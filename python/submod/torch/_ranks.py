@@ -2,9 +2,9 @@
 anything together, sums and gathers of tensors, and the table of functions that dist.h asks for.
 
 Operators know a group by its name, as torch.compile has to; "" is this process alone. A rank that
-cannot go on says so where the others say that they can, so that all raise what it has to say and
-nobody waits. Whatever is lost on the way, because a rank has died or the net is down, is raised as
-CommunicationError, from the exception of PyTorch's.
+cannot go on says so where the others say that they can, so that all raise and nobody waits; its own
+exception says why, those of the others name it. Whatever is lost on the way, because a rank has
+died or the net is down, is raised as CommunicationError, from the exception of PyTorch's.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from .._options import call_loss
 
 T = TypeVar("T")
 
-# What a rank may raise, so that the others raise the same: the first that fits.
+# What a rank may raise, so that the others raise the same type: the first that fits.
 _ERRORS: tuple[type[Exception], ...] = (
     NonFiniteError,
     InvalidArgumentError,
@@ -111,8 +111,8 @@ class Grouped(nn.Module):
 
 
 def refuse(name: str, error: Exception) -> None:
-    """The others, if there are any, hear of what this rank could not do, and all raise it; who
-    calls this raises it otherwise. In a graph nothing is refused by its data, and all of the rest
+    """The others, if there are any, hear that this rank could not go on, and all raise; who calls
+    this raises otherwise. In a graph nothing is refused by its data, and all of the rest
     while it is made, before there is a call that others could wait in."""
     if name and not torch.compiler.is_compiling():
         of(name).together(lambda: _raise(error))
@@ -120,13 +120,6 @@ def refuse(name: str, error: Exception) -> None:
 
 def _raise(error: Exception) -> NoReturn:
     raise error
-
-
-def _raise_kept(traps: Sequence[Trap]) -> None:
-    """What was raised in callbacks, if anything."""
-    for error in [trap.take() for trap in traps]:
-        if error is not None:
-            raise error
 
 
 class Ranks:
@@ -147,8 +140,8 @@ class Ranks:
         counts: Sequence[int] = (0, 0),
     ) -> tuple[T, list[list[int]]]:
         """What the attempt of this rank gives, and the two counts of each rank, when no attempt has
-        failed and all keys are the same; else all raise the exception of the lowest rank that has
-        one, in its words."""
+        failed and all keys are the same; else all raise, by the type of the exception of the lowest
+        rank that has one."""
         if self.size == 1:
             return attempt(), [list(counts)]
         found: list[T] = []
@@ -169,17 +162,19 @@ class Ranks:
         return found[0], [fact[2:] for fact in facts]
 
     def _raise_of(self, rank: int, kind: int, failure: Exception | None) -> NoReturn:
-        words = self.gather_bytes(_words(failure).encode())[rank].decode(errors="replace")
+        if failure is not None and _number_of(failure) == kind:
+            raise failure
         known = _ERRORS[kind] if kind < len(_ERRORS) else RuntimeError
-        raise known(f"rank {rank}: {words}") from (failure if rank == self.rank else None)
+        raise known(
+            f"submod.torch: rank {rank} of the group failed; see its exception"
+        ) from failure
 
     def _require_same(self, digests: list[int], key: str) -> None:
         other = next((rank for rank, d in enumerate(digests) if d != digests[0]), None)
         if other is not None:
-            keys = [each.decode() for each in self.gather_bytes(key.encode())]
             raise InvalidArgumentError(
-                f"submod.torch: all ranks of the group have to make the same call; rank 0 makes "
-                f"{keys[0]}, rank {other} {keys[other]}"
+                f"submod.torch: all ranks of the group have to make the same call, and rank "
+                f"{other} makes another one than rank 0; this rank makes {key}"
             )
 
     def any(self, flag: bool) -> bool:
@@ -248,7 +243,7 @@ class Ranks:
 
     def call(self, name: str, /, *, settings: Any, **arguments: Any) -> int:
         """submod_<name>(..), or submod_dist_<name>(comm, ..) of a group, if it is only one rank.
-        The library cannot tell other ranks what a measure in Python has raised; this can."""
+        What a measure in Python raises on one rank is a CallbackError on all."""
         if self.group is None:
             return call_loss(name, settings=settings, **arguments)
         table = _Table(self)
@@ -258,23 +253,16 @@ class Ranks:
         try:
             status = call_trapped((table,), f"dist_{name}", **arguments)
         except SubmodError as error:
-            if not settings.traps or isinstance(error, CommunicationError):
-                raise
             failure = error
-        if settings.traps:
-            self.together(lambda: _raise_kept(settings.traps))
+        for raised in [trap.take() for trap in settings.traps]:
+            if isinstance(raised, Exception):
+                raise CallbackError(f"submod.torch: the measure raised {raised!r}") from raised
+            if raised is not None:
+                raise raised
         if failure is not None:
             raise failure
         check_used(settings.traps)
         return status
-
-    def exchange(self, mine: Tensor, send: list[int], receive: list[int]) -> Tensor:
-        """Bytes: send[r] go to rank r, receive[r] come from it."""
-        mine = self._placed(mine)
-        theirs = mine.new_empty(sum(receive))
-        with _lost("all_to_all_single"):
-            dist.all_to_all_single(theirs, mine, receive, send, group=self.group)
-        return theirs
 
 
 class _Table(Trap):
@@ -287,7 +275,6 @@ class _Table(Trap):
         self.comm.rank, self.comm.ranks = ranks.rank, ranks.size
         put_callback(self.comm, "sum", self.guard(self._sum))
         put_callback(self.comm, "gather", self.guard(self._gather))
-        put_callback(self.comm, "exchange", self.guard(self._exchange))
 
     def _sum(self, _: Any, numbers: int, kind: int, count: int) -> None:
         here = _memory(numbers, count, _TYPES[CommType(kind)])
@@ -299,11 +286,6 @@ class _Table(Trap):
         found = self._ranks.gather(_memory(mine, size))
         _memory(every, size * self._ranks.size).copy_(found.flatten())
 
-    def _exchange(self, _: Any, mine: int, send: int, theirs: int, receive: int) -> None:
-        sizes = [_sizes(address, self._ranks.size) for address in (send, receive)]
-        found = self._ranks.exchange(_memory(mine, sum(sizes[0])), *sizes)
-        _memory(theirs, sum(sizes[1])).copy_(found)
-
 
 def _memory(address: int | None, count: int, kind: torch.dtype = torch.uint8) -> Tensor:
     if count == 0 or address is None:
@@ -312,20 +294,9 @@ def _memory(address: int | None, count: int, kind: torch.dtype = torch.uint8) ->
     return torch.frombuffer(buffer, dtype=kind)
 
 
-def _sizes(address: int, count: int) -> list[int]:
-    return list((ctypes.c_size_t * count).from_address(address))
-
-
 def _number_of(error: Exception) -> int:
     fitting = (i for i, kind in enumerate(_ERRORS) if isinstance(error, kind))
     return next(fitting, len(_ERRORS))
-
-
-def _words(error: Exception | None) -> str:
-    if error is None:
-        return ""
-    known = _number_of(error) < len(_ERRORS)
-    return str(error) if known else f"{type(error).__name__}: {error}"
 
 
 @contextmanager

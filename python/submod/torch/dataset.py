@@ -37,7 +37,7 @@ class DatasetLovasz(_ranks.Grouped):
         counts its own batches alone. Counts are whole numbers, so they are the same bits for any
         number of ranks. DistributedDataParallel takes the mean of the gradients over the ranks, for
         which stochastic=True is made. When a rank refuses its batch (NaN, a label that is no
-        class), all raise that, behind "rank 1: ", and none has counted anything.
+        class), all raise, and none has counted anything.
 
     In evaluation mode a batch is counted for its own loss only: that of all batches so far and this
     one, which is then forgotten, without decay and without other ranks. To evaluate on a dataset,

@@ -10,7 +10,7 @@ from torch import Tensor
 from .._door import checked
 from .._measures import Measure
 from .._options import DELTA, Classes
-from . import _autograd, _ops, _ranks
+from . import _autograd, _ops
 from ._calls import Group, Weight, call_loss, prepared
 
 
@@ -67,17 +67,17 @@ def lovasz_softmax(
         gradient are NaN, by which a GradScaler sees that it has to skip a step.
     group: of torch.distributed, as torch.distributed.group.WORLD: the loss is that of the images of
         all its ranks, as one process with all of them has it, and the gradient is by the logits of
-        this rank. None: this process alone; so is WORLD before init_process_group.
+        this rank. It needs engine="histogram". None: this process alone; so is WORLD before
+        init_process_group.
     ddp: multiplies the gradient, not the loss, by the number of ranks, by which
         DistributedDataParallel divides it again when it takes the mean over the ranks.
 
     With a group all ranks make the same call, with the same settings and classes; images are each
     rank's own, in number and size, and there may be none. What is present, the weights of classes
-    and the mean over images are those of all ranks; reduction="none" gives this rank's losses. With
-    engine="histogram" loss and gradient have the bits that one process gets, for any split; the
-    exact engine agrees up to rounding, and takes tensors of other devices by way of CPU memory.
-    float64 is rounded to float32. When a rank refuses its data or arguments, all raise what it has
-    to say, behind "rank 1: ", or have NaN, as above; CommunicationError: a rank has died. A second
+    and the mean over images are those of all ranks; reduction="none" gives this rank's losses. Loss
+    and gradient have the bits that one process gets, for any split. float64 is rounded to float32.
+    When a rank refuses its data or arguments, all raise, or have NaN, as above: its own exception
+    says why, those of the others name the rank. CommunicationError: a rank has died. A second
     backward pass over the same graph, and each sample of a vmap, is such a call again.
 
     A logit of -Inf masks a class: its probability and gradient are 0. All classes of a pixel may
@@ -200,8 +200,6 @@ def prox_lovasz_hinge(
     measure: Measure = "jaccard",
     reduction: str = "mean",
     nonfinite: str = "raise",
-    group: Group = None,
-    ddp: bool = False,
 ) -> Tensor:
     """The Lovász hinge loss whose backward pass sends lam (logits - prox(logits)) in place of the
     gradient, prox(x) = argmin over z of loss(z) + lam/2 |z - x|^2: the paper's modified
@@ -209,29 +207,21 @@ def prox_lovasz_hinge(
     smaller lam > 0, the further it looks. On CUDA, if submod.gpu_available(), the prox is that of
     margins moved to the middles of 2^16 bins between the smallest and the largest of an image;
     tensors of other devices, and all with a measure that is a function, are copied to CPU memory,
-    and the result back. Pixels have no weights here. With a group and per_image=False the prox is
-    that of margins moved to a grid of 2^16 steps up to the power of two above the largest of all
-    ranks. The rest as in lovasz_hinge."""
-    ranks = _ranks.named(group)
-    try:
-        lam = checked_lam(lam)
-        call = prepared(
-            "lovasz_hinge",
-            logits,
-            labels,
-            None,
-            per_image=per_image,
-            ignore_index=ignore_index,
-            measure=measure,
-            pixel_weights=None,
-            reduction=reduction,
-            nonfinite=nonfinite,
-            group=ranks,
-            ddp=ddp,
-        )
-    except Exception as error:
-        _ranks.refuse(ranks, error)
-        raise
+    and the result back. Pixels have no weights here, and there is no group. The rest as in
+    lovasz_hinge."""
+    lam = checked_lam(lam)
+    call = prepared(
+        "lovasz_hinge",
+        logits,
+        labels,
+        None,
+        per_image=per_image,
+        ignore_index=ignore_index,
+        measure=measure,
+        pixel_weights=None,
+        reduction=reduction,
+        nonfinite=nonfinite,
+    )
     scores, labels, weights, _, *flat = call.inputs
     inputs = (scores, labels, weights, lam, *flat)
     return _autograd.apply(_ops.prox_lovasz_hinge, *inputs, keep=call.held)

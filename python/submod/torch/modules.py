@@ -15,7 +15,7 @@ from .._measures import Measure
 from .._options import DELTA, Classes
 from .._views import KINDS
 from . import functional
-from ._calls import Group, Weight, weight_tensor
+from ._calls import Group, Weight, require_counts, weight_tensor
 from ._ranks import Grouped, named
 
 
@@ -59,7 +59,7 @@ class _Loss(Grouped):
     def _keep(self, **settings: Any) -> None:
         """In __init__: what is refused at all is refused here."""
         group = settings.pop("group", None)
-        named(group)  # or it is refused
+        name_of_group = named(group)  # or it is refused
         if "class_weight" in settings:
             settings["class_weight"] = weight_tensor(settings["class_weight"])
         for name, value in checked(**settings).items():
@@ -68,6 +68,7 @@ class _Loss(Grouped):
         kind = KINDS.get(function.__name__, self._kind)
         if "group" in self._names:
             self.group = group
+            require_counts(settings["engine"], name_of_group)
         alone = {name: value for name, value in self._settings().items() if name != "group"}
         refuse_now(function, kind, self._some_classes(kind), **alone)
 
@@ -187,8 +188,6 @@ class ProxLovaszHinge(_Loss):
         measure: Measure = "jaccard",
         reduction: str = "mean",
         nonfinite: str = "raise",
-        group: Group = None,
-        ddp: bool = False,
     ) -> None:
         super().__init__()
         self._keep(
@@ -198,8 +197,6 @@ class ProxLovaszHinge(_Loss):
             measure=measure,
             reduction=reduction,
             nonfinite=nonfinite,
-            group=group,
-            ddp=ddp,
         )
 
     def forward(  # type: ignore[override]

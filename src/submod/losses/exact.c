@@ -101,8 +101,21 @@ static submod_status find_failure(const submodi_exact *x)
     return first ? submodi_measure_failed(batch->who, &first->failure) : SUBMOD_OK;
 }
 
-submod_status submodi_exact_rank(submodi_exact *x, double *group_loss, uint64_t *sorted,
-                                 submod_work *work)
+/* What each group adds to the loss, by the values of its classes. */
+static void add_up(const submodi_batch *batch, const submodi_fixed_sum *value, double *group_loss)
+{
+    size_t C = batch->scores.classes;
+    for (size_t g = 0; g < batch->groups; g++) {
+        group_loss[g] = 0;
+        for (size_t s = g * C; s < (g + 1) * C; s++) {
+            group_loss[g] += batch->coefficient[s] * submodi_fixed_value(value[s]);
+        }
+    }
+}
+
+/* Memory, errors, and the rankings of all groups. *sorted: errors that were sorted. */
+static submod_status rank_all(submodi_exact *x, double *group_loss, uint64_t *sorted,
+                              submod_work *work)
 {
     submodi_batch *batch = x->batch;
     submodi_fixed_sum *value = submodi_take(work, submodi_exact_segments(x), sizeof *value);
@@ -114,7 +127,7 @@ submod_status submodi_exact_rank(submodi_exact *x, double *group_loss, uint64_t 
         return submodi_batch_bad_score(batch);
     }
     *sorted = rank_segments(x, value);
-    submodi_exact_add_up(batch, value, group_loss);
+    add_up(batch, value, group_loss);
     return find_failure(x);
 }
 
@@ -124,7 +137,7 @@ submod_status submodi_loss_exact(submodi_batch *batch, double *loss, double *gro
 {
     submodi_exact x = {.batch = batch, .gradient = gradient, .direct = is_direct(batch, gradient)};
     x.streams = x.direct && submodi_gradient_streams(batch, gradient);
-    submod_status status = submodi_exact_rank(&x, group_loss, &info->sorted, work);
+    submod_status status = rank_all(&x, group_loss, &info->sorted, work);
     if (status != SUBMOD_OK) {
         return status;
     }

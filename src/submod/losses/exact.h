@@ -1,5 +1,5 @@
-/* The passes of the exact engine over the scores: errors, and from weights to the gradient. What is
- * between them, the rankings, may be that of one process (exact.c) or of several (dist). */
+/* The passes of the exact engine over the scores: errors, and from weights to the gradient. The
+ * rankings are between them (exact.c). */
 #ifndef SUBMODI_LOSSES_EXACT_H
 #define SUBMODI_LOSSES_EXACT_H
 
@@ -12,7 +12,7 @@ typedef struct submodi_exact {
     bool streams;                    /* and written to it around the caches */
     float *error;                    /* else here: groups x classes x pixels of a group */
     submodi_rank_range *range;       /* groups x classes, for each thread */
-    submodi_rank_memory *rank;       /* per thread, where this process ranks all by itself */
+    submodi_rank_memory *rank;       /* per thread */
 } submodi_exact;
 
 static inline size_t submodi_exact_segments(const submodi_exact *x)
@@ -38,17 +38,7 @@ submodi_rank_errors submodi_exact_errors_of(const submodi_exact *x, size_t group
 /* All errors of a class in a group become 0: the weights of one that is not used. */
 void submodi_exact_clear(const submodi_exact *x, const submodi_rank_errors *errors);
 
-/* What each group adds to the loss, by the values of its classes. */
-void submodi_exact_add_up(const submodi_batch *batch, const submodi_fixed_sum *value,
-                          double *group_loss);
-
 /* The gradient, from the weights that are where errors were. */
 void submodi_exact_write(const submodi_exact *x);
-
-/* All that is between: memory, errors, and the rankings of all groups. group_loss as of
- * submodi_loss_exact; *sorted: errors that were sorted. If x is not direct, nothing is written to
- * the gradient; submodi_exact_write may follow (exact.c). */
-submod_status submodi_exact_rank(submodi_exact *x, double *group_loss, uint64_t *sorted,
-                                 submod_work *work);
 
 #endif

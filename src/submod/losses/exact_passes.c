@@ -112,18 +112,6 @@ bool submodi_exact_errors(const submodi_exact *x)
 
 /* ---- after the rankings ---- */
 
-void submodi_exact_add_up(const submodi_batch *batch, const submodi_fixed_sum *value,
-                          double *group_loss)
-{
-    size_t C = batch->scores.classes;
-    for (size_t g = 0; g < batch->groups; g++) {
-        group_loss[g] = 0;
-        for (size_t s = g * C; s < (g + 1) * C; s++) {
-            group_loss[g] += batch->coefficient[s] * submodi_fixed_value(value[s]);
-        }
-    }
-}
-
 static void write_gradient(const void *context, const submodi_tile *tile)
 {
     const submodi_exact *x = context;

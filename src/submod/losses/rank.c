@@ -47,8 +47,9 @@ typedef struct ranking {
     submodi_digit_counts *count; /* NULL: records are not counted on the way */
 } ranking;
 
-submodi_rank_limits submodi_rank_limits_of(const submodi_batch *batch, size_t segment,
-                                           const submodi_rank_range *range)
+/* What can carry weight, of errors in a range. segment: group * classes + c. */
+static submodi_rank_limits limits_of(const submodi_batch *batch, size_t segment,
+                                     const submodi_rank_range *range)
 {
     int32_t floor = batch->activation == SUBMODI_SCORE ? 0 : -1;
     int32_t background = batch->foreground_is_all[segment] ? range->smallest : floor;
@@ -234,10 +235,13 @@ static const uint64_t *sort(const ranking *x, size_t n, const submodi_rank_memor
                                            key_bits(&x->limits), memory->count, threads);
 }
 
-const uint64_t *submodi_rank_records(const submodi_batch *batch, size_t group,
-                                     const submodi_rank_errors *errors,
-                                     const submodi_rank_limits *limits,
-                                     const submodi_rank_memory *memory, size_t *kept)
+/* The records of the errors within the limits, sorted if the measure needs that; their number is
+ * *kept. They are in memory->record or memory->spare. In place of each error: 0, or the weight of
+ * a pixel that is kept, if pixels have weights. */
+static const uint64_t *sorted_records(const submodi_batch *batch, size_t group,
+                                      const submodi_rank_errors *errors,
+                                      const submodi_rank_limits *limits,
+                                      const submodi_rank_memory *memory, size_t *kept)
 {
     int threads = memory->threads;
     size_t n = batch->images_per_group * batch->scores.pixels;
@@ -255,8 +259,8 @@ const uint64_t *submodi_rank_records(const submodi_batch *batch, size_t group,
     return ordered && *kept > 0 ? sort(&x, *kept, memory, threads) : memory->record;
 }
 
-submodi_rank_measure submodi_rank_measure_of(const submodi_batch *batch, size_t segment,
-                                             int32_t largest)
+/* What weighs the records of a segment. largest: of the limits. */
+static submodi_rank_measure measure_of(const submodi_batch *batch, size_t segment, int32_t largest)
 {
     double most = (double)submodi_from_bits((uint32_t)largest) * batch->worst[segment];
     double pixels =
@@ -273,11 +277,11 @@ size_t submodi_rank(const submodi_batch *batch, size_t group, size_t c,
                     submodi_fixed_sum *value)
 {
     size_t segment = group * batch->scores.classes + c;
-    submodi_rank_limits limits = submodi_rank_limits_of(batch, segment, &errors->range);
+    submodi_rank_limits limits = limits_of(batch, segment, &errors->range);
     size_t kept;
-    const uint64_t *record = submodi_rank_records(batch, group, errors, &limits, memory, &kept);
+    const uint64_t *record = sorted_records(batch, group, errors, &limits, memory, &kept);
     weighing x = {.record = record,
-                  .measure = submodi_rank_measure_of(batch, segment, limits.largest),
+                  .measure = measure_of(batch, segment, limits.largest),
                   .largest = limits.largest,
                   .out = {batch->coefficient[segment], scale, batch->weight ? batch->rounder : 0},
                   .weight = errors->error};

@@ -27,31 +27,12 @@ typedef struct submodi_rank_errors {
     submodi_rank_range range;
 } submodi_rank_errors;
 
-/* *value = f(errors of class c in the group), or, where other ranks have errors too, their part in
- * it, if the measure needs no order. In place of each error: the coefficient of the class times
- * what the pixel adds, times scale, negative at foreground pixels, 0 where there is none. Returns
- * how many errors had to be sorted. The result does not depend on threads. If a custom measure
- * fails, memory->failure says where. */
+/* *value = f(errors of class c in the group). In place of each error: the coefficient of the class
+ * times what the pixel adds, times scale, negative at foreground pixels, 0 where there is none.
+ * Returns how many errors had to be sorted. The result does not depend on threads. If a custom
+ * measure fails, memory->failure says where. */
 size_t submodi_rank(const submodi_batch *batch, size_t group, size_t c,
                     const submodi_rank_errors *errors, float scale, submodi_rank_memory *memory,
                     submodi_fixed_sum *value);
-
-/* ---- its parts ---- */
-
-/* What can carry weight, of errors in a range. segment: group * classes + c. */
-submodi_rank_limits submodi_rank_limits_of(const submodi_batch *batch, size_t segment,
-                                           const submodi_rank_range *range);
-
-/* The records of the errors within the limits, sorted if the measure needs that; their number is
- * *kept. They are in memory->record or memory->spare. In place of each error: 0, or the weight of
- * a pixel that is kept, if pixels have weights. */
-const uint64_t *submodi_rank_records(const submodi_batch *batch, size_t group,
-                                     const submodi_rank_errors *errors,
-                                     const submodi_rank_limits *limits,
-                                     const submodi_rank_memory *memory, size_t *kept);
-
-/* What weighs the records of a segment. largest: of the limits. */
-submodi_rank_measure submodi_rank_measure_of(const submodi_batch *batch, size_t segment,
-                                             int32_t largest);
 
 #endif

@@ -1,8 +1,6 @@
 /* From sorted records to what their pixels add (see weigh_loops.h). */
 #include "submod/losses/weigh_loops.h"
 
-#include <string.h>
-
 #include "base/float_bits.h"
 #include "base/vector.h"
 #include "submod/losses/activation_loops.h"
@@ -140,8 +138,7 @@ static submodi_fixed_sum add_lanes(const lanes *x)
     return total;
 }
 
-/* What each run adds to the value, by its first record: a run is one number, whoever has its
- * records. */
+/* What each run adds to the value, by its first record. */
 static void add_values(const submodi_chunk *x, const runs *r, const double *gain, int32_t largest,
                        submodi_fixed_point by, lanes *to)
 {
@@ -351,21 +348,4 @@ static submodi_fixed_sum weigh(const uint64_t *record, size_t n, submodi_rank_co
     return add_lanes(&w.value);
 }
 
-static submodi_fixed_sum gains(const uint32_t *key, const double *count, size_t n,
-                               submodi_rank_counts *before, const submodi_rank_measure *measure,
-                               int32_t largest, double *gain, submodi_measure_failure *failure)
-{
-    weighing w = {.measure = measure, .largest = largest, .before = *before, .failure = failure};
-    bool good = ask_custom(&w);
-    for (size_t i = 0; good && i < n; i += SUBMODI_CHUNK) {
-        size_t length = n - i < SUBMODI_CHUNK ? n - i : SUBMODI_CHUNK;
-        submodi_chunk x;
-        memcpy(x.key, key + i, length * sizeof *key);
-        submodi_chunk_open(&x, length);
-        good = chunk_gains(&x, count + i, &w, gain + i);
-    }
-    *before = w.before;
-    return add_lanes(&w.value);
-}
-
-const submodi_weigh_loops SUBMODI_TABLE(submodi_weighers) = {.weigh = weigh, .gains = gains};
+const submodi_weigh_loops SUBMODI_TABLE(submodi_weighers) = {.weigh = weigh};

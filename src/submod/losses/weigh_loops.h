@@ -46,11 +46,6 @@ typedef struct submodi_weigh_loops {
                                const submodi_rank_measure *measure, int32_t largest,
                                const submodi_rank_out *out, float *to,
                                submodi_measure_failure *failure);
-    /* The same of runs, keys that ascend and what each counts for: what a unit of each adds,
-     * without coefficient and sign. */
-    submodi_fixed_sum (*gains)(const uint32_t *key, const double *count, size_t n,
-                               submodi_rank_counts *before, const submodi_rank_measure *measure,
-                               int32_t largest, double *gain, submodi_measure_failure *failure);
 } submodi_weigh_loops;
 
 extern const submodi_weigh_loops submodi_weighers_baseline, submodi_weighers_avx2,
