@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "submod/tensors/pixel_weights.h"
 
 bool submodi_records_take(submodi_records *x, const submodi_batch *batch, submod_work *work)
 {
@@ -57,7 +56,7 @@ static bool sort_class(submodi_records *x, const submodi_exact *errors, size_t c
 
 /* What n equal errors count for. Their weights are where errors were. */
 static void write_number(submodi_records *x, size_t at, const uint64_t *record, size_t n,
-                         const float *weight, double rounder)
+                         const float *weight)
 {
     if (!x->weighted) {
         ((uint32_t *)x->number)[at] = (uint32_t)n;
@@ -65,7 +64,7 @@ static void write_number(submodi_records *x, size_t at, const uint64_t *record, 
     }
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
-        sum += submodi_rounded_weight(weight[(uint32_t)record[i]], rounder);
+        sum += (double)weight[(uint32_t)record[i]];
     }
     ((double *)x->number)[at] = sum;
 }
@@ -78,7 +77,7 @@ static void write_class(submodi_records *x, const submodi_exact *errors, size_t 
     for (size_t i = 0, end; i < x->kept[c]; i = end) {
         end = run_end(record, x->kept[c], i);
         x->key[at] = submodi_key_of(record[i]);
-        write_number(x, at, record + i, end - i, weight, errors->batch->rounder);
+        write_number(x, at, record + i, end - i, weight);
         at++;
     }
 }

@@ -334,7 +334,8 @@ static bool ask_custom(const submodi_batch *batch, size_t segment, double *F,
     double N = batch->background[segment];
     double a[] = {0, P, P};
     double b[] = {0, 0, N};
-    return submodi_measure_values(&batch->measure, batch->unit, 3, a, b, P, N, F, failure);
+    return submodi_measure_values(&batch->measure, batch->unit[segment / batch->scores.classes], 3,
+                                  a, b, P, N, F, failure);
 }
 
 /* Of a custom measure we know that it is increasing: if it has the same value at both ends it does
@@ -429,8 +430,11 @@ submod_status submodi_batch_look(submodi_batch *batch, submod_work *work)
     batch->foreground_is_all = submodi_take(work, segments, sizeof *batch->foreground_is_all);
     batch->worst = submodi_take(work, segments, sizeof *batch->worst);
     batch->group_most = submodi_take(work, batch->groups, sizeof *batch->group_most);
+    batch->largest_weight = submodi_take(work, batch->groups, sizeof *batch->largest_weight);
+    batch->unit = submodi_take(work, batch->groups, sizeof *batch->unit);
     if (!batch->memory || !batch->foreground || !batch->background || !batch->coefficient ||
-        !batch->foreground_is_all || !batch->worst || !batch->group_most) {
+        !batch->foreground_is_all || !batch->worst || !batch->group_most ||
+        !batch->largest_weight || !batch->unit) {
         return submodi_nomem(batch->who);
     }
     return submodi_weights_look(batch, work);
