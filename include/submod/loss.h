@@ -18,11 +18,12 @@
  *
  * Pixels may have weights (settings.pixel_weights): the counts of the measure become sums of them,
  * and a pixel's part in the gradient is its weight times what a unit of weight adds there. A pixel
- * of weight 2 is two pixels. So that sums are exact in any order, what is added up are weights
- * rounded to multiples of a step: the largest weight and the number of pixels of the batch, each
- * rounded up to a power of two, times 2^-52. Whole weights are exact while the largest times the
- * pixels is at most 2^50; a weight below half a step counts as 0. All weights times a power of two:
- * the same bits, unless the measure is custom.
+ * of weight 2 is two pixels. So that sums are exact in any order, each weight is rounded to a
+ * multiple of a step: the largest weight and the number of pixels of its group (an image with
+ * per_image, else the batch), each rounded up to a power of two, times 2^-52. The rounded weight
+ * takes the place of the given one everywhere, in losses and derivatives alike. Whole weights are
+ * exact while the largest times the pixels is at most 2^50; a weight below half a step counts as 0.
+ * All weights times a power of two: the same bits, unless the measure is custom.
  *
  * Scratch memory. Histogram: some 8 bytes per class, bin and thread, 8 per class, bin and group (as
  * far as that is less than the scores take, else per class and bin), 4 per class and tile of 64 to
