@@ -55,20 +55,19 @@
  *   one pixel                                         its error
  *   label neither in range nor the ignored one        SUBMOD_EINVAL: "labels[1][17] = 9 is not .."
  *   NaN or Inf among the scores                       SUBMOD_ENONFINITE: "scores[0][2][5] is nan",
- *                                                     also at ignored pixels
- *   huge scores                                       no overflow: the softmax is shifted
- *   probability outside [0, 1] by more than 1e-3      SUBMOD_EINVAL; by less: clamped
- *   pixel weights of another shape than the labels    SUBMOD_EINVAL
- *   a pixel weight that is negative, NaN or Inf       SUBMOD_EINVAL, SUBMOD_ENONFINITE, also at
- *                                                     ignored pixels: "pixel_weights[1][17] = .."
- *   huge or tiny pixel weights                        no overflow: only ratios matter
- *   more than 2^31 - 1 pixels, 2^29 - 1 classes       SUBMOD_EINVAL
- *   a custom measure that fails                       SUBMOD_ECALLBACK: "the custom measure
- *                                                     returned F(a = 3, b = 0) = nan with .."
- *   a measure that measure.h does not allow           SUBMOD_EINVAL: "measure.beta = 0.5 must .."
- *   scale * derivative                                no overflow, as no derivative exceeds 1;
- *                                                     SUBMOD_ENUMERIC if a custom measure's F(P, N)
- *                                                     times the scale is too large for a float; for
+ *                                                     also at ignored pixels; for the hinge see
+ * next hinge: Inf at label 1, -Inf at label 0            error 0, gradient 0; either one is
+ * accepted at ignored pixels, too hinge: -Inf at label 1, Inf at label 0 SUBMOD_ENONFINITE:
+ * "scores[0][0][5] is inf at label 0; the loss would be infinite" huge scores no overflow: the
+ * softmax is shifted probability outside [0, 1] by more than 1e-3      SUBMOD_EINVAL; by less:
+ * clamped pixel weights of another shape than the labels    SUBMOD_EINVAL a pixel weight that is
+ * negative, NaN or Inf       SUBMOD_EINVAL, SUBMOD_ENONFINITE, also at ignored pixels:
+ * "pixel_weights[1][17] = .." huge or tiny pixel weights                        no overflow: only
+ * ratios matter more than 2^31 - 1 pixels, 2^29 - 1 classes       SUBMOD_EINVAL a custom measure
+ * that fails                       SUBMOD_ECALLBACK: "the custom measure returned F(a = 3, b = 0) =
+ * nan with .." a measure that measure.h does not allow           SUBMOD_EINVAL: "measure.beta = 0.5
+ * must .." scale * derivative                                no overflow, as no derivative exceeds
+ * 1; SUBMOD_ENUMERIC if a custom measure's F(P, N) times the scale is too large for a float; for
  *                                                     submod_lovasz_hinge_function see there
  *   accumulating                                      a sum of two floats, Inf where that overflows
  *   any error                                         loss and gradient untouched

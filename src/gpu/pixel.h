@@ -204,11 +204,23 @@ SUBMODI_DEVICE void submodi_gpu_refuse_score(const submodi_gpu_job *j, const sub
     submodi_atomic_min64(&j->result->bad_score, at << 1 | (finite ? 1 : 0));
 }
 
+/* Whether a hinge loss can use an infinite score, as on the CPU (tile.c). */
+SUBMODI_DEVICE bool submodi_gpu_uses_infinite(const submodi_gpu_job *j, const submodi_gpu_pixel *x,
+                                              uint32_t c, float v)
+{
+    submodi_gpu_pixel own = *x;
+    if (!j->takes_infinite || v != v) {
+        return false;
+    }
+    int32_t code = submodi_gpu_code(j, &own, c);
+    return code > 1 || (code == 1) == (v > 0);
+}
+
 /* Whether score v of class c can be used; if not, it is reported. */
 SUBMODI_DEVICE bool submodi_gpu_check_score(const submodi_gpu_job *j, const submodi_gpu_pixel *x,
                                             uint32_t c, float v)
 {
-    bool special = submodi_is_special(v);
+    bool special = submodi_is_special(v) && !submodi_gpu_uses_infinite(j, x, c, v);
     bool bad = special || (j->activation == SUBMODI_PROBABILITY && submodi_is_no_probability(v));
     if (bad) {
         submodi_gpu_refuse_score(j, x, c, !special);

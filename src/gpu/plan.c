@@ -57,6 +57,7 @@ static submodi_gpu_job describe(const submodi_gpu_task *task)
                              .per_group =
                                  (uint32_t)(batch->images_per_group * batch->scores.pixels),
                              .activation = batch->activation,
+                             .takes_infinite = batch->takes_infinite,
                              .multilabel = batch->multilabel,
                              .only_present = batch->settings.classes == SUBMOD_CLASSES_PRESENT,
                              .group_losses = (uint32_t)task->group_losses,

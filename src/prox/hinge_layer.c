@@ -218,7 +218,7 @@ submod_status submodi_layer_start(submodi_layer *x, const char *who, const submo
     *x = (submodi_layer){.lambda = lambda};
     submod_status status = submodi_require_positive(who, "lambda", lambda);
     if (status == SUBMOD_OK) {
-        status = submodi_batch_start(&x->batch, who, SUBMODI_HINGE, scores, labels,
+        status = submodi_batch_start(&x->batch, who, SUBMODI_HINGE_PROX, scores, labels,
                                      settings ? settings : &per_image);
     }
     if (status == SUBMOD_OK && x->batch.given.pixel_weights) {

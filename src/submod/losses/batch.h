@@ -31,7 +31,8 @@ typedef enum submodi_kind {
     SUBMODI_ANY_HINGE, /* the hinge of any set function */
     SUBMODI_DATASET,
     SUBMODI_CROSS_ENTROPY,
-    SUBMODI_HINGE, /* the baseline, and the prox of the Lovász hinge */
+    SUBMODI_HINGE,
+    SUBMODI_HINGE_PROX, /* the prox of the Lovász hinge */
     SUBMODI_RAHMAN_WANG,
     SUBMODI_OVERLAP, /* soft Dice and soft Jaccard */
     SUBMODI_METRIC,  /* the same of soft labels */
@@ -55,8 +56,9 @@ typedef struct submodi_batch {
     const char *who; /* the public function, for error messages */
     submod_scores scores;
     submod_labels labels;
-    bool multilabel;    /* labels are 0 or 1 per class; else one class per pixel */
-    bool plain_weights; /* the unit of pixel weights is 1, as their sums outlive the batch */
+    bool multilabel;     /* labels are 0 or 1 per class; else one class per pixel */
+    bool takes_infinite; /* infinite scores are used where the error is 0 or the pixel ignored */
+    bool plain_weights;  /* the unit of pixel weights is 1, as their sums outlive the batch */
     submodi_activation activation;
     submod_loss_settings given;    /* as the caller has them */
     submod_loss_settings settings; /* the defaults but for what the loss looks at */
