@@ -92,8 +92,8 @@ def batch_of(
     lowest = flat.amin() if flat.numel() else flat.new_zeros(())
     highest = largest_of(flat)
     bad = ~(lowest.isfinite() & highest.isfinite())
-    if kind == "binary":
-        v = flat
+    if kind == "binary":  # infinite errors are looked for below
+        v, bad = flat, torch.zeros_like(bad)
     elif options.from_logits and kind == "multiclass":
         v = flat.softmax(1)
         bad = v.isnan().any()  # NaN, Inf, or nothing but -Inf: of a masked class 0
@@ -108,6 +108,9 @@ def batch_of(
     if weights is not None:
         held, bad_weight = _weights(weights, codes, options.per_image, others)
         bad = bad | bad_weight
+    if kind == "binary":
+        v = v.masked_fill(v.isinf() & left_out(codes, held), 0)  # as nothing depends on them
+        bad = bad | errors_of(kind, v, codes == 1).isfinite().logical_not().any()
     return Batch(kind, v, codes, held, bad, options.groups(v.shape[0]))
 
 
@@ -136,6 +139,12 @@ class _Weights(NamedTuple):
     relative: Tensor  # the same as float32: with the power below divided out, at most 2
     unit: float
     power: Tensor  # of two, (groups, 1, 1): at least the largest weight that counts, or 2^127
+
+
+def left_out(codes: Tensor, weights: _Weights | None) -> Tensor:
+    """Which pixels have no part: ignored ones, and those of weight 0."""
+    ignored = codes == IGNORED
+    return ignored if weights is None else ignored | (weights.units == 0)
 
 
 class Others(NamedTuple):
