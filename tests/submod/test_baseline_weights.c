@@ -245,7 +245,7 @@ typedef struct constant {
 static void fill_constant(constant *e, int kind, float weight)
 {
     for (size_t i = 0; i < ALL_PIXELS; i++) {
-        e->w[i] = i / PIXELS == 1 ? (i % 2 ? 1 : 2) * weight : 1;
+        e->w[i] = i / PIXELS == 1 ? (i % 2 ? 1.0F : 2.0F) * weight : 1.0F;
         e->label[i] = kind < KINDS && is_binary(kind);
         e->y[i + i / PIXELS * PIXELS] = 1; /* soft labels: all pixels are of class 0 */
         e->y[i + (i / PIXELS + 1) * PIXELS] = 0;
@@ -284,7 +284,7 @@ START_TEST(constant_scores_have_a_known_loss)
             submod_gradient g = submod_gradient_dense(e->g, classes, PIXELS);
             fill_constant(e, kind, (float)sizes[j / 2]);
             s.pixel_weights = &weights;
-            s.per_image = j % 2;
+            s.per_image = (int)(j % 2);
             s.group_loss = of_group;
             ck_assert_ok(call_constant(e, kind, &loss, &g, &s));
             ck_assert_near(loss, loss_of_all, 1e-7);

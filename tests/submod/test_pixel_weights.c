@@ -571,7 +571,7 @@ START_TEST(equal_errors_have_a_known_loss)
             y[i] = i % 3 == 0;
         }
         s.pixel_weights = &weights;
-        s.per_image = j / 2 % 2;
+        s.per_image = (int)(j / 2 % 2);
         s.group_loss = of_group;
         s.bins = 64;
         gradient.scale = (double)FLT_MAX;
