@@ -381,7 +381,8 @@ static long double minimum_in_ball(const trial *t, long double *slack)
     if (!t->ball) {
         return minimum(t, slack);
     }
-    const double *best = t->family == CORNER ? t->corner.best : &t->separable.c[0];
+    const separable *f = &t->separable;
+    const double *best = t->family == CORNER ? t->corner.best : f->c;
     for (size_t i = 0; i < t->n; i++) {
         apart = hypot(apart, t->start[i] - best[i]);
     }

@@ -304,6 +304,8 @@ def compare(c: Call) -> str:
             value = f"!({x} {ORDERED_INVERSE[how]} {y})"
         elif how == "equ":
             value = f"!({x} < {y} || {x} > {y})"
+        elif how == "nan":
+            value = f"{x} != {x} || {y} != {y}"
         else:
             raise Unknown(f"comparison {how}")
     elif how in COMPARED and (c.type in INTEGERS or how in ("eq", "ne")):
