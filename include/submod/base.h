@@ -121,9 +121,9 @@ typedef enum submod_status {
 SUBMOD_API const char *submod_status_string(int status);
 
 /* The error message of the last call of this thread that failed, such as
- * "submod_lovasz: x[17] is nan", or that found that F is not submodular (SUBMOD_INACCURATE of
- * submod_prox and submod_sfm). "" before the first failure. Never NULL; valid until the next
- * failure in the same thread. */
+ * "submod_lovasz: x[17] is nan", or that found that F is not submodular (submod_prox and submod_sfm
+ * with SUBMOD_INACCURATE). "" before the first failure. Never NULL; valid until the next failure in
+ * the same thread. */
 SUBMOD_API const char *submod_last_error(void);
 
 /* Makes words the error message of this thread, cut after 255 bytes, and returns status. For what
