@@ -55,7 +55,7 @@ def lovasz_softmax(
         function F(a, b, P, N) of a wrong ones among P pixels of the foreground and b among N of the
         background, increasing and submodular, with F(0, 0) = 0. On CPU tensors it is called with
         NumPy arrays, on other devices with tensors: write what both can do. It is checked once, as
-        in submod.lovasz_softmax; on other devices with tensors in CPU memory.
+        in submod.lovasz_softmax; on other devices the check uses tensors in CPU memory.
     pixel_weights: a number >= 0 per pixel, what it counts for: the shape of labels, or what expands
         to that. There is no gradient by them.
     reduction: "mean" over the images, their "sum", or "none" for a loss each; with per_image=False
