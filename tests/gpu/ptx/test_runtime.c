@@ -1,5 +1,4 @@
-/* What the library asks of CUDA's runtime, and what it makes of failures, over the stand-in for it.
- */
+/* Tests how the library calls CUDA's runtime and handles its failures, with the stand-in for it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +11,7 @@ extern const ptx_module ptx_ours;
 static const float x[2] = {0, 1};
 static const uint8_t y[1] = {0};
 
-/* A loss of host pointers, with device memory allocated, copied and freed. */
+/* Computes a loss of host pointers, which allocates, copies and frees device memory. */
 static submod_status one_call(void)
 {
     double loss;
@@ -34,8 +33,7 @@ START_TEST(looking_for_devices_creates_no_context)
 }
 END_TEST
 
-/* The kernels are PTX of one architecture: later devices run it, if the driver is as new as nvcc.
- */
+/* The kernels are PTX of one architecture. Later devices run it if the driver is as new as nvcc. */
 START_TEST(devices_by_capability)
 {
     const struct {
@@ -61,7 +59,7 @@ START_TEST(devices_by_capability)
 }
 END_TEST
 
-/* The message is that of the first failure, though memory cannot be freed either. */
+/* The message describes the first failure, although freeing memory fails too. */
 START_TEST(failing_free_keeps_the_message)
 {
     runtime.copy_error = cudaErrorIllegalAddress;
