@@ -21,9 +21,9 @@
  * of weight 2 is two pixels. So that sums are exact in any order, each weight is rounded to a
  * multiple of a step: the largest weight and the number of pixels of its group (an image with
  * per_image, else the batch), each rounded up to a power of two, times 2^-52. The rounded weight
- * takes the place of the given one everywhere, in losses and derivatives alike. Whole weights are
- * exact while the largest times the pixels is at most 2^50; a weight below half a step counts as 0.
- * All weights times a power of two: the same bits, unless the measure is custom.
+ * replaces the given one everywhere, in losses and in derivatives. Whole weights are exact while
+ * the largest times the pixels is at most 2^50; a weight below half a step counts as 0. All weights
+ * times a power of two: the same bits, unless the measure is custom.
  *
  * Scratch memory. Histogram: some 8 bytes per class, bin and thread, 8 per class, bin and group (as
  * far as that is less than the scores take, else per class and bin), 4 per class and tile of 64 to
@@ -55,19 +55,25 @@
  *   one pixel                                         its error
  *   label neither in range nor the ignored one        SUBMOD_EINVAL: "labels[1][17] = 9 is not .."
  *   NaN or Inf among the scores                       SUBMOD_ENONFINITE: "scores[0][2][5] is nan",
- *                                                     also at ignored pixels; for the hinge see
- * next hinge: Inf at label 1, -Inf at label 0            error 0, gradient 0; either one is
- * accepted at ignored pixels, too hinge: -Inf at label 1, Inf at label 0 SUBMOD_ENONFINITE:
- * "scores[0][0][5] is inf at label 0; the loss would be infinite" huge scores no overflow: the
- * softmax is shifted probability outside [0, 1] by more than 1e-3      SUBMOD_EINVAL; by less:
- * clamped pixel weights of another shape than the labels    SUBMOD_EINVAL a pixel weight that is
- * negative, NaN or Inf       SUBMOD_EINVAL, SUBMOD_ENONFINITE, also at ignored pixels:
- * "pixel_weights[1][17] = .." huge or tiny pixel weights                        no overflow: only
- * ratios matter more than 2^31 - 1 pixels, 2^29 - 1 classes       SUBMOD_EINVAL a custom measure
- * that fails                       SUBMOD_ECALLBACK: "the custom measure returned F(a = 3, b = 0) =
- * nan with .." a measure that measure.h does not allow           SUBMOD_EINVAL: "measure.beta = 0.5
- * must .." scale * derivative                                no overflow, as no derivative exceeds
- * 1; SUBMOD_ENUMERIC if a custom measure's F(P, N) times the scale is too large for a float; for
+ *                                                     also at ignored pixels; infinite
+ *                                                     scores of a hinge: see below
+ *   hinge: Inf at label 1, -Inf at label 0            error 0, gradient 0; at ignored pixels
+ *                                                     both signs are accepted
+ *   hinge: -Inf at label 1, Inf at label 0            SUBMOD_ENONFINITE: "scores[0][0][5] is
+ *                                                     inf at label 0; the loss would be .."
+ *   huge scores                                       no overflow: the softmax is shifted
+ *   probability outside [0, 1] by more than 1e-3      SUBMOD_EINVAL; by less: clamped
+ *   pixel weights of another shape than the labels    SUBMOD_EINVAL
+ *   a pixel weight that is negative, NaN or Inf       SUBMOD_EINVAL, SUBMOD_ENONFINITE, also at
+ *                                                     ignored pixels: "pixel_weights[1][17] = .."
+ *   huge or tiny pixel weights                        no overflow: only ratios matter
+ *   more than 2^31 - 1 pixels, 2^29 - 1 classes       SUBMOD_EINVAL
+ *   a custom measure that fails                       SUBMOD_ECALLBACK: "the custom measure
+ *                                                     returned F(a = 3, b = 0) = nan with .."
+ *   a measure that measure.h does not allow           SUBMOD_EINVAL: "measure.beta = 0.5 must .."
+ *   scale * derivative                                no overflow, as no derivative exceeds 1;
+ *                                                     SUBMOD_ENUMERIC if a custom measure's F(P, N)
+ *                                                     times the scale is too large for a float; for
  *                                                     submod_lovasz_hinge_function see there
  *   accumulating                                      a sum of two floats, Inf where that overflows
  *   any error                                         loss and gradient untouched

@@ -214,8 +214,8 @@ def test_weights_of_any_size(forced, size):
 @pytest.mark.parametrize("per_image", [False, True])
 @pytest.mark.parametrize("engine", ENGINES)
 def test_weights_of_images_of_any_size(forced, engine, per_image):
-    """Each image is rounded by its own weights, so that a light image loses nothing to a heavy one;
-    a weighted mean of equal errors is that error."""
+    """Weights are rounded per image, so a light image loses nothing to a heavy one. A weighted mean
+    of equal errors is that error."""
     sizes = torch.tensor([1e30, 1e-38, 3.3e-7]).view(3, 1, 1)
     for loss in LOSSES:
         function, scores, labels, options = case(loss)

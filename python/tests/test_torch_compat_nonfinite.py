@@ -44,8 +44,8 @@ def test_hinge(name, wrong):
 
 
 def by_formula(logits, labels):
-    """The hinge of each image as the frameworks have it: sorted errors, relu, times the steps of
-    the Jaccard loss."""
+    """Computes the hinge of each image as the frameworks do, from sorted errors, relu and the steps
+    of the Jaccard loss."""
     losses = []
     for x, y in zip(logits.flatten(1), labels.flatten(1)):
         errors, order = (1 - x * (2.0 * y - 1)).sort(descending=True)

@@ -80,7 +80,8 @@ def test_raise_or_propagate(name, bad):
 @pytest.mark.parametrize("forced", [False, True])
 @pytest.mark.parametrize("options", [{}, {"engine": "histogram"}, {"weighted": True}])
 def test_hinge_takes_infinite_logits_of_the_right_sign(monkeypatch, options, forced, kind):
-    """As logits beyond the margin; at ignored pixels and those of weight 0 either sign."""
+    """Infinite logits count as logits beyond the margin; ignored pixels and those of weight 0
+    accept both signs."""
     logits, labels = batch(1, kind, labels_of=3)
     logits, sides = logits[:, 0], 2.0 * (labels == 1) - 1
     weights = torch.rand(labels.shape, generator=GENERATOR)

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-/* Whether the images of all ranks are one group, if there is anything. */
+/* Returns whether the images of all ranks form one group, if there are any. */
 static bool is_one_group(const submodi_batch *batch)
 {
     return !batch->settings.per_image;

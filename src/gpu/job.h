@@ -62,7 +62,7 @@ typedef struct submodi_gpu_job {
     uint32_t groups;
     uint32_t per_group; /* pixels of a group */
     submodi_activation activation;
-    int32_t takes_infinite; /* as of the batch */
+    int32_t takes_infinite; /* from the batch */
     int32_t multilabel;
     int32_t label_classes; /* labels are below this; its own value is the code of the ignored one */
     int32_t has_ignore;

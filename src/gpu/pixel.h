@@ -102,7 +102,7 @@ SUBMODI_DEVICE int submodi_gpu_exponent(const submodi_gpu_job *j, uint32_t group
     return is_power ? e - 1 : e;
 }
 
-/* The weight of a pixel as a whole number of units: rounded once, for sums and derivatives. */
+/* The weight of a pixel as a whole number of units, rounded once for sums and derivatives. */
 SUBMODI_DEVICE uint64_t submodi_gpu_units(const submodi_gpu_job *j, const submodi_gpu_pixel *x)
 {
     if (!j->pixel_weights) {
@@ -204,7 +204,7 @@ SUBMODI_DEVICE void submodi_gpu_refuse_score(const submodi_gpu_job *j, const sub
     submodi_atomic_min64(&j->result->bad_score, at << 1 | (finite ? 1 : 0));
 }
 
-/* Whether a hinge loss can use an infinite score, as on the CPU (tile.c). */
+/* Returns whether a hinge loss can use an infinite score, as on the CPU (tile.c). */
 SUBMODI_DEVICE bool submodi_gpu_uses_infinite(const submodi_gpu_job *j, const submodi_gpu_pixel *x,
                                               uint32_t c, float v)
 {

@@ -151,8 +151,8 @@ static void compare(instance *e, int kind, const problem *p)
     }
 }
 
-/* Those of the second image are whole numbers and often 0. spread: over eight orders of magnitude
- * in each image, and 68 between the images. */
+/* The weights of the second image are whole numbers and often 0. With spread, they cover eight
+ * orders of magnitude in each image, and 68 between the images. */
 static void fill_pixel_weights(submod_rng *rng, bool spread, float *weight)
 {
     static const double scale[B] = {1e30, 1e-38, 1};

@@ -233,7 +233,7 @@ END_TEST
 
 /* ---- constant scores ---- */
 
-/* Images and pixels: so many that the weights below are rounded. */
+/* Numbers of images and pixels for which the weights below are rounded. */
 enum { IMAGES = 4, PIXELS = 4096, ALL_PIXELS = IMAGES * PIXELS };
 
 typedef struct constant {
@@ -241,7 +241,8 @@ typedef struct constant {
     uint8_t label[ALL_PIXELS];
 } constant;
 
-/* Weights of 1, but in the second image `weight`, and twice that at every other pixel. */
+/* All weights are 1, except in the second image, where they alternate between `weight` and twice
+ * `weight`. */
 static void fill_constant(constant *e, int kind, float weight)
 {
     for (size_t i = 0; i < ALL_PIXELS; i++) {

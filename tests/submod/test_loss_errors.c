@@ -92,8 +92,8 @@ START_TEST(labels_out_of_range)
 }
 END_TEST
 
-/* An infinite score that the hinge takes: of the sign of the label, or ignored. The others are
- * refused. */
+/* Checks an infinite score. The hinge accepts it if its sign is the label's or the pixel is
+ * ignored; other infinite scores are refused. */
 static void refuse_infinite(good *c, size_t at, bool positive)
 {
     bool right = c->y[at] == IGNORED || (c->y[at] == 1) == positive;

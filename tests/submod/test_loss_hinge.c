@@ -228,8 +228,8 @@ static void make_infinite(submod_rng *rng, const batch *d, float *x, float *fini
     }
 }
 
-/* An infinite score of the right sign is as one beyond the margin: error max(0, 1 - y f) = 0 and no
- * derivative. Nothing depends on ignored ones. */
+/* An infinite score of the right sign counts as one beyond the margin, with error max(0, 1 - y f) =
+ * 0 and no derivative. Nothing depends on ignored scores. */
 START_TEST(infinite_scores_of_the_right_sign)
 {
     submod_rng rng;
@@ -280,8 +280,8 @@ START_TEST(infinite_scores_of_the_right_sign)
 }
 END_TEST
 
-/* Those of the wrong sign would make the loss infinite, and NaN is refused everywhere, at ignored
- * pixels too. */
+/* Infinite scores of the wrong sign would make the loss infinite. NaN is refused everywhere, also
+ * at ignored pixels. */
 START_TEST(scores_that_make_no_loss)
 {
     submod_rng rng;

@@ -149,7 +149,7 @@ static void assert_threads(const batch *d, kind k, const submod_loss_settings *s
     }
 }
 
-/* Whether the pixel has a label that is not ignored. */
+/* Returns whether the pixel has a label that is not ignored. */
 static bool has_label(const batch *d, size_t b, size_t i)
 {
     bool some = false;
@@ -159,7 +159,7 @@ static bool has_label(const batch *d, size_t b, size_t i)
     return some;
 }
 
-/* The smallest power of two that is at least x, as an exponent. */
+/* Returns the exponent of the smallest power of two that is at least x. */
 static int log2_above(long double x)
 {
     int e;

@@ -282,7 +282,7 @@ def dataset_loss(
         _put(batch, part, x, table[part[1]].take(bin_of(x, Bins(K, K))), gradient)
     _through(scores, batch, options, gradient)
     if total.power is not None:
-        scale = scale * total.power.view(())  # of one group
+        scale = scale * total.power.view(())  # there is one group
     return loss.masked_fill(batch.bad, math.nan), gradient.mul_(scale)
 
 

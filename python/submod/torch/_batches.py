@@ -92,7 +92,7 @@ def batch_of(
     lowest = flat.amin() if flat.numel() else flat.new_zeros(())
     highest = largest_of(flat)
     bad = ~(lowest.isfinite() & highest.isfinite())
-    if kind == "binary":  # infinite errors are looked for below
+    if kind == "binary":  # infinite errors are checked below
         v, bad = flat, torch.zeros_like(bad)
     elif options.from_logits and kind == "multiclass":
         v = flat.softmax(1)
@@ -109,7 +109,7 @@ def batch_of(
         held, bad_weight = _weights(weights, codes, options.per_image, others)
         bad = bad | bad_weight
     if kind == "binary":
-        v = v.masked_fill(v.isinf() & left_out(codes, held), 0)  # as nothing depends on them
+        v = v.masked_fill(v.isinf() & left_out(codes, held), 0)  # nothing depends on them
         bad = bad | errors_of(kind, v, codes == 1).isfinite().logical_not().any()
     return Batch(kind, v, codes, held, bad, options.groups(v.shape[0]))
 
@@ -142,7 +142,7 @@ class _Weights(NamedTuple):
 
 
 def left_out(codes: Tensor, weights: _Weights | None) -> Tensor:
-    """Which pixels have no part: ignored ones, and those of weight 0."""
+    """Returns which pixels are left out: ignored ones and those of weight 0."""
     ignored = codes == IGNORED
     return ignored if weights is None else ignored | (weights.units == 0)
 
@@ -162,8 +162,9 @@ def largest_of(numbers: Tensor) -> Tensor:
 def _weights(
     given: Tensor, codes: Tensor, per_image: bool, others: Others | None
 ) -> tuple[_Weights, Tensor]:
-    """And whether any is bad. The multiples are so small that sums of a group reach 2^52 at most;
-    2^53 for weights above 2^127, where the power ends, which doubles still hold exactly."""
+    """Returns the rounded weights, and whether any weight is bad. The multiples are so small that
+    the sums of a group are at most 2^52. For weights above 2^127, where the power ends, they are at
+    most 2^53, which doubles still hold exactly."""
     images, _, pixels = codes.shape
     given = given.reshape(images, 1, pixels).to(torch.float32)
     bad = ~((given >= 0) & given.isfinite())

@@ -33,7 +33,7 @@ class Totals(NamedTuple):
     P: Tensor
     N: Tensor
     unit: float = 1.0  # what 1 stands for, where only ratios matter: at most 1 for a pixel
-    power: Tensor | None = None  # (groups, 1, 1): what a custom measure sees 1 as; None: 1
+    power: Tensor | None = None  # (groups, 1, 1): the size of 1 for a custom measure; None means 1
 
     def real(self, count: Tensor) -> Tensor:
         number = count.to(real_type(count))

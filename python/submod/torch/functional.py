@@ -64,8 +64,9 @@ def lovasz_softmax(
     normalize: what class_weight is divided by: the sum of the "weights" of the classes that the
         mean is over, or the number of these "classes", as kornia and mmseg have it.
     nonfinite: "raise" an exception when NaN or Inf is among the logits, or "propagate": loss and
-        gradient are NaN, by which a GradScaler sees that it has to skip a step. Accepted are -Inf
-        in a softmax, which masks a class, and infinite logits of the right sign in a hinge.
+        gradient are NaN, by which a GradScaler sees that it has to skip a step. -Inf is accepted in
+        a softmax, where it masks a class; infinite logits of the right sign are accepted in a
+        hinge.
     group: of torch.distributed, as torch.distributed.group.WORLD: the loss is that of the images of
         all its ranks, as one process with all of them has it, and the gradient is by the logits of
         this rank. None: this process alone; so is WORLD before init_process_group.

@@ -57,7 +57,7 @@ typedef struct submodi_batch {
     submod_scores scores;
     submod_labels labels;
     bool multilabel;     /* labels are 0 or 1 per class; else one class per pixel */
-    bool takes_infinite; /* infinite scores are used where the error is 0 or the pixel ignored */
+    bool takes_infinite; /* allows infinite scores where the error is 0 or the pixel ignored */
     bool plain_weights;  /* the unit of pixel weights is 1, as their sums outlive the batch */
     submodi_activation activation;
     submod_loss_settings given;    /* as the caller has them */
@@ -118,8 +118,8 @@ submod_status submodi_batch_open(submodi_batch *batch, submod_work *work);
 /* The same in three steps, for a batch that is part of a larger one. First what can be known of the
  * part alone: memory, and the largest weight of its pixels. */
 submod_status submodi_batch_look(submodi_batch *batch, submod_work *work);
-/* When all_groups, all_pixels and largest_weight are of the whole: rounds the pixel weights, checks
- * and counts the labels. */
+/* Rounds the pixel weights, and checks and counts the labels, when all_groups, all_pixels and
+ * largest_weight are those of the whole. */
 submod_status submodi_batch_count(submodi_batch *batch, submod_work *work);
 /* When the counts of its groups are of the whole: coefficients, and what the measure says. */
 submod_status submodi_batch_decide(submodi_batch *batch);
@@ -151,7 +151,7 @@ size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const
  * without pixels have no part in the batch; their losses are 0. images: as the caller has them. */
 void submodi_write_groups(const submodi_batch *batch, size_t images, const double *share);
 
-/* Pixels of a group, those on other ranks included. */
+/* Returns the number of pixels of a group, including those on other ranks. */
 static inline uint64_t submodi_group_pixels(const submodi_batch *batch)
 {
     return batch->settings.per_image ? batch->scores.pixels : batch->all_pixels;

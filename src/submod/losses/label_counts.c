@@ -3,7 +3,7 @@
  * A first visit finds the largest weight of each group, which sets how finely its weights can be
  * added up (tensors/pixel_weights.h). The rounded weights are then kept for all later visits, 4
  * bytes a pixel. They are divided by a power of two that is at least the largest weight of their
- * group, the unit of the group's sums: neither huge nor tiny weights leave the range of a float,
+ * group, the unit of the group's sums. So neither huge nor tiny weights leave the range of a float,
  * and a group of small weights loses nothing to the large weights of another. */
 #include "submod/losses/label_counts.h"
 
@@ -82,7 +82,7 @@ static void look_at_weights(const void *context, const submodi_tile *tile)
     }
 }
 
-/* From the numbers of all threads to the batch; false if some weight is bad. */
+/* Combines the numbers of all threads in the batch. Returns false if a weight is bad. */
 static bool join_threads(const weighing *x)
 {
     size_t groups = x->batch->groups;
@@ -97,8 +97,8 @@ static bool join_threads(const weighing *x)
     return !bad;
 }
 
-/* The largest weight of a group in its unit is at most 1, or at most a power of two where the unit
- * is 1. */
+/* Returns the rounder of a group. In the unit of the group, its largest weight is at most 1, or at
+ * most a power of two if the unit is 1. */
 static double rounder_of(const submodi_batch *batch, size_t group)
 {
     double most = submodi_power_above((double)batch->largest_weight[group]) / batch->unit[group];

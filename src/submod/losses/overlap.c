@@ -124,7 +124,7 @@ static void derive(const submodi_baseline_run *x, const submodi_tile *tile)
 
 /* ---- the calls ---- */
 
-/* The largest weight of a pixel, 1 without weights. */
+/* Returns the largest pixel weight, or 1 without weights. */
 static double largest_weight(const submodi_batch *batch)
 {
     double largest = batch->weight ? 0 : 1;

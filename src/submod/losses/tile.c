@@ -153,16 +153,16 @@ static bool is_finite(uint32_t size)
     return size < UINT32_C(0x7f800000);
 }
 
-/* Whether a hinge loss can use an infinite score: its error is 0 where the sign is that of the
- * label, and nothing depends on it at an ignored pixel. */
+/* Returns whether a hinge loss can use a score. An infinite score has error 0 if its sign is the
+ * label's, and nothing depends on it at an ignored pixel. */
 static bool is_usable(float score, int32_t code)
 {
     bool right = code == 1 ? score > 0 : score < 0;
     return !isnan(score) && (code > 1 || right || isfinite(score));
 }
 
-/* Whether scores with the largest size can be used; codes are looked at only if it is not finite.
- * Hinge losses have one row. */
+/* Returns whether scores of at most this size can be used; reads codes only if the size is not
+ * finite. Hinge losses have one row. */
 static bool are_usable(const submodi_batch *batch, uint32_t size, const float *score,
                        const int32_t *codes, size_t n)
 {
@@ -302,7 +302,8 @@ static bool load_scores(const submodi_batch *batch, const submodi_tile *tile)
     return are_usable(batch, size, tile->v, tile->codes, tile->n);
 }
 
-/* Whether all scores of a tile can be used; labels are read only if they decide that. */
+/* Returns whether all scores of a tile can be used; reads labels only if the result depends on
+ * them. */
 static bool check_scores(const submodi_batch *batch, submodi_tile *tile, int32_t *codes)
 {
     submodi_rows_in in = submodi_tile_rows(batch, tile);
@@ -411,7 +412,7 @@ bool submodi_scores_are_good(const submodi_batch *batch)
     return submodi_visit(batch, 0, batch->scores.batch, 0, load, NULL, NULL);
 }
 
-/* What to say of a score that is not finite; SUBMOD_OK if it can be used. */
+/* Refuses a score that is not finite, unless it can be used; then returns SUBMOD_OK. */
 static submod_status refuse_infinite(const submodi_batch *batch, size_t b, size_t c, size_t i,
                                      float score)
 {

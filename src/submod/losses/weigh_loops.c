@@ -232,7 +232,7 @@ static void put_weights(const uint64_t *record, const submodi_chunk *x, const do
     scatter(record, weight, x->n, w->to);
 }
 
-/* Value and gradient count each record with its weight. */
+/* Weighs the value and the gradient of each record. */
 static bool weigh_chunk(const uint64_t *record, const submodi_chunk *x, weighing *w)
 {
     double gain[SUBMODI_CHUNK];

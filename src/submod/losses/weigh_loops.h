@@ -12,7 +12,7 @@
 typedef struct submodi_rank_out {
     double coefficient;
     float scale;
-    bool weighted; /* and before all that with the pixel's weight, which is where they go */
+    bool weighted; /* first multiplied by the pixel's weight, which is where they go */
 } submodi_rank_out;
 
 /* What wrong pixels cost, P of the foreground and N of the background; all in units (batch.h). */
