@@ -30,7 +30,7 @@ set_target_properties(submod_cuda PROPERTIES
   POSITION_INDEPENDENT_CODE ON CUDA_VISIBILITY_PRESET hidden)
 target_include_directories(submod_cuda PRIVATE include src)
 # No contraction of a*b+c, as in C: the same bits as the CPU. CUB's profiler ranges are left out.
-# The architectures tell which devices can run the kernels (src/gpu/architectures.h).
+# The architectures determine which devices can run the kernels (src/gpu/architectures.h).
 list(JOIN CMAKE_CUDA_ARCHITECTURES " " architectures)
 target_compile_definitions(submod_cuda PRIVATE NVTX_DISABLE CCCL_DISABLE_NVTX
   SUBMODI_CUDA_ARCHITECTURES="${architectures}")

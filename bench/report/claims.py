@@ -1,7 +1,7 @@
 """One table over all studies: claim, what was measured, verdict, on which data.
 
-The rows are those of table_claims.csv of each study. Two paragraphs of its notes.md tell the rest:
-"Data: .." is the column of the data, "Run: .." the stamp of the run, with version, seed and date.
+The rows come from each study's table_claims.csv. Two paragraphs of its notes.md add the rest:
+"Data: .." fills the data column, and "Run: .." is the run stamp with version, seed and date.
 """
 
 import csv
@@ -22,7 +22,7 @@ class Claim(NamedTuple):
 
 
 def paragraph(folder: pathlib.Path, name: str) -> str:
-    """Reads the paragraph of notes.md that begins with "NAME: "; "" if there is none."""
+    """Returns the paragraph of notes.md that begins with "NAME: ", or "" if there is none."""
     file = folder / "notes.md"
     notes = file.read_text(encoding="utf-8") if file.exists() else ""
     found = re.search(rf"^{name}: (.*?)\s*(\n\n|\Z)", notes, re.MULTILINE | re.DOTALL)
@@ -30,12 +30,12 @@ def paragraph(folder: pathlib.Path, name: str) -> str:
 
 
 def is_quick(folder: pathlib.Path) -> bool:
-    """Whether the study was run with --quick: its verdicts mean nothing."""
+    """Returns whether the study was run with --quick, so that its verdicts are not meaningful."""
     return paragraph(folder, "Run").startswith("quick run")
 
 
 def refuse_quick(folders: Iterable[pathlib.Path]) -> None:
-    """Ends the program if one of the studies is from a quick run: documents take full runs only."""
+    """Ends the program if any study is from a quick run, because documents only use full runs."""
     quick = [folder.name for folder in folders if is_quick(folder)]
     if quick:
         raise SystemExit(

@@ -9,11 +9,11 @@ verdicts of quick runs.
 What it takes from each folder of OUT:
     notes.md            the title after "# " in the first line, then paragraphs, separated by empty
                         lines, with `code` in backquotes; a folder without notes.md is left out.
-                        The page begins with the paragraphs "Run: ..": version, seed and date, and
-                        whether it was a quick run
+                        The page begins with the "Run: .." paragraphs, which give version, seed
+                        and date, and mark quick runs
     NAME.svg            figures, in alphabetical order, the one named like the study first
-    table*.csv          tables; a column called "verdict" is coloured, "run" is left out, since the
-                        notes have it
+    table*.csv          tables; a column called "verdict" is coloured; the column "run" is left
+                        out, since the notes contain it
 The page begins with the claims of all studies in one table: claims.py says where they are from.
 A report OUT/optim_bench/report.html is linked.
 The order is that of bench/studies/studies.list. A study whose folder in bench/studies holds
@@ -113,7 +113,7 @@ def all_claims(out):
 
 
 def runs(folders):
-    """The stamp of each run, with the studies that it is of if there are several runs."""
+    """Returns the stamp of each run, with the names of its studies if there are several runs."""
     studies_of = {}
     for folder in folders:
         studies_of.setdefault(paragraph(folder, "Run"), []).append(folder)

@@ -82,7 +82,7 @@ static const char **text_option(const char *option, study_options *options)
     return NULL;
 }
 
-/* Runs the named studies, or all if there is no name. Returns how many failed. */
+/* Runs the named studies, or all studies if none is named. Returns the number of failures. */
 static int run_all(study_options *options, char **names, size_t count)
 {
     char stamp[120];

@@ -74,15 +74,15 @@ extern "C" {
 
 #define SUBMOD_VERSION_MAJOR 0        /* of this header, as are the others */
 #define SUBMOD_VERSION_MINOR 2        /* grows when something is added */
-#define SUBMOD_VERSION_PATCH 0        /* grows when something is mended */
-#define SUBMOD_VERSION_STRING "0.2.0" /* all three as text */
+#define SUBMOD_VERSION_PATCH 1        /* incremented for bug fixes */
+#define SUBMOD_VERSION_STRING "0.2.1" /* all three as text */
 /* One number to compare with: major * 10000 + minor * 100 + patch. */
 #define SUBMOD_VERSION \
     (SUBMOD_VERSION_MAJOR * 10000 + SUBMOD_VERSION_MINOR * 100 + SUBMOD_VERSION_PATCH)
 
 /* The version of the library that is running, which may differ from the macros of this header. */
 SUBMOD_API int submod_version(void);
-/* The same as text, such as "0.2.0"; never NULL. */
+/* The same as text, such as "0.2.1"; never NULL. */
 SUBMOD_API const char *submod_version_string(void);
 
 /* ---- instruction set ---- */
@@ -121,9 +121,9 @@ typedef enum submod_status {
 SUBMOD_API const char *submod_status_string(int status);
 
 /* The error message of the last call of this thread that failed, such as
- * "submod_lovasz: x[17] is nan", or that found that F is not submodular (SUBMOD_INACCURATE of
- * submod_prox and submod_sfm). "" before the first failure. Never NULL; valid until the next
- * failure in the same thread. */
+ * "submod_lovasz: x[17] is nan", or that found that F is not submodular (submod_prox and submod_sfm
+ * with SUBMOD_INACCURATE). "" before the first failure. Never NULL; valid until the next failure in
+ * the same thread. */
 SUBMOD_API const char *submod_last_error(void);
 
 /* Makes words the error message of this thread, cut after 255 bytes, and returns status. For what

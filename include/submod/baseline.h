@@ -37,6 +37,7 @@
  *                                                     both add up to less than 1e-30 times the
  *                                                     largest weight
  *   label neither in range nor the ignored one        SUBMOD_EINVAL: "labels[1][17] = 9 is not .."
+ *   infinite scores in the hinge                      as in loss.h
  *   NaN or Inf among the scores                       SUBMOD_ENONFINITE: "scores[0][2][5] is nan",
  *                                                     also at ignored pixels
  *   huge scores                                       no overflow: the softmax is shifted

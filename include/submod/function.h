@@ -87,9 +87,9 @@ typedef struct submod_fn_ops {
 } submod_fn_ops;
 
 /* A function of your own. *ops is copied; ctx is handed to every callback and, from success on,
- * belongs to the handle (destroy, if given). On failure ctx is still yours. Nothing here checks
- * that F is submodular, and what relies on it may return wrong results if F is not: submod_fn_check
- * tests it.
+ * belongs to the handle (destroy, if given). On failure ctx is still yours. This call does not
+ * check that F is submodular; submod_fn_check does. If F is not, functions that rely on it may
+ * return wrong results.
  * SUBMOD_EINVAL: n = 0 or n > 2^31 - 1, no eval, push without reset or the reverse, gain, chain or
  * tied without push, struct_size of no known version, state_size beyond SIZE_MAX / 8. */
 SUBMOD_API submod_status submod_fn_custom(size_t n, const submod_fn_ops *ops, void *ctx,
@@ -132,8 +132,8 @@ SUBMOD_API submod_status submod_fn_two_counts(size_t n, const uint8_t *foregroun
 /* The same with weights >= 0: a, b, P and N are sums of weights. Weights are rounded to whole
  * multiples of 2^k, with k as small as sums of n of them are still exact (below n * largest weight
  * / 2^50), so that no sum depends on its order; whole weights stay as they are while n * largest <=
- * 2^51. So weights that spread over many orders of magnitude lose the small ones: a weight below
- * 2^-51 n times the largest may become 0, and its element then changes nothing. Hamming, which is
+ * 2^51. If weights span many orders of magnitude, the small ones are lost: a weight below n *
+ * largest weight / 2^51 may become 0, and its element then has no effect. Hamming, which is
  * modular, keeps them all. F must be submodular for real counts: concave in a and in b, and with
  * increments in a that do not grow with b. Minimised in O(k log k): the best set takes of each kind
  * those with the largest z / weight. The prox is by decomposition, since the order within a kind
@@ -239,9 +239,9 @@ SUBMOD_API submod_status submod_fn_coverage(size_t n, const size_t *start, const
 /* Cut of a sparse graph given as m edges (tail[i], head[i]) of weight >= 0:
  * directed:   F(A) = weight of the edges that leave A (tail in A, head outside);
  * undirected: F(A) = weight of the edges with exactly one end in A.
- * Parallel edges add up, loops have no effect, m = 0 is allowed. Minimised by maximum flow; then an
- * element's modular part and the weights of its edges, both ways, must add up to a finite number,
- * else minimisation and prox return SUBMOD_ENUMERIC. SUBMOD_EUNSUPPORTED: m > 2^31 - 1. */
+ * Parallel edges add up, loops have no effect, m = 0 is allowed. Minimised by maximum flow.
+ * Minimisation and prox return SUBMOD_ENUMERIC unless an element's modular part and its edge
+ * weights, in both directions, add up to a finite number. SUBMOD_EUNSUPPORTED: m > 2^31 - 1. */
 SUBMOD_API submod_status submod_fn_cut(size_t n, size_t m, const int32_t *tail, const int32_t *head,
                                        const double *weight, int directed, submod_fn **fn);
 

@@ -51,12 +51,11 @@
 extern "C" {
 #endif
 
-/* Returns SUBMOD_OK when there is a device that can run this library's kernels, by its compute
- * capability and the driver's version; a call on the device still checks it. Otherwise returns
+/* Returns SUBMOD_OK if a device can run this library's kernels, judged by its compute capability
+ * and the driver version. Calls on the device still check that it can. Otherwise returns
  * SUBMOD_EUNSUPPORTED, and submod_last_error() explains. Sets *devices (may be NULL) to the number
- * of CUDA's devices, including those that cannot be used, and to 0 on failure. Creates no context
- * on any device, so every process of a job can call it. The first call starts CUDA, which takes
- * time. */
+ * of CUDA devices, including unusable ones, and to 0 on failure. Creates no context on any device,
+ * so every process of a job can call it. The first call initialises CUDA, which takes time. */
 SUBMOD_API submod_status submod_gpu_available(int *devices);
 
 /* Where a call runs. */

@@ -18,11 +18,12 @@
  *
  * Pixels may have weights (settings.pixel_weights): the counts of the measure become sums of them,
  * and a pixel's part in the gradient is its weight times what a unit of weight adds there. A pixel
- * of weight 2 is two pixels. So that sums are exact in any order, what is added up are weights
- * rounded to multiples of a step: the largest weight and the number of pixels of the batch, each
- * rounded up to a power of two, times 2^-52. Whole weights are exact while the largest times the
- * pixels is at most 2^50; a weight below half a step counts as 0. All weights times a power of two:
- * the same bits, unless the measure is custom.
+ * of weight 2 is two pixels. So that sums are exact in any order, each weight is rounded to a
+ * multiple of a step: the largest weight and the number of pixels of its group (an image with
+ * per_image, else the batch), each rounded up to a power of two, times 2^-52. The rounded weight
+ * replaces the given one everywhere, in losses and in derivatives. Whole weights are exact while
+ * the largest times the pixels is at most 2^50; a weight below half a step counts as 0. All weights
+ * times a power of two: the same bits, unless the measure is custom.
  *
  * Scratch memory. Histogram: some 8 bytes per class, bin and thread, 8 per class, bin and group (as
  * far as that is less than the scores take, else per class and bin), 4 per class and tile of 64 to
@@ -54,7 +55,12 @@
  *   one pixel                                         its error
  *   label neither in range nor the ignored one        SUBMOD_EINVAL: "labels[1][17] = 9 is not .."
  *   NaN or Inf among the scores                       SUBMOD_ENONFINITE: "scores[0][2][5] is nan",
- *                                                     also at ignored pixels
+ *                                                     also at ignored pixels; infinite
+ *                                                     scores of a hinge: see below
+ *   hinge: Inf at label 1, -Inf at label 0            error 0, gradient 0; at ignored pixels
+ *                                                     both signs are accepted
+ *   hinge: -Inf at label 1, Inf at label 0            SUBMOD_ENONFINITE: "scores[0][0][5] is
+ *                                                     inf at label 0; the loss would be .."
  *   huge scores                                       no overflow: the softmax is shifted
  *   probability outside [0, 1] by more than 1e-3      SUBMOD_EINVAL; by less: clamped
  *   pixel weights of another shape than the labels    SUBMOD_EINVAL

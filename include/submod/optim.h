@@ -133,7 +133,7 @@ typedef struct submod_optim_info {
     size_t iterations;    /* steps taken */
     double f;             /* J at the x that is handed back; NaN when it was never evaluated */
     double gradient_norm; /* of the last direction */
-    double lower_bound;   /* not above the minimum, from methods that certify; else -Inf */
+    double lower_bound;   /* at most the minimum, from methods that certify; else -Inf */
     double gap;           /* f - lower_bound, >= 0; Inf where f is NaN */
     uint64_t values, gradients, proxes; /* calls of the callbacks; a direction counts as a prox */
     size_t planes;                      /* bundle methods: in use at the end */
@@ -142,11 +142,11 @@ typedef struct submod_optim_info {
     uint64_t reserved[2];                  /* 0 */
 } submod_optim_info;
 
-/* Bounds in double precision: lower_bound and gap allow for rounding errors, so that lower_bound is
- * not above the minimum, provided that the callbacks are this accurate: a value f(x) that comes
- * with the subgradient g is off by at most (n/2 + 1) DBL_EPSILON (|f(x)| + sum of |g_i x_i|), as
- * sums of n terms are, and g by DBL_EPSILON |g|. lower_bound is never above a value of J that was
- * found.
+/* lower_bound and gap allow for rounding errors in double precision. lower_bound is at most the
+ * minimum, provided that the callbacks are accurate enough: a value f(x) returned with the
+ * subgradient g is off by at most (n/2 + 1) DBL_EPSILON (|f(x)| + sum of |g_i x_i|), as for sums of
+ * n terms, and g by at most DBL_EPSILON |g|. lower_bound is never above a value of J that was
+ * evaluated.
  *
  * Common to submod_descend, submod_fista, submod_bundle, and solvers.h. problem is borrowed. x: n
  * finite numbers, the start; afterwards what was found. info and work may be NULL.
@@ -262,7 +262,7 @@ SUBMOD_API submod_bundle_settings submod_bundle_defaults(void);
 /* For convex f. Lower-bounds f by planes f(u) + <g, . - u> and minimises
  *     max over planes + weight_decay/2 |u|^2 + lambda/2 |u - x|^2
  * by submod_prox_max_affine, until info->gap = J(x) - info->lower_bound <= tolerance. The bound
- * comes from the multipliers themselves, so it holds however well that was solved:
+ * comes from the multipliers themselves, so it holds however accurately that problem was solved:
  *     J(x) - gap <= J(y)   for all y, or for all |y - start| <= radius without weight decay.
  * The gap is 0 if x has left that ball and is better than anything in it. gradient_norm in
  * the trace is that of the subgradient at x; step is 1 / (lambda + weight_decay). A problem that is

@@ -94,8 +94,8 @@ typedef struct submod_prox_info {
  * SUBMOD_INACCURATE: the gap is larger than the tolerance (for exact methods: than 1e-10, if that
  * is more, and rounding) and there is no further progress: F is not submodular, or the method is
  * not exact; or, for cyclic projections, its squares are below the normal numbers, so that it shows
- * nothing. A gap as far below 0 contradicts itself: submod_last_error() then says that F is not
- * submodular. With all four statuses u, s and info are what was reached.
+ * nothing. A gap as far below 0 is a contradiction; submod_last_error() then states that F is not
+ * submodular. With all four statuses, u, s and info hold the result reached.
  * SUBMOD_EINVAL: fn or x NULL, lambda <= 0, unknown method, tolerance or time_limit negative, NaN
  * or Inf; hinge, and s shows that F is not monotone. SUBMOD_ENONFINITE: NaN or Inf in x or lambda.
  * SUBMOD_EUNSUPPORTED: the method asked for, or any, cannot do this function. SUBMOD_ENUMERIC: u, s

@@ -2,9 +2,9 @@
  *
  * Dual: F(empty) + max over bases s in B(F) of  s^-(V) = sum of min(s_i, 0). Every base bounds the
  * minimum from below, so value - dual is a gap that proves how good a set is. The proof holds for
- * submodular F only. Built-in functions and their combinations are submodular. Where F calls a
- * function of yours (submod_fn_custom, a custom measure or concave function, any combination with
- * one of these), nothing here checks it: submod_fn_check does. */
+ * submodular F only. Built-in functions and their combinations are submodular. If F calls user code
+ * (submod_fn_custom, a custom measure or concave function, or any combination with one of these),
+ * submod_sfm does not check that F is submodular; submod_fn_check does. */
 #ifndef SUBMOD_SFM_H
 #define SUBMOD_SFM_H
 
@@ -17,8 +17,8 @@ extern "C" {
 
 /* How the minimum is found. */
 typedef enum submod_sfm_method {
-    /* The minimize slot if there is one; else all subsets, if F calls a function of yours and
-     * n <= 10; else sum or min-norm. */
+    /* The minimize slot if there is one; else all subsets, if F calls user code and n <= 10; else
+     * sum or min-norm. */
     SUBMOD_SFM_AUTO = 0,
     SUBMOD_SFM_MINIMIZER = 1,  /* the function's own minimize slot */
     SUBMOD_SFM_MIN_NORM = 2,   /* Fujishige-Wolfe: the best prefix of all greedy orders seen */
@@ -50,13 +50,13 @@ typedef struct submod_sfm_info {
     double value;             /* F of the set returned, as submod_fn_eval says it */
     double dual;              /* F(empty) + sum of min(s_i, 0): no set of a submodular F is below */
     double gap;               /* value - dual, without the rounding of F(empty) */
-    /* 1 means proved optimal. All subsets were tried; or F is built-in, or a combination of
-     * built-in functions, and integer_valued and gap < 1, or gap <= 0, or |s_i| > gap for all i and
-     * the set is {s < 0}. If F calls a function of yours, only the search of all subsets proves
-     * anything: other methods return 0, whatever the gap. */
+    /* 1 means proved optimal. Either all subsets were tried, or F is a built-in function or a
+     * combination of built-in functions and one of these holds: gap <= 0; integer_valued and gap <
+     * 1; |s_i| > gap for all i and the set is {s < 0}. If F calls user code, only the search of all
+     * subsets is a proof; other methods set 0, whatever the gap. */
     int exact;
-    /* 1: proved in the same way, up to the rounding of F's values: no minimiser is smaller than
-     * smallest and none larger than largest; see submod_sfm. */
+    /* 1 means proved in the same way, up to the rounding of F's values, that no minimiser is
+     * smaller than smallest and none is larger than largest; see submod_sfm. */
     int extremes_proved;
     size_t iterations, minor_cycles; /* of Fujishige-Wolfe; sum: sweeps */
     uint64_t oracle_calls;           /* greedy chains, or calls of minimize */
@@ -80,11 +80,12 @@ typedef struct submod_sfm_info {
  *
  * SUBMOD_MAXITER, SUBMOD_TIMELIMIT, SUBMOD_INACCURATE, SUBMOD_CANCELLED: usable, info->gap tells
  * how good. SUBMOD_ECANCELLED: cancelled before there was a set, by any method but min-norm and
- * sum. SUBMOD_INACCURATE also for functions that are not submodular, as far as it shows: a gap
- * below 0 by more than rounding, or minimisers whose union or intersection is none; then
- * submod_last_error() says that F is not submodular, and submod_fn_check finds a counterexample.
- * SUBMOD_EINVAL: fn is NULL, bad settings. SUBMOD_EUNSUPPORTED: no minimize slot, or n too large
- * for the exhaustive search. SUBMOD_ENUMERIC: overflow. SUBMOD_ECALLBACK, SUBMOD_ENOMEM. */
+ * sum. SUBMOD_INACCURATE is also returned if the result shows that F is not submodular: the gap is
+ * below 0 by more than rounding, or the union or intersection of two minimisers is not a minimiser.
+ * submod_last_error() then states that F is not submodular, and submod_fn_check finds a
+ * counterexample. SUBMOD_EINVAL: fn is NULL, bad settings. SUBMOD_EUNSUPPORTED: no minimize slot,
+ * or n too large for the exhaustive search. SUBMOD_ENUMERIC: overflow. SUBMOD_ECALLBACK,
+ * SUBMOD_ENOMEM. */
 SUBMOD_API submod_status submod_sfm(const submod_fn *fn, uint8_t *smallest, uint8_t *largest,
                                     double *s, const submod_sfm_settings *settings,
                                     submod_sfm_info *info, submod_work *work);

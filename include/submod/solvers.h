@@ -42,9 +42,9 @@ SUBMOD_API submod_bcfw_settings submod_bcfw_defaults(void);
 /* For f = mean of m convex f_k, of which each has a plane <s_k, .> + b_k below it. With their mean
  * <s, .> + b, J >= b - |s|^2 / (2 decay), and w = -s / decay is where that is attained. A step asks
  * for the subgradient of one f_k at w, and moves the plane of f_k towards the new one, as far as
- * raises the bound most. The first planes are those at x; if x is so far away that their rounding
- * errors are above the tolerance and hide half of the bound's digits, they are replaced by those at
- * w, for one more subgradient of each f_k. No step size, and the bound never falls:
+ * raises the bound most. The first planes are taken at x. If x is so far away that their rounding
+ * errors exceed the tolerance and hide half of the bound's digits, planes at w replace them, at the
+ * cost of one more subgradient of each f_k. No step size, and the bound never falls:
  *     J(x) - info->gap = info->lower_bound <= J(y)   for all y.
  * Theorem 2 of Lacoste-Julien, Jaggi, Schmidt and Pletscher (2013): with |subgradients| <= G, after
  * k steps in random order

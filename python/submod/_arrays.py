@@ -41,12 +41,13 @@ def scores_array(value: Any, name: str = "scores") -> Array:
 
 
 def _integers(array: Array, name: str, kind: Any) -> Array | None:
-    """The same numbers as a contiguous array of this type; None where it cannot hold one."""
+    """Returns the numbers as a contiguous array of this type, or None if it cannot hold one of
+    them."""
     require_real(array, name, "whole")
     try:
         with np.errstate(invalid="ignore"):
             whole = np.ascontiguousarray(array, dtype=kind).reshape(array.shape)
-    except (OverflowError, ValueError):  # of objects
+    except (OverflowError, ValueError):  # from object arrays
         return None
     return whole if np.array_equal(whole, array) else None
 
@@ -58,7 +59,7 @@ def labels_array(value: Any, name: str = "labels") -> Array:
         whole = _integers(array, name, np.int64)
         if whole is None:
             raise TypeError(
-                f"{name} of type {array.dtype}; not all are whole numbers of 64 bits with a sign"
+                f"{name} of type {array.dtype}; not all are whole numbers that fit into int64"
             )
         array = whole
     return array
@@ -112,7 +113,7 @@ def vector(value: Any, name: str, size: int | None = None) -> npt.NDArray[np.flo
 
 
 def matrix(value: Any, name: str, needed: str = "a matrix is needed") -> Array:
-    """A contiguous matrix of doubles."""
+    """Returns a contiguous matrix of doubles."""
     array = real_array(value, name)
     if array.ndim != 2:
         raise ValueError(f"{name} of shape {array.shape}; {needed}")

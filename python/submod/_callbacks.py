@@ -159,8 +159,8 @@ def call_trapped(traps: Sequence[Trap], name: str, /, **arguments: Any) -> int:
 
 
 def call_inside(name: str, /, **arguments: Any) -> int:
-    """submod_<name>(..) from within a callback. The traps of what it calls back are for the caller
-    of the library to take, as are signals that arrive meanwhile."""
+    """Calls submod_<name>(..) from within a callback. The outer call of the library handles
+    exceptions in nested callbacks, and signals that arrive meanwhile."""
     main = _in_main_thread()
     if main:
         _signals.noting = True
@@ -270,7 +270,7 @@ class MeasureCallbacks(Trap):
         super().__init__()
         self._zero_is_zero = zero_is_zero
         self.f, self._takes_arrays = f, True  # until it turns out otherwise
-        self.largest = 0.0  # |F| seen
+        self.largest = 0.0  # largest |F| so far
         self._sizes = (0.0, 0.0, 0.0, 0.0)
         self.struct = Measure(struct_size=ctypes.sizeof(Measure), type=MeasureType.CUSTOM)
         guarded = self.guard(self._fill)
@@ -290,7 +290,8 @@ class MeasureCallbacks(Trap):
 
     @property
     def sizes(self) -> tuple[float, float]:
-        """The P and N with the most pairs of counts that it was asked for; 0 and 0 before."""
+        """The P and N with the most pairs of counts among all evaluations; 0 and 0 before the
+        first."""
         return self._sizes[2:]
 
     def _ask(self, a: Any, b: Any, P: float, N: float) -> Any:

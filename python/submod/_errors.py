@@ -46,8 +46,9 @@ class AccuracyWarning(RuntimeWarning):
 
 
 class SubmodularityWarning(UserWarning):
-    """A function or measure of the user's is not submodular, or a measure is not increasing: what
-    the library computes from it need not be right. The message has a counterexample."""
+    """A custom function or measure is not submodular, or a custom measure is not increasing.
+    Results that the library computes from it may be wrong. The message contains a
+    counterexample."""
 
 
 BY_STATUS: dict[int, type[SubmodError]] = {

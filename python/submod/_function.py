@@ -64,7 +64,8 @@ HYPERGRAPH_KINDS = choices(HypergraphKind)
 CHECKS = {"never": 0, "small": 1, "always": 2}  # from the laxest to the strictest
 SMALL = 8  # elements: 256 calls of a Python function, about a millisecond
 SMALL_LATTICE = 4096  # pairs of counts, likewise
-# Of larger functions all sets up to 10 elements, else 5 sets for each of 200 samples: 1025 calls.
+# Larger functions are checked on all sets up to 10 elements, else on 5 sets for each of 200
+# samples, by at most 1025 calls.
 SAMPLE = {"exhaustive_max": 10, "samples": 200, "time_limit": 0.5, "tolerance": TOLERANCE}
 
 
@@ -154,10 +155,10 @@ class Function(Immutable):
         and background; mask: which pixels are foreground. measure: as in lovasz_softmax.
 
         weights: what each pixel counts for, numbers >= 0. Then the counts are sums of weights.
-        check: whether a measure of your own is checked first, without the weights. "small" refuses
-        it with a counterexample where there are up to 4096 pairs of counts, by trying all of them,
-        and for more pairs warns once, as in lovasz_softmax; "always" refuses it as found by
-        submod.check_measure; "never" or False evaluates nothing.
+        check: whether a custom measure is checked first, without the weights. "small" tries all
+        pairs of counts if there are at most 4096, and refuses a measure that has a counterexample;
+        for more pairs it warns once, as in lovasz_softmax. "always" refuses a measure that fails
+        submod.check_measure. "never" or False skips the check.
         """
         policy = CHECKS[_policy(check)]
         foreground, name = flags(mask, "mask"), "fn_two_counts"
@@ -220,8 +221,8 @@ class Function(Immutable):
     def concave(w: Any, g: Any = "sqrt", parameter: float | None = None) -> Function:
         """g(w(A)) for weights w >= 0 and a concave g: "sqrt", "log1p", "min" (of w(A) and the
         parameter), "power" (with the parameter as exponent, in (0, 1]); a pair of arrays
-        (t, values), between whose points g is linear; or a function of one number. That the last
-        one is concave is checked as in Function.custom, with check = "small"."""
+        (t, values), between whose points g is linear; or a function of one number. The concavity of
+        such a function is checked as in Function.custom, with check = "small"."""
         weight = vector(w, "w")
         given = {"n": weight.size, "w": weight}
         if isinstance(g, str):
@@ -338,16 +339,16 @@ class Function(Immutable):
         the set A one after the other; one call instead of len(order) calls of f.
         Exceptions in f and gains come through to whoever called the library.
 
-        check: how prox and minimize, whose results are right for submodular functions only, check
-        the function before its first use, once. "small", or True: up to 8 elements they try all
-        cases, by 2^n calls of f, and refuse a function with a counterexample (or gains that
-        disagree); beyond, they try all cases up to 10 elements and 200 random ones of more, by at
-        most 1025 calls of f, some 10 microseconds each besides the time in f, or half a second, and
-        warn of a counterexample by a SubmodularityWarning. "always": they refuse what
-        Function.check finds, in all cases up to 16 elements, in random ones beyond. "never", or
-        False: f is not called. Functions made of this one are checked in their turn; f + w, 2 * f
-        and f.embed(..) share its one warning. Daemon processes, such as the workers of a
-        DataLoader, and ranks of torch.distributed other than 0 do not warn.
+        check: how prox and minimize check the function, once, before its first use. Their results
+        are right for submodular functions only. "small" (or True) tries all cases up to 8 elements,
+        by 2^n calls of f, and refuses a function with a counterexample (or with gains that
+        disagree). Beyond 8 elements it tries all cases up to 10 elements and 200 random cases for
+        more, and shows a counterexample in a SubmodularityWarning. This takes at most 1025 calls of
+        f, each some 10 microseconds plus the time in f, and at most half a second. "always" refuses
+        a function if Function.check finds a counterexample, in all cases up to 16 elements and in
+        random cases beyond. "never" (or False) skips the check. Functions made from this one are
+        checked themselves; f + w, 2 * f and f.embed(..) share its one warning. Daemon processes,
+        such as DataLoader workers, and torch.distributed ranks other than 0 do not warn.
         """
         policy = _policy(check)
         n = whole(n, "n")
@@ -378,7 +379,7 @@ class Function(Immutable):
         handle = Handle("fn_sum", f=handles, count=len(functions), free="fn_free")
         strictest = max((f._policy for f in functions), key=lambda name: CHECKS[name])
         sampled = Sampled()
-        # Sums of submodular functions are submodular; built-in functions are.
+        # Built-in functions are submodular, and so are sums of submodular functions.
         sampled.claimed = sampled.submodular = all(
             f._sampled.submodular or not f._callbacks for f in functions
         )
@@ -432,12 +433,14 @@ class Function(Immutable):
         return self._derive("fn_embed", n=n, elements=places)
 
     def _derive(self, name: str, sampled: Sampled | None = None, /, **arguments: Any) -> Function:
-        """sampled: of the result, if that can be submodular without this function."""
+        """sampled: the check state of the result, if it can be submodular although this function is
+        not."""
         handle = Handle(name, f=self._handle, free="fn_free", **arguments)
         return Function(handle, self._callbacks, self._policy, sampled or self._sampled)
 
     def _of_part(self) -> Sampled:
-        """Restrictions and contractions need no check, or no second warning, after this one's."""
+        """Returns the check state for restrictions and contractions. Once this function is checked,
+        they need no check, or no second warning."""
         return self._sampled if self._sampled.claimed else Sampled()
 
     # ---- evaluation ----
@@ -502,7 +505,7 @@ class Function(Immutable):
         return found
 
     def _checked(self, **wanted: Any) -> tuple[Check, int]:
-        """wanted: fields of submod_check_settings; None stands for the default."""
+        """Runs the check. wanted: fields of submod_check_settings; None stands for the default."""
         settings: CheckSettings = function("check_defaults")()
         set_fields(settings, wanted)
         report = CheckReport()
@@ -533,7 +536,7 @@ class Function(Immutable):
         start: where an iterative method starts: the certificate of another result. The limits and
         the relative tolerance of the gap (1e-10) are for iterative methods.
         progress(iterations, gap): is called each time an iterative method has looked at its gap.
-        What it raises ends the method at its next look at the cancel flag, and is raised here.
+        An exception in it ends the method when the cancel flag is next checked, and is raised here.
         """
         self._require_submodular("prox")
         return _prox.prox(
@@ -678,12 +681,12 @@ class Function(Immutable):
                 )
 
     def _warn_unless_submodular(self, what: str) -> None:
-        """Checks a sample of sets, once, by evaluations alone, so that gains are not called."""
+        """Checks a sample of sets, once. Only evaluates F, so that gains are not called."""
         if silent_process() or not self._sampled.claim():
             return
         values = Callbacks(self.n, self._value, None)
         handle = Handle("fn_custom", n=self.n, ops=values.ops, free="fn_free")
-        # Their exceptions come first: that of values says only that one was raised.
+        # Exceptions of self._callbacks come first; values only reports that one was raised.
         found, _ = Function(handle, [*self._callbacks, values])._checked(**SAMPLE)
         self._sampled.submodular = found.submodular
         if not found.submodular:
@@ -693,7 +696,7 @@ class Function(Immutable):
             )
 
     def _value(self, members: npt.NDArray[np.int32]) -> float:
-        """F(members), for a callback."""
+        """Returns F(members) from within a callback."""
         value = ctypes.c_double()
         arguments = {"set": members, "k": members.size, "value": ctypes.byref(value)}
         call_inside("fn_eval", fn=self._handle, **arguments)
@@ -732,14 +735,14 @@ def _amounts(amounts: Iterable[Iterable[float]], start: Any) -> Vector:
 
 
 def _policy(check: str | bool) -> str:
-    """True and False for those who want no more of a choice."""
+    """Returns the name of the policy; True stands for "small", False for "never"."""
     given = ("small" if check else "never") if isinstance(check, bool) else check
     pick("check", given, CHECKS)
     return str(given)
 
 
 def _line(found: Check, name: str) -> str:
-    """How a property fails, in the words of the report."""
+    """Returns the line of the report that shows how a property fails."""
     words = {"submodular": "submodular: no", "consistent": "callbacks agree with eval: no"}
     return next(line for line in found.text.splitlines() if line.startswith(words[name]))
 

@@ -181,7 +181,7 @@ def gpu_available() -> GpuAvailability:
 
 
 def version() -> str:
-    """The version of the library, such as "0.2.0"."""
+    """The version of the library, such as "0.2.1"."""
     text: bytes = function("version_string")()
     return text.decode()
 

@@ -213,10 +213,11 @@ def lovasz_softmax(
         function F(a, b, P, N) of yours: the cost when, of P pixels in the foreground and N in the
         background, a and b are wrong. It must be increasing and submodular, with F(0, 0) = 0
         (submod.check_measure looks). a and b are arrays, unless it cannot take them: then it is
-        asked number by number. What it raises is raised here. After the first call with it, it is
-        evaluated at samples of counts up to the same P and N, at most 404 pairs in some 2 ms, and
-        a SubmodularityWarning shows a counterexample. submod.CustomMeasure(F, check=False) skips
-        that; so do the workers of a DataLoader and ranks other than 0.
+        asked number by number. What it raises is raised here. After the first loss with it, the
+        measure is evaluated at sampled counts up to the same P and N, at most 404 pairs in some 2
+        ms, and a SubmodularityWarning shows a counterexample if there is one.
+        submod.CustomMeasure(F, check=False) skips this check; so do DataLoader workers and ranks
+        other than 0.
     pixel_weights: what each pixel counts for, numbers >= 0 of the labels' shape, or what broadcasts
         to it; they have no class axis. Rounded to float32. 0 leaves a pixel out.
     reduction: "mean" over the groups, the images with per_image and else the one batch; "sum";

@@ -19,7 +19,7 @@ from ._sampling import TOLERANCE, claim, silent_process, warn_of
 
 ALL_PAIRS = 10**6  # as many are tried one by one; of more there are samples
 SAMPLES = 10**5
-FEW = 100  # samples after the first use: 4 evaluations each, and 4 more at both ends
+FEW = 100  # samples after the first use, with 4 evaluations each and 4 more at both ends
 _PROPERTIES = ("finite", "normalised", "increasing", "submodular")
 
 
@@ -95,8 +95,8 @@ def require_measure(measure: Measure, P: int, N: int, advice: str) -> None:
 
 
 def check_used(traps: Sequence[Trap]) -> None:
-    """After a call that evaluated measures in Python: checks each once, for the largest P and N
-    that it was evaluated for."""
+    """Checks each Python measure once, after a call that evaluated it, for the largest P and N of
+    its evaluations."""
     for trap in traps:
         if isinstance(trap, MeasureCallbacks) and trap.sizes != (0, 0):
             check_measure_once(trap.f, *trap.sizes)
@@ -110,8 +110,8 @@ def check_measure_once(
 ) -> None:
     """Warns with a counterexample if the measure is not increasing and submodular at FEW samples of
     whole counts up to P and N, in the first call with this measure. evaluate: a function with the
-    same values, if not the measure itself is to be called. Exceptions end the check in silence: the
-    sampled counts need not be among those that the user asks for."""
+    same values to call instead of the measure. Exceptions end the check silently, because the user
+    may never evaluate the measure at the sampled counts."""
     if not wants_check(measure) or not max(P, N) < 2**53 or silent_process() or not claim(measure):
         return
     callbacks = MeasureCallbacks(evaluate or measure, zero_is_zero=False)
@@ -129,14 +129,14 @@ def check_measure_once(
     }
     if failures:
         warn_of(
-            f"the measure {_name_of(measure)} makes no convex loss for P = {int(P)} and "
+            f"the measure {_name_of(measure)} does not give a convex loss for P = {int(P)} and "
             f"N = {int(N)}. {'; '.join(_lines(found, failures))}. submod.general_surrogate is for "
             "losses that are not submodular; submod.CustomMeasure(f, check=False) skips this check"
         )
 
 
 def wants_check(measure: Any) -> bool:
-    """Whether the user has left it on."""
+    """Returns whether the user has left the check on."""
     return not isinstance(measure, CustomMeasure) or measure.check
 
 
@@ -146,7 +146,7 @@ def _name_of(measure: Any) -> str:
 
 
 def _lines(found: MeasureCheck, names: Iterable[str]) -> list[str]:
-    """Those of the report that say how these properties fail."""
+    """Returns the lines of the report that show how these properties fail."""
     failed = tuple(f"{name}: no" for name in names)
     return [line for line in found.text.splitlines() if line.startswith(failed)]
 

@@ -47,8 +47,8 @@ class Tversky:
 
 
 class CustomMeasure:
-    """A function F(a, b, P, N) as a measure, with a choice: check=False keeps the losses from
-    evaluating it at sampled counts after its first use, and so from a SubmodularityWarning.
+    """A function F(a, b, P, N) as a measure. With check=False, the losses do not evaluate it at
+    sampled counts after its first use, and so never issue a SubmodularityWarning.
 
         submod.lovasz_softmax(scores, labels, measure=submod.CustomMeasure(f, check=False))
     """

@@ -1,5 +1,5 @@
-"""Numbers and arrays of numbers that users hand over. ctypes would cut off what does not fit, and
-NumPy reads text as numbers and drops imaginary parts and masks; neither names the argument."""
+"""Reads numbers and arrays that users pass in. ctypes would truncate numbers that do not fit, and
+NumPy would read text as numbers and drop imaginary parts and masks; neither names the argument."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def whole(value: Any, name: str, kind: Any = ctypes.c_size_t) -> int:
 
 
 def real(value: Any, name: str) -> float:
-    """Of anything that is a real number; float() would take text, and drop imaginary parts."""
+    """Converts any real number; float() alone would accept text and drop imaginary parts."""
     if _is_real(value):
         try:
             return float(value)
@@ -49,7 +49,7 @@ def real(value: Any, name: str) -> float:
 
 
 def _is_real(value: Any) -> bool:
-    """Whether float(value) is the whole of it, if it has one."""
+    """Returns whether float(value), if it exists, loses no part of the value."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.dtype.kind in "fiub" and not isinstance(value, np.ma.MaskedArray)
     return not isinstance(value, (str, bytes, bytearray, memoryview))
@@ -103,8 +103,8 @@ def as_array(value: Any, name: str = "this") -> Array:
         raise wrong_type(value, name, "an array")
     if isinstance(value, np.ma.MaskedArray):
         raise TypeError(
-            f"{name}: a masked array, and its mask would be lost; give an array of what is to be "
-            "used, such as the result of filled() or compressed()"
+            f"{name} is a masked array, whose mask would be lost; give an array without a mask, "
+            "such as the result of filled() or compressed()"
         )
     if not hasattr(value, "__dlpack__") or isinstance(value, np.ndarray):
         return np.asarray(value)
@@ -120,9 +120,9 @@ def as_array(value: Any, name: str = "this") -> Array:
 
 
 def require_real(array: Array, name: str, needed: str = "real") -> None:
-    """Refuses complex numbers, strings, dates, records and objects. Accepts the objects that are
-    real numbers: Python's integers beyond 64 bits, fractions and decimals; and the number types of
-    ml_dtypes, whose kind is "V" like that of records."""
+    """Refuses complex numbers, strings, dates, records and objects. Accepts objects that are real
+    numbers (Python's integers beyond 64 bits, fractions and decimals) and the number types of
+    ml_dtypes, whose kind is "V", as for records."""
     kind = array.dtype.kind
     if kind == "O":
         accepted = all(isinstance(x, (Real, Decimal)) for x in array.flat)
@@ -133,7 +133,7 @@ def require_real(array: Array, name: str, needed: str = "real") -> None:
 
 
 def real_array(value: Any, name: str, kind: Any = np.float64) -> Array:
-    """Real numbers of any type as a contiguous array of this one."""
+    """Converts real numbers of any type to a contiguous array of this kind."""
     array = as_array(value, name)
     require_real(array, name)
     try:

@@ -251,8 +251,9 @@ def _result(
 
 
 class _Progress:
-    """Puts progress into the settings for the call made within. What it raises cancels the call,
-    whose callback cannot fail, by the thread's cancel flag, and is raised when that has ended."""
+    """Puts progress into the settings for the call inside the with block. The callback cannot
+    return an error, so an exception in progress cancels the call by the thread's cancel flag, and
+    is raised again when the call has ended."""
 
     def __init__(
         self, settings: ProxSettings, progress: Callable[[int, float], None] | None

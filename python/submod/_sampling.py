@@ -1,8 +1,8 @@
-"""When functions and measures of the user's are checked at samples, and how the user hears of it.
+"""Decides when custom functions and measures are checked at samples, and issues the warning.
 
-prox and minimize are right for submodular functions only, and so are the losses for measures. A
-counterexample is cheap to find where there are many, so each object is checked once, at its first
-use, by a bounded number of evaluations (Function.custom, check_measure_once).
+prox and minimize are right for submodular functions only, and the losses for submodular measures
+only. A counterexample is cheap to find if there are many, so each object is checked once, at its
+first use, by a bounded number of evaluations (Function.custom, check_measure_once).
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from typing import Any, Callable
 
 from ._errors import SubmodularityWarning
 
-# Violations up to this part of the largest value are rounding, also of what computes in float32.
+# Violations up to this fraction of the largest value count as rounding, even in float32.
 TOLERANCE = 1e-6
-_MOST = 16  # checks of functions that share their code: closures made anew for each call
+_MOST = 16  # checks of functions that share their code, such as closures made for each call
 _PLAIN = (int, float, complex, bool, str, bytes, type(None))
 
 _lock = threading.Lock()
-_claimed: dict[int, tuple[Any, set[Any]]] = {}  # by the id of the owner
+_claimed: dict[int, tuple[Any, set[Any]]] = {}  # by the owner's id
 
 
 def claim(f: Callable[..., Any]) -> bool:
     """Returns True once for each callable. Bound methods and partials of one owner, and functions
-    made by running one def or lambda again, are told apart by what they hold."""
+    made by running one def or lambda again, are distinguished by the values that they hold."""
     owner, held = _identity(f)
     with _lock:
         if id(owner) not in _claimed:
@@ -42,7 +42,8 @@ def claim(f: Callable[..., Any]) -> bool:
 
 
 def _identity(f: Any) -> tuple[Any, tuple[Any, ...]]:
-    """An object that lives as long as others can be taken for f, and what tells them apart."""
+    """Returns an owner that lives as long as other callables can be mistaken for f, and the values
+    that distinguish them."""
     if isinstance(f, MethodType):
         return f.__self__, (id(f.__func__),)
     if isinstance(f, partial):
@@ -58,13 +59,13 @@ def _held(value: Any) -> Any:
     if type(value).__name__ == "cell":
         try:
             value = value.cell_contents
-        except ValueError:  # empty
+        except ValueError:  # an empty cell
             return None
     return value if isinstance(value, _PLAIN) else id(value)
 
 
 def _reference(owner: Any) -> Any:
-    """Ends the entry with the owner; keeps an owner that cannot be observed."""
+    """Removes the entry when the owner is deleted; keeps an owner without weak references alive."""
     number = id(owner)
     try:
         return weakref.ref(owner, lambda _: _claimed.pop(number, None))
@@ -73,8 +74,8 @@ def _reference(owner: Any) -> Any:
 
 
 def silent_process() -> bool:
-    """Whether others warn in place of this process: for daemons, such as the workers of a
-    DataLoader or a Pool, the process that started them; for other ranks, rank 0."""
+    """Returns whether another process warns instead of this one: the parent process for daemons,
+    such as DataLoader or Pool workers, and rank 0 for other ranks."""
     if current_process().daemon:
         return True
     dist: Any = sys.modules.get("torch.distributed")
@@ -82,7 +83,7 @@ def silent_process() -> bool:
 
 
 def warn_of(text: str) -> None:
-    """Names the line of the user's that called the package, directly or by way of PyTorch."""
+    """Warns at the user's line that called the package, directly or through PyTorch."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in _INSIDE:
         level, frame = level + 1, frame.f_back
@@ -93,15 +94,15 @@ _INSIDE = (__name__.split(".")[0], "torch")
 
 
 class Sampled:
-    """Whether a set function has been checked at samples, shared by the functions that are
-    submodular if and only if it is."""
+    """Records whether a set function has been checked at samples. Functions that are submodular if
+    and only if it is share the record."""
 
     def __init__(self) -> None:
         self.claimed = False
         self.submodular = False  # no counterexample was found
 
     def claim(self) -> bool:
-        """Returns True once."""
+        """Returns True on the first call only."""
         with _lock:
             first, self.claimed = not self.claimed, True
         return first

@@ -52,7 +52,7 @@ def fences(text):
 
 # tests/docs/CMakeLists.txt runs those in C; scripts/docs.sh renders the mathematics.
 RUN = ("```python", "```c", "```math", "   ```math")
-# tests/docs/first_steps.sh builds with the one in README.
+# The only such block is README's, which tests/docs/first_steps.sh builds.
 CMAKE = "```cmake"
 
 

@@ -85,7 +85,7 @@ def test_no_arrays():
 def test_numbers_beyond_their_types():
     with pytest.raises(submod.InvalidArgumentError, match="lam is larger than any double"):
         submod.prox_lovasz_hinge(SCORES[:, 0], LABELS, lam=10**400)
-    with pytest.raises(TypeError, match="labels of type uint64; not all are whole numbers of 64"):
+    with pytest.raises(TypeError, match="labels of type uint64; not all are whole numbers that"):
         submod.lovasz_softmax(SCORES, np.full(LABELS.shape, 2**64 - 1, np.uint64))
 
 
@@ -128,7 +128,7 @@ def test_one_class(engine):
     assert submod.DatasetJaccard(1, from_logits=False).loss() == 0
 
 
-# ---- what is no number ----
+# ---- values that are not real numbers ----
 
 N = 4
 REAL = np.linspace(0.1, 1.0, N)
@@ -143,7 +143,7 @@ NOT_REAL = {
     "a masked array": lambda x: np.ma.masked_array(x, x > 0),
     "objects": lambda x: np.full(x.shape, None),
 }
-# What takes an array: how, and a good one.
+# For each function that takes an array: a call with it, and a valid array.
 REAL_TAKERS = {
     "lovasz": (F.sqrt(N).lovasz, REAL),
     "prox": (lambda x: F.sqrt(N).prox(x, 1.0), REAL),
@@ -189,7 +189,7 @@ REAL_TAKERS = {
 
 @pytest.mark.parametrize("taker", REAL_TAKERS)
 def test_arrays_of_real_numbers(taker):
-    """Nothing else is read as numbers, and no imaginary part or mask is dropped."""
+    """Only real numbers are read as numbers, and no imaginary part or mask is dropped."""
     take, good = REAL_TAKERS[taker]
     take(good)
     take(good.astype(object))
@@ -273,4 +273,4 @@ def test_labels_that_would_wrap_around(ignore_index):
                     take(labels)
                 beyond = value >= 2**63
                 assert isinstance(caught.value, TypeError) == beyond, (name, kind, value)
-                assert "not all are whole numbers of 64 bits" in str(caught.value) or not beyond
+                assert "not all are whole numbers that fit" in str(caught.value) or not beyond

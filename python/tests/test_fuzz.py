@@ -16,7 +16,7 @@ def test_random_calls(first):
 
 
 def test_good_calls_name_what_exists():
-    """Without a wild argument, no call is refused for the name of a method or another option."""
+    """Without a wild argument, no call is refused because of a method name or another option."""
     refused = set()
     for seed in range(400):
         rng = np.random.default_rng(seed)
@@ -29,6 +29,6 @@ def test_good_calls_name_what_exists():
         except ValueError as error:
             if "it must be one of" in str(error):
                 refused.add(str(error))
-        except NotImplementedError:  # a method that cannot do this function
+        except NotImplementedError:  # the method does not support this function
             pass
     assert refused == set()

@@ -83,7 +83,7 @@ def test_functions(form, use, check):
                     USES[use](FORMS[form](f))
             except Stop:
                 raised += 1
-            except submod.UnsupportedError:  # a method that cannot do this function
+            except submod.UnsupportedError:  # the method does not support it
                 pass
             assert callback.after == 0
     assert raised or use.startswith(("prox", "minimize"))
@@ -122,7 +122,7 @@ def kernel(n):
 @pytest.mark.parametrize("method", ["min_norm", "frank_wolfe", "away_steps", "sum"])
 @pytest.mark.parametrize("in_thread", [False, True])
 def test_progress(method, in_thread):
-    """At most the pass over the functions that says how good the result is comes after it."""
+    """After the exception, at most one more pass over the functions evaluates the result."""
     n = 40
     x, counted = 10 * RNG.normal(size=n), Raises(10**9)
     smooth = Function.logdet(kernel(n))
@@ -159,7 +159,7 @@ def test_progress(method, in_thread):
 
 
 def test_progress_within_another_call():
-    """Each call takes back its own cancel flag."""
+    """Each call resets its own cancel flag."""
     f = Function.logdet(kernel(20)) + Function.custom(20, lambda A: float(np.sqrt(len(A))))
     x = 10 * RNG.normal(size=20)
     seen = []

@@ -1,4 +1,4 @@
-"""Functions and measures that are not submodular are noticed at their first use, once each."""
+"""Functions and measures that are not submodular cause one warning each, at their first use."""
 
 import functools
 import gc
@@ -65,7 +65,7 @@ USES = {
 
 
 def warned(use, *arguments):
-    """What was said, and what was returned."""
+    """Returns the warnings and the result."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         result = use(*arguments)
@@ -104,7 +104,7 @@ def test_measures_once(use):
 
 
 def test_sizes_are_those_of_the_use():
-    """The check stays within the counts that the call could have asked for."""
+    """The check stays within the counts that the call could have used."""
     measure, unchecked = Measure(dice), Measure(dice)
     warned(USES["softmax"], measure)
     USES["softmax"](submod.CustomMeasure(unchecked, check=False))
@@ -128,14 +128,15 @@ def in_float32(a, b, P, N):
 @pytest.mark.parametrize("use", USES)
 def test_measures_that_are_submodular(use):
     written = [jaccard, in_float32, lambda a, b, P, N: (2 * a + b) / (P + a + b)]
-    written.append(lambda a, b, P, N: min(a + b, (P + N) / 3))  # of numbers alone
+    written.append(lambda a, b, P, N: min(a + b, (P + N) / 3))  # takes single numbers only
     for f in written:
         said, _ = warned(USES[use], Measure(f))
         assert said == []
 
 
 def test_callables_made_anew():
-    """What a training loop writes into the call is checked once; what differs is checked."""
+    """A measure that a training loop writes into each call is checked once; different measures are
+    checked separately."""
 
     def loss(measure):
         return submod.lovasz_softmax(SCORES, LABELS, measure=measure)
@@ -157,7 +158,7 @@ def test_callables_made_anew():
     assert [len(each) for each in said] == [0, 1, 0, 0, 1]
     kept = [np.ones(1) for _ in range(40)]
     said = [warned(loss, lambda a, b, P, N, x=x: x[0] * dice(a, b, P, N))[0] for x in kept]
-    assert [len(each) for each in said] == 16 * [1] + 24 * [0]  # closures without end
+    assert [len(each) for each in said] == 16 * [1] + 24 * [0]  # closures, 16 at most
 
 
 def test_no_measure_is_kept_alive():
@@ -170,7 +171,7 @@ def test_no_measure_is_kept_alive():
 
 
 def test_what_the_check_raises_is_not_the_users():
-    """Counts that nobody has asked for."""
+    """The check may use counts at which the user never evaluates the measure."""
     unchecked = Measure(dice)
     expected = USES["softmax"](submod.CustomMeasure(unchecked, check=False))
     known = set(unchecked.asked)
@@ -246,7 +247,7 @@ def square(A):
 
 
 def few(f):
-    """Each use of a function whose result would be wrong, with few calls of it."""
+    """Returns each use whose result would be wrong, with few calls of f."""
     x = np.zeros(f.n)
     return {
         "minimize": lambda: f.minimize(max_iterations=2),
@@ -269,7 +270,7 @@ def test_functions_once(use, n, value):
         str(said[0].message),
     )
     assert found
-    if ".." not in found[1]:  # the report cuts long sets short
+    if ".." not in found[1]:  # the report truncates long sets
         A = [int(e) for e in found[1].split(", ") if e]
         e, other = int(found[2]), int(found[5])
         sets = ([*A, e], A, [*A, other, e], [*A, other])
@@ -307,7 +308,8 @@ def test_functions_that_are_submodular():
 
 
 def test_functions_made_of_others():
-    """What is submodular with f shares the warning of f; the rest has its own."""
+    """Functions that are submodular if and only if f is share its warning; others have their
+    own."""
     f = Function.custom(12, square)
     assert len(warned(few(f + np.ones(12))["minimize"])[0]) == 1
     for other in (f, 2 * f, f - np.ones(12), f / 3, f.embed(14, range(12)), f.restrict(range(11))):
@@ -318,7 +320,7 @@ def test_functions_made_of_others():
     assert len(warned(few(f)["minimize"])[0]) == 1
     assert len(warned(few(f + Function.sqrt(12))["minimize"])[0]) == 1
     concave = Function.cardinality([k * (40 - k) for k in range(13)])
-    assert warned(few(f + concave)["minimize"])[0] == []  # is submodular after all
+    assert warned(few(f + concave)["minimize"])[0] == []  # this sum is submodular
     counted = Counted(lambda A: np.sqrt(len(A)))
     good = Function.custom(12, counted)
     few(good)["minimize"]()

@@ -211,6 +211,28 @@ def test_weights_of_any_size(forced, size):
         assert_same(forced, function, scores, labels, engine=engine, **options)
 
 
+@pytest.mark.parametrize("per_image", [False, True])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_weights_of_images_of_any_size(forced, engine, per_image):
+    """Weights are rounded per image, so a light image loses nothing to a heavy one. A weighted mean
+    of equal errors is that error."""
+    sizes = torch.tensor([1e30, 1e-38, 3.3e-7]).view(3, 1, 1)
+    for loss in LOSSES:
+        function, scores, labels, options = case(loss)
+        options |= {"engine": engine, "per_image": per_image, "reduction": "none"}
+        options["pixel_weights"] = sizes * 10 ** (8 * torch.rand(3, 7, 9, generator=GENERATOR) - 4)
+        assert_same(forced, function, scores, labels, **options)
+    with forced:
+        options = {
+            "engine": engine,
+            "per_image": per_image,
+            "pixel_weights": options["pixel_weights"],
+        }
+        loss, gradient = loss_and_gradient(lovasz.lovasz_hinge, 0 * scores, labels, **options)
+    torch.testing.assert_close(loss, torch.tensor(1.0), rtol=1e-3, atol=0)
+    torch.testing.assert_close(gradient.abs().sum(), torch.tensor(1.0))
+
+
 @pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float64])
 def test_types(forced, kind):
     function, scores, labels, options = case("softmax")

@@ -37,5 +37,35 @@ def test_softmax(name, wrong):
 def test_hinge(name, wrong):
     logits, labels = case(1, SHAPES[0])
     logits[0, 0, 2, 3] = wrong
+    labels[0, 2, 3] = wrong < 0
     value, gradient = result(HINGE[name], logits, labels)
     assert not value.isfinite() and not gradient.isfinite().all()
+
+
+def by_formula(logits, labels):
+    """Computes the hinge of each image as the frameworks do, from sorted errors, relu and the steps
+    of the Jaccard loss."""
+    losses = []
+    for x, y in zip(logits.flatten(1), labels.flatten(1)):
+        errors, order = (1 - x * (2.0 * y - 1)).sort(descending=True)
+        truth = y[order].float()
+        common = truth.sum() - truth.cumsum(0)
+        jaccard = 1 - common / (truth.sum() + (1 - truth).cumsum(0))
+        steps = torch.cat([jaccard[:1], jaccard[1:] - jaccard[:-1]])
+        losses.append(errors.relu() @ steps)
+    return torch.stack(losses).mean()
+
+
+@pytest.mark.parametrize("name", ["smp", "kornia"])
+def test_hinge_of_the_right_sign(name):
+    loss = smp.LovaszLoss("binary", per_image=True) if name == "smp" else HINGE[name]
+    logits, labels = case(2, SHAPES[0])
+    logits = logits[:, :1].clone()
+    chosen = torch.zeros_like(logits, dtype=torch.bool)
+    chosen[:, :, 1:3] = True
+    logits = torch.where(chosen, (2.0 * labels[:, None] - 1) * torch.inf, logits)
+    value, gradient = result(loss, logits, labels)
+    expected, slope = result(by_formula, logits, labels)
+    assert expected.isfinite() and slope.isfinite().all() and not gradient[chosen].any()
+    torch.testing.assert_close(value, expected)
+    torch.testing.assert_close(gradient, slope)

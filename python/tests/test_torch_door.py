@@ -207,7 +207,7 @@ def test_labels_that_would_wrap_around(ignore_index):
                 error = TypeError if name == "metric" and value >= 2**63 else ValueError
                 with pytest.raises(error) as caught:
                     take(torch.from_numpy(labels))
-                beyond = "whole numbers of 64 bits with a sign" in str(caught.value)
+                beyond = "whole numbers that fit into int64" in str(caught.value)
                 assert beyond == (value >= 2**63), (name, kind, value)
 
 
@@ -223,10 +223,10 @@ def test_labels_that_would_wrap_around_on_devices(monkeypatch, ignore_index):
 
 @pytest.mark.parametrize("wrong", [0.5, np.nan, np.inf, 2.0**63, 1e300])
 def test_labels_that_are_no_whole_numbers(wrong):
-    """Here a ValueError, in NumPy a TypeError, as both have been."""
+    """Tensors raise ValueError and NumPy arrays TypeError, as before."""
     labels = LABELS.double()
     labels[0, 0, 0] = wrong
-    words = "whole numbers of 64 bits with a sign"
+    words = "whole numbers that fit into int64"
     with pytest.raises(ValueError, match=words):
         lovasz.lovasz_softmax(LOGITS, labels)
     with pytest.raises(TypeError, match=words):

@@ -139,7 +139,7 @@ def test_refused():
 @pytest.mark.parametrize("name", ["MeanIoU", "Confusion", "BoundaryIoU", "FineGrainedIoU"])
 @pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 def test_scores_that_are_not_numbers(name, kind):
-    """NaN has no place in the order, and its class is predicted by nobody; Inf has one."""
+    """NaN cannot be ordered and is refused; Inf can be ordered and is accepted."""
     metric = getattr(metrics, name)(CLASSES)
     scores, truth = batch_for("CalibrationError", 1)
     scores = scores.to(kind)

@@ -74,6 +74,44 @@ def test_raise_or_propagate(name, bad):
         kind(nonfinite="ignore", **MODULES[name])
 
 
+@pytest.mark.parametrize("kind", [torch.float32, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("forced", [False, True])
+@pytest.mark.parametrize("options", [{}, {"engine": "histogram"}, {"weighted": True}])
+def test_hinge_takes_infinite_logits_of_the_right_sign(monkeypatch, options, forced, kind):
+    """Infinite logits count as logits beyond the margin; ignored pixels and those of weight 0
+    accept both signs."""
+    logits, labels = batch(1, kind, labels_of=3)
+    logits, sides = logits[:, 0], 2.0 * (labels == 1) - 1
+    weights = torch.rand(labels.shape, generator=GENERATOR)
+    weights[0] = torch.where(weights[0] < 0.3, 0, weights[0])
+    options = {"ignore_index": 2, "per_image": True, **options}
+    out = labels == 2
+    if options.pop("weighted", False):
+        options["pixel_weights"], out = weights, out | (weights == 0)
+    chosen = torch.rand(labels.shape, generator=GENERATOR) < 0.4
+    sign = torch.where(out, sides.flip(1), sides).to(kind)
+    infinite, finite = (torch.where(chosen, sign * size, logits) for size in (INF, 5))
+    monkeypatch.setattr(_anywhere, "FORCED", forced)
+    for name in ("lovasz_hinge", "hinge"):
+        if name == "hinge":
+            options.pop("engine", None)
+        loss = getattr(lovasz, name)
+        value, gradient = with_gradient(loss, infinite, labels, **options)
+        expected, slope = with_gradient(loss, finite, labels, **options)
+        assert value.isfinite() and not gradient[chosen].any()
+        torch.testing.assert_close(value, expected)
+        torch.testing.assert_close(gradient, slope)
+        if not forced and kind != torch.bfloat16:
+            given = {k: v.numpy() if isinstance(v, torch.Tensor) else v for k, v in options.items()}
+            found = getattr(submod, name)(infinite.float().numpy(), labels.numpy(), **given)
+            assert found == pytest.approx(value.item(), rel=1e-6)
+    infinite[1, 2, 3], labels[1, 2, 3] = -INF, 1
+    assert lovasz.lovasz_hinge(infinite, labels, 1, 2, nonfinite="propagate").isnan()
+    monkeypatch.setattr(_anywhere, "FORCED", False)
+    with pytest.raises(submod.NonFiniteError, match="is -inf at label 1"):
+        lovasz.lovasz_hinge(infinite, labels, ignore_index=2)
+
+
 def test_weights_of_pixels_are_not_propagated():
     logits, labels = batch()
     weights = torch.full((2, 5, 7), math.nan)

@@ -1,4 +1,4 @@
-"""What test_sampling.py has of measures and functions, by way of PyTorch."""
+"""Tests measures and functions as test_sampling.py does, through PyTorch."""
 
 import warnings
 
@@ -19,7 +19,7 @@ of_themselves = pytest.mark.filterwarnings("ignore")  # PyTorch's compilers warn
 
 
 class Uncounted:
-    """Each one another callable, for tensors too."""
+    """Each instance is a different callable, which also takes tensors."""
 
     def __init__(self, f):
         self.f = f
@@ -58,7 +58,7 @@ USES = {
 @pytest.mark.parametrize("forced", [False, True])
 @pytest.mark.parametrize("use", USES)
 def test_once(use, forced, monkeypatch):
-    """On the CPU, and as on devices that the library has no kernels for."""
+    """Runs on the CPU, and as on devices for which the library has no kernels."""
     monkeypatch.setattr(_anywhere, "FORCED", forced)
     measure = Uncounted(dice) if forced else Measure(dice)
     said, first = warned(USES[use], measure)
@@ -103,7 +103,7 @@ class Losses(torch.utils.data.Dataset):
 
 
 def test_workers_of_a_loader():
-    """None of them warns, before and after the process that started them has."""
+    """No worker warns, either before or after the parent process does."""
     measure = Measure(dice)
     loader = torch.utils.data.DataLoader(Losses(measure), num_workers=2)
     assert sum(int(said) for said in loader) == 0
@@ -112,7 +112,7 @@ def test_workers_of_a_loader():
 
 
 def test_ranks(monkeypatch):
-    """Rank 0 warns alone."""
+    """Only rank 0 warns."""
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     for rank, expected in ((1, 0), (0, 1)):
         monkeypatch.setattr(torch.distributed, "get_rank", lambda rank=rank: rank)
@@ -129,7 +129,7 @@ def test_ranks(monkeypatch):
 
 
 def test_rows_of_a_prox():
-    """A warning for all rows and calls."""
+    """All rows and calls share one warning."""
     f = submod.Function.custom(12, lambda A: np.float64(len(A)) ** 2)
     rows = torch.zeros(3, 12)
     counts = [len(warned(lambda: lovasz.prox(f, rows, 1.0, tolerance=1.0))[0]) for _ in range(2)]

@@ -5,6 +5,12 @@
 
 #include "base/error.h"
 
+/* Returns whether the images of all ranks form one group, if there are any. */
+static bool is_one_group(const submodi_batch *batch)
+{
+    return !batch->settings.per_image;
+}
+
 submod_status submodi_global_start(submodi_global *g, const char *who, const submod_comm *comm,
                                    submodi_kind kind, const submod_scores *scores,
                                    const submod_labels *labels, const submod_gradient *gradient,
@@ -15,7 +21,7 @@ submod_status submodi_global_start(submodi_global *g, const char *who, const sub
     *usable = status == SUBMOD_OK;
     status = status ? status : submodi_batch_start(&g->batch, who, kind, scores, labels, settings);
     status = status ? status : submodi_batch_shape(&g->batch, gradient);
-    if (status == SUBMOD_OK && !g->batch.settings.per_image) {
+    if (status == SUBMOD_OK && is_one_group(&g->batch)) {
         g->batch.groups = 1;
         g->batch.images_per_group = g->batch.scores.batch;
     }
@@ -77,20 +83,20 @@ submod_status submodi_global_agree(submodi_global *g, submod_status mine, size_t
         write_fields(batch, bins, facts.field);
         facts.pixels = batch->all_pixels;
         facts.groups = batch->settings.per_image ? batch->groups : 0;
-        facts.largest = batch->largest_weight;
+        facts.largest = is_one_group(batch) ? batch->largest_weight[0] : 0;
     }
     submod_status status = submodi_agree(g->who, &g->comm, mine, names, &facts, &totals);
     status = status ? status : submodi_totals_require_exact(g->who, &totals);
     if (status != SUBMOD_OK) {
         return status;
     }
-    if (!batch->settings.per_image) { /* all are one group, if there is anything */
+    if (is_one_group(batch)) {
+        batch->largest_weight[0] = totals.largest;
         batch->groups = totals.pixels > 0;
         totals.groups = batch->groups;
     }
     batch->all_groups = (size_t)totals.groups;
     batch->all_pixels = totals.pixels;
-    batch->largest_weight = totals.largest;
     g->most_groups = totals.most_groups;
     return SUBMOD_OK;
 }

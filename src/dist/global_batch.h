@@ -18,8 +18,9 @@ typedef struct submodi_global {
     const char *who;
     submod_comm comm;
     /* Of this rank: scores, labels, images_per_group, weight. Of the whole, once agreed:
-     * all_groups, all_pixels, largest_weight, rounder and unit. A rank without pixels takes part in
-     * the one group of a batch that is not cut into images, with images_per_group 0. */
+     * all_groups, all_pixels, and largest_weight and unit of a group that is spread over ranks. A
+     * rank without pixels takes part in the one group of a batch that is not cut into images, with
+     * images_per_group 0. */
     submodi_batch batch;
     uint64_t most_groups; /* of a rank */
 } submodi_global;

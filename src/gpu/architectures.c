@@ -1,10 +1,10 @@
-/* CMake's list of CUDA architectures, read. */
+/* Reads CMake's list of CUDA architectures. */
 #include "gpu/architectures.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* One entry, up to a space or the end of the list. */
+/* Returns whether one entry, which ends at a space or with the list, runs on the device. */
 static bool entry_runs_on(const char *entry, int oldest, int capability, bool compiles_ptx)
 {
     char *rest;

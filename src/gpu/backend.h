@@ -89,10 +89,9 @@ struct submodi_gpu_backend {
  * run what was compiled. SUBMOD_EINVAL: no such number. */
 submod_status submodi_gpu_connect(const char *who, int device, void *stream,
                                   submodi_gpu_backend *b);
-/* Counts the devices if the compute capability of one of them is among those that were compiled
- * for; else returns SUBMOD_EUNSUPPORTED and sets *devices to 0. Creates no context on any device:
- * each process of a job may call it, and only the device that it then works on keeps memory for it.
- */
+/* Counts the devices if the kernels were compiled for at least one of them; else returns
+ * SUBMOD_EUNSUPPORTED and sets *devices to 0. Creates no context on any device, so each process of
+ * a job may call it and holds memory only on the device that it then uses. */
 submod_status submodi_gpu_devices(const char *who, int *devices);
 
 /* Scratch memory that sorting n keys may need on any device, in bytes. CUB's one-sweep sort takes

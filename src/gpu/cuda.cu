@@ -197,8 +197,8 @@ submod_status allocate(const submodi_gpu_backend *b, size_t bytes, void **memory
     return status_of(b->who, "allocation", here.error);
 }
 
-/* Leaves the error message alone: it may be that of the call which failed before. Nothing is lost when
- * there is none: cudaFree reports what was queued earlier, and the copies have waited for that. */
+/* Leaves the error message unchanged, since it may describe an earlier failure. No error is lost:
+ * cudaFree reports errors of work queued earlier, and the copies have waited for that work. */
 void release(const submodi_gpu_backend *b, void *memory)
 {
     on_device here(b);
@@ -283,14 +283,15 @@ extern "C" submod_status submodi_gpu_connect(const char *who, int device, void *
     return require_kernels(b);
 }
 
-/* ---- which devices there are: no call below creates a context ---- */
+/* ---- finding devices; no call below creates a context ---- */
 
-/* What CMake was asked for. Compilers that are called without CMake name their architectures alone. */
+/* The architectures given to CMake. Without CMake, only the compiler's list, __CUDA_ARCH_LIST__, is
+ * known. */
 #ifndef SUBMODI_CUDA_ARCHITECTURES
 #define SUBMODI_CUDA_ARCHITECTURES "all"
 #endif
 
-/* The oldest architecture that is compiled for, as 75 for 7.5. */
+/* Returns the oldest compiled architecture, such as 75 for 7.5. */
 static int oldest_architecture(void)
 {
     const int compiled[] = {__CUDA_ARCH_LIST__};
@@ -301,7 +302,7 @@ static int oldest_architecture(void)
     return oldest / 10;
 }
 
-/* Whether the device is of a kind that our kernels were compiled for. */
+/* Fails unless the kernels were compiled for the device's compute capability. */
 static submod_status require_capability(const char *who, int device, int driver)
 {
     int major = 0, minor = 0;

@@ -62,6 +62,7 @@ typedef struct submodi_gpu_job {
     uint32_t groups;
     uint32_t per_group; /* pixels of a group */
     submodi_activation activation;
+    int32_t takes_infinite; /* from the batch */
     int32_t multilabel;
     int32_t label_classes; /* labels are below this; its own value is the code of the ignored one */
     int32_t has_ignore;
@@ -71,7 +72,7 @@ typedef struct submodi_gpu_job {
     double lambda; /* of a prox */
     submodi_form measure;
     /* What pixels count for is added up in whole numbers of a unit: 1, or, with weights, 2^-bits of
-     * the power of two above the largest weight, which itself counts as 1. */
+     * the power of two above the largest weight of their group, which itself counts as 1. */
     int32_t wide_counters; /* of 64 bits */
     int32_t unit_bits;
     double unit;
@@ -105,7 +106,7 @@ typedef struct submodi_gpu_job {
     double *value;         /* per segment: coefficient times its loss */
     uint32_t *terms;       /* per group: coefficients that are not 0 */
     uint32_t *largest;     /* hinge: bits of the largest margin */
-    uint32_t *heaviest;    /* bits of the largest weight of a pixel that is not ignored */
+    uint32_t *heaviest;    /* per group: bits of the largest weight of a valid pixel */
     void *count;           /* histogram: 2 K per segment of the wave; see submodi_gpu_add */
     float *table;          /* histogram: 2 K + 1 weights per segment of the wave */
     uint32_t *partial;     /* few classes: window / 2 words per class and block */
@@ -124,5 +125,11 @@ typedef struct submodi_gpu_job {
     double *tops;         /* prox: 4 (K + 1) per segment of the wave */
     uint32_t *ends;       /* prox: 4 x 4 K per segment of the wave: pieces of two rounds */
 } submodi_gpu_job;
+
+/* Entries of heaviest: at least one, which a device without pixels reports to the others. */
+SUBMODI_HOST_DEVICE uint32_t submodi_gpu_weight_groups(const submodi_gpu_job *j)
+{
+    return j->groups > 0 ? j->groups : 1;
+}
 
 #endif

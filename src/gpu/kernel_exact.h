@@ -90,13 +90,6 @@ SUBMODI_DEVICE submodi_gpu_pixel submodi_gpu_sorted_pixel(const submodi_gpu_job 
     return submodi_gpu_pixel_at(j, s->segment / j->classes, n, NULL);
 }
 
-SUBMODI_DEVICE double submodi_gpu_weight_of_rank(const submodi_gpu_job *j,
-                                                 const submodi_gpu_sorted *s, uint32_t i)
-{
-    submodi_gpu_pixel x = submodi_gpu_sorted_pixel(j, s, i);
-    return (double)submodi_gpu_relative_weight(j, &x);
-}
-
 /* What comes before rank i, in units. */
 SUBMODI_DEVICE uint64_t submodi_gpu_sorted_before(const submodi_gpu_sorted *s, uint32_t i)
 {
@@ -167,8 +160,8 @@ SUBMODI_DEVICE double submodi_gpu_weigh(const submodi_gpu_job *j, const submodi_
             bool none =
                 key == submodi_gpu_last_key(j) || (j->activation == SUBMODI_SCORE && !(e > 0.0F));
             double w = none ? 0 : submodi_gpu_weight_at(j, s, &totals, i, a + of_block, key);
-            value += none ? 0 : w * ((double)units * j->unit) * (double)e;
-            w *= s->before ? submodi_gpu_weight_of_rank(j, s, i) : 1;
+            w *= (double)units * j->unit;
+            value += none ? 0 : w * (double)e;
             weight[submodi_gpu_sorted_from(s, i)] =
                 submodi_to_bits((float)(key & 1 ? w * coefficient : -w * coefficient));
         }

@@ -27,7 +27,7 @@ SUBMODI_DEVICE uint32_t submodi_gpu_label_sets(const submodi_gpu_job *j)
 SUBMODI_KERNEL void submodi_gpu_kernel_global_range(const submodi_gpu_job *j)
 {
     if (submodi_thread() == 0) {
-        j->reach[0] = submodi_from_bits(*j->heaviest);
+        j->reach[0] = submodi_from_bits(j->heaviest[0]);
         j->reach[1] = submodi_from_bits(*j->largest);
     }
 }

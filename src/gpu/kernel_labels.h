@@ -9,18 +9,20 @@
 /* One block: nothing bad has been seen. */
 SUBMODI_KERNEL void submodi_gpu_kernel_begin(const submodi_gpu_job *j)
 {
+    bool known = j->reach && j->method != SUBMODI_GPU_GLOBAL_RANGE;
+    for (uint32_t g = submodi_thread(); g < submodi_gpu_weight_groups(j); g += submodi_threads()) {
+        j->heaviest[g] = known ? submodi_to_bits(j->reach[0]) : 0;
+    }
     if (submodi_thread() == 0) {
         j->result->bad_label = SUBMOD_GPU_NONE;
         j->result->bad_score = SUBMOD_GPU_NONE;
         j->result->bad_weight = SUBMOD_GPU_NONE;
         j->result->bad_count = SUBMOD_GPU_NONE;
-        bool known = j->reach && j->method != SUBMODI_GPU_GLOBAL_RANGE;
-        *j->heaviest = known ? submodi_to_bits(j->reach[0]) : 0;
         *j->largest = known ? submodi_to_bits(j->reach[1]) : 0;
     }
 }
 
-/* With weights: checks them, and finds the largest of a pixel that is not ignored. */
+/* With weights: checks them, and finds the largest of a pixel that is not ignored, per group. */
 SUBMODI_KERNEL void submodi_gpu_kernel_weights(const submodi_gpu_job *j)
 {
     submodi_gpu_share s = submodi_gpu_share_of_block(j);
@@ -45,7 +47,7 @@ SUBMODI_KERNEL void submodi_gpu_kernel_weights(const submodi_gpu_job *j)
     submodi_atomic_max(of_block, heaviest);
     SUBMODI_BARRIER();
     if (submodi_thread() == 0) {
-        submodi_atomic_max(j->heaviest, *of_block);
+        submodi_atomic_max(&j->heaviest[s.group], *of_block);
     }
 }
 

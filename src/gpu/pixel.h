@@ -35,6 +35,7 @@ SUBMODI_DEVICE submodi_gpu_share submodi_gpu_share_of_block(const submodi_gpu_jo
 
 /* Pixel n of a group. */
 typedef struct submodi_gpu_pixel {
+    uint32_t group;
     uint64_t image;
     uint32_t i;
     uint64_t units;       /* what it counts for, once its code has been asked for; 0: nothing */
@@ -47,6 +48,7 @@ SUBMODI_DEVICE submodi_gpu_pixel submodi_gpu_pixel_at(const submodi_gpu_job *j, 
                                                       uint32_t n, float *stage)
 {
     submodi_gpu_pixel x;
+    x.group = group;
     x.image = (uint64_t)group * (j->per_group / j->pixels) + n / j->pixels;
     x.i = n % j->pixels;
     x.units = 1;
@@ -92,22 +94,22 @@ SUBMODI_DEVICE float submodi_gpu_given_weight(const submodi_gpu_job *j, const su
     return j->pixel_weights[submodi_gpu_offset(j->weight_stride, x, 0)];
 }
 
-/* The exponent of the power of two that is at least the largest weight. */
-SUBMODI_DEVICE int submodi_gpu_exponent(const submodi_gpu_job *j)
+/* The exponent of the power of two that is at least the largest weight of a group. */
+SUBMODI_DEVICE int submodi_gpu_exponent(const submodi_gpu_job *j, uint32_t group)
 {
     int e = 0;
-    bool is_power = frexpf(submodi_from_bits(*j->heaviest), &e) == 0.5F;
+    bool is_power = frexpf(submodi_from_bits(j->heaviest[group]), &e) == 0.5F;
     return is_power ? e - 1 : e;
 }
 
-/* The weight of a pixel as a whole number of units. */
+/* The weight of a pixel as a whole number of units, rounded once for sums and derivatives. */
 SUBMODI_DEVICE uint64_t submodi_gpu_units(const submodi_gpu_job *j, const submodi_gpu_pixel *x)
 {
     if (!j->pixel_weights) {
         return 1;
     }
     double w = (double)submodi_gpu_given_weight(j, x);
-    return (uint64_t)rint(ldexp(w, j->unit_bits - submodi_gpu_exponent(j)));
+    return (uint64_t)rint(ldexp(w, j->unit_bits - submodi_gpu_exponent(j, x->group)));
 }
 
 /* The label of a pixel, and what it counts for; a pixel that counts for nothing is ignored. */
@@ -141,27 +143,18 @@ SUBMODI_DEVICE bool submodi_gpu_outlives(const submodi_gpu_job *j)
     return j->method == SUBMODI_GPU_DATASET_COUNTS || j->method == SUBMODI_GPU_DATASET_LOSS;
 }
 
-/* What a unit is worth. */
+/* The weight that one unit represents; a dataset's batch is one group. */
 SUBMODI_DEVICE double submodi_gpu_unit(const submodi_gpu_job *j)
 {
-    return submodi_gpu_outlives(j) && j->pixel_weights ? ldexp(j->unit, submodi_gpu_exponent(j))
+    return submodi_gpu_outlives(j) && j->pixel_weights ? ldexp(j->unit, submodi_gpu_exponent(j, 0))
                                                        : j->unit;
-}
-
-/* The weight of a pixel as it is given, not rounded to units, by the same measure: a factor of
- * derivatives. */
-SUBMODI_DEVICE float submodi_gpu_relative_weight(const submodi_gpu_job *j,
-                                                 const submodi_gpu_pixel *x)
-{
-    int e = submodi_gpu_outlives(j) ? 0 : submodi_gpu_exponent(j);
-    return (float)ldexp((double)submodi_gpu_given_weight(j, x), -e);
 }
 
 /* What the weights of bins are multiplied by. Those of ranks have it inside. */
 SUBMODI_DEVICE float submodi_gpu_factor(const submodi_gpu_job *j, const submodi_gpu_pixel *x)
 {
     bool plain = !j->pixel_weights || j->method == SUBMODI_GPU_EXACT;
-    return plain ? 1 : x->units > 0 ? submodi_gpu_relative_weight(j, x) : 0;
+    return plain ? 1 : (float)((double)x->units * submodi_gpu_unit(j));
 }
 
 /* So many of them start at 0. */
@@ -211,11 +204,23 @@ SUBMODI_DEVICE void submodi_gpu_refuse_score(const submodi_gpu_job *j, const sub
     submodi_atomic_min64(&j->result->bad_score, at << 1 | (finite ? 1 : 0));
 }
 
+/* Returns whether a hinge loss can use an infinite score, as on the CPU (tile.c). */
+SUBMODI_DEVICE bool submodi_gpu_uses_infinite(const submodi_gpu_job *j, const submodi_gpu_pixel *x,
+                                              uint32_t c, float v)
+{
+    submodi_gpu_pixel own = *x;
+    if (!j->takes_infinite || v != v) {
+        return false;
+    }
+    int32_t code = submodi_gpu_code(j, &own, c);
+    return code > 1 || (code == 1) == (v > 0);
+}
+
 /* Whether score v of class c can be used; if not, it is reported. */
 SUBMODI_DEVICE bool submodi_gpu_check_score(const submodi_gpu_job *j, const submodi_gpu_pixel *x,
                                             uint32_t c, float v)
 {
-    bool special = submodi_is_special(v);
+    bool special = submodi_is_special(v) && !submodi_gpu_uses_infinite(j, x, c, v);
     bool bad = special || (j->activation == SUBMODI_PROBABILITY && submodi_is_no_probability(v));
     if (bad) {
         submodi_gpu_refuse_score(j, x, c, !special);

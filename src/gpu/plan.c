@@ -57,6 +57,7 @@ static submodi_gpu_job describe(const submodi_gpu_task *task)
                              .per_group =
                                  (uint32_t)(batch->images_per_group * batch->scores.pixels),
                              .activation = batch->activation,
+                             .takes_infinite = batch->takes_infinite,
                              .multilabel = batch->multilabel,
                              .only_present = batch->settings.classes == SUBMOD_CLASSES_PRESENT,
                              .group_losses = (uint32_t)task->group_losses,
@@ -70,10 +71,11 @@ static submodi_gpu_job describe(const submodi_gpu_task *task)
                              .measure = submodi_form_of(&batch->measure)};
 }
 
-/* So many bits that the weights of all pixels, 1 at most each, add up to 2^52 units at most. */
+/* So many bits that the weights of a group's pixels, 1 at most each, add up to 2^52 units at most.
+ */
 static int unit_bits(const submodi_gpu_task *task)
 {
-    uint64_t own = task->batch.scores.batch * task->batch.scores.pixels;
+    uint64_t own = submodi_group_pixels(&task->batch);
     uint64_t pixels = is_global(task->method) ? task->all_pixels : own;
     int bits = 52;
     for (uint64_t n = 1; n < pixels; n *= 2) {
@@ -273,7 +275,7 @@ static void place_all(submodi_gpu_plan *plan, layout *l)
     j->class_weight = place(l, j->classes, sizeof *j->class_weight);
     j->terms = place(l, j->groups, sizeof *j->terms);
     j->largest = place(l, 1, sizeof *j->largest);
-    j->heaviest = place(l, 1, sizeof *j->heaviest);
+    j->heaviest = place(l, submodi_gpu_weight_groups(j), sizeof *j->heaviest);
     if (j->method != SUBMODI_GPU_EXACT) {
         size_t tables = submodi_times(plan->wave, j->classes);
         j->count = place(l, tables, 2 * (size_t)j->bins * plan->counter);

@@ -41,7 +41,7 @@ submod_status submodi_gpu_hinge_start(submodi_gpu_task *task, const char *who,
                                       const submod_loss_settings *settings)
 {
     submod_status status =
-        start_any(task, who, SUBMODI_HINGE, scores, labels, lambda, bins, settings);
+        start_any(task, who, SUBMODI_HINGE_PROX, scores, labels, lambda, bins, settings);
     if (status == SUBMOD_OK && task->batch.given.pixel_weights) {
         status = submodi_fail(SUBMOD_EUNSUPPORTED,
                               "%s: pixel_weights must be NULL: the prox has none; take "

@@ -12,8 +12,8 @@
  *     gamma / m (f_k(w) - <s_k, w> - b_k) - gamma^2 |g - s_k|^2 / (2 decay m^2),
  * which is largest at a gamma in closed form. Cost of a step: a subgradient of f_k, and O(n).
  *
- * D is a bound in double precision, too: each plane is lowered by its rounding error as it is made
- * and moved, and D by those of the sums. */
+ * D is a bound in double precision, too: each plane is lowered by its rounding error when it is
+ * made or moved, and D is lowered by the rounding errors of the sums. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -78,9 +78,9 @@ static submod_status place_w(run *r)
                               who, r->decay);
 }
 
-/* Computes the mean plane from the planes themselves: rounding errors of the steps do not add up.
- * Those of a mean of m terms t_k are below (m + 2) DBL_EPSILON mean of |t_k|; one more DBL_EPSILON
- * is for the last bits of the subgradients. */
+/* Computes the mean plane from the planes themselves, so that rounding errors of the steps do not
+ * accumulate. The rounding error of a mean of m terms t_k is below (m + 2) DBL_EPSILON times the
+ * mean of |t_k|; one more DBL_EPSILON covers the last bits of the subgradients. */
 static submod_status refresh(run *r)
 {
     double weight = 1 / (double)r->m, share = (double)(r->m + 2) * DBL_EPSILON;
@@ -125,9 +125,9 @@ static submod_status planes_at_x(run *r, double *error)
     return status;
 }
 
-/* Begins with the planes at x. Where x is so far away that their rounding errors are above the
- * tolerance, and hide half of the digits of D, it takes the planes at w in their place: steps would
- * forget these errors only slowly, and |w| is at most G / decay from any start. */
+/* Begins with the planes at x. If x is so far away that their rounding errors exceed the tolerance
+ * and hide half of D's digits, replaces them with the planes at w. Steps would remove these errors
+ * only slowly, and |w| is at most G / decay from any start. */
 static submod_status begin(run *r)
 {
     double error, half = sqrt(DBL_EPSILON);

@@ -9,8 +9,8 @@
  *     J(y) >= <s, y> + beta + decay/2 |y|^2 >= beta - |s|^2 / (2 decay)                for all y,
  *     f(y) >= <s, start> + beta - |s| radius               for |y - start| <= radius, decay = 0.
  *
- * Both hold in double precision: each plane is lowered by its rounding error, which is that of f
- * alone without the decay, and the bound by the rounding errors of the sums above.
+ * Both bounds hold in double precision: each plane is lowered by its rounding error, which is that
+ * of f without the decay, and the bound is lowered by the rounding errors of the sums above.
  *
  * lambda = 0 is BMRM. The proximal term keeps u near x, where the planes say something about f.
  * Cost of an iteration: one subgradient, and one max-affine prox with at most max_planes planes. */
@@ -52,8 +52,8 @@ typedef struct run {
     double norm;   /* |subgradient of J at x| */
     double *start; /* the first x */
     double *u, *g; /* the new point, the subgradient of f there */
-    double *point; /* centre of the master problem; the subgradient of J at u */
-    double noise;  /* a promise that an exploration found to be rounding error; else 0 */
+    double *point; /* centre of the master problem; also the subgradient of J at u */
+    double noise;  /* a promise that turned out to be rounding error; else 0 */
     submod_work *work;
 } run;
 
@@ -73,8 +73,8 @@ static submod_status check(const submod_problem *problem, const double *x,
     return status ? status : submodi_require_finite(who, "x", x, problem->dimension);
 }
 
-/* Evaluates J(u) and the norm of its subgradient, and adds the plane of f at u. *error: how much
- * that plane was lowered. */
+/* Evaluates J(u) and the norm of its subgradient, and adds the plane of f at u. Sets *error to the
+ * amount by which that plane was lowered. */
 static submod_status explore(run *r, const double *u, double *f, double *norm, double *error)
 {
     submodi_oracle *o = &r->monitor.oracle;
@@ -111,8 +111,8 @@ static double bound(const run *r)
 }
 
 /* Takes the step or not, and adapts lambda to how good the promise was. The planes at u are lowered
- * by error: a step that gains nothing although they knew J(u) up to that shows a promise made of
- * rounding errors. */
+ * by error. If the step gains nothing although the planes predicted J(u) up to error, the promise
+ * consists of rounding errors. */
 static void judge_step(run *r, double f, double norm, double promised, double error)
 {
     double gained = r->f - f;

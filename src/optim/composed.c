@@ -129,7 +129,7 @@ static submod_status subgradient(void *ctx, size_t batch, const double *x, doubl
     return status;
 }
 
-/* A subgradient that is not finite ends the call, although only the value is needed. */
+/* Evaluates p at x. Fails if the subgradient is not finite, although only the value is needed. */
 static submod_status value_of(const submod_problem *p, const double *x, double *value,
                               double *scratch)
 {

@@ -128,9 +128,9 @@ static submod_status tell(submodi_monitor *w, submod_trace *line, bool *stop)
     return status;
 }
 
-/* Sets the gap of a point with J = f, NaN if f is not known. No bound is above the lowest value:
- * such a value is the better bound, as it then lies outside of the ball that the bound is about, or
- * within the rounding error of J. */
+/* Sets the gap of a point with J = f, where f is NaN if unknown. Lowers the bound to the lowest
+ * value of J if that is smaller: the point is then outside the ball that the bound covers, or the
+ * difference is within the rounding error of J. */
 static void certify(submodi_monitor *w, double f)
 {
     submod_optim_info *info = &w->info;

@@ -25,18 +25,18 @@ submod_status submodi_oracle_value(submodi_oracle *o, const double *x, double *v
 /* J and a subgradient of it, on a minibatch. */
 submod_status submodi_oracle_gradient(submodi_oracle *o, size_t batch, const double *x,
                                       double *value, double *g);
-/* Turns *value = f(x) into J(x). SUBMOD_ECALLBACK: J overflows. */
+/* Converts *value from f(x) to J(x). Returns SUBMOD_ECALLBACK if J overflows. */
 submod_status submodi_oracle_add_decay(const submodi_oracle *o, const double *x, double *value);
-/* Bounds the rounding error of value - <g, x>, the height at 0 of a plane:
+/* Returns a bound on the rounding error of value - <g, x>, a plane's height at 0:
  * (n + 2) DBL_EPSILON (|value| + sum of |g_i x_i|). One half covers the subtraction and the scalar
  * product; the other half is the error that the callback's value may have (optim.h). */
 double submodi_plane_error(size_t n, const double *x, double value, const double *g);
-/* Computes the plane <g, .> + offset with this value at x, and lowers it by its rounding error, so
- * that it is below the function. SUBMOD_ENUMERIC: overflow. */
+/* Computes the plane <g, .> + offset with this value at x, and lowers it by its rounding error
+ * (*error), so that it lies below the function. Returns SUBMOD_ENUMERIC on overflow. */
 submod_status submodi_oracle_offset(const submodi_oracle *o, const double *x, double value,
                                     const double *g, double *offset, double *error);
-/* Evaluates f and a subgradient of it, without the decay, and the plane that they put below f.
- * Fails as those above, and with SUBMOD_ENUMERIC if the plane overflows. */
+/* Evaluates f and a subgradient, without the decay, and computes the plane below f that they
+ * define. Fails as the functions above, and with SUBMOD_ENUMERIC if the plane overflows. */
 submod_status submodi_oracle_plane(submodi_oracle *o, size_t batch, const double *x, double *value,
                                    double *g, double *offset, double *error);
 /* The smooth part and its gradient, without the decay; 0 if the problem has none. */

@@ -86,9 +86,9 @@ submod_status submodi_planes_check(const char *who, double radius, double decay,
     return status;
 }
 
-/* Adds up the planes by their weights. With k terms that are not 0, rounding changes a sum of terms
- * t_j, and the weights' own sum of 1, by less than (k + 2) DBL_EPSILON sum of |t_j|. One more
- * DBL_EPSILON is for the last bits of the subgradients. */
+/* Computes the weighted sum of the planes. With k nonzero terms t_j, rounding in their sum and in
+ * the weights, which sum to 1, changes the result by less than (k + 2) DBL_EPSILON times the sum of
+ * |t_j|. One more DBL_EPSILON covers the last bits of the subgradients. */
 static void add_up(submodi_planes *p, size_t terms)
 {
     submodi_plane *c = &p->combined;
@@ -245,8 +245,9 @@ void submodi_plane_move(submodi_plane *plane, size_t n, const submodi_plane *tar
     plane->tilt += 2 * DBL_EPSILON * (norms + plane->tilt);
 }
 
-/* A slope that is off by tilt is at worst that much longer. fall: how far below its height at 0 or
- * at the centre the plane gets; (n + 4) DBL_EPSILON of it cover the scalar products and norms. */
+/* A slope that is off by tilt is at worst that much longer. fall is how far the plane drops below
+ * its height at 0 or at the centre; (n + 4) DBL_EPSILON times fall covers the scalar products and
+ * norms. */
 double submodi_plane_lowest(const submodi_plane *plane, size_t n, double decay,
                             const double *centre, double radius)
 {

@@ -7,18 +7,19 @@
 /* Kept, unless the caller says otherwise. */
 enum { SUBMODI_MAX_PLANES = 100 };
 
-/* <slope, .> + offset, below a function for a slope that is at most tilt from this one. tilt is the
- * rounding error of the slope; offset has already been lowered by its own. */
+/* A plane <slope, .> + offset. It lies below a function for some slope at a distance of at most
+ * tilt. tilt is the rounding error of the slope; offset has already been lowered by its own
+ * rounding error. */
 typedef struct submodi_plane {
     double *slope, offset, tilt;
 } submodi_plane;
 
-/* Moves the plane by the share, in [0, 1], of its way to the target. */
+/* Moves the plane towards the target by this share of the distance, in [0, 1]. */
 void submodi_plane_move(submodi_plane *plane, size_t n, const submodi_plane *target, double share);
 
-/* Returns a number not above the minimum of <slope, y> + offset + decay/2 |y|^2 over all y; with
- * decay = 0 over the y within radius of the centre. Takes off the rounding errors: those of the
- * plane and its own. */
+/* Returns a lower bound on the minimum of <slope, y> + offset + decay/2 |y|^2 over all y, or with
+ * decay = 0 over all y within radius of the centre. Subtracts the rounding errors of the plane and
+ * of this computation. */
 double submodi_plane_lowest(const submodi_plane *plane, size_t n, double decay,
                             const double *centre, double radius);
 
@@ -30,7 +31,7 @@ typedef struct submodi_planes {
     double *norm;           /* count numbers: |a_j| */
     double *weight;         /* the multipliers of the last master problem; 0 for later planes */
     size_t *idle;           /* master problems since the weight was last above 0 */
-    submodi_plane combined; /* the sum of weight_j times plane j: itself below the function */
+    submodi_plane combined; /* the sum of weight_j times plane j, also below the function */
     double lowered;         /* how much rounding errors have lowered combined.offset */
     double above;           /* the weight of the floor in the last master problem, 0 to 1 */
 } submodi_planes;
@@ -43,10 +44,10 @@ int submodi_planes_open(submodi_planes *p, size_t n, size_t limit);
 void submodi_planes_clear(submodi_planes *p);
 
 /* Solves the master problem, the prox of max(planes, floor) at x, into u; floor = -INFINITY: none.
- * Its multipliers are then the weights, made a convex combination of the planes alone, which
- * combined is; if the floor has all the weight, combined stays as it was (at first with slope 0 and
- * offset -INFINITY). Counts for how long planes are idle. Fails as submod_prox_max_affine does,
- * with its error message. */
+ * Its multipliers become the weights, normalised to a convex combination of the planes alone, which
+ * is stored in combined. If the floor has all the weight, combined does not change (at first its
+ * slope is 0 and its offset -INFINITY). Counts for how long planes are idle. Fails as
+ * submod_prox_max_affine does, with its error message. */
 submod_status submodi_planes_prox(submodi_planes *p, double floor, const double *x, double lambda,
                                   double *u, submod_work *work);
 

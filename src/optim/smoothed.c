@@ -39,7 +39,7 @@ static bool usable(submod_status status)
     return status >= SUBMOD_OK;
 }
 
-/* Fails for a gradient that is not finite, although only the value beside it is needed. */
+/* Fails if the gradient is not finite, although only the value is needed. */
 static submod_status require_finite(const smoothed *s, submod_status status)
 {
     bool good = !usable(status) || submodi_all_finite(s->slope, s->inner.dimension);

@@ -31,7 +31,7 @@ bool submodi_cut_flow_start(submodi_cut_flow *f, const submodi_cut *cut, submodi
                             submod_work *w);
 
 /* Makes the excess of each vertex of a part what z (by rank, from part->begin on) leaves beside
- * `cross` and the flow. SUBMOD_ENUMERIC: z is too large, or the weights are. */
+ * `cross` and the flow. Returns SUBMOD_ENUMERIC if z or the weights are too large. */
 submod_status submodi_cut_flow_aim(const char *who, submodi_cut_flow *f, submodi_flow_part *part,
                                    const double *z);
 

@@ -246,7 +246,7 @@ static submod_status start_layer(layer *x, const char *who, const submod_scores 
     *x = (layer){.lambda = lambda};
     submod_status status = submodi_require_positive(who, "lambda", lambda);
     if (status == SUBMOD_OK) {
-        status = submodi_batch_start(&x->batch, who, SUBMODI_HINGE, scores, labels,
+        status = submodi_batch_start(&x->batch, who, SUBMODI_HINGE_PROX, scores, labels,
                                      settings ? settings : &per_image);
     }
     if (status == SUBMOD_OK && x->batch.given.pixel_weights) {

@@ -147,13 +147,13 @@ static bool gap_is_blind(const submodi_prox_problem *p, submod_prox_method m, co
                                 submodi_largest(s, n) / p->lambda);
 }
 
-/* A gap below 0 by more than rounding: s is no base. */
+/* Reports a gap below 0 by more than rounding, which proves that s is no base. */
 static submod_status contradiction(const submod_fn *fn, double gap)
 {
     return submodi_fail(SUBMOD_INACCURATE,
                         fn->traits.calls_back
-                            ? "%s: F is not submodular: the gap is %g; submod_fn_check tells more"
-                            : "%s: rounding errors of F make the gap %g, below 0",
+                            ? "%s: F is not submodular, since the gap is %g; see submod_fn_check"
+                            : "%s: rounding errors of F make the gap negative, %g",
                         who, gap);
 }
 

@@ -8,8 +8,8 @@
  * element with s_i < -gap, or holds one with s_i > gap, has F(A) > value. So every minimiser holds
  * all elements with s_i < -gap and none with s_i > gap. If {s < -gap} attains the value, it is the
  * smallest minimiser; if {s <= gap} attains it, that is the largest. If no element is left between,
- * {s < 0} is the only minimiser, however large the gap. All of this needs a submodular F: where
- * user's code runs inside F, only the search of all subsets proves anything.
+ * {s < 0} is the only minimiser, however large the gap. All of this needs a submodular F. If F
+ * calls user code, only the search of all subsets is a proof.
  * Cost: that of the method; the proof needs one more chain and O(n). */
 #include <submod/sfm.h>
 
@@ -31,8 +31,8 @@ static const char who[] = "submod_sfm";
 /* Smallest and largest minimiser, in this order. */
 enum { SMALLEST, LARGEST, EXTREMES };
 
-/* AUTO searches all subsets of up to so many elements if user's code runs inside F and there is no
- * minimize slot. That takes 2^11 pushes, about what min-norm takes for 20 elements. */
+/* AUTO searches all subsets of up to this many elements if F calls user code and has no minimize
+ * slot. This takes 2^11 pushes, about as many as min-norm for 20 elements. */
 enum { SMALL = 10 };
 
 typedef struct search {
@@ -202,8 +202,9 @@ static submod_status measure_scale(search *f)
     return status;
 }
 
-/* The projection of 0 is the same for every lambda. With this one, a power of two, u = -s / lambda
- * is of the size of 1, and f(u) and |s|^2 / lambda of that of F. */
+/* Returns a lambda for the projection of 0, which is the same for every lambda. With this power of
+ * two, u = -s / lambda is about as large as 1, and f(u) and |s|^2 / lambda are about as large as
+ * F. */
 static double lambda_for(const search *f)
 {
     int exponent;
@@ -384,8 +385,8 @@ static submod_status by_minimizer(search *f)
 
 static submod_status not_submodular(const char *proof)
 {
-    return submodi_fail(SUBMOD_INACCURATE,
-                        "%s: F is not submodular: %s; submod_fn_check tells more", who, proof);
+    return submodi_fail(SUBMOD_INACCURATE, "%s: F is not submodular, since %s; see submod_fn_check",
+                        who, proof);
 }
 
 static submod_status by_all_subsets(search *f)
@@ -400,7 +401,7 @@ static submod_status by_all_subsets(search *f)
         f->info->extremes_proved = found.extreme;
     }
     if (status == SUBMOD_OK && !found.extreme && f->fn->traits.calls_back) {
-        status = not_submodular("the union or intersection of two minimisers is none");
+        status = not_submodular("the union or intersection of two minimisers is not a minimiser");
     }
     return status;
 }
@@ -489,7 +490,7 @@ static submod_status judge(search *f, submod_status outcome)
     }
     for (size_t i = 0; i < f->n; i++) {
         below += fmin(f->s[i], 0);
-        size = fmin(size + fabs(f->s[i]), DBL_MAX); /* F may be finite all the same */
+        size = fmin(size + fabs(f->s[i]), DBL_MAX); /* F may still be finite */
     }
     f->value = info->value - empty;
     info->gap = f->value - below;
@@ -508,7 +509,7 @@ static submod_status judge(search *f, submod_status outcome)
         all_tried ? info->extremes_proved
                   : proof && (info->extremes_proved || leaves_no_choice(f, info->gap));
     if (!sound && f->fn->traits.calls_back) {
-        status = not_submodular("the value is below the bound by s");
+        status = not_submodular("the value is below the lower bound from s");
         return outcome == SUBMOD_OK ? status : outcome;
     }
     bool good = sound && (small || all_tried || close_enough(f, info->gap, size));

@@ -60,8 +60,8 @@ typedef struct submodi_traits {
     bool based;               /* reset pushes elements: a copy of the state is cheaper */
     submodi_join *join;       /* NULL: levels are whole, unless F is modular there */
     submodi_minimum *minimum; /* NULL: two calls of minimize, and a prox */
-    /* User's code runs inside, at any depth: in the caller's thread alone, and nothing proves that
-     * F is submodular. */
+    /* F calls user code, at any depth. The code runs in the caller's thread only, and nothing
+     * proves that F is submodular. */
     bool calls_back;
     size_t depth; /* 0, and for a combination one more than the deepest of its parts */
 } submodi_traits;

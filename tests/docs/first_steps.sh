@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The first steps of README, word by word, in a copy: configure, build, test, install, compile a
-# program by hand and with CMake, and start both. With the default generator, as on this machine, and where that has nvcc, MPI or
-# Python once more as on a machine without.
+# program by hand and with CMake, and start both. With the default generator, as on this machine,
+# and where that has nvcc, MPI or Python once more as on a machine without.
 #
 #   tests/docs/first_steps.sh
 #
@@ -48,9 +48,9 @@ say() {
     }
 }
 
-# What five of README's words mean here: of the copy and of the program that uses it. Warnings are errors, as in scripts/test.sh: then ccache
-# finds the library that it has compiled. There everything is built and all tests run; here what is
-# installed and two tests will do.
+# How five of README's commands run here, for the copy and for the program that uses it. Warnings
+# are errors, as in scripts/test.sh: then ccache finds the library that it has compiled. There
+# everything is built and all tests run; here what is installed and two tests will do.
 cmake() {
     case $1 in
     -S) set -- "$@" -DSUBMOD_WERROR=ON "${without[@]}" ;;
@@ -99,15 +99,15 @@ has_cuda() {
     grep -q '^CMAKE_CUDA_COMPILER:.*=/' build/CMakeCache.txt
 }
 
-# compile BEGINNING PROGRAM: README's command that begins so, up to where it starts the program.
+# compile BEGINNING PROGRAM: runs README's command that begins so, without the part that starts PROGRAM.
 compile() {
     local command
     command=$(words "$1")
-    [[ $command = *" && $2" ]] || fail "README does not start what it compiles: $command"
+    [[ $command = *" && $2" ]] || fail "README does not start the program that it compiles: $command"
     say "${command% && "$2"}"
 }
 
-# A program of README's that uses the installed library, by hand and with CMake, in a folder of its own.
+# Builds README's program with the installed library, by hand and with CMake, and starts it.
 use_library() {
     local program
     block c >loss.c

@@ -2,9 +2,10 @@
  * scales from 1e-12 to 1e12, with callbacks that fail, settings out of range and iteration limits
  * up to SIZE_MAX.
  *
- * No bound is above the minimum, no gap negative, no value below the minimum by more than its
- * rounding error; statuses and stops are the documented ones and fit together; a failing callback
- * ends the run with its error; refused settings leave x and info untouched. */
+ * Checks that no bound is above the minimum, no gap is negative, and no value is below the minimum
+ * by more than its rounding error. Statuses and stops must be documented and consistent. A failing
+ * callback must end the run with its error, and refused settings must leave x and info
+ * untouched. */
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -23,7 +24,7 @@ typedef enum method {
     METHODS
 } method;
 
-/* A problem, its run and what came of it. */
+/* A problem, its run and the result. */
 typedef struct trial {
     method method;
     enum { SEPARABLE, CORNER, REGRESSION } family;
@@ -32,7 +33,7 @@ typedef struct trial {
     regression regression;
     submod_problem problem;
     size_t n;
-    double decay, lambda; /* lambda: of the envelope */
+    double decay, lambda; /* lambda is the envelope's */
     double start[MINIMA_SIZE], x[MINIMA_SIZE];
     bool refused; /* a setting is out of range */
     bool certified, ball;
@@ -43,7 +44,7 @@ typedef struct trial {
     submod_status status;
 } trial;
 
-/* ---- what is tried ---- */
+/* ---- random problems and settings ---- */
 
 static size_t draw(void *ctx, size_t k)
 {
@@ -66,7 +67,7 @@ static double any_real(dice *d)
     return dice_real(d, dice_below(d, 4) ? NUMBERS_ORDINARY : NUMBERS_TIED);
 }
 
-/* A setting that must be above 0; once in a while one that is not. */
+/* Returns a setting that must be above 0, or occasionally one that is not. */
 static double any_positive(dice *d, trial *t, double most)
 {
     static const double bad[] = {0, -1, -0.0, NAN, INFINITY, -INFINITY, -DBL_MIN};
@@ -105,7 +106,7 @@ static int stop_soon(void *ctx, const submod_trace *line)
     return line->iteration >= *most;
 }
 
-/* A limit that the run itself may never reach needs a trace that stops it. */
+/* If the run may never reach its limit, a trace stops it. */
 static void make_run(dice *d, trial *t, size_t *most)
 {
     submod_run_settings *s = &t->run;
@@ -180,9 +181,9 @@ static void make_problem(dice *d, trial *t)
     memcpy(t->x, t->start, sizeof t->x);
 }
 
-/* ---- what is known ---- */
+/* ---- known minima ---- */
 
-/* The minimum of J, and how much it may be off. */
+/* Returns the minimum of J, and in *slack its possible error. */
 static long double minimum(const trial *t, long double *slack)
 {
     *slack = 0;
@@ -193,7 +194,7 @@ static long double minimum(const trial *t, long double *slack)
     }
 }
 
-/* J(x), and the sum of the absolute values of its terms. */
+/* Returns J(x), and in *size the sum of the absolute values of its terms. */
 static long double value_at(const trial *t, const double *x, long double *size)
 {
     switch (t->family) {
@@ -303,7 +304,7 @@ static void bundle(dice *d, trial *t)
     t->ball = t->decay == 0;
     bool refused = t->refused;
     s.radius = t->ball || dice_below(d, 2) ? any_positive(d, t, 12) : 0;
-    t->refused = refused || (t->refused && (t->ball || s.radius != 0)); /* 0 will do with decay */
+    t->refused = refused || (t->refused && (t->ball || s.radius != 0)); /* decay allows 0 */
     t->radius = s.radius;
     s.max_planes = 3 + dice_below(d, dice_below(d, 2) ? 4 : 100);
     s.lambda = dice_once_in(d, 3) ? any_scale(d, 12) : 0;
@@ -374,14 +375,16 @@ static void check_status(const trial *t)
     FUZZ_CHECK(t->info.iterations <= t->run.max_iterations, "%zu iterations", t->info.iterations);
 }
 
-/* The minimum over the ball around the start, from above; over all y where there is no ball. */
+/* Returns an upper bound on the minimum over the ball around the start, or the minimum over all y
+ * if there is no ball. */
 static long double minimum_in_ball(const trial *t, long double *slack)
 {
     double apart = 0, y[MINIMA_SIZE];
     if (!t->ball) {
         return minimum(t, slack);
     }
-    const double *best = t->family == CORNER ? t->corner.best : t->separable.c;
+    const separable *f = &t->separable;
+    const double *best = t->family == CORNER ? t->corner.best : f->c;
     for (size_t i = 0; i < t->n; i++) {
         apart = hypot(apart, t->start[i] - best[i]);
     }

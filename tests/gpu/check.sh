@@ -39,7 +39,7 @@ grep -q 'there is no NVIDIA GPU' "$scratch/log" || fail "it must say that there 
 stand_in nvidia-smi 'echo "GPU 0: a stand-in, driver 1.2.3"'
 stand_in nvcc 'echo "release 13.0"; echo "Build cuda_13"'
 stand_in cmake "case \$1 in
--S) mkdir -p build-gpu/bench ;;
+--preset) mkdir -p build-gpu/bench ;;
 --build) printf '#!/bin/sh\necho \"bench \$* in \$PWD\"\n' >build-gpu/bench/bench-gpu; chmod +x build-gpu/bench/bench-gpu ;;
 *) echo cmake version 9 ;;
 esac"
@@ -67,7 +67,7 @@ grep -q 'pytest .*test_torch_cuda.py' "$scratch/report" || fail "it must run the
 stand_in python3 "[ \"\$1\" = -c ]"
 ! run || fail "it must end with 1 when a test of PyTorch fails"
 stand_in cmake "case \$1 in
--S) mkdir -p build-gpu ;;
+--preset) mkdir -p build-gpu ;;
 --build) echo 'error: the cause'; seq 50; exit 1 ;;
 esac"
 ! run || fail "it must end with 1 when it does not build"

@@ -425,7 +425,7 @@ START_TEST(workspace_needs_no_device)
 }
 END_TEST
 
-/* By CUDA's rules: machine code runs within a major version, PTX on everything later. */
+/* By CUDA's rules, machine code runs within a major version and PTX on all later devices. */
 START_TEST(which_devices_run_what_was_compiled)
 {
     static const struct {

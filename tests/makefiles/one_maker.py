@@ -3,10 +3,10 @@
 
     one_maker.py BUILD_DIRECTORY          configured with the generator Unix Makefiles
 
-CMake writes the rule of a custom command into the makefile of every target that needs its output. If
-two such targets do not depend on each other, `make -j` runs the command twice at the same time. So one
-of the targets must be a dependency of all the others. Ninja's files have each rule once and cannot
-show the mistake. Exit status 1 if a file has no such target.
+CMake writes the rule of a custom command into the makefile of every target that needs its output.
+If two such targets do not depend on each other, `make -j` runs the command twice at the same time.
+So one of the targets must be a dependency of all the others. Ninja's files contain each rule once
+and cannot show the mistake. Exits with status 1 if a file has no such target.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ DEPENDENCY = re.compile(r"^(\S+\.dir)/all: (\S+\.dir)/all$")
 
 
 def files_made(makefile: Path) -> set[str]:
-    """Left-hand sides of the rules that have commands."""
+    """Returns the left-hand sides of the rules that have commands."""
     made, rule = set(), ""
     for line in makefile.read_text(encoding="utf-8").splitlines():
         if line.startswith("\t"):
@@ -31,7 +31,7 @@ def files_made(makefile: Path) -> set[str]:
 
 
 def dependencies(makefile: Path) -> dict[str, set[str]]:
-    """Of each target, also indirect ones."""
+    """Returns the dependencies of each target, including indirect ones."""
     direct: dict[str, set[str]] = {}
     for line in makefile.read_text(encoding="utf-8").splitlines():
         if found := DEPENDENCY.match(line):
@@ -68,8 +68,8 @@ def main(build: Path) -> int:
         ):
             wrong += 1
             names = ", ".join(Path(t).stem for t in targets)
-            print(f"one_maker: {made} is made by targets in any order: {names}", file=sys.stderr)
-    print(f"one_maker: {len(makers)} files, {wrong} of them made in any order")
+            print(f"one_maker: {made} is made by unordered targets: {names}", file=sys.stderr)
+    print(f"one_maker: {len(makers)} files, {wrong} of them made by unordered targets")
     return 1 if wrong else 0
 
 

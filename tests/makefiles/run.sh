@@ -4,7 +4,7 @@
 #
 #   tests/makefiles/run.sh CMAKE_OPTIONS..
 #
-# Exit code 77 (skipped) without Make.
+# Exits with code 77 (skipped) if there is no Make.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 

@@ -412,7 +412,7 @@ START_TEST(lovasz_hinge_of_a_linear_model)
 END_TEST
 
 /* A pass that moves nothing ends the run: one plane, whose minimum is known at once. The plane at w
- * has a smaller rounding error than the same plane at x, so that one pass moves. */
+ * has a smaller rounding error than the same plane at x, so one pass moves it. */
 START_TEST(single_plane)
 {
     blocks f = {.m = 1, .planes = 1, .a = {{{3, 4}}}, .b = {{2}}};

@@ -1,5 +1,5 @@
-/* Bounds on the minimum at all scales: problems whose minima are known exactly, starts from near to
- * 1e12 times too far. No bound is above the minimum by a single bit. */
+/* Tests bounds on the minimum at all scales, on problems whose minima are known exactly, from
+ * starts up to 1e12 times too far away. No bound may exceed the minimum by a single bit. */
 #include <float.h>
 #include <math.h>
 
@@ -66,7 +66,8 @@ static submod_status run_bcfw(const submod_problem *p, double *x, double decay, 
     return submod_bcfw(p, x, &s, info, NULL);
 }
 
-/* |x|_1 from far away: bounds were 3.7e-6, 7.7 and 62081 with SUBMOD_OK, the minimum is 0. */
+/* Minimises |x|_1 from far away. The minimum is 0; bounds used to be 3.7e-6, 7.7 and 62081 with
+ * SUBMOD_OK. */
 START_TEST(modulus_from_far_away)
 {
     for (double far = 1e-12; far < 2e12; far *= 10) {
@@ -122,7 +123,7 @@ START_TEST(separable_functions)
 }
 END_TEST
 
-/* Without weight decay the bound is one on the ball around the start. */
+/* Without weight decay, the bound holds in the ball around the start. */
 START_TEST(corners)
 {
     submod_rng rng;

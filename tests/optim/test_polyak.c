@@ -239,7 +239,7 @@ START_TEST(bad_stochastic_polyak)
 }
 END_TEST
 
-/* A step size that overflows ends the run like a step that does. */
+/* A step size that overflows ends the run, as a step that overflows does. */
 START_TEST(polyak_with_a_slope_near_zero)
 {
     submod_problem p;

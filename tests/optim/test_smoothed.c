@@ -343,7 +343,7 @@ static submod_status stay(void *ctx, size_t batch, const double *x, double lambd
     return SUBMOD_OK;
 }
 
-/* NaN in a gradient ends the run, too, where only the value beside it is needed. */
+/* NaN in a gradient ends the run even where only the value is needed. */
 START_TEST(values_with_broken_gradients)
 {
     const double one = 1;

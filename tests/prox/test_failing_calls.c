@@ -1,6 +1,6 @@
-/* A user's function fails in its first call, in its second, and so on up to the last: whatever was
- * asked for ends with SUBMOD_ECALLBACK without another call, and what comes after finds what it
- * always finds. */
+/* A user's function fails in its first call, in its second, and so on up to the last. The library
+ * call ends with SUBMOD_ECALLBACK without another call of the function, and later library calls
+ * return their usual results. */
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
@@ -125,8 +125,8 @@ static double measure_value(double a, double b, double P, double n, void *ctx)
     return count_call() == SUBMOD_OK ? sqrt((a + 2 * b) / (P + 2 * n)) : NAN;
 }
 
-/* The kinds of functions, by the user's code in them: eval alone; with push; with chain; with
- * minimize; a concave function; a measure, without weights and with them. */
+/* Function kinds by their user code: eval alone, with push, with chain, with minimize; a concave
+ * function; a measure without weights and with weights. */
 enum { CONCAVE = 4, COUNTS, WEIGHTED, KINDS };
 
 static submod_fn *make_around_value(int kind)

@@ -154,8 +154,8 @@ START_TEST(weights_that_overflow)
 }
 END_TEST
 
-/* An undirected edge of weight 8e307 counts twice at its ends, and with their own weights that
- * overflows. So does a triangle. */
+/* An undirected edge of weight 8e307 counts twice at its ends, and overflows together with their
+ * own weights. A triangle overflows as well. */
 START_TEST(minimum_of_a_heavy_cut)
 {
     const int32_t tail[3] = {0, 1, 2}, head[3] = {1, 2, 0}, all[N] = {0, 1, 2};
@@ -206,7 +206,7 @@ START_TEST(minimum_of_large_opposites)
 }
 END_TEST
 
-/* A random graph: a path now and then, so that its prox is that of a chain. */
+/* A random graph. It is sometimes a path, whose prox is that of a chain. */
 typedef struct graph {
     size_t n, m;
     int32_t tail[16], head[16];
@@ -231,7 +231,7 @@ static graph random_graph(submod_rng *rng)
     return g;
 }
 
-/* c times the cut of g, alone or beside the square root of the cardinality, plus a modular
+/* Returns c times the cut of g, alone or with the square root of the cardinality, plus a modular
  * function. c is a power of two. */
 static submod_fn *cut_plus_modular(const graph *g, double c, bool sum)
 {
@@ -254,8 +254,8 @@ static submod_fn *cut_plus_modular(const graph *g, double c, bool sum)
     return fn;
 }
 
-/* Near the end of the range of a double, the minimum and the prox are those of the same problem
- * scaled down, or there is an error. */
+/* Near the largest double, the minimum and the prox equal those of the same problem scaled down, or
+ * the call fails. */
 START_TEST(heavy_cuts_and_scaled_ones)
 {
     const double c = 0x1p-60;
@@ -284,7 +284,7 @@ START_TEST(heavy_cuts_and_scaled_ones)
         submod_fn_free(heavy);
         submod_fn_free(light);
     }
-    ck_assert_int_ge(5 * solved, repeats(3000)); /* of twice as many */
+    ck_assert_int_ge(5 * solved, repeats(3000)); /* out of twice as many */
 }
 END_TEST
 

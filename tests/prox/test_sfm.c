@@ -288,8 +288,8 @@ static submod_status three_and_seven(const void *ctx, const int32_t *set, size_t
     return SUBMOD_OK;
 }
 
-/* F({3, 7}) = -1, else 0, is not submodular, which a gap of 0 hides: only the search of all subsets
- * proves anything. Few elements are searched without being asked for, also in combinations. */
+/* F({3, 7}) = -1, else 0, is not submodular, but a gap of 0 hides it, so only the search of all
+ * subsets is a proof. AUTO searches all subsets if there are few elements, also in combinations. */
 START_TEST(exact_means_proved)
 {
     for (size_t n = 9; n <= 11; n++) {
@@ -326,7 +326,7 @@ START_TEST(exact_means_proved)
 }
 END_TEST
 
-/* Two minimisers, {0} and {1}, whose union and intersection are none. */
+/* Two minimisers, {0} and {1}, whose union and intersection are not minimisers. */
 static submod_status one_of_two(const void *ctx, const int32_t *set, size_t k, double *value)
 {
     (void)ctx;
@@ -334,7 +334,7 @@ static submod_status one_of_two(const void *ctx, const int32_t *set, size_t k, d
     return SUBMOD_OK;
 }
 
-/* Values for which the base and the prox that Wolfe's method ends with contradict each other. */
+/* Values for which Wolfe's method ends with a base and a prox that contradict each other. */
 static submod_status table(const void *ctx, const int32_t *set, size_t k, double *value)
 {
     const double F[8] = {0, 2, 1, -1, -2, 1, 2, 2};
@@ -347,7 +347,7 @@ static submod_status table(const void *ctx, const int32_t *set, size_t k, double
     return SUBMOD_OK;
 }
 
-/* Contradictions have a message, with and without a base. */
+/* Contradictions set a message, with and without a base. */
 START_TEST(contradictions_are_named)
 {
     submod_fn_ops ops = {.struct_size = sizeof ops, .eval = one_of_two};
@@ -368,7 +368,7 @@ START_TEST(contradictions_are_named)
 }
 END_TEST
 
-/* c (f + w) for all c where its values are finite: the same minimisers, by every method. */
+/* Checks that c (f + w) has the same minimisers, by every method, for all c with finite values. */
 static void minimise_at_all_scales(submod_fn *f, const double *w)
 {
     enum { N = 8 };

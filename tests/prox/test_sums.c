@@ -388,8 +388,8 @@ START_TEST(embedded_parts)
 }
 END_TEST
 
-/* Sums of a few elements whose terms differ much in size: the inner proxes must be fine enough for
- * the gap of the sum. */
+/* Sums over a few elements, with terms of very different sizes. The inner proxes must be accurate
+ * enough for the sum's gap. */
 START_TEST(small_sums_of_many_kinds)
 {
     submod_rng rng;

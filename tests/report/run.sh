@@ -42,8 +42,8 @@ done
 rows=$(sed -n '/<h2 id="claims">/,/<\/table>/p' "$page" | grep -c '^<tr>\|<tbody><tr>')
 [ "$rows" -eq "$claims" ] || fail "the page shows $rows claims of $claims"
 
-# A quick run says so at the top of the page, in each study's text and in each row with a verdict, and
-# does not get into the document.
+# A quick run is marked at the top of the page, in each study's text and in each row with a verdict. Its
+# claims do not get into the document.
 stamp="quick run: verdicts are not meaningful; version $(sed -n 's/.*SUBMOD_VERSION_STRING "\([^"]*\)".*/\1/p' \
     "$here/../../include/submod/base.h"), seed 1, $(date +%Y)-"
 head -n 100 "$page" | sed -n '/<h1>/,/<nav>/p' | grep -qF "<p class=\"quick\">$stamp" ||

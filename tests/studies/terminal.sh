@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What submod-study shows: the stamp of the run on stdout, and on stderr which study of how many runs,
-# without control characters when that is a file.
+# Tests the output of submod-study: the run stamp on stdout, and on stderr the name, number and total
+# of the running studies, without control characters when stderr is a file.
 #
 #   terminal.sh PROGRAM
 set -euo pipefail
@@ -23,11 +23,11 @@ quick='quick run: verdicts are not meaningful'
 stamp="version [0-9.]*, seed 7, $(date +%Y)-[0-9-]*"
 show --seed 7 --quick
 [ "$(grep -cx "submod-study: $quick; $stamp" "$scratch/stdout")" -eq 2 ] ||
-    fail "a quick run must say so at its beginning and at its end"
-grep -qx "  $quick; $stamp" "$scratch/stdout" || fail "a quick run must say so above its verdicts"
+    fail "a quick run must be marked at its beginning and at its end"
+grep -qx "  $quick; $stamp" "$scratch/stdout" || fail "a quick run must be marked above its verdicts"
 grep -q '^submod-study: 1 of 2, surfaces; ' "$scratch/stderr" || fail "the first study has no counter"
 grep -q '^submod-study: 2 of 2, nu; ' "$scratch/stderr" || fail "the second study has no counter"
 ! LC_ALL=C grep '[[:cntrl:]]' "$scratch/stderr" || fail "stderr has control characters"
 show --seed 7
-[ "$(grep -cx "submod-study: $stamp" "$scratch/stdout")" -eq 2 ] || fail "a run must say which one it is"
+[ "$(grep -cx "submod-study: $stamp" "$scratch/stdout")" -eq 2 ] || fail "a run must print its stamp twice"
 ! grep -rqi 'quick run' "$scratch" || fail "a full run must not be called a quick one"

@@ -129,7 +129,7 @@ START_TEST(notes_are_filled)
 }
 END_TEST
 
-/* A quick run cannot be taken for a real one. */
+/* A quick run cannot be mistaken for a full one. */
 START_TEST(stamps)
 {
     char text[120];

@@ -231,6 +231,78 @@ START_TEST(huge_and_tiny_weights)
 }
 END_TEST
 
+/* ---- constant scores ---- */
+
+/* Numbers of images and pixels for which the weights below are rounded. */
+enum { IMAGES = 4, PIXELS = 4096, ALL_PIXELS = IMAGES * PIXELS };
+
+typedef struct constant {
+    float x[2 * ALL_PIXELS], y[2 * ALL_PIXELS], w[ALL_PIXELS], g[2 * ALL_PIXELS];
+    uint8_t label[ALL_PIXELS];
+} constant;
+
+/* All weights are 1, except in the second image, where they alternate between `weight` and twice
+ * `weight`. */
+static void fill_constant(constant *e, int kind, float weight)
+{
+    for (size_t i = 0; i < ALL_PIXELS; i++) {
+        e->w[i] = i / PIXELS == 1 ? (i % 2 ? 1.0F : 2.0F) * weight : 1.0F;
+        e->label[i] = kind < KINDS && is_binary(kind);
+        e->y[i + i / PIXELS * PIXELS] = 1; /* soft labels: all pixels are of class 0 */
+        e->y[i + (i / PIXELS + 1) * PIXELS] = 0;
+    }
+}
+
+static submod_status call_constant(const constant *e, int kind, double *loss,
+                                   const submod_gradient *g, const submod_loss_settings *s)
+{
+    size_t classes = kind < KINDS && is_binary(kind) ? 1 : 2;
+    submod_scores scores = submod_scores_f32(e->x, IMAGES, classes, PIXELS);
+    submod_scores soft = submod_scores_f32(e->y, IMAGES, 2, PIXELS);
+    submod_labels labels = submod_labels_u8(e->label, IMAGES, PIXELS);
+    if (kind < KINDS) {
+        return calls[kind](&(problem){scores, labels, *s}, loss, g, NULL);
+    }
+    return run_metric(kind - KINDS, &(soft_problem){scores, soft, *s}, loss, g, NULL);
+}
+
+/* A weighted mean of equal numbers is that number, and an overlap of probabilities 1/2 depends on
+ * no weight, whatever the weights are. The gradient of the mean of the hinge sums up to -1. */
+START_TEST(constant_scores_have_a_known_loss)
+{
+    static const double known[KINDS] = {0.69314718055994531, 1, 0.5, 1. / 3, 0.5};
+    static const double sizes[] = {1e-45, 1e-38,    1.4 * 0x1p-51, 3.3e-13, 3.3e-10, 3.3e-7,
+                                   1e-3,  1.000001, 12345.678,     1e15,    1e30,    1.5e38};
+    constant *e = calloc(1, sizeof *e);
+    for (int kind = 0; kind < KINDS + FORMS; kind++) {
+        double loss_of_all =
+            kind < KINDS ? known[kind] : known[(kind - KINDS) % 2 ? DICE : JACCARD];
+        for (size_t j = 0; j < 2 * sizeof sizes / sizeof *sizes; j++) {
+            size_t classes = kind < KINDS && is_binary(kind) ? 1 : 2;
+            double of_group[IMAGES], loss, sum = 0;
+            submod_loss_settings s = submod_loss_defaults();
+            const submod_pixel_weights weights = submod_pixel_weights_f32(e->w, IMAGES, PIXELS);
+            submod_gradient g = submod_gradient_dense(e->g, classes, PIXELS);
+            fill_constant(e, kind, (float)sizes[j / 2]);
+            s.pixel_weights = &weights;
+            s.per_image = (int)(j % 2);
+            s.group_loss = of_group;
+            ck_assert_ok(call_constant(e, kind, &loss, &g, &s));
+            ck_assert_near(loss, loss_of_all, 1e-7);
+            for (size_t i = 0; i < (s.per_image ? IMAGES : 1); i++) {
+                ck_assert_near(of_group[i], loss_of_all, 1e-7);
+                ck_assert_near(of_group[i], of_group[0], 1e-12);
+            }
+            for (size_t i = 0; kind == HINGE && i < ALL_PIXELS; i++) {
+                sum += (double)e->g[i];
+            }
+            ck_assert_near(sum, kind == HINGE ? -1 : 0, 1e-6);
+        }
+    }
+    free(e);
+}
+END_TEST
+
 typedef struct outputs {
     double loss, of_group[B];
     float g[SIZE];
@@ -354,5 +426,6 @@ int main(void)
     return RUN_TESTS("baseline_weights", weights_of_1_are_none, a_power_of_two_changes_nothing,
                      a_pixel_of_weight_0_is_ignored, whole_weights_are_copies,
                      threads_and_losses_of_groups, groups_without_pixels, huge_and_tiny_weights,
-                     huge_smoothing_beside_tiny_weights, refused_with_words, out_of_memory);
+                     constant_scores_have_a_known_loss, huge_smoothing_beside_tiny_weights,
+                     refused_with_words, out_of_memory);
 }

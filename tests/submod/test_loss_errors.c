@@ -92,6 +92,24 @@ START_TEST(labels_out_of_range)
 }
 END_TEST
 
+/* Checks an infinite score. The hinge accepts it if its sign is the label's or the pixel is
+ * ignored; other infinite scores are refused. */
+static void refuse_infinite(good *c, size_t at, bool positive)
+{
+    bool right = c->y[at] == IGNORED || (c->y[at] == 1) == positive;
+    if (c->k == HINGE && right) {
+        double loss;
+        ck_assert_ok(
+            call_views(c->k, &c->scores, &c->labels, &loss, &c->gradient, NULL, &c->settings));
+        ck_assert(isfinite(loss) && c->g[at] == 0);
+        for (size_t i = 0; i < MOST; i++) {
+            c->g[i] = 7;
+        }
+    } else {
+        refuse_call(c, SUBMOD_ENONFINITE, positive ? "] is inf" : "] is -inf");
+    }
+}
+
 /* NaN and both infinities in each type, at pixels that count and at ignored ones, in the last image
  * too, when others could have been written already. */
 START_TEST(scores_that_are_not_finite)
@@ -99,26 +117,28 @@ START_TEST(scores_that_are_not_finite)
     const float f32[] = {NAN, INFINITY, -INFINITY};
     const uint16_t f16[] = {0x7e00, 0x7c00, 0xfc00}, bf16[] = {0x7fc0, 0x7f80, 0xff80},
                    f16_nan[] = {0x7c01, 0xffff, 0xfe00}, bf16_nan[] = {0x7f81, 0xffff, 0xffc0};
+    const submod_score_type types[] = {SUBMOD_SCORE_F32, SUBMOD_SCORE_F16, SUBMOD_SCORE_BF16};
     for (int variant = 0; variant < VARIANTS; variant++) {
         good c;
         make(&c, variant);
         size_t entries = B * c.C * N;
         for (size_t at = 0; at < entries; at++) {
             for (int i = 0; i < 3; i++) {
-                make(&c, variant);
-                c.x[at] = f32[i];
-                refuse_call(&c, SUBMOD_ENONFINITE, i ? "] is" : "] is nan");
-                c.scores.data = c.half;
-                c.scores.type = SUBMOD_SCORE_F16;
-                c.half[at] = f16[i];
-                refuse_call(&c, SUBMOD_ENONFINITE, "] is");
-                c.half[at] = f16_nan[i];
-                refuse_call(&c, SUBMOD_ENONFINITE, "nan");
-                c.scores.type = SUBMOD_SCORE_BF16;
-                c.half[at] = bf16[i];
-                refuse_call(&c, SUBMOD_ENONFINITE, "] is");
-                c.half[at] = bf16_nan[i];
-                refuse_call(&c, SUBMOD_ENONFINITE, "nan");
+                for (int t = 0; t < 3; t++) {
+                    make(&c, variant);
+                    c.scores.type = types[t];
+                    c.scores.data = t ? (const void *)c.half : c.x;
+                    c.x[at] = f32[i];
+                    c.half[at] = t == 1 ? f16[i] : bf16[i];
+                    if (i) {
+                        refuse_infinite(&c, at, i == 1);
+                    } else {
+                        refuse_call(&c, SUBMOD_ENONFINITE, "] is nan");
+                    }
+                    c.x[at] = NAN;
+                    c.half[at] = t == 1 ? f16_nan[i] : bf16_nan[i];
+                    refuse_call(&c, SUBMOD_ENONFINITE, "nan");
+                }
             }
         }
         make(&c, variant);

@@ -192,6 +192,136 @@ START_TEST(prunings_by_hand)
 END_TEST
 
 /* The smallest delta asks for 2^21 bins of each kind. */
+/* ---- infinite scores ---- */
+
+enum { MARGINS = 3000, WAYS_TO_LOSSES = 5 };
+
+/* The hinge losses: both engines, the plain hinge, and the hinge of two functions. */
+static submod_status hinge_by(int how, const submod_fn *fn, const float *x, const batch *d,
+                              submod_loss_settings s, double *loss, float *g)
+{
+    submod_scores scores = submod_scores_f32(x, d->B, 1, d->N);
+    submod_labels labels = label_view(d);
+    submod_gradient to = submod_gradient_dense(g, 1, d->N);
+    s.engine = how == 1 ? SUBMOD_ENGINE_HISTOGRAM : SUBMOD_ENGINE_EXACT;
+    if (how < 2) {
+        return submod_lovasz_hinge(&scores, &labels, loss, &to, &s, NULL, NULL);
+    }
+    if (how == 2) {
+        return submod_hinge(&scores, &labels, loss, &to, &s, NULL);
+    }
+    s.pixel_weights = NULL;
+    return submod_lovasz_hinge_function(fn, &scores, &labels, loss, &to, &s, NULL);
+}
+
+/* A third of the right pixels and of the ignored ones get an infinite score, and in *finite one of
+ * the same sign that is beyond the margin. */
+static void make_infinite(submod_rng *rng, const batch *d, float *x, float *finite)
+{
+    for (size_t i = 0; i < d->B * d->N; i++) {
+        float side = d->y[i] == 1 ? 1 : -1;
+        if (submod_rng_below(rng, 3) == 0 && (d->y[i] == 9 || side * x[i] > 0)) {
+            side = d->y[i] == 9 && submod_rng_below(rng, 2) ? -side : side;
+            x[i] = side * INFINITY;
+            finite[i] = side * 5;
+        }
+    }
+}
+
+/* An infinite score of the right sign counts as one beyond the margin, with error max(0, 1 - y f) =
+ * 0 and no derivative. Nothing depends on ignored scores. */
+START_TEST(infinite_scores_of_the_right_sign)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 21);
+    submod_fn *fn[2] = {NULL, NULL};
+    ck_assert_ok(submod_fn_hamming(MARGINS, &fn[0]));
+    ck_assert_ok(submod_fn_sqrt(MARGINS, &fn[1]));
+    for (int j = 0; j < 8 * WAYS_TO_LOSSES; j++) {
+        int how = j % WAYS_TO_LOSSES;
+        batch d = random_batch(&rng, HINGE, 2, 1, MARGINS, true);
+        float *x = as_floats(&d), *finite = as_floats(&d), *w = as_floats(&d);
+        float *g = malloc(d.B * d.N * sizeof *g), *h = malloc(d.B * d.N * sizeof *h);
+        submod_loss_settings s = submod_loss_defaults();
+        const submod_pixel_weights weights = submod_pixel_weights_f32(w, d.B, d.N);
+        double loss, wanted;
+        make_infinite(&rng, &d, x, finite);
+        for (size_t i = 0; i < d.B * d.N; i++) {
+            w[i] = fabsf(w[i]);
+        }
+        s.has_ignore = 1;
+        s.ignore_index = 9;
+        s.per_image = j % 2;
+        s.pixel_weights = j % 4 < 2 ? NULL : &weights;
+        ck_assert_ok(hinge_by(how, fn[how == 4], finite, &d, s, &wanted, h));
+        for (int threads = 1; threads <= 3; threads += 2) {
+            ck_assert_ok(submod_set_num_threads(threads));
+            ck_assert_ok(hinge_by(how, fn[how == 4], x, &d, s, &loss, g));
+            ck_assert(loss == wanted && isfinite(loss));
+            ck_assert_mem_eq(g, h, d.B * d.N * sizeof *g);
+        }
+        ck_assert_ok(submod_set_num_threads(0));
+        for (size_t i = 0; i < d.B * d.N; i++) {
+            ck_assert(isfinite(x[i]) || g[i] == 0);
+            d.x[i] = (double)x[i];
+        }
+        if (how == 0 && !s.pixel_weights) {                       /* relu(1 - y f), sorted */
+            ck_assert_near(loss, reference(&d, HINGE, &s), 1e-8); /* floats */
+        }
+        free(x);
+        free(finite);
+        free(w);
+        free(g);
+        free(h);
+        free_batch(&d);
+    }
+    submod_fn_free(fn[0]);
+    submod_fn_free(fn[1]);
+}
+END_TEST
+
+/* Infinite scores of the wrong sign would make the loss infinite. NaN is refused everywhere, also
+ * at ignored pixels. */
+START_TEST(scores_that_make_no_loss)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 22);
+    submod_fn *fn[2] = {NULL, NULL};
+    ck_assert_ok(submod_fn_hamming(MARGINS, &fn[0]));
+    ck_assert_ok(submod_fn_sqrt(MARGINS, &fn[1]));
+    for (int j = 0; j < 6 * WAYS_TO_LOSSES; j++) {
+        static const int64_t label[] = {0, 1, 9};
+        static const char *const words[] = {"scores[1][0][2500] is inf at label 0",
+                                            "scores[1][0][2500] is -inf at label 1",
+                                            "scores[1][0][2500] is nan"};
+        int how = j % WAYS_TO_LOSSES, what = j / WAYS_TO_LOSSES % 3;
+        batch d = random_batch(&rng, HINGE, 2, 1, MARGINS, true);
+        float *x = as_floats(&d), *finite = as_floats(&d);
+        float *g = calloc(d.B * d.N, sizeof *g);
+        submod_loss_settings s = submod_loss_defaults();
+        double loss = 7;
+        make_infinite(&rng, &d, x, finite);
+        d.y[MARGINS + 2500] = label[what];
+        x[MARGINS + 2500] = what == 0 ? INFINITY : what == 1 ? -INFINITY : NAN;
+        s.has_ignore = 1;
+        s.ignore_index = 9;
+        s.per_image = j / WAYS_TO_LOSSES < 3;
+        assert_error(hinge_by(how, fn[how == 4], x, &d, s, &loss, g), SUBMOD_ENONFINITE,
+                     words[what]);
+        ck_assert(loss == 7);
+        for (size_t i = 0; i < d.B * d.N; i++) {
+            ck_assert(g[i] == 0);
+        }
+        free(x);
+        free(finite);
+        free(g);
+        free_batch(&d);
+    }
+    submod_fn_free(fn[0]);
+    submod_fn_free(fn[1]);
+}
+END_TEST
+
 START_TEST(finest_bins)
 {
     enum { N = 5000 };
@@ -226,5 +356,6 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("loss_hinge", prunings_by_hand, hinge_reductions, hinge_of_hamming,
-                     hinge_of_a_function, large_hinge_against_the_core, finest_bins);
+                     hinge_of_a_function, large_hinge_against_the_core, finest_bins,
+                     infinite_scores_of_the_right_sign, scores_that_make_no_loss);
 }

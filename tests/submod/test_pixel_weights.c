@@ -75,15 +75,28 @@ static batch some_batch(submod_rng *rng, kind k, size_t B, size_t N, bool ignore
     return d;
 }
 
-typedef enum { UNIFORM, WHOLE, SPREAD, WAYS } way;
+/* One per pixel: between 0 and 2; 0, 1, 2 or 3; over eight orders of magnitude; over all of float;
+ * over eight orders in each image, and any size of image. */
+typedef enum { UNIFORM, WHOLE, SPREAD, ANY_SIZE, ANY_IMAGE, WAYS } way;
 
-/* One per pixel: between 0 and 2; 0, 1, 2 or 3; over eight orders of magnitude. */
-static float *some_weights(submod_rng *rng, way how, size_t n)
+static float weight_of(way how, double u, double of_image)
 {
-    float *w = malloc((n + 1) * sizeof *w);
-    for (size_t i = 0; i < n; i++) {
-        double u = submod_rng_uniform(rng);
-        w[i] = (float)(how == UNIFORM ? 2 * u : how == WHOLE ? floor(4 * u) : pow(10, 8 * u - 4));
+    switch (how) {
+    case UNIFORM: return (float)(2 * u);
+    case WHOLE: return (float)floor(4 * u);
+    case SPREAD: return (float)pow(10, 8 * u - 4);
+    case ANY_SIZE: return (float)pow(10, 83 * u - 44.8);
+    default: return (float)pow(10, 8 * u + 75 * of_image - 44.8);
+    }
+}
+
+static float *some_weights(submod_rng *rng, way how, size_t images, size_t pixels)
+{
+    float *w = malloc((images * pixels + 1) * sizeof *w);
+    double of_image = 0;
+    for (size_t i = 0; i < images * pixels; i++) {
+        of_image = how == ANY_IMAGE && i % pixels == 0 ? submod_rng_uniform(rng) : of_image;
+        w[i] = weight_of(how, submod_rng_uniform(rng), of_image);
     }
     return w;
 }
@@ -136,6 +149,48 @@ static void assert_threads(const batch *d, kind k, const submod_loss_settings *s
     }
 }
 
+/* Returns whether the pixel has a label that is not ignored. */
+static bool has_label(const batch *d, size_t b, size_t i)
+{
+    bool some = false;
+    for (size_t c = 0; c < (d->multilabel ? d->C : 1); c++) {
+        some = some || d->y[(d->multilabel ? b * d->C + c : b) * d->N + i] != 9;
+    }
+    return some;
+}
+
+/* Returns the exponent of the smallest power of two that is at least x. */
+static int log2_above(long double x)
+{
+    int e;
+    return frexpl(x, &e) == 0.5L ? e - 1 : e;
+}
+
+/* The weights of a group of images, as loss.h has them: whole multiples of 2^-52 times the largest
+ * weight times the number of pixels, both rounded up to powers of two. */
+static void round_group(const batch *d, size_t first, size_t last, float *w)
+{
+    float largest = 0;
+    for (size_t j = first * d->N; j < last * d->N; j++) {
+        largest = has_label(d, j / d->N, j % d->N) ? fmaxf(largest, w[j]) : largest;
+    }
+    int step = log2_above((long double)largest) + log2_above((long double)((last - first) * d->N));
+    for (size_t j = first * d->N; largest > 0 && j < last * d->N; j++) {
+        w[j] = (float)ldexpl(rintl(ldexpl((long double)w[j], 52 - step)), step - 52);
+    }
+}
+
+/* The caller frees. */
+static float *rounded_weights(const batch *d, const submod_loss_settings *s)
+{
+    float *w = malloc((d->B * d->N + 1) * sizeof *w);
+    memcpy(w, s->pixel_weights->data, d->B * d->N * sizeof *w);
+    for (size_t b = 0, images = s->per_image ? 1 : d->B; b < d->B; b += images) {
+        round_group(d, b, b + images, w);
+    }
+    return w;
+}
+
 static void check(const batch *d, kind k, const submod_loss_settings *given, const row *r,
                   double tolerance)
 {
@@ -146,7 +201,11 @@ static void check(const batch *d, kind k, const submod_loss_settings *given, con
     const costs F = {r->of, NULL};
     submod_measure measure = measure_of(r);
     size_t bins = s.engine == SUBMOD_ENGINE_HISTOGRAM ? s.bins : 0;
+    float *w = rounded_weights(d, given);
+    const submod_pixel_weights rounded = submod_pixel_weights_f32(w, d->B, d->N);
+    s.pixel_weights = &rounded;
     double loss = by_definition(d, k, &s, &F, bins, wanted, &steepest, of_group + groups);
+    s.pixel_weights = given->pixel_weights;
     s.measure = &measure;
     s.group_loss = of_group;
     ck_assert_ok(submod_set_num_threads(1));
@@ -161,36 +220,41 @@ static void check(const batch *d, kind k, const submod_loss_settings *given, con
     free(wanted);
     free(of_group);
     free(o.g);
+    free(w);
 }
 
-/* Weights that are 10^8 times smaller than the largest lose digits when they are rounded. */
-static void check_engines(const batch *d, kind k, submod_loss_settings *s, const row *r, way how)
+static void check_engines(const batch *d, kind k, submod_loss_settings *s, const row *r)
 {
     bool activated = k == SOFTMAX || k == SIGMOID;
-    double rounding = how == SPREAD ? 1e-8 : 1e-11;
     s->engine = SUBMOD_ENGINE_EXACT;
-    check(d, k, s, r, activated ? 1e-6 : rounding);
+    check(d, k, s, r, activated ? 1e-6 : 1e-11);
     s->engine = SUBMOD_ENGINE_HISTOGRAM;
     s->bins = 64;
-    check(d, k, s, r, rounding);
+    check(d, k, s, r, 1e-11);
+}
+
+/* What tiny weights add is lost in the differences of a custom measure. */
+static way way_for(const row *r, int j)
+{
+    return (way)(j % (r->type == SUBMOD_MEASURE_CUSTOM ? SPREAD : WAYS));
 }
 
 START_TEST(losses_are_those_of_the_definition)
 {
     submod_rng rng;
-    submod_rng_seed(&rng, 181);
+    submod_rng_seed(&rng, 281);
     for (int j = 0; j < ROWS * KINDS * WAYS * 4; j += each(11)) {
         kind k = kinds[j % KINDS];
         bool ignore = submod_rng_below(&rng, 2);
         bool coarse = k != SOFTMAX && k != SIGMOID && submod_rng_below(&rng, 2);
         size_t N = 1 + submod_rng_below(&rng, j % 4 ? 40 : 400);
         batch d = some_batch(&rng, k, 1 + submod_rng_below(&rng, 3), N, ignore, coarse);
-        way how = (way)(j / KINDS % WAYS);
-        float *w = some_weights(&rng, how, d.B * d.N);
+        const row *r = &rows[j / KINDS / WAYS % ROWS];
+        float *w = some_weights(&rng, way_for(r, j / KINDS), d.B, d.N);
         const submod_pixel_weights weights = submod_pixel_weights_f32(w, d.B, d.N);
         submod_loss_settings s = random_settings(&rng, ignore);
         s.pixel_weights = &weights;
-        check_engines(&d, k, &s, &rows[j / KINDS / WAYS % ROWS], how);
+        check_engines(&d, k, &s, r);
         free_batch(&d);
         free(w);
     }
@@ -206,14 +270,12 @@ START_TEST(many_pixels)
     for (int j = 0; j < 3 * ROWS; j += each(5)) {
         kind k = kinds[2 + j % 3];
         batch d = some_batch(&rng, k, 2, 40000, j % 2, j % 4 < 2);
-        /* What tiny weights add is lost in the differences of a custom measure. */
-        way how = (way)(j / 2 % (rows[j % ROWS].type == SUBMOD_MEASURE_CUSTOM ? SPREAD : WAYS));
-        float *w = some_weights(&rng, how, d.B * d.N);
+        float *w = some_weights(&rng, way_for(&rows[j % ROWS], j / 2), d.B, d.N);
         const submod_pixel_weights weights = submod_pixel_weights_f32(w, d.B, d.N);
         submod_loss_settings s = engine_settings(SUBMOD_ENGINE_EXACT, j % 2);
         s.per_image = j % 3 == 0;
         s.pixel_weights = &weights;
-        check_engines(&d, k, &s, &rows[j % ROWS], how);
+        check_engines(&d, k, &s, &rows[j % ROWS]);
         free_batch(&d);
         free(w);
     }
@@ -280,7 +342,7 @@ START_TEST(whole_weights_are_copies)
         kind k = kinds[j / 2 % KINDS];
         bool ignore = submod_rng_below(&rng, 2);
         batch d = some_batch(&rng, k, 1, 1 + submod_rng_below(&rng, 500), ignore, j % 3 == 0);
-        float *w = some_weights(&rng, WHOLE, d.N);
+        float *w = some_weights(&rng, WHOLE, 1, d.N);
         w[0] = 1; /* so that there is a pixel */
         submod_loss_settings s = random_settings(&rng, ignore);
         const row *r = &rows[j / 2 / KINDS % ROWS];
@@ -333,7 +395,7 @@ START_TEST(a_pixel_of_weight_0_is_ignored)
     for (int j = 0; j < 2 * KINDS * 4; j++) {
         kind k = kinds[j / 2 % KINDS];
         batch d = some_batch(&rng, k, 2, 1 + submod_rng_below(&rng, 2000), false, j % 4 == 0);
-        float *w = some_weights(&rng, WHOLE, d.B * d.N);
+        float *w = some_weights(&rng, WHOLE, d.B, d.N);
         submod_loss_settings s = engine_settings((submod_engine)(j % 2), true);
         s.per_image = j % 3 == 0;
         for (size_t i = 0; i < d.B * d.N; i++) {
@@ -365,8 +427,8 @@ START_TEST(a_power_of_two_changes_nothing)
     for (int j = 0; j < 2 * KINDS * 3; j += each(7)) {
         kind k = kinds[j / 2 % KINDS];
         batch d = some_batch(&rng, k, 2, 1 + submod_rng_below(&rng, 2000), j % 3, j % 4 == 0);
-        float *w = some_weights(&rng, j % 3 ? UNIFORM : SPREAD, d.B * d.N);
-        float *v = some_weights(&rng, UNIFORM, d.B * d.N);
+        float *w = some_weights(&rng, j % 3 ? UNIFORM : SPREAD, d.B, d.N);
+        float *v = some_weights(&rng, UNIFORM, d.B, d.N);
         submod_loss_settings s = engine_settings((submod_engine)(j % 2), j % 3);
         submod_measure measure = measure_of(&rows[j / 2 / KINDS % 3]);
         s.measure = &measure;
@@ -396,7 +458,7 @@ START_TEST(strides)
         kind k = kinds[j / 6];
         bool backwards = j % 3 == 1, again = j % 3 == 2;
         batch d = some_batch(&rng, k, B, N, true, false);
-        float *w = some_weights(&rng, UNIFORM, B * N);
+        float *w = some_weights(&rng, UNIFORM, B, N);
         submod_loss_settings s = engine_settings((submod_engine)(j / 3 % 2), true);
         for (size_t i = 0; i < B * N; i++) {
             size_t at = backwards ? N - 1 - i % N : i % N;
@@ -429,8 +491,8 @@ START_TEST(weights_of_ignored_pixels_do_not_matter)
                 d.y[i] = d.y[first] == 9 ? 9 : d.y[i] == 9 ? 0 : d.y[i];
             }
         }
-        float *w = some_weights(&rng, UNIFORM, d.B * d.N);
-        float *v = some_weights(&rng, UNIFORM, d.B * d.N);
+        float *w = some_weights(&rng, UNIFORM, d.B, d.N);
+        float *v = some_weights(&rng, UNIFORM, d.B, d.N);
         for (size_t i = 0; i < d.B * d.N; i++) {
             size_t at = d.multilabel ? i / d.N * d.C * d.N + i % d.N : i;
             v[i] = d.y[at] == 9 ? FLT_MAX : w[i];
@@ -484,6 +546,55 @@ START_TEST(huge_and_tiny_weights)
 }
 END_TEST
 
+/* All errors are equal, so that the loss is that error, whatever the weights, and derivatives by
+ * the errors sum up to 1; some weights are far below those of other images. A gradient whose scale
+ * is the largest float stays finite, as no derivative exceeds 1. */
+START_TEST(equal_errors_have_a_known_loss)
+{
+    enum { IMAGES = 4, PIXELS = 4096 };
+    static const double sizes[] = {1e-45, 1e-38, 1.4 * 0x1p-51, 3.3e-10, 1e-3, 1e15, 1.5e38};
+    float *x = calloc(IMAGES * PIXELS, sizeof *x), *g = calloc(IMAGES * PIXELS, sizeof *g);
+    float *w = calloc(IMAGES * PIXELS, sizeof *w);
+    uint8_t *y = calloc(IMAGES * PIXELS, sizeof *y);
+    submod_scores scores = submod_scores_f32(x, IMAGES, 1, PIXELS);
+    submod_labels labels = submod_labels_u8(y, IMAGES, PIXELS);
+    const submod_pixel_weights weights = submod_pixel_weights_f32(w, IMAGES, PIXELS);
+    submod_gradient gradient = submod_gradient_dense(g, 1, PIXELS);
+    for (size_t j = 0; j < 8 * sizeof sizes / sizeof *sizes; j++) {
+        double of_group[IMAGES], loss;
+        submod_loss_settings s = engine_settings((submod_engine)(j % 2), false);
+        bool single = j % 8 / 4; /* one heavy pixel in each other image */
+        for (size_t i = 0; i < IMAGES * PIXELS; i++) {
+            bool second = i / PIXELS == 1;
+            w[i] = (float)(second ? (double)(1 + i % 2) * sizes[j / 8] : 1);
+            w[i] = single && !second && i % PIXELS ? 0 : w[i];
+            y[i] = i % 3 == 0;
+        }
+        s.pixel_weights = &weights;
+        s.per_image = (int)(j / 2 % 2);
+        s.group_loss = of_group;
+        s.bins = 64;
+        gradient.scale = (double)FLT_MAX;
+        ck_assert_ok(submod_lovasz_hinge(&scores, &labels, &loss, &gradient, &s, NULL, NULL));
+        /* The middle of the bin of an error of 1, among 64 below 2. */
+        double error = s.engine == SUBMOD_ENGINE_EXACT ? 1 : 65. / 64;
+        ck_assert_near(loss, error, 1e-12);
+        for (size_t b = 0; b < (s.per_image ? IMAGES : 1); b++) {
+            double sum = 0;
+            ck_assert_near(of_group[b], error, 1e-12);
+            for (size_t i = 0; i < (s.per_image ? 1 : IMAGES) * PIXELS; i++) {
+                sum += fabs((double)g[b * PIXELS + i] / (double)FLT_MAX);
+            }
+            ck_assert_near(sum, s.per_image ? 1. / IMAGES : 1, 1e-6);
+        }
+    }
+    free(x);
+    free(y);
+    free(w);
+    free(g);
+}
+END_TEST
+
 START_TEST(tiny_among_huge)
 {
     submod_rng rng;
@@ -491,8 +602,8 @@ START_TEST(tiny_among_huge)
     for (int j = 0; j < 2 * KINDS; j++) {
         kind k = kinds[j / 2];
         batch d = some_batch(&rng, k, 2, 600, false, false);
-        float *w = some_weights(&rng, WHOLE, d.B * d.N);
-        float *v = some_weights(&rng, WHOLE, d.B * d.N);
+        float *w = some_weights(&rng, WHOLE, d.B, d.N);
+        float *v = some_weights(&rng, WHOLE, d.B, d.N);
         for (size_t i = 0; i < d.B * d.N; i++) {
             w[i] = w[i] > 0 ? 1e30F : 1e-30F;
             v[i] = w[i] > 1 ? 1e30F : 0;
@@ -516,7 +627,7 @@ START_TEST(groups_without_weight)
     for (int j = 0; j < 4 * KINDS; j++) {
         kind k = kinds[j / 4];
         batch d = some_batch(&rng, k, 3, 50, false, false);
-        float *w = some_weights(&rng, UNIFORM, d.B * d.N);
+        float *w = some_weights(&rng, UNIFORM, d.B, d.N);
         double of_group[3] = {7, 7, 7};
         submod_loss_settings s = engine_settings((submod_engine)(j % 2), false);
         s.classes = j % 8 < 4 ? SUBMOD_CLASSES_PRESENT : SUBMOD_CLASSES_ALL;
@@ -595,7 +706,7 @@ START_TEST(datasets)
         bool logits = j % 2;
         batch d = some_batch(&rng, logits ? SOFTMAX : PROBABILITY, 2, 3000, true, false);
         views v = views_of(&d);
-        float *w = some_weights(&rng, (way)(j / 2 % WAYS), d.B * d.N);
+        float *w = some_weights(&rng, (way)(j / 2 % ANY_SIZE), d.B, d.N);
         const submod_pixel_weights weights = submod_pixel_weights_f32(w, d.B, d.N);
         submod_measure measure = measure_of(&rows[j / 3]);
         submod_loss_settings s = engine_settings(SUBMOD_ENGINE_HISTOGRAM, true);
@@ -784,7 +895,7 @@ int main(void)
     return RUN_TESTS(
         "pixel_weights", losses_are_those_of_the_definition, many_pixels, whole_weights_are_copies,
         weights_of_1_are_none, a_pixel_of_weight_0_is_ignored, a_power_of_two_changes_nothing,
-        strides, weights_of_ignored_pixels_do_not_matter, huge_and_tiny_weights, tiny_among_huge,
-        groups_without_weight, info_counts_pixels, datasets, refused_with_words,
-        pixels_without_part_are_checked, unsupported, out_of_memory);
+        strides, weights_of_ignored_pixels_do_not_matter, huge_and_tiny_weights,
+        equal_errors_have_a_known_loss, tiny_among_huge, groups_without_weight, info_counts_pixels,
+        datasets, refused_with_words, pixels_without_part_are_checked, unsupported, out_of_memory);
 }

@@ -1,5 +1,4 @@
-/* Convex problems with known minima, at any scale, and callbacks that fail when they are told to.
- */
+/* Convex problems with known minima, at any scale, and callbacks that fail on request. */
 #ifndef SUBMOD_TESTS_MINIMA_H
 #define SUBMOD_TESTS_MINIMA_H
 
@@ -11,7 +10,7 @@ enum { MINIMA_SIZE = 6, MINIMA_PLANES = 8 };
 /* How a callback fails. */
 typedef enum fault_kind {
     FAULT_STATUS,   /* returns status */
-    FAULT_VALUE,    /* writes number in place of its value (a prox: of its first entry) */
+    FAULT_VALUE,    /* writes number in place of its value (a prox, of its first entry) */
     FAULT_GRADIENT, /* writes number in place of the last entry of its vector */
     FAULT_CANCEL,   /* sets the cancel flag */
     FAULT_KINDS
@@ -19,7 +18,7 @@ typedef enum fault_kind {
 
 /* Counts the calls of all callbacks; from call number `at` on each call fails. */
 typedef struct fault {
-    size_t calls, at; /* at = SIZE_MAX: never */
+    size_t calls, at; /* at = SIZE_MAX means never */
     fault_kind kind;
     int status;
     double number;
@@ -41,7 +40,7 @@ typedef struct separable {
 /* Returns the problem with subgradient, value, prox of the w_i |x_i - c_i|, and, if split, smooth.
  */
 submod_problem separable_problem(separable *s, bool split);
-/* Returns the minimum of it plus decay/2 |x|^2, and in *slack a bound on the error of that. */
+/* Returns the minimum of the function plus decay/2 |x|^2, and in *slack a bound on its error. */
 long double separable_minimum(const separable *s, double decay, long double *slack);
 /* Returns the value at x, and in *size the sum of the absolute values of all terms. */
 long double separable_value(const separable *s, double decay, const double *x, long double *size);
@@ -54,11 +53,12 @@ typedef struct corner {
     fault *fault; /* may be NULL */
 } corner;
 
-/* Draws a corner. slope is the unit of the slopes, length that of the minimiser if decay = 0 (else
- * it is slope / decay); all three are powers of 2. draw(ctx, k) returns a number below k. */
+/* Draws a corner. slope is the unit of the slopes. length is the unit of the minimiser if decay = 0
+ * (else that is slope / decay). All three are powers of 2. draw(ctx, k) returns a number below
+ * k. */
 void corner_draw(corner *t, size_t n, double slope, double length, double decay,
                  size_t (*draw)(void *ctx, size_t k), void *ctx);
-/* Returns the problem, with a subgradient alone: that of the first highest plane. */
+/* Returns the problem with only a subgradient callback, which uses the first highest plane. */
 submod_problem corner_problem(corner *t);
 long double corner_minimum(const corner *t, double decay);
 long double corner_value(const corner *t, double decay, const double *x, long double *size);
@@ -72,7 +72,7 @@ typedef struct regression {
     long double minimum;
 } regression;
 
-/* As corner_draw; scale is the unit of w and v, decay > 0. */
+/* Draws a regression as corner_draw does. scale is the unit of w and v; decay > 0. */
 void regression_draw(regression *t, size_t rows, size_t columns, double scale, double decay,
                      size_t (*draw)(void *ctx, size_t k), void *ctx);
 submod_map regression_map(const regression *t);

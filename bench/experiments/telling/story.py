@@ -52,8 +52,8 @@ def gather(lab: Lab, studies: Path | None) -> Story:
 
 
 def claims_of(studies: Path) -> list[Claim]:
-    """From the tables that scripts/study.sh leaves in this folder, in its order. Studies of a quick run
-    are left out: their verdicts mean nothing."""
+    """From the tables that scripts/study.sh leaves in this folder, in its order. Skips studies from
+    quick runs, whose verdicts are not meaningful."""
     names = LISTED.read_text(encoding="utf-8").split()
     return [
         Claim(one.text, one.measured, one.verdict, f"study `{name}`: {one.data}".rstrip(": "))

@@ -87,7 +87,7 @@ static void draw_bar(const study_options *options, size_t done, size_t total, do
 
 void study_progress(const study_options *options, size_t done, size_t total)
 {
-    static const double between = 10; /* seconds from line to line */
+    static const double between = 10; /* seconds between lines */
     static double begun, shown;
     double now = seconds_now();
     if (done == 0) {

@@ -18,10 +18,11 @@ paired paired_of(const double *difference, size_t count);
  * its value when case i is left out (jackknife). */
 paired paired_jackknife(double whole, const double *without, size_t count);
 
-/* Judges the claim that the difference is above this limit: held if the whole interval is, not held
- * if the whole interval is below, else not shown. Equal numbers show nothing. */
+/* Judges the claim that the difference is above this limit. The claim is held if the whole interval
+ * is above, not held if the whole interval is below, and otherwise not shown. Equal numbers show
+ * nothing. */
 study_verdict paired_above(paired d, double limit);
-/* The same for the claim that the difference is below this limit. */
+/* Judges the claim that the difference is below this limit. */
 study_verdict paired_below(paired d, double limit);
 
 /* 97.5 % of Student's t with this many degrees of freedom, >= 1, lie below it; to 0.002. */

@@ -57,7 +57,7 @@ bool study_fill(FILE *file, const char *text, const study_values *values)
 
 /* ---- notes.md ---- */
 
-/* The last paragraph: which run this is. */
+/* Writes the last paragraph, which identifies the run. */
 static void write_run(const study_options *options, FILE *file)
 {
     char run[120];

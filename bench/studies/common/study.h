@@ -13,8 +13,8 @@ typedef struct study_options {
     const struct study *current; /* the study that runs; its files go to OUT/NAME/ */
     const char *out;             /* directory that gets one folder per study */
     uint64_t seed;
-    bool quick;       /* a small version, for tests: its verdicts mean nothing */
-    const char *date; /* of the run, YYYY-MM-DD */
+    bool quick;       /* a small version for tests; its verdicts are not meaningful */
+    const char *date; /* date of the run, YYYY-MM-DD */
     /* Study brain: NIfTI files and what to look for in them; NULL: Debian's mricron-data. */
     const char *image, *labels, *label_ids;
 } study_options;
@@ -54,34 +54,34 @@ FILE *study_open(const study_options *options, const char *file);
 /* Closes it. False, after saying so, if not everything could be written. */
 bool study_close(FILE *file);
 
-/* Shows on stderr how much of a part of the study is done, and about how long the rest takes. A
- * part begins with done = 0 and ends with done = total. A terminal gets a bar, which disappears at
- * the end; a file gets a line every ten seconds. */
+/* Shows the progress and the approximate remaining time of a study part on stderr. A part begins
+ * with done = 0 and ends with done = total. A terminal gets a bar, which disappears at the end; a
+ * file gets a line every ten seconds. */
 void study_progress(const study_options *options, size_t done, size_t total);
 
-/* Writes to text which run this is: version, seed and date, and for a quick run that its verdicts
- * are not meaningful. Returns text. */
+/* Writes the run stamp to text: version, seed and date and, for a quick run, a note that its
+ * verdicts are not meaningful. Returns text. */
 const char *study_stamp(const study_options *options, char *text, size_t size);
 
 /* What was measured shows the claim, shows that it is wrong, or shows neither. */
 typedef enum study_verdict { STUDY_HELD, STUDY_NOT_SHOWN, STUDY_NOT_HELD } study_verdict;
 
-/* The table of a study's claims, OUT/NAME/table_claims.csv, which is printed as well. Each row has
- * the stamp of the run. The report begins with the claims of all studies, and adds on which data:
- * the paragraph "Data: .." of notes.md. */
+/* A study's claims table, OUT/NAME/table_claims.csv, which is printed as well. Each row contains
+ * the run stamp. The report begins with the claims of all studies. It adds the data that they were
+ * judged on, from the paragraph "Data: .." of notes.md. */
 typedef struct study_claims {
     FILE *file;
     char run[120];
 } study_claims;
 
-/* Opens the table. False after saying why not. */
+/* Opens the table. On failure, prints the reason and returns false. */
 bool study_claims_open(const study_options *options, study_claims *claims);
 /* Adds one row. */
 void study_judge(study_claims *claims, const char *text, const char *measured,
                  study_verdict verdict);
-/* The same where there is nothing random to doubt. */
+/* Adds one row for a claim without random variation. */
 void study_claim(study_claims *claims, const char *text, const char *measured, bool held);
-/* Closes the table. False, after saying so, if not everything could be written. */
+/* Closes the table. If writing failed, prints an error and returns false. */
 bool study_claims_close(study_claims *claims);
 
 /* ---- the way to the report (publish.c) ---- */
@@ -102,9 +102,9 @@ void study_set(study_values *values, const char *name, const char *format, ...)
  * name has no value. */
 bool study_fill(FILE *file, const char *text, const study_values *values);
 
-/* The last thing a study does: writes notes.md with its values filled in and the stamp of the run
- * as the last paragraph, "Run: ..", values.gp and plot.gp to OUT/NAME/ and lets gnuplot draw.
- * Without gnuplot it says so and succeeds. */
+/* Publishes a study, as its last step. Writes notes.md, values.gp and plot.gp to OUT/NAME/ and runs
+ * gnuplot. notes.md has its values filled in and ends with the run stamp, the paragraph "Run: ..".
+ * Without gnuplot, prints a note and succeeds. */
 bool study_publish(const study_options *options, const study_values *values);
 
 /* Writes a notes.md that holds the title and this text alone: for a study that could not run. */

@@ -3,7 +3,7 @@ load 'values.gp' # numbers from the run
 begin = 'reset; set datafile separator ","; set datafile missing NaN; set tics nomirror; ' \
     .'set border 3 lc rgb "#888888"; set encoding utf8; set dashtype 2 (9,5)'
 methods = "'gradient descent' momentum Nesterov Adam prox"
-# The paper's line styles: gradient descent dashed, momentum plain, prox in the colour of its own.
+# The paper's line styles: gradient descent dashed, momentum plain, prox in its own colour.
 array colour[5] = ['#004d3a', '#e69f00', '#b0307a', '#0072b2', '#5ec99a']
 array dash[5] = [2, 1, 1, 1, 1]
 array width[5] = [2, 2.5, 2, 2, 6]
@@ -18,8 +18,8 @@ key = 'unset title; unset xlabel; unset ylabel; unset tics; unset border; unset 
     .'plot for [m=1:5] NaN with lines lc rgb colour[m] dt dash[m] lw width[m] ' \
     .'title word(methods, m)'
 
-# The first row follows the figure of the paper's supplement, with a start, step size and momentum of
-# ours, for the paper does not tell its own. The second row shows the other optimisers beside prox.
+# The first row follows the figure in the paper's supplement. The paper does not give its start, step
+# size or momentum, so these are our choice. The second row shows the other optimisers beside prox.
 left = -0.2
 right = 1.22
 low = -0.15

@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-/* The paths that are drawn. The paper does not tell its start, step size or momentum: these are
- * ours. */
+/* The paths that are drawn. The paper does not give its start, step size or momentum, so these are
+ * our choice. */
 static const double drawn_nu[] = {0.7, 1.0, 1.3};
 enum { DRAWN = sizeof drawn_nu / sizeof drawn_nu[0] };
 static const double drawn_start[2] = {2, 0.73};

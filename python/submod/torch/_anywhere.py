@@ -25,7 +25,16 @@ from torch import Tensor
 
 from .._options import LossOptions, call_loss
 from .._views import KINDS
-from ._batches import IGNORED, Batch, Others, batch_of, errors_of, flat_shape, largest_of, totals_of
+from ._batches import (
+    Batch,
+    Others,
+    batch_of,
+    errors_of,
+    flat_shape,
+    largest_of,
+    left_out,
+    totals_of,
+)
 from ._gains import Totals, check_of_tensors, real_type
 from ._memory import key_of, loss_call, loss_type, new_gradient
 from ._ranks import Ranks, of
@@ -172,10 +181,8 @@ def _bins(batch: Batch, delta: float, ranks: Ranks) -> Bins:
     if batch.kind != "binary":
         return Bins(K, K)
     margin = errors_of(batch.kind, batch.v, batch.codes == 1)
-    left_out = batch.codes == IGNORED
-    if batch.weights is not None:
-        left_out = left_out | (batch.weights.units == 0)
-    bits = ranks.largest(largest_of(margin.masked_fill(left_out, 0))).view(torch.int32)
+    counted = margin.masked_fill(left_out(batch.codes, batch.weights), 0)
+    bits = ranks.largest(largest_of(counted)).view(torch.int32)
     log2_range = (bits >> 23) - 126
     power = (2 * K).bit_length() - 1 - torch.where(bits > 0, log2_range, 0)
     return Bins(2 * K, ((power + 127) << 23).to(torch.int32).view(torch.float32))
@@ -273,7 +280,7 @@ def dataset_loss(
         _put(batch, part, x, table[part[1]].take(bin_of(x, Bins(K, K))), gradient)
     _through(scores, batch, options, gradient)
     if total.power is not None:
-        scale = scale * total.power
+        scale = scale * total.power.view(())  # there is one group
     return loss.masked_fill(batch.bad, math.nan), gradient.mul_(scale)
 
 

@@ -60,7 +60,8 @@ class Batch(NamedTuple):
         error = errors_of(self.kind, v, foreground)
         if self.kind == "binary":  # where right pixels have no part
             units = torch.where(error > 0, units, 0)
-        of_part = total._replace(P=total.P[part], N=total.N[part])
+        power = None if total.power is None else total.power[part[0]]
+        of_part = total._replace(P=total.P[part], N=total.N[part], power=power)
         return Segments(error, foreground, units, of_part, share[part])
 
 
@@ -91,8 +92,8 @@ def batch_of(
     lowest = flat.amin() if flat.numel() else flat.new_zeros(())
     highest = largest_of(flat)
     bad = ~(lowest.isfinite() & highest.isfinite())
-    if kind == "binary":
-        v = flat
+    if kind == "binary":  # infinite errors are checked below
+        v, bad = flat, torch.zeros_like(bad)
     elif options.from_logits and kind == "multiclass":
         v = flat.softmax(1)
         bad = v.isnan().any()  # NaN, Inf, or nothing but -Inf: of a masked class 0
@@ -105,8 +106,11 @@ def batch_of(
     bad = bad | bad_label
     held = None
     if weights is not None:
-        held, bad_weight = _weights(weights, codes, others or Others(Ranks(), codes[:, 0].numel()))
+        held, bad_weight = _weights(weights, codes, options.per_image, others)
         bad = bad | bad_weight
+    if kind == "binary":
+        v = v.masked_fill(v.isinf() & left_out(codes, held), 0)  # nothing depends on them
+        bad = bad | errors_of(kind, v, codes == 1).isfinite().logical_not().any()
     return Batch(kind, v, codes, held, bad, options.groups(v.shape[0]))
 
 
@@ -128,13 +132,19 @@ def _codes(
 
 
 class _Weights(NamedTuple):
-    """What is added up is rounded to whole multiples of a power of two, so that sums do not depend
-    on their order."""
+    """Weights are rounded to whole multiples of a power of two, so that sums do not depend on their
+    order. Sums and derivatives count the rounded weights."""
 
-    relative: Tensor  # (batch, 1, pixels), float32: with the power below divided out, at most 1
-    units: Tensor  # the same in units, int64
+    units: Tensor  # (batch, 1, pixels), int64
+    relative: Tensor  # the same as float32: with the power below divided out, at most 2
     unit: float
-    power: Tensor  # of two, at least as large as all weights that count, 2^127 at most
+    power: Tensor  # of two, (groups, 1, 1): at least the largest weight that counts, or 2^127
+
+
+def left_out(codes: Tensor, weights: _Weights | None) -> Tensor:
+    """Returns which pixels are left out: ignored ones and those of weight 0."""
+    ignored = codes == IGNORED
+    return ignored if weights is None else ignored | (weights.units == 0)
 
 
 class Others(NamedTuple):
@@ -149,21 +159,31 @@ def largest_of(numbers: Tensor) -> Tensor:
     return numbers.amax() if numbers.numel() else numbers.new_zeros(())
 
 
-def _weights(given: Tensor, codes: Tensor, others: Others) -> tuple[_Weights, Tensor]:
-    """And whether any is bad. The multiples are so small that sums reach 2^52 at most; 2^53 for
-    weights above 2^127, where the power ends, which doubles still hold exactly."""
-    given = given.reshape(codes.shape[0], 1, codes.shape[2]).to(torch.float32)
+def _weights(
+    given: Tensor, codes: Tensor, per_image: bool, others: Others | None
+) -> tuple[_Weights, Tensor]:
+    """Returns the rounded weights, and whether any weight is bad. The multiples are so small that
+    the sums of a group are at most 2^52. For weights above 2^127, where the power ends, they are at
+    most 2^53, which doubles still hold exactly."""
+    images, _, pixels = codes.shape
+    given = given.reshape(images, 1, pixels).to(torch.float32)
     bad = ~((given >= 0) & given.isfinite())
     counting = (codes != IGNORED).any(1, keepdim=True) & ~bad
-    largest = largest_of(torch.where(counting, given, 0))
-    bits = others.ranks.largest(largest).view(torch.int32)
+    weights = torch.where(counting, given, 0)
+    if per_image:
+        largest = weights.amax(2, keepdim=True) if pixels else weights.new_zeros(images, 1, 1)
+    else:
+        others = others or Others(Ranks(), images * pixels)
+        largest, pixels = others.ranks.largest(largest_of(weights)).view(1, 1, 1), others.pixels
+    bits = largest.view(torch.int32)
     above = (bits >> 23) - 127 + ((bits & 0x7FFFFF) != 0)  # log2 of the largest, rounded up
     above = above.clamp(-126, 127)
-    steps = 2.0 ** (52 - max(others.pixels - 1, 0).bit_length())  # per power
+    steps = 2.0 ** (52 - max(pixels - 1, 0).bit_length())  # per power
     half = above >> 1  # 2^-127 is no normal number: in two steps
-    relative = torch.where(counting, given, 0) * _power_of_two(-half) * _power_of_two(half - above)
-    units = (relative.to(real_type(given)) * steps).round().to(torch.int64)
-    return _Weights(relative, units, 1 / steps, _power_of_two(above)), bad.any()
+    scaled = weights * _power_of_two(-half) * _power_of_two(half - above)
+    units = (scaled.to(real_type(given)) * steps).round()
+    relative = (units / steps).to(torch.float32)
+    return _Weights(units.to(torch.int64), relative, 1 / steps, _power_of_two(above)), bad.any()
 
 
 def _power_of_two(exponent: Tensor) -> Tensor:

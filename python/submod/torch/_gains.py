@@ -33,7 +33,7 @@ class Totals(NamedTuple):
     P: Tensor
     N: Tensor
     unit: float = 1.0  # what 1 stands for, where only ratios matter: at most 1 for a pixel
-    power: Tensor | None = None  # by which a custom measure sees all of it multiplied; None: 1
+    power: Tensor | None = None  # (groups, 1, 1): the size of 1 for a custom measure; None means 1
 
     def real(self, count: Tensor) -> Tensor:
         number = count.to(real_type(count))
@@ -82,8 +82,8 @@ def _tversky(
 
 
 def check_of_tensors(F: Callable[..., Any], pixels: int) -> None:
-    """Checks a measure after its first use, with tensors in CPU memory and as many pixels in the
-    foreground as in the background: their numbers are on a device, which nothing waits for."""
+    """Checks a measure after its first use, with tensors in CPU memory. Assumes as many foreground
+    as background pixels, because reading the actual numbers would wait for the device."""
 
     def evaluate(a: Any, b: Any, P: float, N: float) -> Any:
         a, b = torch.from_numpy(a), torch.from_numpy(b)

@@ -68,19 +68,20 @@ def view_scores(tensor: Tensor) -> tuple[Scores, Tensor]:
     return view, tensor
 
 
-# Stands for labels beyond int64. It is no class, and nobody's ignore_index.
+# Stands for labels beyond int64. It is not a class, and nobody uses it as ignore_index.
 _NO_LABEL = torch.iinfo(torch.int64).min
 
 
 def as_int64(labels: Tensor) -> Tensor:
-    """Rounds fractions towards zero. uint64 would wrap around, so that 2^64 - 1 became -1."""
+    """Converts labels to int64 and rounds fractions towards zero. uint64 labels beyond int64 become
+    _NO_LABEL instead of wrapping around, as from 2^64 - 1 to -1."""
     whole = labels.to(torch.int64)
     return whole.masked_fill(whole < 0, _NO_LABEL) if labels.dtype == torch.uint64 else whole
 
 
 def whole_labels(tensor: Tensor) -> Tensor:
-    """Returns uint8, bool, int32 and int64 as they are, and other real types as int64. Refuses
-    labels that this would change, except on devices, as it would wait for them."""
+    """Returns uint8, bool, int32 and int64 unchanged, and other real types as int64. Refuses labels
+    that this would change, except on devices, where checking would have to wait."""
     if str(tensor.dtype)[len("torch.") :] in LABEL_TYPES:
         return tensor
     if tensor.is_complex():
@@ -88,7 +89,7 @@ def whole_labels(tensor: Tensor) -> Tensor:
     whole = as_int64(tensor)
     if tensor.device.type == "cpu" and not torch.equal(whole.double(), tensor.double()):
         raise ValueError(
-            f"labels of type {tensor.dtype} that are not whole numbers of 64 bits with a sign"
+            f"labels of type {tensor.dtype}; not all are whole numbers that fit into int64"
         )
     return whole
 

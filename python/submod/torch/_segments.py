@@ -73,7 +73,8 @@ def weigh_bins(
     b, a = before.unbind(-2)
     a, b = torch.stack([a + counts[..., 1, :], a], -2), b.unsqueeze(-2)
     background = torch.arange(2, device=counts.device).view(2, 1) == 0
-    wide = total._replace(P=total.P.unsqueeze(-1), N=total.N.unsqueeze(-1))
+    power = None if total.power is None else total.power.unsqueeze(-1)
+    wide = Totals(total.P.unsqueeze(-1), total.N.unsqueeze(-1), total.unit, power)
     a, b, times = torch.minimum(a, wide.P), torch.minimum(b, wide.N), counts
     if nothing is not None and callable(measure):
         times = torch.where(counts > nothing, counts, 0)

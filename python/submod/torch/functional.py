@@ -55,7 +55,7 @@ def lovasz_softmax(
         function F(a, b, P, N) of a wrong ones among P pixels of the foreground and b among N of the
         background, increasing and submodular, with F(0, 0) = 0. On CPU tensors it is called with
         NumPy arrays, on other devices with tensors: write what both can do. It is checked once, as
-        in submod.lovasz_softmax; on other devices with tensors in CPU memory.
+        in submod.lovasz_softmax; on other devices the check uses tensors in CPU memory.
     pixel_weights: a number >= 0 per pixel, what it counts for: the shape of labels, or what expands
         to that. There is no gradient by them.
     reduction: "mean" over the images, their "sum", or "none" for a loss each; with per_image=False
@@ -64,7 +64,9 @@ def lovasz_softmax(
     normalize: what class_weight is divided by: the sum of the "weights" of the classes that the
         mean is over, or the number of these "classes", as kornia and mmseg have it.
     nonfinite: "raise" an exception when NaN or Inf is among the logits, or "propagate": loss and
-        gradient are NaN, by which a GradScaler sees that it has to skip a step.
+        gradient are NaN, by which a GradScaler sees that it has to skip a step. -Inf is accepted in
+        a softmax, where it masks a class; infinite logits of the right sign are accepted in a
+        hinge.
     group: of torch.distributed, as torch.distributed.group.WORLD: the loss is that of the images of
         all its ranks, as one process with all of them has it, and the gradient is by the logits of
         this rank. It needs engine="histogram". None: this process alone; so is WORLD before

@@ -204,8 +204,8 @@ class LabelMetric(Metric):
 class Confusion(LabelMetric):
     """See submod.metrics.Confusion: IoU, Dice and accuracy, of each class and as means.
     update(prediction, truth): label maps (N, ..), or scores (N, C, ..) of the classes, real numbers
-    of which the largest is predicted, for truth (N, ..). A score that is NaN raises an exception
-    with its position."""
+    of which the largest is predicted, for truth (N, ..). A NaN score raises an exception
+    that names its position."""
 
     _kind = _streams.Confusion
 
@@ -277,7 +277,7 @@ def _predicted(tensors: tuple[Tensor, ...], classes: int) -> tuple[Tensor, ...]:
             f"scores of shape {tuple(scores.shape)} for {classes} classes; (N, {classes}, ..) is "
             "needed"
         )
-    if bool(scores.amax(1).isnan().any()):  # for argmax NaN is the largest
+    if bool(scores.amax(1).isnan().any()):  # argmax treats NaN as the largest
         place = "".join(f"[{i}]" for i in scores.isnan().nonzero()[0].tolist())
         raise NonFiniteError(f"submod.torch: scores{place} is nan")
     return scores.argmax(1), truth

@@ -38,7 +38,8 @@ enum {
     PATIENCE = 100    /* looks without a smaller gap, after which the method gives up */
 };
 
-/* The smallest relative gap asked of a member: above (8 eps)^2 = 3e-30, where rounding begins. */
+/* The smallest relative gap required of a member, above (8 eps)^2 = 3e-30, where rounding
+ * begins. */
 static const double FINEST = 1e-26;
 
 typedef struct cyclic {
@@ -192,8 +193,8 @@ static submod_status add_extensions(cyclic *c, const double *u)
     return status;
 }
 
-/* Returns the tolerance of the members' iterative proxes, given the relative gap of the sum. An
- * inner gap of eps moves a member's step by up to sqrt(eps), and the gap of the sum by as much. */
+/* Returns the tolerance for the members' iterative proxes, given the sum's relative gap. An inner
+ * gap of eps changes a member's step by up to sqrt(eps), and the sum's gap by as much. */
 static double inner_tolerance(double gap)
 {
     return fmax(FINEST, 1e-3 * fmin(1, gap) * fmin(1, gap));

@@ -55,7 +55,7 @@ bool submodi_sum_is_easier(const submod_fn *fn)
     return easier;
 }
 
-/* The part by itself as a member. User's code runs in the caller's thread. */
+/* The part by itself as a member. User code runs in the caller's thread. */
 static submodi_member member_of(const submodi_sum_part *part)
 {
     const submodi_traits *traits = &part->fn->traits;

@@ -29,7 +29,7 @@ typedef struct solver {
     submod_work *work;
     size_t n;
     double deadline;
-    double allowance;  /* per element: lambda times the gap that it may leave, in unit^2 */
+    double allowance;  /* per element: lambda times the gap that it may leave, in units of unit^2 */
     double unit;       /* sigma of the first run */
     int32_t *sequence; /* the elements, piece by piece */
     double *x, *u, *s; /* of the piece that runs; room for n each */

@@ -27,9 +27,8 @@ static submod_status too_heavy(const char *who, const submodi_cut *cut,
     }
     return submodi_fail(
         SUBMOD_ENUMERIC,
-        "%s: the weights overflow: %g on the edge of elements %d and %d, with %g at "
-        "element %d; an element's weight and those of its edges, both ways, must "
-        "add up to a finite number",
+        "%s: the weights overflow (%g on the edge of elements %d and %d, with %g at element %d); "
+        "an element's weight and its edge weights, in both directions, must have a finite sum",
         who, weight, (int)tail, (int)head, sizes->largest, (int)sizes->vertex);
 }
 

@@ -20,7 +20,7 @@ enum { SUBMODI_FLOW_BITS = 60, SUBMODI_FLOW_NOISE = 1 << 12 };
 /* The sizes of the excesses in a network. */
 typedef struct submodi_excesses {
     double largest, sum; /* of |excess|; the sum may overflow */
-    int32_t vertex;      /* where the largest is */
+    int32_t vertex;      /* with the largest excess */
 } submodi_excesses;
 
 static inline void submodi_add_excess(submodi_excesses *sizes, int32_t vertex, double excess)
@@ -32,9 +32,9 @@ static inline void submodi_add_excess(submodi_excesses *sizes, int32_t vertex, d
     sizes->sum += fabs(excess);
 }
 
-/* Finds the scaling for excesses of these sizes in the network of a cut, if flows of up to
- * room * sum have to fit. SUBMOD_ENUMERIC: the largest excess plus the capacities at a vertex
- * overflow; the message names the excess and the heaviest edge. */
+/* Finds the scaling for excesses of these sizes in a cut's network, so that flows of up to room *
+ * sum fit. Returns SUBMOD_ENUMERIC if the largest excess plus the capacities at a vertex overflow;
+ * the message names the excess and the heaviest edge. */
 submod_status submodi_find_scaling(const char *who, const submodi_cut *cut,
                                    const submodi_excesses *sizes, double room,
                                    submodi_scaling *scaling);

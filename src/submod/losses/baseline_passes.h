@@ -53,13 +53,13 @@ submod_status submodi_soft_baseline_call(const submodi_baseline *baseline,
                                          const submod_loss_settings *settings, submod_work *work);
 
 /* For losses with a smoothing: no slope exceeds the larger of 2 and most / smoothing, times the
- * unit of weights. */
+ * largest unit of weights. */
 submod_status submodi_require_smoothing(const submodi_baseline_run *x, double most);
-/* The smoothing in units of the weights, which may be as small as floats are: kept finite. Where it
- * is cut, losses and gradients are below 2^-900 in any case. */
-static inline double submodi_smoothing(const submodi_baseline_run *x)
+/* The smoothing in units of the group's weights, which may be as small as floats are: kept finite.
+ * Where it is cut, losses and gradients are below 2^-900 in any case. */
+static inline double submodi_smoothing(const submodi_baseline_run *x, size_t group)
 {
-    double smoothing = x->batch.given.smoothing / x->batch.unit;
+    double smoothing = x->batch.given.smoothing / x->batch.unit[group];
     return smoothing < 0x1p1000 ? smoothing : 0x1p1000;
 }
 

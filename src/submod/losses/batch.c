@@ -26,16 +26,18 @@ typedef struct row {
     bool multilabel; /* labels are 0 or 1 per class */
     bool binary;     /* one score per pixel */
     unsigned looks_at;
+    bool takes_infinite; /* a margin of -Inf is an error of 0: hinge losses */
 } row;
 
 static const row rows[SUBMODI_KINDS] = {
     [SUBMODI_LOVASZ_SOFTMAX] = {SUBMODI_SOFTMAX, false, false, LOVASZ | LOGITS | CLASSES},
     [SUBMODI_LOVASZ_SIGMOID] = {SUBMODI_SIGMOID, true, false, LOVASZ | LOGITS | CLASSES},
-    [SUBMODI_LOVASZ_HINGE] = {SUBMODI_SCORE, true, true, LOVASZ},
-    [SUBMODI_ANY_HINGE] = {SUBMODI_SCORE, true, true, IGNORE},
+    [SUBMODI_LOVASZ_HINGE] = {SUBMODI_SCORE, true, true, LOVASZ, true},
+    [SUBMODI_ANY_HINGE] = {SUBMODI_SCORE, true, true, IGNORE, true},
     [SUBMODI_DATASET] = {SUBMODI_SOFTMAX, false, false, LOGITS | WEIGHTS | IGNORE},
     [SUBMODI_CROSS_ENTROPY] = {SUBMODI_SCORE, false, false, GROUPS | WEIGHTS | IGNORE},
-    [SUBMODI_HINGE] = {SUBMODI_SCORE, true, true, GROUPS | WEIGHTS | IGNORE},
+    [SUBMODI_HINGE] = {SUBMODI_SCORE, true, true, GROUPS | WEIGHTS | IGNORE, true},
+    [SUBMODI_HINGE_PROX] = {SUBMODI_SCORE, true, true, GROUPS | WEIGHTS | IGNORE},
     [SUBMODI_RAHMAN_WANG] = {SUBMODI_SIGMOID, true, true, LOGITS | GROUPS | WEIGHTS | IGNORE},
     [SUBMODI_OVERLAP] = {SUBMODI_SOFTMAX, false, false, OVERLAP | IGNORE},
     [SUBMODI_METRIC] = {SUBMODI_SOFTMAX, false, false, OVERLAP},
@@ -113,7 +115,8 @@ submod_status submodi_batch_start(submodi_batch *batch, const char *who, submodi
                                   const submod_loss_settings *settings)
 {
     const row *r = &rows[kind];
-    *batch = (submodi_batch){.who = who, .multilabel = r->multilabel};
+    *batch = (submodi_batch){
+        .who = who, .multilabel = r->multilabel, .takes_infinite = r->takes_infinite};
     submod_status status = submodi_require_given(who, "scores", scores);
     status = status ? status : submodi_require_given(who, "labels", labels);
     if (status == SUBMOD_OK && r->binary && scores->classes != 1) {
@@ -334,7 +337,8 @@ static bool ask_custom(const submodi_batch *batch, size_t segment, double *F,
     double N = batch->background[segment];
     double a[] = {0, P, P};
     double b[] = {0, 0, N};
-    return submodi_measure_values(&batch->measure, batch->unit, 3, a, b, P, N, F, failure);
+    return submodi_measure_values(&batch->measure, batch->unit[segment / batch->scores.classes], 3,
+                                  a, b, P, N, F, failure);
 }
 
 /* Of a custom measure we know that it is increasing: if it has the same value at both ends it does
@@ -429,8 +433,11 @@ submod_status submodi_batch_look(submodi_batch *batch, submod_work *work)
     batch->foreground_is_all = submodi_take(work, segments, sizeof *batch->foreground_is_all);
     batch->worst = submodi_take(work, segments, sizeof *batch->worst);
     batch->group_most = submodi_take(work, batch->groups, sizeof *batch->group_most);
+    batch->largest_weight = submodi_take(work, batch->groups, sizeof *batch->largest_weight);
+    batch->unit = submodi_take(work, batch->groups, sizeof *batch->unit);
     if (!batch->memory || !batch->foreground || !batch->background || !batch->coefficient ||
-        !batch->foreground_is_all || !batch->worst || !batch->group_most) {
+        !batch->foreground_is_all || !batch->worst || !batch->group_most ||
+        !batch->largest_weight || !batch->unit) {
         return submodi_nomem(batch->who);
     }
     return submodi_weights_look(batch, work);

@@ -31,7 +31,8 @@ typedef enum submodi_kind {
     SUBMODI_ANY_HINGE, /* the hinge of any set function */
     SUBMODI_DATASET,
     SUBMODI_CROSS_ENTROPY,
-    SUBMODI_HINGE, /* the baseline, and the prox of the Lovász hinge */
+    SUBMODI_HINGE,
+    SUBMODI_HINGE_PROX, /* the prox of the Lovász hinge */
     SUBMODI_RAHMAN_WANG,
     SUBMODI_OVERLAP, /* soft Dice and soft Jaccard */
     SUBMODI_METRIC,  /* the same of soft labels */
@@ -55,8 +56,9 @@ typedef struct submodi_batch {
     const char *who; /* the public function, for error messages */
     submod_scores scores;
     submod_labels labels;
-    bool multilabel;    /* labels are 0 or 1 per class; else one class per pixel */
-    bool plain_weights; /* weights of pixels have the unit 1, as their sums outlive the batch */
+    bool multilabel;     /* labels are 0 or 1 per class; else one class per pixel */
+    bool takes_infinite; /* allows infinite scores where the error is 0 or the pixel ignored */
+    bool plain_weights;  /* the unit of pixel weights is 1, as their sums outlive the batch */
     submodi_activation activation;
     submod_loss_settings given;    /* as the caller has them */
     submod_loss_settings settings; /* the defaults but for what the loss looks at */
@@ -76,15 +78,15 @@ typedef struct submodi_batch {
     int threads;
     struct submodi_tile_memory *memory; /* per thread */
     submodi_notes notes;
-    /* Weights of all pixels, one image after the other, in units; NULL: all 1. They may be read in
-     * whole vectors. A pixel of weight 0 is ignored. */
+    /* Rounded weights of all pixels (tensors/pixel_weights.h), one image after the other, in units
+     * of their group; NULL means all ones. They may be read in whole vectors. A pixel of weight 0
+     * is ignored. */
     float *weight;
-    double rounder;       /* sums are of weights rounded by this (tensors/pixel_weights.h) */
-    double unit;          /* a power of two, from the largest weight on; 1 without weights */
-    float largest_weight; /* of the whole batch, as given; 0 without weights */
-    double *foreground;   /* P: groups x classes; whole numbers, or sums of weights in units */
-    double *background;   /* likewise: the other pixels that are not ignored */
-    double *coefficient;  /* groups x classes; 0: the class is left out */
+    float *largest_weight; /* per group, as given; 0 without weights */
+    double *unit;          /* per group: a power of two >= largest_weight; 1 without weights */
+    double *foreground;    /* P: groups x classes; whole numbers, or sums of weights in units */
+    double *background;    /* likewise: the other pixels that are not ignored */
+    double *coefficient;   /* groups x classes; 0: the class is left out */
     /* groups x classes: nothing more can be lost once all of the foreground is wrong, so that
      * background pixels ranked below it have no weight. False where the class is left out. */
     bool *foreground_is_all;
@@ -116,7 +118,8 @@ submod_status submodi_batch_open(submodi_batch *batch, submod_work *work);
 /* The same in three steps, for a batch that is part of a larger one. First what can be known of the
  * part alone: memory, and the largest weight of its pixels. */
 submod_status submodi_batch_look(submodi_batch *batch, submod_work *work);
-/* When all_groups, all_pixels and largest_weight are of the whole: checks and counts the labels. */
+/* Rounds the pixel weights, and checks and counts the labels, when all_groups, all_pixels and
+ * largest_weight are those of the whole. */
 submod_status submodi_batch_count(submodi_batch *batch, submod_work *work);
 /* When the counts of its groups are of the whole: coefficients, and what the measure says. */
 submod_status submodi_batch_decide(submodi_batch *batch);
@@ -147,6 +150,12 @@ size_t submodi_class_coefficients(const submod_loss_settings *s, size_t C, const
 /* settings.group_loss, if it is wanted, from what each group adds to the loss. Groups of images
  * without pixels have no part in the batch; their losses are 0. images: as the caller has them. */
 void submodi_write_groups(const submodi_batch *batch, size_t images, const double *share);
+
+/* Returns the number of pixels of a group, including those on other ranks. */
+static inline uint64_t submodi_group_pixels(const submodi_batch *batch)
+{
+    return batch->settings.per_image ? batch->scores.pixels : batch->all_pixels;
+}
 
 static inline float submodi_bias(const submodi_batch *batch)
 {

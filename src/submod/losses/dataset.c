@@ -157,7 +157,7 @@ submod_status submod_dataset_add(submod_dataset *dataset, const submod_scores *s
 static submod_status require_steepness(const char *who, const submod_dataset *d,
                                        const submodi_batch *batch, double scale)
 {
-    double most = batch->weight ? (double)batch->largest_weight : 1;
+    double most = batch->weight ? (double)batch->largest_weight[0] : 1;
     float steepest = 0;
     for (size_t k = 0; k < d->classes * 2 * d->bins; k++) {
         steepest = fmaxf(steepest, fabsf(d->weight[k]));

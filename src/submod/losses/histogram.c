@@ -157,7 +157,7 @@ static void count_foreground(const submodi_histogram *h, const submodi_tile *til
             size_t c = (size_t)tile->codes[i];
             size_t at = c * submodi_table_size(h) + place[i];
             if (weight) {
-                sum[at] += submodi_rounded_weight(weight[i], h->batch->rounder);
+                sum[at] += (double)weight[i];
             } else {
                 count[at]++;
             }
@@ -176,7 +176,7 @@ static void count_multiclass(const void *context, const submodi_tile *tile)
     }
     submodi_bin_rows rows = rows_of(h, tile, factor, choose_floors(h, tile));
     if (tile->weight) {
-        submodi_bins()->add(&rows, tile->weight, h->batch->rounder, h->sum[tile->thread]);
+        submodi_bins()->add(&rows, tile->weight, h->sum[tile->thread]);
     } else {
         submodi_bins()->count(&rows, h->count[tile->thread]);
     }
@@ -188,7 +188,7 @@ static void count_list(const submodi_histogram *h, size_t thread, size_t c, cons
 {
     size_t at = c * submodi_table_size(h);
     if (weight) {
-        submodi_add_list(list, n, weight, h->batch->rounder, h->sum[thread] + at);
+        submodi_add_list(list, n, weight, h->sum[thread] + at);
     } else {
         submodi_count_list(list, n, h->count[thread] + at);
     }

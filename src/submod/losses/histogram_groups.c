@@ -48,7 +48,7 @@ static double solve_class(const submodi_histogram *h, size_t group, size_t c,
     submodi_bin_counts x = {.count = total,
                             .P = batch->foreground[at],
                             .N = batch->background[at],
-                            .unit = batch->unit,
+                            .unit = batch->unit[group],
                             .coefficient = batch->coefficient[at],
                             .measure = &batch->measure,
                             .points = s->points + thread * 3 * submodi_solve_points(h->how.K)};

@@ -71,7 +71,7 @@ static void count(const submodi_bin_rows *rows, uint32_t *table)
     }
 }
 
-static void add(const submodi_bin_rows *rows, const float *weight, double rounder, double *table)
+static void add(const submodi_bin_rows *rows, const float *weight, double *table)
 {
     submodi_bin_rows row = *rows;
     int32_t list[SUBMODI_LIST];
@@ -79,7 +79,7 @@ static void add(const submodi_bin_rows *rows, const float *weight, double rounde
         if (row.low[c] != SUBMODI_NO_BINS) {
             submodi_bin_range range = {.low = (float)row.low[c]};
             size_t n = background_of(&row, (int32_t)c, range, false, list);
-            submodi_add_list(list, n, weight, rounder, table);
+            submodi_add_list(list, n, weight, table);
         }
     }
 }

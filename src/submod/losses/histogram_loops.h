@@ -4,7 +4,6 @@
 
 #include "base/isa.h"
 #include "submod/losses/histogram.h"
-#include "submod/tensors/pixel_weights.h"
 
 /* An entry of a list: the bin, from 0 to 2 K - 1, and the place in the row above it. The hinge has
  * up to K = 2^21 bins. */
@@ -39,7 +38,7 @@ typedef struct submodi_histogram_loops {
     /* Counts the background bins of all rows in the tables, 2 K entries for each class; or adds the
      * weights of the pixels up in them. */
     void (*count)(const submodi_bin_rows *rows, uint32_t *table);
-    void (*add)(const submodi_bin_rows *rows, const float *weight, double rounder, double *table);
+    void (*add)(const submodi_bin_rows *rows, const float *weight, double *table);
     /* The weights of the background by such tables; bins below `low` have that of bin 0. */
     void (*look_up)(const submodi_bin_rows *rows, const float *table, float *g);
 
@@ -66,12 +65,11 @@ static inline void submodi_count_list(const volatile int32_t *list, size_t n, ui
 }
 
 static inline void submodi_add_list(const volatile int32_t *list, size_t n, const float *weight,
-                                    double rounder, double *table)
+                                    double *table)
 {
     for (size_t j = 0; j < n; j++) {
         uint32_t entry = (uint32_t)list[j];
-        table[entry & SUBMODI_BIN_MASK] +=
-            submodi_rounded_weight(weight[entry >> SUBMODI_BIN_BITS], rounder);
+        table[entry & SUBMODI_BIN_MASK] += (double)weight[entry >> SUBMODI_BIN_BITS];
     }
 }
 

@@ -1,9 +1,10 @@
 /* The labels of a batch and the weights of its pixels: checked, and counted by class and group.
  *
- * Weights are looked at once for the largest, which says how finely they can be added up
- * (tensors/pixel_weights.h), and then kept for all later visits: 4 bytes a pixel. They are divided
- * by a power of two that is at least the largest of them, the unit of all sums, so that neither
- * huge nor tiny ones leave the range of a float. */
+ * A first visit finds the largest weight of each group, which sets how finely its weights can be
+ * added up (tensors/pixel_weights.h). The rounded weights are then kept for all later visits, 4
+ * bytes a pixel. They are divided by a power of two that is at least the largest weight of their
+ * group, the unit of the group's sums. So neither huge nor tiny weights leave the range of a float,
+ * and a group of small weights loses nothing to the large weights of another. */
 #include "submod/losses/label_counts.h"
 
 #include <math.h>
@@ -50,15 +51,10 @@ static submod_status find_bad_label(const submodi_batch *batch)
 
 /* ---- the weights of pixels ---- */
 
-/* Per thread. */
-typedef struct weight_range {
-    float largest; /* of the pixels that count */
-    bool bad;
-} weight_range;
-
 typedef struct weighing {
     const submodi_batch *batch;
-    weight_range *range;
+    float *largest; /* threads x groups: the largest weight of a pixel that counts */
+    bool *bad;      /* per thread */
 } weighing;
 
 /* Whether a pixel has a label that is not ignored. */
@@ -74,15 +70,39 @@ static bool counts(const submodi_batch *batch, const submodi_tile *tile, size_t 
 static void look_at_weights(const void *context, const submodi_tile *tile)
 {
     const weighing *x = context;
-    weight_range *range = &x->range[tile->thread];
+    size_t group = tile->image / x->batch->images_per_group;
+    float *largest = &x->largest[tile->thread * x->batch->groups + group];
     float row[SUBMODI_TILE_MAX];
     submodi_pixel_weights_read(x->batch->settings.pixel_weights, tile->image, tile->first, tile->n,
                                row);
-    range->bad |= !submodi_pixel_weights_are_good(row, tile->n);
+    x->bad[tile->thread] |= !submodi_pixel_weights_are_good(row, tile->n);
     for (size_t i = 0; i < tile->n; i++) {
-        bool larger = row[i] > range->largest && counts(x->batch, tile, i);
-        range->largest = larger ? row[i] : range->largest;
+        bool larger = row[i] > *largest && counts(x->batch, tile, i);
+        *largest = larger ? row[i] : *largest;
     }
+}
+
+/* Combines the numbers of all threads in the batch. Returns false if a weight is bad. */
+static bool join_threads(const weighing *x)
+{
+    size_t groups = x->batch->groups;
+    bool bad = false;
+    for (size_t t = 0; t < (size_t)x->batch->threads; t++) {
+        bad |= x->bad[t];
+        for (size_t g = 0; g < groups; g++) {
+            float *largest = &x->batch->largest_weight[g];
+            *largest = fmaxf(*largest, x->largest[t * groups + g]);
+        }
+    }
+    return !bad;
+}
+
+/* Returns the rounder of a group. In the unit of the group, its largest weight is at most 1, or at
+ * most a power of two if the unit is 1. */
+static double rounder_of(const submodi_batch *batch, size_t group)
+{
+    double most = submodi_power_above((double)batch->largest_weight[group]) / batch->unit[group];
+    return submodi_weight_rounder(most, submodi_group_pixels(batch));
 }
 
 static void keep_weights(const submodi_batch *batch)
@@ -91,11 +111,17 @@ static void keep_weights(const submodi_batch *batch)
 #pragma omp parallel for num_threads(batch->threads)
     for (size_t t = 0; t < batch->scores.batch * batch->tiles_per_image; t++) {
         size_t image = t / batch->tiles_per_image;
+        size_t group = image / batch->images_per_group;
         size_t first = t % batch->tiles_per_image * batch->tile;
         size_t n = pixels - first < batch->tile ? pixels - first : batch->tile;
         float *row = batch->weight + image * pixels + first;
-        submodi_pixel_weights_read(batch->settings.pixel_weights, image, first, n, row);
-        submodi_pixel_weights()->divide(batch->largest_weight, batch->unit, batch->rounder, n, row);
+        if (batch->largest_weight[group] > 0) {
+            submodi_pixel_weights_read(batch->settings.pixel_weights, image, first, n, row);
+            submodi_pixel_weights()->round(batch->largest_weight[group], batch->unit[group],
+                                           rounder_of(batch, group), n, row);
+        } else {
+            memset(row, 0, n * sizeof *row);
+        }
     }
 }
 
@@ -104,47 +130,39 @@ submod_status submodi_weights_look(submodi_batch *batch, submod_work *work)
     const submod_pixel_weights *view = batch->settings.pixel_weights;
     size_t count = batch->scores.batch * batch->scores.pixels;
     size_t threads = (size_t)batch->threads;
+    memset(batch->largest_weight, 0, batch->groups * sizeof *batch->largest_weight);
     if (!view || count == 0) {
         return SUBMOD_OK;
     }
     weighing x = {.batch = batch};
-    x.range = submodi_take(work, threads, sizeof *x.range);
+    size_t of_threads = submodi_times(threads, batch->groups);
+    x.largest = submodi_take(work, of_threads, sizeof *x.largest);
+    x.bad = submodi_take(work, threads, sizeof *x.bad);
     /* Rows are read in whole vectors. */
     float *weight = submodi_take(work, count + SUBMODI_LANES, sizeof *weight);
-    if (!x.range || !weight) {
+    if (!x.largest || !x.bad || !weight) {
         return submodi_nomem(batch->who);
     }
-    memset(x.range, 0, threads * sizeof *x.range);
+    memset(x.largest, 0, of_threads * sizeof *x.largest);
+    memset(x.bad, 0, threads * sizeof *x.bad);
     submodi_visit(batch, 0, batch->scores.batch, 0, SUBMODI_LABELS, look_at_weights, &x);
-    weight_range all = {0};
-    for (size_t t = 0; t < threads; t++) {
-        all.bad |= x.range[t].bad;
-        all.largest = fmaxf(all.largest, x.range[t].largest);
-    }
-    if (all.bad) {
+    if (!join_threads(&x)) {
         return submodi_pixel_weights_bad(batch->who, view);
     }
     batch->weight = weight;
-    batch->largest_weight = all.largest;
     return SUBMOD_OK;
 }
 
 void submodi_weights_keep(submodi_batch *batch)
 {
     size_t count = batch->scores.batch * batch->scores.pixels;
-    batch->unit = 1;
-    if (batch->largest_weight > 0) {
-        double most = submodi_power_above((double)batch->largest_weight);
-        batch->unit = batch->plain_weights ? 1 : most;
-        batch->rounder = submodi_weight_rounder(most / batch->unit, batch->all_pixels);
+    for (size_t g = 0; g < batch->groups; g++) {
+        bool own = batch->largest_weight[g] > 0 && !batch->plain_weights;
+        batch->unit[g] = own ? submodi_power_above((double)batch->largest_weight[g]) : 1;
     }
     if (batch->weight) {
         memset(batch->weight + count, 0, SUBMODI_LANES * sizeof *batch->weight);
-        if (batch->largest_weight > 0) {
-            keep_weights(batch);
-        } else {
-            memset(batch->weight, 0, count * sizeof *batch->weight);
-        }
+        keep_weights(batch);
     }
 }
 
@@ -175,12 +193,11 @@ static void count_multilabel(const submodi_tile *tile, size_t C, uint64_t *table
     }
 }
 
-static void add_multilabel(const submodi_tile *tile, size_t C, double rounder, double *sum)
+static void add_multilabel(const submodi_tile *tile, size_t C, double *sum)
 {
     for (size_t c = 0; c < C; c++) {
         double both[2] = {0};
-        submodi_pixel_weights()->tally(tile->codes + c * tile->stride, tile->weight, rounder,
-                                       tile->n, both);
+        submodi_pixel_weights()->tally(tile->codes + c * tile->stride, tile->weight, tile->n, both);
         sum[c] += both[1];
         sum[C + 2 + c] += both[0];
     }
@@ -189,15 +206,13 @@ static void add_multilabel(const submodi_tile *tile, size_t C, double rounder, d
 /* The same tables, of weights; what is neither foreground nor background is not looked at. */
 static void add_tile(const label_counts *x, const submodi_tile *tile)
 {
-    double rounder = x->batch->rounder;
     double *sum = x->sum + tile->thread * SIDE_BY_SIDE * x->size;
     if (x->batch->multilabel) {
-        add_multilabel(tile, x->batch->scores.classes, rounder, sum);
+        add_multilabel(tile, x->batch->scores.classes, sum);
         return;
     }
     for (size_t i = 0; i < tile->n; i++) {
-        sum[i % SIDE_BY_SIDE * x->size + (size_t)tile->codes[i]] +=
-            submodi_rounded_weight(tile->weight[i], rounder);
+        sum[i % SIDE_BY_SIDE * x->size + (size_t)tile->codes[i]] += (double)tile->weight[i];
     }
 }
 

@@ -5,10 +5,10 @@
 #include "submod/losses/batch.h"
 
 /* Checks the weights, if there are any, and takes memory for them: sets batch->weight and
- * largest_weight. */
+ * largest_weight of each group. */
 submod_status submodi_weights_look(submodi_batch *batch, submod_work *work);
-/* After that, when largest_weight and all_pixels are those of the whole batch: keeps the weights,
- * sets what rounds them, and their unit. */
+/* Sets the unit of each group, rounds the weights and keeps them. Is called afterwards, when
+ * largest_weight and all_pixels are those of the whole batch. */
 void submodi_weights_keep(submodi_batch *batch);
 
 /* After that: checks the labels; sets foreground, background and valid. */

@@ -37,7 +37,7 @@ static submod_status run_engine(submodi_batch *batch, double *loss, double *grou
  * What a unit of weight adds is more, if a bin has less of it; but not less than 2^-52. */
 submod_status submodi_require_slopes(const submodi_batch *batch, const submod_gradient *gradient)
 {
-    double of_unit = batch->largest_weight > 0 ? 0x1p52 : 1;
+    double of_unit = batch->settings.pixel_weights ? 0x1p52 : 1;
     if (!gradient || batch->measure.type != SUBMOD_MEASURE_CUSTOM ||
         2 * fmax(fabs(gradient->scale), of_unit) * batch->most <= (double)FLT_MAX) {
         return SUBMOD_OK;

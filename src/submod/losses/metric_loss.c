@@ -131,7 +131,7 @@ static double solve(const submodi_baseline_run *x, size_t group, const double *s
     submodi_class_coefficients(&batch->settings, C, foreground, batch->groups, coefficient);
     double loss = 0;
     for (size_t c = 0; c < C; c++) {
-        loss += solve_class(sum + c * SUMS, submodi_smoothing(x), dice, coefficient[c],
+        loss += solve_class(sum + c * SUMS, submodi_smoothing(x, group), dice, coefficient[c],
                             x->slope[group * C + c]);
     }
     return loss;

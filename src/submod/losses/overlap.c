@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "submod/losses/baseline_loops.h"
 #include "submod/losses/baseline_passes.h"
+#include "submod/tensors/pixel_weights.h"
 
 /* What is added up per class: I and S. */
 enum { INSIDE, ALL, SUMS };
@@ -99,12 +100,12 @@ static double solve_rahman_wang(const submodi_baseline_run *x, size_t group, con
 
 static double solve_jaccard(const submodi_baseline_run *x, size_t group, const double *sum)
 {
-    return solve(x, group, sum, submodi_smoothing(x), false);
+    return solve(x, group, sum, submodi_smoothing(x, group), false);
 }
 
 static double solve_dice(const submodi_baseline_run *x, size_t group, const double *sum)
 {
-    return solve(x, group, sum, submodi_smoothing(x), true);
+    return solve(x, group, sum, submodi_smoothing(x, group), true);
 }
 
 /* ---- backward ---- */
@@ -123,6 +124,16 @@ static void derive(const submodi_baseline_run *x, const submodi_tile *tile)
 
 /* ---- the calls ---- */
 
+/* Returns the largest pixel weight, or 1 without weights. */
+static double largest_weight(const submodi_batch *batch)
+{
+    double largest = batch->weight ? 0 : 1;
+    for (size_t g = 0; batch->weight && g < batch->groups; g++) {
+        largest = fmax(largest, (double)batch->largest_weight[g]);
+    }
+    return largest;
+}
+
 /* Below the smallest that is allowed, 1 / smoothing would not be a float. */
 submod_status submodi_require_smoothing(const submodi_baseline_run *x, double most)
 {
@@ -136,13 +147,13 @@ submod_status submodi_require_smoothing(const submodi_baseline_run *x, double mo
                             x->batch.who, smoothing);
     }
     double scale = x->gradient ? fmax(1, fabs(x->gradient->scale)) : 1;
-    if (smoothing != 0 && x->gradient &&
-        scale * x->batch.unit * most / smoothing > (double)FLT_MAX) {
+    double weight = largest_weight(&x->batch);
+    double unit = weight > 0 ? submodi_power_above(weight) : 1;
+    if (smoothing != 0 && x->gradient && scale * unit * most / smoothing > (double)FLT_MAX) {
         return submodi_fail(SUBMOD_ENUMERIC,
                             "%s: gradient scale %g * largest weight %g / smoothing %g overflows a "
                             "float",
-                            x->batch.who, x->gradient->scale,
-                            x->batch.weight ? (double)x->batch.largest_weight : 1.0, smoothing);
+                            x->batch.who, x->gradient->scale, weight, smoothing);
     }
     return SUBMOD_OK;
 }

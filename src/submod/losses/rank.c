@@ -19,7 +19,6 @@
 
 #include "base/float_bits.h"
 #include "base/memory.h"
-#include "submod/tensors/pixel_weights.h"
 
 enum { MOST_PARTS = 64, PART_FROM = 1 << 14 };
 
@@ -118,17 +117,14 @@ typedef struct weighing {
     submodi_rank_measure measure;
     int32_t largest;
     submodi_rank_out out;
-    float *weight; /* where they go, and, if out.rounder > 0, where those of the pixels are */
+    float *weight; /* where they go, and, if out.weighted, where those of the pixels are */
 } weighing;
 
 static submodi_rank_counts count(const weighing *x, size_t begin, size_t end)
 {
     submodi_rank_counts c = {0, 0};
     for (size_t i = begin; i < end; i++) {
-        double w = 1;
-        if (x->out.rounder > 0) {
-            w = submodi_rounded_weight(x->weight[(uint32_t)x->record[i]], x->out.rounder);
-        }
+        double w = x->out.weighted ? (double)x->weight[(uint32_t)x->record[i]] : 1;
         bool background = submodi_key_of(x->record[i]) & 1;
         c.a += background ? 0 : w;
         c.b += background ? w : 0;
@@ -263,13 +259,12 @@ static const uint64_t *sorted_records(const submodi_batch *batch, size_t group,
 static submodi_rank_measure measure_of(const submodi_batch *batch, size_t segment, int32_t largest)
 {
     double most = (double)submodi_from_bits((uint32_t)largest) * batch->worst[segment];
-    double pixels =
-        batch->settings.per_image ? (double)batch->scores.pixels : (double)batch->all_pixels;
-    return (submodi_rank_measure){.how = &batch->measure,
-                                  .unit = batch->unit,
-                                  .P = batch->foreground[segment],
-                                  .N = batch->background[segment],
-                                  .values = submodi_fixed_point_for(most, pixels)};
+    return (submodi_rank_measure){
+        .how = &batch->measure,
+        .unit = batch->unit[segment / batch->scores.classes],
+        .P = batch->foreground[segment],
+        .N = batch->background[segment],
+        .values = submodi_fixed_point_for(most, (double)submodi_group_pixels(batch))};
 }
 
 size_t submodi_rank(const submodi_batch *batch, size_t group, size_t c,
@@ -283,7 +278,7 @@ size_t submodi_rank(const submodi_batch *batch, size_t group, size_t c,
     weighing x = {.record = record,
                   .measure = measure_of(batch, segment, limits.largest),
                   .largest = limits.largest,
-                  .out = {batch->coefficient[segment], scale, batch->weight ? batch->rounder : 0},
+                  .out = {batch->coefficient[segment], scale, batch->weight != NULL},
                   .weight = errors->error};
     *value = (submodi_fixed_sum){0, 0};
     if (kept > 0) {

@@ -153,6 +153,26 @@ static bool is_finite(uint32_t size)
     return size < UINT32_C(0x7f800000);
 }
 
+/* Returns whether a hinge loss can use a score. An infinite score has error 0 if its sign is the
+ * label's, and nothing depends on it at an ignored pixel. */
+static bool is_usable(float score, int32_t code)
+{
+    bool right = code == 1 ? score > 0 : score < 0;
+    return !isnan(score) && (code > 1 || right || isfinite(score));
+}
+
+/* Returns whether scores of at most this size can be used; reads codes only if the size is not
+ * finite. Hinge losses have one row. */
+static bool are_usable(const submodi_batch *batch, uint32_t size, const float *score,
+                       const int32_t *codes, size_t n)
+{
+    bool usable = is_finite(size) || batch->takes_infinite;
+    for (size_t i = 0; !is_finite(size) && usable && i < n; i++) {
+        usable = is_usable(score[i], codes[i]);
+    }
+    return usable;
+}
+
 /* Keeps what a later visit needs. */
 static void note_codes(const submodi_batch *batch, const submodi_tile *tile)
 {
@@ -251,14 +271,14 @@ static void load_softmax_again(const submodi_batch *batch, const submodi_tile *t
 }
 
 /* The activations that look at one score alone; slope may be NULL. False if some score is bad. */
-static bool activate(const submodi_batch *batch, const submodi_rows_in *in, float *v, float *slope,
-                     size_t stride)
+static bool activate(const submodi_batch *batch, const submodi_rows_in *in, const int32_t *codes,
+                     float *v, float *slope, size_t stride)
 {
     const submodi_activation_loops *loops = submodi_activations();
     switch (batch->activation) {
     case SUBMODI_SIGMOID: return is_finite(loops->sigmoid(in, v, slope, stride));
     case SUBMODI_PROBABILITY: return is_finite(loops->clamp(in, v, stride));
-    default: return is_finite(loops->copy(in, v, stride));
+    default: return are_usable(batch, loops->copy(in, v, stride), v, codes, in->width);
     }
 }
 
@@ -272,13 +292,26 @@ static bool load_rows(const submodi_batch *batch, const submodi_tile *tile, bool
         submodi_activations()->drop_ignored(tile->codes, batch->rule.classes, tile->width,
                                             tile->factor);
     }
-    return activate(batch, &in, tile->v, again ? tile->slope : NULL, tile->stride);
+    return activate(batch, &in, tile->codes, tile->v, again ? tile->slope : NULL, tile->stride);
 }
 
 static bool load_scores(const submodi_batch *batch, const submodi_tile *tile)
 {
     submodi_rows_in in = submodi_tile_rows(batch, tile);
-    return is_finite(submodi_activations()->copy(&in, tile->v, tile->stride));
+    uint32_t size = submodi_activations()->copy(&in, tile->v, tile->stride);
+    return are_usable(batch, size, tile->v, tile->codes, tile->n);
+}
+
+/* Returns whether all scores of a tile can be used; reads labels only if the result depends on
+ * them. */
+static bool check_scores(const submodi_batch *batch, submodi_tile *tile, int32_t *codes)
+{
+    submodi_rows_in in = submodi_tile_rows(batch, tile);
+    uint32_t size = submodi_activations()->largest_size(&in);
+    if (!is_finite(size) && batch->takes_infinite) {
+        load_labels(batch, tile, false, codes);
+    }
+    return are_usable(batch, size, in.data, codes, tile->n);
 }
 
 /* Tile t of an image into memory; false if some score is bad. */
@@ -304,8 +337,7 @@ static bool load_tile(const submodi_batch *batch, size_t image, size_t t, unsign
         load_labels(batch, tile, again, memory->codes);
     }
     if (load & SUBMODI_CHECK) {
-        submodi_rows_in in = submodi_tile_rows(batch, tile);
-        return is_finite(submodi_activations()->largest_size(&in));
+        return check_scores(batch, tile, memory->codes);
     }
     if (load & SUBMODI_SCORES) {
         return load_scores(batch, tile);
@@ -345,7 +377,7 @@ void submodi_load_class_row(const submodi_batch *batch, size_t image, size_t c, 
         const float *factor = recall_softmax(batch, pixel_at(batch, image, first), n, &in, &own);
         submodi_activations()->probabilities(&in, factor, row->v, 0);
     } else {
-        activate(batch, &in, row->v, NULL, 0);
+        activate(batch, &in, row->codes, row->v, NULL, 0);
     }
 }
 
@@ -380,6 +412,24 @@ bool submodi_scores_are_good(const submodi_batch *batch)
     return submodi_visit(batch, 0, batch->scores.batch, 0, load, NULL, NULL);
 }
 
+/* Refuses a score that is not finite, unless it can be used; then returns SUBMOD_OK. */
+static submod_status refuse_infinite(const submodi_batch *batch, size_t b, size_t c, size_t i,
+                                     float score)
+{
+    int32_t code[SUBMODI_LANES];
+    if (!batch->takes_infinite || isnan(score)) {
+        return submodi_fail(SUBMOD_ENONFINITE, "%s: scores[%zu][%zu][%zu] is %g", batch->who, b, c,
+                            i, (double)score);
+    }
+    read_codes(batch, b, c, i, 1, code);
+    return is_usable(score, code[0])
+               ? SUBMOD_OK
+               : submodi_fail(SUBMOD_ENONFINITE,
+                              "%s: scores[%zu][%zu][%zu] is %g at label %d; the loss would be "
+                              "infinite",
+                              batch->who, b, c, i, (double)score, (int)code[0]);
+}
+
 submod_status submodi_batch_bad_score(const submodi_batch *batch)
 {
     for (size_t b = 0; b < batch->scores.batch; b++) {
@@ -387,9 +437,9 @@ submod_status submodi_batch_bad_score(const submodi_batch *batch)
             for (size_t i = 0; i < batch->scores.pixels; i++) {
                 float buffer;
                 float x = *submodi_row(&batch->scores, b, c, i, 1, &buffer);
-                if (!isfinite(x)) {
-                    return submodi_fail(SUBMOD_ENONFINITE, "%s: scores[%zu][%zu][%zu] is %g",
-                                        batch->who, b, c, i, (double)x);
+                submod_status status = isfinite(x) ? SUBMOD_OK : refuse_infinite(batch, b, c, i, x);
+                if (status != SUBMOD_OK) {
+                    return status;
                 }
                 if (batch->activation == SUBMODI_PROBABILITY && submodi_is_no_probability(x)) {
                     return submodi_fail(

@@ -5,7 +5,6 @@
 #include "base/vector.h"
 #include "submod/losses/activation_loops.h"
 #include "submod/losses/weigh_chunk.h"
-#include "submod/tensors/pixel_weights.h"
 
 /* For each record of a chunk: what is ranked before its run, of the foreground and of the
  * background, and what the run counts for. */
@@ -230,7 +229,7 @@ static void put_weights(const uint64_t *record, const submodi_chunk *x, const do
     scatter(record, weight, x->n, w->to);
 }
 
-/* The value by what records count for, the gradient by their weights as they are. */
+/* Weighs the value and the gradient of each record. */
 static bool weigh_chunk(const uint64_t *record, const submodi_chunk *x, weighing *w)
 {
     double gain[SUBMODI_CHUNK];
@@ -238,13 +237,13 @@ static bool weigh_chunk(const uint64_t *record, const submodi_chunk *x, weighing
     float weight[SUBMODI_CHUNK];
     gather(record, w->to, x->n, weight);
     for (size_t j = 0; j < x->n; j++) {
-        count[j] = submodi_rounded_weight(weight[j], w->out.rounder);
+        count[j] = (double)weight[j];
     }
     if (!chunk_gains(x, count, w, gain)) {
         return false;
     }
     for (size_t j = 0; j < x->n; j++) {
-        gain[j] *= (double)weight[j];
+        gain[j] *= count[j];
     }
     put_weights(record, x, gain, w);
     return true;
@@ -270,7 +269,7 @@ static bool do_chunk(const uint64_t *record, size_t n, weighing *w)
     if (submodi_rank_needs_order(w->measure->how)) {
         submodi_chunk_join(&x);
     }
-    return w->out.rounder > 0 ? weigh_chunk(record, &x, w) : count_chunk(record, &x, w);
+    return w->out.weighted ? weigh_chunk(record, &x, w) : count_chunk(record, &x, w);
 }
 
 /* The value of a custom measure by what is ranked so far. */
@@ -302,13 +301,12 @@ static bool run_gain(weighing *w, double t, bool background, double *gain)
 /* A run that is longer than a chunk, from record[0] on; its length, 0 if the measure fails. */
 static size_t do_run(const uint64_t *record, size_t n, weighing *w)
 {
-    const double rounder = w->out.rounder;
+    const bool weighted = w->out.weighted;
     uint32_t key = submodi_key_of(record[0]);
     size_t length = 0;
     double t = 0;
     for (; length < n && submodi_key_of(record[length]) == key; length++) {
-        float weight = w->to[(uint32_t)record[length]];
-        t += rounder > 0 ? submodi_rounded_weight(weight, rounder) : 1;
+        t += weighted ? (double)w->to[(uint32_t)record[length]] : 1;
     }
     double gain;
     if (!run_gain(w, t, key & 1, &gain)) {
@@ -317,7 +315,7 @@ static size_t do_run(const uint64_t *record, size_t n, weighing *w)
     add_value(gain * t * error_of(key, w->largest), w->measure->values, 0, &w->value);
     for (size_t j = 0; j < length; j++) {
         float *to = &w->to[(uint32_t)record[j]];
-        *to = weight_of(rounder > 0 ? gain * (double)*to : gain, key, &w->out);
+        *to = weight_of(weighted ? gain * (double)*to : gain, key, &w->out);
     }
     return length;
 }

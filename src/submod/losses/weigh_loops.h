@@ -12,9 +12,7 @@
 typedef struct submodi_rank_out {
     double coefficient;
     float scale;
-    /* And before all that, if this is > 0, with the weight of the pixel, which is where they go.
-     * Sums are of weights rounded by it (tensors/pixel_weights.h). */
-    double rounder;
+    bool weighted; /* first multiplied by the pixel's weight, which is where they go */
 } submodi_rank_out;
 
 /* What wrong pixels cost, P of the foreground and N of the background; all in units (batch.h). */

@@ -3,40 +3,38 @@
 
 #include "submod/tensors/pixel_weights.h"
 
-static void divide(float largest, double unit, double rounder, size_t n, float *row)
+static void round_row(float largest, double unit, double rounder, size_t n, float *row)
 {
     const double inverse = 1 / unit;
     for (size_t i = 0; i < n; i++) {
         float w = row[i] < largest ? row[i] : largest;
-        w = (float)((double)w * inverse);
-        row[i] = submodi_rounded_weight(w, rounder) > 0 ? w : 0.0F;
+        row[i] = submodi_rounded_weight((double)w * inverse, rounder);
     }
 }
 
 /* Lanes side by side, so that it vectorises. */
 enum { LANES = 16 };
 
-static inline double of_code(const int32_t *codes, const float *weight, double rounder, size_t i,
-                             int32_t code)
+static inline double of_code(const int32_t *codes, const float *weight, size_t i, int32_t code)
 {
-    double w = submodi_rounded_weight(weight[i], rounder);
+    double w = (double)weight[i];
     return codes[i] == code ? w : 0.0;
 }
 
-static void tally(const int32_t *codes, const float *weight, double rounder, size_t n, double *sum)
+static void tally(const int32_t *codes, const float *weight, size_t n, double *sum)
 {
     double zeros[LANES] = {0};
     double ones[LANES] = {0};
     size_t i = 0;
     for (; i + LANES <= n; i += LANES) {
         for (size_t l = 0; l < LANES; l++) {
-            zeros[l] += of_code(codes, weight, rounder, i + l, 0);
-            ones[l] += of_code(codes, weight, rounder, i + l, 1);
+            zeros[l] += of_code(codes, weight, i + l, 0);
+            ones[l] += of_code(codes, weight, i + l, 1);
         }
     }
     for (size_t l = 0; i + l < n; l++) {
-        zeros[l] += of_code(codes, weight, rounder, i + l, 0);
-        ones[l] += of_code(codes, weight, rounder, i + l, 1);
+        zeros[l] += of_code(codes, weight, i + l, 0);
+        ones[l] += of_code(codes, weight, i + l, 1);
     }
     for (size_t l = 0; l < LANES; l++) {
         sum[0] += zeros[l];
@@ -44,5 +42,5 @@ static void tally(const int32_t *codes, const float *weight, double rounder, siz
     }
 }
 
-const submodi_pixel_weight_loops SUBMODI_TABLE(submodi_pixel_weights) = {.divide = divide,
+const submodi_pixel_weight_loops SUBMODI_TABLE(submodi_pixel_weights) = {.round = round_row,
                                                                          .tally = tally};

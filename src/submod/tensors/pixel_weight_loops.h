@@ -8,11 +8,11 @@
 #include "base/isa.h"
 
 typedef struct submodi_pixel_weight_loops {
-    /* In place: cut to the largest, divided by the unit, a power of two, and 0 where they would be
-     * rounded to 0. */
-    void (*divide)(float largest, double unit, double rounder, size_t n, float *row);
-    /* Adds to sum[k] the weights whose code is k, rounded, for k = 0, 1. */
-    void (*tally)(const int32_t *codes, const float *weight, double rounder, size_t n, double *sum);
+    /* In place: cuts weights to the largest, divides them by the unit, a power of two, and rounds
+     * them. */
+    void (*round)(float largest, double unit, double rounder, size_t n, float *row);
+    /* Adds to sum[k] the weights whose code is k, for k = 0, 1. */
+    void (*tally)(const int32_t *codes, const float *weight, size_t n, double *sum);
 } submodi_pixel_weight_loops;
 
 extern const submodi_pixel_weight_loops submodi_pixel_weights_baseline, submodi_pixel_weights_avx2,

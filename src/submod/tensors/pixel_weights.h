@@ -1,9 +1,12 @@
 /* How the weights of pixels are checked, read and rounded.
  *
- * Sums of weights must not depend on the order in which threads add them up. So what is added up
- * are weights rounded to whole multiples of a step, a power of two, so fine that the sum of all of
- * them has at most 52 bits: then every sum is exact in doubles, in any order. What rounding loses,
- * if anything, is below the bits that a double could hold of the sum anyway. */
+ * Sums of weights must not depend on the order in which threads add them up. So each weight is
+ * rounded once to a whole multiple of a step, a power of two, so fine that the sum of all weights
+ * of a group has at most 52 bits: every such sum is exact in doubles, in any order. The rounded
+ * weight replaces the given one everywhere, in sums, losses and derivatives alike. It is still a
+ * float: a weight below 2^24 steps becomes a whole number of at most 24 bits, and a larger one is a
+ * multiple of the step already. Rounding moves a weight by at most half a step, which is below the
+ * last bit of a double that holds the sum. */
 #ifndef SUBMODI_TENSORS_PIXEL_WEIGHTS_H
 #define SUBMODI_TENSORS_PIXEL_WEIGHTS_H
 
@@ -34,9 +37,9 @@ static inline double submodi_weight_rounder(double most, size_t count)
     return most * submodi_power_above((double)count);
 }
 
-static inline double submodi_rounded_weight(float weight, double rounder)
+static inline float submodi_rounded_weight(double weight, double rounder)
 {
-    return ((double)weight + rounder) - rounder;
+    return (float)((weight + rounder) - rounder);
 }
 
 #endif

@@ -18,7 +18,8 @@ A module for each framework that has the loss in its own manner, with its names 
 
 None of them imports the framework. Values and gradients are the framework's wherever it has any;
 each module says where it has not (NaN, or an exception), and what is done here then. Logits that
-are NaN or Inf give NaN in all of them, not an exception, so that a GradScaler can skip the step.
+are NaN or Inf give NaN in all of them, not an exception, so that a GradScaler can skip the step;
+infinite logits of the right sign in a hinge have error and gradient 0, as in the frameworks.
 """
 
 from __future__ import annotations
