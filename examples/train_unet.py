@@ -1,7 +1,6 @@
 """Segmentation by cross-entropy, then fine-tuning with Lovász-Softmax: what does mIoU gain?
 
     python examples/train_unet.py                            synthetic shapes, minutes on two cores
-    python examples/train_unet.py --data brain               slices of an MRI volume (mricron-data)
     python examples/train_unet.py --data voc --root VOCdevkit/VOC2012 \\
         --model MODULE:FUNCTION --weights FILE --device cuda
     python examples/train_unet.py --data cityscapes --root cityscapes --model ... --weights ...
@@ -107,8 +106,6 @@ def load(chosen: argparse.Namespace) -> Segmentation:
         data = folders.cityscapes(chosen.root)
     elif chosen.data == "ibsr":
         data = brain.ibsr(chosen.root, chosen.fold)
-    elif chosen.data == "brain":
-        data = brain.brain(chosen.root or brain.MRICRON)
     else:
         if chosen.images < 4:
             raise UserError("--images must be >= 4")

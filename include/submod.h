@@ -17,7 +17,7 @@
  *   submod/certificate.h  checks of what those return
  *   submod/steps.h      step rules and schedules
  *   submod/optim.h      problems, descent by a step rule, FISTA, the bundle method
- *   submod/solvers.h    Frank-Wolfe by blocks, smoothing, primal-dual, ADMM, SVRG, levels
+ *   submod/solvers.h    Frank-Wolfe by blocks, smoothing, primal-dual
  *   submod/gpu.h        the losses and the Jaccard prox on a GPU (CUDA)
  *   submod/metric.h     confusion counts, IoU, Dice, mIoU of images and datasets, equibatch
  *   submod/scoring.h    IoU of instances, boundaries, single images

@@ -37,8 +37,8 @@ for group in "$@"; do
         tools+=(clang)
         ;;
     fuzz)
-        # libclang-rt-dev has libFuzzer too; the last two are fuzzed, and for Python's calls.
-        packages+=(clang libomp-dev libclang-rt-dev libnifti-dev python3-numpy)
+        # libclang-rt-dev has libFuzzer too; NumPy is for fuzzing Python's calls.
+        packages+=(clang libomp-dev libclang-rt-dev python3-numpy)
         tools+=(clang python3)
         ;;
     mpi)
@@ -51,8 +51,7 @@ for group in "$@"; do
         ;;
     ccache) packages+=(ccache) ;; # not among the tools: builds do without
     study)
-        # The last two: the volumes of study brain and what reads them.
-        packages+=(gnuplot-nox python3 python3-numpy python3-matplotlib libnifti-dev mricron-data)
+        packages+=(gnuplot-nox python3 python3-numpy python3-matplotlib)
         tools+=(gnuplot python3)
         ;;
     docs)

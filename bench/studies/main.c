@@ -2,7 +2,6 @@
  *
  *   submod-study list
  *   submod-study run [NAME ..] [--out DIR] [--seed N] [--quick]       no NAME: all of them
- *   submod-study run brain --image FILE --labels FILE [--label-ids 10=thalamus,49=thalamus,..]
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,8 +13,7 @@
 static int usage(void)
 {
     fprintf(stderr, "usage: submod-study list\n"
-                    "       submod-study run [NAME ..] [--out DIR] [--seed N] [--quick]\n"
-                    "                    [--image FILE --labels FILE [--label-ids N=NAME,..]]\n");
+                    "       submod-study run [NAME ..] [--out DIR] [--seed N] [--quick]\n");
     return 2;
 }
 
@@ -64,24 +62,6 @@ static bool parse_seed(const char *text, uint64_t *seed)
     return *text != '-' && *text != '\0' && *end == '\0' && errno == 0;
 }
 
-/* Where the value of an option goes; NULL for an unknown option. */
-static const char **text_option(const char *option, study_options *options)
-{
-    const struct {
-        const char *option;
-        const char **value;
-    } known[] = {{"--out", &options->out},
-                 {"--image", &options->image},
-                 {"--labels", &options->labels},
-                 {"--label-ids", &options->label_ids}};
-    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
-        if (strcmp(option, known[i].option) == 0) {
-            return known[i].value;
-        }
-    }
-    return NULL;
-}
-
 /* Runs the named studies, or all studies if none is named. Returns the number of failures. */
 static int run_all(study_options *options, char **names, size_t count)
 {
@@ -109,11 +89,10 @@ static int run(int argc, char **argv)
     study_options options = {.out = "out", .seed = 1, .date = date};
     int names = 0; /* of studies; they are gathered at the beginning of argv */
     for (int i = 0; i < argc; i++) {
-        const char **text = text_option(argv[i], &options);
         if (strcmp(argv[i], "--quick") == 0) {
             options.quick = true;
-        } else if (text && i + 1 < argc) {
-            *text = argv[++i];
+        } else if (strcmp(argv[i], "--out") == 0 && i + 1 < argc) {
+            options.out = argv[++i];
         } else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {
             if (!parse_seed(argv[++i], &options.seed)) {
                 study_fail("--seed takes a number, not '%s'", argv[i]);

@@ -18,10 +18,8 @@ PAIRS = {
 WHOLE = ("nu", "max_affine", "worst_case", "total_variation")
 CERTIFY = {
     "bundle": "proximal bundle",
-    "level-bundle": "level bundle",
     "bcfw": "BCFW",
     "primal-dual": "primal-dual",
-    "admm": "ADMM",
 }
 TARGETS = ("0.1", "0.01", "0.0001")
 SIZES = (0.001, 0.01, 0.1, 1.0, 10.0)  # when quick
@@ -36,7 +34,7 @@ CURVES = (
     "logistic (batches = 1, features = 8, images = 4, side = 6)",
     "lovasz_hinge (batches = 1, features = 8, images = 4, side = 6)",
     "lovasz_hinge (batches = 4, features = 8, images = 4, side = 6)",
-    "brain_softmax (batches = 4, images = 4, step = 8)",
+    "lovasz_softmax (batches = 4, features = 8, images = 4, side = 6)",
 )
 DRAWN = ("gd", "prox", "momentum", "prox-momentum", "adam", "prox-adam", "bundle")
 

@@ -1,8 +1,5 @@
-"""Axial slices of MRI volumes with eight labelled structures, as in the paper's supplement.
-
-brain: one volume, Debian's mricron-data. ibsr: the 18 volumes of the Internet Brain Segmentation
-Repository, for whoever has them.
-"""
+"""Axial slices of MRI volumes with eight labelled structures, as in the paper's supplement: the 18
+volumes of the Internet Brain Segmentation Repository, for whoever has them."""
 
 from __future__ import annotations
 
@@ -21,11 +18,7 @@ from .data import Example, Segmentation
 
 STRUCTURES = ("thalamus", "caudate", "putamen", "pallidum")
 NAMES = [f"{side} {name}" for name in STRUCTURES for side in "LR"]
-AAL = [77, 78, 71, 72, 73, 74, 75, 76]
 IBSR = [10, 49, 11, 50, 12, 51, 13, 52]
-MRICRON = Path("/usr/share/mricron/templates")
-MARGIN = 12  # around the structures, in voxels
-SLAB = 6  # slices that are tested together
 TYPES = {2: "u1", 4: "i2", 8: "i4", 16: "f4", 64: "f8", 256: "i1", 512: "u2", 768: "u4"}
 Volume = np.ndarray  # (x, y, z); axial slices are [:, :, z]
 
@@ -89,27 +82,6 @@ def standardised(image: Any) -> Volume:
     image = np.asarray(image, np.float32)
     inside = image[image > image.mean()]
     return (image - inside.mean()) / max(float(inside.std()), 1e-6)
-
-
-def brain(folder: Path = MRICRON) -> Segmentation:
-    """The part around the structures. Every third slab of slices is tested; the slices next to it,
-    which look much the same, are not trained with."""
-    if not (folder / "ch2.nii.gz").is_file():
-        raise UserError(f"there is no {folder}/ch2.nii.gz: apt-get install mricron-data")
-    image, values = read_nifti(folder / "ch2.nii.gz"), read_nifti(folder / "aal.nii.gz")
-    if image.shape != values.shape:
-        raise UserError(f"ch2.nii.gz and aal.nii.gz in {folder} differ in size")
-    labels = classes_in(values, AAL)
-    at = np.argwhere(labels > 0)
-    (x0, y0, z0), (x1, y1, z1) = at.min(0), at.max(0) + 1
-    box = (slice(max(0, x0 - MARGIN), x1 + MARGIN), slice(max(0, y0 - MARGIN), y1 + MARGIN))
-    image, labels = standardised(image)[box], labels[box]
-    tested = {z for z in range(z0, z1) if (z - z0) // SLAB % 3 == 1}
-    beside = {z + step for z in tested for step in (-1, 1)}
-    trained = set(range(z0, z1)) - tested - beside
-    train = [partial(read_slice, image, labels, z) for z in sorted(trained)]
-    val = [partial(read_slice, image, labels, z) for z in sorted(tested)]
-    return Segmentation(["rest", *NAMES], 1, train, val, leave_out=0)
 
 
 def ibsr(root: Path, fold: int = 0) -> Segmentation:

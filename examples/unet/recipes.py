@@ -41,13 +41,9 @@ class Recipe:
 
 
 RECIPES = {
-    # The defaults for the data that come without a download: minutes on two cores.
+    # For the data that come without a download: minutes on two cores.
     "shapes": Recipe(
         steps=800, fine_steps=300, batch=8, rate=3e-3, fine_rate=1e-3, optimizer="adam", flip=True
-    ),
-    # Left and right are different classes: no flip.
-    "brain": Recipe(
-        steps=300, fine_steps=150, batch=4, rate=3e-3, fine_rate=1e-3, optimizer="adam"
     ),
     # Sec. 4.3 and DeepLab's own scales; the network starts from weights trained elsewhere. The
     # paper also has fine_steps=30000.

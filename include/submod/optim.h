@@ -7,17 +7,16 @@
  * called
  *
  *     gradient descent, SGD     submod_descend with submod_step_gd
- *     momentum, Nesterov, Adam, AdaGrad, dual averaging, schedule-free methods, averages of
- *       iterates, restarts      submod_descend with that step rule: steps.h
+ *     momentum, Nesterov, Adam, AdaGrad, averages of iterates
+ *                               submod_descend with that step rule: steps.h
  *     Polyak's subgradient      submod_descend, SUBMOD_SCHEDULE_POLYAK
- *     stochastic Polyak         submod_descend, SUBMOD_SCHEDULE_STOCHASTIC_POLYAK
  *     proximal point            submod_descend, SUBMOD_DIRECTION_PROX and submod_step_gd
  *     proximal gradient         the same on a problem with a smooth part
  *     the paper's modified      submod_descend, SUBMOD_DIRECTION_PROX with any step rule
  *       backpropagation
  *     FISTA                     submod_fista
  *     BMRM, proximal bundle     submod_bundle: a minimum with a certified gap, to compare with
- *     block-coordinate Frank-Wolfe, smoothing, primal-dual, ADMM, SVRG, level bundle: solvers.h
+ *     block-coordinate Frank-Wolfe, smoothing, primal-dual: solvers.h
  *
  * Nothing here is thread safe per object: one run, one step rule, one problem at a time. Results do
  * not depend on the number of threads if the callbacks' do not. */
@@ -136,7 +135,7 @@ typedef struct submod_optim_info {
     double lower_bound;   /* at most the minimum, from methods that certify; else -Inf */
     double gap;           /* f - lower_bound, >= 0; Inf where f is NaN */
     uint64_t values, gradients, proxes; /* calls of the callbacks; a direction counts as a prox */
-    size_t planes;                      /* bundle methods: in use at the end */
+    size_t planes;                      /* submod_bundle: in use at the end */
     double seconds;                     /* without the time spent in metric and trace callbacks */
     double primal_residual, dual_residual; /* solvers.h, splitting; else NaN */
     uint64_t reserved[2];                  /* 0 */
@@ -190,9 +189,6 @@ typedef struct submod_descent_settings {
     double lambda;
     submod_batch_order order; /* SUBMOD_BATCH_FULL */
     uint64_t seed;            /* of the shuffling */
-    /* Below all values of minibatches, for SUBMOD_SCHEDULE_STOCHASTIC_POLYAK. 0, which serves
-     * losses; finite. */
-    double lower_bound;
 } submod_descent_settings;
 
 /* No schedule yet: set at least schedule, for example to submod_schedule_constant(0.1). */

@@ -5,9 +5,6 @@
  *     submod_problem_smoothed   Nesterov smoothing, for submod_fista and all who want gradients
  *     submod_problem_composed   f(A x) + g(x), for all the others
  *     submod_primal_dual        the same by Chambolle and Pock, from the proxes of f and g
- *     submod_admm               the same by ADMM
- *     submod_svrg               proximal gradient on minibatches with variance reduction
- *     submod_level_bundle       a minimum with a certified gap, as submod_bundle, by levels
  *
  * Each follows a theorem, which stands with it. There J* is the minimum of J, x* a point that has
  * it, and x_0 the start. */
@@ -102,23 +99,22 @@ typedef struct submod_map {
 SUBMOD_API submod_status submod_problem_composed(const submod_problem *f, const submod_map *map,
                                                  const submod_problem *g, submod_problem *out);
 
-/* Settings of submod_primal_dual and submod_admm. */
+/* Settings of submod_primal_dual. */
 typedef struct submod_split_settings {
     size_t struct_size; /* set by the defaults: base.h, structs that grow */
     /* gradient_tolerance: of both residuals, unless average. tolerance (1e-6): of the gap, if there
      * is a bound. */
     submod_run_settings run;
-    /* Primal-dual: the step tau of x; that of y is 1 / (tau norm^2). ADMM: 1 / rho. 0: 1 / norm for
-     * primal-dual, 1 for ADMM. >= 0. */
+    /* The step tau of x; that of y is 1 / (tau norm^2). 0: 1 / norm. >= 0. */
     double step;
-    /* Not below |A|: for the steps of primal-dual, and for what rounding does to both bounds. 0:
+    /* Not below |A|: for the steps, and for what rounding does to the bound. 0:
      * sqrt(|A|_1 |A|_inf) or the Frobenius norm, whichever is smaller; must be given for callbacks.
      * >= 0. */
     double norm;
     /* As in submod_bundle: without weight decay lower_bound is one on J in |y - start| <= radius.
      * 0: then there is no bound. >= 0. */
     double radius;
-    int average; /* 1: x is the mean of all points, which the theorems are about; 0: the last */
+    int average; /* 1: x is the mean of all points, which the theorem is about; 0: the last */
 } submod_split_settings;
 
 /* The values that stand in the comments of the struct. */
@@ -149,95 +145,6 @@ SUBMOD_API submod_status submod_primal_dual(const submod_problem *f, const submo
                                             const submod_problem *g, double *x,
                                             const submod_split_settings *settings,
                                             submod_optim_info *info, submod_work *work);
-
-/* ADMM (Boyd et al. 2011; in graph form Parikh and Boyd 2014) on w = (x, z), F(w) = g(x) + f(z),
- * which is to lie in {z = A x}. From v = (x_0, A x_0), u = 0, with rho = 1 / step:
- *     w <- prox of F at v - u, weight rho;   v <- projection of w + u onto z = A x;   u += w - v
- * The projection needs (I + A'A)^-1, factorised once: columns^3 / 3 operations, columns^2 numbers
- * of memory. So it needs a matrix. Few iterations where A is ill-conditioned or steps are hard to
- * choose. Ergodic rate of He and Yuan (2012): with |subgradients of F| <= L, and average,
- *     J(x_k) - J* <= (rho |v_0 - v*|^2 + L^2 / rho) / (2 k)
- * where x_k is the mean of the x in v, |v_0 - v*|^2 = |x_0 - x*|^2 + |A x_0 - A x*|^2.
- * Residuals: primal |w - v|, dual rho |v - v before|, and rounding. The rest is as in
- * submod_primal_dual. SUBMOD_EINVAL also: no matrix. SUBMOD_ENUMERIC also: I + A'A overflows, or is
- * singular in doubles, because A'A is and has numbers so large that I is lost beside them. */
-SUBMOD_API submod_status submod_admm(const submod_problem *f, const submod_map *map,
-                                     const submod_problem *g, double *x,
-                                     const submod_split_settings *settings, submod_optim_info *info,
-                                     submod_work *work);
-
-/* ---- proximal gradient with variance reduction ---- */
-/* Settings of submod_svrg. */
-typedef struct submod_svrg_settings {
-    size_t struct_size; /* set by the defaults: base.h, structs that grow */
-    /* When to stop; an iteration is a stage, which time_limit or the cancel flag may cut short. */
-    submod_run_settings run;
-    double eta;               /* step size; > 0, has no default: below 1 / (4 L), best 1 / (10 L) */
-    size_t inner;             /* steps of a stage; 0: twice the number of minibatches */
-    submod_batch_order order; /* SUBMOD_BATCH_RANDOM, which the theorem is about */
-    uint64_t seed;            /* 1, of the order */
-} submod_svrg_settings;
-
-/* The values that stand in the comments of the struct; no step size yet. */
-SUBMOD_API submod_svrg_settings submod_svrg_defaults(void);
-
-/* Prox-SVRG, for smooth = mean of s_k, and an h with a prox, which with the decay counts in full in
- * every step. A stage takes the full gradient at its anchor x, then inner steps
- *     y <- prox of h + decay at y - eta (ds_k(y) - ds_k(x) + d smooth(x)),   from y = x,
- * whose mean is the next x. Theorem 3.1 of Xiao and Zhang (2014): for convex s_k with L-Lipschitz
- * gradients, J with strong convexity mu (the decay, say), eta < 1 / (4 L) and q steps a stage
- *     E[J(x_k) - J*] <= r^k (J(x_0) - J*),
- *     r = 1 / (mu eta (1 - 4 L eta) q) + 4 L eta (q + 1) / ((1 - 4 L eta) q)
- * where r < 1 for eta < 1 / (8 L) and q large enough. With one minibatch there is no chance in it.
- * gradient_norm in the trace is |x - u| / eta, u the full proximal gradient step from x. Without
- * minibatches, or with SUBMOD_BATCH_FULL, each step is a full one. A prox gets SUBMOD_FULL_BATCH.
- * SUBMOD_EINVAL also: settings is NULL, for eta has no default; no smooth part or no prox; an
- * unknown order. SUBMOD_ENUMERIC also: a step overflows. */
-SUBMOD_API submod_status submod_svrg(const submod_problem *problem, double *x,
-                                     const submod_svrg_settings *settings, submod_optim_info *info,
-                                     submod_work *work);
-
-/* ---- the level bundle method ---- */
-/* Settings of submod_level_bundle. */
-typedef struct submod_level_bundle_settings {
-    size_t struct_size; /* set by the defaults: base.h, structs that grow */
-    /* tolerance 1e-6: ends when gap <= tolerance. x is the best point so far: keep_best changes
-     * nothing. */
-    submod_run_settings run;
-    /* Without weight decay f may have no minimum: the bound is then one on the minimum of f over
-     * |y - start| <= radius. > 0, required if weight_decay = 0. Not used with weight decay. */
-    double radius;
-    /* Planes kept; beyond that inactive ones are dropped, or active ones merged. 100; >= 3. */
-    size_t max_planes;
-} submod_level_bundle_settings;
-
-/* The values that stand in the comments of the struct. */
-SUBMOD_API submod_level_bundle_settings submod_level_bundle_defaults(void);
-
-/* The level method of Lemarechal, Nemirovskii and Nesterov (1995), for convex f. Lower-bounds J by
- * planes, as submod_bundle does, and asks next where all planes are halfway between
- * info->lower_bound and J(x) or below, at the point nearest to a centre. If there is none in the
- * ball, that raises the bound by half of the gap. Nothing has to be tuned or adapted:
- *     J(x) - info->gap = info->lower_bound <= J(y)   for all y, or for all |y - start| <= radius
- * without weight decay, up to rounding. The gap is 0 if x has left that ball and is better
- * than anything in it; x is never further away than 3 radius.
- * Theorem: if |subgradients of J| <= L, then after k >= 1 iterations, of one subgradient each,
- *     info->gap <= sqrt(115/3) L radius / sqrt(k)   without weight decay,
- *     info->gap <= 49 L^2 / (weight_decay k)        with it.
- * So O((L radius / eps)^2) subgradients for a gap of eps in any dimension, and 3 planes are enough.
- * With more than k variables no method that is told subgradients can promise more than a constant
- * times L radius / sqrt(k). With few the planes soon know f, and the gap falls much faster. The
- * centre is the best point, or the point of the ball next to it, whenever the gap has halved. The
- * planes are those of J with its weight decay; submod_bundle has planes of f only, and needs fewer
- * iterations where that counts.
- *
- * gradient_norm in the trace is that of the subgradient at x; step is the distance of the next
- * point from the centre. A problem that is not convex makes the bound meaningless. SUBMOD_EINVAL
- * also when settings is NULL, for the defaults have neither weight decay nor radius.
- * SUBMOD_INACCURATE: no further progress in double precision; info->gap holds all the same. */
-SUBMOD_API submod_status submod_level_bundle(const submod_problem *problem, double *x,
-                                             const submod_level_bundle_settings *settings,
-                                             submod_optim_info *info, submod_work *work);
 
 #ifdef __cplusplus
 }

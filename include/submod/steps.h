@@ -1,10 +1,8 @@
 /* Step rules and schedules: how far a run of submod_descend (optim.h) goes along its directions.
  *
  *     gd, momentum, nesterov, adam      the usual ones
- *     adagrad, adagrad_norm             steps from the squares of all gradients so far
- *     dual_averaging                    steps from the start, along the sum of all gradients
- *     schedule_free_sgd, .._adam        no schedule; answer with an average
- *     averaged, restarted               around any of these
+ *     adagrad                           steps from the squares of all gradients so far
+ *     averaged                          around any of these
  *
  * Where a rule follows a theorem, it stands with it. There f is convex, u is any point (a minimiser
  * above all), x_0 the start, g_j the subgradient of iteration j, and G is not below any |g_j|. The
@@ -77,47 +75,6 @@ SUBMOD_API submod_status submod_step_adam(size_t n, submod_step **step,
  *     f(mean) - f(u) <= (D^2 / (2 eta) sum of (s_i + epsilon) + eta sum of s_i) / (k + 1)
  * where s includes g_k and D is the largest |x_j - u|_inf. eta = D / sqrt 2 is best. */
 SUBMOD_API submod_status submod_step_adagrad(size_t n, double epsilon, submod_step **step);
-/* AdaGrad-Norm, one step size for all (Streeter and McMahan 2010; Ward, Wu and Bottou 2019):
- *     b <- sqrt(b0^2 + sum of all |g|^2 so far),  x <- x - eta g / b
- * b0 >= 0, finite. The mean of x_0 .. x_k has f(mean) - f(u) <= (D^2 / (2 eta) + eta) b / (k + 1),
- * where b includes g_k and D is the largest |x_j - u|. */
-SUBMOD_API submod_status submod_step_adagrad_norm(size_t n, double b0, submod_step **step);
-
-/* Dual averaging (Nesterov 2009, simple dual averages with beta_k = sqrt(k) / eta):
- *     x_k = x_0 - eta / sqrt(k) (g_0 + .. + g_(k-1))
- * x_0 is the x of the first step, later ones go from there: whatever x they are given, only eta, g
- * and their own memory count. The mean of x_0 .. x_k, averaged with power 0, has for constant eta
- *     f(mean) - f(u) <= (|x_0 - u|^2 / (2 eta) + eta G^2) / sqrt(k + 1)
- * at every k at once, with neither a bounded domain nor a number of iterations to be known. */
-SUBMOD_API submod_status submod_step_dual_averaging(size_t n, submod_step **step);
-
-/* Settings of both schedule-free rules. */
-typedef struct submod_schedule_free_settings {
-    size_t struct_size; /* set by the defaults: base.h, structs that grow */
-    double beta;        /* 0.9, in [0, 1]: gradients are taken at y = (1 - beta) z + beta x */
-    double power;       /* 0, >= 0: weights t^power in the average; r of the authors */
-    double decay;       /* 0, >= 0: of y, added to what z moves along */
-    double beta2;       /* 0.999, in [0, 1); Adam only, as is epsilon */
-    double epsilon;     /* 1e-8, > 0 */
-} submod_schedule_free_settings;
-
-/* The values that stand in the comments of the struct. */
-SUBMOD_API submod_schedule_free_settings submod_schedule_free_defaults(void);
-/* Schedule-free SGD (Defazio et al. 2024): for t = 1, 2, ..
- *     z <- z - eta (g + decay y),  x <- (1 - c) x + c z,  y = (1 - beta) z + beta x
- * where c is the share of t^power m^2, m the largest eta so far, in their sum: 1/t for constant
- * eta. y is what is handed out as the next point, x is the answer; all three begin at the start. As
- * with dual averaging, only the first step looks at the point it is given. Theorem 2: f(x) - f(u)
- * <= the mean, with the weights of the average, of <g_j, z_j - u>, for every beta. Hence for
- * constant eta, after k >= 1 steps with power and decay 0, f(answer) - f(u) <= |x_0 - u|^2 / (2 eta
- * k) + eta G^2 (k + 1) / (2 k) */
-SUBMOD_API submod_status submod_step_schedule_free_sgd(
-    size_t n, submod_step **step, const submod_schedule_free_settings *settings);
-/* The same with Adam's scale: z <- z - eta (g / (sqrt(v / (1 - beta2^t)) + epsilon) + decay y),
- * v <- beta2 v + (1 - beta2) g^2. Theorem 2 holds, so that it is as good as its z. */
-SUBMOD_API submod_status submod_step_schedule_free_adam(
-    size_t n, submod_step **step, const submod_schedule_free_settings *settings);
-
 /* inner, whose answer is now the average of x_0 .. x_k with weights that grow as j^power: 0 is the
  * mean, larger ones forget the start (Shamir and Zhang 2013, polynomial-decay averaging; weights
  * are 1, 2, 3, .. for 1). x itself moves as it does without.
@@ -129,16 +86,6 @@ SUBMOD_API submod_status submod_step_schedule_free_adam(
  * inner is taken over and reset: neither use nor free it any more. On failure it is yours as
  * before. SUBMOD_EINVAL also: inner is NULL, power is negative or not finite. */
 SUBMOD_API submod_status submod_step_averaged(submod_step *inner, double power, submod_step **step);
-
-/* inner, started anew from its own answer after every period steps. With submod_step_averaged
- * around submod_step_gd and SUBMOD_SCHEDULE_STEP of the same period this is RSG (Yang and Lin
- * 2018). If f is sharp, dist(x, minimisers) <= kappa (f(x) - min f), as piecewise-linear functions
- * are, and e >= f(x_0) - min f, factor < 1, eta = e factor / G^2, period >= (kappa G / factor)^2,
- * then f(start of stage s) - min f <= e factor^s and the number of steps grows with log(1/accuracy)
- * only. Takes inner over as submod_step_averaged does. SUBMOD_EINVAL also: inner is NULL, period =
- * 0. */
-SUBMOD_API submod_status submod_step_restarted(submod_step *inner, size_t period,
-                                               submod_step **step);
 
 /* One step: x (n numbers) moves along the direction g, with step size eta > 0.
  * SUBMOD_EINVAL: NULL, eta not > 0. SUBMOD_ENONFINITE: NaN or Inf in eta, g or x: the rule is as
@@ -166,31 +113,24 @@ typedef enum submod_schedule_kind {
     /* eta (J(x) - f_star) / |g|^2, in submod_descend with the full batch, subgradients and f_star
      * known; eta < 2 (Polyak: 1). */
     SUBMOD_SCHEDULE_POLYAK = 5,
-    SUBMOD_SCHEDULE_INVERSE = 6, /* eta / (1 + k / period) */
-    /* min(factor (J_k(x) - lower_bound) / |g|^2, eta), J_k the minibatch of iteration k, with g its
-     * subgradient: in submod_descend with subgradients, lower_bound from its settings. This is
-     * SPS_max (Loizou, Vaswani, Laradji, Lacoste-Julien 2021) with c = 1 / factor. Theorem 3.4: for
-     * plain steps, factor 1, convex J_k with L-Lipschitz gradients and a = min(1 / (2 L), eta),
-     * the mean of J_j(x_j) - J_j(u), j < k, is at most |x_0 - u|^2 / (a k) + 2 eta s / a, with s
-     * the mean of J_j(u) - lower_bound: 0 where u fits all minibatches. */
-    SUBMOD_SCHEDULE_STOCHASTIC_POLYAK = 7
+    SUBMOD_SCHEDULE_INVERSE = 6 /* eta / (1 + k / period) */
 } submod_schedule_kind;
 
 /* A formula and its numbers. */
 typedef struct submod_schedule {
     submod_schedule_kind kind; /* which formula */
     double eta;                /* > 0 */
-    double factor; /* STEP, EXPONENTIAL: in (0, 1]; STOCHASTIC_POLYAK: in (0, 2), 0 means 1 */
-    double power;  /* POLY: > 0; 0 means 0.9, as in the paper */
-    size_t period; /* in iterations; 0 means 1, but is refused for POLY */
+    double factor;             /* STEP, EXPONENTIAL: in (0, 1] */
+    double power;              /* POLY: > 0; 0 means 0.9, as in the paper */
+    size_t period;             /* in iterations; 0 means 1, but is refused for POLY */
 } submod_schedule;
 
 /* eta for ever. */
 SUBMOD_API submod_schedule submod_schedule_constant(double eta);
 /* SUBMOD_EINVAL or SUBMOD_ENONFINITE, with an error message, for NULL and settings out of range. */
 SUBMOD_API submod_status submod_schedule_check(const submod_schedule *schedule);
-/* eta_k; NaN for a schedule that does not pass the check, and for both of Polyak's, which depend on
- * the point. May underflow to 0. */
+/* eta_k; NaN for a schedule that does not pass the check, and for Polyak's, which depends on the
+ * point. May underflow to 0. */
 SUBMOD_API double submod_schedule_eta(const submod_schedule *schedule, size_t k);
 
 #ifdef __cplusplus

@@ -195,7 +195,6 @@ class ScheduleKind(IntEnum):
     INVERSE_SQRT = 4
     POLYAK = 5
     INVERSE = 6
-    STOCHASTIC_POLYAK = 7
 
 
 class Stop(IntEnum):
@@ -696,19 +695,6 @@ class AdamSettings(Structure):
     ]
 
 
-class ScheduleFreeSettings(Structure):
-    """submod_schedule_free_settings"""
-
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("beta", c_double),
-        ("power", c_double),
-        ("decay", c_double),
-        ("beta2", c_double),
-        ("epsilon", c_double),
-    ]
-
-
 class Schedule(Structure):
     """submod_schedule"""
 
@@ -803,7 +789,6 @@ class DescentSettings(Structure):
         ("lam", c_double),
         ("order", c_int),
         ("seed", c_uint64),
-        ("lower_bound", c_double),
     ]
 
 
@@ -948,30 +933,6 @@ class SplitSettings(Structure):
         ("norm", c_double),
         ("radius", c_double),
         ("average", c_int),
-    ]
-
-
-class SvrgSettings(Structure):
-    """submod_svrg_settings"""
-
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("run", RunSettings),
-        ("eta", c_double),
-        ("inner", c_size_t),
-        ("order", c_int),
-        ("seed", c_uint64),
-    ]
-
-
-class LevelBundleSettings(Structure):
-    """submod_level_bundle_settings"""
-
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("run", RunSettings),
-        ("radius", c_double),
-        ("max_planes", c_size_t),
     ]
 
 
@@ -1928,19 +1889,7 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
         {"n": c_size_t, "step": POINTER(c_void_p), "settings": POINTER(AdamSettings)},
     ),
     "step_adagrad": (c_int, {"n": c_size_t, "epsilon": c_double, "step": POINTER(c_void_p)}),
-    "step_adagrad_norm": (c_int, {"n": c_size_t, "b0": c_double, "step": POINTER(c_void_p)}),
-    "step_dual_averaging": (c_int, {"n": c_size_t, "step": POINTER(c_void_p)}),
-    "schedule_free_defaults": (ScheduleFreeSettings, {}),
-    "step_schedule_free_sgd": (
-        c_int,
-        {"n": c_size_t, "step": POINTER(c_void_p), "settings": POINTER(ScheduleFreeSettings)},
-    ),
-    "step_schedule_free_adam": (
-        c_int,
-        {"n": c_size_t, "step": POINTER(c_void_p), "settings": POINTER(ScheduleFreeSettings)},
-    ),
     "step_averaged": (c_int, {"inner": c_void_p, "power": c_double, "step": POINTER(c_void_p)}),
-    "step_restarted": (c_int, {"inner": c_void_p, "period": c_size_t, "step": POINTER(c_void_p)}),
     "step_apply": (c_int, {"step": c_void_p, "eta": c_double, "g": c_void_p, "x": c_void_p}),
     "step_answer": (c_int, {"step": c_void_p, "x": c_void_p, "answer": c_void_p}),
     "step_reset": (None, {"step": c_void_p}),
@@ -2244,40 +2193,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "g": POINTER(Problem),
             "x": c_void_p,
             "settings": POINTER(SplitSettings),
-            "info": POINTER(OptimInfo),
-            "work": c_void_p,
-        },
-    ),
-    "admm": (
-        c_int,
-        {
-            "f": POINTER(Problem),
-            "map": POINTER(Map),
-            "g": POINTER(Problem),
-            "x": c_void_p,
-            "settings": POINTER(SplitSettings),
-            "info": POINTER(OptimInfo),
-            "work": c_void_p,
-        },
-    ),
-    "svrg_defaults": (SvrgSettings, {}),
-    "svrg": (
-        c_int,
-        {
-            "problem": POINTER(Problem),
-            "x": c_void_p,
-            "settings": POINTER(SvrgSettings),
-            "info": POINTER(OptimInfo),
-            "work": c_void_p,
-        },
-    ),
-    "level_bundle_defaults": (LevelBundleSettings, {}),
-    "level_bundle": (
-        c_int,
-        {
-            "problem": POINTER(Problem),
-            "x": c_void_p,
-            "settings": POINTER(LevelBundleSettings),
             "info": POINTER(OptimInfo),
             "work": c_void_p,
         },

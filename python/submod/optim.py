@@ -4,12 +4,11 @@
     result = submod.optim.descend(problem, [3.0, 1.0], 0.05, step=Momentum(0.9), f_star=0.0)
 
 A problem says what f is: Problem(n, subgradient, ..) or max_affine(a, b). descend drives a step
-rule by subgradients or by the prox direction: GD, Momentum, Nesterov, Adam, AdaGrad, AdaGradNorm,
-DualAveraging, ScheduleFreeSGD, ScheduleFreeAdam; Averaged and Restarted go around any of these.
-fista and bundle are methods of their own, bundle's minimum comes with a certified gap. So do those
-of level_bundle and of bcfw, block-coordinate Frank-Wolfe; primal_dual and admm minimise
-f(A x) + g(x) by proxes, and smoothed makes of a problem with a prox a smooth one; svrg takes its
-minibatches one at a time.
+rule by subgradients or by the prox direction: GD, Momentum, Nesterov, Adam, AdaGrad;
+Averaged goes around any of these.
+fista and bundle are methods of their own, bundle's minimum comes with a certified gap. So does that
+of bcfw, block-coordinate Frank-Wolfe; primal_dual minimises
+f(A x) + g(x) by proxes, and smoothed makes of a problem with a prox a smooth one.
 """
 
 from __future__ import annotations
@@ -39,48 +38,35 @@ from ._prox import name_of, prox_max_affine
 from ._steps import (
     GD,
     AdaGrad,
-    AdaGradNorm,
     Adam,
     Averaged,
-    DualAveraging,
     Momentum,
     Nesterov,
-    Restarted,
     Schedule,
-    ScheduleFreeAdam,
-    ScheduleFreeSGD,
     Step,
 )
 
 __all__ = [
     "GD",
     "AdaGrad",
-    "AdaGradNorm",
     "Adam",
     "Averaged",
-    "DualAveraging",
     "Momentum",
     "Nesterov",
     "Problem",
-    "Restarted",
     "Result",
     "Schedule",
-    "ScheduleFreeAdam",
-    "ScheduleFreeSGD",
     "TraceLine",
-    "admm",
     "bcfw",
     "bundle",
     "composed",
     "descend",
     "fista",
-    "level_bundle",
     "max_affine",
     "nu_problem",
     "primal_dual",
     "prox_max_affine",
     "smoothed",
-    "svrg",
 ]
 
 DIRECTIONS, ORDERS, STOPS = choices(Direction), choices(BatchOrder), choices(Stop)
@@ -106,7 +92,7 @@ class TraceLine:
 @dataclass(frozen=True)
 class Result:
     """x is the last point, or the best one (keep_best). stop: why it ended. lower_bound and gap:
-    of methods that certify, else -inf and inf. Residuals: primal_dual and admm, else nan."""
+    of methods that certify, else -inf and inf. Residuals: of primal_dual, else nan."""
 
     x: Vector
     f: float
@@ -205,7 +191,6 @@ def descend(
     lam: float | None = None,
     order: str = "full",
     seed: int | None = None,
-    lower_bound: float | None = None,
     trace: bool | Callable[[TraceLine], Any] = False,
     max_iterations: int | None = None,
     time_limit: float | None = None,
@@ -220,9 +205,8 @@ def descend(
 
     direction: "subgradient", or "prox": lam (x - prox(x)), lam = 1/eta unless given.
     order: of the minibatches: "full" (none), "cyclic", "shuffled" or "random".
-    lower_bound: of all values of minibatches (0), for Schedule.stochastic_polyak.
-    Averaged and schedule-free rules take gradients at one point and answer with another: trace and
-    result are about the answer.
+    Averaged takes gradients at one point and answers with another: trace and result are about the
+    answer.
     trace: True: all lines are in the result; or a function of one line: true stops the run.
     Ctrl-C is then raised in the next callback, which with max_affine is this function.
     Stops after max_iterations (1000) or time_limit seconds, at J - f_star <= tolerance, or where
@@ -233,7 +217,7 @@ def descend(
     settings.schedule = schedule._struct
     settings.direction = pick("direction", direction, DIRECTIONS)
     settings.order = pick("order", order, ORDERS)
-    set_fields(settings, {"lam": lam, "seed": seed, "lower_bound": lower_bound})
+    set_fields(settings, {"lam": lam, "seed": seed})
     limits = {
         "max_iterations": max_iterations,
         "time_limit": time_limit,
@@ -282,23 +266,6 @@ def bundle(
     return _Run(problem, x, settings.run, trace, _known(limits)).go("bundle", settings=settings)
 
 
-def level_bundle(
-    problem: Problem,
-    x: Any,
-    *,
-    radius: float | None = None,
-    max_planes: int | None = None,
-    trace: bool | Callable[[TraceLine], Any] = False,
-    **limits: Any,
-) -> Result:
-    """The same by levels: nothing to tune, and a gap of at most 6.2 L radius / sqrt(k) after k
-    subgradients that are no longer than L, in any dimension. limits as in descend."""
-    settings: _bindings.LevelBundleSettings = function("level_bundle_defaults")()
-    set_fields(settings, {"radius": radius, "max_planes": max_planes})
-    run = _Run(problem, x, settings.run, trace, _known(limits))
-    return run.go("level_bundle", settings=settings)
-
-
 def bcfw(
     problem: Problem,
     x: Any,
@@ -320,46 +287,11 @@ def bcfw(
     return _Run(problem, x, settings.run, trace, limits).go("bcfw", settings=settings)
 
 
-def svrg(
-    problem: Problem,
-    x: Any,
-    eta: float,
-    *,
-    inner: int | None = None,
-    order: str = "random",
-    seed: int | None = None,
-    trace: bool | Callable[[TraceLine], Any] = False,
-    **limits: Any,
-) -> Result:
-    """Proximal gradient with variance reduction, for a problem with smooth minibatches and a prox.
-    An iteration is a stage: a full gradient and inner steps (twice the number of minibatches) of
-    size eta, below 1 / (4 L). limits as in descend."""
-    settings: _bindings.SvrgSettings = function("svrg_defaults")()
-    settings.order = pick("order", order, ORDERS)
-    set_fields(settings, {"eta": eta, "inner": inner, "seed": seed})
-    return _Run(problem, x, settings.run, trace, _known(limits)).go("svrg", settings=settings)
-
-
-def primal_dual(f: Problem, A: Any, x: Any, g: Problem | None = None, **options: Any) -> Result:
-    """min over x of f(A x) + g(x) by the method of Chambolle and Pock; f and g need a prox.
-
-    step: of x (1 / norm); norm: not below that of the matrix A; average: x is the mean of all
-    points; radius: where lower_bound holds if there is no weight_decay. trace and limits as in
-    descend; gradient_tolerance is one of both residuals."""
-    return _split("primal_dual", f, A, x, g, **options)
-
-
-def admm(f: Problem, A: Any, x: Any, g: Problem | None = None, **options: Any) -> Result:
-    """The same by ADMM, with I + A'A factorised once; step: 1 / rho (1)."""
-    return _split("admm", f, A, x, g, **options)
-
-
-def _split(
-    name: str,
+def primal_dual(
     f: Problem,
     A: Any,
     x: Any,
-    g: Problem | None,
+    g: Problem | None = None,
     *,
     step: float | None = None,
     norm: float | None = None,
@@ -368,11 +300,16 @@ def _split(
     trace: bool | Callable[[TraceLine], Any] = False,
     **limits: Any,
 ) -> Result:
+    """min over x of f(A x) + g(x) by the method of Chambolle and Pock; f and g need a prox.
+
+    step: of x (1 / norm); norm: not below that of the matrix A; average: x is the mean of all
+    points; radius: where lower_bound holds if there is no weight_decay. trace and limits as in
+    descend; gradient_tolerance is one of both residuals."""
     settings: _bindings.SplitSettings = function("split_defaults")()
     set_fields(settings, {"step": step, "norm": norm, "radius": radius, "average": average})
     whole = Composed(f, A, g)
     run = _Run(whole, x, settings.run, trace, _known(limits))
-    return run.go(name, whole._parts, settings=settings)
+    return run.go("primal_dual", whole._parts, settings=settings)
 
 
 def _known(limits: dict[str, Any]) -> dict[str, Any]:

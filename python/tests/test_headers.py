@@ -115,7 +115,7 @@ def test_c_agrees_about_enums(tmp_path):
         body = headers.split(f"typedef enum {c_type} ")[1].split("}")[0]
         for member in kind:
             found = [word for word in body.replace(",", " ").split() if word.startswith("SUBMOD_")]
-            # STOCHASTIC_POLYAK ends with POLYAK, too: the shortest is meant.
+            # Where one name is the end of another, the shorter one is meant.
             name = min((word for word in found if word.endswith("_" + member.name)), key=len)
             names.append(f"(long long){name}")
             expected.append(int(member) % 2**64)

@@ -1,6 +1,5 @@
 """The problems of the bench of optimisers: minima by other methods, slopes, proxes, minibatches."""
 
-import gzip
 from itertools import permutations
 
 import numpy as np
@@ -10,7 +9,7 @@ import submod
 from submod import optim
 from submod.optim_bench import Instance
 from submod.optim_bench.catalogue import Extras, load
-from submod.optim_bench.problems import brain_slices, layers, linear
+from submod.optim_bench.problems import layers, linear
 from submod.optim_bench.problems.discs import discs
 from submod.optim_bench.problems.features import from_npz
 from submod.optim_bench.problems.max_affine import planes
@@ -39,7 +38,7 @@ def points(instance, count=4, seed=0):
 
 def test_there_are_enough_families():
     families = (
-        "nu max_affine lovasz_hinge lovasz_softmax brain_hinge brain_softmax total_variation "
+        "nu max_affine lovasz_hinge lovasz_softmax total_variation "
         "hinge logistic cardinality logdet worst_case"
     )
     assert set(families.split()) <= set(PROBLEMS)
@@ -365,50 +364,6 @@ def test_a_file_that_is_no_npz_is_refused(tmp_path, content):
         (tmp_path / "mine.npz").write_bytes(content)
     with pytest.raises(ValueError, match=r"must be there and be a \.npz file"):
         from_npz(tmp_path / "mine.npz")
-
-
-# ---- the brain ----
-
-
-def test_a_volume_is_read_back(tmp_path):
-    voxels = np.arange(24, dtype=np.int16).reshape(2, 3, 4)
-    head = bytearray(352)
-    head[0:4] = np.int32(348).tobytes()
-    head[40:56] = np.array([3, 2, 3, 4, 1, 1, 1, 1], "<i2").tobytes()
-    head[70:72] = np.int16(4).tobytes()
-    head[108:112] = np.float32(352).tobytes()
-    path = tmp_path / "v.nii.gz"
-    path.write_bytes(gzip.compress(bytes(head) + voxels.tobytes(order="F")))
-    assert (brain_slices.read_nifti(path) == voxels).all()
-    head[70:72] = np.int16(128).tobytes()  # colours
-    path.write_bytes(gzip.compress(bytes(head) + voxels.tobytes(order="F")))
-    with pytest.raises(ValueError, match="real numbers"):
-        brain_slices.read_nifti(path)
-
-
-def test_without_volumes_the_brain_is_skipped_with_a_sentence(monkeypatch, tmp_path):
-    monkeypatch.setattr(brain_slices, "IMAGE", tmp_path / "none.nii.gz")
-    assert "mricron-data" in PROBLEMS["brain_hinge"].missing()
-    assert "mricron-data" in PROBLEMS["brain_softmax"].missing()
-
-
-@pytest.mark.skipif(brain_slices.missing() is not None, reason=str(brain_slices.missing()))
-def test_the_brain_has_all_structures_in_each_slice():
-    X, labels = brain_slices.slices(4, 8)
-    assert X.shape[:2] == labels.shape
-    assert np.isfinite(X).all()
-    assert set(np.unique(labels)) == set(range(brain_slices.CLASSES))
-    assert ((labels > 0).mean(1) > 0.02).all()
-
-
-def test_blurring_keeps_a_constant_and_is_a_convolution():
-    assert brain_slices._blur(np.full((4, 5, 6), 3.0), 2) == pytest.approx(3.0)
-    point = np.zeros((15, 15, 15))
-    point[7, 7, 7] = 1
-    blurred = brain_slices._blur(point, 1)
-    kernel = np.exp(-0.5 * np.arange(-3, 4) ** 2.0)
-    line = kernel / kernel.sum()
-    assert blurred[4:11, 7, 7] == pytest.approx(line * line[3] ** 2)
 
 
 def test_the_resisting_oracle_shows_one_variable_a_call():

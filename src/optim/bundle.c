@@ -38,7 +38,7 @@ submod_bundle_settings submod_bundle_defaults(void)
 {
     return (submod_bundle_settings){.struct_size = sizeof(submod_bundle_settings),
                                     .run = submodi_gap_defaults(),
-                                    .max_planes = SUBMODI_MAX_PLANES};
+                                    .max_planes = 100};
 }
 
 typedef struct run {
@@ -57,6 +57,21 @@ typedef struct run {
     submod_work *work;
 } run;
 
+static submod_status check_combination(const submod_bundle_settings *s)
+{
+    if (s->run.weight_decay == 0 && s->radius == 0) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: radius must be > 0, unless run.weight_decay is",
+                            who);
+    }
+    if (s->run.weight_decay == 0 && s->bmrm) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: bmrm needs run.weight_decay > 0", who);
+    }
+    if (s->max_planes < 3) {
+        return submodi_fail(SUBMOD_EINVAL, "%s: max_planes = %zu must be >= 3", who, s->max_planes);
+    }
+    return SUBMOD_OK;
+}
+
 static submod_status check(const submod_problem *problem, const double *x,
                            const submod_bundle_settings *s)
 {
@@ -65,11 +80,8 @@ static submod_status check(const submod_problem *problem, const double *x,
     status = status ? status : submodi_require_given(who, "settings", s);
     status = status ? status : submodi_run_check(who, &s->run);
     status = status ? status : submodi_require_at_least_zero(who, "lambda", s->lambda);
-    status =
-        status ? status : submodi_planes_check(who, s->radius, s->run.weight_decay, s->max_planes);
-    if (status == SUBMOD_OK && s->bmrm && s->run.weight_decay == 0) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: bmrm needs run.weight_decay > 0", who);
-    }
+    status = status ? status : submodi_require_at_least_zero(who, "radius", s->radius);
+    status = status ? status : check_combination(s);
     return status ? status : submodi_require_finite(who, "x", x, problem->dimension);
 }
 
@@ -101,7 +113,7 @@ static submod_status master(run *r)
     for (size_t i = 0; i < r->n; i++) {
         r->point[i] = r->lambda / weight * r->x[i];
     }
-    return submodi_planes_prox(&r->planes, -INFINITY, r->point, weight, r->u, r->work);
+    return submodi_planes_prox(&r->planes, r->point, weight, r->u, r->work);
 }
 
 /* The lower bound on the minimum that the combined plane gives. */

@@ -29,21 +29,13 @@ static submod_status check_prox(const submod_problem *problem, const submod_desc
 static submod_status check_schedule(const submod_descent_settings *s)
 {
     submod_status status = submod_schedule_check(&s->schedule);
-    status = status ? status : submodi_require_finite(who, "lower_bound", &s->lower_bound, 1);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    if (s->schedule.kind == SUBMOD_SCHEDULE_POLYAK &&
+    if (status == SUBMOD_OK && s->schedule.kind == SUBMOD_SCHEDULE_POLYAK &&
         (isnan(s->run.f_star) || s->direction || s->order)) {
         return submodi_fail(
             SUBMOD_EINVAL,
             "%s: Polyak's schedule needs run.f_star, subgradients and the full batch", who);
     }
-    if (s->schedule.kind == SUBMOD_SCHEDULE_STOCHASTIC_POLYAK && s->direction) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: the stochastic Polyak schedule needs subgradients",
-                            who);
-    }
-    return SUBMOD_OK;
+    return status;
 }
 
 static submod_status check(const submod_problem *problem, const submod_step *step, const double *x,
@@ -81,18 +73,13 @@ typedef struct run {
     double *d, *point; /* the direction; scratch for the prox */
 } run;
 
-/* The step size along a subgradient of this norm, where the value of the minibatch is known. */
+/* The step size along a subgradient of this norm, where the value is known. */
 static double step_size(const submod_descent_settings *s, size_t k, double value, double norm)
 {
     const submod_schedule *schedule = &s->schedule;
     if (schedule->kind == SUBMOD_SCHEDULE_POLYAK) {
         double ahead = fmax(value - s->run.f_star, 0);
         return norm > 0 ? schedule->eta * ahead / norm / norm : 0;
-    }
-    if (schedule->kind == SUBMOD_SCHEDULE_STOCHASTIC_POLYAK) {
-        double factor = schedule->factor > 0 ? schedule->factor : 1;
-        double ahead = fmax(value - s->lower_bound, 0);
-        return norm > 0 ? fmin(factor * ahead / norm / norm, schedule->eta) : 0;
     }
     return submod_schedule_eta(schedule, k);
 }

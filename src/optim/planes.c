@@ -38,14 +38,13 @@ static bool grow(submodi_planes *p)
     if (p->n > SIZE_MAX / sizeof(double) / 2 / capacity) {
         return false;
     }
-    size_t rows = capacity + 1; /* the last one is for the floor */
-    bool good = enlarge(&p->a, p->count, rows, p->n * sizeof *p->a) &&
-                enlarge(&p->b, p->count, rows, sizeof *p->b) &&
-                enlarge(&p->error, p->count, rows, sizeof *p->error) &&
-                enlarge(&p->tilt, p->count, rows, sizeof *p->tilt) &&
-                enlarge(&p->norm, p->count, rows, sizeof *p->norm) &&
-                enlarge(&p->weight, p->count, rows, sizeof *p->weight) &&
-                enlarge(&p->idle, p->count, rows, sizeof *p->idle);
+    bool good = enlarge(&p->a, p->count, capacity, p->n * sizeof *p->a) &&
+                enlarge(&p->b, p->count, capacity, sizeof *p->b) &&
+                enlarge(&p->error, p->count, capacity, sizeof *p->error) &&
+                enlarge(&p->tilt, p->count, capacity, sizeof *p->tilt) &&
+                enlarge(&p->norm, p->count, capacity, sizeof *p->norm) &&
+                enlarge(&p->weight, p->count, capacity, sizeof *p->weight) &&
+                enlarge(&p->idle, p->count, capacity, sizeof *p->idle);
     p->capacity = good ? capacity : p->capacity;
     return good;
 }
@@ -71,19 +70,6 @@ void submodi_planes_clear(submodi_planes *p)
     submodi_free(p->idle);
     submodi_free(p->combined.slope);
     *p = (submodi_planes){0};
-}
-
-submod_status submodi_planes_check(const char *who, double radius, double decay, size_t limit)
-{
-    submod_status status = submodi_require_at_least_zero(who, "radius", radius);
-    if (status == SUBMOD_OK && radius == 0 && decay == 0) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: radius must be > 0, unless run.weight_decay is",
-                            who);
-    }
-    if (status == SUBMOD_OK && limit < 3) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: max_planes = %zu must be >= 3", who, limit);
-    }
-    return status;
 }
 
 /* Computes the weighted sum of the planes. With k nonzero terms t_j, rounding in their sum and in
@@ -122,31 +108,20 @@ static void combine(submodi_planes *p)
         sum += p->weight[j];
         terms += p->weight[j] > 0;
     }
-    if (sum == 0) { /* the floor has it all */
-        return;
-    }
     for (size_t j = 0; j < p->count; j++) {
         p->weight[j] /= sum;
     }
     add_up(p, terms);
 }
 
-submod_status submodi_planes_prox(submodi_planes *p, double floor, const double *x, double lambda,
-                                  double *u, submod_work *work)
+submod_status submodi_planes_prox(submodi_planes *p, const double *x, double lambda, double *u,
+                                  submod_work *work)
 {
-    size_t m = p->count;
-    if (floor > -INFINITY) {
-        memset(p->a + m * p->n, 0, p->n * sizeof *p->a);
-        p->b[m] = floor;
-        p->weight[m++] =
-            p->above < 1 ? p->above / (1 - p->above) : 1; /* the others sum to 1, or 0 */
-    }
     submod_status status =
-        submod_prox_max_affine(m, p->n, p->a, p->b, x, lambda, u, p->weight, NULL, work);
+        submod_prox_max_affine(p->count, p->n, p->a, p->b, x, lambda, u, p->weight, NULL, work);
     if (status < 0) {
         return status;
     }
-    p->above = m > p->count ? p->weight[p->count] : 0;
     combine(p);
     return SUBMOD_OK;
 }

@@ -4,9 +4,6 @@
 
 #include <submod/base.h>
 
-/* Kept, unless the caller says otherwise. */
-enum { SUBMODI_MAX_PLANES = 100 };
-
 /* A plane <slope, .> + offset. It lies below a function for some slope at a distance of at most
  * tilt. tilt is the rounding error of the slope; offset has already been lowered by its own
  * rounding error. */
@@ -25,7 +22,7 @@ double submodi_plane_lowest(const submodi_plane *plane, size_t n, double decay,
 
 typedef struct submodi_planes {
     size_t n, count, capacity, limit;
-    double *a, *b;          /* count rows of n numbers, count numbers; all have room for one more */
+    double *a, *b;          /* count rows of n numbers, count numbers */
     double *error;          /* count numbers: how much b_j was lowered for its rounding error */
     double *tilt;           /* count numbers: the rounding error of the slope a_j */
     double *norm;           /* count numbers: |a_j| */
@@ -33,23 +30,18 @@ typedef struct submodi_planes {
     size_t *idle;           /* master problems since the weight was last above 0 */
     submodi_plane combined; /* the sum of weight_j times plane j, also below the function */
     double lowered;         /* how much rounding errors have lowered combined.offset */
-    double above;           /* the weight of the floor in the last master problem, 0 to 1 */
 } submodi_planes;
-
-/* Refuses what both bundle methods do: no radius where there is no decay, less than 3 planes. */
-submod_status submodi_planes_check(const char *who, double radius, double decay, size_t limit);
 
 /* False: no memory. submodi_planes_clear must be called in any case. */
 int submodi_planes_open(submodi_planes *p, size_t n, size_t limit);
 void submodi_planes_clear(submodi_planes *p);
 
-/* Solves the master problem, the prox of max(planes, floor) at x, into u; floor = -INFINITY: none.
- * Its multipliers become the weights, normalised to a convex combination of the planes alone, which
- * is stored in combined. If the floor has all the weight, combined does not change (at first its
- * slope is 0 and its offset -INFINITY). Counts for how long planes are idle. Fails as
+/* Solves the master problem, the prox of max(planes) at x, into u. Its multipliers become the
+ * weights, normalised to a convex combination of the planes, which is stored in combined (at first
+ * its slope is 0 and its offset -INFINITY). Counts for how long planes are idle. Fails as
  * submod_prox_max_affine does, with its error message. */
-submod_status submodi_planes_prox(submodi_planes *p, double floor, const double *x, double lambda,
-                                  double *u, submod_work *work);
+submod_status submodi_planes_prox(submodi_planes *p, const double *x, double lambda, double *u,
+                                  submod_work *work);
 
 /* Adds the plane <a, .> + b, which was lowered by error (submodi_oracle_offset). If the bundle is
  * full, it first drops the plane that was idle longest, or merges the two lightest. The combined

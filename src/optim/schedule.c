@@ -37,11 +37,6 @@ submod_status submod_schedule_check(const submod_schedule *s)
     case SUBMOD_SCHEDULE_POLYAK:
         return s->eta < 2 ? SUBMOD_OK
                           : submodi_fail(SUBMOD_EINVAL, "%s: eta = %g must be < 2", who, s->eta);
-    case SUBMOD_SCHEDULE_STOCHASTIC_POLYAK:
-        status = submodi_require_at_least_zero(who, "factor", s->factor);
-        return status || s->factor < 2
-                   ? status
-                   : submodi_fail(SUBMOD_EINVAL, "%s: factor = %g must be < 2", who, s->factor);
     }
     return submodi_fail(SUBMOD_EINVAL, "%s: kind = %d is unknown; see submod_schedule_kind", who,
                         (int)s->kind);
@@ -63,8 +58,7 @@ double submod_schedule_eta(const submod_schedule *s, size_t k)
         return k < period ? s->eta * pow(1 - periods, s->power == 0 ? paper_power : s->power) : 0;
     case SUBMOD_SCHEDULE_INVERSE_SQRT: return s->eta / sqrt(1 + periods);
     case SUBMOD_SCHEDULE_INVERSE: return s->eta / (1 + periods);
-    case SUBMOD_SCHEDULE_POLYAK:
-    case SUBMOD_SCHEDULE_STOCHASTIC_POLYAK: break; /* depend on the point: see descend.c */
+    case SUBMOD_SCHEDULE_POLYAK: break; /* depends on the point: see descend.c */
     }
     return NAN;
 }

@@ -47,7 +47,6 @@ void submod_step_reset(submod_step *step)
 {
     for (; step; step = step->inner) {
         step->count = 0;
-        memset(step->number, 0, sizeof step->number);
         for (size_t i = 0; i < step->vectors * step->n; i++) {
             step->memory[i] = 0;
         }
@@ -66,9 +65,6 @@ void submod_step_free(submod_step *step)
 
 const double *submodi_step_answer(const submod_step *step, const double *x)
 {
-    while (!step->answer && step->inner) {
-        step = step->inner;
-    }
     return step->answer && step->count > 0 ? step->answer : x;
 }
 

@@ -4,7 +4,7 @@
 
 #include <submod/steps.h>
 
-enum { SUBMODI_STEP_PARAMETERS = 5, SUBMODI_STEP_NUMBERS = 2 };
+enum { SUBMODI_STEP_PARAMETERS = 4 };
 
 /* Writes x moved along g to next, and updates the memory. g, x and next have n numbers; g, x and
  * eta are checked already. */
@@ -15,13 +15,11 @@ struct submod_step {
     size_t n;
     submodi_step_move *move;
     double parameter[SUBMODI_STEP_PARAMETERS];
-    uint64_t count;                      /* moves since the last reset */
-    double number[SUBMODI_STEP_NUMBERS]; /* what else the rule remembers, 0 at the start */
-    size_t vectors;                      /* how many vectors of n numbers the rule remembers */
-    double *memory;                      /* vectors * n numbers, 0 at the start */
-    double *next;                        /* n numbers */
-    const double *answer; /* in memory, valid after the first move; NULL: that of inner, or x */
-    uint64_t period;      /* moves of inner between restarts; restarted.c alone */
+    uint64_t count;       /* moves since the last reset */
+    size_t vectors;       /* how many vectors of n numbers the rule remembers */
+    double *memory;       /* vectors * n numbers, 0 at the start */
+    double *next;         /* n numbers */
+    const double *answer; /* in memory, valid after the first move; NULL: x */
     submod_step *inner;   /* the rule that this one is around, owned; or NULL */
 };
 

@@ -608,21 +608,12 @@ static submod_status solvers(submod_rng *rng)
     random_vector(rng, a, 12, 0);
     submod_bcfw_settings b = submod_bcfw_defaults();
     submod_split_settings s = submod_split_defaults();
-    submod_svrg_settings v = submod_svrg_defaults();
-    submod_level_bundle_settings l = submod_level_bundle_defaults();
-    l.radius = 1;
-    v.eta = 0.1;
-    v.run.max_iterations = l.run.max_iterations = 2;
     b.run.max_iterations = s.run.max_iterations = 3;
     b.run.weight_decay = s.run.weight_decay = 0.1;
     submod_status status = submod_problem_max_affine(6, 2, a, NULL, &p);
     status = status < 0 ? status : submod_problem_smoothed(&p, 2, &e);
     status = status < 0 ? status : submod_bcfw(&e, x, &b, NULL, NULL);
-    status = status < 0 ? status : submod_svrg(&e, x, &v, NULL, NULL);
     status = status < 0 ? status : submod_primal_dual(&p, &map, &p, x, &s, NULL, NULL);
-    status = status < 0 ? status : submod_admm(&p, &map, NULL, x, &s, NULL, NULL);
-    x[0] = 100;
-    status = status < 0 ? status : submod_level_bundle(&e, x, &l, NULL, NULL);
     submod_problem_clear(&e);
     submod_problem_clear(&p);
     return status < 0 ? status : SUBMOD_OK;
@@ -634,9 +625,9 @@ static submod_status wrapped_steps(submod_rng *rng)
     submod_step *step = NULL;
     double x[2] = {1, 2}, g[2];
     random_vector(rng, g, 2, 0);
-    submod_status status = submod_step_schedule_free_adam(2, &step, NULL);
+    submod_status status = submod_step_adam(2, &step, NULL);
     status = status ? status : submod_step_averaged(step, 1, &step);
-    status = status ? status : submod_step_restarted(step, 2, &step);
+    status = status ? status : submod_step_averaged(step, 0, &step);
     for (int k = 0; k < 3 && status == SUBMOD_OK; k++) {
         status = submod_step_apply(step, 0.1, g, x);
     }

@@ -19,14 +19,11 @@ typedef union any_settings {
     submod_sfm_settings sfm;
     submod_maximize_settings maximize;
     submod_adam_settings adam;
-    submod_schedule_free_settings schedule_free;
     submod_descent_settings descent;
     submod_fista_settings fista;
     submod_bundle_settings bundle;
     submod_bcfw_settings bcfw;
     submod_split_settings split;
-    submod_svrg_settings svrg;
-    submod_level_bundle_settings level_bundle;
     submod_metric_settings metric;
     submod_decision_settings decision;
     submod_loss_settings loss;
@@ -141,27 +138,6 @@ static submod_status adam_call(const any_settings *s)
     return status;
 }
 
-static void schedule_free_fill(any_settings *s)
-{
-    s->schedule_free = submod_schedule_free_defaults();
-}
-
-static submod_status schedule_free_sgd_call(const any_settings *s)
-{
-    submod_step *step = NULL;
-    submod_status status = submod_step_schedule_free_sgd(2, &step, &s->schedule_free);
-    submod_step_free(step);
-    return status;
-}
-
-static submod_status schedule_free_adam_call(const any_settings *s)
-{
-    submod_step *step = NULL;
-    submod_status status = submod_step_schedule_free_adam(2, &step, &s->schedule_free);
-    submod_step_free(step);
-    return status;
-}
-
 static void descent_fill(any_settings *s)
 {
     s->descent = submod_descent_defaults();
@@ -234,57 +210,13 @@ static void split_fill(any_settings *s)
     s->split.run.max_iterations = 2;
 }
 
-static submod_status split_call(const any_settings *s, int admm)
+static submod_status primal_dual_call(const any_settings *s)
 {
     submod_problem problem = some_problem();
     const double matrix[4] = {1, 2, 3, 4};
     const submod_map map = {.struct_size = sizeof map, .rows = 2, .columns = 2, .matrix = matrix};
     double x[2] = {1, 1};
-    submod_status status =
-        (admm ? submod_admm : submod_primal_dual)(&problem, &map, NULL, x, &s->split, NULL, NULL);
-    submod_problem_clear(&problem);
-    return status;
-}
-
-static submod_status primal_dual_call(const any_settings *s)
-{
-    return split_call(s, 0);
-}
-
-static submod_status admm_call(const any_settings *s)
-{
-    return split_call(s, 1);
-}
-
-static void svrg_fill(any_settings *s)
-{
-    s->svrg = submod_svrg_defaults();
-    s->svrg.run.max_iterations = 2;
-    s->svrg.eta = 0.1;
-}
-
-static submod_status svrg_call(const any_settings *s)
-{
-    submod_problem problem = some_problem(), smoothed;
-    double x[2] = {1, 1};
-    ck_assert_ok(submod_problem_smoothed(&problem, 1, &smoothed));
-    submod_status status = submod_svrg(&smoothed, x, &s->svrg, NULL, NULL);
-    submod_problem_clear(&smoothed);
-    submod_problem_clear(&problem);
-    return status;
-}
-
-static void level_bundle_fill(any_settings *s)
-{
-    s->level_bundle = submod_level_bundle_defaults();
-    s->level_bundle.run.weight_decay = 1;
-}
-
-static submod_status level_bundle_call(const any_settings *s)
-{
-    submod_problem problem = some_problem();
-    double x[2] = {1, 1};
-    submod_status status = submod_level_bundle(&problem, x, &s->level_bundle, NULL, NULL);
+    submod_status status = submod_primal_dual(&problem, &map, NULL, x, &s->split, NULL, NULL);
     submod_problem_clear(&problem);
     return status;
 }
@@ -549,10 +481,6 @@ static const row rows[] = {
      maximize_call, true},
     {"submod_adam_defaults", sizeof(submod_adam_settings), sizeof(size_t), adam_fill, adam_call,
      true},
-    {"submod_schedule_free_defaults", sizeof(submod_schedule_free_settings), sizeof(size_t),
-     schedule_free_fill, schedule_free_sgd_call, true},
-    {"submod_schedule_free_defaults", sizeof(submod_schedule_free_settings), sizeof(size_t),
-     schedule_free_fill, schedule_free_adam_call, true},
     {"submod_descent_defaults", sizeof(submod_descent_settings),
      offsetof(submod_descent_settings, direction), descent_fill, descent_call, true},
     {"submod_fista_defaults", sizeof(submod_fista_settings),
@@ -563,12 +491,6 @@ static const row rows[] = {
      bcfw_fill, bcfw_call, true},
     {"submod_split_defaults", sizeof(submod_split_settings), offsetof(submod_split_settings, step),
      split_fill, primal_dual_call, true},
-    {"submod_split_defaults", sizeof(submod_split_settings), offsetof(submod_split_settings, step),
-     split_fill, admm_call, true},
-    {"submod_svrg_defaults", sizeof(submod_svrg_settings), offsetof(submod_svrg_settings, inner),
-     svrg_fill, svrg_call, true},
-    {"submod_level_bundle_defaults", sizeof(submod_level_bundle_settings),
-     offsetof(submod_level_bundle_settings, radius), level_bundle_fill, level_bundle_call, true},
     {"submod_metric_defaults", sizeof(submod_metric_settings), sizeof(size_t), metric_fill,
      miou_call, true},
     {"submod_metric_defaults", sizeof(submod_metric_settings), sizeof(size_t), metric_fill,

@@ -1,7 +1,6 @@
-/* Rules that answer with another point than they move: averages, schedule-free rules and restarts
- * against their definitions, written as sums over all past points; what a run reports of them. */
+/* Rules that answer with another point than they move: averages against their definition, written
+ * as sums over all past points; what a run reports of them. */
 #include <math.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "descent.h"
@@ -72,151 +71,7 @@ START_TEST(averages_by_their_weights)
         ck_assert_ok(submod_step_adam(N, &alone, NULL));
         ck_assert_ok(submod_step_adam(N, &inner, NULL));
         check_averages(alone, inner, powers[p], &rng);
-        ck_assert_ok(submod_step_dual_averaging(N, &alone));
-        ck_assert_ok(submod_step_dual_averaging(N, &inner));
-        check_averages(alone, inner, powers[p], &rng);
     }
-}
-END_TEST
-
-/* ---- schedule-free ---- */
-
-typedef struct past {
-    double g[STEPS][N], eta[STEPS], start[N];
-    size_t count;
-} past;
-
-/* Adam's scale after gradient k, by sums. */
-static double scale_of(const past *h, size_t k, size_t i, const submod_schedule_free_settings *s)
-{
-    double v = 0, sum = 0;
-    for (size_t j = 0; j <= k; j++) {
-        double weight = pow(s->beta2, (double)(k - j));
-        v += weight * h->g[j][i] * h->g[j][i];
-        sum += weight;
-    }
-    return sqrt(v / sum) + s->epsilon;
-}
-
-/* x and y of coordinate i after all steps: z by its steps, x anew from all z at each step. */
-static void slow_schedule_free(const past *h, size_t i, bool adam,
-                               const submod_schedule_free_settings *s, double *x, double *y)
-{
-    double z[STEPS], weights[STEPS], largest = 0, at = h->start[i];
-    *y = at;
-    for (size_t k = 0; k < h->count; k++) {
-        double scale = adam ? scale_of(h, k, i, s) : 1;
-        double sum = 0;
-        at -= h->eta[k] * (h->g[k][i] / scale + s->decay * *y);
-        largest = fmax(largest, h->eta[k]);
-        z[k] = at;
-        weights[k] = pow((double)(k + 1), s->power) * largest * largest;
-        *x = 0;
-        for (size_t j = 0; j <= k; j++) {
-            *x += weights[j] * z[j];
-            sum += weights[j];
-        }
-        *x /= sum;
-        *y = (1 - s->beta) * at + s->beta * *x;
-    }
-}
-
-static void check_schedule_free(bool adam, const submod_schedule_free_settings *s, submod_rng *rng)
-{
-    submod_step *step = NULL;
-    ck_assert_ok(adam ? submod_step_schedule_free_adam(N, &step, s)
-                      : submod_step_schedule_free_sgd(N, &step, s));
-    for (int round = 0; round < 2; round++) {
-        past h = {.count = 0};
-        double y[N], answer[N];
-        random_vector(rng, h.start, N, 0);
-        memcpy(y, h.start, sizeof y);
-        while (h.count < STEPS) {
-            size_t k = h.count++;
-            random_vector(rng, h.g[k], N, round);
-            h.eta[k] = 0.01 + submod_rng_uniform(rng);
-            ck_assert_ok(submod_step_apply(step, h.eta[k], h.g[k], y));
-            ck_assert_ok(submod_step_answer(step, y, answer));
-            for (size_t i = 0; i < N; i++) {
-                double slow_x, slow_y;
-                slow_schedule_free(&h, i, adam, s, &slow_x, &slow_y);
-                ck_assert_near(y[i], slow_y, 1e-10);
-                ck_assert_near(answer[i], slow_x, 1e-10);
-            }
-        }
-        submod_step_reset(step);
-    }
-    submod_step_free(step);
-}
-
-START_TEST(schedule_free_by_its_definition)
-{
-    const submod_schedule_free_settings plain = submod_schedule_free_defaults();
-    submod_schedule_free_settings s[4] = {plain, plain, plain, plain};
-    submod_rng rng;
-    submod_rng_seed(&rng, 4);
-    s[1].power = 1.5, s[1].decay = 0.1, s[1].beta = 0.3;
-    s[2].beta = 0, s[2].beta2 = 0.9;
-    s[3].beta = 1, s[3].epsilon = 0.1;
-    for (size_t i = 0; i < 4; i++) {
-        check_schedule_free(false, &s[i], &rng);
-        check_schedule_free(true, &s[i], &rng);
-    }
-}
-END_TEST
-
-/* Neither squares of step sizes nor powers of t are ever formed. */
-START_TEST(schedule_free_of_extreme_sizes)
-{
-    const double sizes[] = {1e-200, 1e200, 5e-324};
-    submod_schedule_free_settings s = submod_schedule_free_defaults();
-    s.power = 400;
-    for (size_t i = 0; i < 3; i++) {
-        submod_step *step = NULL;
-        double x = 3, g = 1e-100, answer = NAN;
-        ck_assert_ok(submod_step_schedule_free_sgd(1, &step, &s));
-        for (int k = 0; k < 10; k++) {
-            ck_assert_ok(submod_step_apply(step, sizes[i], &g, &x));
-        }
-        ck_assert_ok(submod_step_answer(step, &x, &answer));
-        ck_assert_near(answer, i == 1 ? -1e101 : 3, i == 1 ? 1e87 : 1e-14);
-        submod_step_free(step);
-    }
-}
-END_TEST
-
-/* ---- restarts ---- */
-
-START_TEST(restarts_from_the_answer)
-{
-    enum { PERIOD = 7 };
-    submod_rng rng;
-    submod_step *stage = NULL, *inner = NULL, *step = NULL;
-    double x[N], y[N], answer[N], expected[N];
-    submod_rng_seed(&rng, 5);
-    ck_assert_ok(submod_step_momentum(N, 0.8, &inner));
-    ck_assert_ok(submod_step_averaged(inner, 1, &stage));
-    ck_assert_ok(submod_step_momentum(N, 0.8, &inner));
-    ck_assert_ok(submod_step_averaged(inner, 1, &inner));
-    ck_assert_ok(submod_step_restarted(inner, PERIOD, &step));
-    random_vector(&rng, x, N, 0);
-    memcpy(y, x, sizeof y);
-    for (size_t k = 0; k < STEPS; k++) {
-        double g[N], eta = 0.01 + submod_rng_uniform(&rng);
-        random_vector(&rng, g, N, 0);
-        ck_assert_ok(submod_step_apply(step, eta, g, x));
-        ck_assert_ok(submod_step_apply(stage, eta, g, y));
-        if (k % PERIOD == PERIOD - 1) {
-            ck_assert_ok(submod_step_answer(stage, y, y));
-            submod_step_reset(stage);
-        }
-        ck_assert_mem_eq(x, y, sizeof x);
-        ck_assert_ok(submod_step_answer(step, x, answer));
-        ck_assert_ok(submod_step_answer(stage, y, expected));
-        ck_assert_mem_eq(answer, expected, sizeof answer);
-    }
-    submod_step_free(step);
-    submod_step_free(stage);
 }
 END_TEST
 
@@ -345,9 +200,6 @@ START_TEST(bad_wrappers)
     assert_error(submod_step_averaged(inner, NAN, &step), SUBMOD_EINVAL, "power = nan");
     assert_error(submod_step_averaged(inner, INFINITY, &step), SUBMOD_EINVAL, "power = inf");
     assert_error(submod_step_averaged(inner, 0, NULL), SUBMOD_EINVAL, "step is NULL");
-    assert_error(submod_step_restarted(NULL, 1, &step), SUBMOD_EINVAL, "inner is NULL");
-    assert_error(submod_step_restarted(inner, 0, &step), SUBMOD_EINVAL, "period must be > 0");
-    assert_error(submod_step_restarted(inner, 1, NULL), SUBMOD_EINVAL, "step is NULL");
     assert_error(submod_step_answer(NULL, x, answer), SUBMOD_EINVAL, "step is NULL");
     assert_error(submod_step_answer(inner, NULL, answer), SUBMOD_EINVAL, "x is NULL");
     assert_error(submod_step_answer(inner, x, NULL), SUBMOD_EINVAL, "answer is NULL");
@@ -361,26 +213,9 @@ START_TEST(bad_wrappers)
 }
 END_TEST
 
-START_TEST(bad_schedule_free)
-{
-    const submod_schedule_free_settings good = submod_schedule_free_defaults();
-    submod_schedule_free_settings bad[9] = {good, good, good, good, good, good, good, good, good};
-    submod_step *step = NULL;
-    bad[0].beta = -0.1, bad[1].beta = 1.1, bad[2].beta = NAN;
-    bad[3].beta2 = 1, bad[4].power = -1, bad[5].power = INFINITY;
-    bad[6].decay = -1, bad[7].decay = NAN, bad[8].epsilon = 0;
-    for (size_t i = 0; i < 9; i++) {
-        ck_assert_int_eq(submod_step_schedule_free_sgd(2, &step, &bad[i]), SUBMOD_EINVAL);
-        ck_assert_int_eq(submod_step_schedule_free_adam(2, &step, &bad[i]), SUBMOD_EINVAL);
-    }
-    ck_assert_ptr_null(step);
-}
-END_TEST
-
 int main(void)
 {
-    return RUN_TESTS("answers", averages_by_their_weights, schedule_free_by_its_definition,
-                     schedule_free_of_extreme_sizes, restarts_from_the_answer,
-                     runs_report_the_answer, a_zero_gradient_is_about_its_own_point,
-                     failures_leave_the_last_answer, bad_wrappers, bad_schedule_free);
+    return RUN_TESTS("answers", averages_by_their_weights, runs_report_the_answer,
+                     a_zero_gradient_is_about_its_own_point, failures_leave_the_last_answer,
+                     bad_wrappers);
 }

@@ -154,13 +154,9 @@ START_TEST(numbers_of_steps)
     submod_step *step = NULL;
     for (int i = 0; i < 12; i++) {
         submod_adam_settings a = submod_adam_defaults();
-        submod_schedule_free_settings f = submod_schedule_free_defaults();
         double *of_adam[4] = {&a.beta1, &a.beta2, &a.epsilon, &a.decay};
-        double *of_free[4] = {&f.beta2, &f.power, &f.epsilon, &f.decay};
         *of_adam[i / 3] = beyond[i % 3];
-        *of_free[i / 3] = beyond[i % 3];
         ck_assert_int_eq(submod_step_adam(N, &step, &a), SUBMOD_EINVAL);
-        ck_assert_int_eq(submod_step_schedule_free_adam(N, &step, &f), SUBMOD_EINVAL);
     }
     ck_assert_ptr_null(step);
 }

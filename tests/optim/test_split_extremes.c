@@ -1,4 +1,4 @@
-/* Chambolle-Pock and ADMM with steps and numbers that double precision can hardly hold: their
+/* Chambolle-Pock with steps and numbers that double precision can hardly hold: its
  * bounds and residuals never say more than was computed. */
 #include <math.h>
 
@@ -53,7 +53,7 @@ static void assert_told(submod_status status)
 }
 
 /* Where x - prox is lost in rounding, a bound or a residual that trusts it calls any point a
- * minimum. Each method ends by its gap, then by its residuals. start: 0 or 1 in all entries.
+ * minimum. Runs end by the gap, then by the residuals. start: 0 or 1 in all entries.
  * Returns how many runs ended with a minimum. */
 static int try_all_steps(const submod_problem *f, const submod_map *map, const submod_problem *g,
                          double decay, double start)
@@ -61,17 +61,17 @@ static int try_all_steps(const submod_problem *f, const submod_map *map, const s
     double star = minimum(f, map, g, decay);
     int solved = 0;
     for (int power = -300; power <= 300; power += 20) {
-        for (int which = 0; which < 4; which++) {
+        for (int by_residuals = 0; by_residuals < 2; by_residuals++) {
             double x[N] = {start, start, start};
             submod_split_settings s = submod_split_defaults();
             submod_optim_info info = {.lower_bound = -INFINITY};
             s.run.weight_decay = decay;
-            s.radius = decay > 0 || which >= 2 ? 0 : 1e3;
-            s.run.gradient_tolerance = which >= 2 ? 1e-9 : 0;
-            s.run.tolerance = which >= 2 ? 0 : 1e-6;
+            s.radius = decay > 0 || by_residuals ? 0 : 1e3;
+            s.run.gradient_tolerance = by_residuals ? 1e-9 : 0;
+            s.run.tolerance = by_residuals ? 0 : 1e-6;
             s.run.max_iterations = 100;
             s.step = pow(10, power);
-            submod_status status = splitters[which % 2](f, map, g, x, &s, &info, NULL);
+            submod_status status = submod_primal_dual(f, map, g, x, &s, &info, NULL);
             assert_told(status);
             ck_assert_msg(info.lower_bound <= star + 1e-8, "1e%d: %.12g > %.12g", power,
                           info.lower_bound, star);
@@ -114,7 +114,7 @@ END_TEST
 START_TEST(steep_planes_prove_no_more)
 {
     for (uint64_t seed = 1; seed <= 60; seed++) {
-        double a[PLANES * N], heights[PLANES], matrix[N * N], bounds[4], best = INFINITY;
+        double a[PLANES * N], heights[PLANES], matrix[N * N], bounds[2], best = INFINITY;
         submod_rng rng;
         submod_rng_seed(&rng, seed);
         random_vector(&rng, a, (size_t)PLANES * N, 0);
@@ -129,19 +129,19 @@ START_TEST(steep_planes_prove_no_more)
         submod_problem planes;
         ck_assert_ok(submod_problem_max_affine(PLANES, N, a, heights, &planes));
         submod_map map = {.struct_size = sizeof map, .rows = N, .columns = N, .matrix = matrix};
-        for (int run = 0; run < 4; run++) {
+        for (int run = 0; run < 2; run++) {
             double x[N] = {0};
             submod_split_settings s = submod_split_defaults();
             submod_optim_info info;
             s.run.weight_decay = seed % 2 ? 1 : 100;
             s.run.tolerance = 0;
             s.run.max_iterations = 300;
-            s.step = run < 2 ? 0 : 1e3;
-            ck_assert_int_ge(splitters[run % 2](&planes, &map, NULL, x, &s, &info, NULL), 0);
+            s.step = run ? 1e3 : 0;
+            ck_assert_int_ge(submod_primal_dual(&planes, &map, NULL, x, &s, &info, NULL), 0);
             best = fmin(best, info.f);
             bounds[run] = info.lower_bound;
         }
-        for (int run = 0; run < 4; run++) {
+        for (int run = 0; run < 2; run++) {
             ck_assert_msg(bounds[run] <= best + 1e-12 * fabs(best),
                           "seed %d, run %d: %.17g > %.17g", (int)seed, run, bounds[run], best);
         }
@@ -177,16 +177,16 @@ START_TEST(nothing_but_finite_numbers)
     const double sizes[] = {1e-300, 1e-160, 1, 1e160, 1e300};
     submod_problem f = {sizeof f, .dimension = 1, .subgradient = strict, .prox = strict_prox};
     int errors = 0;
-    for (int trial = 0; trial < 5 * 5 * 5 * 2; trial++) {
+    for (int trial = 0; trial < 5 * 5 * 5; trial++) {
         double x = sizes[trial % 5];
         submod_map map = {
             .struct_size = sizeof map, .rows = 1, .columns = 1, .matrix = &sizes[trial / 5 % 5]};
         submod_split_settings s = submod_split_defaults();
         submod_optim_info info = {.lower_bound = 0};
-        s.step = sizes[trial / 25 % 5];
+        s.step = sizes[trial / 25];
         s.radius = 2 * x;
         s.run.max_iterations = 20;
-        submod_status status = splitters[trial / 125](&f, &map, &f, &x, &s, &info, NULL);
+        submod_status status = submod_primal_dual(&f, &map, &f, &x, &s, &info, NULL);
         assert_told(status);
         ck_assert(isfinite(x) && info.lower_bound < INFINITY);
         errors += status < 0;

@@ -82,15 +82,6 @@ static double objective(const spy *s, const double *u)
 
 /* ---- the bounds, from steps.h; g_k is known when iteration k is told of ---- */
 
-static double sum_of_squares(const spy *s, size_t k)
-{
-    double sum = 0;
-    for (size_t j = 0; j <= k; j++) {
-        sum += dot(s->g[j], s->g[j]);
-    }
-    return sum;
-}
-
 static double largest_square(const spy *s, size_t k)
 {
     double largest = 0;
@@ -144,58 +135,6 @@ static double adagrad_bound(const spy *s, size_t k, const double *u)
         roots += sqrt(squares);
     }
     return (far * far / (2 * s->eta) + s->eta) * roots / (double)(k + 1);
-}
-
-static double adagrad_norm_bound(const spy *s, size_t k, const double *u)
-{
-    double b = sqrt(0.25 + sum_of_squares(s, k)), far = 0;
-    for (size_t j = 0; j <= k; j++) {
-        far = fmax(far, squared_distance(s->x[j], u));
-    }
-    return (far / (2 * s->eta) + s->eta) * b / (double)(k + 1);
-}
-
-static double dual_averaging_bound(const spy *s, size_t k, const double *u)
-{
-    double constant = squared_distance(s->x[0], u) / (2 * s->eta) + s->eta * largest_square(s, k);
-    return constant / sqrt((double)(k + 1));
-}
-
-static double schedule_free_bound(const spy *s, size_t k, const double *u)
-{
-    double steps = (double)k;
-    return k == 0 ? INFINITY
-                  : squared_distance(s->x[0], u) / (2 * s->eta * steps) +
-                        s->eta * largest_square(s, k) * (steps + 1) / (2 * steps);
-}
-
-/* Theorem 2 itself, with z retraced from the gradients: the mean of <g_j, z_j - u>, j = 1 .. k. */
-static double regret_of_z(const spy *s, size_t k, const double *u, double beta2)
-{
-    double z[N], v[N] = {0}, sum = 0;
-    memcpy(z, s->x[0], sizeof z);
-    for (size_t j = 0; j < k; j++) {
-        double ahead[N];
-        for (size_t i = 0; i < N; i++) {
-            double g = s->g[j][i];
-            v[i] = beta2 * v[i] + (1 - beta2) * g * g;
-            double root = sqrt(v[i] / (1 - pow(beta2, (double)(j + 1)))) + 1e-8;
-            z[i] -= s->eta * g / (beta2 > 0 ? root : 1);
-            ahead[i] = z[i] - u[i];
-        }
-        sum += dot(s->g[j + 1], ahead);
-    }
-    return k == 0 ? INFINITY : sum / (double)k;
-}
-
-static double regret_of_sgd(const spy *s, size_t k, const double *u)
-{
-    return regret_of_z(s, k, u, 0);
-}
-
-static double regret_of_adam(const spy *s, size_t k, const double *u)
-{
-    return regret_of_z(s, k, u, 0.999);
 }
 
 /* ---- instances ---- */
@@ -317,58 +256,10 @@ static submod_status adagrad(submod_step **step)
     return with_mean(submod_step_adagrad(N, 0, step), step);
 }
 
-static submod_status adagrad_norm(submod_step **step)
-{
-    return with_mean(submod_step_adagrad_norm(N, 0.5, step), step);
-}
-
-static submod_status dual_averaging(submod_step **step)
-{
-    return with_mean(submod_step_dual_averaging(N, step), step);
-}
-
-static submod_status schedule_free(submod_step **step, double beta)
-{
-    submod_schedule_free_settings s = submod_schedule_free_defaults();
-    s.beta = beta;
-    return submod_step_schedule_free_sgd(N, step, &s);
-}
-
-static submod_status schedule_free_0(submod_step **step)
-{
-    return schedule_free(step, 0);
-}
-
-static submod_status schedule_free_9(submod_step **step)
-{
-    return schedule_free(step, 0.9);
-}
-
-static submod_status schedule_free_1(submod_step **step)
-{
-    return schedule_free(step, 1);
-}
-
-static submod_status schedule_free_adam(submod_step **step)
-{
-    return submod_step_schedule_free_adam(N, step, NULL);
-}
-
 static const rule rules[] = {
-    {gd_mean, mean_bound, 0.999, 0},
-    {momentum, momentum_bound, 0.9, 0},
-    {nesterov, nesterov_bound, 0.9, 0},
-    {gd_weighted, strongly_convex_bound, 0.4, 0.5},
+    {gd_mean, mean_bound, 0.999, 0},    {momentum, momentum_bound, 0.9, 0},
+    {nesterov, nesterov_bound, 0.9, 0}, {gd_weighted, strongly_convex_bound, 0.4, 0.5},
     {adagrad, adagrad_bound, 0.5, 0},
-    {adagrad_norm, adagrad_norm_bound, 0.6, 0},
-    {dual_averaging, dual_averaging_bound, 0.6, 0},
-    {schedule_free_0, schedule_free_bound, 0.95, 0},
-    {schedule_free_9, schedule_free_bound, 0.95, 0},
-    {schedule_free_1, schedule_free_bound, 0.95, 0},
-    {schedule_free_0, regret_of_sgd, 0.99, 0},
-    {schedule_free_9, regret_of_sgd, 0.99, 0},
-    {schedule_free_1, regret_of_sgd, 0.99, 0},
-    {schedule_free_adam, regret_of_adam, 0.99, 0},
 };
 
 START_TEST(rates_hold_at_every_iteration)

@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "bias/model.h"
-#include "brain/results.h"
-#include "brain/train.h"
 #include "common/learner.h"
 #include "common/net.h"
 #include "common/paired.h"
@@ -382,132 +380,6 @@ START_TEST(set_validation)
 }
 END_TEST
 
-/* ---- study brain ---- */
-START_TEST(brain_ids)
-{
-    brain_classes c;
-    ck_assert(brain_classes_parse(brain_default_ids, &c));
-    ck_assert_uint_eq(c.count, 9);
-    ck_assert(c.id[1] == 77 && c.id[8] == 76);
-    ck_assert_str_eq(c.name[2], "thalamus");
-    ck_assert(brain_classes_parse("10,49=right", &c));
-    ck_assert_uint_eq(c.count, 3);
-    ck_assert_str_eq(c.name[1], "10");
-    ck_assert_str_eq(c.name[2], "right");
-    const char *bad[] = {"",     ",",
-                         "x",    "1,1",
-                         "1,,2", "1x",
-                         "1=",   "1=a,",
-                         "1 2",  "99999999999999999999",
-                         "=a",   "1=abcdefghijklmnopqrstuvwxyzabcdefgh"};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        ck_assert_msg(!brain_classes_parse(bad[i], &c), "'%s' was taken", bad[i]);
-    }
-}
-END_TEST
-
-/* Every slice is tested in one fold, and never beside a slice that is trained on then. */
-START_TEST(brain_folds)
-{
-    for (size_t z = 0; z < 100; z++) {
-        int tested = 0;
-        for (size_t fold = 0; fold < BRAIN_FOLDS; fold++) {
-            brain_part part = brain_part_of(z, fold);
-            tested += part == BRAIN_TEST;
-            if (part == BRAIN_TEST) {
-                ck_assert_int_ne(brain_part_of(z + 1, fold), BRAIN_TRAIN);
-                ck_assert(z == 0 || brain_part_of(z - 1, fold) != BRAIN_TRAIN);
-            }
-        }
-        ck_assert_int_eq(tested, 1);
-    }
-}
-END_TEST
-
-/* Indices of chosen slices, counted once more by hand: classes 1 and 2 are left and right of one
- * structure, class 3 is another one. */
-START_TEST(brain_scores)
-{
-    enum { SLICES = 3, WIDE = 4 };
-    uint8_t label[SLICES * WIDE] = {0, 1, 1, 0, /**/ 2, 2, 3, 3, /**/ 0, 0, 1, 0};
-    const uint8_t prediction[SLICES * WIDE] = {1, 1, 0, 0, /**/ 2, 3, 3, 3, /**/ 3, 0, 1, 0};
-    static brain_results r;
-    r = (brain_results){.slices = {.pixels = WIDE, .slices = SLICES, .label = label}};
-    ck_assert(brain_classes_parse("10=a,11=a,12=b", &r.classes));
-    brain_index of;
-    const bool all[SLICES] = {true, true, true}, second[SLICES] = {false, true, false};
-    ck_assert(brain_score(&r, prediction, all, of));
-    const double iou[] = {0, 50, 50, 50}, dice[] = {0, 200.0 / 3, 200.0 / 3, 200.0 / 3};
-    for (int c = 1; c < 4; c++) {
-        ck_assert_double_eq_tol(of[BRAIN_JACCARD][c], iou[c], 1e-9);
-        ck_assert_double_eq_tol(of[BRAIN_DICE][c], dice[c], 1e-9);
-    }
-    ck_assert(brain_score(&r, prediction, second, of));
-    ck_assert(isnan(of[BRAIN_JACCARD][1])); /* not in this slice */
-    ck_assert_double_eq_tol(of[BRAIN_JACCARD][2], 50, 1e-9);
-    ck_assert_double_eq_tol(of[BRAIN_JACCARD][3], 200.0 / 3, 1e-9);
-    ck_assert_double_eq_tol(brain_mean(&r.classes, of[BRAIN_JACCARD], 1), 50, 1e-9);
-    ck_assert_double_eq_tol(brain_mean(&r.classes, of[BRAIN_JACCARD], 0), 175.0 / 3, 1e-9);
-    const double some[] = {0, 10, 30, 40};
-    ck_assert_double_eq_tol(brain_mean(&r.classes, some, 0), 30, 1e-12);
-    ck_assert(brain_is_column(&r.classes, 1) && !brain_is_column(&r.classes, 2));
-}
-END_TEST
-
-static void fill_volume(volume *v, float *voxel, size_t x, size_t y, size_t z)
-{
-    *v = (volume){{x, y, z}, voxel};
-}
-
-/* A bright block in a dark volume: found, cut out with its margin, features standardised. */
-START_TEST(brain_cut)
-{
-    enum { X = 40, Y = 36, Z = 20 };
-    static float bright[X * Y * Z], number[X * Y * Z];
-    volume image, labels;
-    fill_volume(&image, bright, X, Y, Z);
-    fill_volume(&labels, number, X, Y, Z);
-    submod_rng rng;
-    submod_rng_seed(&rng, 2);
-    for (size_t i = 0; i < (size_t)X * Y * Z; i++) {
-        size_t x = i % X;
-        size_t y = i / X % Y;
-        size_t z = i / X / Y;
-        bool inside = x >= 18 && x < 24 && y >= 5 && y < 11 && z >= 4 && z < 16;
-        number[i] = inside ? 7 : 3;
-        bright[i] = (float)(inside + 0.1 * submod_rng_uniform(&rng));
-    }
-    brain_classes classes;
-    brain_slices s;
-    ck_assert(brain_classes_parse("7,8", &classes));
-    ck_assert(brain_slices_make(&image, &labels, &classes, &s));
-    ck_assert(s.width == 30 && s.height == 23 && s.slices == 12); /* 6 + 2 12, 11 + 12 */
-    size_t count = 0;
-    for (size_t i = 0; i < s.slices * s.pixels; i++) {
-        count += s.label[i] == 1;
-        ck_assert(s.shown[i] >= 0 && s.shown[i] <= 1);
-        ck_assert((s.shown[i] > 0.5F) == (s.label[i] == 1));
-    }
-    ck_assert_uint_eq(count, 6 * 6 * 12);
-    for (size_t d = 0; d < BRAIN_FEATURES; d++) {
-        double sum = 0, squares = 0, n = (double)(s.slices * s.pixels);
-        for (size_t i = 0; i < s.slices * s.pixels; i++) {
-            size_t z = i / s.pixels;
-            double x = (double)s.x[(z * BRAIN_FEATURES + d) * s.pixels + i % s.pixels];
-            sum += x;
-            squares += x * x;
-        }
-        ck_assert_double_le(fabs(sum / n), 1e-3);
-        ck_assert_double_le(fabs(squares / n - 1), 1e-3);
-    }
-    brain_slices_free(&s);
-    ck_assert(brain_classes_parse("9", &classes)); /* is nowhere */
-    ck_assert(!brain_slices_make(&image, &labels, &classes, &s));
-    fill_volume(&labels, number, Y, X, Z);
-    ck_assert(!brain_slices_make(&image, &labels, &classes, &s));
-}
-END_TEST
-
 /* ---- study last_layer ---- */
 
 /* Of each of the parameters; the hinge is piecewise linear, so small steps see its slope. */
@@ -617,6 +489,6 @@ int main(void)
     return RUN_TESTS("studies", means_and_deviations, student_quantiles, paired_differences,
                      quantiles, notes_are_filled, stamps, values_that_do_not_fit,
                      studies_have_titles, bias_minima, bias_circles, model_gradient, model_scores,
-                     learner_learns, set_times, set_scores, set_validation, brain_ids, brain_folds,
-                     brain_scores, brain_cut, layer_gradient, layer_directions, layer_metric);
+                     learner_learns, set_times, set_scores, set_validation, layer_gradient,
+                     layer_directions, layer_metric);
 }

@@ -1,11 +1,9 @@
-/* Both splitting methods, and the minimum that they are compared with. */
+/* The minimum that splitting is compared with. */
 #include "splitting.h"
 
 #include <string.h>
 
 #include "support.h"
-
-splitter *const splitters[2] = {submod_primal_dual, submod_admm};
 
 double bundle_minimum(const submod_problem *whole, double decay, double *best)
 {

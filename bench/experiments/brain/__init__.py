@@ -1,7 +1,7 @@
 """IBSR's heads in five folds: the experiment `ibsr`.
 
 heads        reading, folds
-voxels       one by one: features, and the models of study `brain`
+voxels       one by one: features, and two small models
 slices       batches, and a U-Net
 runs         trainings by model and fold
 experiment   the jobs; then results, figures, claims

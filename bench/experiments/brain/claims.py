@@ -21,10 +21,9 @@ def text(results: Results) -> list[str]:
         f"numbers cannot be compared with these. {plan.folds} folds: every head is tested once, by "
         "networks that saw neither it nor the heads of the next fold, which choose the rates "
         f"(the best mean index on every {VALIDATED}th slice). Seeds of each model: {seeds}.",
-        "The linear model and the hidden layer take the 29 features of study `brain` (here in "
-        "Python, with lengths in millimetres, places in the box of the image instead of that of "
-        "the labels, and intensities standardised within each head); their batches are voxels "
-        "drawn at random from all training heads. "
+        "The linear model and the hidden layer take 29 features: intensities, standardised within "
+        "each head, of the voxel and its surroundings at several scales, and its place in the box "
+        "of the image; their batches are voxels drawn at random from all training heads. "
         "The U-Net takes coronal slices with their two "
         "neighbours as channels. All are pre-trained with cross-entropy, then fine-tuned with each "
         "loss for the same number of steps. All four classes, background among them, are in the "

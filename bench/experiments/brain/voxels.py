@@ -1,5 +1,5 @@
 """Voxels of a head one by one, each described by its surroundings at several scales and by its
-place: the features of study `brain`, with lengths in millimetres, and its two models."""
+place; a linear model of these features, and one with a hidden layer."""
 
 from __future__ import annotations
 

@@ -15,8 +15,6 @@ typedef struct study_options {
     uint64_t seed;
     bool quick;       /* a small version for tests; its verdicts are not meaningful */
     const char *date; /* date of the run, YYYY-MM-DD */
-    /* Study brain: NIfTI files and what to look for in them; NULL: Debian's mricron-data. */
-    const char *image, *labels, *label_ids;
 } study_options;
 
 /* A folder of bench/studies/. */

@@ -14,10 +14,6 @@ typedef struct layer_data {
  * also shifted by an amount that differs from image to image. False after saying why. */
 bool layer_synthetic(uint64_t seed, size_t images, size_t side, layer_data *train,
                      layer_data *validation);
-/* All structures of study brain against the rest: every step-th pixel in both directions, the
- * training and test slices of fold 0. Result and *missing as of brain_load. */
-bool layer_brain(const study_options *options, size_t step, layer_data *train,
-                 layer_data *validation, const char **missing);
 void layer_data_free(layer_data *data);
 
 #endif

@@ -48,9 +48,9 @@ study nu:</p>
 BY_STEPS = """<p>Without minibatches: the point after every step.</p>
 """
 
-BY_PASSES = """<p>With minibatches: the point at the end of every pass, of prox-SVRG at the end of
-every stage, five calls; so these do not compare with those above. Of the problems that come with
-the bench none of these has a ridge. Methods that need minibatches are in this table alone.</p>
+BY_PASSES = """<p>With minibatches: the point at the end of every pass, so these do not compare
+with those above. Of the problems that come with the bench none of these has a ridge. Methods that
+need minibatches are in this table alone.</p>
 """
 
 MINIMA = """<p>Accuracies count from f*. Where the certified gap is more than 1e-6 of what J falls

@@ -9,8 +9,6 @@ Baselines    rahman_wang, soft_dice, soft_jaccard, RahmanWang, SoftDice, SoftJac
 Soft labels  jaccard_metric_loss, dice_metric_loss, JaccardMetricLoss, DiceMetricLoss
 Any function lovasz, prox: of every submod.Function, differentiable
 Metrics      MeanIoU; metrics has it and the others of submod.metrics
-optim        optimisers that torch.optim does not have: schedule-free SGD and AdamW, stochastic
-             Polyak step sizes
 compat       the names and arguments of the file that accompanies the paper, and those of
              segmentation-models-pytorch, kornia and mmsegmentation
 
@@ -38,7 +36,7 @@ except ImportError as error:
 if tuple(int(part) for part in _torch.__version__.split(".")[:2]) < (2, 4):
     raise ImportError(f"submod.torch needs PyTorch 2.4 or newer, this is {_torch.__version__}")
 
-from . import compat, metrics, optim
+from . import compat, metrics
 from .dataset import DatasetLovasz
 from .functional import (
     lovasz_hinge,
@@ -82,7 +80,6 @@ __all__ = [
     "lovasz_sigmoid",
     "lovasz_softmax",
     "metrics",
-    "optim",
     "prox",
     "prox_lovasz_hinge",
     "rahman_wang",

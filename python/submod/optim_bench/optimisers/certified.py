@@ -13,16 +13,9 @@ class Bundle(Optimiser):
     group = "solvers"
     needs = ("convexity", "bound")
     tuned = False
-    method = staticmethod(optim.bundle)
 
     def run(self, task: Task) -> None:
-        self.method(task.problem, task.start, radius=task.instance.radius, **task.limits())
-
-
-class LevelBundle(Bundle):
-    name = "level-bundle"
-    title = "level bundle"
-    method = staticmethod(optim.level_bundle)
+        optim.bundle(task.problem, task.start, radius=task.instance.radius, **task.limits())
 
 
 class Bmrm(Optimiser):

@@ -11,7 +11,7 @@ from ..interfaces import Optimiser
 from ..task import Task
 
 # What the size is a multiple of: a property of the task.
-STEP, COORDINATE_STEP, LENGTH = "step", "coordinate_step", "length"
+STEP, COORDINATE_STEP = "step", "coordinate_step"
 
 
 @dataclass(frozen=True)

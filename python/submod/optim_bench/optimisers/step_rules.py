@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from ...optim import (
     AdaGrad,
-    AdaGradNorm,
     Adam,
     Averaged,
-    DualAveraging,
     Momentum,
     Nesterov,
-    ScheduleFreeAdam,
-    ScheduleFreeSGD,
 )
-from .descent import COORDINATE_STEP, LENGTH, Descent, ProxDescent
-
-_BATCHES = ("minibatches",)
+from .descent import COORDINATE_STEP, Descent, ProxDescent
 
 _AVERAGES = "averages"
 
@@ -30,21 +24,10 @@ OPTIMISERS = (
     Descent("adam", "Adam", Adam(), unit=COORDINATE_STEP),
     Descent("adam-sqrt", "Adam, 1/√k", Adam(), "inverse_sqrt", COORDINATE_STEP),
     Descent("adagrad", "AdaGrad", AdaGrad(), unit=COORDINATE_STEP),
-    Descent("adagrad-norm", "AdaGrad-Norm", AdaGradNorm(), unit=LENGTH),
     Descent("polyak", "Polyak, who knows f*", schedule="polyak", tuned=False, full=True),
-    Descent("stochastic-polyak", "stochastic Polyak", schedule="stochastic_polyak", needs=_BATCHES),
-    # ---- averages of points, or of gradients ----
+    # ---- averages of points ----
     Descent("averaged-gd", "averaged gd", Averaged(), "inverse_sqrt", group=_AVERAGES),
     Descent("averaged-momentum", "averaged momentum", Averaged(Momentum(), 1.0), group=_AVERAGES),
-    Descent("dual-averaging", "dual averaging", DualAveraging(), group=_AVERAGES),
-    Descent("schedule-free-sgd", "schedule-free SGD", ScheduleFreeSGD(), group=_AVERAGES),
-    Descent(
-        "schedule-free-adam",
-        "schedule-free Adam",
-        ScheduleFreeAdam(),
-        unit=COORDINATE_STEP,
-        group=_AVERAGES,
-    ),
     # ---- the prox direction ----
     ProxDescent("prox", "prox direction"),
     ProxDescent("prox-sqrt", "prox direction, 1/√k", schedule="inverse_sqrt"),
