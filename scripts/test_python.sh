@@ -3,6 +3,7 @@
 #
 #   scripts/test_python.sh               everything
 #   scripts/test_python.sh --no-torch    without submod.torch and the 3 GB of PyTorch
+#   scripts/test_python.sh --slow        also the tests marked slow: inductor, spawn, many ranks, training
 #   scripts/test_python.sh --packages    only fetches what the tests need, for a later run
 #   scripts/test_python.sh --help        this text
 #
@@ -16,10 +17,12 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 torch=yes
+marked=(-m 'not slow')
 only_packages=no
 for option in "$@"; do
     case $option in
     --no-torch) torch=no ;;
+    --slow) marked=() ;;
     --packages) only_packages=yes ;;
     --help | -h)
         sed -n '2,/^set/s/^# \{0,1\}//p' scripts/test_python.sh
@@ -117,7 +120,7 @@ if [ $torch = no ]; then
     tests+=(--ignore-glob='*/test_torch*')
 fi
 # One file after another on each core: the tests of a file may share what it sets up.
-scripts/offline.sh $python -B -m pytest -q -p no:cacheprovider -n "$(nproc 2>/dev/null || echo 2)" --dist loadfile "${tests[@]}"
+scripts/offline.sh $python -B -m pytest -q -p no:cacheprovider -n "$(nproc 2>/dev/null || echo 2)" --dist loadfile "${marked[@]}" "${tests[@]}"
 if [ $torch = yes ]; then
     (cd python && ../$python -m mypy --config-file ../pyproject.toml --cache-dir=/dev/null)
 fi

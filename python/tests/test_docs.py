@@ -77,6 +77,7 @@ def test_blocks_are_found():
     }
 
 
+@pytest.mark.slow
 def test_options_of_the_tutorial():
     pytest.importorskip("torch")
     printed = ""

@@ -115,6 +115,7 @@ def test_compile(name):
         assert torch.allclose(loss, expected) and torch.allclose(gradient, slope, atol=1e-7)
 
 
+@pytest.mark.slow
 @of_themselves
 def test_compiled_training_step():
     """With the default backend, if this machine can compile."""

@@ -1,6 +1,7 @@
 """Losses of a batch that is spread over the ranks of a gloo group, against one process with all of
 it. rank_cases.py has what each rank does."""
 
+import functools
 import os
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from submod._options import LossOptions  # noqa: E402
 from submod.torch import _calls, _ranks  # noqa: E402
 from submod.torch._memory import loss_call  # noqa: E402
 
-SIZES = (1, 2, 3, 4)
+SIZES = [2] + [pytest.param(size, marks=pytest.mark.slow) for size in (1, 3, 4)]
 SECONDS = 400  # so that nothing hangs; it takes a tenth of that
 
 
@@ -31,12 +32,16 @@ def one_thread():
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """Where all ranks of all sizes have left what they found."""
+def launch(tmp_path_factory):
+    """A function that runs all cases on a number of ranks, once, and loads what each rank found."""
+    return functools.cache(functools.partial(run_ranks, tmp_path_factory))
+
+
+def run_ranks(tmp_path_factory, size):
     if not torch.distributed.is_available() or not torch.distributed.is_gloo_available():
         pytest.skip("this PyTorch has no gloo")
     place = tmp_path_factory.mktemp("ranks")
-    command = [sys.executable, "-B", "-W", "ignore", cases.__file__, str(place), *map(str, SIZES)]
+    command = [sys.executable, "-B", "-W", "ignore", cases.__file__, str(place), str(size)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     with (place / "log").open("w") as log:
         process = subprocess.Popen(
@@ -48,24 +53,20 @@ def folder(tmp_path_factory):
             os.killpg(process.pid, 9)
             status = "hangs"
     assert status == 0, f"{status}: {(place / 'log').read_text()[-8000:]}"
-    return place
-
-
-def load(folder, size):
-    files = [folder / f"{size}-{rank}.pt" for rank in range(size)]
+    files = [place / f"{size}-{rank}.pt" for rank in range(size)]
     return [torch.load(file, weights_only=False)["found"] for file in files]
 
 
 @pytest.fixture(scope="module", params=SIZES)
-def ranks(folder, request):
+def ranks(launch, request):
     """What each rank has found, by case."""
-    return load(folder, request.param)
+    return launch(request.param)
 
 
-@pytest.fixture(scope="module", params=SIZES[1:])
-def several(folder, request):
+@pytest.fixture(scope="module", params=[SIZES[0], *SIZES[2:]])
+def several(launch, request):
     """The same, where there are others."""
-    return load(folder, request.param)
+    return launch(request.param)
 
 
 def of(ranks, case):
@@ -98,9 +99,9 @@ def test_as_one_process(ranks, way, name):
     assert_as_one([each[way, name] for each in of(ranks, "losses")], expected)
 
 
-def test_another_loss_than_that_of_a_rank(folder):
+def test_another_loss_than_that_of_a_rank(launch):
     """Which would be a mean over parts."""
-    both = of(load(folder, 2), "losses")
+    both = of(launch(2), "losses")
     whole = cases.inputs("softmax")
     parts = [
         cases.loss_and_gradient("softmax", *cases.pieces(whole, rank, 2), engine="histogram")[0]
@@ -169,7 +170,7 @@ REFUSED = {
     "type": ("TypeError", "a NumPy array"),
     "classes": ("InvalidArgumentError", "of 2 classes"),
     "settings": ("InvalidArgumentError", "delta=0.01"),
-    "fraction": ("ValueError", "not whole numbers"),
+    "fraction": ("ValueError", "not all are whole numbers"),
     "pixel weight": ("InvalidArgumentError", "weight"),
     "no pixel weights": ("InvalidArgumentError", "without pixel_weights"),
     "class weight": ("ValueError", "class_weight of shape"),
@@ -319,9 +320,9 @@ def test_equibatch_refuses_ranks(rank, ranks):
         submod.Equibatch([[0]], 1, rank=rank, ranks=ranks)
 
 
-def test_compile(folder):
+def test_compile(launch):
     """fullgraph=True: without a group, compiled and not, all have the same bits."""
-    for found in of(load(folder, 2), "compile"):
+    for found in of(launch(2), "compile"):
         for name in ("plain", "normalized", "dataset"):
             loss, gradient, expected, plain = found[name]
             assert torch.equal(loss, expected) and torch.equal(gradient, plain)
@@ -330,13 +331,14 @@ def test_compile(folder):
         assert unchanged and total > 0
 
 
-def test_training_by_ddp(folder):
+@pytest.mark.slow
+def test_training_by_ddp(launch):
     """Two ranks follow one process with the whole batch, step by step. The loss has the same bits
     of the same scores; convolutions add up the gradients of the weights in another order, of which
     rounding is left: 2^-24 relative, times the sums' some thousand terms and the steps."""
-    ((expected, weights),) = of(load(folder, 1), "training")
+    ((expected, weights),) = of(launch(1), "training")
     assert expected[-1] < expected[0] - 0.01
-    for found in of(load(folder, 2), "training"):
+    for found in of(launch(2), "training"):
         assert found[0] == pytest.approx(expected, rel=1e-4)
         for a, b in zip(found[1], weights):
             torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)

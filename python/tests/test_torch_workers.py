@@ -39,7 +39,7 @@ class Losses(torch.utils.data.Dataset):
         )
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("method", ["fork", pytest.param("spawn", marks=pytest.mark.slow)])
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_workers_of_a_data_loader(method):
     if method not in multiprocessing.get_all_start_methods():

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.slow
 
 SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "train_ddp.py"
 LINE = re.compile(r"^step (\d+): loss of the batch (\d\.\d+), of ranks (\d\.\d+)$", re.MULTILINE)

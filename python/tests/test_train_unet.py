@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.slow
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SCORE = re.compile(r"^(\S.*?)\s+(\d+)\s+(\S+)\s+(\S+)\s+\d+$", re.MULTILINE)
