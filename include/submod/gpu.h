@@ -22,10 +22,9 @@
  * whose function a device cannot call (take the CPU, or submod.torch); the library was built
  * without CUDA (the static library always is), there is no driver, there is no device, the device
  * cannot run what the library was built for; nothing is queued then. SUBMOD_ENOMEM: the workspace
- * is too small, or (host calls) device memory could not be had. SUBMOD_ENUMERIC: CUDA reported an
- * error of its own.
+ * is too small, or CUDA ran out of device memory. SUBMOD_ENUMERIC: CUDA reported another error.
  *
- * Stream capture. All calls but the ..._host ones may be captured into a graph (on a stream of the
+ * Stream capture. All calls that queue kernels may be captured into a graph (on a stream of the
  * caller's; CUDA does not capture the default stream): every launch depends on the arguments alone.
  * A process makes its first call outside, since that one loads the kernels. Class weights travel
  * inside the launches, so settings need not outlive the call; scores, labels, pixel weights,
@@ -130,27 +129,6 @@ SUBMOD_API submod_status submod_gpu_lovasz_hinge(const submod_scores *scores,
                                                  const submod_loss_settings *settings,
                                                  const submod_gpu_place *place);
 
-/* For convenience: host pointers throughout. Checks, copies to the device, runs, waits and copies
- * back; allocates and frees device memory. Arguments, results, statuses and error messages as the
- * functions of loss.h, with a device instead of a workspace; without a device the values of labels
- * are not looked at. info->sorted counts all errors, since the device does not prune, and
- * info->workspace is device memory. */
-SUBMOD_API submod_status submod_gpu_lovasz_softmax_host(const submod_scores *scores,
-                                                        const submod_labels *labels, double *loss,
-                                                        const submod_gradient *gradient,
-                                                        const submod_loss_settings *settings,
-                                                        submod_loss_info *info, int device);
-SUBMOD_API submod_status submod_gpu_lovasz_sigmoid_host(const submod_scores *scores,
-                                                        const submod_labels *labels, double *loss,
-                                                        const submod_gradient *gradient,
-                                                        const submod_loss_settings *settings,
-                                                        submod_loss_info *info, int device);
-SUBMOD_API submod_status submod_gpu_lovasz_hinge_host(const submod_scores *scores,
-                                                      const submod_labels *labels, double *loss,
-                                                      const submod_gradient *gradient,
-                                                      const submod_loss_settings *settings,
-                                                      submod_loss_info *info, int device);
-
 /* ---- prox ---- */
 
 /* The prox of the Jaccard extension, argmin over u of f(u) + lambda/2 |u - x|^2, for every image
@@ -180,11 +158,6 @@ SUBMOD_API submod_status submod_gpu_prox_jaccard(const submod_scores *x,
  * refuse, NULL. SUBMOD_EUNSUPPORTED, SUBMOD_ENOMEM: as for submod_gpu_loss_workspace. */
 SUBMOD_API submod_status submod_gpu_prox_workspace(const submod_scores *x, size_t bins,
                                                    size_t *bytes);
-/* With host pointers, as the losses have it; refused data come back as a status, u untouched.
- * *delta (may be NULL) as in the result. */
-SUBMOD_API submod_status submod_gpu_prox_jaccard_host(
-    const submod_scores *x, const submod_labels *labels, double lambda, size_t bins,
-    const submod_gradient *u, double *delta, const submod_loss_settings *settings, int device);
 
 /* The Lovász hinge as a layer (submod_prox_lovasz_hinge in prox.h, which is exact), with the prox
  * of each group, an image or the batch, up to half a bin. Of any measure that is built in: Jaccard,

@@ -1688,42 +1688,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "place": POINTER(GpuPlace),
         },
     ),
-    "gpu_lovasz_softmax_host": (
-        c_int,
-        {
-            "scores": POINTER(Scores),
-            "labels": POINTER(Labels),
-            "loss": c_void_p,
-            "gradient": POINTER(Gradient),
-            "settings": POINTER(LossSettings),
-            "info": POINTER(LossInfo),
-            "device": c_int,
-        },
-    ),
-    "gpu_lovasz_sigmoid_host": (
-        c_int,
-        {
-            "scores": POINTER(Scores),
-            "labels": POINTER(Labels),
-            "loss": c_void_p,
-            "gradient": POINTER(Gradient),
-            "settings": POINTER(LossSettings),
-            "info": POINTER(LossInfo),
-            "device": c_int,
-        },
-    ),
-    "gpu_lovasz_hinge_host": (
-        c_int,
-        {
-            "scores": POINTER(Scores),
-            "labels": POINTER(Labels),
-            "loss": c_void_p,
-            "gradient": POINTER(Gradient),
-            "settings": POINTER(LossSettings),
-            "info": POINTER(LossInfo),
-            "device": c_int,
-        },
-    ),
     "gpu_prox_jaccard": (
         c_int,
         {
@@ -1738,19 +1702,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
         },
     ),
     "gpu_prox_workspace": (c_int, {"x": POINTER(Scores), "bins": c_size_t, "bytes": c_void_p}),
-    "gpu_prox_jaccard_host": (
-        c_int,
-        {
-            "x": POINTER(Scores),
-            "labels": POINTER(Labels),
-            "lam": c_double,
-            "bins": c_size_t,
-            "u": POINTER(Gradient),
-            "delta": c_void_p,
-            "settings": POINTER(LossSettings),
-            "device": c_int,
-        },
-    ),
     "gpu_prox_lovasz_hinge": (
         c_int,
         {

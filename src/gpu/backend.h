@@ -75,14 +75,6 @@ struct submodi_gpu_backend {
     /* Ascending and stable; *current says which of the buffers has the result. */
     submod_status (*sort)(const submodi_gpu_backend *b, const submodi_gpu_sort *s,
                           int32_t *current);
-
-    /* For calls with host pointers only; copying waits for all that was queued. */
-    submod_status (*allocate)(const submodi_gpu_backend *b, size_t bytes, void **memory);
-    void (*release)(const submodi_gpu_backend *b, void *memory);
-    submod_status (*copy_in)(const submodi_gpu_backend *b, void *to, const void *from,
-                             size_t bytes);
-    submod_status (*copy_out)(const submodi_gpu_backend *b, void *to, const void *from,
-                              size_t bytes);
 };
 
 /* The device of this machine, or SUBMOD_EUNSUPPORTED with the reason: there is none, or it cannot

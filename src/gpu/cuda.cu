@@ -188,48 +188,6 @@ submod_status sort(const submodi_gpu_backend *b, const submodi_gpu_sort *s, int3
     }
 }
 
-submod_status allocate(const submodi_gpu_backend *b, size_t bytes, void **memory)
-{
-    on_device here(b);
-    if (here.error == cudaSuccess) {
-        here.error = cudaMalloc(memory, bytes);
-    }
-    return status_of(b->who, "allocation", here.error);
-}
-
-/* Leaves the error message unchanged, since it may describe an earlier failure. No error is lost:
- * cudaFree reports errors of work queued earlier, and the copies have waited for that work. */
-void release(const submodi_gpu_backend *b, void *memory)
-{
-    on_device here(b);
-    if (cudaFree(memory) != cudaSuccess) {
-        (void)cudaGetLastError();
-    }
-}
-
-submod_status copy(const submodi_gpu_backend *b, void *to, const void *from, size_t bytes,
-                   cudaMemcpyKind kind)
-{
-    on_device here(b);
-    if (here.error == cudaSuccess && bytes > 0) {
-        here.error = cudaMemcpyAsync(to, from, bytes, kind, stream_of(b));
-    }
-    if (here.error == cudaSuccess) {
-        here.error = cudaStreamSynchronize(stream_of(b));
-    }
-    return status_of(b->who, "copying", here.error);
-}
-
-submod_status copy_in(const submodi_gpu_backend *b, void *to, const void *from, size_t bytes)
-{
-    return copy(b, to, from, bytes, cudaMemcpyHostToDevice);
-}
-
-submod_status copy_out(const submodi_gpu_backend *b, void *to, const void *from, size_t bytes)
-{
-    return copy(b, to, from, bytes, cudaMemcpyDeviceToHost);
-}
-
 } /* namespace */
 
 /* ---- this machine ---- */
@@ -278,8 +236,7 @@ extern "C" submod_status submodi_gpu_connect(const char *who, int device, void *
     if (device < 0 || device >= devices) {
         return submodi_fail(SUBMOD_EINVAL, "%s: device = %d must be in [0, %d)", who, device, devices);
     }
-    *b = submodi_gpu_backend{who,  device,   stream,  launch,  clear,
-                             upload, sort, allocate, release, copy_in, copy_out};
+    *b = submodi_gpu_backend{who, device, stream, launch, clear, upload, sort};
     return require_kernels(b);
 }
 

@@ -39,22 +39,10 @@ void submodi_gpu_without_data(submod_scores *scores, submod_labels *labels, bool
 /* Bytes of workspace that a started task needs. */
 submod_status submodi_gpu_workspace(submodi_gpu_task *task, size_t *bytes);
 
-/* Device pointers: checks a started task, plans and queues it. b NULL: the device of this machine
- * that place names, asked for after everything else. */
+/* Checks a started task, plans it and queues its kernels. b NULL means the device in place, which
+ * is connected after all other checks. */
 submod_status submodi_gpu_queue(const submodi_gpu_backend *b, submodi_gpu_task *task,
                                 submod_gpu_result *result, const submod_gradient *gradient,
                                 const submod_gpu_place *place, const submodi_gpu_tuning *tuning);
-
-/* The same with host pointers: checks the labels too, copies, runs, waits. b NULL: this device of
- * the machine, asked for after what is quick to check and before the labels. Without SUBMOD_OK *r
- * and *bytes (of workspace) mean nothing, and the gradient is untouched. */
-submod_status submodi_gpu_host(const submodi_gpu_backend *b, int device, submodi_gpu_task *task,
-                               const submod_gradient *gradient, const submodi_gpu_tuning *tuning,
-                               submod_gpu_result *r, size_t *bytes);
-/* A loss with host pointers: outputs as on the CPU. */
-submod_status submodi_gpu_loss_host(const submodi_gpu_backend *b, int device,
-                                    submodi_gpu_task *task, double *loss,
-                                    const submod_gradient *gradient, submod_loss_info *info,
-                                    const submodi_gpu_tuning *tuning);
 
 #endif

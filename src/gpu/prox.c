@@ -1,5 +1,4 @@
-/* The public Jaccard prox, on device and on host pointers, and that of the Lovász hinge with any
- * built-in measure. */
+/* The public Jaccard prox and the prox of the Lovász hinge with any built-in measure. */
 #include "base/error.h"
 #include "gpu/losses.h"
 
@@ -78,15 +77,6 @@ submod_status submod_gpu_prox_workspace(const submod_scores *x, size_t bins, siz
     return status == SUBMOD_OK ? submodi_gpu_workspace(&task, bytes) : status;
 }
 
-/* What both calls check first. */
-static submod_status start(submodi_gpu_task *task, const char *who, const submod_scores *x,
-                           const submod_labels *labels, double lambda, size_t bins,
-                           const submod_gradient *u, const submod_loss_settings *settings)
-{
-    submod_status status = submodi_gpu_prox_start(task, who, x, labels, lambda, bins, settings);
-    return status == SUBMOD_OK && !u ? submodi_fail(SUBMOD_EINVAL, "%s: u is NULL", who) : status;
-}
-
 submod_status submod_gpu_prox_jaccard(const submod_scores *x, const submod_labels *labels,
                                       double lambda, size_t bins, const submod_gradient *u,
                                       submod_gpu_result *result,
@@ -96,26 +86,9 @@ submod_status submod_gpu_prox_jaccard(const submod_scores *x, const submod_label
     submodi_gpu_task task;
     submodi_gpu_tuning tuning = submodi_gpu_tuning_defaults();
     submod_status status =
-        start(&task, "submod_gpu_prox_jaccard", x, labels, lambda, bins, u, settings);
+        submodi_gpu_prox_start(&task, "submod_gpu_prox_jaccard", x, labels, lambda, bins, settings);
+    status = status ? status : submodi_require_given(task.batch.who, "u", u);
     return status == SUBMOD_OK ? submodi_gpu_queue(NULL, &task, result, u, place, &tuning) : status;
-}
-
-submod_status submod_gpu_prox_jaccard_host(const submod_scores *x, const submod_labels *labels,
-                                           double lambda, size_t bins, const submod_gradient *u,
-                                           double *delta, const submod_loss_settings *settings,
-                                           int device)
-{
-    submodi_gpu_task task;
-    submodi_gpu_tuning tuning = submodi_gpu_tuning_defaults();
-    submod_gpu_result r = {0};
-    size_t bytes;
-    submod_status status =
-        start(&task, "submod_gpu_prox_jaccard_host", x, labels, lambda, bins, u, settings);
-    status = status ? status : submodi_gpu_host(NULL, device, &task, u, &tuning, &r, &bytes);
-    if (status == SUBMOD_OK && delta) {
-        *delta = r.delta;
-    }
-    return status;
 }
 
 submod_status submod_gpu_prox_lovasz_hinge(const submod_scores *scores, const submod_labels *labels,

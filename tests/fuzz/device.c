@@ -1,6 +1,6 @@
 /* Fuzzes the GPU path: its kernels on fibers of the CPU against the CPU's engines, with sizes that
- * make small problems take every path. Statuses, words and gradients are equal bit by bit, losses
- * up to the order of a sum; whatever the order in which fibers run. */
+ * make small problems take every path. Statuses, positions of refused data and gradients are equal,
+ * losses up to the order of a sum, whatever the order in which fibers run. */
 #include "on_shim.h"
 
 #include "fuzz.h"
@@ -27,7 +27,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     const char *different = compare(&e, &settings, on_shim, &tuning);
     FUZZ_CHECK(!different, "kind %d, %zu x %zu x %zu, engine %d, order %d: %s", (int)k, B, C, N,
                (int)settings.engine, (int)shim.order, different);
-    FUZZ_CHECK(shim_live_allocations() == 0, "device memory was not released");
     free_example(&e);
     return 0;
 }

@@ -179,6 +179,48 @@ static const char *difference(double *const loss[2], size_t groups, float *const
     return NULL;
 }
 
+submod_status read_result(const submod_gpu_result *r, double *loss, submod_loss_info *info)
+{
+    submod_status status = submod_gpu_result_status(r);
+    if (status == SUBMOD_OK && loss) {
+        *loss = r->loss;
+    }
+    if (status == SUBMOD_OK && info) {
+        *info = (submod_loss_info){
+            .delta = r->delta, .bins = r->bins, .pixels = r->pixels, .terms = (size_t)r->terms};
+    }
+    return status;
+}
+
+/* Translates the indices in the CPU's message about refused data, such as "labels[1][5] = 9", into
+ * the words of submod_gpu_result_status. Returns false for other messages. */
+static bool device_words(const example *d, const char *of_cpu, char *words, size_t size)
+{
+    static const char *const names[][2] = {
+        {": labels[", "label"}, {": scores[", "score"}, {": pixel_weights[", "pixel weight"}};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        const char *at = strstr(of_cpu, names[k][0]);
+        if (at) {
+            size_t index[3] = {0};
+            const char *indices = at + strlen(names[k][0]);
+            int count = sscanf(indices, "%zu][%zu][%zu]", &index[0], &index[1], &index[2]);
+            size_t row = count == 3 ? index[0] * d->C + index[1] : index[0];
+            snprintf(words, size, "the %s at position %zu is", names[k][1],
+                     row * d->N + index[count - 1]);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a message, without the name of its function, says the same as the CPU's. */
+static bool same_message(const example *d, const char *of_cpu, const char *message)
+{
+    char words[100];
+    return strcmp(strchr(of_cpu, ':'), strchr(message, ':')) == 0 ||
+           (device_words(d, of_cpu, words, sizeof words) && strstr(message, words));
+}
+
 const char *compare(const example *d, const submod_loss_settings *s, runner run,
                     const void *context)
 {
@@ -212,8 +254,7 @@ const char *compare(const example *d, const submod_loss_settings *s, runner run,
     status[1] = run(d, loss[1], &to[1], &info[1], &own, context);
     const char *found = NULL;
     if (status[0] != status[1] ||
-        (status[0] != SUBMOD_OK &&
-         strcmp(strchr(words, ':'), strchr(submod_last_error(), ':')) != 0)) {
+        (status[0] != SUBMOD_OK && !same_message(d, words, submod_last_error()))) {
         size_t used = strlen(words);
         snprintf(words + used, sizeof words - used, " (%d) | %s (%d)", (int)status[0],
                  submod_last_error(), (int)status[1]);

@@ -49,8 +49,13 @@ typedef submod_status (*runner)(const example *d, double *loss, const submod_gra
                                 submod_loss_info *info, const submod_loss_settings *s,
                                 const void *context);
 
-/* Both: statuses and error messages equal, gradients the same bit by bit, losses up to the order of
- * a sum of doubles. Returns NULL, or what differs. */
+/* Returns the status of a device result in host memory; if it is SUBMOD_OK, sets *loss and *info
+ * (may be NULL) to its numbers. */
+submod_status read_result(const submod_gpu_result *r, double *loss, submod_loss_info *info);
+
+/* Runs d on the CPU and by `run`, and compares statuses, gradients bit by bit, and losses up to the
+ * order of a sum of doubles. Error messages about arguments must be equal; messages about data must
+ * name the same position. Returns NULL, or a description of the first difference. */
 const char *compare(const example *d, const submod_loss_settings *s, runner run,
                     const void *context);
 

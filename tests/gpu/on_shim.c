@@ -117,10 +117,10 @@ submod_status on_shim(const example *d, double *loss, const submod_gradient *g,
     submod_scores scores = scores_of(d);
     submod_labels labels = labels_of(d);
     submodi_gpu_task task;
+    submod_gpu_result r;
     submod_status status = start_task(&task, d->kind, &scores, &labels, s);
-    submodi_gpu_backend b = shim_backend(task.batch.who);
-    return status == SUBMOD_OK ? submodi_gpu_loss_host(&b, 0, &task, loss, g, info, tuning)
-                               : status;
+    status = status ? status : queue_on_shim(&task, &r, g, tuning);
+    return status ? status : read_result(&r, loss, info);
 }
 
 bool rows_are_right(submod_rng *rng, int number)

@@ -20,8 +20,7 @@ void set_order(int number);
 submod_status start_task(submodi_gpu_task *task, kind k, const submod_scores *scores,
                          const submod_labels *labels, const submod_loss_settings *s);
 
-/* By the device pipeline on device pointers, which are the host's here; the workspace starts as
- * rubbish. task: started. */
+/* Runs a started task by the device pipeline, on host memory; the workspace starts as rubbish. */
 submod_status queue_on_shim(submodi_gpu_task *task, submod_gpu_result *r, const submod_gradient *to,
                             const submodi_gpu_tuning *t);
 
@@ -29,7 +28,7 @@ submod_status queue_on_shim(submodi_gpu_task *task, submod_gpu_result *r, const 
  * of both by number: whether the results are the CPU's. */
 bool rows_are_right(submod_rng *rng, int number);
 
-/* By the device pipeline on host pointers; context: a submodi_gpu_tuning. */
+/* Runs an example by queue_on_shim; a runner for compare. tuning is a submodi_gpu_tuning. */
 submod_status on_shim(const example *d, double *loss, const submod_gradient *g,
                       submod_loss_info *info, const submod_loss_settings *s, const void *tuning);
 

@@ -96,53 +96,8 @@ static submod_status sort(const submodi_gpu_backend *b, const submodi_gpu_sort *
     return (shim.sort ? shim.sort : own_sort)(s, current);
 }
 
-static long live;
-
-static submod_status allocate(const submodi_gpu_backend *b, size_t bytes, void **memory)
-{
-    if (shim.allocations_left == 0) {
-        return submodi_nomem(b->who);
-    }
-    shim.allocations_left -= shim.allocations_left > 0;
-    *memory = aligned_alloc(256, (bytes + 255) / 256 * 256);
-    if (!*memory) {
-        return submodi_nomem(b->who);
-    }
-    memset(*memory, 0xa5, bytes);
-    live++;
-    return SUBMOD_OK;
-}
-
-static void release(const submodi_gpu_backend *b, void *memory)
-{
-    (void)b;
-    live -= memory != NULL;
-    free(memory);
-}
-
-static submod_status copy(const submodi_gpu_backend *b, void *to, const void *from, size_t bytes)
-{
-    (void)b;
-    if (bytes > 0) {
-        memcpy(to, from, bytes);
-    }
-    return SUBMOD_OK;
-}
-
 submodi_gpu_backend shim_backend(const char *who)
 {
-    return (submodi_gpu_backend){.who = who,
-                                 .launch = launch,
-                                 .clear = clear,
-                                 .upload = upload,
-                                 .sort = sort,
-                                 .allocate = allocate,
-                                 .release = release,
-                                 .copy_in = copy,
-                                 .copy_out = copy};
-}
-
-long shim_live_allocations(void)
-{
-    return live;
+    return (submodi_gpu_backend){
+        .who = who, .launch = launch, .clear = clear, .upload = upload, .sort = sort};
 }

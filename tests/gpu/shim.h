@@ -33,7 +33,6 @@ typedef struct shim_options {
     shim_site left_out; /* this barrier does nothing; line 0: none */
     int starved;        /* this kernel gets no shared memory; SUBMODI_GPU_KERNEL_COUNT: none */
     submod_status (*sort)(const submodi_gpu_sort *s, int32_t *current); /* NULL: the shim's own */
-    long allocations_left; /* device memory can be had so often; negative: always */
 } shim_options;
 
 extern shim_options shim;
@@ -47,7 +46,5 @@ shim_rounding shim_cpu_rounding(void);
 size_t shim_sites(const shim_site **list);
 /* Whether a kernel has asked for shared memory so far. */
 bool shim_used_shared(int kernel);
-/* Blocks of device memory that have not been released. */
-long shim_live_allocations(void);
 
 #endif

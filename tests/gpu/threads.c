@@ -6,8 +6,7 @@
 
 #include "stack.h"
 
-shim_options shim = {
-    .order = SHIM_FIRST, .starved = SUBMODI_GPU_KERNEL_COUNT, .allocations_left = -1};
+shim_options shim = {.order = SHIM_FIRST, .starved = SUBMODI_GPU_KERNEL_COUNT};
 
 enum { STACK = 128 << 10, MOST_SITES = 256, WARP = 32, RUBBISH = 0xa5 };
 
