@@ -188,6 +188,56 @@ START_TEST(minimum_of_a_heavy_cut)
 }
 END_TEST
 
+/* Sums and square roots with a modular part up to 1e306: the minimum is 1e306 times that at 1. */
+START_TEST(minima_near_the_largest_double)
+{
+    enum { M = 12 };
+    for (int kind = 0; kind < 2; kind++) {
+        double lowest = NAN;
+        for (double c = 1; c <= 1e306; c *= c < 1e300 ? 1e51 : 10) {
+            int32_t tail[M], head[M];
+            double weight[M], w[M];
+            submod_fn *cut = NULL, *root = NULL, *terms = NULL, *fn = NULL;
+            submod_sfm_info info;
+            for (int i = 0; i < M; i++) {
+                tail[i] = i;
+                head[i] = (i * 5 + 1) % M;
+                weight[i] = c * (0.1 + 0.05 * (i % 3));
+                w[i] = -0.35 * c * sin(i * 1.7 + 0.3);
+            }
+            ck_assert_ok(submod_fn_cut(M, M, tail, head, weight, 0, &cut));
+            ck_assert_ok(submod_fn_sqrt(M, &root));
+            submod_fn *const both[2] = {root, cut};
+            ck_assert_ok(submod_fn_sum(both, (double[]){0.3 * c, 1}, kind ? 2 : 1, &terms));
+            ck_assert_ok(submod_fn_add_modular(terms, w, &fn));
+            ck_assert_ok(submod_sfm(fn, NULL, NULL, NULL, NULL, &info, NULL));
+            lowest = isnan(lowest) ? info.value : lowest;
+            ck_assert_near(info.value / c, lowest, 1e-9);
+            submod_fn_free(cut);
+            submod_fn_free(root);
+            submod_fn_free(terms);
+            submod_fn_free(fn);
+        }
+    }
+}
+END_TEST
+
+/* The message names the function that the user called, not one that it called in turn. */
+START_TEST(messages_name_the_call)
+{
+    const double w[N] = {-0.7e308, 0.7e308, -0.7e308};
+    submod_fn *root = NULL, *scaled = NULL, *fn = NULL;
+    ck_assert_ok(submod_fn_sqrt(N, &root));
+    ck_assert_ok(submod_fn_scale(root, 0.6e308, &scaled));
+    ck_assert_ok(submod_fn_add_modular(scaled, w, &fn));
+    assert_error(submod_sfm(fn, NULL, NULL, (double[N]){0}, NULL, NULL, NULL), SUBMOD_ENUMERIC,
+                 "submod_sfm: ");
+    submod_fn_free(root);
+    submod_fn_free(scaled);
+    submod_fn_free(fn);
+}
+END_TEST
+
 /* Values are finite, but no sum of absolute values is. */
 START_TEST(minimum_of_large_opposites)
 {
@@ -316,6 +366,7 @@ int main(void)
     return RUN_TESTS("overflows", prox_of_large_numbers, prox_of_large_sums, minimum_of_no_sum,
                      minimum_of_a_scaled_function, minimum_of_what_is_scaled_and_moved,
                      minimum_of_a_large_difference, sum_of_heavy_cuts, weights_that_overflow,
-                     minimum_of_a_heavy_cut, minimum_of_large_opposites, heavy_cuts_and_scaled_ones,
-                     hinge_of_a_measure_that_fails);
+                     minimum_of_a_heavy_cut, minimum_of_large_opposites,
+                     minima_near_the_largest_double, messages_name_the_call,
+                     heavy_cuts_and_scaled_ones, hinge_of_a_measure_that_fails);
 }
