@@ -154,34 +154,61 @@ START_TEST(weights_that_overflow)
 }
 END_TEST
 
-/* An undirected edge of weight 8e307 counts twice at its ends, and overflows together with their
- * own weights. A triangle overflows as well. */
+/* Each vertex of the triangle has edges of 4e308 in both directions, which overflow. */
 START_TEST(minimum_of_a_heavy_cut)
 {
     const int32_t tail[3] = {0, 1, 2}, head[3] = {1, 2, 0}, all[N] = {0, 1, 2};
-    const double weight[3] = {8e307, 1e308, 1e308}, triangle[3] = {1e308, 1e308, 1e308};
+    const double triangle[3] = {1e308, 1e308, 1e308}, modular[N] = {-1.2e308, 1e308, -1.1e308};
     const double zero[N] = {0};
+    const char *const words[] = {"1e+308 on the edge of elements 0 and 1",
+                                 "with 1.2e+308 at element 0"};
+    submod_fn *cut = NULL, *fn = NULL;
+    uint8_t in[N] = {7, 7, 7};
+    submod_sfm_info info = {.exact = 7};
+    ck_assert_ok(submod_fn_cut(N, 3, tail, head, triangle, 0, &cut));
+    ck_assert_ok(submod_fn_add_modular(cut, modular, &fn));
+    for (int i = 0; i < 2; i++) {
+        assert_error(submod_sfm(fn, in, NULL, NULL, NULL, &info, NULL), SUBMOD_ENUMERIC, words[i]);
+        assert_error(submod_fn_minimize(fn, NULL, 0, all, N, zero, 0, in, NULL), SUBMOD_ENUMERIC,
+                     words[i]);
+    }
+    ck_assert(in[0] == 7 && info.exact == 7);
+    submod_fn_free(cut);
+    submod_fn_free(fn);
+}
+END_TEST
+
+/* The largest modular part and the heaviest vertex overflow together, at one element or at two. The
+ * minima are right all the same. */
+START_TEST(minimum_of_a_cut_that_fits)
+{
     const struct {
         size_t n, m;
-        const double *weight;
-        double modular[N];
-        const char *words;
+        int32_t tail[2], head[2];
+        double weight[2], modular[4], value;
+        uint8_t in[4];
     } cases[] = {
-        {2, 1, weight, {-1e308, 1.2e308}, "8e+307 on the edge of elements 0 and 1"},
-        {3, 3, triangle, {-1.2e308, 1e308, -1.1e308}, "with 1.2e+308 at element 0"},
+        {2, 1, {0}, {1}, {8e307}, {-1e308, 1.2e308}, -2e307, {1, 0}},
+        {4,
+         2,
+         {0, 2},
+         {1, 3},
+         {8e307, 1},
+         {-8e307, 9e307, 1e308, -1.2e308},
+         -1.2e308,
+         {0, 0, 0, 1}},
     };
     for (size_t i = 0; i < 2; i++) {
         submod_fn *cut = NULL, *fn = NULL;
-        uint8_t in[N] = {7, 7, 7};
-        submod_sfm_info info = {.exact = 7};
+        uint8_t in[4];
+        submod_sfm_info info;
         size_t n = cases[i].n;
-        ck_assert_ok(submod_fn_cut(n, cases[i].m, tail, head, cases[i].weight, 0, &cut));
+        ck_assert_ok(
+            submod_fn_cut(n, cases[i].m, cases[i].tail, cases[i].head, cases[i].weight, 0, &cut));
         ck_assert_ok(submod_fn_add_modular(cut, cases[i].modular, &fn));
-        assert_error(submod_sfm(fn, in, NULL, NULL, NULL, &info, NULL), SUBMOD_ENUMERIC,
-                     cases[i].words);
-        assert_error(submod_fn_minimize(fn, NULL, 0, all, n, zero, 0, in, NULL), SUBMOD_ENUMERIC,
-                     cases[i].words);
-        ck_assert(in[0] == 7 && info.exact == 7);
+        ck_assert_ok(submod_sfm(fn, in, NULL, NULL, NULL, &info, NULL));
+        ck_assert_mem_eq(in, cases[i].in, n);
+        ck_assert_near(info.value, cases[i].value, 1e-14 * fabs(cases[i].value));
         submod_fn_free(cut);
         submod_fn_free(fn);
     }
@@ -366,7 +393,7 @@ int main(void)
     return RUN_TESTS("overflows", prox_of_large_numbers, prox_of_large_sums, minimum_of_no_sum,
                      minimum_of_a_scaled_function, minimum_of_what_is_scaled_and_moved,
                      minimum_of_a_large_difference, sum_of_heavy_cuts, weights_that_overflow,
-                     minimum_of_a_heavy_cut, minimum_of_large_opposites,
+                     minimum_of_a_heavy_cut, minimum_of_a_cut_that_fits, minimum_of_large_opposites,
                      minima_near_the_largest_double, messages_name_the_call,
                      heavy_cuts_and_scaled_ones, hinge_of_a_measure_that_fails);
 }
