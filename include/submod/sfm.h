@@ -18,7 +18,7 @@ extern "C" {
 /* How the minimum is found. */
 typedef enum submod_sfm_method {
     /* The minimize slot if there is one; else all subsets, if F calls user code and n <= 10; else
-     * sum or min-norm. The search of all subsets evaluates F up to 2^n times, min-norm about 80
+     * sum or min-norm. The search of all subsets evaluates F up to 2^n times, min-norm 50 to 80
      * times for n = 10; name min-norm where evaluations are expensive. */
     SUBMOD_SFM_AUTO = 0,
     SUBMOD_SFM_MINIMIZER = 1, /* the function's own minimize slot */

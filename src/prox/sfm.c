@@ -32,7 +32,7 @@ static const char who[] = "submod_sfm";
 enum { SMALLEST, LARGEST, EXTREMES };
 
 /* AUTO searches all subsets of up to this many elements if F calls user code and has no minimize
- * slot: at most 2^10 values of F, where min-norm takes about 80. Only the search is a proof. */
+ * slot: at most 2^10 values of F, where min-norm takes 50 to 80. Only the search is a proof. */
 enum { SMALL = 10 };
 
 typedef struct search {
