@@ -342,8 +342,8 @@ def comparisons() -> Iterator[Form]:
 
         yield simple(f"setp.{how}{'u' if unordered else ''}.{t}", t, [t, t], rule_of, "pred")
     for t in FLOATS:
-        rule = lambda x, y, t=t: int(math.isnan(real(x, t)) or math.isnan(real(y, t)))  # noqa: E731
-        yield simple(f"setp.nan.{t}", t, [t, t], rule, "pred")
+        some = lambda x, y, t=t: int(math.isnan(real(x, t)) or math.isnan(real(y, t)))  # noqa: E731
+        yield simple(f"setp.nan.{t}", t, [t, t], some, "pred")
 
 
 def moves() -> Iterator[Form]:
