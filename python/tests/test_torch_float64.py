@@ -114,5 +114,5 @@ def test_labels_that_are_not_whole(loss):
     labels = labels.float()
     function(logits, labels, ignore_index=255)
     for scores in (logits, logits.float()):
-        with pytest.raises(ValueError, match="not whole numbers"):
+        with pytest.raises(ValueError, match="not all are whole numbers"):
             function(scores, labels * 0.9, ignore_index=255)

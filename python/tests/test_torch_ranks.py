@@ -178,7 +178,7 @@ REFUSED = {
     "type": ("TypeError", "a NumPy array"),
     "classes": ("InvalidArgumentError", "of 2 classes"),
     "settings": ("InvalidArgumentError", "delta=0.01"),
-    "fraction": ("ValueError", "not whole numbers"),
+    "fraction": ("ValueError", "not all are whole numbers"),
     "pixel weight": ("InvalidArgumentError", "weight"),
     "no pixel weights": ("InvalidArgumentError", "without pixel_weights"),
     "class weight": ("ValueError", "class_weight of shape"),
