@@ -151,7 +151,8 @@ def page(out):
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         "<title>libsubmod: studies</title>\n"
         f"<style>\n{read(HERE / 'page.css')}</style>\n</head>\n<body>\n"
-        f"<h1>libsubmod: studies</h1>\n{runs(folders)}<nav><ul>\n{contents}{link_to_optimisers(out)}</ul></nav>\n"
+        f"<h1>libsubmod: studies</h1>\n{runs(folders)}"
+        f"<nav><ul>\n{contents}{link_to_optimisers(out)}</ul></nav>\n"
         + overview(out)
         + "".join(map(section, folders))
         + "".join(f"<script>\n{script}</script>\n" for script in scripts if script)

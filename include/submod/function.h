@@ -240,8 +240,10 @@ SUBMOD_API submod_status submod_fn_coverage(size_t n, const size_t *start, const
  * directed:   F(A) = weight of the edges that leave A (tail in A, head outside);
  * undirected: F(A) = weight of the edges with exactly one end in A.
  * Parallel edges add up, loops have no effect, m = 0 is allowed. Minimised by maximum flow.
- * Minimisation and prox return SUBMOD_ENUMERIC unless an element's modular part and its edge
- * weights, in both directions, add up to a finite number. SUBMOD_EUNSUPPORTED: m > 2^31 - 1. */
+ * Minimisation and prox return SUBMOD_ENUMERIC if an element's modular part plus its edge weights
+ * in one direction overflows, or if two sums both overflow: an element's edge weights in both
+ * directions, and all elements' |modular part| (the prox adds lambda x to the modular part, and
+ * takes 8 times this sum). SUBMOD_EUNSUPPORTED: m > 2^31 - 1. */
 SUBMOD_API submod_status submod_fn_cut(size_t n, size_t m, const int32_t *tail, const int32_t *head,
                                        const double *weight, int directed, submod_fn **fn);
 

@@ -104,7 +104,7 @@ typedef enum submod_stop {
     SUBMOD_STOP_TARGET = 3,     /* J - f_star <= tolerance, or gap <= tolerance where certified */
     SUBMOD_STOP_GRADIENT = 4,   /* |direction| <= gradient_tolerance */
     SUBMOD_STOP_CALLBACK = 5,   /* the trace callback said so */
-    SUBMOD_STOP_STALLED = 6,    /* no further progress in double precision */
+    SUBMOD_STOP_STALLED = 6,    /* no further progress in double precision, or a contradiction */
     SUBMOD_STOP_FAILURE = 7,    /* NaN, Inf, a failing callback, overflow, no memory */
     SUBMOD_STOP_CANCELLED = 8   /* the flag of submod_set_cancel_flag */
 } submod_stop;
@@ -144,15 +144,19 @@ typedef struct submod_optim_info {
 /* lower_bound and gap allow for rounding errors in double precision. lower_bound is at most the
  * minimum, provided that the callbacks are accurate enough: a value f(x) returned with the
  * subgradient g is off by at most (n/2 + 1) DBL_EPSILON (|f(x)| + sum of |g_i x_i|), as for sums of
- * n terms, and g by at most DBL_EPSILON |g|. lower_bound is never above a value of J that was
- * evaluated.
+ * n terms, and g by at most DBL_EPSILON |g|. With weight decay, a bound that exceeds a value of J
+ * by more than rounding proves that f is not convex or that a callback is less accurate: the run
+ * ends with SUBMOD_INACCURATE and SUBMOD_STOP_STALLED, and submod_last_error() states it.
+ * lower_bound is never above a value of J that was evaluated; it is lowered to that value if need
+ * be.
  *
  * Common to submod_descend, submod_fista, submod_bundle, and solvers.h. problem is borrowed. x: n
  * finite numbers, the start; afterwards what was found. info and work may be NULL.
  *
  * SUBMOD_OK: a tolerance was met, the trace callback stopped the run, or all iterations were done
  * where no tolerance was asked for. SUBMOD_MAXITER: all done, none met. SUBMOD_TIMELIMIT,
- * SUBMOD_CANCELLED. SUBMOD_INACCURATE: stalled. With all five x is usable.
+ * SUBMOD_CANCELLED. SUBMOD_INACCURATE: stalled, or the bound contradicts a value. With all five x
+ * is usable.
  *
  * Errors before the first iteration leave x and info untouched: SUBMOD_EINVAL for NULL, callbacks
  * that the method needs and the problem lacks, settings out of range; SUBMOD_ENONFINITE for NaN or

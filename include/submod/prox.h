@@ -95,12 +95,13 @@ typedef struct submod_prox_info {
  * is more, and rounding) and there is no further progress: F is not submodular, or the method is
  * not exact; or, for cyclic projections, its squares are below the normal numbers, so that it shows
  * nothing. A gap as far below 0 is a contradiction; submod_last_error() then states that F is not
- * submodular. With all four statuses, u, s and info hold the result reached.
- * SUBMOD_EINVAL: fn or x NULL, lambda <= 0, unknown method, tolerance or time_limit negative, NaN
- * or Inf; hinge, and s shows that F is not monotone. SUBMOD_ENONFINITE: NaN or Inf in x or lambda.
- * SUBMOD_EUNSUPPORTED: the method asked for, or any, cannot do this function. SUBMOD_ENUMERIC: u, s
- * or the objective overflows, or, for methods marked "any F", lambda x is 2^1010 times what F
- * gains. SUBMOD_ECALLBACK: a callback failed. SUBMOD_ENOMEM. */
+ * submodular if F calls user code (sfm.h), and else that rounding errors make the gap negative.
+ * With all four statuses, u, s and info hold the result reached. SUBMOD_EINVAL: fn or x NULL,
+ * lambda <= 0, unknown method, tolerance or time_limit negative, NaN or Inf; hinge, and s shows
+ * that F is not monotone. SUBMOD_ENONFINITE: NaN or Inf in x or lambda. SUBMOD_EUNSUPPORTED: the
+ * method asked for, or any, cannot do this function. SUBMOD_ENUMERIC: u, s or the objective
+ * overflows, or, for methods marked "any F", lambda x is 2^1010 times what F gains.
+ * SUBMOD_ECALLBACK: a callback failed. SUBMOD_ENOMEM. */
 SUBMOD_API submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, double *u,
                                      double *s, const submod_prox_settings *settings,
                                      submod_prox_info *info, submod_work *work);

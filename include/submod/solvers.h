@@ -93,6 +93,9 @@ typedef struct submod_map {
 /* *out = f(A x) + g(x), with value, subgradient and the minibatches of f; g counts in full in each.
  * f: a problem in rows variables. g: one in columns variables, or NULL for 0. Tables are copied;
  * matrix and all ctx are borrowed, and must outlive *out, which is to be cleared.
+ * Values and subgradients have the rounding errors of A x and A's. Where rows of A cancel in A's,
+ * these errors may exceed the accuracy that lower_bound needs (optim.h): a bound may then be above
+ * the minimum. A bound above a value that was evaluated ends the run with SUBMOD_INACCURATE.
  * SUBMOD_EINVAL: NULL for f, map or out; struct_size; no rows or columns, or too many to be
  * addressed; neither matrix nor both callbacks; dimensions that do not fit. SUBMOD_ENONFINITE: NaN
  * or Inf in the matrix. SUBMOD_ENOMEM. */

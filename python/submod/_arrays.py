@@ -47,7 +47,7 @@ def _integers(array: Array, name: str, kind: Any) -> Array | None:
     try:
         with np.errstate(invalid="ignore"):
             whole = np.ascontiguousarray(array, dtype=kind).reshape(array.shape)
-    except (OverflowError, ValueError):  # from object arrays
+    except (OverflowError, TypeError, ValueError):  # from object arrays
         return None
     return whole if np.array_equal(whole, array) else None
 

@@ -63,6 +63,7 @@ CONCAVE_KINDS = choices(ConcaveKind)
 HYPERGRAPH_KINDS = choices(HypergraphKind)
 CHECKS = {"never": 0, "small": 1, "always": 2}  # from the laxest to the strictest
 SMALL = 8  # elements: 256 calls of a Python function, about a millisecond
+SEARCHED = 10  # elements up to which minimize usually tries all sets of a custom function
 SMALL_LATTICE = 4096  # pairs of counts, likewise
 # Larger functions are checked on all sets up to 10 elements, else on 5 sets for each of 200
 # samples, by at most 1025 calls.
@@ -346,9 +347,11 @@ class Function(Immutable):
         more, and shows a counterexample in a SubmodularityWarning. This takes at most 1025 calls of
         f, each some 10 microseconds plus the time in f, and at most half a second. "always" refuses
         a function if Function.check finds a counterexample, in all cases up to 16 elements and in
-        random cases beyond. "never" (or False) skips the check. Functions made from this one are
-        checked themselves; f + w, 2 * f and f.embed(..) share its one warning. Daemon processes,
-        such as DataLoader workers, and torch.distributed ranks other than 0 do not warn.
+        random cases beyond. "never" (or False) skips the check. Except with "always", an exception
+        in f or gains ends the check silently and for good, since prox and minimize may need other
+        sets. A minimize that tries all sets of 9 or 10 elements needs no check. Functions made from
+        this one are checked themselves; f + w, 2 * f and f.embed(..) share its one warning. Daemon
+        processes, such as DataLoader workers, and torch.distributed ranks other than 0 do not warn.
         """
         policy = _policy(check)
         n = whole(n, "n")
@@ -617,9 +620,10 @@ class Function(Immutable):
         method: "auto", "minimizer" (the function's own), "min_norm" or "exhaustive".
         integer_valued: F takes whole numbers only, so that a gap below 1 proves optimality.
         """
+        searched = method == "auto" and self.n <= SEARCHED
         if method != "exhaustive":
-            self._require_submodular("minimize")
-        return _prox.minimize(
+            self._require_submodular("minimize", sample=not searched)
+        result = _prox.minimize(
             self._call_long,
             self.n,
             method,
@@ -628,6 +632,9 @@ class Function(Immutable):
             max_iterations=max_iterations,
             time_limit=time_limit,
         )
+        if searched and not result.exact:
+            self._require_submodular("minimize")
+        return result
 
     def maximize(
         self,
@@ -664,15 +671,23 @@ class Function(Immutable):
         without a certificate, whose results have None there, cannot be checked so."""
         return _prox.verify(self._call_long, self.n, x, lam, u, s, certificate)
 
-    def _require_submodular(self, what: str) -> None:
-        """As far as the policy of custom functions says."""
+    def _require_submodular(self, what: str, sample: bool = True) -> None:
+        """Checks the function as its policy requires. sample: whether to check functions of more
+        than SMALL elements at samples."""
         if self._policy == "never":
             return
         if self._policy == "small" and self.n > SMALL:
-            self._warn_unless_submodular(what)
+            if sample:
+                self._warn_unless_submodular(what)
             return
         if self._found is None:
-            self._found = self.check()
+            try:
+                self._found = self.check()
+            except Exception:
+                if self._policy == "always":
+                    raise
+                self._policy = "never"  # as after a sampling check that gave up
+                return
         for name in ("submodular", "consistent"):
             if name in self._found.counterexamples:
                 raise _errors.InvalidArgumentError(
@@ -681,13 +696,16 @@ class Function(Immutable):
                 )
 
     def _warn_unless_submodular(self, what: str) -> None:
-        """Checks a sample of sets, once. Only evaluates F, so that gains are not called."""
+        """Checks a sample of sets, once. Only evaluates F, so that gains are not called. Exceptions
+        end the check silently, because the caller may never evaluate F at the sampled sets."""
         if silent_process() or not self._sampled.claim():
             return
         values = Callbacks(self.n, self._value, None)
         handle = Handle("fn_custom", n=self.n, ops=values.ops, free="fn_free")
-        # Exceptions of self._callbacks come first; values only reports that one was raised.
-        found, _ = Function(handle, [*self._callbacks, values])._checked(**SAMPLE)
+        try:
+            found, _ = Function(handle, [*self._callbacks, values])._checked(**SAMPLE)
+        except Exception:
+            return
         self._sampled.submodular = found.submodular
         if not found.submodular:
             warn_of(

@@ -216,6 +216,7 @@ def lovasz_softmax(
         asked number by number. What it raises is raised here. After the first loss with it, the
         measure is evaluated at sampled counts up to the same P and N, at most 404 pairs in some 2
         ms, and a SubmodularityWarning shows a counterexample if there is one.
+        At most 16 functions that share their code, or objects of one class, are checked.
         submod.CustomMeasure(F, check=False) skips this check; so do DataLoader workers and ranks
         other than 0.
     pixel_weights: what each pixel counts for, numbers >= 0 of the labels' shape, or what broadcasts

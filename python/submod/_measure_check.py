@@ -112,7 +112,12 @@ def check_measure_once(
     whole counts up to P and N, in the first call with this measure. evaluate: a function with the
     same values to call instead of the measure. Exceptions end the check silently, because the user
     may never evaluate the measure at the sampled counts."""
-    if not wants_check(measure) or not max(P, N) < 2**53 or silent_process() or not claim(measure):
+    if (
+        not wants_check(measure)
+        or not max(P, N) < 2**53
+        or silent_process()
+        or not claim(_inner(measure))
+    ):
         return
     callbacks = MeasureCallbacks(evaluate or measure, zero_is_zero=False)
     report = MeasureReport()
@@ -140,8 +145,13 @@ def wants_check(measure: Any) -> bool:
     return not isinstance(measure, CustomMeasure) or measure.check
 
 
+def _inner(measure: Any) -> Any:
+    """Returns the user's function."""
+    return measure.f if isinstance(measure, CustomMeasure) else measure
+
+
 def _name_of(measure: Any) -> str:
-    inner = measure.f if isinstance(measure, CustomMeasure) else measure
+    inner = _inner(measure)
     return str(getattr(inner, "__qualname__", None) or repr(inner))
 
 

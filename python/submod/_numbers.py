@@ -6,8 +6,6 @@ from __future__ import annotations
 import ctypes
 import operator
 from collections.abc import Mapping
-from decimal import Decimal
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -38,7 +36,7 @@ def whole(value: Any, name: str, kind: Any = ctypes.c_size_t) -> int:
 
 def real(value: Any, name: str) -> float:
     """Converts any real number; float() alone would accept text and drop imaginary parts."""
-    if _is_real(value):
+    if is_real(value):
         try:
             return float(value)
         except OverflowError:
@@ -48,11 +46,18 @@ def real(value: Any, name: str) -> float:
     raise TypeError(f"{name} = {value!r}; a number is needed")
 
 
-def _is_real(value: Any) -> bool:
-    """Returns whether float(value), if it exists, loses no part of the value."""
-    if isinstance(value, (np.ndarray, np.generic)):
-        return value.dtype.kind in "fiub" and not isinstance(value, np.ma.MaskedArray)
-    return not isinstance(value, (str, bytes, bytearray, memoryview))
+def is_real(value: Any) -> bool:
+    """Returns whether value is a real number, or an array of real numbers. Refuses complex numbers,
+    text, dates, records, masked arrays and objects that float() cannot convert. Accepts the number
+    types of ml_dtypes, whose kind is "V", as for records."""
+    if not isinstance(value, (np.ndarray, np.generic)):
+        return hasattr(type(value), "__float__") or hasattr(type(value), "__index__")
+    if isinstance(value, np.ma.MaskedArray):
+        return False
+    kind, scalar = value.dtype.kind, value.dtype.type
+    if kind == "O":
+        return all(getattr(x, "ndim", 0) == 0 and is_real(x) for x in value.flat)
+    return kind in "fiub" or (kind == "V" and not issubclass(scalar, np.void))
 
 
 def set_fields(settings: ctypes.Structure, values: dict[str, Any]) -> None:
@@ -120,16 +125,14 @@ def as_array(value: Any, name: str = "this") -> Array:
 
 
 def require_real(array: Array, name: str, needed: str = "real") -> None:
-    """Refuses complex numbers, strings, dates, records and objects. Accepts objects that are real
-    numbers (Python's integers beyond 64 bits, fractions and decimals) and the number types of
-    ml_dtypes, whose kind is "V", as for records."""
-    kind = array.dtype.kind
-    if kind == "O":
-        accepted = all(isinstance(x, (Real, Decimal)) for x in array.flat)
-    else:
-        accepted = kind in "fiub" or (kind == "V" and not issubclass(array.dtype.type, np.void))
-    if not accepted:
-        raise TypeError(f"{name} of type {array.dtype}; {needed} numbers are needed")
+    """Raises TypeError unless the array holds real numbers, which may be objects such as integers
+    beyond 64 bits, fractions and decimals."""
+    if not is_real(array):
+        raise _not_real(array, name, needed)
+
+
+def _not_real(array: Array, name: str, needed: str = "real") -> TypeError:
+    return TypeError(f"{name} of type {array.dtype}; {needed} numbers are needed")
 
 
 def real_array(value: Any, name: str, kind: Any = np.float64) -> Array:
@@ -143,3 +146,5 @@ def real_array(value: Any, name: str, kind: Any = np.float64) -> Array:
         raise InvalidArgumentError(
             f"{name} holds a number that is larger than any double"
         ) from None
+    except (TypeError, ValueError):  # from an object
+        raise _not_real(array, name) from None

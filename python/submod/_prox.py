@@ -169,7 +169,8 @@ class MinimizeResult:
 
     set is the smallest and largest the largest minimiser where extremes_proved, else as good as
     was found. exact: proved optimal. Method "exhaustive" proves it for any function, the others for
-    submodular ones only; see check in Function.custom."""
+    submodular ones only; see check in Function.custom. An exact result causes no AccuracyWarning; a
+    status other than "ok" then applies to s, dual and gap only."""
 
     set: Members
     largest: Members
@@ -404,7 +405,8 @@ def minimize(function_call: FunctionCall, n: int, method: str, **limits: Any) ->
     info = SfmInfo()
     outputs = {"smallest": smallest, "largest": largest, "s": s, "info": info}
     status = function_call("sfm", settings=settings, **outputs)
-    warn(status, f"minimize, gap {info.gap:.3g}", stacklevel=4)
+    if not info.exact:
+        warn(status, f"minimize, gap {info.gap:.3g}", stacklevel=4)
     sets = [np.flatnonzero(flags).astype(np.int32) for flags in (smallest, largest)]
     return MinimizeResult(
         sets[0],

@@ -1,8 +1,10 @@
 """Decides when custom functions and measures are checked at samples, and issues the warning.
 
 prox and minimize are right for submodular functions only, and the losses for submodular measures
-only. A counterexample is cheap to find if there are many, so each object is checked once, at its
-first use, by a bounded number of evaluations (Function.custom, check_measure_once).
+only. A counterexample is cheap to find if there are many, so each function is checked once, at its
+first use, by a bounded number of evaluations (Function.custom, check_measure_once). An exception
+ends the check silently. Function objects record their check themselves (Sampled); measures, which
+are plain callables that users may create again for each call, are recorded here (claim).
 """
 
 from __future__ import annotations
@@ -13,64 +15,81 @@ import warnings
 import weakref
 from functools import partial
 from multiprocessing import current_process
-from types import FunctionType, MethodType
+from numbers import Number
+from types import CellType, FunctionType, MethodType
 from typing import Any, Callable
+
+import numpy as np
 
 from ._errors import SubmodularityWarning
 
 # Violations up to this fraction of the largest value count as rounding, even in float32.
 TOLERANCE = 1e-6
-_MOST = 16  # checks of functions that share their code, such as closures made for each call
-_PLAIN = (int, float, complex, bool, str, bytes, type(None))
+_MOST = 16  # checks of callables that share their code
+_PLAIN = (Number, np.bool_, str, bytes, type(None))
 
 _lock = threading.Lock()
-_claimed: dict[int, tuple[Any, set[Any]]] = {}  # by the owner's id
+# The values held by each checked callable, by the code or class that the callables share.
+_checked: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
 
 
 def claim(f: Callable[..., Any]) -> bool:
-    """Returns True once for each callable. Bound methods and partials of one owner, and functions
-    made by running one def or lambda again, are distinguished by the values that they hold."""
-    owner, held = _identity(f)
+    """Returns True once for each callable. Two callables are the same if they run the same code and
+    hold the same values, such as a lambda that a loop creates again. Returns True for at most _MOST
+    functions of one code, or objects of one class, so that a callable that differs at each call is
+    not always checked."""
+    code, *held = _parts(f)
     with _lock:
-        if id(owner) not in _claimed:
-            _claimed[id(owner)] = (_reference(owner), set())
-        seen = _claimed[id(owner)][1]
-        if held in seen or len(seen) >= _MOST:
-            return False
-        seen.add(held)
-        return True
+        seen = _checked.setdefault(code, set())
+        new = tuple(held) not in seen and len(seen) < _MOST
+        if new:
+            seen.add(tuple(held))
+        return new
 
 
-def _identity(f: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Returns an owner that lives as long as other callables can be mistaken for f, and the values
-    that distinguish them."""
+def _parts(f: Any) -> list[Any]:
+    """Returns the code or class of f, then the values that f holds."""
     if isinstance(f, MethodType):
-        return f.__self__, (id(f.__func__),)
+        return [*_parts(f.__func__), _held(f.__self__)]
     if isinstance(f, partial):
-        owner, held = _identity(f.func)
-        return owner, (*held, *map(_held, f.args), *map(_held, f.keywords.values()))
+        return [*_parts(f.func), *map(_held, (*f.args, *f.keywords.values()))]
     if isinstance(f, FunctionType):
         defaults = (*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values())
-        return f.__code__, tuple(map(_held, (*(f.__closure__ or ()), *defaults)))
-    return f, ()
+        return [f.__code__, *map(_held, (*(f.__closure__ or ()), *defaults))]
+    return [type(f), _held(f)]
 
 
 def _held(value: Any) -> Any:
-    if type(value).__name__ == "cell":
+    """Represents plain values by themselves and other objects by their identity. Objects without
+    weak references, such as lists, cannot be distinguished after they are freed, so those of one
+    type count as equal."""
+    if isinstance(value, CellType):
         try:
             value = value.cell_contents
         except ValueError:  # an empty cell
             return None
-    return value if isinstance(value, _PLAIN) else id(value)
-
-
-def _reference(owner: Any) -> Any:
-    """Removes the entry when the owner is deleted; keeps an owner without weak references alive."""
-    number = id(owner)
+    if isinstance(value, _PLAIN):
+        return value
+    if isinstance(value, tuple):
+        return tuple(map(_held, value))
     try:
-        return weakref.ref(owner, lambda _: _claimed.pop(number, None))
+        return _Identity(value)
     except TypeError:
-        return owner
+        return type(value)
+
+
+class _Identity:
+    """Equals another one of the same object while the object is alive, then nothing: id() alone is
+    reused."""
+
+    def __init__(self, value: Any) -> None:
+        self.number, self.value = id(value), weakref.ref(value)
+
+    def __hash__(self) -> int:
+        return self.number
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, _Identity) and self.value() is other.value() is not None
 
 
 def silent_process() -> bool:

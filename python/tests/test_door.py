@@ -250,6 +250,62 @@ def test_numbers_of_other_types_are_taken():
         F.modular([1, 10**400])
 
 
+class Half:
+    """Not registered with numbers.Real, as numbers of other packages are not."""
+
+    def __float__(self):
+        return 0.5
+
+
+def extension_scalar():
+    """A scalar of kind "V" that is a number."""
+    return pytest.importorskip("ml_dtypes").bfloat16(0.5)
+
+
+HALVES = {
+    "float": lambda: 0.5,
+    "fraction": lambda: Fraction(1, 2),
+    "object": Half,
+    "0-d": lambda: np.array(0.5),
+    "0-d of objects": lambda: np.array(Fraction(1, 2), object),
+    "0-d of a bool": lambda: np.array(np.True_, object),
+    "bool": lambda: np.True_,
+    "extension": extension_scalar,
+}
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_numbers_and_arrays_are_read_alike(half):
+    number = HALVES[half]()
+    array = np.empty(2, object)
+    array[0], array[1] = number, 2
+    expected = float(number)
+    assert F.custom(3, lambda S: number)([1]) == F.modular(array)([0]) == expected
+    assert submod.Tversky(number, 2).alpha == expected
+    gains = F.custom(2, len, lambda A, order: array[: order.size]).chain([0, 1])
+    assert gains.tolist() == [expected, 2]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [1j, "1", b"1", None, np.complex64(1), np.str_("1"), np.datetime64(1, "s"), np.void(b"1234")]
+    + [[1], np.ones(2), Decimal("sNaN")],
+    ids=repr,
+)
+def test_what_neither_numbers_nor_arrays_may_be(wrong):
+    array = np.empty(1, object)
+    array[0] = wrong
+    with pytest.raises(TypeError, match="the value of f = "):
+        F.custom(3, lambda S: wrong)([1])
+    with pytest.raises(TypeError, match="w of type object; real numbers are needed"):
+        F.modular(array)
+    if not isinstance(wrong, (list, np.ndarray)):
+        array = np.empty((), object)
+        array[()] = wrong
+        with pytest.raises(TypeError, match="the value of f = "):
+            F.custom(3, lambda S: array)([1])
+
+
 @pytest.mark.parametrize("ignore_index", [None, -1, 0])
 def test_labels_that_would_wrap_around(ignore_index):
     """No value of an unsigned type becomes another label."""

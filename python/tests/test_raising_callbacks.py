@@ -85,7 +85,7 @@ def test_functions(form, use, check):
                 raised += 1
             except submod.UnsupportedError:  # the method does not support it
                 pass
-            assert callback.after == 0
+            assert callback.after <= check  # exceptions end the check, then the call
     assert raised or use.startswith(("prox", "minimize"))
 
 

@@ -8,12 +8,13 @@ import threading
 import time
 import warnings
 import weakref
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import submod
-from submod import Function, SubmodularityWarning
+from submod import Function, SubmodularityWarning, _sampling
 
 RNG = np.random.default_rng(5)
 SCORES = RNG.normal(size=(2, 3, 10, 11)).astype(np.float32)
@@ -21,6 +22,12 @@ LABELS = RNG.integers(3, size=(2, 10, 11))
 FLAGS = LABELS % 2
 MOST = 404  # evaluations of a measure
 MOST_OF_FUNCTIONS = 1025
+
+
+@pytest.fixture(autouse=True)
+def new_process():
+    """Each test has all checks of a process."""
+    _sampling._checked.clear()
 
 
 def dice(a, b, P, N):
@@ -159,6 +166,43 @@ def test_callables_made_anew():
     kept = [np.ones(1) for _ in range(40)]
     said = [warned(loss, lambda a, b, P, N, x=x: x[0] * dice(a, b, P, N))[0] for x in kept]
     assert [len(each) for each in said] == 16 * [1] + 24 * [0]  # closures, 16 at most
+    said = [warned(loss, Measure(dice))[0] for _ in range(20)]
+    assert [len(each) for each in said] == 16 * [1] + 4 * [0]  # objects of one class likewise
+
+
+def test_custom_measures_made_anew():
+    """CustomMeasure(f) is checked as f is."""
+    measure = Measure(dice)
+    said = [warned(USES["softmax"], submod.CustomMeasure(measure))[0] for _ in range(3)]
+    assert [len(each) for each in said] == [1, 0, 0]
+    assert warned(USES["softmax"], measure)[0] == []
+
+
+@pytest.mark.parametrize("hold", [lambda p: np.array([p]), np.float32, Fraction, lambda p: (p,)])
+def test_closures_of_values_that_are_freed(hold):
+    """The address of a freed value may be that of the next closure's value."""
+
+    def power(p):
+        exponent = hold(p)
+        return lambda a, b, P, N: jaccard(a, b, P, N) ** float(np.ravel(exponent)[0])
+
+    for i in range(12):
+        said, _ = warned(USES["hinge"], power((2.0 if i % 2 else 0.5) + i / 1000))
+        gc.collect()
+        assert len(said) == i % 2
+
+
+class Slotted:
+    """Cannot be weakly referenced."""
+
+    __slots__ = ("alive",)
+    freed = 0
+
+    def __call__(self, a, b, P, N):
+        return dice(a, b, P, N)
+
+    def __del__(self):
+        Slotted.freed += 1
 
 
 def test_no_measure_is_kept_alive():
@@ -168,6 +212,9 @@ def test_no_measure_is_kept_alive():
     del f
     gc.collect()
     assert reference() is None
+    said = [len(warned(USES["softmax"], Slotted())[0]) for _ in range(5)]
+    gc.collect()
+    assert Slotted.freed == 5 and said == [1, 0, 0, 0, 0]  # one check for the class
 
 
 def test_what_the_check_raises_is_not_the_users():
@@ -250,7 +297,7 @@ def few(f):
     """Returns each use whose result would be wrong, with few calls of f."""
     x = np.zeros(f.n)
     return {
-        "minimize": lambda: f.minimize(max_iterations=2),
+        "minimize": lambda: f.minimize("auto" if f.n > 10 else "min_norm", max_iterations=2),
         "prox": lambda: f.prox(x, 1.0, max_iterations=2),
         "prox_path": lambda: f.prox_path(x, [1.0, 2.0], max_iterations=2),
         "level_sets": lambda: f.level_sets(x, 1.0, [0.0], max_iterations=2),
@@ -355,6 +402,47 @@ def test_what_functions_raise():
     g = Function.sqrt(12) + Function.custom(12, f)
     with pytest.raises(KeyError, match="two"):
         g.minimize()
+
+
+@pytest.mark.parametrize("n", [6, 30])
+def test_what_the_check_of_functions_raises(n):
+    """prox visits the chain of the order 0, 1, .., and no other set; the check visits more sets."""
+
+    def f(A):
+        if not np.array_equal(np.sort(A), np.arange(len(A))):
+            raise KeyError("never asked for")
+        return np.sqrt(len(A))
+
+    x = np.arange(n)[::-1] * 10.0
+    expected = Function.sqrt(n).prox(x, 1.0).u
+    partly, strict = Function.custom(n, f), Function.custom(n, f, check="always")
+    for _ in range(2):
+        said, found = warned(lambda: partly.prox(x, 1.0, "min_norm"))
+        assert said == []
+        np.testing.assert_allclose(found.u, expected, atol=1e-6)
+        with pytest.raises(KeyError, match="never"):
+            strict.prox(x, 1.0, "min_norm")
+
+
+@pytest.mark.parametrize(
+    "n, method", [(9, "auto"), (10, "auto"), (9, "exhaustive"), (12, "min_norm")]
+)
+def test_searches_of_all_subsets(n, method):
+    """A search of all subsets proves the minimum of any function, so nothing is said about it."""
+    f = Counted(dent if n < 12 else square)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = Function.custom(n, f).minimize(method)
+    kinds = {w.category for w in caught}
+    if n == 12:
+        assert not found.exact and SubmodularityWarning in kinds
+        return
+    assert kinds == set() and found.exact and found.value == -1.0 and set(found.set) == {3, 7}
+    calls, f.calls = f.calls, 0
+    Function.custom(n, f, check=False).minimize(method)
+    assert calls == f.calls
+    said, _ = warned(few(Function.custom(n, f))["prox"])
+    assert len(said) == 1
 
 
 def test_slow_functions():

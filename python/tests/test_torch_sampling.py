@@ -7,7 +7,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from test_sampling import Measure, dice, jaccard, square, warned  # noqa: E402
+from test_sampling import (  # noqa: E402
+    Measure,
+    dice,
+    jaccard,
+    new_process,  # noqa: F401
+    square,
+    warned,
+)
 
 import submod  # noqa: E402
 import submod.torch as lovasz  # noqa: E402

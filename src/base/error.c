@@ -44,6 +44,18 @@ submod_status submodi_fail(submod_status status, const char *format, ...)
     return status;
 }
 
+submod_status submodi_failed_in(const char *who, submod_status status)
+{
+    char words[sizeof last_error];
+    size_t name = strspn(last_error, "abcdefghijklmnopqrstuvwxyz_0123456789");
+    bool named = strncmp(last_error, "submod_", 7) == 0 && strncmp(last_error + name, ": ", 2) == 0;
+    if (status < 0 && named) {
+        memcpy(words, last_error, sizeof words);
+        snprintf(last_error, sizeof last_error, "%s%s", who, words + name);
+    }
+    return status;
+}
+
 /* 0 * x is 0 for finite x and NaN otherwise, so one pass without branches is enough. */
 static bool part_finite(const double *x, size_t n)
 {

@@ -15,7 +15,12 @@
 /* Keeps the error message for submod_last_error. Returns status, so that one can `return` it. */
 submod_status submodi_fail(submod_status status, const char *format, ...) SUBMODI_PRINTF(2, 3);
 
-/* The same when memory runs out; who is the public function's name. */
+/* Makes the error message name `who`, the public function that was called, in place of the public
+ * function that it called in turn ("submod_...: "). Changes nothing if status >= 0. Returns status.
+ */
+submod_status submodi_failed_in(const char *who, submod_status status);
+
+/* The same as submodi_fail when memory runs out; who is the public function's name. */
 static inline submod_status submodi_nomem(const char *who)
 {
     submodi_fail(SUBMOD_ENOMEM, "%s: out of memory", who);

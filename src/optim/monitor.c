@@ -2,6 +2,7 @@
  * and at the end. The time of metric and trace callbacks is not counted. */
 #include "optim/monitor.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -69,9 +70,10 @@ submod_status submodi_monitor_start(submodi_monitor *w, const char *who,
     };
     w->oracle.info = &w->info;
     w->last = submodi_take(work, n, sizeof(double));
+    w->lowest = submodi_take(work, n, sizeof(double));
     w->oracle.scratch = submodi_take(work, n, sizeof(double));
     w->best = settings->keep_best ? submodi_take(work, n, sizeof(double)) : NULL;
-    bool good = w->last && w->oracle.scratch && (w->best || !settings->keep_best);
+    bool good = w->last && w->lowest && w->oracle.scratch && (w->best || !settings->keep_best);
     return good ? SUBMOD_OK : submodi_nomem(who);
 }
 
@@ -128,15 +130,49 @@ static submod_status tell(submodi_monitor *w, submod_trace *line, bool *stop)
     return status;
 }
 
-/* Sets the gap of a point with J = f, where f is NaN if unknown. Lowers the bound to the lowest
- * value of J if that is smaller: the point is then outside the ball that the bound covers, or the
- * difference is within the rounding error of J. */
-static void certify(submodi_monitor *w, double f)
+/* Returns a bound on the rounding error of J at the point with the lowest value, provided that the
+ * callbacks are as accurate as optim.h requires: twice the error of f's plane there, and the error
+ * of the decay. DBL_MIN covers underflow. */
+static submod_status rounding_of_lowest(submodi_monitor *w, double *rounding)
+{
+    submodi_oracle *o = &w->oracle;
+    size_t n = o->problem->dimension;
+    double value, offset, error;
+    submod_status status =
+        submodi_oracle_plane(o, SUBMOD_FULL_BATCH, w->lowest, &value, o->scratch, &offset, &error);
+    double decay = o->decay / 2 * submodi_dot(w->lowest, w->lowest, n);
+    *rounding = 2 * error + (double)(n + 2) * DBL_EPSILON * decay + DBL_MIN;
+    return status;
+}
+
+/* Lowers the bound to the lowest value of J if that is smaller, and sets the gap of a point with J
+ * = f, where f is NaN if unknown. */
+static void set_gap(submodi_monitor *w, double f)
 {
     submod_optim_info *info = &w->info;
-    w->lowest_f = fmin(w->lowest_f, f);
-    info->lower_bound = fmin(info->lower_bound, w->lowest_f);
+    info->lower_bound = fmin(info->lower_bound, fmin(w->lowest_f, f));
     info->gap = isnan(f) ? INFINITY : f - info->lower_bound;
+}
+
+/* Compares the bound with the lowest value of J, J(x) = f included, and sets the gap. With weight
+ * decay, a bound above that value by more than rounding is a contradiction. Without weight decay,
+ * the point may be outside the ball that the bound covers. */
+static submod_status certify(submodi_monitor *w, const double *x, double f)
+{
+    submod_optim_info *info = &w->info;
+    submod_status status = SUBMOD_OK;
+    if (f < w->lowest_f) {
+        w->lowest_f = f;
+        memcpy(w->lowest, x, w->oracle.problem->dimension * sizeof *x);
+    }
+    double above = info->lower_bound - w->lowest_f;
+    if (above > 0 && w->oracle.decay > 0 && !w->contradicted) {
+        double rounding = 0;
+        status = rounding_of_lowest(w, &rounding);
+        w->contradicted = status == SUBMOD_OK && above > rounding;
+    }
+    set_gap(w, f);
+    return status;
 }
 
 submod_status submodi_monitor_look(submodi_monitor *w, size_t k, const double *x, double norm,
@@ -160,9 +196,15 @@ submod_status submodi_monitor_look(submodi_monitor *w, size_t k, const double *x
         w->best_f = *f;
         memcpy(w->best, x, w->oracle.problem->dimension * sizeof *x);
     }
-    certify(w, *f);
+    status = certify(w, x, *f);
+    if (status != SUBMOD_OK) {
+        return status;
+    }
     bool proved = w->certified && w->info.gap <= s->tolerance;
-    if (proved || *f - s->f_star <= s->tolerance) { /* false if f_star is NaN */
+    if (w->contradicted) {
+        why = SUBMOD_STOP_STALLED;
+        *stop = true;
+    } else if (proved || *f - s->f_star <= s->tolerance) { /* false if f_star is NaN */
         why = SUBMOD_STOP_TARGET;
         *stop = true;
     }
@@ -193,6 +235,12 @@ void submodi_monitor_keep(submodi_monitor *w, const double *x, double f)
 static submod_status verdict(const submodi_monitor *w)
 {
     const submod_run_settings *s = w->settings;
+    if (w->contradicted) {
+        return submodi_fail(SUBMOD_INACCURATE,
+                            "%s: the bound contradicts a value: the callback is less accurate than "
+                            "optim.h requires, or f is not convex",
+                            w->oracle.who);
+    }
     bool asked = w->certified || !isnan(s->f_star) || s->gradient_tolerance > 0;
     switch (w->info.stop) {
     case SUBMOD_STOP_ITERATIONS: return asked ? SUBMOD_MAXITER : SUBMOD_OK;
@@ -207,6 +255,8 @@ submod_status submodi_monitor_finish(submodi_monitor *w, submod_status status, d
                                      submod_optim_info *info)
 {
     size_t bytes = w->oracle.problem->dimension * sizeof *x;
+    status = status ? status : certify(w, x, f);
+    w->info.stop = w->contradicted ? SUBMOD_STOP_STALLED : w->info.stop;
     if (status != SUBMOD_OK) {
         w->info.stop = SUBMOD_STOP_FAILURE;
         if (w->kept) {
@@ -219,7 +269,7 @@ submod_status submodi_monitor_finish(submodi_monitor *w, submod_status status, d
         f = w->best_f;
     }
     w->info.f = f;
-    certify(w, f);
+    set_gap(w, f);
     w->info.seconds = elapsed(w);
     if (info) {
         *info = w->info;

@@ -17,8 +17,10 @@ typedef struct submodi_monitor {
     submod_stop end;        /* why the method itself ends here, or SUBMOD_STOP_NONE */
     double *best;           /* n numbers; NULL unless settings->keep_best */
     double best_f;
-    double lowest_f; /* the lowest J that was evaluated */
-    double *last;    /* n numbers: the last point where everything was finite */
+    double *lowest; /* n numbers: the point with the lowest J that was evaluated */
+    double lowest_f;
+    bool contradicted; /* the lower bound is above that J by more than rounding */
+    double *last;      /* n numbers: the last point where everything was finite */
     double last_f;
     bool kept; /* there is a last point */
 } submodi_monitor;

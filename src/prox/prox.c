@@ -235,5 +235,5 @@ submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, d
     }
     submodi_combination_clear(&combination);
     submodi_scope_close(&scope);
-    return status;
+    return submodi_failed_in(who, status);
 }

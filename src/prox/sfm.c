@@ -32,7 +32,7 @@ static const char who[] = "submod_sfm";
 enum { SMALLEST, LARGEST, EXTREMES };
 
 /* AUTO searches all subsets of up to this many elements if F calls user code and has no minimize
- * slot. This takes 2^11 pushes, about as many as min-norm for 20 elements. */
+ * slot: at most 2^10 values of F, where min-norm takes 50 to 80. Only the search is a proof. */
 enum { SMALL = 10 };
 
 typedef struct search {
@@ -52,11 +52,19 @@ typedef struct search {
     submod_sfm_info *info;
     submod_combination found; /* min-norm: s as a combination, if asked for */
     submod_status failed;     /* sum: why it could not be watched; ends the call */
+    double begin;             /* when the call began */
 } search;
 
 submod_sfm_settings submod_sfm_defaults(void)
 {
     return (submod_sfm_settings){.struct_size = sizeof(submod_sfm_settings), .tolerance = 1e-10};
+}
+
+/* Returns the seconds left of the time limit; 0 means no limit. */
+static double time_left(const search *f)
+{
+    double limit = f->settings->time_limit;
+    return limit > 0 ? fmax(f->begin + limit - submodi_seconds(), DBL_MIN) : 0;
 }
 
 /* F(A) and F(empty) by eval. */
@@ -209,7 +217,7 @@ static double lambda_for(const search *f)
 {
     int exponent;
     (void)frexp(f->scale, &exponent);
-    return ldexp(1, exponent < -1000 ? -1000 : exponent > 1000 ? 1000 : exponent);
+    return ldexp(1, exponent < -1021 ? -1021 : exponent > 1022 ? 1022 : exponent);
 }
 
 /* Finds the base as the projection of 0: the prox of 0 is -s / lambda. */
@@ -218,7 +226,7 @@ static submod_status base_by_prox(search *f)
     submod_prox_settings settings = submod_prox_defaults();
     submod_prox_info prox;
     settings.max_iterations = f->settings->max_iterations;
-    settings.time_limit = f->settings->time_limit;
+    settings.time_limit = time_left(f);
     submod_status status = measure_scale(f);
     if (status != SUBMOD_OK) {
         return status;
@@ -245,7 +253,7 @@ static submod_status by_min_norm(search *f)
     }
     settings.tolerance = 0; /* the watch decides */
     settings.max_iterations = f->settings->max_iterations;
-    settings.time_limit = f->settings->time_limit;
+    settings.time_limit = time_left(f);
     settings.combination = f->settings->combination;
     problem.found = settings.combination ? &f->found : NULL;
     memset(zero, 0, f->n * sizeof *zero);
@@ -254,7 +262,7 @@ static submod_status by_min_norm(search *f)
     submod_status status = submodi_min_norm(&problem, watch, f, u, f->s, &prox, f->work);
     f->info->iterations = prox.iterations;
     f->info->minor_cycles = prox.minor_cycles;
-    f->info->oracle_calls = prox.oracle_calls;
+    f->info->oracle_calls += prox.oracle_calls;
     return status;
 }
 
@@ -317,7 +325,7 @@ static submod_status by_sum(search *f)
     settings.method = SUBMOD_PROX_SUM;
     settings.tolerance = 0; /* the watch decides */
     settings.max_iterations = f->settings->max_iterations;
-    settings.time_limit = f->settings->time_limit;
+    settings.time_limit = time_left(f);
     memset(zero, 0, f->n * sizeof *zero);
     memset(f->best, 0, f->n);
     problem.x = zero;
@@ -389,12 +397,16 @@ static submod_status not_submodular(const char *proof)
                         who, proof);
 }
 
+/* Searches all subsets, for up to half of the time limit. */
 static submod_status by_all_subsets(search *f)
 {
     submodi_ascending(f->list, f->n);
     submodi_subsets of = {.fn = f->fn, .elements = f->list, .n = f->n};
     submodi_minimisers found;
-    submod_status status = submodi_try_all_subsets(who, &of, &found, f->work);
+    double limit = f->settings->time_limit;
+    double deadline = limit > 0 ? f->begin + limit / 2 : INFINITY;
+    submod_status status = submodi_try_all_subsets(who, &of, deadline, &found, f->work);
+    f->info->oracle_calls += found.tried;
     if (status == SUBMOD_OK) {
         submodi_flags_from_bits(found.smallest, f->n, f->set[SMALLEST]);
         submodi_flags_from_bits(found.largest, f->n, f->set[LARGEST]);
@@ -516,6 +528,25 @@ static submod_status judge(search *f, submod_status outcome)
     return outcome == SUBMOD_OK && !good ? SUBMOD_INACCURATE : outcome;
 }
 
+static submod_status by_base(search *f)
+{
+    submod_status outcome = f->info->method == SUBMOD_SFM_SUM ? by_sum(f) : by_min_norm(f);
+    if (outcome >= 0) {
+        submod_status status = extremes_from_base(f);
+        outcome = status == SUBMOD_OK ? outcome : status;
+    }
+    return outcome < 0 ? outcome : judge(f, outcome);
+}
+
+/* Min-norm takes the place of a search that took too long. */
+static submod_status after_search(search *f)
+{
+    f->info->method = SUBMOD_SFM_MIN_NORM;
+    submod_status outcome = by_base(f);
+    bool demanded = f->settings->method == SUBMOD_SFM_EXHAUSTIVE;
+    return demanded && outcome == SUBMOD_OK ? SUBMOD_TIMELIMIT : outcome;
+}
+
 static submod_status solve(search *f, bool with_base)
 {
     submod_status outcome = SUBMOD_OK;
@@ -526,13 +557,10 @@ static submod_status solve(search *f, bool with_base)
     switch (f->info->method) {
     case SUBMOD_SFM_MINIMIZER: outcome = by_minimizer(f); break;
     case SUBMOD_SFM_EXHAUSTIVE: outcome = by_all_subsets(f); break;
-    default:
-        outcome = f->info->method == SUBMOD_SFM_SUM ? by_sum(f) : by_min_norm(f);
-        if (outcome >= 0) {
-            submod_status status = extremes_from_base(f);
-            outcome = status == SUBMOD_OK ? outcome : status;
-        }
-        return outcome < 0 ? outcome : judge(f, outcome);
+    default: return by_base(f);
+    }
+    if (outcome == SUBMOD_TIMELIMIT) {
+        return after_search(f);
     }
     if (outcome < 0 || !with_base) {
         return outcome;
@@ -560,7 +588,7 @@ submod_status submod_sfm(const submod_fn *fn, uint8_t *smallest, uint8_t *larges
                        : submodi_sum_is_easier(fn)               ? SUBMOD_SFM_SUM
                                                                  : SUBMOD_SFM_MIN_NORM;
     }
-    search f = {.fn = fn, .settings = &chosen, .n = fn->n, .info = &found};
+    search f = {.fn = fn, .settings = &chosen, .n = fn->n, .info = &found, .begin = begin};
     f.extremes = smallest || largest;
     f.largest = largest != NULL;
     submodi_scope scope;
@@ -578,5 +606,5 @@ submod_status submod_sfm(const submod_fn *fn, uint8_t *smallest, uint8_t *larges
     }
     submodi_combination_clear(&f.found);
     submodi_scope_close(&scope);
-    return status;
+    return submodi_failed_in(who, status);
 }

@@ -23,12 +23,14 @@ typedef struct submodi_subsets {
  * minimiser, F is not submodular, and some minimiser takes its place. */
 typedef struct submodi_minimisers {
     uint32_t smallest, largest;
-    bool extreme; /* they are the intersection and the union of all minimisers */
+    bool extreme;   /* they are the intersection and the union of all minimisers */
+    uint64_t tried; /* subsets whose value was computed, also if the search failed */
 } submodi_minimisers;
 
-/* Tries all 2^n subsets, one push each. Values that differ by rounding only count as equal.
+/* Tries all 2^n subsets, one push each. Values that differ by rounding only count as equal. Returns
+ * SUBMOD_TIMELIMIT without a result if submodi_seconds() passes the deadline; INFINITY means none.
  * SUBMOD_ENUMERIC: F - z overflows. SUBMOD_ECANCELLED, SUBMOD_ECALLBACK, SUBMOD_ENOMEM. */
-submod_status submodi_try_all_subsets(const char *who, const submodi_subsets *of,
+submod_status submodi_try_all_subsets(const char *who, const submodi_subsets *of, double deadline,
                                       submodi_minimisers *found, submod_work *work);
 
 /* in[j] = bit j of set, j < n. */

@@ -12,7 +12,7 @@ static const char who[] = "submod_fn_minimize";
 static submod_status try_all(const submodi_subsets *of, int largest, uint8_t *in, submod_work *w)
 {
     submodi_minimisers found;
-    submod_status status = submodi_try_all_subsets(who, of, &found, w);
+    submod_status status = submodi_try_all_subsets(who, of, INFINITY, &found, w);
     if (status == SUBMOD_OK) {
         submodi_flags_from_bits(largest ? found.largest : found.smallest, of->n, in);
     }

@@ -63,9 +63,7 @@ def main(build: Path) -> int:
     wrong = 0
     for made, targets in sorted(makers.items()):
         others = {owner: set(targets) - {owner} for owner in targets}
-        if not any(
-            all(owner in needs.get(t, ()) for t in rest) for owner, rest in others.items()
-        ):
+        if not any(all(owner in needs.get(t, ()) for t in rest) for owner, rest in others.items()):
             wrong += 1
             names = ", ".join(Path(t).stem for t in targets)
             print(f"one_maker: {made} is made by unordered targets: {names}", file=sys.stderr)

@@ -2,6 +2,7 @@
  * starts up to 1e12 times too far away. No bound may exceed the minimum by a single bit. */
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 #include "depth.h"
 #include "minima.h"
@@ -31,12 +32,13 @@ static void any_start(submod_rng *rng, double scale, size_t n, double *x)
     }
 }
 
-/* Returns 1 if the tolerance was met. */
+/* Requires a bound that is right, and no contradiction. Returns 1 if the tolerance was met. */
 static int check(submod_status status, const submod_optim_info *info, double tolerance,
                  long double minimum)
 {
     ck_assert_msg(status == SUBMOD_OK || status == SUBMOD_MAXITER || status == SUBMOD_INACCURATE,
                   "%d: %s", (int)status, submod_last_error());
+    ck_assert_ptr_null(strstr(submod_last_error(), "contradicts"));
     ck_assert_msg(info->lower_bound <= minimum, "bound %.17g is above the minimum %.21Lg",
                   info->lower_bound, minimum);
     ck_assert(info->gap >= 0 && info->gap == info->f - info->lower_bound);
@@ -173,18 +175,107 @@ START_TEST(regressions)
         submod_map map = regression_map(&t);
         submod_split_settings s = submod_split_defaults();
         s.run.weight_decay = decay;
-        s.run.max_iterations = 100;
-        s.run.tolerance = trial % 4 ? 1e-6 * (double)t.minimum : 0;
+        s.run.max_iterations = 300;
+        s.run.tolerance = trial % 4 ? 1e-3 * (double)t.minimum : 0;
         s.step = trial % 3 ? any_scale(&rng, 3) / decay : 0;
         s.average = trial % 2;
         submod_status status = submod_primal_dual(&f, &map, &g, x, &s, &info, NULL);
         met += check(status, &info, s.run.tolerance, t.minimum);
     }
-    ck_assert_int_gt(met, 0);
+    ck_assert_int_gt(met, repeats(4000) / 16);
+}
+END_TEST
+
+/* 1000 + |x - c|_1 in single precision. */
+static submod_status in_single_precision(void *ctx, size_t batch, const double *x, double *value,
+                                         double *g)
+{
+    float sum = 0;
+    (void)ctx;
+    (void)batch;
+    for (int i = 0; i < 3; i++) {
+        float d = (float)(x[i] - 1.0 / 3 - i);
+        sum += fabsf(d);
+        g[i] = d > 0 ? 1 : -1;
+    }
+    *value = (double)(1000 + sum);
+    return SUBMOD_OK;
+}
+
+static submod_status not_convex(void *ctx, size_t batch, const double *x, double *value, double *g)
+{
+    (void)ctx;
+    (void)batch;
+    *value = 0;
+    for (int i = 0; i < 3; i++) {
+        *value += cos(3 * x[i]);
+        g[i] = -3 * sin(3 * x[i]);
+    }
+    return SUBMOD_OK;
+}
+
+static void refute(submod_status status, const submod_optim_info *info)
+{
+    assert_error(status, SUBMOD_INACCURATE,
+                 "the bound contradicts a value: the callback is less accurate than optim.h "
+                 "requires, or f is not convex");
+    ck_assert(info->stop == SUBMOD_STOP_STALLED && isfinite(info->lower_bound));
+    ck_assert(info->gap >= 0 && info->gap == info->f - info->lower_bound);
+}
+
+/* Callbacks whose planes are above their values. The trace may see only the last point. */
+START_TEST(contradictions)
+{
+    for (size_t every = 0; every < 2; every++) {
+        submod_problem p = {
+            .struct_size = sizeof p, .dimension = 3, .subgradient = in_single_precision};
+        submod_bundle_settings b = submod_bundle_defaults();
+        submod_bcfw_settings c = submod_bcfw_defaults();
+        submod_optim_info info;
+        double x[3] = {5, -7, 3}, y[3] = {5, -7, 3}, z[3] = {5, -7, 3};
+        b.run.weight_decay = c.run.weight_decay = 0.01;
+        b.run.tolerance = c.run.tolerance = 1e-9;
+        b.run.trace_every = c.run.trace_every = every;
+        refute(submod_bundle(&p, x, &b, &info, NULL), &info);
+        refute(submod_bcfw(&p, y, &c, &info, NULL), &info);
+        p.subgradient = not_convex;
+        refute(submod_bcfw(&p, z, &c, &info, NULL), &info);
+    }
+}
+END_TEST
+
+/* f(A x) = |a x - a (1 + d) x - k|, where A's rows cancel: the planes' errors are larger than
+ * optim.h allows, and bounds above the minimum would be common. */
+START_TEST(rows_that_cancel)
+{
+    submod_rng rng;
+    submod_rng_seed(&rng, 4);
+    int met = 0;
+    for (int trial = 0; trial < repeats(1000); trial++) {
+        double a = 1e6 * submod_rng_uniform(&rng), d = 1e-9 * submod_rng_uniform(&rng);
+        double k = submod_rng_uniform(&rng), rows[2] = {a, -a * (1 + d)};
+        const double planes[4] = {1, 1, -1, -1}, heights[2] = {-k, k};
+        submod_problem f, p;
+        submod_map map = {.struct_size = sizeof map, .rows = 2, .columns = 1, .matrix = rows};
+        submod_optim_info info;
+        double x = 1e9 * (2 * submod_rng_uniform(&rng) - 1), decay = 1e-12;
+        long double slope = fabsl((long double)rows[0] + rows[1]), best = k / slope;
+        best = decay * best <= slope ? best : slope / decay;
+        long double minimum = k - slope * best + decay / 2.0L * best * best;
+        ck_assert_ok(submod_problem_max_affine(2, 2, planes, heights, &f));
+        ck_assert_ok(submod_problem_composed(&f, &map, NULL, &p));
+        submod_status status = run_bundle(&p, &x, decay, 0, 1e-6 * (double)minimum, &info);
+        ck_assert_int_ge(status, 0);
+        met += status == SUBMOD_OK && info.lower_bound > minimum;
+        submod_problem_clear(&p);
+        submod_problem_clear(&f);
+    }
+    ck_assert_int_le(met, repeats(1000) / 50);
 }
 END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("bounds", modulus_from_far_away, separable_functions, corners, regressions);
+    return RUN_TESTS("bounds", modulus_from_far_away, separable_functions, corners, regressions,
+                     contradictions, rows_that_cancel);
 }

@@ -154,37 +154,114 @@ START_TEST(weights_that_overflow)
 }
 END_TEST
 
-/* An undirected edge of weight 8e307 counts twice at its ends, and overflows together with their
- * own weights. A triangle overflows as well. */
+/* Each vertex of the triangle has edges of 4e308 in both directions, which overflow. */
 START_TEST(minimum_of_a_heavy_cut)
 {
     const int32_t tail[3] = {0, 1, 2}, head[3] = {1, 2, 0}, all[N] = {0, 1, 2};
-    const double weight[3] = {8e307, 1e308, 1e308}, triangle[3] = {1e308, 1e308, 1e308};
+    const double triangle[3] = {1e308, 1e308, 1e308}, modular[N] = {-1.2e308, 1e308, -1.1e308};
     const double zero[N] = {0};
+    const char *const words[] = {"1e+308 on the edge of elements 0 and 1",
+                                 "with 1.2e+308 at element 0"};
+    submod_fn *cut = NULL, *fn = NULL;
+    uint8_t in[N] = {7, 7, 7};
+    submod_sfm_info info = {.exact = 7};
+    ck_assert_ok(submod_fn_cut(N, 3, tail, head, triangle, 0, &cut));
+    ck_assert_ok(submod_fn_add_modular(cut, modular, &fn));
+    for (int i = 0; i < 2; i++) {
+        assert_error(submod_sfm(fn, in, NULL, NULL, NULL, &info, NULL), SUBMOD_ENUMERIC, words[i]);
+        assert_error(submod_fn_minimize(fn, NULL, 0, all, N, zero, 0, in, NULL), SUBMOD_ENUMERIC,
+                     words[i]);
+    }
+    ck_assert(in[0] == 7 && info.exact == 7);
+    submod_fn_free(cut);
+    submod_fn_free(fn);
+}
+END_TEST
+
+/* The largest modular part and the heaviest vertex overflow together, at one element or at two. The
+ * minima are right all the same. */
+START_TEST(minimum_of_a_cut_that_fits)
+{
     const struct {
         size_t n, m;
-        const double *weight;
-        double modular[N];
-        const char *words;
+        int32_t tail[2], head[2];
+        double weight[2], modular[4], value;
+        uint8_t in[4];
     } cases[] = {
-        {2, 1, weight, {-1e308, 1.2e308}, "8e+307 on the edge of elements 0 and 1"},
-        {3, 3, triangle, {-1.2e308, 1e308, -1.1e308}, "with 1.2e+308 at element 0"},
+        {2, 1, {0}, {1}, {8e307}, {-1e308, 1.2e308}, -2e307, {1, 0}},
+        {4,
+         2,
+         {0, 2},
+         {1, 3},
+         {8e307, 1},
+         {-8e307, 9e307, 1e308, -1.2e308},
+         -1.2e308,
+         {0, 0, 0, 1}},
     };
     for (size_t i = 0; i < 2; i++) {
         submod_fn *cut = NULL, *fn = NULL;
-        uint8_t in[N] = {7, 7, 7};
-        submod_sfm_info info = {.exact = 7};
+        uint8_t in[4];
+        submod_sfm_info info;
         size_t n = cases[i].n;
-        ck_assert_ok(submod_fn_cut(n, cases[i].m, tail, head, cases[i].weight, 0, &cut));
+        ck_assert_ok(
+            submod_fn_cut(n, cases[i].m, cases[i].tail, cases[i].head, cases[i].weight, 0, &cut));
         ck_assert_ok(submod_fn_add_modular(cut, cases[i].modular, &fn));
-        assert_error(submod_sfm(fn, in, NULL, NULL, NULL, &info, NULL), SUBMOD_ENUMERIC,
-                     cases[i].words);
-        assert_error(submod_fn_minimize(fn, NULL, 0, all, n, zero, 0, in, NULL), SUBMOD_ENUMERIC,
-                     cases[i].words);
-        ck_assert(in[0] == 7 && info.exact == 7);
+        ck_assert_ok(submod_sfm(fn, in, NULL, NULL, NULL, &info, NULL));
+        ck_assert_mem_eq(in, cases[i].in, n);
+        ck_assert_near(info.value, cases[i].value, 1e-14 * fabs(cases[i].value));
         submod_fn_free(cut);
         submod_fn_free(fn);
     }
+}
+END_TEST
+
+/* Sums and square roots with a modular part up to 1e306: the minimum is 1e306 times that at 1. */
+START_TEST(minima_near_the_largest_double)
+{
+    enum { M = 12 };
+    for (int kind = 0; kind < 2; kind++) {
+        double lowest = NAN;
+        for (double c = 1; c <= 1e306; c *= c < 1e300 ? 1e51 : 10) {
+            int32_t tail[M], head[M];
+            double weight[M], w[M];
+            submod_fn *cut = NULL, *root = NULL, *terms = NULL, *fn = NULL;
+            submod_sfm_info info;
+            for (int i = 0; i < M; i++) {
+                tail[i] = i;
+                head[i] = (i * 5 + 1) % M;
+                weight[i] = c * (0.1 + 0.05 * (i % 3));
+                w[i] = -0.35 * c * sin(i * 1.7 + 0.3);
+            }
+            ck_assert_ok(submod_fn_cut(M, M, tail, head, weight, 0, &cut));
+            ck_assert_ok(submod_fn_sqrt(M, &root));
+            submod_fn *const both[2] = {root, cut};
+            ck_assert_ok(submod_fn_sum(both, (double[]){0.3 * c, 1}, kind ? 2 : 1, &terms));
+            ck_assert_ok(submod_fn_add_modular(terms, w, &fn));
+            ck_assert_ok(submod_sfm(fn, NULL, NULL, NULL, NULL, &info, NULL));
+            lowest = isnan(lowest) ? info.value : lowest;
+            ck_assert_near(info.value / c, lowest, 1e-9);
+            submod_fn_free(cut);
+            submod_fn_free(root);
+            submod_fn_free(terms);
+            submod_fn_free(fn);
+        }
+    }
+}
+END_TEST
+
+/* The message names the function that the user called, not one that it called in turn. */
+START_TEST(messages_name_the_call)
+{
+    const double w[N] = {-0.7e308, 0.7e308, -0.7e308};
+    submod_fn *root = NULL, *scaled = NULL, *fn = NULL;
+    ck_assert_ok(submod_fn_sqrt(N, &root));
+    ck_assert_ok(submod_fn_scale(root, 0.6e308, &scaled));
+    ck_assert_ok(submod_fn_add_modular(scaled, w, &fn));
+    assert_error(submod_sfm(fn, NULL, NULL, (double[N]){0}, NULL, NULL, NULL), SUBMOD_ENUMERIC,
+                 "submod_sfm: ");
+    submod_fn_free(root);
+    submod_fn_free(scaled);
+    submod_fn_free(fn);
 }
 END_TEST
 
@@ -316,6 +393,7 @@ int main(void)
     return RUN_TESTS("overflows", prox_of_large_numbers, prox_of_large_sums, minimum_of_no_sum,
                      minimum_of_a_scaled_function, minimum_of_what_is_scaled_and_moved,
                      minimum_of_a_large_difference, sum_of_heavy_cuts, weights_that_overflow,
-                     minimum_of_a_heavy_cut, minimum_of_large_opposites, heavy_cuts_and_scaled_ones,
-                     hinge_of_a_measure_that_fails);
+                     minimum_of_a_heavy_cut, minimum_of_a_cut_that_fits, minimum_of_large_opposites,
+                     minima_near_the_largest_double, messages_name_the_call,
+                     heavy_cuts_and_scaled_ones, hinge_of_a_measure_that_fails);
 }

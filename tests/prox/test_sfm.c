@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "allocations.h"
 #include "depth.h"
@@ -277,6 +278,72 @@ START_TEST(gap_below_zero)
     assert_error(submod_sfm(fn, NULL, NULL, NULL, &settings, &info, NULL), SUBMOD_INACCURATE,
                  "F is not submodular");
     ck_assert(info.value == -1 && info.gap == -1 && info.exact);
+    submod_fn_free(fn);
+}
+END_TEST
+
+/* sqrt(k) plus a modular function; counts its calls, and waits `pause` seconds in each. */
+typedef struct counted {
+    size_t calls;
+    double pause;
+} counted;
+
+static submod_status counted_root(const void *ctx, const int32_t *set, size_t k, double *value)
+{
+    counted *c = *(counted *const *)ctx;
+    struct timespec pause = {.tv_nsec = (long)(1e9 * c->pause)};
+    c->calls++;
+    *value = sqrt((double)k);
+    for (size_t i = 0; i < k; i++) {
+        *value -= 0.35 * sin(1.7 * set[i] + 0.3);
+    }
+    if (c->pause > 0) {
+        nanosleep(&pause, NULL);
+    }
+    return SUBMOD_OK;
+}
+
+/* The search evaluates each subset once, and reports it. */
+START_TEST(search_evaluates_each_subset_once)
+{
+    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = counted_root};
+    counted c = {0}, *at = &c;
+    submod_fn *fn = NULL;
+    submod_sfm_info info;
+    uint8_t in[10], expected[10];
+    ck_assert_ok(submod_fn_custom(10, &ops, &at, &fn));
+    ck_assert_ok(submod_sfm(fn, expected, NULL, NULL, NULL, NULL, NULL));
+    ck_assert_uint_eq(c.calls, 1024);
+    c.calls = 0;
+    ck_assert_ok(submod_sfm(fn, in, NULL, NULL, NULL, &info, NULL));
+    ck_assert(info.method == SUBMOD_SFM_EXHAUSTIVE && info.exact);
+    ck_assert_mem_eq(in, expected, sizeof in);
+    ck_assert_uint_ge(info.oracle_calls, 1024);
+    ck_assert_uint_lt(c.calls, 1024 + 200); /* the base takes the rest */
+    submod_fn_free(fn);
+}
+END_TEST
+
+/* If the time is up, min-norm replaces the search. */
+START_TEST(search_ends_at_the_time_limit)
+{
+    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = counted_root};
+    counted c = {.pause = 1e-3}, *at = &c;
+    submod_fn *fn = NULL;
+    ck_assert_ok(submod_fn_custom(10, &ops, &at, &fn));
+    for (int demanded = 0; demanded < 2; demanded++) {
+        submod_sfm_settings settings = submod_sfm_defaults();
+        submod_sfm_info info;
+        uint8_t in[10];
+        settings.time_limit = 0.02;
+        settings.method = demanded ? SUBMOD_SFM_EXHAUSTIVE : SUBMOD_SFM_AUTO;
+        c.calls = 0;
+        submod_status status = submod_sfm(fn, in, NULL, NULL, &settings, &info, NULL);
+        ck_assert(status == SUBMOD_TIMELIMIT || (status == SUBMOD_OK && !demanded));
+        ck_assert(info.method == SUBMOD_SFM_MIN_NORM && !info.exact && !info.extremes_proved);
+        ck_assert_uint_lt(c.calls, 300);
+        ck_assert_uint_gt(info.oracle_calls, 1);
+    }
     submod_fn_free(fn);
 }
 END_TEST
@@ -570,7 +637,8 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("sfm", all_families, twelve_elements, many_minimisers, iwata_optima,
-                     custom_functions, gap_below_zero, exact_means_proved, contradictions_are_named,
+                     custom_functions, gap_below_zero, search_evaluates_each_subset_once,
+                     search_ends_at_the_time_limit, exact_means_proved, contradictions_are_named,
                      degenerate, all_scales, limits_and_arguments, allocations_fail,
                      one_allocation_of_a_sum_fails);
 }

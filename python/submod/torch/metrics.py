@@ -277,7 +277,8 @@ def _predicted(tensors: tuple[Tensor, ...], classes: int) -> tuple[Tensor, ...]:
             f"scores of shape {tuple(scores.shape)} for {classes} classes; (N, {classes}, ..) is "
             "needed"
         )
-    if bool(scores.amax(1).isnan().any()):  # argmax treats NaN as the largest
+    largest, predicted = scores.max(1)  # NaN counts as the largest
+    if bool(largest.isnan().any()):
         place = "".join(f"[{i}]" for i in scores.isnan().nonzero()[0].tolist())
         raise NonFiniteError(f"submod.torch: scores{place} is nan")
-    return scores.argmax(1), truth
+    return predicted, truth

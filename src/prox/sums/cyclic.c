@@ -38,9 +38,9 @@ enum {
     PATIENCE = 100    /* looks without a smaller gap, after which the method gives up */
 };
 
-/* The smallest relative gap required of a member, above (8 eps)^2 = 3e-30, where rounding
- * begins. */
-static const double FINEST = 1e-26;
+/* The smallest relative gap required of a member as long as the sum's gap falls, and once it has
+ * stalled. The latter is above (8 eps)^2 = 3e-30, where rounding begins. */
+static const double FINE = 1e-14, FINEST = 1e-26;
 
 typedef struct cyclic {
     const submodi_prox_problem *p;
@@ -59,6 +59,7 @@ typedef struct cyclic {
     submodi_extension f; /* as of the last look */
     double gap, best_gap, allowed;
     size_t unimproved;         /* looks since the best gap */
+    bool stalled;              /* between two looks, the gap fell by less than half */
     size_t look_at, looked_at; /* the sweeps of the next look and of the last one */
     submod_work **works;       /* one for each thread */
     int threads;
@@ -142,7 +143,7 @@ static double unit_for(double largest)
 {
     int exponent = 0;
     frexp(largest, &exponent);
-    return ldexp(1, exponent < -1000 ? 1000 : -exponent);
+    return ldexp(1, exponent < -1021 ? 1021 : -exponent);
 }
 
 static submod_status sweep(cyclic *c)
@@ -194,10 +195,13 @@ static submod_status add_extensions(cyclic *c, const double *u)
 }
 
 /* Returns the tolerance for the members' iterative proxes, given the sum's relative gap. An inner
- * gap of eps changes a member's step by up to sqrt(eps), and the sum's gap by as much. */
-static double inner_tolerance(double gap)
+ * gap of eps changes a member's step by up to sqrt(eps), and the sum's gap by as much, but mostly
+ * by far less. So the tolerance follows the gap at first, and its square once the gap falls by less
+ * than half between two looks. */
+static double inner_tolerance(const cyclic *c, double gap)
 {
-    return fmax(FINEST, 1e-3 * fmin(1, gap) * fmin(1, gap));
+    double size = fmin(1, gap);
+    return c->stalled ? fmax(FINEST, 1e-3 * size * size) : fmax(FINE, 1e-3 * size);
 }
 
 /* The gap of u = r and the sum of all steps, and what is allowed. */
@@ -224,7 +228,8 @@ static submod_status look(cyclic *c)
     }
     c->gap = c->f.excess + residual / 2;
     c->allowed = c->p->settings->tolerance * terms / 2 + 8 * DBL_EPSILON * c->f.size;
-    c->cycle.tolerance = inner_tolerance(c->gap / fmax(terms / 2, DBL_MIN));
+    c->stalled |= c->gap >= c->best_gap / 2;
+    c->cycle.tolerance = inner_tolerance(c, c->gap / fmax(terms / 2, DBL_MIN));
     if (status == SUBMOD_OK && c->p->enough) {
         for (size_t i = 0; i < n; i++) {
             c->s[i] = lambda * c->total[i] + m[i];

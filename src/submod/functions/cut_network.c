@@ -28,21 +28,29 @@ static submod_status too_heavy(const char *who, const submodi_cut *cut,
     return submodi_fail(
         SUBMOD_ENUMERIC,
         "%s: the weights overflow (%g on the edge of elements %d and %d, with %g at element %d); "
-        "an element's weight and its edge weights, in both directions, must have a finite sum",
+        "an element's edge weights, in both directions, or all elements' |weights| must have a "
+        "finite sum",
         who, weight, (int)tail, (int)head, sizes->largest, (int)sizes->vertex);
+}
+
+/* Returns the exponent of a + b, also if the sum overflows. */
+static int exponent_of_sum(double a, double b)
+{
+    int exponent;
+    bool overflows = !isfinite(a + b);
+    (void)frexp(overflows ? a / 2 + b / 2 : a + b, &exponent);
+    return exponent + overflows;
 }
 
 submod_status submodi_find_scaling(const char *who, const submodi_cut *cut,
                                    const submodi_excesses *sizes, double room,
                                    submodi_scaling *scaling)
 {
-    int exponent;
-    double limit = room * sizes->sum;
-    double largest = sizes->largest + fmin(limit, cut->heaviest);
-    if (!isfinite(largest)) {
+    double limit = room * sizes->sum, capacity = fmin(limit, cut->heaviest);
+    if (!isfinite(sizes->largest) || !isfinite(capacity)) {
         return too_heavy(who, cut, sizes);
     }
-    (void)frexp(largest, &exponent);
+    int exponent = exponent_of_sum(sizes->largest, capacity);
     double root = ldexp(1, (int)floor((SUBMODI_FLOW_BITS - exponent) / 2.0));
     *scaling = (submodi_scaling){.limit = limit, .root = root, .inverse = 1 / root};
     return SUBMOD_OK;

@@ -33,8 +33,8 @@ static inline void submodi_add_excess(submodi_excesses *sizes, int32_t vertex, d
 }
 
 /* Finds the scaling for excesses of these sizes in a cut's network, so that flows of up to room *
- * sum fit. Returns SUBMOD_ENUMERIC if the largest excess plus the capacities at a vertex overflow;
- * the message names the excess and the heaviest edge. */
+ * sum fit. Returns SUBMOD_ENUMERIC if the largest excess is infinite, or if both room * sum and the
+ * capacities at a vertex are; the message names the excess and the heaviest edge. */
 submod_status submodi_find_scaling(const char *who, const submodi_cut *cut,
                                    const submodi_excesses *sizes, double room,
                                    submodi_scaling *scaling);
