@@ -3,11 +3,13 @@ stride 16, joined with the features at stride 4. Returns scores at stride 4."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from .features import DEEP, LOW
+from .features import DEEP, LOW, Split
 
 WIDTH, SHALLOW = 96, 32  # channels of the decoder, and of the projected stride-4 features
 DILATIONS = (1, 3, 6)
@@ -52,3 +54,19 @@ class Decoder(nn.Module):
 
     def forward(self, low: Tensor, deep: Tensor) -> Tensor:
         return self.classify(self.features(low, deep))
+
+
+def forward_features(net: Decoder, split: Split, chosen: Tensor, arithmetic: str) -> Tensor:
+    """Inputs of the last layer, in float32."""
+    kind = torch.bfloat16 if arithmetic == "fast" else torch.float32
+    low, deep = (
+        x[chosen].to(kind, memory_format=torch.channels_last) for x in (split.low, split.deep)
+    )
+    with torch.autocast("cpu", torch.bfloat16, enabled=arithmetic == "fast"):
+        return net.features(low, deep).float()
+
+
+def forward(net: Decoder, split: Split, chosen: Tensor, arithmetic: str, size: Any) -> Tensor:
+    """Scores at label size. The last layer and what follows are in float32 in any arithmetic."""
+    s = net.classify(forward_features(net, split, chosen, arithmetic))
+    return F.interpolate(s, size, mode="bilinear", align_corners=False)

@@ -28,11 +28,18 @@ GROUPS, GROUP_IMAGES, GROUP_SEEDS = (1, 2, 4, 8, 16), 16, SEEDS[:6]
 TARGETS = ("tree", "sign", "fence", "car", "pedestrian", "bicyclist")
 BINARY = ("cross_entropy", "hinge", "lovasz_hinge", "rahman_wang", "lovasz_sigmoid")
 BINARY_SEEDS = SEEDS[:6]
+TESTED, TEST_TIME_SEEDS = ("cross_entropy", "lovasz"), SEEDS[:6]
+DRAWS, DRAWN = SEEDS[:10], "car"  # of the last layer's problems, and their foreground
+PASSES, PASS_IMAGES, PLANES = 100, 4, 2000  # over the images; in a minibatch; of the bundle method
+SIZES = (1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0, 3.0)  # of the last layer's steps
+REACHES = (1.0, 0.1, 0.01)  # of the prox, in step sizes
+OPTIMISERS = ("gradient", "momentum", "adam", "prox", "algorithm2", "momentum+prox")
 
 
 @dataclass(frozen=True)
 class Run:
-    """A training."""
+    """A training; in E, decisions of a network of A; in F, an optimiser of the last layer, whose
+    name stands for the loss."""
 
     experiment: str
     role: str  # "tune", "pretrain" or "evaluate"; only "evaluate" touches test
@@ -59,6 +66,8 @@ class Run:
     @property
     def pretraining(self) -> Run | None:
         """The run whose network this one starts from."""
+        if self.experiment == "E":
+            return replace(self, experiment="A")
         if not self.start:
             return None
         return pretraining(self.seed, self.start, self.arithmetic)
@@ -80,7 +89,8 @@ class Choices:
         self.results = results
 
     def score(self, *runs: Run) -> float:
-        """Mean validation mIoU over runs, in points; binary runs have the mean over images."""
+        """Mean validation mIoU over runs, in points; binary runs have the mean over images, the
+        last layer's optimisers -log10 (J - J*) at the end."""
         return float(self.results.loc[[run.key for run in runs], "val"].mean())
 
     def pretraining(self) -> int:
@@ -95,6 +105,13 @@ class Choices:
         own = [r for r in tried if all(getattr(r, k) == v for k, v in settings.items())]
         return max(RATES, key=lambda rate: self.score(*(r for r in own if r.rate == rate)))
 
+    def best_setting(self, tried: list[Run]) -> tuple[str, float]:
+        """Name and rate of the runs with the highest mean score over their seeds."""
+        found = dict.fromkeys((r.loss, r.rate) for r in tried)
+        return max(
+            found, key=lambda one: self.score(*(r for r in tried if (r.loss, r.rate) == one))
+        )
+
     def arithmetic(self, fast: list[Run]) -> str:
         """Fast, unless it moves Lovász less cross-entropy by half the margin or more."""
         reference = [replace(run, arithmetic="reference") for run in fast]
@@ -103,7 +120,7 @@ class Choices:
 
 
 def table(results: pd.DataFrame) -> Iterator[Run]:
-    """All runs of A to D. Reading on requires the results of all runs before."""
+    """All runs. Reading on requires the results of all runs before."""
     pick = Choices(results)
     for steps in PRETRAINING:
         yield from (pretraining(seed, steps, "fast") for seed in TUNING)
@@ -147,6 +164,10 @@ def table(results: pd.DataFrame) -> Iterator[Run]:
             run = evaluated("C", loss, best["lovasz"], seed)
             yield replace(run, images=GROUP_IMAGES, group=group)
     yield from binary(pick, start, arithmetic)
+    for loss in TESTED:
+        for seed in TEST_TIME_SEEDS:
+            yield replace(evaluated("E", loss, best[loss], seed), curve=0)
+    yield from last_layer(pick, start, arithmetic)
 
 
 def scratch(pick: Choices, start: int, arithmetic: str) -> Iterator[Run]:
@@ -178,6 +199,42 @@ def binary(pick: Choices, start: int, arithmetic: str) -> Iterator[Run]:
             for seed in BINARY_SEEDS:
                 run = Run("D", "evaluate", loss, rate, seed, STEPS, start, target=target)
                 yield replace(run, arithmetic=arithmetic)
+
+
+def minimum(draw: int, start: int, arithmetic: str) -> Run:
+    """Certifies the minimum of a draw's problem."""
+    # A tuning seed's network is pre-trained in fast arithmetic, and features are used as it is.
+    arithmetic = "fast" if draw in TUNING else arithmetic
+    return Run("F", "pretrain", "bundle", 0, draw, PLANES, start, PASS_IMAGES, 0, DRAWN, arithmetic)
+
+
+def settings(optimiser: str) -> list[str]:
+    """The optimiser with each reach of its prox, if it has one."""
+    has_prox = "prox" in optimiser or "algorithm2" in optimiser
+    return [f"{optimiser}@{reach:g}" for reach in REACHES] if has_prox else [optimiser]
+
+
+def last_layer(pick: Choices, start: int, arithmetic: str) -> Iterator[Run]:
+    def made(role: str, name: str, size: float, draw: int) -> Run:
+        of = minimum(draw, start, arithmetic)
+        return replace(of, role=role, loss=name, rate=size, steps=PASSES)
+
+    tried: list[Run] = []
+    for draw in TUNING:
+        yield minimum(draw, start, arithmetic)
+        own = [
+            made("tune", name, size, draw)
+            for optimiser in OPTIMISERS
+            for name in settings(optimiser)
+            for size in SIZES
+        ]
+        yield from own
+        tried += own
+    for draw in DRAWS:
+        yield minimum(draw, start, arithmetic)
+        for optimiser in OPTIMISERS:
+            name, size = pick.best_setting([r for r in tried if r.loss in settings(optimiser)])
+            yield made("evaluate", name, size, draw)
 
 
 def next_run(results: pd.DataFrame, done: set[str]) -> Run | None:

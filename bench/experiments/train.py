@@ -1,4 +1,4 @@
-"""Trains and evaluates the networks of table.py, one after the other, in one process.
+"""Does the runs of table.py, one after the other, in one process.
 
     python -m experiments.train CACHE_DIR RESULTS_DIR [--pause FILE] [--hours H]
 
@@ -12,8 +12,6 @@ exists.
 from __future__ import annotations
 
 import argparse
-import csv
-import os
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -24,58 +22,20 @@ import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 from tqdm import tqdm
 
 import submod
 
-from . import losses, scores
-from .decoder import WIDTH, Decoder
-from .features import CLASSES, Split, load
+from . import last_layer, losses, scores, test_time
+from .decoder import WIDTH, Decoder, forward
+from .features import CLASSES, Split
+from .storage import Lab
 from .table import Run, next_run
 
 LIBRARY = "0.2.1"  # the version that the plan pins
 POWER = 0.9  # of the polynomial decay of rates
 FOREGROUND = 0.005  # an image shows a binary problem's foreground if it fills so much of it
 AT_ONCE = 8  # images, in evaluation
-
-
-class Lab:
-    """Data and results."""
-
-    def __init__(self, cache: Path, results: Path, pause: Path | None = None) -> None:
-        self.cache, self.results, self.pause = cache, results, pause
-        self.splits: dict[str, Split] = {}
-        (cache / "weights").mkdir(exist_ok=True)
-        results.mkdir(parents=True, exist_ok=True)
-
-    def split(self, part: str) -> Split:
-        if part not in self.splits:
-            self.splits[part] = load(self.cache, part)
-        return self.splits[part]
-
-    def weights(self, run: Run) -> Path:
-        return self.cache / "weights" / f"{run.key}.pt"
-
-    def rows(self) -> pd.DataFrame:
-        """All results, by the run's key."""
-        files = [f for f in sorted(self.results.glob("?.csv")) if f.stat().st_size]
-        found = [pd.read_csv(f, keep_default_na=False, index_col="key") for f in files]
-        return pd.concat(found) if found else pd.DataFrame({"val": []})
-
-    def append(self, name: str, row: dict[str, Any]) -> None:
-        file = self.results / f"{name}.csv"
-        with file.open("a", newline="") as lines:
-            writer = csv.DictWriter(lines, list(row), lineterminator="\n")
-            if not lines.tell():
-                writer.writeheader()
-            writer.writerow(row)
-            lines.flush()
-            os.fsync(lines.fileno())
-
-    def wait(self) -> None:
-        while self.pause and self.pause.exists():
-            time.sleep(5)
 
 
 def batches(run: Run, train: Split) -> Iterator[Tensor]:
@@ -96,17 +56,6 @@ def batches(run: Run, train: Split) -> Iterator[Tensor]:
             chosen += deck[:wanted]
             del deck[:wanted]
         yield torch.tensor(chosen)
-
-
-def forward(net: Decoder, split: Split, chosen: Tensor, arithmetic: str, size: Any) -> Tensor:
-    """Scores at label size. The last layer and what follows are in float32 in any arithmetic."""
-    kind = torch.bfloat16 if arithmetic == "fast" else torch.float32
-    low, deep = (
-        x[chosen].to(kind, memory_format=torch.channels_last) for x in (split.low, split.deep)
-    )
-    with torch.autocast("cpu", torch.bfloat16, enabled=arithmetic == "fast"):
-        x = net.features(low, deep)
-    return F.interpolate(net.classify(x.float()), size, mode="bilinear", align_corners=False)
 
 
 @torch.no_grad()
@@ -173,22 +122,32 @@ def train(lab: Lab, run: Run) -> tuple[Decoder, dict[int, float]]:
     return net, curve
 
 
-def execute(lab: Lab, run: Run) -> None:
-    began = time.process_time()
+def fit(lab: Lab, run: Run) -> tuple[dict[str, Any], dict[str, scores.Counts]]:
+    """Trains; returns validation scores and, of an evaluated run, counts on test."""
     net, curve = train(lab, run)
-    row = {"key": run.key, **asdict(run), **validation(net, run, lab.split("val"))}
+    row: dict[str, Any] = {**validation(net, run, lab.split("val"))}
     row["curve"] = " ".join(f"{k}:{v:.3f}" for k, v in curve.items())
     partial = lab.weights(run).with_suffix(".partial")
     torch.save(net.state_dict(), partial)
     partial.replace(lab.weights(run))
-    if run.role == "evaluate":
-        counts = evaluate(net, lab.split("test"), run)
-        counts = counts[:, 1:] if run.target else counts
-        lab.append(f"{run.experiment}_counts", {"key": run.key, "counts": scores.encode(counts)})
-    if run.key not in lab.rows().index:
-        cost = {"cpu_seconds": round(time.process_time() - began, 1), "library": submod.__version__}
-        scored = {k: round(v, 4) if k.startswith("val") else v for k, v in row.items()}
-        lab.append(run.experiment, {**scored, **cost})
+    if run.role != "evaluate":
+        return row, {}
+    counts = evaluate(net, lab.split("test"), run)
+    return row, {run.key: counts[:, 1:] if run.target else counts}
+
+
+def execute(lab: Lab, run: Run) -> None:
+    """Appends a run's row; one whose weights were lost has its row already."""
+    began = time.process_time()
+    work = {"E": test_time.decide_all, "F": last_layer.optimise}.get(run.experiment, fit)
+    row, counts = work(lab, run)
+    if run.key in lab.rows().index:
+        return
+    for key, found in counts.items():
+        lab.append(f"{run.experiment}_counts", {"key": key, "counts": scores.encode(found)})
+    cost = {"cpu_seconds": round(time.process_time() - began, 1), "library": submod.__version__}
+    scored = {k: round(v, 4) if k.startswith("val") else v for k, v in row.items()}
+    lab.append(run.experiment, {"key": run.key, **asdict(run), **scored, **cost})
 
 
 def describe_test(lab: Lab) -> None:
@@ -208,8 +167,8 @@ def pending(lab: Lab) -> Run | None:
     """The next run; a network that later runs start from and that is gone is trained again."""
     rows = lab.rows()
     run = next_run(rows, set(rows.index))
-    if run and run.pretraining and not lab.weights(run.pretraining).exists():
-        return run.pretraining
+    while run and run.pretraining and not lab.weights(run.pretraining).exists():
+        run = run.pretraining
     return run
 
 

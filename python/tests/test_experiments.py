@@ -10,11 +10,12 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("pandas")
 pytest.importorskip("tqdm")
+pytest.importorskip("scipy")
 import pandas as pd
 import torch
-from experiments import losses, scores, table, train
+from experiments import last_layer, losses, scores, table, test_time, train
 from experiments.decoder import Decoder
-from experiments.features import CLASSES, DEEP, IGNORE, LOW, Split
+from experiments.features import CLASSES, DEEP, IGNORE, LOW, SCALES, Split
 from experiments.table import TUNING, Run
 
 import submod
@@ -45,6 +46,9 @@ def one_hot(labels):
 def lab(tmp_path):
     for part, images in {"train": 40, "val": 5, "test": 6}.items():
         torch.save(made_split(images, images)._asdict(), tmp_path / f"{part}.pt")
+    for scale in SCALES:
+        small = made_split(6, 6, (HEIGHT // 2, WIDTH // 2))._replace(labels=made_split(6, 6).labels)
+        torch.save(small._asdict(), tmp_path / f"test@{scale:g}.pt")
     return train.Lab(tmp_path, tmp_path / "results")
 
 
@@ -180,7 +184,7 @@ def fake_results(score):
 def peak(run):
     """Lovász losses prefer 1e-2, others 1e-3; long pre-training is worth 2 points."""
     best = 1e-2 if "lovasz" in run.loss else 1e-3
-    return 60 + 2 * (run.steps == 800) - abs(np.log10(run.rate / best))
+    return 60 + 2 * (run.steps == 800) - abs(np.log10(max(run.rate, 1e-9) / best))
 
 
 def test_the_table_follows_its_rules():
@@ -199,6 +203,7 @@ def test_the_table_follows_its_rules():
     assert {r.arithmetic for r in evaluated} == {"fast"}
     counts = pd.Series([run.experiment for run in evaluated]).value_counts()
     assert counts["B"] == 20 and counts["C"] == 36 and counts["D"] == 180
+    assert counts["E"] == 12 and counts["F"] == 60
     for run in evaluated:
         if run.pretraining:
             assert run.pretraining.key in {other.key for other in order}
@@ -224,9 +229,15 @@ def tiny_table(monkeypatch):
         "LOSSES": ("cross_entropy", "lovasz"), "SCRATCH": ("lovasz",), "SCRATCH_SEEDS": (1,),
         "LENGTHS": (2,), "LENGTH_SEEDS": (1,), "GROUPS": (1, 4), "GROUP_IMAGES": 4,
         "GROUP_SEEDS": (1,), "TARGETS": ("car",), "BINARY": ("cross_entropy", "lovasz_hinge"),
-        "BINARY_SEEDS": (1,),
+        "BINARY_SEEDS": (1,), "TEST_TIME_SEEDS": (1,), "DRAWS": (1, 2), "PASSES": 3,
+        "PLANES": 1000, "SIZES": (0.1,), "REACHES": (0.1,),
     }.items():  # fmt: skip
         monkeypatch.setattr(table, name, value)
+    for module, name, value in [
+        (test_time, "BATCHES", 2), (test_time, "TOGETHER", 4), (test_time, "THINNED", 2),
+        (last_layer, "IMAGES", 8), (last_layer, "PIXELS", 40),
+    ]:  # fmt: skip
+        monkeypatch.setattr(module, name, value)
 
 
 def do(lab, count):
@@ -258,7 +269,7 @@ def test_an_interrupted_series_ends_with_the_same_results(lab, tiny_table, tmp_p
     assert not do(again, 100)
     assert texts(lab.results) == texts(again.results)
     rows = lab.rows()
-    assert rows.index.is_unique and set(rows.experiment) == set("ABCD")
+    assert rows.index.is_unique and set(rows.experiment) == set("ABCDEF")
     truth = pd.read_csv(lab.results / "test_images.csv")[list(CLASSES)].to_numpy()
     assert (truth == scores.count(*[lab.split("test").labels] * 2, len(CLASSES))[..., 2]).all()
     for name in "ABC":
@@ -270,9 +281,113 @@ def test_an_interrupted_series_ends_with_the_same_results(lab, tiny_table, tmp_p
             found = scores.decode(text, truth)
             assert (found[..., 0] <= found[..., 1]).all()
             assert (found.sum(1)[:, 1] == truth.sum(1)).all()
+    check_test_time(rows, truth, lab.results)
+    check_last_layer(rows[rows.experiment == "F"])
+
+
+def check_test_time(rows, truth, results):
+    """Every decision has the pixels of its batches; argmax the counts of A's run."""
+    encoded = pd.read_csv(results / "E_counts.csv", index_col="key").counts
+    plain = pd.read_csv(results / "A_counts.csv", index_col="key").counts
+    chosen = test_time.batches(truth).ravel()
+    for key in rows[rows.experiment == "E"].index:
+        for name in ("argmax", "nowozin_raw", "exact_raw", "nowozin_calibrated"):
+            found = scores.decode(encoded[f"{key}/{name}"], truth[chosen])
+            assert (found.sum(1)[:, 1] == truth[chosen].sum(1)).all()
+        own = scores.decode(encoded[f"{key}/argmax"], truth[chosen])
+        theirs = scores.decode(plain[key.replace("E", "A", 1)], truth)[chosen]
+        assert np.abs(own - theirs).sum() <= 0.01 * truth[chosen].sum()  # by rounding to bfloat16
+        scaled = scores.decode(encoded[f"{key}/multiscale"], truth)
+        assert (scaled.sum(1)[:, 1] == truth.sum(1)).all()
+
+
+def check_last_layer(rows):
+    for seed, own in rows.groupby("seed"):
+        bound = float(own.bound[own.loss == "bundle"].iloc[0])
+        for text in own.curve:
+            assert all(float(part.split(":")[1]) >= bound - 1e-9 for part in text.split()), seed
+    assert set(rows.loss) == {"bundle", "gradient", "momentum", "adam", "prox@0.1",
+                              "algorithm2@0.1", "momentum+prox@0.1"}  # fmt: skip
 
 
 def test_training_learns(lab):
     run = Run("A", "tune", "lovasz", 3e-3, 1, 60)
     net, _ = train.train(lab, run)
     assert train.validation(net, run, lab.split("val"))["val"] > 50
+
+
+def test_batches_show_every_class():
+    truth = np.eye(5, dtype=int)[np.arange(60) % 5] * (np.arange(60) % 7 > 2)[:, None]
+    found = test_time.batches(truth)
+    assert found.shape == (test_time.BATCHES, test_time.TOGETHER)
+    for chosen in found:
+        assert len(set(chosen)) == len(chosen) and (truth[chosen].sum(0) > 0).all()
+    assert len({tuple(sorted(chosen)) for chosen in found}) == len(found)
+
+
+def test_temperature_recovers_a_scaling():
+    """Labels drawn from softmax(s / 2) have temperature 2."""
+    rng = np.random.default_rng(0)
+    s = torch.from_numpy(rng.normal(0, 4, (3, len(CLASSES), 80, 80))).float()
+    cumulated = (s / 2).softmax(1).cumsum(1)
+    draws = torch.from_numpy(rng.random((3, 1, 80, 80)))
+    labels = (draws > cumulated).sum(1).clamp(max=len(CLASSES) - 1).to(torch.uint8)
+    split = Split(list("abc"), torch.zeros(3, 1, 1, 1), torch.zeros(3, 1, 1, 1), labels)
+
+    class Fixed:
+        def features(self, low, deep):
+            return low
+
+    def forward(net, split, chosen, arithmetic, size):
+        return s[chosen]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(test_time, "forward", forward)
+        patch.setattr(test_time, "THINNED", 2)
+        found = test_time.temperature(Fixed(), split, "fast")
+    assert found["temperature"] == pytest.approx(2, rel=0.1)
+    assert found["val_loss_calibrated"] < found["val_loss_raw"]
+
+
+def test_decisions_improve_their_own_score():
+    """The exact decision's expected IoU, class by class and on average, beats the argmax's."""
+    s = torch.randn(4, 3, 6, 7) * 2
+    found = test_time.decisions(s, 1.5)
+    p = (s / 1.5).softmax(1).movedim(1, 0).flatten(1)
+
+    def expected(labels):
+        masks = torch.stack([labels.flatten() == k for k in range(3)])
+        return submod.expected_score(p.numpy(), masks.numpy())[0].mean()
+
+    assert expected(found["exact_calibrated"]) >= expected(found["argmax"]) - 1e-6
+    assert expected(found["exact_calibrated"]) >= expected(found["nowozin_calibrated"]) - 1e-3
+
+
+def made_layer(images=8, pixels=60, channels=5):
+    rng = np.random.default_rng(1)
+    labels = (rng.random((images, pixels)) < 0.2).astype(np.uint8)
+    features = rng.normal(size=(images, pixels, channels)).astype(np.float32)
+    features[..., 0] += 2 * labels
+    features[..., -1] = 1
+    return last_layer.Data(features, labels, features, labels, np.zeros(channels))
+
+
+def test_last_layer_directions():
+    """A prox that hardly reaches beyond the point is the subgradient; Algorithm 2 the exact prox
+    where its error is 0."""
+    data, w = made_layer(), np.array([0.4, -0.3, 0.2, 0.1, -0.5])
+    _, gradient = last_layer.Layer(data).subgradient(w, 1)
+    exact = last_layer.Layer(data, last_layer.exact_direction, 1e-5).direction(w, 1.0, 1)
+    assert exact == pytest.approx(gradient, rel=1e-3, abs=1e-4)
+    algorithm2 = last_layer.Algorithm2()
+    found = last_layer.Layer(data, algorithm2, 1e-5).direction(w, 1.0, 1)
+    assert algorithm2.errors[0] < 1e-3 and found == pytest.approx(exact, rel=1e-3, abs=1e-4)
+
+
+def test_last_layer_gradient_is_right():
+    data, w = made_layer(), np.array([0.4, -0.3, 0.2, 0.1, -0.5])
+    layer = last_layer.Layer(data)
+    _, gradient = layer.subgradient(w)
+    for k, unit in enumerate(np.eye(len(w))):
+        up, down = (layer.subgradient(w + h * unit)[0] for h in (1e-2, -1e-2))
+        assert (up - down) / 2e-2 == pytest.approx(gradient[k], abs=0.05)
