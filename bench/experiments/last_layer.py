@@ -31,7 +31,11 @@ STRIDE = 4  # of the features
 DECAY = 5e-4  # the paper's
 CERTIFIED = 1e-6  # gap at which the bundle method stops
 
-RULES = {"gradient": optim.GD(), "momentum": optim.Momentum(0.9), "adam": optim.Adam()}
+RULES: dict[str, Any] = {
+    "gradient": optim.GD(),
+    "momentum": optim.Momentum(0.9),
+    "adam": optim.Adam(),
+}
 
 Vector = npt.NDArray[np.float64]
 Features = npt.NDArray[np.float32]  # (images, pixels, channels); the last one is 1, for the bias

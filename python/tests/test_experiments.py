@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,9 +12,11 @@ pytest.importorskip("torch")
 pytest.importorskip("pandas")
 pytest.importorskip("tqdm")
 pytest.importorskip("scipy")
+pytest.importorskip("statsmodels")
+pytest.importorskip("matplotlib")
 import pandas as pd
 import torch
-from experiments import last_layer, losses, scores, table, test_time, train
+from experiments import analysis, last_layer, losses, page, scores, table, test_time, train
 from experiments.decoder import Decoder
 from experiments.features import CLASSES, DEEP, IGNORE, LOW, SCALES, Split
 from experiments.table import TUNING, Run
@@ -175,9 +178,13 @@ def fake_results(score):
     """Completes the table run by run."""
     rows = pd.DataFrame({"val": pd.Series(dtype=float)})
     order = []
-    while run := table.next_run(rows, set(rows.index)):
+    for run in table.table(rows):
+        if run.key in rows.index:
+            continue  # a best rate that is the common one too
         rows.loc[run.key] = score(run)
         order.append(run)
+    assert table.next_run(rows, set(rows.index)) is None
+    assert table.next_run(rows[:50], set(rows.index[:50])) == order[50]
     return order
 
 
@@ -391,3 +398,211 @@ def test_last_layer_gradient_is_right():
     for k, unit in enumerate(np.eye(len(w))):
         up, down = (layer.subgradient(w + h * unit)[0] for h in (1e-2, -1e-2))
         assert (up - down) / 2e-2 == pytest.approx(gradient[k], abs=0.05)
+
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+GAINS = {"lovasz": 4, "lovasz+cross_entropy": 2, "soft_jaccard": 3.9, "lovasz_hinge": 5}
+
+
+def made_truth(images=42):
+    rng = np.random.default_rng(3)
+    found = pd.DataFrame(rng.integers(500, 1500, (images, len(CLASSES))), columns=list(CLASSES))
+    found.insert(0, "drive", [f"drive{k % 2}" for k in range(images)])
+    found.insert(0, "name", [f"drive{k % 2}_{k:03}" for k in range(images)])
+    return found
+
+
+def made_counts(truth, gain, rng):
+    """Predictions without false positives, so that IoU is the share found: 50 % and a gain."""
+    share = 0.5 + (gain + rng.normal(0, 0.3)) / 100 + rng.normal(0, 0.02, truth.shape)
+    both = (share.clip(0, 1) * truth).astype(np.int32)
+    return np.stack([both, both, truth], -1)
+
+
+def write_results(folder, experiments):
+    """Results of the whole table, in which a loss gains what GAINS says."""
+    folder.mkdir(parents=True)
+    truth = made_truth()
+    truth.to_csv(folder / "test_images.csv", index=False)
+    truth = truth[list(CLASSES)].to_numpy()
+    rng = np.random.default_rng(4)
+    rows, encoded = {name: [] for name in "ABCDEF"}, {name: [] for name in "ABCDEF"}
+    for run in fake_results(peak):
+        extra = {"curve": "30:60.0 150:61.0"} if run.experiment != "E" else {"temperature": 1.2}
+        if run.experiment == "F":
+            extra = {"val_iou": 80, "curve": "0:2 1:1.1", "iou_curve": "0:50 1:80", "error": 0.1,
+                     "bound": 1, "gap": 1e-6}  # fmt: skip
+        if run.experiment == "F" and run.role == "evaluate":
+            extra["val"] = 3 + ("prox" in run.loss) + rng.normal(0, 0.1)
+        rows[run.experiment].append({"key": run.key, **asdict(run), "val": peak(run), **extra})
+        if run.role != "evaluate" or run.experiment == "F":
+            continue
+        own = truth[:, [CLASSES.index(run.target)]] if run.target else truth
+        names = [""]
+        if run.experiment == "E":
+            names = ["/argmax", "/nowozin_raw", "/nowozin_calibrated", "/exact_raw",
+                     "/exact_calibrated", "/multiscale"]  # fmt: skip
+        for name in names:
+            of = (
+                own[test_time.batches(truth).ravel()] if name[1:] not in ("", "multiscale") else own
+            )
+            counts = made_counts(of, GAINS.get(run.loss, 0) - 3 * ("raw" in name), rng)
+            encoded[run.experiment].append({"key": run.key + name, "counts": scores.encode(counts)})
+    for name in experiments:
+        pd.DataFrame(rows[name]).to_csv(folder / f"{name}.csv", index=False)
+        if encoded[name]:
+            pd.DataFrame(encoded[name]).to_csv(folder / f"{name}_counts.csv", index=False)
+    for name in ("ibsr_heads.csv", "ibsr_intervals.csv"):
+        (folder / name).write_text((DOCS / "experiments" / name).read_text())
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    docs = tmp_path_factory.mktemp("docs")
+    write_results(docs / "experiments", "ABCDEF")
+    return docs
+
+
+@pytest.fixture(autouse=True)
+def few_resamples(monkeypatch):
+    monkeypatch.setattr(analysis, "RESAMPLES", 200)
+
+
+def test_claims_find_what_was_put_in(whole):
+    found = {
+        claim.name: claim for claim in analysis.claims(analysis.Results(whole / "experiments"))
+    }
+    expected = {"A1": 4, "A2": 2, "A3": 4, "A4": 0.1, "A6": -4, "A9": 4, "D1": 5, "D2": 5,
+                "D3": -5, "E1": -3, "E2": 4}  # fmt: skip
+    for name, gain in expected.items():
+        one = found[name].found
+        assert one.low < gain < one.high and abs(one.mean - gain) < 0.6, name
+        assert found[name].verdict == ("equivalent" if abs(gain) < 1 else "holds"), name
+    assert found["A1"].found.n == 12 and found["B1"].found.n == 5 and found["A9"].found.n == 6
+    assert found["F1"].verdict == found["F3"].verdict == "holds"
+    assert found["F1"].found.mean == pytest.approx(-1, abs=0.2)
+    assert found["F2"].verdict == "undecided"  # noise of a tenth, and a margin of 0.04
+    assert found["A7"].verdict == "reversed"
+
+
+def test_best_rates_agree_with_the_table(whole):
+    results = analysis.Results(whole / "experiments")
+    runs = [run for run in fake_results(peak) if run.role == "evaluate"]
+    for loss in table.LOSSES:
+        first = next(run for run in runs if run.loss == loss and run.start)
+        assert results.best_rate(experiment="A", start=first.start, loss=loss) == first.rate
+        assert results.main(loss)[first.seed] == first.key
+
+
+def test_outcomes_agree_with_scores(whole):
+    results = analysis.Results(whole / "experiments")
+    key = results.main("lovasz")[3]
+    counts = results.counts(key)
+    assert results.outcome(key, analysis.dataset_miou)[0] == pytest.approx(
+        scores.dataset_miou(counts)
+    )
+    assert results.outcome(key, analysis.image_miou)[0] == pytest.approx(scores.image_miou(counts))
+    inside = (results.images.drive == "drive1").to_numpy()
+    assert results.outcome(key, analysis.dataset_miou, "drive1")[0] == pytest.approx(
+        scores.dataset_miou(counts[inside])
+    )
+    twice = np.concatenate([counts, counts[:1]])
+    weights = np.ones((1, len(counts)))
+    weights[0, 0] = 2
+    assert analysis.image_miou(counts, weights)[0] == pytest.approx(scores.image_miou(twice))
+
+
+def test_blocks_are_neighbours_of_one_drive(whole):
+    results = analysis.Results(whole / "experiments")
+    blocks = results.blocks()
+    for block in set(blocks):
+        own = results.images[blocks == block]
+        assert own.drive.nunique() == 1 and len(own) <= analysis.BLOCK
+        numbers = own.name.str[-3:].astype(int).to_numpy()
+        assert (np.diff(np.sort(numbers)) == 2).all()  # every other frame is of this drive
+
+
+def test_student_and_mixed_model():
+    """Against scipy, and against the formula for balanced data."""
+    from scipy import stats
+
+    values = np.random.default_rng(0).normal(1, 1, 9)
+    found = analysis.over_seeds(values)
+    theirs = stats.ttest_1samp(values, 0)
+    interval = theirs.confidence_interval()
+    assert found[2:4] == pytest.approx((interval.low, interval.high))
+    assert found.p == pytest.approx(theirs.pvalue)
+    for seed, spread in enumerate((0, 0.05, 2)):  # between classes; 0 is at the model's boundary
+        rng = np.random.default_rng(seed)
+        values = rng.normal(0, spread, 6)[:, None] + rng.normal(1, 0.5, (6, 6))
+        frame = pd.DataFrame(
+            {"target": np.repeat(list("abcdef"), 6), "seed": list(range(6)) * 6,
+             "difference": values.ravel()}
+        )  # fmt: skip
+        between, within = 6 * values.mean(1).var(ddof=1), values.var(axis=1, ddof=1).mean()
+        error = np.sqrt(between) / 6 if between > within else values.std(ddof=1) / 6
+        mixed = analysis.mixed(frame)
+        reach = stats.t.ppf(0.975, 5) * error
+        assert (mixed.mean, mixed.high) == pytest.approx(
+            (values.mean(), values.mean() + reach), rel=1e-3
+        )
+
+
+def test_crossed_resampling_counts_seeds_and_images():
+    """Of data with known variances: the error is about that of both means together."""
+    rng = np.random.default_rng(6)
+    folder_rows = made_truth(400)
+    results = analysis.Results.__new__(analysis.Results)
+    results.outcomes, results.images = {}, folder_rows.assign(drive="one")
+    results.images["name"] = [f"one_{k:03}" for k in range(400)]
+    seeds, images = rng.normal(0, 1, 12), np.repeat(rng.normal(0, 3, 40), 10)
+    values = seeds[:, None] + images
+    results.counts = lambda key: values[int(key)]
+    found = results.crossed(
+        [(1, {s: str(s) for s in range(12)}, lambda own, w: w @ own / w.sum(1))]
+    )
+    error = np.sqrt(seeds.var(ddof=1) / 12 + images.var() / 40)
+    reach = (found.high - found.low) / 2 / 2.201
+    assert found.mean == pytest.approx(values.mean()) and reach == pytest.approx(error, rel=0.2)
+    assert found.seeds_high - found.seeds_low < found.high - found.low
+
+
+def test_page_of_complete_results(whole, tmp_path):
+    text = page.write(whole, tmp_path)
+    assert "not run" not in text and "Not all runs" not in text and " nan" not in text
+    claim = analysis.claims(analysis.Results(whole / "experiments"))[0]
+    assert f"by {page.interval(claim.found)} points: holds" in text
+    assert len(text.split()) < 2500
+    assert {f.name for f in (tmp_path / "img").iterdir()} == {
+        "experiments_differences.png", "experiments_curves.png", "experiments_last_layer.png"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("experiments", ["", "A", "ABD"])
+def test_page_says_what_is_missing(experiments, tmp_path):
+    write_results(tmp_path / "experiments", experiments)
+    text = page.write(tmp_path, tmp_path)
+    assert "Not all runs are done" in text and " nan" not in text
+    assert ("F (last layer)" in text) and ("D (binary)" in text) == ("D" not in experiments)
+    assert page.complete(analysis.Results(tmp_path / "experiments")) == ("A" in experiments)
+
+
+def test_dice_of_ibsr():
+    text = page.ibsr_table(DOCS / "experiments")
+    heads = pd.read_csv(DOCS / "experiments/ibsr_heads.csv")
+    own = heads[(heads.model == "hidden") & (heads.loss == "lovasz")]
+    values = own[["volume_CSF", "volume_grey_matter", "volume_white_matter"]].to_numpy() / 100
+    dice = 100 * np.mean(2 * values / (1 + values))
+    assert f"| hidden | Lovász-Softmax | {100 * values.mean():.1f} | {dice:.1f} |" in text
+
+
+def test_the_committed_page_follows_from_the_committed_results(tmp_path, monkeypatch):
+    """As soon as there are results: the page is written when A is complete."""
+    monkeypatch.undo()  # all resamples
+    if not (DOCS / "experiments/A.csv").exists():
+        pytest.skip("no results yet")
+    (tmp_path / "img").mkdir()
+    text = page.write(DOCS, tmp_path)
+    committed = (DOCS / "experiments.md").read_text()
+    if "experiments.page" in committed:
+        assert text == committed
