@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -606,3 +607,11 @@ def test_the_committed_page_follows_from_the_committed_results(tmp_path, monkeyp
     committed = (DOCS / "experiments.md").read_text()
     if "experiments.page" in committed:
         assert text == committed
+
+
+def test_the_script_explains_itself(tmp_path):
+    script = DOCS.parent / "scripts" / "experiments.sh"
+    shown = subprocess.run([script, "--help"], capture_output=True, text=True, check=True).stdout
+    assert "DATA_DIR --hours H" in shown and "set -" not in shown
+    refused = subprocess.run([script, tmp_path], capture_output=True, text=True, check=False)
+    assert refused.returncode == 1 and "train.txt is missing" in refused.stderr
