@@ -6,6 +6,7 @@ a run for each seed. Results that are missing give no difference, and none of it
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
@@ -105,11 +106,10 @@ class Results:
         return self.images[list(CLASSES)].to_numpy()
 
     @cached_property
-    def encoded(self) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for file in sorted(self.folder.glob("?_counts.csv")):
-            found.update(pd.read_csv(file, index_col="key").counts)
-        return found
+    def encoded(self) -> pd.Series[str]:
+        files = sorted(self.folder.glob("?_counts.csv"))
+        found = pd.concat([pd.read_csv(file, index_col="key").counts for file in files])
+        return found[~found.index.duplicated()]
 
     def counts(self, key: str) -> scores.Counts:
         """In E, a batch's images follow those of the batch before."""
@@ -195,14 +195,12 @@ class Results:
     def binary_runs(self, loss: str, target: str) -> Group:
         return self.select(table.BINARY_SEEDS, experiment="D", loss=loss, target=target)
 
-    def decided(self, loss: str, decision: str) -> Group:
+    def decided(self, loss: str, decision: str = "") -> Group:
+        """E; without a decision, A's runs on E's seeds."""
         runs = self.select(table.TEST_TIME_SEEDS, experiment="E", loss=loss)
+        if not decision:
+            return {seed: key.replace("E", "A", 1) for seed, key in runs.items()}
         return {seed: f"{key}/{decision}" for seed, key in runs.items()}
-
-    def single_scale(self, loss: str) -> Group:
-        """A's runs on E's seeds."""
-        runs = self.select(table.TEST_TIME_SEEDS, experiment="E", loss=loss)
-        return {seed: key.replace("E", "A", 1) for seed, key in runs.items()}
 
     # Estimates
 
@@ -227,13 +225,10 @@ class Results:
         seeds = sorted(set.intersection(*(set(group) for _, group, _ in terms)))
         if len(seeds) < 2:
             return None
-        values = np.stack(
-            [
-                np.sum([c * self.outcome(of[seed], outcome, drive) for c, of, outcome in terms], 0)
-                for seed in seeds
-            ]
+        n, outcome = len(seeds), self.outcome
+        values = np.array(
+            [sum(c * outcome(of[s], index, drive) for c, of, index in terms) for s in seeds]
         )
-        n = len(seeds)
         drawn = np.random.default_rng(1).multinomial(n, np.full(n, 1 / n), values.shape[1] - 1) / n
         resampled = np.einsum("rs,sr->r", drawn, values[:, 1:])
         plain = over_seeds(values[:, 0])
@@ -283,94 +278,76 @@ def mixed(frame: pd.DataFrame) -> Estimate:
 
 @dataclass
 class Claim:
-    """A primary claim: the sign that it predicts, and what came out."""
+    """A primary claim of PLAN.md: the sign that it predicts, and what came out."""
 
     name: str
     text: str
-    outcome: str
     sign: int
+    outcome: str
     found: Estimate | None
-    margin: float
-    adjusted: float = np.nan
+    adjusted: float = np.nan  # p by Holm, over the claims that were run
     verdict: str = "not run"
+
+    def decide(self, adjusted: float) -> None:
+        assert self.found is not None
+        margin = FACTOR if self.name.startswith("F") else table.MARGIN
+        inside = max(abs(self.found.low), abs(self.found.high)) < margin
+        self.adjusted, self.verdict = adjusted, "equivalent" if inside else "undecided"
+        if adjusted < LEVEL:
+            self.verdict = "holds" if self.found.mean * self.sign > 0 else "reversed"
 
 
 def claims(results: Results) -> list[Claim]:
-    """All primary claims of PLAN.md, with Holm's adjustment over the ones that were run."""
+    """The plan's claims with their estimates and verdicts."""
     from statsmodels.stats.multitest import multipletests
 
-    found = primary(results)
-    known = [claim for claim in found if claim.found]
-    if known:
-        adjusted = multipletests([c.found.p for c in known if c.found], LEVEL, "holm")[1]
-        for claim, p in zip(known, adjusted):
-            claim.adjusted, claim.verdict = float(p), verdict(claim, float(p))
+    plan = (Path(__file__).parent / "PLAN.md").read_text()
+    rows = re.findall(r"^\| ([A-F]\d) \| (.+?),? ([<>]) 0 \| (.+) \|$", plan, re.MULTILINE)
+    known = estimates(results)
+    found = [Claim(a, text, 1 - 2 * (sign == "<"), of, known[a]) for a, text, sign, of in rows]
+    p = {claim.name: claim.found.p for claim in found if claim.found}
+    adjusted = dict(zip(p, multipletests(list(p.values()), LEVEL, "holm")[1])) if p else {}
+    for claim in found:
+        if claim.found:
+            claim.decide(float(adjusted[claim.name]))
     return found
 
 
-def verdict(claim: Claim, adjusted: float) -> str:
-    assert claim.found is not None
-    if adjusted < LEVEL:
-        return "holds" if claim.found.mean * claim.sign > 0 else "reversed"
-    inside = max(abs(claim.found.low), abs(claim.found.high)) < claim.margin
-    return "equivalent" if inside else "undecided"
-
-
-def primary(r: Results) -> list[Claim]:
-    ce, lovasz, per_image = (
-        r.main(loss) for loss in ("cross_entropy", "lovasz", "lovasz_image_all")
-    )
-    most, fewest, longest = max(table.GROUPS), min(table.GROUPS), max(table.LENGTHS)
+def estimates(r: Results) -> dict[str, Any]:
+    """By the claim's name in PLAN.md; None if runs are missing."""
+    less, main, decided = r.less, r.main, r.decided
+    ce, lovasz, per_image = main("cross_entropy"), main("lovasz"), main("lovasz_image_all")
     longer = [
         (sign * of, r.length(loss, times), dataset_miou)
-        for sign, times in ((1, longest), (-1, 1))
+        for sign, times in ((1, max(table.LENGTHS)), (-1, 1))
         for of, loss in ((1, "lovasz"), (-1, "cross_entropy"))
     ]
     plain, raw, calibrated, scaled = (
-        r.decided("cross_entropy", how)
+        decided("cross_entropy", how)
         for how in ("argmax", "nowozin_raw", "nowozin_calibrated", "multiscale")
     )
-    dataset, image, batch = "dataset-mIoU", "image-mIoU", "batch-mIoU"
-    binary, end = "image-IoU", "log10 (J - J*)"
-    rows: list[tuple[str, str, str, int, Any]] = [
-        ("A1", "Lovász-Softmax less cross-entropy", dataset, 1, r.less(lovasz, ce, dataset_miou)),
-        ("A2", "Lovász + cross-entropy less cross-entropy", dataset, 1,
-         r.less(r.main("lovasz+cross_entropy"), ce, dataset_miou)),
-        ("A3", "Lovász-Softmax less weighted cross-entropy", dataset, 1,
-         r.less(lovasz, r.main("weighted_cross_entropy"), dataset_miou)),
-        ("A4", "Lovász-Softmax less soft Jaccard", dataset, 1,
-         r.less(lovasz, r.main("soft_jaccard"), dataset_miou)),
-        ("A5", "Lovász per image less cross-entropy", image, 1, r.less(per_image, ce, image_miou)),
-        ("A6", "Lovász per image less Lovász-Softmax", dataset, -1,
-         r.less(per_image, lovasz, dataset_miou)),
-        ("A7", "Lovász per image less Lovász-Softmax", image, 1,
-         r.less(per_image, lovasz, image_miou)),
-        ("A8", "A1 for rare less for frequent classes", "mean class IoU", 1,
-         r.less(lovasz, ce, rare_gain)),
-        ("A9", "Lovász-Softmax less cross-entropy, from scratch", dataset, 1,
-         r.less(r.scratch("lovasz"), r.scratch("cross_entropy"), dataset_miou)),
-        ("B1", f"A1 after {longest * table.STEPS} less after {table.STEPS} steps", dataset, 1,
-         r.crossed(longer)),
-        ("C1", f"Loss over groups of {most} images less groups of {fewest}", dataset, 1,
-         r.less(r.grouped(most), r.grouped(fewest), dataset_miou)),
-        ("D1", "Lovász hinge less cross-entropy", binary, 1,
-         r.binary("lovasz_hinge", "cross_entropy")),
-        ("D2", "Lovász hinge less hinge", binary, 1, r.binary("lovasz_hinge", "hinge")),
-        ("D3", "Rahman and Wang less Lovász hinge", binary, -1,
-         r.binary("rahman_wang", "lovasz_hinge")),
-        ("E1", "Cross-entropy: Nowozin's decision, raw, less argmax", batch, -1,
-         r.less(raw, plain, r.batch_miou)),
-        ("E2", "Lovász-Softmax less cross-entropy with Nowozin's decision, calibrated", batch, 1,
-         r.less(r.decided("lovasz", "argmax"), calibrated, r.batch_miou)),
-        ("E3", "Cross-entropy: multi-scale less single-scale", dataset, 1,
-         r.less(scaled, r.single_scale("cross_entropy"), dataset_miou)),
-        ("F1", "Prox direction less gradient", end, -1, r.last_layer("prox", "gradient")),
-        ("F2", "Algorithm 2's direction less gradient", end, -1,
-         r.last_layer("algorithm2", "gradient")),
-        ("F3", "Prox direction with momentum less momentum", end, -1,
-         r.last_layer("momentum+prox", "momentum")),
-    ]  # fmt: skip
-    return [Claim(*row, margin=FACTOR if row[0][0] == "F" else table.MARGIN) for row in rows]
+    return {
+        "A1": less(lovasz, ce, dataset_miou),
+        "A2": less(main("lovasz+cross_entropy"), ce, dataset_miou),
+        "A3": less(lovasz, main("weighted_cross_entropy"), dataset_miou),
+        "A4": less(lovasz, main("soft_jaccard"), dataset_miou),
+        "A5": less(per_image, ce, image_miou),
+        "A6": less(per_image, lovasz, dataset_miou),
+        "A7": less(per_image, lovasz, image_miou),
+        "A8": less(lovasz, ce, rare_gain),
+        "A9": less(r.scratch("lovasz"), r.scratch("cross_entropy"), dataset_miou),
+        "B1": r.crossed(longer),
+        "C1": less(r.grouped(max(table.GROUPS)), r.grouped(1), dataset_miou),
+        "D1": r.binary("lovasz_hinge", "cross_entropy"),
+        "D2": r.binary("lovasz_hinge", "hinge"),
+        "D3": r.binary("rahman_wang", "lovasz_hinge"),
+        "E1": less(raw, plain, r.batch_miou),
+        "E2": less(decided("lovasz", "argmax"), calibrated, r.batch_miou),
+        "E3": less(scaled, decided("cross_entropy"), dataset_miou),
+        "F1": r.last_layer("prox", "gradient"),
+        "F2": r.last_layer("algorithm2", "gradient"),
+        "F3": r.last_layer("momentum+prox", "momentum"),
+    }
 
 
 def control(r: Results) -> Any:

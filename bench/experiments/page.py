@@ -39,30 +39,24 @@ NAMES = {
     "algorithm2": "Algorithm 2", "momentum+prox": "momentum + exact prox",
 }  # fmt: skip
 DECISIONS = ("argmax", "nowozin_raw", "nowozin_calibrated", "exact_raw", "exact_calibrated")
-TITLES = {
-    "A": "A (losses)", "B": "B (length)", "C": "C (images in the loss)", "D": "D (binary)",
-    "E": "E (test time)", "F": "F (last layer)",
-}  # fmt: skip
 MISSING = "not run"
+Row = tuple[list[str], Group, Group]  # titles, runs, and the runs that they are compared with
 
 
-def interval(found: Estimate | None, digits: int = 2) -> str:
+def interval(found: Estimate | None, form: str = "+.2f") -> str:
     if found is None:
         return MISSING
-    mean, low, high = (f"{x:+.{digits}f}" for x in (found.mean, found.low, found.high))
+    mean, low, high = (format(x, form) for x in (found.mean, found.low, found.high))
     return f"{mean} [{low}, {high}]"
-
-
-def number(x: float, digits: int = 1) -> str:
-    return MISSING if np.isnan(x) else f"{x:.{digits}f}"
 
 
 def factor(found: Estimate | None) -> str:
-    """Of F's logarithms."""
-    if found is None:
-        return MISSING
-    mean, low, high = (f"{10**x:.2g}" for x in (found.mean, found.low, found.high))
-    return f"{mean} [{low}, {high}]"
+    """F's logarithms as factors."""
+    return interval(found and Estimate(found.n, *(10.0**x for x in found[1:])), ".2g")
+
+
+def number(x: float, form: str = ".1f") -> str:
+    return MISSING if np.isnan(x) else format(x, form)
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -71,11 +65,8 @@ def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def complete(r: Results) -> bool:
-    """A has all runs with best rates."""
+    """Whether A has all runs with best rates."""
     return all(r.main(loss) for loss in table.LOSSES)
-
-
-Row = tuple[list[str], Group, Group]  # titles, runs, and the runs that they are compared with
 
 
 def scored(r: Results) -> list[Row]:
@@ -104,18 +95,18 @@ def compared(r: Results, head: list[str], rows: list[Row], outcomes: dict[str, O
 
 
 def tables(r: Results, found: list[Claim]) -> dict[str, str]:
-    ce = r.main("cross_entropy")
-    both: dict[str, Outcome] = {"dataset-mIoU": dataset_miou, "image-mIoU": image_miou}
-    tuned = [loss for loss in table.LOSSES if loss != "cross_entropy"]
+    ce, drives = r.main("cross_entropy"), sorted(set(r.images.drive))
+    dataset: dict[str, Outcome] = {"dataset-mIoU": dataset_miou}
+    both = {**dataset, "image-mIoU": image_miou}
+    shown = ("lovasz", "lovasz_image_all")
     by_class = [
-        [name, *(interval(r.less(r.main(loss), ce, analysis.class_mean([name])), 1)
-                 for loss in tuned)]
+        [name, *(interval(r.less(r.main(loss), ce, analysis.class_mean([name])), "+.1f")
+                 for loss in shown)]
         for name in CLASSES
     ]  # fmt: skip
-    drives = sorted(set(r.images.drive))
     by_drive = [
         [f"{NAMES[loss]}, {index}", *(interval(r.less(r.main(loss), ce, of, d)) for d in drives)]
-        for loss in tuned
+        for loss in (*shown, "lovasz+cross_entropy")
         for index, of in both.items()
     ]
     lengths: list[Row] = [
@@ -124,8 +115,7 @@ def tables(r: Results, found: list[Claim]) -> dict[str, str]:
         for times in (1, *table.LENGTHS)
     ]  # fmt: skip
     groups: list[Row] = [
-        ([str(group or "1, by per_image=True")], r.grouped(group), r.grouped(1))
-        for group in (*table.GROUPS, 0)
+        ([str(n or "per_image=True")], r.grouped(n), r.grouped(1)) for n in (*table.GROUPS, 0)
     ]
     decisions: list[Row] = [
         ([NAMES[loss], NAMES[how]], r.decided(loss, how), r.decided(loss, "argmax"))
@@ -133,20 +123,17 @@ def tables(r: Results, found: list[Claim]) -> dict[str, str]:
         for how in DECISIONS
     ]
     scales: list[Row] = [
-        ([NAMES[loss]], r.decided(loss, "multiscale"), r.single_scale(loss))
-        for loss in table.TESTED
+        ([NAMES[loss]], r.decided(loss, "multiscale"), r.decided(loss)) for loss in table.TESTED
     ]
     return {
         "claims_table": claims_table(found),
         "scores_table": compared(r, ["loss", "rate"], scored(r), both),
-        "classes_table": markdown(["class", *(NAMES[loss] for loss in tuned)], by_class),
+        "classes_table": markdown(["class", *(NAMES[loss] for loss in shown)], by_class),
         "drives_table": markdown(["less cross-entropy", *drives], by_drive),
         "length_table": compared(r, ["steps", "cross-entropy"], lengths, {"Lovász": dataset_miou}),
         "groups_table": compared(r, ["images"], groups, both),
-        "decisions_table": compared(
-            r, ["network", "decision"], decisions, {"batch-mIoU": r.batch_miou}
-        ),
-        "scales_table": compared(r, ["multi-scale"], scales, both),
+        "decisions_table": compared(r, ["network", "by"], decisions, {"batch-mIoU": r.batch_miou}),
+        "scales_table": compared(r, ["multi-scale"], scales, dataset),
         "binary_table": binary_table(r),
         "optimisers_table": optimisers_table(r),
         "rates_table": rates_table(r),
@@ -157,10 +144,11 @@ def tables(r: Results, found: list[Claim]) -> dict[str, str]:
 def claims_table(found: list[Claim]) -> str:
     rows = [
         [c.name, c.text, c.outcome, "<>"[c.sign > 0] + " 0", interval(c.found),
-         "" if np.isnan(c.adjusted) else f"{c.adjusted:.2g}", c.verdict]
+         f"± {(c.found.seeds_high - c.found.seeds_low) / 2:.2f}" if c.found else MISSING,
+         number(c.adjusted, ".1g"), c.verdict]
         for c in found
     ]  # fmt: skip
-    head = ["", "difference", "outcome", "claim", "found, 95 %", "adjusted p", "verdict"]
+    head = ["", "difference", "outcome", "claim", "found", "over seeds", "adjusted p", "verdict"]
     return markdown(head, rows)
 
 
@@ -196,7 +184,7 @@ def rates_table(r: Results) -> str:
     rows = []
     for experiment, loss, start in wanted:
         means = r.rates(experiment=experiment, loss=loss, start=start)
-        cells = [number(means.get(rate, np.nan), 2) for rate in table.RATES]
+        cells = [number(means.get(rate, np.nan), ".2f") for rate in table.RATES]
         if len(means) == len(table.RATES):
             best = int(np.argmax(means))
             cells[best] = f"**{cells[best]}**"
@@ -207,23 +195,18 @@ def rates_table(r: Results) -> str:
 
 def ibsr_table(folder: Path) -> str:
     """Jaccard and Dice of whole volumes. Dice is computed head by head and tissue by tissue."""
-    heads = pd.read_csv(folder / "ibsr_heads.csv")
-    known = pd.read_csv(folder / "ibsr_intervals.csv").query("index_of == 'volume'")
-    known = known[known.structure == "mean"].set_index(["model", "loss"])
-    tissues = [f"volume_{name}" for name in ("CSF", "grey_matter", "white_matter")]
-    jaccard = heads[tissues] / 100
-    heads["jaccard"], heads["dice"] = (
-        jaccard.mean(axis=1),
-        (2 * jaccard / (1 + jaccard)).mean(axis=1),
-    )
+    heads = pd.read_csv(folder / "ibsr_heads.csv").set_index(["model", "loss"])
+    known = pd.read_csv(folder / "ibsr_intervals.csv").set_index(["model", "loss"])
+    known = known[(known.index_of == "volume") & (known.structure == "mean")]
+    jaccard = heads[[f"volume_{name}" for name in ("CSF", "grey_matter", "white_matter")]] / 100
     rows = []
-    for (model, loss), own in heads.groupby(["model", "loss"], sort=False):
-        less = ""
-        if (model, loss) in known.index:
-            x = known.loc[(model, loss)]
-            less = f"{x.difference:+.2f} [{x.low:+.2f}, {x.high:+.2f}]"
-        shown = [f"{100 * own[name].mean():.1f}" for name in ("jaccard", "dice")]
-        rows.append([model, NAMES[loss], *shown, less])
+    for (model, loss), own in jaccard.groupby(["model", "loss"], sort=False):
+        shown = [f"{100 * of.mean(axis=None):.1f}" for of in (own, 2 * own / (1 + own))]
+        less = [known.loc[(model, loss), x] for x in ("difference", "low", "high")] if (
+            model, loss) in known.index else None  # fmt: skip
+        rows.append(
+            [model, NAMES[loss], *shown, "{:+.2f} [{:+.2f}, {:+.2f}]".format(*less) if less else ""]
+        )
     return markdown(["model", "loss", "Jaccard", "Dice", "Jaccard less cross-entropy"], rows)
 
 
@@ -234,7 +217,7 @@ def values(r: Results, found: list[Claim], pictured: bool) -> dict[str, str]:
         known[claim.name] = interval(claim.found)
         known[f"{claim.name}_verdict"] = claim.verdict
         known[f"{claim.name}_factor"] = factor(claim.found)
-    missing = sorted({TITLES[claim.name[0]] for claim in found if not claim.found})
+    missing = sorted({claim.name[0] for claim in found if not claim.found})
     verdicts = [claim.verdict for claim in found if claim.found]
     pretrained = r.where("pretrain", experiment="A")
     pretrained = pretrained[pretrained.seed.isin(table.SEEDS)].val.astype(float)
@@ -242,7 +225,7 @@ def values(r: Results, found: list[Claim], pictured: bool) -> dict[str, str]:
     common = r.best_rate(experiment="A", start=r.start)
     fitted = r.where("evaluate", experiment="E").groupby("loss").temperature
     known |= {
-        "missing": f"Not all runs are done: {', '.join(missing)}." if missing else "",
+        "missing": f"Not all runs are done: of {', '.join(missing)}." if missing else "",
         "tally": f"Of {len(verdicts)} claims, {verdicts.count('undecided')} are undecided.",
         "baseline": number(pretrained.mean() if len(pretrained) else np.nan),
         "seeds_known": str(len(table.SEEDS) + len(table.TUNING)),

@@ -573,7 +573,7 @@ def test_page_of_complete_results(whole, tmp_path):
     assert "not run" not in text and "Not all runs" not in text and " nan" not in text
     claim = analysis.claims(analysis.Results(whole / "experiments"))[0]
     assert f"by {page.interval(claim.found)} points: holds" in text
-    assert len(text.split()) < 2500
+    assert sum(any(c.isalnum() for c in word) for word in text.split()) < 2500
     assert {f.name for f in (tmp_path / "img").iterdir()} == {
         "experiments_differences.png", "experiments_curves.png", "experiments_last_layer.png"
     }  # fmt: skip
@@ -584,7 +584,7 @@ def test_page_says_what_is_missing(experiments, tmp_path):
     write_results(tmp_path / "experiments", experiments)
     text = page.write(tmp_path, tmp_path)
     assert "Not all runs are done" in text and " nan" not in text
-    assert ("F (last layer)" in text) and ("D (binary)" in text) == ("D" not in experiments)
+    assert "Not all runs are done: of " + ", ".join(sorted(set("ABCDEF") - set(experiments))) in text
     assert page.complete(analysis.Results(tmp_path / "experiments")) == ("A" in experiments)
 
 
