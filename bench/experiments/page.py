@@ -185,11 +185,11 @@ def rates_table(r: Results) -> str:
     for experiment, loss, start in wanted:
         means = r.rates(experiment=experiment, loss=loss, start=start)
         cells = [number(means.get(rate, np.nan), ".2f") for rate in table.RATES]
-        if len(means) == len(table.RATES):
-            best = int(np.argmax(means))
-            cells[best] = f"**{cells[best]}**"
+        best = number(means.max(), ".2f")
         where = " from scratch" * (not start and experiment == "A")
-        rows.append([experiment, NAMES[loss] + where, *cells])
+        rows.append(
+            [experiment, NAMES[loss] + where, *(f"**{x}**" if x == best else x for x in cells)]
+        )
     return markdown(["", "loss", *(f"{rate:g}" for rate in table.RATES)], rows)
 
 
@@ -200,17 +200,15 @@ def ibsr_table(folder: Path) -> str:
     known = known[(known.index_of == "volume") & (known.structure == "mean")]
     jaccard = heads[[f"volume_{name}" for name in ("CSF", "grey_matter", "white_matter")]] / 100
     rows = []
-    for (model, loss), own in jaccard.groupby(["model", "loss"], sort=False):
+    for key, own in jaccard.groupby(["model", "loss"], sort=False):
         shown = [f"{100 * of.mean(axis=None):.1f}" for of in (own, 2 * own / (1 + own))]
-        less = [known.loc[(model, loss), x] for x in ("difference", "low", "high")] if (
-            model, loss) in known.index else None  # fmt: skip
-        rows.append(
-            [model, NAMES[loss], *shown, "{:+.2f} [{:+.2f}, {:+.2f}]".format(*less) if less else ""]
-        )
+        less = known.loc[[key]] if key in known.index else known[:0]
+        less = [f"{x.difference:+.2f} [{x.low:+.2f}, {x.high:+.2f}]" for x in less.itertuples()]
+        rows.append([key[0], NAMES[key[1]], *shown, *(less or [""])])
     return markdown(["model", "loss", "Jaccard", "Dice", "Jaccard less cross-entropy"], rows)
 
 
-def values(r: Results, found: list[Claim], pictured: bool) -> dict[str, str]:
+def values(r: Results, found: list[Claim]) -> dict[str, str]:
     """Everything that page.md names."""
     known: dict[str, str] = {}
     for claim in found:
@@ -236,17 +234,8 @@ def values(r: Results, found: list[Claim], pictured: bool) -> dict[str, str]:
         "temperatures": "; ".join(
             f"{NAMES[loss]} {of.min():.2f} to {of.max():.2f}" for loss, of in fitted
         ) or MISSING,
-        "segmentations": PICTURE if pictured else "",
     }  # fmt: skip
     return {**known, **tables(r, found)}
-
-
-PICTURE = """![Predictions where the networks differ](img/experiments_segmentations.png)
-
-Predictions of seed 1 after fine-tuning with cross-entropy and with Lovász-Softmax, on the test images where the mIoU of present classes rises most, changes by the median, and falls most. Last column: pixels that only cross-entropy (orange) or only Lovász-Softmax (blue) labels correctly."""  # noqa: E501
-
-
-# Figures
 
 
 def differences_figure(r: Results, found: list[Claim], file: Path) -> None:
@@ -294,8 +283,6 @@ def curves_figure(r: Results, file: Path) -> None:
                 title = NAMES[loss] if times == 1 else None
                 right.plot(own[0][0], mean, ".-", color=colour, linewidth=1, label=title)
     right.set(title="fine-tuning", xlabel="step", xscale="log")
-    if right.get_legend_handles_labels()[0]:
-        right.legend(frameon=False)
     save(figure, file)
 
 
@@ -316,16 +303,13 @@ def last_layer_figure(r: Results, file: Path) -> None:
         right.plot(passes, np.median(ious, 0))
     left.set(xlabel="passes", ylabel="J - J*")
     right.set(xlabel="passes", ylabel="validation Jaccard index, %")
-    if left.get_legend_handles_labels()[0]:
-        left.legend(frameon=False, fontsize=8)
     save(figure, file)
 
 
 def chosen_images(r: Results, pair: Sequence[str]) -> list[int]:
     """Test images where the mIoU of present classes rises most, by the median, and falls most."""
-    present = r.truth > 0
-    ious = [np.where(present, scores.iou(r.counts(key)), np.nan) for key in pair]
-    order = np.argsort(np.nanmean(ious[1], 1) - np.nanmean(ious[0], 1))
+    ious = [np.where(r.truth > 0, scores.iou(r.counts(key)), np.nan) for key in pair]
+    order = np.nanmean(ious[1] - ious[0], 1).argsort()
     return [int(order[k]) for k in (-1, len(order) // 2, 0)]
 
 
@@ -337,19 +321,16 @@ def segmentations_figure(r: Results, cache: Path, file: Path) -> None:
     from .features import load
 
     pair = [r.main(loss)[table.SEEDS[0]] for loss in table.TESTED]
-    test, images = load(cache, "test"), chosen_images(r, pair)
+    test, nets = load(cache, "test"), [Decoder(len(CLASSES)).eval() for _ in pair]
+    for net, key in zip(nets, pair):
+        net.load_state_dict(torch.load(cache / "weights" / f"{key}.pt", weights_only=True))
     colours = np.array(plt.get_cmap("tab20").colors[: len(CLASSES)])  # type: ignore[attr-defined]
-    figure, axes = plt.subplots(len(images), 3, figsize=(9, 8.2), layout="constrained")
-    for row, k in zip(axes, images):
-        truth, maps = test.labels[k].numpy(), []
-        for key in pair:
-            net = Decoder(len(CLASSES)).to(memory_format=torch.channels_last).eval()
-            net.load_state_dict(torch.load(cache / "weights" / f"{key}.pt", weights_only=True))
-            arithmetic, chosen = str(r.rows.loc[key, "arithmetic"]), torch.tensor([k])
-            with torch.no_grad():
-                maps.append(
-                    forward(net, test, chosen, arithmetic, truth.shape)[0].argmax(0).numpy()
-                )
+    figure, axes = plt.subplots(3, 3, figsize=(9, 8.2), layout="constrained")
+    for row, k in zip(axes, chosen_images(r, pair)):
+        truth = test.labels[k].numpy()
+        with torch.no_grad():
+            found = [forward(n, test, torch.tensor([k]), "reference", truth.shape) for n in nets]
+        maps = [s[0].argmax(0).numpy() for s in found]
         only = np.full((*truth.shape, 3), 0.93)
         for colour, (ours, theirs) in {"tab:orange": maps, "tab:blue": maps[::-1]}.items():
             only[(ours == truth) & (theirs != truth)] = matplotlib.colors.to_rgb(colour)
@@ -364,6 +345,9 @@ def segmentations_figure(r: Results, cache: Path, file: Path) -> None:
 
 
 def save(figure: Any, file: Path) -> None:
+    for axes in figure.axes:
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(frameon=False, fontsize=8)
     file.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(file, dpi=110, metadata={"Software": None})
     plt.close(figure)
@@ -371,18 +355,15 @@ def save(figure: Any, file: Path) -> None:
 
 def write(docs: Path, out: Path, cache: Path | None = None) -> str:
     """Returns the page."""
-    r = Results(docs / "experiments")
-    images = out / "img"
+    r, img = Results(docs / "experiments"), out / "img"
     found = analysis.claims(r)
-    differences_figure(r, found, images / "experiments_differences.png")
-    curves_figure(r, images / "experiments_curves.png")
-    last_layer_figure(r, images / "experiments_last_layer.png")
-    if cache and complete(r):
-        segmentations_figure(r, cache, images / "experiments_segmentations.png")
-    pictured = (docs / "img" / "experiments_segmentations.png").exists()
-    pictured = pictured or (images / "experiments_segmentations.png").exists()
+    differences_figure(r, found, img / "experiments_differences.png")
+    curves_figure(r, img / "experiments_curves.png")
+    last_layer_figure(r, img / "experiments_last_layer.png")
+    if cache:
+        segmentations_figure(r, cache, img / "experiments_segmentations.png")
     template = Template((Path(__file__).parent / "page.md").read_text())
-    text = template.substitute(values(r, found, pictured))
+    text = template.substitute(values(r, found))
     (out / "experiments.md").write_text(text)
     return text
 

@@ -53,7 +53,7 @@ def lab(tmp_path):
     for scale in SCALES:
         small = made_split(6, 6, (HEIGHT // 2, WIDTH // 2))._replace(labels=made_split(6, 6).labels)
         torch.save(small._asdict(), tmp_path / f"test@{scale:g}.pt")
-    return train.Lab(tmp_path, tmp_path / "results")
+    return train.Lab(tmp_path, tmp_path / "docs" / "experiments")
 
 
 def slow_counts(guess, truth, classes):
@@ -236,8 +236,9 @@ def tiny_table(monkeypatch):
         "PRETRAINING": (4, 8), "STEPS": 2, "SEEDS": (1, 2), "RATES": (1e-3, 3e-3),
         "LOSSES": ("cross_entropy", "lovasz"), "SCRATCH": ("lovasz",), "SCRATCH_SEEDS": (1,),
         "LENGTHS": (2,), "LENGTH_SEEDS": (1,), "GROUPS": (1, 4), "GROUP_IMAGES": 4,
-        "GROUP_SEEDS": (1,), "TARGETS": ("car",), "BINARY": ("cross_entropy", "lovasz_hinge"),
-        "BINARY_SEEDS": (1,), "TEST_TIME_SEEDS": (1,), "DRAWS": (1, 2), "PASSES": 3,
+        "GROUP_SEEDS": (1,), "TARGETS": ("car", "tree"),
+        "BINARY": ("cross_entropy", "lovasz_hinge"),
+        "BINARY_SEEDS": (1, 2), "TEST_TIME_SEEDS": (1,), "DRAWS": (1, 2), "PASSES": 3,
         "PLANES": 1000, "SIZES": (0.1,), "REACHES": (0.1,),
     }.items():  # fmt: skip
         monkeypatch.setattr(table, name, value)
@@ -291,6 +292,9 @@ def test_an_interrupted_series_ends_with_the_same_results(lab, tiny_table, tmp_p
             assert (found.sum(1)[:, 1] == truth.sum(1)).all()
     check_test_time(rows, truth, lab.results)
     check_last_layer(rows[rows.experiment == "F"])
+    copy_ibsr(lab.results)
+    text = page.write(lab.results.parent, tmp_path, lab.cache)
+    assert "Not all runs are done" in text and (tmp_path / PICTURE).stat().st_size > 10000
 
 
 def check_test_time(rows, truth, results):
@@ -402,6 +406,7 @@ def test_last_layer_gradient_is_right():
 
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
+PICTURE = "img/experiments_segmentations.png"
 GAINS = {"lovasz": 4, "lovasz+cross_entropy": 2, "soft_jaccard": 3.9, "lovasz_hinge": 5}
 
 
@@ -418,6 +423,11 @@ def made_counts(truth, gain, rng):
     share = 0.5 + (gain + rng.normal(0, 0.3)) / 100 + rng.normal(0, 0.02, truth.shape)
     both = (share.clip(0, 1) * truth).astype(np.int32)
     return np.stack([both, both, truth], -1)
+
+
+def copy_ibsr(folder):
+    for name in ("ibsr_heads.csv", "ibsr_intervals.csv"):
+        (folder / name).write_text((DOCS / "experiments" / name).read_text())
 
 
 def write_results(folder, experiments):
@@ -453,8 +463,7 @@ def write_results(folder, experiments):
         pd.DataFrame(rows[name]).to_csv(folder / f"{name}.csv", index=False)
         if encoded[name]:
             pd.DataFrame(encoded[name]).to_csv(folder / f"{name}_counts.csv", index=False)
-    for name in ("ibsr_heads.csv", "ibsr_intervals.csv"):
-        (folder / name).write_text((DOCS / "experiments" / name).read_text())
+    copy_ibsr(folder)
 
 
 @pytest.fixture(scope="module")
@@ -584,7 +593,9 @@ def test_page_says_what_is_missing(experiments, tmp_path):
     write_results(tmp_path / "experiments", experiments)
     text = page.write(tmp_path, tmp_path)
     assert "Not all runs are done" in text and " nan" not in text
-    assert "Not all runs are done: of " + ", ".join(sorted(set("ABCDEF") - set(experiments))) in text
+    assert (
+        "Not all runs are done: of " + ", ".join(sorted(set("ABCDEF") - set(experiments))) in text
+    )
     assert page.complete(analysis.Results(tmp_path / "experiments")) == ("A" in experiments)
 
 
