@@ -282,7 +282,10 @@ def curves_figure(r: Results, file: Path) -> None:
                 mean = np.mean([y for _, y in own], 0)
                 title = NAMES[loss] if times == 1 else None
                 right.plot(own[0][0], mean, ".-", color=colour, linewidth=1, label=title)
+    ends = [times * table.STEPS for times in (1, *table.LENGTHS)]
     right.set(title="fine-tuning", xlabel="step", xscale="log")
+    right.set_xticks(ends, [str(end) for end in ends])
+    right.minorticks_off()
     save(figure, file)
 
 
