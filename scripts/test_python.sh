@@ -12,7 +12,7 @@
 # within 7 minutes the tests of submod.torch are skipped, and the script says so. So are those of its
 # CUDA part where build/ has no library with a device made of fibers, and none can be built, and
 # those in the solvers of PyProximal where that cannot be had; those against scikit-learn, torchmetrics and
-# cityscapesScripts, and the quick path of the experiments, likewise.
+# cityscapesScripts, and the experiments, likewise.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -84,10 +84,11 @@ fetch_packages() {
             timeout 120 $python -m pip install --quiet --disable-pip-version-check \
                 kornia segmentation-models-pytorch pillow ||
             echo "test: SKIPPED: the comparison with kornia and segmentation-models-pytorch" >&2
-        # What the experiments draw and judge with.
-        $python -c 'import matplotlib, scipy, PIL' 2>/dev/null ||
-            timeout 120 $python -m pip install --quiet --disable-pip-version-check matplotlib scipy pillow ||
-            echo "test: SKIPPED: the quick path of the experiments" >&2
+        # Packages of bench/experiments.
+        $python -c 'import matplotlib, pandas, PIL, scipy, statsmodels, tqdm' 2>/dev/null ||
+            timeout 120 $python -m pip install --quiet --disable-pip-version-check \
+                matplotlib pandas pillow scipy statsmodels tqdm ||
+            echo "test: SKIPPED: the experiments" >&2
     fi
 }
 

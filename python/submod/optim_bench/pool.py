@@ -1,4 +1,4 @@
-"""Does jobs in processes of one thread each. bench/experiments has its processes from here too."""
+"""Does jobs in processes of one thread each."""
 
 from __future__ import annotations
 

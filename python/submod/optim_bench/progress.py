@@ -1,5 +1,5 @@
 """How far the work is, and how long it will take: a bar on a terminal, a line now and then
-elsewhere. bench/experiments takes its bar from here too."""
+elsewhere."""
 
 from __future__ import annotations
 

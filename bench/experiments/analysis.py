@@ -1,0 +1,355 @@
+"""Differences between runs, their intervals and verdicts, by the rules of PLAN.md.
+
+A difference is a sum of terms, each a coefficient times an outcome of a group of runs; a group has
+a run for each seed. Results that are missing give no difference, and none of its claims.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from scipy import stats
+
+from . import scores, table, test_time
+from .features import CLASSES
+
+RESAMPLES, BLOCK = 4000, 10  # frames in a block
+LEVEL = 0.05
+RARE = ("bicyclist", "pedestrian", "pole", "fence", "sign")
+FACTOR = np.log10(1.1)  # equivalence margin of F
+SCORES = ("val", "val_iou", "curve", "iou_curve", "bound", "gap", "error", "temperature")
+Numbers = npt.NDArray[np.float64]
+Group = dict[int, str]  # seed -> key of a run's counts
+Outcome = Callable[[npt.NDArray[Any], Numbers], Numbers]  # counts, image weights -> per weighting
+
+
+def dataset_ious(counts: npt.NDArray[Any], weights: Numbers) -> Numbers:
+    """(weightings, classes). counts: (images, classes, 3); weights: (weightings, images)."""
+    totals = weights @ counts.reshape(len(counts), -1).astype(float)
+    return scores.iou(totals.reshape(len(weights), *counts.shape[1:]))
+
+
+def dataset_miou(counts: npt.NDArray[Any], weights: Numbers) -> Numbers:
+    return dataset_ious(counts, weights).mean(1)
+
+
+def image_miou(counts: npt.NDArray[Any], weights: Numbers) -> Numbers:
+    return weights @ scores.iou(counts).mean(1) / weights.sum(1)
+
+
+def class_mean(names: Sequence[str]) -> Outcome:
+    chosen = [CLASSES.index(name) for name in names]
+    return lambda counts, weights: dataset_ious(counts, weights)[:, chosen].mean(1)
+
+
+FREQUENT = tuple(name for name in CLASSES if name not in RARE)
+rare, frequent = class_mean(RARE), class_mean(FREQUENT)
+
+
+def rare_gain(counts: npt.NDArray[Any], weights: Numbers) -> Numbers:
+    return rare(counts, weights) - frequent(counts, weights)
+
+
+class Estimate(NamedTuple):
+    """In points; in F, of log10 (J - J*)."""
+
+    n: int  # seeds or draws
+    mean: float
+    low: float  # 95 %, which decides
+    high: float
+    seeds_low: float  # 95 %, over seeds alone
+    seeds_high: float
+    p: float
+
+
+def student(mean: float, error: float, freedom: int) -> tuple[float, float, float]:
+    """95 % interval and two-sided p."""
+    reach = float(stats.t.ppf(1 - LEVEL / 2, freedom)) * error
+    t = abs(mean) / error if error > 0 else np.inf * (mean != 0)
+    return mean - reach, mean + reach, float(2 * stats.t.sf(t, freedom))
+
+
+def over_seeds(values: Numbers) -> Estimate:
+    """Student's t over the values of seeds or draws."""
+    mean, error = float(values.mean()), float(stats.sem(values))
+    low, high, p = student(mean, error, len(values) - 1)
+    return Estimate(len(values), mean, low, high, low, high, p)
+
+
+class Results:
+    """The CSV files of a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        files = [folder / f"{name}.csv" for name in "ABCDEF"]
+        found = [pd.read_csv(f, keep_default_na=False) for f in files if f.exists()]
+        columns = list(dict.fromkeys([*(field.name for field in fields(table.Run)), *SCORES]))
+        rows = pd.concat(found).set_index("key") if found else pd.DataFrame()
+        self.rows = rows.reindex(columns=columns)
+        self.outcomes: dict[Any, Numbers] = {}
+
+    @cached_property
+    def images(self) -> pd.DataFrame:
+        return pd.read_csv(self.folder / "test_images.csv")
+
+    @cached_property
+    def truth(self) -> npt.NDArray[np.int64]:
+        return self.images[list(CLASSES)].to_numpy()
+
+    @cached_property
+    def encoded(self) -> pd.Series[str]:
+        files = sorted(self.folder.glob("?_counts.csv"))
+        found = pd.concat([pd.read_csv(file, index_col="key").counts for file in files])
+        return found[~found.index.duplicated()]
+
+    def counts(self, key: str) -> scores.Counts:
+        """In E, a batch's images follow those of the batch before."""
+        truth = self.truth
+        if "/" in key:
+            chosen = slice(None) if key.endswith("/multiscale") else self.batches.ravel()
+            return scores.decode(self.encoded[key], truth[chosen])
+        target = self.rows.loc[key, "target"]
+        if target:
+            truth = truth[:, [CLASSES.index(target)]]
+        return scores.decode(self.encoded[key], truth)
+
+    @cached_property
+    def batches(self) -> npt.NDArray[np.int64]:
+        return test_time.batches(self.truth)
+
+    def batch_miou(self, counts: npt.NDArray[Any], weights: Numbers) -> Numbers:
+        """Mean over the batches of E of their mIoU. A batch has its own counts."""
+        each = counts.reshape(*self.batches.shape, *counts.shape[1:])
+        found = [dataset_miou(own, weights[:, of]) for own, of in zip(each, self.batches)]
+        return np.mean(found, 0)
+
+    def blocks(self) -> npt.NDArray[np.int64]:
+        """Number of each test image's block of neighbouring frames of a drive."""
+        order = self.images.sort_values("name").groupby("drive").cumcount().sort_index()
+        return pd.factorize(self.images.drive + "/" + (order // BLOCK).astype(str))[0]
+
+    @cached_property
+    def weights(self) -> Numbers:
+        """(RESAMPLES, images): how often each image is drawn, with its block."""
+        blocks = self.blocks()
+        n = blocks.max() + 1
+        drawn = np.random.default_rng(0).multinomial(n, np.full(n, 1 / n), RESAMPLES)
+        return drawn[:, blocks].astype(float)
+
+    # Groups of runs
+
+    def where(self, role: str, **settings: Any) -> pd.DataFrame:
+        rows = self.rows[self.rows.role == role]
+        for name, value in settings.items():
+            rows = rows[rows[name] == value]
+        return rows
+
+    def select(self, wanted: Sequence[int], **settings: Any) -> Group:
+        """Evaluated runs with these settings by seed, or none if a seed is missing."""
+        rows = self.where("evaluate", **settings)
+        found = dict(zip(rows.seed.astype(int), rows.index))
+        return found if set(wanted) <= set(found) else {}
+
+    def rates(self, **settings: Any) -> pd.Series[float]:
+        """Mean validation score of the tuning runs by rate."""
+        rows = self.where("tune", arithmetic="fast", **settings)
+        return rows.val.astype(float).groupby(rows.rate.astype(float)).mean()
+
+    def best_rate(self, **settings: Any) -> float | None:
+        found = self.rates(**settings)
+        return float(found.idxmax()) if len(found) else None
+
+    @cached_property
+    def start(self) -> int:
+        """Pre-training steps of the fine-tuned networks."""
+        rows = self.where("tune", experiment="A")
+        return int(rows.start.max()) if len(rows) else 0
+
+    def main(self, loss: str, common: bool = False) -> Group:
+        """A's fine-tuning at the loss's best rate, or at the common one."""
+        tuned = {"experiment": "A", "start": self.start}
+        rate = self.best_rate(**tuned) if common else self.best_rate(**tuned, loss=loss)
+        return self.select(table.SEEDS, **tuned, loss=loss, rate=rate)
+
+    def scratch(self, loss: str) -> Group:
+        return self.select(table.SCRATCH_SEEDS, experiment="A", start=0, loss=loss)
+
+    def length(self, loss: str, times: int) -> Group:
+        settings = {"experiment": "B", "loss": loss, "steps": times * table.STEPS}
+        found = self.main(loss) if times == 1 else self.select(table.LENGTH_SEEDS, **settings)
+        return {seed: found[seed] for seed in table.LENGTH_SEEDS} if found else {}
+
+    def grouped(self, group: int) -> Group:
+        """C; 0 stands for per_image=True."""
+        return self.select(table.GROUP_SEEDS, experiment="C", group=group)
+
+    def binary_runs(self, loss: str, target: str) -> Group:
+        return self.select(table.BINARY_SEEDS, experiment="D", loss=loss, target=target)
+
+    def decided(self, loss: str, decision: str = "") -> Group:
+        """E; without a decision, A's runs on E's seeds."""
+        runs = self.select(table.TEST_TIME_SEEDS, experiment="E", loss=loss)
+        if not decision:
+            return {seed: key.replace("E", "A", 1) for seed, key in runs.items()}
+        return {seed: f"{key}/{decision}" for seed, key in runs.items()}
+
+    # Estimates
+
+    def outcome(self, key: str, outcome: Outcome, drive: str = "") -> Numbers:
+        """Of a run: with all images of the drive, or of all drives, first; then resampled."""
+        known = self.outcomes.get((key, outcome, drive))
+        if known is None:
+            inside = (self.images.drive == drive).to_numpy() if drive else np.ones(len(self.truth))
+            weights = np.concatenate([np.ones((1, len(self.truth))), self.weights]) * inside
+            weights = weights[weights.sum(1) > 0]
+            known = self.outcomes[key, outcome, drive] = outcome(self.counts(key), weights)
+        return known
+
+    def mean(self, group: Group, outcome: Outcome, drive: str = "") -> float:
+        """Over the seeds; NaN without results."""
+        found = [self.outcome(key, outcome, drive)[0] for key in group.values()]
+        return float(np.mean(found)) if found else np.nan
+
+    def crossed(self, terms: Sequence[tuple[float, Group, Outcome]], drive: str = "") -> Any:
+        """The difference over the seeds that all terms have, and over seeds and images; None if
+        results are missing."""
+        seeds = sorted(set.intersection(*(set(group) for _, group, _ in terms)))
+        if len(seeds) < 2:
+            return None
+        n, outcome = len(seeds), self.outcome
+        values = np.array(
+            [sum(c * outcome(of[s], index, drive) for c, of, index in terms) for s in seeds]
+        )
+        drawn = np.random.default_rng(1).multinomial(n, np.full(n, 1 / n), values.shape[1] - 1) / n
+        resampled = np.einsum("rs,sr->r", drawn, values[:, 1:])
+        plain = over_seeds(values[:, 0])
+        error = float(resampled.std(ddof=1) * np.sqrt(n / (n - 1)))
+        low, high, p = student(plain.mean, error, n - 1)
+        return plain._replace(low=low, high=high, p=p)
+
+    def less(self, first: Group, second: Group, outcome: Outcome, drive: str = "") -> Any:
+        return self.crossed([(1, first, outcome), (-1, second, outcome)], drive)
+
+    def binary(self, first: str, second: str) -> Any:
+        """D: mixed model of the paired differences with a random intercept by class."""
+        found = []
+        for target in table.TARGETS:
+            ours, theirs = (self.binary_runs(loss, target) for loss in (first, second))
+            for seed in set(ours) & set(theirs):
+                ious = [self.mean({seed: of[seed]}, image_miou) for of in (ours, theirs)]
+                found.append((target, seed, ious[0] - ious[1]))
+        frame = pd.DataFrame(found, columns=["target", "seed", "difference"])
+        return mixed(frame) if set(frame.target) == set(table.TARGETS) else None
+
+    def optimised(self, name: str) -> pd.DataFrame:
+        """F: rows of an optimiser by draw, or none if a draw is missing."""
+        rows = self.where("evaluate", experiment="F")
+        rows = rows[rows.loss.isin(table.settings(name))].set_index("seed").sort_index()
+        return rows if set(table.DRAWS) <= set(rows.index) else rows[:0]
+
+    def last_layer(self, first: str, second: str) -> Any:
+        """Difference in log10 (J - J*) at the end, which is -val."""
+        one, other = (self.optimised(name).val.astype(float) for name in (first, second))
+        return over_seeds((other - one).to_numpy()) if len(one) and len(other) else None
+
+
+def mixed(frame: pd.DataFrame) -> Estimate:
+    """Intercept of a mixed model; Student's quantile with a degree of freedom less than classes."""
+    from statsmodels.regression.mixed_linear_model import MixedLM
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a variance of 0 between classes is a valid estimate
+        model = MixedLM(frame.difference, np.ones((len(frame), 1)), groups=frame.target)
+        fitted = model.fit(reml=True, method="powell")  # L-BFGS may end far off
+    mean, error = float(fitted.fe_params.iloc[0]), float(fitted.bse_fe.iloc[0])
+    low, high, p = student(mean, error, frame.target.nunique() - 1)
+    plain = over_seeds(frame.groupby("seed").difference.mean().to_numpy())
+    return plain._replace(mean=mean, low=low, high=high, p=p)
+
+
+@dataclass
+class Claim:
+    """A primary claim of PLAN.md: the sign that it predicts, and what came out."""
+
+    name: str
+    text: str
+    sign: int
+    outcome: str
+    found: Estimate | None
+    adjusted: float = np.nan  # p by Holm, over the claims that were run
+    verdict: str = "not run"
+
+    def decide(self, adjusted: float) -> None:
+        assert self.found is not None
+        margin = FACTOR if self.name.startswith("F") else table.MARGIN
+        inside = max(abs(self.found.low), abs(self.found.high)) < margin
+        self.adjusted, self.verdict = adjusted, "equivalent" if inside else "undecided"
+        if adjusted < LEVEL:
+            self.verdict = "holds" if self.found.mean * self.sign > 0 else "reversed"
+
+
+def claims(results: Results) -> list[Claim]:
+    """The plan's claims with their estimates and verdicts."""
+    from statsmodels.stats.multitest import multipletests
+
+    plan = (Path(__file__).parent / "PLAN.md").read_text()
+    rows = re.findall(r"^\| ([A-F]\d) \| (.+?),? ([<>]) 0 \| (.+) \|$", plan, re.MULTILINE)
+    known = estimates(results)
+    found = [Claim(a, text, 1 - 2 * (sign == "<"), of, known[a]) for a, text, sign, of in rows]
+    p = {claim.name: claim.found.p for claim in found if claim.found}
+    adjusted = dict(zip(p, multipletests(list(p.values()), LEVEL, "holm")[1])) if p else {}
+    for claim in found:
+        if claim.found:
+            claim.decide(float(adjusted[claim.name]))
+    return found
+
+
+def estimates(r: Results) -> dict[str, Any]:
+    """By the claim's name in PLAN.md; None if runs are missing."""
+    less, main, decided = r.less, r.main, r.decided
+    ce, lovasz, per_image = main("cross_entropy"), main("lovasz"), main("lovasz_image_all")
+    longer = [
+        (sign * of, r.length(loss, times), dataset_miou)
+        for sign, times in ((1, max(table.LENGTHS)), (-1, 1))
+        for of, loss in ((1, "lovasz"), (-1, "cross_entropy"))
+    ]
+    plain, raw, calibrated, scaled = (
+        decided("cross_entropy", how)
+        for how in ("argmax", "nowozin_raw", "nowozin_calibrated", "multiscale")
+    )
+    return {
+        "A1": less(lovasz, ce, dataset_miou),
+        "A2": less(main("lovasz+cross_entropy"), ce, dataset_miou),
+        "A3": less(lovasz, main("weighted_cross_entropy"), dataset_miou),
+        "A4": less(lovasz, main("soft_jaccard"), dataset_miou),
+        "A5": less(per_image, ce, image_miou),
+        "A6": less(per_image, lovasz, dataset_miou),
+        "A7": less(per_image, lovasz, image_miou),
+        "A8": less(lovasz, ce, rare_gain),
+        "A9": less(r.scratch("lovasz"), r.scratch("cross_entropy"), dataset_miou),
+        "B1": r.crossed(longer),
+        "C1": less(r.grouped(max(table.GROUPS)), r.grouped(1), dataset_miou),
+        "D1": r.binary("lovasz_hinge", "cross_entropy"),
+        "D2": r.binary("lovasz_hinge", "hinge"),
+        "D3": r.binary("rahman_wang", "lovasz_hinge"),
+        "E1": less(raw, plain, r.batch_miou),
+        "E2": less(decided("lovasz", "argmax"), calibrated, r.batch_miou),
+        "E3": less(scaled, decided("cross_entropy"), dataset_miou),
+        "F1": r.last_layer("prox", "gradient"),
+        "F2": r.last_layer("algorithm2", "gradient"),
+        "F3": r.last_layer("momentum+prox", "momentum"),
+    }
+
+
+def control(r: Results) -> Any:
+    """The negative control: groups of one image less per_image=True are the same function."""
+    return r.less(r.grouped(1), r.grouped(0), dataset_miou)

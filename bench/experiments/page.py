@@ -1,0 +1,386 @@
+"""Writes docs/experiments.md and its figures from the CSV files.
+
+    python -m experiments.page DOCS_DIR [--out DIR] [--cache CACHE_DIR]
+
+Reads DOCS_DIR/experiments/*.csv and page.md beside this file; experiments without results are said
+to be missing. Until A is complete, the page is written only to another folder, --out. CACHE_DIR has
+the features and weights that the figure of segmentations needs; without it, that figure is kept.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import matplotlib
+import matplotlib.patches
+import numpy as np
+import pandas as pd
+
+from . import analysis, scores, table
+from .analysis import Claim, Estimate, Group, Outcome, Results, dataset_miou, image_miou
+from .features import CLASSES
+
+matplotlib.use("Agg")
+from matplotlib import pyplot as plt
+
+NAMES = {
+    "cross_entropy": "cross-entropy", "weighted_cross_entropy": "weighted cross-entropy",
+    "lovasz": "Lovász-Softmax", "lovasz_image_all": "Lovász per image",
+    "lovasz+cross_entropy": "Lovász + cross-entropy", "soft_jaccard": "soft Jaccard",
+    "hinge": "hinge", "lovasz_hinge": "Lovász hinge", "rahman_wang": "Rahman and Wang",
+    "lovasz_sigmoid": "Lovász-Sigmoid", "argmax": "argmax",
+    "nowozin_raw": "Nowozin, raw", "nowozin_calibrated": "Nowozin, calibrated",
+    "exact_raw": "exact, raw", "exact_calibrated": "exact, calibrated",
+    "gradient": "gradient", "momentum": "momentum", "adam": "Adam", "prox": "exact prox",
+    "algorithm2": "Algorithm 2", "momentum+prox": "momentum + exact prox",
+}  # fmt: skip
+DECISIONS = ("argmax", "nowozin_raw", "nowozin_calibrated", "exact_raw", "exact_calibrated")
+MISSING = "not run"
+Row = tuple[list[str], Group, Group]  # titles, runs, and the runs that they are compared with
+
+
+def interval(found: Estimate | None, form: str = "+.2f") -> str:
+    if found is None:
+        return MISSING
+    mean, low, high = (format(x, form) for x in (found.mean, found.low, found.high))
+    return f"{mean} [{low}, {high}]"
+
+
+def factor(found: Estimate | None) -> str:
+    """F's logarithms as factors."""
+    return interval(found and Estimate(found.n, *(10.0**x for x in found[1:])), ".2g")
+
+
+def number(x: float, form: str = ".1f") -> str:
+    return MISSING if np.isnan(x) else format(x, form)
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def complete(r: Results) -> bool:
+    """Whether A has all runs with best rates."""
+    return all(r.main(loss) for loss in table.LOSSES)
+
+
+def scored(r: Results) -> list[Row]:
+    """A: each loss and cross-entropy, at best rates, at the common rate, and from scratch."""
+    found: list[Row] = []
+    for common in (False, True):
+        for loss in table.LOSSES:
+            pair = r.main(loss, common), r.main("cross_entropy", common)
+            found.append(([NAMES[loss], "common" if common else "best"], *pair))
+    for loss in table.SCRATCH:
+        found.append(([NAMES[loss], "scratch"], r.scratch(loss), r.scratch("cross_entropy")))
+    return found
+
+
+def compared(r: Results, head: list[str], rows: list[Row], outcomes: dict[str, Outcome]) -> str:
+    """Mean of each outcome over the seeds, and its difference."""
+    lines = []
+    for titles, group, base in rows:
+        means = [number(r.mean(group, outcome)) for outcome in outcomes.values()]
+        less = [
+            "" if group and group == base else interval(r.less(group, base, outcome))
+            for outcome in outcomes.values()
+        ]
+        lines.append([*titles, *means, *less])
+    return markdown([*head, *outcomes, *(f"difference in {name}" for name in outcomes)], lines)
+
+
+def tables(r: Results, found: list[Claim]) -> dict[str, str]:
+    ce, drives = r.main("cross_entropy"), sorted(set(r.images.drive))
+    dataset: dict[str, Outcome] = {"dataset-mIoU": dataset_miou}
+    both = {**dataset, "image-mIoU": image_miou}
+    shown = ("lovasz", "lovasz_image_all")
+    by_class = [
+        [name, *(interval(r.less(r.main(loss), ce, analysis.class_mean([name])), "+.1f")
+                 for loss in shown)]
+        for name in CLASSES
+    ]  # fmt: skip
+    by_drive = [
+        [f"{NAMES[loss]}, {index}", *(interval(r.less(r.main(loss), ce, of, d)) for d in drives)]
+        for loss in (*shown, "lovasz+cross_entropy")
+        for index, of in both.items()
+    ]
+    lengths: list[Row] = [
+        ([str(times * table.STEPS), number(r.mean(r.length("cross_entropy", times), dataset_miou))],
+         r.length("lovasz", times), r.length("cross_entropy", times))
+        for times in (1, *table.LENGTHS)
+    ]  # fmt: skip
+    groups: list[Row] = [
+        ([str(n or "per_image=True")], r.grouped(n), r.grouped(1)) for n in (*table.GROUPS, 0)
+    ]
+    decisions: list[Row] = [
+        ([NAMES[loss], NAMES[how]], r.decided(loss, how), r.decided(loss, "argmax"))
+        for loss in table.TESTED
+        for how in DECISIONS
+    ]
+    scales: list[Row] = [
+        ([NAMES[loss]], r.decided(loss, "multiscale"), r.decided(loss)) for loss in table.TESTED
+    ]
+    return {
+        "claims_table": claims_table(found),
+        "scores_table": compared(r, ["loss", "rate"], scored(r), both),
+        "classes_table": markdown(["class", *(NAMES[loss] for loss in shown)], by_class),
+        "drives_table": markdown(["less cross-entropy", *drives], by_drive),
+        "length_table": compared(r, ["steps", "cross-entropy"], lengths, {"Lovász": dataset_miou}),
+        "groups_table": compared(r, ["images"], groups, both),
+        "decisions_table": compared(r, ["network", "by"], decisions, {"batch-mIoU": r.batch_miou}),
+        "scales_table": compared(r, ["multi-scale"], scales, dataset),
+        "binary_table": binary_table(r),
+        "optimisers_table": optimisers_table(r),
+        "rates_table": rates_table(r),
+        "ibsr_table": ibsr_table(r.folder),
+    }
+
+
+def claims_table(found: list[Claim]) -> str:
+    rows = [
+        [c.name, c.text, c.outcome, "<>"[c.sign > 0] + " 0", interval(c.found),
+         f"± {(c.found.seeds_high - c.found.seeds_low) / 2:.2f}" if c.found else MISSING,
+         number(c.adjusted, ".1g"), c.verdict]
+        for c in found
+    ]  # fmt: skip
+    head = ["", "difference", "outcome", "claim", "found", "over seeds", "adjusted p", "verdict"]
+    return markdown(head, rows)
+
+
+def binary_table(r: Results) -> str:
+    rows = [
+        [NAMES[loss],
+         *(number(r.mean(r.binary_runs(loss, target), image_miou)) for target in table.TARGETS),
+         interval(r.binary(loss, "cross_entropy")) if loss != "cross_entropy" else ""]
+        for loss in table.BINARY
+    ]  # fmt: skip
+    return markdown(["loss", *table.TARGETS, "less cross-entropy"], rows)
+
+
+def optimisers_table(r: Results) -> str:
+    rows = []
+    for name in table.OPTIMISERS:
+        own = r.optimised(name)
+        cells = [MISSING] * 4
+        if len(own):
+            left, iou = 10 ** -own.val.astype(float).mean(), own.val_iou.astype(float).mean()
+            reach = own.loss.iloc[0].partition("@")[2]
+            cells = [f"{own.rate.iloc[0]:g}", reach, f"{left:.1e}", f"{iou:.2f}"]
+        rows.append([NAMES[name], *cells])
+    head = ["optimiser", "step size", "reach", "J - J*, geometric mean", "validation Jaccard, %"]
+    return markdown(head, rows)
+
+
+def rates_table(r: Results) -> str:
+    """Tuning scores of every rate; the best one is bold."""
+    wanted = [("A", loss, r.start) for loss in table.LOSSES]
+    wanted += [("A", loss, 0) for loss in table.SCRATCH]
+    wanted += [("D", loss, r.start) for loss in table.BINARY]
+    rows = []
+    for experiment, loss, start in wanted:
+        means = r.rates(experiment=experiment, loss=loss, start=start)
+        cells = [number(means.get(rate, np.nan), ".2f") for rate in table.RATES]
+        best = number(means.max(), ".2f")
+        where = " from scratch" * (not start and experiment == "A")
+        rows.append(
+            [experiment, NAMES[loss] + where, *(f"**{x}**" if x == best else x for x in cells)]
+        )
+    return markdown(["", "loss", *(f"{rate:g}" for rate in table.RATES)], rows)
+
+
+def ibsr_table(folder: Path) -> str:
+    """Jaccard and Dice of whole volumes. Dice is computed head by head and tissue by tissue."""
+    heads = pd.read_csv(folder / "ibsr_heads.csv").set_index(["model", "loss"])
+    known = pd.read_csv(folder / "ibsr_intervals.csv").set_index(["model", "loss"])
+    known = known[(known.index_of == "volume") & (known.structure == "mean")]
+    jaccard = heads[[f"volume_{name}" for name in ("CSF", "grey_matter", "white_matter")]] / 100
+    rows = []
+    for key, own in jaccard.groupby(["model", "loss"], sort=False):
+        shown = [f"{100 * of.mean(axis=None):.1f}" for of in (own, 2 * own / (1 + own))]
+        less = known.loc[[key]] if key in known.index else known[:0]
+        less = [f"{x.difference:+.2f} [{x.low:+.2f}, {x.high:+.2f}]" for x in less.itertuples()]
+        rows.append([key[0], NAMES[key[1]], *shown, *(less or [""])])
+    return markdown(["model", "loss", "Jaccard", "Dice", "Jaccard less cross-entropy"], rows)
+
+
+def values(r: Results, found: list[Claim]) -> dict[str, str]:
+    """Everything that page.md names."""
+    known: dict[str, str] = {}
+    for claim in found:
+        known[claim.name] = interval(claim.found)
+        known[f"{claim.name}_verdict"] = claim.verdict
+        known[f"{claim.name}_factor"] = factor(claim.found)
+    missing = sorted({claim.name[0] for claim in found if not claim.found})
+    verdicts = [claim.verdict for claim in found if claim.found]
+    pretrained = r.where("pretrain", experiment="A")
+    pretrained = pretrained[pretrained.seed.isin(table.SEEDS)].val.astype(float)
+    gaps, errors = r.where("pretrain", experiment="F").gap, r.optimised("algorithm2").error
+    common = r.best_rate(experiment="A", start=r.start)
+    fitted = r.where("evaluate", experiment="E").groupby("loss").temperature
+    known |= {
+        "missing": f"Not all runs are done: of {', '.join(missing)}." if missing else "",
+        "tally": f"Of {len(verdicts)} claims, {verdicts.count('undecided')} are undecided.",
+        "baseline": number(pretrained.mean() if len(pretrained) else np.nan),
+        "seeds_known": str(len(table.SEEDS) + len(table.TUNING)),
+        "common_rate": MISSING if common is None else f"{common:g}",
+        "control": interval(analysis.control(r)),
+        "certified": f"{gaps.astype(float).max():.1g}" if len(gaps) else MISSING,
+        "algorithm2_error": f"{errors.astype(float).median():.2g}" if len(errors) else MISSING,
+        "temperatures": "; ".join(
+            f"{NAMES[loss]} {of.min():.2f} to {of.max():.2f}" for loss, of in fitted
+        ) or MISSING,
+    }  # fmt: skip
+    return {**known, **tables(r, found)}
+
+
+def differences_figure(r: Results, found: list[Claim], file: Path) -> None:
+    """Primary claims above, secondary differences below; F has its own unit and is left out."""
+    shown = [
+        (f"{c.name}  {c.text} ({c.outcome})", c.found, True) for c in found if c.name[0] != "F"
+    ]
+    for title, group, base in scored(r):
+        for index, outcome in (("dataset", dataset_miou), ("image", image_miou)):
+            if group != base:
+                name = f"{', '.join(title)} ({index}-mIoU)"
+                shown.append((name, r.less(group, base, outcome), False))
+    shown.append(("C  groups of one less per_image=True (control)", analysis.control(r), False))
+    known = [(title, one, primary) for title, one, primary in shown if one]
+    figure, axes = plt.subplots(figsize=(9, 1 + 0.24 * len(known)), layout="constrained")
+    axes.axvspan(-table.MARGIN, table.MARGIN, color="0.92")
+    axes.axvline(0, color="0.4", linewidth=0.8)
+    for k, (_, one, primary) in enumerate(known):
+        colour = "tab:blue" if primary else "0.45"
+        axes.plot([one.low, one.high], [k, k], color=colour, linewidth=1)
+        axes.plot([one.seeds_low, one.seeds_high], [k, k], color=colour, linewidth=3.5, alpha=0.6)
+        axes.plot(one.mean, k, "o", color=colour, markerfacecolor=colour if primary else "white")
+    axes.set_yticks(range(len(known)), [title for title, _, _ in known], fontsize=8)
+    axes.set_ylim(max(len(known), 1) - 0.5, -0.5)
+    axes.set_xlabel("points")
+    axes.spines[["top", "right"]].set_visible(False)
+    save(figure, file)
+
+
+def parse(curve: str) -> tuple[list[int], list[float]]:
+    pairs = [part.split(":") for part in str(curve).split()]
+    return [int(k) for k, _ in pairs], [float(v) for _, v in pairs]
+
+
+def curves_figure(r: Results, file: Path) -> None:
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
+    for curve in r.where("pretrain", experiment="A").curve:
+        left.plot(*parse(curve), color="0.6", linewidth=0.8)
+    left.set(title="pre-training", xlabel="step", ylabel="validation dataset-mIoU, %")
+    for loss, colour in (("cross_entropy", "tab:orange"), ("lovasz", "tab:blue")):
+        for times in (1, *table.LENGTHS):
+            own = [parse(r.rows.loc[key, "curve"]) for key in r.length(loss, times).values()]
+            if own:
+                mean = np.mean([y for _, y in own], 0)
+                title = NAMES[loss] if times == 1 else None
+                right.plot(own[0][0], mean, ".-", color=colour, linewidth=1, label=title)
+    ends = [times * table.STEPS for times in (1, *table.LENGTHS)]
+    right.set(title="fine-tuning", xlabel="step", xscale="log")
+    right.set_xticks(ends, [str(end) for end in ends])
+    right.minorticks_off()
+    save(figure, file)
+
+
+def last_layer_figure(r: Results, file: Path) -> None:
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    minima = r.where("pretrain", experiment="F").set_index("seed")
+    for name in table.OPTIMISERS:
+        gaps, ious = [], []
+        passes: list[int] = []
+        for draw, run in r.optimised(name).iterrows():
+            passes, J = parse(run.curve)
+            bound, gap = (float(minima.loc[draw, of]) for of in ("bound", "gap"))
+            gaps.append(np.maximum(np.array(J) - bound, gap))
+            ious.append(parse(run.iou_curve)[1])
+        if not gaps:
+            continue
+        left.semilogy(passes, np.median(gaps, 0), label=NAMES[name])
+        right.plot(passes, np.median(ious, 0))
+    left.set(xlabel="passes", ylabel="J - J*")
+    right.set(xlabel="passes", ylabel="validation Jaccard index, %")
+    save(figure, file)
+
+
+def chosen_images(r: Results, pair: Sequence[str]) -> list[int]:
+    """Test images where the mIoU of present classes rises most, by the median, and falls most."""
+    ious = [np.where(r.truth > 0, scores.iou(r.counts(key)), np.nan) for key in pair]
+    order = np.nanmean(ious[1] - ious[0], 1).argsort()
+    return [int(order[k]) for k in (-1, len(order) // 2, 0)]
+
+
+def segmentations_figure(r: Results, cache: Path, file: Path) -> None:
+    """Shows predictions only: CamVid's images and labels must not be published."""
+    import torch
+
+    from .decoder import Decoder, forward
+    from .features import load
+
+    pair = [r.main(loss)[table.SEEDS[0]] for loss in table.TESTED]
+    test, nets = load(cache, "test"), [Decoder(len(CLASSES)).eval() for _ in pair]
+    for net, key in zip(nets, pair):
+        net.load_state_dict(torch.load(cache / "weights" / f"{key}.pt", weights_only=True))
+    colours = np.array(plt.get_cmap("tab20").colors[: len(CLASSES)])  # type: ignore[attr-defined]
+    figure, axes = plt.subplots(3, 3, figsize=(9, 8.2), layout="constrained")
+    for row, k in zip(axes, chosen_images(r, pair)):
+        truth = test.labels[k].numpy()
+        with torch.no_grad():
+            found = [forward(n, test, torch.tensor([k]), "reference", truth.shape) for n in nets]
+        maps = [s[0].argmax(0).numpy() for s in found]
+        only = np.full((*truth.shape, 3), 0.93)
+        for colour, (ours, theirs) in {"tab:orange": maps, "tab:blue": maps[::-1]}.items():
+            only[(ours == truth) & (theirs != truth)] = matplotlib.colors.to_rgb(colour)
+        for one, panel in zip(row, (colours[maps[0]], colours[maps[1]], only)):
+            one.imshow(panel)
+            one.set_axis_off()
+    for one, head in zip(axes[0], (*(NAMES[loss] for loss in table.TESTED), "only one is right")):
+        one.set_title(head)
+    handles = [matplotlib.patches.Patch(color=colour) for colour in colours]
+    figure.legend(handles, CLASSES, loc="outside lower center", ncols=6, fontsize=8)
+    save(figure, file)
+
+
+def save(figure: Any, file: Path) -> None:
+    for axes in figure.axes:
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(frameon=False, fontsize=8)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(file, dpi=110, metadata={"Software": None})
+    plt.close(figure)
+
+
+def write(docs: Path, out: Path, cache: Path | None = None) -> str:
+    """Returns the page."""
+    r, img = Results(docs / "experiments"), out / "img"
+    found = analysis.claims(r)
+    differences_figure(r, found, img / "experiments_differences.png")
+    curves_figure(r, img / "experiments_curves.png")
+    last_layer_figure(r, img / "experiments_last_layer.png")
+    if cache:
+        segmentations_figure(r, cache, img / "experiments_segmentations.png")
+    template = Template((Path(__file__).parent / "page.md").read_text())
+    text = template.substitute(values(r, found))
+    (out / "experiments.md").write_text(text)
+    return text
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="experiments.page", description=__doc__)
+    parser.add_argument("docs", type=Path)
+    parser.add_argument("--out", type=Path, help="folder of the page and img/; DOCS_DIR if missing")
+    parser.add_argument("--cache", type=Path)
+    options = parser.parse_args()
+    if not options.out and not complete(Results(options.docs / "experiments")):
+        raise SystemExit("A is not complete: the page stays as it is. Give --out to see it")
+    write(options.docs, options.out or options.docs, options.cache)
+
+
+if __name__ == "__main__":
+    main()

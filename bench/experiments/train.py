@@ -1,0 +1,194 @@
+"""Does the runs of table.py, one after the other, in one process.
+
+    python -m experiments.train CACHE_DIR RESULTS_DIR [--pause FILE] [--hours H]
+
+CACHE_DIR holds the features (experiments.features) and receives the trained weights. Each run
+appends a row to RESULTS_DIR/EXPERIMENT.csv when it ends, and an evaluated run its pixel counts on
+test to RESULTS_DIR/EXPERIMENT_counts.csv; rows show validation scores only. After an interruption
+the same command continues with the first run that has no row. Training waits while the pause file
+exists.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+from tqdm import tqdm
+
+import submod
+
+from . import last_layer, losses, scores, test_time
+from .decoder import WIDTH, Decoder, forward
+from .features import CLASSES, Split
+from .storage import Lab
+from .table import Run, next_run
+
+LIBRARY = "0.2.1"  # the version that the plan pins
+POWER = 0.9  # of the polynomial decay of rates
+FOREGROUND = 0.005  # an image shows a binary problem's foreground if it fills so much of it
+AT_ONCE = 8  # images, in evaluation
+
+
+def batches(run: Run, train: Split) -> Iterator[Tensor]:
+    """Image numbers of each step: a new permutation in each epoch, the same for all losses. In a
+    binary problem, half of the images show foreground."""
+    rng = np.random.default_rng([run.seed, run.start])
+    pools = [np.arange(len(train.names))]
+    if run.target:
+        share = (train.labels == CLASSES.index(run.target)).float().mean((1, 2)).numpy()
+        pools = [np.flatnonzero(share >= FOREGROUND), np.flatnonzero(share < FOREGROUND)]
+    decks: list[list[int]] = [[] for _ in pools]
+    for _ in range(run.steps):
+        chosen: list[int] = []
+        for deck, pool in zip(decks, pools):
+            wanted = run.images // len(pools)
+            while len(deck) < wanted:
+                deck += rng.permutation(pool).tolist()
+            chosen += deck[:wanted]
+            del deck[:wanted]
+        yield torch.tensor(chosen)
+
+
+@torch.no_grad()
+def evaluate(net: Decoder, split: Split, run: Run) -> scores.Counts:
+    net.eval()
+    found = []
+    for chosen in torch.split(torch.arange(len(split.names)), AT_ONCE):
+        labels = split.labels[chosen]
+        s = forward(net, split, chosen, run.arithmetic, labels.shape[1:])
+        if run.target:
+            labels = scores.binary(labels, run.target)
+            found.append(scores.count((s[:, 0] > 0).to(torch.uint8), labels, 2))
+        else:
+            found.append(scores.count(s.argmax(1).to(torch.uint8), labels, len(CLASSES)))
+    net.train()
+    return np.concatenate(found)
+
+
+def validation(net: Decoder, run: Run, split: Split) -> dict[str, float]:
+    """val chooses: dataset-mIoU, of a binary problem the foreground's IoU as a mean over images."""
+    counts = evaluate(net, split, run)
+    if run.target:
+        counts = counts[:, 1:]
+        return {"val": scores.image_miou(counts), "val_dataset": scores.dataset_miou(counts)}
+    return {"val": scores.dataset_miou(counts), "val_image": scores.image_miou(counts)}
+
+
+def network(lab: Lab, run: Run) -> Decoder:
+    """Where the run starts."""
+    torch.manual_seed(run.seed)
+    net = Decoder(len(CLASSES))
+    if run.pretraining:
+        net.load_state_dict(torch.load(lab.weights(run.pretraining), weights_only=True))
+    if run.target:
+        net.classify = nn.Conv2d(WIDTH, 1, 1)
+    return net.to(memory_format=torch.channels_last).train()
+
+
+def train(lab: Lab, run: Run) -> tuple[Decoder, dict[int, float]]:
+    """Returns the trained network, and validation scores after some steps. Training that diverges
+    ends early."""
+    net, split = network(lab, run), lab.split("train")
+    loss = losses.make(run.loss, run.group, bool(run.target), split)
+    engine = "histogram" if run.arithmetic == "fast" else "exact"
+    optimiser = torch.optim.AdamW(net.parameters(), run.rate)
+    decay = torch.optim.lr_scheduler.PolynomialLR(optimiser, run.steps, POWER)
+    curve: dict[int, float] = {}
+    steps = tqdm(batches(run, split), run.key, run.steps, mininterval=10)
+    for k, chosen in enumerate(steps, 1):
+        lab.wait()
+        labels = split.labels[chosen]
+        if run.target:
+            labels = scores.binary(labels, run.target)
+        s = forward(net, split, chosen, run.arithmetic, labels.shape[1:])
+        if not s.isfinite().all():
+            break
+        value = loss(s, labels, engine)
+        optimiser.zero_grad()
+        torch.autograd.backward(value)
+        optimiser.step()
+        decay.step()
+        if run.curve and k % run.curve == 0:
+            curve[k] = validation(net, run, lab.split("val"))["val"]
+    return net, curve
+
+
+def fit(lab: Lab, run: Run) -> tuple[dict[str, Any], dict[str, scores.Counts]]:
+    """Trains; returns validation scores and, of an evaluated run, counts on test."""
+    net, curve = train(lab, run)
+    row: dict[str, Any] = {**validation(net, run, lab.split("val"))}
+    row["curve"] = " ".join(f"{k}:{v:.3f}" for k, v in curve.items())
+    partial = lab.weights(run).with_suffix(".partial")
+    torch.save(net.state_dict(), partial)
+    partial.replace(lab.weights(run))
+    if run.role != "evaluate":
+        return row, {}
+    counts = evaluate(net, lab.split("test"), run)
+    return row, {run.key: counts[:, 1:] if run.target else counts}
+
+
+def execute(lab: Lab, run: Run) -> None:
+    """Appends a run's row; one whose weights were lost has its row already."""
+    began = time.process_time()
+    work = {"E": test_time.decide_all, "F": last_layer.optimise}.get(run.experiment, fit)
+    row, counts = work(lab, run)
+    if run.key in lab.rows().index:
+        return
+    for key, found in counts.items():
+        lab.append(f"{run.experiment}_counts", {"key": key, "counts": scores.encode(found)})
+    cost = {"cpu_seconds": round(time.process_time() - began, 1), "library": submod.__version__}
+    scored = {k: round(v, 4) if k.startswith("val") else v for k, v in row.items()}
+    lab.append(run.experiment, {"key": run.key, **asdict(run), **scored, **cost})
+
+
+def describe_test(lab: Lab) -> None:
+    """Writes names, drives and label counts of the test images, which all runs share."""
+    file = lab.results / "test_images.csv"
+    if file.exists():
+        return
+    split = lab.split("test")
+    truth = scores.count(split.labels, split.labels, len(CLASSES))[..., 2]
+    found = pd.DataFrame(truth, columns=list(CLASSES))
+    found.insert(0, "drive", split.drives)
+    found.insert(0, "name", split.names)
+    found.to_csv(file, index=False)
+
+
+def pending(lab: Lab) -> Run | None:
+    """The next run; a network that later runs start from and that is gone is trained again."""
+    rows = lab.rows()
+    run = next_run(rows, set(rows.index))
+    while run and run.pretraining and not lab.weights(run.pretraining).exists():
+        run = run.pretraining
+    return run
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="experiments.train", description=__doc__)
+    parser.add_argument("cache", type=Path)
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--pause", type=Path, help="waits while this file exists")
+    parser.add_argument("--hours", type=float, default=1e9, help="begins no run after so long")
+    parser.add_argument("--version", default=LIBRARY, help="of the library; for tests")
+    options = parser.parse_args()
+    if submod.__version__ != options.version:
+        raise SystemExit(f"submod is {submod.__version__}; the plan pins {options.version}")
+    torch.set_num_threads(1)
+    end = time.monotonic() + 3600 * options.hours
+    lab = Lab(options.cache, options.results, options.pause)
+    describe_test(lab)
+    while time.monotonic() < end and (run := pending(lab)):
+        execute(lab, run)
+
+
+if __name__ == "__main__":
+    main()
