@@ -145,10 +145,11 @@ typedef struct submod_optim_info {
  * minimum, provided that the callbacks are accurate enough: a value f(x) returned with the
  * subgradient g is off by at most (n/2 + 1) DBL_EPSILON (|f(x)| + sum of |g_i x_i|), as for sums of
  * n terms, and g by at most DBL_EPSILON |g|. With weight decay, a bound that exceeds a value of J
- * by more than rounding proves that f is not convex or that a callback is less accurate: the run
- * ends with SUBMOD_INACCURATE and SUBMOD_STOP_STALLED, and submod_last_error() states it.
- * lower_bound is never above a value of J that was evaluated; it is lowered to that value if need
- * be.
+ * by more than rounding proves that f is not convex or that a callback is less accurate. If the
+ * excess is also above the tolerance, the run ends with SUBMOD_INACCURATE and SUBMOD_STOP_STALLED,
+ * and submod_last_error() states it; callbacks in single precision need a tolerance above their
+ * rounding errors. lower_bound is never above a value of J that was evaluated; it is lowered to
+ * that value if need be.
  *
  * Common to submod_descend, submod_fista, submod_bundle, and solvers.h. problem is borrowed. x: n
  * finite numbers, the start; afterwards what was found. info and work may be NULL.

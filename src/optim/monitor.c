@@ -155,8 +155,8 @@ static void set_gap(submodi_monitor *w, double f)
 }
 
 /* Compares the bound with the lowest value of J, J(x) = f included, and sets the gap. With weight
- * decay, a bound above that value by more than rounding is a contradiction. Without weight decay,
- * the point may be outside the ball that the bound covers. */
+ * decay, a bound above that value by more than rounding and the tolerance is a contradiction.
+ * Without weight decay, the point may be outside the ball that the bound covers. */
 static submod_status certify(submodi_monitor *w, const double *x, double f)
 {
     submod_optim_info *info = &w->info;
@@ -166,7 +166,7 @@ static submod_status certify(submodi_monitor *w, const double *x, double f)
         memcpy(w->lowest, x, w->oracle.problem->dimension * sizeof *x);
     }
     double above = info->lower_bound - w->lowest_f;
-    if (above > 0 && w->oracle.decay > 0 && !w->contradicted) {
+    if (above > w->settings->tolerance && w->oracle.decay > 0 && !w->contradicted) {
         double rounding = 0;
         status = rounding_of_lowest(w, &rounding);
         w->contradicted = status == SUBMOD_OK && above > rounding;

@@ -19,7 +19,7 @@ typedef struct submodi_monitor {
     double best_f;
     double *lowest; /* n numbers: the point with the lowest J that was evaluated */
     double lowest_f;
-    bool contradicted; /* the lower bound is above that J by more than rounding */
+    bool contradicted; /* the bound is above that J by more than rounding and tolerance */
     double *last;      /* n numbers: the last point where everything was finite */
     double last_f;
     bool kept; /* there is a last point */
