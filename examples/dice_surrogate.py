@@ -2,13 +2,14 @@
 
     python examples/dice_surrogate.py [--pixels N]
 
-With a of P foreground and b background pixels wrong, Dice is F(a, b) = (a + b) / (2 P - a + b). Yu and
-Blaschko (2016) split it into a submodular f and a supermodular g, here g(a) = a / (2 P - a) - a / (2 P - 1),
-and add two convex extensions at errors m:
+With a of P foreground and b background pixels wrong, Dice is F(a, b) = (a + b) / (2 P - a + b). Yu
+and Blaschko (2016) split it into a submodular f and a supermodular g, here
+g(a) = a / (2 P - a) - a / (2 P - 1), and add two convex extensions at errors m:
 
     value(m) = Lovász extension of f at m  +  max over sets A of g(A) (1 - sum over A of (1 - m_i)).
 
-The second term is slack rescaling. The sum is convex and equals Dice wherever all errors are 0 or 1.
+The second term is slack rescaling. The sum is convex and equals Dice wherever all errors are 0 or
+1.
 """
 
 import argparse

@@ -78,7 +78,7 @@ beside() {
 }
 
 # Labelled tests and the studies, which take long under sanitizers, run with --all only.
-depth=()
+depth=(-DCMAKE_C_FLAGS=) # also clears the flag of an earlier --all
 skip_release=(-LE slow)
 skip_asan=(-LE slow -E '^(study_quick|study_files|report)$')
 if [ $all = yes ]; then
@@ -104,7 +104,7 @@ build_with_clang() {
     read -ra tests <<<"$2"
     targets=("${tests[@]/#/test_}")
     shift 2
-    cmake -S . -B "$directory" -DCMAKE_C_COMPILER=clang -DBUILD_TESTING=ON -DSUBMOD_WERROR=ON \
+    cmake -B "$directory" -DCMAKE_C_COMPILER=clang -DBUILD_TESTING=ON -DSUBMOD_WERROR=ON \
         -DSUBMOD_CUDA=OFF -DSUBMOD_MPI=OFF "$@"
     cmake --build "$directory" --parallel "$jobs" --target "${targets[@]}"
     scripts/offline.sh ctest --test-dir "$directory" --output-on-failure --no-tests=error --parallel "$jobs" \
@@ -148,14 +148,15 @@ fi
 if [ $all = yes ]; then
     begin "clang: vector loops, and the bits of gcc"
     build_with_clang build-clang \
-        "isa loss loss_hinge dataset baseline prox max_affine min_norm fista bundle" -DCMAKE_BUILD_TYPE=Release
-    diff <(build/tests/test_isa --print) <(build-clang/tests/test_isa --print)
+        "isa loss loss_hinge dataset baseline prox max_affine min_norm fista bundle" -S . -DCMAKE_BUILD_TYPE=Release
+    build/tests/test_isa --print >"$scratch/gcc"
+    build-clang/tests/test_isa --print >"$scratch/clang"
+    [ -s "$scratch/gcc" ] && diff "$scratch/gcc" "$scratch/clang"
     end
     begin "ThreadSanitizer"
     TSAN_OPTIONS=ignore_noninstrumented_modules=1:die_after_fork=0 build_with_clang build-tsan \
         "isa threads confusion loss loss_engines min_norm dist_losses dist_errors dist_counts" \
-        -DCMAKE_BUILD_TYPE=Debug "-DCMAKE_C_FLAGS_DEBUG=-g1 -O1" \
-        "-DCMAKE_C_FLAGS=-fsanitize=thread -DSUBMOD_ALL_PROBLEMS"
+        --preset tsan "-DCMAKE_C_FLAGS=-fsanitize=thread -DSUBMOD_ALL_PROBLEMS"
     end
 fi
 
@@ -176,7 +177,7 @@ if [ $python = yes ]; then
     packages=
     end
     begin "Python package and tests"
-    scripts/test_python.sh "${python_options[@]}"
+    scripts/test_python.sh "${python_options[@]}" 2>&1 | tee "$scratch/python"
     end
 fi
 
@@ -201,6 +202,9 @@ if ! grep -q '^CMAKE_CUDA_COMPILER:.*=/' build/CMakeCache.txt; then
 fi
 if ! ctest --test-dir build -N | grep ' mpi_' >/dev/null; then
     echo "test: SKIPPED: what needs MPI: tests/mpi, its examples, and its part of tests/install" >&2
+fi
+if [ -e "$scratch/python" ]; then
+    grep '^test: SKIPPED' "$scratch/python" >&2 || true
 fi
 printf '\ntest: all passed in %s s:\n' "$SECONDS"
 printf '    %s\n' "${passed[@]}"

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any
+from typing import Any, Optional
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 import submod.torch as st
 
@@ -28,8 +29,8 @@ def lovasz(scores: Tensor, labels: Tensor, engine: str, **settings: Any) -> Tens
     return st.lovasz_softmax(scores, labels, ignore_index=IGNORE, engine=engine, **settings)
 
 
-def cross_entropy(scores: Tensor, labels: Tensor, **settings: Any) -> Tensor:
-    return st.cross_entropy(scores, labels, ignore_index=IGNORE, **settings)
+def cross_entropy(scores: Tensor, labels: Tensor, weight: Optional[Tensor] = None) -> Tensor:
+    return functional.cross_entropy(scores, labels.long(), weight, ignore_index=IGNORE)
 
 
 def grouped(scores: Tensor, labels: Tensor, engine: str, images: int) -> Tensor:
@@ -50,9 +51,13 @@ MULTICLASS: dict[str, Loss] = {
 
 def binary_cross_entropy(scores: Tensor, labels: Tensor) -> Tensor:
     counts = labels != IGNORE
-    return torch.nn.functional.binary_cross_entropy_with_logits(
-        scores[:, 0][counts], labels[counts].float()
-    )
+    return functional.binary_cross_entropy_with_logits(scores[:, 0][counts], labels[counts].float())
+
+
+def hinge(scores: Tensor, labels: Tensor) -> Tensor:
+    counts = labels != IGNORE
+    sign = 2 * labels[counts].float() - 1
+    return functional.relu(1 - sign * scores[:, 0][counts]).mean()
 
 
 def sigmoid(scores: Tensor, labels: Tensor, engine: str) -> Tensor:
@@ -64,7 +69,7 @@ def sigmoid(scores: Tensor, labels: Tensor, engine: str) -> Tensor:
 # One score per pixel. Losses that are no sum over pixels are taken per image, as the paper does.
 BINARY: dict[str, Loss] = {
     "cross_entropy": lambda s, y, engine: binary_cross_entropy(s, y),
-    "hinge": lambda s, y, engine: st.hinge(s, y, ignore_index=IGNORE),
+    "hinge": lambda s, y, engine: hinge(s, y),
     "lovasz_hinge": lambda s, y, engine: st.lovasz_hinge(s, y, ignore_index=IGNORE, engine=engine),
     "rahman_wang": lambda s, y, engine: st.rahman_wang(s, y, per_image=True, ignore_index=IGNORE),
     "lovasz_sigmoid": sigmoid,
@@ -77,7 +82,7 @@ def make(name: str, group: int, binary: bool, train: Split) -> Loss:
         return BINARY[name]
     if name == "weighted_cross_entropy":
         weights = enet_weights(train.labels)
-        return lambda s, y, engine: cross_entropy(s, y, class_weight=weights)
+        return lambda s, y, engine: cross_entropy(s, y, weights)
     if group:
         return lambda s, y, engine: grouped(s, y, engine, group)
     return MULTICLASS[name]

@@ -38,17 +38,6 @@ def raw_nifti(file: Path) -> tuple[bytes, str]:
     return raw, order
 
 
-def read_spacing(file: Path) -> tuple[float, float, float]:
-    """Of the voxels of a NIfTI-1 file, in the unit of its header."""
-    raw, order = raw_nifti(file)
-    x, y, z = struct.unpack_from(order + "3f", raw, 80)
-    if not 0 < min(x, y, z) <= max(x, y, z) < np.inf:
-        raise UserError(
-            f"{file}: the size of a voxel must be above 0, and is {x:g} x {y:g} x {z:g}"
-        )
-    return x, y, z
-
-
 def read_nifti(file: Path) -> Volume:
     """The voxels of a NIfTI-1 file, times its slope: three dimensions, all that we need of it."""
     raw, order = raw_nifti(file)

@@ -73,16 +73,16 @@ extern "C" {
 /* ---- version ---- */
 
 #define SUBMOD_VERSION_MAJOR 0        /* of this header, as are the others */
-#define SUBMOD_VERSION_MINOR 2        /* grows when something is added */
-#define SUBMOD_VERSION_PATCH 1        /* incremented for bug fixes */
-#define SUBMOD_VERSION_STRING "0.2.1" /* all three as text */
+#define SUBMOD_VERSION_MINOR 3        /* grows when something is added */
+#define SUBMOD_VERSION_PATCH 0        /* incremented for bug fixes */
+#define SUBMOD_VERSION_STRING "0.3.0" /* all three as text */
 /* One number to compare with: major * 10000 + minor * 100 + patch. */
 #define SUBMOD_VERSION \
     (SUBMOD_VERSION_MAJOR * 10000 + SUBMOD_VERSION_MINOR * 100 + SUBMOD_VERSION_PATCH)
 
 /* The version of the library that is running, which may differ from the macros of this header. */
 SUBMOD_API int submod_version(void);
-/* The same as text, such as "0.2.1"; never NULL. */
+/* The same as text, such as "0.3.0"; never NULL. */
 SUBMOD_API const char *submod_version_string(void);
 
 /* ---- instruction set ---- */

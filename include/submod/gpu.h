@@ -248,8 +248,8 @@ SUBMOD_API submod_status submod_gpu_dataset_workspace(const submod_scores *score
  * bad_count = SUBMOD_GPU_ELSEWHERE and status SUBMOD_EINVAL.
  *
  * SUBMOD_EINVAL: as for the losses; range NULL where it is needed, counts NULL, all_pixels less
- * than those of this device or 2^52. SUBMOD_EUNSUPPORTED: as for the losses; the exact engine (take
- * submod_dist_lovasz_softmax on the CPU), per_image = 1 (each device has its own images' losses:
+ * than those of this device or 2^52. SUBMOD_EUNSUPPORTED: as for the losses; the exact engine (use
+ * the histogram engine or one device), per_image = 1 (each device has its own images' losses:
  * their mean is that of the batch). */
 
 /* *numbers: how many counts there are; *bytes: of workspace, for each of the three calls. Needs no

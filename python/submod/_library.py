@@ -181,7 +181,7 @@ def gpu_available() -> GpuAvailability:
 
 
 def version() -> str:
-    """The version of the library, such as "0.2.1"."""
+    """The version of the library, such as "0.3.0"."""
     text: bytes = function("version_string")()
     return text.decode()
 

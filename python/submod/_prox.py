@@ -340,7 +340,7 @@ def prox_path(
 
 
 def level_sets(result: ProxResult, alphas: Any) -> LevelSets:
-    """Thresholds u at alphas, allowing for its error: rounding, and the gap of iterative methods."""
+    """Thresholds u at alphas, allowing for its error: rounding, and the gap if iterative."""
     alpha = vector(alphas, "alphas")[:, None]
     if not np.isfinite(alpha).all():
         raise NonFiniteError("alphas must be finite")

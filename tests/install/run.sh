@@ -129,11 +129,11 @@ use_mpi() {
     LD_LIBRARY_PATH=$libdir mpirun -n 2 "$scratch/mpi-shared"
     step "MPI: names and soname"
     nm -D --defined-only "$(installed libsubmod_mpi.so)" |
-        awk 'NF == 3 && $3 != "SUBMOD_0.2" { print $3 }' >"$scratch/exported"
-    printf 'submod_mpi_comm_%s@@SUBMOD_0.2\n' create free | diff - "$scratch/exported" >&2 ||
+        awk 'NF == 3 && $3 != "SUBMOD_0.3" { print $3 }' >"$scratch/exported"
+    printf 'submod_mpi_comm_%s@@SUBMOD_0.3\n' create free | diff - "$scratch/exported" >&2 ||
         fail "submod/mpi.h (<) and libsubmod_mpi (>) differ in names or versions"
     soname=$(readelf -d "$(installed libsubmod_mpi.so)" | sed -n 's/.*SONAME.*\[\(.*\)\].*/\1/p')
-    [ "$soname" = libsubmod_mpi.so.0.2 ] || fail "the soname is '$soname'"
+    [ "$soname" = libsubmod_mpi.so.0.3 ] || fail "the soname is '$soname'"
 }
 ! readelf -d "$shared" | grep 'NEEDED.*libmpi' >/dev/null || fail "libsubmod needs MPI"
 if [ ! -e "$libdir/libsubmod_mpi.so" ]; then
@@ -154,9 +154,9 @@ step "names"
 # Every public function, each with the version that brought it, and nothing else.
 echo '#include <submod.h>' | "$cc" -E -P -I "$prefix/include" - |
     tr '\n' ' ' | sed 's/[;{}]/\n/g' |
-    sed -n 's/.*visibility("default"))) *[^(]*\(submod_[a-z0-9_]*\)(.*/\1@@SUBMOD_0.2/p' |
+    sed -n 's/.*visibility("default"))) *[^(]*\(submod_[a-z0-9_]*\)(.*/\1@@SUBMOD_0.3/p' |
     sort >"$scratch/declared"
-nm -D --defined-only "$shared" | awk 'NF == 3 && $3 != "SUBMOD_0.2" { print $3 }' |
+nm -D --defined-only "$shared" | awk 'NF == 3 && $3 != "SUBMOD_0.3" { print $3 }' |
     sort >"$scratch/exported"
 [ "$(wc -l <"$scratch/declared")" -gt 100 ] || fail "the headers declare few functions"
 diff "$scratch/declared" "$scratch/exported" >&2 ||
@@ -205,4 +205,4 @@ fi
 
 step "soname"
 soname=$(readelf -d "$shared" | sed -n 's/.*SONAME.*\[\(.*\)\].*/\1/p')
-[ "$soname" = libsubmod.so.0.2 ] || fail "the soname is '$soname' instead of libsubmod.so.0.2"
+[ "$soname" = libsubmod.so.0.3 ] || fail "the soname is '$soname' instead of libsubmod.so.0.3"
