@@ -8,8 +8,7 @@ g(a) = a / (2 P - a) - a / (2 P - 1), and add two convex extensions at errors m:
 
     value(m) = Lovász extension of f at m  +  max over sets A of g(A) (1 - sum over A of (1 - m_i)).
 
-The second term is slack rescaling. The sum is convex and equals Dice wherever all errors are 0 or
-1.
+The second term is slack rescaling. The sum is convex and equals Dice where all errors are 0 or 1.
 """
 
 import argparse

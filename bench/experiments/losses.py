@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Optional
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -29,7 +29,7 @@ def lovasz(scores: Tensor, labels: Tensor, engine: str, **settings: Any) -> Tens
     return st.lovasz_softmax(scores, labels, ignore_index=IGNORE, engine=engine, **settings)
 
 
-def cross_entropy(scores: Tensor, labels: Tensor, weight: Optional[Tensor] = None) -> Tensor:
+def cross_entropy(scores: Tensor, labels: Tensor, weight: Tensor | None = None) -> Tensor:
     return functional.cross_entropy(scores, labels.long(), weight, ignore_index=IGNORE)
 
 
