@@ -1,12 +1,24 @@
 #!/usr/bin/env bash
 # Layout, static analysis, shell scripts and Python. All linters run, then those that failed are
 # named. Needs: scripts/setup.sh lint; ruff is fetched into .venv-lint/ where there is none.
+#
+#   scripts/lint.sh           clang-tidy reads src/ only
+#   scripts/lint.sh --all     clang-tidy also reads tests, benchmarks, examples and tools
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 cd "$root"
 
 jobs=$(nproc 2>/dev/null || echo 2)
 failed=()
+tidied=src
+case ${1-} in
+--all) tidied='src|bench|examples|tests|tools' ;;
+'') ;;
+*)
+    echo "lint: unknown option '$1', see the head of scripts/lint.sh" >&2
+    exit 2
+    ;;
+esac
 
 # check NAME COMMAND...
 check() {
@@ -33,7 +45,7 @@ c_files() {
 # The C files that are compiled on this machine.
 compiled_files() {
     if ! sed -n 's/^ *"file": "\(.*\)",\{0,1\}$/\1/p' build/compile_commands.json | sort -u |
-        grep -E "^$root/(src|bench|examples|tests|tools)/.*\.c$"; then
+        grep -E "^$root/($tidied)/.*\.c$"; then
         echo "lint: build/ was made for other sources; remove it and start again" >&2
         return 1
     fi

@@ -77,22 +77,25 @@ beside() {
     set +m
 }
 
-# Labelled tests and the studies, which take long under sanitizers, run with --all only.
+# Tests labelled slow, and benchmarks, studies and examples under sanitizers, run with --all only.
 depth=(-DCMAKE_C_FLAGS=) # also clears the flag of an earlier --all
 skip_release=(-LE slow)
-skip_asan=(-LE slow -E '^(study_quick|study_files|report)$')
+skip_asan=(-LE slow)
+asan=(-DSUBMOD_BUILD_BENCH=OFF -DSUBMOD_BUILD_EXAMPLES=OFF)
+lint_options=()
 if [ $all = yes ]; then
     depth=(-DCMAKE_C_FLAGS=-DSUBMOD_ALL_PROBLEMS)
     skip_release=()
     skip_asan=()
+    asan=()
+    lint_options=(--all)
     python_options+=(--slow)
 fi
 
-# build_and_test PRESET CTEST_OPTIONS...
+# build_and_test PRESET DIRECTORY CTEST_OPTIONS...
 build_and_test() {
-    local preset=$1 directory=build
-    shift
-    [ "$preset" = dev ] || directory=build-$preset
+    local preset=$1 directory=$2
+    shift 2
     cmake --preset "$preset" -DSUBMOD_WERROR=ON "${depth[@]}"
     cmake --build "$directory" --parallel "$jobs"
     scripts/offline.sh ctest --test-dir "$directory" --output-on-failure --no-tests=error --parallel "$jobs" "$@"
@@ -137,11 +140,11 @@ fi
 end
 
 begin "release build and tests"
-build_and_test dev "${skip_release[@]}"
+build_and_test dev build "${skip_release[@]}"
 end
 
 if [ $lint = yes ]; then # reads build/compile_commands.json
-    beside nice -n 19 scripts/lint.sh >"$scratch/lint" 2>&1
+    beside nice -n 19 scripts/lint.sh "${lint_options[@]}" >"$scratch/lint" 2>&1
     linters=$!
 fi
 
@@ -162,9 +165,10 @@ fi
 
 if [ $quick = no ]; then
     begin "tests under AddressSanitizer and UBSan"
+    depth+=("${asan[@]}")
     # The library survives failing allocations, so the sanitizer must let them fail.
     ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
-        build_and_test asan "${skip_asan[@]}"
+        build_and_test asan build-asan "${skip_asan[@]}"
     end
     begin "first steps of README"
     tests/docs/first_steps.sh
