@@ -23,25 +23,26 @@ enum { OVERLAP = LOGITS | GROUPS | CLASSES | WEIGHTS };
 
 typedef struct row {
     submodi_activation of_logits;
-    bool multilabel; /* labels are 0 or 1 per class */
-    bool binary;     /* one score per pixel */
+    bool multilabel;     /* labels are 0 or 1 per class */
+    bool binary;         /* one score per pixel */
+    bool takes_infinite; /* accepts infinite scores of the right sign, whose error is 0 */
     unsigned looks_at;
-    bool takes_infinite; /* a margin of -Inf is an error of 0: hinge losses */
 } row;
 
 static const row rows[SUBMODI_KINDS] = {
-    [SUBMODI_LOVASZ_SOFTMAX] = {SUBMODI_SOFTMAX, false, false, LOVASZ | LOGITS | CLASSES},
-    [SUBMODI_LOVASZ_SIGMOID] = {SUBMODI_SIGMOID, true, false, LOVASZ | LOGITS | CLASSES},
-    [SUBMODI_LOVASZ_HINGE] = {SUBMODI_SCORE, true, true, LOVASZ, true},
-    [SUBMODI_ANY_HINGE] = {SUBMODI_SCORE, true, true, IGNORE, true},
-    [SUBMODI_DATASET] = {SUBMODI_SOFTMAX, false, false, LOGITS | WEIGHTS | IGNORE},
-    [SUBMODI_CROSS_ENTROPY] = {SUBMODI_SCORE, false, false, GROUPS | WEIGHTS | IGNORE},
-    [SUBMODI_HINGE] = {SUBMODI_SCORE, true, true, GROUPS | WEIGHTS | IGNORE, true},
-    [SUBMODI_HINGE_PROX] = {SUBMODI_SCORE, true, true, GROUPS | WEIGHTS | IGNORE},
-    [SUBMODI_RAHMAN_WANG] = {SUBMODI_SIGMOID, true, true, LOGITS | GROUPS | WEIGHTS | IGNORE},
-    [SUBMODI_OVERLAP] = {SUBMODI_SOFTMAX, false, false, OVERLAP | IGNORE},
-    [SUBMODI_METRIC] = {SUBMODI_SOFTMAX, false, false, OVERLAP},
-    [SUBMODI_PROX] = {SUBMODI_SCORE, true, false, IGNORE},
+    [SUBMODI_LOVASZ_SOFTMAX] = {SUBMODI_SOFTMAX, false, false, false, LOVASZ | LOGITS | CLASSES},
+    [SUBMODI_LOVASZ_SIGMOID] = {SUBMODI_SIGMOID, true, false, false, LOVASZ | LOGITS | CLASSES},
+    [SUBMODI_LOVASZ_HINGE] = {SUBMODI_SCORE, true, true, true, LOVASZ},
+    [SUBMODI_ANY_HINGE] = {SUBMODI_SCORE, true, true, true, IGNORE},
+    [SUBMODI_DATASET] = {SUBMODI_SOFTMAX, false, false, false, LOGITS | WEIGHTS | IGNORE},
+    [SUBMODI_CROSS_ENTROPY] = {SUBMODI_SCORE, false, false, false, GROUPS | WEIGHTS | IGNORE},
+    [SUBMODI_HINGE] = {SUBMODI_SCORE, true, true, true, GROUPS | WEIGHTS | IGNORE},
+    [SUBMODI_HINGE_PROX] = {SUBMODI_SCORE, true, true, false, GROUPS | WEIGHTS | IGNORE},
+    [SUBMODI_RAHMAN_WANG] = {SUBMODI_SIGMOID, true, true, false,
+                             LOGITS | GROUPS | WEIGHTS | IGNORE},
+    [SUBMODI_OVERLAP] = {SUBMODI_SOFTMAX, false, false, false, OVERLAP | IGNORE},
+    [SUBMODI_METRIC] = {SUBMODI_SOFTMAX, false, false, false, OVERLAP},
+    [SUBMODI_PROX] = {SUBMODI_SCORE, true, false, false, IGNORE},
 };
 
 /* The defaults but for what is looked at; all classes count where they cannot be chosen. */
