@@ -15,6 +15,8 @@
 #include <submod.h>
 #include <time.h>
 
+#include "combinations.h"
+
 static double seconds(void)
 {
     struct timespec t;
@@ -146,7 +148,7 @@ static times measure(size_t side, const grid *g, const double *x, int repeats)
         double start = seconds();
         require(submod_fn_cut(n, g->m, g->tail, g->head, g->weight, 0, &cut));
         t.build = fmin(t.build, seconds() - start);
-        require(submod_fn_add_modular(cut, w, &fn));
+        require(combine_plus(cut, w, &fn));
         minimise(fn, NULL, NULL, in, work, &t.minimum);
         minimise(fn, s, &sfm, in, work, &t.base);
         require(submod_prox(cut, x, 1, NULL, NULL, NULL, &prox, work));
@@ -175,7 +177,7 @@ int main(int argc, char **argv)
     submod_rng rng;
     submod_rng_seed(&rng, 1);
     double *x = make_image((size_t)side, &rng);
-    printf("libsubmod %s: cuts of grids, %d x %d pixels\n\n", submod_version_string(), side, side);
+    printf("libsubmod %s: cuts of grids, %d x %d pixels\n\n", submod_version(), side, side);
     printf("%-11s%-10s%7s%8s%9s%9s%9s%8s%8s%10s%10s\n", "neighbours", "weights", "", "build",
            "minimum", "+ base", "prox", "base/", "prox/", "gap", "prox gap");
     for (int c = 0; c < 16; c++) {

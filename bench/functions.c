@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <submod/select.h>
 #include <time.h>
 
 #include "instances.h"
@@ -39,7 +40,7 @@ static double sort_seconds(const double *x, size_t n)
     int32_t *order = malloc(n * sizeof *order);
     struct timespec start, end;
     timespec_get(&start, TIME_UTC);
-    require(order ? submod_argsort_f64(x, n, order, NULL) : SUBMOD_ENOMEM);
+    require(order ? submod_argsort(x, n, order, NULL) : SUBMOD_ENOMEM);
     timespec_get(&end, TIME_UTC);
     free(order);
     return (double)(end.tv_sec - start.tv_sec) + 1e-9 * (double)(end.tv_nsec - start.tv_nsec);
@@ -89,7 +90,7 @@ static void maximise(const char *name, submod_fn *fn, size_t k)
         submod_maximize_settings settings = submod_maximize_defaults();
         submod_maximize_info info;
         settings.method = methods[m].method;
-        require(submod_maximize(fn, k, NULL, 0, NULL, NULL, NULL, &settings, &info, NULL));
+        require(submod_maximize(fn, k, NULL, 0, NULL, NULL, NULL, &settings, &info));
         plain = m ? plain : info;
         printf("%-30s %8zu  k = %4zu %-10s %9llu gains (1 / %5.1f)  time 1 / %5.1f  value %.4f"
                "  >= %.3f of the best\n",
@@ -126,7 +127,7 @@ int main(void)
     submod_rng rng;
     submod_rng_seed(&rng, 1);
     require(submod_set_num_threads(1));
-    printf("libsubmod %s: functions with structure\n\n", submod_version_string());
+    printf("libsubmod %s: functions with structure\n\n", submod_version());
     concave(MANY, SUBMOD_CONCAVE_SQRT, "sqrt of |A|", 1, &rng);
     concave(MANY, SUBMOD_CONCAVE_SQRT, "sqrt of a modular function", 0, &rng);
     concave(MANY, SUBMOD_CONCAVE_LOG1P, "log1p of a modular function", 0, &rng);

@@ -3,11 +3,13 @@
  * regions).
  */
 #include "instances.h"
+#include "combinations.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <submod/select.h>
 
 #include "iwata.h"
 
@@ -33,7 +35,7 @@ static void *allocate(size_t count, size_t size)
 static submod_fn *plus_modular(submod_fn *f, const double *w)
 {
     submod_fn *fn = NULL;
-    require(submod_fn_add_modular(f, w, &fn));
+    require(combine_plus(f, w, &fn));
     submod_fn_free(f);
     return fn;
 }
@@ -80,9 +82,9 @@ submod_fn *instance_groupwise_iwata(size_t n, size_t copies)
         for (size_t j = 0; j < k; j++) {
             elements[j] = (int32_t)(j * copies + c);
         }
-        require(submod_fn_embed(one, n, elements, &terms[c]));
+        require(combine_embedded(one, n, elements, &terms[c]));
     }
-    require(submod_fn_sum(terms, NULL, copies, &fn));
+    require(combine_sum(terms, NULL, copies, &fn));
     for (size_t c = 0; c < copies; c++) {
         submod_fn_free(terms[c]);
     }
@@ -246,7 +248,7 @@ submod_fn *instance_superpixels(size_t side, const double *image, size_t regions
     submod_fn *fn = NULL;
     require(submod_fn_hypergraph(n, count, start, pixels, weight, SUBMOD_HYPERGRAPH_PRODUCT,
                                  &terms[1]));
-    require(submod_fn_sum(terms, NULL, 2, &fn));
+    require(combine_sum(terms, NULL, 2, &fn));
     submod_fn_free(terms[0]);
     submod_fn_free(terms[1]);
     free(region);

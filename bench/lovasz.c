@@ -4,7 +4,7 @@
  *
  * Times the Jaccard extension and its subgradient for n random doubles (20 % foreground), all
  * different or rounded to float so that some tie. Compares them with sorting the same doubles by
- * submod_argsort_f64, and by qsort for scale. All alternate in one run; the fastest of the repeats
+ * submod_argsort, and by qsort for scale. All alternate in one run; the fastest of the repeats
  * counts. Look at the ratios: times depend on the machine and on its other users.
  */
 #include <stdio.h>
@@ -92,7 +92,7 @@ static void compare(data *d, const char *kind, int threads, int repeats)
     require(submod_set_num_threads(threads));
     for (int i = 0; i < repeats; i++) {
         double start = seconds();
-        require(submod_argsort_f64(d->x, d->n, d->order, d->work));
+        require(submod_argsort(d->x, d->n, d->order, d->work));
         keep_fastest(&sort, start);
         start = seconds();
         require(submod_lovasz(d->jaccard, d->x, &value, d->g, NULL, NULL, d->work));
@@ -115,8 +115,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench-lovasz [REPEATS]\n");
         return EXIT_FAILURE;
     }
-    printf("libsubmod %s: Jaccard extension + subgradient against its sort\n\n",
-           submod_version_string());
+    printf("libsubmod %s: Jaccard extension + subgradient against its sort\n\n", submod_version());
     printf("%10s %-7s %7s %10s %9s %12s %10s %12s\n", "n", "data", "threads", "sort ms", "M keys/s",
            "extension ms", "ext/sort", "qsort/ext");
     for (int log2_n = 16; log2_n <= 22; log2_n += 2) {

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "combinations.h"
 #include "instances.h"
 #include "iwata.h"
 
@@ -117,7 +118,7 @@ static submod_fn *two_moons(size_t half, int symmetric, submod_rng *rng)
     submod_fn *fn = NULL;
     require(submod_fn_logdet(n, K, &parts[0]));
     require(submod_fn_logdet(n, inv, &parts[1]));
-    require(submod_fn_sum(parts, NULL, symmetric ? 2 : 1, &sum));
+    require(combine_sum(parts, NULL, symmetric ? 2 : 1, &sum));
     double largest = 0;
     for (int32_t i = 0; i < (int32_t)n; i++) {
         double value;
@@ -128,7 +129,7 @@ static submod_fn *two_moons(size_t half, int symmetric, submod_rng *rng)
         w[i] = -2 * largest;
         w[half + i] = 2 * largest;
     }
-    require(submod_fn_add_modular(sum, w, &fn));
+    require(combine_plus(sum, w, &fn));
     submod_fn_free(parts[0]);
     submod_fn_free(parts[1]);
     submod_fn_free(sum);
@@ -213,7 +214,7 @@ int main(int argc, char **argv)
     }
     submod_rng rng;
     submod_rng_seed(&rng, 1);
-    printf("libsubmod %s: minimum-norm points\n\n", submod_version_string());
+    printf("libsubmod %s: minimum-norm points\n\n", submod_version());
     printf("%-22s %6s %-16s %8s %8s %8s %10s %10s\n", "function", "n", "method", "major", "minor",
            "chains", "ms", "gap/|dual|");
     compare("Iwata", iwata(1000), repeats);

@@ -3,18 +3,17 @@
  *
  *   bench-prox-jaccard [REPEATS]
  *
- * n random doubles of one of five kinds, 20 % foreground, against submod_argsort_f64 of the same
+ * n random doubles of one of five kinds, 20 % foreground, against submod_argsort of the same
  * data. All alternate in one run; the fastest of the repeats counts. A small lambda joins many
  * pixels into few levels, a large lambda joins few pixels. The columns:
  *
- *   sort         submod_argsort_f64 with one thread, and with two
+ *   sort         submod_argsort with one thread, and with two
  *   prox         submod_prox with u, s and gap, with one thread, and with two
  *   /sort        both with one thread
  *   2 threads    how many times faster the prox is with two
  *   histogram    submod_prox_jaccard_histogram with delta = 2^-13 of the range, from float
  *   tversky      Tversky's measure (alpha = 0.5, beta = 2) with one thread, / the Jaccard prox
  *   callback     the same measure as a callback, / the Jaccard prox
- *   bytes        workspace of submod_prox per pixel
  */
 #include <math.h>
 #include <stdio.h>
@@ -134,11 +133,12 @@ static data make_data(size_t n, const kind *of)
         high = fmax(high, d.x[i]);
     }
     d.range = high - low;
-    submod_measure tversky = submod_measure_tversky(0.5, 2);
-    submod_measure callback = submod_measure_custom(by_callback, NULL);
+    submod_measure tversky = submod_tversky(0.5, 2);
+    submod_measure callback =
+        submod_measure_custom(&(submod_measure_ops){.value = by_callback}, NULL);
     require(submod_fn_jaccard(n, d.foreground, &d.jaccard));
-    require(submod_fn_two_counts(n, d.foreground, &tversky, &d.tversky));
-    require(submod_fn_two_counts(n, d.foreground, &callback, &d.callback));
+    require(submod_fn_counts(n, d.foreground, NULL, &tversky, &d.tversky));
+    require(submod_fn_counts(n, d.foreground, NULL, &callback, &d.callback));
     return d;
 }
 
@@ -176,7 +176,7 @@ static void compare(data *d, double lambda, int repeats)
         double *fastest = best[i % 2];
         require(submod_set_num_threads(i % 2 + 1));
         double start = seconds();
-        require(submod_argsort_f64(d->x, d->n, d->order, work[SORT]));
+        require(submod_argsort(d->x, d->n, d->order, work[SORT]));
         keep_fastest(&fastest[SORT], start);
         start = seconds();
         require(submod_prox(d->jaccard, d->x, lambda, d->u, d->s, NULL, &info, work[PROX]));
@@ -194,14 +194,13 @@ static void compare(data *d, double lambda, int repeats)
         keep_fastest(&fastest[CALLBACK], start);
     }
     require(submod_prox(d->jaccard, d->x, lambda, d->u, d->s, NULL, &info, work[PROX]));
-    printf("%9zu %-12s %6.0e %8zu %6.1f %6.1f %6.1f %6.1f %6.2f %9.2f %9.1f %7.2f %8.2f %6.1f "
+    printf("%9zu %-12s %6.0e %8zu %6.1f %6.1f %6.1f %6.1f %6.2f %9.2f %9.1f %7.2f %8.2f "
            "%6.1f %9.1e\n",
            d->n, d->name, lambda, info.iterations, 1e3 * best[0][SORT], 1e3 * best[1][SORT],
            1e3 * best[0][PROX], 1e3 * best[1][PROX], best[0][PROX] / best[0][SORT],
            best[0][PROX] / best[1][PROX], 1e3 * best[0][HISTOGRAM],
            best[0][TVERSKY] / best[0][PROX], best[0][CALLBACK] / best[0][PROX],
-           (double)submod_work_bytes(work[PROX]) / (double)d->n, (double)info.work / (double)d->n,
-           info.gap);
+           (double)info.work / (double)d->n, info.gap);
     fflush(stdout); /* rows of 10^7 pixels take long */
     for (int k = 0; k < CALLS; k++) {
         submod_work_free(work[k]);
@@ -215,11 +214,10 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench-prox-jaccard [REPEATS]\n");
         return EXIT_FAILURE;
     }
-    printf("libsubmod %s: exact Jaccard prox against its sort, times in ms\n\n",
-           submod_version_string());
-    printf("%9s %-12s %6s %8s %6s %6s %6s %6s %6s %9s %9s %7s %8s %6s %6s %9s\n", "n", "data",
-           "lambda", "levels", "sort", "sort 2", "prox", "prox 2", "/sort", "2 threads",
-           "histogram", "tversky", "callback", "bytes", "work/n", "gap");
+    printf("libsubmod %s: exact Jaccard prox against its sort, times in ms\n\n", submod_version());
+    printf("%9s %-12s %6s %8s %6s %6s %6s %6s %6s %9s %9s %7s %8s %6s %9s\n", "n", "data", "lambda",
+           "levels", "sort", "sort 2", "prox", "prox 2", "/sort", "2 threads", "histogram",
+           "tversky", "callback", "work/n", "gap");
     const size_t million = 1000000;
     for (size_t n = million / 10; n <= 10 * million; n *= 10) {
         for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {

@@ -20,6 +20,8 @@
 #include <string.h>
 #include <submod.h>
 
+#include "combinations.h"
+
 enum { SIDE = 50, CELL = 5, LARGEST_PART = 64, MOST_EPOCHS = 3000 };
 
 typedef struct part {
@@ -68,9 +70,9 @@ static void add_up(instance *of)
 {
     submod_fn **terms = allocate(of->count, sizeof(submod_fn *));
     for (size_t r = 0; r < of->count; r++) {
-        require(submod_fn_embed(of->parts[r].fn, of->n, of->parts[r].elements, &terms[r]));
+        require(combine_embedded(of->parts[r].fn, of->n, of->parts[r].elements, &terms[r]));
     }
-    require(submod_fn_sum(terms, NULL, of->count, &of->sum));
+    require(combine_sum(terms, NULL, of->count, &of->sum));
     for (size_t r = 0; r < of->count; r++) {
         submod_fn_free(terms[r]);
     }

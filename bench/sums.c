@@ -1,14 +1,11 @@
 /* The prox of sums of functions, against the proxes of their parts and against Fujishige-Wolfe.
  *
- *   bench-sums [ROWS] [LARGEST]      ROWS: pixels | stands | cuts | threads | regions | blocks |
+ *   bench-sums [ROWS] [LARGEST]      ROWS: pixels | threads | regions | blocks |
  *                                    edges | decided | all
  *
  * pixels   Jaccard loss + cut of a grid with 8 neighbours, h x h pixels, weights g / n (diagonals
  *          g / (n sqrt 2)), lambda = 1 / n, to a relative gap of 1e-9; beside it the proxes of the
  *          two parts, and Wolfe where it ends within 20 s
- * stands   the same sum with its cut as families of chains, and as one part projected by flow: the
- *          cut is embedded then, which keeps it whole
- * cuts     the cut alone, 4 and 8 neighbours: as families of chains, by flow, and what auto takes
  * threads  Jaccard + cut with 1 and 2 threads
  * regions  grid cut + |A and R| |R less A| for each region R of a segmentation (Jegelka, Bach, Sra
  *          2013), as embedded functions of the cardinality
@@ -24,6 +21,7 @@
 #include <string.h>
 #include <submod.h>
 
+#include "combinations.h"
 #include "instances.h"
 
 static void require(submod_status status)
@@ -136,7 +134,7 @@ static submod_fn *sum_of(submod_fn *a, submod_fn *b)
 {
     submod_fn *fn = NULL;
     submod_fn *const both[2] = {a, b};
-    require(submod_fn_sum(both, NULL, 2, &fn));
+    require(combine_sum(both, NULL, 2, &fn));
     return fn;
 }
 
@@ -152,7 +150,6 @@ static const char *name_of(submod_prox_method method)
         [SUBMOD_PROX_DECOMPOSITION] = "decomposition",
         [SUBMOD_PROX_MIN_NORM] = "min-norm",
         [SUBMOD_PROX_SUM] = "sum",
-        [SUBMOD_PROX_CHAINS] = "chains",
         [SUBMOD_PROX_TWO_COUNTS] = "two counts",
     };
     return names[method];
@@ -228,71 +225,6 @@ static void pixels(size_t largest)
     }
 }
 
-/* The same function, which the sum does not split into chains. */
-static submod_fn *kept_whole(const submod_fn *cut)
-{
-    size_t n = submod_fn_size(cut);
-    int32_t *all = allocate(n, sizeof *all);
-    submod_fn *fn = NULL;
-    for (size_t i = 0; i < n; i++) {
-        all[i] = (int32_t)i;
-    }
-    require(submod_fn_embed(cut, n, all, &fn));
-    free(all);
-    return fn;
-}
-
-static void stands(size_t largest)
-{
-    for (size_t h = 64; h <= largest; h *= 2) {
-        submod_rng rng;
-        submod_rng_seed(&rng, 16);
-        double *x = scores(h, &rng);
-        double n = (double)(h * h);
-        submod_fn *loss = jaccard(h);
-        for (size_t i = 0; i < 3; i++) {
-            submod_fn *cut = grid(h, strengths[i] / n, 8);
-            submod_fn *whole = kept_whole(cut);
-            submod_fn *with_chains = sum_of(loss, cut);
-            submod_fn *with_flow = sum_of(loss, whole);
-            printf("Jaccard + cut, %zu x %zu, g = %g\n", h, h, strengths[i]);
-            result chains = run(with_chains, x, 1 / n, SUBMOD_PROX_AUTO, 1e-9, 0);
-            result flow = run(with_flow, x, 1 / n, SUBMOD_PROX_AUTO, 1e-9, 60);
-            print("cut as chains (auto)", chains);
-            print("cut by flow", flow);
-            printf("  flow / chains %.1f\n", flow.info.seconds / chains.info.seconds);
-            submod_fn_free(with_flow);
-            submod_fn_free(with_chains);
-            submod_fn_free(whole);
-            submod_fn_free(cut);
-        }
-        submod_fn_free(loss);
-        free(x);
-    }
-}
-
-static void cuts(size_t largest)
-{
-    const double weights[] = {0.05, 0.2, 0.5, 1, 2, 5};
-    for (size_t h = 64; h <= largest; h *= 2) {
-        submod_rng rng;
-        submod_rng_seed(&rng, 16);
-        double *x = scores(h, &rng);
-        for (int neighbours = 4; neighbours <= 8; neighbours += 4) {
-            for (size_t i = 0; i < sizeof weights / sizeof *weights; i++) {
-                submod_fn *cut = grid(h, weights[i], neighbours);
-                printf("cut, %zu x %zu, %d neighbours, weight / lambda = %g\n", h, h, neighbours,
-                       weights[i]);
-                print("chains", run(cut, x, 1, SUBMOD_PROX_CHAINS, 1e-9, 60));
-                print("flow", run(cut, x, 1, SUBMOD_PROX_DECOMPOSITION, 1e-9, 60));
-                print("auto", run(cut, x, 1, SUBMOD_PROX_AUTO, 1e-9, 60));
-                submod_fn_free(cut);
-            }
-        }
-        free(x);
-    }
-}
-
 static void threads(size_t largest)
 {
     for (size_t h = 256; h <= largest; h *= 2) {
@@ -327,7 +259,7 @@ static submod_fn *region(size_t n, const int32_t *elements, size_t k, double coe
         table[i] = coefficient * (double)i * (double)(k - i);
     }
     require(submod_fn_cardinality(k, table, &small));
-    require(submod_fn_embed(small, n, elements, &fn));
+    require(combine_embedded(small, n, elements, &fn));
     submod_fn_free(small);
     free(table);
     return fn;
@@ -367,7 +299,7 @@ static submod_fn *segmentation(size_t h, size_t count, double coefficient, submo
             terms[used++] = region(n, elements, k, coefficient / (double)k);
         }
     }
-    require(submod_fn_sum(terms, NULL, used, &fn));
+    require(combine_sum(terms, NULL, used, &fn));
     for (size_t c = 0; c < used; c++) {
         submod_fn_free(terms[c]);
     }
@@ -422,7 +354,7 @@ static submod_fn *logdet_block(size_t n, size_t first, size_t k, submod_rng *rng
         }
     }
     require(submod_fn_logdet(k, K, &small));
-    require(submod_fn_embed(small, n, elements, &fn));
+    require(combine_embedded(small, n, elements, &fn));
     submod_fn_free(small);
     free(points);
     free(K);
@@ -451,7 +383,7 @@ static void blocks(void)
         x[i] = submod_rng_normal(&rng);
     }
     require(submod_fn_cut(N, EDGES, tail, head, weight, 0, &terms[BLOCKS]));
-    require(submod_fn_sum(terms, NULL, BLOCKS + 1, &sum));
+    require(combine_sum(terms, NULL, BLOCKS + 1, &sum));
     for (size_t i = 0; i < sizeof lambdas / sizeof *lambdas; i++) {
         printf("20 log-det blocks of 20 + cut, lambda = %g\n", lambdas[i]);
         print("sum", run(sum, x, lambdas[i], SUBMOD_PROX_AUTO, 1e-9, 0));
@@ -484,9 +416,9 @@ static submod_fn *hypergraph(size_t n, size_t m, size_t k, submod_rng *rng)
             }
             i += j == i;
         }
-        require(submod_fn_embed(small, n, elements, &terms[e]));
+        require(combine_embedded(small, n, elements, &terms[e]));
     }
-    require(submod_fn_sum(terms, NULL, m, &fn));
+    require(combine_sum(terms, NULL, m, &fn));
     for (size_t e = 0; e < m; e++) {
         submod_fn_free(terms[e]);
     }
@@ -564,12 +496,6 @@ int main(int argc, char **argv)
     require(submod_set_num_threads(1));
     if (all || strcmp(rows, "pixels") == 0) {
         pixels(largest);
-    }
-    if (all || strcmp(rows, "stands") == 0) {
-        stands(largest);
-    }
-    if (all || strcmp(rows, "cuts") == 0) {
-        cuts(largest);
     }
     if (all || strcmp(rows, "threads") == 0) {
         threads(largest < 256 ? 256 : largest);

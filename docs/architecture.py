@@ -32,20 +32,17 @@ class Place(NamedTuple):
 
 ROOMS = {
     "optim": Place(0, 1, ["step rules, schedules,", "FISTA, bundle method"]),
-    "prox/sums": Place(1, 1, ["sums by their parts:", "folding, projections in turn"]),
     "prox/two_counts": Place(2, 0, ["Jaccard and other measures:", "pixels, points, histograms"]),
-    "prox": Place(2, 1, ["one entry, a table of methods,", "gaps, minimisation"]),
-    "prox/wolfe": Place(2, 2, ["minimum-norm points:", "for any function"]),
+    "prox": Place(2, 1, ["one entry, a table of methods,", "minimum norm, minimisation"]),
     "gpu": Place(2, 3, ["the losses and the", "Jaccard prox on CUDA"]),
     "mpi": Place(0, 3, ["ranks of MPI: a library", "of its own"]),
     "dist": Place(1, 3, ["losses and counts", "over ranks"]),
-    "submod/measures": Place(4, 2, ["what wrong pixels cost,", "by their counts"]),
-    "submod/functions": Place(3, 0, ["Jaccard, cut, coverage, ..,", "sums and minors"]),
-    "submod/losses": Place(3, 1, ["Lovász losses by two engines,", "baselines, dataset"]),
-    "submod/metrics": Place(3, 2, ["counts, IoU, scores,", "equibatch"]),
-    "submod/decisions": Place(3, 3, ["the best expected IoU", "or Dice, from probabilities"]),
+    "submod/functions": Place(3, 0, ["Jaccard, cut, log-det, ..,", "sums and minors"]),
+    "loss": Place(3, 1, ["Lovász losses by two engines,", "baselines, dataset"]),
+    "metrics": Place(3, 2, ["counts, IoU, scores,", "equibatch"]),
+    "metrics/decisions": Place(3, 3, ["the best expected IoU", "or Dice, from probabilities"]),
     "submod": Place(4, 0, ["the handle of a set function,", "Lovász extension, checker"]),
-    "submod/tensors": Place(4, 1, ["views of labels", "and scores"]),
+    "loss/tensors": Place(4, 1, ["views of labels", "and scores"]),
     "base": Place(
         5, 0, ["errors, memory, threads, cancelling, instruction sets, sorting, random numbers"]
     ),

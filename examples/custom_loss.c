@@ -34,7 +34,7 @@ static int fail(void)
 
 int main(void)
 {
-    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = eval};
+    submod_fn_ops ops = {.eval = eval};
     submod_fn *loss;
     if (submod_fn_custom(PIXELS, &ops, (void *)group_of, &loss) != SUBMOD_OK) {
         return fail();

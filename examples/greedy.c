@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <submod.h>
+#include <submod/select.h>
 
 #define PLACES 40
 #define CLIENTS 200
@@ -104,8 +105,7 @@ int main(void)
            CHOSEN * PLACES - CHOSEN * (CHOSEN - 1) / 2);
     submod_maximize_info info;
     int32_t same[CHOSEN];
-    if (submod_maximize(served, CHOSEN, NULL, 0, same, NULL, NULL, NULL, &info, NULL) !=
-        SUBMOD_OK) {
+    if (submod_maximize(served, CHOSEN, NULL, 0, same, NULL, NULL, NULL, &info) != SUBMOD_OK) {
         return fail();
     }
     printf("no %d places serve more than %.2f: these reach at least %.1f %% of it\n", CHOSEN,

@@ -50,7 +50,8 @@ int main(void)
     if (submod_lovasz_softmax(&scores, &labels, &jaccard, NULL, &settings, NULL, NULL)) {
         return fail();
     }
-    submod_measure measure = submod_measure_custom(root_of_jaccard, NULL);
+    submod_measure_ops ops = {.value = root_of_jaccard};
+    submod_measure measure = submod_measure_custom(&ops, NULL);
     settings.measure = &measure; /* all that changes */
     if (submod_lovasz_softmax(&scores, &labels, &loss, &to, &settings, NULL, NULL)) {
         return fail();

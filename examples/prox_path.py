@@ -44,7 +44,7 @@ def by_algorithm_2(f):
     """It tells by its status that it is not optimal, which is no surprise here."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", submod.AccuracyWarning)
-        return [f.prox(MARGINS, 1 / step, "greedy_path", hinge=True) for step in STEPS]
+        return [f.prox(MARGINS, 1 / step, "algorithm_2", hinge=True) for step in STEPS]
 
 
 def main():

@@ -1,7 +1,7 @@
 /* libsubmod: optimisation of piecewise-linear submodular surrogates.
  *
  * This header pulls in the whole public face. Read the parts in this order:
- *   submod/base.h       conventions, status codes, memory, threads, sorting, random numbers
+ *   submod/base.h       conventions, status codes, memory, threads, sorting
  *   submod/function.h   set functions: built-in, your own, combined, checked
  *   submod/lovasz.h     the Lovász extension and its greedy subgradient
  *   submod/tensor.h     views of labels, scores and gradients
@@ -10,11 +10,8 @@
  *   submod/baseline.h   cross-entropy, hinge, Rahman-Wang, soft Dice, soft Jaccard
  *   submod/dataset.h    the Lovász-Softmax loss of a whole dataset
  *   submod/dist.h       losses and counts over ranks: MPI, torch.distributed, your own
- *   submod/prox.h       proximal operators of Lovász extensions
+ *   submod/prox.h       proximal operators of Lovász extensions, minimisation, certificates
  *   submod/derivative.h  their derivatives
- *   submod/sfm.h        minimisation of submodular functions
- *   submod/maximize.h   greedy maximisation
- *   submod/certificate.h  checks of what those return
  *   submod/steps.h      step rules and schedules
  *   submod/optim.h      problems, descent by a step rule, FISTA, the bundle method
  *   submod/solvers.h    Frank-Wolfe by blocks, smoothing, primal-dual
@@ -22,6 +19,7 @@
  *   submod/metric.h     confusion counts, IoU, Dice, mIoU of images and datasets, equibatch
  *   submod/scoring.h    IoU of instances, boundaries, single images
  *   submod/file.h       counts in files: save, load
+ *   submod/extend.h     for libraries on top: error messages, memory, random numbers
  *   submod/decision.h   from probabilities to the segmentation with the best expected IoU or Dice
  */
 #ifndef SUBMOD_H
@@ -29,23 +27,21 @@
 
 #include <submod/base.h>
 #include <submod/baseline.h>
-#include <submod/certificate.h>
 #include <submod/dataset.h>
 #include <submod/decision.h>
 #include <submod/derivative.h>
 #include <submod/dist.h>
+#include <submod/extend.h>
 #include <submod/file.h>
 #include <submod/function.h>
 #include <submod/gpu.h>
 #include <submod/loss.h>
 #include <submod/lovasz.h>
-#include <submod/maximize.h>
 #include <submod/measure.h>
 #include <submod/metric.h>
 #include <submod/optim.h>
 #include <submod/prox.h>
 #include <submod/scoring.h>
-#include <submod/sfm.h>
 #include <submod/solvers.h>
 #include <submod/steps.h>
 #include <submod/tensor.h>

@@ -29,6 +29,7 @@ from typing import NamedTuple, Union
 
 HERE = Path(__file__).resolve().parent
 HEADERS = HERE.parent / "include" / "submod"
+COMPANIONS = sorted(HERE.parent.glob("companions/*/include/submod/*.h"))
 OUTPUT = HERE / "submod" / "_bindings.py"
 
 SCALARS = {
@@ -96,6 +97,8 @@ class Header:
             self.structs[match[1]] = [d for field in fields for d in declarations(field)]
         elif re.fullmatch(r"typedef struct (\w+) \1", text):
             pass  # opaque: a handle
+        elif "..." in text:
+            pass  # Python formats its own texts
         elif match := re.fullmatch(r"SUBMOD_API (.*?)(\w+) ?\((.*)\)", text):
             self.functions[match[2]] = (declaration(match[1] + "result"), arguments(match[3]))
         else:
@@ -296,6 +299,8 @@ def read_headers() -> Header:
     umbrella = (HEADERS.parent / "submod.h").read_text(encoding="utf-8")
     for name in in_order(re.findall(INCLUDE, umbrella)):
         header.read((HEADERS / name).read_text(encoding="utf-8"))
+    for path in COMPANIONS:
+        header.read(path.read_text(encoding="utf-8"))
     return header
 
 

@@ -4,7 +4,6 @@
     includes    <submod/x.h> is public, "room/x.h" private; both only ever point downwards
     names       no private header is named like a public one
     heads       every C file opens with a comment that says what it is
-    structs     settings begin with struct_size, what the library fills ends with reserved words
     arguments   public functions take: handle, inputs, outputs, settings, info, workspace
     pins        workflows name actions by their commit, with the version beside it
 
@@ -18,6 +17,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+PUBLIC = [ROOT / "include", *ROOT.glob("companions/*/include")]
 sys.path.insert(0, str(ROOT / "python"))
 
 from generate_bindings import Declaration, Header, read_headers  # noqa: E402
@@ -27,12 +27,12 @@ SUBMOD = [
     "submod",
     "submod/measures",
     "submod/functions",
-    "submod/tensors",
-    "submod/losses",
-    "submod/metrics",
-    "submod/decisions",
+    "loss/tensors",
+    "loss",
+    "metrics",
+    "metrics/decisions",
 ]
-PROX = ["prox", "prox/contract", "prox/two_counts", "prox/sums", "prox/wolfe"]
+PROX = ["prox", "prox/contract", "prox/two_counts", "prox/sums"]
 # The headers of prox that its own rooms build on: below those rooms, so that they count as a room.
 CONTRACT = [f"prox/{name}.h" for name in ("chain_line", "combination", "gap", "isotonic", "solver")]
 ALLOWED = {
@@ -40,14 +40,13 @@ ALLOWED = {
     "submod": ["base"],
     "submod/measures": ["base"],
     "submod/functions": ["base", "submod", "submod/measures"],
-    "submod/tensors": ["base"],
-    "submod/losses": ["base", "submod", "submod/measures", "submod/functions", "submod/tensors"],
-    "submod/metrics": ["base", "submod", "submod/tensors"],
-    "submod/decisions": ["base", "submod/tensors"],
+    "loss/tensors": ["base"],
+    "loss": ["base", "submod", "submod/measures", "submod/functions", "loss/tensors"],
+    "metrics": ["base", "submod", "loss", "loss/tensors"],
+    "metrics/decisions": ["base", "loss/tensors"],
     "prox/contract": ["base", *SUBMOD],
     "prox/two_counts": ["base", *SUBMOD, "prox/contract"],
     "prox/sums": ["base", *SUBMOD, "prox/contract"],
-    "prox/wolfe": ["base", *SUBMOD, "prox/contract"],
     "prox": ["base", *SUBMOD, *PROX],
     "optim": ["base", *SUBMOD, *PROX],
     "gpu": ["base", *SUBMOD],
@@ -103,6 +102,14 @@ def direction(room: str, target: str) -> str:
     return f"{room} may not use {target}: dependencies point downwards only"
 
 
+def companion_include(path: Path, bracket: str, name: str) -> str:
+    """What is wrong with an include in companions/: public headers and its own, no others."""
+    if name == "submod.h":
+        return "<submod.h> has everything; companions include the headers that they need"
+    own = (path.parent / name).exists() and ".." not in name
+    return f'"{name}" is not beside the file' if bracket == '"' and not own else ""
+
+
 def library_include(path: Path, bracket: str, name: str, homes: dict[str, list[str]]) -> str:
     """What is wrong with an include of the library itself, in src/ or include/."""
     inside = path.is_relative_to(ROOT / "src")
@@ -130,15 +137,19 @@ def user_include(bracket: str, name: str) -> str:
 def check_includes() -> list[str]:
     wrong = []
     homes = public_headers()
-    for path in sources("src", "include/submod", "bench", "examples", "tools"):
+    for path in sources("src", "include/submod", "companions", "bench", "examples", "tools"):
         where = path.relative_to(ROOT)
         if where.parts[0] == "src" and folder_of(path) not in ALLOWED:
             wrong.append(f"{where}: '{folder_of(path)}' is no room of scripts/check_house.py")
             continue
         for line, bracket, name in includes(path):
             public = bracket == "<" and (name == "submod.h" or name.startswith("submod/"))
-            if public and not (ROOT / "include" / name).exists():
+            if public and not any((home / name).exists() for home in PUBLIC):
                 problem = f"<{name}> is not in include/; private headers go in quotes"
+            elif where.parts[0] == "companions" and "tests" not in where.parts:
+                problem = companion_include(path, bracket, name)
+            elif where.parts[0] == "companions":
+                problem = ""
             elif where.parts[0] in ("src", "include"):
                 problem = library_include(path, bracket, name, homes)
             else:
@@ -160,41 +171,9 @@ def check_names() -> list[str]:
 def check_heads() -> list[str]:
     return [
         f"{p.relative_to(ROOT)}: opens without a comment that says what it is"
-        for p in sources("src", "include", "bench", "examples", "tools", "tests")
+        for p in sources("src", "include", "companions", "bench", "examples", "tools", "tests")
         if not p.read_text(encoding="utf-8").startswith(("/*", "//"))
     ]
-
-
-# ---- structs that grow ----
-
-# Filled by the library: room at the end. run_settings lies inside other settings.
-FILLED = re.compile(r"submod_(\w+_(info|report|result|values)|metrics|run_settings)")
-# Settings and tables of callbacks.
-SIZED = re.compile(r"submod_(\w+_settings|fn_ops|concave_ops|measure|problem|map|comm)")
-# These keep their size.
-KEPT = (
-    "allocator|rng|counterexample|measure_failure|labels|scores|pixel_weights|gradient|gpu_place|"
-    "schedule|trace"
-)
-FIXED = re.compile(f"submod_({KEPT})")
-
-
-def check_structs(structs: dict[str, list[Declaration]]) -> list[str]:
-    wrong = []
-    for name, fields in structs.items():
-        first, last = fields[0], fields[-1]
-        if FILLED.fullmatch(name):
-            # Of four words at first; fields that came later have taken some.
-            if (last.base, last.name) != ("uint64_t", "reserved") or last.length not in "1234":
-                wrong.append(f"{name}: must end with uint64_t reserved[4], or what is left of it")
-        elif SIZED.fullmatch(name):
-            if (first.base, first.name) != ("size_t", "struct_size"):
-                wrong.append(f"{name}: must begin with size_t struct_size")
-        elif not FIXED.fullmatch(name):
-            wrong.append(
-                f"{name}: may it grow? base.h has the rule, scripts/check_house.py the list"
-            )
-    return wrong
 
 
 # ---- the order of arguments ----
@@ -238,7 +217,7 @@ def check_arguments() -> list[str]:
 
 
 # As snprintf, whose habits everybody has: the buffer, then its size.
-EXCEPTIONS = {"submod_check_report_text", "submod_measure_report_text"}
+EXCEPTIONS = {"submod_check_report_text"}
 
 
 # ---- pins ----
@@ -261,7 +240,7 @@ def check_pins() -> list[str]:
 
 def check_all() -> list[str]:
     wrong = [*check_includes(), *check_names(), *check_heads(), *check_pins()]
-    return [*wrong, *check_structs(read_headers().structs), *check_arguments()]
+    return [*wrong, *check_arguments()]
 
 
 def main() -> int:

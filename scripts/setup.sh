@@ -19,7 +19,8 @@
 set -euo pipefail
 
 # Python writes the wrappers of failing calls.
-packages=(build-essential cmake ninja-build pkg-config libpng-dev check iproute2 python3)
+packages=(build-essential cmake ninja-build pkg-config libopenblas-dev liblapacke-dev libpng-dev
+    check iproute2 python3)
 tools=(cc cmake pkg-config)
 need_venv=no
 

@@ -111,7 +111,7 @@ build_with_clang() {
         -DSUBMOD_CUDA=OFF -DSUBMOD_MPI=OFF "$@"
     cmake --build "$directory" --parallel "$jobs" --target "${targets[@]}"
     scripts/offline.sh ctest --test-dir "$directory" --output-on-failure --no-tests=error --parallel "$jobs" \
-        -R "^(isa_(baseline|avx2|avx512)_)?($(IFS='|' && echo "${tests[*]}"))\$"
+        -R "^(isa_(baseline|avx2|avx512)_)?($(IFS='|' && echo "${tests[*]}"))(_threads)?\$"
 }
 
 begin "set-up"
@@ -158,7 +158,7 @@ if [ $all = yes ]; then
     end
     begin "ThreadSanitizer"
     TSAN_OPTIONS=ignore_noninstrumented_modules=1:die_after_fork=0 build_with_clang build-tsan \
-        "isa threads confusion loss loss_engines min_norm dist_losses dist_errors dist_counts" \
+        "isa calls confusion loss loss_engines min_norm dist_losses dist_errors dist_counts" \
         --preset tsan "-DCMAKE_C_FLAGS=-fsanitize=thread -DSUBMOD_ALL_PROBLEMS"
     end
 fi

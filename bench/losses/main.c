@@ -68,7 +68,7 @@ static bool parse(int argc, char **argv, options *o)
 static void print_header(const options *o)
 {
     printf("libsubmod %s (%s): losses with gradient against the limits of the machine\n",
-           submod_version_string(), submod_isa());
+           submod_version(), submod_isa());
     printf("reproduce: build/bench/bench-losses --threads %d --repeats %d%s\n", o->threads,
            o->repeats, o->quick ? " --quick" : "");
     printf("best, median: ns per score; cycles of the core per score; ratios and speed-up of the "
@@ -91,7 +91,7 @@ static int write_json(const options *o, const results *r)
         return EXIT_FAILURE;
     }
     fprintf(file, "{\"version\": \"%s\", \"isa\": \"%s\", \"quick\": %s, \"threads\": %d,\n",
-            submod_version_string(), submod_isa(), o->quick ? "true" : "false", o->threads);
+            submod_version(), submod_isa(), o->quick ? "true" : "false", o->threads);
     fprintf(file, " \"engines\": [\n");
     for (int i = 0; r->engines && i < KINDS; i++) {
         engines_json(&r->engines[i], o, file);

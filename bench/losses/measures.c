@@ -29,14 +29,14 @@ enum { WEIGHTED = MEASURES - 1 };
 
 static submod_measure measure_of(int which)
 {
-    submod_measure m = submod_measure_custom(jaccard, NULL);
+    submod_measure m = submod_measure_custom(&(submod_measure_ops){.value = jaccard}, NULL);
     switch (which) {
     case WEIGHTED:
-    case 0: return submod_measure_jaccard();
-    case 1: return submod_measure_tversky(0.7, 1.5);
-    case 2: return submod_measure_hamming();
+    case 0: return submod_jaccard();
+    case 1: return submod_tversky(0.7, 1.5);
+    case 2: return submod_hamming();
     case 3: return m;
-    default: m.values = jaccards; return m;
+    default: m.ops.values = jaccards; return m;
     }
 }
 

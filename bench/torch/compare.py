@@ -498,7 +498,7 @@ def main():
             "taken_by_others": others,
             "table": rows,
             "info": {
-                name: {f: getattr(info, f) for f, _ in info._fields_ if f != "reserved"}
+                name: {f: getattr(info, f) for f, _ in info._fields_}
                 for name, info in infos.items()
             },
             "softmax": {case: as_json(contenders) for case, contenders in softmax.items()},

@@ -72,7 +72,6 @@ typedef enum submod_decision_method {
 
 /* What is wanted. */
 typedef struct submod_decision_settings {
-    size_t struct_size;            /* set by the defaults: base.h, structs that grow */
     submod_decision_score score;   /* SUBMOD_DECISION_IOU */
     submod_decision_method method; /* SUBMOD_DECISION_RANK */
     double empty; /* 1: what an empty segmentation of an empty truth scores, from 0 to 1 */
@@ -97,7 +96,6 @@ typedef struct submod_decision_info {
     double threshold;               /* the smallest probability that was chosen; 1 if none was */
     size_t chosen;                  /* pixels */
     submod_expectation expectation; /* how lower and upper were found */
-    uint64_t reserved[4];           /* 0 */
 } submod_decision_info;
 
 /* Decides for each image and class by itself: masks, dense (batch, classes, pixels), gets 1 for the

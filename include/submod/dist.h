@@ -25,9 +25,9 @@
  * What happens in special cases; the rest is as in loss.h and dataset.h:
  *
  *   comm NULL, or of one rank                   this process alone; nothing of comm is called
- *   a comm that cannot be used: struct_size,    SUBMOD_EINVAL, on this rank alone
- *     rank or ranks out of range, a function
- *     that is missing
+ *   a comm that cannot be used: rank or         SUBMOD_EINVAL, on this rank alone
+ *     ranks out of range, a function that is
+ *     missing
  *   a rank cannot go on: bad labels, NaN        on all ranks the status of the lowest rank that
  *     among its scores, no memory, NULL           failed; its error message says why, that of the
  *     where something must be given               others names the rank
@@ -85,13 +85,11 @@ typedef enum submod_comm_type {
 
 /* Collective functions over the ranks 0 .. ranks - 1, from the calling thread; each returns 0, or
  * not 0 when it has failed, and is called by all ranks in the same order. One that ends by
- * `return submod_fail(SUBMOD_ECOMM, words)` gets its words into the error message. Start from
- * submod_comm_alone(), so that struct_size is right. With one rank none of them is called, and all
- * may be NULL. */
+ * `return submod_fail(SUBMOD_ECOMM, words)` gets its words into the error message. With
+ * one rank none of them is called, and all may be NULL. */
 typedef struct submod_comm {
-    size_t struct_size; /* set by submod_comm_alone: base.h, structs that grow */
-    void *context;      /* handed to the functions */
-    int rank, ranks;    /* which one this is, of how many: at most 2^20 */
+    void *context;   /* handed to the functions */
+    int rank, ranks; /* which one this is, of how many: at most 2^20 */
     /* Adds up in place: count numbers of all ranks, entry by entry, the same bits on all. */
     int (*sum)(void *context, void *numbers, submod_comm_type type, size_t count);
     /* all[0 .. ranks * bytes - 1] = the bytes of all ranks, rank after rank; equally many each. */

@@ -10,7 +10,7 @@
  *         *value = sqrt((double)k);
  *         return SUBMOD_OK;
  *     }
- *     submod_fn_ops ops = {.struct_size = sizeof ops, .eval = my_eval};
+ *     submod_fn_ops ops = {.eval = my_eval};
  *     submod_fn *f;
  *     submod_fn_custom(n, &ops, NULL, &f);
  *
@@ -45,42 +45,52 @@ typedef struct submod_fn submod_fn;
  * distinct, in 0 .. n-1, and not yet in the state.
  *
  * Incremental oracle: the library provides state_size bytes (aligned to 64), which must be plain
- * memory: it is copied by memcpy and dropped without notice. reset makes it the empty set, push
- * adds an element and returns the marginal gain F(A + e) - F(A), gain returns the same number
- * without adding. reset and push come together; gain, chain and tied need them.
+ * memory: it is copied by memcpy and dropped without notice. reset makes it the empty set, chain
+ * adds elements one after the other and returns their marginal gains, gain returns the gain of one
+ * element without adding it. reset and chain come together; gain and tied need them.
  */
+/* The function A -> F(base + A) - F(base) of the subsets A of ground; base and ground are disjoint.
+ */
+typedef struct submod_minor {
+    const int32_t *base;
+    size_t nbase;
+    const int32_t *ground;
+    size_t nground;
+} submod_minor;
+
 /* The callbacks of a set function: function.h, the table of callbacks. */
 typedef struct submod_fn_ops {
-    size_t struct_size; /* sizeof(submod_fn_ops), so that the table can grow */
+    const char *name; /* for submod_fn_name and messages; a constant text. NULL means "custom" */
 
     /* *value = F(set), for k elements in any order. */
     submod_status (*eval)(const void *ctx, const int32_t *set, size_t k, double *value);
 
-    size_t state_size; /* bytes of the state that reset, push, gain, chain and tied work on */
+    size_t state_size; /* bytes of the state that reset, chain, gain and tied work on */
     /* Makes the state the empty set. */
     submod_status (*reset)(const void *ctx, void *state);
-    /* Adds e to the set in the state: *gain = F(A + e) - F(A). */
-    submod_status (*push)(const void *ctx, void *state, int32_t e, double *gain);
-    /* The same number without adding e. May use the state as scratch, but the set in it stays. */
-    submod_status (*gain)(const void *ctx, void *state, int32_t e, double *gain);
-
-    /* k pushes in one call: gains[i] is what pushing elements[i] would have returned. */
+    /* Adds the elements one after the other: gains[i] = F(A + elements[0..i]) - F(A +
+     * elements[0..i-1]), A the set in the state before. */
     submod_status (*chain)(const void *ctx, void *state, const int32_t *elements, size_t k,
                            double *gains);
-    /* The same for elements whose mutual order is open: gains[i] is an average over orders of
+    /* *gain = F(A + e) - F(A). May use the state as scratch, but the set in it stays. */
+    submod_status (*gain)(const void *ctx, void *state, int32_t e, double *gain);
+    /* A chain of elements whose mutual order is open: gains[i] is an average over orders of
      * this block (each order counted the same for elements that F cannot tell apart), so that it
      * does not depend on the order in which they are handed over. Such gains keep the greedy
      * vector in the base polytope and do not favour one tied element over another. */
     submod_status (*tied)(const void *ctx, void *state, const int32_t *elements, size_t k,
                           double *gains);
 
-    /* A minimiser of  A -> F(base + A) - F(base) - sum of z over A  among the subsets A of block:
-     * in[j] = 1 where block[j] belongs to A, else 0. base and block are disjoint, z[j] belongs to
-     * block[j]. Of several minimisers the smallest one (largest = 0) or the largest (largest = 1).
-     */
-    submod_status (*minimize)(const void *ctx, const int32_t *base, size_t nbase,
-                              const int32_t *block, size_t nblock, const double *z, int largest,
-                              uint8_t *in);
+    /* The smallest and the largest minimiser of the minor less z: flags of ground's elements, as
+     * are z[i]. smallest, largest and base may be NULL. base, if the function has one at hand: a
+     * base s of the minor less z, with the minimum as the sum of its negative entries; otherwise
+     * base stays untouched. */
+    submod_status (*minimize)(const void *ctx, const submod_minor *minor, const double *z,
+                              uint8_t *smallest, uint8_t *largest, double *base);
+
+    /* The proximal operator of F's Lovasz extension f: u minimises f(u) + lambda / 2 |u - x|^2, and
+     * s = lambda (x - u) is a base of F. The library measures the gap itself. */
+    submod_status (*prox)(const void *ctx, const double *x, double lambda, double *u, double *s);
 
     /* Frees ctx, when the last handle goes. */
     void (*destroy)(void *ctx);
@@ -90,26 +100,26 @@ typedef struct submod_fn_ops {
  * belongs to the handle (destroy, if given). On failure ctx is still yours. This call does not
  * check that F is submodular; submod_fn_check does. If F is not, functions that rely on it may
  * return wrong results.
- * SUBMOD_EINVAL: n = 0 or n > 2^31 - 1, no eval, push without reset or the reverse, gain, chain or
- * tied without push, struct_size of no known version, state_size beyond SIZE_MAX / 8. */
+ * SUBMOD_EINVAL: n = 0 or n > 2^31 - 1, no eval, chain without reset or the reverse, gain or tied
+ * without chain, state_size beyond SIZE_MAX / 8. */
 SUBMOD_API submod_status submod_fn_custom(size_t n, const submod_fn_ops *ops, void *ctx,
                                           submod_fn **fn);
 
 /* Another owner of the same function; each owner calls submod_fn_free. Returns fn. */
-SUBMOD_API submod_fn *submod_fn_share(const submod_fn *fn);
+SUBMOD_API submod_fn *submod_fn_retain(const submod_fn *fn);
 /* One owner less; the last one frees the function. Accepts NULL. */
 SUBMOD_API void submod_fn_free(submod_fn *fn);
 
 /* n; 0 for NULL. */
 SUBMOD_API size_t submod_fn_size(const submod_fn *fn);
-/* "jaccard", "cut", .., "custom"; "" for NULL. */
+/* "jaccard", "cut", .., that of the table of callbacks, "custom"; "" for NULL. */
 SUBMOD_API const char *submod_fn_name(const submod_fn *fn);
 
 /* ---- built-in functions ----
  *
  * All inputs are copied. Every constructor refuses n = 0 and n > 2^31 - 1 (SUBMOD_EINVAL), NULL
  * (SUBMOD_EINVAL) and NaN or Inf (SUBMOD_ENONFINITE) in what it is given, and leaves *fn alone
- * when it fails. The costs of eval, push, gain and chain stand at the head of each source file.
+ * when it fails. The costs of eval, chain and gain stand at the head of each source file.
  */
 
 /* Jaccard loss as a function of the set of mispredicted pixels (paper, Eq. 6). With P pixels in
@@ -121,29 +131,16 @@ SUBMOD_API submod_status submod_fn_jaccard(size_t n, const uint8_t *foreground, 
 SUBMOD_API submod_status submod_fn_hamming(size_t n, submod_fn **fn);
 
 /* F(A) = F(a, b) for any measure (measure.h), a / b the mispredicted pixels of the foreground /
- * background as above. measure NULL: Jaccard. Jaccard and Hamming become the functions above, which
- * are faster. The struct is copied; what its ctx points to is borrowed and must outlive the
- * function and all that shares it. That a custom measure is increasing and submodular is not
- * checked here: submod_measure_check tells. All have a minimiser of their own, O(k log k), and an
- * exact prox (prox.h). SUBMOD_EINVAL: a bad measure. */
-SUBMOD_API submod_status submod_fn_two_counts(size_t n, const uint8_t *foreground,
-                                              const submod_measure *measure, submod_fn **fn);
-
-/* The same with weights >= 0: a, b, P and N are sums of weights. Weights are rounded to whole
- * multiples of 2^k, with k as small as sums of n of them are still exact (below n * largest weight
- * / 2^50), so that no sum depends on its order; whole weights stay as they are while n * largest <=
- * 2^51. If weights span many orders of magnitude, the small ones are lost: a weight below n *
- * largest weight / 2^51 may become 0, and its element then has no effect. Hamming, which is
- * modular, keeps them all. F must be submodular for real counts: concave in a and in b, and with
- * increments in a that do not grow with b. Minimised in O(k log k): the best set takes of each kind
- * those with the largest z / weight. The prox is by decomposition, since the order within a kind
- * changes with the level of u; the prox in the norm weighted in the same way is faster:
- * submod_prox_two_counts_points. An element of weight 0 changes nothing. SUBMOD_EINVAL: a weight <
- * 0. SUBMOD_ENUMERIC: the sum of the weights overflows. */
-SUBMOD_API submod_status submod_fn_two_counts_weighted(size_t n, const uint8_t *foreground,
-                                                       const double *weight,
-                                                       const submod_measure *measure,
-                                                       submod_fn **fn);
+ * background as above; measure NULL is Jaccard. With weights >= 0, a, b, P and N are sums of
+ * weights (NULL means ones), rounded to whole multiples of 2^k, k as small as sums of n of them are
+ * exact, below n * largest / 2^50: smaller weights are lost, except for Hamming. F must be
+ * submodular for real counts then. The measure is copied, its ctx borrowed; whether a custom one is
+ * submodular is not checked (submod_measure_check). Minimised in O(k log k); the prox is exact
+ * without weights, and by decomposition with them (submod_prox_two_counts_points has a faster
+ * norm). SUBMOD_EINVAL: a bad measure, a weight < 0. SUBMOD_ENUMERIC: the sum of the weights
+ * overflows. */
+SUBMOD_API submod_status submod_fn_counts(size_t n, const uint8_t *foreground, const double *weight,
+                                          const submod_measure *measure, submod_fn **fn);
 
 /* F(A) = sum of w over A, of any sign. */
 SUBMOD_API submod_status submod_fn_modular(size_t n, const double *w, submod_fn **fn);
@@ -230,12 +227,6 @@ SUBMOD_API submod_status submod_fn_hypergraph(size_t n, size_t m, const size_t *
                                               const int32_t *nodes, const double *weight,
                                               submod_hypergraph_kind kind, submod_fn **fn);
 
-/* Weighted coverage: element e covers items[start[e] .. start[e+1]-1] out of m items (a CSR
- * matrix; start has n + 1 entries, start[0] = 0, ascending). F(A) = weight of the items covered by
- * A. Weights >= 0; repeated items are harmless; m = 0 is allowed (F = 0). */
-SUBMOD_API submod_status submod_fn_coverage(size_t n, const size_t *start, const int32_t *items,
-                                            size_t m, const double *weight, submod_fn **fn);
-
 /* Cut of a sparse graph given as m edges (tail[i], head[i]) of weight >= 0:
  * directed:   F(A) = weight of the edges that leave A (tail in A, head outside);
  * undirected: F(A) = weight of the edges with exactly one end in A.
@@ -247,12 +238,6 @@ SUBMOD_API submod_status submod_fn_coverage(size_t n, const size_t *start, const
 SUBMOD_API submod_status submod_fn_cut(size_t n, size_t m, const int32_t *tail, const int32_t *head,
                                        const double *weight, int directed, submod_fn **fn);
 
-/* Facility location: F(A) = sum over clients i < m of max over j in A of benefit[i * n + j], the
- * maximum over the empty set being 0. benefit is a row-major m x n matrix, >= 0; m = 0 is allowed.
- */
-SUBMOD_API submod_status submod_fn_facility(size_t n, size_t m, const double *benefit,
-                                            submod_fn **fn);
-
 /* F(A) = log det K_AA for a symmetric positive definite n x n matrix.
  * SUBMOD_EINVAL: K_ij and K_ji differ by more than 1e-12 sqrt(K_ii K_jj). SUBMOD_ENUMERIC: not
  * positive definite in double precision. SUBMOD_EUNSUPPORTED: n > 46340. */
@@ -260,27 +245,28 @@ SUBMOD_API submod_status submod_fn_logdet(size_t n, const double *K, submod_fn *
 
 /* ---- combinations ----
  *
- * They keep their own share of the functions they are made of: you may free yours at once.
+ * All have one flat form, a sum of terms plus a modular part, which solvers see: a combination of
+ * combinations is one of their terms, and a modular term becomes part of the modular part. They
+ * keep their own share of the functions: you may free yours at once. A sum may grow term by term;
+ * appending one costs O(1) terms on average.
  *
- * Combinations of combinations of the same kind become one: a sum (or scaled function) of sums is
- * the sum of their terms, a minor of a minor (restriction, contraction) is one minor, an embedding
- * of an embedding is one embedding, modular parts are added. So loops that add or cut a little at a
- * time may run for long: values change by rounding only. What cannot be merged is nested, at most
- * SUBMOD_DEPTH_MAX deep, since calls recurse that deep; one more is SUBMOD_EUNSUPPORTED. Not
- * merged: different kinds, coefficients whose product and modular parts whose sum leaves the range
- * of double, sums of more than 1024 terms. What a custom function calls in its callbacks is not
- * counted. */
-/* How deep combinations may be nested. */
-#define SUBMOD_DEPTH_MAX 256
+ * A product of two coefficients that is not a normal number, or a modular part that overflows, is
+ * SUBMOD_ENUMERIC. */
 
-/* sum over i < count of coefficient[i] * f[i], coefficients >= 0 (NULL: all 1), same n, count >= 1.
- */
-SUBMOD_API submod_status submod_fn_sum(submod_fn *const *f, const double *coefficient, size_t count,
-                                       submod_fn **fn);
-/* c * f, c >= 0. */
-SUBMOD_API submod_status submod_fn_scale(const submod_fn *f, double c, submod_fn **fn);
-/* f(A) + sum of w over A. */
-SUBMOD_API submod_status submod_fn_add_modular(const submod_fn *f, const double *w, submod_fn **fn);
+/* A term of a combination: coefficient * fn, where element j of fn is elements[j] of the
+ * combination; elements = NULL means j. */
+typedef struct submod_term {
+    const submod_fn *fn;
+    double coefficient; /* >= 0 */
+    const int32_t *elements;
+} submod_term;
+
+/* The function A -> sum over terms of coefficient * fn(A restricted to its elements) + the sum of
+ * modular over A, of n elements: sums, multiples, modular parts and embeddings. modular = NULL
+ * means 0. Adding an element to a set costs what the terms that have it cost.
+ * SUBMOD_EINVAL: terms[i].elements is NULL though fn has not n elements, or has duplicates. */
+SUBMOD_API submod_status submod_fn_combine(size_t n, const submod_term *terms, size_t count,
+                                           const double *modular, submod_fn **fn);
 /* f on the subsets of {elements[0], .., elements[k-1]}; new element j stands for elements[j].
  * k >= 1, no duplicates. */
 SUBMOD_API submod_status submod_fn_restrict(const submod_fn *f, const int32_t *elements, size_t k,
@@ -289,12 +275,6 @@ SUBMOD_API submod_status submod_fn_restrict(const submod_fn *f, const int32_t *e
  * ascending order. 0 <= k < n, no duplicates. */
 SUBMOD_API submod_status submod_fn_contract(const submod_fn *f, const int32_t *elements, size_t k,
                                             submod_fn **fn);
-
-/* A -> f(A intersected with S), S = {elements[0], .., elements[k-1]}, k the size of f: element j of
- * f stands for elements[j] of n. No duplicates. Costs what it touches, k and not n, also as one of
- * many terms of a sum. */
-SUBMOD_API submod_status submod_fn_embed(const submod_fn *f, size_t n, const int32_t *elements,
-                                         submod_fn **fn);
 
 /* ---- evaluation ----
  *
@@ -344,65 +324,16 @@ SUBMOD_API submod_status submod_state_gain(submod_state *state, int32_t e, doubl
  * borrowed, valid until the next call on this state. 0 for NULL. */
 SUBMOD_API size_t submod_state_set(const submod_state *state, const int32_t **set);
 
-/* ---- checking ----
- *
- * Tests the properties below, with eval as the definition. With at most exhaustive_max elements
- * and within the time limit every case is tried, and the answer is a proof up to the tolerance;
- * otherwise random cases are tried: a counterexample is real, its absence proves nothing. */
-/* How hard to look. */
-typedef struct submod_check_settings {
-    size_t struct_size;    /* set by the defaults: base.h, structs that grow */
-    size_t exhaustive_max; /* 16; at most SUBMOD_EXHAUSTIVE_MAX */
-    uint64_t samples;      /* 20000: random cases when not exhaustive */
-    double time_limit;     /* 10 seconds, > 0 */
-    /* 1e-9, >= 0: violations up to this times the scale are rounding. The scale is the largest
-     * |F(A) - F(empty)| or 2^-14 |F(A)| seen, so that a large F(empty) hides nothing. */
-    double tolerance;
-    uint64_t seed; /* 1 */
-} submod_check_settings;
+/* ---- checking ---- */
 
-/* A concrete failure. Which of e, f, left and right mean what:
- *   submodular   left = F(A + e) - F(A)  <  right = F(A + f + e) - F(A + f)
- *   monotone     left = F(A + e) - F(A)  <  right = 0
- *   symmetric    left = F(A)            !=  right = F(V \ A)
- *   consistent   left = push, gain or chain at A for e  !=  right = F(A + e) - F(A) by eval
- * Unused elements are -1. */
-typedef struct submod_counterexample {
-    int32_t *set;       /* A; NULL when it is empty */
-    size_t set_size;    /* elements of A */
-    int32_t e, f;       /* the elements added */
-    double left, right; /* what is compared */
-} submod_counterexample;
-
-/* What submod_fn_check found. */
-typedef struct submod_check_report {
-    int exhaustive; /* 1: all cases were tried */
-    int normalised; /* 1: F(empty) = 0 within the tolerance */
-    int submodular; /* here and below: 1: no counterexample found, 0: there is one */
-    int monotone;   /* F(A) <= F(A + e) */
-    int symmetric;  /* F(A) = F(V \ A) */
-    int consistent; /* push, gain and chain say what eval says, along some random orders; tied and
-                       minimize are not tested */
-    double empty_value;   /* F(empty) */
-    uint64_t evaluations; /* calls of eval */
-    double seconds;       /* taken */
-    /* Counterexamples, each to be looked at where the property is 0. */
-    submod_counterexample not_submodular, not_monotone, not_symmetric, not_consistent;
-    uint64_t reserved[4]; /* 0 */
-} submod_check_report;
-
-/* The values that stand in the comments of the struct. */
-SUBMOD_API submod_check_settings submod_check_defaults(void);
-/* Fills *report, which need not be initialised and is to be cleared afterwards.
- * SUBMOD_TIMELIMIT or SUBMOD_CANCELLED before the work was done: the report says what was seen. */
+/* Tests whether fn is normalised, submodular, monotone and symmetric, with eval as the definition,
+ * and whether its callbacks agree with eval: chain and gain along random orders, tied, minimize and
+ * prox in random cases with few elements (measure.h has the report and the settings). Fills
+ * *report, which need not be initialised and is to be cleared afterwards.
+ * SUBMOD_TIMELIMIT or SUBMOD_CANCELLED before the work was done: the report covers what was seen.
+ */
 SUBMOD_API submod_status submod_fn_check(const submod_fn *fn, submod_check_report *report,
                                          const submod_check_settings *settings);
-/* Frees the sets in it; accepts NULL and a report that was cleared before. */
-SUBMOD_API void submod_check_report_clear(submod_check_report *report);
-/* The report as text, written as snprintf does it: at most size bytes with the final 0; returns
- * the length of the whole text. */
-SUBMOD_API size_t submod_check_report_text(const submod_check_report *report, char *text,
-                                           size_t size);
 
 #ifdef __cplusplus
 }

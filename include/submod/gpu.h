@@ -68,17 +68,16 @@ typedef struct submod_gpu_place {
 
 /* What a loss call leaves in device memory; aligned as its doubles are, to 8 bytes. */
 typedef struct submod_gpu_result {
-    double loss;          /* NaN when the data were refused */
-    double delta;         /* |loss - loss of these errors| <= delta; 0 for the exact engine */
-    uint64_t pixels;      /* not ignored; sigmoid: entries */
-    uint64_t terms;       /* class losses that entered the mean, over all groups */
-    uint64_t bad_label;   /* position of the first label that is no class, or SUBMOD_GPU_NONE */
-    uint64_t bad_score;   /* position of the first score that is refused, or SUBMOD_GPU_NONE */
-    uint32_t bins;        /* histogram engine, else 0 */
-    int32_t status;       /* SUBMOD_OK, SUBMOD_EINVAL or SUBMOD_ENONFINITE */
-    uint64_t bad_weight;  /* of the first pixel weight that is refused, or SUBMOD_GPU_NONE */
-    uint64_t bad_count;   /* datasets: of the first count that is refused, or SUBMOD_GPU_NONE */
-    uint64_t reserved[2]; /* 0 */
+    double loss;         /* NaN when the data were refused */
+    double delta;        /* |loss - loss of these errors| <= delta; 0 for the exact engine */
+    uint64_t pixels;     /* not ignored; sigmoid: entries */
+    uint64_t terms;      /* class losses that entered the mean, over all groups */
+    uint64_t bad_label;  /* position of the first label that is no class, or SUBMOD_GPU_NONE */
+    uint64_t bad_score;  /* position of the first score that is refused, or SUBMOD_GPU_NONE */
+    uint32_t bins;       /* histogram engine, else 0 */
+    int32_t status;      /* SUBMOD_OK, SUBMOD_EINVAL or SUBMOD_ENONFINITE */
+    uint64_t bad_weight; /* of the first pixel weight that is refused, or SUBMOD_GPU_NONE */
+    uint64_t bad_count;  /* datasets: of the first count that is refused, or SUBMOD_GPU_NONE */
 } submod_gpu_result;
 
 /* Positions count images, classes and pixels as (b * classes + c) * pixels + i, whatever the
@@ -159,7 +158,7 @@ SUBMOD_API submod_status submod_gpu_prox_jaccard(const submod_scores *x,
 SUBMOD_API submod_status submod_gpu_prox_workspace(const submod_scores *x, size_t bins,
                                                    size_t *bytes);
 
-/* The Lovász hinge as a layer (submod_prox_lovasz_hinge in prox.h, which is exact), with the prox
+/* The Lovász hinge as a layer (submod_prox_hinge_layer in prox.h, which is exact), with the prox
  * of each group, an image or the batch, up to half a bin. Of any measure that is built in: Jaccard,
  * which is the fastest, Hamming, Tversky. scores: classes = 1; labels: 0 or 1. prox and gradient,
  * in device memory, may be NULL.

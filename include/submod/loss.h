@@ -110,7 +110,6 @@ typedef enum submod_classes {
 /* One struct for the losses and the baselines; each function says what it does not look at. Start
  * from submod_loss_defaults(), whose values stand in the comments. */
 typedef struct submod_loss_settings {
-    size_t struct_size; /* set by the defaults: base.h, structs that grow */
     /* 1: scores are logits, and the softmax or sigmoid is applied here. 0: they are probabilities,
      * and the gradient is with respect to them. */
     int from_logits;      /* 1 */
@@ -158,8 +157,7 @@ typedef struct submod_loss_info {
     uint64_t pixels; /* not ignored, of weight > 0; sigmoid: entries */
     uint64_t sorted; /* exact engine: errors that had to be sorted, over all classes */
     size_t terms;    /* class losses that entered the mean, over all groups */
-    size_t workspace;     /* bytes of scratch memory used */
-    uint64_t reserved[4]; /* 0 */
+    size_t workspace; /* bytes of scratch memory used */
 } submod_loss_info;
 
 /* Multiclass. labels: (batch, pixels) with values in [0, classes). loss, gradient and info may be

@@ -1,10 +1,10 @@
-/* Measures: what wrong pixels cost, by their counts.
+/* Measures: the cost of wrong pixels, by their counts; and reports of checks.
  *
  * Of P pixels in the foreground a are wrong, and of N in the background b: the cost is F(a, b),
- * with F(0, 0) = 0. The losses (loss.h) and the set functions of two counts (function.h) take any
- * such measure whose F is increasing and submodular, which is the case if and only if, on the
- * lattice 0 <= a <= P, 0 <= b <= N, its first differences are >= 0 and its second differences in
- * aa, bb and ab are <= 0 (docs/mathematics.md, section 3).
+ * with F(0, 0) = 0. The losses (loss.h) and the set functions of counts (function.h) take any
+ * measure whose F is increasing and submodular, which is the case if and only if, on the lattice
+ * 0 <= a <= P, 0 <= b <= N, its first differences are >= 0 and its second differences in aa, bb and
+ * ab are <= 0 (docs/mathematics.md, section 3).
  *
  *   Jaccard   (a + b) / (P + b)                               1 - intersection / union
  *   Hamming   (a + b) / (P + N)                               the share of wrong pixels
@@ -36,77 +36,108 @@ typedef enum submod_measure_type {
     SUBMOD_MEASURE_CUSTOM = 3   /* a function of yours */
 } submod_measure_type;
 
-/* A measure. Best made by one of the functions below, so that nothing is forgotten. */
-typedef struct submod_measure {
-    size_t struct_size;       /* set by those functions: base.h, structs that grow */
-    submod_measure_type type; /* which one */
-    double alpha, beta;       /* Tversky: alpha 0 or from 1e-12, beta from 1, to 1e12 */
-    /* Custom: F(a, b). It must be finite, F(0, 0) = 0, and give the same number whenever it is
-     * asked the same; threads of the library call it side by side. NaN tells that it failed: the
-     * call that needed it returns SUBMOD_ECALLBACK. */
-    double (*value)(double a, double b, double P, double N, void *ctx);
-    /* The same for count pairs at once, where a call is expensive: F[i] = F(a[i], b[i]). One of the
-     * two is enough; this one is taken where both are there. */
+/* A measure of your own. One callback is enough; values is preferred. F must be finite, F(0, 0) =
+ * 0, and the same number for the same counts. Threads of the library call it at the same time. NaN
+ * means that it failed: the call that needed it returns SUBMOD_ECALLBACK. */
+typedef struct submod_measure_ops {
+    double (*value)(double a, double b, double P, double N, void *ctx); /* returns F(a, b) */
+    /* F[i] = F(a[i], b[i]) for many pairs of counts, where a call is expensive. */
     void (*values)(size_t count, const double *a, const double *b, double P, double N, double *F,
                    void *ctx);
-    void *ctx; /* custom: handed on; borrowed */
+} submod_measure_ops;
+
+/* A measure, made by one of the functions below. */
+typedef struct submod_measure {
+    submod_measure_type type; /* which one */
+    double alpha, beta;       /* Tversky: alpha 0 or from 1e-12, beta from 1, to 1e12 */
+    submod_measure_ops ops;   /* custom */
+    void *ctx;                /* custom: passed on to the callbacks; borrowed */
 } submod_measure;
 
-/* Built in. */
-SUBMOD_API submod_measure submod_measure_jaccard(void);
-SUBMOD_API submod_measure submod_measure_hamming(void);
-/* Its numbers are checked where the measure is used. */
-SUBMOD_API submod_measure submod_measure_tversky(double alpha, double beta);
-/* By one function of yours; values can be set afterwards. */
-SUBMOD_API submod_measure submod_measure_custom(double (*value)(double a, double b, double P,
-                                                                double N, void *ctx),
-                                                void *ctx);
+/* Built in. Parameters are checked where a measure is used. */
+SUBMOD_API submod_measure submod_jaccard(void);
+SUBMOD_API submod_measure submod_hamming(void);
+SUBMOD_API submod_measure submod_tversky(double alpha, double beta);
+/* A function of yours; *ops is copied. */
+SUBMOD_API submod_measure submod_measure_custom(const submod_measure_ops *ops, void *ctx);
 
-/* ---- checking ---- */
+/* ---- checking ----
+ *
+ * submod_measure_check below and submod_fn_check (function.h) test whether a measure or a set
+ * function has the properties that the library relies on. Where every case is tried, the answer is
+ * a proof up to the tolerance; otherwise random cases are tried: a counterexample is real, its
+ * absence proves nothing. */
+/* How much is tried. */
+typedef struct submod_check_settings {
+    /* 16; at most SUBMOD_EXHAUSTIVE_MAX. All subsets of so many elements are tried, or 2 to this
+     * power pairs of counts. */
+    size_t exhaustive_max;
+    /* 20000: random cases where not all are tried. Of a measure all pairs are tried if there are at
+     * most so many. */
+    uint64_t samples;
+    double time_limit; /* 10 seconds, > 0 */
+    /* Violations up to this times the scale are rounding; -1, the default, means 1e-9 for set
+     * functions and 2^-46 for measures. The scale is the largest |F(A) - F(empty)| or
+     * 2^-14 |F(A)| seen, of a measure the largest |F|. */
+    double tolerance;
+    uint64_t seed; /* 1 */
+} submod_check_settings;
 
-/* Where a measure fails. The two sides are
- *   increasing   left = F(a + da, b + db)   <  right = F(a, b)
- *   submodular   left = what da and db add after (a, b)  <  right = what they add after one more
- *                step, (a + ea, b + eb)
- * One of da and db is 0, and one of ea and eb. */
-typedef struct submod_measure_failure {
-    double a, b;           /* the pair of counts */
-    double da, db, ea, eb; /* the steps from there */
-    double left, right;    /* what is compared */
-} submod_measure_failure;
+/* A concrete failure: two numbers that are in the wrong order. For a set function
+ *   submodular   left = F(A + e) - F(A)  <  right = F(A + f + e) - F(A + f)
+ *   monotone     left = F(A + e) - F(A)  <  right = 0
+ *   symmetric    left = F(A)            !=  right = F(V \ A)
+ *   consistent   left = what the callback gives for A, and for e after it  !=  right = by eval
+ * and for a measure, where one of da and db is 0, and one of ea and eb,
+ *   submodular   left = what da and db add after (a, b)  <  right = what they add after
+ *                (a + ea, b + eb)
+ *   monotone     left = F(a + da, b + db)  <  right = F(a, b)
+ *   finite       left = F(a, b) */
+typedef struct submod_counterexample {
+    const char *callback;        /* consistent: the callback's name, a constant text; else NULL */
+    int32_t *set;                /* A; NULL when it is empty */
+    size_t set_size;             /* elements of A */
+    int32_t e, f;                /* the elements added; -1 if unused */
+    double a, b, da, db, ea, eb; /* counts of a measure, and the steps from there */
+    double left, right;          /* the numbers compared */
+} submod_counterexample;
 
-/* What submod_measure_check found. */
-typedef struct submod_measure_report {
-    int proved;           /* 1: every pair of counts was tried; 0: a sample */
-    int finite;           /* 1: every value seen is; 0: not_finite says where one is not */
-    int normalised;       /* 1: F(0, 0) = 0 */
-    int increasing;       /* here and below: 1: no counterexample found, 0: there is one */
-    int submodular;       /* likewise */
-    double P, N;          /* as given */
-    double empty_value;   /* F(0, 0) */
+/* The result of a check. The properties are 1 where no counterexample was found, else 0. */
+typedef struct submod_check_report {
+    int of_measure; /* 1: of a measure; symmetric and consistent are then not tested */
+    int exhaustive; /* 1: all cases were tried */
+    int finite;     /* measures: all values seen are; the check stops at the first that is not */
+    int normalised; /* 1: F(empty) or F(0, 0) is 0, within the tolerance for set functions */
+    int submodular;
+    int monotone;         /* F(A) <= F(A + e); F(a, b) increases in both counts */
+    int symmetric;        /* F(A) = F(V \ A) */
+    int consistent;       /* callbacks agree with eval in some random cases */
+    double empty_value;   /* F(empty), or F(0, 0) */
+    double P, N;          /* of a measure, as given */
     uint64_t evaluations; /* of F */
-    submod_measure_failure not_finite; /* a and b; each to be looked at where its property is 0 */
-    submod_measure_failure not_increasing, not_submodular; /* the worst of those seen */
-    uint64_t reserved[4];                                  /* 0 */
-} submod_measure_report;
+    double seconds;       /* taken */
+    /* The worst counterexample of each kind seen; meaningful where the property is 0. */
+    submod_counterexample not_finite, not_submodular, not_monotone, not_symmetric, not_consistent;
+} submod_check_report;
+
+/* Returns the values that stand in the comments of the struct. */
+SUBMOD_API submod_check_settings submod_check_defaults(void);
 
 /* Tests whether a measure is finite, 0 at (0, 0), increasing and submodular for these P and N, at
- * whole counts. samples = 0, or at least (P + 1) (N + 1): every pair is tried, O(P N) evaluations,
- * and the answer is a proof up to rounding. Otherwise so many random differences are, with steps of
- * any length and half of them along the borders: a counterexample is real, its absence proves
- * nothing. Violations up to 2^-46 of the largest |F| seen, F(P, N) first, are rounding. It stops at
- * the first value that is not finite; increasing and submodular then say what was seen before.
- * *report need not be initialised, and owns nothing. A built-in measure passes by its formula and
- * is tried all the same; NULL is Jaccard. SUBMOD_EINVAL: report NULL, a bad measure, P or N beyond
- * 2^53. SUBMOD_EUNSUPPORTED: samples = 0 and more than 2^36 pairs. SUBMOD_CANCELLED: base.h,
- * cancelling: the report says what was seen, proved is 0. SUBMOD_ENOMEM. */
+ * whole counts; NULL is Jaccard. All pairs take (P + 1) (N + 1) evaluations; otherwise settings
+ * choose so many random differences, with steps of any length. *report need not be initialised; it
+ * owns no memory. SUBMOD_TIMELIMIT or SUBMOD_CANCELLED before the work was done: the report covers
+ * what was seen. SUBMOD_EINVAL: report NULL, a bad measure or setting, P or N beyond 2^53. */
 SUBMOD_API submod_status submod_measure_check(const submod_measure *measure, uint64_t P, uint64_t N,
-                                              uint64_t samples, submod_measure_report *report);
+                                              submod_check_report *report,
+                                              const submod_check_settings *settings);
 
-/* The report as text, as submod_check_report_text: at most size bytes with the final 0; returns the
- * length of the whole text. */
-SUBMOD_API size_t submod_measure_report_text(const submod_measure_report *report, char *text,
-                                             size_t size);
+/* Frees the sets in a report; accepts NULL and a report that was cleared before. */
+SUBMOD_API void submod_check_report_clear(submod_check_report *report);
+/* The report as text, written as snprintf does it: at most size bytes with the final 0; returns
+ * the length of the whole text. */
+SUBMOD_API size_t submod_check_report_text(const submod_check_report *report, char *text,
+                                           size_t size);
 
 #ifdef __cplusplus
 }

@@ -93,7 +93,6 @@ typedef enum submod_absent {
 
 /* What is counted, and what the means are over. */
 typedef struct submod_metric_settings {
-    size_t struct_size; /* set by the defaults: base.h, structs that grow */
     /* Counting: */
     int has_ignore;       /* 0; 1: pixels whose truth is ignore_index are left out */
     int64_t ignore_index; /* that label, in the range of classes or not */
@@ -164,7 +163,6 @@ typedef struct submod_metrics {
     double frequency_weighted_iou; /* each chosen class weighted by its pixels in the truth */
     size_t averaged;               /* classes in the mean IoU */
     int64_t pixels;                /* counted */
-    uint64_t reserved[4];          /* 0 */
 } submod_metrics;
 
 /* iou, dice, accuracy: one number per class (whether chosen for the means or not); any of the
@@ -198,8 +196,7 @@ typedef struct submod_miou_values {
     double batch;    /* mean over the batches, one per call of submod_miou_add */
     double dataset;  /* mean IoU of all counts together; all three are NaN before the first image */
     uint64_t images; /* that took part in their mean: not left out */
-    uint64_t batches;     /* that took part in theirs */
-    uint64_t reserved[4]; /* 0 */
+    uint64_t batches; /* that took part in theirs */
 } submod_miou_values;
 
 /* For labels 0 .. classes-1. SUBMOD_EINVAL: classes as for submod_confusion_create, settings as for

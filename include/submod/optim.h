@@ -47,10 +47,9 @@ extern "C" {
 
 /* An objective, as a table of callbacks: optim.h, problems. */
 typedef struct submod_problem {
-    size_t struct_size; /* sizeof(submod_problem), so that the table can grow */
-    size_t dimension;   /* n >= 1 */
-    size_t batches;     /* number of minibatches; 0 is the same as 1 */
-    void *ctx;          /* handed to the callbacks */
+    size_t dimension; /* n >= 1 */
+    size_t batches;   /* number of minibatches; 0 is the same as 1 */
+    void *ctx;        /* handed to the callbacks */
 
     /* g = a subgradient of the batch at x, *value = its value there. */
     submod_status (*subgradient)(void *ctx, size_t batch, const double *x, double *value,
@@ -106,7 +105,7 @@ typedef enum submod_stop {
     SUBMOD_STOP_CALLBACK = 5,   /* the trace callback said so */
     SUBMOD_STOP_STALLED = 6,    /* no further progress in double precision, or a contradiction */
     SUBMOD_STOP_FAILURE = 7,    /* NaN, Inf, a failing callback, overflow, no memory */
-    SUBMOD_STOP_CANCELLED = 8   /* the flag of submod_set_cancel_flag */
+    SUBMOD_STOP_CANCELLED = 8   /* the callback of submod_set_poll */
 } submod_stop;
 
 /* When to stop, and what to tell on the way. */
@@ -123,7 +122,6 @@ typedef struct submod_run_settings {
     size_t trace_every;
     int (*trace)(void *ctx, const submod_trace *line); /* not 0: stop. May be NULL */
     void *trace_ctx;                                   /* handed to trace */
-    uint64_t reserved[4];                              /* 0, as the defaults set it */
 } submod_run_settings;
 
 /* How a run went. */
@@ -138,7 +136,6 @@ typedef struct submod_optim_info {
     size_t planes;                      /* submod_bundle: in use at the end */
     double seconds;                     /* without the time spent in metric and trace callbacks */
     double primal_residual, dual_residual; /* solvers.h, splitting; else NaN */
-    uint64_t reserved[2];                  /* 0 */
 } submod_optim_info;
 
 /* lower_bound and gap allow for rounding errors in double precision. lower_bound is at most the
@@ -186,7 +183,6 @@ typedef enum submod_batch_order {
 
 /* Settings of submod_descend. */
 typedef struct submod_descent_settings {
-    size_t struct_size;         /* set by the defaults: base.h, structs that grow */
     submod_run_settings run;    /* when to stop */
     submod_schedule schedule;   /* step sizes; has no default */
     submod_direction direction; /* SUBMOD_DIRECTION_SUBGRADIENT */
@@ -213,7 +209,6 @@ SUBMOD_API submod_status submod_descend(const submod_problem *problem, submod_st
 /* ---- FISTA ---- */
 /* Settings of submod_fista. */
 typedef struct submod_fista_settings {
-    size_t struct_size;      /* set by the defaults: base.h, structs that grow */
     submod_run_settings run; /* when to stop */
     /* Of the gradient of smooth: where the search starts; 1; > 0. It doubles until
      * smooth(u) <= smooth(y) + <gradient, u - y> + L/2 |u - y|^2, and never shrinks. Without a
@@ -236,7 +231,6 @@ SUBMOD_API submod_status submod_fista(const submod_problem *problem, double *x,
 /* ---- the bundle method: a minimum with a certificate ---- */
 /* Settings of submod_bundle. */
 typedef struct submod_bundle_settings {
-    size_t struct_size; /* set by the defaults: base.h, structs that grow */
     /* tolerance 1e-6: ends when gap <= tolerance. x only ever moves to better points, and not for
      * less than a tenth of what the planes promise: keep_best changes nothing. */
     submod_run_settings run;

@@ -10,20 +10,32 @@
  * dual = <s, x> - |s|^2 / (2 lambda)  computed from what it returns, never better than that. The
  * gap primal - dual bounds the error:  |u - u*|^2 <= 2 gap / lambda.
  *
- * certificate.h checks such results without trusting the solver. That s is a base is what the
- * methods promise and nothing here checks. For cuts s is a flow within the weights, a base up to
- * rounding however large they are. Paths and cyclic projections (sums, chains) give a base up to
- * the rounding of lambda x, where that is more. */
+ * submod_certificate_check checks such results without trusting the solver. That s is a base is
+ * what the methods promise and nothing here checks. For cuts s is a flow within the weights, a base
+ * up to rounding however large they are. Paths and cyclic projections (sums, chains) give a base up
+ * to the rounding of lambda x, where that is more. */
 #ifndef SUBMOD_PROX_H
 #define SUBMOD_PROX_H
 
-#include <submod/certificate.h>
 #include <submod/function.h>
 #include <submod/loss.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* A base s = sum over k of w_k g(pi_k), the mean of greedy vectors g of orders pi_k, whose weights
+ * w_k >= 0 sum to 1. Whoever has the orders needs to trust nobody: each greedy vector is n
+ * evaluations of F. */
+typedef struct submod_combination {
+    size_t n, count;
+    int32_t *orders; /* count x n, row-major */
+    double *weights; /* count */
+} submod_combination;
+
+/* Frees orders and weights that the library has allocated, and sets all fields to 0. Accepts NULL.
+ */
+SUBMOD_API void submod_combination_free(submod_combination *combination);
 
 /* How a prox is computed. */
 typedef enum submod_prox_method {
@@ -34,14 +46,18 @@ typedef enum submod_prox_method {
     SUBMOD_PROX_CHAIN = 4,         /* cut of a path (1-D total variation): O(n) */
     SUBMOD_PROX_DECOMPOSITION = 5, /* F with a minimize slot: exact divide and conquer */
     SUBMOD_PROX_MIN_NORM = 6,      /* any F: Fujishige-Wolfe */
-    SUBMOD_PROX_GREEDY_PATH = 7,   /* Algorithm 2 of the paper's supplement: not always optimal */
+    /* Algorithm 2 of the paper's supplement, with the repairs that it needs: not always optimal. By
+     * isotonic regression, O(n log n). */
+    SUBMOD_PROX_ALGORITHM_2 = 7,
     /* Combinations: what folds is folded (modular and Hamming parts, several cuts, coefficients).
-     * If one part is left, its own method solves it, and info names that; else cyclic projections
-     * on the parts, with a certificate from bases of the parts. */
+     * If one part is left, its own method solves it, and info names that; else projections on the
+     * parts (with a cut by active sets, without one in a cycle), with a certificate from their
+     * bases. */
     SUBMOD_PROX_SUM = 8,
-    SUBMOD_PROX_CHAINS = 9,     /* cut of a grid: the same on its lines; the flow is faster */
-    SUBMOD_PROX_TWO_COUNTS = 10 /* measures of two counts (function.h): a sort, then walks along the
-                                   sorted pixels; exact */
+    SUBMOD_PROX_TWO_COUNTS = 10, /* measures of two counts (function.h): a sort, then walks along
+                                    the sorted pixels; exact */
+    SUBMOD_PROX_ALGORITHM_2_LOOP = 11,   /* the same as 7 by the listing itself, O(n) an edge */
+    SUBMOD_PROX_ALGORITHM_2_PRINTED = 12 /* the listing as printed, which goes uphill */
 } submod_prox_method;
 
 /* Settings of submod_prox. */
@@ -58,15 +74,16 @@ typedef struct submod_prox_settings {
     double tolerance;
     size_t max_iterations; /* of an iterative method; 0: 100000 */
     double time_limit;     /* seconds; 0: none */
-    /* In: where an iterative method starts (empty: anywhere). Out: s as a convex combination of
-     * greedy vectors, from the methods marked "any F"; emptied by the others, untouched when an
-     * error is returned. With hinge it is the base that s was cut down from, not s.
-     * Any orders of the same n will do to start from, those of another x, lambda or F too; of
-     * another n they are ignored. May be NULL. */
+    /* Where an iterative method starts: weights >= 0 of any sum, orders from any x, lambda or F.
+     * NULL, count = 0 or another n mean no start. May be the same struct as combination. */
+    const submod_combination *start;
+    /* Receives s as a combination from the methods marked "any F"; the others empty it, and errors
+     * leave it untouched. Its old content, which is freed, must be {0} or come from the library.
+     * With hinge it describes the base that s was cut down from. May be NULL. */
     submod_combination *combination;
     /* Is told how far an iterative method has come, each time it has looked at its gap: the
      * iterations so far, and the gap (Wolfe: that of the piece it works on). From the calling
-     * thread. It may raise the flag of submod_set_cancel_flag. May be NULL. */
+     * thread. It may call submod_set_poll. May be NULL. */
     void (*progress)(void *ctx, size_t iterations, double gap);
     void *progress_ctx; /* handed to progress */
 } submod_prox_settings;
@@ -81,7 +98,7 @@ typedef struct submod_prox_info {
     size_t iterations;         /* Wolfe: major cycles; decompositions: blocks; sums: sweeps */
     size_t minor_cycles;       /* Wolfe only */
     uint64_t oracle_calls;     /* greedy chains, or calls of minimize */
-    uint64_t work;             /* decompositions: elements looked at, over all blocks */
+    uint64_t work;             /* decompositions: elements looked at; sums: flows solved */
     double seconds;            /* taken */
     double error;              /* histograms: |u - prox| <= this in all entries; else 0 */
     uint64_t reserved[3];      /* 0 */
@@ -95,7 +112,7 @@ typedef struct submod_prox_info {
  * is more, and rounding) and there is no further progress: F is not submodular, or the method is
  * not exact; or, for cyclic projections, its squares are below the normal numbers, so that it shows
  * nothing. A gap as far below 0 is a contradiction; submod_last_error() then states that F is not
- * submodular if F calls user code (sfm.h), and else that rounding errors make the gap negative.
+ * submodular if F calls user code, and else that rounding errors make the gap negative.
  * With all four statuses, u, s and info hold the result reached. SUBMOD_EINVAL: fn or x NULL,
  * lambda <= 0, unknown method, tolerance or time_limit negative, NaN or Inf; hinge, and s shows
  * that F is not monotone. SUBMOD_ENONFINITE: NaN or Inf in x or lambda. SUBMOD_EUNSUPPORTED: the
@@ -209,30 +226,124 @@ SUBMOD_API submod_status submod_prox_two_counts_histogram(size_t n, const float 
  *
  *     prox(x) = argmin over z of  hinge(z) + lambda/2 |z - x|^2,
  *
- * hinge as in submod_lovasz_hinge, and lambda (x - prox(x)) / groups takes the place of the
- * gradient: on a linear piece of the loss it is the gradient of submod_lovasz_hinge. A group is an
- * image, or the batch when settings say so (per_image = 0; settings NULL: per image, nothing
- * ignored). scores: classes = 1; labels: 0 or 1. Special cases, checks and ignored pixels, whose
- * scores stay and whose gradient is 0, as in loss.h. settings: only per_image, has_ignore,
- * ignore_index and measure are looked at; a custom measure is called by several threads at once.
- * SUBMOD_ECALLBACK: it failed. SUBMOD_EUNSUPPORTED: pixel_weights. In this norm the prox of a
- * weighted loss is that of a general function; in the norm of the weights
- * submod_prox_two_counts_points has it.
+ * hinge as in submod_lovasz_hinge, and the direction lambda (x - prox(x)) / groups takes the place
+ * of the gradient: on a linear piece of the loss it is the gradient of submod_lovasz_hinge. A group
+ * is an image, or the batch when settings say so (per_image = 0; settings NULL means per image,
+ * nothing ignored). scores: classes = 1; labels: 0 or 1. Special cases, checks and ignored pixels,
+ * whose scores stay and whose direction is 0, as in loss.h. Of settings only per_image, has_ignore,
+ * ignore_index and measure count; a custom measure is called by several threads at once. Of
+ * prox_settings (NULL means exact) method counts: SUBMOD_PROX_AUTO is exact, and the three of
+ * Algorithm 2 train as the supplement does, within max_iterations and time_limit.
  *
  * prox: where the scores go, multiplied by its scale and added if it says so, in the layout of a
- * gradient. prox, gradient and info may be NULL; info gets iterations and work, over all groups.
- * The outputs may not overlap the scores, except that prox may be the scores. Groups are solved in
- * parallel; results do not depend on the number of threads. Also SUBMOD_EINVAL, SUBMOD_ENONFINITE
- * for lambda. SUBMOD_ENUMERIC: 1 / lambda or sums of lambda times scores overflow a double; or an
- * output does a float, times its scale (a score of 3e38 times 2) or added to what is there. Right
- * for every other lambda, also where the gradient is too small for a float and comes out as 0. On
- * errors nothing is written. */
-SUBMOD_API submod_status submod_prox_lovasz_hinge(const submod_scores *scores,
-                                                  const submod_labels *labels, double lambda,
-                                                  const submod_gradient *prox,
-                                                  const submod_gradient *gradient,
-                                                  const submod_loss_settings *settings,
-                                                  submod_prox_info *info, submod_work *work);
+ * gradient. prox, direction and info may be NULL; info gets the method, iterations and work, over
+ * all groups. The outputs may not overlap the scores, except that prox may be the scores. Groups
+ * are solved in parallel; results do not depend on the number of threads. SUBMOD_EUNSUPPORTED:
+ * pixel_weights (submod_prox_two_counts_points has the prox in the norm of the weights); another
+ * method. SUBMOD_ECALLBACK: the measure failed. SUBMOD_ENUMERIC: 1 / lambda or sums of lambda times
+ * scores overflow a double, or an output, scaled or added to what is there, overflows a float.
+ * Right for every other lambda, also where the direction is too small for a float and comes out as
+ * 0. */
+SUBMOD_API submod_status submod_prox_hinge_layer(const submod_scores *scores,
+                                                 const submod_labels *labels, double lambda,
+                                                 const submod_gradient *prox,
+                                                 const submod_gradient *direction,
+                                                 const submod_loss_settings *settings,
+                                                 const submod_prox_settings *prox_settings,
+                                                 submod_prox_info *info, submod_work *work);
+
+/* ---- minimisation of submodular functions:  min over A of F(A) ----
+ *
+ * Dual: F(empty) + max over bases s in B(F) of  sum of min(s_i, 0). Every base bounds the minimum
+ * from below, so value - dual is a gap that proves how good a set is. The proof holds for
+ * submodular F only, which submod_sfm does not check: built-in functions and their combinations are
+ * submodular; submod_fn_check examines functions that call user code (submod_fn_custom, custom
+ * measures and concave functions, and combinations with one of these). */
+
+/* How the minimum is found. */
+typedef enum submod_sfm_method {
+    /* The minimize slot if there is one; else all subsets, if F calls user code and n <= 10; else
+     * sum or min-norm. The search of all subsets evaluates F up to 2^n times, min-norm 50 to 80
+     * times for n = 10; name min-norm where evaluations are expensive. */
+    SUBMOD_SFM_AUTO = 0,
+    SUBMOD_SFM_MINIMIZER = 1, /* the function's own minimize slot */
+    SUBMOD_SFM_MIN_NORM = 2,  /* Fujishige-Wolfe: the best prefix of all greedy orders seen */
+    /* All subsets, n <= SUBMOD_EXHAUSTIVE_MAX: 2^n evaluations of F, and 2^n numbers of memory. If
+     * the search takes more than half of time_limit, min-norm replaces it and uses the rest. */
+    SUBMOD_SFM_EXHAUSTIVE = 3,
+    SUBMOD_SFM_SUM = 4 /* combinations: cyclic projections on the parts (SUBMOD_PROX_SUM), and the
+                        * best prefix of the orders of their bases */
+} submod_sfm_method;
+
+/* Settings of submod_sfm. */
+typedef struct submod_sfm_settings {
+    submod_sfm_method method; /* SUBMOD_SFM_AUTO */
+    /* Min-norm and sum end when gap <= tolerance * (|value| + sum of |s_i|), or when it is below
+     * what rounding makes of the values; 1e-10, >= 0. */
+    double tolerance;
+    int integer_valued;    /* 1: F takes whole numbers only, so a gap < 1 proves optimality */
+    size_t max_iterations; /* 0: 100000 */
+    double time_limit;     /* seconds; 0: none */
+    /* As in submod_prox_settings, for min-norm; the other methods leave them alone. */
+    const submod_combination *start;
+    submod_combination *combination;
+} submod_sfm_settings;
+
+/* The values that stand in the comments of the struct. */
+SUBMOD_API submod_sfm_settings submod_sfm_defaults(void);
+
+/* How a minimisation went. */
+typedef struct submod_sfm_info {
+    submod_sfm_method method; /* the one that was used */
+    double value;             /* F of the set returned, by submod_fn_eval */
+    double dual;              /* F(empty) + sum of min(s_i, 0): no set of a submodular F is below */
+    double gap;               /* value - dual, without the rounding of F(empty) */
+    /* 1 means proved optimal. Either all subsets were tried, or F calls no user code and one of
+     * these holds: gap <= 0; integer_valued and gap < 1; |s_i| > gap for all i and the set is
+     * {s < 0}. */
+    int exact;
+    /* 1 means proved in the same way, up to the rounding of F's values, that every minimiser lies
+     * between smallest and largest. */
+    int extremes_proved;
+    size_t iterations, minor_cycles; /* of Fujishige-Wolfe; sum: sweeps */
+    uint64_t oracle_calls; /* greedy chains, calls of minimize, subsets tried by the search */
+    double seconds;        /* taken */
+} submod_sfm_info;
+
+/* Writes the smallest and the largest minimiser (n flags each) and a dual base s (n numbers); each
+ * output may be NULL. Without s and info, the minimize slot and the exhaustive search compute no
+ * base. If extremes_proved is 0, min-norm and sum return the first and the last prefix of the order
+ * of s that attain the value, up to rounding; these may be too large and too small.
+ *
+ * SUBMOD_MAXITER, SUBMOD_TIMELIMIT, SUBMOD_CANCELLED, SUBMOD_INACCURATE: usable, info->gap states
+ * how good; the last also if the result shows that F is not submodular. SUBMOD_ECANCELLED:
+ * cancelled before there was a set. SUBMOD_EINVAL, SUBMOD_EUNSUPPORTED (the method cannot do this
+ * F), SUBMOD_ENUMERIC, SUBMOD_ECALLBACK, SUBMOD_ENOMEM. */
+SUBMOD_API submod_status submod_sfm(const submod_fn *fn, uint8_t *smallest, uint8_t *largest,
+                                    double *s, const submod_sfm_settings *settings,
+                                    submod_sfm_info *info, submod_work *work);
+
+/* ---- certificates ---- */
+
+/* What a check found, computed from F's values alone. It is a proof as far as F is submodular, and
+ * up to the rounding of these sums. */
+typedef struct submod_certificate_report {
+    double base_error; /* max |s - b|, b = sum of w_k g(pi_k): how far s is from a certified base */
+    double primal;     /* f(u) + lambda/2 |u - x|^2 */
+    double dual;       /* of the certified base: <b, x> - |b|^2 / (2 lambda) */
+    double gap; /* primal - dual, summed up without cancellation: |u - u*|^2 <= 2 gap / lambda */
+    double minimum_bound; /* F(empty) + sum of min(b_i, 0): no set has F(A) below it */
+} submod_certificate_report;
+
+/* Checks u and s for  min f(u) + lambda/2 |u - x|^2  against a combination for s. Shares no code
+ * with the solvers; costs count + 1 chains of n evaluations. A wrong u shows in the gap, a wrong s
+ * in base_error; both with SUBMOD_OK. SUBMOD_EINVAL: NULL, lambda not > 0, orders that are no
+ * permutations of F's elements, weights that are negative or do not sum to 1. SUBMOD_ENONFINITE,
+ * SUBMOD_ECALLBACK, SUBMOD_ENUMERIC, SUBMOD_ECANCELLED, SUBMOD_ENOMEM. */
+SUBMOD_API submod_status submod_certificate_check(const submod_fn *fn, const double *x,
+                                                  double lambda, const double *u, const double *s,
+                                                  const submod_combination *combination,
+                                                  submod_certificate_report *report);
 
 #ifdef __cplusplus
 }

@@ -171,7 +171,6 @@ typedef struct submod_fine_grained_values {
     double image_mean, class_mean;   /* mean Q of mIoU^I and of mIoU^C */
     size_t images;                   /* in mIoU^I: not left out */
     size_t classes;                  /* in mIoU^C: not left out */
-    uint64_t reserved[4];            /* 0 */
 } submod_fine_grained_values;
 
 /* For labels 0 .. classes-1. Fails as submod_miou_create does. Settings are copied, with the list

@@ -20,7 +20,6 @@ extern "C" {
 /* ---- block-coordinate Frank-Wolfe ---- */
 /* Settings of submod_bcfw. */
 typedef struct submod_bcfw_settings {
-    size_t struct_size; /* set by the defaults: base.h, structs that grow */
     /* weight_decay > 0 is required. tolerance 1e-6: ends when gap <= tolerance, where J is
      * evaluated. An iteration is a pass: as many steps as there are minibatches, fewer only where
      * time_limit or the cancel flag cuts the last one short. */
@@ -80,7 +79,6 @@ SUBMOD_API submod_status submod_problem_smoothed(const submod_problem *problem, 
 /* ---- splitting: minimise J(x) = f(A x) + g(x) + weight_decay/2 |x|^2 ---- */
 /* A linear map from R^columns to R^rows: a matrix, or callbacks. */
 typedef struct submod_map {
-    size_t struct_size;   /* sizeof(submod_map), so that the table can grow */
     size_t rows, columns; /* >= 1 */
     const double *matrix; /* rows x columns, row by row; borrowed. NULL: the callbacks */
     void *ctx;            /* handed to the callbacks */
@@ -96,7 +94,7 @@ typedef struct submod_map {
  * Values and subgradients have the rounding errors of A x and A's. Where rows of A cancel in A's,
  * these errors may exceed the accuracy that lower_bound needs (optim.h): a bound may then be above
  * the minimum. A bound above a value that was evaluated ends the run with SUBMOD_INACCURATE.
- * SUBMOD_EINVAL: NULL for f, map or out; struct_size; no rows or columns, or too many to be
+ * SUBMOD_EINVAL: NULL for f, map or out; no rows or columns, or too many to be
  * addressed; neither matrix nor both callbacks; dimensions that do not fit. SUBMOD_ENONFINITE: NaN
  * or Inf in the matrix. SUBMOD_ENOMEM. */
 SUBMOD_API submod_status submod_problem_composed(const submod_problem *f, const submod_map *map,
@@ -104,7 +102,6 @@ SUBMOD_API submod_status submod_problem_composed(const submod_problem *f, const 
 
 /* Settings of submod_primal_dual. */
 typedef struct submod_split_settings {
-    size_t struct_size; /* set by the defaults: base.h, structs that grow */
     /* gradient_tolerance: of both residuals, unless average. tolerance (1e-6): of the gap, if there
      * is a bound. */
     submod_run_settings run;

@@ -48,10 +48,9 @@ SUBMOD_API submod_status submod_step_nesterov(size_t n, double alpha, submod_ste
 
 /* Settings of submod_step_adam. */
 typedef struct submod_adam_settings {
-    size_t struct_size; /* set by the defaults: base.h, structs that grow */
-    double beta1;       /* 0.9, in [0, 1) */
-    double beta2;       /* 0.999, in [0, 1) */
-    double epsilon;     /* 1e-8, > 0 */
+    double beta1;   /* 0.9, in [0, 1) */
+    double beta2;   /* 0.999, in [0, 1) */
+    double epsilon; /* 1e-8, > 0 */
     /* AdamW: x <- (1 - eta decay) x before each step, apart from the gradients. 0; >= 0. This is
      * not the weight_decay of the objective, which goes through the gradients. */
     double decay;

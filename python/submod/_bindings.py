@@ -6,6 +6,7 @@ from ctypes import (
     CFUNCTYPE,
     POINTER,
     Structure,
+    c_char,
     c_char_p,
     c_double,
     c_float,
@@ -25,7 +26,6 @@ VERSION_MAJOR = 0
 VERSION_MINOR = 3
 VERSION_PATCH = 0
 VERSION_STRING = "0.3.0"
-DEPTH_MAX = 256
 EXHAUSTIVE_MAX = 24
 GPU_NONE = 2**64 - 1
 FULL_BATCH = 2**64 - 1
@@ -177,14 +177,6 @@ class Ties(IntEnum):
     INDEX = 1
 
 
-class MaximizeMethod(IntEnum):
-    """submod_maximize_method"""
-
-    LAZY = 0
-    PLAIN = 1
-    STOCHASTIC = 2
-
-
 class ScheduleKind(IntEnum):
     """submod_schedule_kind"""
 
@@ -237,10 +229,11 @@ class ProxMethod(IntEnum):
     CHAIN = 4
     DECOMPOSITION = 5
     MIN_NORM = 6
-    GREEDY_PATH = 7
+    ALGORITHM_2 = 7
     SUM = 8
-    CHAINS = 9
     TWO_COUNTS = 10
+    ALGORITHM_2_LOOP = 11
+    ALGORITHM_2_PRINTED = 12
 
 
 class SfmMethod(IntEnum):
@@ -253,6 +246,14 @@ class SfmMethod(IntEnum):
     SUM = 4
 
 
+class MaximizeMethod(IntEnum):
+    """submod_maximize_method"""
+
+    LAZY = 0
+    PLAIN = 1
+    STOCHASTIC = 2
+
+
 class Allocator(Structure):
     """submod_allocator"""
 
@@ -262,11 +263,15 @@ class Allocator(Structure):
     ]
 
 
-class Rng(Structure):
-    """submod_rng"""
+class MeasureOps(Structure):
+    """submod_measure_ops"""
 
     _fields_ = [
-        ("s", c_uint64 * 4),
+        ("value", CFUNCTYPE(c_double, c_double, c_double, c_double, c_double, c_void_p)),
+        (
+            "values",
+            CFUNCTYPE(None, c_size_t, c_void_p, c_void_p, c_double, c_double, c_void_p, c_void_p),
+        ),
     ]
 
 
@@ -274,23 +279,35 @@ class Measure(Structure):
     """submod_measure"""
 
     _fields_ = [
-        ("struct_size", c_size_t),
         ("type", c_int),
         ("alpha", c_double),
         ("beta", c_double),
-        ("value", CFUNCTYPE(c_double, c_double, c_double, c_double, c_double, c_void_p)),
-        (
-            "values",
-            CFUNCTYPE(None, c_size_t, c_void_p, c_void_p, c_double, c_double, c_void_p, c_void_p),
-        ),
+        ("ops", MeasureOps),
         ("ctx", c_void_p),
     ]
 
 
-class MeasureFailure(Structure):
-    """submod_measure_failure"""
+class CheckSettings(Structure):
+    """submod_check_settings"""
 
     _fields_ = [
+        ("exhaustive_max", c_size_t),
+        ("samples", c_uint64),
+        ("time_limit", c_double),
+        ("tolerance", c_double),
+        ("seed", c_uint64),
+    ]
+
+
+class Counterexample(Structure):
+    """submod_counterexample"""
+
+    _fields_ = [
+        ("callback", POINTER(c_char)),
+        ("set", c_void_p),
+        ("set_size", c_size_t),
+        ("e", c_int32),
+        ("f", c_int32),
         ("a", c_double),
         ("b", c_double),
         ("da", c_double),
@@ -302,23 +319,39 @@ class MeasureFailure(Structure):
     ]
 
 
-class MeasureReport(Structure):
-    """submod_measure_report"""
+class CheckReport(Structure):
+    """submod_check_report"""
 
     _fields_ = [
-        ("proved", c_int),
+        ("of_measure", c_int),
+        ("exhaustive", c_int),
         ("finite", c_int),
         ("normalised", c_int),
-        ("increasing", c_int),
         ("submodular", c_int),
+        ("monotone", c_int),
+        ("symmetric", c_int),
+        ("consistent", c_int),
+        ("empty_value", c_double),
         ("P", c_double),
         ("N", c_double),
-        ("empty_value", c_double),
         ("evaluations", c_uint64),
-        ("not_finite", MeasureFailure),
-        ("not_increasing", MeasureFailure),
-        ("not_submodular", MeasureFailure),
-        ("reserved", c_uint64 * 4),
+        ("seconds", c_double),
+        ("not_finite", Counterexample),
+        ("not_submodular", Counterexample),
+        ("not_monotone", Counterexample),
+        ("not_symmetric", Counterexample),
+        ("not_consistent", Counterexample),
+    ]
+
+
+class Minor(Structure):
+    """submod_minor"""
+
+    _fields_ = [
+        ("base", POINTER(c_int32)),
+        ("nbase", c_size_t),
+        ("ground", POINTER(c_int32)),
+        ("nground", c_size_t),
     ]
 
 
@@ -326,28 +359,18 @@ class FnOps(Structure):
     """submod_fn_ops"""
 
     _fields_ = [
-        ("struct_size", c_size_t),
+        ("name", POINTER(c_char)),
         ("eval", CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t, c_void_p)),
         ("state_size", c_size_t),
         ("reset", CFUNCTYPE(c_int, c_void_p, c_void_p)),
-        ("push", CFUNCTYPE(c_int, c_void_p, c_void_p, c_int32, c_void_p)),
-        ("gain", CFUNCTYPE(c_int, c_void_p, c_void_p, c_int32, c_void_p)),
         ("chain", CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_size_t, c_void_p)),
+        ("gain", CFUNCTYPE(c_int, c_void_p, c_void_p, c_int32, c_void_p)),
         ("tied", CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_size_t, c_void_p)),
         (
             "minimize",
-            CFUNCTYPE(
-                c_int,
-                c_void_p,
-                c_void_p,
-                c_size_t,
-                c_void_p,
-                c_size_t,
-                c_void_p,
-                c_int,
-                c_void_p,
-            ),
+            CFUNCTYPE(c_int, c_void_p, POINTER(Minor), c_void_p, c_void_p, c_void_p, c_void_p),
         ),
+        ("prox", CFUNCTYPE(c_int, c_void_p, c_void_p, c_double, c_void_p, c_void_p)),
         ("destroy", CFUNCTYPE(None, c_void_p)),
     ]
 
@@ -362,50 +385,13 @@ class ConcaveOps(Structure):
     ]
 
 
-class CheckSettings(Structure):
-    """submod_check_settings"""
+class Term(Structure):
+    """submod_term"""
 
     _fields_ = [
-        ("struct_size", c_size_t),
-        ("exhaustive_max", c_size_t),
-        ("samples", c_uint64),
-        ("time_limit", c_double),
-        ("tolerance", c_double),
-        ("seed", c_uint64),
-    ]
-
-
-class Counterexample(Structure):
-    """submod_counterexample"""
-
-    _fields_ = [
-        ("set", c_void_p),
-        ("set_size", c_size_t),
-        ("e", c_int32),
-        ("f", c_int32),
-        ("left", c_double),
-        ("right", c_double),
-    ]
-
-
-class CheckReport(Structure):
-    """submod_check_report"""
-
-    _fields_ = [
-        ("exhaustive", c_int),
-        ("normalised", c_int),
-        ("submodular", c_int),
-        ("monotone", c_int),
-        ("symmetric", c_int),
-        ("consistent", c_int),
-        ("empty_value", c_double),
-        ("evaluations", c_uint64),
-        ("seconds", c_double),
-        ("not_submodular", Counterexample),
-        ("not_monotone", Counterexample),
-        ("not_symmetric", Counterexample),
-        ("not_consistent", Counterexample),
-        ("reserved", c_uint64 * 4),
+        ("fn", c_void_p),
+        ("coefficient", c_double),
+        ("elements", POINTER(c_int32)),
     ]
 
 
@@ -467,7 +453,6 @@ class LossSettings(Structure):
     """submod_loss_settings"""
 
     _fields_ = [
-        ("struct_size", c_size_t),
         ("from_logits", c_int),
         ("engine", c_int),
         ("delta", c_double),
@@ -496,20 +481,6 @@ class LossInfo(Structure):
         ("sorted", c_uint64),
         ("terms", c_size_t),
         ("workspace", c_size_t),
-        ("reserved", c_uint64 * 4),
-    ]
-
-
-class CertificateReport(Structure):
-    """submod_certificate_report"""
-
-    _fields_ = [
-        ("base_error", c_double),
-        ("primal", c_double),
-        ("dual", c_double),
-        ("gap", c_double),
-        ("minimum_bound", c_double),
-        ("reserved", c_uint64 * 4),
     ]
 
 
@@ -517,7 +488,6 @@ class DecisionSettings(Structure):
     """submod_decision_settings"""
 
     _fields_ = [
-        ("struct_size", c_size_t),
         ("score", c_int),
         ("method", c_int),
         ("empty", c_double),
@@ -534,7 +504,6 @@ class DecisionInfo(Structure):
         ("threshold", c_double),
         ("chosen", c_size_t),
         ("expectation", c_int),
-        ("reserved", c_uint64 * 4),
     ]
 
 
@@ -563,7 +532,6 @@ class MetricSettings(Structure):
     """submod_metric_settings"""
 
     _fields_ = [
-        ("struct_size", c_size_t),
         ("has_ignore", c_int),
         ("ignore_index", c_int64),
         ("absent", c_int),
@@ -585,7 +553,6 @@ class Metrics(Structure):
         ("frequency_weighted_iou", c_double),
         ("averaged", c_size_t),
         ("pixels", c_int64),
-        ("reserved", c_uint64 * 4),
     ]
 
 
@@ -598,7 +565,6 @@ class MiouValues(Structure):
         ("dataset", c_double),
         ("images", c_uint64),
         ("batches", c_uint64),
-        ("reserved", c_uint64 * 4),
     ]
 
 
@@ -606,12 +572,19 @@ class Comm(Structure):
     """submod_comm"""
 
     _fields_ = [
-        ("struct_size", c_size_t),
         ("context", c_void_p),
         ("rank", c_int),
         ("ranks", c_int),
         ("sum", CFUNCTYPE(c_int, c_void_p, c_void_p, c_int, c_size_t)),
         ("gather", CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t, c_void_p)),
+    ]
+
+
+class Rng(Structure):
+    """submod_rng"""
+
+    _fields_ = [
+        ("s", c_uint64 * 4),
     ]
 
 
@@ -640,7 +613,6 @@ class GpuResult(Structure):
         ("status", c_int32),
         ("bad_weight", c_uint64),
         ("bad_count", c_uint64),
-        ("reserved", c_uint64 * 2),
     ]
 
 
@@ -653,41 +625,10 @@ class LovaszSettings(Structure):
     ]
 
 
-class MaximizeSettings(Structure):
-    """submod_maximize_settings"""
-
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("method", c_int),
-        ("epsilon", c_double),
-        ("seed", c_uint64),
-        ("time_limit", c_double),
-    ]
-
-
-class MaximizeInfo(Structure):
-    """submod_maximize_info"""
-
-    _fields_ = [
-        ("method", c_int),
-        ("value", c_double),
-        ("bound", c_double),
-        ("ratio", c_double),
-        ("guarantee", c_double),
-        ("monotone", c_int),
-        ("submodular", c_int),
-        ("evaluations", c_uint64),
-        ("bound_evaluations", c_uint64),
-        ("seconds", c_double),
-        ("reserved", c_uint64 * 4),
-    ]
-
-
 class AdamSettings(Structure):
     """submod_adam_settings"""
 
     _fields_ = [
-        ("struct_size", c_size_t),
         ("beta1", c_double),
         ("beta2", c_double),
         ("epsilon", c_double),
@@ -711,7 +652,6 @@ class Problem(Structure):
     """submod_problem"""
 
     _fields_ = [
-        ("struct_size", c_size_t),
         ("dimension", c_size_t),
         ("batches", c_size_t),
         ("ctx", c_void_p),
@@ -753,7 +693,6 @@ class RunSettings(Structure):
         ("trace_every", c_size_t),
         ("trace", CFUNCTYPE(c_int, c_void_p, POINTER(Trace))),
         ("trace_ctx", c_void_p),
-        ("reserved", c_uint64 * 4),
     ]
 
 
@@ -774,7 +713,6 @@ class OptimInfo(Structure):
         ("seconds", c_double),
         ("primal_residual", c_double),
         ("dual_residual", c_double),
-        ("reserved", c_uint64 * 2),
     ]
 
 
@@ -782,7 +720,6 @@ class DescentSettings(Structure):
     """submod_descent_settings"""
 
     _fields_ = [
-        ("struct_size", c_size_t),
         ("run", RunSettings),
         ("schedule", Schedule),
         ("direction", c_int),
@@ -796,7 +733,6 @@ class FistaSettings(Structure):
     """submod_fista_settings"""
 
     _fields_ = [
-        ("struct_size", c_size_t),
         ("run", RunSettings),
         ("lipschitz", c_double),
         ("restart", c_int),
@@ -807,12 +743,22 @@ class BundleSettings(Structure):
     """submod_bundle_settings"""
 
     _fields_ = [
-        ("struct_size", c_size_t),
         ("run", RunSettings),
         ("radius", c_double),
         ("max_planes", c_size_t),
         ("lam", c_double),
         ("bmrm", c_int),
+    ]
+
+
+class Combination(Structure):
+    """submod_combination"""
+
+    _fields_ = [
+        ("n", c_size_t),
+        ("count", c_size_t),
+        ("orders", c_void_p),
+        ("weights", c_void_p),
     ]
 
 
@@ -826,6 +772,7 @@ class ProxSettings(Structure):
         ("tolerance", c_double),
         ("max_iterations", c_size_t),
         ("time_limit", c_double),
+        ("start", POINTER(Combination)),
         ("combination", c_void_p),
         ("progress", CFUNCTYPE(None, c_void_p, c_size_t, c_double)),
         ("progress_ctx", c_void_p),
@@ -850,31 +797,16 @@ class ProxInfo(Structure):
     ]
 
 
-class FineGrainedValues(Structure):
-    """submod_fine_grained_values"""
-
-    _fields_ = [
-        ("dataset", c_double),
-        ("image", c_double),
-        ("of_class", c_double),
-        ("image_mean", c_double),
-        ("class_mean", c_double),
-        ("images", c_size_t),
-        ("classes", c_size_t),
-        ("reserved", c_uint64 * 4),
-    ]
-
-
 class SfmSettings(Structure):
     """submod_sfm_settings"""
 
     _fields_ = [
-        ("struct_size", c_size_t),
         ("method", c_int),
         ("tolerance", c_double),
         ("integer_valued", c_int),
         ("max_iterations", c_size_t),
         ("time_limit", c_double),
+        ("start", POINTER(Combination)),
         ("combination", c_void_p),
     ]
 
@@ -893,7 +825,32 @@ class SfmInfo(Structure):
         ("minor_cycles", c_size_t),
         ("oracle_calls", c_uint64),
         ("seconds", c_double),
-        ("reserved", c_uint64 * 4),
+    ]
+
+
+class CertificateReport(Structure):
+    """submod_certificate_report"""
+
+    _fields_ = [
+        ("base_error", c_double),
+        ("primal", c_double),
+        ("dual", c_double),
+        ("gap", c_double),
+        ("minimum_bound", c_double),
+    ]
+
+
+class FineGrainedValues(Structure):
+    """submod_fine_grained_values"""
+
+    _fields_ = [
+        ("dataset", c_double),
+        ("image", c_double),
+        ("of_class", c_double),
+        ("image_mean", c_double),
+        ("class_mean", c_double),
+        ("images", c_size_t),
+        ("classes", c_size_t),
     ]
 
 
@@ -901,7 +858,6 @@ class BcfwSettings(Structure):
     """submod_bcfw_settings"""
 
     _fields_ = [
-        ("struct_size", c_size_t),
         ("run", RunSettings),
         ("order", c_int),
         ("seed", c_uint64),
@@ -913,7 +869,6 @@ class Map(Structure):
     """submod_map"""
 
     _fields_ = [
-        ("struct_size", c_size_t),
         ("rows", c_size_t),
         ("columns", c_size_t),
         ("matrix", POINTER(c_double)),
@@ -927,7 +882,6 @@ class SplitSettings(Structure):
     """submod_split_settings"""
 
     _fields_ = [
-        ("struct_size", c_size_t),
         ("run", RunSettings),
         ("step", c_double),
         ("norm", c_double),
@@ -936,72 +890,78 @@ class SplitSettings(Structure):
     ]
 
 
+class MaximizeSettings(Structure):
+    """submod_maximize_settings"""
+
+    _fields_ = [
+        ("method", c_int),
+        ("epsilon", c_double),
+        ("seed", c_uint64),
+        ("time_limit", c_double),
+    ]
+
+
+class MaximizeInfo(Structure):
+    """submod_maximize_info"""
+
+    _fields_ = [
+        ("method", c_int),
+        ("value", c_double),
+        ("bound", c_double),
+        ("ratio", c_double),
+        ("guarantee", c_double),
+        ("monotone", c_int),
+        ("submodular", c_int),
+        ("evaluations", c_uint64),
+        ("bound_evaluations", c_uint64),
+        ("seconds", c_double),
+    ]
+
+
 # Name without submod_: what it returns, and the arguments by name, in C's order.
 PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
-    "version": (c_int, {}),
-    "version_string": (c_char_p, {}),
+    "version": (c_char_p, {}),
     "isa": (c_char_p, {}),
     "status_string": (c_char_p, {"status": c_int}),
     "last_error": (c_char_p, {}),
-    "fail": (c_int, {"status": c_int, "words": c_void_p}),
     "set_allocator": (c_int, {"allocator": POINTER(Allocator)}),
     "work_create": (c_int, {"work": POINTER(c_void_p)}),
     "work_free": (None, {"work": c_void_p}),
-    "work_bytes": (c_size_t, {"work": c_void_p}),
     "set_num_threads": (c_int, {"threads": c_int}),
     "get_num_threads": (c_int, {}),
-    "set_cancel_flag": (c_void_p, {"flag": c_void_p}),
-    "argsort_f32": (c_int, {"x": c_void_p, "n": c_size_t, "order": c_void_p, "work": c_void_p}),
-    "argsort_f64": (c_int, {"x": c_void_p, "n": c_size_t, "order": c_void_p, "work": c_void_p}),
-    "rng_seed": (None, {"rng": POINTER(Rng), "seed": c_uint64}),
-    "rng_next": (c_uint64, {"rng": POINTER(Rng)}),
-    "rng_uniform": (c_double, {"rng": POINTER(Rng)}),
-    "rng_normal": (c_double, {"rng": POINTER(Rng)}),
-    "rng_below": (c_uint64, {"rng": POINTER(Rng), "bound": c_uint64}),
-    "measure_jaccard": (Measure, {}),
-    "measure_hamming": (Measure, {}),
-    "measure_tversky": (Measure, {"alpha": c_double, "beta": c_double}),
-    "measure_custom": (
-        Measure,
-        {
-            "value": CFUNCTYPE(c_double, c_double, c_double, c_double, c_double, c_void_p),
-            "ctx": c_void_p,
-        },
-    ),
+    "set_poll": (None, {"poll": CFUNCTYPE(c_int, c_void_p), "ctx": c_void_p}),
+    "argsort": (c_int, {"x": c_void_p, "n": c_size_t, "order": c_void_p, "work": c_void_p}),
+    "jaccard": (Measure, {}),
+    "hamming": (Measure, {}),
+    "tversky": (Measure, {"alpha": c_double, "beta": c_double}),
+    "measure_custom": (Measure, {"ops": POINTER(MeasureOps), "ctx": c_void_p}),
+    "check_defaults": (CheckSettings, {}),
     "measure_check": (
         c_int,
         {
             "measure": POINTER(Measure),
             "P": c_uint64,
             "N": c_uint64,
-            "samples": c_uint64,
-            "report": POINTER(MeasureReport),
+            "report": POINTER(CheckReport),
+            "settings": POINTER(CheckSettings),
         },
     ),
-    "measure_report_text": (
+    "check_report_clear": (None, {"report": POINTER(CheckReport)}),
+    "check_report_text": (
         c_size_t,
-        {"report": POINTER(MeasureReport), "text": c_void_p, "size": c_size_t},
+        {"report": POINTER(CheckReport), "text": c_void_p, "size": c_size_t},
     ),
     "fn_custom": (
         c_int,
         {"n": c_size_t, "ops": POINTER(FnOps), "ctx": c_void_p, "fn": POINTER(c_void_p)},
     ),
-    "fn_share": (c_void_p, {"fn": c_void_p}),
+    "fn_retain": (c_void_p, {"fn": c_void_p}),
     "fn_free": (None, {"fn": c_void_p}),
     "fn_size": (c_size_t, {"fn": c_void_p}),
     "fn_name": (c_char_p, {"fn": c_void_p}),
     "fn_jaccard": (c_int, {"n": c_size_t, "foreground": c_void_p, "fn": POINTER(c_void_p)}),
     "fn_hamming": (c_int, {"n": c_size_t, "fn": POINTER(c_void_p)}),
-    "fn_two_counts": (
-        c_int,
-        {
-            "n": c_size_t,
-            "foreground": c_void_p,
-            "measure": POINTER(Measure),
-            "fn": POINTER(c_void_p),
-        },
-    ),
-    "fn_two_counts_weighted": (
+    "fn_counts": (
         c_int,
         {
             "n": c_size_t,
@@ -1073,17 +1033,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "fn": POINTER(c_void_p),
         },
     ),
-    "fn_coverage": (
-        c_int,
-        {
-            "n": c_size_t,
-            "start": c_void_p,
-            "items": c_void_p,
-            "m": c_size_t,
-            "weight": c_void_p,
-            "fn": POINTER(c_void_p),
-        },
-    ),
     "fn_cut": (
         c_int,
         {
@@ -1096,22 +1045,17 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "fn": POINTER(c_void_p),
         },
     ),
-    "fn_facility": (
-        c_int,
-        {"n": c_size_t, "m": c_size_t, "benefit": c_void_p, "fn": POINTER(c_void_p)},
-    ),
     "fn_logdet": (c_int, {"n": c_size_t, "K": c_void_p, "fn": POINTER(c_void_p)}),
-    "fn_sum": (
+    "fn_combine": (
         c_int,
         {
-            "f": POINTER(c_void_p),
-            "coefficient": c_void_p,
+            "n": c_size_t,
+            "terms": POINTER(Term),
             "count": c_size_t,
+            "modular": c_void_p,
             "fn": POINTER(c_void_p),
         },
     ),
-    "fn_scale": (c_int, {"f": c_void_p, "c": c_double, "fn": POINTER(c_void_p)}),
-    "fn_add_modular": (c_int, {"f": c_void_p, "w": c_void_p, "fn": POINTER(c_void_p)}),
     "fn_restrict": (
         c_int,
         {"f": c_void_p, "elements": c_void_p, "k": c_size_t, "fn": POINTER(c_void_p)},
@@ -1119,10 +1063,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     "fn_contract": (
         c_int,
         {"f": c_void_p, "elements": c_void_p, "k": c_size_t, "fn": POINTER(c_void_p)},
-    ),
-    "fn_embed": (
-        c_int,
-        {"f": c_void_p, "n": c_size_t, "elements": c_void_p, "fn": POINTER(c_void_p)},
     ),
     "fn_eval": (c_int, {"fn": c_void_p, "set": c_void_p, "k": c_size_t, "value": c_void_p}),
     "fn_chain": (
@@ -1149,15 +1089,9 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     "state_push": (c_int, {"state": c_void_p, "e": c_int32, "gain": c_void_p}),
     "state_gain": (c_int, {"state": c_void_p, "e": c_int32, "gain": c_void_p}),
     "state_set": (c_size_t, {"state": c_void_p, "set": POINTER(c_void_p)}),
-    "check_defaults": (CheckSettings, {}),
     "fn_check": (
         c_int,
         {"fn": c_void_p, "report": POINTER(CheckReport), "settings": POINTER(CheckSettings)},
-    ),
-    "check_report_clear": (None, {"report": POINTER(CheckReport)}),
-    "check_report_text": (
-        c_size_t,
-        {"report": POINTER(CheckReport), "text": c_void_p, "size": c_size_t},
     ),
     "labels_u8": (Labels, {"data": c_void_p, "batch": c_size_t, "pixels": c_size_t}),
     "labels_i32": (Labels, {"data": c_void_p, "batch": c_size_t, "pixels": c_size_t}),
@@ -1328,34 +1262,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "gradient": POINTER(Gradient),
             "settings": POINTER(LossSettings),
             "work": c_void_p,
-        },
-    ),
-    "combination_create": (c_int, {"combination": POINTER(c_void_p)}),
-    "combination_free": (None, {"combination": c_void_p}),
-    "combination_count": (c_size_t, {"combination": c_void_p}),
-    "combination_size": (c_size_t, {"combination": c_void_p}),
-    "combination_order": (c_void_p, {"combination": c_void_p, "k": c_size_t}),
-    "combination_weight": (c_double, {"combination": c_void_p, "k": c_size_t}),
-    "combination_set": (
-        c_int,
-        {
-            "combination": c_void_p,
-            "n": c_size_t,
-            "count": c_size_t,
-            "orders": c_void_p,
-            "weights": c_void_p,
-        },
-    ),
-    "certificate_check": (
-        c_int,
-        {
-            "fn": c_void_p,
-            "x": c_void_p,
-            "lam": c_double,
-            "u": c_void_p,
-            "s": c_void_p,
-            "combination": c_void_p,
-            "report": POINTER(CertificateReport),
         },
     ),
     "dataset_create": (
@@ -1635,6 +1541,14 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "dist_dataset_sum": (c_int, {"comm": POINTER(Comm), "dataset": c_void_p}),
     "dist_confusion_sum": (c_int, {"comm": POINTER(Comm), "confusion": c_void_p}),
+    "alloc": (c_void_p, {"count": c_size_t, "size": c_size_t}),
+    "free": (None, {"memory": c_void_p}),
+    "poll": (c_int, {}),
+    "rng_seed": (None, {"rng": POINTER(Rng), "seed": c_uint64}),
+    "rng_next": (c_uint64, {"rng": POINTER(Rng)}),
+    "rng_uniform": (c_double, {"rng": POINTER(Rng)}),
+    "rng_normal": (c_double, {"rng": POINTER(Rng)}),
+    "rng_below": (c_uint64, {"rng": POINTER(Rng), "bound": c_uint64}),
     "file_save": (
         c_int,
         {"path": c_void_p, "kind": c_void_p, "words": c_void_p, "count": c_size_t},
@@ -1815,22 +1729,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "work": c_void_p,
         },
     ),
-    "maximize_defaults": (MaximizeSettings, {}),
-    "maximize": (
-        c_int,
-        {
-            "fn": c_void_p,
-            "k": c_size_t,
-            "candidates": c_void_p,
-            "ncandidates": c_size_t,
-            "set": c_void_p,
-            "gains": c_void_p,
-            "size": c_void_p,
-            "settings": POINTER(MaximizeSettings),
-            "info": POINTER(MaximizeInfo),
-            "work": c_void_p,
-        },
-    ),
     "step_gd": (c_int, {"n": c_size_t, "step": POINTER(c_void_p)}),
     "step_momentum": (c_int, {"n": c_size_t, "alpha": c_double, "step": POINTER(c_void_p)}),
     "step_nesterov": (c_int, {"n": c_size_t, "alpha": c_double, "step": POINTER(c_void_p)}),
@@ -1887,6 +1785,7 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "work": c_void_p,
         },
     ),
+    "combination_free": (None, {"combination": POINTER(Combination)}),
     "prox_defaults": (ProxSettings, {}),
     "prox": (
         c_int,
@@ -1988,17 +1887,43 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "work": c_void_p,
         },
     ),
-    "prox_lovasz_hinge": (
+    "prox_hinge_layer": (
         c_int,
         {
             "scores": POINTER(Scores),
             "labels": POINTER(Labels),
             "lam": c_double,
             "prox": POINTER(Gradient),
-            "gradient": POINTER(Gradient),
+            "direction": POINTER(Gradient),
             "settings": POINTER(LossSettings),
+            "prox_settings": POINTER(ProxSettings),
             "info": POINTER(ProxInfo),
             "work": c_void_p,
+        },
+    ),
+    "sfm_defaults": (SfmSettings, {}),
+    "sfm": (
+        c_int,
+        {
+            "fn": c_void_p,
+            "smallest": c_void_p,
+            "largest": c_void_p,
+            "s": c_void_p,
+            "settings": POINTER(SfmSettings),
+            "info": POINTER(SfmInfo),
+            "work": c_void_p,
+        },
+    ),
+    "certificate_check": (
+        c_int,
+        {
+            "fn": c_void_p,
+            "x": c_void_p,
+            "lam": c_double,
+            "u": c_void_p,
+            "s": c_void_p,
+            "combination": POINTER(Combination),
+            "report": POINTER(CertificateReport),
         },
     ),
     "instances_create": (
@@ -2098,19 +2023,6 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
     ),
     "fine_grained_table": (c_void_p, {"fine": c_void_p, "images": c_void_p}),
     "fine_grained_confusion": (c_void_p, {"fine": c_void_p}),
-    "sfm_defaults": (SfmSettings, {}),
-    "sfm": (
-        c_int,
-        {
-            "fn": c_void_p,
-            "smallest": c_void_p,
-            "largest": c_void_p,
-            "s": c_void_p,
-            "settings": POINTER(SfmSettings),
-            "info": POINTER(SfmInfo),
-            "work": c_void_p,
-        },
-    ),
     "bcfw_defaults": (BcfwSettings, {}),
     "bcfw": (
         c_int,
@@ -2146,6 +2058,36 @@ PROTOTYPES: dict[str, tuple[Any, dict[str, Any]]] = {
             "settings": POINTER(SplitSettings),
             "info": POINTER(OptimInfo),
             "work": c_void_p,
+        },
+    ),
+    "fn_coverage": (
+        c_int,
+        {
+            "n": c_size_t,
+            "start": c_void_p,
+            "items": c_void_p,
+            "m": c_size_t,
+            "weight": c_void_p,
+            "fn": POINTER(c_void_p),
+        },
+    ),
+    "fn_facility": (
+        c_int,
+        {"n": c_size_t, "m": c_size_t, "benefit": c_void_p, "fn": POINTER(c_void_p)},
+    ),
+    "maximize_defaults": (MaximizeSettings, {}),
+    "maximize": (
+        c_int,
+        {
+            "fn": c_void_p,
+            "k": c_size_t,
+            "candidates": c_void_p,
+            "ncandidates": c_size_t,
+            "set": c_void_p,
+            "gains": c_void_p,
+            "size": c_void_p,
+            "settings": POINTER(MaximizeSettings),
+            "info": POINTER(MaximizeInfo),
         },
     ),
 }

@@ -198,12 +198,11 @@ class Callbacks(Trap):
     ) -> None:
         super().__init__()
         self._f, self._gains = f, gains
-        self.ops = FnOps(struct_size=ctypes.sizeof(FnOps))
+        self.ops = FnOps()
         slots: dict[str, Callable[..., None]] = {"eval": self._eval}
         if gains is not None:
             self.ops.state_size = 4 * (n + 1)
-            slots |= {"reset": self._reset, "push": self._push}
-            slots |= {"gain": self._gain, "chain": self._chain}
+            slots |= {"reset": self._reset, "chain": self._chain, "gain": self._gain}
         for name, slot in slots.items():
             put_callback(self.ops, name, self.guard(slot))
 
@@ -233,11 +232,6 @@ class Callbacks(Trap):
 
     def _gain(self, _: Any, state: int, e: int, gain: int) -> None:
         put_number(gain, self._ask(self._members(state), np.array([e], np.int32))[0])
-
-    def _push(self, _: Any, state: int, e: int, gain: int) -> None:
-        members, added = self._members(state), np.array([e], np.int32)
-        put_number(gain, self._ask(members, added)[0])
-        self._append(state, members.size, added)
 
     def _chain(self, _: Any, state: int, order: int, count: int, gains: int) -> None:
         members, added = self._members(state), copy_int32(order, count)
@@ -272,14 +266,14 @@ class MeasureCallbacks(Trap):
         self.f, self._takes_arrays = f, True  # until it turns out otherwise
         self.largest = 0.0  # largest |F| so far
         self._sizes = (0.0, 0.0, 0.0, 0.0)
-        self.struct = Measure(struct_size=ctypes.sizeof(Measure), type=MeasureType.CUSTOM)
+        self.struct = Measure(type=MeasureType.CUSTOM)
         guarded = self.guard(self._fill)
 
         def values(count: int, a: int, b: int, P: float, N: float, F: int, _: Any) -> None:
             if guarded(count, a, b, P, N, F) != Status.OK:
                 ctypes.memset(F, 0xFF, 8 * count)  # NaN: it has failed
 
-        put_callback(self.struct, "values", values)
+        put_callback(self.struct.ops, "values", values)
 
     def _fill(self, count: int, a: int, b: int, P: float, N: float, F: int) -> None:
         wrong, also = (np.frombuffer(ctypes.string_at(each, 8 * count)) for each in (a, b))

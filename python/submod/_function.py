@@ -28,6 +28,7 @@ from ._bindings import (
     HypergraphKind,
     LovaszSettings,
     Status,
+    Term,
     Ties,
 )
 from ._bindings import Counterexample as RawCounterexample
@@ -66,7 +67,7 @@ SMALL = 8  # elements: 256 calls of a Python function, about a millisecond
 SEARCHED = 10  # elements up to which minimize usually tries all sets of a custom function
 SMALL_LATTICE = 4096  # pairs of counts, likewise
 # Larger functions are checked on all sets up to 10 elements, else on 5 sets for each of 200
-# samples, by at most 1025 calls.
+# samples, by at most 1026 calls.
 SAMPLE = {"exhaustive_max": 10, "samples": 200, "time_limit": 0.5, "tolerance": TOLERANCE}
 
 
@@ -162,7 +163,7 @@ class Function(Immutable):
         submod.check_measure. "never" or False skips the check.
         """
         policy = CHECKS[_policy(check)]
-        foreground, name = flags(mask, "mask"), "fn_two_counts"
+        foreground = flags(mask, "mask")
         n, P = foreground.size, int(np.count_nonzero(foreground))
         struct, traps = measure_struct(as_measure(measure))
         pairs = (P + 1) * (n - P + 1)
@@ -173,11 +174,10 @@ class Function(Immutable):
             require_measure(measure, P, n - P, advice)
         elif policy and callable(measure):
             check_measure_once(measure, P, n - P)
-        given = {"n": n, "foreground": foreground, "measure": struct}
+        given = {"n": n, "foreground": foreground, "weight": None, "measure": struct}
         if weights is not None:
             given["weight"] = vector(real_array(weights, "weights").reshape(-1), "weights", n)
-            name = "fn_two_counts_weighted"
-        return Function(Handle(name, **given, free="fn_free"), traps)
+        return Function(Handle("fn_counts", **given, free="fn_free"), traps)
 
     @staticmethod
     def tversky(mask: Any, *, alpha: float, beta: float, weights: Any = None) -> Function:
@@ -344,7 +344,7 @@ class Function(Immutable):
         are right for submodular functions only. "small" (or True) tries all cases up to 8 elements,
         by 2^n calls of f, and refuses a function with a counterexample (or with gains that
         disagree). Beyond 8 elements it tries all cases up to 10 elements and 200 random cases for
-        more, and shows a counterexample in a SubmodularityWarning. This takes at most 1025 calls of
+        more, and shows a counterexample in a SubmodularityWarning. This takes at most 1026 calls of
         f, each some 10 microseconds plus the time in f, and at most half a second. "always" refuses
         a function if Function.check finds a counterexample, in all cases up to 16 elements and in
         random cases beyond. "never" (or False) skips the check. Except with "always", an exception
@@ -369,17 +369,17 @@ class Function(Immutable):
                 return self
             return NotImplemented
         weight = vector(other, "w", self.n)
-        return self._derive("fn_add_modular", w=weight)
+        return self._combination(modular=weight)
 
     __radd__ = __add__
     __array_ufunc__ = None  # w + f is for us, not for NumPy
 
     @staticmethod
     def _sum(functions: list[Function]) -> Function:
-        handles = (ctypes.c_void_p * len(functions))(
-            *(f._handle._as_parameter_.value for f in functions if f._handle._as_parameter_)
+        terms = (Term * len(functions))(*(f._term(1.0) for f in functions))
+        handle = Handle(
+            "fn_combine", n=functions[0].n, terms=terms, count=len(functions), free="fn_free"
         )
-        handle = Handle("fn_sum", f=handles, count=len(functions), free="fn_free")
         strictest = max((f._policy for f in functions), key=lambda name: CHECKS[name])
         sampled = Sampled()
         # Built-in functions are submodular, and so are sums of submodular functions.
@@ -391,7 +391,7 @@ class Function(Immutable):
     def __mul__(self, c: float) -> Function:
         if not isinstance(c, (int, float, np.number)):
             return NotImplemented
-        return self._derive("fn_scale", c=real(c, "c"))
+        return self._combination(real(c, "c"))
 
     __rmul__ = __mul__
 
@@ -433,7 +433,21 @@ class Function(Immutable):
         places = elements(S, "S", n)
         if places.size != self.n:
             raise ValueError(f"S has {places.size} elements, but the function has {self.n}")
-        return self._derive("fn_embed", n=n, elements=places)
+        return self._combination(1.0, places, n=n)
+
+    def _term(self, coefficient: float, places: Any = None) -> Term:
+        data = None if places is None else places.ctypes.data_as(ctypes.POINTER(ctypes.c_int32))
+        assert self._handle._as_parameter_ is not None
+        return Term(self._handle._as_parameter_.value, coefficient, data)
+
+    def _combination(
+        self, coefficient: float = 1.0, places: Any = None, **arguments: Any
+    ) -> Function:
+        """Returns coefficient * F on these elements, plus a modular part."""
+        terms = (Term * 1)(self._term(coefficient, places))
+        arguments = {"n": self.n, **arguments}
+        handle = Handle("fn_combine", terms=terms, count=1, free="fn_free", **arguments)
+        return Function(handle, self._callbacks, self._policy, self._sampled)
 
     def _derive(self, name: str, sampled: Sampled | None = None, /, **arguments: Any) -> Function:
         """sampled: the check state of the result, if it can be submodular although this function is
@@ -534,7 +548,8 @@ class Function(Immutable):
         """argmin over u of f(u) + lam/2 |u - x|^2, f the Lovász extension; F submodular.
 
         method: "auto", "closed_form", "cardinality", "jaccard", "two_counts", "chain",
-        "decomposition", "sum", "chains", "min_norm" or "greedy_path".
+        "decomposition", "sum", "min_norm", or Algorithm 2 of the paper's supplement, which
+        is not always optimal: "algorithm_2", "algorithm_2_loop" or "algorithm_2_printed".
         hinge: of f(max(u, 0)) instead, for a monotone F.
         start: where an iterative method starts: the certificate of another result. The limits and
         the relative tolerance of the gap (1e-10) are for iterative methods.

@@ -8,8 +8,18 @@ import threading
 from collections.abc import Sequence
 from typing import Any, Callable
 
+from ._bindings import PROTOTYPES
 from ._callbacks import Trap, call_trapped
 from ._library import function
+
+_libc = ctypes.CDLL(None)
+
+
+def poll(flag: ctypes.Array[ctypes.c_char] | None) -> None:
+    """Lets this thread's calls be cancelled once flag holds b"1". The callback is atoi, which reads
+    the flag as an int without taking Python's lock: the library polls often."""
+    kind = PROTOTYPES["set_poll"][1]["poll"]
+    function("set_poll")(kind() if flag is None else ctypes.cast(_libc.atoi, kind), flag)
 
 
 class _Waiting:
@@ -18,12 +28,12 @@ class _Waiting:
 
     def __init__(self) -> None:
         self.done = threading.Event()
-        self.cancel_flag = ctypes.c_int(0)  # read by the library
+        self.cancel_flag = ctypes.create_string_buffer(b"0")
         self.raised: list[BaseException] = []
 
     def cancel(self, error: BaseException) -> None:
         self.raised.append(error)
-        self.cancel_flag.value = 1
+        self.cancel_flag.value = b"1"
 
     def run(self, start: Callable[[], None]) -> None:
         """Handlers run between any two lines of Python. That of Ctrl-C must not end the wait, so
@@ -60,7 +70,7 @@ def call_interruptibly(traps: Sequence[Trap], name: str, /, **arguments: Any) ->
     outcome: list[Any] = []
 
     def work() -> None:
-        function("set_cancel_flag")(ctypes.byref(waiting.cancel_flag))
+        poll(waiting.cancel_flag)
         try:
             outcome.append(call_trapped(traps, name, **arguments))
         except BaseException as error:  # handed to the caller below

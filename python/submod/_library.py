@@ -29,8 +29,13 @@ def load(path: str) -> ctypes.CDLL:
             f"{path} cannot be loaded: {error}. `pip install .` in the source tree builds it; "
             "it needs the runtime of OpenMP (Debian: libgomp1)"
         ) from error
+    # Companion libraries: inside the package's own library, beside other builds of libsubmod.
+    beside = sorted(Path(path).parent.glob("libsubmod_select.so"))
+    libraries = [library, *(ctypes.CDLL(str(companion)) for companion in beside)]
     for name, (result, arguments) in PROTOTYPES.items():
-        function = getattr(library, "submod_" + name)
+        homes = [home for home in libraries if hasattr(home, "submod_" + name)]
+        function = getattr((homes or libraries)[0], "submod_" + name)
+        setattr(library, "submod_" + name, function)
         function.restype, function.argtypes = result, list(arguments.values())
     return library
 
@@ -182,7 +187,7 @@ def gpu_available() -> GpuAvailability:
 
 def version() -> str:
     """The version of the library, such as "0.3.0"."""
-    text: bytes = function("version_string")()
+    text: bytes = function("version")()
     return text.decode()
 
 

@@ -424,12 +424,12 @@ def prox_lovasz_hinge(
     labels_, labels = view_labels(labels)
     u, d = np.empty(scores.shape, np.float32), np.empty(scores.shape, np.float32)
     call_loss(
-        "prox_lovasz_hinge",
+        "prox_hinge_layer",
         scores=scores_,
         labels=labels_,
         lam=number,
         prox=gradient_view(memory(u)),
-        gradient=gradient_view(memory(d)),
+        direction=gradient_view(memory(d)),
         settings=options.settings(2),
         work=workspace(),
     )

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Callable
 
-from ._bindings import MeasureFailure as RawFailure
-from ._bindings import MeasureReport, Status
+from ._bindings import CheckReport, CheckSettings, Status
+from ._bindings import Counterexample as RawFailure
 from ._callbacks import MeasureCallbacks, Trap, call_trapped
-from ._errors import InvalidArgumentError
+from ._errors import InvalidArgumentError, UnsupportedError
 from ._interruptible import call_interruptibly
 from ._library import function, warn
 from ._measures import CustomMeasure, Measure, as_measure, measure_struct
-from ._numbers import whole
+from ._numbers import set_fields, whole
 from ._sampling import TOLERANCE, claim, silent_process, warn_of
 
 ALL_PAIRS = 10**6  # as many are tried one by one; of more there are samples
 SAMPLES = 10**5
 FEW = 100  # samples after the first use, with 4 evaluations each and 4 more at both ends
-_PROPERTIES = ("finite", "normalised", "increasing", "submodular")
+MOST_PAIRS = 2**36
+_PROPERTIES = {  # and their names in the report
+    "finite": "finite",
+    "normalised": "normalised",
+    "increasing": "monotone",
+    "submodular": "submodular",
+}
 
 
 @dataclass(frozen=True)
@@ -79,11 +86,26 @@ def check_measure(measure: Measure, P: int, N: int, *, samples: int | None = Non
     if samples is None:
         samples = 0 if (counts["P"] + 1) * (counts["N"] + 1) <= ALL_PAIRS else SAMPLES
     struct, traps = measure_struct(as_measure(measure), zero_is_zero=False)
-    report, tried = MeasureReport(), whole(samples, "samples", ctypes.c_uint64)
+    report, pairs = CheckReport(), (counts["P"] + 1) * (counts["N"] + 1)
+    settings = _settings(whole(samples, "samples", ctypes.c_uint64), pairs)
     run = call_trapped if traps else call_interruptibly
-    status = run(traps, "measure_check", measure=struct, **counts, samples=tried, report=report)
+    given = {"measure": struct, **counts, "settings": settings}
+    status = run(traps, "measure_check", **given, report=report)
     warn(status, "check_measure")
     return _found(report, status)
+
+
+def _settings(samples: int, pairs: int) -> CheckSettings:
+    """Returns settings for so many samples, without a time limit; 0 means all pairs."""
+    if samples == 0 and pairs > MOST_PAIRS:
+        raise UnsupportedError(
+            f"submod_measure_check: samples = 0 tries all pairs, but there are {pairs:g}, more "
+            "than 2^36: give a number of samples"
+        )
+    settings: CheckSettings = function("check_defaults")()
+    wanted = {"exhaustive_max": 0, "samples": samples or pairs, "time_limit": math.inf}
+    set_fields(settings, wanted)
+    return settings
 
 
 def require_measure(measure: Measure, P: int, N: int, advice: str) -> None:
@@ -120,8 +142,8 @@ def check_measure_once(
     ):
         return
     callbacks = MeasureCallbacks(evaluate or measure, zero_is_zero=False)
-    report = MeasureReport()
-    given = {"P": int(P), "N": int(N), "samples": FEW, "measure": callbacks.struct}
+    report, settings = CheckReport(), _settings(FEW, 0)
+    given = {"P": int(P), "N": int(N), "settings": settings, "measure": callbacks.struct}
     try:
         call_trapped((callbacks,), "measure_check", **given, report=report)
     except Exception:
@@ -161,15 +183,16 @@ def _lines(found: MeasureCheck, names: Iterable[str]) -> list[str]:
     return [line for line in found.text.splitlines() if line.startswith(failed)]
 
 
-def _found(report: MeasureReport, status: int) -> MeasureCheck:
-    size = function("measure_report_text")(ctypes.byref(report), None, 0) + 1
+def _found(report: CheckReport, status: int) -> MeasureCheck:
+    size = function("check_report_text")(ctypes.byref(report), None, 0) + 1
     text = ctypes.create_string_buffer(size)
-    function("measure_report_text")(ctypes.byref(report), text, size)
-    holds = {name: bool(getattr(report, name)) for name in _PROPERTIES}
-    raw = {name: getattr(report, "not_" + name, None) for name, held in holds.items() if not held}
+    function("check_report_text")(ctypes.byref(report), text, size)
+    holds = {name: bool(getattr(report, of)) for name, of in _PROPERTIES.items()}
+    failed = {name: _PROPERTIES[name] for name, held in holds.items() if not held}
+    raw = {name: getattr(report, "not_" + of, None) for name, of in failed.items()}
     return MeasureCheck(
         **holds,
-        proved=bool(report.proved),
+        proved=bool(report.exhaustive),
         empty_value=report.empty_value,
         evaluations=report.evaluations,
         failures={name: _failure(each) for name, each in raw.items() if each is not None},
@@ -179,5 +202,5 @@ def _found(report: MeasureReport, status: int) -> MeasureCheck:
 
 
 def _failure(raw: RawFailure) -> MeasureFailure:
-    values: dict[str, Any] = {name: getattr(raw, name) for name, *_ in raw._fields_}
+    values: dict[str, Any] = {each.name: getattr(raw, each.name) for each in fields(MeasureFailure)}
     return MeasureFailure(**values)

@@ -90,9 +90,9 @@ def measure_struct(measure: Measure, zero_is_zero: bool = True) -> tuple[Struct,
     F(0, 0) is not 0 is refused when it is asked."""
     struct: Struct
     if isinstance(measure, str):
-        struct = function("measure_" + measure)()
+        struct = function(measure)()
     elif isinstance(measure, Tversky):
-        struct = function("measure_tversky")(measure.alpha, measure.beta)
+        struct = function("tversky")(measure.alpha, measure.beta)
     else:
         callbacks = MeasureCallbacks(measure, zero_is_zero)
         return callbacks.struct, (callbacks,)

@@ -46,7 +46,7 @@ class Problem(Trap, Immutable):
     ) -> None:
         super().__init__()
         self.n, self.batches = whole(n, "n"), whole(batches, "batches")
-        self._table = _bindings.Problem(ctypes.sizeof(_bindings.Problem), self.n, self.batches)
+        self._table = _bindings.Problem(dimension=self.n, batches=self.batches)
         for name, given, wrap in (
             ("subgradient", subgradient, self._slope),
             ("value", value, self._number),
@@ -147,7 +147,7 @@ class Composed(_Made):
         rows, self.n = self._matrix.shape
         self.batches, self._inner = f.batches, (f,) if g is None else (f, g)
         pointer = self._matrix.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
-        self._map = _bindings.Map(ctypes.sizeof(_bindings.Map), rows, self.n, pointer)
+        self._map = _bindings.Map(rows=rows, columns=self.n, matrix=pointer)
         self._parts = {"f": f._table, "map": self._map, "g": g._table if g else None}
         self._table = _bindings.Problem()
         call("problem_composed", **self._parts, out=self._table)

@@ -1,4 +1,4 @@
-"""Proximal operators, minimisation and their certificates: prox.h, sfm.h, certificate.h."""
+"""Proximal operators, minimisation and their certificates: prox.h."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from ._bindings import (
     BlocksInfo,
     BlocksSettings,
     CertificateReport,
+    Combination,
     ProxInfo,
     ProxMethod,
     ProxSettings,
@@ -27,8 +28,8 @@ from ._bindings import (
 from ._callbacks import put_callback
 from ._door import choices, flag, pick
 from ._errors import NonFiniteError
-from ._interruptible import call_interruptibly
-from ._library import Handle, Immutable, call, function, status_string, warn
+from ._interruptible import call_interruptibly, poll
+from ._library import Immutable, call, function, status_string, warn
 from ._numbers import real, set_fields
 
 Vector = npt.NDArray[np.float64]
@@ -187,31 +188,35 @@ class MinimizeResult:
     status: str
 
 
-class Combination(Handle):
-    """A submod_combination."""
+class _Orders:
+    """A submod_combination: a start in arrays, or a result of the library, which frees it."""
 
     def __init__(self, start: Certificate | None = None) -> None:
-        super().__init__("combination_create", free="combination_free")
+        self.struct = Combination()
+        self._arrays: tuple[Any, ...] = ()
         if start is not None:
-            orders = int32(start.orders, "orders")
-            weights = vector(start.weights, "weights")
+            orders = np.ascontiguousarray(int32(start.orders, "orders"))
+            weights = np.ascontiguousarray(vector(start.weights, "weights"))
             if orders.ndim != 2 or orders.shape[0] != weights.size:
                 raise ValueError(f"orders of shape {orders.shape} for {weights.size} weights")
+            if weights.size and np.isfinite(weights).all() and weights.sum() > 0:
+                weights = weights / weights.sum()
             count, n = orders.shape
-            arrays = {"orders": orders, "weights": weights}
-            call("combination_set", combination=self, n=n, count=count, **arrays)
+            self._arrays = (orders, weights)
+            self.struct = Combination(n, count, orders.ctypes.data, weights.ctypes.data)
 
     def certificate(self) -> Certificate | None:
-        count = function("combination_count")(self)
-        n = function("combination_size")(self)
+        n, count = self.struct.n, self.struct.count
         if count == 0:
             return None
         orders, weights = np.empty((count, n), np.int32), np.empty(count)
-        for k in range(count):
-            address = function("combination_order")(self, k)
-            ctypes.memmove(orders[k].ctypes.data, address, orders[k].nbytes)
-            weights[k] = function("combination_weight")(self, k)
+        ctypes.memmove(orders.ctypes.data, self.struct.orders, orders.nbytes)
+        ctypes.memmove(weights.ctypes.data, self.struct.weights, weights.nbytes)
         return Certificate(orders, weights)
+
+    def __del__(self) -> None:
+        if not getattr(self, "_arrays", True):
+            function("combination_free")(ctypes.byref(self.struct))
 
 
 def name_of(value: int, choices: dict[str, int]) -> str:
@@ -253,7 +258,7 @@ def _result(
 
 class _Progress:
     """Puts progress into the settings for the call inside the with block. The callback cannot
-    return an error, so an exception in progress cancels the call by the thread's cancel flag, and
+    return an error, so an exception in progress cancels the call by polling, and
     is raised again when the call has ended."""
 
     def __init__(
@@ -261,8 +266,8 @@ class _Progress:
     ) -> None:
         self._progress = progress
         self._raised: BaseException | None = None
-        self._cancel = ctypes.c_int(1)
-        self._thread, self._flag_before = 0, None
+        self._cancel = ctypes.create_string_buffer(b"1")
+        self._thread = 0
         if progress is not None:
             put_callback(settings, "progress", self._call)
 
@@ -273,7 +278,7 @@ class _Progress:
                 self._progress(iterations, gap)
         except BaseException as error:
             self._raised, self._thread = error, threading.get_ident()
-            self._flag_before = function("set_cancel_flag")(ctypes.byref(self._cancel))
+            poll(self._cancel)
 
     def __enter__(self) -> None:
         pass
@@ -282,7 +287,7 @@ class _Progress:
         if self._raised is None:
             return
         if self._thread == threading.get_ident():  # else the thread of the call has ended
-            function("set_cancel_flag")(self._flag_before)
+            poll(None)
         raise self._raised
 
 
@@ -299,23 +304,24 @@ def prox(
 ) -> ProxResult:
     settings = _settings(method, hinge, limits)
     watched = _Progress(settings, progress)
-    combination = Combination(start)
-    settings.combination = combination._as_parameter_
+    given, found = _Orders(start), _Orders()
+    settings.start = ctypes.pointer(given.struct)
+    settings.combination = ctypes.addressof(found.struct)
     problem = ProxProblem(function_call, vector(x, "x", n).copy(), real(lam, "lam"), bool(hinge))
     u, s, info = np.empty(n), np.empty(n), ProxInfo()
     arguments = {"x": problem.x, "lam": problem.lam, "settings": settings}
     with watched:
         status = function_call("prox", u=u, s=s, info=info, **arguments)
     warn(status, f"prox, gap {info.gap:.3g}", stacklevel=4)
-    return _result(problem, u, s, info, status, combination.certificate())
+    return _result(problem, u, s, info, status, found.certificate())
 
 
 def prox_path(
     function_call: FunctionCall, n: int, x: Any, lams: Any, method: str, hinge: bool, **limits: Any
 ) -> ProxPath:
     settings = _settings(method, hinge, limits)
-    combination = Combination()
-    settings.combination = combination._as_parameter_
+    found = _Orders()
+    settings.combination = ctypes.addressof(found.struct)
     point, lam = vector(x, "x", n).copy(), vector(lams, "lams").copy()
     count = lam.size
     u, s, infos = np.empty((count, n)), np.empty((count, n)), (ProxInfo * count)()
@@ -323,7 +329,7 @@ def prox_path(
     status = function_call("prox_path", u=u, s=s, info=infos, **given)
     gap = np.array([info.gap for info in infos])
     warn(status, f"prox_path, gap {gap.max(initial=0):.3g}", stacklevel=4)
-    last = combination.certificate()
+    last = found.certificate()
     results = [
         _result(
             ProxProblem(function_call, point, float(lam[k]), bool(hinge)),
@@ -347,7 +353,8 @@ def level_sets(result: ProxResult, alphas: Any) -> LevelSets:
     lam, x = result._problem.lam, result._problem.x
     size = np.abs(x).max(initial=0) + np.abs(result.s).max(initial=0) / lam
     error = 8 * np.finfo(float).eps * size
-    if result.method in ("sum", "chains", "min_norm", "greedy_path") or result.status != "ok":
+    iterative = result.method in ("sum", "min_norm")
+    if iterative or result.method.startswith("algorithm_2") or result.status != "ok":
         error += np.sqrt(2 * max(result.gap, 0) / lam)
     smallest, largest = result.u > alpha + error, result.u >= alpha - error
     return LevelSets(smallest, largest, result.gap, result.method, result.status)
@@ -436,9 +443,9 @@ def verify(
 ) -> CertificateCheck:
     if certificate is None:
         raise ValueError("certificate is None: the method that was used has no certificate")
-    combination, report = Combination(certificate), CertificateReport()
+    given, report = _Orders(certificate), CertificateReport()
     point, primal, dual = vector(x, "x", n), vector(u, "u", n), vector(s, "s", n)
-    claimed = {"u": primal, "s": dual, "combination": combination}
+    claimed = {"u": primal, "s": dual, "combination": given.struct}
     objective = {"x": point, "lam": real(lam, "lam")}
     function_call("certificate_check", **objective, **claimed, report=report)
     return CertificateCheck(

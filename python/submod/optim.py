@@ -314,11 +314,7 @@ def primal_dual(
 
 def _known(limits: dict[str, Any]) -> dict[str, Any]:
     """A structure would take any name."""
-    names = {name for name, *_ in _bindings.RunSettings._fields_} - {
-        "trace",
-        "trace_ctx",
-        "reserved",
-    }
+    names = {name for name, *_ in _bindings.RunSettings._fields_} - {"trace", "trace_ctx"}
     for name in limits:
         if name not in names:
             raise TypeError(f"unknown argument {name!r}; there are {', '.join(sorted(names))}")

@@ -14,6 +14,8 @@ import submod._library as library
 from submod._options import DELTA, LossOptions
 
 ROOT = Path(__file__).resolve().parents[2]
+# The core and the companions that are in the package.
+INCLUDE = [ROOT / "include", *sorted((ROOT / "companions").glob("*/include"))]
 CONSTANTS = [n for n, v in vars(bindings).items() if n.isupper() and type(v) is int]
 
 
@@ -43,16 +45,17 @@ def test_bindings_are_up_to_date():
         ("tensor.h", "SUBMOD_LABEL_I64  ", "SUBMOD_LABEL_I64 = 3 "),
         ("loss.h", "size_t bins;", "uint32_t bins;"),
         ("loss.h", "double *loss,", "float *loss, int more,"),
-        ("function.h", "#define SUBMOD_DEPTH_MAX", "#define SUBMOD_DEEPEST"),
+        ("function.h", "#define SUBMOD_EXHAUSTIVE_MAX", "#define SUBMOD_TRIED_MAX"),
         (
             "base.h",
-            "SUBMOD_API int submod_version(void);",
-            "SUBMOD_API short submod_version(void);",
+            "SUBMOD_API int submod_get_num_threads(void);",
+            "SUBMOD_API short submod_get_num_threads(void);",
         ),
     ],
 )
 def test_changed_headers_are_seen(tmp_path, header, old, new):
-    shutil.copytree(ROOT / "include", tmp_path / "include")
+    for folder in INCLUDE:
+        shutil.copytree(folder, tmp_path / folder.relative_to(ROOT))
     for name in ("generate_bindings.py", "submod/_bindings.py"):
         (tmp_path / "python" / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / "python" / name, tmp_path / "python" / name)
@@ -86,10 +89,12 @@ def ask_c(tmp_path, expressions):
     source = tmp_path / "ask.c"
     source.write_text(
         "#include <stddef.h>\n#include <stdio.h>\n#include <submod.h>\n"
+        "#include <submod/select.h>\n"
         f"int main(void)\n{{\n{lines}    return 0;\n}}\n"
     )
     program = tmp_path / "ask"
-    command = ["cc", "-std=c11", f"-I{ROOT / 'include'}", str(source), "-o", str(program)]
+    folders = [f"-I{folder}" for folder in INCLUDE]
+    command = ["cc", "-std=c11", *folders, str(source), "-o", str(program)]
     subprocess.run(command, check=True)
     done = subprocess.run([str(program)], check=True, capture_output=True, text=True)
     return [int(line) for line in done.stdout.split()]
@@ -109,7 +114,8 @@ def test_c_agrees(tmp_path):
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 def test_c_agrees_about_enums(tmp_path):
-    headers = "".join(p.read_text() for p in sorted((ROOT / "include" / "submod").glob("*.h")))
+    files = [p for folder in INCLUDE for p in sorted((folder / "submod").glob("*.h"))]
+    headers = "".join(p.read_text() for p in files)
     names, expected = [], []
     for c_type, kind in ENUMS.items():
         body = headers.split(f"typedef enum {c_type} ")[1].split("}")[0]

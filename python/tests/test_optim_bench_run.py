@@ -358,7 +358,7 @@ static submod_status slope(void *ctx, size_t batch, const double *x, double *val
 }
 submod_status make(submod_problem *p)
 {
-    *p = (submod_problem){.struct_size = sizeof *p, .dimension = 3, .subgradient = slope};
+    *p = (submod_problem){.dimension = 3, .subgradient = slope};
     return SUBMOD_OK;
 }
 """

@@ -73,9 +73,6 @@ def test_sums_by_their_parts():
     rows = [(i, i + 1) for i in range(11) if i % 4 != 3]
     columns = [(i, i + 4) for i in range(8)]
     grid = Function.cut(12, rows + columns)
-    chains = grid.prox(x, 2.0, "chains")
-    assert chains.method == "chains"
-    assert chains.u == pytest.approx(grid.prox(x, 2.0, "decomposition").u, abs=1e-4)
     f = Function.jaccard(mask) + 0.1 * grid + Function.sqrt(3).embed(12, [1, 5, 9])
     result = f.prox(x, 2.0)
     assert result.method == "sum"

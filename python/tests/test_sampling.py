@@ -21,7 +21,7 @@ SCORES = RNG.normal(size=(2, 3, 10, 11)).astype(np.float32)
 LABELS = RNG.integers(3, size=(2, 10, 11))
 FLAGS = LABELS % 2
 MOST = 404  # evaluations of a measure
-MOST_OF_FUNCTIONS = 1025
+MOST_OF_FUNCTIONS = 1026
 
 
 @pytest.fixture(autouse=True)

@@ -1,29 +1,17 @@
-/* Error messages, checks for NaN, Inf and negative numbers, status names, the version. */
-#include "base/error.h"
+/* Error messages, checks of arguments, status names, the version. */
+#include "base/internal.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/threads.h"
-
 static _Thread_local char last_error[256];
+static _Thread_local bool unnamed; /* the message does not name the public function yet */
 
 const char *submod_last_error(void)
 {
     return last_error;
-}
-
-submod_status submod_fail(submod_status status, const char *words)
-{
-    size_t length = words ? strnlen(words, sizeof last_error - 1) : 0;
-    if (length > 0) {
-        memmove(last_error, words, length);
-    }
-    last_error[length] = '\0';
-    return status;
 }
 
 /* The C library prints a NaN with its sign bit, which means nothing. */
@@ -34,26 +22,55 @@ static void drop_sign_of_nan(char *text)
     }
 }
 
+/* Formats before it writes, because the arguments may include the old message. */
+static void set_message(const char *format, va_list args)
+{
+    char message[sizeof last_error];
+    vsnprintf(message, sizeof message, format, args); /* NOLINT: clang-tidy 14 loses va_start */
+    drop_sign_of_nan(message);
+    memcpy(last_error, message, sizeof message);
+}
+
+submod_status submod_fail(submod_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    set_message(format, args);
+    va_end(args);
+    unnamed = false;
+    return status;
+}
+
 submod_status submodi_fail(submod_status status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    vsnprintf(last_error, sizeof last_error, format, args);
+    set_message(format, args);
     va_end(args);
-    drop_sign_of_nan(last_error);
+    unnamed = true;
     return status;
 }
 
-submod_status submodi_failed_in(const char *who, submod_status status)
+/* Returns the length of "submod_...", the name of a public function, at the start of the message; 0
+ * if there is none. */
+static size_t named_length(void)
 {
-    char words[sizeof last_error];
-    size_t name = strspn(last_error, "abcdefghijklmnopqrstuvwxyz_0123456789");
-    bool named = strncmp(last_error, "submod_", 7) == 0 && strncmp(last_error + name, ": ", 2) == 0;
-    if (status < 0 && named) {
-        memcpy(words, last_error, sizeof words);
-        snprintf(last_error, sizeof last_error, "%s%s", who, words + name);
+    size_t length = strspn(last_error, "abcdefghijklmnopqrstuvwxyz_0123456789");
+    bool named =
+        strncmp(last_error, "submod_", 7) == 0 && strncmp(last_error + length, ": ", 2) == 0;
+    return named ? length : 0;
+}
+
+void submodi_name_message(const char *caller, submod_status status)
+{
+    size_t length = status == SUBMOD_OK ? 0 : named_length();
+    if (length ? status < 0 : status != SUBMOD_OK && unnamed) {
+        char message[sizeof last_error];
+        memcpy(message, last_error, sizeof message);
+        snprintf(last_error, sizeof last_error, "%s%s%.*s", caller, length ? "" : ": ",
+                 (int)(sizeof last_error - strlen(caller) - 3), message + length);
     }
-    return status;
+    unnamed = false;
 }
 
 /* 0 * x is 0 for finite x and NaN otherwise, so one pass without branches is enough. */
@@ -91,90 +108,61 @@ size_t submodi_first_nonfinite(const double *x, size_t n)
     return i;
 }
 
-static submod_status nonfinite(const char *who, const char *name, size_t i, double x)
+submod_status submodi_check_nonnegative(const char *name, double x)
 {
-    return submodi_fail(SUBMOD_ENONFINITE, "%s: %s[%zu] is %g; it must be finite", who, name, i, x);
+    if (!isfinite(x)) {
+        return submodi_fail(SUBMOD_ENONFINITE, "%s = %g must be finite", name, x);
+    }
+    return x < 0 ? submodi_fail(SUBMOD_EINVAL, "%s = %g must be >= 0", name, x) : SUBMOD_OK;
 }
 
-static submod_status changed(const char *who, const char *name)
+submod_status submodi_check_positive(const char *name, double x)
 {
-    return submodi_fail(SUBMOD_ENONFINITE, "%s: %s held NaN or Inf, and changed during the call",
-                        who, name);
+    return x <= 0 && isfinite(x) ? submodi_fail(SUBMOD_EINVAL, "%s = %g must be > 0", name, x)
+                                 : submodi_check_nonnegative(name, x);
 }
 
-submod_status submodi_require_finite(const char *who, const char *name, const double *x, size_t n)
+submod_status submodi_check_finite(const char *name, const double *x, size_t n)
 {
     if (submodi_all_finite(x, n)) {
         return SUBMOD_OK;
     }
     size_t i = submodi_first_nonfinite(x, n);
-    return i < n ? nonfinite(who, name, i, x[i]) : changed(who, name);
+    return submodi_fail(SUBMOD_ENONFINITE, "%s[%zu] is %g; it must be finite", name, i,
+                        i < n ? x[i] : NAN);
 }
 
-submod_status submodi_require_finite_f32(const char *who, const char *name, const float *x,
-                                         size_t n)
+submod_status submodi_check_all_nonnegative(const char *name, const double *x, size_t n)
 {
-    int special = 0;
+    TRY(submodi_check_finite(name, x, n));
     for (size_t i = 0; i < n; i++) {
-        special |= !(fabsf(x[i]) <= FLT_MAX);
-    }
-    for (size_t i = 0; special && i < n; i++) {
-        if (!isfinite(x[i])) {
-            return nonfinite(who, name, i, (double)x[i]);
-        }
-    }
-    return special ? changed(who, name) : SUBMOD_OK;
-}
-
-submod_status submodi_require_nonnegative(const char *who, const char *name, const double *x,
-                                          size_t n)
-{
-    submod_status status = submodi_require_finite(who, name, x, n);
-    for (size_t i = 0; status == SUBMOD_OK && i < n; i++) {
         if (x[i] < 0) {
-            status =
-                submodi_fail(SUBMOD_EINVAL, "%s: %s[%zu] = %g must be >= 0", who, name, i, x[i]);
+            return submodi_fail(SUBMOD_EINVAL, "%s[%zu] = %g must be >= 0", name, i, x[i]);
         }
     }
-    return status;
+    return SUBMOD_OK;
 }
 
-submod_status submodi_require_at_least_zero(const char *who, const char *name, double x)
-{
-    if (!isfinite(x)) {
-        return submodi_fail(SUBMOD_ENONFINITE, "%s: %s = %g must be finite", who, name, x);
-    }
-    return x < 0 ? submodi_fail(SUBMOD_EINVAL, "%s: %s = %g must be >= 0", who, name, x)
-                 : SUBMOD_OK;
-}
-
-submod_status submodi_require_positive(const char *who, const char *name, double x)
-{
-    return x <= 0 && isfinite(x)
-               ? submodi_fail(SUBMOD_EINVAL, "%s: %s = %g must be > 0", who, name, x)
-               : submodi_require_at_least_zero(who, name, x);
-}
-
-submod_status submodi_require_lists(const char *who, size_t lists, const size_t *start,
-                                    const char *name, const int32_t *items, size_t below)
+submod_status submodi_check_lists(size_t lists, const size_t *start, const char *name,
+                                  const int32_t *items, size_t below)
 {
     if (start[0] != 0) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: start[0] = %zu must be 0", who, start[0]);
+        return submodi_fail(SUBMOD_EINVAL, "start[0] = %zu must be 0", start[0]);
     }
     for (size_t i = 0; i < lists; i++) {
         if (start[i + 1] < start[i]) {
-            return submodi_fail(SUBMOD_EINVAL, "%s: start[%zu] = %zu must be >= start[%zu] = %zu",
-                                who, i + 1, start[i + 1], i, start[i]);
+            return submodi_fail(SUBMOD_EINVAL, "start[%zu] = %zu must be >= start[%zu] = %zu",
+                                i + 1, start[i + 1], i, start[i]);
         }
     }
-    submod_status status = start[lists] ? submodi_require_given(who, name, items) : SUBMOD_OK;
-    for (size_t i = 0; status == SUBMOD_OK && i < start[lists]; i++) {
+    TRY(start[lists] ? submodi_check_given(name, items) : SUBMOD_OK);
+    for (size_t i = 0; i < start[lists]; i++) {
         if (items[i] < 0 || (size_t)items[i] >= below) {
-            status = submodi_fail(SUBMOD_EINVAL, "%s: %s[%zu] = %d is not in [0, %zu)", who, name,
-                                  i, (int)items[i], below);
+            return submodi_fail(SUBMOD_EINVAL, "%s[%zu] = %d is not in [0, %zu)", name, i,
+                                (int)items[i], below);
         }
     }
-    return status;
+    return SUBMOD_OK;
 }
 
 const char *submod_status_string(int status)
@@ -198,12 +186,7 @@ const char *submod_status_string(int status)
     }
 }
 
-int submod_version(void)
-{
-    return SUBMOD_VERSION;
-}
-
-const char *submod_version_string(void)
+const char *submod_version(void)
 {
     return SUBMOD_VERSION_STRING;
 }

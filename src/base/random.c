@@ -1,7 +1,7 @@
 /* xoshiro256++ (Blackman and Vigna), seeded through splitmix64. */
 #include <math.h>
 
-#include <submod/base.h>
+#include <submod/extend.h>
 
 static uint64_t splitmix64(uint64_t *x)
 {

@@ -1,9 +1,7 @@
 /* Settings that can grow: the one place where they are read. base.h states the rule. */
-#include "base/settings.h"
+#include "base/internal.h"
 
 #include <string.h>
-
-#include "base/error.h"
 
 submod_status submodi_read_settings(const char *who, const char *defaults, const void *given,
                                     void *settings)

@@ -2,13 +2,14 @@
  * integers is a stable order of the keys, and each pass moves 8 bytes per record.
  *
  * Work: ceil(bits / digit) passes. A digit that all keys share is counted but not moved. Each pass
- * counts and moves in parallel; the result is the same for any number of threads. sort_values.c
- * makes the records of floats and doubles.
+ * counts and moves in parallel; the result is the same for any number of threads. order.c makes the
+ * records of doubles.
  */
 #include "base/sort.h"
 
-#include <omp.h>
 #include <string.h>
+
+#include "base/internal.h"
 
 enum {
     NARROW_DIGIT = 8,    /* for short inputs, where clearing the counters would dominate */
@@ -83,6 +84,7 @@ static void count_digits(const uint64_t *record, size_t n, const submodi_digits 
     switch (digits->number) {
     case 2: count_each(record, n, digits, 2, count); break;
     case 3: count_each(record, n, digits, 3, count); break;
+    case 7: count_each(record, n, digits, 7, count); break; /* short inputs */
     default: count_each(record, n, digits, digits->number, count);
     }
 }
@@ -132,10 +134,10 @@ uint64_t *submodi_sort_records(uint64_t *from, uint64_t *to, size_t n, unsigned 
     bool single = false;
 #pragma omp parallel num_threads(threads)
     {
-        int team = omp_get_num_threads();
-        int me = omp_get_thread_num();
-        size_t begin = n * (size_t)me / (size_t)team;
-        size_t end = n * (size_t)(me + 1) / (size_t)team;
+        size_t team = submodi_team_size();
+        size_t me = submodi_thread_index();
+        size_t begin = n * me / team;
+        size_t end = n * (me + 1) / team;
         uint32_t *mine = count[me];
         for (unsigned low = shift; low < shift + bits; low += digit) {
             memset(mine, 0, (mask + 1) * sizeof *mine);
@@ -144,7 +146,7 @@ uint64_t *submodi_sort_records(uint64_t *from, uint64_t *to, size_t n, unsigned 
             }
 #pragma omp barrier
 #pragma omp single
-            single = counts_to_places(count, team, mask + 1, n);
+            single = counts_to_places(count, (int)team, mask + 1, n);
             if (!single) {
                 for (size_t i = begin; i < end; i++) {
                     uint64_t r = from[i];

@@ -1,7 +1,8 @@
 /* Sums in a fixed order: lanes that SIMD can add, then the lanes in halves, then the rest. */
-#include "base/sums_loops.h"
+#include "base/sums.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Entry i of a sum goes to lane i % LANES. With fewer lanes gcc unrolls the inner loop before it
  * can vectorise it. The last n % LANES entries are added up one after the other. */
@@ -18,94 +19,152 @@ static double sum_of(double *lane)
     return lane[0];
 }
 
-typedef double term(double a, double b, double t);
-
-/* The sum of of(a, b, t) over all entries; the compiler inlines `of`. */
-static inline double sum(term *of, const double *a, const double *b, const double *t, size_t n)
-{
-    double lane[LANES] = {0};
-    double rest = 0;
-    size_t i = 0;
-    for (; i + LANES <= n; i += LANES) {
-        for (size_t l = 0; l < LANES; l++) {
-            lane[l] += of(a[i + l], b[i + l], t[i + l]);
-        }
+/* Defines the sum of term(j) over all entries j. */
+#define DEFINE_SUM(name, arguments, term) \
+    static double name arguments \
+    { \
+        double lane[LANES] = {0}, rest = 0; \
+        size_t i = 0; \
+        for (; i + LANES <= n; i += LANES) { \
+            for (size_t l = 0, j = i; l < LANES; l++, j++) { \
+                lane[l] += (term); \
+            } \
+        } \
+        double total = i ? sum_of(lane) : 0; \
+        for (size_t j = i; j < n; j++) { \
+            rest += (term); \
+        } \
+        return total + rest; \
     }
-    double total = i ? sum_of(lane) : 0;
-    for (; i < n; i++) {
-        rest += of(a[i], b[i], t[i]);
-    }
-    return total + rest;
-}
 
-static inline double product(double a, double b, double t)
-{
-    (void)t;
-    return a * b;
-}
-
-static double dot(const double *a, const double *b, size_t n)
-{
-    return sum(product, a, b, b, n);
-}
-
-static inline double size(double a, double b, double t)
-{
-    (void)b, (void)t;
-    return fabs(a);
-}
-
-static double absolute(const double *a, size_t n)
-{
-    return sum(size, a, a, a, n);
-}
-
-static inline double positive_difference(double a, double b, double t)
-{
-    (void)t;
-    return a > b ? a - b : 0;
-}
-
-static double excess(const double *a, const double *b, size_t n)
-{
-    return sum(positive_difference, a, b, b, n);
-}
-
-static inline double square(double a, double b, double t)
-{
-    (void)t;
-    return (a - b) * (a - b);
-}
-
-static double squared_distance(const double *a, const double *b, size_t n)
-{
-    return sum(square, a, b, b, n);
-}
-
-static inline double difference_times(double a, double b, double t)
-{
-    return (a - b) * t;
-}
-
-static double difference_dot(const double *a, const double *b, const double *t, size_t n)
-{
-    return sum(difference_times, a, b, t, n);
-}
-
-static inline double sizes_times(double a, double b, double t)
-{
-    return (fabs(a) + fabs(b)) * fabs(t);
-}
-
-static double sizes_dot(const double *a, const double *b, const double *t, size_t n)
-{
-    return sum(sizes_times, a, b, t, n);
-}
+DEFINE_SUM(dot, (const double *a, const double *b, size_t n), a[j] * b[j])
+DEFINE_SUM(absolute, (const double *a, size_t n), fabs(a[j]))
+DEFINE_SUM(excess, (const double *a, const double *b, size_t n), (a[j] > b[j] ? a[j] - b[j] : 0))
+DEFINE_SUM(squared_distance, (const double *a, const double *b, size_t n),
+           (a[j] - b[j]) * (a[j] - b[j]))
+DEFINE_SUM(difference_dot, (const double *a, const double *b, const double *t, size_t n),
+           (a[j] - b[j]) * t[j])
+DEFINE_SUM(sizes_dot, (const double *a, const double *b, const double *t, size_t n),
+           (fabs(a[j]) + fabs(b[j])) * fabs(t[j]))
 
 static void add_multiple(double *restrict to, double factor, const double *restrict a, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         to[i] += factor * a[i];
+    }
+}
+
+/* ---- sums of four lanes: entry i goes to lane i % 4 ---- */
+
+/* The compiler makes one register or two of it, as the machine has them. It does not find this by
+ * itself, and the order of its reductions would depend on the register width. */
+enum { FOUR = 4 };
+typedef double lanes __attribute__((vector_size(FOUR * sizeof(double))));
+
+/* Four entries of an array. */
+typedef double unaligned_lanes
+    __attribute__((vector_size(FOUR * sizeof(double)), aligned(sizeof(double)), may_alias));
+#define LOAD(x) (*(const unaligned_lanes *)(const void *)(x))
+
+/* Adds up the lanes, then the entries after the last full four. */
+static double finish_row(const lanes *lane, const double *row, const double *a, size_t begin,
+                         size_t n)
+{
+    lanes sum = *lane;
+    double total = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    for (size_t i = begin; i < n; i++) {
+        total += row[i] * a[i];
+    }
+    return total;
+}
+
+/* Eight sums at a time: with more lanes they would need more registers than AVX2 has. */
+static void dots_of_rows(const double *const row[4], const double *a, const double *b, size_t n,
+                         double *with_a, double *with_b)
+{
+    lanes sum_a[4] = {{0}}, sum_b[4] = {{0}};
+    size_t i = 0;
+    for (; i + FOUR <= n; i += FOUR) {
+        lanes of_a = LOAD(a + i), of_b = LOAD(b + i);
+        for (size_t r = 0; r < 4; r++) {
+            lanes x = LOAD(row[r] + i);
+            sum_a[r] += x * of_a;
+            sum_b[r] += x * of_b;
+        }
+    }
+    for (size_t r = 0; r < 4; r++) {
+        with_a[r] = finish_row(&sum_a[r], row[r], a, i, n);
+        with_b[r] = finish_row(&sum_b[r], row[r], b, i, n);
+    }
+}
+
+static void add_rows(double *to, const double *const row[4], const double *weight, size_t n)
+{
+    const double *r0 = row[0];
+    const double *r1 = row[1];
+    const double *r2 = row[2];
+    const double *r3 = row[3];
+    double w0 = weight[0], w1 = weight[1], w2 = weight[2], w3 = weight[3];
+#pragma omp simd
+    for (size_t i = 0; i < n; i++) {
+        to[i] += (w0 * r0[i] + w1 * r1[i]) + (w2 * r2[i] + w3 * r3[i]);
+    }
+}
+
+/* ---- C -= A B' ---- */
+
+/* In tiles of TALL x WIDE dot products, whose sums stay in registers: 12 sums, 3 rows of B and one
+ * of A are what AVX2 has registers for. */
+enum { TALL = 4, WIDE = 3 };
+
+/* The tile's share of C -= A B'. Inlined with `tall` and `wide` constant. */
+static inline __attribute__((always_inline)) void
+tile(double *c, const double *a, const double *b, size_t k, size_t stride, size_t tall, size_t wide)
+{
+    lanes sum[TALL][WIDE] = {{{0}}};
+    size_t whole = k - k % FOUR;
+    for (size_t l = 0; l < whole; l += FOUR) {
+        for (size_t i = 0; i < tall; i++) {
+            for (size_t j = 0; j < wide; j++) {
+                sum[i][j] += LOAD(a + i * stride + l) * LOAD(b + j * stride + l);
+            }
+        }
+    }
+    for (size_t i = 0; i < tall; i++) {
+        for (size_t j = 0; j < wide; j++) {
+            double rest = 0;
+            for (size_t l = whole; l < k; l++) {
+                rest += a[i * stride + l] * b[j * stride + l];
+            }
+            lanes s = sum[i][j];
+            c[i * stride + j] -= (s[0] + s[2]) + (s[1] + s[3]) + rest;
+        }
+    }
+}
+
+/* `tall` rows of C, all columns. */
+static inline __attribute__((always_inline)) void strip(double *c, const double *a, const double *b,
+                                                        size_t columns, size_t k, size_t stride,
+                                                        size_t tall)
+{
+    size_t j = 0;
+    for (; j + WIDE <= columns; j += WIDE) {
+        tile(c + j, a, b + j * stride, k, stride, tall, WIDE);
+    }
+    for (; j < columns; j++) {
+        tile(c + j, a, b + j * stride, k, stride, tall, 1);
+    }
+}
+
+static void subtract_product(double *c, const double *a, const double *b, size_t rows,
+                             size_t columns, size_t k, size_t stride)
+{
+    size_t i = 0;
+    for (; i + TALL <= rows; i += TALL) {
+        strip(c + i * stride, a + i * stride, b, columns, k, stride, TALL);
+    }
+    for (; i < rows; i++) {
+        strip(c + i * stride, a + i * stride, b, columns, k, stride, 1);
     }
 }
 
@@ -115,4 +174,7 @@ const submodi_sums_loops SUBMODI_TABLE(submodi_sums) = {.dot = dot,
                                                         .squared_distance = squared_distance,
                                                         .difference_dot = difference_dot,
                                                         .sizes_dot = sizes_dot,
-                                                        .add_multiple = add_multiple};
+                                                        .add_multiple = add_multiple,
+                                                        .dots_of_rows = dots_of_rows,
+                                                        .add_rows = add_rows,
+                                                        .subtract_product = subtract_product};

@@ -4,8 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/internal.h"
 
 /* Ranks for whose facts there is always room: no allocation that could fail. */
 enum { FEW_RANKS = 64, MANY_STATUSES = 1024 };
@@ -14,12 +13,11 @@ enum { FEW_RANKS = 64, MANY_STATUSES = 1024 };
 
 /* Fails with the status of the lowest rank that failed. A rank that failed so keeps its own error
  * message. */
-static submod_status fail_with(const char *who, submod_status mine, int lowest,
-                               submod_status failed)
+static submod_status fail_with(submod_status mine, int lowest, submod_status failed)
 {
     return mine == failed ? mine
-                          : submodi_fail(failed, "%s: rank %d failed: %s; see its error message",
-                                         who, lowest, submod_status_string(failed));
+                          : submodi_fail(failed, "rank %d failed: %s; see its error message",
+                                         lowest, submod_status_string(failed));
 }
 
 typedef struct opinion {
@@ -27,16 +25,15 @@ typedef struct opinion {
     float number;
 } opinion;
 
-static submod_status hear(const char *who, const submod_comm *comm, opinion mine, opinion *all,
-                          float *largest)
+static submod_status hear(const submod_comm *comm, opinion mine, opinion *all, float *largest)
 {
-    submod_status status = submodi_comm_gather(who, comm, &mine, sizeof mine, all);
+    submod_status status = submodi_comm_gather(comm, &mine, sizeof mine, all);
     if (status != SUBMOD_OK) {
         return status;
     }
     for (int r = 0; r < comm->ranks; r++) {
         if (all[r].status != SUBMOD_OK) {
-            return fail_with(who, mine.status, r, (submod_status)all[r].status);
+            return fail_with(mine.status, r, (submod_status)all[r].status);
         }
     }
     float most = all[0].number;
@@ -47,8 +44,8 @@ static submod_status hear(const char *who, const submod_comm *comm, opinion mine
     return SUBMOD_OK;
 }
 
-submod_status submodi_agree_largest(const char *who, const submod_comm *comm, submod_status mine,
-                                    float number, float *largest)
+submod_status submodi_agree_largest(const submod_comm *comm, submod_status mine, float number,
+                                    float *largest)
 {
     const opinion me = {mine, number};
     opinion few[MANY_STATUSES];
@@ -57,18 +54,18 @@ submod_status submodi_agree_largest(const char *who, const submod_comm *comm, su
         return mine;
     }
     if (comm->ranks <= MANY_STATUSES) {
-        return hear(who, comm, me, few, largest);
+        return hear(comm, me, few, largest);
     }
     opinion *many = submodi_alloc((size_t)comm->ranks, sizeof *many);
-    submod_status status = many ? hear(who, comm, me, many, largest) : submodi_nomem(who);
+    submod_status status = many ? hear(comm, me, many, largest) : submodi_out_of_memory();
     submodi_free(many);
     return status;
 }
 
-submod_status submodi_agree_status(const char *who, const submod_comm *comm, submod_status mine)
+submod_status submodi_agree_status(const submod_comm *comm, submod_status mine)
 {
     float largest;
-    return submodi_agree_largest(who, comm, mine, 0, &largest);
+    return submodi_agree_largest(comm, mine, 0, &largest);
 }
 
 /* ---- facts ---- */
@@ -96,8 +93,8 @@ typedef struct sheet {
     submodi_facts facts;
 } sheet;
 
-static submod_status compare(const char *who, int rank, const char *const *names,
-                             const sheet *first, const sheet *other)
+static submod_status compare(int rank, const char *const *names, const sheet *first,
+                             const sheet *other)
 {
     if (first->call != other->call) {
         return submodi_fail(SUBMOD_EINVAL,
@@ -108,9 +105,9 @@ static submod_status compare(const char *who, int rank, const char *const *names
     for (size_t i = 0; names[i]; i++) {
         if (first->facts.field[i] != other->facts.field[i]) {
             return submodi_fail(SUBMOD_EINVAL,
-                                "%s: %s of rank %d is not that of rank 0; all ranks must have the "
+                                "%s of rank %d is not that of rank 0; all ranks must have the "
                                 "same",
-                                who, names[i], rank);
+                                names[i], rank);
         }
     }
     return SUBMOD_OK;
@@ -136,17 +133,17 @@ static void add_up(const sheet *all, int ranks, submodi_totals *totals)
 
 /* First that all are well, then that all want the same: what a rank wants that has failed is not
  * known. */
-static submod_status weigh(const char *who, const submod_comm *comm, const char *const *names,
-                           const sheet *mine, sheet *all, submodi_totals *totals)
+static submod_status weigh(const submod_comm *comm, const char *const *names, const sheet *mine,
+                           sheet *all, submodi_totals *totals)
 {
-    submod_status status = submodi_comm_gather(who, comm, mine, sizeof *mine, all);
+    submod_status status = submodi_comm_gather(comm, mine, sizeof *mine, all);
     for (int r = 0; status == SUBMOD_OK && r < comm->ranks; r++) {
         if (all[r].facts.status != SUBMOD_OK) {
-            status = fail_with(who, mine->facts.status, r, (submod_status)all[r].facts.status);
+            status = fail_with(mine->facts.status, r, (submod_status)all[r].facts.status);
         }
     }
     for (int r = 1; status == SUBMOD_OK && r < comm->ranks; r++) {
-        status = compare(who, r, names, &all[0], &all[r]);
+        status = compare(r, names, &all[0], &all[r]);
     }
     if (status == SUBMOD_OK) {
         add_up(all, comm->ranks, totals);
@@ -154,32 +151,32 @@ static submod_status weigh(const char *who, const submod_comm *comm, const char 
     return status;
 }
 
-submod_status submodi_agree(const char *who, const submod_comm *comm, submod_status mine,
+submod_status submodi_agree(const char *caller, const submod_comm *comm, submod_status mine,
                             const char *const *names, const submodi_facts *facts,
                             submodi_totals *totals)
 {
     sheet few[FEW_RANKS];
-    sheet me = {submodi_hash(who, strlen(who)), *facts};
+    sheet me = {submodi_hash(caller, strlen(caller)), *facts};
     me.facts.status = mine;
     if (comm->ranks == 1) {
         add_up(&me, 1, totals);
         return mine;
     }
     if (comm->ranks <= FEW_RANKS) {
-        return weigh(who, comm, names, &me, few, totals);
+        return weigh(comm, names, &me, few, totals);
     }
     sheet *many = submodi_alloc((size_t)comm->ranks, sizeof *many);
-    submod_status status = many ? weigh(who, comm, names, &me, many, totals) : submodi_nomem(who);
+    submod_status status = many ? weigh(comm, names, &me, many, totals) : submodi_out_of_memory();
     submodi_free(many);
     return status;
 }
 
-submod_status submodi_totals_require_exact(const char *who, const submodi_totals *totals)
+submod_status submodi_totals_require_exact(const submodi_totals *totals)
 {
     return totals->pixels < UINT64_C(1) << 52
                ? SUBMOD_OK
                : submodi_fail(SUBMOD_EINVAL,
-                              "%s: all ranks together have %llu pixels; they must be fewer than "
+                              "all ranks together have %llu pixels; they must be fewer than "
                               "2^52",
-                              who, (unsigned long long)totals->pixels);
+                              (unsigned long long)totals->pixels);
 }

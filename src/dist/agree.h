@@ -12,10 +12,10 @@
 /* All ranks return the same: SUBMOD_OK if all did so well, else the status of the lowest rank that
  * failed. Ranks that failed with that status keep their error message; the others get one that
  * names the rank. One gather of 8 bytes. */
-submod_status submodi_agree_status(const char *who, const submod_comm *comm, submod_status mine);
+submod_status submodi_agree_status(const submod_comm *comm, submod_status mine);
 /* The same, and the largest of all their numbers. */
-submod_status submodi_agree_largest(const char *who, const submod_comm *comm, submod_status mine,
-                                    float number, float *largest);
+submod_status submodi_agree_largest(const submod_comm *comm, submod_status mine, float number,
+                                    float *largest);
 
 enum { SUBMODI_FIELDS = 20 };
 
@@ -38,13 +38,13 @@ typedef struct submodi_totals {
  * "settings.delta of rank 1 is not that of rank 0". names: of the fields, ended by NULL; the name
  * of the call is compared before them. Up to 64 ranks it needs no memory; if it cannot have any for
  * more, it fails on this rank alone. */
-submod_status submodi_agree(const char *who, const submod_comm *comm, submod_status mine,
+submod_status submodi_agree(const char *caller, const submod_comm *comm, submod_status mine,
                             const char *const *names, const submodi_facts *facts,
                             submodi_totals *totals);
 
 /* SUBMOD_EINVAL: 2^52 pixels or more. Counts of fewer, and sums of their rounded weights, are exact
  * in doubles. */
-submod_status submodi_totals_require_exact(const char *who, const submodi_totals *totals);
+submod_status submodi_totals_require_exact(const submodi_totals *totals);
 
 /* A hash of bytes (FNV-1a): different ones for different bytes, but for accidents. */
 uint64_t submodi_hash(const void *bytes, size_t count);

@@ -4,42 +4,40 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "base/settings.h"
+#include "base/internal.h"
 
 /* So that sums of their 32-bit parts are exact in doubles. */
 enum { MOST_RANKS = 1 << 20 };
 
 submod_comm submod_comm_alone(void)
 {
-    return (submod_comm){.struct_size = sizeof(submod_comm), .rank = 0, .ranks = 1};
+    return (submod_comm){.rank = 0, .ranks = 1};
 }
 
 /* ---- the table ---- */
 
-static submod_status require_functions(const char *who, const submod_comm *c)
+static submod_status require_functions(const submod_comm *c)
 {
     const char *missing = !c->sum ? "sum" : !c->gather ? "gather" : NULL;
     if (missing) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: comm.%s is NULL; with %d ranks it must be given",
-                            who, missing, c->ranks);
+        return submodi_fail(SUBMOD_EINVAL, "comm.%s is NULL; with %d ranks it must be given",
+                            missing, c->ranks);
     }
     return SUBMOD_OK;
 }
 
-submod_status submodi_comm_read(const char *who, const submod_comm *given, submod_comm *comm)
+submod_status submodi_comm_read(const submod_comm *given, submod_comm *comm)
 {
-    submod_comm c = submod_comm_alone();
-    submod_status status = submodi_read_settings(who, "submod_comm_alone", given, &c);
-    if (status == SUBMOD_OK &&
-        (c.ranks < 1 || c.ranks > MOST_RANKS || c.rank < 0 || c.rank >= c.ranks)) {
+    submod_comm c = given ? *given : submod_comm_alone();
+    submod_status status = SUBMOD_OK;
+    if (c.ranks < 1 || c.ranks > MOST_RANKS || c.rank < 0 || c.rank >= c.ranks) {
         status = submodi_fail(SUBMOD_EINVAL,
-                              "%s: comm is rank %d of %d; ranks must be from 1 to 2^20, rank in "
+                              "comm is rank %d of %d; ranks must be from 1 to 2^20, rank in "
                               "0 .. ranks - 1",
-                              who, c.rank, c.ranks);
+                              c.rank, c.ranks);
     }
     if (status == SUBMOD_OK && c.ranks > 1) {
-        status = require_functions(who, &c);
+        status = require_functions(&c);
     }
     if (status == SUBMOD_OK) {
         *comm = c;
@@ -50,7 +48,7 @@ submod_status submodi_comm_read(const char *who, const submod_comm *given, submo
 /* ---- the calls ---- */
 
 /* SUBMOD_ECOMM: the function has called submod_fail, so that there are words of its own. */
-static submod_status outcome(const char *who, const char *name, int code)
+static submod_status outcome(const char *name, int code)
 {
     char why[128];
     if (code == 0) {
@@ -62,24 +60,24 @@ static submod_status outcome(const char *who, const char *name, int code)
         snprintf(why, sizeof why, "it returned %d", code);
     }
     return submodi_fail(SUBMOD_ECOMM,
-                        "%s: comm.%s: %s: other ranks could not be reached; this comm must not be "
+                        "comm.%s: %s: other ranks could not be reached; this comm must not be "
                         "used again",
-                        who, name, why);
+                        name, why);
 }
 
-submod_status submodi_comm_sum(const char *who, const submod_comm *comm, void *numbers,
-                               submod_comm_type type, size_t count)
+submod_status submodi_comm_sum(const submod_comm *comm, void *numbers, submod_comm_type type,
+                               size_t count)
 {
     return comm->ranks == 1 ? SUBMOD_OK
-                            : outcome(who, "sum", comm->sum(comm->context, numbers, type, count));
+                            : outcome("sum", comm->sum(comm->context, numbers, type, count));
 }
 
-submod_status submodi_comm_gather(const char *who, const submod_comm *comm, const void *mine,
-                                  size_t bytes, void *all)
+submod_status submodi_comm_gather(const submod_comm *comm, const void *mine, size_t bytes,
+                                  void *all)
 {
     if (comm->ranks == 1) {
         memcpy(all, mine, bytes);
         return SUBMOD_OK;
     }
-    return outcome(who, "gather", comm->gather(comm->context, mine, bytes, all));
+    return outcome("gather", comm->gather(comm->context, mine, bytes, all));
 }

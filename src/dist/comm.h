@@ -5,13 +5,13 @@
 
 #include <submod/dist.h>
 
-/* *comm = what is given; NULL: this process alone. SUBMOD_EINVAL: a struct_size that base.h does
- * not allow, no rank of ranks, or, with several ranks, a function that is missing. */
-submod_status submodi_comm_read(const char *who, const submod_comm *given, submod_comm *comm);
+/* *comm = what is given; NULL: this process alone. SUBMOD_EINVAL: rank or ranks
+ * out of range, or, with several ranks, a function that is missing. */
+submod_status submodi_comm_read(const submod_comm *given, submod_comm *comm);
 
-submod_status submodi_comm_sum(const char *who, const submod_comm *comm, void *numbers,
-                               submod_comm_type type, size_t count);
-submod_status submodi_comm_gather(const char *who, const submod_comm *comm, const void *mine,
-                                  size_t bytes, void *all);
+submod_status submodi_comm_sum(const submod_comm *comm, void *numbers, submod_comm_type type,
+                               size_t count);
+submod_status submodi_comm_gather(const submod_comm *comm, const void *mine, size_t bytes,
+                                  void *all);
 
 #endif

@@ -1,6 +1,5 @@
 /* Adding a batch that is spread over ranks to the dataset of each (see dist.h). */
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/internal.h"
 #include "dist/tally.h"
 
 /* Checks the batch against the dataset, takes memory, and finds what is to be known of this part.
@@ -9,15 +8,15 @@ static submod_status open_part(submodi_global *whole, const submod_dataset *data
                                size_t bins, submodi_tally *tally, submod_work *work)
 {
     submodi_batch *batch = &whole->batch;
-    submod_status status = submodi_require_given(whole->who, "dataset", dataset);
+    submod_status status = submodi_check_given("dataset", dataset);
     if (status == SUBMOD_OK && batch->scores.classes != classes) {
         status = submodi_fail(SUBMOD_EINVAL,
-                              "%s: scores have %zu classes, the dataset has %zu; they must agree",
-                              whole->who, batch->scores.classes, classes);
+                              "scores have %zu classes, the dataset has %zu; they must agree",
+                              batch->scores.classes, classes);
     }
     status = status ? status : submodi_batch_look(batch, work);
     if (status == SUBMOD_OK && !submodi_tally_take(tally, whole, (uint32_t)bins, work)) {
-        status = submodi_nomem(whole->who);
+        status = submodi_out_of_memory();
     }
     return status;
 }
@@ -53,10 +52,10 @@ submod_status submod_dist_dataset_add(const submod_comm *comm, submod_dataset *d
         submodi_global_start(&whole, "submod_dist_dataset_add", comm, SUBMODI_DATASET, scores,
                              labels, NULL, settings, &usable);
     if (!usable) {
-        return status;
+        return submodi_return("submod_dist_dataset_add", status);
     }
     submodi_scope scope;
     status = add(&whole, status, dataset, submodi_scope_open(&scope, work));
     submodi_scope_close(&scope);
-    return status;
+    return submodi_return("submod_dist_dataset_add", status);
 }

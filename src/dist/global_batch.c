@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/error.h"
+#include "base/internal.h"
 
 /* Returns whether the images of all ranks form one group, if there are any. */
 static bool is_one_group(const submodi_batch *batch)
@@ -11,15 +11,15 @@ static bool is_one_group(const submodi_batch *batch)
     return !batch->settings.per_image;
 }
 
-submod_status submodi_global_start(submodi_global *g, const char *who, const submod_comm *comm,
+submod_status submodi_global_start(submodi_global *g, const char *caller, const submod_comm *comm,
                                    submodi_kind kind, const submod_scores *scores,
                                    const submod_labels *labels, const submod_gradient *gradient,
                                    const submod_loss_settings *settings, bool *usable)
 {
-    *g = (submodi_global){.who = who};
-    submod_status status = submodi_comm_read(who, comm, &g->comm);
+    *g = (submodi_global){.caller = caller};
+    submod_status status = submodi_comm_read(comm, &g->comm);
     *usable = status == SUBMOD_OK;
-    status = status ? status : submodi_batch_start(&g->batch, who, kind, scores, labels, settings);
+    status = status ? status : submodi_batch_start(&g->batch, kind, scores, labels, settings);
     status = status ? status : submodi_batch_shape(&g->batch, gradient);
     if (status == SUBMOD_OK && is_one_group(&g->batch)) {
         g->batch.groups = 1;
@@ -85,8 +85,8 @@ submod_status submodi_global_agree(submodi_global *g, submod_status mine, size_t
         facts.groups = batch->settings.per_image ? batch->groups : 0;
         facts.largest = is_one_group(batch) ? batch->largest_weight[0] : 0;
     }
-    submod_status status = submodi_agree(g->who, &g->comm, mine, names, &facts, &totals);
-    status = status ? status : submodi_totals_require_exact(g->who, &totals);
+    submod_status status = submodi_agree(g->caller, &g->comm, mine, names, &facts, &totals);
+    status = status ? status : submodi_totals_require_exact(&totals);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -121,7 +121,7 @@ submod_status submodi_label_sums_read(submodi_global *g, submod_status mine, con
     submodi_batch *batch = &g->batch;
     size_t C = batch->scores.classes;
     if (sum[2 * C + 1] > 0) {
-        return submodi_agree_status(g->who, &g->comm, mine);
+        return submodi_agree_status(&g->comm, mine);
     }
     if (batch->groups) {
         memcpy(batch->foreground, sum, C * sizeof *sum);

@@ -12,10 +12,10 @@
 #define SUBMODI_DIST_GLOBAL_BATCH_H
 
 #include "dist/agree.h"
-#include "submod/losses/batch.h"
+#include "loss/batch.h"
 
 typedef struct submodi_global {
-    const char *who;
+    const char *caller;
     submod_comm comm;
     /* Of this rank: scores, labels, images_per_group, weight. Of the whole, once agreed:
      * all_groups, all_pixels, and largest_weight and unit of a group that is spread over ranks. A
@@ -27,7 +27,7 @@ typedef struct submodi_global {
 
 /* Checks comm and arguments. If comm cannot be used, *usable is false, and the call must end at
  * once; after any other failure the rank has to meet the others in submodi_global_agree. */
-submod_status submodi_global_start(submodi_global *g, const char *who, const submod_comm *comm,
+submod_status submodi_global_start(submodi_global *g, const char *caller, const submod_comm *comm,
                                    submodi_kind kind, const submod_scores *scores,
                                    const submod_labels *labels, const submod_gradient *gradient,
                                    const submod_loss_settings *settings, bool *usable);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/internal.h"
 
 /* What a rank sends: how many groups, valid pixels and terms it has; then the losses of its groups,
  * and the most that they can be, filled up to the size that all have. */
@@ -16,7 +16,7 @@ static size_t size_of(const submodi_global *whole)
 
 double *submodi_group_losses_take(const submodi_global *whole, submod_work *work)
 {
-    return submodi_take(work, (size_t)whole->comm.ranks + 1, size_of(whole) * sizeof(double));
+    return submodi_work_alloc(work, (size_t)whole->comm.ranks + 1, size_of(whole) * sizeof(double));
 }
 
 static void write(const submodi_global *whole, const double *share, double *mine)
@@ -39,8 +39,7 @@ submod_status submodi_group_losses_gather(submodi_global *whole, const double *s
     size_t size = size_of(whole);
     double *all = room + size;
     write(whole, share, room);
-    submod_status status =
-        submodi_comm_gather(whole->who, &whole->comm, room, size * sizeof *room, all);
+    submod_status status = submodi_comm_gather(&whole->comm, room, size * sizeof *room, all);
     if (status != SUBMOD_OK) {
         return status;
     }

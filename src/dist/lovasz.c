@@ -10,11 +10,10 @@
  * and losses are gathered. One rank alone makes the call of loss.h. */
 #include <string.h>
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/internal.h"
 #include "dist/group_losses.h"
 #include "dist/tally.h"
-#include "submod/losses/histogram_groups.h"
+#include "loss/histogram_groups.h"
 
 typedef struct call {
     submodi_global whole;
@@ -32,7 +31,7 @@ static submod_status agree_on_measure(const call *x, submod_status mine)
 {
     const submodi_global *whole = &x->whole;
     return whole->batch.measure.type == SUBMOD_MEASURE_CUSTOM
-               ? submodi_agree_status(whole->who, &whole->comm, mine)
+               ? submodi_agree_status(&whole->comm, mine)
                : mine;
 }
 
@@ -70,7 +69,7 @@ static submod_status solve_own_images(call *x)
     submodi_histogram *h = &x->tally.h;
     x->room = submodi_group_losses_take(&x->whole, x->work);
     if (!x->room || !submodi_histogram_take(h, true, x->work)) {
-        return submodi_nomem(x->whole.who);
+        return submodi_out_of_memory();
     }
     submod_status status = submodi_batch_decide(&x->whole.batch);
     return status ? status : submodi_solve_groups(h, &x->solution, x->group_loss, NULL);
@@ -93,7 +92,7 @@ static submod_status solve_images(call *x, submod_status mine, double *loss)
 {
     submodi_global *whole = &x->whole;
     mine = mine ? mine : solve_own_images(x);
-    submod_status status = submodi_agree_status(whole->who, &whole->comm, mine);
+    submod_status status = submodi_agree_status(&whole->comm, mine);
     status = status ? status : submodi_group_losses_gather(whole, x->group_loss, x->room, loss);
     if (status != SUBMOD_OK) {
         return status;
@@ -110,12 +109,12 @@ static submod_status take_histogram(call *x)
     uint32_t most = submodi_most_bins(batch);
     bool images = batch->settings.per_image;
     x->tally.h = (submodi_histogram){.batch = batch, .how = {.K = most}, .prunes = images};
-    x->margin = submodi_take(x->work, (size_t)batch->threads, sizeof *x->margin);
+    x->margin = submodi_work_alloc(x->work, (size_t)batch->threads, sizeof *x->margin);
     bool good = x->margin && (images || submodi_tally_take(&x->tally, &x->whole, most, x->work));
     good = good && submodi_solution_take(&x->tally.h, x->gradient != NULL, &x->solution, x->work);
     return good && ((!images && !x->gradient) || submodi_notes_take(batch, x->work))
                ? SUBMOD_OK
-               : submodi_nomem(batch->who);
+               : submodi_out_of_memory();
 }
 
 static submod_status require_histogram(const submodi_batch *batch)
@@ -123,9 +122,8 @@ static submod_status require_histogram(const submodi_batch *batch)
     return batch->settings.engine == SUBMOD_ENGINE_HISTOGRAM
                ? SUBMOD_OK
                : submodi_fail(SUBMOD_EUNSUPPORTED,
-                              "%s: settings.engine must be SUBMOD_ENGINE_HISTOGRAM with several "
-                              "ranks, which add up counts",
-                              batch->who);
+                              "settings.engine must be SUBMOD_ENGINE_HISTOGRAM with several "
+                              "ranks, which add up counts");
 }
 
 /* All that the rest needs on every rank, and what is to be known of its part. */
@@ -137,9 +135,9 @@ static submod_status take(call *x)
     if (status != SUBMOD_OK) {
         return status;
     }
-    x->group_loss = submodi_take(x->work, batch->groups, sizeof *x->group_loss);
+    x->group_loss = submodi_work_alloc(x->work, batch->groups, sizeof *x->group_loss);
     if (!x->group_loss) {
-        return submodi_nomem(batch->who);
+        return submodi_out_of_memory();
     }
     memset(x->group_loss, 0, batch->groups * sizeof *x->group_loss);
     return take_histogram(x);
@@ -159,7 +157,7 @@ static submod_status agree_on_margin(call *x, submod_status *mine, float *margin
         *mine = submodi_batch_bad_score(&whole->batch);
     }
     float own = *mine ? 0 : x->margin[0];
-    return submodi_agree_largest(whole->who, &whole->comm, *mine, own, margin);
+    return submodi_agree_largest(&whole->comm, *mine, own, margin);
 }
 
 static submod_status solve(call *x, submod_status mine, double *loss)
@@ -189,20 +187,20 @@ static void fill_info(const call *x, const submodi_scope *scope, submod_loss_inf
     info->workspace = x->work->used + x->work->spilled - scope->used - scope->spilled;
 }
 
-static submod_status lovasz(const char *who, submodi_kind kind, const submod_comm *comm,
+static submod_status lovasz(const char *caller, submodi_kind kind, const submod_comm *comm,
                             const submod_scores *scores, const submod_labels *labels, double *loss,
                             const submod_gradient *gradient, const submod_loss_settings *settings,
                             submod_loss_info *info, submod_work *work)
 {
     call x = {.gradient = gradient};
     bool usable;
-    submod_status status = submodi_global_start(&x.whole, who, comm, kind, scores, labels, gradient,
-                                                settings, &usable);
+    submod_status status = submodi_global_start(&x.whole, caller, comm, kind, scores, labels,
+                                                gradient, settings, &usable);
     if (!usable) {
         return status;
     }
     if (x.whole.comm.ranks == 1) {
-        return submodi_lovasz(who, kind, scores, labels, loss, gradient, settings, info, work);
+        return submodi_lovasz(kind, scores, labels, loss, gradient, settings, info, work);
     }
     double value = 0;
     submod_loss_info i = {0};
@@ -227,8 +225,9 @@ submod_status submod_dist_lovasz_softmax(const submod_comm *comm, const submod_s
                                          const submod_loss_settings *settings,
                                          submod_loss_info *info, submod_work *work)
 {
-    return lovasz("submod_dist_lovasz_softmax", SUBMODI_LOVASZ_SOFTMAX, comm, scores, labels, loss,
-                  gradient, settings, info, work);
+    return submodi_return("submod_dist_lovasz_softmax",
+                          lovasz("submod_dist_lovasz_softmax", SUBMODI_LOVASZ_SOFTMAX, comm, scores,
+                                 labels, loss, gradient, settings, info, work));
 }
 
 submod_status submod_dist_lovasz_sigmoid(const submod_comm *comm, const submod_scores *scores,
@@ -237,8 +236,9 @@ submod_status submod_dist_lovasz_sigmoid(const submod_comm *comm, const submod_s
                                          const submod_loss_settings *settings,
                                          submod_loss_info *info, submod_work *work)
 {
-    return lovasz("submod_dist_lovasz_sigmoid", SUBMODI_LOVASZ_SIGMOID, comm, scores, labels, loss,
-                  gradient, settings, info, work);
+    return submodi_return("submod_dist_lovasz_sigmoid",
+                          lovasz("submod_dist_lovasz_sigmoid", SUBMODI_LOVASZ_SIGMOID, comm, scores,
+                                 labels, loss, gradient, settings, info, work));
 }
 
 submod_status submod_dist_lovasz_hinge(const submod_comm *comm, const submod_scores *scores,
@@ -247,6 +247,7 @@ submod_status submod_dist_lovasz_hinge(const submod_comm *comm, const submod_sco
                                        const submod_loss_settings *settings, submod_loss_info *info,
                                        submod_work *work)
 {
-    return lovasz("submod_dist_lovasz_hinge", SUBMODI_LOVASZ_HINGE, comm, scores, labels, loss,
-                  gradient, settings, info, work);
+    return submodi_return("submod_dist_lovasz_hinge",
+                          lovasz("submod_dist_lovasz_hinge", SUBMODI_LOVASZ_HINGE, comm, scores,
+                                 labels, loss, gradient, settings, info, work));
 }

@@ -3,8 +3,7 @@
 
 #include <string.h>
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/internal.h"
 
 static size_t bins_of(const submodi_tally *t)
 {
@@ -19,8 +18,8 @@ bool submodi_tally_take(submodi_tally *tally, submodi_global *whole, uint32_t mo
     size_t sums = submodi_label_sums(&whole->batch);
     size_t bins = submodi_times(whole->batch.scores.classes, submodi_table_size(&tally->h));
     tally->numbers =
-        bins < SIZE_MAX - sums ? submodi_take(work, bins + sums, sizeof(double)) : NULL;
-    tally->labels = submodi_take(work, sums, sizeof *tally->labels);
+        bins < SIZE_MAX - sums ? submodi_work_alloc(work, bins + sums, sizeof(double)) : NULL;
+    tally->labels = submodi_work_alloc(work, sums, sizeof *tally->labels);
     return tally->numbers && tally->labels;
 }
 
@@ -60,9 +59,9 @@ static submod_status count(submodi_tally *t, submod_work *work)
 {
     submodi_batch *batch = &t->whole->batch;
     size_t size = submodi_table_size(&t->h);
-    double *total = submodi_take(work, 1, size * sizeof *total);
+    double *total = submodi_work_alloc(work, 1, size * sizeof *total);
     if (!total || !submodi_histogram_take(&t->h, true, work)) {
-        return submodi_nomem(batch->who);
+        return submodi_out_of_memory();
     }
     if (batch->groups && !submodi_histogram_count(&t->h, 0)) {
         return submodi_batch_bad_score(batch);
@@ -90,7 +89,7 @@ submod_status submodi_tally_sum(submodi_tally *tally, submod_status mine, submod
     submodi_label_sums_write(&whole->batch, mine, tally->labels);
     write_numbers(tally, bins, tally->labels, labels);
     submod_status status =
-        submodi_comm_sum(whole->who, &whole->comm, tally->numbers, tally->type, bins + labels);
+        submodi_comm_sum(&whole->comm, tally->numbers, tally->type, bins + labels);
     if (status != SUBMOD_OK) {
         return status;
     }

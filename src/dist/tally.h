@@ -8,7 +8,7 @@
 #define SUBMODI_DIST_TALLY_H
 
 #include "dist/global_batch.h"
-#include "submod/losses/histogram.h"
+#include "loss/histogram.h"
 
 typedef struct submodi_tally {
     submodi_global *whole;

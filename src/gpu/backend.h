@@ -61,7 +61,6 @@ typedef struct submodi_gpu_sort {
 
 typedef struct submodi_gpu_backend submodi_gpu_backend;
 struct submodi_gpu_backend {
-    const char *who; /* the public function, for error messages */
     int device;
     void *stream;
     /* Blocks of so many threads (a multiple of 32), each with so many bytes of shared
@@ -79,12 +78,11 @@ struct submodi_gpu_backend {
 
 /* The device of this machine, or SUBMOD_EUNSUPPORTED with the reason: there is none, or it cannot
  * run what was compiled. SUBMOD_EINVAL: no such number. */
-submod_status submodi_gpu_connect(const char *who, int device, void *stream,
-                                  submodi_gpu_backend *b);
+submod_status submodi_gpu_connect(int device, void *stream, submodi_gpu_backend *b);
 /* Counts the devices if the kernels were compiled for at least one of them; else returns
  * SUBMOD_EUNSUPPORTED and sets *devices to 0. Creates no context on any device, so each process of
  * a job may call it and holds memory only on the device that it then uses. */
-submod_status submodi_gpu_devices(const char *who, int *devices);
+submod_status submodi_gpu_devices(int *devices);
 
 /* Scratch memory that sorting n keys may need on any device, in bytes. CUB's one-sweep sort takes
  * 256 counters of 4 bytes per tile of at least 2048 keys, and some tables of fixed size; asking CUB

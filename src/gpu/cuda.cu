@@ -4,7 +4,7 @@
 #include <cuda_runtime.h>
 
 extern "C" {
-#include "base/error.h"
+#include "base/internal.h"
 #include "gpu/architectures.h"
 #include "gpu/backend.h"
 }
@@ -55,7 +55,7 @@ __global__ void unpack(const __grid_constant__ parcel p, double *to, uint32_t n)
 
 /* What CUDA says, as a status with an error message. CUDA's own note of it is wiped out: the next call on this
  * thread must not find it there and take it for its own. */
-submod_status status_of(const char *who, const char *what, cudaError_t e)
+submod_status status_of(const char *what, cudaError_t e)
 {
     if (e != cudaSuccess) {
         (void)cudaGetLastError();
@@ -63,17 +63,17 @@ submod_status status_of(const char *who, const char *what, cudaError_t e)
     switch (e) {
     case cudaSuccess: return SUBMOD_OK;
     case cudaErrorMemoryAllocation:
-        return submodi_fail(SUBMOD_ENOMEM, "%s: %s: out of device memory", who, what);
+        return submodi_fail(SUBMOD_ENOMEM, "%s: out of device memory", what);
     case cudaErrorNoKernelImageForDevice:
     case cudaErrorInvalidDeviceFunction:
     case cudaErrorUnsupportedPtxVersion:
     case cudaErrorInvalidPtx:
     case cudaErrorJitCompilerNotFound:
         return submodi_fail(SUBMOD_EUNSUPPORTED,
-                            "%s: %s: this library was not built for that device (%s)", who, what,
+                            "%s: this library was not built for that device (%s)", what,
                             cudaGetErrorString(e));
     default:
-        return submodi_fail(SUBMOD_ENUMERIC, "%s: %s: %s", who, what, cudaGetErrorString(e));
+        return submodi_fail(SUBMOD_ENUMERIC, "%s: %s", what, cudaGetErrorString(e));
     }
 }
 
@@ -120,7 +120,7 @@ submod_status launch(const submodi_gpu_backend *b, submodi_gpu_kernel kernel, ui
         kernels[kernel]<<<blocks, threads, shared, stream_of(b)>>>(*job);
         here.error = cudaGetLastError();
     }
-    return status_of(b->who, "kernel launch", here.error);
+    return status_of("kernel launch", here.error);
 }
 
 submod_status clear(const submodi_gpu_backend *b, void *memory, size_t bytes)
@@ -129,7 +129,7 @@ submod_status clear(const submodi_gpu_backend *b, void *memory, size_t bytes)
     if (here.error == cudaSuccess) {
         here.error = cudaMemsetAsync(memory, 0, bytes, stream_of(b));
     }
-    return status_of(b->who, "clearing", here.error);
+    return status_of("clearing", here.error);
 }
 
 submod_status upload(const submodi_gpu_backend *b, double *to, const double *from, size_t n)
@@ -143,7 +143,7 @@ submod_status upload(const submodi_gpu_backend *b, double *to, const double *fro
         unpack<<<1, 256, 0, stream_of(b)>>>(p, to, static_cast<uint32_t>(n));
         here.error = cudaGetLastError();
     }
-    return status_of(b->who, "kernel launch", here.error);
+    return status_of("kernel launch", here.error);
 }
 
 /* What submodi_gpu_sort_scratch relies on, looked up for every architecture that is compiled for. The
@@ -182,9 +182,9 @@ submod_status sort(const submodi_gpu_backend *b, const submodi_gpu_sort *s, int3
             here.error = s->wide ? sort_as<uint64_t>(s, stream_of(b), current)
                                  : sort_as<uint32_t>(s, stream_of(b), current);
         }
-        return status_of(b->who, "sorting", here.error);
+        return status_of("sorting", here.error);
     } catch (...) {
-        return submodi_fail(SUBMOD_ENUMERIC, "%s: sorting: unexpected exception", b->who);
+        return submodi_fail(SUBMOD_ENUMERIC, "sorting: unexpected exception");
     }
 }
 
@@ -192,13 +192,12 @@ submod_status sort(const submodi_gpu_backend *b, const submodi_gpu_sort *s, int3
 
 /* ---- this machine ---- */
 
-static submod_status count_devices(const char *who, int *driver, int *devices)
+static submod_status count_devices(int *driver, int *devices)
 {
     *devices = 0;
     *driver = 0;
     if (cudaDriverGetVersion(driver) != cudaSuccess || *driver == 0) {
-        return submodi_fail(SUBMOD_EUNSUPPORTED, "%s: there is no CUDA driver on this machine",
-                            who);
+        return submodi_fail(SUBMOD_EUNSUPPORTED, "there is no CUDA driver on this machine");
     }
     cudaError_t e = cudaGetDeviceCount(devices);
     if (e == cudaSuccess && *devices > 0) {
@@ -208,10 +207,8 @@ static submod_status count_devices(const char *who, int *driver, int *devices)
     (void)cudaGetLastError();
     return e == cudaErrorInsufficientDriver
                ? submodi_fail(SUBMOD_EUNSUPPORTED,
-                              "%s: the CUDA driver (%d.%d) is older than this library's CUDA", who,
-                              *driver / 1000, *driver % 1000 / 10)
-               : submodi_fail(SUBMOD_EUNSUPPORTED, "%s: there is no CUDA device (%s)", who,
-                              cudaGetErrorString(e == cudaSuccess ? cudaErrorNoDevice : e));
+                              "the CUDA driver (%d.%d) is older than this library's CUDA", *driver / 1000, *driver % 1000 / 10)
+               : submodi_fail(SUBMOD_EUNSUPPORTED, "there is no CUDA device (%s)", cudaGetErrorString(e == cudaSuccess ? cudaErrorNoDevice : e));
 }
 
 /* Whether the device can run our kernels: it may be older than what they were compiled for. */
@@ -222,21 +219,21 @@ static submod_status require_kernels(const submodi_gpu_backend *b)
     if (here.error == cudaSuccess) {
         here.error = cudaFuncGetAttributes(&attributes, submodi_gpu_global_begin);
     }
-    return status_of(b->who, "kernels", here.error);
+    return status_of("kernels", here.error);
 }
 
-extern "C" submod_status submodi_gpu_connect(const char *who, int device, void *stream,
+extern "C" submod_status submodi_gpu_connect(int device, void *stream,
                                              submodi_gpu_backend *b)
 {
     int driver, devices;
-    submod_status status = count_devices(who, &driver, &devices);
+    submod_status status = count_devices(&driver, &devices);
     if (status != SUBMOD_OK) {
         return status;
     }
     if (device < 0 || device >= devices) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: device = %d must be in [0, %d)", who, device, devices);
+        return submodi_fail(SUBMOD_EINVAL, "device = %d must be in [0, %d)", device, devices);
     }
-    *b = submodi_gpu_backend{who, device, stream, launch, clear, upload, sort};
+    *b = submodi_gpu_backend{device, stream, launch, clear, upload, sort};
     return require_kernels(b);
 }
 
@@ -260,7 +257,7 @@ static int oldest_architecture(void)
 }
 
 /* Fails unless the kernels were compiled for the device's compute capability. */
-static submod_status require_capability(const char *who, int device, int driver)
+static submod_status require_capability(int device, int driver)
 {
     int major = 0, minor = 0;
     cudaError_t e = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
@@ -268,26 +265,26 @@ static submod_status require_capability(const char *who, int device, int driver)
         e = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
     }
     if (e != cudaSuccess) {
-        return status_of(who, "compute capability", e);
+        return status_of("compute capability", e);
     }
     return submodi_gpu_runs_on(SUBMODI_CUDA_ARCHITECTURES, oldest_architecture(),
                                10 * major + minor, driver >= CUDART_VERSION)
                ? SUBMOD_OK
                : submodi_fail(SUBMOD_EUNSUPPORTED,
-                              "%s: this library was not built for devices of compute capability "
+                              "this library was not built for devices of compute capability "
                               "%d.%d with the CUDA driver %d.%d",
-                              who, major, minor, driver / 1000, driver % 1000 / 10);
+                              major, minor, driver / 1000, driver % 1000 / 10);
 }
 
-extern "C" submod_status submodi_gpu_devices(const char *who, int *devices)
+extern "C" submod_status submodi_gpu_devices(int *devices)
 {
     int driver;
-    submod_status status = count_devices(who, &driver, devices);
+    submod_status status = count_devices(&driver, devices);
     if (status != SUBMOD_OK) {
         return status;
     }
     for (int device = 0; device < *devices; device++) {
-        if (require_capability(who, device, driver) == SUBMOD_OK) {
+        if (require_capability(device, driver) == SUBMOD_OK) {
             return SUBMOD_OK;
         }
     }

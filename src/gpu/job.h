@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "submod/losses/batch.h"
-#include "submod/measures/gain.h"
+#include "loss/batch.h"
+#include "submod/measure_internal.h"
 #include <submod/gpu.h>
 
 enum {

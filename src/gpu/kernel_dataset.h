@@ -4,7 +4,7 @@
 #define SUBMODI_GPU_KERNEL_DATASET_H
 
 #include "gpu/kernel_histogram.h"
-#include "submod/losses/count_limits.h"
+#include "loss/count_limits.h"
 
 /* One kind of a class: its counts, from what was counted; bin 0 has what is missing. */
 SUBMODI_DEVICE void submodi_gpu_write_counts(const submodi_gpu_job *j, uint64_t first,

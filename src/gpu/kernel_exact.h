@@ -2,7 +2,7 @@
  *
  * A key is (top - bits of the error) * 2 + (1 for background): ascending keys are descending
  * errors, foreground before background among equals; ignored pixels have the last key. A run of
- * equal keys is a tied block, whose pixels share what they add (gain.h).
+ * equal keys is a tied block, whose pixels share what they add (measure_internal.h).
  *
  * With weights of pixels, sums of them take the place of ranks: they are written in sorted order
  * and added up before the ranks are weighed.

@@ -4,7 +4,7 @@
 
 #include "gpu/block.h"
 #include "gpu/pixel.h"
-#include "submod/losses/shares.h"
+#include "loss/shares.h"
 
 /* One block: nothing bad has been seen. */
 SUBMODI_KERNEL void submodi_gpu_kernel_begin(const submodi_gpu_job *j)
@@ -215,8 +215,6 @@ SUBMODI_KERNEL void submodi_gpu_kernel_finish(const submodi_gpu_job *j)
         r->bins = j->method == SUBMODI_GPU_EXACT ? 0 : bins;
         r->pixels = pixels;
         r->terms = terms;
-        r->reserved[0] = 0;
-        r->reserved[1] = 0;
     }
 }
 

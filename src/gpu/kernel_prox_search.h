@@ -8,7 +8,7 @@
  * Jaccard: it is known, foreground with Y > alpha + 1 / (lambda (P + b)); the lanes take the rows.
  *
  * Other measures: a second difference of F in a and b is <= 0, and so is that of M, a Monge matrix:
- * the lowest places of its rows ascend (src/submod/functions/lowest.c has the same on the CPU).
+ * the lowest places of its rows ascend (src/submod/monge.c has the same on the CPU).
  * Once every other row is done, one between two is looked at between their places alone. A halving
  * of the stride costs I + J values of M at most, all of them (I + J) log2 J; a lane takes a short
  * row, all lanes together a long one. Until a piece is written to the table, the entries of its
@@ -22,9 +22,9 @@
 #ifndef SUBMODI_GPU_KERNEL_PROX_SEARCH_H
 #define SUBMODI_GPU_KERNEL_PROX_SEARCH_H
 
-#include "base/float_bits.h"
 #include "gpu/block.h"
-#include "submod/measures/form_rise.h"
+#include "loss/tensors/float_bits.h"
+#include "submod/measure_internal.h"
 
 /* Of the r top bins of a label: pixels and sum of Y, for r = 0 .. K. */
 typedef struct submodi_gpu_tops {
@@ -54,8 +54,8 @@ SUBMODI_DEVICE double submodi_gpu_sum_of(const submodi_gpu_prox *p, submodi_gpu_
 /* The pixels between two sets, if all of them are at one level. */
 typedef struct submodi_gpu_piece {
     submodi_gpu_set from, to;
-    double a, b;            /* pixels of `from` */
-    submodi_form_rise rise; /* F less that of `from` */
+    double a, b;                 /* pixels of `from` */
+    submodi_form_increment rise; /* F less that of `from` */
     double pixels;
     double sum;       /* of Y, of `from` */
     double ref;       /* a whole number near the mean of Y */
@@ -73,7 +73,7 @@ SUBMODI_DEVICE submodi_gpu_piece submodi_gpu_piece_of(const submodi_gpu_prox *p,
     s.to = to;
     s.a = p->foreground.pixels[from.i];
     s.b = p->background.pixels[from.j];
-    s.rise = submodi_form_rise_from(p->measure, p->P, p->N, s.a, s.b);
+    s.rise = submodi_form_increment_from(p->measure, p->P, p->N, s.a, s.b);
     double f = p->foreground.pixels[to.i] - s.a;
     double g = p->background.pixels[to.j] - s.b;
     s.pixels = f + g;
@@ -81,7 +81,7 @@ SUBMODI_DEVICE submodi_gpu_piece submodi_gpu_piece_of(const submodi_gpu_prox *p,
     double sum = submodi_gpu_sum_of(p, to) - s.sum;
     s.ref = s.pixels > 0 ? floor(sum / s.pixels) : 0;
     double rest = sum - s.ref * s.pixels; /* exact */
-    double gain = submodi_form_rise_by(&s.rise, f, g);
+    double gain = submodi_form_increment_by(&s.rise, f, g);
     s.level = s.pixels > 0 ? (rest - gain / p->lambda) / s.pixels : 0;
     s.tolerance = 0x1p-48 * (gain + p->lambda * rest);
     return s;
@@ -96,8 +96,9 @@ SUBMODI_DEVICE double submodi_gpu_gain(const submodi_gpu_prox *p, const submodi_
     double pixels = f + g;
     double sum = submodi_gpu_sum_of(p, t) - s->sum - s->ref * pixels;
     bool inside = pixels > 0 && pixels < s->pixels;
-    return inside ? submodi_form_rise_by(&s->rise, f, g) - p->lambda * (sum - s->level * pixels)
-                  : 0;
+    return inside
+               ? submodi_form_increment_by(&s->rise, f, g) - p->lambda * (sum - s->level * pixels)
+               : 0;
 }
 
 /* ---- the lowest of several ---- */

@@ -5,7 +5,7 @@
 
 #include "gpu/device.h"
 #include "gpu/job.h"
-#include "submod/losses/pointwise.h"
+#include "loss/pointwise.h"
 
 /* Which chunk of pixels and which classes this block looks at. */
 typedef struct submodi_gpu_share {
@@ -87,7 +87,7 @@ SUBMODI_DEVICE int32_t submodi_gpu_target(const submodi_gpu_job *j, uint32_t c)
     return j->multilabel ? 1 : (int32_t)c;
 }
 
-/* ---- weights of pixels (submod/tensors/pixel_weights.h) ---- */
+/* ---- weights of pixels (loss/tensors/pixel_weights.h) ---- */
 
 SUBMODI_DEVICE float submodi_gpu_given_weight(const submodi_gpu_job *j, const submodi_gpu_pixel *x)
 {

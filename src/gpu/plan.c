@@ -3,9 +3,8 @@
 
 #include <math.h>
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "submod/losses/histogram.h"
+#include "base/internal.h"
+#include "loss/histogram.h"
 
 /* ---- views and options ---- */
 
@@ -316,8 +315,8 @@ submod_status submodi_gpu_plan_make(const submodi_gpu_task *task, const submodi_
     const submodi_batch *batch = &task->batch;
     if (batch->groups > INT32_MAX / batch->scores.classes) {
         return submodi_fail(SUBMOD_EUNSUPPORTED,
-                            "%s: %zu groups of %zu classes are more than 2^31 - 1 on a device",
-                            batch->who, batch->groups, batch->scores.classes);
+                            "%zu groups of %zu classes are more than 2^31 - 1 on a device",
+                            batch->groups, batch->scores.classes);
     }
     const submodi_gpu_job job = describe(task);
     bool weighted = batch->settings.pixel_weights != NULL;
@@ -344,7 +343,7 @@ submod_status submodi_gpu_plan_make(const submodi_gpu_task *task, const submodi_
     layout l = {NULL, 0, false};
     place_all(plan, &l);
     plan->bytes = l.used;
-    return l.overflow ? submodi_nomem(batch->who) : SUBMOD_OK;
+    return l.overflow ? submodi_out_of_memory() : SUBMOD_OK;
 }
 
 void submodi_gpu_plan_place(submodi_gpu_plan *plan, const submodi_batch *batch,

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <submod/base.h>
 #include <submod/dist.h>
+#include <submod/extend.h>
 
 /* The most numbers or bytes in one call of MPI, which counts in int. A test lowers it. */
 #ifndef SUBMODI_MPI_MOST
@@ -25,13 +25,11 @@ typedef struct channel {
 static submod_status fail(const char *function, int code)
 {
     char theirs[MPI_MAX_ERROR_STRING];
-    char words[MPI_MAX_ERROR_STRING + 64];
     int length = 0;
     if (MPI_Error_string(code, theirs, &length) != MPI_SUCCESS) {
         snprintf(theirs, sizeof theirs, "error %d", code);
     }
-    snprintf(words, sizeof words, "%s: %s", function, theirs);
-    return submod_fail(SUBMOD_ECOMM, words);
+    return submod_fail(SUBMOD_ECOMM, "%s: %s", function, theirs);
 }
 
 /* The size of the piece that begins at `begin`, of count in all; 0: there is none. */

@@ -2,7 +2,7 @@
  * rate stand in steps.h. O(n) per step; one vector of memory. */
 #include <math.h>
 
-#include "base/error.h"
+#include "base/internal.h"
 #include "optim/step.h"
 
 /* A scale that has overflowed would stop x for ever: NaN refuses it. If it is 0, so is g. */
@@ -19,14 +19,14 @@ static void adagrad(submod_step *step, double eta, const double *g, const double
 
 submod_status submod_step_adagrad(size_t n, double epsilon, submod_step **step)
 {
-    static const char who[] = "submod_step_adagrad";
     if (!(epsilon >= 0) || !isfinite(epsilon)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: epsilon = %g must be finite and >= 0", who,
-                            epsilon);
+        return submodi_return(
+            "submod_step_adagrad",
+            submodi_fail(SUBMOD_EINVAL, "epsilon = %g must be finite and >= 0", epsilon));
     }
-    submod_status status = submodi_step_create(who, n, adagrad, 1, step);
+    submod_status status = submodi_step_create(n, adagrad, 1, step);
     if (status == SUBMOD_OK) {
         (*step)->parameter[0] = epsilon;
     }
-    return status;
+    return submodi_return("submod_step_adagrad", status);
 }

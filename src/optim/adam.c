@@ -2,16 +2,14 @@
  * Hutter). The formulas stand in steps.h. O(n) per step, two vectors of memory. */
 #include <math.h>
 
-#include "base/error.h"
-#include "base/settings.h"
+#include "base/internal.h"
 #include "optim/step.h"
 
 enum { BETA1, BETA2, EPSILON, DECAY };
 
 submod_adam_settings submod_adam_defaults(void)
 {
-    return (submod_adam_settings){
-        .struct_size = sizeof(submod_adam_settings), .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8};
+    return (submod_adam_settings){.beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8};
 }
 
 static void adam(submod_step *step, double eta, const double *g, const double *x, double *next)
@@ -34,31 +32,28 @@ static void adam(submod_step *step, double eta, const double *g, const double *x
     }
 }
 
-static submod_status check(const char *who, const submod_adam_settings *s)
+static submod_status check(const submod_adam_settings *s)
 {
     if (!(s->beta1 >= 0 && s->beta1 < 1)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: beta1 = %g must be in [0, 1)", who, s->beta1);
+        return submodi_fail(SUBMOD_EINVAL, "beta1 = %g must be in [0, 1)", s->beta1);
     }
     if (!(s->beta2 >= 0 && s->beta2 < 1)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: beta2 = %g must be in [0, 1)", who, s->beta2);
+        return submodi_fail(SUBMOD_EINVAL, "beta2 = %g must be in [0, 1)", s->beta2);
     }
     if (!(s->epsilon > 0) || !isfinite(s->epsilon)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: epsilon = %g must be finite and > 0", who,
-                            s->epsilon);
+        return submodi_fail(SUBMOD_EINVAL, "epsilon = %g must be finite and > 0", s->epsilon);
     }
     if (!(s->decay >= 0) || !isfinite(s->decay)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: decay = %g must be finite and >= 0", who, s->decay);
+        return submodi_fail(SUBMOD_EINVAL, "decay = %g must be finite and >= 0", s->decay);
     }
     return SUBMOD_OK;
 }
 
 submod_status submod_step_adam(size_t n, submod_step **step, const submod_adam_settings *settings)
 {
-    static const char who[] = "submod_step_adam";
-    submod_adam_settings s = submod_adam_defaults();
-    submod_status status = submodi_read_settings(who, "submod_adam_defaults", settings, &s);
-    status = status ? status : check(who, &s);
-    status = status ? status : submodi_step_create(who, n, adam, 2, step);
+    submod_adam_settings s = settings ? *settings : submod_adam_defaults();
+    submod_status status = check(&s);
+    status = status ? status : submodi_step_create(n, adam, 2, step);
     if (status == SUBMOD_OK) {
         double *parameter = (*step)->parameter;
         parameter[BETA1] = s.beta1;
@@ -66,5 +61,5 @@ submod_status submod_step_adam(size_t n, submod_step **step, const submod_adam_s
         parameter[EPSILON] = s.epsilon;
         parameter[DECAY] = s.decay;
     }
-    return status;
+    return submodi_return("submod_step_adam", status);
 }

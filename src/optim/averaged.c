@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
+#include "base/internal.h"
 #include "optim/step.h"
 
 /* The t-th point, t = 1, 2, .., gets the share (power + 1) / (t + power), so that weights are to
@@ -26,14 +26,15 @@ static void averaged(submod_step *step, double eta, const double *g, const doubl
 
 submod_status submod_step_averaged(submod_step *inner, double power, submod_step **step)
 {
-    static const char who[] = "submod_step_averaged";
     if (!(power >= 0) || !isfinite(power)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: power = %g must be finite and >= 0", who, power);
+        return submodi_return(
+            "submod_step_averaged",
+            submodi_fail(SUBMOD_EINVAL, "power = %g must be finite and >= 0", power));
     }
-    submod_status status = submodi_step_wrap(who, inner, averaged, 1, step);
+    submod_status status = submodi_step_wrap(inner, averaged, 1, step);
     if (status == SUBMOD_OK) {
         (*step)->parameter[0] = power;
         (*step)->answer = (*step)->memory;
     }
-    return status;
+    return submodi_return("submod_step_averaged", status);
 }

@@ -18,22 +18,16 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/settings.h"
+#include "base/internal.h"
 #include "optim/deck.h"
 #include "optim/monitor.h"
 #include "optim/planes.h"
 #include <submod/solvers.h>
 
-static const char who[] = "submod_bcfw";
-
 submod_bcfw_settings submod_bcfw_defaults(void)
 {
-    return (submod_bcfw_settings){.struct_size = sizeof(submod_bcfw_settings),
-                                  .run = submodi_gap_defaults(),
-                                  .order = SUBMOD_BATCH_SHUFFLED,
-                                  .seed = 1};
+    return (submod_bcfw_settings){
+        .run = submodi_gap_defaults(), .order = SUBMOD_BATCH_SHUFFLED, .seed = 1};
 }
 
 typedef struct run {
@@ -56,14 +50,13 @@ typedef struct run {
 static submod_status check(const submod_problem *problem, const double *x,
                            const submod_bcfw_settings *s)
 {
-    submod_status status = submodi_problem_check(who, problem);
-    status = status ? status : submodi_require_given(who, "x", x);
-    status = status ? status : submodi_require_given(who, "settings", s);
-    status = status ? status : submodi_order_check(who, s->order);
-    status = status ? status : submodi_run_check(who, &s->run);
-    status =
-        status ? status : submodi_require_positive(who, "run.weight_decay", s->run.weight_decay);
-    return status ? status : submodi_require_finite(who, "x", x, problem->dimension);
+    submod_status status = submodi_problem_check(problem);
+    status = status ? status : submodi_check_given("x", x);
+    status = status ? status : submodi_check_given("settings", s);
+    status = status ? status : submodi_order_check(s->order);
+    status = status ? status : submodi_run_check(&s->run);
+    status = status ? status : submodi_check_positive("run.weight_decay", s->run.weight_decay);
+    return status ? status : submodi_check_finite("x", x, problem->dimension);
 }
 
 static submod_status place_w(run *r)
@@ -74,8 +67,8 @@ static submod_status place_w(run *r)
     return submodi_all_finite(r->w, r->n)
                ? SUBMOD_OK
                : submodi_fail(SUBMOD_ENUMERIC,
-                              "%s: w overflows; weight_decay = %g is too small for such gradients",
-                              who, r->decay);
+                              "w overflows; weight_decay = %g is too small for such gradients",
+                              r->decay);
 }
 
 /* Computes the mean plane from the planes themselves, so that rounding errors of the steps do not
@@ -229,29 +222,28 @@ static submod_status iterate(run *r, double *f)
 static submod_status take_memory(run *r, submod_work *work)
 {
     double **vectors[] = {&r->w, &r->mean, &r->g, &r->before, NULL};
-    r->slope = submodi_take(work, submodi_times(r->m, r->n), sizeof *r->slope);
-    r->plane = submodi_take(work, r->m, sizeof *r->plane);
+    r->slope = submodi_work_alloc(work, submodi_times(r->m, r->n), sizeof *r->slope);
+    r->plane = submodi_work_alloc(work, r->m, sizeof *r->plane);
     bool good = submodi_take_vectors(work, r->n, vectors) && r->slope && r->plane;
-    return good ? SUBMOD_OK : submodi_nomem(who);
+    return good ? SUBMOD_OK : submodi_out_of_memory();
 }
 
 submod_status submod_bcfw(const submod_problem *problem, double *x,
                           const submod_bcfw_settings *settings, submod_optim_info *info,
                           submod_work *work)
 {
-    submod_bcfw_settings s = submod_bcfw_defaults();
-    submod_status status = submodi_read_settings(who, "submod_bcfw_defaults", settings, &s);
-    status = status ? status : check(problem, x, settings ? &s : NULL);
+    submod_bcfw_settings s = settings ? *settings : submod_bcfw_defaults();
+    submod_status status = check(problem, x, settings ? &s : NULL);
     if (status != SUBMOD_OK) {
-        return status;
+        return submodi_return("submod_bcfw", status);
     }
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     run r = {.n = problem->dimension, .decay = s.run.weight_decay, .average = s.average, .x = x};
-    status = submodi_deck_open(&r.deck, who, problem, s.order, s.seed, w);
+    status = submodi_deck_open(&r.deck, problem, s.order, s.seed, w);
     r.m = r.deck.order == SUBMOD_BATCH_FULL ? 1 : r.deck.count;
     status = status ? status : take_memory(&r, w);
-    status = status ? status : submodi_monitor_start(&r.monitor, who, problem, &s.run, w);
+    status = status ? status : submodi_monitor_start(&r.monitor, problem, &s.run, w);
     if (status == SUBMOD_OK) {
         double f = NAN;
         r.monitor.certified = true;
@@ -260,5 +252,5 @@ submod_status submod_bcfw(const submod_problem *problem, double *x,
         status = submodi_monitor_finish(&r.monitor, status, f, x, info);
     }
     submodi_scope_close(&scope);
-    return status;
+    return submodi_return("submod_bcfw", status);
 }

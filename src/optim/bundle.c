@@ -17,13 +17,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/settings.h"
+#include "base/internal.h"
 #include "optim/monitor.h"
 #include "optim/planes.h"
-
-static const char who[] = "submod_bundle";
 
 /* Kiwiel's rules: a step is taken if it gains this share of what the planes promised. */
 static const double serious_share = 0.1;
@@ -36,9 +32,7 @@ static const double rounding = 4e-16;
 
 submod_bundle_settings submod_bundle_defaults(void)
 {
-    return (submod_bundle_settings){.struct_size = sizeof(submod_bundle_settings),
-                                    .run = submodi_gap_defaults(),
-                                    .max_planes = 100};
+    return (submod_bundle_settings){.run = submodi_gap_defaults(), .max_planes = 100};
 }
 
 typedef struct run {
@@ -60,14 +54,13 @@ typedef struct run {
 static submod_status check_combination(const submod_bundle_settings *s)
 {
     if (s->run.weight_decay == 0 && s->radius == 0) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: radius must be > 0, unless run.weight_decay is",
-                            who);
+        return submodi_fail(SUBMOD_EINVAL, "radius must be > 0, unless run.weight_decay is");
     }
     if (s->run.weight_decay == 0 && s->bmrm) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: bmrm needs run.weight_decay > 0", who);
+        return submodi_fail(SUBMOD_EINVAL, "bmrm needs run.weight_decay > 0");
     }
     if (s->max_planes < 3) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: max_planes = %zu must be >= 3", who, s->max_planes);
+        return submodi_fail(SUBMOD_EINVAL, "max_planes = %zu must be >= 3", s->max_planes);
     }
     return SUBMOD_OK;
 }
@@ -75,14 +68,14 @@ static submod_status check_combination(const submod_bundle_settings *s)
 static submod_status check(const submod_problem *problem, const double *x,
                            const submod_bundle_settings *s)
 {
-    submod_status status = submodi_problem_check(who, problem);
-    status = status ? status : submodi_require_given(who, "x", x);
-    status = status ? status : submodi_require_given(who, "settings", s);
-    status = status ? status : submodi_run_check(who, &s->run);
-    status = status ? status : submodi_require_at_least_zero(who, "lambda", s->lambda);
-    status = status ? status : submodi_require_at_least_zero(who, "radius", s->radius);
+    submod_status status = submodi_problem_check(problem);
+    status = status ? status : submodi_check_given("x", x);
+    status = status ? status : submodi_check_given("settings", s);
+    status = status ? status : submodi_run_check(&s->run);
+    status = status ? status : submodi_check_nonnegative("lambda", s->lambda);
+    status = status ? status : submodi_check_nonnegative("radius", s->radius);
     status = status ? status : check_combination(s);
-    return status ? status : submodi_require_finite(who, "x", x, problem->dimension);
+    return status ? status : submodi_check_finite("x", x, problem->dimension);
 }
 
 /* Evaluates J(u) and the norm of its subgradient, and adds the plane of f at u. Sets *error to the
@@ -103,7 +96,8 @@ static submod_status explore(run *r, const double *u, double *f, double *norm, d
         return status;
     }
     *norm = submodi_norm(r->point, r->n);
-    return submodi_planes_add(&r->planes, r->g, offset, *error) ? SUBMOD_OK : submodi_nomem(who);
+    return submodi_planes_add(&r->planes, r->g, offset, *error) ? SUBMOD_OK
+                                                                : submodi_out_of_memory();
 }
 
 /* Solves the master problem: u and the combined plane. */
@@ -217,24 +211,23 @@ static submod_status take_memory(run *r, submod_work *work)
     r->work = work;
     bool good = submodi_take_vectors(work, r->n, vectors) &&
                 submodi_planes_open(&r->planes, r->n, r->settings->max_planes);
-    return good ? SUBMOD_OK : submodi_nomem(who);
+    return good ? SUBMOD_OK : submodi_out_of_memory();
 }
 
 submod_status submod_bundle(const submod_problem *problem, double *x,
                             const submod_bundle_settings *settings, submod_optim_info *info,
                             submod_work *work)
 {
-    submod_bundle_settings s = submod_bundle_defaults();
-    submod_status status = submodi_read_settings(who, "submod_bundle_defaults", settings, &s);
-    status = status ? status : check(problem, x, settings ? &s : NULL);
+    submod_bundle_settings s = settings ? *settings : submod_bundle_defaults();
+    submod_status status = check(problem, x, settings ? &s : NULL);
     if (status != SUBMOD_OK) {
-        return status;
+        return submodi_return("submod_bundle", status);
     }
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     run r = {.settings = &s, .n = problem->dimension, .decay = s.run.weight_decay, .x = x};
     status = take_memory(&r, w);
-    status = status ? status : submodi_monitor_start(&r.monitor, who, problem, &s.run, w);
+    status = status ? status : submodi_monitor_start(&r.monitor, problem, &s.run, w);
     if (status == SUBMOD_OK) {
         r.monitor.certified = true;
         status = iterate(&r);
@@ -243,5 +236,5 @@ submod_status submod_bundle(const submod_problem *problem, double *x,
     }
     submodi_planes_clear(&r.planes);
     submodi_scope_close(&scope);
-    return status;
+    return submodi_return("submod_bundle", status);
 }

@@ -4,8 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/internal.h"
 #include "optim/oracle.h"
 
 typedef struct composed {
@@ -60,37 +59,35 @@ double submodi_map_norm(const submod_map *map, double *columns)
     return fmin(sqrt(rows) * sqrt(most), submodi_norm(map->matrix, map->rows * n));
 }
 
-static submod_status check_map(const char *who, const submod_map *map)
+static submod_status check_map(const submod_map *map)
 {
-    if (!map || map->struct_size != sizeof *map) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s", who,
-                            map ? "map->struct_size must be sizeof(submod_map)" : "map is NULL");
+    if (!map) {
+        return submodi_fail(SUBMOD_EINVAL, "map is NULL");
     }
     size_t count = submodi_times(map->rows, map->columns);
     if (count == 0 || count > PTRDIFF_MAX / sizeof(double)) {
         return submodi_fail(SUBMOD_EINVAL,
-                            "%s: the map needs rows and columns > 0 that memory can "
+                            "the map needs rows and columns > 0 that memory can "
                             "hold, not %zu x %zu",
-                            who, map->rows, map->columns);
+                            map->rows, map->columns);
     }
     if (!map->matrix && (!map->forward || !map->adjoint)) {
-        return submodi_fail(SUBMOD_EINVAL,
-                            "%s: the map needs a matrix, or both forward and adjoint", who);
+        return submodi_fail(SUBMOD_EINVAL, "the map needs a matrix, or both forward and adjoint");
     }
-    return map->matrix ? submodi_require_finite(who, "map->matrix", map->matrix, count) : SUBMOD_OK;
+    return map->matrix ? submodi_check_finite("map->matrix", map->matrix, count) : SUBMOD_OK;
 }
 
-submod_status submodi_composed_check(const char *who, const submod_problem *f,
-                                     const submod_map *map, const submod_problem *g)
+submod_status submodi_composed_check(const submod_problem *f, const submod_map *map,
+                                     const submod_problem *g)
 {
-    submod_status status = submodi_problem_check(who, f);
-    status = status || !g ? status : submodi_problem_check(who, g);
-    status = status ? status : check_map(who, map);
+    submod_status status = submodi_problem_check(f);
+    status = status || !g ? status : submodi_problem_check(g);
+    status = status ? status : check_map(map);
     if (status == SUBMOD_OK && (f->dimension != map->rows || (g && g->dimension != map->columns))) {
         return submodi_fail(SUBMOD_EINVAL,
-                            "%s: f must have as many variables as the map has rows, %zu, and g as "
+                            "f must have as many variables as the map has rows, %zu, and g as "
                             "many as it has columns, %zu",
-                            who, map->rows, map->columns);
+                            map->rows, map->columns);
     }
     return status;
 }
@@ -173,18 +170,16 @@ static composed *create(const submod_problem *f, const submod_map *map, const su
 submod_status submod_problem_composed(const submod_problem *f, const submod_map *map,
                                       const submod_problem *g, submod_problem *out)
 {
-    static const char who[] = "submod_problem_composed";
-    submod_status status = submodi_composed_check(who, f, map, g);
-    status = status ? status : submodi_require_given(who, "out", out);
+    submod_status status = submodi_composed_check(f, map, g);
+    status = status ? status : submodi_check_given("out", out);
     if (status != SUBMOD_OK) {
-        return status;
+        return submodi_return("submod_problem_composed", status);
     }
     composed *c = create(f, map, g);
     if (!c) {
-        return submodi_nomem(who);
+        return submodi_return("submod_problem_composed", submodi_out_of_memory());
     }
-    *out = (submod_problem){.struct_size = sizeof *out,
-                            .dimension = map->columns,
+    *out = (submod_problem){.dimension = map->columns,
                             .batches = f->batches,
                             .ctx = c,
                             .subgradient = subgradient,

@@ -12,7 +12,7 @@ submod_status submodi_map_adjoint(const submod_map *map, const double *y, double
 double submodi_map_norm(const submod_map *map, double *columns);
 
 /* Refuses what submod_problem_composed does. */
-submod_status submodi_composed_check(const char *who, const submod_problem *f,
-                                     const submod_map *map, const submod_problem *g);
+submod_status submodi_composed_check(const submod_problem *f, const submod_map *map,
+                                     const submod_problem *g);
 
 #endif

@@ -2,19 +2,18 @@
  * minibatch. */
 #include "optim/deck.h"
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/internal.h"
 
-submod_status submodi_order_check(const char *who, submod_batch_order order)
+submod_status submodi_order_check(submod_batch_order order)
 {
     if ((unsigned)order > SUBMOD_BATCH_RANDOM) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: order = %d is unknown; see submod_batch_order", who,
+        return submodi_fail(SUBMOD_EINVAL, "order = %d is unknown; see submod_batch_order",
                             (int)order);
     }
     return SUBMOD_OK;
 }
 
-submod_status submodi_deck_open(submodi_deck *d, const char *who, const submod_problem *problem,
+submod_status submodi_deck_open(submodi_deck *d, const submod_problem *problem,
                                 submod_batch_order order, uint64_t seed, submod_work *work)
 {
     *d = (submodi_deck){.count = problem->batches > 1 ? problem->batches : 1};
@@ -23,9 +22,9 @@ submod_status submodi_deck_open(submodi_deck *d, const char *who, const submod_p
     if (d->order != SUBMOD_BATCH_SHUFFLED) {
         return SUBMOD_OK;
     }
-    d->cards = submodi_take(work, d->count, sizeof *d->cards);
+    d->cards = submodi_work_alloc(work, d->count, sizeof *d->cards);
     if (!d->cards) {
-        return submodi_nomem(who);
+        return submodi_out_of_memory();
     }
     for (size_t i = 0; i < d->count; i++) {
         d->cards[i] = i;

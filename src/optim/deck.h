@@ -2,6 +2,7 @@
 #ifndef SUBMODI_OPTIM_DECK_H
 #define SUBMODI_OPTIM_DECK_H
 
+#include <submod/extend.h>
 #include <submod/optim.h>
 
 typedef struct submodi_deck {
@@ -12,10 +13,10 @@ typedef struct submodi_deck {
 } submodi_deck;
 
 /* Refuses an unknown order. */
-submod_status submodi_order_check(const char *who, submod_batch_order order);
+submod_status submodi_order_check(submod_batch_order order);
 
 /* The cards come from work. SUBMOD_ENOMEM. */
-submod_status submodi_deck_open(submodi_deck *d, const char *who, const submod_problem *problem,
+submod_status submodi_deck_open(submodi_deck *d, const submod_problem *problem,
                                 submod_batch_order order, uint64_t seed, submod_work *work);
 
 /* The minibatch of step k = 0, 1, .., to be asked for in this order; or SUBMOD_FULL_BATCH. */

@@ -3,27 +3,22 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/settings.h"
+#include "base/internal.h"
 #include "optim/deck.h"
 #include "optim/monitor.h"
 #include "optim/step.h"
 
-static const char who[] = "submod_descend";
-
 submod_descent_settings submod_descent_defaults(void)
 {
-    return (submod_descent_settings){
-        .struct_size = sizeof(submod_descent_settings), .run = submodi_run_defaults(), .seed = 1};
+    return (submod_descent_settings){.run = submodi_run_defaults(), .seed = 1};
 }
 
 static submod_status check_prox(const submod_problem *problem, const submod_descent_settings *s)
 {
     if (!problem->prox && !problem->direction) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: the problem needs a prox or a direction", who);
+        return submodi_fail(SUBMOD_EINVAL, "the problem needs a prox or a direction");
     }
-    return submodi_require_at_least_zero(who, "lambda", s->lambda);
+    return submodi_check_nonnegative("lambda", s->lambda);
 }
 
 static submod_status check_schedule(const submod_descent_settings *s)
@@ -31,9 +26,8 @@ static submod_status check_schedule(const submod_descent_settings *s)
     submod_status status = submod_schedule_check(&s->schedule);
     if (status == SUBMOD_OK && s->schedule.kind == SUBMOD_SCHEDULE_POLYAK &&
         (isnan(s->run.f_star) || s->direction || s->order)) {
-        return submodi_fail(
-            SUBMOD_EINVAL,
-            "%s: Polyak's schedule needs run.f_star, subgradients and the full batch", who);
+        return submodi_fail(SUBMOD_EINVAL,
+                            "Polyak's schedule needs run.f_star, subgradients and the full batch");
     }
     return status;
 }
@@ -41,28 +35,28 @@ static submod_status check_schedule(const submod_descent_settings *s)
 static submod_status check(const submod_problem *problem, const submod_step *step, const double *x,
                            const submod_descent_settings *s)
 {
-    submod_status status = submodi_problem_check(who, problem);
-    status = status ? status : submodi_require_given(who, "step", step);
-    status = status ? status : submodi_require_given(who, "x", x);
-    status = status ? status : submodi_require_given(who, "settings", s);
+    submod_status status = submodi_problem_check(problem);
+    status = status ? status : submodi_check_given("step", step);
+    status = status ? status : submodi_check_given("x", x);
+    status = status ? status : submodi_check_given("settings", s);
     if (status != SUBMOD_OK) {
         return status;
     }
     if (step->n != problem->dimension) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: the step rule is for dimension %zu, not %zu", who,
-                            step->n, problem->dimension);
+        return submodi_fail(SUBMOD_EINVAL, "the step rule is for dimension %zu, not %zu", step->n,
+                            problem->dimension);
     }
     if ((unsigned)s->direction > SUBMOD_DIRECTION_PROX) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: direction = %d is unknown; see submod_direction",
-                            who, (int)s->direction);
+        return submodi_fail(SUBMOD_EINVAL, "direction = %d is unknown; see submod_direction",
+                            (int)s->direction);
     }
-    status = submodi_order_check(who, s->order);
-    status = status ? status : submodi_run_check(who, &s->run);
+    status = submodi_order_check(s->order);
+    status = status ? status : submodi_run_check(&s->run);
     status = status ? status : check_schedule(s);
     if (status == SUBMOD_OK && s->direction == SUBMOD_DIRECTION_PROX) {
         status = check_prox(problem, s);
     }
-    return status ? status : submodi_require_finite(who, "x", x, problem->dimension);
+    return status ? status : submodi_check_finite("x", x, problem->dimension);
 }
 
 typedef struct run {
@@ -105,15 +99,14 @@ static submod_status look_around(run *r, size_t k, const double *x, double *f, d
         return status;
     }
     if (!submodi_all_finite(r->d, r->step->n)) {
-        return submodi_fail(SUBMOD_ENUMERIC, "%s: the direction of iteration %zu overflows", who,
-                            k);
+        return submodi_fail(SUBMOD_ENUMERIC, "the direction of iteration %zu overflows", k);
     }
     *norm = submodi_norm(r->d, r->step->n);
     *f = batch == SUBMOD_FULL_BATCH ? value : NAN;
     *eta = step_size(s, k, value, *norm);
-    return isfinite(*eta) ? SUBMOD_OK
-                          : submodi_fail(SUBMOD_ENUMERIC,
-                                         "%s: the step size of iteration %zu overflows", who, k);
+    return isfinite(*eta)
+               ? SUBMOD_OK
+               : submodi_fail(SUBMOD_ENUMERIC, "the step size of iteration %zu overflows", k);
 }
 
 /* The point that iteration k is about; *f = NaN unless it is x. A direction that is short enough to
@@ -153,21 +146,20 @@ submod_status submod_descend(const submod_problem *problem, submod_step *step, d
                              const submod_descent_settings *settings, submod_optim_info *info,
                              submod_work *work)
 {
-    submod_descent_settings s = submod_descent_defaults();
-    submod_status status = submodi_read_settings(who, "submod_descent_defaults", settings, &s);
-    status = status ? status : check(problem, step, x, settings ? &s : NULL);
+    submod_descent_settings s = settings ? *settings : submod_descent_defaults();
+    submod_status status = check(problem, step, x, settings ? &s : NULL);
     if (status != SUBMOD_OK) {
-        return status;
+        return submodi_return("submod_descend", status);
     }
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     size_t n = problem->dimension;
     run r = {.settings = &s, .step = step};
-    r.d = submodi_take(w, n, sizeof *r.d);
-    r.point = submodi_take(w, n, sizeof *r.point);
-    status = r.d && r.point ? SUBMOD_OK : submodi_nomem(who);
-    status = status ? status : submodi_deck_open(&r.deck, who, problem, s.order, s.seed, w);
-    status = status ? status : submodi_monitor_start(&r.monitor, who, problem, &s.run, w);
+    r.d = submodi_work_alloc(w, n, sizeof *r.d);
+    r.point = submodi_work_alloc(w, n, sizeof *r.point);
+    status = r.d && r.point ? SUBMOD_OK : submodi_out_of_memory();
+    status = status ? status : submodi_deck_open(&r.deck, problem, s.order, s.seed, w);
+    status = status ? status : submodi_monitor_start(&r.monitor, problem, &s.run, w);
     if (status == SUBMOD_OK) {
         double f = NAN;
         r.monitor.full = r.deck.order == SUBMOD_BATCH_FULL;
@@ -175,5 +167,5 @@ submod_status submod_descend(const submod_problem *problem, submod_step *step, d
         status = submodi_monitor_finish(&r.monitor, status, f, x, info);
     }
     submodi_scope_close(&scope);
-    return status;
+    return submodi_return("submod_descend", status);
 }

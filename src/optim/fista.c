@@ -8,22 +8,15 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/settings.h"
+#include "base/internal.h"
 #include "optim/monitor.h"
-
-static const char who[] = "submod_fista";
 
 /* Backtracking ends here: smooth values no longer differ in double precision at such L. */
 static const double lipschitz_max = 1e300;
 
 submod_fista_settings submod_fista_defaults(void)
 {
-    return (submod_fista_settings){.struct_size = sizeof(submod_fista_settings),
-                                   .run = submodi_run_defaults(),
-                                   .lipschitz = 1,
-                                   .restart = 1};
+    return (submod_fista_settings){.run = submodi_run_defaults(), .lipschitz = 1, .restart = 1};
 }
 
 typedef struct run {
@@ -40,14 +33,14 @@ typedef struct run {
 static submod_status check(const submod_problem *problem, const double *x,
                            const submod_fista_settings *s)
 {
-    submod_status status = submodi_problem_check(who, problem);
-    status = status ? status : submodi_require_given(who, "x", x);
+    submod_status status = submodi_problem_check(problem);
+    status = status ? status : submodi_check_given("x", x);
     if (status == SUBMOD_OK && !problem->prox) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: the problem needs a prox", who);
+        return submodi_fail(SUBMOD_EINVAL, "the problem needs a prox");
     }
-    status = status ? status : submodi_require_positive(who, "lipschitz", s->lipschitz);
-    status = status ? status : submodi_run_check(who, &s->run);
-    return status ? status : submodi_require_finite(who, "x", x, problem->dimension);
+    status = status ? status : submodi_check_positive("lipschitz", s->lipschitz);
+    status = status ? status : submodi_run_check(&s->run);
+    return status ? status : submodi_check_finite("x", x, problem->dimension);
 }
 
 /* Whether smooth(u) <= smooth(y) + <g, u - y> + L/2 |u - y|^2, up to the rounding of the values. */
@@ -134,7 +127,7 @@ static submod_status iterate(run *r, double *f)
         submodi_monitor_keep(&r->monitor, r->x, here);
         extrapolate(r);
         if (!submodi_all_finite(r->y, r->n)) {
-            return submodi_fail(SUBMOD_ENUMERIC, "%s: the step overflows", who);
+            return submodi_fail(SUBMOD_ENUMERIC, "the step overflows");
         }
     }
 }
@@ -143,19 +136,18 @@ submod_status submod_fista(const submod_problem *problem, double *x,
                            const submod_fista_settings *settings, submod_optim_info *info,
                            submod_work *work)
 {
-    submod_fista_settings s = submod_fista_defaults();
-    submod_status status = submodi_read_settings(who, "submod_fista_defaults", settings, &s);
-    status = status ? status : check(problem, x, &s);
+    submod_fista_settings s = settings ? *settings : submod_fista_defaults();
+    submod_status status = check(problem, x, &s);
     if (status != SUBMOD_OK) {
-        return status;
+        return submodi_return("submod_fista", status);
     }
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     size_t n = problem->dimension;
     run r = {.n = n, .L = s.lipschitz, .t = 1, .restart = s.restart, .x = x};
     bool good = submodi_take_vectors(w, n, (double **[]){&r.y, &r.g, &r.u, &r.point, NULL});
-    status = good ? SUBMOD_OK : submodi_nomem(who);
-    status = status ? status : submodi_monitor_start(&r.monitor, who, problem, &s.run, w);
+    status = good ? SUBMOD_OK : submodi_out_of_memory();
+    status = status ? status : submodi_monitor_start(&r.monitor, problem, &s.run, w);
     if (status == SUBMOD_OK) {
         double f = NAN;
         memcpy(r.y, x, n * sizeof *x);
@@ -163,5 +155,5 @@ submod_status submod_fista(const submod_problem *problem, double *x,
         status = submodi_monitor_finish(&r.monitor, status, f, x, info);
     }
     submodi_scope_close(&scope);
-    return status;
+    return submodi_return("submod_fista", status);
 }

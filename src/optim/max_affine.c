@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/internal.h"
+#include "base/linalg.h"
 #include "optim/oracle.h"
 #include <submod/prox.h>
 
@@ -30,8 +30,9 @@ static submod_status value(void *ctx, const double *x, double *result)
 {
     const max_affine *f = ctx;
     double highest = -INFINITY;
+    submodi_matvec(f->a, f->m, f->n, x, f->at);
     for (size_t j = 0; j < f->m; j++) {
-        f->at[j] = submodi_dot(f->a + j * f->n, x, f->n) + f->b[j];
+        f->at[j] += f->b[j];
         /* Products that overflow may sum to NaN, which must not be skipped. */
         highest = isnan(highest) || f->at[j] <= highest ? highest : f->at[j];
     }
@@ -83,22 +84,21 @@ static max_affine *create(size_t m, size_t n)
     return f;
 }
 
-submod_status submod_problem_max_affine(size_t m, size_t n, const double *a, const double *b,
+static submod_status problem_max_affine(size_t m, size_t n, const double *a, const double *b,
                                         submod_problem *problem)
 {
-    static const char who[] = "submod_problem_max_affine";
     if (!a || !problem || m == 0 || n == 0) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s", who,
+        return submodi_fail(SUBMOD_EINVAL, "%s",
                             !a         ? "a is NULL"
                             : !problem ? "problem is NULL"
                                        : "m and n must be > 0");
     }
     max_affine *f = create(m, n);
     if (!f) {
-        return submodi_nomem(who);
+        return submodi_out_of_memory();
     }
-    submod_status status = submodi_require_finite(who, "a", a, m * n);
-    status = status || !b ? status : submodi_require_finite(who, "b", b, m);
+    submod_status status = submodi_check_finite("a", a, m * n);
+    status = status || !b ? status : submodi_check_finite("b", b, m);
     if (status != SUBMOD_OK) {
         destroy(f);
         return status;
@@ -107,12 +107,17 @@ submod_status submod_problem_max_affine(size_t m, size_t n, const double *a, con
     for (size_t j = 0; j < m; j++) {
         f->b[j] = b ? b[j] : 0;
     }
-    *problem = (submod_problem){.struct_size = sizeof *problem,
-                                .dimension = n,
+    *problem = (submod_problem){.dimension = n,
                                 .ctx = f,
                                 .subgradient = subgradient,
                                 .value = value,
                                 .prox = prox,
                                 .destroy = destroy};
     return SUBMOD_OK;
+}
+
+submod_status submod_problem_max_affine(size_t m, size_t n, const double *a, const double *b,
+                                        submod_problem *problem)
+{
+    return submodi_return("submod_problem_max_affine", problem_max_affine(m, n, a, b, problem));
 }

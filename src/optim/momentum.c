@@ -1,6 +1,6 @@
 /* Momentum as in the paper's supplement (after Sutskever et al.), and Nesterov's variant. O(n) per
  * step, one vector of memory. */
-#include "base/error.h"
+#include "base/internal.h"
 #include "optim/step.h"
 
 /* v <- alpha v + g,  x <- x - eta v */
@@ -26,13 +26,12 @@ static void nesterov(submod_step *step, double eta, const double *g, const doubl
     }
 }
 
-static submod_status create(const char *who, size_t n, double alpha, submodi_step_move *move,
-                            submod_step **step)
+static submod_status create(size_t n, double alpha, submodi_step_move *move, submod_step **step)
 {
     if (!(alpha >= 0 && alpha < 1)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: alpha = %g must be in [0, 1)", who, alpha);
+        return submodi_fail(SUBMOD_EINVAL, "alpha = %g must be in [0, 1)", alpha);
     }
-    submod_status status = submodi_step_create(who, n, move, 1, step);
+    submod_status status = submodi_step_create(n, move, 1, step);
     if (status == SUBMOD_OK) {
         (*step)->parameter[0] = alpha;
     }
@@ -41,10 +40,10 @@ static submod_status create(const char *who, size_t n, double alpha, submodi_ste
 
 submod_status submod_step_momentum(size_t n, double alpha, submod_step **step)
 {
-    return create("submod_step_momentum", n, alpha, momentum, step);
+    return submodi_return("submod_step_momentum", create(n, alpha, momentum, step));
 }
 
 submod_status submod_step_nesterov(size_t n, double alpha, submod_step **step)
 {
-    return create("submod_step_nesterov", n, alpha, nesterov, step);
+    return submodi_return("submod_step_nesterov", create(n, alpha, nesterov, step));
 }

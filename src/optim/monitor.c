@@ -6,10 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/cancel.h"
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/internal.h"
 
 submod_run_settings submodi_run_defaults(void)
 {
@@ -23,38 +20,28 @@ submod_run_settings submodi_gap_defaults(void)
     return s;
 }
 
-submod_status submodi_run_check(const char *who, const submod_run_settings *s)
+submod_status submodi_run_check(const submod_run_settings *s)
 {
-    submod_status status = submodi_require_at_least_zero(who, "time_limit", s->time_limit);
-    status = status ? status : submodi_require_at_least_zero(who, "tolerance", s->tolerance);
-    status = status
-                 ? status
-                 : submodi_require_at_least_zero(who, "gradient_tolerance", s->gradient_tolerance);
-    status = status ? status : submodi_require_at_least_zero(who, "weight_decay", s->weight_decay);
+    submod_status status = submodi_check_nonnegative("time_limit", s->time_limit);
+    status = status ? status : submodi_check_nonnegative("tolerance", s->tolerance);
+    status =
+        status ? status : submodi_check_nonnegative("gradient_tolerance", s->gradient_tolerance);
+    status = status ? status : submodi_check_nonnegative("weight_decay", s->weight_decay);
     if (status != SUBMOD_OK) {
         return status;
     }
-    for (size_t i = 0; i < sizeof s->reserved / sizeof s->reserved[0]; i++) {
-        if (s->reserved[i]) {
-            return submodi_fail(SUBMOD_EINVAL,
-                                "%s: run.reserved must be 0: fill the settings with the defaults "
-                                "first, and use headers no newer than the library",
-                                who);
-        }
-    }
     return isinf(s->f_star)
-               ? submodi_fail(SUBMOD_EINVAL, "%s: f_star = %g must be finite, or NaN if unknown",
-                              who, s->f_star)
+               ? submodi_fail(SUBMOD_EINVAL, "f_star = %g must be finite, or NaN if unknown",
+                              s->f_star)
                : SUBMOD_OK;
 }
 
-submod_status submodi_monitor_start(submodi_monitor *w, const char *who,
-                                    const submod_problem *problem,
+submod_status submodi_monitor_start(submodi_monitor *w, const submod_problem *problem,
                                     const submod_run_settings *settings, submod_work *work)
 {
     size_t n = problem->dimension;
     *w = (submodi_monitor){
-        .oracle = {.who = who, .problem = problem, .decay = settings->weight_decay},
+        .oracle = {.problem = problem, .decay = settings->weight_decay},
         .settings = settings,
         .info = {.f = NAN,
                  .gradient_norm = NAN,
@@ -69,12 +56,12 @@ submod_status submodi_monitor_start(submodi_monitor *w, const char *who,
         .last_f = NAN,
     };
     w->oracle.info = &w->info;
-    w->last = submodi_take(work, n, sizeof(double));
-    w->lowest = submodi_take(work, n, sizeof(double));
-    w->oracle.scratch = submodi_take(work, n, sizeof(double));
-    w->best = settings->keep_best ? submodi_take(work, n, sizeof(double)) : NULL;
+    w->last = submodi_work_alloc(work, n, sizeof(double));
+    w->lowest = submodi_work_alloc(work, n, sizeof(double));
+    w->oracle.scratch = submodi_work_alloc(work, n, sizeof(double));
+    w->best = settings->keep_best ? submodi_work_alloc(work, n, sizeof(double)) : NULL;
     bool good = w->last && w->lowest && w->oracle.scratch && (w->best || !settings->keep_best);
-    return good ? SUBMOD_OK : submodi_nomem(who);
+    return good ? SUBMOD_OK : submodi_out_of_memory();
 }
 
 static double elapsed(const submodi_monitor *w)
@@ -237,9 +224,8 @@ static submod_status verdict(const submodi_monitor *w)
     const submod_run_settings *s = w->settings;
     if (w->contradicted) {
         return submodi_fail(SUBMOD_INACCURATE,
-                            "%s: the bound contradicts a value: the callback is less accurate than "
-                            "optim.h requires, or f is not convex",
-                            w->oracle.who);
+                            "the bound contradicts a value: the callback is less accurate than "
+                            "optim.h requires, or f is not convex");
     }
     bool asked = w->certified || !isnan(s->f_star) || s->gradient_tolerance > 0;
     switch (w->info.stop) {

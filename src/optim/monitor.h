@@ -26,14 +26,13 @@ typedef struct submodi_monitor {
 } submodi_monitor;
 
 /* Refuses settings out of range, with an error message. */
-submod_status submodi_run_check(const char *who, const submod_run_settings *settings);
+submod_status submodi_run_check(const submod_run_settings *settings);
 submod_run_settings submodi_run_defaults(void);
 /* Of methods that end at a gap. */
 submod_run_settings submodi_gap_defaults(void);
 
 /* Starts the clock; takes its vectors from work. SUBMOD_ENOMEM. settings are borrowed. */
-submod_status submodi_monitor_start(submodi_monitor *w, const char *who,
-                                    const submod_problem *problem,
+submod_status submodi_monitor_start(submodi_monitor *w, const submod_problem *problem,
                                     const submod_run_settings *settings, submod_work *work);
 
 /* Call before the step of iteration k from x, with the norm of its direction and the step size eta.

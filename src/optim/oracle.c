@@ -6,8 +6,8 @@
 #include <float.h>
 #include <math.h>
 
-#include "base/error.h"
-#include "base/sums_loops.h"
+#include "base/internal.h"
+#include "base/sums.h"
 
 double submodi_dot(const double *x, const double *y, size_t n)
 {
@@ -33,18 +33,13 @@ double submodi_norm(const double *x, size_t n)
     return largest * sqrt(squares);
 }
 
-submod_status submodi_problem_check(const char *who, const submod_problem *problem)
+submod_status submodi_problem_check(const submod_problem *problem)
 {
     if (!problem) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: problem is NULL", who);
-    }
-    if (problem->struct_size != sizeof *problem) {
-        return submodi_fail(SUBMOD_EINVAL,
-                            "%s: problem->struct_size = %zu must be sizeof(submod_problem) = %zu",
-                            who, problem->struct_size, sizeof *problem);
+        return submodi_fail(SUBMOD_EINVAL, "problem is NULL");
     }
     if (problem->dimension == 0 || !problem->subgradient) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s", who,
+        return submodi_fail(SUBMOD_EINVAL, "%s",
                             problem->subgradient ? "the problem needs a dimension > 0"
                                                  : "the problem needs a subgradient");
     }
@@ -71,18 +66,17 @@ submod_status submodi_oracle_judge(const submodi_oracle *o, const char *callback
     case SUBMOD_INACCURATE:
     case SUBMOD_CANCELLED: break;
     case SUBMOD_ENOMEM:
-        return submodi_fail(SUBMOD_ENOMEM, "%s: out of memory in the problem's %s", o->who,
-                            callback);
+        return submodi_fail(SUBMOD_ENOMEM, "out of memory in the problem's %s", callback);
     default:
-        return submodi_fail(SUBMOD_ECALLBACK, "%s: the problem's %s failed at iteration %zu: %s",
-                            o->who, callback, o->iteration, submod_status_string(status));
+        return submodi_fail(SUBMOD_ECALLBACK, "the problem's %s failed at iteration %zu: %s",
+                            callback, o->iteration, submod_status_string(status));
     }
     if (submodi_all_finite(x, n)) {
         return SUBMOD_OK;
     }
     size_t i = submodi_first_nonfinite(x, n);
-    return submodi_fail(SUBMOD_ECALLBACK, "%s: the problem's %s returned %g at iteration %zu",
-                        o->who, callback, i < n ? x[i] : NAN, o->iteration);
+    return submodi_fail(SUBMOD_ECALLBACK, "the problem's %s returned %g at iteration %zu", callback,
+                        i < n ? x[i] : NAN, o->iteration);
 }
 
 submod_status submodi_oracle_add_decay(const submodi_oracle *o, const double *x, double *value)
@@ -137,8 +131,7 @@ submod_status submodi_oracle_offset(const submodi_oracle *o, const double *x, do
     size_t n = o->problem->dimension;
     *error = submodi_plane_error(n, x, value, g);
     *offset = value - submodi_dot(g, x, n) - *error;
-    return isfinite(*offset) ? SUBMOD_OK
-                             : submodi_fail(SUBMOD_ENUMERIC, "%s: a plane overflows", o->who);
+    return isfinite(*offset) ? SUBMOD_OK : submodi_fail(SUBMOD_ENUMERIC, "a plane overflows");
 }
 
 submod_status submodi_oracle_plane(submodi_oracle *o, size_t batch, const double *x, double *value,
@@ -185,8 +178,7 @@ submod_status submodi_oracle_prox(submodi_oracle *o, size_t batch, double *x, do
     }
     if (!submodi_all_finite(x, n) || !isfinite(lambda + o->decay)) {
         return submodi_fail(SUBMOD_ENUMERIC,
-                            "%s: x or lambda overflows before the prox of iteration %zu", o->who,
-                            o->iteration);
+                            "x or lambda overflows before the prox of iteration %zu", o->iteration);
     }
     o->info->proxes++;
     int answer = o->problem->prox(o->problem->ctx, batch, x, lambda + o->decay, u);

@@ -5,7 +5,6 @@
 #include <submod/optim.h>
 
 typedef struct submodi_oracle {
-    const char *who; /* the public function, for error messages */
     const submod_problem *problem;
     double decay;
     size_t iteration; /* for error messages */
@@ -13,8 +12,8 @@ typedef struct submodi_oracle {
     double *scratch; /* n numbers: the gradient, where there is no callback for the value alone */
 } submodi_oracle;
 
-/* Refuses NULL, a wrong struct_size, and a problem without dimension or subgradient. */
-submod_status submodi_problem_check(const char *who, const submod_problem *problem);
+/* Refuses NULL and a problem without dimension or subgradient. */
+submod_status submodi_problem_check(const submod_problem *problem);
 
 /* Judges the status of a callback and the n numbers that it wrote. */
 submod_status submodi_oracle_judge(const submodi_oracle *o, const char *callback, int status,

@@ -8,8 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/internal.h"
 #include "optim/oracle.h"
 #include <submod/prox.h>
 

@@ -17,14 +17,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/settings.h"
+#include "base/internal.h"
 #include "optim/composed.h"
 #include "optim/monitor.h"
 #include "optim/planes.h"
-
-static const char who[] = "submod_primal_dual";
 
 /* What a prox u of v may be off by, as a share of 1 + |v| + |u| + |subgradient at u| / weight:
  * solvers.h says so. submod_prox_max_affine ends with SUBMOD_OK up to a gap of 4000 DBL_EPSILON. */
@@ -32,8 +28,7 @@ static const double prox_rounding = 4096 * DBL_EPSILON;
 
 submod_split_settings submod_split_defaults(void)
 {
-    return (submod_split_settings){.struct_size = sizeof(submod_split_settings),
-                                   .run = submodi_gap_defaults()};
+    return (submod_split_settings){.run = submodi_gap_defaults()};
 }
 
 typedef struct run {
@@ -68,7 +63,7 @@ static submod_status judge(const run *r, const char *name, submod_status status,
                            size_t n)
 {
     if (status >= 0 && r->map->matrix && !submodi_all_finite(x, n)) {
-        return submodi_fail(SUBMOD_ENUMERIC, "%s: a product with the matrix overflows", who);
+        return submodi_fail(SUBMOD_ENUMERIC, "a product with the matrix overflows");
     }
     return submodi_oracle_judge(&r->monitor.oracle, name, status, x, n);
 }
@@ -89,7 +84,7 @@ static submod_status require_finite(const double *x, size_t n)
 {
     return submodi_all_finite(x, n)
                ? SUBMOD_OK
-               : submodi_fail(SUBMOD_ENUMERIC, "%s: a subgradient or point overflows", who);
+               : submodi_fail(SUBMOD_ENUMERIC, "a subgradient or point overflows");
 }
 
 static double off_by(const double *v, const double *u, size_t n)
@@ -199,16 +194,16 @@ static void move_answer(run *r, const double *point)
 static submod_status check(const submod_problem *f, const submod_map *map, const submod_problem *g,
                            const double *x, const submod_split_settings *s)
 {
-    submod_status status = submodi_composed_check(who, f, map, g);
-    status = status ? status : submodi_require_given(who, "x", x);
+    submod_status status = submodi_composed_check(f, map, g);
+    status = status ? status : submodi_check_given("x", x);
     if (status == SUBMOD_OK && (!f->prox || f->smooth || (g && (!g->prox || g->smooth)))) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: f and g need a prox, and no smooth part", who);
+        return submodi_fail(SUBMOD_EINVAL, "f and g need a prox, and no smooth part");
     }
-    status = status ? status : submodi_require_at_least_zero(who, "step", s->step);
-    status = status ? status : submodi_require_at_least_zero(who, "norm", s->norm);
-    status = status ? status : submodi_require_at_least_zero(who, "radius", s->radius);
-    status = status ? status : submodi_run_check(who, &s->run);
-    return status ? status : submodi_require_finite(who, "x", x, map->columns);
+    status = status ? status : submodi_check_nonnegative("step", s->step);
+    status = status ? status : submodi_check_nonnegative("norm", s->norm);
+    status = status ? status : submodi_check_nonnegative("radius", s->radius);
+    status = status ? status : submodi_run_check(&s->run);
+    return status ? status : submodi_check_finite("x", x, map->columns);
 }
 
 static submod_status take_memory(run *r, submod_work *work)
@@ -217,26 +212,25 @@ static submod_status take_memory(run *r, submod_work *work)
     double **wide[] = {&r->start,      &r->x,    &r->ahead, &r->back, &r->plane.slope,
                        &r->mean.slope, &r->at_g, &r->of_g,  NULL};
     double **tall[] = {&r->y, &r->ax, &r->ax_before, &r->v, &r->at_f, &r->of_f, NULL};
-    r->point = submodi_take(work, larger, sizeof *r->point);
-    r->f.scratch = submodi_take(work, larger, sizeof *r->f.scratch);
+    r->point = submodi_work_alloc(work, larger, sizeof *r->point);
+    r->f.scratch = submodi_work_alloc(work, larger, sizeof *r->f.scratch);
     r->g.scratch = r->f.scratch;
     bool good = submodi_take_vectors(work, r->columns, wide) &&
                 submodi_take_vectors(work, r->rows, tall) && r->point && r->f.scratch;
-    return good ? SUBMOD_OK : submodi_nomem(who);
+    return good ? SUBMOD_OK : submodi_out_of_memory();
 }
 
 static submod_status choose_steps(run *r)
 {
     const submod_split_settings *given = r->settings;
     if (!(given->norm > 0) && !r->map->matrix) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: norm must be given with callbacks for A", who);
+        return submodi_fail(SUBMOD_EINVAL, "norm must be given with callbacks for A");
     }
     double norm = r->norm > 0 ? r->norm : 1; /* A = 0: any steps will do */
     r->tau = given->step > 0 ? given->step : 1 / norm;
     r->sigma = 1 / r->tau / norm / norm;
     if (!isfinite(r->tau) || !isfinite(r->sigma) || !(r->tau > 0) || !(r->sigma > 0)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: step = %g does not go with norm = %g", who, r->tau,
-                            norm);
+        return submodi_fail(SUBMOD_EINVAL, "step = %g does not go with norm = %g", r->tau, norm);
     }
     return SUBMOD_OK;
 }
@@ -310,7 +304,7 @@ static submod_status iterate(run *r, double *f)
 static submod_status set_out(run *r, submod_work *work)
 {
     const submod_split_settings *given = r->settings;
-    submod_status status = submodi_monitor_start(&r->monitor, who, &r->whole, &given->run, work);
+    submod_status status = submodi_monitor_start(&r->monitor, &r->whole, &given->run, work);
     status = status ? status : take_memory(r, work);
     if (status != SUBMOD_OK) {
         return status;
@@ -338,19 +332,18 @@ submod_status submod_primal_dual(const submod_problem *f, const submod_map *map,
                                  const submod_split_settings *settings, submod_optim_info *info,
                                  submod_work *work)
 {
-    submod_split_settings given = submod_split_defaults();
-    submod_status status = submodi_read_settings(who, "submod_split_defaults", settings, &given);
-    status = status ? status : check(f, map, g, x, &given);
+    submod_split_settings given = settings ? *settings : submod_split_defaults();
+    submod_status status = check(f, map, g, x, &given);
     if (status != SUBMOD_OK) {
-        return status;
+        return submodi_return("submod_primal_dual", status);
     }
     run r = {.rows = map->rows,
              .columns = map->columns,
              .map = map,
              .settings = &given,
              .answer = x,
-             .f = {.who = who, .problem = f},
-             .g = {.who = who, .problem = g, .decay = given.run.weight_decay}};
+             .f = {.problem = f},
+             .g = {.problem = g, .decay = given.run.weight_decay}};
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
     status = submod_problem_composed(f, map, g, &r.whole);
@@ -362,5 +355,5 @@ submod_status submod_primal_dual(const submod_problem *f, const submod_map *map,
     }
     submod_problem_clear(&r.whole);
     submodi_scope_close(&scope);
-    return status;
+    return submodi_return("submod_primal_dual", status);
 }

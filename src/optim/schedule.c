@@ -1,7 +1,7 @@
 /* Step sizes as functions of the iteration; the formulas stand in steps.h. O(1). */
 #include <math.h>
 
-#include "base/error.h"
+#include "base/internal.h"
 #include <submod/steps.h>
 
 static const double paper_power = 0.9; /* Sec. 4: lr (1 - k/K)^0.9 */
@@ -11,11 +11,10 @@ submod_schedule submod_schedule_constant(double eta)
     return (submod_schedule){.kind = SUBMOD_SCHEDULE_CONSTANT, .eta = eta};
 }
 
-submod_status submod_schedule_check(const submod_schedule *s)
+static submod_status schedule_check(const submod_schedule *s)
 {
-    static const char who[] = "submod_schedule";
-    submod_status status = submodi_require_given(who, "schedule", s);
-    status = status ? status : submodi_require_positive(who, "eta", s->eta);
+    submod_status status = submodi_check_given("schedule", s);
+    status = status ? status : submodi_check_positive("eta", s->eta);
     if (status != SUBMOD_OK) {
         return status;
     }
@@ -25,21 +24,25 @@ submod_status submod_schedule_check(const submod_schedule *s)
     case SUBMOD_SCHEDULE_INVERSE: return SUBMOD_OK;
     case SUBMOD_SCHEDULE_STEP:
     case SUBMOD_SCHEDULE_EXPONENTIAL:
-        status = submodi_require_positive(who, "factor", s->factor);
+        status = submodi_check_positive("factor", s->factor);
         return status || s->factor <= 1
                    ? status
-                   : submodi_fail(SUBMOD_EINVAL, "%s: factor = %g must be <= 1", who, s->factor);
+                   : submodi_fail(SUBMOD_EINVAL, "factor = %g must be <= 1", s->factor);
     case SUBMOD_SCHEDULE_POLY:
         if (s->period == 0) {
-            return submodi_fail(SUBMOD_EINVAL, "%s: SUBMOD_SCHEDULE_POLY needs a period > 0", who);
+            return submodi_fail(SUBMOD_EINVAL, "SUBMOD_SCHEDULE_POLY needs a period > 0");
         }
-        return s->power == 0 ? SUBMOD_OK : submodi_require_positive(who, "power", s->power);
+        return s->power == 0 ? SUBMOD_OK : submodi_check_positive("power", s->power);
     case SUBMOD_SCHEDULE_POLYAK:
-        return s->eta < 2 ? SUBMOD_OK
-                          : submodi_fail(SUBMOD_EINVAL, "%s: eta = %g must be < 2", who, s->eta);
+        return s->eta < 2 ? SUBMOD_OK : submodi_fail(SUBMOD_EINVAL, "eta = %g must be < 2", s->eta);
     }
-    return submodi_fail(SUBMOD_EINVAL, "%s: kind = %d is unknown; see submod_schedule_kind", who,
+    return submodi_fail(SUBMOD_EINVAL, "kind = %d is unknown; see submod_schedule_kind",
                         (int)s->kind);
+}
+
+submod_status submod_schedule_check(const submod_schedule *s)
+{
+    return submodi_return("submod_schedule_check", schedule_check(s));
 }
 
 double submod_schedule_eta(const submod_schedule *s, size_t k)

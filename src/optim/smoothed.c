@@ -9,12 +9,9 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/internal.h"
 #include "optim/oracle.h"
 #include <submod/solvers.h>
-
-static const char who[] = "submod_problem_smoothed";
 
 typedef struct smoothed {
     submod_problem inner;
@@ -150,21 +147,20 @@ static smoothed *create(const submod_problem *problem, double lambda)
 submod_status submod_problem_smoothed(const submod_problem *problem, double lambda,
                                       submod_problem *out)
 {
-    submod_status status = submodi_problem_check(who, problem);
-    status = status ? status : submodi_require_given(who, "out", out);
-    status = status ? status : submodi_require_positive(who, "lambda", lambda);
+    submod_status status = submodi_problem_check(problem);
+    status = status ? status : submodi_check_given("out", out);
+    status = status ? status : submodi_check_positive("lambda", lambda);
     if (status == SUBMOD_OK && !problem->prox) {
-        status = submodi_fail(SUBMOD_EINVAL, "%s: the problem needs a prox", who);
+        status = submodi_fail(SUBMOD_EINVAL, "the problem needs a prox");
     }
     if (status != SUBMOD_OK) {
-        return status;
+        return submodi_return("submod_problem_smoothed", status);
     }
     smoothed *s = create(problem, lambda);
     if (!s) {
-        return submodi_nomem(who);
+        return submodi_return("submod_problem_smoothed", submodi_out_of_memory());
     }
-    *out = (submod_problem){.struct_size = sizeof *out,
-                            .dimension = problem->dimension,
+    *out = (submod_problem){.dimension = problem->dimension,
                             .batches = problem->batches,
                             .ctx = s,
                             .subgradient = smooth,

@@ -4,14 +4,13 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/internal.h"
 
-submod_status submodi_step_create(const char *who, size_t n, submodi_step_move *move,
-                                  size_t vectors, submod_step **step)
+submod_status submodi_step_create(size_t n, submodi_step_move *move, size_t vectors,
+                                  submod_step **step)
 {
     if (!step || n == 0) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: %s", who, step ? "n must be > 0" : "step is NULL");
+        return submodi_fail(SUBMOD_EINVAL, "%s", step ? "n must be > 0" : "step is NULL");
     }
     size_t bytes = 0;
     bool fits = true;
@@ -22,7 +21,7 @@ submod_status submodi_step_create(const char *who, size_t n, submodi_step_move *
     double *memory = s ? submodi_alloc(bytes, 1) : NULL;
     if (!memory) {
         submodi_free(s);
-        return submodi_nomem(who);
+        return submodi_out_of_memory();
     }
     *s = (submod_step){
         .n = n, .move = move, .vectors = vectors, .memory = memory, .next = memory + vectors * n};
@@ -31,11 +30,11 @@ submod_status submodi_step_create(const char *who, size_t n, submodi_step_move *
     return SUBMOD_OK;
 }
 
-submod_status submodi_step_wrap(const char *who, submod_step *inner, submodi_step_move *move,
-                                size_t vectors, submod_step **step)
+submod_status submodi_step_wrap(submod_step *inner, submodi_step_move *move, size_t vectors,
+                                submod_step **step)
 {
-    submod_status status = submodi_require_given(who, "inner", inner);
-    status = status ? status : submodi_step_create(who, inner->n, move, vectors, step);
+    submod_status status = submodi_check_given("inner", inner);
+    status = status ? status : submodi_step_create(inner->n, move, vectors, step);
     if (status == SUBMOD_OK) {
         (*step)->inner = inner;
         submod_step_reset(inner);
@@ -70,14 +69,13 @@ const double *submodi_step_answer(const submod_step *step, const double *x)
 
 submod_status submod_step_answer(const submod_step *step, const double *x, double *answer)
 {
-    static const char who[] = "submod_step_answer";
-    submod_status status = submodi_require_given(who, "step", step);
-    status = status ? status : submodi_require_given(who, "x", x);
-    status = status ? status : submodi_require_given(who, "answer", answer);
+    submod_status status = submodi_check_given("step", step);
+    status = status ? status : submodi_check_given("x", x);
+    status = status ? status : submodi_check_given("answer", answer);
     if (status == SUBMOD_OK) {
         memmove(answer, submodi_step_answer(step, x), step->n * sizeof *x);
     }
-    return status;
+    return submodi_return("submod_step_answer", status);
 }
 
 void submodi_step_move_on(submod_step *step, double eta, const double *g, const double *x,
@@ -89,19 +87,19 @@ void submodi_step_move_on(submod_step *step, double eta, const double *g, const 
 
 submod_status submod_step_apply(submod_step *step, double eta, const double *g, double *x)
 {
-    static const char who[] = "submod_step_apply";
-    submod_status status = submodi_require_given(who, "step", step);
-    status = status ? status : submodi_require_given(who, "g", g);
-    status = status ? status : submodi_require_given(who, "x", x);
-    status = status ? status : submodi_require_positive(who, "eta", eta);
-    status = status ? status : submodi_require_finite(who, "g", g, step->n);
-    status = status ? status : submodi_require_finite(who, "x", x, step->n);
+    submod_status status = submodi_check_given("step", step);
+    status = status ? status : submodi_check_given("g", g);
+    status = status ? status : submodi_check_given("x", x);
+    status = status ? status : submodi_check_positive("eta", eta);
+    status = status ? status : submodi_check_finite("g", g, step->n);
+    status = status ? status : submodi_check_finite("x", x, step->n);
     if (status != SUBMOD_OK) {
-        return status;
+        return submodi_return("submod_step_apply", status);
     }
     submodi_step_move_on(step, eta, g, x, step->next);
     if (!submodi_all_finite(step->next, step->n)) {
-        return submodi_fail(SUBMOD_ENUMERIC, "%s: the step overflows", who);
+        return submodi_return("submod_step_apply",
+                              submodi_fail(SUBMOD_ENUMERIC, "the step overflows"));
     }
     memcpy(x, step->next, step->n * sizeof *x);
     return SUBMOD_OK;
@@ -116,5 +114,5 @@ static void descend(submod_step *step, double eta, const double *g, const double
 
 submod_status submod_step_gd(size_t n, submod_step **step)
 {
-    return submodi_step_create("submod_step_gd", n, descend, 0, step);
+    return submodi_return("submod_step_gd", submodi_step_create(n, descend, 0, step));
 }

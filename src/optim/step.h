@@ -23,13 +23,12 @@ struct submod_step {
     submod_step *inner;   /* the rule that this one is around, owned; or NULL */
 };
 
-/* A rule with room for its vectors and no parameters yet. who: the public function, for error
- * messages. */
-submod_status submodi_step_create(const char *who, size_t n, submodi_step_move *move,
-                                  size_t vectors, submod_step **step);
+/* Creates a rule with room for its vectors and no parameters yet. */
+submod_status submodi_step_create(size_t n, submodi_step_move *move, size_t vectors,
+                                  submod_step **step);
 /* The same around a rule, which it takes over and resets if it succeeds. */
-submod_status submodi_step_wrap(const char *who, submod_step *inner, submodi_step_move *move,
-                                size_t vectors, submod_step **step);
+submod_status submodi_step_wrap(submod_step *inner, submodi_step_move *move, size_t vectors,
+                                submod_step **step);
 
 /* Moves without any check: for rules around others. */
 void submodi_step_move_on(submod_step *step, double eta, const double *g, const double *x,

@@ -1,5 +1,5 @@
 /* The blocks of a prox: levels of u, and in each of them the parts that F does not separate
- * (submod/inseparable.c). derivative.h has the definitions.
+ * (submod/components.c). derivative.h has the definitions.
  *
  * Which entries of an approximate u are truly equal is decided by what the blocks say in turn. On a
  * true block C the value  mean x - (F(S + C) - F(S)) / (lambda |C|)  is u itself. On a piece A of
@@ -11,13 +11,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/settings.h"
+#include "base/internal.h"
 #include "base/sort.h"
 #include "base/sums_loops.h"
 #include "prox/block_order.h"
-#include "submod/inseparable.h"
+#include "submod/fn_internal.h"
 #include <submod/derivative.h>
 
 static const char who[] = "submod_prox_blocks";

@@ -9,15 +9,14 @@
  * the size of F, is no base unless ties are broken by w. So x - w / lambda is a sum of two doubles,
  * rounded and the rest. Cost: the radix sort, thrice where such rests decide, then O(n).
  */
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/internal.h"
 #include "base/sort.h"
 #include "prox/isotonic.h"
 #include "prox/solver.h"
 
 bool submodi_can_cardinality(const submod_fn *fn)
 {
-    return fn->traits.cardinality;
+    return fn->cardinality;
 }
 
 /* x - w / lambda of each element, as a sum: key is the rounded one. */

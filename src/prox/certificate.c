@@ -1,18 +1,99 @@
-/* Checks a certificate: that s is the base the combination describes, and how large the gap is.
+/* Checks a certificate for  min f(u) + lambda/2 |u - x|^2:  that s is the base that a combination
+ * of greedy orders describes, and how large the gap is,
  *
- * On purpose it uses only submod_fn_eval and the C library: errors in orders, chains, sorts or
- * solvers cannot hide here. Cost: n evaluations of F for each order.
- */
+ *     b = sum over k of w_k g(pi_k),     gap = f(u) - <b, u> + lambda/2 |u - x + b / lambda|^2,
+ *
+ * a sum of two terms that are >= 0 (Bach, Learning with submodular functions, 2013).
+ *
+ * The check uses only submod_fn_eval and the C library: errors in orders, chains, sorts or solvers
+ * cannot hide here. Cost: n evaluations of F for each order. */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/cancel.h"
-#include "base/error.h"
-#include "base/memory.h"
-#include <submod/certificate.h>
+#include "base/internal.h"
+#include "prox/combination.h"
+#include "submod/fn_internal.h"
 
-static const char who[] = "submod_certificate_check";
+/* ---- combinations ---- */
+
+void submod_combination_free(submod_combination *combination)
+{
+    if (combination) {
+        submodi_free(combination->orders);
+        submodi_free(combination->weights);
+        *combination = (submod_combination){0};
+    }
+}
+
+submod_status submodi_combination_alloc(size_t n, size_t count, submod_combination *new)
+{
+    *new = (submod_combination){.n = n, .count = count};
+    new->orders = submodi_alloc(submodi_times(count, n), sizeof *new->orders);
+    new->weights = submodi_alloc(count, sizeof *new->weights);
+    if (!new->orders || !new->weights) {
+        submod_combination_free(new);
+        return submodi_out_of_memory();
+    }
+    return SUBMOD_OK;
+}
+
+void submodi_combination_move(submod_combination *to, submod_combination *from)
+{
+    submod_combination_free(to);
+    *to = *from;
+    *from = (submod_combination){0};
+}
+
+submod_status submodi_combination_check(const submod_combination *c)
+{
+    double sum = 0;
+    if (!c->n || !c->count || !c->orders || !c->weights) {
+        return submodi_fail(SUBMOD_EINVAL, "a combination must have orders, weights and n > 0");
+    }
+    TRY(submodi_check_all_nonnegative("weights", c->weights, c->count));
+    for (size_t k = 0; k < c->count; k++) {
+        sum += c->weights[k];
+        TRY(submodi_check_elements("orders", c->orders + k * c->n, c->n, c->n));
+    }
+    return sum > 0 && isfinite(sum)
+               ? SUBMOD_OK
+               : submodi_fail(SUBMOD_EINVAL, "the weights sum to %g; they need a finite sum > 0",
+                              sum);
+}
+
+/* ---- the check ---- */
+
+/* sum += weight * (the greedy vector of order), by evaluating F on every prefix. */
+static submod_status add_greedy(const submod_fn *fn, const int32_t *order, double weight,
+                                double *sum)
+{
+    size_t n = submod_fn_size(fn);
+    double before;
+    TRY(submod_fn_eval(fn, order, 0, &before));
+    for (size_t k = 1; k <= n; k++) {
+        double value;
+        if (submodi_cancelled()) {
+            return submodi_cancel("submod_certificate_check");
+        }
+        TRY(submod_fn_eval(fn, order, k, &value));
+        sum[order[k - 1]] += weight * (value - before);
+        before = value;
+    }
+    return SUBMOD_OK;
+}
+
+/* base += the base that the combination describes. */
+static submod_status add_base(const submod_fn *fn, const submod_combination *c, double *base)
+{
+    double total = 0;
+    for (size_t k = 0; k < c->count; k++) {
+        total += c->weights[k];
+        TRY(add_greedy(fn, c->orders + k * c->n, c->weights[k], base));
+    }
+    return fabs(total - 1) <= 1e-12 * (double)c->count
+               ? SUBMOD_OK
+               : submodi_fail(SUBMOD_EINVAL, "the weights sum to %.17g; they must sum to 1", total);
+}
 
 typedef struct entry {
     double value;
@@ -29,48 +110,14 @@ static int descending(const void *a, const void *b)
     return x->element < y->element ? -1 : x->element > y->element;
 }
 
-/* sum += weight * (the greedy vector of order), by evaluating F on every prefix. */
-static submod_status add_greedy(const submod_fn *fn, const int32_t *order, double weight,
-                                double *sum)
+/* g += the greedy vector of u. */
+static submod_status add_greedy_of(const submod_fn *fn, const double *u, double *g,
+                                   submod_work *work)
 {
     size_t n = submod_fn_size(fn);
-    double before;
-    submod_status status = submod_fn_eval(fn, order, 0, &before);
-    for (size_t k = 1; status == SUBMOD_OK && k <= n; k++) {
-        double value = 0;
-        status = submodi_cancelled() ? submodi_cancel(who) : submod_fn_eval(fn, order, k, &value);
-        sum[order[k - 1]] += weight * (value - before);
-        before = value;
-    }
-    return status;
-}
-
-/* base += the base that the combination describes. */
-static submod_status certified_base(const submod_fn *fn, const submod_combination *combination,
-                                    double *base)
-{
-    size_t count = submod_combination_count(combination);
-    double total = 0;
-    submod_status status = SUBMOD_OK;
-    for (size_t k = 0; status == SUBMOD_OK && k < count; k++) {
-        double weight = submod_combination_weight(combination, k);
-        if (!(weight >= 0)) {
-            return submodi_fail(SUBMOD_EINVAL, "%s: weights[%zu] = %g must be >= 0", who, k,
-                                weight);
-        }
-        total += weight;
-        status = add_greedy(fn, submod_combination_order(combination, k), weight, base);
-    }
-    if (status == SUBMOD_OK && !(fabs(total - 1) <= 1e-12 * (double)count)) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: the weights sum to %.17g; they must sum to 1", who,
-                            total);
-    }
-    return status;
-}
-
-/* order = the elements by descending u. */
-static void sort_by(const double *u, size_t n, entry *entries, int32_t *order)
-{
+    entry *entries = submodi_work_alloc(work, n, sizeof *entries);
+    int32_t *order = submodi_work_alloc(work, n, sizeof *order);
+    TRY(submodi_work_status(work));
     for (size_t i = 0; i < n; i++) {
         entries[i] = (entry){u[i], (int32_t)i};
     }
@@ -78,64 +125,67 @@ static void sort_by(const double *u, size_t n, entry *entries, int32_t *order)
     for (size_t i = 0; i < n; i++) {
         order[i] = entries[i].element;
     }
+    return add_greedy(fn, order, 1, g);
 }
 
-/* b: the certified base; g: the greedy vector of u; empty: F(empty). primal - dual would cancel, so
- * the gap is computed as a sum of two terms that are >= 0:
- *     f(u) - <b, u> + lambda/2 |u - x + b / lambda|^2. */
-static submod_certificate_report report_on(size_t n, const double *x, double lambda,
-                                           const double *u, const double *s, const double *b,
-                                           const double *g, double empty)
+typedef struct certificate {
+    const submod_fn *fn;
+    const double *x;
+    double lambda;
+    const double *u, *s;
+    const submod_combination *combination;
+} certificate;
+
+/* b: the certified base; g: the greedy vector of u. */
+static void fill_report(const certificate *c, const double *b, const double *g,
+                        submod_certificate_report *r)
 {
-    submod_certificate_report r = {.minimum_bound = empty};
-    for (size_t i = 0; i < n; i++) {
-        double step = u[i] - x[i];
-        double miss = step + b[i] / lambda;
-        r.base_error = fmax(r.base_error, fabs(s[i] - b[i]));
-        r.primal += g[i] * u[i] + lambda / 2 * step * step;
-        r.dual += b[i] * (x[i] - b[i] / lambda / 2);
-        r.gap += (g[i] - b[i]) * u[i] + lambda / 2 * miss * miss;
-        r.minimum_bound += fmin(b[i], 0);
+    for (size_t i = 0; i < submod_fn_size(c->fn); i++) {
+        double step = c->u[i] - c->x[i];
+        double miss = step + b[i] / c->lambda;
+        r->base_error = fmax(r->base_error, fabs(c->s[i] - b[i]));
+        r->primal += g[i] * c->u[i] + c->lambda / 2 * step * step;
+        r->dual += b[i] * (c->x[i] - b[i] / c->lambda / 2);
+        r->gap += (g[i] - b[i]) * c->u[i] + c->lambda / 2 * miss * miss;
+        r->minimum_bound += fmin(b[i], 0);
     }
-    return r;
 }
 
-static submod_status check(const submod_fn *fn, const double *x, double lambda, const double *u,
-                           const double *s, const submod_combination *combination,
-                           submod_certificate_report *report)
+static submod_status check_arguments(const certificate *c)
 {
-    size_t n = submod_fn_size(fn);
-    double *b = submodi_alloc(n, sizeof *b);
-    double *g = submodi_alloc(n, sizeof *g);
-    entry *entries = submodi_alloc(n, sizeof *entries);
-    int32_t *order = submodi_alloc(n, sizeof *order);
-    submod_status status = SUBMOD_OK;
-    if (b && g && entries && order) {
-        memset(b, 0, n * sizeof *b);
-        memset(g, 0, n * sizeof *g);
-        status = certified_base(fn, combination, b);
-        if (status == SUBMOD_OK) {
-            sort_by(u, n, entries, order);
-            status = add_greedy(fn, order, 1, g);
-        }
-        double empty = 0;
-        status = status ? status : submod_fn_eval(fn, order, 0, &empty);
-        if (status == SUBMOD_OK) {
-            submod_certificate_report r = report_on(n, x, lambda, u, s, b, g, empty);
-            if (isfinite(r.primal) && isfinite(r.dual) && isfinite(r.gap)) {
-                *report = r;
-            } else {
-                status = submodi_fail(SUBMOD_ENUMERIC, "%s: the objective overflows", who);
-            }
-        }
-    } else {
-        status = submodi_nomem(who);
+    if (!c->fn || !c->x || !c->u || !c->s || !c->combination) {
+        return submodi_fail(SUBMOD_EINVAL, "an argument is NULL");
     }
-    submodi_free(b);
-    submodi_free(g);
-    submodi_free(entries);
-    submodi_free(order);
-    return status;
+    size_t n = submod_fn_size(c->fn);
+    TRY(submodi_check_positive("lambda", c->lambda));
+    if (c->combination->n != n) {
+        return submodi_fail(SUBMOD_EINVAL, "the orders must have %zu elements", n);
+    }
+    TRY(submodi_combination_check(c->combination));
+    TRY(submodi_check_finite("x", c->x, n));
+    TRY(submodi_check_finite("u", c->u, n));
+    return submodi_check_finite("s", c->s, n);
+}
+
+static submod_status check(const certificate *c, submod_certificate_report *report,
+                           submod_work *work)
+{
+    size_t n = submod_fn_size(c->fn);
+    submod_certificate_report r = {0};
+    double *b = submodi_work_alloc(work, n, sizeof *b);
+    double *g = submodi_work_alloc(work, n, sizeof *g);
+    TRY(submodi_work_status(work));
+    memset(b, 0, n * sizeof *b);
+    memset(g, 0, n * sizeof *g);
+    TRY(add_base(c->fn, c->combination, b));
+    TRY(add_greedy_of(c->fn, c->u, g, work));
+    TRY(submod_fn_eval(c->fn, c->combination->orders, 0, &r.minimum_bound));
+    fill_report(c, b, g, &r);
+    if (!isfinite(r.primal) || !isfinite(r.dual) || !isfinite(r.gap)) {
+        return submodi_fail(SUBMOD_ENUMERIC, "the objective overflows");
+    }
+    *report = r;
+    return SUBMOD_OK;
 }
 
 submod_status submod_certificate_check(const submod_fn *fn, const double *x, double lambda,
@@ -143,21 +193,14 @@ submod_status submod_certificate_check(const submod_fn *fn, const double *x, dou
                                        const submod_combination *combination,
                                        submod_certificate_report *report)
 {
-    if (!fn || !x || !u || !s || !combination || !report) {
-        return submodi_fail(SUBMOD_EINVAL, "%s: an argument is NULL", who);
+    const certificate c = {fn, x, lambda, u, s, combination};
+    submod_status status = submodi_check_given("report", report);
+    status = status ? status : check_arguments(&c);
+    if (status == SUBMOD_OK) {
+        submodi_scope scope;
+        submod_work *work = submodi_scope_open(&scope, NULL);
+        status = check(&c, report, work);
+        submodi_scope_close(&scope);
     }
-    submod_status status = submodi_require_positive(who, "lambda", lambda);
-    size_t n = submod_fn_size(fn);
-    if (status != SUBMOD_OK) {
-        return status;
-    }
-    if (submod_combination_count(combination) == 0 || submod_combination_size(combination) != n) {
-        return submodi_fail(SUBMOD_EINVAL,
-                            "%s: the combination must have at least one order, of %zu elements",
-                            who, n);
-    }
-    status = submodi_require_finite(who, "x", x, n);
-    status = status ? status : submodi_require_finite(who, "u", u, n);
-    status = status ? status : submodi_require_finite(who, "s", s, n);
-    return status == SUBMOD_OK ? check(fn, x, lambda, u, s, combination, report) : status;
+    return submodi_return("submod_certificate_check", status);
 }

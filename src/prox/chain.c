@@ -2,15 +2,13 @@
  * line, solved by its taut string, chain_line.c. O(n). Lines are independent of each other; the
  * result does not depend on the number of threads.
  */
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/threads.h"
+#include "base/internal.h"
 #include "prox/chain_line.h"
-#include "submod/functions/cut.h"
+#include "submod/fn_internal.h"
 
 bool submodi_can_chain(const submod_fn *fn)
 {
-    return fn->ops.minimize == submodi_cut_minimize && ((const submodi_cut *)fn->ctx)->paths;
+    return fn->kind == SUBMODI_CUT && ((const submodi_cut *)fn->ctx)->paths;
 }
 
 /* x, u and s by position; scratch memory. */

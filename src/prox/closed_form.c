@@ -1,13 +1,12 @@
 /* Prox of a modular function, Hamming included. B(F) is the single point w, so s = w and
  * u = x - w / lambda. Cost: one chain.
  */
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/internal.h"
 #include "prox/solver.h"
 
 bool submodi_can_closed_form(const submod_fn *fn)
 {
-    return fn->traits.modular;
+    return fn->modular;
 }
 
 submod_status submodi_prox_closed_form(const submodi_prox_problem *p, double *u, double *s,

@@ -1,22 +1,14 @@
-/* The inside of a submod_combination. */
+/* Combinations under construction. */
 #ifndef SUBMODI_COMBINATION_H
 #define SUBMODI_COMBINATION_H
 
-#include <submod/certificate.h>
+#include <submod/prox.h>
 
-struct submod_combination {
-    size_t n, count;
-    int32_t *orders; /* count x n */
-    double *weights; /* count */
-};
-
-/* Empties it; accepts NULL. */
-void submodi_combination_clear(submod_combination *combination);
+/* Checks what a user hands in: weights >= 0, not all 0, and orders that are permutations. */
+submod_status submodi_combination_check(const submod_combination *c);
+/* Allocates *new, to be filled and then moved to where it belongs. */
+submod_status submodi_combination_alloc(size_t n, size_t count, submod_combination *new);
 /* Frees the content of *to and moves that of *from there; *from is then empty. */
 void submodi_combination_move(submod_combination *to, submod_combination *from);
-/* Allocates *new, to be filled and then moved to where it belongs. So the old content stays until
- * the new one is complete. */
-submod_status submodi_combination_room(const char *who, size_t n, size_t count,
-                                       submod_combination *new);
 
 #endif

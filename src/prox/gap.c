@@ -9,16 +9,15 @@
  *
  * Inside a block of equal entries nothing is then added and subtracted again. For s in B(F) every
  * term is >= 0, and (F - s)(V) = 0. Cost: O(n) if the method left f(u), O(1) if it left its sums
- * too; else a pass over the edges of a cut (cut_extension.c), or a sort and a chain.
+ * too; else a pass over the edges of a cut (prox_cut.c), or a sort and a chain.
  */
 #include "prox/gap.h"
 
 #include <float.h>
 #include <math.h>
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "prox/cut_extension.h"
+#include "base/internal.h"
+#include "prox/prox_cut.h"
 #include <submod/lovasz.h>
 
 /* Returns f(v) - <s, v>. *size: what its rounding error is relative to. v itself has a rounding
@@ -49,7 +48,7 @@ submod_status submodi_extension_at(const submodi_prox_problem *p, const double *
                                    submodi_extension *f, submod_work *work)
 {
     size_t n = p->fn->n;
-    const submodi_cut *cut = submodi_cut_inside(p->fn);
+    const submodi_cut *cut = submodi_cut_of(p->fn);
     if (cut && !p->settings->hinge) {
         submodi_cut_extension(cut, u, s, p->lambda, f);
         return SUBMOD_OK;

@@ -1,39 +1,35 @@
-/* The prox of the Lovász hinge as a loss layer: scores in, prox scores and modified gradient out.
+/* The prox of the Lovász hinge as a loss layer: scores in, prox scores and direction out.
  *
  * Margins are m = 1 - y score, y = 1 at label 1 and -1 at label 0. The loss of a group is
- * f(max(m, 0)), and |score - score'| = |m - m'|, so the prox is taken in m. If w is the prox of f
- * at m and s its base, the prox of the hinge is (docs/mathematics.md, section 6)
+ * f(max(m, 0)), and |score - score'| = |m - m'|, so the prox m' is taken in m. With
+ * d = lambda (m - m'),
  *
- *     m' = max(w, min(m, 0)),      d = lambda (m - m') = min(s, lambda max(m, 0)),
+ *     lambda (score - score') = -y d,      score' = score + y d / lambda.
  *
- * and back in scores  lambda (score - score') = -y d,  score' = score + y d / lambda.  Where no two
- * margins meet or reach 0, d is the greedy vector: the modified gradient is the gradient.
- * Cost: one exact prox of the measure per group, for Jaccard about a sort of its pixels. */
-#include <omp.h>
+ * Where no two margins meet or reach 0, d is the greedy vector: the direction is the gradient.
+ * Cost: one exact prox of the measure per group, for Jaccard about a sort of its pixels, or
+ * Algorithm 2, if the caller chose it. */
 #include <string.h>
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/internal.h"
+#include "loss/tensors/rows.h"
+#include "loss/tile.h"
+#include "prox/algorithm2.h"
 #include "prox/two_counts/two_counts_prox.h"
-#include "submod/losses/tile.h"
-#include "submod/measures/values.h"
-#include "submod/tensors/rows.h"
+#include "submod/measure_internal.h"
 #include <submod/prox.h>
 
 typedef struct layer {
     submodi_batch batch;
     submod_measure measure;
     double lambda;
+    submod_prox_settings prox;
+    double deadline;
     size_t pixels; /* per group */
     /* Of all pixels: first y, 0 if it is ignored; then -y d. In double: a small lambda makes d
      * smaller than any float, but d / lambda still moves the score. */
     double *derivative;
 } layer;
-
-static submod_prox_method method_of(const layer *x)
-{
-    return x->measure.type == SUBMOD_MEASURE_JACCARD ? SUBMOD_PROX_JACCARD : SUBMOD_PROX_TWO_COUNTS;
-}
 
 /* y of label code 1 or 0; 0 for any other, an ignored pixel. */
 static double side_of(int32_t code)
@@ -41,17 +37,9 @@ static double side_of(int32_t code)
     return code == 1 ? 1 : code == 0 ? -1 : 0;
 }
 
-/* d of a pixel with this margin, from the base s of the plain prox. */
-static double hinge_dual(double s, double margin, double lambda)
-{
-    double most = lambda * (margin > 0 ? margin : 0);
-    double d = s < most ? s : most;
-    return d > 0 ? d : 0;
-}
-
 /* Memory of one thread that solves groups. */
 typedef struct memory {
-    double *margin; /* of the pixels that are not ignored */
+    double *margin; /* of the pixels that are not ignored; later d */
     submodi_prox_pair *pair;
     uint32_t *mask;
     submod_work work; /* for the solver: one block that is large enough */
@@ -60,15 +48,16 @@ typedef struct memory {
 static memory *take_memory(const layer *x, size_t solvers, submod_work *w)
 {
     size_t bytes = submodi_two_counts_prox_bytes(&x->measure, x->pixels, x->batch.threads);
-    memory *all = submodi_take(w, solvers, sizeof *all);
+    memory *all = submodi_work_alloc(w, solvers, sizeof *all);
     bool good = all;
     for (size_t t = 0; good && t < solvers; t++) {
         memory *m = &all[t];
-        *m = (memory){
-            .margin = submodi_take(w, x->pixels, sizeof *m->margin),
-            .pair = submodi_take(w, x->pixels, sizeof *m->pair),
-            .mask = submodi_take(w, submodi_mask_words(x->pixels), sizeof *m->mask),
-            .work = {.block = submodi_take(w, bytes, 1), .capacity = bytes, .borrowed = true}};
+        *m = (memory){.margin = submodi_work_alloc(w, x->pixels, sizeof *m->margin),
+                      .pair = submodi_work_alloc(w, x->pixels, sizeof *m->pair),
+                      .mask = submodi_work_alloc(w, submodi_mask_words(x->pixels), sizeof *m->mask),
+                      .work = {.block = submodi_work_alloc(w, bytes, 1),
+                               .capacity = bytes,
+                               .borrowed = true}};
         good = m->margin && m->pair && m->mask && m->work.block;
     }
     return good ? all : NULL;
@@ -97,6 +86,59 @@ static void read_margins(const void *context, const submodi_tile *tile)
     *r->count = count;
 }
 
+static submod_status solve_exactly(const layer *x, memory *m, size_t count, submod_prox_info *info)
+{
+    submodi_two_kinds_problem p = {.who = "submod_",
+                                   .n = count,
+                                   .x = m->margin,
+                                   .mask = m->mask,
+                                   .measure = &x->measure,
+                                   .lambda = x->lambda,
+                                   .form = SUBMODI_U_HINGE};
+    submodi_extension found;
+    submod_status status = submodi_two_counts_prox(&p, m->pair, &found, info, &m->work);
+    for (size_t i = 0; status == SUBMOD_OK && i < count; i++) {
+        m->margin[i] = m->pair[i].s;
+    }
+    return status;
+}
+
+static submod_status follow_algorithm2(const layer *x, const submod_fn *fn, memory *m,
+                                       submod_prox_info *info)
+{
+    submodi_algorithm2 a = {.method = x->prox.method,
+                            .lambda = x->lambda,
+                            .hinge = true,
+                            .max_iterations = x->prox.max_iterations,
+                            .deadline = x->deadline};
+    size_t n = submod_fn_size(fn);
+    double *u = submodi_alloc(2 * n, sizeof *u);
+    submod_status status =
+        u ? submodi_algorithm2_of(fn, m->margin, &a, u, u + n, NULL) : SUBMOD_ENOMEM;
+    if (status >= 0) {
+        memcpy(m->margin, u + n, n * sizeof *u);
+    }
+    submodi_free(u);
+    info->iterations = a.iterations;
+    return status;
+}
+
+static submod_status solve_by_algorithm2(const layer *x, memory *m, size_t count,
+                                         submod_prox_info *info)
+{
+    submod_fn *fn = NULL;
+    uint8_t *foreground = submodi_alloc(count, sizeof *foreground);
+    for (size_t i = 0; foreground && i < count; i++) {
+        foreground[i] = m->mask[i / 32] >> i % 32 & 1;
+    }
+    submod_status status =
+        foreground ? submod_fn_counts(count, foreground, NULL, &x->measure, &fn) : SUBMOD_ENOMEM;
+    status = status ? status : follow_algorithm2(x, fn, m, info);
+    submod_fn_free(fn);
+    submodi_free(foreground);
+    return status;
+}
+
 /* Solves one group with the memory of this thread; no other thread reads the group. */
 static submod_status solve_group(const layer *x, size_t group, int thread, memory *m,
                                  submod_prox_info *info)
@@ -111,63 +153,63 @@ static submod_status solve_group(const layer *x, size_t group, int thread, memor
                        SUBMODI_LABELS | SUBMODI_SCORES, read_margins, &reading)) {
         return SUBMOD_ENONFINITE; /* the error message is written after the parallel loop */
     }
-    submodi_two_kinds_problem p = {.who = x->batch.who,
-                                   .n = count,
-                                   .x = m->margin,
-                                   .mask = m->mask,
-                                   .measure = &x->measure,
-                                   .lambda = x->lambda};
     submod_prox_info mine = {0};
-    submodi_extension found;
-    submod_status status = submodi_two_counts_prox(&p, m->pair, &found, &mine, &m->work);
-    if (status != SUBMOD_OK) {
-        return status;
+    submod_status status = SUBMOD_OK;
+    if (count) {
+        status = submodi_is_algorithm2(x->prox.method) ? solve_by_algorithm2(x, m, count, &mine)
+                                                       : solve_exactly(x, m, count, &mine);
     }
     double *side = x->derivative + group * x->pixels;
-    size_t k = 0;
-    for (size_t i = 0; i < x->pixels; i++) {
+    for (size_t i = 0, k = 0; status >= 0 && i < x->pixels; i++) {
         if (side[i] != 0) {
-            side[i] *= -hinge_dual(m->pair[k].s, m->margin[k], x->lambda);
-            k++;
+            side[i] *= -m->margin[k++];
         }
     }
 #pragma omp atomic
     info->iterations += mine.iterations;
 #pragma omp atomic
     info->work += mine.work;
-    return SUBMOD_OK;
+    return status;
+}
+
+static submod_status explain(const layer *x, submod_status status)
+{
+    switch (status) {
+    case SUBMOD_ENONFINITE: return submodi_batch_bad_score(&x->batch);
+    case SUBMOD_ENUMERIC:
+        return submodi_fail(status, "the prox of these scores with lambda = %g overflows",
+                            x->lambda);
+    case SUBMOD_ECALLBACK:
+        return submodi_fail(status, "the measure gave NaN or Inf; it must be finite");
+    case SUBMOD_ENOMEM: return submodi_out_of_memory();
+    default: return status;
+    }
 }
 
 /* Many groups: each thread solves one at a time. Few groups: one after the other, with all threads
- * on its sort. The worst status is returned, so it does not depend on which thread was first. */
+ * on its sort. The worst status is returned, so it does not depend on which thread was first:
+ * the least error, else the largest. */
 static submod_status solve_groups(layer *x, submod_prox_info *info, submod_work *w)
 {
     bool side_by_side = x->batch.groups >= (size_t)x->batch.threads;
     size_t solvers = side_by_side ? (size_t)x->batch.threads : 1;
-    int worst = SUBMOD_OK;
+    int error = SUBMOD_OK;
+    int warning = SUBMOD_OK;
     memory *all = take_memory(x, solvers, w);
     if (!all) {
-        return submodi_nomem(x->batch.who);
+        return submodi_out_of_memory();
     }
-#pragma omp parallel for num_threads((int)solvers) schedule(dynamic) reduction(min : worst)
+    /* clang-format off */
+#pragma omp parallel for num_threads((int)solvers) schedule(dynamic) reduction(min : error) \
+    reduction(max : warning)
+    /* clang-format on */
     for (size_t g = 0; g < x->batch.groups; g++) {
-        int thread = omp_get_thread_num();
+        int thread = (int)submodi_thread_index();
         int status = solve_group(x, g, thread, &all[thread], info);
-        worst = status < worst ? status : worst;
+        error = status < error ? status : error;
+        warning = status > warning ? status : warning;
     }
-    if (worst == SUBMOD_ENONFINITE) {
-        return submodi_batch_bad_score(&x->batch);
-    }
-    if (worst == SUBMOD_ENUMERIC) {
-        return submodi_fail(SUBMOD_ENUMERIC,
-                            "%s: the prox of these scores with lambda = %g overflows", x->batch.who,
-                            x->lambda);
-    }
-    if (worst == SUBMOD_ECALLBACK) {
-        return submodi_fail(SUBMOD_ECALLBACK, "%s: the measure gave NaN or Inf; it must be finite",
-                            x->batch.who);
-    }
-    return worst == SUBMOD_OK ? SUBMOD_OK : submodi_nomem(x->batch.who);
+    return explain(x, (submod_status)(error ? error : warning));
 }
 
 /* Stores a row; if not `store`, only checks that its numbers do not overflow. */
@@ -182,7 +224,7 @@ static bool put(const submod_gradient *to, size_t image, size_t first, size_t n,
 }
 
 static bool put_image(const layer *x, size_t image, float *row, const submod_gradient *prox,
-                      const submod_gradient *gradient, bool store)
+                      const submod_gradient *direction, bool store)
 {
     size_t n = x->batch.scores.pixels;
     bool good = true;
@@ -197,99 +239,115 @@ static bool put_image(const layer *x, size_t image, float *row, const submod_gra
             }
             good = put(prox, image, first, count, row, store) && good;
         }
-        if (gradient) {
+        if (direction) {
             for (size_t i = 0; i < count; i++) {
                 row[i] = (float)(d[i] / (double)x->batch.groups);
             }
-            good = put(gradient, image, first, count, row, store) && good;
+            good = put(direction, image, first, count, row, store) && good;
         }
     }
     return good;
 }
 
 static submod_status put_all(const layer *x, const submod_gradient *prox,
-                             const submod_gradient *gradient, bool store)
+                             const submod_gradient *direction, bool store)
 {
     float *row = x->batch.memory[0].v;
     bool good = true;
     for (size_t b = 0; b < x->batch.scores.batch; b++) {
-        good = put_image(x, b, row, prox, gradient, store) && good;
+        good = put_image(x, b, row, prox, direction, store) && good;
     }
     return good ? SUBMOD_OK
-                : submodi_fail(SUBMOD_ENUMERIC,
-                               "%s: an output, scaled or added to what is there, "
-                               "overflows a float",
-                               x->batch.who);
+                : submodi_fail(SUBMOD_ENUMERIC, "an output, scaled or added to what is there, "
+                                                "overflows a float");
 }
 
 static submod_status open_layer(layer *x, const submod_gradient *prox,
-                                const submod_gradient *gradient, submod_work *w)
+                                const submod_gradient *direction, submod_work *w)
 {
     submodi_batch *batch = &x->batch;
-    submod_status status = submodi_batch_prepare(batch, gradient, w);
-    status = status ? status : submodi_require_gradient(batch->who, prox, &batch->scores);
+    submod_status status = submodi_batch_prepare(batch, direction, w);
+    status = status ? status : submodi_require_gradient(prox, &batch->scores);
     if (status != SUBMOD_OK) {
         return status;
     }
     x->pixels = batch->images_per_group * batch->scores.pixels;
     x->derivative =
-        submodi_take(w, batch->scores.batch * batch->scores.pixels, sizeof *x->derivative);
-    return x->derivative ? SUBMOD_OK : submodi_nomem(batch->who);
+        submodi_work_alloc(w, batch->scores.batch * batch->scores.pixels, sizeof *x->derivative);
+    return x->derivative ? SUBMOD_OK : submodi_out_of_memory();
 }
 
-static submod_status start_layer(layer *x, const char *who, const submod_scores *scores,
-                                 const submod_labels *labels, double lambda,
-                                 const submod_loss_settings *settings)
+/* Checks the method of the prox: exact, or one of Algorithm 2. */
+static submod_status choose_method(layer *x)
+{
+    bool jaccard = x->measure.type == SUBMOD_MEASURE_JACCARD;
+    submod_prox_method exact = jaccard ? SUBMOD_PROX_JACCARD : SUBMOD_PROX_TWO_COUNTS;
+    if (x->prox.method == SUBMOD_PROX_AUTO) {
+        x->prox.method = exact;
+    }
+    return x->prox.method == exact || submodi_is_algorithm2(x->prox.method)
+               ? SUBMOD_OK
+               : submodi_fail(SUBMOD_EUNSUPPORTED,
+                              "method = %d; it must be SUBMOD_PROX_AUTO, which is exact, or an "
+                              "Algorithm 2",
+                              (int)x->prox.method);
+}
+
+static submod_status start_layer(layer *x, const submod_scores *scores, const submod_labels *labels,
+                                 double lambda, const submod_loss_settings *settings)
 {
     submod_loss_settings per_image = submod_loss_defaults();
     per_image.per_image = 1;
-    *x = (layer){.lambda = lambda};
-    submod_status status = submodi_require_positive(who, "lambda", lambda);
-    if (status == SUBMOD_OK) {
-        status = submodi_batch_start(&x->batch, who, SUBMODI_HINGE_PROX, scores, labels,
-                                     settings ? settings : &per_image);
+    TRY(submodi_check_positive("lambda", lambda));
+    TRY(submodi_batch_start(&x->batch, SUBMODI_HINGE_PROX, scores, labels,
+                            settings ? settings : &per_image));
+    if (x->batch.given.pixel_weights) {
+        return submodi_fail(SUBMOD_EUNSUPPORTED,
+                            "pixel_weights must be NULL: the prox in the plain norm has no "
+                            "fast way then; take submod_lovasz_hinge and its gradient, or "
+                            "submod_prox_two_counts_points in the norm of the weights");
     }
-    if (status == SUBMOD_OK && x->batch.given.pixel_weights) {
-        status = submodi_fail(SUBMOD_EUNSUPPORTED,
-                              "%s: pixel_weights must be NULL: the prox in the plain norm has no "
-                              "fast way then; take submod_lovasz_hinge and its gradient, or "
-                              "submod_prox_two_counts_points in the norm of the weights",
-                              who);
-    }
-    return status
-               ? status
-               : submodi_read_measure(who, "settings.measure", x->batch.given.measure, &x->measure);
+    TRY(submodi_read_measure("submod_", "settings.measure", x->batch.given.measure, &x->measure));
+    return choose_method(x);
 }
 
 /* Checks that everything fits before it writes anything. */
-static submod_status run(layer *x, const submod_gradient *prox, const submod_gradient *gradient,
+static submod_status run(layer *x, const submod_gradient *prox, const submod_gradient *direction,
                          submod_prox_info *info, submod_work *w)
 {
-    submod_status status = open_layer(x, prox, gradient, w);
-    status = status ? status : solve_groups(x, info, w);
-    status = status ? status : put_all(x, prox, gradient, false);
-    return status ? status : put_all(x, prox, gradient, true);
+    TRY(open_layer(x, prox, direction, w));
+    submod_status outcome = solve_groups(x, info, w);
+    if (outcome < 0) {
+        return outcome;
+    }
+    TRY(put_all(x, prox, direction, false));
+    submod_status status = put_all(x, prox, direction, true);
+    return status ? status : outcome;
 }
 
-submod_status submod_prox_lovasz_hinge(const submod_scores *scores, const submod_labels *labels,
-                                       double lambda, const submod_gradient *prox,
-                                       const submod_gradient *gradient,
-                                       const submod_loss_settings *settings, submod_prox_info *info,
-                                       submod_work *work)
+submod_status submod_prox_hinge_layer(const submod_scores *scores, const submod_labels *labels,
+                                      double lambda, const submod_gradient *prox,
+                                      const submod_gradient *direction,
+                                      const submod_loss_settings *settings,
+                                      const submod_prox_settings *prox_settings,
+                                      submod_prox_info *info, submod_work *work)
 {
-    layer x;
+    static const char who[] = "submod_prox_hinge_layer";
+    layer x = {.lambda = lambda, .prox = submod_prox_defaults()};
     submod_status status =
-        start_layer(&x, "submod_prox_lovasz_hinge", scores, labels, lambda, settings);
+        submodi_read_settings(who, "submod_prox_defaults", prox_settings, &x.prox);
+    status = status ? status : start_layer(&x, scores, labels, lambda, settings);
     if (status != SUBMOD_OK) {
-        return status;
+        return submodi_return(who, status);
     }
+    x.deadline = submodi_deadline(x.prox.time_limit);
     submodi_scope scope;
     submod_work *w = submodi_scope_open(&scope, work);
-    submod_prox_info found = {.method = method_of(&x)};
-    status = run(&x, prox, gradient, &found, w);
+    submod_prox_info found = {.method = x.prox.method};
+    status = run(&x, prox, direction, &found, w);
     submodi_scope_close(&scope);
-    if (status == SUBMOD_OK && info) {
+    if (status >= 0 && info) {
         *info = found;
     }
-    return status;
+    return submodi_return(who, status);
 }

@@ -6,11 +6,9 @@
  */
 #include <stdbool.h>
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/settings.h"
+#include "base/internal.h"
 #include "prox/combination.h"
-#include "submod/handle.h"
+#include "submod/fn_internal.h"
 #include <submod/prox.h>
 
 /* Where entry k of an output with n numbers per entry begins; NULL stays NULL. */
@@ -37,11 +35,12 @@ static submod_status follow(const submod_fn *fn, const double *x, const double *
 {
     submod_status worst = SUBMOD_OK;
     for (size_t k = 0; k < count; k++) {
-        if (k && chosen->combination && !near(lambda[k - 1], lambda[k])) {
-            submodi_combination_clear(chosen->combination);
+        submod_prox_settings settings = *chosen;
+        if (k && chosen->combination) {
+            settings.start = near(lambda[k - 1], lambda[k]) ? chosen->combination : NULL;
         }
         submod_status status = submod_prox(fn, x, lambda[k], row(u, k, fn->n), row(s, k, fn->n),
-                                           chosen, info ? info + k : NULL, work);
+                                           &settings, info ? info + k : NULL, work);
         if (status < 0) {
             return status;
         }
@@ -74,6 +73,6 @@ submod_status submod_prox_path(const submod_fn *fn, const double *x, const doubl
     submod_work *w = submodi_scope_open(&scope, work);
     status = follow(fn, x, lambda, count, u, s, &chosen, info, w);
     submodi_scope_close(&scope);
-    submodi_combination_clear(&own);
+    submod_combination_free(&own);
     return status;
 }

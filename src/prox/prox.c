@@ -2,10 +2,7 @@
  * gap of what it found. Cost: that of the method and of gap.c. */
 #include <math.h>
 
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/settings.h"
+#include "base/internal.h"
 #include "base/sums_loops.h"
 #include "prox/combination.h"
 #include "prox/gap.h"
@@ -34,8 +31,11 @@ static const method methods[] = {
     {SUBMOD_PROX_DECOMPOSITION, "decomposition", submodi_can_cut, submodi_prox_cut},
     {SUBMOD_PROX_DECOMPOSITION, "decomposition", submodi_can_decompose, submodi_prox_decompose},
     {SUBMOD_PROX_MIN_NORM, "Fujishige-Wolfe", submodi_can_any, submodi_prox_min_norm},
-    {SUBMOD_PROX_GREEDY_PATH, "greedy path", submodi_can_greedy_path, submodi_prox_greedy_path},
-    {SUBMOD_PROX_CHAINS, "chains", submodi_can_chains, submodi_prox_chains},
+    {SUBMOD_PROX_ALGORITHM_2, "Algorithm 2", submodi_can_any, submodi_prox_algorithm2},
+    {SUBMOD_PROX_ALGORITHM_2_LOOP, "Algorithm 2, loop", submodi_can_any,
+     submodi_prox_algorithm2_loop},
+    {SUBMOD_PROX_ALGORITHM_2_PRINTED, "Algorithm 2, printed", submodi_can_any,
+     submodi_prox_algorithm2_printed},
 };
 
 submod_prox_settings submod_prox_defaults(void)
@@ -45,7 +45,7 @@ submod_prox_settings submod_prox_defaults(void)
 
 static submod_status require_settings(const submod_prox_settings *s)
 {
-    if ((int)s->method < SUBMOD_PROX_AUTO || (int)s->method > SUBMOD_PROX_TWO_COUNTS) {
+    if ((int)s->method < SUBMOD_PROX_AUTO || (int)s->method > SUBMOD_PROX_ALGORITHM_2_PRINTED) {
         return submodi_fail(SUBMOD_EINVAL, "%s: method = %d is unknown; see submod_prox_method",
                             who, (int)s->method);
     }
@@ -66,6 +66,9 @@ static submod_status require_problem(const submodi_prox_problem *p)
     status = status ? status : submodi_require_given(who, "x", p->x);
     status = status ? status : submodi_require_positive(who, "lambda", p->lambda);
     status = status ? status : require_settings(p->settings);
+    if (status == SUBMOD_OK && p->settings->start && p->settings->start->count) {
+        status = submodi_combination_check(p->settings->start);
+    }
     return status ? status : submodi_require_finite(who, "x", p->x, p->fn->n);
 }
 
@@ -83,7 +86,7 @@ static const method *choose(const submod_fn *fn, submod_prox_method wanted)
     }
     submodi_fail(SUBMOD_EUNSUPPORTED,
                  "%s: method '%s' cannot handle a %s function; try SUBMOD_PROX_AUTO", who, name,
-                 fn->name);
+                 fn->ops.name);
     return NULL;
 }
 
@@ -99,8 +102,10 @@ submod_status submodi_prox_by_itself(const submodi_prox_problem *p, double *u, d
 }
 
 /* Turns the prox of f into that of f(max(u, 0)), F monotone (docs/mathematics.md, section 6). The
- * base s of a monotone F is >= 0. The new s lies between 0 and that base, and proves the gap. */
-static submod_status compose_with_hinge(const submodi_prox_problem *p, double *u, double *s)
+ * base s of a monotone F is >= 0. The new s lies between 0 and that base, and proves the gap.
+ * Algorithm 2 as printed keeps its u, which may be below both. */
+static submod_status compose_with_hinge(const submodi_prox_problem *p, submod_prox_method m,
+                                        double *u, double *s)
 {
     size_t n = p->fn->n;
     double largest = submodi_largest(s, n);
@@ -115,7 +120,9 @@ static submod_status compose_with_hinge(const submodi_prox_problem *p, double *u
     }
     for (size_t i = 0; i < n; i++) {
         s[i] = fmin(fmax(s[i], 0), p->lambda * fmax(p->x[i], 0));
-        u[i] = fmax(u[i], fmin(p->x[i], 0));
+        if (m != SUBMOD_PROX_ALGORITHM_2_PRINTED) {
+            u[i] = fmax(u[i], fmin(p->x[i], 0));
+        }
     }
     return SUBMOD_OK;
 }
@@ -128,13 +135,14 @@ static bool is_straight(const method *m)
 
 /* Makes sure of what a method has written into scratch memory, and turns it into the prox of the
  * hinge if that is asked for. */
-static submod_status complete(const submodi_prox_problem *p, double *u, double *s)
+static submod_status complete(const submodi_prox_problem *p, submod_prox_method m, double *u,
+                              double *s)
 {
     size_t n = p->fn->n;
     if (!submodi_all_finite(u, n) || !submodi_all_finite(s, n)) {
         return submodi_fail(SUBMOD_ENUMERIC, "%s: u or s overflows", who);
     }
-    return p->settings->hinge ? compose_with_hinge(p, u, s) : SUBMOD_OK;
+    return p->settings->hinge ? compose_with_hinge(p, m, u, s) : SUBMOD_OK;
 }
 
 /* Matters to cyclic projections, which go on until the gap is small; exact methods do not look at
@@ -142,16 +150,15 @@ static submod_status complete(const submodi_prox_problem *p, double *u, double *
 static bool gap_is_blind(const submodi_prox_problem *p, submod_prox_method m, const double *s)
 {
     size_t n = p->fn->n;
-    return (m == SUBMOD_PROX_SUM || m == SUBMOD_PROX_CHAINS) &&
-           submodi_gap_is_blind(p->lambda, submodi_largest(p->x, n),
-                                submodi_largest(s, n) / p->lambda);
+    return m == SUBMOD_PROX_SUM && submodi_gap_is_blind(p->lambda, submodi_largest(p->x, n),
+                                                        submodi_largest(s, n) / p->lambda);
 }
 
 /* Reports a gap below 0 by more than rounding, which proves that s is no base. */
 static submod_status contradiction(const submod_fn *fn, double gap)
 {
     return submodi_fail(SUBMOD_INACCURATE,
-                        fn->traits.calls_back
+                        fn->calls_user_code
                             ? "%s: F is not submodular, since the gap is %g; see submod_fn_check"
                             : "%s: rounding errors of F make the gap negative, %g",
                         who, gap);
@@ -164,7 +171,7 @@ static submod_status solve(const submodi_prox_problem *p, const method *m, doubl
     if (outcome < 0) {
         return outcome;
     }
-    submod_status status = is_straight(m) ? SUBMOD_OK : complete(p, u, s);
+    submod_status status = is_straight(m) ? SUBMOD_OK : complete(p, m->method, u, s);
     double allowed;
     status = status ? status : submodi_prox_gap(p, u, s, info, &allowed, w);
     if (status != SUBMOD_OK) {
@@ -233,7 +240,7 @@ submod_status submod_prox(const submod_fn *fn, const double *x, double lambda, d
         found.seconds = submodi_seconds() - start;
         submodi_copy_out(info, &found, 1, sizeof *info);
     }
-    submodi_combination_clear(&combination);
+    submod_combination_free(&combination);
     submodi_scope_close(&scope);
-    return submodi_failed_in(who, status);
+    return submodi_return(who, status);
 }

@@ -2,7 +2,7 @@
 #ifndef SUBMODI_PROX_SOLVER_H
 #define SUBMODI_PROX_SOLVER_H
 
-#include "submod/handle.h"
+#include "submod/fn_internal.h"
 #include <submod/prox.h>
 
 /* How far u and s are from x and from each other. */
@@ -23,6 +23,21 @@ typedef struct submodi_extension {
     submodi_pair_sums sums;
 } submodi_extension;
 
+/* What an iterative method shows to a caller that decides whether it has enough: the present base s
+ * by element and, if the method has a greedy order at hand, that order and the gains along it. The
+ * view may be of one part of a problem only: its element i is sequence[begin + i] of the whole. */
+typedef struct submodi_view {
+    size_t n;
+    const double *s;
+    const int32_t *order; /* NULL: there is none */
+    const double *gains;
+    double sigma;            /* the unit of s and gains */
+    const int32_t *sequence; /* NULL: 0, 1, .. */
+    size_t begin;
+    double before;    /* F of the elements in the parts before this one, minus F(empty) */
+    double low, high; /* every entry of lambda u lies between them */
+} submodi_view;
+
 /* Checked: x finite, lambda > 0, settings in range. */
 typedef struct submodi_prox_problem {
     const char *who; /* the public function, for error messages */
@@ -36,9 +51,8 @@ typedef struct submodi_prox_problem {
     /* Empty at first. A method that knows s as a combination stores it here. NULL if nobody asks.
      * The caller's own, settings->combination, is only read, because the call may still fail. */
     submod_combination *found;
-    /* Ends cyclic projections when it returns true for the base that they have. NULL: the gap alone
-     * decides. */
-    bool (*enough)(void *ctx, const double *s);
+    /* Ends an iterative method when it returns true. NULL: the gap alone decides. */
+    bool (*enough)(void *ctx, const submodi_view *view);
     void *enough_ctx;
 } submodi_prox_problem;
 
@@ -76,16 +90,15 @@ bool submodi_can_sum(const submod_fn *fn);
 /* Whether its parts make it easier than the whole; false also when memory runs out. */
 bool submodi_sum_is_easier(const submod_fn *fn);
 submodi_prox_solve submodi_prox_sum;
-bool submodi_can_chains(const submod_fn *fn);
-submodi_prox_solve submodi_prox_chains;
 bool submodi_can_cut(const submod_fn *fn);
 submodi_prox_solve submodi_prox_cut;
 bool submodi_can_decompose(const submod_fn *fn);
 submodi_prox_solve submodi_prox_decompose;
 bool submodi_can_any(const submod_fn *fn);
 submodi_prox_solve submodi_prox_min_norm;
-bool submodi_can_greedy_path(const submod_fn *fn);
-submodi_prox_solve submodi_prox_greedy_path;
+submodi_prox_solve submodi_prox_algorithm2;
+submodi_prox_solve submodi_prox_algorithm2_loop;
+submodi_prox_solve submodi_prox_algorithm2_printed;
 
 /* For methods that split a problem: the first method that solves a part at one go, or Wolfe's. Sets
  * info->method. */

@@ -12,11 +12,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/internal.h"
 #include "base/sums_loops.h"
 #include "prox/block_order.h"
-#include "submod/handle.h"
+#include "submod/fn_internal.h"
 #include <submod/derivative.h>
 
 /* The blocks, and v averaged over them. */

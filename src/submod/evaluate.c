@@ -1,9 +1,8 @@
 /* Public evaluation: of a set, of a chain, and of a set that grows element by element. */
 #include <string.h>
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "submod/handle.h"
+#include "base/internal.h"
+#include "submod/fn_internal.h"
 
 submod_status submod_fn_eval(const submod_fn *fn, const int32_t *set, size_t k, double *value)
 {
@@ -65,7 +64,7 @@ submod_status submod_state_create(const submod_fn *fn, submod_state **state)
     if (!s) {
         return submodi_nomem(who);
     }
-    s->fn = submod_fn_share(fn);
+    s->fn = submod_fn_retain(fn);
     s->oracle = submodi_alloc(submodi_fn_state_size(fn), 1);
     s->set = submodi_alloc(fn->n, sizeof *s->set);
     s->in = submodi_alloc(fn->n, sizeof *s->in);

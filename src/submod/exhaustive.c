@@ -6,9 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/cancel.h"
-#include "base/clock.h"
-#include "base/error.h"
+#include "base/internal.h"
 
 typedef struct walk {
     const char *who;
@@ -48,9 +46,9 @@ static submod_status start_from_base(walk *w)
     return status;
 }
 
-static submod_status reason_to_stop(const walk *w, const volatile int *cancel)
+static submod_status reason_to_stop(const walk *w, submodi_poll poll)
 {
-    if (submodi_raised(cancel)) {
+    if (submodi_polled(poll)) {
         return submodi_cancel(w->who);
     }
     return w->deadline < INFINITY && submodi_seconds() > w->deadline ? SUBMOD_TIMELIMIT : SUBMOD_OK;
@@ -58,12 +56,12 @@ static submod_status reason_to_stop(const walk *w, const volatile int *cancel)
 
 static submod_status evaluate_all(walk *w)
 {
-    const volatile int *cancel = submodi_cancel_flag();
+    submodi_poll poll = submodi_get_poll();
     submod_status status = start_from_base(w);
     uint32_t set = 0;
     size_t depth = 0;
     for (uint32_t next = 0; status == SUBMOD_OK;) {
-        status = reason_to_stop(w, cancel);
+        status = reason_to_stop(w, poll);
         if (status != SUBMOD_OK) {
             break;
         }

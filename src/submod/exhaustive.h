@@ -4,8 +4,8 @@
 
 #include <stdbool.h>
 
-#include "base/memory.h"
-#include "submod/handle.h"
+#include "base/internal.h"
+#include "submod/fn_internal.h"
 
 /* A -> F(base + A) - F(base) - z(A) for subsets A of the n <= SUBMOD_EXHAUSTIVE_MAX elements; z[j]
  * belongs to elements[j]. */

@@ -8,13 +8,10 @@
  */
 #include <math.h>
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/settings.h"
+#include "base/internal.h"
 #include "base/sort.h"
 #include "base/sums_loops.h"
-#include "base/threads.h"
-#include "submod/handle.h"
+#include "submod/fn_internal.h"
 #include <submod/lovasz.h>
 
 submod_lovasz_settings submod_lovasz_defaults(void)
@@ -75,22 +72,63 @@ static double absolute(const double *x, const double *g, size_t n)
     return submodi_sums()->absolute(g, n);
 }
 
-/* Sums in parts that depend on n alone. So the rounding does not depend on the threads. */
+/* Sums in parts that depend on n alone, so that the rounding does not depend on the threads. */
 static double sum_by_parts(double (*sum)(const double *, const double *, size_t), const double *x,
                            const double *g, size_t n)
 {
-    enum { PARTS = 64 };
-    double part[PARTS];
+    enum { PARTS = 64, ONE_BELOW = 4096 };
+    if (n < ONE_BELOW) {
+        return sum(x, g, n);
+    }
+    double part[PARTS], total = 0;
 #pragma omp parallel for num_threads(submodi_threads_for(n))
     for (size_t p = 0; p < PARTS; p++) {
         size_t begin = n * p / PARTS;
         part[p] = sum(x + begin, g + begin, n * (p + 1) / PARTS - begin);
     }
-    double total = 0;
     for (size_t p = 0; p < PARTS; p++) {
         total += part[p];
     }
     return total;
+}
+
+/* Writes entries [begin, end) of the order. Returns whether there may be ties, also with begin - 1.
+ */
+static bool read_order(const submodi_sorted *sorted, size_t begin, size_t end, int32_t *order)
+{
+    bool tied = false;
+    for (size_t i = begin; i < end; i++) {
+        order[i] = submodi_sorted_index(sorted, i);
+        tied |= i > 0 && submodi_sorted_maybe_tied(sorted, i);
+    }
+    return tied;
+}
+
+static bool read_order_in_parallel(const submodi_sorted *sorted, size_t n, int32_t *order,
+                                   int threads)
+{
+    const size_t parts = (size_t)threads;
+    int tied = 0;
+#pragma omp parallel for num_threads(threads) reduction(| : tied)
+    for (size_t t = 0; t < parts; t++) {
+        tied |= read_order(sorted, n * t / parts, n * (t + 1) / parts, order);
+    }
+    return tied;
+}
+
+static void scatter(const double *gains, const int32_t *order, size_t n, double *by_element,
+                    int threads)
+{
+    if (threads == 1) {
+        for (size_t i = 0; i < n; i++) {
+            by_element[order[i]] = gains[i];
+        }
+        return;
+    }
+#pragma omp parallel for num_threads(threads)
+    for (size_t i = 0; i < n; i++) {
+        by_element[order[i]] = gains[i];
+    }
 }
 
 /* Whether no partial sum of <x, g> can overflow. In sorted order the largest |x| stands at an end.
@@ -128,13 +166,9 @@ static submod_status greedy(const submod_fn *fn, const double *x, submod_ties ti
     if (submodi_sort_f64(x, n, w, &sorted) != SUBMOD_OK) {
         return submodi_nomem("submod_lovasz");
     }
-    int ties_seen = 0;
-    (*order)[0] = submodi_sorted_index(&sorted, 0);
-#pragma omp parallel for num_threads(submodi_threads_for(n)) reduction(| : ties_seen)
-    for (size_t i = 1; i < n; i++) {
-        (*order)[i] = submodi_sorted_index(&sorted, i);
-        ties_seen |= submodi_sorted_maybe_tied(&sorted, i);
-    }
+    const int threads = submodi_threads_for(n);
+    bool ties_seen = threads == 1 ? read_order(&sorted, 0, n, *order)
+                                  : read_order_in_parallel(&sorted, n, *order, threads);
     submod_status status = submodi_fn_reset(fn, state);
     if (status != SUBMOD_OK) {
         return status;
@@ -151,7 +185,7 @@ static submod_status extend(const submod_fn *fn, const double *x, double *value,
     size_t n = fn->n;
     int32_t *order;
     double *gains;
-    bool sorted = order_out || !fn->traits.modular;
+    bool sorted = order_out || !fn->modular;
     submod_status status = greedy(fn, x, ties, sorted, w, &order, &gains);
     if (status != SUBMOD_OK) {
         return status;
@@ -163,10 +197,7 @@ static submod_status extend(const submod_fn *fn, const double *x, double *value,
     if (!by_element) {
         return submodi_nomem(who);
     }
-#pragma omp parallel for num_threads(submodi_threads_for(n))
-    for (size_t i = 0; i < n; i++) {
-        by_element[order[i]] = gains[i];
-    }
+    scatter(gains, order, n, by_element, submodi_threads_for(n));
     submodi_copy_out(order_out, order, n, sizeof *order);
     if (value) {
         *value = sum_by_parts(dot, x, by_element, n);

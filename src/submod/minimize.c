@@ -3,8 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/internal.h"
 #include "submod/exhaustive.h"
 
 static const char who[] = "submod_fn_minimize";
@@ -73,7 +72,7 @@ submod_status submod_fn_minimize(const submod_fn *fn, const int32_t *base, size_
             submodi_fail(SUBMOD_EUNSUPPORTED,
                          "%s: a %s function has no minimiser, and nblock = %zu must then be at "
                          "most %d; submod_sfm has no such limit",
-                         who, fn->name, nblock, SUBMOD_EXHAUSTIVE_MAX);
+                         who, fn->ops.name, nblock, SUBMOD_EXHAUSTIVE_MAX);
     }
     if (status != SUBMOD_OK) {
         return status;
@@ -88,9 +87,10 @@ submod_status submod_fn_minimize(const submod_fn *fn, const int32_t *base, size_
         return submodi_nomem(who);
     }
     submodi_subsets of = {fn, base, nbase, block, nblock, z};
-    status = fn->ops.minimize
-                 ? submodi_fn_minimize(fn, base, nbase, block, nblock, z, largest, found)
-                 : try_all(&of, largest, found, w);
+    const submod_minor minor = {base, nbase, block, nblock};
+    status = fn->ops.minimize ? submodi_fn_minimize(fn, &minor, z, largest ? NULL : found,
+                                                    largest ? found : NULL, NULL)
+                              : try_all(&of, largest, found, w);
     double lowest = 0;
     if (status == SUBMOD_OK && value) {
         status = minimum(&of, found, list, &lowest);

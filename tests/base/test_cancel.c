@@ -3,8 +3,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <submod/select.h>
 
 #include "allocations.h"
+#include "combinations.h"
 #include "problems.h"
 #include "support.h"
 
@@ -41,15 +43,17 @@ static submod_status eval(const void *inner, const int32_t *set, size_t k, doubl
     return status;
 }
 
-static submod_status minimize(const void *inner, const int32_t *base, size_t nbase,
-                              const int32_t *block, size_t nblock, const double *z, int largest,
-                              uint8_t *in)
+static submod_status minimize_one(const void *inner, const int32_t *base, size_t nbase,
+                                  const int32_t *block, size_t nblock, const double *z, int largest,
+                                  uint8_t *in)
 {
     submod_status status =
         submod_fn_minimize(inner, base, nbase, block, nblock, z, largest, in, NULL);
     count();
     return status;
 }
+
+MINIMIZE_BOTH(minimize, minimize_one)
 
 static void destroy(void *inner)
 {
@@ -59,10 +63,8 @@ static void destroy(void *inner)
 /* A random cut and linear part, with or without a minimiser of its own. */
 static submod_fn *make(submod_rng *rng, int minimiser)
 {
-    const submod_fn_ops ops = {.struct_size = sizeof ops,
-                               .eval = eval,
-                               .minimize = minimiser ? minimize : NULL,
-                               .destroy = destroy};
+    const submod_fn_ops ops = {
+        .eval = eval, .minimize = minimiser ? minimize : NULL, .destroy = destroy};
     submod_fn *cut = NULL, *inner = NULL, *fn = NULL;
     int32_t tail[N * N], head[N * N];
     double weight[N * N], w[N];
@@ -76,7 +78,7 @@ static submod_fn *make(submod_rng *rng, int minimiser)
         }
     }
     ck_assert_ok(submod_fn_cut(N, m, tail, head, weight, 0, &cut));
-    ck_assert_ok(submod_fn_add_modular(cut, w, &inner));
+    ck_assert_ok(combine_plus(cut, w, &inner));
     ck_assert_ok(submod_fn_custom(N, &ops, inner, &fn));
     submod_fn_free(cut);
     return fn;
@@ -114,7 +116,7 @@ START_TEST(prox)
         settings.max_iterations = 60;
         random_vector(&rng, x, N, 0);
         ck_assert_ok(submod_prox(fn, x, 0.3, best, NULL, NULL, NULL, NULL));
-        ck_assert(submod_set_cancel_flag(&flag) == NULL);
+        poll_flag(&flag);
         long cancelled = 0;
         for (long alarm = 1; cancelled == alarm - 1; alarm++) {
             raise_at(alarm);
@@ -127,7 +129,7 @@ START_TEST(prox)
             }
         }
         ck_assert_int_gt(cancelled, N);
-        ck_assert(submod_set_cancel_flag(NULL) == &flag);
+        poll_flag(NULL);
         free(F);
         submod_fn_free(fn);
     }
@@ -144,7 +146,8 @@ START_TEST(warm_start)
     double *F = subset_values(fn);
     double x[N], u[N], s[N], best[N], weights[ORDERS];
     int32_t orders[ORDERS * N];
-    submod_combination *c = NULL;
+    const submod_combination start = {N, ORDERS, orders, weights};
+    submod_combination c = {0};
     submod_prox_settings settings = submod_prox_defaults();
     submod_prox_info info;
     for (size_t k = 0; k < ORDERS; k++) {
@@ -152,20 +155,19 @@ START_TEST(warm_start)
         weights[k] = k >= 3; /* the first few count for nothing */
     }
     random_vector(&rng, x, N, 0);
-    ck_assert_ok(submod_combination_create(&c));
     ck_assert_ok(submod_prox(fn, x, 0.3, best, NULL, NULL, NULL, NULL));
-    settings.combination = c;
-    submod_set_cancel_flag(&flag);
+    settings.start = &start;
+    settings.combination = &c;
+    poll_flag(&flag);
     settings.method = SUBMOD_PROX_MIN_NORM;
     for (long alarm = 1; alarm < 12 * N; alarm++) {
-        ck_assert_ok(submod_combination_set(c, N, ORDERS, orders, weights));
         raise_at(alarm);
         ck_assert_int_eq(submod_prox(fn, x, 0.3, u, s, &settings, &info, NULL), SUBMOD_CANCELLED);
         assert_prox_is_sound(F, x, 0.3, u, s, best, &info);
         assert_ended_soon();
     }
-    submod_set_cancel_flag(NULL);
-    submod_combination_free(c);
+    poll_flag(NULL);
+    submod_combination_free(&c);
     free(F);
     submod_fn_free(fn);
 }
@@ -185,7 +187,7 @@ START_TEST(sfm)
         }
         submod_sfm_settings settings = submod_sfm_defaults();
         settings.method = (submod_sfm_method)method;
-        submod_set_cancel_flag(&flag);
+        poll_flag(&flag);
         int seen[2] = {0, 0}; /* with and without a set */
         for (long alarm = 1; alarm == 1 || flag; alarm++) {
             uint8_t small[N], large[N];
@@ -216,7 +218,7 @@ START_TEST(sfm)
         }
         ck_assert(seen[0] > 0);
         ck_assert_int_eq(seen[1] > 0, method == SUBMOD_SFM_EXHAUSTIVE);
-        submod_set_cancel_flag(NULL);
+        poll_flag(NULL);
         free(F);
         submod_fn_free(fn);
     }
@@ -235,8 +237,8 @@ START_TEST(maximize)
         int32_t whole[N];
         size_t all;
         settings.method = (submod_maximize_method)method;
-        ck_assert_ok(submod_maximize(fn, N, NULL, 0, whole, NULL, &all, &settings, NULL, NULL));
-        submod_set_cancel_flag(&flag);
+        ck_assert_ok(submod_maximize(fn, N, NULL, 0, whole, NULL, &all, &settings, NULL));
+        poll_flag(&flag);
         long seen = 0;
         for (long alarm = 1; alarm == 1 || flag; alarm++) {
             int32_t set[N];
@@ -245,7 +247,7 @@ START_TEST(maximize)
             submod_maximize_info info;
             raise_at(alarm);
             submod_status status =
-                submod_maximize(fn, N, NULL, 0, set, NULL, &size, &settings, &info, NULL);
+                submod_maximize(fn, N, NULL, 0, set, NULL, &size, &settings, &info);
             ck_assert(status == SUBMOD_OK || status == SUBMOD_CANCELLED);
             seen += status == SUBMOD_CANCELLED;
             ck_assert(size <= all);
@@ -260,7 +262,7 @@ START_TEST(maximize)
             }
         }
         ck_assert_int_gt(seen, N);
-        submod_set_cancel_flag(NULL);
+        poll_flag(NULL);
     }
     free(F);
     submod_fn_free(fn);
@@ -276,7 +278,7 @@ START_TEST(without_a_result)
     int32_t block[N];
     uint8_t in[N];
     double x[N], u[N], s[N], value = 7;
-    submod_combination *c = NULL;
+    submod_combination c = {0};
     submod_prox_settings settings = submod_prox_defaults();
     submod_certificate_report report = {.gap = 7};
     for (int32_t e = 0; e < N; e++) {
@@ -284,12 +286,12 @@ START_TEST(without_a_result)
     }
     memset(in, 7, N);
     random_vector(&rng, x, N, 0);
-    ck_assert_ok(submod_combination_create(&c));
-    settings.combination = c;
+    settings.start = &c;
+    settings.combination = &c;
     ck_assert_ok(submod_prox(fn, x, 1, u, s, &settings, NULL, NULL));
-    long needed = (long)(submod_combination_count(c) + 1) * (N + 1);
+    long needed = (long)(c.count + 1) * (N + 1);
 
-    submod_set_cancel_flag(&flag);
+    poll_flag(&flag);
     for (long alarm = 1; alarm < 1 << N; alarm++) {
         raise_at(alarm);
         assert_error(submod_fn_minimize(fn, NULL, 0, block, N, x, 0, in, &value), SUBMOD_ECANCELLED,
@@ -298,14 +300,14 @@ START_TEST(without_a_result)
     }
     for (long alarm = 1; alarm < needed; alarm++) {
         raise_at(alarm);
-        assert_error(submod_certificate_check(fn, x, 1, u, s, c, &report), SUBMOD_ECANCELLED,
+        assert_error(submod_certificate_check(fn, x, 1, u, s, &c, &report), SUBMOD_ECANCELLED,
                      "submod_certificate_check");
         ck_assert(report.gap == 7 && calls <= alarm + 1);
     }
     raise_at(0);
-    ck_assert_ok(submod_certificate_check(fn, x, 1, u, s, c, &report));
-    submod_set_cancel_flag(NULL);
-    submod_combination_free(c);
+    ck_assert_ok(submod_certificate_check(fn, x, 1, u, s, &c, &report));
+    poll_flag(NULL);
+    submod_combination_free(&c);
     submod_fn_free(fn);
 }
 END_TEST
@@ -316,7 +318,7 @@ START_TEST(check)
     submod_rng_seed(&rng, 4);
     submod_fn *fn = make(&rng, 0);
     submod_check_settings settings = submod_check_defaults();
-    submod_set_cancel_flag(&flag);
+    poll_flag(&flag);
     for (settings.exhaustive_max = 0; settings.exhaustive_max <= N; settings.exhaustive_max += N) {
         for (long alarm = 1; alarm < 40; alarm++) {
             submod_check_report report;
@@ -327,7 +329,7 @@ START_TEST(check)
             submod_check_report_clear(&report);
         }
     }
-    submod_set_cancel_flag(NULL);
+    poll_flag(NULL);
     submod_fn_free(fn);
 }
 END_TEST
@@ -346,10 +348,10 @@ START_TEST(max_affine)
     random_vector(&rng, x, N, 0);
     ck_assert_ok(submod_prox_max_affine(M, N, a, b, x, 0.1, best, NULL, NULL, NULL));
     flag = 1;
-    submod_set_cancel_flag(&flag);
+    poll_flag(&flag);
     ck_assert_int_eq(submod_prox_max_affine(M, N, a, b, x, 0.1, u, weights, &info, NULL),
                      SUBMOD_CANCELLED);
-    submod_set_cancel_flag(NULL);
+    poll_flag(NULL);
     for (size_t j = 0; j < M; j++) {
         ck_assert(weights[j] >= 0);
         total += weights[j];
@@ -388,10 +390,10 @@ static submod_status shrink(void *ctx, size_t batch, const double *x, double lam
 
 START_TEST(optimisers)
 {
-    submod_set_cancel_flag(&flag);
+    poll_flag(&flag);
     for (int alarm = 1; alarm < 20; alarm++) {
         line l = {0, alarm};
-        submod_problem p = {sizeof p, 1, 1, &l, slope, NULL, shrink, NULL, NULL, NULL, NULL};
+        submod_problem p = {1, 1, &l, slope, NULL, shrink, NULL, NULL, NULL, NULL};
         submod_step *step = NULL;
         submod_descent_settings descent = submod_descent_defaults();
         submod_fista_settings fista = submod_fista_defaults();
@@ -414,14 +416,14 @@ START_TEST(optimisers)
     }
     submod_bundle_settings bundle = submod_bundle_defaults();
     line l = {0, 2};
-    submod_problem p = {sizeof p, 1, 1, &l, slope, NULL, NULL, NULL, NULL, NULL, NULL};
+    submod_problem p = {.dimension = 1, .batches = 1, .ctx = &l, .subgradient = slope};
     submod_optim_info info;
     double x = 100;
     bundle.radius = 1000;
     flag = 0;
     ck_assert_int_eq(submod_bundle(&p, &x, &bundle, &info, NULL), SUBMOD_CANCELLED);
     ck_assert(info.stop == SUBMOD_STOP_CANCELLED && info.lower_bound <= 0 && info.f == fabs(x));
-    submod_set_cancel_flag(NULL);
+    poll_flag(NULL);
 }
 END_TEST
 
@@ -429,18 +431,17 @@ END_TEST
 START_TEST(long_iterations)
 {
     line l = {0, 20};
-    submod_problem p = {
-        .struct_size = sizeof p, .dimension = 1, .batches = 1000, .ctx = &l, .subgradient = slope};
+    submod_problem p = {.dimension = 1, .batches = 1000, .ctx = &l, .subgradient = slope};
     submod_bcfw_settings bcfw = submod_bcfw_defaults();
     submod_optim_info info;
     double x = 100;
     bcfw.run.weight_decay = 1;
-    submod_set_cancel_flag(&flag);
+    poll_flag(&flag);
     l.calls = -1000; /* for the first planes */
     flag = 0;
     ck_assert_int_eq(submod_bcfw(&p, &x, &bcfw, &info, NULL), SUBMOD_CANCELLED);
     ck_assert(info.stop == SUBMOD_STOP_CANCELLED && l.calls < 30);
-    submod_set_cancel_flag(NULL);
+    poll_flag(NULL);
 }
 END_TEST
 
@@ -465,7 +466,7 @@ START_TEST(flows)
     double x[PIXELS], u[PIXELS], best[PIXELS];
     random_vector(&rng, x, PIXELS, 0);
     ck_assert_ok(submod_prox(fn, x, 1, best, NULL, NULL, NULL, NULL));
-    submod_set_cancel_flag(&flag);
+    poll_flag(&flag);
     long before = allocations.live, gave_up = 0, without = 0;
     for (long alarm = 1; alarm == 1 || flag; alarm++) {
         submod_prox_info info;
@@ -493,7 +494,7 @@ START_TEST(flows)
         ck_assert_int_eq(allocations.live, before);
     }
     ck_assert(gave_up > 1 && without > 1);
-    submod_set_cancel_flag(NULL);
+    poll_flag(NULL);
     submod_fn_free(fn);
     ck_assert_int_eq(allocations.live, 0);
     ck_assert_ok(submod_set_allocator(NULL));
@@ -518,14 +519,14 @@ START_TEST(flag_belongs_to_a_thread)
     void *answer = NULL;
     submod_fn *fn = NULL;
     ck_assert_ok(submod_fn_sqrt(N, &fn));
-    ck_assert(submod_set_cancel_flag(&own) == NULL);
+    poll_flag(&own);
     ck_assert_ptr_null(undisturbed(fn));
     ck_assert_int_eq(pthread_create(&thread, NULL, undisturbed, fn), 0);
     ck_assert_int_eq(pthread_join(thread, &answer), 0);
     ck_assert_ptr_eq(answer, fn);
     own = 0; /* one that is down is as good as none */
     ck_assert_ptr_eq(undisturbed(fn), fn);
-    ck_assert(submod_set_cancel_flag(NULL) == &own);
+    poll_flag(NULL);
     submod_fn_free(fn);
 }
 END_TEST

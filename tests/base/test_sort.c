@@ -1,12 +1,11 @@
 /* The radix sort against qsort, on inputs made to break it. */
 #include "base/sort.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/internal.h"
 #include "depth.h"
 #include "support.h"
 
@@ -21,42 +20,33 @@ static int descending_then_index(const void *a, const void *b)
     return i < j ? -1 : i > j;
 }
 
-/* Sorts x as doubles and, if it fits, as floats; compares with qsort for several thread counts. */
+/* Compares with qsort for several thread counts. */
 static void check_sorted(const double *x, size_t n)
 {
     int32_t *expected = malloc((n + 1) * sizeof *expected);
-    float *narrow = malloc((n + 1) * sizeof *narrow);
-    int exact_in_float = 1;
     for (size_t i = 0; i < n; i++) {
         expected[i] = (int32_t)i;
-        narrow[i] = fabs(x[i]) <= FLT_MAX ? (float)x[i] : 0;
-        exact_in_float &= (double)narrow[i] == x[i];
     }
     keys = x;
     qsort(expected, n, sizeof *expected, descending_then_index);
     for (int threads = 1; threads <= 3; threads++) {
         ck_assert_ok(submod_set_num_threads(threads));
-        for (int as_float = 0; as_float <= exact_in_float; as_float++) {
-            submodi_scope scope;
-            submodi_sorted sorted;
-            submod_work *w = submodi_scope_open(&scope, NULL);
-            ck_assert_ok(as_float ? submodi_sort_f32(narrow, n, w, &sorted)
-                                  : submodi_sort_f64(x, n, w, &sorted));
-            size_t misplaced = 0;
-            size_t missed_ties = 0;
-            for (size_t i = 0; i < n; i++) {
-                misplaced += submodi_sorted_index(&sorted, i) != expected[i];
-                missed_ties += i && x[expected[i]] == x[expected[i - 1]] &&
-                               !submodi_sorted_maybe_tied(&sorted, i);
-            }
-            ck_assert_uint_eq(misplaced, 0);
-            ck_assert_uint_eq(missed_ties, 0);
-            submodi_scope_close(&scope);
+        submodi_scope scope;
+        submodi_sorted sorted;
+        submod_work *w = submodi_scope_open(&scope, NULL);
+        ck_assert_ok(submodi_sort_f64(x, n, w, &sorted));
+        size_t misplaced = 0, missed_ties = 0;
+        for (size_t i = 0; i < n; i++) {
+            misplaced += submodi_sorted_index(&sorted, i) != expected[i];
+            missed_ties +=
+                i && x[expected[i]] == x[expected[i - 1]] && !submodi_sorted_maybe_tied(&sorted, i);
         }
+        ck_assert_uint_eq(misplaced, 0);
+        ck_assert_uint_eq(missed_ties, 0);
+        submodi_scope_close(&scope);
     }
     ck_assert_ok(submod_set_num_threads(0));
     free(expected);
-    free(narrow);
 }
 
 /* Around every switch of method: insertion sort, narrow and wide digits, threads. */
@@ -285,22 +275,19 @@ END_TEST
 START_TEST(public_argsort)
 {
     const double x[5] = {1, -0.0, 3, 0.0, 1}, bad[2] = {1, NAN};
-    const float y[5] = {1, -0.0F, 3, 0.0F, 1}, worse[2] = {-INFINITY, 1};
+    const double worse[2] = {-INFINITY, 1};
     const int32_t expected[5] = {2, 0, 4, 1, 3};
     int32_t order[5] = {7, 7, 7, 7, 7};
-    ck_assert_int_eq(submod_argsort_f64(bad, 2, order, NULL), SUBMOD_ENONFINITE);
+    ck_assert_int_eq(submod_argsort(bad, 2, order, NULL), SUBMOD_ENONFINITE);
     ck_assert_ptr_nonnull(strstr(submod_last_error(), "x[1] is nan"));
-    ck_assert_int_eq(submod_argsort_f32(worse, 2, order, NULL), SUBMOD_ENONFINITE);
+    ck_assert_int_eq(submod_argsort(worse, 2, order, NULL), SUBMOD_ENONFINITE);
     ck_assert_ptr_nonnull(strstr(submod_last_error(), "x[0] is -inf"));
-    ck_assert_int_eq(submod_argsort_f64(NULL, 2, order, NULL), SUBMOD_EINVAL);
-    ck_assert_int_eq(submod_argsort_f32(y, 2, NULL, NULL), SUBMOD_EINVAL);
-    ck_assert_int_eq(submod_argsort_f32(y, (size_t)INT32_MAX + 1, order, NULL), SUBMOD_EINVAL);
+    ck_assert_int_eq(submod_argsort(NULL, 2, order, NULL), SUBMOD_EINVAL);
+    ck_assert_int_eq(submod_argsort(x, 2, NULL, NULL), SUBMOD_EINVAL);
+    ck_assert_int_eq(submod_argsort(x, (size_t)INT32_MAX + 1, order, NULL), SUBMOD_EINVAL);
     ck_assert_int_eq(order[0], 7);
-    ck_assert_ok(submod_argsort_f64(NULL, 0, NULL, NULL));
-    ck_assert_ok(submod_argsort_f64(x, 5, order, NULL));
-    ck_assert_mem_eq(order, expected, sizeof expected);
-    order[0] = 7;
-    ck_assert_ok(submod_argsort_f32(y, 5, order, NULL));
+    ck_assert_ok(submod_argsort(NULL, 0, NULL, NULL));
+    ck_assert_ok(submod_argsort(x, 5, order, NULL));
     ck_assert_mem_eq(order, expected, sizeof expected);
 }
 END_TEST

@@ -112,13 +112,15 @@ static double fails(double a, double b, double P, double N, void *ctx)
 static submod_measure some_measure(submod_rng *rng)
 {
     switch (below(rng, 7)) {
-    case 0: return submod_measure_hamming();
-    case 1: return submod_measure_tversky(0, 1);
-    case 2: return submod_measure_tversky(1e12, 1e12);
-    case 3: return submod_measure_tversky(0.3, 2);
-    case 4: return submod_measure_custom(root, NULL);
-    case 5: return submod_measure_custom(below(rng, 4) ? root : fails, NULL);
-    default: return submod_measure_jaccard();
+    case 0: return submod_hamming();
+    case 1: return submod_tversky(0, 1);
+    case 2: return submod_tversky(1e12, 1e12);
+    case 3: return submod_tversky(0.3, 2);
+    case 4: return submod_measure_custom(&(submod_measure_ops){.value = root}, NULL);
+    case 5:
+        return submod_measure_custom(&(submod_measure_ops){.value = below(rng, 4) ? root : fails},
+                                     NULL);
+    default: return submod_jaccard();
     }
 }
 

@@ -22,10 +22,10 @@ static double root(double a, double b, double P, double N, void *ctx)
 static submod_measure measure_of(submod_rng *rng)
 {
     switch (submod_rng_below(rng, 5)) {
-    case 0: return submod_measure_hamming();
-    case 1: return submod_measure_tversky(0.7, 1.5);
-    case 2: return submod_measure_custom(root, NULL);
-    default: return submod_measure_jaccard();
+    case 0: return submod_hamming();
+    case 1: return submod_tversky(0.7, 1.5);
+    case 2: return submod_measure_custom(&(submod_measure_ops){.value = root}, NULL);
+    default: return submod_jaccard();
     }
 }
 

@@ -75,12 +75,17 @@ under() {
     "${as_root[@]}" chroot "$@"
 }
 
-# The small system has what our library needs, but not our library.
+# The small system has what our library needs, but not our library: each file where the loader finds
+# it without the search path that the build adds.
 make_system() {
-    local file
+    local file known at to
+    known=$(command ldconfig -p)
     ldd build/libsubmod.so | grep -o '/[^ ]*' | sort -u | while read -r file; do
-        mkdir -p "$system$(dirname "$file")"
-        cp -L "$file" "$system$file"
+        at=$(awk -v name="${file##*/}" '$1 == name && !at { at = $NF } END { print at }' <<<"$known")
+        for to in "$file" ${at:+"$at"}; do
+            mkdir -p "$system$(dirname "$to")"
+            cp -L "$file" "$system$to"
+        done
     done
     mkdir "$system/etc"
     cp -RL /etc/ld.so.conf* "$system/etc"

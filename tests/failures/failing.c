@@ -187,7 +187,7 @@ void failing_begin(failing_call *call)
     current = call;
     atomic_store(&last, call);
     if (installed) {
-        (void)submod_fail(SUBMOD_OK, "");
+        (void)submod_fail(SUBMOD_OK, "%s", "");
     }
 }
 

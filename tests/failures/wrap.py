@@ -25,7 +25,9 @@ NOT_WRAPPED = {"submod_set_allocator", "submod_fail"}
 PARTLY_WRITTEN = {"submod_prox_path"}
 # Outputs of as many elements as fn has; of the others the first is watched.
 WHOLE = {"submod_prox": {"u", "s"}, "submod_sfm": {"smallest", "largest", "s"}}
-HEAD = "/* Written by tests/failures/wrap.py. */\n#include <submod.h>\n\n"
+HEAD = (
+    "/* Written by tests/failures/wrap.py. */\n#include <submod.h>\n#include <submod/select.h>\n\n"
+)
 BY_HAND = "submod_status failing_submod_set_allocator(const submod_allocator *allocator);\n"
 
 WRAPPER = """
@@ -99,6 +101,7 @@ def wrapper(name: str, taken: list[str], opaque: set[str]) -> str:
 
 def public_statements() -> str:
     headers = sorted((ROOT / "include" / "submod").glob("*.h"))
+    headers += sorted(ROOT.glob("companions/*/include/submod/*.h"))
     text = "\n".join(path.read_text(encoding="utf-8") for path in headers if path.name != "mpi.h")
     text = re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
     return re.sub(r"^#.*?(?<!\\)$", "", text, flags=re.M | re.S).replace('extern "C" {', "")

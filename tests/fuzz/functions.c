@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "combinations.h"
 #include "support.h"
 #include "trees.h"
 
@@ -123,7 +124,7 @@ static void check_same(const tree *t, const double *x, double lambda, const answ
 static void fuzz_prox(dice *d, const tree *t, const double *F)
 {
     static const submod_prox_method others[] = {SUBMOD_PROX_MIN_NORM, SUBMOD_PROX_SUM,
-                                                SUBMOD_PROX_DECOMPOSITION, SUBMOD_PROX_CHAINS};
+                                                SUBMOD_PROX_DECOMPOSITION};
     double x[TREES_MOST], lambda = tree_lambda(d);
     numbers kind = dice_numbers(d);
     submod_prox_method other = others[dice_below(d, sizeof others / sizeof *others)];
@@ -270,7 +271,7 @@ static void fuzz_lies(dice *d, const tree *t, const double *F)
     double x[TREES_MOST], lambda = tree_lambda(d);
     size_t n = submod_fn_size(t->fn);
     liar l = {F, n, dice_below(d, dice_below(d, 2) ? 8 : 200), 0, SUBMOD_OK, false};
-    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = lying_eval};
+    submod_fn_ops ops = {.eval = lying_eval};
     size_t roll = dice_below(d, 4);
     l.value = roll == 0 ? (double)NAN : roll == 1 ? -(double)INFINITY : dice_real(d, NUMBERS_ANY);
     l.status = roll == 3 ? (submod_status)(1 + dice_below(d, 5)) : SUBMOD_OK;
@@ -331,15 +332,15 @@ static void fuzz_derivative(dice *d, const tree *t)
 
 /* ---- nested, cancelled ---- */
 
-/* Deeper and deeper: refused with words at some level, and usable before. */
+/* Deeper and deeper: usable at any level. */
 static void fuzz_nesting(dice *d, const tree *t)
 {
-    submod_fn *at = submod_fn_share(t->fn), *next = NULL;
+    submod_fn *at = submod_fn_retain(t->fn), *next = NULL;
     double zero[TREES_MOST] = {0}, value;
     int level = 0;
     for (; level < 300; level++, at = next) {
-        submod_status status = dice_below(d, 2) ? submod_fn_scale(at, 1, &next)
-                                                : submod_fn_add_modular(at, zero, &next);
+        submod_status status =
+            dice_below(d, 2) ? combine_scaled(at, 1, &next) : combine_plus(at, zero, &next);
         FUZZ_CHECK(status == SUBMOD_OK || submod_last_error()[0], "level %d without words", level);
         if (status != SUBMOD_OK) {
             break;
@@ -351,15 +352,20 @@ static void fuzz_nesting(dice *d, const tree *t)
     submod_fn_free(at);
 }
 
+static int always(void *ctx)
+{
+    (void)ctx;
+    return 1;
+}
+
 static void fuzz_cancelled(dice *d, const tree *t)
 {
-    static const volatile int stop = 1;
     double x[TREES_MOST];
     tree_vector(d, NUMBERS_ORDINARY, submod_fn_size(t->fn), x);
-    const volatile int *before = submod_set_cancel_flag(&stop);
+    submod_set_poll(always, NULL);
     (void)solve(t, x, 1, SUBMOD_PROX_AUTO, 0);
     (void)solve(t, x, 1, SUBMOD_PROX_MIN_NORM, 0);
-    (void)submod_set_cancel_flag(before);
+    submod_set_poll(NULL, NULL);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/threads.h"
+#include "base/internal.h"
 #include "tensors.h"
 
 typedef submod_status loss(const submod_scores *scores, const submod_labels *labels, double *value,

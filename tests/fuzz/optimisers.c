@@ -460,6 +460,12 @@ static void show(const trial *t)
     }
 }
 
+static int is_cancelled(void *ctx)
+{
+    const fault *f = ctx;
+    return f->cancelled;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
     static void (*const runs[METHODS])(dice *, trial *) = {descend, fista,       bundle,
@@ -473,9 +479,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     make_fault(&d, &t.fault);
     memset(&t.info, 0x5a, sizeof t.info);
     submod_optim_info before = t.info;
-    const volatile int *flag = submod_set_cancel_flag(&t.fault.cancelled);
+    submod_set_poll(is_cancelled, &t.fault);
     runs[t.method](&d, &t);
-    submod_set_cancel_flag(flag);
+    submod_set_poll(NULL, NULL);
     if (fuzz_shows()) {
         show(&t);
     }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "combinations.h"
 #include "support.h"
 #include "trees.h"
 
@@ -39,7 +40,7 @@ static void make(dice *d, problem *p)
     p->lambda = tree_lambda(d);
     tree_vector(d, dice_numbers(d), p->n, p->x);
     if (all && isfinite(1024 * p->size)) {
-        submod_status status = submod_fn_sum(p->terms, NULL, p->count, &p->whole);
+        submod_status status = combine_sum(p->terms, NULL, p->count, &p->whole);
         FUZZ_CHECK(status == SUBMOD_OK, "%zu terms have no sum", p->count);
     }
 }

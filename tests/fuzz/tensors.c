@@ -232,18 +232,18 @@ static void make_measure(dice *d, tensors *t)
 {
     static int fails;
     switch (dice_below(d, 6)) {
-    case 0: t->measure = submod_measure_hamming(); break;
+    case 0: t->measure = submod_hamming(); break;
     case 1:
-        t->measure = submod_measure_tversky((double)dice_below(d, 3), 1 + (double)dice_below(d, 3));
+        t->measure = submod_tversky((double)dice_below(d, 3), 1 + (double)dice_below(d, 3));
         break;
     case 2:
-        t->measure =
-            submod_measure_tversky(dice_real(d, dice_numbers(d)), dice_real(d, dice_numbers(d)));
+        t->measure = submod_tversky(dice_real(d, dice_numbers(d)), dice_real(d, dice_numbers(d)));
         break;
     case 3:
-        t->measure = submod_measure_custom(root_of_share, dice_once_in(d, 4) ? &fails : NULL);
+        t->measure = submod_measure_custom(&(submod_measure_ops){.value = root_of_share},
+                                           dice_once_in(d, 4) ? &fails : NULL);
         break;
-    default: t->measure = submod_measure_jaccard(); break;
+    default: t->measure = submod_jaccard(); break;
     }
     t->settings.measure = dice_below(d, 3) ? &t->measure : NULL;
 }
@@ -499,7 +499,7 @@ void tensors_try_lies(dice *d, tensors *t, const tensors_call *call)
     lie l = {dice_below(d, dice_below(d, 2) ? 4 : 100), dice_real(d, NUMBERS_ANY)};
     size_t roll = dice_below(d, 4);
     l.value = roll == 0 ? (double)NAN : roll == 1 ? (double)INFINITY : l.value;
-    t->measure = submod_measure_custom(lying_share, &l);
+    t->measure = submod_measure_custom(&(submod_measure_ops){.value = lying_share}, &l);
     t->settings.measure = &t->measure;
     submod_set_num_threads(1);
     (void)run_alone(t, &t->any, call);

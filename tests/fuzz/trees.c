@@ -1,11 +1,13 @@
 /* Trees of set functions, made of bytes (see trees.h). */
 #include "trees.h"
+#include "combinations.h"
 
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <submod/select.h>
 
 #include "support.h"
 
@@ -119,16 +121,15 @@ static submod_status two_counts(dice *d, size_t n, submod_fn **fn)
 {
     uint8_t mask[TREES_MOST];
     double weight[TREES_MOST];
-    submod_measure measure = dice_below(d, 2)
-                                 ? submod_measure_jaccard()
-                                 : submod_measure_tversky((double)dice_below(d, 4) / 2,
-                                                          1 + (double)dice_below(d, 4) / 2);
+    submod_measure measure = dice_below(d, 2) ? submod_jaccard()
+                                              : submod_tversky((double)dice_below(d, 4) / 2,
+                                                               1 + (double)dice_below(d, 4) / 2);
     weights(d, n, weight);
     for (size_t e = 0; e < n; e++) {
         mask[e] = (uint8_t)dice_below(d, 2);
     }
-    return dice_below(d, 2) ? submod_fn_two_counts_weighted(n, mask, weight, &measure, fn)
-                            : submod_fn_two_counts(n, mask, &measure, fn);
+    return dice_below(d, 2) ? submod_fn_counts(n, mask, weight, &measure, fn)
+                            : submod_fn_counts(n, mask, NULL, &measure, fn);
 }
 
 static submod_status other(dice *d, size_t n, submod_fn **fn)
@@ -170,8 +171,9 @@ static tree leaf(dice *d, size_t n)
     if (which >= MADE) { /* as the tests make them, from a seed */
         submod_rng rng;
         submod_rng_seed(&rng, dice_bits(d, 2));
-        fn = families[dice_below(d, family_count)].make(n, &rng);
-        double hidden = strstr(submod_fn_name(fn), "contract") ? 100 : 0;
+        const family *made_by = &families[dice_below(d, family_count)];
+        fn = made_by->make(n, &rng);
+        double hidden = strstr(made_by->name, "contract") ? 100 : 0;
         return (tree){fn, largest_value(fn) + hidden};
     }
     submod_status status = made[which](d, n, &fn);
@@ -198,7 +200,7 @@ static tree sum(dice *d, size_t n, int depth)
         all = all && term.fn;
     }
     if (all) {
-        (void)submod_fn_sum(terms, weighted ? c : NULL, count, &t.fn);
+        (void)combine_sum(terms, weighted ? c : NULL, count, &t.fn);
     }
     for (size_t k = 0; k < count; k++) {
         submod_fn_free(terms[k]);
@@ -236,7 +238,7 @@ static tree embedding(dice *d, size_t n, int depth)
     any_order(d, n, order);
     tree inner = tree_make(d, part, depth), t = {NULL, inner.size};
     if (inner.fn) {
-        (void)submod_fn_embed(inner.fn, n, order, &t.fn);
+        (void)combine_embedded(inner.fn, n, order, &t.fn);
     }
     submod_fn_free(inner.fn);
     return t;
@@ -249,12 +251,12 @@ static tree changed(dice *d, size_t n, int depth, bool scale)
     tree inner = tree_make(d, n, depth), t = {NULL, inner.size};
     if (inner.fn && scale) {
         t.size *= fabs(w[0]);
-        (void)submod_fn_scale(inner.fn, fabs(w[0]), &t.fn);
+        (void)combine_scaled(inner.fn, fabs(w[0]), &t.fn);
     } else if (inner.fn) {
         for (size_t i = 0; i < n; i++) {
             t.size += fabs(w[i]);
         }
-        (void)submod_fn_add_modular(inner.fn, w, &t.fn);
+        (void)combine_plus(inner.fn, w, &t.fn);
     }
     submod_fn_free(inner.fn);
     return t;
@@ -343,8 +345,8 @@ static submod_status hostile_minor(dice *d, size_t n, submod_fn **fn)
     switch (dice_below(d, 4)) {
     case 0: status = submod_fn_restrict(inner, chosen, 1 + dice_below(d, n), fn); break;
     case 1: status = submod_fn_contract(inner, chosen, dice_below(d, n), fn); break;
-    case 2: status = submod_fn_embed(inner, n + dice_below(d, 2), chosen, fn); break;
-    default: status = submod_fn_scale(inner, dice_real(d, NUMBERS_ANY), fn);
+    case 2: status = combine_embedded(inner, n + dice_below(d, 2), chosen, fn); break;
+    default: status = combine_scaled(inner, dice_real(d, NUMBERS_ANY), fn);
     }
     submod_fn_free(inner);
     return status;
@@ -439,8 +441,7 @@ bool tree_values(const tree *t, double *F)
 
 double tree_base_rounding(const tree *t, submod_prox_method method, const double *x, double lambda)
 {
-    bool on_x =
-        method == SUBMOD_PROX_SUM || method == SUBMOD_PROX_CHAINS || method == SUBMOD_PROX_CHAIN;
+    bool on_x = method == SUBMOD_PROX_SUM || method == SUBMOD_PROX_CHAIN;
     double largest = on_x ? max_abs(x, submod_fn_size(t->fn)) : 0;
     return 1e-9 * t->size + 64 * DBL_EPSILON * lambda * largest;
 }

@@ -82,20 +82,18 @@ submod_status start_task(submodi_gpu_task *task, kind k, const submod_scores *sc
 {
     submod_loss_settings own = settings_for(k, s);
     if (k == HINGE) {
-        return submodi_gpu_loss_start(task, "submod_lovasz_hinge", SUBMODI_LOVASZ_HINGE, scores,
-                                      labels, &own);
+        return submodi_gpu_loss_start(task, SUBMODI_LOVASZ_HINGE, scores, labels, &own);
     }
-    return is_multilabel(k) ? submodi_gpu_loss_start(task, "submod_lovasz_sigmoid",
-                                                     SUBMODI_LOVASZ_SIGMOID, scores, labels, &own)
-                            : submodi_gpu_loss_start(task, "submod_lovasz_softmax",
-                                                     SUBMODI_LOVASZ_SOFTMAX, scores, labels, &own);
+    return is_multilabel(k)
+               ? submodi_gpu_loss_start(task, SUBMODI_LOVASZ_SIGMOID, scores, labels, &own)
+               : submodi_gpu_loss_start(task, SUBMODI_LOVASZ_SOFTMAX, scores, labels, &own);
 }
 
 submod_status queue_on_shim(submodi_gpu_task *task, submod_gpu_result *r, const submod_gradient *to,
                             const submodi_gpu_tuning *t)
 {
     submodi_gpu_plan plan;
-    submodi_gpu_backend b = shim_backend(task->batch.who);
+    submodi_gpu_backend b = shim_backend();
     submodi_gpu_task copy = *task; /* a batch gets its shape once */
     submod_status status = submodi_batch_shape(&copy.batch, to);
     if (status == SUBMOD_OK) {

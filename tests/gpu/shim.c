@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/error.h"
+#include "base/internal.h"
 #include "kernels.h"
-#include "submod/losses/activation_loops.h"
+#include "loss/activation_loops.h"
 #include "threads.h"
 
 /* a * a = 1 + 2^-12 + 2^-26, and the last term is lost when the product is rounded. The mean of the
@@ -36,16 +36,16 @@ static submod_status launch(const submodi_gpu_backend *b, submodi_gpu_kernel ker
                             uint32_t blocks, uint32_t threads, size_t shared,
                             const submodi_gpu_job *job)
 {
+    (void)b;
     if (threads == 0 || threads % SUBMODI_WARP != 0 || threads > MOST_THREADS ||
         shared > MOST_SHARED || blocks == 0) {
-        return submodi_fail(SUBMOD_ENUMERIC, "%s: kernel %d with %u threads, %zu bytes", b->who,
-                            (int)kernel, (unsigned)threads, shared);
+        return submodi_fail(SUBMOD_ENUMERIC, "kernel %d with %u threads, %zu bytes", (int)kernel,
+                            (unsigned)threads, shared);
     }
     used_shared[kernel] |= shared > 0;
     const char *wrong =
         kernels_run(kernel, blocks, threads, (int)kernel == shim.starved ? 0 : shared, job);
-    return wrong ? submodi_fail(SUBMOD_ENUMERIC, "%s: kernel %d: %s", b->who, (int)kernel, wrong)
-                 : SUBMOD_OK;
+    return wrong ? submodi_fail(SUBMOD_ENUMERIC, "kernel %d: %s", (int)kernel, wrong) : SUBMOD_OK;
 }
 
 static submod_status clear(const submodi_gpu_backend *b, void *memory, size_t bytes)
@@ -89,15 +89,15 @@ static submod_status own_sort(const submodi_gpu_sort *s, int32_t *current)
 
 static submod_status sort(const submodi_gpu_backend *b, const submodi_gpu_sort *s, int32_t *current)
 {
+    (void)b;
     if (s->scratch_bytes < submodi_gpu_sort_scratch(s->n)) {
-        return submodi_fail(SUBMOD_ENOMEM, "%s: scratch memory of a sort", b->who);
+        return submodi_fail(SUBMOD_ENOMEM, "scratch memory of a sort");
     }
     memset(s->scratch, 0x5a, s->scratch_bytes); /* it must be ours */
     return (shim.sort ? shim.sort : own_sort)(s, current);
 }
 
-submodi_gpu_backend shim_backend(const char *who)
+submodi_gpu_backend shim_backend(void)
 {
-    return (submodi_gpu_backend){
-        .who = who, .launch = launch, .clear = clear, .upload = upload, .sort = sort};
+    return (submodi_gpu_backend){.launch = launch, .clear = clear, .upload = upload, .sort = sort};
 }

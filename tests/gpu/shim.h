@@ -5,6 +5,7 @@
 #define SUBMOD_TESTS_GPU_SHIM_H
 
 #include "gpu/backend.h"
+#include <submod/extend.h>
 
 typedef enum shim_order {
     SHIM_FIRST,  /* the runnable thread with the lowest number */
@@ -37,7 +38,7 @@ typedef struct shim_options {
 
 extern shim_options shim;
 
-submodi_gpu_backend shim_backend(const char *who);
+submodi_gpu_backend shim_backend(void);
 
 /* What SHIM_AS_CPU stands for. */
 shim_rounding shim_cpu_rounding(void);

@@ -44,8 +44,7 @@ static submod_status run(call *c, submodi_gpu_method method, double *counts,
     submod_labels labels = labels_of(&c->d);
     submod_loss_settings s = settings_of(c);
     submodi_gpu_task task;
-    submod_status status =
-        submodi_gpu_dataset_start(&task, "test", method, &scores, &labels, c->bins, &s);
+    submod_status status = submodi_gpu_dataset_start(&task, method, &scores, &labels, c->bins, &s);
     task.counts = method == SUBMODI_GPU_DATASET_COUNTS ? counts : NULL;
     task.dataset = counts;
     return status == SUBMOD_OK ? queue_on_shim(&task, r, to, t) : status;
@@ -214,7 +213,8 @@ START_TEST(refused_arguments)
     submod_scores scores = submod_scores_f32(x, 1, 2, 1);
     submod_labels labels = submod_labels_u8(y, 1, 1);
     submod_gradient to = submod_gradient_dense(g, 2, 1);
-    submod_measure custom = submod_measure_custom(never_called, NULL);
+    submod_measure custom =
+        submod_measure_custom(&(submod_measure_ops){.value = never_called}, NULL);
     submod_loss_settings s = submod_loss_defaults();
     submod_gpu_place place = {0};
     submod_gpu_result r;

@@ -68,9 +68,9 @@ static void cut(submod_rng *rng, problem *p, float *gradient)
 static submod_status run(problem *p, part *x, submodi_gpu_method method)
 {
     bool ranges = method == SUBMODI_GPU_GLOBAL_RANGE;
-    submod_status status = submodi_gpu_global_start(
-        &x->task, "test", method, loss_of(p->d.kind), &x->scores, &x->labels,
-        ranges ? x->range : p->range, p->d.B * p->d.N, &x->settings);
+    submod_status status =
+        submodi_gpu_global_start(&x->task, method, loss_of(p->d.kind), &x->scores, &x->labels,
+                                 ranges ? x->range : p->range, p->d.B * p->d.N, &x->settings);
     x->task.reach = ranges ? x->range : x->task.reach;
     x->task.global = method == SUBMODI_GPU_GLOBAL_COUNTS ? x->counts : p->counts;
     const submod_gradient *to = method == SUBMODI_GPU_GLOBAL_LOSS ? &x->gradient : NULL;

@@ -24,11 +24,9 @@ static submod_measure wide_measure(submod_rng *rng)
     static const double alpha[] = {0, 1e-12, 1e-3, 0.5, 1, 3, 1e12};
     static const double beta[] = {1, 1.5, 20, 1e12};
     switch (submod_rng_below(rng, 5)) {
-    case 0: return submod_measure_jaccard();
-    case 1: return submod_measure_hamming();
-    default:
-        return submod_measure_tversky(alpha[submod_rng_below(rng, 7)],
-                                      beta[submod_rng_below(rng, 4)]);
+    case 0: return submod_jaccard();
+    case 1: return submod_hamming();
+    default: return submod_tversky(alpha[submod_rng_below(rng, 7)], beta[submod_rng_below(rng, 4)]);
     }
 }
 
@@ -71,7 +69,7 @@ static submod_status on_fibers(layer *l, size_t bins, submod_gpu_result *r,
     submod_gradient gradient = submod_gradient_dense(l->gradient, 1, l->N);
     submodi_gpu_task task;
     submod_status status =
-        submodi_gpu_hinge_start(&task, "test", &scores, &labels, l->lambda, bins, settings_of(l));
+        submodi_gpu_hinge_start(&task, &scores, &labels, l->lambda, bins, settings_of(l));
     task.prox = &prox;
     return status == SUBMOD_OK ? queue_on_shim(&task, r, &gradient, t) : status;
 }
@@ -82,8 +80,8 @@ static submod_status exactly(layer *l)
     submod_labels labels = submod_labels_i64(l->y, l->B, l->N);
     submod_gradient prox = submod_gradient_dense(l->prox, 1, l->N);
     submod_gradient gradient = submod_gradient_dense(l->gradient, 1, l->N);
-    return submod_prox_lovasz_hinge(&scores, &labels, l->lambda, &prox, &gradient, settings_of(l),
-                                    NULL, NULL);
+    return submod_prox_hinge_layer(&scores, &labels, l->lambda, &prox, &gradient, settings_of(l),
+                                   NULL, NULL, NULL);
 }
 
 /* Moves the margins above 0 of each group to the middles of its bins, in the scores. */
@@ -172,10 +170,9 @@ enum { EXTREMES = 6 };
 
 static submod_measure extreme_measure(int k)
 {
-    const submod_measure m[EXTREMES] = {
-        submod_measure_jaccard(),           submod_measure_hamming(),
-        submod_measure_tversky(0, 1),       submod_measure_tversky(1e-12, 3),
-        submod_measure_tversky(1e12, 1e12), submod_measure_tversky(0.5, 1)};
+    const submod_measure m[EXTREMES] = {submod_jaccard(),           submod_hamming(),
+                                        submod_tversky(0, 1),       submod_tversky(1e-12, 3),
+                                        submod_tversky(1e12, 1e12), submod_tversky(0.5, 1)};
     return m[k];
 }
 
@@ -235,7 +232,7 @@ START_TEST(refusals)
     submodi_gpu_task task;
     submod_gpu_result r;
     for (int what = 0; what < 2; what++) {
-        ck_assert_ok(submodi_gpu_hinge_start(&task, "test", &scores, &labels, 1, 16, NULL));
+        ck_assert_ok(submodi_gpu_hinge_start(&task, &scores, &labels, 1, 16, NULL));
         task.prox = &prox;
         ck_assert_ok(queue_on_shim(&task, &r, &to, &t));
         ck_assert_int_eq(submod_gpu_result_status(&r), what ? SUBMOD_EINVAL : SUBMOD_ENONFINITE);
@@ -266,11 +263,11 @@ START_TEST(refusals)
     REFUSE(SUBMOD_EUNSUPPORTED, 1, 256, &prox, &place);
     ck_assert(strstr(submod_last_error(), "pixel_weights"));
     s.pixel_weights = NULL;
-    submod_measure measure = submod_measure_custom(hamming, NULL);
+    submod_measure measure = submod_measure_custom(&(submod_measure_ops){.value = hamming}, NULL);
     s.measure = &measure;
     REFUSE(SUBMOD_EUNSUPPORTED, 1, 256, &prox, &place);
     ck_assert(strstr(submod_last_error(), "the function of a custom measure"));
-    measure = submod_measure_tversky(0.5, 0.5);
+    measure = submod_tversky(0.5, 0.5);
     REFUSE(SUBMOD_EINVAL, 1, 256, &prox, &place);
     ck_assert(strstr(submod_last_error(), "Dice"));
     s.measure = NULL;

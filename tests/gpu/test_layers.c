@@ -153,8 +153,8 @@ START_TEST(hinge)
         submod_gpu_result *result = take(&x.memory, sizeof *result);
         ck_assert_ok(submod_gpu_prox_workspace(&x.scores[1], BINS, &size));
         submod_gpu_place place = make_place(&x.memory, size);
-        ck_assert_ok(submod_prox_lovasz_hinge(&x.scores[0], &x.labels[0], lambda, &to, NULL,
-                                              &x.settings[0], NULL, NULL));
+        ck_assert_ok(submod_prox_hinge_layer(&x.scores[0], &x.labels[0], lambda, &to, NULL,
+                                             &x.settings[0], NULL, NULL, NULL));
         ck_assert_ok(submod_gpu_prox_lovasz_hinge(&x.scores[1], &x.labels[1], lambda, BINS, &prox,
                                                   &gradient, result, &x.settings[1], &place));
         double delta = fetch_result(result).delta;

@@ -94,7 +94,7 @@ static submod_status prox(const float *x, const uint8_t *y, size_t n, double lam
     settings.has_ignore = 1;
     settings.ignore_index = 9;
     submodi_gpu_task task;
-    ck_assert_ok(submodi_gpu_prox_start(&task, "test", &scores, &labels, lambda, K, &settings));
+    ck_assert_ok(submodi_gpu_prox_start(&task, &scores, &labels, lambda, K, &settings));
     return queue_on_shim(&task, r, &to, t);
 }
 
@@ -224,7 +224,7 @@ START_TEST(batches)
         settings.ignore_index = 9;
         submodi_gpu_task task;
         submod_gpu_result r, one;
-        ck_assert_ok(submodi_gpu_prox_start(&task, "test", &scores, &labels, 2, 256, &settings));
+        ck_assert_ok(submodi_gpu_prox_start(&task, &scores, &labels, 2, 256, &settings));
         ck_assert_ok(queue_on_shim(&task, &r, &to, &t));
         ck_assert_ok(submod_gpu_result_status(&r));
         double delta = 0;
@@ -307,7 +307,7 @@ START_TEST(strides)
     to.scale = 2;
     to.accumulate = 1;
     submodi_gpu_task task;
-    ck_assert_ok(submodi_gpu_prox_start(&task, "test", &scores, &labels, 3, 64, &settings));
+    ck_assert_ok(submodi_gpu_prox_start(&task, &scores, &labels, 3, 64, &settings));
     ck_assert_ok(queue_on_shim(&task, &strided, &to, &t));
     ck_assert_ok(submod_gpu_result_status(&strided));
     ck_assert(strided.delta == r.delta);

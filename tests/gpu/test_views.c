@@ -281,9 +281,8 @@ START_TEST(proxes)
         s.has_ignore = 1;
         s.ignore_index = IGNORED;
         s.per_image = 1;
-        submod_status (*start)(submodi_gpu_task *, const char *, const submod_scores *,
-                               const submod_labels *, double, size_t,
-                               const submod_loss_settings *) =
+        submod_status (*start)(submodi_gpu_task *, const submod_scores *, const submod_labels *,
+                               double, size_t, const submod_loss_settings *) =
             repeat % 2 ? submodi_gpu_hinge_start : submodi_gpu_prox_start;
         double lambda = exp(2 * submod_rng_normal(&rng));
         for (int dense = 0; dense < 2; dense++) {
@@ -295,8 +294,8 @@ START_TEST(proxes)
             submodi_gpu_tuning t = random_tuning(&rng);
             t.threads = 64;
             set_order(repeat);
-            ck_assert_ok(start(&task, "test", dense ? &floats : &v.scores,
-                               dense ? &labels : &v.labels, lambda, 64, &s));
+            ck_assert_ok(start(&task, dense ? &floats : &v.scores, dense ? &labels : &v.labels,
+                               lambda, 64, &s));
             task.prox = repeat % 2 ? &prox : NULL;
             ck_assert_ok(queue_on_shim(&task, &r, repeat % 2 ? &gradient : &prox, &t));
             ck_assert_ok(submod_gpu_result_status(&r));

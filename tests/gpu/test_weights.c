@@ -200,7 +200,7 @@ static bool sums_are_right(submod_rng *rng, int repeat)
     ck_assert_ok(submodi_gpu_plan_make(&task, &t, &plan));
     void *memory = aligned_alloc(256, plan.bytes);
     submodi_gpu_plan_place(&plan, &task.batch, NULL, &r, memory);
-    submodi_gpu_backend b = shim_backend("test");
+    submodi_gpu_backend b = shim_backend();
     set_order(repeat);
     bool good = submodi_gpu_run(&b, &task.batch, &plan) == SUBMOD_OK && r.status == SUBMOD_OK;
     sums x = expected_sums(&d, w);
@@ -230,7 +230,7 @@ START_TEST(hamming_is_the_mean)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 111);
-    submod_measure hamming = submod_measure_hamming();
+    submod_measure hamming = submod_hamming();
     for (int repeat = 0; repeat < repeats(50); repeat++) {
         example d =
             random_example(&rng, SOFTMAX_P, 2, 3, 1 + submod_rng_below(&rng, 99), false, false);
@@ -267,7 +267,8 @@ START_TEST(custom_measures_are_refused)
     submod_rng rng;
     submod_rng_seed(&rng, 112);
     example d = random_example(&rng, HINGE, 1, 1, 5, false, false);
-    submod_measure custom = submod_measure_custom(never_called, NULL);
+    submod_measure custom =
+        submod_measure_custom(&(submod_measure_ops){.value = never_called}, NULL);
     submod_loss_settings s = submod_loss_defaults();
     submodi_gpu_tuning t = submodi_gpu_tuning_defaults();
     double loss = 7;

@@ -74,13 +74,23 @@ mapfile -t static_flags < <(flags submod --cflags --libs --static | sed 's/^-lsu
 "$scratch/static"
 ! needs_shared "$scratch/static" || fail "pkg-config --static linked the shared library"
 
+step "companion submod_select"
+cmake -S "$consumer/select" -B "$scratch/select" -DCMAKE_PREFIX_PATH="$prefix" >/dev/null
+cmake --build "$scratch/select" >"$scratch/log" || fail "$(cat "$scratch/log")"
+"$scratch/select/shared"
+"$scratch/select/static"
+mapfile -t select_flags < <(flags submod_select --cflags --libs)
+"$cc" "$consumer/select/main.c" "${select_flags[@]}" -o "$scratch/select-shared"
+LD_LIBRARY_PATH=$libdir "$scratch/select-shared"
+
 if cxx=$(command -v "${CXX:-c++}"); then
     step "C++"
     cat >"$scratch/main.cpp" <<'END'
+#include <cstring>
 #include <submod.h>
 int main()
 {
-    return submod_version() == SUBMOD_VERSION ? 0 : 1;
+    return std::strcmp(submod_version(), SUBMOD_VERSION_STRING) == 0 ? 0 : 1;
 }
 END
     "$cxx" -std=c++11 -Wall -Wextra -pedantic-errors -Werror "$scratch/main.cpp" \
@@ -161,6 +171,11 @@ nm -D --defined-only "$shared" | awk 'NF == 3 && $3 != "SUBMOD_0.3" { print $3 }
 [ "$(wc -l <"$scratch/declared")" -gt 100 ] || fail "the headers declare few functions"
 diff "$scratch/declared" "$scratch/exported" >&2 ||
     fail "the headers (<) and the shared library (>) differ in names or versions"
+nm -D --defined-only "$(installed libsubmod_select.so)" |
+    awk 'NF == 3 && $3 != "SUBMOD_0.3" { print $3 }' >"$scratch/exported"
+printf 'submod_%s@@SUBMOD_0.3\n' fn_coverage fn_facility maximize maximize_defaults |
+    diff - "$scratch/exported" >&2 ||
+    fail "submod/select.h (<) and libsubmod_select (>) differ in names or versions"
 # clang's locks for OpenMP's reductions are shared by all objects of a program, by their name.
 foreign=$(nm -g --defined-only "$static" | names_not '^(submod|\.gomp_critical_user_)')
 [ -z "$foreign" ] || fail "the static library defines names that are not ours: $foreign"
@@ -179,7 +194,8 @@ hardened() {
     readelf -hW "$1" | grep 'Type: *DYN' >/dev/null || fail "$1 always lies at the same address"
     nm -D --undefined-only "$1" | grep __stack_chk_fail >/dev/null ||
         fail "$1 has no stack protector"
-    [ "$(cached CMAKE_BUILD_TYPE)" != Release ] ||
+    # libsubmod_select calls nothing that FORTIFY checks.
+    [ "$(cached CMAKE_BUILD_TYPE)" != Release ] || [[ $1 == */libsubmod_select.so* ]] ||
         nm -D --undefined-only "$1" | grep '_chk\(@\|$\)' >/dev/null ||
         fail "$1 was built without FORTIFY"
 }

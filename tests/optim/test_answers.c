@@ -172,8 +172,7 @@ START_TEST(failures_leave_the_last_answer)
 {
     int left =
         6; /* gradients and values of three iterations but the first's value, then one more */
-    submod_problem p = {
-        .struct_size = sizeof p, .dimension = 1, .ctx = &left, .subgradient = fails_later};
+    submod_problem p = {.dimension = 1, .ctx = &left, .subgradient = fails_later};
     submod_step *step = NULL;
     submod_optim_info info;
     record r;

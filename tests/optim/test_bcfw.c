@@ -67,8 +67,8 @@ static submod_problem random_blocks(blocks *f, submod_rng *rng, int trial)
             memcpy(f->a[k][j], f->a[k][0], sizeof f->a[k][0]);
         }
     }
-    return (submod_problem){sizeof(submod_problem), .dimension = SIZE, .batches = f->m, .ctx = f,
-                            .subgradient = subgradient};
+    return (submod_problem){
+        .dimension = SIZE, .batches = f->m, .ctx = f, .subgradient = subgradient};
 }
 
 /* The largest |subgradient| of one minibatch. */
@@ -224,8 +224,7 @@ START_TEST(rate_in_expectation_where_blocks_resist)
     static const size_t counts[] = {0, 1, 2, 4, 8, 20};
     const double decay = 0.1, m = GROUPS, unit = 1 / (2 * decay * m);
     double star = -unit / EACH, closest = 0, closest_gap = 0;
-    submod_problem p = {sizeof p, .dimension = GROUPS * EACH, .batches = GROUPS,
-                        .subgradient = largest};
+    submod_problem p = {.dimension = GROUPS * EACH, .batches = GROUPS, .subgradient = largest};
     for (size_t c = 0; c < sizeof counts / sizeof counts[0]; c++) {
         double ahead = 0, squares = 0, gap = 0, k = (double)counts[c] * m;
         for (size_t seed = 0; seed < SEEDS; seed++) {
@@ -375,8 +374,8 @@ static submod_problem random_model(model *m, submod_rng *rng)
         }
         ck_assert_ok(submod_fn_jaccard(PIXELS, m->truth[k], &m->jaccard[k]));
     }
-    return (submod_problem){sizeof(submod_problem), .dimension = FEATURES, .batches = IMAGES,
-                            .ctx = m, .subgradient = hinge};
+    return (submod_problem){
+        .dimension = FEATURES, .batches = IMAGES, .ctx = m, .subgradient = hinge};
 }
 
 START_TEST(lovasz_hinge_of_a_linear_model)
@@ -416,7 +415,7 @@ END_TEST
 START_TEST(single_plane)
 {
     blocks f = {.m = 1, .planes = 1, .a = {{{3, 4}}}, .b = {{2}}};
-    submod_problem p = {sizeof p, .dimension = SIZE, .ctx = &f, .subgradient = subgradient};
+    submod_problem p = {.dimension = SIZE, .ctx = &f, .subgradient = subgradient};
     double x[SIZE] = {9, 9, 9, 9, 9};
     submod_bcfw_settings s = settings_for(2, SUBMOD_BATCH_SHUFFLED, 10);
     submod_optim_info info = run(&p, x, &s);
@@ -464,7 +463,7 @@ START_TEST(bad_arguments_and_answers)
     for (int calls = 0; calls < 3; calls++) {
         int left = calls;
         double at = 2;
-        submod_problem q = {sizeof q, .dimension = 1, .ctx = &left, .subgradient = fails_later};
+        submod_problem q = {.dimension = 1, .ctx = &left, .subgradient = fails_later};
         s = settings_for(0.25, SUBMOD_BATCH_FULL, 9);
         ck_assert_int_eq(submod_bcfw(&q, &at, &s, &info, NULL), SUBMOD_ECALLBACK);
         ck_assert(isfinite(at) && info.stop == SUBMOD_STOP_FAILURE);

@@ -227,8 +227,7 @@ static void refute(submod_status status, const submod_optim_info *info)
 START_TEST(contradictions)
 {
     for (size_t every = 0; every < 2; every++) {
-        submod_problem p = {
-            .struct_size = sizeof p, .dimension = 3, .subgradient = in_single_precision};
+        submod_problem p = {.dimension = 3, .subgradient = in_single_precision};
         submod_bundle_settings b = submod_bundle_defaults();
         submod_bcfw_settings c = submod_bcfw_defaults();
         submod_optim_info info;
@@ -258,7 +257,7 @@ START_TEST(rows_that_cancel)
         double k = submod_rng_uniform(&rng), rows[2] = {a, -a * (1 + d)};
         const double planes[4] = {1, 1, -1, -1}, heights[2] = {-k, k};
         submod_problem f, p;
-        submod_map map = {.struct_size = sizeof map, .rows = 2, .columns = 1, .matrix = rows};
+        submod_map map = {.rows = 2, .columns = 1, .matrix = rows};
         submod_optim_info info;
         double x = 1e9 * (2 * submod_rng_uniform(&rng) - 1), decay = 1e-12;
         long double slope = fabsl((long double)rows[0] + rows[1]), best = k / slope;

@@ -226,7 +226,7 @@ START_TEST(minimum_of_a_smooth_function)
         double a[TERMS][N], x[N] = {0}, y[N] = {0}, f, g[N];
         submod_optim_info info;
         const double decay = trial % 2 ? 0.1 : 0;
-        submod_problem p = {sizeof p, .dimension = N, .ctx = a, .subgradient = log_sum_exp};
+        submod_problem p = {.dimension = N, .ctx = a, .subgradient = log_sum_exp};
         random_vector(&rng, &a[0][0], sizeof a / sizeof(double), 0);
         for (size_t i = 0; i < N; i++) { /* opposite pairs: bounded from below */
             for (size_t j = TERMS / 2; j < TERMS; j++) {
@@ -406,7 +406,7 @@ START_TEST(failures_keep_the_best_point)
     int calls = 0;
     double x = 5;
     submod_optim_info info;
-    submod_problem p = {sizeof p, .dimension = 1, .ctx = &calls, .subgradient = failing};
+    submod_problem p = {.dimension = 1, .ctx = &calls, .subgradient = failing};
     submod_bundle_settings s = submod_bundle_defaults();
     s.radius = 20;
     s.run.tolerance = 1e-12;

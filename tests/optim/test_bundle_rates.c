@@ -70,8 +70,7 @@ static submod_status tell(void *ctx, size_t batch, const double *x, double *valu
 
 static submod_problem problem_of(spy *s)
 {
-    return (submod_problem){sizeof(submod_problem), .dimension = s->n, .ctx = s,
-                            .subgradient = tell};
+    return (submod_problem){.dimension = s->n, .ctx = s, .subgradient = tell};
 }
 
 /* c is a minimiser of J, within radius of 0: some planes are equal there, with weights that make

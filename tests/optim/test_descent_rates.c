@@ -216,8 +216,7 @@ typedef void chooser(task *t, way *w, submod_rng *rng, int trial, int kind);
 static double watched(task *t, double *x, way *w)
 {
     double g[N];
-    submod_problem p = {.struct_size = sizeof p,
-                        .dimension = N,
+    submod_problem p = {.dimension = N,
                         .ctx = t,
                         .subgradient = whole,
                         .prox = shrink,

@@ -87,8 +87,8 @@ static submod_problem make_lasso(lasso *l, submod_rng *rng)
     random_vector(rng, &l->A[0][0], sizeof l->A / sizeof(double), 0);
     random_vector(rng, l->c, ROWS, 0);
     l->mu = submod_rng_uniform(rng);
-    return (submod_problem){sizeof(submod_problem), .dimension = COLUMNS, .ctx = l,
-                            .subgradient = whole,   .prox = shrink,       .smooth = smooth};
+    return (submod_problem){
+        .dimension = COLUMNS, .ctx = l, .subgradient = whole, .prox = shrink, .smooth = smooth};
 }
 
 typedef struct rate {
@@ -167,8 +167,8 @@ static submod_status identity(void *ctx, size_t batch, const double *x, double l
 
 START_TEST(fista_is_accelerated)
 {
-    submod_problem p = {sizeof p, .dimension = CHAIN, .subgradient = chain, .prox = identity,
-                        .smooth = chain};
+    submod_problem p = {
+        .dimension = CHAIN, .subgradient = chain, .prox = identity, .smooth = chain};
     double x[CHAIN] = {0}, best[CHAIN], g[CHAIN];
     rate r = {0};
     for (size_t i = 0; i < CHAIN; i++) {

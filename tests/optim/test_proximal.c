@@ -245,8 +245,8 @@ static submod_status own_direction(void *ctx, size_t batch, const double *x, dou
 START_TEST(own_directions)
 {
     double lambda = 0, x = 2;
-    submod_problem p = {sizeof p, .dimension = 1, .ctx = &lambda, .subgradient = no_slope,
-                        .direction = own_direction};
+    submod_problem p = {
+        .dimension = 1, .ctx = &lambda, .subgradient = no_slope, .direction = own_direction};
     one_step(&p, SUBMOD_DIRECTION_PROX, 0.25, 0.5, &x);
     ck_assert_near(lambda, 4, 0);
     ck_assert_near(x, 2 - 0.25 * (1 + 0.5 * 2), 0);

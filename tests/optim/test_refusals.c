@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "prox/combination.h"
+#include "combinations.h"
 #include "support.h"
 
 static const size_t beyond = (size_t)1 << 31;
@@ -13,10 +13,8 @@ static const size_t beyond = (size_t)1 << 31;
 START_TEST(functions)
 {
     submod_fn *fn = NULL;
-    const size_t start[2] = {0, 0};
     const int32_t zero[1] = {0};
     const double one[1] = {1};
-    assert_error(submod_fn_coverage(1, start, zero, beyond, one, &fn), SUBMOD_EINVAL, "2^31 - 1");
     assert_error(submod_fn_cut(1, beyond, zero, zero, one, 0, &fn), SUBMOD_EUNSUPPORTED,
                  "2^31 - 1");
     ck_assert_ptr_null(fn);
@@ -96,14 +94,13 @@ static double breaking(double a, double b, double P, double N, void *ctx)
 START_TEST(measures)
 {
     int left = 1 << 30;
-    submod_measure measure = submod_measure_custom(breaking, &left), strange = measure;
-    submod_measure_report report;
+    submod_measure measure = submod_measure_custom(&(submod_measure_ops){.value = breaking}, &left),
+                   strange = measure;
+    submod_check_report report;
     strange.type = (submod_measure_type)9;
-    assert_error(submod_measure_check(&strange, 1, 1, 1, &report), SUBMOD_EINVAL, "type = 9");
-    assert_error(submod_measure_check(&measure, UINT64_MAX, 1, 1, &report), SUBMOD_EINVAL,
+    assert_error(submod_measure_check(&strange, 1, 1, &report, NULL), SUBMOD_EINVAL, "type = 9");
+    assert_error(submod_measure_check(&measure, UINT64_MAX, 1, &report, NULL), SUBMOD_EINVAL,
                  "at most 2^53");
-    assert_error(submod_measure_check(&measure, 1 << 20, 1 << 20, 0, &report), SUBMOD_EUNSUPPORTED,
-                 "give a number of samples");
 }
 END_TEST
 
@@ -138,7 +135,7 @@ START_TEST(overflow_in_prox)
 {
     submod_fn *root = NULL, *shifted = NULL, *cut = NULL;
     ck_assert_ok(submod_fn_sqrt(2, &root));
-    ck_assert_ok(submod_fn_add_modular(root, (double[]){0, 1e300}, &shifted));
+    ck_assert_ok(combine_plus(root, (double[]){0, 1e300}, &shifted));
     submod_fn_free(root);
     prox_overflows(shifted, SUBMOD_PROX_CARDINALITY, (double[]){0, 0}, 1e-10,
                    "F / lambda overflows");
@@ -147,7 +144,7 @@ START_TEST(overflow_in_prox)
                    "lambda x overflows");
     /* One way along a heavy arc and back: gains of 1 in the first order, of 1e200 in the next. */
     ck_assert_ok(submod_fn_cut(2, 1, (int32_t[]){1}, (int32_t[]){0}, (double[]){1e200}, 1, &cut));
-    ck_assert_ok(submod_fn_add_modular(cut, (double[]){1, -1}, &shifted));
+    ck_assert_ok(combine_plus(cut, (double[]){1, -1}, &shifted));
     prox_overflows(shifted, SUBMOD_PROX_MIN_NORM, (double[]){0, 0}, 1, "differ too much in size");
     prox_overflows(cut, SUBMOD_PROX_MIN_NORM, (double[]){1e308, 0}, 10, "lambda x overflows");
 }
@@ -165,7 +162,7 @@ START_TEST(certificates_that_are_none)
     ck_assert_ok(submod_fn_sqrt(2, &fn));
     weights[0] = -0.5, weights[1] = 1.5;
     assert_error(submod_certificate_check(fn, x, 1, x, x, &combination, &report), SUBMOD_EINVAL,
-                 "weights[0] = -0.5 must be >= 0");
+                 "weights[0] = -0.5");
     weights[0] = 0.5, weights[1] = 0.25;
     assert_error(submod_certificate_check(fn, x, 1, x, x, &combination, &report), SUBMOD_EINVAL,
                  "weights sum to 0.75");
@@ -199,8 +196,7 @@ static submod_status far_end(void *ctx, size_t batch, const double *x, double la
     return SUBMOD_OK;
 }
 
-static const submod_problem wild = {
-    .struct_size = sizeof wild, .dimension = 1, .subgradient = steep, .prox = far_end};
+static const submod_problem wild = {.dimension = 1, .subgradient = steep, .prox = far_end};
 
 START_TEST(descent_of_a_wild_problem)
 {

@@ -50,8 +50,7 @@ static submod_status shrink(void *ctx, size_t batch, const double *x, double lam
 START_TEST(huber)
 {
     size_t n = SIZE;
-    submod_problem p = {sizeof p, .dimension = SIZE, .ctx = &n, .subgradient = sum_of_moduli,
-                        .prox = shrink};
+    submod_problem p = {.dimension = SIZE, .ctx = &n, .subgradient = sum_of_moduli, .prox = shrink};
     submod_rng rng;
     submod_rng_seed(&rng, 1);
     for (int trial = 0; trial < 200; trial++) {
@@ -256,8 +255,7 @@ static submod_status part_prox(void *ctx, size_t batch, const double *x, double 
 START_TEST(minibatches_and_smooth_parts)
 {
     for (int with_smooth = 0; with_smooth < 2; with_smooth++) {
-        submod_problem e, p = {sizeof p,
-                               .dimension = 1,
+        submod_problem e, p = {.dimension = 1,
                                .batches = 3,
                                .ctx = &with_smooth,
                                .subgradient = part,
@@ -306,8 +304,8 @@ START_TEST(bad_arguments_and_answers)
 {
     submod_status answer = SUBMOD_OK;
     double x = 1;
-    submod_problem e = {.dimension = 5}, p = {sizeof p, .dimension = 1, .ctx = &answer,
-                                              .subgradient = modulus, .prox = broken};
+    submod_problem e = {.dimension = 5},
+                   p = {.dimension = 1, .ctx = &answer, .subgradient = modulus, .prox = broken};
     ck_assert_int_eq(submod_problem_smoothed(NULL, 1, &e), SUBMOD_EINVAL);
     ck_assert_int_eq(submod_problem_smoothed(&p, 1, NULL), SUBMOD_EINVAL);
     ck_assert_int_eq(submod_problem_smoothed(&p, 0, &e), SUBMOD_EINVAL);
@@ -348,7 +346,7 @@ START_TEST(values_with_broken_gradients)
 {
     const double one = 1;
     double x = 1;
-    submod_problem e, good = {sizeof good, .dimension = 1, .subgradient = modulus, .prox = stay};
+    submod_problem e, good = {.dimension = 1, .subgradient = modulus, .prox = stay};
     submod_problem bad = good, bad_smooth = good;
     bad.subgradient = no_gradient;
     bad_smooth.smooth = no_gradient;
@@ -360,7 +358,7 @@ START_TEST(values_with_broken_gradients)
         ck_assert_int_eq(submod_fista(&e, &x, NULL, NULL, NULL), SUBMOD_ECALLBACK);
         submod_problem_clear(&e);
     }
-    submod_map map = {.struct_size = sizeof map, .rows = 1, .columns = 1, .matrix = &one};
+    submod_map map = {.rows = 1, .columns = 1, .matrix = &one};
     for (int of_g = 0; of_g < 2; of_g++) {
         double value = 0;
         ck_assert_ok(submod_problem_composed(of_g ? &good : &bad, &map, of_g ? &bad : NULL, &e));

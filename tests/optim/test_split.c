@@ -97,10 +97,10 @@ static void make(instance *c, submod_rng *rng, int trial)
     }
     ck_assert_ok(submod_problem_max_affine((size_t)2 * PLANES, ROWS, a, b, &c->f));
     c->mu = 0.1 + 0.3 * submod_rng_uniform(rng);
-    c->g = (submod_problem){sizeof c->g, .dimension = COLUMNS, .ctx = &c->mu, .subgradient = moduli,
-                            .prox = shrink};
+    c->g = (submod_problem){
+        .dimension = COLUMNS, .ctx = &c->mu, .subgradient = moduli, .prox = shrink};
     c->given = trial % 2 ? &c->g : NULL;
-    c->map = (submod_map){.struct_size = sizeof c->map, .rows = ROWS, .columns = COLUMNS};
+    c->map = (submod_map){.rows = ROWS, .columns = COLUMNS};
     c->map.matrix = c->matrix;
     ck_assert_ok(submod_problem_composed(&c->f, &c->map, c->given, &c->whole));
 }
@@ -253,12 +253,8 @@ START_TEST(step_by_step)
     for (size_t i = 0; i < COLUMNS; i++) {
         ck_assert_near(x[i], again[i], 1e-12);
     }
-    submod_map calls = {.struct_size = sizeof calls,
-                        .rows = ROWS,
-                        .columns = COLUMNS,
-                        .ctx = &c,
-                        .forward = forward,
-                        .adjoint = adjoint};
+    submod_map calls = {
+        .rows = ROWS, .columns = COLUMNS, .ctx = &c, .forward = forward, .adjoint = adjoint};
     s.run.max_iterations = 20;
     memcpy(x, start, sizeof x);
     memcpy(again, start, sizeof x);

@@ -96,10 +96,9 @@ START_TEST(no_step_proves_too_much)
         }
         random_vector(&rng, heights, PLANES, 0);
         random_vector(&rng, matrix, (size_t)N * N, 0);
-        submod_problem planes,
-            modulus = {sizeof modulus, .dimension = N, .subgradient = distance, .prox = nearer};
+        submod_problem planes, modulus = {.dimension = N, .subgradient = distance, .prox = nearer};
         ck_assert_ok(submod_problem_max_affine(PLANES, N, a, heights, &planes));
-        submod_map map = {.struct_size = sizeof map, .rows = N, .columns = N, .matrix = matrix};
+        submod_map map = {.rows = N, .columns = N, .matrix = matrix};
         double decay = trial % 4 < 2 ? 0.3 : 0, start = trial < 4 ? 0 : 1;
         solved += try_all_steps(&planes, &map, trial % 2 ? &modulus : NULL, decay, start);
         solved += try_all_steps(&modulus, &map, trial % 2 ? &planes : NULL, decay, start);
@@ -128,7 +127,7 @@ START_TEST(steep_planes_prove_no_more)
         }
         submod_problem planes;
         ck_assert_ok(submod_problem_max_affine(PLANES, N, a, heights, &planes));
-        submod_map map = {.struct_size = sizeof map, .rows = N, .columns = N, .matrix = matrix};
+        submod_map map = {.rows = N, .columns = N, .matrix = matrix};
         for (int run = 0; run < 2; run++) {
             double x[N] = {0};
             submod_split_settings s = submod_split_defaults();
@@ -175,12 +174,11 @@ static submod_status strict_prox(void *ctx, size_t batch, const double *x, doubl
 START_TEST(nothing_but_finite_numbers)
 {
     const double sizes[] = {1e-300, 1e-160, 1, 1e160, 1e300};
-    submod_problem f = {sizeof f, .dimension = 1, .subgradient = strict, .prox = strict_prox};
+    submod_problem f = {.dimension = 1, .subgradient = strict, .prox = strict_prox};
     int errors = 0;
     for (int trial = 0; trial < 5 * 5 * 5; trial++) {
         double x = sizes[trial % 5];
-        submod_map map = {
-            .struct_size = sizeof map, .rows = 1, .columns = 1, .matrix = &sizes[trial / 5 % 5]};
+        submod_map map = {.rows = 1, .columns = 1, .matrix = &sizes[trial / 5 % 5]};
         submod_split_settings s = submod_split_defaults();
         submod_optim_info info = {.lower_bound = 0};
         s.step = sizes[trial / 25];

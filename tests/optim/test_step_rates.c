@@ -199,11 +199,8 @@ typedef struct rule {
 
 static double watched_run(spy *s, const rule *r, double eta, const double *start)
 {
-    submod_problem p = {.struct_size = sizeof p,
-                        .dimension = N,
-                        .ctx = s,
-                        .subgradient = spy_subgradient,
-                        .value = spy_value};
+    submod_problem p = {
+        .dimension = N, .ctx = s, .subgradient = spy_subgradient, .value = spy_value};
     submod_descent_settings d = submod_descent_defaults();
     submod_step *step = NULL;
     double x[N];

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "combinations.h"
 #include "depth.h"
 #include "prox/cut_flow.h"
 #include "support.h"
@@ -112,8 +113,8 @@ START_TEST(minimisers_and_base)
             w[i] = 0.1 * ((double)submod_rng_below(&rng, 7) - 3);
         }
         submod_fn *cut = make_cut(&g, 1, repeat / SHAPES % 2), *shifted = NULL, *fn = NULL;
-        ck_assert_ok(submod_fn_add_modular(cut, w, &shifted));
-        ck_assert_ok(submod_fn_scale(shifted, 3, &fn));
+        ck_assert_ok(combine_plus(cut, w, &shifted));
+        ck_assert_ok(combine_scaled(shifted, 3, &fn));
         submod_sfm_info info;
         ck_assert_ok(submod_sfm(fn, small, large, s, NULL, &info, NULL));
         ck_assert_int_eq(info.method, SUBMOD_SFM_MINIMIZER);

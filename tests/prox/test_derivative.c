@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "allocations.h"
+#include "combinations.h"
 #include "support.h"
 
 enum { N = 8 };
@@ -168,7 +169,7 @@ static int differences(const submod_fn *fn, const double *x, double lambda, int 
             y[i] = x[i] + (d->dx ? t * d->dx[i] : 0);
             w[i] = d->dw ? t * d->dw[i] : 0;
         }
-        ck_assert_ok(submod_fn_add_modular(fn, w, &moved));
+        ck_assert_ok(combine_plus(fn, w, &moved));
         if (!solve(moved, y, lambda + t * d->dlambda, hinge, u, s)) {
             submod_fn_free(moved);
             return 0; /* hinge: no longer monotone */
@@ -264,7 +265,7 @@ static submod_fn *cut_with(const int32_t *tail, const int32_t *head, const doubl
         return cut;
     }
     submod_fn *const terms[2] = {cut, other};
-    ck_assert_ok(submod_fn_sum(terms, NULL, 2, &sum));
+    ck_assert_ok(combine_sum(terms, NULL, 2, &sum));
     submod_fn_free(cut);
     return sum;
 }
@@ -326,7 +327,7 @@ START_TEST(products_by_coefficients)
             double x[N], u[N], s[N], v[N], value[N], by_t, slope = 0, step = 1e-5, lambda = 0.6;
             int32_t block[N];
             submod_fn *fn = NULL;
-            ck_assert_ok(submod_fn_sum(parts, NULL, 2, &fn));
+            ck_assert_ok(combine_sum(parts, NULL, 2, &fn));
             random_vector(&rng, x, N, 0);
             random_vector(&rng, v, N, 0);
             prox(fn, x, lambda, 0, u, s);
@@ -335,7 +336,7 @@ START_TEST(products_by_coefficients)
             int same = 1;
             for (int side = -1; side <= 1; side += 2) {
                 submod_fn *moved = NULL;
-                ck_assert_ok(submod_fn_sum(parts, (double[]){1, 1 + side * step}, 2, &moved));
+                ck_assert_ok(combine_sum(parts, (double[]){1, 1 + side * step}, 2, &moved));
                 prox(moved, x, lambda, 0, u, s);
                 slope += side * dot(v, u, N) / (2 * step);
                 same = same && same_blocks(moved, x, lambda, u, 0, block);
@@ -541,7 +542,7 @@ START_TEST(memory_runs_out)
     submod_fn *jaccard = families[0].make(N, &rng), *minor = NULL, *fn = NULL;
     submod_fn *large = families[0].make(N + 1, &rng);
     ck_assert_ok(submod_fn_contract(large, (int32_t[]){3}, 1, &minor));
-    ck_assert_ok(submod_fn_sum((submod_fn *const[]){jaccard, minor}, NULL, 2, &fn));
+    ck_assert_ok(combine_sum((submod_fn *const[]){jaccard, minor}, NULL, 2, &fn));
     double x[N], u[N], s[N];
     random_vector(&rng, x, N, 0);
     prox(fn, x, 1, 0, u, s);

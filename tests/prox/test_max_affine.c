@@ -255,6 +255,30 @@ START_TEST(almost_equal_pieces)
 }
 END_TEST
 
+/* The same problem in units of 1e-300: products of lambda and b vanish. */
+START_TEST(planes_of_tiny_numbers)
+{
+    enum { ROWS = 5, COLUMNS = 4 };
+    submod_rng rng;
+    submod_rng_seed(&rng, 8);
+    for (int repeat = 0; repeat < 20; repeat++) {
+        double a[ROWS * COLUMNS], b[ROWS], x[COLUMNS], u[COLUMNS], wanted[COLUMNS];
+        random_vector(&rng, a, ROWS * COLUMNS, 0);
+        random_vector(&rng, b, ROWS, 0);
+        random_vector(&rng, x, COLUMNS, 0);
+        ck_assert_ok(submod_prox_max_affine(ROWS, COLUMNS, a, b, x, 2, wanted, NULL, NULL, NULL));
+        for (size_t i = 0; i < ROWS * COLUMNS; i++) {
+            a[i] *= 1e-300;
+            b[i / COLUMNS] *= i % COLUMNS ? 1 : 1e-300;
+        }
+        ck_assert_ok(submod_prox_max_affine(ROWS, COLUMNS, a, b, x, 2e-300, u, NULL, NULL, NULL));
+        for (size_t i = 0; i < COLUMNS; i++) {
+            ck_assert_near(u[i], wanted[i], 1e-9);
+        }
+    }
+}
+END_TEST
+
 START_TEST(bad_arguments)
 {
     const double a[4] = {1, 2, 3, 4}, b[2] = {0, 1}, x[2] = {0, 0}, bad[2] = {0, NAN};
@@ -272,9 +296,9 @@ START_TEST(bad_arguments)
                      SUBMOD_ENONFINITE);
     ck_assert_int_eq(submod_prox_max_affine(2, 2, a, b, x, INFINITY, u, NULL, NULL, NULL),
                      SUBMOD_ENONFINITE);
+    ck_assert(u[0] == 7 && u[1] == 7);
     ck_assert_int_eq(submod_prox_max_affine(2, 2, a, b, x, 1e-320, u, NULL, NULL, NULL),
                      SUBMOD_ENUMERIC);
-    ck_assert(u[0] == 7 && u[1] == 7);
     /* Constants only: u = x, and the highest one. */
     const double zero[4] = {0}, steps[2] = {1, 2};
     ck_assert_ok(submod_prox_max_affine(2, 2, zero, b, steps, 1, u, NULL, &info, NULL));
@@ -285,5 +309,6 @@ END_TEST
 
 int main(void)
 {
-    return RUN_TESTS("max_affine", all_sets, nu_problem, large, almost_equal_pieces, bad_arguments);
+    return RUN_TESTS("max_affine", all_sets, nu_problem, large, almost_equal_pieces,
+                     planes_of_tiny_numbers, bad_arguments);
 }

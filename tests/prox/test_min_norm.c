@@ -1,12 +1,10 @@
-/* Fujishige-Wolfe: optimality checked by independent means, hard inputs, limits and
- * failures. */
+/* Fujishige-Wolfe: optimality checked by independent means, and hard inputs. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "allocations.h"
-#include "prox/wolfe/factor.h"
-#include "prox/wolfe/vertices.h"
+#include "combinations.h"
+#include "prox/corral.h"
 #include "support.h"
 
 enum { N = 8 };
@@ -117,8 +115,7 @@ START_TEST(large_cuts)
     enum { LARGE = 120 };
     submod_rng rng;
     submod_rng_seed(&rng, 3);
-    submod_combination *c = NULL;
-    ck_assert_ok(submod_combination_create(&c));
+    submod_combination c = {0};
     size_t minor = 0;
     for (int repeat = 0; repeat < 6; repeat++) {
         submod_fn *fn = random_cut(LARGE, 300, &rng);
@@ -126,24 +123,25 @@ START_TEST(large_cuts)
         submod_prox_settings settings = by(SUBMOD_PROX_MIN_NORM);
         submod_prox_info cold, warm;
         submod_certificate_report report;
-        settings.combination = c;
+        settings.start = &c;
+        settings.combination = &c;
         random_vector(&rng, x, LARGE, repeat % 2);
-        ck_assert_ok(submod_combination_set(c, 0, 0, NULL, NULL));
+        submod_combination_free(&c);
         ck_assert_ok(submod_prox(fn, x, 0.5, u, s, &settings, &cold, NULL));
-        ck_assert_ok(submod_certificate_check(fn, x, 0.5, u, s, c, &report));
+        ck_assert_ok(submod_certificate_check(fn, x, 0.5, u, s, &c, &report));
         ck_assert(report.base_error <= 1e-12 && report.gap <= 1.1e-10 * (cold.primal + 100));
         minor += cold.minor_cycles;
         for (size_t i = 0; i < LARGE; i++) {
             x[i] += 1e-6 * submod_rng_normal(&rng);
         }
         ck_assert_ok(submod_prox(fn, x, 0.5, u, s, &settings, &warm, NULL));
-        ck_assert_ok(submod_certificate_check(fn, x, 0.5, u, s, c, &report));
+        ck_assert_ok(submod_certificate_check(fn, x, 0.5, u, s, &c, &report));
         ck_assert(report.base_error <= 1e-12 && report.gap <= 1.1e-10 * (warm.primal + 100));
         ck_assert_uint_lt(2 * warm.iterations, cold.iterations + 2);
         submod_fn_free(fn);
     }
     ck_assert_uint_gt(minor, 20);
-    submod_combination_free(c);
+    submod_combination_free(&c);
 }
 END_TEST
 
@@ -152,8 +150,7 @@ START_TEST(odd_warm_starts)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 4);
-    submod_combination *c = NULL;
-    ck_assert_ok(submod_combination_create(&c));
+    submod_combination c = {0};
     for (size_t f = 0; f < family_count; f++) {
         for (int repeat = 0; repeat < 3; repeat++) {
             enum { COUNT = 40 };
@@ -171,17 +168,17 @@ START_TEST(odd_warm_starts)
             weights[0] = 1;
             random_vector(&rng, x, N, 1);
             ck_assert_int_ge(submod_prox(fn, x, 2, v, NULL, &settings, NULL, NULL), 0);
-            ck_assert_ok(submod_combination_set(c, n, COUNT, orders, weights));
-            settings.combination = c;
+            settings.start = &(submod_combination){n, COUNT, orders, weights};
+            settings.combination = &c;
             ck_assert_int_ge(submod_prox(fn, x, 2, u, NULL, &settings, &info, NULL), 0);
-            ck_assert_uint_eq(submod_combination_size(c), N);
+            ck_assert_uint_eq(c.n, N);
             for (size_t i = 0; i < N; i++) {
                 ck_assert_near(u[i], v[i], 1e-5);
             }
             submod_fn_free(fn);
         }
     }
-    submod_combination_free(c);
+    submod_combination_free(&c);
 }
 END_TEST
 
@@ -200,7 +197,7 @@ START_TEST(scales)
         ck_assert_int_ge(submod_prox(fn, x, 0.5, u, NULL, &settings, NULL, NULL), 0);
         for (size_t k = 0; k < 5; k++) {
             submod_fn *scaled = NULL;
-            ck_assert_ok(submod_fn_scale(fn, factors[k], &scaled));
+            ck_assert_ok(combine_scaled(fn, factors[k], &scaled));
             for (size_t i = 0; i < N; i++) {
                 scaled_x[i] = factors[k] * x[i];
             }
@@ -295,8 +292,8 @@ START_TEST(awkward_places)
         far[i] = 1e6 * (double)(i + 1);
     }
     /* prox of f + <far, .> at x + far is the prox of f at x. */
-    ck_assert_ok(submod_fn_scale(cut, 1e-3, &small));
-    ck_assert_ok(submod_fn_add_modular(small, far, &moved));
+    ck_assert_ok(combine_scaled(cut, 1e-3, &small));
+    ck_assert_ok(combine_plus(small, far, &moved));
     settings.tolerance = 0;
     ck_assert_int_ge(submod_prox(small, x, 1e-3, u, NULL, &settings, NULL, NULL), 0);
     for (size_t i = 0; i < N; i++) {
@@ -329,307 +326,171 @@ START_TEST(awkward_places)
 }
 END_TEST
 
-/* Limits: usable, and the gap is the true one. */
-START_TEST(limits)
+/* In units of lambda x all of F is 0, and 0 is no base. */
+START_TEST(gains_far_below_lambda_x)
 {
+    double x[N], u[N], s[N] = {7};
     submod_rng rng;
-    submod_rng_seed(&rng, 8);
-    submod_fn *fn = random_cut(40, 200, &rng);
-    submod_combination *c = NULL;
-    double x[40], u[40], s[40], best[40];
-    ck_assert_ok(submod_combination_create(&c));
-    random_vector(&rng, x, 40, 0);
-    submod_prox_settings settings = by(SUBMOD_PROX_MIN_NORM);
-    ck_assert_ok(submod_prox(fn, x, 0.3, best, NULL, &settings, NULL, NULL));
-    submod_prox_info info;
-    submod_certificate_report report;
-    settings.max_iterations = 1;
-    settings.combination = c;
-    ck_assert_ok(submod_combination_set(c, 0, 0, NULL, NULL));
-    ck_assert_int_eq(submod_prox(fn, x, 0.3, u, s, &settings, &info, NULL), SUBMOD_MAXITER);
-    ck_assert_uint_eq(info.iterations, 1);
-    ck_assert_ok(submod_certificate_check(fn, x, 0.3, u, s, c, &report));
-    ck_assert_near(report.gap, info.gap, 1e-10 * report.gap);
-    ck_assert(report.base_error <= 1e-12 && report.gap > 1e-6);
-    double distance = 0;
-    for (size_t i = 0; i < 40; i++) {
-        distance += (u[i] - best[i]) * (u[i] - best[i]);
-    }
-    ck_assert(distance <= 2 * info.gap / 0.3 + 1e-9);
-    settings.max_iterations = 0;
-    settings.time_limit = 1e-9;
-    ck_assert_int_eq(submod_prox(fn, x, 0.3, u, s, &settings, &info, NULL), SUBMOD_TIMELIMIT);
-    submod_combination_free(c);
+    submod_rng_seed(&rng, 5);
+    submod_fn *plain = family_named("coverage")->make(N, &rng), *fn = NULL;
+    random_vector(&rng, x, N, 0);
+    ck_assert_ok(combine_scaled(plain, 1e-300, &fn));
+    submod_prox_settings settings = submod_prox_defaults();
+    settings.method = SUBMOD_PROX_MIN_NORM;
+    assert_error(submod_prox(fn, x, 1e48, u, s, &settings, NULL, NULL), SUBMOD_ENUMERIC,
+                 "lambda x is too large for the gains of F");
+    ck_assert(s[0] == 7);
+    submod_fn_free(plain);
     submod_fn_free(fn);
 }
 END_TEST
 
-/* ---- callbacks that misbehave ---- */
+/* ---- functions that are not submodular ---- */
 
-static submod_status square(const void *ctx, const int32_t *set, size_t k, double *value)
+/* |A|^2 is supermodular, and so is the product below; |A| mod 2 is neither; the last is rugged. */
+static submod_status not_submodular(const void *ctx, const int32_t *set, size_t k, double *value)
 {
-    double noise = 0; /* convex in the size, and rugged: far from submodular */
-    (void)ctx;
+    int kind = *(const int *)ctx;
+    double sum = 0, noise = 0;
     for (size_t i = 0; i < k; i++) {
+        sum += 1 + set[i];
         noise += sin(100.0 * (set[i] + 1) * (double)k);
     }
-    *value = (double)(k * k) + noise;
+    *value = kind == 0   ? (double)(k * k)
+             : kind == 1 ? sum * sum
+             : kind == 2 ? (double)(k % 2) * sum
+                         : (double)(k * k) + noise;
     return SUBMOD_OK;
 }
 
-/* A fixed point of the greedy rule looks optimal to anybody who sees chains alone; most runs end
- * otherwise, and all of them end. */
+/* A fixed point of the greedy rule looks optimal to a method that sees chains alone; most runs end
+ * otherwise. All of them end, primal is that of u, and success comes with a small gap. */
 START_TEST(not_submodular_ends)
 {
     int noticed = 0;
-    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = square};
     submod_rng rng;
     submod_rng_seed(&rng, 9);
     for (size_t n = 1; n <= 30; n++) {
-        for (int repeat = 0; repeat < 3; repeat++) {
+        for (int kind = 0; kind < 4; kind++) {
+            submod_fn_ops ops = {.eval = not_submodular};
             submod_fn *fn = NULL;
-            double x[30], u[30], s[30];
+            double x[30], u[30], s[30], f, size = 0, lambda = kind == 3 ? 0.1 : 2;
             submod_prox_settings settings = by(SUBMOD_PROX_MIN_NORM);
             submod_prox_info info;
-            settings.max_iterations = 3000;
-            random_vector(&rng, x, n, 0);
-            ck_assert_ok(submod_fn_custom(n, &ops, NULL, &fn));
-            int status = submod_prox(fn, x, 0.1, u, s, &settings, &info, NULL);
+            settings.max_iterations = 1000;
+            random_vector(&rng, x, n, n % 2);
+            ck_assert_ok(submod_fn_custom(n, &ops, &kind, &fn));
+            int status = submod_prox(fn, x, lambda, u, s, &settings, &info, NULL);
             ck_assert(status >= 0 && isfinite(info.gap));
+            ck_assert_ok(submod_lovasz(fn, u, &f, NULL, NULL, NULL, NULL));
+            for (size_t i = 0; i < n; i++) {
+                f += lambda / 2 * (u[i] - x[i]) * (u[i] - x[i]);
+                size += lambda * x[i] * x[i] + s[i] * s[i] / lambda;
+            }
+            ck_assert_near(info.primal, f, 1e-9 * (1 + fabs(f)));
+            ck_assert(status != SUBMOD_OK || fabs(info.gap) <= 1e-9 * (1 + size));
             noticed += status == SUBMOD_INACCURATE || status == SUBMOD_MAXITER;
             submod_fn_free(fn);
         }
     }
-    ck_assert_int_ge(noticed, 45);
+    ck_assert_int_ge(noticed, 60);
 }
 END_TEST
 
-typedef struct fuse {
-    long *calls;
-    long limit;
-    double bad;
-} fuse;
+enum { D = 12, POINTS = 60 };
 
-static submod_status fused(const void *ctx, const int32_t *set, size_t k, double *value)
+/* Points with offsets, and y. */
+typedef struct hull {
+    double point[POINTS][D], offset[POINTS], y[D];
+} hull;
+
+/* The rate at which the objective grows with the weight of point j when the present point is s. */
+static double rate(const hull *h, size_t j, const double *s)
 {
-    const fuse *f = ctx;
-    double sum = 0;
-    for (size_t i = 0; i < k; i++) {
-        sum += set[i] % 3 - 1;
+    double sum = h->offset[j];
+    for (size_t i = 0; i < D; i++) {
+        sum += h->point[j][i] * (h->y[i] - s[i]);
     }
-    *value = (*f->calls)++ < f->limit ? sqrt((double)k) + 0.1 * sum : f->bad;
-    return SUBMOD_OK;
+    return sum;
 }
 
-/* NaN and Inf from eval at any time: SUBMOD_ECALLBACK, outputs untouched. */
-START_TEST(bad_callbacks)
+/* Adds all points, each in the direction in which the objective grows, in which case the corral
+ * must take it. Each settle ends at the best point of the corral's affine hull, inside its convex
+ * hull, and higher than before. */
+static void add_all(hull *h, submod_work *work, double *s)
 {
-    for (long limit = 0; limit < 200; limit += 7) {
-        long calls = 0;
-        fuse f = {&calls, limit, limit % 2 ? NAN : INFINITY};
-        submod_fn_ops ops = {.struct_size = sizeof ops, .eval = fused};
-        submod_fn *fn = NULL;
-        submod_combination *c = NULL;
-        double x[20], u[20] = {7}, s[20] = {7};
-        submod_prox_info info = {.gap = 7};
-        submod_prox_settings settings = by(SUBMOD_PROX_MIN_NORM);
-        for (size_t i = 0; i < 20; i++) {
-            x[i] = sin((double)i);
+    submodi_corral c;
+    double t[D], highest = -INFINITY;
+    size_t removed = 0;
+    ck_assert_ok(submodi_corral_init(&c, D, h->point[0], false, work));
+    memcpy(s, h->point[0], D * sizeof *s);
+    for (size_t j = 0; j < POINTS; j++) {
+        bool added;
+        double mean = submodi_corral_mean_offset(&c, 0);
+        for (size_t i = 0; i < D; i++) {
+            t[i] = h->y[i] - s[i];
+            mean += t[i] * s[i];
         }
-        ck_assert_ok(submod_combination_create(&c));
-        ck_assert_ok(submod_fn_custom(20, &ops, &f, &fn));
-        settings.combination = c;
-        int status = submod_prox(fn, x, 1, u, s, &settings, &info, NULL);
-        if (calls > limit) {
-            ck_assert_int_eq(status, SUBMOD_ECALLBACK);
-            ck_assert(u[0] == 7 && s[0] == 7 && info.gap == 7);
-            ck_assert_uint_eq(submod_combination_count(c), 0);
+        if (j && rate(h, j, s) <= mean + 1e-9) {
+            continue;
         }
-        submod_combination_free(c);
-        submod_fn_free(fn);
-    }
-}
-END_TEST
-
-/* ---- allocations ---- */
-
-/* One projection with more than 16 points, so that its tables grow. */
-static int project(void)
-{
-    submod_rng rng;
-    submod_rng_seed(&rng, 10);
-    submod_fn *fn = NULL, *cut = NULL;
-    submod_combination *c = NULL;
-    double x[40], u[40] = {7}, w[6] = {0};
-    int32_t tail[80], head[80];
-    double weight[80];
-    submod_prox_settings settings = by(SUBMOD_PROX_MIN_NORM);
-    settings.max_iterations = 60;
-    for (size_t i = 0; i < 80; i++) {
-        tail[i] = (int32_t)(i % 40);
-        head[i] = (int32_t)((i * 7 + 3) % 40);
-        weight[i] = submod_rng_uniform(&rng);
-    }
-    random_vector(&rng, x, 40, 0);
-    int status = submod_fn_cut(40, 80, tail, head, weight, 0, &cut);
-    status = status ? status : submod_fn_scale(cut, 1, &fn);
-    status = status ? status : submod_combination_create(&c);
-    settings.combination = c;
-    for (int warm = 0; warm < 2 && status >= 0; warm++) {
-        status = submod_prox(fn, x, 0.1, u, NULL, &settings, NULL, NULL);
-        ck_assert(status >= 0 || warm || u[0] == 7);
-    }
-    if (status >= 0) {
-        submod_certificate_report report;
-        status = submod_certificate_check(fn, x, 0.1, u, u, c, &report);
-    }
-    if (status >= 0) {
-        status = submod_prox_max_affine(6, 5, x, x, x, 1, u, w, NULL, NULL);
-    }
-    submod_combination_free(c);
-    submod_fn_free(fn);
-    submod_fn_free(cut);
-    return status < 0 ? status : 0;
-}
-
-START_TEST(allocations_fail)
-{
-    ck_assert_ok(submod_set_allocator(&counting_allocator));
-    int status = SUBMOD_ENOMEM;
-    for (long allowed = 0; status != SUBMOD_OK; allowed += 1 + allowed / 50) {
-        ck_assert_int_lt(allowed, 100000);
-        allocations.left = allowed;
-        status = project();
-        ck_assert_int_eq(allocations.live, 0);
-        ck_assert(status == SUBMOD_OK || status == SUBMOD_ENOMEM);
-    }
-    ck_assert_ok(submod_set_allocator(NULL));
-}
-END_TEST
-
-/* The same bits whatever the number of threads: the passes over all points, for sizes where they
- * are shared out. */
-START_TEST(threads)
-{
-    enum { LARGE = 5003, COUNT = 307 };
-    submod_rng rng;
-    submod_rng_seed(&rng, 11);
-    submodi_scope scope;
-    submod_work *work = submodi_scope_open(&scope, NULL);
-    submodi_vertices v;
-    double *x = malloc(2 * LARGE * sizeof *x), *sum = malloc(2 * LARGE * sizeof *sum);
-    double a[2][COUNT], b[2][COUNT];
-    random_vector(&rng, x, 2 * LARGE, 0);
-    ck_assert(submodi_vertices_init(&v, LARGE, x, false, work));
-    ck_assert(submodi_vertices_reserve(&v, COUNT, work));
-    for (size_t j = 0; j < COUNT; j++) {
-        random_vector(&rng, sum, LARGE, 0);
-        submodi_vertices_add(&v, sum, NULL);
-        v.weights[j] = submod_rng_uniform(&rng);
-    }
-    ck_assert_int_gt(COUNT * LARGE / 16, 1 << 16); /* else there is but one thread */
-    for (int i = 0; i < 2; i++) {
-        ck_assert_ok(submod_set_num_threads(1 + 2 * i));
-        submodi_vertices_dots(&v, x, x + LARGE, a[i], b[i]);
-        submodi_vertices_combine(&v, sum + i * LARGE);
-    }
-    for (size_t j = 0; j < COUNT; j++) { /* and right: against plain sums */
-        double with_a = 0, with_b = 0;
-        for (size_t i = 0; i < LARGE; i++) {
-            with_a += submodi_vertices_row(&v, j)[i] * x[i];
-            with_b += submodi_vertices_row(&v, j)[i] * x[LARGE + i];
+        submodi_candidate new = {.point = h->point[j], .offset = h->offset[j], .tag = j};
+        size_t before = c.count;
+        ck_assert_ok(submodi_corral_add(&c, &new, t, &added));
+        ck_assert(added);
+        submodi_corral_settle(&c, s);
+        removed += before + 1 - c.count;
+        double sum = 0, objective = 0, combined[D] = {0};
+        for (size_t k = 0; k < c.count; k++) {
+            size_t tag = c.tags[c.slots[k]];
+            ck_assert(c.weights[k] > 0 || c.count == 1);
+            ck_assert_near(rate(h, tag, s), rate(h, c.tags[c.slots[0]], s), 1e-9);
+            sum += c.weights[k];
+            objective += c.weights[k] * h->offset[tag];
+            for (size_t i = 0; i < D; i++) {
+                combined[i] += c.weights[k] * h->point[tag][i];
+            }
         }
-        ck_assert(a[0][j] == a[1][j] && b[0][j] == b[1][j]);
-        ck_assert_near(a[0][j], with_a, 1e-9);
-        ck_assert_near(b[0][j], with_b, 1e-9);
-    }
-    for (size_t i = 0; i < LARGE; i++) {
-        double plain = x[i];
-        for (size_t j = 0; j < COUNT; j++) {
-            plain += v.weights[j] * submodi_vertices_row(&v, j)[i];
+        ck_assert_near(sum, 1, 1e-14);
+        for (size_t i = 0; i < D; i++) {
+            ck_assert_near(s[i], combined[i], 1e-12);
+            objective -= (h->y[i] - s[i]) * (h->y[i] - s[i]) / 2;
         }
-        ck_assert(sum[i] == sum[LARGE + i]);
-        ck_assert_near(sum[i], plain, 1e-9);
+        ck_assert(objective > highest - 1e-12);
+        highest = objective;
     }
-    ck_assert_ok(submod_set_num_threads(0));
-    submodi_scope_close(&scope);
-    free(x);
-    free(sum);
+    ck_assert_uint_gt(removed, 0);
 }
-END_TEST
 
-/* The factor after many appends and removals is that of the matrix, and so are its solutions. */
-START_TEST(factor)
+/* The factor stays that of the points through many additions and removals; and the bits do not
+ * depend on the number of threads. */
+START_TEST(corral)
 {
-    enum { MOST = 40, D = 60 };
     submod_rng rng;
     submod_rng_seed(&rng, 12);
-    submodi_scope scope;
-    submod_work *work = submodi_scope_open(&scope, NULL);
-    submodi_factor f = {0};
-    double rows[MOST][D], r[MOST], column[MOST], x[MOST];
-    for (int step = 0; step < 2000; step++) {
-        if (f.k < MOST && (f.k < 2 || submod_rng_below(&rng, 2))) {
-            random_vector(&rng, rows[f.k], D, 0);
-            r[f.k] = submod_rng_normal(&rng);
-            for (size_t j = 0; j <= f.k; j++) {
-                column[j] = 0;
-                for (size_t i = 0; i < D; i++) {
-                    column[j] += rows[j][i] * rows[f.k][i];
-                }
-            }
-            ck_assert(submodi_factor_reserve(&f, f.k + 1, work));
-            double pivot2 = submodi_factor_project(&f, column, column[f.k]);
-            submodi_factor_append(&f, pivot2, r[f.k]);
-        } else {
-            size_t j = submod_rng_below(&rng, f.k);
-            submodi_factor_remove(&f, j);
-            memmove(rows[j], rows[j + 1], (f.k - j) * sizeof rows[j]);
-            memmove(r + j, r + j + 1, (f.k - j) * sizeof *r);
+    submodi_set_parallel_from(1);
+    for (int repeat = 0; repeat < 100; repeat++) {
+        hull h;
+        double s[2][D];
+        for (size_t j = 0; j < POINTS; j++) {
+            random_vector(&rng, h.point[j], D, 0);
+            h.offset[j] = repeat % 2 ? submod_rng_normal(&rng) : 0;
         }
-        /* M x - r is a constant, and x sums to 0. */
-        double sum = 0, constant = 0;
-        submodi_factor_direction(&f, x);
-        for (size_t j = 0; j < f.k; j++) {
-            double left = -r[j];
-            sum += x[j];
-            for (size_t i = 0; i < D; i++) {
-                double combined = 0;
-                for (size_t l = 0; l < f.k; l++) {
-                    combined += x[l] * rows[l][i];
-                }
-                left += rows[j][i] * combined;
-            }
-            constant = j ? constant : left;
-            ck_assert_near(left, constant, 1e-9);
+        random_vector(&rng, h.y, D, 0);
+        for (size_t i = 0; i < D; i++) {
+            h.y[i] *= 0.1; /* often in the interior of the hull, so that many points leave */
         }
-        ck_assert_near(sum, 0, 1e-10);
+        for (int k = 0; k < 2; k++) {
+            submodi_scope scope;
+            submod_work *work = submodi_scope_open(&scope, NULL);
+            ck_assert_ok(submod_set_num_threads(1 + 2 * k));
+            add_all(&h, work, s[k]);
+            submodi_scope_close(&scope);
+        }
+        ck_assert_mem_eq(s[0], s[1], sizeof s[0]);
     }
-    submodi_scope_close(&scope);
-}
-END_TEST
-
-/* A workspace may be used again and again, by problems of any size. */
-START_TEST(workspace)
-{
-    submod_rng rng;
-    submod_rng_seed(&rng, 13);
-    submod_work *work = NULL;
-    ck_assert_ok(submod_work_create(&work));
-    for (int repeat = 0; repeat < 6; repeat++) {
-        size_t n = repeat % 2 ? 10 : 80;
-        submod_fn *fn = random_cut(n, 3 * n, &rng);
-        double x[80], u[80], v[80];
-        submod_prox_settings settings = by(SUBMOD_PROX_MIN_NORM);
-        random_vector(&rng, x, n, 0);
-        ck_assert_ok(submod_prox(fn, x, 0.2, u, NULL, &settings, NULL, work));
-        ck_assert_ok(submod_prox(fn, x, 0.2, v, NULL, &settings, NULL, NULL));
-        for (size_t i = 0; i < n; i++) {
-            ck_assert(u[i] == v[i]);
-        }
-        submod_fn_free(fn);
-    }
-    submod_work_free(work);
+    submodi_set_parallel_from(0);
+    ck_assert_ok(submod_set_num_threads(0));
 }
 END_TEST
 
@@ -662,13 +523,12 @@ static submod_status root_push(const void *ctx, void *state, int32_t e, double *
     return SUBMOD_OK;
 }
 
+CHAIN_OF_PUSHES(root_chain, root_push)
+
 START_TEST(base_is_not_pushed_by_chains)
 {
-    submod_fn_ops ops = {.struct_size = sizeof ops,
-                         .eval = root_eval,
-                         .state_size = sizeof(double),
-                         .reset = root_reset,
-                         .push = root_push};
+    submod_fn_ops ops = {
+        .eval = root_eval, .state_size = sizeof(double), .reset = root_reset, .chain = root_chain};
     submod_prox_settings settings = by(SUBMOD_PROX_MIN_NORM);
     const int32_t base[1] = {0};
     const double x[N - 1] = {0.3, -0.1, 0.2, 0, 0.35, 0.15, 0.05};
@@ -689,7 +549,7 @@ END_TEST
 int main(void)
 {
     return RUN_TESTS("min_norm", level_sets_minimise, iwata_is_a_vertex, large_cuts,
-                     odd_warm_starts, scales, constants, extreme_lambda, awkward_places, limits,
-                     not_submodular_ends, bad_callbacks, allocations_fail, threads, factor,
-                     workspace, base_is_not_pushed_by_chains);
+                     odd_warm_starts, scales, constants, extreme_lambda, awkward_places,
+                     gains_far_below_lambda_x, not_submodular_ends, corral,
+                     base_is_not_pushed_by_chains);
 }

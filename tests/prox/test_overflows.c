@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "combinations.h"
 #include "depth.h"
 #include "support.h"
 
@@ -48,7 +49,7 @@ static submod_fn *sum_of(double cut, double modular)
     submod_fn *parts[3] = {cut_of(cut)}, *fn = NULL;
     ck_assert_ok(submod_fn_sqrt(N, &parts[1]));
     ck_assert_ok(submod_fn_modular(N, w, &parts[2]));
-    ck_assert_ok(submod_fn_sum(parts, NULL, 3, &fn));
+    ck_assert_ok(combine_sum(parts, NULL, 3, &fn));
     for (int i = 0; i < 3; i++) {
         submod_fn_free(parts[i]);
     }
@@ -83,10 +84,10 @@ START_TEST(minimum_of_a_scaled_function)
     const double w[N] = {1e200, -1e200, 1};
     submod_fn *cut = cut_of(1), *scaled = NULL, *fn = NULL;
     uint8_t in[N] = {7};
-    ck_assert_ok(submod_fn_scale(cut, 1e-200, &scaled));
-    ck_assert_ok(submod_fn_add_modular(scaled, w, &fn));
+    ck_assert_ok(combine_scaled(cut, 1e-200, &scaled));
+    ck_assert_ok(combine_plus(scaled, w, &fn));
     assert_error(submod_sfm(fn, in, NULL, NULL, NULL, NULL, NULL), SUBMOD_ENUMERIC,
-                 "z / c overflows");
+                 "(z - w) / c overflows");
     ck_assert_int_eq(in[0], 7);
     submod_fn_free(cut);
     submod_fn_free(scaled);
@@ -100,11 +101,11 @@ START_TEST(minimum_of_what_is_scaled_and_moved)
     const double inside[N] = {1.5e308, 0, 0}, outside[N] = {0.75e308, 0, 0};
     submod_fn *cut = cut_of(1), *moved = NULL, *scaled = NULL, *fn = NULL;
     uint8_t in[N] = {7};
-    ck_assert_ok(submod_fn_add_modular(cut, inside, &moved));
-    ck_assert_ok(submod_fn_scale(moved, 0.5, &scaled));
-    ck_assert_ok(submod_fn_add_modular(scaled, outside, &fn));
+    ck_assert_ok(combine_plus(cut, inside, &moved));
+    ck_assert_ok(combine_scaled(moved, 0.5, &scaled));
+    ck_assert_ok(combine_plus(scaled, outside, &fn));
     assert_error(submod_sfm(fn, in, NULL, NULL, NULL, NULL, NULL), SUBMOD_ENUMERIC,
-                 "z - w overflows");
+                 "(z - w) / c overflows");
     ck_assert_int_eq(in[0], 7);
     submod_fn_free(cut);
     submod_fn_free(moved);
@@ -131,7 +132,7 @@ END_TEST
 START_TEST(sum_of_heavy_cuts)
 {
     submod_fn *parts[2] = {cut_of(1.5e308), cut_of(1.5e308)}, *fn = NULL;
-    submod_status status = submod_fn_sum(parts, NULL, 2, &fn);
+    submod_status status = combine_sum(parts, NULL, 2, &fn);
     double u[N] = {7}, x[N] = {1, 2, 3};
     status = status ? status : submod_prox(fn, x, 1, u, NULL, NULL, NULL, NULL);
     assert_error(status, SUBMOD_ENUMERIC, "overflow");
@@ -146,10 +147,10 @@ START_TEST(weights_that_overflow)
 {
     const uint8_t foreground[N] = {1, 0, 0};
     const double weight[N] = {1e308, 1e308, 1e308};
-    submod_measure jaccard = submod_measure_jaccard();
+    submod_measure jaccard = submod_jaccard();
     submod_fn *fn = NULL;
-    assert_error(submod_fn_two_counts_weighted(N, foreground, weight, &jaccard, &fn),
-                 SUBMOD_ENUMERIC, "overflow");
+    assert_error(submod_fn_counts(N, foreground, weight, &jaccard, &fn), SUBMOD_ENUMERIC,
+                 "overflow");
     ck_assert_ptr_null(fn);
 }
 END_TEST
@@ -166,7 +167,7 @@ START_TEST(minimum_of_a_heavy_cut)
     uint8_t in[N] = {7, 7, 7};
     submod_sfm_info info = {.exact = 7};
     ck_assert_ok(submod_fn_cut(N, 3, tail, head, triangle, 0, &cut));
-    ck_assert_ok(submod_fn_add_modular(cut, modular, &fn));
+    ck_assert_ok(combine_plus(cut, modular, &fn));
     for (int i = 0; i < 2; i++) {
         assert_error(submod_sfm(fn, in, NULL, NULL, NULL, &info, NULL), SUBMOD_ENUMERIC, words[i]);
         assert_error(submod_fn_minimize(fn, NULL, 0, all, N, zero, 0, in, NULL), SUBMOD_ENUMERIC,
@@ -205,7 +206,7 @@ START_TEST(minimum_of_a_cut_that_fits)
         size_t n = cases[i].n;
         ck_assert_ok(
             submod_fn_cut(n, cases[i].m, cases[i].tail, cases[i].head, cases[i].weight, 0, &cut));
-        ck_assert_ok(submod_fn_add_modular(cut, cases[i].modular, &fn));
+        ck_assert_ok(combine_plus(cut, cases[i].modular, &fn));
         ck_assert_ok(submod_sfm(fn, in, NULL, NULL, NULL, &info, NULL));
         ck_assert_mem_eq(in, cases[i].in, n);
         ck_assert_near(info.value, cases[i].value, 1e-14 * fabs(cases[i].value));
@@ -235,8 +236,8 @@ START_TEST(minima_near_the_largest_double)
             ck_assert_ok(submod_fn_cut(M, M, tail, head, weight, 0, &cut));
             ck_assert_ok(submod_fn_sqrt(M, &root));
             submod_fn *const both[2] = {root, cut};
-            ck_assert_ok(submod_fn_sum(both, (double[]){0.3 * c, 1}, kind ? 2 : 1, &terms));
-            ck_assert_ok(submod_fn_add_modular(terms, w, &fn));
+            ck_assert_ok(combine_sum(both, (double[]){0.3 * c, 1}, kind ? 2 : 1, &terms));
+            ck_assert_ok(combine_plus(terms, w, &fn));
             ck_assert_ok(submod_sfm(fn, NULL, NULL, NULL, NULL, &info, NULL));
             lowest = isnan(lowest) ? info.value : lowest;
             ck_assert_near(info.value / c, lowest, 1e-9);
@@ -255,8 +256,8 @@ START_TEST(messages_name_the_call)
     const double w[N] = {-0.7e308, 0.7e308, -0.7e308};
     submod_fn *root = NULL, *scaled = NULL, *fn = NULL;
     ck_assert_ok(submod_fn_sqrt(N, &root));
-    ck_assert_ok(submod_fn_scale(root, 0.6e308, &scaled));
-    ck_assert_ok(submod_fn_add_modular(scaled, w, &fn));
+    ck_assert_ok(combine_scaled(root, 0.6e308, &scaled));
+    ck_assert_ok(combine_plus(scaled, w, &fn));
     assert_error(submod_sfm(fn, NULL, NULL, (double[N]){0}, NULL, NULL, NULL), SUBMOD_ENUMERIC,
                  "submod_sfm: ");
     submod_fn_free(root);
@@ -323,8 +324,8 @@ static submod_fn *cut_plus_modular(const graph *g, double c, bool sum)
     ck_assert_ok(submod_fn_cut(g->n, g->m, g->tail, g->head, weight, 0, &cut));
     ck_assert_ok(submod_fn_sqrt(g->n, &root));
     submod_fn *const terms[2] = {cut, root};
-    ck_assert_ok(submod_fn_sum(terms, (double[]){1, c * 5e306}, sum ? 2 : 1, &both));
-    ck_assert_ok(submod_fn_add_modular(both, modular, &fn));
+    ck_assert_ok(combine_sum(terms, (double[]){1, c * 5e306}, sum ? 2 : 1, &both));
+    ck_assert_ok(combine_plus(both, modular, &fn));
     submod_fn_free(cut);
     submod_fn_free(root);
     submod_fn_free(both);
@@ -379,11 +380,12 @@ START_TEST(hinge_of_a_measure_that_fails)
     submod_scores scores = submod_scores_f32(x, 1, 1, N);
     submod_labels labels = submod_labels_u8(y, 1, N);
     submod_gradient to = submod_gradient_dense(u, 1, N);
-    submod_measure measure = submod_measure_custom(no_number, NULL);
+    submod_measure measure = submod_measure_custom(&(submod_measure_ops){.value = no_number}, NULL);
     submod_loss_settings settings = submod_loss_defaults();
     settings.measure = &measure;
-    assert_error(submod_prox_lovasz_hinge(&scores, &labels, 1, &to, NULL, &settings, NULL, NULL),
-                 SUBMOD_ECALLBACK, "the measure");
+    assert_error(
+        submod_prox_hinge_layer(&scores, &labels, 1, &to, NULL, &settings, NULL, NULL, NULL),
+        SUBMOD_ECALLBACK, "the measure");
     ck_assert(u[0] == 7);
 }
 END_TEST

@@ -94,17 +94,17 @@ START_TEST(combination_comes_through)
     submod_rng rng;
     submod_rng_seed(&rng, 73);
     submod_fn *fn = kernel(12);
-    submod_combination *c = NULL;
+    submod_combination c = {0};
     submod_prox_settings settings = submod_prox_defaults();
     double x[12], u[24], s[24];
     submod_certificate_report report;
-    ck_assert_ok(submod_combination_create(&c));
-    settings.combination = c;
+    settings.start = &c;
+    settings.combination = &c;
     random_vector(&rng, x, 12, 0);
     ck_assert_ok(submod_prox_path(fn, x, (double[]){3, 1}, 2, u, s, &settings, NULL, NULL));
-    ck_assert_ok(submod_certificate_check(fn, x, 1, u + 12, s + 12, c, &report));
+    ck_assert_ok(submod_certificate_check(fn, x, 1, u + 12, s + 12, &c, &report));
     ck_assert(report.base_error < 1e-9 && report.gap < 1e-8);
-    submod_combination_free(c);
+    submod_combination_free(&c);
     submod_fn_free(fn);
 }
 END_TEST

@@ -628,7 +628,8 @@ START_TEST(layer_is_the_prox_of_each_image)
         s.has_ignore = 1;
         s.ignore_index = 255;
         s.per_image = trial % 5 != 0;
-        ck_assert_ok(submod_prox_lovasz_hinge(&in, &truth, lambda, &to_z, &to_g, &s, NULL, NULL));
+        ck_assert_ok(
+            submod_prox_hinge_layer(&in, &truth, lambda, &to_z, &to_g, &s, NULL, NULL, NULL));
         size_t groups = s.per_image ? B : 1, size = B * N / groups;
         for (size_t b = 0; b < groups; b++) {
             double m[B * N], u[B * N], d[B * N];
@@ -685,9 +686,9 @@ START_TEST(layer_gives_the_gradient_on_a_linear_piece)
     plain.scale = modified.scale = again.scale = 2;
     ck_assert_ok(submod_lovasz_hinge(&in, &truth, NULL, &plain, &s, NULL, NULL));
     ck_assert_ok(submod_set_num_threads(1));
-    ck_assert_ok(submod_prox_lovasz_hinge(&in, &truth, 1e6, NULL, &modified, &s, NULL, NULL));
+    ck_assert_ok(submod_prox_hinge_layer(&in, &truth, 1e6, NULL, &modified, &s, NULL, NULL, NULL));
     ck_assert_ok(submod_set_num_threads(3));
-    ck_assert_ok(submod_prox_lovasz_hinge(&in, &truth, 1e6, NULL, &again, &s, NULL, NULL));
+    ck_assert_ok(submod_prox_hinge_layer(&in, &truth, 1e6, NULL, &again, &s, NULL, NULL, NULL));
     ck_assert_ok(submod_set_num_threads(0));
     for (size_t i = 0; i < B * N; i++) {
         ck_assert(g[B * N + i] == g[2 * B * N + i]);
@@ -743,7 +744,7 @@ START_TEST(layer_of_large_images_without_foreground)
     submod_gradient to = submod_gradient_dense(g, 1, N);
     for (int threads = 1; threads <= 4; threads++) {
         ck_assert_ok(submod_set_num_threads(threads));
-        ck_assert_ok(submod_prox_lovasz_hinge(&in, &truth, 1, NULL, &to, NULL, NULL, NULL));
+        ck_assert_ok(submod_prox_hinge_layer(&in, &truth, 1, NULL, &to, NULL, NULL, NULL, NULL));
         double sum = 0;
         for (size_t i = 0; i < B * N; i++) {
             sum += (double)g[i];
@@ -786,26 +787,28 @@ START_TEST(bad_input)
     submod_scores in = submod_scores_f32(scores, 1, 1, 2), two = submod_scores_f32(scores, 1, 2, 1);
     submod_labels truth = submod_labels_u8(fg, 1, 2), short_truth = submod_labels_u8(fg, 1, 1);
     submod_gradient to = submod_gradient_dense(z, 1, 2);
-    ck_assert_int_eq(submod_prox_lovasz_hinge(&in, &truth, 1, &to, NULL, NULL, NULL, NULL),
+    ck_assert_int_eq(submod_prox_hinge_layer(&in, &truth, 1, &to, NULL, NULL, NULL, NULL, NULL),
                      SUBMOD_ENONFINITE);
     ck_assert_ptr_nonnull(strstr(submod_last_error(), "scores[0][0][1] is inf"));
-    ck_assert_int_eq(submod_prox_lovasz_hinge(&in, NULL, 1, &to, NULL, NULL, NULL, NULL),
+    ck_assert_int_eq(submod_prox_hinge_layer(&in, NULL, 1, &to, NULL, NULL, NULL, NULL, NULL),
                      SUBMOD_EINVAL);
     scores[1] = 1;
-    ck_assert_int_eq(submod_prox_lovasz_hinge(&in, &truth, 0, &to, NULL, NULL, NULL, NULL),
+    ck_assert_int_eq(submod_prox_hinge_layer(&in, &truth, 0, &to, NULL, NULL, NULL, NULL, NULL),
                      SUBMOD_EINVAL);
-    ck_assert_int_eq(submod_prox_lovasz_hinge(&two, &truth, 1, &to, NULL, NULL, NULL, NULL),
+    ck_assert_int_eq(submod_prox_hinge_layer(&two, &truth, 1, &to, NULL, NULL, NULL, NULL, NULL),
                      SUBMOD_EINVAL);
-    ck_assert_int_eq(submod_prox_lovasz_hinge(&in, &short_truth, 1, &to, NULL, NULL, NULL, NULL),
-                     SUBMOD_EINVAL);
-    ck_assert_int_eq(submod_prox_lovasz_hinge(&in, &truth, 1e-320, &to, NULL, NULL, NULL, NULL),
-                     SUBMOD_ENUMERIC);
+    ck_assert_int_eq(
+        submod_prox_hinge_layer(&in, &short_truth, 1, &to, NULL, NULL, NULL, NULL, NULL),
+        SUBMOD_EINVAL);
+    ck_assert_int_eq(
+        submod_prox_hinge_layer(&in, &truth, 1e-320, &to, NULL, NULL, NULL, NULL, NULL),
+        SUBMOD_ENUMERIC);
     fg[1] = 2;
-    ck_assert_int_eq(submod_prox_lovasz_hinge(&in, &truth, 1, &to, NULL, NULL, NULL, NULL),
+    ck_assert_int_eq(submod_prox_hinge_layer(&in, &truth, 1, &to, NULL, NULL, NULL, NULL, NULL),
                      SUBMOD_EINVAL);
     ck_assert(u[0] == 7 && u[1] == 7 && z[0] == 7 && z[1] == 7);
     in.pixels = truth.pixels = 0;
-    ck_assert_ok(submod_prox_lovasz_hinge(&in, &truth, 1, &to, &to, NULL, NULL, NULL));
+    ck_assert_ok(submod_prox_hinge_layer(&in, &truth, 1, &to, &to, NULL, NULL, NULL, NULL));
     submod_fn_free(fn);
     submod_fn_free(other);
 }

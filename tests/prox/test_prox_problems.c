@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "combinations.h"
 #include "problems.h"
 #include "support.h"
 
@@ -21,10 +22,10 @@ START_TEST(cardinality_against_decomposition)
         ck_assert_ok(submod_fn_sqrt(SIZE + 5, &terms[0]));
         ck_assert_ok(submod_fn_truncation(SIZE + 5, SIZE / 3, &terms[1]));
         ck_assert_ok(repeat % 2 ? make_iwata(SIZE + 5, &sum)
-                                : submod_fn_sum(terms, (double[]){40, 1}, 2, &sum));
+                                : combine_sum(terms, (double[]){40, 1}, 2, &sum));
         ck_assert_ok(submod_fn_contract(sum, few, 5, &shifted));
         random_vector(&rng, w, SIZE, repeat % 4 == 0);
-        ck_assert_ok(submod_fn_add_modular(shifted, w, &fn));
+        ck_assert_ok(combine_plus(shifted, w, &fn));
         random_vector(&rng, x, SIZE, repeat / 4);
         submod_prox_settings settings = submod_prox_defaults();
         submod_prox_info info;
@@ -405,9 +406,9 @@ static submod_status square_eval(const void *ctx, const int32_t *set, size_t k, 
     return SUBMOD_OK;
 }
 
-static submod_status any_answer(const void *ctx, const int32_t *base, size_t nbase,
-                                const int32_t *block, size_t nblock, const double *z, int largest,
-                                uint8_t *in)
+static submod_status any_set(const void *ctx, const int32_t *base, size_t nbase,
+                             const int32_t *block, size_t nblock, const double *z, int largest,
+                             uint8_t *in)
 {
     (void)ctx, (void)base, (void)nbase, (void)largest;
     for (size_t i = 0; i < nblock; i++) {
@@ -416,13 +417,15 @@ static submod_status any_answer(const void *ctx, const int32_t *base, size_t nba
     return SUBMOD_OK;
 }
 
+MINIMIZE_BOTH(any_answer, any_set)
+
 /* A convex function of the cardinality and a minimiser that makes things up: it ends, with a status
  * that says so and a usable u. */
 START_TEST(not_submodular)
 {
     enum { SIZE = 50 };
     double x[SIZE], u[SIZE], s[SIZE], factor = 1;
-    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = square_eval, .minimize = any_answer};
+    submod_fn_ops ops = {.eval = square_eval, .minimize = any_answer};
     submod_fn *fn = NULL;
     submod_rng rng;
     submod_rng_seed(&rng, 13);
@@ -441,17 +444,19 @@ START_TEST(not_submodular)
 }
 END_TEST
 
-static submod_status failing(const void *ctx, const int32_t *base, size_t nbase,
-                             const int32_t *block, size_t nblock, const double *z, int largest,
-                             uint8_t *in)
+static submod_status failing_set(const void *ctx, const int32_t *base, size_t nbase,
+                                 const int32_t *block, size_t nblock, const double *z, int largest,
+                                 uint8_t *in)
 {
     (void)ctx, (void)base, (void)nbase, (void)block, (void)nblock, (void)z, (void)largest, (void)in;
     return SUBMOD_ENUMERIC;
 }
 
+MINIMIZE_BOTH(failing, failing_set)
+
 START_TEST(failing_callback)
 {
-    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = square_eval, .minimize = failing};
+    submod_fn_ops ops = {.eval = square_eval, .minimize = failing};
     submod_fn *fn = NULL;
     double factor = -1, u[3] = {7, 7, 7};
     submod_prox_settings settings = submod_prox_defaults();

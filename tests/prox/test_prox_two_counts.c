@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "allocations.h"
+#include "combinations.h"
 #include "depth.h"
 #include "support.h"
 
@@ -34,11 +35,14 @@ static void root_values(size_t count, const double *a, const double *b, double P
 static submod_measure measure_of(int kind)
 {
     submod_measure many = submod_measure_custom(NULL, NULL);
-    many.values = root_values;
+    many.ops.values = root_values;
     const submod_measure all[KINDS] = {
-        submod_measure_tversky(0.5, 2),        submod_measure_tversky(3, 1),
-        submod_measure_tversky(0, 1.5),        submod_measure_custom(root, NULL),
-        submod_measure_custom(bilinear, NULL), many};
+        submod_tversky(0.5, 2),
+        submod_tversky(3, 1),
+        submod_tversky(0, 1.5),
+        submod_measure_custom(&(submod_measure_ops){.value = root}, NULL),
+        submod_measure_custom(&(submod_measure_ops){.value = bilinear}, NULL),
+        many};
     return all[kind];
 }
 
@@ -126,7 +130,7 @@ static void slow_reference(const submod_fn *fn, const uint8_t *mask, const doubl
     int32_t *index[2] = {calloc(n, sizeof *order), calloc(n, sizeof *order)};
     double *value[2] = {calloc(n, sizeof *x), calloc(n, sizeof *x)};
     slow s = {.fn = fn, .lambda = lambda, .u = u};
-    ck_assert_ok(submod_argsort_f64(x, n, order, NULL));
+    ck_assert_ok(submod_argsort(x, n, order, NULL));
     for (size_t i = 0; i < n; i++) {
         int kind = mask[order[i]] != 0;
         index[kind][s.count[kind]] = order[i];
@@ -183,7 +187,7 @@ START_TEST(against_wolfe)
                 x[i] /= lambda;
             }
         }
-        ck_assert_ok(submod_fn_two_counts(n, mask, &m, &fn));
+        ck_assert_ok(submod_fn_counts(n, mask, NULL, &m, &fn));
         ck_assert_ok(submod_prox(fn, x, lambda, u, s, &exact, &info, NULL));
         ck_assert_int_eq(info.method, SUBMOD_PROX_TWO_COUNTS);
         ck_assert_int_ge(submod_prox(fn, x, lambda, other, NULL, &wolfe, &by_wolfe, NULL), 0);
@@ -215,7 +219,7 @@ START_TEST(certificates)
         submod_fn *fn;
         random_mask(&rng, mask, N);
         random_vector(&rng, x, N, repeat % 2);
-        ck_assert_ok(submod_fn_two_counts(N, mask, &m, &fn));
+        ck_assert_ok(submod_fn_counts(N, mask, NULL, &m, &fn));
         submod_prox_info info;
         ck_assert_ok(submod_prox(fn, x, lambda, u, s, NULL, &info, NULL));
         double *F = subset_values(fn);
@@ -249,7 +253,7 @@ START_TEST(larger_instances)
         submod_fn *fn;
         random_mask(&rng, mask, n);
         random_vector(&rng, x, n, repeat % 3 == 0);
-        ck_assert_ok(submod_fn_two_counts(n, mask, &m, &fn));
+        ck_assert_ok(submod_fn_counts(n, mask, NULL, &m, &fn));
         ck_assert_ok(submod_prox(fn, x, lambda, u, NULL, NULL, NULL, NULL));
         slow_reference(fn, mask, x, lambda, expected);
         for (size_t i = 0; i < n; i++) {
@@ -267,7 +271,7 @@ START_TEST(tversky_is_jaccard)
     double *x = calloc(N, sizeof *x), *u = calloc(N, sizeof *u), *v = calloc(N, sizeof *v);
     double *s = calloc(N, sizeof *s), *t = calloc(N, sizeof *t);
     uint8_t *mask = calloc(N, 1);
-    submod_measure m = submod_measure_tversky(1, 1);
+    submod_measure m = submod_tversky(1, 1);
     submod_rng rng;
     submod_rng_seed(&rng, 4);
     for (int power = -9; power <= 9; power += 2) {
@@ -276,7 +280,7 @@ START_TEST(tversky_is_jaccard)
         random_vector(&rng, x, N, power % 4 == 3);
         random_mask(&rng, mask, N);
         double lambda = pow(10, power);
-        ck_assert_ok(submod_fn_two_counts(N, mask, &m, &tversky));
+        ck_assert_ok(submod_fn_counts(N, mask, NULL, &m, &tversky));
         ck_assert_ok(submod_fn_jaccard(N, mask, &jaccard));
         ck_assert_ok(submod_prox(tversky, x, lambda, u, s, NULL, &info[0], NULL));
         ck_assert_ok(submod_prox(jaccard, x, lambda, v, t, NULL, &info[1], NULL));
@@ -362,7 +366,7 @@ START_TEST(work_is_bounded)
                     mask[i] = (uint8_t)label(labels, i, N, &rng);
                 }
                 submod_measure m = measure_of((maker + labels + power / 2 + 8) % KINDS);
-                ck_assert_ok(submod_fn_two_counts(N, mask, &m, &fn));
+                ck_assert_ok(submod_fn_counts(N, mask, NULL, &m, &fn));
                 ck_assert_ok(submod_prox(fn, x, pow(10, power), NULL, NULL, NULL, &info, NULL));
                 ck_assert_msg((double)info.work <= 10 * N * log2(N),
                               "x %d, labels %d, lambda 1e%d: %g per point", maker, labels, power,
@@ -388,10 +392,10 @@ START_TEST(same_bits_for_any_number_of_threads)
     for (int i = 0; i < N; i++) {
         mask[i] = submod_rng_below(&rng, 4) == 0;
     }
-    submod_measure m = submod_measure_tversky(0.5, 2);
+    submod_measure m = submod_tversky(0.5, 2);
     submod_fn *fn;
     submod_prox_info info[2];
-    ck_assert_ok(submod_fn_two_counts(N, mask, &m, &fn));
+    ck_assert_ok(submod_fn_counts(N, mask, NULL, &m, &fn));
     for (int t = 0; t < 2; t++) {
         ck_assert_ok(submod_set_num_threads(1 + 3 * t));
         ck_assert_ok(submod_prox(fn, x, 1e-4, u[t], NULL, NULL, &info[t], NULL));
@@ -427,11 +431,11 @@ START_TEST(points_are_copies)
                 y[n++] = x[k];
             }
         }
-        submod_measure m = repeat % 7 == 6 ? submod_measure_jaccard() : measure_of(repeat % KINDS);
+        submod_measure m = repeat % 7 == 6 ? submod_jaccard() : measure_of(repeat % KINDS);
         double lambda = pow(10, 4 * submod_rng_uniform(&rng) - 2);
         submod_prox_info info[2];
         submod_fn *fn;
-        ck_assert_ok(submod_fn_two_counts(n, copies, &m, &fn));
+        ck_assert_ok(submod_fn_counts(n, copies, NULL, &m, &fn));
         ck_assert_ok(submod_prox(fn, y, lambda, v, t, NULL, &info[0], NULL));
         ck_assert_ok(
             submod_prox_two_counts_points(count, x, mask, many, &m, lambda, u, s, &info[1], NULL));
@@ -459,8 +463,8 @@ START_TEST(weighted_points_are_optimal)
         enum { N = 8 };
         uint8_t mask[N];
         double x[N], w[N], u[N], s[N], base[N];
-        submod_measure m = repeat % 7 == 6   ? submod_measure_jaccard()
-                           : repeat % 7 == 5 ? submod_measure_hamming()
+        submod_measure m = repeat % 7 == 6   ? submod_jaccard()
+                           : repeat % 7 == 5 ? submod_hamming()
                                              : measure_of(repeat % KINDS);
         double lambda = pow(10, 4 * submod_rng_uniform(&rng) - 2), inner = 0;
         submod_fn *fn;
@@ -470,7 +474,7 @@ START_TEST(weighted_points_are_optimal)
             w[i] = repeat % 3 ? 0.01 + submod_rng_uniform(&rng) : 0.5;
         }
         ck_assert_ok(submod_prox_two_counts_points(N, x, mask, w, &m, lambda, u, s, NULL, NULL));
-        ck_assert_ok(submod_fn_two_counts_weighted(N, mask, w, &m, &fn));
+        ck_assert_ok(submod_fn_counts(N, mask, w, &m, &fn));
         for (int i = 0; i < N; i++) {
             base[i] = w[i] * s[i];
             inner += base[i] * u[i];
@@ -503,7 +507,7 @@ START_TEST(histogram_keeps_its_word)
             x[i] = (float)submod_rng_normal(&rng);
             wide[i] = (double)x[i];
         }
-        ck_assert_ok(submod_fn_two_counts(N, mask, &m, &fn));
+        ck_assert_ok(submod_fn_counts(N, mask, NULL, &m, &fn));
         ck_assert_ok(submod_prox(fn, wide, lambda, exact, NULL, NULL, NULL, NULL));
         ck_assert_ok(submod_prox_two_counts_histogram(N, x, mask, &m, lambda, delta, u, &error,
                                                       &info, NULL));
@@ -541,7 +545,7 @@ START_TEST(layer_takes_measures)
         submod_labels truth = submod_labels_i64(labels, IMAGES, PIXELS);
         submod_gradient out = submod_gradient_dense(moved, 1, PIXELS);
         ck_assert_ok(
-            submod_prox_lovasz_hinge(&in, &truth, 0.05, &out, NULL, &settings, &info, NULL));
+            submod_prox_hinge_layer(&in, &truth, 0.05, &out, NULL, &settings, NULL, &info, NULL));
         ck_assert_int_eq(info.method, SUBMOD_PROX_TWO_COUNTS);
         for (int b = 0; b < IMAGES; b++) {
             uint8_t mask[PIXELS];
@@ -553,7 +557,7 @@ START_TEST(layer_takes_measures)
                 mask[i] = labels[b * PIXELS + i] == 1;
                 margin[i] = 1 - (mask[i] ? 1 : -1) * (double)scores[b * PIXELS + i];
             }
-            ck_assert_ok(submod_fn_two_counts(PIXELS, mask, &m, &fn));
+            ck_assert_ok(submod_fn_counts(PIXELS, mask, NULL, &m, &fn));
             ck_assert_ok(submod_prox(fn, margin, 0.05, u, NULL, &hinge, NULL, NULL));
             for (int i = 0; i < PIXELS; i++) {
                 ck_assert_near((mask[i] ? 1 : -1) * (1 - u[i]), (double)moved[b * PIXELS + i],
@@ -604,15 +608,16 @@ START_TEST(failing_measures)
     for (int good = 0; good < 120; good++) {
         for (int kind = 0; kind < 12; kind++) {
             failing f = {good, kind < 6 ? NAN : INFINITY};
-            submod_measure m = submod_measure_custom(fail_after, &f);
-            m.values = kind % 2 ? fail_after_values : NULL;
+            submod_measure m =
+                submod_measure_custom(&(submod_measure_ops){.value = fail_after}, &f);
+            m.ops.values = kind % 2 ? fail_after_values : NULL;
             double u[N] = {7}, s[N] = {7}, error = 7;
             float u32[N] = {7};
             submod_prox_info info = {.primal = 7};
             submod_status status;
             if (kind % 6 < 2) {
                 submod_fn *fn;
-                ck_assert_ok(submod_fn_two_counts(N, mask, &m, &fn));
+                ck_assert_ok(submod_fn_counts(N, mask, NULL, &m, &fn));
                 status = submod_prox(fn, x, 0.1, u, s, NULL, &info, NULL);
                 submod_fn_free(fn);
             } else if (kind % 6 < 4) {
@@ -637,7 +642,7 @@ START_TEST(bad_input)
     const float x32[] = {1, 2};
     const uint8_t mask[] = {1, 0}, one_kind[] = {1, 1};
     double u[2];
-    submod_measure m = submod_measure_tversky(0.5, 2), dice = submod_measure_tversky(0.5, 0.5);
+    submod_measure m = submod_tversky(0.5, 2), dice = submod_tversky(0.5, 0.5);
 #define POINTS(x, mask, many, m, lambda) \
     submod_prox_two_counts_points(2, x, mask, many, m, lambda, u, NULL, NULL, NULL)
     assert_error(POINTS(x, mask, zero, &m, 1), SUBMOD_EINVAL, "multiplicity[1]");
@@ -662,7 +667,7 @@ START_TEST(bad_input)
     ck_assert_ok(HISTOGRAM(x32, &m, 1, 0.1));
     const double far[] = {1e308, -1e308};
     submod_fn *fn;
-    ck_assert_ok(submod_fn_two_counts(2, mask, &m, &fn));
+    ck_assert_ok(submod_fn_counts(2, mask, NULL, &m, &fn));
     assert_error(submod_prox(fn, far, 1, u, NULL, NULL, NULL, NULL), SUBMOD_ENUMERIC, "overflow");
     submod_fn_free(fn);
 }
@@ -679,11 +684,11 @@ START_TEST(memory_runs_out)
         x[i] = submod_rng_normal(&rng);
         mask[i] = submod_rng_below(&rng, 2) == 0;
     }
-    submod_measure m = submod_measure_tversky(0.5, 2);
+    submod_measure m = submod_tversky(0.5, 2);
     ck_assert_ok(submod_set_allocator(&counting_allocator));
     allocations.left = -1;
     submod_fn *fn = NULL;
-    ck_assert_ok(submod_fn_two_counts(N, mask, &m, &fn));
+    ck_assert_ok(submod_fn_counts(N, mask, NULL, &m, &fn));
     long before = allocations.live, refused = 0;
     submod_status status = SUBMOD_ENOMEM;
     for (; status == SUBMOD_ENOMEM; refused += status == SUBMOD_ENOMEM) {
@@ -714,13 +719,13 @@ START_TEST(sums_fold)
         x[i] = submod_rng_normal(&rng);
     }
     for (int kind = 0; kind < KINDS; kind++) {
-        submod_measure m = measure_of(kind), other = submod_measure_tversky(0.25, 2);
+        submod_measure m = measure_of(kind), other = submod_tversky(0.25, 2);
         const double half[] = {0.5, 1.5};
         submod_fn *f[2], *sum;
         submod_prox_info info;
-        ck_assert_ok(submod_fn_two_counts(N, mask, &m, &f[0]));
-        ck_assert_ok(submod_fn_two_counts(N, mask, &m, &f[1]));
-        ck_assert_ok(submod_fn_sum(f, half, 2, &sum));
+        ck_assert_ok(submod_fn_counts(N, mask, NULL, &m, &f[0]));
+        ck_assert_ok(submod_fn_counts(N, mask, NULL, &m, &f[1]));
+        ck_assert_ok(combine_sum(f, half, 2, &sum));
         ck_assert_ok(submod_prox(sum, x, 0.2, u, NULL, NULL, &info, NULL));
         ck_assert_int_eq(info.method, SUBMOD_PROX_TWO_COUNTS);
         ck_assert_ok(submod_prox(f[0], x, 0.1, v, NULL, NULL, NULL, NULL));
@@ -729,8 +734,8 @@ START_TEST(sums_fold)
         }
         submod_fn_free(sum);
         submod_fn_free(f[1]);
-        ck_assert_ok(submod_fn_two_counts(N, mask, &other, &f[1]));
-        ck_assert_ok(submod_fn_sum(f, half, 2, &sum));
+        ck_assert_ok(submod_fn_counts(N, mask, NULL, &other, &f[1]));
+        ck_assert_ok(combine_sum(f, half, 2, &sum));
         ck_assert_ok(submod_prox(sum, x, 0.2, u, NULL, NULL, &info, NULL));
         ck_assert_int_eq(info.method, SUBMOD_PROX_SUM);
         submod_fn_free(sum);

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "allocations.h"
+#include "combinations.h"
 #include "depth.h"
 #include "problems.h"
-#include "submod/handle.h"
+#include "submod/fn_internal.h"
 #include "support.h"
 
 static uint32_t mask_of(const uint8_t *in, size_t n)
@@ -48,10 +48,10 @@ static void compare(const submod_fn *fn, submod_sfm_method method)
     uint32_t expected[2];
     submod_sfm_settings settings = submod_sfm_defaults();
     submod_sfm_info info;
-    submod_combination *c = NULL;
-    ck_assert_ok(submod_combination_create(&c));
+    submod_combination c = {0};
     settings.method = method;
-    settings.combination = c;
+    settings.start = &c;
+    settings.combination = &c;
     double lowest = all_subsets(F, n, 1e-12 * scale, &expected[0], &expected[1]);
     ck_assert_ok(submod_sfm(fn, small, large, s, &settings, &info, NULL));
     ck_assert_int_eq(info.method, method);
@@ -75,11 +75,11 @@ static void compare(const submod_fn *fn, submod_sfm_method method)
     if (method == SUBMOD_SFM_MIN_NORM) { /* its combination proves the bound */
         submod_certificate_report report;
         double zero[16] = {0};
-        ck_assert_ok(submod_certificate_check(fn, zero, 1, zero, s, c, &report));
+        ck_assert_ok(submod_certificate_check(fn, zero, 1, zero, s, &c, &report));
         ck_assert(report.base_error <= 1e-12 * scale);
         ck_assert_near(report.minimum_bound, info.dual, 1e-12 * scale);
     }
-    submod_combination_free(c);
+    submod_combination_free(&c);
     free(F);
 }
 
@@ -97,7 +97,7 @@ START_TEST(all_families)
             for (size_t i = 0; i < N; i++) {
                 w[i] *= repeat % 4;
             }
-            ck_assert_ok(submod_fn_add_modular(inner, w, &fn));
+            ck_assert_ok(combine_plus(inner, w, &fn));
             compare(fn, SUBMOD_SFM_MIN_NORM);
             compare(fn, SUBMOD_SFM_EXHAUSTIVE);
             if (fn->ops.minimize) {
@@ -110,19 +110,25 @@ START_TEST(all_families)
 }
 END_TEST
 
+/* More elements, with ties, or with weights that spread them out into parts. */
 START_TEST(twelve_elements)
 {
     submod_rng rng;
     submod_rng_seed(&rng, 2);
     for (size_t f = 0; f < family_count; f++) {
-        submod_fn *inner = families[f].make(12, &rng), *fn = NULL;
-        double w[12];
-        random_vector(&rng, w, 12, 1); /* ties */
-        ck_assert_ok(submod_fn_add_modular(inner, w, &fn));
-        compare(fn, SUBMOD_SFM_MIN_NORM);
-        compare(fn, SUBMOD_SFM_EXHAUSTIVE);
-        submod_fn_free(fn);
-        submod_fn_free(inner);
+        for (int repeat = 0; repeat < 4; repeat++) {
+            submod_fn *inner = families[f].make(12, &rng), *fn = NULL;
+            double w[12];
+            random_vector(&rng, w, 12, repeat == 0);
+            for (size_t i = 0; i < 12; i++) {
+                w[i] *= exp((double)repeat);
+            }
+            ck_assert_ok(combine_plus(inner, w, &fn));
+            compare(fn, SUBMOD_SFM_MIN_NORM);
+            compare(fn, SUBMOD_SFM_EXHAUSTIVE);
+            submod_fn_free(fn);
+            submod_fn_free(inner);
+        }
     }
 }
 END_TEST
@@ -151,7 +157,7 @@ START_TEST(many_minimisers)
             w[i] = (double)submod_rng_below(&rng, 7) - 3;
         }
         ck_assert_ok(submod_fn_cut(N, EDGES, tail, head, weight, 1, &cut));
-        ck_assert_ok(submod_fn_add_modular(cut, w, &fn));
+        ck_assert_ok(combine_plus(cut, w, &fn));
         double *F = subset_values(fn);
         double lowest = all_subsets(F, N, 0.5, &expected[0], &expected[1]);
         settings.method = SUBMOD_SFM_MIN_NORM;
@@ -230,7 +236,7 @@ static submod_status either_or(const void *ctx, const int32_t *set, size_t k, do
 
 START_TEST(custom_functions)
 {
-    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = pair};
+    submod_fn_ops ops = {.eval = pair};
     submod_fn *fn = NULL;
     uint8_t small[3], large[3];
     submod_sfm_info info;
@@ -269,7 +275,7 @@ static submod_status hidden_set(const void *ctx, const int32_t *set, size_t k, d
  * were submodular. */
 START_TEST(gap_below_zero)
 {
-    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = hidden_set};
+    submod_fn_ops ops = {.eval = hidden_set};
     submod_fn *fn = NULL;
     submod_sfm_info info;
     submod_sfm_settings settings = submod_sfm_defaults();
@@ -306,7 +312,7 @@ static submod_status counted_root(const void *ctx, const int32_t *set, size_t k,
 /* The search evaluates each subset once, and reports it. */
 START_TEST(search_evaluates_each_subset_once)
 {
-    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = counted_root};
+    submod_fn_ops ops = {.eval = counted_root};
     counted c = {0}, *at = &c;
     submod_fn *fn = NULL;
     submod_sfm_info info;
@@ -327,7 +333,7 @@ END_TEST
 /* If the time is up, min-norm replaces the search. */
 START_TEST(search_ends_at_the_time_limit)
 {
-    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = counted_root};
+    submod_fn_ops ops = {.eval = counted_root};
     counted c = {.pause = 1e-3}, *at = &c;
     submod_fn *fn = NULL;
     ck_assert_ok(submod_fn_custom(10, &ops, &at, &fn));
@@ -360,7 +366,7 @@ static submod_status three_and_seven(const void *ctx, const int32_t *set, size_t
 START_TEST(exact_means_proved)
 {
     for (size_t n = 9; n <= 11; n++) {
-        submod_fn_ops ops = {.struct_size = sizeof ops, .eval = three_and_seven};
+        submod_fn_ops ops = {.eval = three_and_seven};
         submod_fn *made[4] = {NULL};
         double zero[11] = {0};
         int32_t order[11];
@@ -368,9 +374,9 @@ START_TEST(exact_means_proved)
             order[i] = i;
         }
         ck_assert_ok(submod_fn_custom(n, &ops, NULL, &made[0]));
-        ck_assert_ok(submod_fn_add_modular(made[0], zero, &made[1]));
-        ck_assert_ok(submod_fn_scale(made[0], 1, &made[2]));
-        ck_assert_ok(submod_fn_embed(made[0], n, order, &made[3]));
+        ck_assert_ok(combine_plus(made[0], zero, &made[1]));
+        ck_assert_ok(combine_scaled(made[0], 1, &made[2]));
+        ck_assert_ok(combine_embedded(made[0], n, order, &made[3]));
         for (int i = 0; i < 4; i++) {
             submod_sfm_settings settings = submod_sfm_defaults();
             submod_sfm_info info;
@@ -417,7 +423,7 @@ static submod_status table(const void *ctx, const int32_t *set, size_t k, double
 /* Contradictions set a message, with and without a base. */
 START_TEST(contradictions_are_named)
 {
-    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = one_of_two};
+    submod_fn_ops ops = {.eval = one_of_two};
     submod_fn *fn = NULL;
     uint8_t small[4], large[4];
     const double x[3] = {2, 3, 3};
@@ -440,7 +446,7 @@ static void minimise_at_all_scales(submod_fn *f, const double *w)
 {
     enum { N = 8 };
     submod_fn *shifted = NULL;
-    ck_assert_ok(submod_fn_add_modular(f, w, &shifted));
+    ck_assert_ok(combine_plus(f, w, &shifted));
     double *F = subset_values(shifted);
     uint32_t expected[2];
     double lowest = all_subsets(F, N, 1e-12, &expected[0], &expected[1]);
@@ -452,7 +458,7 @@ static void minimise_at_all_scales(submod_fn *f, const double *w)
             submod_sfm_info info;
             submod_sfm_settings settings = submod_sfm_defaults();
             settings.method = (submod_sfm_method)m;
-            ck_assert_ok(submod_fn_scale(shifted, c, &fn));
+            ck_assert_ok(combine_scaled(shifted, c, &fn));
             submod_status status = submod_sfm(fn, small, large, NULL, &settings, &info, NULL);
             if (status != SUBMOD_EUNSUPPORTED) {
                 ck_assert_msg(status == SUBMOD_OK, "method %d, 1e%d: %s", m, power,
@@ -483,7 +489,7 @@ START_TEST(all_scales)
             parts[i] = family_named(names[i])->make(N, &rng);
         }
         for (size_t i = 0; i < 3; i++) {
-            ck_assert_ok(submod_fn_sum(parts + i, NULL, 3, &sums[i]));
+            ck_assert_ok(combine_sum(parts + i, NULL, 3, &sums[i]));
             minimise_at_all_scales(sums[i], w);
         }
         for (int i = 0; i < 5; i++) {
@@ -510,7 +516,7 @@ START_TEST(degenerate)
     submod_fn_free(fn);
     ck_assert_ok(make_iwata(N, &iwata));
     for (int k = -1; k < 2; k += 2) {
-        ck_assert_ok(submod_fn_scale(iwata, pow(10, 150 * k), &fn));
+        ck_assert_ok(combine_scaled(iwata, pow(10, 150 * k), &fn));
         ck_assert_ok(submod_sfm(fn, small, large, NULL, &settings, &info, NULL));
         ck_assert_near(info.value * pow(10, -150 * k), -35,
                        1e-9); /* -2 m n + (3 m^2 - 5 m) / 2, m = 5 */
@@ -538,7 +544,7 @@ START_TEST(limits_and_arguments)
     }
     random_vector(&rng, w, 60, 0);
     ck_assert_ok(submod_fn_cut(60, 300, tail, head, weight, 0, &cut));
-    ck_assert_ok(submod_fn_add_modular(cut, w, &fn));
+    ck_assert_ok(combine_plus(cut, w, &fn));
     settings.method = SUBMOD_SFM_MIN_NORM;
     settings.max_iterations = 1;
     ck_assert_int_eq(submod_sfm(fn, small, NULL, s, &settings, &info, NULL), SUBMOD_MAXITER);
@@ -572,73 +578,10 @@ START_TEST(limits_and_arguments)
 }
 END_TEST
 
-/* ---- allocations ---- */
-
-START_TEST(allocations_fail)
-{
-    ck_assert_ok(submod_set_allocator(&counting_allocator));
-    for (int m = SUBMOD_SFM_MINIMIZER; m <= SUBMOD_SFM_EXHAUSTIVE; m++) {
-        int status = SUBMOD_ENOMEM;
-        for (long allowed = 0; status != SUBMOD_OK; allowed++) {
-            submod_fn *fn = NULL;
-            uint8_t small[8] = {7}, large[8];
-            double s[8] = {7};
-            submod_sfm_settings settings = submod_sfm_defaults();
-            submod_sfm_info info;
-            settings.method = (submod_sfm_method)m;
-            ck_assert_int_lt(allowed, 10000);
-            allocations.left = allowed;
-            status = make_iwata(8, &fn);
-            status = status ? status : submod_sfm(fn, small, large, s, &settings, &info, NULL);
-            ck_assert(status == SUBMOD_OK || (small[0] == 7 && s[0] == 7));
-            ck_assert(status == SUBMOD_OK || status == SUBMOD_ENOMEM);
-            submod_fn_free(fn);
-            ck_assert_int_eq(allocations.live, 0);
-        }
-    }
-    ck_assert_ok(submod_set_allocator(NULL));
-}
-END_TEST
-
-/* Of a sum that one prox solves: the best set is looked for afterwards, with memory of its own.
- * When that cannot be had, the set must not be a worse one. */
-START_TEST(one_allocation_of_a_sum_fails)
-{
-    submod_rng rng;
-    submod_rng_seed(&rng, 9);
-    double w[8] = {-0.1, 0.3, -0.2, 0.1, -0.4, 0.2, 0.1, -0.1};
-    submod_fn *terms[2] = {NULL, families[0].make(8, &rng)}, *fn = NULL;
-    ck_assert_ok(submod_fn_modular(8, w, &terms[0]));
-    ck_assert_ok(submod_fn_sum(terms, NULL, 2, &fn));
-    submod_sfm_settings settings = submod_sfm_defaults();
-    settings.method = SUBMOD_SFM_SUM;
-    submod_sfm_info wanted, info;
-    ck_assert_ok(submod_sfm(fn, NULL, NULL, NULL, &settings, &wanted, NULL));
-    ck_assert(wanted.value < 0);
-    ck_assert_ok(submod_set_allocator(&counting_allocator));
-    allocations.only_one = true;
-    bool reached = true;
-    for (long allowed = 0; reached; allowed++) {
-        allocations.left = allowed;
-        submod_status status = submod_sfm(fn, NULL, NULL, NULL, &settings, &info, NULL);
-        reached = allocations.left < 0;
-        ck_assert(status == SUBMOD_OK || (reached && status == SUBMOD_ENOMEM));
-        ck_assert(status != SUBMOD_OK || info.value == wanted.value);
-        ck_assert_int_eq(allocations.live, 0);
-    }
-    allocations.only_one = false;
-    ck_assert_ok(submod_set_allocator(NULL));
-    submod_fn_free(fn);
-    submod_fn_free(terms[0]);
-    submod_fn_free(terms[1]);
-}
-END_TEST
-
 int main(void)
 {
     return RUN_TESTS("sfm", all_families, twelve_elements, many_minimisers, iwata_optima,
                      custom_functions, gap_below_zero, search_evaluates_each_subset_once,
                      search_ends_at_the_time_limit, exact_means_proved, contradictions_are_named,
-                     degenerate, all_scales, limits_and_arguments, allocations_fail,
-                     one_allocation_of_a_sum_fails);
+                     degenerate, all_scales, limits_and_arguments);
 }

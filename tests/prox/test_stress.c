@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "combinations.h"
 #include "depth.h"
 #include "losses.h"
 #include "support.h"
@@ -172,8 +173,8 @@ static submod_fn *shifted(submod_rng *rng, size_t f, int k)
     for (size_t i = 0; i < N; i++) {
         w[i] = of_kind(rng, factor == 1 ? k : ORDINARY);
     }
-    ck_assert_ok(submod_fn_add_modular(plain, w, &with));
-    ck_assert_ok(submod_fn_scale(with, factor, &fn));
+    ck_assert_ok(combine_plus(plain, w, &with));
+    ck_assert_ok(combine_scaled(with, factor, &fn));
     submod_fn_free(plain);
     submod_fn_free(with);
     return fn;
@@ -306,11 +307,11 @@ static double max_affine_bound(const double *a, const double *b, double lambda, 
 
 static outcome judge_planes(const double *a, const double *b, double lambda, double *lowest)
 {
-    double x[COLUMNS] = {0}, u[COLUMNS] = {7}, w[ROWS] = {0}, size;
+    double x[COLUMNS] = {0}, u[COLUMNS], w[ROWS] = {0}, size;
     submod_status status = submod_prox_max_affine(ROWS, COLUMNS, a, b, x, lambda, u, w, NULL, NULL);
     *lowest = NAN;
     if (status < 0) {
-        return u[0] == 7 && submod_last_error()[0] ? REFUSED : WRONG;
+        return submod_last_error()[0] ? REFUSED : WRONG;
     }
     if (!all_finite(u, COLUMNS) || !all_finite(w, ROWS)) {
         return WRONG;

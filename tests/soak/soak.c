@@ -13,9 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "errands.h"
+#include "calls.h"
 
-enum { SIDE = 192, MOST_ERRANDS = 64, MOST_THREADS = 64, ROOM = 32 << 20, PAUSE = 10 };
+enum { SIDE = 192, MOST_THREADS = 64, ROOM = 32 << 20, PAUSE = 10 };
 
 /* ---- memory ---- */
 
@@ -50,22 +50,26 @@ static long resident(void)
 
 /* ---- callers ---- */
 
-static const errand_data *data;
-static digest alone[MOST_ERRANDS];
+static call_data *data;
+static call_sites sites;
+static digest *alone;
 static atomic_bool stop;
 static atomic_ulong calls, wrong;
 
-static void complain(const errand *e, submod_status status)
+static void complain(size_t k, submod_status status)
 {
+    char name[CALL_NAME];
+    call_site_name(&sites.at[k], name);
     atomic_fetch_add(&wrong, 1);
-    fprintf(stderr, "soak: %s: %s\n", e->name, status ? submod_last_error() : "another result");
+    fprintf(stderr, "soak: %s: %s\n", name, status < 0 ? submod_last_error() : "another result");
 }
 
 /* A call that must be refused, between the others. */
 static void be_refused(void)
 {
     double value = 7;
-    if (submod_lovasz(data->sqrt, NULL, &value, NULL, NULL, NULL, NULL) != SUBMOD_EINVAL ||
+    if (submod_lovasz(data->subjects[0].fn, NULL, &value, NULL, NULL, NULL, NULL) !=
+            SUBMOD_EINVAL ||
         value != 7) {
         atomic_fetch_add(&wrong, 1);
         fprintf(stderr, "soak: bad input was taken\n");
@@ -78,21 +82,20 @@ static void *call_on(void *context)
     submod_work *work = NULL;
     submod_rng_seed(&rng, *(const uint64_t *)context);
     while (!atomic_load(&stop)) {
-        size_t k = submod_rng_below(&rng, errand_count());
-        digest found = 1;
+        size_t k = submod_rng_below(&rng, sites.count);
         if (submod_rng_below(&rng, 50) == 0) { /* a new workspace now and then */
             submod_work_free(work);
             work = NULL;
             be_refused();
         }
         if (!work && submod_work_create(&work)) {
-            complain(errand_number(k), SUBMOD_ENOMEM);
+            complain(k, SUBMOD_ENOMEM);
             break;
         }
         submod_work *mine = submod_rng_below(&rng, 2) ? work : NULL;
-        submod_status status = errand_number(k)->run(data, &found, mine);
-        if (status || found != alone[k]) {
-            complain(errand_number(k), status);
+        call_result r = call_make(&sites.at[k], data, mine, -1);
+        if (r.bits != alone[k]) {
+            complain(k, r.status);
         }
         atomic_fetch_add(&calls, 1);
     }
@@ -103,13 +106,20 @@ static void *call_on(void *context)
 static bool prepare(void)
 {
     const submod_allocator counted = {counted_alloc, counted_free};
-    bool good = submod_set_allocator(&counted) == SUBMOD_OK && errand_count() <= MOST_ERRANDS;
-    data = good ? errand_data_new(SIDE) : NULL;
-    for (size_t k = 0; data && k < errand_count(); k++) {
-        alone[k] = 1;
-        good = errand_number(k)->run(data, &alone[k], NULL) == SUBMOD_OK && good;
+    data = submod_set_allocator(&counted) == SUBMOD_OK ? call_data_new(SIDE, 0) : NULL;
+    if (!data) {
+        return false;
     }
-    return data && good;
+    sites = call_sites_new(data, false);
+    alone = malloc(sites.count * sizeof *alone);
+    for (size_t k = 0; alone && k < sites.count; k++) {
+        call_result r = call_make(&sites.at[k], data, NULL, -1);
+        alone[k] = r.bits;
+        if (r.status < 0) {
+            return false;
+        }
+    }
+    return alone != NULL;
 }
 
 /* Prints how things are until the time is up; the growth since the first sixth. */
@@ -158,8 +168,10 @@ int main(int argc, char **argv)
     printf("soak: %zu threads, %lu calls of %zu kinds, %lu wrong; %ld allocations kept; grown by "
            "%.1f MiB "
            "since the first sixth\n",
-           threads, atomic_load(&calls), errand_count(), atomic_load(&wrong), kept,
+           threads, atomic_load(&calls), sites.count, atomic_load(&wrong), kept,
            (double)growth / (1 << 20));
-    errand_data_free((errand_data *)data);
+    call_sites_free(&sites);
+    call_data_free(data);
+    free(alone);
     return atomic_load(&wrong) || kept || growth > ROOM;
 }

@@ -436,11 +436,11 @@ START_TEST(layer_directions)
     for (int far = 0; far < 2; far++) {
         double look = far ? 1 : 1e-7;
         double apart[2] = {0};
-        for (int kind = LAYER_SUBGRADIENT; kind <= LAYER_GREEDY_PATH; kind++) {
+        for (int kind = LAYER_SUBGRADIENT; kind <= LAYER_ALGORITHM_2; kind++) {
             ck_assert(layer_problem(&train, &validation, 2, (layer_direction)kind, look, &p[kind]));
         }
         ck_assert_int_eq(p[0].subgradient(p[0].ctx, SUBMOD_FULL_BATCH, w, &value, g), SUBMOD_OK);
-        for (int kind = LAYER_PROX; kind <= LAYER_GREEDY_PATH; kind++) {
+        for (int kind = LAYER_PROX; kind <= LAYER_ALGORITHM_2; kind++) {
             ck_assert_int_eq(p[kind].direction(p[kind].ctx, SUBMOD_FULL_BATCH, w, 10, d[kind]),
                              SUBMOD_OK);
             for (int i = 0; i < 17; i++) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "submod/metrics/boundary.h"
+#include "metrics/boundary.h"
 #include "support.h"
 
 /* A label map of blobs: mostly the label of a neighbour. */

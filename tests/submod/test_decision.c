@@ -602,8 +602,6 @@ START_TEST(bad_arguments)
     require_refused(&view, &s, SUBMOD_EINVAL, "empty = 1.25 must be from 0 to 1");
     s = settings_of(0, 0, NAN);
     require_refused(&view, &s, SUBMOD_EINVAL, "empty = ");
-    s.struct_size = 0;
-    require_refused(&view, &s, SUBMOD_EINVAL, "submod_decision_defaults");
     submod_scores wrong = view;
     wrong.type = (submod_score_type)9;
     require_refused(&wrong, NULL, SUBMOD_EINVAL, "probabilities.type = 9");

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "submod/handle.h"
+#include "combinations.h"
+#include "submod/fn_internal.h"
 #include "support.h"
 
 enum { N = 9 };
@@ -419,27 +420,6 @@ START_TEST(hypergraph_by_definition)
 }
 END_TEST
 
-START_TEST(coverage_by_definition)
-{
-    const size_t start[] = {0, 3, 3, 5, 9};
-    const int32_t items[] = {0, 2, 2, 1, 2, 3, 3, 0, 1};
-    const double weight[] = {1, 2, 4, 8, 16};
-    const uint32_t covers[] = {5, 0, 6, 11};
-    submod_fn *fn = NULL;
-    ck_assert_ok(submod_fn_coverage(4, start, items, 5, weight, &fn));
-    double *F = subset_values(fn);
-    for (uint32_t set = 0; set < 16; set++) {
-        uint32_t covered = 0;
-        for (int e = 0; e < 4; e++) {
-            covered |= set >> e & 1 ? covers[e] : 0;
-        }
-        ck_assert_near(F[set], (double)covered, 0); /* weights are the bits */
-    }
-    free(F);
-    submod_fn_free(fn);
-}
-END_TEST
-
 START_TEST(cut_by_definition)
 {
     enum { EDGES = 7 };
@@ -461,35 +441,6 @@ START_TEST(cut_by_definition)
         free(F);
         submod_fn_free(fn);
     }
-}
-END_TEST
-
-START_TEST(facility_by_definition)
-{
-    enum { CLIENTS = 300, PLANTS = 5, ALL = CLIENTS * PLANTS }; /* several groups of eval */
-    double *benefit = malloc(ALL * sizeof *benefit);
-    submod_rng rng;
-    submod_rng_seed(&rng, 5);
-    for (size_t i = 0; i < ALL; i++) {
-        benefit[i] = (double)submod_rng_below(&rng, 100);
-    }
-    submod_fn *fn = NULL;
-    ck_assert_ok(submod_fn_facility(PLANTS, CLIENTS, benefit, &fn));
-    double *F = subset_values(fn);
-    for (uint32_t set = 0; set < 1 << PLANTS; set++) {
-        double expected = 0;
-        for (size_t i = 0; i < CLIENTS; i++) {
-            double best = 0;
-            for (size_t j = 0; j < PLANTS; j++) {
-                best = set >> j & 1 ? fmax(best, benefit[i * PLANTS + j]) : best;
-            }
-            expected += best;
-        }
-        ck_assert_near(F[set], expected, 0);
-    }
-    free(F);
-    free(benefit);
-    submod_fn_free(fn);
 }
 END_TEST
 
@@ -563,13 +514,13 @@ START_TEST(embeddings_by_definition)
     submod_fn *f = families[0].make(3, &rng), *g = families[13].make(2, &rng), *sum = NULL;
     submod_fn *small = NULL, *large = NULL, *other = NULL;
     const int32_t in_five[3] = {4, 0, 2}, in_six[5] = {5, 1, 0, 2, 3}, pair[2] = {1, 3};
-    ck_assert_ok(submod_fn_embed(f, 5, in_five, &small));
-    ck_assert_ok(submod_fn_embed(small, 6, in_six, &large));
-    ck_assert_ok(submod_fn_embed(g, 6, pair, &other));
+    ck_assert_ok(combine_embedded(f, 5, in_five, &small));
+    ck_assert_ok(combine_embedded(small, 6, in_six, &large));
+    ck_assert_ok(combine_embedded(g, 6, pair, &other));
     submod_fn *const terms[3] = {large, other, large};
     const double coefficient[3] = {1, 3, 0.5};
-    ck_assert_ok(submod_fn_sum(terms, coefficient, 3, &sum));
-    ck_assert_str_eq(submod_fn_name(large), "embed");
+    ck_assert_ok(combine_sum(terms, coefficient, 3, &sum));
+    ck_assert_str_eq(submod_fn_name(large), "combination");
     double *F = subset_values(f), *G = subset_values(g), *of_small = subset_values(small),
            *of_large = subset_values(large), *of_sum = subset_values(sum);
     for (uint32_t set = 0; set < 64; set++) {
@@ -614,14 +565,14 @@ START_TEST(embedded_terms_cost_what_they_touch)
     static double gains[MANY + EACH], pushed;
     static int32_t order[MANY + EACH];
     size_t calls = 0, *counter = &calls;
-    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = counting_eval};
+    submod_fn_ops ops = {.eval = counting_eval};
     submod_fn *small = NULL, *sum = NULL;
     submod_state *state = NULL;
     ck_assert_ok(submod_fn_custom(EACH, &ops, &counter, &small));
     for (int32_t i = 0; i < MANY; i++) {
-        ck_assert_ok(submod_fn_embed(small, MANY + EACH, (int32_t[]){i, i + 1, i + 3}, &terms[i]));
+        ck_assert_ok(combine_embedded(small, MANY + EACH, (int32_t[]){i, i + 1, i + 3}, &terms[i]));
     }
-    ck_assert_ok(submod_fn_sum(terms, NULL, MANY, &sum));
+    ck_assert_ok(combine_sum(terms, NULL, MANY, &sum));
     submod_rng rng;
     submod_rng_seed(&rng, 17);
     random_order(&rng, order, MANY + EACH);
@@ -655,11 +606,11 @@ START_TEST(combinations_by_definition)
     const int32_t kept[3] = {4, 0, 2}, merged[2] = {3, 1};
     submod_fn *sum = NULL, *plain = NULL, *scaled = NULL, *shifted = NULL, *restricted = NULL,
               *contracted = NULL, *nothing = NULL;
-    ck_assert_ok(submod_fn_sum(both, coefficient, 2, &sum));
-    ck_assert_ok(submod_fn_sum(both, NULL, 2, &plain));
-    ck_assert_ok(submod_fn_scale(g, 0.5, &scaled));
-    ck_assert_ok(submod_fn_scale(g, 0, &nothing));
-    ck_assert_ok(submod_fn_add_modular(g, w, &shifted));
+    ck_assert_ok(combine_sum(both, coefficient, 2, &sum));
+    ck_assert_ok(combine_sum(both, NULL, 2, &plain));
+    ck_assert_ok(combine_scaled(g, 0.5, &scaled));
+    ck_assert_ok(combine_scaled(g, 0, &nothing));
+    ck_assert_ok(combine_plus(g, w, &shifted));
     ck_assert_ok(submod_fn_restrict(g, kept, 3, &restricted));
     ck_assert_ok(submod_fn_contract(g, merged, 2, &contracted));
     double *F = subset_values(f), *G = subset_values(g);
@@ -710,7 +661,7 @@ static submod_status shifted_eval(const void *ctx, const int32_t *set, size_t k,
 
 START_TEST(not_normalised)
 {
-    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = shifted_eval};
+    submod_fn_ops ops = {.eval = shifted_eval};
     submod_fn *fn = NULL, *contracted = NULL, *restricted = NULL;
     const int32_t order[3] = {2, 0, 1};
     double gains[3], value;
@@ -760,20 +711,21 @@ static submod_status counter_push(const void *ctx, void *state, int32_t e, doubl
     return SUBMOD_OK;
 }
 
+CHAIN_OF_PUSHES(counter_chain, counter_push)
+
 START_TEST(custom_with_state)
 {
-    submod_fn_ops ops = {.struct_size = sizeof ops,
-                         .eval = shifted_eval,
+    submod_fn_ops ops = {.eval = shifted_eval,
                          .state_size = sizeof(counter),
                          .reset = counter_reset,
-                         .push = counter_push,
+                         .chain = counter_chain,
                          .destroy = count_destroy};
     submod_fn *fn = NULL, *twice = NULL;
     submod_state *state = NULL;
     double gain;
     ck_assert_ok(submod_fn_custom(3, &ops, NULL, &fn));
-    ck_assert_ok(submod_fn_scale(fn, 2, &twice));
-    submod_fn *shared = submod_fn_share(fn);
+    ck_assert_ok(combine_scaled(fn, 2, &twice));
+    submod_fn *shared = submod_fn_retain(fn);
     ck_assert_ptr_eq(shared, fn);
     ck_assert_ok(submod_state_create(twice, &state));
     submod_fn_free(shared);
@@ -798,8 +750,7 @@ int main(void)
                      tied_gains_are_equal, jaccard_by_definition, jaccard_gains_are_accurate,
                      cardinality_by_definition, concave_by_definition, concave_points_are_rounded,
                      concave_gains_are_accurate, groups_by_definition, hypergraph_by_definition,
-                     coverage_by_definition, cut_by_definition, facility_by_definition,
-                     logdet_by_definition, iwata_by_definition, embeddings_by_definition,
-                     embedded_terms_cost_what_they_touch, combinations_by_definition,
-                     not_normalised, custom_with_state);
+                     cut_by_definition, logdet_by_definition, iwata_by_definition,
+                     embeddings_by_definition, embedded_terms_cost_what_they_touch,
+                     combinations_by_definition, not_normalised, custom_with_state);
 }

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "combinations.h"
 #include "depth.h"
 #include "support.h"
 
@@ -43,7 +44,7 @@ static void lose_nothing(size_t batch, size_t classes, size_t pixels, const subm
     for (size_t i = 0; i < 10; i++) {
         ck_assert_double_eq(loss[i], 0);
     }
-    ck_assert_ok(submod_prox_lovasz_hinge(&one, &labels, 1, &g, &g, s, NULL, NULL));
+    ck_assert_ok(submod_prox_hinge_layer(&one, &labels, 1, &g, &g, s, NULL, NULL, NULL));
     size_t bytes = 0;
     ck_assert_ok(submod_gpu_loss_workspace(SUBMOD_GPU_SOFTMAX, &scores, &bytes, s));
     ck_assert_ok(submod_gpu_prox_workspace(&scores, 16, &bytes));
@@ -186,7 +187,7 @@ static double *descending(void)
 static int sorts_well(const double *x)
 {
     int32_t *order = malloc(SORTED * sizeof *order);
-    int good = order && submod_argsort_f64(x, SORTED, order, NULL) == SUBMOD_OK;
+    int good = order && submod_argsort(x, SORTED, order, NULL) == SUBMOD_OK;
     for (int32_t i = 0; good && i < SORTED; i++) {
         good = order[i] == i;
     }
@@ -359,10 +360,10 @@ START_TEST(nested_sums)
 {
     submod_fn *f = NULL, *g = NULL, *next = NULL;
     ck_assert_ok(submod_fn_sqrt(N, &g));
-    f = submod_fn_share(g);
+    f = submod_fn_retain(g);
     for (int i = 0; i < NESTED; i++) {
         submod_fn *const both[2] = {f, g};
-        ck_assert_ok(submod_fn_sum(both, NULL, 2, &next));
+        ck_assert_ok(combine_sum(both, NULL, 2, &next));
         f = replace(f, next);
     }
     check_nested(f, 1.0 + NESTED, 0);
@@ -371,22 +372,25 @@ START_TEST(nested_sums)
 }
 END_TEST
 
+/* Coefficients multiply for as long as the product is a normal number. */
 START_TEST(nested_scales)
 {
     const double factors[] = {1, 0.5, 0, 2};
+    const int most[] = {NESTED, 1022, NESTED, 1023};
     for (size_t k = 0; k < 4; k++) {
         submod_fn *f = NULL, *next = NULL;
-        double value = 7;
+        int i = 0, status = SUBMOD_OK;
         ck_assert_ok(submod_fn_sqrt(N, &f));
-        for (int i = 0; i < NESTED; i++) {
-            ck_assert_ok(submod_fn_scale(f, factors[k], &next));
-            f = replace(f, next);
+        for (; i < NESTED && status == SUBMOD_OK; i++) {
+            status = combine_scaled(f, factors[k], &next);
+            f = status == SUBMOD_OK ? replace(f, next) : f;
         }
-        if (factors[k] > 1) {
-            ck_assert_int_eq(submod_fn_eval(f, (int32_t[]){0}, 1, &value), SUBMOD_ENUMERIC);
-        } else {
-            check_nested(f, factors[k] < 1 ? 0 : 1, 0);
-        }
+        i -= status != SUBMOD_OK;
+        ck_assert_int_eq(i, most[k]);
+        ck_assert_int_eq(status, i < NESTED ? SUBMOD_ENUMERIC : SUBMOD_OK);
+        double factor = factors[k] == 0 ? 0 : ldexp(1, k == 1 ? -i : k == 3 ? i : 0), value = 7;
+        ck_assert_ok(submod_fn_eval(f, (int32_t[]){0}, 1, &value));
+        ck_assert_double_eq(value, factor);
         submod_fn_free(f);
     }
 }
@@ -413,37 +417,30 @@ START_TEST(nested_modular_parts)
     submod_fn *f = NULL, *next = NULL;
     ck_assert_ok(submod_fn_sqrt(N, &f));
     for (int i = 0; i < NESTED; i++) {
-        ck_assert_ok(submod_fn_add_modular(f, w, &next));
+        ck_assert_ok(combine_plus(f, w, &next));
         f = replace(f, next);
     }
     check_nested(f, 1, NESTED);
-    int status = SUBMOD_OK;
-    for (int i = 0; i < NESTED && status == SUBMOD_OK; i++) { /* sums that no double holds */
-        status = submod_fn_add_modular(f, huge, &next);
-        f = status == SUBMOD_OK ? replace(f, next) : f;
-    }
-    assert_error(status, SUBMOD_EUNSUPPORTED, "nested");
+    ck_assert_ok(combine_plus(f, huge, &next));
+    f = replace(f, next);
+    assert_error(combine_plus(f, huge, &next), SUBMOD_ENUMERIC, "modular part");
     submod_fn_free(f);
 }
 END_TEST
 
-/* Different kinds in turn cannot be merged: so deep and no deeper, and that deep all works. */
+/* Different kinds in turn are one flat function, however deep. */
 START_TEST(deepest_nesting)
 {
     const double w[N] = {0}, z[N] = {0};
     const int32_t all[N] = {0, 1, 2, 3, 4, 5};
     submod_fn *f = NULL, *next = NULL;
-    int depth = 1, status = SUBMOD_OK;
     ck_assert_ok(submod_fn_sqrt(N, &f));
-    while (status == SUBMOD_OK && depth <= NESTED) {
-        status = depth % 3 == 0   ? submod_fn_scale(f, 1, &next)
-                 : depth % 3 == 1 ? submod_fn_add_modular(f, w, &next)
-                                  : submod_fn_restrict(f, all, N, &next);
-        f = status == SUBMOD_OK ? replace(f, next) : f;
-        depth += status == SUBMOD_OK;
+    for (int i = 0; i < NESTED; i++) {
+        ck_assert_ok(i % 3 == 0   ? combine_scaled(f, 1, &next)
+                     : i % 3 == 1 ? combine_plus(f, w, &next)
+                                  : submod_fn_restrict(f, all, N, &next));
+        f = replace(f, next);
     }
-    assert_error(status, SUBMOD_EUNSUPPORTED, "nested");
-    ck_assert_int_eq(depth, SUBMOD_DEPTH_MAX);
     uint8_t in[N];
     double lowest = 7;
     check_nested(f, 1, 0);
@@ -466,9 +463,9 @@ START_TEST(merged_functions)
         ck_assert_ok(submod_fn_contract(b, (int32_t[]){1}, 1, &c));          /* 5 1 0 */
         ck_assert_ok(submod_fn_contract(a, (int32_t[]){3}, 1, &e));          /* 0 1 3 5 */
         submod_fn *const same[2] = {c, c};
-        ck_assert_ok(submod_fn_sum(same, (double[]){2, 0.5}, 2, &s));
+        ck_assert_ok(combine_sum(same, (double[]){2, 0.5}, 2, &s));
         submod_fn *const sums[2] = {s, c};
-        ck_assert_ok(submod_fn_sum(sums, (double[]){3, 1}, 2, &d));
+        ck_assert_ok(combine_sum(sums, (double[]){3, 1}, 2, &d));
         double base, whole, value, first;
         ck_assert_ok(submod_fn_eval(F, (int32_t[]){2, 4}, 2, &base));
         ck_assert_ok(submod_fn_eval(F, (int32_t[]){2, 4, 5, 0}, 4, &whole));
@@ -511,7 +508,7 @@ START_TEST(prox_with_little_lambda)
         const submod_gradient u = submod_gradient_dense(moved, 1, 4);
         const submod_gradient g = submod_gradient_dense(slope, 1, 4);
         ck_assert_ok(
-            submod_prox_lovasz_hinge(&scores, &labels, lambdas[k], &u, &g, NULL, NULL, NULL));
+            submod_prox_hinge_layer(&scores, &labels, lambdas[k], &u, &g, NULL, NULL, NULL, NULL));
         for (size_t i = 0; i < 4; i++) {
             ck_assert_near((double)moved[i], (double)expected[i], 1e-6);
             double exact = lambdas[k] * ((double)score[i] - (double)expected[i]);
@@ -520,8 +517,9 @@ START_TEST(prox_with_little_lambda)
     }
     float moved[4] = {9, 9, 9, 9};
     const submod_gradient u = submod_gradient_dense(moved, 1, 4);
-    assert_error(submod_prox_lovasz_hinge(&scores, &labels, 1e-310, &u, NULL, NULL, NULL, NULL),
-                 SUBMOD_ENUMERIC, "overflow");
+    assert_error(
+        submod_prox_hinge_layer(&scores, &labels, 1e-310, &u, NULL, NULL, NULL, NULL, NULL),
+        SUBMOD_ENUMERIC, "overflow");
     ck_assert(moved[0] == 9);
 }
 END_TEST
@@ -535,19 +533,19 @@ START_TEST(prox_that_overflows_a_float)
     float moved[2] = {7, 3e38F};
     submod_gradient u = submod_gradient_dense(moved, 1, 2);
     u.scale = 2;
-    assert_error(submod_prox_lovasz_hinge(&scores, &labels, 1, &u, NULL, NULL, NULL, NULL),
+    assert_error(submod_prox_hinge_layer(&scores, &labels, 1, &u, NULL, NULL, NULL, NULL, NULL),
                  SUBMOD_ENUMERIC, "overflows a float");
     u.scale = 1;
     u.accumulate = 1;
-    assert_error(submod_prox_lovasz_hinge(&scores, &labels, 1, &u, NULL, NULL, NULL, NULL),
+    assert_error(submod_prox_hinge_layer(&scores, &labels, 1, &u, NULL, NULL, NULL, NULL, NULL),
                  SUBMOD_ENUMERIC, "overflows a float");
     ck_assert(moved[0] == 7 && moved[1] == 3e38F);
     moved[1] = INFINITY; /* was there before */
-    ck_assert_ok(submod_prox_lovasz_hinge(&scores, &labels, 1, &u, NULL, NULL, NULL, NULL));
+    ck_assert_ok(submod_prox_hinge_layer(&scores, &labels, 1, &u, NULL, NULL, NULL, NULL, NULL));
     ck_assert(moved[1] == INFINITY);
     u.accumulate = 0;
     u.scale = 1.1;
-    ck_assert_ok(submod_prox_lovasz_hinge(&scores, &labels, 1, &u, NULL, NULL, NULL, NULL));
+    ck_assert_ok(submod_prox_hinge_layer(&scores, &labels, 1, &u, NULL, NULL, NULL, NULL, NULL));
     ck_assert(moved[1] == 1.1F * 3e38F);
 }
 END_TEST
@@ -569,13 +567,13 @@ START_TEST(one_prox_that_overflows_a_float)
             moved[i] = slope[i] = 7;
         }
         u.scale = 2;
-        assert_error(submod_prox_lovasz_hinge(&scores, &labels, 1, &u, &g, NULL, NULL, NULL),
+        assert_error(submod_prox_hinge_layer(&scores, &labels, 1, &u, &g, NULL, NULL, NULL, NULL),
                      SUBMOD_ENUMERIC, "overflows a float");
         for (size_t i = 0; i < IMAGES * PIXELS; i++) {
             ck_assert(moved[i] == 7 && slope[i] == 7);
         }
         u.scale = 1;
-        ck_assert_ok(submod_prox_lovasz_hinge(&scores, &labels, 1, &u, &g, NULL, NULL, NULL));
+        ck_assert_ok(submod_prox_hinge_layer(&scores, &labels, 1, &u, &g, NULL, NULL, NULL, NULL));
         ck_assert(moved[places[k]] == -3e38F && slope[places[k]] == 0);
     }
 }

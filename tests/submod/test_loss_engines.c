@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/float_bits.h"
 #include "base/isa.h"
 #include "defined.h"
 #include "depth.h"
+#include "loss/tensors/float_bits.h"
 #include "support.h"
 
 static const char *const isas[] = {"baseline", "avx2", "avx512"};

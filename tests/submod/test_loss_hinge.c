@@ -56,7 +56,7 @@ START_TEST(hinge_of_hamming)
 {
     enum { N = 700 };
     double size = N;
-    const submod_fn_ops ops = {.struct_size = sizeof ops, .eval = share_of};
+    const submod_fn_ops ops = {.eval = share_of};
     submod_fn *hamming = NULL, *custom = NULL;
     submod_rng rng;
     submod_rng_seed(&rng, 19);

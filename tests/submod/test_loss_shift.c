@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/float_bits.h"
 #include "base/isa.h"
+#include "loss/tensors/float_bits.h"
 #include "ranked.h"
 #include "support.h"
 

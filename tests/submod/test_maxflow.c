@@ -4,10 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/internal.h"
+#include "combinations.h"
 #include "depth.h"
 #include "problems.h"
-#include "submod/functions/cut_network.h"
+#include "submod/flow.h"
 #include "support.h"
 
 enum { N = 8 };
@@ -253,8 +254,8 @@ START_TEST(parts_one_by_one)
     for (int repeat = 0; repeat < 50; repeat++) {
         submod_fn *shifted = problem_watts_strogatz(SIZE, &rng), *fn = NULL;
         ck_assert_ptr_nonnull(shifted);
-        ck_assert_ok(submod_fn_scale(shifted, 0.5 + submod_rng_uniform(&rng), &fn));
-        ck_assert_ptr_nonnull(fn->traits.minimize_parts);
+        ck_assert_ok(combine_scaled(shifted, 0.5 + submod_rng_uniform(&rng), &fn));
+        ck_assert_ptr_nonnull(fn->minimize_parts);
         int32_t order[SIZE], rank[SIZE];
         double z[SIZE];
         uint8_t in[SIZE], alone[SIZE];
@@ -442,8 +443,8 @@ START_TEST(methods_agree)
             submodi_network net = copy_of(&c.net);
             bool maximal = true;
             if (method == 0 || method == 3) {
-                ck_assert_ok(submodi_shortest_ways(&net, nodes, n, method ? 8 : UINT64_MAX / 2,
-                                                   &maximal, NULL));
+                ck_assert_ok(
+                    submodi_ibfs(&net, nodes, n, method ? 8 : UINT64_MAX / 2, &maximal, NULL));
             }
             if (method == 1 || method == 3) {
                 ck_assert_ok(submodi_push_relabel(&net, nodes, n, NULL));
@@ -488,7 +489,7 @@ static double looks_at_genrmf(size_t a, size_t b, submod_rng *rng)
     submodi_ascending(nodes, g.n);
     net.excess[0] = 1 << 30;
     net.excess[g.n - 1] = -(1 << 30);
-    ck_assert_ok(submodi_max_flow(&net, nodes, g.n, SUBMODI_LOOKS_AGAIN, NULL));
+    ck_assert_ok(submodi_max_flow(&net, nodes, g.n, SUBMODI_VISITS_WARM, NULL));
     int64_t left = 0;
     for (size_t v = 0; v < g.n; v++) {
         left += net.excess[v] > 0 ? net.excess[v] : 0;
@@ -568,7 +569,7 @@ START_TEST(long_ways)
         w[i] = i % SIDE == 0 ? -10 : i % SIDE == SIDE - 1 ? 10 : 0;
     }
     ck_assert_ok(submod_fn_cut(SIZE, m, tail, head, weight, 0, &cut));
-    ck_assert_ok(submod_fn_add_modular(cut, w, &fn));
+    ck_assert_ok(combine_plus(cut, w, &fn));
     ck_assert_near(minimum(fn, 0, in), 0.5 * SIDE - 10 * SIDE, 1e-9);
     for (int i = 0; i < SIZE; i++) {
         ck_assert_int_eq(in[i], i % SIDE <= SIDE / 2);

@@ -55,8 +55,8 @@ static double watched_value(double a, double b, double P, double N, void *ctx)
 
 static submod_measure watched(watch *w)
 {
-    submod_measure m = submod_measure_custom(watched_value, w);
-    m.values = watched_values;
+    submod_measure m = submod_measure_custom(&(submod_measure_ops){.value = watched_value}, w);
+    m.ops.values = watched_values;
     return m;
 }
 
@@ -120,7 +120,9 @@ START_TEST(both_callbacks_are_jaccard)
         batch d = random_batch(&rng, k, 3, k == HINGE ? 1 : 4, 50, false);
         submod_loss_settings s = settings_of(i / 3);
         watch w = {.size = 1};
-        submod_measure values = watched(&w), value = submod_measure_custom(watched_value, &w);
+        submod_measure values = watched(&w),
+                       value =
+                           submod_measure_custom(&(submod_measure_ops){.value = watched_value}, &w);
         outputs plain, by_value, by_values;
         ck_assert_ok(run(&d, k, &s, NULL, &plain));
         ck_assert_ok(run(&d, k, &s, &value, &by_value));
@@ -261,7 +263,7 @@ START_TEST(the_first_failure_is_told)
     enum { N = 40000 };
     submod_rng rng;
     submod_rng_seed(&rng, 190);
-    submod_measure m = submod_measure_custom(fails_late, NULL);
+    submod_measure m = submod_measure_custom(&(submod_measure_ops){.value = fails_late}, NULL);
     for (int i = 0; i < 4; i++) {
         kind k = i / 2 ? SOFTMAX : HINGE;
         batch d = random_batch(&rng, k, 2, k == HINGE ? 1 : 3, N, false);

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "submod/handle.h"
+#include "combinations.h"
+#include "submod/fn_internal.h"
 #include "support.h"
 
 enum { N = 8 };
@@ -123,7 +124,7 @@ START_TEST(scaled)
         submod_fn *fn = families[i].make(N, &rng);
         for (size_t k = 0; k < sizeof factors / sizeof *factors; k++) {
             submod_fn *times = NULL;
-            ck_assert_ok(submod_fn_scale(fn, factors[k], &times));
+            ck_assert_ok(combine_scaled(fn, factors[k], &times));
             double *F = subset_values(times);
             for (int again = 0; again < 10; again++) {
                 compare(times, F, &rng, factors[k] == 0 && again % 2);
@@ -209,7 +210,7 @@ static submod_status pair(const void *ctx, const int32_t *set, size_t k, double 
 
 START_TEST(not_a_local_search)
 {
-    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = pair};
+    submod_fn_ops ops = {.eval = pair};
     submod_fn *fn = NULL;
     const int32_t block[2] = {0, 1};
     const double z[2] = {0, 0};
@@ -276,7 +277,7 @@ static submod_status either_or(const void *ctx, const int32_t *set, size_t k, do
 
 START_TEST(not_submodular)
 {
-    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = either_or};
+    submod_fn_ops ops = {.eval = either_or};
     submod_fn *fn = NULL;
     for (int largest = 0; largest < 2; largest++) {
         uint8_t in[2];
@@ -293,11 +294,12 @@ END_TEST
 
 START_TEST(overflow_is_refused)
 {
-    submod_fn *fn = NULL, *tiny = NULL;
+    submod_fn *fn = NULL, *root = NULL, *tiny = NULL;
     uint8_t in[2] = {7, 7};
     double value = 7;
     ck_assert_ok(submod_fn_hamming(2, &fn));
-    ck_assert_ok(submod_fn_scale(fn, 1e-300, &tiny));
+    ck_assert_ok(submod_fn_sqrt(2, &root));
+    ck_assert_ok(combine_scaled(root, 1e-300, &tiny));
     ck_assert_int_eq(submod_fn_minimize(fn, NULL, 0, (int32_t[]){0, 1}, 2, (double[]){1e308, 1e308},
                                         0, in, &value),
                      SUBMOD_ENUMERIC);
@@ -306,6 +308,7 @@ START_TEST(overflow_is_refused)
         SUBMOD_ENUMERIC);
     ck_assert(value == 7 && in[0] == 7);
     submod_fn_free(fn);
+    submod_fn_free(root);
     submod_fn_free(tiny);
 }
 END_TEST

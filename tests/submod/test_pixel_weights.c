@@ -50,10 +50,11 @@ enum { ROWS = sizeof rows / sizeof *rows };
 static submod_measure measure_of(const row *r)
 {
     switch (r->type) {
-    case SUBMOD_MEASURE_HAMMING: return submod_measure_hamming();
-    case SUBMOD_MEASURE_TVERSKY: return submod_measure_tversky(2.5, 1.75);
-    case SUBMOD_MEASURE_CUSTOM: return submod_measure_custom(r->of, NULL);
-    default: return submod_measure_jaccard();
+    case SUBMOD_MEASURE_HAMMING: return submod_hamming();
+    case SUBMOD_MEASURE_TVERSKY: return submod_tversky(2.5, 1.75);
+    case SUBMOD_MEASURE_CUSTOM:
+        return submod_measure_custom(&(submod_measure_ops){.value = r->of}, NULL);
+    default: return submod_jaccard();
     }
 }
 
@@ -845,7 +846,7 @@ START_TEST(unsupported)
                  SUBMOD_EUNSUPPORTED, "pixel_weights must be NULL");
     assert_error(submod_lovasz_hinge_function(jaccard, &scores, &labels, &loss, &to, &s, NULL),
                  SUBMOD_EUNSUPPORTED, "pixel_weights must be NULL");
-    assert_error(submod_prox_lovasz_hinge(&scores, &labels, 1, &to, NULL, &s, NULL, NULL),
+    assert_error(submod_prox_hinge_layer(&scores, &labels, 1, &to, NULL, &s, NULL, NULL, NULL),
                  SUBMOD_EUNSUPPORTED, "pixel_weights must be NULL");
     ck_assert(loss == 7 && g[0] == 7 && g[1] == 7);
     submod_fn_free(hamming);

@@ -1,16 +1,16 @@
 /* Rows of scores, rows of gradients and codes of labels, of all types and strides, against the
  * definitions in tensor.h written down once more, under each instruction set. What the functions
  * read lies in an array that ends where the view ends, for sanitizers to watch. */
-#include "submod/tensors/rows.h"
+#include "loss/tensors/rows.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/float_bits.h"
 #include "base/isa.h"
 #include "depth.h"
-#include "submod/tensors/labels.h"
+#include "loss/tensors/float_bits.h"
+#include "loss/tensors/labels.h"
 #include "support.h"
 
 static const char *const isas[] = {"baseline", "avx2", "avx512"};

@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "allocations.h"
-#include "submod/functions/lowest.h"
-#include "submod/inseparable.h"
+#include "submod/monge.h"
 #include "support.h"
 
 /* 1 - TP / (TP + beta FN + alpha FP), as it is written down in books. */
@@ -35,7 +34,7 @@ START_TEST(tversky_by_definition)
         int32_t order[N];
         double alpha = repeat % 3 ? 3 * submod_rng_uniform(&rng) : 0;
         double beta = repeat % 2 ? 1 + 3 * submod_rng_uniform(&rng) : 1;
-        submod_measure m = submod_measure_tversky(alpha, beta);
+        submod_measure m = submod_tversky(alpha, beta);
         double P[2] = {0, 0};
         for (int i = 0; i < N; i++) {
             mask[i] = submod_rng_below(&rng, 3) < (uint64_t)(repeat % 4);
@@ -44,8 +43,8 @@ START_TEST(tversky_by_definition)
             P[1] += mask[i] ? weight[i] : 0;
         }
         submod_fn *fn[2];
-        ck_assert_ok(submod_fn_two_counts(N, mask, &m, &fn[0]));
-        ck_assert_ok(submod_fn_two_counts_weighted(N, mask, weight, &m, &fn[1]));
+        ck_assert_ok(submod_fn_counts(N, mask, NULL, &m, &fn[0]));
+        ck_assert_ok(submod_fn_counts(N, mask, weight, &m, &fn[1]));
         random_order(&rng, order, N);
         for (int weighted = 0; weighted < 2; weighted++) {
             double a = 0, b = 0, gains[N], before = 0;
@@ -73,23 +72,25 @@ START_TEST(special_measures)
     const int32_t set[] = {0, 4, 1};
     submod_fn *fn;
     double value;
-    ck_assert_ok(submod_fn_two_counts(6, mask, NULL, &fn));
+    ck_assert_ok(submod_fn_counts(6, mask, NULL, NULL, &fn));
     ck_assert_str_eq(submod_fn_name(fn), "jaccard");
     submod_fn_free(fn);
-    submod_measure hamming = submod_measure_hamming();
-    ck_assert_ok(submod_fn_two_counts(6, mask, &hamming, &fn));
+    submod_measure hamming = submod_hamming();
+    ck_assert_ok(submod_fn_counts(6, mask, NULL, &hamming, &fn));
     ck_assert_str_eq(submod_fn_name(fn), "hamming");
+    ck_assert_ok(submod_fn_eval(fn, set, 3, &value));
+    ck_assert_near(value, 3.0 / 6, 0);
     submod_fn_free(fn);
-    ck_assert_ok(submod_fn_two_counts_weighted(6, mask, weight, &hamming, &fn));
+    ck_assert_ok(submod_fn_counts(6, mask, weight, &hamming, &fn));
     ck_assert_ok(submod_fn_eval(fn, set, 3, &value));
     ck_assert_near(value, 7 / 8.5, 1e-15);
     submod_fn_free(fn);
-    ck_assert_ok(submod_fn_two_counts_weighted(6, mask, weight, NULL, &fn));
+    ck_assert_ok(submod_fn_counts(6, mask, weight, NULL, &fn));
     ck_assert_ok(submod_fn_eval(fn, set, 3, &value));
     ck_assert_near(value, (1 + 4 + 2) / (2.5 + 6), 1e-15);
     submod_fn_free(fn);
-    submod_measure same = submod_measure_tversky(1, 1);
-    ck_assert_ok(submod_fn_two_counts(6, mask, &same, &fn));
+    submod_measure same = submod_tversky(1, 1);
+    ck_assert_ok(submod_fn_counts(6, mask, NULL, &same, &fn));
     ck_assert_ok(submod_fn_eval(fn, set, 3, &value));
     ck_assert_near(value, 3.0 / (3 + 2), 1e-15);
     submod_fn_free(fn);
@@ -121,13 +122,13 @@ START_TEST(weights_are_copies)
         if (n == 0) {
             continue;
         }
-        submod_measure m[] = {submod_measure_tversky(0.6, 2), submod_measure_jaccard(),
-                              submod_measure_custom(root, NULL)};
+        submod_measure m[] = {submod_tversky(0.6, 2), submod_jaccard(),
+                              submod_measure_custom(&(submod_measure_ops){.value = root}, NULL)};
         for (int j = 0; j < 3; j++) {
             submod_fn *weighted, *many;
             double value[2];
-            ck_assert_ok(submod_fn_two_counts_weighted(5, mask, weight, &m[j], &weighted));
-            ck_assert_ok(submod_fn_two_counts(n, copies_mask, &m[j], &many));
+            ck_assert_ok(submod_fn_counts(5, mask, weight, &m[j], &weighted));
+            ck_assert_ok(submod_fn_counts(n, copies_mask, NULL, &m[j], &many));
             ck_assert_ok(submod_fn_eval(weighted, set, k, &value[0]));
             ck_assert_ok(submod_fn_eval(many, copies, in, &value[1]));
             ck_assert_near(value[0], value[1], 1e-15);
@@ -167,22 +168,24 @@ START_TEST(lowest_of_all_pairs)
         size_t P = submod_rng_below(&rng, repeat % 2 ? MOST : 5);
         size_t Q = submod_rng_below(&rng, repeat % 3 ? MOST : 5);
         double x[MOST + 1], y[MOST + 1];
-        submod_measure m[] = {submod_measure_tversky(0.5, 3), submod_measure_jaccard(),
-                              submod_measure_custom(root, NULL)};
+        submod_measure m[] = {submod_tversky(0.5, 3), submod_jaccard(),
+                              submod_measure_custom(&(submod_measure_ops){.value = root}, NULL)};
         double scale = pow(10, -4 * submod_rng_uniform(&rng));
         random_prefixes(&rng, P, scale, repeat % 5 == 0, x);
         random_prefixes(&rng, Q, scale, repeat % 5 == 0, y);
-        submodi_rise rise;
-        submodi_corner found;
+        submodi_increment rise;
+        submodi_lattice_point found;
         uint64_t evaluations = 0;
-        submodi_prefixes fg = {P, NULL, 0, x}, bg = {Q, NULL, 0, y};
-        ck_assert_ok(submodi_rise_from("test", &m[repeat % 3], (double)P, (double)Q, 0, 0, &rise));
-        ck_assert_ok(submodi_find_lowest(&rise, &fg, &bg, repeat % 2, &found, &evaluations, NULL));
+        submodi_prefix_sums fg = {P, NULL, 0, x}, bg = {Q, NULL, 0, y};
+        ck_assert_ok(
+            submodi_increment_from("test", &m[repeat % 3], (double)P, (double)Q, 0, 0, &rise));
+        ck_assert_ok(
+            submodi_monge_minimum(&rise, &fg, &bg, repeat % 2, &found, &evaluations, NULL));
         double lowest = INFINITY;
         for (size_t a = 0; a <= P; a++) {
             for (size_t b = 0; b <= Q; b++) {
                 double F = 0;
-                ck_assert_ok(submodi_rise_by(&rise, (double)a, (double)b, &F));
+                ck_assert_ok(submodi_increment_by(&rise, (double)a, (double)b, &F));
                 double value = F - x[a] - y[b];
                 lowest = fmin(lowest, value);
                 if (a == found.fg && b == found.bg) {
@@ -207,13 +210,13 @@ START_TEST(evaluations_are_few)
         submod_rng_seed(&rng, 5);
         random_prefixes(&rng, P, kind == 0 ? 1e-3 : kind == 1 ? 10 : 0, 0, x);
         random_prefixes(&rng, Q, kind == 0 ? 1e-4 : kind == 1 ? 0 : 10, 0, y);
-        submod_measure m = submod_measure_tversky(0.5, 3);
-        submodi_rise rise;
-        submodi_corner found;
+        submod_measure m = submod_tversky(0.5, 3);
+        submodi_increment rise;
+        submodi_lattice_point found;
         uint64_t evaluations = 0;
-        submodi_prefixes fg = {P, NULL, 0, x}, bg = {Q, NULL, 0, y};
-        ck_assert_ok(submodi_rise_from("test", &m, P, Q, 0, 0, &rise));
-        ck_assert_ok(submodi_find_lowest(&rise, &fg, &bg, 0, &found, &evaluations, NULL));
+        submodi_prefix_sums fg = {P, NULL, 0, x}, bg = {Q, NULL, 0, y};
+        ck_assert_ok(submodi_increment_from("test", &m, P, Q, 0, 0, &rise));
+        ck_assert_ok(submodi_monge_minimum(&rise, &fg, &bg, 0, &found, &evaluations, NULL));
         ck_assert((double)evaluations <= (Q + 1) * (3 + log2(P + 1)) + 2 * P + 1);
     }
 }
@@ -230,198 +233,16 @@ START_TEST(rises_are_differences)
         double beta = 1 + (double)submod_rng_below(&rng, 3);
         double a = P * submod_rng_uniform(&rng), b = N * (double)submod_rng_below(&rng, 2) / 2;
         double f = (P - a) * submod_rng_uniform(&rng), g = (N - b) * submod_rng_uniform(&rng);
-        submod_measure m = submod_measure_tversky(alpha, beta);
-        submodi_rise rise;
+        submod_measure m = submod_tversky(alpha, beta);
+        submodi_increment rise;
         double by;
-        ck_assert_ok(submodi_rise_from("test", &m, P, N, a, b, &rise));
-        ck_assert_ok(submodi_rise_by(&rise, f, g, &by));
+        ck_assert_ok(submodi_increment_from("test", &m, P, N, a, b, &rise));
+        ck_assert_ok(submodi_increment_by(&rise, f, g, &by));
         ck_assert_near(by, tversky(a + f, b + g, P, alpha, beta) - tversky(a, b, P, alpha, beta),
                        1e-13);
-        ck_assert_ok(submodi_rise_by(&rise, 0, 0, &by));
+        ck_assert_ok(submodi_increment_by(&rise, 0, 0, &by));
         ck_assert(by == 0);
     }
-}
-END_TEST
-
-/* ---- the check of measures ---- */
-
-/* Tversky's measure without its limits. */
-static double any_tversky(double a, double b, double P, double N, void *ctx)
-{
-    const double *alpha_beta = ctx;
-    (void)N;
-    return tversky(a, b, P, alpha_beta[0], alpha_beta[1]);
-}
-
-/* Falls where all is wrong. */
-static double falling(double a, double b, double P, double N, void *ctx)
-{
-    (void)ctx;
-    return root(a, b, P, N, NULL) - (a == P && b == N ? 0.5 : 0);
-}
-
-static double shifted(double a, double b, double P, double N, void *ctx)
-{
-    return *(const double *)ctx + root(a, b, P, N, NULL);
-}
-
-/* Not finite at one place. */
-static double broken(double a, double b, double P, double N, void *ctx)
-{
-    const double *at = ctx;
-    return a == at[0] && b == at[1] ? at[2] : root(a, b, P, N, NULL);
-}
-
-/* Every pair of counts, one of each kind after the other: is it submodular? */
-static int by_all_pairs(submod_measure m, int P, int N)
-{
-    int holds = 1;
-    for (int a = 0; a <= P; a++) {
-        for (int b = 0; b <= N; b++) {
-            double F[3][3];
-            for (int i = 0; i < 3; i++) {
-                for (int j = 0; j < 3; j++) {
-                    F[i][j] = m.value(a + i, b + j, P, N, m.ctx);
-                }
-            }
-            holds &= a + 2 > P || F[2][0] - 2 * F[1][0] + F[0][0] <= 1e-12;
-            holds &= b + 2 > N || F[0][2] - 2 * F[0][1] + F[0][0] <= 1e-12;
-            holds &= a + 1 > P || b + 1 > N || F[1][1] - F[1][0] - F[0][1] + F[0][0] <= 1e-12;
-        }
-    }
-    return holds;
-}
-
-/* Whether a counterexample is one. */
-static void assert_failure(const submod_measure *m, const submod_measure_report *r)
-{
-    const submod_measure_failure *f = &r->not_submodular;
-    double P = r->P, N = r->N;
-    double first =
-        m->value(f->a + f->da, f->b + f->db, P, N, m->ctx) - m->value(f->a, f->b, P, N, m->ctx);
-    double later = m->value(f->a + f->da + f->ea, f->b + f->db + f->eb, P, N, m->ctx) -
-                   m->value(f->a + f->ea, f->b + f->eb, P, N, m->ctx);
-    ck_assert(first < later && f->left == first && f->right == later);
-    ck_assert((f->da == 0) != (f->db == 0) && (f->ea == 0) != (f->eb == 0));
-    ck_assert(f->a + f->da + f->ea <= P && f->b + f->db + f->eb <= N);
-}
-
-START_TEST(check_of_all_pairs)
-{
-    submod_rng rng;
-    submod_rng_seed(&rng, 20);
-    for (int repeat = 0; repeat < 300; repeat++) {
-        double parameters[2] = {2 * submod_rng_uniform(&rng), 0.5 + submod_rng_uniform(&rng)};
-        submod_measure m = submod_measure_custom(any_tversky, parameters);
-        int P = (int)submod_rng_below(&rng, 12), N = (int)submod_rng_below(&rng, 12);
-        submod_measure_report report;
-        ck_assert_ok(submod_measure_check(&m, (uint64_t)P, (uint64_t)N, 0, &report));
-        ck_assert(report.proved && report.finite && report.normalised && report.increasing);
-        ck_assert_int_eq(report.submodular, by_all_pairs(m, P, N));
-        ck_assert_uint_eq(report.evaluations, (uint64_t)((P + 1) * (N + 1) + 2));
-        ck_assert(parameters[1] < 1 || report.submodular);
-        if (!report.submodular) {
-            assert_failure(&m, &report);
-        }
-    }
-}
-END_TEST
-
-static double one_less(double a, double b, double P, double N, void *ctx)
-{
-    (void)N;
-    (void)ctx;
-    return 1 - (P - a) / (P + b);
-}
-
-/* A measure that is a difference of larger numbers has their rounding errors where it is small,
- * too: that is no counterexample. */
-START_TEST(check_forgives_rounding)
-{
-    submod_measure m = submod_measure_custom(one_less, NULL);
-    submod_measure_report report;
-    const uint64_t samples[] = {0, 10000};
-    for (int i = 0; i < 2; i++) {
-        ck_assert_ok(submod_measure_check(&m, 100000, 10, samples[i], &report));
-        ck_assert(report.increasing && report.submodular);
-    }
-}
-END_TEST
-
-/* Dice is not submodular, at any size; too small to see in single steps of a large lattice. */
-START_TEST(check_by_a_sample)
-{
-    double dice[2] = {0.5, 0.5}, good[2] = {0.5, 1.5};
-    const uint64_t sizes[] = {40, 10000, 100000000};
-    for (int i = 0; i < 3; i++) {
-        submod_measure m = submod_measure_custom(any_tversky, dice);
-        submod_measure_report report;
-        ck_assert_ok(submod_measure_check(&m, sizes[i], 3 * sizes[i], 2000, &report));
-        ck_assert(!report.proved && !report.submodular && report.increasing && report.finite);
-        assert_failure(&m, &report);
-        m = submod_measure_custom(any_tversky, good);
-        ck_assert_ok(submod_measure_check(&m, sizes[i], 3 * sizes[i], 2000, &report));
-        ck_assert(!report.proved && report.submodular && report.increasing && report.finite);
-        ck_assert(report.evaluations <= 4 * 2000 + 2);
-        ck_assert_ok(submod_measure_check(NULL, sizes[i], sizes[i], 2000, &report));
-        ck_assert(report.submodular && report.increasing && report.normalised);
-    }
-    /* As many samples as pairs: all of them. */
-    submod_measure m = submod_measure_custom(any_tversky, good);
-    submod_measure_report report;
-    ck_assert_ok(submod_measure_check(&m, 9, 9, 100, &report));
-    ck_assert(report.proved && report.submodular);
-    ck_assert_ok(submod_measure_check(&m, 0, 0, 0, &report));
-    ck_assert(report.proved && report.submodular);
-}
-END_TEST
-
-START_TEST(check_in_words)
-{
-    submod_measure m = submod_measure_custom(falling, NULL);
-    submod_measure_report report;
-    char text[600];
-    ck_assert_ok(submod_measure_check(&m, 3, 2, 0, &report));
-    ck_assert(!report.increasing);
-    ck_assert(submod_measure_report_text(&report, text, sizeof text) < sizeof text);
-    ck_assert_ptr_nonnull(strstr(text, "increasing: no, F(2, 2)"));
-    ck_assert_ptr_nonnull(strstr(text, "all pairs of P = 3, N = 2"));
-    double dice[2] = {0.5, 0.5};
-    m = submod_measure_custom(any_tversky, dice);
-    ck_assert_ok(submod_measure_check(&m, 3, 2, 0, &report));
-    size_t length = submod_measure_report_text(&report, text, sizeof text);
-    ck_assert_ptr_nonnull(strstr(text, "submodular: no, 1 more of the foreground add"));
-    ck_assert_uint_eq(submod_measure_report_text(&report, text, 5), length);
-    ck_assert_uint_eq(strlen(text), 4);
-    ck_assert_uint_eq(submod_measure_report_text(&report, NULL, 0), length);
-    ck_assert_uint_eq(submod_measure_report_text(NULL, text, sizeof text), strlen("no report"));
-    double shift = 0.25;
-    m = submod_measure_custom(shifted, &shift);
-    ck_assert_ok(submod_measure_check(&m, 3, 2, 0, &report));
-    ck_assert(!report.normalised && report.empty_value == 0.25 && report.submodular);
-    const double places[][3] = {{0, 0, NAN}, {3, 2, INFINITY}, {1, 1, -INFINITY}};
-    for (int i = 0; i < 3; i++) {
-        double at[3] = {places[i][0], places[i][1], places[i][2]};
-        m = submod_measure_custom(broken, at);
-        ck_assert_ok(submod_measure_check(&m, 3, 2, 0, &report));
-        ck_assert(!report.finite && !report.proved);
-        ck_assert(report.not_finite.a == at[0] && report.not_finite.b == at[1]);
-        submod_measure_report_text(&report, text, sizeof text);
-        ck_assert_ptr_nonnull(strstr(text, "finite: no, F("));
-    }
-}
-END_TEST
-
-START_TEST(check_refuses)
-{
-    submod_measure m = submod_measure_custom(root, NULL), dice = submod_measure_tversky(0.5, 0.5);
-    submod_measure_report report = {.P = 7};
-    assert_error(submod_measure_check(&m, 1, 1, 0, NULL), SUBMOD_EINVAL, "report");
-    assert_error(submod_measure_check(&dice, 1, 1, 0, &report), SUBMOD_EINVAL, "Dice");
-    assert_error(submod_measure_check(&m, UINT64_MAX, 1, 5, &report), SUBMOD_EINVAL, "2^53");
-    assert_error(submod_measure_check(&m, 1 << 20, 1 << 20, 0, &report), SUBMOD_EUNSUPPORTED,
-                 "samples");
-    ck_assert(report.P == 7);
 }
 END_TEST
 
@@ -444,7 +265,7 @@ START_TEST(huge_and_tiny_weights)
     const double parameters[][2] = {{1, 1}, {0.5, 1}, {0.5, 1e12}};
     for (int i = 0; i < 4 * 3; i++) {
         const double *p = parameters[i / 4];
-        submod_measure m = i < 4 ? submod_measure_jaccard() : submod_measure_tversky(p[0], p[1]);
+        submod_measure m = i < 4 ? submod_jaccard() : submod_tversky(p[0], p[1]);
         double relative[N], weight[N], gains[N], P = 0, a = 0, b = 0, before = 0;
         for (int e = 0; e < N; e++) {
             relative[e] = 1 + e % 3;
@@ -452,7 +273,7 @@ START_TEST(huge_and_tiny_weights)
             P += mask[e] ? relative[e] : 0;
         }
         submod_fn *fn;
-        ck_assert_ok(submod_fn_two_counts_weighted(N, mask, weight, &m, &fn));
+        ck_assert_ok(submod_fn_counts(N, mask, weight, &m, &fn));
         ck_assert_ok(submod_fn_chain(fn, order, N, gains, NULL));
         for (size_t k = 0; k < N; k++) {
             *(mask[order[k]] ? &a : &b) += relative[order[k]];
@@ -497,10 +318,11 @@ START_TEST(failing_measures)
     for (int j = 0; j < 3; j++) {
         for (int good = 0; good < 40; good++) {
             failing f = {good, instead[j]};
-            submod_measure m = submod_measure_custom(fail_after, &f);
+            submod_measure m =
+                submod_measure_custom(&(submod_measure_ops){.value = fail_after}, &f);
             submod_fn *fn;
             uint8_t in[6] = {9, 9, 9, 9, 9, 9};
-            ck_assert_ok(submod_fn_two_counts(6, mask, &m, &fn));
+            ck_assert_ok(submod_fn_counts(6, mask, NULL, &m, &fn));
             submod_status status = submod_fn_minimize(fn, NULL, 0, all, 6, z, 0, in, NULL);
             ck_assert(f.good >= 0 || status == SUBMOD_ECALLBACK);
             ck_assert(f.good < 0 || status == SUBMOD_OK);
@@ -525,8 +347,9 @@ START_TEST(values_at_once)
     uint8_t mask[N], in[2][N];
     int32_t all[N];
     double z[N];
-    submod_measure m[2] = {submod_measure_custom(root, NULL), submod_measure_custom(NULL, NULL)};
-    m[1].values = root_values;
+    submod_measure m[2] = {submod_measure_custom(&(submod_measure_ops){.value = root}, NULL),
+                           submod_measure_custom(NULL, NULL)};
+    m[1].ops.values = root_values;
     for (int i = 0; i < N; i++) {
         all[i] = i;
         mask[i] = submod_rng_below(&rng, 3) == 0;
@@ -534,7 +357,7 @@ START_TEST(values_at_once)
     }
     for (int j = 0; j < 2; j++) {
         submod_fn *fn;
-        ck_assert_ok(submod_fn_two_counts(N, mask, &m[j], &fn));
+        ck_assert_ok(submod_fn_counts(N, mask, NULL, &m[j], &fn));
         ck_assert_ok(submod_fn_minimize(fn, NULL, 0, all, N, z, 0, in[j], NULL));
         submod_fn_free(fn);
     }
@@ -547,28 +370,24 @@ START_TEST(bad_input)
     const uint8_t mask[] = {1, 0};
     const double weight[] = {1, 2}, negative[] = {1, -2}, nan[] = {1, NAN}, huge[] = {1e308, 1e308};
     submod_fn *fn = NULL;
-    submod_measure m = submod_measure_tversky(0.5, 0.5);
-    assert_error(submod_fn_two_counts(2, mask, &m, &fn), SUBMOD_EINVAL, "Dice");
-    m = submod_measure_tversky(-1, 1);
-    assert_error(submod_fn_two_counts(2, mask, &m, &fn), SUBMOD_EINVAL, "alpha");
+    submod_measure m = submod_tversky(0.5, 0.5);
+    assert_error(submod_fn_counts(2, mask, NULL, &m, &fn), SUBMOD_EINVAL, "Dice");
+    m = submod_tversky(-1, 1);
+    assert_error(submod_fn_counts(2, mask, NULL, &m, &fn), SUBMOD_EINVAL, "alpha");
     m = submod_measure_custom(NULL, NULL);
-    assert_error(submod_fn_two_counts(2, mask, &m, &fn), SUBMOD_EINVAL, "value or values");
-    m = submod_measure_tversky(0.5, 2);
-    assert_error(submod_fn_two_counts(0, mask, &m, &fn), SUBMOD_EINVAL, "n = 0");
-    assert_error(submod_fn_two_counts(2, NULL, &m, &fn), SUBMOD_EINVAL, "foreground");
-    assert_error(submod_fn_two_counts(2, mask, &m, NULL), SUBMOD_EINVAL, "fn");
-    assert_error(submod_fn_two_counts_weighted(2, mask, NULL, &m, &fn), SUBMOD_EINVAL, "weight");
-    assert_error(submod_fn_two_counts_weighted(2, mask, negative, &m, &fn), SUBMOD_EINVAL,
-                 "weight[1]");
-    assert_error(submod_fn_two_counts_weighted(2, mask, nan, &m, &fn), SUBMOD_ENONFINITE,
-                 "weight[1]");
-    submod_measure kinds[] = {m, submod_measure_hamming()};
+    assert_error(submod_fn_counts(2, mask, NULL, &m, &fn), SUBMOD_EINVAL, "value or values");
+    m = submod_tversky(0.5, 2);
+    assert_error(submod_fn_counts(0, mask, NULL, &m, &fn), SUBMOD_EINVAL, "n = 0");
+    assert_error(submod_fn_counts(2, NULL, NULL, &m, &fn), SUBMOD_EINVAL, "foreground");
+    assert_error(submod_fn_counts(2, mask, NULL, &m, NULL), SUBMOD_EINVAL, "fn");
+    assert_error(submod_fn_counts(2, mask, negative, &m, &fn), SUBMOD_EINVAL, "weight[1]");
+    assert_error(submod_fn_counts(2, mask, nan, &m, &fn), SUBMOD_ENONFINITE, "weight[1]");
+    submod_measure kinds[] = {m, submod_hamming()};
     for (int j = 0; j < 2; j++) {
-        assert_error(submod_fn_two_counts_weighted(2, mask, huge, &kinds[j], &fn), SUBMOD_ENUMERIC,
-                     "overflows");
+        assert_error(submod_fn_counts(2, mask, huge, &kinds[j], &fn), SUBMOD_ENUMERIC, "overflows");
     }
     ck_assert_ptr_null(fn);
-    ck_assert_ok(submod_fn_two_counts_weighted(2, mask, weight, &m, &fn));
+    ck_assert_ok(submod_fn_counts(2, mask, weight, &m, &fn));
     submod_fn_free(fn);
 }
 END_TEST
@@ -579,13 +398,12 @@ START_TEST(no_weight_at_all)
     const uint8_t mask[] = {1, 0, 0};
     const double weight[] = {0, 0, 0}, z[] = {1, 0, -1};
     const int32_t all[] = {0, 1, 2};
-    submod_measure m[] = {submod_measure_jaccard(), submod_measure_hamming(),
-                          submod_measure_tversky(2, 2)};
+    submod_measure m[] = {submod_jaccard(), submod_hamming(), submod_tversky(2, 2)};
     for (int j = 0; j < 3; j++) {
         submod_fn *fn;
         double value, gains[3];
         uint8_t in[3];
-        ck_assert_ok(submod_fn_two_counts_weighted(3, mask, weight, &m[j], &fn));
+        ck_assert_ok(submod_fn_counts(3, mask, weight, &m[j], &fn));
         ck_assert_ok(submod_fn_eval(fn, all, 3, &value));
         ck_assert_ok(submod_fn_chain(fn, all, 3, gains, NULL));
         ck_assert(value == 0 && gains[0] == 0 && gains[1] == 0 && gains[2] == 0);
@@ -611,14 +429,14 @@ START_TEST(memory_runs_out)
         all[i] = i;
     }
     ck_assert_ok(submod_set_allocator(&counting_allocator));
-    submod_measure m[] = {submod_measure_tversky(0.5, 2), submod_measure_hamming()};
+    submod_measure m[] = {submod_tversky(0.5, 2), submod_hamming()};
     for (int j = 0; j < 2; j++) {
         submod_status status = SUBMOD_ENOMEM;
         long refused = 0;
         for (; status == SUBMOD_ENOMEM; refused += status == SUBMOD_ENOMEM) {
             submod_fn *fn = NULL;
             allocations.left = refused;
-            status = submod_fn_two_counts_weighted(N, mask, weight, &m[j], &fn);
+            status = submod_fn_counts(N, mask, weight, &m[j], &fn);
             if (status == SUBMOD_OK) {
                 memset(in, 9, sizeof in);
                 status = submod_fn_minimize(fn, NULL, 0, all, N, z, 0, in, NULL);
@@ -639,7 +457,6 @@ int main(void)
 {
     return RUN_TESTS("two_counts", tversky_by_definition, special_measures, weights_are_copies,
                      lowest_of_all_pairs, evaluations_are_few, rises_are_differences,
-                     failing_measures, values_at_once, check_of_all_pairs, check_forgives_rounding,
-                     check_by_a_sample, check_in_words, check_refuses, huge_and_tiny_weights,
-                     bad_input, no_weight_at_all, memory_runs_out);
+                     failing_measures, values_at_once, huge_and_tiny_weights, bad_input,
+                     no_weight_at_all, memory_runs_out);
 }

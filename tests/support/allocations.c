@@ -10,6 +10,7 @@ allocation_counts allocations = {.left = -1};
 static void *counted_alloc(size_t alignment, size_t size)
 {
     if (allocations.left == 0) {
+        allocations.failed++;
         allocations.left -= allocations.only_one;
         return NULL;
     }

@@ -8,6 +8,7 @@
 typedef struct allocation_counts {
     long live;     /* not yet freed */
     long left;     /* so many still succeed; negative: no limit */
+    long failed;   /* so many have not succeeded */
     bool only_one; /* only one fails when none is left; else all later ones fail too */
 } allocation_counts;
 

@@ -2,7 +2,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <submod/select.h>
 
+#include "combinations.h"
 #include "support.h"
 
 static submod_fn *jaccard(size_t n, submod_rng *rng, double share)
@@ -312,7 +314,7 @@ static submod_fn *sum(size_t n, submod_rng *rng)
     submod_fn *terms[3] = {jaccard_mixed(n, rng), cut_directed(n, rng), logdet(n, rng)};
     const double coefficient[3] = {2, 0.5, 1};
     submod_fn *fn = NULL;
-    ck_assert_ok(submod_fn_sum(terms, coefficient, 3, &fn));
+    ck_assert_ok(combine_sum(terms, coefficient, 3, &fn));
     for (int i = 0; i < 3; i++) {
         submod_fn_free(terms[i]);
     }
@@ -323,7 +325,7 @@ static submod_fn *scale(size_t n, submod_rng *rng)
 {
     submod_fn *inner = jaccard_mixed(n, rng);
     submod_fn *fn = NULL;
-    ck_assert_ok(submod_fn_scale(inner, 3, &fn));
+    ck_assert_ok(combine_scaled(inner, 3, &fn));
     submod_fn_free(inner);
     return fn;
 }
@@ -334,7 +336,7 @@ static submod_fn *add_modular(size_t n, submod_rng *rng)
     submod_fn *fn = NULL;
     double w[64];
     random_vector(rng, w, n, 0);
-    ck_assert_ok(submod_fn_add_modular(inner, w, &fn));
+    ck_assert_ok(combine_plus(inner, w, &fn));
     submod_fn_free(inner);
     return fn;
 }
@@ -385,7 +387,7 @@ static submod_fn *embedding_of(submod_fn *inner, size_t n, submod_rng *rng)
     int32_t order[64];
     submod_fn *fn = NULL;
     random_order(rng, order, n);
-    ck_assert_ok(submod_fn_embed(inner, n, order, &fn));
+    ck_assert_ok(combine_embedded(inner, n, order, &fn));
     submod_fn_free(inner);
     return fn;
 }
@@ -408,7 +410,7 @@ static submod_fn *sum_of_embeddings(size_t n, submod_rng *rng)
                            embedding_of(cut_directed(n / 2, rng), n, rng)};
     const double coefficient[5] = {1, 0.25, 0.5, 2, 0};
     submod_fn *fn = NULL;
-    ck_assert_ok(submod_fn_sum(terms, coefficient, 5, &fn));
+    ck_assert_ok(combine_sum(terms, coefficient, 5, &fn));
     for (int i = 0; i < 5; i++) {
         submod_fn_free(terms[i]);
     }
@@ -436,7 +438,7 @@ static submod_fn *custom(size_t n, submod_rng *rng)
     for (size_t i = 0; i < n; i++) {
         group[i] = (uint8_t)submod_rng_below(rng, 3);
     }
-    submod_fn_ops ops = {.struct_size = sizeof ops, .eval = grouped_eval, .destroy = free};
+    submod_fn_ops ops = {.eval = grouped_eval, .destroy = free};
     ck_assert_ok(submod_fn_custom(n, &ops, group, &fn));
     return fn;
 }
@@ -450,7 +452,7 @@ static submod_fn *two_counts(size_t n, submod_rng *rng, double share, submod_mea
     for (size_t i = 0; i < n; i++) {
         mask[i] = submod_rng_uniform(rng) < share;
     }
-    ck_assert_ok(submod_fn_two_counts(n, mask, &measure, &fn));
+    ck_assert_ok(submod_fn_counts(n, mask, NULL, &measure, &fn));
     return fn;
 }
 
@@ -458,17 +460,17 @@ static submod_fn *tversky(size_t n, submod_rng *rng)
 {
     static const double alphas[] = {0, 0.3, 1, 4}, betas[] = {1, 1.5, 7};
     double alpha = alphas[submod_rng_below(rng, 4)], beta = betas[submod_rng_below(rng, 3)];
-    return two_counts(n, rng, 0.5, submod_measure_tversky(alpha, beta));
+    return two_counts(n, rng, 0.5, submod_tversky(alpha, beta));
 }
 
 static submod_fn *tversky_no_foreground(size_t n, submod_rng *rng)
 {
-    return two_counts(n, rng, 0, submod_measure_tversky(0.7, 2));
+    return two_counts(n, rng, 0, submod_tversky(0.7, 2));
 }
 
 static submod_fn *tversky_all_foreground(size_t n, submod_rng *rng)
 {
-    return two_counts(n, rng, 1, submod_measure_tversky(0.7, 2));
+    return two_counts(n, rng, 1, submod_tversky(0.7, 2));
 }
 
 /* Concave of a sum: all second differences are strictly below 0. */
@@ -488,12 +490,14 @@ static double bilinear_measure(double a, double b, double P, double N, void *ctx
 
 static submod_fn *two_counts_root(size_t n, submod_rng *rng)
 {
-    return two_counts(n, rng, 0.4, submod_measure_custom(root_measure, NULL));
+    return two_counts(n, rng, 0.4,
+                      submod_measure_custom(&(submod_measure_ops){.value = root_measure}, NULL));
 }
 
 static submod_fn *two_counts_bilinear(size_t n, submod_rng *rng)
 {
-    return two_counts(n, rng, 0.4, submod_measure_custom(bilinear_measure, NULL));
+    return two_counts(
+        n, rng, 0.4, submod_measure_custom(&(submod_measure_ops){.value = bilinear_measure}, NULL));
 }
 
 /* Now and then a weight of 0, or two that are equal. */
@@ -507,12 +511,12 @@ static submod_fn *two_counts_weighted(size_t n, submod_rng *rng)
         weight[i] = submod_rng_below(rng, 3) ? submod_rng_uniform(rng)
                                              : 0.5 * (double)submod_rng_below(rng, 4);
     }
-    submod_measure measures[] = {submod_measure_jaccard(), submod_measure_tversky(0.4, 3),
-                                 submod_measure_custom(root_measure, NULL),
-                                 submod_measure_custom(bilinear_measure, NULL)};
+    submod_measure measures[] = {
+        submod_jaccard(), submod_tversky(0.4, 3),
+        submod_measure_custom(&(submod_measure_ops){.value = root_measure}, NULL),
+        submod_measure_custom(&(submod_measure_ops){.value = bilinear_measure}, NULL)};
     weight[0] = 1;
-    ck_assert_ok(
-        submod_fn_two_counts_weighted(n, mask, weight, &measures[submod_rng_below(rng, 4)], &fn));
+    ck_assert_ok(submod_fn_counts(n, mask, weight, &measures[submod_rng_below(rng, 4)], &fn));
     return fn;
 }
 

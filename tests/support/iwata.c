@@ -1,6 +1,7 @@
 /* Iwata's test function as a concave function of the cardinality plus a modular function. Uses
  * public headers only, because bench/ compiles it too. */
 #include "iwata.h"
+#include "combinations.h"
 
 #include <stdlib.h>
 
@@ -19,7 +20,7 @@ submod_status make_iwata(size_t n, submod_fn **fn)
         for (size_t e = 0; e < n; e++) {
             table[e] = 2 * (double)n - 5 * (double)(e + 1);
         }
-        status = submod_fn_add_modular(h, table, fn);
+        status = combine_plus(h, table, fn);
     }
     submod_fn_free(h);
     free(table);

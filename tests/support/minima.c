@@ -96,8 +96,7 @@ static submod_status separable_prox(void *ctx, size_t batch, const double *x, do
 
 submod_problem separable_problem(separable *s, bool split)
 {
-    return (submod_problem){.struct_size = sizeof(submod_problem),
-                            .dimension = s->n,
+    return (submod_problem){.dimension = s->n,
                             .batches = s->batches,
                             .ctx = s,
                             .subgradient = separable_subgradient,
@@ -189,10 +188,7 @@ static submod_status corner_subgradient(void *ctx, size_t batch, const double *x
 
 submod_problem corner_problem(corner *t)
 {
-    return (submod_problem){.struct_size = sizeof(submod_problem),
-                            .dimension = t->n,
-                            .ctx = t,
-                            .subgradient = corner_subgradient};
+    return (submod_problem){.dimension = t->n, .ctx = t, .subgradient = corner_subgradient};
 }
 
 long double corner_minimum(const corner *t, double decay)
@@ -259,8 +255,5 @@ void regression_draw(regression *t, size_t rows, size_t columns, double scale, d
 
 submod_map regression_map(const regression *t)
 {
-    return (submod_map){.struct_size = sizeof(submod_map),
-                        .rows = t->rows,
-                        .columns = t->columns,
-                        .matrix = t->matrix};
+    return (submod_map){.rows = t->rows, .columns = t->columns, .matrix = t->matrix};
 }

@@ -22,7 +22,7 @@ typedef struct fault {
     fault_kind kind;
     int status;
     double number;
-    volatile int cancelled; /* the flag for submod_set_cancel_flag */
+    volatile int cancelled; /* for a callback of submod_set_poll */
 } fault;
 
 /* Returns whether a call has failed in a way that must end the run with an error. */

@@ -1,9 +1,11 @@
 /* Standard problems of submodular minimisation, made from their formulas. */
 #include "problems.h"
+#include "combinations.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <submod/select.h>
 
 static void *array(size_t count, size_t size)
 {
@@ -24,7 +26,7 @@ static submod_fn *made(submod_status status, submod_fn *fn)
 static submod_fn *plus_modular(submod_fn *fn, const double *w)
 {
     submod_fn *sum = NULL;
-    submod_status status = submod_fn_add_modular(fn, w, &sum);
+    submod_status status = combine_plus(fn, w, &sum);
     submod_fn_free(fn);
     return made(status, sum);
 }
@@ -286,7 +288,7 @@ static submod_fn *mutual_information(double *K, size_t n)
     submod_status status = submod_fn_logdet(n, K, &terms[0]);
     invert(K, n);
     status = status ? status : submod_fn_logdet(n, K, &terms[1]);
-    status = status ? status : submod_fn_sum(terms, NULL, 2, &fn);
+    status = status ? status : combine_sum(terms, NULL, 2, &fn);
     submod_fn_free(terms[0]);
     submod_fn_free(terms[1]);
     return made(status, fn);
@@ -363,6 +365,15 @@ static submod_status grouped_push(const void *ctx, void *state, int32_t e, doubl
     return SUBMOD_OK;
 }
 
+static submod_status grouped_chain(const void *ctx, void *state, const int32_t *elements, size_t k,
+                                   double *gains)
+{
+    for (size_t i = 0; i < k; i++) {
+        grouped_push(ctx, state, elements[i], &gains[i]);
+    }
+    return SUBMOD_OK;
+}
+
 static submod_status grouped_eval(const void *ctx, const int32_t *set, size_t k, double *value)
 {
     const groups *g = ctx;
@@ -381,11 +392,10 @@ submod_fn *problem_grouped_iwata(size_t n, size_t copies)
 {
     groups *g = array(1, sizeof *g);
     *g = (groups){n, copies};
-    submod_fn_ops ops = {.struct_size = sizeof ops,
-                         .eval = grouped_eval,
+    submod_fn_ops ops = {.eval = grouped_eval,
                          .state_size = copies * sizeof(size_t),
                          .reset = grouped_reset,
-                         .push = grouped_push,
+                         .chain = grouped_chain,
                          .destroy = free};
     submod_fn *fn = NULL;
     submod_status status = submod_fn_custom(n, &ops, g, &fn);

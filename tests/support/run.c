@@ -22,7 +22,7 @@ int run_tests(const char *name, const TTest *const *tests, size_t count)
     }
     Suite *suite = suite_create(name);
     TCase *tcase = tcase_create("all");
-    tcase_set_timeout(tcase, 120);
+    tcase_set_timeout(tcase, 600);
     for (size_t i = 0; i < count; i++) {
         tcase_add_test(tcase, tests[i]);
     }
@@ -35,9 +35,31 @@ int run_tests(const char *name, const TTest *const *tests, size_t count)
     return failed == 0 && ran > 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+/* Adds the error message to the file SUBMOD_REFUSALS, which tests/refusals.py reads. */
+static void note_message(void)
+{
+    const char *path = getenv("SUBMOD_REFUSALS");
+    FILE *file = path ? fopen(path, "a") : NULL;
+    if (file) {
+        fprintf(file, "%s\n", submod_last_error());
+        fclose(file);
+    }
+}
+
 void assert_error(int status, int wanted, const char *words)
 {
+    note_message();
     ck_assert_int_eq(status, wanted);
     ck_assert_msg(strstr(submod_last_error(), words), "\"%s\" does not say \"%s\"",
                   submod_last_error(), words);
+}
+
+static int read_flag(void *flag)
+{
+    return *(const volatile int *)flag;
+}
+
+void poll_flag(const volatile int *flag)
+{
+    submod_set_poll(flag ? read_flag : NULL, (void *)flag);
 }

@@ -30,6 +30,9 @@ int run_tests(const char *name, const TTest *const *tests, size_t count);
                       b_, tol_); \
     } while (0)
 
+/* Lets this thread's calls be cancelled when *flag is not 0; NULL removes that. */
+void poll_flag(const volatile int *flag);
+
 /* The status is `wanted`, and the error message contains `words`. */
 void assert_error(int status, int wanted, const char *words);
 
@@ -88,5 +91,33 @@ void random_labels(submod_rng *rng, size_t n, size_t classes, int64_t ignore, in
 uint16_t bf16_of(float x);
 uint16_t f16_of(float x);
 double max_abs(const double *x, size_t n);
+
+/* The chain of a set function whose push adds one element. */
+#define CHAIN_OF_PUSHES(chain, push) \
+    static submod_status chain(const void *ctx, void *state, const int32_t *elements, size_t k, \
+                               double *gains) \
+    { \
+        submod_status status = SUBMOD_OK; \
+        for (size_t i = 0; i < k && status == SUBMOD_OK; i++) { \
+            status = push(ctx, state, elements[i], &gains[i]); \
+        } \
+        return status; \
+    }
+
+/* The minimize of a set function whose one(..) finds either extreme. */
+#define MINIMIZE_BOTH(minimize, one) \
+    static submod_status minimize(const void *ctx, const submod_minor *m, const double *z, \
+                                  uint8_t *smallest, uint8_t *largest, double *s) \
+    { \
+        submod_status status = SUBMOD_OK; \
+        uint8_t *in[] = {smallest, largest}; \
+        (void)s; \
+        for (int i = 0; i < 2 && status == SUBMOD_OK; i++) { \
+            if (in[i]) { \
+                status = one(ctx, m->base, m->nbase, m->ground, m->nground, z, i, in[i]); \
+            } \
+        } \
+        return status; \
+    }
 
 #endif

@@ -4,7 +4,9 @@
 #include "evaluate.h"
 
 #include <math.h>
+#ifdef _OPENMP
 #include <omp.h>
+#endif
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -260,6 +262,15 @@ static void workers_free(worker *workers, size_t n)
     free(workers);
 }
 
+static int thread_index(void)
+{
+#ifdef _OPENMP
+    return omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
 static void run(const options *o, const pair_list *pairs, const worker *workers, int threads,
                 outcome *outcomes)
 {
@@ -267,7 +278,7 @@ static void run(const options *o, const pair_list *pairs, const worker *workers,
     size_t done = 0;
 #pragma omp parallel for schedule(dynamic) num_threads(threads)
     for (size_t i = 0; i < pairs->count; i++) {
-        evaluate_pair(o, &pairs->items[i], &workers[omp_get_thread_num()], &outcomes[i]);
+        evaluate_pair(o, &pairs->items[i], &workers[thread_index()], &outcomes[i]);
         if (progress) {
 #pragma omp critical
             show_progress(++done, pairs->count);

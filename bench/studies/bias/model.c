@@ -50,7 +50,13 @@ static double jaccard(const bias_data *data, double b)
 static bool jaccard_argmin(const bias_data *data, double *b)
 {
     int32_t *order = malloc(BIAS_ALL * sizeof *order);
-    if (!order || submod_argsort_f32(data->feature, BIAS_ALL, order, NULL) != SUBMOD_OK) {
+    double *feature = malloc(BIAS_ALL * sizeof *feature);
+    for (size_t i = 0; feature && i < BIAS_ALL; i++) {
+        feature[i] = (double)data->feature[i];
+    }
+    bool sorted = order && feature && submod_argsort(feature, BIAS_ALL, order, NULL) == SUBMOD_OK;
+    free(feature);
+    if (!sorted) {
         free(order);
         return study_fail("the features could not be sorted");
     }

@@ -13,8 +13,6 @@ typedef struct layer {
     layer_direction kind;
     float *scores, *gradient; /* images x pixels */
     uint8_t *prediction;
-    submod_fn **jaccard; /* one per image, for Algorithm 2 */
-    double *margin, *moved;
     double reach; /* look pixels |x|^2 */
     double value_seconds;
     submod_work *work;
@@ -101,28 +99,6 @@ static submod_status value_only(void *ctx, const double *w, double *value)
 
 /* ---- the direction of the loss layer ---- */
 
-/* Algorithm 2 on one image, in margins m = 1 - y s: s - prox(s) = y (prox(m) - m). */
-static submod_status greedy_path(layer *l, size_t image, size_t slot, size_t count, double lambda)
-{
-    size_t pixels = l->train->pixels;
-    const uint8_t *label = l->train->label + image * pixels;
-    const float *score = l->scores + slot * pixels;
-    submod_prox_settings settings = submod_prox_defaults();
-    settings.method = SUBMOD_PROX_GREEDY_PATH;
-    settings.hinge = 1;
-    for (size_t i = 0; i < pixels; i++) {
-        l->margin[i] = 1 - (label[i] ? 1 : -1) * (double)score[i];
-    }
-    submod_status status =
-        submod_prox(l->jaccard[image], l->margin, lambda, l->moved, NULL, &settings, NULL, l->work);
-    for (size_t i = 0; i < pixels && status >= SUBMOD_OK; i++) {
-        double y = label[i] ? 1 : -1;
-        l->gradient[slot * pixels + i] =
-            (float)(lambda * y * (l->moved[i] - l->margin[i]) / (double)count);
-    }
-    return status > SUBMOD_OK ? SUBMOD_OK : status; /* a warning only: Algorithm 2 is inexact */
-}
-
 static submod_status direction(void *ctx, size_t batch, const double *w, double lambda_of_step,
                                double *d)
 {
@@ -131,17 +107,13 @@ static submod_status direction(void *ctx, size_t batch, const double *w, double 
     double lambda = lambda_of_step / l->reach;
     range(l, batch, &first, &count);
     forward(l, l->train, w, first, count);
-    submod_status status = SUBMOD_OK;
-    if (l->kind == LAYER_PROX) {
-        submod_scores scores = submod_scores_f32(l->scores, count, 1, pixels);
-        submod_labels labels = submod_labels_u8(l->train->label + first * pixels, count, pixels);
-        submod_gradient gradient = submod_gradient_dense(l->gradient, 1, pixels);
-        status = submod_prox_lovasz_hinge(&scores, &labels, lambda, NULL, &gradient, NULL, NULL,
-                                          l->work);
-    }
-    for (size_t k = 0; k < count && l->kind == LAYER_GREEDY_PATH && status == SUBMOD_OK; k++) {
-        status = greedy_path(l, first + k, k, count, lambda);
-    }
+    submod_scores scores = submod_scores_f32(l->scores, count, 1, pixels);
+    submod_labels labels = submod_labels_u8(l->train->label + first * pixels, count, pixels);
+    submod_gradient gradient = submod_gradient_dense(l->gradient, 1, pixels);
+    submod_prox_settings settings = submod_prox_defaults();
+    settings.method = l->kind == LAYER_PROX ? SUBMOD_PROX_AUTO : SUBMOD_PROX_ALGORITHM_2;
+    submod_status status = submod_prox_hinge_layer(&scores, &labels, lambda, NULL, &gradient, NULL,
+                                                   &settings, NULL, l->work);
     if (status == SUBMOD_OK) {
         backward(l, first, count, d);
     }
@@ -172,15 +144,9 @@ static submod_status mean_jaccard(void *ctx, const double *w, double *metric)
 static void destroy(void *ctx)
 {
     layer *l = ctx;
-    for (size_t k = 0; l->jaccard && k < l->train->images; k++) {
-        submod_fn_free(l->jaccard[k]);
-    }
-    free((void *)l->jaccard);
     free(l->scores);
     free(l->gradient);
     free(l->prediction);
-    free(l->margin);
-    free(l->moved);
     submod_work_free(l->work);
     free(l);
 }
@@ -191,17 +157,7 @@ static submod_status fill(layer *l)
     l->scores = malloc(images * pixels * sizeof *l->scores);
     l->gradient = malloc(images * pixels * sizeof *l->gradient);
     l->prediction = malloc(pixels);
-    l->margin = malloc(pixels * sizeof *l->margin);
-    l->moved = malloc(pixels * sizeof *l->moved);
-    l->jaccard = (submod_fn **)calloc(images, sizeof(submod_fn *));
-    if (!l->scores || !l->gradient || !l->prediction || !l->margin || !l->moved || !l->jaccard) {
-        return SUBMOD_ENOMEM;
-    }
-    submod_status status = submod_work_create(&l->work);
-    for (size_t k = 0; k < images && status == SUBMOD_OK; k++) {
-        status = submod_fn_jaccard(pixels, l->train->label + k * pixels, &l->jaccard[k]);
-    }
-    return status;
+    return l->scores && l->gradient && l->prediction ? submod_work_create(&l->work) : SUBMOD_ENOMEM;
 }
 
 bool layer_problem(const layer_data *train, const layer_data *validation, size_t per_batch,
@@ -224,8 +180,7 @@ bool layer_problem(const layer_data *train, const layer_data *validation, size_t
         destroy(l);
         return study_fail("out of memory");
     }
-    *problem = (submod_problem){.struct_size = sizeof *problem,
-                                .dimension = net_size(&l->shape),
+    *problem = (submod_problem){.dimension = net_size(&l->shape),
                                 .batches = train->images / per_batch,
                                 .ctx = l,
                                 .subgradient = subgradient,

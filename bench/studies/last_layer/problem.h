@@ -11,7 +11,7 @@
 
 #include "last_layer/data.h"
 
-typedef enum layer_direction { LAYER_SUBGRADIENT, LAYER_PROX, LAYER_GREEDY_PATH } layer_direction;
+typedef enum layer_direction { LAYER_SUBGRADIENT, LAYER_PROX, LAYER_ALGORITHM_2 } layer_direction;
 
 /* Makes the problem of this data, in minibatches of per_batch images. Images that do not fill a
  * last minibatch are left out, of J too: J is the mean over the minibatches. The metric is the mean

@@ -16,7 +16,7 @@ const layer_optimiser layer_methods[LAYER_METHODS] = {
     [BY_PROX] = {"prox", LAYER_PROX, LAYER_SGD},
     [BY_PROX_MOMENTUM] = {"prox + momentum", LAYER_PROX, LAYER_MOMENTUM},
     [BY_PROX_ADAM] = {"prox + Adam", LAYER_PROX, LAYER_ADAM},
-    [BY_PATH] = {"Algorithm 2 prox", LAYER_GREEDY_PATH, LAYER_SGD}};
+    [BY_PATH] = {"Algorithm 2 prox", LAYER_ALGORITHM_2, LAYER_SGD}};
 
 /* ---- the minimum ---- */
 bool layer_minimum(layer_task *t, double tolerance)

@@ -1,11 +1,11 @@
-/* One cell of the study: random problems, solved exactly and by the versions of Algorithm 2. */
+/* One cell of the study: random problems, solved exactly and by Algorithm 2, repaired and as
+ * printed. */
 #include <math.h>
 #include <stdlib.h>
 
 #include "prox/cell.h"
 
 #include "common/study.h"
-#include "prox/as_printed.h"
 
 const double prox_negligible = 1e-9;
 
@@ -59,20 +59,8 @@ static bool by_library(const problem *a, submod_prox_method method, double *valu
     return objective(a, a->u, value);
 }
 
-static bool by_paper(const problem *a, printed_direction direction, double *value)
-{
-    printed_info info;
-    return as_printed(a->fn, a->x, a->lambda, direction, a->u, &info) && objective(a, a->u, value);
-}
-
-static bool solve(const problem *a, int version, prox_cell *c, double *value)
-{
-    switch (version) {
-    case PROX_REPAIRED: return by_library(a, SUBMOD_PROX_GREEDY_PATH, value, &c->path_seconds);
-    case PROX_TURNED: return by_paper(a, PRINTED_DOWN, value);
-    default: return by_paper(a, PRINTED_UP, value);
-    }
-}
+static const submod_prox_method methods[PROX_VERSIONS] = {
+    [PROX_REPAIRED] = SUBMOD_PROX_ALGORITHM_2, [PROX_PRINTED] = SUBMOD_PROX_ALGORITHM_2_PRINTED};
 
 static bool add_case(const problem *a, prox_cell *c)
 {
@@ -82,7 +70,7 @@ static bool add_case(const problem *a, prox_cell *c)
         return false;
     }
     for (int k = 0; k < c->versions; k++) {
-        if (!solve(a, k, c, &value)) {
+        if (!by_library(a, methods[k], &value, &c->seconds[k])) {
             return false;
         }
         prox_tally *t = &c->tally[k];
@@ -113,8 +101,8 @@ static bool add_cases(problem *a, prox_cell *c, int cases, uint64_t seed)
     }
     for (int k = 0; k < c->versions; k++) {
         c->tally[k].mean_missed /= cases;
+        c->seconds[k] /= cases;
     }
-    c->path_seconds /= cases;
     c->exact_seconds /= cases;
     return good;
 }

@@ -1,5 +1,5 @@
-/* How far three versions of Algorithm 2 are from the prox of the Jaccard loss, in random problems
- * of one kind. */
+/* How far Algorithm 2, repaired and as printed, is from the prox of the Jaccard loss, in random
+ * problems of one kind. */
 #ifndef SUBMOD_STUDY_PROX_CELL_H
 #define SUBMOD_STUDY_PROX_CELL_H
 
@@ -8,9 +8,8 @@
 #include <stdint.h>
 
 typedef enum prox_version {
-    PROX_REPAIRED, /* src/prox/greedy_path.c */
-    PROX_TURNED,   /* as printed, with the two signs turned: as_printed.c */
-    PROX_PRINTED,  /* as printed */
+    PROX_REPAIRED, /* SUBMOD_PROX_ALGORITHM_2 */
+    PROX_PRINTED,  /* SUBMOD_PROX_ALGORITHM_2_PRINTED */
     PROX_VERSIONS
 } prox_version;
 
@@ -35,7 +34,7 @@ typedef struct prox_cell {
     /* Results. */
     int cases;
     prox_tally tally[PROX_VERSIONS];
-    double path_seconds, exact_seconds; /* a call: the repaired version, the exact prox */
+    double seconds[PROX_VERSIONS], exact_seconds; /* a call */
 } prox_cell;
 
 static inline double prox_lambda(const prox_cell *c)

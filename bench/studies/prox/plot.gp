@@ -14,10 +14,10 @@ curve(version, y) = strcol(6) eq version && column(1) == curve_p ? y : NaN
 cell(y) = strcol(6) eq 'repaired' ? y : NaN
 left(step) = step * 10**-0.125 # a cell is as wide as the distance of two steps
 right(step) = step * 10**0.125
-array versions[3] = ['printed', 'signs turned', 'repaired']
-array titles[3] = ['hinge, as printed', 'hinge, as printed but downhill', 'hinge, repaired']
-array colours[3] = ['#e9a79c', '#e69f00', '#2166ac']
-array widths[3] = [10, 6, 3]
+array versions[2] = ['printed', 'repaired']
+array titles[2] = ['hinge, as printed', 'hinge, repaired']
+array colours[2] = ['#e9a79c', '#2166ac']
+array widths[2] = [10, 3]
 
 do for [format in 'png svg'] {
   if (format eq 'png') {
@@ -40,7 +40,7 @@ do for [format in 'png svg'] {
   set grid lc rgb '#dddddd'
   set key top left Left reverse samplen 3
   unset colorbox
-  plot for [i=1:3] 'sweep_hinge.csv' skip 1 using 4:(curve(versions[i], $8)) with lines \
+  plot for [i=1:2] 'sweep_hinge.csv' skip 1 using 4:(curve(versions[i], $8)) with lines \
          lw widths[i] lc rgb colours[i] title titles[i], \
        'sweep_plain.csv' skip 1 using 4:(curve('repaired', $8)) with lines lw 2 dt (10,8) \
          lc rgb '#000000' title 'no hinge, repaired'
@@ -76,7 +76,7 @@ do for [format in 'png svg'] {
   set arrow 1 from graph 0, first 1 to graph 1, first 1 nohead lw 1.5 dt (3,3) lc rgb '#555555'
   set label 1 'above: worse than to stay at x' at graph 0.02, first 3 left tc rgb '#555555'
   set label 2 'hinge: nothing' at 12, 3e-6 right tc rgb '#2166ac'
-  plot for [i=1:3] 'sweep_hinge.csv' skip 1 \
+  plot for [i=1:2] 'sweep_hinge.csv' skip 1 \
          using 4:(curve(versions[i], $12 > 0 ? $12 : NaN)) with lines \
          lw widths[i] lc rgb colours[i], \
        'sweep_plain.csv' skip 1 using 4:(curve('repaired', $12 > 0 ? $12 : NaN)) \

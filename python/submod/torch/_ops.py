@@ -186,8 +186,9 @@ def prox_lovasz_hinge(
         return found, c.gradient
     if bool(found.isnan().any()):
         return found, c.gradient.fill_(math.nan)
-    c.arguments["gradient"].scale = _scale(scores.shape[0], options)
-    call_loss("prox_lovasz_hinge", **c.arguments, lam=lam, work=workspace())
+    direction = c.arguments.pop("gradient")
+    direction.scale = _scale(scores.shape[0], options)
+    call_loss("prox_hinge_layer", **c.arguments, lam=lam, direction=direction, work=workspace())
     return found, c.gradient
 
 

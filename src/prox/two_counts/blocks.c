@@ -12,7 +12,7 @@
  *
  * Where a walk does not cut, isotonic regression along it proposes blocks whose levels fall. A look
  * at a block tells whether it is at one level: whether no corner in it lies below 0 in F - s, s =
- * lambda (x - level), which lowest.c finds. If so, s is a base on this block as well as g. With s
+ * lambda (x - level), which monge.c finds. If so, s is a base on this block as well as g. With s
  * there, and g on the blocks that failed, the same test finds more level sets. Blocks that passed
  * and stand alone are done.
  *
@@ -26,7 +26,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
+#include "base/internal.h"
 #include "prox/two_counts/parts.h"
 
 enum { LOPSIDED = 8 };
@@ -67,7 +67,7 @@ static submodi_block block_of(const part *p)
     return (submodi_block){.fg = p->fg_end - p->fg_begin, .bg = p->bg_end - p->bg_begin};
 }
 
-static bool is_inside(const part *p, const submodi_corner *c)
+static bool is_inside(const part *p, const submodi_lattice_point *c)
 {
     size_t corner = c->fg + c->bg;
     return corner > 0 && corner < submodi_span_size(p);
@@ -157,7 +157,7 @@ static submod_status walk(solver *s, const part *p)
  * level; without points, if it is not. */
 static submod_status add_pool(solver *s, const part *q, submodi_block *block)
 {
-    submodi_corner found = {0};
+    submodi_lattice_point found = {0};
     double ref = submodi_span_ref(s->b, q);
     submod_status status = submodi_pool_span(s->b, q, block);
     if (status == SUBMOD_OK && !is_one_kind(q)) {
@@ -212,7 +212,8 @@ static submod_status look(solver *s, const part *p)
 }
 
 /* Both sides of a corner inside the part; `at`: the level that was looked at. */
-static submod_status split(solver *s, const part *p, const submodi_corner *c, double at, int larger)
+static submod_status split(solver *s, const part *p, const submodi_lattice_point *c, double at,
+                           int larger)
 {
     submod_status status = SUBMOD_OK;
     part side[2] = {*p, *p};
@@ -234,7 +235,7 @@ static submod_status split(solver *s, const part *p, const submodi_corner *c, do
 
 /* Whether the level falls from the first side of a corner to the second, as it must: else rounding
  * has made the corner, or F is not submodular. */
-static submod_status falls(solver *s, const part *p, const submodi_corner *c, bool *yes)
+static submod_status falls(solver *s, const part *p, const submodi_lattice_point *c, bool *yes)
 {
     submodi_block block[2];
     part side[2] = {*p, *p};
@@ -252,7 +253,7 @@ static submod_status falls(solver *s, const part *p, const submodi_corner *c, bo
 static submod_status split_part(solver *s, const part *p)
 {
     submodi_block block;
-    submodi_corner found;
+    submodi_lattice_point found;
     double ref = submodi_span_ref(s->b, p);
     submod_status status = submodi_pool_span(s->b, p, &block);
     status = status ? status : submodi_look(&s->path, p, ref, block.offset, &found);
@@ -287,7 +288,7 @@ static double from_order(int64_t order)
 static submod_status halve(solver *s, part *p)
 {
     double middle = from_order(to_order(p->low) / 2 + to_order(p->high) / 2);
-    submodi_corner found;
+    submodi_lattice_point found;
     submod_status status = submodi_look(&s->path, p, middle, 0, &found);
     if (status == SUBMOD_OK && is_inside(p, &found)) {
         status = split(s, p, &found, middle, SPLIT);
@@ -358,7 +359,7 @@ size_t submodi_blocks_bytes(size_t n)
                 submodi_add_size(&bytes, n, sizeof(submodi_span_pool)) &&
                 submodi_add_size(&bytes, n, sizeof(segment)) &&
                 submodi_add_size(&bytes, n + 4, sizeof(part)) &&
-                submodi_add_size(&bytes, 1, submodi_lowest_bytes(n)) &&
+                submodi_add_size(&bytes, 1, submodi_monge_bytes(n)) &&
                 submodi_add_size(&bytes, 16, SUBMODI_ALIGN);
     return good ? bytes : SIZE_MAX;
 }

@@ -4,7 +4,7 @@
 #define SUBMODI_PROX_TWO_COUNTS_BLOCKS_H
 
 #include "prox/two_counts/two_kinds.h"
-#include "submod/functions/lowest.h"
+#include "submod/monge.h"
 
 /* Points at one level of u: so many of the foreground and of the background, after those of the
  * blocks before. A point with value x has s = offset + lambda (x - ref), so u = ref - offset /

@@ -8,16 +8,11 @@
  * The error is measured: the largest |x - x'| there was, plus the rounding of u' to float. */
 #include <float.h>
 #include <math.h>
-#include <omp.h>
 #include <string.h>
 
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/threads.h"
+#include "base/internal.h"
 #include "prox/two_counts/two_counts_prox.h"
-#include "submod/measures/rise.h"
-#include "submod/measures/values.h"
+#include "submod/measure_internal.h"
 
 /* Number of partial sums. It is fixed, so results do not depend on the number of threads. */
 enum { PARTS = 64 };
@@ -53,15 +48,15 @@ static size_t slot_of(const bins *h, size_t i)
 /* F of one pixel, of the kind where it is larger. */
 static submod_status largest_gain(const bins *h, double P, double N, double *most)
 {
-    submodi_rise rise;
+    submodi_increment rise;
     double of_fg = 0;
     double of_bg = 0;
-    submod_status status = submodi_rise_from(h->who, h->measure, P, N, 0, 0, &rise);
+    submod_status status = submodi_increment_from(h->who, h->measure, P, N, 0, 0, &rise);
     if (status == SUBMOD_OK && P > 0) {
-        status = submodi_rise_by(&rise, 1, 0, &of_fg);
+        status = submodi_increment_by(&rise, 1, 0, &of_fg);
     }
     if (status == SUBMOD_OK && N > 0) {
-        status = submodi_rise_by(&rise, 0, 1, &of_bg);
+        status = submodi_increment_by(&rise, 0, 1, &of_bg);
     }
     *most = fmax(fabs(of_fg), fabs(of_bg));
     return status;
@@ -304,7 +299,7 @@ submod_status submod_prox_jaccard_histogram(size_t n, const float *x, const uint
                                             submod_prox_info *info, submod_work *work)
 {
     double start = submodi_seconds();
-    submod_measure jaccard = submod_measure_jaccard();
+    submod_measure jaccard = submod_jaccard();
     bins h = {.who = "submod_prox_jaccard_histogram",
               .n = n,
               .x = x,

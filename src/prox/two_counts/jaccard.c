@@ -20,8 +20,7 @@
 
 #include <stdbool.h>
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/internal.h"
 #include "base/sort.h"
 
 /* For the number of foreground pixels that needs most. */

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "base/threads.h"
+#include "base/internal.h"
 #include "prox/two_counts/levels.h"
 
 /* The sums live in registers only if all of this becomes one loop for each form. */

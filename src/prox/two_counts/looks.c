@@ -1,25 +1,26 @@
 /* Looks: blocks that a path proposes, and whether they are at one level. Regression costs O(p), a
- * look O(p log p) values of F (lowest.c). Sums are long ones: a block of many pixels that is at one
+ * look O(p log p) values of F (monge.c). Sums are long ones: a block of many pixels that is at one
  * level must not seem to be at two. */
 #include "base/long_sum.h"
 #include "prox/two_counts/parts.h"
 
-submod_status submodi_rise_at(const submodi_blocks *b, size_t fg, size_t bg, submodi_rise *rise)
+submod_status submodi_increment_at(const submodi_blocks *b, size_t fg, size_t bg,
+                                   submodi_increment *rise)
 {
-    return submodi_rise_from(b->who, b->measure, b->P, b->N, submodi_pixels_before(&b->fg, fg),
-                             submodi_pixels_before(&b->bg, bg), rise);
+    return submodi_increment_from(b->who, b->measure, b->P, b->N, submodi_pixels_before(&b->fg, fg),
+                                  submodi_pixels_before(&b->bg, bg), rise);
 }
 
 submod_status submodi_block_gain(const submodi_blocks *b, size_t fg_begin, size_t bg_begin,
                                  const submodi_block *block, double *gain)
 {
-    submodi_rise rise;
+    submodi_increment rise;
     double f = submodi_pixels_before(&b->fg, fg_begin + block->fg) -
                submodi_pixels_before(&b->fg, fg_begin);
     double g = submodi_pixels_before(&b->bg, bg_begin + block->bg) -
                submodi_pixels_before(&b->bg, bg_begin);
-    submod_status status = submodi_rise_at(b, fg_begin, bg_begin, &rise);
-    return status ? status : submodi_rise_by(&rise, f, g, gain);
+    submod_status status = submodi_increment_at(b, fg_begin, bg_begin, &rise);
+    return status ? status : submodi_increment_by(&rise, f, g, gain);
 }
 
 /* Sum of value - ref over the pixels of points [begin, end). */
@@ -49,13 +50,13 @@ submod_status submodi_pool_span(const submodi_blocks *b, const submodi_span *p,
 }
 
 submod_status submodi_look(submodi_path *s, const submodi_span *p, double ref, double offset,
-                           submodi_corner *found)
+                           submodi_lattice_point *found)
 {
     const submodi_blocks *b = s->b;
     const submodi_point_list *list[2] = {&b->bg, &b->fg};
     const size_t begin[2] = {p->bg_begin, p->fg_begin};
     const size_t end[2] = {p->bg_end, p->fg_end};
-    submodi_prefixes kind[2];
+    submodi_prefix_sums kind[2];
     for (int k = 0; k < 2; k++) {
         submodi_long_sum sum = {0, 0};
         s->sum[k][0] = 0;
@@ -64,15 +65,17 @@ submod_status submodi_look(submodi_path *s, const submodi_span *p, double ref, d
             sum = submodi_long_add(sum, submodi_pixels_of(list[k], i) * share);
             s->sum[k][i + 1 - begin[k]] = sum.hi + sum.lo;
         }
-        kind[k] = (submodi_prefixes){.count = end[k] - begin[k],
-                                     .amount = list[k]->before ? list[k]->before + begin[k] : NULL,
-                                     .first = (double)begin[k],
-                                     .sum = s->sum[k]};
+        kind[k] =
+            (submodi_prefix_sums){.count = end[k] - begin[k],
+                                  .amount = list[k]->before ? list[k]->before + begin[k] : NULL,
+                                  .first = (double)begin[k],
+                                  .sum = s->sum[k]};
     }
-    submodi_rise rise;
-    submod_status status = submodi_rise_at(b, begin[1], begin[0], &rise);
-    return status ? status
-                  : submodi_find_lowest(&rise, &kind[1], &kind[0], 0, found, &s->b->work, s->work);
+    submodi_increment rise;
+    submod_status status = submodi_increment_at(b, begin[1], begin[0], &rise);
+    return status
+               ? status
+               : submodi_monge_minimum(&rise, &kind[1], &kind[0], 0, found, &s->b->work, s->work);
 }
 
 size_t submodi_regress(submodi_path *s, const submodi_span *p)

@@ -58,9 +58,10 @@ static inline double submodi_span_ref(const submodi_blocks *b, const submodi_spa
 
 /* The lowest corner of the span in F - s, s = offset + lambda (x - ref). */
 submod_status submodi_look(submodi_path *s, const submodi_span *p, double ref, double offset,
-                           submodi_corner *found);
+                           submodi_lattice_point *found);
 
 /* F from a corner on. */
-submod_status submodi_rise_at(const submodi_blocks *b, size_t fg, size_t bg, submodi_rise *rise);
+submod_status submodi_increment_at(const submodi_blocks *b, size_t fg, size_t bg,
+                                   submodi_increment *rise);
 
 #endif

@@ -2,11 +2,9 @@
  * pixels. Cost: that of the prox in prox.c, by points and not by pixels. */
 #include <math.h>
 
-#include "base/clock.h"
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/internal.h"
 #include "prox/two_counts/two_counts_prox.h"
-#include "submod/measures/values.h"
+#include "submod/measure_internal.h"
 
 /* Counts up to this are exact as doubles. */
 static const uint64_t most_pixels = UINT64_C(1) << 53;

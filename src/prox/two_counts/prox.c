@@ -2,13 +2,11 @@
  * blocks (blocks.c), write them back (blocks_write.c). Jaccard has a way of its own (jaccard.c). */
 #include "prox/two_counts/two_counts_prox.h"
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/internal.h"
 #include "prox/solver.h"
 #include "prox/two_counts/blocks.h"
 #include "prox/two_counts/jaccard_prox.h"
-#include "submod/functions/jaccard.h"
-#include "submod/functions/two_counts.h"
+#include "submod/fn_internal.h"
 
 static bool is_jaccard(const submod_measure *measure)
 {
@@ -92,13 +90,14 @@ submod_status submodi_two_counts_prox(const submodi_two_kinds_problem *p, submod
 
 bool submodi_can_jaccard(const submod_fn *fn)
 {
-    return submodi_jaccard_mask(fn) != NULL;
+    const submodi_counts *c = submodi_counts_of(fn);
+    return c && !c->weight && c->measure.type == SUBMOD_MEASURE_JACCARD;
 }
 
 bool submodi_can_two_counts(const submod_fn *fn)
 {
-    const submodi_two_counts *t = submodi_two_counts_of(fn);
-    return t && !t->weight;
+    const submodi_counts *c = submodi_counts_of(fn);
+    return c && !c->weight && (c->measure.type == SUBMOD_MEASURE_TVERSKY || fn->calls_user_code);
 }
 
 /* Of a function with this mask and measure. */
@@ -131,12 +130,12 @@ static submod_status solve(const submodi_prox_problem *p, const uint32_t *mask,
 submod_status submodi_prox_jaccard(const submodi_prox_problem *p, double *u, double *s,
                                    submod_prox_info *info, submod_work *work)
 {
-    return solve(p, submodi_jaccard_mask(p->fn), NULL, u, s, info, work);
+    return solve(p, submodi_counts_of(p->fn)->foreground, NULL, u, s, info, work);
 }
 
 submod_status submodi_prox_two_counts(const submodi_prox_problem *p, double *u, double *s,
                                       submod_prox_info *info, submod_work *work)
 {
-    const submodi_two_counts *t = submodi_two_counts_of(p->fn);
-    return solve(p, t->foreground, &t->measure, u, s, info, work);
+    const submodi_counts *c = submodi_counts_of(p->fn);
+    return solve(p, c->foreground, &c->measure, u, s, info, work);
 }

@@ -4,9 +4,7 @@
 
 #include <math.h>
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "base/threads.h"
+#include "base/internal.h"
 
 void submodi_mask_fill(const uint8_t *foreground, size_t n, uint32_t *mask)
 {

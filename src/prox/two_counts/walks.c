@@ -8,9 +8,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
+#include "base/internal.h"
 #include "prox/two_counts/parts.h"
-#include "submod/measures/values.h"
+#include "submod/measure_internal.h"
 
 #define INLINE __attribute__((always_inline)) static inline
 
@@ -18,7 +18,7 @@ enum { BATCH = 1024 };
 
 bool submodi_walks_repeat(const submodi_blocks *b)
 {
-    return b->measure->type != SUBMOD_MEASURE_CUSTOM || !b->measure->values;
+    return b->measure->type != SUBMOD_MEASURE_CUSTOM || !b->measure->ops.values;
 }
 
 /* Where a walk is: points and pixels of both kinds, background first. */
@@ -41,7 +41,7 @@ INLINE offer offer_of(const submodi_blocks *b, submodi_form form, place *w, bool
         const submod_measure *m = b->measure;
         double A = w->pixels[1] + (fg ? more : 0);
         double B = w->pixels[0] + (fg ? 0 : more);
-        double value = m->value(A < b->P ? A : b->P, B < b->N ? B : b->N, b->P, b->N, m->ctx);
+        double value = m->ops.value(A < b->P ? A : b->P, B < b->N ? B : b->N, b->P, b->N, m->ctx);
         w->failed |= !isfinite(value);
         return (offer){(value - w->value) / more, value};
     }
@@ -113,10 +113,10 @@ static submod_status weigh(submodi_path *s, const submodi_span *p)
     double A[BATCH];
     double B[BATCH];
     double F[BATCH];
-    submodi_rise rise;
+    submodi_increment rise;
     size_t at[2] = {p->bg_begin, p->fg_begin};
     size_t end = submodi_span_rank(p) + submodi_span_size(p);
-    submod_status status = submodi_rise_at(b, at[1], at[0], &rise);
+    submod_status status = submodi_increment_at(b, at[1], at[0], &rise);
     double before = 0;
     for (size_t k = submodi_span_rank(p); status == SUBMOD_OK && k < end;) {
         size_t count = end - k < BATCH ? end - k : BATCH;
@@ -126,7 +126,7 @@ static submod_status weigh(submodi_path *s, const submodi_span *p)
             A[i] = submodi_pixels_before(&b->fg, at[1]);
             B[i] = submodi_pixels_before(&b->bg, at[0]);
         }
-        status = submodi_rises(&rise, count, A, B, F);
+        status = submodi_increments(&rise, count, A, B, F);
         for (size_t i = 0; status == SUBMOD_OK && i < count; i++) {
             bool fg = s->is_fg[k + i];
             double more = submodi_pixels_of(fg ? &b->fg : &b->bg, from[fg]);
@@ -140,8 +140,8 @@ static submod_status weigh(submodi_path *s, const submodi_span *p)
 
 static submod_status walk_custom(submodi_path *s, const submodi_span *p, submodi_form form)
 {
-    submodi_rise rise;
-    submod_status status = submodi_rise_at(s->b, p->fg_begin, p->bg_begin, &rise);
+    submodi_increment rise;
+    submod_status status = submodi_increment_at(s->b, p->fg_begin, p->bg_begin, &rise);
     return status || walk_greedily(s, p, form, rise.value)
                ? status
                : submodi_fail(SUBMOD_ECALLBACK,

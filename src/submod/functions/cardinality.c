@@ -6,8 +6,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/internal.h"
 #include "base/sort.h"
 #include "base/sums_loops.h"
 #include "submod/functions/cardinality.h"
@@ -44,13 +43,6 @@ static submod_status gain(const void *ctx, void *state, int32_t e, double *resul
     return SUBMOD_OK;
 }
 
-static submod_status push(const void *ctx, void *state, int32_t e, double *result)
-{
-    gain(ctx, state, e, result);
-    ++*(size_t *)state;
-    return SUBMOD_OK;
-}
-
 static submod_status chain(const void *ctx, void *state, const int32_t *elements, size_t k,
                            double *gains)
 {
@@ -81,9 +73,9 @@ static submod_status tied(const void *ctx, void *state, const int32_t *elements,
 }
 
 /* The best set of k elements holds the k largest z; one pass finds the best k. */
-static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase,
-                              const int32_t *block, size_t nblock, const double *z, int largest,
-                              uint8_t *in)
+static submod_status minimize_one(const void *ctx, const int32_t *base, size_t nbase,
+                                  const int32_t *block, size_t nblock, const double *z, int largest,
+                                  uint8_t *in)
 {
     const cardinality *c = ctx;
     (void)base;
@@ -116,6 +108,13 @@ static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase
     return SUBMOD_OK;
 }
 
+static submod_status minimize(const void *ctx, const submod_minor *minor, const double *z,
+                              uint8_t *smallest, uint8_t *largest, double *s)
+{
+    (void)s;
+    return submodi_minimize_both(minimize_one, ctx, minor, z, smallest, largest);
+}
+
 /* ---- constructors ---- */
 
 /* Allocates the tables, for the caller to fill. */
@@ -135,17 +134,20 @@ static submod_status allocate(const char *who, size_t n, submod_fn **fn, cardina
 
 static submod_status finish(const char *name, cardinality *tables, submod_fn **fn)
 {
-    submod_fn_ops ops = {.eval = eval,
-                         .state_size = sizeof(size_t),
-                         .reset = reset,
-                         .push = push,
-                         .gain = gain,
-                         .chain = chain,
-                         .tied = tied,
-                         .minimize = minimize,
-                         .destroy = submodi_free};
-    submodi_traits traits = {.cardinality = true};
-    return submodi_fn_new(name, tables->n, &ops, &traits, tables, fn);
+    const submod_fn f = {.ops = {.name = name,
+                                 .eval = eval,
+                                 .state_size = sizeof(size_t),
+                                 .reset = reset,
+                                 .gain = gain,
+                                 .chain = chain,
+                                 .tied = tied,
+                                 .minimize = minimize,
+                                 .destroy = submodi_free},
+                         .kind = SUBMODI_CONCAVE,
+                         .cardinality = true,
+                         .ctx = tables,
+                         .n = tables->n};
+    return submodi_fn_new(&f, fn);
 }
 
 submod_status submodi_fn_cardinality(const char *who, const char *name, size_t n,

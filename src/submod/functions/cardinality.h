@@ -2,8 +2,8 @@
 #ifndef SUBMODI_FUNCTIONS_CARDINALITY_H
 #define SUBMODI_FUNCTIONS_CARDINALITY_H
 
+#include "submod/fn_internal.h"
 #include "submod/functions/shape.h"
-#include "submod/handle.h"
 
 /* F(A) = h(|A|), h built in or given by points, h(0) = 0. who is the public function's name, name
  * that of the handle. */

@@ -7,11 +7,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/internal.h"
 #include "base/sort.h"
+#include "submod/fn_internal.h"
 #include "submod/functions/shape.h"
-#include "submod/handle.h"
 
 typedef struct concave {
     submodi_shape g;
@@ -138,9 +137,9 @@ static submod_status minimize_after(const concave *c, double t, const int32_t *b
     return status;
 }
 
-static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase,
-                              const int32_t *block, size_t nblock, const double *z, int largest,
-                              uint8_t *in)
+static submod_status minimize_one(const void *ctx, const int32_t *base, size_t nbase,
+                                  const int32_t *block, size_t nblock, const double *z, int largest,
+                                  uint8_t *in)
 {
     const concave *c = ctx;
     if (!nblock) {
@@ -154,6 +153,13 @@ static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase
                                  : submodi_nomem("minimize of a concave function");
     submodi_scope_close(&scope);
     return status;
+}
+
+static submod_status minimize(const void *ctx, const submod_minor *minor, const double *z,
+                              uint8_t *smallest, uint8_t *largest, double *s)
+{
+    (void)s;
+    return submodi_minimize_both(minimize_one, ctx, minor, z, smallest, largest);
 }
 
 static submod_status minimize_parts(const void *ctx, const int32_t *order, const int32_t *rank,
@@ -221,16 +227,20 @@ static submod_status finish(const char *who, size_t n, const double *w, submodi_
     }
     c->g = *g;
     memcpy(c->w, w, n * sizeof *w);
-    submod_fn_ops ops = {.eval = eval,
-                         .state_size = sizeof(double),
-                         .reset = reset,
-                         .push = push,
-                         .gain = gain,
-                         .chain = chain,
-                         .minimize = minimize,
-                         .destroy = destroy};
-    submodi_traits traits = {.cardinality = all_equal(w, n), .minimize_parts = minimize_parts};
-    return submodi_fn_new("concave", n, &ops, &traits, c, fn);
+    const submod_fn f = {.ops = {.name = "concave",
+                                 .eval = eval,
+                                 .state_size = sizeof(double),
+                                 .reset = reset,
+                                 .gain = gain,
+                                 .chain = chain,
+                                 .minimize = minimize,
+                                 .destroy = destroy},
+                         .kind = SUBMODI_CONCAVE,
+                         .cardinality = all_equal(w, n),
+                         .minimize_parts = minimize_parts,
+                         .ctx = c,
+                         .n = n};
+    return submodi_fn_new(&f, fn);
 }
 
 submod_status submod_fn_concave(size_t n, const double *w, submod_concave_kind kind,
@@ -267,7 +277,7 @@ submod_status submod_fn_concave_custom(size_t n, const double *w, const submod_c
     if (status == SUBMOD_OK) { /* only now does ctx belong to the handle */
         concave *c = (*fn)->ctx;
         c->g.ops.destroy = ops->destroy;
-        (*fn)->traits.calls_back = true;
+        (*fn)->calls_user_code = true;
     }
     return status;
 }

@@ -8,10 +8,8 @@
 
 #include <string.h>
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/internal.h"
 #include "submod/functions/cardinality.h"
-#include "submod/functions/embed.h"
 
 static size_t size_of(const submodi_groups *g, size_t i)
 {
@@ -61,8 +59,7 @@ submod_status submodi_require_groups(const submodi_groups *g, submod_fn **fn)
 
 typedef struct builder {
     const submodi_groups *g;
-    submod_fn **terms;
-    double *coefficient;
+    submod_term *terms; /* their functions are shares of the builder's own */
     size_t count;
     submod_fn **by_size; /* if alike: functions of groups of this size, NULL if none was made */
     size_t largest;      /* group */
@@ -71,13 +68,12 @@ typedef struct builder {
 static void clear(builder *b)
 {
     for (size_t i = 0; b->terms && i < b->count; i++) {
-        submod_fn_free(b->terms[i]);
+        submod_fn_free((submod_fn *)b->terms[i].fn);
     }
     for (size_t k = 0; b->by_size && k <= b->largest; k++) {
         submod_fn_free(b->by_size[k]);
     }
     submodi_free(b->terms);
-    submodi_free(b->coefficient);
     submodi_free(b->by_size);
 }
 
@@ -86,13 +82,12 @@ static bool allocate(builder *b)
     for (size_t i = 0; i < b->g->m; i++) {
         b->largest = size_of(b->g, i) > b->largest ? size_of(b->g, i) : b->largest;
     }
-    b->terms = submodi_alloc(b->g->m + 1, sizeof(submod_fn *));
-    b->coefficient = submodi_alloc(b->g->m + 1, sizeof *b->coefficient);
+    b->terms = submodi_alloc(b->g->m + 1, sizeof *b->terms);
     b->by_size = submodi_alloc(b->largest + 1, sizeof(submod_fn *));
     for (size_t k = 0; b->by_size && k <= b->largest; k++) {
         b->by_size[k] = NULL;
     }
-    return b->terms && b->coefficient && b->by_size;
+    return b->terms && b->by_size;
 }
 
 /* The function of group i, a share for the caller. */
@@ -104,7 +99,7 @@ static submod_status function_of(builder *b, size_t i, submod_fn **fn)
         return g->make(g, i, k, fn);
     }
     submod_status status = b->by_size[k] ? SUBMOD_OK : g->make(g, i, k, &b->by_size[k]);
-    *fn = status == SUBMOD_OK ? submod_fn_share(b->by_size[k]) : NULL;
+    *fn = status == SUBMOD_OK ? submod_fn_retain(b->by_size[k]) : NULL;
     return status;
 }
 
@@ -112,31 +107,10 @@ static submod_status add_group(builder *b, size_t i)
 {
     const submodi_groups *g = b->g;
     submod_fn *inside = NULL;
-    submod_status status = function_of(b, i, &inside);
-    if (status == SUBMOD_OK) {
-        status =
-            submodi_fn_embed(g->who, inside, g->n, g->elements + g->start[i], &b->terms[b->count]);
-        submod_fn_free(inside);
-    }
-    if (status == SUBMOD_OK) {
-        b->coefficient[b->count++] = g->weight ? g->weight[i] : 1;
-    }
-    return status;
-}
-
-/* The function that is 0 everywhere, as a term. */
-static submod_status add_nothing(builder *b)
-{
-    double *zero = submodi_alloc(b->g->n, sizeof *zero);
-    if (!zero) {
-        return submodi_nomem(b->g->who);
-    }
-    memset(zero, 0, b->g->n * sizeof *zero);
-    b->coefficient[0] = 1;
-    submod_status status = submod_fn_modular(b->g->n, zero, &b->terms[0]);
-    b->count = status == SUBMOD_OK;
-    submodi_free(zero);
-    return status;
+    TRY(function_of(b, i, &inside));
+    b->terms[b->count++] =
+        (submod_term){inside, g->weight ? g->weight[i] : 1, g->elements + g->start[i]};
+    return SUBMOD_OK;
 }
 
 submod_status submodi_fn_from_groups(const submodi_groups *g, const char *name, submod_fn **fn)
@@ -144,21 +118,14 @@ submod_status submodi_fn_from_groups(const submodi_groups *g, const char *name, 
     builder b = {.g = g};
     submod_status status = allocate(&b) ? SUBMOD_OK : submodi_nomem(g->who);
     if (status == SUBMOD_OK && g->along) {
-        b.terms[0] = submod_fn_share(g->along);
-        b.coefficient[0] = 1;
-        b.count = 1;
+        b.terms[b.count++] = (submod_term){submod_fn_retain(g->along), 1, NULL};
     }
     for (size_t i = 0; status == SUBMOD_OK && i < g->m; i++) {
         status = size_of(g, i) >= g->least ? add_group(&b, i) : SUBMOD_OK;
     }
-    if (status == SUBMOD_OK && b.count == 0) {
-        status = add_nothing(&b);
-    }
-    submod_fn *sum = NULL;
-    status = status ? status : submod_fn_sum(b.terms, b.coefficient, b.count, &sum);
+    status = status ? status : submod_fn_combine(g->n, b.terms, b.count, NULL, fn);
     if (status == SUBMOD_OK) {
-        sum->name = name;
-        *fn = sum;
+        (*fn)->ops.name = name;
     }
     clear(&b);
     return status;

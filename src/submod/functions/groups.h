@@ -2,7 +2,7 @@
 #ifndef SUBMODI_FUNCTIONS_GROUPS_H
 #define SUBMODI_FUNCTIONS_GROUPS_H
 
-#include "submod/handle.h"
+#include "submod/fn_internal.h"
 
 typedef struct submodi_groups submodi_groups;
 

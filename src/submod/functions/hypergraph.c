@@ -9,8 +9,7 @@
  * any k. Such edges are collected in one ordinary cut; all others are embedded functions of the
  * cardinality. Costs are those of the cut and of the sum (groups.c).
  */
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/internal.h"
 #include "submod/functions/groups.h"
 
 enum { SMALL = 3 }; /* edges of at most so many nodes are ordinary ones */

@@ -3,7 +3,7 @@
  * The state holds the factor L of K over the elements in order of arrival, K_AA = L L'. Adding e
  * appends the row y with L y = K_Ae and the diagonal entry d = sqrt(K_ee - <y, y>); the gain is
  * 2 log d. A chain appends a whole block: a triangular solve, a symmetric rank-k update, a
- * Cholesky factorisation (base/cholesky.h).
+ * Cholesky factorisation (base/linalg.h).
  *
  * With k elements present: push, gain O(k^2); chain of r more O((k + r)^2 r); eval O(k^3).
  * State: n^2 + n doubles, n elements.
@@ -11,11 +11,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/cholesky.h"
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/internal.h"
+#include "base/linalg.h"
 #include "base/sums_loops.h"
-#include "submod/handle.h"
+#include "submod/fn_internal.h"
 
 typedef struct logdet {
     size_t n;
@@ -91,6 +90,9 @@ static submod_status push(const void *ctx, void *state, int32_t e, double *resul
 static submod_status chain(const void *ctx, void *state, const int32_t *new_elements, size_t r,
                            double *gains)
 {
+    if (r == 1) {
+        return push(ctx, state, *new_elements, gains);
+    }
     const logdet *l = ctx;
     factor *f = state;
     size_t n = l->n;
@@ -201,15 +203,19 @@ static submod_status minors(const void *ctx, const int32_t *order, const submodi
 static submod_status logdet_of(logdet *l, submod_fn **fn)
 {
     size_t n = l->n;
-    submod_fn_ops ops = {.eval = eval,
-                         .state_size =
-                             sizeof(factor) + (n + n * n) * sizeof(double) + n * sizeof(int32_t),
-                         .reset = reset,
-                         .push = push,
-                         .gain = gain,
-                         .chain = chain,
-                         .destroy = submodi_free};
-    return submodi_fn_new("logdet", n, &ops, &(submodi_traits){.minors = minors}, l, fn);
+    const submod_fn f = {
+        .ops = {.name = "logdet",
+                .eval = eval,
+                .state_size = sizeof(factor) + (n + n * n) * sizeof(double) + n * sizeof(int32_t),
+                .reset = reset,
+                .chain = chain,
+                .gain = gain,
+                .destroy = submodi_free},
+        .kind = SUBMODI_LOGDET,
+        .minors = minors,
+        .ctx = l,
+        .n = n};
+    return submodi_fn_new(&f, fn);
 }
 
 /* Up to rounding, relative to the diagonal: |K_ij| <= sqrt(K_ii K_jj) if K is positive definite. */

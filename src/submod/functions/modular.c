@@ -4,9 +4,8 @@
  */
 #include <string.h>
 
-#include "base/error.h"
-#include "base/memory.h"
-#include "submod/handle.h"
+#include "base/internal.h"
+#include "submod/fn_internal.h"
 
 static submod_status eval(const void *ctx, const int32_t *set, size_t k, double *value)
 {
@@ -19,11 +18,11 @@ static submod_status eval(const void *ctx, const int32_t *set, size_t k, double 
     return SUBMOD_OK;
 }
 
-static submod_status push(const void *ctx, void *state, int32_t e, double *gain)
+static submod_status gain(const void *ctx, void *state, int32_t e, double *result)
 {
     const double *w = ctx;
     (void)state;
-    *gain = w[e];
+    *result = w[e];
     return SUBMOD_OK;
 }
 
@@ -38,9 +37,9 @@ static submod_status chain(const void *ctx, void *state, const int32_t *elements
     return SUBMOD_OK;
 }
 
-static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase,
-                              const int32_t *block, size_t nblock, const double *z, int largest,
-                              uint8_t *in)
+static submod_status minimize_one(const void *ctx, const int32_t *base, size_t nbase,
+                                  const int32_t *block, size_t nblock, const double *z, int largest,
+                                  uint8_t *in)
 {
     const double *w = ctx;
     (void)base;
@@ -49,6 +48,13 @@ static submod_status minimize(const void *ctx, const int32_t *base, size_t nbase
         in[i] = largest ? z[i] >= w[block[i]] : z[i] > w[block[i]];
     }
     return SUBMOD_OK;
+}
+
+static submod_status minimize(const void *ctx, const submod_minor *minor, const double *z,
+                              uint8_t *smallest, uint8_t *largest, double *s)
+{
+    (void)s;
+    return submodi_minimize_both(minimize_one, ctx, minor, z, smallest, largest);
 }
 
 submod_status submod_fn_modular(size_t n, const double *w, submod_fn **fn)
@@ -65,13 +71,17 @@ submod_status submod_fn_modular(size_t n, const double *w, submod_fn **fn)
         return submodi_nomem(who);
     }
     memcpy(copy, w, n * sizeof *copy);
-    submod_fn_ops ops = {.eval = eval,
-                         .push = push,
-                         .gain = push,
-                         .chain = chain,
-                         .tied = chain,
-                         .minimize = minimize,
-                         .destroy = submodi_free};
-    submodi_traits traits = {.modular = true, .cardinality = true};
-    return submodi_fn_new("modular", n, &ops, &traits, copy, fn);
+    const submod_fn f = {.ops = {.name = "modular",
+                                 .eval = eval,
+                                 .gain = gain,
+                                 .chain = chain,
+                                 .tied = chain,
+                                 .minimize = minimize,
+                                 .destroy = submodi_free},
+                         .kind = SUBMODI_MODULAR,
+                         .modular = true,
+                         .cardinality = true,
+                         .ctx = copy,
+                         .n = n};
+    return submodi_fn_new(&f, fn);
 }

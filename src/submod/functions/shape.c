@@ -16,8 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "base/memory.h"
+#include "base/internal.h"
 #include "base/sums_loops.h"
 
 /* ---- built in ---- */

@@ -1,12 +1,13 @@
 /* A program outside this project: exit code 0 if header and library agree and a value is right. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 #include <submod.h>
 
 int main(void)
 {
-    if (submod_version() != SUBMOD_VERSION) {
-        fprintf(stderr, "header %d, library %d\n", SUBMOD_VERSION, submod_version());
+    if (strcmp(submod_version(), SUBMOD_VERSION_STRING) != 0) {
+        fprintf(stderr, "header %s, library %s\n", SUBMOD_VERSION_STRING, submod_version());
         return 1;
     }
 

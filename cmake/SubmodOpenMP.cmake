@@ -1,0 +1,20 @@
+# submod_openmp: what compiles parallel loops with OpenMP, or without it for one thread. Loops of one
+# thread are vectorised by the same pragmas either way. What only pragmas use is unused then.
+if(NOT SUBMOD_OPENMP MATCHES "^(AUTO|ON|OFF)$")
+  message(FATAL_ERROR "SUBMOD_OPENMP is AUTO, ON or OFF, not '${SUBMOD_OPENMP}'")
+endif()
+if(SUBMOD_OPENMP STREQUAL ON)
+  find_package(OpenMP REQUIRED COMPONENTS C)
+elseif(SUBMOD_OPENMP STREQUAL AUTO)
+  find_package(OpenMP QUIET COMPONENTS C)
+endif()
+add_library(submod_openmp INTERFACE)
+set(submod_openmp_flags "")
+if(SUBMOD_OPENMP STREQUAL OFF OR NOT OpenMP_C_FOUND)
+  message(STATUS "No OpenMP: the library computes with one thread")
+  target_compile_options(submod_openmp INTERFACE -fopenmp-simd -Wno-unknown-pragmas
+    -Wno-unused-parameter -Wno-unused-variable -Wno-unused-function)
+else()
+  target_link_libraries(submod_openmp INTERFACE OpenMP::OpenMP_C)
+  set(submod_openmp_flags -fopenmp)
+endif()

@@ -1,0 +1,379 @@
+/* Prox of any F with a minimiser, by divide and conquer over the level sets of u.
+ *
+ * {u > alpha} is the smallest minimiser of F(A) - lambda sum over A of (x_i - alpha). The elements
+ * stand in an order that is cut into parts; u falls from part to part. If u is constant on a part
+ * S1 \ S0, its value can only be
+ *
+ *     alpha = mean x - (F(S1) - F(S0)) / (lambda size).
+ *
+ * Let z = lambda (x - alpha). If no A in the part has F(S0 + A) - F(S0) - z(A) < 0, then u is
+ * constant there. Otherwise A goes before the rest, and both are looked at again. One sweep
+ * minimises all open parts, so the number of sweeps is the depth, not the number of parts.
+ *
+ * Divisions can be lopsided over and over, for instance for geometric x. After a lopsided division
+ * the larger side is looked at with alpha = the median of x - g / lambda, g a base of the part. If
+ * this does not divide it, the mean is tried again, which either divides the part or settles it. So
+ * there are at most 4 n looks.
+ *
+ * A division must make alpha larger on A than on the rest. If it does not, because of rounding or
+ * because F is not submodular, it is ignored and the part counts as constant.
+ */
+#include "prox/partition.h"
+
+#include <string.h>
+
+#include "base/internal.h"
+#include "base/sort.h"
+#include "prox/isotonic.h"
+
+enum { LOPSIDED = 8 }; /* lopsided: one side has less than 1 / 8 of the part */
+
+/* An open part has at least two elements, unless n = 1. So there are at most n / 2 + 1 of them. */
+submod_status submodi_partition_start(submodi_partition *p, size_t n, submod_work *w)
+{
+    p->n = n;
+    p->order = submodi_work_alloc(w, n, sizeof *p->order);
+    p->rank = submodi_work_alloc(w, n, sizeof *p->rank);
+    p->gain = submodi_work_alloc(w, n, sizeof *p->gain);
+    p->z = submodi_work_alloc(w, n, sizeof *p->z);
+    p->local_x = submodi_work_alloc(w, n, sizeof *p->local_x);
+    p->scaled = submodi_work_alloc(w, n, sizeof *p->scaled);
+    p->in = submodi_work_alloc(w, n, sizeof *p->in);
+    p->rest = submodi_work_alloc(w, n, sizeof *p->rest);
+    p->parts = submodi_work_alloc(w, n / 2 + 1, sizeof *p->parts);
+    p->next = submodi_work_alloc(w, n / 2 + 1, sizeof *p->next);
+    p->first = submodi_work_alloc(w, n / 2 + 1, sizeof *p->first);
+    TRY(submodi_work_status(w));
+    submodi_ascending(p->order, n);
+    submodi_ascending(p->rank, n);
+    p->count = p->next_count = 0;
+    return SUBMOD_OK;
+}
+
+/* The mean of a - from: exact where all are equal, however large they are. */
+static double mean_from(double from, const double *a, size_t k)
+{
+    double sum = 0;
+    for (size_t i = 0; i < k; i++) {
+        sum += a[i] - from;
+    }
+    return sum / (double)k;
+}
+
+/* ---- what to aim at ---- */
+
+static void gather_x(submodi_partition *p, const submodi_open_part *part)
+{
+    for (size_t i = part->begin; i < part->end; i++) {
+        p->local_x[i] = p->x[p->order[i]];
+    }
+}
+
+double submodi_partition_level(submodi_partition *p, const submodi_open_part *part)
+{
+    size_t k = part->end - part->begin;
+    gather_x(p, part);
+    p->oracle->gains(p, part, false);
+    return submodi_block_level(k, p->local_x + part->begin, mean_from(0, p->gain + part->begin, k),
+                               p->lambda, p->z + part->begin);
+}
+
+/* The same for alpha = the median of x - gain / lambda. If entry m is the median, then z = lambda
+ * (x - x_m) + gain_m. */
+static submod_status aim_at_median(submodi_partition *p, const submodi_open_part *part,
+                                   submod_work *work)
+{
+    submodi_scope scope;
+    submodi_sorted sorted;
+    submod_work *w = submodi_scope_open(&scope, work);
+    size_t k = part->end - part->begin;
+    gather_x(p, part);
+    p->oracle->gains(p, part, true);
+    for (size_t i = part->begin; i < part->end; i++) {
+        p->scaled[i] = p->local_x[i] - p->gain[i] / p->lambda;
+    }
+    submod_status status = submodi_sort_f64(p->scaled + part->begin, k, w, &sorted);
+    if (status == SUBMOD_OK) {
+        size_t m = part->begin + (size_t)submodi_sorted_index(&sorted, k / 2);
+        for (size_t i = part->begin; i < part->end; i++) {
+            p->z[i] = p->lambda * (p->local_x[i] - p->local_x[m]) + p->gain[m];
+        }
+    }
+    submodi_scope_close(&scope);
+    return status == SUBMOD_OK ? SUBMOD_OK : submodi_out_of_memory();
+}
+
+/* Computes z for all open parts. */
+static submod_status aim(submodi_partition *p, submod_work *w)
+{
+    for (size_t j = 0; j < p->count; j++) {
+        const submodi_open_part *part = &p->parts[j];
+        size_t k = part->end - part->begin;
+        if (part->by_median) {
+            TRY(aim_at_median(p, part, w));
+        } else {
+            (void)submodi_partition_level(p, part);
+        }
+        if (!submodi_all_finite(p->z + part->begin, k)) {
+            return submodi_fail(SUBMOD_ENUMERIC, "lambda x overflows");
+        }
+        p->info->work += k;
+    }
+    p->info->iterations += p->count;
+    p->info->oracle_calls += p->count;
+    return SUBMOD_OK;
+}
+
+/* ---- what comes of it ---- */
+
+static void settle(submodi_partition *p, const submodi_open_part *part)
+{
+    p->oracle->settle(p, part, submodi_partition_level(p, part));
+}
+
+static void keep_open(submodi_partition *p, const submodi_open_part *part, bool by_median)
+{
+    p->next[p->next_count] = *part;
+    p->next[p->next_count++].by_median = by_median;
+}
+
+/* Single elements are settled at once. */
+void submodi_partition_open(submodi_partition *p, submodi_open_part part, size_t size)
+{
+    while (part.begin < part.end) {
+        submodi_open_part component = part;
+        if (p->oracle->component) {
+            component = p->oracle->component(p, &part);
+        } else {
+            part.begin = part.end;
+        }
+        size_t k = component.end - component.begin;
+        if (k == 1) {
+            settle(p, &component);
+        } else {
+            keep_open(p, &component, !p->means_only && size - k < size / LOPSIDED);
+        }
+    }
+}
+
+/* Moves the elements with in = 1 to the front of their part. Returns their number, but 0 if all of
+ * them are in. */
+static size_t sort_part(submodi_partition *p, const submodi_open_part *part)
+{
+    size_t front = part->begin;
+    size_t back = 0;
+    for (size_t i = part->begin; i < part->end; i++) {
+        if (p->in[p->order[i]]) {
+            p->order[front++] = p->order[i];
+        } else {
+            p->rest[back++] = p->order[i];
+        }
+    }
+    memcpy(p->order + front, p->rest, back * sizeof *p->order);
+    for (size_t i = part->begin; i < part->end; i++) {
+        p->rank[p->order[i]] = (int32_t)i;
+    }
+    return front == part->end ? 0 : front - part->begin;
+}
+
+/* Whether alpha falls from the first side of a division to the second, as it must. */
+static bool falls(submodi_partition *p, const submodi_open_part *part, size_t first)
+{
+    const double *x = p->local_x + part->begin;
+    const double *g = p->gain + part->begin;
+    size_t others = part->end - part->begin - first;
+    double between = p->oracle->between(p, part, first);
+    gather_x(p, part);
+    p->oracle->gains(p, part, false);
+    double apart = mean_from(x[0], x, first) - mean_from(x[0], x + first, others);
+    double rise = mean_from(0, g, first) - mean_from(0, g + first, others);
+    return p->lambda * apart > rise + (between / (double)first + between / (double)others);
+}
+
+static void divide(submodi_partition *p, const submodi_open_part *part, size_t first)
+{
+    submodi_open_part side[2] = {*part, *part};
+    side[0].end = side[1].begin = part->begin + first;
+    if (p->oracle->divide) {
+        p->oracle->divide(p, part, side);
+    }
+    submodi_partition_open(p, side[0], part->end - part->begin);
+    submodi_partition_open(p, side[1], part->end - part->begin);
+}
+
+/* Decides what becomes of each part: two new parts, one more look, or settled. */
+static void sort_out(submodi_partition *p)
+{
+    for (size_t j = 0; j < p->count; j++) {
+        const submodi_open_part *part = &p->parts[j];
+        if (p->first[j] && falls(p, part, p->first[j])) {
+            divide(p, part, p->first[j]);
+        } else if (part->by_median) {
+            keep_open(p, part, false);
+        } else {
+            settle(p, part);
+        }
+    }
+}
+
+/* Turns to the parts that were kept open. */
+static void turn_to_next(submodi_partition *p)
+{
+    submodi_open_part *parts = p->parts;
+    p->parts = p->next;
+    p->count = p->next_count;
+    p->next = parts;
+    p->next_count = 0;
+}
+
+/* One look at every open part. */
+static submod_status descend(submodi_partition *p, submod_work *w)
+{
+    bool any = false;
+    TRY(aim(p, w));
+    TRY(p->oracle->minimize(p, w));
+    for (size_t j = 0; j < p->count; j++) {
+        p->first[j] = sort_part(p, &p->parts[j]);
+        any |= p->first[j] != 0;
+    }
+    if (any) {
+        TRY(p->oracle->reordered(p));
+    }
+    sort_out(p);
+    turn_to_next(p);
+    return SUBMOD_OK;
+}
+
+submod_status submodi_partition_run(submodi_partition *p, submod_work *w)
+{
+    turn_to_next(p);
+    while (p->count) {
+        TRY(submodi_stop(p->deadline));
+        TRY(descend(p, w));
+    }
+    return SUBMOD_OK;
+}
+
+/* ---- any F: one chain along the new order gives the gains of all parts ---- */
+
+typedef struct decomposition {
+    submodi_partition search;
+    const submodi_prox_problem *problem;
+    void *state;
+    submodi_part *ranks; /* of the open parts */
+    uint8_t *in;         /* by rank */
+    double *u, *s;
+} decomposition;
+
+bool submodi_can_decompose(const submod_fn *fn)
+{
+    return fn->ops.minimize != NULL;
+}
+
+/* The gains of the last chain are both. */
+static void keep_gains(const submodi_partition *p, const submodi_open_part *part, bool base)
+{
+    (void)p;
+    (void)part;
+    (void)base;
+}
+
+static submod_status chain(submodi_partition *p)
+{
+    const decomposition *d = p->ctx;
+    p->info->oracle_calls++;
+    return submodi_fn_greedy(d->problem->fn, d->state, p->order, p->gain);
+}
+
+/* A cancelled minimiser leaves order and gains as they were. */
+static submod_status minimize(submodi_partition *p, submod_work *work)
+{
+    const decomposition *d = p->ctx;
+    (void)work;
+    for (size_t j = 0; j < p->count; j++) {
+        d->ranks[j] = (submodi_part){p->parts[j].begin, p->parts[j].end};
+    }
+    submod_status status = submodi_fn_minimize_parts(d->problem->fn, p->order, p->rank, d->ranks,
+                                                     p->count, p->z, d->in);
+    for (size_t j = 0; status == SUBMOD_OK && j < p->count; j++) {
+        for (size_t i = p->parts[j].begin; i < p->parts[j].end; i++) {
+            p->in[p->order[i]] = d->in[i];
+        }
+    }
+    return status == SUBMOD_ECANCELLED ? SUBMOD_CANCELLED : status;
+}
+
+static double nothing_between(const submodi_partition *p, const submodi_open_part *part,
+                              size_t first)
+{
+    (void)p;
+    (void)part;
+    (void)first;
+    return 0;
+}
+
+static void write_part(submodi_partition *p, const submodi_open_part *part, double alpha)
+{
+    const decomposition *d = p->ctx;
+    for (size_t i = part->begin; i < part->end; i++) {
+        d->u[p->order[i]] = alpha;
+        d->s[p->order[i]] = p->z[i];
+    }
+}
+
+static const submodi_partition_oracle any_function = {.gains = keep_gains,
+                                                      .minimize = minimize,
+                                                      .reordered = chain,
+                                                      .between = nothing_between,
+                                                      .settle = write_part};
+
+/* What an early end leaves: the best u for the present order, and the gains along it. */
+static submod_status write_order(decomposition *d, submod_work *w)
+{
+    submodi_partition *p = &d->search;
+    submodi_pool *pools = submodi_work_alloc(w, p->n, sizeof *pools);
+    TRY(submodi_work_status(w));
+    gather_x(p, &(submodi_open_part){.end = p->n});
+    submodi_isotonic(p->n, p->local_x, p->gain, p->lambda, pools, p->local_x, p->z);
+    for (size_t i = 0; i < p->n; i++) {
+        d->u[p->order[i]] = p->local_x[i];
+        d->s[p->order[i]] = p->gain[i];
+    }
+    return SUBMOD_OK;
+}
+
+static submod_status solve(decomposition *d, submod_work *w)
+{
+    submodi_partition *p = &d->search;
+    size_t n = d->problem->fn->n;
+    d->state = submodi_work_alloc(w, submodi_fn_state_size(d->problem->fn), 1);
+    d->ranks = submodi_work_alloc(w, n / 2 + 1, sizeof *d->ranks);
+    d->in = submodi_work_alloc(w, n, sizeof *d->in);
+    TRY(submodi_partition_start(p, n, w));
+    TRY(chain(p));
+    submodi_partition_open(p, (submodi_open_part){.end = n}, SIZE_MAX);
+    submod_status status = submodi_partition_run(p, w);
+    if (status > 0) {
+        TRY(write_order(d, w));
+    }
+    return status;
+}
+
+submod_status submodi_prox_decompose(const submodi_prox_problem *p, double *u, double *s,
+                                     submod_prox_info *info, submod_work *work)
+{
+    submodi_scope scope;
+    submod_work *w = submodi_scope_open(&scope, work);
+    decomposition d = {.search = {.oracle = &any_function,
+                                  .ctx = &d,
+                                  .x = p->x,
+                                  .lambda = p->lambda,
+                                  .deadline = submodi_deadline(p->settings->time_limit),
+                                  .info = info},
+                       .problem = p,
+                       .u = u,
+                       .s = s};
+    submod_status status = solve(&d, w);
+    submodi_scope_close(&scope);
+    return status;
+}

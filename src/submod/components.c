@@ -1,0 +1,183 @@
+/* Components of ties: the sets that a function does not separate within the levels of a vector.
+ *
+ * Let C be a level, S all elements before it, and G(A) = F(S + A) - F(S) for A within C. A subset A
+ * separates if G(A) + G(C \ A) = G(C). These subsets form a lattice with complements, whose atoms
+ * are the components. For a sum of submodular functions the two sides differ by the sum of the
+ * terms' differences, none of which is negative. So the components of a sum are those of the union
+ * of its terms' components, and joining them all in one forest finds them.
+ *
+ * Without a `join` of its own, a function separates a level completely if G is modular, which its
+ * gains show, and else not at all.
+ */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/internal.h"
+#include "submod/fn_internal.h"
+
+/* Rounding of a gain, a difference of two values of F. */
+enum { EPSILONS = 8 };
+
+/* Where a chain over the levels stands. */
+typedef struct level_chain {
+    const submod_fn *fn;
+    void *state;
+    double *gains; /* scratch */
+    double value;
+    double size; /* the largest |F| so far */
+} level_chain;
+
+/* Adds a level to the state. *modular: whether its first gains add up to its value. */
+static submod_status add_level(level_chain *c, const int32_t *level, size_t k, bool *modular)
+{
+    double first = 0;
+    double total = 0;
+    double terms = 0;
+    for (size_t i = 0; k > 1 && i < k; i++) {
+        double g = 0;
+        TRY(submodi_fn_gain(c->fn, c->state, level[i], &g));
+        first += g;
+        terms += fabs(g);
+    }
+    TRY(submodi_fn_chain(c->fn, c->state, level, k, c->gains));
+    for (size_t i = 0; i < k; i++) {
+        total += c->gains[i];
+        c->size = fmax(c->size, fabs(c->value + total));
+    }
+    c->value += total;
+    *modular = fabs(first - total) <= EPSILONS * DBL_EPSILON * (terms + (double)k * c->size);
+    return SUBMOD_OK;
+}
+
+static submod_status join_by_gains(const submod_fn *fn, const submodi_ties *ties, int32_t *forest,
+                                   submod_work *w)
+{
+    level_chain c = {.fn = fn,
+                     .state = submodi_work_alloc(w, submodi_fn_state_size(fn), 1),
+                     .gains = submodi_work_alloc(w, fn->n, sizeof *c.gains)};
+    TRY(submodi_work_status(w));
+    TRY(submodi_fn_reset(fn, c.state));
+    for (size_t l = 0; l < ties->count; l++) {
+        const int32_t *level = ties->order + ties->start[l];
+        size_t k = ties->start[l + 1] - ties->start[l];
+        bool modular;
+        TRY(add_level(&c, level, k, &modular));
+        if (!modular) {
+            submodi_forest_join_all(forest, level, k);
+        }
+    }
+    return SUBMOD_OK;
+}
+
+submod_status submodi_fn_join(const submod_fn *fn, const submodi_ties *ties, int32_t *forest,
+                              submod_work *work)
+{
+    if (fn->modular) {
+        return SUBMOD_OK;
+    }
+    if (fn->join) {
+        return fn->join(fn->ctx, ties, forest, work);
+    }
+    submodi_scope scope;
+    submod_status status = join_by_gains(fn, ties, forest, submodi_scope_open(&scope, work));
+    submodi_scope_close(&scope);
+    return status;
+}
+
+/* ---- a function inside another ---- */
+
+/* Ties of the inner function. Arrays are indexed by its elements. */
+typedef struct inner_ties {
+    uint64_t *key; /* outer level and index of each pair that has a level */
+    size_t keys;
+    int32_t *order, *level, *outer, *forest;
+    size_t *start;
+    size_t count;
+} inner_ties;
+
+static submod_status allocate(inner_ties *t, const submodi_inside *in, submod_work *w)
+{
+    size_t n = in->fn->n;
+    *t = (inner_ties){.key = submodi_work_alloc(w, in->count, sizeof *t->key),
+                      .order = submodi_work_alloc(w, n, sizeof *t->order),
+                      .level = submodi_work_alloc(w, n, sizeof *t->level),
+                      .outer = submodi_work_alloc(w, n, sizeof *t->outer),
+                      .forest = submodi_work_alloc(w, n, sizeof *t->forest),
+                      .start = submodi_work_alloc(w, n + 2, sizeof *t->start)};
+    return submodi_work_status(w);
+}
+
+static int by_key(const void *a, const void *b)
+{
+    const uint64_t *p = a;
+    const uint64_t *q = b;
+    return (*p > *q) - (*p < *q);
+}
+
+/* Sorts the pairs by level, without those that have none. */
+static void sort_pairs(inner_ties *t, const submodi_inside *in, const submodi_ties *ties)
+{
+    for (size_t i = 0; i < in->count; i++) {
+        int32_t level = ties->level[in->outer ? in->outer[i] : (int32_t)i];
+        if (level >= 0) {
+            t->key[t->keys++] = (uint64_t)level << 32 | i;
+        }
+    }
+    qsort(t->key, t->keys, sizeof *t->key, by_key);
+}
+
+/* The base comes first, as a level of its own. */
+static void fill_ties(inner_ties *t, const submodi_inside *in)
+{
+    for (size_t i = 0; i < in->fn->n; i++) {
+        t->level[i] = t->outer[i] = -1;
+    }
+    size_t k = 0;
+    if (in->nbase) {
+        t->start[t->count++] = 0;
+    }
+    for (; k < in->nbase; k++) {
+        t->order[k] = in->base[k];
+        t->level[in->base[k]] = 0;
+    }
+    for (size_t j = 0; j < t->keys; j++, k++) {
+        if (j == 0 || t->key[j] >> 32 != t->key[j - 1] >> 32) {
+            t->start[t->count++] = k;
+        }
+        size_t pair = (size_t)(t->key[j] & UINT32_MAX);
+        int32_t e = in->inner ? in->inner[pair] : (int32_t)pair;
+        t->order[k] = e;
+        t->level[e] = (int32_t)t->count - 1;
+        t->outer[e] = in->outer ? in->outer[pair] : (int32_t)pair;
+    }
+    t->start[t->count] = k;
+}
+
+static submod_status join_inside(const submodi_inside *in, const submodi_ties *ties,
+                                 int32_t *forest, submod_work *w)
+{
+    inner_ties t;
+    size_t n = in->fn->n;
+    TRY(allocate(&t, in, w));
+    sort_pairs(&t, in, ties);
+    fill_ties(&t, in);
+    submodi_ascending(t.forest, n);
+    TRY(submodi_fn_join(in->fn, &(submodi_ties){t.order, t.start, t.count, t.level}, t.forest, w));
+    for (size_t e = 0; e < n; e++) {
+        int32_t root = submodi_forest_root(t.forest, (int32_t)e);
+        if (t.outer[e] >= 0 && root != (int32_t)e) {
+            submodi_forest_join(forest, t.outer[e], t.outer[root]);
+        }
+    }
+    return SUBMOD_OK;
+}
+
+submod_status submodi_fn_join_inside(const submodi_inside *in, const submodi_ties *ties,
+                                     int32_t *forest, submod_work *work)
+{
+    submodi_scope scope;
+    submod_status status = join_inside(in, ties, forest, submodi_scope_open(&scope, work));
+    submodi_scope_close(&scope);
+    return status;
+}

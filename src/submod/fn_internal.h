@@ -1,0 +1,318 @@
+/* The inside of a submod_fn, and calls to its callbacks, which derive missing ones from eval. */
+#ifndef SUBMODI_FN_INTERNAL_H
+#define SUBMODI_FN_INTERNAL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include <submod/function.h>
+
+/* Consecutive ranks of an order of all elements. */
+typedef struct submodi_part {
+    size_t begin, end;
+} submodi_part;
+
+/* The smallest minimiser of  F(base + A) - F(base) - z(A)  within each of several disjoint parts of
+ * an order; base is all that comes before the part. minimize would take one call per part and look
+ * at all of base each time. parts ascend; z and in are indexed by rank; rank[order[i]] = i. */
+typedef submod_status submodi_minimize_parts(const void *ctx, const int32_t *order,
+                                             const int32_t *rank, const submodi_part *parts,
+                                             size_t nparts, const double *z, uint8_t *in);
+
+/* What F is on several disjoint parts of an order: A -> F(base + A) - F(base), base all that comes
+ * before the part. Element i of fns[j] is order[parts[j].begin + i]. parts ascend. fns come as
+ * NULL; on failure those made are left to the caller, submodi_fn_minors. */
+typedef submod_status submodi_make_minors(const void *ctx, const int32_t *order,
+                                          const submodi_part *parts, size_t nparts,
+                                          submod_fn **fns);
+
+/* The levels of some vector: elements with equal entries. Level k holds order[start[k]] ..
+ * order[start[k + 1] - 1], and has larger entries than level k + 1. Elements that are not in order
+ * have level -1; they come after all others. */
+typedef struct submodi_ties {
+    const int32_t *order;
+    const size_t *start; /* count + 1 */
+    size_t count;
+    const int32_t *level; /* of each element */
+} submodi_ties;
+
+/* Joins the elements of each level that F does not separate: those in the same connected component
+ * of A -> F(S + A) - F(S), A within the level, S all that comes before it. */
+typedef submod_status submodi_join(const void *ctx, const submodi_ties *ties, int32_t *forest,
+                                   submod_work *work);
+
+/* What a function is. */
+typedef enum submodi_fn_kind {
+    SUBMODI_CUSTOM, /* a table of callbacks, no more */
+    SUBMODI_COUNTS,
+    SUBMODI_MODULAR,
+    SUBMODI_CONCAVE,
+    SUBMODI_CUT,
+    SUBMODI_LOGDET,
+    SUBMODI_COMBINATION
+} submodi_fn_kind;
+
+/* A term of a combination: coefficient * [fn(base + those inner[j] with outer[j] in A) - offset].
+ */
+typedef struct submodi_term {
+    const submod_fn *fn; /* no combination */
+    double coefficient;  /* > 0 */
+    double offset;       /* fn(base) in a contraction, else 0 */
+    const int32_t *base;
+    size_t nbase;
+    const int32_t *outer, *inner; /* NULL means j: all elements of the combination or of fn */
+    size_t count;
+    /* Of the combination alone: where its state and its incidences begin, memory of the lists. */
+    size_t state_at, list_at;
+    int32_t *lists;
+} submodi_term;
+
+/* F as a sum of terms and a modular part, n numbers or NULL; no term is modular unless F is no
+ * combination. Borrowed from F. */
+typedef struct submodi_terms {
+    size_t n, count;
+    const submodi_term *terms;
+    const double *modular;
+} submodi_terms;
+
+struct submod_fn {
+    submod_fn_ops ops; /* a copy; callbacks that the function does not have are NULL */
+    submodi_fn_kind kind;
+    bool modular;     /* gains depend on the element alone: no order, no sort needed */
+    bool cardinality; /* F(A) = h(|A|) + w(A), h concave; modular ones (h = 0) too */
+    bool based;       /* reset adds elements: a copy of the state is cheaper */
+    /* F calls user code. The code runs in the caller's thread only, and nothing proves that F is
+     * submodular. */
+    bool calls_user_code;
+
+    /* Routes of built-in functions only; NULL if there is none. */
+    submodi_minimize_parts *minimize_parts; /* else minimize part by part */
+    /* Minors of the same kind, that cost what their own elements cost; else submodi_fn_minor, whose
+     * chains cost what those of F cost after base. */
+    submodi_make_minors *minors;
+    submodi_join *join; /* else levels are whole, unless F is modular there */
+
+    void *ctx;
+    size_t n;
+    submodi_term itself; /* the function as a term */
+    atomic_size_t owners;
+};
+
+/* A function of counts (counts.c). */
+typedef struct submodi_counts {
+    submod_measure measure; /* checked; tversky(1, 1) is Jaccard */
+    double P, N;            /* foreground and background in all */
+    double *weight;         /* of each element; NULL means ones */
+    uint32_t foreground[];  /* element e is bit e % 32 of entry e / 32 */
+} submodi_counts;
+
+static inline bool submodi_in_foreground(const submodi_counts *c, int32_t e)
+{
+    return c->foreground[e >> 5] >> (e & 31) & 1;
+}
+
+static inline double submodi_element_weight(const submodi_counts *c, int32_t e)
+{
+    return c->weight ? c->weight[e] : 1;
+}
+
+/* Returns NULL for functions of other kinds. Borrowed from fn. */
+const submodi_counts *submodi_counts_of(const submod_fn *fn);
+
+/* Losses compute the Hamming function directly, without its callbacks. */
+bool submodi_is_hamming(const submod_fn *fn);
+
+/* Two sums of many numbers count as equal unless they differ by more than this times the sum of
+ * the absolute values: ties in exact arithmetic should stay ties. */
+#define SUBMODI_ROUNDING 1e-15
+
+/* Makes a handle for a built-in function; of *like, owners and itself are not read. Takes over ctx,
+ * even when it fails. */
+submod_status submodi_fn_new(const submod_fn *like, submod_fn **fn);
+
+/* Checks shared by all constructors: n in range and a place for the result. */
+submod_status submodi_require_size(const char *who, size_t n, submod_fn **fn);
+
+submod_status submodi_check_size(size_t n, submod_fn **fn);
+
+/* Checks that the elements are in 0 .. n-1, each at most once. The second one also marks them in
+ * seen, a bit each, and refuses those that were marked. */
+submod_status submodi_check_elements(const char *name, const int32_t *set, size_t k, size_t n);
+submod_status submodi_mark_elements(const char *name, const int32_t *set, size_t k, size_t n,
+                                    unsigned char *seen);
+
+/* Elements in 0 .. n-1, each at most once across the two lists. who is the public function's
+ * name, the other names are those of its arguments. A list may be NULL when it is empty. */
+submod_status submodi_require_set(const char *who, size_t n, const char *name, const int32_t *set,
+                                  size_t k);
+submod_status submodi_require_disjoint_sets(const char *who, size_t n, const char *name_a,
+                                            const int32_t *a, size_t ka, const char *name_b,
+                                            const int32_t *b, size_t kb);
+
+/* list = 0, 1, .., n - 1. */
+static inline void submodi_ascending(int32_t *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        list[i] = (int32_t)i;
+    }
+}
+
+/* One of the two minimisers, for functions that find them one by one. */
+typedef submod_status submodi_minimize_one(const void *ctx, const int32_t *base, size_t nbase,
+                                           const int32_t *ground, size_t nground, const double *z,
+                                           int largest, uint8_t *in);
+
+static inline submod_status submodi_minimize_both(submodi_minimize_one *one, const void *ctx,
+                                                  const submod_minor *m, const double *z,
+                                                  uint8_t *smallest, uint8_t *largest)
+{
+    submod_status status = SUBMOD_OK;
+    if (smallest) {
+        status = one(ctx, m->base, m->nbase, m->ground, m->nground, z, 0, smallest);
+    }
+    if (status == SUBMOD_OK && largest) {
+        status = one(ctx, m->base, m->nbase, m->ground, m->nground, z, 1, largest);
+    }
+    return status;
+}
+
+/* The callbacks, for any function: missing ones are derived from eval. Results are finite on
+ * success, and every failure has an error message. Elements are not checked again. A push is a
+ * chain of one element. */
+submod_status submodi_fn_eval(const submod_fn *fn, const int32_t *set, size_t k, double *value);
+size_t submodi_fn_state_size(const submod_fn *fn);
+submod_status submodi_fn_reset(const submod_fn *fn, void *state);
+submod_status submodi_fn_push(const submod_fn *fn, void *state, int32_t e, double *gain);
+submod_status submodi_fn_gain(const submod_fn *fn, void *state, int32_t e, double *gain);
+submod_status submodi_fn_chain(const submod_fn *fn, void *state, const int32_t *elements, size_t k,
+                               double *gains);
+/* The gains along an order of all elements, from the empty set on. */
+submod_status submodi_fn_greedy(const submod_fn *fn, void *state, const int32_t *order,
+                                double *gains);
+/* Only for functions that have the callback. */
+submod_status submodi_fn_tied(const submod_fn *fn, void *state, const int32_t *elements, size_t k,
+                              double *gains);
+/* The flags are 0 or 1. base: all NaN if the callback has none. */
+submod_status submodi_fn_minimize(const submod_fn *fn, const submod_minor *minor, const double *z,
+                                  uint8_t *smallest, uint8_t *largest, double *base);
+submod_status submodi_fn_prox(const submod_fn *fn, const double *x, double lambda, double *u,
+                              double *s);
+submod_status submodi_fn_minimize_parts(const submod_fn *fn, const int32_t *order,
+                                        const int32_t *rank, const submodi_part *parts,
+                                        size_t nparts, const double *z, uint8_t *in);
+
+/* The minors of an F that can make them of its own kind. All or none: on failure there is nothing
+ * to free. */
+submod_status submodi_fn_minors(const submod_fn *fn, const int32_t *order,
+                                const submodi_part *parts, size_t nparts, submod_fn **fns);
+/* The function of one part of an order, as in submodi_make_minors, for any F. */
+submod_status submodi_fn_minor(const submod_fn *f, const int32_t *order, submodi_part part,
+                               submod_fn **fn);
+/* The terms of any function: one that is no combination is its own single term. */
+submodi_terms submodi_fn_terms(const submod_fn *fn);
+/* The function of a term by its count elements, without coefficient. */
+submod_status submodi_fn_of_term(const submodi_term *t, submod_fn **fn);
+
+/* Frees the first count functions. */
+static inline void submodi_fn_free_all(submod_fn *const *fns, size_t count)
+{
+    for (size_t j = 0; j < count; j++) {
+        submod_fn_free(fns[j]);
+    }
+}
+
+/* ---- components of ties ---- */
+
+/* A forest of disjoint sets: forest[e] is an element of e's set and at most e; a root, the smallest
+ * of its set, is its own. Starts as submodi_ascending: every element is a set of its own. */
+static inline int32_t submodi_forest_root(int32_t *forest, int32_t e)
+{
+    while (forest[e] != e) {
+        forest[e] = forest[forest[e]];
+        e = forest[e];
+    }
+    return e;
+}
+
+static inline void submodi_forest_join(int32_t *forest, int32_t a, int32_t b)
+{
+    int32_t root_a = submodi_forest_root(forest, a);
+    int32_t root_b = submodi_forest_root(forest, b);
+    if (root_a < root_b) {
+        forest[root_b] = root_a;
+    } else {
+        forest[root_a] = root_b;
+    }
+}
+
+/* Joins elements[0 .. k-1]. */
+static inline void submodi_forest_join_all(int32_t *forest, const int32_t *elements, size_t k)
+{
+    for (size_t i = 1; i < k; i++) {
+        submodi_forest_join(forest, elements[0], elements[i]);
+    }
+}
+
+/* Joins for any function: by its own `join`; not at all for modular functions; else all elements of
+ * each level on which F is not modular. O(n) gains and one chain in the last case. */
+submod_status submodi_fn_join(const submod_fn *fn, const submodi_ties *ties, int32_t *forest,
+                              submod_work *work);
+
+/* A function of some elements inside one of others. */
+typedef struct submodi_inside {
+    const submod_fn *fn;
+    const int32_t *base; /* its elements that are always in the set */
+    size_t nbase;
+    const int32_t *inner, *outer; /* pairs of equal elements, inside and outside; NULL: 0, 1, .. */
+    size_t count;                 /* of pairs */
+} submodi_inside;
+
+/* Joins for the function inside; ties and forest are of the elements outside. Sorts the pairs. */
+submod_status submodi_fn_join_inside(const submodi_inside *in, const submodi_ties *ties,
+                                     int32_t *forest, submod_work *work);
+
+/* ---- cut functions ---- */
+
+typedef struct submodi_neighbour {
+    double out, in; /* weights of the arcs to it and from it */
+    int32_t vertex;
+    uint32_t opposite; /* index of the same edge in the list of `vertex` */
+} submodi_neighbour;
+
+/* The paths that a graph consists of, one after the other. Arrays are indexed by position. */
+typedef struct submodi_paths {
+    size_t count;
+    size_t *begin;    /* first position of each path, and n */
+    int32_t *order;   /* vertices by position */
+    bool in_order;    /* order is 0, 1, .., n - 1 */
+    double *out, *in; /* weights to and from the next vertex; 0 at the end of a path */
+} submodi_paths;
+
+typedef struct submodi_cut {
+    size_t n;
+    size_t *start;                 /* n + 1; the neighbours of v are start[v] .. start[v + 1] - 1 */
+    submodi_neighbour *neighbours; /* at most 2^32 - 2 */
+    submodi_paths *paths;          /* NULL if some vertex has a third edge or lies on a circle */
+    double heaviest;               /* largest sum of the weights at a vertex */
+} submodi_cut;
+
+/* Returns the graph of a cut function, NULL for others. */
+static inline const submodi_cut *submodi_cut_of(const submod_fn *fn)
+{
+    return fn->kind == SUBMODI_CUT ? fn->ctx : NULL;
+}
+
+/* A cut function, multiplied by a coefficient > 0, whose vertices are elements of a larger set. */
+typedef struct submodi_weighted_cut {
+    const submod_fn *fn;
+    double coefficient;
+    const int32_t *elements; /* NULL means 0, 1, .. */
+} submodi_weighted_cut;
+
+/* Makes the sum of cuts the cut of one graph of n vertices. Parallel edges are joined, edges
+ * without weight left out. Returns SUBMOD_EUNSUPPORTED for more than 2^31 - 1 edges,
+ * SUBMOD_ENUMERIC if a weight overflows. */
+submod_status submodi_cut_merge(size_t n, const submodi_weighted_cut *cuts, size_t count,
+                                submod_fn **fn);
+
+#endif

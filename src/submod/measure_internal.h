@@ -1,0 +1,209 @@
+/* Measures from the inside: increments, values and checks, for solvers, losses and CUDA kernels.
+ *
+ * P and N are the pixels of foreground and background, a and b the wrong ones among them. All may
+ * be sums of weights. Increments of built-in measures have closed forms that do not cancel
+ * (docs/mathematics.md, section 3); increments of custom ones are differences. */
+#ifndef SUBMODI_MEASURE_INTERNAL_H
+#define SUBMODI_MEASURE_INTERNAL_H
+
+#include <float.h>
+#include <stdbool.h>
+
+#include "base/isa.h"
+#include <submod/measure.h>
+
+/* ---- what one more pixel adds ---- */
+
+/* A measure that is built in. A copy for each type is compiled where it is a constant. */
+typedef struct submodi_form {
+    submod_measure_type type;
+    double alpha, beta;
+} submodi_form;
+
+/* Without foreground the first t pixels share the 1. */
+SUBMODI_HOST_DEVICE double submodi_jaccard_gain(double P, double a, double b, double t,
+                                                bool background)
+{
+    double U = P + b; /* the union so far */
+    double numerator = background && U > 0 ? P - a : 1;
+    double denominator = !background ? U : U > 0 ? U * (U + t) : t;
+    return numerator / denominator;
+}
+
+/* One division for both labels, as above: then compilers vectorise it. */
+SUBMODI_HOST_DEVICE double submodi_tversky_gain(double alpha, double beta, double P, double a,
+                                                double b, double t, bool background)
+{
+    double D = P + (beta - 1) * a + alpha * b; /* the denominator so far */
+    double numerator = background ? alpha * (P - a) : beta * P + alpha * b;
+    double denominator = D * (D + (background ? alpha : beta - 1) * t);
+    double first = background && alpha > 0 ? 1 : 0;
+    return (D > 0 ? numerator : first) / (D > 0 ? denominator : first > 0 ? t : 1);
+}
+
+/* Of t more pixels of one label, t > 0, what each adds on average. */
+SUBMODI_HOST_DEVICE double submodi_form_gain(submodi_form m, double P, double N, double a, double b,
+                                             double t, bool background)
+{
+    switch (m.type) {
+    case SUBMOD_MEASURE_HAMMING: return 1 / (P + N);
+    case SUBMOD_MEASURE_TVERSKY:
+        return submodi_tversky_gain(m.alpha, m.beta, P, a, b, t, background);
+    default: return submodi_jaccard_gain(P, a, b, t, background);
+    }
+}
+
+/* Weights of each foreground and each background pixel of a bin: a and b pixels are ranked before,
+ * the bin has so many of each, foreground first, averaged over their orders. Counts up to `nothing`
+ * weigh nothing. */
+SUBMODI_HOST_DEVICE void submodi_form_weigh_bin(submodi_form m, double P, double N, double a,
+                                                double b, double foreground, double background,
+                                                double nothing, double *of_foreground,
+                                                double *of_background)
+{
+    bool some = (m.type == SUBMOD_MEASURE_HAMMING ? P + N : P + b) > nothing;
+    *of_foreground = 0;
+    *of_background = 0;
+    if (some) {
+        double after = a + foreground;
+        *of_foreground = submodi_form_gain(m, P, N, a < P ? a : P, b, foreground, false);
+        *of_background = submodi_form_gain(m, P, N, after < P ? after : P, b, background, true);
+    } else if (background > nothing) { /* the largest errors are all */
+        *of_background = submodi_form_gain(m, 0, N, 0, 0, background, true);
+    }
+}
+
+/* Whether it is 1, or 0 throughout, before everything is wrong. Of custom measures nothing is known
+ * here. */
+SUBMODI_HOST_DEVICE bool submodi_form_reaches_1(submodi_form m)
+{
+    return m.type == SUBMOD_MEASURE_JACCARD || m.type == SUBMOD_MEASURE_TVERSKY;
+}
+
+/* Whether nothing more can be lost once all of the foreground is wrong: background pixels ranked
+ * below it then have no weight. */
+SUBMODI_HOST_DEVICE bool submodi_form_foreground_is_all(submodi_form m, double P)
+{
+    return submodi_form_reaches_1(m) && P > 0;
+}
+
+/* Whether the first wrong pixel is as bad as all: then only the largest errors have weight. */
+SUBMODI_HOST_DEVICE bool submodi_form_first_is_all(submodi_form m, double P)
+{
+    return submodi_form_reaches_1(m) && P == 0;
+}
+
+/* ---- what pixels of both labels add ---- */
+
+/* The increment of a built-in measure for f and g more pixels of foreground and background,
+ *
+ *     (of_fg f + of_bg g) / (none + per_fg f + per_bg g).
+ *
+ * All numbers are >= 0, so nothing cancels. With D = P + (beta - 1) a + alpha b, the denominator of
+ * Tversky's measure, it is
+ *
+ *     ((beta P + alpha b) f + alpha (P - a) g) / (D (D + (beta - 1) f + alpha g)). */
+typedef struct submodi_form_increment {
+    double of_fg, of_bg, none, per_fg, per_bg;
+} submodi_form_increment;
+
+SUBMODI_HOST_DEVICE submodi_form_increment submodi_tversky_increment(double alpha, double beta,
+                                                                     double P, double a, double b)
+{
+    double D = P + (beta - 1) * a + alpha * b;
+    bool some = D > 0; /* else no foreground: the first pixels are all, unless alpha = 0 */
+    submodi_form_increment r;
+    r.of_fg = some ? (beta * P + alpha * b) / D : 0;
+    r.of_bg = some ? alpha * fmax(P - a, 0.0) / D : alpha;
+    r.none = some ? D : DBL_MIN; /* 0 / none is 0 */
+    r.per_fg = beta - 1;
+    r.per_bg = alpha;
+    return r;
+}
+
+/* From a and b wrong pixels on. */
+SUBMODI_HOST_DEVICE submodi_form_increment submodi_form_increment_from(submodi_form m, double P,
+                                                                       double N, double a, double b)
+{
+    if (m.type == SUBMOD_MEASURE_HAMMING) {
+        submodi_form_increment r;
+        r.of_fg = r.of_bg = 1;
+        r.none = P + N > 0 ? P + N : 1;
+        r.per_fg = r.per_bg = 0;
+        return r;
+    }
+    bool tversky = m.type == SUBMOD_MEASURE_TVERSKY;
+    return submodi_tversky_increment(tversky ? m.alpha : 1, tversky ? m.beta : 1, P, a, b);
+}
+
+SUBMODI_HOST_DEVICE double submodi_form_increment_by(const submodi_form_increment *r, double f,
+                                                     double g)
+{
+    return (r->of_fg * f + r->of_bg * g) / (r->none + r->per_fg * f + r->per_bg * g);
+}
+
+/* ---- increments of any measure ---- */
+
+/* The increments F(a', b') - F(a, b) from one pair of counts. */
+typedef struct submodi_increment {
+    const char *who; /* the public function, for error messages */
+    const submod_measure *measure;
+    double P, N;
+    double a, b;                 /* where it starts */
+    double value;                /* F(a, b) */
+    submodi_form_increment form; /* of one that is built in */
+} submodi_increment;
+
+/* Begins at a and b. The measure has been checked. SUBMOD_ECALLBACK: a custom one failed. */
+submod_status submodi_increment_from(const char *who, const submod_measure *measure, double P,
+                                     double N, double a, double b, submodi_increment *from);
+
+/* increments[i] = F(a[i], b[i]) - F(a, b); a[i] and b[i] are no less than a and b. */
+submod_status submodi_increments(const submodi_increment *from, size_t count, const double *a,
+                                 const double *b, double *increments);
+
+/* One increment, for f and g more pixels of foreground and background. */
+submod_status submodi_increment_by(const submodi_increment *from, double f, double g, double *by);
+
+/* ---- values ---- */
+
+/* Copies a measure that was given, Jaccard for NULL, and checks it. name is the argument's name.
+ * SUBMOD_EINVAL: an unknown type, alpha or beta out of range, a custom measure without a function.
+ */
+submod_status submodi_read_measure(const char *who, const char *name, const submod_measure *given,
+                                   submod_measure *measure);
+
+/* Returns F(a, b), 0 at a = b = 0. A custom measure that fails returns NaN or Inf. */
+double submodi_measure_value(const submod_measure *m, double a, double b, double P, double N);
+
+/* Where a custom measure was not finite, or not 0 at a = b = 0. */
+typedef struct submodi_measure_failure {
+    bool found;
+    double a, b, P, N, value;
+} submodi_measure_failure;
+
+/* Computes F[i] = F(a[i], b[i]) of a custom measure. All counts are in units of `unit`, a power of
+ * two; a and b are overwritten. Returns false if a value failed, the first one with *failure. */
+bool submodi_measure_values(const submod_measure *m, double unit, size_t count, double *a,
+                            double *b, double P, double N, double *F,
+                            submodi_measure_failure *failure);
+/* Returns SUBMOD_ECALLBACK, with a message. */
+submod_status submodi_measure_failed(const char *who, const submodi_measure_failure *failure);
+
+static inline submodi_form submodi_form_of(const submod_measure *m)
+{
+    submodi_form form; /* no compound literal, for C++ */
+    form.type = m->type;
+    form.alpha = m->alpha;
+    form.beta = m->beta;
+    return form;
+}
+
+/* Whether two measures are the same function. */
+static inline bool submodi_same_measure(const submod_measure *a, const submod_measure *b)
+{
+    return a->type == b->type && a->alpha == b->alpha && a->beta == b->beta &&
+           a->ops.value == b->ops.value && a->ops.values == b->ops.values && a->ctx == b->ctx;
+}
+
+#endif
