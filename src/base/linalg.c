@@ -1,5 +1,3 @@
-/* The loops factor by halves: with A = [P .; Q R] factor P, solve for the rows of Q, subtract Q Q'
- * from R, factor R. So nearly all of the work is in products of matrices that fit some cache. */
 #include "base/linalg.h"
 
 #include <limits.h>
@@ -16,19 +14,15 @@
 #include "base/internal.h"
 #include "base/sums.h"
 
-/* Up to this size entry by entry: measured, the best of 6 to 32 for n from 8 to 1000. */
-enum { SMALL = 8 };
-
 /* ---- loops ---- */
 
-/* The first half, in whole lanes of the products. */
-static size_t half(size_t n)
-{
-    return (n / 2 + 3) / 4 * 4;
-}
+enum { SHORT = 32 }; /* up to here a loop is faster than a call */
 
-static double short_dot(const double *a, const double *b, size_t n)
+static double dot(const double *a, const double *b, size_t n)
 {
+    if (n > SHORT) {
+        return submodi_sums()->dot(a, b, n);
+    }
     double sum = 0;
     for (size_t i = 0; i < n; i++) {
         sum += a[i] * b[i];
@@ -38,60 +32,34 @@ static double short_dot(const double *a, const double *b, size_t n)
 
 static void solve_by_loops(const double *l, double *x, size_t rows, size_t n, size_t stride)
 {
-    if (n > SMALL) {
-        size_t h = half(n);
-        solve_by_loops(l, x, rows, h, stride);
-        submodi_sums()->subtract_product(x + h, x, l + h * stride, rows, n - h, h, stride);
-        solve_by_loops(l + h * stride + h, x + h, rows, n - h, stride);
-        return;
-    }
     for (size_t i = 0; i < rows; i++) {
         double *row = x + i * stride;
         for (size_t j = 0; j < n; j++) {
-            row[j] = (row[j] - short_dot(row, l + j * stride, j)) / l[j * stride + j];
+            row[j] = (row[j] - dot(row, l + j * stride, j)) / l[j * stride + j];
         }
     }
 }
 
 static void subtract_by_loops(double *c, const double *a, size_t n, size_t k, size_t stride)
 {
-    const submodi_sums_loops *loops = submodi_sums();
-    for (size_t i = 0; i < n; i += SMALL) {
-        size_t end = i + SMALL < n ? i + SMALL : n;
-        loops->subtract_product(c + i * stride, a + i * stride, a, end - i, i, k, stride);
-        for (size_t j = i; j < end; j++) { /* the square on the diagonal, column by column */
-            loops->subtract_product(c + j * stride + j, a + j * stride, a + j * stride, end - j, 1,
-                                    k, stride);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j <= i; j++) {
+            c[i * stride + j] -= dot(a + i * stride, a + j * stride, k);
         }
     }
 }
 
-static bool factor_small(double *a, size_t n, size_t stride)
+static bool factor_by_loops(double *a, size_t n, size_t stride)
 {
     for (size_t i = 0; i < n; i++) {
         double *row = a + i * stride;
         solve_by_loops(a, row, 1, i, stride);
-        row[i] = sqrt(row[i] - short_dot(row, row, i));
+        row[i] = sqrt(row[i] - dot(row, row, i));
         if (!(row[i] > 0) || !isfinite(row[i])) {
             return false;
         }
     }
     return true;
-}
-
-static bool factor_by_loops(double *a, size_t n, size_t stride)
-{
-    if (n <= SMALL) {
-        return factor_small(a, n, stride);
-    }
-    size_t h = half(n);
-    double *below = a + h * stride;
-    if (!factor_by_loops(a, h, stride)) {
-        return false;
-    }
-    solve_by_loops(a, below, n - h, h, stride);
-    subtract_by_loops(below + h, below, n - h, h, stride);
-    return factor_by_loops(below + h, n - h, stride);
 }
 
 static void multiply_rows(const double *a, size_t m, size_t n, const double *x, double *y)

@@ -106,10 +106,6 @@ typedef struct submodi_sums_loops {
                          double *with_a, double *with_b);
     /* to += sum over r of weight r * row r */
     void (*add_rows)(double *to, const double *const row[4], const double *weight, size_t n);
-    /* C -= A B'. Rows of all three lie `stride` apart: C is rows x columns, A rows x k,
-     * B columns x k. C overlaps neither of the others, entry by entry. */
-    void (*subtract_product)(double *c, const double *a, const double *b, size_t rows,
-                             size_t columns, size_t k, size_t stride);
 } submodi_sums_loops;
 
 extern const submodi_sums_loops submodi_sums_baseline, submodi_sums_avx2, submodi_sums_avx512;

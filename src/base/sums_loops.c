@@ -111,63 +111,6 @@ static void add_rows(double *to, const double *const row[4], const double *weigh
     }
 }
 
-/* ---- C -= A B' ---- */
-
-/* In tiles of TALL x WIDE dot products, whose sums stay in registers: 12 sums, 3 rows of B and one
- * of A are what AVX2 has registers for. */
-enum { TALL = 4, WIDE = 3 };
-
-/* The tile's share of C -= A B'. Inlined with `tall` and `wide` constant. */
-static inline __attribute__((always_inline)) void
-tile(double *c, const double *a, const double *b, size_t k, size_t stride, size_t tall, size_t wide)
-{
-    lanes sum[TALL][WIDE] = {{{0}}};
-    size_t whole = k - k % FOUR;
-    for (size_t l = 0; l < whole; l += FOUR) {
-        for (size_t i = 0; i < tall; i++) {
-            for (size_t j = 0; j < wide; j++) {
-                sum[i][j] += LOAD(a + i * stride + l) * LOAD(b + j * stride + l);
-            }
-        }
-    }
-    for (size_t i = 0; i < tall; i++) {
-        for (size_t j = 0; j < wide; j++) {
-            double rest = 0;
-            for (size_t l = whole; l < k; l++) {
-                rest += a[i * stride + l] * b[j * stride + l];
-            }
-            lanes s = sum[i][j];
-            c[i * stride + j] -= (s[0] + s[2]) + (s[1] + s[3]) + rest;
-        }
-    }
-}
-
-/* `tall` rows of C, all columns. */
-static inline __attribute__((always_inline)) void strip(double *c, const double *a, const double *b,
-                                                        size_t columns, size_t k, size_t stride,
-                                                        size_t tall)
-{
-    size_t j = 0;
-    for (; j + WIDE <= columns; j += WIDE) {
-        tile(c + j, a, b + j * stride, k, stride, tall, WIDE);
-    }
-    for (; j < columns; j++) {
-        tile(c + j, a, b + j * stride, k, stride, tall, 1);
-    }
-}
-
-static void subtract_product(double *c, const double *a, const double *b, size_t rows,
-                             size_t columns, size_t k, size_t stride)
-{
-    size_t i = 0;
-    for (; i + TALL <= rows; i += TALL) {
-        strip(c + i * stride, a + i * stride, b, columns, k, stride, TALL);
-    }
-    for (; i < rows; i++) {
-        strip(c + i * stride, a + i * stride, b, columns, k, stride, 1);
-    }
-}
-
 const submodi_sums_loops SUBMODI_TABLE(submodi_sums) = {.dot = dot,
                                                         .absolute = absolute,
                                                         .excess = excess,
@@ -176,5 +119,4 @@ const submodi_sums_loops SUBMODI_TABLE(submodi_sums) = {.dot = dot,
                                                         .sizes_dot = sizes_dot,
                                                         .add_multiple = add_multiple,
                                                         .dots_of_rows = dots_of_rows,
-                                                        .add_rows = add_rows,
-                                                        .subtract_product = subtract_product};
+                                                        .add_rows = add_rows};
